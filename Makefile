@@ -1,6 +1,6 @@
 # "make help" lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all lint test-race test-guest test-faults test-soak demo demand results results-check bench fuzz clean
+.PHONY: help build test test-all lint test-race test-guest test-faults test-soak demo demand results results-check bench bench-machine bench-pairs fuzz clean
 
 # What test-faults runs: deaths of the daemon, time of streaming, random nodes, deaths right before a change of a file, cuts of power.
 DEATHS ?= 30
@@ -11,10 +11,14 @@ CUTS ?= 60
 # How many jobs test-soak runs.
 SOAK ?= 20000
 FUZZTIME ?= 10s
+# How many pairs bench-pairs runs for each policy.
+PAIRS ?= 20
 # Where demand keeps its runs: an interrupted comparison goes on there.
 DEMAND ?= bellows-demand
 # Packages with tests that run in guests.
 GUESTS = $(shell grep -rl --include='*_test.go' '^//go:build guest' . | xargs -n 1 dirname | sort -u)
+# Packages whose benchmarks need control groups.
+MACHINE = agent cgroup netcount
 TESTRUN = go run ./internal/testrun
 
 help: ## list the targets
@@ -26,7 +30,7 @@ build: ## bin/bellows and, for studies, bin/bellows-lab: one static file each
 test: lint ## run this before a commit, under 5 minutes: lint and all tests that are not long; installs nothing
 	$(TESTRUN) -- -short -count=1 -timeout=15m ./...
 
-test-all: test test-race test-guest test-faults test-soak results-check ## everything that can fail, one after the other, under 55 minutes, as root
+test-all: test test-race test-guest test-faults test-soak results-check ## everything that can fail, one after the other, about an hour, as root
 
 lint: ## gofmt, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); \
@@ -34,7 +38,7 @@ lint: ## gofmt, go vet and staticcheck
 	go vet -tags guest ./...
 	go tool staticcheck -tags guest ./...
 
-test-race: ## long tests too, under 10 minutes: with the race detector where there are goroutines; as root on Debian it installs gcc if it is missing
+test-race: ## long tests too, under 13 minutes: with the race detector where there are goroutines; as root on Debian it installs gcc if it is missing
 	internal/testrun/race
 
 test-guest: ## the tests that need other kernels, in QEMU, under 15 minutes; as root on Debian it installs QEMU if it is missing
@@ -52,7 +56,7 @@ test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, under
 demo: build ## real programs share too little memory, under 5 minutes; installs nothing, needs root for containers
 	./bin/bellows demo
 
-demand: build ## real programs on a disk of a stated speed under static boxes, tetris and prophet, two and a half hours on a quiet machine, as root; results in DEMAND (bellows-demand)
+demand: build ## real programs on a disk of a stated speed under static boxes, tetris and prophet, an hour and three quarters on a quiet machine, as root; results in DEMAND (bellows-demand)
 	./bin/bellows-lab demand --out $(DEMAND)
 
 results: build ## reproduce the papers' tables and figures with as many runs as are stored, and write docs/results.md; half an hour
@@ -62,8 +66,19 @@ results: build ## reproduce the papers' tables and figures with as many runs as 
 results-check: ## compare stored results with new ones, byte by byte: experiments of at most 15 s as a whole, the first traces of longer ones; under 3 minutes
 	$(TESTRUN) -- -count=1 -timeout=15m -run='TestStoredResults|TestVerdicts|TestReport' ./lab/experiments -results
 
-bench: ## benchmarks: timeline, engine at 100 to 10,000 nodes, the YARN-ME authors' workload; under 5 minutes
-	go test -run '^$$' -bench . -benchmem ./...
+bench: ## benchmarks of processor time: engine at 100 to 10,000 nodes, simulator, profiles and more; under 10 minutes
+	go test -run '^$$' -bench . -benchmem -skip '^Benchmark(PressedDisk|ShortJobsBesideSuspended)$$' \
+		$$(go list ./... | grep -vxE "$$(go list -m)/($$(echo engine $(MACHINE) | tr ' ' '|'))")
+	go test -run '^$$' -bench '^BenchmarkAhead$$' -benchmem ./engine
+	go test -run '^$$' -bench '^BenchmarkStep$$' -benchmem -benchtime 200ms ./engine
+
+bench-machine: ## benchmarks of containers, control groups and disks, as root on a quiet machine, some 40 minutes
+	go test -run '^$$' -bench . -benchmem $(addprefix ./,$(MACHINE))
+	go test -run '^$$' -bench '^BenchmarkPressedDisk$$' -timeout 1h ./cmd/bellows
+	go test -run '^$$' -bench '^BenchmarkShortJobsBesideSuspended$$' -timeout 1h -v ./lab/demo
+
+bench-pairs: ## processor time of decisions compared with revision OLD, in PAIRS (20) of runs that share one processor; under 10 minutes
+	internal/testrun/pairs $(or $(OLD),$(error OLD must be a revision to compare with)) $(PAIRS)
 
 fuzz: ## every fuzz target for FUZZTIME (10s)
 	internal/testrun/fuzz $(FUZZTIME)

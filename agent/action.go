@@ -20,6 +20,9 @@ func (a *Agent) headStart(c *container, e memory.Envelope, act memory.Action) {
 		return
 	}
 	defer c.acting.Unlock()
+	if c.isOut() {
+		return
+	}
 	switch act.Kind {
 	case memory.Grow:
 		c.hasten(a.closed, func(s *stance) { s.raise = act.Limit })
@@ -33,6 +36,12 @@ func (a *Agent) headStart(c *container, e memory.Envelope, act memory.Action) {
 func (a *Agent) carryOut(ctx context.Context, c *container, e memory.Envelope, act memory.Action) (limit resource.Amount, err error) {
 	c.acting.Lock()
 	defer c.acting.Unlock()
+	if err := ctx.Err(); err != nil {
+		return 0, err // The manager has given it up and may have ordered the opposite, which may be carried out already.
+	}
+	if act.Kind != memory.Kill && c.isOut() {
+		return 0, errOut
+	}
 	switch act.Kind {
 	case memory.Grow:
 		err = setMemory(ctx, c.group, act.Limit)
@@ -262,7 +271,7 @@ func (a *Agent) suspend(ctx context.Context, c *container, e memory.Envelope) er
 	return c.change(ctx, c.heldByMemory(e))
 }
 
-// resume lets the programs run with the CPU they were granted, unless another holder wants them to stand still: it raises
+// resume lets the programs run with the CPU they were granted, unless another party has stopped them: it raises
 // the quota of CPU time and thaws the group, in package cgroup (Group.Apply and Group.Thaw).
 func (a *Agent) resume(ctx context.Context, c *container) error {
 	return c.change(ctx, func(s *stance) { s.still &^= byMemory | bySwapping })

@@ -33,8 +33,8 @@ type Config struct {
 	Executable string
 	// Node is the name of this machine; empty is its host name.
 	Node string
-	// Capacity is what the containers may use together; see the function Capacity. 0 of disk or network bandwidth: nobody
-	// has measured or stated it, and it is unknown.
+	// Capacity is what the containers may use together; see the function Capacity. 0 of disk or network bandwidth is
+	// unknown: it was neither measured nor stated.
 	Capacity resource.Vector
 	// Grace is the time between the request that a container end and its kill; 0 is DefaultGrace.
 	Grace time.Duration
@@ -87,9 +87,12 @@ type Agent struct {
 	monitor  *monitor
 	pressure *pressure // of the disk; nil if the speed of the disk is unknown, or what it does
 	network  *network
+	// counted is the disk whose transfers version 1 of the kernel counts for each container, major:minor; empty if there is none.
+	counted string
 	// diskUnknown says why what containers transfer to and from disks is not counted; empty if it is.
 	diskUnknown string
 	patience    patience
+	pagingOut   chan struct{} // one container is paged out at a time
 
 	mu         sync.Mutex
 	containers map[cluster.ContainerID]*container // being started or running
@@ -122,7 +125,23 @@ type container struct {
 	throttled bool
 	ordered   chan struct{}
 	throttle  throttle // that was found in force; set before the inventory is reported
-	// stillUntil is when it should stand still no longer for its throttle, by the time since boot, ns; 0 if it does not.
+	// Agent.mu guards holds, the orders to stop it or to let it run that have not been carried out, and holding, which says
+	// that a goroutine carries them out.
+	holds   []cluster.Order
+	holding bool
+	// Agent.mu guards resizes, the orders to resize it that have not been carried out, and resizing, which says that a goroutine
+	// carries them out.
+	resizes  []cluster.Order
+	resizing bool
+	// Agent.mu guards overdue, which says that leveling may hold it for too long, and expects, which sets overdue in time.
+	overdue bool
+	expects *time.Timer
+	outing  outing
+	// breathing says that a goroutine lets it breathe while the engine holds it; changed with changing locked.
+	breathing bool
+	// stillness is what was last reported of it.
+	stillness stillness
+	// stillUntil is when its throttle should let it run again, as time since boot, ns; 0 while the throttle has not stopped it.
 	stillUntil atomic.Int64
 	gone       chan struct{} // closed when the agent watches it no longer
 }
@@ -156,7 +175,7 @@ func Open(c Config) (*Agent, error) {
 	if err := durable.MakeDir(filepath.Join(c.Dir, "containers")); err != nil {
 		return nil, fmt.Errorf("make the folder for containers: %w", err)
 	}
-	a := &Agent{config: c, log: c.Log, events: newQueue(), starting: make(chan struct{}, 8), containers: map[cluster.ContainerID]*container{}}
+	a := &Agent{config: c, log: c.Log, events: newQueue(), starting: make(chan struct{}, 8), pagingOut: make(chan struct{}, 1), containers: map[cluster.ContainerID]*container{}}
 	a.closed, a.close = context.WithCancel(context.Background())
 	if a.claim, err = takeClaim(groupName(c.Dir)); err != nil {
 		a.events.close()
@@ -169,7 +188,8 @@ func Open(c Config) (*Agent, error) {
 	}
 	a.size = tellSize(groupName(c.Dir), c.Capacity[resource.Memory])
 	a.network = newNetwork(a)
-	a.monitor = newMonitor(a, a.accountIO())
+	a.accountIO()
+	a.monitor = newMonitor(a)
 	a.pressure = a.newPressure()
 	if a.keeper, err = newKeeper(a); err != nil {
 		a.Close()
@@ -257,14 +277,19 @@ func (a *Agent) weigh() error {
 	if _, ok := a.root.Has(cgroup.CPU); !ok {
 		return nil
 	}
-	const perCore, most = 100, 10_000
-	cores := int64((a.config.Capacity[resource.CPU] + resource.Core - 1) / resource.Core)
+	cores := (a.config.Capacity[resource.CPU] + resource.Core - 1) / resource.Core * resource.Core
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if err := a.root.Apply(ctx, cgroup.Limits{CPUWeight: cgroup.At(min(most, max(1, cores)*perCore))}); err != nil {
+	if err := a.root.Apply(ctx, cgroup.Limits{CPUWeight: weightOf(max(resource.Core, cores))}); err != nil {
 		return fmt.Errorf("give the containers their weight: %w", err)
 	}
 	return nil
+}
+
+// weightOf is the weight of a group with the given CPU: for each core the weight that the kernel gives a process.
+func weightOf(cpu resource.Amount) cgroup.Limit {
+	const perCore, least, most = 100, 1, 10_000
+	return cgroup.At(min(most, max(least, int64(cpu*perCore/resource.Core))))
 }
 
 // Events implements live.Backend.
@@ -367,8 +392,29 @@ func (a *Agent) Apply(orders []cluster.Order) {
 			}
 		case cluster.Throttle:
 			a.orderThrottle(o)
+		case cluster.Suspend, cluster.Resume:
+			a.orderHold(o)
+		case cluster.Resize:
+			a.orderResize(o)
 		}
 	}
+}
+
+// order calls take, with mu locked, to record an order for a running container. The end of a container answers its orders: an
+// order for a container that is gone needs no answer.
+func (a *Agent) order(o *cluster.Order, take func(*container)) (c *container, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c = a.containers[o.Container]
+	switch {
+	case c == nil:
+		return nil, false
+	case c.group == nil:
+		a.failed(c.id, o.ID, errors.New("the container has not started"))
+		return nil, false
+	}
+	take(c)
+	return c, true
 }
 
 func (a *Agent) newContainer(id cluster.ContainerID) *container {
@@ -403,6 +449,30 @@ func (a *Agent) forgetRunning(id cluster.ContainerID) {
 	delete(a.containers, id)
 	a.mu.Unlock()
 	a.keeper.tell(news{ended: id})
+}
+
+// supersede answers orders that a newer one replaced before they were carried out.
+func (a *Agent) supersede(id cluster.ContainerID, orders []cluster.Order) {
+	for i := range orders {
+		a.events.put(cluster.Event{Kind: cluster.DecisionSuperseded, Task: id.Task, Run: id.Run, Decision: orders[i].ID})
+	}
+}
+
+// done answers an order that was carried out.
+func (a *Agent) done(id cluster.ContainerID, decision cluster.DecisionID, detail string) {
+	a.events.put(cluster.Event{Kind: cluster.DecisionDone, Task: id.Task, Run: id.Run, Decision: decision, Detail: detail})
+}
+
+// answer answers an order by the error of carrying it out. There is no answer if the agent ends, because the next one finds the
+// record, or if the container has ended, because its end answers the order.
+func (a *Agent) answer(id cluster.ContainerID, decision cluster.DecisionID, err error) {
+	switch {
+	case a.closed.Err() != nil, errors.Is(err, cgroup.ErrGone):
+	case err != nil:
+		a.failed(id, decision, err)
+	default:
+		a.done(id, decision, "")
+	}
 }
 
 func (a *Agent) failed(id cluster.ContainerID, decision cluster.DecisionID, err error) {

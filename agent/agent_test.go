@@ -62,17 +62,20 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 3 && os.Args[1] == "pattern" {
 		pattern(os.Args[2], os.Args[3])
 	}
-	if len(os.Args) > 4 && os.Args[1] == "transfer" {
-		transfer(os.Args[2], os.Args[3], os.Args[4])
+	if len(os.Args) > 5 && os.Args[1] == "transfer" {
+		transfer(os.Args[2], os.Args[3], os.Args[4], os.Args[5])
 	}
 	if len(os.Args) > 1 && os.Args[1] == "sum" {
 		sum()
 	}
-	if len(os.Args) > 3 && os.Args[1] == "dirty" {
-		dirty(os.Args[2], os.Args[3:])
+	if len(os.Args) > 4 && os.Args[1] == "dirty" {
+		dirty(os.Args[2], os.Args[3], os.Args[4:])
 	}
-	if len(os.Args) > 1 && os.Args[1] == "step" {
-		step()
+	if len(os.Args) > 3 && os.Args[1] == "pinned" {
+		pinned(os.Args[2], os.Args[3:])
+	}
+	if len(os.Args) > 2 && os.Args[1] == "step" {
+		step(os.Args[2])
 	}
 	if len(os.Args) > 3 && os.Args[1] == "hold" {
 		hold(os.Args[2], os.Args[3])
@@ -537,7 +540,7 @@ func TestReadings(t *testing.T) {
 
 func TestProgramHasTheRightsOfItsUser(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to become somebody else")
+		t.Skip("needs root, to run programs as another user")
 	}
 	b := newBench(t)
 	o := b.order("sh", "-c", "id -u; id -g; id -G; echo >>/dev/stdout")
@@ -654,7 +657,7 @@ func TestFullDisk(t *testing.T) {
 // A user who may not bound memory gets one sentence that says what is missing and how to get it.
 func TestNoControlGroups(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to become somebody else")
+		t.Skip("needs root, to run programs as another user")
 	}
 	self, err := os.Executable()
 	if err != nil {

@@ -10,6 +10,10 @@
 //	killed        exists when the agent has received an order to end the container
 //	preempted     exists next to killed if the order was to free the container's resources for other tasks
 //	throttle.json what throttles it; written by the agent before that takes effect
+//	hold.json     the holders for which the engine has stopped it; written by the agent before it is stopped
+//	usage         what it used over time; written by the agent while it runs
+//	input         the socket of the program's input, if it has one; made by the supervisor
+//	supervisor.log what the supervisor printed
 //	exit.json     how it ended; written by the supervisor in one write
 //
 // The lock answers the question that a process id cannot: whether a process is, or is about to be, responsible for the

@@ -2,17 +2,17 @@ package agent
 
 import "time"
 
-// dutyCycle keeps the programs of a container within a rate by letting them stand still part of the time, where the
-// kernel does not bound what they transfer. They may transfer what the rate allows since the cycle began; after more
-// they stand still until they are within the rate again.
+// dutyCycle keeps the programs of a container within a rate by stopping them part of the time, where the kernel does not
+// bound their transfers. They may transfer what the rate allows since the cycle began; when they have transferred more,
+// they are stopped until they are within the rate again.
 type dutyCycle struct {
 	rate   float64   // bytes per second
 	credit float64   // bytes that they may transfer; below 0 they have transferred too many
 	looked time.Time // when next was called last
-	speed  float64   // bytes per second while they ran last; at first as good as infinite
-	// longest is how long they may stand still at a time before they run for a breath; 0 is any time.
+	speed  float64   // bytes per second while they ran last; infinite at first
+	// longest is how long they may be stopped at a time before they run for a breath; 0 is no limit.
 	longest, breath time.Duration
-	since           time.Time // when they last began to stand still; zero while they run
+	since           time.Time // when they were last stopped; zero while they run
 	breathes        time.Time // until when they run regardless of the rate
 }
 
@@ -23,7 +23,7 @@ const (
 	dutySoon = time.Millisecond
 	// dutyBurst is how much they may save up: what the rate allows in this time.
 	dutyBurst = 100 * time.Millisecond
-	// dutyStill is the longest time between two looks at programs that stand still.
+	// dutyStill is the longest time between two looks at stopped programs.
 	dutyStill = time.Second
 )
 
@@ -33,7 +33,7 @@ type duty uint8
 const (
 	dutyRun duty = iota
 	dutyStand
-	dutyBreathe // run, whoever else wants them to stand still
+	dutyBreathe // run, even if other parties have stopped them
 )
 
 // next takes in that the programs have transferred some bytes since the last look, and says what they do from now on,

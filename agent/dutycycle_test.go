@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// run lets programs that transfer so many bytes per second while they run go through a cycle. It returns their rate, the
+// run lets programs that transfer the given number of bytes per second while they run go through a cycle. It returns their rate, the
 // longest time for which they stood still, and the shortest breath, 0 if there was none.
 func (d *dutyCycle) run(eager float64, long time.Duration) (rate float64, longest, breath time.Duration) {
 	begun := time.Now()

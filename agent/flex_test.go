@@ -62,7 +62,7 @@ func TestFlexGrows(t *testing.T) {
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	b.until("200 MiB", o.Container, func(r cluster.Reading) bool { return *r.Anonymous > 195<<20 })
-	for b.next(cluster.NodeMemory).Held < 195*resource.MiB { // told within 20 s
+	for b.next(cluster.NodeMemory).Held < 195*resource.MiB { // reported within 20 s
 	}
 	b.openGate(gate, 1)
 	for b.next(cluster.NodeMemory).Held > 0 {
@@ -198,6 +198,7 @@ func TestFoundSuspended(t *testing.T) {
 	}
 	b.next(cluster.TaskGoesOn) // there is memory for it
 	b.until("a resumption", o.Container, func(r cluster.Reading) bool { return r.State == cluster.ContainerRunning })
+	await(t, "the kernel's part of it", func() bool { frozen, _ := b.containers[o.Container].group.Frozen(); return !frozen })
 	b.reopen()
 	if e := b.next(cluster.TaskAdopted); e.By != 0 {
 		t.Errorf("found running, it is held by %q", e.By)

@@ -18,13 +18,13 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// TestHeartbeats suspends a JVM that does nothing but collect garbage, for several times as long as it may be silent: it is
-// caught in a collection, during which it has no heartbeats, and must come to its next in time even so.
+// TestHeartbeats suspends a JVM that does nothing but collect garbage, for several times as long as it may be silent: it is caught in a
+// collection, during which it has no heartbeats, and must come to its next in time even so.
 func TestHeartbeats(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
 	}
-	const timeout, suspension = 20 * time.Second, 50 * time.Second
+	const timeout, suspension = 20 * time.Second, 50 * time.Second // five breaths
 	for _, program := range []string{"java", "javac"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("needs a JVM: %v", err)
@@ -37,7 +37,7 @@ func TestHeartbeats(t *testing.T) {
 		t.Fatalf("javac: %v: %s", err, out)
 	}
 	gate := filepath.Join(classes, "gate")
-	b.rival(gate, 8)
+	b.rival(gate, 4) // with the race detector it holds 24 MiB
 	o := asFlex(b.order("java", "-XX:+UseSerialGC", "-Xmx400m", "-cp", classes, "Heart", "200", gate), 172*resource.MiB, resource.GiB)
 	o.Envelope.HeartbeatTimeout = timeout
 	b.Apply([]cluster.Order{o})

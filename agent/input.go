@@ -86,7 +86,7 @@ func (m *mouth) end() *os.File {
 	return m.pipe
 }
 
-// feed passes input to the program until the input ends or the mouth is closed. lease is the file that tells whether
+// feed passes input to the program until the input ends or the mouth is closed. lease is the file that shows whether
 // there is an agent.
 func (m *mouth) feed(lease string) {
 	absent := time.Duration(0) // how long no client was connected although one could have been

@@ -59,8 +59,14 @@ func (a *Agent) watchFound() {
 	for _, c := range running {
 		ended := a.follow(c.dir)
 		a.begin(func() { a.watch(c, ended) })
+		if c.outing.moving {
+			a.begin(func() { a.moveMemory(c) })
+		}
 		if c.throttle.Bound != (resource.Vector{}) {
 			a.begin(func() { a.keepThrottled(c, c.throttle) })
+		}
+		if h := c.heldForEngine(); h.levels() {
+			a.expectEnd(c, h.Until)
 		}
 	}
 }
@@ -79,6 +85,8 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 		}
 		return a.lost(c, err)
 	}
+	of, resized := c.dir.size()
+	c.spec = c.dir.sized(c.spec)
 	if g, err := openGroup(c.spec); err == nil {
 		c.group, c.stance.grant = g, c.spec.Grant
 	}
@@ -115,6 +123,12 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 		return ok || !held(c.dir)
 	})
 	a.containers[id] = c
+	c.stillness.quiet = true
+	if resized {
+		a.adoptSize(c)
+	}
+	a.adoptHold(c)
+	a.adoptOut(c)
 	a.keeper.found = append(a.keeper.found, news{started: found(a.closed, c), of: c})
 	var how string
 	c.throttle, how = a.adoptThrottle(c)
@@ -126,10 +140,10 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 	}
 	a.monitor.found(c, at)
 	e := cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at, Detail: how}
-	e.SetCondition(cluster.Condition{Bound: c.throttle.Bound, Until: c.throttle.Until})
-	if c.stance.still&byMemory != 0 {
-		e.By = cluster.HeldByMemory
-	}
+	e.SetCondition(cluster.Condition{ByPhase: c.spec.ByPhase, Was: of.Was, Why: of.Why, Resized: of.At, Bound: c.throttle.Bound, Until: c.throttle.Until,
+		HeldBy: c.stance.engine.By, HeldUntil: c.stance.engine.Until, HeldFor: c.stance.engine.For, PageOut: c.outing.wanted, Out: c.outNow()})
+	a.heldByMemoryNow(c, c.stance.still&byMemory != 0)
+	e.By, c.stillness.quiet = c.stillness.told, false
 	return e
 }
 
@@ -161,18 +175,17 @@ func (a *Agent) keepAside(path string) (string, error) {
 	return to, durable.Rename(path, to)
 }
 
-// found describes a container that was found running, as the kernel shows it. A throttled container runs again at full
-// speed; a frozen container waits for the memory manager.
+// found describes a container that was found running, as the kernel shows it. A frozen FLEX container that is not paused
+// waits for the memory manager. Every other container that is not paused runs at full speed: a REGULAR container that the last
+// agent left frozen would otherwise stay frozen.
 func found(ctx context.Context, c *container) *memory.Started {
-	s := &memory.Started{Envelope: c.spec.envelope()}
-	s.Suspended, _ = c.group.Frozen()
-	switch {
-	case s.Class != cluster.Flex:
-	case s.Suspended:
-		c.stance.still = byMemory
+	s := &memory.Started{Envelope: c.spec.envelope(), Out: c.isOut()}
+	frozen, _ := c.group.Frozen()
+	if s.Suspended = frozen && s.Class == cluster.Flex && c.heldForEngine().By == 0 && !s.Out; s.Suspended {
+		c.stance.still |= byMemory
 		c.stood.note(&c.stance, c.group)
-	default:
-		_ = c.change(ctx, func(*stance) {}) // If that fails, its next resumption tries it again.
+	} else {
+		_ = c.change(ctx, func(*stance) {}) // If that fails, the audit finds it.
 	}
 	s.Limit = min(s.Max, limitOf(c.group))
 	return s

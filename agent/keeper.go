@@ -37,8 +37,9 @@ type keeper struct {
 
 	anySuspended bool // some container was suspended when lookAround ran last
 	suspects     map[cluster.ContainerID]bool
-	mended       atomic.Int64 // containers whose books were wrong, since the agent began
-	swapFull     atomic.Int64 // when swap was last full, ns
+	left         map[cluster.ContainerID]leftover // by the last audit
+	mended       atomic.Int64                     // containers whose books or stances were wrong, since the agent began
+	swapFull     atomic.Int64                     // when swap was last full, ns
 
 	deciding sync.Mutex // locked while the manager works or is queried
 
@@ -84,12 +85,16 @@ type keptState struct {
 // news is a message to the goroutine.
 type news struct {
 	started *memory.Started
-	of      *container // of started and outcome
+	of      *container // of started, outcome and out
 	ended   cluster.ContainerID
 	request *memory.Request
-	answer  chan<- error
+	answer  chan<- error // to request and changed
+	changed *memory.Envelope
+	more    resource.Amount // memory that changed adds to a REGULAR container
 	outcome *memory.Outcome
-	heard   *container // a notice of the container is requested from now on
+	heard   *container  // a notice of the container is requested from now on
+	out     *memory.Out // of the container of
+	room    chan<- swapOutlook
 }
 
 // newKeeper returns a keeper that does not work yet.
@@ -316,6 +321,8 @@ func (k *keeper) takeNews(n news, in *memory.Input) {
 		k.answers[n.request.Container] = n.answer
 		in.Requests = append(in.Requests, *n.request)
 		k.readAll(in) // reclaiming for it must be judged by current readings
+	case n.changed != nil:
+		k.takeChange(n, in)
 	case n.outcome != nil:
 		in.Outcomes = append(in.Outcomes, *n.outcome)
 		if c, ok := k.kept[n.of.id]; ok {
@@ -325,6 +332,8 @@ func (k *keeper) takeNews(n news, in *memory.Input) {
 			c.deaf = 0
 			k.read(n.of.id, false, in)
 		}
+	case n.out != nil:
+		k.takeOut(&n, in)
 	case n.heard != nil: // no notice was sent of what happened before
 		if c, ok := k.kept[n.heard.id]; ok && c.armed.IsZero() {
 			k.read(n.heard.id, false, in)
@@ -343,7 +352,7 @@ func (k *keeper) keep(c *container, s *memory.Started) {
 		return // it is about to end
 	}
 	k.kept[c.id] = &kept{container: c, envelope: s.Envelope, gauge: gauge, limit: max(s.Limit, s.Min), suspended: s.Suspended, due: time.Now(), alert: time.Now().Add(alert)}
-	k.note(c.id, s.Suspended, memory.Reason{})
+	k.note(c, s.Suspended, memory.Reason{})
 	k.byGroup[c.group] = c.id
 	k.kept[c.id].blind = len(k.watcher.Add(c.group)) == 0
 	limit := k.kept[c.id].limit
@@ -426,6 +435,9 @@ func (k *keeper) dispatch(a memory.Action) {
 	case memory.Admit, memory.Refuse:
 		if answer, ok := k.answers[a.Container]; ok {
 			delete(k.answers, a.Container)
+			if a.Kind == memory.Admit {
+				k.cameBack(a.Container)
+			}
 			var refused error
 			if a.Kind == memory.Refuse {
 				refused = fmt.Errorf("memory is not available: %s", k.swap.explain(a.Reason))
@@ -443,11 +455,12 @@ func (k *keeper) dispatch(a memory.Action) {
 	case memory.Suspend, memory.Resume, memory.Grow, memory.Shrink:
 		// A resize does not change the rest.
 		c.suspended = a.Kind == memory.Suspend || a.Kind != memory.Resume && a.Suspended
-		k.note(a.Container, c.suspended, a.Reason)
+		k.note(c.container, c.suspended, a.Reason)
 	}
 	k.logAction(&a, was, c.suspended)
-	k.agent.headStart(c.container, c.envelope, a)
-	k.agent.begin(func() { k.perform(c.container, c.envelope, a) })
+	envelope := c.envelope // as it was decided for: a resize replaces it
+	k.agent.headStart(c.container, envelope, a)
+	k.agent.begin(func() { k.perform(c.container, envelope, a) })
 }
 
 // logAction logs an action. Suspensions, resumptions and kills are for operators; sizes change many times a second.
@@ -467,17 +480,13 @@ func (k *keeper) logAction(a *memory.Action, was, suspended bool) {
 		"limit", int64(a.Limit), "reason", a.Reason.Words())
 }
 
-// note keeps the state that people may query, and reports when programs come to stand still and when they go on.
-func (k *keeper) note(id cluster.ContainerID, suspended bool, why memory.Reason) {
+// note records the state that people may query, and reports when programs are stopped and when they run again.
+func (k *keeper) note(c *container, suspended bool, why memory.Reason) {
+	k.agent.heldByMemoryNow(c, suspended)
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	id := c.id
 	old, known := k.state[id]
-	switch {
-	case suspended && !old.suspended:
-		k.agent.events.put(cluster.Event{Kind: cluster.TaskStill, Task: id.Task, Run: id.Run, By: cluster.HeldByMemory})
-	case old.suspended && !suspended:
-		k.agent.events.put(cluster.Event{Kind: cluster.TaskGoesOn, Task: id.Task, Run: id.Run})
-	}
 	s := keptState{suspended: suspended, why: why.Words(), since: time.Now()}
 	if s.locked = old.locked; known && old.suspended == suspended {
 		s.since = old.since
@@ -518,10 +527,14 @@ func (k *keeper) describe(id cluster.ContainerID, r *cluster.Reading) {
 	k.mu.Lock()
 	s, ok := k.state[id]
 	k.mu.Unlock()
-	if !ok || s.waiting {
+	if !ok {
 		return
 	}
 	r.State, r.Why, r.Since = cluster.ContainerRunning, s.why, s.since
+	if s.waiting { // for memory that was paged out
+		r.State = cluster.ContainerSuspended
+		return
+	}
 	if !s.suspended {
 		return
 	}
@@ -539,7 +552,7 @@ func (k *keeper) perform(c *container, e memory.Envelope, a memory.Action) {
 	ctx, cancel := context.WithTimeout(k.agent.closed, k.agent.config.Memory.ActionTimeout)
 	defer cancel()
 	limit, err := k.agent.carryOut(ctx, c, e, a)
-	if err != nil && !errors.Is(err, cgroup.ErrGone) && k.agent.closed.Err() == nil {
+	if err != nil && !errors.Is(err, cgroup.ErrGone) && !errors.Is(err, errOut) && k.agent.closed.Err() == nil {
 		k.agent.log.Warn("memory action failed", "job", c.id.Task.Job, "container", c.id, "action", a.Kind.String(), "limit", int64(a.Limit), "error", err)
 	}
 	k.tell(news{of: c, outcome: &memory.Outcome{Action: a.ID, Limit: limit, Failed: err != nil}})

@@ -19,7 +19,8 @@ import (
 )
 
 // The agent renews its lease while its memory manager works. When it has not renewed the lease for leaseTerm,
-// supervisors of FLEX containers resume their programs: no container stays frozen without an agent that could thaw it.
+// supervisors of FLEX containers resume their programs: no container stays frozen without an agent that could thaw it,
+// except for what its owner paused.
 const (
 	leaseRenewal = 2 * time.Second
 	leaseTerm    = 10 * time.Second
@@ -86,7 +87,8 @@ func guard(f folder, s *spec) {
 		if resumed && !over {
 			continue
 		}
-		if err := release(s, th, over); err != nil {
+		h, _ := f.hold()
+		if err := release(f.sized(s), th, over, h.By&cluster.HeldByOwner != 0, f.exists(outFile)); err != nil {
 			fmt.Fprintf(os.Stderr, "resume the container, whose agent is gone: %v\n", err)
 			continue
 		}
@@ -121,9 +123,9 @@ func leased(path string) bool {
 	return age > -leaseTerm && age < leaseTerm
 }
 
-// release ends every kind of suspension of a container, and gives it memory to run in. It lifts the bound of a throttle
-// that is over.
-func release(s *spec, th throttle, over bool) error {
+// release ends every stop of a container except a pause by its owner, and gives it memory to run in. A container whose memory is paged
+// out stays stopped, and keeps its limit. release lifts the bound of a throttle that is over.
+func release(s *spec, th throttle, over, paused, out bool) error {
 	g, err := openGroup(s)
 	if err != nil {
 		return err
@@ -131,7 +133,11 @@ func release(s *spec, th throttle, over bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaseTerm)
 	defer cancel()
 	free := stance{grant: s.Grant}
-	if s.Envelope.Class == cluster.Flex {
+	if paused || out {
+		_, slows := g.Has(cgroup.CPU)
+		free.still, free.slows = byEngine, slows && s.Envelope.HeartbeatTimeout > 0
+	}
+	if s.Envelope.Class == cluster.Flex && !out {
 		free.raise = unattended(s, g)
 	}
 	if over && th.Device != "" {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +22,7 @@ import (
 // When a container is sampled.
 const (
 	// sampling is the interval between samples. The counters and the charge are cheap; memory.stat, which is not, is read
-	// each time while the container is young, and then when the charge has moved or detailed has passed.
+	// each time while the container is young, and then when detailed has passed or memory may have moved: see due.
 	sampling = time.Second
 	young    = 10 * time.Minute
 	detailed = 5 * time.Second
@@ -32,7 +33,7 @@ const (
 // firstSamples are the times of samples of a container that has just begun, so that short programs have some.
 var firstSamples = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond}
 
-// usageFile is where a container's samples are, in its folder.
+// usageFile is the file with a container's samples, in its folder.
 const usageFile = "usage"
 
 // monitor samples what every container uses. It reads on a goroutine of its own, so that a kernel that hangs delays only
@@ -40,11 +41,11 @@ const usageFile = "usage"
 type monitor struct {
 	agent *Agent
 	clock func() time.Duration // neither jumps nor counts while the machine sleeps
-	// countsIO says that version 1 of the kernel counts transfers, so that a group without a count had none.
-	countsIO bool
-	// openMost is how many containers keep their files of the kernel open. Those of others are opened for each sample, so that
-	// files that the daemon needs for other purposes can be opened.
+	// openMost is the largest number of containers whose kernel files stay open. The files of further containers are opened for each
+	// sample, so that the daemon can open the files that it needs for other purposes.
 	openMost int
+	// pressed says whether the disk of the state directory was pressed at the last reading.
+	pressed atomic.Bool
 
 	mu   sync.Mutex
 	all  map[cluster.ContainerID]*monitored
@@ -59,7 +60,7 @@ type monitored struct {
 	dir       folder
 	group     *cgroup.Group
 	stood     *stood
-	before    time.Duration // that it had stood still before this agent knew it
+	before    time.Duration // for which it had stood still before this agent found it
 	tolerance usage.Tolerance
 
 	mu        sync.Mutex
@@ -68,19 +69,20 @@ type monitored struct {
 	meters    *meters       // nil if they are opened for each sample, and after the end
 	origin    time.Duration // when the program began, by the clock
 	log       *usage.Log
-	torn      int64 // bytes that were dropped from the file
+	torn      int64 // damaged bytes that were dropped from the file
 	held      cgroup.Held
 	charged   cgroup.Charged
 	disk      diskUse
-	full      time.Duration // when held was read, by the clock; 0 is never
+	pressed   time.Duration // for which the disk was pressed while the container used it
+	full      time.Duration // when held was read, by the clock; 0 if never
 	written   time.Duration // when the file was written
 }
 
-func newMonitor(a *Agent, countsIO bool) *monitor {
+func newMonitor(a *Agent) *monitor {
 	const part = 24 // of the files that may be open; a container has up to twelve
 	var files unix.Rlimit
 	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &files)
-	return &monitor{agent: a, clock: monotonic, countsIO: countsIO, openMost: int(min(files.Cur/part, 10_000)), all: map[cluster.ContainerID]*monitored{}}
+	return &monitor{agent: a, clock: monotonic, openMost: int(min(files.Cur/part, 10_000)), all: map[cluster.ContainerID]*monitored{}}
 }
 
 // monotonic returns the time since some moment before the machine's start, the same for all its processes.
@@ -132,7 +134,7 @@ func (m *monitor) sample() {
 
 // begin samples a container whose program has just begun.
 func (m *monitor) begin(c *container, begun timeline.Time) {
-	w := m.add(c, begun)
+	w := m.add(c, usage.NewLog(m.ago(begun), usage.ToleranceFor(c.spec.Grant)))
 	for _, at := range firstSamples {
 		time.AfterFunc(at, func() {
 			w.mu.Lock()
@@ -144,18 +146,44 @@ func (m *monitor) begin(c *container, begun timeline.Time) {
 	}
 }
 
-// found samples a container that an earlier agent has left. Without samples of that agent, all of the time before is a gap.
-func (m *monitor) found(c *container, begun timeline.Time) { m.add(c, begun) }
-
-// add begins or continues the log of a container.
-func (m *monitor) add(c *container, begun timeline.Time) *monitored {
-	w := &monitored{monitor: m, id: c.id, dir: c.dir, group: c.group, stood: &c.stood, tolerance: usage.ToleranceFor(c.spec.Grant)}
-	w.origin = m.ago(begun)
-	w.log = usage.NewLog(w.origin, w.tolerance)
-	if p, err := c.dir.usage(); err == nil {
-		w.origin, w.log, w.torn = p.Origin, p.Continue(w.tolerance), p.Torn
-		w.before = w.log.Still()
+// found samples a container that an earlier agent started; begun is a time of the calendar. Without samples of that agent, all of the time
+// before is a gap.
+func (m *monitor) found(c *container, begun timeline.Time) *monitored {
+	tolerance := usage.ToleranceFor(c.spec.Grant)
+	p, err := c.dir.usage()
+	if err != nil {
+		return m.add(c, usage.NewLog(m.origin(c, begun), tolerance))
 	}
+	w := m.add(c, p.Continue(tolerance))
+	w.torn = p.Torn
+	return w
+}
+
+// calendarOff is how far the calendar may be off since a container began before it is reported.
+const calendarOff = 2 * time.Second
+
+// origin returns when a container that began at a time of the calendar did so by the clock. The calendar may have been set since then: the
+// record of the begin also has the clock's time, unless an earlier release wrote it.
+func (m *monitor) origin(c *container, begun timeline.Time) time.Duration {
+	clock, age := m.clock(), time.Duration(now()-begun)
+	var s started
+	if c.dir.get("started.json", &s) == nil && s.Clock > 0 && s.Clock <= clock {
+		if off := age - (clock - s.Clock); off.Abs() > calendarOff {
+			m.agent.log.Info("the calendar was set since a container began, or the machine slept: its samples count from its begin by the clock",
+				"container", c.id, "off", off)
+		}
+		return s.Clock
+	}
+	if age < 0 || age > clock {
+		m.agent.log.Warn("the calendar was set since a container began: the length of what it used without samples is unknown", "container", c.id, "age", age)
+	}
+	return m.ago(begun)
+}
+
+// add begins to sample a container.
+func (m *monitor) add(c *container, log *usage.Log) *monitored {
+	w := &monitored{monitor: m, id: c.id, dir: c.dir, group: c.group, stood: &c.stood, tolerance: usage.ToleranceFor(c.spec.Grant),
+		origin: log.Origin(), log: log, before: log.Still(), pressed: log.Pressed()}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.all[c.id] = w
@@ -164,12 +192,11 @@ func (m *monitor) add(c *container, begun timeline.Time) *monitored {
 			m.open++
 		}
 	}
-	w.transfers = newTransfers(c.group, m.countsIO, w.meters != nil)
+	w.transfers = newTransfers(c.group, m.agent.counted != "", w.meters != nil)
 	return w
 }
 
-// ago returns the clock's time of a moment that the machine's calendar has. A calendar that was set since then can make it
-// wrong, but not later than now.
+// ago returns the clock's time for a time of the calendar, which must not have been set since then. It is between 0 and now.
 func (m *monitor) ago(at timeline.Time) time.Duration {
 	clock := m.clock()
 	return min(clock, max(0, clock-time.Duration(now()-at)))
@@ -181,8 +208,10 @@ func (m *monitor) end(c *container, ended timeline.Time) {
 	m.mu.Lock()
 	w := m.all[c.id]
 	m.mu.Unlock()
+	var e ending
+	_ = c.dir.get("exit.json", &e) // Without a record, what the processes have transferred is unknown.
 	if w == nil && c.group != nil && c.dir.exists(usageFile) {
-		w = m.add(c, 0)
+		w = m.found(c, e.Started)
 	}
 	if w == nil {
 		return
@@ -193,8 +222,6 @@ func (m *monitor) end(c *container, ended timeline.Time) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var e ending
-	_ = c.dir.get("exit.json", &e) // Without a record nobody knows what the processes have transferred.
 	w.measure(func(g *meters) {
 		s := w.counters(g, max(at, w.origin+w.log.Last()+time.Millisecond)) // its memory is free by now
 		w.transfers.put(g.Gauge, e.Transferred, &s)
@@ -270,8 +297,13 @@ func (w *monitored) sample(now time.Duration) {
 		}
 		s := w.counters(g, now)
 		w.transfers.read(g.Gauge, &s)
+		moved := true // as far as is known
 		if s.Known.Has(usage.Read) && s.Known.Has(usage.Written) {
-			w.disk.take(s.Value[usage.Read] + s.Value[usage.Written])
+			moved = w.disk.take(s.Value[usage.Read] + s.Value[usage.Written])
+		}
+		if passed := s.At - w.log.Last(); moved && passed > 0 && passed <= longestGap && w.monitor.pressed.Load() {
+			w.pressed += passed
+			s.Pressed = w.pressed
 		}
 		s.Value[usage.Memory], s.Value[usage.Swap] = w.held.InMemory(), w.held.SwapBytes
 		s.Known |= usage.SetOf(usage.Memory, usage.Swap)
@@ -279,16 +311,19 @@ func (w *monitored) sample(now time.Duration) {
 	})
 }
 
-// due reports whether memory is to be read in detail.
+// due reports whether memory.stat is to be read: while the container is young, at least every detailed, and as soon as memory can have grown
+// by a tenth of the grant. The charge shows that, unless page cache shrank meanwhile, as it does in a container at its limit: so a container
+// with much page cache is read each time.
 func (w *monitored) due(now time.Duration, charged cgroup.Charged) bool {
 	moved := max(charged.Bytes-w.charged.Bytes, w.charged.Bytes-charged.Bytes) + max(charged.SwapBytes-w.charged.SwapBytes, w.charged.SwapBytes-charged.SwapBytes)
-	return w.full == 0 || now-w.origin < young || now-w.full >= detailed-sampling/2 || moved > w.tolerance[usage.Memory]/2
+	step := w.tolerance[usage.Memory] / 2
+	return w.full == 0 || now-w.origin < young || now-w.full >= detailed-sampling/2 || moved > step || w.held.FileBytes+moved > 4*step
 }
 
-// counters returns a sample of the counters but those of disks; now is the clock's time.
+// counters returns a sample of all counters except those of disks; now is the clock's time.
 func (w *monitored) counters(g *meters, now time.Duration) usage.Sample {
 	still, bound := w.stood.read()
-	s := usage.Sample{At: now - w.origin, Still: w.before + still, Bound: bound}
+	s := usage.Sample{At: now - w.origin, Still: w.before + still, Pressed: w.pressed, Bound: bound}
 	if used, ok := g.CPUTime(); ok {
 		s.Value[usage.CPU] = used.Milliseconds()
 		s.Known |= usage.SetOf(usage.CPU)
@@ -304,6 +339,10 @@ func (w *monitored) counters(g *meters, now time.Duration) usage.Sample {
 func (w *monitored) write() {
 	w.written = w.monitor.clock()
 	text, offset := w.log.Unwritten()
+	if w.log.Full() && w.shrink(text, offset) {
+		w.monitor.report(nil)
+		return
+	}
 	file, err := durable.Open(w.dir.path(usageFile))
 	if err == nil {
 		_, err = file.WriteAt(text, offset)
@@ -320,7 +359,39 @@ func (w *monitored) write() {
 	w.monitor.report(err)
 }
 
-// report tells people when samples begin to be lost, and when that is over.
+// shrink replaces the file, which is full, by a smaller one with what is not written yet. A failure is logged; the file then stays as it
+// is, and grows.
+func (w *monitored) shrink(text []byte, offset int64) (done bool) {
+	path := w.dir.path(usageFile)
+	before, err := readStart(path, offset)
+	if err == nil {
+		smaller, lost := w.log.Thinned(before, text)
+		if err = durable.Replace(path, smaller); err == nil {
+			w.log.Replaced(smaller, text)
+			w.torn += lost
+			return true
+		}
+	}
+	w.log.NotReplaced()
+	if !errors.Is(err, fs.ErrNotExist) {
+		w.monitor.agent.log.Warn("cannot shrink the file with the samples of a container; the file grows", "container", w.id, "error", err)
+	}
+	return false
+}
+
+// readStart reads the first bytes of a file.
+func readStart(path string, size int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text := make([]byte, size)
+	_, err = io.ReadFull(file, text)
+	return text, err
+}
+
+// report logs when samples begin to be lost, and when they are written again.
 func (m *monitor) report(err error) {
 	m.mu.Lock()
 	was := m.full
@@ -328,9 +399,9 @@ func (m *monitor) report(err error) {
 	m.mu.Unlock()
 	switch {
 	case err != nil && !was:
-		m.agent.log.Warn("cannot write what containers use; details will be lost", "error", err)
+		m.agent.log.Warn("cannot write the samples of containers; details will be lost", "error", err)
 	case err == nil && was:
-		m.agent.log.Info("what containers use is written again")
+		m.agent.log.Info("the samples of containers are written again")
 	}
 }
 
@@ -370,19 +441,14 @@ func missing(torn int64) error {
 	return fmt.Errorf("the last %d bytes of its samples were damaged and are dropped", torn)
 }
 
-// usage returns all samples of a container, also those that could not be written.
+// usage returns all samples of a container, including samples that could not be written.
 func (w *monitored) usage() (usage.Usage, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	text, offset := w.log.Unwritten()
 	if offset > 0 {
-		file, err := os.Open(w.dir.path(usageFile))
+		before, err := readStart(w.dir.path(usageFile), offset)
 		if err != nil {
-			return usage.Usage{}, fmt.Errorf("its samples cannot be read: %w", err)
-		}
-		defer file.Close()
-		before := make([]byte, offset)
-		if _, err := io.ReadFull(file, before); err != nil {
 			return usage.Usage{}, fmt.Errorf("its samples cannot be read: %w", err)
 		}
 		text = append(before, text...)

@@ -10,14 +10,14 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// network counts what containers transfer over the network, where the kernel can. Elsewhere it is unknown.
+// network counts the network bytes of containers, where the kernel can. Elsewhere they are unknown.
 type network struct {
 	agent *Agent
-	why   string // it is not counted on this machine; empty if it is
+	why   string // why this machine does not count them; empty if it does
 	warn  sync.Once
 }
 
-// newNetwork finds out whether the kernel counts, and says so once if not.
+// newNetwork finds out whether the kernel counts network bytes, and logs it once if the kernel does not.
 func newNetwork(a *Agent) *network {
 	n := &network{agent: a}
 	if dir, ok := a.root.Unified(); !ok {
@@ -26,7 +26,7 @@ func newNetwork(a *Agent) *network {
 		n.why = err.Error()
 	}
 	if n.why != "" {
-		a.log.Info("what containers transfer over the network is unknown", "because", n.why)
+		a.log.Info("the network bytes of containers are not counted", "because", n.why)
 	}
 	return n
 }
@@ -34,7 +34,7 @@ func newNetwork(a *Agent) *network {
 // begin counts for a new group, before its first process is there; nil if that is not possible.
 func (n *network) begin(g *cgroup.Group) *netcount.Counter { return n.count(g, netcount.Begin) }
 
-// resume goes on with counting for a group; nil if that is not possible.
+// resume continues to count for a group; nil if that is not possible.
 func (n *network) resume(g *cgroup.Group) *netcount.Counter { return n.count(g, netcount.Attach) }
 
 func (n *network) count(g *cgroup.Group, how func(dir string) (*netcount.Counter, error)) *netcount.Counter {
@@ -45,7 +45,7 @@ func (n *network) count(g *cgroup.Group, how func(dir string) (*netcount.Counter
 	c, err := how(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		n.warn.Do(func() {
-			n.agent.log.Warn("what a container transfers over the network is unknown, and perhaps of further ones", "group", dir, "error", err)
+			n.agent.log.Warn("cannot count a container's network bytes; other containers may be affected", "group", dir, "error", err)
 		})
 	}
 	return c
@@ -55,10 +55,10 @@ func (n *network) count(g *cgroup.Group, how func(dir string) (*netcount.Counter
 type meters struct {
 	*cgroup.Gauge
 	network *netcount.Counter // nil where the kernel does not count
-	late    bool              // what was transferred before the next reading was not counted from the container's begin on
+	late    bool              // counting began after the container did: the next reading is not used
 }
 
-// openMeters opens the meters of a container. They take over the counter that began with the container, if there is one.
+// openMeters opens the meters of a container. They use the counter that began with the container, if there is one.
 func (a *Agent) openMeters(g *cgroup.Group, begun *netcount.Counter) (*meters, error) {
 	gauge, err := g.Gauge()
 	if err != nil {

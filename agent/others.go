@@ -28,7 +28,7 @@ func tellSize(name string, memory resource.Amount) net.Listener {
 // others returns how much memory agents other than the named one manage, bytes by name of their groups: the sizes in
 // sockets, the text of /proc/net/unix, or else the memory granted to containers that have outlived their agent.
 func others(name, sockets string, granted map[string]int64) map[string]resource.Amount {
-	const most = 1 << 48 // Any user may make such a socket.
+	const most = 1 << 48 // Any user may make a socket with such a name.
 	sizes := map[string]resource.Amount{}
 	for other, bytes := range granted {
 		sizes[other] = resource.Amount(min(bytes, most))

@@ -82,9 +82,14 @@ type diskUse struct {
 	lookedAt int64 // bytes when uses was called last
 }
 
-func (u *diskUse) take(bytes int64) { u.known, u.bytes = true, bytes }
+// take takes in what the container has transferred since it began. It reports whether that is more than it was before.
+func (u *diskUse) take(bytes int64) (moved bool) {
+	moved = bytes != u.bytes
+	u.known, u.bytes = true, bytes
+	return moved
+}
 
-// uses reports whether the container has transferred anything since the last call, or may have because nobody counts.
+// uses reports whether the container has transferred anything since the last call, or may have because the kernel does not count.
 func (u *diskUse) uses() bool {
 	moved := !u.known || u.bytes != u.lookedAt
 	u.lookedAt = u.bytes
@@ -99,7 +104,7 @@ func (a *Agent) newPressure() *pressure {
 	}
 	p := &pressure{stat: filepath.Join("/sys/dev/block", device, "stat"), speed: float64(speed)}
 	if _, err := readDisk(p.stat); err != nil {
-		a.log.Info("whether the disk is pressed is unknown", "because", err)
+		a.log.Info("cannot find out whether the disk is pressed", "because", err)
 		return nil
 	}
 	return p
@@ -113,10 +118,11 @@ func (a *Agent) lookAtDisk() {
 	}
 	c, err := readDisk(p.stat)
 	if err != nil {
-		a.log.Debug("cannot see what the disk does", "error", err)
+		a.log.Debug("cannot read the statistics of the disk", "error", err)
 		return
 	}
 	gives, news := p.add(a.monitor.clock(), c, a.monitor.diskUsers())
+	a.monitor.pressed.Store(gives > 0)
 	if !news {
 		return
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/bellows-rm/bellows/profiler"
 )
 
-var recordPressure = flag.Bool("record-pressure", false, "record testdata/pressure anew, which takes ten minutes")
+var recordPressure = flag.Bool("record-pressure", false, "record anew what TestRecordedPressure judges, which takes ten minutes")
 
 // pressedDisk is a disk whose statistics are recorded.
 type pressedDisk struct {
@@ -37,19 +37,19 @@ var pressedDisks = []pressedDisk{
 	{"own", "the disk of the machine that made the recording, virtual, shared with other work, of no stated speed", recordingdisk.Pace{}},
 }
 
-// TestRecordPressure records what the statistics of disks say while programs use them: with -record-pressure, 1 to 16
-// programs of each kind, as testdata/pressure. Otherwise four readers of the modelled disks, of which only one is pressed.
-func TestRecordPressure(t *testing.T) {
-	if *recordPressure {
-		for i := range pressedDisks {
-			d := &pressedDisks[i]
-			text := d.record(t, []string{"read", "write", "random"}, []int{1, 2, 4, 8, 16})
-			if err := os.WriteFile(filepath.Join("testdata", "pressure", d.name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+// recordAll records what the statistics of disks say while 1 to 16 programs of each kind use them, as testdata/pressure.
+func recordAll(t *testing.T) {
+	for i := range pressedDisks {
+		d := &pressedDisks[i]
+		text := d.record(t, []string{"read", "write", "random"}, []int{1, 2, 4, 8, 16})
+		if err := os.WriteFile(filepath.Join("testdata", "pressure", d.name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
 		}
-		return
 	}
+}
+
+// TestPressureOfDisks reads from the modelled disks with four programs: only the disk with an arm is pressed.
+func TestPressureOfDisks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
 	}
@@ -61,7 +61,7 @@ func TestRecordPressure(t *testing.T) {
 	}
 }
 
-// record returns what the statistics of the disk say while so many programs use it in each of several ways.
+// record returns what the statistics of the disk say while the given numbers of programs use it in each of several ways.
 func (d *pressedDisk) record(t *testing.T, ways []string, programs []int) string {
 	dir, files := t.TempDir(), slices.Max(programs)
 	if d.pace.Rate > 0 {

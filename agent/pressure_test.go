@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -98,13 +99,18 @@ func TestPressureAfterGaps(t *testing.T) {
 	}
 }
 
-// recordings are the fixtures of TestRecordPressure. They are in the program, for guests, which have no other files.
+// recordings are the fixtures of TestRecordedPressure. They are in the program, for guests, which have no other files.
 //
 //go:embed testdata/pressure
 var recordings embed.FS
 
-// What was recorded on disks, see the first line of each file, is pressed or not.
+// What was recorded on disks, see the first line of each file, is pressed or not. With -record-pressure it is recorded anew, and
+// judged by the next run.
 func TestRecordedPressure(t *testing.T) {
+	if *recordPressure {
+		recordAll(t)
+		return
+	}
 	for disk, want := range map[string]map[string]string{
 		"arm":     {"read": "2 4 8 16", "random": "2 4 8 16"},
 		"bounded": {}, // it loses nothing, wherever transfers are
@@ -167,4 +173,49 @@ func (p *pressure) describe(before *pressure) string {
 	}
 	return fmt.Sprintf("%.2f of the speed, busy %.2f, %v a request", float64(p.last.bytes-before.last.bytes)/passed.Seconds()/p.speed,
 		float64(p.last.busy-before.last.busy)/float64(passed), (p.last.waited-before.last.waited)/time.Duration(max(1, n)))
+}
+
+// The time in which the disk is pressed counts for a container that uses the disk then, also for the next daemon; a gap
+// without samples does not count.
+func TestPressedTimeIsCounted(t *testing.T) {
+	b := newBench(t)
+	o := b.order("sleep", "1000")
+	b.Apply([]cluster.Order{o})
+	b.next(cluster.DecisionDone)
+	w := b.monitor.all[o.Container]
+	w.mu.Lock()
+	at := max(monotonic(), w.origin+w.log.Last()) + sampling
+	at = w.origin + (at - w.origin).Round(time.Second) // samples are stored by the millisecond
+	w.sample(at)
+	for _, c := range []struct {
+		what           string
+		after          time.Duration
+		pressed, moved bool
+		want           time.Duration
+	}{
+		{"it transfers nothing", sampling, true, false, 0},
+		{"it transfers something", sampling, true, true, sampling},
+		{"a long time without samples", longestGap + sampling, true, true, sampling},
+		{"the disk is not pressed", sampling, false, true, sampling},
+		{"it is again", 2 * sampling, true, true, 3 * sampling},
+	} {
+		if !w.disk.known && !c.moved {
+			continue // the kernel does not count
+		}
+		b.monitor.pressed.Store(c.pressed)
+		if c.moved {
+			w.disk.bytes-- // as if it had transferred one more since then
+		}
+		at += c.after
+		if w.sample(at); w.log.Pressed() != c.want {
+			t.Errorf("%s: hindered for %v, want %v", c.what, w.log.Pressed(), c.want)
+		}
+	}
+	before := w.log.Pressed()
+	w.write()
+	w.mu.Unlock()
+	b.reopen()
+	if w := b.monitor.all[o.Container]; w.pressed != before || before == 0 {
+		t.Errorf("the next daemon counts from %v, want %v", w.pressed, before)
+	}
 }

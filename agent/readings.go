@@ -61,22 +61,22 @@ func known(m cgroup.Maybe[int64]) *int64 {
 	return nil
 }
 
-// accountIO makes the kernel count disk transfers of containers, on the device of the state directory. Without it they
-// are unknown, which is no reason not to run. It reports whether version 1 of the kernel counts them, and so has no number
-// for a container without transfers.
-func (a *Agent) accountIO() (counted bool) {
+// accountIO finds out whether the kernel counts disk transfers of containers, on the device of the state directory. Without
+// it they are unknown, which is no reason not to run.
+func (a *Agent) accountIO() {
 	device := a.device()
 	if device == "" {
 		a.diskUnknown = "the state directory is on no disk"
-		return false
+		return
 	}
 	if err := a.root.AccountIO(device); err != nil {
 		a.diskUnknown = err.Error()
 		a.log.Debug("disk transfers are not counted", "error", err)
-		return false
+		return
 	}
-	version, _ := a.root.Has(cgroup.IO)
-	return version == cgroup.V1
+	if version, _ := a.root.Has(cgroup.IO); version == cgroup.V1 {
+		a.counted = device
+	}
 }
 
 // device returns the disk of the state directory, major:minor; empty if that is unknown.

@@ -25,7 +25,8 @@ import (
 // spec is what the supervisor needs, and what the agent needs after a restart.
 type spec struct {
 	Container cluster.ContainerID `json:"container"`
-	Grant     resource.Vector     `json:"grant"`
+	Grant     resource.Vector     `json:"grant"` // at the start; resize.json has a later one
+	ByPhase   bool                `json:"by_phase,omitempty"`
 	Booked    timeline.Time       `json:"booked_ns"`
 	Launch    cluster.Launch      `json:"launch"`
 	Envelope  cluster.Envelope    `json:"envelope"`
@@ -44,7 +45,34 @@ type spec struct {
 	OutputLimit int64 `json:"output_limit_bytes"`
 	// OOMScore is the oom_score_adj of the program.
 	OOMScore int `json:"oom_score_adj,omitempty"`
+	// Supervisor is the version of the container's supervisor; see supervisorVersion.
+	Supervisor int `json:"supervisor,omitempty"`
 }
+
+// supervisorVersion says what the supervisors of this release do while there is no agent:
+//
+//	0  (release 1, whose records have no version) resume a FLEX container; leave a REGULAR one as it is
+//	1  also keep a pause (hold.json), and end a throttle in time (throttle.json), for every class
+//	2  also leave a container as it is whose memory is paged out (out.json), and go by the size that a container was given while it
+//	   ran (resize.json)
+const supervisorVersion = 2
+
+// errOldSupervisor is the answer to an order that must hold while there is no agent, which only a supervisor can ensure.
+var errOldSupervisor = errors.New("an earlier release of bellows started this container, and its supervisor can neither keep a pause " +
+	"nor end a throttle while the daemon is down: the next run of the task can be paused and throttled")
+
+// heedsOrders reports whether the supervisor keeps a pause and ends a throttle while there is no agent.
+func (s *spec) heedsOrders() bool { return s.Supervisor >= 1 }
+
+// pagesOut reports whether the supervisor leaves a container as it is whose memory is paged out.
+func (s *spec) pagesOut() bool { return s.Supervisor >= 2 }
+
+// errOldResize is the answer to an order to resize that the supervisor would undo while there is no agent.
+var errOldResize = errors.New("an earlier release of bellows started this container, and its supervisor would undo the new size " +
+	"while the daemon is down: the next run of the task can be resized")
+
+// heedsResizes reports whether the supervisor goes by the size that the container was given while it ran.
+func (s *spec) heedsResizes() bool { return s.Supervisor >= 2 }
 
 // UnmarshalJSON also reads the record of an earlier release, in which the envelope was a part of what is launched, without what follows
 // from the grant.
@@ -82,9 +110,11 @@ func (s *spec) envelope() memory.Envelope {
 	return memory.Envelope{Container: s.Container, Envelope: s.Envelope}
 }
 
-// started is when the program began.
+// started is when the program began: by the calendar, and by the clock of samples, which cannot be set. Clock is 0 in the record of an earlier
+// release.
 type started struct {
-	At timeline.Time `json:"at_ns"`
+	At    timeline.Time `json:"at_ns"`
+	Clock time.Duration `json:"clock_ns,omitempty"`
 }
 
 // ending is how a container ended.
@@ -95,7 +125,7 @@ type ending struct {
 	Fault bool `json:"fault,omitempty"`
 	// Short says that the machine was short of something that it may have again.
 	Short bool `json:"short,omitempty"`
-	// Transferred is what the container's processes have transferred; nil if nobody knows, or if the group's counters have it.
+	// Transferred is what the container's processes have transferred; nil if that is unknown, or if the group's counters have it.
 	Transferred *cgroup.Transfers `json:"transferred,omitempty"`
 }
 

@@ -9,25 +9,29 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// holders are those who want a container to stand still. It stands still while there is any of them.
+// holders is a set of parties that have stopped a container. The container is stopped while the set is not empty.
 type holders uint8
 
 const (
 	byMemory   holders = 1 << iota // the memory manager suspended it
 	byBackOff                      // it is throttled, and transferred more than it may
 	bySwapping                     // its memory is being swapped out, which may take it as long as its heartbeats allow
+	byEngine                       // the engine has stopped it, for example because its owner paused it
+	byOut                          // its memory is out, or on its way out or back: see pageOut
 )
 
-// stance is what this machine wants of a container: everything that freezes, thaws, slows down or speeds up its programs
-// changes the stance, from which its limits and its stillness follow. Memory decides its size.
+// stance is the wanted state of a container's programs: everything that freezes, thaws, slows down or speeds up programs
+// changes the stance, from which limits and the freezer's state follow. The memory manager decides the container's size.
 type stance struct {
 	grant resource.Vector
-	// still says who wants it to stand still. A breath goes before all of them: its programs run, to send heartbeats.
+	// still are the parties that have stopped it. A breath overrides all of them: the programs run, to send heartbeats.
 	still holders
-	// breaths says who lets it run for a breath.
+	// engine is the hold by which the engine has stopped it: byEngine is set while it has a holder.
+	engine engineHold
+	// breaths are the parties that let it run for a breath.
 	breaths holders
-	// slows says that its programs send heartbeats, and that this machine can bound their CPU time: standing still, they
-	// keep a little of it instead of being frozen.
+	// slows says that its programs send heartbeats, and that this machine can bound their CPU time: while they are
+	// stopped, they keep a little CPU time instead of being frozen.
 	slows bool
 	// raise is a memory limit to be reached at once, 0 for none. It never lowers the limit: the memory manager does that,
 	// slowly.
@@ -39,11 +43,11 @@ type stance struct {
 // suspendedMillicores is what a suspended container with heartbeats may use: 1 % of one core (Pufferfish section 3.2).
 const suspendedMillicores = 10
 
-// held reports whether its programs are to stand still.
+// held reports whether its programs are to be stopped.
 func (s *stance) held() bool { return s.still != 0 && s.breaths == 0 }
 
-// wants returns the limits and the stillness that follow from a stance. Limits that are not set stay as they are: a
-// frozen container needs no bound on its CPU time.
+// wants returns the limits that follow from a stance, and whether the container is to be frozen. Limits that are not set
+// stay as they are: a frozen container needs no bound on its CPU time.
 func (s *stance) wants() (limits cgroup.Limits, frozen bool) {
 	if s.raise > 0 {
 		limits.MemoryBytes = cgroup.At(int64(s.raise))
@@ -60,10 +64,10 @@ func (s *stance) wants() (limits cgroup.Limits, frozen bool) {
 	return limits, false
 }
 
-// carryOut makes a control group as its stance wants it, and waits until it is. The bound on the disk is set only if it
-// differs from that of the stance before: the kernel begins to count anew with each. Where the kernel has no freezer, a
-// container that is to be frozen is slowed down; without a bound on CPU time either, nothing can stop it, and it runs at
-// the speed of swap.
+// carryOut brings a control group into the state of its stance, and waits until it is reached. The bound on the disk is set only
+// if it differs from the bound of the stance before: the kernel restarts its count with each write. Where the kernel has no
+// freezer, a container that is to be frozen is slowed down; without a bound on CPU time either, nothing can stop it, and it
+// runs at the speed of swap.
 func (s *stance) carryOut(ctx context.Context, g *cgroup.Group, before stance) error {
 	limits, frozen := s.wants()
 	if limits.Disk != before.disk {
@@ -72,6 +76,11 @@ func (s *stance) carryOut(ctx context.Context, g *cgroup.Group, before stance) e
 		}
 	}
 	limits.Disk = cgroup.DiskLimit{}
+	if s.grant[resource.CPU] != before.grant[resource.CPU] {
+		if err := weigh(ctx, g, s.grant); err != nil {
+			return err
+		}
+	}
 	_, slows := g.Has(cgroup.CPU)
 	if room, ok := limits.MemoryBytes.Get(); ok {
 		if _, err := g.RaiseMemory(room); err != nil {
@@ -99,16 +108,25 @@ func (s *stance) carryOut(ctx context.Context, g *cgroup.Group, before stance) e
 	return errors.Join(err, supported(g.Thaw(ctx)))
 }
 
+// weigh gives a control group the weight of a grant, which decides when containers that lent their cores run again, or were resized,
+// and all containers together demand more than there is.
+func weigh(ctx context.Context, g *cgroup.Group, grant resource.Vector) error {
+	if _, ok := g.Has(cgroup.CPU); !ok || grant[resource.CPU] == 0 {
+		return nil
+	}
+	return g.Apply(ctx, cgroup.Limits{CPUWeight: weightOf(grant[resource.CPU])})
+}
+
 // free ends everything that keeps a container from running as it was granted. I/O that the kernel holds back would
 // otherwise also hold back the end of its programs.
 func (s *stance) free() {
-	s.still, s.breaths = 0, 0
+	s.still, s.engine, s.breaths = 0, engineHold{}, 0
 	if s.disk.Device != "" {
 		s.disk.Rate = cgroup.Unlimited()
 	}
 }
 
-// hasten begins what carryOut does, as far as it is quick in the kernel, without waiting for the result.
+// hasten begins the parts of carryOut that are quick in the kernel, without waiting for the result.
 func (s *stance) hasten(ctx context.Context, g *cgroup.Group) {
 	limits, frozen := s.wants()
 	room, raise := limits.MemoryBytes.Get()

@@ -121,9 +121,9 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, e
 	c.counter = a.network.begin(group)
 	a.mu.Lock()
 	c.group, c.stance.grant = group, o.Grant
-	c.spec = &spec{Container: c.id, Grant: o.Grant, Booked: now(), Launch: *o.Launch, Envelope: o.Envelope, Place: a.root.Place(), Identity: group.Identity(),
+	c.spec = &spec{Container: c.id, Grant: o.Grant, ByPhase: o.ByPhase, Booked: now(), Launch: *o.Launch, Envelope: o.Envelope, Place: a.root.Place(), Identity: group.Identity(),
 		Join: group.JoinFiles(), SupervisorJoin: a.supervisors.JoinFiles(), Lease: a.leasePath(), Grace: a.config.Grace,
-		OutputLimit: outputShare(int64(a.config.OutputLimit), o.Launch.Tasks), OOMScore: a.config.OOMScore}
+		OutputLimit: outputShare(int64(a.config.OutputLimit), o.Launch.Tasks), OOMScore: a.config.OOMScore, Supervisor: supervisorVersion}
 	a.mu.Unlock()
 	if err := c.dir.putSpec(c.spec); err != nil {
 		return status{}, nil, fmt.Errorf("write the container's record: %w", err)
@@ -210,6 +210,11 @@ func (a *Agent) limit(ctx context.Context, g *cgroup.Group, grant resource.Vecto
 	}
 	if err := g.ApplyCounted(ctx, limits); err != nil {
 		return err
+	}
+	if a.counted != "" {
+		if err := g.AccountIO(a.counted); err != nil {
+			return err
+		}
 	}
 	if _, ok := g.Has(cgroup.PIDs); ok {
 		if err := g.Apply(ctx, cgroup.Limits{PIDsMax: cgroup.At(mostThreads())}); err != nil {

@@ -7,17 +7,17 @@ import (
 	"github.com/bellows-rm/bellows/cgroup"
 )
 
-// stood adds up how long a container has stood still because its stance says so, and has the bound on its disk: time in which
-// a program could not do what it would have done teaches nothing about it.
+// stood adds up how long a container has stood still because its stance says so, and has the bound on its disk: a program teaches
+// nothing while it is kept from running or from transferring.
 type stood struct {
 	mu    sync.Mutex
 	still bool
-	since time.Duration // when it came to stand still, by the clock of samples
+	since time.Duration // when it stopped, by the clock of samples
 	total time.Duration // before
-	bound int64         // bytes per second that the kernel lets it read, and write as much; 0 is any amount
+	bound int64         // bytes per second that the kernel lets it read, and the same for writes; 0 is no bound
 }
 
-// note takes in the stance that a container has from now on. Where nothing can make the container stand still, it does not.
+// note takes in the stance that a container has from now on. Without a freezer and a CPU controller, the container does not stand still.
 func (s *stood) note(of *stance, g *cgroup.Group) {
 	_, freezes := g.Has(cgroup.Freezer)
 	_, slows := g.Has(cgroup.CPU)

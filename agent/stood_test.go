@@ -9,7 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/usage"
 )
 
-// The samples say how long a container stood still, for whomever, also to the next agent; and which bound its disk has.
+// The samples show how long a container stood still, whoever stopped it, also after a restart of the agent; and which bound its disk has.
 func TestSamplesKnowStillness(t *testing.T) {
 	b := newBench(t)
 	o := b.order("sh", "-c", "while :; do :; done")

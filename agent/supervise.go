@@ -122,7 +122,7 @@ func supervise(f folder) int {
 		return finish(f, &s, agent, *why, func() { say(tell, status{Ended: true}) })
 	}
 	begun := now()
-	_ = f.putStarted(started{begun}) // On a full disk only the time of the start is lost.
+	_ = f.putStarted(started{begun, monotonic()}) // On a full disk only the time of the start is lost.
 	say(tell, status{Started: begun})
 	go guard(f, &s)
 	if in != nil {
@@ -232,7 +232,7 @@ func launch(f folder, s *spec, lock, stdin, anchor *os.File, printed *outputs) (
 	_ = command.Wait()
 	var why ending
 	if err := json.Unmarshal(text, &why); err != nil {
-		return nil, &ending{Fault: true, Detail: fmt.Sprintf("start: the first stage made no sense: %v", err)}
+		return nil, &ending{Fault: true, Detail: fmt.Sprintf("start: the report of the first stage cannot be read: %v", err)}
 	}
 	return nil, &why
 }
@@ -387,8 +387,8 @@ func check(name, path string) *ending {
 	return nil
 }
 
-// awaitEnd waits until a child has ended and returns what it and its children have transferred, which nobody knows any more
-// after the child was waited for; nil if it is unknown.
+// awaitEnd waits until a child has ended and returns what it and its children have transferred, which the kernel forgets
+// when the child is waited for; nil if it is unknown.
 func awaitEnd(pid int) *cgroup.Transfers {
 	for errors.Is(unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}

@@ -22,6 +22,7 @@ type gauge struct {
 	left    resource.Amount
 	failed  bool          // the last read failed, which was logged
 	spent   bool          // the budget was spent at the last read, which was logged
+	none    bool          // no device was in use at the last read
 	saved   chan struct{} // closed when everything is counted and saved
 	// The use of all groups, and the supervisors' part of it; nil if that cannot be read.
 	all, supervisors *cgroup.Gauge
@@ -105,6 +106,7 @@ func (g *gauge) measure() (swap.Room, error) {
 		return swap.Room{}, err
 	}
 	g.left = left
+	g.none = !slices.ContainsFunc(devices, func(d swap.Device) bool { return d.On })
 	var spare resource.Amount
 	if slices.ContainsFunc(devices, func(d swap.Device) bool { return d.Kind == swap.Zram }) {
 		_, available, err := g.machine.Memory()
@@ -115,6 +117,30 @@ func (g *gauge) measure() (swap.Room, error) {
 	}
 	g.takes = swap.FreeOn(devices, spare)
 	return swap.RoomOn(devices, spare, left, bounded), nil
+}
+
+// swapOutlook is how much may still be swapped out, and what bounds that.
+type swapOutlook struct {
+	room  resource.Amount
+	bound string
+}
+
+// outlook reads swap now.
+func (g *gauge) outlook() swapOutlook {
+	g.at = time.Now()
+	g.read()
+	o := swapOutlook{room: g.room.Bytes}
+	switch {
+	case g.failed:
+		o.bound = "the room in swap is unknown"
+	case g.none:
+		o.bound = "this machine has no swap"
+	case g.room.Budgeted:
+		o.bound = fmt.Sprintf("the write budget of swap, %s a day, leaves %s", resource.FormatMemory(g.budget.PerDay), resource.FormatMemory(g.left))
+	default:
+		o.bound = fmt.Sprintf("swap has room for %s", resource.FormatMemory(o.room))
+	}
+	return o
 }
 
 // promised returns the memory that containers do not use yet but may come to use. The kernel adds up their use: that

@@ -15,11 +15,10 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// throttle is a bound on a container as it was ordered. It is recorded beside spec.json before it takes effect, and until
-// its effect is taken back: after a crash in between, the next agent, or the supervisor if there is none, finishes what
-// was ordered.
+// throttle is an ordered bound on a container. It is recorded next to spec.json from before it takes effect until after it is
+// lifted: after a crash in between, the next agent, or the supervisor if there is none, finishes what was ordered.
 type throttle struct {
-	Bound resource.Vector `json:"bound"` // zero: it is to end
+	Bound resource.Vector `json:"bound"` // zero: the throttle is to end
 	Until timeline.Time   `json:"until_ns"`
 	// Device is the disk that the kernel bounds, major:minor; empty if it cannot.
 	Device string `json:"device,omitempty"`
@@ -30,8 +29,8 @@ func (t *throttle) lasts() bool { return t.Bound[resource.Disk] > 0 && t.Until >
 
 const throttleFile = "throttle.json"
 
-// throttle returns the record of a throttle; ok is false if there is none. A record that cannot be read is one that is to
-// end: what it bounded is bounded no more.
+// throttle returns the record of a throttle; ok is false if there is none. A record that cannot be read counts as a throttle
+// that is to end.
 func (f folder) throttle() (t throttle, ok bool) {
 	err := f.get(throttleFile, &t)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,38 +43,28 @@ func (f folder) throttle() (t throttle, ok bool) {
 }
 
 // byDutyCycle is how a disk is bounded where the kernel does not bound all transfers.
-var byDutyCycle = fmt.Sprintf("by standing still part of the time, looked at every %v to %v, because this kernel does not bound buffered writes", dutySoon, dutyLook)
+var byDutyCycle = fmt.Sprintf("by stopping it part of the time, checked every %v to %v, because this kernel does not bound buffered writes", dutySoon, dutyLook)
 
-// orderThrottle takes an order to throttle a container. The end of a container answers its orders: there is nothing to
-// do for one that is not there.
+// orderThrottle takes an order to throttle a container.
 func (a *Agent) orderThrottle(o cluster.Order) {
-	a.mu.Lock()
-	c := a.containers[o.Container]
-	if c == nil {
-		a.mu.Unlock()
-		return
-	}
-	if c.group == nil {
-		a.mu.Unlock()
-		a.failed(c.id, o.ID, errors.New("the container has not started"))
-		return
-	}
-	c.throttles = append(c.throttles, o)
-	begun := c.throttled
-	c.throttled = true
-	a.mu.Unlock()
-	if !begun {
+	var begun bool
+	c, ok := a.order(&o, func(c *container) {
+		c.throttles, begun, c.throttled = append(c.throttles, o), c.throttled, true
+	})
+	switch {
+	case !ok:
+	case !begun:
 		a.begin(func() { a.keepThrottled(c, throttle{}) })
-		return
-	}
-	select {
-	case c.ordered <- struct{}{}:
 	default:
+		select {
+		case c.ordered <- struct{}{}:
+		default:
+		}
 	}
 }
 
-// takeThrottles returns the orders that have not been carried out; ok is false if there are none and the caller, who has
-// nothing in force, need not stay with the container.
+// takeThrottles returns the orders that have not been carried out. ok is false if there are none and no throttle is in force: then
+// the caller need not stay with the container.
 func (a *Agent) takeThrottles(c *container, inForce bool) (orders []cluster.Order, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,23 +87,20 @@ func (a *Agent) keepThrottled(c *container, th throttle) {
 		if !ok {
 			return
 		}
-		for i := range orders {
-			o := &orders[i]
-			if i < len(orders)-1 {
-				a.events.put(cluster.Event{Kind: cluster.DecisionSuperseded, Task: c.id.Task, Run: c.id.Run, Decision: o.ID})
-				continue
-			}
+		if last := len(orders) - 1; last >= 0 {
+			a.supersede(c.id, orders[:last])
+			o := &orders[last]
 			th = throttle{Bound: o.Bound, Until: o.At}
 			detail, err := a.impose(c, &th)
-			if a.closed.Err() != nil {
+			switch {
+			case a.closed.Err() != nil:
 				return // The next agent finds the record.
-			}
-			if err != nil {
+			case err != nil:
 				th = throttle{}
 				a.failed(c.id, o.ID, err)
-				continue
+			default:
+				a.done(c.id, o.ID, detail)
 			}
-			a.events.put(cluster.Event{Kind: cluster.DecisionDone, Task: c.id.Task, Run: c.id.Run, Decision: o.ID, Detail: detail})
 		}
 		if th.lasts() && !a.keepWithin(c, &th) {
 			return
@@ -122,14 +108,17 @@ func (a *Agent) keepThrottled(c *container, th throttle) {
 	}
 }
 
-// impose records a throttle and makes it take effect; detail says how, if that is not by the kernel alone. If it fails,
-// the container is not throttled.
+// impose records a throttle and puts it into effect; detail says how, unless the kernel alone bounds the container. If impose
+// fails, the container is not throttled.
 func (a *Agent) impose(c *container, th *throttle) (detail string, err error) {
 	if th.Bound[resource.Network] > 0 {
 		return "", errors.Join(errors.New("this machine cannot bound the network bandwidth of a container"), a.lift(c, th))
 	}
 	if !th.lasts() {
 		return "", a.lift(c, th)
+	}
+	if !c.spec.heedsOrders() {
+		return "", errors.Join(errOldSupervisor, a.lift(c, th))
 	}
 	th.Device = a.device()
 	if err := c.dir.put(throttleFile, th); err != nil {
@@ -148,11 +137,11 @@ func (a *Agent) impose(c *container, th *throttle) (detail string, err error) {
 	case err != nil:
 		th.Device = ""
 	}
-	// What the kernel does not bound is kept within the bound by standing still.
+	// Where the kernel does not bound all transfers, stopping the container part of the time does.
 	_, freezes := c.group.Has(cgroup.Freezer)
 	_, slows := c.group.Has(cgroup.CPU)
 	if !freezes && !slows {
-		return "", errors.Join(errors.New("this machine can neither bound the disk bandwidth of a container nor make it stand still"), a.lift(c, th))
+		return "", errors.Join(errors.New("this machine can neither bound the disk bandwidth of a container nor stop the container"), a.lift(c, th))
 	}
 	if _, err := c.group.Tally(); err != nil {
 		return "", errors.Join(fmt.Errorf("bound disk bandwidth: %w", err), a.lift(c, th))
@@ -163,19 +152,20 @@ func (a *Agent) impose(c *container, th *throttle) (detail string, err error) {
 // throttleWithin is how long the kernel may take to set a bound.
 const throttleWithin = 10 * time.Second
 
-// boundsAll reports whether the kernel bounds and counts all that a group transfers: version 2 knows whose pages it writes, if it
-// counts memory in the same hierarchy.
+// boundsAll reports whether the kernel bounds and counts all transfers of a group: version 2 does, because it knows the owner of
+// each page that it writes, if the memory controller is in the same hierarchy.
 func boundsAll(g *cgroup.Group) bool {
 	io, _ := g.Has(cgroup.IO)
 	memory, _ := g.Has(cgroup.Memory)
 	return io == cgroup.V2 && memory == cgroup.V2
 }
 
-// lift ends a throttle: first by its record, so that it is ended even if that is interrupted.
+// lift ends a throttle: first by its record, so that it is ended even if that is interrupted. A full disk has no room for that
+// record, but it allows the removal of the old one.
 func (a *Agent) lift(c *container, th *throttle) error {
 	if recorded, ok := c.dir.throttle(); ok {
 		if err := c.dir.put(throttleFile, &throttle{Device: recorded.Device}); err != nil {
-			return err
+			a.log.Warn("cannot record the end of a throttle, ending it", "container", c.id, "error", err)
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.closed), throttleWithin)
@@ -193,8 +183,8 @@ func (a *Agent) lift(c *container, th *throttle) error {
 	return durable.RemoveAll(c.dir.path(throttleFile))
 }
 
-// adoptThrottle finishes what an earlier agent was ordered to do to a container. The result is the throttle that lasts,
-// zero if there is none, and how it is carried out.
+// adoptThrottle finishes the last order of an earlier agent. It returns the throttle that is in force, zero if there is none, and
+// how it is carried out.
 func (a *Agent) adoptThrottle(c *container) (th throttle, detail string) {
 	th, ok := c.dir.throttle()
 	if !ok {
@@ -203,14 +193,14 @@ func (a *Agent) adoptThrottle(c *container) (th throttle, detail string) {
 	c.stance.disk.Device = th.Device
 	detail, err := a.impose(c, &th)
 	if err != nil {
-		a.log.Warn("the throttle of a container that was found is undone", "container", c.id, "error", err)
+		a.log.Warn("cannot continue the throttle of a container that was found, lifting it", "container", c.id, "error", err)
 		return throttle{}, ""
 	}
 	return th, detail
 }
 
-// keepWithin stays with a throttled container until its throttle is over or another one is ordered; it returns false if
-// the container ends, or the agent. Whatever it returns for, it leaves nothing standing still.
+// keepWithin enforces a throttle until it expires or is replaced, which returns true, or until the container ends or the agent is
+// closed, which returns false. In every case the container is no longer stopped by the throttle afterwards.
 func (a *Agent) keepWithin(c *container, th *throttle) bool {
 	over := time.NewTimer(th.Until.Sub(now()))
 	defer over.Stop()
@@ -223,7 +213,7 @@ func (a *Agent) keepWithin(c *container, th *throttle) bool {
 			defer cycle.end()
 			looks = cycle.timer.C
 		} else if !errors.Is(err, cgroup.ErrGone) {
-			a.log.Warn("cannot see what a throttled container transfers", "container", c.id, "error", err)
+			a.log.Warn("cannot measure the transfers of a throttled container", "container", c.id, "error", err)
 		}
 	}
 	for {
@@ -253,7 +243,7 @@ type cycling struct {
 	seen  int64 // bytes, by the tally
 	timer *time.Timer
 	does  duty
-	bad   bool // the last change failed
+	bad   bool // the last change of stance failed
 }
 
 func (a *Agent) newCycling(c *container, th *throttle, tally *cgroup.Tally) *cycling {
@@ -264,7 +254,7 @@ func (a *Agent) newCycling(c *container, th *throttle, tally *cgroup.Tally) *cyc
 		dutyCycle: dutyCycle{rate: float64(th.Bound[resource.Disk]), looked: time.Now(), speed: math.Inf(1), longest: timeout / 4, breath: p.BreathOf(timeout)}}
 }
 
-// look measures the container and lets it run or stand still.
+// look measures the container, and lets it run or stops it.
 func (y *cycling) look() {
 	has, err := y.tally.Read()
 	bytes := has.Read + has.Written
@@ -283,33 +273,33 @@ func (y *cycling) look() {
 	if does == y.does && !y.bad {
 		return
 	}
-	// A program that waits for I/O which the kernel holds back cannot be frozen meanwhile; it need not be, either.
+	// A program that waits for I/O which the kernel delays cannot be frozen meanwhile, and need not be.
 	ctx, cancel := context.WithTimeout(y.agent.closed, dutyStill)
 	defer cancel()
 	err = y.c.change(ctx, y.c.heldByBackOff(does))
 	if err != nil && !y.bad && !errors.Is(err, cgroup.ErrGone) && y.agent.closed.Err() == nil {
-		y.agent.log.Debug("cannot let a container stand still, trying again", "container", y.c.id, "error", err)
+		y.agent.log.Debug("cannot stop a container, trying again", "container", y.c.id, "error", err)
 	}
 	y.does, y.bad = does, err != nil
 }
 
-// end lets the container run, unless others hold it.
+// end lets the container run, unless other parties hold it.
 func (y *cycling) end() {
 	y.timer.Stop()
 	y.c.stillUntil.Store(0)
 	y.agent.letGo(y.c)
 }
 
-// letGo ends what the back-off wants of a container.
+// letGo ends the throttle's hold on a container.
 func (a *Agent) letGo(c *container) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.closed), throttleWithin)
 	defer cancel()
 	if err := c.change(ctx, c.heldByBackOff(dutyRun)); err != nil && !errors.Is(err, cgroup.ErrGone) {
-		a.log.Warn("cannot let a container run on", "container", c.id, "error", err)
+		a.log.Warn("cannot resume a throttled container", "container", c.id, "error", err)
 	}
 }
 
-// heldByBackOff is the change by which the back-off makes a container stand still, run, or breathe.
+// heldByBackOff is the change by which the duty cycle of a throttle stops a container, or lets it run or breathe.
 func (c *container) heldByBackOff(does duty) func(*stance) {
 	_, slows := c.group.Has(cgroup.CPU)
 	return func(s *stance) {
@@ -322,22 +312,5 @@ func (c *container) heldByBackOff(does duty) func(*stance) {
 			s.breaths |= byBackOff
 		}
 		s.slows = slows && c.spec.Envelope.HeartbeatTimeout > 0
-	}
-}
-
-// overdue is how long after a container should have run on the audit lets it.
-const overdue = 30 * time.Second
-
-// auditStillness lets containers run on that have stood still for longer than the back-off had reason for. It is the
-// safety net below a goroutine that hangs.
-func (k *keeper) auditStillness(there map[cluster.ContainerID]*container) {
-	for id, c := range there {
-		until := time.Duration(c.stillUntil.Load())
-		if until == 0 || sinceBoot() < until+overdue || !c.stillUntil.CompareAndSwap(int64(until), 0) {
-			continue
-		}
-		k.mended.Add(1)
-		k.agent.log.Error("a throttled container stood still for too long, and runs on", "container", id)
-		k.agent.begin(func() { k.agent.letGo(c) })
 	}
 }

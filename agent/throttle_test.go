@@ -19,10 +19,12 @@ import (
 )
 
 // transfer writes to a file in blocks of 256 KiB, like dd: by way of the page cache, at the speed of a disk, or past it as
-// fast as it can ("direct"), or, after it has written 64 MiB, it reads them past the page cache ("read"). The file of marks
-// grows by a byte per block.
-func transfer(how, path, marks string) {
+// fast as it can ("direct"), or, after it has written 64 MiB, it reads them past the page cache ("read"). The file becomes
+// as large as mib says, and is then written anew. The file of marks grows by a byte per block.
+func transfer(how, path, marks, mib string) {
 	const block = 256 << 10
+	var size int64
+	fmt.Sscan(mib, &size)
 	buffer := testswap.Memory[byte](block)
 	flags := os.O_RDWR | os.O_CREATE
 	if how != "buffered" {
@@ -42,7 +44,7 @@ func transfer(how, path, marks string) {
 				_, err = f.WriteAt(buffer, at%(64<<20))
 			}
 		} else {
-			_, err = f.WriteAt(buffer, at%(4<<30)) // not for ever more
+			_, err = f.WriteAt(buffer, at%(size<<20))
 		}
 		if how == "buffered" {
 			time.Sleep(2 * time.Millisecond)
@@ -73,7 +75,11 @@ func newFiller(b *bench, how string) *filler {
 	}
 	path := filepath.Join(b.dir, "data")
 	f := &filler{b: b, marks: path + ".marks", next: 100}
-	f.order = b.order(os.Args[0], "transfer", how, path, f.marks)
+	size := 4096
+	if slow() {
+		size = 64 // the disk of a guest is small
+	}
+	f.order = b.order(os.Args[0], "transfer", how, path, f.marks, fmt.Sprint(size))
 	f.order.Grant = resource.Of(1000, 192*resource.MiB)
 	return f
 }
@@ -184,7 +190,7 @@ func TestThrottle(t *testing.T) {
 			if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Killed || time.Since(began) > 20*time.Second {
 				t.Errorf("it ended as %s after %v", e.Outcome, time.Since(began))
 			}
-			b.Apply([]cluster.Order{f.throttle(throttledTo, time.Minute)}) // nobody is there to answer
+			b.Apply([]cluster.Order{f.throttle(throttledTo, time.Minute)}) // there is no container to answer for
 		})
 	}
 }
@@ -267,7 +273,7 @@ func TestThrottleEndsWithoutAnAgent(t *testing.T) {
 	b.next(cluster.TaskAdopted)
 }
 
-// No container stands still because whoever holds it hangs.
+// The audit resumes a container when the goroutine hangs that should resume it.
 func TestStillnessIsAudited(t *testing.T) {
 	b := newBench(t)
 	o := b.order("sleep", "1000")
@@ -294,7 +300,7 @@ func TestStillnessIsAudited(t *testing.T) {
 	}
 }
 
-// Each holder lets go for itself: what one of them wants does not depend on the others.
+// Each party ends its own hold only: the holds of the others stay.
 func TestHoldersLetGoForThemselves(t *testing.T) {
 	b := newBench(t)
 	o := b.order("sleep", "1000")
@@ -347,7 +353,7 @@ func TestDaemonDiesWhileItThrottles(t *testing.T) {
 	}
 	before, deaths := resource.Vector{}, 20
 	if slow() {
-		deaths = 8 // the disk of a guest is small, and the program fills it
+		deaths = 8
 	}
 	for i := range deaths {
 		o := f.throttle(resource.Amount(1+i%4)*throttledTo, time.Minute)

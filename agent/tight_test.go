@@ -79,16 +79,17 @@ func (b *bench) tightOrder(kind string, mib int, more ...string) cluster.Order {
 	return o
 }
 
-// smallBench is a node of 256 MiB.
-func smallBench(t *testing.T) *bench {
-	b := &bench{t: t, dir: t.TempDir(), memory: 256 * resource.MiB}
+// smallBench is a node with the given memory.
+func smallBench(t *testing.T, memory resource.Amount) *bench {
+	b := &bench{t: t, dir: t.TempDir(), memory: memory}
 	b.open()
 	t.Cleanup(b.cleanUp)
 	return b
 }
 
 // TestLockedMemory: a program that locks its memory is suspended before the kernel would kill it, with that reason, and
-// runs on when there is memory. It need not yield memory that cannot be taken.
+// runs on when there is memory. It need not yield memory that cannot be taken. The node is so large that what else the program
+// holds, 18 MiB with the race detector, is less than a tenth of what it may hold.
 func TestLockedMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -97,13 +98,19 @@ func TestLockedMemory(t *testing.T) {
 		t.Skip("needs root: others may lock only little")
 	}
 	testswap.Need(t, 512<<20)
-	b := smallBench(t)
+	half := resource.Amount(256 * resource.MiB)
+	if slow() {
+		half /= 2 // a guest has little memory, and no race detector
+	}
+	b := smallBench(t, 2*half)
+	locked := half * 45 / 32 // 360 or 180 MiB
 	gate := filepath.Join(b.dir, "gate")
 	other := b.order("sleep", "1000")
-	other.Grant[resource.Memory] = 128 * resource.MiB
+	other.Grant[resource.Memory] = half
 	b.Apply([]cluster.Order{other})
 	b.next(cluster.DecisionDone)
-	locks := b.tightOrder("lock", 180, gate)
+	locks := b.tightOrder("lock", int(locked/resource.MiB), gate)
+	locks.Envelope.Max = 2 * half
 	b.Apply([]cluster.Order{locks})
 	b.next(cluster.DecisionDone)
 	var killed string
@@ -136,10 +143,10 @@ func TestLockedMemory(t *testing.T) {
 	c := b.containers[locks.Container]
 	before := c.group.MemoryLimit().Or(0)
 	waits := b.order("true")
-	waits.Grant[resource.Memory] = 128 * resource.MiB
+	waits.Grant[resource.Memory] = half
 	b.Apply([]cluster.Order{waits})
 	b.awaitState(waits.Container, cluster.ContainerWaiting)
-	if r := b.reading(locks.Container); r.State != cluster.ContainerRunning || c.group.MemoryLimit().Or(0) < 180<<20 || before == cgroup.NoLimit {
+	if r := b.reading(locks.Container); r.State != cluster.ContainerRunning || c.group.MemoryLimit().Or(0) < int64(locked) || before == cgroup.NoLimit {
 		t.Errorf("asked for what it has locked: %s", show(r))
 	}
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
@@ -154,6 +161,18 @@ func (b *bench) awaitState(id cluster.ContainerID, state cluster.ContainerState)
 	await(b.t, state.String(), func() bool { return b.reading(id).State == state })
 }
 
+// needLittleSwap skips the test on a machine with more free swap, bytes, than a program of it can fill.
+func needLittleSwap(t *testing.T, most int64) {
+	t.Helper()
+	var machine unix.Sysinfo_t
+	if err := unix.Sysinfo(&machine); err != nil {
+		t.Fatal(err)
+	}
+	if free := int64(machine.Freeswap) * int64(machine.Unit); free > most {
+		t.Skipf("needs a machine whose swap can be filled: %d MiB are free", free>>20)
+	}
+}
+
 // TestSwapRunsFull: four programs want more than memory and swap together. A program that the kernel would kill is
 // suspended before, with the reason that swap is full; the last yields to the first, and runs again. On a machine where
 // the kernel's notice comes late, one may be killed; that, too, has its reason.
@@ -162,14 +181,8 @@ func TestSwapRunsFull(t *testing.T) {
 		t.Skip("long: run without -short")
 	}
 	testswap.Need(t, 160<<20)
-	var machine unix.Sysinfo_t
-	if err := unix.Sysinfo(&machine); err != nil {
-		t.Fatal(err)
-	}
-	if free := int64(machine.Freeswap) * int64(machine.Unit); free > 200<<20 {
-		t.Skipf("needs a machine whose swap can be filled: %d MiB are free", free>>20)
-	}
-	b := smallBench(t)
+	needLittleSwap(t, 200<<20)
+	b := smallBench(t, 256*resource.MiB)
 	gate := filepath.Join(b.dir, "gate")
 	var orders []cluster.Order
 	for range 4 {
@@ -218,7 +231,7 @@ func TestMappedFile(t *testing.T) {
 	}
 	testswap.Need(t, 256<<20)
 	took := func(class cluster.Class, rounds string) float64 {
-		b := smallBench(t)
+		b := smallBench(t, 256*resource.MiB)
 		o := b.tightOrder("map", 120, filepath.Join(b.dir, "mapped"), rounds)
 		if class == cluster.Regular {
 			o.Envelope = cluster.Envelope{}

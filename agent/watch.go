@@ -79,12 +79,12 @@ func (a *Agent) kill(c *container, ended <-chan struct{}) bool {
 	}
 }
 
-// wakeToEnd lets a suspended container run: a frozen process does not handle the request to end.
+// wakeToEnd lets a container run that is stopped, or may be: a frozen process does not handle the request to end.
 func (a *Agent) wakeToEnd(c *container) {
 	a.mu.Lock()
-	throttled := c.throttled
+	ordered := c.throttled || c.holding
 	a.mu.Unlock()
-	if c.spec.Envelope.Class != cluster.Flex && !throttled {
+	if c.spec.Envelope.Class != cluster.Flex && !ordered && c.heldForEngine().By == 0 && !c.isOut() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(a.closed, 5*time.Second)

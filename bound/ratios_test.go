@@ -1,21 +1,18 @@
 package bound
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the golden table anew; commit a change only if you understand it")
 
 // ratios collects results relative to the optimum, by subject and by name, in the order of their first occurrence.
 type ratios struct {
@@ -80,7 +77,6 @@ func (r *ratios) bounds(what string, values []Value, largest, best time.Duration
 
 // No bound is above the best schedule of a tiny workload, and no policy is below it. testdata has the distances.
 func TestBoundsAndPoliciesAgainstOptimum(t *testing.T) {
-	const path = "testdata/ratios.txt"
 	runs := 150
 	if testing.Short() {
 		runs = 50
@@ -95,18 +91,7 @@ func TestBoundsAndPoliciesAgainstOptimum(t *testing.T) {
 		return
 	}
 	got := r.String()
-	if *rewrite {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s is not what it was: understand why, and run this test with -rewrite\n%s", path, got)
-	}
+	testfile.Golden(t, "ratios.txt", []byte(got))
 }
 
 func checkTiny(t *testing.T, seed uint64, elastic bool, r *ratios) {

@@ -151,7 +151,7 @@ func drawWorkload(t *rapid.T) *workload.Workload {
 	return w
 }
 
-// Whatever the truth is, and however a machine copes with it, no run beats the bounds.
+// No run beats the bounds, whatever the truth is and whatever a machine does with too little memory.
 func TestNoTruthBeatsLowerBounds(t *testing.T) {
 	judged, closest := 0, 0.0
 	rapid.Check(t, func(t *rapid.T) {
@@ -205,7 +205,7 @@ func (b byPhase) Decide(now timeline.Time, p *cluster.Plan) {
 // However little tasks are granted, no run beats the bounds on what they use.
 func TestNoGrantByPhaseBeatsLowerBounds(t *testing.T) {
 	judged, closest := 0, 0.0
-	rapid.Check(t, func(t *rapid.T) {
+	judge := func(t *rapid.T) {
 		c, w := drawCluster(t), drawWorkload(t)
 		p := byPhase{anySize{rapid.Uint64().Draw(t, "seed of sizes")}}
 		result, err := sim.Run(c, w, p)
@@ -218,7 +218,12 @@ func TestNoGrantByPhaseBeatsLowerBounds(t *testing.T) {
 		}
 		judged++
 		closest = max(closest, b.Makespan.Seconds()/result.Makespan.Seconds())
-	})
+	}
+	for range 5 { // few of the random runs come close to their bounds
+		if rapid.Check(t, judge); t.Failed() || closest >= 0.9 {
+			break
+		}
+	}
 	t.Logf("%d runs judged; the closest is within %.4f", judged, closest)
 	if judged < 10 || closest < 0.9 {
 		t.Errorf("%d runs judged, want 10; the closest bound is %.3f of the makespan, want 0.9", judged, closest)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Beside returns the memory, bytes, granted in each subtree that other processes made by Root in the same place: by
-// name of the subtree, the sum of the bounds of its groups that contain processes. A group without a bound counts as 0.
+// Beside returns how many bytes of memory are granted in each subtree that other processes made with Root in the same place:
+// for each name of a subtree, the sum of the bounds of its groups that contain processes. A group without a bound counts as 0.
 // A subtree without processes is not listed.
 func (r *Root) Beside() map[string]int64 {
 	own := r.dirs[Memory]

@@ -174,7 +174,7 @@ func children(path string, n int) error {
 	if err := unix.Waitid(unix.P_PID, c.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
 		return err
 	}
-	step() // nobody has waited for it
+	step() // no parent has waited for it
 	if err := c.Wait(); err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func children(path string, n int) error {
 	if c, in, err = begin(); err != nil {
 		return err
 	}
-	step() // nobody will wait for one
+	step() // no parent will wait for one
 	in.Close()
 	_ = c.Wait() // There is nothing to wait for.
 	step()

@@ -125,7 +125,7 @@ func (g *Group) reach(ctx context.Context, want freezeState) error {
 	}
 }
 
-// pause is the time between two reads of a state of which the kernel sends no notice; it doubles from first to last.
+// pause is the time between two reads of a state that the kernel sends no notice of; it doubles from first to last.
 type pause struct{ next, last time.Duration }
 
 func newPause(first, last time.Duration) *pause { return &pause{first, last} }

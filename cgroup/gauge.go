@@ -107,15 +107,18 @@ func (g *Gauge) CPUTime() (used time.Duration, ok bool) {
 
 // Read returns the current values. The error is ErrGone after the group was removed.
 func (g *Gauge) Read() (Held, error) {
+	swapped := int64(0)
+	if g.swap >= 0 {
+		var err error
+		if swapped, err = g.count(g.swap); err != nil {
+			return Held{}, err
+		}
+	}
 	text, err := g.text(g.stat)
 	if err != nil {
 		return Held{}, err
 	}
-	h := g.words.held(text)
-	if g.swap >= 0 {
-		h.SwapBytes, err = g.count(g.swap)
-	}
-	return h, err
+	return g.words.held(text, swapped), nil
 }
 
 // Charged returns the current charge. The error is ErrGone after the group was removed.

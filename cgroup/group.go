@@ -263,14 +263,18 @@ func (g *Group) Reclaim(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// AccountIO makes a version 1 kernel count the bytes that groups read from and write to device ("254:0"). It sets a
-// bound on this group that never takes effect (1 TB/s). Version 2 always counts. Call it once, on the root.
+// noRate is a bound on transfers that never takes effect: 1 TB/s.
+const noRate = 1_000_000_000_000
+
+// AccountIO makes a version 1 kernel count the bytes that this group reads from and writes to device ("254:0"). It sets a
+// bound that never takes effect. Some kernels then count the transfers of all groups on the device, others, such as Linux
+// 6.1, only the transfers of groups that have a bound themselves. Version 2 always counts.
 func (g *Group) AccountIO(device string) error {
 	if g.version[IO] != V1 {
 		return nil
 	}
 	for _, file := range []string{"blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device"} {
-		if err := writeFile(filepath.Join(g.dirs[IO], file), device+" 1000000000000"); err != nil {
+		if err := writeFile(filepath.Join(g.dirs[IO], file), fmt.Sprintf("%s %d", device, int64(noRate))); err != nil {
 			return fmt.Errorf("group %s: %w", g.name, err)
 		}
 	}

@@ -92,7 +92,7 @@ func (h *Host) adopt(mounts []mount, own ownPaths) {
 	}
 }
 
-// choose picks the mount that shows our own group and as much around it as possible: the mount with the shortest root
+// choose picks the mount that shows our own group and the most groups around it: the mount with the shortest root
 // at or above own. A mount whose directory does not exist (hidden by another mount) does not count.
 func (h *Host) choose(mounts []mount, own string, fits func(mount) bool) (Hierarchy, bool) {
 	var best Hierarchy

@@ -519,7 +519,7 @@ func testTally(t *testing.T, g *Group) *Tally {
 	return tally
 }
 
-// What children transfer counts once, whether or not a reading sees them before they end, while nobody has waited for
+// What children transfer counts once, whether or not a reading sees them before they end, while no parent has waited for
 // them, and after that. What they cancel counts apart.
 func TestKernelTallyOfChildren(t *testing.T) {
 	g := testGroup(t)
@@ -715,7 +715,7 @@ func ownCPU(t *testing.T) time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// waitFor waits for an effect of which the kernel sends no notice.
+// waitFor waits for an effect that the kernel sends no notice of.
 func waitFor(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	ctx := testContext(t)

@@ -31,14 +31,14 @@ type Limits struct {
 	// SwapBytes bounds swap alone, in both versions. Version 1 bounds the sum of memory and swap; if only MemoryBytes
 	// changes, the sum is adjusted so that the bound on swap stays the same.
 	SwapBytes Limit
-	// CPUMillicores is CPU time per time: 1000 is one whole core. At least 1.
+	// CPUMillicores bounds CPU time per unit of time: 1000 is one whole core. At least 1.
 	CPUMillicores Limit
 	// CPUWeight is the share under contention, 1 to 10000, 100 by default, in both versions. Version 1 counts in steps
-	// of 1/1024. Therefore weights come out within one part in 1024/100 of the wanted weight, and at least 2.
+	// of 1/1024. Therefore a weight is rounded to a multiple of 100/1024, and is at least 2 of these steps.
 	CPUWeight Limit
 	// PIDsMax bounds the number of threads.
 	PIDsMax Limit
-	// Disk bounds what is read from a device, and what is written to it.
+	// Disk bounds reads from a device and writes to it.
 	Disk DiskLimit
 }
 
@@ -70,7 +70,7 @@ type State struct {
 	PeriodMicros Maybe[int64]
 }
 
-// Write is one write to a file: the content and the controller that it is for.
+// Write is one write to a file of a controller.
 type Write struct {
 	Controller Controller
 	File       string
@@ -100,7 +100,7 @@ func planMemory(have State, want Limits) ([]Write, error) {
 		limit Limit
 	}{{"MemoryBytes", want.MemoryBytes}, {"SwapBytes", want.SwapBytes}} {
 		if f.limit.wanted && f.limit.value < 0 {
-			return nil, fmt.Errorf("%s is %d, it must not be negative", f.name, f.limit.value)
+			return nil, fmt.Errorf("%s %d: must be 0 or more", f.name, f.limit.value)
 		}
 	}
 	if !want.MemoryBytes.wanted && !want.SwapBytes.wanted {
@@ -147,7 +147,7 @@ func planMemoryV1(have State, want Limits) ([]Write, error) {
 		swap = v
 	}
 	if memory == NoLimit && swap != NoLimit && want.SwapBytes.wanted {
-		return nil, fmt.Errorf("SwapBytes is %d without a memory limit: version 1 bounds only memory and swap together, set MemoryBytes too", swap)
+		return nil, fmt.Errorf("SwapBytes %d: must be set together with MemoryBytes, because version 1 bounds only the sum of memory and swap", swap)
 	}
 	sum := NoLimit
 	if memory <= NoLimit-swap {
@@ -174,10 +174,10 @@ func planCPU(have State, want Limits) ([]Write, error) {
 		return nil, nil
 	}
 	if limited && m < 1 {
-		return nil, fmt.Errorf("CPUMillicores is %d, it must be 1 or more", m)
+		return nil, fmt.Errorf("CPUMillicores %d: must be 1 or more", m)
 	}
 	if weighted && (weight < 1 || weight > 10_000) {
-		return nil, fmt.Errorf("CPUWeight is %d, it must be 1 to 10000", weight)
+		return nil, fmt.Errorf("CPUWeight %d: must be 1 to 10000", weight)
 	}
 	v := have.Version[CPU]
 	if v == 0 {
@@ -223,7 +223,7 @@ func planPIDs(have State, want Limits) ([]Write, error) {
 		return nil, nil
 	}
 	if n < 0 {
-		return nil, fmt.Errorf("PIDsMax is %d, it must not be negative", n)
+		return nil, fmt.Errorf("PIDsMax %d: must be 0 or more", n)
 	}
 	if have.Version[PIDs] == 0 {
 		return nil, unsupported(PIDs, "process limits")
@@ -238,15 +238,15 @@ func planDisk(have State, want Limits) ([]Write, error) {
 	}
 	device := want.Disk.Device
 	if !isDevice(device) {
-		return nil, fmt.Errorf("Disk.Device is %q, it must be MAJOR:MINOR", device)
+		return nil, fmt.Errorf("Disk.Device %q: must be MAJOR:MINOR", device)
 	}
 	if rate < 1 {
-		return nil, fmt.Errorf("Disk.Rate is %d, it must be 1 or more", rate)
+		return nil, fmt.Errorf("Disk.Rate %d: must be 1 or more", rate)
 	}
 	switch have.Version[IO] {
 	case V1:
 		if rate == NoLimit {
-			rate = 0 // removes the rule
+			rate = noRate // Without a rule, the kernel may no longer count what the group transfers.
 		}
 		content := fmt.Sprintf("%s %d", device, rate)
 		return []Write{{IO, "blkio.throttle.read_bps_device", content}, {IO, "blkio.throttle.write_bps_device", content}}, nil

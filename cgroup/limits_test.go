@@ -42,7 +42,7 @@ func TestPlan(t *testing.T) {
 		{"v2 no quota", v2, Limits{CPUMillicores: Unlimited()}, "cpu.max=max 100000"},
 		{"v2 threads", v2, Limits{PIDsMax: At(0)}, "pids.max=0"},
 		{"v1 disk", v1, Limits{Disk: DiskLimit{"254:0", At(1000)}}, "blkio.throttle.read_bps_device=254:0 1000 blkio.throttle.write_bps_device=254:0 1000"},
-		{"v1 disk without a bound", v1, Limits{Disk: DiskLimit{"254:0", Unlimited()}}, "blkio.throttle.read_bps_device=254:0 0 blkio.throttle.write_bps_device=254:0 0"},
+		{"v1 disk without a bound", v1, Limits{Disk: DiskLimit{"254:0", Unlimited()}}, "blkio.throttle.read_bps_device=254:0 1000000000000 blkio.throttle.write_bps_device=254:0 1000000000000"},
 		{"v2 disk", v2, Limits{Disk: DiskLimit{"254:0", At(1000)}}, "io.max=254:0 rbps=1000 wbps=1000"},
 		{"v2 disk without a bound", v2, Limits{Disk: DiskLimit{"254:0", Unlimited()}}, "io.max=254:0 rbps=max wbps=max"},
 	} {
@@ -65,17 +65,17 @@ func TestPlanRefuses(t *testing.T) {
 		says        string
 		unsupported bool
 	}{
-		{v2, Limits{MemoryBytes: At(-1)}, "MemoryBytes is -1", false},
-		{v2, Limits{CPUMillicores: At(0)}, "CPUMillicores is 0", false},
-		{v2, Limits{CPUWeight: At(10_001)}, "CPUWeight is 10001", false},
-		{v2, Limits{PIDsMax: At(-2)}, "PIDsMax is -2", false},
+		{v2, Limits{MemoryBytes: At(-1)}, "MemoryBytes -1: must be 0 or more", false},
+		{v2, Limits{CPUMillicores: At(0)}, "CPUMillicores 0: must be 1 or more", false},
+		{v2, Limits{CPUWeight: At(10_001)}, "CPUWeight 10001: must be 1 to 10000", false},
+		{v2, Limits{PIDsMax: At(-2)}, "PIDsMax -2: must be 0 or more", false},
 		{v1, Limits{MemoryBytes: At(1), SwapBytes: At(0)}, "does not account swap", true},
-		{State{Version: versions(V1), MemoryBytes: Known(NoLimit), MemoryAndSwapBytes: Known(NoLimit)}, Limits{SwapBytes: At(5)}, "without a memory limit", false},
+		{State{Version: versions(V1), MemoryBytes: Known(NoLimit), MemoryAndSwapBytes: Known(NoLimit)}, Limits{SwapBytes: At(5)}, "SwapBytes 5: must be set together with MemoryBytes", false},
 		{State{}, Limits{MemoryBytes: At(1)}, "memory", true},
 		{State{}, Limits{CPUWeight: At(1)}, "cpu", true},
 		{State{}, Limits{PIDsMax: At(1)}, "pids", true},
-		{v1, Limits{Disk: DiskLimit{"sda", At(1)}}, `Disk.Device is "sda"`, false},
-		{v1, Limits{Disk: DiskLimit{"254:0", At(0)}}, "Disk.Rate is 0", false},
+		{v1, Limits{Disk: DiskLimit{"sda", At(1)}}, `Disk.Device "sda": must be MAJOR:MINOR`, false},
+		{v1, Limits{Disk: DiskLimit{"254:0", At(0)}}, "Disk.Rate 0: must be 1 or more", false},
 		{State{}, Limits{Disk: DiskLimit{"254:0", At(1)}}, "io", true},
 	} {
 		_, err := Plan(c.have, c.want)

@@ -79,7 +79,7 @@ type source struct {
 	means  Means
 	slot   uint64
 	fd     int // polled
-	event  int // the file that the eventfd is about, -1 if fd is that file
+	event  int // the file that the eventfd watches, -1 if fd is that file
 	counts bool
 	ready  uint32
 }
@@ -102,8 +102,8 @@ func NewWatcher() (*Watcher, error) {
 	return w, nil
 }
 
-// Close frees the watcher's descriptors. It may not be called during Wait, nor Wait after it; the other methods do
-// nothing then.
+// Close frees the watcher's descriptors. It must not be called during Wait. Afterwards Wait must not be called, and the other
+// methods do nothing.
 func (w *Watcher) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

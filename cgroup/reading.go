@@ -24,7 +24,7 @@ type Reading struct {
 	PeakBytes Maybe[int64]
 	// MemoryLimitBytes bounds MemoryBytes; NoLimit if there is no bound.
 	MemoryLimitBytes Maybe[int64]
-	// OOMKills counts processes that the kernel killed for memory. In version 1 it counts this group only, not those below.
+	// OOMKills counts processes that the kernel killed for memory. In version 1 it counts this group only, without the groups below it.
 	OOMKills Maybe[int64]
 
 	// CPUTime is the CPU time used since the group was made.
@@ -77,9 +77,13 @@ func (g *Group) readMemory(r *Reading) {
 	} else {
 		r.SwapBytes = parseKeyed(stat).first(files.stat.swap)
 	}
-	if stat != "" {
-		held := files.stat.held([]byte(stat))
-		r.AnonBytes, r.FileBytes = Known(held.InMemory()), Known(max(0, held.FileBytes-held.UnmappedBytes))
+	if stat == "" {
+		return
+	}
+	held := files.stat.held([]byte(stat), r.SwapBytes.Or(0))
+	r.AnonBytes, r.FileBytes = Known(held.InMemory()), Known(held.FileBytes)
+	if r.SwapBytes.ok {
+		r.SwapBytes = Known(held.SwapBytes)
 	}
 }
 

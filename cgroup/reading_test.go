@@ -64,6 +64,22 @@ func TestReadV2(t *testing.T) {
 	}
 }
 
+// Version 2 counts a page that came back from swap as swapped for as long as it keeps its place there. It counts once, as memory,
+// whether or not a program has mapped it. Kernels that do not say how many such pages there are count them as swapped.
+func TestHeldCountsSwapCacheOnce(t *testing.T) {
+	const stat = "anon 170\nfile 190\nshmem 30\ninactive_anon 210\nactive_anon 40\n"
+	words := &memoryOf[V2].stat
+	if got, want := words.held([]byte(stat+"swapcached 60\n"), 300), (Held{AnonBytes: 200, SwapBytes: 240, UnmappedBytes: 50, FileBytes: 100}); got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if got, want := words.held([]byte(stat), 300), (Held{AnonBytes: 200, SwapBytes: 300, FileBytes: 160}); got != want {
+		t.Errorf("from an older kernel\ngot  %+v\nwant %+v", got, want)
+	}
+	if got := words.held([]byte(stat+"swapcached 60\n"), 10); got.SwapBytes != 0 {
+		t.Errorf("swap that was freed between two readings: %+v", got)
+	}
+}
+
 // A file that does not exist makes its values missing, not zero, and affects no other value.
 func TestReadNothing(t *testing.T) {
 	for _, machine := range []files{v1Machine(), hybridMachine(), v2Machine()} {

@@ -24,8 +24,8 @@ type Root struct {
 
 const (
 	prefix = "bellows-"
-	// leaf is the group for processes that prevented turning controllers on: in version 2 a group that contains
-	// processes gives no controllers to its children.
+	// leaf is the group for processes that prevented turning controllers on: in version 2 no controllers can be turned on
+	// for the children of a group that contains processes.
 	leaf = prefix + "self"
 )
 
@@ -56,7 +56,7 @@ func (h *Host) Root(name string, need ...Controller) (*Root, error) {
 func (h *Host) OpenRoot(place string, need ...Controller) (*Root, error) {
 	clean := path.Clean("/" + place)
 	if !strings.HasPrefix(path.Base(clean), prefix) {
-		return nil, fmt.Errorf("place %q is not one of ours: its last part must begin with %q", place, prefix)
+		return nil, fmt.Errorf("place %q: must have a last part that begins with %q", place, prefix)
 	}
 	for _, dir := range h.child(clean).each() {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -248,7 +248,7 @@ func enable(dir string, evict bool) error {
 	}
 	for _, c := range wanted {
 		if err := writeFile(file, "+"+c); errors.Is(err, ErrBusy) {
-			return fmt.Errorf("the group %s holds processes, so it can give its children no controllers: %w: %s", dir, err, advice)
+			return fmt.Errorf("the group %s contains processes, so the kernel turns on no controllers for its children: %w: %s", dir, err, advice)
 		}
 		// Other failures mean that this controller is not available; Root reports that if the controller is needed.
 	}
@@ -333,11 +333,11 @@ func (r *Root) List() ([]string, error) {
 	return names, nil
 }
 
-// checkName accepts directory names that cannot be mistaken for files of the kernel, all of which have a dot after the
+// checkName accepts directory names that cannot be mistaken for files of the kernel: all these files have a dot after the
 // name of a controller.
 func checkName(name string) error {
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
-		return fmt.Errorf("group name %q must be letters, digits, - and _", name)
+		return fmt.Errorf("group name %q: must be letters, digits, - and _", name)
 	}
 	return nil
 }

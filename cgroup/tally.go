@@ -32,7 +32,7 @@ func (a Transfers) above(b Transfers) Transfers {
 
 // TransfersOf returns what a process, all its threads, and the children that it has waited for have transferred. It also
 // works for a process that has ended and was not waited for. The error is ErrUnsupported if the kernel does not count it,
-// fs.ErrPermission if this process may not see it, and else says that there is no such process.
+// fs.ErrPermission if this process may not read it; any other error means that there is no such process.
 func TransfersOf(pid int) (Transfers, error) {
 	file, err := unix.Open(transfersFile(pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,23 +59,23 @@ func transfersIn(file int, buffer []byte) (Transfers, error) {
 	return parseProcessIO(buffer[:n])
 }
 
-// Tally adds up what the processes of a group transfer, children that have ended included: those that their parents waited
-// for are a part of what the kernel tells of the parents. Missing is what a process whose parent does not wait for it, or
-// has ended before it, transfers between the last reading and its end. One goroutine at a time may use it.
+// Tally adds up what the processes of a group transfer, including children that have ended: when a parent waits for a child,
+// the kernel adds the child's transfers to the parent's. What a process for which no parent waits transfers between the last
+// reading and its end is missing. One goroutine at a time may use it.
 type Tally struct {
 	group *Group
 	procs string // lists the processes
 	last  map[int]tallied
 	total Transfers
-	// list is the open file procs, and spare how many more files of processes may stay open; both 0 unless KeepOpen was called.
+	// list is the open file procs, and spare the number of further files of processes that may stay open; both are 0 unless KeepOpen was called.
 	list, spare int
 	buffer      [8192]byte
 }
 
-// filesKept is how many files of processes a tally keeps open.
+// filesKept is the number of files of processes that a tally keeps open.
 const filesKept = 4
 
-// KeepOpen makes readings cost a fraction: up to five files stay open until Close.
+// KeepOpen makes readings cheaper: up to five files stay open until Close.
 func (t *Tally) KeepOpen() {
 	list, err := unix.Open(t.procs, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err == nil {
@@ -107,8 +107,8 @@ func (p tallied) close() {
 	}
 }
 
-// kinship is where a process comes from. It is read of processes that have transferred something, and of those from which
-// they come: reading it costs more than reading what a process has transferred. The zero kinship was not read.
+// kinship is the parent and the begin of a process. It is read only for processes that have transferred something, and for
+// their ancestors: reading it costs more than reading what a process has transferred. The zero kinship was not read.
 type kinship struct {
 	parent int
 	born   int64 // since the machine's start, in the kernel's unit: with the id it identifies the process
@@ -118,9 +118,9 @@ type kinship struct {
 // mostTallied bounds the work of one reading. Of more processes, those with the lowest ids are read.
 const mostTallied = 1000
 
-// Tally begins to count; the first reading has everything that the processes have transferred before. The error is ErrUnsupported
-// if the kernel does not count transfers of processes, ErrGone if the group does not exist, and fs.ErrPermission if this process
-// may not see what the group's processes transfer.
+// Tally begins to count; the first reading includes everything that the processes transferred before. The error is ErrUnsupported
+// if the kernel does not count the transfers of processes. It is ErrGone if the group does not exist, and fs.ErrPermission if this
+// process may not read what the group's processes transfer.
 func (g *Group) Tally() (*Tally, error) {
 	pids, err := g.Procs()
 	if err != nil {
@@ -128,7 +128,7 @@ func (g *Group) Tally() (*Tally, error) {
 	}
 	for _, pid := range append(pids, os.Getpid()) {
 		if _, err := TransfersOf(pid); errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrUnsupported) {
-			return nil, fmt.Errorf("see what process %d transfers: %w", pid, err)
+			return nil, fmt.Errorf("read what process %d transfers: %w", pid, err)
 		}
 	}
 	dir := g.unified // Version 1 sorts the processes for each reader.
@@ -138,8 +138,8 @@ func (g *Group) Tally() (*Tally, error) {
 	return &Tally{group: g, procs: filepath.Join(dir, "cgroup.procs")}, nil
 }
 
-// Read returns what was transferred so far. The error is ErrGone, or fs.ErrPermission if a process has taken rights that
-// hide what it transfers.
+// Read returns what was transferred so far. The error is ErrGone, or fs.ErrPermission if a process has gained rights that hide
+// what it transfers.
 func (t *Tally) Read() (Transfers, error) {
 	pids, err := t.processes()
 	if err != nil {
@@ -150,7 +150,7 @@ func (t *Tally) Read() (Transfers, error) {
 		p, err := t.look(pid)
 		if errors.Is(err, fs.ErrPermission) {
 			t.drop(now, t.last)
-			return t.total, fmt.Errorf("see what process %d transfers: %w", pid, err)
+			return t.total, fmt.Errorf("read what process %d transfers: %w", pid, err)
 		}
 		if err == nil { // Otherwise it has ended.
 			now[pid] = p
@@ -202,7 +202,7 @@ func (t *Tally) processes() ([]int, error) {
 	return pids[:min(len(pids), mostTallied)], nil
 }
 
-// look reads what a process has transferred. The file of one that was there before stays open, if there are files to spare.
+// look reads what a process has transferred. The file of a process that was in the last reading stays open if spare allows it.
 func (t *Tally) look(pid int) (tallied, error) {
 	was, known := t.last[pid]
 	if was.file > 0 {
@@ -234,8 +234,8 @@ func (t *Tally) look(pid int) (tallied, error) {
 	return tallied{was.kinship, has, file}, nil
 }
 
-// keepEnded adds processes that the group lists no more because they have ended, although no parent has waited for them:
-// what they transferred is not a part of what the kernel tells of the parent yet.
+// keepEnded adds processes that the group no longer lists because they have ended, but for which no parent has waited: the
+// kernel has not added their transfers to the parent's yet.
 func (t *Tally) keepEnded(now map[int]tallied) {
 	for pid, was := range t.last {
 		if _, listed := now[pid]; listed || was.has == (Transfers{}) {
@@ -246,17 +246,17 @@ func (t *Tally) keepEnded(now map[int]tallied) {
 			continue
 		}
 		has, err := TransfersOf(pid)
-		if err != nil { // The file of a process that has ended is root's. The rest will be a part of what its parent has.
+		if err != nil { // The file of a process that has ended belongs to root. The kernel will add the rest to the parent's transfers.
 			has = was.has
 		}
 		now[pid] = tallied{k, has, was.file}
 	}
 }
 
-// trace reads where a process comes from, and those of the group from which it comes, unless that is known: but a process
-// whose parent has ended has another one.
+// trace reads the kinship of a process and of its ancestors in the group, unless it is known. If the parent has ended, it is
+// read again, because the process then has another parent.
 func (t *Tally) trace(now map[int]tallied, pid int) {
-	for range mostTallied { // Processes whose ids others had before could seem to come from each other.
+	for range mostTallied { // Processes whose ids were used before could seem to be ancestors of each other.
 		p, there := now[pid]
 		if !there {
 			return
@@ -274,8 +274,8 @@ func (t *Tally) trace(now map[int]tallied, pid int) {
 	}
 }
 
-// taken returns, for each process that has waited for others which have gone since the last reading, what these had transferred
-// by then. It is the nearest process that is left of those from which they come.
+// taken returns what the processes that have ended since the last reading had transferred by that reading, for each process whose
+// counters include it now: their nearest ancestor in the group that still runs, which has waited for them.
 func (t *Tally) taken(now map[int]tallied) map[int]Transfers {
 	out := map[int]Transfers{}
 	for pid, p := range t.last {
@@ -285,7 +285,7 @@ func (t *Tally) taken(now map[int]tallied) map[int]Transfers {
 		gone := p.has
 		for {
 			parent, known := t.last[p.parent]
-			if !known || parent.born > p.born { // its parent was none of the group, or another process has the id
+			if !known || parent.born > p.born { // its parent was not in the group, or another process has the id
 				break
 			}
 			if parent.lives(now, p.parent) {
@@ -298,13 +298,13 @@ func (t *Tally) taken(now map[int]tallied) map[int]Transfers {
 	return out
 }
 
-// lives reports whether the process is there at a reading.
+// lives reports whether the process is in a reading.
 func (p tallied) lives(now map[int]tallied, pid int) bool {
 	n, is := now[pid]
 	return is && (n.born == p.born || p.born == 0)
 }
 
-// kinshipOf reads where a process comes from.
+// kinshipOf reads the kinship of a process.
 func kinshipOf(pid int) (kinship, error) {
 	file, err := unix.Open(filepath.Join("/proc", strconv.Itoa(pid), "stat"), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 func Because(code ReasonCode) Reason {
 	switch code {
 	case ReservationUsed, ReservationNotNeeded, ReservationHopeless, EstimatesDue, CancelledByOwner, JobGaveUp, WaitsForCoordinator,
-		NoSuchQueue, PreemptionDue, DeadlineDue:
+		NoSuchQueue, PreemptionDue, DeadlineDue, PausedByOwner, ResumedByOwner, LevelingEnds, PhaseDue, NotShifted, RoomAgain:
 		return Reason{Code: code}
 	}
 	panic(fmt.Sprintf("cluster: reason %d has operands: it is made by a function of its own", code))
@@ -154,7 +154,7 @@ func BecauseQueueOverShare(k resource.Kind, holds, guaranteed resource.Amount) R
 	return Reason{QueueOverShare, int64(k), int64(holds), int64(guaranteed)}
 }
 
-// BecauseNodePressure: the tasks of a node demand so much of a resource that the node gives less of it than it has.
+// BecauseNodePressure: the tasks of a node contend for a resource, and the node gives less of it than its capacity.
 func BecauseNodePressure(k resource.Kind, gives, capacity resource.Amount) Reason {
 	return Reason{NodePressure, int64(k), int64(gives), int64(capacity)}
 }
@@ -192,9 +192,50 @@ func BecauseTooFewServers(tasks, room int, due timeline.Time) Reason {
 	return Reason{TooFewServers, int64(tasks), int64(room), int64(due)}
 }
 
+// BecauseTooFewPlaces: tasks that start at once have room only in part, although several may share a node. due is as in
+// BecauseWaitedTooLittle.
+func BecauseTooFewPlaces(tasks, room int, due timeline.Time) Reason {
+	return Reason{TooFewPlaces, int64(tasks), int64(room), int64(due)}
+}
+
 // BecauseScoresWorse: another job was chosen for the room, because its score was less.
 func BecauseScoresWorse(chosen JobID, score, least float64) Reason {
 	return Reason{ScoresWorse, int64(chosen), wholeBytes(score), wholeBytes(least)}
+}
+
+// BecausePhaseDemands: a task has entered a phase of its forecast, an index of its stage's Phases, with another grant.
+func BecausePhaseDemands(phase int32, grant resource.Vector) Reason {
+	return Reason{PhaseDemands, int64(phase) + 1, int64(grant[resource.CPU]), int64(grant[resource.Memory])}
+}
+
+// BecauseFitsFirstPhase: a task is granted what its first phase demands; most is what its largest phase does.
+func BecauseFitsFirstPhase(memory, cpu, most resource.Amount) Reason {
+	return Reason{FitsFirstPhase, int64(memory), int64(cpu), int64(most)}
+}
+
+// BecauseFitsShort: a short task is granted the CPU that its largest phase demands.
+func BecauseFitsShort(memory, cpu resource.Amount) Reason {
+	return Reason{Code: FitsShort, A: int64(memory), B: int64(cpu)}
+}
+
+// BecauseFluctuates: tasks of a node will demand more CPU than it has, from a time on. What they demand too much and too little is in
+// discounted seconds of the whole node.
+func BecauseFluctuates(at timeline.Time, over, idle float64) Reason {
+	thousandths := func(s float64) int64 { return int64(math.Round(min(s*1000, 1<<62))) }
+	return Reason{Fluctuates, int64(at), thousandths(over), thousandths(idle)}
+}
+
+// BecauseShifted: a task stops until a time, so that a task of another job, or of its own, keeps going.
+func BecauseShifted(until timeline.Time, keepsGoing JobID) Reason {
+	return Reason{Code: Shifted, A: int64(until), B: int64(keepsGoing)}
+}
+
+// BecauseExceedsLater: the nodes with room for a task would have too few cores later, the first of them at the given time.
+func BecauseExceedsLater(at timeline.Time) Reason { return Reason{Code: ExceedsLater, A: int64(at)} }
+
+// BecausePhaseWaits: a phase of a forecast, an index of its stage's Phases, demands more CPU than is free.
+func BecausePhaseWaits(phase int32, cpu, free resource.Amount) Reason {
+	return Reason{PhaseWaits, int64(phase) + 1, int64(cpu), int64(free)}
 }
 
 // wholeBytes rounds an amount that may be larger than any integer.

@@ -28,6 +28,14 @@ func (b *Book) Open(now timeline.Time) *Plan {
 // Enter records an event. It returns an error, and changes nothing, if the event is impossible in this cluster.
 func (b *Book) Enter(now timeline.Time, e *Event) error { return b.snapshot.apply(now, e) }
 
+// Hold ends the holds of leveling whose time has come. Then it suspends running tasks whose pause has begun in this step, and
+// resumes those whose pause has ended: in this order, because an order to suspend a task names the end of leveling's hold, which
+// must be in the future.
+func (b *Book) Hold() {
+	b.plan.resumeDue()
+	b.plan.holdPaused()
+}
+
 // Close ends the step: it gives a reason to each changed job that waits and has none, clears the snapshot's Changes, and
 // returns the decisions in the order in which they were taken. The slice is valid until Open.
 func (b *Book) Close() ([]Decision, error) { return b.plan.close(b.why) }

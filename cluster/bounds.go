@@ -29,8 +29,9 @@ const (
 	LeastRunMemory                 = resource.MiB
 	MostRunTasks                   = 100_000 // of one job
 	MostRunStages                  = 10_000
-	// LeastHeartbeatTimeout is the shortest heartbeat time-out. A suspended container stands still for a quarter of the
-	// time-out at a time, and also while memory is reclaimed from it: a shorter time-out could not be met.
+	// LeastHeartbeatTimeout is the shortest heartbeat time-out. A container that is suspended, paused or throttled stands
+	// still for a quarter of the time-out at a time, and also while memory is reclaimed from it: a shorter time-out could
+	// not be met.
 	LeastHeartbeatTimeout = 2 * time.Second
 )
 

@@ -20,8 +20,8 @@ type Envelope struct {
 	Rank int `json:"rank"`
 	// Duration is how long a FLEX container is expected to run with enough memory; 0 is unknown.
 	Duration time.Duration `json:"duration_ns,omitempty"`
-	// HeartbeatTimeout is how long the programs of a FLEX container may be silent before their peers consider them
-	// dead; 0 is no limit.
+	// HeartbeatTimeout is how long the programs may be silent before their peers consider them dead; 0 is no limit. It
+	// applies whoever stops a container: the memory manager (FLEX only), a throttle or a pause.
 	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty"`
 }
 
@@ -29,15 +29,15 @@ type Envelope struct {
 // memory. JobIDs ascend with submission, so that the earliest job has the lowest rank (Pufferfish, section 4.3.3:
 // earliest job first).
 func (j *Job) Envelope(stage int, granted, node resource.Amount) Envelope {
-	e := Envelope{Min: granted, Max: granted, Rank: int(j.ID)}
+	s := &j.Stages[stage]
+	e := Envelope{Min: granted, Max: granted, Rank: int(j.ID), HeartbeatTimeout: s.HeartbeatTimeout}
 	if !j.Resizable(stage) {
 		return e
 	}
-	s := &j.Stages[stage]
 	most := s.MaxMemory
 	if most == 0 || most > node {
 		most = node
 	}
-	e.Class, e.Max, e.Duration, e.HeartbeatTimeout = Flex, max(granted, most), s.Duration, s.HeartbeatTimeout
+	e.Class, e.Max, e.Duration = Flex, max(granted, most), s.Duration
 	return e
 }

@@ -26,8 +26,8 @@ func TestEnvelope(t *testing.T) {
 		{"granted more than its maximum", Flex, false, gib, 2 * gib, 8 * gib, Envelope{Class: Flex, Min: 2 * gib, Max: 2 * gib}},
 	} {
 		j := Job{ID: 7, Class: c.class, Stages: []Stage{{MaxMemory: c.most, Coordinator: c.coordinator, Duration: time.Minute, HeartbeatTimeout: time.Hour}}}
-		if c.want.Class == Flex {
-			c.want.Rank, c.want.Duration, c.want.HeartbeatTimeout = 7, time.Minute, time.Hour
+		if c.want.HeartbeatTimeout = time.Hour; c.want.Class == Flex { // a program is also silent while it is paused or throttled
+			c.want.Rank, c.want.Duration = 7, time.Minute
 		}
 		if got := j.Envelope(0, c.granted, c.node); got != c.want {
 			t.Errorf("%s: envelope is %+v, want %+v", c.name, got, c.want)

@@ -27,18 +27,24 @@ const (
 	NodePaused                              // Node can start nothing for now, Detail says why; its tasks keep running
 	NodeResumed                             // Node may be able to start tasks again
 	DecisionSuperseded                      // Decision was not carried out, because a later decision about Task replaces it
-	TaskPhase                               // Task has entered Phase of its stage's forecast
-	TaskStill                               // the programs of Task make no progress from now on, because By holds them still
+	TaskPhase                               // Task has entered Phase of its stage's forecast, or entered it at another time than was known; Found says when
+	TaskStill                               // the programs of Task make no progress from now on; By are all their holders
 	TaskGoesOn                              // the programs of Task, which stood still, run again
 	JobRevised                              // NewJob: the job of that ID, none of whose tasks has been started, with other forecasts
 	NodePressed                             // Node, Found: what the node gives of each resource that is pressed, 0 of the other resources
+	JobPaused                               // Job, or only Task if that has a job: no task of it starts, and its running tasks are suspended; Found.PageOut, which an event for what is paused already can change
+	JobResumed                              // Job, or only Task if that has a job: the end of the JobPaused of the same
+	Answered                                // Node, Answer: to an Ask, Decision
+	TaskOut                                 // Task, Found: how much of its memory has left (Out), and why not all of it (Stays)
 )
 
 var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat", "decision-done",
 	"decision-failed", "task-ended", "task-adopted", "synced", "woken",
 	"node-memory", "node-paused", "node-resumed", "decision-superseded",
 	"task-phase", "task-still", "task-goes-on", "job-revised",
-	"node-pressed"}
+	"node-pressed",
+	"job-paused", "job-resumed",
+	"answered", "task-out"}
 
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) {
@@ -94,8 +100,8 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Event is something that happened. Each EventKind says which fields are meaningful. Events are many, so what few of them
-// have is behind pointers.
+// Event is something that happened. Each EventKind says which fields are meaningful. There are many events, so fields that few of
+// them have are pointers.
 type Event struct {
 	Kind     EventKind       `json:"kind"`
 	Node     NodeID          `json:"node,omitempty"`
@@ -103,18 +109,19 @@ type Event struct {
 	Task     TaskID          `json:"task,omitzero"`
 	Decision DecisionID      `json:"decision,omitempty"`
 	Outcome  Outcome         `json:"outcome,omitempty"`
-	By       Holder          `json:"by,omitempty"`    // TaskStill; TaskAdopted, from a driver's machine: who holds it still, of which Progress tells the engine
+	By       Holders         `json:"by,omitempty"`    // TaskStill; TaskAdopted, between a machine and its driver: all holders. The engine takes those of a TaskAdopted from Progress
+	Short    bool            `json:"short,omitempty"` // DecisionFailed: the machine lacked a resource of its own, not of the job
 	Phase    int32           `json:"phase,omitempty"` // TaskPhase: an index of the phases of its stage
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it started running
-	Found    *Condition      `json:"found,omitempty"`       // TaskAdopted, NodePressed; nil is the zero Condition
+	Found    *Condition      `json:"found,omitempty"`       // TaskAdopted, NodePressed, TaskPhase, TaskOut, JobPaused; nil is the zero Condition
 	Held     resource.Amount `json:"held_bytes,omitempty"`  // NodeMemory: the sum of the limits of its containers, bytes
 	Detail   string          `json:"detail,omitempty"`
-	Short    bool            `json:"short,omitempty"` // DecisionFailed: the machine lacked a resource of its own, not of the job
-	Run      int             `json:"run,omitempty"`   // number of the run of Task, with drivers that run containers; see ContainerID
-	Exit     *Exit           `json:"exit,omitempty"`  // TaskEnded, with drivers that run containers
+	Run      int             `json:"run,omitempty"`  // number of the run of Task, with drivers that run containers; see ContainerID
+	Exit     *Exit           `json:"exit,omitempty"` // TaskEnded, with drivers that run containers
 	NewNode  *Node           `json:"new_node,omitempty"`
 	NewJob   *Job            `json:"new_job,omitempty"`
+	Answer   *Answer         `json:"answer,omitempty"`
 }
 
 // Condition returns the condition in which a task or a node was found.
@@ -136,7 +143,18 @@ func (e *Event) SetCondition(c Condition) {
 // Condition is how a running task or a node was found.
 type Condition struct {
 	// Bound is what throttles the task, zero if nothing does; or what the node gives of each resource that is pressed.
-	Bound    resource.Vector `json:"bound,omitzero"`
-	Until    timeline.Time   `json:"until_ns,omitempty"` // when the throttle ends by itself, or has ended
-	Progress *Progress       `json:"progress,omitempty"` // how far the task had come; nil is unknown
+	Bound   resource.Vector `json:"bound,omitzero"`
+	Until   timeline.Time   `json:"until_ns,omitempty"`   // when the throttle ends by itself, or has ended
+	HeldBy  Holders         `json:"held_by,omitempty"`    // the holders of the task, without the memory manager
+	ByPhase bool            `json:"by_phase,omitempty"`   // the task is granted resources by phase
+	Was     resource.Vector `json:"was,omitzero"`         // the grant before the task was resized for the last time, zero if it never was
+	Why     Reason          `json:"why,omitzero"`         // why it was resized for the last time
+	Resized timeline.Time   `json:"resized_ns,omitempty"` // when it was resized for the last time
+	// HeldUntil is when leveling ends its hold, and HeldFor is the task that keeps going because of it; zero without leveling.
+	HeldUntil timeline.Time   `json:"held_until_ns,omitempty"`
+	HeldFor   TaskID          `json:"held_for,omitzero"`
+	PageOut   bool            `json:"page_out,omitempty"`  // its memory is to be paged out while its owner holds it
+	Out       resource.Amount `json:"out_bytes,omitempty"` // memory of its grant that has left
+	Stays     string          `json:"stays,omitempty"`     // one clause on why not all of it has left
+	Progress  *Progress       `json:"progress,omitempty"`  // how far the task had come; nil is unknown. Of a TaskPhase only PhaseSince counts, and nil is now.
 }

@@ -70,11 +70,10 @@ func (s *Snapshot) NoRoom(need resource.Vector) (why Reason, ok bool) {
 
 // lacking returns which of memory and CPU no node has enough of, each resource taken by itself.
 func (s *Snapshot) lacking(need resource.Vector) (lacks lacking) {
-	most := s.mostFree()
-	if need[resource.Memory] > most[resource.Memory] {
+	if !s.someHas(resource.Memory, need[resource.Memory]) {
 		lacks |= lacksMemory
 	}
-	if need[resource.CPU] > most[resource.CPU] {
+	if !s.someHas(resource.CPU, need[resource.CPU]) {
 		lacks |= lacksCPU
 	}
 	return lacks

@@ -29,19 +29,25 @@ func (r *room) setMax(a, b *room) (changed bool) {
 	return changed
 }
 
+// is compares two rooms: the compiler would call a function for ==.
+func (r *room) is(o *room) bool {
+	return r.available == o.available && r.free[resource.CPU] == o.free[resource.CPU] && r.free[resource.Memory] == o.free[resource.Memory] &&
+		r.free[resource.Disk] == o.free[resource.Disk] && r.free[resource.Network] == o.free[resource.Network]
+}
+
 // closed is the room of a node that accepts no new work.
 var closed = room{resource.NoRoom(), -1}
 
 // set stores the room of node n, growing the tree as needed.
-func (x *roomIndex) set(n NodeID, r room) {
+func (x *roomIndex) set(n NodeID, r *room) {
 	for int(n) >= x.leaves {
 		x.grow()
 	}
 	i := x.leaves + int(n)
-	if x.tree[i] == r {
+	if x.tree[i].is(r) {
 		return
 	}
-	x.tree[i] = r
+	x.tree[i] = *r
 	for i >>= 1; i >= 1; i >>= 1 {
 		if !x.tree[i].setMax(&x.tree[2*i], &x.tree[2*i+1]) {
 			return
@@ -66,11 +72,11 @@ func (x *roomIndex) grow() {
 }
 
 // top is the most of each resource that any node has.
-func (x *roomIndex) top() room {
+func (x *roomIndex) top() *room {
 	if x.leaves == 0 {
-		return closed
+		return &closed
 	}
-	return x.tree[1]
+	return &x.tree[1]
 }
 
 // first returns the lowest node >= from with at least need; ok is false if there is none.

@@ -29,7 +29,7 @@ func TestRoomIndexFindsWhatALookAtAllFinds(t *testing.T) {
 				all = append(all, r)
 			}
 			all[n] = r
-			x.set(NodeID(n), r)
+			x.set(NodeID(n), &r)
 			need, from := amounts("need"), rapid.IntRange(0, len(all)).Draw(t, "from")
 			want, most := -1, -1
 			for i := len(all) - 1; i >= 0; i-- {
@@ -66,7 +66,7 @@ func BenchmarkMost(b *testing.B) {
 					if n%2 == 0 {
 						r.free[resource.CPU], r.available = c.cpu, r.available+1000
 					}
-					x.set(NodeID(n), r)
+					x.set(NodeID(n), &r)
 				}
 				for b.Loop() {
 					x.most(resource.Of(resource.Core, resource.GB))

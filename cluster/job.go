@@ -72,7 +72,9 @@ type Job struct {
 	// Deadline is how long the job should wait at most, from its submission to the start of its first task (Prophet
 	// section III); 0 lets the policy choose.
 	Deadline time.Duration `json:"deadline_ns,omitempty" yaml:"deadline"`
-	Stages   []Stage       `json:"stages"`
+	// Held says that the job is paused when it is submitted to the engine.
+	Held   bool    `json:"held,omitempty" yaml:"-"`
+	Stages []Stage `json:"stages"`
 }
 
 // Tasks returns how many tasks the job has.
@@ -107,9 +109,9 @@ type Stage struct {
 	// MaxMemory is the most memory that a FLEX container of the stage may use, in bytes; the container starts with
 	// Ideal[Memory]. 0 is the memory of its node.
 	MaxMemory resource.Amount `json:"max_memory_bytes,omitempty" yaml:"max_memory" doc:"largest memory of a container of class flex; 0 is the memory of its node"`
-	// HeartbeatTimeout is how long the programs of a FLEX container may be silent before their peers consider them
-	// dead; 0 is no limit.
-	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty" yaml:"heartbeat_timeout" doc:"how long the programs of a flex container may send no heartbeat; 0 is for ever"`
+	// HeartbeatTimeout is how long the programs of a container may be silent before their peers consider them dead; 0 is
+	// no limit.
+	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty" yaml:"heartbeat_timeout" doc:"how long the programs may send no heartbeat, before their peers take them for dead; 0 is no limit"`
 	// DataOn names the nodes that store the stage's data. It is a preference: names of unknown nodes are ignored.
 	DataOn []string `json:"data_on,omitempty" yaml:"data_on" form:"node name" doc:"names of the nodes that have the stage's data; a policy may place tasks elsewhere"`
 	// Duration is the run time at ideal memory; 0 is unknown.
@@ -252,16 +254,20 @@ type StageState struct {
 	parentsLeft int
 	next        int32   // the lowest index that has never started
 	retry       []int32 // ended without success, to run again
+	held        []int32 // ended without success while paused: to run again after the pause; they are not Pending
 	attempts    map[int32]int
 }
 
 // JobState is a job as the engine knows it. Policies read it and never write to it.
 type JobState struct {
 	*Job
+	// Slot is a small number, from 0, that no other job of the snapshot has. A job that is submitted after the step in
+	// which another was retired may take the slot of that. A policy can keep what it knows of jobs in a list by slots.
+	Slot   int
 	Status JobStatus
 	// Progress holds the state of each stage, in the order of Stages.
 	Progress []StageState
-	// Used is the sum of the grants of the job's tasks that are booked or running: its consumption.
+	// Used is the sum of what the job's tasks that are booked or running hold: its consumption.
 	Used resource.Vector
 	// Tasks are booked or running, in no particular order.
 	Tasks []*TaskState
@@ -279,6 +285,9 @@ type JobState struct {
 	Estimate Estimate
 	Started  timeline.Time // first launch; meaningful from StatusRunning on
 	Finish   timeline.Time // meaningful when Status.Ended()
+
+	paused paused
+	begun  bool // one of its tasks was started, perhaps before an engine took the job over
 
 	// Version changes whenever Tasks, the launch, the phase or the stillness of a task, or the pending tasks change. A policy can cache what it
 	// computed for a job until then.
@@ -304,7 +313,7 @@ func (j *JobState) NextStage() (stage int, ok bool) {
 // Ready reports whether a task of the stage may start now.
 func (j *JobState) Ready(stage int) bool {
 	s := &j.Progress[stage]
-	return s.Pending > 0 && s.parentsLeft == 0 && (j.Steered || j.Stages[stage].Coordinator)
+	return s.Pending > 0 && s.parentsLeft == 0 && !j.paused.all && (j.Steered || j.Stages[stage].Coordinator)
 }
 
 // Pending returns how many tasks of stages other than coordinators have not started.
@@ -321,6 +330,7 @@ func (j *JobState) Pending() int {
 // TaskState is a task that is booked or running. Fields that loops over many tasks read are adjacent: with 10,000
 // nodes, memory accesses dominate the cost of such a loop.
 type TaskState struct {
+	// Grant is what the task is granted now; while its memory changes, the larger amount: see Plan.Resize.
 	Grant resource.Vector
 	// end is when the task should end; Never is unknown.
 	end        timeline.Time
@@ -332,8 +342,11 @@ type TaskState struct {
 	// Killing is set when a Kill decision for the task has been taken, Preempting if that decision makes room for
 	// others.
 	Killing, Preempting bool
-	// Still says that the programs of the task make no progress.
-	Still bool
+	// Still says that the programs of the task make no progress, Lends that others may use what it does not hold
+	// meanwhile.
+	Still, Lends bool
+	// ByPhase says that the task is granted what each phase of its forecast demands, and is resized from phase to phase.
+	ByPhase bool
 
 	inNode, inJob int32 // positions in Node.Tasks and Job.Tasks
 
@@ -351,14 +364,35 @@ type TaskState struct {
 	// entered it, at first Launched. Meaningful if Running.
 	Phase      int32
 	PhaseSince timeline.Time
-	// StillSince is when the task came to stand still, and StillBy who holds it; meaningful if Still. Stood is how long it
-	// stood still before, in all.
-	StillBy    Holder
+	// StillSince is when the task stopped, and StillBy are its holders; meaningful if Still. Stood is how long it stood still
+	// before, in all.
+	StillBy    Holders
 	StillSince timeline.Time
 	Stood      time.Duration
+	// Out is how much memory of its grant has left its node, because its owner wants that while the task is paused, in bytes.
+	// OutLent is what of it others may use now: all, until an order says that it is to come back.
+	Out, OutLent resource.Amount
+	// Hold is the newest order to stop the task or to let it go on; nil if there was none.
+	Hold *Hold
 	// Throttled is what bounds the task's use of rates; nil if it was never throttled. Bounded returns it while it lasts.
 	Throttled *Throttled
+	// Resized is the newest change of Grant while the task runs; nil if there was none.
+	Resized *Resized
 }
+
+// Holds returns what the task takes of its node: its grant, or its memory alone while it lends the rest. Memory that has left and is
+// lent does not count.
+func (t *TaskState) Holds() resource.Vector {
+	holds := t.Grant
+	if t.Lends {
+		holds = holds.Sub(t.lent())
+	}
+	holds[resource.Memory] -= t.OutLent
+	return holds
+}
+
+// lent is what others may use of a grant while the task stands still: nothing but memory keeps its content. Memory is lent apart.
+func (t *TaskState) lent() resource.Vector { return t.Grant.With(resource.Memory, 0) }
 
 // Stage returns the stage of the task.
 func (t *TaskState) Stage() *Stage { return &t.Job.Stages[t.ID.Stage] }

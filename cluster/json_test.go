@@ -53,15 +53,24 @@ var fullEvents = []any{
 	Event{Kind: JobSubmitted, NewJob: &fullJob},
 	Event{Kind: TaskEnded, Node: 1, Task: TaskID{1, 2, 3}, Outcome: OutOfMemory, Detail: "d", Run: 2, Exit: &Exit{Code: 137, Signal: 9, OOMKills: 1, Peak: 5, CPUTime: 6, Started: 7, Ended: 8}},
 	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(3, 4), Launched: 5, Found: &Condition{Bound: resource.Vector{0, 0, 6, 7}, Until: 8, Progress: &Progress{Phase: 2, PhaseSince: 9}}},
+	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(3, 4), Launched: 5, Found: &Condition{ByPhase: true, Was: resource.Of(2, 4), Why: Because(ResumedByOwner), Resized: 6}},
+	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 1}, Found: &Condition{HeldBy: HeldByOwner | HeldByLeveling, HeldUntil: 6, HeldFor: TaskID{2, 1, 0}}},
 	Event{Kind: NodeMemory, Node: 1, Held: 5},
 	Event{Kind: TaskPhase, Task: TaskID{1, 0, 0}, Phase: 2},
 	Event{Kind: TaskStill, Task: TaskID{1, 0, 0}, By: HeldByMemory},
 	Event{Kind: TaskGoesOn, Task: TaskID{1, 0, 0}},
 	Event{Kind: NodePressed, Node: 1, Found: &Condition{Bound: resource.Vector{0, 0, 5, 0}}},
+	Event{Kind: JobPaused, Job: 3},
+	Event{Kind: Answered, Node: 1, Decision: 9, Answer: &Answer{Shifts: []Shift{{TaskID{1, 0, 2}, 3, 4}}, Value: 2.5, Bound: 2.25, States: 7}},
+	Event{Kind: Answered, Node: 1, Decision: 9, Answer: &Answer{Failed: "no schedule"}},
+	Event{Kind: Answered, Node: 1, Decision: 9, Answer: &Answer{Proved: true}},
+	Event{Kind: JobPaused, Job: 3, Found: &Condition{PageOut: true}},
+	Event{Kind: TaskOut, Task: TaskID{1, 0, 0}, Found: &Condition{Out: 5, Stays: "swap is full"}},
+	Event{Kind: JobResumed, Job: 3, Task: TaskID{Job: 3, Stage: 1, Index: 2}},
 	Event{Kind: DecisionFailed, Decision: 4, Task: TaskID{1, 0, 0}},
 }
 
-var fullDecision = Decision{ID: 1, Kind: Start, Task: TaskID{1, 2, 3}, Node: 4, Grant: resource.Vector{1, 2, 3, 4}, Duration: 5, At: 6, Bound: resource.Vector{0, 0, 8, 9}, Preempt: true, Reason: BecauseFitsUnderSized(7, 8, 9)}
+var fullDecision = Decision{ID: 1, Kind: Start, Task: TaskID{1, 2, 3}, Node: 4, Grant: resource.Vector{1, 2, 3, 4}, Duration: 5, At: 6, For: TaskID{4, 5, 6}, Bound: resource.Vector{0, 0, 8, 9}, Preempt: true, ByPhase: true, PageOut: true, Reason: BecauseFitsUnderSized(7, 8, 9)}
 
 // TestJSON checks that a file preserves every field.
 func TestJSON(t *testing.T) {
@@ -82,28 +91,28 @@ func TestJSON(t *testing.T) {
 
 // TestNames checks that every name is read back, and that no other name is accepted.
 func TestNames(t *testing.T) {
-	for k := NodeJoined; k <= NodePressed; k++ {
+	for k := NodeJoined; k <= TaskOut; k++ {
 		var back EventKind
 		if err := back.UnmarshalText([]byte(k.String())); err != nil || back != k {
 			t.Errorf("event kind %s is read as %s: %v", k, back, err)
 		}
 	}
-	for k := Start; k <= Throttle; k++ {
+	for k := Start; k <= Ask; k++ {
 		var back DecisionKind
 		if err := back.UnmarshalText([]byte(k.String())); err != nil || back != k {
 			t.Errorf("decision kind %s is read as %s: %v", k, back, err)
 		}
 	}
-	for o := Succeeded; o <= Lost; o++ {
+	for o := Succeeded; o <= Preempted; o++ {
 		var back Outcome
 		if err := back.UnmarshalText([]byte(o.String())); err != nil || back != o {
 			t.Errorf("outcome %s is read as %s: %v", o, back, err)
 		}
 	}
-	for h := range Holder(len(holderNames)) {
-		var back Holder
+	for h := range Holders(allHolders + 1) {
+		var back Holders
 		if err := back.UnmarshalText([]byte(h.String())); err != nil || back != h {
-			t.Errorf("holder %s is read as %s: %v", h, back, err)
+			t.Errorf("holders %s are read as %s: %v", h, back, err)
 		}
 	}
 	for k := NotElastic; k <= SawToothTable; k++ {
@@ -119,7 +128,7 @@ func TestNames(t *testing.T) {
 		{new(EventKind), `event kind "x": unknown`},
 		{new(DecisionKind), `decision kind "x": unknown`},
 		{new(Outcome), `outcome "x": unknown`},
-		{new(Holder), `holder "x": unknown`},
+		{new(Holders), `holders "x": unknown`},
 		{new(Class), `class "x": must be regular or flex`},
 		{new(ElasticityKind), `elasticity kind "x": must be one of none, step, sawtooth, points, sawtooth-table`},
 	} {

@@ -15,7 +15,7 @@ type Node struct {
 	ID       NodeID          `json:"id"`
 	Name     string          `json:"name"`
 	Capacity resource.Vector `json:"capacity"`
-	// Unknown are the kinds of which the node has no number: nobody measured or stated it. Every need of such a kind
+	// Unknown are the kinds of which the node has no number: it was neither measured nor stated. Every need of such a kind
 	// fits. Invariant: Capacity is 0 there, and no kind is Stated. In other kinds, a capacity of 0 is none.
 	Unknown resource.Kinds `json:"unknown,omitempty"`
 }
@@ -38,15 +38,20 @@ func (n *Node) Check() error {
 }
 
 // Room is what fits on n when nothing runs there: Capacity, and Unbounded of the unknown kinds.
-func (n *Node) Room() resource.Vector { return n.Unknown.In(n.Capacity, resource.Unbounded) }
+func (n *Node) Room() resource.Vector {
+	if n.Unknown == 0 {
+		return n.Capacity
+	}
+	return n.Unknown.In(n.Capacity, resource.Unbounded)
+}
 
 // NodeState is a node as the engine knows it. Policies read it and never write to it.
 type NodeState struct {
 	Node
 	Gone bool // left the cluster; it has no tasks any more
 
-	// Free is what may be granted: Room less the grants of Tasks, or nothing while the node is paused or has as
-	// many tasks as it may have. Of an unknown kind, Unbounded stays Unbounded. Invariant: no component is negative.
+	// Free is what may be granted: Room less what Tasks hold, or nothing while the node is paused or has as many tasks as
+	// it may have. Of an unknown kind, Unbounded stays Unbounded. Invariant: no component is negative.
 	Free resource.Vector
 	// Paused says that the node can start nothing for now; its tasks keep running. Doubtful says that the node was
 	// paused, and no task has been launched on it since.
@@ -71,12 +76,17 @@ type NodeState struct {
 	// Pressed or Held changes. A policy can cache what it computed for a node until then.
 	Version uint64
 
+	// Asked is the newest question about the node, nil if there was none. Leveled is the newest answer that was not stale when it
+	// came; the node may have changed since. Neither changes Version.
+	Asked   *Asked
+	Leveled *Answer
+
 	// LastHeartbeat is the time of the newest Heartbeat event. Meaningful if the snapshot's Heartbeats.Every is not 0.
 	LastHeartbeat timeline.Time
 
 	booked   resource.Amount // memory granted to booked tasks that are not running yet, bytes
 	most     int             // the most tasks that it may have; 0 is any number
-	withheld resource.Vector // what Free would be if the node were not paused or full; zero if it is neither
+	withheld resource.Vector // Room less what Tasks hold, and less Free: not zero if the node is paused, full or overdrawn
 	unfiled  bool            // the snapshot's indexes lack its newest version
 }
 
@@ -92,7 +102,8 @@ func (n *NodeState) ReservationNeeded() bool {
 	return ok && stage == n.ReservedStage
 }
 
-// Unused is Room less the grants of Tasks, even while the node is paused or full.
+// Unused is Room less what Tasks hold, even while the node is paused or full. A component is negative while
+// the node is Overdrawn.
 func (n *NodeState) Unused() resource.Vector { return n.Free.Add(n.withheld) }
 
 // Full reports whether n has as many tasks as it may have.
@@ -100,11 +111,28 @@ func (n *NodeState) Full() bool { return n.most > 0 && len(n.Tasks) >= n.most }
 
 // setUnused records the unused resources of n, after n.Tasks has changed.
 func (n *NodeState) setUnused(unused resource.Vector) {
-	unused = n.Unknown.In(unused, resource.Unbounded)
 	n.Free, n.withheld = unused, resource.Vector{}
-	if n.Paused || n.Full() {
-		n.Free, n.withheld = resource.Vector{}, unused
+	if n.Unknown != 0 {
+		n.Free = n.Unknown.In(unused, resource.Unbounded)
 	}
+	if n.Paused || n.Full() {
+		n.Free, n.withheld = resource.Vector{}, n.Free
+		return
+	}
+	if (resource.Vector{}).FitsIn(n.Free) {
+		return
+	}
+	for k, free := range n.Free {
+		if free < 0 { // overdrawn
+			n.Free[k], n.withheld[k] = 0, free
+		}
+	}
+}
+
+// Overdrawn is what the tasks of n hold beyond what it has, never memory: a task that lent its grant has gone on, or a task was
+// resized to more than was free.
+func (n *NodeState) Overdrawn() resource.Vector {
+	return resource.Vector{}.Sub(n.Unused()).Max(resource.Vector{})
 }
 
 // Available is the memory that is neither held nor granted, in bytes: the capacity, less the larger of Held and the

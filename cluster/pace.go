@@ -7,9 +7,9 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// pace is how fast a throttled task goes on, as a share of its usual pace, from 0 to 1: it demands as forecast, at any
-// pace for one unit of progress the same, and the bound that allows least of what it demands holds it back. A bound above
-// what was forecast slows nothing. A task without a forecast demands its grant.
+// pace is how fast a throttled task runs, as a share of its usual pace, from 0 to 1. Per unit of progress a task demands what was
+// forecast, at any pace, so the smallest ratio of bound to demand decides. A bound above the demand slows nothing. A task without
+// a forecast demands its grant.
 func pace(demand, bound *resource.Vector) float64 {
 	slowest := 1.0
 	for k, most := range bound {
@@ -20,8 +20,8 @@ func pace(demand, bound *resource.Vector) float64 {
 	return slowest
 }
 
-// phaseWith returns the phase in which a task has the given time left to run at its usual pace, and what of that is left
-// of the phase. Phases are stretched or shortened as the whole task is. ok is false if the task has no forecast of some
+// phaseWith returns the phase in which a task has the given time left to run at its usual pace, and how much of that time
+// belongs to the phase. Phases are stretched or shortened as the whole task is. ok is false if the task has no forecast of some
 // length.
 func (t *TaskState) phaseWith(left time.Duration) (phase int32, of time.Duration, ok bool) {
 	phases := t.Stage().Phases
@@ -41,7 +41,7 @@ func (t *TaskState) phaseWith(left time.Duration) (phase int32, of time.Duration
 }
 
 // walk follows a throttled task, which has the given time left to run at its usual pace, from one time until another or
-// until it ends. It returns when that is, and what is left then.
+// until it ends. It returns the time at which it stopped, and the time left to run then.
 func (t *TaskState) walk(from timeline.Time, left time.Duration, until timeline.Time) (at timeline.Time, rest time.Duration) {
 	th := t.Throttled
 	for from < min(until, th.Until) && left > 0 {
@@ -89,8 +89,7 @@ func (t *TaskState) usualEnd(now timeline.Time) timeline.Time {
 	return at
 }
 
-// slowedEnd returns when a throttled task ends that would end at the given time if it went on at its usual pace from now
-// on.
+// slowedEnd returns when a throttled task ends. usual is when it would end at its usual pace from now on.
 func (t *TaskState) slowedEnd(now, usual timeline.Time) timeline.Time {
 	if usual <= now {
 		return usual
@@ -99,8 +98,8 @@ func (t *TaskState) slowedEnd(now, usual timeline.Time) timeline.Time {
 	return end
 }
 
-// endsAt sets the end of a task with a known end that, if it went on at its usual pace from now on, would end at the given
-// time: if it is throttled, it ends later.
+// endsAt sets the end of a task whose end is known. usual is when it would end at its usual pace from now on; a throttled task
+// ends later.
 func (t *TaskState) endsAt(now, usual timeline.Time) {
 	if t.end == timeline.Never {
 		return
@@ -115,7 +114,7 @@ func (t *TaskState) endsAt(now, usual timeline.Time) {
 	}
 }
 
-// UsualEnd returns when a task should end if from now on it went on at its usual pace: earlier than EstimatedEnd while it is
+// UsualEnd returns when a task should end if it ran at its usual pace from now on: earlier than EstimatedEnd while it is
 // throttled. ok is false if its run time is unknown.
 func (t *TaskState) UsualEnd(now timeline.Time) (end timeline.Time, ok bool) {
 	end = t.usualEnd(now)
@@ -131,4 +130,15 @@ func (t *TaskState) PhaseAt(now timeline.Time) (phase int32, ok bool) {
 	}
 	phase, _, ok = t.phaseWith(t.usualEnd(now).Sub(now))
 	return max(phase, t.Phase), ok
+}
+
+// EnteredAt returns when a running task entered a phase that PhaseAt returns at the same time. If that was not reported, it
+// is when the task would have entered the phase to be, at its usual pace, where it is.
+func (t *TaskState) EnteredAt(now timeline.Time, phase int32) timeline.Time {
+	if phase == t.Phase {
+		return t.PhaseSince
+	}
+	phases := t.Stage().Phases
+	share := float64(sumPhases(phases[phase:])) / float64(sumPhases(phases))
+	return max(t.Launched, t.usualEnd(now).Add(-time.Duration(share*float64(t.Duration))))
 }

@@ -147,7 +147,7 @@ func TestPaceOfTasks(t *testing.T) {
 				apply(now, adopted)
 				apply(now, Event{Kind: Synced})
 				stood := task.Stood
-				if task = s.byTask[task.ID]; task.Stood != stood || task.Still != slow.still {
+				if task = s.task(task.ID); task.Stood != stood || task.Still != slow.still {
 					rt.Fatalf("taken over, it stood still for %v (%v), want %v (%v)", task.Stood, task.Still, stood, slow.still)
 				}
 			}

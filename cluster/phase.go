@@ -17,6 +17,15 @@ type Phase struct {
 	Demand resource.Vector `json:"demand,omitzero" yaml:",inline"`
 }
 
+// Beyond says, in a clause, that the phase demands more of a resource than the most that any node has; it is empty if the phase
+// does not.
+func (p *Phase) Beyond(k resource.Kind, most resource.Amount) string {
+	if p.Demand[k] <= most {
+		return ""
+	}
+	return fmt.Sprintf("demands %s, and no node has more than %s", k.FormatOf(p.Demand[k]), k.Format(most))
+}
+
 // MostPhases is the most phases of a forecast.
 const MostPhases = 100
 

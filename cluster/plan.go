@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
@@ -18,6 +19,7 @@ type Plan struct {
 	offered   int            // nodes that Offers has yielded in this step
 	ahead     *JobState      // the job behind which all jobs without another reason wait; nil if there is none
 	gangs     []TaskID       // the first task of each stage whose tasks start together, started in this step
+	questions []question     // of the Asks in this step
 	lastID    DecisionID
 	err       error
 }
@@ -31,6 +33,8 @@ func newPlan(now timeline.Time, s *Snapshot, lastID DecisionID) Plan {
 // invalid.
 func (p *Plan) reset(now timeline.Time) {
 	p.now, p.decisions, p.err, p.offered, p.ahead, p.gangs = now, p.decisions[:0], nil, 0, nil, p.gangs[:0]
+	clear(p.questions)
+	p.questions = p.questions[:0]
 	clear(p.starts)
 }
 
@@ -38,8 +42,10 @@ func (p *Plan) reset(now timeline.Time) {
 // in the order in which they were taken. The slice is valid until reset.
 func (p *Plan) close(why Why) ([]Decision, error) {
 	p.checkGangs()
+	p.wakeForDue()
 	p.explainRest(why)
 	p.Changes.reset()
+	p.freeSlots, p.vacated = append(p.freeSlots, p.vacated...), p.vacated[:0]
 	return p.decisions, p.err
 }
 
@@ -74,7 +80,10 @@ func (p *Plan) StartSized(j *JobState, stage int, n *NodeState, memory resource.
 // StartWith runs the next task of a stage on n with any grant. If that is impossible, the plan fails and StartWith
 // returns nil.
 func (p *Plan) StartWith(j *JobState, stage int, n *NodeState, grant resource.Vector, why Reason) *TaskState {
-	memory := grant[resource.Memory]
+	return p.start(j, stage, n, grant, false, why)
+}
+
+func (p *Plan) start(j *JobState, stage int, n *NodeState, grant resource.Vector, byPhase bool, why Reason) *TaskState {
 	switch {
 	case !p.Synced:
 		p.fail("start of a task of job %d: before the inventory was complete", j.ID)
@@ -88,9 +97,11 @@ func (p *Plan) StartWith(j *JobState, stage int, n *NodeState, grant resource.Ve
 		p.fail("start of a task of job %d on node %q with %v: only %v are free", j.ID, n.Name, grant, n.Free)
 	default:
 		id := TaskID{j.ID, int32(stage), j.Progress[stage].nextIndex()}
-		t := p.book(p.now, j, id, n, grant)
-		t.Decision = p.add(Decision{Kind: Start, Task: id, Node: n.ID, Grant: grant, Duration: t.Duration,
-			Envelope: j.Envelope(stage, memory, n.Capacity[resource.Memory]), Reason: why})
+		t := p.book(p.now, j, id, n, grant, byPhase)
+		d := p.add(Start, id, n.ID, why)
+		d.Grant, d.Duration, d.Envelope = grant, t.Duration, j.Envelope(stage, grant[resource.Memory], n.Capacity[resource.Memory])
+		d.ByPhase = byPhase
+		t.Decision = d.ID
 		if j.Stages[stage].Together {
 			p.gangs = append(p.gangs, id)
 		}
@@ -112,7 +123,7 @@ func (p *Plan) Reserve(n *NodeState, j *JobState, stage int, why Reason) {
 		return
 	}
 	p.reserve(n, j, stage)
-	p.add(Decision{Kind: Reserve, Task: TaskID{j.ID, int32(stage), 0}, Node: n.ID, Reason: why})
+	p.add(Reserve, TaskID{j.ID, int32(stage), 0}, n.ID, why)
 }
 
 // Unreserve ends the reservation of n.
@@ -123,7 +134,7 @@ func (p *Plan) Unreserve(n *NodeState, why Reason) {
 	}
 	id := TaskID{n.ReservedFor.ID, int32(n.ReservedStage), 0}
 	p.unreserve(n)
-	p.add(Decision{Kind: Unreserve, Task: id, Node: n.ID, Reason: why})
+	p.add(Unreserve, id, n.ID, why)
 }
 
 // Kill ends a task. A second Kill of the same task is ignored.
@@ -132,7 +143,7 @@ func (p *Plan) Kill(t *TaskState, why Reason) {
 		return
 	}
 	t.Killing = true
-	p.add(Decision{Kind: Kill, Task: t.ID, Node: t.Node.ID, Reason: why})
+	p.add(Kill, t.ID, t.Node.ID, why)
 }
 
 // Preempt ends a task to make room for others. The task runs again, and the run does not count as an attempt. A
@@ -147,7 +158,7 @@ func (p *Plan) Preempt(t *TaskState, why Reason) {
 		p.fail("preempt task %s: its job runs at most once", t.ID)
 	default:
 		t.Killing, t.Preempting = true, true
-		p.add(Decision{Kind: Kill, Task: t.ID, Node: t.Node.ID, Preempt: true, Reason: why})
+		p.add(Kill, t.ID, t.Node.ID, why).Preempt = true
 	}
 }
 
@@ -157,14 +168,26 @@ func (p *Plan) Wake(at timeline.Time, why Reason) {
 		p.fail("wake at %v: must be after now, %v", at, p.now)
 		return
 	}
-	p.add(Decision{Kind: Wake, At: at, Reason: why})
+	p.add(Wake, TaskID{}, 0, why).At = at
 }
 
-func (p *Plan) add(d Decision) DecisionID {
+// WakeBy is Wake unless WakeBy has requested a step before that time that has not come yet.
+func (p *Plan) WakeBy(at timeline.Time, why Reason) {
+	if p.wake <= p.now || p.wake > at {
+		p.wake = at
+		p.Wake(at, why)
+	}
+}
+
+// add adds a decision and returns it, for the fields that not every kind has; it is valid until the next is added. A
+// decision is large: one is not made to be copied.
+func (p *Plan) add(kind DecisionKind, task TaskID, n NodeID, why Reason) *Decision {
 	p.lastID++
-	d.ID = p.lastID
-	p.decisions = append(p.decisions, d)
-	return d.ID
+	p.decisions = slices.Grow(p.decisions, 1)[:len(p.decisions)+1]
+	d := &p.decisions[len(p.decisions)-1]
+	*d = Decision{} // a literal with these fields would be copied
+	d.ID, d.Kind, d.Task, d.Node, d.Reason = p.lastID, kind, task, n, why
+	return d
 }
 
 func (p *Plan) fail(format string, operands ...any) {

@@ -27,15 +27,15 @@ func TestPreempt(t *testing.T) {
 			s := example(t)
 			j, task := s.Jobs[0], TaskID{1, 0, 0}
 			p := newPlan(5, s, 0)
-			p.Mark(s.byTask[task])
-			p.Preempt(s.byTask[task], BecauseQueueOverShare(1, 2, 3))
-			p.Preempt(s.byTask[task], BecauseQueueOverShare(1, 2, 3))
-			p.Kill(s.byTask[task], Because(CancelledByOwner))
+			p.Mark(s.task(task))
+			p.Preempt(s.task(task), BecauseQueueOverShare(1, 2, 3))
+			p.Preempt(s.task(task), BecauseQueueOverShare(1, 2, 3))
+			p.Kill(s.task(task), Because(CancelledByOwner))
 			decisions, err := p.close(nil)
 			if err != nil || len(decisions) != 1 || decisions[0].Kind != Kill || !decisions[0].Preempt || decisions[0].Task != task {
 				t.Fatalf("decisions are %+v (%v)", decisions, err)
 			}
-			if !s.byTask[task].Mark.Set || s.byTask[task].Mark.At != 5 {
+			if !s.task(task).Mark.Set || s.task(task).Mark.At != 5 {
 				t.Error("the mark is not kept")
 			}
 			if c.cancel {
@@ -75,9 +75,9 @@ func TestPreemptedBeforeSync(t *testing.T) {
 
 func TestCoordinatorsAreNotPreempted(t *testing.T) {
 	s := example(t)
-	s.byTask[TaskID{1, 0, 0}].Steers = true
+	s.task(TaskID{1, 0, 0}).Steers = true
 	p := newPlan(5, s, 0)
-	p.Preempt(s.byTask[TaskID{1, 0, 0}], BecauseQueueOverShare(0, 0, 0))
+	p.Preempt(s.task(TaskID{1, 0, 0}), BecauseQueueOverShare(0, 0, 0))
 	if _, err := p.close(nil); err == nil || !strings.Contains(err.Error(), "preempt task 1.0.0: it is the coordinator of its job") {
 		t.Errorf("error is %v", err)
 	}

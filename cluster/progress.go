@@ -7,14 +7,15 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Progress is how far a running task has come: what an engine knows of it besides its start, so that a driver can tell
-// the next engine.
+// Progress is how far a running task has come: what an engine knows of the task in addition to its start. A driver stores it and
+// hands it to the next engine.
 type Progress struct {
-	// Phase is the phase of its forecast that was last reported, and PhaseSince when the task entered it.
+	// Phase is the phase of its forecast that was last reported. PhaseSince is when the task entered it or, if it has gone on
+	// slower or faster than forecast since, when it would have had to enter it to be, at its usual pace, where it is.
 	Phase      int32         `json:"phase,omitempty"`
 	PhaseSince timeline.Time `json:"phase_since_ns,omitempty"`
-	// StillBy is who holds it still, 0 if it runs, and StillSince since when. Stood is how long it stood still before.
-	StillBy    Holder        `json:"still_by,omitempty"`
+	// StillBy are its holders, 0 if it runs, and StillSince is when it stopped. Stood is how long it stood still before, in all.
+	StillBy    Holders       `json:"still_by,omitempty"`
 	StillSince timeline.Time `json:"still_since_ns,omitempty"`
 	Stood      time.Duration `json:"stood_ns,omitempty"`
 	// Ends is when it would end if it went on at its usual pace from Since on; a throttle, or that it stands still, delays
@@ -43,7 +44,7 @@ func (p *Progress) check(j *JobState, id TaskID) error {
 	case p == nil || id.Stage < 0 || int(id.Stage) >= len(j.Stages):
 	case p.Phase < 0 || p.Phase > 0 && int(p.Phase) >= len(j.Stages[id.Stage].Phases):
 		return fmt.Errorf("in phase %d, and its stage has a forecast of %d phases", p.Phase, len(j.Stages[id.Stage].Phases))
-	case p.Stood < 0 || int(p.StillBy) >= len(holderNames):
+	case p.Stood < 0 || p.StillBy > allHolders:
 		return fmt.Errorf("stood still for %v, held by %s", p.Stood, p.StillBy)
 	}
 	return nil

@@ -54,10 +54,24 @@ const (
 	BestAheadOfKnown                 // A: the resource.Kinds that are left out of the score; B, C: as BestAhead
 	PastDeadline                     // A: memory granted, bytes; B: when the job should have started
 	WaitedTooLittle                  // A: jobs that are considered; B: jobs that wait; C: when the job is due, Never if it has no deadline
-	TooFewServers                    // A: tasks that start at once; B: how many of them have room; C: as WaitedTooLittle
+	TooFewServers                    // A: tasks that start at once on different nodes; B: how many of them have room; C: as WaitedTooLittle
 	ScoresWorse                      // A: the job that was chosen; B: the score of this job; C: the score of that job, both bytes
 	DeadlineDue                      // the deadline of a job passes
 	TurnHasCome                      // A, B, C: as NodePressure; the task was throttled for it, and goes on
+	TooFewPlaces                     // A, B, C: as TooFewServers, where several tasks may start on one node
+	PausedByOwner                    // the job, or the task, was paused
+	ResumedByOwner                   // the job, or the task, was paused and goes on
+	PhaseDemands                     // A: phase that the task is in, the first is 1; B: CPU, millicores; C: memory, bytes, of its grant from now on
+	LevelingEnds                     // the time until which leveling holds a task comes
+	FitsFirstPhase                   // A: memory granted, bytes; B: CPU granted, that of the first phase, millicores; C: that of the largest phase
+	FitsShort                        // A: memory granted, bytes; B: CPU granted, that of the largest phase, millicores; the task is short
+	PhaseDue                         // a task should enter a phase with another grant, or is to stop
+	Fluctuates                       // A: when tasks will demand more CPU than the node has; B: over-allocation, C: fragmentation, discounted milliseconds of the whole node
+	Shifted                          // A: when the task goes on; B: the job of the task that keeps going
+	NotShifted                       // a newer solution does not stop the task now
+	RoomAgain                        // the node would not be over-allocated any more if the task went on
+	ExceedsLater                     // A: when the tasks of a node with room would demand more CPU than it has if the task started now
+	PhaseWaits                       // A: phase that waits, the first is 1; B: CPU that it demands; C: CPU that is free on the node, millicores
 	numReasons
 )
 
@@ -197,10 +211,38 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 			return "has room only on servers that run a task of its stage, and its tasks run on different servers" + due(r.C, at)
 		}
 		return fmt.Sprintf("its %d tasks start at once on different servers, and there is room for %d", r.A, r.B) + due(r.C, at)
+	case TooFewPlaces:
+		return fmt.Sprintf("its %d tasks start at once, and there is room for %d", r.A, r.B) + due(r.C, at)
 	case ScoresWorse:
 		return fmt.Sprintf("scores %s, and job %d scored %s (less is better)", memory(r.B), r.A, memory(r.C))
 	case TurnHasCome:
 		return fmt.Sprintf("its turn has come: the node gives %s, of %s", amountOf(r.A, r.B), amount(r.A, r.C))
+	case PausedByOwner:
+		return "paused by its owner"
+	case ResumedByOwner:
+		return "resumed by its owner"
+	case PhaseDemands:
+		return fmt.Sprintf("its phase %d is granted %s and %s", r.A, resource.CPU.Format(resource.Amount(r.B)), memory(r.C))
+	case LevelingEnds:
+		return "leveling ends its hold of a task"
+	case FitsFirstPhase:
+		return fmt.Sprintf("its first phase fits: %s, of %s at most, with %s", resource.CPU.Format(resource.Amount(r.B)), resource.CPU.Format(resource.Amount(r.C)), memory(r.A))
+	case FitsShort:
+		return fmt.Sprintf("is short and fits with its largest phase: %s with %s", resource.CPU.Format(resource.Amount(r.B)), memory(r.A))
+	case PhaseDue:
+		return "a task should enter its next phase, or is to stop"
+	case Fluctuates:
+		return fmt.Sprintf("from %s on its tasks demand more cores than it has; fluctuation %.1f s of the whole node, %.1f s of it over-allocated", when(r.A), float64(r.B+r.C)/1000, float64(r.B)/1000)
+	case Shifted:
+		return fmt.Sprintf("can wait until %s without delaying its job, and a task of job %d keeps going: both together demand more than the node has", when(r.A), r.B)
+	case NotShifted:
+		return "a newer solution lets it go on"
+	case RoomAgain:
+		return "the node has cores for it again"
+	case ExceedsLater:
+		return fmt.Sprintf("there is room for its first phase, but from %s on tasks would demand more cores than the node has", when(r.A))
+	case PhaseWaits:
+		return fmt.Sprintf("its phase %d waits for %s, and %s are free", r.A, resource.CPU.Format(resource.Amount(r.B)), resource.CPU.Format(resource.Amount(r.C)))
 	case DeadlineDue:
 		return "the deadline of a job passes"
 	}

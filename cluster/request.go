@@ -236,14 +236,12 @@ func measuresOf(t reflect.Type) (all []measure) {
 
 // checkClass returns an error if a stage of a REGULAR job requests what only a container with changing memory can have.
 func (s *Stage) checkClass(class Class) *WrongField {
-	const needs = "needs class flex: a regular container keeps its memory and is never suspended"
+	const needs = "needs class flex: a regular container keeps its memory"
 	switch {
 	case class == Flex:
 		return nil
 	case s.MaxMemory > 0:
 		return wrong("max_memory", resource.FormatMemoryExact(s.MaxMemory), needs)
-	case s.HeartbeatTimeout > 0:
-		return wrong("heartbeat_timeout", s.HeartbeatTimeout, needs)
 	case s.Runtime != "":
 		return wrong("runtime", s.Runtime, needs)
 	}
@@ -291,7 +289,7 @@ func (j *Job) BringIntoBounds() (changed bool) {
 			s.Elasticity = Elasticity{} // of no use: nothing gains from it
 		}
 		if j.Class != Flex {
-			s.MaxMemory, s.HeartbeatTimeout, s.Runtime = 0, 0, ""
+			s.MaxMemory, s.Runtime = 0, ""
 		}
 		changed = changed || !reflect.DeepEqual(&before, s)
 	}

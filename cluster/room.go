@@ -23,11 +23,20 @@ func (s *Snapshot) first(x *roomIndex, need resource.Vector, from NodeID) (*Node
 	return s.Nodes[n], true
 }
 
-// mostFree is, per resource, the most that any node that accepts new work has free, reserved or not. The maxima may
-// belong to different nodes.
-func (s *Snapshot) mostFree() resource.Vector {
+// someHas reports whether any node that accepts new work has an amount of a resource free, reserved or not. Nodes that have
+// changed are asked themselves. Mostly the indexes need not be brought up to date then: what they still say of such nodes
+// can only be too much.
+func (s *Snapshot) someHas(k resource.Kind, amount resource.Amount) bool {
+	for _, n := range s.unfiled {
+		if !n.Gone && n.Free[k] >= amount {
+			return true
+		}
+	}
+	if s.open.top().free[k] < amount && s.kept.top().free[k] < amount {
+		return false
+	}
 	s.file()
-	return s.open.top().free.Max(s.kept.top().free)
+	return s.open.top().free[k] >= amount || s.kept.top().free[k] >= amount
 }
 
 // MostAvailable returns the node with the most memory available, among the nodes that are not reserved and have need
@@ -61,13 +70,14 @@ func (s *Snapshot) reindex(n *NodeState) {
 func (s *Snapshot) file() {
 	for _, n := range s.unfiled {
 		n.unfiled = false
-		open, kept := closed, closed
+		free := room{n.Free, n.Available()}
+		open, kept := &closed, &closed
 		switch {
 		case n.Gone:
 		case n.ReservedFor != nil:
-			kept = room{n.Free, n.Available()}
+			kept = &free
 		default:
-			open = room{n.Free, n.Available()}
+			open = &free
 		}
 		s.open.set(n.ID, open)
 		s.kept.set(n.ID, kept)

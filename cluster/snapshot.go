@@ -15,6 +15,9 @@ type Snapshot struct {
 	// ContainersPerCore is the most tasks a node may have for each of its cores; a node with less than one core counts
 	// as one. 0 means any number.
 	ContainersPerCore int
+	// Lends says that a task that stands still lends its cores and its bandwidths: only its memory stays taken. When the
+	// task goes on, its node may have granted more than it has, and starts nothing before enough tasks have ended.
+	Lends bool
 	// LaunchDelay is the usual time between a Start decision and the launch; where jobs report by heartbeats, it counts
 	// from the job's first heartbeat after the decision.
 	LaunchDelay time.Duration
@@ -24,7 +27,7 @@ type Snapshot struct {
 	// Jobs that have not ended, by ascending JobID.
 	Jobs []*JobState
 	// Capacity is the sum of the capacities of the nodes that have not left. Unknown are the kinds of which one of these
-	// nodes has no number: then there is no sum, Capacity is 0, and nobody has a share of it.
+	// nodes has no number: then there is no sum, Capacity is 0, and no job has a share of it.
 	Capacity resource.Vector
 	Unknown  resource.Kinds
 	// Changes names what has changed since the last decision.
@@ -40,14 +43,20 @@ type Snapshot struct {
 	Synced bool
 
 	byJob   map[JobID]*JobState
-	byTask  map[TaskID]*TaskState
+	byTask  taskTable
 	byName  map[string]*NodeState
 	largest resource.Vector // of the nodes that have not left: see Largest
 	// The indexes are updated when they are read: where nodes report by heartbeats, policies do not read them.
 	open    roomIndex    // nodes that are not reserved
 	kept    roomIndex    // nodes that are reserved
 	unfiled []*NodeState // nodes changed since the last update
+	leveled leveled
 	spare   []*TaskState
+	// Slots of jobs: as many as were ever taken at a time; free ones; and those of jobs that were retired in this step, in
+	// which a policy may still look up what it filed there.
+	slots              int
+	freeSlots, vacated []int
+	wake               timeline.Time // the newest step that Plan.WakeBy has requested
 }
 
 // Changes names what has changed since the policy last decided. Its slices may name an item more than once.
@@ -55,6 +64,8 @@ type Changes struct {
 	Nodes      []NodeID    // joined, have more free or available than before, or are no longer reserved
 	Heartbeats []NodeID    // reported now
 	Pressed    []NodeID    // their pressure has changed
+	Answered   []NodeID    // a question about them was answered
+	Progress   []NodeID    // on which a task was launched, resized, entered a phase, stopped or went on, or was ordered to stop or go on
 	Jobs       []*JobState // new, ended, or with a different consumption or different runnable tasks
 	Demand     bool        // some job has new runnable tasks, and nodes that did not change may take them
 	Arrived    bool        // a job was submitted or cancelled
@@ -62,13 +73,20 @@ type Changes struct {
 	Woken      bool        // the time of a Wake decision has come
 }
 
+// reset empties c. The lists one by one only get another length, which is faster than a new Changes with the same lists.
 func (c *Changes) reset() {
-	*c = Changes{Nodes: c.Nodes[:0], Heartbeats: c.Heartbeats[:0], Pressed: c.Pressed[:0], Jobs: c.Jobs[:0]}
+	c.Nodes = c.Nodes[:0]
+	c.Heartbeats = c.Heartbeats[:0]
+	c.Pressed = c.Pressed[:0]
+	c.Answered = c.Answered[:0]
+	c.Progress = c.Progress[:0]
+	c.Jobs = c.Jobs[:0]
+	c.Demand, c.Arrived, c.Tasks, c.Woken = false, false, false, false
 }
 
 // newSnapshot returns an empty cluster.
 func newSnapshot() *Snapshot {
-	return &Snapshot{Estimates: Estimates{StaleSince: timeline.Never}, byJob: map[JobID]*JobState{}, byTask: map[TaskID]*TaskState{}, byName: map[string]*NodeState{}}
+	return &Snapshot{Estimates: Estimates{StaleSince: timeline.Never}, byJob: map[JobID]*JobState{}, byName: map[string]*NodeState{}}
 }
 
 // Job returns the job with the given id if it has not ended.

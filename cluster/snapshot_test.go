@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -15,11 +16,12 @@ import (
 // dump prints a snapshot completely, including unexported fields, so that two snapshots can be compared.
 func dump(s *Snapshot) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%v %d %d %v %v %v %v\n", s.Capacity, s.Running, s.Estimates.At, s.Estimates.StaleSince, s.Synced, s.Heartbeats.Every, len(s.byTask))
+	fmt.Fprintf(&out, "%v %d %d %v %v %v %v\n", s.Capacity, s.Running, s.Estimates.At, s.Estimates.StaleSince, s.Synced, s.Heartbeats.Every, s.byTask.tasks)
 	fmt.Fprintf(&out, "changes %v %v %v %v %v %v", s.Changes.Nodes, s.Changes.Heartbeats, s.Changes.Demand, s.Changes.Arrived, s.Changes.Tasks, s.Changes.Woken)
 	for _, j := range s.Changes.Jobs {
 		fmt.Fprintf(&out, " job %d", j.ID)
 	}
+	fmt.Fprintf(&out, " leveled %v", s.leveled)
 	for _, n := range s.Nodes {
 		fmt.Fprintf(&out, "\nnode %v gone=%v paused=%v/%v free=%v/%v disk=%v held=%d booked=%d version=%d heartbeat=%v pressed=%v", n.Node, n.Gone, n.Paused, n.Doubtful, n.Unused(), n.Free, n.UnderSizedDisk, n.Held, n.booked, n.Version, n.LastHeartbeat, n.Pressed)
 		if n.ReservedFor != nil {
@@ -28,10 +30,19 @@ func dump(s *Snapshot) string {
 		for _, t := range n.Tasks {
 			fmt.Fprintf(&out, "\n  task %v %v %v %v %v %v %v %v %v %d %d", t.ID, t.Grant, t.UnderSized, t.Booked, t.Launched, t.Running, t.Killing, t.Preempting, t.Mark.At, t.inNode, t.inJob)
 			fmt.Fprintf(&out, " %v %d %v %v %v %v %v", t.end, t.Phase, t.PhaseSince, t.Still, t.StillSince, t.StillBy, t.Stood)
+			if t.Throttled != nil {
+				fmt.Fprintf(&out, " throttled %+v", *t.Throttled)
+			}
+			if fmt.Fprintf(&out, " lends=%v", t.Lends); t.Hold != nil {
+				fmt.Fprintf(&out, " hold %+v", *t.Hold)
+			}
+			if fmt.Fprintf(&out, " by phase=%v %v", t.ByPhase, t.Duration); t.Resized != nil {
+				fmt.Fprintf(&out, " resized %+v", *t.Resized)
+			}
 		}
 	}
 	for _, j := range s.Jobs {
-		fmt.Fprintf(&out, "\njob %d %v used=%v tasks=%d steered=%v reservations=%d waiting=%v %v %v", j.ID, j.Status, j.Used, len(j.Tasks), j.Steered, j.Reservations, j.Waiting, j.Started, j.Finish)
+		fmt.Fprintf(&out, "\njob %d %v used=%v tasks=%d steered=%v reservations=%d waiting=%v %v %v paused=%+v", j.ID, j.Status, j.Used, len(j.Tasks), j.Steered, j.Reservations, j.Waiting, j.Started, j.Finish, j.paused)
 		for _, p := range j.Progress {
 			fmt.Fprintf(&out, "\n  stage %+v", p)
 		}
@@ -112,9 +123,10 @@ func TestImpossibleEvents(t *testing.T) {
 		{Event{Kind: TaskPhase, Task: TaskID{1, 0, 1}}, "task 1.0.1: is not running"},
 		{Event{Kind: TaskStill, Task: TaskID{1, 0, 1}, By: HeldByMemory}, "task 1.0.1: is not running"},
 		{Event{Kind: TaskStill, Task: TaskID{9, 0, 1}, By: HeldByMemory}, "task 9.0.1: is not running"},
-		{Event{Kind: TaskStill, Task: TaskID{1, 0, 0}}, "stands still by : must be one of [memory]"},
-		{Event{Kind: TaskStill, Task: TaskID{1, 0, 0}, By: 9}, "stands still by holder(9): must be one of [memory]"},
+		{Event{Kind: TaskStill, Task: TaskID{1, 0, 0}}, `stands still by "": must be some of [memory owner leveling]`},
+		{Event{Kind: TaskStill, Task: TaskID{1, 0, 0}, By: 9}, `stands still by "holders(9)": must be some of [memory owner leveling]`},
 		{Event{Kind: TaskGoesOn, Task: TaskID{1, 0, 0}}, "does not stand still"},
+		{Event{Kind: Answered, Answer: &Answer{}}, `node "n0": decision 0 is not its open question`},
 	} {
 		s := example(t)
 		before := dump(s)
@@ -161,6 +173,9 @@ func TestInventory(t *testing.T) {
 		{"end of what nobody adopted", nil, Event{Kind: TaskEnded, Task: TaskID{1, 0, 2}, Outcome: Succeeded}, ""},
 		{"end of what was adopted", []Event{found(1)}, Event{Kind: TaskEnded, Task: TaskID{1, 0, 1}, Outcome: Failed}, ""},
 		{"end told twice", []Event{{Kind: TaskEnded, Task: TaskID{1, 0, 2}, Outcome: Succeeded}}, Event{Kind: TaskEnded, Task: TaskID{1, 0, 2}, Outcome: Succeeded}, "task 1.0.2: ended: it is not pending"},
+		{"a paused task that runs again", []Event{{Kind: JobPaused, Job: 1, Task: TaskID{1, 0, 1}}, {Kind: TaskEnded, Task: TaskID{1, 0, 1}, Outcome: Lost}}, found(1), ""},
+		{"second end of a paused task", []Event{{Kind: JobPaused, Job: 1, Task: TaskID{1, 0, 1}}, {Kind: TaskEnded, Task: TaskID{1, 0, 1}, Outcome: Lost}},
+			Event{Kind: TaskEnded, Task: TaskID{1, 0, 1}, Outcome: Succeeded}, ""},
 		{"end without outcome", nil, Event{Kind: TaskEnded, Task: TaskID{1, 0, 2}}, "ended with outcome 0: unknown"},
 		{"end of no such task", nil, Event{Kind: TaskEnded, Task: TaskID{1, 0, 3}, Outcome: Succeeded}, "the job has no such task"},
 		{"end in no such job", nil, Event{Kind: TaskEnded, Task: TaskID{3, 0, 0}, Outcome: Succeeded}, "ended, but is not running"},
@@ -246,7 +261,13 @@ func coherent(t reporter, s *Snapshot) {
 		free, disk, booked := n.Capacity, resource.Amount(0), resource.Amount(0)
 		free = n.Unknown.In(free, resource.Unbounded)
 		for at, task := range n.Tasks {
-			free = free.Sub(n.Unknown.In(task.Grant, 0))
+			free = free.Sub(n.Unknown.In(task.Holds(), 0))
+			if task.OutLent != task.lendsMemory() {
+				t.Errorf("task %s lends %d bytes, want %d", task.ID, task.OutLent, task.lendsMemory())
+			}
+			if lends := s.Lends && task.Still && !task.goesOnSoon(); task.Lends != lends {
+				t.Errorf("task %s lends %v, want %v", task.ID, task.Lends, lends)
+			}
 			if !task.Running {
 				booked += task.Grant[resource.Memory]
 			}
@@ -256,14 +277,14 @@ func coherent(t reporter, s *Snapshot) {
 			if !task.Stage().Coordinator {
 				running++
 			}
-			if task.Node != n || int(task.inNode) != at || s.byTask[task.ID] != task {
+			if task.Node != n || int(task.inNode) != at || s.task(task.ID) != task {
 				t.Errorf("task %s is filed wrongly", task.ID)
 			}
 		}
 		if n.Unused() != free {
 			t.Errorf("node %s has %v not granted, want %v", n.Name, n.Unused(), free)
 		}
-		if n.Paused || n.Full() {
+		if free = free.Max(resource.Vector{}); n.Paused || n.Full() {
 			free = resource.Vector{}
 		}
 		if want := max(0, min(free[resource.Memory], n.Capacity[resource.Memory]-n.Held-booked)); n.Available() != want {
@@ -285,7 +306,7 @@ func coherent(t reporter, s *Snapshot) {
 	for _, j := range s.Jobs {
 		used, kept := resource.Vector{}, 0
 		for at, task := range j.Tasks {
-			used = used.Add(task.Grant)
+			used = used.Add(task.Holds())
 			if int(task.inJob) != at || task.Job != j {
 				t.Errorf("task %s is filed wrongly", task.ID)
 			}
@@ -299,7 +320,7 @@ func coherent(t reporter, s *Snapshot) {
 			t.Errorf("job %d uses %v and %d reservations, want %v and %d", j.ID, j.Used, j.Reservations, used, kept)
 		}
 		for i, p := range j.Progress {
-			if !j.Status.Ended() && p.Pending+p.Booked+p.Running+p.Ended != j.Stages[i].Tasks {
+			if !j.Status.Ended() && p.Pending+len(p.held)+p.Booked+p.Running+p.Ended != j.Stages[i].Tasks {
 				t.Errorf("job %d stage %d has lost or found tasks: %+v", j.ID, i, p)
 			}
 		}
@@ -387,34 +408,126 @@ func TestNodeMemory(t *testing.T) {
 func TestRandomHistory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newSnapshot()
-		p := newPlan(0, s, 0)
+		if rapid.Bool().Draw(rt, "tasks run") {
+			s = example(t)
+		}
+		s.Lends = rapid.Bool().Draw(rt, "lends")
+		p := newPlan(0, s, 2) // the example has taken two decisions
+		open, questions := orders{}, asking{}
 		for now := range timeline.Time(rapid.IntRange(1, 60).Draw(rt, "steps")) {
 			p.reset(now)
 			e := anyEvent(rt, s)
 			before := dump(s)
-			if err := s.apply(now, &e); err != nil && dump(s) != before {
+			err := s.apply(now, &e)
+			if err != nil && dump(s) != before {
 				rt.Fatalf("%+v was refused, but changed\n%s\nto\n%s", e, before, dump(s))
 			}
+			open.answer(rt, s, &e, err)
+			questions.answer(rt, s, &e, err)
 			coherent(rt, s)
 			if s.Synced {
+				p.holdPaused()
+				p.resumeDue()
 				decideAnything(rt, &p)
 				coherent(rt, s)
+				leveledEnd(rt, &p)
 			}
-			if _, err := p.close(nil); err != nil {
+			decisions, err := p.close(nil)
+			if err != nil {
 				rt.Fatal(err)
 			}
+			open.add(decisions)
+			questions.add(s, decisions)
 		}
 	})
+}
+
+// orders are the orders to throttle, suspend and resume each task, oldest first.
+type orders map[TaskID][]order
+
+type order struct {
+	Decision
+	answered bool
+}
+
+func (o orders) add(decisions []Decision) {
+	for _, d := range decisions {
+		if d.Kind == Throttle || d.Kind == Suspend || d.Kind == Resume {
+			o[d.Task] = append(o[d.Task], order{Decision: d})
+		}
+	}
+}
+
+// answer checks whether an event was accepted (err is nil): an answer is if its order is open, but not that the newest order of
+// its kind is superseded. An older one may be, also after the newest was answered. The end of a task answers its orders.
+func (o orders) answer(t *rapid.T, s *Snapshot, e *Event, err error) {
+	defer maps.DeleteFunc(o, func(id TaskID, _ []order) bool { return s.task(id) == nil })
+	if e.Kind != DecisionDone && e.Kind != DecisionFailed && e.Kind != DecisionSuperseded || e.Decision == 0 {
+		return
+	}
+	all := o[e.Task]
+	at := slices.IndexFunc(all, func(d order) bool { return d.ID == e.Decision && !d.answered })
+	if at < 0 {
+		if err == nil {
+			t.Fatalf("%+v was accepted: no such order is open", e)
+		}
+		return
+	}
+	newest := !slices.ContainsFunc(all[at+1:], func(d order) bool { return (d.Kind == Throttle) == (all[at].Kind == Throttle) })
+	if accepts := !newest || e.Kind != DecisionSuperseded; accepts != (err == nil) {
+		t.Fatalf("%+v: %v, and it answers %+v of %+v", e, err, all[at], all)
+	}
+	all[at].answered = err == nil
 }
 
 func anyEvent(t *rapid.T, s *Snapshot) Event {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	task := TaskID{JobID(number("job", 1, 3)), int32(number("stage", 0, 1)), int32(number("index", 0, 2))}
-	e := Event{Kind: EventKind(number("kind", 0, int(NodePressed)+1)), Phase: int32(number("phase", -1, 3)), By: Holder(number("holder", 0, 2)), Node: NodeID(number("node", 0, 3)), Job: task.Job, Task: task, Outcome: Outcome(number("outcome", 0, 6)),
+	e := Event{Kind: EventKind(number("kind", 0, int(TaskOut)+1)), Phase: int32(number("phase", -1, 3)), By: Holders(number("holder", 0, 2)), Node: NodeID(number("node", 0, 3)), Job: task.Job, Task: task, Outcome: Outcome(number("outcome", 0, 6)),
 		Grant: resource.Of(resource.Core, resource.Amount(number("grant", -1, 3))*resource.GB)}
+	for _, n := range s.Nodes {
+		for _, task := range n.Tasks {
+			var newest DecisionID
+			if task.Throttled != nil && number("answers", 0, 4) == 0 {
+				newest = task.Throttled.Decision
+			}
+			if task.Hold != nil && number("answers a hold", 0, 4) == 0 {
+				newest = task.Hold.Decision
+			}
+			if newest != 0 { // possible or not
+				return Event{Kind: rapid.SampledFrom([]EventKind{DecisionDone, DecisionFailed, DecisionSuperseded}).Draw(t, "answer"), Task: task.ID,
+					Decision: max(1, newest+DecisionID(number("answered", -2, 1)))}
+			}
+			if task.Running && number("out", 0, 9) == 0 {
+				return Event{Kind: TaskOut, Task: task.ID, Found: &Condition{Out: resource.Amount(number("bytes", -1, 3)) * resource.GB / 2}}
+			}
+			if task.Running && number("stands", 0, 9) == 0 {
+				return Event{Kind: rapid.SampledFrom([]EventKind{TaskStill, TaskGoesOn}).Draw(t, "still"), Task: task.ID, By: Holders(number("by", 1, int(allHolders)))}
+			}
+		}
+	}
+	for _, n := range s.Nodes {
+		if n.Asked != nil && number("answers a question", 0, 4) == 0 { // possible or not
+			return Event{Kind: Answered, Node: n.ID, Decision: n.Asked.Decision + DecisionID(number("question", -1, 0)), Answer: &Answer{}}
+		}
+	}
+	if number("pauses", 0, 9) == 0 {
+		e.Kind = rapid.SampledFrom([]EventKind{JobPaused, JobResumed}).Draw(t, "pause")
+	}
 	switch e.Kind {
+	case Answered:
+		e.Answer, e.Decision = &Answer{}, DecisionID(number("asked", 1, 9))
+	case JobPaused, JobResumed:
+		if number("whole", 0, 1) == 0 {
+			e.Task = TaskID{}
+		}
+		if e.Kind == JobPaused && number("pages out", 0, 1) == 0 {
+			e.Found = &Condition{PageOut: true}
+		}
 	case NodeMemory:
 		e.Held = resource.Amount(number("held", -1, 11)) * resource.GB
+	case NodePressed:
+		e.Found = &Condition{Bound: resource.Vector{}.With(resource.Kind(number("pressed kind", 0, int(resource.NumKinds)-1)), resource.Amount(number("gives", -1, 3)))}
 	case NodeJoined:
 		j := joins(NodeID(len(s.Nodes) + max(0, number("gap", -3, 1))))
 		e.NewNode = j.NewNode
@@ -433,6 +546,22 @@ func anyEvent(t *rapid.T, s *Snapshot) Event {
 	return e
 }
 
+// leveledEnd checks that no hold of leveling is past its end, and that the engine will notice the next end.
+func leveledEnd(t *rapid.T, p *Plan) {
+	p.wakeForDue()
+	for _, n := range p.Nodes {
+		for _, task := range n.Tasks {
+			h, ok := task.HeldUntil()
+			if !ok || task.Killing {
+				continue
+			}
+			if h.Until <= p.now || p.leveled.woken <= p.now || p.leveled.woken > h.Until {
+				t.Fatalf("task %s is held until %v, now is %v, and the engine wakes at %v", task.ID, h.Until, p.now, p.leveled.woken)
+			}
+		}
+	}
+}
+
 // decideAnything takes a few possible decisions.
 func decideAnything(t *rapid.T, p *Plan) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
@@ -442,7 +571,7 @@ func decideAnything(t *rapid.T, p *Plan) {
 		}
 		j, n := p.Jobs[number("chosen job", 0, len(p.Jobs)-1)], p.Nodes[number("chosen node", 0, len(p.Nodes)-1)]
 		stage, ready := j.NextStage()
-		switch number("decision", 0, 3) {
+		switch number("decision", 0, 9) {
 		case 0:
 			if ready && !n.Gone && j.Stages[stage].Ideal.FitsIn(n.Free) {
 				memory := j.Stages[stage].Ideal[resource.Memory]
@@ -462,6 +591,31 @@ func decideAnything(t *rapid.T, p *Plan) {
 		case 3:
 			if len(n.Tasks) > 0 {
 				p.Kill(n.Tasks[0], Because(CancelledByOwner))
+			}
+		case 4:
+			if len(n.Tasks) > 0 && n.Tasks[len(n.Tasks)-1].Running {
+				bound := diskBound(resource.Amount(number("bound", 0, 2)))
+				p.Throttle(n.Tasks[len(n.Tasks)-1], bound, p.now.Add(time.Duration(number("lasts", 1, 9))), BecauseNodePressure(resource.Disk, 3, 9))
+			}
+		case 5:
+			if len(n.Tasks) > 0 && n.Tasks[0].Running {
+				p.Suspend(n.Tasks[0], HeldByOwner, Because(PausedByOwner))
+			}
+		case 6:
+			if len(n.Tasks) > 0 && n.Tasks[0].Running {
+				p.Resume(n.Tasks[0], HeldByOwner, Because(ResumedByOwner))
+			}
+		case 7:
+			if len(n.Tasks) > 0 && n.Tasks[0].Running {
+				p.SuspendUntil(n.Tasks[0], p.now.Add(time.Duration(number("holds", 1, 9))), TaskID{Job: 99}, Because(LevelingEnds))
+			}
+		case 8:
+			if len(n.Tasks) > 0 && n.Tasks[0].Running {
+				p.Resume(n.Tasks[0], HeldByLeveling, Because(ResumedByOwner))
+			}
+		case 9:
+			if asks := !n.Asking(); !n.Gone && p.Ask(n, known{}, Because(PreemptionDue)) != asks {
+				t.Fatalf("asked about node %d: %v", n.ID, !asks)
 			}
 		}
 	}
@@ -484,6 +638,7 @@ func TestImpossibleDecisions(t *testing.T) {
 		}, "none is ready"},
 		{"reserved twice", func(p *Plan, j *JobState) { p.Reserve(p.Nodes[0], j, 0, why); p.Reserve(p.Nodes[0], j, 0, why) }, "it is reserved or gone"},
 		{"not reserved", func(p *Plan, j *JobState) { p.Unreserve(p.Nodes[0], why) }, "it is not reserved"},
+		{"ask nothing", func(p *Plan, j *JobState) { p.Ask(p.Nodes[0], nil, why) }, "there is no question"},
 		{"wake now", func(p *Plan, j *JobState) { p.Wake(5, why) }, "must be after now"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -46,11 +46,19 @@ func (s *Snapshot) apply(now timeline.Time, e *Event) error {
 	case NodePressed:
 		return s.press(e.Node, e.Condition().Bound)
 	case TaskPhase:
-		return s.enterPhase(now, e.Task, e.Phase)
+		return s.enterPhase(now, e)
 	case TaskStill:
 		return s.stand(now, e.Task, e.By)
 	case TaskGoesOn:
 		return s.goOn(now, e.Task)
+	case TaskOut:
+		return s.takeOut(e.Task, e.Condition().Out)
+	case JobPaused:
+		return s.pauseWork(e.Job, e.Task, e.Condition().PageOut)
+	case JobResumed:
+		return s.resumeWork(now, e.Job, e.Task)
+	case Answered:
+		return s.answered(now, e)
 	default:
 		return fmt.Errorf("event %s: unknown", e.Kind)
 	}
@@ -92,7 +100,7 @@ func (s *Snapshot) leave(now timeline.Time, id NodeID) error {
 	if n.ReservedFor != nil {
 		s.unreserve(n)
 	}
-	n.Gone = true
+	n.Gone, n.Asked, n.Leveled = true, nil, nil
 	s.recount()
 	s.reindex(n)
 	return nil
@@ -168,7 +176,7 @@ func (s *Snapshot) submit(job *Job) error {
 	if err := job.Check(); err != nil {
 		return err
 	}
-	j := &JobState{Job: job, Progress: make([]StageState, len(job.Stages)), Steered: true, Since: job.Submitted}
+	j := &JobState{Job: job, Slot: s.takeSlot(), Progress: make([]StageState, len(job.Stages)), Steered: true, Since: job.Submitted, paused: paused{all: job.Held}}
 	for i := range job.Stages {
 		j.Progress[i] = StageState{Pending: job.Stages[i].Tasks, parentsLeft: len(job.Stages[i].Parents)}
 		if job.Stages[i].Coordinator {
@@ -227,33 +235,54 @@ func (s *Snapshot) giveBack(j *JobState) {
 	}
 }
 
-// retire removes an ended job from the snapshot.
+// retire removes an ended job from the snapshot, unless that has been done.
 func (s *Snapshot) retire(now timeline.Time, j *JobState) {
+	at, here := slices.BinarySearchFunc(s.Jobs, j.ID, byID)
+	if !here {
+		return
+	}
 	j.Finish = now
 	s.giveBack(j)
-	if at, ok := slices.BinarySearchFunc(s.Jobs, j.ID, byID); ok {
-		s.Jobs = slices.Delete(s.Jobs, at, at+1)
-	}
+	s.Jobs = slices.Delete(s.Jobs, at, at+1)
 	delete(s.byJob, j.ID)
+	s.vacated = append(s.vacated, j.Slot)
+}
+
+// takeSlot returns a free slot for a job.
+func (s *Snapshot) takeSlot() int {
+	if last := len(s.freeSlots) - 1; last >= 0 {
+		slot := s.freeSlots[last]
+		s.freeSlots = s.freeSlots[:last]
+		return slot
+	}
+	s.slots++
+	return s.slots - 1
 }
 
 // answer records what became of a decision that a driver carries out.
 func (s *Snapshot) answer(now timeline.Time, e *Event) error {
-	t, throttles := s.answersThrottle(e)
+	t, _ := s.byTask.get(e.Task)
 	switch {
-	case throttles:
+	case t != nil && t.answersThrottle(e):
 		return s.answerThrottle(now, t, e)
+	case t != nil && t.answersHold(e):
+		return s.answerHold(t, e)
+	case t != nil && t.answersResize(e):
+		return s.answerResize(now, t, e)
 	case e.Kind == DecisionDone:
-		return s.launch(now, e.Task)
+		return s.launch(now, e.Task, t)
 	case e.Kind == DecisionFailed:
+		if t != nil && t.Running {
+			return fmt.Errorf("task %s: decision %d failed, but it is not under way, and the task runs", e.Task, e.Decision)
+		}
 		return s.end(now, e.Task, Lost)
 	}
 	return fmt.Errorf("task %s: decision %d is superseded, but it was not under way", e.Task, e.Decision)
 }
 
-func (s *Snapshot) launch(now timeline.Time, id TaskID) error {
-	t, ok := s.byTask[id]
-	if !ok {
+// launch records that a task was launched; t is nil if there is none of this ID.
+func (s *Snapshot) launch(now timeline.Time, id TaskID, t *TaskState) error {
+	if t == nil {
 		return fmt.Errorf("task %s: launched, but was never started", id)
 	}
 	if t.Running {
@@ -280,12 +309,16 @@ func (s *Snapshot) markRunning(t *TaskState, at timeline.Time) {
 	if t.Job.Status == StatusPending {
 		t.Job.Status, t.Job.Started = StatusRunning, at
 	}
+	if t.Job.Paused(t.ID) {
+		s.unmet(t.Job) // it is to stand still
+	}
 	if t.Stage().Coordinator && !t.Job.Steered {
 		t.Job.Steered, t.Job.Since = true, max(t.Job.Since, at)
 		s.Changes.Jobs = append(s.Changes.Jobs, t.Job)
 		s.demand()
 	}
 	s.Changes.Tasks, s.Estimates.StaleSince = true, min(s.Estimates.StaleSince, at)
+	s.Changes.Progress = append(s.Changes.Progress, t.Node.ID)
 }
 
 // adopt takes over a task that was found running. Only before Synced.
@@ -311,22 +344,38 @@ func (s *Snapshot) adopt(now timeline.Time, e *Event) error {
 	if err := found.Progress.check(j, e.Task); err != nil {
 		return fmt.Errorf("task %s: adopted: %w", e.Task, err)
 	}
-	if !e.Grant.FitsIn(n.Unused()) {
+	if found.Out < 0 || found.Out > e.Grant[resource.Memory] {
+		return fmt.Errorf("task %s: adopted with %d bytes of its memory out: must be from 0 to its grant", e.Task, found.Out)
+	}
+	if e.Grant[resource.Memory]-found.Out > n.Capacity[resource.Memory]-n.inMemory() {
 		return fmt.Errorf("task %s: adopted with %v, but node %q has %v free", e.Task, e.Grant, n.Name, n.Unused())
 	}
 	if err := j.take(e.Task); err != nil {
 		return fmt.Errorf("task %s: adopted: %w", e.Task, err)
 	}
-	t := s.book(e.Launched, j, e.Task, n, e.Grant)
+	t := s.book(e.Launched, j, e.Task, n, e.Grant, found.ByPhase)
 	s.markRunning(t, e.Launched)
+	if found.Was != (resource.Vector{}) {
+		t.Resized = &Resized{Want: e.Grant, Was: found.Was, Why: found.Why, Since: found.Resized, InForce: true}
+	}
 	if found.Bound != (resource.Vector{}) {
 		t.Throttled = &Throttled{Bound: found.Bound, Until: found.Until, InForce: true, begun: now}
 	}
+	if found.HeldBy != 0 {
+		t.Hold = &Hold{By: found.HeldBy, Owner: Held{PageOut: found.PageOut}, InForce: true}
+		if found.HeldBy&HeldByLeveling != 0 {
+			t.Hold.Leveling = Held{Until: found.HeldUntil, For: found.HeldFor}
+			s.leveled.note(t)
+		}
+		s.unmet(j)
+	}
 	t.resume(now, found.Progress)
+	t.Out = found.Out
+	s.relend(t)
 	return nil
 }
 
-// take removes one particular task from the tasks to be started.
+// take removes one particular task from the tasks to be started, or to be started when they are paused no more.
 func (j *JobState) take(id TaskID) error {
 	if int(id.Stage) >= len(j.Progress) || id.Stage < 0 || id.Index < 0 || int(id.Index) >= j.Stages[id.Stage].Tasks {
 		return fmt.Errorf("the job has no such task")
@@ -335,6 +384,10 @@ func (j *JobState) take(id TaskID) error {
 	if at := slices.Index(p.retry, id.Index); at >= 0 {
 		p.retry = slices.Delete(p.retry, at, at+1)
 		p.Pending--
+		return nil
+	}
+	if at := slices.Index(p.held, id.Index); at >= 0 {
+		p.held = slices.Delete(p.held, at, at+1)
 		return nil
 	}
 	if id.Index < p.next {
@@ -361,7 +414,7 @@ func (p *StageState) nextIndex() int32 {
 }
 
 // book places a task on a node.
-func (s *Snapshot) book(at timeline.Time, j *JobState, id TaskID, n *NodeState, grant resource.Vector) *TaskState {
+func (s *Snapshot) book(at timeline.Time, j *JobState, id TaskID, n *NodeState, grant resource.Vector, byPhase bool) *TaskState {
 	var t *TaskState
 	if last := len(s.spare) - 1; last >= 0 {
 		t, s.spare = s.spare[last], s.spare[:last]
@@ -369,26 +422,26 @@ func (s *Snapshot) book(at timeline.Time, j *JobState, id TaskID, n *NodeState, 
 		t = new(TaskState)
 	}
 	stage := &j.Stages[id.Stage]
-	*t = TaskState{ID: id, Job: j, Node: n, Grant: grant, Booked: at,
-		UnderSized: grant[resource.Memory] < stage.Ideal[resource.Memory], Steers: stage.Coordinator,
-		inNode: int32(len(n.Tasks)), inJob: int32(len(j.Tasks))}
-	t.Duration, _ = stage.DurationAt(grant[resource.Memory])
+	*t = TaskState{} // a literal with these fields would be copied
+	t.ID, t.Job, t.Node, t.Grant, t.Booked = id, j, n, grant, at
+	t.Steers, t.ByPhase = stage.Coordinator, byPhase
+	t.inNode, t.inJob = int32(len(n.Tasks)), int32(len(j.Tasks))
+	t.Duration = t.durationWith(grant)
 	s.foreseeEnd(t)
 	unused := n.Unused().Sub(grant)
 	n.Tasks, j.Tasks = append(n.Tasks, t), append(j.Tasks, t)
 	n.setUnused(unused)
 	j.Used = j.Used.Add(grant)
 	n.booked += grant[resource.Memory]
-	if t.UnderSized {
-		n.UnderSizedDisk += stage.Elasticity.DiskRate
-	}
+	s.size(t)
 	j.Progress[id.Stage].Booked++
 	if j.NeverStarted() {
 		s.Waits.count(j.Submitted, at)
 	}
+	j.begun = true
 	j.Version++
 	j.Waiting, j.Since = Reason{}, max(j.Since, at)
-	s.byTask[id] = t
+	s.byTask.add(t)
 	if !stage.Coordinator {
 		s.Running++
 	}
@@ -402,7 +455,7 @@ func (s *Snapshot) end(now timeline.Time, id TaskID, outcome Outcome) error {
 	if outcome < Succeeded || outcome > Preempted {
 		return fmt.Errorf("task %s: ended with outcome %d: unknown", id, outcome)
 	}
-	t, ok := s.byTask[id]
+	t, ok := s.byTask.get(id)
 	if !ok {
 		return s.endBeforeSync(now, id, outcome)
 	}
@@ -450,6 +503,7 @@ func (s *Snapshot) endBeforeSync(now timeline.Time, id TaskID, outcome Outcome) 
 	if err := j.take(id); err != nil {
 		return fmt.Errorf("task %s: ended: %w", id, err)
 	}
+	j.begun = true
 	j.Version++
 	if outcome == Succeeded {
 		s.succeed(now, j, id.Stage)
@@ -470,15 +524,16 @@ func (s *Snapshot) release(t *TaskState) {
 	last = j.Tasks[len(j.Tasks)-1]
 	j.Tasks[t.inJob], last.inJob = last, t.inJob
 	j.Tasks = j.Tasks[:len(j.Tasks)-1]
-	n.setUnused(n.Unused().Add(t.Grant))
-	j.Used = j.Used.Sub(t.Grant)
+	holds := t.Holds()
+	n.setUnused(n.Unused().Add(holds))
+	j.Used = j.Used.Sub(holds)
 	if !t.Running {
 		n.booked -= t.Grant[resource.Memory]
 	}
 	if t.UnderSized {
 		n.UnderSizedDisk -= t.Stage().Elasticity.DiskRate
 	}
-	delete(s.byTask, t.ID)
+	s.byTask.remove(t)
 }
 
 func (s *Snapshot) succeed(now timeline.Time, j *JobState, stage int32) {
@@ -520,10 +575,19 @@ func (s *Snapshot) fail(now timeline.Time, j *JobState, id TaskID, outcome Outco
 			return
 		}
 	}
-	p.Pending++
-	p.retry = append(p.retry, id.Index)
+	if j.paused.task(id) {
+		p.held = append(p.held, id.Index)
+		return
+	}
+	p.again(id.Index)
 	j.Since = max(j.Since, now)
 	s.demand()
+}
+
+// again adds a task that has run to those that are to be started.
+func (p *StageState) again(index int32) {
+	p.Pending++
+	p.retry = append(p.retry, index)
 }
 
 func (s *Snapshot) reserve(n *NodeState, j *JobState, stage int) {

@@ -33,6 +33,7 @@ func TestEstimatedEndFollowsTheTask(t *testing.T) {
 	id := TaskID{1, 0, 0}
 	still, on := Event{Kind: TaskStill, Task: id, By: HeldByMemory}, Event{Kind: TaskGoesOn, Task: id}
 	phase := func(k int32) Event { return Event{Kind: TaskPhase, Task: id, Phase: k} }
+	since := func(k int32, seconds float64) Event { return phaseSince(id, k, seconds) }
 	type happens struct {
 		at float64
 		e  Event
@@ -55,6 +56,14 @@ func TestEstimatedEndFollowsTheTask(t *testing.T) {
 		"stood still twice":             {0, []happens{{13, still}, {17, on}, {18, still}}, 20, 26},
 		"was overdue as it stood still": {0, []happens{{22, still}}, 25, 25},
 		"in a phase after it stood":     {0, []happens{{11, still}, {14, on}, {15, phase(1)}}, 16, 23},
+		"a phase was found late":        {0, []happens{{15, since(1, 14)}}, 16, 22},
+		"found late and stretched":      {20 * time.Second, []happens{{20, since(1, 18)}}, 21, 34},
+		"its phase ended before":        {0, []happens{{25, since(2, 15)}}, 26, 26},
+		"slower than forecast":          {0, []happens{{14, since(0, 12.5)}, {16, since(0, 14)}}, 17, 24},
+		"faster than forecast":          {0, []happens{{13, phase(1)}, {14, since(1, 12)}}, 15, 20},
+		"begins its phase again":        {0, []happens{{13, since(0, 13)}}, 13, 23},
+		"in no later phase after all":   {0, []happens{{14, phase(2)}, {15, since(1, 13.5)}}, 16, 21.5},
+		"found after it stood":          {0, []happens{{11, still}, {14, on}, {16, since(1, 15)}}, 16, 23},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, task := forecastTask(t, c.runs)
@@ -73,6 +82,11 @@ func TestEstimatedEndFollowsTheTask(t *testing.T) {
 			}
 		})
 	}
+}
+
+// phaseSince is the event that a task was found in a phase that it entered at a time, in seconds.
+func phaseSince(id TaskID, phase int32, since float64) Event {
+	return Event{Kind: TaskPhase, Task: id, Phase: phase, Found: &Condition{Progress: &Progress{PhaseSince: timeline.Seconds(since)}}}
 }
 
 // What a snapshot tells of a task that stands still.
@@ -103,6 +117,19 @@ func TestStillness(t *testing.T) {
 	apply(19, Event{Kind: TaskGoesOn, Task: task.ID})
 	if task.Still || task.StillBy != 0 || task.Stood != 5*time.Second {
 		t.Errorf("%+v", task)
+	}
+	apply(20, phaseSince(task.ID, 1, 18))
+	if task.Phase != 1 || task.PhaseSince != timeline.Seconds(18) {
+		t.Errorf("in phase %d since %v", task.Phase, task.PhaseSince)
+	}
+	before = dump(s)
+	for _, c := range []struct {
+		phase int32
+		since float64
+	}{{1, 18}, {2, 9.9}, {2, 20.1}, {3, 18}} {
+		if e := phaseSince(task.ID, c.phase, c.since); s.apply(timeline.Seconds(20), &e) == nil || dump(s) != before {
+			t.Errorf("phase %d since %vs: no error, or another snapshot", c.phase, c.since)
+		}
 	}
 	apply(20, Event{Kind: TaskStill, Task: task.ID, By: HeldByMemory})
 	apply(21, Event{Kind: TaskEnded, Task: task.ID, Outcome: Killed})

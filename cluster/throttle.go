@@ -52,7 +52,7 @@ func (t *TaskState) ThrottledFor(now timeline.Time) time.Duration {
 // Throttle bounds what a running task may use of each rate until the given time, when the throttle ends by itself. A
 // component of 0 is no bound, and a zero bound ends the throttle. A later Throttle of the task replaces an earlier one;
 // if that was not carried out yet, it is answered with DecisionSuperseded. A Throttle of a task that is being killed is
-// ignored, and so is the end of a throttle that is not there.
+// ignored, and so is an end while the task has no throttle.
 func (p *Plan) Throttle(t *TaskState, bound resource.Vector, until timeline.Time, why Reason) {
 	ends := bound == resource.Vector{}
 	if _, throttled := t.Bounded(p.now); t.Killing || ends && !throttled {
@@ -74,8 +74,9 @@ func (p *Plan) Throttle(t *TaskState, bound resource.Vector, until timeline.Time
 	case ends:
 		until = 0
 	}
-	id := p.add(Decision{Kind: Throttle, Task: t.ID, Node: t.Node.ID, Bound: bound, At: until, Reason: why})
-	t.throttle(p.now, Throttled{Bound: bound, Until: until, Why: why, Decision: id})
+	d := p.add(Throttle, t.ID, t.Node.ID, why)
+	d.Bound, d.At = bound, until
+	t.throttle(p.now, Throttled{Bound: bound, Until: until, Why: why, Decision: d.ID})
 	p.progressed(p.now, t)
 }
 
@@ -93,13 +94,10 @@ func (t *TaskState) throttle(now timeline.Time, newer Throttled) {
 	t.endsAt(now, usual)
 }
 
-// answersThrottle returns the task whose Throttle an event answers; ok is false if the event answers another decision.
-func (s *Snapshot) answersThrottle(e *Event) (t *TaskState, ok bool) {
-	t, here := s.byTask[e.Task]
-	if !here || t.Throttled == nil || e.Decision == 0 {
-		return nil, false
-	}
-	return t, t.Throttled.Decision == e.Decision && !t.Throttled.InForce || slices.Contains(t.Throttled.earlier, e.Decision)
+// answersThrottle reports whether an event answers a Throttle of t.
+func (t *TaskState) answersThrottle(e *Event) bool {
+	th := t.Throttled
+	return th != nil && e.Decision != 0 && (th.Decision == e.Decision && !th.InForce || slices.Contains(th.earlier, e.Decision))
 }
 
 // answerThrottle records the answer to a Throttle of t. After the newest has failed, t is not throttled.

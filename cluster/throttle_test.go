@@ -16,7 +16,7 @@ func diskBound(a resource.Amount) resource.Vector { return resource.Vector{}.Wit
 func throttleTask(t *testing.T, s *Snapshot, now timeline.Time, last DecisionID, decide func(*Plan, *TaskState)) ([]Decision, error) {
 	t.Helper()
 	p := newPlan(now, s, last)
-	decide(&p, s.byTask[TaskID{1, 0, 0}])
+	decide(&p, s.task(TaskID{1, 0, 0}))
 	return p.close(nil)
 }
 
@@ -33,19 +33,19 @@ func TestThrottle(t *testing.T) {
 	}
 	throttled := func(now timeline.Time, bound resource.Amount, inForce bool) {
 		t.Helper()
-		th, ok := s.byTask[id].Bounded(now)
+		th, ok := s.task(id).Bounded(now)
 		if ok != (bound > 0) || ok && (th.Bound != diskBound(bound) || th.InForce != inForce) {
 			t.Fatalf("at %v it is bounded (%v): %+v, want %d, in force %v", now, ok, th, bound, inForce)
 		}
 	}
 	order := func(last DecisionID, bound resource.Amount, until timeline.Time) {
 		t.Helper()
-		version := s.byTask[id].Node.Version
+		version := s.task(id).Node.Version
 		decisions, err := throttleTask(t, s, 5, last, func(p *Plan, task *TaskState) { p.Throttle(task, diskBound(bound), until, why) })
 		if err != nil || len(decisions) != 1 || decisions[0].Kind != Throttle || decisions[0].Bound != diskBound(bound) || decisions[0].Task != id || decisions[0].Reason != why {
 			t.Fatalf("decisions are %+v (%v)", decisions, err)
 		}
-		if s.byTask[id].Node.Version == version {
+		if s.task(id).Node.Version == version {
 			t.Error("the version of the node is the same")
 		}
 	}
@@ -68,7 +68,7 @@ func TestThrottle(t *testing.T) {
 	answer(DecisionDone, 13, "")
 	throttled(39, 4, true)
 	for now, want := range map[timeline.Time]time.Duration{4: 0, 5: 0, 12: 7, 40: 35, 99: 35} {
-		if got := s.byTask[id].ThrottledFor(now); got != want {
+		if got := s.task(id).ThrottledFor(now); got != want {
 			t.Errorf("at %v it was throttled for %v, want %v", now, got, want)
 		}
 	}
@@ -76,7 +76,7 @@ func TestThrottle(t *testing.T) {
 	order(13, 3, 50) // a failure ends the throttle, also the one before
 	answer(DecisionFailed, 14, "")
 	throttled(6, 0, false)
-	if !s.byTask[id].Running {
+	if !s.task(id).Running {
 		t.Error("the task ended with its throttle")
 	}
 
@@ -88,8 +88,8 @@ func TestThrottle(t *testing.T) {
 	}
 	throttled(6, 0, false)
 	answer(DecisionDone, 16, "")
-	if s.byTask[id].Throttled != nil {
-		t.Errorf("%+v is left", s.byTask[id].Throttled)
+	if s.task(id).Throttled != nil {
+		t.Errorf("%+v is left", s.task(id).Throttled)
 	}
 	order(16, 1, 70) // with the task, the order ends
 	if err := s.apply(8, &Event{Kind: TaskEnded, Task: id, Outcome: Killed}); err != nil {
@@ -133,7 +133,7 @@ func TestAdoptedThrottle(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if th, ok := s.byTask[TaskID{1, 0, 0}].Bounded(19); !ok || !th.InForce || th.Bound != diskBound(7) {
+	if th, ok := s.task(TaskID{1, 0, 0}).Bounded(19); !ok || !th.InForce || th.Bound != diskBound(7) {
 		t.Errorf("it is bounded (%v): %+v", ok, th)
 	}
 	if err := s.apply(0, &Event{Kind: TaskAdopted, Task: TaskID{1, 0, 1}, Found: &Condition{Bound: diskBound(-7)}}); err == nil || !strings.Contains(err.Error(), "must not be negative") {

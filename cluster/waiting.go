@@ -31,16 +31,19 @@ func (b *Book) WhyWaits(now timeline.Time, j *JobState) (why Reason, ok bool) {
 	if !ok {
 		why, ok = b.plan.whyPassedOver(j, stage)
 	}
-	_, why = b.snapshot.complete(j, stage, 0, why)
-	return why, ok
+	_, why = b.snapshot.orFull(j, stage, 0, why)
+	return b.snapshot.complete(why), ok
 }
 
 // whyNotRunnable says what the pending tasks of j wait for if none of them can start yet; ok is false if none is
 // pending.
 func (j *JobState) whyNotRunnable() (why Reason, ok bool) {
 	for i := range j.Stages {
-		if j.Status.Ended() || j.Progress[i].Pending == 0 {
+		if j.Status.Ended() || j.Progress[i].Pending+len(j.Progress[i].held) == 0 {
 			continue
+		}
+		if j.paused.all || len(j.Progress[i].held) > 0 {
+			return Because(PausedByOwner), true
 		}
 		if !j.Steered {
 			return Because(WaitsForCoordinator), true
@@ -63,13 +66,16 @@ func (p *Plan) whyPassedOver(j *JobState, stage int) (why Reason, ok bool) {
 }
 
 // Wait records why the next task of a stage of j does not start. n is the node that the reason is about, if any. A
-// reason whose code is already recorded for the job is not repeated.
+// reason whose code is already recorded for the job is not repeated. Which resource is lacking is worked out only for a
+// reason that is recorded: a policy may ask for the room of many tasks in a step.
 func (p *Plan) Wait(j *JobState, stage int, n NodeID, why Reason) {
-	n, why = p.complete(j, stage, n, why)
-	repeated := j.Waiting.Code == why.Code
-	j.Waiting = why
-	if !repeated {
-		p.add(Decision{Kind: Wait, Task: TaskID{j.ID, int32(stage), 0}, Node: n, Reason: why})
+	n, why = p.orFull(j, stage, n, why)
+	switch {
+	case j.Waiting.Code != why.Code:
+		j.Waiting = p.complete(why)
+		p.add(Wait, TaskID{j.ID, int32(stage), 0}, n, j.Waiting)
+	case why.Code != NoRoom:
+		j.Waiting = why
 	}
 }
 
@@ -100,14 +106,18 @@ func (p *Plan) explain(why func(j *JobState, stage int) (Reason, bool)) {
 	}
 }
 
-// complete adds to a reason about room what only the whole cluster tells: that a node is full, or which resource is
-// lacking. n is the node that the reason is about.
-func (s *Snapshot) complete(j *JobState, stage int, n NodeID, why Reason) (NodeID, Reason) {
+// orFull replaces a reason about room by NodeFull if that is why there is none. n is the node that the reason is about.
+func (s *Snapshot) orFull(j *JobState, stage int, n NodeID, why Reason) (NodeID, Reason) {
 	if full, ok := s.fullNode(j, stage, why.Code); ok {
-		n, why = full.ID, BecauseNodeFull(len(full.Tasks))
+		return full.ID, BecauseNodeFull(len(full.Tasks))
 	}
+	return n, why
+}
+
+// complete adds to NoRoom which resource is lacking.
+func (s *Snapshot) complete(why Reason) Reason {
 	if why.Code == NoRoom {
 		why.C = int64(s.lacking(resource.Of(resource.Amount(why.B), resource.Amount(why.A))))
 	}
-	return n, why
+	return why
 }

@@ -32,4 +32,4 @@ func (w Waits) With(submitted, now timeline.Time) Waits {
 }
 
 // NeverStarted reports whether no task of j was ever started.
-func (j *JobState) NeverStarted() bool { return j.Version == 0 }
+func (j *JobState) NeverStarted() bool { return !j.begun }

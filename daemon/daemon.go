@@ -51,7 +51,7 @@ type Daemon struct {
 	served chan error     // receives the error with which the server ended
 }
 
-// Open opens the parts, each on the parts before it. It finds the containers of an earlier daemon. The errors are those
+// Open opens the parts, each on the parts before it. It finds the containers of an earlier daemon. The errors are errors
 // of the parts: another daemon has locked the state directory, another daemon answers on the socket, or an
 // agent.NoCgroupError.
 func Open(c Config) (*Daemon, error) {
@@ -98,6 +98,9 @@ func (d *Daemon) open() (err error) {
 		d.server = s
 		go func() { d.served <- s.Serve(listener) }()
 	}
+	capacity := d.Capacity()
+	d.log.Info("bellows started", "version", d.config.Version, "pid", os.Getpid(), "state_dir", d.config.State, "socket", d.config.Socket,
+		"policy", d.config.Driver.Policy.Name(), "memory", resource.FormatMemory(capacity[resource.Memory]), "cpus", resource.FormatCPU(capacity[resource.CPU]))
 	return nil
 }
 
@@ -109,7 +112,7 @@ func (d *Daemon) manage() (err error) {
 		return err
 	}
 	if text := d.Agent.Crowded(); text != "" {
-		d.log.Warn(text)
+		d.log.Warn("all daemons together may grant more than the machine has", "reason", text)
 	}
 	c := d.config.Driver
 	c.Backend, c.Store, c.Dir, c.Log, c.UID = d.Agent, d.Store, d.config.State, d.log, uint32(os.Geteuid())
@@ -136,9 +139,12 @@ func (d *Daemon) Capacity() resource.Vector { return d.config.Agent.Capacity }
 // and does not clean up, because that would need the engine.
 func (d *Daemon) Serve(ctx context.Context) error {
 	var err error
+	why := "its process was asked to end; containers continue"
+	defer func() { d.log.Info("bellows stopped", "reason", why) }()
 	select {
 	case <-ctx.Done():
 	case <-d.Driver.Done():
+		why = "bellows down"
 		// Control groups that remain do no harm: the next daemon finds them.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
@@ -147,7 +153,9 @@ func (d *Daemon) Serve(ctx context.Context) error {
 		}
 		return nil
 	case err = <-d.served:
+		why = "the API cannot be served; containers continue"
 	case <-d.Driver.Dead():
+		why = "the engine hung; containers continue"
 		return errors.New("the engine hung and did not recover; the containers continue: start bellows up again, which sets aside the job that the engine hung on")
 	}
 	return errors.Join(err, d.Close())

@@ -50,6 +50,17 @@ func open(t *testing.T, c daemon.Config) *daemon.Daemon {
 	return d
 }
 
+// remove ends what runs, and removes the daemon's control groups.
+func remove(t *testing.T, d *daemon.Daemon) {
+	t.Helper()
+	if err := d.Driver.Shutdown(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func submit(t *testing.T, d *daemon.Daemon, script string) cluster.JobID {
 	t.Helper()
 	id, err := d.Driver.Submit(t.Context(), live.Submission{

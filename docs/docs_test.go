@@ -2,7 +2,8 @@
 // and their links lead somewhere.
 //
 // A block marked "sh" is run, as one script, in a folder that the blocks of a document share, one after the other, with
-// a bellows that was built from here. A comment in the line above says otherwise:
+// a bellows that was built from here, and that has this project in the folder bellows. A comment in the line above says
+// otherwise:
 //
 //	<!-- needs containers -->   it is skipped where no control groups can be had
 //	<!-- not run: REASON -->    it is not run
@@ -132,6 +133,13 @@ func runScripts(t *testing.T, bin string, scripts []block) {
 		return string(out), err
 	}
 	if err := os.Mkdir(filepath.Join(dir, "work"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	checkout, err := filepath.Abs("..")
+	if err == nil {
+		err = os.Symlink(checkout, filepath.Join(dir, "work", "bellows"))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -2,13 +2,13 @@ package docs_test
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/policy"
@@ -17,8 +17,6 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/workload"
 )
-
-var rewrite = flag.Bool("rewrite", false, "draw the pictures anew")
 
 // curve draws f over a range.
 func curve(name string, from, to float64, f func(float64) float64) chart.Series {
@@ -109,7 +107,7 @@ func TestPicturesOfTheTruth(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join("truth", name+".svg")
-		if *rewrite {
+		if testfile.Rewriting() {
 			if err := os.WriteFile(path, got, 0o666); err != nil {
 				t.Fatal(err)
 			}

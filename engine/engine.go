@@ -1,6 +1,6 @@
 // Package engine is the deterministic state machine between events and decisions. Events go in, each with the time at
 // which it is handled; decisions come out, checked against the cluster. The same events at the same times give the same
-// decisions, whoever supplies them: a simulation, a live machine, or a recorded log.
+// decisions, whether a simulation, a live machine or a recorded log supplies them.
 package engine
 
 import (
@@ -39,6 +39,10 @@ func (e *Engine) WhyWaits(now timeline.Time, j *cluster.JobState) (why cluster.R
 	return e.book.WhyWaits(now, j)
 }
 
+// Question returns the question of an Ask that the last Step returned. It may be solved at any time and in any goroutine; the
+// answer is an Answered event.
+func (e *Engine) Question(ask *cluster.Decision) cluster.Question { return e.book.Question(ask.ID) }
+
 // Steps returns how many times Step was called.
 func (e *Engine) Steps() int64 { return e.steps }
 
@@ -64,7 +68,9 @@ func (e *Engine) Step(now timeline.Time, events ...cluster.Event) ([]cluster.Dec
 	}
 	// 3. Tasks of jobs that are to end are killed, without asking the policy.
 	killStopped(plan)
-	// 4. The policy decides; each decision is checked and booked as it is taken.
+	// 4. What leveling held until now is resumed. Running tasks of paused jobs are suspended, and resumed with their jobs.
+	e.book.Hold()
+	// 5. The policy decides; each decision is checked and booked as it is taken.
 	e.policy.Decide(now, plan)
 	return e.book.Close()
 }

@@ -30,6 +30,7 @@ type Header struct {
 	Heartbeat          time.Duration `json:"heartbeat_ns,omitempty"`
 	StartsPerHeartbeat int           `json:"starts_per_heartbeat,omitempty"`
 	ContainersPerCore  int           `json:"containers_per_core,omitempty"`
+	Lends              bool          `json:"lends,omitempty"`
 	LaunchDelay        time.Duration `json:"launch_delay_ns,omitempty"`
 	LaunchHeartbeat    time.Duration `json:"launch_heartbeat_ns,omitempty"`
 }
@@ -37,13 +38,13 @@ type Header struct {
 // NewHeader returns the header for an engine with the given policy, settings and snapshot.
 func NewHeader(policy string, settings map[string]string, s *cluster.Snapshot) Header {
 	return Header{Policy: policy, Settings: settings, Heartbeat: s.Heartbeats.Every, StartsPerHeartbeat: s.Heartbeats.Starts,
-		ContainersPerCore: s.ContainersPerCore, LaunchDelay: s.LaunchDelay, LaunchHeartbeat: s.Heartbeats.Launch}
+		ContainersPerCore: s.ContainersPerCore, Lends: s.Lends, LaunchDelay: s.LaunchDelay, LaunchHeartbeat: s.Heartbeats.Launch}
 }
 
 // Configure sets in s the configuration in the header.
 func (h *Header) Configure(s *cluster.Snapshot) {
 	s.Heartbeats.Every, s.Heartbeats.Starts = h.Heartbeat, h.StartsPerHeartbeat
-	s.ContainersPerCore = h.ContainersPerCore
+	s.ContainersPerCore, s.Lends = h.ContainersPerCore, h.Lends
 	s.LaunchDelay, s.Heartbeats.Launch = h.LaunchDelay, h.LaunchHeartbeat
 }
 
@@ -133,7 +134,7 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 		return nil, r.fault("bellows_event_log %d: must be %d, the version of the format", *version.Version, eventLogVersion)
 	}
 	if err := fault.DecodeLine(text, &r.Header); err != nil {
-		return nil, r.fault("header: %s", cluster.ClipLine(err.Error()))
+		return nil, r.fault("header %s", fault.OfJSON(err))
 	}
 	return r, nil
 }
@@ -155,7 +156,7 @@ func (r *Reader) record() (Record, error) {
 	}
 	var l logLine
 	if err := fault.DecodeLine(text, &l); err != nil {
-		return Record{}, r.fault("record: %s", cluster.ClipLine(err.Error()))
+		return Record{}, r.fault("record %s", fault.OfJSON(err))
 	}
 	switch {
 	case l.Now == nil:

@@ -3,13 +3,8 @@
 package fault
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
-	"strings"
 
 	"github.com/bellows-rm/bellows/cluster"
 )
@@ -37,36 +32,4 @@ func (f *Fault) Error() string { // it may quote arbitrary content of a file
 func Is(err error) bool {
 	var f *Fault
 	return errors.As(err, &f)
-}
-
-// DecodeLine decodes a line that contains exactly one JSON value. A field that into lacks is an error.
-func DecodeLine(text []byte, into any) error {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return errors.New("must be one value in a line, but more follows")
-	}
-	return nil
-}
-
-// OfJSON describes an error of package json in terms of the file.
-func OfJSON(err error) string {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field != "" {
-		return fmt.Sprintf("%s: must not be a %s", cluster.Clip(FieldPath(wrong.Field)), wrong.Value)
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return "must be a JSON object, but the line ends within it"
-	}
-	return cluster.Clip(strings.TrimPrefix(err.Error(), "json: "))
-}
-
-// FieldPath converts the path of a field in an error of package json to the path in the JSON, without the Go names of
-// embedded structs.
-func FieldPath(path string) string {
-	parts := strings.Split(path, ".")
-	return strings.Join(slices.DeleteFunc(parts, func(name string) bool { return name != "" && 'A' <= name[0] && name[0] <= 'Z' }), ".")
 }

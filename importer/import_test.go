@@ -3,7 +3,6 @@ package importer
 import (
 	"bytes"
 	"compress/gzip"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,12 +14,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/workload"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
 // example is a small handmade file.
 type example struct {
@@ -101,19 +99,7 @@ func TestExamples(t *testing.T) {
 			for _, n := range r.Notes {
 				got.WriteString(n + "\n")
 			}
-			path := filepath.Join("testdata", e.name+".golden")
-			if *rewrite {
-				if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("%s differs; if that is right, run the test with -rewrite. Got:\n%s", path, got.Bytes())
-			}
+			testfile.Golden(t, e.name+".golden", got.Bytes())
 		})
 	}
 }

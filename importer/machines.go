@@ -109,7 +109,7 @@ func (s *samples) add(in *input, cells []string, metrics []string) error {
 	if last < 0 {
 		clear(values)
 	}
-	in.notes.add("samples are missing and are those before them", missing)
+	in.notes.add("missing samples were replaced by the previous sample", missing)
 	s.values[metric] = values
 	return nil
 }

@@ -22,7 +22,7 @@ type StageRun struct {
 }
 
 // Runs reads event logs as runs from which a profile.History can learn, in the order in which they ended. A stage of a log is
-// one run, however many tasks it had, because its tasks are repeats of one execution of the application. app, if it is not
+// one run, regardless of the number of its tasks, because its tasks are repeats of one execution of the application. app, if it is not
 // empty, is the name of the application instead of the name in the logs. progress, if not nil, is called now and then with
 // the bytes read.
 //
@@ -102,7 +102,7 @@ func (s *sparkStage) input() resource.Amount {
 	return amount(read / float64(len(s.tasks)))
 }
 
-// runOf returns the run of the mean task of a stage, which has tasks. n counts the stages of which a resource is unknown.
+// runOf returns the run of the mean task of a stage, which has tasks. n counts the stages with an unknown resource.
 func (f *Spark) runOf(s *sparkStage, x *executor, n *notes) profile.Run {
 	var lasting, cpu, disk, network float64 // seconds, bytes
 	var peak, ended int64
@@ -131,7 +131,7 @@ func (f *Spark) runOf(s *sparkStage, x *executor, n *notes) profile.Run {
 	r.Phases = []cluster.Phase{{Duration: r.Duration, Demand: r.Unknown.In(demand, 0)}}
 	for k := range resource.NumKinds {
 		if r.Unknown.Has(k) {
-			n.add(fmt.Sprintf("stages have tasks of which the log does not have the %s; it is unknown", k), 1)
+			n.add(fmt.Sprintf("stages have tasks whose %s is not in the log; it is unknown", k), 1)
 		}
 	}
 	return r

@@ -86,14 +86,14 @@ func TestSparkRunsOfOtherVersions(t *testing.T) {
 	}{
 		"2.0: no CPU time": {[]string{`"Executor CPU Time":`, `"X":`, `"Executor Deserialize CPU Time":`, `"Y":`},
 			[3]resource.Kinds{resource.KindsOf(resource.CPU), resource.KindsOf(resource.CPU), resource.KindsOf(resource.CPU)}, true,
-			"stages have tasks of which the log does not have the cpu; it is unknown: 3"},
-		"a Java without it": {[]string{`"Executor CPU Time":1000000000`, `"Executor CPU Time":0`}, [3]resource.Kinds{resource.KindsOf(resource.CPU)}, true, "does not have the cpu; it is unknown: 1"},
+			"stages have tasks whose cpu is not in the log; it is unknown: 3"},
+		"a Java without it": {[]string{`"Executor CPU Time":1000000000`, `"Executor CPU Time":0`}, [3]resource.Kinds{resource.KindsOf(resource.CPU)}, true, "cpu is not in the log; it is unknown: 1"},
 		"2.4: the peak is among the accumulated values": {[]string{peak + "100000000", `"X":100000000`, peak + "0", `"X":0`,
 			`Finish Time":1700000008300,"Failed":false,"Killed":false,"Accumulables":[]`, `Finish Time":1700000008300,"Failed":false,"Killed":false,"Accumulables":[{"ID":1,"Name":"internal.metrics.peakExecutionMemory","Update":100000000,"Internal":true}]`},
-			[3]resource.Kinds{resource.KindsOf(resource.Memory), 0, resource.KindsOf(resource.Memory)}, true, "does not have the memory; it is unknown: 2"},
+			[3]resource.Kinds{resource.KindsOf(resource.Memory), 0, resource.KindsOf(resource.Memory)}, true, "memory is not in the log; it is unknown: 2"},
 		"1.6: tasks without a shuffle have no metrics of it": {[]string{`"Shuffle Read Metrics":{"Remote Bytes Read":0,"Remote Bytes Read To Disk":0,"Local Bytes Read":0},`, ``},
-			[3]resource.Kinds{resource.KindsOf(resource.Disk, resource.Network), 0, resource.KindsOf(resource.Disk, resource.Network)}, false, "does not have the network; it is unknown: 2"},
-		"files are unknown": {[]string{`"Input Metrics":{"Bytes Read":200000000}`, `"X":0`}, [3]resource.Kinds{resource.KindsOf(resource.Disk)}, false, "does not have the disk; it is unknown: 1"},
+			[3]resource.Kinds{resource.KindsOf(resource.Disk, resource.Network), 0, resource.KindsOf(resource.Disk, resource.Network)}, false, "network is not in the log; it is unknown: 2"},
+		"files are unknown": {[]string{`"Input Metrics":{"Bytes Read":200000000}`, `"X":0`}, [3]resource.Kinds{resource.KindsOf(resource.Disk)}, false, "disk is not in the log; it is unknown: 1"},
 	} {
 		runs, notes, err := runsOf(t, DefaultSpark(), "spark.jsonl", "", c.replace...)
 		if err != nil || !strings.Contains(strings.Join(notes, "\n"), c.says) {
@@ -115,7 +115,7 @@ func TestSparkRunsOfOtherVersions(t *testing.T) {
 	}
 }
 
-// Stages that a log tells in part teach nothing; a log that tells nothing whole, or is wrong, is the user's mistake.
+// Stages that are only partly in a log teach nothing. A log without a complete stage, or with an error, is the user's mistake.
 func TestSparkRunsOfBadLogs(t *testing.T) {
 	if runs, notes, err := runsOf(t, DefaultSpark(), "spark-killed.jsonl", ""); err != nil || len(runs) != 2 || !strings.Contains(strings.Join(notes, "\n"), "cut off at the end") {
 		t.Error(err, runs, notes)

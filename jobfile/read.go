@@ -93,7 +93,7 @@ func (f *jobFile) job(n *yaml.Node) {
 	if m.Has("after") {
 		after = m.Name("after")
 		if m.Has("at") {
-			m.Fail("after", "cannot stand beside at, since the end of the other job says when this one is submitted")
+			m.Fail("after", "cannot be combined with at, because the end of the other job says when this one is submitted")
 		}
 	}
 	f.stages(m, &j)

@@ -44,7 +44,7 @@ func readStage(job *form.Mapping, n *yaml.Node, profiles Profiles) *stageReader 
 	}
 	for _, name := range form.Names(&cluster.Command{}) {
 		if s.Has(name) && !s.Has("command") {
-			s.Fail(name, "must stand beside command only")
+			s.Fail(name, "must be left out without command")
 		}
 	}
 	return s
@@ -111,7 +111,7 @@ func (s *stageReader) checkNeeds() {
 		s.Memory("memory") // reports the missing field
 	}
 	if s.stage.Elasticity.Kind != cluster.NotElastic && s.stage.MinMemory == 0 {
-		s.Fail("min_memory", "must be given beside elasticity")
+		s.Fail("min_memory", "must be given together with elasticity")
 	}
 }
 
@@ -219,7 +219,7 @@ func (s *stageReader) readTruth() {
 func readEach[T ~int64](s *stageReader, m *form.Mapping, name, other, element string, parse func(string) (T, error), most T,
 	show func(T) string) workload.PerTask[T] {
 	if m.Has(other) {
-		m.Fail(name, "cannot stand beside %s", other)
+		m.Fail(name, "cannot be combined with %s", other)
 	}
 	var all []T
 	for _, text := range m.Texts(name, element) {
@@ -260,7 +260,7 @@ func readPhases(m *form.Mapping, of string, list []*yaml.Node) []cluster.Phase {
 
 func (s *stageReader) readTaskPhases(m *form.Mapping) [][]cluster.Phase {
 	if m.Has("phases") {
-		m.Fail("task_phases", "cannot stand beside phases")
+		m.Fail("task_phases", "cannot be combined with phases")
 	}
 	var all [][]cluster.Phase
 	for i, n := range m.List("task_phases", "list of phases") {

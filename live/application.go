@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -13,15 +14,28 @@ type Learned struct {
 	Stage string    `json:"stage,omitempty"` // empty for an application of one stage
 	Runs  int       `json:"runs"`            // that were observed
 	Last  time.Time `json:"last"`            // when the latest of them ended
-	// InputBytes, CPUMillicores and MemoryBytes are what the latest run had; the variants are estimates for such a run. 0 is
-	// unknown.
+	// InputBytes, CPUMillicores and MemoryBytes are those of the latest run, and the variants are estimates for a run with the
+	// same values. 0 is unknown.
 	InputBytes    int64 `json:"input_bytes,omitempty"`
 	CPUMillicores int64 `json:"cpu_millicores,omitempty"`
 	MemoryBytes   int64 `json:"memory_bytes,omitempty"`
 	// Variants are the ways in which runs went, the likeliest first.
 	Variants []LearnedVariant `json:"variants"`
 	Notes    []string         `json:"notes,omitempty"`
+	// Doubtful are the latest kept runs that were not measured completely or are not sound, the latest first; DoubtfulRuns is
+	// the number of all of them.
+	Doubtful     []DoubtfulRun `json:"doubtful,omitempty"`
+	DoubtfulRuns int           `json:"doubtful_runs,omitempty"`
 }
+
+// DoubtfulRun is a run that taught, although it was not measured completely or is not sound.
+type DoubtfulRun struct {
+	Ended time.Time `json:"ended"`
+	Notes []string  `json:"notes"` // a sentence each
+}
+
+// mostDoubtful is how many doubtful runs of a stage are returned.
+const mostDoubtful = 3
 
 // LearnedVariant is one way in which runs go.
 type LearnedVariant struct {
@@ -63,6 +77,13 @@ func learnedOf(h *profile.History, app profile.App) Learned {
 	}
 	for _, n := range e.Notes {
 		l.Notes = append(l.Notes, n+".")
+	}
+	for i := range slices.Backward(runs) {
+		if r := &runs[i]; len(r.Notes) > 0 {
+			if l.DoubtfulRuns++; l.DoubtfulRuns <= mostDoubtful {
+				l.Doubtful = append(l.Doubtful, DoubtfulRun{instant(r.Ended), r.Notes})
+			}
+		}
 	}
 	return l
 }

@@ -2,9 +2,8 @@ package live
 
 import "github.com/bellows-rm/bellows/cluster"
 
-// Whether a run that was Lost or Preempted counts as an attempt depends on its program. A lost run may have done all
-// its work, so it counts if its program may have started, whether its supervisor or the machine died. A preempted run
-// does not count, unless the program must not start twice.
+// Whether a Lost or Preempted run counts as an attempt depends on its program. A lost run counts if its program may have
+// started, because it may have done all its work. A preempted run does not count, unless the program must not start twice.
 
 // mayHaveStarted completes the record of a run's end: the latest time at which it may have begun, and why it is the
 // last run.

@@ -49,7 +49,7 @@ func TestRebootIsAnAttempt(t *testing.T) {
 		{"its record is there", true, func(id cluster.ContainerID) []cluster.Event {
 			return []cluster.Event{{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: cluster.Lost, Detail: "its supervisor ended without a record"}}
 		}, false},
-		{"its record is there, and its start was not told", false, func(id cluster.ContainerID) []cluster.Event {
+		{"its record is there, and its start was not reported", false, func(id cluster.ContainerID) []cluster.Event {
 			return []cluster.Event{{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: cluster.Lost, Detail: "its supervisor ended without a record"}}
 		}, false},
 		{"nothing is left", true, func(cluster.ContainerID) []cluster.Event { return nil }, false},

@@ -9,17 +9,16 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// board is the daemon's state as Status shows it: a copy that the loop publishes after each piece of work and that is
-// not changed any more. Therefore Status answers even when the loop hangs.
+// board is the daemon's state as Status shows it: a copy that the loop publishes after each piece of work and never changes
+// afterwards. Therefore Status answers even while the loop hangs.
 type board struct {
 	at     time.Time
 	status Status
 }
 
-// publish publishes a new board. The cost of the part about nodes is proportional to the nodes, of the rest to the
-// jobs.
+// publish publishes a new board. It costs time proportional to the number of nodes and of jobs.
 func (d *Driver) publish() {
-	b := &board{at: time.Now(), status: Status{Policy: d.config.Policy.Name(), Since: d.begun, EventLog: d.logPath, Steps: d.engine.Steps()}}
+	b := &board{at: time.Now(), status: Status{Policy: d.config.Policy.Name(), Deadlines: d.config.Policy.Traits().Deadlines, Since: d.begun, EventLog: d.logPath, Steps: d.engine.Steps()}}
 	s := &b.status
 	for _, n := range d.engine.Snapshot().Nodes {
 		if !n.Gone {
@@ -46,8 +45,8 @@ func (d *Driver) publish() {
 	d.board.Store(b)
 }
 
-// Status returns the state of the daemon and its nodes. It does not ask the engine: when the engine hangs, Status says
-// so and shows the last state before that.
+// Status returns the state of the daemon and its nodes. It does not use the engine: while the engine hangs, Status says
+// so and shows the last state before the hang.
 func (d *Driver) Status(context.Context) (Status, error) {
 	select {
 	case <-d.done:

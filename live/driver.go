@@ -34,13 +34,17 @@ type Config struct {
 	// HasSwap reports whether the machine has swap. Without swap, FLEX jobs become REGULAR jobs that spill, or are
 	// rejected: see SpillInstead. nil means that it has swap.
 	HasSwap func() (bool, error)
-	// Keep says which jobs stay after their end; nil keeps all. The other jobs are removed at the start, and then every
-	// hour.
+	// Keep says which ended jobs are kept; nil keeps all. Others are removed at the start, and then every hour.
 	Keep *Retention
 	// ContainersPerCore is the largest number of containers on a node per core; 0 is cluster.ContainersPerCore.
 	ContainersPerCore int
+	// Keeps says that paused and suspended tasks keep their cores and bandwidths. Otherwise they lend them to other tasks: see
+	// cluster.Snapshot.
+	Keeps bool
 	// UID is the user that the daemon runs as: that user and user 0 may do anything to any job.
 	UID uint32
+	// SolverStates is the budget of a question of the policy, in states; 0 is cluster.SolverStates.
+	SolverStates int
 	// Patience is how long one step of the engine may take; the zero value is the default.
 	Patience Patience
 }
@@ -66,8 +70,9 @@ type Driver struct {
 	beside   sync.WaitGroup
 
 	watchdog *watchdog
-	lessons  chan struct{} // has an element if jobs may have ended since the last round of learning
-	caughtUp chan struct{} // closed once the lessons that an earlier Driver left are learned, or cannot be
+	lessons  chan struct{}      // has an element if jobs may have ended since the last round of learning
+	caughtUp chan struct{}      // closed once the lessons that an earlier Driver left are learned or have failed
+	answers  chan cluster.Event // to questions of the policy
 	// histories are what runs taught.
 	histories histories
 	note      *notebook
@@ -109,9 +114,10 @@ func Start(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}),
-		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), gauge: newGauge()}
+		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), gauge: newGauge()}
 	d.engine = engine.New(c.Policy, func(s *cluster.Snapshot) {
 		s.ContainersPerCore = cmp.Or(c.ContainersPerCore, cluster.ContainersPerCore)
+		s.Lends = !c.Keeps
 	})
 	ctx := context.Background()
 	err := d.onReserve(func() error { return d.beginRun(ctx) })
@@ -140,6 +146,7 @@ func Start(c Config) (*Driver, error) {
 	ctx, d.stopping = context.WithCancel(ctx)
 	d.beside.Go(func() { d.prune(ctx) })
 	d.beside.Go(func() { d.learn(ctx) })
+	d.beside.Go(func() { d.follow(ctx) })
 	d.beside.Go(func() {
 		d.watch(Patience{Hangs: cmp.Or(c.Patience.Hangs, DefaultHangs), Dead: cmp.Or(c.Patience.Dead, DefaultDead)})
 	})
@@ -169,7 +176,7 @@ func (d *Driver) loop() {
 	defer d.timer.Stop()
 	d.goroutine = goroutineHere()
 	for {
-		// 1. Take in what comes next. Events that are there already are taken in together, and stored together.
+		// 1. Receive the next call or event. Events that have arrived already are received, and stored, together.
 		select {
 		case f := <-d.calls:
 			d.work()
@@ -178,6 +185,9 @@ func (d *Driver) loop() {
 			d.work()
 			d.receive(e)
 			d.drain()
+		case e := <-d.answers:
+			d.work()
+			d.answered(e)
 		case <-d.timer.C:
 			d.work()
 		case <-d.stop:
@@ -196,7 +206,7 @@ func (d *Driver) loop() {
 	}
 }
 
-// drain takes in events that have arrived already, but only a limited number of them.
+// drain receives events that have arrived already, up to a limit.
 func (d *Driver) drain() {
 	for range 256 {
 		select {
@@ -208,7 +218,7 @@ func (d *Driver) drain() {
 	}
 }
 
-// catchUp handles the Driver's own events and those whose time has come.
+// catchUp handles the Driver's own events and held events whose time has come.
 func (d *Driver) catchUp() {
 	for {
 		now := d.now()
@@ -259,7 +269,7 @@ func (d *Driver) setTimer() {
 	d.timer.Reset(wait)
 }
 
-// step hands one event to the engine and takes in its decisions. Nothing is acted on before the next flush.
+// step hands one event to the engine and handles its decisions. Nothing is acted on before the next flush.
 func (d *Driver) step(e cluster.Event) {
 	if d.broken != nil {
 		d.settleAlone()
@@ -291,7 +301,7 @@ func (d *Driver) step(e cluster.Event) {
 	d.harvest(now)
 }
 
-// decide is a step of the engine that turns a panic into an error: it is still a bug, but running jobs must not suffer.
+// decide is a step of the engine that turns a panic into an error: a bug must not harm running jobs.
 func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster.Decision, err error) {
 	d.note.begin(d.noteOf(&e))
 	defer d.note.end()
@@ -400,7 +410,7 @@ func (d *Driver) Shutdown(ctx context.Context, kill bool) error {
 }
 
 // awaitEnds waits until jobs have ended. It gives up if nothing can be recorded for unrecordedWait: the programs have
-// been killed by then, supervisors may be unable to report it, and the next Start finds out.
+// been killed by then, and the next Start finds out how they ended.
 func (d *Driver) awaitEnds(ctx context.Context, jobs []cluster.JobID) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -218,7 +218,7 @@ func TestOddEvents(t *testing.T) {
 		}
 		synctest.Wait()
 		if !r.fake.forgotten[stranger] {
-			t.Error("the end of a container that nobody knows would be told for ever")
+			t.Error("the end of an unknown container would be reported for ever")
 		}
 	})
 }
@@ -772,7 +772,7 @@ func TestFullDisk(t *testing.T) {
 		if err != nil || !strings.Contains(s.Trouble, "no space left on device") {
 			t.Errorf("status %+v %v", s, err)
 		}
-		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Internal || !strings.Contains(err.Error(), "no jobs are taken at the moment: write the event log") {
+		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Internal || !strings.Contains(err.Error(), "no jobs are accepted now: write the event log") {
 			t.Errorf("submit: %v", err)
 		}
 		if err := r.Cancel(t.Context(), user, first); KindOf(err) != Internal {

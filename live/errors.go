@@ -12,11 +12,11 @@ type Kind uint8
 
 const (
 	Invalid     Kind = iota + 1 // the request has a mistake; the text names field, value and limit
-	Denied                      // the caller may not do that to another user's job
+	Denied                      // the job belongs to another user
 	NotFound                    // there is no such job, task or profile
 	Conflict                    // not possible in the present state; the same request may succeed later
 	Unavailable                 // the daemon is starting, stopping or absent, or too busy for now
-	Internal                    // what was attempted failed: a full disk, a store that cannot be written, a bug of a policy
+	Internal                    // the daemon failed: a full disk, a store that cannot be written, a bug of a policy
 )
 
 // kinds has a row for every Kind.

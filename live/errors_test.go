@@ -30,6 +30,6 @@ func TestKinds(t *testing.T) {
 		t.Errorf("kinds are %v, %v, %v", KindOf(wrapped), KindOf(io.EOF), KindOf(nil))
 	}
 	if KindOfStatus(413) != Invalid || KindOfStatus(502) != Internal {
-		t.Error("statuses of others are not told apart by whose fault it is")
+		t.Error("unknown statuses do not distinguish mistakes of the caller from failures of the daemon")
 	}
 }

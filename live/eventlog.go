@@ -76,7 +76,7 @@ func (l *eventLog) flush() error {
 	}
 	n, err := l.file.WriteAt(l.text.Bytes(), l.good)
 	if err != nil {
-		_ = l.file.Truncate(l.good) // The next write overwrites what this cannot cut off.
+		_ = l.file.Truncate(l.good) // If that fails, too, the next write overwrites the rest.
 		return fmt.Errorf("write the event log: %w", err)
 	}
 	l.good += int64(n)

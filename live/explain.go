@@ -25,6 +25,7 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 		largest = d.largest()
 		if j, here = d.jobs[id]; here {
 			e.Job = d.view(j)
+			putReadings(e.Job.Tasks, readings)
 			spec = j.Request.Job
 			d.explain(&e, j, readings)
 		}
@@ -59,7 +60,7 @@ func whyEnded(j *Job) string {
 // explain adds the facts that only the engine knows.
 func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerID]cluster.Reading) {
 	for _, n := range j.notes {
-		e.Decisions = append(e.Decisions, DecisionNote{At: instant(n.at), Kind: n.kind, Task: n.task, Why: n.reason.Words(clock)})
+		e.Decisions = append(e.Decisions, n.view())
 	}
 	state := d.engineJob(j)
 	switch {
@@ -74,12 +75,13 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 	}
 	snapshot, now := d.engine.Snapshot(), d.now()
 	ends := func(t *cluster.TaskState) (timeline.Time, bool) {
-		if standing(t, d.flexReading(t, readings)) != cluster.ContainerRunning {
+		if standing(t, d.flexReading(t, readings)) != cluster.ContainerRunning && t.StillBy != cluster.HeldByLeveling {
 			return timeline.Never, false // It is unknown for how long.
 		}
-		return snapshot.EstimatedEnd(t, now)
+		return snapshot.EstimatedEnd(t, t.GoesOnAt(now))
 	}
 	latest, known, still := now, true, standstill{}
+	var seen []*cluster.NodeState
 	tasks := slices.Clone(state.Tasks)
 	slices.SortFunc(tasks, func(a, b *cluster.TaskState) int { return compareTasks(a.ID, b.ID) })
 	for _, t := range tasks {
@@ -88,21 +90,30 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 		out := d.explainTask(j, t, end, ok)
 		out.Usage = d.flexReading(t, readings)
 		how := standing(t, out.Usage)
-		if still.count(how); how != cluster.ContainerRunning {
+		if still.count(t, how); how != cluster.ContainerRunning && t.StillBy != cluster.HeldByLeveling {
 			out.Holders = holders(t, func(t *cluster.TaskState) *cluster.Reading { return d.flexReading(t, readings) })
 		}
 		e.Tasks = append(e.Tasks, out)
+		if !slices.Contains(seen, t.Node) {
+			seen = append(seen, t.Node)
+			if l := levelingOf(t.Node); l != nil {
+				e.Levelings = append(e.Levelings, *l)
+			}
+		}
 	}
 	stage, ready := state.NextStage()
 	pending := state.Pending() > 0
 	switch {
-	case still != standstill{}:
-	case state.Estimate.EndKnown:
+	case still.endless():
+	case state.Estimate.EndKnown && still.leveled == 0: // The policy does not count on an end of leveling.
 		e.EstimatedEnd = instant(max(now, state.Estimate.End))
 	case known && !pending && len(state.Tasks) > 0:
 		e.EstimatedEnd = instant(latest)
 	}
 	switch {
+	case e.Job.Paused != nil && !state.Status.Ended():
+		e.Why = fmt.Sprintf("The job is paused by %s since %s: none of its tasks starts, and its programs are stopped, until `bellows resume %d`.", e.Job.Paused.By, clock(j.paused(cluster.TaskID{}).Since), j.ID)
+		e.EstimatedEnd = time.Time{}
 	case state.Status.Ended():
 		e.Why = fmt.Sprintf("The job is being ended: %s.", state.Status)
 	case !pending && still == standstill{} && !slices.ContainsFunc(tasks, func(t *cluster.TaskState) bool { return t.Running }):
@@ -115,7 +126,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 			break
 		}
 		need := d.least(state, stage)
-		if at, ok := earliestRoom(snapshot, need, now, ends); ok {
+		if at, ok := earliestRoom(snapshot, state, stage, need, now, ends); ok {
 			e.EarliestStart = instant(at)
 		} else {
 			e.EstimatedEnd = time.Time{} // No end without a start.
@@ -124,7 +135,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 	}
 }
 
-// startingWords says what a job does none of whose last tasks runs yet: their programs begin in moments.
+// startingWords describes a job whose last tasks have been ordered to start and do not run yet.
 func startingWords(tasks int) string {
 	if tasks == 1 {
 		return "The last task of the job is being started."
@@ -134,17 +145,19 @@ func startingWords(tasks int) string {
 
 func (d *Driver) explainTask(j *job, t *cluster.TaskState, end timeline.Time, known bool) TaskExplanation {
 	stage := t.Stage()
-	out := TaskExplanation{Task: t.ID, MemoryBytes: int64(t.Grant[resource.Memory]), IdealBytes: int64(stage.Ideal[resource.Memory]),
+	out := TaskExplanation{Task: t.ID, Grant: grantOf(t.Grant), InPhase: inPhase(t, d.now()), IdealBytes: int64(stage.Ideal[resource.Memory]),
 		Slowdown: stage.Elasticity.Slowdown(stage.Ideal[resource.Memory], t.Grant[resource.Memory])}
+	if t.ByPhase {
+		out.Slowdown = 1
+	}
+	out.Sized.put(t, j.newest(t.ID))
 	if r := j.newest(t.ID); r != nil {
 		out.Why, out.Throttle = r.Why, throttleOf(r, d.now())
 		if limit := j.Request.Job.Stages[t.ID.Stage].Timeout; limit > 0 && r.Started > 0 {
 			out.Limited = instant(r.Started.Add(limit))
 		}
 	}
-	if phase, ok := t.PhaseAt(d.now()); ok {
-		out.Phase, out.Phases = int(phase)+1, len(stage.Phases)
-	}
+	out.Shifts = shiftsOf(t, d.now())
 	if known {
 		out.EstimatedEnd = instant(end)
 	}
@@ -154,23 +167,56 @@ func (d *Driver) explainTask(j *job, t *cluster.TaskState, end timeline.Time, kn
 // ends returns when a task is expected to end; ok is false if that is unknown.
 type ends func(*cluster.TaskState) (at timeline.Time, ok bool)
 
-// earliestRoom returns when some node will have need free if nothing else is started. ok is false if that depends on
-// tasks whose ends are unknown.
-func earliestRoom(s *cluster.Snapshot, need resource.Vector, now timeline.Time, ends ends) (at timeline.Time, ok bool) {
+// earliestRoom returns when the next task of a stage has room if nothing else is started, or all remaining tasks if they start
+// together. Each has the given need. ok is false if that depends on tasks whose ends are unknown.
+//
+// Tasks that start together are spread over the nodes as policy prophet does it: to different nodes if there are as many as
+// tasks of the stage, or else evenly.
+func earliestRoom(s *cluster.Snapshot, j *cluster.JobState, stage int, need resource.Vector, now timeline.Time, ends ends) (at timeline.Time, ok bool) {
+	tasks, nodes := 1, 0
+	for _, n := range s.Nodes {
+		if n.Holds(need) {
+			nodes++
+		}
+	}
+	together := j.Stages[stage].Together
+	if together {
+		tasks = j.Progress[stage].Pending
+	}
+	each := (tasks + nodes - 1) / max(1, nodes)
 	var outlook cluster.Outlook
-	at = timeline.Never
+	var places []timeline.Time // when each place for a task becomes free
 	for _, n := range s.Nodes {
 		if n.Paused || !n.Holds(need) {
 			continue
 		}
-		outlook.Look(n, ends)
-		t, known := outlook.Room(now, need.FitsIn)
-		if n.Full() {
-			t, known = outlook.RoomAfterEnd(need.FitsIn)
+		from, known := now, true
+		if together && j.Stages[stage].Tasks <= nodes {
+			from, known = freeOf(n, j.ID, stage, now, ends)
 		}
-		if known {
-			at, ok = min(at, t), true
+		outlook.Look(n, ends)
+		for k := 1; k <= each && known; k++ {
+			var t timeline.Time
+			if t, known = outlook.RoomFor(k, need, from); known {
+				places = append(places, t)
+			}
 		}
 	}
-	return at, ok
+	if len(places) < tasks {
+		return timeline.Never, false
+	}
+	slices.Sort(places)
+	return places[tasks-1], true
+}
+
+// freeOf returns when no task of a stage runs on n any more.
+func freeOf(n *cluster.NodeState, job cluster.JobID, stage int, now timeline.Time, ends ends) (at timeline.Time, known bool) {
+	at, known = now, true
+	for _, t := range n.Tasks {
+		if t.ID.Job == job && int(t.ID.Stage) == stage {
+			end, ok := ends(t)
+			at, known = max(at, end), known && ok
+		}
+	}
+	return at, known
 }

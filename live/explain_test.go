@@ -4,8 +4,10 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/usage"
 )
@@ -31,6 +33,43 @@ func TestExplainWhileTasksAreStarted(t *testing.T) {
 		check(cluster.StatusRunning, "The last task of the job is being started.")
 		r.fake.launched(second)
 		check(cluster.StatusRunning, "The last task of the job is running.")
+	})
+}
+
+// Tasks that start together have room when the last of them has.
+func TestExplainWhenAGangHasRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := policy.New("prophet", map[string]string{"prophet.window": "1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newRig(t, p)
+		defer r.end()
+		begun := time.Now()
+		run := func(tasks int, duration time.Duration, together bool) cluster.JobID {
+			s := submission(tasks)
+			s.Job.Stages[0].Duration, s.Job.Stages[0].Together = duration, together
+			return r.submit(s)
+		}
+		run(1, 3*time.Minute, false)
+		r.fake.launched(r.order(cluster.Start))
+		gang := run(2, time.Minute, true)
+		check := func(id cluster.JobID, want time.Duration) {
+			t.Helper()
+			synctest.Wait()
+			e, err := r.Explain(t.Context(), id)
+			if err != nil || !e.EarliestStart.Equal(begun.Add(want)) {
+				t.Errorf("job %d has room after %v, want %v: %s %v", id, e.EarliestStart.Sub(begun), want, e.Why, err)
+			}
+		}
+		check(gang, 3*time.Minute) // one of its tasks has room now
+		if e, err := r.Explain(t.Context(), gang); err != nil || e.Why != "The next task of the job has not started: its 2 tasks start at once, and there is room for 1." {
+			t.Errorf("%v: %s", err, e.Why)
+		}
+		run(1, time.Minute, false)
+		r.fake.launched(r.order(cluster.Start))
+		check(gang, 3*time.Minute)
+		check(run(3, time.Minute, false), time.Minute) // they start one by one
 	})
 }
 

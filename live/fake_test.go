@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,8 @@ type fake struct {
 	forgotten map[cluster.ContainerID]bool // to be read only when the Driver is idle or has stopped
 	readings  map[cluster.ContainerID]cluster.Reading
 	usage     map[cluster.ContainerID]usage.Usage
+	missing   string     // what of each usage is missing
+	measuring sync.Mutex // held where usage changes while the Driver reads it
 	crowded   string
 	mended    int64
 	glance    func() // called before readings are returned
@@ -45,9 +48,14 @@ func (f *fake) Apply(orders []cluster.Order) {
 }
 func (f *fake) Input(cluster.ContainerID) (io.ReadWriteCloser, error) { return nil, io.ErrClosedPipe }
 func (f *fake) Usage(id cluster.ContainerID) (usage.Usage, error) {
+	f.measuring.Lock()
+	defer f.measuring.Unlock()
 	u, ok := f.usage[id]
 	if !ok {
 		return u, errors.New("it was not measured")
+	}
+	if f.missing != "" {
+		return u, errors.New(f.missing)
 	}
 	return u, nil
 }
@@ -80,11 +88,22 @@ type rig struct {
 	store *store.Store
 	swaps func() (bool, error)
 	keep  *Retention
+	keeps bool
+	logTo io.Writer // nil is the output of the test
 }
 
 func newRig(t *testing.T, p policy.Policy) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir(), fake: newFake()}
+	r.open()
+	r.start(p)
+	return r
+}
+
+// newKeepingRig is newRig with tasks that keep their cores while they stand still.
+func newKeepingRig(t *testing.T, p policy.Policy) *rig {
+	t.Helper()
+	r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keeps: true}
 	r.open()
 	r.start(p)
 	return r
@@ -108,7 +127,11 @@ func (r *rig) start(p policy.Policy) {
 func (r *rig) startOn(p policy.Policy, b Backend) {
 	r.t.Helper()
 	var err error
-	r.Driver, err = Start(Config{Policy: p, Backend: b, Store: r.store, Dir: r.dir, UID: 1000, HasSwap: r.swaps, Keep: r.keep, Log: slog.New(slog.NewTextHandler(r.t.Output(), nil))})
+	var log io.Writer = r.t.Output()
+	if r.logTo != nil {
+		log = r.logTo
+	}
+	r.Driver, err = Start(Config{Policy: p, Backend: b, Store: r.store, Dir: r.dir, UID: 1000, HasSwap: r.swaps, Keep: r.keep, Keeps: r.keeps, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		r.t.Fatal(err)
 	}

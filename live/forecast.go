@@ -24,7 +24,7 @@ type Forecast struct {
 	// Unknown are the kinds of resources that were measured in no run, as job files name them: the phases have what the
 	// stage requests of them.
 	Unknown []string `json:"unknown,omitempty"`
-	// Notes are sentences on what one must know to judge the forecast, and why nothing is known.
+	// Notes are sentences on how good the forecast is, or on why there is none.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -64,7 +64,7 @@ func (d *Driver) forecasts(ctx context.Context, uid uint32, j *cluster.Job, larg
 	return all, err
 }
 
-// unmeasured says why resources were measured in no run, as far as this machine is the reason. kinds are as job files name
+// unmeasured says why resources were measured in no run, if this machine cannot measure them. kinds are as job files name
 // them.
 func (d *Driver) unmeasured(kinds []string) (notes []string) {
 	m, ok := d.backend.(Metered)
@@ -94,7 +94,7 @@ func forecastsBy(h *profile.History, unreadable error, j *cluster.Job, largest r
 		case stated && len(s.Phases) > 0:
 			f.Notes = append(f.Notes, "The phases are as stated with the job.")
 		case j.App == "":
-			f.Notes = append(f.Notes, "Nothing is known of its demand over time: the job has no application of which runs could be known.")
+			f.Notes = append(f.Notes, "Nothing is known of its demand over time: the job has no application whose runs could be known.")
 		case stated && f.Runs > 0:
 			f.Notes = append(f.Notes, "When the job was submitted nothing was known of its demand over time: it was among the first runs of its application.")
 		case stated:
@@ -112,7 +112,7 @@ func forecastsBy(h *profile.History, unreadable error, j *cluster.Job, largest r
 	return all
 }
 
-// aboutEstimate says what one must know to judge an estimate.
+// aboutEstimate says how good an estimate is.
 func aboutEstimate(e *profile.Estimate) (notes []string) {
 	if len(e.Variants) > 1 {
 		text := fmt.Sprintf("Its runs went %d ways, and the likeliest is expected (%.0f %% of them)", len(e.Variants), 100*e.Variants[0].Share)
@@ -134,9 +134,11 @@ func aboutEstimate(e *profile.Estimate) (notes []string) {
 // beyond says which demands no node can meet: they are not cut, and the task takes longer.
 func beyond(phases []cluster.Phase, largest resource.Vector) (notes []string) {
 	for k := range resource.NumKinds {
-		if i := slices.IndexFunc(phases, func(p cluster.Phase) bool { return p.Demand[k] > largest[k] }); i >= 0 {
-			notes = append(notes, fmt.Sprintf("Phase %d demands %s, and no node has more than %s: it will take longer than expected.",
-				i+1, k.FormatOf(phases[i].Demand[k]), k.Format(largest[k])))
+		for i := range phases {
+			if why := phases[i].Beyond(k, largest[k]); why != "" {
+				notes = append(notes, fmt.Sprintf("Phase %d %s: it will take longer than expected.", i+1, why))
+				break
+			}
 		}
 	}
 	return notes
@@ -155,7 +157,7 @@ func (d *Driver) largest() (most resource.Vector) {
 		return resource.TooMuch()
 	}
 	for k := range most {
-		if most[k] == 0 { // nobody said what there is
+		if most[k] == 0 { // the capacity was not stated
 			most[k] = resource.TooMuch()[k]
 		}
 	}

@@ -25,7 +25,7 @@ type histories struct {
 	uses  uint64
 }
 
-// knownHistory is a history as the store has it, if at and size are those of the store.
+// knownHistory is a history in memory. It is current if at and size equal the values in the store.
 type knownHistory struct {
 	mu     sync.Mutex
 	at     timeline.Time
@@ -57,7 +57,7 @@ func (c *histories) of(key ownedApp) *knownHistory {
 	return k
 }
 
-// drop drops the history whose last use is the longest ago.
+// drop drops the least recently used history.
 func (c *histories) drop() {
 	var oldest ownedApp
 	least := c.uses
@@ -69,14 +69,14 @@ func (c *histories) drop() {
 	delete(c.known, oldest)
 }
 
-// taught is a history that the runs of jobs were added to.
+// taught is a history with added runs.
 type taught struct {
 	app store.App // with the new text, and the time to store it under
 	by  []cluster.JobID
 }
 
-// withHistory calls f with what the runs of an application taught. Where that cannot be read, the history is empty and
-// unreadable says why. f may add runs, and must then return what is to be stored.
+// withHistory calls f with the history of an application. If it cannot be read, f gets an empty history and the reason,
+// unreadable. If f adds runs, it must return what is to be stored.
 func (d *Driver) withHistory(ctx context.Context, key ownedApp, f func(h *profile.History, unreadable error) (*taught, error)) error {
 	k := d.histories.of(key)
 	k.mu.Lock()

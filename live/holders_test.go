@@ -47,7 +47,7 @@ func TestHolders(t *testing.T) {
 			t.Errorf("the memory is held by %v, want %v", got, want)
 		}
 		if e, err = r.Explain(t.Context(), grown); err != nil || e.Tasks[0].Holders != nil {
-			t.Errorf("one that runs waits for nobody: %v, %v", e.Tasks[0].Holders, err)
+			t.Errorf("a task that runs waits for other tasks: %v, %v", e.Tasks[0].Holders, err)
 		}
 	})
 }

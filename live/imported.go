@@ -18,7 +18,7 @@ type Imported struct {
 	Known int `json:"known"`
 }
 
-// Import adds the runs of h to the histories of the applications of a user, whoever their owner is in h. They count as the
+// Import adds the runs of h to the histories of the applications of a user, whatever owner h states. They count as the
 // latest runs. A run that is in the history already, which is one of the same stage that ended at the same time after the same
 // duration, is not added again. The result has an entry for each application, by name. The error is Invalid for names that no
 // application can have; what comes before them in the order of names has been added.
@@ -34,7 +34,7 @@ func (d *Driver) Import(ctx context.Context, by cluster.Credentials, h *profile.
 		}
 		kept, _ := h.Runs(app)
 		for _, r := range kept {
-			runs[app.Name] = append(runs[app.Name], lesson{profile.App{Owner: cmp.Or(by.User, fmt.Sprint(by.UID)), Name: app.Name, Stage: app.Stage}, r})
+			runs[app.Name] = append(runs[app.Name], lesson{app: profile.App{Owner: cmp.Or(by.User, fmt.Sprint(by.UID)), Name: app.Name, Stage: app.Stage}, run: r})
 		}
 	}
 	slices.Sort(names)

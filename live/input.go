@@ -8,7 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// checkInput rejects input if it would be unclear which program it is for, or which run of the program.
+// checkInput rejects the input of a job with several tasks, or with a task that may run several times.
 func checkInput(s *Submission) error {
 	switch {
 	case !s.Input:

@@ -30,7 +30,7 @@ func TestInputStartsOnce(t *testing.T) {
 			}
 			o := r.order(cluster.Start)
 			if !o.Launch.Input {
-				t.Error("the container is not told that its program has input")
+				t.Error("the launch does not say that its program has input")
 			}
 			if c.started {
 				r.fake.launched(o)
@@ -79,6 +79,6 @@ func TestInputRefused(t *testing.T) {
 		t.Errorf("input of a job without: %v", err)
 	}
 	if _, err := r.Input(context.Background(), cluster.Credentials{UID: 77}, id); KindOf(err) != Denied {
-		t.Errorf("input from somebody else: %v", err)
+		t.Errorf("input from another user: %v", err)
 	}
 }

@@ -34,10 +34,17 @@ type run struct {
 	killing  bool // its end has been ordered
 	preempts bool // its end was ordered in order to free its resources for other tasks
 	refused  bool // the machine was short of something: no program began
-	// still is who holds its programs still, 0 if they run; the engine knows once it was launched.
-	still cluster.Holder
-	// throttles are the orders to throttle it that have not been answered, in order.
-	throttles []cluster.DecisionID
+	// still is who has stopped its programs, 0 if they run; the engine is notified once the run was launched.
+	still cluster.Holders
+	// throttles are the throttles that have not been answered, in order; holds are the suspends and resumes that have not.
+	throttles, holds []cluster.DecisionID
+	// out is what its page-out has done; nil if none was reported since it was ordered, or if its memory is back.
+	out *PagedOut
+	// unheld says why the newest suspend could not be carried out; empty if it did not fail.
+	unheld string
+	// resizes are the orders to change its grant that have not been answered, oldest first; unresized says why the newest failed.
+	resizes   []resizing
+	unresized string
 }
 
 // note is a decision about a job.
@@ -46,6 +53,26 @@ type note struct {
 	kind   cluster.DecisionKind
 	task   cluster.TaskID
 	reason cluster.Reason
+	order  *order // nil if the decision is no order that is answered
+}
+
+// order is an order, and how it was answered.
+type order struct {
+	id     cluster.DecisionID
+	grant  *Grant         // of a resize
+	bound  Bound          // of a throttle
+	until  timeline.Time  // of a throttle, and of a suspend by leveling
+	going  cluster.TaskID // that keeps going because of a suspend by leveling
+	answer Answer
+	detail string
+}
+
+func (n *note) view() DecisionNote {
+	out := DecisionNote{At: instant(n.at), Kind: n.kind, Task: n.task, Why: n.reason.Words(clock)}
+	if o := n.order; o != nil {
+		out.Grant, out.Bound, out.Until, out.For, out.Answer, out.Detail = o.grant, o.bound, instant(o.until), o.going, o.answer, o.detail
+	}
+	return out
 }
 
 // notesKept is the number of decisions that are kept per job, for explanations.
@@ -64,11 +91,44 @@ func (j *job) tell() {
 	j.changed = make(chan struct{})
 }
 
-func (j *job) note(n note) {
+func (j *job) note(now timeline.Time, decision *cluster.Decision) {
+	n := note{at: now, kind: decision.Kind, task: decision.Task, reason: decision.Reason}
+	switch n.kind {
+	case cluster.Start, cluster.Suspend, cluster.Resume:
+		n.order = &order{id: decision.ID, until: decision.At, going: decision.For, answer: AnswerPending}
+	case cluster.Resize:
+		n.order = &order{id: decision.ID, grant: new(grantOf(decision.Grant)), answer: AnswerPending}
+	case cluster.Throttle:
+		n.order = &order{id: decision.ID, bound: boundOf(decision.Bound), until: decision.At, answer: AnswerPending}
+	}
 	j.notes = append(j.notes, n)
 	if len(j.notes) > notesKept {
 		j.notes = slices.Delete(j.notes, 0, 1)
 	}
+}
+
+// answered notes how an order of a task was answered, or every open order if the event names none. The first answer counts.
+func (j *job) answered(e *cluster.Event) {
+	for i := range j.notes {
+		n, o := &j.notes[i], j.notes[i].order
+		if o == nil || o.answer != AnswerPending || n.task != e.Task || e.Decision != 0 && o.id != e.Decision {
+			continue
+		}
+		o.detail = e.Detail
+		switch e.Kind {
+		case cluster.DecisionDone:
+			o.answer = AnswerDone
+		case cluster.DecisionFailed:
+			o.answer = AnswerFailed
+		default:
+			o.answer = AnswerSuperseded
+		}
+	}
+}
+
+// superseded notes that a run of a task has ended, which answers every order that is open.
+func (j *job) superseded(task cluster.TaskID) {
+	j.answered(&cluster.Event{Kind: cluster.DecisionSuperseded, Task: task, Detail: "its task ended first"})
 }
 
 // has reports whether the job has a task of that number.
@@ -183,7 +243,7 @@ func (d *Driver) harvest(now timeline.Time) {
 		was := j.State
 		j.State.Status = j.state.Status
 		if j.state.Status == cluster.StatusPending && j.State.Started != 0 {
-			// The engine of an earlier run knew what this one cannot know: a task of the job has run.
+			// A task of the job has run under an earlier daemon, which this engine cannot know.
 			j.State.Status = cluster.StatusRunning
 		}
 		if j.state.Status.Ended() {
@@ -234,7 +294,7 @@ func (d *Driver) settleAlone() {
 		case failed > 0 && j.Request.Job.MaxAttempts <= 1:
 			j.State.Status = cluster.StatusFailed
 		default:
-			j.tell() // The job waits for the next start; waiting callers must learn that.
+			j.tell() // The job waits for the next start of bellows: waiting callers return.
 			continue
 		}
 		d.settle(j, true, d.now())

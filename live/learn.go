@@ -3,6 +3,8 @@ package live
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"reflect"
 	"slices"
 	"time"
@@ -14,26 +16,26 @@ import (
 	"github.com/bellows-rm/bellows/usage"
 )
 
-// What runs teach goes from the usage that is stored with their ends (see usage.go) into a profile.History per owner and
-// application, which the store keeps; from there into the forecasts of jobs, when they are submitted and while they wait.
-// The engine sees forecasts only, in its events, so that a replay needs no history.
+// What runs teach goes from the usage that is stored with their ends (see usage.go) into a profile.History for each application of
+// an owner, which the store keeps. From there it goes into the forecasts of jobs, when they are submitted and while they wait.
+// The engine sees only forecasts, in its events, so that a replay needs no history.
 
 // learnAgain is how long learning waits after it failed, as on a full disk.
 const learnAgain = time.Minute
 
-// learnPart is which part of the time learning may take: models are fitted after each round, and where short jobs end all the
-// time, the next round learns from several of them.
+// learnPart bounds the time that learning takes to 1/learnPart of all time: models are fitted after each round, and where short jobs end
+// all the time, a round learns from several jobs.
 const learnPart = 10
 
-// learn learns from every job that ends until ctx ends, and from those that have ended by then. The store knows which these
-// are, so that a crash loses no lesson: the next Driver learns what this one did not.
+// learn learns from the jobs that have ended, and until ctx ends from every job that ends. The store knows the jobs that were not
+// learned from, so that a crash loses no lesson: the next Driver learns from them.
 func (d *Driver) learn(ctx context.Context) {
 	d.findUnreadable(ctx)
 	l := learner{Driver: d, bad: map[cluster.JobID]bool{}}
 	l.round(context.WithoutCancel(ctx))
 	close(d.caughtUp)
 	d.reviseAll(ctx)
-	for {
+	for last := false; !last; {
 		var again <-chan time.Time
 		if l.failed {
 			again = time.After(learnAgain)
@@ -42,12 +44,10 @@ func (d *Driver) learn(ctx context.Context) {
 		case <-d.lessons:
 		case <-again:
 		case <-ctx.Done():
+			last = true // No job ends any more. A round that began earlier may have missed the latest end.
 		}
 		begun := time.Now()
 		l.round(context.WithoutCancel(ctx))
-		if ctx.Err() != nil {
-			return
-		}
 		select {
 		case <-time.After((learnPart - 1) * time.Since(begun)):
 		case <-ctx.Done():
@@ -58,7 +58,7 @@ func (d *Driver) learn(ctx context.Context) {
 // learner learns from jobs that have ended.
 type learner struct {
 	*Driver
-	bad    map[cluster.JobID]bool // jobs that could not be read: the next start tries them again
+	bad    map[cluster.JobID]bool // jobs that could not be read: the next Driver tries them again
 	failed bool                   // the last round left lessons
 }
 
@@ -133,7 +133,7 @@ func (l *learner) learnFrom(ctx context.Context, jobs []cluster.JobID) error {
 	return failed
 }
 
-// lessonsOf returns what the runs of a job teach, and of which application.
+// lessonsOf returns what the runs of a job teach, and the application that they belong to.
 func (d *Driver) lessonsOf(ctx context.Context, id cluster.JobID) (key ownedApp, user string, runs []lesson, err error) {
 	j, err := d.store.Job(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -145,34 +145,62 @@ func (d *Driver) lessonsOf(ctx context.Context, id cluster.JobID) (key ownedApp,
 	return ownedApp{j.Request.As.UID, j.Request.Job.App}, j.Request.As.User, runs, err
 }
 
-// teach adds runs to the history of an application.
+// teach adds runs to the history of an application, and then reports the runs that were not wholly measured or are not sound.
 func (d *Driver) teach(ctx context.Context, key ownedApp, c *course) error {
-	return d.withHistory(ctx, key, func(h *profile.History, _ error) (*taught, error) {
+	var report []func()
+	err := d.withHistory(ctx, key, func(h *profile.History, _ error) (*taught, error) {
 		for _, r := range c.runs {
-			if notes, err := h.Observe(r.app, r.run); len(notes) > 0 || err != nil {
-				d.log.Debug("a run is not sound, or only in part", "app", key.app, "stage", r.app.Stage, "notes", notes, "error", err)
+			notes, err := h.Observe(r.app, r.run)
+			notes = slices.Concat(r.run.Notes, notes)
+			switch {
+			case err != nil:
+				report = append(report, func() { d.teachesNothing(r.which(), err.Error(), notes) })
+			case len(notes) > 0:
+				report = append(report, func() {
+					d.log.Info("a run teaches with reservations: not all of it was measured, or is sound", "app", key.app, r.which(), "notes", notes)
+				})
 			}
 		}
 		text, err := h.MarshalJSON()
 		if err != nil {
 			return nil, err
 		}
-		for _, app := range h.Apps() { // fit the models now, and not when somebody submits a job
+		for _, app := range h.Apps() { // fit the models now, and not at the next submission
 			h.Estimate(app, profile.Features{})
 			h.Estimate(app, profile.Features{Input: 1})
 		}
 		return &taught{store.App{UID: key.uid, User: c.user, Name: key.app, Learned: text, LearnedAt: d.now()}, c.jobs}, nil
 	})
+	if err == nil { // Otherwise the runs teach later.
+		for _, do := range report {
+			do()
+		}
+	}
+	return err
+}
+
+// teachesNothing reports a run that is not learned from.
+func (d *Driver) teachesNothing(which slog.Attr, because string, notes []string) {
+	d.log.Info("a run teaches nothing", which, "because", because, "notes", notes)
 }
 
 // lesson is one run of a task that succeeded.
 type lesson struct {
-	app profile.App
-	run profile.Run
+	container cluster.ContainerID // zero for a run that was imported
+	app       profile.App
+	run       profile.Run
 }
 
-// runsOf returns the measured runs of those tasks of a job that succeeded, at most profile.MostRuns of each stage: the
-// latest, in the order in which they ended.
+// which names the run in the log.
+func (l *lesson) which() slog.Attr {
+	if l.container == (cluster.ContainerID{}) {
+		return slog.Time("imported_run_ended", instant(l.run.Ended))
+	}
+	return slog.Any("container", l.container)
+}
+
+// runsOf returns the measured runs of the tasks of a job that succeeded, in the order in which they ended: of each stage at most
+// profile.MostRuns, the latest.
 func (d *Driver) runsOf(ctx context.Context, j *store.Job) ([]lesson, error) {
 	tasks, err := d.store.Tasks(ctx, j.ID)
 	if err != nil {
@@ -191,22 +219,34 @@ func (d *Driver) runsOf(ctx context.Context, j *store.Job) ([]lesson, error) {
 		if t == nil || stage >= len(count) || count[stage] == profile.MostRuns {
 			return nil
 		}
-		if bounded := u.Usage.Bounded(); float64(bounded) > mostBounded*float64(u.Usage.Length()-u.Usage.Still()) {
-			d.log.Info("a run teaches nothing: its disk was bounded for too long", "container", u.Container, "bounded", bounded)
+		most := time.Duration(mostHindered * float64(u.Usage.Length()-u.Usage.Still()))
+		which := slog.Any("container", u.Container)
+		var missing []string
+		if u.Missing != "" {
+			missing = append(missing, u.Missing)
+		}
+		if gap := u.Usage.Gap(); gap > 0 {
+			missing = append(missing, fmt.Sprintf("no samples were taken for %v of %v", gap, u.Usage.Length()))
+		}
+		if bounded := u.Usage.Bounded(); bounded > most {
+			d.teachesNothing(which, fmt.Sprintf("its disk was bounded for %v, more than a tenth of its time", bounded), missing)
+			return nil
+		}
+		if pressed := u.Usage.Pressed(); pressed > most {
+			d.teachesNothing(which, fmt.Sprintf("others hindered it on the disk for %v, more than a tenth of its time", pressed), missing)
 			return nil
 		}
 		run, notes := profile.Segment(stretches(u.Usage))
-		if len(notes) > 0 {
-			d.log.Debug("measured usage is not sound, or only in part", "container", u.Container, "notes", notes)
-		}
+		run.Notes = slices.Concat(missing, notes)
 		if run.Duration == 0 {
-			return nil // nothing was measured
+			d.teachesNothing(which, "nothing of it was measured", run.Notes)
+			return nil
 		}
 		count[stage]++
 		s := &j.Request.Job.Stages[stage]
 		run.Features = profile.Features{Cores: t.Grant[resource.CPU], Input: s.Input, Memory: t.Grant[resource.Memory]}
 		run.Ended = u.Ended
-		all = append(all, lesson{profile.AppOf(&j.Request.Job, stage), run})
+		all = append(all, lesson{u.Container, profile.AppOf(&j.Request.Job, stage), run})
 		return nil
 	}); err != nil {
 		return nil, err
@@ -215,9 +255,9 @@ func (d *Driver) runsOf(ctx context.Context, j *store.Job) ([]lesson, error) {
 	return all, nil
 }
 
-// mostBounded is the largest share of a run in which its disk may be bounded: in more, it took longer than it would have,
-// nobody knows by how much.
-const mostBounded = 0.1
+// mostHindered is the largest share of a run for which its disk may be bounded, or pressed by others. Above it, the run took longer
+// than it needs by an unknown time, and transferred less per second than it demands.
+const mostHindered = 0.1
 
 // stretches returns a usage in the form in which phases are found in it: without the time in which the programs stood still.
 func stretches(u usage.Usage) (all []profile.Stretch) {
@@ -232,7 +272,7 @@ func stretches(u usage.Usage) (all []profile.Stretch) {
 	return all
 }
 
-// reviseAll revises the forecasts of all jobs that wait: another Driver may have ended before it could.
+// reviseAll revises the forecasts of all jobs that wait: the Driver before may have ended before it revised them.
 func (d *Driver) reviseAll(ctx context.Context) {
 	if d.awaitInventory(ctx) != nil {
 		return // The daemon ends.
@@ -252,9 +292,9 @@ func (d *Driver) reviseAll(ctx context.Context) {
 	}
 }
 
-// mostRevised is how many jobs of an application are revised at a time, those that were submitted first. Each revision is
-// stored and decided on, so that thousands of jobs that wait would keep the daemon busy after every run. The others are
-// revised after later runs, when fewer wait before them.
+// mostRevised is how many jobs of an application are revised at a time, in the order of their submission. Each revision is
+// stored and decided on, so that thousands of jobs that wait would keep the daemon busy after every run. Further jobs are
+// revised after later runs, when fewer jobs wait before them.
 const mostRevised = 100
 
 // revise changes the forecasts of the jobs of an application none of whose tasks has been started.
@@ -267,7 +307,7 @@ func (d *Driver) revise(ctx context.Context, key ownedApp) {
 			}
 		}
 	}) != nil || len(waiting) == 0 {
-		return // The daemon ends, or nobody waits.
+		return // The daemon ends, or no job waits.
 	}
 	var revised []cluster.Job
 	if err := d.withHistory(ctx, key, func(h *profile.History, _ error) (*taught, error) {
@@ -310,5 +350,6 @@ func (d *Driver) reviseJob(j *job, revised *cluster.Job) {
 	j.Request.Job = *revised
 	d.out.revise(j)
 	spec := j.Request.Job.Estimates()
+	spec.Held = j.state.Held
 	d.step(cluster.Event{Kind: cluster.JobRevised, Job: j.ID, NewJob: &spec})
 }

@@ -1,8 +1,10 @@
 package live
 
 import (
+	"bytes"
 	"database/sql"
 	"encoding/json"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -158,10 +160,45 @@ func TestLearningWhileAJobWaits(t *testing.T) {
 	})
 }
 
+// What a run teaches counts for a job that was paused before the driver began, too.
+func TestLearningWhileAJobIsPaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		running := r.submit(twoPhases(0))
+		o := r.order(cluster.Start)
+		r.fake.launched(o)
+		r.submit(twoPhases(0))
+		paused := r.submit(twoPhases(0))
+		if err := r.Pause(t.Context(), user, paused, cluster.TaskID{}, false); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Driver.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r.fake = newFake(cluster.Event{Kind: cluster.TaskAdopted, Task: o.Task, Run: 1, Grant: o.Grant, Launched: 1})
+		r.fake.usage = map[cluster.ContainerID]usage.Usage{o.Container: readThenWrite(10)}
+		r.start(fifo(t))
+		defer r.end()
+		synctest.Wait()
+		r.fake.ended(o.Container, cluster.Succeeded, 0)
+		r.wait(running)
+		synctest.Wait()
+		if j := r.job(paused); j.Stages[0].Told.Samples != 1 || r.Driver.broken != nil {
+			t.Errorf("%+v: %v", j.Stages[0], r.Driver.broken)
+		}
+	})
+}
+
 // Time in which a program was suspended, or kept still by a throttle, is no time that it needs. A run whose disk the kernel
-// bounded for long teaches nothing, and one for a moment not what it demands of the disk then.
+// bounded for long, or which others hindered there for long, teaches nothing, and one for a moment not what it demands of the disk
+// then.
 func TestStandingStillTeachesNothing(t *testing.T) {
 	suspended, throttled, bounded, briefly := readThenWrite(10), readThenWrite(10), readThenWrite(10), readThenWrite(10)
+	hindered, hinderedBriefly := readThenWrite(10), readThenWrite(10)
+	for i := range 3 {
+		hindered.Spans[3+i].Pressed = time.Second
+	}
+	hinderedBriefly.Spans[4].Pressed, hinderedBriefly.Spans[4].Used[usage.Read] = time.Second, 20<<20
 	stands := usage.Span{Length: 30 * time.Second, Still: 30 * time.Second, Known: suspended.Spans[0].Known, Used: usage.Amounts{usage.Memory: 50 << 20}}
 	suspended.Spans = slices.Insert(suspended.Spans, 5, stands)
 	for i := range throttled.Spans[2:8] {
@@ -180,7 +217,8 @@ func TestStandingStillTeachesNothing(t *testing.T) {
 		what string
 		u    usage.Usage
 		runs int
-	}{{"suspended", suspended, 1}, {"throttled by standing still", throttled, 1}, {"bounded", bounded, 0}, {"bounded for a moment", briefly, 1}} {
+	}{{"suspended", suspended, 1}, {"throttled by standing still", throttled, 1}, {"bounded", bounded, 0}, {"bounded for a moment", briefly, 1},
+		{"hindered", hindered, 0}, {"hindered for a moment", hinderedBriefly, 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, fifo(t))
 			defer r.end()
@@ -194,6 +232,61 @@ func TestStandingStillTeachesNothing(t *testing.T) {
 				s.Phases[0].Demand[resource.Disk] != 80*resource.MiB || s.Phases[1].Demand[resource.CPU] != 1000) {
 				t.Errorf("%s: %v, %+v", test.what, s.Duration, s.Phases)
 			}
+		})
+	}
+}
+
+// If something of a run was not measured or is not sound, the log says so once, at its default level, and what runs taught shows it. The log
+// also names a run that teaches nothing. A run that is whole is not mentioned.
+func TestReservations(t *testing.T) {
+	gap, nothing, beyond, torn := readThenWrite(10), readThenWrite(10), readThenWrite(10), readThenWrite(10)
+	gap.Spans[12] = usage.Span{Length: time.Hour, Known: usage.SetOf(usage.CPU), Used: usage.Amounts{usage.CPU: 3_600_000}, Gap: true} // a clock that jumped
+	for i := range nothing.Spans {
+		nothing.Spans[i].Known, nothing.Spans[i].Used = 0, usage.Amounts{}
+	}
+	beyond.Spans[3].Used[usage.Memory] = int64(resource.MostMemory) + 1<<20
+	for _, c := range []struct {
+		what    string
+		u       usage.Usage
+		missing string
+		said    string // in the log; empty: nothing
+		kept    bool   // the run is shown with what was said
+	}{
+		{"whole", readThenWrite(10), "", "", false},
+		{"a jump of the clock", gap, "", "no samples were taken for 1h0m0s of 1h0m19s", true},
+		{"an amount out of range", beyond, "", "samples 1: memory must be 0 to", true},
+		{"damaged samples", torn, "the last 5 bytes of its samples were damaged and are dropped", "the last 5 bytes of its samples", true},
+		{"no kind", nothing, "", "gaps 20: nothing was measured for 20s of 20s", true},
+		{"no length", usage.Usage{Spans: []usage.Span{{Length: time.Second, Still: time.Second}}}, "", "nothing of it was measured", false},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, fifo(t))
+				defer r.end()
+				var text bytes.Buffer
+				if err := r.do(t.Context(), func() { r.log = slog.New(slog.NewTextHandler(&text, nil)) }); err != nil {
+					t.Fatal(err)
+				}
+				r.fake.usage, r.fake.missing = map[cluster.ContainerID]usage.Usage{}, c.missing
+				r.runUsing(twoPhases(0), c.u)
+				all, err := r.Learned(t.Context(), user.UID, "two-phases")
+				if err != nil {
+					t.Fatal(err)
+				}
+				var lines []string
+				for line := range strings.Lines(text.String()) {
+					if strings.Contains(line, "a run teaches") {
+						lines = append(lines, line)
+					}
+				}
+				if c.said == "" && len(lines) > 0 || c.said != "" && (len(lines) != 1 || !strings.Contains(lines[0], c.said) || !strings.Contains(lines[0], "container=")) {
+					t.Errorf("the log says %q, want %q", lines, c.said)
+				}
+				doubtful := len(all) == 1 && all[0].DoubtfulRuns == 1 && strings.Contains(strings.Join(all[0].Doubtful[0].Notes, "; "), c.said)
+				if doubtful != c.kept || !c.kept && len(all) == 1 && all[0].DoubtfulRuns != 0 {
+					t.Errorf("known is %+v", all)
+				}
+			})
 		})
 	}
 }
@@ -304,7 +397,7 @@ func TestForecastBeyondTheNode(t *testing.T) {
 	})
 }
 
-// Of many jobs that wait, those that were submitted first are told what a run taught, and the others later.
+// If many jobs wait, the forecasts of the jobs that were submitted first are revised first after a run.
 func TestManyJobsThatWaitAreRevisedInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -341,7 +434,7 @@ func TestManyJobsThatWaitAreRevisedInTurn(t *testing.T) {
 	})
 }
 
-// BenchmarkLearningForManyThatWait ends a run of an application of which two thousand more jobs wait, and waits until the
+// BenchmarkLearningForManyThatWait ends a run of an application while two thousand more jobs of it wait, and waits until the
 // daemon answers again.
 func BenchmarkLearningForManyThatWait(b *testing.B) {
 	r := &rig{t: b, dir: b.TempDir(), fake: newFake()}
@@ -364,6 +457,6 @@ func BenchmarkLearningForManyThatWait(b *testing.B) {
 		for ids, err := r.store.Unlearned(b.Context()); err != nil || len(ids) > 0; ids, err = r.store.Unlearned(b.Context()) {
 			time.Sleep(time.Millisecond)
 		}
-		r.submit(whole) // after what was learned is told
+		r.submit(whole) // after the forecasts are revised
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// The log at its default level tells an operator when a job was submitted, started and ended, what killed it, and why.
-// A job whose tasks all succeeded has three lines, whatever the number of its tasks.
+// The log at its default level says when a job was submitted, started and ended, what killed it, and why. A job whose tasks
+// all succeeded has three lines, regardless of the number of its tasks.
 func TestLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -53,4 +53,39 @@ func TestLog(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The log says how many containers of an earlier daemon continue, and who paused a job.
+func TestLogAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		id := r.submit(submission(2))
+		first, second := r.order(cluster.Start), r.order(cluster.Start)
+		r.fake.launched(first)
+		r.fake.launched(second)
+		synctest.Wait()
+		r.end()
+		r.fake = newFake(adopted(first), adopted(second))
+		var text bytes.Buffer
+		r.logTo = &text
+		r.open()
+		r.start(fifo(t))
+		for _, task := range []cluster.TaskID{first.Task, {}} {
+			if err := r.Pause(t.Context(), user, id, task, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.end()
+		for _, want := range []string{`msg="containers of an earlier daemon continue" containers=2 jobs=1`, `msg="job paused" job=1 by_uid=2000 task=1.0.0`,
+			`msg="suspending container" job=1 container=1-0-0-1 by=owner reason="paused by its owner"`, "msg=\"job paused\" job=1 by_uid=2000\n"} {
+			if !strings.Contains(text.String(), "level=INFO "+want) {
+				t.Errorf("no %q in\n%s", want, text.String())
+			}
+		}
+	})
+}
+
+// adopted is the event of a running container that an order started.
+func adopted(o cluster.Order) cluster.Event {
+	return cluster.Event{Kind: cluster.TaskAdopted, Task: o.Task, Run: o.Container.Run, Grant: o.Grant, Launched: 1}
 }

@@ -52,7 +52,7 @@ func TestNodeMemoryReachesThePolicy(t *testing.T) {
 			other := slices.Clone(log)
 			other[i].Events = slices.Delete(slices.Clone(log[i].Events), at, at+1)
 			if _, ok := replay(t, header, other); ok {
-				t.Errorf("record %d tells of memory, but no decision depends on it", i)
+				t.Errorf("record %d reports memory, but no decision depends on it", i)
 			}
 		}
 	})

@@ -13,8 +13,9 @@ import (
 type outbox struct {
 	jobs   map[cluster.JobID]store.JobState
 	tasks  map[cluster.ContainerID]store.Task
+	pauses map[cluster.JobID][]store.Pause
 	newer  map[cluster.JobID]store.Request // with revised forecasts
-	gone   []cluster.ContainerID           // containers of which nothing is to be kept
+	gone   []cluster.ContainerID           // containers whose records are to be removed
 	orders []cluster.Order
 	forget []cluster.ContainerID
 	ended  []cluster.JobID // to be dropped when their end is stored
@@ -25,6 +26,13 @@ func (o *outbox) putJob(j *job) {
 		o.jobs = map[cluster.JobID]store.JobState{}
 	}
 	o.jobs[j.ID] = j.State
+}
+
+func (o *outbox) putPauses(j *job) {
+	if o.pauses == nil {
+		o.pauses = map[cluster.JobID][]store.Pause{}
+	}
+	o.pauses[j.ID] = j.Pauses
 }
 
 func (o *outbox) putRun(r *run) {
@@ -47,7 +55,7 @@ func (o *outbox) dropRun(r *run) {
 }
 
 // flush records events and decisions, and then acts on them: event log, store, Backend. If recording fails, nothing is
-// acted on except kills, which may free what is missing. Recording is tried again until it succeeds; meanwhile
+// acted on except kills, which may free space. Recording is tried again until it succeeds; meanwhile
 // everything stays in memory and no new jobs are accepted. On a full disk there is still reserved space: ends are
 // recorded there, and nothing is started.
 func (d *Driver) flush() {
@@ -81,7 +89,7 @@ func (d *Driver) flush() {
 	if len(out.ended) > 0 {
 		select {
 		case d.lessons <- struct{}{}:
-		default: // The next round has not begun, and learns from them, too.
+		default: // The next round of learning has not begun, and includes them.
 		}
 	}
 }
@@ -124,7 +132,7 @@ func (d *Driver) recordAll() error {
 	if err := d.events.flush(); err != nil {
 		return err
 	}
-	batch := store.Batch{Jobs: d.out.jobs, Revised: d.out.newer, Gone: d.out.gone, Usage: d.measured(d.out.forget)}
+	batch := store.Batch{Jobs: d.out.jobs, Pauses: d.out.pauses, Revised: d.out.newer, Gone: d.out.gone, Usage: d.measured(d.out.forget)}
 	for _, t := range d.out.tasks {
 		batch.Tasks = append(batch.Tasks, t)
 	}

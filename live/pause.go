@@ -1,78 +1,236 @@
 package live
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/store"
 )
 
-// A machine that is short of something of its own (descriptors, processes, disk space) can start no program at all, and
-// no job caused that. Its node is paused for this long and then tried again; after each failure it is paused for twice
-// as long. These failures do not count as attempts: whatever is wrong with the machine, jobs wait until it is over.
-const (
-	firstPause   = time.Second
-	longestPause = 30 * time.Second
-)
-
-// pause is the state of a node that cannot start containers.
-type pause struct {
-	why   string
-	wait  time.Duration // length of the last pause; 0 if a container has started meanwhile
-	until timeline.Time // 0 while the node is tried again
+// Paused says who paused a job or task, and when.
+type Paused struct {
+	By      string    `json:"by" doc:"name of the user who paused it"`
+	Since   time.Time `json:"since"`
+	PageOut bool      `json:"page_out,omitempty" doc:"the memory of its programs is to be paged out meanwhile"`
+	Failed  string    `json:"failed,omitempty" doc:"of a task: why its programs could not be stopped; they run"`
 }
 
-// pause pauses the node on which a start failed. Several may have failed at once.
-func (d *Driver) pause(e *cluster.Event) {
-	if nodes := d.engine.Snapshot().Nodes; d.broken != nil || int(e.Node) >= len(nodes) || nodes[e.Node].Gone {
-		return
-	}
-	p := d.pauses[e.Node]
+// pausedOf returns the view of a pause; nil if there is none.
+func pausedOf(p *store.Pause) *Paused {
 	if p == nil {
-		p = new(pause)
-		d.pauses[e.Node] = p
+		return nil
 	}
-	p.why = e.Detail
-	if p.until != 0 {
-		return
-	}
-	p.wait = min(max(2*p.wait, firstPause), longestPause)
-	p.until = d.now().Add(p.wait)
-	d.log.Warn("node paused: it can start nothing", "node", d.nodeName(e.Node), "for", p.wait, "reason", p.why)
-	d.step(cluster.Event{Kind: cluster.NodePaused, Node: e.Node, Detail: p.why})
-	d.held = append(d.held, heldEvent{p.until, cluster.Event{Kind: cluster.NodeResumed, Node: e.Node}})
+	return &Paused{By: p.By, Since: instant(p.Since), PageOut: p.PageOut}
 }
 
-// resumes records that a paused node is about to be tried again.
-func (d *Driver) resumes(e *cluster.Event) {
-	if p := d.pauses[e.Node]; p != nil {
-		p.until = 0
-		if p.wait == 0 {
-			delete(d.pauses, e.Node)
+// paused returns the pause of a task, or of the whole job if the task is zero; nil if there is none.
+func (j *job) paused(task cluster.TaskID) *store.Pause {
+	if i := slices.IndexFunc(j.Pauses, func(p store.Pause) bool { return p.Task == task }); i >= 0 {
+		return &j.Pauses[i]
+	}
+	return nil
+}
+
+// Pause pauses a job until it is resumed, or one of its tasks if task is not zero: no task of it starts, and its programs
+// are stopped, also after a restart of the daemon. pageOut says that their memory is to be paged out. A second pause does nothing,
+// but it can add pageOut. Pause returns when the pause is stored and the orders are given. The error is Invalid if the job or the
+// task has ended.
+func (d *Driver) Pause(ctx context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID, pageOut bool) error {
+	return d.ofOwner(ctx, by, id, deed{"paused", "it is paused"}, func(j *job) error {
+		was := j.paused(task)
+		if err := j.pausable(task); err != nil || was != nil && (was.PageOut || !pageOut) {
+			return err
+		}
+		p := store.Pause{Task: task, By: userOf(by), Since: d.now(), PageOut: pageOut}
+		if was != nil {
+			p.By, p.Since = was.By, was.Since
+		}
+		j.Pauses = append(slices.DeleteFunc(slices.Clone(j.Pauses), func(p store.Pause) bool { return p.Task == task }), p)
+		for _, r := range j.alive() { // how much leaves is reported anew
+			r.out = nil
+		}
+		attributes := pauseAttributes(id, task, by)
+		if pageOut {
+			attributes = append(attributes, "page_out", true)
+		}
+		d.log.Info("job paused", attributes...)
+		d.repause(j, pausedEvent(id, &p))
+		return nil
+	})
+}
+
+// Resume ends a pause. To resume a job also resumes its tasks. The error is Invalid if there is no pause.
+func (d *Driver) Resume(ctx context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID) error {
+	return d.ofOwner(ctx, by, id, deed{"resumed", "it is resumed"}, func(j *job) error {
+		ends := func(p store.Pause) bool { return p.Task == task || task == cluster.TaskID{} }
+		switch {
+		case slices.ContainsFunc(j.Pauses, ends):
+		case task == cluster.TaskID{}:
+			return Errorf(Invalid, "job %d: is not paused", id)
+		case j.paused(cluster.TaskID{}) != nil:
+			return Errorf(Invalid, "task %s: its job is paused as a whole; resume job %d", task, id)
+		default:
+			return Errorf(Invalid, "task %s: is not paused", task)
+		}
+		was := j.Pauses
+		j.Pauses = slices.DeleteFunc(slices.Clone(j.Pauses), ends)
+		d.log.Info("job resumed", pauseAttributes(id, task, by)...)
+		for i := range was {
+			if ends(was[i]) {
+				d.repause(j, cluster.Event{Kind: cluster.JobResumed, Job: id, Task: was[i].Task})
+			}
+		}
+		return nil
+	})
+}
+
+// pausedEvent notifies the engine of a pause.
+func pausedEvent(id cluster.JobID, p *store.Pause) cluster.Event {
+	e := cluster.Event{Kind: cluster.JobPaused, Job: id, Task: p.Task}
+	e.SetCondition(cluster.Condition{PageOut: p.PageOut})
+	return e
+}
+
+// pauseAttributes are the attributes of a line of the log; task is left out if it is zero.
+func pauseAttributes(id cluster.JobID, task cluster.TaskID, by cluster.Credentials) []any {
+	all := []any{"job", id, "by_uid", by.UID}
+	if task != (cluster.TaskID{}) {
+		all = append(all, "task", task)
+	}
+	return all
+}
+
+// userOf returns the name of a user, or the number of a user without a name.
+func userOf(c cluster.Credentials) string {
+	if c.User != "" {
+		return c.User
+	}
+	return fmt.Sprint(c.UID)
+}
+
+// pausable returns an error if a job, or the task if that is not zero, cannot be paused.
+func (j *job) pausable(task cluster.TaskID) error {
+	switch {
+	case j.State.Cancelled:
+		return Errorf(Invalid, "job %d: is being killed", j.ID)
+	case j.isAside():
+		return Errorf(Invalid, "job %d: is set aside, and does not start anyway", j.ID)
+	case task == cluster.TaskID{}:
+		return nil
+	case !j.has(task):
+		return Errorf(NotFound, "task %s: job %d has no such task", task, j.ID)
+	}
+	r := j.newest(task)
+	switch {
+	case r == nil:
+		return Errorf(Invalid, "task %s: has not started; pause job %d to keep its tasks from starting", task, j.ID)
+	case r.Outcome == cluster.Succeeded:
+		return Errorf(Invalid, "task %s: has ended already", task)
+	}
+	return nil
+}
+
+// deed is a request of an owner, in words: what is to be done to the job, and the effect.
+type deed struct{ done, effect string }
+
+// ofOwner changes a job that has not ended, on behalf of a user who may change it, and records the change.
+func (d *Driver) ofOwner(ctx context.Context, by cluster.Credentials, id cluster.JobID, what deed, do func(*job) error) error {
+	if err := d.awaitInventory(ctx); err != nil {
+		return err
+	}
+	var found bool
+	var err error
+	if e := d.do(ctx, func() {
+		j, ok := d.jobs[id]
+		if !ok || j.State.Ended {
+			return
+		}
+		found = true
+		if err = d.mayTouch(by, &j.Job); err != nil {
+			return
+		}
+		if err = do(j); err != nil {
+			return
+		}
+		d.catchUp()
+		d.flush()
+		if d.trouble != nil {
+			err = Errorf(Internal, "job %d: %s, but that cannot be recorded now: %w", id, what.effect, d.trouble)
+		}
+	}); e != nil {
+		return e
+	}
+	if found {
+		return err
+	}
+	stored, err := d.store.Job(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return d.notFound(ctx, id)
+	}
+	if err != nil {
+		return err
+	}
+	if err := d.mayTouch(by, &stored); err != nil {
+		return err
+	}
+	return Errorf(Invalid, "job %d: cannot be %s, because it has ended already (%s)", id, what.done, stored.State.Status)
+}
+
+// repause records the pauses of a job, and notifies the engine of a pause that began or ended.
+func (d *Driver) repause(j *job, e cluster.Event) {
+	d.out.putPauses(j)
+	if j.state != nil {
+		d.step(e)
+	}
+	j.tell()
+}
+
+// retellPauses notifies the engine, which has just got a job, of the tasks of the job that are paused, and of what is to be paged
+// out. The submission says whether the whole job is paused.
+func (d *Driver) retellPauses(j *job) {
+	for i := range j.Pauses {
+		if p := &j.Pauses[i]; j.state != nil && (p.PageOut || p.Task != (cluster.TaskID{})) {
+			d.step(pausedEvent(j.ID, p))
 		}
 	}
 }
 
-// starts records that a container has started on a node.
-func (d *Driver) starts(id cluster.NodeID) {
-	p := d.pauses[id]
-	switch {
-	case p == nil:
-	case p.until == 0:
-		delete(d.pauses, id)
-		d.log.Info("node resumed: it starts programs again", "node", d.nodeName(id))
-	default:
-		p.wait = 0
+// hold makes the order that stops the programs of a task, or lets them run again.
+func (d *Driver) hold(j *job, decision *cluster.Decision) {
+	r := j.newest(decision.Task)
+	if r == nil || r.ended() {
+		return // The engine is yet to learn that it has ended, which answers the order.
 	}
+	r.holds, r.unheld = append(r.holds, decision.ID), ""
+	if decision.Kind == cluster.Suspend {
+		attributes := []any{"job", j.ID, "container", r.Container, "by", decision.By, "reason", decision.Reason.Words(clock)}
+		if decision.By&cluster.HeldByLeveling != 0 {
+			attributes = append(attributes, "until", instant(decision.At))
+		}
+		d.log.Info("suspending container", attributes...)
+	} else {
+		d.log.Info("resuming container", "job", j.ID, "container", r.Container, "reason", decision.Reason.Words(clock))
+	}
+	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: r.Container})
 }
 
-// pausedWords says why a node starts no containers.
-func (d *Driver) pausedWords(id cluster.NodeID) string {
-	p := d.pauses[id]
-	when := "it is being tried again"
-	if p.until != 0 {
-		when = "it is tried again at " + clock(p.until)
+// heldOrNot handles the answer to an order that stops a run or lets it run again.
+func (d *Driver) heldOrNot(j *job, r *run, e cluster.Event) {
+	at := slices.Index(r.holds, e.Decision)
+	newest := at == len(r.holds)-1
+	r.holds = slices.Delete(r.holds, at, at+1)
+	if newest && e.Kind == cluster.DecisionSuperseded {
+		d.log.Warn("ignored that the newest order is superseded", "container", r.Container, "decision", e.Decision)
+		return
 	}
-	return fmt.Sprintf("node %s can start nothing, and %s: %s", d.nodeName(id), when, p.why)
+	if newest && e.Kind == cluster.DecisionFailed {
+		r.unheld = e.Detail
+		d.log.Warn("cannot hold container still, or let it go on", "job", j.ID, "container", r.Container, "reason", e.Detail)
+	}
+	d.step(e)
+	j.tell()
 }

@@ -1,177 +1,240 @@
 package live
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/resource"
 )
 
-// short reports that a start failed because the machine lacks a resource of its own.
-func (f *fake) short(o cluster.Order) {
-	f.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Detail: "start the supervisor: too many open files", Short: true}
+// hears answers an order, and reports whether the programs are stopped from then on.
+func (r *rig) hears(o cluster.Order, answer cluster.EventKind, detail string) {
+	r.fake.events <- cluster.Event{Kind: answer, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Detail: detail}
+	if answer == cluster.DecisionDone {
+		e := cluster.Event{Kind: cluster.TaskStill, Task: o.Task, Run: o.Container.Run, By: o.By}
+		if o.By == 0 {
+			e.Kind = cluster.TaskGoesOn
+		}
+		r.fake.events <- e
+	}
+	synctest.Wait()
 }
 
-// If a machine can start nothing for an hour, each job loses only that hour: the driver tries again after 1, 2, 4 … and
-// then every 30 s.
-func TestNoJobFailsForTheMachine(t *testing.T) {
+// A paused job is stopped and starts no task; views show that, and it continues when it is resumed.
+func TestPauseJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
 		defer r.end()
-		begun := time.Now()
-		id, other := r.submit(submission(1)), r.submit(submission(1))
-		var waits []time.Duration
-		last := begun
-		for time.Since(begun) < time.Hour {
-			a, b := r.order(cluster.Start), r.order(cluster.Start) // Both fit, and both fail.
-			if since := time.Since(last); since > 0 {
-				waits = append(waits, since)
-				last = time.Now()
-			}
-			r.fake.short(a)
-			r.fake.short(b)
-			synctest.Wait()
-			r.noOrder()
+		id := r.submit(submission(3)) // two have room
+		first, second := r.order(cluster.Start), r.order(cluster.Start)
+		r.fake.launched(first)
+		r.fake.launched(second)
+		if err := r.Pause(t.Context(), cluster.Credentials{UID: 7}, id, cluster.TaskID{}, false); err == nil || !strings.Contains(err.Error(), "belongs to") {
+			t.Errorf("a stranger pauses: %v", err)
 		}
-		if got := fmt.Sprint(waits[:7]); got != "[1s 2s 4s 8s 16s 30s 30s]" || slices.Max(waits) > longestPause {
-			t.Errorf("it was asked again after %v", waits)
-		}
-		words := "node n1 can start nothing, and it is tried again at " + time.Now().Add(longestPause).Format(time.TimeOnly) + ": start the supervisor: too many open files"
-		if j := r.job(id); j.Status != cluster.StatusPending || j.Waiting != words || j.Stages[0].Pending != 1 {
-			t.Errorf("job %+v", j)
-		}
-		if e, err := r.Explain(t.Context(), id); err != nil || e.Why != "The next task of the job has not started: "+words+"." || !e.EarliestStart.IsZero() {
-			t.Errorf("explained %+v, %v", e, err)
-		}
-		if s, err := r.Status(t.Context()); err != nil || s.Trouble != words || s.Nodes[0].FreeMemory != s.Nodes[0].Memory {
-			t.Errorf("status %+v, %v", s, err)
-		}
-		a, b := r.order(cluster.Start), r.order(cluster.Start)
-		r.fake.launched(a)
-		r.fake.launched(b)
-		r.fake.ended(a.Container, cluster.Succeeded, 0)
-		r.fake.ended(b.Container, cluster.Succeeded, 0)
-		for _, id := range []cluster.JobID{id, other} {
-			j := r.wait(id)
-			if runs, err := r.store.Tasks(t.Context(), id); j.Status != cluster.StatusSucceeded || err != nil || len(runs) != 1 || runs[0].Container.Run < 100 {
-				t.Errorf("job %+v, runs %+v, %v", j, runs, err)
+		for range 2 { // the second time it changes nothing
+			if err := r.Pause(t.Context(), user, id, cluster.TaskID{}, false); err != nil {
+				t.Fatal(err)
 			}
 		}
-		if s, err := r.Status(t.Context()); err != nil || s.Trouble != "" {
-			t.Errorf("status %+v, %v", s, err)
-		}
-		// After a success the pauses begin at one second again.
-		r.submit(submission(1))
-		r.fake.short(r.order(cluster.Start))
-		begun = time.Now()
-		r.fake.launched(r.order(cluster.Start))
-		if time.Since(begun) != firstPause {
-			t.Errorf("it was asked again after %v", time.Since(begun))
-		}
-	})
-}
-
-// While a node is paused, a job that waits for it can be killed at once, and its running tasks end as usual.
-func TestPausedNode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, fifo(t))
-		defer r.end()
-		runs := r.submit(submission(1))
-		a := r.order(cluster.Start)
-		r.fake.launched(a)
-		waits := r.submit(submission(1))
-		r.fake.short(r.order(cluster.Start))
-		synctest.Wait()
-		begun := time.Now()
-		if err := r.Cancel(t.Context(), user, waits); err != nil {
+		a, b := r.order(cluster.Suspend), r.order(cluster.Suspend)
+		r.hears(a, cluster.DecisionDone, "")
+		r.hears(b, cluster.DecisionFailed, "no freezer")
+		e, err := r.Explain(t.Context(), id)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if j := r.wait(waits); j.Status != cluster.StatusCancelled || j.ExitCode != nil {
-			t.Errorf("job %+v", j)
+		if e.Job.Paused == nil || e.Job.Paused.By != "ada" || !strings.HasPrefix(e.Why, "The job is paused by ada since ") || e.Job.Waiting != "paused by its owner" {
+			t.Errorf("paused %+v, %q, waiting %q", e.Job.Paused, e.Why, e.Job.Waiting)
 		}
-		r.fake.ended(a.Container, cluster.Succeeded, 0)
-		r.wait(runs)
+		for _, task := range e.Job.Tasks {
+			want := ""
+			if task.Task == b.Task {
+				want = "no freezer"
+			}
+			if task.Paused == nil || task.Paused.Failed != want {
+				t.Errorf("task %s: %+v, want failed %q", task.Task, task.Paused, want)
+			}
+			if still := task.Still; (still == nil) != (want != "") || still != nil && (still.By != cluster.HeldByOwner || !still.Lends || !still.Since.Equal(time.Now())) {
+				t.Errorf("task %s is stopped: %+v, failed %q", task.Task, still, want)
+			}
+		}
+		// The end of a task gives room, but not to a paused job.
+		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: b.Task, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}}
 		synctest.Wait()
-		if s, err := r.Status(t.Context()); err != nil || s.Nodes[0].FreeMemory != s.Nodes[0].Memory || s.Running != 0 {
-			t.Errorf("status %+v, %v", s, err)
+		if err := r.Resume(t.Context(), user, id, cluster.TaskID{}); err != nil {
+			t.Fatal(err)
 		}
-		r.submit(submission(1))
-		r.fake.launched(r.order(cluster.Start))
-		if time.Since(begun) != firstPause {
-			t.Errorf("a paused node started something after %v", time.Since(begun))
+		r.hears(r.order(cluster.Resume), cluster.DecisionDone, "")
+		r.order(cluster.Start)
+		if err := r.Resume(t.Context(), user, id, cluster.TaskID{}); err == nil || !strings.Contains(err.Error(), "is not paused") {
+			t.Errorf("resumed twice: %v", err)
 		}
 	})
 }
 
-// A failure of the job counts as before, and its detail says that nothing ran.
-func TestJobThatCannotBeStarted(t *testing.T) {
+// Of orders that replace each other before they are carried out, each is answered once. That the newest is superseded, and a
+// second answer, are ignored.
+func TestPausesReplaceEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
 		defer r.end()
 		id := r.submit(submission(1))
-		for range maxFaults {
-			o := r.order(cluster.Start)
-			r.fake.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Detail: "run as user 7: only root can"}
-			synctest.Wait()
-			if j := r.job(id); !j.Ended && !strings.HasPrefix(j.Waiting, "task 1.0.0 could not be started, and is tried again at ") {
-				t.Errorf("job %+v", j)
+		o := r.order(cluster.Start)
+		r.fake.launched(o)
+		is := func(when, unheld string, earlier int, stands bool) {
+			t.Helper()
+			if err := r.do(t.Context(), func() {
+				task := r.jobs[id].state.Tasks[0]
+				waits := 0
+				if task.Hold != nil && !task.Hold.InForce && !task.Hold.Failed {
+					waits = 1
+				}
+				run := r.jobs[id].newest(o.Task)
+				if run.unheld != unheld || len(run.holds) != earlier+waits || task.Still != stands || r.broken != nil {
+					t.Errorf("%s: not held for %q, open are %v, it stands still: %v, ordered was %+v; %v", when, run.unheld, run.holds, task.Still, task.Hold, r.broken)
+				}
+			}); err != nil {
+				t.Fatal(err)
 			}
 		}
-		if j := r.wait(id); j.Status != cluster.StatusFailed || !strings.Contains(j.Detail, "could not be started, 3 times in a row: run as user 7") {
-			t.Errorf("job %+v", j)
+		var orders []cluster.Order
+		for i := range 3 {
+			var err error
+			kind := cluster.Suspend
+			if i == 1 {
+				kind, err = cluster.Resume, r.Resume(t.Context(), user, id, cluster.TaskID{})
+			} else {
+				err = r.Pause(t.Context(), user, id, cluster.TaskID{}, false)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			orders = append(orders, r.order(kind))
+		}
+		is("ordered", "", 2, false)
+		r.hears(orders[0], cluster.DecisionSuperseded, "")
+		r.hears(orders[0], cluster.DecisionFailed, "a second answer")
+		is("the first is superseded", "", 1, false)
+		r.hears(orders[1], cluster.DecisionFailed, "no freezer")
+		is("the second failed", "", 0, false)
+		r.hears(orders[2], cluster.DecisionDone, "")
+		is("the third is carried out", "", 0, true)
+		r.hears(orders[2], cluster.DecisionFailed, "a second answer")
+		is("a second answer", "", 0, true)
+
+		if err := r.Resume(t.Context(), user, id, cluster.TaskID{}); err != nil {
+			t.Fatal(err)
+		}
+		newest := r.order(cluster.Resume)
+		r.hears(newest, cluster.DecisionSuperseded, "")
+		r.hears(newest, cluster.DecisionFailed, "no freezer") // it has been answered
+		if err := r.Pause(t.Context(), user, id, cluster.TaskID{}, false); err != nil {
+			t.Fatal(err)
+		}
+		r.hears(r.order(cluster.Suspend), cluster.DecisionDone, "")
+		if j := r.job(id); j.Tasks[0].State != TaskRunning || j.Tasks[0].Paused == nil || j.Tasks[0].Paused.Failed != "" || r.broken != nil {
+			t.Errorf("%+v; %v", j.Tasks[0], r.broken)
 		}
 	})
 }
 
-// No task is preempted for room on a node that cannot start containers: neither while the node is paused, nor while it
-// is tried again.
-func TestNobodyIsPreemptedForAPausedNode(t *testing.T) {
-	for _, broken := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			p, err := policy.New("capacity", map[string]string{"capacity.queues": "a=40%,b=60%", "capacity.preemption": "true",
-				"capacity.preemption-per-round": "1", "capacity.preemption-termination": "1", "capacity.preemption-ignored": "0"})
-			if err != nil {
+// A pause outlives the driver: a waiting job stays in the queue, and a running task that was found is held, or let go if
+// its job was resumed meanwhile.
+func TestPauseOutlivesTheDriver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		runs := r.submit(submission(2))
+		first, second := r.order(cluster.Start), r.order(cluster.Start)
+		r.fake.launched(first)
+		r.fake.launched(second)
+		waits := r.submit(submission(1))
+		for id, task := range map[cluster.JobID]cluster.TaskID{runs: first.Task, waits: {}} {
+			if err := r.Pause(t.Context(), user, id, task, false); err != nil {
 				t.Fatal(err)
 			}
-			r := newRig(t, p)
-			defer r.end()
-			sized := func(queue string, tasks int) Submission {
-				s := submission(tasks)
-				s.Job.Queue = queue
-				s.Job.Stages[0].Ideal = resource.Of(500, 300*resource.MiB)
-				return s
+		}
+		r.hears(r.order(cluster.Suspend), cluster.DecisionDone, "")
+		r.end()
+
+		r.fake = newFake(
+			cluster.Event{Kind: cluster.TaskAdopted, Task: first.Task, Run: 1, Grant: first.Grant, Launched: 1}, // it was not held any more
+			cluster.Event{Kind: cluster.TaskAdopted, Task: second.Task, Run: 1, Grant: second.Grant, Launched: 1, By: cluster.HeldByOwner,
+				Found: &cluster.Condition{HeldBy: cluster.HeldByOwner}})
+		r.open()
+		r.start(fifo(t))
+		defer r.end()
+		orders := map[cluster.TaskID]cluster.DecisionKind{}
+		for range 2 {
+			o := <-r.fake.orders
+			orders[o.Task] = o.Kind
+		}
+		if orders[first.Task] != cluster.Suspend || orders[second.Task] != cluster.Resume {
+			t.Errorf("ordered %v", orders)
+		}
+		synctest.Wait()
+		for _, id := range []cluster.TaskID{first.Task, second.Task} {
+			r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: id, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}}
+		}
+		synctest.Wait()
+		if j, err := r.Job(t.Context(), waits, false); err != nil || j.Paused == nil || len(j.Tasks) > 0 {
+			t.Errorf("%+v %v", j, err)
+		}
+		if err := r.Resume(t.Context(), user, waits, cluster.TaskID{}); err != nil {
+			t.Fatal(err)
+		}
+		r.order(cluster.Start)
+	})
+}
+
+func TestWhatCannotBePaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		id := r.submit(submission(3))
+		o := r.order(cluster.Start)
+		r.fake.launched(o)
+		for _, c := range []struct {
+			job  cluster.JobID
+			task cluster.TaskID
+			want string
+		}{
+			{9, cluster.TaskID{}, "job 9"},
+			{id, cluster.TaskID{Job: id, Index: 2}, "has not started; pause job 1"},
+			{id, cluster.TaskID{Job: id, Index: 3}, "job 1 has no such task"},
+		} {
+			if err := r.Pause(t.Context(), user, c.job, c.task, false); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v: error %v, want %q", c.task, err, c.want)
 			}
-			r.submit(sized("a", 3))
-			r.fake.launched(r.order(cluster.Start))
-			r.fake.launched(r.order(cluster.Start))
-			third := r.order(cluster.Start)
-			if broken {
-				r.fake.short(third)
-			} else {
-				r.fake.launched(third)
+		}
+		if err := r.Cancel(t.Context(), user, id); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Pause(t.Context(), user, id, cluster.TaskID{}, false); err == nil || !strings.Contains(err.Error(), "is being killed") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// A task that its owner paused is paused in explanations, too, and not suspended.
+func TestExplainAPausedTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		id := r.submit(submission(2))
+		first, second := r.order(cluster.Start), r.order(cluster.Start)
+		r.fake.launched(first)
+		r.fake.launched(second)
+		for i, want := range []string{"Of the 2 remaining tasks of the job, 1 is running, 1 is paused.", "The remaining tasks of the job are paused."} {
+			if err := r.Pause(t.Context(), user, id, cluster.TaskID{Job: id, Index: int32(i)}, false); err != nil {
+				t.Fatal(err)
 			}
-			synctest.Wait()
-			r.submit(sized("b", 3))
-			preempted := false
-			for begun := time.Now(); time.Since(begun) < 5*time.Minute; {
-				select {
-				case o := <-r.fake.orders:
-					if o.Kind == cluster.Start {
-						r.fake.short(o)
-					}
-					preempted = preempted || o.Kind == cluster.Kill
-				case <-time.After(time.Second):
-				}
+			r.hears(r.order(cluster.Suspend), cluster.DecisionDone, "")
+			if e, err := r.Explain(t.Context(), id); err != nil || e.Why != want || !e.EstimatedEnd.IsZero() {
+				t.Errorf("explained %q, want %q: %v", e.Why, want, err)
 			}
-			if preempted == broken {
-				t.Errorf("broken %v: preempted %v", broken, preempted)
-			}
-		})
-	}
+		}
+	})
 }

@@ -55,10 +55,10 @@ func (b *blackout) ask(name string) ask {
 
 // record makes a daemon run jobs, and records its statements and their times.
 func (b *blackout) record(rounds int) {
-	p := startDaemon(b.t, b.state())
+	p := startDaemon(b.t, b.state(), "prophet")
 	for round := range rounds {
 		ids := map[string]cluster.JobID{}
-		names := []string{"plain", "retry", "flex", "failed"}
+		names := []string{"plain", "retry", "flex", "failed", "gang", "slowed"}
 		for i, kind := range names {
 			names[i] = fmt.Sprintf("%s-%d", kind, round)
 			ids[names[i]] = p.mustAsk(b.ask(names[i])).ID
@@ -109,7 +109,7 @@ func (b *blackout) restart(at int) (wrong []string, up time.Duration) {
 		before[w.name] = b.starts(w.name)
 	}
 	began := time.Now()
-	p := startDaemon(b.t, b.state())
+	p := startDaemon(b.t, b.state(), "prophet")
 	jobs := map[string]live.Job{}
 	list := p.mustAsk(askJobs()).Jobs
 	up = time.Since(began)

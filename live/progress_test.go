@@ -42,6 +42,14 @@ func (r *throttled) happens(kind cluster.EventKind, phase int32) {
 	r.fake.events <- e
 }
 
+// found reports that the task is found in a phase that it entered at a time.
+func (r *throttled) found(phase int32, since timeline.Time) {
+	e := cluster.Event{Kind: cluster.TaskPhase, Task: r.start.Task, Run: 1, Phase: phase}
+	e.SetCondition(cluster.Condition{Progress: &cluster.Progress{PhaseSince: since}})
+	r.fake.events <- e
+	synctest.Wait()
+}
+
 // A driver knows what the driver before it knew of a running task: the phase that was reported, how long it stood still,
 // what throttled it, and hence when it should end. What happened between the two is as the machine found it.
 func TestProgressOutlivesTheDriver(t *testing.T) {
@@ -50,12 +58,26 @@ func TestProgressOutlivesTheDriver(t *testing.T) {
 		still  bool             // found by the second
 		bound  resource.Amount  // found by the second
 		after  func(*throttled)
-		phase  int32 // as explained, the first is 1
+		phase  int32         // as shown, the first is 1
+		since  time.Duration // as shown, after the launch
 		late   time.Duration
 	}{
 		"nothing is known":  {before: func(*throttled) {}, phase: 1},
-		"time has passed":   {before: func(*throttled) { time.Sleep(70 * time.Second) }, phase: 2},
+		"time has passed":   {before: func(*throttled) { time.Sleep(70 * time.Second) }, phase: 2, since: time.Minute},
 		"a phase came soon": {before: func(r *throttled) { r.happens(cluster.TaskPhase, 2) }, phase: 3, late: -2 * time.Minute},
+		"a phase was found late": {before: func(r *throttled) {
+			time.Sleep(50 * time.Second)
+			r.found(1, r.now().Add(-30*time.Second))
+		}, phase: 2, late: -40 * time.Second},
+		"it is slower than forecast": {before: func(r *throttled) {
+			time.Sleep(70 * time.Second)
+			r.found(0, r.now().Add(-40*time.Second))
+		}, phase: 1, late: 30 * time.Second},
+		"a phase was left too early": {before: func(r *throttled) {
+			r.happens(cluster.TaskPhase, 2)
+			time.Sleep(10 * time.Second)
+			r.found(0, r.begun)
+		}, phase: 1},
 		"phases that cannot be": {before: func(r *throttled) {
 			for _, k := range []int32{0, 3, -1} {
 				r.happens(cluster.TaskPhase, k)
@@ -63,6 +85,9 @@ func TestProgressOutlivesTheDriver(t *testing.T) {
 			r.happens(cluster.TaskStill, 0)
 			r.happens(cluster.TaskPhase, 1)
 			r.happens(cluster.TaskGoesOn, 0)
+			r.found(1, r.now().Add(time.Second))
+			r.found(0, r.begun)
+			r.found(1, r.begun.Add(-time.Second))
 		}, phase: 1},
 		"it stood still": {before: func(r *throttled) {
 			r.happens(cluster.TaskStill, 0)
@@ -130,8 +155,16 @@ func TestProgressOutlivesTheDriver(t *testing.T) {
 					t.Errorf("knows %+v, and the driver before knew %+v", p, old)
 				}
 				explained, err := r.Explain(t.Context(), r.job)
-				if got := explained.Tasks[0]; err != nil || got.Phase != int(c.phase) || got.Phases != 3 {
-					t.Errorf("in phase %d of %d, want %d (%v)", got.Phase, got.Phases, c.phase, err)
+				got := explained.Tasks[0]
+				if err != nil || got.Phase != int(c.phase) || got.Phases != 3 || got.Since.IsZero() {
+					t.Errorf("in phase %d of %d since %v, want %d (%v)", got.Phase, got.Phases, got.Since, c.phase, err)
+				}
+				if c.since != 0 && !got.Since.Equal(instant(r.begun.Add(c.since))) {
+					t.Errorf("in phase %d since %v after the launch, want %v", got.Phase, got.Since.Sub(instant(r.begun)), c.since)
+				}
+				listed, err := r.Tasks(t.Context(), false)
+				if err != nil || listed[0].InPhase != got.InPhase || (listed[0].Still != nil) != (p.StillBy != 0) {
+					t.Errorf("listed %+v, explained %+v: %v", listed[0], got, err)
 				}
 				recites(t, r.EventLog())
 			})

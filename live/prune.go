@@ -18,8 +18,8 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Retention says which ended jobs stay, with their tasks and their output. Jobs that wait or run always stay, and so do
-// jobs that ended less than 10 seconds ago, so that clients that wait for them learn how they ended.
+// Retention says which ended jobs are kept, with their tasks and their output. Jobs that have not ended are always kept, and
+// jobs that ended less than 10 seconds ago, so that waiting clients see how they ended.
 type Retention struct {
 	// For is how long a job stays after its end.
 	For time.Duration
@@ -27,15 +27,15 @@ type Retention struct {
 	Jobs int
 	// Output is the largest number of bytes of output that stay, of the most recently ended jobs; 0 is no limit.
 	Output resource.Amount
-	// Events is the largest number of bytes of event logs that stay; 0 is no limit. Half of it is for the current run,
-	// whose log ends when it reaches that. The other half is for earlier runs: the latest stay, for at most as long as
+	// Events is the largest number of bytes of event logs that stay; 0 is no limit. The current run gets half of it, and its
+	// log ends there. Earlier runs get the other half: the latest stay, for at most as long as
 	// jobs, and at most 100.
 	Events resource.Amount
-	// Newest is the number of most recently ended jobs that stay whatever the other bounds say.
+	// Newest is the number of most recently ended jobs that are kept regardless of the other bounds.
 	Newest int
 }
 
-// Pruned is what was removed, or what would be.
+// Pruned is what was removed, or would be removed.
 type Pruned struct {
 	Jobs        []cluster.JobID `json:"jobs"` // ascending
 	OutputBytes int64           `json:"output_bytes"`
@@ -135,7 +135,7 @@ func (d *Driver) pruneEvents(ctx context.Context, keep *Retention) error {
 	return nil
 }
 
-// removeRuns removes the event logs of runs and then the runs. What remains after a crash is removed the next time.
+// removeRuns removes the event logs of runs and then the runs. The next call removes what a crash left behind.
 func (d *Driver) removeRuns(ctx context.Context, runs []store.Run) error {
 	for _, run := range runs {
 		if err := durable.RemoveAll(d.eventLogPath(run.ID)); err != nil {

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,10 +83,20 @@ func (out *Job) put(s *store.JobState) {
 func (d *Driver) view(j *job) Job {
 	out := j.view()
 	out.Waiting = d.whyWaits(j)
+	if state := d.engineJob(j); state != nil {
+		now := d.now()
+		for _, t := range state.Tasks {
+			at, here := slices.BinarySearchFunc(out.Tasks, t.ID, func(t Task, id cluster.TaskID) int { return compareTasks(t.Task, id) })
+			if here && out.Tasks[at].State == TaskRunning {
+				out.Tasks[at].put(t, j.newest(t.ID), now)
+				out.Tasks[at].Leveled = leveledOf(t, j.newest(t.ID))
+			}
+		}
+	}
 	return out
 }
 
-// engineJob returns the engine's view of a job, unless the engine cannot be trusted any more.
+// engineJob returns the engine's state of a job; nil if the engine does not have the job or decides nothing any more.
 func (d *Driver) engineJob(j *job) *cluster.JobState {
 	if d.broken != nil {
 		return nil
@@ -182,7 +193,10 @@ func (d *Driver) measure(tasks []Task) {
 	if !slices.ContainsFunc(tasks, func(t Task) bool { return t.State != TaskEnded }) {
 		return
 	}
-	readings := d.readings()
+	putReadings(tasks, d.readings())
+}
+
+func putReadings(tasks []Task, readings map[cluster.ContainerID]cluster.Reading) {
 	for i := range tasks {
 		if r, ok := readings[cluster.ContainerID{Task: tasks[i].Task, Run: tasks[i].Run}]; ok && tasks[i].State != TaskEnded {
 			tasks[i].Usage = &r
@@ -255,7 +269,7 @@ func value(p *int64) int64 {
 	return *p
 }
 
-// appDerived reports whether the App of a job is the one that its name and command give.
+// appDerived reports whether the App of a job equals the one derived from its name and command.
 func (j *job) appDerived() bool {
 	return j.Request.Job.App != "" && j.Request.Job.App == j.Request.Job.DeriveApp()
 }
@@ -265,6 +279,9 @@ func (j *job) view() Job {
 	out := Job{ID: j.ID, Name: j.Request.Job.Name, Owner: j.Request.Job.Owner, UID: j.Request.As.UID, Submitted: instant(j.Submitted), Input: j.Request.Input,
 		App: j.Request.Job.App, AppDerived: j.appDerived(), DeadlineSeconds: j.Request.Job.Deadline.Seconds()}
 	out.put(&j.State)
+	if !j.State.Ended {
+		out.Paused = pausedOf(j.paused(cluster.TaskID{}))
+	}
 	for i := range j.Request.Job.Stages {
 		out.Stages = append(out.Stages, stageOf(&j.Request.Job, i))
 	}
@@ -273,7 +290,12 @@ func (j *job) view() Job {
 		r := j.newest(id)
 		count(&out.Stages[id.Stage], r, final)
 		stage := &j.Request.Job.Stages[id.Stage]
-		out.Tasks = append(out.Tasks, r.view(stage))
+		shown := r.view(stage)
+		if p := pausedOf(cmp.Or(j.paused(id), j.paused(cluster.TaskID{}))); p != nil && !r.ended() {
+			p.Failed = r.unheld
+			shown.Paused = p
+		}
+		out.Tasks = append(out.Tasks, shown)
 		runs := j.runs[id]
 		for _, earlier := range runs[:len(runs)-1] {
 			out.Earlier = append(out.Earlier, earlier.view(stage))
@@ -302,14 +324,29 @@ func count(s *Stage, r *run, final bool) {
 }
 
 func (r *run) view(s *cluster.Stage) Task {
-	out := Task{Task: r.Container.Task, Run: r.Container.Run, State: r.state(), Node: r.Node, CPUMillicores: int64(r.Grant[resource.CPU]),
-		MemoryBytes: int64(r.Grant[resource.Memory]), UnderSized: r.Grant[resource.Memory] < s.Ideal[resource.Memory], Why: r.Why,
+	out := Task{Task: r.Container.Task, Run: r.Container.Run, State: r.state(), Node: r.Node, Grant: grantOf(r.Grant), UnderSized: r.Grant[resource.Memory] < s.Ideal[resource.Memory], Why: r.Why,
 		Booked: instant(r.Booked), Started: instant(r.Started), Ended: instant(r.Ended), Exit: r.Exit, Detail: r.Detail,
 		Throttle: throttleOf(r, timeline.Time(time.Now().UnixNano()))}
 	if r.ended() {
 		out.Outcome = r.Outcome
 	}
+	if out.State == TaskRunning {
+		out.PagedOut = r.out
+	}
+	if r.still != 0 && out.State == TaskRunning {
+		out.Still = &Still{By: r.still} // put adds when, unless the engine decides nothing any more
+	}
 	return out
+}
+
+// put adds what only the engine knows of a running task.
+func (out *Task) put(t *cluster.TaskState, r *run, now timeline.Time) {
+	out.InPhase, out.Grant = inPhase(t, now), grantOf(t.Grant)
+	out.UnderSized = t.UnderSized
+	out.Sized.put(t, r)
+	if t.Still {
+		out.Still = &Still{By: t.StillBy, Since: instant(t.StillSince), Lends: t.Lends}
+	}
 }
 
 // state returns how far a run has come.

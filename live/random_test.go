@@ -2,12 +2,14 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,17 +39,28 @@ type box struct {
 	grant resource.Vector
 	kill  chan struct{}
 	once  sync.Once
-	still cluster.Holder
-	// throttle is what was carried out last, orders are the throttles after it.
-	throttle cluster.Decision
-	orders   []cluster.Order
+	// memory and engine hold it still; told is what was last reported of that.
+	memory, engine, told cluster.Holders
+	until                timeline.Time // when leveling ends its hold
+	// pageOut says that its memory is to be out, of which out has left.
+	pageOut bool
+	out     resource.Amount
+	// was is the grant before the last resize, zero if there was none, and why its reason.
+	was     resource.Vector
+	why     cluster.Reason
+	byPhase bool
+	// throttle is what was carried out last, throttles, holds and resizes are the orders that have not been carried out.
+	throttle                  cluster.Decision
+	throttles, holds, resizes []cluster.Order
 }
 
 // session is the machine as one driver sees it.
 type session struct {
 	*machine
 	events chan cluster.Event
-	deaf   bool // orders get lost: the driver is about to be killed
+	// hears is how many orders arrive before the others get lost, because the driver is about to be killed: a gang can be
+	// started in part. Negative: all arrive.
+	hears int
 }
 
 func newMachine(random *rand.Rand) *machine {
@@ -58,14 +71,20 @@ func newMachine(random *rand.Rand) *machine {
 func (m *machine) connect() *session {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := &session{machine: m, events: make(chan cluster.Event, 100_000)}
+	s := &session{machine: m, events: make(chan cluster.Event, 100_000), hears: -1}
 	node := cluster.Node{Name: "n1", Capacity: resource.Of(4000, resource.GiB)}
 	s.events <- cluster.Event{Kind: cluster.NodeJoined, NewNode: &node}
 	for id, b := range m.running {
-		e := cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Grant: b.grant, Launched: 1, By: b.still}
-		if b.orders = nil; b.throttle.At > timeline.Time(time.Now().UnixNano()) {
-			e.SetCondition(cluster.Condition{Bound: b.throttle.Bound, Until: b.throttle.At})
+		if n := len(b.holds); n > 0 && m.random.IntN(2) == 0 {
+			b.engine, b.until, b.pageOut = b.holds[n-1].By, b.holds[n-1].At, b.holds[n-1].PageOut // it was recorded
 		}
+		b.throttles, b.holds, b.resizes, b.told = nil, nil, nil, b.heldBy()
+		e := cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Grant: b.grant, Launched: 1, By: b.told}
+		found := cluster.Condition{HeldBy: b.engine, HeldUntil: b.until, PageOut: b.pageOut, Out: b.out, Was: b.was, Why: b.why, ByPhase: b.byPhase}
+		if b.throttle.At > timeline.Time(time.Now().UnixNano()) {
+			found.Bound, found.Until = b.throttle.Bound, b.throttle.At
+		}
+		e.SetCondition(found)
 		s.events <- e
 	}
 	for _, e := range m.over {
@@ -111,10 +130,13 @@ func (s *session) Readings() map[cluster.ContainerID]cluster.Reading { return ni
 func (s *session) Apply(orders []cluster.Order) {
 	for _, o := range orders {
 		s.mu.Lock()
-		deaf, b := s.deaf, s.running[o.Container]
+		deaf, b := s.hears == 0, s.running[o.Container]
+		if s.hears > 0 {
+			s.hears--
+		}
 		if !deaf && o.Kind == cluster.Start {
 			s.starts[o.Container]++
-			b = &box{grant: o.Grant, kill: make(chan struct{})}
+			b = &box{grant: o.Grant, byPhase: o.ByPhase, kill: make(chan struct{})}
 			s.running[o.Container] = b
 		}
 		s.mu.Unlock()
@@ -122,19 +144,48 @@ func (s *session) Apply(orders []cluster.Order) {
 		case deaf || b == nil:
 		case o.Kind == cluster.Start:
 			go s.machine.run(o, b)
-		case o.Kind == cluster.Throttle:
-			s.mu.Lock()
-			b.orders = append(b.orders, o)
-			s.mu.Unlock()
-			go s.slow(o.Container, b)
-		default:
+		case o.Kind == cluster.Kill:
 			b.once.Do(func() { close(b.kill) })
+		default:
+			orders, done := &b.throttles, b.throttled
+			switch o.Kind {
+			case cluster.Suspend, cluster.Resume:
+				orders, done = &b.holds, b.heldFor
+			case cluster.Resize:
+				orders, done = &b.resizes, b.resized
+			}
+			s.mu.Lock()
+			*orders = append(*orders, o)
+			s.mu.Unlock()
+			go s.slow(o.Container, b, orders, done)
 		}
 	}
 }
 
-// slow carries out the throttles of a container after a while: of several, the last.
-func (s *session) slow(id cluster.ContainerID, b *box) {
+// throttled notes that a throttle was carried out, or failed.
+func (b *box) throttled(o cluster.Decision, failed bool) {
+	if b.throttle = o; failed {
+		b.throttle = cluster.Decision{}
+	}
+}
+
+// heldFor notes that an order to stand still or to go on was carried out; if it failed, the container is as before.
+func (b *box) heldFor(o cluster.Decision, failed bool) {
+	if !failed {
+		b.engine, b.until, b.pageOut = o.By, o.At, o.PageOut
+	}
+}
+
+// resized notes that an order to resize was carried out; if it failed, the container is as before.
+func (b *box) resized(o cluster.Decision, failed bool) {
+	if !failed {
+		b.was, b.grant, b.why = b.grant, o.Grant, o.Reason
+	}
+}
+
+// slow carries out the orders of a container after a while: of several, the last. Of a container that has ended, it may answer
+// one all the same.
+func (s *session) slow(id cluster.ContainerID, b *box, orders *[]cluster.Order, done func(cluster.Decision, bool)) {
 	s.mu.Lock()
 	pause := time.Duration(s.random.IntN(2000)) * time.Millisecond
 	s.mu.Unlock()
@@ -142,23 +193,120 @@ func (s *session) slow(id cluster.ContainerID, b *box) {
 	if s.chance(5) {
 		time.Sleep(time.Minute)
 	}
-	fails := s.chance(20)
+	fails, late, first := s.chance(20), s.chance(20), s.chance(50)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.machine.session != s || s.running[id] != b {
+	if s.machine.session != s || s.running[id] != b && !late {
 		return // The driver is gone, or the end answers.
 	}
-	for len(b.orders) > 0 {
-		o := b.orders[0]
+	for len(*orders) > 0 {
+		o := (*orders)[0]
 		e := cluster.Event{Kind: cluster.DecisionSuperseded, Task: id.Task, Run: id.Run, Decision: o.ID}
-		if b.orders = b.orders[1:]; len(b.orders) == 0 {
-			e.Kind, b.throttle = cluster.DecisionDone, o.Decision
-			if fails {
-				e.Kind, b.throttle = cluster.DecisionFailed, cluster.Decision{}
+		if *orders = (*orders)[1:]; len(*orders) == 0 {
+			if e.Kind = cluster.DecisionDone; fails {
+				e.Kind = cluster.DecisionFailed
+			}
+			if done(o.Decision, fails); first {
+				s.tellStillness(id, b)
 			}
 		}
 		s.events <- e
 	}
+	s.movesMemory(id, b)
+	s.tellStillness(id, b)
+}
+
+// movesMemory lets memory of a running container leave, or come back, and reports how much. m.mu is held.
+func (m *machine) movesMemory(id cluster.ContainerID, b *box) {
+	if m.running[id] != b || !b.pageOut && b.out == 0 {
+		return
+	}
+	e := cluster.Event{Kind: cluster.TaskOut, Task: id.Task, Run: id.Run}
+	if b.pageOut {
+		b.out = max(b.out, resource.Amount(m.random.Int64N(int64(b.grant[resource.Memory])+1)))
+		e.SetCondition(cluster.Condition{Out: b.out, Stays: "swap is full"})
+	} else {
+		free := resource.GiB
+		for _, o := range m.running {
+			free -= o.grant[resource.Memory] - o.out
+		}
+		if b.out > free {
+			return
+		}
+		b.out = 0
+	}
+	m.session.events <- e
+}
+
+// heldBy returns who holds a container still: the memory manager does until its memory is back.
+func (b *box) heldBy() cluster.Holders {
+	if !b.pageOut && b.out > 0 {
+		return b.engine | b.memory | cluster.HeldByMemory
+	}
+	return b.engine | b.memory
+}
+
+// tellStillness reports who holds a running container still, if that has changed. m.mu is held.
+func (m *machine) tellStillness(id cluster.ContainerID, b *box) {
+	now := b.heldBy()
+	if now == b.told || m.running[id] != b {
+		return
+	}
+	e := cluster.Event{Kind: cluster.TaskStill, Task: id.Task, Run: id.Run, By: now}
+	if b.told = now; now == 0 {
+		e.Kind = cluster.TaskGoesOn
+	}
+	m.session.events <- e
+}
+
+// happens lets the memory manager suspend a container or resume it, or reports its phase, which may be impossible.
+func (m *machine) happens(id cluster.ContainerID, b *box) {
+	if m.chance(40) {
+		e := cluster.Event{Kind: cluster.TaskPhase, Task: id.Task, Run: id.Run}
+		m.mu.Lock()
+		e.Phase = int32(m.random.IntN(3))
+		if ago := m.random.IntN(3); ago > 0 {
+			since := timeline.Time(time.Now().UnixNano()).Add(-time.Duration(ago) * time.Second)
+			e.SetCondition(cluster.Condition{Progress: &cluster.Progress{PhaseSince: since}})
+		}
+		m.mu.Unlock()
+		m.tell(e)
+		return
+	}
+	suspends := m.chance(60)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b.memory = 0; suspends {
+		b.memory = cluster.HeldByMemory
+	}
+	m.tellStillness(id, b)
+}
+
+// lives lets the programs of a container run for a time, not counting what the engine has it stand still. ok is false if it is
+// to end before. A hold of leveling that the engine does not end, ends by itself.
+func (m *machine) lives(id cluster.ContainerID, b *box, length time.Duration) (ok bool) {
+	for length > 0 {
+		part := min(length, time.Second)
+		select {
+		case <-time.After(part):
+		case <-b.kill:
+			return false
+		}
+		m.mu.Lock()
+		if b.engine == 0 && (b.pageOut || b.out == 0) {
+			length -= part
+		}
+		if b.engine&cluster.HeldByLeveling != 0 && b.until.Add(5*time.Second) <= timeline.Time(time.Now().UnixNano()) {
+			b.engine, b.until = b.engine&^cluster.HeldByLeveling, 0
+			m.tellStillness(id, b)
+		}
+		if !b.pageOut {
+			m.movesMemory(id, b)
+			m.tellStillness(id, b)
+		}
+		m.mu.Unlock()
+	}
+	return true
 }
 
 // press reports now and then that the disk is pressed.
@@ -170,18 +318,59 @@ func (m *machine) press() {
 	m.tell(e)
 }
 
-// unruly is a policy that besides throttles running tasks, whoever they are.
+// unruly is a policy that in addition throttles and resizes running tasks, whoever they are, holds them for a while, and asks about
+// nodes, which takes some time. It panics if only some of the tasks of a stage
+// that start together were started, which stops the driver.
 type unruly struct{ policy.Policy }
 
 func (u unruly) Decide(now timeline.Time, p *cluster.Plan) {
+	pending := map[cluster.TaskID]int{} // of the first task of each gang
+	gangs := func(do func(id cluster.TaskID, pending int)) {
+		for _, j := range p.Jobs {
+			for i := range j.Stages {
+				if j.Stages[i].Together {
+					do(cluster.TaskID{Job: j.ID, Stage: int32(i)}, j.Progress[i].Pending)
+				}
+			}
+		}
+	}
+	gangs(func(id cluster.TaskID, n int) { pending[id] = n })
 	u.Policy.Decide(now, p)
+	gangs(func(id cluster.TaskID, n int) {
+		if n != pending[id] && n != 0 {
+			panic(fmt.Sprintf("of the gang of task %s %d of %d tasks wait after a step", id, n, pending[id]))
+		}
+	})
 	for _, n := range p.Nodes {
+		if v := uint64(now) >> 10; v%16 == 0 && len(p.Jobs) > 0 && !n.Gone && (n.Asked == nil || n.Asked.Version != n.Version) {
+			p.Ask(n, solving(func(int) cluster.Answer {
+				time.Sleep(time.Duration(1+v>>4%3) * time.Second) // at once, it would ask for ever
+				return cluster.Answer{Shifts: []cluster.Shift{{From: now, To: now.Add(time.Minute)}}, Value: 3, Bound: float64(v >> 6 % 4), Proved: v>>6%4 == 3, States: 1}
+			}), cluster.BecauseNodePressure(resource.CPU, 1, 2))
+		}
 		for _, t := range n.Tasks {
 			h := fnv.New64()
 			fmt.Fprint(h, now, t.ID)
-			if v := h.Sum64() >> 8; t.Running && v%8 == 0 {
-				bound := resource.Vector{}.With(resource.Disk, resource.Amount(v>>8%3)*10*resource.MB)
-				p.Throttle(t, bound, now.Add(time.Duration(1+v>>16%9)*time.Second), cluster.BecauseNodePressure(resource.Disk, 40*resource.MB, 100*resource.MB))
+			switch v := h.Sum64() >> 8; {
+			case !t.Running:
+			case v%16 == 1:
+				p.SuspendUntil(t, now.Add(time.Duration(1+v>>16%9)*time.Second), cluster.TaskID{Job: 99}, cluster.BecauseNodePressure(resource.CPU, 1, 2))
+			case v%32 == 2:
+				p.Resume(t, cluster.HeldByLeveling, cluster.BecauseNodePressure(resource.CPU, 1, 2))
+			case v%32 == 3 && (t.Resized == nil || t.Resized.Since < now): // not much less than it started with: many small tasks would get many orders
+				ideal := t.Stage().Ideal
+				want := resource.Of(ideal[resource.CPU]-100+resource.Amount(v>>8%1000), ideal[resource.Memory]*resource.Amount(2+v>>20%4)/3)
+				if t.ByPhase {
+					want[resource.Memory] = t.WantedGrant()[resource.Memory]
+				}
+				want[resource.Memory] = min(want[resource.Memory], t.Grant[resource.Memory]+max(0, n.Unused()[resource.Memory]))
+				p.Resize(t, want.Min(n.Room()), cluster.BecausePhaseDemands(0, want))
+			case v%8 == 0:
+				bound, until := resource.Vector{}.With(resource.Disk, resource.Amount(v>>8%3)*10*resource.MB), now.Add(time.Duration(1+v>>16%9)*time.Second)
+				if th, ok := t.Bounded(now); ok && th.Until == until {
+					continue // ordered by an earlier step of this moment
+				}
+				p.Throttle(t, bound, until, cluster.BecauseNodePressure(resource.Disk, 40*resource.MB, 100*resource.MB))
 			}
 		}
 	}
@@ -206,24 +395,13 @@ func (m *machine) run(o cluster.Order, b *box) {
 	if m.chance(10) {
 		outcome = []cluster.Outcome{cluster.Failed, cluster.OutOfMemory, cluster.Lost}[life%3]
 	}
-	for m.chance(30) { // it stands still or goes on, or has done that before
-		e := cluster.Event{Kind: cluster.TaskGoesOn, Task: o.Task, Run: o.Container.Run}
-		if m.chance(60) {
-			e.Kind, e.By = cluster.TaskStill, cluster.HeldByMemory
-		}
-		m.mu.Lock()
-		b.still = e.By
-		m.mu.Unlock()
-		m.tell(e)
-		select {
-		case <-time.After(life / 4):
-		case <-b.kill:
-		}
+	goesOn := true
+	for goesOn && m.chance(50) {
+		m.happens(o.Container, b)
+		goesOn = m.lives(o.Container, b, life/4)
 		life -= life / 4
 	}
-	select {
-	case <-time.After(life):
-	case <-b.kill:
+	if !goesOn || !m.lives(o.Container, b, life) {
 		outcome = cluster.Killed
 	}
 	e := cluster.Event{Kind: cluster.TaskEnded, Task: o.Task, Run: o.Container.Run, Outcome: outcome, Exit: &cluster.Exit{Started: 1, Ended: 2}}
@@ -234,8 +412,8 @@ func (m *machine) run(o cluster.Order, b *box) {
 	m.tell(e)
 }
 
-// randomSubmission is a job of one to three stages.
-func randomSubmission(random *rand.Rand) Submission {
+// randomSubmission is a job of one to three stages, of which some start together if the policy accepts that.
+func randomSubmission(random *rand.Rand, together bool) Submission {
 	s := Submission{Job: cluster.Job{Name: "j", MaxAttempts: 1 + random.IntN(3)}, Caller: user, Dir: "/"}
 	for i := range 1 + random.IntN(3) {
 		ideal := resource.Amount(100+random.IntN(800)) * resource.MiB
@@ -244,6 +422,7 @@ func randomSubmission(random *rand.Rand) Submission {
 		if i > 0 && random.IntN(3) > 0 {
 			stage.Parents = []int{random.IntN(i)}
 		}
+		stage.Together = together && resource.Amount(stage.Tasks)*ideal <= resource.GiB && random.IntN(2) == 0
 		stage.Args = []string{"true", "{memory}"}
 		for range random.IntN(3) {
 			stage.Phases = append(stage.Phases, cluster.Phase{Duration: time.Duration(random.IntN(9)) * time.Second,
@@ -275,11 +454,13 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
+	together := false
 	start := func() {
 		p, err := policy.New(name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
+		together = p.Traits().Together
 		r.startOn(unruly{p}, m.connect())
 		m.compare(t, r)
 	}
@@ -288,14 +469,14 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 	for range 60 {
 		switch k := random.IntN(10); {
 		case k < 3:
-			ids = append(ids, r.submit(randomSubmission(random)))
+			ids = append(ids, r.submit(randomSubmission(random, together)))
 		case k < 4 && len(ids) > 0:
 			_ = r.Cancel(ctx, user, ids[random.IntN(len(ids))]) // It may have ended.
 		case k < 6:
 			m.mu.Lock()
-			m.session.deaf = random.IntN(2) == 0
+			m.session.hears = random.IntN(4) - 1
 			m.mu.Unlock()
-			ids = append(ids, r.submit(randomSubmission(random)))
+			ids = append(ids, r.submit(randomSubmission(random, together)))
 			if err := r.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -303,6 +484,8 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 			start()
 		case k < 7:
 			m.press()
+		case k < 8 && len(ids) > 0:
+			pauseOrResume(t, r, random, ids[random.IntN(len(ids))])
 		default:
 			time.Sleep(time.Duration(random.IntN(5000)) * time.Millisecond)
 		}
@@ -310,12 +493,7 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 			t.Fatalf("status %+v %v", s, err)
 		}
 	}
-	for _, id := range ids {
-		if j, err := r.Wait(ctx, id); err != nil {
-			s, _ := r.Status(context.WithoutCancel(ctx))
-			t.Fatalf("job %+v: %v; %+v", j, err, s)
-		}
-	}
+	r.waitUnpaused(ctx, slices.Clone(ids))
 	time.Sleep(2 * time.Minute) // for throttles of containers that have ended
 	synctest.Wait()
 	for id, n := range m.starts {
@@ -337,13 +515,55 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 		if at, ok := replayBy(t, header, log, func(p policy.Policy) policy.Policy { return unruly{p} }); !ok {
 			t.Errorf("%s: record %d of %d came out differently", path, at, len(log))
 		}
-		if throttles := unanswered(t, log); i == len(logs)-1 && len(throttles) > 0 {
-			t.Errorf("these throttles have no answer: %v", throttles)
+		if open := unanswered(t, log); i == len(logs)-1 && len(open) > 0 {
+			t.Errorf("these orders have no answer: %v", open)
 		}
 	}
 }
 
-// compare checks that a driver that has just begun knows what holds and what throttles the containers that it found.
+// pauseOrResume pauses a job or one of its tasks, or resumes it. It may have ended, or be paused already, or not.
+func pauseOrResume(t *testing.T, r *rig, random *rand.Rand, id cluster.JobID) {
+	var task cluster.TaskID
+	if j, err := r.Job(t.Context(), id, false); err == nil && len(j.Tasks) > 0 && random.IntN(2) == 0 {
+		task = j.Tasks[random.IntN(len(j.Tasks))].Task
+	}
+	var err error
+	if random.IntN(3) == 0 {
+		err = r.Resume(t.Context(), user, id, task)
+	} else {
+		err = r.Pause(t.Context(), user, id, task, random.IntN(2) == 0)
+	}
+	var failure *Error
+	if err != nil && (!errors.As(err, &failure) || failure.Kind != Invalid) {
+		t.Errorf("job %d, task %s: %v", id, task, err)
+	}
+}
+
+// waitUnpaused resumes jobs and waits for their end. Where a container could not be resumed, that is repeated.
+func (r *rig) waitUnpaused(ctx context.Context, ids []cluster.JobID) {
+	r.t.Helper()
+	for range 100 {
+		for _, id := range ids {
+			_ = r.Resume(ctx, user, id, cluster.TaskID{})
+		}
+		within, cancel := context.WithTimeout(ctx, 10*time.Minute)
+		ids = slices.DeleteFunc(ids, func(id cluster.JobID) bool {
+			_, err := r.Wait(within, id)
+			return err == nil
+		})
+		if cancel(); len(ids) == 0 {
+			return
+		}
+		for _, id := range ids {
+			_ = r.Pause(ctx, user, id, cluster.TaskID{}, false)
+		}
+	}
+	s, _ := r.Status(context.WithoutCancel(ctx))
+	r.t.Fatalf("job %+v does not end: %+v", r.job(ids[0]), s)
+}
+
+// compare checks that a driver that has just begun knows what holds and what throttles the containers that it found, and has
+// ordered what their owners want.
 func (m *machine) compare(t *testing.T, r *rig) {
 	t.Helper()
 	synctest.Wait()
@@ -359,8 +579,22 @@ func (m *machine) compare(t *testing.T, r *rig) {
 			if task == nil {
 				continue
 			}
-			if task.StillBy != b.still {
-				t.Errorf("container %s is held still by %q, and the engine says %q", id, b.still, task.StillBy)
+			if task.StillBy != b.told {
+				t.Errorf("container %s is held still by %q, and the engine says %q", id, b.told, task.StillBy)
+			}
+			if task.Out != b.out {
+				t.Errorf("%d bytes of container %s are out, and the engine says %d", b.out, id, task.Out)
+			}
+			paused := j.paused(id.Task) != nil || j.paused(cluster.TaskID{}) != nil
+			if held := task.Hold != nil && task.Hold.By&cluster.HeldByOwner != 0; held != paused && !task.Killing {
+				t.Errorf("container %s is paused (%v), and ordered is %+v", id, paused, task.Hold)
+			}
+			leveled := b.engine&cluster.HeldByLeveling != 0 && b.until > r.now()
+			if h, ok := task.HeldUntil(); leveled && task.Hold == nil || ok && task.Hold.Decision == 0 && (!leveled || h.Until != b.until) {
+				t.Errorf("container %s is held by leveling (%v) until %v, and ordered is %+v", id, leveled, b.until, task.Hold)
+			}
+			if z := task.Resized; z != nil && z.Decision == 0 && (z.Was != b.was || z.Why != b.why) || (z == nil || z.Decision == 0) && task.Grant != b.grant || j.find(id).Grant != b.grant {
+				t.Errorf("container %s is granted %v after %v, and the engine says %v after %+v, the driver %v", id, b.grant, b.was, task.Grant, z, j.find(id).Grant)
 			}
 			bound := resource.Vector{}
 			if b.throttle.At > r.now() {
@@ -375,20 +609,21 @@ func (m *machine) compare(t *testing.T, r *rig) {
 	}
 }
 
-// unanswered returns the throttles of a log without answer whose task has not ended. There is at most one answer.
+// unanswered returns the orders of a log, but kills, without answer whose task has not ended. There is at most one answer.
 func unanswered(t *testing.T, log []eventlog.Record) map[cluster.DecisionID]cluster.TaskID {
 	t.Helper()
 	open, answered := map[cluster.DecisionID]cluster.TaskID{}, map[cluster.DecisionID]bool{}
 	for i := range log {
 		for _, d := range log[i].Decisions {
-			if d.Kind == cluster.Throttle {
+			switch d.Kind {
+			case cluster.Start, cluster.Throttle, cluster.Suspend, cluster.Resume, cluster.Resize:
 				open[d.ID], answered[d.ID] = d.Task, false
 			}
 		}
 		for _, e := range log[i].Events {
-			if twice, throttle := answered[e.Decision]; throttle && answers(e.Kind) {
+			if twice, order := answered[e.Decision]; order && answers(e.Kind) {
 				if twice {
-					t.Errorf("throttle %d of task %s is answered twice", e.Decision, e.Task)
+					t.Errorf("order %d of task %s is answered twice", e.Decision, e.Task)
 				}
 				answered[e.Decision] = true
 				delete(open, e.Decision)

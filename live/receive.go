@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// receive takes in an event of the Backend. It drops events that contradict what the Driver knows (a repeated end, an
+// receive handles an event of the Backend. It drops events that contradict what the Driver knows (a repeated end, an
 // unknown container): the engine only sees consistent events.
 func (d *Driver) receive(e cluster.Event) {
 	if !d.isSynced {
@@ -21,8 +21,20 @@ func (d *Driver) receive(e cluster.Event) {
 		}
 		return
 	}
-	if j, r := d.lookUp(&e); r != nil && r.launched && !r.ended() && answers(e.Kind) {
-		d.throttled(j, r, e) // its Start has been answered already
+	j, r := d.lookUp(&e)
+	if j != nil && answers(e.Kind) {
+		j.answered(&e)
+	}
+	if r != nil && r.launched && !r.ended() && answers(e.Kind) {
+		// Its Start has been answered already.
+		switch {
+		case slices.Contains(r.holds, e.Decision):
+			d.heldOrNot(j, r, e)
+		case r.resizingAt(e.Decision) >= 0:
+			d.resized(j, r, e)
+		default:
+			d.throttled(j, r, e)
+		}
 		return
 	}
 	switch e.Kind {
@@ -36,6 +48,8 @@ func (d *Driver) receive(e cluster.Event) {
 		d.stands(e)
 	case cluster.TaskPhase:
 		d.enters(e)
+	case cluster.TaskOut:
+		d.leaves(e)
 	case cluster.NodeLeft:
 		d.nodeLeft(e)
 		d.step(e)
@@ -83,9 +97,8 @@ func (d *Driver) launched(e cluster.Event) {
 	j.tell()
 }
 
-// maxFaults is how often a task may fail to start through no fault of its own before it counts as failed. After each
-// failure its resources are kept for twice as long as before, beginning with a second: the trouble of the machine may
-// pass.
+// maxFaults is how many times in a row the start of a task may fail, through no fault of its program, before the task counts
+// as failed. Its resources stay booked until the next attempt, after a second first and then after twice the time before.
 const maxFaults = 3
 
 // ended handles the end of a run, or the failure of its start.
@@ -93,7 +106,7 @@ func (d *Driver) ended(e cluster.Event) {
 	id := cluster.ContainerID{Task: e.Task, Run: e.Run}
 	j, r := d.lookUp(&e)
 	if r == nil || r.ended() {
-		d.out.forget = append(d.out.forget, id) // It is recorded already, or was never ours.
+		d.out.forget = append(d.out.forget, id) // It is recorded already, or unknown.
 		return
 	}
 	if e.Kind == cluster.DecisionFailed {
@@ -145,8 +158,9 @@ func (d *Driver) close(j *job, r *run, e *cluster.Event) {
 		r.Started = e.Exit.Started
 	}
 	if e.Kind == cluster.DecisionFailed {
-		r.Started = 0 // The daemon that found it during its start assumed that it ran.
+		r.Started = 0 // A daemon that found the container while it started assumed that it ran.
 	}
+	j.superseded(r.Container.Task)
 	d.out.putRun(r)
 	d.out.forget = append(d.out.forget, r.Container)
 	d.touch(j.ID)

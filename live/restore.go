@@ -2,6 +2,8 @@ package live
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
@@ -41,7 +43,7 @@ func (d *Driver) recall(ctx context.Context, stored store.Job) (*job, error) {
 }
 
 // restore rebuilds the engine from the store and the inventory of the Backend, and begins to decide. The engine
-// receives the events in a possible order: the jobs, the ends of earlier runs of tasks (none of them ended a job, since
+// receives the events in an order in which they could have happened: the jobs, the ends of earlier runs of tasks (none of them ended a job, since
 // another run followed), the running containers, the cancellations, the ends of the last runs.
 func (d *Driver) restore() {
 	d.makeRoom()
@@ -77,6 +79,7 @@ func (d *Driver) restore() {
 	for _, id := range jobs {
 		d.retell(d.jobs[id], true)
 	}
+	d.logFound(adopted)
 	d.inventory, d.isSynced = nil, true
 	d.step(cluster.Event{Kind: cluster.Synced})
 	d.careful = false
@@ -88,6 +91,20 @@ func (d *Driver) restore() {
 	}
 	d.harvest(d.now())
 	close(d.synced)
+}
+
+// logFound logs how many containers of an earlier daemon continue, and of which jobs.
+func (d *Driver) logFound(adopted []cluster.Event) {
+	containers, jobs := 0, map[cluster.JobID]bool{}
+	for i := range adopted {
+		if e := &adopted[i]; e.Kind == cluster.TaskAdopted {
+			containers++
+			jobs[e.Task.Job] = true
+		}
+	}
+	if containers > 0 {
+		d.log.Info("containers of an earlier daemon continue", "containers", containers, "jobs", cluster.JobRanges(slices.Sorted(maps.Keys(jobs))))
+	}
 }
 
 // inOrder returns the jobs to submit to the engine before it begins to decide, and the jobs to submit later, one by
@@ -140,7 +157,7 @@ func (d *Driver) match() (adopted []cluster.Event) {
 	for _, j := range d.jobs {
 		for _, r := range j.alive() {
 			if !found[r.Container] {
-				// It was stored, but the order never arrived; or all that the Backend knew of it is gone.
+				// It was stored, but the order never arrived; or the Backend has lost its record.
 				e := cluster.Event{Kind: cluster.DecisionFailed, Outcome: cluster.Lost, Detail: "bellows ended before it was started"}
 				if r.Started != 0 {
 					e.Kind, e.Detail = cluster.TaskEnded, "it had started, and nothing is known of how it ended"
@@ -168,23 +185,23 @@ func (d *Driver) retell(j *job, last bool) {
 	}
 }
 
-// makeRoom makes the capacity of each node at least what its running containers use. A node may have become smaller on
-// request of the user; no container is killed for that.
+// makeRoom raises the memory of each node to at least that of its running containers. The user may have made the node smaller; no
+// container is killed for that. Of other resources a node may be granted more than it has.
 func (d *Driver) makeRoom() {
-	held := map[cluster.NodeID]resource.Vector{}
+	held := map[cluster.NodeID]resource.Amount{}
 	for _, e := range d.inventory {
 		if _, r := d.lookUp(&e); e.Kind == cluster.TaskAdopted && r != nil && !r.ended() {
-			held[e.Node] = held[e.Node].Add(e.Grant)
+			held[e.Node] += e.Grant[resource.Memory] - e.Condition().Out
 		}
 	}
 	for i, e := range d.inventory {
-		if e.Kind != cluster.NodeJoined || held[e.NewNode.ID].FitsIn(e.NewNode.Room()) {
+		if e.Kind != cluster.NodeJoined || held[e.NewNode.ID] <= e.NewNode.Capacity[resource.Memory] {
 			continue
 		}
 		node := *e.NewNode
-		node.Capacity = node.Unknown.In(node.Capacity.Max(held[node.ID]), 0)
-		d.log.Warn("node runs more than its capacity, which is raised until the next start", "node", node.Name,
-			"capacity", e.NewNode.Capacity, "held", held[node.ID])
+		node.Capacity[resource.Memory] = held[node.ID]
+		d.log.Warn("node runs more than its memory, which is raised until the next start", "node", node.Name,
+			"memory", resource.FormatMemory(e.NewNode.Capacity[resource.Memory]), "held", resource.FormatMemory(held[node.ID]))
 		d.inventory[i].NewNode = &node
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 // SpillInstead turns a FLEX job into a REGULAR one that does the same work without swap: with less than its ideal
 // memory its programs spill by themselves, at a known cost. measured returns the profile that a stage names; the
-// profile gives the size of the stage, because the initial memory of a FLEX container does not. words tells the owner
-// what the job runs as. The error is a Conflict, and j is unchanged, if some stage cannot spill: its container would
+// profile gives the size of the stage, because the initial memory of a FLEX container does not. words says to the owner
+// how the job runs. The error is a Conflict, and j is unchanged, if some stage cannot spill: its container would
 // start with little memory, and the kernel would kill it as soon as it outgrows that.
 func SpillInstead(j *cluster.Job, measured func(stage int) (cluster.Profile, bool)) (words string, err error) {
 	stages := slices.Clone(j.Stages)
@@ -22,7 +22,7 @@ func SpillInstead(j *cluster.Job, measured func(stage int) (cluster.Profile, boo
 		if p, ok := measured(i); ok {
 			s.Ideal[resource.Memory], s.MinMemory, s.Duration, s.Elasticity = p.Ideal, p.MinMemory, p.Duration, p.Elasticity
 		}
-		s.MaxMemory, s.HeartbeatTimeout = 0, 0
+		s.MaxMemory = 0
 		s.Command = s.WithHeap(cluster.Regular, 0)
 		if !s.Elastic() {
 			return "", Errorf(Conflict, "class flex: needs swap, and this machine has none: run `bellows swap create --size 4GiB`, "+

@@ -50,7 +50,7 @@ func TestSpillInstead(t *testing.T) {
 			t.Errorf("%s: %q, %v, ideal %d", c.why, words, err, s.Ideal[resource.Memory])
 		case err != nil && (KindOf(err) != Conflict || !strings.Contains(err.Error(), "needs swap") || j.Class != cluster.Flex || s.MaxMemory != 4*gib):
 			t.Errorf("%s: %v, class %s, most %d", c.why, err, j.Class, s.MaxMemory)
-		case err == nil && (j.Class != cluster.Regular || j.Check() != nil || s.MaxMemory != 0 || s.HeartbeatTimeout != 0):
+		case err == nil && (j.Class != cluster.Regular || j.Check() != nil || s.MaxMemory != 0 || s.HeartbeatTimeout != time.Minute):
 			t.Errorf("%s: class %s, stage %+v, %v", c.why, j.Class, s, j.Check())
 		}
 	}

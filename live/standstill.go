@@ -7,7 +7,8 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// flexReading returns the reading, with what the memory manager does, of the container of a task; nil if nothing.
+// flexReading returns the reading of the container of a task, with the state in which the memory manager keeps it; nil if the
+// memory manager leaves it alone.
 func (d *Driver) flexReading(t *cluster.TaskState, readings map[cluster.ContainerID]cluster.Reading) *cluster.Reading {
 	j, ok := d.jobs[t.ID.Job]
 	if !ok {
@@ -23,9 +24,8 @@ func (d *Driver) flexReading(t *cluster.TaskState, readings map[cluster.Containe
 	return nil
 }
 
-// standing says how a task makes no progress: ContainerSuspended if the engine knows that its programs stand still,
-// ContainerWaiting if they have not begun because their container waits for memory, as r, its reading, says. It is
-// ContainerRunning if the task makes progress.
+// standing says whether and why a task makes no progress: ContainerSuspended if the engine knows that its programs have been
+// stopped, ContainerWaiting if r, the reading of its container, says that it waits for memory to start, else ContainerRunning.
 func standing(t *cluster.TaskState, r *cluster.Reading) cluster.ContainerState {
 	switch {
 	case t.Still:
@@ -37,24 +37,33 @@ func standing(t *cluster.TaskState, r *cluster.Reading) cluster.ContainerState {
 }
 
 // standstill counts the tasks of a job that make no progress.
-type standstill struct{ suspended, waiting int }
+type standstill struct{ paused, suspended, leveled, waiting int }
 
-func (s *standstill) count(how cluster.ContainerState) {
-	switch how {
-	case cluster.ContainerSuspended:
-		s.suspended++
-	case cluster.ContainerWaiting:
+// endless reports whether tasks make no progress for a time that is unknown.
+func (s standstill) endless() bool { return s.paused+s.suspended+s.waiting > 0 }
+
+// count adds a task in a state as standing returns it. A stopped task is paused if its owner holds it, and leveled if leveling
+// alone does, as in "bellows ps".
+func (s *standstill) count(t *cluster.TaskState, how cluster.ContainerState) {
+	switch {
+	case how == cluster.ContainerWaiting:
 		s.waiting++
+	case how == cluster.ContainerSuspended && t.StillBy&cluster.HeldByOwner != 0:
+		s.paused++
+	case how == cluster.ContainerSuspended && t.StillBy == cluster.HeldByLeveling:
+		s.leveled++
+	case how == cluster.ContainerSuspended:
+		s.suspended++
 	}
 }
 
-// why says what a job does that has no tasks left to start.
+// why describes a job that has no tasks left to start.
 func (s standstill) why(left int) string {
 	var parts []string
 	for _, part := range []struct {
 		tasks int
 		are   string
-	}{{left - s.suspended - s.waiting, "running"}, {s.suspended, "suspended"}, {s.waiting, "waiting for memory"}} {
+	}{{left - s.paused - s.suspended - s.leveled - s.waiting, "running"}, {s.paused, "paused"}, {s.suspended, "suspended"}, {s.leveled, "held by leveling"}, {s.waiting, "waiting for memory"}} {
 		switch {
 		case part.tasks == left && left == 1:
 			return "The last task of the job is " + part.are + "."

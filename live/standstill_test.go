@@ -29,7 +29,7 @@ func TestExplainStandstill(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, fifo(t))
+				r := newKeepingRig(t, fifo(t))
 				defer r.end()
 				s := submission(2)
 				s.Job.Class, s.Job.Stages[0].Duration = cluster.Flex, time.Minute
@@ -73,6 +73,37 @@ func TestExplainStandstill(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A stopped task lends its cores: a waiting job starts at once. When the first task is resumed, the next job learns why it
+// waits although fewer tasks run than there are cores for.
+func TestLentCores(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		small := submission(1)
+		small.Job.Stages[0].Ideal[resource.Memory] = 100 * resource.MiB
+		r.submit(submission(2)) // on both cores
+		first := r.order(cluster.Start)
+		r.fake.launched(first)
+		r.fake.launched(r.order(cluster.Start))
+		r.submit(small)
+		r.fake.events <- cluster.Event{Kind: cluster.TaskStill, Task: first.Task, Run: 1, By: cluster.HeldByMemory}
+		r.fake.launched(r.order(cluster.Start))
+		r.fake.events <- cluster.Event{Kind: cluster.TaskGoesOn, Task: first.Task, Run: 1}
+		synctest.Wait()
+		waits := r.submit(small)
+		synctest.Wait()
+		e, err := r.Explain(t.Context(), waits)
+		const want = "The next task of the job has not started: no node has 1 core free. Resumed tasks share the node with tasks that borrowed their cores: together they are granted 1 core more than the node has."
+		if err != nil || e.Why != want {
+			t.Errorf("explained %q, want %q: %v", e.Why, want, err)
+		}
+		s, err := r.Status(t.Context())
+		if err != nil || s.Nodes[0].FreeCPU != 0 || s.Nodes[0].OverdrawnCPU != 1000 {
+			t.Errorf("%+v: %v", s.Nodes, err)
+		}
+	})
 }
 
 // The engine learns that a task stands still, whether or not it had been launched by then, and how long it stood.

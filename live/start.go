@@ -14,17 +14,21 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// take takes in a decision: it becomes an order, a timer, or only a note for explanations.
+// take handles a decision: it becomes an order, a timer, or only a note for explanations.
 func (d *Driver) take(now timeline.Time, decision *cluster.Decision) {
 	if decision.Kind == cluster.Wake {
 		d.wakes = append(d.wakes, decision.At)
+		return
+	}
+	if decision.Kind == cluster.Ask {
+		d.ask(decision)
 		return
 	}
 	j, ok := d.jobs[decision.Task.Job]
 	if !ok {
 		return // A reservation of a job that has just ended.
 	}
-	j.note(note{now, decision.Kind, decision.Task, decision.Reason})
+	j.note(now, decision)
 	switch decision.Kind {
 	case cluster.Start:
 		d.start(now, j, decision)
@@ -32,6 +36,13 @@ func (d *Driver) take(now timeline.Time, decision *cluster.Decision) {
 		d.kill(j, decision)
 	case cluster.Throttle:
 		d.throttle(j, decision)
+	case cluster.Suspend, cluster.Resume:
+		d.hold(j, decision)
+	case cluster.Resize:
+		d.resize(j, decision)
+	}
+	if r := j.newest(decision.Task); r != nil && r.ended() {
+		j.superseded(decision.Task) // The engine is yet to learn that it has ended.
 	}
 	d.touch(j.ID)
 }
@@ -41,7 +52,7 @@ func (d *Driver) start(now timeline.Time, j *job, decision *cluster.Decision) {
 	id := cluster.ContainerID{Task: decision.Task, Run: 1}
 	if r := j.newest(decision.Task); r != nil {
 		id.Run = r.Container.Run + 1
-		if r.refused { // Of a machine that fails for a month the newest time is enough.
+		if r.refused { // On a machine that fails for a month, only the newest of these runs is kept.
 			j.drop(id.Task)
 			d.out.dropRun(r)
 		}
@@ -69,7 +80,11 @@ func (d *Driver) nodeName(id cluster.NodeID) string {
 
 // launch sets what runs in a container.
 func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision) (*cluster.Launch, error) {
-	command, err := j.Request.Job.FillCommand(id.Task, start.Grant)
+	size := start.Grant // by which the program sizes itself
+	if start.ByPhase {
+		size = j.Request.Job.LargestGrant(int(id.Task.Stage))
+	}
+	command, err := j.Request.Job.FillCommand(id.Task, size)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +95,7 @@ func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision)
 			dir = filepath.Join(j.Request.Dir, dir)
 		}
 	}
-	command.Env = withOwn(command.Env, id, start.Grant)
+	command.Env = withOwn(command.Env, id, size)
 	out := logPath(d.config.Dir, id)
 	return &cluster.Launch{Args: command.Args, Env: merge(j.Request.Env, command.Env), Dir: dir, As: j.Request.As, Inherited: j.Request.Inherited,
 		Input: j.Request.Input, Stdin: command.Stdin, Timeout: command.Timeout, Tasks: j.Request.Job.Tasks(), Stdout: out + ".out", Stderr: out + ".err"}, nil

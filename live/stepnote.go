@@ -21,7 +21,7 @@ type stepNote struct {
 	// Hangs is set by the watchdog.
 	Hangs bool `json:"hangs,omitempty"`
 	// Deaths is the number of times in a row, before this one, that the process ended within this step without a hang:
-	// it may have been killed at that moment, or the step may need more memory than the machine has.
+	// it may have been killed during the step, or the step may need more memory than the machine has.
 	Deaths int `json:"deaths,omitempty"`
 }
 
@@ -36,8 +36,7 @@ func (n stepNote) String() string {
 	return "deciding"
 }
 
-// mostDeaths is the number of times in a row that the process may end within the same step before that counts as a
-// hang.
+// mostDeaths is how many times in a row the process may end within the same step before the step counts as hanging.
 const mostDeaths = 3
 
 // notebook is the file of the note. Its text always has the same length, so that it can be overwritten. It is not
@@ -139,11 +138,11 @@ func (j *job) isAside() bool { return j.State.Status == cluster.StatusSetAside }
 // If the engine hung when it admitted a job, that job is set aside. If it hung later, the job is unknown, because an
 // event of one job can make the engine decide about all jobs. Then jobs that never started are submitted to it one by
 // one, with a note for each; if it hangs again, the note names the job. If it hangs before that, with only the jobs
-// that have started, the engine decides nothing: containers run on, jobs can be listed and killed, and the next Start
+// that have started, the engine decides nothing: containers continue, jobs can be listed and killed, and the next Start
 // tries again.
 func (d *Driver) answer(left stepNote) {
 	if !left.Hangs {
-		d.careful = true // It costs nothing, and if the process ends again, the note tells in which step.
+		d.careful = true // It costs nothing, and if the process ends again, the note names the step.
 		return
 	}
 	d.log.Warn("the engine hung in the last run", "at", left.String())

@@ -24,7 +24,7 @@ type Submission struct {
 	// Env is the environment of the submitter, "NAME=value"; Dir the working directory, an absolute path.
 	Env []string `json:"env,omitempty"`
 	Dir string   `json:"dir"`
-	// Inherited is what programs inherit from the submitter besides rights; nil takes the daemon's defaults.
+	// Inherited is what programs inherit from the submitter in addition to rights; nil takes the daemon's defaults.
 	Inherited *cluster.Inherited `json:"inherited,omitempty"`
 	// Input says that the program reads data that is sent to it (see Driver.Input). Such a job has one task, which
 	// starts once.
@@ -116,8 +116,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	}, nil
 }
 
-// needSwap makes sure that a FLEX job does not run without swap. The command has told its user before what becomes of
-// the job.
+// needSwap makes sure that a FLEX job does not run without swap. The command has told its user before how the job will run.
 func (d *Driver) needSwap(j *cluster.Job, known map[int]cluster.Profile) error {
 	if j.Class != cluster.Flex || d.config.HasSwap == nil {
 		return nil
@@ -149,13 +148,13 @@ func (d *Driver) submit(ctx context.Context, stored store.Job) (cluster.JobID, e
 	case d.broken != nil:
 		return 0, d.broken
 	case d.short != nil:
-		return 0, Errorf(Internal, "no jobs are taken at the moment: %w", d.short)
+		return 0, Errorf(Internal, "no jobs are accepted now: %w", d.short)
 	case d.trouble != nil:
-		return 0, Errorf(Internal, "no jobs are taken at the moment: %w", d.trouble)
+		return 0, Errorf(Internal, "no jobs are accepted now: %w", d.trouble)
 	}
 	if err := d.events.there(); err != nil {
 		d.trouble = err
-		return 0, Errorf(Internal, "no jobs are taken: %w", err)
+		return 0, Errorf(Internal, "no jobs are accepted: %w", err)
 	}
 	if err := policy.CheckRuns(d.config.Policy, d.engine.Snapshot(), &stored.Request.Job); err != nil {
 		return 0, Errorf(Invalid, "%w", err)
@@ -179,53 +178,23 @@ func (d *Driver) submit(ctx context.Context, stored store.Job) (cluster.JobID, e
 // admit hands a job to the engine.
 func (d *Driver) admit(j *job) {
 	spec := j.Request.Job.Estimates() // The engine keeps it; it is never changed.
+	spec.Held = j.paused(cluster.TaskID{}) != nil
 	// The policy may act on the job in the step that submits it, so the job is looked up after that step.
 	d.step(cluster.Event{Kind: cluster.JobSubmitted, Job: j.ID, NewJob: &spec})
 	j.state, _ = d.engine.Snapshot().Job(j.ID)
+	d.retellPauses(j)
 	d.touch(j.ID)
 	d.harvest(d.now())
 }
 
-// Cancel ends a job: its running tasks are killed, its waiting tasks never start. It returns when that is stored and
-// under way; see Wait for the end. The error is Invalid if the job has ended.
+// Cancel ends a job: its running tasks are killed, its waiting tasks never start. It returns when the request is stored
+// and the kills are ordered; see Wait for the end. The error is Invalid if the job has ended.
 func (d *Driver) Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error {
-	if err := d.awaitInventory(ctx); err != nil {
-		return err
-	}
-	var found bool
-	var err error
-	if e := d.do(ctx, func() {
-		j, ok := d.jobs[id]
-		if !ok || j.State.Ended {
-			return
-		}
-		found = true
-		if err = d.mayTouch(by, &j.Job); err == nil {
-			d.log.Info("job cancelled", "job", id, "by_uid", by.UID)
-			d.cancel(j)
-			d.catchUp()
-			d.flush()
-			if d.trouble != nil {
-				err = Errorf(Internal, "job %d: its tasks are being killed and none starts again, but that cannot be recorded at the moment: %w", id, d.trouble)
-			}
-		}
-	}); e != nil {
-		return e
-	}
-	if found {
-		return err
-	}
-	stored, err := d.store.Job(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return d.notFound(ctx, id)
-	}
-	if err != nil {
-		return err
-	}
-	if err := d.mayTouch(by, &stored); err != nil {
-		return err
-	}
-	return Errorf(Invalid, "job %d: cannot be ended, because it has ended already (%s)", id, stored.State.Status)
+	return d.ofOwner(ctx, by, id, deed{"ended", "its tasks are being killed and none starts again"}, func(j *job) error {
+		d.log.Info("job cancelled", "job", id, "by_uid", by.UID)
+		d.cancel(j)
+		return nil
+	})
 }
 
 // mayTouch returns an error unless a user may change a job.

@@ -26,6 +26,7 @@ import (
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
 )
 
 // TestMain lets this test program run as a supervisor or as a daemon.
@@ -34,9 +35,9 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand:
 		doom("supervisor", filepath.Dir(filepath.Dir(os.Args[len(os.Args)-1])))
 		syscall.Exit(agent.Supervise(os.Args[2:])) // os.Exit would sleep for a second with the race detector.
-	case len(os.Args) == 3 && os.Args[1] == "daemon":
+	case len(os.Args) == 4 && os.Args[1] == "daemon":
 		doom("daemon", os.Args[2])
-		if err := obey(os.Args[2]); err != nil {
+		if err := obey(os.Args[2], os.Args[3]); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
@@ -55,6 +56,8 @@ func TestMain(m *testing.M) {
 type ask struct {
 	Submit *live.Submission `json:",omitempty"`
 	Cancel cluster.JobID    `json:",omitempty"`
+	Pause  cluster.JobID    `json:",omitempty"` // and wait for a moment until its first task stands still
+	Resume cluster.JobID    `json:",omitempty"`
 	Wait   cluster.JobID    `json:",omitempty"`
 	Jobs   bool             `json:",omitempty"`
 	Prune  time.Duration    `json:",omitempty"` // remove jobs that ended longer ago than this
@@ -68,14 +71,14 @@ type answer struct {
 }
 
 // obey opens a daemon and carries out requests until its input ends, or it is killed.
-func obey(dir string) error {
-	p, err := policy.New("fair", nil)
+func obey(dir, name string) error {
+	p, err := policy.New(name, nil)
 	if err != nil {
 		return err
 	}
 	d, err := daemon.Open(daemon.Config{State: dir, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Agent:  agent.Config{Node: "n1", Capacity: resource.Of(4000, 512*resource.MiB), Grace: 100 * time.Millisecond},
-		Driver: live.Config{Policy: p, HasSwap: func() (bool, error) { return true, nil }}})
+		Driver: live.Config{Policy: slowing{p}, HasSwap: func() (bool, error) { return true, nil }}})
 	if err != nil {
 		return err
 	}
@@ -100,6 +103,27 @@ func obey(dir string) error {
 	}
 }
 
+// slowing is a policy that also throttles each task of jobs named "slowed" once it runs, resizes those of jobs named "resized", and
+// lets those of jobs named "leveled" stand still soon after they began.
+type slowing struct{ policy.Policy }
+
+func (s slowing) Decide(now timeline.Time, p *cluster.Plan) {
+	s.Policy.Decide(now, p)
+	for _, j := range p.Jobs {
+		for _, t := range j.Tasks {
+			switch _, held := t.HeldUntil(); {
+			case !t.Running:
+			case strings.HasPrefix(j.Name, "slowed") && t.Throttled == nil:
+				p.Throttle(t, resource.Vector{}.With(resource.Disk, resource.MB), now.Add(time.Hour), cluster.BecauseNodePressure(resource.Disk, resource.MB, 2*resource.MB))
+			case j.Name == "resized" && t.Resized == nil:
+				p.Resize(t, t.Grant.With(resource.CPU, 2*t.Grant[resource.CPU]).With(resource.Memory, t.Grant[resource.Memory]+resource.MiB), cluster.BecausePhaseDemands(0, t.Grant))
+			case j.Name == "leveled" && !held && now < t.Launched.Add(60*time.Millisecond):
+				p.SuspendUntil(t, now.Add(100*time.Millisecond), cluster.TaskID{}, cluster.BecauseNodePressure(resource.CPU, resource.Core, resource.Core))
+			}
+		}
+	}
+}
+
 func serve(d *live.Driver, q *ask) (answer, error) {
 	ctx := context.Background()
 	me := cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
@@ -110,6 +134,16 @@ func serve(d *live.Driver, q *ask) (answer, error) {
 		return answer{ID: id}, err
 	case q.Cancel != 0:
 		return answer{}, d.Cancel(ctx, me, q.Cancel)
+	case q.Pause != 0:
+		err := d.Pause(ctx, me, q.Pause, cluster.TaskID{}, false)
+		for end := time.Now().Add(2 * time.Second); err == nil && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			if j, err := d.Job(ctx, q.Pause, false); err != nil || j.Ended || len(j.Tasks) > 0 && j.Tasks[0].Still != nil {
+				break
+			}
+		}
+		return answer{}, err
+	case q.Resume != 0:
+		return answer{}, d.Resume(ctx, me, q.Resume, cluster.TaskID{})
 	case q.Wait != 0:
 		j, err := d.Wait(ctx, q.Wait)
 		return answer{Jobs: []live.Job{j}}, err
@@ -137,13 +171,13 @@ type process struct {
 	errors  *strings.Builder
 }
 
-func startDaemon(t *testing.T, dir string) *process {
+func startDaemon(t *testing.T, dir, policy string) *process {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{t: t, command: exec.Command(self, "daemon", dir), errors: &strings.Builder{}}
+	p := &process{t: t, command: exec.Command(self, "daemon", dir, policy), errors: &strings.Builder{}}
 	p.command.Stderr = p.errors
 	if p.in, err = p.command.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -256,7 +290,7 @@ func TestKilledDaemonLosesNothing(t *testing.T) {
 	cancelled := map[string]bool{}
 	const rounds = 25
 	for round := range rounds {
-		p := startDaemon(t, dir)
+		p := startDaemon(t, dir, "fair")
 		doomed := time.AfterFunc(time.Duration(random.IntN(250))*time.Millisecond, func() { _ = p.command.Process.Kill() })
 		for n := range 1 + random.IntN(4) {
 			all := kinds(random)
@@ -288,7 +322,7 @@ func TestKilledDaemonLosesNothing(t *testing.T) {
 		doomed.Stop()
 	}
 
-	p := startDaemon(t, dir)
+	p := startDaemon(t, dir, "fair")
 	jobs := p.mustAsk(ask{Jobs: true}).Jobs
 	for _, j := range jobs {
 		if strings.HasPrefix(j.Name, "long") && !j.Ended && !cancelled[j.Name] {
@@ -391,7 +425,7 @@ func TestContainersSurviveEveryEnd(t *testing.T) {
 	gate := filepath.Join(ran, "gate")
 	k := kind{tasks: 2, script: `echo begun; until [ -e "$RAN/gate" ]; do sleep 0.01; done; echo done`, memory: 16 * resource.MiB,
 		outcome: "succeeded", status: "succeeded", output: "begun\ndone\n"}
-	p := startDaemon(t, dir)
+	p := startDaemon(t, dir, "fair")
 	id := p.mustAsk(ask{Submit: k.submission(t, "waits", ran)}).ID
 	for index := range int32(k.tasks) {
 		awaitOutput(t, dir, cluster.ContainerID{Task: cluster.TaskID{Job: id, Index: index}, Run: 1}, "begun\n")
@@ -405,7 +439,7 @@ func TestContainersSurviveEveryEnd(t *testing.T) {
 				t.Errorf("%s: %v %s", end, err, p.errors)
 			}
 		}
-		p = startDaemon(t, dir)
+		p = startDaemon(t, dir, "fair")
 	}
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)

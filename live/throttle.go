@@ -10,10 +10,19 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
+// Bound is the most that a throttled task may transfer.
+type Bound struct {
+	Disk    int64 `json:"disk_bytes_per_s,omitempty" doc:"the most that it may read from the disk and write to it; omitted if that is not bounded"`
+	Network int64 `json:"network_bytes_per_s,omitempty" doc:"the most that it may receive and send; omitted if that is not bounded"`
+}
+
+func boundOf(v resource.Vector) Bound {
+	return Bound{Disk: int64(v[resource.Disk]), Network: int64(v[resource.Network])}
+}
+
 // Throttle is a bound on what a running task may use.
 type Throttle struct {
-	Disk    int64     `json:"disk_bytes_per_s,omitempty" doc:"the most that it may read from the disk and write to it; omitted if that is not bounded"`
-	Network int64     `json:"network_bytes_per_s,omitempty" doc:"the most that it may receive and send; omitted if that is not bounded"`
+	Bound
 	Until   time.Time `json:"until" doc:"when it ends by itself"`
 	Why     string    `json:"why,omitempty" doc:"one clause on why it was ordered"`
 	How     string    `json:"how,omitempty" doc:"one clause on how it is carried out, if not by the kernel alone"`
@@ -21,13 +30,13 @@ type Throttle struct {
 	Failed  string    `json:"failed,omitempty" doc:"why it could not be carried out: then nothing is bounded"`
 }
 
-// throttleOf returns the view of what throttles a run at a time; nil if nothing does.
+// throttleOf returns the throttle of a run at a time; nil if the run is not throttled.
 func throttleOf(r *run, now timeline.Time) *Throttle {
 	t := r.Throttle
 	if t == nil || r.ended() || t.Until <= now {
 		return nil
 	}
-	return &Throttle{Disk: int64(t.Bound[resource.Disk]), Network: int64(t.Bound[resource.Network]), Until: instant(t.Until), Why: t.Why,
+	return &Throttle{Bound: boundOf(t.Bound), Until: instant(t.Until), Why: t.Why,
 		How: t.How, InForce: t.InForce, Failed: t.Failed}
 }
 
@@ -49,7 +58,7 @@ func (d *Driver) throttle(j *job, decision *cluster.Decision) {
 	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: r.Container})
 }
 
-// throttled takes in the answer to a throttle of a run. Only the newest says what the run is bounded by.
+// throttled handles the answer to a throttle of a run. Only the newest throttle bounds the run.
 func (d *Driver) throttled(j *job, r *run, e cluster.Event) {
 	at := slices.Index(r.throttles, e.Decision)
 	if at < 0 {
@@ -78,8 +87,8 @@ func (d *Driver) throttled(j *job, r *run, e cluster.Event) {
 	j.tell()
 }
 
-// adoptThrottle compares what was ordered of a run with what the Backend found. What was found counts: an order may not
-// have arrived.
+// adoptThrottle compares the stored throttle of a run with the throttle that the Backend found, which counts: an order may
+// not have arrived.
 func (d *Driver) adoptThrottle(r *run, e *cluster.Event) {
 	was, found := store.Throttle{}, e.Condition()
 	switch t := r.Throttle; {
@@ -87,7 +96,8 @@ func (d *Driver) adoptThrottle(r *run, e *cluster.Event) {
 	case t.Until > d.now():
 		was = *t
 	case found.Bound == resource.Vector{} && t.InForce:
-		e.SetCondition(cluster.Condition{Bound: t.Bound, Until: t.Until}) // the engine is told what has slowed the task
+		found.Bound, found.Until = t.Bound, t.Until // so that the engine knows what has slowed the task
+		e.SetCondition(found)
 		return
 	}
 	if was.Bound != found.Bound {

@@ -40,8 +40,10 @@ type throttled struct {
 
 func newThrottled(t *testing.T) *throttled { return newThrottledOf(t, submission(1)) }
 
-func newThrottledOf(t *testing.T, s Submission) *throttled {
-	r := &throttled{policy: &throttler{Policy: fifo(t)}}
+func newThrottledOf(t *testing.T, s Submission) *throttled { return newThrottledBy(t, fifo(t), s) }
+
+func newThrottledBy(t *testing.T, p policy.Policy, s Submission) *throttled {
+	r := &throttled{policy: &throttler{Policy: p}}
 	r.rig = newRig(t, r.policy)
 	r.job = r.submit(s)
 	r.start = r.order(cluster.Start)
@@ -99,32 +101,55 @@ func (r *throttled) is(want *Throttle) {
 	}
 }
 
+// decided checks how the newest decisions about the job were answered.
+func (r *throttled) decided(want ...DecisionNote) {
+	r.t.Helper()
+	e, err := r.Explain(r.t.Context(), r.job)
+	if err != nil || len(e.Decisions) < len(want) {
+		r.t.Fatalf("%+v %v", e.Decisions, err)
+	}
+	for i, got := range e.Decisions[len(e.Decisions)-len(want):] {
+		got.At, got.Until, got.Task, got.Why = time.Time{}, time.Time{}, cluster.TaskID{}, ""
+		if got != want[i] {
+			r.t.Errorf("decision %d is shown as %+v, want %+v", i, got, want[i])
+		}
+	}
+}
+
 const pressure = "node pressure: the node gives 40MB/s of disk, of 110MB/s"
 
-// A throttle is ordered, answered once, told, replaced, and ends by itself or by an order.
+// A throttle is ordered, answered once, shown, replaced, and ends by itself or by an order.
 func TestThrottle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newThrottled(t)
 		defer r.end()
 		r.is(nil)
 		first := r.throttle(10*resource.MB, time.Minute)
-		r.is(&Throttle{Disk: 10e6, Why: pressure})
+		r.is(&Throttle{Bound: Bound{Disk: 10e6}, Why: pressure})
+		shown := func(mbps int64, answer Answer, detail string) DecisionNote {
+			return DecisionNote{Kind: cluster.Throttle, Bound: Bound{Disk: mbps * 1e6}, Answer: answer, Detail: detail}
+		}
+		r.decided(DecisionNote{Kind: cluster.Start, Answer: AnswerDone}, shown(10, AnswerPending, ""))
+		if e, err := r.Explain(t.Context(), r.job); err != nil || !e.Decisions[1].Until.Equal(time.Now().Add(time.Minute)) {
+			t.Errorf("the throttle is shown as %+v: %v", e.Decisions[1], err)
+		}
 		r.answer(cluster.DecisionDone, first, "slowly")
-		r.is(&Throttle{Disk: 10e6, Why: pressure, InForce: true, How: "slowly"})
+		r.is(&Throttle{Bound: Bound{Disk: 10e6}, Why: pressure, InForce: true, How: "slowly"})
 		r.answer(cluster.DecisionFailed, first, "answered twice") // is ignored
-		r.is(&Throttle{Disk: 10e6, Why: pressure, InForce: true, How: "slowly"})
+		r.is(&Throttle{Bound: Bound{Disk: 10e6}, Why: pressure, InForce: true, How: "slowly"})
 		time.Sleep(time.Minute)
 		r.is(nil)
 
 		second, third := r.throttle(5*resource.MB, time.Hour), r.throttle(4*resource.MB, time.Hour)
 		r.answer(cluster.DecisionSuperseded, second, "")
-		r.is(&Throttle{Disk: 4e6, Why: pressure})
+		r.is(&Throttle{Bound: Bound{Disk: 4e6}, Why: pressure})
 		r.answer(cluster.DecisionDone, third, "")
-		r.is(&Throttle{Disk: 4e6, Why: pressure, InForce: true})
+		r.is(&Throttle{Bound: Bound{Disk: 4e6}, Why: pressure, InForce: true})
 
 		failing := r.throttle(3*resource.MB, time.Hour)
 		r.answer(cluster.DecisionFailed, failing, "no such thing")
-		r.is(&Throttle{Disk: 3e6, Why: pressure, Failed: "no such thing"})
+		r.decided(shown(10, AnswerDone, "slowly"), shown(5, AnswerSuperseded, ""), shown(4, AnswerDone, ""), shown(3, AnswerFailed, "no such thing"))
+		r.is(&Throttle{Bound: Bound{Disk: 3e6}, Why: pressure, Failed: "no such thing"})
 
 		fourth := r.throttle(2*resource.MB, time.Hour)
 		r.answer(cluster.DecisionDone, fourth, "")
@@ -146,6 +171,19 @@ func TestThrottle(t *testing.T) {
 		if n := recites(t, r.EventLog()); n < 5 {
 			t.Errorf("%d throttles are recorded", n)
 		}
+	})
+}
+
+// The end of a task answers a throttle that is under way.
+func TestThrottleOfATaskThatEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newThrottledOf(t, submission(2))
+		defer r.end()
+		r.fake.launched(r.order(cluster.Start))
+		r.throttle(10*resource.MB, time.Minute)
+		r.fake.ended(r.start.Container, cluster.Succeeded, 0)
+		synctest.Wait()
+		r.decided(DecisionNote{Kind: cluster.Throttle, Bound: Bound{Disk: 10e6}, Answer: AnswerSuperseded, Detail: "its task ended first"})
 	})
 }
 
@@ -210,7 +248,7 @@ func TestThrottleOutlivesTheDriver(t *testing.T) {
 				r.fake = newFake(e)
 				r.rig.start(r.policy)
 				defer r.end()
-				want := &Throttle{Disk: 7e6, Why: pressure, InForce: true, How: "slowly"}
+				want := &Throttle{Bound: Bound{Disk: 7e6}, Why: pressure, InForce: true, How: "slowly"}
 				if !c.found {
 					want = nil
 				}
@@ -220,7 +258,7 @@ func TestThrottleOutlivesTheDriver(t *testing.T) {
 				r.is(want)
 				r.noOrder()
 				r.answer(cluster.DecisionDone, r.throttle(5*resource.MB, time.Hour), "")
-				r.is(&Throttle{Disk: 5e6, Why: pressure, InForce: true})
+				r.is(&Throttle{Bound: Bound{Disk: 5e6}, Why: pressure, InForce: true})
 			})
 		})
 	}

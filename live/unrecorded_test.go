@@ -50,7 +50,7 @@ func TestEndWithoutRecording(t *testing.T) {
 		r.fake.launched(o)
 		synctest.Wait()
 		r.removeState()
-		if err := r.Cancel(t.Context(), user, id); err == nil || !strings.HasPrefix(err.Error(), "job 1: its tasks are being killed and none starts again, but that cannot be recorded at the moment: ") {
+		if err := r.Cancel(t.Context(), user, id); err == nil || !strings.HasPrefix(err.Error(), "job 1: its tasks are being killed and none starts again, but that cannot be recorded now: ") {
 			t.Errorf("killed with %v", err)
 		}
 		if k := r.order(cluster.Kill); k.Container != o.Container {

@@ -16,13 +16,15 @@ type TaskUsage struct {
 	State   TaskState       `json:"state"`
 	Outcome cluster.Outcome `json:"outcome,omitempty"` // 0 while it runs
 	Started time.Time       `json:"started"`
-	// DurationSeconds is how long it ran, or has run so far; MeasuredSeconds is how much of that the spans cover, gaps
-	// included, and GapSeconds how much of that are gaps.
+	// DurationSeconds is how long it ran, or has run so far; MeasuredSeconds is the part of it that the spans cover, including
+	// gaps, and GapSeconds the part that gaps cover.
 	DurationSeconds float64 `json:"duration_s"`
 	MeasuredSeconds float64 `json:"measured_s"`
 	GapSeconds      float64 `json:"gap_s,omitempty"`
-	// StillSeconds is how much of that the programs stood still, because they were suspended or throttled.
+	// StillSeconds is the part of it in which the programs stood still, because they were suspended or throttled.
 	StillSeconds float64 `json:"still_s,omitempty"`
+	// PressedSeconds is the part of it in which the disk was pressed while the programs used it.
+	PressedSeconds float64 `json:"pressed_s,omitempty"`
 	// Missing is one clause on what was not measured, and why; empty if nothing is missing.
 	Missing string `json:"missing,omitempty"`
 	// CPUMillicores, MemoryBytes are the grant.
@@ -35,7 +37,7 @@ type TaskUsage struct {
 	Spans []UsageSpan `json:"spans"`
 }
 
-// Rates are amounts used, per second where that is meant. An unknown one is nil.
+// Rates are levels, and amounts used per second. An unknown rate is nil.
 type Rates struct {
 	CPU      *int64 `json:"cpu_millicores,omitempty"`
 	Memory   *int64 `json:"memory_bytes,omitempty"` // anonymous and shared, without page cache
@@ -52,9 +54,11 @@ type UsageSpan struct {
 	LengthSeconds float64 `json:"length_s"`
 	// Gap says that no sample was taken in it.
 	Gap bool `json:"gap,omitempty"`
-	// StillSeconds is how much of it the programs stood still, because they were suspended or throttled.
+	// StillSeconds is the part of it in which the programs stood still, because they were suspended or throttled.
 	StillSeconds float64 `json:"still_s,omitempty"`
-	// Bounded says that they were kept from transferring more to or from the disk in a part of it.
+	// PressedSeconds is the part of it in which the disk was pressed while the programs used it.
+	PressedSeconds float64 `json:"pressed_s,omitempty"`
+	// Bounded says that the kernel kept the programs from transferring more to or from the disk in a part of it.
 	Bounded bool `json:"bounded,omitempty"`
 	Rates
 }
@@ -74,13 +78,15 @@ func ratesOf(of func(usage.Kind) (int64, bool)) Rates {
 // put copies what was measured, in at most most spans.
 func (t *TaskUsage) put(u usage.Usage, most int) {
 	t.MeasuredSeconds, t.GapSeconds, t.StillSeconds = u.Length().Seconds(), u.Gap().Seconds(), u.Still().Seconds()
+	t.PressedSeconds = u.Pressed().Seconds()
 	t.Mean, t.Peak = ratesOf(u.Mean), ratesOf(u.Peak)
 	u = u.Thin(most)
 	at := time.Duration(0)
 	t.Spans = make([]UsageSpan, len(u.Spans))
 	for i := range u.Spans {
 		s := &u.Spans[i]
-		t.Spans[i] = UsageSpan{FromSeconds: at.Seconds(), LengthSeconds: s.Length.Seconds(), Gap: s.Gap, StillSeconds: s.Still.Seconds(), Bounded: s.Bounded, Rates: ratesOf(s.Rate)}
+		t.Spans[i] = UsageSpan{FromSeconds: at.Seconds(), LengthSeconds: s.Length.Seconds(), Gap: s.Gap, StillSeconds: s.Still.Seconds(),
+			PressedSeconds: s.Pressed.Seconds(), Bounded: s.Bounded, Rates: ratesOf(s.Rate)}
 		at += s.Length
 	}
 }
@@ -88,8 +94,8 @@ func (t *TaskUsage) put(u usage.Usage, most int) {
 // spansInAnswer is the largest number of spans in one answer, which the runs share: some 20 MB of JSON.
 const spansInAnswer = 100_000
 
-// Usage returns what each run of a job's tasks used over time, by task and run, in at most most spans each; 0 is no limit
-// of the caller's. Runs whose program has not begun are left out.
+// Usage returns what each run of a job's tasks used over time, by task and run, in at most most spans each; 0 sets no
+// limit. Runs whose program has not begun are left out.
 func (d *Driver) Usage(ctx context.Context, id cluster.JobID, most int) ([]TaskUsage, error) {
 	j, err := d.Job(ctx, id, false)
 	if err != nil {
@@ -138,7 +144,7 @@ func (d *Driver) Usage(ctx context.Context, id cluster.JobID, most int) ([]TaskU
 	}); err != nil {
 		return nil, err
 	}
-	running(true) // the end of which is not stored yet, or that was not measured
+	running(true) // runs whose end is not stored yet, or that were not measured
 	return out, nil
 }
 
@@ -155,8 +161,8 @@ func (j *Job) runs() []Task {
 	return all
 }
 
-// measured returns the usage of containers that are to be forgotten. On a full disk it is lost, since the reserved space is
-// for the ends of tasks.
+// measured returns the usage of containers that are to be forgotten. On a full disk it is lost, because the reserved space
+// is kept for the ends of tasks.
 func (d *Driver) measured(forgotten []cluster.ContainerID) []store.Usage {
 	if d.short != nil {
 		return nil
@@ -176,7 +182,7 @@ func (d *Driver) measured(forgotten []cluster.ContainerID) []store.Usage {
 	return all
 }
 
-// thinAfter is how long the usage of a run is stored in detail, thinnedAtOnce how many are thinned in one transaction.
+// thinAfter is how long the usage of a run is stored in detail, thinnedAtOnce the number of runs that are thinned in one transaction.
 const (
 	thinAfter     = 24 * time.Hour
 	thinnedAtOnce = 100

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
 )
 
 // Job is a job as people see it. It is a copy that belongs to the caller.
@@ -31,11 +32,13 @@ type Job struct {
 	// lists of all jobs.
 	App        string `json:"app,omitempty"`
 	AppDerived bool   `json:"app_derived,omitempty"`
-	// DeadlineSeconds is how long the job should wait at most; 0 lets the policy choose.
+	// DeadlineSeconds is the longest time that the job should wait for its start; 0 lets the policy choose.
 	DeadlineSeconds float64 `json:"deadline_s,omitempty"`
 	// Input says that its program reads data from its submitter, and therefore starts only once.
 	Input bool `json:"input,omitempty"`
-	// Waiting is one clause on why its next task has not started; empty if no task waits.
+	// Paused is who paused the job, and when; nil if it is not paused.
+	Paused *Paused `json:"paused,omitempty"`
+	// Waiting is one clause on why the next task of the job has not started; empty if no task waits.
 	Waiting string `json:"waiting,omitempty"`
 	// TaskCount is the number of its tasks, SucceededCount the number of tasks that succeeded.
 	TaskCount      int `json:"task_count"`
@@ -59,7 +62,7 @@ type Stage struct {
 	Succeeded int           `json:"succeeded"` // ended well
 	Failed    int           `json:"failed"`    // ended for good without success
 
-	// The fields below repeat fields of the stage, for clients that know no others.
+	// The fields below repeat fields of the stage for older clients.
 	Elasticity      string  `json:"elasticity"` // in words
 	CPUMillicores   int64   `json:"cpu_millicores"`
 	IdealBytes      int64   `json:"ideal_memory_bytes"`
@@ -67,7 +70,7 @@ type Stage struct {
 	TimeoutSeconds  float64 `json:"timeout_s,omitempty"`  // after which a task is killed; 0 is no limit
 }
 
-// stageOf returns the view of a stage of which no task has started.
+// stageOf returns the view of a stage that has not started.
 func stageOf(j *cluster.Job, i int) Stage {
 	s := j.Stages[i]
 	s.Command = cluster.Command{Timeout: s.Timeout}
@@ -77,13 +80,12 @@ func stageOf(j *cluster.Job, i int) Stage {
 
 // Task is one run of a task.
 type Task struct {
-	Task          cluster.TaskID `json:"task"`
-	Run           int            `json:"run"` // 1 for the first
-	State         TaskState      `json:"state"`
-	Node          string         `json:"node"`
-	CPUMillicores int64          `json:"cpu_millicores"`
-	MemoryBytes   int64          `json:"memory_bytes"` // granted
-	UnderSized    bool           `json:"elastic"`      // granted less than its ideal memory
+	Task  cluster.TaskID `json:"task"`
+	Run   int            `json:"run"` // 1 for the first
+	State TaskState      `json:"state"`
+	Node  string         `json:"node"`
+	Grant
+	UnderSized bool `json:"elastic"` // granted less than its ideal memory
 	// Why is one clause on why it was started with this amount of memory.
 	Why     string    `json:"why,omitempty"`
 	Booked  time.Time `json:"booked"`
@@ -95,10 +97,64 @@ type Task struct {
 	Exit *cluster.Exit `json:"exit,omitempty"`
 	// Detail is one sentence on what went wrong; empty if nothing did.
 	Detail string `json:"detail,omitempty"`
+	// Still says who stopped its programs; nil if they run, and unless the task runs.
+	Still *Still `json:"still,omitempty"`
+	Sized
+	InPhase
+	// Paused is who paused the task, by itself or with its job, and when; nil if it is not paused.
+	Paused *Paused `json:"paused,omitempty"`
+	// Leveled says until when leveling holds the task; nil if it does not.
+	Leveled *Leveled `json:"leveled,omitempty"`
+	// PagedOut is how much of its memory has left, once that was reported; nil while its memory is not out.
+	PagedOut *PagedOut `json:"paged_out,omitempty"`
 	// Throttle is what bounds its use of disk and network; nil if nothing does.
 	Throttle *Throttle `json:"throttle,omitempty"`
 	// Usage is the current use of its container; nil unless it runs, and in lists without usage.
 	Usage *cluster.Reading `json:"usage,omitempty"`
+}
+
+// Grant is what a task was granted when it was started.
+type Grant struct {
+	CPUMillicores int64 `json:"cpu_millicores"`
+	MemoryBytes   int64 `json:"memory_bytes"`
+	Disk          int64 `json:"disk_bytes_per_s,omitempty" doc:"granted bandwidth of the disk; omitted if the task requested none"`
+	Network       int64 `json:"network_bytes_per_s,omitempty" doc:"granted bandwidth of the network; omitted if the task requested none"`
+}
+
+func grantOf(g resource.Vector) Grant {
+	return Grant{CPUMillicores: int64(g[resource.CPU]), MemoryBytes: int64(g[resource.Memory]), Disk: int64(g[resource.Disk]), Network: int64(g[resource.Network])}
+}
+
+// InPhase is the phase of its forecast that a running task is in: the phase that was reported or found by what the task used,
+// or a later one that the task should have reached since by the time that it ran. It is zero if the task has no forecast.
+type InPhase struct {
+	Phase  int    `json:"phase,omitempty" doc:"number of the phase that the task is in, 1 for the first; omitted if the task has no forecast or does not run"`
+	Phases int    `json:"phases,omitempty" doc:"number of phases of its forecast"`
+	Name   string `json:"phase_name,omitempty" doc:"name of the phase, if it has one"`
+	// Since is an estimate if the phase was not reported.
+	Since time.Time `json:"phase_since,omitzero" doc:"when the task entered the phase, or when it would have entered it at its usual pace"`
+}
+
+func inPhase(t *cluster.TaskState, now timeline.Time) InPhase {
+	phase, ok := t.PhaseAt(now)
+	if !ok {
+		return InPhase{}
+	}
+	phases := t.Stage().Phases
+	return InPhase{Phase: int(phase) + 1, Phases: len(phases), Name: phases[phase].Name, Since: instant(t.EnteredAt(now, phase))}
+}
+
+// Still says who stopped the programs of a running task, and since when.
+type Still struct {
+	By    cluster.Holders `json:"by" doc:"memory: the memory manager of its node; owner: the user who paused the task; leveling: the policy, for a while; or several of them, joined by +"`
+	Since time.Time       `json:"since,omitzero"`
+	Lends bool            `json:"lends,omitempty" doc:"other tasks may use its cores and bandwidths meanwhile"`
+}
+
+// PagedOut says how much memory has left a task because its owner wants that while the task is paused.
+type PagedOut struct {
+	Bytes int64  `json:"bytes" doc:"memory of its grant that its container does not have now: others may use it until the task is resumed"`
+	Stays string `json:"stays,omitempty" doc:"how much of its memory has not left, and why; omitted if next to nothing is left"`
 }
 
 // TaskState is how far a run of a task has come; the order is the order of progress.
@@ -130,32 +186,48 @@ func (s *TaskState) UnmarshalText(text []byte) error {
 
 // Node is a machine as people see it.
 type Node struct {
-	Name          string `json:"name"`
-	CPU           int64  `json:"cpu_millicores" doc:"CPU that may be granted"`
-	Memory        int64  `json:"memory_bytes" doc:"memory that may be granted"`
-	FreeCPU       int64  `json:"free_cpu_millicores" doc:"CPU not granted now"`
-	FreeMemory    int64  `json:"free_memory_bytes" doc:"memory not granted now"`
-	UsedMemory    int64  `json:"used_memory_bytes" doc:"memory that the containers use now"`
-	UsedAnonymous int64  `json:"used_anonymous_bytes" doc:"anonymous memory that the containers use now"`
-	Containers    int    `json:"containers"`
-	Disk          int64  `json:"disk_bytes_per_s,omitempty" doc:"bandwidth of the disk, measured or given; 0 is unknown, and under-sized tasks then have no limit"`
-	DiskGives     int64  `json:"disk_gives_bytes_per_s,omitempty" doc:"what the disk gives while it is pressed: several containers use it, it is busy, and it gives well below its bandwidth; omitted while it is not pressed"`
-	Network       int64  `json:"network_bytes_per_s,omitempty" doc:"bandwidth of the network, as given; 0 is unknown"`
-	// Unknown are the fields of the resources of which the node has no number.
-	Unknown []string `json:"unknown,omitempty" doc:"resources of which the node has no number, such as network: every request for them fits"`
+	Name            string `json:"name"`
+	CPU             int64  `json:"cpu_millicores" doc:"CPU that may be granted"`
+	Memory          int64  `json:"memory_bytes" doc:"memory that may be granted"`
+	FreeCPU         int64  `json:"free_cpu_millicores" doc:"CPU not granted now"`
+	OverdrawnCPU    int64  `json:"overdrawn_cpu_millicores,omitempty" doc:"CPU granted beyond what the node has, because resumed tasks use CPU that they had lent, or tasks were resized; omitted if there is none"`
+	FreeMemory      int64  `json:"free_memory_bytes" doc:"memory not granted now"`
+	OverdrawnMemory int64  `json:"overdrawn_memory_bytes,omitempty" doc:"memory granted beyond what the node has, because it is to come back to resumed tasks, which wait for it; omitted if there is none"`
+	FreeDisk        *int64 `json:"free_disk_bytes_per_s,omitempty" doc:"bandwidth of the disk not granted now; omitted if that of the disk is unknown"`
+	FreeNetwork     *int64 `json:"free_network_bytes_per_s,omitempty" doc:"bandwidth of the network not granted now; omitted if that of the network is unknown"`
+	UsedMemory      int64  `json:"used_memory_bytes" doc:"memory that the containers use now"`
+	UsedAnonymous   int64  `json:"used_anonymous_bytes" doc:"anonymous memory that the containers use now"`
+	Containers      int    `json:"containers"`
+	Disk            int64  `json:"disk_bytes_per_s,omitempty" doc:"bandwidth of the disk, measured or given; 0 is unknown, and under-sized tasks then have no limit"`
+	DiskGives       int64  `json:"disk_gives_bytes_per_s,omitempty" doc:"what the disk gives while it is pressed: several containers use it, it is busy, and it gives well below its bandwidth; omitted while it is not pressed"`
+	Network         int64  `json:"network_bytes_per_s,omitempty" doc:"bandwidth of the network, as given; 0 is unknown"`
+	// Unknown are the fields of the resources whose capacity is unknown.
+	Unknown []string `json:"unknown,omitempty" doc:"resources whose capacity was neither measured nor stated, such as network: every request for them fits"`
+	// Leveling is the newest question of the policy about the node; nil if there was none.
+	Leveling *Leveling `json:"leveling,omitempty" doc:"the newest question of the policy about how to level the demand on the node; omitted if there was none"`
 }
 
 // nodeOf returns the view of a node whose containers have not been measured.
 func nodeOf(n *cluster.NodeState) Node {
-	free := n.Unused()
+	free := n.Unused().Max(resource.Vector{})
+	known := func(k resource.Kind) *int64 {
+		if n.Unknown.Has(k) {
+			return nil
+		}
+		return new(int64(free[k]))
+	}
 	return Node{Name: n.Name, CPU: int64(n.Capacity[resource.CPU]), Memory: int64(n.Capacity[resource.Memory]),
-		FreeCPU: int64(free[resource.CPU]), FreeMemory: int64(free[resource.Memory]), Disk: int64(n.Capacity[resource.Disk]),
-		DiskGives: int64(n.Pressed[resource.Disk]), Network: int64(n.Capacity[resource.Network]), Unknown: n.Unknown.Fields()}
+		FreeCPU: int64(free[resource.CPU]), OverdrawnCPU: int64(n.Overdrawn()[resource.CPU]), FreeMemory: int64(free[resource.Memory]), OverdrawnMemory: int64(n.Overdrawn()[resource.Memory]),
+		FreeDisk: known(resource.Disk), FreeNetwork: known(resource.Network), Disk: int64(n.Capacity[resource.Disk]),
+		DiskGives: int64(n.Pressed[resource.Disk]), Network: int64(n.Capacity[resource.Network]), Unknown: n.Unknown.Fields(), Leveling: levelingOf(n)}
 }
 
 // Status is the daemon as a whole.
 type Status struct {
-	Policy  string    `json:"policy"`
+	Policy string `json:"policy"`
+	// Deadlines: the policy lets a job that is past its deadline come first.
+	Deadlines bool `json:"deadlines" doc:"jobs past their deadline come first under the policy; under others a deadline changes nothing"`
+
 	Since   time.Time `json:"since"`
 	Pending int       `json:"pending_tasks"`
 	Running int       `json:"running_tasks"`
@@ -178,36 +250,39 @@ type Status struct {
 // Explanation says why a job runs as it does or waits.
 type Explanation struct {
 	Job Job `json:"job"`
-	// Why is a sentence on the state of the job, or two: a second one names suspended tasks that keep cores.
+	// Why is a sentence on the state of the job. A second one may follow on suspended tasks that keep their cores, or on
+	// resumed tasks whose cores were borrowed.
 	Why string `json:"why"`
-	// EarliestStart is the earliest time at which its next task could have room, if no other task came first; zero if
-	// no task waits, or if the ends of the tasks in its way are unknown.
+	// EarliestStart is the earliest time at which its next task could have room, or all tasks that start together with it, if no
+	// other task came first; zero if no task waits, or if the ends of the tasks in its way are unknown.
 	EarliestStart time.Time `json:"earliest_start,omitzero"`
 	// EstimatedEnd is when the job is expected to end: the policy's last estimate, or the end that follows from its
-	// running tasks. It is zero if unknown, and while one of its tasks is suspended or waits for memory.
+	// running tasks. It is zero if unknown, and while one of its tasks is paused, suspended or waits for memory.
 	EstimatedEnd time.Time `json:"estimated_end,omitzero"`
 	// Forecasts says of each stage what its tasks are expected to demand when.
 	Forecasts []Forecast `json:"forecasts,omitempty"`
 	// Tasks are the running tasks, each with the reason for its size.
 	Tasks []TaskExplanation `json:"tasks,omitempty"`
+	// Levelings are the newest questions of the policy about the nodes of these tasks.
+	Levelings []Leveling `json:"levelings,omitempty" doc:"the newest questions of the policy about how to level the demand on the nodes of the running tasks"`
 	// Decisions are the newest decisions about the job, oldest first.
 	Decisions []DecisionNote `json:"decisions,omitempty"`
 }
 
 // TaskExplanation says why a running task has its size, and when it is expected to end.
 type TaskExplanation struct {
-	Task         cluster.TaskID `json:"task"`
-	MemoryBytes  int64          `json:"memory_bytes"`
-	IdealBytes   int64          `json:"ideal_memory_bytes"`
-	Slowdown     float64        `json:"slowdown"` // estimated run time divided by that at ideal memory
-	Why          string         `json:"why"`
-	EstimatedEnd time.Time      `json:"estimated_end,omitzero"`
-	// Phase is the phase of its forecast that it is in, of Phases, 1 for the first: the one that was reported, or that it
-	// should have reached by the time that it ran. 0 if it has no forecast.
-	Phase  int `json:"phase,omitempty"`
-	Phases int `json:"phases,omitempty"`
+	Task cluster.TaskID `json:"task"`
+	Grant
+	IdealBytes int64   `json:"ideal_memory_bytes"`
+	Slowdown   float64 `json:"slowdown"` // estimated run time divided by that at ideal memory
+	Sized
+	Why          string    `json:"why"`
+	EstimatedEnd time.Time `json:"estimated_end,omitzero"`
+	InPhase
 	// Throttle is what bounds its use of disk and network; nil if nothing does.
 	Throttle *Throttle `json:"throttle,omitempty"`
+	// Shifts are when it is to stand still from now on, by the answer that is used.
+	Shifts []Shift `json:"shifts,omitempty" doc:"when it is to stand still from now on, so that the demand on its node is leveled"`
 	// Holders are the other tasks of its node while it is suspended or waits for memory, the largest first.
 	Holders []Holder `json:"holders,omitempty"`
 	// Limited is when its time limit kills it; zero if it has no limit.
@@ -219,11 +294,29 @@ type TaskExplanation struct {
 
 // DecisionNote is a decision in words.
 type DecisionNote struct {
-	At   time.Time            `json:"at"`
-	Kind cluster.DecisionKind `json:"kind"` // never Wake
-	Task cluster.TaskID       `json:"task"`
-	Why  string               `json:"why"`
+	At    time.Time            `json:"at"`
+	Kind  cluster.DecisionKind `json:"kind"` // never Wake
+	Task  cluster.TaskID       `json:"task"`
+	Why   string               `json:"why"`
+	Grant *Grant               `json:"grant,omitempty" doc:"of a resize: what the task is granted from now on"`
+	// Bound and Until are those of a throttle; a throttle that is ended has neither.
+	Bound
+	Until time.Time      `json:"until,omitzero" doc:"of a throttle, and of a suspend by leveling: when it ends by itself"`
+	For   cluster.TaskID `json:"for,omitzero" doc:"of a suspend by leveling: the task that keeps going because of it"`
+	// Answer is how the order was answered; empty if the decision is no order, or one without an answer, as a kill.
+	Answer Answer `json:"answer,omitempty" doc:"of start, throttle, suspend, resume and resize: pending, done, failed or superseded; superseded if a later order, or the end of the task, came first"`
+	Detail string `json:"detail,omitempty" doc:"one clause on why the order failed, or how it was carried out"`
 }
+
+// Answer is how an order was answered.
+type Answer string
+
+const (
+	AnswerPending    Answer = "pending"
+	AnswerDone       Answer = "done"
+	AnswerFailed     Answer = "failed"
+	AnswerSuperseded Answer = "superseded" // a later order, or the end of the task, came first
+)
 
 // LogFile is the location of the output of one run of a task. The files may not exist yet while the run is being
 // started.

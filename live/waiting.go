@@ -7,9 +7,9 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Why a job waits: the engine knows what the policy and the room on the nodes have to do with it (cluster/waiting.go).
-// This file adds what only the driver knows: jobs that are set aside, nodes that can start nothing, containers that
-// stand still.
+// Why a job waits: the engine knows the reasons that lie in the policy and in the room on nodes (cluster/waiting.go).
+// This file adds what only the driver knows: jobs that are set aside, nodes that can start nothing, containers that have
+// been stopped.
 
 // whyWaits says in one clause why the next task of a job has not started, as of now; empty if no task waits.
 func (d *Driver) whyWaits(j *job) string {
@@ -43,8 +43,7 @@ func (d *Driver) whyWaits(j *job) string {
 	return ""
 }
 
-// engineWhy says in words what the engine knows. A policy that panics changed nothing, since it only answered: the
-// engine continues.
+// engineWhy puts into words what the engine knows. A policy that panics here has changed nothing, and the engine continues.
 func (d *Driver) engineWhy(state *cluster.JobState) (words string, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -89,10 +88,10 @@ func (d *Driver) least(state *cluster.JobState, stage int) resource.Vector {
 	return need
 }
 
-// keptCores returns a sentence on suspended tasks whose cores a waiting task needs; empty if the task waits for something
-// else.
+// keptCores returns a sentence on tasks that hold the cores which a waiting task needs: suspended tasks that keep their cores,
+// resumed tasks that had lent them, or tasks that were granted more while they ran. It is empty if the task waits for something else.
 func keptCores(s *cluster.Snapshot, need resource.Vector) string {
-	suspended := 0
+	suspended, overdrawn, grown := 0, resource.Amount(0), false
 	for _, n := range s.Nodes {
 		if n.Gone {
 			continue
@@ -101,15 +100,21 @@ func keptCores(s *cluster.Snapshot, need resource.Vector) string {
 			return ""
 		}
 		for _, t := range n.Tasks {
-			if t.Still {
+			if t.Still && !t.Lends {
 				suspended++
 			}
+			grown = grown || t.Resized != nil && t.Grant[resource.CPU] > t.Resized.Was[resource.CPU]
 		}
+		overdrawn += n.Overdrawn()[resource.CPU]
 	}
-	switch suspended {
-	case 0:
+	switch {
+	case overdrawn > 0 && grown:
+		return fmt.Sprintf(" Running tasks were granted more cores than were free: together they are granted %s more than the node has.", resource.CPU.Format(overdrawn))
+	case overdrawn > 0:
+		return fmt.Sprintf(" Resumed tasks share the node with tasks that borrowed their cores: together they are granted %s more than the node has.", resource.CPU.Format(overdrawn))
+	case suspended == 0:
 		return ""
-	case 1:
+	case suspended == 1:
 		return " A suspended task keeps its cores."
 	}
 	return fmt.Sprintf(" %d suspended tasks keep their cores.", suspended)

@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// The reason why a job waits is true when somebody asks for it, even if nothing was decided about that job meanwhile:
+// The reason why a job waits is true at the time of the request, even if nothing was decided about that job meanwhile:
 // under fifo the last job waits behind the second, and then, once the second runs, for room.
 func TestWaitingIsTrueNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestWaitingIsTrueNow(t *testing.T) {
 	})
 }
 
-// What is left waits for the stage that must end first, whatever was said about an earlier stage.
+// The rest waits for the stage that must end first, regardless of the reason at an earlier stage.
 func TestWaitsForStage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -64,7 +64,7 @@ func TestWaitsForStage(t *testing.T) {
 	})
 }
 
-// An explanation is of one moment: a task that ends while containers are measured is running in none of its parts.
+// An explanation describes one moment: a task that ends while containers are measured runs in none of its parts.
 func TestExplainIsOfOneMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))

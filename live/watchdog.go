@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Patience is how long one piece of the engine's work may take before it counts as a hang. A field that is 0 stands for
-// its default. A step takes microseconds, and with ten thousand jobs some milliseconds.
+// Patience is how long one piece of the engine's work may take before it counts as a hang; 0 is the default. A step takes
+// microseconds, and with ten thousand jobs some milliseconds.
 type Patience struct {
 	// Hangs is when the log says where the engine is, and callers stop waiting for it. The default is DefaultHangs.
 	Hangs time.Duration
@@ -25,7 +25,7 @@ const (
 )
 
 // watchdog observes whether the loop makes progress. Its clock is its own ticks. While the whole machine is suspended,
-// such as a laptop that sleeps, there are no ticks, so that this does not count as a hang. Work on the disk does not
+// as a laptop that sleeps, there are no ticks, so that a suspension does not count as a hang. Work on the disk does not
 // count either, because a slow disk is not the engine's fault.
 type watchdog struct {
 	beat  atomic.Int64 // odd while the loop works, even while it waits for work or for the disk
@@ -81,7 +81,7 @@ func (d *Driver) silent() error {
 }
 
 // Dead is closed when the engine has hung for longer than Patience.Dead. The process should then end without Close,
-// which cannot help: containers run on, and the next Start sets aside the job that the engine hangs on.
+// which returns an error then: containers continue, and the next Start sets aside the job that the engine hangs on.
 func (d *Driver) Dead() <-chan struct{} { return d.watchdog.dead }
 
 // watch is the watchdog's goroutine. It ends with the loop, or when it has given up the loop.

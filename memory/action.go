@@ -13,7 +13,7 @@ type ActionKind uint8
 const (
 	Grow    ActionKind = iota + 1 // raise the limit to Limit
 	Shrink                        // lower the limit to Limit, swapping out what does not fit; never raise it
-	Suspend                       // all but stop the programs
+	Suspend                       // freeze the programs, or slow them to 1 % of a core if they send heartbeats
 	Resume                        // let the programs run
 	Breathe                       // let the programs run for one breath; the container stays suspended
 	Kill                          // end the container, to be run again elsewhere or later
@@ -33,9 +33,9 @@ func (k ActionKind) String() string {
 // ActionID numbers actions from 1 in the order in which they were returned.
 type ActionID int64
 
-// Action is what is to be done with one container, and why. The caller answers every Grow, Shrink, Suspend, Resume, Breathe and Kill
-// with one Outcome, or reports that the container has ended. What is not answered within Parameters.ActionTimeout counts as failed.
-// On a machine Agent.carryOut does what an action says.
+// Action is one thing to do with one container, and why. The caller answers every Grow, Shrink, Suspend, Resume, Breathe and Kill
+// with one Outcome, or reports that the container has ended. An action without an answer within Parameters.ActionTimeout counts as
+// failed. On a machine Agent.carryOut carries actions out.
 type Action struct {
 	ID        ActionID
 	Kind      ActionKind
@@ -45,11 +45,11 @@ type Action struct {
 	Reason    Reason
 }
 
-// Outcome is what came of an action.
+// Outcome is the result of an action.
 type Outcome struct {
 	Action ActionID
 	// Limit is the limit in force afterwards, bytes; 0: as before.
 	Limit resource.Amount
-	// Failed says that the kernel did not do the action, or not all of it: the manager decides anew.
+	// Failed says that the kernel did not carry out the action, or not completely: the manager decides again.
 	Failed bool
 }

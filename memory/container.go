@@ -26,16 +26,16 @@ type container struct {
 	place         place
 	state         state
 	stateReason   Reason // of the last suspension or resumption
-	orders               // what the kernel was asked to do
+	orders               // the actions that the kernel was asked for
 	usage                // what its readings say
 	progress      progress
 	firstSeen     timeline.Time
 	limit, target resource.Amount // in force, as far as is known; of the resize under way, else limit
 	floor         floor
-	grown         bool            // the last resize left it above Min
-	mayPage       bool            // nothing can help it: until its limit changes it is not suspended for being short, only for being at risk
-	atRisk        bool            // the kernel would kill it for the next page: see findAtRisk
-	fromLater     resource.Amount // what containers after it could give without any being suspended, in the present step
+	out           bool // its memory is paged out: see Out
+	grown         bool // the last resize left it above Min
+	mayPage       bool // no memory can be had for it: until its limit changes it is suspended only if it is at risk
+	atRisk        bool // the kernel would kill it for the next page: see findAtRisk
 
 	shortSince timeline.Time // since when it has been short without a break; meaningful if short or suspended
 	lastShort  moment        // when it last wanted memory, or was given some ahead of need
@@ -55,7 +55,8 @@ func (c *container) room() resource.Amount {
 	return room
 }
 
-func (c *container) flex() bool { return c.Class == cluster.Flex }
+// flex reports whether the manager may change the limit of the container and suspend it.
+func (c *container) flex() bool { return c.Class == cluster.Flex && !c.out }
 
 // inactive reports whether c is suspended or yields: its memory is not in use, or not by a program that makes progress.
 func (c *container) inactive() bool { return c.state.suspended() || c.place.standing == yielding }
@@ -69,15 +70,15 @@ func (c *container) wants() bool {
 	return c.short || c.atRisk || c.limit < c.Min || c.state.suspended() && c.demand() > c.limit
 }
 
-// belowMin reports whether programs run with less than their Min, which is for suspended ones only.
+// belowMin reports whether programs run with less than their Min, which only suspended programs may have.
 func (c *container) belowMin() bool { return c.flex() && !c.state.suspended() && c.limit < c.Min }
 
-// lacks is how much higher the limit of c would have to be for all that it holds and has in swap.
+// lacks is how far the limit of c is below what c holds in memory and swap.
 func (c *container) lacks() resource.Amount {
 	return max(0, max(c.Min, min(c.demand(), c.Max))-c.limit)
 }
 
-// keeps reports whether the container was short so lately that it is not shrunk.
+// keeps reports whether the container was short so recently that it is not shrunk.
 func (c *container) keeps(now timeline.Time, hold time.Duration) bool {
 	return c.lastShort.within(now, hold)
 }

@@ -11,8 +11,8 @@ import (
 
 // FuzzManager feeds a manager the input of a broken driver. The first byte chooses the manager; then each step takes
 // one byte for the kind of input and some bytes for its operands; times are in steps of 50 ms and sizes in 1/16 MiB.
-// The manager must not panic, must not give more memory than the node has, must not touch a REGULAR container except to
-// resume it, and must request its next step for a time after now.
+// The manager must not panic, must not give more memory than the node has, must not touch a REGULAR container, and must
+// request its next step for a time after now.
 func FuzzManager(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 2, 3, 10, 1, 2, 40, 3, 1, 255, 9, 4, 1, 4, 2, 5, 1, 6, 200, 7, 3})
 	f.Add([]byte{5, 0, 1, 16, 200, 0, 2, 16, 200, 3, 1, 16, 100, 3, 2, 16, 100, 4, 1, 3, 1, 16, 120, 6, 10, 4, 9, 4, 9, 1, 3, 90})
@@ -86,7 +86,7 @@ func FuzzManager(f *testing.F) {
 				if gives := a.Kind == Grow || a.Kind == Admit; gives && m.Allocated() > node.Memory {
 					t.Fatalf("%v of %d: containers may hold %d of %d", a.Kind, a.Limit, m.Allocated(), node.Memory)
 				}
-				if a.Kind != Admit && a.Kind != Refuse && a.Kind != Resume && a.Container.Task.Job <= 2 {
+				if a.Kind != Admit && a.Kind != Refuse && a.Container.Task.Job <= 2 {
 					t.Fatalf("%v of a REGULAR container", a.Kind)
 				}
 				if a.Reason.Words() == "" {

@@ -12,6 +12,24 @@ func (m *Manager) growShort() {
 	m.strategy.grow(m)
 }
 
+// raiseToMin gives running containers that have less than their Min the rest of it from memory that is in no room.
+func (m *Manager) raiseToMin() {
+	unallocated := resource.Amount(-1)
+	for _, c := range m.ordered {
+		if !c.belowMin() || !c.ready(m.now) {
+			continue
+		}
+		if unallocated < 0 {
+			l := m.ledger()
+			unallocated = max(0, l.unallocated())
+		}
+		if more := c.Min - c.limit; more <= unallocated {
+			unallocated -= more
+			m.order(Grow, c, c.Min, Reason{Code: LeastRaised, A: int64(c.Min), B: int64(c.limit)})
+		}
+	}
+}
+
 // firstShort returns the first container that lacks memory; nil if none does.
 func (m *Manager) firstShort() *container {
 	for _, c := range m.ordered {
@@ -83,7 +101,7 @@ func (m *Manager) growOneAhead(c *container, available, free resource.Amount, sh
 	return more
 }
 
-// headroom is what a container may have above what it holds while no container is short. free counts what it has so already.
+// headroom is how far the limit of a container may be above what it holds while no container is short. free includes its headroom.
 func (m *Manager) headroom(free resource.Amount) resource.Amount {
 	return max(0, resource.Amount(m.p.Lend*float64(free)))
 }

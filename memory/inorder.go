@@ -1,37 +1,41 @@
 package memory
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// inOrder is ours. A container that is short gets all that it lacks or nothing, in the order of places: of what is free, of what
-// other containers never touched, of what inactive containers hold that come later; the first that runs also of what running
-// containers hold that come later, which are suspended for it, the last first. Memory is not spread over containers of which none
-// could run with it; nor is the swap device: one container at a time is brought back from swap, so that the first runs as soon as
-// it can.
+// inOrder is our strategy. In the order of places, a container that is short gets all memory that it lacks, or none. The memory
+// comes from what is free, then from what other containers never touched, then from inactive containers that come later. For the
+// first container that runs it also comes from running containers that come later, the last one first; they are suspended for it.
+// Memory is not divided among containers that could not run with their part of it. Nor is the swap device: one container at a
+// time is brought back from swap, so that the first one runs as soon as possible.
 //
-// A container is killed only if the first could then have what it lacks, and nothing runs whose end the first could wait for. A
-// container that was suspended for too long is not killed, but has its turn: it comes before all others for a while.
+// A container is killed only if the first container could then have what it lacks, and no container runs for whose end the first
+// could wait. A container that was suspended for too long is not killed, but has its turn: it comes before all others for a while.
 var inOrder = strategy{reclaims: true, shortFirst: true, flexTakes: untouchedOnly, limitSuspensions: (*Manager).takeTurns,
 	grow: (*Manager).serveInOrder}
 
-// round is what can still be given while containers are served in one step.
+// round is the memory that can still be given while containers are served in one step.
 type round struct {
 	available resource.Amount // claimed + free, as in the ledger
 	claimed   resource.Amount
-	coming    resource.Amount // less what was promised to containers in this round
+	coming    resource.Amount // without what was promised to containers in this round
 	swapBusy  bool            // the swap device is busy with one container
 
-	// Of the containers that were passed because they are not short:
+	// Of the containers that were passed over because they are not short:
 	spare  resource.Amount // what they could give
-	growth resource.Amount // what those that run are likely to need next
+	growth resource.Amount // what the running ones are likely to need next
+
+	fromLater resource.Amount // what containers after the present one could give without any being suspended
 
 	searches int // for memory of other containers
 }
 
-// mostSearches bounds the work of one step. What is not served then is served in a later step, when these searches have freed memory.
+// mostSearches bounds the work of one step. Containers that are not served are served in a later step, when the searches have freed
+// memory.
 const mostSearches = 16
 
 // serveInOrder gives containers that are short all that they lack, or nothing.
@@ -40,10 +44,11 @@ func (m *Manager) serveInOrder() {
 	l := m.ledger()
 	r := round{available: l.available(), claimed: l.claimed, coming: l.coming, swapBusy: m.swapBusy()}
 	anyRuns, anyShort := false, false
-	for _, c := range m.ordered {
+	for i, c := range m.ordered {
 		if !c.flex() {
 			continue
 		}
+		r.fromLater = m.later[i]
 		firstToRun, firstShort := !anyRuns, !anyShort
 		anyRuns = anyRuns || !c.state.suspended()
 		if !c.wants() {
@@ -72,8 +77,8 @@ func (m *Manager) serveInOrder() {
 	}
 }
 
-// serve gives c all that it lacks, from one of three sources, if that has as much beyond what is withheld from c. found is what a
-// search in other containers has found; it is not taken unless c is served.
+// serve gives c all that it lacks from one of three sources, if the source has enough beyond what is withheld from c. found is what
+// a search in other containers has found; it is taken only if c is served.
 func (m *Manager) serve(c *container, r *round, withheld resource.Amount, firstToRun bool) (served bool, found resource.Amount) {
 	if c.state.suspended() {
 		withheld += r.growth // or it would soon be taken from c again
@@ -96,14 +101,14 @@ func (m *Manager) serve(c *container, r *round, withheld resource.Amount, firstT
 		return true, 0
 	}
 
-	// 3. What other containers hold. Running ones are suspended only for the first that could run: that another one runs instead of
-	// them gains nothing, and costs the way to swap and back.
+	// 3. What other containers hold. Running containers are suspended only for the first one that could run: to run another one in
+	// their place gains nothing, and costs the way to swap and back.
 	far := suspendedToo
 	if firstToRun {
 		far = runningToo
 	}
 	soon := r.available + r.coming
-	if r.searches == mostSearches || !firstToRun && soon+r.spare+c.fromLater < least+withheld {
+	if r.searches == mostSearches || !firstToRun && soon+r.spare+r.fromLater < least+withheld {
 		return false, 0
 	}
 	r.searches++
@@ -115,7 +120,8 @@ func (m *Manager) serve(c *container, r *round, withheld resource.Amount, firstT
 	return true, found
 }
 
-// makeDo gives c, the first that is short, what there is, since it can never have all that it lacks. found is what collect has planned.
+// makeDo gives c, the first container that is short, the memory that there is, because c can never have all that it lacks. found is
+// what collect has planned.
 func (m *Manager) makeDo(c *container, available, found resource.Amount) {
 	switch {
 	case c.belowMin() && c.limit+available < c.Min: // it is about to be suspended
@@ -128,12 +134,12 @@ func (m *Manager) makeDo(c *container, available, found resource.Amount) {
 	}
 }
 
-// killSparingly kills last for first if first could then have what it lacks, and nothing runs whose end it could wait for; otherwise
-// first runs with what it has. A container whose turn it is kills none: the two would kill each other for ever. None is killed for
-// having yielded.
+// killSparingly kills last for first if first could then have what it lacks, and no container runs for whose end first could wait;
+// otherwise first runs with what it has. No container is killed for one that has its turn: the two would kill each other for ever.
+// A container that yields is not killed.
 func (m *Manager) killSparingly(first, last *container) {
 	switch patient := m.now.Sub(first.shortSince) < m.p.KillPatience; {
-	case m.coming() > 0:
+	case m.ledger().coming > 0:
 	case first == last || first.place.standing == onTurn || m.willEnd(first) || last.place.standing == yielding || !m.wouldHelp(first) || patient:
 		m.letPage(first)
 	case last.ready(m.now):
@@ -184,12 +190,14 @@ func (m *Manager) swapBusy() bool {
 	return false
 }
 
-// sumLater notes for each container what those after it could give: inactive ones all, running ones what they do not use.
+// sumLater notes for each container, as ordered, what the containers after it could give: inactive ones all, running ones their
+// slack.
 func (m *Manager) sumLater() {
+	m.later = slices.Grow(m.later[:0], len(m.ordered))[:len(m.ordered)]
 	var sum resource.Amount
 	for i := len(m.ordered) - 1; i >= 0; i-- {
 		c := m.ordered[i]
-		c.fromLater = sum
+		m.later[i] = sum
 		if c.inactive() {
 			gives, _ := m.gives(c, 0, c.limit, true)
 			sum += gives
@@ -208,8 +216,10 @@ func (m *Manager) lastFlex() *container {
 	}
 }
 
-// takeTurns gives containers their turn that have been suspended for longer than they may be.
+// takeTurns gives containers their turn that have been suspended for longer than they may be. Turns that are over end before, or
+// their containers would still come first.
 func (m *Manager) takeTurns() {
+	m.endTurns()
 	for _, c := range m.ordered {
 		may := m.tolerance(c)
 		if !c.state.suspended() || may <= 0 || m.now.Sub(c.suspendedAt) < may || c.place.standing == onTurn {
@@ -234,5 +244,4 @@ func (m *Manager) endTurns() {
 			m.move(c, m.p.ranked(&c.Envelope))
 		}
 	}
-	m.sort()
 }

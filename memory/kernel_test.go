@@ -498,7 +498,7 @@ func (k *kernel) carryOut(a Action) {
 	k.orders = append(k.orders, o)
 }
 
-// checkKill checks that no program is killed for another that fits beside the minimum memory of all: swapping would do.
+// checkKill checks that no program is killed for another one that fits together with the minimum memory of all: swapping would do.
 func (k *kernel) checkKill(a Action) {
 	if k.p.Strategy != InOrder || k.faults != nil || k.budget < k.swap || k.swap-k.swapUsed() < k.swap/2 {
 		return

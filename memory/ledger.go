@@ -19,10 +19,13 @@ type ledger struct {
 // free is what may be given to any container.
 func (l *ledger) free() resource.Amount { return l.available() - l.claimed }
 
-// available is claimed + free: what may be given to a container from which no claim is withheld.
-func (l *ledger) available() resource.Amount { return l.memory - l.allocated - l.awaited - l.reserve }
+// unallocated is what is in no room.
+func (l *ledger) unallocated() resource.Amount { return l.memory - l.allocated }
 
-// ledger adds up the rooms of the present moment. What is ordered later in a step changes them.
+// available is claimed + free: what may be given to a container from which no claim is withheld.
+func (l *ledger) available() resource.Amount { return l.unallocated() - l.awaited - l.reserve }
+
+// ledger sums up the present moment. Later orders in the same step change it.
 func (m *Manager) ledger() ledger {
 	l := ledger{memory: m.node.Memory, claimed: metBy(m.requests, m.node.Memory)}
 	l.reserve = l.memory - resource.Amount(m.p.Stop*float64(l.memory))
@@ -49,22 +52,7 @@ func (c *container) coming() resource.Amount {
 
 // Allocated is A of Algorithm 1, bytes: what containers may hold together, and what they may still hold until the kernel has
 // finished.
-func (m *Manager) Allocated() resource.Amount {
-	var a resource.Amount
-	for _, c := range m.ordered {
-		a += c.room()
-	}
-	return a
-}
-
-// coming is what the kernel is about to free.
-func (m *Manager) coming() resource.Amount {
-	var a resource.Amount
-	for _, c := range m.ordered {
-		a += c.coming()
-	}
-	return a
-}
+func (m *Manager) Allocated() resource.Amount { return m.ledger().allocated }
 
 // metBy returns how much the given memory would meet of the claims, the oldest first.
 func metBy(claims []request, memory resource.Amount) (sum resource.Amount) {
@@ -76,9 +64,10 @@ func metBy(claims []request, memory resource.Amount) (sum resource.Amount) {
 	return sum
 }
 
-// withheldFrom returns how much of the claims is withheld from c, which is short or nearly: the claims that can be met before c has
-// ended, or c and a claim would wait for each other. They can be met from what is available, what is coming, what can be reclaimed,
-// and the rooms of other containers that run, for those will end. If one does not end, as a service, c waits until its turn comes.
+// withheldFrom returns how much of the claims is withheld from c, which is short or nearly so: the claims that can be met before c
+// has ended; otherwise c and a claim would wait for each other. Claims can be met from memory that is available, coming or
+// reclaimable, and from the rooms of other running containers, which will end. If one of them is a service and does not end, c
+// waits until its turn comes.
 func (m *Manager) withheldFrom(c *container) resource.Amount {
 	if metBy(m.requests, m.node.Memory) == 0 {
 		return 0

@@ -21,19 +21,20 @@ type Manager struct {
 	ordered    []*container // by place, unless unsorted
 	unsorted   bool
 	acting     map[ActionID]*container // by actions under way, and overdue
-	// endedEarly are containers whose end was reported before anything else, and when: other news of them is late.
+	// endedEarly are containers whose end was reported before any other news, and when: later news of them is outdated.
 	endedEarly map[cluster.ContainerID]timeline.Time
 
 	lastPuff    moment
 	flexRefused moment // a FLEX container could not start
-	turns       int64  // how many there were
+	turns       int64  // number of turns so far
 	lastID      ActionID
 
 	// Of the present step:
 	now     timeline.Time
 	actions []Action
-	gifts   []gift       // see collect
-	short   []*container // see candidates
+	gifts   []gift            // see collect
+	short   []*container      // see candidates
+	later   []resource.Amount // see sumLater
 }
 
 // Request asks for the Min of a container that is to start.
@@ -41,20 +42,22 @@ type Request struct {
 	Envelope
 }
 
-// Input is what happened since the last step.
+// Input is the news since the last step.
 type Input struct {
 	Node     *NodeReading // nil: as before
 	Readings []Reading
 	Outcomes []Outcome
+	Out      []Out
 	// Started containers have been launched, or found running, with the given limit.
 	Started []Started
 	// Ended containers are gone for good, whatever other news of them comes in this step or up to ActionTimeout later: a container
 	// that is run again has another ID.
 	Ended []cluster.ContainerID
-	// Changed envelopes replace those of containers that are known.
+	// Changed envelopes replace the envelopes of known containers.
 	Changed []Envelope
-	// Requests for containers that are to start: each is answered by Admit or Refuse, in this step or a later one. An admitted
-	// container counts from then on as started with its Min. A refused one may ask again; see Parameters.ClaimFor.
+	// Requests for containers that are to start, or that are to come back after Out: each is answered by Admit or Refuse, in this
+	// step or a later one. An admitted container counts from then on as started with its Min. A refused one may ask again; see
+	// Parameters.ClaimFor.
 	Requests []Request
 }
 
@@ -62,7 +65,8 @@ type Input struct {
 type Started struct {
 	Envelope
 	Limit     resource.Amount // in force, bytes; 0 is Min
-	Suspended bool            // it was found suspended
+	Suspended bool            // it was found suspended; of no meaning for a REGULAR container, which the manager never suspends
+	Out       bool            // it was found with its memory paged out: see Out
 }
 
 // New returns a manager without containers.
@@ -74,54 +78,54 @@ func New(p Parameters) (*Manager, error) {
 		endedEarly: map[cluster.ContainerID]timeline.Time{}}, nil
 }
 
-// Step takes in what happened and returns what is to be done, in order. The slice is valid until the next step. The caller also
-// steps at the time that Next names.
+// Step takes in the news and returns the actions to take, in order. The slice is valid until the next step. The caller also calls
+// Step at the time that Next names.
 //
-// A container gets one action in a step at most, unless it is killed. So a phase passes over all that an earlier phase has
-// helped, and the order of the phases says what comes first.
+// A container gets at most one action in a step, unless it is killed. So a phase passes over containers that an earlier phase has
+// helped, and the order of the phases is their priority.
 func (m *Manager) Step(now timeline.Time, in Input) []Action {
 	m.now, m.actions = now, m.actions[:0]
 
-	// 1. Take in what is known now, and give up what was not answered in time: its container may get an action in this step.
+	// 1. Take in the news, and give up actions that were not answered in time: their containers may get an action in this step.
 	m.takeIn(in)
 	m.expireOrders()
 	m.expireRequests()
 
-	// 2. Put the containers in order: all below serves the first first. Turns end before others begin, or a container whose turn is
-	// over would still come before them. Who yields is decided on the order that results.
-	m.endTurns()
+	// 2. Put the containers in order, in which all later phases serve them. Which of them yield depends on that order.
 	m.strategy.limitSuspensions(m)
 	m.updateYielding()
 
-	// 3. Take back what the node no longer has, before any memory is given.
+	// 3. Take back what the node no longer has, before any memory is given. First of all, running containers get their Min, which
+	// may have been raised: with less they would be suspended.
 	m.fitNode()
+	m.raiseToMin()
 
-	// 4. Admit containers that are to start. They come before growth: a REGULAR one has a right to its memory, and a FLEX one
-	// that grew first would have to give it back.
+	// 4. Admit containers that are to start. They come before growth: a REGULAR container has a right to its memory, which a
+	// FLEX container that grew first would have to give back.
 	m.serveRequests()
 
-	// 5. Resume what holds no more than its limit. It takes no memory; but the first container that runs may have others
-	// suspended for it when memory is given, so it must be known which run.
+	// 5. Resume containers that hold no more than their limit. That takes no memory, but in phase 6 other containers may be
+	// suspended for the first running one, so it must be known which ones run.
 	m.resumeFitting()
 	m.resumeYielding()
 
-	// 6. Give memory to containers that are short, as the strategy says. Then, of what they leave, to those that soon will be.
+	// 6. Give memory to containers that are short, according to the strategy, and what is left to containers that soon will be.
 	m.growShort()
 	m.growAhead()
 
-	// 7. Suspend what is still short. A container that is getting memory has an action under way, and goes on.
+	// 7. Suspend containers that are still short. A container that is getting memory has an action under way, and runs on.
 	m.suspendShort()
 
-	// 8. Take slack back from what is left alone by all of the above. Who needed it has taken it already.
+	// 8. Take slack back from containers without an action. Containers that needed it have taken it already.
 	m.shrinkSlack()
 
-	// 9. Let suspended programs breathe, and order again what is in doubt. Both can wait for another action of their container.
+	// 9. Let suspended programs breathe, and repeat the orders whose result is in doubt. Both can wait for other actions.
 	m.breathe()
 	m.orderAgain()
 	return m.actions
 }
 
-// takeIn takes in what happened. Ends are taken in last: a short task asks, starts and ends within one step, and what was taken in
+// takeIn takes in the news, ends last: a short task requests memory, starts and ends within one step, and news that is taken in
 // after its end would stay for ever.
 func (m *Manager) takeIn(in Input) {
 	if in.Node != nil {
@@ -132,12 +136,14 @@ func (m *Manager) takeIn(in Input) {
 	}
 	for i := range in.Changed {
 		if c, ok := m.containers[in.Changed[i].Container]; ok {
-			c.Envelope = in.Changed[i]
-			m.move(c, m.p.ranked(&c.Envelope))
+			m.change(c, in.Changed[i])
 		}
 	}
 	for i := range in.Outcomes {
 		m.takeOutcome(&in.Outcomes[i])
+	}
+	for i := range in.Out {
+		m.takeOut(&in.Out[i])
 	}
 	for i := range in.Readings {
 		if c, ok := m.containers[in.Readings[i].Container]; ok {
@@ -160,7 +166,7 @@ func (m *Manager) add(s *Started) {
 		m.move(old, m.p.ranked(&s.Envelope))
 		return
 	}
-	c := &container{Envelope: s.Envelope, limit: s.Limit, changedAt: m.now, firstSeen: m.now, stateReason: Reason{Code: Found}}
+	c := &container{Envelope: s.Envelope, limit: s.Limit, changedAt: m.now, firstSeen: m.now, stateReason: Reason{Code: Found}, out: s.Out}
 	if c.limit == 0 {
 		c.limit = c.Min
 		c.changedAt = m.now.Add(-m.p.Settle) // it has just begun: nothing is to settle
@@ -169,18 +175,25 @@ func (m *Manager) add(s *Started) {
 	if c.grown { // found, and perhaps short a moment ago
 		c.lastShort = moment{m.now, true}
 	}
-	if s.Suspended {
+	if s.Suspended && c.flex() {
 		c.suspend(m.now, c.stateReason)
-	}
-	if s.Suspended && !c.flex() { // the manager suspends no REGULAR containers: it is to run
-		c.state = runningInDoubt
 	}
 	m.containers[c.Container] = c
 	m.ordered = append(m.ordered, c)
 	m.move(c, m.p.ranked(&c.Envelope))
 }
 
-// remove forgets containers that have ended, with all that the kernel was asked to do with them.
+// change replaces the envelope of c. A REGULAR container has its Min from now on, so the driver must know that there is room.
+func (m *Manager) change(c *container, to Envelope) {
+	c.Envelope = to
+	if !c.flex() && !c.out {
+		c.limit, c.target = c.Min, c.Min
+	}
+	c.grown = c.limit > c.Min
+	m.move(c, m.p.ranked(&c.Envelope))
+}
+
+// remove forgets containers that have ended, with their actions under way.
 func (m *Manager) remove(ended []cluster.ContainerID) {
 	if len(ended) == 0 {
 		return
@@ -219,7 +232,7 @@ func (m *Manager) answer(kind ActionKind, id cluster.ContainerID, why Reason) {
 func (m *Manager) Containers() iter.Seq[cluster.ContainerID] { return maps.Keys(m.containers) }
 
 // Next returns when the manager must be stepped again even if nothing happens; Never if it need not. It is after the time of
-// the last step: what could not be done then waits for what happens.
+// the last step: what could not be done in that step waits for news.
 func (m *Manager) Next() timeline.Time {
 	next := timeline.Never
 	at := func(t timeline.Time) {

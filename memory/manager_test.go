@@ -117,6 +117,30 @@ func TestNewsInTheWrongOrder(t *testing.T) {
 	}
 }
 
+// TestChanged: a container whose minimum is raised gets it at once, also shortly after another was grown, and gives it back when
+// the minimum is lowered. If there is not enough memory it is suspended, and a REGULAR container comes before it.
+func TestChanged(t *testing.T) {
+	regular := func(job int, memory resource.Amount) Envelope {
+		return Envelope{Container: id(job), Envelope: cluster.Envelope{Min: memory, Max: memory, Rank: job}}
+	}
+	p := Default()
+	p.Lend = 0
+	m := newManager(t, p, 10_000, Started{Envelope: flex(1, 1000, 9000)}, Started{Envelope: regular(2, 2000)})
+	step := func(s float64, what, want string, in Input) {
+		t.Helper()
+		in.Outcomes = append(in.Outcomes, expect(t, what, m.Step(at(s), in), want)...)
+		expect(t, what+", afterwards", m.Step(at(s+0.01), Input{Outcomes: in.Outcomes}), "")
+	}
+	step(1, "raised", "grow 1 to 3000", Input{Changed: []Envelope{flex(1, 3000, 9000)}, Readings: []Reading{full(1, 900, 0, 0)}})
+	step(1.1, "raised again", "grow 1 to 4000", Input{Changed: []Envelope{flex(1, 4000, 9000)}})
+	step(60, "lowered", "shrink 1 to 1090", Input{Changed: []Envelope{flex(1, 1000, 9000)}, Readings: []Reading{full(1, 900, 0, 0)}})
+	step(61, "regular", "", Input{Changed: []Envelope{regular(2, 8500)}})
+	if got := m.Allocated(); got != 8500+1090 {
+		t.Errorf("%d are allocated", got)
+	}
+	expect(t, "more than there is", m.Step(at(62), Input{Changed: []Envelope{flex(1, 2000, 9000)}}), "suspend 1")
+}
+
 // TestBelowLeast: a container that is found running below its minimum gets its minimum at once, or is suspended until
 // it can have it.
 func TestBelowLeast(t *testing.T) {
@@ -341,5 +365,20 @@ func BenchmarkStep(b *testing.B) {
 				step()
 			}
 		})
+	}
+}
+
+// TestHeartbeatsOfARegularContainer: others than the manager stop a REGULAR container and let it breathe, even one that was found
+// stopped.
+func TestHeartbeatsOfARegularContainer(t *testing.T) {
+	m := newManager(t, Default(), 1000)
+	e := Envelope{Container: id(1), Envelope: cluster.Envelope{Min: 600, Max: 600, Rank: 1, HeartbeatTimeout: 20 * time.Second}}
+	in := Input{Started: []Started{{Envelope: e, Suspended: true}}}
+	for s := range 60 {
+		actions := m.Step(at(float64(1+s)), in)
+		if len(actions) > 0 {
+			t.Errorf("after %d s: %s", s, words(actions))
+		}
+		in = Input{Outcomes: done(actions)}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// orders is what the kernel was asked to do with one container: one action at a time.
+// orders are the actions on one container that the kernel was asked for, one at a time.
 //
 //	         order                  done
 //	ready ──────────▶ under way ──────────────▶ ready
@@ -17,7 +17,8 @@ import (
 //	  └──────────── backing off
 //	  RetryAfter, twice as long for each failure in a row
 //
-// A Kill does not wait until the action under way is over. A resize that was given up may still come into force: it is overdue.
+// A Kill does not wait until the action under way is over. A resize that was given up is overdue: it may still
+// come into force.
 type orders struct {
 	pending  *underWay // under way; nil or &slot
 	slot     underWay
@@ -46,7 +47,7 @@ type floor struct {
 	wait  time.Duration // from the last failure to until; 0 after a success
 }
 
-// order asks the kernel for an action and notes what will be so when it is done.
+// order asks the kernel for an action and notes the state that it leads to.
 func (m *Manager) order(kind ActionKind, c *container, limit resource.Amount, why Reason) {
 	m.send(kind, c, limit, why)
 	switch kind {
@@ -87,7 +88,7 @@ func (m *Manager) giveUp(c *container) {
 	}
 }
 
-// takeOutcome takes in what came of an action.
+// takeOutcome takes in the result of an action.
 func (m *Manager) takeOutcome(o *Outcome) {
 	c, ok := m.acting[o.Action]
 	if !ok {
@@ -99,7 +100,7 @@ func (m *Manager) takeOutcome(o *Outcome) {
 		c.noteFloor(o, m.now, m.p.ActionTimeout)
 	}
 	if o.Limit > 0 {
-		// The kernel does one action after the other: those ordered before this one will not come into force any more.
+		// The kernel carries out one action after the other: actions ordered before this one will not come into force any more.
 		c.limit = o.Limit
 		c.overdue = slices.DeleteFunc(c.overdue, func(a Action) bool {
 			if a.ID <= o.Action {
@@ -118,8 +119,8 @@ func (m *Manager) takeOutcome(o *Outcome) {
 	}
 }
 
-// noteFloor notes what the Shrink under way could not take from c: less than an eighth of what was asked for came free. It is
-// asked for again after a second, and after twice as long each time, up to most.
+// noteFloor notes the limit to which the Shrink under way could not lower c: less than an eighth of the requested memory came free.
+// The next attempt comes after a second, and each further one after twice as long, up to most.
 func (c *container) noteFloor(o *Outcome, now timeline.Time, most time.Duration) {
 	if !c.doing(Shrink) || o.Limit <= c.pending.Limit {
 		return
@@ -154,7 +155,7 @@ func (m *Manager) finish(c *container, failed bool) {
 	}
 }
 
-// verdict is what an answer says of the state that an action was to bring about.
+// verdict is the stimulus that follows from an answer.
 func verdict(failed bool) stimulus {
 	if failed {
 		return denied
@@ -172,10 +173,10 @@ func (m *Manager) expireOrders() {
 	}
 }
 
-// orderAgain orders states again that are in doubt.
+// orderAgain repeats the orders for states that are in doubt.
 func (m *Manager) orderAgain() {
 	for _, c := range m.ordered {
-		if !c.state.inDoubt() || !c.ready(m.now) {
+		if !c.state.inDoubt() || c.out || !c.ready(m.now) {
 			continue
 		}
 		kind := Resume

@@ -8,9 +8,9 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Outlook returns when a suspended container is likely to be resumed: when the expected ends of other containers have freed what it
-// lacks and what the containers before it lack. ok is false if it is not suspended, or if the expected ends that are still to come
-// do not free enough. Nothing is decided on this.
+// Outlook returns when a suspended container is likely to be resumed: when the expected ends of other containers have freed the
+// memory that it and the containers before it lack. ok is false if it is not suspended, or if the expected ends that are still to come
+// do not free enough. No decision depends on it.
 func (m *Manager) Outlook(id cluster.ContainerID) (at timeline.Time, ok bool) {
 	c := m.containers[id]
 	if c == nil || !c.state.suspended() || !c.known {
@@ -46,7 +46,7 @@ func (m *Manager) Outlook(id cluster.ContainerID) (at timeline.Time, ok bool) {
 	return 0, false
 }
 
-// lacksIf is what the end of c takes off the sum of what is lacked, if c was counted in it.
+// lacksIf is what c contributes to the sum of the memory that containers lack, if it was counted in the sum.
 func (c *container) lacksIf(counted bool) resource.Amount {
 	if counted && c.wants() {
 		return c.lacks()

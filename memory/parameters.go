@@ -27,7 +27,7 @@ const (
 
 // Parameters are the constants of the memory manager. Paper gives Pufferfish's, Default ours.
 type Parameters struct {
-	// Order and Strategy say who is served first, and how.
+	// Order and Strategy say which container is served first, and how.
 	Order    Order
 	Strategy Strategy
 
@@ -52,10 +52,10 @@ type Parameters struct {
 	// killed for it. The paper kills at once; in the authors' code it is ten rounds of two seconds.
 	KillPatience time.Duration
 
-	// Ahead is the share of a container's limit below which what is left of the limit is too little: the container grows
-	// before it swaps. 0: never.
+	// Ahead is the share of its limit that a container should have left: a container with less left grows before it swaps.
+	// 0: never.
 	Ahead float64
-	// AheadRatio is by what share of its limit it then grows. What turns out not to be needed is taken back as slack.
+	// AheadRatio is the share of its limit by which it then grows. Memory that it does not need is taken back as slack.
 	AheadRatio float64
 	// Lend is the fraction of free memory that each running container's limit exceeds its use by, while no container is short,
 	// so that it can grow before the next reading. It is taken back when it is more than twice as much, or when another
@@ -67,7 +67,7 @@ type Parameters struct {
 	// Settle is the shortest time between a suspension and the next resumption of a container, and between a resumption and the
 	// next suspension for its own want.
 	Settle time.Duration
-	// Stall is after how long without progress a running container yields to those that lack memory: see yield.go. 0: never.
+	// Stall is after how long without progress a running container yields to containers that lack memory: see yield.go. 0: never.
 	// Patience is how long it must then have been awake until it is ranked again. It is also how long the first container is
 	// suspended at most while no other FLEX container runs.
 	Stall, Patience time.Duration
@@ -79,10 +79,10 @@ type Parameters struct {
 	// ActionTimeout is how long the kernel may take for one action before the manager goes on without an answer.
 	ActionTimeout time.Duration
 	// ClaimFor is how long free and coming memory is kept for a REGULAR container that was refused, if it does not ask again. It
-	// is withheld from growth and from FLEX containers that are to start; withheldFrom says with which exception. It must be
+	// is withheld from growth and from FLEX containers that are to start; withheldFrom says which exception there is. It must be
 	// longer than the time between two requests of a container. 0: nothing is kept.
 	ClaimFor time.Duration
-	// RetryAfter is how long a container is left alone for which the kernel did not do an action; twice as long each time, up
+	// RetryAfter is how long a container gets no action after the kernel failed to carry one out; twice as long each time, up
 	// to 64 times. Other containers give memory instead.
 	RetryAfter time.Duration
 }
@@ -118,7 +118,7 @@ func Variants() map[string]Parameters {
 	return map[string]Parameters{"ejf": earliest, "ejf+s": tolerant, "sjf": shortest, "kill": kill}
 }
 
-// Default returns the constants that bellows uses: those of the paper, with reactions in milliseconds, growth ahead of swapping,
+// Default returns the constants that bellows uses: the paper's, with reactions in milliseconds, growth ahead of swapping,
 // and memory in order: the first container has what it lacks, and others are swapped out for it instead of killed.
 func Default() Parameters {
 	p := Paper()
@@ -140,7 +140,7 @@ func Default() Parameters {
 	return p
 }
 
-// BreathOf is how long a suspended container runs at a time whose programs may be silent for heartbeatTimeout.
+// BreathOf is the length of a breath of a container whose programs may be silent for heartbeatTimeout.
 func (p *Parameters) BreathOf(heartbeatTimeout time.Duration) time.Duration {
 	return min(p.Breath, heartbeatTimeout/2)
 }

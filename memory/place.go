@@ -9,21 +9,21 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// standing says why a container has its place. Greater ones come later, but between promoted and ranked the job decides first.
+// standing says why a container has its place. Greater values come later, but between promoted and ranked the job decides first.
 //
 //	from        to         when
 //	ranked      promoted   it has been suspended for half of its tolerance (backoff)
 //	promoted    ranked     it is resumed
 //	any         onTurn     it has been suspended for its tolerance (inOrder)
 //	onTurn      ranked     its turn is over
-//	any         yielding   it makes no progress while others lack memory
-//	yielding    ranked     it has been awake for long enough, or none lacks memory
+//	any         yielding   it makes no progress while other containers lack memory
+//	yielding    ranked     it has been awake for long enough, or no container lacks memory
 //	any         ranked     its envelope changes
 type standing uint8
 
 const (
 	onTurn   standing = iota // before all others, by the number of its turn
-	promoted                 // right before the job of its duration and rank, which is the one before its own
+	promoted                 // right before the job of the given duration and rank, which comes before its own
 	ranked                   // by duration and rank of its job
 	yielding                 // after all others, by duration and rank
 )
@@ -36,7 +36,7 @@ type place struct {
 	rank     int
 }
 
-// ranked is the place of a container that nothing special has happened to.
+// ranked is the usual place of a container.
 func (p *Parameters) ranked(e *Envelope) place {
 	at := place{standing: ranked, rank: e.Rank}
 	if p.Order == ShortestFirst {
@@ -65,7 +65,7 @@ func comparePlaces(a, b place) int {
 	return cmp.Or(cmp.Compare(a.duration, b.duration), cmp.Compare(a.rank, b.rank), cmp.Compare(a.standing, b.standing))
 }
 
-// byPlace compares containers by place. Those with the same place are in the order of their IDs.
+// byPlace compares containers by place. Containers with the same place are in the order of their IDs.
 func byPlace(a, b *container) int {
 	return cmp.Or(comparePlaces(a.place, b.place), compareIDs(a.Container, b.Container))
 }
@@ -75,7 +75,7 @@ func compareIDs(a, b cluster.ContainerID) int {
 		cmp.Compare(a.Task.Index, b.Task.Index), cmp.Compare(a.Run, b.Run))
 }
 
-// move gives c another place. The caller sorts when it has moved all that it moves.
+// move gives c another place. The caller sorts after its last move.
 func (m *Manager) move(c *container, to place) { c.place, m.unsorted = to, true }
 
 // sort puts containers in the order of their places, if one has moved or is new.

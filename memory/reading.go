@@ -14,7 +14,7 @@ type Reading struct {
 	// Anonymous is the memory that can only be freed by swapping it out, and Swap is what has been swapped out. Page cache does
 	// not count: the kernel frees it without harm.
 	Anonymous, Swap resource.Amount
-	// SwapTraffic is how many bytes were swapped out and in since the container began, as far as the kernel tells.
+	// SwapTraffic is how many bytes were swapped out and in since the container began, as far as the kernel counts them.
 	SwapTraffic int64
 	// Locked is the part of Anonymous that cannot be swapped out, because its programs locked it.
 	Locked resource.Amount
@@ -44,7 +44,7 @@ type NodeReading struct {
 // programs can swap out between two readings.
 func SwapReserve(node resource.Amount) resource.Amount { return max(64*resource.MiB, node/64) }
 
-// usage is what the readings of a container say: what it holds and what that shows.
+// usage is the use of memory according to the readings of a container.
 type usage struct {
 	known bool // it has been read
 
@@ -54,8 +54,8 @@ type usage struct {
 	refaulted       int64
 
 	short    bool // out of memory at the last reading: see isShort
-	thrashes bool // more of what it has mapped came back between the last two readings than is worth waiting for
-	reuses   bool // it has thrashed: what it has mapped is used again and again
+	thrashes bool // between the last two readings enough of its mapped files came back that it waits for them
+	reuses   bool // it has thrashed: its mapped files are used again and again
 
 	level   resource.Amount // what it held in memory when that last changed by more than a little
 	climbed moment          // it held more than level
@@ -63,10 +63,10 @@ type usage struct {
 	peakAt  timeline.Time
 }
 
-// demand is what the container would hold if it could.
+// demand is what the container would hold with enough memory.
 func (u *usage) demand() resource.Amount { return u.anonymous + u.swap }
 
-// needs is what it would hold if it could, with the files that it uses again and again.
+// needs is demand, with the mapped files that it uses again and again.
 func (u *usage) needs() resource.Amount {
 	if u.reuses {
 		return u.demand() + u.mapped
@@ -89,7 +89,7 @@ func (c *container) observe(now timeline.Time, r *Reading, p *Parameters) {
 	u, was := &c.usage, c.short
 	c.noteProgress(now, r, p.Stall)
 	u.short = c.flex() && u.isShort(r, c.limit)
-	// A sixty-fourth of the limit came back since the last reading: it does not merely pass through its files.
+	// A sixty-fourth of the limit came back since the last reading: it does not just read its files once.
 	u.thrashes = u.known && r.Refaulted-u.refaulted > int64(c.limit/64)
 	u.reuses = u.reuses || u.thrashes
 	u.known, u.anonymous, u.swap, u.traffic = true, r.Anonymous, r.Swap, r.SwapTraffic
@@ -106,7 +106,7 @@ func (c *container) observe(now timeline.Time, r *Reading, p *Parameters) {
 	}
 }
 
-// climb notes whether the container holds more than a little more in memory than it did.
+// climb notes whether the container holds clearly more in memory than before.
 func (u *usage) climb(now timeline.Time, limit resource.Amount) {
 	if u.anonymous > u.level+limit/256 {
 		u.climbed = moment{now, true}

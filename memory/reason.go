@@ -28,7 +28,7 @@ const (
 	Alive                       // A: the heartbeat time-out, ns
 	Free                        // A: memory asked for, bytes
 	NoSwapLeft                  // A: memory asked for, bytes; B: swap that may still be used, bytes
-	NoFlexLeft                  // A: memory asked for, bytes; B: memory that could be had, bytes
+	NoFlexLeft                  // A: memory asked for, bytes; B: memory that could be freed, bytes
 	OthersWait                  // A: memory asked for, bytes; B: rank of a container that is short already
 	Found                       // the container was found in this state
 	RoomToSpare                 // A: memory the node has left, bytes
@@ -38,17 +38,19 @@ const (
 	SwapFull                    // A: what it holds with swap, bytes; B: its limit, bytes
 	Locked                      // A: what its programs locked, bytes; B: its limit, bytes
 	FilesComeBack               // A: what it has mapped of files, bytes; B: its limit, bytes
+	LeastRaised                 // A: the least that it may run with, bytes; B: its limit, bytes
+	PagedOut                    // its memory was paged out for another party, and comes back
 	numReasons
 )
 
-// Reason is why the manager acts: a code with operands, put into words only when somebody asks.
+// Reason is why the manager acts: a code with operands, put into words only when they are shown.
 type Reason struct {
 	Code ReasonCode `json:"code,omitempty"`
 	A    int64      `json:"a,omitempty"`
 	B    int64      `json:"b,omitempty"`
 }
 
-// operand says what an operand of a reason is.
+// operand formats an operand of a reason.
 type operand func(v int64) string
 
 func bytes(v int64) string { return resource.FormatMemory(resource.Amount(v)) }
@@ -73,13 +75,13 @@ var reasons = [numReasons]struct {
 	Exhausted:     {"the node's memory and swap are exhausted, and job %s comes first", rank, nil},
 	NoRoomToGrow:  {"out of memory, and of the %s that it was to get the node had %s left", bytes, bytes},
 	TooLong:       {"suspended for %s, longer than it may be, %s", span, span},
-	Alive:         {"lest its programs are taken for dead after %s", span, nil},
+	Alive:         {"so that its programs can send heartbeats (time-out %s)", span, nil},
 	Free:          {"%s are free", bytes, nil},
 	NoSwapLeft:    {"needs %s, and only %s of swap may still be used", bytes, bytes},
 	NoFlexLeft:    {"needs %s, and FLEX containers can give only %s", bytes, bytes},
 	OthersWait:    {"needs %s, and job %s is out of memory already", bytes, rank},
-	Found:         {"it was found like that", nil, nil},
-	RoomToSpare:   {"nobody was out of memory, and the node had %s left", bytes, nil},
+	Found:         {"it was found in this state", nil, nil},
+	RoomToSpare:   {"no container was out of memory, and the node had %s left", bytes, nil},
 	BelowLeast:    {"may hold %s, and must not run with less than %s", bytes, bytes},
 	RegularWaits:  {"needs %s, and %s are kept for REGULAR containers that wait", bytes, bytes},
 	Yields: {"made no progress while others lacked memory, and runs on behind them: " +
@@ -90,6 +92,8 @@ var reasons = [numReasons]struct {
 		"and the kernel would kill", bytes, bytes},
 	FilesComeBack: {"could hold %[2]s, and files that it has mapped, of which it held %[1]s, " +
 		"came back again and again", bytes, bytes},
+	LeastRaised: {"needs %s at least, and could hold %s", bytes, bytes},
+	PagedOut:    {"its memory was paged out, and comes back", nil, nil},
 }
 
 // Words puts r into one clause for people.

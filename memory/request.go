@@ -9,9 +9,9 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// request is a container that is to start. A REGULAR one that was refused leaves a claim: memory that is or becomes free is kept
-// for it until it asks again, which it does because it was refused. Without a claim containers that grow would take that memory
-// again and again, and the REGULAR container would wait for ever.
+// request is a container that is to start. A REGULAR container that was refused leaves a claim: memory that is or becomes free is
+// kept for it until it asks again. Without a claim, growing containers would take that memory again and again, and the REGULAR
+// container would wait for ever.
 type request struct {
 	Envelope
 	asked timeline.Time // the last time
@@ -25,6 +25,9 @@ func (m *Manager) takeRequests(all []Request) {
 		if m.hasEnded(r.Container) {
 			continue
 		}
+		if c, here := m.containers[r.Container]; here && c.out {
+			r.Min = max(0, r.Min-c.limit) // it has the rest
+		}
 		at := slices.IndexFunc(m.requests, func(old request) bool { return old.Container == r.Container })
 		if at < 0 {
 			m.requests = append(m.requests, r)
@@ -34,7 +37,7 @@ func (m *Manager) takeRequests(all []Request) {
 	}
 }
 
-// expireRequests drops the claims of containers that do not ask again, and forgets ends that no other news followed.
+// expireRequests drops the claims of containers that do not ask again, and forgets early ends after which no news came.
 func (m *Manager) expireRequests() {
 	m.requests = slices.DeleteFunc(m.requests, func(r request) bool { return r.claim && m.now.Sub(r.asked) >= m.p.ClaimFor })
 	maps.DeleteFunc(m.endedEarly, func(_ cluster.ContainerID, told timeline.Time) bool { return m.now.Sub(told) >= m.p.ActionTimeout })
@@ -52,14 +55,15 @@ func (m *Manager) refuse(i int, why Reason) (stays bool) {
 	return true
 }
 
-// serveRequests admits containers that are to start, in the order in which they asked first, and reclaims memory for the first that
-// does not fit (section 4.3.1, Reclaim; lazily: only now). The requests after that one wait with it for what is coming.
+// serveRequests admits containers that are to start, in the order of their first requests, and reclaims memory for the first one
+// that does not fit (section 4.3.1, Reclaim; lazily: only now). Later requests wait with it for the memory that is coming.
 func (m *Manager) serveRequests() {
 	short := m.firstShort()
 	if short != nil && short.place.standing == yielding { // perhaps its programs wait for what is to start
 		short = nil
 	}
-	unallocated := m.node.Memory - m.Allocated()
+	l := m.ledger()
+	unallocated := l.unallocated()
 	for i := 0; i < len(m.requests); {
 		r := &m.requests[i]
 		if r.claim {
@@ -70,7 +74,11 @@ func (m *Manager) serveRequests() {
 		switch answer {
 		case Admit:
 			m.answer(Admit, r.Container, why)
-			m.add(&Started{Envelope: r.Envelope})
+			if c, here := m.containers[r.Container]; here && c.out {
+				m.comeBack(c)
+			} else {
+				m.add(&Started{Envelope: r.Envelope})
+			}
 			unallocated -= r.Min
 			m.requests = slices.Delete(m.requests, i, i+1)
 		case Refuse:
@@ -87,9 +95,9 @@ func (m *Manager) serveRequests() {
 	m.sort()
 }
 
-// consider says what to answer to a request: Admit or Refuse, or 0 if that will be known when the kernel has done what it is doing;
-// then why has no meaning. Claims that were made before it and that the unallocated memory would meet come before a REGULAR
-// container, all claims that were made before it come before a FLEX one.
+// consider returns the answer to a request: Admit or Refuse, or 0, without a reason, if the answer depends on what the kernel is
+// doing. Earlier claims that the unallocated memory would meet come before a REGULAR container, all earlier claims before a FLEX
+// container.
 func (m *Manager) consider(r *request, unallocated resource.Amount, before []request, short *container) (answer ActionKind, why Reason) {
 	claimed := metBy(before, unallocated)
 	if r.Class == cluster.Flex {
@@ -108,7 +116,7 @@ func (m *Manager) consider(r *request, unallocated resource.Amount, before []req
 		return Refuse, Reason{Code: NoFlexLeft, A: int64(r.Min), B: int64(max(0, free))}
 	}
 	m.sort()
-	coming := m.coming()
+	coming := m.ledger().coming
 	need := r.Min - free - coming
 	if need <= 0 {
 		return 0, Reason{}
@@ -123,8 +131,8 @@ func (m *Manager) consider(r *request, unallocated resource.Amount, before []req
 	return 0, Reason{}
 }
 
-// mayTake says from whom memory may be taken for a container that is to start. A FLEX one does not make others swap: that would
-// be meaningless (section 4.3.2).
+// mayTake says from which containers memory may be taken for a container that is to start. A FLEX container does not make others
+// swap: that would be meaningless (section 4.3.2).
 func (m *Manager) mayTake(r *request) reach {
 	if r.Class != cluster.Flex {
 		return runningToo
@@ -132,8 +140,8 @@ func (m *Manager) mayTake(r *request) reach {
 	return m.strategy.flexTakes
 }
 
-// giverBusy reports whether a container from which memory could be taken for a REGULAR one has an action under way. What it can
-// give is known when that is over, after ActionTimeout at the latest.
+// giverBusy reports whether a container from which memory could be taken for a REGULAR container has an action under way. How much
+// it can give is known when the action is over, after ActionTimeout at the latest.
 func (m *Manager) giverBusy(r *request) bool {
 	for _, c := range m.ordered {
 		if r.Class != cluster.Flex && c.flex() && c.pending != nil && c.room() > c.Min {
@@ -143,7 +151,7 @@ func (m *Manager) giverBusy(r *request) bool {
 	return false
 }
 
-// couldGive collects memory from FLEX containers for a request and reports whether they could give as much as it needs. If not,
+// couldGive collects memory from FLEX containers for a request and reports whether they could give what it needs. If not,
 // why says what is missing.
 func (m *Manager) couldGive(r *request, need resource.Amount) (why Reason, possible bool) {
 	far := m.mayTake(r)

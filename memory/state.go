@@ -17,8 +17,8 @@ package memory
 // that failed, or was not answered, leaves a state in doubt, which orderAgain orders again: a container that is believed to run
 // must not stay frozen.
 //
-// suspendShort suspends containers, and accept those from which memory is taken. resumeFitting, resumeYielding and resumeToPage
-// resume them.
+// suspendShort suspends containers that are short, and accept suspends containers from which memory is taken. resumeFitting,
+// resumeYielding and resumeToPage resume them.
 type state uint8
 
 const (
@@ -34,8 +34,8 @@ type stimulus uint8
 const (
 	suspend stimulus = iota // Suspend was ordered, or a Shrink for which the programs must be suspended
 	resume                  // Resume was ordered
-	confirm                 // the kernel did an action that sets whether the programs run: all but Grow and Kill
-	denied                  // the kernel did not do such an action, or did not answer
+	confirm                 // the kernel carried out an action that sets whether the programs run: any but Grow and Kill
+	denied                  // the kernel failed to carry out such an action, or did not answer
 )
 
 // transitions are the next states. A state that has no arrow for a stimulus stays.

@@ -25,7 +25,7 @@ func (c *container) resume(now timeline.Time, why Reason) {
 // settled reports whether c may be suspended or resumed again.
 func (m *Manager) settled(c *container) bool { return m.now.Sub(c.changedAt) >= m.p.Settle }
 
-// tolerance is how long c may be suspended before limitSuspensions acts; 0: for ever.
+// tolerance is how long c may be suspended before limitSuspensions acts; 0: without a limit.
 func (m *Manager) tolerance(c *container) time.Duration {
 	if m.p.Tolerance > 0 && c.Duration > 0 {
 		return time.Duration(m.p.Tolerance * float64(c.Duration))
@@ -33,9 +33,9 @@ func (m *Manager) tolerance(c *container) time.Duration {
 	return m.p.LongestSuspension
 }
 
-// findAtRisk finds the containers that have nearly filled their limit with what cannot go to swap, because swap is full or their
-// programs locked it: the kernel kills for the next page. A container that has grown lately gets more memory, or is suspended,
-// before that.
+// findAtRisk finds the containers that have nearly filled their limit with memory that cannot be swapped out, because swap is full
+// or their programs locked it: the kernel would kill for the next page. Before that, a container that has recently grown gets more
+// memory or is suspended.
 func (m *Manager) findAtRisk() {
 	if m.p.Ahead <= 0 {
 		return
@@ -57,8 +57,8 @@ func (m *Manager) findAtRisk() {
 	}
 }
 
-// suspendShort suspends containers that are short or at risk and were not helped in this step. One with less than its Min, because it
-// was found like that or an answer was lost, is suspended at once: the kernel may find nothing that it could swap out, and kill.
+// suspendShort suspends containers that are short or at risk and were not helped in this step. A container with less than its Min,
+// because it was found so or an answer was lost, is suspended at once: the kernel may find nothing to swap out, and kill.
 func (m *Manager) suspendShort() {
 	if !m.strategy.reclaims {
 		return
@@ -86,8 +86,8 @@ func (m *Manager) riskReason(c *container) Reason {
 	return Reason{Code: Locked, A: int64(c.locked), B: int64(c.limit)}
 }
 
-// resumeFitting resumes containers that hold no more than their limit: because they have grown, or because they gave memory back
-// themselves, whether or not anything is in swap. One that is as large as it may become is resumed whatever it holds.
+// resumeFitting resumes containers that hold no more than their limit, because they have grown or gave memory back themselves,
+// whether or not they have anything in swap. A container at its maximum is resumed whatever it holds.
 func (m *Manager) resumeFitting() {
 	for _, c := range m.ordered {
 		if !c.state.suspended() || c.atRisk || !c.ready(m.now) || !c.known || !m.settled(c) {
@@ -108,8 +108,8 @@ func (m *Manager) resumeToPage(c *container) {
 	}
 }
 
-// nothingToWaitFor reports whether c, which is short, gains nothing by waiting: it is its turn, nothing else runs, or it has waited
-// long enough. If it is at risk the kernel would kill it, so it waits all the same.
+// nothingToWaitFor reports whether c, which is short, gains nothing by waiting: it has its turn, no other container runs, or it has
+// waited long enough. A container at risk waits in any case: the kernel would kill it.
 func (m *Manager) nothingToWaitFor(c *container) bool {
 	return !c.atRisk && (c.place.standing == onTurn || !m.anotherRuns(c) || m.waitedLong(c))
 }
@@ -124,8 +124,8 @@ func (m *Manager) anotherRuns(c *container) bool {
 	return false
 }
 
-// waitedLong reports whether c has been short for Patience, and no container runs whose end it could wait for: REGULAR containers
-// may be services. It needs room in swap to run with less than it needs.
+// waitedLong reports whether c has been short for Patience, and no container runs for whose end it could wait (REGULAR containers
+// may be services). To run with less than it needs, c must have room in swap.
 func (m *Manager) waitedLong(c *container) bool {
 	for _, o := range m.ordered {
 		if o != c && (o.flex() && !o.inactive() || !o.flex() && m.ends(o)) {
@@ -138,8 +138,8 @@ func (m *Manager) waitedLong(c *container) bool {
 	return m.p.Patience > 0 && m.now.Sub(c.shortSince) >= m.p.Patience
 }
 
-// willEnd reports whether a container runs, or is about to, whose end will free memory for first: then first can wait. The FLEX
-// containers after first do not count. REGULAR containers of unknown duration may be services, as may those that are late.
+// willEnd reports whether a container runs, or is about to run, whose end will free memory for first: then first can wait. FLEX
+// containers after first do not count, nor do REGULAR containers of unknown duration or that are late: they may be services.
 func (m *Manager) willEnd(first *container) bool {
 	for _, c := range m.ordered {
 		runs := !c.state.suspended() || !c.wants()
@@ -152,7 +152,7 @@ func (m *Manager) willEnd(first *container) bool {
 
 // ends reports whether a container is expected to end, and is not late.
 func (m *Manager) ends(c *container) bool {
-	return c.Duration > 0 && (m.p.Patience == 0 || m.now.Sub(c.firstSeen) < c.Duration+m.p.Patience)
+	return c.Duration > 0 && !c.out && (m.p.Patience == 0 || m.now.Sub(c.firstSeen) < c.Duration+m.p.Patience)
 }
 
 // breathe lets suspended programs send their heartbeats.

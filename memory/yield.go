@@ -7,7 +7,7 @@ import (
 )
 
 // Programs wait for each other: for a lock, for the other end of a pipe. A program that runs and waits for one that is suspended, while
-// the first holds the memory that the other lacks, would wait for ever. From outside that cannot be told from sleep. So a container
+// the first holds the memory that the other lacks, would wait for ever. From outside this looks like sleep. So a container
 // that runs and makes no progress, while another is suspended for want of memory, yields: it comes after all others, and the memory
 // that is taken from it goes to swap, but it is not kept suspended. A program that sleeps loses nothing by that until it wakes. A
 // program that waits goes on at the speed of swap as soon as it can: two that wait for each other in turns run side by side, since
@@ -20,7 +20,7 @@ const leastWork = 0.01
 
 // progress is when a container last made progress: computed, or swapped.
 type progress struct {
-	known   bool // its readings tell what it computes
+	known   bool // its readings show how much it computes
 	at      timeline.Time
 	worked  time.Duration // at that time, as is traffic
 	traffic int64
@@ -58,7 +58,7 @@ func (m *Manager) awakeUntil(c *container) timeline.Time {
 	return c.progress.awoke.at.Add(m.p.Patience << min(c.progress.yielded-1, 6))
 }
 
-// updateYielding has containers that make no progress yield to those that lack memory, and ranks them again.
+// updateYielding makes containers without progress yield to containers that lack memory, and ranks them again.
 func (m *Manager) updateYielding() {
 	if m.p.Stall == 0 {
 		return
@@ -88,7 +88,7 @@ func (m *Manager) updateYielding() {
 const refusedLately = 3 * time.Second
 
 // othersWait reports whether a container other than c is suspended, or pages, for want of memory, and is not being helped, or a FLEX
-// container cannot start: perhaps the one that all wait for.
+// container cannot start: all may wait for that one.
 func (m *Manager) othersWait(c *container) bool {
 	for _, o := range m.ordered {
 		if o != c && o.wants() && o.pending == nil && (o.mayPage || o.state.suspended() && m.now.Sub(o.suspendedAt) >= m.p.Settle) {
@@ -98,7 +98,7 @@ func (m *Manager) othersWait(c *container) bool {
 	return m.flexRefused.within(m.now, refusedLately)
 }
 
-// resumeYielding lets containers that yield run on once what was to be taken from them is taken.
+// resumeYielding resumes containers that yield, once the memory that they give has been taken.
 func (m *Manager) resumeYielding() {
 	for _, c := range m.ordered {
 		if c.place.standing == yielding && c.state.suspended() && !c.atRisk && c.ready(m.now) && c.limit >= c.Min && m.settled(c) {

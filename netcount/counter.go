@@ -25,7 +25,7 @@ type Counter struct {
 	Resumed bool
 }
 
-// allowMulti is BPF_F_ALLOW_MULTI of linux/bpf.h: programs that others attach to the group, above it or below it run, too.
+// allowMulti is BPF_F_ALLOW_MULTI of linux/bpf.h: programs that others attach to the group, its ancestors or descendants run, too.
 const allowMulti = 1 << 1
 
 // Attach counts for the group in dir, a directory of the version 2 hierarchy. If the group is counted already, it goes on
@@ -40,8 +40,8 @@ func Attach(dir string) (*Counter, error) {
 	return count(dir, attach)
 }
 
-// Begin is Attach for a new group, on a machine where Try has succeeded: it need not find out what is there, which takes most of
-// the time.
+// Begin is Attach for a new group, on a machine where Try has succeeded: it does not look for programs that are attached already, which
+// takes most of the time.
 func Begin(dir string) (*Counter, error) { return count(dir, begin) }
 
 // count opens the group in dir for one of attach and begin.
@@ -87,7 +87,7 @@ func (c *Counter) Read() (Reading, error) {
 	return Reading{Received: int64(n[received]), Sent: int64(n[sent])}, nil
 }
 
-// Close ends reading. The group is counted until it is removed. A nil counter has nothing to close.
+// Close ends reading. The kernel counts until the group is removed. A nil counter has nothing to close.
 func (c *Counter) Close() error {
 	if c == nil {
 		return nil
@@ -95,8 +95,8 @@ func (c *Counter) Close() error {
 	return c.counts.Close()
 }
 
-// attach finds the counters of a group, or attaches programs with new ones. A process that was killed between the two
-// programs has left the first alone, which is replaced. Packets of the device with the index except do not count.
+// attach finds the counters of a group, or attaches programs with new ones. A process that was killed before it
+// attached the second program has left the first alone: that is replaced. Packets of the device with the index except do not count.
 func attach(group int, except int32) (*Counter, error) {
 	found := [numDirections]*ebpf.Map{}
 	for d := range directions {
@@ -158,7 +158,7 @@ func findable(group int) error {
 			return err
 		}
 		if m == nil {
-			return fmt.Errorf("the kernel does not tell the names of programs: it is older than Linux 4.15")
+			return fmt.Errorf("the kernel does not report the names of programs: Linux 4.15 or later is needed")
 		}
 		m.Close()
 	}
@@ -244,31 +244,31 @@ func (d direction) detach(group int) error {
 	})
 }
 
-// errTaken is returned by attach although this process may load programs.
-var errTaken = errors.New("a program that bears no second one is attached to the group or above it, or CAP_NET_ADMIN is missing")
+// errTaken is returned by attach if the kernel loads the program but refuses to attach it.
+var errTaken = errors.New("CAP_NET_ADMIN is missing, or a BPF program on this group or an ancestor permits no second program")
 
-// privileged reports whether this process has CAP_SYS_ADMIN, in whatever user namespace. Without it, programs can be attached
-// on some kernels, and not be found again.
+// privileged reports whether this process has CAP_SYS_ADMIN in its user namespace. Without it, some kernels attach programs, but no
+// process finds them again.
 func privileged() bool {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
 	return unix.Capget(&head, &sets[0]) == nil && sets[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 }
 
-// explain says what people can do about an error.
+// explain adds to an error what is missing.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, errTaken):
 	case errors.Is(err, ebpf.ErrNotSupported):
-		return fmt.Errorf("the kernel has no programs for it (CONFIG_CGROUP_BPF, Linux 4.15), or not in a user namespace: %w", err)
+		return fmt.Errorf("the kernel has no BPF programs for control groups (CONFIG_CGROUP_BPF, Linux 4.15), or not in a user namespace: %w", err)
 	case errors.Is(err, unix.EPERM):
-		return fmt.Errorf("it needs the first user namespace, and before Linux 5.11 a higher limit of locked memory (ulimit -l): %w", err)
+		return fmt.Errorf("this needs the initial user namespace, and before Linux 5.11 a higher limit of locked memory (ulimit -l): %w", err)
 	}
 	return err
 }
 
-// sound returns an error if the kernel assigns sockets to no group: before Linux 5.15, it ceased to do so once the version 1
-// controllers net_cls or net_prio were used. The counters would stay at 0.
+// sound returns an error if the kernel may assign sockets to no group: kernels before Linux 5.15 stop assigning them once the version 1
+// controller net_cls or net_prio is used. The counters would stay at 0.
 func sound(proc string) error {
 	text, err := os.ReadFile(filepath.Join(proc, "cgroups"))
 	if err != nil {
@@ -280,7 +280,7 @@ func sound(proc string) error {
 			continue
 		}
 		if release, err := os.ReadFile(filepath.Join(proc, "sys/kernel/osrelease")); err != nil || olderThan(string(release), 5, 15) {
-			return fmt.Errorf("count network bytes: the version 1 controller %s is mounted, beside which kernels before Linux 5.15 count nothing", f[0])
+			return fmt.Errorf("count network bytes: kernels before Linux 5.15 cannot count while the version 1 controller %s is mounted", f[0])
 		}
 	}
 	return nil

@@ -482,7 +482,7 @@ func TestKernelOthers(t *testing.T) {
 	if n := len(attached(t, dir, received)); n != 1 {
 		t.Errorf("after Try, %d programs are attached, want that of others", n)
 	}
-	// A program that bears no other one, above the group.
+	// A program of an ancestor that permits no second program.
 	below := filepath.Join(dir, "below")
 	if err := os.Mkdir(below, 0o755); err != nil {
 		t.Fatal(err)
@@ -498,7 +498,7 @@ func TestKernelOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Attach(alone); !errors.Is(err, errTaken) {
-		t.Errorf("attach beside a program that bears no other: %v", err)
+		t.Errorf("attach together with a program that permits no second one: %v", err)
 	}
 }
 

@@ -29,7 +29,7 @@ func newCounts() (*ebpf.Map, error) {
 	return ebpf.NewMap(&ebpf.MapSpec{Name: "bellows_net1", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: uint32(numDirections)})
 }
 
-// Fields of struct __sk_buff of linux/bpf.h, which a program gets of each packet.
+// Fields of struct __sk_buff of linux/bpf.h, which a program gets for each packet.
 const (
 	skbLength    = 0  // from the IP header on, bytes
 	skbInterface = 40 // of the device that received or sends the packet
@@ -45,7 +45,7 @@ func (d direction) program(counts *ebpf.Map, except int32) *ebpf.ProgramSpec {
 		asm.LoadMem(asm.R6, asm.R1, skbLength, asm.Word),
 		asm.LoadMem(asm.R7, asm.R1, skbInterface, asm.Word),
 		asm.JEq.Imm(asm.R7, except, "pass"),
-		// counts[d], which exists; the verifier wants to see the test.
+		// counts[d], which exists; the verifier requires the test.
 		asm.StoreImm(asm.RFP, -4, int64(d), asm.Word),
 		asm.Mov.Reg(asm.R2, asm.RFP),
 		asm.Add.Imm(asm.R2, -4),

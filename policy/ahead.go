@@ -10,27 +10,29 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// ahead foresees what nodes have available: what they have, less what the tasks that run there are forecast to demand
-// (Prophet, Figure 4). The zero ahead foresees nothing yet.
+// ahead foresees what nodes have available: their capacity less what the tasks that run there are forecast to demand
+// (Prophet, Figure 4). An ahead with kinds alone foresees nothing yet.
 type ahead struct {
-	views []view // by NodeID
+	kinds []resource.Kind // for which of computes what is available
+	views []view          // by NodeID
 	steps []timeline.Step
-	ends  []part
+	parts []part
+	gone  []cluster.TaskID
 }
 
-// view is what is available on a node. When the node changes, only the tasks that came, left or got on otherwise than
-// foreseen are looked at: to read the forecasts of all tasks would take most of the time of a decision, because they are
-// seldom in the processor's cache.
+// view is what is available on a node. When the node changes, only the forecasts of tasks that came, left or deviate from what
+// was foreseen are read: to read those of all tasks would take most of the time of a decision, because they are seldom in
+// the processor's cache.
 type view struct {
 	version   uint64
 	known     bool
-	moves     bool // a task stands still, so that its demand moves as time passes
+	moves     bool // a task stands still, so that its demand shifts as time passes
 	at        timeline.Time
 	present   resource.Vector // available at the time at
 	tasks     []part
 	changes   []timeline.Step  // of what is available, after at, in the order of time
 	owners    []cluster.TaskID // of the changes
-	available timeline.Timeline
+	available timeline.Supply
 }
 
 // part is a task in a view, as it was when it was looked at.
@@ -38,12 +40,12 @@ type part struct {
 	id       cluster.TaskID
 	decision cluster.DecisionID
 	end      timeline.Time // Never if unknown
-	grant    resource.Vector
+	holds    resource.Vector
 	there    bool
 }
 
 // of returns what n will have available from now on. It is valid until the next call for n.
-func (a *ahead) of(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState) *timeline.Timeline {
+func (a *ahead) of(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState) *timeline.Supply {
 	for len(a.views) <= int(n.ID) {
 		a.views = append(a.views, view{})
 	}
@@ -54,53 +56,57 @@ func (a *ahead) of(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState)
 	if !v.known || now < v.at {
 		*v = view{known: true, present: n.Capacity}
 	}
-	v.pass(now)
-	a.look(now, s, n, v)
-	v.available.Sum(v.present, v.changes)
+	past := v.pass(now)
+	a.look(s, n, v)
+	a.drop(v, past)
+	a.add(n, v)
+	v.available.Set(v.present, v.changes, a.kinds)
 	return &v.available
 }
 
-// pass moves a view to a later time.
-func (v *view) pass(now timeline.Time) {
+// pass moves a view to a later time, and returns how many of its changes are past.
+func (v *view) pass(now timeline.Time) (past int) {
 	v.at = now
-	past := 0
 	for past < len(v.changes) && v.changes[past].At <= now {
 		v.present = v.present.Add(v.changes[past].Value)
 		past++
 	}
-	v.changes, v.owners = slices.Delete(v.changes, 0, past), slices.Delete(v.owners, 0, past)
+	return past
 }
 
-// look replaces the parts of a view that are not as they were.
-func (a *ahead) look(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState, v *view) {
+// look marks the parts of a view that are still valid, and collects the parts to add.
+func (a *ahead) look(s *cluster.Snapshot, n *cluster.NodeState, v *view) {
 	v.version, v.moves = n.Version, false
 	for i := range v.tasks {
 		v.tasks[i].there = false
 	}
-	a.ends = a.ends[:0]
+	a.parts = a.parts[:0]
 	for i, t := range n.Tasks {
 		end, known := s.EstimatedEnd(t, timeline.Earliest)
 		if t.Still {
 			v.moves = true
-			end, known = s.EstimatedEnd(t, now)
+			end, known = s.EstimatedEnd(t, v.at)
 		}
 		if !known {
 			end = timeline.Never
 		}
-		p := part{t.ID, t.Decision, end, t.Grant, true}
+		p := part{t.ID, t.Decision, end, t.Holds(), true}
 		if at := v.find(i, &p); at >= 0 {
 			v.tasks[at].there = true
 		} else {
-			a.ends = append(a.ends, p)
+			a.parts = append(a.parts, p)
 		}
 	}
-	v.drop()
-	for i := range a.ends {
-		p := &a.ends[i]
+}
+
+// add adds the parts that look found.
+func (a *ahead) add(n *cluster.NodeState, v *view) {
+	for i := range a.parts {
+		p := &a.parts[i]
 		v.tasks = append(v.tasks, *p)
 		t := n.Tasks[slices.IndexFunc(n.Tasks, func(t *cluster.TaskState) bool { return t.ID == p.id })]
 		a.steps = a.steps[:0]
-		v.present = v.present.Sub(a.demand(now, t, p.end))
+		v.present = v.present.Sub(a.demand(v.at, t, p.end))
 		v.merge(p.id, a.steps)
 	}
 }
@@ -108,7 +114,7 @@ func (a *ahead) look(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeStat
 // find returns the index of the same part, which is likely to be near the given one; -1 if there is none.
 func (v *view) find(near int, p *part) int {
 	same := func(q part) bool {
-		return q.decision == p.decision && q.id == p.id && q.end == p.end && q.grant == p.grant
+		return q.decision == p.decision && q.id == p.id && q.end == p.end && q.holds == p.holds
 	}
 	if near < len(v.tasks) && same(v.tasks[near]) {
 		return near
@@ -116,30 +122,29 @@ func (v *view) find(near int, p *part) int {
 	return slices.IndexFunc(v.tasks, same)
 }
 
-// drop gives back what the tasks that are no longer there would demand: of a task with a known end, that is the sum of
-// its changes to come.
-func (v *view) drop() {
-	gone := func(p part) bool { return !p.there }
-	if !slices.ContainsFunc(v.tasks, gone) {
-		return
+// drop removes from a view the changes that are past, and the tasks that are no longer there. What the tasks would demand is
+// available: of a task with a known end, that is the sum of its changes to come.
+func (a *ahead) drop(v *view, past int) {
+	a.gone = a.gone[:0]
+	for i := range v.tasks {
+		if p := &v.tasks[i]; !p.there {
+			a.gone = append(a.gone, p.id)
+			if p.end == timeline.Never {
+				v.present = v.present.Add(p.holds)
+			}
+		}
 	}
 	kept := 0
-	for i, owner := range v.owners {
-		at := slices.IndexFunc(v.tasks, func(p part) bool { return p.id == owner })
-		if v.tasks[at].there {
-			v.changes[kept], v.owners[kept] = v.changes[i], owner
-			kept++
-		} else {
+	for i := past; i < len(v.changes); i++ {
+		if slices.Contains(a.gone, v.owners[i]) {
 			v.present = v.present.Add(v.changes[i].Value)
+		} else {
+			v.changes[kept], v.owners[kept] = v.changes[i], v.owners[i]
+			kept++
 		}
 	}
 	v.changes, v.owners = v.changes[:kept], v.owners[:kept]
-	for i := range v.tasks {
-		if p := &v.tasks[i]; !p.there && p.end == timeline.Never {
-			v.present = v.present.Add(p.grant)
-		}
-	}
-	v.tasks = slices.DeleteFunc(v.tasks, gone)
+	v.tasks = slices.DeleteFunc(v.tasks, func(p part) bool { return !p.there })
 }
 
 // merge adds the changes of a task.
@@ -163,17 +168,17 @@ func (v *view) merge(owner cluster.TaskID, steps []timeline.Step) {
 
 // demand returns what t demands now, and adds the later changes of what is available. A task with a forecast is as far
 // from its end as its estimated end says: its phases are stretched or shortened as the whole task is. A task that stands
-// still goes on now, and an overdue task demands nothing more. A task without a forecast demands its grant until it
-// ends.
+// still goes on now, unless it lends what it does not hold: then it demands its memory alone. An overdue task demands
+// nothing more. A task without a forecast demands its grant until it ends.
 func (a *ahead) demand(now timeline.Time, t *cluster.TaskState, end timeline.Time) (present resource.Vector) {
 	if end == timeline.Never {
-		return t.Grant
+		return t.Holds()
 	}
 	from := end.Add(-t.Duration)
 	phases := t.Stage().Phases
 	length := lengthOf(phases)
 	if length == 0 {
-		return a.spend(now, from, end, t.Grant)
+		return a.spend(now, from, end, t.Holds())
 	}
 	stretch := float64(t.Duration) / float64(length)
 	for i := range phases {
@@ -181,7 +186,11 @@ func (a *ahead) demand(now timeline.Time, t *cluster.TaskState, end timeline.Tim
 		if i < len(phases)-1 {
 			until = from.Add(time.Duration(float64(phases[i].Duration) * stretch))
 		}
-		present = present.Add(a.spend(now, from, until, phases[i].Demand))
+		demand := phases[i].Demand
+		if t.Lends {
+			demand = demand.Min(t.Holds())
+		}
+		present = present.Add(a.spend(now, from, until, demand))
 		from = until
 	}
 	return present
@@ -207,7 +216,7 @@ func lengthOf(phases []cluster.Phase) (total time.Duration) {
 	return total
 }
 
-// forecast returns what a task of a stage demands from its start on, for Timeline.Overlap: its phases, or else what it
+// forecast returns what a task of a stage demands from its start on, for Supply.Overlap: its phases, or else what it
 // needs for its run time, or for unknown if that is unknown. Of n phases, phase i weighs n-i: what comes later is less
 // certain (Prophet: 1-i/n, so that areas are still to be divided by n). Phases of no length do not count.
 func forecast(s *cluster.Stage, unknown time.Duration, to []timeline.Span) []timeline.Span {

@@ -72,7 +72,7 @@ func newCapacity(s *settings) Policy {
 		"which job is first in a leaf: fifo, the job submitted first, or fair, the job with the least memory per "+
 			"weight").oneOf("fifo", "fair") == "fair"
 	c.reservations = s.declare("reservations", "true",
-		"keep a node that cannot hold the next task of the job whose turn it is for that job").flag()
+		"reserve a node without room for the next task of the job that is served first, until the task fits").flag()
 	c.users = newUserLimits(s)
 	c.preemption = newPreemption(s, c.reservations)
 	if err := c.parseQueues(queues.text); err != nil {
@@ -283,9 +283,11 @@ func (c *capacity) why(_ timeline.Time, _ *cluster.Snapshot, j *cluster.JobState
 	case m.leaf == nil:
 		return cluster.Because(cluster.NoSuchQueue), true
 	}
-	filed := m.leaf.own.jobs.filed
-	if b := m.leaf.own.blocker; b != nil && b != j && filed[b].compare(filed[j]) < 0 {
-		return cluster.BecauseBehindJob(b.ID), true
+	if b := m.leaf.own.blocker; b != nil && b != j {
+		ahead, _ := m.leaf.own.jobs.as(b)
+		if own, filed := m.leaf.own.jobs.as(j); filed && ahead.compare(own) < 0 {
+			return cluster.BecauseBehindJob(b.ID), true
+		}
 	}
 	return j.Waiting, j.Waiting.Code == cluster.QueueFull || j.Waiting.Code == cluster.UserLimit
 }

@@ -24,8 +24,8 @@ type preemption struct {
 
 func newPreemption(s *settings, reservations bool) preemption {
 	on := s.declare("preemption", "false",
-		"preempt tasks of queues that hold more than their guarantee, for queues that hold less; needs "+
-			"reservations")
+		"preempt tasks of queues that hold more than their guarantee while other queues hold less than theirs; "+
+			"needs reservations")
 	p := preemption{
 		on: on.flag(),
 		interval: s.declare("preemption-interval", "3s",
@@ -130,9 +130,9 @@ func (c *capacity) look(p *cluster.Plan) {
 		var killing, stays resource.Vector
 		for _, t := range j.Tasks {
 			if t.Killing {
-				killing = killing.Add(t.Grant)
+				killing = killing.Add(t.Holds())
 			} else if t.Steers {
-				stays = stays.Add(t.Grant)
+				stays = stays.Add(t.Holds())
 			}
 		}
 		for q := m.leaf; q != nil; q = q.parent {
@@ -205,7 +205,7 @@ func fitsBesideCoordinators(p *cluster.Plan, need resource.Vector) bool {
 		left := n.Room()
 		for _, t := range n.Tasks {
 			if t.Steers {
-				left = left.Sub(t.Grant)
+				left = left.Sub(t.Holds())
 			}
 		}
 		if need.FitsIn(left) {
@@ -356,7 +356,7 @@ func (c *capacity) choose(
 				continue
 			}
 			for a := q.shareQueue; a != nil; a = a.parent {
-				a.own.ideal.used = a.own.ideal.used.Sub(c.measure.of(t.Grant))
+				a.own.ideal.used = a.own.ideal.used.Sub(c.measure.of(t.Holds()))
 			}
 			switch {
 			case !t.Mark.Set || t.Mark.At < forgotten:
@@ -376,7 +376,7 @@ func (c *capacity) overshoots(q *idealQueue, t *cluster.TaskState) bool {
 	}
 	for a := q.shareQueue; a.parent != nil; a = a.parent {
 		i := a.own.ideal
-		if !c.measure.less(i.used, i.guaranteed) && c.measure.less(i.used.Sub(c.measure.of(t.Grant)), i.guaranteed) {
+		if !c.measure.less(i.used, i.guaranteed) && c.measure.less(i.used.Sub(c.measure.of(t.Holds())), i.guaranteed) {
 			return true
 		}
 	}
@@ -386,7 +386,7 @@ func (c *capacity) overshoots(q *idealQueue, t *cluster.TaskState) bool {
 // contributes reports whether the end of t would yield part of obtain within allowed, and subtracts it from both.
 func (c *capacity) contributes(t *cluster.TaskState, obtain, allowed *resource.Vector) bool {
 	var none resource.Vector
-	grant := c.measure.of(t.Grant)
+	grant := c.measure.of(t.Holds())
 	if !c.measure.less(none, obtain.Max(none)) || !grant.FitsIn(allowed.Max(none)) {
 		return false
 	}
@@ -402,7 +402,7 @@ func (c *capacity) lastFirst(leaf *shareQueue) []*cluster.JobState {
 	var jobs []queued
 	for j, m := range c.tree.members {
 		if m.leaf == leaf && (len(j.Tasks) > 0 || len(m.own.kept) > 0) {
-			jobs = append(jobs, queued{job: j, key: c.key(j)})
+			jobs = append(jobs, filingOf(j, c.key(j), struct{}{}))
 		}
 	}
 	slices.SortFunc(jobs, func(a, b queued) int { return b.compare(a) })

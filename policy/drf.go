@@ -14,7 +14,7 @@ import (
 // drf is Dominant Resource Fairness (Ghodsi et al., NSDI 2011, Algorithm 1): the job with the least dominant share over
 // its weight is served first; jobs whose tasks do not fit are skipped. With queues it is H-DRF, the dynamic algorithm
 // of Bhattacharya et al. (SoCC 2013): each queue serves its child with the least dominant share first. The share of a
-// queue adds up its children: those that are not blocked are scaled down to the least share among them, blocked ones
+// queue adds up its children: children that are not blocked are scaled down to the least share among them, blocked ones
 // count as they are, and saturated resources do not count. docs/decisions/0009-queues.md says how the papers were read.
 type drf struct {
 	tree  queueTree[drfQueue, drfJob]

@@ -62,8 +62,8 @@ func (f *fair) Traits() Traits { return Traits{DropCaches: f.queue.drop} }
 func idealSize(
 	_ timeline.Time, _ *cluster.Snapshot, n *cluster.NodeState, j *cluster.JobState, stage int,
 ) (resource.Amount, cluster.Reason, bool) {
-	need := j.Stages[stage].Ideal
-	if why, ok := n.Fits(need); !ok {
+	need := &j.Stages[stage].Ideal
+	if why, ok := n.Fits(*need); !ok {
 		return 0, why, false
 	}
 	return need[resource.Memory], cluster.BecauseFits(need[resource.Memory]), true

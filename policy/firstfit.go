@@ -16,8 +16,13 @@ type firstFit struct {
 	queue fitQueue
 	// blocks is set if no job is served before the first one.
 	blocks bool
-	// demand is set during a decision if some task may fit on nodes that did not change.
-	demand bool
+	// demand is set during a decision if some task may fit on nodes that did not change, and anew before one if that may be a
+	// task of any job.
+	demand, anew bool
+	// begin starts a task with what its job is granted; nil starts it with its memory, and its ideal need of other resources.
+	begin func(p *cluster.Plan, j *cluster.JobState, stage int, n *cluster.NodeState, need resource.Vector, why cluster.Reason)
+	// suits says whether the next task of a job may start on a node with room for it; nil is always.
+	suits func(p *cluster.Plan, j *cluster.JobState, n *cluster.NodeState) bool
 }
 
 // grantFunc returns the resources that the next task of a stage is granted on any node with room, and why. ok is false
@@ -41,9 +46,9 @@ func (f *firstFit) decide(p *cluster.Plan) {
 
 // serve starts the tasks that fit: on nodes that changed and then, if there are new runnable tasks, on any node.
 func (f *firstFit) serve(p *cluster.Plan) {
-	f.demand = p.Changes.Demand
+	f.demand = p.Changes.Demand || f.anew
 	for n := range p.Offers() {
-		if j, ok := f.queue.firstFit(n.Free); ok {
+		if j, ok := f.firstOn(p, n); ok {
 			f.start(p, j, n)
 		}
 	}
@@ -52,18 +57,39 @@ func (f *firstFit) serve(p *cluster.Plan) {
 	}
 }
 
+// firstOn returns the first job whose next task may start on n.
+func (f *firstFit) firstOn(p *cluster.Plan, n *cluster.NodeState) (*cluster.JobState, bool) {
+	e, ok := f.queue.fitFrom(0, n.Free)
+	for ok && f.suits != nil && !f.suits(p, e.job, n) {
+		e, ok = f.queue.fitAfter(e, n.Free)
+	}
+	return e.job, ok
+}
+
+// firstFor returns the first node on which the next task of a job may start.
+func (f *firstFit) firstFor(p *cluster.Plan, e fitEntry) (*cluster.NodeState, bool) {
+	n, ok := p.FirstFit(e.with)
+	for ok && f.suits != nil && !f.suits(p, e.job, n) {
+		n, ok = p.NextRoom(e.with, n.ID+1)
+	}
+	return n, ok
+}
+
 // place starts tasks of the jobs that changed on any node where they fit, in the order of the queue.
 func (f *firstFit) place(p *cluster.Plan) {
 	changed := changedIn(p, &f.queue)
+	if f.anew {
+		changed, f.anew = slices.Clone(f.queue.jobs), false
+	}
 	for len(changed) > 0 {
 		e := changed[0]
 		changed = changed[1:]
-		n, ok := p.FirstFit(e.with)
+		n, ok := f.firstFor(p, e)
 		if !ok {
 			continue // nor will it fit after other tasks have started
 		}
 		f.start(p, e.job, n)
-		if e, queued := f.queue.filed[e.job]; queued {
+		if e, queued := f.queue.as(e.job); queued {
 			at, _ := slices.BinarySearchFunc(changed, e, fitEntry.compare)
 			changed = slices.Insert(changed, at, e)
 		}
@@ -86,7 +112,9 @@ func (f *firstFit) serveFirst(p *cluster.Plan) {
 func (f *firstFit) start(p *cluster.Plan, j *cluster.JobState, n *cluster.NodeState) {
 	stage, _ := j.NextStage()
 	need, why, _ := f.queue.grant(j, stage)
-	if memory := need[resource.Memory]; memory == j.Stages[stage].Ideal[resource.Memory] {
+	if memory := need[resource.Memory]; f.begin != nil {
+		f.begin(p, j, stage, n, need, why)
+	} else if memory == j.Stages[stage].Ideal[resource.Memory] {
 		p.Start(j, stage, n, memory, why)
 	} else {
 		p.StartSized(j, stage, n, memory, why)

@@ -52,8 +52,8 @@ func (q *fitQueue) update(j *cluster.JobState) {
 		}
 		return
 	}
-	old, present := q.filed[j]
-	from, to := q.file(fitEntry{j, q.key(j), need})
+	old, present := q.as(j)
+	from, to := q.file(filingOf(j, q.key(j), need))
 	if from < to && (!present || need != old.with || from/fitBlock != (to-1)/fitBlock) {
 		q.summarise(from, to)
 	}
@@ -79,13 +79,7 @@ func (q *fitQueue) block(b int) []fitEntry {
 	return q.jobs[b*fitBlock : min(len(q.jobs), (b+1)*fitBlock)]
 }
 
-// firstFit returns the first job whose next task fits in free.
-func (q *fitQueue) firstFit(free resource.Vector) (*cluster.JobState, bool) {
-	e, ok := q.fitFrom(0, free)
-	return e.job, ok
-}
-
-// fitFrom is firstFit without the jobs before jobs[at].
+// fitFrom returns the first job from jobs[at] on whose next task fits in free.
 func (q *fitQueue) fitFrom(at int, free resource.Vector) (fitEntry, bool) {
 	for b := at / fitBlock; b < len(q.least); b++ {
 		if !q.least[b].FitsIn(free) {
@@ -98,6 +92,14 @@ func (q *fitQueue) fitFrom(at int, free resource.Vector) (fitEntry, bool) {
 		}
 	}
 	return fitEntry{}, false
+}
+
+// someFit reports whether some node may have room for the next task of a job.
+func (q *fitQueue) someFit(p *cluster.Plan) bool {
+	return slices.ContainsFunc(q.least, func(least resource.Vector) bool {
+		_, ok := p.FirstOpen(least, 0)
+		return ok
+	})
 }
 
 // fitAfter returns the first job behind last whose next task fits in free.
@@ -117,7 +119,7 @@ func changedIn(p *cluster.Plan, queues ...*fitQueue) []fitEntry {
 	var changed []fitEntry
 	for _, j := range p.Changes.Jobs {
 		for _, q := range queues {
-			if e, queued := q.filed[j]; queued {
+			if e, queued := q.as(j); queued {
 				changed = append(changed, e)
 			}
 		}

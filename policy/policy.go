@@ -1,6 +1,6 @@
 // Package policy decides which task runs where, when, and with how much memory. Each policy is a function of a
-// cluster.Plan, in a file of its name (capacity also in capacity*.go). The other files are what several policies share:
-// queues, sort keys, settings.
+// cluster.Plan, in a file of its name; a long one has more files, whose names begin with its name. The other files are what
+// several policies share: queues, sort keys, settings.
 package policy
 
 import (
@@ -31,9 +31,15 @@ type Traits struct {
 	Resizes bool
 	// Together: it starts all tasks of a stage in one step where the stage says so.
 	Together bool
+	// Deadlines: a job that has not started by its deadline comes before others.
+	Deadlines bool
 	// LooksAhead: it decides by forecasts, and wants to know how tasks come along: which phase they have reached, and when
 	// they stand still.
 	LooksAhead bool
+	// ByPhase: it may grant tasks what each phase of their forecast demands, instead of their ideal need.
+	ByPhase bool
+	// Stops: it may stop running tasks for a while: see cluster.Plan.SuspendUntil.
+	Stops bool
 	// Quotas: something other than room on a node, such as a quota, limits what may run. The end of a task can
 	// therefore let another task start on a different node that had room all the time.
 	Quotas bool
@@ -68,16 +74,19 @@ type entry struct {
 
 // registry lists every policy by name.
 var registry = map[string]entry{
-	"capacity":   {"YARN's capacity scheduling: queues with guaranteed and maximum shares", newCapacity},
-	"drf":        {"dominant resource fairness, with queues in a hierarchy (DRF, H-DRF)", newDRF},
-	"fifo":       {"first come, first served; the first job that does not fit blocks all jobs behind it", newFIFO},
-	"fair":       {"YARN's fair sharing by memory", newFair},
-	"prophet":    {"what fits best over time, by forecasts of disk and network demand, among the jobs that have waited longest (Prophet, Algorithm 1)", newProphet},
-	"pufferfish": {"FLEX containers start where most memory is available, or wait; REGULAR containers get memory back from them (Pufferfish, section 4.3.2)", newPufferfish},
-	"srjf":       {"shortest remaining job first: the job with the least work left to start is served first (YARN-ME, section 6.2)", newSRJF},
-	"static":     {"over-provisioned containers: every task gets its peak memory, or a container of one size", newStatic},
-	"tetris":     {"multi-resource packing by peak demands (Tetris, SIGCOMM 2014)", newTetris},
-	"yarn-me":    {"fair sharing that under-sizes tasks where that does not delay their job (YARN-ME, Algorithm 1)", newYarnME},
+	"capacity":         {"YARN's capacity scheduling: queues with guaranteed and maximum shares", newCapacity},
+	"contention-aware": {"each phase gets what it demands, and tasks start where the forecasts of all leave room until they end (ECS, section V.D)", newContentionAware},
+	"drf":              {"dominant resource fairness, with queues in a hierarchy (DRF, H-DRF)", newDRF},
+	"ecs":              {"each phase gets what it demands, and tasks that have time stop while their node would be over-allocated (ECS, Algorithm 1)", newECS},
+	"fifo":             {"first come, first served; the first job that does not fit blocks all jobs behind it", newFIFO},
+	"fair":             {"YARN's fair sharing by memory", newFair},
+	"prism":            {"each phase of a task is scheduled like a task, and waits until it has room (PRISM, as ECS describes it)", newPRISM},
+	"prophet":          {"what fits best over time, by forecasts of disk and network demand, among the jobs that have waited longest (Prophet, Algorithm 1)", newProphet},
+	"pufferfish":       {"FLEX containers start where most memory is available, or wait; REGULAR containers get memory back from them (Pufferfish, section 4.3.2)", newPufferfish},
+	"srjf":             {"shortest remaining job first: the job with the least work left to start is served first (YARN-ME, section 6.2)", newSRJF},
+	"static":           {"over-provisioned containers: every task gets its peak memory, or a container of one size", newStatic},
+	"tetris":           {"multi-resource packing by peak demands (Tetris, SIGCOMM 2014)", newTetris},
+	"yarn-me":          {"fair sharing that under-sizes tasks where that does not delay their job (YARN-ME, Algorithm 1)", newYarnME},
 }
 
 // Names returns the names of all policies, sorted.

@@ -18,6 +18,8 @@ type slowProphet struct {
 	eta, window, deadline float64
 	kinds                 []resource.Kind
 	unknown               time.Duration
+	literal, strict       bool
+	backoff               slowBackoff
 	now                   timeline.Time
 	mean                  float64
 }
@@ -44,6 +46,7 @@ func (s *slowProphet) decide(p *cluster.Plan) {
 	if waits.Jobs > 0 {
 		s.mean = waits.Seconds / float64(waits.Jobs)
 	}
+	s.backoff.relieve(s.now, p)
 	for s.startOne(p) {
 	}
 }
@@ -51,7 +54,7 @@ func (s *slowProphet) decide(p *cluster.Plan) {
 func (s *slowProphet) startOne(p *cluster.Plan) bool {
 	var queue []*slowApplicant
 	for _, j := range runnable(p, func(j *cluster.JobState) float64 { return float64(j.Since) }) {
-		if a := s.applicant(p, j); s.room(p, a, true) >= a.tasks {
+		if a := s.applicant(p, j); s.room(p.Nodes, a, true) >= a.tasks {
 			queue = append(queue, a)
 		}
 	}
@@ -66,7 +69,7 @@ func (s *slowProphet) startOne(p *cluster.Plan) bool {
 		if due > s.now {
 			continue
 		}
-		if s.choose(p, a) {
+		if s.choose(p, a, p.Nodes) {
 			return s.start(p, a)
 		}
 		if p.Running > 0 {
@@ -79,11 +82,27 @@ func (s *slowProphet) startOne(p *cluster.Plan) bool {
 	}
 	var best *slowApplicant
 	for _, a := range queue {
-		if s.choose(p, a) && (best == nil || a.score < best.score) {
+		nodes := p.Nodes
+		if s.literal && a.tasks == 1 {
+			nodes = s.next(p, queue)
+		}
+		if s.choose(p, a, nodes) && (best == nil || a.score < best.score) {
 			best = a
 		}
 	}
 	return best != nil && s.start(p, best)
+}
+
+// next is the first node with room for a job of which one task starts at a time.
+func (s *slowProphet) next(p *cluster.Plan, queue []*slowApplicant) []*cluster.NodeState {
+	for i, n := range p.Nodes {
+		for _, a := range queue {
+			if a.tasks == 1 && s.times(a, n, false) > 0 {
+				return p.Nodes[i : i+1]
+			}
+		}
+	}
+	return nil
 }
 
 func (s *slowProphet) start(p *cluster.Plan, a *slowApplicant) bool {
@@ -105,8 +124,9 @@ func (s *slowProphet) applicant(p *cluster.Plan, j *cluster.JobState) *slowAppli
 	for _, phase := range of.Phases {
 		length += phase.Duration
 	}
-	a.apart = of.Tasks <= servers && (of.Together || length > 0)
-	if of.Together || a.apart {
+	executors := length > 0 && of.Tasks <= servers
+	a.apart = executors || of.Together && (s.strict || of.Tasks <= servers)
+	if of.Together || executors && !s.literal {
 		a.tasks = j.Progress[stage].Pending
 	}
 	if !a.apart && servers > 0 {
@@ -132,21 +152,21 @@ func (s *slowProphet) times(a *slowApplicant, n *cluster.NodeState, empty bool) 
 	return times
 }
 
-func (s *slowProphet) room(p *cluster.Plan, a *slowApplicant, empty bool) (tasks int) {
-	for _, n := range p.Nodes {
+func (s *slowProphet) room(on []*cluster.NodeState, a *slowApplicant, empty bool) (tasks int) {
+	for _, n := range on {
 		tasks += s.times(a, n, empty)
 	}
 	return tasks
 }
 
-func (s *slowProphet) choose(p *cluster.Plan, a *slowApplicant) bool {
+func (s *slowProphet) choose(p *cluster.Plan, a *slowApplicant, on []*cluster.NodeState) bool {
 	a.chosen, a.score = nil, 0
-	if s.room(p, a, false) < a.tasks {
+	if s.room(on, a, false) < a.tasks {
 		return false
 	}
 	for taken := 0; len(a.chosen) < a.tasks; taken++ {
 		var nodes []*cluster.NodeState
-		for _, n := range p.Nodes {
+		for _, n := range on {
 			if s.times(a, n, false) > taken {
 				nodes = append(nodes, n)
 			}
@@ -186,7 +206,11 @@ func (s *slowProphet) norm(p *cluster.Plan, a *slowApplicant, n *cluster.NodeSta
 		own = []demanded{{from: at, until: at.Add(cmp.Or(of.Duration, s.unknown)), demand: demand}}
 	}
 	for _, t := range n.Tasks {
-		others = append(others, s.foreseen(p, t)...)
+		end, known := p.EstimatedEnd(t, timeline.Earliest)
+		if t.Still {
+			end, known = p.EstimatedEnd(t, s.now)
+		}
+		others = append(others, foreseen(t, end, known)...)
 	}
 	var times []timeline.Time
 	for i := range own {
@@ -232,11 +256,7 @@ func (s *slowProphet) norm(p *cluster.Plan, a *slowApplicant, n *cluster.NodeSta
 }
 
 // foreseen is what a running task demands when. Its phases end with the task, stretched as it is.
-func (s *slowProphet) foreseen(p *cluster.Plan, t *cluster.TaskState) (d []demanded) {
-	end, known := p.EstimatedEnd(t, timeline.Earliest)
-	if t.Still {
-		end, known = p.EstimatedEnd(t, s.now)
-	}
+func foreseen(t *cluster.TaskState, end timeline.Time, known bool) (d []demanded) {
 	if !known {
 		return []demanded{{from: timeline.Earliest, until: timeline.Never, demand: t.Grant}}
 	}

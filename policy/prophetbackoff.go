@@ -13,7 +13,7 @@ import (
 
 // backoff relieves a node whose tasks hinder each other (Prophet, section III.B): a resource is busy and gives much less
 // than it could. The paper dispatches fewer tasks to the executors that are likely to overuse the resource, for a few
-// rounds. Here the tasks themselves are throttled, for a while.
+// rounds. Here the tasks themselves are throttled for a fixed time.
 type backoff struct {
 	lasts   time.Duration // 0 is never
 	turns   bool          // tasks take turns, instead of sharing
@@ -30,8 +30,8 @@ type demand struct {
 	waited time.Duration   // for which the task has been throttled so far
 }
 
-// crawl is the part of a node's capacity that a task may use while it waits for its turn: so little that it hinders no
-// other, and not nothing, so that a task ends that needs hardly any.
+// crawl is the fraction of a node's capacity (1/crawl) that a task may use while it waits for its turn: too little to hinder
+// other tasks, and enough for a task to end that needs hardly any.
 const crawl = 200
 
 // relieve throttles tasks on the nodes whose pressure has changed.
@@ -67,7 +67,7 @@ func (b *backoff) throttle(now timeline.Time, p *cluster.Plan, n *cluster.NodeSt
 	for i := range b.demands {
 		d := &b.demands[i]
 		before, throttled := d.task.Bounded(now)
-		if d.most == (resource.Vector{}) && !(b.turns && throttled) { // whose turn it is, waits no longer
+		if d.most == (resource.Vector{}) && !(b.turns && throttled) { // a throttle of a task whose turn has come ends
 			continue
 		}
 		for k := range d.most {
@@ -97,7 +97,7 @@ func pressedMost(n *cluster.NodeState) resource.Kind {
 
 // share bounds what tasks use of a resource. If they are forecast to demand more than there is, the tasks with the
 // largest demands are bounded, all to the same level, so that the demands are met exactly (max-min fairness). If not,
-// some tasks use more than was forecast: each may use its forecast and an equal part of what is left.
+// some tasks use more than was forecast: each task may use its forecast and an equal part of what is left.
 func (b *backoff) share(k resource.Kind, capacity resource.Amount) {
 	level, over := b.level(k, capacity)
 	for i := range b.demands {
@@ -111,10 +111,9 @@ func (b *backoff) share(k resource.Kind, capacity resource.Amount) {
 	}
 }
 
-// takeTurns lets as many tasks use a resource without a bound as demand no more than there is, or than half of what all
-// demand if that is less: they hinder each other. At least one task goes on, and all other tasks that demand the resource
-// crawl. Those go first that have waited longest, all turns added up. A task without a forecast is taken to demand all that
-// there is.
+// takeTurns lets some tasks use a resource without a bound: their demands add up to at most the capacity, and to at most half
+// of all demands, because tasks hinder each other. At least one task goes on; all other tasks that demand the resource crawl.
+// Tasks with the longest total throttled time go first. A task without a forecast is assumed to demand the whole capacity.
 func (b *backoff) takeTurns(k resource.Kind, capacity resource.Amount) {
 	b.order = b.order[:0]
 	sum := resource.Amount(0)
@@ -139,8 +138,8 @@ func (b *backoff) takeTurns(k resource.Kind, capacity resource.Amount) {
 	}
 }
 
-// level returns the largest use at which the demands for a resource, each bounded by that use, add up to capacity. over is
-// false if they do not exceed the capacity: level is then the part of the rest for each task.
+// level returns the bound at which the demands for a resource, each limited to the bound, add up to capacity. over is false if
+// the demands do not exceed the capacity: level is then each task's part of the rest.
 func (b *backoff) level(k resource.Kind, capacity resource.Amount) (level resource.Amount, over bool) {
 	b.sorted = b.sorted[:0]
 	for i := range b.demands {

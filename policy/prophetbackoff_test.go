@@ -2,13 +2,136 @@ package policy
 
 import (
 	"math/rand/v2"
+	"slices"
+	"sort"
 	"testing"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
+	"pgregory.net/rapid"
 )
+
+// slowBackoff is the twin of backoff.
+type slowBackoff struct {
+	lasts time.Duration
+	turns bool
+}
+
+func (s slowBackoff) relieve(now timeline.Time, p *cluster.Plan) {
+	for _, id := range p.Changes.Pressed {
+		n := p.Nodes[id]
+		if s.lasts == 0 || n.Gone || n.Pressed == (resource.Vector{}) {
+			continue
+		}
+		tasks := slices.DeleteFunc(slices.Clone(n.Tasks), func(t *cluster.TaskState) bool { return !t.Running || t.Killing || t.Still })
+		most := make([]resource.Vector, len(tasks))
+		for _, k := range rates {
+			if n.Pressed[k] > 0 && !n.Unknown.Has(k) {
+				for i, bound := range s.bounds(now, n, k, tasks) {
+					most[i][k] = bound
+				}
+			}
+		}
+		for i, t := range tasks {
+			before, throttled := t.Bounded(now)
+			if most[i] == (resource.Vector{}) && !(throttled && s.turns) {
+				continue
+			}
+			for _, k := range rates {
+				if throttled && n.Pressed[k] == 0 {
+					most[i][k] = before.Bound[k]
+				}
+			}
+			p.Throttle(t, most[i], now.Add(s.lasts), cluster.BecauseNodePressure(rates[0], 0, 0))
+		}
+	}
+}
+
+// bounds returns what each of the tasks may use of a resource; 0 is no bound.
+func (s slowBackoff) bounds(now timeline.Time, n *cluster.NodeState, k resource.Kind, tasks []*cluster.TaskState) []resource.Amount {
+	demands, sum := make([]resource.Amount, len(tasks)), resource.Amount(0)
+	for i, t := range tasks {
+		end, known := t.UsualEnd(now)
+		for _, d := range foreseen(t, end, known) {
+			if d.from <= now && now < d.until {
+				demands[i] += d.demand[k]
+			}
+		}
+		if s.turns && demands[i] == 0 && t.Stage().Phases == nil {
+			demands[i] = n.Capacity[k]
+		}
+		sum += demands[i]
+	}
+	if s.turns {
+		return slowTurns(now, n.Capacity[k], sum, demands, tasks)
+	}
+	return slowShares(n.Capacity[k], sum, demands)
+}
+
+// slowTurns lets those go on that have waited longest, as long as they demand no more than there is, and than half of all; at
+// least one.
+func slowTurns(now timeline.Time, capacity, sum resource.Amount, demands []resource.Amount, tasks []*cluster.TaskState) []resource.Amount {
+	most, left := make([]resource.Amount, len(tasks)), min(capacity, sum/2)
+	for served := range tasks {
+		next := -1
+		for i, t := range tasks {
+			if demands[i] > 0 && (next < 0 || t.ThrottledFor(now) > tasks[next].ThrottledFor(now)) {
+				next = i
+			}
+		}
+		if next < 0 {
+			break
+		}
+		if served == 0 || demands[next] <= left {
+			left -= demands[next]
+		} else {
+			most[next] = max(1, capacity/200)
+		}
+		demands[next] = 0
+	}
+	return most
+}
+
+// slowShares bounds the largest demands to the largest level at which all demands are met, or gives what is left to all alike.
+func slowShares(capacity, sum resource.Amount, demands []resource.Amount) []resource.Amount {
+	most := make([]resource.Amount, len(demands))
+	level := sort.Search(int(capacity), func(level int) bool { // the first that is too much, less one
+		used := resource.Amount(0)
+		for _, d := range demands {
+			used += min(d, resource.Amount(level+1))
+		}
+		return used > capacity
+	})
+	for i, d := range demands {
+		switch {
+		case sum <= capacity:
+			most[i] = max(1, d+(capacity-sum)/resource.Amount(len(demands)))
+		case d > resource.Amount(level):
+			most[i] = max(1, resource.Amount(level))
+		}
+	}
+	return most
+}
+
+// pressure is an event about what a node gives, or an answer to a throttle; the decision to be answered is that of the snapshot.
+func pressure(t *rapid.T, s *cluster.Snapshot) (e cluster.Event, ok bool) {
+	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
+	for _, n := range s.Nodes {
+		for _, task := range n.Tasks {
+			if th := task.Throttled; th != nil && !th.InForce && number("answered", 0, 2) == 0 {
+				return cluster.Event{Kind: rapid.SampledFrom([]cluster.EventKind{cluster.DecisionDone, cluster.DecisionFailed}).Draw(t, "answer"), Task: task.ID, Decision: th.Decision}, true
+			}
+		}
+	}
+	gives := resource.Vector{}
+	for _, k := range rates {
+		gives[k] = resource.Amount(number("gives", 0, 2)) * 30 * resource.MB
+	}
+	n := s.Nodes[number("pressed", 0, len(s.Nodes)-1)]
+	return cluster.Event{Kind: cluster.NodePressed, Node: n.ID, Found: &cluster.Condition{Bound: gives}}, !n.Gone
+}
 
 // Bounds meet the capacity exactly, up to what the division into whole bytes leaves, and bound nobody below anybody else.
 func TestBackoffShares(t *testing.T) {

@@ -10,21 +10,85 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// choose finds where the tasks of a start, in a.chosen, and returns the sum of their scores; ok is false if they do not
-// all have room. Every node gets one task, the nodes with the least scores first, before any gets a second one. If the
-// sum is not below limit, it may be Inf instead, and a.chosen empty: to find that out takes less time.
-func (f *prophet) choose(now timeline.Time, p *cluster.Plan, a *applicant, limit float64) (sum float64, ok bool) {
+// best returns the considered job with the least sum of scores, with its chosen places, and how many of the considered jobs have
+// room for all of their tasks; best is nil if none has. Most jobs are not scored: a lower bound of their sum is not below the
+// sum of the best job.
+func (f *prophet) best(now timeline.Time, p *cluster.Plan) (best *applicant, room int) {
+	var likely *applicant
+	for _, a := range f.contest {
+		if a.fits = f.fit(p, a); a.fits {
+			room++
+			if a.norm = f.leastSum(now, p.Snapshot, a); likely == nil || a.norm < likely.norm {
+				likely = a
+			}
+		}
+	}
+	if likely == nil {
+		return nil, 0
+	}
+	// Just above the sum of the likely job: among equals, the job that has waited longest is the best.
+	least := math.Nextafter(f.choose(now, p, likely, math.Inf(1)), math.Inf(1))
+	for _, a := range f.contest {
+		limit := least
+		if !a.explained() {
+			limit = math.Inf(1)
+		}
+		if a.fits && a.norm < limit {
+			if a.norm = f.choose(now, p, a, limit); a.norm < least {
+				best, least = a, a.norm
+			}
+		}
+	}
+	return best, room
+}
+
+// fit brings the places of a up to date and reports whether all of its tasks have room.
+func (f *prophet) fit(p *cluster.Plan, a *applicant) bool {
 	f.find(p, a)
 	room := 0
-	for i := range a.places {
-		room += a.places[i].times
+	for _, on := range f.eligible(a) {
+		room += on.times
 	}
-	a.chosen = a.chosen[:0]
-	if room < a.tasks {
-		return 0, false
+	return room >= a.tasks
+}
+
+// eligible returns the places on which tasks of a may start.
+func (f *prophet) eligible(a *applicant) []place {
+	if f.first == nil || a.tasks > 1 {
+		return a.places
+	}
+	at, ok := slices.BinarySearchFunc(a.places, f.first.ID, placeOf)
+	if !ok {
+		return nil
+	}
+	return a.places[at : at+1]
+}
+
+// leastSum returns a lower bound of the sum of the scores of the tasks of a, which have room.
+func (f *prophet) leastSum(now timeline.Time, s *cluster.Snapshot, a *applicant) (sum float64) {
+	f.norms = f.norms[:0]
+	places := f.eligible(a)
+	for i := range places {
+		f.bound(now, s, a, &places[i])
+		f.norms = append(f.norms, places[i].norm)
 	}
 	if a.tasks == 1 {
-		return f.chooseOne(now, p, a, limit), true
+		return slices.Min(f.norms)
+	}
+	slices.Sort(f.norms)
+	for _, norm := range f.norms[:min(len(f.norms), a.tasks)] {
+		sum += norm
+	}
+	return sum
+}
+
+// choose stores in a.chosen where the tasks of a start, which have room, and returns the sum of their scores. No node gets a
+// second task before every node has one; nodes with lower scores come first. If the sum is not below limit, choose may return
+// Inf and leave a.chosen empty, which takes less time.
+func (f *prophet) choose(now timeline.Time, p *cluster.Plan, a *applicant, limit float64) (sum float64) {
+	a.chosen = a.chosen[:0]
+	if a.tasks == 1 {
+		return f.chooseOne(now, p, a, limit)
 	}
 	for i := range a.places {
 		f.rate(now, p.Snapshot, a, &a.places[i], math.Inf(1))
@@ -34,7 +98,7 @@ func (f *prophet) choose(now timeline.Time, p *cluster.Plan, a *applicant, limit
 		for _, on := range a.places {
 			if on.times > taken {
 				if taken > 0 {
-					on.score, _ = f.score(now, p.Snapshot, a, on.node, taken, math.Inf(1))
+					on.score = f.score(now, p.Snapshot, a, on.node, taken)
 				}
 				a.chosen = append(a.chosen, on)
 			}
@@ -45,14 +109,15 @@ func (f *prophet) choose(now timeline.Time, p *cluster.Plan, a *applicant, limit
 	for _, on := range a.chosen {
 		sum += on.norm
 	}
-	return sum, true
+	return sum
 }
 
-// chooseOne is choose for one task, for which there is a place.
+// chooseOne is choose for one task.
 func (f *prophet) chooseOne(now timeline.Time, p *cluster.Plan, a *applicant, limit float64) (norm float64) {
 	norm = math.Inf(1)
-	for i := range a.places {
-		on := &a.places[i]
+	places := f.eligible(a)
+	for i := range places {
+		on := &places[i]
 		if f.rate(now, p.Snapshot, a, on, min(limit, norm)); on.exact && on.norm < norm {
 			a.chosen, norm = append(a.chosen[:0], *on), on.norm
 		}
@@ -60,28 +125,14 @@ func (f *prophet) chooseOne(now timeline.Time, p *cluster.Plan, a *applicant, li
 	return norm
 }
 
-// chooseOn is choose for one task on a given node.
-func (f *prophet) chooseOn(now timeline.Time, p *cluster.Plan, a *applicant, n *cluster.NodeState) (norm float64, ok bool) {
-	f.find(p, a)
-	a.chosen = a.chosen[:0]
-	at, ok := slices.BinarySearchFunc(a.places, n.ID, placeOf)
-	if !ok {
-		return 0, false
-	}
-	on := &a.places[at]
-	f.rate(now, p.Snapshot, a, on, math.Inf(1))
-	a.chosen = append(a.chosen, *on)
-	return on.norm, true
-}
-
 // firstWithRoom returns the first node with room for a task of a job that is considered; nil if there is none.
 func (f *prophet) firstWithRoom(p *cluster.Plan) (first *cluster.NodeState) {
-	f.consider(p.Snapshot, func(a *applicant) {
+	for _, a := range f.contest {
 		f.find(p, a)
 		if len(a.places) > 0 && a.tasks == 1 && (first == nil || a.places[0].node.ID < first.ID) {
 			first = a.places[0].node
 		}
-	})
+	}
 	return first
 }
 
@@ -91,8 +142,8 @@ func comparePlaces(a, b place) int {
 	return cmp.Or(cmp.Compare(a.norm, b.norm), cmp.Compare(a.node.ID, b.node.ID))
 }
 
-// find brings a.places up to date, which are sorted by NodeID. During a decision room only shrinks, and only on nodes on which
-// tasks start.
+// find updates a.places, which are sorted by NodeID. During a decision room only shrinks, and only on nodes on which tasks
+// start.
 func (f *prophet) find(p *cluster.Plan, a *applicant) {
 	if a.decision != f.decision {
 		a.decision, a.touched, a.loss = f.decision, len(f.touched), cluster.Reason{}
@@ -113,46 +164,52 @@ func (f *prophet) find(p *cluster.Plan, a *applicant) {
 	a.touched = len(f.touched)
 }
 
-// search finds all places for tasks of a. Where nodes report by heartbeats, one task starts on a node that reports, but tasks that
-// start at once cannot wait until all of their nodes report in the same moment: what ended on a node is known only from its reports,
-// so that what the plan knows to be free is free.
+// search finds all places for tasks of a. A single task starts only on a node that takes new work now. Tasks that start at once
+// start on any nodes with room: where nodes report by heartbeats, these nodes would never all report in the same step, and
+// room that the plan knows of was reported before.
 func (f *prophet) search(p *cluster.Plan, a *applicant) {
 	a.places = a.places[:0]
-	add := func(n *cluster.NodeState) {
+	nodes := f.openNodes(p)
+	if a.tasks == 1 {
+		nodes = f.taking
+	}
+	for _, n := range nodes {
 		if on, room := a.room(p, n); room {
 			a.places = append(a.places, on)
 		}
 	}
-	if p.AtOnce() || a.tasks > 1 {
-		for _, n := range f.openFor(p, a.need) {
-			add(n)
-		}
-		return
-	}
-	for n := range p.Offered() {
-		if n.ReservedFor == nil && p.Takes(n) {
-			add(n)
-		}
-	}
-	slices.SortFunc(a.places, func(a, b place) int { return cmp.Compare(a.node.ID, b.node.ID) })
-	a.places = slices.CompactFunc(a.places, func(a, b place) bool { return a.node == b.node })
 }
 
-// openFor returns nodes among which are all with room for a need, by NodeID. They are the same for all jobs: those with room for what
-// any of them needs at least.
-func (f *prophet) openFor(p *cluster.Plan, need resource.Vector) []*cluster.NodeState {
-	if f.opened == f.decision && f.least.FitsIn(need) {
+// openNodes returns a superset of the nodes with room for any job in the queue, by NodeID: the nodes with room for f.least. The
+// queue must not be empty.
+func (f *prophet) openNodes(p *cluster.Plan) []*cluster.NodeState {
+	if f.opened == f.decision {
 		return f.open
 	}
-	f.opened, f.least, f.open = f.decision, need, f.open[:0]
-	for i := range f.queue.jobs {
-		f.least = f.least.Min(f.queue.jobs[i].with.need)
+	if f.left {
+		f.left, f.least = false, f.queue.jobs[0].with.need
+		for i := range f.queue.jobs {
+			f.least = f.least.Min(f.queue.jobs[i].with.need)
+		}
 	}
+	f.opened, f.open, f.taking = f.decision, f.open[:0], f.taking[:0]
 	for n, ok := p.FirstOpen(f.least, 0); ok; n, ok = p.FirstOpen(f.least, n.ID+1) {
-		f.open = append(f.open, n)
+		if f.open = append(f.open, n); p.Takes(n) {
+			f.taking = append(f.taking, n)
+		}
 	}
 	return f.open
 }
+
+// touch notes that a task was started on n.
+func (f *prophet) touch(n *cluster.NodeState) {
+	f.touched = append(f.touched, n)
+	if at, ok := slices.BinarySearchFunc(f.open, n.ID, nodeByID); ok && !f.least.FitsIn(n.Free) {
+		f.open = slices.Delete(f.open, at, at+1)
+	}
+}
+
+func nodeByID(n *cluster.NodeState, id cluster.NodeID) int { return cmp.Compare(n.ID, id) }
 
 // room returns n as a place, without its score; ok is false if n has no room for a task of a.
 func (a *applicant) room(p *cluster.Plan, n *cluster.NodeState) (on place, ok bool) {
@@ -175,38 +232,58 @@ func (a *applicant) timesOn(n *cluster.NodeState) int {
 	return n.Times(a.need, a.each)
 }
 
-// rate scores a place, at least as far as is necessary to know that its norm is not below limit.
+// rate scores a place unless a lower bound of its norm is not below limit.
 func (f *prophet) rate(now timeline.Time, s *cluster.Snapshot, a *applicant, on *place, limit float64) {
+	if limit < math.Inf(1) {
+		f.bound(now, s, a, on)
+	}
 	if !on.exact && on.norm < limit {
-		on.score, on.exact = f.score(now, s, a, on.node, 0, limit)
+		on.score, on.exact, on.least = f.score(now, s, a, on.node, 0), true, true
 	}
 }
 
-// score is the Euclidean norm of the overall scores of a task's resources on n (equation 8), once taken other tasks of
-// a have started there. If exact is false, the norm is only some of it, which is not below limit.
-func (f *prophet) score(now timeline.Time, s *cluster.Snapshot, a *applicant, n *cluster.NodeState, taken int, limit float64) (total score, exact bool) {
-	spans := a.spans
-	if taken > 0 {
-		spans = slices.Clone(spans)
-		for i := range spans {
-			spans[i].Taken = spans[i].Demand.Scale(int64(taken))
+// bound computes a lower bound of a place's norm, in less time than its score. Rounding does not matter: areas are exact, and
+// smaller areas never weigh more.
+func (f *prophet) bound(now timeline.Time, s *cluster.Snapshot, a *applicant, on *place) {
+	if on.least {
+		return
+	}
+	var space [resource.NumKinds]resource.Kind
+	var gaps [resource.NumKinds]timeline.Gap
+	kinds := f.known(on.node, space[:0])
+	f.ahead.of(now, s, on.node).Net(s.LaunchTime(a.submitted, now), a.spans, kinds, gaps[:])
+	on.norm, on.least = f.weigh(gaps[:len(kinds)], len(a.spans)).norm, true
+}
+
+// score returns what a task of a costs on n if taken other tasks of a start there, too.
+func (f *prophet) score(now timeline.Time, s *cluster.Snapshot, a *applicant, n *cluster.NodeState, taken int) score {
+	var space [resource.NumKinds]resource.Kind
+	var gaps [resource.NumKinds]timeline.Gap
+	kinds := f.known(n, space[:0])
+	f.ahead.of(now, s, n).Overlap(s.LaunchTime(a.submitted, now), a.spans, taken, kinds, gaps[:])
+	return f.weigh(gaps[:len(kinds)], len(a.spans))
+}
+
+// known appends the resources that are scored on n to kinds.
+func (f *prophet) known(n *cluster.NodeState, kinds []resource.Kind) []resource.Kind {
+	for _, k := range f.kinds {
+		if !n.Unknown.Has(k) {
+			kinds = append(kinds, k)
 		}
 	}
-	available, start := f.ahead.of(now, s, n), s.LaunchTime(a.job.Submitted, now)
-	squares, stages := 0.0, float64(len(spans))
-	for i := range f.kinds {
-		if n.Unknown.Has(f.kinds[i]) {
-			continue
-		}
-		if total.norm >= limit {
-			return total, false
-		}
-		var gap [1]timeline.Gap
-		available.Overlap(start, spans, f.kinds[i:i+1], gap[:])
-		idle, over := gap[0].Idle.UnitSeconds()/stages, gap[0].Over.UnitSeconds()/stages
+	return kinds
+}
+
+// weigh returns the score from the gaps of the scored resources: the Euclidean norm of their overall scores (equation 8), and the
+// sums of their areas.
+func (f *prophet) weigh(gaps []timeline.Gap, stages int) (total score) {
+	squares := 0.0
+	for i := range gaps {
+		idle, over := gaps[i].Idle.UnitSeconds()/float64(stages), gaps[i].Over.UnitSeconds()/float64(stages)
 		overall := float64((1-f.eta)*over) + float64(f.eta*idle) // converted: a processor may fuse a product and a sum
 		squares += float64(overall * overall)
-		total.norm, total.idle, total.over = math.Sqrt(squares), total.idle+idle, total.over+over
+		total.idle, total.over = total.idle+idle, total.over+over
 	}
-	return total, true
+	total.norm = math.Sqrt(squares)
+	return total
 }

@@ -47,8 +47,8 @@ func newPufferfish(s *settings) Policy {
 	f.stop = s.declare("stop", "1",
 		"share of a node's memory beyond which no FLEX container starts there; the authors' code has 0.8").share()
 	quantile := s.declare("count-quantile", "off",
-		"prefer nodes with no more FLEX containers than this quantile of all nodes, or off; the authors' code has "+
-			"0.1; looks at every node")
+		"prefer nodes whose number of FLEX containers is at most this quantile over all nodes, or off; slower, "+
+			"because it looks at every node; the authors' code has 0.1")
 	if quantile.text != "off" {
 		f.quantile = quantile.share()
 	}
@@ -188,8 +188,8 @@ func (f *pufferfish) startNext(p *cluster.Plan, j *cluster.JobState) bool {
 	if !ok {
 		return false
 	}
-	n, ok := f.choose(p, j, stage)
-	if !ok {
+	n, most := f.choose(p, j, stage)
+	if n == nil {
 		return false
 	}
 	memory, left := j.Stages[stage].Ideal[resource.Memory], n.Available()
@@ -197,7 +197,7 @@ func (f *pufferfish) startNext(p *cluster.Plan, j *cluster.JobState) bool {
 	switch {
 	case left < memory:
 		why = cluster.BecauseFitsReclaimed
-	case !p.AtOnce() && !j.Resizable(stage) || !math.IsNaN(f.quantile):
+	case !most || !math.IsNaN(f.quantile):
 		why = cluster.BecauseFitsAvailable
 	case slices.Contains(j.Stages[stage].DataOn, n.Name):
 		why = cluster.BecauseFitsNearData
@@ -208,10 +208,10 @@ func (f *pufferfish) startNext(p *cluster.Plan, j *cluster.JobState) bool {
 	return true
 }
 
-// choose returns the node for the next task of a stage: the best node, if it takes work now. Otherwise a FLEX container
-// waits for that node, unless a node that takes work now is equally good; a REGULAR container takes the best of the
-// nodes that take work now.
-func (f *pufferfish) choose(p *cluster.Plan, j *cluster.JobState, stage int) (*cluster.NodeState, bool) {
+// choose returns the node for the next task of a stage, nil if it waits, and whether the node is as good as any: the best
+// node, if it takes work now. Otherwise a FLEX container waits for that node, unless a node that takes work now is
+// equally good; a REGULAR container takes the best of the nodes that take work now.
+func (f *pufferfish) choose(p *cluster.Plan, j *cluster.JobState, stage int) (n *cluster.NodeState, most bool) {
 	need, flex := j.Stages[stage].Ideal, j.Resizable(stage)
 	fits := func(n *cluster.NodeState) bool {
 		return !n.Gone && need.FitsIn(n.Free) && (!flex || f.available(n) >= f.mustHave(need))
@@ -229,10 +229,16 @@ func (f *pufferfish) choose(p *cluster.Plan, j *cluster.JobState, stage int) (*c
 		best = w.bestOf(p.Nodes, fits)
 	}
 	if best == nil || p.Takes(best) {
-		return best, best != nil
+		return best, true
 	}
-	n := w.bestOf(f.sites.nodes, func(n *cluster.NodeState) bool { return p.Takes(n) && fits(n) })
-	return n, n != nil && (!flex || !w.better(best, n))
+	n = w.bestOf(f.sites.nodes, func(n *cluster.NodeState) bool { return p.Takes(n) && fits(n) })
+	if n == nil || !w.better(best, n) {
+		return n, true
+	}
+	if flex {
+		return nil, false
+	}
+	return n, false
 }
 
 // wish ranks the nodes with room for one task.

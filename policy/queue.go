@@ -31,7 +31,7 @@ func (q *fairQueue) update(j *cluster.JobState) {
 // set is update with a key other than the memory per weight; the least key comes first.
 func (q *fairQueue) set(j *cluster.JobState, key float64, runnable bool) {
 	if runnable {
-		q.file(queued{job: j, key: key})
+		q.file(filingOf(j, key, struct{}{}))
 	} else {
 		q.remove(j)
 	}

@@ -87,6 +87,15 @@ func (v setting) number() float64 {
 	return f
 }
 
+// count is a whole number from 1 to most.
+func (v setting) count(most int) int {
+	n, err := strconv.Atoi(v.text)
+	if err != nil || n < 1 || n > most {
+		v.fail(fmt.Sprintf("a whole number from 1 to %d", most))
+	}
+	return n
+}
+
 func (v setting) duration() time.Duration {
 	d, err := time.ParseDuration(v.text)
 	if err != nil || d <= 0 {

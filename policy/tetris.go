@@ -26,8 +26,9 @@ type tetris struct {
 	queue    ranked[*packedJob] // jobs with a task to start, the furthest below its fair share first
 	// fresh are considered jobs whose tasks may fit on nodes that did not change.
 	fresh   []*packedJob
-	demands map[peaks]int // to an index in scores
+	demands map[peaks]int32 // to an index in scores and peaks
 	scores  []alignment
+	peaks   []peaks
 	live    int // the number of demands when all jobs were filed
 	offers  int // counts offers, to recognise outdated scores
 	fit     []candidate
@@ -46,49 +47,19 @@ type packedJob struct {
 
 // packedStage is a stage with a task to start.
 type packedStage struct {
-	stage     int
-	demand    int // index in scores
+	stage     int32
+	demand    int32 // index in scores and peaks
 	preferred bool
 }
 
-// peaks are the most that a task demands: what it needs, and of disk and network, where a forecast says so, the most that
-// it demands at any time.
-type peaks struct{ ideal, most resource.Vector }
-
-func peaksOf(s *cluster.Stage) peaks {
-	d := peaks{s.Ideal, s.Ideal}
-	if len(s.Phases) > 0 {
-		peak := s.Peak()
-		for _, k := range peakKinds {
-			d.most[k] = max(d.most[k], peak[k])
-		}
-	}
-	return d
-}
-
-// peakKinds are the resources of which a task is granted its peak.
-var peakKinds = []resource.Kind{resource.Disk, resource.Network}
-
-// on is what the task is granted on n: a peak that n does not have even when nothing runs there keeps no task from
-// running there alone.
-func (d *peaks) on(n *cluster.NodeState) resource.Vector {
-	grant := d.ideal
-	if d.ideal != d.most {
-		room := n.Room()
-		for _, k := range peakKinds {
-			grant[k] = max(d.ideal[k], min(d.most[k], room[k]))
-		}
-	}
-	return grant
-}
-
-// alignment is how well a demand suits the node that was offered last. Jobs with equal demands share it.
+// alignment is how well a demand suits the node that was offered last. Jobs with equal demands share it. Every offer reads
+// the alignments of all considered jobs, which is most of what tetris does: they are small, and peaks are kept elsewhere.
 type alignment struct {
-	demand peaks
-	grant  resource.Vector // on the node of the offer
-	offer  int             // the offer for which it was computed
-	fits   bool
-	score  float64
+	grant resource.Vector // on the node of the offer; without peaks it is the ideal need on every node
+	offer int             // the offer for which it was computed
+	score float64
+	fits  bool
+	peaks bool // whether the grant depends on the node
 }
 
 // candidate is a task that fits.
@@ -101,12 +72,12 @@ type candidate struct {
 func newTetris(s *settings) Policy {
 	return &tetris{
 		fairness: s.declare("fairness", "0.25",
-			"f, from 0, the best packing, to 1, the fairest: only the share 1-f of jobs that are furthest from "+
-				"their fair share, and at least one job, is considered").share(),
+			"f, from 0, the best packing, to 1, the fairest: only the share 1-f of the jobs is considered, those "+
+				"furthest below their fair share, and at least one job").share(),
 		barrier: s.declare("barrier", "0.9",
-			"b: when this share of a stage's tasks has ended, its last tasks come first; 1 is never").share(),
+			"b: when this share of a stage's tasks has ended, its last tasks come first; with 1 they never do").share(),
 		multiplier: s.declare("remaining-work", "1",
-			"m: weight of a job's remaining work against the alignment of its tasks; 0 is packing alone").number(),
+			"m: weight of a job's remaining work against the alignment of its tasks; 0 considers the alignment alone").number(),
 	}
 }
 
@@ -115,7 +86,7 @@ func (t *tetris) Traits() Traits { return Traits{Why: t.why, DropCaches: t.dropC
 
 func (t *tetris) dropCaches() {
 	t.queue.drop()
-	t.fresh, t.demands, t.scores = nil, nil, nil
+	t.fresh, t.demands, t.scores, t.peaks = nil, nil, nil, nil
 }
 
 func (t *tetris) Decide(_ timeline.Time, p *cluster.Plan) {
@@ -132,7 +103,7 @@ func (t *tetris) follow(p *cluster.Plan) {
 	const gone = 1000 // demands that may be kept although no job has them any more
 	if t.queue.filed == nil || t.capacity != p.Capacity || len(t.scores) > gone+2*t.live {
 		t.dropCaches()
-		t.capacity, t.demands = p.Capacity, map[peaks]int{}
+		t.capacity, t.demands = p.Capacity, map[peaks]int32{}
 		for _, j := range t.queue.changed(p) {
 			t.file(j)
 		}
@@ -141,8 +112,8 @@ func (t *tetris) follow(p *cluster.Plan) {
 	}
 	for _, j := range p.Changes.Jobs {
 		t.file(j)
-		if e := t.queue.filed[j].with; p.Changes.Demand && e != nil && e.considered {
-			t.fresh = append(t.fresh, e)
+		if e, filed := t.queue.as(j); p.Changes.Demand && filed && e.with.considered {
+			t.fresh = append(t.fresh, e.with)
 		}
 	}
 }
@@ -150,7 +121,8 @@ func (t *tetris) follow(p *cluster.Plan) {
 // file recomputes j and moves it to its place.
 func (t *tetris) file(j *cluster.JobState) {
 	_, runnable := j.NextStage()
-	e := t.queue.filed[j].with
+	filed, _ := t.queue.as(j)
+	e := filed.with
 	switch {
 	case e == nil && !runnable:
 		return
@@ -161,7 +133,7 @@ func (t *tetris) file(j *cluster.JobState) {
 			e = &packedJob{job: j}
 		}
 		t.measure(e)
-		t.queue.file(filing[*packedJob]{j, e.share, e})
+		t.queue.file(filingOf(j, e.share, e))
 	}
 	t.reconsider(e)
 }
@@ -192,7 +164,7 @@ func (t *tetris) reconsider(e *packedJob) {
 	if limit < len(t.queue.jobs) {
 		look(t.queue.jobs[limit].with, false)
 	}
-	filed, ok := t.queue.filed[e.job]
+	filed, ok := t.queue.as(e.job)
 	look(e, ok && limit > 0 && filed.compare(t.queue.jobs[limit-1]) <= 0)
 }
 
@@ -201,20 +173,33 @@ func (t *tetris) measure(e *packedJob) {
 	j := e.job
 	e.share = dominantShare(j, t.capacity)
 	e.work = packedWork(j, t.capacity)
+	before := e.ready
 	e.ready = e.ready[:0]
 	for i := range j.Stages {
 		if !j.Ready(i) {
 			continue
 		}
-		need := peaksOf(&j.Stages[i])
-		demand, known := t.demands[need]
-		if !known {
-			demand = len(t.scores)
-			t.demands[need] = demand
-			t.scores = append(t.scores, alignment{demand: need})
+		need, demand := peaksOf(&j.Stages[i]), int32(0)
+		// Most changes of a job leave the demands of its stages as they were: comparing is cheaper than looking up.
+		if at := len(e.ready); at < len(before) && t.peaks[before[at].demand] == need {
+			demand = before[at].demand
+		} else {
+			demand = t.demand(need)
 		}
-		e.ready = append(e.ready, packedStage{i, demand, almostDone(j, i, t.barrier)})
+		e.ready = append(e.ready, packedStage{int32(i), demand, almostDone(j, i, t.barrier)})
 	}
+}
+
+// demand returns the index of a demand, which may be new.
+func (t *tetris) demand(need peaks) int32 {
+	at, known := t.demands[need]
+	if !known {
+		at = int32(len(t.scores))
+		t.demands[need] = at
+		t.scores = append(t.scores, alignment{grant: need.ideal, peaks: need.ideal != need.most})
+		t.peaks = append(t.peaks, need)
+	}
+	return at
 }
 
 // almostDone reports whether the tasks of a stage that have not started come first: because few are left, or because no
@@ -277,7 +262,9 @@ func (t *tetris) gather(n *cluster.NodeState) {
 		for _, s := range e.ready {
 			a := &t.scores[s.demand]
 			if a.offer != t.offers {
-				a.offer, a.grant = t.offers, a.demand.on(n)
+				if a.offer = t.offers; a.peaks {
+					a.grant = t.peaks[s.demand].on(n)
+				}
 				if a.fits = a.grant.FitsIn(n.Free); a.fits {
 					a.score = align(a.grant, n.Free, n.Capacity)
 				}
@@ -320,7 +307,7 @@ func choose(fit []candidate, multiplier float64) candidate {
 }
 
 func (t *tetris) start(p *cluster.Plan, n *cluster.NodeState, c candidate) {
-	j, i := c.job.job, c.stage.stage
+	j, i := c.job.job, int(c.stage.stage)
 	s, memory := &j.Stages[i], j.Stages[i].Ideal[resource.Memory]
 	why := cluster.BecauseBestAligned(memory, int64(math.Round(1000*c.score)), len(t.fit))
 	switch {
@@ -383,18 +370,10 @@ func leastReady(jobs []*packedJob) resource.Vector {
 
 // why says that a job is not considered, or that no node with room for what its task needs has its peak free.
 func (t *tetris) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, stage int) (cluster.Reason, bool) {
-	e := t.queue.filed[j].with
+	filed, _ := t.queue.as(j)
+	e := filed.with
 	if e != nil && !e.considered {
 		return cluster.BecauseNearFairShare(t.limit(), len(t.queue.jobs)), true
 	}
-	d := peaksOf(&j.Stages[stage])
-	if n, ok := s.FirstOpen(d.ideal, 0); ok && d.ideal != d.most {
-		grant := d.on(n)
-		for _, k := range peakKinds {
-			if grant[k] > n.Free[k] {
-				return cluster.BecauseNoBandwidth(k, grant[k]), true
-			}
-		}
-	}
-	return cluster.Reason{}, false
+	return lacksPeak(s, &j.Stages[stage])
 }

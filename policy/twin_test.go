@@ -304,7 +304,7 @@ func countFlex(n *cluster.NodeState) (count int) {
 var rates = []resource.Kind{resource.Disk, resource.Network}
 
 // TestFastAndSlowStartTheSame runs a fast policy and its plain twin through the same random events: they must start the
-// same tasks on the same nodes, in the same order.
+// same tasks on the same nodes, and throttle the same tasks to the same bounds, in the same order.
 func TestFastAndSlowStartTheSame(t *testing.T) {
 	for _, c := range []struct {
 		policy, settings string
@@ -313,10 +313,16 @@ func TestFastAndSlowStartTheSame(t *testing.T) {
 		{"pufferfish", "", &slowPufferfish{room: 1, stop: 1, quantile: 1}},
 		{"pufferfish", "order=sjf room=2", &slowPufferfish{shortest: true, room: 2, stop: 1, quantile: 1}},
 		{"pufferfish", "room=2 stop=0.8 count-quantile=0.1", &slowPufferfish{room: 2, stop: 0.8, quantile: 0.1}},
-		{"prophet", "", &slowProphet{eta: 0.3, window: 0.5, deadline: 3, kinds: rates, unknown: time.Minute}},
-		{"prophet", "eta=0.9 window=1 deadline=0 unknown=5ns", &slowProphet{eta: 0.9, window: 1, kinds: rates, unknown: 5}},
-		{"prophet", "window=0.2 deadline=0.5 kinds=network,disk,memory", &slowProphet{eta: 0.3, window: 0.2, deadline: 0.5,
-			kinds: []resource.Kind{resource.Memory, resource.Disk, resource.Network}, unknown: time.Minute}},
+		{"prophet", "", &slowProphet{eta: 0.3, window: 0.5, deadline: 3, kinds: rates, unknown: time.Minute, backoff: slowBackoff{5 * time.Second, true}}},
+		{"prophet", "eta=0.9 window=1 deadline=0 unknown=5ns backoff=0s", &slowProphet{eta: 0.9, window: 1, kinds: rates, unknown: 5}},
+		{"prophet", "window=0.2 deadline=0.5 kinds=network,disk,memory backoff=5ns", &slowProphet{eta: 0.3, window: 0.2, deadline: 0.5,
+			kinds: []resource.Kind{resource.Memory, resource.Disk, resource.Network}, unknown: time.Minute, backoff: slowBackoff{5, true}}},
+		{"prophet", "relief=share backoff=3ns distinct=strict", &slowProphet{eta: 0.3, window: 0.5, deadline: 3, kinds: rates, unknown: time.Minute,
+			strict: true, backoff: slowBackoff{3, false}}},
+		{"prophet", "score=literal relief=share backoff=9ns", &slowProphet{eta: 0.3, window: 0.5, deadline: 3, kinds: rates, unknown: time.Minute,
+			literal: true, backoff: slowBackoff{9, false}}},
+		{"prophet", "score=literal distinct=strict window=1 deadline=0", &slowProphet{eta: 0.3, window: 1, kinds: rates, unknown: time.Minute,
+			literal: true, strict: true, backoff: slowBackoff{5 * time.Second, true}}},
 		{"srjf", "", slowFirstFit(remainingWork, 0, false)},
 		{"static", "", slowFirstFit(fairKey, 0, false)},
 		{"static", "memory=5GB", slowFirstFit(fairKey, 5*resource.GB, false)},
@@ -355,7 +361,8 @@ func newSide() *side {
 	return &side{b, b.Snapshot(), b.Open(0)}
 }
 
-func (s *side) starts(t *rapid.T) string {
+// close ends the step and returns what was started and throttled.
+func (s *side) close(t *rapid.T) string {
 	decisions, err := s.book.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -365,8 +372,23 @@ func (s *side) starts(t *rapid.T) string {
 		if d.Kind == cluster.Start {
 			text += fmt.Sprintf("%v on %d with %v\n", d.Task, d.Node, d.Grant)
 		}
+		if d.Kind == cluster.Throttle {
+			text += fmt.Sprintf("%v to %v until %d\n", d.Task, d.Bound, d.At)
+		}
 	}
 	return text
+}
+
+// throttle returns the newest decision to throttle a task.
+func (s *side) throttle(id cluster.TaskID) cluster.DecisionID {
+	for _, n := range s.snapshot.Nodes {
+		for _, t := range n.Tasks {
+			if t.ID == id {
+				return t.Throttled.Decision
+			}
+		}
+	}
+	return 0
 }
 
 func liveTogether(t *rapid.T, fast Policy, twin twin) {
@@ -386,6 +408,10 @@ func liveTogether(t *rapid.T, fast Policy, twin twin) {
 	}
 	apply := func(now timeline.Time, e cluster.Event) {
 		for _, s := range []*side{a, b} {
+			e := e
+			if e.Decision != 0 { // which are numbered otherwise on the other side
+				e.Decision = s.throttle(e.Task)
+			}
 			if err := s.book.Enter(now, &e); err != nil {
 				t.Fatal(err)
 			}
@@ -400,8 +426,8 @@ func liveTogether(t *rapid.T, fast Policy, twin twin) {
 			foresight.now = now
 		}
 		twin.decide(b.plan)
-		if got, want := a.starts(t), b.starts(t); got != want {
-			t.Fatalf("at %d the fast one starts\n%s\nthe slow one\n%s", now, got, want)
+		if got, want := a.close(t), b.close(t); got != want {
+			t.Fatalf("at %d the fast one decides\n%s\nthe slow one\n%s", now, got, want)
 		}
 	}
 	begin(0)
@@ -419,6 +445,8 @@ func liveTogether(t *rapid.T, fast Policy, twin twin) {
 			e, ok := possibleEvent(t, a.snapshot, now*4+timeline.Time(len(a.snapshot.Jobs)))
 			if ahead && number("progress", 0, 3) == 0 {
 				e, ok = progress(t, a.snapshot)
+			} else if ahead && number("pressure", 0, 3) == 0 {
+				e, ok = pressure(t, a.snapshot)
 			}
 			if !ok {
 				continue

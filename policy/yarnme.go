@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -33,15 +32,15 @@ func newYarnME(s *settings) Policy {
 	y := &yarnME{fair: makeFair(s, "auto"), timeline: &sum{}}
 	y.fair.size, y.fair.holds = y.size, y.holds
 	generator := s.declare("timeline", "sum",
-		"how ends of jobs are estimated: sum, which adds up estimates (section 3.2), or resimulate, which plays "+
-			"the cluster forward without elasticity, as the authors' simulator")
+		"how ends of jobs are estimated: sum, which adds up estimates (section 3.2), or resimulate, which "+
+			"simulates the cluster from now on without elasticity, as the authors' simulator does")
 	if generator.oneOf("sum", "resimulate") == "resimulate" {
 		y.timeline = resimulate.New(y.reservations)
 	}
 	y.granularity = s.declare("granularity", "100MB",
-		"under-sized tasks get a multiple of this much memory (section 6.1)").memory()
+		"the memory of an under-sized task is a multiple of this (section 6.1)").memory()
 	y.diskShare = s.declare("disk-share", "1",
-		"share of a node's disk bandwidth that under-sized tasks may ask for together (section 3.3); nodes of "+
+		"share of a node's disk bandwidth that under-sized tasks may request together (section 3.3); nodes of "+
 			"unknown bandwidth have no limit").share()
 	y.interval = s.declare("interval", "1s",
 		"time between two estimates of the ends of jobs, where nodes have no heartbeat").duration()
@@ -116,12 +115,8 @@ func (y *yarnME) holds(s *cluster.Snapshot, n *cluster.NodeState, stage *cluster
 	return ok && (!limited || stage.Elasticity.DiskRate <= left)
 }
 
-// why says why a task does not start under-sized. Where nodes report by heartbeats, the last node that was offered said
-// so; elsewhere the first node with room for the minimum memory does.
+// why says why a task does not start under-sized on the first node with room for its minimum memory.
 func (y *yarnME) why(now timeline.Time, s *cluster.Snapshot, j *cluster.JobState, i int) (cluster.Reason, bool) {
-	if !s.AtOnce() {
-		return j.Waiting, j.Waiting.Code != 0 && j.Waiting.Code != cluster.NoRoom
-	}
 	stage := &j.Stages[i]
 	if !underSizes(stage) {
 		return cluster.Reason{}, false
@@ -132,78 +127,4 @@ func (y *yarnME) why(now timeline.Time, s *cluster.Snapshot, j *cluster.JobState
 	}
 	_, why, ok := y.size(now, s, n, j, i)
 	return why, !ok
-}
-
-// wholeSteps is memory rounded up to a multiple of granularity.
-func wholeSteps(memory, granularity resource.Amount) resource.Amount {
-	return (memory + granularity - 1) / granularity * granularity
-}
-
-// diskLeft returns the part of the node's disk budget for under-sized tasks that is left when some of it is promised.
-func (y *yarnME) diskLeft(n *cluster.NodeState, promised resource.Amount) (left resource.Amount, limited bool) {
-	if n.Capacity[resource.Disk] == 0 {
-		return 0, false
-	}
-	return resource.Amount(y.diskShare*float64(n.Capacity[resource.Disk])) - promised, true
-}
-
-func (y *yarnME) bestFor(stage *cluster.Stage, most resource.Amount) *bestSizes {
-	b, ok := y.best[stage]
-	if !ok || y.most != most {
-		if y.best == nil || y.most != most || len(y.best) > 1<<14 { // stages of ended jobs
-			y.best, y.most = map[*cluster.Stage]*bestSizes{}, most
-		}
-		b = newBestSizes(stage, y.granularity, most)
-		y.best[stage] = b
-	}
-	return b
-}
-
-// bestSizes answers "the minimum amount of memory that yields the lowest possible execution time" (section 3.3) for any
-// free memory: sizes ascend and durations fall strictly.
-type bestSizes struct {
-	sizes     []resource.Amount
-	durations []time.Duration
-}
-
-// mostSizes is how many sizes are considered for one stage. A stage with more multiples of the granularity is sampled
-// at a multiple of the granularity.
-const mostSizes = 100_000
-
-// newBestSizes considers the stage's minimum memory, rounded up to the granularity, and all multiples of the
-// granularity between that and the ideal, up to the memory of the largest node.
-func newBestSizes(stage *cluster.Stage, granularity, largest resource.Amount) *bestSizes {
-	b := &bestSizes{}
-	ideal := stage.Ideal[resource.Memory]
-	most := min(ideal-1, largest)
-	m := stage.MinMemory / granularity * granularity
-	if m < stage.MinMemory {
-		if granularity > most-m {
-			return b
-		}
-		m += granularity
-	}
-	granularity *= 1 + max(0, most-m)/granularity/mostSizes
-	for ; m <= most; m += granularity {
-		d := stage.Elasticity.Duration(stage.Duration, ideal, m)
-		if last := len(b.durations) - 1; last < 0 || d < b.durations[last] {
-			b.sizes, b.durations = append(b.sizes, m), append(b.durations, d)
-		}
-		if granularity > most-m {
-			break // the next would be too large, or overflow
-		}
-	}
-	return b
-}
-
-// within returns the best size of at most free.
-func (b *bestSizes) within(free resource.Amount) (resource.Amount, time.Duration, bool) {
-	i, found := slices.BinarySearch(b.sizes, free)
-	if !found {
-		i--
-	}
-	if i < 0 {
-		return 0, 0, false
-	}
-	return b.sizes[i], b.durations[i], true
 }

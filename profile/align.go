@@ -44,7 +44,7 @@ func typicalOf(runs []*numbered) (t typical) {
 	return t
 }
 
-// aligned returns r with its phases joined so that they are those of t; ok is false if they are other phases. Of all ways
+// aligned returns r with its phases joined to the phases of t; ok is false if they are other phases. Of all ways
 // to join neighbours, it takes the one with the least differences of shares and demands.
 func (t *typical) aligned(r *numbered) (out *numbered, ok bool) {
 	n, most := len(r.Phases), len(t.share)

@@ -188,7 +188,7 @@ func smooth(s []Stretch, i int, k resource.Kind, unit time.Duration) resource.Am
 
 // levelNoise returns the standard deviation of samples of kind k around the level of their phase, above 0. It is half the mean
 // square of the differences of neighbours, without the largest ones: two for each change that may be found. A stretch of
-// several samples counts as so many without a difference.
+// several samples counts as equal samples without a difference.
 func levelNoise(s []Stretch, k resource.Kind, unit time.Duration) float64 {
 	var largest squares
 	samples, most, last, total, pairs := 0.0, 0.0, -1, 0.0, 0
@@ -297,7 +297,7 @@ func partition(pieces []piece) (ends []int) {
 		sums[i+1].join(&pieces[i])
 	}
 	cost := deviations(sums)
-	// best[j] is the least cost of pieces up to j in so many phases; from has where the last phase begins.
+	// best[j] is the least cost of pieces up to j in the current number of phases; from has where the last phase begins.
 	best, from := make([]float64, n+1), make([][]int, 0, MostPhases)
 	kinds := 0
 	for k := range resource.NumKinds {

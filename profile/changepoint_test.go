@@ -13,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// level is a planted phase of so many seconds.
+// level is a planted phase of the given length in seconds.
 type level struct {
 	seconds int
 	usage   resource.Vector

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -26,7 +27,7 @@ type Variant struct {
 	Runs  int           `json:"runs"`              // how many of the kept runs went this way
 	Share float64       `json:"share"`             // their share of all runs, where recent ones weigh more
 	Last  timeline.Time `json:"last_ns,omitempty"` // when the latest of them ended
-	// Why says how these runs differ from those of the likeliest variant; empty for that one.
+	// Why says how these runs differ from the runs of the likeliest variant; empty for the likeliest.
 	Why string `json:"why,omitempty"`
 
 	Duration time.Duration `json:"duration_ns"`
@@ -34,7 +35,7 @@ type Variant struct {
 	Phases []cluster.Phase `json:"phases,omitempty"`
 	// Peak is at least the demand of each phase.
 	Peak resource.Vector `json:"peak,omitzero"`
-	// Unknown has the kinds that were never measured, or never by phase, of which demands and peak are 0.
+	// Unknown has the kinds that were never measured, or never by phase: their demands and peak are 0.
 	Unknown resource.Kinds `json:"unknown,omitempty"`
 	// Told is where Duration comes from.
 	Told cluster.Provenance `json:"told"`
@@ -58,7 +59,8 @@ type Detail struct {
 // Estimate returns what the runs of app say about a run with features f; ok is false if there is none. One run is taken as
 // it was, two to four give their median; both scale durations by the input, where it is known. From five runs on, each
 // number has the model with the smallest error at runs that it was not fitted to: see the names of rows. Far outside of what
-// was measured, the median predicts. The first estimate after an Observe fits the models, which takes some 40 ms for 25
+// was measured, the median predicts. A duration by ByFuzzy can be from more samples than runs are kept. The first estimate after an
+// Observe fits the models, which takes some 40 ms for 25
 // runs of six phases; further ones take microseconds, or less if they are repeated. The caller must not change e.
 func (h *History) Estimate(app App, f Features) (e Estimate, ok bool) {
 	p := h.apps[app]
@@ -79,12 +81,28 @@ func (h *History) Estimate(app App, f Features) (e Estimate, ok bool) {
 	for _, v := range variants {
 		e.Variants = append(e.Variants, v.estimate(f))
 	}
-	e.Notes = variants[0].notes(f)
+	e.Notes = append(variants[0].notes(f), e.Variants[0].byFuzzy()...)
 	if p.asked == nil || len(p.asked) >= mostAsked {
 		p.asked = map[Features]Estimate{}
 	}
 	p.asked[f] = e
 	return e, true
+}
+
+// byFuzzy says which phases have their lengths from the fuzzy model: Told is where the length of the whole comes from.
+func (v *Variant) byFuzzy() (notes []string) {
+	var phases []string
+	var told cluster.Provenance
+	for _, d := range v.Details {
+		if d.Phase > 0 && d.Model == ByFuzzy {
+			phases = append(phases, fmt.Sprint(d.Phase))
+			told = cluster.Provenance{Samples: d.Samples, Error: max(told.Error, d.Error)}
+		}
+	}
+	if phases == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("phases %s: lengths by model %s, from %d runs, mean error at most %.0f %%", strings.Join(phases, ", "), ByFuzzy, told.Samples, 100*told.Error)}
 }
 
 // estimate predicts every target of v.
@@ -185,11 +203,12 @@ func (v *variant) notes(f Features) (notes []string) {
 var featureKinds = [...]struct {
 	name   string
 	of     func(*Features) *resource.Amount
+	most   resource.Amount
 	format func(resource.Amount) string
 }{
-	{"cores", func(f *Features) *resource.Amount { return &f.Cores }, resource.FormatCPU},
-	{"input", func(f *Features) *resource.Amount { return &f.Input }, resource.Memory.Format},
-	{"memory", func(f *Features) *resource.Amount { return &f.Memory }, resource.Memory.Format},
+	{"cores", func(f *Features) *resource.Amount { return &f.Cores }, resource.MostCPU, resource.FormatCPU},
+	{"input", func(f *Features) *resource.Amount { return &f.Input }, resource.MostMemory, resource.Memory.Format},
+	{"memory", func(f *Features) *resource.Amount { return &f.Memory }, resource.MostMemory, resource.Memory.Format},
 }
 
 const (
@@ -208,7 +227,7 @@ type target struct {
 	runs   []*numbered // that have the number, the oldest first
 	values []float64   // of these runs: seconds, or amounts
 	weight []float64   // of these runs
-	// floor is the least value of which an error is a share: errors of less do not matter.
+	// floor is the least value that an error is divided by: smaller values matter less.
 	floor  float64
 	spread float64
 	// models are what predicts the number, the best first; the last one always can.
@@ -228,7 +247,11 @@ func (t *target) predict(f Features) (value float64, from cluster.Provenance) {
 		m := &t.models[i]
 		value = m.at(t, f, -1)
 		if sane := !math.IsNaN(value) && !math.IsInf(value, 0) && value >= 0 && !(t.duration && value == 0); sane || i == len(t.models)-1 {
-			return value, cluster.Provenance{Model: m.name, Samples: len(t.runs), Error: m.missed}
+			samples := len(t.runs)
+			if m.fuzzy != nil {
+				samples = len(m.fuzzy.samples)
+			}
+			return value, cluster.Provenance{Model: m.name, Samples: samples, Error: m.missed}
 		}
 	}
 	return 0, cluster.Provenance{}

@@ -22,7 +22,7 @@ func AppOf(j *cluster.Job, stage int) App {
 	return app
 }
 
-// Untimed returns the stages of j of which no run time is stated.
+// Untimed returns the stages of j without a stated run time.
 func Untimed(j *cluster.Job) (stages []int) {
 	for i := range j.Stages {
 		if j.Stages[i].Duration == 0 && len(j.Stages[i].Phases) == 0 {

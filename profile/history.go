@@ -42,27 +42,23 @@ type Run struct {
 	Duration time.Duration `json:"duration_ns,omitempty"`
 	// Peak is the largest demand at any time, at least that of each phase.
 	Peak resource.Vector `json:"peak,omitzero"`
-	// Unknown has the kinds that were not measured, of which demands and peak are 0.
+	// Unknown has the kinds that were not measured: their demands and peak are 0.
 	Unknown resource.Kinds `json:"unknown,omitempty"`
+	// Notes say, in a sentence each, what of the run is not sound or was not measured; History.Observe adds its own. The first mostNotes
+	// are kept.
+	Notes []string `json:"notes,omitempty"`
 }
 
-// Typical returns the run that stands for the tasks of a stage, so that a stage of many tasks is one run of its App: the one
-// whose duration is the median, of an even number the shorter of the middle two. tasks is not empty.
-func Typical(tasks []Run) Run {
-	lasts := func(r *Run) time.Duration { return cmp.Or(r.Duration, sum(r.Phases)) }
-	order := make([]*Run, len(tasks))
-	for i := range tasks {
-		order[i] = &tasks[i]
-	}
-	slices.SortStableFunc(order, func(a, b *Run) int { return cmp.Compare(lasts(a), lasts(b)) })
-	return *order[(len(order)-1)/2]
-}
+// mostNotes is how many notes of a run are kept.
+const mostNotes = 10
 
 // What History keeps and learns from.
 const (
 	// MostRuns is how many runs of an App are kept. Of one run more, the oldest of the features that have the most runs
-	// is left out: repeats become fewer before rare features are forgotten.
-	MostRuns = 40
+	// is left out: repeats become fewer before rare features are forgotten. How long it and its phases lasted is kept of
+	// the latest mostOlder runs that are left out.
+	MostRuns  = 40
+	mostOlder = mostPhaseSamples - MostRuns
 	// MostLearned is how many phases of a run are kept. The neighbours that are most alike are joined.
 	MostLearned = 16
 	// HalfLife is the number of runs after which a run weighs half as much as the latest run of its App.
@@ -72,16 +68,17 @@ const (
 // History is what past runs say about future ones. It is a pure value: the same calls in the same order give the same
 // estimates. It belongs to one goroutine. The zero History is empty and ready for use.
 type History struct {
-	// Rows are the names of the rows that may predict from five runs on, beside the median; nil allows all. It must not
-	// change after the first call.
+	// Rows are the names of the rows that may predict from five runs on, ByFuzzy from FewestPhaseSamples on; nil allows all. The median is always allowed: a row
+	// predicts a number only if its error there is smaller. Rows must not change after the first call.
 	Rows []string
 	apps map[App]*past
 }
 
 // past is the runs of one App.
 type past struct {
-	runs []numbered // as observed
-	seen int        // how many runs were observed
+	runs  []numbered // as observed
+	older []outline  // of runs that are left out, the oldest first
+	seen  int        // how many runs were observed
 	// learned are the variants of the runs, nil until an estimate needs them, by whether the features have an input.
 	learned [2][]*variant
 	// asked are the estimates that were made from them: thousands of jobs that wait have few different features.
@@ -113,6 +110,8 @@ func (h *History) observe(app App, r Run, number int) (notes []string, err error
 	if err != nil {
 		return notes, err
 	}
+	r.Notes = slices.Concat(r.Notes, notes)
+	r.Notes = r.Notes[:min(len(r.Notes), mostNotes)]
 	if h.apps == nil {
 		h.apps = map[App]*past{}
 	}
@@ -145,6 +144,9 @@ func (p *past) thin() {
 		if same[p.runs[i].Features] > same[p.runs[drop].Features] {
 			drop = i
 		}
+	}
+	if r := &p.runs[drop]; len(r.Phases) > 0 {
+		p.keep(outlineOf(r))
 	}
 	p.runs = slices.Delete(p.runs, drop, drop+1)
 }
@@ -187,14 +189,10 @@ var errNothingMeasured = errors.New("run: has neither a duration nor a phase wit
 // sound returns what of r can be used. It shares no memory with r.
 func sound(r Run) (_ Run, notes []string, err error) {
 	note := func(format string, operands ...any) { notes = append(notes, fmt.Sprintf(format, operands...)) }
-	for _, f := range []struct {
-		name  string
-		value *resource.Amount
-		most  resource.Amount
-	}{{"cores", &r.Cores, resource.MostCPU}, {"input", &r.Input, resource.MostMemory}, {"memory", &r.Memory, resource.MostMemory}} {
-		if *f.value < 0 || *f.value > f.most {
-			note("%s %d: must be 0 to %d, taken as unknown", f.name, *f.value, f.most)
-			*f.value = 0
+	for _, kind := range featureKinds {
+		if a := kind.of(&r.Features); *a < 0 || *a > kind.most {
+			note("%s %d: must be 0 to %d, taken as unknown", kind.name, *a, kind.most)
+			*a = 0
 		}
 	}
 	r.Phases = soundPhases(r.Phases, note)
@@ -223,7 +221,7 @@ func sound(r Run) (_ Run, notes []string, err error) {
 	return r, notes, nil
 }
 
-// soundPhases returns a copy of those phases that have a duration, joined to at most MostLearned.
+// soundPhases returns a copy of the phases that have a duration, joined to at most MostLearned.
 func soundPhases(phases []cluster.Phase, note func(string, ...any)) []cluster.Phase {
 	var kept []cluster.Phase
 	for i, p := range phases {
@@ -240,7 +238,7 @@ func soundPhases(phases []cluster.Phase, note func(string, ...any)) []cluster.Ph
 	return kept
 }
 
-// unsoundKinds returns the kinds of which r has an amount that is out of range.
+// unsoundKinds returns the kinds with an amount in r that is out of range.
 func unsoundKinds(r *Run, note func(string, ...any)) (unsound resource.Kinds) {
 	check := func(where string, v resource.Vector) {
 		for k, a := range v {
@@ -258,7 +256,7 @@ func unsoundKinds(r *Run, note func(string, ...any)) (unsound resource.Kinds) {
 	return unsound
 }
 
-// joined joins neighbours, those with the least difference first, until at most most phases are left. A joined phase has
+// joined joins neighbours, the least different first, until at most most phases are left. A joined phase has
 // the name of the longer one, and the larger demand of both: of memory always, of other kinds unless the smaller one
 // suffices for demandQuantile of the time. It changes phases.
 func joined(phases []cluster.Phase, most int) []cluster.Phase {

@@ -23,8 +23,9 @@ type historyForm struct {
 
 type appForm struct {
 	App
-	Observed int               `json:"observed"` // runs, of which older ones may be left out
-	Runs     []json.RawMessage `json:"runs"`     // the oldest first
+	Observed int               `json:"observed"`        // runs, of which older ones may be left out
+	Runs     []json.RawMessage `json:"runs"`            // the oldest first
+	Older    []json.RawMessage `json:"older,omitempty"` // lists of integers: see outline
 }
 
 // runForm is a numbered run as it is read: a list of amounts may be too short.
@@ -52,6 +53,13 @@ func (h *History) MarshalJSON() ([]byte, error) {
 				return nil, fmt.Errorf("history of %q: %w", app.Name, err)
 			}
 			a.Runs = append(a.Runs, text)
+		}
+		for i := range p.older {
+			text, err := json.Marshal(p.older[i])
+			if err != nil {
+				return nil, fmt.Errorf("history of %q: %w", app.Name, err)
+			}
+			a.Older = append(a.Older, text)
 		}
 		form.Apps = append(form.Apps, a)
 	}
@@ -82,12 +90,34 @@ func ReadHistory(text []byte) (h *History, notes []string, err error) {
 		if p := h.apps[a.App]; p != nil && a.Observed > p.seen {
 			p.seen = min(a.Observed, mostObserved)
 		}
+		for i, text := range a.Older {
+			if err := h.readOlder(a.App, text); err != nil {
+				notes = append(notes, fmt.Sprintf("%q older run %d: left out: %v", a.Name, i+1, err))
+			}
+		}
 	}
 	return h, notes, nil
 }
 
 // mostObserved bounds numbers of runs that are read, so that they can be counted on.
 const mostObserved = 1 << 40
+
+// readOlder adds the outline of a run of app.
+func (h *History) readOlder(app App, text json.RawMessage) error {
+	p := h.apps[app]
+	if p == nil {
+		return errors.New("there is no newer run")
+	}
+	var list []int64
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	o, err := readOutline(list, p.seen)
+	if err == nil {
+		p.keep(o)
+	}
+	return err
+}
 
 // read adds a run of app. What it lacks is unknown.
 func (h *History) read(app App, text json.RawMessage) (notes []string, err error) {

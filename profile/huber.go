@@ -135,7 +135,7 @@ func (h *huber) solve(l *linear, x [][]float64, y []float64) (ok bool) {
 }
 
 // cholesky replaces b by the solution of a·b, where a is symmetric, given by its lower half, and is overwritten. mean has
-// the means of the columns. ok is false if a column has no variance beside its mean, or none that the columns before it
+// the means of the columns. ok is false if a column has no variance around its mean, or none that the columns before it
 // leave.
 func cholesky(a, b, mean []float64) (ok bool) {
 	p := len(b)

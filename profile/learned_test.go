@@ -216,7 +216,7 @@ func TestLearnedFromSamples(t *testing.T) {
 	}
 }
 
-// repeatSeconds returns levels of so many times their seconds.
+// repeatSeconds returns levels whose lengths are multiplied.
 func repeatSeconds(levels []level, times int) (all []level) {
 	for _, l := range levels {
 		all = append(all, level{l.seconds * times, l.usage})

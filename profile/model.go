@@ -139,11 +139,6 @@ func duration(seconds float64) time.Duration {
 	return time.Duration(math.Round(seconds * 1e9))
 }
 
-// Read reads a Model from its JSON form. The error names the field, the value and the limit.
-func Read(text []byte) (Model, error) {
-	return readOne[Model](text, "profile")
-}
-
 // readOne reads the one JSON object of text, which must have no unknown fields, and checks it. what names it in errors.
 func readOne[T any, P interface {
 	*T

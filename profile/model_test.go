@@ -11,13 +11,15 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
+func readModel(text []byte) (Model, error) { return readOne[Model](text, "profile") }
+
 func checkRoundTrip(t rapid.TB, m Model) {
 	t.Helper()
 	text, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Read(text)
+	again, err := readModel(text)
 	if err != nil {
 		t.Fatalf("%v in its own %s", err, text)
 	}
@@ -49,7 +51,7 @@ func TestReadRefuses(t *testing.T) {
 		{monoText, `{"memory_bytes":1000,`, `{"memory_bytes":999,`, "points: must end at the ideal"},
 	} {
 		text := strings.Replace(c.text, c.from, c.to, 1)
-		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := readModel([]byte(text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want it to say %q", text, err, c.want)
 		}
 	}
@@ -61,7 +63,7 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := Read(text)
+		m, err := readModel(text)
 		if err != nil {
 			return
 		}

@@ -22,12 +22,15 @@ const (
 	// ByHuberErnest is a regression with Huber's loss of relative errors on the terms of Ernest (S. Venkataraman and
 	// others, NSDI 2016): input/cores, input, the logarithm of cores, cores and 1. It does not look at memory.
 	ByHuberErnest = "huber-ernest"
+	// ByFuzzy is a PhaseModel (ECS, section III.C) on the durations of the run and of its phases, from FewestPhaseSamples
+	// runs on. Older runs, of which History keeps the durations alone, count, too.
+	ByFuzzy = "fuzzy"
 )
 
 // fewestRuns is the number of runs from which on regressions are tried.
 const fewestRuns = 5
 
-// basis says which features are columns of regressions: those that all runs have and that differ in two runs at least, so
+// basis says which features are columns of regressions: the features that all runs have and that differ in two runs at least, so
 // that they differ whichever run is left out.
 type basis [features]bool
 
@@ -82,7 +85,7 @@ func logColumns(b basis, f *Features) []float64 {
 	return x
 }
 
-// ernestColumns are those terms of Ernest that differ from run to run.
+// ernestColumns are the terms of Ernest that differ from run to run.
 func ernestColumns(b basis, f *Features) []float64 {
 	s, c := float64(f.Input)/float64(resource.GiB), float64(f.Cores)/float64(resource.Core)
 	switch {
@@ -99,8 +102,9 @@ func ernestColumns(b basis, f *Features) []float64 {
 // model predicts a target.
 type model struct {
 	name   string
-	missed float64 // mean relative error at runs left out
-	row    *row    // nil: the median
+	missed float64     // mean relative error at runs left out
+	fuzzy  *PhaseModel // predicts, if it is not nil
+	row    *row        // nil without fuzzy: the median
 	basis  basis
 	line   linear
 	// least and most are the features of the runs.
@@ -121,6 +125,9 @@ func (m *model) reaches(f *Features) bool {
 
 // at returns the prediction for features f. For the median, run skip is left out.
 func (m *model) at(t *target, f Features, skip int) float64 {
+	if m.fuzzy != nil {
+		return m.fuzzy.secondsOf(t.phase, &f)
+	}
 	if m.row == nil {
 		return t.median(f.Input, skip)
 	}
@@ -270,7 +277,7 @@ func (l *learner) huberLine(x [][]float64, y, weight, unit []float64) (linear, b
 	return l.huber.fit(x, y, weight, unit)
 }
 
-// The settings of support vector regressions: those with which scikit-learn comes. Columns and targets are scaled to mean
+// The settings of support vector regressions: the defaults of scikit-learn. Columns and targets are scaled to mean
 // 0 and variance 1 before, so that they hold for all programs.
 const (
 	svrCost      = 1

@@ -15,7 +15,7 @@ type variant struct {
 	phases  int         // how many the runs have
 	share   float64     // of the weight of all runs
 	why     string
-	joined  int // runs of which phases were joined, so that they are as many as in other runs
+	joined  int // runs whose phases were joined, so that there are as many as in other runs
 	without int // runs that were left out because their input is unknown
 	unknown resource.Kinds
 	targets []target
@@ -32,7 +32,7 @@ func (v *variant) name(i int) string {
 }
 
 // learn sorts the runs into variants, the likeliest first, and fits models to each. input says whether the input of the
-// run that is estimated is known: then runs without one count only if those with one are fewer than fewestRuns.
+// run to be estimated is known: then learn uses only the runs with a known input if there are at least fewestRuns of them.
 func (p *past) learn(input bool, allowed func(row string) bool) []*variant {
 	all := make([]*numbered, len(p.runs))
 	for i := range p.runs {
@@ -50,6 +50,9 @@ func (p *past) learn(input bool, allowed func(row string) bool) []*variant {
 		for i := range v.targets {
 			t := &v.targets[i]
 			l.choose(t, basisOf(t.runs, input), allowed)
+		}
+		if allowed(ByFuzzy) {
+			v.tryFuzzy(p.samples(v, variants, input))
 		}
 	}
 	return variants
@@ -105,8 +108,8 @@ func (v *variant) add(t target, floor float64, weight func(*numbered) float64, v
 }
 
 // variants sorts runs into variants: first by the number of phases, then by what splits runs of the same number in two.
-// Runs with more phases than most runs count as those if their phases can be joined to the same phases.
-// Runs without phases, of which only the whole was measured, belong to the likeliest variant.
+// Runs with more phases than most runs count as runs of fewer phases if their phases can be joined to the same phases.
+// Runs without measured phases belong to the likeliest variant.
 func (p *past) variants(runs []*numbered) []*variant {
 	groups := map[int][]*numbered{}
 	for _, r := range runs {

@@ -12,7 +12,7 @@ import (
 // placeholder finds {memory...} without its unit.
 var placeholder = regexp.MustCompile(`\{memory([^}:]*)(:[^}]*)?\}`)
 
-// BufferOf returns which part of its memory a command tells its program to fill, from the first placeholder {memory...}
+// BufferOf returns which part of its memory a command has its program fill, from the first placeholder {memory...}
 // in its arguments: "-S {memory*0.8}" is a share of 0.8. overhead is the part of that buffer that the program needs for
 // other purposes than data. most is the largest memory that will be granted. A command without placeholder fills all of
 // its memory.

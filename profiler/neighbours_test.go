@@ -79,7 +79,7 @@ func TestBusy(t *testing.T) {
 		}
 	}
 	if got := others(15*time.Second, 10*time.Second, 10*time.Second); got != 500 {
-		t.Errorf("5 s beside a run of 10 s: %d millicores", got)
+		t.Errorf("5 s during a run of 10 s: %d millicores", got)
 	}
 	if got := others(time.Second, 2*time.Second, time.Second); got != 0 {
 		t.Errorf("clocks that differ: %d millicores", got)

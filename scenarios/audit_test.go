@@ -24,15 +24,19 @@ type auditor struct {
 	kept   map[cluster.NodeID]cluster.JobID // reservations
 	jobs   map[cluster.JobID]*auditedJob
 	holds  map[cluster.NodeID]resource.Amount // the sum of the limits of the node's containers, as last reported
-	// pressed is what nodes give of the rates that are pressed, throttles the orders that have not been answered.
-	pressed   map[cluster.NodeID]resource.Vector
-	throttles map[cluster.DecisionID]cluster.TaskID
-	err       error
+	// pressed is what nodes give of the rates that are pressed, orders those to throttle, to stand still, to go on and to resize that have
+	// not been answered.
+	pressed map[cluster.NodeID]resource.Vector
+	orders  map[cluster.DecisionID]cluster.TaskID
+	asked   map[cluster.NodeID]cluster.DecisionID // open questions
+	err     error
 }
 
 type auditedJob struct {
 	*cluster.Job
 	stopped bool // cancelled or failed
+	paused  bool
+	pageOut bool // with its memory
 	tasks   map[cluster.TaskID]*auditedTask
 }
 
@@ -41,7 +45,15 @@ type auditedTask struct {
 	state    taskState
 	node     cluster.NodeID
 	grant    resource.Vector
-	attempts int // runs that failed through the task's own fault
+	holds    resource.Vector // the grant, or its memory while it lends the rest
+	was      resource.Vector // the grant before the resize of that decision
+	wants    cluster.Decision
+	still    cluster.Holders // who holds it still
+	ordered  cluster.Holders // whom the newest order names
+	until    timeline.Time   // when leveling ends its hold; 0 if it does not hold it
+	out      resource.Amount // memory that has left, bytes
+	pageOut  bool            // the last order wants it to
+	attempts int             // runs that failed through the task's own fault
 	killing  bool
 	// preempted says that the task is ended to make room for others: the run does not count as an attempt.
 	preempted bool
@@ -59,7 +71,7 @@ const (
 // audit returns the first violation in h.
 func audit(s *scenario, c choice, h *history) error {
 	a := &auditor{s: s, c: c, nodes: map[cluster.NodeID]cluster.Node{}, kept: map[cluster.NodeID]cluster.JobID{}, jobs: map[cluster.JobID]*auditedJob{}, holds: map[cluster.NodeID]resource.Amount{},
-		pressed: map[cluster.NodeID]resource.Vector{}, throttles: map[cluster.DecisionID]cluster.TaskID{}}
+		pressed: map[cluster.NodeID]resource.Vector{}, orders: map[cluster.DecisionID]cluster.TaskID{}, asked: map[cluster.NodeID]cluster.DecisionID{}}
 	synced := false
 	for i := range h.steps {
 		step := &h.steps[i]
@@ -75,6 +87,7 @@ func audit(s *scenario, c choice, h *history) error {
 			a.decision(&step.decisions[k])
 		}
 		a.together(step.decisions)
+		a.holdsInTime()
 		if synced && a.err == nil {
 			a.conserving()
 		}
@@ -123,23 +136,48 @@ func (a *auditor) event(e *cluster.Event) {
 			}
 		}
 		a.jobs[j.ID] = j
+	case cluster.TaskStill:
+		t := a.task(e.Task)
+		// It lends again while it waits for its memory, and not at all if it was ordered to go on before it stood still.
+		if a.s.lends && (t.still == 0 && t.ordered != 0 || e.By&cluster.HeldByMemory != 0) {
+			t.holds = resource.Vector{}.With(resource.Memory, t.grant[resource.Memory])
+		}
+		t.still = e.By
+	case cluster.TaskGoesOn:
+		t := a.task(e.Task)
+		t.holds, t.still = t.grant, 0
+	case cluster.TaskOut:
+		a.task(e.Task).out = e.Condition().Out
 	case cluster.JobRevised:
 		a.jobs[e.NewJob.ID].Job = e.NewJob
 	case cluster.JobCancelled:
 		a.stop(a.jobs[e.Job])
+	case cluster.JobPaused, cluster.JobResumed:
+		a.jobs[e.Job].paused, a.jobs[e.Job].pageOut = e.Kind == cluster.JobPaused, e.Condition().PageOut
+		maps.DeleteFunc(a.kept, func(_ cluster.NodeID, holder cluster.JobID) bool {
+			return holder == e.Job && e.Kind == cluster.JobPaused
+		})
 	case cluster.NodeMemory:
 		a.holds[e.Node] = e.Held
+	case cluster.Answered:
+		a.answered(e)
 	case cluster.NodePressed:
 		a.pressed[e.Node] = e.Condition().Bound
 	case cluster.DecisionDone:
 		t := a.task(e.Task)
-		if a.answersThrottle(e) {
+		if a.answersOrder(e) {
+			a.resized(e)
 			return
 		}
 		if t.state != booked {
 			a.fail("task %s is launched, but in state %d", e.Task, t.state)
 		}
 		t.state = running
+	case cluster.DecisionFailed:
+		if !a.answersOrder(e) {
+			a.fail("decision %d of task %s fails", e.Decision, e.Task)
+		}
+		a.resized(e)
 	case cluster.TaskEnded:
 		t := a.task(e.Task)
 		if t.state != running && t.state != booked {
@@ -163,7 +201,7 @@ func (a *auditor) ended(j *auditedJob, t *auditedTask, outcome cluster.Outcome) 
 		outcome = cluster.Preempted
 	}
 	t.state, t.killing, t.preempted = waiting, false, false
-	maps.DeleteFunc(a.throttles, func(_ cluster.DecisionID, of cluster.TaskID) bool { return of == t.id }) // answered
+	maps.DeleteFunc(a.orders, func(_ cluster.DecisionID, of cluster.TaskID) bool { return of == t.id }) // answered
 	switch outcome {
 	case cluster.Succeeded:
 		t.state = done
@@ -205,6 +243,12 @@ func (a *auditor) decision(d *cluster.Decision) {
 		t.killing, t.preempted = true, d.Preempt
 	case cluster.Throttle:
 		a.throttle(d)
+	case cluster.Suspend, cluster.Resume:
+		a.hold(d)
+	case cluster.Resize:
+		a.resize(d)
+	case cluster.Ask:
+		a.ask(d)
 	case cluster.Reserve:
 		if holder, twice := a.kept[d.Node]; twice {
 			a.fail("node %d is kept for job %d and for job %d", d.Node, holder, d.Task.Job)
@@ -264,7 +308,7 @@ func (a *auditor) start(d *cluster.Decision) {
 		a.fail("task %s is started, but stage %d is next (%v)", d.Task, next, ok)
 	case !here:
 		a.fail("task %s is started on node %d, which is gone", d.Task, d.Node)
-	case d.Grant.With(resource.Memory, ideal) != a.peaks(stage, n):
+	case d.Grant.With(resource.Memory, ideal) != a.peaks(stage, n) && !a.startsPhased(d, stage):
 		a.fail("task %s is granted %v of what it needs, %v", d.Task, d.Grant, stage.Ideal)
 	case a.sized():
 		if want, ok := a.need(stage); !ok || d.Grant != want {
@@ -273,7 +317,7 @@ func (a *auditor) start(d *cluster.Decision) {
 	case memory != ideal && (memory > ideal || memory < stage.MinMemory || stage.MinMemory == 0 || a.c.name != "yarn-me" || stage.Elasticity.Kind == cluster.NotElastic):
 		a.fail("task %s is granted %d bytes: must be %d to %d", d.Task, memory, stage.MinMemory, ideal)
 	case memory != resource.Amount(d.Reason.A) && d.Reason.Code != cluster.BestAhead && d.Reason.Code != cluster.BestAheadOfKnown:
-		a.fail("task %s is granted %d bytes, but the reason tells of %d", d.Task, memory, d.Reason.A)
+		a.fail("task %s is granted %d bytes, but the reason says %d", d.Task, memory, d.Reason.A)
 	case !d.Grant.FitsIn(a.free(n)):
 		a.fail("task %s is granted %v on node %s, which has %v free", d.Task, d.Grant, n.Name, a.free(n))
 	case kept && holder != j.ID && a.flag("gaps") != "true" && (a.flag("gaps") != "auto" || a.s.heartbeat > 0):
@@ -290,7 +334,8 @@ func (a *auditor) start(d *cluster.Decision) {
 	if a.c.name == "pufferfish" {
 		a.knowsWhatIsLeft(d, j.Class)
 	}
-	t.state, t.node, t.grant = booked, d.Node, d.Grant
+	t.state, t.node, t.grant, t.holds, t.still = booked, d.Node, d.Grant, d.Grant, 0
+	t.until, t.out, t.pageOut = 0, 0, false
 }
 
 // everHolds reports whether a task could start on a node that runs nothing: with its ideal amounts or, under yarn-me, with
@@ -335,20 +380,32 @@ func (a *auditor) peaks(stage *cluster.Stage, n cluster.Node) resource.Vector {
 	return grant
 }
 
-// free is what is not granted on a node; nothing if the node has as many tasks as it may have.
+// free is what no task holds on a node, less than 0 after tasks that lent their cores went on or got more; nothing if the node has as many tasks as it may have.
 func (a *auditor) free(n cluster.Node) resource.Vector {
-	free, tasks := n.Room(), 0
-	for _, j := range a.jobs {
-		for _, t := range j.tasks {
-			if t.node == n.ID && (t.state == booked || t.state == running) {
-				free, tasks = n.Unknown.In(free.Sub(t.grant), resource.Unbounded), tasks+1
-			}
-		}
-	}
+	free, tasks := a.rest(n)
 	if most := a.s.containers * int(n.Capacity[resource.CPU]/resource.Core); most > 0 && tasks >= most {
 		return resource.Vector{}
 	}
+	return free.Max(resource.Vector{}) // A task that needs nothing of what is overdrawn may start.
+}
+
+// unused is what no task holds on a node.
+func (a *auditor) unused(n cluster.Node) resource.Vector {
+	free, _ := a.rest(n)
 	return free
+}
+
+// rest returns what no task holds on a node, and how many tasks it has.
+func (a *auditor) rest(n cluster.Node) (free resource.Vector, tasks int) {
+	free = n.Room()
+	for _, j := range a.jobs {
+		for _, t := range j.tasks {
+			if t.node == n.ID && (t.state == booked || t.state == running) {
+				free, tasks = n.Unknown.In(free.Sub(t.holds.Sub(t.lentMemory())), resource.Unbounded), tasks+1
+			}
+		}
+	}
+	return free, tasks
 }
 
 // disk checks the budget of a node's disk for under-sized tasks.
@@ -370,6 +427,9 @@ func (a *auditor) disk(d *cluster.Decision, n *cluster.Node, stage *cluster.Stag
 
 // next returns the first stage of j with a task to be started now.
 func (j *auditedJob) next() (int, bool) {
+	if j.paused {
+		return 0, false
+	}
 	for i := range j.Stages {
 		if !j.stopped && j.ready(i) {
 			return i, true
@@ -398,7 +458,7 @@ func (j *auditedJob) consumption() float64 {
 	used := 0.0
 	for _, t := range j.tasks {
 		if t.state == booked || t.state == running {
-			used += float64(t.grant[resource.Memory])
+			used += float64(t.grant.Sub(t.lentMemory())[resource.Memory])
 		}
 	}
 	if j.Weight > 0 {
@@ -429,7 +489,7 @@ func (a *auditor) conserving() {
 		a.conservingAhead()
 		return
 	}
-	if a.s.heartbeat > 0 || a.flag("reservations") == "true" || a.c.name == "tetris" && a.flag("fairness") != "0" {
+	if a.s.heartbeat > 0 || a.c.name == "contention-aware" || a.flag("reservations") == "true" || a.c.name == "tetris" && a.flag("fairness") != "0" {
 		return
 	}
 	if a.c.name == "capacity" {
@@ -459,8 +519,11 @@ func (a *auditor) conserving() {
 
 // end checks that no job was lost, and that every job that can end has ended.
 func (a *auditor) end(h *history) {
-	for id, of := range a.throttles {
-		a.fail("throttle %d of task %s was never answered", id, of)
+	for id, of := range a.orders {
+		if a.phased() && a.s.heartbeat > 0 {
+			continue // a simulated run ends with its last task, which its node has not reported yet
+		}
+		a.fail("order %d of task %s was never answered", id, of)
 	}
 	for i, e := range h.jobs {
 		j := a.jobs[cluster.JobID(i+1)]
@@ -500,7 +563,7 @@ func (a *auditor) lives(j *auditedJob, e ending, h *history) {
 	}
 }
 
-// everyoneFits reports whether each task fits on some node beside all coordinators.
+// everyoneFits reports whether each task fits on some node together with all coordinators.
 func (a *auditor) everyoneFits() bool {
 	coordinators := a.s.coordinator.Scale(int64(len(a.s.jobs)))
 	for i := range a.s.jobs {

@@ -69,7 +69,7 @@ func (a *auditor) conservingAhead() {
 	}
 }
 
-// gangFits reports whether the tasks of a stage that may have to start at once fit beside all coordinators.
+// gangFits reports whether the tasks of a stage that may have to start at once fit together with all coordinators.
 func (a *auditor) gangFits(stage *cluster.Stage, coordinators resource.Vector) bool {
 	servers, fit := 0, 0
 	for _, n := range a.nodes {

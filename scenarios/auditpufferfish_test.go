@@ -29,17 +29,18 @@ func (a *auditor) leaves(n cluster.Node, need resource.Vector) bool {
 }
 
 // knowsWhatIsLeft checks that a container starts on the node with the most memory available and, if it is FLEX, only
-// where enough is available. Where nodes have heartbeats, the policy chooses among fewer nodes; with count-quantile, by
-// another order.
+// where enough is available. Where nodes have heartbeats, the policy chooses among fewer nodes unless its reason says
+// otherwise; with count-quantile, by another order.
 func (a *auditor) knowsWhatIsLeft(d *cluster.Decision, class cluster.Class) {
 	chosen := a.nodes[d.Node]
 	if class == cluster.Flex && !a.leaves(chosen, d.Grant) {
 		a.fail("FLEX task %s is started on node %s, which has %d bytes available", d.Task, chosen.Name, a.available(chosen))
 	}
 	if int64(a.available(chosen)) != d.Reason.B {
-		a.fail("task %s is started where %d bytes are available, but the reason tells of %d", d.Task, a.available(chosen), d.Reason.B)
+		a.fail("task %s is started where %d bytes are available, but the reason says %d", d.Task, a.available(chosen), d.Reason.B)
 	}
-	if a.s.heartbeat > 0 || a.flag("count-quantile") != "off" {
+	most := d.Reason.Code == cluster.FitsMostAvailable || d.Reason.Code == cluster.FitsNearData
+	if a.s.heartbeat > 0 && !most || a.flag("count-quantile") != "off" {
 		return
 	}
 	for _, n := range a.nodes {

@@ -78,7 +78,7 @@ func (a *auditor) held(top string) (v resource.Vector) {
 func (j *auditedJob) held() (v resource.Vector) {
 	for _, t := range j.tasks {
 		if t.state == booked || t.state == running {
-			v = v.Add(t.grant)
+			v = v.Add(t.holds.Sub(t.lentMemory()))
 		}
 	}
 	return v
@@ -210,9 +210,10 @@ func (a *auditor) anyStartable(top string) bool {
 	return slices.ContainsFunc(a.leavesOf(top), func(leaf string) bool { return a.startable(leaf) != nil })
 }
 
-// servesQueues checks that j is the next job to serve, and that its start takes no queue above its maximum.
+// servesQueues checks that j is the next job to serve, and that its start takes no queue above its maximum. It may on a node that was
+// kept for j: meanwhile the cluster may have become smaller, or tasks of the queue may have taken back what they lent.
 func (a *auditor) servesQueues(d *cluster.Decision, j *auditedJob, kept bool) {
-	if a.c.name == "capacity" && !(kept && len(a.s.departures) > 0) && a.aboveMost(j, d.Grant) {
+	if a.c.name == "capacity" && !(kept && len(a.s.departures)+len(a.s.pauses)+len(a.s.suspensions) > 0) && a.aboveMost(j, d.Grant) {
 		a.fail("task %s takes queue %s above what it may hold", d.Task, queueOf(j))
 	}
 	if a.s.heartbeat > 0 || a.flag("reservations") == "true" || a.flag("user-limits") == "true" {

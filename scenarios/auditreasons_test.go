@@ -28,7 +28,7 @@ func auditReasons(e *engine.Engine, now timeline.Time) error {
 				return fmt.Errorf("job %s waits for nothing, but %s", j.Name, why.Words(seconds))
 			}
 		case !ok && s.AtOnce():
-			return fmt.Errorf("job %s waits, and nobody says why; recorded was: %s", j.Name, j.Waiting.Words(seconds))
+			return fmt.Errorf("job %s waits without a reason; recorded was: %s", j.Name, j.Waiting.Words(seconds))
 		case ok && !isTrue(s, j, why):
 			return fmt.Errorf("job %s does not wait because %s; recorded was: %s", j.Name, why.Words(seconds), j.Waiting.Words(seconds))
 		}
@@ -44,6 +44,8 @@ func isTrue(s *cluster.Snapshot, j *cluster.JobState, why cluster.Reason) bool {
 		return !runnable && j.Progress[why.A].Ended < j.Stages[why.A].Tasks
 	case cluster.WaitsForCoordinator:
 		return !runnable && !j.Steered
+	case cluster.PausedByOwner:
+		return !runnable && j.PausedWhole()
 	}
 	if !runnable {
 		return false
@@ -73,9 +75,9 @@ func isTrue(s *cluster.Snapshot, j *cluster.JobState, why cluster.Reason) bool {
 		_, runnable := first.NextStage()
 		return runnable
 	case cluster.WouldEndAfterJob:
-		return !s.AtOnce() || why.C == int64(j.Estimate.End) && some(func(n *cluster.NodeState) bool { return j.Stages[stage].MinMemory <= n.Free[resource.Memory] })
+		return why.C == int64(j.Estimate.End) && some(func(n *cluster.NodeState) bool { return j.Stages[stage].MinMemory <= n.Free[resource.Memory] })
 	case cluster.TooCoarse:
-		return !s.AtOnce() || some(func(n *cluster.NodeState) bool { return n.Free[resource.Memory] == resource.Amount(why.C) })
+		return some(func(n *cluster.NodeState) bool { return n.Free[resource.Memory] == resource.Amount(why.C) })
 	case cluster.WaitedTooLittle:
 		longer, waiting := 0, 0
 		for _, other := range s.Jobs {
@@ -87,7 +89,7 @@ func isTrue(s *cluster.Snapshot, j *cluster.JobState, why cluster.Reason) bool {
 			}
 		}
 		return longer >= int(why.A) && int(why.B) <= waiting
-	case cluster.TooFewServers:
+	case cluster.TooFewServers, cluster.TooFewPlaces:
 		return why.B < why.A && some(func(n *cluster.NodeState) bool { return need.FitsIn(n.Free) })
 	case cluster.NotAvailable: // B is less than what is available by the part that no FLEX container may start in, at most half a node here
 		return !some(func(n *cluster.NodeState) bool {

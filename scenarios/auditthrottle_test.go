@@ -33,13 +33,13 @@ func (a *auditor) throttle(d *cluster.Decision) {
 			a.fail("task %s is bounded to %d of %s, and node %s has %d", d.Task, most, kind, n.Name, n.Capacity[k])
 		}
 	}
-	a.throttles[d.ID] = d.Task
+	a.orders[d.ID] = d.Task
 }
 
-// answersThrottle takes in the answer to a throttle: there is one, unless the task ends.
-func (a *auditor) answersThrottle(e *cluster.Event) bool {
-	of, open := a.throttles[e.Decision]
-	delete(a.throttles, e.Decision)
+// answersOrder takes in the answer to a throttle: there is one, unless the task ends.
+func (a *auditor) answersOrder(e *cluster.Event) bool {
+	of, open := a.orders[e.Decision]
+	delete(a.orders, e.Decision)
 	return open && of == e.Task
 }
 
@@ -73,7 +73,7 @@ func (f foreseer) see(now timeline.Time, events []cluster.Event, decisions []clu
 		case e.Kind == cluster.TaskPhase:
 			t.enter(now, f.jobs[e.Task.Job].Stages[e.Task.Stage].Phases, int(e.Phase))
 		case e.Kind == cluster.TaskStill:
-			t.still = now
+			t.still = min(t.still, now) // others may hold it from now on
 		case e.Kind == cluster.TaskGoesOn:
 			t.stood, t.still = t.stood+now.Sub(t.still), timeline.Never
 		}

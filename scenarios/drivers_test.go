@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/bellows-rm/bellows/eventlog"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/timeline"
@@ -65,7 +67,10 @@ func simulate(t tester, s *scenario, c choice) history {
 	t.Helper()
 	var h history
 	config := sim.Config{Nodes: s.nodes, Heartbeat: s.heartbeat, StartsPerHeartbeat: s.starts, CoordinatorHeartbeat: s.coordinates,
-		Coordinator: s.coordinator, KeepTasks: true}
+		Coordinator: s.coordinator, KeepTasks: true, Lends: s.lends, PageOutSpeed: s.outSpeed, Solver: sim.Solver{States: s.states, PerState: s.each}}
+	if len(s.resizings) > 0 { // as in the world
+		config.Caps, config.Series.Nodes = resource.KindsOf(resource.CPU), true
+	}
 	config.Observe = func(now timeline.Time, events []cluster.Event, decisions []cluster.Decision) {
 		mustEnd(t, s, c, &h)
 		h.steps = append(h.steps, step{now, slices.Clone(events), slices.Clone(decisions)})
@@ -73,26 +78,36 @@ func simulate(t tester, s *scenario, c choice) history {
 	for _, p := range s.pressures {
 		config.Incidents = append(config.Incidents, sim.Incident{At: time.Duration(p.at), Kind: sim.NodePressure, Node: p.node, Gives: p.gives})
 	}
+	for _, p := range s.pauses {
+		id := s.jobs[p.job].ID
+		config.Incidents = append(config.Incidents, sim.Incident{At: time.Duration(p.at), Kind: sim.JobPause, Job: id, PageOut: p.out},
+			sim.Incident{At: time.Duration(p.until), Kind: sim.JobResume, Job: id})
+	}
+	slices.SortStableFunc(config.Incidents, func(a, b sim.Incident) int { return int(a.At - b.At) })
 	var w workload.Workload
 	for _, j := range s.jobs {
 		work := workload.Job{Job: j.Job, After: -1}
 		for i, d := range j.really {
 			truth := workload.StageTruth{Duration: workload.ForAll(d)}
 			if len(j.Stages[i].Phases) > 0 { // a forecast: as in the world, tasks demand what they need, all the time
-				truth.Phases = workload.ForAll([]cluster.Phase{{Duration: d, Demand: j.Stages[i].Ideal}})
+				demand := j.Stages[i].Ideal
+				if len(s.resizings) == 0 { // and no more CPU than they are granted
+					demand[resource.CPU] = 0
+				}
+				truth.Phases = workload.ForAll([]cluster.Phase{{Duration: d, Demand: demand}})
 			}
 			work.Truth = append(work.Truth, truth)
 		}
 		w.Jobs = append(w.Jobs, work)
 	}
-	res, err := sim.Run(config, &w, uninformed{c.make(t)})
+	res, err := sim.Run(config, &w, uninformed{s.policy(t, c)})
 	if err != nil {
 		t.Fatalf("%s: %v", c.title, err)
 	}
 	for i := range res.Jobs {
 		j := &res.Jobs[i]
 		if !j.Done && j.Stuck == "" {
-			t.Errorf("%s: job %s does not end, and nobody says why", c.title, j.Name)
+			t.Errorf("%s: job %s does not end, and no reason is given", c.title, j.Name)
 		}
 		h.jobs = append(h.jobs, ending{j.Done, "succeeded", j.Ended})
 	}
@@ -116,7 +131,7 @@ func loopLater(t tester, s *scenario, c choice) history {
 func loopFrom(t tester, s *scenario, c choice, origin timeline.Time) history {
 	t.Helper()
 	var h history
-	e, ends := engine.New(c.make(t), s.describe), foreseer{map[cluster.JobID]*cluster.Job{}, map[cluster.TaskID]*foreseen{}}
+	e, ends := engine.New(s.policy(t, c), s.describe), foreseer{map[cluster.JobID]*cluster.Job{}, map[cluster.TaskID]*foreseen{}}
 	tell := func(now timeline.Time, events ...cluster.Event) []cluster.Decision {
 		for i := range events {
 			events[i] = shift(events[i], origin)
@@ -135,7 +150,7 @@ func loopFrom(t tester, s *scenario, c choice, origin timeline.Time) history {
 		mustEnd(t, s, c, &h)
 		h.steps = append(h.steps, step{origin + now, events, slices.Clone(decisions)})
 		for i := range decisions {
-			decisions[i].At -= origin // of a Wake or a Throttle, for the world
+			decisions[i].At -= origin // of a Wake, a Throttle or a Suspend, for the world
 		}
 		return decisions
 	}
@@ -145,11 +160,25 @@ func loopFrom(t tester, s *scenario, c choice, origin timeline.Time) history {
 	}
 	tell(0, append(boot, cluster.Event{Kind: cluster.Synced})...)
 	w := newWorld(s)
+	w.solve = func(ask *cluster.Decision) cluster.Event {
+		answer := e.Question(ask).Solve(cmp.Or(s.states, cluster.SolverStates))
+		return shift(cluster.Event{Kind: cluster.Answered, Node: ask.Node, Decision: ask.ID, Answer: &answer}, -origin)
+	}
 	states := make([]*cluster.JobState, len(s.jobs))
 	w.tell = func(now timeline.Time, ev cluster.Event) []cluster.Decision {
-		if ev.Kind == cluster.JobCancelled || ev.Kind == cluster.JobRevised {
-			if _, here := e.Snapshot().Job(ev.Job); !here {
-				return nil // it has ended; whoever cancels it then gets an error, and nobody revises it
+		j, here := e.Snapshot().Job(ev.Job)
+		switch ev.Kind {
+		case cluster.JobCancelled, cluster.JobRevised:
+			if !here {
+				return nil // it has ended: to cancel it is an error then, and it is not revised
+			}
+		case cluster.JobPaused, cluster.JobResumed:
+			if !here || j.Status.Ended() || j.PausedWhole() == (ev.Kind == cluster.JobPaused) {
+				return nil // an error, or nothing, for whoever wants it
+			}
+		case cluster.Answered:
+			if !slices.ContainsFunc(states, func(j *cluster.JobState) bool { return j == nil || !j.Status.Ended() }) {
+				return nil // the simulator has ended
 			}
 		}
 		decisions := tell(now, ev)
@@ -177,6 +206,15 @@ func shift(e cluster.Event, by timeline.Time) cluster.Event {
 		job.Submitted += by
 		e.NewJob = &job
 	}
+	if e.Answer != nil {
+		answer := *e.Answer
+		answer.Shifts = slices.Clone(answer.Shifts)
+		for i := range answer.Shifts {
+			answer.Shifts[i].From += by
+			answer.Shifts[i].To += by
+		}
+		e.Answer = &answer
+	}
 	return e
 }
 
@@ -194,7 +232,7 @@ func (h *history) moveBack(origin timeline.Time) {
 		for k := range step.decisions {
 			moveReason(&step.decisions[k].Reason, origin)
 			if step.decisions[k].At != 0 {
-				step.decisions[k].At -= origin // of a Wake or a Throttle
+				step.decisions[k].At -= origin // of a Wake, a Throttle or a Suspend
 			}
 		}
 	}
@@ -208,9 +246,11 @@ func moveReason(r *cluster.Reason, origin timeline.Time) {
 				*at -= int64(origin)
 			}
 		}
+	case cluster.Fluctuates, cluster.Shifted, cluster.ExceedsLater:
+		r.A -= int64(origin)
 	case cluster.PastDeadline:
 		r.B -= int64(origin)
-	case cluster.WaitedTooLittle, cluster.TooFewServers:
+	case cluster.WaitedTooLittle, cluster.TooFewServers, cluster.TooFewPlaces:
 		if r.C != int64(timeline.Never) {
 			r.C -= int64(origin)
 		}
@@ -291,7 +331,7 @@ func runLive(tb tester, s *scenario, c choice) (h history) {
 			b.events <- cluster.Event{Kind: cluster.NodeJoined, NewNode: &s.nodes[i]}
 		}
 		b.events <- cluster.Event{Kind: cluster.Synced}
-		d, err := live.Start(live.Config{Policy: c.make(t), Settings: c.settings, Backend: b, Store: st, Dir: dir, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), ContainersPerCore: s.containers})
+		d, err := live.Start(live.Config{Policy: s.policy(t, c), Settings: c.settings, Backend: b, Store: st, Dir: dir, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), ContainersPerCore: s.containers, Keeps: !s.lends, SolverStates: s.states})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -344,6 +384,16 @@ func hand(t *testing.T, d *live.Driver, b *backend, e cluster.Event, origin time
 		if err := d.Cancel(context.Background(), cluster.Credentials{}, e.Job); err != nil && live.KindOf(err) != live.Invalid {
 			t.Fatal(err)
 		}
+	case cluster.JobPaused, cluster.JobResumed:
+		do := func() error {
+			return d.Pause(context.Background(), cluster.Credentials{}, e.Job, cluster.TaskID{}, e.Condition().PageOut)
+		}
+		if e.Kind == cluster.JobResumed {
+			do = func() error { return d.Resume(context.Background(), cluster.Credentials{}, e.Job, cluster.TaskID{}) }
+		}
+		if err := do(); err != nil && live.KindOf(err) != live.Invalid {
+			t.Fatal(err)
+		}
 	default:
 		b.events <- shift(e, origin)
 	}
@@ -381,7 +431,7 @@ func replay(of driver) func(tester, *scenario, choice) history {
 	return func(t tester, s *scenario, c choice) history {
 		t.Helper()
 		h := of.run(t, s, c)
-		e := engine.New(&forgetful{c.make(t), rand.New(rand.NewPCG(1, 2))}, s.describe)
+		e := engine.New(&forgetful{s.policy(t, c), rand.New(rand.NewPCG(1, 2))}, s.describe)
 		for i := range h.steps {
 			step := &h.steps[i]
 			decisions, err := e.Step(step.now, step.events...)
@@ -399,7 +449,7 @@ func replay(of driver) func(tester, *scenario, choice) history {
 // describe configures in an engine's snapshot how s launches tasks.
 func (s *scenario) describe(to *cluster.Snapshot) {
 	to.Heartbeats.Every, to.Heartbeats.Starts = s.heartbeat, s.starts
-	to.ContainersPerCore = s.containers
+	to.ContainersPerCore, to.Lends = s.containers, s.lends
 	to.Heartbeats.Launch, to.LaunchDelay = s.coordinates, s.coordinates
 }
 

@@ -97,6 +97,16 @@ func (p *parser) line(line string) error {
 			return fmt.Errorf("containers %q: must be how many a node may hold for each of its cores", name)
 		}
 		p.s.containers = n
+	case "solver":
+		n, err := strconv.Atoi(name)
+		if err != nil || n < 1 {
+			return fmt.Errorf("solver %q: must be how many states it looks at, at most", name)
+		}
+		p.s.asks, p.s.states, p.s.each = true, n, p.duration("each")
+	case "lends":
+		if p.s.lends = true; name != "cores" {
+			p.fail("lends %q: must be cores", name)
+		}
 	case "coordinator":
 		p.s.coordinates = p.parseDuration(kind, name)
 		p.s.coordinator = resource.Of(p.amount("cores", "0", resource.ParseCPU), p.amount("memory", "0B", resource.ParseMemory))
@@ -106,6 +116,12 @@ func (p *parser) line(line string) error {
 		p.stage(name)
 	case "cancel":
 		p.s.cancellations = append(p.s.cancellations, cancellation{p.findJob(name), p.time("at")})
+	case "pause":
+		p.pause(name)
+	case "suspend":
+		p.suspension(name)
+	case "resize":
+		p.resizing(name)
 	case "revise":
 		p.s.revisions = append(p.s.revisions, revision{p.findJob(name), p.time("at"), p.duration("run")})
 	case "fail":
@@ -125,7 +141,7 @@ func (p *parser) line(line string) error {
 			p.fail("show %q: must be tasks", name)
 		}
 	default:
-		return fmt.Errorf("%q: must be one of nodes, policy, heartbeat, containers, coordinator, job, stage, cancel, revise, fail, leave, holds, pressed, still, enters, show", kind)
+		return fmt.Errorf("%q: must be one of nodes, policy, heartbeat, containers, lends, solver, coordinator, job, stage, cancel, pause, revise, fail, leave, holds, pressed, still, enters, show", kind)
 	}
 	for key := range p.keys {
 		p.fail("%s %s: is not a key that it knows", kind, key)
@@ -312,16 +328,18 @@ func (p *parser) phases(text string) (phases []cluster.Phase) {
 		phase := cluster.Phase{Duration: d}
 		for _, demand := range parts[1:] {
 			field, amount, _ := strings.Cut(demand, "=")
-			at := slices.IndexFunc(rates, func(k resource.Kind) bool { return k.Field() == field })
-			if at < 0 {
-				p.fail("phases %q: must demand %v, such as disk=10MB/s", demand, resource.KindsOf(rates...))
+			kind, parse := resource.CPU, resource.ParseCPU
+			if at := slices.IndexFunc(rates, func(k resource.Kind) bool { return k.Field() == field }); at >= 0 {
+				kind, parse = rates[at], resource.ParseRate
+			} else if field != "cores" {
+				p.fail("phases %q: must demand cores or %v, such as disk=10MB/s", demand, resource.KindsOf(rates...))
 				continue
 			}
-			a, err := resource.ParseRate(amount)
+			a, err := parse(amount)
 			if err != nil {
 				p.fail("phases: %w", err)
 			}
-			phase.Demand[rates[at]] = a
+			phase.Demand[kind] = a
 		}
 		phases = append(phases, phase)
 	}
@@ -407,6 +425,42 @@ func (p *parser) pressure(name string) {
 	p.s.pressures = append(p.s.pressures, pressure{p.findNode(name), p.time("at"), gives})
 }
 
+// pause reads when a job is paused, and when it is resumed.
+func (p *parser) pause(name string) {
+	w := pausing{job: p.findJob(name), at: p.time("at"), until: p.time("until")}
+	if speed := p.amount("out", "0B/s", resource.ParseRate); speed > 0 {
+		if w.out = true; p.s.outSpeed != 0 && p.s.outSpeed != speed {
+			p.fail("out: must be the same speed in every line")
+		}
+		p.s.outSpeed = speed
+	}
+	if w.until <= w.at {
+		p.fail("until: must be after the time at which the job is paused")
+	}
+	p.s.pauses = append(p.s.pauses, w)
+}
+
+// resizing reads when the grant of a task changes, to what, and whether that fails.
+func (p *parser) resizing(name string) {
+	r := resizing{task: p.findTask(name), at: p.time("at"), fails: p.text("fails", "") == "true"}
+	r.to = resource.Of(p.amount("cores", "0", resource.ParseCPU), p.amount("memory", "0B", resource.ParseMemory))
+	p.s.resizings = append(p.s.resizings, r)
+}
+
+// suspension reads when leveling holds a task, and for which other task.
+func (p *parser) suspension(name string) {
+	s := suspension{task: p.findTask(name), at: p.time("at"), until: p.time("until")}
+	if s.until <= s.at {
+		p.fail("until: must be after the time at which the task is suspended")
+	}
+	if other := p.text("for", ""); other != "" {
+		if s.forTask = p.findTask(other); s.forTask == s.task {
+			p.fail("for %q: must be another task", other)
+		}
+	}
+	p.s.suspensions = append(p.s.suspensions, s)
+}
+
 func (p *parser) standstill(name string) {
 	h := halt{p.findTask(name), p.time("at"), p.time("until")}
 	if h.until <= h.at {
@@ -451,8 +505,8 @@ func (p *parser) finish() error {
 		return fmt.Errorf("policy: there must be at least one")
 	case s.coordinates > 0 && s.heartbeat == 0:
 		return fmt.Errorf("coordinator: needs a heartbeat")
-	case s.heartbeat > 0 && (!s.simulable() || len(s.pressures) > 0):
-		return fmt.Errorf("heartbeat: cannot be had together with cancel, fail, leave, holds, pressed, still, enters, containers or class=flex")
+	case s.heartbeat > 0 && (!s.simulable() || len(s.pressures)+len(s.suspensions)+len(s.resizings) > 0):
+		return fmt.Errorf("heartbeat: cannot be had together with cancel, pause, suspend, resize, fail, leave, holds, pressed, still, enters, containers or class=flex")
 	}
 	for i := range s.jobs {
 		j := &s.jobs[i]
@@ -509,12 +563,17 @@ func TestParseErrors(t *testing.T) {
 		{node + "pressed n1 disk=slow\n", `disk: rate "slow" does not begin`},
 		{"still A.0\n", `job "A": there is none above`},
 		{"job A memory=1GB run=1s\nstill A.0 at=3s until=3s\n", "until: must be after"},
+		{"job A memory=1GB run=1s\nsuspend A.0 at=3s until=3s\n", "until: must be after"},
+		{"job A memory=1GB run=1s\nsuspend A.0 at=3s until=4s for=A.0\n", `for "A.0": must be another task`},
+		{"job A memory=1GB run=1s\nsuspend A.0 at=3s until=4s for=A.1\n", `task "A.1": there is none above`},
 		{"job A memory=1GB run=1s\nenters A.0 phase=1\n", `task "A.0": must have a forecast`},
 		{"job A memory=1GB phases=9s\nenters A.0 phase=2\n", `phase "2": must be a whole number from 1 to 1`},
 		{"job A memory=1GB phases=disk=1MB/s\n", `phases "disk=1MB/s": each must begin with a duration`},
-		{"job A memory=1GB phases=10s:heat=1\n", `phases "heat=1": must demand disk, network`},
+		{"job A memory=1GB phases=10s:heat=1\n", `phases "heat=1": must demand cores or disk, network`},
 		{"job A memory=1GB phases=10s:disk=fast\n", `phases: rate "fast" does not begin`},
 		{"job A class=free\n", `class "free": must be regular or flex`},
+		{"solver none\n", `solver "none": must be how many states`},
+		{"solver 9 each=1h30\n", `each "1h30": must be a positive duration`},
 		{"show nothing\n", `show "nothing": must be tasks`},
 		{node + "policy fifo\njob A\n----\n", `job "A" stages: must be at least one`},
 		{node + "policy fifo\njob A\nstage a after=b memory=1GB run=1s\n----\n", `job "A" stage "a" after "b": there is no such stage`},

@@ -24,9 +24,16 @@ var choices = []choice{
 	made("capacity", "queues", tightQueues, "preemption", "true", "preemption-per-round", "1", "preemption-wait", "1s", "preemption-interval", oddInterval, "preemption-ignored", "0"),
 	made("capacity", "queues", queuesForRandom, "preemption", "true", "preemption-interval", oddInterval, "preemption-per-round", "1", "calculator", "dominant"),
 	made("capacity", "queues", tightQueues, "user-limits", "true", "minimum-user-limit-percent", "25", "user-limit-factor", "1.5"),
+	made("contention-aware"),
 	made("drf"),
 	made("drf", "queues", "a=2,b=1,b.x=1,b.y=3,default=1"),
 	made("drf", "queues", "a=2,b=1,b.x=1,b.y=3,default=1", "hierarchy", "naive"),
+	made("ecs"),
+	made("ecs", "short", "false", "threshold", "0", "interval", "1s"),
+	made("ecs", "short", "false", "threshold", "0", "interval", "3s", "units", "core", "suspension", "0.1", "delay", "0.01", "sets", "2", "states", "100"),
+	made("ecs", "short", "false", "threshold", "1", "discount", "0.5", "eta", "0"),
+	made("ecs", "short", "false", "leveling", "false"),
+	made("ecs", "overcommit", "false"),
 	made("fifo"),
 	made("fair"),
 	made("fair", "reservations", "false"),
@@ -35,6 +42,8 @@ var choices = []choice{
 	made("pufferfish"),
 	made("pufferfish", "order", "sjf"),
 	made("pufferfish", "room", "2", "stop", "0.8", "count-quantile", "0.1"),
+	made("prism"),
+	made("prism", "patience", "7s"),
 	made("prophet"),
 	made("prophet", "eta", "0.9", "window", "0.2", "deadline", "1"),
 	made("prophet", "window", "1", "deadline", "0", "kinds", "network,disk,memory", "unknown", "7s"),
@@ -90,10 +99,19 @@ func TestRandomScenarios(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := draw(rt)
 		s.policies = []choice{rapid.SampledFrom(choices).Draw(rt, "policy")}
+		s.apart(rt)
 		if s.tooLarge(s.policies[0].make(rt)) == nil {
 			check(rt, s, s.drivers())
 		}
 	})
+}
+
+// apart removes the changes of grants from a scenario under a policy that grants by phase: drivers that let tasks compete for CPU
+// would let them end at other times.
+func (s *scenario) apart(t tester) {
+	if s.policies[0].make(t).Traits().ByPhase {
+		s.resizings = nil
+	}
 }
 
 // TestEveryJobOfProphetEnds runs random forecasts, deadlines and stages whose tasks start together: the auditor fails a
@@ -102,12 +120,34 @@ func TestEveryJobOfProphetEnds(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := draw(rt)
 		s.drawForecasts(rt)
-		if s.halts, s.entries = nil, nil; s.heartbeat == 0 {
+		if s.halts, s.entries, s.pauses, s.suspensions, s.resizings = nil, nil, nil, nil, nil; s.heartbeat == 0 {
 			s.drawProgress(rt)
 			s.drawNeeds(rt)
 			s.drawPressure(rt)
 		}
 		of := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.name != "prophet" })
+		s.policies = []choice{rapid.SampledFrom(of).Draw(rt, "policy")}
+		if s.tooLarge(s.policies[0].make(rt)) == nil {
+			check(rt, s, s.drivers())
+		}
+	})
+}
+
+// TestEveryJobByPhaseEnds does the same with the policies that grant by phase, whose forecasts are as wrong as chance has it.
+func TestEveryJobByPhaseEnds(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := draw(rt)
+		s.drawForecasts(rt)
+		for i := range s.jobs {
+			for k := range s.jobs[i].Stages {
+				s.jobs[i].Stages[k].Together = false
+			}
+		}
+		if s.asks, s.halts, s.entries, s.pauses, s.suspensions = false, nil, nil, nil, nil; s.heartbeat == 0 {
+			s.drawProgress(rt)
+			s.suspensions, s.pauses, s.resizings = nil, nil, nil // tasks that are resumed at the same time end at the same time, in any order
+		}
+		of := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.name != "ecs" && c.name != "prism" && c.name != "contention-aware" })
 		s.policies = []choice{rapid.SampledFrom(of).Draw(rt, "policy")}
 		if s.tooLarge(s.policies[0].make(rt)) == nil {
 			check(rt, s, s.drivers())
@@ -121,9 +161,11 @@ func TestRandomScenariosLive(t *testing.T) {
 		s := rapid.Custom(func(rt *rapid.T) *scenario {
 			s := draw(rt)
 			s.heartbeat, s.coordinates, s.coordinator, s.revisions = 0, 0, resource.Vector{}, nil
+			s.asks = false // the live driver has an answer before anything else that happens at the same time
 			return s
 		}).Example(i)
 		s.policies = []choice{choices[i%len(choices)]}
+		s.apart(t)
 		t.Run(fmt.Sprintf("%d %s", i, s.policies[0].title), func(t *testing.T) {
 			if s.tooLarge(s.policies[0].make(t)) != nil {
 				return
@@ -228,6 +270,11 @@ func draw(t *rapid.T) *scenario {
 	if s.heartbeat == 0 && oneIn("pressure", 3) {
 		s.drawPressure(t)
 	}
+	if s.asks = oneIn("asks", 3); s.asks {
+		s.states = number("states", 1, 3) * number("states unit", 1, 1000)
+		s.each = time.Duration(number("each", 0, 2)*number("each unit", 1, 20_011)) * time.Microsecond
+	}
+	s.drawPageOut(t)
 	return s
 }
 
@@ -237,7 +284,7 @@ func drawStage(t *rapid.T, index int) cluster.Stage {
 		Ideal:    resource.Of(max(cluster.LeastRunCPU, resource.Amount(number("task cores", 0, 2))*resource.Core), resource.Amount(number("task memory", 1, 10))*resource.GB),
 		Duration: time.Duration(number("run", 0, 12)*5) * time.Second}
 	if stage.Ideal[resource.Memory] == 10*resource.GB {
-		stage.Ideal[resource.Memory] -= 2 * resource.GB // so that a coordinator fits beside it
+		stage.Ideal[resource.Memory] -= 2 * resource.GB // so that a coordinator fits, too
 	}
 	for p := range index {
 		if number("parent", 0, 1) == 1 {
@@ -274,6 +321,7 @@ func (s *scenario) drawForecasts(t *rapid.T) {
 				for _, kind := range rates {
 					p.Demand[kind] = resource.Amount(number("demand", 0, 3)) * 30 * resource.MB
 				}
+				p.Demand[resource.CPU] = resource.Amount(number("demanded cores", 0, 4)) * resource.Core / 2
 				stage.Phases = append(stage.Phases, p)
 			}
 		}
@@ -326,14 +374,40 @@ func (s *scenario) drawProgress(t *rapid.T) {
 		return cluster.TaskID{Job: cluster.JobID(job + 1), Stage: int32(stage), Index: int32(number("task", 0, s.jobs[job].Stages[stage].Tasks-1))}
 	}
 	for range number("halts", 0, 5) {
-		at := oddly(number("halted at", 0, 150))
+		at := s.oddly(number("halted at", 0, 150))
 		s.halts = append(s.halts, halt{task(), at, at.Add(time.Duration(number("halted for", 1, 60)) * time.Second)})
+	}
+	s.lends = rapid.Bool().Draw(t, "lends")
+	for range number("pauses", 0, 3) {
+		job := number("paused", 0, len(s.jobs)-1)
+		at := s.jobs[job].Submitted + s.oddly(number("paused after", 0, 80))
+		s.pauses = append(s.pauses, pausing{job: job, at: at, until: at + s.oddly(number("paused for", 1, 60))})
+	}
+	for range number("suspensions", 0, 4) {
+		at := s.oddly(number("suspended at", 0, 150))
+		s.suspensions = append(s.suspensions, suspension{task: task(), at: at, until: at + s.oddly(number("suspended for", 1, 60)), forTask: cluster.TaskID{Job: 1, Index: 99}})
+	}
+	for range number("resizings", 0, 4) {
+		r := resizing{task: task(), at: s.oddly(number("resized at", 0, 150)), fails: number("fails", 0, 3) == 0}
+		r.to[resource.CPU] = resource.Amount(number("cores", 0, 4)) * resource.Core / 2
+		if stage := &s.jobs[r.task.Job-1].Stages[r.task.Stage]; stage.Elasticity.Kind == cluster.NotElastic {
+			r.to[resource.Memory] = resource.Amount(number("resized memory", 0, 8)) * resource.GB
+		}
+		s.resizings = append(s.resizings, r)
 	}
 	for range number("entries", 0, 5) {
 		id := task()
 		if phases := len(s.jobs[id.Job-1].Stages[id.Stage].Phases); phases > 0 {
-			s.entries = append(s.entries, entry{id, oddly(number("entered at", 0, 150)), int32(number("entered", 0, phases-1))})
+			s.entries = append(s.entries, entry{id, s.oddly(number("entered at", 0, 150)), int32(number("entered", 0, phases-1))})
 		}
+	}
+}
+
+// drawPageOut pages out the memory of some of what is paused.
+func (s *scenario) drawPageOut(t *rapid.T) {
+	s.outSpeed = resource.Amount(rapid.IntRange(1, 50).Draw(t, "out speed")) * 100 * resource.MB
+	for i := range s.pauses {
+		s.pauses[i].out = rapid.Bool().Draw(t, "pages out")
 	}
 }
 
@@ -351,7 +425,7 @@ func (s *scenario) drawNeeds(t *rapid.T) {
 func (s *scenario) drawPressure(t *rapid.T) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	for range number("pressures", 0, 8) {
-		p := pressure{node: cluster.NodeID(number("pressed", 0, len(s.nodes)-1)), at: oddly(number("pressed at", 0, 60))}
+		p := pressure{node: cluster.NodeID(number("pressed", 0, len(s.nodes)-1)), at: s.oddly(number("pressed at", 0, 60))}
 		for _, k := range rates {
 			p.gives[k] = s.nodes[p.node].Capacity[k] / 4 * resource.Amount(number("gives", 0, 3))
 		}
@@ -359,9 +433,10 @@ func (s *scenario) drawPressure(t *rapid.T) {
 	}
 }
 
-// oddly is a time at which nothing else happens, so that all drivers report the same events in the same order.
-func oddly(second int) timeline.Time {
-	return timeline.Seconds(float64(second)) + timeline.Time(17_317_001+1_000_003*second)
+// oddly returns a time at which nothing else happens, so that all drivers report the same events in the same order.
+func (s *scenario) oddly(second int) timeline.Time {
+	s.odd++
+	return timeline.Seconds(float64(second)) + timeline.Time(17_317_001+1_000_003*second+31*s.odd)
 }
 
 // String prints s for debugging.
@@ -379,7 +454,8 @@ func (s *scenario) String() string {
 				j.Stages[k].Ideal, j.Stages[k].MinMemory, j.Stages[k].Duration, j.really[k], j.Stages[k].Elasticity, j.Stages[k].Elasticity.DiskRate, j.Stages[k].Phases, j.Stages[k].Together)
 		}
 	}
-	fmt.Fprintf(&out, "pressed %v still %v enters %v\n", s.pressures, s.halts, s.entries)
+	fmt.Fprintf(&out, "asks %v %d %v\n", s.asks, s.states, s.each)
+	fmt.Fprintf(&out, "pressed %v still %v pauses %v out %dB/s suspensions %v resizings %v lends %v enters %v\n", s.pressures, s.halts, s.pauses, s.outSpeed, s.suspensions, s.resizings, s.lends, s.entries)
 	fmt.Fprintf(&out, "cancel %v revise %v fail %v leave %v holds %v\n", s.cancellations, s.revisions, s.failures, s.departures, s.reports)
 	return out.String()
 }

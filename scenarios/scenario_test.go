@@ -29,20 +29,26 @@ var rewrite = flag.Bool("rewrite", false, "write the decisions that were taken i
 //	policy fair reservations=false               may be repeated: the scenario is run under each
 //	heartbeat 1s starts=1                        nodes report by heartbeats
 //	containers 2                                 nodes run at most two containers per core
+//	lends cores                                  a task that stands still lends its cores and bandwidths
 //	coordinator 1s cores=1 memory=1GB            jobs have coordinators, with this heartbeat
 //	job A at=10s weight=2 attempts=3 queue=a.b owner=ada class=flex   its stages follow, or its only stage is on the same line
 //	stage map tasks=3 cores=1 memory=6GB disk=10MB/s min=1GB penalty=sawtooth:2 spill=50MB/s run=100s really=120s
 //	stage reduce after=map data=n1,n2 ...         nodes that store its data
-//	stage write phases=5s:disk=20MB/s,9s:disk=1MB/s:network=5MB/s   forecast of a task
+//	stage write phases=5s:disk=20MB/s,9s:cores=500m:network=5MB/s   forecast of a task
 //	stage gang together=true ...                  its tasks start together
 //	job A deadline=90s ...                       longest wait
 //	cancel A at=30s
+//	pause A at=30s until=40s                     its owner pauses it, and resumes it
+//	pause A at=30s until=40s out=1GB/s           meanwhile its memory goes out, and then comes back, at this speed
+//	suspend A.map.1 at=20s until=30s for=B.0     leveling holds the task, so that the other one keeps going; for may be left out
+//	resize A.map.1 at=20s cores=2 memory=4GB fails=true   its grant changes, if there is memory; each of cores, memory and fails may be left out
 //	fail A.map.1 after=5s runs=2 outcome=out-of-memory
 //	leave n2 at=50s
 //	holds n1 at=20s memory=8GB                   sum of the limits of the node's containers
 //	pressed n1 at=20s disk=40MB/s network=9MB/s   what the node gives of the rates that are pressed; without a rate, it is relieved
 //	still A.map.1 at=20s until=30s               the task makes no progress
 //	enters A.write.0 at=40s phase=2              the task is reported to be in a phase, the first is 1
+//	solver 1000 each=1ms                         the policy asks how to level nodes: see asking; the budget in states, and how long each takes
 //	show tasks                                   also list when and where each task ran
 //
 // Cores are 1 and penalty is none by default; run without a value is unknown, and really is equal to run by default.
@@ -62,7 +68,7 @@ func TestScenarios(t *testing.T) {
 				t.Fatal(err)
 			}
 			if s.story == "" {
-				t.Errorf("%s: tells no story: begin with a comment", file)
+				t.Errorf("%s: has no story: begin with a comment", file)
 			}
 			got := s.play(t)
 			want := s.expected
@@ -84,16 +90,22 @@ type scenario struct {
 	story       string
 	description string // all lines above the dashes
 	expected    string // all lines below them
+	odd         int    // times that oddly returned
 
 	nodes         []cluster.Node
 	policies      []choice
 	heartbeat     time.Duration
 	starts        int
 	containers    int // per core; 0 is any number
+	lends         bool
 	coordinates   time.Duration
 	coordinator   resource.Vector
 	jobs          []plannedJob
 	cancellations []cancellation
+	pauses        []pausing
+	outSpeed      resource.Amount // at which memory goes out and comes back, bytes per second
+	suspensions   []suspension
+	resizings     []resizing
 	revisions     []revision
 	failures      []failure
 	departures    []departure
@@ -102,6 +114,9 @@ type scenario struct {
 	halts         []halt
 	entries       []entry
 	showTasks     bool
+	asks          bool
+	states        int           // the budget of a question
+	each          time.Duration // that a state takes
 }
 
 // choice is a policy with its settings.
@@ -161,6 +176,20 @@ type departure struct {
 	at   timeline.Time
 }
 
+// pausing is a job that its owner pauses, with its memory or without, and resumes later.
+type pausing struct {
+	job       int
+	at, until timeline.Time
+	out       bool
+}
+
+// event is the pause of a job.
+func (p *pausing) event(id cluster.JobID) cluster.Event {
+	e := cluster.Event{Kind: cluster.JobPaused, Job: id}
+	e.SetCondition(cluster.Condition{PageOut: p.out})
+	return e
+}
+
 // report gives the sum of the limits of a node's containers.
 type report struct {
 	node cluster.NodeID
@@ -188,15 +217,30 @@ type entry struct {
 	phase int32
 }
 
-// simulable reports whether the simulator can run s: s has no failures, its nodes run any number of containers, and its
-// FLEX containers grow by themselves.
+// simulable reports whether the simulator can run s: s has no failures, its nodes run any number of containers, its FLEX
+// containers grow by themselves, and no tasks compete for cores that were lent, which only the simulator knows how to slow
+// down.
 func (s *scenario) simulable() bool {
 	flex := slices.ContainsFunc(s.jobs, func(j plannedJob) bool { return j.Class == cluster.Flex })
-	return len(s.cancellations)+len(s.revisions)+len(s.failures)+len(s.departures)+len(s.reports)+len(s.halts)+len(s.entries)+s.containers == 0 && !flex
+	return len(s.cancellations)+len(s.revisions)+len(s.failures)+len(s.departures)+len(s.reports)+len(s.halts)+len(s.entries)+s.containers == 0 && !flex && !(s.lends && len(s.pauses)+len(s.suspensions) > 0) && !s.grows()
 }
 
-// live reports whether a live driver can run s: it has no heartbeats.
-func (s *scenario) live() bool { return s.heartbeat == 0 }
+// grows reports whether tasks are resized so that the simulator slows them down in another way: they get cores back or too little
+// memory, or the order fails.
+func (s *scenario) grows() bool {
+	seen := map[cluster.TaskID]bool{}
+	for _, r := range s.resizings {
+		ideal := s.jobs[r.task.Job-1].Stages[r.task.Stage].Ideal
+		if seen[r.task] || r.fails || r.to[resource.CPU] > ideal[resource.CPU] || r.to[resource.Memory] > 0 && r.to[resource.Memory] < ideal[resource.Memory] {
+			return true
+		}
+		seen[r.task] = true
+	}
+	return false
+}
+
+// live reports whether a live driver can run s: it has no heartbeats, and solves in no time.
+func (s *scenario) live() bool { return s.heartbeat == 0 && s.each == 0 }
 
 // history is the result of one driver's run.
 type history struct {
@@ -253,9 +297,9 @@ func (s *scenario) drivers() []driver {
 	if s.simulable() {
 		all = append(all, driver{"sim", simulate})
 	}
-	if s.live() {
+	if s.heartbeat == 0 {
 		all = append(all, driver{"loop", loop}, driver{"loop long after the origin", loopLater})
-		if len(s.revisions) == 0 { // a live driver revises only by what it has learned itself
+		if s.live() && len(s.revisions) == 0 { // a live driver revises only by what it has learned itself
 			all = append(all, driver{"live", runLive})
 		}
 	}
@@ -288,16 +332,33 @@ func (s *scenario) render(h *history) string {
 		fmt.Fprintf(&out, "%9s  %s\n", seconds(at), fmt.Sprintf(format, operands...))
 	}
 	for _, step := range h.steps {
+		for i := range step.events {
+			if e := &step.events[i]; e.Kind == cluster.Answered {
+				line(step.now, "answer about %s: %s", s.nodes[e.Node].Name, e.Answer.Words())
+			}
+		}
 		for i := range step.decisions {
 			d := &step.decisions[i]
 			what := ""
 			switch d.Kind {
 			case cluster.Start, cluster.Kill:
 				what = s.taskName(d.Task) + " on " + s.nodes[d.Node].Name
+			case cluster.Suspend, cluster.Resume:
+				what = s.taskName(d.Task) + " on " + s.nodes[d.Node].Name
+				if d.By&cluster.HeldByLeveling != 0 {
+					what += " until " + seconds(d.At)
+				}
+				if d.For != (cluster.TaskID{}) {
+					what += " for " + s.taskName(d.For)
+				}
+			case cluster.Resize:
+				what = s.taskName(d.Task) + " on " + s.nodes[d.Node].Name + " to " + d.Grant.String()
 			case cluster.Throttle:
 				what = s.taskName(d.Task) + " on " + s.nodes[d.Node].Name + boundText(d)
 			case cluster.Reserve, cluster.Unreserve:
 				what = s.nodes[d.Node].Name + " for " + s.stageName(d.Task)
+			case cluster.Ask:
+				what = "about " + s.nodes[d.Node].Name
 			case cluster.Wait:
 				what = s.stageName(d.Task)
 			case cluster.Wake:

@@ -15,12 +15,16 @@ import (
 type world struct {
 	s *scenario
 	// tell passes an event to the engine and returns its decisions.
-	tell   func(now timeline.Time, e cluster.Event) []cluster.Decision
+	tell func(now timeline.Time, e cluster.Event) []cluster.Decision
+	// solve returns the answer to an Ask of the last tell.
+	solve  func(*cluster.Decision) cluster.Event
 	now    timeline.Time
 	agenda []happening // by time; ties in the order of entry
 	runs   map[cluster.TaskID]*process
 	count  map[cluster.TaskID]int // runs so far
 	lives  []life
+	// returning are the runs whose memory is to come back and is not free yet, in the order in which they were resumed.
+	returning []*process
 }
 
 type happening struct {
@@ -36,14 +40,18 @@ type process struct {
 	begun    bool
 	over     bool
 
+	cpu      resource.Amount // granted
 	fated    cluster.Outcome // unless it is killed
 	left     float64         // ns at its full pace, at the time since
 	since    timeline.Time
 	pace     float64
-	changed  int // counts changes of its pace
-	still    bool
+	changed  int              // counts changes of its pace
+	halted   bool             // the memory of its node holds it still
+	held     cluster.Holders  // for whom the engine has it stand still
+	told     cluster.Holders  // for whom it stands still, as was reported last
 	phase    int32            // that was reported last
 	throttle cluster.Decision // that was carried out last
+	paging
 }
 
 func newWorld(s *scenario) *world {
@@ -54,6 +62,11 @@ func newWorld(s *scenario) *world {
 	}
 	for _, c := range s.cancellations {
 		w.enter(c.at, func() { w.say(cluster.Event{Kind: cluster.JobCancelled, Job: s.jobs[c.job].ID}) })
+	}
+	for _, p := range s.pauses {
+		id := s.jobs[p.job].ID
+		w.enter(p.at, func() { w.say(p.event(id)) })
+		w.enter(p.until, func() { w.say(cluster.Event{Kind: cluster.JobResumed, Job: id}) })
 	}
 	for _, r := range s.revisions {
 		w.enter(r.at, func() {
@@ -85,7 +98,7 @@ func newWorld(s *scenario) *world {
 	}
 	for _, e := range s.entries {
 		w.enter(e.at, func() {
-			if p := w.runs[e.task]; p != nil && p.begun && !p.still && p.phase != e.phase {
+			if p := w.runs[e.task]; p != nil && p.begun && p.told == 0 && p.phase != e.phase {
 				p.phase = e.phase
 				w.say(cluster.Event{Kind: cluster.TaskPhase, Task: e.task, Node: p.node, Run: p.run, Phase: e.phase})
 			}
@@ -126,6 +139,7 @@ func (w *world) pass(until func(timeline.Time) (timeline.Time, []cluster.Decisio
 		}
 		w.agenda = w.agenda[1:]
 		next.do()
+		w.bringBack()
 	}
 	slices.SortStableFunc(w.lives, func(a, b life) int { return lifeOrder(&a, &b) })
 }
@@ -147,7 +161,7 @@ func (w *world) carryOut(decisions []cluster.Decision) {
 		switch d.Kind {
 		case cluster.Start:
 			w.count[d.Task]++
-			p := &process{life: life{task: d.Task, node: d.Node, memory: d.Grant[resource.Memory]}, run: w.count[d.Task], decision: d.ID}
+			p := &process{life: life{task: d.Task, node: d.Node, memory: d.Grant[resource.Memory]}, cpu: d.Grant[resource.CPU], run: w.count[d.Task], decision: d.ID}
 			w.runs[d.Task] = p
 			w.enter(w.now, func() { w.launch(p) })
 		case cluster.Kill:
@@ -156,6 +170,15 @@ func (w *world) carryOut(decisions []cluster.Decision) {
 		case cluster.Throttle:
 			p := w.runs[d.Task]
 			w.enter(w.now, func() { w.slow(p, d) })
+		case cluster.Suspend, cluster.Resume:
+			p := w.runs[d.Task]
+			w.enter(w.now, func() { w.hold(p, d) })
+		case cluster.Resize:
+			p := w.runs[d.Task]
+			w.enter(w.now, func() { w.resize(p, d) })
+		case cluster.Ask:
+			e := w.solve(&d)
+			w.enter(w.now.Add(time.Duration(e.Answer.States)*w.s.each), func() { w.say(e) })
 		case cluster.Wake:
 			w.enter(d.At, func() { w.say(cluster.Event{Kind: cluster.Woken}) })
 		}
@@ -206,7 +229,10 @@ func (w *world) repace(p *process) {
 			}
 		}
 	}
-	if p.still {
+	if most := w.s.jobs[p.task.Job-1].Stages[p.task.Stage].Ideal[resource.CPU]; p.cpu < most && len(w.s.resizings) > 0 { // else a task demands no more than its grant
+		pace = min(pace, float64(p.cpu)/float64(most))
+	}
+	if p.told != 0 {
 		pace = 0
 	}
 	if pace == p.pace {
@@ -236,22 +262,61 @@ func (w *world) slow(p *process, d cluster.Decision) {
 	w.say(cluster.Event{Kind: cluster.DecisionDone, Decision: d.ID, Task: p.task, Node: p.node, Run: p.run})
 }
 
-// halt makes a run stand still until a time.
-func (w *world) halt(p *process, until timeline.Time) {
-	if p == nil || !p.begun || p.still {
+// resize carries out a change of a grant, or fails. The end of the task answers it.
+func (w *world) resize(p *process, d cluster.Decision) {
+	if p.over {
 		return
 	}
-	stand := func(still bool, e cluster.Event) {
-		if p.over {
-			return
-		}
-		p.still = still
+	e := cluster.Event{Kind: cluster.DecisionDone, Decision: d.ID, Task: p.task, Node: p.node, Run: p.run}
+	if w.s.resizingOf(p.task, w.now).fails {
+		e.Kind, e.Detail = cluster.DecisionFailed, "as the scenario says"
+	} else {
+		p.cpu = d.Grant[resource.CPU]
 		w.repace(p)
-		e.Task, e.Node, e.Run = p.task, p.node, p.run
-		w.say(e)
 	}
-	w.enter(until, func() { stand(false, cluster.Event{Kind: cluster.TaskGoesOn}) })
-	stand(true, cluster.Event{Kind: cluster.TaskStill, By: cluster.HeldByMemory})
+	w.say(e)
+}
+
+// halt makes a run stand still until a time.
+func (w *world) halt(p *process, until timeline.Time) {
+	if p == nil || !p.begun || p.halted {
+		return
+	}
+	w.enter(until, func() {
+		p.halted = false
+		w.stand(p)
+	})
+	p.halted = true
+	w.stand(p)
+}
+
+// hold carries out an order that a run stands still, or goes on. The end of the task answers it.
+func (w *world) hold(p *process, d cluster.Decision) {
+	if p.over {
+		return
+	}
+	p.held = d.By
+	w.turnOut(p, d.PageOut)
+	w.say(cluster.Event{Kind: cluster.DecisionDone, Decision: d.ID, Task: p.task, Node: p.node, Run: p.run})
+	w.stand(p)
+}
+
+// stand makes a run stand still for as long as anybody holds it, and says so.
+func (w *world) stand(p *process) {
+	now := p.held
+	if p.halted || p.returns() {
+		now |= cluster.HeldByMemory
+	}
+	if p.over || now == p.told {
+		return
+	}
+	p.told = now
+	w.repace(p)
+	e := cluster.Event{Kind: cluster.TaskStill, By: now, Task: p.task, Node: p.node, Run: p.run}
+	if now == 0 {
+		e.Kind = cluster.TaskGoesOn
+	}
+	w.say(e)
 }
 
 func (w *world) end(p *process, outcome cluster.Outcome) {

@@ -29,6 +29,11 @@ type Profiles interface {
 // body is a response whose body is JSON.
 type body[T any] struct{ Body T }
 
+// PageOut is the part of a request to pause that concerns memory.
+type PageOut struct {
+	Wanted bool `query:"page_out" doc:"page out the memory of the programs as far as possible: paged_out of a task says how much has left"`
+}
+
 // JobPath is the part of a request's path that names a job.
 type JobPath struct {
 	Job int64 `path:"job" doc:"id of a job"`
@@ -46,6 +51,19 @@ func (s *Server) readable(ctx context.Context, p TaskPath) (cluster.TaskID, erro
 		return id, live.Errorf(live.Invalid, "%v", err)
 	}
 	return id, s.mayRead(ctx, id.Job)
+}
+
+// ofTask returns the caller, and the task that a path names.
+func ofTask(ctx context.Context, p TaskPath) (cluster.Credentials, cluster.TaskID, error) {
+	caller, err := peer(ctx)
+	if err != nil {
+		return caller, cluster.TaskID{}, err
+	}
+	id, err := ParseTask(p.Task)
+	if err != nil {
+		return caller, id, live.Errorf(live.Invalid, "%v", err)
+	}
+	return caller, id, nil
 }
 
 // ParseTask parses "7", "7.0" or "7.0.2": job, stage and index. Stage and index are 0 if left out.
@@ -177,7 +195,7 @@ func (s *Server) jobs(a *api) {
 	register(a, "GET", "/v1/jobs/{job}/usage", "usage", "Return what the tasks of a job used over time", 200,
 		func(ctx context.Context, in *struct {
 			JobPath
-			Spans int `query:"spans" doc:"largest number of spans of each run; 0 is no limit but that of an answer, 100000 spans, which the runs share" minimum:"0"`
+			Spans int `query:"spans" doc:"largest number of spans of each run; 0 is the limit of an answer, 100000 spans, which the runs share" minimum:"0"`
 		}) (*body[[]live.TaskUsage], error) {
 			if err := s.mayRead(ctx, cluster.JobID(in.Job)); err != nil {
 				return nil, err
@@ -192,6 +210,25 @@ func (s *Server) jobs(a *api) {
 				return nil, err
 			}
 			return nil, s.driver.Cancel(ctx, caller, cluster.JobID(in.Job))
+		})
+	register(a, "PUT", "/v1/jobs/{job}/pause", "pause", "Pause a job: none of its tasks starts, and its programs are stopped", 202,
+		func(ctx context.Context, in *struct {
+			JobPath
+			PageOut
+		}) (*struct{}, error) {
+			caller, err := peer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return nil, s.driver.Pause(ctx, caller, cluster.JobID(in.Job), cluster.TaskID{}, in.PageOut.Wanted)
+		})
+	register(a, "DELETE", "/v1/jobs/{job}/pause", "resume", "Resume a paused job, and its paused tasks", 202,
+		func(ctx context.Context, in *struct{ JobPath }) (*struct{}, error) {
+			caller, err := peer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return nil, s.driver.Resume(ctx, caller, cluster.JobID(in.Job), cluster.TaskID{})
 		})
 	register(a, "GET", "/v1/jobs/{job}/explain", "explain", "Explain the state of a job", 200,
 		func(ctx context.Context, in *struct{ JobPath }) (*body[live.Explanation], error) {
@@ -230,7 +267,7 @@ func (s *Server) tasks(a *api) {
 		}) (*body[[]live.Task], error) {
 			tasks, err := s.driver.Tasks(ctx, in.Usage)
 			if !s.seesAll(ctx, s.daemon.UID) {
-				tasks = withoutDetail(tasks) // tasks of running jobs have no detail as a rule
+				tasks = withoutDetail(tasks)
 			}
 			return &body[[]live.Task]{tasks}, err
 		})
@@ -245,6 +282,25 @@ func (s *Server) tasks(a *api) {
 			}
 			task, err := s.driver.WaitTask(ctx, id, in.Ended)
 			return &body[live.Task]{task}, err
+		})
+	register(a, "PUT", "/v1/tasks/{task}/pause", "pauseTask", "Pause a task: its programs are stopped", 202,
+		func(ctx context.Context, in *struct {
+			TaskPath
+			PageOut
+		}) (*struct{}, error) {
+			caller, id, err := ofTask(ctx, in.TaskPath)
+			if err != nil {
+				return nil, err
+			}
+			return nil, s.driver.Pause(ctx, caller, id.Job, id, in.PageOut.Wanted)
+		})
+	register(a, "DELETE", "/v1/tasks/{task}/pause", "resumeTask", "Resume a paused task", 202,
+		func(ctx context.Context, in *struct{ TaskPath }) (*struct{}, error) {
+			caller, id, err := ofTask(ctx, in.TaskPath)
+			if err != nil {
+				return nil, err
+			}
+			return nil, s.driver.Resume(ctx, caller, id.Job, id)
 		})
 	register(a, "GET", "/v1/tasks/{task}/output", "output", "Return the output of a task", 200,
 		func(ctx context.Context, in *struct {

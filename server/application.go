@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/store"
 )
 
-// Application is all that is known of an application of the caller.
+// Application is everything that is stored about an application of the caller.
 type Application struct {
 	Name     string         `json:"name"`
 	Measured *NamedProfile  `json:"measured,omitempty" doc:"what less memory costs, as bellows profile measured it"`
@@ -18,7 +18,7 @@ type Application struct {
 	Trouble  string         `json:"trouble,omitempty" doc:"why what was measured, or what its runs taught, cannot be read"`
 }
 
-// applicationOf returns the answer about an application that the store has.
+// applicationOf returns the answer about a stored application.
 func (s *Server) applicationOf(ctx context.Context, a *store.App) (Application, error) {
 	out := Application{Name: a.Name}
 	if a.Profile != nil {

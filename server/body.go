@@ -20,7 +20,7 @@ import (
 const (
 	maxBody    = 8 << 20  // bytes
 	smallBody  = 64 << 10 // bytes; a larger body waits for its turn
-	mostValues = 200_000  // JSON values; an empty object of three bytes can take some hundred in memory
+	mostValues = 200_000  // JSON values; an empty object of three bytes can take some hundred bytes of memory
 	bodyTime   = 5 * time.Second
 	bodyTurn   = 30 * time.Second // how long a large body waits for its turn
 )
@@ -72,9 +72,9 @@ func (b bodyRoom) enter(r *http.Request) *live.Error {
 
 // receive appends the body to text as it arrives.
 func receive(w http.ResponseWriter, body io.Reader, text []byte) ([]byte, *live.Error) {
-	// After an error the deadline stays: before it answers, package http reads on to where the next request may begin.
+	// After an error the deadline stays, because package http still reads the rest of the body before it answers.
 	connection := http.NewResponseController(w)
-	_ = connection.SetReadDeadline(time.Now().Add(bodyTime)) // every connection supports it; the recorders of tests need not
+	_ = connection.SetReadDeadline(time.Now().Add(bodyTime)) // every connection supports it; recorders in tests may not
 	into := bytes.NewBuffer(text)
 	_, err := into.ReadFrom(body)
 	var large *http.MaxBytesError

@@ -24,7 +24,7 @@ func asCaller(method, address string, body io.Reader) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), peerKey{}, cluster.Credentials{UID: 1000, GID: 1000}))
 }
 
-// An empty JSON value still takes memory: besides the number of bytes, the number of values is bounded.
+// An empty JSON value takes memory, too: the number of values is bounded as well as the number of bytes.
 func TestBodyOfManyValues(t *testing.T) {
 	handler := New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
 	objects := `{"dir":"/","stages":[{}` + strings.Repeat(",{}", mostValues) + `]}`
@@ -80,7 +80,7 @@ func TestLargeBodiesWaitForEachOther(t *testing.T) {
 			}
 		}
 		if most > 2 {
-			t.Errorf("%d bodies were at work at once, of which one was small", most)
+			t.Errorf("%d bodies, one of them small, were processed at once", most)
 		}
 		// A caller whose turn does not come gets an error.
 		go send(large)

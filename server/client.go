@@ -129,21 +129,34 @@ func (c *Client) Kill(ctx context.Context, id cluster.JobID) error {
 	return err
 }
 
+// Pause pauses a job, or one of its tasks if task is not zero; pageOut says that their memory is to be paged out.
+func (c *Client) Pause(ctx context.Context, id cluster.JobID, task cluster.TaskID, pageOut bool) error {
+	_, err := call[struct{}](ctx, c, "PUT", pauseAddress(id, task), query("page_out", pageOut), nil)
+	return err
+}
+
+// Resume ends a pause.
+func (c *Client) Resume(ctx context.Context, id cluster.JobID, task cluster.TaskID) error {
+	_, err := call[struct{}](ctx, c, "DELETE", pauseAddress(id, task), nil, nil)
+	return err
+}
+
+func pauseAddress(id cluster.JobID, task cluster.TaskID) string {
+	if task != (cluster.TaskID{}) {
+		return "/v1/tasks/" + task.String() + "/pause"
+	}
+	return jobAddress(id) + "/pause"
+}
+
 // Explain returns the reasons for a job's placement, memory and waiting.
 func (c *Client) Explain(ctx context.Context, id cluster.JobID) (live.Explanation, error) {
 	return call[live.Explanation](ctx, c, "GET", jobAddress(id)+"/explain", nil, nil)
 }
 
-// Usage returns what each run of a job's tasks used over time, in at most most spans; 0 is no limit but that of the
-// daemon.
+// Usage returns what each run of a job's tasks used over time, in at most most spans; 0 is the limit of the daemon.
 func (c *Client) Usage(ctx context.Context, id cluster.JobID, most int) ([]live.TaskUsage, error) {
 	q := url.Values{"spans": {strconv.Itoa(most)}}
 	return call[[]live.TaskUsage](ctx, c, "GET", jobAddress(id)+"/usage", q, nil)
-}
-
-// Logs returns the locations of a job's output.
-func (c *Client) Logs(ctx context.Context, id cluster.JobID) ([]live.LogFile, error) {
-	return call[[]live.LogFile](ctx, c, "GET", jobAddress(id)+"/logs", nil, nil)
 }
 
 // Tasks returns the tasks of all jobs that have not ended.
@@ -200,17 +213,17 @@ func (c *Client) Profile(ctx context.Context, name string) (NamedProfile, error)
 	return call[NamedProfile](ctx, c, "GET", "/v1/profiles/"+url.PathEscape(name), nil, nil)
 }
 
-// Apps returns what is known of the caller's applications, by name.
+// Apps returns the stored applications of the caller, by name.
 func (c *Client) Apps(ctx context.Context) ([]Application, error) {
 	return call[[]Application](ctx, c, "GET", "/v1/apps", nil, nil)
 }
 
-// App returns what is known of the caller's application of that name.
+// App returns the stored application of the caller of that name.
 func (c *Client) App(ctx context.Context, name string) (Application, error) {
 	return call[Application](ctx, c, "GET", "/v1/apps/"+url.PathEscape(name), nil, nil)
 }
 
-// Import adds runs that another system recorded to the histories of the caller's applications. The owners in h do not count.
+// Import adds runs that another system recorded to the histories of the caller's applications. The owners in h are ignored.
 func (c *Client) Import(ctx context.Context, h *profile.History) (ImportedRuns, error) {
 	text, err := h.MarshalJSON()
 	if err != nil {
@@ -219,15 +232,10 @@ func (c *Client) Import(ctx context.Context, h *profile.History) (ImportedRuns, 
 	return call[ImportedRuns](ctx, c, "POST", "/v1/apps", nil, RecordedRuns{text})
 }
 
-// ForgetApp forgets all that is known of the caller's application of that name.
+// ForgetApp removes the stored application of the caller of that name.
 func (c *Client) ForgetApp(ctx context.Context, name string) error {
 	_, err := call[struct{}](ctx, c, "DELETE", "/v1/apps/"+url.PathEscape(name), nil, nil)
 	return err
-}
-
-// Profiles returns the caller's profiles.
-func (c *Client) Profiles(ctx context.Context) ([]NamedProfile, error) {
-	return call[[]NamedProfile](ctx, c, "GET", "/v1/profiles", nil, nil)
 }
 
 // Input connects to the input of a job's program when the program runs. Package input describes the protocol. The
@@ -304,7 +312,7 @@ func newRequest(ctx context.Context, method, path string, q url.Values, in any) 
 func (c *Client) do(request *http.Request) (*http.Response, error) {
 	r, err := c.http.Do(request)
 	if err != nil {
-		return nil, c.failed(err, "ask the daemon")
+		return nil, c.failed(err, "send a request to the daemon")
 	}
 	if r.StatusCode >= 400 {
 		defer r.Body.Close()

@@ -28,8 +28,8 @@ func descriptorLimit() uint64 {
 	return limit.Cur
 }
 
-// connections bounds the number of connections at a time. A new connection replaces the one that has been idle longest.
-// If none is idle, it waits until one becomes idle or ends.
+// connections bounds the number of connections at a time. A new connection replaces the connection that has been idle
+// longest. If none is idle, it waits until a connection becomes idle or ends.
 type connections struct {
 	most int
 

@@ -113,7 +113,7 @@ func TestBusyConnectionsAreWaitedFor(t *testing.T) {
 	<-answered
 }
 
-// Connections leave at least one half of the descriptors to containers, however low the limit.
+// Connections leave at least one half of the descriptors to containers, even with a low limit.
 func TestConnectionsLeaveDescriptors(t *testing.T) {
 	for descriptors, want := range map[uint64]int{0: 4, 16: 4, 64: 16, 256: 64, 1024: 256, 4096: 512, 1 << 40: 512, ^uint64(0): 512} {
 		got := connectionsFor(descriptors)

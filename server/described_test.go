@@ -235,9 +235,9 @@ func recordedRun() *profile.History {
 func everyOperation(c *Client, job Submission, profile store.Profile, task cluster.TaskID) map[string]error {
 	ctx := context.Background()
 	errs := map[string]error{}
-	_, errs["profiles, while there are none"] = c.Profiles(ctx)
+	_, errs["profiles, while there are none"] = call[[]NamedProfile](ctx, c, "GET", "/v1/profiles", nil, nil)
 	errs["store-profile"] = c.PutProfile(ctx, "p", profile)
-	_, errs["profiles"] = c.Profiles(ctx)
+	_, errs["profiles"] = call[[]NamedProfile](ctx, c, "GET", "/v1/profiles", nil, nil)
 	_, errs["profile"] = c.Profile(ctx, "p")
 	_, errs["applications"] = c.Apps(ctx)
 	_, errs["application"] = c.App(ctx, "p")
@@ -253,7 +253,7 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 	_, errs["job, ended"] = c.Wait(ctx, 1)
 	_, errs["usage"] = c.Usage(ctx, 1, 7)
 	_, errs["explain"] = c.Explain(ctx, 1)
-	_, errs["logs"] = c.Logs(ctx, 1)
+	_, errs["logs"] = call[[]live.LogFile](ctx, c, "GET", jobAddress(1)+"/logs", nil, nil)
 	sink, err := c.Input(ctx, 1)
 	if errs["input"] = err; err == nil {
 		errs["input, closed"] = sink.Close()
@@ -261,6 +261,10 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 	_, errs["tasks"] = c.Tasks(ctx, true)
 	_, errs["task"] = call[live.Task](ctx, c, "GET", "/v1/tasks/"+task.String(), nil, nil)
 	_, errs["output"] = c.Output(ctx, io.Discard, Output{Task: task})
+	for what, id := range map[string]cluster.TaskID{"job": {}, "task": task} {
+		errs["pause a "+what] = c.Pause(ctx, 1, id, true)
+		errs["resume a "+what] = c.Resume(ctx, 1, id)
+	}
 	errs["kill"] = c.Kill(ctx, 1)
 	_, errs["prune"] = c.Prune(ctx, time.Hour, 3, true)
 	errs["shutdown"] = c.Shutdown(ctx, true)

@@ -45,6 +45,17 @@ func (f *fake) Submit(_ context.Context, s live.Submission) (cluster.JobID, erro
 	return cluster.JobID(len(f.submitted)), f.err
 }
 
+func (f *fake) Pause(_ context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID, pageOut bool) error {
+	if id == 999 {
+		return live.Errorf(live.NotFound, "job %d: there is none", id)
+	}
+	return nil
+}
+
+func (f *fake) Resume(ctx context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID) error {
+	return f.Pause(ctx, by, id, task, false)
+}
+
 func (f *fake) Cancel(_ context.Context, by cluster.Credentials, id cluster.JobID) error {
 	f.by, f.cancelled = by, append(f.cancelled, id)
 	return f.err

@@ -22,7 +22,7 @@ func (s *Server) relay(source net.Conn, sink io.ReadWriteCloser) {
 	go func() {
 		defer close(back)
 		_, _ = io.Copy(source, sink)
-		source.Close() // The program reads no more, or is about to end: the client asks again.
+		source.Close() // The program reads no more, or is about to end: the client connects again.
 	}()
 	buffer := make([]byte, input.MaxFrame)
 	for {

@@ -3,13 +3,11 @@ package server
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"io"
-	"os"
 	"testing"
-)
 
-var rewrite = flag.Bool("rewrite", false, "write what is answered now into testdata")
+	"github.com/bellows-rm/bellows/internal/testfile"
+)
 
 // The API's document is checked in, so that a change of the API shows as a change of the file.
 func TestOpenAPI(t *testing.T) {
@@ -29,17 +27,5 @@ func TestOpenAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	got.WriteByte('\n')
-	const file = "testdata/openapi.json"
-	if *rewrite {
-		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("the API is not what %s says; if the change is meant, run go test ./server -rewrite", file)
-	}
+	testfile.Golden(t, "openapi.json", got.Bytes())
 }

@@ -160,8 +160,8 @@ func (p *parameter) set(v reflect.Value, text string) *live.Error {
 	return nil
 }
 
-// isInteger returns whether a text is an integer of any size. The error of strconv does not tell: of a text like "99999999999999999999\n"
-// it says that it is out of range.
+// isInteger returns whether a text is an integer of any size. The error of strconv does not say so: it calls
+// "99999999999999999999\n" out of range.
 func isInteger(text string) bool {
 	_, ok := new(big.Int).SetString(text, 10)
 	return ok

@@ -48,7 +48,7 @@ func (s *Server) shownAll(ctx context.Context, jobs []live.Job) []live.Job {
 func withoutDetail(tasks []live.Task) []live.Task {
 	tasks = slices.Clone(tasks)
 	for i := range tasks {
-		tasks[i].Detail = ""
+		tasks[i].Detail, tasks[i].Name = "", ""
 	}
 	return tasks
 }

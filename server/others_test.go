@@ -17,7 +17,7 @@ func TestOthersSeeNoNames(t *testing.T) {
 	d := newFake()
 	d.jobs[1] = live.Job{ID: 1, Name: "secret", App: "secret", DeadlineSeconds: 77, Owner: "ada", UID: 1000, Status: cluster.StatusFailed, Ended: true, Detail: "secret failed",
 		Stages: []live.Stage{{Stage: cluster.Stage{Name: "secret stage", Tasks: 1, DataOn: []string{"secret node"}, Profile: "secret",
-			Phases: []cluster.Phase{{Name: "secret", Duration: 1}}, Told: cluster.Provenance{Model: "secret", Samples: 1}}}}, Tasks: []live.Task{{Task: cluster.TaskID{Job: 1}, Run: 1, Detail: "secret"}},
+			Phases: []cluster.Phase{{Name: "secret", Duration: 1}}, Told: cluster.Provenance{Model: "secret", Samples: 1}}}}, Tasks: []live.Task{{Task: cluster.TaskID{Job: 1}, Run: 1, Detail: "secret", InPhase: live.InPhase{Phase: 1, Phases: 1, Name: "secret"}}},
 		Earlier: []live.Task{{Detail: "secret"}}}
 	close(d.ended)
 	handler := New(d, fakeProfiles{}, Daemon{UID: 2000}, slog.New(slog.DiscardHandler)).http.Handler

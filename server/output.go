@@ -20,12 +20,12 @@ type Output struct {
 	Task   cluster.TaskID
 	Run    int   // number of the run; 0 is the newest
 	Stderr bool  // standard error instead of standard output
-	Follow bool  // wait for the run to begin, and go on until it ends
+	Follow bool  // wait for the run to begin, and continue until it ends
 	From   int64 // number of bytes to skip at the beginning
 	All    bool  // the task waits for this reader before it drops output, as long as the reader makes progress
 }
 
-// output answers with the output of one run of a task. If it follows, the run need not have started.
+// output answers with the output of one run of a task. With Follow, the run may start later.
 func (s *Server) output(ctx context.Context, o Output) (*streamed, error) {
 	file, err := s.find(ctx, &o)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Server) output(ctx context.Context, o Output) (*streamed, error) {
 	}}, nil
 }
 
-// find returns the location of the output. If it follows, it waits for the run to begin.
+// find returns the location of the output. With Follow, it waits for the run to begin.
 func (s *Server) find(ctx context.Context, o *Output) (live.LogFile, error) {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
@@ -62,7 +62,7 @@ func (s *Server) find(ctx context.Context, o *Output) (live.LogFile, error) {
 		if err == nil || !o.Follow {
 			return file, err
 		}
-		// The requested run comes after one that failed, or never.
+		// The requested run follows a run that failed, or will never exist.
 		if job, gone := s.driver.Job(ctx, o.Task.Job, false); gone != nil || job.Ended {
 			return file, err
 		}
@@ -104,7 +104,7 @@ func (s *Server) whenEnded(ctx context.Context, id cluster.TaskID, run int) <-ch
 	}()
 	go func() {
 		defer close(c)
-		// After a run that failed the next one may start at once; its end does not matter here.
+		// After a failed run the next run may start at once; its end does not matter here.
 		tick := time.NewTicker(10 * lookAgain)
 		defer tick.Stop()
 		for {

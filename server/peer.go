@@ -54,7 +54,7 @@ func (n *names) name(uid uint32) string {
 	}
 	u, err := n.lookUp(strconv.Itoa(int(uid)))
 	if err != nil {
-		return "" // It may be known later.
+		return "" // It may become known later.
 	}
 	n.known.Store(uid, u.Username)
 	return u.Username

@@ -24,6 +24,8 @@ import (
 type Driver interface {
 	Submit(ctx context.Context, s live.Submission) (cluster.JobID, error)
 	Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error
+	Pause(ctx context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID, pageOut bool) error
+	Resume(ctx context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID) error
 	Jobs(ctx context.Context) ([]live.Job, error)
 	JobsAfter(ctx context.Context, after cluster.JobID, most int) ([]live.Job, error)
 	Job(ctx context.Context, id cluster.JobID, usage bool) (live.Job, error)
@@ -70,7 +72,8 @@ func New(d Driver, p Profiles, about Daemon, log *slog.Logger) *Server {
 	return s
 }
 
-// survive answers for h when h panics, which is a bug of ours: the caller gets an error, and the log gets the stack.
+// survive answers a request when its handler panics, which is a bug of bellows: the caller gets an error, and the log the
+// stack.
 func (s *Server) survive(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := &answering{ResponseWriter: w}
@@ -83,7 +86,7 @@ func (s *Server) survive(h http.Handler) http.Handler {
 			default:
 				s.log.Error("a request hit a bug of bellows", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
 				if answer.begun {
-					panic(http.ErrAbortHandler) // the connection is cut, so that the caller does not take half an answer for a whole one
+					panic(http.ErrAbortHandler) // cuts the connection, so that the caller does not take half an answer for a whole one
 				}
 				writeError(w, live.Errorf(live.Internal, "%s %s: hit a bug of bellows, which the daemon's log describes", r.Method, r.URL.Path))
 			}

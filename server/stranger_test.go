@@ -15,7 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// The client sends nothing to a socket on which another user listens, whatever the socket's name.
+// The client sends nothing to a socket on which another user listens, regardless of the socket's name.
 func TestStrangerOnTheSocket(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to listen as another user")

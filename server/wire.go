@@ -31,8 +31,8 @@ type Submission struct {
 	Class       cluster.Class      `json:"class,omitempty" doc:"regular or flex; regular if left out"`
 	MaxAttempts int                `json:"max_attempts,omitempty" doc:"number of attempts after which the job has failed; 0 is 1"`
 	AtMostOnce  bool               `json:"at_most_once,omitempty" doc:"no task runs again after it may have started"`
-	App         string             `json:"app,omitempty" doc:"what recurs: runs of one program on other data; if left out, it is derived from name and command"`
-	Deadline    time.Duration      `json:"deadline_ns,omitempty" doc:"how long the job should wait at most; 0 lets the policy choose"`
+	App         string             `json:"app,omitempty" doc:"the application: runs of one program on other data; if left out, it is derived from name and command"`
+	Deadline    time.Duration      `json:"deadline_ns,omitempty" doc:"longest wait for the start; 0 lets the policy choose"`
 	Stages      []StageSpec        `json:"stages"`
 	Env         []string           `json:"env,omitempty" doc:"the environment of the programs, NAME=VALUE"`
 	Dir         string             `json:"dir" doc:"the working directory, an absolute path"`
@@ -61,7 +61,7 @@ func specOf(s cluster.Stage) StageSpec {
 	return spec
 }
 
-// amounts returns the kinds of resources that have a field of their own; the amounts of other kinds stand in Ideal.
+// amounts returns the kinds of resources that have a field of their own; the amounts of other kinds are in Ideal.
 func (s *StageSpec) amounts() map[resource.Kind]*resource.Amount {
 	return map[resource.Kind]*resource.Amount{resource.CPU: &s.CPU, resource.Memory: &s.Memory, resource.Disk: &s.Disk, resource.Network: &s.Network}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// A stage arrives with the amounts of all resources, each of which stands once in the spec.
+// A stage arrives with the amounts of all resources, and the spec has each amount once.
 func TestSpecHoldsAllResources(t *testing.T) {
 	var want resource.Vector
 	for k := range want {

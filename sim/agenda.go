@@ -11,16 +11,17 @@ import (
 // agenda holds future happenings, ordered by time and then by order of entry. It is a calendar queue (Brown, CACM
 // 31(10), 1988): an item less than two seconds ahead goes into the slot of its millisecond, and a slot is sorted only
 // when its time has come; later items wait in a heap. Heartbeats, the most frequent items, therefore cost the same at
-// any number of nodes. Polls are entered in the order of their times, each a fixed delay ahead, so a plain queue holds
+// any number of nodes. While there are few items, all of them wait in the heap, which is then in the processor's cache,
+// as the slots are not. What happens now, after all else that happens now, is appended to the open slot. Polls are entered in the order of their times, each a fixed delay ahead, so a plain queue holds
 // them.
 type agenda struct {
 	slots [numSlots][]item // ring; slot i holds the items of milliseconds that are i modulo numSlots
 	full  [numSlots / 64]uint64
-	now   int64 // millisecond of the open slot, which is sorted and consumed
-	taken int   // items consumed from the open slot
-	near  int   // items in slots, not consumed
-	far   heap.Heap[timeline.Time, farItem]
-	due   []item // buffer for items of far whose time has come
+	now   int64  // the present millisecond; its slot is empty
+	open  []item // items of the present millisecond, in order; more of them may be in the heap
+	taken int    // items consumed from open
+	near  int    // items in slots and in open, not consumed
+	heap  heap.Heap[timeline.Time, heapItem]
 	polls []item // in order, from first on
 	first int
 	seq   uint64
@@ -30,6 +31,7 @@ type agenda struct {
 const (
 	slotWidth = timeline.Time(1e6)
 	numSlots  = 2048
+	few       = 256
 )
 
 // item contains no pointers, so that the garbage collector need not track its moves.
@@ -40,8 +42,8 @@ type item struct {
 	what happening
 }
 
-// farItem is an item without what orders it.
-type farItem struct {
+// heapItem is an item without what orders it.
+type heapItem struct {
 	who  int32
 	what happening
 }
@@ -67,6 +69,11 @@ const (
 	moved                          // the end of the first transfer in the queue of a node's swap device
 	ordered                        // the next step of a memory manager's order for the container of a task
 	throttled                      // a task is to be throttled, or no longer
+	held                           // a task is to stand still, or to go on
+	holdEnds                       // leveling ends its hold of a task, so that it makes progress again: unlike woken, that happens by itself
+	solved                         // the question about a node
+	resized                        // the grant of a task is to change
+	paged                          // the memory of a paused task is out, or back
 )
 
 func (e *item) before(f *item) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }
@@ -75,9 +82,9 @@ func (a *agenda) push(at timeline.Time, what happening, who int32) {
 	a.pushAt(at, a.turn(), what, who)
 }
 
-// turn returns the rank, among items of the same time, of an item entered now.
+// turn returns the rank, among items of the same time, of an item entered now. The next higher rank is free, too.
 func (a *agenda) turn() uint64 {
-	a.seq++
+	a.seq += 2
 	return a.seq
 }
 
@@ -92,14 +99,14 @@ func (a *agenda) pushAt(at timeline.Time, turn uint64, what happening, who int32
 		a.wakes++
 	}
 	switch slot := int64(at / slotWidth); {
-	case slot <= a.now:
+	case slot <= a.now && (a.taken == len(a.open) || !e.before(&a.open[len(a.open)-1])):
 		a.near++
-		a.insert(e)
-	case slot < a.now+numSlots:
+		a.open = append(a.open, e)
+	case slot <= a.now || slot >= a.now+numSlots || a.near+len(a.heap) < few:
+		a.heap.Push(at, turn, heapItem{who, what})
+	default:
 		a.near++
 		a.throw(slot, e)
-	default:
-		a.far.Push(at, turn, farItem{who, what})
 	}
 }
 
@@ -107,17 +114,6 @@ func (a *agenda) throw(slot int64, e item) {
 	i := slot % numSlots
 	a.slots[i] = append(a.slots[i], e)
 	a.full[i/64] |= 1 << (i % 64)
-}
-
-// insert puts e into the open slot, in order.
-func (a *agenda) insert(e item) {
-	open := append(a.slots[a.now%numSlots], e)
-	i := len(open) - 1
-	for ; i > a.taken && e.before(&open[i-1]); i-- {
-		open[i] = open[i-1]
-	}
-	open[i] = e
-	a.slots[a.now%numSlots] = open
 }
 
 // pushPoll drops consumed polls before the queue would grow.
@@ -131,23 +127,32 @@ func (a *agenda) pushPoll(e item) {
 
 // pop returns the next happening; ok is false if nothing more will happen by itself.
 func (a *agenda) pop() (next item, ok bool) {
-	if a.near+len(a.far) == a.wakes {
+	if a.near+len(a.heap) == a.wakes {
 		return item{}, false
 	}
-	poll := a.first < len(a.polls)
-	if a.taken == len(a.slots[a.now%numSlots]) {
+	if a.taken == len(a.open) {
 		slot := a.nextSlot()
-		if poll && int64(a.polls[a.first].at/slotWidth) < slot {
+		if a.first < len(a.polls) && int64(a.polls[a.first].at/slotWidth) < slot {
 			return a.takePoll(), true
 		}
-		a.open(slot)
+		a.turnTo(slot)
 	}
-	next = a.slots[a.now%numSlots][a.taken]
-	if poll && a.polls[a.first].before(&next) {
+	fromHeap := len(a.heap) > 0
+	if fromHeap {
+		next = item{a.heap[0].Key, a.heap[0].Rank, a.heap[0].Value.who, a.heap[0].Value.what}
+	}
+	if a.taken < len(a.open) && (!fromHeap || a.open[a.taken].before(&next)) {
+		next, fromHeap = a.open[a.taken], false
+	}
+	if a.first < len(a.polls) && a.polls[a.first].before(&next) {
 		return a.takePoll(), true
 	}
-	a.taken++
-	a.near--
+	if fromHeap {
+		a.heap.Pop()
+	} else {
+		a.taken++
+		a.near--
+	}
 	if next.what == woken {
 		a.wakes--
 	}
@@ -165,32 +170,23 @@ func (a *agenda) nextSlot() int64 {
 	if a.near > 0 {
 		next = a.nextFull()
 	}
-	if len(a.far) > 0 {
-		next = min(next, int64(a.far[0].Key/slotWidth))
+	if len(a.heap) > 0 {
+		next = min(next, int64(a.heap[0].Key/slotWidth))
 	}
 	return next
 }
 
-// open opens a slot in place of the slot that is used up.
-func (a *agenda) open(slot int64) {
-	i := a.now % numSlots
-	a.slots[i], a.taken = a.slots[i][:0], 0
+// turnTo makes a millisecond the present one, once all items of the one before have been consumed.
+func (a *agenda) turnTo(slot int64) {
+	a.now, a.taken, a.open = slot, 0, a.open[:0]
+	i := slot % numSlots
+	if a.near == 0 || a.full[i/64]&(1<<(i%64)) == 0 {
+		return
+	}
 	a.full[i/64] &^= 1 << (i % 64)
-	a.now, i = slot, slot%numSlots
-	a.due = a.due[:0]
-	for len(a.far) > 0 && int64(a.far[0].Key/slotWidth) == slot {
-		e := a.far.Pop()
-		a.due = append(a.due, item{e.Key, e.Rank, e.Value.who, e.Value.what})
-	}
-	if len(a.due) > 0 {
-		// Items of the heap were entered before the items of this slot, and so come first among items of the same time.
-		a.near += len(a.due)
-		a.due = append(a.due, a.slots[i]...)
-		a.slots[i], a.due = a.due, a.slots[i]
-	}
-	a.full[i/64] |= 1 << (i % 64)
-	if open := a.slots[i]; !slices.IsSortedFunc(open, compareItems) {
-		slices.SortFunc(open, compareItems)
+	a.open, a.slots[i] = a.slots[i], a.open
+	if !slices.IsSortedFunc(a.open, compareItems) {
+		slices.SortFunc(a.open, compareItems)
 	}
 }
 
@@ -204,7 +200,7 @@ func compareItems(e, f item) int {
 	return 0 // one of them is void: see run.file
 }
 
-// nextFull returns the next millisecond after now whose slot is not empty. There must be one.
+// nextFull returns the next millisecond whose slot is not empty. There must be one.
 func (a *agenda) nextFull() int64 {
 	from := (a.now + 1) % numSlots
 	for steps := int64(0); ; {

@@ -17,7 +17,7 @@ func TestAgendaAgainstSortedList(t *testing.T) {
 		var list []item
 		now := timeline.Time(0)
 		var turns []uint64
-		for range rapid.IntRange(1, 200).Draw(t, "calls") {
+		for range rapid.IntRange(1, 2000).Draw(t, "calls") {
 			if rapid.IntRange(0, 2).Draw(t, "call") > 0 {
 				span := rapid.SampledFrom([]timeline.Time{0, 1, 1e5, 1e6, 1e9, 2.5e9, 1e13, 1e17}).Draw(t, "span")
 				at := now + span*timeline.Time(rapid.IntRange(0, 3).Draw(t, "spans"))

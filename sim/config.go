@@ -13,7 +13,7 @@ import (
 
 // Config is the cluster to simulate and how it acquires work.
 type Config struct {
-	// Nodes are what the engine is told of the nodes, and the truth. In truth, a capacity of 0 of disk or network bandwidth
+	// Nodes are the nodes as the engine sees them, and the truth. In truth, a capacity of 0 of disk or network bandwidth
 	// bounds nothing, whether it is unknown or none; of none, the engine grants nothing.
 	Nodes []cluster.Node
 
@@ -41,11 +41,20 @@ type Config struct {
 	// Machine says how a node behaves when more is demanded than it has.
 	Machine Machine
 	// Caps are the contended resources of which a task uses no more than it was granted. On a real machine that is the
-	// CPU: a container gets its grant as a quota. Nobody keeps containers to their grants of disk and network. A grant of
+	// CPU: a container gets its grant as a quota. Nothing limits containers to their grants of disk and network. A grant of
 	// 0 caps nothing.
 	Caps resource.Kinds
+	// Lends says that a task whose programs stand still lends its cores and bandwidths, as on a real machine: see
+	// cluster.Snapshot.
+	Lends bool
 	// KillDelay is how long a task lives on after a kill decision.
 	KillDelay time.Duration
+	// ResizeDelay is how long a task keeps its grant after a decision to change it, and HoldDelay how long its programs run or stand
+	// still after a decision to stop them or to let them go on: see ECSResizeDelay and ECSHoldDelay.
+	ResizeDelay, HoldDelay time.Duration
+	// PageOutSpeed is the speed at which the memory of paused tasks goes to swap and comes back, where their owners want that, bytes per
+	// second; 0: at once. All of a grant goes out, and swap has room for it; with FLEX jobs nothing does.
+	PageOutSpeed resource.Amount
 	// Incidents happen to the cluster from outside, in the order of their times.
 	Incidents []Incident
 
@@ -53,6 +62,9 @@ type Config struct {
 	// submitted and while they wait, and takes in their runs when they end. It belongs to one simulation at a time, which
 	// changes it. nil: nothing is learned.
 	History *profile.History
+
+	// Solver says how questions of the policy are answered.
+	Solver Solver
 
 	// KeepTasks keeps every task in the result.
 	KeepTasks bool
@@ -103,6 +115,10 @@ func (c *Config) Check() error {
 		return fmt.Errorf("launch delay %v: must not be negative", c.LaunchDelay)
 	case c.KillDelay < 0:
 		return fmt.Errorf("kill delay %v: must not be negative", c.KillDelay)
+	case c.ResizeDelay < 0:
+		return fmt.Errorf("resize delay %v: must not be negative", c.ResizeDelay)
+	case c.HoldDelay < 0:
+		return fmt.Errorf("hold delay %v: must not be negative", c.HoldDelay)
 	case c.StartsPerHeartbeat < 0:
 		return fmt.Errorf("starts per heartbeat %d: must not be negative", c.StartsPerHeartbeat)
 	}
@@ -120,6 +136,9 @@ func (c *Config) Check() error {
 	if c.Caps.Has(resource.Memory) {
 		return fmt.Errorf("caps %s: must be of resources for which tasks compete, memory is always kept to its grant", c.Caps)
 	}
+	if err := c.Solver.check(); err != nil {
+		return err
+	}
 	if err := c.Machine.check(); err != nil {
 		return err
 	}
@@ -131,6 +150,9 @@ func (c *Config) Check() error {
 	}
 	if k, bad := c.Coordinator.Negative(); bad {
 		return fmt.Errorf("coordinator %s %d: must not be negative", k, c.Coordinator[k])
+	}
+	if err := checkPageOut(c.PageOutSpeed); err != nil {
+		return err
 	}
 	return c.Startup.check()
 }
@@ -152,6 +174,7 @@ func (c *Config) describe(s *cluster.Snapshot) {
 		s.LaunchDelay = c.LaunchDelay
 	}
 	s.LaunchDelay += c.Startup.Container + c.Startup.Executor
+	s.Lends = c.Lends
 }
 
 // caps is the most that a task may use of each contended resource, by its grant; 0 is no bound.

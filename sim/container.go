@@ -134,13 +134,14 @@ func (r *run) setLimit(c *container, limit resource.Amount) {
 	k.held += change
 }
 
-// stand suspends or resumes a container's programs.
+// stand suspends or resumes a container's programs on behalf of its node's memory.
 func (r *run) stand(c *container, still bool) {
 	if c.stopped == still {
 		return
 	}
-	r.reportStill(c.task, still)
-	if c.stopped = still; still {
+	c.stopped = still
+	r.reportStill(c.task)
+	if still {
 		c.since = r.now
 		r.callOff(r.keepers[c.task.node], c, fault, overflow)
 		return

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -53,17 +54,36 @@ func (l Loss) check(of string) error {
 // slower task needs less at a time.
 var contended, rates = resource.KindsWhere(resource.Kind.Contended), resource.KindsWhere(resource.Kind.IsRate)
 
-// fairLevel returns the level up to which demands are met when capacity is shared max-min: the sum of min(demand,
-// level) is capacity. The sum of the demands must exceed capacity. It sorts demands.
-func fairLevel(demands []float64, capacity float64) float64 {
-	slices.Sort(demands)
-	left := capacity
-	for i, d := range demands {
-		level := left / float64(len(demands)-i)
-		if d >= level {
+// claim is a task's demand of a resource that is shared.
+type claim struct {
+	level  float64 // the demand for each unit of weight
+	weight float64 // above 0
+}
+
+// fairLevel returns the level up to which demands are met when capacity is shared max-min by weight: the sum of
+// weight × min(claim's level, level) is capacity. The sum of the demands must exceed capacity. It sorts claims.
+func fairLevel(claims []claim, capacity float64) float64 {
+	slices.SortFunc(claims, func(a, b claim) int { return cmp.Compare(a.level, b.level) })
+	left, weights := capacity, 0.0
+	for _, c := range claims {
+		weights += c.weight
+	}
+	for _, c := range claims {
+		level := left / weights
+		if c.level >= level {
 			return level
 		}
-		left -= d
+		left -= c.level * c.weight
+		weights -= c.weight
 	}
-	return demands[len(demands)-1]
+	return claims[len(claims)-1].level
+}
+
+// weight is what a task counts when a resource is shared. Where tasks lend, a node shares CPU as a real machine does: by the
+// grants, in cores, and a task without a grant counts as one core.
+func (r *run) weight(t *task, k resource.Kind) float64 {
+	if cpu := t.grant[resource.CPU]; r.config.Lends && k == resource.CPU && cpu > 0 {
+		return float64(cpu) / float64(resource.Core)
+	}
+	return 1
 }

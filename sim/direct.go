@@ -19,14 +19,14 @@ func (d *direct) started(t *task) {
 func (d *direct) gaveBack(cluster.NodeID) {}
 
 func (d *direct) handle(i item) {
-	if t := d.tasks[i.who]; i.what == launched && !t.ended() && d.mayLaunch(t) {
+	if t := d.tasks.get(i.who); i.what == launched && !t.ended() && d.mayLaunch(t) {
 		d.launch(t)
 	}
 }
 
 func (d *direct) finished(t *task) {
 	j, how := t.job, t.result.Outcome
-	d.stepOne(cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Node: t.node, Outcome: how})
+	d.stepTask(cluster.TaskEnded, t)
 	switch {
 	case d.err != nil:
 	case how != cluster.Succeeded || j.failing != "":
@@ -34,8 +34,8 @@ func (d *direct) finished(t *task) {
 	case j.unended == 0:
 		d.endJob(j)
 	}
-	if how == cluster.Succeeded {
-		d.forget(t)
+	if how == cluster.Succeeded && d.forgets() {
+		d.tasks.forget(t)
 	}
 }
 

@@ -8,24 +8,6 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// remember records the newest run of a task.
-func (j *job) remember(id cluster.TaskID, run int32) {
-	runs := &j.latest[id.Stage]
-	for int(id.Index) >= len(*runs) {
-		*runs = append(*runs, -1)
-	}
-	(*runs)[id.Index] = run
-}
-
-// latest returns the newest run of a task, nil if there is none.
-func (r *run) latest(id cluster.TaskID) *task {
-	runs := r.byID[id.Job].latest[id.Stage]
-	if int(id.Index) >= len(runs) || runs[id.Index] < 0 {
-		return nil
-	}
-	return r.tasks[runs[id.Index]]
-}
-
 // end ends the process of a task, or the launch that was to become one.
 func (r *run) end(t *task, how cluster.Outcome) {
 	r.stop(t, how)
@@ -42,6 +24,9 @@ func (r *run) stop(t *task, how cluster.Outcome) {
 		stood = t.container.stood
 	}
 	r.letGo(t)
+	if t.throttle != nil {
+		r.hinder(t, resource.Vector{}, 0)
+	}
 	r.still = 0
 	t.result.Finished, t.result.Outcome = r.now, how
 	r.grant(t.node, r.heldBy(t), resource.Vector{})

@@ -59,7 +59,7 @@ type ContainerMemory struct {
 	Node      cluster.NodeID
 	Container cluster.ContainerID
 	Class     cluster.Class
-	// Limit is in bytes, as are the others. Of the WorkingSet of the present phase, Resident is in memory, Swapped is
+	// All amounts are in bytes. Of the WorkingSet of the present phase, Resident is in memory, Swapped is
 	// on the swap device, and the rest has not been allocated yet; for a REGULAR container these three are 0. All four
 	// are 0 once the container has ended.
 	Limit, WorkingSet, Resident, Swapped resource.Amount

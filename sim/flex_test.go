@@ -236,6 +236,7 @@ func TestFlexIsChecked(t *testing.T) {
 		"flex: memory puff ratio 1000: must be 0.01 to 100":    func(c *Config) { c.Flex.Manager.PuffRatio = 1000 },
 		"swap speed -1 bytes per second: must not be negative": func(c *Config) { c.Machine.SwapSpeed = -1 },
 		"fault share 2: must be 0 to 1":                        func(c *Config) { c.Machine.FaultShare = 2 },
+		"pressed below 1.1: must be 0 to 1":                    func(c *Config) { c.Machine.PressedBelow = 1.1 },
 	} {
 		c := good
 		change(&c)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/memory"
+	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/workload"
@@ -185,7 +186,7 @@ func TestFlexWorkAddsUp(t *testing.T) {
 		if _, err := r.play(); err != nil {
 			t.Fatal(err)
 		}
-		for _, run := range r.tasks {
+		for _, run := range r.tasks.list {
 			if !run.job.Resizable(int(run.id.Stage)) || run.result.Outcome != cluster.Succeeded {
 				continue
 			}
@@ -217,8 +218,12 @@ func TestFlexInvariants(t *testing.T) {
 		w := randomWorkload(t, c.Nodes[0].Capacity)
 		randomFlex(t, &c, w)
 		randomProtocol(t, &c, len(w.Jobs))
-		policy := randomPolicy(t)
-		r, err := newRun(c, w, policy())
+		make := randomPolicy(t)
+		if h, is := make().(haphazard); is {
+			h.resizes = rapid.Bool().Draw(t, "resizes")
+			make = func() policy.Policy { return h }
+		}
+		r, err := newRun(c, w, make())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +250,7 @@ func TestFlexInvariants(t *testing.T) {
 		if speed := c.Machine.SwapSpeed; speed > 0 && float64(res.SwappedBytes) > float64(speed)*r.now.Sub(0).Seconds()*float64(len(r.keepers))+1 {
 			t.Fatalf("%d bytes went to swap of %d bytes a second until %v", res.SwappedBytes, speed, r.now)
 		}
-		again, err := Run(c, w, policy())
+		again, err := Run(c, w, make())
 		if err != nil || !reflect.DeepEqual(res, again) {
 			t.Fatalf("the same again gives\n%+v, not\n%+v (%v)", again, res, err)
 		}

@@ -42,7 +42,7 @@ type foretold struct {
 	missed float64       // sum of the demand errors of these tasks
 }
 
-// tell remembers what the engine is told of a job that no task has been started of.
+// tell records the forecasts of a job that are submitted to the engine before the first task of the job has started.
 func (j *job) tell(spec *cluster.Job) {
 	untimed := profile.Untimed(&j.Job.Job)
 	j.told = make([]foretold, len(spec.Stages))

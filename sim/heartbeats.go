@@ -126,7 +126,7 @@ func (h *heartbeats) handle(i item) {
 		}
 		h.after = h.after[:0]
 	case launched:
-		if t := h.tasks[i.who]; !t.ended() && h.mayLaunch(t) {
+		if t := h.tasks.get(i.who); !t.ended() && h.mayLaunch(t) {
 			h.reporters[t.node].booked--
 			h.launch(t)
 			if t.result.Coordinator { // its job can be served from now on

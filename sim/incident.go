@@ -17,7 +17,9 @@ const (
 	NodeLoss     IncidentKind = iota + 1 // Node leaves, with the tasks that run on it
 	NodeJoin                             // New joins; it gets the next NodeID
 	JobCancel                            // the owner cancels Job, unless it has ended
-	NodePressure                         // Node reports that it gives only Gives, because of what runs there besides; it slows nothing
+	NodePressure                         // Node reports that it gives only Gives, because of other programs there; the simulated tasks are not slowed down
+	JobPause                             // the owner pauses Job, unless it has not been submitted or has ended; PageOut
+	JobResume                            // the owner resumes Job, if it is paused
 )
 
 // Incident is an event from outside the cluster at a given time. Each IncidentKind names the fields that it uses.
@@ -27,7 +29,9 @@ type Incident struct {
 	Node cluster.NodeID
 	New  cluster.Node
 	Job  cluster.JobID
-	// Gives is what the node gives of each rate that is pressed, 0 of the others; zero says that it is relieved.
+	// PageOut says that the memory of what is paused is to be paged out.
+	PageOut bool
+	// Gives is what the node gives of each rate under pressure, and 0 of each other rate. The zero Vector ends the pressure.
 	Gives resource.Vector
 }
 
@@ -40,6 +44,8 @@ func (r *run) happens(i *Incident) {
 		r.joinNode(i.New)
 	case JobCancel:
 		r.cancel(i.Job)
+	case JobPause, JobResume:
+		r.pause(i.Job, i.Kind == JobPause, i.PageOut)
 	case NodePressure:
 		if int(i.Node) < len(r.engine.Snapshot().Nodes) {
 			r.reports = append(r.reports, report{event: cluster.Event{Kind: cluster.NodePressed, Node: i.Node, Found: &cluster.Condition{Bound: i.Gives}}})
@@ -106,6 +112,19 @@ func (r *run) joinNode(n cluster.Node) {
 	r.recordCapacity()
 }
 
+func (r *run) pause(id cluster.JobID, paused, pageOut bool) {
+	state, here := r.engine.Snapshot().Job(id)
+	if !here || state.Status.Ended() || state.PausedWhole() == paused {
+		return
+	}
+	e := cluster.Event{Kind: cluster.JobPaused, Job: id}
+	if e.SetCondition(cluster.Condition{PageOut: pageOut}); !paused {
+		e = cluster.Event{Kind: cluster.JobResumed, Job: id}
+	}
+	r.stepOne(e)
+	r.protocol.freed()
+}
+
 func (r *run) cancel(id cluster.JobID) {
 	const why = "cancelled by its owner"
 	j := r.byID[id]
@@ -133,7 +152,7 @@ func checkIncidents(incidents []Incident) error {
 		switch {
 		case i.At < 0:
 			return fmt.Errorf("incident %d at %v: must not be negative", n+1, i.At)
-		case i.Kind < NodeLoss || i.Kind > NodePressure:
+		case i.Kind < NodeLoss || i.Kind > JobResume:
 			return fmt.Errorf("incident %d kind %d: unknown", n+1, i.Kind)
 		case (i.Kind == NodeLoss || i.Kind == NodePressure) && i.Node < 0:
 			return fmt.Errorf("incident %d node %d: must not be negative", n+1, i.Node)

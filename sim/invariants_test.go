@@ -18,6 +18,11 @@ func (r *run) checkNodeUse(t *rapid.T, p *node) {
 	var demand resource.Vector
 	var used [resource.NumKinds]float64
 	flows := 0
+	if first := p.first; !p.seek {
+		if p.seekFirst(); p.first != first {
+			t.Fatalf("%v: the first end of a phase is taken for %+v, and is %+v", r.now, first, p.first)
+		}
+	}
 	for _, task := range p.tasks {
 		use, pace := r.plainUse(task), 1.0
 		if task.flow != nil {
@@ -30,7 +35,7 @@ func (r *run) checkNodeUse(t *rapid.T, p *node) {
 				t.Fatalf("%v: task %v uses %v of %s at pace %v of %v, but is kept to %d", r.now, task.id, f.demand[k], resource.Kind(k), f.pace, f.speed, most)
 			}
 		}
-		if still := task.container != nil && task.container.stopped; !(pace > 0 && pace <= 1) && !(still && pace == 0) {
+		if still := task.stillFor() != 0; !(pace > 0 && pace <= 1) && !(still && pace == 0) {
 			t.Fatalf("%v: task %v goes on at pace %v", r.now, task.id, pace)
 		}
 		demand = demand.Add(use)
@@ -58,7 +63,7 @@ func (r *run) checkReported(t *rapid.T, task *task) {
 	if _, atOnce := r.protocol.(*direct); !r.looksAhead || !atOnce || at < 0 || !state[at].Running {
 		return
 	}
-	if still := task.container != nil && task.container.stopped; still != state[at].Still {
+	if still := task.stillFor() != 0; still != state[at].Still {
 		t.Fatalf("%v: task %v stands still: %v, but the policy is told %v", r.now, task.id, still, state[at].Still)
 	}
 	f, told := task.flow, len(task.job.Stages[task.id.Stage].Phases)
@@ -81,7 +86,7 @@ func TestInvariants(t *testing.T) {
 		c.Series.Nodes = rapid.Bool().Draw(t, "records nodes")
 		make := randomPolicy(t, "prophet")
 		if h, is := make().(haphazard); is {
-			h.throttles = rapid.Bool().Draw(t, "throttles")
+			h.throttles, h.resizes = rapid.Bool().Draw(t, "throttles"), rapid.Bool().Draw(t, "resizes")
 			make = func() policy.Policy { return h }
 		}
 		var last timeline.Time
@@ -142,7 +147,7 @@ func (r *run) checkTasks(t *rapid.T, res *Result) {
 			succeeded[run.ID]++
 		}
 	}
-	for _, run := range r.tasks {
+	for _, run := range r.tasks.list {
 		if since, again := free[run.id]; again && run.result.Decided < since {
 			t.Fatalf("task %v is started at %v, but its last run ends at %v", run.id, run.result.Decided, since)
 		}
@@ -163,7 +168,7 @@ func (r *run) checkTasks(t *rapid.T, res *Result) {
 
 // checkLeftovers looks for resources still in use when all jobs have ended.
 func (r *run) checkLeftovers(t *rapid.T, res *Result) {
-	for _, task := range r.tasks {
+	for _, task := range r.tasks.list {
 		if !task.ended() {
 			t.Fatalf("run of task %v has not ended: %+v", task.id, task.result)
 		}

@@ -15,7 +15,7 @@ type lesson struct {
 	run profile.Run
 }
 
-// submission is what the engine is told of a job: with what the runs of its application taught, if runs teach.
+// submission returns the job as the engine sees it, with its learned forecast.
 func (r *run) submission(j *job) *cluster.Job {
 	if r.config.History == nil || j.App == "" {
 		return &j.Job.Job
@@ -27,12 +27,12 @@ func (r *run) submission(j *job) *cluster.Job {
 	return &spec
 }
 
-// observe notes how a task went that has succeeded: as a machine would measure it, if its phases had all been slowed down
-// alike. The time for which it stood still does not count.
+// observe records the run of a task that has succeeded as a machine would measure it, on the assumption that all its phases
+// were slowed down equally. The time for which the task was stopped does not count.
 func (r *run) observe(t *task, stood time.Duration) {
 	j := t.job
 	if len(j.told) == 0 || t.result.Coordinator {
-		return // nobody learns from it, or its job has ended without it
+		return // no history learns from it, or its job has ended without it
 	}
 	stage := int(t.id.Stage)
 	truth, took := truthOf(j.Job, stage, t.id.Index), t.result.Finished.Sub(t.result.Launched)-stood
@@ -59,7 +59,7 @@ func (r *run) learn(j *job) {
 	j.lessons, j.told = nil, nil
 }
 
-// revise changes the forecasts of the jobs that wait and whose application has runs of which they do not know.
+// revise updates waiting jobs whose application has newer runs.
 func (r *run) revise() {
 	for len(r.taught) > 0 && r.err == nil {
 		by := r.taught[0]

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -23,7 +24,14 @@ type Machine struct {
 	FaultShare float64
 	Paging     Paging
 	Collection Collection
+	// PressedBelow is a share of the speed of a node's disk or network, 0 to 1: a node that gives less while more is demanded is
+	// pressed, and this is reported to policies that look ahead. 0 counts as DefaultPressedBelow.
+	PressedBelow float64
 }
+
+// DefaultPressedBelow is where the paper has "substantially lower" (Prophet section III.B) and no number: the simulator knows
+// the truth, and needs no margin for noise. prophet/fig11 in docs/results.md compares other shares.
+const DefaultPressedBelow = 0.9
 
 // machines are the kinds of nodes that MachineOf knows by name.
 var machines = map[string]Machine{
@@ -82,6 +90,9 @@ func (m *Machine) check() error {
 	if !(m.FaultShare >= 0 && m.FaultShare <= 1) {
 		return fmt.Errorf("fault share %v: must be 0 to 1", m.FaultShare)
 	}
+	if !(m.PressedBelow >= 0 && m.PressedBelow <= 1) {
+		return fmt.Errorf("pressed below %v: must be 0 to 1", m.PressedBelow)
+	}
 	if m.Swap > 0 && len(m.Paging) == 0 {
 		return fmt.Errorf("paging: must have at least one point where there is swap")
 	}
@@ -97,6 +108,11 @@ func (m *Machine) transferSpeed(why transferReason) float64 {
 		return float64(m.SwapSpeed) * m.FaultShare
 	}
 	return float64(m.SwapSpeed)
+}
+
+// presses reports whether a node is under pressure that gives less of a resource than is demanded; speed is its capacity.
+func (m *Machine) presses(gives, speed float64) bool {
+	return gives < cmp.Or(m.PressedBelow, DefaultPressedBelow)*speed
 }
 
 // loss returns the Loss of a contended resource.

@@ -22,13 +22,14 @@ type flow struct {
 	grant    resource.Amount
 	elastic  bool // memory above the grant is spilled, not paged
 	flexible bool // its container decides how much is in memory
+	away     bool // its memory is paged out, because its owner wants that while it is paused
+	held     bool // its programs stand still for the engine
 	heap     *workload.Heap
 	most     resource.Amount // a heap without a size grows up to it
 
 	left  float64         // rest of the present phase, nanoseconds at full pace
 	pace  float64         // 0 to 1: progress per time
 	since timeline.Time   // time at which left was brought up to date
-	due   timeline.Time   // end of the present phase at the present pace
 	speed float64         // 0 to 1: the pace that its bounds, and its container's memory if flexible, allow
 	whole resource.Vector // demand at speed 1
 	bound resource.Vector // the most that it may use of each contended resource; 0 is no bound
@@ -37,13 +38,32 @@ type flow struct {
 	swap   resource.Amount // on the swap device
 }
 
-// newFlow returns the flow of a task before its first phase, in the given room unless that is nil.
-func newFlow(room *flow, t *workload.TaskTruth, alone resource.Vector, grant resource.Amount) *flow {
-	f := room
+// newFlow returns the flow of a task before its first phase. If the tasks of its stage are all alike, it copies the flow of
+// the one before, unless that had another grant.
+func (r *run) newFlow(t *task) *flow {
+	j, stage, grant := t.job, t.id.Stage, t.grant[resource.Memory]
+	f := t.room
 	if f == nil {
 		f = new(flow)
 	}
-	*f = flow{phases: t.Phases, at: -1, stretch: 1, slower: 1, grant: grant, most: grant,
+	if j.alike == nil {
+		j.alike = make([]flow, len(j.Stages))
+	}
+	if like := &j.alike[stage]; like.phases != nil && like.grant == grant {
+		*f = *like
+		return f
+	}
+	truth := truthOf(j.Job, int(stage), t.id.Index)
+	*f = flowOf(&truth, j.Stages[stage].Ideal, grant)
+	if int(stage) >= len(j.Truth) || !j.Truth[stage].Differs() {
+		j.alike[stage] = *f
+	}
+	return f
+}
+
+// flowOf returns a flow before its first phase. alone is the demand of a task without phases.
+func flowOf(t *workload.TaskTruth, alone resource.Vector, grant resource.Amount) flow {
+	f := flow{phases: t.Phases, at: -1, stretch: 1, slower: 1, grant: grant, most: grant,
 		elastic: t.Elasticity.Kind != cluster.NotElastic, heap: t.Heap, pace: 1, speed: 1}
 	total, largest := workload.SumPhases(t.Phases)
 	if total == 0 {
@@ -131,10 +151,9 @@ func (f *flow) advance(now timeline.Time) {
 func (f *flow) setPace(now timeline.Time, pace float64) {
 	f.advance(now)
 	f.pace = pace
-	f.due = f.ends(now)
 }
 
-// ends returns when the present phase ends at the present pace.
+// ends returns when the present phase ends at the present pace. It must have been brought up to date now.
 func (f *flow) ends(now timeline.Time) timeline.Time {
 	if f.pace == 0 {
 		return timeline.Never
@@ -158,14 +177,17 @@ func (f *flow) begin(now timeline.Time, n need) {
 	f.left, f.whole, f.swap, f.since = n.length, n.demand, n.swap, now
 	f.slow(1)
 	f.pace = f.speed
-	f.due = f.ends(now)
 }
 
-// slow computes speed and demand of a flow that its memory lets go on at the given pace, above 0: it needs less of each
+// slow computes speed and demand of a flow that its memory lets go on at the given pace, above 0, unless it is held: it needs less of each
 // rate at a time. Where that is still above its bounds, it goes on as slowly as they demand, and uses less of all that
 // is contended.
 func (f *flow) slow(pace float64) {
 	f.demand = f.whole
+	if f.held {
+		f.demand, f.speed = f.resting(), 0
+		return
+	}
 	if pace != 1 {
 		f.demand = scaled(f.demand, rates, pace)
 	}

@@ -20,10 +20,10 @@ const (
 )
 
 // haphazard is a policy that is arbitrary but deterministic: it gives tasks any memory that they may have, and
-// sometimes kills or preempts a task. With an odd seed it looks ahead, and may throttle.
+// sometimes kills or preempts a task. With an odd seed it looks ahead, and may throttle and resize tasks and hold them for a while.
 type haphazard struct {
-	seed      uint64
-	throttles bool
+	seed               uint64
+	throttles, resizes bool
 }
 
 func (haphazard) Name() string { return "haphazard" }
@@ -52,6 +52,24 @@ func (h haphazard) Decide(now timeline.Time, p *cluster.Plan) {
 				if bound := h.draw("bound", now, t.ID) % 3; h.throttles && h.Traits().LooksAhead && t.Running && !already {
 					v := resource.Vector{}.With(resource.Disk, resource.Amount(bound*20)*testMB).With(resource.Network, resource.Amount(bound*30)*testMB)
 					p.Throttle(t, v, now.Add(time.Duration(1+h.draw("until", now, t.ID)%5)*time.Second), cluster.BecauseFits(0))
+				}
+			case 9, 10, 11, 12:
+				if h.throttles && h.Traits().LooksAhead && t.Running {
+					p.SuspendUntil(t, now.Add(time.Duration(1+h.draw("held until", now, t.ID)%9)*time.Second), cluster.TaskID{}, cluster.BecauseFits(0))
+				}
+			case 13:
+				if t.Running {
+					p.Resume(t, cluster.HeldByLeveling, cluster.BecauseFits(0))
+				}
+			case 14, 15, 16, 17, 18, 19:
+				if h.resizes && t.Running && !t.Steers && (t.Resized == nil || t.Resized.Since < now) { // or it would go on for ever
+					want := t.Grant
+					want[resource.CPU] = min(resource.Amount(200+h.draw("cpus", now, t.ID)%4000), n.Capacity[resource.CPU])
+					if change := h.draw("bytes", now, t.ID) % 3; change > 0 {
+						want[resource.Memory] = t.Stage().Ideal[resource.Memory] / 2 * resource.Amount(1+h.draw("factor", now, t.ID)%4)
+						want[resource.Memory] = min(want[resource.Memory], t.Grant[resource.Memory]+max(0, n.Unused()[resource.Memory]))
+					}
+					p.Resize(t, want, cluster.BecauseFits(0))
 				}
 			case 1, 2:
 				if !t.Job.Stages[t.ID.Stage].Coordinator {
@@ -106,6 +124,7 @@ func randomProtocol(t *rapid.T, c *Config, jobs int) {
 	case 4:
 		Bellows().Apply(c)
 	}
+	c.ResizeDelay = rapid.SampledFrom([]time.Duration{0, 0, ECSResizeDelay, 3 * time.Second}).Draw(t, "resize delay")
 	c.KillDelay = time.Duration(rapid.IntRange(0, 3).Draw(t, "kill delay")) * time.Second
 	here := len(c.Nodes)
 	for i, id := 0, 0; i < rapid.IntRange(0, 4).Draw(t, "incidents"); i++ {

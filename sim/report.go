@@ -7,25 +7,28 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// report is what a policy that looks ahead is told of a running task or a node, as readings of a real machine would tell
-// it.
+// report is an event about a running task or a node for a policy that looks ahead. On a real machine, readings are its
+// source.
 type report struct {
 	task  *task // nil if it is about a node
 	event cluster.Event
 }
 
-// report tells the policy of a running task, if it looks ahead, once the present happening has been handled.
+// report notifies the engine of a running task, once the present happening has been handled.
 func (r *run) report(t *task, e cluster.Event) {
-	if !r.looksAhead || !t.launched || t.result.Coordinator {
+	if !t.launched || t.result.Coordinator {
 		return
 	}
 	e.Task, e.Node = t.id, t.node
 	r.reports = append(r.reports, report{t, e})
 }
 
-// reportPhase reports the phase that a task has entered. A phase of the truth is one of the forecast only if the
+// reportPhase reports the phase that a task has entered, to a policy that looks ahead. A phase of the truth is one of the forecast only if the
 // forecast has as many phases; the first is reported by the launch.
 func (r *run) reportPhase(t *task) {
+	if !r.looksAhead {
+		return
+	}
 	forecast := t.job.Stages[t.id.Stage].Phases
 	if state, here := r.engine.Snapshot().Job(t.id.Job); here && r.config.History != nil {
 		forecast = state.Stages[t.id.Stage].Phases
@@ -35,21 +38,29 @@ func (r *run) reportPhase(t *task) {
 	}
 }
 
-// reportStill reports that the memory manager suspended or resumed the programs of a task.
-func (r *run) reportStill(t *task, still bool) {
-	if still {
-		r.report(t, cluster.Event{Kind: cluster.TaskStill, By: cluster.HeldByMemory})
-	} else {
+// reportStill reports who stops a running task, if that has changed. It reports to a policy that looks ahead, where tasks
+// lend what they do not use, and if the engine stops the task.
+func (r *run) reportStill(t *task) {
+	now := t.stillFor()
+	if t.holding == nil {
+		if !t.launched || !r.looksAhead && !r.config.Lends || now == 0 {
+			return
+		}
+		t.holding = new(holding)
+	}
+	if t.holding.told == now {
+		return
+	}
+	t.holding.told = now
+	if now == 0 {
 		r.report(t, cluster.Event{Kind: cluster.TaskGoesOn})
+	} else {
+		r.report(t, cluster.Event{Kind: cluster.TaskStill, By: now})
 	}
 }
 
-const (
-	// pressure is the share of a resource's capacity: a node that gives less while more is demanded is pressed.
-	pressure = 0.9
-	// pressureStep is the smallest change, as a share of capacity, of what a pressed node gives that it reports.
-	pressureStep = 0.05
-)
+// pressureStep is the smallest change, as a share of capacity, of what a pressed node gives that it reports.
+const pressureStep = 0.05
 
 // reportPressure reports that a node has come under pressure, or is relieved, or gives noticeably more or less.
 func (r *run) reportPressure(id cluster.NodeID) {
@@ -57,7 +68,7 @@ func (r *run) reportPressure(id cluster.NodeID) {
 	now, news := resource.Vector{}, false
 	for _, k := range rates {
 		if has := float64(here.capacity[k]); has > 0 && here.demand[k] > here.capacity[k] {
-			if gives := here.effective(k, &r.config.Machine); gives < pressure*has {
+			if gives := here.effective(k, &r.config.Machine); r.config.Machine.presses(gives, has) {
 				now[k] = resource.Amount(gives)
 			}
 		}

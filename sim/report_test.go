@@ -117,7 +117,8 @@ func TestStillnessIsReported(t *testing.T) {
 }
 
 // Two tasks of 80 MB/s for ten seconds on a hard disk of 100 MB/s: with 1.6 times its speed demanded, it gives 100/1.15
-// MB/s, until both end. With 140 MB/s demanded it gives 100/1.1, which is above nine tenths of its speed: no pressure.
+// MB/s, until both end. With 140 MB/s demanded it gives 100/1.1, which is above nine tenths of its speed: no pressure, unless
+// the machine is pressed below a larger share.
 func TestPressureIsReported(t *testing.T) {
 	job := func(id cluster.JobID, rate resource.Amount) workload.Job {
 		phases := []cluster.Phase{{Duration: 10 * time.Second, Demand: resource.Of(resource.Core, testGB).With(resource.Disk, rate*testMB)}}
@@ -142,5 +143,15 @@ func TestPressureIsReported(t *testing.T) {
 	c.Incidents = nil
 	if got, _ := told(t, true, c, job(1, 80), job(2, 60)); len(got) > 0 {
 		t.Errorf("without pressure: told %+v", got)
+	}
+	for below, want := range map[float64]int{0.92: 2, 0.9: 0, 0.8: 0} {
+		c.Machine.PressedBelow = below
+		if got, _ := told(t, true, c, job(1, 80), job(2, 60)); len(got) != want {
+			t.Errorf("pressed below %v: told %+v", below, got)
+		}
+	}
+	c.Machine.PressedBelow = 0.8
+	if got, _ := told(t, true, c, job(1, 80), job(2, 80)); len(got) > 0 {
+		t.Errorf("pressed below 0.8: told %+v", got)
 	}
 }

@@ -44,6 +44,13 @@ type Losses struct {
 	OutOfMemory, Killed, Preempted, Lost, Retries int
 	LostWork                                      time.Duration
 
+	// Throttles counts how often tasks were throttled, and Throttled is the total time for which they were, until their
+	// end. Throttles that replace each other without a pause count once.
+	Throttles int
+	Throttled time.Duration
+	// Resizes counts how often the grants of running tasks were changed.
+	Resizes int
+
 	// For workloads with FLEX jobs: the total time that containers were suspended; the number of kills by memory
 	// managers, which Preempted includes; the bytes of FLEX containers that were swapped out; and the total time that
 	// tasks waited for a memory manager to admit them, coordinators included.
@@ -56,6 +63,7 @@ type Losses struct {
 func (l *Losses) add(more *Losses) {
 	l.OutOfMemory, l.Killed, l.Preempted, l.Lost = l.OutOfMemory+more.OutOfMemory, l.Killed+more.Killed, l.Preempted+more.Preempted, l.Lost+more.Lost
 	l.Retries, l.LostWork = l.Retries+more.Retries, l.LostWork+more.LostWork
+	l.Throttles, l.Throttled, l.Resizes = l.Throttles+more.Throttles, l.Throttled+more.Throttled, l.Resizes+more.Resizes
 	l.Suspended, l.ManagerKills = l.Suspended+more.Suspended, l.ManagerKills+more.ManagerKills
 	l.SwappedBytes, l.WaitedForMemory = l.SwappedBytes+more.SwappedBytes, l.WaitedForMemory+more.WaitedForMemory
 }
@@ -122,7 +130,8 @@ func (r *Result) UnderSizedShare() float64 {
 	return float64(r.UnderSized) / float64(r.Started)
 }
 
-// usage integrates granted memory over time.
+// usage integrates granted memory over time. It is not a timeline.Area, which rounds once: stored results have the rounding
+// of this sum.
 type usage struct {
 	held     resource.Amount
 	since    timeline.Time
@@ -172,7 +181,7 @@ func (r *run) finish() *Result {
 	res.MemoryUtilisation = r.utilisation(over)
 	res.Series = r.recorder.series(r.now)
 	if r.config.KeepTasks {
-		for _, t := range r.tasks {
+		for _, t := range r.tasks.list {
 			if t.ended() {
 				res.Tasks = append(res.Tasks, t.result)
 			}

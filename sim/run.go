@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -22,12 +23,16 @@ type run struct {
 	policy policy.Policy
 	// taught are jobs that have ended and taught something.
 	taught []*job
-	// looksAhead says that the policy wants to know how tasks come along.
+	// returning are the tasks whose memory is to come back and is not free yet, in the order in which they were resumed.
+	returning []*task
+	// looksAhead says that the policy requests reports of the progress of tasks.
 	looksAhead bool
+	stops      bool // the policy may stop running tasks
 	engine     *engine.Engine
 	agenda     agenda
 	now        timeline.Time
 	jobs       []*job
+	coming     []*job         // jobs that wait for no other and are not on the agenda yet, in the order of their arrival
 	after      map[int][]*job // jobs that wait for a job, by its index
 	byID       map[cluster.JobID]*job
 	protocol   protocol
@@ -40,9 +45,10 @@ type run struct {
 	err        error
 	events     []cluster.Event // of the step in preparation
 	reports    []report        // of tasks, since the last item of the agenda was taken; none unless the policy looks ahead
-	tasks      []*task         // all started tasks, by index
-	spare      []task          // preallocated room for tasks to come
-	free       []*task         // forgotten tasks, whose memory new tasks take: see forget
+	tasks      tasks
+
+	// answers are those to open questions about nodes.
+	answers map[cluster.NodeID]cluster.Event
 
 	recorder *recorder
 	uses     map[*task]resource.Vector     // use of each task, if it is recorded
@@ -52,7 +58,7 @@ type run struct {
 	fluid     bool
 	nodes     []node
 	unsettled []cluster.NodeID // to be settled
-	scratch   []float64
+	scratch   []claim
 	audit     func(*node) // for tests: called when a node has been settled
 
 	// The following fields are used only if the workload has FLEX jobs.
@@ -82,6 +88,7 @@ type protocol interface {
 type job struct {
 	*workload.Job
 	index      int32
+	turn       uint64 // of its arrival, if it waits for no other job
 	arrived    bool
 	done       bool   // it succeeded, or failed
 	failing    string // why it is to end before it is done; empty if it is not to
@@ -90,37 +97,11 @@ type job struct {
 	master     master
 	acquiring  acquiring
 	behaviours []behaviour // of its stages, if the workload is fluid
+	alike      []flow      // of its stages: how each of their tasks begins, as far as that is known
 	lessons    []lesson    // of its tasks that have succeeded, if runs teach
-	told       []foretold  // of its stages, if runs teach
-	latest     [][]int32   // the index of the latest run of each started task, by stage and task
+	told       []foretold  // forecasts of its stages as submitted, if runs teach
+	latest     [][]int32   // the index of the latest run of each started task, by stage and task, -1 if there is none
 }
-
-// task is a task that has been started.
-type task struct {
-	job    *job
-	id     cluster.TaskID
-	index  int32
-	node   cluster.NodeID
-	result TaskResult // has an outcome once the process has ended; agenda items of the task are void then
-
-	decision  cluster.DecisionID
-	grant     resource.Vector
-	bound     resource.Vector   // the most that it may use of each contended resource, 0 is no bound; known from its launch on
-	throttle  *throttling       // nil if it was never throttled
-	flow      *flow             // nil while the task is plain
-	room      *flow             // memory for the flow of a new task; nil unless the task had been forgotten
-	slot      int32             // index among the tasks of its node
-	turn      uint64            // rank among tasks that end at the same time
-	run       int32             // number of the run, from 1, if the workload has FLEX jobs
-	envelope  *cluster.Envelope // nil without FLEX jobs
-	container *container        // nil without FLEX jobs, before the request for memory, and after the end
-	launched  bool
-	ordered   bool            // order was called for the task: startup takes time
-	ending    cluster.Outcome // outcome of its imminent end by itself; 0 if that is not known yet
-	killing   cluster.Outcome // outcome of a pending kill; 0 if there is none
-}
-
-func (t *task) ended() bool { return t.result.Outcome != 0 }
 
 // Run simulates the workload under the policy. Jobs that do not end are in the result with the reason; an error means
 // an invalid configuration, a workload with a task that fits on no node, or an impossible decision of the policy.
@@ -137,7 +118,7 @@ func newRun(c Config, w *workload.Workload, p policy.Policy) (*run, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	r := &run{config: c, policy: p, engine: engine.New(p, c.describe), looksAhead: p.Traits().LooksAhead, byID: map[cluster.JobID]*job{}, after: map[int][]*job{},
+	r := &run{config: c, policy: p, engine: engine.New(p, c.describe), looksAhead: p.Traits().LooksAhead, stops: p.Traits().Stops, byID: map[cluster.JobID]*job{}, after: map[int][]*job{}, answers: map[cluster.NodeID]cluster.Event{},
 		idle: map[cluster.NodeID][]executor{}, result: &Result{}, recorder: newRecorder(c.Series), uses: map[*task]resource.Vector{}}
 	if err := r.load(w); err != nil {
 		return nil, err
@@ -156,11 +137,7 @@ func newRun(c Config, w *workload.Workload, p policy.Policy) (*run, error) {
 
 // play runs the simulation to its end.
 func (r *run) play() (*Result, error) {
-	for _, j := range r.jobs {
-		if j.After < 0 {
-			r.agenda.push(j.Submitted, arrival, j.index)
-		}
-	}
+	r.expect()
 	r.protocol.begin()
 	for i := range r.config.Incidents {
 		r.agenda.push(timeline.Time(r.config.Incidents[i].At), incident, int32(i))
@@ -181,14 +158,37 @@ func (r *run) play() (*Result, error) {
 	return r.finish(), nil
 }
 
+// expect puts the jobs that wait for no other in the order of their arrival. Only the next of them is on the agenda, which
+// stays short, but each has the turn that it would have if all were.
+func (r *run) expect() {
+	for _, j := range r.jobs {
+		if j.After < 0 {
+			j.turn = r.agenda.turn()
+			r.coming = append(r.coming, j)
+		}
+	}
+	slices.SortStableFunc(r.coming, func(a, b *job) int { return cmp.Compare(a.Submitted, b.Submitted) })
+	r.expectNext()
+}
+
+func (r *run) expectNext() {
+	if len(r.coming) > 0 {
+		r.agenda.pushAt(r.coming[0].Submitted, r.coming[0].turn, arrival, r.coming[0].index)
+		r.coming = r.coming[1:]
+	}
+}
+
 // goesRound reports whether the policy kills again and again while no task succeeds, so that none ever will: a
 // preempted task can be the first to start again in the memory that it freed.
-func (r *run) goesRound() bool { return r.inVain > 1000+100*r.engine.Snapshot().Running }
+func (r *run) goesRound() bool {
+	const usual = 1000
+	return r.inVain > usual && r.inVain > usual+100*r.engine.Snapshot().Running
+}
 
 // standsStill reports whether memory managers keep stepping while all containers are suspended, which can go on for
 // ever where no container may be killed.
 func (r *run) standsStill() bool {
-	return r.still > 50_000*len(r.keepers) && !slices.ContainsFunc(r.nodes, func(p node) bool { return p.due != timeline.Never })
+	return r.still > 50_000*len(r.keepers) && !slices.ContainsFunc(r.nodes, func(p node) bool { return p.due.at != timeline.Never })
 }
 
 // load copies the workload, with coordinators where the cluster has them.
@@ -199,7 +199,7 @@ func (r *run) load(w *workload.Workload) error {
 		if r.config.CoordinatorHeartbeat > 0 {
 			t = withCoordinator(t, r.config.Coordinator)
 		}
-		j := &job{Job: t, index: int32(i), latest: make([][]int32, len(t.Stages))}
+		j := &job{Job: t, index: int32(i)}
 		if _, twice := r.byID[t.ID]; twice {
 			return fmt.Errorf("job %q id %d: another job has it", t.Name, t.ID)
 		}
@@ -242,7 +242,8 @@ func (r *run) prepare() error {
 			r.fluid = r.fluid || n&(phased|outgrow|flexible) != 0 || limited && (n&spills != 0 || anyRate(ideal))
 		}
 	}
-	r.fluid = r.fluid || r.looksAhead || r.config.Series.Nodes // it may throttle tasks; nodes are recorded
+	pauses := slices.ContainsFunc(r.config.Incidents, func(i Incident) bool { return i.Kind == JobPause })
+	r.fluid = r.fluid || r.looksAhead || r.stops || r.config.Series.Nodes || pauses // it may throttle or stop tasks; nodes are recorded
 	if !r.fluid {
 		return nil
 	}
@@ -257,7 +258,7 @@ func (r *run) prepare() error {
 
 // addNode adds the true state of the next node.
 func (r *run) addNode(n *cluster.Node) {
-	r.nodes = append(r.nodes, node{capacity: n.Capacity, swap: r.config.Machine.Swap, due: timeline.Never})
+	r.nodes = append(r.nodes, node{capacity: n.Capacity, swap: r.config.Machine.Swap, first: ending{at: timeline.Never}, due: ending{at: timeline.Never}})
 	if r.config.Series.Nodes {
 		r.result.Nodes = append(r.result.Nodes, NodeSeries{Name: n.Name})
 		r.recordNode(n.ID)
@@ -295,23 +296,27 @@ func (r *run) handle(i item) {
 	r.result.Events++
 	switch i.what {
 	case arrival:
-		if j := r.jobs[i.who]; !j.done {
+		j := r.jobs[i.who]
+		if j.After < 0 {
+			r.expectNext()
+		}
+		if !j.done {
 			r.arrive(j)
 		}
-	case woken:
+	case woken, holdEnds:
 		r.stepOne(cluster.Event{Kind: cluster.Woken})
 	case ended:
-		if t := r.tasks[i.who]; !t.ended() && t.flow == nil {
+		if t := r.tasks.get(i.who); !t.ended() && t.flow == nil {
 			r.end(t, cluster.Succeeded)
 		}
 	case phaseEnded:
 		r.endPhase(cluster.NodeID(i.who), i)
 	case dying:
-		if t := r.tasks[i.who]; !t.ended() {
+		if t := r.tasks.get(i.who); !t.ended() {
 			r.end(t, t.ending)
 		}
 	case killed:
-		if t := r.tasks[i.who]; !t.ended() {
+		if t := r.tasks.get(i.who); !t.ended() {
 			r.end(t, t.killing)
 		}
 	case incident:
@@ -321,9 +326,17 @@ func (r *run) handle(i item) {
 	case moved:
 		r.endTransfer(cluster.NodeID(i.who), i)
 	case ordered:
-		r.carryOn(r.tasks[i.who], i)
+		r.carryOn(r.tasks.get(i.who), i)
 	case throttled:
-		r.keepThrottled(r.tasks[i.who])
+		r.keepThrottled(r.tasks.get(i.who))
+	case held:
+		r.keepHeld(r.tasks.get(i.who))
+	case solved:
+		r.answer(cluster.NodeID(i.who))
+	case resized:
+		r.keepResized(r.tasks.get(i.who))
+	case paged:
+		r.endMove(r.tasks.get(i.who), i)
 	default:
 		r.protocol.handle(i)
 	}
@@ -335,6 +348,9 @@ func (r *run) handle(i item) {
 	}
 	if len(r.taught) > 0 {
 		r.revise()
+	}
+	if len(r.returning) > 0 {
+		r.bringBack()
 	}
 	if len(r.unsettled) > 0 {
 		r.settleAll()
@@ -357,37 +373,15 @@ func (r *run) stepOne(e cluster.Event) {
 	r.step(r.events)
 }
 
-// newTask reuses the memory of a forgotten task, or allocates tasks in batches.
-func (r *run) newTask() *task {
-	var t *task
-	if last := len(r.free) - 1; last >= 0 {
-		t, r.free = r.free[last], r.free[:last]
-	} else {
-		if len(r.spare) == 0 {
-			r.spare = make([]task, 256)
-		}
-		t, r.spare = &r.spare[0], r.spare[1:]
+// stepTask is stepOne for the most frequent events, which are about a task and are made where they are kept.
+func (r *run) stepTask(kind cluster.EventKind, t *task) {
+	r.events = append(r.events[:0], cluster.Event{})
+	e := &r.events[0]
+	e.Kind, e.Task, e.Node, e.Outcome = kind, t.id, t.node, t.result.Outcome
+	if kind == cluster.DecisionDone {
+		e.Decision = t.decision
 	}
-	t.index = int32(len(r.tasks))
-	r.tasks = append(r.tasks, t)
-	return t
-}
-
-// forgotten stands for every task whose memory was given to a new one.
-var forgotten = &task{result: TaskResult{Outcome: cluster.Succeeded}}
-
-// forget gives the memory of a succeeded task to new tasks, so that a day of many million tasks needs memory for running tasks
-// only. Agenda items of the task are void, as for every ended task. Tasks stay if the result lists them, or if something can
-// look them up after their end: memory managers and incidents.
-func (r *run) forget(t *task) {
-	if r.config.KeepTasks || r.keepers != nil || len(r.config.Incidents) > 0 {
-		return
-	}
-	r.tasks[t.index] = forgotten
-	if t.flow != nil {
-		t.room, t.flow = t.flow, nil
-	}
-	r.free = append(r.free, t)
+	r.step(r.events)
 }
 
 // step passes events to the engine and carries out its decisions.
@@ -403,23 +397,7 @@ func (r *run) step(events []cluster.Event) {
 	for i := range decisions {
 		switch d := &decisions[i]; d.Kind {
 		case cluster.Start:
-			j := r.byID[d.Task.Job]
-			j.unstarted--
-			r.waiting--
-			t := r.newTask()
-			*t = task{index: t.index, job: j, id: d.Task, decision: d.ID, node: d.Node, grant: d.Grant, room: t.room}
-			if r.keepers != nil {
-				t.run, t.envelope = 1, new(d.Envelope)
-				if last := r.latest(d.Task); last != nil {
-					t.run = last.run + 1
-				}
-			}
-			j.remember(d.Task, t.index)
-			t.result = TaskResult{ID: d.Task, Coordinator: j.Stages[d.Task.Stage].Coordinator, Node: d.Node,
-				Memory: d.Grant[resource.Memory], Decided: r.now,
-				UnderSized: d.Grant[resource.Memory] < j.Stages[d.Task.Stage].Ideal[resource.Memory]}
-			r.grant(t.node, resource.Vector{}, r.heldBy(t))
-			r.protocol.started(t)
+			r.start(d)
 		case cluster.Kill:
 			if t := r.latest(d.Task); t != nil && !t.ended() {
 				t.killing = cluster.Killed
@@ -430,8 +408,18 @@ func (r *run) step(events []cluster.Event) {
 			}
 		case cluster.Throttle:
 			r.orderThrottle(d)
+		case cluster.Suspend, cluster.Resume:
+			r.orderHold(d)
+		case cluster.Ask:
+			r.solve(d)
+		case cluster.Resize:
+			r.orderResize(d)
 		case cluster.Wake:
-			r.agenda.push(d.At, woken, 0)
+			what := woken
+			if d.Reason.Code == cluster.LevelingEnds {
+				what = holdEnds
+			}
+			r.agenda.push(d.At, what, 0)
 		case cluster.Unreserve:
 			if d.Reason.Code == cluster.ReservationHopeless {
 				r.protocol.gaveBack(d.Node)
@@ -440,11 +428,44 @@ func (r *run) step(events []cluster.Event) {
 	}
 }
 
+// jobOf returns a job by its ID. Most workloads number their jobs without gaps.
+func (r *run) jobOf(id cluster.JobID) *job {
+	if at := id - r.jobs[0].ID; at >= 0 && int(at) < len(r.jobs) && r.jobs[at].ID == id {
+		return r.jobs[at]
+	}
+	return r.byID[id]
+}
+
+// start has a task start that the engine has decided to start.
+func (r *run) start(d *cluster.Decision) {
+	j := r.jobOf(d.Task.Job)
+	j.unstarted--
+	r.waiting--
+	stage, memory := &j.Stages[d.Task.Stage], d.Grant[resource.Memory]
+	t := r.tasks.add()
+	t.job, t.id, t.decision, t.node, t.grant = j, d.Task, d.ID, d.Node, d.Grant
+	res := &t.result
+	res.ID, res.Node, res.Memory, res.Decided = d.Task, d.Node, memory, r.now
+	res.Coordinator, res.UnderSized = stage.Coordinator, memory < stage.Ideal[resource.Memory]
+	if r.keepers != nil {
+		t.run, t.envelope = 1, new(d.Envelope)
+		if last := r.latest(d.Task); last != nil {
+			t.run = last.run + 1
+		}
+	}
+	j.remember(d.Task, t.index)
+	r.grant(t.node, resource.Vector{}, r.heldBy(t))
+	r.protocol.started(t)
+}
+
 // heldBy is the booked resources of a task, from its start decision on. On a node with a memory manager, the task has
-// memory only once the manager has admitted it.
+// memory only once the manager has admitted it. On others, memory that is paged out does not count.
 func (r *run) heldBy(t *task) resource.Vector {
 	if r.keepers != nil {
 		return t.grant.With(resource.Memory, 0)
+	}
+	if t.holding != nil {
+		return t.grant.With(resource.Memory, t.grant[resource.Memory]-t.holding.out)
 	}
 	return t.grant
 }
@@ -487,7 +508,7 @@ func (r *run) launch(t *task) {
 			}
 		}
 	}
-	r.stepOne(cluster.Event{Kind: cluster.DecisionDone, Decision: t.decision, Task: t.id, Node: t.node})
+	r.stepTask(cluster.DecisionDone, t)
 }
 
 // endJob records the end of a job, with or without success, and submits the jobs that wait for it.
@@ -499,6 +520,9 @@ func (r *run) endJob(j *job) {
 	r.ended++
 	if j.arrived && j.failing != "" {
 		r.waiting -= j.unstarted
+	}
+	if r.forgets() {
+		j.latest, j.alike = nil, nil
 	}
 	res := &r.result.Jobs[j.index]
 	res.Done, res.Ended = j.failing == "", r.now

@@ -48,18 +48,21 @@ func TestThrottle(t *testing.T) {
 		at      []plannedThrottle
 		ends    time.Duration
 		answers int
+		count   int           // of throttles
+		lasted  time.Duration // in total
 	}{
-		"not throttled":        {200, false, nil, 10 * s, 0},
-		"half of it for 4 s":   {200, false, []plannedThrottle{{2 * s, 6 * s, 50}}, 12 * s, 1},
-		"plain":                {200, true, []plannedThrottle{{2 * s, 6 * s, 50}}, 12 * s, 1},
-		"to the end":           {200, false, []plannedThrottle{{2 * s, 60 * s, 50}}, 18 * s, 1},
-		"above its demand":     {200, false, []plannedThrottle{{2 * s, 6 * s, 150}}, 10 * s, 1},
-		"plain, above":         {200, true, []plannedThrottle{{2 * s, 6 * s, 150}}, 10 * s, 1},
-		"ended by an order":    {200, false, []plannedThrottle{{2 * s, 60 * s, 50}, {6 * s, 0, 0}}, 12 * s, 2},
-		"replaced":             {200, false, []plannedThrottle{{2 * s, 6 * s, 50}, {4 * s, 8 * s, 25}}, 14 * s, 2},
-		"replaced at once":     {200, false, []plannedThrottle{{2 * s, 60 * s, 1}, {2 * s, 6 * s, 50}}, 12 * s, 2},
-		"on a crowded node":    {80, false, []plannedThrottle{{2 * s, 7 * s, 40}}, 15 * s, 1}, // 1.6 + 2, and 6.4 at 0.8
-		"a disk without bound": {0, false, []plannedThrottle{{2 * s, 6 * s, 50}}, 12 * s, 1},
+		"not throttled":        {200, false, nil, 10 * s, 0, 0, 0},
+		"half of it for 4 s":   {200, false, []plannedThrottle{{2 * s, 6 * s, 50}}, 12 * s, 1, 1, 4 * s},
+		"plain":                {200, true, []plannedThrottle{{2 * s, 6 * s, 50}}, 12 * s, 1, 1, 4 * s},
+		"to the end":           {200, false, []plannedThrottle{{2 * s, 60 * s, 50}}, 18 * s, 1, 1, 16 * s},
+		"above its demand":     {200, false, []plannedThrottle{{2 * s, 6 * s, 150}}, 10 * s, 1, 1, 4 * s},
+		"plain, above":         {200, true, []plannedThrottle{{2 * s, 6 * s, 150}}, 10 * s, 1, 1, 4 * s},
+		"ended by an order":    {200, false, []plannedThrottle{{2 * s, 60 * s, 50}, {6 * s, 0, 0}}, 12 * s, 2, 1, 4 * s},
+		"replaced":             {200, false, []plannedThrottle{{2 * s, 6 * s, 50}, {4 * s, 8 * s, 25}}, 14 * s, 2, 1, 6 * s},
+		"replaced at once":     {200, false, []plannedThrottle{{2 * s, 60 * s, 1}, {2 * s, 6 * s, 50}}, 12 * s, 2, 1, 4 * s},
+		"on a crowded node":    {80, false, []plannedThrottle{{2 * s, 7 * s, 40}}, 15 * s, 1, 1, 5 * s}, // 1.6 + 2, and 6.4 at 0.8
+		"twice":                {200, false, []plannedThrottle{{1 * s, 2 * s, 50}, {3 * s, 5 * s, 50}}, 10*s + 1500*time.Millisecond, 2, 2, 3 * s},
+		"a disk without bound": {0, false, []plannedThrottle{{2 * s, 6 * s, 50}}, 12 * s, 1, 1, 4 * s},
 	} {
 		t.Run(name, func(t *testing.T) {
 			truth := phases
@@ -94,6 +97,9 @@ func TestThrottle(t *testing.T) {
 			wantEnds(t, res, c.ends)
 			if answers != c.answers {
 				t.Errorf("%d answers, want %d", answers, c.answers)
+			}
+			if res.Throttles != c.count || res.Throttled != c.lasted {
+				t.Errorf("throttled %d times, for %v, want %d, for %v", res.Throttles, res.Throttled, c.count, c.lasted)
 			}
 		})
 	}

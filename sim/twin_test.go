@@ -254,7 +254,7 @@ func TestRunsEndWhenTheirTwinSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		nodes := map[cluster.NodeID][]*twin{}
-		for _, run := range r.tasks {
+		for _, run := range r.tasks.list {
 			if run.launched {
 				tw := &twin{run: run}
 				tw.course(&c.Machine, c.Caps)

@@ -10,9 +10,9 @@ func (r *run) whyStuck(j *job) string {
 	state, ok := r.engine.Snapshot().Job(j.ID)
 	switch {
 	case r.goesRound():
-		return fmt.Sprintf("tasks are preempted again and again: %d times since one last ended well", r.inVain)
+		return fmt.Sprintf("tasks are preempted repeatedly: %d times since a task last succeeded", r.inVain)
 	case r.standsStill():
-		return "its containers and those beside them wait for memory that none of them gives back"
+		return "all containers on its nodes wait for memory, and none releases any"
 	case !ok:
 		return "its coordinator did not end it"
 	}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stranger is a user who is neither root nor whoever runs the tests.
+// stranger is a user who is neither root nor the user that runs the tests.
 const stranger = 12345
 
 // layout makes a tree below a folder: each line is a path with its mode, and what else it is: "-> TARGET" a symbolic link, "file",

@@ -18,6 +18,16 @@ type Job struct {
 	Submitted timeline.Time
 	Request   Request
 	State     JobState
+	Pauses    []Pause
+}
+
+// Pause says who paused a job or task, and when.
+type Pause struct {
+	Task  cluster.TaskID `json:"task,omitzero"` // zero: the whole job
+	By    string         `json:"by"`            // name of the user, or the number
+	Since timeline.Time  `json:"since_ns"`
+	// PageOut says that the memory of the programs is to be paged out meanwhile.
+	PageOut bool `json:"page_out,omitzero"`
 }
 
 // Listed is a job as lists show it: without its request and its tasks.
@@ -43,7 +53,7 @@ type Request struct {
 	// Input says that the program reads input that its submitter sends. Input cannot be read twice, so the program
 	// never starts twice.
 	Input bool `json:"input,omitempty"`
-	// Untimed are the indexes of the stages of which nobody stated a run time: what is learned may give and revise it.
+	// Untimed are the indexes of the stages without a stated run time: what is learned may give and revise it.
 	Untimed []int `json:"untimed,omitempty"`
 }
 
@@ -92,13 +102,14 @@ type Batch struct {
 	Jobs    map[cluster.JobID]JobState // jobs that are already stored
 	Tasks   []Task                     // new, or in place of the stored run of the same container
 	Gone    []cluster.ContainerID      // containers whose runs are deleted
+	Pauses  map[cluster.JobID][]Pause  // of jobs that are already stored: all of a job, none is nil
 	Revised map[cluster.JobID]Request  // of jobs that are already stored, with other forecasts
 	Usage   []Usage                    // of runs that are stored, or are among Tasks
 }
 
 // Empty reports whether there is nothing to write.
 func (b *Batch) Empty() bool {
-	return len(b.Jobs) == 0 && len(b.Tasks) == 0 && len(b.Gone) == 0 && len(b.Usage) == 0 && len(b.Revised) == 0
+	return len(b.Jobs) == 0 && len(b.Tasks) == 0 && len(b.Gone) == 0 && len(b.Usage) == 0 && len(b.Revised) == 0 && len(b.Pauses) == 0
 }
 
 // AddJob stores a new job and returns its id, which was never used before. j.ID is ignored.
@@ -152,6 +163,11 @@ func (s *Store) Write(ctx context.Context, b Batch) error {
 				return err
 			}
 		}
+		for id, pauses := range b.Pauses {
+			if err := putPauses(ctx, tx, id, pauses); err != nil {
+				return err
+			}
+		}
 		for i := range b.Tasks {
 			if err := putTask(ctx, tx, &b.Tasks[i]); err != nil {
 				return err
@@ -180,6 +196,21 @@ func putJobState(ctx context.Context, tx *sql.Tx, id cluster.JobID, s JobState) 
 		unlearned = iif(? AND ended = 0, 1, unlearned) WHERE id = ?`,
 		s.Status.String(), s.Ended, s.Cancelled, int64(s.Started), int64(s.Finished), s.ExitCode, s.Detail, s.Succeeded, s.Ended, s.Ended, int64(id))
 	if err != nil {
+		return fmt.Errorf("job %d: %w", id, err)
+	}
+	return nil
+}
+
+func putPauses(ctx context.Context, tx *sql.Tx, id cluster.JobID, pauses []Pause) error {
+	var text any
+	if len(pauses) > 0 {
+		all, err := json.Marshal(pauses)
+		if err != nil {
+			return fmt.Errorf("job %d: %w", id, err)
+		}
+		text = string(all)
+	}
+	if _, err := tx.ExecContext(ctx, `UPDATE jobs SET pauses = ? WHERE id = ?`, text, int64(id)); err != nil {
 		return fmt.Errorf("job %d: %w", id, err)
 	}
 	return nil
@@ -230,7 +261,7 @@ func putTask(ctx context.Context, tx *sql.Tx, t *Task) error {
 	return nil
 }
 
-const jobColumns = `id, status, ended, cancelled, submitted_ns, started_ns, finished_ns, exit_code, detail, succeeded_count, request FROM jobs`
+const jobColumns = `id, status, ended, cancelled, submitted_ns, started_ns, finished_ns, exit_code, detail, succeeded_count, request, pauses FROM jobs`
 
 // OpenJobs returns the jobs that have not ended, by ascending id.
 func (s *Store) OpenJobs(ctx context.Context) ([]Job, error) {
@@ -269,9 +300,15 @@ func (s *Store) jobs(ctx context.Context, query string, args ...any) ([]Job, err
 	err := s.read(ctx, query, args, func(scan func(...any) error) error {
 		var j Job
 		var request string
+		var pauses sql.NullString
 		if err := scan(&j.ID, scanned{&j.State.Status}, &j.State.Ended, &j.State.Cancelled, &j.Submitted, &j.State.Started, &j.State.Finished,
-			&j.State.ExitCode, &j.State.Detail, &j.State.Succeeded, &request); err != nil {
+			&j.State.ExitCode, &j.State.Detail, &j.State.Succeeded, &request, &pauses); err != nil {
 			return err
+		}
+		if pauses.Valid {
+			if err := json.Unmarshal([]byte(pauses.String), &j.Pauses); err != nil {
+				return fmt.Errorf("job %d: %w", j.ID, err)
+			}
 		}
 		if err := j.Request.read([]byte(request)); err != nil {
 			return fmt.Errorf("job %d: %w", j.ID, err)

@@ -55,8 +55,8 @@ func TakeLock(dir string) (*Lock, error) {
 	return l, nil
 }
 
-// write writes the text of the lock, for people and for those who wait. On a full disk it is missing: then nobody waits
-// for longer than lockWait.
+// write writes the text of the lock, for people and for waiting processes. On a full disk the text is missing: then no process
+// waits for longer than lockWait.
 func (l *Lock) write(state string) {
 	_ = l.file.Truncate(0)
 	_, _ = l.file.WriteAt(fmt.Appendf(nil, "%d\n%s", os.Getpid(), state), 0)
@@ -91,12 +91,12 @@ func LockCloses(dir string) (process string, closes bool) {
 	}
 	defer f.Close()
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); err == nil {
-		return "", false // nobody has the lock, whatever the text says
+		return "", false // no process has the lock, whatever the text says
 	}
 	return holder(f)
 }
 
-// Closing tells those who want the lock that it will be released soon.
+// Closing notifies processes that wait for the lock that it will be released soon.
 func (l *Lock) Closing() { l.write(closing) }
 
 // Release releases the lock.

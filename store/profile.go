@@ -159,7 +159,7 @@ func (s *Store) Apps(ctx context.Context, uid uint32) ([]App, error) {
 	return s.apps(ctx, "WHERE owner_uid = ? ORDER BY name", uid)
 }
 
-// Unreadable returns the applications, of all owners, of which what was learned is no JSON.
+// Unreadable returns the applications, of all owners, whose history is not valid JSON.
 func (s *Store) Unreadable(ctx context.Context) (apps []App, err error) {
 	query := "SELECT owner_uid, owner_name, name FROM apps WHERE learned IS NOT NULL AND NOT json_valid(learned)"
 	err = s.read(ctx, query, nil, func(scan func(...any) error) error {

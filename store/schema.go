@@ -85,7 +85,7 @@ CREATE TABLE removed (
 );
 CREATE INDEX jobs_ended ON jobs (finished_ns) WHERE ended = 1;
 `, `
--- Environments of jobs that have ended: they hold secrets, and nobody needs them any more.
+-- Environments of jobs that have ended: they hold secrets, and are not needed any more.
 UPDATE jobs SET request = json_remove(request, '$.env') WHERE ended = 1;
 `, `
 -- The records of containers, beside this file, hold envelopes: a program that does not know them must not manage the containers.
@@ -134,6 +134,14 @@ CREATE INDEX jobs_unlearned ON jobs (finished_ns, id) WHERE unlearned = 1;
 `, `
 -- How far a run had come when it last stood still, went on, was throttled or entered a phase, for the engine after a restart.
 ALTER TABLE tasks ADD COLUMN progress TEXT; -- JSON; NULL if it just runs
+`, `
+-- Which of its tasks each holder of a job stops. An older program would let them go on.
+ALTER TABLE jobs ADD COLUMN pauses TEXT; -- JSON; NULL if nothing is
+`, `
+-- From here on progress names leveling among the holders of a run, and the records of containers say until when it holds them: an
+-- older program could read neither. A pause can demand that memory is paged out, and then containers have less memory than they were
+-- granted: an older program would grant it twice.
+SELECT 1;
 `}
 
 // migrate brings the schema up to date. Each step is one transaction together with its version number.
@@ -144,7 +152,7 @@ func (s *Store) migrate() error {
 		return err
 	}
 	if version > len(migrations) {
-		return fmt.Errorf("its schema has version %d, this program knows versions up to %d: use a newer one", version, len(migrations))
+		return fmt.Errorf("its schema has version %d, and this bellows knows versions up to %d: start a newer bellows", version, len(migrations))
 	}
 	for v := version; v < len(migrations); v++ {
 		tx, err := s.db.BeginTx(ctx, nil)

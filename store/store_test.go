@@ -368,7 +368,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("its schema has version 99, this program knows versions up to %d: use a newer one", len(migrations))) {
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("its schema has version 99, and this bellows knows versions up to %d: start a newer bellows", len(migrations))) {
 		t.Errorf("opened with %v", err)
 	}
 }

@@ -283,7 +283,7 @@ func (l *Ledger) Remove(ctx context.Context, path string) error {
 		}
 		at := slices.IndexFunc(entries, func(e entry) bool { return e.Path == path && l.exists(&e) })
 		if at < 0 {
-			return refuse("device %s: is none that `bellows swap create` made; `bellows swap status` lists those", path)
+			return refuse("device %s: was not made by `bellows swap create`; `bellows swap status` lists the devices that were", path)
 		}
 		return l.remove(ctx, &entries[at])
 	})

@@ -230,8 +230,8 @@ func TestOthersAreLeftAlone(t *testing.T) {
 		}
 	})
 	l.expect(t)
-	refused(t, l.Remove(t.Context(), path), "is none that `bellows swap create` made")
-	refused(t, l.Remove(t.Context(), "/dev/zram0"), "is none that")
+	refused(t, l.Remove(t.Context(), path), "was not made by `bellows swap create`")
+	refused(t, l.Remove(t.Context(), "/dev/zram0"), "was not made by")
 	if all, err := l.Devices(); err != nil || !slices.ContainsFunc(all, func(d Device) bool { return d.Path == path && d.On }) {
 		t.Errorf("it is off: %+v, %v", all, err)
 	}

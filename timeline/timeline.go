@@ -69,6 +69,14 @@ func (t *Timeline) FirstStep() Time {
 	return t.steps[0].At
 }
 
+// NextStep returns the time of the first step after x, Never if there is none. The value may be the same before and after it.
+func (t *Timeline) NextStep(x Time) Time {
+	if i := t.after(x); i < len(t.steps) {
+		return t.steps[i].At
+	}
+	return Never
+}
+
 // First returns the earliest x >= from at which willDo accepts the value, such as resource.Vector.FitsIn of a need. ok
 // is false if there is no such time before Never. It takes O(steps).
 func (t *Timeline) First(from Time, willDo func(resource.Vector) bool) (x Time, ok bool) {

@@ -50,9 +50,14 @@ func TestSumAgainstDefinition(t *testing.T) {
 		if got, ok := line.First(from, need.FitsIn); got != first || ok != found {
 			rt.Fatalf("it fits first at %d, %v; want %d, %v", got, ok, first, found)
 		}
-		earliest := Never
+		earliest, next := Never, Never
 		for _, c := range changes {
-			earliest = min(earliest, c.At)
+			if earliest = min(earliest, c.At); c.At > from {
+				next = min(next, c.At)
+			}
+		}
+		if got := line.NextStep(from); got != next {
+			rt.Fatalf("the step after %d is at %d, want %d", from, got, next)
 		}
 		if got := line.FirstStep(); got != earliest {
 			rt.Fatalf("the first step is at %d, want %d", got, earliest)

@@ -66,5 +66,6 @@ func (t *Trial) UnderSizes() bool { return t.policy.Traits().UnderSizes }
 // Bounds returns lower bounds for every policy with the same freedom to size tasks. The interval bound is computed if
 // iterations are above 0.
 func (t *Trial) Bounds(iterations int) bound.Bounds {
-	return bound.Of(t.Workload, t.Cluster.Nodes, t.UnderSizes(), bound.Options{AnySize: t.policy.Traits().Resizes, Iterations: iterations})
+	traits := t.policy.Traits()
+	return bound.Of(t.Workload, t.Cluster.Nodes, t.UnderSizes(), bound.Options{AnySize: traits.Resizes, ByPhase: traits.ByPhase, Iterations: iterations})
 }

@@ -10,17 +10,24 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// A span is stored as a head, its length in ms, how much of it the programs stood still in ms if they did, the set of known
-// kinds if it differs from that of the span before, and what differs from 0: counters, and changes of levels since the span
-// before. Everything is a varint, bytes in KiB. The head has a bit for a gap, one for the set, one for each kind, one for
-// stillness, and one for a bounded disk.
+// A span is stored as varints, with times in ms and bytes in KiB:
+//
+//   - the head, with the bits below;
+//   - the length;
+//   - if its bit is set, how long the programs stood still;
+//   - if its bit is set, how long the disk was pressed;
+//   - if its bit is set, the set of known kinds: it differs from that of the span before;
+//   - for each kind whose bit is set, its counter, or the change of its level since the span before: neither is 0.
+//
+// The head has a bit for a gap, for the set, for each kind, for stillness, for a bounded disk and for a pressed disk.
 const (
 	headGap     = 1 << 0
 	headSet     = 1 << 1
 	headKind    = 2 // bit of the first kind
 	headStill   = 1 << (headKind + NumKinds)
 	headBounded = headStill << 1
-	headBeyond  = headBounded << 1
+	headPressed = headBounded << 1
+	headBeyond  = headPressed << 1
 )
 
 // codec is the state that writer and reader share.
@@ -50,6 +57,9 @@ func (c *codec) append(text []byte, s *Span) []byte {
 	if s.Bounded {
 		head |= headBounded
 	}
+	if s.Pressed > 0 {
+		head |= headPressed
+	}
 	var change Amounts
 	for _, k := range Kinds() {
 		if !s.Known.Has(k) {
@@ -67,6 +77,9 @@ func (c *codec) append(text []byte, s *Span) []byte {
 	text = binary.AppendUvarint(text, uint64(s.Length/time.Millisecond))
 	if s.Still > 0 {
 		text = binary.AppendUvarint(text, uint64(s.Still/time.Millisecond))
+	}
+	if s.Pressed > 0 {
+		text = binary.AppendUvarint(text, uint64(s.Pressed/time.Millisecond))
 	}
 	if s.Known != c.known {
 		c.known = s.Known
@@ -101,11 +114,16 @@ func (c *codec) take(text []byte) (s Span, rest []byte, ok bool) {
 		return s, nil, false
 	}
 	s.Gap, s.Bounded, s.Length = head&headGap != 0, head&headBounded != 0, time.Duration(length)*time.Millisecond
-	if head&headStill != 0 {
-		still := next()
-		ok = ok && still > 0 && still <= length
-		s.Still = time.Duration(min(still, length)) * time.Millisecond
+	part := func(bit uint64, most time.Duration) time.Duration { // of the length
+		if head&bit == 0 {
+			return 0
+		}
+		n := next()
+		ok = ok && n > 0 && n <= uint64(most/time.Millisecond)
+		return min(time.Duration(n)*time.Millisecond, most)
 	}
+	s.Still = part(headStill, s.Length)
+	s.Pressed = part(headPressed, s.Active())
 	if head&headSet != 0 {
 		set := next()
 		if set >= 1<<NumKinds {
@@ -158,15 +176,16 @@ func takeSpans(text []byte) (spans []Span, ok bool) {
 	return spans, true
 }
 
-// version is the first byte of what Marshal returns. Version 1, which knew neither stillness nor bounds, is read, too.
-const version = 2
+// version is the first byte of what Marshal returns. Earlier versions are read, too: version 1 had neither stillness nor bounds,
+// version 2 no pressure.
+const version = 3
 
 // Marshal returns the usage as bytes: some 2 to 14 per span.
 func (u Usage) Marshal() []byte {
 	return appendSpans([]byte{version}, u.Spans)
 }
 
-// Unmarshal returns the usage that Marshal made bytes of. Any other text, also of another version, is an error.
+// Unmarshal returns the usage that Marshal was called on. Any other text, or a later version, is an error.
 func Unmarshal(text []byte) (Usage, error) {
 	switch {
 	case len(text) == 0:

@@ -13,9 +13,11 @@ type Sample struct {
 	// Value has counters since the program began, and levels now.
 	Value Amounts
 	Known Set
-	// Still is how long, since the program began, it stood still because the machine wanted that.
+	// Still is how long the program stood still since it began, because it was suspended, paused or throttled.
 	Still time.Duration
-	// Bound is what the kernel lets the container read per second, and write as much, in bytes; 0 is any amount.
+	// Pressed is how long the disk was pressed while the program used it, since the program began.
+	Pressed time.Duration
+	// Bound is how many bytes per second the kernel lets the container read, and as many it lets it write; 0 is no bound.
 	Bound int64
 }
 
@@ -26,7 +28,7 @@ const GapAfter = 15 * time.Second
 type Tolerance Amounts
 
 // The tolerance of what is granted is a part of the grant: half of the change that must be noticed. The tolerance of rates of
-// bytes is a part of the largest of them, because nothing of them is granted as a rule.
+// bytes is a part of the largest rate, because disk and network are not granted as a rule.
 const (
 	parts      = 20
 	partsBytes = 8
@@ -41,7 +43,7 @@ func ToleranceFor(grant resource.Vector) Tolerance {
 		Read: leastBytes, Written: leastBytes, Received: leastBytes, Sent: leastBytes}
 }
 
-// of returns the tolerance of a kind for samples of which the largest is most.
+// of returns the tolerance of a kind for samples up to most.
 func (t *Tolerance) of(k Kind, most int64) int64 {
 	if k >= Read {
 		return max(t[k], most/partsBytes)
@@ -61,7 +63,7 @@ type recorder struct {
 // add takes a sample in and returns the span that it completes, if it does. A sample that is not later than the last one
 // is dropped.
 func (r *recorder) add(s Sample) (complete []Span) {
-	s.At, s.Still = s.At.Truncate(time.Millisecond), s.Still.Truncate(time.Millisecond)
+	s.At, s.Still, s.Pressed = s.At.Truncate(time.Millisecond), s.Still.Truncate(time.Millisecond), s.Pressed.Truncate(time.Millisecond)
 	for k := Memory; k < NumKinds; k++ {
 		s.Value[k] -= s.Value[k] % int64(resource.KiB)
 	}
@@ -89,7 +91,8 @@ func (r *recorder) add(s Sample) (complete []Span) {
 // unknown.
 func (r *recorder) since(s Sample, length time.Duration) Span {
 	still := min(max(0, s.Still-r.last.Still), length)
-	span := Span{Length: length, Known: s.Known, Gap: length > GapAfter, Still: still}
+	pressed := min(max(0, s.Pressed-r.last.Pressed), length-still)
+	span := Span{Length: length, Known: s.Known, Gap: length > GapAfter, Still: still, Pressed: pressed}
 	if span.Gap {
 		span.Known &^= levels
 	}
@@ -108,8 +111,8 @@ func (r *recorder) since(s Sample, length time.Duration) Span {
 	return span
 }
 
-// atBound is the share of a bound from which on transfers were kept back by it, and mostStill the share of a time in which
-// programs stand still up to which that does not explain why they transferred no more.
+// A bound keeps transfers back if their rate is at least atBound of it. If the programs stood still for more than mostStill of the time,
+// that explains the rate, and not the bound.
 const (
 	atBound   = 0.8
 	mostStill = 0.1

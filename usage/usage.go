@@ -63,17 +63,19 @@ type Span struct {
 	// are not known.
 	Used  Amounts
 	Known Set
-	// Gap says that no sample was taken in the span but at its end: the counters are right, and levels are unknown.
+	// Gap says that the only sample of the span is at its end: the counters are right, and levels are unknown.
 	Gap bool
-	// Still is how much of it the programs stood still because the machine wanted that, in whole milliseconds.
+	// Still is how long the programs stood still in it, because they were suspended, paused or throttled, in whole milliseconds.
 	// Invariant: 0 <= Still <= Length.
 	Still time.Duration
-	// Bounded says that the kernel kept the programs from reading or writing faster in a part of it: they would have
-	// transferred more.
+	// Bounded says that the kernel kept the programs from reading or writing faster in a part of it.
 	Bounded bool
+	// Pressed is how long, in whole milliseconds, the disk was pressed while the programs transferred something and did not
+	// stand still: other programs hindered them. Invariant: 0 <= Pressed <= Active.
+	Pressed time.Duration
 }
 
-// Active returns how much of the span the programs did not stand still.
+// Active returns how long the programs did not stand still in the span.
 func (s *Span) Active() time.Duration { return s.Length - s.Still }
 
 // Rate returns the mean of a counter per second, in millicores or bytes per second, or the level in bytes; ok is false if
@@ -93,15 +95,15 @@ func perSecond(n int64, d time.Duration) int64 { return int64(float64(n) / d.Sec
 // Demand returns what the programs demand while they do not stand still, as resources: CPU in millicores, memory and swap
 // together in bytes, disk (read and written) and network (received and sent) in bytes per second. known has the kinds of
 // which every part is known; others are 0. Memory in swap counts, because a task with all the memory it wants would have it
-// in memory. The rate of a disk that was bounded says nothing of the demand, and is unknown; so are all rates of a span in
-// which the programs only stood still.
+// in memory. The rate of a disk that was bounded, or pressed for most of the time, does not show the demand, which is unknown
+// then; so are all rates of a span in which the programs only stood still.
 func (s *Span) Demand() (demand resource.Vector, known resource.Kinds) {
 	active := *s
 	active.Length = s.Active()
 	switch {
 	case active.Length <= 0:
 		active.Known &= levels
-	case s.Bounded:
+	case s.Bounded || s.Pressed > active.Length/2:
 		active.Known &^= SetOf(Read, Written)
 	}
 	return active.rates()
@@ -147,7 +149,7 @@ func (u Usage) Gap() (d time.Duration) {
 	return d
 }
 
-// Still returns how long the programs stood still because the machine wanted that.
+// Still returns how long the programs stood still because they were suspended, paused or throttled.
 func (u Usage) Still() (d time.Duration) {
 	for i := range u.Spans {
 		d += u.Spans[i].Still
@@ -155,12 +157,20 @@ func (u Usage) Still() (d time.Duration) {
 	return d
 }
 
-// Bounded returns the time of the spans in which the disk was bounded, without that in which the programs stood still.
+// Bounded returns the time of the spans in which the disk was bounded, less the time in which the programs stood still.
 func (u Usage) Bounded() (d time.Duration) {
 	for i := range u.Spans {
 		if s := &u.Spans[i]; s.Bounded {
 			d += s.Active()
 		}
+	}
+	return d
+}
+
+// Pressed returns how long the disk was pressed while the programs used it.
+func (u Usage) Pressed() (d time.Duration) {
+	for i := range u.Spans {
+		d += u.Spans[i].Pressed
 	}
 	return d
 }
@@ -188,7 +198,7 @@ func (u Usage) Mean(k Kind) (rate int64, ok bool) {
 	return int64(sum / length), true
 }
 
-// shortest is the shortest span whose rate can be a peak: the rate of a moment says little.
+// shortest is the length of the shortest span whose rate can be a peak: the rate of a shorter time varies too much.
 const shortest = 500 * time.Millisecond
 
 // Peak returns the largest rate of a span of at least half a second that is no gap, but at least the mean rate; or the largest
@@ -217,10 +227,11 @@ func (u Usage) Total(k Kind) (n int64, ok bool) {
 	return n, ok
 }
 
-// join returns two spans that follow each other as one. A kind is known only if it is known in both, except that levels
-// are unknown in gaps, of which the other span says more.
+// join returns two spans that follow each other as one. A kind is known only if it is known in both. Levels are the exception:
+// in a gap they are unknown, and those of the other span count.
 func join(a, b Span) Span {
-	out := Span{Length: a.Length + b.Length, Known: a.Known & b.Known, Gap: a.Gap && b.Gap, Still: a.Still + b.Still, Bounded: a.Bounded || b.Bounded}
+	out := Span{Length: a.Length + b.Length, Known: a.Known & b.Known, Gap: a.Gap && b.Gap, Still: a.Still + b.Still, Bounded: a.Bounded || b.Bounded,
+		Pressed: a.Pressed + b.Pressed}
 	switch {
 	case a.Gap && !b.Gap:
 		out.Known |= b.Known & levels
@@ -246,17 +257,20 @@ const (
 	SpansOld    = 64
 )
 
-// Of noise in many kinds, a span takes up to 25 bytes per second. Then fewer spans are stored: so many that they take about storedRate
-// bytes per second of the container's life, but at least spansShort, which tell the steps of a short run.
+// Of noise in all kinds, a span takes up to 25 bytes per second. So the usage of a run is thinned to storedRate bytes per second of the
+// container's life, together with the rowBytes that the store needs for each run. 100 containers then take less than 100 MB a day, although
+// half of a page of the store is empty where a usage takes a little more than the other half. At least spansShort spans are kept, which show
+// the steps of a run of less than a minute.
 const (
-	storedRate = 10
-	spansShort = 24
+	storedRate = 5
+	rowBytes   = 150
+	spansShort = 20
 )
 
 // Stored returns the usage as it is stored after the end of its container.
 func (u Usage) Stored() Usage {
 	u = u.Thin(SpansStored)
-	size, room := len(u.Marshal()), int(storedRate*u.Length().Seconds())
+	size, room := len(u.Marshal()), int(storedRate*u.Length().Seconds())-rowBytes
 	if most := max(spansShort, len(u.Spans)*room/max(1, size)); most < len(u.Spans) {
 		u = u.Thin(most)
 	}
@@ -265,7 +279,7 @@ func (u Usage) Stored() Usage {
 
 // Thin returns the usage in at most most spans, where most is at least 1: neighbours whose rates differ least are joined
 // first. Totals of counters and peaks of levels stay as they are; peaks of rates may fall. A counter that is unknown in one
-// of two joined spans is unknown in both. The result may share memory with u.
+// of two spans is unknown in the joined span. The result may share memory with u.
 func (u Usage) Thin(most int) Usage {
 	spans := slices.Clone(u.Spans)
 	for len(spans) > most {

@@ -13,24 +13,25 @@ import (
 
 const mib = int64(resource.MiB)
 
-// known are the kinds that a container has where nobody measures the network.
+// known are the kinds that a container has where the network is not measured.
 var known = SetOf(CPU, Memory, Swap, Read, Written)
 
-// program is a fake program of which samples are taken.
+// program is a fake program that is sampled.
 type program struct {
-	at    time.Duration
-	used  Amounts
-	still time.Duration
-	bound int64
-	kinds Set // that are measured
-	log   *Log
+	at      time.Duration
+	used    Amounts
+	still   time.Duration
+	pressed time.Duration
+	bound   int64
+	kinds   Set // that are measured
+	log     *Log
 }
 
 func newProgram(grant resource.Vector) *program {
 	return &program{kinds: known, log: NewLog(0, ToleranceFor(grant))}
 }
 
-// run lets it use so much per second, and takes a sample each second.
+// run lets it use amounts per second, and takes a sample each second.
 func (p *program) run(seconds int, cpu, memory, written int64) {
 	for range seconds {
 		p.skip(time.Second, cpu, memory, written)
@@ -47,14 +48,14 @@ func (p *program) skip(d time.Duration, cpu, memory, written int64) {
 }
 
 func (p *program) sample() {
-	p.log.Add(Sample{At: p.at, Value: p.used, Known: p.kinds, Still: p.still, Bound: p.bound})
+	p.log.Add(Sample{At: p.at, Value: p.used, Known: p.kinds, Still: p.still, Pressed: p.pressed, Bound: p.bound})
 }
 
 // file returns what the file contains after everything was written.
 func (p *program) file(t testing.TB) Usage {
 	t.Helper()
 	text, _ := p.log.Unwritten()
-	if p.log.head == nil {
+	if p.log.begun {
 		t.Fatal("written before")
 	}
 	parsed, err := Parse(text)
@@ -72,9 +73,9 @@ func TestSteps(t *testing.T) {
 	p.run(100, 500, 300*mib, 50*mib)
 	u := p.file(t)
 	want := []Span{
-		{40 * time.Second, Amounts{CPU: 40_000, Memory: 100 * mib}, known, false, 0, false},
-		{3 * time.Second, Amounts{CPU: 6000, Memory: 900 * mib}, known, false, 0, false},
-		{100 * time.Second, Amounts{CPU: 50_000, Memory: 300 * mib, Written: 5000 * mib}, known, false, 0, false},
+		{40 * time.Second, Amounts{CPU: 40_000, Memory: 100 * mib}, known, false, 0, false, 0},
+		{3 * time.Second, Amounts{CPU: 6000, Memory: 900 * mib}, known, false, 0, false, 0},
+		{100 * time.Second, Amounts{CPU: 50_000, Memory: 300 * mib, Written: 5000 * mib}, known, false, 0, false, 0},
 	}
 	if !reflect.DeepEqual(u.Spans, want) {
 		t.Errorf("spans %+v", u.Spans)
@@ -143,7 +144,7 @@ func TestGap(t *testing.T) {
 		t.Errorf("total %d", total)
 	}
 	if peak, _ := u.Peak(Memory); peak != 2*mib {
-		t.Errorf("peak %d, of memory that nobody saw", peak)
+		t.Errorf("peak %d, of memory that no sample saw", peak)
 	}
 }
 
@@ -224,13 +225,49 @@ func TestBounded(t *testing.T) {
 	}
 }
 
+// Time in which the disk was pressed is counted to the millisecond, also by a daemon that goes on where another one ended; in a
+// span that was pressed for the most part, what is demanded of the disk is unknown. A program that stood still was not hindered.
+func TestPressed(t *testing.T) {
+	p := newProgram(resource.Of(2000, 4*resource.GiB))
+	p.run(10, 1000, 100*mib, 40*mib)
+	for range 10 {
+		p.pressed += 900 * time.Millisecond
+		p.run(1, 500, 100*mib, 10*mib)
+	}
+	p.pressed += 300*time.Millisecond + 500*time.Microsecond
+	p.run(10, 500, 100*mib, 20*mib)
+	p.still += time.Second
+	p.pressed += time.Second
+	p.run(1, 0, 100*mib, 0)
+	u := p.file(t)
+	if u.Pressed() != 9300*time.Millisecond || len(u.Spans) != 4 {
+		t.Fatalf("pressed for %v: %+v", u.Pressed(), u.Spans)
+	}
+	for i, want := range []resource.Amount{40, 0, 20} {
+		demand, known := u.Spans[i].Demand()
+		if demand[resource.Disk] != want*resource.MiB || known.Has(resource.Disk) != (want > 0) || !known.Has(resource.CPU) {
+			t.Errorf("span %d: demand %v of %v", i, demand, known)
+		}
+	}
+	text, _ := p.log.Unwritten()
+	parsed, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := parsed.Continue(p.log.tolerance); l.Pressed() != u.Pressed() {
+		t.Errorf("continued with %v", l.Pressed())
+	}
+}
+
 // What an earlier release stored is read.
 func TestFirstVersion(t *testing.T) {
 	u := Usage{[]Span{{Length: time.Second, Used: Amounts{CPU: 5, Memory: mib}, Known: known}, {Length: time.Minute, Used: Amounts{CPU: 5}, Known: SetOf(CPU), Gap: true}}}
-	text := u.Marshal()
-	text[0] = 1
-	if got, err := Unmarshal(text); err != nil || !reflect.DeepEqual(got, u) {
-		t.Errorf("%v: %+v", err, got)
+	for earlier := byte(1); earlier < version; earlier++ {
+		text := u.Marshal()
+		text[0] = earlier
+		if got, err := Unmarshal(text); err != nil || !reflect.DeepEqual(got, u) {
+			t.Errorf("version %d: %v: %+v", earlier, err, got)
+		}
 	}
 }
 
@@ -270,6 +307,9 @@ func anyUsage() *rapid.Generator[Usage] {
 			if rapid.Bool().Draw(t, "stood") {
 				s.Still = time.Duration(rapid.Int64Range(0, int64(s.Length/time.Millisecond)).Draw(t, "still")) * time.Millisecond
 			}
+			if rapid.Bool().Draw(t, "hindered") {
+				s.Pressed = time.Duration(rapid.Int64Range(0, int64(s.Active()/time.Millisecond)).Draw(t, "pressed")) * time.Millisecond
+			}
 			if s.Gap {
 				s.Known &^= levels
 			}
@@ -291,7 +331,7 @@ func TestMarshal(t *testing.T) {
 			t.Fatalf("%v: %+v, want %+v", err, got, u)
 		}
 	})
-	for _, text := range []string{"", "\x00", "\x03", "\x01\x00", "\x01\x00\x00", "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "\x01\x02\x01\xff\x01"} {
+	for _, text := range []string{"", "\x00", "\x04", "\x01\x00", "\x01\x00\x00", "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "\x01\x02\x01\xff\x01"} {
 		if u, err := Unmarshal([]byte(text)); err == nil {
 			t.Errorf("%q is %+v", text, u)
 		}
@@ -300,7 +340,7 @@ func TestMarshal(t *testing.T) {
 
 func FuzzUnmarshal(f *testing.F) {
 	f.Add([]byte{version, 2, 1, 1})
-	f.Add(Usage{[]Span{{time.Second, Amounts{CPU: 5, Memory: mib}, known, false, 0, false}, {time.Minute, Amounts{CPU: 5}, SetOf(CPU), true, time.Second, true}}}.Marshal())
+	f.Add(Usage{[]Span{{time.Second, Amounts{CPU: 5, Memory: mib}, known, false, 0, false, 0}, {time.Minute, Amounts{CPU: 5}, SetOf(CPU), true, time.Second, true, time.Second}}}.Marshal())
 	f.Fuzz(func(t *testing.T, text []byte) {
 		u, err := Unmarshal(text)
 		if err != nil {
@@ -321,6 +361,7 @@ func TestThin(t *testing.T) {
 			u.Spans[i].Length %= time.Hour
 			u.Spans[i].Length += time.Millisecond
 			u.Spans[i].Still = min(u.Spans[i].Still, u.Spans[i].Length)
+			u.Spans[i].Pressed = min(u.Spans[i].Pressed, u.Spans[i].Active())
 			u.Spans[i].Known = known
 			if u.Spans[i].Gap {
 				u.Spans[i].Known &^= levels
@@ -334,7 +375,7 @@ func TestThin(t *testing.T) {
 		}
 		most := rapid.IntRange(1, 20).Draw(t, "most")
 		thin := u.Thin(most)
-		if len(thin.Spans) > max(most, 0) || thin.Length() != u.Length() {
+		if len(thin.Spans) > max(most, 0) || thin.Length() != u.Length() || thin.Pressed() != u.Pressed() {
 			t.Fatalf("%d spans of %v, from %d of %v", len(thin.Spans), thin.Length(), len(u.Spans), u.Length())
 		}
 		for _, k := range []Kind{CPU, Read, Written} {
@@ -448,54 +489,90 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A day of a busy node: 100 containers at any time, of ten minutes or of one, that are sampled each second.
-func TestDayOfABusyNode(t *testing.T) {
-	const containers, day = 100, 24 * 3600
-	grant := resource.Of(1000, resource.GiB)
+// The file of a container that runs for hours of noise stays small, and loses neither totals nor peaks of levels, whatever dies when:
+// before and after each write it is a whole log. One that cannot be replaced grows, and is tried again later.
+func TestFullFile(t *testing.T) {
+	p := newProgram(resource.Of(1000, resource.GiB))
+	var file []byte
+	var peak int64
 	noise := rand.New(rand.NewPCG(1, 2))
-	for _, c := range []struct {
-		name string
-		run  func(p *program, seconds int)
-	}{
-		{"phases", func(p *program, seconds int) {
-			for range seconds / 20 {
-				cpu, memory, written := noise.Int64N(1000), noise.Int64N(1000)*mib, noise.Int64N(50)*mib
-				for range 20 {
-					p.run(1, max(0, cpu+noise.Int64N(80)-40), memory+noise.Int64N(8)*mib, written+noise.Int64N(4)*mib)
-				}
+	replaced, refused := 0, 0
+	for i := range 12 * 3600 / 5 {
+		for range 5 {
+			memory := noise.Int64N(1000) * mib
+			peak = max(peak, memory)
+			p.run(1, noise.Int64N(1000), memory, noise.Int64N(100*mib))
+		}
+		text, at := p.log.Unwritten()
+		switch full := p.log.Full(); {
+		case full && refused < 3:
+			refused++
+			p.log.NotReplaced()
+			if p.log.Full() {
+				t.Fatal("it is tried again at once")
 			}
-		}},
-		{"noise in CPU and memory", func(p *program, seconds int) {
-			for range seconds {
-				p.run(1, noise.Int64N(1000), noise.Int64N(1000)*mib, 0)
+			fallthrough
+		case !full:
+			file = append(file[:at], text...)
+			p.log.Written()
+		default:
+			smaller, lost := p.log.Thinned(file[:at], text)
+			if len(smaller) > FileMost/2+len(text) || lost != 0 {
+				t.Fatalf("%d bytes became %d, %d were lost", len(file), len(smaller), lost)
 			}
-		}},
-		{"noise in all kinds", func(p *program, seconds int) {
-			p.kinds |= SetOf(Received, Sent)
-			for range seconds {
-				for _, k := range []Kind{Read, Received, Sent} {
-					p.used[k] += noise.Int64N(100 * mib)
-				}
-				p.run(1, noise.Int64N(1000), noise.Int64N(1000)*mib, noise.Int64N(100*mib))
-			}
-		}},
-	} {
-		for _, seconds := range []int{600, 60} {
-			file, stored := 0, 0
-			const some = 20
-			for range some {
-				p := newProgram(grant)
-				c.run(p, seconds)
-				text, _ := p.log.Unwritten()
-				file += len(text)
-				stored += len(p.file(t).Stored().Marshal())
-			}
-			size := float64(stored) / float64(some*seconds) * containers * day / 1e6
-			t.Logf("%s, %d s: %.1f bytes per sample in the file, %.2f in the store, %.1f MB per day", c.name, seconds, float64(file)/float64(some*seconds),
-				float64(stored)/float64(some*seconds), size)
-			if size > 100 {
-				t.Errorf("%s, %d s: %.0f MB per day", c.name, seconds, size)
-			}
+			file = smaller
+			p.log.Replaced(smaller, text)
+			replaced++
+		}
+		if i%1000 != 0 && !p.log.Full() {
+			continue
+		}
+		parsed, err := Parse(file)
+		if err != nil || parsed.Torn != 0 || parsed.Usage.Length() != p.at || len(file) > FileMost*3/2+2000 {
+			t.Fatalf("%d bytes: %v, %d torn, %v of %v", len(file), err, parsed.Torn, parsed.Usage.Length(), p.at)
+		}
+		total, _ := parsed.Usage.Total(Written)
+		highest, _ := parsed.Usage.Peak(Memory)
+		if kib := int64(resource.KiB); total != p.used[Written]-p.used[Written]%kib || highest != peak || parsed.Usage.Gap() != 0 {
+			t.Fatalf("after %v: written %d of %d, peak %d of %d, gap %v", p.at, total, p.used[Written], highest, peak, parsed.Usage.Gap())
+		}
+		if l := parsed.Continue(p.log.tolerance); l.at != int64(len(file)) || l.last.At != p.at {
+			t.Fatalf("continued at %d of %d, %v of %v", l.at, len(file), l.last.At, p.at)
+		}
+	}
+	if replaced < 3 || refused != 3 {
+		t.Errorf("replaced %d times, refused %d times", replaced, refused)
+	}
+}
+
+// Where a full file is damaged, what follows keeps its place in time, and totals stay right.
+func TestFullFileIsDamaged(t *testing.T) {
+	noise := rand.New(rand.NewPCG(1, 2))
+	for _, at := range []int{3, 20, 70_000} {
+		p := newProgram(resource.Of(1000, resource.GiB))
+		var file []byte
+		for !p.log.Full() {
+			p.run(5, noise.Int64N(1000), noise.Int64N(1000)*mib, noise.Int64N(100)*mib)
+			text, offset := p.log.Unwritten()
+			file = append(file[:offset], text...)
+			p.log.Written()
+		}
+		text, offset := p.log.Unwritten()
+		file = file[:offset]
+		file[at] ^= 1
+		smaller, lost := p.log.Thinned(file, text)
+		p.log.Replaced(smaller, text)
+		parsed, err := Parse(smaller)
+		if err != nil || parsed.Torn != 0 || lost < int64(len(file)-at) || p.log.at != int64(len(smaller)-len(text)) {
+			t.Fatalf("damaged at %d: %v, %d bytes are torn, %d were lost", at, err, parsed.Torn, lost)
+		}
+		u := parsed.Usage
+		total, known := u.Total(CPU)
+		if u.Length() != p.at || total != p.used[CPU] || !known || u.Gap() == 0 {
+			t.Errorf("damaged at %d: %v of %v, gap %v, %d of %d", at, u.Length(), p.at, u.Gap(), total, p.used[CPU])
+		}
+		if _, ok := u.Total(Received); ok {
+			t.Errorf("damaged at %d: what was never measured is known", at)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/fault"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
@@ -276,7 +277,8 @@ func Save(path string, w *Workload, h Header) error {
 	return SaveFile(path, CompressionOf(path), func(out io.Writer) error { return Write(out, w, h) })
 }
 
-// SaveFile creates or replaces a file atomically with what write writes, compressed by c.
+// SaveFile creates or replaces a file atomically with what write writes, compressed by c. It returns once a loss of power cannot
+// undo that.
 func SaveFile(path string, c Compression, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -297,7 +299,7 @@ func SaveFile(path string, c Compression, write func(io.Writer) error) (err erro
 		return err
 	}
 	for _, finish := range []func() error{packed.Close, buffered.Flush, func() error { return f.Chmod(0o644) }, f.Sync, f.Close,
-		func() error { return os.Rename(f.Name(), path) }} {
+		func() error { return durable.Rename(f.Name(), path) }} {
 		if err := finish(); err != nil {
 			return fmt.Errorf("write %s: %w", path, err)
 		}
@@ -415,7 +417,7 @@ func (r *Reader) truth(text []byte) error {
 		return r.fault("truth profile %s", fault.OfJSON(err))
 	}
 	if _, twice := r.truths[record.Name]; twice || record.Name == "" || record.Truth == nil {
-		return r.fault("truth_profile %q: must be a name of its own, beside the field truth", cluster.Clip(record.Name))
+		return r.fault("truth_profile %q: must be a name of its own, together with the field truth", cluster.Clip(record.Name))
 	}
 	r.truths[record.Name] = record.Truth.truth()
 	return nil
@@ -445,6 +447,9 @@ func (r *Reader) decode(text []byte) (*Job, error) {
 		} else if name != "" {
 			return nil, r.fault("job %q truth %q: must be the name of a truth profile in a line above", cluster.Clip(j.Name), cluster.Clip(name))
 		}
+	}
+	if len(j.Truth) == len(j.Stages) && !slices.ContainsFunc(j.Truth, func(t StageTruth) bool { return !t.IsZero() }) {
+		j.Truth = nil // all is as estimated, and was written as such
 	}
 	return j, nil
 }

@@ -22,6 +22,19 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
+// Every field of a workload file has a row in docs/formats.md.
+func TestEveryFieldIsDocumented(t *testing.T) {
+	job := fault.Names(&jobRecord{})
+	names := slices.Concat(fault.Names(&headerLine{}), job, fault.Names(&truthRecord{}), fault.Names(&truthFields{}), fault.Names(&cluster.Stage{}))
+	if !slices.Contains(job, "deadline_ns") {
+		t.Errorf("fields of a job: %q", job)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "units" }) // of version 1
+	for _, name := range testfile.Undocumented(t, "../docs/formats.md", "Workload files", names) {
+		t.Errorf("no row for %s", name)
+	}
+}
+
 // drawWorkload draws any workload that a file can contain, in canonical form: empty slices are nil.
 func drawWorkload(t *rapid.T) *Workload {
 	unit := rapid.SampledFrom([]time.Duration{1, time.Microsecond, time.Millisecond, time.Second}).Draw(t, "unit")
@@ -268,17 +281,17 @@ func TestReadWorkloadRefusesWhatIsWrongInVersion2(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{`{"bellows_workload":3}` + "\n", "x:1: bellows_workload 3: must be 1 to 2"},
 		{header2, "x:2: the file is truncated after 0 jobs"},
-		{job(`{"id":1,"nme":"a"}`), `x:2: job unknown field "nme"`},
+		{job(`{"id":1,"nme":"a"}`), `x:2: job nme: unknown field; must be one of id, name, owner, `},
 		{job(`{"id":1,"stages":[{"tasks":"2"}]}`), "x:2: job stages.tasks: must not be a string"},
-		{stage(`"class":1`), `x:2: job unknown field "class"`},
+		{stage(`"class":1`), `x:2: job stages[0].class: unknown field; must be one of name, tasks, `},
 		{stage(`"duration_ns":-1`), "duration -1ns: must not be negative"},
-		{stage(`"needs":[1]`), `x:2: job unknown field "needs"`},
+		{stage(`"needs":[1]`), `x:2: job stages[0].needs: unknown field; must be one of name, tasks, `},
 		{job(`{"id":1,"after":-1,"stages":[]}`), "after -1: must be the index of a job"},
 		{job(`{"id":1,"truth":["t"],"stages":[{"tasks":1,"ideal":[0,1]}]}`), `x:2: job "" truth "t": must be the name of a truth profile in a line above`},
 		{job(`{"id":1,"truth":["",""],"stages":[{"tasks":1,"ideal":[0,1]}]}`), `truth: must be one for each stage, 1, but are 2`},
-		{job(`{"truth_profile":"t"}`), `x:2: truth_profile "t": must be a name of its own, beside the field truth`},
+		{job(`{"truth_profile":"t"}`), `x:2: truth_profile "t": must be a name of its own, together with the field truth`},
 		{job(`{"truth_profile":"t","truth":{}}` + "\n" + `{"truth_profile":"t","truth":{}}`), `x:3: truth_profile "t": must be a name of its own`},
-		{job(`{"truth_profile":"t","truth":{"durations":[1]}}`), `x:2: truth profile unknown field "durations"`},
+		{job(`{"truth_profile":"t","truth":{"durations":[1]}}`), `x:2: truth profile truth.durations: unknown field; must be one of durations_ns, duration_ns, ideal_memory_bytes, elasticity, ideal_memories_bytes, phases, task_phases, heap`},
 		{job(`{"truth_profile":"t","truth":{"durations_ns":[1,2]}}` + "\n" + `{"id":1,"truth":["t"],"stages":[{"tasks":1,"ideal":[0,1]}]}`), "durations: must be one for each task, 1, but are 2"},
 	} {
 		_, _, err := read(strings.NewReader(c.text), "x")
@@ -303,7 +316,7 @@ func TestReadWorkloadRefuses(t *testing.T) {
 		{workloadHeader + `{"jobs":1}` + "\n", "x:2: jobs 1: must be the number of jobs in the file, 0"},
 		{workloadHeader + `{"jobs":0}` + "\n", "x: jobs: must be at least one"},
 		{job(`{"name":"a"}`), `x:2: job "a" stages: must be at least one`},
-		{job(`{"nme":"a"}`), `x:2: job unknown field "nme"`},
+		{job(`{"nme":"a"}`), `x:2: job nme: unknown field; must be one of id, name, owner, `},
 		{job(`{"name":"a","stages":[{"tasks":"2"}]}`), "x:2: job stages.tasks: must not be a string"},
 		{job(`{"name":"a","at":-1,"stages":[{"needs":[0,1]}]}`), "x:2: job \"a\" at -1s: must be 0s to"},
 		{job(`{"name":"a","at":9000000000000000,"stages":[{"needs":[0,1]}]}`), "x:2: job \"a\" at 9000000000000000: must be at most"},

@@ -26,9 +26,13 @@ type Misjudgement struct {
 	// the error.
 	Memory Deviation
 	// Penalty is drawn for each job: the largest slowdown that a policy sees is the real one times one plus the error,
-	// at least 1; smaller slowdowns change in proportion. Unlike the other two, it changes the estimate: the paper's
+	// at least 1; smaller slowdowns change in proportion. Unlike duration and memory, it changes the estimate: the paper's
 	// scheduler "perceives elastic tasks as taking longer" with positive errors.
 	Penalty Deviation
+	// Demand is drawn for each job: the demands of phases that a policy sees are the real demands times one plus
+	// the error, in all phases and resources alike; when phases begin stays right. It changes the estimate, too, and concerns stages
+	// with a forecast only.
+	Demand Deviation
 }
 
 // largestDeviation bounds errors from above; the bound from below is -1, because no amount is negative.
@@ -46,7 +50,7 @@ func ParseMisjudgement(text string) (Misjudgement, error) {
 		name, value, _ := strings.Cut(part, "=")
 		field, known := m.field(name)
 		if !known || seen[name] {
-			return m, fmt.Errorf("misjudgement %q: must be none, or one each of duration=, memory= and penalty= with an error such as 0.15 or -0.5:0.5", cluster.Clip(text))
+			return m, fmt.Errorf("misjudgement %q: must be none, or one each of duration=, memory=, penalty= and demand= with an error such as 0.15 or -0.5:0.5", cluster.Clip(text))
 		}
 		seen[name] = true
 		d, err := parseDeviation(value)
@@ -66,6 +70,8 @@ func (m *Misjudgement) field(name string) (*Deviation, bool) {
 		return &m.Memory, true
 	case "penalty":
 		return &m.Penalty, true
+	case "demand":
+		return &m.Demand, true
 	}
 	return nil, false
 }
@@ -116,21 +122,22 @@ func (d Deviation) draw(random *rand.Rand) float64 {
 }
 
 // Misjudge returns a copy of w with estimates that deviate from the truth. Errors are relative to the truth of w, or to
-// its estimates where w has no truth. Coordinators do not change. Each of the three errors has its own stream of random
-// numbers, so that one does not change the draws of the others; the same arguments give the same workload. w does not
+// its estimates where w has no truth. Coordinators do not change. Each of the four errors has its own stream of random
+// numbers, so that no draw changes another draw; the same arguments give the same workload. w does not
 // change.
 func Misjudge(w *Workload, m Misjudgement, seed uint64) *Workload {
 	off := &Workload{Jobs: slices.Clone(w.Jobs)}
-	const durations, memories, penalties = 1, 2, 3 // streams of random numbers
+	const durations, memories, penalties, demands = 1, 2, 3, 4 // streams of random numbers
 	byTask := rand.New(rand.NewPCG(seed, durations))
 	byMemory := rand.New(rand.NewPCG(seed, memories))
 	byPenalty := rand.New(rand.NewPCG(seed, penalties))
+	byDemand := rand.New(rand.NewPCG(seed, demands))
 	for i := range off.Jobs {
 		j := &off.Jobs[i]
 		truth := make([]StageTruth, len(j.Stages))
 		copy(truth, j.Truth)
 		j.Truth, j.Stages = truth, slices.Clone(j.Stages)
-		memory, penalty := m.Memory.draw(byMemory), m.Penalty.draw(byPenalty)
+		memory, penalty, demand := m.Memory.draw(byMemory), m.Penalty.draw(byPenalty), m.Demand.draw(byDemand)
 		for k := range j.Stages {
 			s, t := &j.Stages[k], &j.Truth[k]
 			if s.Coordinator {
@@ -144,6 +151,9 @@ func Misjudge(w *Workload, m Misjudgement, seed uint64) *Workload {
 			}
 			if m.Penalty != (Deviation{}) {
 				misjudgePenalty(s, t, penalty)
+			}
+			if m.Demand != (Deviation{}) {
+				misjudgeDemand(s, t, demand)
 			}
 		}
 	}
@@ -169,6 +179,36 @@ func misjudgeMemory(s *cluster.Stage, t *StageTruth, factor float64) {
 		t.IdealMemory = ForAll(s.Ideal[resource.Memory])
 	}
 	t.MapMemory(func(a resource.Amount) resource.Amount { return resource.Amount(max(1, scaled(int64(a), factor))) })
+}
+
+// misjudgeDemand multiplies every demand of the forecast by factor. The truth keeps the previous forecast, and what followed from
+// it, unless it has phases of its own. No demand becomes nothing.
+func misjudgeDemand(s *cluster.Stage, t *StageTruth, factor float64) {
+	if len(s.Phases) == 0 {
+		return
+	}
+	if !t.Phases.Given() {
+		t.keepEstimates(s)
+	}
+	s.Phases = slices.Clone(s.Phases)
+	for i := range s.Phases {
+		for k, a := range s.Phases[i].Demand {
+			if a > 0 {
+				s.Phases[i].Demand[k] = resource.Amount(max(1, scaled(int64(a), factor)))
+			}
+		}
+	}
+}
+
+// keepEstimates makes the forecast of s the truth, with the run time and the memory that are true without it.
+func (t *StageTruth) keepEstimates(s *cluster.Stage) {
+	t.Phases = ForAll(s.Phases)
+	if total, _ := SumPhases(s.Phases); !t.Duration.Given() && total != s.RunTime() {
+		t.Duration = ForAll(s.RunTime())
+	}
+	if m := s.Ideal[resource.Memory]; !t.IdealMemory.Given() && m > 0 {
+		t.IdealMemory = ForAll(m)
+	}
 }
 
 // misjudgePenalty changes the estimate; the truth keeps the previous estimate, unless it has an elasticity of its own.

@@ -17,6 +17,7 @@ func TestParseMisjudgement(t *testing.T) {
 		"":                              {},
 		"duration=0.15":                 {Duration: Deviation{0, 0.15}},
 		"memory=-0.5,penalty=0.5":       {Memory: Deviation{-0.5, 0}, Penalty: Deviation{0, 0.5}},
+		"demand=-0.25":                  {Demand: Deviation{-0.25, 0}},
 		"duration=-0.5:0.5,memory=+1e0": {Duration: Deviation{-0.5, 0.5}, Memory: Deviation{0, 1}},
 	} {
 		got, err := ParseMisjudgement(text)
@@ -28,8 +29,8 @@ func TestParseMisjudgement(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"speed=1":                     `misjudgement "speed=1": must be none, or one each of duration=, memory= and penalty= with an error such as 0.15 or -0.5:0.5`,
-		"duration=0.1,duration=0.2":   `misjudgement "duration=0.1,duration=0.2": must be none, or one each of duration=, memory= and penalty= with an error such as 0.15 or -0.5:0.5`,
+		"speed=1":                     `misjudgement "speed=1": must be none, or one each of duration=, memory=, penalty= and demand= with an error such as 0.15 or -0.5:0.5`,
+		"duration=0.1,duration=0.2":   `misjudgement "duration=0.1,duration=0.2": must be none, or one each of duration=, memory=, penalty= and demand= with an error such as 0.15 or -0.5:0.5`,
 		"duration":                    `misjudgement duration "": must be a number, or two with a colon between them`,
 		"duration=0.1:":               `misjudgement duration "0.1:": must be a number, or two with a colon between them`,
 		"memory=-1":                   `misjudgement memory "-1": must be ascending, above -1 and at most 10`,
@@ -49,10 +50,12 @@ func TestMisjudgeStaysInItsInterval(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &Workload{}
 		const jobs, tasks = 3, 4
+		phaseDemand := resource.Of(resource.Core, 10*resource.GB).With(resource.Disk, 80*resource.MB)
 		for i := range jobs {
 			w.Jobs = append(w.Jobs, Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Stages: []cluster.Stage{
 				{Tasks: tasks, Ideal: resource.Of(resource.Core, 10*resource.GB), MinMemory: resource.GB, Duration: time.Hour,
-					Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 3}}}}})
+					Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 3},
+					Phases:     []cluster.Phase{{Duration: 20 * time.Minute, Demand: resource.Of(0, resource.GB)}, {Duration: 40 * time.Minute, Demand: phaseDemand}}}}}})
 		}
 		before := &Workload{}
 		*before = *w
@@ -62,7 +65,7 @@ func TestMisjudgeStaysInItsInterval(t *testing.T) {
 			v := end.Draw(t, name)
 			return Deviation{min(v, 0), max(v, 0)}
 		}
-		m := Misjudgement{interval("duration"), interval("memory"), interval("penalty")}
+		m := Misjudgement{interval("duration"), interval("memory"), interval("penalty"), interval("demand")}
 		seed := rapid.Uint64().Draw(t, "seed")
 		off := Misjudge(w, m, seed)
 		if !reflect.DeepEqual(w, before) {
@@ -87,12 +90,18 @@ func TestMisjudgeStaysInItsInterval(t *testing.T) {
 			memory, _ := tr.IdealMemory.Of(0)
 			within("memory", m.Memory, float64(memory)/float64(10*resource.GB))
 			within("penalty", m.Penalty, s.Elasticity.Factor/3)
+			for _, k := range []resource.Kind{resource.CPU, resource.Memory, resource.Disk} {
+				within("demand", m.Demand, float64(s.Phases[1].Demand[k])/float64(phaseDemand[k]))
+			}
 			if tr.Elasticity.Factor != 3 || s.Duration != time.Hour || s.Ideal != w.Jobs[i].Stages[0].Ideal {
 				t.Fatalf("more was changed than should be: %+v, %+v", s, tr)
 			}
 		}
 		if len(distinct) < jobs*tasks-1 {
 			t.Fatalf("only %d different durations of %d tasks", len(distinct), jobs*tasks)
+		}
+		if p := off.Jobs[0].Stages[0].Phases; p[0].Demand[resource.CPU] != 0 || p[0].Duration != 20*time.Minute || p[1].Duration != 40*time.Minute {
+			t.Fatalf("more of the forecast was changed than its demands: %+v", p)
 		}
 		alone := Misjudge(w, Misjudgement{Memory: m.Memory}, seed)
 		if !reflect.DeepEqual(alone.Jobs[0].Truth[0].IdealMemory, off.Jobs[0].Truth[0].IdealMemory) {
@@ -121,12 +130,51 @@ func TestMisjudgeMovesTheWholeTruthOfMemory(t *testing.T) {
 		t.Errorf("truth is %+v, heap %+v, and %+v", tr, tr.Heap, assumed)
 	}
 	if p := off.Stages[1].Elasticity.Points; p[0].Slowdown != 1.5 || p[1].Slowdown != 1.25 || p[2].Slowdown != 0.9 {
-		t.Errorf("the policy is told %+v", p)
+		t.Errorf("the policy sees %+v", p)
 	}
 	if !reflect.DeepEqual(off.Truth[0], StageTruth{}) {
 		t.Errorf("the coordinator is misjudged: %+v", off.Truth[0])
 	}
 	if phase[0].Demand[resource.Memory] != resource.GB {
+		t.Error("the original was changed")
+	}
+}
+
+// Whatever is wrong about a forecast, the tasks do what they did before.
+func TestMisjudgedDemandKeepsTheTruth(t *testing.T) {
+	forecast := []cluster.Phase{{Duration: time.Second, Demand: resource.Of(resource.Core, resource.GB)}, {Duration: time.Second}}
+	own := []cluster.Phase{{Duration: 5 * time.Second, Demand: resource.Of(resource.Core, 3*resource.GB)}}
+	ideal := resource.Of(resource.Core, 2*resource.GB)
+	stage := cluster.Stage{Tasks: 2, Ideal: ideal, Phases: forecast}
+	longer, bare, timed := stage, stage, stage
+	longer.Duration = 7 * time.Second
+	bare.Phases = nil
+	bare.Duration = time.Second
+	timed.Phases = []cluster.Phase{{Demand: ideal}}
+	w := &Workload{Jobs: []Job{
+		{After: -1, Job: cluster.Job{Stages: []cluster.Stage{stage, longer, bare, timed}}},
+		{After: -1, Job: cluster.Job{Stages: []cluster.Stage{stage, stage, longer}},
+			Truth: []StageTruth{{Phases: ForAll(own)}, {Duration: ForEach([]time.Duration{3 * time.Second, 4 * time.Second})}, {IdealMemory: ForAll(3 * resource.GB)}}},
+	}}
+	off := Misjudge(w, Misjudgement{Demand: Deviation{1, 1}}, 1)
+	for i := range w.Jobs {
+		for k := range w.Jobs[i].Stages {
+			for task := range 2 {
+				if was, is := w.Jobs[i].Task(k, task), off.Jobs[i].Task(k, task); was.Duration != is.Duration || was.IdealMemory != is.IdealMemory || !reflect.DeepEqual(was.Phases, is.Phases) {
+					t.Errorf("task %d of stage %d of job %d did %+v, and does %+v", task, k, i, was, is)
+				}
+			}
+			for n, p := range off.Jobs[i].Stages[k].Phases {
+				if was := w.Jobs[i].Stages[k].Phases[n]; p.Demand != was.Demand.Scale(2) || p.Duration != was.Duration {
+					t.Errorf("phase %d of stage %d of job %d is said to be %+v, and was %+v", n, k, i, p, was)
+				}
+			}
+		}
+		if err := off.Jobs[i].CheckTruth(); err != nil {
+			t.Error(err)
+		}
+	}
+	if forecast[0].Demand != resource.Of(resource.Core, resource.GB) {
 		t.Error("the original was changed")
 	}
 }

@@ -29,6 +29,14 @@ type TaskTruth struct {
 	Heap        *Heap           // nil: no garbage collection
 }
 
+// Distinct returns how many tasks of a stage, from the first on, show everything that its tasks do: 1 if all do the same.
+func (j *Job) Distinct(stage int) int {
+	if stage < len(j.Truth) && j.Truth[stage].Differs() {
+		return j.Stages[stage].Tasks
+	}
+	return 1
+}
+
 // Task returns the truth of a task, counted from 0, of a stage.
 func (j *Job) Task(stage, task int) TaskTruth {
 	s := &j.Stages[stage]

@@ -6,13 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/simulate"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/lab/comparison"
 	"github.com/bellows-rm/bellows/trial"
 )
@@ -62,11 +61,6 @@ func compareCommand() *cobra.Command {
 
 // compare runs all trials, prints and draws their results, and returns the error that sets the exit code.
 func (to *pictures) compare(cmd *cobra.Command, s *simulate.Study) error {
-	for i, c := range s.Contenders { // files are named after them
-		if slices.ContainsFunc(s.Contenders[:i], func(other trial.Contender) bool { return other.Label == c.Label }) {
-			return command.Usagef("policy %q: given twice", c.Label)
-		}
-	}
 	all := comparison.New(s.Contenders)
 	grants := make([]comparison.Grants, len(s.Contenders)) // on the first seed
 	prepare := func(i int, t *trial.Trial) {

@@ -6,9 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/simulate"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/lab/demo"
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -24,8 +25,9 @@ program runs alone, so that the policies have forecasts of it. In each round
 the same jobs run under every policy, with nothing of their inputs in memory.
 
 Everything is kept in the folder --out: what was run is not run again, so that
-an interrupted comparison goes on where it stopped. The comparison takes two
-and a half hours; --tenths and --rounds shorten it to a trial, which says so.
+an interrupted comparison goes on where it stopped. The comparison takes an
+hour and three quarters; --tenths and --rounds shorten it to a trial, which
+says so.
 It needs root and the programs, and leaves nothing else behind. Other work on
 the machine disturbs it.`
 
@@ -42,7 +44,7 @@ type demandOptions struct {
 }
 
 func demandCommand() *cobra.Command {
-	o := demandOptions{Options: demo.Options{Rounds: 9, Repeats: 3}, speed: 28 * resource.MB, tenths: 10}
+	o := demandOptions{Options: demo.Options{Rounds: 9, Repeats: 2}, speed: 24 * resource.MB, tenths: 10}
 	cmd := &cobra.Command{
 		Use:     "demand",
 		Short:   "Compare static boxes, tetris and prophet by real programs",
@@ -66,13 +68,13 @@ func demandCommand() *cobra.Command {
 }
 
 func (o *demandOptions) run(cmd *cobra.Command) error {
-	told := teller{to: cmd.ErrOrStderr(), transient: terminal.Is(cmd.ErrOrStderr())}
-	if o.quiet {
-		told.to, told.transient = io.Discard, false
+	var line *terminal.Progress // none
+	if !o.quiet {
+		line = terminal.NewProgress(cmd.ErrOrStderr(), "demand")
 	}
-	o.Say, o.Show = told.say, told.show
+	o.Say, o.Show, o.Build = line.Say, line.Show, command.VersionText()
 	res, err := demo.Demand(cmd.Context(), o.Options, o.speed, o.tenths, o.out)
-	told.clear()
+	line.Clear()
 	if err != nil {
 		return err
 	}

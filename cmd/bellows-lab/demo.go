@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/lab/demo"
 )
 
@@ -21,8 +21,8 @@ elastic   sorts that can run with less memory at a price in time, with fixed
           sizes and under yarn-me, compared with what the simulator predicts
           from profiles and the job file alone
 flex      programs whose memory grows and shrinks, in REGULAR containers of
-          their peak and of half of it, and in FLEX containers, beside a stream
-          of short jobs
+          their peak and of half of it, and in FLEX containers, together with a
+          stream of short jobs
 real      the same with larger programs on 3 GiB: a JVM, a sort, Python, and
           memcached, as far as they are installed; one to eight jobs at a time.
           It takes 25 minutes, and runs only with --part real
@@ -107,11 +107,11 @@ func demoCommand() *cobra.Command {
 }
 
 func (o *demoOptions) run(cmd *cobra.Command) error {
-	told := teller{to: cmd.ErrOrStderr(), transient: terminal.Is(cmd.ErrOrStderr())}
-	if o.quiet {
-		told.to, told.transient = io.Discard, false
+	var line *terminal.Progress // none
+	if !o.quiet {
+		line = terminal.NewProgress(cmd.ErrOrStderr(), "demo")
 	}
-	with := demo.Options{Rounds: o.rounds, Repeats: o.repeats, Limit: o.limit, Dir: o.dir, Simulate: o.simulate, Say: told.say, Show: told.show}
+	with := demo.Options{Rounds: o.rounds, Repeats: o.repeats, Limit: o.limit, Dir: o.dir, Simulate: o.simulate, Say: line.Say, Show: line.Show}
 	var res demoResult
 	out := cmd.OutOrStdout()
 	if o.asJSON {
@@ -119,7 +119,7 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 	}
 	// shown prints and draws what a part came to.
 	shown := func(part demoPart, err error, where func(name string) string, said string) error {
-		told.clear()
+		line.Clear()
 		if err != nil {
 			return err
 		}
@@ -186,27 +186,4 @@ func show(out io.Writer, part demoPart, where func(name string) string, said str
 	}
 	_, err := fmt.Fprintf(out, "\n%s %s.\n", said, strings.Join(files, ", "))
 	return err
-}
-
-// teller prints lines and, on a terminal, below them one line that changes.
-type teller struct {
-	to        io.Writer
-	transient bool
-}
-
-func (t *teller) say(line string) {
-	t.clear()
-	fmt.Fprintln(t.to, line)
-}
-
-func (t *teller) show(line string) {
-	if t.transient {
-		fmt.Fprint(t.to, "\r\033[K"+terminal.Cut(line, terminal.Width-1))
-	}
-}
-
-func (t *teller) clear() {
-	if t.transient {
-		fmt.Fprint(t.to, "\r\033[K")
-	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/lab/experiments"
 	"github.com/bellows-rm/bellows/workload"
 )
@@ -84,7 +84,7 @@ func experimentRunCommand() *cobra.Command {
 		ValidArgsFunction: cobra.FixedCompletions(experiments.Names(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if o.again && (o.Runs > 0 || o.Full || cmd.Flags().Changed("seed")) {
-				return command.Usagef("again: cannot be given beside --runs, --full and --seed")
+				return command.Usagef("again: cannot be combined with --runs, --full and --seed")
 			}
 			return o.run(cmd, names)
 		},
@@ -94,7 +94,7 @@ func experimentRunCommand() *cobra.Command {
 	f.Var(flags.Count(&o.Runs, 1, 1<<30), "runs", "number of runs, in the unit of the experiment; default: by the experiment")
 	f.BoolVar(&o.Full, "full", false, "as many runs as the paper has; this can take hours")
 	f.BoolVar(&o.again, "again", false, "as many runs as the result in the folder, with the same seed")
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the runs, a whole `number`; the same seed gives the same results")
+	f.Var(flags.Seed(&o.Seed), "seed", "seed of the runs; the same seed gives the same results")
 	f.StringVarP(&o.out, "out", "o", o.out, "`folder` to write into")
 	f.BoolVar(&o.small, "summary-only", false, "write the summary and pictures, and no data")
 	f.Var(flags.Count(&o.Workers, 0, 1<<10), "workers", "number of simulations at the same time; 0: one per core")

@@ -12,7 +12,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/lab/framework"
 	"github.com/bellows-rm/bellows/profile"
@@ -94,11 +94,11 @@ func mapperModel() *cobra.Command {
 	m := framework.HadoopMapperDefaults(0, 0)
 	return modelOf(m.Name(), "Model a Hadoop mapper: a step", func(f *pflag.FlagSet, _ *modelOptions) {
 		f.Var(flags.Memory(&m.Output), "output", "size of the mapper's output")
-		f.Int64Var((*int64)(&m.Records), "records", 0, "`number` of records in the output")
-		f.Float64Var(&m.SortBufferPercent, "sort-buffer-percent", m.SortBufferPercent, "io.sort.mb as a `share` of the heap")
-		f.Float64Var(&m.SpillPercent, "spill-percent", m.SpillPercent, "`share` of the sort buffer at which it is spilled")
-		f.Int64Var((*int64)(&m.RecordBytes), "record-bytes", int64(m.RecordBytes), "`bytes` for each record besides its data")
-		f.IntVar(&m.SortFactor, "sort-factor", m.SortFactor, "number of `files` merged at once; 0: no limit")
+		f.Var(flags.Count(&m.Records, 0, 1<<50), "records", "`number` of records in the output")
+		f.Var(flags.Number(&m.SortBufferPercent, 0, 1), "sort-buffer-percent", "io.sort.mb as a `share` of the heap")
+		f.Var(flags.Number(&m.SpillPercent, 0, 1), "spill-percent", "`share` of the sort buffer at which it is spilled")
+		f.Var(flags.Count(&m.RecordBytes, 0, 1<<50), "record-bytes", "`bytes` for each record besides its data")
+		f.Var(flags.Count(&m.SortFactor, 0, 10_000), "sort-factor", "number of `files` merged at once; 0: no limit")
 	}, func() framework.Task { return m }, map[string]string{"sort-factor": "0"})
 }
 
@@ -108,11 +108,11 @@ var reducerPaper = map[string]string{"merge-percent": "1", "reduce-input-buffer-
 func reducerFlags(f *pflag.FlagSet, r *framework.HadoopReducer) {
 	f.Var(flags.Memory(&r.Input), "input", "size of all map outputs for the reducer")
 	f.Var(flags.Memory(&r.Segment), "segment", "size of one map's output for the reducer")
-	f.Float64Var(&r.InputBufferPercent, "input-buffer-percent", r.InputBufferPercent, "`share` of the heap that is shuffle buffer")
-	f.Float64Var(&r.MergePercent, "merge-percent", r.MergePercent, "`share` of the shuffle buffer at which it is spilled")
-	f.Float64Var(&r.MemoryLimitPercent, "memory-limit-percent", r.MemoryLimitPercent, "`share` of the shuffle buffer above which a segment goes straight to disk")
-	f.Float64Var(&r.ReduceInputBufferPercent, "reduce-input-buffer-percent", r.ReduceInputBufferPercent, "`share` of the heap in which input may stay when the reduce function starts")
-	f.IntVar(&r.SortFactor, "sort-factor", r.SortFactor, "number of `files` merged at once; 0: no limit")
+	f.Var(flags.Number(&r.InputBufferPercent, 0, 1), "input-buffer-percent", "`share` of the heap that is shuffle buffer")
+	f.Var(flags.Number(&r.MergePercent, 0, 1), "merge-percent", "`share` of the shuffle buffer at which it is spilled")
+	f.Var(flags.Number(&r.MemoryLimitPercent, 0, 1), "memory-limit-percent", "`share` of the shuffle buffer above which a segment goes straight to disk")
+	f.Var(flags.Number(&r.ReduceInputBufferPercent, 0, 1), "reduce-input-buffer-percent", "`share` of the heap in which input may stay when the reduce function starts")
+	f.Var(flags.Count(&r.SortFactor, 0, 10_000), "sort-factor", "number of `files` merged at once; 0: no limit")
 }
 
 func reducerModel() *cobra.Command {
@@ -126,7 +126,7 @@ func tezModel() *cobra.Command {
 	t := framework.TezReducer{HadoopReducer: framework.HadoopReducerDefaults(0, 10*resource.MB)}
 	return modelOf(t.Name(), "Model a Tez reducer: its memory holds no local input", func(f *pflag.FlagSet, _ *modelOptions) {
 		reducerFlags(f, &t.HadoopReducer)
-		f.Float64Var(&t.LocalShare, "local-share", 0, "`share` of the input on the reducer's node")
+		f.Var(flags.Number(&t.LocalShare, 0, 1), "local-share", "`share` of the input on the reducer's node")
 	}, func() framework.Task { return t }, reducerPaper)
 }
 
@@ -134,10 +134,10 @@ func sparkModel() *cobra.Command {
 	s := profile.SparkSortDefaults(0)
 	return modelOf(s.Name(), "Model a Spark task that sorts by key: a saw-tooth", func(f *pflag.FlagSet, o *modelOptions) {
 		f.Var(flags.Memory(&s.Input), "input", "size of the serialised input")
-		f.Float64Var(&s.Expansion, "expansion", 0, "`bytes` in memory for a byte of input; 0: from --spilled and --spills")
-		f.Float64Var(&s.MemoryFraction, "memory-fraction", s.MemoryFraction, "`share` of the heap for execution")
+		f.Var(flags.Number(&s.Expansion, 0, 1000), "expansion", "`bytes` in memory for a byte of input; 0: from --spilled and --spills")
+		f.Var(flags.Number(&s.MemoryFraction, 0, 1), "memory-fraction", "`share` of the heap for execution")
 		f.Var(flags.Memory(&s.Reserved).OrZero(), "reserved", "memory that Spark reserves")
-		f.IntVar(&s.Tasks, "tasks", s.Tasks, "`number` of tasks that share the heap")
+		f.Var(flags.Count(&s.Tasks, 1, 10_000), "tasks", "`number` of tasks that share the heap")
 		f.Var(flags.Memory(&o.spilled), "spilled", "size of the data that the run --under spilled")
 		f.Var(flags.Count(&o.spills, 1, 1<<30), "spills", "number of spills of the run --under")
 	}, func() framework.Task { return s }, map[string]string{"memory-fraction": "1", "reserved": "0"})

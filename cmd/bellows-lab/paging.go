@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/lab/paging"
 	"github.com/bellows-rm/bellows/lab/pattern"
 	"github.com/bellows-rm/bellows/profile"
@@ -55,7 +54,7 @@ type pagingOptions struct {
 }
 
 func pagingCommand() *cobra.Command {
-	o := pagingOptions{repeats: 3, cpus: resource.Core, input: 256 * resource.MiB,
+	o := pagingOptions{patterns: pattern.Names(), repeats: 3, giveUp: 10, cpus: resource.Core, input: 256 * resource.MiB,
 		shares: []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95}}
 	cmd := &cobra.Command{
 		Use:     "paging [flags] [-- COMMAND [ARGUMENT...]]",
@@ -67,12 +66,12 @@ func pagingCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.SetInterspersed(false)
-	f.StringSliceVar(&o.patterns, "patterns", pattern.Names(), "built-in `programs` to measure")
+	f.Var(flags.Choices(&o.patterns, pattern.Names()...), "patterns", "built-in `programs` to measure")
 	f.Var(flags.Memory(&o.input), "input", "size of the data of these programs")
 	f.Var(flags.Memory(&o.ideal), "ideal", "memory with which COMMAND neither spills nor pages")
-	f.Var((*sharesValue)(&o.shares), "shares", "sizes to measure, as shares of the ideal memory")
+	f.Var(flags.Numbers(&o.shares, 0, 1), "shares", "sizes to measure, as `shares` of the ideal memory")
 	f.Var(flags.Count(&o.repeats, 1, 100), "repeats", "number of runs at each size, each way")
-	f.Float64Var(&o.giveUp, "give-up", 10, "stop a run that is `times` as slow as with its ideal memory")
+	f.Var(flags.Number(&o.giveUp, 1, 1e6), "give-up", "stop a run that is this many `times` as slow as with its ideal memory")
 	f.Var(flags.CPU(&o.cpus), "cpus", "cores for each run")
 	f.StringVar(&o.dir, "dir", ".", "`folder` for the swap file and spilled data")
 	f.StringVar(&o.name, "name", "", "`name` of COMMAND in the results; default: the program's name")
@@ -82,31 +81,6 @@ func pagingCommand() *cobra.Command {
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	return cmd
-}
-
-// sharesValue is a flag for a list of numbers.
-type sharesValue []float64
-
-func (v *sharesValue) String() string {
-	var texts []string
-	for _, s := range *v {
-		texts = append(texts, strconv.FormatFloat(s, 'g', -1, 64))
-	}
-	return strings.Join(texts, ",")
-}
-
-func (v *sharesValue) Type() string { return "shares" }
-
-func (v *sharesValue) Set(text string) error {
-	*v = nil
-	for _, t := range strings.Split(text, ",") {
-		s, err := strconv.ParseFloat(strings.TrimSpace(t), 64)
-		if err != nil {
-			return fmt.Errorf("must be numbers such as 0.25,0.5")
-		}
-		*v = append(*v, s)
-	}
-	return nil
 }
 
 func (o *pagingOptions) run(cmd *cobra.Command, args []string) error {
@@ -166,9 +140,6 @@ func (o *pagingOptions) subjects(args []string) (all []paging.Subject, err error
 		return nil, command.Usagef("ideal: needs a COMMAND; --input is the size of the data of built-in programs")
 	}
 	for _, name := range o.patterns {
-		if pattern.Describe(name) == "" {
-			return nil, command.Usagef("patterns: %q is unknown: must be some of %s", name, strings.Join(pattern.Names(), ", "))
-		}
 		s, err := paging.Pattern(name, o.input)
 		if err != nil {
 			return nil, err

@@ -1,16 +1,14 @@
 package main
 
 import (
-	"flag"
 	"os"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/bellows-rm/bellows/cmd/internal/command/commandtest"
+	"github.com/bellows-rm/bellows/internal/testfile"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write what is printed now into testdata")
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"bellows-lab": main})
@@ -18,7 +16,7 @@ func TestMain(m *testing.M) {
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script", Cmds: commandtest.Commands, UpdateScripts: *rewrite, RequireUniqueNames: true,
+		Dir: "testdata/script", Cmds: commandtest.Commands, UpdateScripts: testfile.Rewriting(), RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GORACE", os.Getenv("GORACE"))
 			return nil

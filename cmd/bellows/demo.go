@@ -5,7 +5,8 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/demo"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/internal/terminal"
 )
 
 const demoLong = `Run the same real programs twice on a small part of this machine, with memory in
@@ -47,7 +48,7 @@ func demoCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.part, "part", o.part, "`part` to run: elastic, flex or both")
+	f.Var(flags.Choice(&o.part, "both", demo.Elastic, demo.Flex).Moved("real", "has moved: use `bellows-lab demo --part real`"), "part", "`part` to run: elastic, flex or both")
 	f.StringVar(&o.dir, "dir", "", "`directory` to work in, on a disk; default: that for temporary files")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
@@ -60,24 +61,13 @@ func demoCommand() *cobra.Command {
 }
 
 func (o *demoOptions) run(cmd *cobra.Command) error {
-	with := demo.Options{Parts: []string{o.part}, Dir: o.dir, Say: func(string) {}, Show: func(string) {}}
-	switch o.part {
-	case "both":
-		with.Parts = []string{demo.Elastic, demo.Flex}
-	case demo.Elastic, demo.Flex:
-	case "real":
-		return command.Usagef("part real: has moved: use `bellows-lab demo --part real`")
-	default:
-		return command.Usagef("part %q: must be one of both, %s, %s", o.part, demo.Elastic, demo.Flex)
-	}
-	var line *terminal.Progress
+	var line *terminal.Progress // none
 	if !o.quiet {
 		line = terminal.NewProgress(cmd.ErrOrStderr(), "demo")
-		with.Show = line.Show
-		with.Say = func(text string) {
-			line.Clear()
-			cmd.PrintErrln(text)
-		}
+	}
+	with := demo.Options{Parts: []string{o.part}, Dir: o.dir, Say: line.Say, Show: line.Show}
+	if o.part == "both" {
+		with.Parts = []string{demo.Elastic, demo.Flex}
 	}
 	res, err := demo.Demonstrate(cmd.Context(), with)
 	line.Clear()

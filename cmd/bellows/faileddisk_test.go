@@ -81,7 +81,7 @@ func TestDiskThatFails(t *testing.T) {
 		t.Fatalf("make the disk fail: %v: %s", err, out)
 	}
 	bellows("bellows: ", "run", "-d", "--memory", "64MiB", "--", "true")
-	bellows("its tasks are being killed and none starts again, but that cannot be recorded at the moment", "kill", "1")
+	bellows("its tasks are being killed and none starts again, but that cannot be recorded now", "kill", "1")
 	bellows("trouble: ", "ps")
 	began := time.Now()
 	bellows("", "down", "--force")

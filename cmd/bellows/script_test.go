@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,6 +24,7 @@ import (
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/profiler"
+	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/swap"
 	"github.com/bellows-rm/bellows/timeline"
 )
@@ -97,11 +100,12 @@ func (s *slow) Decide(now timeline.Time, p *cluster.Plan) {
 	s.Policy.Decide(now, p)
 }
 
-// commands are the script commands besides testscript's own.
+// commands are the script commands in addition to testscript's own.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
-	"exits": commandtest.Exits,
-	"until": until,
-	"wide":  commandtest.Wide,
+	"newerstate": newerState,
+	"exits":      commandtest.Exits,
+	"until":      until,
+	"wide":       commandtest.Wide,
 }
 
 // until is "until PATTERN COMMAND...": it repeats the command until its output matches.
@@ -123,6 +127,22 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// newerState is "newerstate DIR": it makes a state directory that a later release has written.
+func newerState(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: newerstate DIR")
+	}
+	dir := ts.MkAbs(args[0])
+	s, err := store.Open(dir)
+	ts.Check(err)
+	ts.Check(s.Close())
+	file, err := os.OpenFile(filepath.Join(dir, store.File), os.O_WRONLY, 0)
+	ts.Check(err)
+	const userVersion = 60 // where SQLite has the version of the schema, as 4 bytes
+	_, err = file.WriteAt(binary.BigEndian.AppendUint32(nil, 1000), userVersion)
+	ts.Check(errors.Join(err, file.Close()))
 }
 
 // condition evaluates a condition in brackets.

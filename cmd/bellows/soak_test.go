@@ -413,7 +413,7 @@ func (s *soak) small() holdings {
 		}
 	}
 	var h holdings
-	for _, c := range s.clients { // so that each has a connection, however long it was idle
+	for _, c := range s.clients { // so that each has a connection, even after a long idle time
 		status, err := c.Status(s.t.Context())
 		if err != nil {
 			s.t.Fatal(err)

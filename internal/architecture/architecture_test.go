@@ -25,12 +25,17 @@ func TestProject(t *testing.T) {
 	for _, b := range broken {
 		t.Error(b)
 	}
+	for _, f := range slices.Concat(folders, tests) {
+		if !slices.ContainsFunc(packages, func(p pkg) bool { return p.path == f.path }) {
+			t.Errorf("%s: has a row and does not exist", f.path)
+		}
+	}
 }
 
 // load reads all packages of the module.
 func load(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,GoFiles,IgnoredGoFiles", "./...")
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "./...")
 	cmd.Dir = filepath.Join("..", "..")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -40,8 +45,8 @@ func load(t *testing.T) []pkg {
 	var packages []pkg
 	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var listed struct {
-			ImportPath, Dir         string
-			GoFiles, IgnoredGoFiles []string
+			ImportPath, Dir                                    string
+			GoFiles, IgnoredGoFiles, TestGoFiles, XTestGoFiles []string
 		}
 		if err := d.Decode(&listed); errors.Is(err, io.EOF) {
 			return packages
@@ -50,19 +55,18 @@ func load(t *testing.T) []pkg {
 		}
 		p := pkg{path: strings.TrimPrefix(strings.TrimPrefix(listed.ImportPath, module), "/")}
 		// Ignored files are those for other systems and build tags: the rules apply to them, too.
-		for _, name := range slices.Concat(listed.GoFiles, listed.IgnoredGoFiles) {
-			if strings.HasSuffix(name, "_test.go") {
-				continue
-			}
+		for _, name := range slices.Concat(listed.GoFiles, listed.IgnoredGoFiles, listed.TestGoFiles, listed.XTestGoFiles) {
 			text, err := os.ReadFile(filepath.Join(listed.Dir, name))
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.files = append(p.files, source{filepath.Join(p.path, name), string(text)})
+			files := &p.files
+			if strings.HasSuffix(name, "_test.go") {
+				files = &p.tests
+			}
+			*files = append(*files, source{filepath.Join(p.path, name), string(text)})
 		}
-		if len(p.files) > 0 {
-			packages = append(packages, p)
-		}
+		packages = append(packages, p)
 	}
 }
 
@@ -77,7 +81,7 @@ func TestRules(t *testing.T) {
 		{"good core", "cluster", doc + "package cluster\n" + ours("resource") + "\nimport \"time\"\nvar _ time.Duration = resource.X", ""},
 		{"numeric library", "profile", doc + "package profile\nimport \"gonum.org/v1/gonum/stat\"", ""},
 		{"upwards", "resource", doc + "package resource\n" + ours("cluster"), "imports cluster, but may import nothing of this module"},
-		{"mechanisms", "memory", doc + "package memory\n" + ours("share"), "imports share"},
+		{"mechanisms", "memory", doc + "package memory\n" + ours("leveling"), "imports leveling"},
 		{"mechanisms", "leveling", doc + "package leveling\n" + ours("profile"), "imports profile"},
 		{"policy asks the engine", "policy", doc + "package policy\n" + ours("engine"), "imports engine"},
 		{"policy sees files", "policy", doc + "package policy\n" + ours("workload"), "imports workload"},
@@ -87,7 +91,6 @@ func TestRules(t *testing.T) {
 		{"live, agent", "live", doc + "package live\n" + ours("agent"), "imports agent"},
 		{"agent, live", "agent", doc + "package agent\n" + ours("live"), "imports live"},
 		{"agent, policy", "agent", doc + "package agent\n" + ours("policy"), "imports policy"},
-		{"kube, agent", "kube", doc + "package kube\n" + ours("agent"), "imports agent"},
 		{"server, agent", "server", doc + "package server\n" + ours("agent"), "imports agent"},
 		{"server, engine", "server", doc + "package server\n" + ours("engine"), "imports engine"},
 		{"cgroup knows jobs", "cgroup", doc + "package cgroup\n" + ours("cluster"), "imports cluster"},
@@ -100,8 +103,6 @@ func TestRules(t *testing.T) {
 		{"study in a study", "lab/comparison", doc + "package comparison\n" + ours("lab/chart"), ""},
 		{"study in its command", "cmd/bellows-lab", doc + "package main\n" + ours("lab/experiments"), ""},
 		{"command wires", "cmd/bellows", doc + "package main\n" + ours("sim") + "\n" + ours("live"), ""},
-		{"kubernetes", "live", doc + "package live\nimport \"k8s.io/api/core/v1\"", "k8s.io stands only in kube"},
-		{"kubernetes", "kube", doc + "package kube\nimport \"k8s.io/api/core/v1\"", ""},
 		{"library in the core", "timeline", doc + "package timeline\nimport \"github.com/spf13/cobra\"", "standard library and numeric libraries only"},
 		{"library outside of the core", "server", doc + "package server\nimport \"github.com/spf13/cobra\"", ""},
 		{"os", "profile", doc + "package profile\nimport \"os\"", "imports os"},
@@ -137,15 +138,15 @@ func TestRules(t *testing.T) {
 		{"a kind by number", "live", doc + "package live\n" + ours("resource") + "\nvar x = resource.Kind(1)", "makes a kind of resource from a number"},
 		{"a component by number", "live", doc + "package live\nfunc f(n node) any { return n.Capacity[0] }", "indexes Capacity by a number"},
 		{"a vector in package resource", "resource", doc + "package resource\nvar x = Vector{1, 2}", ""},
-		{"no comment", "share", "package share", "has no package comment"},
-		{"licence for a comment", "share", "// Copyright somebody\n\npackage share", "has no package comment"},
+		{"no comment", "sweep", "package sweep", "has no package comment"},
+		{"licence for a comment", "sweep", "// Copyright somebody\n\npackage sweep", "has no package comment"},
 		{"no row", "scheduler", doc + "package scheduler", "has no row in the table"},
 		{"vague name", "live/util", doc + "package util", "is called util"},
 		{"vague folder", "sim/common", doc + "package simulation", "is called common"},
 		{"vague package", "sim/x", doc + "package helpers", "is called helpers"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			broken, err := check([]pkg{{c.path, []source{{c.path + "/x.go", c.text}}}})
+			broken, err := check([]pkg{{path: c.path, files: []source{{c.path + "/x.go", c.text}}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,15 +161,36 @@ func TestRules(t *testing.T) {
 }
 
 func TestTwoPackageComments(t *testing.T) {
-	broken, err := check([]pkg{{"share", []source{
-		{"share/a.go", "// Package share is one thing.\npackage share"},
-		{"share/b.go", "// Package share is another.\npackage share"},
+	broken, err := check([]pkg{{path: "sweep", files: []source{
+		{"sweep/a.go", "// Package sweep is one thing.\npackage sweep"},
+		{"sweep/b.go", "// Package sweep is another.\npackage sweep"},
 	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(broken) != 1 || !strings.Contains(broken[0], "a.go and b.go") {
 		t.Errorf("broken rules are %q", broken)
+	}
+}
+
+// TestImportsOfTests: tests import what their package may, the harnesses, and what the table of tests says.
+func TestImportsOfTests(t *testing.T) {
+	for _, c := range []struct {
+		path, imported string
+		may            bool
+	}{
+		{"memory", "cluster", true}, {"memory", "memory", true}, {"memory", "internal/testfile", true}, {"memory", "sim", false},
+		{"policy", "sim", true}, {"policy", "live", false}, {"docs", "sim", true}, {"docs", "agent", false},
+		{"sim", "lab/chart", false}, {"nowhere", "cluster", false}, {"cmd/bellows", "agent", true},
+	} {
+		text := "package p_test\nimport \"" + module + "/" + c.imported + "\""
+		broken, err := check([]pkg{{path: c.path, tests: []source{{c.path + "/x_test.go", text}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(broken) == 0 != c.may {
+			t.Errorf("tests of %s import %s: %q", c.path, c.imported, broken)
+		}
 	}
 }
 
@@ -189,6 +211,11 @@ func TestTable(t *testing.T) {
 			}
 		}
 		above = append(above, f.path)
+	}
+	for _, f := range tests {
+		if r := row(folders, f.path); f.reason == "" || r != nil && slices.ContainsFunc(f.may, func(m string) bool { return slices.Contains(r.may, m) }) {
+			t.Errorf("tests of %s: have no reason, or a right that the package has", f.path)
+		}
 	}
 	for _, name := range slices.Concat(core, clocked, truthful, durables) {
 		if !slices.Contains(above, name) {

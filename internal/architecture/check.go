@@ -13,10 +13,11 @@ import (
 
 const module = "github.com/bellows-rm/bellows"
 
-// pkg is a package as the check sees it: its files except tests.
+// pkg is a package as the check sees it. Of tests the check reads only imports.
 type pkg struct {
 	path  string // below the module; "." is the module itself
 	files []source
+	tests []source
 }
 
 type source struct {
@@ -53,16 +54,13 @@ func (c *checker) at(n ast.Node) string {
 }
 
 func (c *checker) check() error {
-	c.row = nil
-	for i := range folders {
-		if folders[i].path == c.pkg.path {
-			c.row = &folders[i]
-		}
+	c.row, c.set = row(folders, c.pkg.path), token.NewFileSet()
+	if err := c.tests(); err != nil || len(c.pkg.files) == 0 {
+		return err
 	}
 	if c.row == nil {
 		c.failf("has no row in the table of folders: say there what it may import, and why")
 	}
-	c.set = token.NewFileSet()
 	var comments []string
 	name := path.Base(c.pkg.path)
 	for _, s := range c.pkg.files {
@@ -88,6 +86,40 @@ func (c *checker) check() error {
 		c.failf("has no package comment: one file must say what the package is for")
 	default:
 		c.failf("has package comments in %s: there must be one place to read", strings.Join(comments, " and "))
+	}
+	return nil
+}
+
+// row returns the row of a package; nil if it has none.
+func row(table []folder, path string) *folder {
+	if i := slices.IndexFunc(table, func(f folder) bool { return f.path == path }); i >= 0 {
+		return &table[i]
+	}
+	return nil
+}
+
+// tests checks what the tests of a package import.
+func (c *checker) tests() error {
+	may := slices.Concat(harnesses, []string{c.pkg.path})
+	for _, r := range []*folder{c.row, row(tests, c.pkg.path)} {
+		if r != nil {
+			may = append(may, r.may...)
+		}
+	}
+	if slices.Contains(may, "...") {
+		return nil
+	}
+	for _, s := range c.pkg.tests {
+		f, err := parser.ParseFile(c.set, s.name, s.text, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range f.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			if inside, ours := strings.CutPrefix(imported, module+"/"); ours && !slices.Contains(may, inside) {
+				c.failf("%s imports %s, which neither the package nor its tests may: say in the table of tests why they need it", c.at(spec), inside)
+			}
+		}
 	}
 	return nil
 }
@@ -120,11 +152,8 @@ func (c *checker) file(f *ast.File) {
 // imports checks one import.
 func (c *checker) imports(imported string, spec *ast.ImportSpec) {
 	inside, ours := strings.CutPrefix(imported, module+"/")
-	switch {
-	case ours:
+	if ours {
 		c.ours(inside, spec)
-	case c.pkg.path != "kube" && (below(imported, "k8s.io") || below(imported, "sigs.k8s.io")):
-		c.failf("%s imports %s: k8s.io stands only in kube, so that nobody else pays for it", c.at(spec), imported)
 	}
 	if ours || !slices.Contains(core, c.pkg.path) {
 		return
@@ -203,7 +232,7 @@ func (c *checker) functions(f *ast.File) {
 		case spec.Name == nil:
 			names["rand"] = imported
 		case spec.Name.Name == ".":
-			c.failf("%s imports %s without its name, so that nobody sees what is used of it", c.at(spec), imported)
+			c.failf("%s imports %s without its name, which hides what is used of it", c.at(spec), imported)
 		default:
 			names[spec.Name.Name] = imported
 		}

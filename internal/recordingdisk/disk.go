@@ -89,10 +89,10 @@ func New(t testing.TB, size int64) *Disk {
 	return d
 }
 
-// Pace is how fast a disk with one arm is.
+// Pace is the speed of a disk with one arm.
 type Pace = fusedisk.Pace
 
-// Slow makes the disk as slow as that, for whoever reads and writes, from now on. It records no more.
+// Slow limits the disk to a pace from now on. The disk no longer records.
 func (d *Disk) Slow(p Pace) {
 	d.content.mu.Lock()
 	d.content.base, d.content.log = nil, nil

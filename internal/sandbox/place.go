@@ -27,8 +27,8 @@ const InputDir = "input"
 // prefix begins the names of working directories; before a directory is locked, its name begins with a dot.
 const prefix = "bellows-demo-"
 
-// Parent returns where working directories are made: in the given directory, else where temporary files go. If those
-// are in memory, it is where large temporary files go, because data spilled into memory would count as memory of the
+// Parent returns where working directories are made: in the given directory, else where temporary files go. If temporary
+// files are in memory, Parent returns where large temporary files go, because data spilled into memory would count as memory of the
 // task.
 func Parent(wanted string) string {
 	if wanted != "" {

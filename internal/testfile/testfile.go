@@ -50,3 +50,31 @@ func Examples(t *testing.T, page, language string) []string {
 	}
 	return all
 }
+
+// Undocumented returns the names that begin no row of a table in a section of a page of the documentation: no first cell of a
+// row contains them.
+func Undocumented(t *testing.T, page, section string, names []string) (missing []string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(text), "\n## "+section+"\n")
+	if !ok {
+		t.Fatalf("%s has no section %q", page, section)
+	}
+	rest, _, _ = strings.Cut(rest, "\n## ")
+	var cells strings.Builder
+	for line := range strings.Lines(rest) {
+		if row, isRow := strings.CutPrefix(line, "|"); isRow {
+			cell, _, _ := strings.Cut(row, "|")
+			cells.WriteString(cell)
+		}
+	}
+	for _, name := range names {
+		if !strings.Contains(cells.String(), "`"+name+"`") {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}

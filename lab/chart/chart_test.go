@@ -2,7 +2,6 @@ package chart
 
 import (
 	"bytes"
-	"flag"
 	"image"
 	_ "image/png"
 	"math"
@@ -10,9 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-var rewrite = flag.Bool("rewrite", false, "write the pictures of testdata anew")
+	"github.com/bellows-rm/bellows/internal/testfile"
+)
 
 // examples are one picture of each kind, as in testdata.
 func examples() map[string]Picture {
@@ -64,7 +63,7 @@ func TestPictures(t *testing.T) {
 					t.Errorf("%s: the same picture gave other bytes", format)
 				}
 				path := filepath.Join("testdata", name+"."+format)
-				if *rewrite {
+				if testfile.Rewriting() {
 					if err := os.WriteFile(path, got, 0o644); err != nil {
 						t.Fatal(err)
 					}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,18 +25,22 @@ type DemandResult struct {
 	// Why says in one clause why the part was left out; empty if it was not.
 	Why string `json:"why_left_out,omitempty"`
 
-	Node resource.Vector `json:"node"`
+	// Build is the version of the program that did all runs, CPUs the number of processors of the machine.
+	Build string          `json:"build"`
+	CPUs  int             `json:"cpus"`
+	Node  resource.Vector `json:"node"`
 	// Speed is the stated speed of the disk, bytes per second, and Verified what it achieved before the first run.
 	Speed    resource.Amount     `json:"disk_speed_bytes_per_s"`
 	Verified []boundeddisk.Check `json:"verified"`
 	// Tenths is how many tenths of their full size the inputs had: with less than 10, and with fewer rounds than the
 	// comparison needs, everything is a trial.
 	Tenths   int             `json:"tenths"`
+	Repeats  int             `json:"repeats"` // runs of each program alone
 	Programs []DemandProgram `json:"programs"`
 	Runs     []DemandRun     `json:"runs"`      // in the order in which they ran
 	Policies []DemandSummary `json:"summaries"` // one per policy
-	// Least is a time below which no schedule can be: that of the program that takes longest alone, and that of the disk
-	// for all bytes.
+	// Least is a time below which no schedule can be: that of the program that takes longest alone, that of all programs
+	// with demandAtOnce at a time, and that of the disk for all bytes.
 	Least time.Duration `json:"lower_bound_ns"`
 	Took  time.Duration `json:"took_ns"`
 }
@@ -77,17 +82,16 @@ const (
 	shortestRun  = 2 * time.Minute
 	// The peaks of all programs, over the speed of the disk.
 	leastPeaks, mostPeaks = 1.5, 3
-	demandRuns            = 3 // of each program alone
 )
 
 // demandDisk is the size of the disk.
 const demandDisk = 6 * resource.GiB
 
 // Demand runs existing programs on a disk of the given speed, bytes per second, under static boxes, tetris and prophet.
-// Inputs have so many tenths of their full size. Every run is kept in dir, and is not run again. Before it returns, it
+// Inputs have the given number of tenths of their full size. Every run is kept in dir, and is not run again. Before it returns, it
 // removes everything else that it made, also after an error or when ctx ends.
 func Demand(ctx context.Context, o Options, speed resource.Amount, tenths int, dir string) (*DemandResult, error) {
-	d := &demandDemonstration{demonstration: begin(o), dir: dir, result: &DemandResult{Speed: speed, Tenths: tenths}}
+	d := &demandDemonstration{demonstration: begin(o), dir: dir, result: &DemandResult{Build: o.Build, CPUs: runtime.NumCPU(), Speed: speed, Tenths: tenths, Repeats: o.Repeats}}
 	defer func() { d.result.Took = time.Since(d.begun) }()
 	if err := d.real(ctx); err != nil {
 		return nil, err
@@ -143,7 +147,7 @@ func (d *demandDemonstration) real(ctx context.Context) (err error) {
 	if err := d.repeat(demandPolicies, func(c *contender, round int) (time.Duration, error) { return d.runOne(ctx, c, round) }); err != nil {
 		return err
 	}
-	d.result.summarise(d.learned)
+	d.result.summarise()
 	return nil
 }
 
@@ -179,10 +183,16 @@ func (d *demandDemonstration) verify() (err error) {
 // keep returns the path of the file in which something is kept.
 func (d *demandDemonstration) keep(name string) string { return filepath.Join(d.dir, name+".json") }
 
+// aloneIdentity returns what runs of programs alone must have in common with others, so that these can use them.
+func (r *DemandResult) aloneIdentity() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%x, %d tenths, %d times, %s, %d CPUs, %s, %s", sha256.Sum256([]byte(demandFile+demandInputs)), r.Tenths, r.Repeats, rate(r.Speed),
+		r.CPUs, host, r.Build)
+}
+
 // identity returns what runs must have in common to be compared.
 func (r *DemandResult) identity() string {
-	host, _ := os.Hostname()
-	return fmt.Sprintf("%x, %d tenths, %s, %s of %d, %s", sha256.Sum256([]byte(demandFile+demandInputs)), r.Tenths, rate(r.Speed), resource.FormatCPU(r.Node[resource.CPU]), runtime.NumCPU(), host)
+	return r.aloneIdentity() + ", " + resource.FormatCPU(r.Node[resource.CPU])
 }
 
 // describe records what the programs do alone.
@@ -199,7 +209,12 @@ func (d *demandDemonstration) describe() {
 		p.Bytes, p.CPU = a.Typical.totals()
 		d.result.Programs = append(d.result.Programs, p)
 	}
-	d.say("peaks of the disk: %.2f times its speed; cores: %s of %d", d.result.peaks(), resource.FormatCPU(d.result.Node[resource.CPU]), runtime.NumCPU())
+	d.say("peaks of the disk: %.2f times its speed; cores: %s of %d", d.result.peaks(), resource.FormatCPU(d.result.Node[resource.CPU]), d.result.CPUs)
+}
+
+// program returns what a program does alone.
+func (r *DemandResult) program(name string) *DemandProgram {
+	return &r.Programs[slices.IndexFunc(r.Programs, func(p DemandProgram) bool { return p.Name == name })]
 }
 
 // peaks is the sum of the peaks of all programs over the speed of the disk.
@@ -243,15 +258,18 @@ func (d *demandDemonstration) runOne(ctx context.Context, c *contender, round in
 }
 
 // summarise sums up the runs of each policy.
-func (r *DemandResult) summarise(l *learned) {
+func (r *DemandResult) summarise() {
+	r.Policies, r.Least = nil, 0
 	for i := range demandPolicies {
-		r.Policies = append(r.Policies, r.summaryOf(&demandPolicies[i], l))
+		r.Policies = append(r.Policies, r.summaryOf(&demandPolicies[i]))
 	}
-	bytes := 0.0
+	bytes, alone := 0.0, time.Duration(0)
 	for _, p := range r.Programs {
-		r.Least = max(r.Least, time.Duration(p.Alone.Least*float64(time.Second)))
+		least := time.Duration(p.Alone.Least * float64(time.Second))
+		r.Least, alone = max(r.Least, least), alone+least
 	}
-	for i := range r.Runs { // what the disk transferred at least: it includes what is counted for nobody
+	r.Least = max(r.Least, alone/demandAtOnce)
+	for i := range r.Runs { // what the disk transferred at least, with what is counted for no program
 		all := 0.0
 		for _, n := range r.Runs[i].Disk {
 			all += float64(n)
@@ -267,14 +285,14 @@ func (r *DemandResult) of(c *contender) []*DemandRun {
 	return among(r.Runs, func(r *DemandRun) bool { return r.Policy == c.Label })
 }
 
-func (r *DemandResult) summaryOf(c *contender, l *learned) DemandSummary {
+func (r *DemandResult) summaryOf(c *contender) DemandSummary {
 	runs := r.of(c)
 	seconds := func(of func(*DemandRun) time.Duration) Figure {
 		return over(runs, func(r *DemandRun) float64 { return of(r).Seconds() })
 	}
 	s := DemandSummary{Policy: c.Label, About: c.about, Rounds: len(runs),
 		Makespan: seconds((*DemandRun).Makespan), Wait: seconds((*DemandRun).wait), AtOnce: over(runs, (*DemandRun).atOnce),
-		Slowdown: over(runs, func(r *DemandRun) float64 { return r.slowdown(l) }),
+		Slowdown: over(runs, func(run *DemandRun) float64 { return run.slowdown(r) }),
 		Idle:     over(runs, func(r *DemandRun) float64 { return r.Areas.Idle }), Beyond: over(runs, func(r *DemandRun) float64 { return r.Areas.Beyond }),
 		CPU: seconds(func(r *DemandRun) time.Duration { return r.CPU }), Busy: seconds(func(r *DemandRun) time.Duration { return r.Busy }),
 		Stolen: seconds(func(r *DemandRun) time.Duration { return r.Stolen }), Counted: over(runs, func(r *DemandRun) float64 { return r.Counted })}

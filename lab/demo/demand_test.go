@@ -2,21 +2,25 @@ package demo
 
 import (
 	"bytes"
+	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/bellows-rm/bellows/internal/boundeddisk"
+	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// TestDemandMix: the programs of the mix are at least six, and existing ones that tools names; all of them fit at once but
-// for the disk.
+// TestDemandMix: the programs of the mix are at least six, and existing ones that tools names; not all of them
+// fit at once.
 func TestDemandMix(t *testing.T) {
 	jobs, err := demandJobs()
 	if err != nil {
@@ -24,6 +28,9 @@ func TestDemandMix(t *testing.T) {
 	}
 	if len(jobs) < 6 {
 		t.Errorf("%d programs", len(jobs))
+	}
+	if len(jobs) <= demandAtOnce {
+		t.Errorf("%d programs, and %d run at once: there is nothing to choose", len(jobs), demandAtOnce)
 	}
 	node := demandNode(jobs, 24*resource.MB)
 	if node[resource.CPU] > 2*resource.Core || node[resource.Disk] != 24*resource.MB {
@@ -137,7 +144,7 @@ func TestDiskMeter(t *testing.T) {
 // cannedDemand is a result of two rounds with two programs.
 func cannedDemand() *DemandResult {
 	const s = time.Second
-	r := &DemandResult{Node: resource.Of(400, 384*resource.MiB).With(resource.Disk, 10*resource.MB), Speed: 10 * resource.MB, Tenths: 1,
+	r := &DemandResult{Build: "devel", CPUs: 2, Repeats: 1, Node: resource.Of(400, 384*resource.MiB).With(resource.Disk, 10*resource.MB), Speed: 10 * resource.MB, Tenths: 1,
 		Verified: []boundeddisk.Check{{What: "buffered writes", Achieved: 10_100_000}, {What: "direct reads", Achieved: 9_900_000}}}
 	use := curve{{10 * s, 8 * resource.MB, 100}, {10 * s, 0, 200}}
 	l := &learned{Alone: []AloneResult{{Name: "gzip", Took: []time.Duration{20 * s}, Typical: use, Peak: 8 * resource.MB},
@@ -156,11 +163,11 @@ func cannedDemand() *DemandResult {
 					run.Disk[int(j.Started/s)+t] += 8 * resource.MB
 				}
 			}
-			run.Areas = areas(r.Speed, run.Makespan(), run.Disk, run.demanded(l))
+			run.Areas = areas(r.Speed, run.Makespan(), run.Disk, run.demanded(r))
 			r.Runs = append(r.Runs, run)
 		}
 	}
-	r.summarise(l)
+	r.summarise()
 	return r
 }
 
@@ -169,11 +176,13 @@ func TestDemandReport(t *testing.T) {
 	if err := cannedDemand().Write(&out); err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "demand.txt", out.Bytes())
+	testfile.Golden(t, "demand.txt", out.Bytes())
 	narrow(t, out.String())
 }
 
-func TestDemandPicture(t *testing.T) { compare(t, "demand.svg", drawn(t, cannedDemand().Pictures())) }
+func TestDemandPicture(t *testing.T) {
+	testfile.Golden(t, "demand.svg", drawn(t, cannedDemand().Pictures()))
+}
 
 // TestPairedRatio compares runs of the same round only.
 func TestPairedRatio(t *testing.T) {
@@ -185,4 +194,44 @@ func TestPairedRatio(t *testing.T) {
 	if e := pairedRatio(a, b); e.Mean < 1.999 || e.Mean > 2.001 || !e.Interval() {
 		t.Errorf("%+v, want 2", e)
 	}
+}
+
+// TestStoredDemand judges the stored result again: everything that it says follows from its runs, it is no trial, and its
+// report and its picture are the published ones.
+func TestStoredDemand(t *testing.T) {
+	file, err := os.Open(filepath.Join("..", "..", "docs", "demand-real.json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r DemandResult
+	in := json.NewDecoder(unpacked)
+	in.DisallowUnknownFields()
+	if err := in.Decode(&r); err != nil {
+		t.Fatal(err)
+	}
+	if why := r.trial(); len(why) > 0 {
+		t.Errorf("a trial: %v", why)
+	}
+	said := r.Policies
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		if got := areas(r.Speed, run.Makespan(), run.Disk, run.demanded(&r)); got != run.Areas {
+			t.Errorf("round %d of %s: areas %+v, stored are %+v", run.Round, run.Policy, got, run.Areas)
+		}
+	}
+	least := r.Least
+	if r.summarise(); !reflect.DeepEqual(r.Policies, said) || r.Least != least {
+		t.Errorf("the runs say %+v, stored is %+v", r.Policies, said)
+	}
+	var out bytes.Buffer
+	if err := r.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	testfile.Golden(t, filepath.Join("..", "..", "..", "docs", "demand-real.txt"), out.Bytes())
+	testfile.Golden(t, filepath.Join("..", "..", "..", "docs", "demand-real.svg"), drawn(t, r.Pictures()))
 }

@@ -17,7 +17,7 @@ import (
 
 // learned is what runs of the programs alone have taught.
 type learned struct {
-	Programs string        `json:"programs"` // what was run; see DemandResult.identity
+	Programs string        `json:"programs"` // what was run; see DemandResult.aloneIdentity
 	Alone    []AloneResult `json:"alone"`
 }
 
@@ -35,22 +35,17 @@ type AloneResult struct {
 	Forecast json.RawMessage `json:"history"`
 }
 
-// median returns the run time that is the median.
-func (a *AloneResult) median() time.Duration {
-	return slices.Sorted(slices.Values(a.Took))[(len(a.Took)-1)/2]
-}
-
 // learn runs every program alone, several times, unless the results are kept.
 func (d *demandDemonstration) learn(ctx context.Context) error {
 	path := d.keep("alone")
 	d.learned = &learned{}
-	if found, err := readKept(path, d.result.identity(), d.learned); found || err != nil {
+	if found, err := readKept(path, d.result.aloneIdentity(), d.learned); found || err != nil {
 		if found {
 			d.say("what the programs do alone is kept in %s", path)
 		}
 		return err
 	}
-	d.learned.Programs = d.result.identity()
+	d.learned.Programs = d.result.aloneIdentity()
 	_, err := sandbox.Run(ctx, d.work, "fifo", nil, d.result.Node, time.Second, func(*sandbox.Session) {}, func(ctx context.Context, s *sandbox.Session) (time.Duration, error) {
 		curves := map[string][]curve{}
 		for i := range d.Repeats {

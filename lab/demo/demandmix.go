@@ -59,12 +59,17 @@ func demandJobs() (jobs []cluster.Job, err error) {
 	return jobs, nil
 }
 
-// demandNode returns what the jobs share: cores and memory for all of them, and a disk of the given speed.
+// demandAtOnce is how many of the jobs have a core at the same time: fewer than there are, so that a policy chooses which
+// of them run beside each other.
+const demandAtOnce = 5
+
+// demandNode returns what the jobs share: memory for all of them, cores for demandAtOnce, and a disk of the given speed.
 func demandNode(jobs []cluster.Job, speed resource.Amount) (node resource.Vector) {
+	most := resource.Amount(0)
 	for i := range jobs {
-		node = node.Add(jobs[i].Stages[0].Ideal)
+		node, most = node.Add(jobs[i].Stages[0].Ideal), max(most, jobs[i].Stages[0].Ideal[resource.CPU])
 	}
-	return node.With(resource.Disk, speed)
+	return node.With(resource.CPU, demandAtOnce*most).With(resource.Disk, speed)
 }
 
 // under returns the job as it is submitted under a contender: fixed boxes reserve the peak of the disk.
@@ -88,7 +93,7 @@ python3 -m zipfile -h; python3 -m json.tool -h; openssl version; git -C / archiv
 // results is the folder with what the programs write, below that of the inputs.
 const results = "out"
 
-// makeInputs makes the inputs in dir, with so many tenths of their full size.
+// makeInputs makes the inputs in dir, with the given number of tenths of their full size.
 func makeInputs(ctx context.Context, dir string, tenths int) error {
 	cmd := exec.CommandContext(ctx, "sh", "-c", "cd \"$2\" || exit 1\n"+demandInputs, "sh", fmt.Sprint(tenths), dir)
 	cmd.Env = sandbox.Environment()

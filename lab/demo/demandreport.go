@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +35,7 @@ func (t *text) demand(r *DemandResult) {
 		t.WriteString("\n")
 	}
 	t.say("%d existing programs share a disk of %s, %s cores of %d and %s. Medians of %s, with the least and the most.", len(r.Programs), rate(r.Speed),
-		resource.FormatCPU(r.Node[resource.CPU]), runtime.NumCPU(), resource.FormatMemory(r.Node[resource.Memory]), rounds(r.Policies[0].Rounds))
+		resource.FormatCPU(r.Node[resource.CPU]), r.CPUs, resource.FormatMemory(r.Node[resource.Memory]), rounds(r.Policies[0].Rounds))
 	t.WriteString("\n")
 	times := [][]string{{"POLICY", "MAKESPAN, s", "OVER PROPHET", "MEAN WAIT, s"}}
 	areas := [][]string{{"POLICY", "FA, GB", "OA, GB", "RUNNING", "SLOWDOWN"}}
@@ -125,7 +124,8 @@ func (r *DemandResult) claims() (all []claim) {
 // why says what bounds the makespans.
 func (t *text) why(r *DemandResult) {
 	longest := slices.MaxFunc(r.Programs, func(a, b DemandProgram) int { return int(math.Round(a.Alone.Median - b.Alone.Median)) })
-	t.say("No schedule is shorter than %.1f s: the longest program alone takes %.1f s (%s), the disk needs the rest for all bytes.", r.Least.Seconds(), longest.Alone.Median, longest.Name)
+	t.say("No schedule is shorter than %.1f s: the longest program alone takes %.1f s (%s), at most %d programs run at once, and all bytes pass through the disk.", r.Least.Seconds(), longest.Alone.Median, longest.Name, demandAtOnce)
+	t.say("The disk serves one transfer after the other, without an arm that moves: what is demanded beyond its speed slows the programs down, and costs no transfer. So a policy loses time here by what it leaves idle, and not by over-allocation.")
 	for _, s := range r.Policies {
 		t.say("%s took %.2f times that. Of what the disk transferred, %.0f %% were counted for programs, and so known to the forecasts.", s.Policy, s.Makespan.Median/r.Least.Seconds(), 100*s.Counted.Median)
 	}
@@ -153,11 +153,12 @@ func (r *DemandResult) Pictures() []Picture {
 // diskTrack draws what the disk transferred, beside what was counted for the programs.
 func (r *DemandResult) diskTrack(run *DemandRun) chart.Track {
 	t := chart.Track{Name: run.Policy, High: 80, Top: float64(r.Speed) * 1.1, Notes: []string{
-		fmt.Sprintf("makespan %.1f s", run.Makespan().Seconds()), fmt.Sprintf("FA %.2f GB, OA %.2f GB", run.Areas.Idle/1e9, run.Areas.Beyond/1e9)}}
+		fmt.Sprintf("makespan %.1f s", run.Makespan().Seconds()), fmt.Sprintf("FA %.2f, OA %.2f GB", run.Areas.Idle/1e9, run.Areas.Beyond/1e9)}}
 	disk := chart.Area{Name: "transferred by the disk", Color: 6}
 	for i, n := range run.Disk {
 		t.X, disk.Y = append(t.X, float64(i)), append(disk.Y, float64(n))
 	}
+	t.X, disk.Y = append(t.X, run.Makespan().Seconds()), append(disk.Y, 0)
 	t.Areas = []chart.Area{disk}
 	speed := float64(r.Speed)
 	t.Lines = []chart.Series{{Name: "speed of the disk", X: []float64{0, run.Makespan().Seconds()}, Y: []float64{speed, speed}, Dashed: true, Color: 8}}

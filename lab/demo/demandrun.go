@@ -18,6 +18,7 @@ import (
 type DemandRun struct {
 	Policy string      `json:"policy"`
 	Round  int         `json:"round"` // from 1
+	Begun  time.Time   `json:"begun"`
 	Jobs   []DemandJob `json:"jobs"`
 	// Disk has what the disk transferred in each second.
 	Disk  []resource.Amount `json:"disk_bytes_per_s"`
@@ -26,8 +27,8 @@ type DemandRun struct {
 	CPU    time.Duration `json:"cpu_ns"`
 	Busy   time.Duration `json:"busy_ns"`
 	Stolen time.Duration `json:"stolen_ns"`
-	// Counted is the share of what the disk transferred that was counted for the programs: the rest is written back for
-	// nobody, on a kernel that does not say whose it is, or is the machine's own.
+	// Counted is the share of what the disk transferred that was counted for the programs: the rest is the machine's own, or
+	// written back by a kernel that does not attribute it.
 	Counted float64       `json:"counted"`
 	Took    time.Duration `json:"took_ns"` // setup included
 }
@@ -67,22 +68,22 @@ func (r *DemandRun) atOnce() float64 {
 }
 
 // slowdown is how many times as long as alone the jobs ran, on average.
-func (r *DemandRun) slowdown(l *learned) float64 {
+func (r *DemandRun) slowdown(of *DemandResult) float64 {
 	sum := 0.0
 	for _, j := range r.Jobs {
-		sum += (j.Ended - j.Started).Seconds() / max(l.by(j.Name).median().Seconds(), 1e-9)
+		sum += (j.Ended - j.Started).Seconds() / max(of.program(j.Name).Alone.Median, 1e-9)
 	}
 	return sum / float64(max(1, len(r.Jobs)))
 }
 
 // demanded returns what all running programs would transfer in each second if each were alone.
-func (r *DemandRun) demanded(l *learned) []resource.Amount {
+func (r *DemandRun) demanded(of *DemandResult) []resource.Amount {
 	all := make([]resource.Amount, len(r.Disk))
 	for _, j := range r.Jobs {
 		if len(j.Use) == 0 {
 			continue
 		}
-		for i, d := range j.Use.demand(l.by(j.Name).Typical) {
+		for i, d := range j.Use.demand(of.program(j.Name).Phases) {
 			if at := int(j.Started/time.Second) + i; at < len(all) {
 				all[at] += d
 			}
@@ -112,6 +113,7 @@ func (d *demandDemonstration) runDemand(ctx context.Context, c *contender) (r *D
 			return 0, err
 		}
 		begun := time.Now()
+		r.Begun = begun.UTC().Truncate(time.Second)
 		meter.begin(begun, m)
 		busy, _ := profiler.BusyTime()
 		stolen, _ := profiler.StolenTime()
@@ -127,7 +129,7 @@ func (d *demandDemonstration) runDemand(ctx context.Context, c *contender) (r *D
 		return nil, err
 	}
 	r.Disk = meter.perSecond(r.Makespan())
-	r.Areas = areas(d.result.Speed, r.Makespan(), r.Disk, r.demanded(d.learned))
+	r.Areas = areas(d.result.Speed, r.Makespan(), r.Disk, r.demanded(d.result))
 	counted, all := 0.0, 0.0
 	for _, j := range r.Jobs {
 		bytes, _ := j.Use.totals()

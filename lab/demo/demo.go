@@ -17,6 +17,8 @@ type Options struct {
 	Rounds, Repeats int
 	// Limit is the time limit of the demonstration; rounds that would end later are left out. 0 is no limit.
 	Limit time.Duration
+	// Build is the version of the program: results of different versions are not compared.
+	Build string
 	// Dir is where the working directory is made; empty is the folder for temporary files.
 	Dir string
 	// Simulate runs the mix in the simulator only, with profiles recorded on another machine.

@@ -9,8 +9,6 @@ import (
 	"github.com/bellows-rm/bellows/internal/hungry"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write golden files instead of comparing")
-
 // TestMain makes the test program also the supervisor of the containers that it starts, and the program inside them.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand {

@@ -5,12 +5,12 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -44,25 +44,6 @@ func canned() *ElasticResult {
 	return r
 }
 
-// compare compares text with a file in testdata, or writes the file.
-func compare(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *rewrite {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; look at it, and run the test with -rewrite if it is right:\n%s", path, got)
-	}
-}
-
 // drawn returns the only picture of a part.
 func drawn(t *testing.T, pictures []Picture) []byte {
 	t.Helper()
@@ -77,14 +58,14 @@ func drawn(t *testing.T, pictures []Picture) []byte {
 	return svg
 }
 
-func TestPicture(t *testing.T) { compare(t, "picture.svg", drawn(t, canned().Pictures())) }
+func TestPicture(t *testing.T) { testfile.Golden(t, "picture.svg", drawn(t, canned().Pictures())) }
 
 func TestReport(t *testing.T) {
 	var out bytes.Buffer
 	if err := canned().Write(&out); err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "report.txt", out.Bytes())
+	testfile.Golden(t, "report.txt", out.Bytes())
 	narrow(t, out.String())
 }
 
@@ -103,8 +84,8 @@ func wellFormed(t *testing.T, text []byte) {
 func narrow(t *testing.T, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		if n := len([]rune(strings.TrimRight(line, "\n"))); n > width {
-			t.Errorf("%d columns, more than %d: %s", n, width, line)
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > terminal.Width {
+			t.Errorf("%d columns, more than %d: %s", n, terminal.Width, line)
 		}
 	}
 }

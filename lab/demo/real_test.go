@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -24,7 +25,7 @@ func TestRealReport(t *testing.T) {
 	if err := cannedReal().Write(&out); err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "real.txt", out.Bytes())
+	testfile.Golden(t, "real.txt", out.Bytes())
 	narrow(t, out.String())
 	out.Reset()
 	if err := (&RealResult{Sizes: []FlexResult{{Why: "there is no disk"}}}).Write(&out); err != nil || !strings.Contains(out.String(), "left out: there is no disk.") {

@@ -2,52 +2,32 @@ package demo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-	"unicode/utf8"
-)
 
-// width is the width of a terminal.
-const width = 80
+	"github.com/bellows-rm/bellows/internal/terminal"
+)
 
 // text is a report that is being written.
 type text struct{ strings.Builder }
 
 // say writes a paragraph.
 func (t *text) say(format string, operands ...any) {
-	line := ""
-	for _, word := range strings.Fields(fmt.Sprintf(format, operands...)) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			t.WriteString(line + "\n")
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	t.WriteString(line + "\n")
+	t.WriteString(terminal.Fold(fmt.Sprintf(format, operands...), terminal.Width, "") + "\n")
 }
 
 // table writes rows and an empty line. The first row has the heads; all columns except the first are aligned to the
 // right.
 func (t *text) table(rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
+	heads := slices.Clone(rows[0])
+	for i := 1; i < len(heads); i++ {
+		heads[i] = ">" + heads[i]
 	}
-	for _, row := range rows {
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i == 0 {
-				t.WriteString(cell + pad)
-			} else {
-				t.WriteString("  " + pad + cell)
-			}
-		}
-		t.WriteString("\n")
+	table := terminal.NewTable(heads...)
+	for _, row := range rows[1:] {
+		table.Add(row...)
 	}
+	_ = table.Write(t) // a Builder never fails
 	t.WriteString("\n")
 }
 

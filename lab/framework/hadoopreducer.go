@@ -127,8 +127,8 @@ func (r HadoopReducer) evicted(buffer, rest resource.Amount) resource.Amount {
 	return rest - part - (mayStay-part)/r.Segment*r.Segment
 }
 
-// merged returns the bytes that are written in addition to the first spills: evicted data, unless there are so many
-// files that they are merged from memory, and files merged on disk, while fetching and before the reduce function
+// merged returns the bytes that are written in addition to the first spills: evicted data, unless the number of files is so large
+// that they are merged from memory, and files merged on disk, while fetching and before the reduce function
 // starts.
 func (r HadoopReducer) merged(s spills, evicted resource.Amount) resource.Amount {
 	if s.count > mostFiles {

@@ -263,7 +263,8 @@ type foundTask struct {
 
 func (r *Estimator) addFound(p *cluster.Plan, f foundTask) {
 	end, ok := p.EstimatedEnd(f.task, r.now)
-	r.addTask(simTask{f.task.Grant[resource.CPU], f.task.Grant[resource.Memory], f.stage, f.node}, end, ok)
+	holds := f.task.Holds()
+	r.addTask(simTask{holds[resource.CPU], holds[resource.Memory], f.stage, f.node}, end, ok)
 }
 
 // addTask schedules the end of a task. The node reports the end with its next heartbeat.

@@ -76,6 +76,9 @@ func (c *Cluster) read(m *form.Mapping) {
 	if m.Has("caps") {
 		c.Caps = m.Choice("caps", []string{"none", "cpus", "all"})
 	}
+	if m.Has("still") {
+		c.Still = m.Choice("still", []string{"lends", "keeps"})
+	}
 	m.Fill("failures", &c.Failures)
 	if flex := m.Fill("flex", &c.Flex, "manager", "puff_ratio"); flex != nil {
 		c.Flex.readManager(flex)
@@ -103,7 +106,7 @@ func (f *Flex) readManager(m *form.Mapping) {
 }
 
 // misjudged are the estimates that can deviate from the truth.
-var misjudged = []string{"duration", "memory", "penalty"}
+var misjudged = []string{"duration", "memory", "penalty", "demand"}
 
 func (d *Misjudge) readErrors(m *form.Mapping) {
 	var parts []string
@@ -160,7 +163,7 @@ func readGroup(m *form.Mapping, most int, taken map[string]bool) Group {
 	case g.Capacity[resource.Memory] == 0:
 		m.Fail("memory", "must be above 0")
 	case g.Names != nil && (m.Has("count") || m.Has("name")):
-		m.Fail("names", "cannot stand beside count or name")
+		m.Fail("names", "cannot be combined with count or name")
 	case max(count, len(g.Names)) > most:
 		m.FailAt(m.Line, "%s: a cluster has at most %d nodes", strings.TrimSuffix(m.Who, " "), mostNodes)
 	case g.Names == nil && count == 0:

@@ -29,7 +29,7 @@ swap: {size: 64GB, speed: 0}
 caps: all
 failures: {every: 10m, repair_after: 5m, seed: 7}
 flex: {manager: paper, puff_ratio: 0.5, min_container: 1GB, look: 0}
-misjudge: {duration: 0.15, memory: -0.5, penalty: -0.5:0.5, seed: 3}
+misjudge: {duration: 0.15, memory: -0.5, penalty: -0.5:0.5, demand: 0.3, seed: 3}
 `
 
 func TestRead(t *testing.T) {
@@ -69,7 +69,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("flex %+v", config.Flex)
 	case len(config.Incidents) == 0 || c.Failures.Seed != 7:
 		t.Errorf("failures %+v", c.Failures)
-	case c.Misjudge != Misjudge{"duration=0.15,memory=-0.5,penalty=-0.5:0.5", 3}:
+	case c.Misjudge != Misjudge{"duration=0.15,memory=-0.5,penalty=-0.5:0.5,demand=0.3", 3}:
 		t.Errorf("misjudge %+v", c.Misjudge)
 	}
 }
@@ -112,7 +112,7 @@ func TestFaults(t *testing.T) {
 		"bellows_cluster: 1\nnodes:\n  - count: 2\n    cpus: 1\n    memory: 3\n":                                          "c:5: nodes 1 memory \"3\" has no unit: write a number and one of B, KB, MB, GB, TB, PB (powers of 1000; K, M, G, T, P mean the same) or KiB, MiB, GiB, TiB, PiB (powers of 1024), such as 4GiB",
 		"bellows_cluster: 1\nnodes: [{count: 0, cpus: 1, memory: 1GB}]\n":                                                 "c:2: nodes 1 count 0: must be a whole number from 1 to 1048576",
 		"bellows_cluster: 1\nnodes: [{cpus: 1, memory: 1GB}]\n":                                                           "c:2: nodes 1 count is missing: must be at least 1, or names given",
-		"bellows_cluster: 1\nnodes: [{cpus: 1, memory: 1GB, count: 2, names: [a]}]\n":                                     "c:2: nodes 1 names a list: cannot stand beside count or name",
+		"bellows_cluster: 1\nnodes: [{cpus: 1, memory: 1GB, count: 2, names: [a]}]\n":                                     "c:2: nodes 1 names a list: cannot be combined with count or name",
 		"bellows_cluster: 1\nnodes: [{cpus: 0, memory: 1GB, count: 2}]\n":                                                 "c:2: nodes 1 cpus 0: must be above 0",
 		"bellows_cluster: 1\nnodes:\n  - {cpus: 1, memory: 1GB, names: [a]}\n  - {cpus: 1, memory: 1GB, names: [b, a]}\n": "c:4: nodes 2 a: is the name of two nodes",
 		"bellows_cluster: 1\nnodes: [{cpus: 1, memory: 1GB, count: 1}, {cpus: 1, memory: 1GB, count: 1048576}]\n":         "c:2: nodes 2: a cluster has at most 1048576 nodes",
@@ -123,7 +123,7 @@ func TestFaults(t *testing.T) {
 		"bellows_cluster: 1\nswap:\n  sise: 1GB\n":                                                                        "c:3: swap sise: unknown field; must be one of size, speed",
 		"bellows_cluster: 1\nflex: {puff_ratio: 1000}\n":                                                                  "c:2: flex puff_ratio 1000: must be 0, or from 0.01 to 100",
 		"bellows_cluster: 1\nflex: {manager: none}\n":                                                                     "c:2: flex manager none: must be one of default, ejf, ejf+s, kill, paper, sjf",
-		"bellows_cluster: 1\nmisjudge: {speed: 1}\n":                                                                      "c:2: misjudge speed: unknown field; must be one of seed, duration, memory, penalty",
+		"bellows_cluster: 1\nmisjudge: {speed: 1}\n":                                                                      "c:2: misjudge speed: unknown field; must be one of seed, duration, memory, penalty, demand",
 		"bellows_cluster: 1\nmisjudge: {memory: -1}\n":                                                                    "c:2: misjudge memory -1: must be an error such as 0.15, or two with a colon between them, above -1 and at most 10",
 		"bellows_cluster: 1\nmisjudge: {memory: '0.1,penalty=0.1'}\n":                                                     "c:2: misjudge memory 0.1,penalty=0.1: must be an error such as 0.15, or two with a colon between them, above -1 and at most 10",
 		"bellows_cluster: 1\nfailures: {seed: -1}\n":                                                                      "c:2: failures seed -1: must be a whole number from 0 on",

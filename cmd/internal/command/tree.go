@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 )
 
 // Streams are the input and the outputs of a command.
@@ -100,6 +100,15 @@ func (t *Tree) Add(title string, commands ...*cobra.Command) {
 	}
 }
 
+// Commands returns all commands, hidden ones too, the program itself first.
+func (t *Tree) Commands() []*cobra.Command {
+	all := []*cobra.Command{t.root}
+	for i := 0; i < len(all); i++ {
+		all = append(all, all[i].Commands()...)
+	}
+	return all
+}
+
 // Execute runs one command line and returns the exit code.
 func (t *Tree) Execute(args []string, io Streams) int {
 	// When the reader of its output ends, SIGPIPE ends a command that prints, as with other programs. The first
@@ -133,6 +142,9 @@ func plainer(err error) error {
 		return err
 	}
 	name, cause := wrong.GetFlag().Name, wrong.Unwrap().Error()
+	if wrong.GetFlag().Value.Type() == "bool" {
+		cause = "must be true or false"
+	}
 	_, gone := wrong.GetFlag().Value.(movedFlag)
 	if gone || strings.Contains(cause, strconv.Quote(wrong.GetValue())) {
 		return fmt.Errorf("--%s: %s", name, cause)

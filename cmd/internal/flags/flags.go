@@ -3,6 +3,7 @@
 package flags
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -14,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/workload"
 )
 
 // value is a flag for a T: parse reads what a user writes, and print writes the default as a user would.
@@ -126,67 +126,155 @@ func Duration(to *time.Duration, least time.Duration) pflag.Value {
 }
 
 // Count is a flag for a whole number from least to most.
-func Count(to *int, least, most int) pflag.Value {
-	return value[int]{to, "number", func(text string) (int, error) { return parseCount(text, least, most) }, strconv.Itoa}
+func Count[T ~int | ~int64](to *T, least, most T) pflag.Value {
+	return value[T]{to, "number", func(text string) (T, error) { return parseCount(text, least, most) }, func(n T) string { return strconv.FormatInt(int64(n), 10) }}
 }
 
-func parseCount(text string, least, most int) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < least || n > most {
+func parseCount[T ~int | ~int64](text string, least, most T) (T, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < int64(least) || n > int64(most) {
 		return 0, fmt.Errorf("must be a whole number from %d to %d", least, most)
 	}
-	return n, nil
+	return T(n), nil
 }
 
 // Counts is a flag for whole numbers from least to most, separated by commas.
 func Counts(to *[]int, least, most int) pflag.Value {
-	parse := func(text string) ([]int, error) {
-		var all []int
-		for one := range strings.SplitSeq(text, ",") {
-			n, err := parseCount(one, least, most)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, n)
+	return list(to, "numbers", func(text string) (int, error) { return parseCount(text, least, most) }, strconv.Itoa)
+}
+
+// Seed is a flag for the seed of a random generator.
+func Seed(to *uint64) pflag.Value {
+	parse := func(text string) (uint64, error) {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("must be a whole number from 0 to %d", uint64(math.MaxUint64))
 		}
-		return all, nil
+		return n, nil
 	}
-	print := func(all []int) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(all), " ", ","), "[]") }
-	return value[[]int]{to, "numbers", parse, print}
+	return value[uint64]{to, "number", parse, func(n uint64) string { return strconv.FormatUint(n, 10) }}
 }
 
 // Number is a flag for a number from least to most.
 func Number(to *float64, least, most float64) pflag.Value {
-	parse := func(text string) (float64, error) {
-		n, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsNaN(n) || n < least || n > most {
-			return 0, fmt.Errorf("must be a number from %v to %v", least, most)
-		}
-		return n, nil
-	}
-	print := func(n float64) string {
-		if n == 0 {
-			return ""
-		}
-		return strconv.FormatFloat(n, 'g', -1, 64)
-	}
-	return value[float64]{to, "number", parse, print}
+	return value[float64]{to, "number", func(text string) (float64, error) { return parseNumber(text, least, most) }, formatNumber}
 }
 
-// Range is a flag for MIN:MAX.
-func Range[T ~int | ~int64](to *workload.Range[T], parse func(string) (workload.Range[T], error), print func(T) string) pflag.Value {
-	return value[workload.Range[T]]{to, "min:max", parse, func(r workload.Range[T]) string { return print(r.Min) + ":" + print(r.Max) }}
+// Numbers is a flag for numbers from least to most, separated by commas.
+func Numbers(to *[]float64, least, most float64) pflag.Value {
+	return list(to, "numbers", func(text string) (float64, error) { return parseNumber(text, least, most) }, formatNumber)
+}
+
+func parseNumber(text string, least, most float64) (float64, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(n) || n < least || n > most {
+		return 0, fmt.Errorf("must be a number from %v to %v", least, most)
+	}
+	return n, nil
+}
+
+func formatNumber(n float64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(n, 'g', -1, 64)
+}
+
+// Sizes is a flag for amounts of memory, separated by commas, such as 64MiB,128MiB. It sorts them and drops repetitions.
+func Sizes(to *[]resource.Amount) pflag.Value {
+	v := list(to, "sizes", func(text string) (resource.Amount, error) {
+		a, err := resource.ParseMemory(text)
+		if err == nil && a <= 0 {
+			err = fmt.Errorf("must be above 0")
+		}
+		return a, err
+	}, resource.FormatMemoryExact)
+	parse := v.parse
+	v.parse = func(text string) ([]resource.Amount, error) {
+		all, err := parse(text)
+		slices.Sort(all)
+		return slices.Compact(all), err
+	}
+	return v
+}
+
+// list is a flag for values that are separated by commas.
+func list[T any](to *[]T, unit string, parse func(string) (T, error), print func(T) string) value[[]T] {
+	return value[[]T]{to, unit, func(text string) (all []T, err error) {
+		for one := range strings.SplitSeq(text, ",") {
+			v, err := parse(strings.TrimSpace(one))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, v)
+		}
+		return all, nil
+	}, func(all []T) string {
+		var texts []string
+		for _, v := range all {
+			texts = append(texts, print(v))
+		}
+		return strings.Join(texts, ",")
+	}}
+}
+
+// Words is a flag for one of a few words.
+type Words struct {
+	value[string]
+	moved map[string]string
 }
 
 // Choice is a flag for one of a few words.
-func Choice(to *string, words ...string) pflag.Value {
-	parse := func(text string) (string, error) {
-		if !slices.Contains(words, text) {
-			return "", fmt.Errorf("must be one of %s", strings.Join(words, ", "))
-		}
-		return text, nil
+func Choice(to *string, words ...string) Words {
+	return Words{value: value[string]{to, "name", func(text string) (string, error) { return parseWord(text, words) }, func(text string) string { return text }}}
+}
+
+// Choices is a flag for some of a few words, separated by commas.
+func Choices(to *[]string, words ...string) pflag.Value {
+	return list(to, "names", func(text string) (string, error) { return parseWord(text, words) }, func(text string) string { return text })
+}
+
+func parseWord(text string, words []string) (string, error) {
+	if !slices.Contains(words, text) {
+		return "", fmt.Errorf("must be one of %s", strings.Join(words, ", "))
 	}
-	return value[string]{to, "name", parse, func(text string) string { return text }}
+	return text, nil
+}
+
+// Moved makes the error of a former word say what replaces it.
+func (v Words) Moved(word, sentence string) Words {
+	v.moved = map[string]string{word: sentence}
+	return v
+}
+
+// Set implements pflag.Value.
+func (v Words) Set(text string) error {
+	if sentence, moved := v.moved[text]; moved {
+		return errors.New(sentence)
+	}
+	return v.value.Set(text)
+}
+
+// texts is a flag for texts separated by commas, which may be repeated.
+type texts struct {
+	value[[]string]
+	given bool
+}
+
+// Texts is a flag for texts separated by commas. It may be repeated, and adds to the texts given before.
+func Texts(to *[]string) pflag.Value {
+	same := func(text string) string { return text }
+	return &texts{value: list(to, "names", func(text string) (string, error) { return text, nil }, same)}
+}
+
+// Set implements pflag.Value.
+func (v *texts) Set(text string) error {
+	more, err := v.parse(text)
+	if !v.given {
+		*v.to, v.given = nil, true
+	}
+	*v.to = append(*v.to, more...)
+	return err
 }
 
 // Settings is a flag that may be repeated: POLICY.NAME=VALUE.

@@ -29,7 +29,7 @@ type Strips struct {
 	Time func(column int) string
 }
 
-// axis is the width of everything beside values and labels.
+// axis is the width of everything except values and labels.
 const axis = 2
 
 // labelWidth returns the width of the longest label of the values.
@@ -89,7 +89,7 @@ func (s *Strips) Write(w io.Writer) error {
 	return err
 }
 
-// label returns what stands beside a row: the values at the top of the highest row, and in the middle if there is a row for
+// label returns the label of a row: the values at the top of the highest row, and in the middle if there is a row for
 // it.
 func (s *Strip) label(row, rows int) string {
 	top := s.top()

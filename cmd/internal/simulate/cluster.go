@@ -74,7 +74,7 @@ func (o *clusterOptions) settleNodes(c *clusterfile.Cluster, w *workloadOptions,
 	suggested := w.cluster()
 	switch {
 	case len(c.Groups) > 1 && (changed("nodes") || changed("node-memory") || changed("node-cpus")):
-		return command.Usagef("nodes, node-memory, node-cpus: cannot be given beside %s, whose nodes have several sizes", o.file)
+		return command.Usagef("nodes, node-memory, node-cpus: cannot be combined with %s, whose nodes have several sizes", o.file)
 	case len(c.Groups) > 1:
 		return nil
 	case len(c.Groups) == 1:

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/trial"
 )
@@ -79,6 +79,22 @@ type printing struct {
 	asJSON, perJob, series bool
 }
 
+// check returns an error if a flag would change nothing, or two of them want the same output.
+func (p *printing) check(seeds int) error {
+	switch {
+	case p.series && (!p.asJSON || seeds > 1):
+		return command.Usagef("series: needs --json, and one seed")
+	case p.perJob && (!p.asJSON || seeds > 1):
+		return command.Usagef("per-job: needs --json, and one seed")
+	case p.csv == standardOutput && p.asJSON:
+		return command.Usagef("csv -: cannot be combined with --json, which is also printed: give a file")
+	}
+	return nil
+}
+
+// standardOutput is the name of the CSV file that is printed instead of the table.
+const standardOutput = "-"
+
 // Command returns `bellows simulate`, which looks up the profiles of job files in profiles.
 func Command(profiles Profiles) *cobra.Command {
 	o := NewOptions(profiles)
@@ -97,8 +113,8 @@ func Command(profiles Profiles) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if p.series && (!p.asJSON || s.Seeds > 1) {
-				return command.Usagef("series: needs --json, and one seed")
+			if err := p.check(s.Seeds); err != nil {
+				return err
 			}
 			return s.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &p)
 		},
@@ -109,13 +125,16 @@ func Command(profiles Profiles) *cobra.Command {
 	f.BoolVar(&p.asJSON, "json", false, "print JSON")
 	f.BoolVar(&p.perJob, "per-job", false, "add the times of each job to the JSON of one seed")
 	f.BoolVar(&p.series, "series", false, "add what each node had, granted and used over time to the JSON of one seed")
-	f.StringVar(&p.csv, "csv", "", "CSV `file` to write, a row per run")
+	f.StringVar(&p.csv, "csv", "", "CSV `file` to write, a row per run; -: standard output, instead of the table")
 	return cmd
 }
 
 // run runs all trials, prints their results, and returns the error that sets the exit code.
 func (s *Study) run(ctx context.Context, out, errOut io.Writer, p *printing) error {
 	doc := s.describe()
+	if !p.asJSON {
+		warn(errOut, doc.Workload.Beyond)
+	}
 	sum := &trial.Comparison{Contenders: s.Contenders}
 	s.forecasts = make([]sim.Forecasts, len(s.Contenders))
 	record := func(_ int, t *trial.Trial) { t.Cluster.Series.Nodes = p.series }
@@ -143,7 +162,7 @@ func (s *Study) finish(out, errOut io.Writer, p *printing, doc simulationJSON, s
 	if done == 0 {
 		return context.Canceled
 	}
-	if p.csv != "" {
+	if p.csv != "" && p.csv != standardOutput {
 		if err := WriteFile(p.csv, sum.WriteCSV); err != nil {
 			return err
 		}
@@ -167,6 +186,8 @@ func (s *Study) finish(out, errOut io.Writer, p *printing, doc simulationJSON, s
 // print prints the results; the results of one seed are in doc.
 func (s *Study) print(out io.Writer, p *printing, doc simulationJSON, sum *trial.Comparison) error {
 	switch {
+	case p.csv == standardOutput:
+		return sum.WriteCSV(out)
 	case s.Seeds == 1 && p.asJSON:
 		return terminal.WriteJSON(out, doc)
 	case s.Seeds == 1:

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/bound"
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
@@ -34,6 +35,8 @@ type workloadJSON struct {
 	// The errors of estimates, and their seed; only if estimates are wrong.
 	Misjudged    string  `json:"misjudged,omitempty"`
 	MisjudgeSeed *uint64 `json:"misjudge_seed,omitempty"`
+	// Stages with phases that demand more than any node has.
+	Beyond []beyondJSON `json:"beyond,omitempty"`
 }
 
 type clusterJSON struct {
@@ -99,6 +102,9 @@ type resultJSON struct {
 	Unfinished  []unfinishedJSON    `json:"unfinished_jobs,omitempty"`
 	Failed      []unfinishedJSON    `json:"failed_jobs,omitempty"`
 	Losses      *lossesJSON         `json:"task_losses,omitempty"`
+	Throttles   int                 `json:"throttles,omitempty"`
+	Throttled   float64             `json:"throttled_s,omitempty"`
+	Resizes     int                 `json:"resizes,omitempty"`
 	Flex        *flexJSON           `json:"flex,omitempty"`      // for workloads with jobs that run as FLEX
 	Forecasts   *forecastsJSON      `json:"forecasts,omitempty"` // if jobs teach
 	Bounds      boundsJSON          `json:"lower_bounds"`
@@ -171,6 +177,7 @@ func (s *Study) describe() simulationJSON {
 		AMHeartbeat: config.CoordinatorHeartbeat.Seconds(), AMMemory: int64(config.Coordinator[resource.Memory]), LaunchDelay: config.LaunchDelay.Seconds(),
 		truthJSON: truthJSON{Swap: int64(config.Machine.Swap), FailEvery: c.Failures.Every.Seconds(), Repair: c.Failures.Repair.Seconds()},
 	}}
+	doc.Workload.Beyond = s.beyond()
 	if c.Misjudge.Text != "none" {
 		doc.Workload.Misjudged, doc.Workload.MisjudgeSeed = c.Misjudge.Text, &c.Misjudge.Seed
 	}
@@ -219,7 +226,7 @@ func (s *Study) result(c int, w workloadJSON, run *Run, p *printing) resultJSON 
 		r.Simulation.CPUOf = "process"
 	}
 	if run.Trial != nil {
-		r.Bounds, r.underSizes = s.bounds(run), run.Trial.UnderSizes()
+		r.Bounds, r.underSizes = boundsOf(&run.Bounds), run.Trial.UnderSizes()
 	}
 	if run.Err != nil {
 		r.Error = run.Err.Error()
@@ -237,6 +244,7 @@ func (s *Study) result(c int, w workloadJSON, run *Run, p *printing) resultJSON 
 		r.Failed = append(r.Failed, unfinishedJSON{int64(j.ID), j.Name, j.Failure})
 	}
 	r.Losses = lossesOf(res)
+	r.Throttles, r.Throttled, r.Resizes = res.Throttles, res.Throttled.Seconds(), res.Resizes
 	if r.Box == "" && hasFlex(s.Workload) {
 		r.Flex = &flexJSON{res.Suspended.Seconds(), res.WaitedForMemory.Seconds(), int64(res.SwappedBytes), res.ManagerKills}
 	}
@@ -266,13 +274,9 @@ func (s *Study) overSeeds(p int, w workloadJSON, c *trial.Comparison) resultJSON
 	return r
 }
 
-// bounds returns the lower bounds for the policy of a run. A makespan counts from the origin, not from the first
-// submission.
-func (s *Study) bounds(run *Run) boundsJSON {
-	first := s.firstSubmission()
-	b := run.Bounds
-	return boundsJSON{Makespan: (b.Makespan + time.Duration(first)).Seconds(), Average: b.AverageJobRuntime.Seconds(),
-		MakespanBy: b.MakespanBy, AverageBy: b.AverageBy}
+// boundsOf describes lower bounds, whose makespan counts from the first submission, as that of a result.
+func boundsOf(b *bound.Bounds) boundsJSON {
+	return boundsJSON{Makespan: b.Makespan.Seconds(), Average: b.AverageJobRuntime.Seconds(), MakespanBy: b.MakespanBy, AverageBy: b.AverageBy}
 }
 
 // firstSubmission returns when the first job is submitted.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/sim"
 )
 

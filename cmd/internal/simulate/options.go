@@ -45,7 +45,7 @@ func (o *Options) Flags(cmd *cobra.Command, seeds int) {
 	f.SortFlags = false
 	o.workload.flags(f)
 	o.cluster.flags(f)
-	f.StringSliceVar(&o.policies, "policy", o.policies, "`names` of policies; NAME@pool: on one node as large as all; NAME@SIZE, NAME@peak: FLEX jobs in fixed containers; NAME:SETTING=VALUE: settings of its own. Names: "+strings.Join(policy.Names(), ", "))
+	f.Var(flags.Texts(&o.policies), "policy", "`names` of policies; NAME@pool: on one node as large as all; NAME@SIZE, NAME@peak: FLEX jobs in fixed containers; NAME:SETTING=VALUE: settings of its own. Names: "+strings.Join(policy.Names(), ", "))
 	f.Var(flags.Settings(o.settings), "set", "setting of a policy; may be repeated")
 	o.seeds = seeds
 	f.Var(flags.Count(&o.seeds, 1, 1_000_000), "seeds", "number of seeds to run each policy on, from --seed on")
@@ -147,6 +147,9 @@ func (o *Options) contenders() ([]trial.Contender, error) {
 		c, err := trial.ParseContender(text, o.settings)
 		if err != nil {
 			return nil, command.Usage(err)
+		}
+		if slices.ContainsFunc(all, func(other trial.Contender) bool { return other.Label == c.Label }) {
+			return nil, command.Usagef("policy %q: given twice", c.Label)
 		}
 		all = append(all, c)
 	}

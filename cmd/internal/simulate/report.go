@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/trial"
 )
@@ -49,6 +49,12 @@ func printOneSeed(w io.Writer, doc simulationJSON) error {
 	for _, r := range doc.Results {
 		if r.Timeline != "" {
 			fmt.Fprintf(w, "%s: estimated ends of jobs by timeline %s\n", r.Label, r.Timeline)
+		}
+		if r.Throttles > 0 {
+			fmt.Fprintf(w, "%s: throttled tasks %s, for %s in total\n", r.Label, terminal.Count(r.Throttles, "time"), secondsText(&r.Throttled))
+		}
+		if r.Resizes > 0 {
+			fmt.Fprintf(w, "%s: resized running tasks %s\n", r.Label, terminal.Count(r.Resizes, "time"))
 		}
 	}
 	return nil

@@ -75,9 +75,135 @@ func TestSimulateContract(t *testing.T) {
 	}
 }
 
+// TestMakespanOfALateFirstJob: the makespan and its lower bound both count from the first submission, whenever that is.
+func TestMakespanOfALateFirstJob(t *testing.T) {
+	dir := t.TempDir()
+	jobs := filepath.Join(dir, "jobs.yaml")
+	text := "bellows: 1\nname: late\nat: 600s\nstages: [{name: s, tasks: 4, cpus: 1, memory: 1GiB, duration: 10s}]\n"
+	if err := os.WriteFile(jobs, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := simulateJSON(t, "--workload", jobs, "--node-cpus", "2", "--policy", "fifo").Results[0]
+	if *r.Makespan != 20 || r.Bounds.Makespan > 20 || r.Bounds.Makespan < 19.9 {
+		t.Errorf("makespan %v s, at least %v s; want 20 s for both", *r.Makespan, r.Bounds.Makespan)
+	}
+}
+
+// TestFlagsThatWouldDoNothing: a flag without an effect is refused.
+func TestFlagsThatWouldDoNothing(t *testing.T) {
+	jobs := filepath.Join(t.TempDir(), "jobs.yaml")
+	if err := os.WriteFile(jobs, []byte("bellows: 1\nname: a\nstages: [{name: s, memory: 1GiB, duration: 1s}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string // empty: it is fine
+	}{
+		{[]string{"--workload", jobs}, ""},
+		{[]string{"--workload", jobs, "--format", "bellows"}, ""},
+		{[]string{"--workload", jobs, "--jobs", "3"}, "jobs: cannot be combined with the file"},
+		{[]string{"--workload", jobs, "--seed", "1"}, "seed: cannot be combined with the file"},
+		{[]string{"--workload", "uniform", "--format", "dss"}, "format dss: cannot be combined with generated jobs"},
+		{[]string{"--workload", jobs, "--per-job"}, "per-job: needs --json, and one seed"},
+		{[]string{"--workload", "uniform", "--jobs", "2", "--seeds", "2", "--json", "--per-job"}, "per-job: needs --json, and one seed"},
+		{[]string{"--workload", jobs, "--policy", "fair,fair"}, `policy "fair": given twice`},
+		{[]string{"--workload", jobs, "--policy", "fair,fair:reservations=true"}, ""},
+		{[]string{"--workload", jobs, "--csv", "-", "--json"}, "csv -: cannot be combined with --json"},
+	} {
+		var out, problem bytes.Buffer
+		code := execute(&out, &problem, c.args...)
+		if c.want == "" && code != 0 || c.want != "" && (code != command.WrongUsage || !strings.HasPrefix(problem.String(), "bellows: "+c.want)) {
+			t.Errorf("%v: exit code %d, %q, want %q", c.args, code, problem.String(), c.want)
+		}
+	}
+}
+
+// TestCSVOnStandardOutput: - is standard output, and no file of that name.
+func TestCSVOnStandardOutput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var out, problem bytes.Buffer
+	if code := execute(&out, &problem, "--workload", "uniform", "--jobs", "2", "--policy", "fair", "--csv", "-"); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &problem)
+	}
+	if lines := strings.Split(out.String(), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[0], "policy,seed,") || !strings.HasPrefix(lines[1], "fair,1,2,") {
+		t.Errorf("printed %q", out.String())
+	}
+	if _, err := os.Stat("-"); err == nil {
+		t.Error("there is a file -")
+	}
+}
+
+// TestThrottledTime: the time for which a policy throttles tasks is in the results. Three tasks demand one and a half times
+// what their disk can.
+func TestThrottledTime(t *testing.T) {
+	dir := t.TempDir()
+	jobs, cluster := filepath.Join(dir, "jobs.yaml"), filepath.Join(dir, "cluster.yaml")
+	for name, text := range map[string]string{
+		jobs:    "bellows: 1\nname: a\nstages: [{name: s, tasks: 3, memory: 1GiB, phases: [{duration: 60s, cpus: 1, memory: 1GiB, disk: 50MB/s}]}]\n",
+		cluster: "bellows_cluster: 1\nmachine: hdd\nnodes: [{count: 1, cpus: 4, memory: 8GiB, disk: 100MB/s}]\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	doc := simulateJSON(t, "--workload", jobs, "--cluster", cluster, "--policy", "fair,prophet")
+	if fair := doc.Results[0]; fair.Throttles != 0 || fair.Throttled != 0 {
+		t.Errorf("fair throttled %d times, for %v s", fair.Throttles, fair.Throttled)
+	}
+	if own := doc.Results[1]; own.Throttles == 0 || own.Throttled <= 0 || own.Throttled > 3**own.Makespan {
+		t.Errorf("prophet throttled %d times, for %v s of %v s", own.Throttles, own.Throttled, *own.Makespan)
+	}
+}
+
+// TestResizes: how often a policy changes the grants of running tasks is in the results.
+func TestResizes(t *testing.T) {
+	jobs := filepath.Join(t.TempDir(), "jobs.yaml")
+	text := "bellows: 1\nname: a\nstages: [{name: s, tasks: 1, cpus: 2, memory: 1GiB, phases: [{duration: 60s, cpus: 1, memory: 1GiB}, {duration: 60s, cpus: 2, memory: 1GiB}]}]\n"
+	if err := os.WriteFile(jobs, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	doc := simulateJSON(t, "--workload", jobs, "--policy", "fair,ecs")
+	if fair, ecs := doc.Results[0].Resizes, doc.Results[1].Resizes; fair != 0 || ecs != 1 {
+		t.Errorf("fair resized %d times, ecs %d times", fair, ecs)
+	}
+}
+
+// TestBeyondTheNodes: phases that demand more than any node has are reported, because they take longer than stated.
+func TestBeyondTheNodes(t *testing.T) {
+	dir := t.TempDir()
+	jobs, cluster := filepath.Join(dir, "jobs.yaml"), filepath.Join(dir, "cluster.yaml")
+	for name, text := range map[string]string{
+		jobs: "bellows: 1\nname: a\nstages:\n" +
+			"- {name: fits, tasks: 2, memory: 1GiB, truth: {phases: [{duration: 10s, cpus: 1, memory: 1GiB, disk: 100MB/s}]}}\n" +
+			"- {name: cores, tasks: 2, memory: 1GiB, phases: [{duration: 0s, cpus: 99}, {duration: 5s, cpus: 1, memory: 1GiB}, {duration: 5s, cpus: 64, memory: 1GiB}]}\n" +
+			"- {name: disk, tasks: 2, memory: 1GiB, truth: {phases: [{duration: 10s, cpus: 1, memory: 1GiB, disk: 900MB/s, network: 1GB/s}]}}\n",
+		cluster: "bellows_cluster: 1\nnodes: [{count: 2, cpus: 4, memory: 8GiB, disk: 100MB/s}]\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"--workload", jobs, "--cluster", cluster, "--policy", "fifo"}
+	want := []beyondJSON{
+		{1, "a", "cores", 3, "demands 64 cores, and no node has more than 4 cores"},
+		{1, "a", "disk", 1, "demands 900MB/s of disk, and no node has more than 100MB/s"},
+	}
+	if got := simulateJSON(t, args...).Workload.Beyond; !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	var out, problem bytes.Buffer
+	const line = `bellows: job "a" stage "cores" phase 3 demands 64 cores, and no node has more than 4 cores: it takes longer than stated; so do phases of 1 more stage` + "\n"
+	if code := execute(&out, &problem, args...); code != 0 || problem.String() != line {
+		t.Errorf("exit code %d, printed %q", code, problem.String())
+	}
+	if got := simulateJSON(t, append(args[:len(args)-1:len(args)-1], "fifo@pool")...).Workload.Beyond; got != nil {
+		t.Errorf("on one large node %+v", got)
+	}
+}
+
 func TestSimulateDoesNotDependOnParallelism(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	args := []string{"--workload", "exponential", "--jobs", "40", "--nodes", "8", "--penalty", "step:2", "--policy", "yarn-me,fair,fifo,yarn-me", "--per-job"}
+	args := []string{"--workload", "exponential", "--jobs", "40", "--nodes", "8", "--penalty", "step:2", "--policy", "yarn-me,fair,fifo,yarn-me:timeline=sum", "--per-job"}
 	strip := func(doc simulationJSON) simulationJSON {
 		for i := range doc.Results {
 			r := &doc.Results[i]
@@ -92,6 +218,7 @@ func TestSimulateDoesNotDependOnParallelism(t *testing.T) {
 	if !reflect.DeepEqual(one, four) {
 		t.Errorf("one after the other %+v, all at once %+v", one, four)
 	}
+	one.Results[3].Label = one.Results[0].Label
 	if !reflect.DeepEqual(one.Results[0], one.Results[3]) {
 		t.Error("the same policy twice gives two results")
 	}

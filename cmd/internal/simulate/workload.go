@@ -37,7 +37,7 @@ func (o *workloadOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.name, "workload", "", "`file` with jobs, - for standard input, or uniform, exponential or flex")
 	f.Var(flags.Choice(&o.format, workloadfile.Formats...), "format", "format of the file: bellows (a job file), workload or dss; auto: by its content")
 	f.Var(flags.Count(&o.jobs, 1, 1_000_000), "jobs", "number of generated jobs (20 for flex)")
-	f.Uint64Var(&o.seed, "seed", o.seed, "seed of generated jobs, a whole `number`; the same seed gives the same jobs")
+	f.Var(flags.Seed(&o.seed), "seed", "seed of generated jobs; the same seed gives the same jobs")
 	f.StringVar(&o.penalty, "penalty", o.penalty, "`shape` of the slowdown with less memory, for tasks without elasticity: none, step:FACTOR or sawtooth:FACTOR")
 }
 
@@ -48,6 +48,9 @@ func (o *workloadOptions) open(changed func(string) bool) (err error) {
 	}
 	name, settings, _ := strings.Cut(o.name, ":")
 	if d, unknown := workload.ParseDistribution(name); unknown == nil {
+		if changed("format") {
+			return command.Usagef("format %s: cannot be combined with generated jobs", o.format)
+		}
 		g := workload.DefaultGenerateOptions(d)
 		if g.Seed = o.seed; changed("jobs") {
 			g.Jobs = o.jobs
@@ -57,6 +60,11 @@ func (o *workloadOptions) open(changed func(string) bool) (err error) {
 		}
 		o.name, o.generate = name, &g
 		return nil
+	}
+	for _, flag := range []string{"jobs", "seed"} {
+		if changed(flag) {
+			return command.Usagef("%s: cannot be combined with the file %s, which has its jobs", flag, o.name)
+		}
 	}
 	if o.file, err = workloadfile.Open(o.name, o.format); err == nil {
 		o.format = o.file.Format

@@ -7,27 +7,27 @@ tenths=$1
 text() {
 	openssl enc -aes-128-ctr -K 00 -iv "$1" -in /dev/zero 2>/dev/null | base64 -w 60 | cat -n | head -c $(($2 * tenths))00000
 }
-text 01 155 > gzip-1
-text 02 155 > gzip-2
-text 03 15 > gzip-small
-text 04 200 > zstd-1
-text 05 200 > zstd-2
-text 06 30 > zstd-small
-text 07 200 > openssl-1
-text 08 200 > openssl-2
-echo $((2000000 * tenths)) > iterations
-text 09 280 | bzip2 -1 > sort.bz2
-text 10 190 > python-1
-text 11 190 > python-2
-text 12 15 | openssl enc -base64 -A | fold -w 40 | sed 's/.*/"&",/; 1s/^/[/; $s/,$/]/' > python.json
+text 01 78 > gzip-1
+text 02 78 > gzip-2
+text 03 8 > gzip-small
+text 04 100 > zstd-1
+text 05 100 > zstd-2
+text 06 15 > zstd-small
+text 07 100 > openssl-1
+text 08 100 > openssl-2
+echo $((1000000 * tenths)) > iterations
+text 09 140 | bzip2 -1 > sort.bz2
+text 10 95 > python-1
+text 11 95 > python-2
+text 12 8 | openssl enc -base64 -A | fold -w 40 | sed 's/.*/"&",/; 1s/^/[/; $s/,$/]/' > python.json
 # A database with one table.
-text 13 250 > rows
+text 13 125 > rows
 sqlite3 database '.mode tabs' 'CREATE TABLE line (number INTEGER, text TEXT)' '.import rows line' > /dev/null
 rm rows
 # A tree of files, and a repository with such a tree in two versions.
 mkdir tree repository
-text 14 200 | split -b 256K - tree/part-
-text 15 130 | split -b 128K - repository/part-
+text 14 100 | split -b 128K - tree/part-
+text 15 65 | split -b 64K - repository/part-
 cd repository
 git init -q .
 git config core.autocrlf false

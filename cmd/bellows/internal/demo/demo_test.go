@@ -3,7 +3,6 @@ package demo
 import (
 	"bytes"
 	"context"
-	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -11,15 +10,14 @@ import (
 
 	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/internal/hungry"
 	"github.com/bellows-rm/bellows/internal/sandbox"
+	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/workload"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write golden files instead of comparing")
 
 // TestMain makes the test program also the supervisor of the containers that it starts, and the program inside them.
 func TestMain(m *testing.M) {
@@ -57,16 +55,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
-	const file = "testdata/report.txt"
-	if *rewrite {
-		if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil || out.String() != string(want) {
-		t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
-	}
+	testfile.Golden(t, "report.txt", out.Bytes())
 }
 
 // Every container fits the largest job of its kind, and all peaks together exceed the node's memory.

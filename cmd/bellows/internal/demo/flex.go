@@ -15,7 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// beside is the memory of a hungry program besides its working set: the Go runtime, stacks, page tables.
+// beside is the memory of a hungry program outside its working set: the Go runtime, stacks, page tables.
 const beside = 24 * resource.MiB
 
 // flex runs programs whose memory use rises and falls: in REGULAR containers of their peak, and in FLEX containers.

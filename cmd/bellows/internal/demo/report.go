@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/resource"
 )
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/internal/sandbox"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/workload"
@@ -111,7 +111,7 @@ func (r *Run) take(jobs []live.Job, begun time.Time) {
 }
 
 // check compares the output of the tasks of all jobs: programs of one kind that print something must print the same.
-// The other programs have checked their results themselves.
+// Programs that print nothing have checked their results themselves.
 func (r *Run) check(ctx context.Context, m *sandbox.Machine, jobs []live.Job) error {
 	printed := map[string]int{}
 	for _, j := range jobs {

@@ -1,9 +1,9 @@
-// Package jobs has the commands for jobs: to run, submit, list, explain, wait for and end them.
+// Package jobs has the commands for jobs: to run, submit, list, explain, wait for, pause and end them.
 package jobs
 
 import "github.com/spf13/cobra"
 
 // Commands returns the commands in the order in which help lists them.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{runCommand(), submitCommand(), psCommand(), logsCommand(), explainCommand(), waitCommand(), killCommand()}
+	return []*cobra.Command{runCommand(), submitCommand(), psCommand(), logsCommand(), explainCommand(), waitCommand(), pauseCommand(), resumeCommand(), killCommand()}
 }

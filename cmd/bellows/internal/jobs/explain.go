@@ -11,7 +11,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
@@ -24,13 +24,14 @@ func explainCommand() *cobra.Command {
 		Use:   "explain JOB",
 		Short: "Explain why a job waits, its memory and its forecast",
 		Long: `Explain the state of a job: why its next task has not started, why its running
-tasks have their memory, stand still or are throttled, when tasks and job should
-end, and the latest decisions about the job. A task that is suspended or waits
-for memory has no expected end, because it is unknown how long it will wait.
+tasks have their memory, are stopped or throttled, when tasks and job should
+end, and the latest decisions about the job, with the answers to orders that are
+not in force. A task that is suspended or waits for memory has no expected end,
+because it is unknown how long it will wait.
 
-The forecast is what a task should demand when: its phases, learned from earlier
-runs of its application or stated, and by which model, from how many runs and
-with what error; or why nothing is known. A forecast reserves nothing.`,
+The forecast is the expected demand of a task over time: its phases, stated or
+learned from earlier runs of its application, with the model, the number of runs
+and the error; or why nothing is known. A forecast reserves nothing.`,
 		Example: `  bellows explain 7`,
 		Args:    oneJob,
 		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
@@ -57,7 +58,7 @@ with what error; or why nothing is known. A forecast reserves nothing.`,
 
 // printExplanation prints sentences, folded, newest decisions last.
 func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
-	fmt.Fprintf(w, "job %d (%s): %s\n", e.Job.ID, cluster.Printable(e.Job.Name), explainedStatus(e))
+	fmt.Fprintf(w, "job %d (%s): %s\n", e.Job.ID, cluster.Printable(e.Job.Name), startedOf(e.Job.Tasks).status(&e.Job))
 	say := func(text string) { fmt.Fprintf(w, "  %s\n", terminal.Fold(text, terminal.Width-2, "  ")) }
 	if e.Why != "" {
 		say(e.Why)
@@ -71,10 +72,10 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 		}
 	}
 	if e.Job.Input {
-		say("It reads the input of the command that submitted it, so it starts once, whatever happens to it.")
+		say("It reads the input of the command that submitted it, so it starts only once.")
 	}
 	if e.EarliestStart.After(now) {
-		say("There should be room for its next task " + when(e.EarliestStart, now) + " at the earliest.")
+		say("What it starts next should have room " + when(e.EarliestStart, now) + " at the earliest.")
 	}
 	if e.EstimatedEnd.After(now) {
 		say("It should end " + when(e.EstimatedEnd, now) + ".")
@@ -93,6 +94,9 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 	for i := range e.Tasks {
 		explainTask(say, &e.Job, &e.Tasks[i], now)
 	}
+	for i := range e.Levelings {
+		say(levelingWords(&e.Levelings[i]))
+	}
 	if len(e.Decisions) > 0 {
 		fmt.Fprintln(w, "\ndecided:")
 	}
@@ -100,9 +104,31 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 	for _, d := range e.Decisions {
 		head := fmt.Sprintf("  %s  %-9s %-8s ", d.At.Local().Format(time.TimeOnly), d.Kind, d.Task)
 		indent := fmt.Sprintf("%*s", len(head), "")
-		_, err = fmt.Fprintf(w, "%s%s\n", head, terminal.Fold(d.Why, terminal.Width-len(head), indent))
+		_, err = fmt.Fprintf(w, "%s%s\n", head, terminal.Fold(decisionWords(&d), terminal.Width-len(head), indent))
 	}
 	return err
+}
+
+// decisionWords says why a decision was taken and, of an order that is not in force, how it was answered.
+func decisionWords(d *live.DecisionNote) string {
+	text := d.Why
+	if rates := ratesWords(d.Disk, d.Network); rates != "" {
+		text = fmt.Sprintf("to %s until %s: %s", rates, d.Until.Local().Format(time.TimeOnly), d.Why)
+	} else if !d.Until.IsZero() {
+		text = fmt.Sprintf("until %s%s: %s", d.Until.Local().Format(time.TimeOnly), keepsGoing(d.For), d.Why)
+	}
+	if d.Grant != nil {
+		text = "to " + grantWords(d.Grant) + ": " + d.Why
+	}
+	switch d.Answer {
+	case live.AnswerPending:
+		text += " (not carried out yet)"
+	case live.AnswerFailed:
+		text += " (failed: " + d.Detail + ")"
+	case live.AnswerSuperseded:
+		text += " (superseded" + strings.TrimSuffix(": "+d.Detail, ": ") + ")"
+	}
+	return text
 }
 
 // explainTask says why a running task has its memory, and when it should end.
@@ -112,25 +138,43 @@ func explainTask(say func(string), j *live.Job, t *live.TaskExplanation, now tim
 		has = "was granted" // its limit now is printed below
 	}
 	text := fmt.Sprintf("%s %s %s", t.Task, has, resource.FormatMemory(resource.Amount(t.MemoryBytes)))
-	if t.MemoryBytes < t.IdealBytes {
+	if t.MemoryBytes < t.IdealBytes && !t.ByPhase {
 		text += fmt.Sprintf(" of %s, and so takes %.2f times as long", resource.FormatMemory(resource.Amount(t.IdealBytes)), t.Slowdown)
 	}
+	if rates := ratesWords(t.Disk, t.Network); rates != "" {
+		text += "; it was granted " + rates
+	}
+	if t.ByPhase {
+		text += "; its grant follows the phases of its forecast"
+	}
 	if t.Phase > 0 {
-		text += fmt.Sprintf("; it is in phase %d of %d", t.Phase, t.Phases)
+		text += "; it is in " + phaseWords(&t.InPhase)
+		if !t.Since.IsZero() {
+			text += " since " + t.Since.Local().Format(time.TimeOnly)
+		}
 	}
 	switch {
 	case t.EstimatedEnd.IsZero():
 	case t.EstimatedEnd.After(now):
 		text += "; it should end " + when(t.EstimatedEnd, now)
 	default:
-		text += "; by its duration it should have ended"
+		text += "; by its estimated duration it should have ended"
 	}
 	if !t.Limited.IsZero() {
-		text += "; its time limit ends it " + when(t.Limited, now)
+		text += "; its time limit kills it " + when(t.Limited, now)
 	}
 	say(text + ": " + t.Why)
+	if at := slices.IndexFunc(j.Tasks, func(k live.Task) bool { return k.Task == t.Task }); at >= 0 {
+		explainHold(say, &j.Tasks[at], t.Usage != nil)
+	}
 	if t.Throttle != nil {
 		say(throttleWords(t.Throttle))
+	}
+	if t.Resized != nil {
+		say(resizedWords(t.Resized, &t.Grant))
+	}
+	if len(t.Shifts) > 0 {
+		say(shiftsWords(t.Shifts, now))
 	}
 	if t.Usage != nil {
 		most := int64(0)
@@ -144,12 +188,67 @@ func explainTask(say func(string), j *live.Job, t *live.TaskExplanation, now tim
 	}
 }
 
+// levelingWords says how the demand on a node is to be leveled, and how good that is.
+func levelingWords(l *live.Leveling) string {
+	text := fmt.Sprintf("leveling of %s, asked for at %s: %s", l.Node, l.Asked.Local().Format(time.TimeOnly), l.Result)
+	if l.Used != nil && (l.Newest == nil || *l.Used != *l.Newest) {
+		text += fmt.Sprintf("; an earlier schedule of value %.6g is used", l.Used.Value)
+	}
+	return text
+}
+
+// shiftsWords says when a task is to stand still.
+func shiftsWords(shifts []live.Shift, now time.Time) string {
+	var times []string
+	for _, s := range shifts {
+		text := "until " + s.To.Local().Format(time.TimeOnly)
+		if s.From.After(now) {
+			text = "from " + s.From.Local().Format(time.TimeOnly) + " " + text
+		}
+		times = append(times, text)
+	}
+	return "to level its node, it is to stand still " + strings.Join(times, ", ")
+}
+
+// explainHold says which holders the engine has stopped a task for, until when, and what the task holds meanwhile. managed is as in heldWords.
+func explainHold(say func(string), t *live.Task, managed bool) {
+	if t.Leveled != nil {
+		text := leveledWords(t.Leveled)
+		if t.Paused == nil {
+			text += heldWords(t, managed)
+		}
+		say(text)
+	}
+	if t.Paused != nil {
+		say(pausedWords(t) + heldWords(t, managed))
+	}
+}
+
+// heldWords says what a paused or leveled task holds and what it lends; empty while its programs run. managed says that its memory is
+// described together with the memory manager.
+func heldWords(t *live.Task, managed bool) string {
+	if t.Still == nil {
+		return ""
+	}
+	text := "; it keeps its cores"
+	if t.Still.Lends {
+		text = "; it lends its cores to other tasks"
+	}
+	if u := t.Usage; u != nil && !managed {
+		text += fmt.Sprintf(", and holds %s in memory", bytesOf(u.Anonymous))
+		if u.Swap == nil || *u.Swap > 0 {
+			text += fmt.Sprintf(" and %s in swap", bytesOf(u.Swap))
+		}
+	}
+	return text
+}
+
 // memoryOf says what the memory manager does with a container. most is the maximum of the container, 0 for none.
 func memoryOf(r *cluster.Reading, most int64, now time.Time) string {
 	if r.State == cluster.ContainerWaiting {
 		return fmt.Sprintf("it has waited for %s to start: %s", terminal.Age(now.Sub(r.Since)), r.Why)
 	}
-	text := fmt.Sprintf("it holds %s in memory, of %s that it may", bytesOf(r.Anonymous), bytesOf(r.Limit))
+	text := fmt.Sprintf("it holds %s in memory, of at most %s", bytesOf(r.Anonymous), bytesOf(r.Limit))
 	if atMaximum(r, most) {
 		text += ", its maximum"
 	}
@@ -157,7 +256,7 @@ func memoryOf(r *cluster.Reading, most int64, now time.Time) string {
 		text += fmt.Sprintf(", and %s in swap", bytesOf(r.Swap))
 	}
 	if r.State == cluster.ContainerSuspended {
-		text += fmt.Sprintf("; suspended for %s, until it may have all of that in memory", terminal.Age(now.Sub(r.Since)))
+		text += fmt.Sprintf("; suspended for %s, until there is memory for all of it", terminal.Age(now.Sub(r.Since)))
 	}
 	if r.Why == "" || atMaximum(r, most) {
 		return text
@@ -175,22 +274,11 @@ func holders(all []live.Holder) string {
 	for _, h := range all[:min(len(all), most)] {
 		names = append(names, fmt.Sprintf("%s (up to %s)", h.Task, resource.FormatMemory(resource.Amount(h.Bytes))))
 	}
-	text := "meanwhile the memory of its node is with " + strings.Join(names, ", ")
+	text := "meanwhile the memory of its node is used by " + strings.Join(names, ", ")
 	if more := len(all) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-// explainedStatus returns the status of the job; the states of its tasks are explained separately.
-func explainedStatus(e *live.Explanation) string {
-	tasks := slices.Clone(e.Job.Tasks)
-	for i := range tasks {
-		if at := slices.IndexFunc(e.Tasks, func(t live.TaskExplanation) bool { return t.Task == tasks[i].Task }); at >= 0 {
-			tasks[i].Usage = e.Tasks[at].Usage
-		}
-	}
-	return startedOf(tasks).status(&e.Job)
 }
 
 func bytesOf(v *int64) string {

@@ -7,12 +7,12 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/phases"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// expectations returns a clause on each thing that a job or its stages expect: application, deadline, input, forecast.
+// expectations returns a clause each on application, deadline, input and forecasts of a job.
 func expectations(j *live.Job) (all []string) {
 	if j.App != "" {
 		all = append(all, "app: "+appOf(j))
@@ -59,7 +59,7 @@ func provenance(p *cluster.Provenance) string {
 	return text
 }
 
-// printForecast prints what a stage is expected to demand when, as a table, or why that is unknown.
+// printForecast prints the expected demand of a stage over time as a table, or why it is unknown.
 func printForecast(w io.Writer, f *live.Forecast, several bool) error {
 	head := "forecast"
 	if several {

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -37,6 +38,21 @@ func parseJobs(args []string) ([]cluster.JobID, error) {
 		}
 	}
 	return ids, nil
+}
+
+// eachOf calls a function for each job or task, also after an error. It returns the first error and prints the other
+// errors.
+func eachOf[ID any](cmd *cobra.Command, ids []ID, do func(ID) error) (first error) {
+	for _, id := range ids {
+		switch err := do(id); {
+		case err == nil:
+		case first == nil:
+			first = err
+		default:
+			fmt.Fprintln(cmd.ErrOrStderr(), "bellows:", err)
+		}
+	}
+	return first
 }
 
 // completeJobs offers the ids of jobs that have not ended to a shell.

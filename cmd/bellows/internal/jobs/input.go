@@ -17,8 +17,8 @@ import (
 
 	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/input"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 )
 
@@ -71,8 +71,8 @@ func readable(file *os.File) (r io.Reader, waiting bool) {
 	return file, err == nil && poll[0].Revents&unix.POLLIN != 0
 }
 
-// foreground is a terminal that is read only while this process is in the foreground. A job that a shell has put into
-// the background must run on there, not stop because of a read.
+// foreground is a terminal that is read only while this process is in the foreground. A command that a shell has put into
+// the background must continue there and not be stopped by a read.
 type foreground struct{ file *os.File }
 
 func (t foreground) Read(p []byte) (int, error) {

@@ -1,10 +1,9 @@
 package jobs
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/server"
 )
@@ -25,22 +24,13 @@ of the jobs stays.`,
 			if err != nil {
 				return err
 			}
-			// If one job cannot be killed, the others are killed all the same.
-			var first error
-			for _, id := range ids {
+			return eachOf(cmd, ids, func(id cluster.JobID) error {
 				err := client.Kill(cmd.Context(), id)
 				if err == nil && waits {
 					_, err = client.Wait(cmd.Context(), id)
 				}
-				switch {
-				case err == nil:
-				case first == nil:
-					first = err
-				default:
-					fmt.Fprintln(cmd.ErrOrStderr(), "bellows:", err)
-				}
-			}
-			return first
+				return err
+			})
 		}),
 		ValidArgsFunction: completeJobs(&p),
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
@@ -32,19 +32,21 @@ func psCommand() *cobra.Command {
 		Long: `List the jobs that have not ended, or with --all every job; or the tasks of a
 job.
 
-Columns of a job: STATUS is suspended or waiting if all its started tasks are;
-TASKS is the number of tasks that succeeded, of all; MEMORY is the sum of the
-memory limits of its tasks; HELD is what they use, in memory and in swap; TIME
-is the time since the job started, or how long it ran; WHY says why the job
-stands still and which task has the largest limit on its node meanwhile, or why
-the next task waits.
+Columns of a job: STATUS is paused if the job is, and paused, suspended, waiting
+or throttled if all its started tasks are; TASKS is the number of tasks that
+succeeded, of all; MEMORY is the sum of the memory limits of its tasks; HELD is
+what they use, in memory and in swap; TIME is the time since the job started, or
+how long it ran; WHY says why its tasks are stopped or throttled and which task
+has the largest limit on its node meanwhile, or why the next task waits.
 
 Columns of a task: MEMORY is its memory limit, which is its grant unless its
 class is flex; IDEAL is its ideal memory; USED and SWAP are what it uses, in
 memory and in swap. Page cache does not count, except in USED of a task that has
-ended, which is the peak of its container. STATE is throttled while its use of
-disk or network is bounded. A task that ran more than once is listed with its
-newest run, and its earlier runs below.
+ended, which is the peak of its container. STATE is paused while its owner has
+paused it, suspended while the memory manager has stopped it, waiting while it
+waits for memory to start, and throttled while its use of disk or network is
+bounded. WHY names the phase of its forecast that it is in. A task that ran more
+than once is listed with its newest run, and its earlier runs below.
 
 With --usage, what each run of a task used over time: mean and peak, and a
 picture of all runs together. CPU is in cores; MEMORY is without page cache;
@@ -98,7 +100,7 @@ func showJobs(cmd *cobra.Command, client *server.Client, all, asJSON bool) error
 	if err := printJobs(cmd.OutOrStdout(), pages, tasks, time.Now()); err != nil {
 		return err
 	}
-	// The user should see why no job makes progress.
+	// Trouble of the daemon may be why no job makes progress.
 	if s, err := client.Status(cmd.Context()); err == nil && s.Trouble != "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "bellows: trouble: %s\n", s.Trouble)
 	}
@@ -155,7 +157,7 @@ func printJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Tas
 			j := &page[i]
 			s := of[j.ID]
 			t.Add(strconv.FormatInt(int64(j.ID), 10), terminal.Cut(j.Name, 14), terminal.Cut(j.Owner, 8), s.status(j), fmt.Sprintf("%d/%d", j.SucceededCount, j.TaskCount),
-				terminal.MemoryOrDash(s.limit), terminal.MemoryOrDash(s.held), took(j.Started, j.Finished, now), terminal.OneLine(join(s.why(), s.suspended.holder(tasks), j.Waiting)))
+				terminal.MemoryOrDash(s.limit), terminal.MemoryOrDash(s.held), took(j.Started, j.Finished, now), terminal.OneLine(join(s.why(), s.of[suspended].holder(tasks), j.Waiting)))
 		}
 		if err := t.Write(w); err != nil {
 			return err
@@ -164,15 +166,49 @@ func printJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Tas
 	return nil
 }
 
-// started describes the tasks of a job that have started and not ended.
-type started struct {
-	tasks              int
-	limit, held        int64
-	suspended, waiting standing
+// hindrance is what keeps a started task from making progress at its usual pace.
+type hindrance uint8
+
+const (
+	paused hindrance = iota
+	suspended
+	waiting
+	leveled
+	throttled
+	unhindered
+)
+
+var hindranceNames = [...]string{paused: "paused", suspended: "suspended", waiting: "waiting", leveled: "leveled", throttled: "throttled"}
+
+// hindranceOf returns what hinders a task. Whether its programs have been stopped is known from the engine, as in "bellows
+// explain"; whether they wait for memory to start is a reading of the container, because only the node knows it.
+func hindranceOf(t *live.Task) hindrance {
+	switch {
+	case t.State == live.TaskStarting && t.Usage != nil && t.Usage.State == cluster.ContainerWaiting:
+		return waiting
+	case t.State != live.TaskRunning:
+		return unhindered
+	case t.Paused != nil && t.Paused.Failed == "":
+		return paused
+	case t.Still != nil && t.Still.By == cluster.HeldByLeveling:
+		return leveled
+	case t.Still != nil:
+		return suspended
+	case t.Throttle != nil && t.Throttle.InForce:
+		return throttled
+	}
+	return unhindered
 }
 
-// standing counts tasks that are suspended or waiting; first is one of them, reason its reason.
-type standing struct {
+// started describes the tasks of a job that have started and not ended.
+type started struct {
+	tasks       int
+	limit, held int64
+	of          [unhindered]hindered
+}
+
+// hindered counts tasks with the same hindrance; first is one of them, reason its reason.
+type hindered struct {
 	tasks  int
 	first  *live.Task
 	reason string
@@ -193,24 +229,32 @@ func (s started) with(t *live.Task) started {
 	s.tasks++
 	s.limit += limit(t)
 	s.held += held(t)
-	switch still(t) {
-	case cluster.ContainerSuspended:
-		s.suspended = s.suspended.with(t)
-	case cluster.ContainerWaiting:
-		s.waiting = s.waiting.with(t)
+	if h := hindranceOf(t); h != unhindered {
+		of := &s.of[h]
+		if of.tasks++; of.tasks == 1 {
+			of.first, of.reason = t, hindranceWhy(t, h)
+		}
 	}
 	return s
 }
 
-func (s standing) with(t *live.Task) standing {
-	if s.tasks++; s.tasks == 1 {
-		s.first, s.reason = t, t.Usage.Why
+// hindranceWhy says why a task is hindered; empty if that is unknown.
+func hindranceWhy(t *live.Task, h hindrance) string {
+	switch {
+	case h == paused:
+		return pausedWords(t)
+	case h == leveled:
+		return leveledWords(t.Leveled)
+	case h == throttled:
+		return throttleWords(t.Throttle)
+	case t.Usage != nil:
+		return t.Usage.Why
 	}
-	return s
+	return ""
 }
 
 // holder names the task that may use most of the memory of the node of the first such task.
-func (s standing) holder(tasks []live.Task) string {
+func (s hindered) holder(tasks []live.Task) string {
 	if s.tasks == 0 {
 		return ""
 	}
@@ -218,7 +262,7 @@ func (s standing) holder(tasks []live.Task) string {
 	for i := range tasks {
 		t := &tasks[i]
 		switch {
-		case t.State == live.TaskEnded || still(t) == cluster.ContainerWaiting || t.Node != s.first.Node || t.Task == s.first.Task:
+		case t.State == live.TaskEnded || hindranceOf(t) == waiting || t.Node != s.first.Node || t.Task == s.first.Task:
 		case most == nil || limit(t) > limit(most):
 			most = t
 		}
@@ -229,24 +273,43 @@ func (s standing) holder(tasks []live.Task) string {
 	return fmt.Sprintf("task %s may hold %s", most.Task, resource.FormatMemory(resource.Amount(limit(most))))
 }
 
-// status returns the status of the job, or suspended or waiting if all its started tasks are.
+// status returns the status of the job: paused if the whole job is, or the hindrance of its started tasks if all are hindered.
 func (s started) status(j *live.Job) string {
-	switch standing := s.suspended.tasks + s.waiting.tasks; {
-	case standing == 0 || standing < s.tasks || j.Status != cluster.StatusRunning && j.Status != cluster.StatusPending:
-		return jobStatus(j)
-	case s.suspended.tasks > 0:
-		return cluster.ContainerSuspended.String()
+	if j.Paused != nil && !j.Status.Ended() {
+		return hindranceNames[paused]
 	}
-	return cluster.ContainerWaiting.String()
+	left := s.tasks
+	for h := range s.of {
+		left -= s.of[h].tasks
+	}
+	switch {
+	case s.tasks == 0 || left > 0 || j.Status != cluster.StatusRunning && j.Status != cluster.StatusPending:
+		return jobStatus(j)
+	case s.of[throttled].tasks > 0: // It makes progress, whatever the other tasks do.
+		return hindranceNames[throttled]
+	}
+	return hindranceNames[slices.IndexFunc(s.of[:], func(h hindered) bool { return h.tasks > 0 })]
 }
 
 func (s started) why() string {
-	return join(s.suspended.why("suspended", s.tasks), s.waiting.why("waiting for memory", s.tasks))
+	var clauses []string
+	for h := range s.of {
+		clauses = append(clauses, s.of[h].why(hindrance(h), s.tasks))
+	}
+	return join(clauses...)
 }
 
-func (s standing) why(what string, of int) string {
+// why says how many of the started tasks of a job have a hindrance, and why the first of them has.
+func (s hindered) why(h hindrance, of int) string {
 	if s.tasks == 0 || of == 1 {
 		return s.reason
+	}
+	what := hindranceNames[h]
+	if h == waiting {
+		what = "waiting for memory"
+	}
+	if after, says := strings.CutPrefix(s.reason, what+" "); says { // as "paused by ann"
+		return fmt.Sprintf("%d of %d %s %s", s.tasks, of, what, after)
 	}
 	return fmt.Sprintf("%d of %d %s: %s", s.tasks, of, what, s.reason)
 }
@@ -351,21 +414,9 @@ func stageOf(j *live.Job, id cluster.TaskID) *live.Stage {
 
 func flex(s *live.Stage) bool { return s != nil && s.Class == cluster.Flex }
 
-// still returns the state of the task's container if it is suspended or waiting, otherwise 0.
-func still(t *live.Task) cluster.ContainerState {
-	u := t.Usage
-	if u != nil && (u.State == cluster.ContainerSuspended && t.State == live.TaskRunning || u.State == cluster.ContainerWaiting && t.State == live.TaskStarting) {
-		return u.State
-	}
-	return 0
-}
-
 func taskState(t *live.Task) string {
-	if state := still(t); state != 0 {
-		return state.String()
-	}
-	if throttled(t) != nil {
-		return "throttled"
+	if h := hindranceOf(t); h != unhindered {
+		return hindranceNames[h]
 	}
 	if t.State != live.TaskEnded {
 		return t.State.String()
@@ -384,19 +435,37 @@ func limit(t *live.Task) int64 {
 	return t.MemoryBytes
 }
 
-// taskWhy returns the cause of a failure, what throttles a task, or why the memory manager last acted. most is the maximum of the task, 0 for
-// none.
+// taskWhy returns the cause of a failure, or what hinders a task or why the memory manager last acted, and the phase that the
+// task is in. most is the maximum of the task, 0 for none.
 func taskWhy(t *live.Task, most int64) string {
-	switch u := t.Usage; {
-	case t.Detail == "" && still(t) == 0 && throttled(t) != nil:
-		return throttleWords(t.Throttle)
-	case t.Detail != "" || u == nil || u.State == 0:
+	u, h := t.Usage, hindranceOf(t)
+	switch {
+	case t.Detail != "":
 		return t.Detail
+	case t.Paused != nil && t.State == live.TaskRunning: // also if that failed
+		return join(pausedWords(t), phaseWords(&t.InPhase))
+	case h == leveled || t.Leveled != nil && t.Leveled.Failed != "":
+		return join(leveledWords(t.Leveled), phaseWords(&t.InPhase))
+	case h == throttled:
+		return join(hindranceWhy(t, h), phaseWords(&t.InPhase))
+	case u == nil || u.State == 0:
+		return phaseWords(&t.InPhase)
 	case atMaximum(u, most):
-		return "has its maximum, " + terminal.MemoryOrDash(most)
-	default:
-		return u.Why
+		return join("has its maximum, "+terminal.MemoryOrDash(most), phaseWords(&t.InPhase))
 	}
+	return join(u.Why, phaseWords(&t.InPhase))
+}
+
+// phaseWords names the phase that a task is in; empty if it has no forecast.
+func phaseWords(p *live.InPhase) string {
+	if p.Phase == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("phase %d of %d", p.Phase, p.Phases)
+	if p.Name != "" {
+		text += " (" + cluster.Printable(p.Name) + ")"
+	}
+	return text
 }
 
 // atMaximum reports whether a running container has reached its maximum, so that it gets no more memory of its node.

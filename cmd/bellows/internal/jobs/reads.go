@@ -78,7 +78,7 @@ func sizeOf(name string) (sum resource.Amount, err error) {
 	return sum, err
 }
 
-// readsFiles returns the size of the files that a command reads as far as its text says: its standard input, and every
+// readsFiles returns the size of the files that a command reads according to its text: its standard input, and every
 // argument behind the program that as a whole is the name of an existing regular file, except behind -o and --output,
 // which write. Each file counts once. 0 is unknown.
 func readsFiles(c *cluster.Command, dir string) (sum resource.Amount) {

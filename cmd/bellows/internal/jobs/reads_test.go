@@ -79,7 +79,7 @@ func TestInputFlag(t *testing.T) {
 func TestStatedWithFlags(t *testing.T) {
 	dir := files(t, map[string]int{"a": 7})
 	for _, stated := range []bool{false, true} {
-		o := runOptions{stage: cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GiB), Together: true}, class: "regular", maxAttempts: 1,
+		o := runOptions{stage: cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GiB)}, class: "regular", maxAttempts: 1,
 			app: "reads", deadline: time.Minute}
 		want := resource.Amount(7)
 		if stated {
@@ -90,7 +90,7 @@ func TestStatedWithFlags(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := server.SubmissionOf(&j.Job, nil, dir, nil)
-		if s.App != "reads" || s.Deadline != time.Minute || !s.Stages[0].Together || s.Stages[0].Input != want {
+		if s.App != "reads" || s.Deadline != time.Minute || s.Stages[0].Input != want {
 			t.Errorf("submitted is %+v", s)
 		}
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/inherited"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
@@ -33,11 +33,12 @@ import (
 const runLong = `Run a command as a job of one task. It starts when there is room for it: with
 its ideal memory, or, under an elastic policy, with less memory if its job then
 ends no later. {memory} in the arguments becomes the granted memory less what a
-program needs beside its buffer; {memory*0.8} and {memory-64MiB} compute from
-the granted memory, and {memory:bytes}, {memory:M} and so on choose the unit.
+program needs in addition to its buffer; {memory*0.8} and {memory-64MiB} compute
+from the granted memory, and {memory:bytes}, {memory:M} and so on choose the
+unit.
 
-What is learned of the runs of a command is kept for its --app, and scaled by
-its --input: see "bellows explain" and docs/forecasts.md.
+bellows learns from the runs of a command, by its --app, and scales what it
+learned by --input: see "bellows explain" and docs/forecasts.md.
 
 The command has the working directory, environment, umask, limits and nice value
 of bellows.
@@ -46,9 +47,9 @@ Without -d, bellows shows the output of the command and returns its exit code,
 or 128 + n if signal n ended it. Ctrl-C, or closing the terminal, kills the job.
 
 The command reads the standard input of bellows: a file, a pipe or a terminal.
-This input cannot be read again, so the job starts only once, even if the
-machine is to blame for its end. To avoid that, or if the loop of a shell reads
-the same input, add --stdin /dev/null. With -d or --max-attempts, the command
+This input cannot be read again, so the job starts only once, even if it failed
+because of the machine. To avoid that, or if the loop of a shell reads the same
+input, add --stdin /dev/null. With -d or --max-attempts, the command
 reads only the input of --stdin.
 
 With --min-memory, the command may start with any memory from there up to its
@@ -61,10 +62,11 @@ swap such a job is refused ("bellows swap create" creates swap), unless its
 --profile has the cost of spilling: then it runs as a regular job, and bellows
 says so.
 
-A suspended container is frozen. With --heartbeat-timeout, the time for which
-its programs may be silent before their peers take them for dead, the container
-runs now and then: for half of the time-out, at most 5s, whenever it stood still
-for a quarter of it.`
+Containers of either class are frozen while they are paused, and may be frozen
+while they are throttled; a flex container also while it is suspended. Programs
+that send heartbeats to peers need --heartbeat-timeout, the time after which
+their peers take them for dead: such a container runs from time to time, for
+half of the time-out, at most 5s, whenever it was stopped for a quarter of it.`
 
 const runExample = `  bellows run --memory 1GiB -- python3 train.py
   bellows run --memory 1GiB --min-memory 200MiB --duration 40s \
@@ -107,7 +109,7 @@ func runCommand() *cobra.Command {
 	f.Var(flags.Memory(&o.stage.MinMemory), "min-memory", "least memory that the command may get; default: the ideal memory")
 	f.Var(flags.Memory(&o.stage.MaxMemory), "max-memory", "largest memory of a flex container; default: the node's memory")
 	for k := range resource.NumKinds {
-		if k != resource.Memory { // which stands above, beside its bounds
+		if k != resource.Memory { // its flag is above, with its bounds
 			o.requestFlag(f, k)
 		}
 	}
@@ -116,13 +118,12 @@ func runCommand() *cobra.Command {
 	f.StringVar(&o.penalty, "penalty", o.penalty, "`shape` of the slowdown with less memory, unless a profile has it: none, step:FACTOR or sawtooth:FACTOR")
 	f.StringVar(&o.name, "name", "", "`name` of the job; default: the program's name")
 	f.StringVar(&o.queue, "queue", "", "`name` of the job's queue")
-	f.StringVar(&o.app, "app", "", "`name` of what recurs, for what is learned of its runs; default: derived from name and command")
+	f.StringVar(&o.app, "app", "", "`name` of the application whose history the run belongs to; default: derived from name and command")
 	f.Var(dataFlag{&o.stage.Input}, "input", "what the command reads: a file or folder, or a size such as 3GiB; may be repeated; default: the files among its arguments")
-	f.Var(flags.Duration(&o.deadline, time.Millisecond), "deadline", "how long the command should wait at most for its start, such as 10m; default: the policy chooses")
-	f.BoolVar(&o.stage.Together, "together", false, "start all tasks at the same time, or none; only with a policy that starts tasks together")
+	f.Var(flags.Duration(&o.deadline, time.Millisecond), "deadline", "longest wait for the start, such as 10m, under a policy that observes deadlines; default: the policy chooses")
 	f.Var(flags.Choice(&o.class, "regular", "flex"), "class", "container class: regular or flex")
 	f.Var(flags.Duration(&o.stage.HeartbeatTimeout, time.Millisecond), "heartbeat-timeout",
-		fmt.Sprintf("how long the programs of a flex container may send no heartbeat; at least %v", cluster.LeastHeartbeatTimeout))
+		fmt.Sprintf("time without heartbeats after which peers take the programs for dead; at least %v", cluster.LeastHeartbeatTimeout))
 	f.Var(flags.Choice(&o.stage.Runtime, cluster.JVM), "runtime",
 		fmt.Sprintf("runtime in a flex container; jvm: java gets an -Xmx of %v of --max-memory, or of the daemon's memory if that is less, unless the command sets its heap", cluster.HeapShare))
 	f.Var(flags.Count(&o.maxAttempts, 1, cluster.MostAttempts), "max-attempts", "number of attempts after which the job has failed")
@@ -132,6 +133,7 @@ func runCommand() *cobra.Command {
 	f.BoolVarP(&o.detach, "detach", "d", false, "print the job's id and return")
 	f.BoolVar(&o.asJSON, "json", false, "with -d: print JSON")
 	o.place.Flags(cmd, false)
+	command.MovedFlags(f, map[string]string{"together": "has moved: use `together: true` of a stage in a file for `bellows submit`"})
 	return cmd
 }
 

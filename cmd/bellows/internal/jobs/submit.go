@@ -15,8 +15,8 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/inherited"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/jobfile"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
@@ -158,15 +158,22 @@ func checkPrograms(j *workload.Job, dir string) error {
 	return nil
 }
 
-// fitMachine changes a FLEX job to what this machine and the largest one have, and tells the user: see withoutSwap and
-// fitStages.
+// fitMachine changes a FLEX job to what this machine and its largest node have, and says so to the user: see withoutSwap and
+// fitStages. It also says that a deadline has no effect.
 func fitMachine(ctx context.Context, client *server.Client, j *workload.Job, to io.Writer) error {
-	if err := withoutSwap(ctx, client, j, to); err != nil || j.Class != cluster.Flex {
+	if err := withoutSwap(ctx, client, j, to); err != nil || j.Class != cluster.Flex && j.Deadline == 0 {
 		return err
 	}
 	status, err := client.Status(ctx)
 	if err != nil {
 		return err
+	}
+	if j.Deadline > 0 && !status.Deadlines {
+		fmt.Fprintf(to, "bellows: job %q deadline %s: has no effect, because policy %s lets no job come first for its deadline\n",
+			j.Name, terminal.Age(j.Deadline), status.Policy)
+	}
+	if j.Class != cluster.Flex {
+		return nil
 	}
 	var largest resource.Amount
 	for _, n := range status.Nodes {

@@ -9,22 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// throttled returns what bounds a running task now; nil if nothing does.
-func throttled(t *live.Task) *live.Throttle {
-	if t.State == live.TaskRunning && t.Throttle != nil && t.Throttle.InForce {
-		return t.Throttle
-	}
-	return nil
-}
-
 // throttleWords says what bounds a task, until when and why.
 func throttleWords(t *live.Throttle) string {
-	var bounds []string
-	for kind, bound := range (resource.Vector{resource.Disk: resource.Amount(t.Disk), resource.Network: resource.Amount(t.Network)}) {
-		if bound > 0 {
-			bounds = append(bounds, resource.Kind(kind).FormatOf(bound))
-		}
-	}
 	text := "throttled"
 	switch {
 	case t.Failed != "":
@@ -32,7 +18,7 @@ func throttleWords(t *live.Throttle) string {
 	case !t.InForce:
 		text = "being throttled"
 	}
-	text += fmt.Sprintf(" to %s until %s", strings.Join(bounds, " and "), t.Until.Local().Format(time.TimeOnly))
+	text += fmt.Sprintf(" to %s until %s", ratesWords(t.Disk, t.Network), t.Until.Local().Format(time.TimeOnly))
 	for _, more := range []string{t.Failed, t.Why} {
 		if more != "" {
 			text += ": " + more
@@ -43,4 +29,15 @@ func throttleWords(t *live.Throttle) string {
 		text += "; " + t.How
 	}
 	return text
+}
+
+// ratesWords names bandwidths that are not 0.
+func ratesWords(disk, network int64) string {
+	var rates []string
+	for kind, rate := range (resource.Vector{resource.Disk: resource.Amount(disk), resource.Network: resource.Amount(network)}) {
+		if rate > 0 {
+			rates = append(rates, resource.Kind(kind).FormatOf(rate))
+		}
+	}
+	return strings.Join(rates, " and ")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cmd/internal/picture"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
@@ -41,16 +41,20 @@ func showUsage(cmd *cobra.Command, client *server.Client, arg string, asJSON boo
 	if err != nil {
 		return err
 	}
-	return printUsage(cmd.OutOrStdout(), &job, runs)
+	s, err := client.Status(cmd.Context())
+	if err != nil {
+		return err
+	}
+	return printUsage(cmd.OutOrStdout(), &job, runs, s.NetworkUnknown)
 }
 
-// measure is something that a table and a picture show: how to find it among rates, and how to print it.
+// measure is a column of the table and a strip of the picture: how to read it from rates, and how to print it.
 type measure struct {
 	head, title string
 	kind        string // for a list of what is unknown
 	of          func(*live.Rates) *int64
 	format      func(int64) string
-	// always says that it has a column, and a picture, even if nothing of it was used.
+	// always says that it has a column, and a strip, even if it was always 0.
 	always bool
 }
 
@@ -68,8 +72,9 @@ var measures = []measure{
 	{"SENT", "sent to the network", "network", func(r *live.Rates) *int64 { return r.Sent }, perSecond, false},
 }
 
-// printUsage prints two rows per run, with means and peaks, and a picture of all runs together.
-func printUsage(w io.Writer, j *live.Job, runs []live.TaskUsage) error {
+// printUsage prints two rows per run, with means and peaks, and a picture of all runs together. noNetwork says why this
+// machine does not count what containers transfer over the network; empty if it does.
+func printUsage(w io.Writer, j *live.Job, runs []live.TaskUsage, noNetwork string) error {
 	head := fmt.Sprintf("job %d (%s) of %s: %s, submitted %s", j.ID, terminal.Cut(j.Name, 24), j.Owner, startedOf(j.Tasks).status(j), j.Submitted.Local().Format(time.DateTime))
 	fmt.Fprintf(w, "%s\n\n", terminal.Fold(head, terminal.Width-2, "  "))
 	if len(runs) == 0 {
@@ -104,7 +109,11 @@ func printUsage(w io.Writer, j *live.Job, runs []live.TaskUsage) error {
 		return err
 	}
 	if len(unknown) > 0 {
-		fmt.Fprintf(w, "\nnot measured: %s\n", strings.Join(unknown, ", "))
+		text := "not measured: " + strings.Join(unknown, ", ")
+		if noNetwork != "" && slices.Contains(unknown, "network") {
+			text += "; the network cannot be measured here: " + noNetwork
+		}
+		fmt.Fprintf(w, "\n%s\n", terminal.Fold(text, terminal.Width-2, "  "))
 	}
 	return drawUsage(w, runs, shown)
 }
@@ -117,8 +126,8 @@ func (m *measure) cell(r *live.Rates) string {
 	return "-"
 }
 
-// split returns what has a column, and the kinds of which nothing is known. What was measured and
-// not used has no column.
+// split returns the measures that have a column, and the kinds that were not measured. A measure that was always 0 has no
+// column.
 func split(runs []live.TaskUsage) (shown []measure, unknown []string) {
 	for _, m := range measures {
 		known, some := false, m.always
@@ -126,7 +135,7 @@ func split(runs []live.TaskUsage) (shown []measure, unknown []string) {
 			if v := m.of(&runs[i].Peak); v != nil {
 				known, some = true, some || *v > 0
 			}
-			if v := m.of(&runs[i].Mean); v != nil { // of a gap there is no peak
+			if v := m.of(&runs[i].Mean); v != nil { // a gap has no peak
 				known, some = true, some || *v > 0
 			}
 		}
@@ -147,7 +156,7 @@ func note(r *live.TaskUsage) string {
 		gap = fmt.Sprintf("no samples for %s: peaks may be higher", terminal.Age(time.Duration(r.GapSeconds*float64(time.Second))))
 	}
 	if r.StillSeconds >= 1 {
-		still = fmt.Sprintf("stood still for %s", terminal.Age(time.Duration(r.StillSeconds*float64(time.Second))))
+		still = fmt.Sprintf("was stopped for %s", terminal.Age(time.Duration(r.StillSeconds*float64(time.Second))))
 	}
 	return join(r.Missing, gap, still)
 }
@@ -209,7 +218,7 @@ func granted(runs []live.TaskUsage, m *measure) string {
 	return fmt.Sprintf(" (granted %s)", m.format(n))
 }
 
-// sum returns the means of what all runs used in each column of step seconds. A column is unknown if some run was not measured for
+// sum returns the means of what all runs used in each column of step seconds. A column is unknown if a run was not measured for
 // more than half of its time in the column.
 func sum(runs []live.TaskUsage, m *measure, from time.Time, step float64, columns int) []float64 {
 	values := make([]float64, columns)

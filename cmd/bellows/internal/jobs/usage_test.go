@@ -31,7 +31,9 @@ func TestPrintUsage(t *testing.T) {
 	one := live.TaskUsage{Task: cluster.TaskID{Job: 7}, Run: 1, State: live.TaskRunning, Started: now, DurationSeconds: 200, MeasuredSeconds: 200, CPUMillicores: 2000,
 		MemoryBytes: 1 << 30, Mean: rates(1025, 480*mib, 0, 0, 20e6), Peak: rates(2000, 960*mib, 0, 0, 80e6),
 		Spans: spans(50, rates(100, 64*mib, 0, 0, 0), rates(2000, 960*mib, 0, 0, 0), rates(1000, 512*mib, 0, 0, 0), rates(1000, 400*mib, 0, 0, 80e6))}
-	view(t, "usage-one", func(b *bytes.Buffer) error { return printUsage(b, &job, []live.TaskUsage{one}) })
+	view(t, "usage-one", func(b *bytes.Buffer) error {
+		return printUsage(b, &job, []live.TaskUsage{one}, "count network bytes: it needs CAP_SYS_ADMIN")
+	})
 
 	// A second run whose beginning was not measured, and one that was not measured at all.
 	two := one
@@ -43,9 +45,9 @@ func TestPrintUsage(t *testing.T) {
 	two.Spans[0].Gap = true
 	none := live.TaskUsage{Task: cluster.TaskID{Job: 7, Index: 2}, Run: 1, Started: now, DurationSeconds: 4000, CPUMillicores: 2000, MemoryBytes: 1 << 30,
 		Missing: "it was not measured: an earlier release started it, or the disk was full"}
-	view(t, "usage-some", func(b *bytes.Buffer) error { return printUsage(b, &job, []live.TaskUsage{one, two, none}) })
-	view(t, "usage-none", func(b *bytes.Buffer) error { return printUsage(b, &job, []live.TaskUsage{none}) })
-	view(t, "usage-nothing", func(b *bytes.Buffer) error { return printUsage(b, &job, nil) })
+	view(t, "usage-some", func(b *bytes.Buffer) error { return printUsage(b, &job, []live.TaskUsage{one, two, none}, "") })
+	view(t, "usage-none", func(b *bytes.Buffer) error { return printUsage(b, &job, []live.TaskUsage{none}, "") })
+	view(t, "usage-nothing", func(b *bytes.Buffer) error { return printUsage(b, &job, nil, "") })
 }
 
 // A column has the mean of its time: its sum over all columns is what was used. What is unknown for more than half of a column

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
@@ -81,13 +81,13 @@ func canned() (now time.Time, jobs []live.Job, tasks []live.Task) {
 	}
 	id := cluster.TaskID{Job: 12345}
 	tasks = []live.Task{
-		{Task: id, Run: 2, State: live.TaskRunning, MemoryBytes: 2 << 30, UnderSized: true, Started: now.Add(-30 * time.Second),
+		{Task: id, Run: 2, State: live.TaskRunning, Grant: live.Grant{MemoryBytes: 2 << 30}, UnderSized: true, Started: now.Add(-30 * time.Second),
 			Usage: &cluster.Reading{Memory: pointer[int64](1700 << 20), Anonymous: pointer[int64](1500 << 20)}},
-		{Task: cluster.TaskID{Job: 12345, Index: 1}, Run: 1, State: live.TaskEnded, Outcome: cluster.Failed, MemoryBytes: 4 << 30, Started: now.Add(-80 * time.Second),
+		{Task: cluster.TaskID{Job: 12345, Index: 1}, Run: 1, State: live.TaskEnded, Outcome: cluster.Failed, Grant: live.Grant{MemoryBytes: 4 << 30}, Started: now.Add(-80 * time.Second),
 			Ended: now.Add(-20 * time.Second), Exit: &cluster.Exit{Code: 3, Peak: 3 << 30}, Detail: "ended with exit code 3"},
-		{Task: cluster.TaskID{Job: 12345, Index: 12}, Run: 1, State: live.TaskEnded, Outcome: cluster.OutOfMemory, MemoryBytes: 4 << 30, Started: now.Add(-80 * time.Second),
+		{Task: cluster.TaskID{Job: 12345, Index: 12}, Run: 1, State: live.TaskEnded, Outcome: cluster.OutOfMemory, Grant: live.Grant{MemoryBytes: 4 << 30}, Started: now.Add(-80 * time.Second),
 			Ended: now.Add(-20 * time.Second), Exit: &cluster.Exit{Code: 137}, Detail: "the kernel killed a process of it for memory"},
-		{Task: cluster.TaskID{Job: 12345, Index: 13}, Run: 1, State: live.TaskStarting, MemoryBytes: 4 << 30},
+		{Task: cluster.TaskID{Job: 12345, Index: 13}, Run: 1, State: live.TaskStarting, Grant: live.Grant{MemoryBytes: 4 << 30}},
 	}
 	return now, jobs, tasks
 }
@@ -100,8 +100,12 @@ func breathes(now time.Time) (jobs []live.Job, tasks []live.Task) {
 			TaskCount: n, Stages: []live.Stage{{Stage: cluster.Stage{Tasks: n, MaxMemory: resource.Amount(most)}, Running: n, IdealBytes: 64 * mib, Class: class}}}
 	}
 	task := func(id cluster.TaskID, state cluster.ContainerState, anonymous, swap, limit int64, why string) live.Task {
-		return live.Task{Task: id, Run: 1, State: live.TaskRunning, MemoryBytes: 64 * mib, Started: now.Add(-40 * time.Second), Why: "fits with its ideal memory, 64MiB",
+		t := live.Task{Task: id, Run: 1, State: live.TaskRunning, Grant: live.Grant{MemoryBytes: 64 * mib}, Started: now.Add(-40 * time.Second), Why: "fits with its ideal memory, 64MiB",
 			Usage: &cluster.Reading{State: state, Memory: pointer(anonymous + 10*mib), Anonymous: &anonymous, Swap: &swap, Limit: &limit, Why: why, Since: now.Add(-12 * time.Second)}}
+		if state == cluster.ContainerSuspended {
+			t.Still = &live.Still{By: cluster.HeldByMemory, Since: t.Usage.Since, Lends: true}
+		}
+		return t
 	}
 	jobs = []live.Job{job(7, "stands", cluster.Flex, 1, 0), job(8, "pages", cluster.Flex, 1, 96*mib), job(9, "waits", cluster.Regular, 1, 0), job(10, "some", cluster.Flex, 3, 0)}
 	jobs[2].Status, jobs[2].Started = cluster.StatusPending, time.Time{}
@@ -109,11 +113,11 @@ func breathes(now time.Time) (jobs []live.Job, tasks []live.Task) {
 	tasks = []live.Task{
 		task(cluster.TaskID{Job: 7}, cluster.ContainerSuspended, 188<<10, 79024<<10, 10268<<10, "out of memory: held 99.7MiB with what was in swap, and could hold 93.9MiB; likely to go on in 26s"),
 		task(cluster.TaskID{Job: 8}, cluster.ContainerRunning, 90*mib, 30*mib, 96*mib, "held 60MiB of 64MiB, and the node had plenty left"),
-		{Task: cluster.TaskID{Job: 9}, Run: 1, State: live.TaskStarting, MemoryBytes: 64 * mib, Why: "fits with its ideal memory, 64MiB",
+		{Task: cluster.TaskID{Job: 9}, Run: 1, State: live.TaskStarting, Grant: live.Grant{MemoryBytes: 64 * mib}, Why: "fits with its ideal memory, 64MiB",
 			Usage: &cluster.Reading{State: cluster.ContainerWaiting, Why: "needs 64MiB, and job 7 is out of memory already", Since: now.Add(-3 * time.Second)}},
 		task(cluster.TaskID{Job: 10}, cluster.ContainerRunning, 40*mib, 0, 64*mib, "nobody was out of memory, and the node had 30MiB left"),
 		task(cluster.TaskID{Job: 10, Index: 1}, cluster.ContainerSuspended, 188<<10, 95092<<10, 10268<<10, "job 7 comes first and is out of memory"),
-		{Task: cluster.TaskID{Job: 10, Index: 2}, Run: 1, State: live.TaskEnded, Outcome: cluster.OutOfMemory, MemoryBytes: 64 * mib, Started: now.Add(-80 * time.Second),
+		{Task: cluster.TaskID{Job: 10, Index: 2}, Run: 1, State: live.TaskEnded, Outcome: cluster.OutOfMemory, Grant: live.Grant{MemoryBytes: 64 * mib}, Started: now.Add(-80 * time.Second),
 			Ended: now.Add(-20 * time.Second), Exit: &cluster.Exit{Code: 137, Peak: 64 * mib}, Detail: "the kernel killed a process of it for memory"},
 	}
 	return jobs, tasks
@@ -136,7 +140,7 @@ func TestViewsOfBreathing(t *testing.T) {
 			}
 			j.Tasks = append(j.Tasks, k)
 			if k.State != live.TaskEnded {
-				e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, MemoryBytes: k.MemoryBytes, IdealBytes: 64 << 20, Why: k.Why, Usage: k.Usage})
+				e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: live.Grant{MemoryBytes: k.MemoryBytes}, IdealBytes: 64 << 20, Why: k.Why, Usage: k.Usage})
 			}
 		}
 		if j.Name == "pages" {
@@ -171,7 +175,7 @@ func TestViews(t *testing.T) {
 			Job: job, Why: "The next task of the job has not started: would fit under-sized (600MB), but end 03:05:00, after its job (03:04:30).",
 			EarliestStart: now.Add(12 * time.Second), EstimatedEnd: now.Add(time.Minute),
 			Tasks: []live.TaskExplanation{
-				{Task: tasks[0].Task, MemoryBytes: 2 << 30, IdealBytes: 4 << 30, Slowdown: 1.25, EstimatedEnd: now.Add(40 * time.Second),
+				{Task: tasks[0].Task, Grant: live.Grant{MemoryBytes: 2 << 30}, IdealBytes: 4 << 30, Slowdown: 1.25, EstimatedEnd: now.Add(40 * time.Second),
 					Why: "under-sized to 2GiB: ends 03:04:45, no later than its job (03:05:05)"},
 			},
 			Decisions: []live.DecisionNote{
@@ -207,6 +211,10 @@ func TestViewsOfForecasts(t *testing.T) {
 	}}
 	view(t, "forecast", func(b *bytes.Buffer) error { return printTasks(b, &j, now) })
 	view(t, "forecast-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
+	running := live.Explanation{Job: live.Job{ID: 8, Name: "sort", Stages: j.Stages[:1]}, Why: "The last task of the job is running.",
+		Tasks: []live.TaskExplanation{{Task: cluster.TaskID{Job: 8}, Grant: live.Grant{MemoryBytes: 1 << 30}, IdealBytes: 1 << 30, Slowdown: 1, InPhase: live.InPhase{Phase: 2, Phases: 3},
+			EstimatedEnd: now.Add(40 * time.Second), Why: "fits with its ideal memory, 1GiB"}}}
+	view(t, "phase-explained", func(b *bytes.Buffer) error { return printExplanation(b, &running, now) })
 }
 
 func TestThrottledViews(t *testing.T) {
@@ -218,18 +226,152 @@ func TestThrottledViews(t *testing.T) {
 	job.Tasks, job.Submitted = nil, now.Add(-2*time.Minute)
 	e := live.Explanation{Why: "The remaining tasks of the job are running."}
 	for i, th := range []live.Throttle{
-		{Disk: 10e6, Until: now.Add(time.Minute), InForce: true, Why: "node pressure: the node gives 40MB/s of disk, of 110MB/s", How: "by standing still part of the time"},
-		{Disk: 10e6, Network: 20e6, Until: now.Add(time.Minute), Why: "node pressure: the node gives 40MB/s of disk, of 110MB/s"},
-		{Disk: 10e6, Until: now.Add(time.Minute), Failed: "record the throttle: no space left on device"},
+		{Bound: live.Bound{Disk: 10e6}, Until: now.Add(time.Minute), InForce: true, Why: "node pressure: the node gives 40MB/s of disk, of 110MB/s", How: "by standing still part of the time"},
+		{Bound: live.Bound{Disk: 10e6, Network: 20e6}, Until: now.Add(time.Minute), Why: "node pressure: the node gives 40MB/s of disk, of 110MB/s"},
+		{Bound: live.Bound{Disk: 10e6}, Until: now.Add(time.Minute), Failed: "record the throttle: no space left on device"},
 	} {
 		k := tasks[0]
 		k.Task.Index, k.Throttle, k.State = int32(i), &th, live.TaskRunning
 		job.Tasks = append(job.Tasks, k)
-		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, MemoryBytes: k.MemoryBytes, IdealBytes: k.MemoryBytes, Why: k.Why, Throttle: &th})
+		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: live.Grant{MemoryBytes: k.MemoryBytes}, IdealBytes: k.MemoryBytes, Why: k.Why, Throttle: &th})
 	}
 	e.Job = job
+	for i, answer := range []live.Answer{live.AnswerSuperseded, live.AnswerDone, live.AnswerFailed, live.AnswerPending} {
+		n := live.DecisionNote{At: now, Kind: cluster.Throttle, Task: tasks[0].Task, Why: "node pressure: the node gives 40MB/s of disk, of 110MB/s",
+			Bound: live.Bound{Disk: int64(i+1) * 1e6}, Until: now.Add(time.Minute), Answer: answer}
+		if answer == live.AnswerFailed {
+			n.Detail = "no such device"
+		}
+		e.Decisions = append(e.Decisions, n)
+	}
+	e.Decisions = append(e.Decisions, live.DecisionNote{At: now, Kind: cluster.Suspend, Task: tasks[0].Task, Why: "paused by its owner", Answer: live.AnswerSuperseded, Detail: "its task ended first"})
 	view(t, "throttled", func(b *bytes.Buffer) error { return printTasks(b, &job, now) })
+	one := job
+	one.ID, one.Tasks = 7, []live.Task{job.Tasks[0]}
+	one.Tasks[0].Task.Job, one.Waiting = 7, ""
+	view(t, "throttled-jobs", func(b *bytes.Buffer) error {
+		return printJobs(b, pages([]live.Job{job, one}), append(job.Tasks, one.Tasks...), now)
+	})
 	view(t, "throttled-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
+}
+
+// A task that was resized, one that is being resized, one whose resize failed, and one that was found resized.
+func TestResizedViews(t *testing.T) {
+	local := time.Local
+	time.Local = time.UTC
+	t.Cleanup(func() { time.Local = local })
+	now, jobs, tasks := canned()
+	e := live.Explanation{Job: jobs[2], Why: "The remaining tasks of the job are running."}
+	e.Job.Tasks = nil
+	was, is := live.Grant{CPUMillicores: 300, MemoryBytes: 1 << 30}, live.Grant{CPUMillicores: 2000, MemoryBytes: 3 << 29}
+	for i, r := range []live.Resized{
+		{Was: was, Since: now, InForce: true, Why: "its phase 2 is granted 2 cores and 1.5GiB"},
+		{Was: was, Since: now, Why: "its phase 2 is granted 2 cores and 1.5GiB"},
+		{Was: was, Since: now, Failed: "record the new size: no space left on device"},
+		{Was: was, InForce: true},
+	} {
+		k := tasks[0]
+		k.Task.Index, k.State, k.Grant = int32(i), live.TaskRunning, is
+		k.Sized = live.Sized{ByPhase: i < 3, Resized: &r}
+		e.Job.Tasks = append(e.Job.Tasks, k)
+		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: is, IdealBytes: 2 << 30, Slowdown: 1, Why: k.Why, Sized: k.Sized})
+	}
+	e.Decisions = append(e.Decisions, live.DecisionNote{At: now, Kind: cluster.Resize, Task: tasks[0].Task, Grant: &is, Why: "its phase 2 is granted 2 cores and 1.5GiB", Answer: live.AnswerDone})
+	view(t, "resized-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
+}
+
+// A task that its owner paused, one whose pause failed, and one that runs; and the phases that they are in.
+func TestPausedViews(t *testing.T) {
+	local := time.Local
+	time.Local = time.UTC
+	t.Cleanup(func() { time.Local = local })
+	now, jobs, _ := canned()
+	job := jobs[2]
+	job.Submitted = now.Add(-2 * time.Minute)
+	e := live.Explanation{Why: "The remaining tasks of the job are running."}
+	by := live.Paused{By: "ann", Since: now.Add(-time.Minute)}
+	failed := by
+	failed.Failed = "no freezer"
+	for i, k := range []live.Task{
+		{Paused: &by, Still: &live.Still{By: cluster.HeldByOwner, Since: by.Since, Lends: true}},
+		{Paused: &by, Still: &live.Still{By: cluster.HeldByOwner, Since: by.Since}, Usage: &cluster.Reading{Anonymous: pointer[int64](1500 << 20), Swap: pointer[int64](1 << 20)}},
+		{Paused: &failed},
+		{Paused: &by, Still: &live.Still{By: cluster.HeldByOwner, Since: by.Since}, PagedOut: &live.PagedOut{Bytes: 1 << 30, Stays: "900MiB stay in memory: swap has room for 0B"}},
+		{Grant: live.Grant{Disk: 20e6, Network: 5e6}},
+	} {
+		k.Task, k.Run, k.State, k.MemoryBytes, k.Started = cluster.TaskID{Job: job.ID, Index: int32(i)}, 1, live.TaskRunning, 2<<30, now.Add(-90*time.Second)
+		k.InPhase = live.InPhase{Phase: 1 + i%2, Phases: 2, Since: now.Add(-time.Minute)}
+		if i == 4 {
+			k.Name = "merge"
+		}
+		job.Tasks = append(job.Tasks, k)
+		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: k.Grant, InPhase: k.InPhase, IdealBytes: k.MemoryBytes, Why: "fits with its ideal memory, 2GiB"})
+	}
+	e.Job = job
+	view(t, "paused", func(b *bytes.Buffer) error { return printTasks(b, &job, now) })
+	view(t, "paused-jobs", func(b *bytes.Buffer) error { return printJobs(b, pages([]live.Job{job}), job.Tasks, now) })
+	view(t, "paused-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
+}
+
+// The schedule by which the demand on a node is leveled: proved, with a gap, not used, and being solved.
+func TestLeveledViews(t *testing.T) {
+	local := time.Local
+	time.Local = time.UTC
+	t.Cleanup(func() { time.Local = local })
+	now, jobs, _ := canned()
+	e := live.Explanation{Job: jobs[2], Why: "The remaining tasks of the job are running."}
+	e.Job.Tasks = nil
+	for i, shifts := range [][]live.Shift{nil, {{From: now.Add(-time.Second), To: now.Add(time.Minute)}},
+		{{From: now.Add(time.Minute), To: now.Add(2 * time.Minute)}, {From: now.Add(3 * time.Minute), To: now.Add(4 * time.Minute)}}} {
+		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: cluster.TaskID{Job: e.Job.ID, Index: int32(i)}, Grant: live.Grant{MemoryBytes: 1 << 30}, IdealBytes: 1 << 30,
+			Why: "fits with its ideal memory, 1GiB", Shifts: shifts})
+	}
+	best, good := live.Schedule{Value: 12.5, Bound: 12.5, Proved: true, States: 3210}, live.Schedule{Value: 14, Bound: 12.5, Gap: 0.108, States: 400_000}
+	e.Levelings = []live.Leveling{
+		{Node: "n1", Asked: now, Answered: now, Result: "value 12.5, proved optimal, 3,210 states", Newest: &best, Used: &best},
+		{Node: "n2", Asked: now, Answered: now, Result: "value 14, bound 12.5, gap 10.8 %, 400,000 states; not used, because the node changed while it was solved", Newest: &good, Stale: true, Used: &best},
+		{Node: "n3", Asked: now, Result: "being solved"},
+	}
+	view(t, "leveled-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
+}
+
+// A task that leveling holds for another one, one that its owner paused as well, one that was found held, and one that could not
+// be held.
+func TestHeldUntilViews(t *testing.T) {
+	local := time.Local
+	time.Local = time.UTC
+	t.Cleanup(func() { time.Local = local })
+	now, jobs, _ := canned()
+	job := jobs[2]
+	job.Submitted, job.Waiting = now.Add(-2*time.Minute), ""
+	e := live.Explanation{Why: "Of the 4 remaining tasks of the job, 1 is running, 1 is paused, 2 are held by leveling."}
+	by := live.Paused{By: "ann", Since: now.Add(-time.Minute)}
+	held := live.Leveled{Since: now.Add(-10 * time.Second), Until: now.Add(20 * time.Second), For: cluster.TaskID{Job: 7, Index: 1}, Why: "node pressure: the node gives 2 cores, of 2 cores"}
+	found, failed := live.Leveled{Until: held.Until}, held
+	failed.Failed = "no freezer"
+	still := live.Still{By: cluster.HeldByLeveling, Since: held.Since, Lends: true}
+	both := still
+	both.By |= cluster.HeldByOwner
+	for i, k := range []live.Task{
+		{Leveled: &held, Still: &still, Usage: &cluster.Reading{Anonymous: pointer[int64](1500 << 20), Swap: pointer[int64](0)}},
+		{Leveled: &held, Paused: &by, Still: &both},
+		{Leveled: &found, Still: &still},
+		{Leveled: &failed},
+	} {
+		k.Task, k.Run, k.State, k.MemoryBytes, k.Started = cluster.TaskID{Job: job.ID, Index: int32(i)}, 1, live.TaskRunning, 2<<30, now.Add(-90*time.Second)
+		job.Tasks = append(job.Tasks, k)
+		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: k.Grant, IdealBytes: k.MemoryBytes, Why: "fits with its ideal memory, 2GiB"})
+	}
+	e.Job = job
+	e.Decisions = []live.DecisionNote{{At: held.Since, Kind: cluster.Suspend, Task: job.Tasks[0].Task, Until: held.Until, For: held.For, Why: held.Why, Answer: live.AnswerDone}}
+	view(t, "held-until", func(b *bytes.Buffer) error { return printTasks(b, &job, now) })
+	one := job
+	one.ID, one.Tasks = 7, []live.Task{job.Tasks[0], job.Tasks[2]}
+	one.Tasks[0].Task.Job, one.Tasks[1].Task.Job = 7, 7
+	view(t, "held-until-jobs", func(b *bytes.Buffer) error {
+		return printJobs(b, pages([]live.Job{job, one}), append(job.Tasks, one.Tasks...), now)
+	})
+	view(t, "held-until-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
 }
 
 func TestNameOfProgram(t *testing.T) {

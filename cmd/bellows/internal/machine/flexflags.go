@@ -22,7 +22,7 @@ func (o *managerOptions) flags(f *pflag.FlagSet) {
 	o.preset = "default"
 	f.Var(flags.Choice(&o.preset, memory.PresetNames()...), "flex", "memory `manager` of FLEX containers: default, paper (Pufferfish), or a variant that the paper compares: "+
 		strings.Join(slices.Sorted(maps.Keys(memory.Variants())), ", "))
-	f.Float64Var(&o.puffRatio, "puff-ratio", 0, "growth of a FLEX container per puff, as a `share` of its limit, from 0.01 to 100; 0: as --flex says")
+	f.Var(flags.Number(&o.puffRatio, 0, 100), "puff-ratio", "growth of a FLEX container per puff, as a `share` of its limit, from 0.01 to 100; 0: as --flex says")
 }
 
 // parameters returns the parameters of the chosen preset.

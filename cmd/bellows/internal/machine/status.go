@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
 )
@@ -24,9 +24,10 @@ func statusCommand() *cobra.Command {
 they use now, without page cache. A task of class flex was granted the memory
 that it starts with, and may grow: USED can then be more than GRANTED.
 
-Below the table stand the bandwidths of disk and network, or that they are
-unknown. The disk is measured by "bellows up"; the network is what "bellows up
---network" states.`,
+The lines below the table have the bandwidths of disk and network and what tasks
+were granted of them, or say that they are unknown. "bellows up" measures the
+disk, unless --disk states it; the network is what "bellows up --network"
+states.`,
 		Example: `  bellows status
   bellows status --json`,
 		Args: cobra.NoArgs,
@@ -68,24 +69,38 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		return err
 	}
 	for _, n := range s.Nodes {
-		if n.Disk > 0 || n.Network > 0 || len(n.Unknown) > 0 {
+		if n.Disk > 0 || n.Network > 0 || len(n.Unknown) > 0 || n.Leveling != nil {
 			fmt.Fprintln(w)
 		}
 		if n.Disk > 0 {
-			fmt.Fprintf(w, "disk of %s: %s, measured or given; under-sized tasks share it\n", n.Name, resource.FormatRate(resource.Amount(n.Disk)))
+			fmt.Fprintf(w, "disk of %s: %s%s; under-sized tasks share it\n", n.Name, resource.FormatRate(resource.Amount(n.Disk)), granted(n.Disk, n.FreeDisk))
+		}
+		if n.OverdrawnCPU > 0 {
+			fmt.Fprintf(w, "%s grants %s more than it has, and starts nothing until enough tasks have ended\n", n.Name, resource.CPU.Format(resource.Amount(n.OverdrawnCPU)))
 		}
 		if n.DiskGives > 0 {
 			fmt.Fprintf(w, "disk of %s is pressed: it is busy for several containers, and gives %s\n", n.Name, resource.FormatRate(resource.Amount(n.DiskGives)))
 		}
 		if n.Network > 0 {
-			fmt.Fprintf(w, "network of %s: %s, as given\n", n.Name, resource.FormatRate(resource.Amount(n.Network)))
+			fmt.Fprintf(w, "network of %s: %s%s\n", n.Name, resource.FormatRate(resource.Amount(n.Network)), granted(n.Network, n.FreeNetwork))
 		}
 		if len(n.Unknown) > 0 {
 			fmt.Fprintf(w, "unknown of %s: %s; every request for it fits\n", n.Name, strings.Join(n.Unknown, ", "))
+		}
+		if n.Leveling != nil {
+			fmt.Fprintf(w, "%s\n", terminal.Fold("leveling of "+n.Name+": "+n.Leveling.Result, terminal.Width-2, "  "))
 		}
 	}
 	if s.NetworkUnknown != "" {
 		fmt.Fprintf(w, "\n%s\n", terminal.Fold("what containers transfer over the network is unknown: "+s.NetworkUnknown, terminal.Width-2, "  "))
 	}
 	return nil
+}
+
+// granted says how much of a bandwidth is granted; empty if that is unknown.
+func granted(all int64, free *int64) string {
+	if free == nil {
+		return ""
+	}
+	return fmt.Sprintf(", %s granted", resource.FormatRate(resource.Amount(all-*free)))
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/server"
@@ -24,7 +24,8 @@ func TestStatus(t *testing.T) {
 			NetworkUnknown: "count network bytes: it needs CAP_SYS_ADMIN",
 			Crowded:        "other bellows daemons manage 4GiB of this machine, and this one 128GiB: together more than its 130GiB; give each a part of it with `bellows up --memory`",
 			Nodes: []live.Node{{Name: "a-machine-with-a-name", CPU: 16000, Memory: 1 << 37, FreeCPU: 12500, FreeMemory: 1 << 36, UsedMemory: 223 << 20, UsedAnonymous: 123 << 20, Containers: 3},
-				{Name: "measured", CPU: 1000, Memory: 1 << 30, FreeCPU: 1000, FreeMemory: 1 << 30, Disk: 110e6, DiskGives: 37e6, Network: 125e6},
+				{Name: "measured", CPU: 1000, Memory: 1 << 30, FreeCPU: 1000, FreeMemory: 1 << 30, Disk: 110e6, DiskGives: 37e6, Network: 125e6, FreeDisk: new(int64(30e6)), FreeNetwork: new(int64(125e6)),
+					Leveling: &live.Leveling{Node: "measured", Result: "value 14, bound 12.5, gap 10.8 %, 400,000 states; not used, because the node changed while it was solved"}},
 				{Name: "told-nothing", CPU: 1000, Memory: 1 << 30, FreeCPU: 1000, FreeMemory: 1 << 30, Unknown: []string{"disk", "network"}}}},
 	}, now)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/swap"
@@ -215,7 +215,7 @@ func (o *swapCreateOptions) run(cmd *cobra.Command) error {
 	case o.size == 0 && !o.zswap:
 		return command.Usagef("size: must be given, as in `bellows swap create --size 4GiB`")
 	case o.zram && o.file != "":
-		return command.Usagef("file %s: is for swap files, not for --zram", o.file)
+		return command.Usagef("file %s: cannot be combined with --zram", o.file)
 	case !o.zram && !o.zswap && o.algorithm != "":
 		return command.Usagef("algorithm %s: needs --zram or --zswap", o.algorithm)
 	}
@@ -283,7 +283,7 @@ zswap turns off zswap that "bellows swap create --zswap" turned on.`,
 
 func (o *swapRemoveOptions) run(cmd *cobra.Command, args []string) error {
 	if o.all && len(args) > 0 {
-		return command.Usagef("device %s: must not be named beside --all", args[0])
+		return command.Usagef("device %s: cannot be combined with --all", args[0])
 	}
 	if err := o.place.Fill(); err != nil {
 		return err

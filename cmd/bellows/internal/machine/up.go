@@ -82,6 +82,7 @@ type upOptions struct {
 	policy   string
 	settings map[string]string
 	flex     managerOptions
+	still    string
 	keep     live.Retention
 	output   resource.Amount
 	detach   bool
@@ -90,7 +91,7 @@ type upOptions struct {
 }
 
 func upCommand() *cobra.Command {
-	o := upOptions{policy: "yarn-me", settings: map[string]string{}, output: agent.DefaultOutputLimit,
+	o := upOptions{policy: "yarn-me", still: "lends", settings: map[string]string{}, output: agent.DefaultOutputLimit,
 		keep: live.Retention{For: 30 * 24 * time.Hour, Jobs: 100_000, Output: 10 * resource.GiB, Events: resource.GiB}}
 	cmd := &cobra.Command{
 		Use:     "up",
@@ -104,12 +105,13 @@ func upCommand() *cobra.Command {
 	f.SortFlags = false
 	f.Var(flags.Memory(&o.memory), "memory", "memory that all jobs together may use; default: nine tenths of the machine's")
 	f.Var(flags.CPU(&o.cpus), "cpus", "cores that all jobs together may use; default: all")
-	f.Var(flags.Rate(&o.disk).OrZero(), "disk", "disk bandwidth that under-sized tasks share (yarn-me.disk-share), such as 100MB/s; 0B/s: no limit; default: measured once on the disk of the state directory")
+	f.Var(flags.Rate(&o.disk).OrZero(), "disk", "disk bandwidth that all jobs together may request, such as 100MB/s; 0B/s: unknown, and every request fits; default: measured once on the disk of the state directory")
 	f.Var(flags.Rate(&o.network), "network", "network bandwidth that all jobs together may request, such as 1Gbit/s or 125MB/s; default: unknown, and every request fits")
 	f.Var(flags.Budget(&o.swapping), "swap-budget", "most bytes that swapping may write to disks in 24 hours, such as 200GB/day; once it is spent, no container is swapped out; default: no limit")
 	f.Var(flags.Choice(&o.policy, policy.Names()...), "policy", "`name` of the scheduling policy: "+strings.Join(policy.Names(), ", "))
 	f.Var(flags.Settings(o.settings), "set", "setting of a policy; may be repeated")
 	o.flex.flags(f)
+	f.Var(flags.Choice(&o.still, "lends", "keeps"), "still", "whether paused and suspended tasks lend their cores to other tasks: `lends` or keeps")
 	f.Var(flags.Memory(&o.output), "output-limit", "size kept of each output of a task, half from its beginning and half from its end; the tasks of a job with more than 8 tasks share the size of 8 tasks")
 	f.Var(flags.Duration(&o.keep.For, time.Minute), "keep-for", "how long ended jobs and their output are kept")
 	f.Var(flags.Count(&o.keep.Jobs, 1, 1<<30), "keep-jobs", "number of newest ended jobs that are kept")
@@ -124,7 +126,7 @@ func upCommand() *cobra.Command {
 }
 
 func (o *upOptions) run(cmd *cobra.Command) error {
-	// Open files of the process that starts the daemon are not for jobs, nor for a daemon that outlives it.
+	// Neither jobs nor a daemon that outlives its starter may inherit the open files of the starter.
 	if err := inherited.CloseDescriptors(); err != nil {
 		return err
 	}
@@ -172,7 +174,7 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	if log != nil {
-		log.becomeStderr() // the process that waits for the line does not read afterwards
+		log.becomeStderr() // the process that waits for the line reads nothing afterwards
 	}
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), o.line(d.Capacity())); err != nil {
 		return errors.Join(fmt.Errorf("say what is managed: %w", err), d.Close())
@@ -197,7 +199,7 @@ func (o *upOptions) daemon(p policy.Policy, capacity resource.Vector, manager me
 	score := inherited.Protect()
 	return daemon.Config{State: o.place.State, Socket: o.place.Socket, MeasureDisk: !o.diskSet, Version: command.VersionText(), Log: log,
 		Agent:  agent.Config{Capacity: capacity, OOMScore: score, OutputLimit: o.output, SwapBudget: o.swapping, Memory: manager},
-		Driver: live.Config{Policy: p, Settings: o.settings, Keep: &o.keep, Patience: Patience}}
+		Driver: live.Config{Policy: p, Settings: o.settings, Keeps: o.still == "keeps", Keep: &o.keep, Patience: Patience}}
 }
 
 // line describes the managed resources.
@@ -245,8 +247,7 @@ func (o *upOptions) leave(ctx context.Context, given *pflag.FlagSet, out io.Writ
 	return whyNot(child.Wait(), said.String(), log)
 }
 
-// warn prints the warnings in the log of a detached daemon to the user who starts it. An error here does not matter:
-// the daemon runs.
+// warn prints the warnings in the log of a detached daemon to the user who starts it. Errors are ignored: the daemon runs.
 func (o *upOptions) warn(ctx context.Context, to io.Writer) {
 	client, err := o.place.Client()
 	if err != nil {
@@ -259,8 +260,8 @@ func (o *upOptions) warn(ctx context.Context, to io.Writer) {
 	}
 }
 
-// arguments returns the arguments of the daemon process: the flags that were given, except for detach. It runs in another
-// folder, so that it gets the place in full.
+// arguments returns the arguments of the daemon process: the given flags except for detach. It runs in another folder, so
+// that its paths are absolute.
 func (o *upOptions) arguments(given *pflag.FlagSet) []string {
 	args := []string{"up", "--state", o.place.State, "--socket", o.place.Socket}
 	given.Visit(func(f *pflag.Flag) {

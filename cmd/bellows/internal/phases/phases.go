@@ -1,4 +1,4 @@
-// Package phases draws what a task demands when, for the commands that explain jobs and applications.
+// Package phases draws the demand of a task over time, for the commands that explain jobs and applications.
 package phases
 
 import (
@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -41,7 +41,7 @@ func Print(w io.Writer, phases []live.ForecastPhase, unknown []string) error {
 	return t.Write(w)
 }
 
-// roundTo rounds an amount to a multiple of unit, and less than that to thousands; what is above 0 stays above 0.
+// roundTo rounds an amount to a multiple of unit, and smaller amounts to thousands; an amount above 0 stays above 0.
 func roundTo(a, unit int64) int64 {
 	switch {
 	case a < 1000:
@@ -52,7 +52,7 @@ func roundTo(a, unit int64) int64 {
 	return (a + unit/2) / unit * unit
 }
 
-// bar draws when a phase is.
+// bar draws the time of a phase.
 func bar(p *live.ForecastPhase, total float64, wide int) string {
 	if total <= 0 {
 		return ""

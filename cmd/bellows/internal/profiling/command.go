@@ -19,7 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/profiler"
@@ -62,8 +62,8 @@ const profileExample = `  bellows profile -- sort -S {memory} -o /dev/null big.t
 type profileOptions struct {
 	place    place.Place
 	name     string
-	sizes    []string
-	heldOut  []string
+	sizes    []resource.Amount
+	heldOut  []resource.Amount
 	least    resource.Amount
 	max      resource.Amount
 	count    int
@@ -95,8 +95,8 @@ func Command() *cobra.Command {
 	f.Var(flags.Memory(&o.max), "max-memory", "largest size, with which the program neither spills nor swaps; default: measured by one run")
 	f.Var(flags.Memory(&o.least), "least", "smallest size to measure; default: a tenth of the largest")
 	f.Var(flags.Count(&o.count, 2, 100), "count", "number of sizes; a third of the sizes is held out to test the model")
-	f.StringSliceVar(&o.sizes, "sizes", nil, "`sizes` to measure, such as 64MiB,128MiB; default: chosen during the measurement")
-	f.StringSliceVar(&o.heldOut, "held-out", nil, "`sizes` to test the model on; default: every second of --sizes")
+	f.Var(flags.Sizes(&o.sizes), "sizes", "sizes to measure, such as 64MiB,128MiB; default: chosen during the measurement")
+	f.Var(flags.Sizes(&o.heldOut), "held-out", "sizes to test the model on; default: every second of --sizes")
 	f.Var(flags.Count(&o.repeats, 1, 100), "repeats", "number of runs at each size")
 	f.Var(flags.CPU(&o.cpus), "cpus", "cores for each run")
 	f.Var(flags.Memory(&o.overhead).OrZero(), "overhead", "part of the program's memory that holds no data; only the model uses it")
@@ -193,31 +193,24 @@ func (o *profileOptions) plan() (*profiler.Plan, error) {
 	if o.repeats > 1 {
 		p.MostRepeats = mostRepeats * o.repeats
 	}
-	heldOut, err := parseSizes("held-out", o.heldOut)
-	if err != nil {
-		return nil, err
-	}
-	sizes, err := parseSizes("sizes", o.sizes)
 	switch {
-	case err != nil:
-		return nil, err
-	case len(sizes) > 0 && (o.max > 0 || o.least > 0):
-		return nil, command.Usagef("sizes: cannot be given beside --max-memory and --least")
-	case len(sizes) == 0 && o.max == 0:
+	case len(o.sizes) > 0 && (o.max > 0 || o.least > 0):
+		return nil, command.Usagef("sizes: cannot be combined with --max-memory and --least")
+	case len(o.sizes) == 0 && o.max == 0:
 		return nil, command.Usagef("max-memory: must be given with --dry-run, or --sizes")
-	case len(sizes) == 0:
-		return p, o.chooseSizes(p, heldOut)
-	case len(heldOut) > 0:
-		p.HeldOut = heldOut
-		p.Fitted = slices.DeleteFunc(sizes, func(m resource.Amount) bool { return slices.Contains(heldOut, m) })
+	case len(o.sizes) == 0:
+		return p, o.chooseSizes(p)
+	case len(o.heldOut) > 0:
+		p.HeldOut = o.heldOut
+		p.Fitted = slices.DeleteFunc(o.sizes, func(m resource.Amount) bool { return slices.Contains(o.heldOut, m) })
 	default:
-		p.Fitted, p.HeldOut = profiler.Split(sizes)
+		p.Fitted, p.HeldOut = profiler.Split(o.sizes)
 	}
 	return p, command.Usage(p.Check())
 }
 
 // chooseSizes plans the largest and the smallest size; further sizes between them are chosen during the measurement.
-func (o *profileOptions) chooseSizes(p *profiler.Plan, heldOut []resource.Amount) error {
+func (o *profileOptions) chooseSizes(p *profiler.Plan) error {
 	least := o.least
 	if least == 0 {
 		const whole = resource.MiB
@@ -226,26 +219,13 @@ func (o *profileOptions) chooseSizes(p *profiler.Plan, heldOut []resource.Amount
 	if least >= o.max {
 		return command.Usagef("least %s: must be below the largest size, %s", resource.FormatMemory(least), resource.FormatMemory(o.max))
 	}
-	p.Fitted, p.HeldOut, p.Search = []resource.Amount{least, o.max}, heldOut, true
+	p.Fitted, p.HeldOut, p.Search = []resource.Amount{least, o.max}, o.heldOut, true
 	const few = 4 // with fewer sizes none is held out
-	if len(heldOut) == 0 && o.count >= few {
+	if len(o.heldOut) == 0 && o.count >= few {
 		p.Try = o.count / 3
 	}
 	p.Choose = o.count - len(p.Fitted) - p.Try
 	return command.Usage(p.Check())
-}
-
-func parseSizes(field string, texts []string) ([]resource.Amount, error) {
-	var sizes []resource.Amount
-	for _, text := range texts {
-		m, err := resource.ParseMemory(strings.TrimSpace(text))
-		if err != nil {
-			return nil, command.Usagef("%s: %w", field, err)
-		}
-		sizes = append(sizes, m)
-	}
-	slices.Sort(sizes)
-	return slices.Compact(sizes), nil
 }
 
 func printPlan(w io.Writer, args []string, p *profiler.Plan) {

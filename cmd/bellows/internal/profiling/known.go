@@ -3,6 +3,7 @@ package profiling
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/phases"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
@@ -139,8 +140,21 @@ func printApp(w io.Writer, a *server.Application) error {
 		for _, n := range l.Notes {
 			say(n)
 		}
+		sayDoubtful(w, l, say)
 	}
 	return nil
+}
+
+// sayDoubtful prints the runs that were not wholly measured or are not sound, and why.
+func sayDoubtful(w io.Writer, l *live.Learned, say func(string)) {
+	if l.DoubtfulRuns == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	say(fmt.Sprintf("%s taught with reservations; the latest:", terminal.Count(l.DoubtfulRuns, "run")))
+	for _, r := range l.Doubtful {
+		say("ended " + r.Ended.Local().Format(time.DateTime) + ": " + strings.Join(r.Notes, "; "))
+	}
 }
 
 func printVariant(w io.Writer, v *live.LearnedVariant, say func(string)) error {

@@ -34,7 +34,7 @@ func Open(ctx context.Context, in io.Reader, files []string) (all []importer.Sou
 	return all, closeAll, nil
 }
 
-// Wrong returns the error of an import: an interrupt, or the user's mistake in an option or a file, or what the machine did.
+// Wrong returns the error of an import: an interrupt, the user's mistake in an option or a file, or an error of the machine.
 func Wrong(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:

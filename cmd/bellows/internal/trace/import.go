@@ -15,8 +15,8 @@ import (
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/recordings"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/importer"
+	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/workload"
 )
@@ -254,7 +254,7 @@ func (o *importOptions) flags(f *pflag.FlagSet) {
 	f.Var(flags.Number(&o.Load, 0, 1e6), "load", "load of the suggested cluster: work of the jobs over the capacity of the cluster; default: by the number of nodes in the trace, else 0.8")
 	f.Var(flags.Memory(&o.Node[resource.Memory]), "node-memory", "memory of a node of the suggested cluster; default: by the format")
 	f.Var(flags.CPU(&o.Node[resource.CPU]), "node-cpus", "cores of a node of the suggested cluster; default: by the format")
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "`seed` of the random generator")
+	f.Var(flags.Seed(&o.Seed), "seed", "seed of the random generator")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 }

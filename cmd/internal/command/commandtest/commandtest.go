@@ -1,4 +1,4 @@
-// Package commandtest has the script commands for tests of commands, besides testscript's own. Only tests import it.
+// Package commandtest has the script commands for tests of commands, in addition to testscript's own. Only tests import it.
 package commandtest
 
 import (
@@ -9,7 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/terminal"
 )
 
 // Commands are the script commands by their names.

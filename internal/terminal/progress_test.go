@@ -22,7 +22,7 @@ func TestProgress(t *testing.T) {
 				t.Errorf("the line is %q, want %q", got, want)
 			}
 		}
-		p := &Progress{to: &out, title: "jobs ended", begun: time.Now()}
+		p := &Progress{lines: &out, to: &out, title: "jobs ended", begun: time.Now()}
 		p.Set("fair", 0, 4)
 		expect("") // the work may be over soon
 		time.Sleep(Patience)
@@ -50,6 +50,12 @@ func TestProgress(t *testing.T) {
 		if out.String() != "\r\033[K" {
 			t.Errorf("%q takes the line away", out.String())
 		}
+		time.Sleep(Pace)
+		p.Show("on")
+		p.Say("a line")
+		if !strings.HasSuffix(out.String(), "jobs ended: on\r\033[Ka line\n") {
+			t.Errorf("a line that stays: %q", out.String())
+		}
 	})
 }
 
@@ -60,9 +66,10 @@ func TestProgressWithoutTerminal(t *testing.T) {
 			time.Sleep(Patience)
 			p.Set("", 1, 2)
 			p.Show("more")
+			p.Say("a line")
 			p.Clear()
 		}
-		if out.Len() > 0 {
+		if out.String() != "a line\n" {
 			t.Errorf("%q is written to what is no terminal", out.String())
 		}
 	})

@@ -14,7 +14,8 @@ import (
 // takes at that pace. A nil Progress shows nothing. Its methods may be called from several goroutines.
 type Progress struct {
 	mu    sync.Mutex
-	to    io.Writer // nil: nothing is shown
+	lines io.Writer // for lines that stay
+	to    io.Writer // the terminal; nil: no progress is shown
 	title string
 	parts []part // in the order in which they began
 	begun time.Time
@@ -35,12 +36,22 @@ const (
 	Pace     = 200 * time.Millisecond
 )
 
-// NewProgress returns a display that begins its line with title. It shows nothing unless w is a terminal.
+// NewProgress returns a display that begins its line with title. It shows no progress unless w is a terminal.
 func NewProgress(w io.Writer, title string) *Progress {
-	if !Is(w) {
-		w = nil
+	p := &Progress{lines: w, title: title, begun: time.Now()}
+	if Is(w) {
+		p.to = w
 	}
-	return &Progress{to: w, title: title, begun: time.Now()}
+	return p
+}
+
+// Say prints a line that stays, above the progress.
+func (p *Progress) Say(line string) {
+	if p == nil {
+		return
+	}
+	p.Clear()
+	fmt.Fprintln(p.lines, line)
 }
 
 // Set records that done of all items of the named part of the work are done; all is above 0. The name is empty if the

@@ -1,0 +1,34 @@
+package jobs
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// resizedWords says how and when the grant of a task was changed last, and why.
+func resizedWords(r *live.Resized, to *live.Grant) string {
+	text := fmt.Sprintf("resized from %s to %s", grantWords(&r.Was), grantWords(to))
+	switch {
+	case r.Failed != "":
+		text = fmt.Sprintf("could not be resized, and keeps %s", grantWords(to))
+	case !r.InForce:
+		text = fmt.Sprintf("being resized from %s to %s", grantWords(&r.Was), grantWords(to))
+	}
+	if !r.Since.IsZero() && r.Failed == "" {
+		text += " since " + r.Since.Local().Format(time.TimeOnly)
+	}
+	for _, more := range []string{r.Failed, r.Why} {
+		if more != "" {
+			return text + ": " + more
+		}
+	}
+	return text
+}
+
+// grantWords is a grant of CPU and memory.
+func grantWords(g *live.Grant) string {
+	return resource.CPU.Format(resource.Amount(g.CPUMillicores)) + " and " + resource.FormatMemory(resource.Amount(g.MemoryBytes))
+}

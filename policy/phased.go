@@ -1,0 +1,205 @@
+package policy
+
+import (
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/leveling"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// phased grants each task the CPU that its phase demands, at most its ideal need. All other resources are its ideal need
+// throughout: memory that a task has used does not come back when it enters a phase that needs less.
+type phased struct {
+	off     bool // grant the ideal need
+	short   shortTasks
+	started []*cluster.NodeState // on which a task was started in this decision
+}
+
+// applies reports whether tasks of a stage are granted what each phase demands.
+func (d *phased) applies(j *cluster.Job, stage int) bool {
+	s := &j.Stages[stage]
+	if d.off || s.Coordinator || lengthOf(s.Phases) == 0 {
+		return false
+	}
+	peak := s.Peak()
+	return peak[resource.CPU] > 0 && peak[resource.Memory] <= s.Ideal[resource.Memory]
+}
+
+// cpuIn returns what a task of a stage is granted in a phase.
+func cpuIn(j *cluster.Job, stage int, phase int32) resource.Amount {
+	return min(j.GrantIn(stage, phase)[resource.CPU], j.Stages[stage].Ideal[resource.CPU])
+}
+
+// mostCPU returns what a task of a stage is granted in its largest phase.
+func mostCPU(j *cluster.Job, stage int) (most resource.Amount) {
+	for i := range j.Stages[stage].Phases {
+		if j.Stages[stage].Phases[i].Duration > 0 {
+			most = max(most, cpuIn(j, stage, int32(i)))
+		}
+	}
+	return most
+}
+
+// lasting returns the given phase if it lasts for some time, or else the next or the last one that does.
+func lasting(phases []cluster.Phase, phase int32) int32 {
+	for i := int(phase); i < len(phases); i++ {
+		if phases[i].Duration > 0 {
+			return int32(i)
+		}
+	}
+	for phase > 0 && phases[phase].Duration == 0 {
+		phase--
+	}
+	return phase
+}
+
+// grant is what the next task of a stage is granted when it starts.
+func (d *phased) grant(j *cluster.JobState, stage int) (need resource.Vector, why cluster.Reason, ok bool) {
+	need = j.Stages[stage].Ideal
+	memory := need[resource.Memory]
+	if !d.applies(j.Job, stage) {
+		return need, cluster.BecauseFits(memory), true
+	}
+	most := mostCPU(j.Job, stage)
+	if d.short.is(j.Job, stage) {
+		return need.With(resource.CPU, most), cluster.BecauseFitsShort(memory, most), true
+	}
+	first := cpuIn(j.Job, stage, lasting(j.Stages[stage].Phases, 0))
+	return need.With(resource.CPU, first), cluster.BecauseFitsFirstPhase(memory, first, most), true
+}
+
+// begin starts a task with its grant.
+func (d *phased) begin(p *cluster.Plan, j *cluster.JobState, stage int, n *cluster.NodeState, need resource.Vector, why cluster.Reason) {
+	if why.Code == cluster.FitsFirstPhase {
+		p.StartPhased(j, stage, n, need, why)
+	} else {
+		p.StartWith(j, stage, n, need, why)
+	}
+	d.started = append(d.started, n)
+}
+
+// why says that no node has room for what the next task is granted.
+func (d *phased) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, stage int) (cluster.Reason, bool) {
+	need, _, _ := d.grant(j, stage)
+	return s.NoRoom(need)
+}
+
+// resize resizes the tasks of n that are in a phase in which they are granted another amount, and reports whether there was one.
+func (d *phased) resize(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) (resized bool) {
+	for _, t := range n.Tasks {
+		if phase, cpu, ok := d.wants(now, t); ok && !t.Still && d.regrant(now, p, t, phase, cpu) {
+			resized = true
+		}
+	}
+	return resized
+}
+
+// wants returns the phase that t is in and the CPU that it is granted there. ok is false if t is not granted resources by phase, or does
+// not run.
+func (d *phased) wants(now timeline.Time, t *cluster.TaskState) (phase int32, cpu resource.Amount, ok bool) {
+	if !t.ByPhase || !t.Running || t.Killing {
+		return 0, 0, false
+	}
+	if phase, ok = t.PhaseAt(now); !ok {
+		return 0, 0, false
+	}
+	phase = lasting(t.Stage().Phases, phase)
+	return phase, min(cpuIn(t.Job.Job, int(t.ID.Stage), phase), t.Node.Capacity[resource.CPU]), true
+}
+
+// regrant resizes t for a phase unless it has that grant.
+func (d *phased) regrant(now timeline.Time, p *cluster.Plan, t *cluster.TaskState, phase int32, cpu resource.Amount) (resized bool) {
+	grant := t.WantedGrant().With(resource.CPU, cpu)
+	if grant == t.WantedGrant() || failed(now, t, phase) {
+		return false
+	}
+	p.Resize(t, grant, cluster.BecausePhaseDemands(phase, grant))
+	return true
+}
+
+// watchStarted notes that the nodes have changed on which tasks were started in this decision.
+func (d *phased) watchStarted(w *watch) {
+	for _, n := range d.started {
+		w.change(n)
+	}
+	d.started = d.started[:0]
+	w.sort()
+}
+
+// failed reports whether the last order to resize a task failed, in the phase that it is in: it is not repeated before the next
+// phase.
+func failed(now timeline.Time, t *cluster.TaskState, phase int32) bool {
+	return t.Resized != nil && t.Resized.Failed && t.Resized.Since >= t.EnteredAt(now, phase)
+}
+
+// next returns the earliest time after now at which a task of n should enter a phase in which it is granted another amount; Never
+// if there is none.
+func (d *phased) next(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState) timeline.Time {
+	at := timeline.Never
+	for _, t := range n.Tasks {
+		if !t.ByPhase || t.Still {
+			continue
+		}
+		if end, known := s.EstimatedEnd(t, timeline.Earliest); known {
+			at = min(at, nextGrant(t, end, now))
+		}
+	}
+	return at
+}
+
+// nextGrant is next for one task that should end at the given time.
+func nextGrant(t *cluster.TaskState, end, now timeline.Time) timeline.Time {
+	stage, phases := int(t.ID.Stage), t.Stage().Phases
+	stretch := float64(t.Duration) / float64(lengthOf(phases))
+	next, later := timeline.Never, resource.Amount(-1)
+	for i, phase := range slices.Backward(phases) {
+		if phase.Duration == 0 {
+			continue
+		}
+		if cpu := cpuIn(t.Job.Job, stage, int32(i)); cpu != later {
+			if later >= 0 {
+				next = end
+			}
+			later = cpu
+		}
+		if end = end.Add(-time.Duration(float64(phase.Duration) * stretch)); end <= now {
+			break
+		}
+	}
+	return next
+}
+
+// shortTasks knows which tasks are short: of the run times of all stages of all jobs, in two clusters, theirs is in the
+// lower one (section IV: task management).
+type shortTasks struct {
+	on      bool
+	known   bool
+	longest time.Duration
+	times   []time.Duration
+}
+
+func (s *shortTasks) is(j *cluster.Job, stage int) bool {
+	return s.on && j.Stages[stage].RunTime() <= s.longest
+}
+
+// follow computes what is short if jobs have come, left or changed, and reports whether other tasks are short than before.
+func (s *shortTasks) follow(p *cluster.Plan) bool {
+	if !s.on || s.known && !slices.ContainsFunc(p.Changes.Jobs, func(j *cluster.JobState) bool { return j.NeverStarted() || j.Retired() }) && !p.Changes.Arrived {
+		return false
+	}
+	s.known = true
+	s.times = s.times[:0]
+	for _, j := range p.Jobs {
+		for i := range j.Stages {
+			if d := j.Stages[i].RunTime(); d > 0 && !j.Stages[i].Coordinator {
+				s.times = append(s.times, d)
+			}
+		}
+	}
+	before := s.longest
+	s.longest = leveling.Short(s.times)
+	return s.longest != before
+}

@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// holding says who stops a task, and which orders to stop it or to let it go on are pending.
+type holding struct {
+	orders []cluster.Decision // not carried out yet
+	by     cluster.Holders    // of the engine's
+	told   cluster.Holders    // as last reported to the engine, the holders of the node included
+	paging
+}
+
+// ECSHoldDelay is how long it takes to suspend a task and to let it go on again (ECS section V.E: around 0.7 s): a value for
+// Config.HoldDelay.
+const ECSHoldDelay = 700 * time.Millisecond
+
+// orderHold takes an order that a task stands still, or goes on. It is carried out after the delay, and after the step in which it
+// was decided. The end of a task answers its orders.
+func (r *run) orderHold(d *cluster.Decision) {
+	t := r.latest(d.Task)
+	if t == nil || t.ended() {
+		return
+	}
+	if t.holding == nil {
+		t.holding = new(holding)
+	}
+	t.holding.orders = append(t.holding.orders, *d)
+	r.agenda.push(r.now.Add(r.config.HoldDelay), held, t.index)
+}
+
+// keepHeld carries out the next order that a task stands still, or goes on.
+func (r *run) keepHeld(t *task) {
+	h := t.holding
+	if t.ended() || h == nil || len(h.orders) == 0 {
+		return
+	}
+	d := h.orders[0]
+	h.orders = h.orders[1:]
+	answer := cluster.Event{Kind: cluster.DecisionDone, Decision: d.ID, Task: t.id, Node: t.node}
+	if !r.fluid {
+		answer.Kind, answer.Detail = cluster.DecisionFailed, "in this simulation tasks take as long as they take"
+		r.stepOne(answer)
+		return
+	}
+	h.by = d.By
+	r.turnOut(t, d.PageOut)
+	r.holdStill(t, d.By != 0 || h.away())
+	r.stepOne(answer)
+	r.reportStill(t)
+}
+
+// holdStill makes the programs of a task stand still for the engine, or lets them go on if the memory manager does.
+func (r *run) holdStill(t *task, still bool) {
+	if t.result.Coordinator || t.ending != 0 {
+		return // it makes no progress of its own, or it is over
+	}
+	if t.flow == nil {
+		r.becomeFlow(t)
+	}
+	f := t.flow
+	if f.held == still {
+		return
+	}
+	f.held = still
+	if f.flexible {
+		r.repace(t.container)
+		return
+	}
+	here := &r.nodes[t.node]
+	here.demand = here.demand.Sub(f.demand)
+	f.slow(1)
+	r.setPace(t, f.speed)
+	here.demand = here.demand.Add(f.demand)
+	r.unsettle(t.node)
+}
+
+// stillFor returns who stops a task; 0 if the task runs.
+func (t *task) stillFor() (by cluster.Holders) {
+	if t.holding != nil {
+		if by = t.holding.by; t.holding.away() && !t.holding.wanted {
+			by |= cluster.HeldByMemory // until its memory is back
+		}
+	}
+	if t.container != nil && t.container.stopped {
+		by |= cluster.HeldByMemory
+	}
+	return by
+}
+
+// resting is what a task that stands still demands: its memory, unless that is paged out.
+func (f *flow) resting() resource.Vector {
+	if f.away {
+		return resource.Vector{}
+	}
+	return resource.Vector{}.With(resource.Memory, f.whole[resource.Memory])
+}
