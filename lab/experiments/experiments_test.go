@@ -165,8 +165,8 @@ func TestDeclared(t *testing.T) {
 			t.Errorf("%s: %d to %d of %q", e.Name, e.Runs, e.Full, e.Unit)
 		}
 	}
-	if len(seen) != len(yarnME)+len(pufferfish)+len(prophet) {
-		t.Errorf("%d experiments are declared, and %d can be run", len(seen), len(yarnME)+len(pufferfish)+len(prophet))
+	if runs := len(yarnME) + len(pufferfish) + len(prophet) + len(ecs); len(seen) != runs {
+		t.Errorf("%d experiments are declared, and %d can be run", len(seen), runs)
 	}
 	for pattern, want := range map[string]int{"yarn-me/fig6a": 1, "yarn-me/*": len(yarnME), "yarn-me/...": len(yarnME), "yarn-me/fig7?": 3} {
 		if found, err := Find(pattern); err != nil || len(found) != want {
@@ -210,7 +210,7 @@ func TestReport(t *testing.T) {
 		}
 		for _, c := range m.Claims {
 			if c.Holds != Holds && c.Why == "" {
-				t.Errorf("%s: %q does not hold, and nobody says why", m.Experiment, c.Says)
+				t.Errorf("%s: %q does not hold, and has no explanation", m.Experiment, c.Says)
 			}
 		}
 	}

@@ -40,6 +40,17 @@ var longOnes = map[string]long{
 		func(n [4]float64) Claim { return fig7cReduced(n[1]) },
 		func(n [4]float64) Claim { return fig7cOthers(n[1]) },
 	}},
+	"prophet/fig11": {1, []func([4]float64) Claim{
+		func(n [4]float64) Claim { return fig11Claims(n[0], 0)[0] },
+		func(n [4]float64) Claim { return fig11Claims(0, n[0])[1] },
+	}},
+	"prophet/eta": {1, []func([4]float64) Claim{
+		func(n [4]float64) Claim { return etaClaims(n[0])[0] },
+	}},
+	"prophet/assumed": {1, []func([4]float64) Claim{
+		func(n [4]float64) Claim { return assumedClaims(n[:2], []float64{1})[0] },
+		func(n [4]float64) Claim { return assumedClaims([]float64{0}, n[:2])[1] },
+	}},
 }
 
 var fig6aLong = []func([4]float64) Claim{
@@ -113,7 +124,7 @@ func (l long) judgeAgain(stored []Claim) error {
 	return errors.Join(differ...)
 }
 
-var number = regexp.MustCompile(`(?:^| )([0-9]+(?:\.[0-9]+)?)( %|,|;| |$)`)
+var number = regexp.MustCompile(`(?:^| )(-?[0-9]+(?:\.[0-9]+)?)( %|,|;| |$)`)
 
 // numbersIn returns the numbers in a text, percentages as shares; 1.5x does not count as a number.
 func numbersIn(text string) (all [4]float64) {
@@ -167,6 +178,14 @@ func TestVerdictsOfLongExperiments(t *testing.T) {
 		{"yarn-me/fig7b", 1, "0.000", "0.051", Fails},
 		{"yarn-me/fig7c", 0, "6.5 %", "4.0 %", Holds},
 		{"yarn-me/fig7c", 1, "3.2 %", "1.0 %", Holds},
+		{"prophet/fig11", 0, "5 %", "8 %", Holds},
+		{"prophet/fig11", 1, "7 %", "4 %", Partly},
+		{"prophet/eta", 0, "2.2 %", "1.9 %", Holds},
+		{"prophet/eta", 0, "2.2 %", "5.1 %", Fails},
+		{"prophet/assumed", 0, "-1 %", "22 %", Holds},
+		{"prophet/assumed", 0, "41 %", "21 %", Fails},
+		{"prophet/assumed", 1, "0.86 to 2.28", "1.20 to 4.30", Holds},
+		{"prophet/assumed", 1, "0.86 to 2.28", "1.20 to 4.40", Partly},
 	} {
 		bad := claims(c.name)
 		was := bad[c.claim].Ours

@@ -1,11 +1,14 @@
 package experiments
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
 
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/bellows-rm/bellows/trial"
 )
 
 // decimals prints v with n digits after the point; a dash for an unknown value.
@@ -35,6 +38,22 @@ func median(values []float64) float64 {
 		return math.NaN()
 	}
 	return (s[(n-1)/2] + s[n/2]) / 2
+}
+
+// inPairs heads columns of paired.
+const inPairs = "geometric mean of the pairs and 95 % interval"
+
+// paired prints the ratios of numbers of the same runs: their geometric mean, and its confidence interval.
+func paired(over, under []float64) string {
+	return interval(trial.GeometricMean(ratios(over, under)), 2)
+}
+
+// interval prints an estimate with its confidence interval, if it has one.
+func interval(e trial.Estimate, digits int) string {
+	if !e.Interval() {
+		return decimals(e.Mean, digits)
+	}
+	return fmt.Sprintf("%s (%s to %s)", decimals(e.Mean, digits), decimals(e.Low, digits), decimals(e.High, digits))
 }
 
 // mean returns the mean, added up in order, which stat.Mean does on some processors alone; NaN without values.

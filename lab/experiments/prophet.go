@@ -30,6 +30,7 @@ type prophetAssumed struct {
 	diskPerCore, networkPerCore float64         // bytes per second that a core moves
 	network                     resource.Amount // that a NIC carries
 	disk, incast                sim.Loss        // of over-allocated disks and NICs
+	pressedBelow                float64         // the share of its speed that a pressed disk or NIC does not give; 0 is the usual one
 	traced                      bool            // applications arrive as in a trace, not at random times
 	predicted                   bool            // Prophet's predictor makes its forecasts from 25 runs of each benchmark
 }
@@ -42,7 +43,7 @@ var prophetUsual = prophetAssumed{executors: 4, memory: 8 * resource.GB, amounts
 func (a *prophetAssumed) cluster() sim.Config {
 	c := sim.Config{Nodes: sim.Uniform(prophetServers, resource.Of(24*resource.Core, 32*resource.GB).
 		With(resource.Disk, 3*110*resource.MB).With(resource.Network, a.network)),
-		Machine: sim.Machine{Disk: a.disk, Network: a.incast}}
+		Machine: sim.Machine{Disk: a.disk, Network: a.incast, PressedBelow: a.pressedBelow}}
 	yarn := sim.YARN()
 	yarn.Apply(&c)
 	return c

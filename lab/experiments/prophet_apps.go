@@ -120,7 +120,7 @@ func (a *prophetAssumed) apps() []prophetApp {
 	return all
 }
 
-// job returns the application as a job. forecast is what Prophet is told of an executor; the truth differs from what the
+// job returns the application as a job. forecast is what Prophet knows of an executor; the truth differs from what the
 // model says by as much as two runs of one setting (Fig. 3), drawn from r.
 func (a *prophetApp) job(id int, submitted timeline.Time, forecast []cluster.Phase, r *rand.Rand) workload.Job {
 	stage := cluster.Stage{Name: a.name, Tasks: a.executors, Ideal: resource.Of(resource.Amount(a.cores)*resource.Core, a.memory),

@@ -52,12 +52,17 @@ func prophetFigure1(*lab) (*Findings, error) {
 	return &Findings{Tables: append([]Table{tableOne(), table}, real.Tables...), Data: []Table{data},
 		Pictures: append([]Picture{{"disk", "Disk bandwidth of an executor over time (models)", disk},
 			{"network", "Network bandwidth of an executor over time (models)", network}}, real.Pictures...),
-		Claims: append([]Claim{
-			stated("prophet/fig1", "peaks").madeSo(fmt.Sprintf("%s of disk, %s of network", megabytes(peaks[resource.Disk]), megabytes(peaks[resource.Network])),
-				within(float64(peaks[resource.Disk]), 270e6, 330e6) && within(float64(peaks[resource.Network]), 140e6, 180e6)),
-			stated("prophet/fig1", "idle").madeSo(fmt.Sprintf("KMeans %s, SVM %s of the run time", percent(idle["KMeans"]), percent(idle["SVM"])),
-				idle["KMeans"] > 0.5 && idle["SVM"] > 0.5),
-		}, real.Claims...)}, nil
+		Claims: append(fig1Claims(peaks, idle["KMeans"], idle["SVM"]), real.Claims...)}, nil
+}
+
+// fig1Claims judges the largest rates of the models, and for which share of its time each of two hardly uses the network.
+func fig1Claims(peaks resource.Vector, kmeans, svm float64) []Claim {
+	disk, network := peaks[resource.Disk], peaks[resource.Network]
+	return []Claim{
+		stated("prophet/fig1", "peaks").madeSo(fmt.Sprintf("%s of disk, %s of network", megabytes(disk), megabytes(network)),
+			within(float64(disk), 270e6, 330e6) && within(float64(network), 140e6, 180e6)),
+		stated("prophet/fig1", "idle").madeSo(fmt.Sprintf("KMeans %s, SVM %s of the run time", percent(kmeans), percent(svm)), kmeans > 0.5 && svm > 0.5),
+	}
 }
 
 // usage is what a task demands over its life.

@@ -126,13 +126,16 @@ var (
 
 func utilisationTable(k resource.Kind, kind int, all []contender, t [][]prophetLoad) Table {
 	table := newTable(fmt.Sprintf("Utilisation of %ss, as shares of their capacity until the makespan (mean over the servers; median of the workloads, and range)", k), "scheduler",
-		"demand over capacity", "FA", "OA", "OA of the servers with the least and the most", "time with more demand than capacity")
+		"demand over capacity", "FA", "OA", "OA of the servers with the least and the most", "time with more demand than capacity",
+		"demand over that under Tetris, "+inPairs)
+	tetris := meanLoad(t[place("Tetris", all)], kind, demanded)
 	for i, c := range all {
 		share := func(number func(*areas) float64) string {
 			return acrossTraces(scaled(meanLoad(t[i], kind, number), 100), 0) + " %"
 		}
 		least, most := extremes(pooled(t[i], func(l prophetLoad) []float64 { return l.of(kind, overArea) }))
-		table.add(c.Label, share(demanded), share(idleArea), share(overArea), percent(least)+" to "+percent(most), share(beyondTime))
+		table.add(c.Label, share(demanded), share(idleArea), share(overArea), percent(least)+" to "+percent(most), share(beyondTime),
+			paired(meanLoad(t[i], kind, demanded), tetris))
 	}
 	return table
 }

@@ -101,7 +101,7 @@ func (r *recording) share(k resource.Kind) (used, low float64) {
 	return used / whole, low / whole
 }
 
-// recordedFindings are the recordings beside the models of Fig. 1.
+// recordedFindings are the recordings that Fig. 1 shows in addition to models.
 func recordedFindings() (*Findings, error) {
 	all, err := recorded()
 	if err != nil {
@@ -130,10 +130,16 @@ func recordedFindings() (*Findings, error) {
 	}
 	return &Findings{Tables: []Table{table},
 		Pictures: []Picture{{"recorded", "Disk bandwidth of real programs over time, and the demand of the phases found (recorded)", p}},
-		Claims: []Claim{
-			stated("prophet/fig1", "wasted").judge(fmt.Sprintf("%d of %d programs", wasted, len(all)), wasted == len(all), 2*wasted > len(all)),
-			stated("prophet/fig1", "low").judge(fmt.Sprintf("%d of %d programs", idle, len(all)), 2*idle > len(all), idle > 0),
-		}}, nil
+		Claims:   recordedClaims(wasted, idle, len(all))}, nil
+}
+
+// recordedClaims judges how many of all programs use at most half of their disk peak in the mean, and how many use next to
+// nothing for more than half of their time.
+func recordedClaims(wasted, idle, all int) []Claim {
+	return []Claim{
+		stated("prophet/fig1", "wasted").judge(fmt.Sprintf("%d of %d programs", wasted, all), wasted == all, 2*wasted > all),
+		stated("prophet/fig1", "low").judge(fmt.Sprintf("%d of %d programs", idle, all), 2*idle > all, idle > 0),
+	}
 }
 
 // track draws what was used of a resource, and what the phases demand of it.

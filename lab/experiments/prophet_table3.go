@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bellows-rm/bellows/lab/chart"
+	"github.com/bellows-rm/bellows/trial"
 )
 
 // prophetMakespans are the makespans of Table III, in seconds.
@@ -16,7 +17,7 @@ func prophetTable3(l *lab) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := newTable("Makespan (median of the workloads, and range)", "scheduler", "ours", "paper", "over Prophet's, ours", "over Prophet's, paper")
+	table := newTable("Makespan (median of the workloads, and range)", "scheduler", "ours", "paper", "over Prophet's, ours", "over Prophet's, ours, "+inPairs, "over Prophet's, paper")
 	data := newTable("makespans", "scheduler", "run", "makespan_s")
 	own := place("Prophet", all)
 	for i, c := range all {
@@ -24,7 +25,8 @@ func prophetTable3(l *lab) (*Findings, error) {
 		if m, ok := prophetMakespans[c.Label]; ok {
 			paper, over = decimals(m, 0)+" s", decimals(m/prophetMakespans["Prophet"], 2)
 		}
-		table.add(c.Label, acrossTraces(values(t[i], makespan), 0)+" s", paper, acrossTraces(ratios(values(t[i], makespan), values(t[own], makespan)), 2), over)
+		ours, prophets := values(t[i], makespan), values(t[own], makespan)
+		table.add(c.Label, acrossTraces(ours, 0)+" s", paper, acrossTraces(ratios(ours, prophets), 2), paired(ours, prophets), over)
 		for run, one := range t[i] {
 			data.put(c.Label, run, one.Makespan)
 		}
@@ -65,29 +67,33 @@ func prophetFigure7(l *lab) (*Findings, error) {
 		return nil, err
 	}
 	trialsOf := func(name string) []prophetTrial { return t[place(name, all)] }
-	cs, drf := reductions(trialsOf("Prophet"), trialsOf("CS"), execution), reductions(trialsOf("Prophet"), trialsOf("DRF"), execution)
-	tetris := reductions(trialsOf("Tetris"), trialsOf("Prophet"), execution)
 	rows := []string{"Prophet vs. CS", "Prophet vs. DRF", "Tetris vs. Prophet"}
-	table := quartiles("Reduction of execution times", rows, cs, drf, tetris)
-	fromFirst := quartiles("The same, from the start of the first executor to the end of the last", rows,
-		reductions(trialsOf("Prophet"), trialsOf("CS"), whole), reductions(trialsOf("Prophet"), trialsOf("DRF"), whole),
-		reductions(trialsOf("Tetris"), trialsOf("Prophet"), whole))
-	return &Findings{Tables: []Table{table, fromFirst},
-		Pictures: []Picture{{"cdf", "Distribution over applications of the reduction of execution times (simulated)",
-			prophetCDFs("Reduction of execution times", chart.CDF("Prophet vs. CS", cs), chart.CDF("Prophet vs. DRF", drf), chart.CDF("Tetris vs. Prophet", tetris))}},
-		Claims: fig7Claims(cs, drf, tetris)}, nil
+	f := &Findings{}
+	for _, reading := range []struct {
+		suffix, picture, name string
+		times                 func(prophetTrial) []float64
+	}{{"", "cdf", "execution times", execution}, {"-whole", "whole", "times from the start of an application's first executor to the end of its last", whole}} {
+		cs, drf := reductions(trialsOf("Prophet"), trialsOf("CS"), reading.times), reductions(trialsOf("Prophet"), trialsOf("DRF"), reading.times)
+		tetris := reductions(trialsOf("Tetris"), trialsOf("Prophet"), reading.times)
+		f.Tables = append(f.Tables, quartiles("Reduction of "+reading.name, rows, l.Runs, cs, drf, tetris))
+		f.Pictures = append(f.Pictures, Picture{reading.picture, "Distribution over applications of the reduction of " + reading.name + " (simulated)",
+			prophetCDFs("Reduction of "+reading.name, chart.CDF("Prophet vs. CS", cs), chart.CDF("Prophet vs. DRF", drf), chart.CDF("Tetris vs. Prophet", tetris))})
+		f.Claims = append(f.Claims, fig7Claims(reading.suffix, cs, drf, tetris)...)
+	}
+	return f, nil
 }
 
-// fig7Claims judges reductions of execution times by Prophet over CS and over DRF, and by Tetris over Prophet.
-func fig7Claims(cs, drf, tetris []float64) []Claim {
+// fig7Claims judges reductions of execution times by Prophet over CS and over DRF, and by Tetris over Prophet. suffix says
+// from when on they were measured: "-whole" is from the start of an application's first executor.
+func fig7Claims(suffix string, cs, drf, tetris []float64) []Claim {
 	lose := max(shareAtMost(cs, 0), shareAtMost(drf, 0))
 	shorter := 1 - shareAtMost(tetris, -0.01)
 	return []Claim{
-		stated("prophet/fig7", "cs").near(percent(median(cs)), 0.31, median(cs)),
-		stated("prophet/fig7", "drf").near(percent(median(drf)), 0.40, median(drf)),
-		stated("prophet/fig7", "tetris").near(percent(median(tetris)), 0.18, median(tetris)),
-		stated("prophet/fig7", "few-lose").judge(percent(lose)+" of applications", lose > 0 && lose <= 0.1, lose <= 0.25),
-		stated("prophet/fig7", "tetris-shorter").judge("shorter, or at most 1 % longer, for "+percent(shorter)+" of applications", shorter >= 0.95, shorter >= 0.7),
+		stated("prophet/fig7", "cs"+suffix).near(percent(median(cs)), 0.31, median(cs)),
+		stated("prophet/fig7", "drf"+suffix).near(percent(median(drf)), 0.40, median(drf)),
+		stated("prophet/fig7", "tetris"+suffix).near(percent(median(tetris)), 0.18, median(tetris)),
+		stated("prophet/fig7", "few-lose"+suffix).judge(percent(lose)+" of applications", lose > 0 && lose <= 0.1, lose <= 0.25),
+		stated("prophet/fig7", "tetris-shorter"+suffix).judge("shorter, or at most 1 % longer, for "+percent(shorter)+" of applications", shorter >= 0.95, shorter >= 0.7),
 	}
 }
 
@@ -106,7 +112,7 @@ func prophetFigure8(l *lab) (*Findings, error) {
 		series = append(series, chart.CDF(names[len(names)-1], r))
 	}
 	of := func(name string) []float64 { return each[place(name, prophetRest)] }
-	return &Findings{Tables: []Table{quartiles("Reduction of completion times", names, each...)},
+	return &Findings{Tables: []Table{quartiles("Reduction of completion times", names, l.Runs, each...)},
 		Pictures: []Picture{{"cdf", "Distribution over applications of the reduction of completion times (simulated)",
 			prophetCDFs("Reduction of completion times", series...)}},
 		Claims: fig8Claims(of("CS"), of("Fair"), of("Tetris"))}, nil
@@ -134,7 +140,11 @@ func prophetFigure11(l *lab) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Findings{Tables: []Table{quartiles("Reduction by task back-off", []string{"execution time", "completion time"}, ran, done), lasting},
+	thresholds, err := prophetThresholds(l, t[1])
+	if err != nil {
+		return nil, err
+	}
+	return &Findings{Tables: []Table{quartiles("Reduction by task back-off", []string{"execution time", "completion time"}, l.Runs, ran, done), lasting, thresholds},
 		Pictures: []Picture{{"cdf", "Distribution over applications of the reduction of times by task back-off (simulated)",
 			prophetCDFs("Reduction by task back-off", chart.CDF("execution time", ran), chart.CDF("completion time", done))}},
 		Claims: fig11Claims(median(ran), median(done))}, nil
@@ -166,6 +176,30 @@ func prophetLasting(l *lab) (Table, error) {
 	return table, nil
 }
 
+// prophetPressedBelow are the shares of its speed below which a disk or a NIC is called pressed; the paper says "substantially
+// lower than their peak one".
+var prophetPressedBelow = []float64{0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95}
+
+// prophetThresholds compares from when on back-off relieves a server. plain is without back-off, where a server that is pressed
+// changes nothing, wherever that begins.
+func prophetThresholds(l *lab, plain []prophetTrial) (Table, error) {
+	table := newTable("By the share of its speed below which a disk or a NIC is pressed (median of the workloads, and range)",
+		"pressed below", "at a demand of disk above", "makespan", "mean completion time", "mean execution time")
+	for _, share := range prophetPressedBelow {
+		a := prophetUsual
+		a.pressedBelow = share
+		t, err := prophetContest(l, fmt.Sprintf("pressed below %g", share), []contender{prophetOwn}, &a)
+		if err != nil {
+			return table, err
+		}
+		row := timesOf(percent(share), t[0])
+		table.add(append([]string{row[0], decimals(1+(1/share-1)/a.disk.Slope, 1) + "x"}, row[1:]...)...)
+	}
+	row := timesOf("no back-off", plain)
+	table.add(append([]string{row[0], "–"}, row[1:]...)...)
+	return table, nil
+}
+
 // timesOf is a row of a table.
 func timesOf(name string, t []prophetTrial) []string {
 	return []string{name, acrossTraces(values(t, makespan), 0) + " s",
@@ -173,15 +207,19 @@ func timesOf(name string, t []prophetTrial) []string {
 		acrossTraces(values(t, func(t prophetTrial) float64 { return mean(t.Execution) }), 0) + " s"}
 }
 
-// quartiles is a table of distributions.
-func quartiles(name string, rows []string, each ...[]float64) Table {
-	table := newTable(name+" (over applications of all workloads)", "", "10 %", "25 %", "median", "75 %", "90 %", "slower")
+// quartiles is a table of distributions, each over the applications of runs workloads, one workload after the other.
+func quartiles(name string, rows []string, runs int, each ...[]float64) Table {
+	table := newTable(name+" (over applications of all workloads)", "", "10 %", "25 %", "median", "75 %", "90 %", "slower", "median of a workload, mean and 95 % interval")
 	for i, all := range each {
 		row := []string{rows[i]}
 		for _, share := range []float64{0.1, 0.25, 0.5, 0.75, 0.9} {
 			row = append(row, percent(quantile(all, share)))
 		}
-		table.add(append(row, percent(shareAtMost(all, 0)))...)
+		var medians []float64
+		for workload := range slices.Chunk(all, len(all)/runs) {
+			medians = append(medians, median(workload))
+		}
+		table.add(append(row, percent(shareAtMost(all, 0)), interval(trial.Mean(scaled(medians, 100)), 1)+" %")...)
 	}
 	return table
 }
@@ -198,14 +236,17 @@ func prophetEta(l *lab) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := newTable("By the weight of fragmentation (median of the workloads, and range)", "η", "makespan", "mean completion time", "mean execution time")
+	usual := slices.Index(prophetEtas, "0.3")
+	table := newTable("By the weight of fragmentation (median of the workloads, and range)", "η", "makespan", "mean completion time", "mean execution time", "makespan over that of 0.3, "+inPairs)
 	spans := make([]float64, len(all))
 	for i := range all {
 		spans[i] = median(values(t[i], makespan))
-		table.add(timesOf(prophetEtas[i], t[i])...)
+		table.add(append(timesOf(prophetEtas[i], t[i]), paired(values(t[i], makespan), values(t[usual], makespan)))...)
 	}
-	usual := spans[slices.Index(prophetEtas, "0.3")]
-	over := usual/slices.Min(spans) - 1
-	return &Findings{Tables: []Table{table}, Claims: []Claim{
-		stated("prophet/eta", "balanced").judge(fmt.Sprintf("%s above the best makespan", percent(over)), over <= 0.02, over <= 0.05)}}, nil
+	return &Findings{Tables: []Table{table}, Claims: etaClaims(spans[usual]/slices.Min(spans) - 1)}, nil
+}
+
+// etaClaims judges by how much the makespan with the paper's η exceeds the best of all, as a share of the best.
+func etaClaims(over float64) []Claim {
+	return []Claim{stated("prophet/eta", "balanced").judge(decimals(100*over, 1)+" % above the best makespan", over <= 0.02, over <= 0.05)}
 }

@@ -62,6 +62,33 @@ func TestStoredResults(t *testing.T) {
 	}
 }
 
+// TestCountsOfTesting: the page on tests has the numbers of experiments that are reproduced as a whole, and in part.
+func TestCountsOfTesting(t *testing.T) {
+	whole, part := 0, 0
+	for _, e := range All() {
+		s, _, err := e.Stored(storedResults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if duration(t, &e, s) > affordable {
+			part++
+		} else {
+			whole++
+		}
+	}
+	page, err := os.ReadFile("../../docs/testing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("the %d that take at most 15 s each are run completely, of the %d longer ones the first traces", whole, part)
+	if !strings.Contains(string(page), want) {
+		t.Errorf("docs/testing.md must have %q", want)
+	}
+	if part != len(longOnes) {
+		t.Errorf("%d experiments are long, and %d have parts", part, len(longOnes))
+	}
+}
+
 // duration is how long the stored result took: the time of the experiment with its default runs, times stored runs /
 // default runs.
 func duration(t *testing.T, e *Experiment, stored Settings) time.Duration {

@@ -1,0 +1,112 @@
+package experiments
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// ecsMade has trials of one cluster and one run: of each benchmark what of returns for it under a scheduler.
+func ecsMade(of func(b *ecsBenchmark, scheduler string) ecsTrial) ecsTrials {
+	var rows [][][]ecsTrial
+	for i := range ecsBenchmarks {
+		var row [][]ecsTrial
+		for _, c := range ecsContenders {
+			row = append(row, []ecsTrial{of(&ecsBenchmarks[i], c.Label)})
+		}
+		rows = append(rows, row)
+	}
+	return ecsTrials{append(rows, make([][]ecsTrial, len(ecsContenders)))}
+}
+
+// TestVerdictsOfECS: the paper's own numbers hold, and numbers on either side of a criterion do not.
+func TestVerdictsOfECS(t *testing.T) {
+	same := func(*ecsBenchmark, string) ecsTrial {
+		return ecsTrial{Completion: 1, Map: 1, Reduce: 1, Containers: 1, CPU: 0.5, Memory: 0.5}
+	}
+	// paper has the numbers of the paper; the savings of time are times a factor.
+	paper := func(factor float64) func(b *ecsBenchmark, scheduler string) ecsTrial {
+		saved := map[string][2]float64{"wordcount": {0.29, 0.17}, "terasort": {0.19, 0.14}, "inverted-index": {0.26, 0.17}, "pagerank": {0.2, 0.1}, "join": {0.21, 0.1},
+			"k-means": {0.02, 0.01}, "bayes": {0.04, 0.01}}
+		gains := map[string]float64{"wordcount": 0.25, "inverted-index": 0.25, "k-means": 0.02, "bayes": 0.04}
+		return func(b *ecsBenchmark, scheduler string) ecsTrial {
+			one := same(b, scheduler)
+			gain, named := gains[b.name]
+			if !named {
+				gain = 0.23
+			}
+			switch own := 1 - factor*saved[b.name][0]; scheduler {
+			case "ECS":
+				one = ecsTrial{Completion: own, Map: 1 + 0.11*factor, Reduce: 1 + 0.11*factor, Containers: 1 + factor*0.5, CPU: 0.5 + gain*factor, Memory: 0.5 + 0.04*factor}
+			case "PRISM":
+				one = ecsTrial{Completion: own / (1 - factor*saved[b.name][1]), Map: 1.4, Reduce: 1.4, Containers: 1, CPU: 0.5 + gain*factor - 0.12*factor, Memory: 0.5 + 0.01*factor}
+			}
+			return one
+		}
+	}
+	verdicts := func(v Verdict, n int) (all []Verdict) {
+		for range n {
+			all = append(all, v)
+		}
+		return all
+	}
+	sets := func(idle, over [3]float64) (t [][]ecsProfile) {
+		for i := range idle {
+			t = append(t, []ecsProfile{{Idle: idle[i], Over: over[i]}})
+		}
+		return t
+	}
+	// cases are native containers, which demand too much for a share of the time, and elastic ones.
+	cases := func(elastic ecsCase, beyond float64) [][]ecsCase {
+		return [][]ecsCase{{{Makespan: 100, Mean: 10, Init: 10, Used: 0.5, Beyond: beyond}}, {elastic}}
+	}
+	phases := func(first, last float64) []cluster.Phase {
+		return []cluster.Phase{ecsPhase("", 9, ecsDemand(first, 1)), ecsPhase("", 1, ecsDemand(last, 1))}
+	}
+	// problems have one problem of each reading: of both by phases, how much is left of what was over-allocated, and which set moves.
+	problems := func(proved bool, node, core float64, nodeMoves, coreMoves string) [][]ecsSolved {
+		of := func(left float64, moves string) []ecsSolved {
+			return []ecsSolved{{Proved: proved, AtOnce: 1, Over: left, Moved: []string{moves}}}
+		}
+		return [][]ecsSolved{of(node, nodeMoves), of(core, coreMoves), of(0, "B"), of(0, "B")}
+	}
+	half := verdicts(Partly, 14)
+	half[4], half[6], half[11], half[13] = Holds, Holds, Holds, Holds // those without a number of the paper
+	for _, c := range []struct {
+		name string
+		made []Claim
+		want []Verdict
+	}{
+		{"Fig. 8 and 9", ecsFig8Claims(ecsMade(paper(1))), verdicts(Holds, 14)},
+		{"Fig. 8 and 9, half the gains", ecsFig8Claims(ecsMade(paper(0.5))), half},
+		{"Fig. 8 and 9, no gain", ecsFig8Claims(ecsMade(same)), append(append(verdicts(Fails, 4), Holds), verdicts(Fails, 9)...)},
+		{"Fig. 10", ecsFig10Claims(sets([3]float64{0.20, 0.23, 0.15}, [3]float64{0.1, 0, 0.02})), verdicts(Holds, 4)},
+		{"Fig. 10, twice as fragmented", ecsFig10Claims(sets([3]float64{0.20, 0.26, 0.25}, [3]float64{0.04, 0.02, 0.03})), verdicts(Partly, 4)},
+		{"Fig. 10, all alike", ecsFig10Claims(sets([3]float64{0.04, 0.04, 0.04}, [3]float64{0.04, 0.04, 0.04})), verdicts(Fails, 4)},
+		{"Fig. 10, too fragmented", ecsFig10Claims(sets([3]float64{0.2, 0.4, 0.3}, [3]float64{0.1, 0, 0.05})), []Verdict{Holds, Holds, Fails, Holds}},
+		{"Fig. 2 and 3", ecsFig2Claims(cases(ecsCase{Makespan: 80, Mean: 14, Init: 10, Used: 0.6, Over: 0.1, Beyond: 0.2}, 0)), verdicts(Holds, 4)},
+		{"Fig. 2 and 3, hardly", ecsFig2Claims(cases(ecsCase{Makespan: 97, Mean: 14, Init: 15, Used: 0.5, Over: 0.1, Beyond: 0.2}, 0.1)), verdicts(Partly, 4)},
+		{"Fig. 2 and 3, no better", ecsFig2Claims(cases(ecsCase{Makespan: 100, Mean: 10, Init: 25, Used: 0.5, Over: 0, Beyond: 0}, 0)), verdicts(Fails, 4)},
+		{"Fig. 2 and 3, few at first", ecsFig2Claims(cases(ecsCase{Makespan: 80, Mean: 14, Init: 4, Used: 0.6, Over: 0.1, Beyond: 0.2}, 0))[:1], verdicts(Fails, 1)},
+		{"assumed, all near", ecsAssumedClaims([]float64{0.25, 0.4}, []float64{0.12, 0.25}, []float64{0.1, 0.2}), verdicts(Holds, 3)},
+		{"assumed, half", ecsAssumedClaims([]float64{0.15, 0.3}, []float64{0.1, 0.17}, []float64{-0.1, 0.2}), verdicts(Partly, 3)},
+		{"assumed, too much", ecsAssumedClaims([]float64{0.29, 0.9}, []float64{0.17, 0.6}, []float64{-0.1, -0.2}), verdicts(Fails, 3)},
+		{"Fig. 1", ecsFig1Claims(0.12, 0.33, 0.6, 0.7, phases(1, 0.2)), []Verdict{Untested, Untested, Holds}},
+		{"Fig. 1, busy", ecsFig1Claims(0.12, 0.30, 0.6, 0.4, phases(0.2, 1)), []Verdict{Fails, Fails, Partly}},
+		{"Fig. 1, steady", ecsFig1Claims(0.10, 0.33, 0.4, 0.6, phases(0.9, 1)), []Verdict{Fails, Fails, Fails}},
+		{"Table V", ecsTable5Claims(problems(true, 0.5, 0.1, "E", "F")), verdicts(Holds, 3)},
+		{"Table V, of a core alone", ecsTable5Claims(problems(true, 0.6, 0.5, "B", "F")), []Verdict{Holds, Partly, Partly}},
+		{"Table V, other sets", ecsTable5Claims(problems(false, 0.6, 0.6, "B", "D")), verdicts(Fails, 3)},
+		{"recorded, all", ecsRecordedClaims([][2]float64{{0.12, 0.3}, {0.2, 0.12}}, 2), []Verdict{Holds, Holds}},
+		{"recorded, CPU alone", ecsRecordedClaims([][2]float64{{0.12, 0}, {0.2, 0}}, 1), []Verdict{Partly, Partly}},
+		{"recorded, none", ecsRecordedClaims([][2]float64{{0.11, 0}, {0.1, 0.2}}, 0), []Verdict{Fails, Fails}},
+	} {
+		if got := verdictsOf(c.made); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+			for _, claim := range c.made {
+				t.Logf("%s: %s: %s", claim.Ours, claim.Says, claim.Holds)
+			}
+		}
+	}
+}
