@@ -13,6 +13,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -150,10 +151,20 @@ func Run(t *testing.T, c Config, binary string, args ...string) {
 		if !ok || as != Root && c.Init != Systemd {
 			t.Fatalf("guest: user %q does not exist in this guest", as)
 		}
-		if tests := c.Run[as]; tests != "" {
+		tests, selected := selection(t.Name(), as)
+		if !selected {
+			continue
+		}
+		if tests == "" {
+			tests = c.Run[as]
+		}
+		if tests != "" {
 			run.Args = []string{"-test.run=" + tests}
 		}
 		m.plan.Runs = append(m.plan.Runs, run)
+	}
+	if len(m.plan.Runs) == 0 {
+		return
 	}
 	if err := m.addDisks(); err != nil {
 		t.Fatal(err)
@@ -164,6 +175,19 @@ func Run(t *testing.T, c Config, binary string, args ...string) {
 		t.Fatalf("guest: pack its files: %v", err)
 	}
 	m.boot(t)
+}
+
+// selection returns what the flag -test.run of this process selects below the test that runs a guest: whether as is
+// selected, and the regular expression of the tests, "" for all. So one test can run alone in a guest:
+// -run='TestGuest/^v2$/^root$/^TestLease$'.
+func selection(test string, as As) (tests string, selected bool) {
+	levels := strings.Split(flag.Lookup("test.run").Value.String(), "/")
+	levels = levels[min(len(levels), strings.Count(test, "/")+1):]
+	if len(levels) == 0 {
+		return "", true
+	}
+	selected, err := regexp.MatchString(levels[0], string(as))
+	return strings.Join(levels[1:], "/"), selected || err != nil // testing itself reports a wrong expression
 }
 
 func (c Config) withDefaults() Config {

@@ -3,6 +3,7 @@ package guest
 import (
 	"bufio"
 	"bytes"
+	"flag"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,6 +56,30 @@ func TestCopyRun(t *testing.T) {
 		end := copyRun(&out, bufio.NewReader(strings.NewReader(c.answers)))
 		if out.String() != c.output || end != c.end {
 			t.Errorf("%q: output %q and end %q, want %q and %q", c.answers, out.String(), end, c.output, c.end)
+		}
+	}
+}
+
+func TestSelection(t *testing.T) {
+	given := flag.Lookup("test.run").Value.String()
+	defer flag.Set("test.run", given)
+	for _, c := range []struct {
+		run      string
+		as       As
+		tests    string
+		selected bool
+	}{
+		{"", Root, "", true},
+		{"TestGuest", Root, "", true},
+		{"TestGuest/v2", Root, "", true},
+		{"TestGuest/v2/root", RootScope, "", true},
+		{"TestGuest/v2/^root$", RootScope, "", false},
+		{"TestGuest/v2/^root$/^TestLease$", Root, "^TestLease$", true},
+		{"TestGuest/v2/root/TestPageOutStays/little", Root, "TestPageOutStays/little", true},
+	} {
+		flag.Set("test.run", c.run)
+		if tests, selected := selection("TestGuest/v2", c.as); tests != c.tests || selected != c.selected {
+			t.Errorf("-run=%s: %s runs %q, %v; want %q, %v", c.run, c.as, tests, selected, c.tests, c.selected)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (r *run) retry(args []string, out, complaints io.Writer) {
 		if o.Test == "" || certain.MatchString(o.Output) {
 			return
 		}
-		if name := (testName{o.Package, twoLevels(o.Test)}); !slices.Contains(tests, name) {
+		if name := (testName{o.Package, independent(o.Test)}); !slices.Contains(tests, name) {
 			tests = append(tests, name)
 		}
 	}
@@ -39,7 +39,7 @@ func (r *run) retry(args []string, out, complaints io.Writer) {
 			continue
 		}
 		for i, o := range r.results {
-			if o.Outcome == failed && o.Package == name.pkg && twoLevels(o.Test) == name.test {
+			if o.Outcome == failed && o.Package == name.pkg && independent(o.Test) == name.test {
 				r.results[i].Outcome = flaky
 				r.results[i].Output += "once more, alone, it passed:\n" + again.said(name)
 			}
@@ -52,6 +52,15 @@ func (r *run) retry(args []string, out, complaints io.Writer) {
 func twoLevels(test string) string {
 	parts := strings.SplitN(test, "/", 3)
 	return strings.Join(parts[:min(2, len(parts))], "/")
+}
+
+// independent returns the name of the smallest part of the test that can run alone: a test in a guest by its user, else
+// a test with at most one level of subtests.
+func independent(test string) string {
+	if parts := strings.SplitN(test, "/", 5); strings.HasPrefix(parts[0], "TestGuest") {
+		return strings.Join(parts[:min(4, len(parts))], "/")
+	}
+	return twoLevels(test)
 }
 
 // alone returns args for one test.

@@ -77,3 +77,17 @@ func TestAlone(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+func TestIndependent(t *testing.T) {
+	for test, want := range map[string]string{
+		"TestX":                               "TestX",
+		"TestScripts/help/more":               "TestScripts/help",
+		"TestGuest/v2":                        "TestGuest/v2",
+		"TestGuest/v2/root/TestX/a.b":         "TestGuest/v2/root/TestX",
+		"TestGuest/v2_with_zram/root/TestX/a": "TestGuest/v2_with_zram/root/TestX",
+	} {
+		if got := independent(test); got != want {
+			t.Errorf("%s: %s, want %s", test, got, want)
+		}
+	}
+}
