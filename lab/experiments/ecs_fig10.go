@@ -46,10 +46,10 @@ func setsOf(r *rand.Rand) *workload.Workload {
 	return &workload.Workload{Jobs: []workload.Job{j}}
 }
 
-// The schedulers of section V.D. All grant CPU by phase. Capacity looks at what is free now alone.
+// The schedulers of section V.D. All grant CPU by phase. Capacity looks at what is free now alone. The claims are about the first three.
 var ecsLevelers = []contender{ecsWith("Capacity", "leveling", "false", "short", "false"),
 	{Contender: trial.Contender{Label: "contention-aware", Policy: "contention-aware"}},
-	ecsWith("ECS", "short", "false", "threshold", "0"), ecsWith("ECS, α and β of a core", "short", "false", "threshold", "0", "units", "core")}
+	ecsWith("ECS", "short", "false"), ecsWith("ECS, α and β of a core", "short", "false", "units", "core"), ecsWith("ECS, H_RF 0", "short", "false", "threshold", "0")}
 
 // ecsProfile is what the sets demanded of a node over time.
 type ecsProfile struct {
