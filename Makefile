@@ -2,12 +2,14 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test test-all lint test-race test-guest test-faults test-soak demo demand results results-check bench bench-machine bench-pairs fuzz clean
 
-# What test-faults runs: deaths of the daemon, time of streaming, random nodes, deaths right before a change of a file, cuts of power.
+# What test-faults runs: deaths of the daemon, time of streaming, random nodes, deaths right before a change of a file, cuts of power,
+# shifts in which the daemon dies.
 DEATHS ?= 30
 STREAM ?= 2m
 SEEDS ?= 1000
 KILLS ?= 60
 CUTS ?= 60
+SHIFTS ?= 100
 # How many jobs test-soak runs.
 SOAK ?= 20000
 FUZZTIME ?= 10s
@@ -45,10 +47,10 @@ test-guest: ## the tests that need other kernels, in QEMU, under 15 minutes; as 
 	guest/setup
 	$(TESTRUN) -- -tags=guest -count=1 -timeout=29m -p=2 -run='^TestGuest' $(GUESTS)
 
-test-faults: ## faults at length, as root, under 10 minutes: DEATHS (30) of the daemon, KILLS (60) at changes of files, CUTS (60) of power, STREAM (2m) of streaming, SEEDS (1000) random nodes
+test-faults: ## faults at length, as root, under 10 minutes: DEATHS (30) of the daemon, KILLS (60) at changes of files, CUTS (60) of power, deaths in SHIFTS (100), STREAM (2m) of streaming, SEEDS (1000) random nodes
 	$(TESTRUN) -- -count=1 -timeout=60m -run='TestDaemonDies|TestStreaming' ./agent -deaths=$(DEATHS) -stream=$(STREAM) \
 		-- -count=1 -timeout=60m -run=TestRandom ./memory -seeds=$(SEEDS) \
-		-- -count=1 -timeout=60m -run='TestKillAtEveryWrite|TestPowerLoss' ./live -kills=$(KILLS) -cuts=$(CUTS)
+		-- -count=1 -timeout=60m -run='TestKillAtEveryWrite|TestPowerLoss|TestDaemonDiesInShifts' ./live -kills=$(KILLS) -cuts=$(CUTS) -shifts=$(SHIFTS)
 
 test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, under 12 minutes: no memory, process or file of them may stay
 	$(TESTRUN) -- -count=1 -timeout=30m -run='^TestSoak$$' ./cmd/bellows -soak=$(SOAK)

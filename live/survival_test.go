@@ -58,6 +58,7 @@ type ask struct {
 	Cancel cluster.JobID    `json:",omitempty"`
 	Pause  cluster.JobID    `json:",omitempty"` // and wait for a moment until its first task stands still
 	Resume cluster.JobID    `json:",omitempty"`
+	Shift  cluster.JobID    `json:",omitempty"` // wait until leveling has stopped a task of the job, or the job has ended
 	Wait   cluster.JobID    `json:",omitempty"`
 	Jobs   bool             `json:",omitempty"`
 	Prune  time.Duration    `json:",omitempty"` // remove jobs that ended longer ago than this
@@ -72,13 +73,13 @@ type answer struct {
 
 // obey opens a daemon and carries out requests until its input ends, or it is killed.
 func obey(dir, name string) error {
-	p, err := policy.New(name, nil)
+	p, err := policy.New(name, brisk)
 	if err != nil {
 		return err
 	}
 	d, err := daemon.Open(daemon.Config{State: dir, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Agent:  agent.Config{Node: "n1", Capacity: resource.Of(4000, 512*resource.MiB), Grace: 100 * time.Millisecond},
-		Driver: live.Config{Policy: slowing{p}, HasSwap: func() (bool, error) { return true, nil }}})
+		Driver: live.Config{Policy: slowing{p}, Settings: brisk, HasSwap: func() (bool, error) { return true, nil }}})
 	if err != nil {
 		return err
 	}
@@ -144,6 +145,12 @@ func serve(d *live.Driver, q *ask) (answer, error) {
 		return answer{}, err
 	case q.Resume != 0:
 		return answer{}, d.Resume(ctx, me, q.Resume, cluster.TaskID{})
+	case q.Shift != 0:
+		for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+			if j, err := d.Job(ctx, q.Shift, false); err != nil || j.Ended || shifted(&j) || time.Now().After(end) {
+				return answer{Jobs: []live.Job{j}}, err
+			}
+		}
 	case q.Wait != 0:
 		j, err := d.Wait(ctx, q.Wait)
 		return answer{Jobs: []live.Job{j}}, err

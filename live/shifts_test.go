@@ -1,0 +1,220 @@
+package live_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+var (
+	shifts    = flag.Int("shifts", 10, "how many shifts begin until TestDaemonDiesInShifts ends; 2 with -short")
+	shiftSeed = flag.Uint64("shift-seed", 0, "what the random moments of TestDaemonDiesInShifts come from; 0 is the time")
+)
+
+// brisk are settings of ecs by which tasks of less than a second are leveled.
+var brisk = map[string]string{"ecs.interval": "50ms", "ecs.threshold": "0.01", "ecs.short": "false"}
+
+// shifting is a run of TestDaemonDiesInShifts.
+type shifting struct {
+	t          *testing.T
+	random     *rand.Rand
+	state, ran string
+	p          *process
+	told       []cluster.JobID
+	begun      int // shifts
+	during     int // deaths while a task was held by leveling
+}
+
+// shiftStage is a stage of one task, which demands an amount of CPU for the time began, and then another one.
+func shiftStage(name, script string, first, later resource.Amount, began, long time.Duration) cluster.Stage {
+	demand := func(cpu resource.Amount) resource.Vector { return resource.Of(cpu, 16*resource.MiB) }
+	return cluster.Stage{Name: name, Tasks: 1, Ideal: demand(max(first, later)), Command: cluster.Command{Args: []string{"sh", "-c", `mkdir "$RAN/$BELLOWS_JOB-` + name + `" || exit 99; ` + script}},
+		Phases: []cluster.Phase{{Duration: began, Demand: demand(first)}, {Duration: long, Demand: demand(later)}}}
+}
+
+// submit submits two jobs. After a moment sort and join demand more than the four cores; sort has time until fetch ends. It returns
+// the job of sort.
+func (s *shifting) submit(script string) (id cluster.JobID) {
+	for _, stages := range [][]cluster.Stage{
+		{shiftStage("join", script, 500, 3000, 60*time.Millisecond, 600*time.Millisecond)},
+		{shiftStage("sort", script, 500, 3000, 60*time.Millisecond, 600*time.Millisecond), shiftStage("fetch", script, 100, 100, time.Second, 2*time.Second)},
+	} {
+		job := cluster.Job{Name: stages[0].Name, Stages: stages}
+		id = s.p.mustAsk(ask{Submit: &live.Submission{Job: job, Env: []string{"PATH=/usr/bin:/bin", "RAN=" + s.ran}, Dir: "/"}}).ID
+		s.told = append(s.told, id)
+	}
+	return id
+}
+
+// shifted reports whether leveling has stopped a task of a job.
+func shifted(j *live.Job) bool {
+	return slices.ContainsFunc(j.Tasks, func(t live.Task) bool { return t.Still != nil && t.Still.By&cluster.HeldByLeveling != 0 })
+}
+
+// awaitShift waits until leveling has stopped a task of a job, and reports whether it has; it has not if the job has ended.
+func (s *shifting) awaitShift(id cluster.JobID) bool {
+	return shifted(&s.p.mustAsk(ask{Shift: id}).Jobs[0])
+}
+
+// round submits jobs, and kills the daemon at a random moment soon afterwards, or soon after a shift began.
+func (s *shifting) round() {
+	id := s.submit("sleep 0.4")
+	begun := s.random.IntN(4) > 0 && s.awaitShift(id)
+	time.Sleep(time.Duration(s.random.IntN(400)) * time.Millisecond)
+	s.p.kill()
+	held := s.held(id)
+	if held {
+		s.during++
+	}
+	if begun || held {
+		s.begun++
+	}
+	s.p = startDaemon(s.t, s.state, "ecs")
+}
+
+// held reports whether a record in the state directory says that leveling holds a task of a job.
+func (s *shifting) held(id cluster.JobID) bool {
+	records, err := filepath.Glob(filepath.Join(s.state, "containers", fmt.Sprintf("%d-*", id), "hold.json"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return slices.ContainsFunc(records, func(path string) bool {
+		text, _ := os.ReadFile(path) // It may just have been removed.
+		return strings.Contains(string(text), "until_ns")
+	})
+}
+
+// containers are the control groups of running containers.
+func (s *shifting) containers() (groups []*cgroup.Group) {
+	s.t.Helper()
+	place, err := os.ReadFile(filepath.Join(s.state, "cgroup"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	host, err := cgroup.Discover("")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	root, err := host.OpenRoot(strings.TrimSpace(string(place)))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	names, err := root.List()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, name := range names {
+		g, err := root.Open(name)
+		if err != nil || name == "supervisors" {
+			continue // it may just have gone
+		}
+		if pids, err := g.Procs(); err == nil && len(pids) > 0 { // empty ones are being made or removed
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// wrong returns the first container that is frozen, or whose limits are not those of a grant; nothing if there is none.
+func (s *shifting) wrong() string {
+	s.t.Helper()
+	for _, g := range s.containers() {
+		if requested, done := g.Frozen(); requested || done {
+			return fmt.Sprintf("%v is frozen", g)
+		}
+		if limit := g.MemoryLimit(); limit.Or(0) != int64(16*resource.MiB) {
+			return fmt.Sprintf("%v has the memory limit %v", g, limit)
+		}
+		if cpu, ok := bound(s.t, g); ok && cpu != 100 && cpu != 500 && cpu != 3000 {
+			return fmt.Sprintf("%v may use %d millicores", g, cpu)
+		}
+	}
+	return ""
+}
+
+// bound returns how much CPU time a container may use, in millicores; ok is false if the kernel has control groups of version 1.
+func bound(t *testing.T, g *cgroup.Group) (millicores int, ok bool) {
+	if v, here := g.Has(cgroup.CPU); !here || v == cgroup.V1 {
+		return 0, false
+	}
+	dir, _ := g.Dir(cgroup.CPU)
+	text, err := os.ReadFile(filepath.Join(dir, "cpu.max"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	quota, period := 0, 1
+	fmt.Sscan(string(text), &quota, &period)
+	return 1000 * quota / period, true
+}
+
+// check kills the daemon once more, with tasks that run for longer than expected. After their shifts they must run as granted, and
+// every job must succeed.
+func (s *shifting) check() {
+	s.t.Helper()
+	id := s.submit(`until [ -e "$RAN/gate" ]; do sleep 0.02; done`)
+	s.awaitShift(id)
+	s.p.kill()
+	s.p = startDaemon(s.t, s.state, "ecs")
+	s.p.mustAsk(askJobs())
+	for end := time.Now().Add(30 * time.Second); s.wrong() != ""; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Error(s.wrong())
+			break
+		}
+	}
+	if n := len(s.containers()); n < 3 {
+		s.t.Errorf("%d containers run, want 3", n)
+	}
+	if err := os.WriteFile(filepath.Join(s.ran, "gate"), nil, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, id := range s.told {
+		j := s.p.mustAsk(askWait(id)).Jobs[0]
+		if j.Status != cluster.StatusSucceeded {
+			s.t.Errorf("job %d is %s: %s", id, j.Status, j.Detail)
+		}
+	}
+	if s.t.Failed() {
+		s.t.Log(s.p.errors)
+	}
+	replayAll(s.t, s.state)
+	s.p.mustAsk(ask{Tidy: true})
+	if err := s.p.command.Wait(); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// A daemon that is killed (SIGKILL) at random moments of shifts loses no job, and leaves no task frozen, throttled or beyond its limits.
+func TestDaemonDiesInShifts(t *testing.T) {
+	needCgroups(t)
+	want, from := *shifts, *shiftSeed
+	if testing.Short() {
+		want = min(want, 2)
+	}
+	if from == 0 {
+		from = uint64(time.Now().UnixNano())
+	}
+	t.Logf("again: go test ./live -run TestDaemonDiesInShifts -shifts %d -shift-seed %d", *shifts, from)
+	s := &shifting{t: t, random: rand.New(rand.NewPCG(from, 0)), state: filepath.Join(t.TempDir(), "state"), ran: t.TempDir()}
+	s.p = startDaemon(t, s.state, "ecs")
+	rounds := 0
+	for ; s.begun < want && rounds < 3*want+10 && !t.Failed(); rounds++ {
+		s.round()
+	}
+	t.Logf("%d deaths, %d shifts begun, %d deaths while leveling held a task", rounds, s.begun, s.during)
+	if s.begun < want {
+		t.Errorf("%d shifts began, want %d", s.begun, want)
+	}
+	s.check()
+}
