@@ -56,6 +56,9 @@ func Kind(n *yaml.Node) string {
 	case n.Kind == yaml.MappingNode:
 		return "a mapping"
 	case n.Kind == yaml.SequenceNode:
+		if len(n.Content) == 0 {
+			return "an empty list"
+		}
 		return "a list"
 	case n.Kind == yaml.AliasNode:
 		return "an alias, which is not part of the format"

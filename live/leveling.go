@@ -58,13 +58,14 @@ type Shift struct {
 	To   time.Time `json:"to"`
 }
 
-// shiftsOf returns when a task is to stand still from now on, by the answer about its node that was used last.
+// shiftsOf returns when a task is to stand still later, by the answer about its node that was used last. A shift that has begun is
+// not among them: either the task is held until its end, or goes on because there is room again.
 func shiftsOf(t *cluster.TaskState, now timeline.Time) (shifts []Shift) {
 	if t.Node.Leveled == nil {
 		return nil
 	}
 	for _, s := range t.Node.Leveled.Shifts {
-		if s.Task == t.ID && s.To > now {
+		if s.Task == t.ID && s.From > now {
 			shifts = append(shifts, Shift{instant(s.From), instant(s.To)})
 		}
 	}

@@ -56,11 +56,12 @@ func TestAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var budget atomic.Int32
 		now := timeline.Time(time.Now().UnixNano())
-		shift := cluster.Shift{Task: cluster.TaskID{Job: 1}, From: now, To: now.Add(time.Hour)}
+		shift := cluster.Shift{Task: cluster.TaskID{Job: 1}, From: now.Add(time.Minute), To: now.Add(time.Hour)}
 		r := newRig(t, &asker{fifo(t), func(states int) cluster.Answer {
 			budget.Store(int32(states))
 			time.Sleep(time.Second)
-			return cluster.Answer{Shifts: []cluster.Shift{shift, {Task: cluster.TaskID{Job: 9}, From: shift.From, To: shift.To}}, Value: 2, Bound: 1, States: 9}
+			begun := cluster.Shift{Task: shift.Task, From: now, To: shift.From}
+			return cluster.Answer{Shifts: []cluster.Shift{begun, shift, {Task: cluster.TaskID{Job: 9}, From: shift.From, To: shift.To}}, Value: 2, Bound: 1, States: 9}
 		}})
 		defer r.end()
 		if q := r.asked(); q.Answer != nil {
@@ -87,7 +88,7 @@ func TestAsk(t *testing.T) {
 			t.Errorf("status has %+v, and explain %+v", l, e.Levelings)
 		}
 		if s := e.Tasks[0].Shifts; len(s) != 1 || !s[0].From.Equal(instant(shift.From)) || !s[0].To.Equal(instant(shift.To)) {
-			t.Errorf("the task stands still %+v, want %+v", s, shift)
+			t.Errorf("the task is to stand still %+v, want %+v", s, shift)
 		}
 		log, stale := r.EventLog(), 0
 		_, records := readLog(t, log)

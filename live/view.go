@@ -281,8 +281,8 @@ type TaskExplanation struct {
 	InPhase
 	// Throttle is what bounds its use of disk and network; nil if nothing does.
 	Throttle *Throttle `json:"throttle,omitempty"`
-	// Shifts are when it is to stand still from now on, by the answer that is used.
-	Shifts []Shift `json:"shifts,omitempty" doc:"when it is to stand still from now on, so that the demand on its node is leveled"`
+	// Shifts are when it is to stand still later, by the answer that is used.
+	Shifts []Shift `json:"shifts,omitempty" doc:"when it is to stand still later, so that the demand on its node is leveled"`
 	// Holders are the other tasks of its node while it is suspended or waits for memory, the largest first.
 	Holders []Holder `json:"holders,omitempty"`
 	// Limited is when its time limit kills it; zero if it has no limit.

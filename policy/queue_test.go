@@ -124,7 +124,7 @@ func TestSettings(t *testing.T) {
 		{"fifo", "fifo.order", "x", `setting "fifo.order": policy fifo has no settings`},
 		{"fair", "fair.reservations", "perhaps", `setting fair.reservations="perhaps": must be true or false`},
 		{"fair", "fair.gaps", "perhaps", `setting fair.gaps="perhaps": must be one of`},
-		{"yarn-me", "yarn-me.timeline", "none", `setting yarn-me.timeline="none": must be one of [sum resimulate]`},
+		{"yarn-me", "yarn-me.timeline", "none", `setting yarn-me.timeline="none": must be one of sum, resimulate`},
 		{"yarn-me", "yarn-me.granularity", "0B", `must be a positive amount of memory`},
 		{"yarn-me", "yarn-me.granularity", "1", `must be a positive amount of memory`},
 		{"yarn-me", "yarn-me.disk-share", "1.1", `must be a number from 0 to 1`},

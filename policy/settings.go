@@ -64,7 +64,7 @@ func (v setting) flag() bool {
 
 func (v setting) oneOf(choices ...string) string {
 	if !slices.Contains(choices, v.text) {
-		v.fail(fmt.Sprintf("one of %v", choices))
+		v.fail("one of " + strings.Join(choices, ", "))
 	}
 	return v.text
 }

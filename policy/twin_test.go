@@ -552,9 +552,9 @@ func TestStaticSaysWhatItRefuses(t *testing.T) {
 
 func TestSettingsOfBaselines(t *testing.T) {
 	for _, c := range []struct{ policy, setting, value, want string }{
-		{"static", "static.order", "lifo", `setting static.order="lifo": must be one of [fair fifo]`},
+		{"static", "static.order", "lifo", `setting static.order="lifo": must be one of fair, fifo`},
 		{"static", "static.memory", "much", `setting static.memory="much": must be a positive amount of memory`},
-		{"static", "static.too-large", "kill", `setting static.too-large="kill": must be one of [refuse run]`},
+		{"static", "static.too-large", "kill", `setting static.too-large="kill": must be one of refuse, run`},
 		{"tetris", "tetris.fairness", "1.1", `setting tetris.fairness="1.1": must be a number from 0 to 1`},
 		{"tetris", "tetris.barrier", "-0.1", `setting tetris.barrier="-0.1": must be a number from 0 to 1`},
 		{"tetris", "tetris.remaining-work", "-1", `setting tetris.remaining-work="-1": must be a number of at least 0`},

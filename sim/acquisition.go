@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/bits"
+	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -81,7 +82,7 @@ func AcquisitionOf(name string) (Acquisition, error) {
 	case "bellows":
 		return Bellows(), nil
 	}
-	return Acquisition{}, fmt.Errorf("acquisition %q: must be one of %v", name, Acquisitions())
+	return Acquisition{}, fmt.Errorf("acquisition %q: must be one of %s", name, strings.Join(Acquisitions(), ", "))
 }
 
 func (s *Startup) check() error {

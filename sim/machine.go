@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -68,7 +69,7 @@ func Machines() []string { return []string{"ideal", "hdd", "ssd", "measured"} }
 func MachineOf(kind string) (Machine, error) {
 	m, known := machines[kind]
 	if !known {
-		return Machine{}, fmt.Errorf("machine %q: must be one of %v", kind, Machines())
+		return Machine{}, fmt.Errorf("machine %q: must be one of %s", kind, strings.Join(Machines(), ", "))
 	}
 	m.Paging = slices.Clone(m.Paging)
 	return m, nil

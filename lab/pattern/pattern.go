@@ -8,6 +8,7 @@ package pattern
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -70,7 +71,7 @@ func Run(c Config) (Result, error) {
 	program, ok := programs[c.Pattern]
 	switch {
 	case !ok:
-		return Result{}, fmt.Errorf("pattern %q: must be one of %v", c.Pattern, Names())
+		return Result{}, fmt.Errorf("pattern %q: must be one of %s", c.Pattern, strings.Join(Names(), ", "))
 	case c.Input < MinInput:
 		return Result{}, fmt.Errorf("input %s: must be at least %s", resource.FormatMemory(c.Input), resource.FormatMemory(MinInput))
 	case c.Buffer < MinBuffer:

@@ -107,7 +107,7 @@ func TestFaults(t *testing.T) {
 		"bellows_cluster: 1\nheartbeat:\n":   "c:2: heartbeat empty: must be a duration with its unit, such as 90s, 1.5h or 250ms",
 		"bellows_cluster: 1\nheartbeat: -1s": "c:2: heartbeat -1s: must be from 0s to 87600h0m0s",
 		"bellows_cluster: 1\nheartbeat: 1s\nheartbeat: 1s\n":                                                              "c:3: heartbeat: written twice, first in line 2",
-		"bellows_cluster: 1\nnodes: []\n":                                                                                 "c:2: nodes a list: must be a list of at least one group of nodes",
+		"bellows_cluster: 1\nnodes: []\n":                                                                                 "c:2: nodes an empty list: must be a list of at least one group of nodes",
 		"bellows_cluster: 1\nnodes:\n  - count: 2\n    cpus: 1\n":                                                         "c:3: nodes 1 memory is missing: must be above 0",
 		"bellows_cluster: 1\nnodes:\n  - count: 2\n    cpus: 1\n    memory: 3\n":                                          "c:5: nodes 1 memory \"3\" has no unit: write a number and one of B, KB, MB, GB, TB, PB (powers of 1000; K, M, G, T, P mean the same) or KiB, MiB, GiB, TiB, PiB (powers of 1024), such as 4GiB",
 		"bellows_cluster: 1\nnodes: [{count: 0, cpus: 1, memory: 1GB}]\n":                                                 "c:2: nodes 1 count 0: must be a whole number from 1 to 1048576",

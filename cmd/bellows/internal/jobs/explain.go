@@ -174,7 +174,7 @@ func explainTask(say func(string), j *live.Job, t *live.TaskExplanation, now tim
 		say(resizedWords(t.Resized, &t.Grant))
 	}
 	if len(t.Shifts) > 0 {
-		say(shiftsWords(t.Shifts, now))
+		say(shiftsWords(t.Shifts))
 	}
 	if t.Usage != nil {
 		most := int64(0)
@@ -198,14 +198,10 @@ func levelingWords(l *live.Leveling) string {
 }
 
 // shiftsWords says when a task is to stand still.
-func shiftsWords(shifts []live.Shift, now time.Time) string {
+func shiftsWords(shifts []live.Shift) string {
 	var times []string
 	for _, s := range shifts {
-		text := "until " + s.To.Local().Format(time.TimeOnly)
-		if s.From.After(now) {
-			text = "from " + s.From.Local().Format(time.TimeOnly) + " " + text
-		}
-		times = append(times, text)
+		times = append(times, "from "+s.From.Local().Format(time.TimeOnly)+" until "+s.To.Local().Format(time.TimeOnly))
 	}
 	return "to level its node, it is to stand still " + strings.Join(times, ", ")
 }

@@ -321,7 +321,7 @@ func TestLeveledViews(t *testing.T) {
 	now, jobs, _ := canned()
 	e := live.Explanation{Job: jobs[2], Why: "The remaining tasks of the job are running."}
 	e.Job.Tasks = nil
-	for i, shifts := range [][]live.Shift{nil, {{From: now.Add(-time.Second), To: now.Add(time.Minute)}},
+	for i, shifts := range [][]live.Shift{nil, {{From: now.Add(time.Second), To: now.Add(time.Minute)}},
 		{{From: now.Add(time.Minute), To: now.Add(2 * time.Minute)}, {From: now.Add(3 * time.Minute), To: now.Add(4 * time.Minute)}}} {
 		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: cluster.TaskID{Job: e.Job.ID, Index: int32(i)}, Grant: live.Grant{MemoryBytes: 1 << 30}, IdealBytes: 1 << 30,
 			Why: "fits with its ideal memory, 1GiB", Shifts: shifts})
