@@ -1,6 +1,6 @@
 # "make help" lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all lint test-race test-guest test-faults test-soak demo demand results results-check bench bench-machine bench-pairs fuzz clean
+.PHONY: help build test test-all lint test-race test-guest test-faults test-soak demo demand demand-cores results results-check bench bench-machine bench-pairs fuzz clean
 
 # What test-faults runs: deaths of the daemon, time of streaming, random nodes, deaths right before a change of a file, cuts of power,
 # shifts in which the daemon dies.
@@ -15,8 +15,9 @@ SOAK ?= 20000
 FUZZTIME ?= 10s
 # How many pairs bench-pairs runs for each policy.
 PAIRS ?= 20
-# Where demand keeps its runs: an interrupted comparison goes on there.
+# Where demand and demand-cores keep their runs: an interrupted comparison goes on there.
 DEMAND ?= bellows-demand
+CORES ?= bellows-cores
 # Packages with tests that run in guests.
 GUESTS = $(shell grep -rl --include='*_test.go' '^//go:build guest' . | xargs -n 1 dirname | sort -u)
 # Packages whose benchmarks need control groups.
@@ -60,6 +61,9 @@ demo: build ## real programs share too little memory, under 5 minutes; installs 
 
 demand: build ## real programs on a disk of a stated speed under static boxes, tetris and prophet, an hour and three quarters on a quiet machine, as root; results in DEMAND (bellows-demand)
 	./bin/bellows-lab demand --out $(DEMAND)
+
+demand-cores: build ## real programs that use two cores, one or hardly any in turn, under static boxes, prophet and ecs, 80 minutes on a quiet machine, as root; results in CORES (bellows-cores)
+	./bin/bellows-lab demand --mix cores --out $(CORES)
 
 results: build ## reproduce the papers' tables and figures with as many runs as are stored, and write docs/results.md; half an hour
 	./bin/bellows-lab experiment run ... --again --out docs/results --summary-only

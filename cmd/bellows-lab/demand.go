@@ -14,10 +14,15 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-const demandLong = `Run existing programs, whose demand of the disk comes and goes, on a disk of a
-stated speed, under static boxes, tetris and prophet, and say which ends first
-and why. The programs are gzip, zstd, openssl, sort, sqlite3, git, python3 and
-tar.
+const demandLong = `Run existing programs, whose demand comes and goes, under static boxes and under
+policies that look ahead, and say which ends first and why. The mixes are:
+
+disk    programs that read from a disk and compute in between, under static
+        boxes, tetris and prophet: gzip, zstd, openssl, sort, sqlite3, git,
+        python3 and tar. An hour and three quarters.
+cores   programs that use two cores, one or hardly any in turn, under static
+        boxes, prophet and ecs: xz, zstd, go, git, sqlite3, python3, curl, sort
+        and bzip2. Some 80 minutes.
 
 The disk is a file system of its own: a queue bounds all that is transferred,
 buffered writes too, and its speed is measured before anything runs. Then every
@@ -25,18 +30,19 @@ program runs alone, so that the policies have forecasts of it. In each round
 the same jobs run under every policy, with nothing of their inputs in memory.
 
 Everything is kept in the folder --out: what was run is not run again, so that
-an interrupted comparison goes on where it stopped. The comparison takes an
-hour and three quarters; --tenths and --rounds shorten it to a trial, which
-says so.
+an interrupted comparison goes on where it stopped. --tenths and --rounds
+shorten it to a trial, which says so.
 It needs root and the programs, and leaves nothing else behind. Other work on
 the machine disturbs it.`
 
 const demandExample = `  sudo bellows-lab demand
+  sudo bellows-lab demand --mix cores --out bellows-cores
   sudo bellows-lab demand --tenths 1 --repeats 3 --rounds 1 --out trial`
 
 // demandOptions are the flags of demand.
 type demandOptions struct {
 	demo.Options
+	mix           string
 	speed         resource.Amount
 	tenths        int
 	out           string
@@ -44,10 +50,10 @@ type demandOptions struct {
 }
 
 func demandCommand() *cobra.Command {
-	o := demandOptions{Options: demo.Options{Rounds: 9, Repeats: 2}, speed: 24 * resource.MB, tenths: 10}
+	o := demandOptions{Options: demo.Options{Rounds: 9, Repeats: 2}, mix: demo.DemandMixes()[0], speed: 24 * resource.MB, tenths: 10}
 	cmd := &cobra.Command{
 		Use:     "demand",
-		Short:   "Compare static boxes, tetris and prophet by real programs",
+		Short:   "Compare policies that look ahead with static boxes by real programs",
 		Long:    demandLong,
 		Example: demandExample,
 		Args:    cobra.NoArgs,
@@ -55,6 +61,7 @@ func demandCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
+	f.Var(flags.Choice(&o.mix, demo.DemandMixes()...), "mix", "programs to run, and the policies to compare by them: disk or cores")
 	f.Var(flags.Count(&o.Rounds, 1, 100), "rounds", "number of runs of the mix under each policy; at least 9 are needed for a result")
 	f.Var(flags.Count(&o.Repeats, 1, 40), "repeats", "number of runs of each program alone")
 	f.Var(flags.Count(&o.tenths, 1, 20), "tenths", "size of the inputs, in tenths of the full size")
@@ -73,7 +80,7 @@ func (o *demandOptions) run(cmd *cobra.Command) error {
 		line = terminal.NewProgress(cmd.ErrOrStderr(), "demand")
 	}
 	o.Say, o.Show, o.Build = line.Say, line.Show, command.VersionText()
-	res, err := demo.Demand(cmd.Context(), o.Options, o.speed, o.tenths, o.out)
+	res, err := demo.Demand(cmd.Context(), o.Options, o.mix, o.speed, o.tenths, o.out)
 	line.Clear()
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -25,6 +26,7 @@ type DemandResult struct {
 	// Why says in one clause why the part was left out; empty if it was not.
 	Why string `json:"why_left_out,omitempty"`
 
+	Mix string `json:"mix,omitempty"` // its name; disk if it is empty
 	// Build is the version of the program that did all runs, CPUs the number of processors of the machine.
 	Build string          `json:"build"`
 	CPUs  int             `json:"cpus"`
@@ -39,21 +41,26 @@ type DemandResult struct {
 	Programs []DemandProgram `json:"programs"`
 	Runs     []DemandRun     `json:"runs"`      // in the order in which they ran
 	Policies []DemandSummary `json:"summaries"` // one per policy
-	// Least is a time below which no schedule can be: that of the program that takes longest alone, that of all programs
-	// with demandAtOnce at a time, and that of the disk for all bytes.
+	// Least is a time below which no schedule can be: that of the job that takes longest alone, that of all programs at a time that
+	// have cores, or of the cores for all CPU time, and that of the disk for all bytes.
 	Least time.Duration `json:"lower_bound_ns"`
 	Took  time.Duration `json:"took_ns"`
 }
 
 // DemandProgram is a program and what it does alone.
 type DemandProgram struct {
-	Name    string          `json:"name"`
+	Name    string          `json:"name"` // with that of the stage, if the job has several
 	Command string          `json:"command"`
+	After   []string        `json:"after,omitempty"` // the programs of the job that end before it starts
 	Alone   Figure          `json:"alone_s"`
 	CPU     float64         `json:"cpu_s"`
 	Bytes   float64         `json:"disk_bytes"`
 	Peak    resource.Amount `json:"peak_disk_bytes_per_s"` // by its forecast
-	Phases  curve           `json:"use"`                   // over time, of the run whose time is the median
+	// Cores is what it is granted, PeakCPU the most that its forecast demands in any of its phases, millicores.
+	Cores   resource.Amount `json:"cpu_millicores,omitempty"`
+	PeakCPU resource.Amount `json:"peak_cpu_millicores,omitempty"`
+	Count   int             `json:"phases,omitempty"` // of its forecast
+	Phases  curve           `json:"use"`              // over time, of the run whose time is the median
 }
 
 // DemandSummary is the result of one policy over all rounds.
@@ -73,6 +80,19 @@ type DemandSummary struct {
 	Counted  Figure `json:"counted"`
 	// Ratio is the makespan over that of the last policy in the same round: more than 1 is slower. nil for the last.
 	Ratio *trial.Estimate `json:"makespan_ratio,omitempty"`
+	// Sharing is nil if the mix is not about cores.
+	Sharing *CoreSharing `json:"cores,omitempty"`
+}
+
+// CoreSharing is how a policy shared the cores, over all rounds.
+type CoreSharing struct {
+	JobTime  Figure          `json:"mean_job_time_s"` // from submission to end
+	JobRatio *trial.Estimate `json:"mean_job_time_ratio,omitempty"`
+	Used     Figure          `json:"utilisation"` // CPU time of the programs / cores × makespan
+	Over     Figure          `json:"over_allocated_s"`
+	Stops    Figure          `json:"stops"`
+	Still    Figure          `json:"still_s"` // sum over the programs
+	Resizes  Figure          `json:"resizes"`
 }
 
 // What the comparison needs to count.
@@ -87,11 +107,11 @@ const (
 // demandDisk is the size of the disk.
 const demandDisk = 6 * resource.GiB
 
-// Demand runs existing programs on a disk of the given speed, bytes per second, under static boxes, tetris and prophet.
-// Inputs have the given number of tenths of their full size. Every run is kept in dir, and is not run again. Before it returns, it
-// removes everything else that it made, also after an error or when ctx ends.
-func Demand(ctx context.Context, o Options, speed resource.Amount, tenths int, dir string) (*DemandResult, error) {
-	d := &demandDemonstration{demonstration: begin(o), dir: dir, result: &DemandResult{Build: o.Build, CPUs: runtime.NumCPU(), Speed: speed, Tenths: tenths, Repeats: o.Repeats}}
+// Demand runs a mix of existing programs, one of DemandMixes, on a disk of the given speed, bytes per second, under the policies that
+// the mix compares. Inputs have the given number of tenths of their full size. Every run is kept in dir, and is not run again. Before it
+// returns, it removes everything else that it made, also after an error or when ctx ends.
+func Demand(ctx context.Context, o Options, mix string, speed resource.Amount, tenths int, dir string) (*DemandResult, error) {
+	d := &demandDemonstration{demonstration: begin(o), dir: dir, mix: demandMixOf(mix), result: &DemandResult{Mix: mix, Build: o.Build, CPUs: runtime.NumCPU(), Speed: speed, Tenths: tenths, Repeats: o.Repeats}}
 	defer func() { d.result.Took = time.Since(d.begun) }()
 	if err := d.real(ctx); err != nil {
 		return nil, err
@@ -106,6 +126,7 @@ func Demand(ctx context.Context, o Options, speed resource.Amount, tenths int, d
 type demandDemonstration struct {
 	demonstration
 	dir     string // where runs are kept
+	mix     *demandMix
 	jobs    []cluster.Job
 	disk    *boundeddisk.Disk
 	learned *learned
@@ -113,10 +134,10 @@ type demandDemonstration struct {
 }
 
 func (d *demandDemonstration) real(ctx context.Context) (err error) {
-	if d.jobs, err = demandJobs(); err != nil {
+	if d.jobs, err = d.mix.jobs(); err != nil {
 		return err
 	}
-	d.result.Node = demandNode(d.jobs, d.result.Speed)
+	d.result.Node = d.mix.node(d.jobs, d.result.Speed)
 	if d.result.Why = d.unfit(); d.result.Why != "" {
 		return nil
 	}
@@ -137,14 +158,14 @@ func (d *demandDemonstration) real(ctx context.Context) (err error) {
 		return err
 	}
 	d.say("making the inputs")
-	if err := d.disk.Hasten(func() error { return makeInputs(ctx, filepath.Join(d.work, sandbox.InputDir), d.result.Tenths) }); err != nil {
+	if err := d.disk.Hasten(func() error { return d.mix.makeInputs(ctx, filepath.Join(d.work, sandbox.InputDir), d.result.Tenths) }); err != nil {
 		return err
 	}
 	if err := d.learn(ctx); err != nil {
 		return err
 	}
 	d.describe()
-	if err := d.repeat(demandPolicies, func(c *contender, round int) (time.Duration, error) { return d.runOne(ctx, c, round) }); err != nil {
+	if err := d.repeat(d.mix.policies, func(c *contender, round int) (time.Duration, error) { return d.runOne(ctx, c, round) }); err != nil {
 		return err
 	}
 	d.result.summarise()
@@ -156,7 +177,7 @@ func (d *demandDemonstration) unfit() string {
 	if why := boundeddisk.Need(); why != "" {
 		return why
 	}
-	if names := lacking(); len(names) > 0 {
+	if names := d.mix.lacking(); len(names) > 0 {
 		return "there is no " + strings.Join(names, ", no ")
 	}
 	_, err := agent.Capacity(d.result.Node[resource.Memory], d.result.Node[resource.CPU])
@@ -186,7 +207,8 @@ func (d *demandDemonstration) keep(name string) string { return filepath.Join(d.
 // aloneIdentity returns what runs of programs alone must have in common with others, so that these can use them.
 func (r *DemandResult) aloneIdentity() string {
 	host, _ := os.Hostname()
-	return fmt.Sprintf("%x, %d tenths, %d times, %s, %d CPUs, %s, %s", sha256.Sum256([]byte(demandFile+demandInputs)), r.Tenths, r.Repeats, rate(r.Speed),
+	m := r.mix()
+	return fmt.Sprintf("%x, %d tenths, %d times, %s, %d CPUs, %s, %s", sha256.Sum256([]byte(m.file(".yaml")+m.file(".sh"))), r.Tenths, r.Repeats, rate(r.Speed),
 		r.CPUs, host, r.Build)
 }
 
@@ -198,19 +220,32 @@ func (r *DemandResult) identity() string {
 // describe records what the programs do alone.
 func (d *demandDemonstration) describe() {
 	for i := range d.jobs {
-		j, a := &d.jobs[i], d.learned.by(d.jobs[i].Name)
-		args := j.Stages[0].Args
-		p := DemandProgram{Name: j.Name, Command: args[len(args)-1], Peak: a.Peak, Phases: a.Typical}
-		var took []float64
-		for _, t := range a.Took {
-			took = append(took, t.Seconds())
+		for k := range d.jobs[i].Stages {
+			d.result.Programs = append(d.result.Programs, d.describeOne(&d.jobs[i], k))
 		}
-		p.Alone = figure(took)
-		p.Bytes, p.CPU = a.Typical.totals()
-		d.result.Programs = append(d.result.Programs, p)
 	}
-	d.say("peaks of the disk: %.2f times its speed; cores: %s of %d", d.result.peaks(), resource.FormatCPU(d.result.Node[resource.CPU]), d.result.CPUs)
+	d.say("peaks of the disk: %.2f times its speed; of the cores: %.2f times %s of %d", d.result.peaks(), d.result.corePeaks(),
+		resource.FormatCPU(d.result.Node[resource.CPU]), d.result.CPUs)
 }
+
+func (d *demandDemonstration) describeOne(j *cluster.Job, stage int) DemandProgram {
+	s, a := &j.Stages[stage], d.learned.by(j, stage)
+	p := DemandProgram{Name: programName(j, stage), Command: s.Args[len(s.Args)-1], Peak: a.Peak, Cores: s.Ideal[resource.CPU], PeakCPU: a.PeakCPU,
+		Count: a.Phases, Phases: a.Typical}
+	for _, parent := range s.Parents {
+		p.After = append(p.After, programName(j, int(parent)))
+	}
+	var took []float64
+	for _, t := range a.Took {
+		took = append(took, t.Seconds())
+	}
+	p.Alone = figure(took)
+	p.Bytes, p.CPU = a.Typical.totals()
+	return p
+}
+
+// mix returns the mix that was run.
+func (r *DemandResult) mix() *demandMix { return demandMixOf(cmp.Or(r.Mix, demandMixes[0].name)) }
 
 // program returns what a program does alone.
 func (r *DemandResult) program(name string) *DemandProgram {
@@ -221,6 +256,14 @@ func (r *DemandResult) program(name string) *DemandProgram {
 func (r *DemandResult) peaks() (times float64) {
 	for _, p := range r.Programs {
 		times += float64(p.Peak) / float64(r.Speed)
+	}
+	return times
+}
+
+// corePeaks is the sum of the peaks of all programs over the cores.
+func (r *DemandResult) corePeaks() (times float64) {
+	for _, p := range r.Programs {
+		times += float64(p.PeakCPU) / float64(r.Node[resource.CPU])
 	}
 	return times
 }
@@ -260,15 +303,21 @@ func (d *demandDemonstration) runOne(ctx context.Context, c *contender, round in
 // summarise sums up the runs of each policy.
 func (r *DemandResult) summarise() {
 	r.Policies, r.Least = nil, 0
-	for i := range demandPolicies {
-		r.Policies = append(r.Policies, r.summaryOf(&demandPolicies[i]))
+	m := r.mix()
+	for i := range m.policies {
+		r.Policies = append(r.Policies, r.summaryOf(&m.policies[i]))
 	}
 	bytes, alone := 0.0, time.Duration(0)
-	for _, p := range r.Programs {
-		least := time.Duration(p.Alone.Least * float64(time.Second))
-		r.Least, alone = max(r.Least, least), alone+least
+	for i := range r.Programs {
+		p := &r.Programs[i]
+		r.Least, alone = max(r.Least, r.leastUntil(p)), alone+p.least()
 	}
-	r.Least = max(r.Least, alone/demandAtOnce)
+	if m.byCores() {
+		cores := float64(r.Node[resource.CPU]) / float64(resource.Core)
+		r.Least = max(r.Least, time.Duration(over(among(r.Runs, func(*DemandRun) bool { return true }), func(r *DemandRun) float64 { return float64(r.CPU) }).Least/cores))
+	} else {
+		r.Least = max(r.Least, alone/time.Duration(m.atOnce))
+	}
 	for i := range r.Runs { // what the disk transferred at least, with what is counted for no program
 		all := 0.0
 		for _, n := range r.Runs[i].Disk {
@@ -279,6 +328,18 @@ func (r *DemandResult) summarise() {
 		}
 	}
 	r.Least = max(r.Least, time.Duration(bytes/float64(r.Speed)*float64(time.Second)))
+}
+
+func (p *DemandProgram) least() time.Duration {
+	return time.Duration(p.Alone.Least * float64(time.Second))
+}
+
+// leastUntil is the least time until a program of a job ends, after those that must end before it starts.
+func (r *DemandResult) leastUntil(p *DemandProgram) (t time.Duration) {
+	for _, name := range p.After {
+		t = max(t, r.leastUntil(r.program(name)))
+	}
+	return t + p.least()
 }
 
 func (r *DemandResult) of(c *contender) []*DemandRun {
@@ -296,20 +357,41 @@ func (r *DemandResult) summaryOf(c *contender) DemandSummary {
 		Idle:     over(runs, func(r *DemandRun) float64 { return r.Areas.Idle }), Beyond: over(runs, func(r *DemandRun) float64 { return r.Areas.Beyond }),
 		CPU: seconds(func(r *DemandRun) time.Duration { return r.CPU }), Busy: seconds(func(r *DemandRun) time.Duration { return r.Busy }),
 		Stolen: seconds(func(r *DemandRun) time.Duration { return r.Stolen }), Counted: over(runs, func(r *DemandRun) float64 { return r.Counted })}
-	if last := &demandPolicies[len(demandPolicies)-1]; c.Label != last.Label {
-		ratio := pairedRatio(runs, r.of(last))
+	last := r.of(r.mix().last())
+	if r.mix().byCores() {
+		s.Sharing = r.sharing(runs)
+	}
+	if c.Label != r.mix().last().Label {
+		ratio := pairedRatio(runs, last, (*DemandRun).Makespan)
 		s.Ratio = &ratio
+		if s.Sharing != nil {
+			times := pairedRatio(runs, last, (*DemandRun).jobTime)
+			s.Sharing.JobRatio = &times
+		}
 	}
 	return s
 }
 
-// pairedRatio estimates the makespan of runs over that of the runs of the same rounds in others, with its confidence interval.
-func pairedRatio(runs, others []*DemandRun) trial.Estimate {
+// sharing sums up how runs shared the cores.
+func (r *DemandResult) sharing(runs []*DemandRun) *CoreSharing {
+	cores := float64(r.Node[resource.CPU]) / float64(resource.Core)
+	return &CoreSharing{
+		JobTime: over(runs, func(r *DemandRun) float64 { return r.jobTime().Seconds() }),
+		Used:    over(runs, func(r *DemandRun) float64 { return r.CPU.Seconds() / (cores * r.Makespan().Seconds()) }),
+		Over:    over(runs, func(r *DemandRun) float64 { return r.Over.Seconds() }),
+		Stops:   over(runs, func(r *DemandRun) float64 { return float64(r.Stops) }),
+		Still:   over(runs, func(r *DemandRun) float64 { return r.Still.Seconds() }),
+		Resizes: over(runs, func(r *DemandRun) float64 { return float64(r.Resizes) }),
+	}
+}
+
+// pairedRatio estimates a time of runs over that of the runs of the same rounds in others, with its confidence interval.
+func pairedRatio(runs, others []*DemandRun, of func(*DemandRun) time.Duration) trial.Estimate {
 	var ratios []float64
 	for _, r := range runs {
 		for _, o := range others {
 			if o.Round == r.Round {
-				ratios = append(ratios, r.Makespan().Seconds()/o.Makespan().Seconds())
+				ratios = append(ratios, of(r).Seconds()/of(o).Seconds())
 			}
 		}
 	}

@@ -13,7 +13,11 @@ type Piece struct {
 	Length time.Duration   `json:"length_ns"`
 	Disk   resource.Amount `json:"disk_bytes_per_s"`
 	CPU    resource.Amount `json:"cpu_millicores"`
+	Still  time.Duration   `json:"still_ns,omitempty"` // the part of it in which the program was stopped
 }
+
+func (p *Piece) disk() resource.Amount { return p.Disk }
+func (p *Piece) cpu() resource.Amount  { return p.CPU }
 
 // curve is what a program used over time, from its start on.
 type curve []Piece
@@ -28,7 +32,8 @@ func curveOf(u *live.TaskUsage) (c curve) {
 	}
 	for i := range u.Spans {
 		s := &u.Spans[i]
-		c = append(c, Piece{time.Duration(s.LengthSeconds * float64(time.Second)), known(s.Read) + known(s.Written), known(s.CPU)})
+		seconds := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+		c = append(c, Piece{seconds(s.LengthSeconds), known(s.Read) + known(s.Written), known(s.CPU), seconds(s.StillSeconds)})
 	}
 	return c
 }
@@ -86,9 +91,9 @@ func (c curve) at(t time.Duration) (p Piece, i int) {
 	return Piece{}, -1
 }
 
-// demand returns what a program would transfer per second if it were alone, at each second of a run that has the given
-// curve: the program is where alone it had done the same share of its work.
-func (c curve) demand(alone curve) (perSecond []resource.Amount) {
+// demand returns what a program would use per second if it were alone, at each second of a run that has the given curve: the program is
+// where alone it had done the same share of its work. While it is stopped it demands nothing.
+func (c curve) demand(alone curve, what func(*Piece) resource.Amount) (perSecond []resource.Amount) {
 	done, place := c.progress(), alone.progress()
 	for t := time.Duration(0); t < c.length(); t += time.Second {
 		now, i := c.at(t + time.Second/2)
@@ -103,7 +108,8 @@ func (c curve) demand(alone curve) (perSecond []resource.Amount) {
 		over := t + time.Second/2 - c[:i].length()
 		share := before + (done[i]-before)*min(1, over.Seconds()/now.Length.Seconds())
 		k, _ := slices.BinarySearch(place, share)
-		perSecond = append(perSecond, alone[min(k, len(alone)-1)].Disk)
+		runs := 1 - now.Still.Seconds()/now.Length.Seconds()
+		perSecond = append(perSecond, resource.Amount(runs*float64(what(&alone[min(k, len(alone)-1)]))))
 	}
 	return perSecond
 }

@@ -23,16 +23,24 @@ type learned struct {
 
 func (l *learned) of() string { return l.Programs }
 
-// AloneResult is a program that ran alone.
+// AloneResult is a job that ran alone.
 type AloneResult struct {
-	Name string `json:"name"`
+	Name   string       `json:"name"`
+	Stages []AloneStage `json:"stages"`
+	// Forecast is the history of the application, as it is stored.
+	Forecast json.RawMessage `json:"history"`
+}
+
+// AloneStage is a stage of a job that ran alone: one program.
+type AloneStage struct {
 	// Took is the time of each run, Typical the use over time of the run whose time is the median.
 	Took    []time.Duration `json:"took_ns"`
 	Typical curve           `json:"typical"`
-	// Peak is the most that the program demands of the disk at any time, by its forecast, bytes per second.
-	Peak resource.Amount `json:"peak_disk_bytes_per_s"`
-	// Forecast is the history of the application, as it is stored.
-	Forecast json.RawMessage `json:"history"`
+	// Peak is the most that the program demands of the disk at any time, by its forecast, bytes per second, and PeakCPU the most of
+	// the cores, millicores. Phases is how many phases it has.
+	Peak    resource.Amount `json:"peak_disk_bytes_per_s"`
+	PeakCPU resource.Amount `json:"peak_cpu_millicores"`
+	Phases  int             `json:"phases"`
 }
 
 // learn runs every program alone, several times, unless the results are kept.
@@ -47,18 +55,20 @@ func (d *demandDemonstration) learn(ctx context.Context) error {
 	}
 	d.learned.Programs = d.result.aloneIdentity()
 	_, err := sandbox.Run(ctx, d.work, "fifo", nil, d.result.Node, time.Second, func(*sandbox.Session) {}, func(ctx context.Context, s *sandbox.Session) (time.Duration, error) {
-		curves := map[string][]curve{}
+		curves := map[string][][]curve{} // of each job, run by run those of its stages
 		for i := range d.Repeats {
 			for k := range d.jobs {
 				j := &d.jobs[k]
 				d.Show(fmt.Sprintf("alone: run %d of %d of %s", i+1, d.Repeats, j.Name))
-				c, err := d.runAlone(ctx, s, j)
+				used, err := d.runAlone(ctx, s, j)
 				if err != nil {
 					return 0, fmt.Errorf("%s alone: %w", j.Name, err)
 				}
-				disk, cpu := c.totals()
-				d.say("alone: %-8s run %d of %d, %5.1f s, %4.0f MB of the disk, %4.1f s of CPU", j.Name, i+1, d.Repeats, c.length().Seconds(), disk/1e6, cpu)
-				curves[j.Name] = append(curves[j.Name], c)
+				for stage, c := range used {
+					disk, cpu := c.totals()
+					d.say("alone: %-8s run %d of %d, %5.1f s, %4.0f MB of the disk, %4.1f s of CPU", programName(j, stage), i+1, d.Repeats, c.length().Seconds(), disk/1e6, cpu)
+				}
+				curves[j.Name] = append(curves[j.Name], used)
 			}
 		}
 		for k := range d.jobs {
@@ -76,8 +86,8 @@ func (d *demandDemonstration) learn(ctx context.Context) error {
 	return writeKept(path, d.learned)
 }
 
-// runAlone runs one job, with no input in memory, and returns what it used.
-func (d *demandDemonstration) runAlone(ctx context.Context, s *sandbox.Session, j *cluster.Job) (curve, error) {
+// runAlone runs one job, with no input in memory, and returns what its stages used.
+func (d *demandDemonstration) runAlone(ctx context.Context, s *sandbox.Session, j *cluster.Job) ([]curve, error) {
 	if err := d.prepare(ctx, s.Input); err != nil {
 		return nil, err
 	}
@@ -98,17 +108,12 @@ func (d *demandDemonstration) prepare(ctx context.Context, input string) error {
 	if err := d.disk.DropCaches(); err != nil {
 		return err
 	}
-	return load(ctx)
+	return d.mix.warm(ctx)
 }
 
-// taught waits until the history of a job's application has all runs, and sums it up.
-func (d *demandDemonstration) taught(ctx context.Context, s *sandbox.Session, j *cluster.Job, runs []curve) (AloneResult, error) {
+// taught waits until the history of a job's application has all runs, and sums it up. runs are the curves of its stages, run by run.
+func (d *demandDemonstration) taught(ctx context.Context, s *sandbox.Session, j *cluster.Job, runs [][]curve) (AloneResult, error) {
 	a := AloneResult{Name: j.Name}
-	for _, c := range runs {
-		a.Took = append(a.Took, c.length())
-	}
-	slices.SortFunc(runs, func(a, b curve) int { return cmp.Compare(a.length(), b.length()) })
-	a.Typical = runs[(len(runs)-1)/2]
 	for end := time.Now().Add(time.Minute); ; {
 		known, err := s.Store.App(ctx, sandbox.Caller().UID, j.App)
 		if err == nil && known.Learned != nil {
@@ -116,12 +121,11 @@ func (d *demandDemonstration) taught(ctx context.Context, s *sandbox.Session, j 
 			if err != nil {
 				return a, err
 			}
-			app := h.Apps()[0]
-			stage := &j.Stages[0]
-			e, ok := h.Estimate(app, profile.Features{Cores: stage.Ideal[resource.CPU], Input: stage.Input, Memory: stage.Ideal[resource.Memory]})
-			if _, n := h.Runs(app); ok && n >= len(runs) {
-				forecast := cluster.Stage{Phases: e.Variants[0].Phases}
-				a.Forecast, a.Peak = known.Learned, min(d.result.Speed, forecast.Peak()[resource.Disk])
+			if forecast := forecastOf(h, *j, len(runs)); forecast != nil {
+				a.Forecast = known.Learned
+				for i := range forecast.Stages {
+					a.Stages = append(a.Stages, d.sumUp(&forecast.Stages[i], i, runs))
+				}
 				return a, nil
 			}
 		}
@@ -132,6 +136,34 @@ func (d *demandDemonstration) taught(ctx context.Context, s *sandbox.Session, j 
 			return a, err
 		}
 	}
+}
+
+// forecastOf returns j with its forecasts; nil if h has not all runs of each stage yet.
+func forecastOf(h *profile.History, j cluster.Job, runs int) *cluster.Job {
+	j.Stages, j.Owner = slices.Clone(j.Stages), h.Apps()[0].Owner
+	for i := range j.Stages {
+		if _, n := h.Runs(profile.AppOf(&j, i)); n < runs {
+			return nil
+		}
+	}
+	if !h.Forecast(&j, profile.Untimed(&j)) {
+		return nil
+	}
+	return &j
+}
+
+// sumUp sums up the runs of a stage, which has its forecast.
+func (d *demandDemonstration) sumUp(stage *cluster.Stage, i int, runs [][]curve) AloneStage {
+	peak := stage.Peak()
+	a := AloneStage{Peak: min(d.result.Speed, peak[resource.Disk]), PeakCPU: peak[resource.CPU], Phases: len(stage.Phases)}
+	var all []curve
+	for _, run := range runs {
+		a.Took = append(a.Took, run[i].length())
+		all = append(all, run[i])
+	}
+	slices.SortFunc(all, func(a, b curve) int { return cmp.Compare(a.length(), b.length()) })
+	a.Typical = all[(len(all)-1)/2]
+	return a
 }
 
 // remember stores what was learned where a machine finds it.
@@ -146,8 +178,16 @@ func (l *learned) remember(ctx context.Context, s *sandbox.Session) error {
 	return nil
 }
 
-// by returns what is known of a program.
-func (l *learned) by(name string) *AloneResult {
-	i := slices.IndexFunc(l.Alone, func(a AloneResult) bool { return a.Name == name })
-	return &l.Alone[i]
+// by returns what is known of a stage of a job.
+func (l *learned) by(j *cluster.Job, stage int) *AloneStage {
+	i := slices.IndexFunc(l.Alone, func(a AloneResult) bool { return a.Name == j.Name })
+	return &l.Alone[i].Stages[stage]
+}
+
+// programName is the name of the program that a stage runs: that of the job, with that of the stage if it has several.
+func programName(j *cluster.Job, stage int) string {
+	if len(j.Stages) == 1 {
+		return j.Name
+	}
+	return j.Name + "/" + j.StageName(stage)
 }

@@ -1,12 +1,17 @@
 package demo
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/eventlog"
 	"github.com/bellows-rm/bellows/internal/boundeddisk"
 	"github.com/bellows-rm/bellows/internal/sandbox"
 	"github.com/bellows-rm/bellows/live"
@@ -29,13 +34,20 @@ type DemandRun struct {
 	Stolen time.Duration `json:"stolen_ns"`
 	// Counted is the share of what the disk transferred that was counted for the programs: the rest is the machine's own, or
 	// written back by a kernel that does not attribute it.
-	Counted float64       `json:"counted"`
+	Counted float64 `json:"counted"`
+	// Over is how long the running programs demanded more than the cores, Stops how often programs were to be stopped for others to
+	// keep going, Still how long programs stood still, in total, and Resizes how often grants were to be changed.
+	Over    time.Duration `json:"over_allocated_ns,omitempty"`
+	Stops   int           `json:"stops,omitempty"`
+	Still   time.Duration `json:"still_ns,omitempty"`
+	Resizes int           `json:"resizes,omitempty"`
 	Took    time.Duration `json:"took_ns"` // setup included
 }
 
-// DemandJob is a job in a DemandRun.
+// DemandJob is a program in a DemandRun: a job, or a stage of a job.
 type DemandJob struct {
-	Name    string        `json:"name"`
+	Name    string        `json:"name"`          // that of the DemandProgram
+	Job     string        `json:"job,omitempty"` // if it has several programs
 	Started time.Duration `json:"started_ns"`
 	Ended   time.Duration `json:"ended_ns"`
 	Use     curve         `json:"use"`
@@ -49,13 +61,31 @@ func (r *DemandRun) Makespan() (last time.Duration) {
 	return last
 }
 
-// wait is how long the jobs waited for their start, on average.
+// wait is how long the jobs waited for the start of their first program, on average.
 func (r *DemandRun) wait() time.Duration {
-	sum := time.Duration(0)
-	for _, j := range r.Jobs {
-		sum += j.Started
+	return r.ofJobs(func(j *DemandJob) time.Duration { return j.Started }, func(a, b time.Duration) time.Duration { return min(a, b) })
+}
+
+// jobTime is how long the jobs took until their last program ended, on average.
+func (r *DemandRun) jobTime() time.Duration {
+	return r.ofJobs(func(j *DemandJob) time.Duration { return j.Ended }, func(a, b time.Duration) time.Duration { return max(a, b) })
+}
+
+// ofJobs returns the mean over the jobs of a time, which is one of their programs'.
+func (r *DemandRun) ofJobs(of func(*DemandJob) time.Duration, which func(a, b time.Duration) time.Duration) (sum time.Duration) {
+	times := map[string]time.Duration{}
+	for i := range r.Jobs {
+		j := &r.Jobs[i]
+		name, t := cmp.Or(j.Job, j.Name), of(j)
+		if was, ok := times[name]; ok {
+			t = which(was, t)
+		}
+		times[name] = t
 	}
-	return sum / time.Duration(max(1, len(r.Jobs)))
+	for _, t := range times {
+		sum += t
+	}
+	return sum / time.Duration(max(1, len(times)))
 }
 
 // atOnce is how many jobs ran at once, on average over the makespan.
@@ -76,14 +106,14 @@ func (r *DemandRun) slowdown(of *DemandResult) float64 {
 	return sum / float64(max(1, len(r.Jobs)))
 }
 
-// demanded returns what all running programs would transfer in each second if each were alone.
-func (r *DemandRun) demanded(of *DemandResult) []resource.Amount {
+// demanded returns what all running programs would use per second, in each second, if each were alone.
+func (r *DemandRun) demanded(of *DemandResult, what func(*Piece) resource.Amount) []resource.Amount {
 	all := make([]resource.Amount, len(r.Disk))
 	for _, j := range r.Jobs {
 		if len(j.Use) == 0 {
 			continue
 		}
-		for i, d := range j.Use.demand(of.program(j.Name).Phases) {
+		for i, d := range j.Use.demand(of.program(j.Name).Phases, what) {
 			if at := int(j.Started/time.Second) + i; at < len(all) {
 				all[at] += d
 			}
@@ -91,6 +121,29 @@ func (r *DemandRun) demanded(of *DemandResult) []resource.Amount {
 	}
 	return all
 }
+
+// judge computes what follows from the records of a run.
+func (r *DemandRun) judge(of *DemandResult) {
+	r.Areas = areas(of.Speed, r.Makespan(), r.Disk, r.demanded(of, (*Piece).disk))
+	r.Over, r.Still = 0, 0
+	if !of.mix().byCores() {
+		return
+	}
+	for _, d := range r.demanded(of, (*Piece).cpu) {
+		if float64(d) > overAllocated*float64(of.Node[resource.CPU]) {
+			r.Over += time.Second
+		}
+	}
+	for _, j := range r.Jobs {
+		for i := range j.Use {
+			r.Still += j.Use[i].Still
+		}
+	}
+}
+
+// overAllocated is the share of the cores beyond which programs demand too much: what two programs of one core each use alone is now and
+// then a little more than two cores.
+const overAllocated = 1.05
 
 // runDemand runs the mix once under a contender.
 func (d *demandDemonstration) runDemand(ctx context.Context, c *contender) (r *DemandRun, err error) {
@@ -120,6 +173,9 @@ func (d *demandDemonstration) runDemand(ctx context.Context, c *contender) (r *D
 		if err := d.play(ctx, s, c, r, begun); err != nil {
 			return 0, err
 		}
+		if err := r.count(s.Driver.EventLog()); err != nil {
+			return 0, err
+		}
 		busyNow, _ := profiler.BusyTime()
 		stolenNow, _ := profiler.StolenTime()
 		r.Busy, r.Stolen = busyNow-busy, stolenNow-stolen
@@ -129,7 +185,7 @@ func (d *demandDemonstration) runDemand(ctx context.Context, c *contender) (r *D
 		return nil, err
 	}
 	r.Disk = meter.perSecond(r.Makespan())
-	r.Areas = areas(d.result.Speed, r.Makespan(), r.Disk, r.demanded(d.result))
+	r.judge(d.result)
 	counted, all := 0.0, 0.0
 	for _, j := range r.Jobs {
 		bytes, _ := j.Use.totals()
@@ -146,7 +202,7 @@ func (d *demandDemonstration) runDemand(ctx context.Context, c *contender) (r *D
 func (d *demandDemonstration) play(ctx context.Context, s *sandbox.Session, c *contender, r *DemandRun, begun time.Time) error {
 	var ids []cluster.JobID
 	for i := range d.jobs {
-		id, err := submitDemand(ctx, s, under(c, d.jobs[i], d.learned.by(d.jobs[i].Name).Peak))
+		id, err := submitDemand(ctx, s, d.mix.under(c, d.jobs[i], d.learned))
 		if err != nil {
 			return err
 		}
@@ -154,17 +210,58 @@ func (d *demandDemonstration) play(ctx context.Context, s *sandbox.Session, c *c
 	}
 	for i, id := range ids {
 		d.Show(fmt.Sprintf("%s: %.0f s, %d of %d jobs ended", c.Label, time.Since(begun).Seconds(), i, len(ids)))
-		j, use, err := awaitDemand(ctx, s, id)
+		j, used, err := awaitDemand(ctx, s, id)
 		if err != nil {
 			return err
 		}
-		t := &j.Tasks[0]
-		r.Jobs = append(r.Jobs, DemandJob{j.Name, t.Started.Sub(begun), t.Ended.Sub(begun), use})
-		if t.Exit != nil {
-			r.CPU += t.Exit.CPUTime
+		for k := range j.Tasks {
+			t := &j.Tasks[k]
+			stage := int(t.Task.Stage)
+			program := DemandJob{Name: programName(&d.jobs[i], stage), Started: t.Started.Sub(begun), Ended: t.Ended.Sub(begun), Use: used[stage]}
+			if program.Name != j.Name {
+				program.Job = j.Name
+			}
+			r.Jobs = append(r.Jobs, program)
+			if t.Exit != nil {
+				r.CPU += t.Exit.CPUTime
+			}
 		}
 	}
 	return nil
+}
+
+// count counts the decisions in the event log of a run.
+func (r *DemandRun) count(log string) error {
+	file, err := os.Open(log)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	in, err := eventlog.NewReader(file, "event log")
+	if err != nil {
+		return err
+	}
+	leveled := map[cluster.TaskID]bool{}
+	for {
+		record, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i := range record.Decisions {
+			switch d := &record.Decisions[i]; d.Kind {
+			case cluster.Suspend, cluster.Resume: // one that is stopped may be stopped for longer
+				was, is := leveled[d.Task], d.By&cluster.HeldByLeveling != 0
+				if leveled[d.Task] = is; is && !was {
+					r.Stops++
+				}
+			case cluster.Resize:
+				r.Resizes++
+			}
+		}
+	}
 }
 
 func submitDemand(ctx context.Context, s *sandbox.Session, j cluster.Job) (cluster.JobID, error) {
@@ -175,8 +272,8 @@ func submitDemand(ctx context.Context, s *sandbox.Session, j cluster.Job) (clust
 	return id, nil
 }
 
-// awaitDemand waits for a job, and returns what its task used. A job that fails is an error.
-func awaitDemand(ctx context.Context, s *sandbox.Session, id cluster.JobID) (live.Job, curve, error) {
+// awaitDemand waits for a job, and returns what each of its stages, of one task, used. A job that fails is an error.
+func awaitDemand(ctx context.Context, s *sandbox.Session, id cluster.JobID) (live.Job, []curve, error) {
 	j, err := s.Driver.Wait(ctx, id)
 	if err != nil {
 		return j, nil, fmt.Errorf("wait for job %d: %w", id, err)
@@ -185,10 +282,14 @@ func awaitDemand(ctx context.Context, s *sandbox.Session, id cluster.JobID) (liv
 		return j, nil, fmt.Errorf("job %q ended as %s: %s", j.Name, j.Status, j.Detail)
 	}
 	used, err := s.Driver.Usage(ctx, id, 0)
-	if err != nil || len(used) != 1 {
-		return j, nil, fmt.Errorf("job %q: %d runs were measured, must be 1: %w", j.Name, len(used), err)
+	if err != nil || len(used) != len(j.Tasks) {
+		return j, nil, fmt.Errorf("job %q: %d runs were measured, must be %d: %w", j.Name, len(used), len(j.Tasks), err)
 	}
-	return j, curveOf(&used[0]), nil
+	curves := make([]curve, len(used))
+	for i := range used {
+		curves[used[i].Task.Stage] = curveOf(&used[i])
+	}
+	return j, curves, nil
 }
 
 // diskMeter are readings of the meter of a disk over time.

@@ -7,5 +7,5 @@
 // and why. The part flex runs programs whose memory use rises and falls in fixed containers and in FLEX containers,
 // together with a stream of short jobs; the part real does so with a JVM, a sort, Python and memcached, and keeps its
 // runs. The part demand runs existing programs on a disk of a stated speed, each alone and then all of them under
-// policies that do and do not look ahead.
+// policies that do and do not look ahead. It has two mixes: one is about the disk, the other about cores.
 package demo

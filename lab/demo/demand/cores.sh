@@ -1,4 +1,4 @@
-# Makes what the programs of mix.yaml read, in the current folder, with existing programs alone: the same files every
+# Makes what the programs of cores.yaml read, in the current folder, with existing programs alone: the same files every
 # time. $1 is how many tenths of their full size the files have.
 set -eu
 export LC_ALL=C
@@ -7,27 +7,32 @@ tenths=$1
 text() {
 	openssl enc -aes-128-ctr -K 00 -iv "$1" -in /dev/zero 2>/dev/null | base64 -w 60 | cat -n | head -c $(($2 * tenths))00000
 }
-text 01 78 > gzip-1
-text 02 78 > gzip-2
-text 03 8 > gzip-small
-text 04 100 > zstd-1
-text 05 100 > zstd-2
-text 06 15 > zstd-small
-text 07 100 > openssl-1
-text 08 100 > openssl-2
-echo $((1000000 * tenths)) > iterations
-text 09 140 | bzip2 -1 > sort.bz2
-text 10 95 > python-1
-text 11 95 > python-2
-text 12 8 | openssl enc -base64 -A | fold -w 40 | sed 's/.*/"&",/; 1s/^/[/; $s/,$/]/' > python.json
+text 21 110 > xz-1
+text 22 60 > xz-2
+text 23 130 > xz-3
+text 24 50 > zstd-1
+text 25 25 > zstd-2
+text 26 150 > zstd-3
+text 27 100 > go-1
+text 28 60 | bzip2 -1 > mirror.bz2
+text 29 220 > index
+text 30 120 > site
+text 31 90 > report-1
+text 32 45 > report-2
+text 33 100 > python-1
+text 34 15 | openssl enc -base64 -A | fold -w 40 | sed 's/.*/"&",/; 1s/^/[/; $s/,$/]/' > python.json
+text 35 90 > python-2
+text 36 120 > bzip2-1
+text 37 130 > bzip2-2
+echo $((6000000 * tenths)) > iterations
 # A database with one table.
-text 13 125 > rows
+text 38 100 > rows
 sqlite3 database '.mode tabs' 'CREATE TABLE line (number INTEGER, text TEXT)' '.import rows line' > /dev/null
 rm rows
 # A tree of files, and a repository with such a tree in two versions.
 mkdir tree repository
-text 14 100 | split -b 128K - tree/part-
-text 15 65 | split -b 64K - repository/part-
+text 39 120 | split -b 128K - tree/part-
+text 40 50 | split -b 64K - repository/part-
 cd repository
 git init -q .
 git config core.autocrlf false
