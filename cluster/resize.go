@@ -78,6 +78,9 @@ func (p *Plan) Resize(t *TaskState, grant resource.Vector, why Reason) {
 	case t.ByPhase && grant[resource.Memory] < least:
 		p.fail("resize task %s to %v: it keeps the memory of its largest phase, %d bytes", t.ID, grant, least)
 		return
+	case t.Stage().MaxMemory > 0 && grant[resource.Memory] > t.Stage().MaxMemory:
+		p.fail("resize task %s to %v: its container has at most %d bytes", t.ID, grant, t.Stage().MaxMemory)
+		return
 	}
 	before := t.Resized
 	t.resize(Resized{Want: grant, Was: t.Grant, Why: why, Since: p.now, Decision: p.lastID + 1})

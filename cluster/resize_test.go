@@ -106,6 +106,7 @@ func TestResizeIsChecked(t *testing.T) {
 			p.Resize(t, gb(1, 10), why)
 		}, "needs 9000000000 bytes more, and node \"n0\" has 8000000000"},
 		{"least by phase", func(p *Plan, t *TaskState) { t.ByPhase = true; p.Resize(t, resource.Of(500, 5), why) }, "keeps the memory of its largest phase, 1000000000 bytes"},
+		{"more than its largest container", func(p *Plan, t *TaskState) { t.Stage().MaxMemory = 2 * resource.GB; p.Resize(t, gb(1, 3), why) }, "its container has at most 2000000000 bytes"},
 		{"memory that is out", func(p *Plan, t *TaskState) { t.Out = 5; p.Resize(t, gb(1, 2), why) }, ""},
 		{"the same", func(p *Plan, t *TaskState) { p.Resize(t, t.Grant, why) }, ""},
 		{"killed", func(p *Plan, t *TaskState) { t.Killing = true; p.Resize(t, gb(2, 1), why) }, ""},

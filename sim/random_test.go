@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"time"
@@ -67,7 +68,7 @@ func (h haphazard) Decide(now timeline.Time, p *cluster.Plan) {
 					want[resource.CPU] = min(resource.Amount(200+h.draw("cpus", now, t.ID)%4000), n.Capacity[resource.CPU])
 					if change := h.draw("bytes", now, t.ID) % 3; change > 0 {
 						want[resource.Memory] = t.Stage().Ideal[resource.Memory] / 2 * resource.Amount(1+h.draw("factor", now, t.ID)%4)
-						want[resource.Memory] = min(want[resource.Memory], t.Grant[resource.Memory]+max(0, n.Unused()[resource.Memory]))
+						want[resource.Memory] = min(want[resource.Memory], cmp.Or(t.Stage().MaxMemory, resource.MostMemory), t.Grant[resource.Memory]+max(0, n.Unused()[resource.Memory]))
 					}
 					p.Resize(t, want, cluster.BecauseFits(0))
 				}
