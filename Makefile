@@ -86,7 +86,7 @@ bench-machine: ## benchmarks of containers, control groups and disks, as root on
 bench-pairs: ## processor time of decisions compared with revision OLD, in PAIRS (20) of runs that share one processor; under 10 minutes
 	internal/testrun/pairs $(or $(OLD),$(error OLD must be a revision to compare with)) $(PAIRS)
 
-fuzz: ## every fuzz target for FUZZTIME (10s)
+fuzz: ## every fuzz target for FUZZTIME (10s), and every property on new random cases
 	internal/testrun/fuzz $(FUZZTIME)
 
 clean: ## remove bin/ and what was fetched for guests

@@ -87,11 +87,19 @@ func split(args []string) [][]string {
 	return lists
 }
 
-// goTest runs the go command. If the command failed although no test and no package did, that is a failure, too.
+// propertySeed is an environment variable of package rapid: the seed of the random cases on which properties are tested; 0 draws
+// new ones in each run.
+const propertySeed = "RAPID_SEED"
+
+// goTest runs the go command. Unless the environment has a seed, properties are tested on the same cases in each run, so that a
+// failure is due to a change. If the command failed although no test and no package did, that is a failure, too.
 func goTest(args []string, out, complaints io.Writer) *run {
 	r := &run{}
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = complaints
+	if _, chosen := os.LookupEnv(propertySeed); !chosen {
+		cmd.Env = append(os.Environ(), propertySeed+"=1")
+	}
 	events, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -69,6 +69,35 @@ func TestRetry(t *testing.T) {
 	}
 }
 
+// Properties are tested on the same cases in each run, unless the environment has a seed.
+func TestPropertySeed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"go.mod": "module m\n\ngo 1.24\n", "m_test.go": `package m
+import ("os"; "testing")
+func TestSeed(t *testing.T) {
+	if os.Getenv("RAPID_SEED") != os.Getenv("WANT") { t.Error(os.Getenv("RAPID_SEED")) }
+}
+`} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	given, ok := os.LookupEnv(propertySeed)
+	t.Setenv(propertySeed, given) // restored at the end
+	if !ok {
+		os.Unsetenv(propertySeed)
+		given = "1"
+	}
+	for _, seed := range []string{given, "7"} {
+		t.Setenv("WANT", seed)
+		var out strings.Builder
+		if code := execute(t.Context(), []string{"--", "-count=1", "-vet=off", "./..."}, &out, &out, ""); code != 0 {
+			t.Errorf("seed %s: exit code %d\n%s", seed, code, out.String())
+		}
+		t.Setenv(propertySeed, "7")
+	}
+}
+
 func TestAlone(t *testing.T) {
 	args := []string{"-race", "-run=Test", "-timeout=1m", "m/a", "m/b", "-seeds=5"}
 	got := alone(args, testName{"m/b", "TestX/a.b"})
