@@ -41,7 +41,14 @@ type FlexSummary struct {
 	Makespan Figure `json:"makespan_s"`
 	Runtime  Figure `json:"mean_job_runtime_s"` // of jobs that finished
 	// Used is the memory use of programs / the memory of the node, on average over the makespan.
-	Used      Figure          `json:"utilisation"`
+	Used Figure `json:"utilisation"`
+	// Waiting is the share of the makespan in which anyone waits for memory; UsedWaiting and GrantedWaiting are what programs use, and the limits of
+	// their containers, over the memory of the node, on average then. They are 0 if there is no such time.
+	Waiting        Figure `json:"waiting"`
+	UsedWaiting    Figure `json:"utilisation_while_waiting"`
+	GrantedWaiting Figure `json:"granted_while_waiting"`
+	// CoresUsed is the CPU time of the jobs and of the short ones / cores × makespan.
+	CoresUsed Figure          `json:"core_utilisation"`
 	AtOnce    Figure          `json:"running"`
 	Cores     Figure          `json:"cores"` // used by the jobs, on average over the makespan
 	Suspended Figure          `json:"suspended"`
@@ -202,7 +209,7 @@ func (d *flexDemonstration) runNow(ctx context.Context, a *contender, round int)
 func (d *flexDemonstration) summarise() {
 	all := d.mix.contenders()
 	for i := range all {
-		d.result.Summaries = append(d.result.Summaries, summariseFlex(&all[i], d.result.of(&all[i]), d.result.Node[resource.Memory]))
+		d.result.Summaries = append(d.result.Summaries, summariseFlex(&all[i], d.result.of(&all[i]), d.result.Node))
 	}
 }
 
@@ -211,13 +218,20 @@ func (r *FlexResult) of(c *contender) []*FlexRun {
 	return among(r.Runs, func(r *FlexRun) bool { return r.Allocation == c.Label })
 }
 
-func summariseFlex(a *contender, runs []*FlexRun, node resource.Amount) FlexSummary {
+func summariseFlex(a *contender, runs []*FlexRun, node resource.Vector) FlexSummary {
+	memory, cores := float64(node[resource.Memory]), float64(node[resource.CPU])/float64(resource.Core)
 	s := FlexSummary{Allocation: a.Label, About: a.about, Rounds: len(runs),
-		Finished:  over(runs, func(r *FlexRun) float64 { return float64(r.Finished()) }),
-		Kills:     over(runs, func(r *FlexRun) float64 { return float64(r.Kills()) }),
-		Makespan:  over(runs, func(r *FlexRun) float64 { return r.Makespan().Seconds() }),
-		Runtime:   over(runs, func(r *FlexRun) float64 { return r.MeanRuntime().Seconds() }),
-		Used:      over(runs, func(r *FlexRun) float64 { return r.Used() / float64(node) }),
+		Finished:       over(runs, func(r *FlexRun) float64 { return float64(r.Finished()) }),
+		Kills:          over(runs, func(r *FlexRun) float64 { return float64(r.Kills()) }),
+		Makespan:       over(runs, func(r *FlexRun) float64 { return r.Makespan().Seconds() }),
+		Runtime:        over(runs, func(r *FlexRun) float64 { return r.MeanRuntime().Seconds() }),
+		Used:           over(runs, func(r *FlexRun) float64 { return r.Used() / memory }),
+		Waiting:        over(runs, (*FlexRun).Waiting),
+		UsedWaiting:    over(runs, func(r *FlexRun) float64 { return r.UsedWaiting() / memory }),
+		GrantedWaiting: over(runs, func(r *FlexRun) float64 { return r.GrantedWaiting() / memory }),
+		CoresUsed: over(runs, func(r *FlexRun) float64 {
+			return (r.CPU() + r.streamCPU()).Seconds() / max(cores*r.Makespan().Seconds(), 1e-9)
+		}),
 		AtOnce:    over(runs, (*FlexRun).AtOnce),
 		Cores:     over(runs, func(r *FlexRun) float64 { return r.CPU().Seconds() / max(r.Makespan().Seconds(), 1e-9) }),
 		Suspended: over(runs, (*FlexRun).Suspended),

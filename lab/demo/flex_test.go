@@ -50,9 +50,12 @@ func cannedFlex() *FlexResult {
 	r := &FlexResult{Node: resource.Of(2000, 640*mib), Jobs: 2, Attempts: 3, Programs: []string{"grow, a working set that grows", "sort, a sort of numbers in memory"}}
 	for i := range runs {
 		run := &runs[i]
-		run.Round, run.Others = 1, &others
+		run.Round, run.Slots, run.Others = 1, 6, &others
 		for at := time.Duration(0); at < run.Makespan(); at += s {
 			x := sample{at: at, containers: []held{{id: container(1), anonymous: 100 * mib, limit: 120 * mib}}}
+			if i == 2 && at == 0 {
+				x.waiting = 1
+			}
 			if at >= 2*s {
 				x.containers = append(x.containers, held{id: container(2), anonymous: 40 * mib, swap: 20 * mib, limit: 40 * mib, suspended: i == 2 && at < 4*s},
 					held{id: container(9), anonymous: 30 * mib, limit: 64 * mib})
@@ -60,7 +63,7 @@ func cannedFlex() *FlexResult {
 			run.samples = append(run.samples, x)
 		}
 		r.Runs = append(r.Runs, *run)
-		r.Summaries = append(r.Summaries, summariseFlex(&allocations[i], []*FlexRun{run}, r.Node[resource.Memory]))
+		r.Summaries = append(r.Summaries, summariseFlex(&allocations[i], []*FlexRun{run}, r.Node))
 	}
 	return r
 }
@@ -89,6 +92,9 @@ func TestFlexRunFigures(t *testing.T) {
 		{"used", r.Used(), (100*6 + 70*4) * mib / 6},
 		{"at once", r.AtOnce(), (6 + 2) / 6.0},
 		{"suspended", r.Suspended(), 2 / 6.0},
+		{"waiting", r.Waiting(), 3 / 6.0}, // a container at 0 s, and a suspended one from 2 to 4 s
+		{"used while waiting", r.UsedWaiting(), (100 + 170*2) * mib / 3},
+		{"granted while waiting", r.GrantedWaiting(), (120 + 224*2) * mib / 3},
 	} {
 		if d := test.got - test.want; d > 1e-6 || d < -1e-6 {
 			t.Errorf("%s is %v, want %v", test.what, test.got, test.want)

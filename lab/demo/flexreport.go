@@ -22,7 +22,7 @@ func (r *FlexResult) Write(w io.Writer) error {
 }
 
 // flexLegend explains the columns.
-const flexLegend = "KILLS are of programs, for memory: a job has %d attempts; JOB RUNTIME is the mean from submission to end of jobs that finished; USED is the memory that programs held over that of the node; RUNNING is how many ran at once, SUSPENDED how many stood still meanwhile, both on average."
+const flexLegend = "KILLS are of programs, for memory: a job has %d attempts; JOB RUNTIME is the mean from submission to end of jobs that finished; USED is the memory that programs held over that of the node; RUNNING is how many ran at once, SUSPENDED how many stood still meanwhile, both on average. WAITING is how much of the time a program was suspended, or a job not started, for lack of memory; USED THEN is the memory that programs held during that time, GRANTED the limits of their containers, both over that of the node; CPU is the CPU time of all jobs over that of the cores."
 
 func (t *text) flex(r *FlexResult) {
 	t.say("%d jobs whose memory comes and goes share %s and %s cores with a stream of short REGULAR jobs. Medians of %s, with the least and the most.",
@@ -45,6 +45,7 @@ func (t *text) flexTables(all []FlexResult, compared bool) {
 		first = "JOBS, ALLOCATION"
 	}
 	times := [][]string{{first, "FINISHED", "KILLS", "MAKESPAN, s", "JOB RUNTIME, s"}}
+	waiting := [][]string{{first, "WAITING, %", "USED THEN, %", "GRANTED, %", "CPU, %"}}
 	memory := [][]string{{first, "USED, %", "RUNNING", "SUSPENDED", "MOST IN SWAP"}}
 	stream := [][]string{{"SHORT JOBS BESIDE", "JOBS", "p50, s", "p95, s", "p99, s"}}
 	if compared {
@@ -59,12 +60,14 @@ func (t *text) flexTables(all []FlexResult, compared bool) {
 			if all[i].Jobs > 0 {
 				times = append(times, append([]string{name}, s.times()...))
 				memory = append(memory, append([]string{name}, used...))
+				waiting = append(waiting, append([]string{name}, s.waiting()...))
 			}
 			stream = append(stream, append([]string{name}, s.Stream.cells()...))
 		}
 	}
 	t.table(times)
 	t.table(memory)
+	t.table(waiting)
 	t.table(stream)
 }
 
@@ -80,6 +83,14 @@ func (s *FlexSummary) times() []string {
 func (s *FlexSummary) memory() []string {
 	return []string{s.Used.spread(0, 0.01), fmt.Sprintf("%.2f", s.AtOnce.Median), s.Suspended.spread(2, 1),
 		wholeMiB(s.Swapped)}
+}
+
+func (s *FlexSummary) waiting() []string {
+	used, granted := "-", "-"
+	if s.Waiting.Most > 0 {
+		used, granted = s.UsedWaiting.spread(0, 0.01), s.GrantedWaiting.spread(0, 0.01)
+	}
+	return []string{s.Waiting.spread(0, 0.01), used, granted, s.CoresUsed.spread(0, 0.01)}
 }
 
 func wholeMiB(m resource.Amount) string {
@@ -124,6 +135,9 @@ func (c *claim) verdict() string {
 	return "Does not hold"
 }
 
+// enoughUsed is the share of the memory that programs are to use while anyone waits for memory.
+const enoughUsed = 0.8
+
 // flexClaims returns the promises of FLEX containers, judged by the result.
 func flexClaims(r *FlexResult) []claim {
 	peak, half, flex := &r.Summaries[0], &r.Summaries[1], &r.Summaries[2]
@@ -145,6 +159,8 @@ func flexClaims(r *FlexResult) []claim {
 			flex.Makespan.Median < peak.Makespan.Median},
 		claim{fmt.Sprintf("FLEX uses more of the memory: %.0f %% instead of %.0f %%.", 100*flex.Used.Median, 100*peak.Used.Median),
 			flex.Used.Median > peak.Used.Median},
+		claim{fmt.Sprintf("FLEX uses at least %.0f %% of the memory while anyone waits for memory: %.0f %%.", 100*enoughUsed, 100*flex.UsedWaiting.Median),
+			flex.Waiting.Least > 0 && flex.UsedWaiting.Median >= enoughUsed},
 		claim{fmt.Sprintf("short jobs wait less beside FLEX: p95 %.2f s instead of %.2f s.", flex.Stream.P95, peak.Stream.P95),
 			flex.Stream.P95 < peak.Stream.P95})
 	return claims

@@ -24,7 +24,9 @@ type FlexRun struct {
 	Others *float64 `json:"other_cores,omitempty"`
 	// Swapped is the largest amount in swap at a time.
 	Swapped resource.Amount `json:"swapped_bytes_max"`
-	Took    time.Duration   `json:"took_ns"` // setup included
+	// Slots is how many containers have cores at the same time.
+	Slots   int           `json:"slots"`
+	Took    time.Duration `json:"took_ns"` // setup included
 	samples []sample
 }
 
@@ -51,6 +53,7 @@ type FlexJob struct {
 type sample struct {
 	at         time.Duration
 	containers []held
+	waiting    int // containers that wait for memory before their programs begin
 }
 
 // held is the memory of one container.
@@ -94,6 +97,14 @@ func (r *FlexRun) CPU() (all time.Duration) {
 	return all
 }
 
+// streamCPU is the CPU time of the stream.
+func (r *FlexRun) streamCPU() (all time.Duration) {
+	for _, j := range r.Stream {
+		all += j.CPU
+	}
+	return all
+}
+
 // MeanRuntime is the mean time from submission to end of the jobs that finished; 0 if none did.
 func (r *FlexRun) MeanRuntime() time.Duration {
 	var all time.Duration
@@ -131,6 +142,51 @@ func (r *FlexRun) Suspended() float64 {
 	return r.over(func(s *sample) float64 { return r.count(s, true) })
 }
 
+// startsWithin is the time within which a job starts that waits for nothing.
+const startsWithin = 500 * time.Millisecond
+
+// waits reports whether anyone waits for memory: a program that is suspended, a container that has not begun, or a job that has not been started
+// although there are cores for it.
+func (r *FlexRun) waits(s *sample) bool {
+	if s.waiting > 0 || slices.ContainsFunc(s.containers, func(c held) bool { return c.suspended }) {
+		return true
+	}
+	queued := func(j FlexJob) bool { return j.Submitted+startsWithin <= s.at && s.at < j.Started }
+	return len(s.containers) < r.Slots && (slices.ContainsFunc(r.Jobs, queued) || slices.ContainsFunc(r.Stream, queued))
+}
+
+// Waiting is the share of the makespan in which anyone waits for memory.
+func (r *FlexRun) Waiting() float64 {
+	return r.over(func(s *sample) float64 {
+		if r.waits(s) {
+			return 1
+		}
+		return 0
+	})
+}
+
+// whileWaiting is the sum over the containers of an amount, on average over the time in which anyone waits for memory; 0 if there is none.
+func (r *FlexRun) whileWaiting(of func(*held) resource.Amount) float64 {
+	sum := r.over(func(s *sample) (all float64) {
+		if r.waits(s) {
+			for i := range s.containers {
+				all += float64(of(&s.containers[i]))
+			}
+		}
+		return all
+	})
+	return sum / max(r.Waiting(), 1e-9)
+}
+
+// UsedWaiting is the memory use of programs, and GrantedWaiting the limits of their containers, on average while anyone waits for memory,
+// bytes.
+func (r *FlexRun) UsedWaiting() float64 {
+	return r.whileWaiting(func(c *held) resource.Amount { return c.anonymous })
+}
+func (r *FlexRun) GrantedWaiting() float64 {
+	return r.whileWaiting(func(c *held) resource.Amount { return c.limit })
+}
+
 // standstill returns how long a job was suspended in total.
 func (r *FlexRun) standstill(job cluster.JobID) time.Duration {
 	share := r.over(func(s *sample) float64 {
@@ -164,18 +220,14 @@ func (r *FlexRun) Wrong() error {
 
 // runFlex runs the mix on this machine under a contender.
 func runFlex(ctx context.Context, work string, mix *flexMix, a *contender, seen func(ended, all int)) (r *FlexRun, err error) {
-	r = &FlexRun{Allocation: a.Label}
+	r = &FlexRun{Allocation: a.Label, Slots: int(mix.node[resource.CPU] / mix.cpu)}
 	r.Others, err = sandbox.Run(ctx, work, a.Policy, a.Settings, mix.node, 100*time.Millisecond, r.sample,
 		func(ctx context.Context, s *sandbox.Session) (time.Duration, error) {
 			f := &flexInProgress{Session: s, mix: mix, run: r}
 			if err := f.play(ctx, a, seen); err != nil {
 				return 0, err
 			}
-			ours := r.CPU()
-			for _, j := range r.Stream {
-				ours += j.CPU
-			}
-			return ours, nil
+			return r.CPU() + r.streamCPU(), nil
 		})
 	return r, err
 }
@@ -317,7 +369,13 @@ func (j *FlexJob) take(t *store.Task, f *flexInProgress) {
 
 // sample records the memory of containers.
 func (r *FlexRun) sample(s *sandbox.Session) {
-	now := sample{at: time.Since(s.Begun), containers: hold(s.Agent.Readings())}
+	readings := s.Agent.Readings()
+	now := sample{at: time.Since(s.Begun), containers: hold(readings)}
+	for _, r := range readings {
+		if r.State == cluster.ContainerWaiting {
+			now.waiting++
+		}
+	}
 	swapped := resource.Amount(0)
 	for _, h := range now.containers {
 		swapped += h.swap

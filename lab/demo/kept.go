@@ -23,7 +23,7 @@ type keptRun struct {
 	Programs string   `json:"programs"` // runs of other programs are not used
 	Run      *FlexRun `json:"run"`
 	// Samples are rows, one per container and time: milliseconds, job, then bytes of anonymous memory, swap and limit, and 1
-	// if it was suspended.
+	// if it was suspended. A row without a job says in its last number how many containers waited for memory before they began.
 	Samples [][6]int64 `json:"samples"`
 }
 
@@ -103,8 +103,8 @@ func writeKept(path string, content kept) error {
 
 func pack(samples []sample) (rows [][6]int64) {
 	for _, s := range samples {
-		if len(s.containers) == 0 {
-			rows = append(rows, [6]int64{s.at.Milliseconds()}) // no container ran
+		if s.waiting > 0 || len(s.containers) == 0 {
+			rows = append(rows, [6]int64{s.at.Milliseconds(), 0, 0, 0, 0, int64(s.waiting)})
 		}
 		for _, c := range s.containers {
 			row := [6]int64{s.at.Milliseconds(), int64(c.id.Task.Job), int64(c.anonymous), int64(c.swap), int64(c.limit)}
@@ -123,10 +123,11 @@ func unpack(rows [][6]int64) (samples []sample) {
 		if n := len(samples); n == 0 || samples[n-1].at != at {
 			samples = append(samples, sample{at: at})
 		}
+		s := &samples[len(samples)-1]
 		if row[1] == 0 {
+			s.waiting = int(row[5])
 			continue
 		}
-		s := &samples[len(samples)-1]
 		s.containers = append(s.containers, held{id: cluster.ContainerID{Task: cluster.TaskID{Job: cluster.JobID(row[1])}},
 			anonymous: resource.Amount(row[2]), swap: resource.Amount(row[3]), limit: resource.Amount(row[4]), suspended: row[5] == 1})
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/internal/testfile"
-	"github.com/bellows-rm/bellows/resource"
 )
 
 // cannedReal is a result of two jobs, and of the short jobs alone.
@@ -15,7 +14,7 @@ func cannedReal() *RealResult {
 	two := cannedFlex()
 	short := FlexRun{Allocation: alone.Label, Round: 1, Stream: []FlexJob{{Name: "short", Ended: time.Second / 4, Finished: true, Attempts: 1, ID: 1}}}
 	none := FlexResult{Node: two.Node, Attempts: two.Attempts, Programs: two.Programs, Runs: []FlexRun{short},
-		Summaries: []FlexSummary{summariseFlex(&alone, []*FlexRun{&short}, two.Node[resource.Memory])}}
+		Summaries: []FlexSummary{summariseFlex(&alone, []*FlexRun{&short}, two.Node)}}
 	two.Missing = []string{"the server: there is no memcached"}
 	return &RealResult{Sizes: []FlexResult{none, *two}}
 }
@@ -66,7 +65,7 @@ func TestKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Makespan() != flex.Makespan() || got.Used() != flex.Used() || got.Suspended() != flex.Suspended() || got.AtOnce() != flex.AtOnce() ||
+	if got.Makespan() != flex.Makespan() || got.Used() != flex.Used() || got.Suspended() != flex.Suspended() || got.AtOnce() != flex.AtOnce() || got.UsedWaiting() != flex.UsedWaiting() ||
 		len(got.samples) != len(flex.samples) || len(got.Stream) != len(flex.Stream) {
 		t.Errorf("kept %+v, got %+v", flex, got)
 	}
