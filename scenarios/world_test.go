@@ -126,9 +126,18 @@ func (w *world) enter(at timeline.Time, do func()) {
 }
 
 // pass runs the world to the end. Before each change of time it calls until, which may return early with decisions that
-// were taken before that time without an event in the world.
+// were taken before that time without an event in the world. If nothing is to happen, but tasks stand still, only such decisions can
+// let them go on.
 func (w *world) pass(until func(timeline.Time) (timeline.Time, []cluster.Decision)) {
-	for len(w.agenda) > 0 {
+	for len(w.agenda) > 0 || len(w.runs) > 0 {
+		if len(w.agenda) == 0 {
+			at, decisions := until(w.now.Add(time.Hour))
+			if w.now = at; len(decisions) == 0 {
+				break
+			}
+			w.carryOut(decisions)
+			continue
+		}
 		next := w.agenda[0]
 		if next.at > w.now {
 			at, decisions := until(next.at)
