@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -224,6 +225,25 @@ func TestLevelingWithoutAnAgent(t *testing.T) {
 		h.stands(stays)
 		h.open()
 		h.next(cluster.TaskAdopted)
+	}
+}
+
+// A whole machine is stopped and goes on: at its first look the supervisor finds an expired lease, which the agent renews then. The
+// container stays held. It goes on if the agent does not renew the lease.
+func TestStoppedMachineGoesOn(t *testing.T) {
+	h := newHeld(t)
+	h.level(0, now().Add(time.Hour))
+	h.next(cluster.DecisionDone)
+	s := *h.c.spec
+	s.Lease = filepath.Join(t.TempDir(), "lease")
+	l := lookout{f: h.c.dir, s: &s}
+	for _, c := range []struct {
+		age    time.Duration
+		stands bool
+	}{{0, true}, {2 * leaseTerm, true}, {0, true}, {2 * leaseTerm, true}, {2 * leaseTerm, false}} {
+		agedLease(t, s.Lease, c.age)
+		l.look()
+		h.stands(c.stands)
 	}
 }
 

@@ -18,9 +18,9 @@ import (
 	"github.com/bellows-rm/bellows/swap"
 )
 
-// The agent renews its lease while its memory manager works. When it has not renewed the lease for leaseTerm,
-// supervisors of FLEX containers resume their programs: no container stays frozen without an agent that could thaw it,
-// except for what its owner paused.
+// The agent renews its lease while its memory manager works. When it has not renewed the lease for leaseTerm, and then for
+// leaseRenewal more, supervisors resume the programs of their containers: no container stays frozen without an agent that could
+// thaw it, except for what its owner paused.
 const (
 	leaseRenewal = 2 * time.Second
 	leaseTerm    = 10 * time.Second
@@ -75,26 +75,42 @@ func overwrite(path string, text []byte) error {
 // guard resumes a container when the agent's lease has expired, and ends its throttle when its time has come. It ends
 // with the supervisor.
 func guard(f folder, s *spec) {
-	resumed := false
-	for {
+	for l := (lookout{f: f, s: s}); ; l.look() {
 		time.Sleep(leaseRenewal)
-		if leased(s.Lease) {
-			resumed = false
-			continue
-		}
-		th, throttled := f.throttle()
-		over := throttled && !th.lasts()
-		if resumed && !over {
-			continue
-		}
-		h, _ := f.hold()
-		if err := release(f.sized(s), th, over, h.By&cluster.HeldByOwner != 0, f.exists(outFile)); err != nil {
-			fmt.Fprintf(os.Stderr, "resume the container, whose agent is gone: %v\n", err)
-			continue
-		}
-		if resumed = true; over {
-			_ = durable.RemoveAll(f.path(throttleFile)) // If that fails, the bound is lifted once more.
-		}
+	}
+}
+
+// lookout is what a supervisor has seen of the agent.
+type lookout struct {
+	f folder
+	s *spec
+	// expired says that the lease had expired at the last look. A machine that was stopped as a whole and goes on has an expired lease and
+	// a living agent, which renews the lease before the next look.
+	expired bool
+	resumed bool // the container, since the lease expired
+}
+
+// look resumes the container if the lease had expired at the last look, too.
+func (l *lookout) look() {
+	before := l.expired
+	if l.expired = !leased(l.s.Lease); !l.expired {
+		l.resumed = false
+	}
+	if !before || !l.expired {
+		return
+	}
+	th, throttled := l.f.throttle()
+	over := throttled && !th.lasts()
+	if l.resumed && !over {
+		return
+	}
+	h, _ := l.f.hold()
+	if err := release(l.f.sized(l.s), th, over, h.By&cluster.HeldByOwner != 0, l.f.exists(outFile)); err != nil {
+		fmt.Fprintf(os.Stderr, "resume the container, whose agent is gone: %v\n", err)
+		return
+	}
+	if l.resumed = true; over {
+		_ = durable.RemoveAll(l.f.path(throttleFile)) // If that fails, the bound is lifted once more.
 	}
 }
 
