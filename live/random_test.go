@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -433,11 +434,16 @@ func randomSubmission(random *rand.Rand, together bool) Submission {
 	return s
 }
 
+var machineSeed = flag.Uint64("machine-seed", 0, "what the machines of TestRandomMachines come from; 0 is the time")
+
 // Whatever the machine does, and however often the driver is restarted, no event and no decision is impossible, no
 // container is started twice, and every job ends.
 func TestRandomMachines(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := *machineSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("again: go test ./live -run TestRandomMachines -machine-seed %d", seed)
 	for n := range 15 {
 		name := policy.Names()[n%len(policy.Names())]
 		t.Run(fmt.Sprintf("%d-%s", n, name), func(t *testing.T) {

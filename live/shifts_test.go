@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,6 +36,12 @@ type shifting struct {
 	told       []cluster.JobID
 	begun      int // shifts
 	during     int // deaths while a task was held by leveling
+}
+
+func newShifting(t *testing.T, seed uint64) *shifting {
+	s := &shifting{t: t, random: rand.New(rand.NewPCG(seed, 0)), state: filepath.Join(t.TempDir(), "state"), ran: t.TempDir()}
+	s.p = startDaemon(t, s.state, "ecs")
+	return s
 }
 
 // shiftStage is a stage of one task, which demands an amount of CPU for the time began, and then another one.
@@ -95,8 +103,8 @@ func (s *shifting) held(id cluster.JobID) bool {
 	})
 }
 
-// containers are the control groups of running containers.
-func (s *shifting) containers() (groups []*cgroup.Group) {
+// groups returns the control groups with processes: those of running containers, or that of the supervisors.
+func (s *shifting) groups(supervisors bool) (groups []*cgroup.Group) {
 	s.t.Helper()
 	place, err := os.ReadFile(filepath.Join(s.state, "cgroup"))
 	if err != nil {
@@ -116,7 +124,7 @@ func (s *shifting) containers() (groups []*cgroup.Group) {
 	}
 	for _, name := range names {
 		g, err := root.Open(name)
-		if err != nil || name == "supervisors" {
+		if err != nil || (name == "supervisors") != supervisors {
 			continue // it may just have gone
 		}
 		if pids, err := g.Procs(); err == nil && len(pids) > 0 { // empty ones are being made or removed
@@ -126,10 +134,28 @@ func (s *shifting) containers() (groups []*cgroup.Group) {
 	return groups
 }
 
+// signal sends a signal to the daemon, all supervisors and all programs of containers.
+func (s *shifting) signal(sig syscall.Signal) {
+	s.t.Helper()
+	pids := []int{s.p.command.Process.Pid}
+	for _, g := range slices.Concat(s.groups(true), s.groups(false)) {
+		of, err := g.Procs()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		pids = append(pids, of...)
+	}
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+			s.t.Fatal(err)
+		}
+	}
+}
+
 // wrong returns the first container that is frozen, or whose limits are not those of a grant; nothing if there is none.
 func (s *shifting) wrong() string {
 	s.t.Helper()
-	for _, g := range s.containers() {
+	for _, g := range s.groups(false) {
 		if requested, done := g.Frozen(); requested || done {
 			return fmt.Sprintf("%v is frozen", g)
 		}
@@ -158,14 +184,13 @@ func bound(t *testing.T, g *cgroup.Group) (millicores int, ok bool) {
 	return 1000 * quota / period, true
 }
 
-// check kills the daemon once more, with tasks that run for longer than expected. After their shifts they must run as granted, and
-// every job must succeed.
-func (s *shifting) check() {
+// check does something once more in a shift, of tasks that run for longer than expected. After their shifts they must run as granted,
+// and every job must succeed.
+func (s *shifting) check(does func()) {
 	s.t.Helper()
 	id := s.submit(`until [ -e "$RAN/gate" ]; do sleep 0.02; done`)
 	s.awaitShift(id)
-	s.p.kill()
-	s.p = startDaemon(s.t, s.state, "ecs")
+	does()
 	s.p.mustAsk(askJobs())
 	for end := time.Now().Add(30 * time.Second); s.wrong() != ""; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -173,7 +198,7 @@ func (s *shifting) check() {
 			break
 		}
 	}
-	if n := len(s.containers()); n < 3 {
+	if n := len(s.groups(false)); n < 3 {
 		s.t.Errorf("%d containers run, want 3", n)
 	}
 	if err := os.WriteFile(filepath.Join(s.ran, "gate"), nil, 0o600); err != nil {
@@ -206,8 +231,7 @@ func TestDaemonDiesInShifts(t *testing.T) {
 		from = uint64(time.Now().UnixNano())
 	}
 	t.Logf("again: go test ./live -run TestDaemonDiesInShifts -shifts %d -shift-seed %d", *shifts, from)
-	s := &shifting{t: t, random: rand.New(rand.NewPCG(from, 0)), state: filepath.Join(t.TempDir(), "state"), ran: t.TempDir()}
-	s.p = startDaemon(t, s.state, "ecs")
+	s := newShifting(t, from)
 	rounds := 0
 	for ; s.begun < want && rounds < 3*want+10 && !t.Failed(); rounds++ {
 		s.round()
@@ -216,5 +240,24 @@ func TestDaemonDiesInShifts(t *testing.T) {
 	if s.begun < want {
 		t.Errorf("%d shifts began, want %d", s.begun, want)
 	}
-	s.check()
+	s.check(func() {
+		s.p.kill()
+		s.p = startDaemon(t, s.state, "ecs")
+	})
+}
+
+// A machine that is stopped as a whole, as a virtual machine may be, and goes on after the end of a shift, and after the end of the daemon's
+// lease: the shift ends, and all goes on as after a death of the daemon, which has not died.
+func TestStoppedMachineEndsShifts(t *testing.T) {
+	needCgroups(t)
+	stopped := 12 * time.Second
+	if testing.Short() {
+		stopped = time.Second
+	}
+	s := newShifting(t, 1)
+	s.check(func() {
+		s.signal(syscall.SIGSTOP)
+		time.Sleep(stopped)
+		s.signal(syscall.SIGCONT)
+	})
 }
