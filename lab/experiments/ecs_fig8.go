@@ -23,8 +23,36 @@ type ecsTrial struct {
 	Memory     float64 `json:"memory"`       // used
 	Idle       float64 `json:"fa"`           // CPU that is not demanded: fragmentation
 	Over       float64 `json:"oa"`           // CPU that is demanded beyond what a node has: over-allocation
-	Stops      int     `json:"stops"`        // decisions to stop a task
-	Running    []int   `json:"running"`      // containers every runningStep
+	Makespan   float64 `json:"makespan_s"`
+	Running    []int   `json:"running"` // containers every runningStep
+	ecsWork
+}
+
+// ecsWork is what leveling did.
+type ecsWork struct {
+	Stops   int `json:"stops"`   // decisions to stop a task
+	Asks    int `json:"asks"`    // problems that were to be solved
+	Answers int `json:"answers"` // those that were
+	Proved  int `json:"proved"`  // and to the optimum
+	States  int `json:"states"`  // that their searches looked at
+	Most    int `json:"most"`    // by one search
+}
+
+func (w *ecsWork) observe(_ timeline.Time, events []cluster.Event, decisions []cluster.Decision) {
+	w.Stops += stopsIn(decisions)
+	for i := range decisions {
+		if decisions[i].Kind == cluster.Ask {
+			w.Asks++
+		}
+	}
+	for i := range events {
+		if a := events[i].Answer; a != nil && a.Failed == "" {
+			w.Answers, w.States, w.Most = w.Answers+1, w.States+a.States, max(w.Most, a.States)
+			if a.Proved {
+				w.Proved++
+			}
+		}
+	}
 }
 
 // runningStep is the time between two numbers of Running, in seconds.
@@ -33,14 +61,14 @@ const runningStep = 5
 // replayECS simulates jobs.
 func (c contender) replayECS(config sim.Config, w *workload.Workload) (t ecsTrial, err error) {
 	config.KeepTasks, config.Series.Nodes = true, true
-	holds := 0
-	config.Observe = func(_ timeline.Time, _ []cluster.Event, decisions []cluster.Decision) { holds += stopsIn(decisions) }
+	work := ecsWork{}
+	config.Observe = work.observe
 	r, err := c.succeed(config, w)
 	if err != nil {
 		return t, err
 	}
 	t = ecsTrialOf(r)
-	t.Stops = holds
+	t.ecsWork = work
 	return t, nil
 }
 
@@ -63,7 +91,8 @@ func (a *ecsAssumed) together(seed uint64) *workload.Workload {
 
 func ecsTrialOf(r *sim.Result) (t ecsTrial) {
 	t.Completion = r.AverageJobRuntime.Seconds()
-	makespan := r.Makespan.Seconds()
+	t.Makespan = r.Makespan.Seconds()
+	makespan := t.Makespan
 	var times [2][]float64 // by stage, after the coordinator
 	t.Running = make([]int, int(makespan/runningStep)+2)
 	for _, task := range r.Tasks {
@@ -190,6 +219,10 @@ var (
 	completes  = func(t *ecsTrial) float64 { return t.Completion }
 	mapTask    = func(t *ecsTrial) float64 { return t.Map }
 	reduceTask = func(t *ecsTrial) float64 { return t.Reduce }
+	ecsEnds    = func(t *ecsTrial) float64 { return t.Makespan }
+	ecsAsks    = func(t *ecsTrial) float64 { return float64(t.Asks) }
+	// overTime is over-allocation in seconds of the whole cluster: it does not shrink because a makespan grows.
+	overTime = func(t *ecsTrial) float64 { return t.Over * t.Makespan }
 )
 
 // ecsUtilisation is the table of Fig. 8 on a cluster.

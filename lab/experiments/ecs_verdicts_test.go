@@ -20,6 +20,11 @@ func ecsMade(of func(b *ecsBenchmark, scheduler string) ecsTrial) ecsTrials {
 	return ecsTrials{append(rows, make([][]ecsTrial, len(ecsContenders)))}
 }
 
+// leveledTo is a trial of some seconds with over-allocation, a share of the cluster, after some problems.
+func leveledTo(seconds, over float64, problems int) ecsTrial {
+	return ecsTrial{Makespan: seconds, Over: over, ecsWork: ecsWork{Asks: problems}}
+}
+
 // TestVerdictsOfECS: the paper's own numbers hold, and numbers on either side of a criterion do not.
 func TestVerdictsOfECS(t *testing.T) {
 	same := func(*ecsBenchmark, string) ecsTrial {
@@ -71,6 +76,15 @@ func TestVerdictsOfECS(t *testing.T) {
 		}
 		return [][]ecsSolved{of(node, nodeMoves), of(core, coreMoves), of(0, "B"), of(0, "B")}
 	}
+	// sweep has the detector's settings: none, a threshold of 0, the defaults, and these with λ 0.97.
+	sweep := func(always, own, plain ecsTrial) *detectorSweep {
+		d := ecsDefaults()
+		s := &detectorSweep{settings: []detected{{}, {"0", "0.9"}, d, {d.threshold, "0.97"}}}
+		for range ecsTreated {
+			s.trials = append(s.trials, [][]ecsTrial{{leveledTo(100, 0.1, 0)}, {always}, {own}, {plain}})
+		}
+		return s
+	}
 	half := verdicts(Partly, 14)
 	half[4], half[6], half[11], half[13] = Holds, Holds, Holds, Holds // those without a number of the paper
 	for _, c := range []struct {
@@ -98,6 +112,9 @@ func TestVerdictsOfECS(t *testing.T) {
 		{"Table V", ecsTable5Claims(problems(true, 0.5, 0.1, "E", "F")), verdicts(Holds, 3)},
 		{"Table V, of a core alone", ecsTable5Claims(problems(true, 0.6, 0.5, "B", "F")), []Verdict{Holds, Partly, Partly}},
 		{"Table V, other sets", ecsTable5Claims(problems(false, 0.6, 0.6, "B", "D")), verdicts(Fails, 3)},
+		{"detector", ecsDetectorClaims(sweep(leveledTo(100, 0.05, 100), leveledTo(100, 0.05, 20), leveledTo(100, 0.05, 100)), ecsDefaults()), verdicts(Holds, 4)},
+		{"detector, more problems than need be", ecsDetectorClaims(sweep(leveledTo(100, 0.05, 100), leveledTo(100, 0.06, 60), leveledTo(100, 0.07, 50)), ecsDefaults()), verdicts(Partly, 4)},
+		{"detector, in vain", ecsDetectorClaims(sweep(leveledTo(100, 0.05, 100), leveledTo(103, 0.1, 60), leveledTo(100, 0.05, 50)), ecsDefaults()), verdicts(Fails, 4)},
 		{"recorded, all", ecsRecordedClaims([][2]float64{{0.12, 0.3}, {0.2, 0.12}}, 2), []Verdict{Holds, Holds}},
 		{"recorded, CPU alone", ecsRecordedClaims([][2]float64{{0.12, 0}, {0.2, 0}}, 1), []Verdict{Partly, Partly}},
 		{"recorded, none", ecsRecordedClaims([][2]float64{{0.11, 0}, {0.1, 0.2}}, 0), []Verdict{Fails, Fails}},
