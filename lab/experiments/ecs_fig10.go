@@ -29,21 +29,26 @@ const (
 // and is of maps or of reduces with phases of random lengths, drawn from r; A is of reduces.
 func setsOf(r *rand.Rand) *workload.Workload {
 	j := workload.Job{After: -1, Job: cluster.Job{ID: 1, Name: "sets"}}
-	for _, set := range ecsSets {
-		whole := float64(set.lasts) * ecsInterval.Seconds()
-		s := cluster.Stage{Name: set.name, Tasks: 5 + r.IntN(3), Ideal: ecsUsual.native, Told: cluster.Provenance{Model: "given"}}
-		first := 0.2 + 0.6*r.Float64()
-		if set.name != "A" && r.IntN(2) == 0 {
-			s.Phases = []cluster.Phase{ecsPhase("map", whole*first, ecsDemand(1, 1.5)), ecsPhase("sort", whole*(1-first), ecsDemand(0.5, 2))}
-		} else {
-			first *= 0.9
-			s.Phases = []cluster.Phase{ecsPhase("shuffle", whole*first, ecsDemand(0.3, 1)), ecsPhase("sort", whole*0.1, ecsDemand(0.5, 1.5)),
-				ecsPhase("reduce", whole*(0.9-first), ecsDemand(1, 2))}
-		}
-		s.Duration = s.RunTime()
-		j.Stages = append(j.Stages, s)
+	for i, set := range ecsSets {
+		j.Stages = append(j.Stages, setOf(set.name, set.lasts, 5+r.IntN(3), i == 0, r))
 	}
 	return &workload.Workload{Jobs: []workload.Job{j}}
+}
+
+// setOf is a set of tasks that lasts some intervals.
+func setOf(name string, lasts, tasks int, critical bool, r *rand.Rand) cluster.Stage {
+	whole := float64(lasts) * ecsInterval.Seconds()
+	s := cluster.Stage{Name: name, Tasks: tasks, Ideal: ecsUsual.native, Told: cluster.Provenance{Model: "given"}}
+	first := 0.2 + 0.6*r.Float64()
+	if !critical && r.IntN(2) == 0 {
+		s.Phases = []cluster.Phase{ecsPhase("map", whole*first, ecsDemand(1, 1.5)), ecsPhase("sort", whole*(1-first), ecsDemand(0.5, 2))}
+	} else {
+		first *= 0.9
+		s.Phases = []cluster.Phase{ecsPhase("shuffle", whole*first, ecsDemand(0.3, 1)), ecsPhase("sort", whole*0.1, ecsDemand(0.5, 1.5)),
+			ecsPhase("reduce", whole*(0.9-first), ecsDemand(1, 2))}
+	}
+	s.Duration = s.RunTime()
+	return s
 }
 
 // The schedulers of section V.D. All grant CPU by phase. Capacity looks at what is free now alone. The claims are about the first three.

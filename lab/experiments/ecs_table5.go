@@ -3,8 +3,10 @@ package experiments
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/leveling"
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -30,15 +32,9 @@ func (g ecsReading) problem(r *rand.Rand) *leveling.Problem {
 	}
 	p.Suspension, p.Delay = of*3/10, of/20
 	for i, s := range setsOf(r).Jobs[0].Stages {
-		demand := make([]resource.Amount, ecsSets[i].lasts)
 		one := s.Phases[r.IntN(len(s.Phases))].Demand[resource.CPU]
-		at, ends := 0, s.Phases[0].Duration
+		demand := demandsOf(&s, ecsInterval)
 		for t := range demand {
-			for at < len(s.Phases)-1 && time.Duration(t)*ecsInterval+ecsInterval/2 > ends {
-				at++
-				ends += s.Phases[at].Duration
-			}
-			demand[t] = resource.Amount(s.Tasks) * s.Phases[at].Demand[resource.CPU]
 			if g.set {
 				demand[t] = resource.Amount(s.Tasks) * one
 			}
@@ -50,6 +46,21 @@ func (g ecsReading) problem(r *rand.Rand) *leveling.Problem {
 		p.Sets = append(p.Sets, leveling.Set{Demand: demand, Float: ecsWindow - len(demand)})
 	}
 	return p
+}
+
+// demandsOf is the CPU that a set demands in each interval in which it runs: a phase holds for the intervals of which it has the middle.
+func demandsOf(s *cluster.Stage, every time.Duration) []resource.Amount {
+	const rounded = 10 * time.Millisecond // by which phases that were rounded may be too long together
+	demand := make([]resource.Amount, (s.Duration-rounded+every-1)/every)
+	at, ends := 0, s.Phases[0].Duration
+	for t := range demand {
+		for at < len(s.Phases)-1 && time.Duration(t)*every+every/2 > ends {
+			at++
+			ends += s.Phases[at].Duration
+		}
+		demand[t] = resource.Amount(s.Tasks) * s.Phases[at].Demand[resource.CPU]
+	}
+	return demand
 }
 
 // ecsSolved is a problem and its solution. Amounts are of the node over one interval.
@@ -65,7 +76,8 @@ type ecsSolved struct {
 	Moved  []string `json:"moved"` // the sets that do not run at once
 }
 
-func solvedOf(p *leveling.Problem) (s ecsSolved, err error) {
+// solvedOf solves a problem; names are those of its sets, or nil.
+func solvedOf(p *leveling.Problem, names []string) (s ecsSolved, err error) {
 	solution, err := leveling.Solve(p, leveling.DefaultStates)
 	if err != nil {
 		return s, err
@@ -87,20 +99,21 @@ func solvedOf(p *leveling.Problem) (s ecsSolved, err error) {
 	}
 	of := func(a resource.Amount) float64 { return float64(a) / float64(p.Capacity) }
 	s = ecsSolved{of(solution.Value), of(solution.Bound), solution.Proved, solution.Gap(), solution.States, of(first.Over), of(last.Over), last.Suspensions, nil}
-	for j, runs := range solution.Runs {
-		for t := range p.Sets[j].Demand {
-			if !runs[t] {
-				s.Moved = append(s.Moved, ecsSets[j+1].name)
-				break
-			}
+	for j, name := range names {
+		if slices.Contains(solution.Runs[j][:len(p.Sets[j].Demand)], false) {
+			s.Moved = append(s.Moved, name)
 		}
 	}
 	return s, nil
 }
 
 func ecsTable5(l *lab) (*Findings, error) {
+	var names []string // of the sets that may move
+	for _, s := range ecsSets[1:] {
+		names = append(names, s.name)
+	}
 	t, err := eachRun(l, "readings", len(ecsReadings), func(point, run int) (ecsSolved, error) {
-		return solvedOf(ecsReadings[point].problem(rand.New(rand.NewPCG(l.seed(run), 5))))
+		return solvedOf(ecsReadings[point].problem(rand.New(rand.NewPCG(l.seed(run), 5))), names)
 	})
 	if err != nil {
 		return nil, err

@@ -85,6 +85,46 @@ func TestVerdictsOfECS(t *testing.T) {
 		}
 		return s
 	}
+	// wrongs have right forecasts, with 10 stops and 0.1 over-allocated without leveling, and wrong ones: what leveling leads to.
+	wrongs := func(wrong ...ecsTrial) wrongSweep {
+		without := []ecsTrial{leveledTo(100, 0.1, 0)}
+		of := [][2][]ecsTrial{{without, {{Makespan: 100, ecsWork: ecsWork{Stops: 10}}}}}
+		for _, w := range wrong {
+			of = append(of, [2][]ecsTrial{without, {w}})
+		}
+		return wrongSweep{of, of}
+	}
+	stopped := func(seconds, over float64, stops int) ecsTrial {
+		return ecsTrial{Makespan: seconds, Over: over, ecsWork: ecsWork{Stops: stops}}
+	}
+	// overheads have problems with states by size and interval, and trials: of the default, and of all other settings.
+	overheads := func(states func(size, interval int) int, own, rest ecsTrial) *overheadSweep {
+		s := &overheadSweep{}
+		var sizes [][][]ecsSolved
+		for i := range ecsSizes {
+			var of [][]ecsSolved
+			for k := range ecsIntervals {
+				of = append(of, []ecsSolved{{States: states(i, k)}})
+			}
+			sizes = append(sizes, of)
+		}
+		s.problems = [][][][]ecsSolved{sizes, sizes}
+		for range ecsClusters {
+			of := [][]ecsTrial{{leveledTo(100, 0.1, 0)}}
+			for point := 1; point <= len(ecsIntervals)*len(ecsMovable); point++ {
+				one := rest
+				if overheadContender(point).Label == ecsDefaultSize {
+					one = own
+				}
+				of = append(of, []ecsTrial{one})
+			}
+			s.trials = append(s.trials, of)
+		}
+		return s
+	}
+	answered := func(seconds, over float64, proved int) ecsTrial {
+		return ecsTrial{Makespan: seconds, Over: over, ecsWork: ecsWork{Answers: 10, Proved: proved}}
+	}
 	half := verdicts(Partly, 14)
 	half[4], half[6], half[11], half[13] = Holds, Holds, Holds, Holds // those without a number of the paper
 	for _, c := range []struct {
@@ -115,6 +155,12 @@ func TestVerdictsOfECS(t *testing.T) {
 		{"detector", ecsDetectorClaims(sweep(leveledTo(100, 0.05, 100), leveledTo(100, 0.05, 20), leveledTo(100, 0.05, 100)), ecsDefaults()), verdicts(Holds, 4)},
 		{"detector, more problems than need be", ecsDetectorClaims(sweep(leveledTo(100, 0.05, 100), leveledTo(100, 0.06, 60), leveledTo(100, 0.07, 50)), ecsDefaults()), verdicts(Partly, 4)},
 		{"detector, in vain", ecsDetectorClaims(sweep(leveledTo(100, 0.05, 100), leveledTo(103, 0.1, 60), leveledTo(100, 0.05, 50)), ecsDefaults()), verdicts(Fails, 4)},
+		{"wrong", ecsWrongClaims(wrongs(stopped(110, 0.05, 20), stopped(90, 0.05, 5))), verdicts(Holds, 3)},
+		{"wrong, slower", ecsWrongClaims(wrongs(stopped(115, 0.05, 40), stopped(90, 0.05, 5), stopped(100, 0.2, 5))), verdicts(Partly, 3)},
+		{"wrong, too slow", ecsWrongClaims(wrongs(stopped(125, 0.2, 41))), verdicts(Fails, 3)},
+		{"overhead", ecsOverheadClaims(overheads(func(i, k int) int { return (1 + i) * (1 + k) }, answered(101, 0.06, 9), answered(100, 0.05, 10))), verdicts(Holds, 3)},
+		{"overhead, of sizes alone", ecsOverheadClaims(overheads(func(i, _ int) int { return 1 + i }, answered(101, 0.09, 9), answered(100, 0.05, 5))), verdicts(Partly, 3)},
+		{"overhead, alike", ecsOverheadClaims(overheads(func(_, _ int) int { return 1000 }, answered(103, 0.05, 9), answered(100, 0.05, 4))), verdicts(Fails, 3)},
 		{"recorded, all", ecsRecordedClaims([][2]float64{{0.12, 0.3}, {0.2, 0.12}}, 2), []Verdict{Holds, Holds}},
 		{"recorded, CPU alone", ecsRecordedClaims([][2]float64{{0.12, 0}, {0.2, 0}}, 1), []Verdict{Partly, Partly}},
 		{"recorded, none", ecsRecordedClaims([][2]float64{{0.11, 0}, {0.1, 0.2}}, 0), []Verdict{Fails, Fails}},
