@@ -14,7 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// A paused container gives its memory back if its owner wants that. It stands still (byOut) from before its pages go to swap until
+// A container that is stopped gives its memory back if its owner, or the policy, wants that. It stands still (byOut) from before its pages go to swap until
 // it has its memory again:
 //
 //	in memory ──▶ pageOut ──▶ out ──▶ bringBack ──▶ in memory
@@ -176,7 +176,7 @@ func (c *container) outBytes() resource.Amount {
 	if limit == 0 {
 		return 0
 	}
-	return max(0, c.spec.Grant[resource.Memory]-limit)
+	return max(0, c.dir.sized(c.spec).Grant[resource.Memory]-limit)
 }
 
 // leave pages out the memory of a frozen container, lowers its limit to what is left, and reports both.
@@ -280,13 +280,13 @@ func staysWords(before, after cgroup.Held, aim int64, bound string) string {
 
 // bringBack gives a container its memory again, as soon as it is free, and lets it run unless others hold it.
 func (a *Agent) bringBack(ctx context.Context, c *container) {
-	e := c.spec.envelope()
 	a.tellStillness(c) // it waits for its memory
 	if !c.isOut() {    // it never left
 		_ = a.endRecord(c)
 		return
 	}
-	if err := a.keeper.comeBack(ctx, c, e); err != nil {
+	e, err := a.keeper.comeBack(ctx, c)
+	if err != nil {
 		return
 	}
 	for {
@@ -342,7 +342,7 @@ func (a *Agent) adoptOut(c *container) {
 		return
 	}
 	c.stance.still |= byOut
-	c.outing.wanted, c.outing.moving = r.Wanted && c.stance.engine.By&cluster.HeldByOwner != 0, true
+	c.outing.wanted, c.outing.moving = r.Wanted && c.stance.engine.By != 0, true
 }
 
 // out hands a container over to the agent, or notifies the memory manager of its limit, and returns the room in swap.
@@ -357,26 +357,28 @@ func (k *keeper) out(ctx context.Context, c *container, limit resource.Amount) (
 	}
 }
 
-// comeBack waits until the memory manager has the memory of a container that is out.
-func (k *keeper) comeBack(ctx context.Context, c *container, e memory.Envelope) error {
+// comeBack waits until the memory manager has the memory of a container that is out, and returns the envelope that it has when that was
+// asked for: the container may have been resized.
+func (k *keeper) comeBack(ctx context.Context, c *container) (e memory.Envelope, err error) {
 	for {
+		e = c.dir.sized(c.spec).envelope()
 		answer := make(chan error, 1)
 		k.tell(news{request: &memory.Request{Envelope: e}, answer: answer})
 		select {
 		case refused := <-answer:
 			if refused == nil {
 				k.noWait(c.id)
-				return nil
+				return e, nil
 			}
 			k.wait(c.id, fmt.Errorf("waits for its memory, which was paged out: %w", refused))
 		case <-ctx.Done():
-			return ctx.Err()
+			return e, ctx.Err()
 		}
 		select {
 		case <-time.After(askAgain):
 		case <-ctx.Done():
 			k.noWait(c.id)
-			return ctx.Err()
+			return e, ctx.Err()
 		}
 	}
 }

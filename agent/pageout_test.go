@@ -122,6 +122,50 @@ func TestPageOut(t *testing.T) {
 	}
 }
 
+// A policy stops a FLEX container before a phase that needs more memory, with what it has paged out, and gives it that memory before it
+// goes on: it stays stopped until all of it is free.
+func TestPageOutBeforeALargerPhase(t *testing.T) {
+	o := newOut(t, cluster.Flex, 512<<20)
+	o.last++
+	hold := o.start
+	hold.Decision = cluster.Decision{ID: o.last, Kind: cluster.Suspend, Task: o.start.Task, By: cluster.HeldByLeveling, PageOut: true,
+		At: now().Add(time.Hour)}
+	o.Apply([]cluster.Order{hold})
+	before := o.outOf(true)
+	other := o.order("sleep", "1000")
+	other.Grant = resource.Of(500, 300*resource.MiB)
+	other.Envelope = cluster.Envelope{Class: cluster.Regular, Min: 300 * resource.MiB, Max: 300 * resource.MiB, Rank: 2}
+	o.Apply([]cluster.Order{other})
+	for o.next(cluster.DecisionDone).Task != other.Task {
+	}
+
+	grant := grantOf(500, 384)
+	resize := o.start
+	resize.Launch = nil
+	resize.Decision = cluster.Decision{ID: o.last + 1, Kind: cluster.Resize, Task: o.start.Task, Grant: grant,
+		Envelope: cluster.Envelope{Class: cluster.Flex, Min: 384 * resource.MiB, Max: 384 * resource.MiB, Rank: 1}, Reason: cluster.BecausePhaseDemands(1, grant)}
+	o.Apply([]cluster.Order{resize})
+	if e := o.nextOf(cluster.DecisionDone, cluster.DecisionFailed); e.Kind != cluster.DecisionDone || e.Decision != o.last+1 {
+		t.Fatalf("resized while it is out: %+v", e)
+	}
+	if more := o.c.outNow() - before.Out; more != 128*resource.MiB {
+		t.Errorf("%d MiB more are out, want 128", more>>20)
+	}
+	o.last++
+	o.hold(0)
+	o.until("a reason", o.start.Container, func(r cluster.Reading) bool { return strings.Contains(r.Why, "waits for its memory") })
+	o.stands(true)
+	o.Apply([]cluster.Order{{Decision: cluster.Decision{Kind: cluster.Kill}, Container: other.Container}})
+	o.outOf(false)
+	o.next(cluster.TaskGoesOn)
+	if r := o.reading(o.start.Container); *r.Limit != 384<<20 {
+		t.Errorf("back it may hold %s", show(r))
+	}
+	for o.next(cluster.TaskEnded).Task != other.Task {
+	}
+	o.ends()
+}
+
 // Orders and restarts that come while memory is on its way leave the container as the last order wants it, and nothing is lost.
 func TestPageOutTurnsRound(t *testing.T) {
 	o := newOut(t, cluster.Regular, 512<<20)

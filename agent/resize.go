@@ -97,7 +97,7 @@ func (a *Agent) resize(c *container, o *cluster.Order) error {
 	}
 	was, is := before.Grant[resource.Memory], o.Grant[resource.Memory]
 	regular := c.spec.Envelope.Class == cluster.Regular
-	if was != is && c.dir.exists(outFile) {
+	if was != is && regular && c.dir.exists(outFile) {
 		return errors.New("its memory is paged out")
 	}
 	undo := func(err error) error {

@@ -238,5 +238,15 @@ func BecausePhaseWaits(phase int32, cpu, free resource.Amount) Reason {
 	return Reason{PhaseWaits, int64(phase) + 1, int64(cpu), int64(free)}
 }
 
+// BecauseMemoryWaits: a phase of a forecast, an index of its stage's Phases, needs more memory than is free beyond what its task has.
+func BecauseMemoryWaits(phase int32, needs, free resource.Amount) Reason {
+	return Reason{MemoryWaits, int64(phase) + 1, int64(needs), int64(free)}
+}
+
+// BecauseBehindPhase: on nodes that have enough free memory for a task, phases of running tasks wait for memory.
+func BecauseBehindPhase(memory resource.Amount) Reason {
+	return Reason{Code: BehindPhase, A: int64(memory)}
+}
+
 // wholeBytes rounds an amount that may be larger than any integer.
 func wholeBytes(b float64) int64 { return int64(math.Round(min(b, 1<<62))) }

@@ -31,7 +31,7 @@ type Held struct {
 	// zero for the owner.
 	Until timeline.Time
 	For   TaskID
-	// PageOut says that the owner wants the memory of the task to be paged out.
+	// PageOut says that the memory of the task is to be paged out while the holder holds it.
 	PageOut bool
 }
 
@@ -55,6 +55,16 @@ func (p *Plan) Suspend(t *TaskState, by Holders, why Reason) {
 // because of it, zero if there is none. A later SuspendUntil of the task replaces the end. SuspendUntil is ignored if nothing
 // would change, or if the task is being killed.
 func (p *Plan) SuspendUntil(t *TaskState, until timeline.Time, forTask TaskID, why Reason) {
+	p.suspendUntil(t, until, forTask, false, why)
+}
+
+// PageOutUntil is SuspendUntil with the memory of the task paged out, so that what has left can be granted to others. When the hold
+// ends, the task takes its memory back: it goes on once that is free.
+func (p *Plan) PageOutUntil(t *TaskState, until timeline.Time, why Reason) {
+	p.suspendUntil(t, until, TaskID{}, true, why)
+}
+
+func (p *Plan) suspendUntil(t *TaskState, until timeline.Time, forTask TaskID, pageOut bool, why Reason) {
 	h := t.heldFor()
 	switch {
 	case t.Killing:
@@ -70,7 +80,7 @@ func (p *Plan) SuspendUntil(t *TaskState, until timeline.Time, forTask TaskID, w
 	if h.By&HeldByLeveling == 0 {
 		since = p.now
 	}
-	h.By, h.Leveling = h.By|HeldByLeveling, Held{Since: since, Why: why, Until: until, For: forTask}
+	h.By, h.Leveling = h.By|HeldByLeveling, Held{Since: since, Why: why, Until: until, For: forTask, PageOut: pageOut}
 	p.hold(t, h, why)
 }
 
@@ -98,7 +108,10 @@ func (p *Plan) suspendForOwner(t *TaskState, pageOut bool, why Reason) {
 }
 
 // pagesOut reports whether the newest order wants the memory of t to be paged out.
-func (t *TaskState) pagesOut() bool { return t.Hold != nil && t.Hold.Owner.PageOut }
+func (t *TaskState) pagesOut() bool { return t.Hold != nil && t.Hold.pageOut() }
+
+// pageOut reports whether a holder wants the memory of the task to be paged out.
+func (h *Hold) pageOut() bool { return h.Owner.PageOut || h.Leveling.PageOut }
 
 // heldBy returns the holders that the newest order names.
 func (t *TaskState) heldBy() Holders {
@@ -137,7 +150,7 @@ func (t *TaskState) GoesOnAt(now timeline.Time) timeline.Time {
 func (p *Plan) hold(t *TaskState, newer Hold, why Reason) {
 	was, by := t.heldFor(), newer.By
 	switch {
-	case t.Killing || by == was.By && newer.Leveling.Until == was.Leveling.Until && newer.Leveling.For == was.Leveling.For && newer.Owner.PageOut == was.Owner.PageOut:
+	case t.Killing || by == was.By && newer.Leveling.Until == was.Leveling.Until && newer.Leveling.For == was.Leveling.For && newer.pageOut() == was.pageOut():
 		return
 	case !t.Running:
 		p.fail("suspend or resume task %s for %q: it is not running", t.ID, by)
@@ -151,7 +164,7 @@ func (p *Plan) hold(t *TaskState, newer Hold, why Reason) {
 		kind = Resume
 	}
 	d := p.add(kind, t.ID, t.Node.ID, why)
-	d.By, d.At, d.For, d.PageOut = by, newer.Leveling.Until, newer.Leveling.For, newer.Owner.PageOut
+	d.By, d.At, d.For, d.PageOut = by, newer.Leveling.Until, newer.Leveling.For, newer.pageOut()
 	newer.Decision = d.ID
 	if last := t.Hold; last != nil {
 		newer.earlier = last.earlier

@@ -145,7 +145,7 @@ func (p *Plan) holdPaused() {
 			held := t.Hold != nil && t.Hold.By&HeldByOwner != 0
 			switch is, out := j.Paused(t.ID), j.pagesOut(t.ID); {
 			case !t.Running || t.Killing:
-			case is && (!held || out != t.pagesOut()):
+			case is && (!held || out != t.Hold.Owner.PageOut):
 				p.suspendForOwner(t, out, Because(PausedByOwner))
 			case !is && held:
 				p.Resume(t, HeldByOwner, Because(ResumedByOwner))

@@ -72,6 +72,8 @@ const (
 	RoomAgain                        // the node would not be over-allocated any more if the task went on
 	ExceedsLater                     // A: when the tasks of a node with room would demand more CPU than it has if the task started now
 	PhaseWaits                       // A: phase that waits, the first is 1; B: CPU that it demands; C: CPU that is free on the node, millicores
+	MemoryWaits                      // A: phase that waits, the first is 1; B: memory that it needs in all; C: memory that is free on the node, bytes
+	BehindPhase                      // A: memory needed, bytes: on nodes that have it free, phases of running tasks wait for memory
 	numReasons
 )
 
@@ -241,6 +243,10 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return "the node has cores for it again"
 	case ExceedsLater:
 		return fmt.Sprintf("there is room for its first phase, but from %s on tasks would demand more cores than the node has", when(r.A))
+	case MemoryWaits:
+		return fmt.Sprintf("its phase %d waits for %s of memory: %s are free on the node, for it and for what waits before it", r.A, memory(r.B), memory(r.C))
+	case BehindPhase:
+		return fmt.Sprintf("where %s are free, the next phase of a running task waits for memory and comes first", memory(r.A))
 	case PhaseWaits:
 		return fmt.Sprintf("its phase %d waits for %s, and %s are free", r.A, resource.CPU.Format(resource.Amount(r.B)), resource.CPU.Format(resource.Amount(r.C)))
 	case DeadlineDue:

@@ -58,11 +58,11 @@ func (t *TaskState) counts() resource.Vector {
 
 // Resize changes the grant of a running task. CPU and bandwidths count from now on, and the node may be over-granted by them:
 // NodeState.Overdrawn says by how much, and nothing starts there meanwhile. Memory counts with the larger amount until the order
-// is carried out, and must be free. A later Resize of the task replaces an earlier one; if that was not carried out yet, it is
-// answered with DecisionSuperseded. A Resize that fails restores the grant. A Resize of a task that is being killed, or whose
-// memory has left, or to the grant that it has, is ignored.
+// is carried out, and must be free, unless the memory of the task has left: then it is lent until the task goes on.
+// A later Resize of the task replaces an earlier one; if that was not carried out yet, it is answered with DecisionSuperseded. A Resize that fails restores the grant. A Resize of a task that is being killed, or whose
+// memory is to come back, or to the grant that it has, is ignored.
 func (p *Plan) Resize(t *TaskState, grant resource.Vector, why Reason) {
-	if t.Killing || t.Out > 0 || grant == t.WantedGrant() {
+	if t.Killing || t.returns() > 0 || grant == t.WantedGrant() {
 		return
 	}
 	switch least := t.Job.leastByPhase(int(t.ID.Stage)); {
@@ -85,7 +85,7 @@ func (p *Plan) Resize(t *TaskState, grant resource.Vector, why Reason) {
 	before := t.Resized
 	t.resize(Resized{Want: grant, Was: t.Grant, Why: why, Since: p.now, Decision: p.lastID + 1})
 	counts := t.counts()
-	if more, unused := counts[resource.Memory]-t.Grant[resource.Memory], t.Node.Unused()[resource.Memory]; more > max(0, unused) {
+	if more, unused := counts[resource.Memory]-t.Grant[resource.Memory], t.Node.Unused()[resource.Memory]; t.OutLent == 0 && more > max(0, unused) {
 		t.Resized = before
 		p.fail("resize task %s to %v: it needs %d bytes more, and node %q has %d", t.ID, grant, more, t.Node.Name, unused)
 		return
@@ -143,6 +143,10 @@ func (s *Snapshot) answerResize(now timeline.Time, t *TaskState, e *Event) error
 // regrant changes the grant of a running task, and what follows from it.
 func (s *Snapshot) regrant(now timeline.Time, t *TaskState, grant resource.Vector) {
 	n, before, usual := t.Node, t.Holds(), t.usualEnd(now)
+	if more := grant[resource.Memory] - t.Grant[resource.Memory]; t.OutLent > 0 {
+		t.Out = max(0, t.Out+more)
+		t.OutLent = min(t.Out, grant[resource.Memory])
+	}
 	t.Grant = grant
 	s.size(t)
 	if d := t.durationWith(grant); d != t.Duration && d > 0 && t.Duration > 0 && usual != timeline.Never {

@@ -364,7 +364,7 @@ func (s *Snapshot) adopt(now timeline.Time, e *Event) error {
 	if found.HeldBy != 0 {
 		t.Hold = &Hold{By: found.HeldBy, Owner: Held{PageOut: found.PageOut}, InForce: true}
 		if found.HeldBy&HeldByLeveling != 0 {
-			t.Hold.Leveling = Held{Until: found.HeldUntil, For: found.HeldFor}
+			t.Hold.Leveling = Held{Until: found.HeldUntil, For: found.HeldFor, PageOut: found.PageOut}
 			s.leveled.note(t)
 		}
 		s.unmet(j)

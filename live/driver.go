@@ -112,6 +112,9 @@ func Start(c Config) (*Driver, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	if c.Policy.Traits().FreePageOut {
+		return nil, fmt.Errorf("policy %s with memory=paper: memory that is paged out at once and free of charge exists in the simulator only; use memory=phase", c.Policy.Name())
+	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}),
 		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), gauge: newGauge()}

@@ -37,11 +37,12 @@ func (m *Manager) takeOut(o *Out) {
 	c.limit, c.target, c.state, c.grown = o.Limit, o.Limit, running, false
 }
 
-// comeBack gives a container that was paged out its Min: that of its envelope now. A FLEX container comes back suspended, and is
-// resumed in its place in the order, when it has what it holds.
-func (m *Manager) comeBack(c *container) {
+// comeBack gives a container that was paged out the memory that was admitted: up to its Min, or less if that was raised meanwhile. A FLEX
+// container comes back suspended, and is resumed in its place in the order, when it has what it holds.
+func (m *Manager) comeBack(c *container, more resource.Amount) {
 	c.out = false
-	c.limit, c.target = max(c.limit, c.Min), max(c.limit, c.Min)
+	c.limit = max(c.limit, min(c.Min, c.limit+more))
+	c.target = c.limit
 	if c.flex() {
 		c.suspend(m.now, Reason{Code: PagedOut})
 	}

@@ -26,7 +26,8 @@ func (m *Manager) takeRequests(all []Request) {
 			continue
 		}
 		if c, here := m.containers[r.Container]; here && c.out {
-			r.Min = max(0, r.Min-c.limit) // it has the rest
+			// It has the rest, and a right to its Min, like a REGULAR container that is to start: it gets what others have above theirs.
+			r.Min, r.Class = max(0, r.Min-c.limit), cluster.Regular
 		}
 		at := slices.IndexFunc(m.requests, func(old request) bool { return old.Container == r.Container })
 		if at < 0 {
@@ -75,7 +76,7 @@ func (m *Manager) serveRequests() {
 		case Admit:
 			m.answer(Admit, r.Container, why)
 			if c, here := m.containers[r.Container]; here && c.out {
-				m.comeBack(c)
+				m.comeBack(c, r.Min)
 			} else {
 				m.add(&Started{Envelope: r.Envelope})
 			}

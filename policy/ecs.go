@@ -31,6 +31,9 @@ type ecs struct {
 	watch  watch
 	demand demands
 	float  float
+	line   []inLine      // of the node that was looked at last
+	now    timeline.Time // of this decision
+	free   bool          // memory leaves and comes back at once and at no cost
 }
 
 func newECS(s *settings) Policy {
@@ -56,12 +59,17 @@ func newECS(s *settings) Policy {
 		"how many states a search for a solution looks at; the driver may permit fewer").count(1 << 30)
 	e.phased.off = !s.declare("overcommit", "true",
 		"tasks are granted the CPU that each phase demands; false: their ideal need").flag()
+	memory := s.declare("memory", "ideal",
+		"what memory tasks are granted. ideal: what they request. phase: tasks in FLEX containers are granted what each phase demands; before "+
+			"a phase that needs more than is free a task stops, and its memory is paged out. paper: phase, and memory leaves and comes back "+
+			"at once and free of charge, which only a simulator can do").oneOf("ideal", "phase", "paper")
+	e.phased.memory, e.free = memory != "ideal" && !e.phased.off, memory == "paper"
 	e.levels = s.declare("leveling", "true",
 		"tasks are stopped while their node would be over-allocated; false: never").flag()
 	e.phased.short.on = s.declare("short", "true",
 		"tasks whose run time is in the lower of two clusters get their largest demand throughout, and are not moved; false: all tasks "+
 			"are treated alike").flag()
-	e.fit = firstFit{queue: fitQueue{key: e.share, grant: e.phased.grant}, begin: e.phased.begin}
+	e.fit = firstFit{queue: fitQueue{key: e.share, grant: e.phased.grant}, begin: e.phased.begin, suits: e.suits}
 	return e
 }
 
@@ -69,7 +77,7 @@ func (*ecs) Name() string { return "ecs" }
 
 // Traits sets Quotas because a task may become short, and then needs more, when another job comes or leaves.
 func (e *ecs) Traits() Traits {
-	return Traits{LooksAhead: true, ByPhase: !e.phased.off, Stops: e.levels, Quotas: true, Why: e.phased.why, DropCaches: e.dropCaches}
+	return Traits{LooksAhead: true, ByPhase: !e.phased.off, Stops: e.levels || e.phased.memory, Quotas: true, Why: e.why, FreePageOut: e.free, DropCaches: e.dropCaches}
 }
 
 func (e *ecs) dropCaches() {
@@ -82,10 +90,14 @@ func (e *ecs) dropCaches() {
 func (e *ecs) share(j *cluster.JobState) float64 { return dominantShare(j, e.whole) }
 
 func (e *ecs) Decide(now timeline.Time, p *cluster.Plan) {
+	e.now = now
 	e.follow(p)
 	e.watch.collect(now, p)
 	for _, n := range e.watch.nodes {
 		if e.phased.resize(now, p, n) {
+			e.watch.change(n)
+		}
+		if e.phased.memory && e.serveMemory(now, p, n) {
 			e.watch.change(n)
 		}
 		if e.levels && n.Leveled != nil {
@@ -93,6 +105,10 @@ func (e *ecs) Decide(now timeline.Time, p *cluster.Plan) {
 		}
 	}
 	e.fit.decide(p)
+	if e.phased.memory && e.fit.queue.someFit(p) { // where phases came first, they may have begun
+		e.fit.anew = true
+		e.fit.place(p)
+	}
 	e.phased.watchStarted(&e.watch)
 	for _, n := range e.watch.nodes {
 		if e.levels && e.watch.changed(n) {
@@ -116,6 +132,9 @@ func (e *ecs) follow(p *cluster.Plan) {
 // which it is to stop; Never if there is none.
 func (e *ecs) next(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState) timeline.Time {
 	at := e.phased.next(now, s, n)
+	if e.phased.memory {
+		at = min(at, e.nextForMemory(now, s, n))
+	}
 	if e.levels && n.Leveled != nil {
 		for i := range n.Leveled.Shifts {
 			if from := n.Leveled.Shifts[i].From; from > now {

@@ -32,7 +32,8 @@ type rest struct {
 }
 
 // restOf returns what t has left to do when it runs next. ok is false if that is unknown. A task that leveling holds goes on when the
-// hold ends, or at `released` if that is not Never. There is no time at which a task goes on that something else holds.
+// hold ends, or at `released` if that is not Never. There is no time at which a task goes on that something else holds, or that waits
+// for memory.
 func restOf(s *cluster.Snapshot, t *cluster.TaskState, released timeline.Time) (r rest, ok bool) {
 	end, known := s.EstimatedEnd(t, timeline.Earliest)
 	if !known {
@@ -40,20 +41,24 @@ func restOf(s *cluster.Snapshot, t *cluster.TaskState, released timeline.Time) (
 	}
 	held, leveled := t.HeldUntil()
 	switch {
-	case !leveled && t.Still:
-		return rest{from: timeline.Never, left: end.Sub(t.StillSince)}, true
+	case held.PageOut || !leveled && t.Still:
+		return rest{from: timeline.Never, left: max(0, end.Sub(stoppedAt(t, held)))}, true
 	case !leveled:
 		return rest{from: end.Add(-t.Duration), left: t.Duration}, true
 	}
-	stopped := held.Since
-	if t.Still {
-		stopped = t.StillSince
-	}
-	r = rest{from: held.Until, left: max(0, end.Sub(stopped))}
+	r = rest{from: held.Until, left: max(0, end.Sub(stoppedAt(t, held)))}
 	if released != timeline.Never {
 		r.from = released
 	}
 	return r, true
+}
+
+// stoppedAt returns when t stopped, or was ordered to.
+func stoppedAt(t *cluster.TaskState, held cluster.Held) timeline.Time {
+	if t.Still {
+		return t.StillSince
+	}
+	return held.Since
 }
 
 // work sets d.pieces to what t does in the last part of its run, of the given length.

@@ -16,6 +16,9 @@ func (e *ecs) carryOut(now timeline.Time, p *cluster.Plan, n *cluster.NodeState,
 		if !t.Running || t.Killing || t.Steers {
 			continue
 		}
+		if _, waits := waitsForMemory(t); waits {
+			continue
+		}
 		shift, stops := shiftOf(n.Leveled, t, now)
 		held, holds := t.HeldUntil()
 		switch {

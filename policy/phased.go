@@ -10,10 +10,11 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// phased grants each task the CPU that its phase demands, at most its ideal need. All other resources are its ideal need
-// throughout: memory that a task has used does not come back when it enters a phase that needs less.
+// phased grants each task the CPU that its phase demands, at most its ideal need. Bandwidths are its ideal need throughout. So is
+// memory, unless it is granted by phase, too.
 type phased struct {
 	off     bool // grant the ideal need
+	memory  bool // tasks whose memory can be paged out are granted the memory that their phase demands
 	short   shortTasks
 	started []*cluster.NodeState // on which a task was started in this decision
 }
@@ -31,6 +32,29 @@ func (d *phased) applies(j *cluster.Job, stage int) bool {
 // cpuIn returns what a task of a stage is granted in a phase.
 func cpuIn(j *cluster.Job, stage int, phase int32) resource.Amount {
 	return min(j.GrantIn(stage, phase)[resource.CPU], j.Stages[stage].Ideal[resource.CPU])
+}
+
+// memoryIn returns the memory that a task of a stage is granted in a phase: what it demands, at most the ideal need, if memory is granted
+// by phase, and else the ideal need.
+func (d *phased) memoryIn(j *cluster.Job, stage int, phase int32) resource.Amount {
+	ideal := j.Stages[stage].Ideal[resource.Memory]
+	if !d.memory || !pagesOut(j, stage) {
+		return ideal
+	}
+	return min(ideal, j.GrantIn(stage, phase)[resource.Memory])
+}
+
+// mostMemory returns the memory that a task of a stage is granted in its largest phase.
+func (d *phased) mostMemory(j *cluster.Job, stage int) (most resource.Amount) {
+	if !d.applies(j, stage) {
+		return j.Stages[stage].Ideal[resource.Memory]
+	}
+	for i := range j.Stages[stage].Phases {
+		if j.Stages[stage].Phases[i].Duration > 0 {
+			most = max(most, d.memoryIn(j, stage, int32(i)))
+		}
+	}
+	return most
 }
 
 // mostCPU returns what a task of a stage is granted in its largest phase.
@@ -67,8 +91,10 @@ func (d *phased) grant(j *cluster.JobState, stage int) (need resource.Vector, wh
 	if d.short.is(j.Job, stage) {
 		return need.With(resource.CPU, most), cluster.BecauseFitsShort(memory, most), true
 	}
-	first := cpuIn(j.Job, stage, lasting(j.Stages[stage].Phases, 0))
-	return need.With(resource.CPU, first), cluster.BecauseFitsFirstPhase(memory, first, most), true
+	phase := lasting(j.Stages[stage].Phases, 0)
+	first := cpuIn(j.Job, stage, phase)
+	memory = d.memoryIn(j.Job, stage, phase)
+	return need.With(resource.CPU, first).With(resource.Memory, memory), cluster.BecauseFitsFirstPhase(memory, first, most), true
 }
 
 // begin starts a task with its grant.
@@ -87,32 +113,38 @@ func (d *phased) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, 
 	return s.NoRoom(need)
 }
 
-// resize resizes the tasks of n that are in a phase in which they are granted another amount, and reports whether there was one.
+// resize resizes the tasks of n that are in a phase in which they are granted another amount, and no more memory, and reports whether
+// there was one.
 func (d *phased) resize(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) (resized bool) {
 	for _, t := range n.Tasks {
-		if phase, cpu, ok := d.wants(now, t); ok && !t.Still && d.regrant(now, p, t, phase, cpu) {
+		phase, grant, ok := d.wants(now, t)
+		if ok && !t.Still && grant[resource.Memory] <= t.WantedGrant()[resource.Memory] && d.regrant(now, p, t, phase, grant) {
 			resized = true
 		}
 	}
 	return resized
 }
 
-// wants returns the phase that t is in and the CPU that it is granted there. ok is false if t is not granted resources by phase, or does
-// not run.
-func (d *phased) wants(now timeline.Time, t *cluster.TaskState) (phase int32, cpu resource.Amount, ok bool) {
+// wants returns the phase that t is in and what it is granted there. ok is false if t is not granted resources by phase, or does not
+// run.
+func (d *phased) wants(now timeline.Time, t *cluster.TaskState) (phase int32, grant resource.Vector, ok bool) {
 	if !t.ByPhase || !t.Running || t.Killing {
-		return 0, 0, false
+		return 0, resource.Vector{}, false
 	}
 	if phase, ok = t.PhaseAt(now); !ok {
-		return 0, 0, false
+		return 0, resource.Vector{}, false
 	}
 	phase = lasting(t.Stage().Phases, phase)
-	return phase, min(cpuIn(t.Job.Job, int(t.ID.Stage), phase), t.Node.Capacity[resource.CPU]), true
+	stage := int(t.ID.Stage)
+	grant = t.WantedGrant().With(resource.CPU, min(cpuIn(t.Job.Job, stage, phase), t.Node.Capacity[resource.CPU]))
+	if d.memory {
+		grant[resource.Memory] = d.memoryIn(t.Job.Job, stage, phase)
+	}
+	return phase, grant, true
 }
 
 // regrant resizes t for a phase unless it has that grant.
-func (d *phased) regrant(now timeline.Time, p *cluster.Plan, t *cluster.TaskState, phase int32, cpu resource.Amount) (resized bool) {
-	grant := t.WantedGrant().With(resource.CPU, cpu)
+func (d *phased) regrant(now timeline.Time, p *cluster.Plan, t *cluster.TaskState, phase int32, grant resource.Vector) (resized bool) {
 	if grant == t.WantedGrant() || failed(now, t, phase) {
 		return false
 	}
@@ -144,26 +176,26 @@ func (d *phased) next(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeSta
 			continue
 		}
 		if end, known := s.EstimatedEnd(t, timeline.Earliest); known {
-			at = min(at, nextGrant(t, end, now))
+			at = min(at, d.nextGrant(t, end, now))
 		}
 	}
 	return at
 }
 
 // nextGrant is next for one task that should end at the given time.
-func nextGrant(t *cluster.TaskState, end, now timeline.Time) timeline.Time {
+func (d *phased) nextGrant(t *cluster.TaskState, end, now timeline.Time) timeline.Time {
 	stage, phases := int(t.ID.Stage), t.Stage().Phases
 	stretch := float64(t.Duration) / float64(lengthOf(phases))
-	next, later := timeline.Never, resource.Amount(-1)
+	next, later := timeline.Never, resource.Of(-1, 0)
 	for i, phase := range slices.Backward(phases) {
 		if phase.Duration == 0 {
 			continue
 		}
-		if cpu := cpuIn(t.Job.Job, stage, int32(i)); cpu != later {
-			if later >= 0 {
+		if grant := resource.Of(cpuIn(t.Job.Job, stage, int32(i)), d.memoryIn(t.Job.Job, stage, int32(i))); grant != later {
+			if later[resource.CPU] >= 0 {
 				next = end
 			}
-			later = cpu
+			later = grant
 		}
 		if end = end.Add(-time.Duration(float64(phase.Duration) * stretch)); end <= now {
 			break

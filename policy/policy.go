@@ -40,6 +40,8 @@ type Traits struct {
 	ByPhase bool
 	// Stops: it may stop running tasks for a while: see cluster.Plan.SuspendUntil.
 	Stops bool
+	// FreePageOut: it counts on memory that leaves and comes back at once and at no cost, as only a simulator can have it.
+	FreePageOut bool
 	// Quotas: something other than room on a node, such as a quota, limits what may run. The end of a task can
 	// therefore let another task start on a different node that had room all the time.
 	Quotas bool

@@ -69,14 +69,14 @@ func (r *prism) Decide(now timeline.Time, p *cluster.Plan) {
 func (r *prism) schedule(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) {
 	r.waiting = r.waiting[:0]
 	for _, t := range n.Tasks {
-		phase, cpu, ok := r.phased.wants(now, t)
+		phase, grant, ok := r.phased.wants(now, t)
 		_, held := t.HeldUntil()
 		switch {
 		case !ok || t.Still && !held:
-		case held || cpu > t.WantedGrant()[resource.CPU]:
+		case held || grant[resource.CPU] > t.WantedGrant()[resource.CPU]:
 			r.waiting = append(r.waiting, t)
 		default:
-			r.phased.regrant(now, p, t, phase, cpu)
+			r.phased.regrant(now, p, t, phase, grant)
 		}
 	}
 	slices.SortStableFunc(r.waiting, func(a, b *cluster.TaskState) int {
@@ -86,12 +86,13 @@ func (r *prism) schedule(now timeline.Time, p *cluster.Plan, n *cluster.NodeStat
 	})
 	runs := r.runs(n)
 	for _, t := range r.waiting {
-		phase, cpu, _ := r.phased.wants(now, t)
+		phase, grant, _ := r.phased.wants(now, t)
+		cpu := grant[resource.CPU]
 		_, held := t.HeldUntil()
 		room := n.Overdrawn()[resource.CPU] == 0 && cpu-t.Holds()[resource.CPU] <= n.Free[resource.CPU]
 		switch {
 		case room || !runs || held && r.patient(t) <= now:
-			r.phased.regrant(now, p, t, phase, cpu)
+			r.phased.regrant(now, p, t, phase, grant)
 			p.Resume(t, cluster.HeldByLeveling, cluster.BecausePhaseDemands(phase, t.WantedGrant()))
 			runs = true
 		case !held:

@@ -53,6 +53,7 @@ type auditedTask struct {
 	until    timeline.Time   // when leveling ends its hold; 0 if it does not hold it
 	out      resource.Amount // memory that has left, bytes
 	pageOut  bool            // the last order wants it to
+	waits    bool            // leveling holds it for want of memory, which is to leave meanwhile
 	attempts int             // runs that failed through the task's own fault
 	killing  bool
 	// preempted says that the task is ended to make room for others: the run does not count as an attempt.
@@ -308,13 +309,13 @@ func (a *auditor) start(d *cluster.Decision) {
 		a.fail("task %s is started, but stage %d is next (%v)", d.Task, next, ok)
 	case !here:
 		a.fail("task %s is started on node %d, which is gone", d.Task, d.Node)
-	case d.Grant.With(resource.Memory, ideal) != a.peaks(stage, n) && !a.startsPhased(d, stage):
+	case (d.Grant.With(resource.Memory, ideal) != a.peaks(stage, n)) && !a.startsPhased(d, j, stage):
 		a.fail("task %s is granted %v of what it needs, %v", d.Task, d.Grant, stage.Ideal)
 	case a.sized():
 		if want, ok := a.need(stage); !ok || d.Grant != want {
 			a.fail("task %s is granted %v, want %v (%v)", d.Task, d.Grant, want, ok)
 		}
-	case memory != ideal && (memory > ideal || memory < stage.MinMemory || stage.MinMemory == 0 || a.c.name != "yarn-me" || stage.Elasticity.Kind == cluster.NotElastic):
+	case memory != ideal && !a.startsPhased(d, j, stage) && (memory > ideal || memory < stage.MinMemory || stage.MinMemory == 0 || a.c.name != "yarn-me" || stage.Elasticity.Kind == cluster.NotElastic):
 		a.fail("task %s is granted %d bytes: must be %d to %d", d.Task, memory, stage.MinMemory, ideal)
 	case memory != resource.Amount(d.Reason.A) && d.Reason.Code != cluster.BestAhead && d.Reason.Code != cluster.BestAheadOfKnown:
 		a.fail("task %s is granted %d bytes, but the reason says %d", d.Task, memory, d.Reason.A)
@@ -323,7 +324,7 @@ func (a *auditor) start(d *cluster.Decision) {
 	case kept && holder != j.ID && a.flag("gaps") != "true" && (a.flag("gaps") != "auto" || a.s.heartbeat > 0):
 		a.fail("task %s is started on node %s, which is kept for job %d", d.Task, n.Name, holder)
 	}
-	if memory < ideal && !a.sized() {
+	if memory < ideal && !a.sized() && !d.ByPhase {
 		a.disk(d, &n, stage)
 	} else if !kept && a.c.name == "fair" {
 		a.fairness(j, n)
@@ -335,7 +336,7 @@ func (a *auditor) start(d *cluster.Decision) {
 		a.knowsWhatIsLeft(d, j.Class)
 	}
 	t.state, t.node, t.grant, t.holds, t.still = booked, d.Node, d.Grant, d.Grant, 0
-	t.until, t.out, t.pageOut = 0, 0, false
+	t.until, t.out, t.pageOut, t.waits = 0, 0, false, false
 }
 
 // everHolds reports whether a task could start on a node that runs nothing: with its ideal amounts or, under yarn-me, with
@@ -506,6 +507,9 @@ func (a *auditor) conserving() {
 		for _, n := range a.nodes {
 			if a.c.name == "tetris" {
 				need = a.peaks(&j.Stages[stage], n)
+			}
+			if a.c.name == "ecs" && a.flag("memory") != "ideal" && a.lacksMemory(n.ID) {
+				continue // its next phase may come first
 			}
 			if started && need.FitsIn(a.free(n)) && (a.c.name != "pufferfish" || j.Class == cluster.Regular || a.leaves(n, need)) {
 				a.fail("a task of job %s stage %d waits, but fits on node %s", j.Name, stage, n.Name)

@@ -12,18 +12,26 @@ func (a *auditor) phased() bool {
 
 // stops reports whether the policy stops tasks by itself.
 func (a *auditor) stops() bool {
-	return a.c.name == "ecs" && a.flag("leveling") == "true" || a.c.name == "prism"
+	return a.c.name == "ecs" && (a.flag("leveling") == "true" || a.flag("memory") != "ideal") || a.c.name == "prism"
 }
 
-// cpuByPhase returns what CPU the tasks of a stage are granted in each phase that lasts; nil if it is their ideal need throughout.
-func (a *auditor) cpuByPhase(s *cluster.Stage) (grants []resource.Amount) {
-	ideal := s.Ideal[resource.CPU]
+// memoryByPhase reports whether the tasks of a stage are granted the memory that each phase demands.
+func (a *auditor) memoryByPhase(j *auditedJob, s *cluster.Stage) bool {
+	return a.c.name == "ecs" && a.flag("memory") != "ideal" && j.Class == cluster.Flex && s.HeartbeatTimeout == 0 && s.Peak()[resource.Memory] > 0
+}
+
+// grantsByPhase returns what the tasks of a stage are granted in each phase that lasts; nil if it is their ideal need throughout.
+func (a *auditor) grantsByPhase(j *auditedJob, s *cluster.Stage) (grants []resource.Vector) {
 	total, most := 0.0, resource.Amount(0)
 	for _, p := range s.Phases {
 		total += p.Duration.Seconds()
 		most = max(most, p.Demand[resource.CPU])
+		grant := s.Ideal.With(resource.CPU, min(s.Ideal[resource.CPU], max(1, p.Demand[resource.CPU])))
+		if a.memoryByPhase(j, s) {
+			grant[resource.Memory] = max(cluster.LeastRunMemory, p.Demand[resource.Memory])
+		}
 		if p.Duration > 0 {
-			grants = append(grants, min(ideal, max(1, p.Demand[resource.CPU])))
+			grants = append(grants, grant)
 		}
 		if p.Demand[resource.Memory] > s.Ideal[resource.Memory] {
 			return nil
@@ -36,25 +44,41 @@ func (a *auditor) cpuByPhase(s *cluster.Stage) (grants []resource.Amount) {
 }
 
 // startsPhased reports whether a task starts with what its first phase demands or, if it is short, with what its largest does.
-func (a *auditor) startsPhased(d *cluster.Decision, s *cluster.Stage) bool {
-	grants := a.cpuByPhase(s)
-	if grants == nil || d.Grant != s.Ideal.With(resource.CPU, d.Grant[resource.CPU]) {
+func (a *auditor) startsPhased(d *cluster.Decision, j *auditedJob, s *cluster.Stage) bool {
+	grants := a.grantsByPhase(j, s)
+	if grants == nil {
 		return false
 	}
 	want := grants[0]
 	if d.Reason.Code == cluster.FitsShort && a.flag("short") == "true" {
 		for _, g := range grants {
-			want = max(want, g)
+			want[resource.CPU] = max(want[resource.CPU], g[resource.CPU])
 		}
+		want[resource.Memory] = s.Ideal[resource.Memory]
 	}
-	return d.Grant[resource.CPU] == want && d.ByPhase == (d.Reason.Code == cluster.FitsFirstPhase)
+	return d.Grant == want && d.ByPhase == (d.Reason.Code == cluster.FitsFirstPhase)
 }
 
-// resizesPhased reports whether a running task is granted what one of its phases demands.
+// resizesPhased reports whether a running task is granted what one of its phases demands. Of memory it may be less, or what it has, if
+// there is nothing that it could wait for.
 func (a *auditor) resizesPhased(d *cluster.Decision, t *auditedTask) (known bool) {
-	n := a.nodes[d.Node]
-	for _, g := range a.cpuByPhase(&a.jobs[d.Task.Job].Stages[d.Task.Stage]) {
-		known = known || min(g, n.Capacity[resource.CPU]) == d.Grant[resource.CPU]
+	n, j := a.nodes[d.Node], a.jobs[d.Task.Job]
+	s := &j.Stages[d.Task.Stage]
+	for _, g := range a.grantsByPhase(j, s) {
+		cpu, memory := min(g[resource.CPU], n.Capacity[resource.CPU]), d.Grant[resource.Memory]
+		known = known || cpu == d.Grant[resource.CPU] && (memory == g[resource.Memory] || a.memoryByPhase(j, s) && memory < g[resource.Memory])
 	}
-	return known && d.Grant == t.grant.With(resource.CPU, d.Grant[resource.CPU]) && d.Grant != t.grant
+	return known && d.Grant == t.grant.With(resource.CPU, d.Grant[resource.CPU]).With(resource.Memory, d.Grant[resource.Memory]) && (d.Grant != t.grant || d.Grant != t.wants.Grant)
+}
+
+// lacksMemory reports whether a task may come before others on a node: it is granted the memory of a phase that is not its largest.
+func (a *auditor) lacksMemory(n cluster.NodeID) bool {
+	for _, j := range a.jobs {
+		for _, t := range j.tasks {
+			if s := &j.Stages[t.id.Stage]; t.node == n && (t.state == booked || t.state == running) && t.grant[resource.Memory] < s.Ideal[resource.Memory] {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -63,6 +63,8 @@ func isTrue(s *cluster.Snapshot, j *cluster.JobState, why cluster.Reason) bool {
 	case cluster.NoRoom:
 		need[resource.Memory] = resource.Amount(why.A)
 		return !some(func(n *cluster.NodeState) bool { return n.ReservedFor == nil && need.FitsIn(n.Free) })
+	case cluster.BehindPhase:
+		return some(func(n *cluster.NodeState) bool { return resource.Amount(why.A) <= n.Free[resource.Memory] })
 	case cluster.NodeFull:
 		return some((*cluster.NodeState).Full)
 	case cluster.NodeReserved:

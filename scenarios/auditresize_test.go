@@ -16,13 +16,16 @@ func (a *auditor) resize(d *cluster.Decision) {
 		a.fail("task %s is resized, which does not run on", d.Task)
 	case !d.Grant.FitsIn(n.Room()), (wanted.at == 0 || wanted.of(t.grant) != d.Grant) && !a.resizesPhased(d, t):
 		a.fail("task %s is resized from %v to %v on node %s", d.Task, t.grant, d.Grant, n.Name)
-	case more > 0 && more > a.unused(n)[resource.Memory]:
+	case more > 0 && t.lentMemory() == (resource.Vector{}) && more > a.unused(n)[resource.Memory]:
 		a.fail("task %s is resized to %v on node %s, which has %v unused", d.Task, d.Grant, n.Name, a.unused(n))
 	}
 	if a.orders[t.wants.ID] != t.id {
 		t.was = t.grant
 	}
 	t.wants = *d
+	if more := d.Grant[resource.Memory] - t.grant[resource.Memory]; t.lentMemory() != (resource.Vector{}) {
+		t.out = max(0, t.out+more)
+	}
 	t.regrant(d.Grant.With(resource.Memory, max(t.grant[resource.Memory], d.Grant[resource.Memory])))
 	a.orders[d.ID] = d.Task
 }

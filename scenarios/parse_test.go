@@ -107,6 +107,10 @@ func (p *parser) line(line string) error {
 		if p.s.lends = true; name != "cores" {
 			p.fail("lends %q: must be cores", name)
 		}
+	case "out":
+		if p.s.outSpeed, p.err = resource.ParseRate(name); p.err != nil {
+			p.fail("out %q: %w", name, p.err)
+		}
 	case "coordinator":
 		p.s.coordinates = p.parseDuration(kind, name)
 		p.s.coordinator = resource.Of(p.amount("cores", "0", resource.ParseCPU), p.amount("memory", "0B", resource.ParseMemory))
@@ -331,8 +335,10 @@ func (p *parser) phases(text string) (phases []cluster.Phase) {
 			kind, parse := resource.CPU, resource.ParseCPU
 			if at := slices.IndexFunc(rates, func(k resource.Kind) bool { return k.Field() == field }); at >= 0 {
 				kind, parse = rates[at], resource.ParseRate
+			} else if field == "memory" {
+				kind, parse = resource.Memory, resource.ParseMemory
 			} else if field != "cores" {
-				p.fail("phases %q: must demand cores or %v, such as disk=10MB/s", demand, resource.KindsOf(rates...))
+				p.fail("phases %q: must demand cores, memory or %v, such as disk=10MB/s", demand, resource.KindsOf(rates...))
 				continue
 			}
 			a, err := parse(amount)
@@ -569,7 +575,7 @@ func TestParseErrors(t *testing.T) {
 		{"job A memory=1GB run=1s\nenters A.0 phase=1\n", `task "A.0": must have a forecast`},
 		{"job A memory=1GB phases=9s\nenters A.0 phase=2\n", `phase "2": must be a whole number from 1 to 1`},
 		{"job A memory=1GB phases=disk=1MB/s\n", `phases "disk=1MB/s": each must begin with a duration`},
-		{"job A memory=1GB phases=10s:heat=1\n", `phases "heat=1": must demand cores or disk, network`},
+		{"job A memory=1GB phases=10s:heat=1\n", `phases "heat=1": must demand cores, memory or disk, network`},
 		{"job A memory=1GB phases=10s:disk=fast\n", `phases: rate "fast" does not begin`},
 		{"job A class=free\n", `class "free": must be regular or flex`},
 		{"solver none\n", `solver "none": must be how many states`},

@@ -34,6 +34,8 @@ var choices = []choice{
 	made("ecs", "short", "false", "threshold", "1", "discount", "0.5", "eta", "0"),
 	made("ecs", "short", "false", "leveling", "false"),
 	made("ecs", "overcommit", "false"),
+	made("ecs", "memory", "phase", "short", "false", "threshold", "0", "interval", "3s"),
+	made("ecs", "memory", "phase", "leveling", "false"),
 	made("fifo"),
 	made("fair"),
 	made("fair", "reservations", "false"),
@@ -153,6 +155,53 @@ func TestEveryJobByPhaseEnds(t *testing.T) {
 			check(rt, s, s.drivers())
 		}
 	})
+}
+
+// TestEveryJobByMemoryEnds does the same with FLEX jobs of which the phases need different amounts of memory: the auditor fails a grant
+// of memory that a node does not have, and a job that does not end.
+func TestEveryJobByMemoryEnds(t *testing.T) {
+	waited := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		s := draw(rt)
+		s.drawForecasts(rt)
+		s.drawMemory(rt)
+		s.heartbeat, s.coordinates, s.coordinator = 0, 0, resource.Vector{}
+		s.asks, s.halts, s.entries, s.pauses, s.suspensions, s.reports, s.resizings = false, nil, nil, nil, nil, nil, nil
+		s.outSpeed = resource.Amount(rapid.IntRange(0, 50).Draw(rt, "out speed")) * 100 * resource.MB
+		of := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.settings["ecs.memory"] == "" })
+		s.policies = []choice{rapid.SampledFrom(of).Draw(rt, "policy")}
+		if s.tooLarge(s.policies[0].make(rt)) == nil {
+			check(rt, s, s.drivers())
+			h := loop(rt, s, s.policies[0])
+			for i := range h.steps {
+				for k := range h.steps[i].decisions {
+					if d := &h.steps[i].decisions[k]; d.Reason.Code == cluster.MemoryWaits {
+						waited++
+					}
+				}
+			}
+		}
+	})
+	if t.Logf("%d waits for memory", waited); waited == 0 {
+		t.Error("no phase waited for memory")
+	}
+}
+
+// drawMemory makes most jobs FLEX, and lets their phases demand parts of their memory.
+func (s *scenario) drawMemory(t *rapid.T) {
+	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
+	for i := range s.jobs {
+		if number("class", 0, 3) > 0 {
+			s.jobs[i].Class = cluster.Flex
+		}
+		for k := range s.jobs[i].Stages {
+			stage := &s.jobs[i].Stages[k]
+			stage.Together = false
+			for n := range stage.Phases {
+				stage.Phases[n].Demand[resource.Memory] = stage.Ideal[resource.Memory] / 4 * resource.Amount(number("quarters", 0, 4))
+			}
+		}
+	}
 }
 
 // TestRandomScenariosLive does the same with the live driver, which takes longer for each scenario.

@@ -40,6 +40,7 @@ var rewrite = flag.Bool("rewrite", false, "write the decisions that were taken i
 //	cancel A at=30s
 //	pause A at=30s until=40s                     its owner pauses it, and resumes it
 //	pause A at=30s until=40s out=1GB/s           meanwhile its memory goes out, and then comes back, at this speed
+//	out 1GB/s                                    memory that a policy has paged out goes out, and comes back, at this speed
 //	suspend A.map.1 at=20s until=30s for=B.0     leveling holds the task, so that the other one keeps going; for may be left out
 //	resize A.map.1 at=20s cores=2 memory=4GB fails=true   its grant changes, if there is memory; each of cores, memory and fails may be left out
 //	fail A.map.1 after=5s runs=2 outcome=out-of-memory

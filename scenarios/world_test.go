@@ -40,7 +40,7 @@ type process struct {
 	begun    bool
 	over     bool
 
-	cpu      resource.Amount // granted
+	cpu, has resource.Amount // granted: CPU and memory
 	fated    cluster.Outcome // unless it is killed
 	left     float64         // ns at its full pace, at the time since
 	since    timeline.Time
@@ -170,7 +170,7 @@ func (w *world) carryOut(decisions []cluster.Decision) {
 		switch d.Kind {
 		case cluster.Start:
 			w.count[d.Task]++
-			p := &process{life: life{task: d.Task, node: d.Node, memory: d.Grant[resource.Memory]}, cpu: d.Grant[resource.CPU], run: w.count[d.Task], decision: d.ID}
+			p := &process{life: life{task: d.Task, node: d.Node, memory: d.Grant[resource.Memory]}, cpu: d.Grant[resource.CPU], has: d.Grant[resource.Memory], run: w.count[d.Task], decision: d.ID}
 			w.runs[d.Task] = p
 			w.enter(w.now, func() { w.launch(p) })
 		case cluster.Kill:
@@ -280,7 +280,10 @@ func (w *world) resize(p *process, d cluster.Decision) {
 	if w.s.resizingOf(p.task, w.now).fails {
 		e.Kind, e.Detail = cluster.DecisionFailed, "as the scenario says"
 	} else {
-		p.cpu = d.Grant[resource.CPU]
+		more := d.Grant[resource.Memory] - p.has
+		if p.cpu, p.has = d.Grant[resource.CPU], p.has+more; p.out > 0 {
+			p.out = max(0, p.out+more)
+		}
 		w.repace(p)
 	}
 	w.say(e)

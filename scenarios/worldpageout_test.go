@@ -33,7 +33,7 @@ func (w *world) turnOut(p *process, out bool) {
 		p.out, p.coming = p.out+p.coming, 0
 	case out:
 		w.move(p, func() {
-			p.out = p.memory
+			p.out = p.has
 			w.saysOut(p)
 		})
 	}
@@ -41,8 +41,11 @@ func (w *world) turnOut(p *process, out bool) {
 
 // move does something when the memory of a run has moved.
 func (w *world) move(p *process, do func()) {
-	moves := p.moves
-	w.enter(w.now.Add(time.Duration(math.Ceil(float64(p.memory)*1e9/float64(w.s.outSpeed)))), func() {
+	moves, takes := p.moves, time.Duration(0) // at once, unless the scenario says how fast
+	if w.s.outSpeed > 0 {
+		takes = time.Duration(math.Ceil(float64(p.has) * 1e9 / float64(w.s.outSpeed)))
+	}
+	w.enter(w.now.Add(takes), func() {
 		if p.moves == moves && !p.over {
 			do()
 		}
@@ -80,7 +83,7 @@ func (w *world) free(n cluster.NodeID) resource.Amount {
 	free := w.s.nodes[n].Capacity[resource.Memory]
 	for _, p := range w.runs {
 		if !p.over && p.node == n {
-			free -= p.memory - p.out
+			free -= p.has - p.out
 		}
 	}
 	return free

@@ -53,7 +53,8 @@ type Config struct {
 	// still after a decision to stop them or to let them go on: see ECSResizeDelay and ECSHoldDelay.
 	ResizeDelay, HoldDelay time.Duration
 	// PageOutSpeed is the speed at which the memory of paused tasks goes to swap and comes back, where their owners want that, bytes per
-	// second; 0: at once. All of a grant goes out, and swap has room for it; with FLEX jobs nothing does.
+	// second; 0: at once. All of a grant goes out, and swap has room for it. With FLEX jobs, the memory of
+	// FLEX tasks alone goes out, at Machine.SwapSpeed and as far as swap has room, also where a policy wants that.
 	PageOutSpeed resource.Amount
 	// Incidents happen to the cluster from outside, in the order of their times.
 	Incidents []Incident

@@ -24,6 +24,8 @@ type container struct {
 	swapped  resource.Amount // part of the working set on the swap device; the rest has not been allocated yet
 	traffic  int64           // bytes moved to the swap device and back
 	stopped  bool            // its programs are suspended
+	out      bool            // its memory is out, or on its way out, for another party than the memory manager: see sendOut
+	parked   resource.Amount // part of swapped for which no swap is used: see run.freePageOut
 	since    timeline.Time   // when they were suspended
 	stood    time.Duration   // how long they were suspended before
 
@@ -48,7 +50,7 @@ func (c *container) flex() bool { return c.envelope.Class == cluster.Flex }
 func (c *container) wanting() resource.Amount { return c.set - c.resident - c.swapped }
 
 // short reports whether its programs run and wait for memory.
-func (c *container) short() bool { return !c.stopped && c.set > c.limit }
+func (c *container) short() bool { return !c.stopped && !c.out && c.set > c.limit }
 
 // hold changes the working set of a container. A program frees the memory that it has not used lately, so swapped pages
 // are freed first.
@@ -71,7 +73,7 @@ func (r *run) refresh(c *container) {
 	if !c.flex() || t.flow == nil || t.ended() {
 		return
 	}
-	if !c.stopped && t.ending == 0 {
+	if !c.stopped && !c.out && t.ending == 0 {
 		r.allocate(c)
 	}
 	if t.ending == 0 {
@@ -113,7 +115,7 @@ func (r *run) repace(c *container) {
 	here, f := &r.nodes[c.task.node], c.task.flow
 	here.demand = here.demand.Sub(f.demand)
 	f.speed, f.demand = 0, resource.Vector{}
-	if !c.stopped {
+	if !c.stopped && !c.out {
 		f.slow(1 / r.config.Machine.Paging.Slowdown(c.resident, c.set))
 	}
 	f.demand[resource.Memory] = c.resident

@@ -59,22 +59,23 @@ func (r *run) checkKeeper(t *rapid.T, id cluster.NodeID) {
 	}
 	for _, c := range k.containers {
 		limits += c.limit
-		swapped += c.swapped
+		swapped += c.swapped - c.parked
+		still := c.stopped || c.out
 		switch {
 		case c.resident < 0 || c.swapped < 0 || c.wanting() < 0 || c.resident > c.limit || c.limit > max(c.envelope.Min, c.envelope.Max):
 			t.Fatalf("%v: container %v has limit %d, working set %d: %d resident, %d swapped", r.now, c.id(), c.limit, c.set, c.resident, c.swapped)
 		case !c.flex() && (c.admitted && c.limit != c.task.grant[resource.Memory] || c.stopped):
 			t.Fatalf("%v: REGULAR container %v of %d has limit %d", r.now, c.id(), c.task.grant[resource.Memory], c.limit)
-		case c.flex() && c.task.flow != nil && c.task.ending == 0 && (c.stopped != (c.task.flow.pace == 0) || c.task.flow.demand[resource.Memory] != c.resident):
+		case c.flex() && c.task.flow != nil && c.task.ending == 0 && ((still || c.task.flow.held) != (c.task.flow.pace == 0) || c.task.flow.demand[resource.Memory] != c.resident):
 			t.Fatalf("%v: container %v is stopped: %v, pace %v, demand %v", r.now, c.id(), c.stopped, c.task.flow.pace, c.task.flow.demand)
-		case c.stopped && c.moving != nil:
+		case still && c.moving != nil:
 			t.Fatalf("%v: container %v stands still, but its programs move pages", r.now, c.id())
-		case c.flex() && c.task.flow != nil && c.task.ending == 0 && !c.stopped && c.wanting() > 0 && (c.resident < c.limit || c.moving == nil):
+		case c.flex() && c.task.flow != nil && c.task.ending == 0 && !still && c.wanting() > 0 && (c.resident < c.limit || c.moving == nil):
 			t.Fatalf("%v: container %v wants %d and does not get it", r.now, c.id(), c.wanting())
 		}
 	}
 	for _, tr := range k.device.queue {
-		if tr.why == pageOut || tr.why == overflow {
+		if tr.why == pageOut || tr.why == overflow || tr.why == leave {
 			leaving += tr.bytes
 		}
 		if !slices.Contains(k.containers, tr.of) {
@@ -222,6 +223,16 @@ func TestFlexInvariants(t *testing.T) {
 		if h, is := make().(haphazard); is {
 			h.resizes = rapid.Bool().Draw(t, "resizes")
 			make = func() policy.Policy { return h }
+		}
+		if rapid.IntRange(0, 3).Draw(t, "memory by phase") == 0 {
+			c.Lends = true
+			make = func() policy.Policy {
+				p, err := policy.New("ecs", map[string]string{"ecs.memory": "phase", "ecs.short": "false"})
+				if err != nil {
+					panic(err)
+				}
+				return p
+			}
 		}
 		r, err := newRun(c, w, make())
 		if err != nil {

@@ -82,7 +82,7 @@ func (r *run) holdStill(t *task, still bool) {
 // stillFor returns who stops a task; 0 if the task runs.
 func (t *task) stillFor() (by cluster.Holders) {
 	if t.holding != nil {
-		if by = t.holding.by; t.holding.away() && !t.holding.wanted {
+		if by = t.holding.by; !t.holding.wanted && (t.holding.away() || t.container != nil && t.container.out) {
 			by |= cluster.HeldByMemory // until its memory is back
 		}
 	}

@@ -212,7 +212,7 @@ func (r *run) tick(id cluster.NodeID, i item) {
 
 // read samples a container.
 func (r *run) read(k *keeper, c *container) {
-	if !c.admitted || !c.flex() || c.task.flow == nil || c.task.ended() {
+	if !c.admitted || c.out || !c.flex() || c.task.flow == nil || c.task.ended() {
 		return
 	}
 	swapped := c.swapped
@@ -239,7 +239,11 @@ func (r *run) carryOut(k *keeper, a *memory.Action) {
 	c := r.latest(a.Container.Task).container
 	switch a.Kind {
 	case memory.Admit:
-		r.admit(c)
+		if c.out {
+			r.comeBack(c)
+		} else {
+			r.admit(c)
+		}
 	case memory.Refuse:
 		c.again, c.worth = r.now.Add(askAgain), false
 		k.refused = append(k.refused, c)
@@ -291,8 +295,8 @@ func (r *run) letGo(t *task) {
 		return
 	}
 	k := r.keepers[t.node]
-	r.callOff(k, c, overflow, pageOut, fault, prefetch)
-	r.nodes[t.node].swap += c.swapped
+	r.callOff(k, c, overflow, pageOut, fault, prefetch, leave)
+	r.nodes[t.node].swap += c.swapped - c.parked
 	c.swapped, c.resident, c.set, c.order = 0, 0, 0, nil
 	r.stand(c, false)
 	if !c.admitted {
@@ -301,9 +305,9 @@ func (r *run) letGo(t *task) {
 	r.setLimit(c, 0)
 	is := func(o *container) bool { return o == c }
 	k.containers = slices.DeleteFunc(k.containers, is)
-	k.refused, k.changed, k.seen = slices.DeleteFunc(k.refused, is), slices.DeleteFunc(k.changed, is), slices.DeleteFunc(k.seen, is)
+	k.changed, k.seen = slices.DeleteFunc(k.changed, is), slices.DeleteFunc(k.seen, is)
 	k.input.Ended = append(k.input.Ended, c.id())
-	k.input.Requests = slices.DeleteFunc(k.input.Requests, func(q memory.Request) bool { return q.Container == c.id() })
+	r.unask(k, c)
 	t.container = nil
 	if r.config.ObserveContainers != nil {
 		r.show(c)

@@ -12,6 +12,55 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
+// TestMemoryByPhase: two tasks that need 2 GB at first and 6 GB later, and one of 4 GB, on 9 GB. By their largest phases one runs after the
+// other. By phase they begin together, and the second of them stops before its second phase, with its memory in swap. Free of charge
+// that takes no time.
+func TestMemoryByPhase(t *testing.T) {
+	ends := map[string]timeline.Time{}
+	for _, mode := range []string{"ideal", "phase", "paper"} {
+		config := Config{Nodes: Uniform(1, resource.Of(4*resource.Core, 9*testGB)), Lends: true, KeepTasks: true}
+		machine, err := MachineOf("ssd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Machine = machine
+		config.Machine.Swap = 64 * testGB
+		w := &workload.Workload{}
+		for i, phases := range [][]cluster.Phase{
+			{{Duration: 20 * time.Second, Demand: resource.Of(1000, 2*testGB)}, {Duration: 20 * time.Second, Demand: resource.Of(1000, 6*testGB)}},
+			{{Duration: 25 * time.Second, Demand: resource.Of(1000, 2*testGB)}, {Duration: 20 * time.Second, Demand: resource.Of(1000, 6*testGB)}},
+			{{Duration: 30 * time.Second, Demand: resource.Of(1000, 4*testGB)}},
+		} {
+			s := cluster.Stage{Name: "s", Tasks: 1, Ideal: resource.Of(1000, 0), Phases: phases}
+			for _, p := range phases {
+				s.Ideal[resource.Memory] = max(s.Ideal[resource.Memory], p.Demand[resource.Memory])
+			}
+			s.MaxMemory = s.Ideal[resource.Memory]
+			w.Jobs = append(w.Jobs, workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint(i), Class: cluster.Flex, Stages: []cluster.Stage{s}}})
+		}
+		p, err := policy.New("ecs", map[string]string{"ecs.memory": mode, "ecs.short": "false"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := Run(config, w, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range res.Jobs {
+			if !j.Done {
+				t.Errorf("%s: job %d does not succeed", mode, j.ID)
+			}
+			ends[mode] = max(ends[mode], j.Ended)
+		}
+		if mode == "phase" && res.SwappedBytes < 2*testGB || mode == "ideal" && res.SwappedBytes > 0 {
+			t.Errorf("%s: %d bytes went to swap", mode, res.SwappedBytes)
+		}
+	}
+	if !(ends["paper"] <= ends["phase"] && ends["phase"] < ends["ideal"]) {
+		t.Errorf("the last job ends at %v", ends)
+	}
+}
+
 // TestPageOut: the memory of a paused task goes out at the given speed, another task runs in it, and the first task goes on when its
 // memory is free again and back.
 func TestPageOut(t *testing.T) {

@@ -66,6 +66,9 @@ func (r *run) resize(t *task, d *cluster.Decision) (why string) {
 		t.envelope = new(d.Envelope)
 	}
 	r.grant(t.node, before, r.heldBy(t))
+	if t.container != nil && t.container.out && t.holding.out > 0 {
+		t.holding.out = max(0, t.grant[resource.Memory]-t.container.limit)
+	}
 	r.rebound(t)
 	return ""
 }
@@ -84,6 +87,10 @@ func (r *run) resizeContainer(t *task, e cluster.Envelope) (why string) {
 	k.input.Changed = append(k.input.Changed, memory.Envelope{Container: c.id(), Envelope: e})
 	k.seeChanged()
 	r.wake(k)
+	if c.out && !t.holding.wanted { // it has requested another amount
+		r.unask(k, c)
+		r.request(k, c)
+	}
 	return ""
 }
 

@@ -28,24 +28,28 @@ type run struct {
 	// looksAhead says that the policy requests reports of the progress of tasks.
 	looksAhead bool
 	stops      bool // the policy may stop running tasks
-	engine     *engine.Engine
-	agenda     agenda
-	now        timeline.Time
-	jobs       []*job
-	coming     []*job         // jobs that wait for no other and are not on the agenda yet, in the order of their arrival
-	after      map[int][]*job // jobs that wait for a job, by its index
-	byID       map[cluster.JobID]*job
-	protocol   protocol
-	used       usage
-	capacity   usage // of the nodes present
-	ended      int
-	inVain     int // kills and preemptions since a task last succeeded
-	waiting    int // tasks of the jobs that have arrived, coordinators included, that no decision has started
-	result     *Result
-	err        error
-	events     []cluster.Event // of the step in preparation
-	reports    []report        // of tasks, since the last item of the agenda was taken; none unless the policy looks ahead
-	tasks      tasks
+
+	// freePageOut says that the memory of FLEX containers leaves and comes back at once and at no cost: see policy.Traits.
+	freePageOut bool
+
+	engine   *engine.Engine
+	agenda   agenda
+	now      timeline.Time
+	jobs     []*job
+	coming   []*job         // jobs that wait for no other and are not on the agenda yet, in the order of their arrival
+	after    map[int][]*job // jobs that wait for a job, by its index
+	byID     map[cluster.JobID]*job
+	protocol protocol
+	used     usage
+	capacity usage // of the nodes present
+	ended    int
+	inVain   int // kills and preemptions since a task last succeeded
+	waiting  int // tasks of the jobs that have arrived, coordinators included, that no decision has started
+	result   *Result
+	err      error
+	events   []cluster.Event // of the step in preparation
+	reports  []report        // of tasks, since the last item of the agenda was taken; none unless the policy looks ahead
+	tasks    tasks
 
 	// answers are those to open questions about nodes.
 	answers map[cluster.NodeID]cluster.Event
@@ -118,7 +122,7 @@ func newRun(c Config, w *workload.Workload, p policy.Policy) (*run, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	r := &run{config: c, policy: p, engine: engine.New(p, c.describe), looksAhead: p.Traits().LooksAhead, stops: p.Traits().Stops, byID: map[cluster.JobID]*job{}, after: map[int][]*job{}, answers: map[cluster.NodeID]cluster.Event{},
+	r := &run{config: c, policy: p, engine: engine.New(p, c.describe), looksAhead: p.Traits().LooksAhead, stops: p.Traits().Stops, freePageOut: p.Traits().FreePageOut, byID: map[cluster.JobID]*job{}, after: map[int][]*job{}, answers: map[cluster.NodeID]cluster.Event{},
 		idle: map[cluster.NodeID][]executor{}, result: &Result{}, recorder: newRecorder(c.Series), uses: map[*task]resource.Vector{}}
 	if err := r.load(w); err != nil {
 		return nil, err
@@ -446,7 +450,7 @@ func (r *run) start(d *cluster.Decision) {
 	t.job, t.id, t.decision, t.node, t.grant = j, d.Task, d.ID, d.Node, d.Grant
 	res := &t.result
 	res.ID, res.Node, res.Memory, res.Decided = d.Task, d.Node, memory, r.now
-	res.Coordinator, res.UnderSized = stage.Coordinator, memory < stage.Ideal[resource.Memory]
+	res.Coordinator, res.UnderSized = stage.Coordinator, memory < stage.Ideal[resource.Memory] && !d.ByPhase
 	if r.keepers != nil {
 		t.run, t.envelope = 1, new(d.Envelope)
 		if last := r.latest(d.Task); last != nil {

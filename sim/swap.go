@@ -31,6 +31,7 @@ const (
 	pageOut                        // out: the limit is to be lowered
 	fault                          // in: the programs run, and the limit has room
 	prefetch                       // in: the programs are suspended, and the limit has room for all of their pages
+	leave                          // out: the programs stand still, and their memory is to be given to others
 )
 
 // move puts a transfer into the queue.
@@ -74,6 +75,8 @@ func (r *run) endTransfer(id cluster.NodeID, i item) {
 		r.orderDone(c, false)
 	case pageOut:
 		r.lower(c)
+	case leave:
+		r.leftMemory(c)
 	}
 }
 
@@ -85,7 +88,7 @@ func (r *run) moved(k *keeper, t *transfer, bytes resource.Amount) {
 		c.swapped, c.resident = c.swapped-bytes, c.resident+bytes
 		r.nodes[k.node].swap += bytes
 		c.traffic += int64(bytes)
-	case pageOut:
+	case pageOut, leave:
 		c.resident -= bytes
 		r.wentOut(k, c, bytes)
 	case overflow: // other pages take their place at once
@@ -113,7 +116,7 @@ func (r *run) callOff(k *keeper, c *container, reasons ...transferReason) {
 			done = min(t.bytes, resource.Amount(r.now.Sub(d.began).Seconds()*r.config.Machine.transferSpeed(t.why)))
 		}
 		r.moved(k, t, done)
-		if t.why == pageOut || t.why == overflow { // the reserved swap is not needed after all
+		if t.why == pageOut || t.why == overflow || t.why == leave { // the reserved swap is not needed after all
 			k.promised -= t.bytes - done
 			r.nodes[k.node].swap += t.bytes - done
 		}

@@ -1,0 +1,19 @@
+package live
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bellows-rm/bellows/policy"
+)
+
+// A policy that counts on memory that leaves free of charge is for the simulator.
+func TestFreePageOutIsRefused(t *testing.T) {
+	p, err := policy.New("ecs", map[string]string{"ecs.memory": "paper"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(Config{Policy: p}); err == nil || !strings.Contains(err.Error(), "use memory=phase") {
+		t.Errorf("the error is %v", err)
+	}
+}

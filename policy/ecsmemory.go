@@ -1,0 +1,161 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Memory by phase. A task whose next phase needs more memory than is free on its node stands in line, with its memory paged out. The
+// phases in line begin in the order in which they began to wait, and nothing starts on the node meanwhile: a task waits no longer than
+// until the tasks that run there have ended. Once those that still run have taken twice as long as was forecast, or if their ends are
+// unknown, it goes on with what is free: a FLEX container that lacks memory is served by the memory manager of its node.
+
+// inLine is a task whose phase needs more memory than it is granted.
+type inLine struct {
+	task  *cluster.TaskState
+	phase int32
+	grant resource.Vector // in that phase
+	held  bool            // it stands still for it
+	runs  bool            // or not: with less
+	since timeline.Time   // when it entered the phase, or stopped before it
+}
+
+// pagesOut reports whether the tasks of a stage can be granted memory by phase: what they do not need can be taken from them.
+func pagesOut(j *cluster.Job, stage int) bool {
+	return j.Resizable(stage) && j.Stages[stage].HeartbeatTimeout == 0
+}
+
+// waitsForMemory returns the hold of a task that stands in line.
+func waitsForMemory(t *cluster.TaskState) (h cluster.Held, ok bool) {
+	h, ok = t.HeldUntil()
+	return h, ok && h.PageOut
+}
+
+// lineUp sets e.line to the tasks of n whose phases need more memory than they are granted, in the order in which they are served.
+func (e *ecs) lineUp(now timeline.Time, n *cluster.NodeState) {
+	e.line = e.line[:0]
+	for _, t := range n.Tasks {
+		phase, grant, ok := e.phased.wants(now, t)
+		held, waits := waitsForMemory(t)
+		lacks := grant[resource.Memory] > t.WantedGrant()[resource.Memory] && !t.Still && !failed(now, t, phase)
+		if ok && (waits || lacks) {
+			since := held.Since
+			if !waits {
+				since = t.EnteredAt(now, phase)
+			}
+			e.line = append(e.line, inLine{t, phase, grant, waits, !waits, since})
+		}
+	}
+	slices.SortFunc(e.line, func(a, b inLine) int {
+		return cmp.Or(cmp.Compare(a.since, b.since), compareTasks(a.task.ID, b.task.ID))
+	})
+}
+
+// serveMemory lets the phases in line begin for which n has memory, and stops the tasks of the others. It reports whether something
+// was decided.
+func (e *ecs) serveMemory(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) (decided bool) {
+	e.lineUp(now, n)
+	for i := range e.line {
+		e.line[i].runs = false // unless it turns out that it may
+	}
+	blocked := false
+	for i := range e.line {
+		w := &e.line[i]
+		has, free := w.task.Holds()[resource.Memory], max(0, n.Unused()[resource.Memory])
+		fits := w.grant[resource.Memory]-has <= free
+		switch end := e.lastEnd(now, p.Snapshot, n); {
+		case !blocked && fits:
+			decided = e.begin(now, p, w) || decided
+		case !blocked && end == now && has+free >= cluster.LeastRunMemory: // there is nothing to wait for
+			w.grant[resource.Memory] = min(w.grant[resource.Memory], has+free)
+			decided = e.begin(now, p, w) || decided
+		case !w.held:
+			p.PageOutUntil(w.task, end.Add(end.Sub(now)+time.Minute), cluster.BecauseMemoryWaits(w.phase, w.grant[resource.Memory], free))
+			decided = true
+			fallthrough
+		default:
+			blocked = true
+		}
+	}
+	return decided
+}
+
+// begin lets a task enter its phase, with a grant.
+func (e *ecs) begin(now timeline.Time, p *cluster.Plan, w *inLine) (decided bool) {
+	w.runs = true
+	decided = e.phased.regrant(now, p, w.task, w.phase, w.grant)
+	if w.held {
+		p.Resume(w.task, cluster.HeldByLeveling, cluster.BecausePhaseDemands(w.phase, w.task.WantedGrant()))
+		decided = true
+	}
+	return decided
+}
+
+// lastEnd returns until when the tasks of n that do not wait for memory are waited for: until all have ended, or have taken twice as long
+// as was forecast; now if there is none whose end is known.
+func (e *ecs) lastEnd(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState) (last timeline.Time) {
+	last = now
+	for _, t := range n.Tasks {
+		if t.Steers || t.StillBy&cluster.HeldByOwner != 0 || slices.ContainsFunc(e.line, func(w inLine) bool { return w.task == t && !w.runs }) {
+			continue
+		}
+		r, known := restOf(s, t, timeline.Never)
+		switch end := r.from.Add(r.left); {
+		case !known:
+		case r.from == timeline.Never: // as if it had gone on
+			end, _ = s.EstimatedEnd(t, timeline.Earliest)
+			fallthrough
+		default:
+			last = max(last, end.Add(t.Duration))
+		}
+	}
+	return last
+}
+
+// nextForMemory returns when the tasks in line of n should have nothing to wait for any more; Never if none is.
+func (e *ecs) nextForMemory(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState) timeline.Time {
+	e.lineUp(now, n)
+	if len(e.line) == 0 {
+		return timeline.Never
+	}
+	if last := e.lastEnd(now, s, n); last > now {
+		return last
+	}
+	return timeline.Never
+}
+
+// suits reports whether the next task of a job may start on n, which has room for it: no phase waits for memory there, and all phases of
+// the task would ever fit.
+func (e *ecs) suits(_ *cluster.Plan, j *cluster.JobState, n *cluster.NodeState) bool {
+	if !e.phased.memory {
+		return true
+	}
+	stage, _ := j.NextStage()
+	e.lineUp(e.now, n)
+	return len(e.line) == 0 && e.phased.mostMemory(j.Job, stage) <= n.Capacity[resource.Memory]
+}
+
+// why says why the next task of a job does not start: no node has room, or phases come first where there is.
+func (e *ecs) why(now timeline.Time, s *cluster.Snapshot, j *cluster.JobState, stage int) (cluster.Reason, bool) {
+	need, _, _ := e.phased.grant(j, stage)
+	if why, ok := s.NoRoom(need); ok || !e.phased.memory {
+		return why, ok
+	}
+	e.now = now
+	behind := false
+	for n, ok := s.FirstOpen(need, 0); ok; n, ok = s.FirstOpen(need, n.ID+1) {
+		if e.suits(nil, j, n) {
+			return cluster.Reason{}, false
+		}
+		behind = behind || len(e.line) > 0
+	}
+	if behind {
+		return cluster.BecauseBehindPhase(need[resource.Memory]), true
+	}
+	return cluster.BecauseNoRoom(need.With(resource.Memory, e.phased.mostMemory(j.Job, stage))), true
+}
