@@ -66,7 +66,7 @@ demand-cores: build ## real programs that use two cores, one or hardly any in tu
 	./bin/bellows-lab demand --mix cores --out $(CORES)
 
 results: build ## reproduce the papers' tables and figures with as many runs as are stored, and write docs/results.md; half an hour
-	./bin/bellows-lab experiment run ... --again --out docs/results --summary-only
+	./bin/bellows-lab experiment run ... --again --out docs/results --summary-only --data ../shared/data
 	./bin/bellows-lab experiment report
 
 results-check: ## compare stored results with new ones, byte by byte: experiments of at most 15 s as a whole, the first traces of longer ones; under 3 minutes

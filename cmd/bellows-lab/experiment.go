@@ -97,6 +97,7 @@ func experimentRunCommand() *cobra.Command {
 	f.Var(flags.Seed(&o.Seed), "seed", "seed of the runs; the same seed gives the same results")
 	f.StringVarP(&o.out, "out", "o", o.out, "`folder` to write into")
 	f.BoolVar(&o.small, "summary-only", false, "write the summary and pictures, and no data")
+	f.StringVar(&o.Data, "data", "", "`folder` with the recorded data of experiments")
 	f.Var(flags.Count(&o.Workers, 0, 1<<10), "workers", "number of simulations at the same time; 0: one per core")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	return cmd
@@ -116,6 +117,9 @@ func (o *experimentOptions) run(cmd *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
+	if list, err = o.possible(cmd.ErrOrStderr(), list); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return fmt.Errorf("make the folder of results: %w", err)
 	}
@@ -133,6 +137,23 @@ func (o *experimentOptions) run(cmd *cobra.Command, names []string) error {
 		}
 	}
 	return nil
+}
+
+// possible returns the experiments whose recorded data is there, and says which are left out. It returns an error if it
+// is the only one.
+func (o *experimentOptions) possible(w io.Writer, list []experiments.Experiment) (some []experiments.Experiment, err error) {
+	for i := range list {
+		lacks := list[i].Lacks(o.Data)
+		switch {
+		case lacks == "":
+			some = append(some, list[i])
+		case len(list) == 1:
+			return nil, command.Usagef("%s: %s", list[i].Name, lacks)
+		default:
+			fmt.Fprintf(w, "%s is left out: it %s\n", list[i].Name, lacks)
+		}
+	}
+	return some, nil
 }
 
 // findExperiments returns the experiments that match the names and patterns, each once.

@@ -12,7 +12,8 @@ import (
 // ecs has the runs of the experiments of ECS.
 var ecs = map[string]run{
 	"ecs/fig1": ecsFigure1, "ecs/fig2-3": ecsFigure2, "ecs/fig8-9": ecsFigure8, "ecs/fig10": ecsFigure10, "ecs/assumed": ecsSweep,
-	"ecs/table5": ecsTable5, "ecs/detector": ecsDetector, "ecs/wrong": ecsWrong, "ecs/overhead": ecsOverhead,
+	"ecs/table5": ecsTable5, "ecs/detector": ecsDetector, "ecs/wrong": ecsWrong, "ecs/overhead": ecsOverhead, "ecs/real": ecsOnReal,
+	"ecs/table4": ecsTableFour,
 }
 
 // ecsNodes are the slaves of the paper's cluster of 7 servers of 16 cores and 9 of 20 cores (section V.A): two servers are masters,

@@ -125,6 +125,33 @@ func TestVerdictsOfECS(t *testing.T) {
 	answered := func(seconds, over float64, proved int) ecsTrial {
 		return ecsTrial{Makespan: seconds, Over: over, ecsWork: ecsWork{Answers: 10, Proved: proved}}
 	}
+	// recorded are outcomes of one draw of each source, under all conditions alike.
+	recorded := func(of func(source, scheduler string) ecsOutcome) (all ecsOutcomes) {
+		for _, s := range ecsSources {
+			var one [][]ecsOutcome
+			for _, c := range ecsOnRecorded("") {
+				one = append(one, []ecsOutcome{of(s.name, c.Label)})
+			}
+			all = append(all, [][][]ecsOutcome{one, one, one, one})
+		}
+		return all
+	}
+	// real has ECS, PRISM that completes jobs at a time, and others that take 1.
+	real := func(own ecsOutcome, spark, prism float64) []Claim {
+		return ecsRealClaims(ecsSources, recorded(func(source, scheduler string) ecsOutcome {
+			o := ecsOutcome{Makespan: 1, Completion: 1, CPU: 0.4, Over: 0.1}
+			switch {
+			case scheduler == "PRISM":
+				o.Completion = prism
+			case scheduler == "ECS" && source == "Spark q72":
+				o = own
+				o.Completion = spark
+			case scheduler == "ECS":
+				o = own
+			}
+			return o
+		}))
+	}
 	half := verdicts(Partly, 14)
 	half[4], half[6], half[11], half[13] = Holds, Holds, Holds, Holds // those without a number of the paper
 	for _, c := range []struct {
@@ -161,6 +188,13 @@ func TestVerdictsOfECS(t *testing.T) {
 		{"overhead", ecsOverheadClaims(overheads(func(i, k int) int { return (1 + i) * (1 + k) }, answered(101, 0.06, 9), answered(100, 0.05, 10))), verdicts(Holds, 3)},
 		{"overhead, of sizes alone", ecsOverheadClaims(overheads(func(i, _ int) int { return 1 + i }, answered(101, 0.09, 9), answered(100, 0.05, 5))), verdicts(Partly, 3)},
 		{"overhead, alike", ecsOverheadClaims(overheads(func(_, _ int) int { return 1000 }, answered(103, 0.05, 9), answered(100, 0.05, 4))), verdicts(Fails, 3)},
+		{"Table IV", ecsTable4Claims(true, 10, 10, map[string]float64{"CPU": 0.1, "I/O": 0.2, "hybrid": 0.2}, 1.5), []Verdict{Untested, Holds, Holds, Holds}},
+		{"Table IV, hardly", ecsTable4Claims(true, 6, 10, map[string]float64{"CPU": 0.15, "I/O": 0.2, "hybrid": 0.2}, 1.25), []Verdict{Untested, Partly, Partly, Partly}},
+		{"Table IV, not", ecsTable4Claims(false, 5, 10, map[string]float64{"CPU": 0.2, "I/O": 0.2, "hybrid": 0.2}, 1.2), verdicts(Fails, 4)},
+		{"real", real(ecsOutcome{Makespan: 1.1, Completion: 0.71, CPU: 0.5, Over: 0.05}, 0.71, 0.85), verdicts(Holds, 6)},
+		{"real, hardly", real(ecsOutcome{Makespan: 1.2, Completion: 0.9, CPU: 0.44, Over: 0.09}, 1, 1.07), verdicts(Partly, 6)},
+		{"real, no gain", real(ecsOutcome{Makespan: 1.3, Completion: 1, CPU: 0.4, Over: 0.1}, 1, 1), verdicts(Fails, 6)},
+		{"real, too much", real(ecsOutcome{Makespan: 1, Completion: 0.1, CPU: 0.8, Over: 0}, 0.1, 0.3)[:4], []Verdict{Fails, Holds, Fails, Fails}},
 		{"recorded, all", ecsRecordedClaims([][2]float64{{0.12, 0.3}, {0.2, 0.12}}, 2), []Verdict{Holds, Holds}},
 		{"recorded, CPU alone", ecsRecordedClaims([][2]float64{{0.12, 0}, {0.2, 0}}, 1), []Verdict{Partly, Partly}},
 		{"recorded, none", ecsRecordedClaims([][2]float64{{0.11, 0}, {0.1, 0.2}}, 0), []Verdict{Fails, Fails}},

@@ -3,7 +3,9 @@ package experiments
 import (
 	"context"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/bellows-rm/bellows/lab/chart"
@@ -28,6 +30,8 @@ type Experiment struct {
 	Claims []Statement
 	// Notes are further findings: why numbers differ, what a reader might misread.
 	Notes []string
+	// Needs are the folders of recorded data, in that of the settings, that the experiment reads.
+	Needs []string
 
 	run run
 }
@@ -82,6 +86,8 @@ type Settings struct {
 	Full    bool // the paper's scale
 	Seed    uint64
 	Workers int // 0: one per core
+	// Data is the folder of recorded data, for experiments that need some; "" is none.
+	Data string
 	// Journal is the file that keeps results until the experiment ends, so that an interrupted experiment continues
 	// where it stopped; "" keeps nothing.
 	Journal string
@@ -101,6 +107,9 @@ func (e *Experiment) Run(ctx context.Context, s Settings) (*Result, error) {
 	if s.Runs < 0 {
 		return nil, fmt.Errorf("runs %d: must be at least 1", s.Runs)
 	}
+	if lacks := e.Lacks(s.Data); lacks != "" {
+		return nil, fmt.Errorf("%s: %s", e.Name, lacks)
+	}
 	s.Runs = e.runs(s)
 	l, err := newLab(ctx, e, s)
 	if err != nil {
@@ -117,6 +126,16 @@ func (e *Experiment) Run(ctx context.Context, s Settings) (*Result, error) {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
 	return &Result{Summary: e.summary(s, found), Data: found.Data, Pictures: found.Pictures}, nil
+}
+
+// Lacks says which recorded data of the experiment is not in a folder; "" if all of it is there.
+func (e *Experiment) Lacks(data string) string {
+	for _, name := range e.Needs {
+		if _, err := os.Stat(filepath.Join(data, name)); data == "" || err != nil {
+			return fmt.Sprintf("needs %s, recorded data that is not part of bellows, in the folder --data", strings.Join(e.Needs, ", "))
+		}
+	}
+	return ""
 }
 
 // runs returns the number of runs of e that the settings request.

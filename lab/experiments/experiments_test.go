@@ -14,6 +14,17 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write docs/results.md anew from the stored summaries")
 
+// sharedData is the folder of recorded data next to the project.
+const sharedData = "../../../shared/data"
+
+// needsData skips a test of an experiment whose recorded data is not there.
+func needsData(t *testing.T, e *Experiment) {
+	t.Helper()
+	if e.Lacks(sharedData) != "" {
+		t.Skipf("needs %s of ../shared/data, recorded by others", strings.Join(e.Needs, ", "))
+	}
+}
+
 // everything returns all bytes of a result.
 func everything(t *testing.T, r *Result) []byte {
 	t.Helper()
@@ -42,8 +53,9 @@ func everything(t *testing.T, r *Result) []byte {
 func TestSameBytes(t *testing.T) {
 	for _, e := range All() {
 		t.Run(e.Name, func(t *testing.T) {
+			needsData(t, &e)
 			t.Parallel()
-			s := Settings{Runs: 1, Seed: 7, Workers: 1, quick: true}
+			s := Settings{Runs: 1, Seed: 7, Workers: 1, Data: sharedData, quick: true}
 			var one *Result
 			if !raced {
 				var err error
@@ -176,6 +188,19 @@ func TestDeclared(t *testing.T) {
 	for _, pattern := range []string{"", "fig6a", "yarn-me/[", "yarn"} {
 		if found, err := Find(pattern); err == nil {
 			t.Errorf("%q finds %d", pattern, len(found))
+		}
+	}
+}
+
+// TestDataThatIsNotThere: an experiment says which data it needs.
+func TestDataThatIsNotThere(t *testing.T) {
+	e, err := Find("ecs/real")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, data := range []string{"", t.TempDir()} {
+		if _, err := e[0].Run(t.Context(), Settings{Data: data}); err == nil || !strings.Contains(err.Error(), "ecs/real: needs bitbrains, ") {
+			t.Errorf("data %q: %v", data, err)
 		}
 	}
 }

@@ -46,6 +46,8 @@ func TestStoredResults(t *testing.T) {
 			if err != nil || !ok {
 				t.Fatalf("is not stored: %v", err)
 			}
+			needsData(t, &e)
+			s.Data = sharedData
 			if !*remake {
 				t.Parallel()
 			}
@@ -157,7 +159,7 @@ func compareTexts(t *testing.T, e *Experiment) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	small, err := e.Run(t.Context(), Settings{Runs: 1, Seed: 7, Workers: 1, quick: true})
+	small, err := e.Run(t.Context(), Settings{Runs: 1, Seed: 7, Workers: 1, Data: sharedData, quick: true})
 	if err != nil {
 		t.Fatal(err)
 	}
