@@ -53,7 +53,7 @@ func demandCommand() *cobra.Command {
 	o := demandOptions{Options: demo.Options{Rounds: 9, Repeats: 2}, mix: demo.DemandMixes()[0], speed: 24 * resource.MB, tenths: 10}
 	cmd := &cobra.Command{
 		Use:     "demand",
-		Short:   "Compare policies that look ahead with static boxes by real programs",
+		Short:   "Compare static boxes and policies that look ahead by real programs",
 		Long:    demandLong,
 		Example: demandExample,
 		Args:    cobra.NoArgs,
