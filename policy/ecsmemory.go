@@ -22,7 +22,8 @@ type inLine struct {
 	grant resource.Vector // in that phase
 	held  bool            // it stands still for it
 	runs  bool            // or not: with less
-	since timeline.Time   // when it entered the phase, or stopped before it
+	less  bool            // it was let go on with less, because there was nothing to wait for
+	since timeline.Time   // when it entered the phase, or stopped before it; zero, the first, if it was let go on with less
 }
 
 // pagesOut reports whether the tasks of a stage can be granted memory by phase: what they do not need can be taken from them.
@@ -44,16 +45,22 @@ func (e *ecs) lineUp(now timeline.Time, n *cluster.NodeState) {
 		held, waits := waitsForMemory(t)
 		lacks := grant[resource.Memory] > t.WantedGrant()[resource.Memory] && !t.Still && !failed(now, t, phase)
 		if ok && (waits || lacks) {
-			since := held.Since
-			if !waits {
-				since = t.EnteredAt(now, phase)
+			w := inLine{task: t, phase: phase, grant: grant, held: waits, runs: !waits, less: !waits && grantedFor(t, phase), since: held.Since}
+			if !waits && !w.less {
+				w.since = t.EnteredAt(now, phase)
 			}
-			e.line = append(e.line, inLine{t, phase, grant, waits, !waits, since})
+			e.line = append(e.line, w)
 		}
 	}
 	slices.SortFunc(e.line, func(a, b inLine) int {
 		return cmp.Or(cmp.Compare(a.since, b.since), compareTasks(a.task.ID, b.task.ID))
 	})
+}
+
+// grantedFor reports whether the grant of a task was decided for a phase.
+func grantedFor(t *cluster.TaskState, phase int32) bool {
+	r := t.Resized
+	return r != nil && !r.Failed && r.Why.Code == cluster.PhaseDemands && r.Why.A == int64(phase)+1
 }
 
 // serveMemory lets the phases in line begin for which n has memory, and stops the tasks of the others. It reports whether something
@@ -74,6 +81,8 @@ func (e *ecs) serveMemory(now timeline.Time, p *cluster.Plan, n *cluster.NodeSta
 		case !blocked && end == now && has+free >= cluster.LeastRunMemory: // there is nothing to wait for
 			w.grant[resource.Memory] = min(w.grant[resource.Memory], has+free)
 			decided = e.begin(now, p, w) || decided
+		case w.less: // or two tasks would take turns, and swap more than they compute
+			w.runs = true
 		case !w.held:
 			p.PageOutUntil(w.task, end.Add(end.Sub(now)+time.Minute), cluster.BecauseMemoryWaits(w.phase, w.grant[resource.Memory], free))
 			decided = true
