@@ -58,9 +58,10 @@ func (t *TaskState) counts() resource.Vector {
 
 // Resize changes the grant of a running task. CPU and bandwidths count from now on, and the node may be over-granted by them:
 // NodeState.Overdrawn says by how much, and nothing starts there meanwhile. Memory counts with the larger amount until the order
-// is carried out, and must be free, unless the memory of the task has left: then it is lent until the task goes on.
-// A later Resize of the task replaces an earlier one; if that was not carried out yet, it is answered with DecisionSuperseded. A Resize that fails restores the grant. A Resize of a task that is being killed, or whose
-// memory is to come back, or to the grant that it has, is ignored.
+// is carried out, and must be free, unless the memory of the task has left: then it is lent until the task goes on. A later Resize
+// of the task replaces an earlier one; if that was not carried out yet, it is answered with DecisionSuperseded. A Resize that fails
+// restores the grant. A Resize of a task that is being killed, or whose memory is to come back, or to the grant that it has, is
+// ignored.
 func (p *Plan) Resize(t *TaskState, grant resource.Vector, why Reason) {
 	if t.Killing || t.returns() > 0 || grant == t.WantedGrant() {
 		return
