@@ -38,10 +38,10 @@ type ecs struct {
 
 func newECS(s *settings) Policy {
 	e := &ecs{}
-	e.detector.Threshold = s.declare("threshold", "10",
+	e.detector.Threshold = s.declare("threshold", "5",
 		"H_RF: a node is leveled if its demand fluctuates by more than this, in seconds of the whole node, and exceeds its cores at some time "+
 			"(equation 16). The paper has no value").number()
-	e.detector.Discount = s.declare("discount", "0.9",
+	e.detector.Discount = s.declare("discount", "0.8",
 		"λ, from 0 to 1: the n-th stretch of constant demand counts λ^n in the fluctuation (equation 16). The paper has no value").share()
 	e.suspension = s.declare("suspension", "0.3",
 		"α: a suspension costs as much as this over-allocation for one interval (equation 14)").number()
