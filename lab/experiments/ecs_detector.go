@@ -134,7 +134,7 @@ func numbersOf(of []ecsTrial, number func(*ecsTrial) float64) []float64 {
 func ecsDetector(l *lab) (*Findings, error) {
 	s, part := detectorSweep{settings: ecsDetected()}, ecsHalfPart
 	if l.quick {
-		s.settings = []detected{{}, {"0", "0.9"}, ecsDefaults(), {"10", "0.97"}}
+		s.settings = []detected{{}, {"0", "0.9"}, ecsDefaults(), {ecsDefaults().threshold, "0.97"}}
 		part *= 4
 	}
 	for _, treated := range ecsTreated {
