@@ -20,6 +20,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/testgroups"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -242,37 +243,6 @@ func (m *mortal) die() {
 	m.checkLimits()
 }
 
-// groups returns the control groups that contain processes, without that of the supervisors.
-func (m *mortal) groups() (groups []*cgroup.Group) {
-	m.t.Helper()
-	place, err := os.ReadFile(filepath.Join(m.b.dir, "cgroup"))
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	host, err := cgroup.Discover("")
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	root, err := host.OpenRoot(strings.TrimSpace(string(place)))
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	names, err := root.List()
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	for _, name := range names {
-		g, err := root.Open(name)
-		if err != nil || name == "supervisors" {
-			continue // it may just have gone
-		}
-		if pids, err := g.Procs(); err == nil && len(pids) > 0 { // empty ones are being made or removed
-			groups = append(groups, g)
-		}
-	}
-	return groups
-}
-
 // reap waits for the end of a daemon that was killed.
 func (m *mortal) reap() {
 	<-m.silent
@@ -282,7 +252,7 @@ func (m *mortal) reap() {
 // limits is the sum of the limits in force.
 func (m *mortal) limits() (sum int64) {
 	m.t.Helper()
-	for _, g := range m.groups() {
+	for _, g := range testgroups.Busy(m.t, m.b.dir, false) {
 		sum += g.MemoryLimit().Or(0)
 	}
 	return sum
@@ -301,14 +271,14 @@ func (m *mortal) checkLimits() {
 func (m *mortal) abandon() (suspended int) {
 	m.t.Helper()
 	m.die()
-	for _, g := range m.groups() {
+	for _, g := range testgroups.Busy(m.t, m.b.dir, false) {
 		if stopped(g) {
 			suspended++
 		}
 	}
 	// Supervisors that look now and then are to see that it was renewed, and then that it was not.
 	agedLease(m.t, filepath.Join(m.b.dir, "lease"), leaseTerm-2*leaseRenewal)
-	await(m.t, "the end of every suspension", func() bool { return !slices.ContainsFunc(m.groups(), stopped) })
+	await(m.t, "the end of every suspension", func() bool { return !slices.ContainsFunc(testgroups.Busy(m.t, m.b.dir, false), stopped) })
 	return suspended
 }
 

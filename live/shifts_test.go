@@ -15,6 +15,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/testgroups"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -103,42 +104,11 @@ func (s *shifting) held(id cluster.JobID) bool {
 	})
 }
 
-// groups returns the control groups with processes: those of running containers, or that of the supervisors.
-func (s *shifting) groups(supervisors bool) (groups []*cgroup.Group) {
-	s.t.Helper()
-	place, err := os.ReadFile(filepath.Join(s.state, "cgroup"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	host, err := cgroup.Discover("")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	root, err := host.OpenRoot(strings.TrimSpace(string(place)))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	names, err := root.List()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, name := range names {
-		g, err := root.Open(name)
-		if err != nil || (name == "supervisors") != supervisors {
-			continue // it may just have gone
-		}
-		if pids, err := g.Procs(); err == nil && len(pids) > 0 { // empty ones are being made or removed
-			groups = append(groups, g)
-		}
-	}
-	return groups
-}
-
 // signal sends a signal to the daemon, all supervisors and all programs of containers.
 func (s *shifting) signal(sig syscall.Signal) {
 	s.t.Helper()
 	pids := []int{s.p.command.Process.Pid}
-	for _, g := range slices.Concat(s.groups(true), s.groups(false)) {
+	for _, g := range slices.Concat(testgroups.Busy(s.t, s.state, true), testgroups.Busy(s.t, s.state, false)) {
 		of, err := g.Procs()
 		if err != nil {
 			s.t.Fatal(err)
@@ -155,7 +125,7 @@ func (s *shifting) signal(sig syscall.Signal) {
 // wrong returns the first container that is frozen, or whose limits are not those of a grant; nothing if there is none.
 func (s *shifting) wrong() string {
 	s.t.Helper()
-	for _, g := range s.groups(false) {
+	for _, g := range testgroups.Busy(s.t, s.state, false) {
 		if requested, done := g.Frozen(); requested || done {
 			return fmt.Sprintf("%v is frozen", g)
 		}
@@ -198,7 +168,7 @@ func (s *shifting) check(does func()) {
 			break
 		}
 	}
-	if n := len(s.groups(false)); n < 3 {
+	if n := len(testgroups.Busy(s.t, s.state, false)); n < 3 {
 		s.t.Errorf("%d containers run, want 3", n)
 	}
 	if err := os.WriteFile(filepath.Join(s.ran, "gate"), nil, 0o600); err != nil {

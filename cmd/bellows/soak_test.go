@@ -22,8 +22,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/testgroups"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
@@ -424,7 +424,7 @@ func (s *soak) small() holdings {
 	if _, err := fmt.Sscanf(goroutines, "goroutine profile: total %d", &h.goroutines); err != nil {
 		s.t.Fatalf("%v: %q", err, goroutines)
 	}
-	h.descriptors, h.cgroups = s.descriptors(), s.cgroups()
+	h.descriptors, h.cgroups = s.descriptors(), testgroups.Count(s.t, s.dir)
 	err := filepath.WalkDir(s.dir, func(string, fs.DirEntry, error) error { h.files++; return nil })
 	if err != nil {
 		s.t.Fatal(err)
@@ -486,28 +486,6 @@ func (s *soak) descriptors() (n int) {
 		s.t.Fatalf("the store's file is open %d times", files)
 	}
 	return n + 1
-}
-
-// cgroups counts the control groups of the daemon.
-func (s *soak) cgroups() int {
-	s.t.Helper()
-	place, err := os.ReadFile(filepath.Join(s.dir, "cgroup"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	host, err := cgroup.Discover("")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	root, err := host.OpenRoot(strings.TrimSpace(string(place)))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	names, err := root.List()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return len(names)
 }
 
 // tellGoroutines makes this process write its goroutines to a new file at each SIGUSR1, after it has returned its

@@ -149,6 +149,8 @@ var folders = []folder{
 		"a judge has no friends"},
 	{"internal/testswap", nil,
 		"tests of any package may need it"},
+	{"internal/testgroups", []string{"cgroup"},
+		"as testswap"},
 	{"internal/testfile", nil,
 		"as testswap"},
 	{"internal/testrequest", []string{"resource", "cluster"},
@@ -160,7 +162,7 @@ var folders = []folder{
 }
 
 // harnesses are the packages that tests of every package may import.
-var harnesses = []string{"guest", "internal/testswap", "internal/testfile", "internal/testrequest", "internal/recordingdisk", "cmd/internal/command/commandtest"}
+var harnesses = []string{"guest", "internal/testswap", "internal/testgroups", "internal/testfile", "internal/testrequest", "internal/recordingdisk", "cmd/internal/command/commandtest"}
 
 // tests has a row for every package whose tests import more of this module than the package and the harnesses. The order of
 // folders does not bind tests: no package depends on them.
