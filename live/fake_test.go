@@ -23,8 +23,9 @@ type fake struct {
 	forgotten map[cluster.ContainerID]bool // to be read only when the Driver is idle or has stopped
 	readings  map[cluster.ContainerID]cluster.Reading
 	usage     map[cluster.ContainerID]usage.Usage
-	missing   string     // what of each usage is missing
-	measuring sync.Mutex // held where usage changes while the Driver reads it
+	missing   string        // what of each usage is missing
+	reading   time.Duration // how long the disk takes to return a usage
+	measuring sync.Mutex    // held where usage changes while the Driver reads it
 	crowded   string
 	mended    int64
 	glance    func() // called before readings are returned
@@ -48,6 +49,7 @@ func (f *fake) Apply(orders []cluster.Order) {
 }
 func (f *fake) Input(cluster.ContainerID) (io.ReadWriteCloser, error) { return nil, io.ErrClosedPipe }
 func (f *fake) Usage(id cluster.ContainerID) (usage.Usage, error) {
+	time.Sleep(f.reading)
 	f.measuring.Lock()
 	defer f.measuring.Unlock()
 	u, ok := f.usage[id]

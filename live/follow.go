@@ -17,7 +17,8 @@ import (
 const (
 	// followEvery is the time between two looks, and so the time until a policy is notified of a phase.
 	followEvery = 5 * time.Second
-	// followPart bounds the time that looking takes to 1/followPart of all time: with more samples, tasks are looked at less often.
+	// followPart bounds the processor time that looking takes to 1/followPart of all time: with more samples, tasks are looked at less
+	// often.
 	followPart = 100
 )
 
@@ -39,9 +40,7 @@ func (d *Driver) follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		begun := time.Now()
-		d.lookAtTasks(ctx)
-		wait = max(followEvery, followPart*time.Since(begun))
+		wait = max(followEvery, followPart*effort(func() { d.lookAtTasks(ctx) }))
 	}
 }
 
