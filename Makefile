@@ -62,7 +62,7 @@ demo: build ## real programs share too little memory, under 5 minutes; installs 
 demand: build ## real programs on a disk of a stated speed under static boxes, tetris and prophet, an hour and three quarters on a quiet machine, as root; results in DEMAND (bellows-demand)
 	./bin/bellows-lab demand --out $(DEMAND)
 
-demand-cores: build ## real programs that use two cores, one or hardly any in turn, under static boxes, prophet and ecs, 80 minutes on a quiet machine, as root; results in CORES (bellows-cores)
+demand-cores: build ## real programs that use two cores, one or hardly any in turn, under static boxes, prophet and ecs, 70 minutes on a quiet machine, as root; results in CORES (bellows-cores)
 	./bin/bellows-lab demand --mix cores --out $(CORES)
 
 results: build ## reproduce the papers' tables and figures with as many runs as are stored, and write docs/results.md; half an hour

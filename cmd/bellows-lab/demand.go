@@ -22,7 +22,7 @@ disk    programs that read from a disk and compute in between, under static
         python3 and tar. An hour and three quarters.
 cores   programs that use two cores, one or hardly any in turn, under static
         boxes, prophet and ecs: xz, zstd, go, git, sqlite3, python3, curl, sort
-        and bzip2. Some 80 minutes.
+        and bzip2. Some 70 minutes.
 
 The disk is a file system of its own: a queue bounds all that is transferred,
 buffered writes too, and its speed is measured before anything runs. Then every
