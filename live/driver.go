@@ -107,13 +107,21 @@ type heldEvent struct {
 	event cluster.Event
 }
 
+// CheckPolicy returns an error, which is Invalid, if a policy counts on what only a simulator has.
+func CheckPolicy(p policy.Policy) error {
+	if p.Traits().FreePageOut {
+		return Errorf(Invalid, "setting %s.memory=\"paper\": must be ideal or phase on a machine: memory that leaves at once and free of charge exists in the simulator only", p.Name())
+	}
+	return nil
+}
+
 // Start opens the event log, rebuilds the engine from the store and begins. It returns before the inventory is complete.
 func Start(c Config) (*Driver, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	if c.Policy.Traits().FreePageOut {
-		return nil, fmt.Errorf("policy %s with memory=paper: memory that is paged out at once and free of charge exists in the simulator only; use memory=phase", c.Policy.Name())
+	if err := CheckPolicy(c.Policy); err != nil {
+		return nil, err
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}),

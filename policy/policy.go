@@ -106,7 +106,7 @@ func About(name string) (string, []Parameter) {
 }
 
 // New returns the named policy. Settings map "POLICY.NAME" to a value; settings of other policies are ignored, so that
-// one map can serve several policies. The error names the wrong policy, setting or value.
+// one map can serve several policies: see CheckUsed. The error names the wrong policy, setting or value.
 func New(name string, values map[string]string) (Policy, error) {
 	e, ok := registry[name]
 	if !ok {
@@ -120,6 +120,21 @@ func New(name string, values map[string]string) (Policy, error) {
 	s := settings{policy: name, values: values}
 	p := e.make(&s)
 	return p, s.err
+}
+
+// CheckUsed returns an error that names the first of the settings that exists for none of the named policies: it would change
+// nothing.
+func CheckUsed(values map[string]string, names ...string) error {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if err := checkName(key); err != nil {
+			return err
+		}
+		if owner, _, _ := strings.Cut(key, "."); !slices.Contains(names, owner) {
+			return fmt.Errorf("setting %s=%q: must be a setting of a policy that is used: %s", key, values[key],
+				strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", "))
+		}
+	}
+	return nil
 }
 
 func checkName(key string) error {

@@ -46,7 +46,7 @@ func (o *Options) Flags(cmd *cobra.Command, seeds int) {
 	o.workload.flags(f)
 	o.cluster.flags(f)
 	f.Var(flags.Texts(&o.policies), "policy", "`names` of policies; NAME@pool: on one node as large as all; NAME@SIZE, NAME@peak: FLEX jobs in fixed containers; NAME:SETTING=VALUE: settings of its own. Names: "+strings.Join(policy.Names(), ", "))
-	f.Var(flags.Settings(o.settings), "set", "setting of a policy; may be repeated")
+	f.Var(flags.Settings(o.settings), "set", "setting of one of the policies; may be repeated")
 	o.seeds = seeds
 	f.Var(flags.Count(&o.seeds, 1, 1_000_000), "seeds", "number of seeds to run each policy on, from --seed on")
 	f.BoolVar(&o.intervals, "bounds", false, "compute the interval bound, a tighter lower bound of the mean job runtime, too; takes seconds")
@@ -159,8 +159,9 @@ func (o *Options) contenders() ([]trial.Contender, error) {
 	return all, nil
 }
 
-// check returns an error if a contender could never run the workload of the first seed.
+// check returns an error if a contender could never run the workload of the first seed, or if a setting is one of no contender.
 func (s *Study) check() error {
+	var used []string
 	for _, c := range s.Contenders {
 		t, err := c.On(s.Config, s.Workload)
 		if err == nil {
@@ -169,8 +170,9 @@ func (s *Study) check() error {
 		if err != nil {
 			return err
 		}
+		used = append(used, c.Policy)
 	}
-	return nil
+	return policy.CheckUsed(s.options.settings, used...)
 }
 
 // draw returns the workload of the k-th seed.

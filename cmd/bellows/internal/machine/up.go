@@ -108,8 +108,8 @@ func upCommand() *cobra.Command {
 	f.Var(flags.Rate(&o.disk).OrZero(), "disk", "disk bandwidth that all jobs together may request, such as 100MB/s; 0B/s: unknown, and every request fits; default: measured once on the disk of the state directory")
 	f.Var(flags.Rate(&o.network), "network", "network bandwidth that all jobs together may request, such as 1Gbit/s or 125MB/s; default: unknown, and every request fits")
 	f.Var(flags.Budget(&o.swapping), "swap-budget", "most bytes that swapping may write to disks in 24 hours, such as 200GB/day; once it is spent, no container is swapped out; default: no limit")
-	f.Var(flags.Choice(&o.policy, policy.Names()...), "policy", "`name` of the scheduling policy: "+strings.Join(policy.Names(), ", "))
-	f.Var(flags.Settings(o.settings), "set", "setting of a policy; may be repeated")
+	f.Var(policyFlag{flags.Choice(&o.policy, policy.Names()...)}, "policy", "`name` of the scheduling policy: "+strings.Join(policy.Names(), ", "))
+	f.Var(flags.Settings(o.settings), "set", "setting of the policy; may be repeated")
 	o.flex.flags(f)
 	f.Var(flags.Choice(&o.still, "lends", "keeps"), "still", "whether paused and suspended tasks lend their cores to other tasks: `lends` or keeps")
 	f.Var(flags.Memory(&o.output), "output-limit", "size kept of each output of a task, half from its beginning and half from its end; the tasks of a job with more than 8 tasks share the size of 8 tasks")
@@ -125,12 +125,26 @@ func upCommand() *cobra.Command {
 	return cmd
 }
 
+// policyFlag is the name of the daemon's policy. Settings after the name, as simulate takes them for each of its policies, are refused
+// with what to write instead.
+type policyFlag struct{ flags.Words }
+
+// Set implements pflag.Value.
+func (v policyFlag) Set(text string) error {
+	name, rest, _ := strings.Cut(text, ":")
+	if setting, value, ok := strings.Cut(rest, "="); ok && slices.Contains(policy.Names(), name) {
+		value, _, _ = strings.Cut(value, ":")
+		return fmt.Errorf("must be a name alone: settings are given by --set, such as --set %s.%s=%s", name, strings.TrimPrefix(setting, name+"."), value)
+	}
+	return v.Words.Set(text)
+}
+
 func (o *upOptions) run(cmd *cobra.Command) error {
 	// Neither jobs nor a daemon that outlives its starter may inherit the open files of the starter.
 	if err := inherited.CloseDescriptors(); err != nil {
 		return err
 	}
-	p, err := NewPolicy(o.policy, o.settings)
+	p, err := o.newPolicy()
 	if err != nil {
 		return command.Usage(err) // a mistake in a name or a setting
 	}
@@ -209,7 +223,19 @@ func (o *upOptions) line(capacity resource.Vector) string {
 		resource.FormatMemory(capacity[resource.Memory]), resource.CPU.Format(capacity[resource.CPU]), name, o.policy, o.place.Socket)
 }
 
-// NewPolicy makes the policy of the daemon; a test has one of its own.
+// newPolicy makes the policy of the daemon.
+func (o *upOptions) newPolicy() (policy.Policy, error) {
+	p, err := NewPolicy(o.policy, o.settings)
+	if err == nil {
+		err = policy.CheckUsed(o.settings, o.policy)
+	}
+	if err == nil {
+		err = live.CheckPolicy(p)
+	}
+	return p, err
+}
+
+// NewPolicy is policy.New; a test has one of its own.
 var NewPolicy = policy.New
 
 // Patience is how long the engine may take for one step; a test has less.
