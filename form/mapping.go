@@ -223,7 +223,7 @@ func (m *Mapping) Duration(name string, least time.Duration) time.Duration {
 	case text == "0" && least == 0:
 		return 0
 	case err != nil:
-		m.Fail(name, "must be a duration with its unit, such as 90s, 1.5h or 250ms")
+		m.Fail(name, "must be a duration with its unit, such as 90s, 1.5h or 250ms, up to %v", cluster.LongestTime)
 	case d < least || d > cluster.LongestTime:
 		m.Fail(name, "must be from %v to %v", least, cluster.LongestTime)
 	default:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -96,10 +97,11 @@ func (v setting) count(most int) int {
 	return n
 }
 
+// duration is above 0 and at most cluster.LongestTime.
 func (v setting) duration() time.Duration {
 	d, err := time.ParseDuration(v.text)
-	if err != nil || d <= 0 {
-		v.fail("a positive duration such as 1s")
+	if err != nil || d <= 0 || d > cluster.LongestTime {
+		v.fail(fmt.Sprintf("a positive duration such as 1s, up to %v", cluster.LongestTime))
 	}
 	return d
 }
@@ -107,8 +109,8 @@ func (v setting) duration() time.Duration {
 // orNever is a duration that may be 0, which is never.
 func (v setting) orNever() time.Duration {
 	d, err := time.ParseDuration(v.text)
-	if err != nil || d < 0 {
-		v.fail("a duration such as 1s, or 0s for never")
+	if err != nil || d < 0 || d > cluster.LongestTime {
+		v.fail(fmt.Sprintf("a duration such as 1s, up to %v, or 0s for never", cluster.LongestTime))
 	}
 	return d
 }

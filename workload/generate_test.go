@@ -134,7 +134,7 @@ func TestParseRange(t *testing.T) {
 		{text(ParseTaskMemory("100MB:1GiB")), "{100000000 1073741824} <nil>"},
 		{text(ParseTaskDuration("10s:5m")), "{10s 5m0s} <nil>"},
 		{text(ParseTaskDuration("0:5m")), "{0s 5m0s} task duration 0s:5m0s: must be ascending, from 1ms to 87600h0m0s"},
-		{text(ParseTaskDuration("1:5")), `{0s 0s} task duration "1:5": "1" is no duration with its unit, such as 90s`},
+		{text(ParseTaskDuration("1:5")), `{0s 0s} task duration "1:5": "1" is no duration with its unit, such as 90s, up to 87600h0m0s`},
 		{text(ParseArrivals("0:1000s")), "{0s 16m40s} <nil>"},
 		{text(ParseArrivals("-1s:1s")), "{-1s 1s} arrivals -1s:1s: must be ascending, from 0s to 87600h0m0s"},
 	} {

@@ -43,7 +43,7 @@ func ParseArrivals(text string) (Range[time.Duration], error) {
 func parseTime(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no duration with its unit, such as 90s", cluster.Clip(text))
+		return 0, fmt.Errorf("%q is no duration with its unit, such as 90s, up to %v", cluster.Clip(text), cluster.LongestTime)
 	}
 	return d, nil
 }

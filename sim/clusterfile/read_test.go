@@ -103,8 +103,8 @@ func TestFaults(t *testing.T) {
 		"bellows_cluster: [\n":               "c:1: must be YAML: did not find expected node content",
 		"bellows_cluster: 1\n---\na: 1\n":    "c:2: must describe one cluster, but a second document begins",
 		"bellows_cluster: 1\nheart: 1s\n":    "c:2: heart: unknown field; must be one of bellows_cluster, nodes, application_master, acquire, machine, swap, caps, failures, flex, misjudge, heartbeat, starts_per_heartbeat, launch_delay",
-		"bellows_cluster: 1\nheartbeat: 1\n": "c:2: heartbeat 1: must be a duration with its unit, such as 90s, 1.5h or 250ms",
-		"bellows_cluster: 1\nheartbeat:\n":   "c:2: heartbeat empty: must be a duration with its unit, such as 90s, 1.5h or 250ms",
+		"bellows_cluster: 1\nheartbeat: 1\n": "c:2: heartbeat 1: must be a duration with its unit, such as 90s, 1.5h or 250ms, up to 87600h0m0s",
+		"bellows_cluster: 1\nheartbeat:\n":   "c:2: heartbeat empty: must be a duration with its unit, such as 90s, 1.5h or 250ms, up to 87600h0m0s",
 		"bellows_cluster: 1\nheartbeat: -1s": "c:2: heartbeat -1s: must be from 0s to 87600h0m0s",
 		"bellows_cluster: 1\nheartbeat: 1s\nheartbeat: 1s\n":                                                              "c:3: heartbeat: written twice, first in line 2",
 		"bellows_cluster: 1\nnodes: []\n":                                                                                 "c:2: nodes an empty list: must be a list of at least one group of nodes",
@@ -127,7 +127,7 @@ func TestFaults(t *testing.T) {
 		"bellows_cluster: 1\nmisjudge: {memory: -1}\n":                                                                    "c:2: misjudge memory -1: must be an error such as 0.15, or two with a colon between them, above -1 and at most 10",
 		"bellows_cluster: 1\nmisjudge: {memory: '0.1,penalty=0.1'}\n":                                                     "c:2: misjudge memory 0.1,penalty=0.1: must be an error such as 0.15, or two with a colon between them, above -1 and at most 10",
 		"bellows_cluster: 1\nfailures: {seed: -1}\n":                                                                      "c:2: failures seed -1: must be a whole number from 0 on",
-		"bellows_cluster: &a 1\nheartbeat: *a\n":                                                                          "c:2: heartbeat an alias, which is not part of the format: must be a duration with its unit, such as 90s, 1.5h or 250ms",
+		"bellows_cluster: &a 1\nheartbeat: *a\n":                                                                          "c:2: heartbeat an alias, which is not part of the format: must be a duration with its unit, such as 90s, 1.5h or 250ms, up to 87600h0m0s",
 	} {
 		_, err := Read(strings.NewReader(text), "c")
 		if !fault.Is(err) || err.Error() != want {

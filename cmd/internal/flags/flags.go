@@ -108,7 +108,7 @@ func Duration(to *time.Duration, least time.Duration) pflag.Value {
 		d, err := time.ParseDuration(text)
 		switch {
 		case err != nil:
-			return 0, fmt.Errorf("write a number and one of ms, s, m, h, such as 90s")
+			return 0, fmt.Errorf("write a number and one of ms, s, m, h, such as 90s, up to %v", time.Duration(math.MaxInt64).Truncate(time.Hour))
 		case d < least && least > 0:
 			return 0, fmt.Errorf("must be at least %v", least)
 		case d < least:
