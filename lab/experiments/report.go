@@ -71,6 +71,9 @@ func (m *Summary) command() string {
 	if m.Seed != defaultSeed {
 		c += fmt.Sprintf(" --seed %d", m.Seed)
 	}
+	if len(m.Needs) > 0 {
+		c += " --data FOLDER"
+	}
 	return c
 }
 
@@ -78,7 +81,11 @@ func (m *Summary) command() string {
 const defaultSeed = 1
 
 func (m *Summary) report(text *strings.Builder, pictures string) {
-	fmt.Fprintf(text, "\n## %s\n\n%s. Runs: %s; seed %d: `%s`.\n", m.heading(), m.Paper, m.scale(), m.Seed, m.command())
+	fmt.Fprintf(text, "\n## %s\n\n%s. Runs: %s; seed %d: `%s`", m.heading(), m.Paper, m.scale(), m.Seed, m.command())
+	if len(m.Needs) > 0 {
+		fmt.Fprintf(text, ", where FOLDER has %s", strings.Join(m.Needs, ", "))
+	}
+	text.WriteString(".\n")
 	for _, s := range m.Setup {
 		fmt.Fprintf(text, "\n- %s", s)
 	}

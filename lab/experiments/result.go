@@ -28,6 +28,7 @@ type Summary struct {
 	Title      string           `json:"title"`
 	Paper      string           `json:"paper"`
 	Setup      []string         `json:"setup"`
+	Needs      []string         `json:"needs,omitempty"` // folders of recorded data
 	Unit       string           `json:"unit,omitempty"`
 	Runs       int              `json:"runs,omitempty"`
 	Full       bool             `json:"full"` // at the paper's scale
@@ -49,7 +50,7 @@ const summaryVersion = 1
 
 func (e *Experiment) summary(s Settings, f *Findings) Summary {
 	m := Summary{
-		Version: summaryVersion, Experiment: e.Name, Title: e.Title, Paper: e.Paper, Setup: e.Setup, Unit: e.Unit,
+		Version: summaryVersion, Experiment: e.Name, Title: e.Title, Paper: e.Paper, Setup: e.Setup, Needs: e.Needs, Unit: e.Unit,
 		Runs: s.Runs, Full: s.Full, FullRuns: e.Full, Seed: s.Seed,
 		Claims: f.Claims, Tables: f.Tables, Pictures: []SummaryPicture{}, Notes: slices.Concat(e.Notes, f.Notes),
 	}

@@ -165,7 +165,7 @@ func compareTexts(t *testing.T, e *Experiment) {
 	}
 	made := small.Summary
 	if *rewrite {
-		stored.Title, stored.Paper, stored.Setup, stored.Unit, stored.FullRuns = made.Title, made.Paper, made.Setup, made.Unit, made.FullRuns
+		stored.Title, stored.Paper, stored.Setup, stored.Needs, stored.Unit, stored.FullRuns = made.Title, made.Paper, made.Setup, made.Needs, made.Unit, made.FullRuns
 		text, err := stored.JSON()
 		if err != nil {
 			t.Fatal(err)
@@ -184,7 +184,7 @@ func compareTexts(t *testing.T, e *Experiment) {
 
 // textsOf returns the texts of a result that do not depend on its number of runs.
 func textsOf(m *Summary) []string {
-	texts := append([]string{m.Title, m.Paper, m.Unit}, m.Setup...)
+	texts := slices.Concat([]string{m.Title, m.Paper, m.Unit}, m.Setup, m.Needs)
 	for _, c := range m.Claims {
 		texts = append(texts, c.Says, c.Where, c.Paper, c.Criterion)
 	}
