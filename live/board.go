@@ -3,23 +3,163 @@ package live
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// board is the daemon's state as Status shows it: a copy that the loop publishes after each piece of work and never changes
-// afterwards. Therefore Status answers even while the loop hangs.
+// board is the state of the daemon as callers see it. The loop publishes a board after each piece of work, before it acts on what
+// was decided, and a board never changes afterwards. So callers neither wait for the loop, which may be waiting for the disk, nor
+// hold it up. A board shares with the board before whatever has not changed: it costs time in proportion to what has changed, and
+// to the number of nodes.
 type board struct {
 	at     time.Time
-	status Status
+	status Status // without what the Backend measures
+	// revision grows whenever a job or a task changes, and from one run of the daemon to the next.
+	revision int64
+	// jobs are all that the Driver has: those that have not ended, or whose end is not stored yet.
+	jobs  jobList
+	tally tally
+	last  cluster.JobID // the greatest that was ever shown
+	// left are the jobs that have left jobs after the revision first, the latest last; leftSize is how many they are with their
+	// tasks.
+	left     []*boardJob
+	leftSize int
+	first    int64
 }
 
-// publish publishes a new board. It costs time proportional to the number of nodes and of jobs.
+// tally counts the jobs that have not ended, and their tasks.
+type tally struct{ jobs, pending, running int }
+
+// count adds a job n times; the job may be nil.
+func (t *tally) count(j *boardJob, n int) {
+	if j == nil || j.Ended {
+		return
+	}
+	t.jobs += n
+	t.pending += n * j.pending
+	t.running += n * j.running
+}
+
+const (
+	// mostLeft bounds the jobs and tasks of board.left. Whoever follows the changes and is further behind begins anew.
+	mostLeft = 4096
+	// A step can change why any job waits. askedAtOnce is how many of the jobs that have not changed otherwise are looked at after a
+	// step, in turn; askPause is the time until the loop looks at as many more. With 10,000 jobs that wait, the last of them is shown
+	// with an old reason for 0.8 s.
+	askedAtOnce = 64
+	askPause    = 5 * time.Millisecond
+)
+
+// firstBoard returns the board before anything is shown. Each run of the daemon has 2^32 revisions of its own, so that a revision
+// of an earlier run is older than all of them; up to run 2^21 they are integers that every reader of JSON knows exactly.
+func firstBoard(run int64) *board {
+	revision := run << 32
+	return &board{revision: revision, first: revision}
+}
+
+// edition is a board in the making.
+type edition struct {
+	board
+	next     int64           // its revision, if anything changes
+	replaced []chan struct{} // to be closed once it is published
+}
+
+// show shows a job in place of what was shown of it, which may be nil.
+func (e *edition) show(j, was *boardJob) {
+	e.jobs = e.jobs.with(j)
+	e.tally.count(was, -1)
+	e.tally.count(j, 1)
+	e.last = max(e.last, j.ID)
+	e.changed(j, was)
+}
+
+// drop shows that a job has left.
+func (e *edition) drop(j, was *boardJob) {
+	j.revision = e.next // even if its end has been shown
+	e.jobs = e.jobs.without(j.ID)
+	e.tally.count(was, -1)
+	e.left, e.leftSize = append(e.left, j), e.leftSize+j.size()
+	for e.leftSize > mostLeft {
+		e.first, e.leftSize = e.left[0].revision, e.leftSize-e.left[0].size()
+		e.left = e.left[1:]
+	}
+	e.changed(j, was)
+}
+
+func (e *edition) changed(j, was *boardJob) {
+	if j.revision != e.next {
+		return
+	}
+	e.revision = e.next
+	if was != nil {
+		e.replaced = append(e.replaced, was.replaced)
+	}
+}
+
+// tell says that a job has changed: the next board shows it anew.
+func (d *Driver) tell(j *job) { d.changed[j.ID] = j }
+
+func (d *Driver) tellAll() { maps.Copy(d.changed, d.jobs) }
+
+// askAll says that the reasons why jobs wait may have changed.
+func (d *Driver) askAll() { d.unasked = math.MaxInt }
+
+// publish publishes a new board.
 func (d *Driver) publish() {
-	b := &board{at: time.Now(), status: Status{Policy: d.config.Policy.Name(), Deadlines: d.config.Policy.Traits().Deadlines, Since: d.begun, EventLog: d.logPath, Steps: d.engine.Steps()}}
-	s := &b.status
+	was := d.board.Load()
+	e := edition{board: *was, next: was.revision + 1}
+	for _, id := range slices.Sorted(maps.Keys(d.changed)) {
+		j, shown := d.changed[id], e.jobs.job(id)
+		if now := d.shownAs(j, shown, e.next); d.jobs[id] == j {
+			e.show(now, shown)
+		} else {
+			e.drop(now, shown)
+		}
+	}
+	clear(d.changed)
+	d.askAgain(&e)
+	b := e.board
+	b.at, b.status = time.Now(), d.statusOf(b.tally)
+	d.board.Store(&b)
+	for _, c := range e.replaced {
+		close(c)
+	}
+	if b.revision != was.revision {
+		select {
+		case d.news <- struct{}{}:
+		default: // announce has not heard of the revision before yet
+		}
+	}
+}
+
+// askAgain finds out again why some of the jobs wait.
+func (d *Driver) askAgain(e *edition) {
+	d.unasked = min(d.unasked, e.jobs.count)
+	for range min(d.unasked, askedAtOnce) {
+		d.unasked--
+		was := e.jobs.after(d.asked)
+		d.asked = was.ID
+		j := d.jobs[was.ID]
+		if j == nil || was.pending == 0 {
+			continue
+		}
+		if why := d.whyWaits(j); why != was.Waiting {
+			now := *was
+			now.Waiting, now.revision, now.replaced = why, e.next, make(chan struct{})
+			e.show(&now, was)
+		}
+	}
+}
+
+// statusOf returns the state of the daemon and its nodes.
+func (d *Driver) statusOf(jobs tally) Status {
+	s := Status{Policy: d.config.Policy.Name(), Deadlines: d.config.Policy.Traits().Deadlines, Since: d.begun, EventLog: d.logPath, Steps: d.engine.Steps(),
+		Jobs: jobs.jobs, Pending: jobs.pending, Running: jobs.running}
 	for _, n := range d.engine.Snapshot().Nodes {
 		if !n.Gone {
 			s.Nodes = append(s.Nodes, nodeOf(n))
@@ -28,21 +168,25 @@ func (d *Driver) publish() {
 			s.Trouble = d.pausedWords(n.ID)
 		}
 	}
-	for _, j := range d.jobs {
-		if j.State.Ended {
-			continue
-		}
-		pending, running := j.tally()
-		s.Jobs++
-		s.Pending += pending
-		s.Running += running
-	}
 	for _, err := range []error{d.short, d.trouble, d.broken} {
 		if err != nil {
 			s.Trouble = err.Error()
 		}
 	}
-	d.board.Store(b)
+	return s
+}
+
+// current returns the board. The error is Internal if the board does not change any more: the Driver has stopped, or the engine
+// hangs.
+func (d *Driver) current() (*board, error) {
+	select {
+	case <-d.done:
+		return nil, errStopped
+	case <-d.watchdog.alarm():
+		return nil, d.silent()
+	default:
+		return d.board.Load(), nil
+	}
 }
 
 // Status returns the state of the daemon and its nodes. It does not use the engine: while the engine hangs, Status says
@@ -84,17 +228,4 @@ func (d *Driver) Status(context.Context) (Status, error) {
 		}
 	}
 	return s, nil
-}
-
-// tally counts the pending and the running tasks of a job. It counts again only if the job has changed.
-func (j *job) tally() (pending, running int) {
-	if !j.tallied.fresh {
-		j.tallied.fresh = true
-		j.tallied.pending, j.tallied.running = 0, 0
-		for _, s := range j.view().Stages {
-			j.tallied.pending += s.Pending
-			j.tallied.running += s.Running
-		}
-	}
-	return j.tallied.pending, j.tallied.running
 }

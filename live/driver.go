@@ -77,6 +77,8 @@ type Driver struct {
 	histories histories
 	note      *notebook
 	board     atomic.Pointer[board]
+	news      chan struct{}                 // has an element if the board has a revision that was not announced
+	fresh     atomic.Pointer[chan struct{}] // closed, and replaced, when a revision is announced
 
 	// Only the loop uses the fields below.
 	engine    *engine.Engine
@@ -90,6 +92,9 @@ type Driver struct {
 	timer     *time.Timer
 	out       outbox
 	touched   map[cluster.JobID]*job    // changed since the last harvest
+	changed   map[cluster.JobID]*job    // since the last board
+	unasked   int                       // how many jobs have not been asked since the last step why they wait
+	asked     cluster.JobID             // the last that was
 	broken    error                     // a bug of the policy, after which the engine decides nothing
 	trouble   error                     // why the outbox cannot be emptied
 	short     error                     // why no task starts: the disk is full, and ends are recorded in reserved space
@@ -125,7 +130,7 @@ func Start(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}),
-		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), gauge: newGauge()}
+		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), gauge: newGauge()}
 	d.engine = engine.New(c.Policy, func(s *cluster.Snapshot) {
 		s.ContainersPerCore = cmp.Or(c.ContainersPerCore, cluster.ContainersPerCore)
 		s.Lends = !c.Keeps
@@ -152,12 +157,16 @@ func Start(c Config) (*Driver, error) {
 	case err != nil:
 		d.log.Warn("no disk space is reserved: on a full disk the ends of tasks cannot be recorded", "error", err)
 	}
+	d.fresh.Store(new(make(chan struct{})))
+	d.board.Store(firstBoard(d.run))
+	d.tellAll()
 	d.publish()
 	go d.loop()
 	ctx, d.stopping = context.WithCancel(ctx)
 	d.beside.Go(func() { d.prune(ctx) })
 	d.beside.Go(func() { d.learn(ctx) })
 	d.beside.Go(func() { d.follow(ctx) })
+	d.beside.Go(func() { d.announce(ctx) })
 	d.beside.Go(func() {
 		d.watch(Patience{Hangs: cmp.Or(c.Patience.Hangs, DefaultHangs), Dead: cmp.Or(c.Patience.Dead, DefaultDead)})
 	})
@@ -207,11 +216,9 @@ func (d *Driver) loop() {
 		}
 		// 2. Handle events whose time has come.
 		d.catchUp()
-		// 3. Record the steps, then act on them.
+		// 3. Record the steps, publish the result, then act on it.
 		d.flush()
-		// 4. Publish the result.
-		d.publish()
-		// 5. Set the timer for the next wake-up.
+		// 4. Set the timer for the next wake-up.
 		d.setTimer()
 		d.rest()
 	}
@@ -277,11 +284,15 @@ func (d *Driver) setTimer() {
 	if d.trouble != nil || d.short != nil {
 		wait = min(wait, retryAfter)
 	}
+	if d.unasked > 0 {
+		wait = min(wait, askPause)
+	}
 	d.timer.Reset(wait)
 }
 
 // step hands one event to the engine and handles its decisions. Nothing is acted on before the next flush.
 func (d *Driver) step(e cluster.Event) {
+	d.askAll()
 	if d.broken != nil {
 		d.settleAlone()
 		return
@@ -331,6 +342,7 @@ func (d *Driver) breakDown(err error) {
 	d.broken = Errorf(Internal, "policy %s took an impossible decision, so nothing more is decided until bellows is started again; the containers continue: %w", d.config.Policy.Name(), err)
 	d.log.Error("the engine decides nothing more; the containers continue", "policy", d.config.Policy.Name(), "error", err, "event_log", d.logPath)
 	d.wakes = nil
+	d.tellAll()
 	d.settleAlone()
 }
 
@@ -349,20 +361,26 @@ func (d *Driver) finish() {
 	if err := d.note.close(); err != nil {
 		d.log.Warn("cannot close the note of the engine's step", "error", err)
 	}
-	for _, j := range d.jobs {
-		j.tell()
-	}
 }
 
 // errStopped is returned by methods of a Driver that has stopped.
 var errStopped = Errorf(Internal, "bellows is going down")
 
-// do makes the loop run f, between two steps. If the loop hangs, do returns an error; if it hangs in f itself, f may
-// still end.
+// do makes the loop run f, between two steps, and publish what f has changed. If the loop hangs, do returns an error; if it hangs
+// in f itself, f may still end.
 func (d *Driver) do(ctx context.Context, f func()) error {
+	return d.look(ctx, func() {
+		f()
+		d.askAll()
+		d.publish()
+	})
+}
+
+// look is do for an f that changes nothing. It should be quick, because it holds up the loop: what is on the board is read there.
+func (d *Driver) look(ctx context.Context, f func()) error {
 	ran := make(chan struct{})
 	select {
-	case d.calls <- func() { f(); d.publish(); close(ran) }:
+	case d.calls <- func() { f(); close(ran) }:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-d.done:
@@ -433,7 +451,7 @@ func (d *Driver) awaitEnds(ctx context.Context, jobs []cluster.JobID) error {
 			case <-time.After(unrecordedWait / 5):
 			}
 			var trouble error
-			if d.do(ctx, func() { trouble = d.trouble }) != nil || trouble == nil {
+			if d.look(ctx, func() { trouble = d.trouble }) != nil || trouble == nil {
 				bad = 0
 			} else if bad += unrecordedWait / 5; bad >= unrecordedWait {
 				d.log.Error("bellows ends without recording how jobs ended; the next start reconstructs it", "error", trouble)

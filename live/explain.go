@@ -20,11 +20,12 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 	var spec cluster.Job
 	here, largest := false, resource.Vector{}
 	readings := d.readings()
-	if err := d.do(ctx, func() {
+	if err := d.look(ctx, func() {
 		var j *job
 		largest = d.largest()
 		if j, here = d.jobs[id]; here {
-			e.Job = d.view(j)
+			e.Job = d.board.Load().jobs.job(id).whole(d.now())
+			e.Job.Waiting = d.whyWaits(j)
 			putReadings(e.Job.Tasks, readings)
 			spec = j.Request.Job
 			d.explain(&e, j, readings)
@@ -37,7 +38,7 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 		if err != nil {
 			return Explanation{}, err
 		}
-		e.Job, spec = j.view(), j.Request.Job
+		e.Job, spec = j.shownAs(nil).whole(d.now()), j.Request.Job
 	}
 	var err error
 	if e.Forecasts, err = d.forecasts(ctx, e.Job.UID, &spec, largest); err != nil {

@@ -56,7 +56,7 @@ type looked struct {
 // lookAtTasks notifies the engine of tasks whose usage shows another phase, or another time in it, than their run time.
 func (d *Driver) lookAtTasks(ctx context.Context) {
 	var all []looked
-	if d.do(ctx, func() { all = d.followed() }) != nil {
+	if d.look(ctx, func() { all = d.followed() }) != nil {
 		return // The daemon ends, or the engine hangs.
 	}
 	found := false

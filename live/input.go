@@ -59,7 +59,7 @@ func (d *Driver) mayFeed(ctx context.Context, by cluster.Credentials, id cluster
 		return err
 	}
 	var err error
-	if e := d.do(ctx, func() {
+	if e := d.look(ctx, func() {
 		if j, ok := d.jobs[id]; ok {
 			if err = d.mayTouch(by, &j.Job); err == nil && !j.Request.Input {
 				err = Errorf(Invalid, "job %d: was submitted without input", id)

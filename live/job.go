@@ -19,12 +19,6 @@ type job struct {
 	// faults counts, by task, consecutive starts that failed through no fault of the program.
 	faults map[cluster.TaskID]int
 	notes  []note
-	// changed is closed, and replaced, when something about the job has changed.
-	changed chan struct{}
-	tallied struct {
-		pending, running int
-		fresh            bool // nothing has changed since
-	}
 }
 
 // run is one run of a task.
@@ -79,17 +73,10 @@ func (n *note) view() DecisionNote {
 const notesKept = 50
 
 func newJob(stored store.Job) *job {
-	return &job{Job: stored, runs: map[cluster.TaskID][]*run{}, faults: map[cluster.TaskID]int{}, changed: make(chan struct{})}
+	return &job{Job: stored, runs: map[cluster.TaskID][]*run{}, faults: map[cluster.TaskID]int{}}
 }
 
 func (r *run) ended() bool { return r.Outcome != 0 }
-
-// tell wakes the goroutines that wait for a change.
-func (j *job) tell() {
-	j.tallied.fresh = false
-	close(j.changed)
-	j.changed = make(chan struct{})
-}
 
 func (j *job) note(now timeline.Time, decision *cluster.Decision) {
 	n := note{at: now, kind: decision.Kind, task: decision.Task, reason: decision.Reason}
@@ -230,6 +217,7 @@ func (d *Driver) openJobs() []cluster.JobID {
 func (d *Driver) touch(id cluster.JobID) {
 	if j, ok := d.jobs[id]; ok {
 		d.touched[id] = j
+		d.tell(j)
 	}
 }
 
@@ -252,7 +240,6 @@ func (d *Driver) harvest(now timeline.Time) {
 		if j.State != was {
 			d.out.putJob(j)
 		}
-		j.tell()
 	}
 }
 
@@ -294,14 +281,14 @@ func (d *Driver) settleAlone() {
 		case failed > 0 && j.Request.Job.MaxAttempts <= 1:
 			j.State.Status = cluster.StatusFailed
 		default:
-			j.tell() // The job waits for the next start of bellows: waiting callers return.
+			d.tell(j) // The job waits for the next start of bellows: waiting callers return.
 			continue
 		}
 		d.settle(j, true, d.now())
 		if j.State != was {
 			d.out.putJob(j)
 		}
-		j.tell()
+		d.tell(j)
 	}
 }
 

@@ -278,7 +278,7 @@ func (d *Driver) reviseAll(ctx context.Context) {
 		return // The daemon ends.
 	}
 	var apps []ownedApp
-	if d.do(ctx, func() {
+	if d.look(ctx, func() {
 		for _, id := range d.openJobs() {
 			if j := d.jobs[id]; j.revisable() && !slices.Contains(apps, j.app()) {
 				apps = append(apps, j.app())
@@ -300,7 +300,7 @@ const mostRevised = 100
 // revise changes the forecasts of the jobs of an application none of whose tasks has been started.
 func (d *Driver) revise(ctx context.Context, key ownedApp) {
 	var waiting []store.Request
-	if d.do(ctx, func() {
+	if d.look(ctx, func() {
 		for _, id := range d.openJobs() {
 			if j := d.jobs[id]; j.revisable() && j.app() == key {
 				waiting = append(waiting, j.Request)

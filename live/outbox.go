@@ -54,8 +54,8 @@ func (o *outbox) dropRun(r *run) {
 	o.gone = append(o.gone, r.Container)
 }
 
-// flush records events and decisions, and then acts on them: event log, store, Backend. If recording fails, nothing is
-// acted on except kills, which may free space. Recording is tried again until it succeeds; meanwhile
+// flush records events and decisions, publishes them, and then acts on them: event log and store, board, Backend. If recording fails,
+// nothing is acted on except kills, which may free space. Recording is tried again until it succeeds; meanwhile
 // everything stays in memory and no new jobs are accepted. On a full disk there is still reserved space: ends are
 // recorded there, and nothing is started.
 func (d *Driver) flush() {
@@ -68,6 +68,7 @@ func (d *Driver) flush() {
 			d.log.Error("cannot record events, trying again", "error", err)
 		}
 		d.trouble = err
+		d.publish()
 		d.out.orders = d.applyKills(d.out.orders)
 		return
 	}
@@ -77,15 +78,17 @@ func (d *Driver) flush() {
 	}
 	out := d.out
 	d.out = outbox{}
+	for _, id := range out.ended {
+		d.touch(id)
+		delete(d.jobs, id)
+	}
+	d.publish()
 	if d.short != nil {
 		d.out.orders = d.applyKills(out.orders)
 	} else if len(out.orders) > 0 {
 		d.backend.Apply(out.orders)
 	}
 	d.forget(out.forget)
-	for _, id := range out.ended {
-		delete(d.jobs, id)
-	}
 	if len(out.ended) > 0 {
 		select {
 		case d.lessons <- struct{}{}:

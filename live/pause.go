@@ -186,7 +186,7 @@ func (d *Driver) repause(j *job, e cluster.Event) {
 	if j.state != nil {
 		d.step(e)
 	}
-	j.tell()
+	d.tell(j)
 }
 
 // retellPauses notifies the engine, which has just got a job, of the tasks of the job that are paused, and of what is to be paged
@@ -232,5 +232,5 @@ func (d *Driver) heldOrNot(j *job, r *run, e cluster.Event) {
 		d.log.Warn("cannot hold container still, or let it go on", "job", j.ID, "container", r.Container, "reason", e.Detail)
 	}
 	d.step(e)
-	j.tell()
+	d.tell(j)
 }

@@ -13,6 +13,7 @@ func (d *Driver) stands(e cluster.Event) {
 	if r == nil || r.ended() || r.still == e.By {
 		return
 	}
+	d.tell(j)
 	if r.still = e.By; r.launched {
 		d.step(e)
 		d.remember(j, r)
@@ -32,7 +33,7 @@ func (d *Driver) leaves(e cluster.Event) {
 	}
 	d.log.Debug("memory of a container has left, or is back", "job", j.ID, "container", r.Container, "out", int64(c.Out), "stays", c.Stays)
 	d.step(e)
-	j.tell()
+	d.tell(j)
 }
 
 // enters handles the event that a run has entered a phase of its forecast.

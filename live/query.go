@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,14 +14,18 @@ import (
 )
 
 // Jobs returns the jobs that have not ended, by ascending ID, without Tasks.
-func (d *Driver) Jobs(ctx context.Context) ([]Job, error) {
-	out := []Job{}
-	err := d.do(ctx, func() {
-		for _, id := range d.openJobs() {
-			out = append(out, d.listed(d.jobs[id]))
+func (d *Driver) Jobs(context.Context) ([]Job, error) {
+	b, err := d.current()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Job, 0, b.tally.jobs)
+	for j := range b.jobs.all() {
+		if !j.Ended {
+			out = append(out, j.Job)
 		}
-	})
-	return out, err
+	}
+	return out, nil
 }
 
 // JobsAfter returns a page of all jobs, ended or not: jobs whose ID is greater than after, by ascending ID, without
@@ -33,32 +36,34 @@ func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) (
 		if err != nil {
 			return nil, err
 		}
-		out := make([]Job, len(page))
-		stale := false
-		if err := d.do(ctx, func() {
-			for i := range page {
-				if j, here := d.jobs[page[i].ID]; here {
-					out[i] = d.listed(j)
-					continue
-				}
-				out[i] = listedView(&page[i])
-				stale = stale || !page[i].State.Ended
-			}
-		}); err != nil {
+		b, err := d.current()
+		if err != nil {
 			return nil, err
 		}
-		// A job that ended after the page was read is in the store by now.
-		if !stale {
+		if out, ok := b.page(page); ok {
 			return out, nil
 		}
 	}
 }
 
-// listed returns a job of the Driver in the form of a list.
-func (d *Driver) listed(j *job) Job {
-	out := d.view(j)
-	out.Tasks, out.Earlier = nil, nil
-	return out
+// page returns stored jobs as they are on a board that is not older. ok is false if one of them has left the board and its end was
+// not stored when the page was read: by now it is.
+func (b *board) page(stored []store.Listed) (out []Job, ok bool) {
+	out = make([]Job, 0, len(stored))
+	for i := range stored {
+		l := &stored[i]
+		switch j := b.jobs.job(l.ID); {
+		case j != nil:
+			out = append(out, j.Job)
+		case l.State.Ended:
+			out = append(out, listedView(l))
+		case l.ID > b.last:
+			return out, true // It is being submitted, as the last of the jobs.
+		default:
+			return nil, false
+		}
+	}
+	return out, true
 }
 
 func listedView(l *store.Listed) Job {
@@ -79,23 +84,6 @@ func (out *Job) put(s *store.JobState) {
 	}
 }
 
-// view copies a job for people, with the reason why it waits.
-func (d *Driver) view(j *job) Job {
-	out := j.view()
-	out.Waiting = d.whyWaits(j)
-	if state := d.engineJob(j); state != nil {
-		now := d.now()
-		for _, t := range state.Tasks {
-			at, here := slices.BinarySearchFunc(out.Tasks, t.ID, func(t Task, id cluster.TaskID) int { return compareTasks(t.Task, id) })
-			if here && out.Tasks[at].State == TaskRunning {
-				out.Tasks[at].put(t, j.newest(t.ID), now)
-				out.Tasks[at].Leveled = leveledOf(t, j.newest(t.ID))
-			}
-		}
-	}
-	return out
-}
-
 // engineJob returns the engine's state of a job; nil if the engine does not have the job or decides nothing any more.
 func (d *Driver) engineJob(j *job) *cluster.JobState {
 	if d.broken != nil {
@@ -106,7 +94,7 @@ func (d *Driver) engineJob(j *job) *cluster.JobState {
 
 // Job returns one job with its tasks; usage says whether to sample its running containers.
 func (d *Driver) Job(ctx context.Context, id cluster.JobID, usage bool) (Job, error) {
-	out, err := d.await(ctx, id, func(*job) bool { return true })
+	out, err := d.await(ctx, id, func(*boardJob) bool { return true })
 	if err == nil && usage {
 		d.measure(out.Tasks)
 	}
@@ -114,34 +102,28 @@ func (d *Driver) Job(ctx context.Context, id cluster.JobID, usage bool) (Job, er
 }
 
 // await returns a job when ready returns true, the job has ended, or it can make no more progress because the engine
-// decides nothing any more. The loop runs ready at each change of the job, so ready should be cheap.
-func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*job) bool) (Job, error) {
+// decides nothing any more. It calls ready whenever the job has changed.
+func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*boardJob) bool) (Job, error) {
 	for {
-		var out Job
-		var changed <-chan struct{}
-		here := false
-		if err := d.do(ctx, func() {
-			var j *job
-			if j, here = d.jobs[id]; !here {
-				return
-			}
-			hopeless := (d.broken != nil || j.isAside()) && !j.State.Ended && len(j.alive()) == 0
-			if !ready(j) && !j.State.Ended && !hopeless {
-				changed = j.changed
-				return
-			}
-			out = d.view(j)
-		}); err != nil {
+		newer := d.newer()
+		b, err := d.current()
+		if err != nil {
 			return Job{}, err
 		}
+		j := b.jobs.job(id)
 		switch {
-		case !here:
-			return d.storedView(ctx, id)
-		case changed == nil:
-			return out, nil
+		case j == nil:
+			// It has left, and its end is stored; or it is being submitted, and not on a board yet.
+			if out, err := d.storedView(ctx, id); err != nil || out.Ended {
+				return out, err
+			}
+		case ready(j) || j.Ended || j.stuck:
+			return j.whole(d.now()), nil
+		default:
+			newer = j.replaced
 		}
 		select {
-		case <-changed:
+		case <-newer:
 		case <-ctx.Done():
 			return Job{}, ctx.Err()
 		case <-d.done:
@@ -156,7 +138,7 @@ func (d *Driver) storedView(ctx context.Context, id cluster.JobID) (Job, error) 
 	if err != nil {
 		return Job{}, err
 	}
-	return j.view(), nil
+	return j.shownAs(nil).whole(d.now()), nil
 }
 
 // stored returns a job that the Driver has dropped because it has ended.
@@ -172,15 +154,17 @@ func (d *Driver) stored(ctx context.Context, id cluster.JobID) (*job, error) {
 }
 
 // Tasks returns the tasks of all jobs that have not ended, by TaskID; usage says whether to sample running containers.
-func (d *Driver) Tasks(ctx context.Context, usage bool) ([]Task, error) {
-	var out []Task
-	if err := d.do(ctx, func() {
-		for _, id := range d.openJobs() {
-			j := d.jobs[id]
-			out = append(out, d.view(j).Tasks...)
-		}
-	}); err != nil {
+func (d *Driver) Tasks(_ context.Context, usage bool) ([]Task, error) {
+	b, err := d.current()
+	if err != nil {
 		return nil, err
+	}
+	var out []Task
+	now := d.now()
+	for j := range b.jobs.all() {
+		if !j.Ended {
+			out = append(out, j.tasksAt(now)...)
+		}
 	}
 	if usage {
 		d.measure(out)
@@ -207,7 +191,7 @@ func putReadings(tasks []Task, readings map[cluster.ContainerID]cluster.Reading)
 // Wait returns the job when it has ended, or the error of ctx. The error is Internal if the job can no longer end
 // because the engine decides nothing any more.
 func (d *Driver) Wait(ctx context.Context, id cluster.JobID) (Job, error) {
-	j, err := d.await(ctx, id, func(*job) bool { return false })
+	j, err := d.await(ctx, id, func(*boardJob) bool { return false })
 	if err == nil && !j.Ended {
 		err = Errorf(Internal, "job %d: %s", id, j.Waiting)
 	}
@@ -217,14 +201,14 @@ func (d *Driver) Wait(ctx context.Context, id cluster.JobID) (Job, error) {
 // WaitTask returns a task when its newest run is running or has ended (ended false), or has ended (ended true), or the
 // error of ctx. The error is NotFound if the task can no longer start.
 func (d *Driver) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (Task, error) {
-	j, err := d.await(ctx, id.Job, func(j *job) bool {
-		r := j.newest(id)
-		return !j.has(id) || r != nil && (r.ended() || !ended && r.state() != TaskStarting)
+	j, err := d.await(ctx, id.Job, func(j *boardJob) bool {
+		t := j.task(id)
+		return !j.has(id) || t != nil && (t.State == TaskEnded || !ended && t.State != TaskStarting)
 	})
 	if err != nil {
 		return Task{}, err
 	}
-	if id.Stage < 0 || int(id.Stage) >= len(j.Stages) || id.Index < 0 || int(id.Index) >= j.Stages[id.Stage].Tasks {
+	if !j.has(id) {
 		return Task{}, Errorf(NotFound, "task %s: job %d has none of that number", id, id.Job)
 	}
 	at := slices.IndexFunc(j.Tasks, func(t Task) bool { return t.Task == id })
@@ -234,31 +218,22 @@ func (d *Driver) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (T
 	return j.Tasks[at], nil
 }
 
+// has reports whether the job has a task of that number.
+func (j *Job) has(id cluster.TaskID) bool {
+	return id.Stage >= 0 && int(id.Stage) < len(j.Stages) && id.Index >= 0 && int(id.Index) < j.Stages[id.Stage].Tasks
+}
+
 // Logs returns the locations of a job's output, for every run that was ever started, by task and run.
 func (d *Driver) Logs(ctx context.Context, id cluster.JobID) ([]LogFile, error) {
-	var out []LogFile
-	list := func(j *job) {
-		for _, task := range j.tasks() {
-			for _, r := range j.runs[task] {
-				path := logPath(d.config.Dir, r.Container)
-				out = append(out, LogFile{Task: task, Run: r.Container.Run, Stdout: path + ".out", Stderr: path + ".err", Ended: r.ended()})
-			}
-		}
-	}
-	here := false
-	if err := d.do(ctx, func() {
-		var j *job
-		if j, here = d.jobs[id]; here {
-			list(j)
-		}
-	}); err != nil || here {
-		return out, err
-	}
-	j, err := d.stored(ctx, id)
+	j, err := d.Job(ctx, id, false)
 	if err != nil {
 		return nil, err
 	}
-	list(j)
+	var out []LogFile
+	for _, t := range j.runs() {
+		path := logPath(d.config.Dir, cluster.ContainerID{Task: t.Task, Run: t.Run})
+		out = append(out, LogFile{Task: t.Task, Run: t.Run, Stdout: path + ".out", Stderr: path + ".err", Ended: t.State == TaskEnded})
+	}
 	return out, nil
 }
 
@@ -272,40 +247,6 @@ func value(p *int64) int64 {
 // appDerived reports whether the App of a job equals the one derived from its name and command.
 func (j *job) appDerived() bool {
 	return j.Request.Job.App != "" && j.Request.Job.App == j.Request.Job.DeriveApp()
-}
-
-// view copies a job for people.
-func (j *job) view() Job {
-	out := Job{ID: j.ID, Name: j.Request.Job.Name, Owner: j.Request.Job.Owner, UID: j.Request.As.UID, Submitted: instant(j.Submitted), Input: j.Request.Input,
-		App: j.Request.Job.App, AppDerived: j.appDerived(), DeadlineSeconds: j.Request.Job.Deadline.Seconds()}
-	out.put(&j.State)
-	if !j.State.Ended {
-		out.Paused = pausedOf(j.paused(cluster.TaskID{}))
-	}
-	for i := range j.Request.Job.Stages {
-		out.Stages = append(out.Stages, stageOf(&j.Request.Job, i))
-	}
-	final := j.State.Ended || j.State.Cancelled || j.State.Status == cluster.StatusFailed
-	for _, id := range j.tasks() {
-		r := j.newest(id)
-		count(&out.Stages[id.Stage], r, final)
-		stage := &j.Request.Job.Stages[id.Stage]
-		shown := r.view(stage)
-		if p := pausedOf(cmp.Or(j.paused(id), j.paused(cluster.TaskID{}))); p != nil && !r.ended() {
-			p.Failed = r.unheld
-			shown.Paused = p
-		}
-		out.Tasks = append(out.Tasks, shown)
-		runs := j.runs[id]
-		for _, earlier := range runs[:len(runs)-1] {
-			out.Earlier = append(out.Earlier, earlier.view(stage))
-		}
-	}
-	for i := range out.Stages {
-		out.TaskCount += out.Stages[i].Tasks
-		out.SucceededCount += out.Stages[i].Succeeded
-	}
-	return out
 }
 
 // count moves a task of a stage from the pending tasks to its present state. final says that no task runs again.
@@ -339,9 +280,9 @@ func (r *run) view(s *cluster.Stage) Task {
 	return out
 }
 
-// put adds what only the engine knows of a running task.
-func (out *Task) put(t *cluster.TaskState, r *run, now timeline.Time) {
-	out.InPhase, out.Grant = inPhase(t, now), grantOf(t.Grant)
+// put adds what only the engine knows of a running task, apart from its phase.
+func (out *Task) put(t *cluster.TaskState, r *run) {
+	out.Grant = grantOf(t.Grant)
 	out.UnderSized = t.UnderSized
 	out.Sized.put(t, r)
 	if t.Still {

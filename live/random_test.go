@@ -441,7 +441,7 @@ func randomSubmission(random *rand.Rand, together bool) Submission {
 var machineSeed = flag.Uint64("machine-seed", 0, "what the machines of TestRandomMachines come from; 0 is the time")
 
 // Whatever the machine does, and however often the driver is restarted, no event and no decision is impossible, no
-// container is started twice, and every job ends.
+// container is started twice, and every job ends. The board shows what is, and whoever follows its changes knows what it shows.
 func TestRandomMachines(t *testing.T) {
 	seed := *machineSeed
 	if seed == 0 {
@@ -476,6 +476,7 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 	}
 	start()
 	var ids []cluster.JobID
+	followers := make([]follower, 3)
 	for range 60 {
 		switch k := random.IntN(10); {
 		case k < 3:
@@ -501,6 +502,10 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 		}
 		if s, err := r.Status(ctx); err != nil || s.Trouble != "" && !strings.Contains(s.Trouble, "can start nothing") {
 			t.Fatalf("status %+v %v", s, err)
+		}
+		r.checkBoard()
+		for i := range followers {
+			followers[i].follow(t, r.Driver, random)
 		}
 	}
 	r.waitUnpaused(ctx, slices.Clone(ids))

@@ -94,7 +94,7 @@ func (d *Driver) launched(e cluster.Event) {
 		d.step(cluster.Event{Kind: cluster.TaskStill, Task: e.Task, Run: e.Run, Node: e.Node, By: r.still})
 		d.remember(j, r)
 	}
-	j.tell()
+	d.tell(j)
 }
 
 // maxFaults is how many times in a row the start of a task may fail, through no fault of its program, before the task counts
@@ -146,7 +146,7 @@ func (d *Driver) ended(e cluster.Event) {
 		return
 	}
 	d.held = append(d.held, heldEvent{d.now().Add(time.Second << (n - 1)), e})
-	j.tell()
+	d.tell(j)
 }
 
 // close records how a run ended.

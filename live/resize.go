@@ -73,7 +73,7 @@ func (d *Driver) resized(j *job, r *run, e cluster.Event) {
 	}
 	d.step(e)
 	d.remember(j, r)
-	j.tell()
+	d.tell(j)
 }
 
 // adoptGrant takes over the grant that a Backend found, which counts: an order may not have arrived.

@@ -90,6 +90,7 @@ func (d *Driver) restore() {
 		d.touch(id)
 	}
 	d.harvest(d.now())
+	d.tellAll()
 	close(d.synced)
 }
 

@@ -216,12 +216,13 @@ func (d *Driver) cancel(j *job) {
 		j.State.Status = cluster.StatusCancelled
 		d.settle(j, true, d.now())
 		d.out.putJob(j)
-		j.tell()
+		d.tell(j)
 		return
 	}
 	if d.broken != nil {
 		for _, r := range j.alive() {
 			r.killing = true
+			d.tell(j)
 			d.out.orders = append(d.out.orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: r.Container.Task}, Container: r.Container})
 		}
 		d.settleAlone()

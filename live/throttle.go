@@ -84,7 +84,7 @@ func (d *Driver) throttled(j *job, r *run, e cluster.Event) {
 	d.out.putRun(r)
 	d.step(e)
 	d.remember(j, r)
-	j.tell()
+	d.tell(j)
 }
 
 // adoptThrottle compares the stored throttle of a run with the throttle that the Backend found, which counts: an order may

@@ -126,11 +126,17 @@ func TestPolicyBugInWhy(t *testing.T) {
 			r.fake.launched(r.order(cluster.Start))
 		}
 		synctest.Wait()
-		m.panics = true
+		panics := func(is bool) { // Why a job waits is found out after a change, and not when somebody asks.
+			t.Helper()
+			if err := r.do(t.Context(), func() { m.panics = is }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		panics(true)
 		if got, want := r.job(id).Waiting, "unknown: policy fifo failed to say why: index out of range"; got != want {
 			t.Errorf("the job waits: %q, want %q", got, want)
 		}
-		m.panics = false
+		panics(false)
 		if got, want := r.job(id).Waiting, "no node has 400MiB and 1 core free"; got != want {
 			t.Errorf("the job waits: %q, want %q", got, want)
 		}

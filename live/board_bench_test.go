@@ -1,0 +1,251 @@
+package live
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/store"
+)
+
+const (
+	benchContainers = 100
+	benchStored     = 10_000
+	benchReads      = 1000 // per second
+)
+
+// busy is a driver with running containers and a store of jobs that have ended.
+type busy struct {
+	*rig
+	running []cluster.Order
+	random  *rand.Rand
+}
+
+func newBusy(b *testing.B) *busy {
+	r := &busy{rig: &rig{t: b, dir: b.TempDir(), fake: &fake{events: make(chan cluster.Event, 1000), orders: make(chan cluster.Order, 1000),
+		forgotten: map[cluster.ContainerID]bool{}}, logTo: io.Discard}, random: rand.New(rand.NewPCG(1, 2))}
+	node := cluster.Node{Name: "n1", Capacity: resource.Of(benchContainers*resource.Core, benchContainers*400*resource.MiB)}
+	r.fake.events <- cluster.Event{Kind: cluster.NodeJoined, NewNode: &node}
+	r.fake.events <- cluster.Event{Kind: cluster.Synced}
+	r.open()
+	db, err := sql.Open("sqlite", filepath.Join(r.dir, store.File))
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := db.Exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+		INSERT INTO jobs (owner_uid, owner_name, name, status, ended, submitted_ns, started_ns, finished_ns, exit_code, request, task_count, succeeded_count)
+		SELECT 2000, 'ada', 'old', 'succeeded', 1, 1, 2, 3, 0, '{}', 1, 1 FROM n`, benchStored); err != nil {
+		b.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		b.Fatal(err)
+	}
+	r.start(fifo(b))
+	b.Cleanup(r.end)
+	for range benchContainers {
+		r.submit(submission(1))
+		r.launch()
+	}
+	return r
+}
+
+// launch carries out the next start.
+func (r *busy) launch() {
+	o := r.order(cluster.Start)
+	r.fake.launched(o)
+	r.running = append(r.running, o)
+}
+
+// trip returns the time from the end of a container to the start of the next.
+func (r *busy) trip() time.Duration {
+	r.submit(submission(1))
+	at := r.random.IntN(len(r.running))
+	ends := r.running[at]
+	r.running = slices.Delete(r.running, at, at+1)
+	begun := time.Now()
+	r.fake.ended(ends.Container, cluster.Succeeded, 0)
+	r.launch()
+	return time.Since(begun)
+}
+
+// readKinds are what callers read.
+var readKinds = []string{"job", "list", "page", "explanation"}
+
+// read reads. inLoop computes what is on the board in the loop, as it was done before there was one.
+func (r *busy) read(random *rand.Rand, kind string, inLoop bool) (err error) {
+	ctx := context.Background()
+	id := cluster.JobID(benchStored + 1 + random.IntN(benchContainers))
+	view := func(ids ...cluster.JobID) error {
+		return r.look(ctx, func() {
+			for _, id := range ids {
+				if j := r.jobs[id]; j != nil {
+					_ = r.shownAs(j, nil, 1).whole(r.now())
+				}
+			}
+		})
+	}
+	switch {
+	case kind == "job" && inLoop:
+		err = view(id)
+	case kind == "job":
+		_, err = r.Job(ctx, id, false)
+	case kind == "list" && inLoop:
+		err = r.look(ctx, func() {
+			for _, id := range r.openJobs() {
+				_ = r.shownAs(r.jobs[id], nil, 1).Job
+			}
+		})
+	case kind == "list":
+		_, err = r.Jobs(ctx)
+	case kind == "page" && inLoop:
+		if _, err = r.store.List(ctx, cluster.JobID(random.IntN(benchStored)), 100); err == nil {
+			err = view() // None of them is here.
+		}
+	case kind == "page":
+		_, err = r.JobsAfter(ctx, cluster.JobID(random.IntN(benchStored)), 100)
+	default:
+		_, err = r.Explain(ctx, id)
+	}
+	return err
+}
+
+// any reads as callers do: mostly a job, sometimes a page of jobs, seldom an explanation.
+func (r *busy) any(random *rand.Rand, inLoop bool) error {
+	return r.read(random, []string{"job", "job", "job", "job", "job", "job", "page", "page", "page", "explanation"}[random.IntN(10)], inLoop)
+}
+
+// reads reads benchReads times per second until stop is called, which returns how long each took. Whoever is late catches up, and
+// the wait counts.
+func (r *busy) reads(inLoop bool) (stop func() []time.Duration) {
+	const readers = 10
+	var mu sync.Mutex
+	var took []time.Duration
+	var all sync.WaitGroup
+	ends := make(chan struct{})
+	for i := range readers {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(i), 3))
+			due := time.Now().Add(time.Duration(random.IntN(readers)) * time.Second / benchReads)
+			for {
+				select {
+				case <-ends:
+					return
+				case <-time.After(time.Until(due)):
+				}
+				if err := r.any(random, inLoop); err != nil {
+					r.t.Error(err)
+					return
+				}
+				mu.Lock()
+				took = append(took, time.Since(due))
+				mu.Unlock()
+				due = due.Add(readers * time.Second / benchReads)
+			}
+		})
+	}
+	return func() []time.Duration {
+		close(ends)
+		all.Wait()
+		return took
+	}
+}
+
+// BenchmarkReads measures, in turn, the time from the end of a container to the start of the next without readers, with 1,000 reads
+// per second from the board, and with as many that the loop answers; and how long the reads take. A trip has two commits to the
+// disk.
+func BenchmarkReads(b *testing.B) {
+	r := newBusy(b)
+	ways := []string{"none", "board", "loop"}
+	trips, reads := make([][]time.Duration, len(ways)), make([][]time.Duration, len(ways))
+	for b.Loop() {
+		for i, way := range ways {
+			stop := func() []time.Duration { return nil }
+			if way != "none" {
+				stop = r.reads(way == "loop")
+			}
+			for range 50 {
+				trips[i] = append(trips[i], r.trip())
+			}
+			reads[i] = append(reads[i], stop()...)
+		}
+	}
+	at := func(all []time.Duration, share float64) float64 {
+		slices.Sort(all)
+		return float64(all[int(share*float64(len(all)-1))]) / 1e6
+	}
+	for i, way := range ways {
+		b.ReportMetric(at(trips[i], 0.5), "trip-p50-ms/"+way)
+		b.ReportMetric(at(trips[i], 0.99), "trip-p99-ms/"+way)
+		if i > 0 {
+			b.ReportMetric(at(trips[i], 0.5)/at(trips[0], 0.5), "trip-p50-ratio/"+way)
+			b.ReportMetric(at(reads[i], 0.5), "read-p50-ms/"+way)
+			b.ReportMetric(at(reads[i], 0.99), "read-p99-ms/"+way)
+		}
+	}
+}
+
+// BenchmarkRead measures what one read costs that the board answers, and one that the loop answers; and how many there are per
+// second of CPU time, of the whole process.
+func BenchmarkRead(b *testing.B) {
+	r := newBusy(b)
+	for _, kind := range readKinds {
+		for _, way := range []string{"board", "loop"} {
+			if kind == "explanation" && way == "board" {
+				continue
+			}
+			b.Run(kind+"/"+way, func(b *testing.B) {
+				random := rand.New(rand.NewPCG(1, 4))
+				used := cpuTime(b)
+				for b.Loop() {
+					if err := r.read(random, kind, way == "loop"); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.N)/(cpuTime(b)-used).Seconds(), "reads/cpu-s")
+			})
+		}
+	}
+}
+
+// cpuTime returns the CPU time of the process.
+func cpuTime(b *testing.B) time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkPublish measures what it costs to publish a board after one of many jobs has changed.
+func BenchmarkPublish(b *testing.B) {
+	for _, jobs := range []int{100, 10_000} {
+		b.Run(fmt.Sprintf("jobs=%d", jobs), func(b *testing.B) {
+			e := edition{board: *firstBoard(1), next: 1<<32 + 1}
+			for id := range cluster.JobID(jobs) {
+				e.show(&boardJob{Job: Job{ID: id + 1}, revision: e.next, replaced: make(chan struct{})}, nil)
+			}
+			now := e.board
+			random := rand.New(rand.NewPCG(1, 5))
+			b.ReportAllocs()
+			for b.Loop() {
+				e := edition{board: now, next: now.revision + 1}
+				was := e.jobs.job(cluster.JobID(1 + random.IntN(jobs)))
+				next := *was
+				next.revision = e.next
+				e.show(&next, was)
+				now = e.board
+			}
+		})
+	}
+}

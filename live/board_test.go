@@ -1,0 +1,184 @@
+package live
+
+import (
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// checkBoard checks that the board shows what it would show if every job were shown anew.
+func (r *rig) checkBoard() {
+	r.t.Helper()
+	if err := r.look(r.t.Context(), func() {
+		b, now := r.board.Load(), r.now()
+		var want tally
+		for id, j := range r.jobs {
+			shown, anew := b.jobs.job(id), r.shownAs(j, nil, b.revision)
+			want.count(anew, 1)
+			if shown == nil {
+				r.t.Errorf("job %d is not on the board", id)
+				continue
+			}
+			is, is2 := shown.whole(now), anew.whole(now)
+			if is.Waiting = is2.Waiting; !reflect.DeepEqual(is, is2) || shown.stuck != anew.stuck { // reasons can change as time passes
+				r.t.Errorf("job %d is shown as %+v, and is %+v", id, is, is2)
+			}
+		}
+		if b.jobs.count != len(r.jobs) || b.tally != want {
+			r.t.Errorf("the board has %d jobs and counts %+v, want %d and %+v", b.jobs.count, b.tally, len(r.jobs), want)
+		}
+	}); err != nil {
+		r.t.Error(err)
+	}
+}
+
+// follower follows the board by its changes, now and then, and now and then forgets the last of them.
+type follower struct {
+	at, savedAt int64
+	jobs, saved map[cluster.JobID]Job
+}
+
+// follow checks that all that the follower knows is what the board shows.
+func (f *follower) follow(t *testing.T, d *Driver, random *rand.Rand) {
+	t.Helper()
+	if f.jobs == nil {
+		f.jobs = map[cluster.JobID]Job{}
+	}
+	switch random.IntN(6) {
+	case 0:
+		return
+	case 1: // Its connection breaks: it goes on where it was before.
+		f.at, f.jobs = f.savedAt, maps.Clone(f.saved)
+	case 2:
+		f.savedAt, f.saved = f.at, maps.Clone(f.jobs)
+	}
+	if f.jobs == nil {
+		f.jobs = map[cluster.JobID]Job{}
+	}
+	b, now := d.board.Load(), d.now()
+	if u, news := b.changes(f.at, now); news {
+		u.Apply(f.jobs)
+		f.at = u.Revision
+	}
+	want := map[cluster.JobID]Job{}
+	for j := range b.jobs.all() {
+		if !j.Ended {
+			job := j.whole(now)
+			job.Earlier = nil
+			want[j.ID] = withoutTime(job, now)
+		}
+	}
+	for id, j := range f.jobs {
+		if is := withoutTime(j, now); f.at != b.revision || !reflect.DeepEqual(is, want[id]) {
+			t.Fatalf("at revision %d of %d, job %d is known as %+v, and shown as %+v", f.at, b.revision, id, is, want[id])
+		}
+	}
+	if len(f.jobs) != len(want) {
+		t.Fatalf("%d jobs are known, and %d are shown", len(f.jobs), len(want))
+	}
+}
+
+// withoutTime returns a job without what follows from the time, which passes without a change.
+func withoutTime(j Job, now timeline.Time) Job {
+	tasks := j.Tasks
+	j.Tasks = nil
+	for _, t := range tasks {
+		t.InPhase = InPhase{}
+		if t.Throttle != nil && !t.Throttle.Until.After(instant(now)) {
+			t.Throttle = nil
+		}
+		j.Tasks = append(j.Tasks, t)
+	}
+	return j
+}
+
+// Why many jobs wait is found out a part at a time: the last of them is not late by more than a second, and no job that has not
+// changed is shown as changed.
+func TestReasonsOfManyJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		first := r.submit(submission(2))
+		const waiting = 3 * askedAtOnce
+		for range waiting {
+			r.submit(submission(1))
+		}
+		a, b := r.order(cluster.Start), r.order(cluster.Start)
+		r.fake.launched(a)
+		r.fake.launched(b)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		reasons := func() (all map[string]int) {
+			all = map[string]int{}
+			jobs, err := r.Jobs(t.Context())
+			if err != nil || len(jobs) == 0 {
+				t.Fatal(err)
+			}
+			for _, j := range jobs {
+				all[j.Waiting]++
+			}
+			return all
+		}
+		const room = "no node has 400MiB and 1 core free"
+		if got, want := reasons(), map[string]int{"": 1, room: 1, "job 2 comes first": waiting - 1}; !maps.Equal(got, want) {
+			t.Errorf("the jobs wait because of %v, want %v", got, want)
+		}
+		before := r.board.Load()
+		r.fake.ended(a.Container, cluster.Succeeded, 0)
+		r.fake.launched(r.order(cluster.Start))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got, want := reasons(), map[string]int{"": 2, room: 1, "job 3 comes first": waiting - 2}; !maps.Equal(got, want) {
+			t.Errorf("the jobs wait because of %v, want %v", got, want)
+		}
+		after := r.board.Load()
+		r.fake.ended(b.Container, cluster.Succeeded, 0)
+		r.order(cluster.Start)
+		synctest.Wait()
+		r.checkBoard()
+		if j := r.job(first); !j.Ended {
+			t.Errorf("job %+v", j)
+		}
+		if u, _ := after.changes(before.revision, r.now()); u.Snapshot || len(u.Jobs) != waiting+1 {
+			t.Errorf("%d jobs have changed, want %d", len(u.Jobs), waiting+1)
+		}
+		if same, news := after.changes(after.revision, r.now()); news || len(same.Jobs) != 0 {
+			t.Errorf("changed since the revision itself: %+v", same)
+		}
+	})
+}
+
+// A board that has forgotten ends of jobs says so: whoever knows only an earlier revision begins anew.
+func TestBoardForgetsEnds(t *testing.T) {
+	b := firstBoard(3)
+	var revisions []int64
+	for id := range cluster.JobID(3 * mostLeft) {
+		e := edition{board: *b, next: b.revision + 1}
+		j := &boardJob{Job: Job{ID: id + 1, Ended: true}, revision: e.next, replaced: make(chan struct{})}
+		e.drop(j, nil)
+		next := e.board
+		b = &next
+		revisions = append(revisions, b.revision)
+	}
+	if len(b.left) != mostLeft || b.leftSize != mostLeft {
+		t.Errorf("the ends of %d jobs are kept, want %d", len(b.left), mostLeft)
+	}
+	for back, snapshot := range map[int]bool{1: false, mostLeft - 1: false, mostLeft: false, mostLeft + 1: true, 3*mostLeft - 1: true} {
+		from := revisions[len(revisions)-1-back]
+		u, news := b.changes(from, 0)
+		if !news || u.Snapshot != snapshot || u.Revision != b.revision || !snapshot && len(u.Jobs) != back || snapshot && len(u.Jobs) != 0 {
+			t.Errorf("%d revisions back: a snapshot (%v), %d jobs", back, u.Snapshot, len(u.Jobs))
+		}
+	}
+	for _, from := range []int64{0, 1, firstBoard(3).revision - 1, firstBoard(4).revision, b.revision + 1} {
+		if u, news := b.changes(from, 0); !news || !u.Snapshot {
+			t.Errorf("from revision %d: no snapshot", from)
+		}
+	}
+}

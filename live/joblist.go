@@ -1,0 +1,122 @@
+package live
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// jobList is a list of jobs by ascending ID. It is never changed: with and without return another list, which shares all leaves
+// but one to three. So a change costs time in proportion to the number of leaves, and of jobs in a leaf.
+type jobList struct {
+	leaves []leaf
+	count  int // of jobs
+}
+
+// leaf is a part of a jobList. It is never empty.
+type leaf struct {
+	jobs   []*boardJob
+	newest int64 // none of its jobs has a later revision
+}
+
+// leafSize is the largest number of jobs in a leaf: near the square root of 10,000 jobs.
+const leafSize = 128
+
+// find returns where a job is: the index of its leaf, and its index there. If the list does not have it, that is where it would
+// be; in is the number of leaves if it came after all others.
+func (l *jobList) find(id cluster.JobID) (in, at int, here bool) {
+	in, _ = slices.BinarySearchFunc(l.leaves, id, func(f leaf, id cluster.JobID) int { return cmp.Compare(f.jobs[len(f.jobs)-1].ID, id) })
+	if in == len(l.leaves) {
+		return in, 0, false
+	}
+	at, here = slices.BinarySearchFunc(l.leaves[in].jobs, id, func(j *boardJob, id cluster.JobID) int { return cmp.Compare(j.ID, id) })
+	return in, at, here
+}
+
+// job returns the job of an ID; nil if the list does not have it.
+func (l *jobList) job(id cluster.JobID) *boardJob {
+	in, at, here := l.find(id)
+	if !here {
+		return nil
+	}
+	return l.leaves[in].jobs[at]
+}
+
+// after returns the job that follows an ID; after the last, that is the first. The list must not be empty.
+func (l *jobList) after(id cluster.JobID) *boardJob {
+	in, at, _ := l.find(id + 1)
+	if in == len(l.leaves) {
+		return l.leaves[0].jobs[0]
+	}
+	return l.leaves[in].jobs[at]
+}
+
+// all returns the jobs.
+func (l *jobList) all() iter.Seq[*boardJob] { return l.since(0) }
+
+// since returns the jobs that have changed after a revision.
+func (l *jobList) since(revision int64) iter.Seq[*boardJob] {
+	return func(yield func(*boardJob) bool) {
+		for i := range l.leaves {
+			if l.leaves[i].newest <= revision {
+				continue
+			}
+			for _, j := range l.leaves[i].jobs {
+				if j.revision > revision && !yield(j) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// with returns the list with a job, in place of the job of the same ID if there is one.
+func (l jobList) with(j *boardJob) jobList {
+	in, at, here := l.find(j.ID)
+	l.leaves = slices.Clone(l.leaves)
+	if in == len(l.leaves) {
+		if in == 0 || len(l.leaves[in-1].jobs) >= leafSize {
+			l.leaves = append(l.leaves, leaf{[]*boardJob{j}, j.revision})
+			l.count++
+			return l
+		}
+		in, at = in-1, len(l.leaves[in-1].jobs)
+	}
+	f := &l.leaves[in]
+	f.newest = max(f.newest, j.revision)
+	if f.jobs = slices.Clone(f.jobs); here {
+		f.jobs[at] = j
+		return l
+	}
+	// A leaf exceeds leafSize only if jobs come out of order, which they do not.
+	f.jobs = slices.Insert(f.jobs, at, j)
+	l.count++
+	return l
+}
+
+// without returns the list without the job of an ID. A leaf that has become small is joined with a neighbour, so that old jobs
+// that stay among many that leave do not each keep a leaf.
+func (l jobList) without(id cluster.JobID) jobList {
+	in, at, here := l.find(id)
+	if !here {
+		return l
+	}
+	l.count--
+	l.leaves = slices.Clone(l.leaves)
+	f := &l.leaves[in]
+	if f.jobs = slices.Delete(slices.Clone(f.jobs), at, at+1); len(f.jobs) == 0 {
+		l.leaves = slices.Delete(l.leaves, in, in+1)
+		return l
+	}
+	for _, i := range []int{in, in - 1} { // with the next leaf, and with the one before
+		if i < 0 || i+1 >= len(l.leaves) || len(l.leaves[i].jobs)+len(l.leaves[i+1].jobs) > leafSize/2 {
+			continue
+		}
+		one, two := l.leaves[i], l.leaves[i+1]
+		l.leaves[i] = leaf{slices.Concat(one.jobs, two.jobs), max(one.newest, two.newest)}
+		l.leaves = slices.Delete(l.leaves, i+1, i+2)
+	}
+	return l
+}
