@@ -220,13 +220,16 @@ func takeClaim(name string) (net.Listener, error) {
 // groupName returns the name of the control groups of a state directory.
 func groupName(dir string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(dir)))[:8] }
 
+// groupNote is the file in a state directory with the place of its control groups.
+func groupNote(dir string) string { return filepath.Join(dir, "cgroup") }
+
 // openGroups finds the control groups of an earlier agent, wherever in the tree this process is now, or makes them.
 func (a *Agent) openGroups() error {
 	host, err := cgroup.Discover("")
 	if err != nil {
 		return err
 	}
-	note := filepath.Join(a.config.Dir, "cgroup")
+	note := groupNote(a.config.Dir)
 	text, err := os.ReadFile(note)
 	if err == nil {
 		a.root, err = host.OpenRoot(strings.TrimSpace(string(text)), cgroup.Memory)

@@ -20,15 +20,24 @@ type network struct {
 // newNetwork finds out whether the kernel counts network bytes, and logs it once if the kernel does not.
 func newNetwork(a *Agent) *network {
 	n := &network{agent: a}
-	if dir, ok := a.root.Unified(); !ok {
-		n.why = "its control groups are not in a hierarchy of version 2"
-	} else if err := netcount.Try(dir); err != nil {
-		n.why = err.Error()
-	}
+	dir, _ := a.root.Unified()
+	n.why = uncounted(dir, netcount.Try)
 	if n.why != "" {
 		a.log.Info("the network bytes of containers are not counted", "because", n.why)
 	}
 	return n
+}
+
+// uncounted returns why network bytes are not counted for control groups whose directory in the version 2 hierarchy is given,
+// empty for none; it returns "" if try finds nothing in the way.
+func uncounted(unified string, try func(dir string) error) string {
+	if unified == "" {
+		return "its control groups are not in a hierarchy of version 2"
+	}
+	if err := try(unified); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // begin counts for a new group, before its first process is there; nil if that is not possible.

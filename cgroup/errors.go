@@ -20,6 +20,18 @@ var (
 	ErrGone = errors.New("the group is gone")
 )
 
+// NeedError is returned by Root and Site where a subtree cannot be had. Its text is one sentence.
+type NeedError struct {
+	Missing string // what is missing
+	Err     error
+	Remedy  string // how to get it
+}
+
+func (e *NeedError) Error() string { return fmt.Sprintf("%s: %v: %s", e.Missing, e.Err, e.Remedy) }
+
+// Unwrap returns the reason.
+func (e *NeedError) Unwrap() error { return e.Err }
+
 // WriteError reports which write to which file failed. It matches ErrBusy, ErrGone or ErrUnsupported if that is the
 // reason.
 type WriteError struct {

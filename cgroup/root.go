@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -41,27 +42,19 @@ func (h *Host) Root(name string, need ...Controller) (*Root, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	if h.Mode() == None {
-		return nil, fmt.Errorf("no cgroup file system is mounted: %w: mount one, or in a container start it with its own writable cgroups", ErrUnsupported)
-	}
-	base, err := h.base()
+	site, err := h.Site(need...)
 	if err != nil {
 		return nil, err
 	}
-	return h.openRoot(filepath.Join(base, prefix+name), need)
+	return h.openRoot(path.Join(site.Above, prefix+name), need)
 }
 
 // OpenRoot finds the subtree at place, as Place returned it, even if this process now runs elsewhere in the tree. It
 // fails with ErrGone if the subtree no longer exists.
 func (h *Host) OpenRoot(place string, need ...Controller) (*Root, error) {
-	clean := path.Clean("/" + place)
-	if !strings.HasPrefix(path.Base(clean), prefix) {
-		return nil, fmt.Errorf("place %q: must have a last part that begins with %q", place, prefix)
-	}
-	for _, dir := range h.child(clean).each() {
-		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("open %s: %w", dir, ErrGone)
-		}
+	clean, err := h.there(place)
+	if err != nil {
+		return nil, err
 	}
 	return h.openRoot(clean, need)
 }
@@ -78,7 +71,7 @@ func (h *Host) base() (string, error) {
 			case errors.Is(err, unix.EROFS):
 				return "", readOnly(hierarchy.Mount)
 			case err != nil:
-				return "", fmt.Errorf("this user cannot make groups in %s: %w: run it as root, version 1 delegates nothing to ordinary users", hierarchy.Mount, err)
+				return "", &NeedError{"this user cannot make groups in " + hierarchy.Mount, err, "run it as root, version 1 delegates nothing to ordinary users"}
 			}
 		}
 		return "/", nil
@@ -99,11 +92,11 @@ func (h *Host) base() (string, error) {
 	if errors.Is(errTop, unix.EROFS) {
 		return "", readOnly(u.Mount)
 	}
-	return "", fmt.Errorf("the group %s was not delegated to this user: %w: %s", relativeTo(u.Mount, own), errOwn, advice)
+	return "", &NeedError{"the group " + relativeTo(u.Mount, own) + " was not delegated to this user", errOwn, advice}
 }
 
 func readOnly(dir string) error {
-	return fmt.Errorf("%s is mounted read-only: %w: start the container with writable cgroups (privileged, with a cgroup namespace of its own), or run outside of it", dir, unix.EROFS)
+	return &NeedError{dir + " is mounted read-only", unix.EROFS, "start the container with writable cgroups (privileged, with a cgroup namespace of its own), or run outside of it"}
 }
 
 // ownable reports whether this process may make groups in dir, move processes there and turn controllers on.
@@ -156,7 +149,6 @@ func (h *Host) child(place string) *Group {
 // openRoot makes the missing parts of the root at place and turns controllers on.
 func (h *Host) openRoot(place string, need []Controller) (*Root, error) {
 	g := h.child(place)
-	var missing []Controller
 	if g.unified != "" {
 		if err := enable(filepath.Dir(g.unified), filepath.Join(h.unified.Mount, path.Dir(place)) != h.unified.Mount || namespaced(h.unified.Mount)); err != nil {
 			return nil, err
@@ -168,47 +160,21 @@ func (h *Host) openRoot(place string, need []Controller) (*Root, error) {
 	if err := inheritCharges(g); err != nil {
 		return nil, err
 	}
-	r := &Root{place: place, children: map[Controller]Version{}}
-	var turnedOn []string
 	if g.unified != "" {
 		if err := enable(g.unified, false); err != nil {
 			return nil, err
 		}
-		turnedOn = readWords(filepath.Join(g.unified, "cgroup.subtree_control"))
 	}
-	for c, v := range g.version {
-		if v == V1 || !slices.Contains(switchable, c) || slices.Contains(turnedOn, string(c)) {
-			r.children[c] = v
-			continue
-		}
-		delete(g.version, c)
-		delete(g.dirs, c)
+	site, err := h.site(path.Dir(place), h.turnedOn(place), need)
+	if err != nil {
+		_ = g.removeDirs() // if it is empty
+		return nil, err
 	}
-	for _, c := range sorted(need) {
-		if r.children[c] == 0 {
-			missing = append(missing, c)
-		}
-	}
-	if len(missing) > 0 {
-		return nil, h.lacks(g, place, missing)
-	}
-	var err error
+	r := &Root{place: place, children: site.Has}
+	maps.DeleteFunc(g.version, func(c Controller, _ Version) bool { return site.Has[c] == 0 })
+	maps.DeleteFunc(g.dirs, func(c Controller, _ string) bool { return site.Has[c] == 0 })
 	r.Group, err = newGroup(h, path.Base(place), g.dirs, g.version, g.unified)
 	return r, err
-}
-
-// lacks returns an error that lists the missing controllers, and removes the root again if it is empty.
-func (h *Host) lacks(g *Group, place string, missing []Controller) error {
-	_ = g.removeDirs()
-	words := make([]string, len(missing))
-	for i, c := range missing {
-		words[i] = string(c)
-	}
-	list := strings.Join(words, ", ")
-	if place != "/"+path.Base(place) {
-		return fmt.Errorf("the group %s was delegated without these controllers: %s: %w: run it as root outside of that group, or add them to Delegate= of user@.service and log in again", path.Dir(place), list, ErrUnsupported)
-	}
-	return fmt.Errorf("this machine lacks these cgroup controllers: %s: %w: turn them on on the kernel command line or mount them", list, ErrUnsupported)
 }
 
 // namespaced reports whether a mount shows only a part of the hierarchy: the real top has no cgroup.type.

@@ -31,13 +31,18 @@ const allowMulti = 1 << 1
 // Attach counts for the group in dir, a directory of the version 2 hierarchy. If the group is counted already, it goes on
 // with the same counters. The error says why this is not possible: an old kernel, or a process without CAP_SYS_ADMIN.
 func Attach(dir string) (*Counter, error) {
-	if !privileged() {
-		return nil, errors.New("count network bytes: it needs CAP_SYS_ADMIN")
-	}
-	if err := sound("/proc"); err != nil {
+	if err := able(); err != nil {
 		return nil, err
 	}
 	return count(dir, attach)
+}
+
+// able returns an error if this process or this kernel cannot count for any group.
+func able() error {
+	if !privileged() {
+		return errors.New("count network bytes: it needs CAP_SYS_ADMIN")
+	}
+	return sound("/proc")
 }
 
 // Begin is Attach for a new group, on a machine where Try has succeeded: it does not look for programs that are attached already, which
@@ -74,6 +79,36 @@ func Try(dir string) error {
 		return fmt.Errorf("stop counting network bytes of %s: %w", dir, err)
 	}
 	return nil
+}
+
+// Check returns why Attach would not work for groups below the one in dir, as far as that is known without attaching: it loads
+// the programs, and lists those of the group.
+func Check(dir string) error {
+	if err := able(); err != nil {
+		return err
+	}
+	_, err := count(dir, check)
+	return err
+}
+
+// check loads the programs of both directions for no group.
+func check(group int, except int32) (*Counter, error) {
+	counts, err := newCounts()
+	if err != nil {
+		return nil, err
+	}
+	defer counts.Close()
+	for d := range directions {
+		p, err := ebpf.NewProgram(d.program(counts, except))
+		if err != nil {
+			return nil, err
+		}
+		p.Close()
+		if err := d.each(group, func(*ebpf.Program) error { return nil }); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
 }
 
 // Read returns the counters, also after the group was removed.

@@ -476,11 +476,11 @@ func TestKernelOthers(t *testing.T) {
 	}
 	transfer(t, dir, "udp", serve(t, "udp", "127.0.0.1"))
 	expect(t, "udp", netip.MustParseAddr("127.0.0.1"), read(t, c))
-	if err := Try(dir); err != nil {
+	if err := errors.Join(Check(dir), Try(dir)); err != nil {
 		t.Error(err)
 	}
 	if n := len(attached(t, dir, received)); n != 1 {
-		t.Errorf("after Try, %d programs are attached, want that of others", n)
+		t.Errorf("after Check and Try, %d programs are attached, want that of others", n)
 	}
 	// A program of an ancestor that permits no second program.
 	below := filepath.Join(dir, "below")

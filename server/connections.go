@@ -28,6 +28,13 @@ func descriptorLimit() uint64 {
 	return limit.Cur
 }
 
+// Descriptors returns how many descriptors this process may have open, how many connections a server in it may have at a time,
+// and how many it would have without that limit.
+func Descriptors() (limit uint64, connections, most int) {
+	limit = descriptorLimit()
+	return limit, connectionsFor(limit), mostConnections
+}
+
 // connections bounds the number of connections at a time. A new connection replaces the connection that has been idle
 // longest. If none is idle, it waits until a connection becomes idle or ends.
 type connections struct {

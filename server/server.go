@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -146,10 +145,10 @@ func Listen(path string) (net.Listener, error) {
 		_ = c.Close()
 		return nil, fmt.Errorf("socket %s: another daemon answers there", path)
 	}
-	switch info, err := os.Lstat(path); {
-	case err == nil && info.Mode().Type() != fs.ModeSocket:
-		return nil, fmt.Errorf("socket %s: the path exists and is no socket", path)
-	case err == nil:
+	switch exists, err := socketAt(path); {
+	case err != nil:
+		return nil, err
+	case exists:
 		if err := os.Remove(path); err != nil {
 			return nil, fmt.Errorf("remove the socket of a daemon that is gone: %w", err)
 		}

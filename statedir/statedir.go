@@ -45,14 +45,24 @@ func Make(dir string) error {
 		return fmt.Errorf("make the state directory: %w", err)
 	}
 	w := walk{dir: dir, uid: uint32(os.Geteuid())}
-	defer w.leave()
-	if err := w.to(parts(dir)); err != nil {
-		if e, ok := errors.AsType[*UnsafeError](err); ok {
-			return e
-		}
-		return fmt.Errorf("make the state directory %s: %w", dir, err)
+	return w.all()
+}
+
+// errMissing is returned by a walk that only looks, for a directory that Make would make.
+var errMissing = errors.New("missing")
+
+// Check returns the error that Make would return, and makes nothing. exists is false if the state directory is missing, and Make
+// would make it.
+func Check(dir string) (exists bool, err error) {
+	if dir, err = filepath.Abs(dir); err != nil {
+		return false, fmt.Errorf("check the state directory: %w", err)
 	}
-	return w.contents()
+	w := walk{dir: dir, uid: uint32(os.Geteuid()), looks: true}
+	err = w.all()
+	if errors.Is(err, errMissing) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Open opens a file in a state directory for reading and writing, with additional flags of os.OpenFile, and makes it if
@@ -102,6 +112,19 @@ type walk struct {
 	at    int    // open directory
 	path  string // of at
 	links int
+	looks bool // it makes nothing
+}
+
+// all goes to the state directory and checks what is in it.
+func (w *walk) all() error {
+	defer w.leave()
+	if err := w.to(parts(w.dir)); err != nil {
+		if e, ok := errors.AsType[*UnsafeError](err); ok {
+			return e
+		}
+		return fmt.Errorf("make the state directory %s: %w", w.dir, err)
+	}
+	return w.contents()
 }
 
 func (w *walk) leave() {
@@ -160,11 +183,18 @@ func (w *walk) to(names []string) error {
 	return w.own(&st)
 }
 
-// link returns the target of a symbolic link, and "" for a directory, which it makes if nothing of that name exists.
+// link returns the target of a symbolic link, and "" for a directory, which it makes if nothing of that name exists. A walk
+// that only looks returns errMissing instead, if it could make it.
 func (w *walk) link(name string, last bool) (target string, err error) {
 	path := filepath.Join(w.path, name)
 	var st unix.Stat_t
 	err = unix.Fstatat(w.at, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if errors.Is(err, unix.ENOENT) && w.looks {
+		if err := unix.Access(w.path, unix.W_OK|unix.X_OK); err != nil {
+			return "", &fs.PathError{Op: "mkdir", Path: path, Err: err}
+		}
+		return "", errMissing
+	}
 	if errors.Is(err, unix.ENOENT) {
 		durable.Before(durable.OpMake, path)
 		if err := unix.Mkdirat(w.at, name, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {

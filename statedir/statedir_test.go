@@ -2,6 +2,7 @@ package statedir
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,7 +90,18 @@ func TestMake(t *testing.T) {
 			base := t.TempDir()
 			layout(t, base, c.layout)
 			dir := base + "/" + c.dir
+			_, missing := os.Lstat(filepath.Clean(dir))
+			exists, checked := Check(dir)
+			if _, after := os.Lstat(filepath.Clean(dir)); (after == nil) != (missing == nil) {
+				t.Error("Check has made the directory")
+			}
 			err := Make(dir)
+			if fmt.Sprint(checked) != fmt.Sprint(err) {
+				t.Errorf("Check returned the error\n%v, Make\n%v", checked, err)
+			}
+			if err == nil && exists != (missing == nil) {
+				t.Errorf("Check returned that the directory exists: %t", exists)
+			}
 			if c.want == "" {
 				if err != nil {
 					t.Fatal(err)

@@ -83,17 +83,19 @@ func holder(f *os.File) (process string, closes bool) {
 	return process, state == closing
 }
 
-// LockCloses returns the process that has the lock of a state directory, if that process is closing.
-func LockCloses(dir string) (process string, closes bool) {
+// LockHolder returns the process that has the lock of a state directory, and whether that process is closing; held is false if no
+// process has it, or if that is unknown.
+func LockHolder(dir string) (process string, held, closes bool) {
 	f, err := os.Open(filepath.Join(dir, "lock"))
 	if err != nil {
-		return "", false
+		return "", false, false
 	}
 	defer f.Close()
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); err == nil {
-		return "", false // no process has the lock, whatever the text says
+		return "", false, false // no process has the lock, whatever the text says
 	}
-	return holder(f)
+	process, closes = holder(f)
+	return process, true, closes
 }
 
 // Closing notifies processes that wait for the lock that it will be released soon.

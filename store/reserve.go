@@ -32,11 +32,11 @@ func (s *Store) SetAside() error {
 	if err := unix.Statfs(filepath.Dir(s.path), &disk); err != nil {
 		return s.explain("reserve space for", err)
 	}
-	size := min(reserveMost, int64(disk.Blocks)*disk.Bsize/reserveShare)
-	if size < reserveLeast {
+	size, free := ReserveOn(&disk)
+	if size == 0 {
 		return nil
 	}
-	if int64(disk.Bavail)*disk.Bsize < 2*size {
+	if free < 2*size {
 		return s.explain("reserve space for", ErrFull)
 	}
 	f, err := durable.Create(s.reserve())
@@ -47,6 +47,16 @@ func (s *Store) SetAside() error {
 		return s.explain("reserve space for", errors.Join(err, durable.RemoveAll(s.reserve())))
 	}
 	return nil
+}
+
+// ReserveOn returns how much space a store reserves on a disk, in bytes, 0 if the disk is too small for a reserve, and how much
+// is free. While less than twice the reserve is free, the store cannot reserve it, and no task starts.
+func ReserveOn(disk *unix.Statfs_t) (size, free int64) {
+	free = int64(disk.Bavail) * disk.Bsize
+	if size = min(reserveMost, int64(disk.Blocks)*disk.Bsize/reserveShare); size < reserveLeast {
+		size = 0
+	}
+	return size, free
 }
 
 // Give frees the reserved space if err says that the disk is full. It returns true if the failed write may be tried

@@ -506,11 +506,11 @@ func TestLockOfAClosingDaemon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, closes := LockCloses(dir); closes {
-		t.Error("it counts as closing before it is")
+	if process, held, closes := LockHolder(dir); !held || closes || process != fmt.Sprint(os.Getpid()) {
+		t.Errorf("before it is closing: held is %v, closing %v, process %s", held, closes, process)
 	}
 	l.Closing()
-	if process, closes := LockCloses(dir); !closes || process != fmt.Sprint(os.Getpid()) {
+	if process, _, closes := LockHolder(dir); !closes || process != fmt.Sprint(os.Getpid()) {
 		t.Errorf("closing is %v, process %s", closes, process)
 	}
 	time.AfterFunc(lockWait+200*time.Millisecond, func() { _ = l.Release() })
@@ -522,7 +522,7 @@ func TestLockOfAClosingDaemon(t *testing.T) {
 	if err := next.Release(); err != nil {
 		t.Fatal(err)
 	}
-	if _, closes := LockCloses(dir); closes {
+	if _, held, closes := LockHolder(dir); held || closes {
 		t.Error("the lock is released")
 	}
 }

@@ -22,7 +22,7 @@ func RoomOn(devices []Device, spare, left resource.Amount, bounded bool) Room {
 	if !bounded || disk <= left {
 		return Room{Bytes: unbounded}
 	}
-	if disksFirst(devices) {
+	if DisksFirst(devices) {
 		zram = 0 // it is not used before disks are full
 	}
 	r := Room{Bytes: min(unbounded, max(0, left)+zram)}
@@ -51,8 +51,8 @@ func freeOn(devices []Device, spare resource.Amount) (size, disk, zram resource.
 	return size, disk, max(0, min(zram, spare))
 }
 
-// disksFirst reports whether a disk with room is filled before some zram device, or together with it.
-func disksFirst(devices []Device) bool {
+// DisksFirst reports whether a disk with room is filled before some zram device, or together with it.
+func DisksFirst(devices []Device) bool {
 	for i := range devices {
 		for j := range devices {
 			if devices[i].Kind != Zram && devices[i].Free() > 0 && devices[j].Kind == Zram && devices[j].Free() > 0 &&

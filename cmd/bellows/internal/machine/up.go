@@ -200,7 +200,7 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 // calls opened once this daemon is open, or cannot be.
 func sayWhatCloses(state string, to io.Writer) (opened func() bool) {
 	return time.AfterFunc(time.Second, func() {
-		if process, closes := store.LockCloses(state); closes {
+		if process, _, closes := store.LockHolder(state); closes {
 			fmt.Fprintf(to, "bellows: the last daemon, process %s, is closing: this one waits for up to %v\n", process, store.ClosingWait)
 		}
 	}).Stop
