@@ -1,0 +1,83 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/live"
+)
+
+// jump is a difference of times from which on the clock has been set: a daemon needs some of it to start.
+const jump = time.Minute
+
+const synchronize = "run `timedatectl set-ntp true`, or start another program that keeps the clock right"
+
+func (f *Facts) clock() Finding {
+	if ahead := f.Changed.Sub(f.Now); f.Newest != "" && ahead > jump {
+		return warning(fmt.Sprintf("the clock was set back: the last change of %s is %v ahead of now", filepath.Join(f.State, f.Newest), ahead.Round(time.Second)), synchronize)
+	}
+	if f.Status != nil && !f.Began.IsZero() {
+		if off := f.Began.Sub(f.Status.Since).Round(time.Second); off.Abs() > jump {
+			return warning(fmt.Sprintf("the clock was set by %v since the daemon started, and the daemon keeps to its old time", off),
+				fmt.Sprintf("run `kill %d` and start the daemon again: its containers continue", f.Status.PID))
+		}
+	}
+	switch {
+	case f.ClockErr != nil:
+		return fine("whether a program synchronizes the clock is unknown: %v", f.ClockErr)
+	case !f.Synced:
+		return warning("no program synchronizes the clock: if it is set later, the daemon keeps to the time of its start, and its times are off", synchronize)
+	}
+	return fine("a program synchronizes the clock")
+}
+
+func (f *Facts) socket() Finding {
+	switch {
+	case f.Status != nil:
+		return fine("a daemon answers on %s", f.Socket)
+	case f.SocketErr != nil:
+		return problem(f.SocketErr.Error(), "choose another path with --socket, or run as the owner of that folder")
+	case f.SocketLeft && live.KindOf(f.StatusErr) != live.Unavailable:
+		return fine("a process listens on %s, of which the finding below says more", f.Socket)
+	case f.SocketLeft:
+		return fine("no daemon answers on %s, which `bellows up` replaces", f.Socket)
+	}
+	return fine("%s can be made", f.Socket)
+}
+
+func (f *Facts) daemon() Finding {
+	s := f.Status
+	switch {
+	case s == nil:
+		return f.noDaemon()
+	case s.Trouble != "":
+		return problem(fmt.Sprintf("process %d reports: %s", s.PID, s.Trouble), fmt.Sprintf("read %s, if the daemon was started with --detach, and `bellows status`", filepath.Join(s.State, "daemon.log")))
+	case s.Version != f.Version:
+		return warning(fmt.Sprintf("process %d is version %s, and this program is version %s", s.PID, s.Version, f.Version),
+			fmt.Sprintf("run `kill %d` and start the daemon again with this program: its containers continue", s.PID))
+	case s.Crowded != "":
+		return warning(s.Crowded, "end one of the daemons with `bellows down`, or start each with its part of the memory")
+	}
+	return fine("process %d runs %s under %s, version %s", s.PID, terminal.Count(s.Running, "task"), s.Policy, s.Version)
+}
+
+// noDaemon is the finding if no daemon has answered.
+func (f *Facts) noDaemon() Finding {
+	kind := live.KindOf(f.StatusErr)
+	switch {
+	case f.Held:
+		return problem(fmt.Sprintf("process %s uses %s, but does not answer on %s: %v", f.Holder, f.State, f.Socket, f.StatusErr),
+			fmt.Sprintf("name its socket with --socket, wait until it has started or ended, or run `kill %s`: its containers continue", f.Holder))
+	case kind == live.Denied:
+		return problem(f.StatusErr.Error(), "choose another path with --socket")
+	case errors.Is(f.StatusErr, context.DeadlineExceeded):
+		return problem(fmt.Sprintf("the process that listens on %s has not answered for %v", f.Socket, patience), "end it, and start `bellows up` again: containers continue")
+	case kind == live.Unavailable:
+		return fine("none runs; `bellows up --detach` starts one")
+	}
+	return problem(fmt.Sprintf("%s: %v", f.Socket, f.StatusErr), "choose another path with --socket, or end the process that listens there")
+}

@@ -1,0 +1,110 @@
+// Package doctor finds out whether a machine is ready for a daemon, and what a daemon on it lacks. It asks the probes of the
+// parts that a daemon opens, and changes nothing.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Level is how bad a finding is; the order is that of severity.
+type Level uint8
+
+const (
+	OK      Level = iota
+	Warning       // bellows works, with less than it could
+	Problem       // bellows does not start, or does not work
+)
+
+var levelNames = [...]string{"ok", "warning", "problem"}
+
+func (l Level) String() string { return levelNames[l] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (l *Level) UnmarshalText(text []byte) error {
+	i := slices.Index(levelNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("level %q: unknown", text)
+	}
+	*l = Level(i)
+	return nil
+}
+
+// Finding is the result of one check.
+type Finding struct {
+	// Check is its name: see Checks.
+	Check string `json:"check"`
+	Level Level  `json:"level"`
+	// Found is one sentence on what was found.
+	Found string `json:"found"`
+	// Remedy is one sentence on what to do; empty if the level is OK.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+func fine(format string, operands ...any) Finding {
+	return Finding{Found: fmt.Sprintf(format, operands...)}
+}
+
+func warning(found, remedy string) Finding {
+	return Finding{Level: Warning, Found: found, Remedy: remedy}
+}
+
+func problem(found, remedy string) Finding {
+	return Finding{Level: Problem, Found: found, Remedy: remedy}
+}
+
+// checks has all checks in the order of their findings.
+var checks = []struct {
+	name    string
+	inGroup bool // it has no finding where control groups cannot be had
+	judge   func(*Facts) Finding
+}{
+	{"kernel", false, (*Facts).kernel},
+	{"user", false, (*Facts).user},
+	{"resources", false, (*Facts).resources},
+	{"control groups", false, (*Facts).groups},
+	{"controllers", true, (*Facts).controllers},
+	{"processes", true, (*Facts).processes},
+	{"pressure", true, (*Facts).pressure},
+	{"network counters", true, (*Facts).network},
+	{"priority", false, (*Facts).priority},
+	{"swap", false, (*Facts).swap},
+	{"state directory", false, (*Facts).stateDirectory},
+	{"disk space", false, (*Facts).diskSpace},
+	{"inodes", false, (*Facts).inodes},
+	{"open files", false, (*Facts).openFiles},
+	{"limits", false, (*Facts).limits},
+	{"clock", false, (*Facts).clock},
+	{"socket", false, (*Facts).socket},
+	{"daemon", false, (*Facts).daemon},
+}
+
+// Checks returns the names of all checks in the order of their findings.
+func Checks() []string {
+	names := make([]string, len(checks))
+	for i := range checks {
+		names[i] = checks[i].name
+	}
+	return names
+}
+
+// Examine examines this machine. It needs no daemon, but asks one that answers.
+func Examine(ctx context.Context, c Config) []Finding { return judge(look(ctx, c)) }
+
+// judge returns a finding for each check that applies.
+func judge(f *Facts) []Finding {
+	var all []Finding
+	for _, c := range checks {
+		if c.inGroup && f.GroupsErr != nil {
+			continue
+		}
+		finding := c.judge(f)
+		finding.Check = c.name
+		all = append(all, finding)
+	}
+	return all
+}
