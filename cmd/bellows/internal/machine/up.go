@@ -53,7 +53,7 @@ every hour, as by "bellows prune", and the log says how many.
 The log, on standard error or in daemon.log of the state directory, records when
 each job is submitted, starts and ends, and which containers are killed,
 suspended and resumed, and why. --verbose adds every container and every change
-of a limit.
+of a limit. --log-format json writes the same lines for programs.
 
 The state directory is /var/lib/bellows for root, else ~/.local/state/bellows;
 the socket is /run/bellows/bellows.sock for root, else bellows/bellows.sock in
@@ -87,11 +87,12 @@ type upOptions struct {
 	output   resource.Amount
 	detach   bool
 	verbose  bool
+	format   string // of the log
 	log      string // path of the log; empty for standard error
 }
 
 func upCommand() *cobra.Command {
-	o := upOptions{policy: "yarn-me", still: "lends", settings: map[string]string{}, output: agent.DefaultOutputLimit,
+	o := upOptions{policy: "yarn-me", still: "lends", format: logText, settings: map[string]string{}, output: agent.DefaultOutputLimit,
 		keep: live.Retention{For: 30 * 24 * time.Hour, Jobs: 100_000, Output: 10 * resource.GiB, Events: resource.GiB}}
 	cmd := &cobra.Command{
 		Use:     "up",
@@ -120,6 +121,7 @@ func upCommand() *cobra.Command {
 	o.place.Flags(cmd, true)
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once the daemon answers; it logs to daemon.log in the state directory")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log also each container and each change of a limit")
+	f.Var(flags.Choice(&o.format, logText, logJSON), "log-format", "format of the log: `text` or json, one object a line")
 	f.StringVar(&o.log, "log", "", "log to a `file`") // used by --detach to start the daemon
 	_ = f.MarkHidden("log")
 	return cmd
@@ -182,7 +184,7 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 		}
 		to = log
 	}
-	d, err := daemon.Open(o.daemon(p, capacity, manager, slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))))
+	d, err := daemon.Open(o.daemon(p, capacity, manager, newLogger(to, o.format, level)))
 	opened()
 	if err != nil {
 		return err
