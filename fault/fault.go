@@ -5,6 +5,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/bellows-rm/bellows/cluster"
 )
@@ -26,6 +27,27 @@ func (f *Fault) Error() string { // it may quote arbitrary content of a file
 		return cluster.Printable(f.File + ": " + f.What)
 	}
 	return cluster.Printable(fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.What))
+}
+
+// All are the faults of a file, in the order of its lines, for a reader that continues after the first. As an error it has a
+// line for each.
+type All []*Fault
+
+func (a *All) Error() string {
+	lines := make([]string, len(*a))
+	for i, f := range *a {
+		lines[i] = f.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the faults.
+func (a *All) Unwrap() []error {
+	all := make([]error, len(*a))
+	for i, f := range *a {
+		all[i] = f
+	}
+	return all
 }
 
 // Is reports whether err says that the content of a file is wrong, as opposed to that the file could not be read.

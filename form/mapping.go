@@ -1,4 +1,4 @@
-// Package form reads and writes YAML that people fill in: job files and cluster files. A struct describes a form by the
+// Package form reads and writes YAML that people fill in: job files, cluster files and configuration files. A struct describes a form by the
 // tags of its fields, and a Mapping reads fields that no struct describes. Errors say where a value stands, what it is, and
 // what it must be.
 package form
@@ -24,16 +24,16 @@ type Mapping struct {
 	Line   int
 	Who    string // prefix of a field's name in an error, such as `job "x" stage "y" `
 	fields map[string]*yaml.Node
-	err    *error // the first error in the file; shared by all its mappings
+	err    *error // the first error in the file, or a *fault.All; shared by all its mappings
 }
 
 // Open opens n, whose field names must be among known. who is the prefix of a field's name in an error; the first error is
-// stored in err.
+// stored in err. If err is a *fault.All, all errors are added to it.
 func Open(file, who string, n *yaml.Node, err *error, known ...string) *Mapping {
 	m := &Mapping{file: file, Line: n.Line, Who: who, fields: map[string]*yaml.Node{}, err: err}
 	if n.Kind != yaml.MappingNode {
 		what := strings.TrimPrefix(strings.TrimSuffix(who, " ")+": ", ": ")
-		m.FailAt(n.Line, "%smust be a mapping of field names to values, but is %s", what, Kind(n))
+		m.FailAt(n.Line, "%s%s", what, mustBeMapping(n))
 		return m
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -48,6 +48,10 @@ func Open(file, who string, n *yaml.Node, err *error, known ...string) *Mapping 
 		m.fields[name] = value
 	}
 	return m
+}
+
+func mustBeMapping(n *yaml.Node) string {
+	return "must be a mapping of field names to values, but is " + Kind(n)
 }
 
 // Kind describes a value that is of the wrong kind.
@@ -68,9 +72,11 @@ func Kind(n *yaml.Node) string {
 	return strconv.Quote(cluster.Clip(n.Value))
 }
 
-// FailAt records an error at a line, unless there is one already.
+// FailAt records an error at a line, unless there is one already and only the first is recorded.
 func (m *Mapping) FailAt(line int, format string, operands ...any) {
-	if *m.err == nil {
+	if all, ok := (*m.err).(*fault.All); ok {
+		*all = append(*all, fault.At(m.file, line, format, operands...))
+	} else if *m.err == nil {
 		*m.err = fault.At(m.file, line, format, operands...)
 	}
 }
@@ -279,7 +285,12 @@ func (m *Mapping) Texts(name, of string) []string {
 func (m *Mapping) Node(name string) *yaml.Node { return m.fields[name] }
 
 // Failed reports whether there is an error.
-func (m *Mapping) Failed() bool { return *m.err != nil }
+func (m *Mapping) Failed() bool {
+	if all, ok := (*m.err).(*fault.All); ok {
+		return len(*all) > 0
+	}
+	return *m.err != nil
+}
 
 // Child opens a mapping that is a part of the value of a field. what names it in an error, after the names of m.
 func (m *Mapping) Child(what string, n *yaml.Node, known ...string) *Mapping {

@@ -1,16 +1,11 @@
 package clusterfile
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
-	"github.com/bellows-rm/bellows/fault"
 	"github.com/bellows-rm/bellows/form"
 	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/resource"
@@ -31,23 +26,13 @@ func Read(r io.Reader, name string) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read cluster %s: %w", name, err)
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	var doc, more yaml.Node
-	if err := dec.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fault.OfYAML(name, err)
-	}
-	if len(doc.Content) == 0 {
-		return nil, &fault.Fault{File: name, What: "bellows_cluster is missing: must be " + version + ", the version of the format"}
-	}
-	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		if err != nil {
-			return nil, fault.OfYAML(name, err)
-		}
-		return nil, &fault.Fault{File: name, Line: more.Line, What: "must describe one cluster, but a second document begins"}
+	n, err := form.Document(data, name, "cluster")
+	if err != nil {
+		return nil, err
 	}
 	c := New()
 	known := append([]string{"bellows_cluster", "nodes", "application_master", "acquire", "machine", "swap", "caps", "failures", "flex", "misjudge"}, form.Names(c)...)
-	c.read(form.Open(name, "", doc.Content[0], &err, known...))
+	c.read(form.Open(name, "", n, &err, known...))
 	if err != nil {
 		return nil, err
 	}
