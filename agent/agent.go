@@ -206,6 +206,13 @@ func Open(c Config) (*Agent, error) {
 	return a, nil
 }
 
+// LimitOutput changes Config.OutputLimit for the runs that start from now on.
+func (a *Agent) LimitOutput(limit resource.Amount) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.config.OutputLimit = limit
+}
+
 // takeClaim makes the socket that keeps groups of that name for one agent. A process that the last agent was starting
 // when it was killed keeps the socket open for moments, so takeClaim tries for a second.
 func takeClaim(name string) (net.Listener, error) {

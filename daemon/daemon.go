@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,13 @@ type Config struct {
 	State string
 	// Socket is the path of the socket on which the API is served; empty is no API.
 	Socket string
+	// Configuration is the path of the configuration file, for people; empty if there is none.
+	Configuration string
+	// Hangups receives when Serve is to read the configuration again, by Reread, whose error is one sentence; nil is never.
+	Hangups <-chan os.Signal
+	Reread  func() (Reread, error)
+	// Level is the least level of messages in Log, which a configuration that was read again changes; nil only without Hangups.
+	Level *slog.LevelVar
 	// Agent configures what part of the machine is managed, and how. Open sets Dir and Log.
 	Agent agent.Config
 	// Driver configures the policy and its engine. Open sets Backend, Store, Dir, UID and Log, and HasSwap unless it is
@@ -49,6 +57,8 @@ type Daemon struct {
 	lock   *store.Lock
 	server *server.Server // nil without a socket
 	served chan error     // receives the error with which the server ended
+	// configured is the configuration as the API shows it.
+	configured server.Configuration
 }
 
 // Open opens the parts, each on the parts before it. It finds the containers of an earlier daemon. The errors are errors
@@ -58,7 +68,7 @@ func Open(c Config) (*Daemon, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	d := &Daemon{config: c, log: c.Log, served: make(chan error, 1)}
+	d := &Daemon{config: c, log: c.Log, configured: server.Configuration{File: c.Configuration}, served: make(chan error, 1)}
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -94,12 +104,13 @@ func (d *Daemon) open() (err error) {
 	// 4. Clients are answered.
 	if listener != nil {
 		about := server.Daemon{Version: d.config.Version, PID: os.Getpid(), UID: uint32(os.Geteuid()), State: d.config.State, Settings: d.config.Driver.Settings}
+		about.Configuration = d.configured.Shown()
 		s := server.New(d.Driver, d.Store, about, d.log)
 		d.server = s
 		go func() { d.served <- s.Serve(listener) }()
 	}
 	capacity := d.Capacity()
-	d.log.Info("bellows started", "version", d.config.Version, "pid", os.Getpid(), "state_dir", d.config.State, "socket", d.config.Socket,
+	d.log.Info("bellows started", "version", d.config.Version, "pid", os.Getpid(), "state_dir", d.config.State, "socket", d.config.Socket, "configuration", cmp.Or(d.config.Configuration, "none"),
 		"policy", d.config.Driver.Policy.Name(), "memory", resource.FormatMemory(capacity[resource.Memory]), "cpus", resource.FormatCPU(capacity[resource.CPU]))
 	return nil
 }
@@ -134,31 +145,36 @@ func (d *Daemon) findDisk() {
 // Capacity returns the resources of the machine that the daemon manages.
 func (d *Daemon) Capacity() resource.Vector { return d.config.Agent.Capacity }
 
-// Serve works until the daemon ends. A request to the API ends it for good, and Serve removes the control groups. The
-// end of ctx ends it for now, and every container runs on. An engine that hangs ends it, too: Serve returns an error
-// and does not clean up, because that would need the engine.
+// Serve works until the daemon ends, and meanwhile reads the configuration again when it should. A request to the API
+// ends the daemon for good, and Serve removes the control groups. The end of ctx ends it for now, and every container runs
+// on. An engine that hangs ends it, too: Serve returns an error and does not clean up, because that would need the engine.
 func (d *Daemon) Serve(ctx context.Context) error {
 	var err error
 	why := "its process was asked to end; containers continue"
 	defer func() { d.log.Info("bellows stopped", "reason", why) }()
-	select {
-	case <-ctx.Done():
-	case <-d.Driver.Done():
-		why = "bellows down"
-		// Control groups that remain do no harm: the next daemon finds them.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		if err := d.Remove(ctx); err != nil {
-			d.log.Warn("some control groups were not removed", "error", err)
+	for {
+		select {
+		case <-d.config.Hangups:
+			d.reload()
+			continue
+		case <-ctx.Done():
+		case <-d.Driver.Done():
+			why = "bellows down"
+			// Control groups that remain do no harm: the next daemon finds them.
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+			defer cancel()
+			if err := d.Remove(ctx); err != nil {
+				d.log.Warn("some control groups were not removed", "error", err)
+			}
+			return nil
+		case err = <-d.served:
+			why = "the API cannot be served; containers continue"
+		case <-d.Driver.Dead():
+			why = "the engine hung; containers continue"
+			return errors.New("the engine hung and did not recover; the containers continue: start bellows up again, which sets aside the job that the engine hung on")
 		}
-		return nil
-	case err = <-d.served:
-		why = "the API cannot be served; containers continue"
-	case <-d.Driver.Dead():
-		why = "the engine hung; containers continue"
-		return errors.New("the engine hung and did not recover; the containers continue: start bellows up again, which sets aside the job that the engine hung on")
+		return errors.Join(err, d.Close())
 	}
-	return errors.Join(err, d.Close())
 }
 
 // Remove ends the daemon for good and removes the control groups. It returns an error if containers run; see

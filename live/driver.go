@@ -34,7 +34,8 @@ type Config struct {
 	// HasSwap reports whether the machine has swap. Without swap, FLEX jobs become REGULAR jobs that spill, or are
 	// rejected: see SpillInstead. nil means that it has swap.
 	HasSwap func() (bool, error)
-	// Keep says which ended jobs are kept; nil keeps all. Others are removed at the start, and then every hour.
+	// Keep says which ended jobs are kept until Retain is called; nil keeps all. Others are removed at the start, and then every
+	// hour.
 	Keep *Retention
 	// ContainersPerCore is the largest number of containers on a node per core; 0 is cluster.ContainersPerCore.
 	ContainersPerCore int
@@ -66,7 +67,9 @@ type Driver struct {
 
 	gauge    gauge
 	pruning  sync.Mutex // one Prune at a time
-	stopping func()     // ends the goroutines other than the loop
+	keep     atomic.Pointer[Retention]
+	retained chan struct{} // has an element if keep has changed since jobs were last removed
+	stopping func()        // ends the goroutines other than the loop
 	beside   sync.WaitGroup
 
 	watchdog *watchdog
@@ -130,7 +133,8 @@ func Start(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}),
-		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), gauge: newGauge()}
+		retained: make(chan struct{}, 1), jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), gauge: newGauge()}
+	d.keep.Store(c.Keep)
 	d.engine = engine.New(c.Policy, func(s *cluster.Snapshot) {
 		s.ContainersPerCore = cmp.Or(c.ContainersPerCore, cluster.ContainersPerCore)
 		s.Lends = !c.Keeps

@@ -77,6 +77,21 @@ func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (Pruned, e
 	return p, nil
 }
 
+// Retain changes which ended jobs and which event logs are kept, and has the others removed. An event log of this run that has
+// ended at its bound stays as it is: steps are missing after its end.
+func (d *Driver) Retain(keep Retention) error {
+	d.keep.Store(&keep)
+	select {
+	case d.retained <- struct{}{}:
+	default:
+	}
+	return d.do(context.Background(), func() {
+		if !d.unrecorded {
+			d.events.most = keep.ofEvents()
+		}
+	})
+}
+
 // choose returns the jobs to remove. ended are the ended jobs, the last first; size returns the bytes of a job's
 // output.
 func (keep *Retention) choose(ended []store.Ended, now timeline.Time, size func(cluster.JobID) int64) Pruned {
@@ -195,7 +210,8 @@ func outputDir(state string, id cluster.JobID) string {
 	return filepath.Join(state, "logs", fmt.Sprint(id))
 }
 
-// prune finishes the removals of an earlier Driver, and then removes ended jobs every hour. It ends with ctx.
+// prune finishes the removals of an earlier Driver, and then removes ended jobs every hour, and when the retention has changed.
+// It ends with ctx.
 func (d *Driver) prune(ctx context.Context) {
 	ids, err := d.store.Removed(ctx)
 	if err == nil {
@@ -204,7 +220,7 @@ func (d *Driver) prune(ctx context.Context) {
 	tick := time.NewTicker(pruneEvery)
 	defer tick.Stop()
 	for {
-		if keep := d.config.Keep; keep != nil && err == nil {
+		if keep := d.keep.Load(); keep != nil && err == nil {
 			_, err = d.Prune(ctx, *keep, false)
 			err = errors.Join(err, d.pruneEvents(ctx, keep), d.thinUsage(ctx))
 		}
@@ -214,6 +230,7 @@ func (d *Driver) prune(ctx context.Context) {
 		err = nil
 		select {
 		case <-tick.C:
+		case <-d.retained:
 		case <-ctx.Done():
 			return
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/timeline"
 )
@@ -199,6 +200,73 @@ func TestDaemonPrunesByItself(t *testing.T) {
 		synctest.Wait()
 		if got := r.kept(); got != "" {
 			t.Errorf("jobs %s are left after two hours", got)
+		}
+	})
+}
+
+// A changed retention applies at once, and to all later removals.
+func TestRetentionChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &Retention{For: 1000 * time.Hour}}
+		r.open()
+		r.start(fifo(t))
+		defer r.end()
+		for range 4 {
+			r.runOne(100)
+		}
+		time.Sleep(time.Minute)
+		for _, c := range []struct {
+			keep  Retention
+			after time.Duration
+			left  string
+		}{
+			{Retention{For: 1000 * time.Hour, Jobs: 3}, 0, "2-4"},
+			{Retention{For: 1000 * time.Hour, Output: 250}, 0, "3-4"},
+			{Retention{For: 90 * time.Minute}, 0, "3-4"},
+			{Retention{For: 90 * time.Minute}, 2 * time.Hour, ""},
+		} {
+			if err := r.Retain(c.keep); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(c.after)
+			synctest.Wait()
+			if got := r.kept(); got != c.left {
+				t.Errorf("%+v: jobs %q are left after %v, want %q", c.keep, got, c.after, c.left)
+			}
+		}
+	})
+}
+
+// A log whose bound is lowered ends there. It does not continue after the bound is raised again: steps would be missing.
+func TestBoundOfEventLogChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &Retention{For: 1000 * time.Hour}}
+		r.open()
+		r.start(fifo(t))
+		defer r.end()
+		size := func() int64 {
+			t.Helper()
+			r.runOne(1)
+			synctest.Wait()
+			info, err := os.Stat(r.EventLog())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return info.Size()
+		}
+		first := size()
+		for _, events := range []resource.Amount{resource.GiB, 2, resource.GiB} {
+			if err := r.Retain(Retention{For: 1000 * time.Hour, Events: events}); err != nil {
+				t.Fatal(err)
+			}
+			now := size()
+			if grows := events == resource.GiB && !r.unrecorded; grows != (now > first) {
+				t.Errorf("with %d bytes of events the log went from %d to %d bytes", events, first, now)
+			}
+			first = now
+		}
+		if !r.unrecorded {
+			t.Error("the log did not end")
 		}
 	})
 }

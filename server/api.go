@@ -110,7 +110,9 @@ func (s *Server) machine(a *api) {
 	register(a, "GET", "/v1/status", "status", "Return the state of the daemon and its nodes", 200,
 		func(ctx context.Context, _ *struct{}) (*body[Status], error) {
 			status, err := s.driver.Status(ctx)
-			return &body[Status]{Status{Daemon: s.daemon, Status: status}}, err
+			about := s.daemon
+			about.Configuration = s.configuration.Load()
+			return &body[Status]{Status{Daemon: about, Status: status}}, err
 		})
 	register(a, "POST", "/v1/shutdown", "shutdown", "End the daemon", 202,
 		func(ctx context.Context, in *struct {

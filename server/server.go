@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -54,11 +55,14 @@ type Server struct {
 	// leaving ends when the server shuts down: clients that send input then connect again, to the next daemon.
 	leaving context.Context
 	leave   context.CancelFunc
+	// configuration replaces that of daemon.
+	configuration atomic.Pointer[Configuration]
 }
 
 // New returns a server. It does not listen yet: see Serve.
 func New(d Driver, p Profiles, about Daemon, log *slog.Logger) *Server {
 	s := &Server{driver: d, profiles: p, daemon: about, log: log, connections: newConnections(connectionsFor(descriptorLimit()))}
+	s.configuration.Store(about.Configuration)
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.http = &http.Server{
 		Handler:           s.survive(s.handler()),
@@ -70,6 +74,9 @@ func New(d Driver, p Profiles, about Daemon, log *slog.Logger) *Server {
 	}
 	return s
 }
+
+// Configured changes the configuration that the status of the daemon has; nil is none.
+func (s *Server) Configured(c *Configuration) { s.configuration.Store(c) }
 
 // survive answers a request when its handler panics, which is a bug of bellows: the caller gets an error, and the log the
 // stack.

@@ -15,6 +15,23 @@ type Daemon struct {
 	UID      uint32            `json:"uid" doc:"id of the user that the daemon runs as"`
 	State    string            `json:"state_dir"`
 	Settings map[string]string `json:"settings,omitempty" doc:"settings given for the policy"`
+	// Configuration is nil if the daemon has no configuration file.
+	Configuration *Configuration `json:"configuration,omitempty" doc:"the configuration file; omitted if there is none"`
+}
+
+// Configuration is the configuration file of a daemon.
+type Configuration struct {
+	File    string   `json:"file,omitempty" doc:"its path; omitted if it was removed"`
+	Waiting []string `json:"waiting,omitempty" doc:"settings that have changed in the file since the daemon started, and that apply when it is started again"`
+	Mistake string   `json:"mistake,omitempty" doc:"why the file was not applied when it was read again; omitted if it was applied"`
+}
+
+// Shown returns a copy of c for a status; nil if there is nothing to show.
+func (c Configuration) Shown() *Configuration {
+	if c.File == "" && c.Waiting == nil && c.Mistake == "" {
+		return nil
+	}
+	return &c
 }
 
 // Status is a daemon and the machine it manages.

@@ -125,6 +125,17 @@ func Duration(to *time.Duration, least time.Duration) pflag.Value {
 	return value[time.Duration]{to, "duration", parse, print}
 }
 
+// Switch is a flag for true or false. The flag without a value is true: see pflag.Flag.NoOptDefVal.
+func Switch(to *bool) pflag.Value {
+	parse := func(text string) (bool, error) {
+		if text != "true" && text != "false" {
+			return false, fmt.Errorf("must be true or false")
+		}
+		return text == "true", nil
+	}
+	return value[bool]{to, "bool", parse, strconv.FormatBool}
+}
+
 // Count is a flag for a whole number from least to most.
 func Count[T ~int | ~int64](to *T, least, most T) pflag.Value {
 	return value[T]{to, "number", func(text string) (T, error) { return parseCount(text, least, most) }, func(n T) string { return strconv.FormatInt(int64(n), 10) }}

@@ -15,7 +15,7 @@ const (
 )
 
 // newLogger returns a logger that writes a line for each message, in one of the formats.
-func newLogger(to io.Writer, format string, level slog.Level) *slog.Logger {
+func newLogger(to io.Writer, format string, level slog.Leveler) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if format == logJSON {
 		options.ReplaceAttr = plain

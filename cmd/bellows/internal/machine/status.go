@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -51,6 +52,9 @@ states.`,
 func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 	fmt.Fprintf(w, "%s since %s (process %d, version %s), state in %s\n", s.Policy, terminal.Age(now.Sub(s.Since)), s.PID, s.Version, s.State)
 	fmt.Fprintf(w, "%s not ended, %s running, %d waiting\n", terminal.Count(s.Jobs, "job"), terminal.Count(s.Running, "task"), s.Pending)
+	if s.Configuration != nil {
+		fmt.Fprintln(w, terminal.Fold("configuration: "+configured(s.Configuration), terminal.Width-2, "  "))
+	}
 	if s.Trouble != "" {
 		fmt.Fprintf(w, "%s\n", terminal.Fold("trouble: "+s.Trouble, terminal.Width-2, "  "))
 	}
@@ -95,6 +99,18 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		fmt.Fprintf(w, "\n%s\n", terminal.Fold("what containers transfer over the network is unknown: "+s.NetworkUnknown, terminal.Width-2, "  "))
 	}
 	return nil
+}
+
+// configured says which configuration file a daemon has, and what of it is not in force.
+func configured(c *server.Configuration) string {
+	text := cmp.Or(c.File, "none")
+	if len(c.Waiting) > 0 {
+		text += "; changed, and in force after the next start of bellows: " + strings.Join(c.Waiting, ", ")
+	}
+	if c.Mistake != "" {
+		text += "; not applied when it was read again: " + c.Mistake
+	}
+	return text
 }
 
 // granted says how much of a bandwidth is granted; empty if that is unknown.

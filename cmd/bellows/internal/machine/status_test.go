@@ -18,7 +18,8 @@ func TestStatus(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	var b bytes.Buffer
 	err := printStatus(&b, &server.Status{
-		Daemon: server.Daemon{Version: "1.2.3", PID: 4711, State: "/var/lib/bellows"},
+		Daemon: server.Daemon{Version: "1.2.3", PID: 4711, State: "/var/lib/bellows", Configuration: &server.Configuration{File: "/etc/bellows/bellows.yaml", Waiting: []string{"memory", "set fair.reservations"},
+			Mistake: "/etc/bellows/bellows.yaml:7: keep_for 1: write a number and one of ms, s, m, h, such as 90s"}},
 		Status: live.Status{Policy: "yarn-me", Since: now.Add(-50 * time.Hour), Jobs: 2, Running: 1, Pending: 282,
 			Trouble:        "write the event log /var/lib/bellows/events/000007.jsonl: no space left on device",
 			NetworkUnknown: "count network bytes: it needs CAP_SYS_ADMIN",

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,7 +25,6 @@ import (
 	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/daemon"
 	"github.com/bellows-rm/bellows/inherited"
 	"github.com/bellows-rm/bellows/live"
@@ -50,6 +50,12 @@ Ended jobs are kept for 30 days, at most the newest 100,000 jobs and 10 GiB of
 output, unless the flags --keep-... say otherwise. Other ended jobs are removed
 every hour, as by "bellows prune", and the log says how many.
 
+Every setting below may also be a field of a configuration file; flags take
+precedence. "bellows config" checks such a file and shows what it leads to. The
+daemon reads its file again on SIGHUP. Changes of --keep-..., --output-limit and
+--verbose then apply at once; the log and "bellows status" name other changes,
+which need another start. A file with mistakes changes nothing.
+
 The log, on standard error or in daemon.log of the state directory, records when
 each job is submitted, starts and ends, and which containers are killed,
 suspended and resumed, and why. --verbose adds every container and every change
@@ -66,34 +72,54 @@ other users.`
 
 const upExample = `  bellows up --memory 4GiB --cpus 2 --detach
   bellows up --network 1Gbit/s          (what tasks request of it is added up)
+  bellows up --config bellows.yaml --memory 8GiB
   bellows up --policy fair --set fair.reservations=false
   bellows up --flex ejf+s --puff-ratio 0.2    (FLEX containers as in Pufferfish)
   systemd-run --user --scope -p Delegate=yes bellows up    (as an ordinary user)`
 
-// upOptions are the flags of up.
+// upOptions are the settings of the daemon, and what else `bellows up` is given.
 type upOptions struct {
-	place    place.Place
-	memory   resource.Amount
-	cpus     resource.Amount
-	disk     resource.Amount
-	diskSet  bool            // --disk was given; 0 is unknown
-	network  resource.Amount // 0 is unknown
-	swapping resource.Amount // bytes a day
-	policy   string
-	settings map[string]string
-	flex     managerOptions
-	still    string
-	keep     live.Retention
-	output   resource.Amount
-	detach   bool
-	verbose  bool
-	format   string // of the log
-	log      string // path of the log; empty for standard error
+	// The settings; see table.
+	memory    resource.Amount
+	cpus      resource.Amount
+	disk      resource.Amount // 0 is unknown
+	network   resource.Amount // 0 is unknown
+	swapping  resource.Amount // bytes a day
+	policy    string
+	settings  map[string]string // of policies
+	flex      string            // preset of the memory manager
+	puffRatio float64           // 0 is the preset's
+	still     string
+	output    resource.Amount
+	keep      live.Retention
+	verbose   bool
+	format    string // of the log
+
+	place  place.Place
+	config string // path of the configuration file, if a flag names it
+	detach bool
+	log    string // path of the log; empty for standard error
+
+	// configure sets the fields below.
+	file  string            // the configuration file that was read; empty if there is none
+	from  map[string]string // where the value of each row comes from: flag, or FILE:LINE; missing is the default
+	again []string          // arguments that start the same daemon
+}
+
+// newUpOptions returns the defaults.
+func newUpOptions() *upOptions {
+	return &upOptions{policy: "yarn-me", still: "lends", flex: "default", format: logText, settings: map[string]string{}, from: map[string]string{}, output: agent.DefaultOutputLimit,
+		keep: live.Retention{For: 30 * 24 * time.Hour, Jobs: 100_000, Output: 10 * resource.GiB, Events: resource.GiB}}
 }
 
 func upCommand() *cobra.Command {
-	o := upOptions{policy: "yarn-me", still: "lends", format: logText, settings: map[string]string{}, output: agent.DefaultOutputLimit,
-		keep: live.Retention{For: 30 * 24 * time.Hour, Jobs: 100_000, Output: 10 * resource.GiB, Events: resource.GiB}}
+	_, cmd := newUp()
+	return cmd
+}
+
+// newUp returns the command and its options.
+func newUp() (*upOptions, *cobra.Command) {
+	o := newUpOptions()
 	cmd := &cobra.Command{
 		Use:     "up",
 		Short:   "Start the daemon on this machine",
@@ -103,42 +129,18 @@ func upCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
-	f.Var(flags.Memory(&o.memory), "memory", "memory that all jobs together may use; default: nine tenths of the machine's")
-	f.Var(flags.CPU(&o.cpus), "cpus", "cores that all jobs together may use; default: all")
-	f.Var(flags.Rate(&o.disk).OrZero(), "disk", "disk bandwidth that all jobs together may request, such as 100MB/s; 0B/s: unknown, and every request fits; default: measured once on the disk of the state directory")
-	f.Var(flags.Rate(&o.network), "network", "network bandwidth that all jobs together may request, such as 1Gbit/s or 125MB/s; default: unknown, and every request fits")
-	f.Var(flags.Budget(&o.swapping), "swap-budget", "most bytes that swapping may write to disks in 24 hours, such as 200GB/day; once it is spent, no container is swapped out; default: no limit")
-	f.Var(policyFlag{flags.Choice(&o.policy, policy.Names()...)}, "policy", "`name` of the scheduling policy: "+strings.Join(policy.Names(), ", "))
-	f.Var(flags.Settings(o.settings), "set", "setting of the policy; may be repeated")
-	o.flex.flags(f)
-	f.Var(flags.Choice(&o.still, "lends", "keeps"), "still", "whether paused and suspended tasks lend their cores to other tasks: `lends` or keeps")
-	f.Var(flags.Memory(&o.output), "output-limit", "size kept of each output of a task, half from its beginning and half from its end; the tasks of a job with more than 8 tasks share the size of 8 tasks")
-	f.Var(flags.Duration(&o.keep.For, time.Minute), "keep-for", "how long ended jobs and their output are kept")
-	f.Var(flags.Count(&o.keep.Jobs, 1, 1<<30), "keep-jobs", "number of newest ended jobs that are kept")
-	f.Var(flags.Memory(&o.keep.Output), "keep-output", "size of the output of ended jobs that is kept")
-	f.Var(flags.Memory(&o.keep.Events), "keep-events", "size of the event logs that are kept: half for this run of the daemon, half for earlier runs")
+	o.flags(f)
+	o.configFlag(f)
 	o.place.Flags(cmd, true)
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once the daemon answers; it logs to daemon.log in the state directory")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "log also each container and each change of a limit")
-	f.Var(flags.Choice(&o.format, logText, logJSON), "log-format", "format of the log: `text` or json, one object a line")
 	f.StringVar(&o.log, "log", "", "log to a `file`") // used by --detach to start the daemon
 	_ = f.MarkHidden("log")
-	return cmd
+	return o, cmd
 }
 
-// policyFlag is the name of the daemon's policy. Settings after the name, as simulate takes them for each of its policies, are refused
-// with what to write instead.
-type policyFlag struct{ flags.Words }
-
-// Set implements pflag.Value.
-func (v policyFlag) Set(text string) error {
-	name, rest, _ := strings.Cut(text, ":")
-	if setting, value, ok := strings.Cut(rest, "="); ok && slices.Contains(policy.Names(), name) {
-		value, _, _ = strings.Cut(value, ":")
-		return fmt.Errorf("must be a name alone: settings are given by --set, such as --set %s.%s=%s", name, strings.TrimPrefix(setting, name+"."), value)
-	}
-	return v.Words.Set(text)
+// configFlag adds the flag that names the configuration file.
+func (o *upOptions) configFlag(f *pflag.FlagSet) {
+	f.StringVar(&o.config, "config", "", "configuration `file`, which flags take precedence over; default: "+place.UsualConfig+" if it exists, for root with the usual state directory, else none")
 }
 
 func (o *upOptions) run(cmd *cobra.Command) error {
@@ -146,35 +148,21 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 	if err := inherited.CloseDescriptors(); err != nil {
 		return err
 	}
-	p, err := o.newPolicy()
-	if err != nil {
-		return command.Usage(err) // a mistake in a name or a setting
-	}
-	capacity, err := agent.Capacity(o.memory, o.cpus)
-	if err != nil {
-		return command.Usage(err)
-	}
-	capacity[resource.Disk], capacity[resource.Network] = o.disk, o.network
-	o.diskSet = cmd.Flags().Changed("disk")
-	manager, err := o.flex.parameters()
-	if err != nil {
+	if err := o.configure(cmd.Flags()); err != nil {
 		return err
 	}
-	if err := o.place.Fill(); err != nil {
+	c, err := o.daemon()
+	if err != nil {
 		return err
 	}
 	opened := sayWhatCloses(o.place.State, cmd.ErrOrStderr())
 	defer opened()
 	if o.detach {
-		if err := o.leave(cmd.Context(), cmd.Flags(), cmd.OutOrStdout()); err != nil {
+		if err := o.leave(cmd.Context(), cmd.OutOrStdout()); err != nil {
 			return err
 		}
 		o.warn(cmd.Context(), cmd.ErrOrStderr())
 		return nil
-	}
-	level := slog.LevelInfo
-	if o.verbose {
-		level = slog.LevelDebug
 	}
 	to := cmd.ErrOrStderr()
 	var log *daemonLog
@@ -184,7 +172,17 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 		}
 		to = log
 	}
-	d, err := daemon.Open(o.daemon(p, capacity, manager, newLogger(to, o.format, level)))
+	c.Level = &slog.LevelVar{}
+	c.Level.Set(o.level())
+	c.Log = newLogger(to, o.format, c.Level)
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	c.Hangups, c.Reread = hangups, o.rereads()
+	// When the machine runs out of memory, the kernel must kill programs before the daemon and the supervisors, which
+	// inherit this.
+	c.Agent.OOMScore = inherited.Protect()
+	d, err := daemon.Open(c)
 	opened()
 	if err != nil {
 		return err
@@ -198,6 +196,14 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 	return d.Serve(cmd.Context())
 }
 
+// level returns the least level of messages in the log.
+func (o *upOptions) level() slog.Level {
+	if o.verbose {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
 // sayWhatCloses says, after a second, that the last daemon of a state directory is closing and is waited for. The caller
 // calls opened once this daemon is open, or cannot be.
 func sayWhatCloses(state string, to io.Writer) (opened func() bool) {
@@ -208,14 +214,25 @@ func sayWhatCloses(state string, to io.Writer) (opened func() bool) {
 	}).Stop
 }
 
-// daemon returns the daemon that the flags describe.
-func (o *upOptions) daemon(p policy.Policy, capacity resource.Vector, manager memory.Parameters, log *slog.Logger) daemon.Config {
-	// When the machine runs out of memory, the kernel must kill programs before the daemon and the supervisors, which
-	// inherit this.
-	score := inherited.Protect()
-	return daemon.Config{State: o.place.State, Socket: o.place.Socket, MeasureDisk: !o.diskSet, Version: command.VersionText(), Log: log,
-		Agent:  agent.Config{Capacity: capacity, OOMScore: score, OutputLimit: o.output, SwapBudget: o.swapping, Memory: manager},
-		Driver: live.Config{Policy: p, Settings: o.settings, Keeps: o.still == "keeps", Keep: &o.keep, Patience: Patience}}
+// daemon returns the daemon that the settings describe, without its log. Settings that contradict each other or the machine
+// are a mistake of the user.
+func (o *upOptions) daemon() (daemon.Config, error) {
+	p, err := o.newPolicy()
+	if err != nil {
+		return daemon.Config{}, command.Usage(err) // a mistake in a name or a setting
+	}
+	capacity, err := agent.Capacity(o.memory, o.cpus)
+	if err != nil {
+		return daemon.Config{}, command.Usage(err)
+	}
+	capacity[resource.Disk], capacity[resource.Network] = o.disk, o.network
+	manager, err := memory.PresetOf(o.flex, o.puffRatio)
+	if err != nil {
+		return daemon.Config{}, command.Usage(err)
+	}
+	return daemon.Config{State: o.place.State, Socket: o.place.Socket, Configuration: o.file, MeasureDisk: o.from["disk"] == "", Version: command.VersionText(),
+		Agent:  agent.Config{Capacity: capacity, OutputLimit: o.output, SwapBudget: o.swapping, Memory: manager},
+		Driver: live.Config{Policy: p, Settings: o.settings, Keeps: o.still == "keeps", Keep: &o.keep, Patience: Patience}}, nil
 }
 
 // line describes the managed resources.
@@ -244,7 +261,7 @@ var NewPolicy = policy.New
 var Patience live.Patience
 
 // leave starts the same daemon in a session of its own, and returns once the daemon has printed its resources.
-func (o *upOptions) leave(ctx context.Context, given *pflag.FlagSet, out io.Writer) error {
+func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
@@ -253,7 +270,7 @@ func (o *upOptions) leave(ctx context.Context, given *pflag.FlagSet, out io.Writ
 		return err
 	}
 	log := filepath.Join(o.place.State, "daemon.log")
-	child := exec.Command(self, append(o.arguments(given), "--log", log)...)
+	child := exec.Command(self, append(o.again, "--log", log)...)
 	child.Dir = "/"
 	var said bytes.Buffer
 	child.Stderr = &said // until the daemon answers; then its standard error is the log
@@ -288,8 +305,8 @@ func (o *upOptions) warn(ctx context.Context, to io.Writer) {
 	}
 }
 
-// arguments returns the arguments of the daemon process: the given flags except for detach. It runs in another folder, so
-// that its paths are absolute.
+// arguments returns the arguments of the daemon process: the given flags except for detach, and nothing of the configuration
+// file. It runs in another folder, so that its paths are absolute.
 func (o *upOptions) arguments(given *pflag.FlagSet) []string {
 	args := []string{"up", "--state", o.place.State, "--socket", o.place.Socket}
 	given.Visit(func(f *pflag.Flag) {

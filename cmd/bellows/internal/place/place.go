@@ -75,10 +75,25 @@ func (p *Place) Fill() error {
 	return nil
 }
 
+// The state directory of root's daemon, and its configuration file.
+const (
+	usualState  = "/var/lib/bellows"
+	UsualConfig = "/etc/bellows/bellows.yaml"
+)
+
+// Config returns the path of the configuration file that the daemon reads unless a flag names another file; empty if it
+// reads none. Other daemons of root than the usual one have other shares of the machine, and so other settings.
+func (p *Place) Config() string {
+	if os.Geteuid() == 0 && p.State == usualState {
+		return UsualConfig
+	}
+	return ""
+}
+
 // usualPlace returns the default state directory and socket of this user.
 func usualPlace() (state, socket string, err error) {
 	if os.Geteuid() == 0 {
-		return "/var/lib/bellows", "/run/bellows/bellows.sock", nil
+		return usualState, "/run/bellows/bellows.sock", nil
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {

@@ -1,0 +1,244 @@
+package machine
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/fault"
+	"github.com/bellows-rm/bellows/internal/testfile"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Every setting can be in a file, as a flag has it.
+const allSettings = `# of a test
+bellows_config: 1
+memory: 64MiB
+cpus: 500m
+disk: 0
+network: 1Gbit/s
+swap_budget: 200GB/day
+policy: fair
+set:
+  fair.reservations: false
+  fair.gaps: auto
+flex: paper
+puff_ratio: 0.2
+still: keeps
+output_limit: 1MiB
+keep_for: 90m
+keep_jobs: 7
+keep_output: 1GB
+keep_events: 2GB
+verbose: true
+log_format: json
+`
+
+// write writes a configuration file and returns its path.
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "bellows.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// withArguments returns the options of up with these arguments, after the file was read.
+func withArguments(t *testing.T, args ...string) (*upOptions, error) {
+	t.Helper()
+	o, cmd := newUp()
+	if err := cmd.ParseFlags(append([]string{"--state", t.TempDir()}, args...)); err != nil {
+		t.Fatal(err)
+	}
+	return o, o.configure(cmd.Flags())
+}
+
+// The example of the documentation and a file with all settings are read, and the options have what they say.
+func TestReadConfig(t *testing.T) {
+	for _, text := range testfile.Examples(t, "../../../../docs/formats.md", "config") {
+		if _, err := parseConfig("docs/formats.md", []byte(text)); err != nil {
+			t.Error(err)
+		}
+	}
+	o, err := withArguments(t, "--config", write(t, allSettings))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range o.table() {
+		if s.named() == nil && o.from[s.field()] == "" {
+			t.Errorf("the file with all settings has no %s: add it", s.field())
+		}
+	}
+	c, err := o.daemon()
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case c.Agent.Capacity != resource.Of(500, 64*resource.MiB).With(resource.Network, 125*resource.MB) || c.MeasureDisk:
+		t.Errorf("capacity %v, measures the disk: %v", c.Agent.Capacity, c.MeasureDisk)
+	case c.Driver.Policy.Name() != "fair" || c.Driver.Settings["fair.reservations"] != "false" || c.Driver.Settings["fair.gaps"] != "auto":
+		t.Errorf("policy %s with %v", c.Driver.Policy.Name(), c.Driver.Settings)
+	case c.Driver.Keep.For != 90*time.Minute || c.Driver.Keep.Jobs != 7 || c.Driver.Keep.Output != resource.GB || c.Driver.Keep.Events != 2*resource.GB:
+		t.Errorf("retention %+v", *c.Driver.Keep)
+	case c.Agent.OutputLimit != resource.MiB || c.Agent.SwapBudget != 200*resource.GB || c.Agent.Memory.PuffRatio != 0.2 || !c.Driver.Keeps || !o.verbose || c.Configuration != o.file:
+		t.Errorf("daemon %+v", c)
+	}
+}
+
+// Flags take precedence over the file, each setting of a policy by itself, and the rows say where values come from.
+func TestFlagsTakePrecedence(t *testing.T) {
+	path := write(t, allSettings)
+	o, err := withArguments(t, "--config", path, "--keep-jobs", "8", "--set", "fair.reservations=true", "--memory", "32MiB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"keep_jobs": "8 flag", "memory": "32MiB flag", "set fair.reservations": "true flag",
+		"set fair.gaps": "auto " + path + ":11", "disk": "0 " + path + ":5", "verbose": "true " + path + ":20"}
+	for _, r := range o.rows() {
+		if text, ok := want[r.Setting]; ok && text != r.Value+" "+r.From {
+			t.Errorf("%s is %s from %s, want %s", r.Setting, r.Value, r.From, text)
+		}
+		delete(want, r.Setting)
+	}
+	if len(want) > 0 {
+		t.Errorf("no rows of %v", want)
+	}
+	// The daemon that --detach starts gets the flags, and reads the file itself.
+	if again := strings.Join(o.again, " "); strings.Contains(again, "gaps") || strings.Contains(again, "verbose") || !strings.Contains(again, "--config="+path) {
+		t.Errorf("arguments %s", again)
+	}
+	// Settings of another policy than that of a flag would change nothing.
+	other, err := withArguments(t, "--config", path, "--policy", "drf")
+	if err != nil || len(other.settings) > 0 {
+		t.Errorf("drf has settings %v: %v", other.settings, err)
+	}
+	if _, err := other.daemon(); err != nil {
+		t.Error(err)
+	}
+	none, err := withArguments(t)
+	if err != nil || none.file != "" {
+		t.Errorf("a daemon with its own state directory read %q: %v", none.file, err)
+	}
+	for _, r := range none.rows() {
+		if r.From != "default" {
+			t.Errorf("without file and flags: %+v", r)
+		}
+	}
+}
+
+// All mistakes are found at once, each in one sentence with line, field, value and limit.
+func TestMistakesInConfig(t *testing.T) {
+	const v = "bellows_config: 1\n"
+	for text, want := range map[string][]string{
+		"":                        {"c: bellows_config is missing: must be 1, the version of the format"},
+		"bellows_config: 2\n":     {"c:1: bellows_config 2: must be 1, the version of the format"},
+		"- 1\n":                   {"c:1: must be a mapping of field names to values, but is a list"},
+		"bellows_config: [\n":     {"c:1: must be YAML: did not find expected node content"},
+		v + "---\na: 1\n":         {"c:2: must describe one daemon, but a second document begins"},
+		v + "state: /tmp\n":       {"c:2: state: unknown field; must be one of bellows_config, memory, cpus,"},
+		v + "keep-for: 1h\n":      {"c:2: keep-for: unknown field; must be one of bellows_config, memory, cpus,"},
+		v + "keep_for:\n":         {"c:2: keep_for empty: must be one value"},
+		v + "keep_for: [1h]\n":    {"c:2: keep_for a list: must be one value"},
+		v + "memory: 1000TiB\n":   {"c:2: memory 1000TiB: must be at most what this machine has"},
+		v + "puff_ratio: 0.001":   {"c:2: puff_ratio 0.001: must be 0, or from 0.01 to 100"},
+		v + "verbose: yes":        {"c:2: verbose yes: must be true or false"},
+		v + "set: [a]":            {"c:2: set: must be a mapping of field names to values, but is a list"},
+		v + "set: {fair: 1}":      {"c:2: set fair 1: must be POLICY.NAME=VALUE"},
+		v + "set: {fair.nope: 1}": {`c:2: set: setting "fair.nope": must be one of `},
+		v + "set: {nope.a: 1}":    {`c:2: set: setting "nope.a": must be POLICY.NAME with a policy of `},
+		v + "set: {capacity.queues=default: 100%}": {"c:2: set capacity.queues=default 100%: must have a name without ="},
+		v + "set:\n  fair.reservations: true\n  fair.reservations: perhaps\n": {
+			"c:4: set fair.reservations: written twice, first in line 3", `c:4: set: setting fair.reservations="perhaps": must be true or false`},
+		"keep_jobs: 0\nkeep_jobs: 1\nmemory: 1\npolicy: nope\nspeed: 1\nkeep_output: 1x\nset: {fair.reservations: 7}\n": {
+			"c:1: bellows_config is missing: must be 1, the version of the format",
+			"c:2: keep_jobs: written twice, first in line 1",
+			`c:3: memory "1" has no unit`,
+			"c:4: policy nope: must be one of ",
+			"c:5: speed: unknown field",
+			`c:6: keep_output: memory "1x" has an unknown unit`,
+			`c:7: set: setting fair.reservations="7": must be true or false`,
+		},
+	} {
+		_, err := parseConfig("c", []byte(text))
+		if err == nil || !fault.Is(err) {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		got := strings.Split(err.Error(), "\n")
+		if len(got) != len(want) {
+			t.Errorf("%q: %d mistakes, want %d:\n%v", text, len(got), len(want), err)
+			continue
+		}
+		for i := range got {
+			if !strings.HasPrefix(got[i], want[i]) {
+				t.Errorf("%q:\n got %s\nwant %s", text, got[i], want[i])
+			}
+		}
+	}
+}
+
+// A file that is not there, or that other users could change, is refused; up names the first mistake and the number of others.
+func TestConfigIsRefused(t *testing.T) {
+	open := write(t, "bellows_config: 1\n")
+	if err := os.Chmod(open, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(t.TempDir(), "none.yaml"): "config: open ",
+		t.TempDir():                             "must be a regular file",
+		open:                                    "is writable by everybody (mode 0666): must be writable by its owner or its group only",
+		"":                                      `--config "": must be the path of a file`,
+		write(t, "bellows_config: 1\ncpus: x\nverbose: 1\n"):                "and 1 more mistake: `bellows config check ",
+		write(t, "bellows_config: 1\n#"+strings.Repeat("x", largestConfig)): "must be at most 1048576 bytes long",
+	} {
+		_, err := withArguments(t, "--config", path)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || command.ExitCode(err) != command.WrongUsage {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+	}
+}
+
+// FuzzParseConfig: whatever a file holds, all its mistakes are faults of one line in the order of lines, or its entries can be
+// applied and show where they come from.
+func FuzzParseConfig(f *testing.F) {
+	f.Add(allSettings)
+	f.Add("bellows_config: &a 1\nset: {<<: *a, ? [x] : 1}\n")
+	f.Add("bellows_config: 1\nkeep_for: 1h\nkeep_for: -1h\nmemory: 1\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		entries, err := parseConfig("c", []byte(text))
+		if err != nil {
+			last := 0
+			mistakes, all := errors.AsType[*fault.All](err)
+			if one, ok := err.(*fault.Fault); ok && !all {
+				mistakes = &fault.All{one}
+			}
+			if mistakes == nil || len(*mistakes) == 0 {
+				t.Fatalf("not a fault: %v", err)
+			}
+			for _, m := range *mistakes {
+				if strings.Contains(m.Error(), "\n") || m.Line < last {
+					t.Fatalf("not a fault of one line, after line %d: %q", last, m.Error())
+				}
+				last = m.Line
+			}
+			return
+		}
+		o := newUpOptions()
+		if err := o.apply("c", entries); err != nil {
+			t.Fatal(err)
+		}
+		given := 0
+		for _, r := range o.rows() {
+			if r.From != "default" {
+				given++
+			}
+		}
+		if given != len(entries) {
+			t.Fatalf("%d entries, but %d rows of them: %v", len(entries), given, o.rows())
+		}
+	})
+}

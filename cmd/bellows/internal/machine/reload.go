@@ -1,0 +1,54 @@
+package machine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/bellows-rm/bellows/daemon"
+)
+
+// rereads returns the function with which the daemon reads its configuration again: with the same flags, and with the file as
+// it is then. It keeps the values in force.
+func (o *upOptions) rereads() func() (daemon.Reread, error) {
+	inForce := map[string]string{}
+	for _, r := range o.rows() {
+		inForce[r.Setting] = r.Value
+	}
+	return func() (daemon.Reread, error) {
+		now, cmd := newUp()
+		if err := cmd.ParseFlags(o.again[1:]); err != nil {
+			return daemon.Reread{}, err
+		}
+		if err := now.configure(cmd.Flags()); err != nil {
+			return daemon.Reread{}, err
+		}
+		if _, err := now.daemon(); err != nil {
+			return daemon.Reread{}, err
+		}
+		applied, waiting := changes(inForce, now.rows())
+		for _, c := range applied {
+			inForce[c.Setting] = c.To
+		}
+		return daemon.Reread{File: now.file, Applied: applied, Waiting: waiting, Level: now.level(), Keep: now.keep, OutputLimit: now.output}, nil
+	}
+}
+
+// changes returns the settings whose values differ from those in force: those that a running daemon applies, and others.
+func changes(inForce map[string]string, read []row) (applied, waiting []daemon.Change) {
+	gone := maps.Clone(inForce)
+	for _, r := range read {
+		delete(gone, r.Setting)
+		c := daemon.Change{Setting: r.Setting, From: inForce[r.Setting], To: r.Value}
+		switch {
+		case c.From == c.To:
+		case r.Reloads:
+			applied = append(applied, c)
+		default:
+			waiting = append(waiting, c)
+		}
+	}
+	for _, setting := range slices.Sorted(maps.Keys(gone)) { // of a policy
+		waiting = append(waiting, daemon.Change{Setting: setting, From: gone[setting]})
+	}
+	return applied, waiting
+}

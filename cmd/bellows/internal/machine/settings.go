@@ -1,0 +1,156 @@
+package machine
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/bellows-rm/bellows/agent"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/memory"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// setting is a setting of the daemon: a flag of `bellows up`, and a field of the configuration file. The table of
+// upOptions has all settings. The flags, the file, its documentation and `bellows config` follow from it.
+type setting struct {
+	flag  string
+	value pflag.Value
+	help  string
+	short string // flag of one letter; empty if there is none
+	// reloads says that a daemon applies a changed value when it reads its file again.
+	reloads bool
+	// check returns what is wrong with a text that value has accepted; nil accepts all.
+	check func(text string) error
+}
+
+// field returns the name of the setting in the configuration file.
+func (s *setting) field() string { return strings.ReplaceAll(s.flag, "-", "_") }
+
+// named returns the value of a setting that consists of named values, such as the settings of policies; nil for others.
+func (s *setting) named() flags.Settings {
+	all, _ := s.value.(flags.Settings)
+	return all
+}
+
+// table returns all settings. To set one changes o.
+func (o *upOptions) table() []setting {
+	variants := strings.Join(slices.Sorted(maps.Keys(memory.Variants())), ", ")
+	return []setting{
+		{flag: "memory", value: flags.Memory(&o.memory), check: func(string) error { return onMachine(agent.Capacity(o.memory, 0)) },
+			help: "memory that all jobs together may use; default: nine tenths of the machine's"},
+		{flag: "cpus", value: flags.CPU(&o.cpus), check: func(string) error { return onMachine(agent.Capacity(0, o.cpus)) },
+			help: "cores that all jobs together may use; default: all"},
+		{flag: "disk", value: flags.Rate(&o.disk).OrZero(),
+			help: "disk bandwidth that all jobs together may request, such as 100MB/s; 0B/s: unknown, and every request fits; default: measured once on the disk of the state directory"},
+		{flag: "network", value: flags.Rate(&o.network),
+			help: "network bandwidth that all jobs together may request, such as 1Gbit/s or 125MB/s; default: unknown, and every request fits"},
+		{flag: "swap-budget", value: flags.Budget(&o.swapping),
+			help: "most bytes that swapping may write to disks in 24 hours, such as 200GB/day; once it is spent, no container is swapped out; default: no limit"},
+		{flag: "policy", value: policyFlag{flags.Choice(&o.policy, policy.Names()...)},
+			help: "`name` of the scheduling policy: " + strings.Join(policy.Names(), ", ")},
+		{flag: "set", value: flags.Settings(o.settings), check: checkPolicySetting,
+			help: "setting of the policy; may be repeated"},
+		{flag: "flex", value: flags.Choice(&o.flex, memory.PresetNames()...),
+			help: "memory `manager` of FLEX containers: default, paper (Pufferfish), or a variant that the paper compares: " + variants},
+		{flag: "puff-ratio", value: flags.Number(&o.puffRatio, 0, 100), check: func(string) error { return checkPuffRatio(o.puffRatio) },
+			help: "growth of a FLEX container per puff, as a `share` of its limit, from 0.01 to 100; 0: as --flex says"},
+		{flag: "still", value: flags.Choice(&o.still, "lends", "keeps"),
+			help: "whether paused and suspended tasks lend their cores to other tasks: `lends` or keeps"},
+		{flag: "output-limit", value: flags.Memory(&o.output), reloads: true,
+			help: "size kept of each output of a task, half from its beginning and half from its end; the tasks of a job with more than 8 tasks share the size of 8 tasks"},
+		{flag: "keep-for", value: flags.Duration(&o.keep.For, time.Minute), reloads: true,
+			help: "how long ended jobs and their output are kept"},
+		{flag: "keep-jobs", value: flags.Count(&o.keep.Jobs, 1, 1<<30), reloads: true,
+			help: "number of newest ended jobs that are kept"},
+		{flag: "keep-output", value: flags.Memory(&o.keep.Output), reloads: true,
+			help: "size of the output of ended jobs that is kept"},
+		{flag: "keep-events", value: flags.Memory(&o.keep.Events), reloads: true,
+			help: "size of the event logs that are kept: half for this run of the daemon, half for earlier runs"},
+		{flag: "verbose", short: "v", value: flags.Switch(&o.verbose), reloads: true,
+			help: "log also each container and each change of a limit"},
+		{flag: "log-format", value: flags.Choice(&o.format, logText, logJSON),
+			help: "format of the log: `text` or json, one object a line"},
+	}
+}
+
+// policyFlag is the name of the daemon's policy. Settings after the name, as simulate takes them for each of its policies, are refused
+// with what to write instead.
+type policyFlag struct{ flags.Words }
+
+// Set implements pflag.Value.
+func (v policyFlag) Set(text string) error {
+	name, rest, _ := strings.Cut(text, ":")
+	if setting, value, ok := strings.Cut(rest, "="); ok && slices.Contains(policy.Names(), name) {
+		value, _, _ = strings.Cut(value, ":")
+		return fmt.Errorf("must be a name alone: settings are given by --set, such as --set %s.%s=%s", name, strings.TrimPrefix(setting, name+"."), value)
+	}
+	return v.Words.Set(text)
+}
+
+// onMachine returns the error of a capacity.
+func onMachine(_ resource.Vector, err error) error { return err }
+
+// checkPolicySetting checks a setting of a policy, NAME=VALUE, by itself.
+func checkPolicySetting(text string) error {
+	name, value, _ := strings.Cut(text, "=")
+	owner, _, _ := strings.Cut(name, ".")
+	if !slices.Contains(policy.Names(), owner) {
+		owner = policy.Names()[0] // any policy refuses a name of no policy
+	}
+	_, err := policy.New(owner, map[string]string{name: value})
+	return err
+}
+
+func checkPuffRatio(ratio float64) error {
+	_, err := memory.PresetOf("default", ratio)
+	return err
+}
+
+// flags adds a flag for each setting.
+func (o *upOptions) flags(f *pflag.FlagSet) {
+	f.SortFlags = false
+	for _, s := range o.table() {
+		added := f.VarPF(s.value, s.flag, s.short, s.help)
+		if s.value.Type() == "bool" {
+			added.NoOptDefVal = "true"
+		}
+	}
+}
+
+// row is the value of a setting, as `bellows config show` prints it. A setting that consists of named values has a row for
+// each of them.
+type row struct {
+	Setting string `json:"setting"` // field of the file, and the name of a named value after it
+	Value   string `json:"value,omitempty"`
+	From    string `json:"from"` // default, flag, or FILE:LINE
+	Reloads bool   `json:"reloads"`
+}
+
+// rows returns the values of all settings; configure must have been called.
+func (o *upOptions) rows() []row {
+	var all []row
+	add := func(s *setting, name, value string) {
+		all = append(all, row{Setting: name, Value: value, From: cmp.Or(o.from[name], "default"), Reloads: s.reloads})
+	}
+	for _, s := range o.table() {
+		if s.named() == nil {
+			value := s.value.String()
+			if o.from[s.field()] != "" {
+				value = cmp.Or(value, "0") // as it was given
+			}
+			add(&s, s.field(), value)
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.named())) {
+			add(&s, s.field()+" "+name, s.named()[name])
+		}
+	}
+	return all
+}
