@@ -27,6 +27,10 @@ type Retention struct {
 	Jobs int
 	// Output is the largest number of bytes of output that stay, of the most recently ended jobs; 0 is no limit.
 	Output resource.Amount
+	// UserJobs and UserOutput are the same for the jobs of each owner. What is beyond them does not count for Jobs and Output, so
+	// that the history of one owner does not push out that of others.
+	UserJobs   int
+	UserOutput resource.Amount
 	// Events is the largest number of bytes of event logs that stay; 0 is no limit. The current run gets half of it, and its
 	// log ends there. Earlier runs get the other half: the latest stay, for at most as long as
 	// jobs, and at most 100.
@@ -96,22 +100,45 @@ func (d *Driver) Retain(keep Retention) error {
 // output.
 func (keep *Retention) choose(ended []store.Ended, now timeline.Time, size func(cluster.JobID) int64) Pruned {
 	p := Pruned{Jobs: []cluster.JobID{}}
-	var output int64 // of this job and those that ended after it
+	measured := keep.Output > 0 || keep.UserOutput > 0
+	var all tally
+	users := map[uint32]*tally{}
 	for i, j := range ended {
-		age, bytes := now.Sub(j.At), int64(0)
-		beyond := age >= keep.For || keep.Jobs > 0 && i >= keep.Jobs
-		if keep.Output > 0 || beyond {
+		user, known := users[j.UID]
+		if !known {
+			user = &tally{}
+			users[j.UID] = user
+		}
+		var bytes int64
+		if measured {
 			bytes = size(j.ID)
-			output += bytes
 		}
-		beyond = beyond || keep.Output > 0 && output > int64(keep.Output)
-		if beyond && i >= keep.Newest && age >= justEnded {
-			p.Jobs = append(p.Jobs, j.ID)
-			p.OutputBytes += bytes
+		age := now.Sub(j.At)
+		beyond := user.exceeds(bytes, keep.UserJobs, keep.UserOutput) || all.exceeds(bytes, keep.Jobs, keep.Output) || age >= keep.For
+		if !beyond || i < keep.Newest || age < justEnded {
+			continue
 		}
+		if !measured {
+			bytes = size(j.ID)
+		}
+		p.Jobs = append(p.Jobs, j.ID)
+		p.OutputBytes += bytes
 	}
 	slices.Sort(p.Jobs)
 	return p
+}
+
+// tally is a number of jobs, and the bytes of their output.
+type tally struct {
+	jobs   int
+	output int64
+}
+
+// exceeds adds a job, and reports whether that makes more jobs or more output than a limit, where 0 is none.
+func (t *tally) exceeds(bytes int64, jobs int, output resource.Amount) bool {
+	t.jobs++
+	t.output += bytes
+	return jobs > 0 && t.jobs > jobs || output > 0 && t.output > int64(output)
 }
 
 // ofEvents returns the largest size of one run's event log, bytes; 0 is no limit. The Retention may be nil.

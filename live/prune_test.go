@@ -122,27 +122,50 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 func TestRetentionChooses(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
+	const size = 30
 	for range 2000 {
-		keep := Retention{For: time.Duration(random.IntN(5)) * time.Minute, Jobs: random.IntN(4), Output: 0, Newest: random.IntN(4)}
+		keep := Retention{For: time.Duration(random.IntN(5)) * time.Minute, Jobs: random.IntN(4), Newest: random.IntN(4), UserJobs: random.IntN(4)}
 		if random.IntN(2) == 0 {
 			keep.Output = 1 + 100
+		}
+		if random.IntN(2) == 0 {
+			keep.UserOutput = 1 + 50
 		}
 		now := timeline.Time(time.Hour)
 		var ended []store.Ended
 		at := now
 		for id := range cluster.JobID(random.IntN(8)) {
 			at -= timeline.Time(random.IntN(90)) * timeline.Time(time.Second)
-			ended = append(ended, store.Ended{ID: 100 - id, At: at})
+			ended = append(ended, store.Ended{ID: 100 - id, UID: uint32(random.IntN(3)), At: at})
 		}
-		got := keep.choose(ended, now, func(cluster.JobID) int64 { return 30 })
+		got := keep.choose(ended, now, func(cluster.JobID) int64 { return size })
+		// A job is beyond a limit if it and the later jobs that count exceed the limit.
+		exceed := func(n, jobs int, output resource.Amount) bool {
+			return jobs > 0 && n > jobs || output > 0 && size*n > int(output)
+		}
+		ofUser := func(i int) bool {
+			n := 0
+			for _, j := range ended[:i+1] {
+				if j.UID == ended[i].UID {
+					n++
+				}
+			}
+			return exceed(n, keep.UserJobs, keep.UserOutput)
+		}
 		var want []cluster.JobID
 		for i, j := range ended {
-			old, many, large := now.Sub(j.At) >= keep.For, keep.Jobs > 0 && i+1 > keep.Jobs, keep.Output > 0 && 30*(i+1) > int(keep.Output)
-			if (old || many || large) && i+1 > keep.Newest && now.Sub(j.At) >= 10*time.Second {
+			n := 0
+			for k := range ended[:i+1] {
+				if !ofUser(k) {
+					n++
+				}
+			}
+			beyond := now.Sub(j.At) >= keep.For || ofUser(i) || exceed(n, keep.Jobs, keep.Output)
+			if beyond && i+1 > keep.Newest && now.Sub(j.At) >= 10*time.Second {
 				want = append([]cluster.JobID{j.ID}, want...)
 			}
 		}
-		if len(want) != len(got.Jobs) || len(want) > 0 && !reflect.DeepEqual(want, got.Jobs) || got.OutputBytes != int64(30*len(want)) {
+		if len(want) != len(got.Jobs) || len(want) > 0 && !reflect.DeepEqual(want, got.Jobs) || got.OutputBytes != int64(size*len(want)) {
 			t.Fatalf("seed %d: of %v at %v, %+v chose %v, want %v", seed, ended, now, keep, got, want)
 		}
 	}
@@ -222,7 +245,8 @@ func TestRetentionChanges(t *testing.T) {
 		}{
 			{Retention{For: 1000 * time.Hour, Jobs: 3}, 0, "2-4"},
 			{Retention{For: 1000 * time.Hour, Output: 250}, 0, "3-4"},
-			{Retention{For: 90 * time.Minute}, 0, "3-4"},
+			{Retention{For: 1000 * time.Hour, UserJobs: 1}, 0, "4"},
+			{Retention{For: 90 * time.Minute}, 0, "4"},
 			{Retention{For: 90 * time.Minute}, 2 * time.Hour, ""},
 		} {
 			if err := r.Retain(c.keep); err != nil {

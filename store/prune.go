@@ -9,19 +9,20 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Ended is a job that has ended, and when.
+// Ended is a job that has ended, its owner, and when it ended.
 type Ended struct {
-	ID cluster.JobID
-	At timeline.Time
+	ID  cluster.JobID
+	UID uint32
+	At  timeline.Time
 }
 
 // Ended returns the jobs that have ended, those that ended last first.
 func (s *Store) Ended(ctx context.Context) ([]Ended, error) {
 	var jobs []Ended
-	query := "SELECT id, finished_ns FROM jobs WHERE ended = 1 ORDER BY finished_ns DESC, id DESC"
+	query := "SELECT id, owner_uid, finished_ns FROM jobs WHERE ended = 1 ORDER BY finished_ns DESC, id DESC"
 	err := s.read(ctx, query, nil, func(scan func(...any) error) error {
 		var j Ended
-		err := scan(&j.ID, &j.At)
+		err := scan(&j.ID, &j.UID, &j.At)
 		jobs = append(jobs, j)
 		return err
 	})

@@ -36,6 +36,8 @@ keep_output: 1GB
 keep_events: 2GB
 verbose: true
 log_format: json
+keep_user_jobs: 6
+keep_user_output: 500MB
 `
 
 // write writes a configuration file and returns its path.
@@ -82,7 +84,7 @@ func TestReadConfig(t *testing.T) {
 		t.Errorf("capacity %v, measures the disk: %v", c.Agent.Capacity, c.MeasureDisk)
 	case c.Driver.Policy.Name() != "fair" || c.Driver.Settings["fair.reservations"] != "false" || c.Driver.Settings["fair.gaps"] != "auto":
 		t.Errorf("policy %s with %v", c.Driver.Policy.Name(), c.Driver.Settings)
-	case c.Driver.Keep.For != 90*time.Minute || c.Driver.Keep.Jobs != 7 || c.Driver.Keep.Output != resource.GB || c.Driver.Keep.Events != 2*resource.GB:
+	case c.Driver.Keep.For != 90*time.Minute || c.Driver.Keep.Jobs != 7 || c.Driver.Keep.Output != resource.GB || c.Driver.Keep.Events != 2*resource.GB || c.Driver.Keep.UserJobs != 6 || c.Driver.Keep.UserOutput != 500*resource.MB:
 		t.Errorf("retention %+v", *c.Driver.Keep)
 	case c.Agent.OutputLimit != resource.MiB || c.Agent.SwapBudget != 200*resource.GB || c.Agent.Memory.PuffRatio != 0.2 || !c.Driver.Keeps || !o.verbose || c.Configuration != o.file:
 		t.Errorf("daemon %+v", c)
