@@ -101,12 +101,12 @@ func (d *Driver) Retain(keep Retention) error {
 func (keep *Retention) choose(ended []store.Ended, now timeline.Time, size func(cluster.JobID) int64) Pruned {
 	p := Pruned{Jobs: []cluster.JobID{}}
 	measured := keep.Output > 0 || keep.UserOutput > 0
-	var all tally
-	users := map[uint32]*tally{}
+	var all history
+	users := map[uint32]*history{}
 	for i, j := range ended {
 		user, known := users[j.UID]
 		if !known {
-			user = &tally{}
+			user = &history{}
 			users[j.UID] = user
 		}
 		var bytes int64
@@ -128,17 +128,17 @@ func (keep *Retention) choose(ended []store.Ended, now timeline.Time, size func(
 	return p
 }
 
-// tally is a number of jobs, and the bytes of their output.
-type tally struct {
+// history is a number of jobs, and the bytes of their output.
+type history struct {
 	jobs   int
 	output int64
 }
 
 // exceeds adds a job, and reports whether that makes more jobs or more output than a limit, where 0 is none.
-func (t *tally) exceeds(bytes int64, jobs int, output resource.Amount) bool {
-	t.jobs++
-	t.output += bytes
-	return jobs > 0 && t.jobs > jobs || output > 0 && t.output > int64(output)
+func (h *history) exceeds(bytes int64, jobs int, output resource.Amount) bool {
+	h.jobs++
+	h.output += bytes
+	return jobs > 0 && h.jobs > jobs || output > 0 && h.output > int64(output)
 }
 
 // ofEvents returns the largest size of one run's event log, bytes; 0 is no limit. The Retention may be nil.
