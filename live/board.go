@@ -19,6 +19,8 @@ import (
 type board struct {
 	at     time.Time
 	status Status // without what the Backend measures
+	// unready is why the Driver does not serve, as far as its loop knows; nil if it does.
+	unready error
 	// revision grows whenever a job or a task changes, and from one run of the daemon to the next.
 	revision int64
 	// jobs are all that the Driver has: those that have not ended, or whose end is not stored yet.
@@ -124,7 +126,7 @@ func (d *Driver) publish() {
 	clear(d.changed)
 	d.askAgain(&e)
 	b := e.board
-	b.at, b.status = time.Now(), d.statusOf(b.tally)
+	b.at, b.status, b.unready = time.Now(), d.statusOf(b.tally), d.notReady()
 	d.board.Store(&b)
 	for _, c := range e.replaced {
 		close(c)

@@ -92,6 +92,7 @@ func ParseTask(text string) (cluster.TaskID, error) {
 func (s *Server) handler() http.Handler {
 	a := newAPI("bellows", "1", "Jobs that share the memory of a machine. Times are RFC 3339, sizes bytes, CPU millicores.")
 	s.machine(a)
+	s.health(a)
 	s.jobs(a)
 	s.tasks(a)
 	s.knowledge(a)

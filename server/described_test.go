@@ -244,6 +244,8 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 	_, errs["import-runs"] = c.Import(ctx, recordedRun())
 	errs["forget-application"] = c.ForgetApp(ctx, "p")
 	_, errs["status"] = c.Status(ctx)
+	_, errs["health"] = call[Health](ctx, c, "GET", "/v1/health", nil, nil)
+	_, errs["ready"] = call[Readiness](ctx, c, "GET", "/v1/ready", nil, nil)
 	_, errs["submit"] = c.Submit(ctx, job)
 	_, errs["jobs"] = c.Jobs(ctx)
 	for _, err := range c.AllJobs(ctx) {

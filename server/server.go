@@ -39,6 +39,7 @@ type Driver interface {
 	Input(ctx context.Context, by cluster.Credentials, id cluster.JobID) (io.ReadWriteCloser, error)
 	Logs(ctx context.Context, id cluster.JobID) ([]live.LogFile, error)
 	Status(ctx context.Context) (live.Status, error)
+	Ready() error
 	Prune(ctx context.Context, keep live.Retention, dry bool) (live.Pruned, error)
 	Shutdown(ctx context.Context, kill bool) error
 	Done() <-chan struct{}

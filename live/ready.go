@@ -1,0 +1,38 @@
+package live
+
+import "time"
+
+// Ready returns why the Driver does not serve now; nil if it does: its state is recovered, the engine answers, and the store can
+// be written. The error is Unavailable. Ready does not use the engine.
+func (d *Driver) Ready() error {
+	select {
+	case <-d.done:
+		return Errorf(Unavailable, "%w", errStopped)
+	default:
+	}
+	if silent, hangs := d.hangs(); hangs {
+		return Errorf(Unavailable, "the engine has not answered for %v", silent.Round(time.Second))
+	}
+	select {
+	case <-d.synced:
+	default:
+		return Errorf(Unavailable, "the containers of an earlier daemon are being found")
+	}
+	if why := d.board.Load().unready; why != nil {
+		return Errorf(Unavailable, "%w", why)
+	}
+	return nil
+}
+
+// notReady returns why the Driver does not serve, as far as the loop knows.
+func (d *Driver) notReady() (why error) {
+	if d.draining {
+		why = errStopped
+	}
+	for _, err := range []error{d.short, d.trouble, d.broken} {
+		if err != nil {
+			why = err
+		}
+	}
+	return why
+}

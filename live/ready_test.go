@@ -1,0 +1,85 @@
+package live
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// expectReady fails the test unless the Driver serves, or says why it does not.
+func (r *rig) expectReady(why string) {
+	r.t.Helper()
+	switch err := r.Ready(); {
+	case why == "" && err != nil:
+		r.t.Errorf("it does not serve: %v", err)
+	case why != "" && (KindOf(err) != Unavailable || !strings.Contains(err.Error(), why)):
+		r.t.Errorf("the error is %v, want %q", err, why)
+	}
+}
+
+func TestReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake()}
+		joined, synced := <-r.fake.events, <-r.fake.events
+		r.fake.events <- joined
+		r.open()
+		r.start(fifo(t))
+		r.expectReady("the containers of an earlier daemon are being found")
+		r.fake.events <- synced
+		synctest.Wait()
+		r.expectReady("")
+		for why, set := range map[string]func(){
+			"going down":  func() { r.draining = true },
+			"a policy":    func() { r.broken = Errorf(Internal, "a policy took an impossible decision") },
+			"the answers": func() { r.broken, r.draining = Errorf(Internal, "the answers stop"), true },
+		} {
+			if err := r.do(t.Context(), set); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			r.expectReady(why)
+			if err := r.do(t.Context(), func() { r.draining, r.broken = false, nil }); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			r.expectReady("")
+		}
+		r.end()
+		r.expectReady("going down")
+	})
+}
+
+// A store that cannot be written says so until it can be written again.
+func TestNotReadyWithoutAStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		r.submit(submission(1))
+		o := r.order(cluster.Start)
+		if err := r.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r.fake.launched(o)
+		synctest.Wait()
+		r.expectReady("the store")
+		if err := r.Driver.Close(); err != nil {
+			t.Log(err)
+		}
+	})
+}
+
+func TestNotReadyWhileTheEngineHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHangsRig(t, nil)
+		synctest.Wait()
+		r.expectReady("")
+		r.submitHanging()
+		time.Sleep(time.Second)
+		r.expectReady("the engine has not answered for 7s")
+		r.policy.letGo <- struct{}{}
+		time.Sleep(2 * time.Second)
+		r.expectReady("")
+	})
+}

@@ -1,0 +1,29 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/bellows-rm/bellows/live"
+)
+
+func (f *fake) Ready() error { return f.err }
+
+// A daemon that does not serve is alive, and says why it is not ready.
+func TestHealth(t *testing.T) {
+	f := newFake()
+	c, _ := start(t, f, fakeProfiles{})
+	alive, err := call[Health](t.Context(), c, "GET", "/v1/health", nil, nil)
+	if err != nil || alive.Version != "test" || alive.PID == 0 {
+		t.Errorf("health is %+v (%v)", alive, err)
+	}
+	if ready, err := call[Readiness](t.Context(), c, "GET", "/v1/ready", nil, nil); err != nil || !ready.Ready {
+		t.Errorf("it is not ready: %+v (%v)", ready, err)
+	}
+	f.err = live.Errorf(live.Unavailable, "the engine has not answered for 7s")
+	if _, err := call[Health](t.Context(), c, "GET", "/v1/health", nil, nil); err != nil {
+		t.Errorf("a daemon that does not serve is not alive: %v", err)
+	}
+	if _, err := call[Readiness](t.Context(), c, "GET", "/v1/ready", nil, nil); live.KindOf(err) != live.Unavailable || err.Error() != "the engine has not answered for 7s" {
+		t.Errorf("it is ready, or does not say why not: %v", err)
+	}
+}
