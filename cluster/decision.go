@@ -31,6 +31,9 @@ const (
 
 var decisionNames = [...]string{"", "start", "kill", "reserve", "unreserve", "wake", "wait", "throttle", "suspend", "resume", "resize", "ask"}
 
+// NumDecisionKinds is one more than the last DecisionKind.
+const NumDecisionKinds = len(decisionNames)
+
 func (k DecisionKind) String() string {
 	if int(k) < len(decisionNames) {
 		return decisionNames[k]

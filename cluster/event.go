@@ -46,6 +46,12 @@ var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "j
 	"job-paused", "job-resumed",
 	"answered", "task-out"}
 
+// NumEventKinds and NumOutcomes are one more than the last of each.
+const (
+	NumEventKinds = len(eventNames)
+	NumOutcomes   = len(outcomeNames)
+)
+
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) {
 		return eventNames[k]

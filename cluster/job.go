@@ -226,6 +226,9 @@ const (
 
 var jobStatusNames = [...]string{"pending", "running", "set-aside", "succeeded", "failed", "cancelled"}
 
+// NumJobStatuses is one more than the last JobStatus.
+const NumJobStatuses = len(jobStatusNames)
+
 func (s JobStatus) String() string { return jobStatusNames[s] }
 
 // MarshalText implements encoding.TextMarshaler.

@@ -82,6 +82,7 @@ type Driver struct {
 	board     atomic.Pointer[board]
 	news      chan struct{}                 // has an element if the board has a revision that was not announced
 	fresh     atomic.Pointer[chan struct{}] // closed, and replaced, when a revision is announced
+	counts    counts
 
 	// Only the loop uses the fields below.
 	engine    *engine.Engine
@@ -297,11 +298,12 @@ func (d *Driver) setTimer() {
 // step hands one event to the engine and handles its decisions. Nothing is acted on before the next flush.
 func (d *Driver) step(e cluster.Event) {
 	d.askAll()
+	now := d.now()
+	d.counts.event(now, &e)
 	if d.broken != nil {
 		d.settleAlone()
 		return
 	}
-	now := d.now()
 	taken := d.events.record(now, e)
 	if !taken && !d.unrecorded {
 		d.unrecorded = true
@@ -316,6 +318,7 @@ func (d *Driver) step(e cluster.Event) {
 		d.events.decided(now, decisions)
 	}
 	for i := range decisions {
+		d.counts.decisions[decisions[i].Kind].Add(1)
 		d.take(now, &decisions[i])
 	}
 	if e.Task.Job != 0 {
@@ -336,7 +339,10 @@ func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster
 			err = fmt.Errorf("engine: event %s at %v: panic: %v", e.Kind, now, p)
 		}
 	}()
-	return d.engine.Step(now, e)
+	begun := time.Now()
+	decisions, err = d.engine.Step(now, e)
+	d.counts.steps.add(time.Since(begun))
+	return decisions, err
 }
 
 // breakDown handles a bug of the policy or the engine. It logs an error, and the engine decides nothing any more.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/store"
@@ -69,6 +70,7 @@ func (d *Driver) flush() {
 		}
 		d.trouble = err
 		d.publish()
+		d.counts.failures.Add(1)
 		d.out.orders = d.applyKills(d.out.orders)
 		return
 	}
@@ -139,7 +141,13 @@ func (d *Driver) recordAll() error {
 	for _, t := range d.out.tasks {
 		batch.Tasks = append(batch.Tasks, t)
 	}
-	return d.store.Write(context.Background(), batch)
+	if batch.Empty() {
+		return nil
+	}
+	begun := time.Now()
+	err := d.store.Write(context.Background(), batch)
+	d.counts.writes.add(time.Since(begun))
+	return err
 }
 
 // forget makes the Backend forget containers, which writes to the disk.

@@ -64,6 +64,9 @@ func TestNotReadyWithoutAStore(t *testing.T) {
 		r.fake.launched(o)
 		synctest.Wait()
 		r.expectReady("the store")
+		if m := r.Metrics(); m.WriteFailures == 0 {
+			t.Error("no failure to write was counted")
+		}
 		if err := r.Driver.Close(); err != nil {
 			t.Log(err)
 		}
@@ -78,6 +81,9 @@ func TestNotReadyWhileTheEngineHangs(t *testing.T) {
 		r.submitHanging()
 		time.Sleep(time.Second)
 		r.expectReady("the engine has not answered for 7s")
+		if m := r.Metrics(); m.Hangs != 1 {
+			t.Errorf("%d hangs were counted", m.Hangs)
+		}
 		r.policy.letGo <- struct{}{}
 		time.Sleep(2 * time.Second)
 		r.expectReady("")

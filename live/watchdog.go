@@ -118,6 +118,7 @@ func (d *Driver) watch(p Patience) {
 
 func (d *Driver) sayWhereItHangs() {
 	d.note.mark()
+	d.counts.hangs.Add(1)
 	w := d.watchdog
 	w.mu.Lock()
 	close(w.hung)

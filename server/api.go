@@ -101,10 +101,11 @@ func (s *Server) handler() http.Handler {
 		w.Header().Set("Content-Type", "application/openapi+json")
 		_, _ = w.Write(document)
 	})
+	a.mux.Handle("GET /metrics", s.metrics.handler())
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, live.Errorf(live.NotFound, "%s %s: no such address; GET /openapi.json lists them", r.Method, r.URL.Path))
 	})
-	return a.mux
+	return s.metrics.counted(a.doc, a.mux)
 }
 
 func (s *Server) machine(a *api) {

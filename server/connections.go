@@ -50,6 +50,13 @@ func newConnections(most int) *connections {
 	return &connections{most: most, change: make(chan struct{})}
 }
 
+// count returns how many connections there are, and how many there may be.
+func (s *connections) count() (open, most int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open, s.most
+}
+
 // connection is a counted connection.
 type connection struct {
 	*net.UnixConn

@@ -40,6 +40,7 @@ type Driver interface {
 	Logs(ctx context.Context, id cluster.JobID) ([]live.LogFile, error)
 	Status(ctx context.Context) (live.Status, error)
 	Ready() error
+	Metrics() live.Metrics
 	Prune(ctx context.Context, keep live.Retention, dry bool) (live.Pruned, error)
 	Shutdown(ctx context.Context, kill bool) error
 	Done() <-chan struct{}
@@ -53,6 +54,7 @@ type Server struct {
 	log         *slog.Logger
 	http        *http.Server
 	connections *connections
+	metrics     *metrics
 	// leaving ends when the server shuts down: clients that send input then connect again, to the next daemon.
 	leaving context.Context
 	leave   context.CancelFunc
@@ -64,6 +66,7 @@ type Server struct {
 func New(d Driver, p Profiles, about Daemon, log *slog.Logger) *Server {
 	s := &Server{driver: d, profiles: p, daemon: about, log: log, connections: newConnections(connectionsFor(descriptorLimit()))}
 	s.configuration.Store(about.Configuration)
+	s.metrics = newMetrics(s)
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.http = &http.Server{
 		Handler:           s.survive(s.handler()),
@@ -102,14 +105,15 @@ func (s *Server) survive(h http.Handler) http.Handler {
 	})
 }
 
-// answering records whether an answer has begun.
+// answering records whether an answer has begun, and its status.
 type answering struct {
 	http.ResponseWriter
-	begun bool
+	begun  bool
+	status int // 0 while it is not stated, which is http.StatusOK
 }
 
 func (a *answering) WriteHeader(status int) {
-	a.begun = true
+	a.begun, a.status = true, status
 	a.ResponseWriter.WriteHeader(status)
 }
 
