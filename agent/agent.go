@@ -23,6 +23,7 @@ import (
 	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/netcount"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
 )
 
 // Config is the configuration of an Agent.
@@ -50,6 +51,8 @@ type Config struct {
 	// Memory is how the memory of FLEX containers is managed; the zero value is memory.Default().
 	Memory memory.Parameters
 	Log    *slog.Logger // nil is slog.Default
+
+	clock func() timeline.Time // the engine's; nil is newClock
 }
 
 // DefaultGrace is the default time between SIGTERM and SIGKILL.
@@ -171,6 +174,9 @@ func Open(c Config) (*Agent, error) {
 	}
 	if c.Memory == (memory.Parameters{}) {
 		c.Memory = memory.Default()
+	}
+	if c.clock == nil {
+		c.clock = newClock()
 	}
 	if err := durable.MakeDir(filepath.Join(c.Dir, "containers")); err != nil {
 		return nil, fmt.Errorf("make the folder for containers: %w", err)

@@ -19,6 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
 )
 
 // TestMain lets this test program be the supervisor of the containers that it starts, and programs to run in them.
@@ -115,7 +116,8 @@ type bench struct {
 	*Agent
 	t      *testing.T
 	dir    string
-	memory resource.Amount // 0 is 1 GiB
+	memory resource.Amount      // 0 is 1 GiB
+	engine func() timeline.Time // its clock; nil is newClock
 	// seen are events that came while another was waited for.
 	seen []cluster.Event
 }
@@ -130,7 +132,7 @@ func newBench(t *testing.T) *bench {
 
 func (b *bench) open() {
 	b.t.Helper()
-	a, err := Open(Config{Dir: b.dir, Node: "n1", Capacity: resource.Of(2000, cmp.Or(b.memory, resource.GiB)), Grace: 300 * time.Millisecond,
+	a, err := Open(Config{Dir: b.dir, Node: "n1", Capacity: resource.Of(2000, cmp.Or(b.memory, resource.GiB)), Grace: 300 * time.Millisecond, clock: b.engine,
 		Log: slog.New(slog.NewTextHandler(b.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		if _, ok := err.(*NoCgroupError); ok {

@@ -9,6 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/memory"
+	"github.com/bellows-rm/bellows/timeline"
 )
 
 // auditInterval is how often the memory manager's books are compared with the containers. A report about a container
@@ -66,7 +67,7 @@ const overdue = 30 * time.Second
 // than it should, because the goroutine that should resume them hangs.
 func (k *keeper) auditStillness(there map[cluster.ContainerID]*container) {
 	for id, c := range there {
-		if c.leveledFor(levelingGrace + overdue) {
+		if c.leveledFor(k.agent.clock(), levelingGrace+overdue) {
 			k.mended.Add(1)
 			k.agent.log.Error("resuming a container that leveling has stopped for too long", "container", id)
 			k.agent.overdue(c)
@@ -81,14 +82,14 @@ func (k *keeper) auditStillness(there map[cluster.ContainerID]*container) {
 	}
 }
 
-// leveledFor reports whether leveling should have ended its hold of a container some time ago. It does not wait for a change that is
-// under way.
-func (c *container) leveledFor(by time.Duration) bool {
+// leveledFor reports whether leveling should have ended its hold of a container some time before now. It does not wait for a change that
+// is under way.
+func (c *container) leveledFor(now timeline.Time, by time.Duration) bool {
 	if !c.changing.TryLock() {
 		return false
 	}
 	defer c.changing.Unlock()
-	return c.stance.engine.overdue(by)
+	return c.stance.engine.overdue(now, by)
 }
 
 // leftover is what a container's stance, or the kernel, does to it although no party wants that any more. A change of stance that

@@ -46,8 +46,10 @@ func holdOf(o *cluster.Order) engineHold {
 // levels reports whether leveling is among the holders.
 func (h *engineHold) levels() bool { return h.By&cluster.HeldByLeveling != 0 }
 
-// overdue reports whether leveling should have ended its hold some time ago.
-func (h *engineHold) overdue(by time.Duration) bool { return h.levels() && h.Until.Add(by) <= now() }
+// overdue reports whether leveling should have ended its hold some time before now.
+func (h *engineHold) overdue(now timeline.Time, by time.Duration) bool {
+	return h.levels() && h.Until.Add(by) <= now
+}
 
 const holdFile = "hold.json"
 
@@ -128,7 +130,7 @@ func (a *Agent) carryOutHold(c *container, o *cluster.Order) {
 // the container does not stay stopped must not depend on the engine.
 func (a *Agent) endLeveling(c *container) {
 	h := c.heldForEngine()
-	if h.overdue(levelingGrace) {
+	if h.overdue(a.clock(), levelingGrace) {
 		a.log.Warn("resuming a container that leveling should have let go on", "container", c.id, "until", time.Unix(0, int64(h.Until)))
 		err := a.holdFor(c, engineHold{By: h.By &^ cluster.HeldByLeveling})
 		if err == nil || errors.Is(err, cgroup.ErrGone) || a.closed.Err() != nil {
@@ -148,7 +150,7 @@ func (a *Agent) expectEnd(c *container, until timeline.Time) {
 	if c.expects != nil {
 		c.expects.Stop()
 	}
-	c.expects = time.AfterFunc(max(until.Add(levelingGrace).Sub(now()), time.Second), func() { a.overdue(c) })
+	c.expects = time.AfterFunc(max(until.Add(levelingGrace).Sub(a.clock()), time.Second), func() { a.overdue(c) })
 }
 
 // overdue has the hold of leveling ended, if it is overdue.

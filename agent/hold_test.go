@@ -25,15 +25,16 @@ type holdBench struct {
 
 func newHeld(t *testing.T) *holdBench { return newHeldOf(t, cluster.Envelope{}) }
 
-func newHeldOf(t *testing.T, e cluster.Envelope) *holdBench {
-	b := newBench(t)
+func newHeldOf(t *testing.T, e cluster.Envelope) *holdBench { return newHeldOn(newBench(t), e) }
+
+func newHeldOn(b *bench, e cluster.Envelope) *holdBench {
 	h := &holdBench{bench: b, start: b.order("sh", "-c", "sleep 1000 & sleep 1000"), last: 100}
 	h.start.Envelope = e
 	b.Apply([]cluster.Order{h.start})
 	b.next(cluster.DecisionDone)
 	h.c = b.containers[h.start.Container]
 	if _, ok := h.c.group.Has(cgroup.Freezer); !ok {
-		t.Skip("needs a freezer")
+		b.t.Skip("needs a freezer")
 	}
 	return h
 }

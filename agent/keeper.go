@@ -242,7 +242,7 @@ func (k *keeper) decide(in memory.Input) {
 		k.swapFull.Store(time.Now().UnixNano())
 	}
 	k.deciding.Lock()
-	actions := k.manager.Step(now(), in)
+	actions := k.manager.Step(k.agent.clock(), in)
 	k.deciding.Unlock()
 	admits := func(a memory.Action) bool { return a.Kind == memory.Admit }
 	k.report(slices.ContainsFunc(actions, admits)) // before the admitted container is launched, which is reported, too
@@ -286,7 +286,7 @@ func (k *keeper) lookAround(in *memory.Input) {
 // next returns when the next work is due, at the latest at the given time.
 func (k *keeper) next(at time.Time) time.Time {
 	if due := k.manager.Next(); due != timeline.Never {
-		at = earlier(at, time.Unix(0, int64(due)))
+		at = earlier(at, time.Now().Add(due.Sub(k.agent.clock())))
 	}
 	if again := k.holding.again; !again.IsZero() {
 		at = earlier(at, again)
@@ -542,7 +542,7 @@ func (k *keeper) describe(id cluster.ContainerID, r *cluster.Reading) {
 	k.deciding.Lock()
 	at, likely := k.manager.Outlook(id)
 	k.deciding.Unlock()
-	if in := time.Duration(at - now()); likely && in > 0 {
+	if in := at.Sub(k.agent.clock()); likely && in > 0 {
 		r.Why = fmt.Sprintf("%s; likely to go on in %v", r.Why, in.Round(time.Second))
 	}
 }

@@ -100,7 +100,7 @@ func (l *lookout) look() {
 		return
 	}
 	th, throttled := l.f.throttle()
-	over := throttled && !th.lasts()
+	over := throttled && !th.lasts(now())
 	if l.resumed && !over {
 		return
 	}

@@ -20,7 +20,7 @@ const recordOfRelease1 = `{"container":{"task":{"job":3,"stage":0,"index":1},"ru
 // seen, and nothing happens to processes.
 func onPaper(t *testing.T, record string) (*Agent, *container) {
 	id := cluster.ContainerID{Task: cluster.TaskID{Job: 3, Index: 1}, Run: 1}
-	a := &Agent{events: newQueue(), log: slog.New(slog.NewTextHandler(t.Output(), nil)), containers: map[cluster.ContainerID]*container{}}
+	a := &Agent{config: Config{clock: now}, events: newQueue(), log: slog.New(slog.NewTextHandler(t.Output(), nil)), containers: map[cluster.ContainerID]*container{}}
 	a.closed, a.close = context.WithCancel(t.Context())
 	t.Cleanup(a.events.close)
 	c := a.newContainer(id)

@@ -24,8 +24,8 @@ type throttle struct {
 	Device string `json:"device,omitempty"`
 }
 
-// lasts reports whether the throttle still bounds something.
-func (t *throttle) lasts() bool { return t.Bound[resource.Disk] > 0 && t.Until > now() }
+// lasts reports whether the throttle still bounds something at a time.
+func (t *throttle) lasts(now timeline.Time) bool { return t.Bound[resource.Disk] > 0 && t.Until > now }
 
 const throttleFile = "throttle.json"
 
@@ -77,7 +77,7 @@ func (a *Agent) takeThrottles(c *container, inForce bool) (orders []cluster.Orde
 // force. th is in force already; zero is none.
 func (a *Agent) keepThrottled(c *container, th throttle) {
 	for {
-		if th.Bound != (resource.Vector{}) && !th.lasts() {
+		if th.Bound != (resource.Vector{}) && !th.lasts(a.clock()) {
 			if err := a.lift(c, &th); err != nil && !errors.Is(err, cgroup.ErrGone) {
 				a.log.Warn("cannot end a throttle", "container", c.id, "error", err)
 			}
@@ -102,7 +102,7 @@ func (a *Agent) keepThrottled(c *container, th throttle) {
 				a.done(c.id, o.ID, detail)
 			}
 		}
-		if th.lasts() && !a.keepWithin(c, &th) {
+		if th.lasts(a.clock()) && !a.keepWithin(c, &th) {
 			return
 		}
 	}
@@ -114,7 +114,7 @@ func (a *Agent) impose(c *container, th *throttle) (detail string, err error) {
 	if th.Bound[resource.Network] > 0 {
 		return "", errors.Join(errors.New("this machine cannot bound the network bandwidth of a container"), a.lift(c, th))
 	}
-	if !th.lasts() {
+	if !th.lasts(a.clock()) {
 		return "", a.lift(c, th)
 	}
 	if !c.spec.heedsOrders() {
@@ -202,7 +202,7 @@ func (a *Agent) adoptThrottle(c *container) (th throttle, detail string) {
 // keepWithin enforces a throttle until it expires or is replaced, which returns true, or until the container ends or the agent is
 // closed, which returns false. In every case the container is no longer stopped by the throttle afterwards.
 func (a *Agent) keepWithin(c *container, th *throttle) bool {
-	over := time.NewTimer(th.Until.Sub(now()))
+	over := time.NewTimer(th.Until.Sub(a.clock()))
 	defer over.Stop()
 	var looks <-chan time.Time
 	var cycle *cycling

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/timeline"
 )
 
 // Jobs returns the jobs that have not ended, by ascending ID, without Tasks.
@@ -267,7 +265,7 @@ func count(s *Stage, r *run, final bool) {
 func (r *run) view(s *cluster.Stage) Task {
 	out := Task{Task: r.Container.Task, Run: r.Container.Run, State: r.state(), Node: r.Node, Grant: grantOf(r.Grant), UnderSized: r.Grant[resource.Memory] < s.Ideal[resource.Memory], Why: r.Why,
 		Booked: instant(r.Booked), Started: instant(r.Started), Ended: instant(r.Ended), Exit: r.Exit, Detail: r.Detail,
-		Throttle: throttleOf(r, timeline.Time(time.Now().UnixNano()))}
+		Throttle: throttleOf(r, 0)} // boardTask.at leaves out one that is over
 	if r.ended() {
 		out.Outcome = r.Outcome
 	}
