@@ -629,7 +629,7 @@ func BenchmarkKeeper(b *testing.B) {
 	for i := range 500 {
 		job++
 		id := cluster.ContainerID{Task: cluster.TaskID{Job: job}, Run: 1}
-		g, err := a.makeGroup(id.String(), resource.Of(1000, 64*resource.MiB), cluster.Flex)
+		g, err := a.makeGroup(id.String(), resource.Of(1000, 64*resource.MiB), cluster.Envelope{Class: cluster.Flex})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -88,7 +88,7 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 	of, resized := c.dir.size()
 	c.spec = c.dir.sized(c.spec)
 	if g, err := openGroup(c.spec); err == nil {
-		c.group, c.stance.grant = g, c.spec.Grant
+		c.group, c.stance = g, c.spec.granted()
 	}
 	if c.group == nil {
 		// Then nothing can run. If the lock is still taken, it is by a process that the last agent was starting for
@@ -140,7 +140,7 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 	}
 	a.monitor.found(c, at)
 	e := cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at, Detail: how}
-	e.SetCondition(cluster.Condition{ByPhase: c.spec.ByPhase, Was: of.Was, Why: of.Why, Resized: of.At, Bound: c.throttle.Bound, Until: c.throttle.Until,
+	e.SetCondition(cluster.Condition{ByPhase: c.spec.ByPhase, MostCPU: c.spec.Envelope.MostCPU, Was: of.Was, Why: of.Why, Resized: of.At, Bound: c.throttle.Bound, Until: c.throttle.Until,
 		HeldBy: c.stance.engine.By, HeldUntil: c.stance.engine.Until, HeldFor: c.stance.engine.For, PageOut: c.outing.wanted, Out: c.outNow()})
 	a.heldByMemoryNow(c, c.stance.still&byMemory != 0)
 	e.By, c.stillness.quiet = c.stillness.told, false

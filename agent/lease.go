@@ -148,7 +148,7 @@ func release(s *spec, th throttle, over, paused, out bool) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaseTerm)
 	defer cancel()
-	free := stance{grant: s.Grant}
+	free := s.granted()
 	if paused || out {
 		_, slows := g.Has(cgroup.CPU)
 		free.still, free.slows = byEngine, slows && s.Envelope.HeartbeatTimeout > 0

@@ -105,6 +105,9 @@ func (s *spec) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// granted returns the stance of the container while no party has stopped it.
+func (s *spec) granted() stance { return stance{grant: s.Grant, mostCPU: s.Envelope.MostCPU} }
+
 // envelope returns what the memory manager may do with the container.
 func (s *spec) envelope() memory.Envelope {
 	return memory.Envelope{Container: s.Container, Envelope: s.Envelope}

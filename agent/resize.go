@@ -48,6 +48,9 @@ func (f folder) sized(s *spec) *spec {
 	return &resized
 }
 
+// take changes a stance to that size; the memory limit is changed apart.
+func (s *size) take(of *stance) { of.grant, of.mostCPU = s.Grant, s.Envelope.MostCPU }
+
 // orderResize accepts an order to resize a container.
 func (a *Agent) orderResize(o cluster.Order) {
 	var begun bool
@@ -113,7 +116,7 @@ func (a *Agent) resize(c *container, o *cluster.Order) error {
 		if regular && was > is {
 			err = errors.Join(err, setMemory(back, c.group, was))
 		}
-		return errors.Join(err, c.change(back, func(s *stance) { s.grant = before.Grant }), weigh(back, c.group, before.Grant))
+		return errors.Join(err, c.change(back, before.take), weigh(back, c.group, before.Grant))
 	}
 	if regular && is < was {
 		if err := a.giveBack(ctx, c, is); err != nil {
@@ -129,7 +132,7 @@ func (a *Agent) resize(c *container, o *cluster.Order) error {
 	if err := c.dir.put(sizeFile, &after); err != nil {
 		return undo(fmt.Errorf("record the new size: %w", err))
 	}
-	if err := c.change(ctx, func(s *stance) { s.grant = o.Grant }); err != nil {
+	if err := c.change(ctx, after.take); err != nil {
 		return undo(fmt.Errorf("change the container's share of the CPU: %w", err))
 	}
 	if regular && is > was {

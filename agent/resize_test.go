@@ -177,6 +177,49 @@ func TestResizeIntoGrownMemory(t *testing.T) {
 	}
 }
 
+// A container may use what its envelope says, whatever it is granted, and its weight follows its grant: also when the agent is another
+// one, and when there is none.
+func TestGrantIsAWeight(t *testing.T) {
+	r := newResized(t, func(b *bench) cluster.Order {
+		o := b.order("sleep", "1000")
+		o.Envelope.MostCPU = 1800
+		return o
+	})
+	is := func(weight int64) {
+		t.Helper()
+		if most, got := cpuOf(t, r.c.group); most != 1800 || got != weight {
+			t.Errorf("CPU %d weight %d, want 1800 and %d", most, got, weight)
+		}
+	}
+	is(100)
+	for _, cpu := range []resource.Amount{500, 1500} {
+		if e := r.resize(grantOf(cpu, 64)); e.Kind != cluster.DecisionDone {
+			t.Fatalf("%+v", e)
+		}
+		is(int64(cpu / 10))
+	}
+	r.Close()
+	undo := func() { // as an agent that died may have
+		t.Helper()
+		if err := r.c.group.Apply(t.Context(), cgroup.Limits{CPUMillicores: cgroup.At(100), CPUWeight: cgroup.At(7)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	agedLease(t, r.leasePath(), 2*leaseTerm)
+	undo()
+	if err := release(r.c.dir.sized(r.c.spec), throttle{}, false, false, false); err != nil {
+		t.Fatal(err)
+	}
+	is(150)
+	undo()
+	r.open()
+	if e := r.next(cluster.TaskAdopted); e.Grant != grantOf(1500, 64) || e.Condition().MostCPU != 1800 {
+		t.Errorf("found %v, %+v", e.Grant, e.Condition())
+	}
+	r.c = r.containers[r.start.Container]
+	is(150)
+}
+
 // Orders that follow each other at once are answered each, the last one is carried out, and a stopped container gets its grant when it
 // goes on.
 func TestResizesAreAnsweredOnce(t *testing.T) {

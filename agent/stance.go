@@ -24,6 +24,8 @@ const (
 // changes the stance, from which limits and the freezer's state follow. The memory manager decides the container's size.
 type stance struct {
 	grant resource.Vector
+	// mostCPU is the most CPU that it may use, if that is more than its grant: see cluster.Envelope.
+	mostCPU resource.Amount
 	// still are the parties that have stopped it. A breath overrides all of them: the programs run, to send heartbeats.
 	still holders
 	// engine is the hold by which the engine has stopped it: byEngine is set while it has a holder.
@@ -59,7 +61,7 @@ func (s *stance) wants() (limits cgroup.Limits, frozen bool) {
 	case s.held():
 		limits.CPUMillicores = cgroup.At(suspendedMillicores)
 	case s.grant[resource.CPU] > 0:
-		limits.CPUMillicores = cgroup.At(int64(s.grant[resource.CPU]))
+		limits.CPUMillicores = cgroup.At(int64(max(s.grant[resource.CPU], s.mostCPU)))
 	}
 	return limits, false
 }
@@ -108,8 +110,8 @@ func (s *stance) carryOut(ctx context.Context, g *cgroup.Group, before stance) e
 	return errors.Join(err, supported(g.Thaw(ctx)))
 }
 
-// weigh gives a control group the weight of a grant, which decides when containers that lent their cores run again, or were resized,
-// and all containers together demand more than there is.
+// weigh gives a control group the weight of a grant, which decides when containers that lent their cores run again, were resized, or may
+// use more than their grants, and all containers together demand more than there is.
 func weigh(ctx context.Context, g *cgroup.Group, grant resource.Vector) error {
 	if _, ok := g.Has(cgroup.CPU); !ok || grant[resource.CPU] == 0 {
 		return nil

@@ -18,10 +18,12 @@ func TestStance(t *testing.T) {
 		frozen bool
 	}{
 		{"runs", stance{}, cpu(1500), false},
+		{"may use more than it is granted", stance{mostCPU: 4000}, cpu(4000), false},
+		{"is granted more than its share", stance{mostCPU: 1000}, cpu(1500), false},
 		{"suspended", stance{still: byMemory}, cgroup.Limits{}, true},
 		{"swapped out", stance{still: bySwapping}, cgroup.Limits{}, true},
 		{"suspended and swapped out", stance{still: byMemory | bySwapping}, cgroup.Limits{}, true},
-		{"suspended with heartbeats", stance{still: byMemory, slows: true}, cpu(suspendedMillicores), false},
+		{"suspended with heartbeats", stance{still: byMemory, slows: true, mostCPU: 4000}, cpu(suspendedMillicores), false},
 		{"swapped out with heartbeats", stance{still: byMemory | bySwapping, slows: true}, cgroup.Limits{}, true},
 		{"breath", stance{still: byMemory, breaths: byMemory}, cpu(1500), false},
 		{"breath with heartbeats", stance{still: byMemory, slows: true, breaths: byMemory}, cpu(1500), false},

@@ -114,13 +114,13 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, e
 	if o.Launch == nil || len(o.Launch.Args) == 0 {
 		return status{}, nil, errors.New("the command is empty")
 	}
-	group, err := a.makeGroup(c.id.String(), o.Grant, o.Envelope.Class)
+	group, err := a.makeGroup(c.id.String(), o.Grant, o.Envelope)
 	if err != nil {
 		return status{}, nil, err
 	}
 	c.counter = a.network.begin(group)
 	a.mu.Lock()
-	c.group, c.stance.grant = group, o.Grant
+	c.group, c.stance.grant, c.stance.mostCPU = group, o.Grant, o.Envelope.MostCPU
 	c.spec = &spec{Container: c.id, Grant: o.Grant, ByPhase: o.ByPhase, Booked: now(), Launch: *o.Launch, Envelope: o.Envelope, Place: a.root.Place(), Identity: group.Identity(),
 		Join: group.JoinFiles(), SupervisorJoin: a.supervisors.JoinFiles(), Lease: a.leasePath(), Grace: a.config.Grace,
 		OutputLimit: outputShare(int64(a.config.OutputLimit), o.Launch.Tasks), OOMScore: a.config.OOMScore, Supervisor: supervisorVersion}
@@ -184,8 +184,8 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, e
 	return s, ended, nil
 }
 
-// makeGroup makes a control group with the limits of a grant. An existing group of that name can only be left over.
-func (a *Agent) makeGroup(name string, grant resource.Vector, class cluster.Class) (*cgroup.Group, error) {
+// makeGroup makes a control group with the limits of a grant and an envelope. An existing group of that name can only be left over.
+func (a *Agent) makeGroup(name string, grant resource.Vector, e cluster.Envelope) (*cgroup.Group, error) {
 	ctx, cancel := context.WithTimeout(a.closed, 30*time.Second)
 	defer cancel()
 	if err := a.root.Discard(ctx, name); err != nil {
@@ -195,17 +195,17 @@ func (a *Agent) makeGroup(name string, grant resource.Vector, class cluster.Clas
 	if err != nil {
 		return nil, fmt.Errorf("make the container's control group: %w", err)
 	}
-	if err := a.limit(ctx, g, grant, class); err != nil {
+	if err := a.limit(ctx, g, grant, e); err != nil {
 		return nil, errors.Join(fmt.Errorf("limit the container: %w", err), g.Remove(ctx))
 	}
 	return g, nil
 }
 
-// limit bounds a container by its grant. A REGULAR container is not swapped out: its task was promised that amount of
+// limit bounds a container by its grant and its envelope. A REGULAR container is not swapped out: its task was promised that amount of
 // memory.
-func (a *Agent) limit(ctx context.Context, g *cgroup.Group, grant resource.Vector, class cluster.Class) error {
+func (a *Agent) limit(ctx context.Context, g *cgroup.Group, grant resource.Vector, e cluster.Envelope) error {
 	limits := cgroup.Limits{MemoryBytes: cgroup.At(int64(grant[resource.Memory])), SwapBytes: cgroup.At(0)}
-	if class == cluster.Flex {
+	if e.Class == cluster.Flex {
 		limits.SwapBytes = cgroup.Unlimited()
 	}
 	if err := g.ApplyCounted(ctx, limits); err != nil {
@@ -221,7 +221,7 @@ func (a *Agent) limit(ctx context.Context, g *cgroup.Group, grant resource.Vecto
 			return err
 		}
 	}
-	return (&stance{grant: grant}).carryOut(ctx, g, stance{})
+	return (&stance{grant: grant, mostCPU: e.MostCPU}).carryOut(ctx, g, stance{})
 }
 
 // removeGroup kills what is left inside a container's control group and removes the group. If a process hangs in the

@@ -156,7 +156,7 @@ func TestPromised(t *testing.T) {
 func BenchmarkPromised(b *testing.B) {
 	a := benchAgent(b, 500*resource.GiB)
 	for i := range 500 {
-		g, err := a.makeGroup(fmt.Sprintf("held-%d", i), resource.Of(1000, resource.GiB), cluster.Flex)
+		g, err := a.makeGroup(fmt.Sprintf("held-%d", i), resource.Of(1000, resource.GiB), cluster.Envelope{Class: cluster.Flex})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -62,7 +62,7 @@ func (l *timeLimit) enforce(ctx context.Context, f folder, s *spec) {
 	for over := time.Now().Add(s.Grace); time.Now().Before(over); {
 		// A suspended process does not handle the request to end; and the memory manager, which does not know about it,
 		// may suspend the process again.
-		free := stance{grant: f.sized(s).Grant}
+		free := f.sized(s).granted()
 		if th, ok := f.throttle(); ok {
 			free.disk.Device = th.Device
 		}

@@ -85,3 +85,26 @@ func TestSharesOfAnOverdrawnNode(t *testing.T) {
 		t.Error("want 2 to 1")
 	}
 }
+
+// A container whose grant is a weight uses the cores that others leave: more than twice its grant of a tenth of a core.
+func TestLeftCoresAreUsed(t *testing.T) {
+	b := newBench(t)
+	o := b.order("sh", "-c", "while :; do :; done")
+	o.Grant[resource.CPU], o.Envelope.MostCPU = 100, 1000
+	b.Apply([]cluster.Order{o})
+	b.next(cluster.DecisionDone)
+	if _, ok := b.containers[o.Container].group.Has(cgroup.CPU); !ok {
+		t.Skip("needs a controller of the CPU")
+	}
+	begun, before := time.Now(), time.Duration(0)
+	await(t, "it uses more than it is granted", func() bool {
+		r := b.Readings()[o.Container]
+		if time.Since(begun) < time.Second || r.CPUTime == nil {
+			return false
+		}
+		used, lasted := time.Duration(*r.CPUTime)-before, time.Since(begun)
+		begun, before = time.Now(), time.Duration(*r.CPUTime)
+		t.Logf("it used %v in %v", used, lasted)
+		return used > lasted/5
+	})
+}

@@ -67,7 +67,7 @@ type Decision struct {
 	At       timeline.Time   `json:"at_ns,omitempty"`       // Wake; Throttle: when it ends by itself; Suspend: when leveling ends its hold, 0 if it has none
 	For      TaskID          `json:"for,omitzero"`          // Suspend: the task that keeps going because of leveling; zero if there is none
 	Bound    resource.Vector `json:"bound,omitzero"`        // Throttle: the most of each rate, 0 is no bound
-	Envelope Envelope        `json:"envelope,omitzero"`     // Start, Resize: what the node's memory manager may do with the container
+	Envelope Envelope        `json:"envelope,omitzero"`     // Start, Resize: what the node may do with the container
 	// Preempt says of a Kill that the task makes room for other tasks: it runs again, and the run does not count as an
 	// attempt.
 	Preempt bool `json:"preempt,omitempty"`

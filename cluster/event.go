@@ -163,4 +163,6 @@ type Condition struct {
 	Out       resource.Amount `json:"out_bytes,omitempty"` // memory of its grant that has left
 	Stays     string          `json:"stays,omitempty"`     // one clause on why not all of it has left
 	Progress  *Progress       `json:"progress,omitempty"`  // how far the task had come; nil is unknown. Of a TaskPhase only PhaseSince counts, and nil is now.
+	// MostCPU is as in the envelope of the task.
+	MostCPU resource.Amount `json:"most_cpu_millicores,omitempty"`
 }

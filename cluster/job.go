@@ -354,6 +354,9 @@ type TaskState struct {
 	inNode, inJob int32 // positions in Node.Tasks and Job.Tasks
 
 	Node *NodeState
+	// MostCPU is as that of its envelope, throughout its run: what its stage requests, at most what its node has, if it was started by a
+	// policy that grants CPU as a weight.
+	MostCPU resource.Amount
 	// Duration is the estimated run time with this grant; 0 is unknown.
 	Duration time.Duration
 	Booked   timeline.Time

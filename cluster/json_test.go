@@ -53,7 +53,7 @@ var fullEvents = []any{
 	Event{Kind: JobSubmitted, NewJob: &fullJob},
 	Event{Kind: TaskEnded, Node: 1, Task: TaskID{1, 2, 3}, Outcome: OutOfMemory, Detail: "d", Run: 2, Exit: &Exit{Code: 137, Signal: 9, OOMKills: 1, Peak: 5, CPUTime: 6, Started: 7, Ended: 8}},
 	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(3, 4), Launched: 5, Found: &Condition{Bound: resource.Vector{0, 0, 6, 7}, Until: 8, Progress: &Progress{Phase: 2, PhaseSince: 9}}},
-	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(3, 4), Launched: 5, Found: &Condition{ByPhase: true, Was: resource.Of(2, 4), Why: Because(ResumedByOwner), Resized: 6}},
+	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(3, 4), Launched: 5, Found: &Condition{ByPhase: true, MostCPU: 7, Was: resource.Of(2, 4), Why: Because(ResumedByOwner), Resized: 6}},
 	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 1}, Found: &Condition{HeldBy: HeldByOwner | HeldByLeveling, HeldUntil: 6, HeldFor: TaskID{2, 1, 0}}},
 	Event{Kind: NodeMemory, Node: 1, Held: 5},
 	Event{Kind: TaskPhase, Task: TaskID{1, 0, 0}, Phase: 2},
@@ -70,7 +70,8 @@ var fullEvents = []any{
 	Event{Kind: DecisionFailed, Decision: 4, Task: TaskID{1, 0, 0}},
 }
 
-var fullDecision = Decision{ID: 1, Kind: Start, Task: TaskID{1, 2, 3}, Node: 4, Grant: resource.Vector{1, 2, 3, 4}, Duration: 5, At: 6, For: TaskID{4, 5, 6}, Bound: resource.Vector{0, 0, 8, 9}, Preempt: true, ByPhase: true, PageOut: true, Reason: BecauseFitsUnderSized(7, 8, 9)}
+var fullDecision = Decision{ID: 1, Kind: Start, Task: TaskID{1, 2, 3}, Node: 4, Grant: resource.Vector{1, 2, 3, 4}, Duration: 5, At: 6, For: TaskID{4, 5, 6}, Bound: resource.Vector{0, 0, 8, 9}, Preempt: true, ByPhase: true, PageOut: true,
+	Envelope: Envelope{Class: Flex, Min: 1, Max: 2, Rank: 3, Duration: 4, HeartbeatTimeout: 5, MostCPU: 6}, Reason: BecauseFitsUnderSized(7, 8, 9)}
 
 // TestJSON checks that a file preserves every field.
 func TestJSON(t *testing.T) {

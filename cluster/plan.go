@@ -98,9 +98,12 @@ func (p *Plan) start(j *JobState, stage int, n *NodeState, grant resource.Vector
 	default:
 		id := TaskID{j.ID, int32(stage), j.Progress[stage].nextIndex()}
 		t := p.book(p.now, j, id, n, grant, byPhase)
+		if p.Weighs {
+			t.MostCPU = min(j.Stages[stage].Ideal[resource.CPU], n.Capacity[resource.CPU])
+		}
 		d := p.add(Start, id, n.ID, why)
 		d.Grant, d.Duration, d.Envelope = grant, t.Duration, j.Envelope(stage, grant[resource.Memory], n.Capacity[resource.Memory])
-		d.ByPhase = byPhase
+		d.ByPhase, d.Envelope.MostCPU = byPhase, t.MostCPU
 		t.Decision = d.ID
 		if j.Stages[stage].Together {
 			p.gangs = append(p.gangs, id)

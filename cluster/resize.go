@@ -93,6 +93,7 @@ func (p *Plan) Resize(t *TaskState, grant resource.Vector, why Reason) {
 	}
 	d := p.add(Resize, t.ID, t.Node.ID, why)
 	d.Grant, d.Envelope = grant, t.Job.Envelope(int(t.ID.Stage), grant[resource.Memory], t.Node.Capacity[resource.Memory])
+	d.Envelope.MostCPU = t.MostCPU
 	p.regrant(p.now, t, counts)
 }
 

@@ -18,6 +18,8 @@ type Snapshot struct {
 	// Lends says that a task that stands still lends its cores and its bandwidths: only its memory stays taken. When the
 	// task goes on, its node may have granted more than it has, and starts nothing before enough tasks have ended.
 	Lends bool
+	// Weighs says that the policy grants CPU as a weight: see TaskState.MostCPU.
+	Weighs bool
 	// LaunchDelay is the usual time between a Start decision and the launch; where jobs report by heartbeats, it counts
 	// from the job's first heartbeat after the decision.
 	LaunchDelay time.Duration

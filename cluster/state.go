@@ -344,6 +344,9 @@ func (s *Snapshot) adopt(now timeline.Time, e *Event) error {
 	if err := found.Progress.check(j, e.Task); err != nil {
 		return fmt.Errorf("task %s: adopted: %w", e.Task, err)
 	}
+	if found.MostCPU < 0 {
+		return fmt.Errorf("task %s: adopted with at most %d millicores: must not be negative", e.Task, found.MostCPU)
+	}
 	if found.Out < 0 || found.Out > e.Grant[resource.Memory] {
 		return fmt.Errorf("task %s: adopted with %d bytes of its memory out: must be from 0 to its grant", e.Task, found.Out)
 	}
@@ -354,6 +357,7 @@ func (s *Snapshot) adopt(now timeline.Time, e *Event) error {
 		return fmt.Errorf("task %s: adopted: %w", e.Task, err)
 	}
 	t := s.book(e.Launched, j, e.Task, n, e.Grant, found.ByPhase)
+	t.MostCPU = found.MostCPU
 	s.markRunning(t, e.Launched)
 	if found.Was != (resource.Vector{}) {
 		t.Resized = &Resized{Want: e.Grant, Was: found.Was, Why: found.Why, Since: found.Resized, InForce: true}

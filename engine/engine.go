@@ -27,6 +27,7 @@ func New(p policy.Policy, configure func(*cluster.Snapshot)) *Engine {
 	if configure != nil {
 		configure(b.Snapshot())
 	}
+	b.Snapshot().Weighs = p.Traits().Weighs
 	return &Engine{policy: p, book: b}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/policy"
@@ -117,5 +118,56 @@ func TestResize(t *testing.T) {
 		if s, err := r.Status(t.Context()); err != nil || s.Nodes[0].OverdrawnCPU != 500 || s.Nodes[0].CPU != 2000 {
 			t.Errorf("%+v (%v)", s.Nodes, err)
 		}
+	})
+}
+
+// Where a grant of CPU is a weight, a program is told the most that it may use. That is shown while it is more than its grant, also by a
+// next daemon whose policy has quotas.
+func TestGrantIsAWeight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ecs := func(cpu string) policy.Policy {
+			p, err := policy.New("ecs", map[string]string{"ecs.cpu": cpu, "ecs.short": "false"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		r := newRig(t, ecs("weight"))
+		cores := func(millis resource.Amount) resource.Vector { return resource.Of(millis, 400*resource.MiB) }
+		s := submission(1)
+		s.Job.Stages[0].Ideal = cores(1800)
+		s.Job.Stages[0].Phases = []cluster.Phase{{Duration: time.Minute, Demand: cores(300)}, {Duration: time.Minute, Demand: cores(1500)}}
+		s.Job.Stages[0].Args = []string{"true", "{cpus:milli}"}
+		id := r.submit(s)
+		start := r.order(cluster.Start)
+		if got := strings.Join(start.Launch.Args, " "); got != "true 1800" || start.Grant != cores(300) || start.Envelope.MostCPU != 1800 {
+			t.Fatalf("%q is started with %v, %+v", got, start.Grant, start.Envelope)
+		}
+		launched := timeline.Time(time.Now().UnixNano())
+		r.fake.events <- cluster.Event{Kind: cluster.DecisionDone, Task: start.Task, Run: 1, Decision: start.ID, Launched: launched}
+		shows := func(grant resource.Vector) {
+			t.Helper()
+			synctest.Wait()
+			e, err := r.Explain(t.Context(), id)
+			if err != nil || e.Job.Tasks[0].MostCPU != 1800 || e.Tasks[0].MostCPU != 1800 || e.Tasks[0].Grant != grantOf(grant) {
+				t.Fatalf("%+v (%v)", e, err)
+			}
+		}
+		shows(cores(300))
+		time.Sleep(time.Minute)
+		o := r.order(cluster.Resize)
+		if o.Grant != cores(1500) || o.Envelope.MostCPU != 1800 {
+			t.Errorf("resized to %v, %+v", o.Grant, o.Envelope)
+		}
+		r.hears(o, cluster.DecisionDone, "")
+		shows(cores(1500))
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r.fake = newFake(cluster.Event{Kind: cluster.TaskAdopted, Task: start.Task, Run: 1, Grant: cores(1500), Launched: launched,
+			Found: &cluster.Condition{ByPhase: true, MostCPU: 1800}})
+		r.start(ecs("quota"))
+		defer r.end()
+		shows(cores(1500))
 	})
 }

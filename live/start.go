@@ -84,6 +84,7 @@ func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision)
 	if start.ByPhase {
 		size = j.Request.Job.LargestGrant(int(id.Task.Stage))
 	}
+	size[resource.CPU] = max(size[resource.CPU], start.Envelope.MostCPU)
 	command, err := j.Request.Job.FillCommand(id.Task, size)
 	if err != nil {
 		return nil, err

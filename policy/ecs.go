@@ -34,6 +34,7 @@ type ecs struct {
 	line   []inLine      // of the node that was looked at last
 	now    timeline.Time // of this decision
 	free   bool          // memory leaves and comes back at once and at no cost
+	weighs bool          // a grant of CPU is a weight, and not a quota
 }
 
 func newECS(s *settings) Policy {
@@ -59,6 +60,10 @@ func newECS(s *settings) Policy {
 		"how many states a search for a solution looks at; the driver may permit fewer").count(1 << 30)
 	e.phased.off = !s.declare("overcommit", "true",
 		"tasks are granted the CPU that each phase demands; false: their ideal need").flag()
+	weighs := s.declare("cpu", "quota",
+		"what a grant of CPU is. quota: the most that a task may use. weight: its share of the cores while the tasks of its node would use more "+
+			"than there are; a task may use what others leave, up to what it requests").oneOf("quota", "weight") == "weight"
+	e.weighs = weighs && !e.phased.off
 	memory := s.declare("memory", "ideal",
 		"what memory tasks are granted. ideal: what they request. phase: tasks in FLEX containers are granted what each phase demands; before "+
 			"a phase that needs more than is free a task stops, and its memory is paged out. paper: phase, and memory leaves and comes back "+
@@ -77,7 +82,7 @@ func (*ecs) Name() string { return "ecs" }
 
 // Traits sets Quotas because a task may become short, and then needs more, when another job comes or leaves.
 func (e *ecs) Traits() Traits {
-	return Traits{LooksAhead: true, ByPhase: !e.phased.off, Stops: e.levels || e.phased.memory, Quotas: true, Why: e.why, FreePageOut: e.free, DropCaches: e.dropCaches}
+	return Traits{LooksAhead: true, ByPhase: !e.phased.off, Weighs: e.weighs, Stops: e.levels || e.phased.memory, Quotas: true, Why: e.why, FreePageOut: e.free, DropCaches: e.dropCaches}
 }
 
 func (e *ecs) dropCaches() {

@@ -238,3 +238,16 @@ func TestShortTasksGetTheirPeak(t *testing.T) {
 		}
 	}
 }
+
+// A grant of CPU is a weight only if it follows the phases: otherwise tasks are granted what they may use.
+func TestECSWeighs(t *testing.T) {
+	for _, c := range []struct {
+		cpu, overcommit string
+		want            bool
+	}{{"quota", "true", false}, {"weight", "true", true}, {"weight", "false", false}} {
+		p, err := New("ecs", map[string]string{"ecs.cpu": c.cpu, "ecs.overcommit": c.overcommit})
+		if err != nil || p.Traits().Weighs != c.want {
+			t.Errorf("%+v: %+v (%v)", c, p.Traits(), err)
+		}
+	}
+}

@@ -38,6 +38,9 @@ type Traits struct {
 	LooksAhead bool
 	// ByPhase: it may grant tasks what each phase of their forecast demands, instead of their ideal need.
 	ByPhase bool
+	// Weighs: what it grants of CPU is the weight of a task and not its limit. The task may use what the others of its node leave, up to
+	// what its stage requests: see cluster.TaskState.
+	Weighs bool
 	// Stops: it may stop running tasks for a while: see cluster.Plan.SuspendUntil.
 	Stops bool
 	// FreePageOut: it counts on memory that leaves and comes back at once and at no cost, as only a simulator can have it.

@@ -335,6 +335,7 @@ func (a *auditor) start(d *cluster.Decision) {
 	if a.c.name == "pufferfish" {
 		a.knowsWhatIsLeft(d, j.Class)
 	}
+	a.weighs(d)
 	t.state, t.node, t.grant, t.holds, t.still = booked, d.Node, d.Grant, d.Grant, 0
 	t.until, t.out, t.pageOut, t.waits = 0, 0, false, false
 }

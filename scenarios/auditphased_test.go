@@ -59,6 +59,17 @@ func (a *auditor) startsPhased(d *cluster.Decision, j *auditedJob, s *cluster.St
 	return d.Grant == want && d.ByPhase == (d.Reason.Code == cluster.FitsFirstPhase)
 }
 
+// weighs checks the most CPU that a container may use: its grant, unless the policy grants CPU as a weight.
+func (a *auditor) weighs(d *cluster.Decision) {
+	s, want := &a.jobs[d.Task.Job].Stages[d.Task.Stage], resource.Amount(0)
+	if a.phased() && a.flag("cpu") == "weight" {
+		want = min(s.Ideal[resource.CPU], a.nodes[d.Node].Capacity[resource.CPU])
+	}
+	if got := d.Envelope.MostCPU; got != want {
+		a.fail("%s of task %s permits it %d millicores, want %d", d.Kind, d.Task, got, want)
+	}
+}
+
 // resizesPhased reports whether a running task is granted what one of its phases demands. Of memory it may be less, or what it has, if
 // there is nothing that it could wait for.
 func (a *auditor) resizesPhased(d *cluster.Decision, t *auditedTask) (known bool) {

@@ -19,6 +19,7 @@ func (a *auditor) resize(d *cluster.Decision) {
 	case more > 0 && t.lentMemory() == (resource.Vector{}) && more > a.unused(n)[resource.Memory]:
 		a.fail("task %s is resized to %v on node %s, which has %v unused", d.Task, d.Grant, n.Name, a.unused(n))
 	}
+	a.weighs(d)
 	if a.orders[t.wants.ID] != t.id {
 		t.was = t.grant
 	}

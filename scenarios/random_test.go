@@ -34,6 +34,8 @@ var choices = []choice{
 	made("ecs", "short", "false", "threshold", "1", "discount", "0.5", "eta", "0"),
 	made("ecs", "short", "false", "leveling", "false"),
 	made("ecs", "overcommit", "false"),
+	made("ecs", "cpu", "weight"),
+	made("ecs", "cpu", "weight", "short", "false", "threshold", "0", "interval", "3s"),
 	made("ecs", "memory", "phase", "short", "false", "threshold", "0", "interval", "3s"),
 	made("ecs", "memory", "phase", "leveling", "false"),
 	made("fifo"),

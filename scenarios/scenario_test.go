@@ -343,7 +343,7 @@ func (s *scenario) render(h *history) string {
 			what := ""
 			switch d.Kind {
 			case cluster.Start, cluster.Kill:
-				what = s.taskName(d.Task) + " on " + s.nodes[d.Node].Name
+				what = s.taskName(d.Task) + " on " + s.nodes[d.Node].Name + mostText(d)
 			case cluster.Suspend, cluster.Resume:
 				what = s.taskName(d.Task) + " on " + s.nodes[d.Node].Name
 				if d.By&cluster.HeldByLeveling != 0 {
@@ -353,7 +353,7 @@ func (s *scenario) render(h *history) string {
 					what += " for " + s.taskName(d.For)
 				}
 			case cluster.Resize:
-				what = s.taskName(d.Task) + " on " + s.nodes[d.Node].Name + " to " + d.Grant.String()
+				what = s.taskName(d.Task) + " on " + s.nodes[d.Node].Name + " to " + d.Grant.String() + mostText(d)
 			case cluster.Throttle:
 				what = s.taskName(d.Task) + " on " + s.nodes[d.Node].Name + boundText(d)
 			case cluster.Reserve, cluster.Unreserve:
@@ -381,6 +381,14 @@ func (s *scenario) render(h *history) string {
 		line(e.at, "%s %s", s.jobs[i].Name, e.status)
 	}
 	return out.String()
+}
+
+// mostText is what a task may use of CPU if it is more than it is granted.
+func mostText(d *cluster.Decision) string {
+	if most := d.Envelope.MostCPU; most > d.Grant[resource.CPU] {
+		return ", where it may use " + resource.CPU.Format(most)
+	}
+	return ""
 }
 
 // boundText is what a Throttle bounds until when.

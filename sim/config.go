@@ -41,8 +41,8 @@ type Config struct {
 	// Machine says how a node behaves when more is demanded than it has.
 	Machine Machine
 	// Caps are the contended resources of which a task uses no more than it was granted. On a real machine that is the
-	// CPU: a container gets its grant as a quota. Nothing limits containers to their grants of disk and network. A grant of
-	// 0 caps nothing.
+	// CPU: a container gets its grant as a quota, or what its envelope permits if that is more (cluster.Envelope.MostCPU). Nothing
+	// limits containers to their grants of disk and network. A grant of 0 caps nothing.
 	Caps resource.Kinds
 	// Lends says that a task whose programs stand still lends its cores and bandwidths, as on a real machine: see
 	// cluster.Snapshot.
@@ -178,12 +178,15 @@ func (c *Config) describe(s *cluster.Snapshot) {
 	s.Lends = c.Lends
 }
 
-// caps is the most that a task may use of each contended resource, by its grant; 0 is no bound.
+// caps is the most that a task may use of each contended resource, by its grant and its envelope; 0 is no bound.
 func (r *run) caps(t *task) (most resource.Vector) {
 	for _, k := range contended {
 		if r.config.Caps.Has(k) {
 			most[k] = t.grant[k]
 		}
+	}
+	if most[resource.CPU] > 0 {
+		most[resource.CPU] = max(most[resource.CPU], t.mostCPU)
 	}
 	return most
 }

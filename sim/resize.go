@@ -62,7 +62,7 @@ func (r *run) resize(t *task, d *cluster.Decision) (why string) {
 		}
 	}
 	before := r.heldBy(t)
-	if t.grant = d.Grant; r.keepers != nil {
+	if t.grant, t.mostCPU = d.Grant, d.Envelope.MostCPU; r.keepers != nil {
 		t.envelope = new(d.Envelope)
 	}
 	r.grant(t.node, before, r.heldBy(t))

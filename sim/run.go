@@ -447,7 +447,7 @@ func (r *run) start(d *cluster.Decision) {
 	r.waiting--
 	stage, memory := &j.Stages[d.Task.Stage], d.Grant[resource.Memory]
 	t := r.tasks.add()
-	t.job, t.id, t.decision, t.node, t.grant = j, d.Task, d.ID, d.Node, d.Grant
+	t.job, t.id, t.decision, t.node, t.grant, t.mostCPU = j, d.Task, d.ID, d.Node, d.Grant, d.Envelope.MostCPU
 	res := &t.result
 	res.ID, res.Node, res.Memory, res.Decided = d.Task, d.Node, memory, r.now
 	res.Coordinator, res.UnderSized = stage.Coordinator, memory < stage.Ideal[resource.Memory] && !d.ByPhase

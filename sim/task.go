@@ -15,6 +15,7 @@ type task struct {
 
 	decision  cluster.DecisionID
 	grant     resource.Vector
+	mostCPU   resource.Amount    // as in its envelope
 	bound     resource.Vector    // the most that it may use of each contended resource, 0 is no bound; known from its launch on
 	throttle  *throttling        // nil if it was never throttled
 	holding   *holding           // nil if it never stood still

@@ -147,6 +147,9 @@ func explainTask(say func(string), j *live.Job, t *live.TaskExplanation, now tim
 	if t.ByPhase {
 		text += "; its grant follows the phases of its forecast"
 	}
+	if t.MostCPU > 0 {
+		text += fmt.Sprintf("; it may use up to %s that others leave", resource.CPU.Format(resource.Amount(t.MostCPU)))
+	}
 	if t.Phase > 0 {
 		text += "; it is in " + phaseWords(&t.InPhase)
 		if !t.Since.IsZero() {

@@ -272,7 +272,7 @@ func TestResizedViews(t *testing.T) {
 	} {
 		k := tasks[0]
 		k.Task.Index, k.State, k.Grant = int32(i), live.TaskRunning, is
-		k.Sized = live.Sized{ByPhase: i < 3, Resized: &r}
+		k.Sized = live.Sized{ByPhase: i < 3, MostCPU: int64(i % 2 * 3000), Resized: &r}
 		e.Job.Tasks = append(e.Job.Tasks, k)
 		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: is, IdealBytes: 2 << 30, Slowdown: 1, Why: k.Why, Sized: k.Sized})
 	}
