@@ -18,7 +18,7 @@ import (
 // ecsCondition is a way to run a workload: whose forecasts it has, and how CPU is granted.
 type ecsCondition struct {
 	oracle bool
-	weight bool // a grant is a weight, and not a quota
+	weight bool // under all schedulers a grant is a weight, without any limit
 }
 
 var ecsConditions = []ecsCondition{{false, false}, {true, false}, {false, true}, {true, true}}
@@ -34,13 +34,16 @@ func (c ecsCondition) names() (forecast, grant string) {
 	return forecast, grant
 }
 
-// ecsUnleveled grants by phase and stops nothing.
-const ecsUnleveled = "ECS without leveling"
+// ecsUnleveled grants by phase and stops nothing. ecsByWeight has weights and limits (ecs.cpu=weight), under every condition.
+const (
+	ecsUnleveled = "ECS without leveling"
+	ecsByWeight  = "ECS by weight"
+)
 
 // ecsOnRecorded are the schedulers, with an interval of ecs.
 func ecsOnRecorded(interval string) []contender {
 	return []contender{ecsCapacity, {Contender: trial.Contender{Label: "contention-aware", Policy: "contention-aware"}}, ecsPRISM,
-		ecsWith(ecsUnleveled, "short", "false", "leveling", "false"), ecsWith("ECS", "short", "false", "interval", interval)}
+		ecsWith(ecsUnleveled, "short", "false", "leveling", "false"), ecsWith("ECS", "short", "false", "interval", interval), ecsWith(ecsByWeight, "short", "false", "interval", interval, "cpu", "weight")}
 }
 
 // ecsOutcome is the outcome of a workload. Shares are of the cores until the last job ends.
