@@ -23,6 +23,8 @@ disk    programs that read from a disk and compute in between, under static
 cores   programs that use two cores, one or hardly any in turn, under static
         boxes, prophet and ecs: xz, zstd, go, git, sqlite3, python3, curl, sort
         and bzip2. Some 70 minutes.
+weights the programs of cores, under static boxes, ecs, and ecs where a grant of
+        cores is a weight (ecs.cpu=weight). Some 70 minutes.
 
 The disk is a file system of its own: a queue bounds all that is transferred,
 buffered writes too, and its speed is measured before anything runs. Then every
@@ -61,7 +63,7 @@ func demandCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(flags.Choice(&o.mix, demo.DemandMixes()...), "mix", "programs to run, and the policies to compare by them: disk or cores")
+	f.Var(flags.Choice(&o.mix, demo.DemandMixes()...), "mix", "programs to run, and the policies to compare by them: disk, cores or weights")
 	f.Var(flags.Count(&o.Rounds, 1, 100), "rounds", "number of runs of the mix under each policy; at least 9 are needed for a result")
 	f.Var(flags.Count(&o.Repeats, 1, 40), "repeats", "number of runs of each program alone")
 	f.Var(flags.Count(&o.tenths, 1, 20), "tenths", "size of the inputs, in tenths of the full size")

@@ -25,6 +25,8 @@ var demandFiles embed.FS
 // demandMix is a mix of existing programs, and the policies that it compares.
 type demandMix struct {
 	name string
+	// programs is the name of the files with its programs and what makes their inputs.
+	programs string
 	// about says in one clause what the programs have in common.
 	about string
 	// tools are the programs that the mix and its inputs need, and load prints something with those that load libraries late.
@@ -39,7 +41,7 @@ type demandMix struct {
 
 // demandMixes are the mixes of the part demand.
 var demandMixes = []demandMix{
-	{name: "disk", about: "the demand of the disk comes and goes",
+	{name: "disk", programs: "disk", about: "the demand of the disk comes and goes",
 		tools: []string{"sh", "openssl", "base64", "cat", "dd", "head", "split", "fold", "sed", "tr", "gzip", "bzip2", "xz", "zstd", "sort", "tar", "sqlite3", "git", "python3"},
 		load:  "python3 -m zipfile -h; python3 -m json.tool -h; openssl version; git -C / archive -h; git -C / pack-objects -h",
 		policies: []contender{
@@ -52,19 +54,27 @@ var demandMixes = []demandMix{
 		},
 		atOnce: 5, // fewer than there are programs, so that a policy chooses which of them run beside each other
 	},
-	{name: "cores", about: "the number of cores that they use comes and goes",
-		tools: []string{"sh", "openssl", "base64", "cat", "dd", "head", "split", "sed", "tr", "gzip", "bzip2", "xz", "zstd", "sort", "tar", "sqlite3", "git", "python3", "go", "curl", "sha256sum"},
-		load:  "python3 -m http.server -h; python3 -m zipfile -h; openssl version; git -C / repack -h; go version; go tool compile -V; go tool asm -V; go tool link -V",
-		policies: []contender{
-			{Contender: trial.Contender{Label: "static", Policy: "static"},
-				about: "fixed boxes: each task has the cores that it uses at its peak, throughout"},
-			{Contender: trial.Contender{Label: "prophet", Policy: "prophet"},
-				about: "the same boxes, placed by what the forecasts demand of the disk"},
-			// No program of the mix is short: with a handful of programs, the faster half would be called so, and be granted its peaks.
-			{Contender: trial.Contender{Label: "ecs", Policy: "ecs", Settings: map[string]string{"ecs.short": "false"}},
-				about: "grants each task the cores that its present phase demands, and stops tasks that have time"},
-		},
-	},
+	coresMix("cores", inPeakBoxes, contender{Contender: trial.Contender{Label: "prophet", Policy: "prophet"},
+		about: "the same boxes, placed by what the forecasts demand of the disk"}, byPhase),
+	coresMix("weights", inPeakBoxes, byPhase, contender{Contender: trial.Contender{Label: "weights", Policy: "ecs", Settings: map[string]string{"ecs.short": "false", "ecs.cpu": "weight"}},
+		about: "is ecs, where a grant of cores is a weight: a task may use what others leave of its box"}),
+}
+
+// Contenders of the mixes about cores.
+var (
+	inPeakBoxes = contender{Contender: trial.Contender{Label: "static", Policy: "static"},
+		about: "fixed boxes: each task has the cores that it uses at its peak, throughout"}
+	// No program of the mix is short: with a handful of programs, the faster half would be called so, and be granted its peaks.
+	byPhase = contender{Contender: trial.Contender{Label: "ecs", Policy: "ecs", Settings: map[string]string{"ecs.short": "false"}},
+		about: "grants each task the cores that its present phase demands, and stops tasks that have time"}
+)
+
+// coresMix is a mix of the programs that use two cores, one or hardly any.
+func coresMix(name string, policies ...contender) demandMix {
+	return demandMix{name: name, programs: "cores", about: "the number of cores that they use comes and goes",
+		tools:    []string{"sh", "openssl", "base64", "cat", "dd", "head", "split", "sed", "tr", "gzip", "bzip2", "xz", "zstd", "sort", "tar", "sqlite3", "git", "python3", "go", "curl", "sha256sum"},
+		load:     "python3 -m http.server -h; python3 -m zipfile -h; openssl version; git -C / repack -h; go version; go tool compile -V; go tool asm -V; go tool link -V",
+		policies: policies}
 }
 
 // DemandMixes returns the names of the mixes of the part demand.
@@ -88,7 +98,7 @@ func (m *demandMix) last() *contender { return &m.policies[len(m.policies)-1] }
 
 // file returns a file of the mix.
 func (m *demandMix) file(ending string) string {
-	text, err := demandFiles.ReadFile("demand/" + m.name + ending)
+	text, err := demandFiles.ReadFile("demand/" + m.programs + ending)
 	if err != nil {
 		panic(err) // it is part of this program
 	}
@@ -105,7 +115,7 @@ func (m *demandMix) lacking() []string {
 
 // jobs returns the jobs of the mix, one of each program.
 func (m *demandMix) jobs() (jobs []cluster.Job, err error) {
-	w, err := jobfile.Read(strings.NewReader(m.file(".yaml")), "demand/"+m.name+".yaml", nil)
+	w, err := jobfile.Read(strings.NewReader(m.file(".yaml")), "demand/"+m.programs+".yaml", nil)
 	if err != nil {
 		return nil, err
 	}
