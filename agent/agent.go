@@ -454,6 +454,9 @@ func (a *Agent) leasePath() string { return filepath.Join(a.config.Dir, "lease")
 // Forget implements live.Backend.
 func (a *Agent) Forget(id cluster.ContainerID) {
 	a.monitor.forget(id)
+	if err := a.folder(id).removeTmp(); err != nil { // if its supervisor could not
+		a.log.Warn("cannot remove the private temporary folder of a container", "container", id, "error", err)
+	}
 	if err := durable.RemoveAll(string(a.folder(id))); err != nil {
 		a.log.Warn("cannot remove the record of a container; it will be reported again", "container", id, "error", err)
 	}

@@ -545,13 +545,13 @@ func TestProgramHasTheRightsOfItsUser(t *testing.T) {
 		t.Skip("needs root, to run programs as another user")
 	}
 	b := newBench(t)
-	o := b.order("sh", "-c", "id -u; id -g; id -G; echo >>/dev/stdout")
+	o := b.order("sh", "-c", "id -u; id -g; id -G; echo >>/dev/stdout; grep NoNewPrivs /proc/self/status")
 	o.Launch.Dir = "/"
 	o.Launch.As = cluster.Credentials{UID: 12345, GID: 23456, Groups: []uint32{23456, 34567}}
 	if e := b.run(o); e.Outcome != cluster.Succeeded {
 		t.Errorf("ended %s: %s %s", e.Outcome, e.Detail, read(t, o.Launch.Stderr))
 	}
-	if got := read(t, o.Launch.Stdout); got != "12345\n23456\n23456 34567\n\n" {
+	if got := read(t, o.Launch.Stdout); got != "12345\n23456\n23456 34567\n\nNoNewPrivs:\t1\n" {
 		t.Errorf("output %q", got)
 	}
 	o = b.order("true")

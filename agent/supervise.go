@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -102,6 +103,11 @@ func supervise(f folder) int {
 			door.Close()
 		}
 	}
+	defer func() { // after the end is recorded: there may be much to remove
+		if err := f.removeTmp(); err != nil {
+			fmt.Fprintf(os.Stderr, "remove the private temporary folder: %v\n", err)
+		}
+	}()
 	anchor, lay, err := os.Pipe()
 	if err != nil {
 		return fail(tell, lock, fmt.Errorf("make a pipe: %w", err))
@@ -184,6 +190,14 @@ func now() timeline.Time { return timeline.Time(time.Now().UnixNano()) }
 
 // launch starts the program and returns when it runs, or why it does not.
 func launch(f folder, s *spec, lock, stdin, anchor *os.File, printed *outputs) (*exec.Cmd, *ending) {
+	if why := mayIsolate(&s.Launch); why != nil {
+		return nil, why
+	}
+	if s.Launch.PrivateTmp {
+		if err := f.makeTmp(); err != nil {
+			return nil, faulty("make a private temporary folder: %w", err)
+		}
+	}
 	stdout, err := printed.add(s.Launch.Stdout, s.Launch.As, s.OutputLimit)
 	if err != nil {
 		return nil, faulty("open the output file: %w", err)
@@ -212,7 +226,7 @@ func launch(f folder, s *spec, lock, stdin, anchor *os.File, printed *outputs) (
 		command.Stdin = stdin
 	}
 	command.ExtraFiles = []*os.File{speak, anchor}
-	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: namespaces(&s.Launch)}
 	if err := launches(lock); err != nil {
 		speak.Close()
 		return nil, faulty("note that the program starts: %w", err)
@@ -240,6 +254,7 @@ func launch(f folder, s *spec, lock, stdin, anchor *os.File, printed *outputs) (
 // enter enters the control group, takes the user's rights and becomes the user's program. It does as much as possible
 // before it enters, because from then on its memory counts.
 func enter(f folder) int {
+	runtime.LockOSThread() // Some of what the program inherits belongs to the thread that executes it.
 	if err := inherited.CloseDescriptors(); err != nil {
 		return refuse(&ending{Exit: cluster.Exit{Code: 126}, Detail: err.Error(), Fault: true})
 	}
@@ -269,6 +284,9 @@ func enter(f folder) int {
 		}
 	}
 	_ = layAnchor(os.NewFile(anchorFD, "anchor")) // The program can run without an anchor; a program that swaps much is then in some danger.
+	if err := f.isolate(&s.Launch); err != nil {
+		return refuse(faulty("%w", err))
+	}
 	if err := become(s.Launch.As); err != nil {
 		return refuse(faulty("%w", err))
 	}
@@ -289,7 +307,7 @@ func enter(f folder) int {
 	inherited.TakeLimits(*own)
 	err = unix.Exec(program, launch.Args, launch.Env)
 	if isShortage(err) && !errors.Is(err, unix.ENOMEM) { // That may result from the little memory of the container.
-		return refuse(faulty("program %q cannot be executed: %w", program, err))
+		return refuse(faulty("execute a program: %w", err)) // All users see the faults of the machine: the text does not name the program.
 	}
 	return refuse(unable(126, "program %q cannot be executed: %v", program, err))
 }
@@ -322,7 +340,8 @@ func bare(err error) error {
 }
 
 // become takes a user's rights, in the only order that works: groups first, the user last. A process without privileges
-// can only keep its own rights.
+// can only keep its own rights. Nothing that an ordinary user executes afterwards has more rights, as a program with the
+// setuid bit would have otherwise: such a program could leave the control group. The goroutine must be locked to its thread.
 func become(as cluster.Credentials) error {
 	if os.Geteuid() != 0 {
 		if uint32(os.Geteuid()) != as.UID {
@@ -343,6 +362,12 @@ func become(as cluster.Credentials) error {
 	}
 	if err := syscall.Setresuid(int(as.UID), int(as.UID), int(as.UID)); err != nil {
 		return fmt.Errorf("become user %d: %w", as.UID, err)
+	}
+	if as.UID == 0 {
+		return nil
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("give up new privileges for user %d: %w", as.UID, err)
 	}
 	return nil
 }

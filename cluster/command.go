@@ -14,6 +14,10 @@ type Command struct {
 	Stdin string `json:"stdin,omitempty" yaml:"stdin" form:"a file" doc:"file that the program reads, relative to the working directory; none if empty"`
 	// Timeout is how long the command may run, including time suspended, before it is ended; 0 is no limit.
 	Timeout time.Duration `json:"timeout_ns,omitempty" yaml:"timeout" doc:"how long a task may run, suspensions included, before it is ended; 0 is for ever"`
+	// PrivateTmp says that the command sees empty folders of its own in place of /tmp and /var/tmp, which are removed after
+	// its end. NoNetwork says that it has a network of its own, in which there is nothing.
+	PrivateTmp bool `json:"private_tmp,omitempty" yaml:"private_tmp" doc:"whether the program has folders of its own in place of /tmp and /var/tmp, which are removed after its end"`
+	NoNetwork  bool `json:"no_network,omitempty" yaml:"no_network" doc:"whether the program can connect to nothing but itself"`
 	// Runtime is JVM if java gets memory options before the job is submitted: see WithHeap. Empty is none, as in every
 	// REGULAR job.
 	Runtime string `json:"runtime,omitempty" yaml:"runtime" form:"jvm" doc:"jvm: the client has set the maximum heap of java in args; the daemon sets it only if the job runs as regular for lack of swap"`

@@ -56,6 +56,9 @@ type Launch struct {
 	// Inherited is what the program inherits from its submitter; nil is a umask of 022 and everything else from the
 	// daemon.
 	Inherited *Inherited `json:"inherited,omitempty"`
+	// PrivateTmp and NoNetwork are those of the Command.
+	PrivateTmp bool `json:"private_tmp,omitempty"`
+	NoNetwork  bool `json:"no_network,omitempty"`
 	// Timeout is how long the program may run, including time suspended; 0 is no limit.
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
 	// Tasks is the number of tasks of the job, which share the space for the job's stored output; 0 counts as 1.

@@ -51,7 +51,7 @@ func TestFillCommand(t *testing.T) {
 		in := Command{Args: []string{"a", text}, Env: map[string]string{"E": text}, Dir: text}
 		got, err := fill(in, grant, j, id)
 		if err != nil || !reflect.DeepEqual(got, Command{Args: []string{"a", want}, Env: map[string]string{"E": want}, Dir: want}) {
-			t.Errorf("%s: got %q, %v; want %q", text, got, err, want)
+			t.Errorf("%s: got %+v, %v; want %q", text, got, err, want)
 		}
 		if in.Args[1] != text || in.Env["E"] != text {
 			t.Errorf("%s: the command was changed", text)

@@ -125,24 +125,20 @@ func TakeNice(h cluster.Inherited, uid uint32) error {
 	return unix.Setpriority(unix.PRIO_PROCESS, 0, nice)
 }
 
-// TakeLimits sets the limits of this process, each as near as the process may. Afterwards the process should do little
-// but execute another program, since memory may be limited.
+// TakeLimits sets the limits of this process, none of them above the hard limit that it has, which is that of the daemon.
+// Afterwards the process should do little but execute another program, since memory may be limited.
 func TakeLimits(h cluster.Inherited) {
 	for number, name := range cluster.LimitNames {
 		l, ok := h.Limits[name]
 		if !ok {
 			continue
 		}
-		want := syscall.Rlimit{Cur: raw(l.Soft), Max: raw(l.Hard)}
-		// Otherwise package syscall, unlike unix, would restore the limit of open files when the program is executed.
-		if syscall.Setrlimit(number, &want) == nil {
+		var now unix.Rlimit
+		if unix.Prlimit(0, number, nil, &now) != nil {
 			continue
 		}
-		var now unix.Rlimit
-		if unix.Prlimit(0, number, nil, &now) == nil {
-			want.Max = min(want.Max, now.Max)
-			want.Cur = min(want.Cur, want.Max)
-			_ = syscall.Setrlimit(number, &want)
-		}
+		most := min(raw(l.Hard), now.Max)
+		want := syscall.Rlimit{Cur: min(raw(l.Soft), most), Max: most}
+		_ = syscall.Setrlimit(number, &want) // unix.Setrlimit lets package syscall restore the limit of open files when the program is executed
 	}
 }

@@ -24,6 +24,12 @@ func TestMain(m *testing.M) {
 		now, err := Read()
 		fmt.Println(now.Limits["nofile"].Soft, now.Limits["nofile"].Hard >= 70, now.Limits["core"], err)
 		return
+	case "raise":
+		before, _ := Read()
+		TakeLimits(cluster.Inherited{Limits: map[string]cluster.ResourceLimit{"msgqueue": {Soft: -1, Hard: -1}}})
+		now, err := Read()
+		fmt.Println(now.Limits["msgqueue"].Hard == before.Limits["msgqueue"].Hard, err)
+		return
 	}
 	os.Exit(m.Run())
 }
@@ -59,5 +65,12 @@ func TestOwn(t *testing.T) {
 func TestTaken(t *testing.T) {
 	if got, want := again(t, "take", ":"), "70 true {0 0} <nil>\n"; got != want {
 		t.Errorf("limits are %q, want %q", got, want)
+	}
+}
+
+// TestNotRaised asks for a higher limit than that of this process: root could have it.
+func TestNotRaised(t *testing.T) {
+	if got, want := again(t, "raise", ":"), "true <nil>\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

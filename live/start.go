@@ -99,7 +99,7 @@ func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision)
 	command.Env = withOwn(command.Env, id, size)
 	out := logPath(d.config.Dir, id)
 	return &cluster.Launch{Args: command.Args, Env: merge(j.Request.Env, command.Env), Dir: dir, As: j.Request.As, Inherited: j.Request.Inherited,
-		Input: j.Request.Input, Stdin: command.Stdin, Timeout: command.Timeout, Tasks: j.Request.Job.Tasks(), Stdout: out + ".out", Stderr: out + ".err"}, nil
+		Input: j.Request.Input, Stdin: command.Stdin, PrivateTmp: command.PrivateTmp, NoNetwork: command.NoNetwork, Timeout: command.Timeout, Tasks: j.Request.Job.Tasks(), Stdout: out + ".out", Stderr: out + ".err"}, nil
 }
 
 // withOwn adds the variables that identify a program's job, task and run.

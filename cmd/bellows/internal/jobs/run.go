@@ -130,6 +130,8 @@ func runCommand() *cobra.Command {
 	f.Var(flags.Duration(&o.stage.Timeout, time.Millisecond), "timeout", "longest run time, such as 1h, suspensions included; then the command is ended, with exit code 124")
 	f.BoolVar(&o.atMostOnce, "at-most-once", false, "never run the command a second time once it may have started")
 	f.StringVar(&o.stage.Stdin, "stdin", "", "`file` that the command reads as its standard input")
+	f.BoolVar(&o.stage.PrivateTmp, "private-tmp", false, "folders of its own in place of /tmp and /var/tmp, removed after the end; needs a daemon of root")
+	f.BoolVar(&o.stage.NoNetwork, "no-network", false, "no network, except to programs of the same task; needs a daemon of root")
 	f.BoolVarP(&o.detach, "detach", "d", false, "print the job's id and return")
 	f.BoolVar(&o.asJSON, "json", false, "with -d: print JSON")
 	o.place.Flags(cmd, false)

@@ -1,0 +1,86 @@
+package agent
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// A program with private temporary folders sees nothing in them but its own files, which are gone after its end.
+func TestPrivateTmp(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to mount")
+	}
+	b := newBench(t)
+	o := b.order("sh", "-c", "ls -A /tmp /var/tmp; echo mine > /tmp/file; cat /var/tmp/file; stat -c %a /tmp; mkdir -p /tmp/deep/er; chmod 0 /tmp/deep")
+	o.Launch.Dir, o.Launch.PrivateTmp = "/", true
+	o.Launch.As = cluster.Credentials{UID: 12345, GID: 23456}
+	if e := b.run(o); e.Outcome != cluster.Succeeded {
+		t.Fatalf("ended %s: %s %s", e.Outcome, e.Detail, read(t, o.Launch.Stderr))
+	}
+	if got := read(t, o.Launch.Stdout); got != "/tmp:\n\n/var/tmp:\nmine\n1777\n" {
+		t.Errorf("output %q", got)
+	}
+	if _, err := os.Stat("/tmp/file"); err == nil {
+		t.Error("the file is in the temporary folder of the system")
+	}
+	var path string
+	if err := b.folder(o.Container).get(tmpRecord, &path); err != nil || !strings.HasPrefix(path, "/tmp/bellows-") {
+		t.Fatalf("its folder is %q, %v", path, err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) { // the supervisor removes it after it has recorded the end
+		if _, err := os.Stat(path); os.IsNotExist(err) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is still there", path)
+		}
+	}
+}
+
+// Whoever forgets a container removes its private temporary folder, if its supervisor could not.
+func TestForgottenTmp(t *testing.T) {
+	f := folder(t.TempDir())
+	if err := f.makeTmp(); err != nil {
+		t.Fatal(err)
+	}
+	var path string
+	if err := f.get(tmpRecord, &path); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("others may enter %s: %v, %v", path, info, err)
+	}
+	for range 2 {
+		if err := f.removeTmp(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", path, err)
+	}
+	if err := folder(t.TempDir()).removeTmp(); err != nil {
+		t.Errorf("a container without one: %v", err)
+	}
+}
+
+// A program without a network reaches itself, and nothing else.
+func TestNoNetwork(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to make a network")
+	}
+	b := newBench(t)
+	o := b.order("sh", "-c", "grep -c : /proc/net/dev; grep -o lo: /proc/net/dev; grep -q 127.0.0.1 /proc/net/fib_trie && echo up")
+	o.Launch.Dir, o.Launch.NoNetwork = "/", true
+	o.Launch.As = cluster.Credentials{UID: 12345, GID: 23456}
+	if e := b.run(o); e.Outcome != cluster.Succeeded {
+		t.Fatalf("ended %s: %s %s", e.Outcome, e.Detail, read(t, o.Launch.Stderr))
+	}
+	if got := read(t, o.Launch.Stdout); got != "1\nlo:\nup\n" {
+		t.Errorf("output %q", got)
+	}
+}
