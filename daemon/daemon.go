@@ -25,6 +25,10 @@ type Config struct {
 	State string
 	// Socket is the path of the socket on which the API is served; empty is no API.
 	Socket string
+	// Door says who may connect to the socket, and Operators who of them may see and change everything, as root and the
+	// daemon's user may; nil is no group.
+	Door      server.Door
+	Operators *server.Group
 	// Configuration is the path of the configuration file, for people; empty if there is none.
 	Configuration string
 	// Hangups receives when Serve is to read the configuration again, by Reread, whose error is one sentence; nil is never.
@@ -90,7 +94,7 @@ func (d *Daemon) open() (err error) {
 	// owner as left behind.
 	var listener net.Listener
 	if d.config.Socket != "" {
-		if listener, err = server.Listen(d.config.Socket); err != nil {
+		if listener, err = server.Listen(d.config.Socket, d.config.Door); err != nil {
 			return err
 		}
 	}
@@ -103,7 +107,8 @@ func (d *Daemon) open() (err error) {
 	}
 	// 4. Clients are answered.
 	if listener != nil {
-		about := server.Daemon{Version: d.config.Version, PID: os.Getpid(), UID: uint32(os.Geteuid()), State: d.config.State, Settings: d.config.Driver.Settings}
+		about := server.Daemon{Version: d.config.Version, PID: os.Getpid(), UID: uint32(os.Geteuid()), State: d.config.State, Settings: d.config.Driver.Settings,
+			Operators: d.config.Operators}
 		about.Configuration = d.configured.Shown()
 		s := server.New(d.Driver, d.Store, about, d.log)
 		d.server = s

@@ -113,7 +113,7 @@ func TestUpgradeFromRelease2(t *testing.T) {
 		}
 		var runs int
 		for end := time.Now().Add(time.Minute); runs == 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-			if a, err := d.Store.App(ctx, 0, name); err == nil {
+			if a, err := d.Store.App(ctx, 0, "root", name); err == nil {
 				history, _, err := profile.ReadHistory(a.Learned)
 				if err != nil {
 					t.Fatal(err)

@@ -50,8 +50,8 @@ type LearnedVariant struct {
 }
 
 // Learned returns what the runs of an application taught, by stage. The error is Invalid if that cannot be read.
-func (d *Driver) Learned(ctx context.Context, uid uint32, app string) (all []Learned, err error) {
-	err = d.withHistory(ctx, ownedApp{uid, app}, func(h *profile.History, unreadable error) (*taught, error) {
+func (d *Driver) Learned(ctx context.Context, uid uint32, user, app string) (all []Learned, err error) {
+	err = d.withHistory(ctx, ownedApp{uid, user, app}, func(h *profile.History, unreadable error) (*taught, error) {
 		if unreadable != nil {
 			return nil, Errorf(Invalid, "what its runs taught cannot be read, and begins anew with the next run: %w", unreadable)
 		}

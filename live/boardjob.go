@@ -101,6 +101,7 @@ func (j *job) shownAs(was *boardJob) *boardJob {
 	for i := range j.Request.Job.Stages {
 		b.Stages = append(b.Stages, stageOf(&j.Request.Job, i))
 	}
+	owner := Owner{b.UID, b.Owner}
 	final := j.State.Ended || j.State.Cancelled || j.State.Status == cluster.StatusFailed
 	for _, id := range j.tasks() {
 		runs, stage := j.runs[id], &j.Request.Job.Stages[id.Stage]
@@ -108,7 +109,7 @@ func (j *job) shownAs(was *boardJob) *boardJob {
 		count(&b.Stages[id.Stage], r, final)
 		t := was.task(id)
 		if t == nil || t.State != TaskEnded || t.Run != r.Container.Run {
-			t = &boardTask{Task: r.view(stage)}
+			t = &boardTask{Task: r.view(stage, owner)}
 			if p := pausedOf(cmp.Or(j.paused(id), j.paused(cluster.TaskID{}))); p != nil && !r.ended() {
 				p.Failed = r.unheld
 				t.Paused = p
@@ -116,7 +117,7 @@ func (j *job) shownAs(was *boardJob) *boardJob {
 		}
 		b.tasks = append(b.tasks, t)
 		for _, earlier := range runs[:len(runs)-1] {
-			b.earlier = append(b.earlier, earlier.view(stage))
+			b.earlier = append(b.earlier, earlier.view(stage, owner))
 		}
 	}
 	for i := range b.Stages {

@@ -42,7 +42,7 @@ type Config struct {
 	// Keeps says that paused and suspended tasks keep their cores and bandwidths. Otherwise they lend them to other tasks: see
 	// cluster.Snapshot.
 	Keeps bool
-	// UID is the user that the daemon runs as: that user and user 0 may do anything to any job.
+	// UID is the user that the daemon runs as.
 	UID uint32
 	// SolverStates is the budget of a question of the policy, in states; 0 is cluster.SolverStates.
 	SolverStates int

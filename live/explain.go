@@ -18,6 +18,7 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 	}
 	var e Explanation
 	var spec cluster.Job
+	var owner cluster.Credentials
 	here, largest := false, resource.Vector{}
 	readings := d.readings()
 	if err := d.look(ctx, func() {
@@ -27,7 +28,7 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 			e.Job = d.board.Load().jobs.job(id).whole(d.now())
 			e.Job.Waiting = d.whyWaits(j)
 			putReadings(e.Job.Tasks, readings)
-			spec = j.Request.Job
+			spec, owner = j.Request.Job, j.Request.As
 			d.explain(&e, j, readings)
 		}
 	}); err != nil {
@@ -38,10 +39,10 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 		if err != nil {
 			return Explanation{}, err
 		}
-		e.Job, spec = j.shownAs(nil).whole(d.now()), j.Request.Job
+		e.Job, spec, owner = j.shownAs(nil).whole(d.now()), j.Request.Job, j.Request.As
 	}
 	var err error
-	if e.Forecasts, err = d.forecasts(ctx, e.Job.UID, &spec, largest); err != nil {
+	if e.Forecasts, err = d.forecasts(ctx, owner, &spec, largest); err != nil {
 		return Explanation{}, err
 	}
 	if e.Why == "" {

@@ -95,7 +95,7 @@ func TestExplainWhatIsNotMeasured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		learned, err := r.Learned(t.Context(), user.UID, "two-phases")
+		learned, err := r.Learned(t.Context(), user.UID, user.User, "two-phases")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,8 +53,8 @@ func forecastPhases(phases []cluster.Phase) (out []ForecastPhase) {
 
 // forecasts says of each stage of a job what is known of its demand over time. largest is the largest amount of each kind
 // that a node has, TooMuch where that is unknown.
-func (d *Driver) forecasts(ctx context.Context, uid uint32, j *cluster.Job, largest resource.Vector) (all []Forecast, err error) {
-	err = d.withHistory(ctx, ownedApp{uid, j.App}, func(h *profile.History, unreadable error) (*taught, error) {
+func (d *Driver) forecasts(ctx context.Context, owner cluster.Credentials, j *cluster.Job, largest resource.Vector) (all []Forecast, err error) {
+	err = d.withHistory(ctx, appOf(owner, j.App), func(h *profile.History, unreadable error) (*taught, error) {
 		all = forecastsBy(h, unreadable, j, largest)
 		return nil, nil
 	})

@@ -13,8 +13,12 @@ import (
 
 // ownedApp is an application of an owner.
 type ownedApp struct {
-	uid uint32
-	app string
+	uid       uint32
+	user, app string
+}
+
+func appOf(owner cluster.Credentials, app string) ownedApp {
+	return ownedApp{owner.UID, owner.User, app}
 }
 
 // histories keeps histories of the store in memory: models are fitted once after a run, which takes up to a third of a
@@ -97,7 +101,7 @@ func (d *Driver) withHistory(ctx context.Context, key ownedApp, f func(h *profil
 
 // readHistory brings k up to date with the store.
 func (d *Driver) readHistory(ctx context.Context, key ownedApp, k *knownHistory) error {
-	a, err := d.store.App(ctx, key.uid, key.app)
+	a, err := d.store.App(ctx, key.uid, key.user, key.app)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}

@@ -1,9 +1,7 @@
 package live
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -34,15 +32,15 @@ func (d *Driver) Import(ctx context.Context, by cluster.Credentials, h *profile.
 		}
 		kept, _ := h.Runs(app)
 		for _, r := range kept {
-			runs[app.Name] = append(runs[app.Name], lesson{app: profile.App{Owner: cmp.Or(by.User, fmt.Sprint(by.UID)), Name: app.Name, Stage: app.Stage}, run: r})
+			runs[app.Name] = append(runs[app.Name], lesson{app: profile.App{Owner: OwnerOf(by).Name, Name: app.Name, Stage: app.Stage}, run: r})
 		}
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		key := ownedApp{by.UID, name}
+		key := appOf(by, name)
 		news, err := d.unknownOf(ctx, key, runs[name])
 		if err == nil && len(news) > 0 {
-			err = d.teach(ctx, key, &course{user: by.User, runs: news})
+			err = d.teach(ctx, key, &course{runs: news})
 		}
 		if err != nil {
 			return all, err

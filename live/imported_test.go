@@ -55,7 +55,7 @@ func TestImport(t *testing.T) {
 			t.Errorf("the job that waits is expected to %+v", s.Stage)
 		}
 		other := cluster.Credentials{UID: 3000, GID: 3000, User: "bob"}
-		if all, err := r.Learned(t.Context(), other.UID, "two-phases"); err != nil || len(all) > 0 {
+		if all, err := r.Learned(t.Context(), other.UID, other.User, "two-phases"); err != nil || len(all) > 0 {
 			t.Errorf("another user knows %+v, %v", all, err)
 		}
 		if got, err := r.Import(t.Context(), other, h); err != nil || got[0].Runs != 2 {

@@ -236,7 +236,7 @@ func (h *theatre) checkLearned(jobs []live.Job) {
 				want++
 			}
 		}
-		if a, err := s.App(ctx, jobs[i].UID, jobs[i].App); err == nil {
+		if a, err := s.App(ctx, jobs[i].UID, "", jobs[i].App); err == nil {
 			history, notes, err := profile.ReadHistory(a.Learned)
 			if err != nil || len(notes) > 0 {
 				h.t.Errorf("history of job %s: %v, %q", jobs[i].Name, err, notes)

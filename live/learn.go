@@ -87,7 +87,6 @@ func (d *Driver) findUnreadable(ctx context.Context) {
 
 // course is what jobs teach of one application.
 type course struct {
-	user string
 	runs []lesson
 	jobs []cluster.JobID
 }
@@ -102,7 +101,7 @@ func (l *learner) learnFrom(ctx context.Context, jobs []cluster.JobID) error {
 		if l.bad[id] {
 			continue
 		}
-		key, user, runs, err := l.lessonsOf(ctx, id)
+		key, runs, err := l.lessonsOf(ctx, id)
 		switch {
 		case err != nil:
 			l.bad[id] = true
@@ -117,7 +116,7 @@ func (l *learner) learnFrom(ctx context.Context, jobs []cluster.JobID) error {
 			c = &course{}
 			courses[key], order = c, append(order, key)
 		}
-		c.user, c.runs, c.jobs = user, append(c.runs, runs...), append(c.jobs, id)
+		c.runs, c.jobs = append(c.runs, runs...), append(c.jobs, id)
 	}
 	var failed error
 	if len(nothing) > 0 {
@@ -134,15 +133,15 @@ func (l *learner) learnFrom(ctx context.Context, jobs []cluster.JobID) error {
 }
 
 // lessonsOf returns what the runs of a job teach, and the application that they belong to.
-func (d *Driver) lessonsOf(ctx context.Context, id cluster.JobID) (key ownedApp, user string, runs []lesson, err error) {
+func (d *Driver) lessonsOf(ctx context.Context, id cluster.JobID) (key ownedApp, runs []lesson, err error) {
 	j, err := d.store.Job(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return key, "", nil, nil // It has been removed already.
+		return key, nil, nil // It has been removed already.
 	}
 	if err == nil && j.Request.Job.App != "" {
 		runs, err = d.runsOf(ctx, &j)
 	}
-	return ownedApp{j.Request.As.UID, j.Request.Job.App}, j.Request.As.User, runs, err
+	return appOf(j.Request.As, j.Request.Job.App), runs, err
 }
 
 // teach adds runs to the history of an application, and then reports the runs that were not wholly measured or are not sound.
@@ -169,7 +168,7 @@ func (d *Driver) teach(ctx context.Context, key ownedApp, c *course) error {
 			h.Estimate(app, profile.Features{})
 			h.Estimate(app, profile.Features{Input: 1})
 		}
-		return &taught{store.App{UID: key.uid, User: c.user, Name: key.app, Learned: text, LearnedAt: d.now()}, c.jobs}, nil
+		return &taught{store.App{UID: key.uid, User: key.user, Name: key.app, Learned: text, LearnedAt: d.now()}, c.jobs}, nil
 	})
 	if err == nil { // Otherwise the runs teach later.
 		for _, do := range report {
@@ -335,7 +334,7 @@ func (d *Driver) revise(ctx context.Context, key ownedApp) {
 }
 
 // app returns the application of a job.
-func (j *job) app() ownedApp { return ownedApp{j.Request.As.UID, j.Request.Job.App} }
+func (j *job) app() ownedApp { return appOf(j.Request.As, j.Request.Job.App) }
 
 // revisable reports whether the forecasts of a job may still change.
 func (j *job) revisable() bool {

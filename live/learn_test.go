@@ -269,7 +269,7 @@ func TestReservations(t *testing.T) {
 				}
 				r.fake.usage, r.fake.missing = map[cluster.ContainerID]usage.Usage{}, c.missing
 				r.runUsing(twoPhases(0), c.u)
-				all, err := r.Learned(t.Context(), user.UID, "two-phases")
+				all, err := r.Learned(t.Context(), user.UID, user.User, "two-phases")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -357,18 +357,18 @@ func TestForgottenIsLearnedAnew(t *testing.T) {
 		r := newRig(t, fifo(t))
 		defer r.end()
 		r.fake.usage = map[cluster.ContainerID]usage.Usage{}
-		if err := r.store.PutProfile(t.Context(), store.Profile{UID: user.UID, Name: "two-phases", IdealMemory: 10, MinMemory: 1}); err != nil {
+		if err := r.store.PutProfile(t.Context(), store.Profile{UID: user.UID, User: user.User, Name: "two-phases", IdealMemory: 10, MinMemory: 1}); err != nil {
 			t.Fatal(err)
 		}
 		r.runUsing(twoPhases(0), readThenWrite(10))
 		r.runUsing(twoPhases(0), readThenWrite(10))
-		if a, err := r.store.App(t.Context(), user.UID, "two-phases"); err != nil || a.Profile == nil || a.Learned == nil {
+		if a, err := r.store.App(t.Context(), user.UID, user.User, "two-phases"); err != nil || a.Profile == nil || a.Learned == nil {
 			t.Errorf("%v %+v", err, a)
 		}
-		if err := r.store.Forget(t.Context(), user.UID, "two-phases"); err != nil {
+		if err := r.store.Forget(t.Context(), user.UID, user.User, "two-phases"); err != nil {
 			t.Fatal(err)
 		}
-		if all, err := r.Learned(t.Context(), user.UID, "two-phases"); err != nil || len(all) != 0 {
+		if all, err := r.Learned(t.Context(), user.UID, user.User, "two-phases"); err != nil || len(all) != 0 {
 			t.Errorf("%v %+v", err, all)
 		}
 		for samples := range 2 {

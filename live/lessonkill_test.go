@@ -128,7 +128,7 @@ func (l *left) resume(t *testing.T) *rig {
 // learnedRuns returns how many runs taught something of an application.
 func (r *rig) learnedRuns(app string) int {
 	r.t.Helper()
-	a, err := r.store.App(r.t.Context(), user.UID, app)
+	a, err := r.store.App(r.t.Context(), user.UID, user.User, app)
 	if err != nil {
 		return 0
 	}

@@ -31,9 +31,6 @@ func TestPauseJob(t *testing.T) {
 		first, second := r.order(cluster.Start), r.order(cluster.Start)
 		r.fake.launched(first)
 		r.fake.launched(second)
-		if err := r.Pause(t.Context(), cluster.Credentials{UID: 7}, id, cluster.TaskID{}, false); err == nil || !strings.Contains(err.Error(), "belongs to") {
-			t.Errorf("a stranger pauses: %v", err)
-		}
 		for range 2 { // the second time it changes nothing
 			if err := r.Pause(t.Context(), user, id, cluster.TaskID{}, false); err != nil {
 				t.Fatal(err)

@@ -3,7 +3,6 @@ package live
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -65,10 +64,7 @@ func (b *board) page(stored []store.Listed) (out []Job, ok bool) {
 }
 
 func listedView(l *store.Listed) Job {
-	out := Job{ID: l.ID, Name: l.Name, Owner: l.User, UID: l.UID, Submitted: instant(l.Submitted), TaskCount: l.Tasks, SucceededCount: l.State.Succeeded}
-	if out.Owner == "" {
-		out.Owner = fmt.Sprint(l.UID)
-	}
+	out := Job{ID: l.ID, Name: l.Name, Owner: nameOf(l.UID, l.User), UID: l.UID, Submitted: instant(l.Submitted), TaskCount: l.Tasks, SucceededCount: l.State.Succeeded}
 	out.put(&l.State)
 	return out
 }
@@ -262,8 +258,8 @@ func count(s *Stage, r *run, final bool) {
 	}
 }
 
-func (r *run) view(s *cluster.Stage) Task {
-	out := Task{Task: r.Container.Task, Run: r.Container.Run, State: r.state(), Node: r.Node, Grant: grantOf(r.Grant), UnderSized: r.Grant[resource.Memory] < s.Ideal[resource.Memory], Why: r.Why,
+func (r *run) view(s *cluster.Stage, of Owner) Task {
+	out := Task{Task: r.Container.Task, Owner: of, Run: r.Container.Run, State: r.state(), Node: r.Node, Grant: grantOf(r.Grant), UnderSized: r.Grant[resource.Memory] < s.Ideal[resource.Memory], Why: r.Why,
 		Booked: instant(r.Booked), Started: instant(r.Started), Ended: instant(r.Ended), Exit: r.Exit, Detail: r.Detail,
 		Throttle: throttleOf(r, 0)} // boardTask.at leaves out one that is over
 	if r.ended() {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -52,10 +51,7 @@ func (d *Driver) Submit(ctx context.Context, s Submission) (cluster.JobID, error
 func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) {
 	j := s.Job
 	j.Stages = slices.Clone(j.Stages)
-	j.Owner = s.Caller.User
-	if j.Owner == "" {
-		j.Owner = fmt.Sprint(s.Caller.UID)
-	}
+	j.Owner = OwnerOf(s.Caller).Name
 	if !filepath.IsAbs(s.Dir) {
 		return store.Job{}, Errorf(Invalid, "job %q working directory %q: must be an absolute path", j.Name, s.Dir)
 	}
@@ -78,7 +74,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 			continue
 		}
 		j.App = cmp.Or(j.App, name)
-		p, err := d.store.Profile(ctx, s.Caller.UID, name)
+		p, err := d.store.Profile(ctx, s.Caller.UID, s.Caller.User, name)
 		if errors.Is(err, store.ErrNotFound) {
 			return store.Job{}, Errorf(Invalid, "job %q stage %q profile %q: does not exist; measure it with bellows profile", j.Name, j.StageName(i), name)
 		}
@@ -98,7 +94,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	}
 	times := profile.Untimed(&j)
 	if j.App != "" {
-		if err := d.withHistory(ctx, ownedApp{s.Caller.UID, j.App}, func(h *profile.History, _ error) (*taught, error) {
+		if err := d.withHistory(ctx, appOf(s.Caller, j.App), func(h *profile.History, _ error) (*taught, error) {
 			h.Forecast(&j, times)
 			return nil, nil
 		}); err != nil {
@@ -190,19 +186,11 @@ func (d *Driver) admit(j *job) {
 // Cancel ends a job: its running tasks are killed, its waiting tasks never start. It returns when the request is stored
 // and the kills are ordered; see Wait for the end. The error is Invalid if the job has ended.
 func (d *Driver) Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error {
-	return d.ofOwner(ctx, by, id, deed{"ended", "its tasks are being killed and none starts again"}, func(j *job) error {
+	return d.change(ctx, id, deed{"ended", "its tasks are being killed and none starts again"}, func(j *job) error {
 		d.log.Info("job cancelled", "job", id, "by_uid", by.UID)
 		d.cancel(j)
 		return nil
 	})
-}
-
-// mayTouch returns an error unless a user may change a job.
-func (d *Driver) mayTouch(by cluster.Credentials, j *store.Job) error {
-	if by.UID == j.Request.As.UID || by.UID == 0 || by.UID == d.config.UID {
-		return nil
-	}
-	return Errorf(Denied, "job %d: belongs to %s", j.ID, j.Request.Job.Owner)
 }
 
 // cancel ends a job that has not ended; a second call does nothing.

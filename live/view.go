@@ -81,6 +81,7 @@ func stageOf(j *cluster.Job, i int) Stage {
 // Task is one run of a task.
 type Task struct {
 	Task  cluster.TaskID `json:"task"`
+	Owner Owner          `json:"-"`   // of its job
 	Run   int            `json:"run"` // 1 for the first
 	State TaskState      `json:"state"`
 	Node  string         `json:"node"`

@@ -19,11 +19,11 @@ import (
 // Profiles is the part of store.Store that the API uses.
 type Profiles interface {
 	PutProfile(ctx context.Context, p store.Profile) error
-	Profile(ctx context.Context, uid uint32, name string) (store.Profile, error)
-	Profiles(ctx context.Context, uid uint32) ([]store.Profile, error)
-	App(ctx context.Context, uid uint32, name string) (store.App, error)
-	Apps(ctx context.Context, uid uint32) ([]store.App, error)
-	Forget(ctx context.Context, uid uint32, name string) error
+	Profile(ctx context.Context, uid uint32, user, name string) (store.Profile, error)
+	Profiles(ctx context.Context, uid uint32, user string) ([]store.Profile, error)
+	App(ctx context.Context, uid uint32, user, name string) (store.App, error)
+	Apps(ctx context.Context, uid uint32, user string) ([]store.App, error)
+	Forget(ctx context.Context, uid uint32, user, name string) error
 }
 
 // body is a response whose body is JSON.
@@ -44,26 +44,24 @@ type TaskPath struct {
 	Task string `path:"task" doc:"job.stage.index" example:"7.0.2"`
 }
 
-// readable returns the task that a path names, if the caller may read its job.
-func (s *Server) readable(ctx context.Context, p TaskPath) (cluster.TaskID, error) {
+func (p JobPath) id() cluster.JobID { return cluster.JobID(p.Job) }
+
+// job implements ofJob.
+func (p JobPath) job() (cluster.JobID, error) { return p.id(), nil }
+
+// id returns the task that the path names.
+func (p TaskPath) id() (cluster.TaskID, error) {
 	id, err := ParseTask(p.Task)
 	if err != nil {
 		return id, live.Errorf(live.Invalid, "%v", err)
 	}
-	return id, s.mayRead(ctx, id.Job)
+	return id, nil
 }
 
-// ofTask returns the caller, and the task that a path names.
-func ofTask(ctx context.Context, p TaskPath) (cluster.Credentials, cluster.TaskID, error) {
-	caller, err := peer(ctx)
-	if err != nil {
-		return caller, cluster.TaskID{}, err
-	}
-	id, err := ParseTask(p.Task)
-	if err != nil {
-		return caller, id, live.Errorf(live.Invalid, "%v", err)
-	}
-	return caller, id, nil
+// job implements ofJob.
+func (p TaskPath) job() (cluster.JobID, error) {
+	id, err := p.id()
+	return id.Job, err
 }
 
 // ParseTask parses "7", "7.0" or "7.0.2": job, stage and index. Stage and index are 0 if left out.
@@ -90,7 +88,8 @@ func ParseTask(text string) (cluster.TaskID, error) {
 
 // handler returns the handler of all requests to the API.
 func (s *Server) handler() http.Handler {
-	a := newAPI("bellows", "1", "Jobs that share the memory of a machine. Times are RFC 3339, sizes bytes, CPU millicores.")
+	a := newAPI("bellows", "1", "Jobs that share the memory of a machine. Times are RFC 3339, sizes bytes, CPU millicores.",
+		guard{s.daemon.UID, s.daemon.Operators, s.driver.Owner})
 	s.machine(a)
 	s.health(a)
 	s.jobs(a)
@@ -109,47 +108,29 @@ func (s *Server) handler() http.Handler {
 }
 
 func (s *Server) machine(a *api) {
-	register(a, "GET", "/v1/status", "status", "Return the state of the daemon and its nodes", 200,
+	register(a, anyone, "GET", "/v1/status", "status", "Return the state of the daemon and its nodes", 200,
 		func(ctx context.Context, _ *struct{}) (*body[Status], error) {
 			status, err := s.driver.Status(ctx)
 			about := s.daemon
 			about.Configuration = s.configuration.Load()
 			return &body[Status]{Status{Daemon: about, Status: status}}, err
 		})
-	register(a, "POST", "/v1/shutdown", "shutdown", "End the daemon", 202,
+	register(a, operator, "POST", "/v1/shutdown", "shutdown", "End the daemon", 202,
 		func(ctx context.Context, in *struct {
 			Kill bool `query:"kill" doc:"kill the jobs that have not ended"`
 		}) (*struct{}, error) {
-			if err := s.mayManage(ctx, "end it"); err != nil {
-				return nil, err
-			}
 			// The shutdown proceeds even if the caller does not wait for the answer.
 			return nil, s.driver.Shutdown(context.WithoutCancel(ctx), in.Kill)
 		})
-	register(a, "POST", "/v1/prune", "prune", "Remove jobs that have ended, with their tasks and output", 200,
+	register(a, operator, "POST", "/v1/prune", "prune", "Remove jobs that have ended, with their tasks and output", 200,
 		func(ctx context.Context, in *struct {
 			OlderThan int64 `query:"older_than_ns" doc:"remove jobs that ended longer ago than this and at least 10 s ago" minimum:"0"`
 			Keep      int   `query:"keep" doc:"number of newest ended jobs to keep in any case" minimum:"0"`
 			Dry       bool  `query:"dry_run" doc:"return what would be removed, and remove nothing"`
 		}) (*body[live.Pruned], error) {
-			if err := s.mayManage(ctx, "remove jobs"); err != nil {
-				return nil, err
-			}
 			pruned, err := s.driver.Prune(ctx, live.Retention{For: time.Duration(in.OlderThan), Newest: in.Keep}, in.Dry)
 			return &body[live.Pruned]{pruned}, err
 		})
-}
-
-// mayManage returns an error unless the caller is the daemon's user or root.
-func (s *Server) mayManage(ctx context.Context, what string) error {
-	caller, err := peer(ctx)
-	if err != nil {
-		return err
-	}
-	if caller.UID != 0 && caller.UID != s.daemon.UID {
-		return live.Errorf(live.Denied, "only the daemon's user and root may %s", what)
-	}
-	return nil
 }
 
 // jobsOnPage is the largest number of jobs in one answer: some 300 kB of jobs that have ended.
@@ -161,7 +142,7 @@ type Submitted struct {
 }
 
 func (s *Server) jobs(a *api) {
-	register(a, "POST", "/v1/jobs", "submit", "Submit a job", 201,
+	register(a, anyone, "POST", "/v1/jobs", "submit", "Submit a job", 201,
 		func(ctx context.Context, in *body[Submission]) (*body[Submitted], error) {
 			caller, err := peer(ctx)
 			if err != nil {
@@ -170,143 +151,114 @@ func (s *Server) jobs(a *api) {
 			id, err := s.driver.Submit(ctx, in.Body.live(caller))
 			return &body[Submitted]{Submitted{int64(id)}}, err
 		})
-	register(a, "GET", "/v1/jobs", "jobs", "List jobs", 200,
+	register(a, sizes, "GET", "/v1/jobs", "jobs", "List jobs", 200,
 		func(ctx context.Context, in *struct {
 			All   bool  `query:"all" doc:"also jobs that have ended, in pages of at most 1000 jobs; a page with fewer jobs is the last"`
 			After int64 `query:"after" doc:"with all: only jobs with a greater id, usually the last id of the page before" minimum:"0"`
 		}) (*body[[]live.Job], error) {
 			if !in.All {
 				jobs, err := s.driver.Jobs(ctx)
-				return &body[[]live.Job]{s.shownAll(ctx, jobs)}, err
+				return &body[[]live.Job]{jobs}, err
 			}
 			jobs, err := s.driver.JobsAfter(ctx, cluster.JobID(in.After), jobsOnPage)
-			return &body[[]live.Job]{s.shownAll(ctx, jobs)}, err
+			return &body[[]live.Job]{jobs}, err
 		})
-	register(a, "GET", "/v1/jobs/{job}", "job", "Return a job with its tasks", 200,
+	register(a, sizes, "GET", "/v1/jobs/{job}", "job", "Return a job with its tasks", 200,
 		func(ctx context.Context, in *struct {
 			JobPath
 			Usage bool `query:"usage" doc:"add the current use of the job's containers"`
 			Ended bool `query:"ended" doc:"answer when the job has ended"`
 		}) (*body[live.Job], error) {
-			id := cluster.JobID(in.Job)
 			if in.Ended {
-				job, err := s.driver.Wait(ctx, id)
-				return &body[live.Job]{s.shown(ctx, job)}, err
+				job, err := s.driver.Wait(ctx, in.id())
+				return &body[live.Job]{job}, err
 			}
-			job, err := s.driver.Job(ctx, id, in.Usage)
-			return &body[live.Job]{s.shown(ctx, job)}, err
+			job, err := s.driver.Job(ctx, in.id(), in.Usage)
+			return &body[live.Job]{job}, err
 		})
-	register(a, "GET", "/v1/jobs/{job}/usage", "usage", "Return what the tasks of a job used over time", 200,
+	register(a, owner, "GET", "/v1/jobs/{job}/usage", "usage", "Return what the tasks of a job used over time", 200,
 		func(ctx context.Context, in *struct {
 			JobPath
 			Spans int `query:"spans" doc:"largest number of spans of each run; 0 is the limit of an answer, 100000 spans, which the runs share" minimum:"0"`
 		}) (*body[[]live.TaskUsage], error) {
-			if err := s.mayRead(ctx, cluster.JobID(in.Job)); err != nil {
-				return nil, err
-			}
-			runs, err := s.driver.Usage(ctx, cluster.JobID(in.Job), in.Spans)
+			runs, err := s.driver.Usage(ctx, in.id(), in.Spans)
 			return &body[[]live.TaskUsage]{runs}, err
 		})
-	register(a, "DELETE", "/v1/jobs/{job}", "kill", "Kill a job", 202,
+	register(a, owner, "DELETE", "/v1/jobs/{job}", "kill", "Kill a job", 202,
 		func(ctx context.Context, in *struct{ JobPath }) (*struct{}, error) {
-			caller, err := peer(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return nil, s.driver.Cancel(ctx, caller, cluster.JobID(in.Job))
+			return nil, s.driver.Cancel(ctx, callerOf(ctx).Credentials, in.id())
 		})
-	register(a, "PUT", "/v1/jobs/{job}/pause", "pause", "Pause a job: none of its tasks starts, and its programs are stopped", 202,
+	register(a, owner, "PUT", "/v1/jobs/{job}/pause", "pause", "Pause a job: none of its tasks starts, and its programs are stopped", 202,
 		func(ctx context.Context, in *struct {
 			JobPath
 			PageOut
 		}) (*struct{}, error) {
-			caller, err := peer(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return nil, s.driver.Pause(ctx, caller, cluster.JobID(in.Job), cluster.TaskID{}, in.PageOut.Wanted)
+			return nil, s.driver.Pause(ctx, callerOf(ctx).Credentials, in.id(), cluster.TaskID{}, in.PageOut.Wanted)
 		})
-	register(a, "DELETE", "/v1/jobs/{job}/pause", "resume", "Resume a paused job, and its paused tasks", 202,
+	register(a, owner, "DELETE", "/v1/jobs/{job}/pause", "resume", "Resume a paused job, and its paused tasks", 202,
 		func(ctx context.Context, in *struct{ JobPath }) (*struct{}, error) {
-			caller, err := peer(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return nil, s.driver.Resume(ctx, caller, cluster.JobID(in.Job), cluster.TaskID{})
+			return nil, s.driver.Resume(ctx, callerOf(ctx).Credentials, in.id(), cluster.TaskID{})
 		})
-	register(a, "GET", "/v1/jobs/{job}/explain", "explain", "Explain the state of a job", 200,
+	register(a, owner, "GET", "/v1/jobs/{job}/explain", "explain", "Explain the state of a job", 200,
 		func(ctx context.Context, in *struct{ JobPath }) (*body[live.Explanation], error) {
-			if err := s.mayRead(ctx, cluster.JobID(in.Job)); err != nil {
-				return nil, err
-			}
-			why, err := s.driver.Explain(ctx, cluster.JobID(in.Job))
+			why, err := s.driver.Explain(ctx, in.id())
 			return &body[live.Explanation]{why}, err
 		})
-	register(a, "POST", "/v1/jobs/{job}/input", "input", "Send input to the program of a job, in frames on the upgraded connection", 101,
+	register(a, owner, "POST", "/v1/jobs/{job}/input", "input", "Send input to the program of a job, in frames on the upgraded connection", 101,
 		func(ctx context.Context, in *struct{ JobPath }) (*upgraded, error) {
-			caller, err := peer(ctx)
-			if err != nil {
-				return nil, err
-			}
-			sink, err := s.driver.Input(ctx, caller, cluster.JobID(in.Job))
+			sink, err := s.driver.Input(ctx, in.id())
 			if err != nil {
 				return nil, err
 			}
 			return &upgraded{func(source net.Conn) { s.relay(source, sink) }}, nil
 		})
-	register(a, "GET", "/v1/jobs/{job}/logs", "logs", "List the files with the output of a job", 200,
+	register(a, owner, "GET", "/v1/jobs/{job}/logs", "logs", "List the files with the output of a job", 200,
 		func(ctx context.Context, in *struct{ JobPath }) (*body[[]live.LogFile], error) {
-			if err := s.mayRead(ctx, cluster.JobID(in.Job)); err != nil {
-				return nil, err
-			}
-			files, err := s.driver.Logs(ctx, cluster.JobID(in.Job))
+			files, err := s.driver.Logs(ctx, in.id())
 			return &body[[]live.LogFile]{files}, err
 		})
 }
 
 func (s *Server) tasks(a *api) {
-	register(a, "GET", "/v1/tasks", "tasks", "List the tasks of jobs that have not ended", 200,
+	register(a, sizes, "GET", "/v1/tasks", "tasks", "List the tasks of jobs that have not ended", 200,
 		func(ctx context.Context, in *struct {
 			Usage bool `query:"usage" doc:"add the current use of the tasks' containers"`
 		}) (*body[[]live.Task], error) {
 			tasks, err := s.driver.Tasks(ctx, in.Usage)
-			if !s.seesAll(ctx, s.daemon.UID) {
-				tasks = withoutDetail(tasks)
-			}
 			return &body[[]live.Task]{tasks}, err
 		})
-	register(a, "GET", "/v1/tasks/{task}", "task", "Return a task that runs or has ended", 200,
+	register(a, owner, "GET", "/v1/tasks/{task}", "task", "Return a task that runs or has ended", 200,
 		func(ctx context.Context, in *struct {
 			TaskPath
 			Ended bool `query:"ended" doc:"answer when the job has ended"`
 		}) (*body[live.Task], error) {
-			id, err := s.readable(ctx, in.TaskPath)
+			id, err := in.id()
 			if err != nil {
 				return nil, err
 			}
 			task, err := s.driver.WaitTask(ctx, id, in.Ended)
 			return &body[live.Task]{task}, err
 		})
-	register(a, "PUT", "/v1/tasks/{task}/pause", "pauseTask", "Pause a task: its programs are stopped", 202,
+	register(a, owner, "PUT", "/v1/tasks/{task}/pause", "pauseTask", "Pause a task: its programs are stopped", 202,
 		func(ctx context.Context, in *struct {
 			TaskPath
 			PageOut
 		}) (*struct{}, error) {
-			caller, id, err := ofTask(ctx, in.TaskPath)
+			id, err := in.id()
 			if err != nil {
 				return nil, err
 			}
-			return nil, s.driver.Pause(ctx, caller, id.Job, id, in.PageOut.Wanted)
+			return nil, s.driver.Pause(ctx, callerOf(ctx).Credentials, id.Job, id, in.PageOut.Wanted)
 		})
-	register(a, "DELETE", "/v1/tasks/{task}/pause", "resumeTask", "Resume a paused task", 202,
+	register(a, owner, "DELETE", "/v1/tasks/{task}/pause", "resumeTask", "Resume a paused task", 202,
 		func(ctx context.Context, in *struct{ TaskPath }) (*struct{}, error) {
-			caller, id, err := ofTask(ctx, in.TaskPath)
+			id, err := in.id()
 			if err != nil {
 				return nil, err
 			}
-			return nil, s.driver.Resume(ctx, caller, id.Job, id)
+			return nil, s.driver.Resume(ctx, callerOf(ctx).Credentials, id.Job, id)
 		})
-	register(a, "GET", "/v1/tasks/{task}/output", "output", "Return the output of a task", 200,
+	register(a, owner, "GET", "/v1/tasks/{task}/output", "output", "Return the output of a task", 200,
 		func(ctx context.Context, in *struct {
 			TaskPath
 			Stderr bool  `query:"stderr" doc:"standard error instead of standard output"`
@@ -315,7 +267,7 @@ func (s *Server) tasks(a *api) {
 			From   int64 `query:"from" doc:"number of bytes to skip at the beginning" minimum:"0"`
 			All    bool  `query:"all" doc:"the task waits for this reader before it drops output, as long as the reader makes progress"`
 		}) (*streamed, error) {
-			id, err := s.readable(ctx, in.TaskPath)
+			id, err := in.id()
 			if err != nil {
 				return nil, err
 			}
@@ -336,20 +288,20 @@ func profileOf(p store.Profile) NamedProfile {
 
 func (s *Server) knowledge(a *api) {
 	s.applications(a)
-	register(a, "GET", "/v1/profiles", "profiles", "List the caller's profiles", 200,
+	register(a, anyone, "GET", "/v1/profiles", "profiles", "List the caller's profiles", 200,
 		func(ctx context.Context, _ *struct{}) (*body[[]NamedProfile], error) {
 			caller, err := peer(ctx)
 			if err != nil {
 				return nil, err
 			}
-			stored, err := s.profiles.Profiles(ctx, caller.UID)
+			stored, err := s.profiles.Profiles(ctx, caller.UID, caller.User)
 			out := make([]NamedProfile, len(stored))
 			for i := range stored {
 				out[i] = profileOf(stored[i])
 			}
 			return &body[[]NamedProfile]{out}, err
 		})
-	register(a, "GET", "/v1/profiles/{name}", "profile", "Return a profile of the caller", 200,
+	register(a, anyone, "GET", "/v1/profiles/{name}", "profile", "Return a profile of the caller", 200,
 		func(ctx context.Context, in *struct {
 			Name string `path:"name"`
 		}) (*body[NamedProfile], error) {
@@ -357,13 +309,13 @@ func (s *Server) knowledge(a *api) {
 			if err != nil {
 				return nil, err
 			}
-			stored, err := s.profiles.Profile(ctx, caller.UID, in.Name)
+			stored, err := s.profiles.Profile(ctx, caller.UID, caller.User, in.Name)
 			if errors.Is(err, store.ErrNotFound) {
 				return nil, live.Errorf(live.NotFound, "profile %q: does not exist; `bellows profile` measures it", in.Name)
 			}
 			return &body[NamedProfile]{profileOf(stored)}, err
 		})
-	register(a, "PUT", "/v1/profiles/{name}", "store-profile", "Store a profile, in place of an old profile of the same name", 204,
+	register(a, anyone, "PUT", "/v1/profiles/{name}", "store-profile", "Store a profile, in place of an old profile of the same name", 204,
 		func(ctx context.Context, in *struct {
 			Name string `path:"name"`
 			Body store.Profile

@@ -32,7 +32,7 @@ func (s *Server) applicationOf(ctx context.Context, a *store.App) (Application, 
 		return out, nil
 	}
 	var err error
-	if out.Learned, err = s.driver.Learned(ctx, a.UID, a.Name); live.KindOf(err) == live.Invalid {
+	if out.Learned, err = s.driver.Learned(ctx, a.UID, a.User, a.Name); live.KindOf(err) == live.Invalid {
 		if out.Trouble != "" {
 			out.Trouble += "; "
 		}
@@ -66,13 +66,13 @@ func (p *ApplicationPath) unknown(err error) error {
 }
 
 func (s *Server) applications(a *api) {
-	register(a, "GET", "/v1/apps", "applications", "List what is known of the caller's applications", 200,
+	register(a, anyone, "GET", "/v1/apps", "applications", "List what is known of the caller's applications", 200,
 		func(ctx context.Context, _ *struct{}) (*body[[]Application], error) {
 			caller, err := peer(ctx)
 			if err != nil {
 				return nil, err
 			}
-			stored, err := s.profiles.Apps(ctx, caller.UID)
+			stored, err := s.profiles.Apps(ctx, caller.UID, caller.User)
 			if err != nil {
 				return nil, err
 			}
@@ -84,20 +84,20 @@ func (s *Server) applications(a *api) {
 			}
 			return &body[[]Application]{out}, nil
 		})
-	register(a, "GET", "/v1/apps/{name}", "application", "Return what is known of an application of the caller", 200,
+	register(a, anyone, "GET", "/v1/apps/{name}", "application", "Return what is known of an application of the caller", 200,
 		func(ctx context.Context, in *ApplicationPath) (*body[Application], error) {
 			caller, err := peer(ctx)
 			if err != nil {
 				return nil, err
 			}
-			stored, err := s.profiles.App(ctx, caller.UID, in.Name)
+			stored, err := s.profiles.App(ctx, caller.UID, caller.User, in.Name)
 			if err != nil {
 				return nil, in.unknown(err)
 			}
 			out, err := s.applicationOf(ctx, &stored)
 			return &body[Application]{out}, err
 		})
-	register(a, "POST", "/v1/apps", "import-runs", "Add runs that another system recorded to what is known of the caller's applications", 200,
+	register(a, anyone, "POST", "/v1/apps", "import-runs", "Add runs that another system recorded to what is known of the caller's applications", 200,
 		func(ctx context.Context, in *body[RecordedRuns]) (*body[ImportedRuns], error) {
 			caller, err := peer(ctx)
 			if err != nil {
@@ -110,12 +110,12 @@ func (s *Server) applications(a *api) {
 			out, err := s.driver.Import(ctx, caller, h)
 			return &body[ImportedRuns]{ImportedRuns{out, notes}}, err
 		})
-	register(a, "DELETE", "/v1/apps/{name}", "forget-application", "Forget all that is known of an application of the caller", 204,
+	register(a, anyone, "DELETE", "/v1/apps/{name}", "forget-application", "Forget all that is known of an application of the caller", 204,
 		func(ctx context.Context, in *ApplicationPath) (*struct{}, error) {
 			caller, err := peer(ctx)
 			if err != nil {
 				return nil, err
 			}
-			return nil, in.unknown(s.profiles.Forget(ctx, caller.UID, in.Name))
+			return nil, in.unknown(s.profiles.Forget(ctx, caller.UID, caller.User, in.Name))
 		})
 }

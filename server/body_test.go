@@ -21,7 +21,13 @@ func asCaller(method, address string, body io.Reader) *http.Request {
 	r := httptest.NewRequest(method, "http://bellows/", body)
 	path, query, _ := strings.Cut(address, "?")
 	r.URL.Path, r.URL.RawQuery = path, query
-	return r.WithContext(context.WithValue(r.Context(), peerKey{}, cluster.Credentials{UID: 1000, GID: 1000}))
+	return r.WithContext(asUser(r.Context(), 1000, "ada"))
+}
+
+// asUser returns the context of a request from a user and the groups of the user, the first of which is that of the same
+// number.
+func asUser(ctx context.Context, uid uint32, name string, groups ...uint32) context.Context {
+	return context.WithValue(ctx, peerKey{}, cluster.Credentials{UID: uid, GID: uid, User: name, Groups: groups})
 }
 
 // An empty JSON value takes memory, too: the number of values is bounded as well as the number of bytes.
@@ -43,10 +49,10 @@ func TestBodyOfManyValues(t *testing.T) {
 // Of several large bodies, the next is read when the one before has been answered; small bodies pass.
 func TestLargeBodiesWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAPI("test", "1", "")
+		a := newAPI("test", "1", "", guard{})
 		working, most := 0, 0
 		let := make(chan struct{})
-		register(a, "POST", "/large", "large", "", 204, func(_ context.Context, in *body[[]string]) (*struct{}, error) {
+		register(a, anyone, "POST", "/large", "large", "", 204, func(_ context.Context, in *body[[]string]) (*struct{}, error) {
 			working++
 			most = max(most, working)
 			if len(in.Body) > 0 {

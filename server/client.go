@@ -340,7 +340,7 @@ func (c *Client) failed(err error, attempted string) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return live.Errorf(live.Unavailable, "no daemon listens on %s: start one with `bellows up`, or name its socket with --socket", c.socket)
 	case errors.Is(err, fs.ErrPermission):
-		return live.Errorf(live.Denied, "the daemon's socket %s belongs to another user: run this as that user or as root", c.socket)
+		return live.Errorf(live.Denied, "the daemon's socket %s is not open to you: run this as the daemon's user, as root or as a member of the socket's group", c.socket)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.HasSuffix(err.Error(), closedIdle),
 		errors.As(err, &broken) && broken.Op != "dial": // reset, broken pipe, or closed by net/http at the first sign of that
 		return live.Errorf(live.Unavailable, "%s: the daemon on %s ended; its containers continue, and `bellows up` finds them again", attempted, c.socket)

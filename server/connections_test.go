@@ -18,7 +18,7 @@ import (
 func crowd(t *testing.T, most int) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
-	l, err := Listen(socket)
+	l, err := Listen(socket, Door{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,8 @@ type fake struct {
 	by        cluster.Credentials
 	shutdown  *bool
 	jobs      map[cluster.JobID]live.Job
+	shared    []live.Job // what a list of all jobs returns, if set
+	tasks     []live.Task
 	logs      []live.LogFile
 	input     io.ReadWriteCloser
 	err       error
@@ -66,6 +68,9 @@ func (f *fake) Jobs(context.Context) ([]live.Job, error) {
 }
 
 func (f *fake) JobsAfter(_ context.Context, after cluster.JobID, most int) ([]live.Job, error) {
+	if f.shared != nil {
+		return f.shared, f.err
+	}
 	jobs := f.after(after)
 	return jobs[:min(most, len(jobs))], f.err
 }
@@ -88,6 +93,11 @@ func (f *fake) Job(_ context.Context, id cluster.JobID, _ bool) (live.Job, error
 	return j, f.err
 }
 
+func (f *fake) Owner(ctx context.Context, id cluster.JobID) (live.Owner, error) {
+	j, err := f.Job(ctx, id, false)
+	return live.Owner{UID: j.UID, Name: j.Owner}, err
+}
+
 func (f *fake) Prune(_ context.Context, keep live.Retention, dry bool) (live.Pruned, error) {
 	return live.Pruned{Jobs: []cluster.JobID{1, 2}, OutputBytes: 5}, f.err
 }
@@ -96,7 +106,7 @@ func (f *fake) Usage(context.Context, cluster.JobID, int) ([]live.TaskUsage, err
 	return nil, f.err
 }
 
-func (f *fake) Tasks(context.Context, bool) ([]live.Task, error) { return nil, f.err }
+func (f *fake) Tasks(context.Context, bool) ([]live.Task, error) { return f.tasks, f.err }
 
 func (f *fake) Wait(ctx context.Context, id cluster.JobID) (live.Job, error) {
 	select {
@@ -123,7 +133,7 @@ func (f *fake) Explain(_ context.Context, id cluster.JobID) (live.Explanation, e
 	return live.Explanation{Job: f.jobs[id], Why: "It waits."}, f.err
 }
 
-func (f *fake) Input(context.Context, cluster.Credentials, cluster.JobID) (io.ReadWriteCloser, error) {
+func (f *fake) Input(context.Context, cluster.JobID) (io.ReadWriteCloser, error) {
 	return f.input, f.err
 }
 
@@ -147,7 +157,7 @@ func (f *fake) Import(_ context.Context, _ cluster.Credentials, h *profile.Histo
 }
 
 // Learned says the same of every application, except of one called broken.
-func (f *fake) Learned(_ context.Context, _ uint32, app string) ([]live.Learned, error) {
+func (f *fake) Learned(_ context.Context, _ uint32, _, app string) ([]live.Learned, error) {
 	if app == "broken" {
 		return nil, live.Errorf(live.Invalid, "what its runs taught cannot be read")
 	}
@@ -163,7 +173,7 @@ func (p fakeProfiles) PutProfile(_ context.Context, s store.Profile) error {
 	return nil
 }
 
-func (p fakeProfiles) Profile(_ context.Context, _ uint32, name string) (store.Profile, error) {
+func (p fakeProfiles) Profile(_ context.Context, _ uint32, _, name string) (store.Profile, error) {
 	s, ok := p[name]
 	if !ok {
 		return s, store.ErrNotFound
@@ -171,7 +181,7 @@ func (p fakeProfiles) Profile(_ context.Context, _ uint32, name string) (store.P
 	return s, nil
 }
 
-func (p fakeProfiles) Profiles(context.Context, uint32) ([]store.Profile, error) {
+func (p fakeProfiles) Profiles(context.Context, uint32, string) ([]store.Profile, error) {
 	var all []store.Profile
 	for _, s := range p {
 		all = append(all, s)
@@ -179,7 +189,7 @@ func (p fakeProfiles) Profiles(context.Context, uint32) ([]store.Profile, error)
 	return all, nil
 }
 
-func (p fakeProfiles) App(_ context.Context, _ uint32, name string) (store.App, error) {
+func (p fakeProfiles) App(_ context.Context, _ uint32, _, name string) (store.App, error) {
 	s, ok := p[name]
 	if !ok {
 		return store.App{}, store.ErrNotFound
@@ -187,10 +197,10 @@ func (p fakeProfiles) App(_ context.Context, _ uint32, name string) (store.App, 
 	return store.App{Name: name, Profile: &s, Learned: []byte("{}")}, nil
 }
 
-func (p fakeProfiles) Apps(ctx context.Context, uid uint32) ([]store.App, error) {
+func (p fakeProfiles) Apps(ctx context.Context, uid uint32, user string) ([]store.App, error) {
 	var all []store.App
 	for _, name := range slices.Sorted(maps.Keys(p)) {
-		a, err := p.App(ctx, uid, name)
+		a, err := p.App(ctx, uid, user, name)
 		if err != nil {
 			return nil, err
 		}
@@ -199,7 +209,7 @@ func (p fakeProfiles) Apps(ctx context.Context, uid uint32) ([]store.App, error)
 	return all, nil
 }
 
-func (p fakeProfiles) Forget(_ context.Context, _ uint32, name string) error {
+func (p fakeProfiles) Forget(_ context.Context, _ uint32, _, name string) error {
 	if _, ok := p[name]; !ok {
 		return store.ErrNotFound
 	}
@@ -218,7 +228,7 @@ func start(t *testing.T, d Driver, p Profiles) (c *Client, socket string) {
 func startDescribed(t *testing.T, d Driver, p Profiles) (c *Client, socket string, about *description) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
-	l, err := Listen(socket)
+	l, err := Listen(socket, Door{})
 	if err != nil {
 		t.Fatal(err)
 	}

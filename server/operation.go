@@ -26,10 +26,11 @@ type api struct {
 	doc     *openapi3.T
 	schemas schemas
 	bodies  bodyRoom
+	guard   guard
 }
 
-func newAPI(title, version, description string) *api {
-	a := &api{mux: http.NewServeMux(), schemas: schemas{openapi3.Schemas{}, map[string]reflect.Type{}}, bodies: newBodyRoom()}
+func newAPI(title, version, description string, g guard) *api {
+	a := &api{mux: http.NewServeMux(), schemas: schemas{openapi3.Schemas{}, map[string]reflect.Type{}}, bodies: newBodyRoom(), guard: g}
 	a.doc = &openapi3.T{
 		OpenAPI: "3.1.0",
 		Info:    &openapi3.Info{Title: title, Version: version, Description: description},
@@ -46,16 +47,23 @@ type upgraded struct{ Body func(net.Conn) }
 
 // register adds one operation. The fields of In are the parameters, tagged path or query, and Body if the request has a
 // JSON body. Out has a field Body: a value to write as JSON, a stream, a function that takes the connection over, or
-// nothing. Errors are answered as an Error.
-func register[In, Out any](a *api, method, path, id, summary string, status int, do func(context.Context, *In) (*Out, error)) {
+// nothing. Errors are answered as an Error. who says who may call the operation, and what the answer shows them: see access.
+func register[In, Out any](a *api, who access, method, path, id, summary string, status int, do func(context.Context, *In) (*Out, error)) {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
+	who.check(id, new(In), out)
 	parameters := parametersOf(in)
-	a.describe(method, path, status, in, out, &openapi3.Operation{OperationID: id, Summary: summary})
+	a.describe(method, path, status, in, out, &openapi3.Operation{OperationID: id, Summary: summary, Description: who.words()})
 	_, answers := out.FieldByName("Body")
 	a.mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) {
 		in := new(In)
 		given := reflect.ValueOf(in).Elem()
-		e := bind(r, parameters, given)
+		ctx, e := r.Context(), bind(r, parameters, given)
+		if e == nil {
+			var err error
+			if ctx, err = a.guard.admit(ctx, who, id, in); err != nil {
+				e = said(err)
+			}
+		}
 		if body := given.FieldByName("Body"); e == nil && body.IsValid() {
 			var done func()
 			done, e = a.bodies.read(w, r, body.Addr().Interface())
@@ -65,12 +73,16 @@ func register[In, Out any](a *api, method, path, id, summary string, status int,
 			writeError(w, e)
 			return
 		}
-		out, err := do(r.Context(), in)
+		out, err := do(ctx, in)
 		switch {
 		case err != nil:
 			writeError(w, said(err))
 		case answers:
-			writeBody(w, status, reflect.ValueOf(out).Elem().FieldByName("Body").Interface())
+			answer := reflect.ValueOf(out).Elem().FieldByName("Body").Interface()
+			if who == sizes {
+				answer = callerOf(ctx).cut(answer)
+			}
+			writeBody(w, status, answer)
 		default:
 			w.WriteHeader(status)
 		}

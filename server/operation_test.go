@@ -34,8 +34,8 @@ type asked struct {
 func ask(t testing.TB, address string) (*asked, *live.Error) {
 	t.Helper()
 	var given *asked
-	a := newAPI("test", "1", "")
-	register(a, "GET", "/jobs/{job}", "ask", "Ask", 204, func(_ context.Context, in *asked) (*struct{}, error) {
+	a := newAPI("test", "1", "", guard{})
+	register(a, sizes, "GET", "/jobs/{job}", "ask", "Ask", 204, func(_ context.Context, in *asked) (*struct{}, error) {
 		given = in
 		return nil, nil
 	})
@@ -44,7 +44,7 @@ func ask(t testing.TB, address string) (*asked, *live.Error) {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
-	a.mux.ServeHTTP(w, r)
+	a.mux.ServeHTTP(w, r.WithContext(asUser(r.Context(), 1000, "ada")))
 	if given != nil {
 		return given, nil
 	}
@@ -107,7 +107,7 @@ func FuzzParameters(f *testing.F) {
 		f.Add(text)
 	}
 	parameters := parametersOf(reflect.TypeFor[asked]())
-	a := newAPI("test", "1", "")
+	a := newAPI("test", "1", "", guard{})
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, p := range parameters {
 			v := reflect.New(p.field.Type).Elem()
@@ -235,8 +235,8 @@ func (l *oneConnection) Addr() net.Addr { return l.conn.LocalAddr() }
 
 // A value that JSON cannot represent is our bug: it is reported as an error, not sent in part.
 func TestAnswerThatIsNoJSON(t *testing.T) {
-	a := newAPI("test", "1", "")
-	register(a, "GET", "/nan", "nan", "No number", 200, func(context.Context, *struct{}) (*body[float64], error) {
+	a := newAPI("test", "1", "", guard{})
+	register(a, anyone, "GET", "/nan", "nan", "No number", 200, func(context.Context, *struct{}) (*body[float64], error) {
 		var zero float64
 		return &body[float64]{0 / zero}, nil
 	})
@@ -264,20 +264,20 @@ func TestOperationsThatCannotBe(t *testing.T) {
 	}
 	tests := map[string]func(*api){
 		"a parameter of a kind that is not read": func(a *api) {
-			register(a, "GET", "/a", "a", "", 200, func(context.Context, *struct {
+			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *struct {
 				X float64 `query:"x"`
 			}) (*struct{}, error) {
 				return nil, nil
 			})
 		},
 		"two types of one name": func(a *api) {
-			register(a, "GET", "/a", "a", "", 200, func(context.Context, *struct{}) (*body[Error], error) { return nil, nil })
+			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *struct{}) (*body[Error], error) { return nil, nil })
 		},
 		"a type that only its method describes": func(a *api) {
-			register(a, "GET", "/a", "a", "", 200, func(context.Context, *struct{}) (*body[openapi3.Schema], error) { return nil, nil })
+			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *struct{}) (*body[openapi3.Schema], error) { return nil, nil })
 		},
 		"a field twice": func(a *api) {
-			register(a, "GET", "/a", "a", "", 200, func(context.Context, *struct{}) (*body[struct {
+			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *struct{}) (*body[struct {
 				Inner
 				B int `json:"x"`
 			}], error) {
@@ -292,7 +292,7 @@ func TestOperationsThatCannotBe(t *testing.T) {
 					t.Errorf("%s is accepted", name)
 				}
 			}()
-			add(newAPI("test", "1", ""))
+			add(newAPI("test", "1", "", guard{}))
 		}()
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -28,35 +29,54 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }
 
-// peer returns the sender of a request. The name is looked up here and not where connections are accepted: if the
-// directory of users is slow, only this caller waits.
+// peer returns the sender of a request: what the rules of access.go need is in caller. The name is looked up here and not
+// where connections are accepted: if the directory of users is slow, only this caller waits.
 func peer(ctx context.Context) (cluster.Credentials, error) {
 	p, ok := ctx.Value(peerKey{}).(cluster.Credentials)
 	if !ok {
 		return p, live.Errorf(live.Denied, "the kernel does not say who is calling")
 	}
-	p.User = users.name(p.UID)
+	if p.User == "" {
+		p.User = users.name(p.UID)
+	}
 	return p, nil
 }
 
-// names are the names of users; each is looked up once.
+// names are the names of users. A uid may be given to another user: a name is looked up again after nameLasts.
 type names struct {
-	known  sync.Map // of uint32 to string
+	known  sync.Map // of uint32 to knownName
 	lookUp func(uid string) (*user.User, error)
 }
 
+// knownName is the name of a user at a time.
+type knownName struct {
+	name string
+	at   time.Time
+}
+
+// nameLasts is for how long a name is not looked up again: a directory of users may be slow.
+const nameLasts = 10 * time.Second
+
 var users = names{lookUp: user.LookupId}
 
-// name returns the name of a user, empty if the user has none.
+// name returns the name of a user, empty if the user has none. While names cannot be looked up, it is the last that was
+// known.
 func (n *names) name(uid uint32) string {
-	if name, ok := n.known.Load(uid); ok {
-		return name.(string)
+	var last knownName
+	if known, ok := n.known.Load(uid); ok {
+		if last = known.(knownName); time.Since(last.at) < nameLasts {
+			return last.name
+		}
 	}
-	u, err := n.lookUp(strconv.Itoa(int(uid)))
+	u, err := n.lookUp(strconv.FormatUint(uint64(uid), 10))
+	if _, gone := errors.AsType[user.UnknownUserIdError](err); gone {
+		n.known.Delete(uid)
+		return ""
+	}
 	if err != nil {
-		return "" // It may become known later.
+		return last.name // It may become known later.
 	}
-	n.known.Store(uid, u.Username)
+	n.known.Store(uid, knownName{u.Username, time.Now()})
 	return u.Username
 }
 

@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -26,6 +24,7 @@ type Driver interface {
 	Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error
 	Pause(ctx context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID, pageOut bool) error
 	Resume(ctx context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID) error
+	Owner(ctx context.Context, id cluster.JobID) (live.Owner, error)
 	Jobs(ctx context.Context) ([]live.Job, error)
 	JobsAfter(ctx context.Context, after cluster.JobID, most int) ([]live.Job, error)
 	Job(ctx context.Context, id cluster.JobID, usage bool) (live.Job, error)
@@ -34,9 +33,9 @@ type Driver interface {
 	Wait(ctx context.Context, id cluster.JobID) (live.Job, error)
 	WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (live.Task, error)
 	Explain(ctx context.Context, id cluster.JobID) (live.Explanation, error)
-	Learned(ctx context.Context, uid uint32, app string) ([]live.Learned, error)
+	Learned(ctx context.Context, uid uint32, user, app string) ([]live.Learned, error)
 	Import(ctx context.Context, by cluster.Credentials, h *profile.History) ([]live.Imported, error)
-	Input(ctx context.Context, by cluster.Credentials, id cluster.JobID) (io.ReadWriteCloser, error)
+	Input(ctx context.Context, id cluster.JobID) (io.ReadWriteCloser, error)
 	Logs(ctx context.Context, id cluster.JobID) ([]live.LogFile, error)
 	Status(ctx context.Context) (live.Status, error)
 	Ready() error
@@ -142,58 +141,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		_ = s.http.Close()
-	}
-	return err
-}
-
-// Listen opens the socket at path; only its user and root can connect to it. A socket that a killed daemon left behind
-// is replaced; a socket with a live daemon is an error. The folder is made if it is missing. Closing the listener
-// removes the socket.
-func Listen(path string) (net.Listener, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, fmt.Errorf("make the folder of the socket: %w", err)
-	}
-	if c, err := net.Dial("unix", path); err == nil {
-		_ = c.Close()
-		return nil, fmt.Errorf("socket %s: another daemon answers there", path)
-	}
-	switch exists, err := socketAt(path); {
-	case err != nil:
-		return nil, err
-	case exists:
-		if err := os.Remove(path); err != nil {
-			return nil, fmt.Errorf("remove the socket of a daemon that is gone: %w", err)
-		}
-	}
-	// No other user may connect between the creation of the socket and the setting of its mode: it gets its name last.
-	hidden, err := os.MkdirTemp(filepath.Dir(path), ".s")
-	if err != nil {
-		return nil, fmt.Errorf("make the socket: %w", err)
-	}
-	defer os.RemoveAll(hidden)
-	first := filepath.Join(hidden, "s")
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: first, Net: "unix"})
-	if err != nil {
-		return nil, fmt.Errorf("make the socket %s: %w", path, err)
-	}
-	l.SetUnlinkOnClose(false)
-	if err := errors.Join(os.Chmod(first, 0o600), os.Rename(first, path)); err != nil {
-		_ = l.Close()
-		return nil, fmt.Errorf("make the socket %s: %w", path, err)
-	}
-	return &listener{UnixListener: l, path: path}, nil
-}
-
-// listener removes its socket when it is closed.
-type listener struct {
-	*net.UnixListener
-	path string
-}
-
-func (l *listener) Close() error {
-	err := l.UnixListener.Close()
-	if err == nil {
-		_ = os.Remove(l.path)
 	}
 	return err
 }

@@ -198,7 +198,7 @@ func TestProfilesBelongToTheCaller(t *testing.T) {
 func TestListenReplacesOnlyDeadSockets(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sub", "s")
-	l, err := Listen(path)
+	l, err := Listen(path, Door{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,12 +206,12 @@ func TestListenReplacesOnlyDeadSockets(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v, want 0600", info.Mode(), err)
 	}
-	if _, err := Listen(path); err == nil || !strings.Contains(err.Error(), "another daemon answers") {
+	if _, err := Listen(path, Door{}); err == nil || !strings.Contains(err.Error(), "another daemon answers") {
 		t.Errorf("a second listener: %v", err)
 	}
 	// As after a kill: the socket exists, and no daemon answers on it.
 	l.(*listener).UnixListener.Close()
-	again, err := Listen(path)
+	again, err := Listen(path, Door{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestListenReplacesOnlyDeadSockets(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(path); err == nil || !strings.Contains(err.Error(), "is no socket") {
+	if _, err := Listen(path, Door{}); err == nil || !strings.Contains(err.Error(), "is no socket") {
 		t.Errorf("in place of a file: %v", err)
 	}
 }

@@ -73,7 +73,7 @@ func TestStrangerOnTheSocket(t *testing.T) {
 // A daemon that accepts a submission and does not answer does not block its client for ever.
 func TestSubmitToDaemonThatHangs(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	l, err := Listen(socket)
+	l, err := Listen(socket, Door{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ type Daemon struct {
 	UID      uint32            `json:"uid" doc:"id of the user that the daemon runs as"`
 	State    string            `json:"state_dir"`
 	Settings map[string]string `json:"settings,omitempty" doc:"settings given for the policy"`
+	// Operators own everything: see access.
+	Operators *Group `json:"operators,omitempty" doc:"group whose members may see and change the jobs of all users, as root may; omitted if there is none"`
 	// Configuration is nil if the daemon has no configuration file.
 	Configuration *Configuration `json:"configuration,omitempty" doc:"the configuration file; omitted if there is none"`
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
+// An owner is a uid with the name of its user, empty if the user has none: what was stored for the last user of a uid is not that
+// of the next, whose application of the same name replaces it.
+
 // App is what is known of an application of an owner: what was measured of it at several sizes of memory, what its runs
 // taught, or both.
 type App struct {
@@ -68,7 +71,9 @@ func (s *Store) PutProfile(ctx context.Context, p Profile) error {
 	}
 	return s.write(ctx, "write a profile to", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO apps (owner_uid, owner_name, name, made_ns, measured) VALUES (?, ?, ?, ?, ?)
-			ON CONFLICT DO UPDATE SET owner_name = excluded.owner_name, made_ns = excluded.made_ns, measured = excluded.measured`,
+			ON CONFLICT DO UPDATE SET made_ns = excluded.made_ns, measured = excluded.measured,
+				learned_ns = iif(owner_name = excluded.owner_name, learned_ns, 0), learned = iif(owner_name = excluded.owner_name, learned, NULL),
+				owner_name = excluded.owner_name`,
 			p.UID, p.User, p.Name, int64(p.Made), string(body))
 		return err
 	})
@@ -79,7 +84,9 @@ func (s *Store) PutProfile(ctx context.Context, p Profile) error {
 func (s *Store) PutLearned(ctx context.Context, a App, from ...cluster.JobID) error {
 	return s.write(ctx, "write what was learned to", func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO apps (owner_uid, owner_name, name, learned_ns, learned) VALUES (?, ?, ?, ?, ?)
-			ON CONFLICT DO UPDATE SET learned_ns = excluded.learned_ns, learned = excluded.learned`,
+			ON CONFLICT DO UPDATE SET learned_ns = excluded.learned_ns, learned = excluded.learned,
+				made_ns = iif(owner_name = excluded.owner_name, made_ns, 0), measured = iif(owner_name = excluded.owner_name, measured, NULL),
+				owner_name = excluded.owner_name`,
 			a.UID, a.User, a.Name, int64(a.LearnedAt), string(a.Learned)); err != nil {
 			return err
 		}
@@ -114,9 +121,9 @@ func (s *Store) Unlearned(ctx context.Context) (ids []cluster.JobID, err error) 
 }
 
 // Forget deletes all that is known of an application. The error is ErrNotFound if nothing is.
-func (s *Store) Forget(ctx context.Context, uid uint32, name string) error {
+func (s *Store) Forget(ctx context.Context, uid uint32, user, name string) error {
 	return s.write(ctx, "forget an application in", func(tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, `DELETE FROM apps WHERE owner_uid = ? AND name = ?`, uid, name)
+		res, err := tx.ExecContext(ctx, `DELETE FROM apps WHERE owner_uid = ? AND owner_name = ? AND name = ?`, uid, user, name)
 		if err != nil {
 			return err
 		}
@@ -128,8 +135,8 @@ func (s *Store) Forget(ctx context.Context, uid uint32, name string) error {
 }
 
 // Profile returns the owner's profile of that name, or ErrNotFound.
-func (s *Store) Profile(ctx context.Context, uid uint32, name string) (Profile, error) {
-	a, err := s.App(ctx, uid, name)
+func (s *Store) Profile(ctx context.Context, uid uint32, user, name string) (Profile, error) {
+	a, err := s.App(ctx, uid, user, name)
 	if err != nil {
 		return Profile{}, err
 	}
@@ -143,8 +150,8 @@ func (s *Store) Profile(ctx context.Context, uid uint32, name string) (Profile, 
 }
 
 // App returns what is known of the owner's application of that name, or ErrNotFound.
-func (s *Store) App(ctx context.Context, uid uint32, name string) (App, error) {
-	apps, err := s.apps(ctx, "WHERE owner_uid = ? AND name = ?", uid, name)
+func (s *Store) App(ctx context.Context, uid uint32, user, name string) (App, error) {
+	apps, err := s.apps(ctx, "WHERE owner_uid = ? AND owner_name = ? AND name = ?", uid, user, name)
 	if err != nil {
 		return App{}, err
 	}
@@ -155,8 +162,8 @@ func (s *Store) App(ctx context.Context, uid uint32, name string) (App, error) {
 }
 
 // Apps returns what is known of all applications of an owner, by name.
-func (s *Store) Apps(ctx context.Context, uid uint32) ([]App, error) {
-	return s.apps(ctx, "WHERE owner_uid = ? ORDER BY name", uid)
+func (s *Store) Apps(ctx context.Context, uid uint32, user string) ([]App, error) {
+	return s.apps(ctx, "WHERE owner_uid = ? AND owner_name = ? ORDER BY name", uid, user)
 }
 
 // Unreadable returns the applications, of all owners, whose history is not valid JSON.
@@ -172,8 +179,8 @@ func (s *Store) Unreadable(ctx context.Context) (apps []App, err error) {
 }
 
 // Profiles returns all profiles of an owner that can be read, by name.
-func (s *Store) Profiles(ctx context.Context, uid uint32) ([]Profile, error) {
-	apps, err := s.apps(ctx, "WHERE owner_uid = ? AND measured IS NOT NULL ORDER BY name", uid)
+func (s *Store) Profiles(ctx context.Context, uid uint32, user string) ([]Profile, error) {
+	apps, err := s.apps(ctx, "WHERE owner_uid = ? AND owner_name = ? AND measured IS NOT NULL ORDER BY name", uid, user)
 	var profiles []Profile
 	for i := range apps {
 		if p := apps[i].Profile; p != nil {

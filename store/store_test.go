@@ -145,13 +145,13 @@ func TestProfiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := s.Profile(ctx, 7, "sort"); err != nil || !reflect.DeepEqual(got, p) {
+	if got, err := s.Profile(ctx, 7, "ada", "sort"); err != nil || !reflect.DeepEqual(got, p) {
 		t.Errorf("profile %+v %v", got, err)
 	}
-	if got, err := s.Profiles(ctx, 8); err != nil || len(got) != 1 || got[0].IdealMemory != 20 {
+	if got, err := s.Profiles(ctx, 8, "ada"); err != nil || len(got) != 1 || got[0].IdealMemory != 20 {
 		t.Errorf("profiles %+v %v", got, err)
 	}
-	if _, err := s.Profile(ctx, 9, "sort"); !errors.Is(err, ErrNotFound) {
+	if _, err := s.Profile(ctx, 9, "ada", "sort"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("profile of somebody else: %v", err)
 	}
 	p.Elasticity.Points[0].Slowdown = 0
@@ -178,29 +178,67 @@ func TestApps(t *testing.T) {
 	}
 	want := learned
 	want.Profile = &p
-	if got, err := s.App(ctx, 7, "sort"); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := s.App(ctx, 7, "ada", "sort"); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("application %+v %v", got, err)
 	}
-	if got, err := s.Apps(ctx, 7); err != nil || len(got) != 2 || string(got[1].Learned) != "broken" || got[1].Profile != nil {
+	if got, err := s.Apps(ctx, 7, "ada"); err != nil || len(got) != 2 || string(got[1].Learned) != "broken" || got[1].Profile != nil {
 		t.Errorf("applications %+v %v", got, err)
 	}
 	if got, err := s.Unreadable(ctx); err != nil || len(got) != 1 || got[0].Name != "wc" {
 		t.Errorf("unreadable %+v %v", got, err)
 	}
-	if got, err := s.Profiles(ctx, 7); err != nil || len(got) != 1 {
+	if got, err := s.Profiles(ctx, 7, "ada"); err != nil || len(got) != 1 {
 		t.Errorf("profiles %+v %v", got, err)
 	}
-	if _, err := s.Profile(ctx, 7, "wc"); !errors.Is(err, ErrNotFound) {
+	if _, err := s.Profile(ctx, 7, "ada", "wc"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("profile of what was never measured: %v", err)
 	}
-	if err := s.Forget(ctx, 8, "sort"); !errors.Is(err, ErrNotFound) {
+	if err := s.Forget(ctx, 8, "ada", "sort"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("forgotten by another user: %v", err)
 	}
-	if err := s.Forget(ctx, 7, "sort"); err != nil {
+	if err := s.Forget(ctx, 7, "ada", "sort"); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.App(ctx, 7, "sort"); !errors.Is(err, ErrNotFound) {
+	if _, err := s.App(ctx, 7, "ada", "sort"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("after it was forgotten: %v", err)
+	}
+}
+
+// What was stored for a user is not that of another user who has got the same uid since, and who replaces it.
+func TestAppsOfANewUser(t *testing.T) {
+	ctx := t.Context()
+	for _, measured := range []bool{false, true} {
+		s := open(t, t.TempDir())
+		put := func(user string, measured bool) {
+			t.Helper()
+			var err error
+			if measured {
+				err = s.PutProfile(ctx, Profile{UID: 7, User: user, Name: "sort", IdealMemory: 10, MinMemory: 1})
+			} else {
+				err = s.PutLearned(ctx, App{UID: 7, User: user, Name: "sort", Learned: json.RawMessage("{}"), LearnedAt: 9})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		put("ada", true)
+		put("ada", false)
+		if a, err := s.App(ctx, 7, "eve", "sort"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("eve has %+v, %v", a, err)
+		}
+		if all, err := s.Apps(ctx, 7, ""); err != nil || len(all) != 0 {
+			t.Errorf("a user without a name has %+v, %v", all, err)
+		}
+		if err := s.Forget(ctx, 7, "eve", "sort"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("eve forgot what is ada's: %v", err)
+		}
+		put("eve", measured)
+		if a, err := s.App(ctx, 7, "ada", "sort"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("ada has %+v, %v", a, err)
+		}
+		if a, err := s.App(ctx, 7, "eve", "sort"); err != nil || (a.Profile != nil) != measured || (a.Learned != nil) == measured {
+			t.Errorf("eve has %+v, %v", a, err)
+		}
 	}
 }
 
@@ -219,14 +257,14 @@ func TestUnreadableProfile(t *testing.T) {
 	if _, err := s.db.Exec(`UPDATE apps SET measured = '{broken' WHERE name = 'sort'`); err != nil {
 		t.Fatal(err)
 	}
-	apps, err := s.Apps(ctx, 7)
+	apps, err := s.Apps(ctx, 7, "")
 	if err != nil || len(apps) != 2 || apps[0].Profile != nil || apps[0].Unreadable == nil || string(apps[0].Learned) != "{}" || apps[1].Profile == nil || apps[1].Unreadable != nil {
 		t.Errorf("applications %+v %v", apps, err)
 	}
-	if _, err := s.Profile(ctx, 7, "sort"); err == nil || errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), `profile "sort" cannot be read`) {
+	if _, err := s.Profile(ctx, 7, "", "sort"); err == nil || errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), `profile "sort" cannot be read`) {
 		t.Errorf("profile: %v", err)
 	}
-	if got, err := s.Profiles(ctx, 7); err != nil || len(got) != 1 {
+	if got, err := s.Profiles(ctx, 7, ""); err != nil || len(got) != 1 {
 		t.Errorf("profiles %+v %v", got, err)
 	}
 }
@@ -330,11 +368,11 @@ func TestProfilesOfTheSixthSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := open(t, dir)
-	p, err := now.Profile(t.Context(), 7, "sort")
+	p, err := now.Profile(t.Context(), 7, "ada", "sort")
 	if err != nil || p.Made != 5 || p.User != "ada" || p.IdealMemory != 300*resource.MiB || len(p.Elasticity.Points) != 3 || p.Args[0] != "sort" || len(p.Evidence) == 0 {
 		t.Errorf("profile %+v %v", p, err)
 	}
-	if apps, err := now.Apps(t.Context(), 8); err != nil || len(apps) != 1 || apps[0].Learned != nil {
+	if apps, err := now.Apps(t.Context(), 8, "bob"); err != nil || len(apps) != 1 || apps[0].Learned != nil {
 		t.Errorf("applications %+v %v", apps, err)
 	}
 }

@@ -115,7 +115,8 @@ func (d *demandDemonstration) prepare(ctx context.Context, input string) error {
 func (d *demandDemonstration) taught(ctx context.Context, s *sandbox.Session, j *cluster.Job, runs [][]curve) (AloneResult, error) {
 	a := AloneResult{Name: j.Name}
 	for end := time.Now().Add(time.Minute); ; {
-		known, err := s.Store.App(ctx, sandbox.Caller().UID, j.App)
+		me := sandbox.Caller()
+		known, err := s.Store.App(ctx, me.UID, me.User, j.App)
 		if err == nil && known.Learned != nil {
 			h, _, err := profile.ReadHistory(known.Learned)
 			if err != nil {

@@ -48,6 +48,9 @@ waits for memory to start, and throttled while its use of disk or network is
 bounded. WHY names the phase of its forecast that it is in. A task that ran more
 than once is listed with its newest run, and its earlier runs below.
 
+Of the jobs of other users only the size and the progress are shown, unless the
+daemon's administrator has made you an operator ("bellows up --help").
+
 With --usage, what each run of a task used over time: mean and peak, and a
 picture of all runs together. CPU is in cores; MEMORY is without page cache;
 READ and WRITTEN are from and to disks, per second. A peak is of a second as a
@@ -353,7 +356,11 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 	for _, s := range j.Stages {
 		pending += s.Pending
 	}
-	head := fmt.Sprintf("job %d (%s) of %s: %s, submitted %s", j.ID, terminal.Cut(j.Name, 24), j.Owner, startedOf(j.Tasks).status(j), j.Submitted.Local().Format(time.DateTime))
+	name := ""
+	if j.Name != "" { // the name of a job of another user is not shown
+		name = " (" + terminal.Cut(j.Name, 24) + ")"
+	}
+	head := fmt.Sprintf("job %d%s of %s: %s, submitted %s", j.ID, name, j.Owner, startedOf(j.Tasks).status(j), j.Submitted.Local().Format(time.DateTime))
 	if pending > 0 {
 		head += fmt.Sprintf(", %s waiting", terminal.Count(pending, "task"))
 	}

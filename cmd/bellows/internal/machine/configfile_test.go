@@ -38,6 +38,9 @@ verbose: true
 log_format: json
 keep_user_jobs: 6
 keep_user_output: 500MB
+socket_mode: 0620
+socket_group: root
+operators: 54400
 `
 
 // write writes a configuration file and returns its path.
@@ -86,6 +89,8 @@ func TestReadConfig(t *testing.T) {
 		t.Errorf("policy %s with %v", c.Driver.Policy.Name(), c.Driver.Settings)
 	case c.Driver.Keep.For != 90*time.Minute || c.Driver.Keep.Jobs != 7 || c.Driver.Keep.Output != resource.GB || c.Driver.Keep.Events != 2*resource.GB || c.Driver.Keep.UserJobs != 6 || c.Driver.Keep.UserOutput != 500*resource.MB:
 		t.Errorf("retention %+v", *c.Driver.Keep)
+	case c.Door.Mode != 0o620 || c.Door.Group.Name != "root" || c.Operators.GID != 54400:
+		t.Errorf("socket %+v, operators %+v", c.Door, c.Operators)
 	case c.Agent.OutputLimit != resource.MiB || c.Agent.SwapBudget != 200*resource.GB || c.Agent.Memory.PuffRatio != 0.2 || !c.Driver.Keeps || !o.verbose || c.Configuration != o.file:
 		t.Errorf("daemon %+v", c)
 	}

@@ -81,6 +81,12 @@ func (o *upOptions) table() []setting {
 			help: "log also each container and each change of a limit"},
 		{flag: "log-format", value: flags.Choice(&o.format, logText, logJSON),
 			help: "format of the log: `text` or json, one object a line"},
+		{flag: "socket-mode", value: modeFlag{&o.door.Mode},
+			help: "permissions of the socket, such as 0660; default: 0600, or 0660 with --socket-group"},
+		{flag: "socket-group", value: groupFlag{&o.door.Group},
+			help: "`group` of the socket: its members may use the daemon; default: that of the daemon"},
+		{flag: "operators", value: groupFlag{&o.operators},
+			help: "`group` whose members may do to the jobs of all users what root may do; default: none"},
 	}
 }
 

@@ -31,6 +31,7 @@ import (
 	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/server"
 	"github.com/bellows-rm/bellows/statedir"
 	"github.com/bellows-rm/bellows/store"
 )
@@ -67,14 +68,18 @@ $XDG_RUNTIME_DIR. With --state alone, the socket is bellows.sock in there. A
 state directory that other users could change is refused, as are directories
 above it that other users may write to, unless they are sticky as /tmp is.
 
-The daemon serves the user who starts it, and root. The socket is closed to all
-other users.`
+The daemon serves the user who starts it, and root. --socket-group, or
+--socket-mode 0666, opens the socket to other users, each for their own jobs: of
+the jobs of others they see the size alone. Programs run as the user who
+submitted them. Members of the group of --operators may see and change all jobs,
+remove ended jobs, and end the daemon.`
 
 const upExample = `  bellows up --memory 4GiB --cpus 2 --detach
   bellows up --network 1Gbit/s          (what tasks request of it is added up)
   bellows up --config bellows.yaml --memory 8GiB
   bellows up --policy fair --set fair.reservations=false
   bellows up --flex ejf+s --puff-ratio 0.2    (FLEX containers as in Pufferfish)
+  bellows up --detach --socket-group users --operators adm    (for many users)
   systemd-run --user --scope -p Delegate=yes bellows up    (as an ordinary user)`
 
 // upOptions are the settings of the daemon, and what else `bellows up` is given.
@@ -94,6 +99,8 @@ type upOptions struct {
 	keep      live.Retention
 	verbose   bool
 	format    string // of the log
+	door      server.Door
+	operators *server.Group
 
 	place  place.Place
 	config string // path of the configuration file, if a flag names it
@@ -150,6 +157,9 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 	}
 	if err := o.configure(cmd.Flags()); err != nil {
 		return err
+	}
+	if os.Geteuid() != 0 && (o.door.Group != nil || o.door.Mode&0o066 != 0) {
+		return command.Usagef("socket-mode, socket-group: only a daemon of root can serve other users")
 	}
 	c, err := o.daemon()
 	if err != nil {
@@ -230,7 +240,11 @@ func (o *upOptions) daemon() (daemon.Config, error) {
 	if err != nil {
 		return daemon.Config{}, command.Usage(err)
 	}
-	return daemon.Config{State: o.place.State, Socket: o.place.Socket, Configuration: o.file, MeasureDisk: o.from["disk"] == "", Version: command.VersionText(),
+	door := o.door
+	if door.Group != nil {
+		door.Mode = cmp.Or(door.Mode, 0o660)
+	}
+	return daemon.Config{State: o.place.State, Socket: o.place.Socket, Door: door, Operators: o.operators, Configuration: o.file, MeasureDisk: o.from["disk"] == "", Version: command.VersionText(),
 		Agent:  agent.Config{Capacity: capacity, OutputLimit: o.output, SwapBudget: o.swapping, Memory: manager},
 		Driver: live.Config{Policy: p, Settings: o.settings, Keeps: o.still == "keeps", Keep: &o.keep, Patience: Patience}}, nil
 }

@@ -3,6 +3,7 @@
 package place
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -75,10 +76,11 @@ func (p *Place) Fill() error {
 	return nil
 }
 
-// The state directory of root's daemon, and its configuration file.
+// The state directory of root's daemon, its configuration file, and its socket, on which it can serve all users of the machine.
 const (
-	usualState  = "/var/lib/bellows"
-	UsualConfig = "/etc/bellows/bellows.yaml"
+	usualState    = "/var/lib/bellows"
+	UsualConfig   = "/etc/bellows/bellows.yaml"
+	machineSocket = "/run/bellows/bellows.sock"
 )
 
 // Config returns the path of the configuration file that the daemon reads unless a flag names another file; empty if it
@@ -93,7 +95,7 @@ func (p *Place) Config() string {
 // usualPlace returns the default state directory and socket of this user.
 func usualPlace() (state, socket string, err error) {
 	if os.Geteuid() == 0 {
-		return usualState, "/run/bellows/bellows.sock", nil
+		return usualState, machineSocket, nil
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -110,10 +112,21 @@ func usualPlace() (state, socket string, err error) {
 	return state, socket, nil
 }
 
-// Client returns a client for the daemon at that place.
+// Client returns a client for the daemon at that place. A user who names no place, and has no daemon at the usual place,
+// gets the daemon of root if there is one.
 func (p *Place) Client() (*server.Client, error) {
-	if err := p.Fill(); err != nil {
+	named := cmp.Or(p.State, p.Socket, os.Getenv("BELLOWS_STATE"), os.Getenv("BELLOWS_SOCKET")) != ""
+	err := p.Fill()
+	if !named && (err != nil || !exists(p.Socket)) && exists(machineSocket) {
+		p.Socket, err = machineSocket, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	return server.NewClient(p.Socket), nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

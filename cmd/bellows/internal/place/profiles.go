@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/jobfile"
@@ -51,7 +53,16 @@ func (s *Profiles) get(ctx context.Context, name string) (store.Profile, error) 
 			return store.Profile{}, err
 		}
 	}
-	return s.store.Profile(ctx, uint32(os.Getuid()), name)
+	return s.store.Profile(ctx, uint32(os.Getuid()), UserName(), name)
+}
+
+// UserName returns the name of the user of this process, empty if the user has none, as the daemon does.
+func UserName() string {
+	u, err := user.LookupId(strconv.Itoa(os.Getuid()))
+	if err != nil {
+		return ""
+	}
+	return u.Username
 }
 
 // Close closes the store, if one was opened.

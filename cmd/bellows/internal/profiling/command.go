@@ -342,7 +342,7 @@ func (o *profileOptions) store(ctx context.Context, r *profileReport) error {
 		return err
 	}
 	defer s.Close()
-	p.Name, p.UID, p.User = o.name, uint32(os.Getuid()), userName()
+	p.Name, p.UID, p.User = o.name, uint32(os.Getuid()), place.UserName()
 	p.Made = timeline.Time(time.Now().UnixNano())
 	return s.PutProfile(ctx, p)
 }

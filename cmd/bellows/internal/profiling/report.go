@@ -3,10 +3,7 @@ package profiling
 import (
 	"fmt"
 	"io"
-	"os"
-	"os/user"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -231,13 +228,4 @@ func shareText(share *float64, signed bool) string {
 		return fmt.Sprintf("%+.1f%%", 100**share)
 	}
 	return fmt.Sprintf("%.1f%%", 100**share)
-}
-
-// userName returns the name of the user of this process, or the user's id.
-func userName() string {
-	id := strconv.Itoa(os.Getuid())
-	if u, err := user.LookupId(id); err == nil {
-		return u.Username
-	}
-	return id
 }

@@ -1,0 +1,43 @@
+package live
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// Owner is the user to whom a job belongs. When a user is removed from the system, the uid can be given to another user:
+// therefore two owners are the same user only if the names are the same, too.
+//
+// The Driver does what it is asked, whoever asks: who may ask for what is decided in server/access.go alone.
+type Owner struct {
+	UID  uint32
+	Name string // the number of a user without a name
+}
+
+// OwnerOf returns the owner of what a user submits.
+func OwnerOf(c cluster.Credentials) Owner { return Owner{c.UID, nameOf(c.UID, c.User)} }
+
+// nameOf returns the name of a user, or the number of a user without a name.
+func nameOf(uid uint32, name string) string {
+	if name == "" {
+		return fmt.Sprint(uid)
+	}
+	return name
+}
+
+// Owner returns the owner of a job, which never changes.
+func (d *Driver) Owner(ctx context.Context, id cluster.JobID) (Owner, error) {
+	if j := d.board.Load().jobs.job(id); j != nil {
+		return Owner{j.UID, j.Job.Owner}, nil
+	}
+	from, err := d.store.List(ctx, id-1, 1)
+	switch {
+	case err != nil:
+		return Owner{}, err
+	case len(from) == 0 || from[0].ID != id:
+		return Owner{}, d.notFound(ctx, id)
+	}
+	return Owner{from[0].UID, nameOf(from[0].UID, from[0].User)}, nil
+}

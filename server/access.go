@@ -1,0 +1,250 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+)
+
+// Who may do what, and sees what, is decided in this file and nowhere else. Every operation is registered with one of the
+// rules below, and register applies it before the operation is called and to what it answers. What concerns a job cannot be
+// registered with a rule that ignores whose job it is.
+//
+// A caller owns what a user of the same uid and the same name submitted: see live.Owner. Operators own everything: root, the
+// daemon's user, and the members of the operator group.
+
+// access is a rule: who may call an operation, and what of a job the answer shows.
+type access uint8
+
+const (
+	_ access = iota
+	// anyone: all who can connect. The operation concerns no job, or what belongs to the caller alone.
+	anyone
+	// sizes: all who can connect. Of jobs of other users the answer shows what sizeOf leaves: how large they are, of which
+	// class, and how far they have come.
+	sizes
+	// owner: the owner of the job that the path names, and operators.
+	owner
+	// operator: operators alone.
+	operator
+)
+
+// words says in the document of the API who may call an operation.
+func (who access) words() string {
+	return [...]string{
+		anyone:   "For everybody who can connect: concerns the daemon, or what belongs to the caller.",
+		sizes:    "For everybody who can connect: of jobs of other users only the size, the class and the progress are shown.",
+		owner:    "For the owner of the job, and operators.",
+		operator: "For operators: root, the daemon's user, and the members of the operator group.",
+	}[who]
+}
+
+// ofJob is a request whose path names a job, or a task of it.
+type ofJob interface{ job() (cluster.JobID, error) }
+
+// check panics unless the rule suits an operation with such requests and answers.
+func (who access) check(operation string, in any, answer reflect.Type) {
+	_, names := in.(ofJob)
+	body, answers := answer.FieldByName("Body")
+	switch {
+	case who == 0:
+		panic(fmt.Sprintf("server: operation %s: has no access rule", operation))
+	case names && who != sizes && who != owner:
+		panic(fmt.Sprintf("server: operation %s: names a job in its path, and its rule does not ask whose", operation))
+	case !names && who == owner:
+		panic(fmt.Sprintf("server: operation %s: is for the owner of a job, and names no job in its path", operation))
+	case !answers || who == owner || who == operator:
+	case who == sizes && !cuts(body.Type), who == anyone && shows(body.Type, map[reflect.Type]bool{}):
+		panic(fmt.Sprintf("server: operation %s: its answer shows jobs of other users", operation))
+	}
+}
+
+// cuts reports whether cut knows a type of answers. An answer that its operation writes itself is cut there.
+func cuts(t reflect.Type) bool {
+	switch t {
+	case reflect.TypeFor[live.Job](), reflect.TypeFor[[]live.Job](), reflect.TypeFor[[]live.Task]():
+		return true
+	}
+	return t.Kind() == reflect.Func
+}
+
+// shows reports whether values of a type have jobs or tasks in them.
+func shows(t reflect.Type, seen map[reflect.Type]bool) bool {
+	switch t {
+	case reflect.TypeFor[live.Job](), reflect.TypeFor[live.Stage](), reflect.TypeFor[live.Task](), reflect.TypeFor[live.TaskExplanation](), reflect.TypeFor[live.LogFile]():
+		return true
+	}
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return shows(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if shows(t.Field(i).Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// guard knows what the rules depend on.
+type guard struct {
+	uid       uint32 // the daemon's user
+	operators *Group // nil is none
+	ownerOf   func(context.Context, cluster.JobID) (live.Owner, error)
+}
+
+// caller is the sender of a request.
+type caller struct {
+	cluster.Credentials
+	operator bool
+}
+
+type callerKey struct{}
+
+// admit applies a rule to a request, and returns the context in which the operation is called.
+func (g *guard) admit(ctx context.Context, who access, operation string, in any) (context.Context, error) {
+	if who == anyone {
+		return ctx, nil
+	}
+	from, err := peer(ctx)
+	if err != nil {
+		return ctx, err
+	}
+	c := &caller{from, from.UID == 0 || from.UID == g.uid || g.operators.has(&from)}
+	ctx = context.WithValue(ctx, callerKey{}, c)
+	switch {
+	case c.operator || who == sizes:
+		return ctx, nil
+	case who == operator:
+		return ctx, live.Errorf(live.Denied, "%s: only %s may do this", operation, g.whoOperates())
+	}
+	id, err := in.(ofJob).job()
+	if err != nil {
+		return ctx, err
+	}
+	of, err := g.ownerOf(ctx, id)
+	if err == nil && !c.owns(of) {
+		err = live.Errorf(live.Denied, "job %d: belongs to %s", id, of.Name)
+	}
+	return ctx, err
+}
+
+func (g *guard) whoOperates() string {
+	if g.operators == nil {
+		return "root and the daemon's user"
+	}
+	return fmt.Sprintf("root, the daemon's user and members of group %s", g.operators.Name)
+}
+
+// callerOf returns the caller of an operation of rule sizes, owner or operator.
+func callerOf(ctx context.Context) *caller { return ctx.Value(callerKey{}).(*caller) }
+
+// owns reports whether everything that belongs to a user belongs to c, too.
+func (c *caller) owns(what live.Owner) bool {
+	return c.operator || live.OwnerOf(c.Credentials) == what
+}
+
+// cut returns the part of an answer that c may see.
+func (c *caller) cut(answer any) any {
+	if c.operator {
+		return answer
+	}
+	switch a := answer.(type) {
+	case live.Job:
+		return c.job(a)
+	case []live.Job:
+		return c.jobs(a)
+	case []live.Task:
+		return c.tasks(a)
+	}
+	return answer
+}
+
+// jobs returns the parts of jobs that c may see.
+func (c *caller) jobs(all []live.Job) []live.Job {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i] = c.job(all[i])
+	}
+	return all
+}
+
+// tasks returns the parts of tasks that c may see.
+func (c *caller) tasks(all []live.Task) []live.Task {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i] = c.task(all[i])
+	}
+	return all
+}
+
+// job returns the part of a job that c may see.
+func (c *caller) job(j live.Job) live.Job {
+	if c.owns(live.Owner{UID: j.UID, Name: j.Owner}) {
+		return j
+	}
+	return sizeOf(&j)
+}
+
+// task returns the part of a task that c may see.
+func (c *caller) task(t live.Task) live.Task {
+	if c.owns(t.Owner) {
+		return t
+	}
+	return sizeOfTask(&t)
+}
+
+// sizeOf returns what everybody may know of a job. What is not named here is not shown: neither texts of its owner or its
+// programs, nor what its programs answered.
+func sizeOf(j *live.Job) live.Job {
+	out := live.Job{ID: j.ID, Owner: j.Owner, UID: j.UID, Status: j.Status, Ended: j.Ended, Submitted: j.Submitted, Started: j.Started, Finished: j.Finished,
+		Paused: sizeOfPause(j.Paused), TaskCount: j.TaskCount, SucceededCount: j.SucceededCount}
+	for i := range j.Stages {
+		out.Stages = append(out.Stages, sizeOfStage(&j.Stages[i]))
+	}
+	for i := range j.Tasks {
+		out.Tasks = append(out.Tasks, sizeOfTask(&j.Tasks[i]))
+	}
+	for i := range j.Earlier {
+		out.Earlier = append(out.Earlier, sizeOfTask(&j.Earlier[i]))
+	}
+	return out
+}
+
+// sizeOfStage returns what everybody may know of a stage.
+func sizeOfStage(s *live.Stage) live.Stage {
+	return live.Stage{
+		Stage: cluster.Stage{Tasks: s.Tasks, Parents: s.Parents, Ideal: s.Ideal, MinMemory: s.MinMemory, MaxMemory: s.MaxMemory, Duration: s.Duration,
+			Elasticity: s.Stage.Elasticity, Command: cluster.Command{Timeout: s.Timeout}},
+		Class: s.Class, Pending: s.Pending, Running: s.Running, Succeeded: s.Succeeded, Failed: s.Failed,
+		Elasticity: s.Elasticity, CPUMillicores: s.CPUMillicores, IdealBytes: s.IdealBytes, DurationSeconds: s.DurationSeconds, TimeoutSeconds: s.TimeoutSeconds}
+}
+
+// sizeOfTask returns what everybody may know of a run of a task.
+func sizeOfTask(t *live.Task) live.Task {
+	out := live.Task{Task: t.Task, Owner: t.Owner, Run: t.Run, State: t.State, Node: t.Node, Grant: t.Grant, UnderSized: t.UnderSized,
+		Booked: t.Booked, Started: t.Started, Ended: t.Ended, Outcome: t.Outcome, Still: t.Still, Paused: sizeOfPause(t.Paused)}
+	if u := t.Usage; u != nil {
+		used := *u
+		used.Why = ""
+		out.Usage = &used
+	}
+	return out
+}
+
+// sizeOfPause returns what everybody may know of a pause.
+func sizeOfPause(p *live.Paused) *live.Paused {
+	if p == nil {
+		return nil
+	}
+	return &live.Paused{By: p.By, Since: p.Since}
+}

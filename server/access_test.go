@@ -1,0 +1,347 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/store"
+)
+
+// allowed has a row for each operation of the API: what a request about job 1 of ada is answered to ada, to another user, and
+// to an operator.
+var allowed = map[string]struct{ owner, stranger, operator int }{
+	"status": {200, 200, 200}, "health": {200, 200, 200}, "ready": {200, 200, 200}, "shutdown": {403, 403, 202}, "prune": {403, 403, 200},
+	"submit": {201, 201, 201}, "jobs": {200, 200, 200}, "job": {200, 200, 200}, "tasks": {200, 200, 200},
+	"usage": {200, 403, 200}, "explain": {200, 403, 200}, "logs": {200, 403, 200}, "task": {200, 403, 200}, "output": {200, 403, 200},
+	"kill": {202, 403, 202}, "input": {101, 403, 101}, "pause": {202, 403, 202}, "resume": {202, 403, 202}, "pauseTask": {202, 403, 202}, "resumeTask": {202, 403, 202},
+	"profiles": {200, 200, 200}, "profile": {200, 200, 200}, "store-profile": {204, 204, 204},
+	"applications": {200, 200, 200}, "application": {200, 200, 200}, "import-runs": {200, 200, 200}, "forget-application": {204, 204, 204},
+}
+
+const daemonUser, operators = 2000, 500
+
+// callers are users, with what each is to job 1 of ada, user 1000. A user who has got the uid of ada since is not ada, and
+// neither is a user of the same name from elsewhere.
+var callers = map[string]struct {
+	uid    uint32
+	name   string
+	groups []uint32
+}{
+	"ada, owner": {1000, "ada", []uint32{100}}, "bob, stranger": {3000, "bob", []uint32{100, 501}},
+	"eve with the uid of ada, stranger": {1000, "eve", nil}, "another ada, stranger": {3001, "ada", nil}, "nobody, stranger": {1<<32 - 2, "nobody", nil},
+	"root, operator": {0, "root", nil}, "the daemon's user, operator": {daemonUser, "d", nil},
+	"a member of the group, operator": {4000, "op", []uint32{100, operators}}, "one whose own group it is, operator": {operators, "op2", nil},
+}
+
+// guarded is a server with job 1 of ada.
+func guarded(t *testing.T, job live.Job) (h http.Handler, d *fake) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "stdout")
+	if err := os.WriteFile(file, []byte(secret+"output"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d = newFake()
+	job.ID, job.UID, job.Owner = 1, 1000, "ada"
+	d.jobs[1] = job
+	for i := range job.Tasks {
+		job.Tasks[i].Owner = live.Owner{UID: 1000, Name: "ada"}
+	}
+	d.tasks = job.Tasks
+	d.logs = []live.LogFile{{Task: cluster.TaskID{Job: 1}, Run: 1, Stdout: file, Ended: true}}
+	close(d.ended)
+	about := Daemon{UID: daemonUser, Operators: &Group{Name: "ops", GID: operators}}
+	profiles := fakeProfiles{"p": store.Profile{Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}}
+	return New(d, profiles, about, slog.New(slog.DiscardHandler)).http.Handler, d
+}
+
+// operation is a request for an operation of the document.
+type operation struct{ id, method, path, body string }
+
+// operations returns a request for each operation of the API: about job 1, task 1.0.0 and profile p.
+func operations(t *testing.T) (all []operation) {
+	t.Helper()
+	h, _ := guarded(t, live.Job{})
+	history, err := recordedRun().MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := json.Marshal(RecordedRuns{history})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bodies := map[string]string{"submit": `{"dir":"/","stages":null}`, "store-profile": `{"elasticity":{"kind":"step","factor":2}}`, "import-runs": string(recorded)}
+	for path, item := range asDescribed(t, h).doc.Paths.Map() {
+		for method, o := range item.Operations() {
+			all = append(all, operation{o.OperationID, method, strings.NewReplacer("{job}", "1", "{task}", "1.0.0", "{name}", "p").Replace(path), bodies[o.OperationID]})
+		}
+	}
+	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.id, b.id) })
+	return all
+}
+
+// askAs sends a request as a user, and returns the answer.
+func askAs(h http.Handler, o operation, query string, uid uint32, name string, groups []uint32) *httptest.ResponseRecorder {
+	r := asCaller(o.method, o.path+query, strings.NewReader(o.body))
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, r.WithContext(asUser(context.Background(), uid, name, groups...)))
+	return answer
+}
+
+// Every operation is answered to every caller as the table says, and every operation is in the table.
+func TestEveryOperationKnowsWhoMayCallIt(t *testing.T) {
+	all := operations(t)
+	if len(all) != len(allowed) {
+		t.Errorf("the API has %d operations, and the table %d", len(all), len(allowed))
+	}
+	for _, o := range all {
+		want, ok := allowed[o.id]
+		if !ok {
+			t.Errorf("operation %s: the table does not say who may call it", o.id)
+			continue
+		}
+		var h http.Handler
+		for who, c := range callers {
+			if h == nil || o.id == "forget-application" {
+				h, _ = guarded(t, live.Job{Ended: true, Stages: []live.Stage{{Stage: cluster.Stage{Tasks: 1}}}, Tasks: []live.Task{{Task: cluster.TaskID{Job: 1}, Run: 1}}})
+			}
+			status := map[string]int{"owner": want.owner, "stranger": want.stranger, "operator": want.operator}[who[strings.LastIndex(who, " ")+1:]]
+			if answer := askAs(h, o, "", c.uid, c.name, c.groups); answer.Code != status {
+				t.Errorf("operation %s: %s gets %d, want %d: %s", o.id, who, answer.Code, status, answer.Body)
+			}
+		}
+	}
+}
+
+// What nobody may do to the job of another user is said in one sentence, which names the owner and nothing else of the job. A
+// job that does not exist is missing for everybody.
+func TestDenied(t *testing.T) {
+	h, d := guarded(t, live.Job{Name: secret})
+	for _, o := range operations(t) {
+		var e live.Error
+		answer := askAs(h, o, "", 3000, "bob", nil)
+		switch want := allowed[o.id]; {
+		case want.stranger != 403:
+			continue
+		case want.owner != 403:
+			e.Message = "job 1: belongs to ada"
+		default:
+			e.Message = o.id + ": only root, the daemon's user and members of group ops may do this"
+		}
+		var got live.Error
+		if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || got.Kind != live.Denied || got.Message != e.Message {
+			t.Errorf("operation %s: %s, %v, want %s", o.id, answer.Body, err, e.Message)
+		}
+		if strings.Contains(o.path, "/1") {
+			o.path = strings.Replace(o.path, "/1", "/9", 1)
+			if answer := askAs(h, o, "", 3000, "bob", nil); answer.Code != 404 {
+				t.Errorf("%s %s: %d %s", o.method, o.path, answer.Code, answer.Body)
+			}
+		}
+	}
+	if d.cancelled != nil || d.shutdown != nil {
+		t.Errorf("jobs %v were killed, and the daemon %v", d.cancelled, d.shutdown)
+	}
+}
+
+// secret begins every text that is planted.
+const secret = "secret:"
+
+// plant puts a text of its own into every text that v has. The texts name the fields that hold them.
+func plant(v reflect.Value, field string) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		plant(v.Elem(), field)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			name := field + "." + f.Name
+			if f.Anonymous {
+				name = field
+			}
+			if f.IsExported() && v.Type().PkgPath() != "time" {
+				plant(v.Field(i), name)
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			plant(v.Index(i), field)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			old := v.MapIndex(key)
+			k, e := reflect.New(key.Type()).Elem(), reflect.New(old.Type()).Elem()
+			k.Set(key)
+			e.Set(old)
+			plant(k, field+".key")
+			plant(e, field)
+			v.SetMapIndex(key, reflect.Value{})
+			v.SetMapIndex(k, e)
+		}
+	case reflect.String:
+		v.SetString(secret + field)
+	}
+}
+
+// public are the texts of a job that everybody may see: the names of users and nodes, and words that describe numbers.
+var public = []string{"job.Stages.Elasticity", "job.Tasks.Node", "job.Earlier.Node", "job.Paused.By", "job.Tasks.Paused.By", "job.Earlier.Paused.By"}
+
+// No answer that another user can get has a text of a job of ada, whatever texts a job gets in future, and its owner and
+// operators get them all.
+func TestNoWordOfAStrangersJob(t *testing.T) {
+	planted := secretsIn(mustJSON(t, plantedJob()))
+	if len(planted) < 30 { // there were more when this was written
+		t.Errorf("%d texts were planted: %v", len(planted), planted)
+	}
+	for _, o := range operations(t) {
+		h, _ := guarded(t, plantedJob())
+		for _, query := range []string{"", "?all=true", "?usage=true", "?ended=true", "?all=true&usage=true&ended=true&kill=false&stderr=false&from=0"} {
+			for who, c := range callers {
+				answer := askAs(h, o, query, c.uid, c.name, c.groups)
+				said := secretsIn(answer.Body.String())
+				if strings.HasSuffix(who, "stranger") {
+					said = slices.DeleteFunc(said, func(text string) bool { return slices.Contains(public, text) })
+					if len(said) > 0 {
+						t.Errorf("%s %s%s tells %s: %v", o.method, o.path, query, who, said)
+					}
+				} else if o.id == "job" && len(said) != len(planted)-1 { // guarded has put in the name of the owner
+					t.Errorf("%s %s%s tells %s only %v", o.method, o.path, query, who, said)
+				}
+			}
+		}
+	}
+}
+
+// plantedJob returns a job with a text of its own in each of its texts.
+func plantedJob() (j live.Job) {
+	v := reflect.ValueOf(&j).Elem()
+	fill(v)
+	plant(v, "job")
+	return j
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// secretsIn returns the fields whose texts are in an answer, each once.
+func secretsIn(answer string) (fields []string) {
+	for i, part := range strings.Split(answer, secret) {
+		if i > 0 {
+			if end := strings.IndexFunc(part, func(r rune) bool { return r != '.' && !unicode.IsLetter(r) }); end >= 0 {
+				part = part[:end]
+			}
+			fields = append(fields, part)
+		}
+	}
+	slices.Sort(fields)
+	return slices.Compact(fields)
+}
+
+// What is shown of the job of another user is enough to see how large it is and how far it has come.
+func TestSizeOfAStrangersJob(t *testing.T) {
+	var job live.Job
+	fill(reflect.ValueOf(&job).Elem())
+	h, _ := guarded(t, job)
+	var got live.Job
+	answer := askAs(h, operation{method: "GET", path: "/v1/jobs/1"}, "", 3000, "bob", nil)
+	if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	s, was := &got.Stages[0], &job.Stages[0]
+	task, wasTask := &got.Tasks[0], &job.Tasks[0]
+	if got.Owner != "ada" || got.Status != job.Status || got.TaskCount != job.TaskCount || !got.Submitted.Equal(job.Submitted) ||
+		s.Ideal != was.Ideal || s.MaxMemory != was.MaxMemory || s.Class != was.Class || s.Running != was.Running || s.Stage.Duration != was.Stage.Duration ||
+		task.Grant != wasTask.Grant || task.State != wasTask.State || *task.Usage.Memory != *wasTask.Usage.Memory {
+		t.Errorf("%s", answer.Body)
+	}
+	if got.Name != "" || got.ExitCode != nil || got.Waiting != "" || s.Name != "" || s.Phases != nil || task.Why != "" || task.Exit != nil {
+		t.Errorf("%s", answer.Body)
+	}
+}
+
+// An answer is cut for its caller alone: other callers may share what the driver returned.
+func TestCutLeavesTheOriginal(t *testing.T) {
+	h, d := guarded(t, live.Job{Name: "mine", Tasks: []live.Task{{Task: cluster.TaskID{Job: 1}, Detail: "mine"}}})
+	shared := d.after(0)
+	d.shared = shared
+	for _, path := range []string{"/v1/jobs?all=true", "/v1/tasks"} {
+		o := operation{method: "GET"}
+		o.path, _, _ = strings.Cut(path, "?")
+		if answer := askAs(h, o, strings.TrimPrefix(path, o.path), 3000, "bob", nil); answer.Code != 200 || strings.Contains(answer.Body.String(), "mine") {
+			t.Errorf("%s: %d %s", path, answer.Code, answer.Body)
+		}
+	}
+	if shared[0].Name != "mine" || d.tasks[0].Detail != "mine" {
+		t.Errorf("the driver's own %+v", shared)
+	}
+}
+
+// An operation whose rule does not suit it is found when the server is made.
+func TestRulesThatDoNotSuit(t *testing.T) {
+	type nothing = struct{}
+	tests := map[string]func(*api){
+		"no rule": func(a *api) {
+			register(a, 0, "GET", "/a", "a", "", 200, func(context.Context, *nothing) (*nothing, error) { return nil, nil })
+		},
+		"a job, for anyone": func(a *api) {
+			register(a, anyone, "PUT", "/a/{job}", "a", "", 200, func(context.Context, *struct{ JobPath }) (*nothing, error) { return nil, nil })
+		},
+		"a task, for operators": func(a *api) {
+			register(a, operator, "PUT", "/a/{task}", "a", "", 200, func(context.Context, *struct{ TaskPath }) (*nothing, error) { return nil, nil })
+		},
+		"no job, for its owner": func(a *api) {
+			register(a, owner, "GET", "/a", "a", "", 200, func(context.Context, *nothing) (*nothing, error) { return nil, nil })
+		},
+		"jobs in an answer for anyone": func(a *api) {
+			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *nothing) (*body[struct {
+				Deep map[string][]*live.Explanation `json:"deep"`
+			}], error) {
+				return nil, nil
+			})
+		},
+		"an answer that is not cut": func(a *api) {
+			register(a, sizes, "GET", "/a", "a", "", 200, func(context.Context, *nothing) (*body[live.Explanation], error) { return nil, nil })
+		},
+	}
+	for name, add := range tests {
+		func() {
+			defer func() {
+				if text := fmt.Sprint(recover()); !strings.HasPrefix(text, "server: operation a: ") {
+					t.Errorf("%s: %s", name, text)
+				}
+			}()
+			add(newAPI("test", "1", "", guard{}))
+		}()
+	}
+}
+
+// A caller of whom the kernel says nothing sees nothing of any job.
+func TestCallerWithoutAName(t *testing.T) {
+	h, _ := guarded(t, live.Job{Name: secret})
+	for _, o := range operations(t) {
+		answer := httptest.NewRecorder()
+		r := httptest.NewRequest(o.method, "http://bellows"+o.path, io.NopCloser(strings.NewReader(o.body)))
+		if h.ServeHTTP(answer, r); !slices.Contains([]string{"status", "health", "ready"}, o.id) && answer.Code != 403 {
+			t.Errorf("operation %s: %d %s", o.id, answer.Code, answer.Body)
+		}
+	}
+}
