@@ -18,6 +18,7 @@ type Metrics struct {
 	WriteFailures, Hangs int64
 	Events               []int64 // by cluster.EventKind
 	Decisions            []int64 // by cluster.DecisionKind
+	Open                 []int64 // jobs that have not ended now, by cluster.JobStatus
 	Jobs                 []int64 // that have ended, by cluster.JobStatus
 	Runs                 []int64 // of tasks that have ended, by cluster.Outcome
 	Holds                []Holds
@@ -179,6 +180,12 @@ func (d *Driver) Metrics() Metrics {
 	c := &d.counts
 	m := Metrics{Steps: c.steps.read(), Writes: c.writes.read(), WriteFailures: c.failures.Load(), Hangs: c.hangs.Load(),
 		Events: numbers(c.events[:]), Decisions: numbers(c.decisions[:]), Jobs: numbers(c.jobs[:]), Runs: numbers(c.runs[:]), Holds: c.holds.read(d.now())}
+	m.Open = make([]int64, cluster.NumJobStatuses)
+	for j := range d.board.Load().jobs.all() {
+		if !j.Ended {
+			m.Open[j.Status]++
+		}
+	}
 	for _, r := range d.readings() {
 		m.Swapped += value(r.Swap)
 	}

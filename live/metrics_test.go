@@ -31,6 +31,8 @@ func TestMetrics(t *testing.T) {
 		memory, owner := Holds{By: cluster.HeldByMemory, Begun: 1, Tasks: 1, Time: 15 * time.Second}, Holds{By: cluster.HeldByOwner, Begun: 1, Tasks: 1, Time: 5 * time.Second}
 		if m := r.Metrics(); m.Holds[0] != memory || m.Holds[1] != owner || m.Holds[2] != (Holds{By: cluster.HeldByLeveling}) || m.Swapped != 7 {
 			t.Errorf("while a task stands still, the metrics are %+v", m)
+		} else if m.Open[cluster.StatusRunning] != 1 || sum(m.Open) != 1 {
+			t.Errorf("the jobs that have not ended are %v", m.Open)
 		}
 		r.fake.events <- cluster.Event{Kind: cluster.TaskGoesOn, Task: first.Task, Run: 1}
 		r.fake.ended(first.Container, cluster.Succeeded, 0)
@@ -49,7 +51,7 @@ func TestMetrics(t *testing.T) {
 				t.Errorf("%d events %s, want %d", m.Events[kind], kind, want)
 			}
 		}
-		if m.Decisions[cluster.Start] != 2 || m.Runs[cluster.Succeeded] != 1 || m.Runs[cluster.Failed] != 1 || m.Jobs[cluster.StatusFailed] != 1 || sum(m.Jobs) != 1 {
+		if m.Decisions[cluster.Start] != 2 || m.Runs[cluster.Succeeded] != 1 || m.Runs[cluster.Failed] != 1 || m.Jobs[cluster.StatusFailed] != 1 || sum(m.Jobs) != 1 || sum(m.Open) != 0 {
 			t.Errorf("metrics are %+v", m)
 		}
 		s, err := r.Status(t.Context())

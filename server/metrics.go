@@ -86,7 +86,7 @@ var (
 	descDecisions     = described("engine_decisions_total", "Decisions that the engine took, by kind.", "kind")
 	descHangs         = described("engine_hangs_total", "How often the engine stopped answering for longer than a step may take.")
 	descReady         = described("ready", "1 if the daemon serves, as GET /v1/ready says, else 0.")
-	descJobs          = described("jobs", "Jobs that have not ended.")
+	descJobs          = described("jobs", "Jobs that have not ended, by status.", "status")
 	descJobsEnded     = described("jobs_ended_total", "Jobs that have ended, by status.", "status")
 	descTasks         = described("tasks", "Tasks of jobs that have not ended, by state.", "state")
 	descRunsEnded     = described("task_runs_ended_total", "Runs of tasks that have ended, by outcome.", "outcome")
@@ -149,6 +149,15 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			s.counter(descDecisions, float64(n), cluster.DecisionKind(kind).String())
 		}
 	}
+	ending := int64(0) // jobs whose tasks are being killed
+	for status, n := range m.Open {
+		if status := cluster.JobStatus(status); status.Ended() {
+			ending += n
+		} else {
+			s.gauge(descJobs, float64(n), status.String())
+		}
+	}
+	s.gauge(descJobs, float64(ending), "ending")
 	for status, n := range m.Jobs {
 		if status := cluster.JobStatus(status); status.Ended() {
 			s.counter(descJobsEnded, float64(n), status.String())
@@ -175,7 +184,6 @@ func (c *collector) machine(s sink) {
 	if err != nil {
 		return
 	}
-	s.gauge(descJobs, float64(status.Jobs))
 	s.gauge(descTasks, float64(status.Pending), "pending")
 	s.gauge(descTasks, float64(status.Running), "running")
 	var sum live.Node

@@ -21,8 +21,9 @@ func (f *fake) Metrics() live.Metrics {
 	h := live.Histogram{Counts: make([]int64, len(live.HistogramBounds)+1), Sum: 21 * time.Second}
 	h.Counts[0], h.Counts[len(h.Counts)-1] = 2, 1
 	m := live.Metrics{Steps: h, Writes: h, WriteFailures: 1, Hangs: 2, Swapped: 7,
-		Events: make([]int64, cluster.NumEventKinds), Decisions: make([]int64, cluster.NumDecisionKinds), Jobs: make([]int64, cluster.NumJobStatuses), Runs: make([]int64, cluster.NumOutcomes),
+		Events: make([]int64, cluster.NumEventKinds), Decisions: make([]int64, cluster.NumDecisionKinds), Open: make([]int64, cluster.NumJobStatuses), Jobs: make([]int64, cluster.NumJobStatuses), Runs: make([]int64, cluster.NumOutcomes),
 		Holds: []live.Holds{{By: cluster.HeldByMemory, Begun: 3, Tasks: 1, Time: 1500 * time.Millisecond}}}
+	m.Open[cluster.StatusRunning], m.Open[cluster.StatusFailed], m.Open[cluster.StatusCancelled] = 9, 1, 2
 	m.Events[cluster.TaskEnded], m.Decisions[cluster.Start], m.Jobs[cluster.StatusFailed], m.Runs[cluster.OutOfMemory] = 4, 5, 6, 7
 	return m
 }
@@ -113,6 +114,8 @@ func TestMetrics(t *testing.T) {
 		`bellows_engine_decisions_total{kind="start"} 5`,
 		`bellows_engine_hangs_total 2`,
 		`bellows_ready 1`,
+		`bellows_jobs{status="running"} 9`,
+		`bellows_jobs{status="ending"} 3`,
 		`bellows_jobs_ended_total{status="failed"} 6`,
 		`bellows_task_runs_ended_total{outcome="out-of-memory"} 7`,
 		`bellows_tasks_held{holder="memory"} 1`,
