@@ -21,14 +21,10 @@ func (f *Facts) kernel() Finding {
 }
 
 func (f *Facts) user() Finding {
-	name := f.User
-	if name == "" {
-		name = fmt.Sprintf("user %d", f.UID)
-	}
 	if f.UID == 0 {
-		return fine("%s, who can make control groups and swap", name)
+		return fine("root, who can make control groups and swap")
 	}
-	return fine("%s, who needs a delegated control group, and cannot make swap", name)
+	return fine("%s, who needs a delegated control group, and cannot make swap", cmp.Or(f.User, fmt.Sprintf("user %d", f.UID)))
 }
 
 func (f *Facts) resources() Finding {
