@@ -41,7 +41,11 @@ func Open(file, who string, n *yaml.Node, err *error, known ...string) *Mapping 
 		name := key.Value
 		switch first, twice := m.fields[name]; {
 		case key.Kind != yaml.ScalarNode || !slices.Contains(known, name):
-			m.FailAt(key.Line, "%s%s: unknown field; must be one of %s", who, cluster.ClipLine(name), strings.Join(known, ", "))
+			must := "one of " + strings.Join(known, ", ")
+			if as := strings.ReplaceAll(name, "-", "_"); slices.Contains(known, as) { // as flags are written
+				must = as
+			}
+			m.FailAt(key.Line, "%s%s: unknown field; must be %s", who, cluster.ClipLine(name), must)
 		case twice:
 			m.FailAt(key.Line, "%s%s: written twice, first in line %d", who, name, first.Line)
 		}

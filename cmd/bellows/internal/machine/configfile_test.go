@@ -147,7 +147,7 @@ func TestMistakesInConfig(t *testing.T) {
 		"bellows_config: [\n":     {"c:1: must be YAML: did not find expected node content"},
 		v + "---\na: 1\n":         {"c:2: must describe one daemon, but a second document begins"},
 		v + "state: /tmp\n":       {"c:2: state: unknown field; must be one of bellows_config, memory, cpus,"},
-		v + "keep-for: 1h\n":      {"c:2: keep-for: unknown field; must be one of bellows_config, memory, cpus,"},
+		v + "keep-for: 1h\n":      {"c:2: keep-for: unknown field; must be keep_for"},
 		v + "keep_for:\n":         {"c:2: keep_for empty: must be one value"},
 		v + "keep_for: [1h]\n":    {"c:2: keep_for a list: must be one value"},
 		v + "memory: 1000TiB\n":   {"c:2: memory 1000TiB: must be at most what this machine has"},
