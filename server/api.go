@@ -94,6 +94,7 @@ func (s *Server) handler() http.Handler {
 	s.health(a)
 	s.jobs(a)
 	s.tasks(a)
+	s.watch(a)
 	s.knowledge(a)
 	document := a.document()
 	a.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {

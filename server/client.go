@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -162,6 +163,73 @@ func (c *Client) Usage(ctx context.Context, id cluster.JobID, most int) ([]live.
 // Tasks returns the tasks of all jobs that have not ended.
 func (c *Client) Tasks(ctx context.Context, usage bool) ([]live.Task, error) {
 	return call[[]live.Task](ctx, c, "GET", "/v1/tasks", query("usage", usage), nil)
+}
+
+// Watch yields the jobs that have not ended, or what has changed since a revision if that is known, and then what changes:
+// Update.Apply keeps jobs up to date by it. When the daemon ends, or drops a caller that was too slow, Watch connects again
+// and goes on where it was; what it yields then may be a snapshot. After an error it ends: the daemon could not be reached at first or
+// refused, or ctx has ended.
+func (c *Client) Watch(ctx context.Context, from int64) iter.Seq2[live.Update, error] {
+	return func(yield func(live.Update, error) bool) {
+		for reached := false; ; reached = true {
+			r, err := c.send(ctx, "GET", "/v1/watch", url.Values{"from": {strconv.FormatInt(from, 10)}}, nil)
+			switch {
+			case err == nil:
+				for u, err := range updates(r.Body) {
+					if !yield(u, err) || err != nil {
+						r.Body.Close()
+						return
+					}
+					if !u.More {
+						from = u.Revision
+					}
+				}
+				r.Body.Close()
+			case !reached || live.KindOf(err) != live.Unavailable:
+				yield(live.Update{}, err)
+				return
+			}
+			select {
+			case <-time.After(watchAgain):
+			case <-ctx.Done():
+				yield(live.Update{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// watchAgain is how long Watch waits before it connects again.
+const watchAgain = 200 * time.Millisecond
+
+// updates returns the updates in a stream of server-sent events, until the stream ends or breaks. Other events do not count.
+func updates(from io.Reader) iter.Seq2[live.Update, error] {
+	return func(yield func(live.Update, error) bool) {
+		lines, kind := bufio.NewReader(from), ""
+		for {
+			line, err := lines.ReadBytes('\n')
+			if err != nil {
+				return
+			}
+			name, value, _ := bytes.Cut(bytes.TrimRight(line, "\n"), []byte(": "))
+			switch string(name) {
+			case "event":
+				kind = string(value)
+			case "data":
+				if kind != "update" {
+					continue
+				}
+				var u live.Update
+				if err := json.Unmarshal(value, &u); err != nil {
+					yield(u, fmt.Errorf("read what has changed: %w", err))
+					return
+				}
+				if !yield(u, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Output copies the output of a task to w and returns the number of bytes copied. Where bytes were dropped, a line says

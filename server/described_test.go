@@ -261,6 +261,12 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 		errs["input, closed"] = sink.Close()
 	}
 	_, errs["tasks"] = c.Tasks(ctx, true)
+	for u, err := range c.Watch(ctx, 0) {
+		if errs["watch"] = err; err == nil && u.Revision != 1 {
+			errs["watch"] = fmt.Errorf("began with %+v", u)
+		}
+		break
+	}
 	_, errs["task"] = call[live.Task](ctx, c, "GET", "/v1/tasks/"+task.String(), nil, nil)
 	_, errs["output"] = c.Output(ctx, io.Discard, Output{Task: task})
 	for what, id := range map[string]cluster.TaskID{"job": {}, "task": task} {

@@ -108,6 +108,14 @@ func (f *fake) Usage(context.Context, cluster.JobID, int) ([]live.TaskUsage, err
 
 func (f *fake) Tasks(context.Context, bool) ([]live.Task, error) { return f.tasks, f.err }
 
+// Changes has all jobs at revision 1, and then the daemon ends.
+func (f *fake) Changes(_ context.Context, from int64) (live.Update, error) {
+	if from == 1 {
+		return live.Update{}, live.Errorf(live.Internal, "bellows is going down")
+	}
+	return live.Update{Revision: 1, Snapshot: true, Jobs: f.after(0)}, nil
+}
+
 func (f *fake) Wait(ctx context.Context, id cluster.JobID) (live.Job, error) {
 	select {
 	case <-f.ended:

@@ -45,9 +45,9 @@ type streamed struct{ Body func(io.Writer) }
 // upgraded is a response after which the connection belongs to Body, which closes it.
 type upgraded struct{ Body func(net.Conn) }
 
-// register adds one operation. The fields of In are the parameters, tagged path or query, and Body if the request has a
-// JSON body. Out has a field Body: a value to write as JSON, a stream, a function that takes the connection over, or
-// nothing. Errors are answered as an Error. who says who may call the operation, and what the answer shows them: see access.
+// register adds one operation. The fields of In are the parameters, tagged path, query or header, and Body if the request has
+// a JSON body. Out has a field Body: a value to write as JSON, a stream, events, a function that takes the connection over,
+// or nothing. Errors are answered as an Error. who says who may call the operation, and what the answer shows them: see access.
 func register[In, Out any](a *api, who access, method, path, id, summary string, status int, do func(context.Context, *In) (*Out, error)) {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	who.check(id, new(In), out)
@@ -89,19 +89,19 @@ func register[In, Out any](a *api, who access, method, path, id, summary string,
 	})
 }
 
-// parameter is a field of a request that is set from its URL.
+// parameter is a field of a request that is set from its URL or its header.
 type parameter struct {
-	in, name string // in is path or query
+	in, name string // in is path, query or header
 	least    *int64 // of an integer; nil is no bound
 	field    reflect.StructField
 }
 
-// parametersOf returns the fields of t, and of its embedded structs, that have a tag path or query.
+// parametersOf returns the fields of t, and of its embedded structs, that have a tag path, query or header.
 func parametersOf(t reflect.Type) []parameter {
 	var all []parameter
 	for _, f := range reflect.VisibleFields(t) {
 		p := parameter{field: f}
-		for _, p.in = range []string{"path", "query"} {
+		for _, p.in = range []string{"path", "query", "header"} {
 			if p.name = f.Tag.Get(p.in); p.name != "" {
 				break
 			}
@@ -124,16 +124,19 @@ func parametersOf(t reflect.Type) []parameter {
 	return all
 }
 
-// bind sets in, a struct, from the URL of a request. Unknown parameters are ignored. A query parameter with an empty
-// value counts as absent.
+// bind sets in, a struct, from a request. Unknown parameters are ignored. A parameter with an empty value counts as
+// absent, unless it is part of the path.
 func bind(r *http.Request, parameters []parameter, in reflect.Value) *live.Error {
 	query := r.URL.Query()
 	for _, p := range parameters {
 		text := query.Get(p.name)
-		if p.in == "path" {
+		switch p.in {
+		case "path":
 			text = r.PathValue(p.name)
+		case "header":
+			text = r.Header.Get(p.name)
 		}
-		if text == "" && p.in == "query" {
+		if text == "" && p.in != "path" {
 			continue
 		}
 		if e := p.set(in.FieldByIndex(p.field.Index), text); e != nil {
@@ -179,12 +182,19 @@ func isInteger(text string) bool {
 	return ok
 }
 
-// writeBody answers with JSON, or with a stream.
+// writeBody answers with JSON, with a stream or with events.
 func writeBody(w http.ResponseWriter, status int, body any) {
 	if write, ok := body.(func(io.Writer)); ok {
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.WriteHeader(status)
 		write(w)
+		return
+	}
+	if send, ok := body.(func(*eventStream)); ok {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(status)
+		send(&eventStream{w, http.NewResponseController(w)})
 		return
 	}
 	if take, ok := body.(func(net.Conn)); ok {
@@ -236,6 +246,11 @@ func (a *api) describe(method, path string, status int, in, out reflect.Type, o 
 		case reflect.TypeFor[upgraded]():
 		case reflect.TypeFor[streamed]():
 			done.WithContent(openapi3.Content{"application/octet-stream": openapi3.NewMediaType()})
+		case reflect.TypeFor[events]():
+			a.schemas.of(reflect.TypeFor[live.Update]())
+			a.schemas.of(reflect.TypeFor[Dropped]())
+			done.WithDescription("Events update, whose data is an Update, and at last dropped, whose data is a Dropped")
+			done.WithContent(openapi3.Content{"text/event-stream": openapi3.NewMediaType()})
 		default:
 			done.WithJSONSchemaRef(a.schemas.of(body.Type))
 		}

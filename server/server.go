@@ -29,6 +29,7 @@ type Driver interface {
 	JobsAfter(ctx context.Context, after cluster.JobID, most int) ([]live.Job, error)
 	Job(ctx context.Context, id cluster.JobID, usage bool) (live.Job, error)
 	Tasks(ctx context.Context, usage bool) ([]live.Task, error)
+	Changes(ctx context.Context, from int64) (live.Update, error)
 	Usage(ctx context.Context, id cluster.JobID, most int) ([]live.TaskUsage, error)
 	Wait(ctx context.Context, id cluster.JobID) (live.Job, error)
 	WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (live.Task, error)
@@ -54,7 +55,8 @@ type Server struct {
 	http        *http.Server
 	connections *connections
 	metrics     *metrics
-	// leaving ends when the server shuts down: clients that send input then connect again, to the next daemon.
+	watchers    chan struct{} // has an element for each connection that watches: at most half of all connections
+	// leaving ends when the server shuts down: clients that send input or watch then connect again, to the next daemon.
 	leaving context.Context
 	leave   context.CancelFunc
 	// configuration replaces that of daemon.
@@ -66,6 +68,7 @@ func New(d Driver, p Profiles, about Daemon, log *slog.Logger) *Server {
 	s := &Server{driver: d, profiles: p, daemon: about, log: log, connections: newConnections(connectionsFor(descriptorLimit()))}
 	s.configuration.Store(about.Configuration)
 	s.metrics = newMetrics(s)
+	s.watchers = make(chan struct{}, s.connections.most/2)
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.http = &http.Server{
 		Handler:           s.survive(s.handler()),

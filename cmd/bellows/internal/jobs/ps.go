@@ -25,7 +25,7 @@ import (
 
 func psCommand() *cobra.Command {
 	var p place.Place
-	var all, overTime, asJSON bool
+	var all, overTime, watch, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "ps [JOB]",
 		Short: "List jobs, or the tasks of one job",
@@ -55,11 +55,15 @@ With --usage, what each run of a task used over time: mean and peak, and a
 picture of all runs together. CPU is in cores; MEMORY is without page cache;
 READ and WRITTEN are from and to disks, per second. A peak is of a second as a
 rule. "-" was not measured, which differs from 0; columns that would have only
-zeros are left out.`,
+zeros are left out.
+
+With --watch, the jobs that have not ended stay on the terminal, and change with
+them until Ctrl-C; with --json, each line is what has changed, the first all.`,
 		Example: `  bellows ps
   bellows ps --all
   bellows ps 7
   bellows ps 7 --usage
+  bellows ps --watch
   bellows ps --json | jq '.jobs[].status'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -69,6 +73,10 @@ zeros are left out.`,
 		},
 		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
 			switch {
+			case watch && (all || overTime || len(args) > 0):
+				return command.Usagef("--watch: shows the jobs that have not ended, and goes neither with --all nor with --usage nor with a job")
+			case watch:
+				return watchJobs(cmd, client, asJSON)
 			case overTime && len(args) == 0:
 				return command.Usagef("--usage: needs the id of a job, such as `bellows ps 7 --usage`")
 			case overTime:
@@ -83,6 +91,7 @@ zeros are left out.`,
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "list ended jobs, too")
 	cmd.Flags().BoolVar(&overTime, "usage", false, "what the tasks of the job used over time")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "keep the jobs that have not ended on the terminal, as they change")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	p.Flags(cmd, false)
 	return cmd
