@@ -279,6 +279,9 @@ type machine struct {
 	dir    string
 	plan   plan.Plan
 	disks  []string // arguments of QEMU
+
+	qemu *exec.Cmd
+	in   io.Writer // what the guest reads from plan.Port
 }
 
 // addDisks makes the disks and enters their names in the plan; the kernel assigns names in the order of QEMU's
@@ -387,6 +390,7 @@ func (m *machine) boot(t *testing.T) {
 		"-kernel", filepath.Join(m.cache, "vmlinuz"), "-initrd", filepath.Join(m.dir, "initramfs"),
 		"-append", m.config.commandLine(),
 		"-serial", "file:" + console, "-chardev", "stdio,id=answers,signal=off", "-serial", "chardev:answers",
+		"-qmp", "unix:" + m.monitor() + ",server=on,wait=off",
 	}, m.disks...)
 	qemu := exec.CommandContext(ctx, emulator, args...)
 	var complaints strings.Builder
@@ -396,11 +400,15 @@ func (m *machine) boot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if m.in, err = qemu.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	m.qemu = qemu
 	began := time.Now()
 	if err := qemu.Start(); err != nil {
 		t.Fatal(err)
 	}
-	r := &reporter{t: t, config: m.config, began: began}
+	r := &reporter{t: t, config: m.config, began: began, stop: m.stop}
 	r.read(out)
 	err = qemu.Wait()
 	switch {
@@ -428,6 +436,7 @@ type reporter struct {
 	t      *testing.T
 	config Config
 	began  time.Time
+	stop   func(request string)
 	tests  int
 	done   bool
 }
@@ -472,7 +481,7 @@ func (r *reporter) readRun(t *testing.T, as As, answers *bufio.Reader) {
 	code := make(chan string, 1)
 	go func() {
 		defer in.Close()
-		code <- copyRun(in, answers)
+		code <- copyRun(in, answers, r.stop)
 	}()
 	r.convert(t, as, out)
 	if err := converter.Wait(); err != nil {
@@ -484,8 +493,8 @@ func (r *reporter) readRun(t *testing.T, as As, answers *bufio.Reader) {
 }
 
 // copyRun copies lines up to the mark that ends a run, and returns the text after the mark: the exit code, or the
-// failure.
-func copyRun(to io.Writer, answers *bufio.Reader) string {
+// failure. It calls stop for each request to stop the guest.
+func copyRun(to io.Writer, answers *bufio.Reader, stop func(request string)) string {
 	for {
 		line, err := answers.ReadString('\n')
 		mark := strings.TrimRight(line, "\r\n")
@@ -497,6 +506,10 @@ func copyRun(to io.Writer, answers *bufio.Reader) string {
 		}
 		if err != nil {
 			return "nothing: the guest is gone"
+		}
+		if request, ok := strings.CutPrefix(mark, plan.Stop); ok {
+			stop(request)
+			continue
 		}
 		if _, err := io.WriteString(to, line); err != nil {
 			return err.Error()

@@ -46,16 +46,17 @@ func TestArchive(t *testing.T) {
 }
 
 func TestCopyRun(t *testing.T) {
-	for _, c := range []struct{ answers, output, end string }{
-		{"=== RUN a\r\n--- PASS\n" + plan.End + "0\nnext\n", "=== RUN a\r\n--- PASS\n", "0"},
-		{"half a line\n" + plan.End + "2\n", "half a line\n", "2"},
-		{"x\n" + plan.Fail + "no such user\n", "x\n", "no such user"},
-		{"x\ny", "x\n", "nothing: the guest is gone"},
+	for _, c := range []struct{ answers, output, stops, end string }{
+		{"=== RUN a\r\n--- PASS\n" + plan.End + "0\nnext\n", "=== RUN a\r\n--- PASS\n", "", "0"},
+		{"half a line\n" + plan.End + "2\n", "half a line\n", "", "2"},
+		{"x\n" + plan.Fail + "no such user\n", "x\n", "", "no such user"},
+		{"x\ny", "x\n", "", "nothing: the guest is gone"},
+		{"x\n" + plan.Stop + "paused 3s\r\ny\n" + plan.Stop + "asleep 1m0s\n" + plan.End + "0\n", "x\ny\n", "paused 3s, asleep 1m0s, ", "0"},
 	} {
-		var out strings.Builder
-		end := copyRun(&out, bufio.NewReader(strings.NewReader(c.answers)))
-		if out.String() != c.output || end != c.end {
-			t.Errorf("%q: output %q and end %q, want %q and %q", c.answers, out.String(), end, c.output, c.end)
+		var out, stops strings.Builder
+		end := copyRun(&out, bufio.NewReader(strings.NewReader(c.answers)), func(request string) { stops.WriteString(request + ", ") })
+		if out.String() != c.output || stops.String() != c.stops || end != c.end {
+			t.Errorf("%q: output %q, stops %q and end %q, want %q, %q and %q", c.answers, out.String(), stops.String(), end, c.output, c.stops, c.end)
 		}
 	}
 }

@@ -42,8 +42,8 @@ func replayBy(t *testing.T, header eventlog.Header, log []eventlog.Record, made 
 	return 0, true
 }
 
-// Replay exports replay to the tests that use the driver from outside.
-var Replay = replay
+// ReplayBy exports replayBy to the tests that use the driver from outside.
+var ReplayBy = replayBy
 
 // ReadLog exports readLog to the tests that use the driver from outside.
 var ReadLog = readLog

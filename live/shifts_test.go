@@ -32,6 +32,7 @@ var brisk = map[string]string{"ecs.interval": "50ms", "ecs.threshold": "0.01", "
 type shifting struct {
 	t          *testing.T
 	random     *rand.Rand
+	policy     string
 	state, ran string
 	p          *process
 	told       []cluster.JobID
@@ -39,9 +40,9 @@ type shifting struct {
 	during     int // deaths while a task was held by leveling
 }
 
-func newShifting(t *testing.T, seed uint64) *shifting {
-	s := &shifting{t: t, random: rand.New(rand.NewPCG(seed, 0)), state: filepath.Join(t.TempDir(), "state"), ran: t.TempDir()}
-	s.p = startDaemon(t, s.state, "ecs")
+func newShifting(t *testing.T, policy string, seed uint64) *shifting {
+	s := &shifting{t: t, random: rand.New(rand.NewPCG(seed, 0)), policy: policy, state: filepath.Join(t.TempDir(), "state"), ran: t.TempDir()}
+	s.p = startDaemon(t, s.state, policy)
 	return s
 }
 
@@ -89,7 +90,7 @@ func (s *shifting) round() {
 	if begun || held {
 		s.begun++
 	}
-	s.p = startDaemon(s.t, s.state, "ecs")
+	s.p = startDaemon(s.t, s.state, s.policy)
 }
 
 // held reports whether a record in the state directory says that leveling holds a task of a job.
@@ -127,14 +128,23 @@ func (s *shifting) wrong() string {
 	s.t.Helper()
 	for _, g := range testgroups.Busy(s.t, s.state, false) {
 		if requested, done := g.Frozen(); requested || done {
-			return fmt.Sprintf("%v is frozen", g)
+			return fmt.Sprintf("%s is frozen", g.Name())
 		}
-		if limit := g.MemoryLimit(); limit.Or(0) != int64(16*resource.MiB) {
-			return fmt.Sprintf("%v has the memory limit %v", g, limit)
+		if why := s.limited(g); why != "" {
+			return why
 		}
-		if cpu, ok := bound(s.t, g); ok && cpu != 100 && cpu != 500 && cpu != 3000 {
-			return fmt.Sprintf("%v may use %d millicores", g, cpu)
-		}
+	}
+	return ""
+}
+
+// limited says which limit of a container is not that of a grant; nothing if all are.
+func (s *shifting) limited(g *cgroup.Group) string {
+	s.t.Helper()
+	if limit := g.MemoryLimit(); limit.Or(0) != int64(16*resource.MiB) {
+		return fmt.Sprintf("%s has the memory limit %v", g.Name(), limit)
+	}
+	if cpu, ok := bound(s.t, g); ok && cpu != 100 && cpu != 500 && cpu != 3000 {
+		return fmt.Sprintf("%s may use %d millicores", g.Name(), cpu)
 	}
 	return ""
 }
@@ -171,6 +181,12 @@ func (s *shifting) check(does func()) {
 	if n := len(testgroups.Busy(s.t, s.state, false)); n < 3 {
 		s.t.Errorf("%d containers run, want 3", n)
 	}
+	s.finish()
+}
+
+// finish lets all programs end. Every job must succeed, and the event logs must give the same decisions again.
+func (s *shifting) finish() {
+	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.ran, "gate"), nil, 0o600); err != nil {
 		s.t.Fatal(err)
 	}
@@ -201,7 +217,7 @@ func TestDaemonDiesInShifts(t *testing.T) {
 		from = uint64(time.Now().UnixNano())
 	}
 	t.Logf("again: go test ./live -run TestDaemonDiesInShifts -shifts %d -shift-seed %d", *shifts, from)
-	s := newShifting(t, from)
+	s := newShifting(t, "ecs", from)
 	rounds := 0
 	for ; s.begun < want && rounds < 3*want+10 && !t.Failed(); rounds++ {
 		s.round()
@@ -212,7 +228,7 @@ func TestDaemonDiesInShifts(t *testing.T) {
 	}
 	s.check(func() {
 		s.p.kill()
-		s.p = startDaemon(t, s.state, "ecs")
+		s.p = startDaemon(t, s.state, s.policy)
 	})
 }
 
@@ -224,7 +240,7 @@ func TestStoppedMachineEndsShifts(t *testing.T) {
 	if testing.Short() {
 		stopped = time.Second
 	}
-	s := newShifting(t, 1)
+	s := newShifting(t, "ecs", 1)
 	s.check(func() {
 		s.signal(syscall.SIGSTOP)
 		time.Sleep(stopped)

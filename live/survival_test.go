@@ -105,21 +105,46 @@ func obey(dir, name string) error {
 }
 
 // slowing is a policy that also throttles each task of jobs named "slowed" once it runs, resizes those of jobs named "resized", and
-// lets those of jobs named "leveled" stand still soon after they began.
+// lets those of jobs named "leveled" stand still soon after they began: for as long as the name says.
 type slowing struct{ policy.Policy }
+
+// lasting is how long the name of a job says that something lasts, such as "slowed for 5s".
+func lasting(name string, byDefault time.Duration) time.Duration {
+	_, text, _ := strings.Cut(name, " for ")
+	text, _, _ = strings.Cut(text, " ")
+	if d, err := time.ParseDuration(text); err == nil {
+		return d
+	}
+	return byDefault
+}
+
+// cue returns since when a task may be throttled, resized and leveled: since it runs and, if the name of its job ends in "with kept", since
+// its owner also holds the task of the job named "kept".
+func cue(p *cluster.Plan, j *cluster.JobState, t *cluster.TaskState) (since timeline.Time, ok bool) {
+	if !strings.HasSuffix(j.Name, " with kept") {
+		return t.Launched, t.Running
+	}
+	for _, other := range p.Jobs {
+		if other.Name == "kept" && len(other.Tasks) > 0 && other.Tasks[0].Still && other.Tasks[0].StillBy&cluster.HeldByOwner != 0 {
+			return max(t.Launched, other.Tasks[0].StillSince), t.Running
+		}
+	}
+	return 0, false
+}
 
 func (s slowing) Decide(now timeline.Time, p *cluster.Plan) {
 	s.Policy.Decide(now, p)
 	for _, j := range p.Jobs {
 		for _, t := range j.Tasks {
+			since, ok := cue(p, j, t)
 			switch _, held := t.HeldUntil(); {
-			case !t.Running:
+			case !ok:
 			case strings.HasPrefix(j.Name, "slowed") && t.Throttled == nil:
-				p.Throttle(t, resource.Vector{}.With(resource.Disk, resource.MB), now.Add(time.Hour), cluster.BecauseNodePressure(resource.Disk, resource.MB, 2*resource.MB))
+				p.Throttle(t, resource.Vector{}.With(resource.Disk, resource.MB), now.Add(lasting(j.Name, time.Hour)), cluster.BecauseNodePressure(resource.Disk, resource.MB, 2*resource.MB))
 			case j.Name == "resized" && t.Resized == nil:
 				p.Resize(t, t.Grant.With(resource.CPU, 2*t.Grant[resource.CPU]).With(resource.Memory, t.Grant[resource.Memory]+resource.MiB), cluster.BecausePhaseDemands(0, t.Grant))
-			case j.Name == "leveled" && !held && now < t.Launched.Add(60*time.Millisecond):
-				p.SuspendUntil(t, now.Add(100*time.Millisecond), cluster.TaskID{}, cluster.BecauseNodePressure(resource.CPU, resource.Core, resource.Core))
+			case strings.HasPrefix(j.Name, "leveled") && !held && now < since.Add(60*time.Millisecond):
+				p.SuspendUntil(t, now.Add(lasting(j.Name, 100*time.Millisecond)), cluster.TaskID{}, cluster.BecauseNodePressure(resource.CPU, resource.Core, resource.Core))
 			}
 		}
 	}
@@ -378,7 +403,7 @@ func replayAll(t *testing.T, dir string) {
 		}
 		header, log := live.ReadLog(t, path)
 		records += len(log)
-		if at, ok := live.Replay(t, header, log); !ok && at < len(log)-1 {
+		if at, ok := live.ReplayBy(t, header, log, func(p policy.Policy) policy.Policy { return slowing{p} }); !ok && at < len(log)-1 {
 			t.Errorf("%s: record %d of %d came out differently", path, at, len(log))
 		}
 	}

@@ -13,12 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// answers is the serial port that the host reads.
-const answers = "/dev/ttyS1"
-
-// port opens it so that bytes go through unchanged.
+// port opens the serial port that the host reads so that bytes go through unchanged.
 func port() (*os.File, error) {
-	f, err := os.OpenFile(answers, os.O_WRONLY|unix.O_NOCTTY, 0)
+	f, err := os.OpenFile(plan.Port, os.O_WRONLY|unix.O_NOCTTY, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,5 @@
-// Package plan is the protocol between the host and the first program of a guest: the host sends a file in the initial
-// file system, and the guest answers with lines on the second serial port.
+// Package plan is the protocol between the host and a guest: the host sends a file in the initial file system, and the
+// guest answers with lines on the second serial port. On that port the host also answers a request to stop the guest.
 package plan
 
 // Plan is what a guest does between booting and switching itself off.
@@ -47,6 +47,7 @@ const (
 	Init    = "/guest/init"
 	Program = "/guest/program"
 	Modules = "/guest/modules"
+	Port    = "/dev/ttyS1" // the second serial port
 )
 
 // Lines that begin with these marks are about the run, all other lines are the program's output. A mark begins a line
@@ -57,4 +58,7 @@ const (
 	End   = Mark + "end "   // followed by the exit code
 	Fail  = Mark + "fail "  // followed by a failure outside of the program
 	Done  = Mark + "done"
+	// Stop asks the host to stop the guest: followed by how and for how long. The host answers with GoesOn, or with Fail.
+	Stop   = Mark + "stop "
+	GoesOn = Mark + "goes on"
 )
