@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
@@ -246,6 +247,17 @@ func BecauseMemoryWaits(phase int32, needs, free resource.Amount) Reason {
 // BecauseBehindPhase: on nodes that have enough free memory for a task, phases of running tasks wait for memory.
 func BecauseBehindPhase(memory resource.Amount) Reason {
 	return Reason{Code: BehindPhase, A: int64(memory)}
+}
+
+// BecausePhaseAhead: a phase of a forecast, an index of its stage's Phases, should begin when its task has run for a time, and its memory is
+// granted before.
+func BecausePhaseAhead(phase int32, memory resource.Amount, after time.Duration) Reason {
+	return Reason{PhaseAhead, int64(phase) + 1, int64(memory), int64(after)}
+}
+
+// BecausePhaseLate: a task was granted memory for a phase of a forecast, an index of its stage's Phases, but is in an earlier one.
+func BecausePhaseLate(phase int32, memory resource.Amount) Reason {
+	return Reason{Code: PhaseLate, A: int64(phase) + 1, B: int64(memory)}
 }
 
 // wholeBytes rounds an amount that may be larger than any integer.

@@ -74,6 +74,8 @@ const (
 	PhaseWaits                       // A: phase that waits, the first is 1; B: CPU that it demands; C: CPU that is free on the node, millicores
 	MemoryWaits                      // A: phase that waits, the first is 1; B: memory that it needs in all; C: memory that is free on the node, bytes
 	BehindPhase                      // A: memory needed, bytes: on nodes that have it free, phases of running tasks wait for memory
+	PhaseAhead                       // A: phase that should begin soon, the first is 1; B: memory granted for it, bytes; C: run time at which it should begin, ns
+	PhaseLate                        // A: phase that the task was granted memory for and is not in, the first is 1; B: memory granted until it begins, bytes
 	numReasons
 )
 
@@ -247,6 +249,10 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return fmt.Sprintf("its phase %d waits for %s of memory: %s are free on the node, for it and for what waits before it", r.A, memory(r.B), memory(r.C))
 	case BehindPhase:
 		return fmt.Sprintf("where %s are free, the next phase of a running task waits for memory and comes first", memory(r.A))
+	case PhaseAhead:
+		return fmt.Sprintf("is granted %s for its phase %d, which should begin when it has run for %v", memory(r.B), r.A, time.Duration(r.C).Round(100*time.Millisecond))
+	case PhaseLate:
+		return fmt.Sprintf("is further from its phase %d than was forecast: until that begins, it is granted %s", r.A, memory(r.B))
 	case PhaseWaits:
 		return fmt.Sprintf("its phase %d waits for %s, and %s are free", r.A, resource.CPU.Format(resource.Amount(r.B)), resource.CPU.Format(resource.Amount(r.C)))
 	case DeadlineDue:

@@ -142,8 +142,8 @@ func (d *Driver) finds(l *looked) {
 	d.enters(e)
 }
 
-// followable reports whether a task runs and has a forecast of several phases. A stopped task enters no phase, and the speed of a throttled
-// task is known.
+// followable reports whether a task runs and has a forecast of several phases. A stopped task enters no phase, also if it stands before one
+// that needs more memory: what it used was looked at shortly before it stopped. The speed of a throttled task is known.
 func followable(t *cluster.TaskState, now timeline.Time) bool {
 	_, throttled := t.Bounded(now)
 	return t.Running && !t.Still && !t.Killing && !throttled && len(t.Stage().Phases) > 1

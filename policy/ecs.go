@@ -69,6 +69,9 @@ func newECS(s *settings) Policy {
 			"a phase that needs more than is free a task stops, and its memory is paged out. paper: phase, and memory leaves and comes back "+
 			"at once and free of charge, which only a simulator can do").oneOf("ideal", "phase", "paper")
 	e.phased.memory, e.free = memory != "ideal" && !e.phased.off, memory == "paper"
+	if ahead := newLookAhead(s); memory == "phase" {
+		e.phased.ahead = ahead
+	}
 	e.levels = s.declare("leveling", "true",
 		"tasks are stopped while their node would be over-allocated; false: never").flag()
 	e.phased.short.on = s.declare("short", "true",

@@ -10,20 +10,22 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Memory by phase. A task whose next phase needs more memory than is free on its node stands in line, with its memory paged out. The
-// phases in line begin in the order in which they began to wait, and nothing starts on the node meanwhile: a task waits no longer than
-// until the tasks that run there have ended. Once those that still run have taken twice as long as was forecast, or if their ends are
-// unknown, it goes on with what is free: a FLEX container that lacks memory is served by the memory manager of its node.
+// Memory by phase. Shortly before a phase that needs more memory should begin, its task is granted that memory (see preparation) or, if it
+// is not free on its node, stands in line for it, with its memory paged out. The phases in line begin in the order in which they began to
+// wait, and nothing starts on the node meanwhile: a task waits no longer than until the tasks that run there have ended. Once those that
+// still run have taken twice as long as was forecast, or if their ends are unknown, it goes on with what is free: a FLEX container that
+// lacks memory is served by the memory manager of its node.
 
 // inLine is a task whose phase needs more memory than it is granted.
 type inLine struct {
 	task  *cluster.TaskState
-	phase int32
-	grant resource.Vector // in that phase
+	phase int32           // that it is in
+	needs int32           // that needs more memory: phase, or a later one
+	grant resource.Vector // in phase, with the memory of needs
 	held  bool            // it stands still for it
 	runs  bool            // or not: with less
 	less  bool            // it was let go on with less, because there was nothing to wait for
-	since timeline.Time   // when it entered the phase, or stopped before it; zero, the first, if it was let go on with less
+	since timeline.Time   // when it began to need that, or stopped for it; zero, the first, if it was let go on with less
 }
 
 // pagesOut reports whether the tasks of a stage can be granted memory by phase: what they do not need can be taken from them.
@@ -45,9 +47,14 @@ func (e *ecs) lineUp(now timeline.Time, n *cluster.NodeState) {
 		held, waits := waitsForMemory(t)
 		lacks := grant[resource.Memory] > t.WantedGrant()[resource.Memory] && !t.Still && !failed(now, t, phase)
 		if ok && (waits || lacks) {
-			w := inLine{task: t, phase: phase, grant: grant, held: waits, runs: !waits, less: !waits && grantedFor(t, phase), since: held.Since}
-			if !waits && !w.less {
-				w.since = t.EnteredAt(now, phase)
+			w := inLine{task: t, phase: phase, needs: phase, grant: grant, held: waits, runs: !waits, since: held.Since}
+			began := t.EnteredAt(now, phase)
+			if next, soon := e.phased.prepared(now, t, phase); soon {
+				w.needs, began = next.phase, now.Add(next.left-next.lead)
+			}
+			granted, before := grantedFor(t)
+			if w.less = !waits && before && granted == w.needs; !waits && !w.less {
+				w.since = began
 			}
 			e.line = append(e.line, w)
 		}
@@ -57,10 +64,14 @@ func (e *ecs) lineUp(now timeline.Time, n *cluster.NodeState) {
 	})
 }
 
-// grantedFor reports whether the grant of a task was decided for a phase.
-func grantedFor(t *cluster.TaskState, phase int32) bool {
+// grantedFor returns the phase for which the present grant of a task was decided, perhaps before that began; ok is false if it was not decided
+// for a phase.
+func grantedFor(t *cluster.TaskState) (phase int32, ok bool) {
 	r := t.Resized
-	return r != nil && !r.Failed && r.Why.Code == cluster.PhaseDemands && r.Why.A == int64(phase)+1
+	if r == nil || r.Failed || r.Why.Code != cluster.PhaseDemands && r.Why.Code != cluster.PhaseAhead {
+		return 0, false
+	}
+	return int32(r.Why.A) - 1, true
 }
 
 // serveMemory lets the phases in line begin for which n has memory, and stops the tasks of the others. It reports whether something
@@ -84,7 +95,7 @@ func (e *ecs) serveMemory(now timeline.Time, p *cluster.Plan, n *cluster.NodeSta
 		case w.less: // or two tasks would take turns, and swap more than they compute
 			w.runs = true
 		case !w.held:
-			p.PageOutUntil(w.task, end.Add(end.Sub(now)+time.Minute), cluster.BecauseMemoryWaits(w.phase, w.grant[resource.Memory], free))
+			p.PageOutUntil(w.task, end.Add(end.Sub(now)+time.Minute), cluster.BecauseMemoryWaits(w.needs, w.grant[resource.Memory], free))
 			decided = true
 			fallthrough
 		default:
@@ -94,12 +105,12 @@ func (e *ecs) serveMemory(now timeline.Time, p *cluster.Plan, n *cluster.NodeSta
 	return decided
 }
 
-// begin lets a task enter its phase, with a grant.
+// begin lets a task go on to its phase, with a grant.
 func (e *ecs) begin(now timeline.Time, p *cluster.Plan, w *inLine) (decided bool) {
 	w.runs = true
 	decided = e.phased.regrant(now, p, w.task, w.phase, w.grant)
 	if w.held {
-		p.Resume(w.task, cluster.HeldByLeveling, cluster.BecausePhaseDemands(w.phase, w.task.WantedGrant()))
+		p.Resume(w.task, cluster.HeldByLeveling, e.phased.because(now, w.task, w.phase, w.task.WantedGrant()))
 		decided = true
 	}
 	return decided
@@ -126,16 +137,22 @@ func (e *ecs) lastEnd(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeSta
 	return last
 }
 
-// nextForMemory returns when the tasks in line of n should have nothing to wait for any more; Never if none is.
+// nextForMemory returns the earliest time after now at which a task of n is to be prepared for a phase, or is not prepared any longer, or at
+// which the tasks in line should have nothing to wait for any more; Never if there is none.
 func (e *ecs) nextForMemory(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState) timeline.Time {
+	at := timeline.Never
+	for _, t := range n.Tasks {
+		if phase, _, ok := e.phased.wants(now, t); ok && !t.Still {
+			at = min(at, e.phased.nextPrepared(now, t, phase))
+		}
+	}
 	e.lineUp(now, n)
-	if len(e.line) == 0 {
-		return timeline.Never
+	if len(e.line) > 0 {
+		if last := e.lastEnd(now, s, n); last > now {
+			at = min(at, last)
+		}
 	}
-	if last := e.lastEnd(now, s, n); last > now {
-		return last
-	}
-	return timeline.Never
+	return at
 }
 
 // suits reports whether the next task of a job may start on n, which has room for it: no phase waits for memory there, and all phases of

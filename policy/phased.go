@@ -15,6 +15,7 @@ import (
 type phased struct {
 	off     bool // grant the ideal need
 	memory  bool // tasks whose memory can be paged out are granted the memory that their phase demands
+	ahead   lookAhead
 	short   shortTasks
 	started []*cluster.NodeState // on which a task was started in this decision
 }
@@ -125,8 +126,8 @@ func (d *phased) resize(now timeline.Time, p *cluster.Plan, n *cluster.NodeState
 	return resized
 }
 
-// wants returns the phase that t is in and what it is granted there. ok is false if t is not granted resources by phase, or does not
-// run.
+// wants returns the phase that t is in and what it is granted there, with the memory of the phase that it is prepared for. ok is false if
+// t is not granted resources by phase, or does not run.
 func (d *phased) wants(now timeline.Time, t *cluster.TaskState) (phase int32, grant resource.Vector, ok bool) {
 	if !t.ByPhase || !t.Running || t.Killing {
 		return 0, resource.Vector{}, false
@@ -138,7 +139,7 @@ func (d *phased) wants(now timeline.Time, t *cluster.TaskState) (phase int32, gr
 	stage := int(t.ID.Stage)
 	grant = t.WantedGrant().With(resource.CPU, min(cpuIn(t.Job.Job, stage, phase), t.Node.Capacity[resource.CPU]))
 	if d.memory {
-		grant[resource.Memory] = d.memoryIn(t.Job.Job, stage, phase)
+		grant[resource.Memory] = d.memoryIn(t.Job.Job, stage, d.preparedFor(now, t, phase))
 	}
 	return phase, grant, true
 }
@@ -148,7 +149,7 @@ func (d *phased) regrant(now timeline.Time, p *cluster.Plan, t *cluster.TaskStat
 	if grant == t.WantedGrant() || failed(now, t, phase) {
 		return false
 	}
-	p.Resize(t, grant, cluster.BecausePhaseDemands(phase, grant))
+	p.Resize(t, grant, d.because(now, t, phase, grant))
 	return true
 }
 

@@ -70,14 +70,17 @@ func (a *auditor) weighs(d *cluster.Decision) {
 	}
 }
 
-// resizesPhased reports whether a running task is granted what one of its phases demands. Of memory it may be less, or what it has, if
-// there is nothing that it could wait for.
+// resizesPhased reports whether a running task is granted what one of its phases demands, or the memory of the phase that the reason names,
+// which should begin soon. Of memory it may be less, or what it has, if there is nothing that it could wait for.
 func (a *auditor) resizesPhased(d *cluster.Decision, t *auditedTask) (known bool) {
 	n, j := a.nodes[d.Node], a.jobs[d.Task.Job]
 	s := &j.Stages[d.Task.Stage]
 	for _, g := range a.grantsByPhase(j, s) {
-		cpu, memory := min(g[resource.CPU], n.Capacity[resource.CPU]), d.Grant[resource.Memory]
-		known = known || cpu == d.Grant[resource.CPU] && (memory == g[resource.Memory] || a.memoryByPhase(j, s) && memory < g[resource.Memory])
+		cpu, memory, most := min(g[resource.CPU], n.Capacity[resource.CPU]), d.Grant[resource.Memory], g[resource.Memory]
+		if d.Reason.Code == cluster.PhaseAhead {
+			most = max(cluster.LeastRunMemory, s.Phases[d.Reason.A-1].Demand[resource.Memory])
+		}
+		known = known || cpu == d.Grant[resource.CPU] && (memory == most || a.memoryByPhase(j, s) && memory < most)
 	}
 	return known && d.Grant == t.grant.With(resource.CPU, d.Grant[resource.CPU]).With(resource.Memory, d.Grant[resource.Memory]) && (d.Grant != t.grant || d.Grant != t.wants.Grant)
 }

@@ -38,6 +38,8 @@ var choices = []choice{
 	made("ecs", "cpu", "weight", "short", "false", "threshold", "0", "interval", "3s"),
 	made("ecs", "memory", "phase", "short", "false", "threshold", "0", "interval", "3s"),
 	made("ecs", "memory", "phase", "leveling", "false"),
+	made("ecs", "memory", "phase", "short", "false", "ahead", "0s"),
+	made("ecs", "memory", "phase", "short", "false", "ahead", "1s", "ahead-share", "0.4"),
 	made("fifo"),
 	made("fair"),
 	made("fair", "reservations", "false"),
@@ -162,7 +164,7 @@ func TestEveryJobByPhaseEnds(t *testing.T) {
 // TestEveryJobByMemoryEnds does the same with FLEX jobs of which the phases need different amounts of memory: the auditor fails a grant
 // of memory that a node does not have, and a job that does not end.
 func TestEveryJobByMemoryEnds(t *testing.T) {
-	waited := 0
+	waited, prepared := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		s := draw(rt)
 		s.drawForecasts(rt)
@@ -177,15 +179,18 @@ func TestEveryJobByMemoryEnds(t *testing.T) {
 			h := loop(rt, s, s.policies[0])
 			for i := range h.steps {
 				for k := range h.steps[i].decisions {
-					if d := &h.steps[i].decisions[k]; d.Reason.Code == cluster.MemoryWaits {
+					switch h.steps[i].decisions[k].Reason.Code {
+					case cluster.MemoryWaits:
 						waited++
+					case cluster.PhaseAhead:
+						prepared++
 					}
 				}
 			}
 		}
 	})
-	if t.Logf("%d waits for memory", waited); waited == 0 {
-		t.Error("no phase waited for memory")
+	if t.Logf("%d waits for memory, %d decisions before a phase", waited, prepared); waited == 0 || prepared == 0 {
+		t.Error("no phase waited for memory, or no task was granted it before its phase")
 	}
 }
 
