@@ -244,9 +244,10 @@ func BecauseMemoryWaits(phase int32, needs, free resource.Amount) Reason {
 	return Reason{MemoryWaits, int64(phase) + 1, int64(needs), int64(free)}
 }
 
-// BecauseBehindPhase: on nodes that have enough free memory for a task, phases of running tasks wait for memory.
-func BecauseBehindPhase(memory resource.Amount) Reason {
-	return Reason{Code: BehindPhase, A: int64(memory)}
+// BecauseBehindPhase: on nodes that have enough free memory for a task, phases of running tasks wait for memory; first is the job of one of
+// these tasks.
+func BecauseBehindPhase(memory resource.Amount, first JobID) Reason {
+	return Reason{Code: BehindPhase, A: int64(memory), B: int64(first)}
 }
 
 // BecausePhaseAhead: a phase of a forecast, an index of its stage's Phases, should begin when its task has run for a time, and its memory is

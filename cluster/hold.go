@@ -138,6 +138,13 @@ func (t *TaskState) HeldUntil() (h Held, ok bool) {
 	return t.Hold.Leveling, true
 }
 
+// WaitsForMemory returns the hold of a task that the policy has stopped before a phase, or in one, which needs more memory than is free, with
+// its memory paged out; ok is false if it has not. Such tasks of a node stand in line, in the order of Since.
+func (t *TaskState) WaitsForMemory() (h Held, ok bool) {
+	h, ok = t.HeldUntil()
+	return h, ok && h.PageOut
+}
+
 // GoesOnAt returns the earliest time from now on at which a task can make progress: now, unless leveling has stopped it.
 func (t *TaskState) GoesOnAt(now timeline.Time) timeline.Time {
 	if h, ok := t.HeldUntil(); ok && t.StillBy&HeldByLeveling != 0 {

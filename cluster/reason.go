@@ -73,7 +73,7 @@ const (
 	ExceedsLater                     // A: when the tasks of a node with room would demand more CPU than it has if the task started now
 	PhaseWaits                       // A: phase that waits, the first is 1; B: CPU that it demands; C: CPU that is free on the node, millicores
 	MemoryWaits                      // A: phase that waits, the first is 1; B: memory that it needs in all; C: memory that is free on the node, bytes
-	BehindPhase                      // A: memory needed, bytes: on nodes that have it free, phases of running tasks wait for memory
+	BehindPhase                      // A: memory needed, bytes: on nodes that have it free, phases of running tasks wait for memory; B: the job of one of these tasks
 	PhaseAhead                       // A: phase that should begin soon, the first is 1; B: memory granted for it, bytes; C: run time at which it should begin, ns
 	PhaseLate                        // A: phase that the task was granted memory for and is not in, the first is 1; B: memory granted until it begins, bytes
 	numReasons
@@ -248,7 +248,7 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 	case MemoryWaits:
 		return fmt.Sprintf("its phase %d waits for %s of memory: %s are free on the node, for it and for what waits before it", r.A, memory(r.B), memory(r.C))
 	case BehindPhase:
-		return fmt.Sprintf("where %s are free, the next phase of a running task waits for memory and comes first", memory(r.A))
+		return fmt.Sprintf("where %s are free, a phase of a running task of job %d waits for memory and comes first", memory(r.A), r.B)
 	case PhaseAhead:
 		return fmt.Sprintf("is granted %s for its phase %d, which should begin when it has run for %v", memory(r.B), r.A, time.Duration(r.C).Round(100*time.Millisecond))
 	case PhaseLate:

@@ -77,7 +77,8 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 	}
 	snapshot, now := d.engine.Snapshot(), d.now()
 	ends := func(t *cluster.TaskState) (timeline.Time, bool) {
-		if standing(t, d.flexReading(t, readings)) != cluster.ContainerRunning && t.StillBy != cluster.HeldByLeveling {
+		_, waits := t.WaitsForMemory()
+		if waits || standing(t, d.flexReading(t, readings)) != cluster.ContainerRunning && t.StillBy != cluster.HeldByLeveling {
 			return timeline.Never, false // It is unknown for how long.
 		}
 		return snapshot.EstimatedEnd(t, t.GoesOnAt(now))
@@ -159,7 +160,7 @@ func (d *Driver) explainTask(j *job, t *cluster.TaskState, end timeline.Time, kn
 			out.Limited = instant(r.Started.Add(limit))
 		}
 	}
-	out.Shifts = shiftsOf(t, d.now())
+	out.Shifts, out.MemoryWait = shiftsOf(t, d.now()), memoryWaitOf(t, d.now())
 	if known {
 		out.EstimatedEnd = instant(end)
 	}

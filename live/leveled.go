@@ -1,9 +1,13 @@
 package live
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
 )
 
 // Leveled says until when leveling holds a running task, and why.
@@ -32,4 +36,47 @@ func leveledOf(t *cluster.TaskState, r *run) *Leveled {
 		out.Failed = r.unheld
 	}
 	return out
+}
+
+// MemoryWait is what a task waits for before a phase of its forecast.
+type MemoryWait struct {
+	Phase  int              `json:"phase" doc:"number of the phase, 1 for the first"`
+	Needs  int64            `json:"needs_bytes" doc:"memory that the phase needs in all"`
+	Has    int64            `json:"has_bytes" doc:"what the task holds of that: memory that has left does not count"`
+	Free   int64            `json:"free_bytes" doc:"memory of its node that is not granted, or has left tasks that stand still"`
+	Behind []cluster.TaskID `json:"behind,omitempty" doc:"the tasks of its node that stand in line for memory before it, in their order; omitted if it is the first"`
+}
+
+// memoryWaitOf returns what a task waits for that stands in line for memory: that of the first phase, from the present one on, which needs
+// more than it is granted; nil if there is none, or if it does not stand in line.
+func memoryWaitOf(t *cluster.TaskState, now timeline.Time) *MemoryWait {
+	_, waits := t.WaitsForMemory()
+	at, known := t.PhaseAt(now)
+	stage, phases := t.Stage(), t.Stage().Phases
+	for i := int(at); waits && known && i < len(phases); i++ {
+		needs := min(stage.Ideal[resource.Memory], t.Job.GrantIn(int(t.ID.Stage), int32(i))[resource.Memory])
+		if phases[i].Duration == 0 || needs <= t.WantedGrant()[resource.Memory] {
+			continue
+		}
+		return &MemoryWait{Phase: i + 1, Needs: int64(needs), Has: int64(t.Holds()[resource.Memory]),
+			Free: int64(max(0, t.Node.Unused()[resource.Memory])), Behind: inLineBefore(t)}
+	}
+	return nil
+}
+
+// inLineBefore returns the tasks of a node that stand in line for memory before t.
+func inLineBefore(t *cluster.TaskState) (all []cluster.TaskID) {
+	line := slices.DeleteFunc(slices.Clone(t.Node.Tasks), func(t *cluster.TaskState) bool {
+		_, waits := t.WaitsForMemory()
+		return !waits
+	})
+	slices.SortFunc(line, func(a, b *cluster.TaskState) int {
+		x, _ := a.WaitsForMemory()
+		y, _ := b.WaitsForMemory()
+		return cmp.Or(cmp.Compare(x.Since, y.Since), compareTasks(a.ID, b.ID))
+	})
+	for _, before := range line[:slices.Index(line, t)] {
+		all = append(all, before.ID)
+	}
+	return all
 }

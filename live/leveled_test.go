@@ -1,6 +1,7 @@
 package live
 
 import (
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,5 +132,81 @@ func TestAdoptedWithAnExpiredThrottle(t *testing.T) {
 		if r.rig.job(r.job).Tasks[0].Leveled == nil {
 			t.Error("the engine does not know that leveling holds the task")
 		}
+	})
+}
+
+// Two tasks stop before their second phases, which need more memory than is free. Views show how much they need, and who comes first, also
+// under the next driver.
+func TestWaitForMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ecs := func() policy.Policy {
+			p, err := policy.New("ecs", map[string]string{"ecs.memory": "phase", "ecs.short": "false", "ecs.leveling": "false"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		r := newRig(t, ecs())
+		begun := time.Now()
+		var found []cluster.Event
+		run := func(class cluster.Class, memory resource.Amount, phases ...cluster.Phase) cluster.JobID {
+			s := submission(1)
+			s.Job.Class, s.Job.Stages[0].Ideal, s.Job.Stages[0].Phases = class, resource.Of(500, memory), phases
+			if phases == nil {
+				s.Job.Stages[0].Duration = time.Hour
+			}
+			id := r.submit(s)
+			o := r.order(cluster.Start)
+			launched := timeline.Time(time.Now().UnixNano())
+			r.fake.events <- cluster.Event{Kind: cluster.DecisionDone, Task: o.Task, Run: 1, Decision: o.ID, Launched: launched}
+			synctest.Wait()
+			found = append(found, cluster.Event{Kind: cluster.TaskAdopted, Task: o.Task, Run: 1, Grant: o.Grant, Launched: launched, Found: &cluster.Condition{ByPhase: o.ByPhase}})
+			return id
+		}
+		phase := func(lasts time.Duration, memory resource.Amount) cluster.Phase {
+			return cluster.Phase{Duration: lasts, Demand: resource.Of(500, memory)}
+		}
+		first := run(cluster.Flex, 600*resource.MiB, phase(60*time.Second, 100*resource.MiB), phase(time.Minute, 600*resource.MiB))
+		second := run(cluster.Flex, 600*resource.MiB, phase(90*time.Second, 100*resource.MiB), phase(time.Minute, 600*resource.MiB))
+		run(cluster.Regular, 500*resource.MiB)
+		for i, at := range []time.Duration{54 * time.Second, 81 * time.Second} {
+			o := r.order(cluster.Suspend)
+			if passed := time.Since(begun); o.Task != found[i].Task || !o.PageOut || passed != at {
+				t.Fatalf("after %v ordered %+v", passed, o)
+			}
+			r.hears(o, cluster.DecisionDone, "")
+			out := cluster.Event{Kind: cluster.TaskOut, Task: o.Task, Run: 1}
+			out.SetCondition(cluster.Condition{Out: 100 * resource.MiB})
+			r.fake.events <- out
+			synctest.Wait()
+			found[i].By = cluster.HeldByLeveling
+			found[i].SetCondition(cluster.Condition{ByPhase: true, HeldBy: cluster.HeldByLeveling, HeldUntil: o.At, PageOut: true, Out: 100 * resource.MiB})
+		}
+		check := func() {
+			t.Helper()
+			for id, want := range map[cluster.JobID]MemoryWait{first: {}, second: {Behind: []cluster.TaskID{{Job: first}}}} {
+				want.Phase, want.Needs, want.Free = 2, int64(600*resource.MiB), int64(524*resource.MiB)
+				e, err := r.Explain(t.Context(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l, m := e.Job.Tasks[0].Leveled, e.Tasks[0].MemoryWait
+				if l == nil || m == nil || !reflect.DeepEqual(*m, want) || l.Since.Sub(begun) > 81*time.Second || !l.Until.After(time.Now()) {
+					t.Fatalf("job %d is leveled %+v, waits for %+v, want %+v", id, l, m, want)
+				}
+				if e, err := r.Explain(t.Context(), id); err != nil || !e.EstimatedEnd.IsZero() || !e.Tasks[0].EstimatedEnd.IsZero() {
+					t.Errorf("job %d should end at %v, its task at %v: %v", id, e.EstimatedEnd, e.Tasks[0].EstimatedEnd, err)
+				}
+			}
+		}
+		check()
+		r.end()
+		r.fake = newFake(found...)
+		r.open()
+		r.start(ecs())
+		defer r.end()
+		synctest.Wait()
+		r.noOrder()
+		check()
 	})
 }

@@ -282,6 +282,8 @@ type TaskExplanation struct {
 	InPhase
 	// Throttle is what bounds its use of disk and network; nil if nothing does.
 	Throttle *Throttle `json:"throttle,omitempty"`
+	// MemoryWait is what it waits for before a phase; nil if it does not wait for memory, or has it and is about to go on.
+	MemoryWait *MemoryWait `json:"memory_wait,omitempty" doc:"what it waits for before a phase that needs more memory than is free; omitted if it does not wait, or has that memory and is about to go on"`
 	// Shifts are when it is to stand still later, by the answer that is used.
 	Shifts []Shift `json:"shifts,omitempty" doc:"when it is to stand still later, so that the demand on its node is leveled"`
 	// Holders are the other tasks of its node while it is suspended or waits for memory, the largest first.

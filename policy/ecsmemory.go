@@ -33,18 +33,12 @@ func pagesOut(j *cluster.Job, stage int) bool {
 	return j.Resizable(stage) && j.Stages[stage].HeartbeatTimeout == 0
 }
 
-// waitsForMemory returns the hold of a task that stands in line.
-func waitsForMemory(t *cluster.TaskState) (h cluster.Held, ok bool) {
-	h, ok = t.HeldUntil()
-	return h, ok && h.PageOut
-}
-
 // lineUp sets e.line to the tasks of n whose phases need more memory than they are granted, in the order in which they are served.
 func (e *ecs) lineUp(now timeline.Time, n *cluster.NodeState) {
 	e.line = e.line[:0]
 	for _, t := range n.Tasks {
 		phase, grant, ok := e.phased.wants(now, t)
-		held, waits := waitsForMemory(t)
+		held, waits := t.WaitsForMemory()
 		lacks := grant[resource.Memory] > t.WantedGrant()[resource.Memory] && !t.Still && !failed(now, t, phase)
 		if ok && (waits || lacks) {
 			w := inLine{task: t, phase: phase, needs: phase, grant: grant, held: waits, runs: !waits, since: held.Since}
@@ -173,15 +167,17 @@ func (e *ecs) why(now timeline.Time, s *cluster.Snapshot, j *cluster.JobState, s
 		return why, ok
 	}
 	e.now = now
-	behind := false
+	behind := cluster.JobID(0)
 	for n, ok := s.FirstOpen(need, 0); ok; n, ok = s.FirstOpen(need, n.ID+1) {
 		if e.suits(nil, j, n) {
 			return cluster.Reason{}, false
 		}
-		behind = behind || len(e.line) > 0
+		if behind == 0 && len(e.line) > 0 {
+			behind = e.line[0].task.ID.Job
+		}
 	}
-	if behind {
-		return cluster.BecauseBehindPhase(need[resource.Memory]), true
+	if behind != 0 {
+		return cluster.BecauseBehindPhase(need[resource.Memory], behind), true
 	}
 	return cluster.BecauseNoRoom(need.With(resource.Memory, e.phased.mostMemory(j.Job, stage))), true
 }

@@ -16,7 +16,7 @@ func (e *ecs) carryOut(now timeline.Time, p *cluster.Plan, n *cluster.NodeState,
 		if !t.Running || t.Killing || t.Steers {
 			continue
 		}
-		if _, waits := waitsForMemory(t); waits {
+		if _, waits := t.WaitsForMemory(); waits {
 			continue
 		}
 		shift, stops := shiftOf(n.Leveled, t, now)

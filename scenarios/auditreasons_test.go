@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/engine"
@@ -64,7 +65,9 @@ func isTrue(s *cluster.Snapshot, j *cluster.JobState, why cluster.Reason) bool {
 		need[resource.Memory] = resource.Amount(why.A)
 		return !some(func(n *cluster.NodeState) bool { return n.ReservedFor == nil && need.FitsIn(n.Free) })
 	case cluster.BehindPhase:
-		return some(func(n *cluster.NodeState) bool { return resource.Amount(why.A) <= n.Free[resource.Memory] })
+		return some(func(n *cluster.NodeState) bool {
+			return resource.Amount(why.A) <= n.Free[resource.Memory] && slices.ContainsFunc(n.Tasks, func(t *cluster.TaskState) bool { return int64(t.ID.Job) == why.B })
+		})
 	case cluster.NodeFull:
 		return some((*cluster.NodeState).Full)
 	case cluster.NodeReserved:

@@ -168,7 +168,7 @@ func explainTask(say func(string), j *live.Job, t *live.TaskExplanation, now tim
 	}
 	say(text + ": " + t.Why)
 	if at := slices.IndexFunc(j.Tasks, func(k live.Task) bool { return k.Task == t.Task }); at >= 0 {
-		explainHold(say, &j.Tasks[at], t.Usage != nil)
+		explainHold(say, &j.Tasks[at], t)
 	}
 	if t.Throttle != nil {
 		say(throttleWords(t.Throttle))
@@ -209,17 +209,24 @@ func shiftsWords(shifts []live.Shift) string {
 	return "to level its node, it is to stand still " + strings.Join(times, ", ")
 }
 
-// explainHold says which holders the engine has stopped a task for, until when, and what the task holds meanwhile. managed is as in heldWords.
-func explainHold(say func(string), t *live.Task, managed bool) {
+// explainHold says which holders the engine has stopped a task for, until when, and what the task holds meanwhile.
+func explainHold(say func(string), t *live.Task, more *live.TaskExplanation) {
+	held := heldWords(t, more.Usage != nil)
 	if t.Leveled != nil {
 		text := leveledWords(t.Leveled)
+		if m := more.MemoryWait; m != nil && t.Leveled.Failed == "" {
+			text = memoryWaitWords(t.Leveled, m)
+			if t.PagedOut != nil && t.Paused == nil {
+				text += "; " + outWords(t)
+			}
+		}
 		if t.Paused == nil {
-			text += heldWords(t, managed)
+			text += held
 		}
 		say(text)
 	}
 	if t.Paused != nil {
-		say(pausedWords(t) + heldWords(t, managed))
+		say(pausedWords(t) + held)
 	}
 }
 

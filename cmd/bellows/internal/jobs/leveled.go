@@ -2,10 +2,12 @@ package jobs
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/resource"
 )
 
 // leveledWords says since when and until when leveling holds a task, for which other task and why, or that this was not possible;
@@ -26,6 +28,26 @@ func leveledWords(l *live.Leveled) string {
 		text += ": " + l.Why
 	}
 	return text
+}
+
+// memoryWaitWords says before which phase a task waits for memory, since when and until when at the latest, what it lacks, and which tasks are
+// before it in line.
+func memoryWaitWords(l *live.Leveled, m *live.MemoryWait) string {
+	text := fmt.Sprintf("waits for memory before its phase %d", m.Phase)
+	if !l.Since.IsZero() {
+		text += " since " + l.Since.Local().Format(time.TimeOnly)
+	}
+	memory := func(bytes int64) string { return resource.FormatMemory(resource.Amount(bytes)) }
+	text += fmt.Sprintf(", until %s at the latest: the phase needs %s, of which the task has %s, and %s are free on its node; it is ",
+		l.Until.Local().Format(time.TimeOnly), memory(m.Needs), memory(m.Has), memory(m.Free))
+	if len(m.Behind) == 0 {
+		return text + "the first in line"
+	}
+	var before []string
+	for _, id := range m.Behind {
+		before = append(before, id.String())
+	}
+	return text + "in line behind " + strings.Join(before, ", ")
 }
 
 // keepsGoing names the task that keeps going because of a hold of leveling, if there is one.

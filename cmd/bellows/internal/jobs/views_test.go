@@ -374,6 +374,35 @@ func TestHeldUntilViews(t *testing.T) {
 	view(t, "held-until-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
 }
 
+// Tasks that wait for memory before a phase: one whose memory has left, one behind others, and one that its owner paused as well.
+func TestMemoryWaitViews(t *testing.T) {
+	local := time.Local
+	time.Local = time.UTC
+	t.Cleanup(func() { time.Local = local })
+	now, jobs, _ := canned()
+	job := jobs[2]
+	job.Submitted, job.Waiting = now.Add(-2*time.Minute), ""
+	e := live.Explanation{Why: "Of the 3 remaining tasks of the job, 1 is paused, 2 are held by leveling."}
+	until := now.Add(20 * time.Minute)
+	held := &live.Leveled{Since: now.Add(-10 * time.Second), Until: until, Why: "not printed"}
+	found := &live.Leveled{Until: until}
+	by, still := live.Paused{By: "ann", Since: now.Add(-time.Minute)}, live.Still{By: cluster.HeldByLeveling, Since: held.Since, Lends: true}
+	waits := []live.MemoryWait{{Phase: 2, Needs: 6 << 30, Free: 5 << 30},
+		{Phase: 3, Needs: 6 << 30, Has: 2 << 30, Free: 5 << 30, Behind: []cluster.TaskID{{Job: job.ID}, {Job: 7, Index: 1}}},
+		{Phase: 2, Needs: 6 << 30, Has: 1 << 30, Free: 5 << 30, Behind: []cluster.TaskID{{Job: job.ID}}}}
+	for i, k := range []live.Task{
+		{Leveled: held, Still: &still, PagedOut: &live.PagedOut{Bytes: 2 << 30}},
+		{Leveled: found, Still: &still, Usage: &cluster.Reading{Anonymous: pointer[int64](1500 << 20), Swap: pointer[int64](0)}},
+		{Leveled: held, Paused: &by, Still: &still, PagedOut: &live.PagedOut{Bytes: 1 << 30, Stays: "swap is full"}},
+	} {
+		k.Task, k.Run, k.State, k.MemoryBytes, k.Started = cluster.TaskID{Job: job.ID, Index: int32(i)}, 1, live.TaskRunning, 2<<30, now.Add(-90*time.Second)
+		job.Tasks = append(job.Tasks, k)
+		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: k.Grant, IdealBytes: 6 << 30, Sized: live.Sized{ByPhase: true}, Why: "its first phase fits: 1 core, of 1 core at most, with 2GiB", MemoryWait: &waits[i]})
+	}
+	e.Job = job
+	view(t, "memory-wait-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
+}
+
 func TestNameOfProgram(t *testing.T) {
 	for program, want := range map[string]string{
 		"/usr/bin/sort": "sort", "./a b": "a b", "évil": "évil", "evil\x1b[2J": `evil\x1b[2J`, "caf\xe9": `caf\xe9`, "a\uFFFD": "a?", "./ ": "job",
