@@ -48,7 +48,7 @@ var callers = map[string]struct {
 }
 
 // guarded is a server with job 1 of ada.
-func guarded(t *testing.T, job live.Job) (h http.Handler, d *fake) {
+func guarded(t testing.TB, job live.Job) (h http.Handler, d *fake) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "stdout")
 	if err := os.WriteFile(file, []byte(secret+"output"), 0o600); err != nil {
@@ -240,6 +240,34 @@ func mustJSON(t *testing.T, v any) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// Whatever another user asks, no answer has a text of a job of ada, and no request changes the job.
+func FuzzStranger(f *testing.F) {
+	f.Add("GET", "/v1/jobs?all=1&after=0", "")
+	f.Add("GET", "/v1/jobs/1?usage=true", "")
+	f.Add("GET", "/v1/tasks/1.0.0/output?from=0", "")
+	f.Add("DELETE", "/v1/jobs/01", "")
+	f.Add("PUT", "/v1/tasks/1/pause?page_out=1", "{}")
+	f.Add("POST", "/v1/jobs/1/input", "")
+	f.Add("POST", "/v1/shutdown?kill=true", "")
+	f.Add("GET", "/v1//jobs/../jobs/1/explain", "")
+	h, d := guarded(f, plantedJob())
+	f.Fuzz(func(t *testing.T, method, address, body string) {
+		if strings.Contains(address, "watch") {
+			return // it does not end
+		}
+		r := asCaller("GET", address, strings.NewReader(body))
+		r.Method = method
+		answer := httptest.NewRecorder()
+		h.ServeHTTP(answer, r.WithContext(asUser(context.Background(), 3000, "bob", 100)))
+		told := slices.DeleteFunc(secretsIn(answer.Body.String()), func(text string) bool {
+			return slices.Contains(public, text) || strings.Contains(address+body, secret+text)
+		})
+		if len(told) > 0 || d.cancelled != nil || d.shutdown != nil {
+			t.Errorf("%s %q %q: %d tells %v, %v", method, address, body, answer.Code, told, d.cancelled)
+		}
+	})
 }
 
 // secretsIn returns the fields whose texts are in an answer, each once.
