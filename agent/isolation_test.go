@@ -1,8 +1,12 @@
 package agent
 
 import (
+	"errors"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -82,5 +86,44 @@ func TestNoNetwork(t *testing.T) {
 	}
 	if got := read(t, o.Launch.Stdout); got != "1\nlo:\nup\n" {
 		t.Errorf("output %q", got)
+	}
+}
+
+// A program that is executed with the rights of its owner elsewhere has none in a container of another user.
+func TestNoNewRights(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to run programs as another user")
+	}
+	id, err := exec.LookPath("id")
+	if err != nil {
+		t.Skip(err)
+	}
+	text, err := os.ReadFile(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "id")
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(program, text, 0o755), os.Chmod(program, 0o755|os.ModeSetuid)); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := exec.Command(program, "-u")
+	elsewhere.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 23456}}
+	if out, err := elsewhere.CombinedOutput(); err != nil || string(out) != "0\n" {
+		t.Skipf("needs a temporary folder in which the setuid bit counts: %s %v", out, err)
+	}
+	b := newBench(t)
+	o := b.order(program, "-u")
+	o.Launch.Dir = "/"
+	o.Launch.As = cluster.Credentials{UID: 12345, GID: 23456}
+	if e := b.run(o); e.Outcome != cluster.Succeeded {
+		t.Fatalf("ended %s: %s %s", e.Outcome, e.Detail, read(t, o.Launch.Stderr))
+	}
+	if got := read(t, o.Launch.Stdout); got != "12345\n" {
+		t.Errorf("it runs as user %s", got)
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestDurabilityNamesTests checks that the tests that durability.md names are there.
-func TestDurabilityNamesTests(t *testing.T) {
+// TestPromisesNameTests checks that the tests that durability.md and security.md name are there.
+func TestPromisesNameTests(t *testing.T) {
 	there := map[string]bool{}
-	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
@@ -26,13 +26,15 @@ func TestDurabilityNamesTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(read(t, "durability.md"), -1)
-	if len(named) < 10 {
-		t.Errorf("only %d tests are named", len(named))
-	}
-	for _, m := range named {
-		if !there[m[1]] {
-			t.Errorf("there is no test %s", m[1])
+	for _, page := range []string{"durability.md", "security.md"} {
+		named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(read(t, page), -1)
+		if len(named) < 10 {
+			t.Errorf("%s names only %d tests", page, len(named))
+		}
+		for _, m := range named {
+			if !there[m[1]] {
+				t.Errorf("%s: there is no test %s", page, m[1])
+			}
 		}
 	}
 }
