@@ -14,6 +14,17 @@ import (
 // jump is a difference of times from which on the clock has been set: a daemon needs some of it to start.
 const jump = time.Minute
 
+// served reports whether the daemon that answers is another user's.
+func (f *Facts) served() bool { return f.Status != nil && f.Status.UID != uint32(f.UID) }
+
+// orReport returns a remedy, or that of a user who may not carry it out.
+func (f *Facts) orReport(remedy string) string {
+	if f.served() && f.UID != 0 {
+		return "report it to the administrator of this machine"
+	}
+	return remedy
+}
+
 const synchronize = "run `timedatectl set-ntp true`, or start another program that keeps the clock right"
 
 func (f *Facts) clock() Finding {
@@ -23,7 +34,7 @@ func (f *Facts) clock() Finding {
 	if f.Status != nil && !f.Began.IsZero() {
 		if off := f.Began.Sub(f.Status.Since).Round(time.Second); off.Abs() > jump {
 			return warning(fmt.Sprintf("the clock was set by %v since the daemon started, and the daemon keeps to its old time", off),
-				fmt.Sprintf("run `kill %d` and start the daemon again: its containers continue", f.Status.PID))
+				f.orReport(fmt.Sprintf("run `kill %d` and start the daemon again: its containers continue", f.Status.PID)))
 		}
 	}
 	switch {
@@ -55,12 +66,17 @@ func (f *Facts) daemon() Finding {
 	case s == nil:
 		return f.noDaemon()
 	case s.Trouble != "":
-		return problem(fmt.Sprintf("process %d reports: %s", s.PID, s.Trouble), fmt.Sprintf("read %s, if the daemon was started with --detach, and `bellows status`", filepath.Join(s.State, "daemon.log")))
+		return problem(fmt.Sprintf("process %d reports: %s", s.PID, s.Trouble),
+			f.orReport(fmt.Sprintf("read %s, if the daemon was started with --detach, and `bellows status`", filepath.Join(s.State, "daemon.log"))))
 	case s.Version != f.Version:
 		return warning(fmt.Sprintf("process %d is version %s, and this program is version %s", s.PID, s.Version, f.Version),
-			fmt.Sprintf("run `kill %d` and start the daemon again with this program: its containers continue", s.PID))
+			f.orReport(fmt.Sprintf("run `kill %d` and start the daemon again with this program: its containers continue", s.PID)))
 	case s.Crowded != "":
-		return warning(s.Crowded, "end one of the daemons with `bellows down`, or start each with its part of the memory")
+		return warning(s.Crowded, f.orReport("end one of the daemons with `bellows down`, or start each with its part of the memory"))
+	case f.served() && s.UID == 0:
+		return fine("process %d of root serves this user: %s under %s, version %s", s.PID, terminal.Count(s.Running, "running task"), s.Policy, s.Version)
+	case f.served():
+		return fine("process %d of user %d serves this user: %s under %s, version %s", s.PID, s.UID, terminal.Count(s.Running, "running task"), s.Policy, s.Version)
 	}
 	return fine("process %d runs %s under %s, version %s", s.PID, terminal.Count(s.Running, "task"), s.Policy, s.Version)
 }

@@ -57,30 +57,39 @@ func problem(found, remedy string) Finding {
 	return Finding{Level: Problem, Found: found, Remedy: remedy}
 }
 
+// scope says where a check has a finding.
+type scope uint8
+
+const (
+	everywhere scope = iota
+	ownDaemon        // where no daemon of another user answers: it is about a daemon that this user starts
+	inGroups         // as ownDaemon, and where control groups can be had
+)
+
 // checks has all checks in the order of their findings.
 var checks = []struct {
-	name    string
-	inGroup bool // it has no finding where control groups cannot be had
-	judge   func(*Facts) Finding
+	name  string
+	scope scope
+	judge func(*Facts) Finding
 }{
-	{"kernel", false, (*Facts).kernel},
-	{"user", false, (*Facts).user},
-	{"resources", false, (*Facts).resources},
-	{"control groups", false, (*Facts).groups},
-	{"controllers", true, (*Facts).controllers},
-	{"processes", true, (*Facts).processes},
-	{"pressure", true, (*Facts).pressure},
-	{"network counters", true, (*Facts).network},
-	{"priority", false, (*Facts).priority},
-	{"swap", false, (*Facts).swap},
-	{"state directory", false, (*Facts).stateDirectory},
-	{"disk space", false, (*Facts).diskSpace},
-	{"inodes", false, (*Facts).inodes},
-	{"open files", false, (*Facts).openFiles},
-	{"limits", false, (*Facts).limits},
-	{"clock", false, (*Facts).clock},
-	{"socket", false, (*Facts).socket},
-	{"daemon", false, (*Facts).daemon},
+	{"kernel", everywhere, (*Facts).kernel},
+	{"user", ownDaemon, (*Facts).user},
+	{"resources", ownDaemon, (*Facts).resources},
+	{"control groups", ownDaemon, (*Facts).groups},
+	{"controllers", inGroups, (*Facts).controllers},
+	{"processes", inGroups, (*Facts).processes},
+	{"pressure", inGroups, (*Facts).pressure},
+	{"network counters", inGroups, (*Facts).network},
+	{"priority", ownDaemon, (*Facts).priority},
+	{"swap", everywhere, (*Facts).swap},
+	{"state directory", ownDaemon, (*Facts).stateDirectory},
+	{"disk space", ownDaemon, (*Facts).diskSpace},
+	{"inodes", ownDaemon, (*Facts).inodes},
+	{"open files", ownDaemon, (*Facts).openFiles},
+	{"limits", ownDaemon, (*Facts).limits},
+	{"clock", everywhere, (*Facts).clock},
+	{"socket", everywhere, (*Facts).socket},
+	{"daemon", everywhere, (*Facts).daemon},
 }
 
 // Checks returns the names of all checks in the order of their findings.
@@ -99,7 +108,7 @@ func Examine(ctx context.Context, c Config) []Finding { return judge(look(ctx, c
 func judge(f *Facts) []Finding {
 	var all []Finding
 	for _, c := range checks {
-		if c.inGroup && f.GroupsErr != nil {
+		if c.scope == inGroups && f.GroupsErr != nil || c.scope != everywhere && f.served() {
 			continue
 		}
 		finding := c.judge(f)

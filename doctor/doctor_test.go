@@ -53,6 +53,9 @@ func sound() *Facts {
 // away makes the daemon one that does not answer.
 func (f *Facts) away(err error) { f.Status, f.Began, f.StatusErr = nil, time.Time{}, err }
 
+// become makes the daemon that of another user, who asks.
+func (f *Facts) become(uid int, name string) { f.UID, f.User, f.Status.UID = uid, name, uint32(uid) }
+
 var absent = live.Errorf(live.Unavailable, "no daemon listens")
 
 // rare are states that few machines are in. The golden file has what is found in them beyond a sound machine's findings.
@@ -68,14 +71,15 @@ var rare = []struct {
 		f.GroupsErr = &agent.NoCgroupError{Err: errors.New("discover cgroups: open /proc/self/mountinfo: no such file or directory")}
 	}},
 	{"an ordinary user without delegation", func(f *Facts) {
-		f.UID, f.User = 1000, "ada"
+		f.become(1000, "ada")
 		f.GroupsErr = &agent.NoCgroupError{Err: &cgroup.NeedError{Missing: "the group /user.slice/user-1000.slice/session-2.scope was not delegated to this user", Err: syscall.EACCES,
 			Remedy: "run it as root, or as `systemd-run --user --scope -p Delegate=yes COMMAND`"}}
 		f.Groups.Priority = syscall.EPERM
 		f.away(absent)
 	}},
 	{"a user without a name and with half a delegation", func(f *Facts) {
-		f.UID, f.User, f.Groups.Above, f.Groups.Made = 1000, "", "/user.slice/user-1000.slice", false
+		f.become(1000, "")
+		f.Groups.Above, f.Groups.Made = "/user.slice/user-1000.slice", false
 		delete(f.Groups.Has, cgroup.IO)
 		f.Groups.Processes, f.Groups.NetworkUnknown = 120, "count network bytes: it needs CAP_SYS_ADMIN"
 	}},
@@ -114,7 +118,8 @@ var rare = []struct {
 	{"nearly a full disk", func(f *Facts) { f.Disk.Bavail, f.Disk.Ffree = 50_000, 5000 }},
 	{"a tiny disk without inodes", func(f *Facts) { f.Disk.Blocks, f.Disk.Bavail, f.Disk.Files = 5000, 5000, 0 }},
 	{"narrow limits", func(f *Facts) {
-		f.UID, f.User, f.Descriptors, f.Connections = 1000, "ada", 1024, 256
+		f.become(1000, "ada")
+		f.Descriptors, f.Connections = 1024, 256
 		f.Rlimits = map[string]uint64{fileSize: 1 << 30, addressSpace: 1 << 32, userProcesses: 200}
 	}},
 	{"a clock that was set back", func(f *Facts) { f.Changed = now.Add(time.Hour) }},
@@ -139,6 +144,11 @@ var rare = []struct {
 	}},
 	{"a daemon in trouble", func(f *Facts) { f.Status.Trouble = "the engine has not answered for 7s" }},
 	{"an older daemon", func(f *Facts) { f.Status.Version = "1.0.0" }},
+	{"a user whom the daemon of root serves", func(f *Facts) {
+		f.UID, f.User, f.StateErr, f.GroupsErr = 1000, "ada", errors.New("nowhere"), errors.New("no groups")
+	}},
+	{"a user whom a daemon of root in trouble serves", func(f *Facts) { f.UID, f.Status.Trouble = 1000, "the engine has not answered for 7s" }},
+	{"root, who asks a daemon of a user", func(f *Facts) { f.Status.UID, f.Status.Version = 1000, "1.0.0" }},
 	{"a crowded machine", func(f *Facts) {
 		f.Status.Crowded = "other bellows daemons manage 20GiB of this machine, and this one 21GiB: together more than its 24GiB"
 	}},

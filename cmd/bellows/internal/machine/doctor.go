@@ -31,7 +31,8 @@ func doctorCommand() *cobra.Command {
 lacks: kernel, control groups, swap, permissions, limits, disk, clock, and the
 daemon, if one runs. No daemon is needed, and nothing is changed. Run it as the
 user who runs "bellows up", with the same --state and --socket, and in the same
-control group.
+control group. A user whom another user's daemon serves gets findings about that
+daemon only.
 
 A warning means that bellows works with less than it could, a problem that it
 does not start or does not work. The line below a finding says what to do. The
@@ -41,7 +42,7 @@ exit code is 1 if there is a problem.`,
   bellows doctor --json | jq '.findings[] | select(.level != "ok")'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := p.Fill(); err != nil {
+			if _, err := p.Client(); err != nil { // which finds the daemon of root for a user who has none
 				return err
 			}
 			all := count(doctor.Examine(cmd.Context(), doctor.Config{State: p.State, Socket: p.Socket, Version: command.VersionText()}))
