@@ -42,6 +42,19 @@ func TestOverdrawnNodeIsSharedByWeight(t *testing.T) {
 	}
 }
 
+// playToEnd plays a run, in which every job must succeed.
+func playToEnd(t *rapid.T, r *run) {
+	res, err := r.play()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range res.Jobs {
+		if !j.Done {
+			t.Fatalf("job %d is not done: %+v", j.ID, j)
+		}
+	}
+}
+
 // loan is an overdrawn node.
 type loan struct {
 	known map[*task]bool // tasks on the node, and whether their programs ran
@@ -90,15 +103,7 @@ func TestResumedTasksGetTheirCoresBack(t *testing.T) {
 				loans++
 			}
 		}
-		res, err := r.play()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, j := range res.Jobs {
-			if !j.Done {
-				t.Fatalf("job %d is not done: %+v", j.ID, j)
-			}
-		}
+		playToEnd(t, r)
 	})
 	if t.Logf("%d loans", loans); loans == 0 {
 		t.Error("no node was overdrawn")

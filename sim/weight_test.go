@@ -104,15 +104,7 @@ func TestWeightsKeepGrants(t *testing.T) {
 				}
 			}
 		}
-		res, err := r.play()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, j := range res.Jobs {
-			if !j.Done {
-				t.Fatalf("job %d is not done: %+v", j.ID, j)
-			}
-		}
+		playToEnd(t, r)
 	})
 	if t.Logf("%d times beyond a grant, %d times crowded", beyond, crowded); beyond == 0 || crowded == 0 {
 		t.Error("nothing was tested")
