@@ -1,12 +1,18 @@
 package server
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/live"
 )
 
 // mostConnections is the largest number of connections at a time, if the limit on descriptors allows that.
@@ -36,19 +42,30 @@ func Descriptors() (limit uint64, connections, most int) {
 }
 
 // connections bounds the number of connections at a time. A new connection replaces the connection that has been idle
-// longest. If none is idle, it waits until a connection becomes idle or ends.
+// longest. If none is idle, it waits until a connection becomes idle or ends. An ordinary user has at most a share of all
+// connections, so that no user keeps out the others; above it, only an idle connection of the same user is replaced.
 type connections struct {
-	most int
+	most   int
+	daemon uint32 // the daemon's user, who has no share, as root
 
 	mu     sync.Mutex
 	open   int
-	idle   []*connection // the longest idle first
-	change chan struct{} // closed, and replaced, when a connection ends or becomes idle
+	of     map[uint32]int // open connections of each user
+	idle   []*connection  // the longest idle first
+	change chan struct{}  // closed, and replaced, when a connection ends or becomes idle
+
+	refusing chan struct{} // has an element for each connection that is being refused
 }
 
-func newConnections(most int) *connections {
-	return &connections{most: most, change: make(chan struct{})}
+// mostRefusing is how many connections at a time get an answer that says why they are refused; others are just closed.
+const mostRefusing = 16
+
+func newConnections(most int, daemon uint32) *connections {
+	return &connections{most: most, daemon: daemon, of: map[uint32]int{}, change: make(chan struct{}), refusing: make(chan struct{}, mostRefusing)}
 }
+
+// share is how many connections an ordinary user may have. An attached run has four.
+func (s *connections) share() int { return max(2, s.most/2) }
 
 // count returns how many connections there are, and how many there may be.
 func (s *connections) count() (open, most int) {
@@ -60,6 +77,7 @@ func (s *connections) count() (open, most int) {
 // connection is a counted connection.
 type connection struct {
 	*net.UnixConn
+	uid   uint32
 	among *connections
 	once  sync.Once
 }
@@ -70,6 +88,9 @@ func (c *connection) Close() error {
 		c.among.mu.Lock()
 		defer c.among.mu.Unlock()
 		c.among.open--
+		if c.among.of[c.uid]--; c.among.of[c.uid] == 0 {
+			delete(c.among.of, c.uid)
+		}
 		c.among.forget(c)
 		c.among.tell()
 	})
@@ -102,31 +123,60 @@ func (s *connections) follow(c net.Conn, state http.ConnState) {
 	}
 }
 
-// enter counts a connection when there is a free place for it; ok is false if closed ended before.
-func (s *connections) enter(c *net.UnixConn, closed <-chan struct{}) (entered *connection, ok bool) {
+// errShare is the answer to a connection of a user who has a whole share of busy connections.
+var errShare = errors.New("this user has as many connections as one user may have")
+
+// enter counts a connection of a user when there is a free place for it. The error is errShare, or net.ErrClosed if closed ended
+// before.
+func (s *connections) enter(c *net.UnixConn, uid uint32, closed <-chan struct{}) (*connection, error) {
 	for {
 		s.mu.Lock()
-		if s.open < s.most {
+		full := uid != 0 && uid != s.daemon && s.of[uid] >= s.share()
+		if !full && s.open < s.most {
 			s.open++
+			s.of[uid]++
 			s.mu.Unlock()
-			return &connection{UnixConn: c, among: s}, true
+			return &connection{UnixConn: c, uid: uid, among: s}, nil
 		}
 		change := s.change
 		var idle *connection
-		if len(s.idle) > 0 {
-			idle = s.idle[0]
+		if at := slices.IndexFunc(s.idle, func(other *connection) bool { return !full || other.uid == uid }); at >= 0 {
+			idle = s.idle[at]
 		}
 		s.mu.Unlock()
-		if idle != nil {
+		switch {
+		case idle != nil:
 			_ = idle.Close()
 			continue
+		case full:
+			return nil, errShare
 		}
 		select {
 		case <-change:
 		case <-closed:
-			return nil, false
+			return nil, net.ErrClosed
 		}
 	}
+}
+
+// refuse answers the first request of a connection with an error, and closes the connection.
+func (s *connections) refuse(c *net.UnixConn, uid uint32) {
+	select {
+	case s.refusing <- struct{}{}:
+	default:
+		_ = c.Close()
+		return
+	}
+	go func() {
+		defer func() { <-s.refusing }()
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(time.Second))
+		if _, err := c.Read(make([]byte, 4<<10)); err != nil { // An answer before the request would be an error of the protocol.
+			return
+		}
+		text, _ := json.Marshal(live.Errorf(live.Unavailable, "connections: user %d has %d that are in use, as many as one user may have: try again when one of them has ended", uid, s.share()))
+		_, _ = fmt.Fprintf(c, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(text), text)
+	}()
 }
 
 // roomy is a listener with a bound on the number of its connections.
@@ -139,19 +189,31 @@ type roomy struct {
 
 // Accept implements net.Listener.
 func (l *roomy) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		u, ok := c.(*net.UnixConn)
+		if !ok {
+			return c, nil
+		}
+		from, err := credentials(u)
+		if err != nil {
+			_ = c.Close()
+			continue
+		}
+		entered, err := l.connections.enter(u, from.Uid, l.closed)
+		switch err {
+		case nil:
+			return entered, nil
+		case errShare:
+			l.connections.refuse(u, from.Uid)
+		default:
+			_ = c.Close()
+			return nil, err
+		}
 	}
-	u, ok := c.(*net.UnixConn)
-	if !ok {
-		return c, nil
-	}
-	if entered, ok := l.connections.enter(u, l.closed); ok {
-		return entered, nil
-	}
-	_ = c.Close()
-	return nil, net.ErrClosed
 }
 
 // Close implements net.Listener.

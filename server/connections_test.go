@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -12,6 +13,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/bellows-rm/bellows/live"
 )
 
 // crowd serves a fake on a socket with a bound on the number of connections.
@@ -22,7 +25,7 @@ func crowd(t *testing.T, most int) (socket string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler))
+	s := New(newFake(), fakeProfiles{}, Daemon{UID: uint32(os.Getuid())}, slog.New(slog.DiscardHandler))
 	s.connections.most = most
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
@@ -126,5 +129,104 @@ func TestConnectionsLeaveDescriptors(t *testing.T) {
 	}
 	if s := New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)); s.connections.most != connectionsFor(descriptorLimit()) {
 		t.Errorf("a server takes %d connections", s.connections.most)
+	}
+}
+
+// pair returns the two ends of a connection.
+func pair(t *testing.T) (here, there *net.UnixConn) {
+	t.Helper()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("unix", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if here, err = l.AcceptUnix(); err != nil {
+		t.Fatal(err)
+	}
+	there = c.(*net.UnixConn)
+	t.Cleanup(func() { here.Close(); there.Close() })
+	return here, there
+}
+
+// A user has a share of all connections, and replaces only connections of its own above it; root and the daemon's user have no
+// share.
+func TestOneUserKeepsNobodyOut(t *testing.T) {
+	s := newConnections(12, 2000)
+	enter := func(uid uint32) (*connection, error) {
+		t.Helper()
+		here, _ := pair(t)
+		return s.enter(here, uid, nil)
+	}
+	var first *connection
+	for i := range 6 {
+		c, err := enter(7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first = c
+		}
+	}
+	others, err := enter(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.follow(others, http.StateIdle)
+	if _, err := enter(7); err != errShare {
+		t.Errorf("one connection more of one user: %v", err)
+	}
+	s.follow(first, http.StateIdle)
+	if _, err := enter(7); err != nil {
+		t.Errorf("in place of an idle connection: %v", err)
+	}
+	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the idle connection is open: %v", err)
+	}
+	for uid, n := range map[uint32]int{0: 2, 2000: 3} {
+		for range n {
+			if _, err := enter(uid); err != nil {
+				t.Errorf("user %d: %v", uid, err)
+			}
+		}
+	}
+	if open, _ := s.count(); open != 12 || s.of[7] != 6 || s.of[8] != 1 {
+		t.Errorf("%d connections are open, %v", open, s.of)
+	}
+	if _, err := enter(9); err != nil { // in place of that of user 8, which is idle
+		t.Errorf("another user: %v", err)
+	}
+	if _, is := s.of[8]; is {
+		t.Errorf("users without connections are kept: %v", s.of)
+	}
+}
+
+// Who is refused gets an answer to the request.
+func TestRefusedConnection(t *testing.T) {
+	s := newConnections(12, 0)
+	here, there := pair(t)
+	s.refuse(here, 7)
+	if _, err := io.WriteString(there, "GET /v1/status HTTP/1.1\r\nHost: bellows\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(there), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e live.Error
+	const want = "connections: user 7 has 6 that are in use, as many as one user may have: try again when one of them has ended"
+	if err := json.NewDecoder(answer.Body).Decode(&e); err != nil || answer.StatusCode != 503 || e.Kind != live.Unavailable || e.Message != want {
+		t.Errorf("%s %+v %v", answer.Status, e, err)
+	}
+	// Of many at a time, some are just closed.
+	for range 3 * mostRefusing {
+		here, _ := pair(t)
+		s.refuse(here, 7)
+	}
+	if n := len(s.refusing); n > mostRefusing {
+		t.Errorf("%d are being refused", n)
 	}
 }

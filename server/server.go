@@ -65,7 +65,7 @@ type Server struct {
 
 // New returns a server. It does not listen yet: see Serve.
 func New(d Driver, p Profiles, about Daemon, log *slog.Logger) *Server {
-	s := &Server{driver: d, profiles: p, daemon: about, log: log, connections: newConnections(connectionsFor(descriptorLimit()))}
+	s := &Server{driver: d, profiles: p, daemon: about, log: log, connections: newConnections(connectionsFor(descriptorLimit()), about.UID)}
 	s.configuration.Store(about.Configuration)
 	s.metrics = newMetrics(s)
 	s.watchers = make(chan struct{}, s.connections.most/2)
