@@ -66,7 +66,8 @@ type Driver struct {
 	synced chan struct{} // closed by the loop once the inventory is complete
 
 	gauge    gauge
-	pruning  sync.Mutex // one Prune at a time
+	explains chan time.Time // has the time from which the next explanation may be requested of the loop, while none is being
+	pruning  sync.Mutex     // one Prune at a time
 	keep     atomic.Pointer[Retention]
 	retained chan struct{} // has an element if keep has changed since jobs were last removed
 	stopping func()        // ends the goroutines other than the loop
@@ -134,7 +135,7 @@ func Start(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}),
-		retained: make(chan struct{}, 1), jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), gauge: newGauge()}
+		retained: make(chan struct{}, 1), jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), gauge: newGauge()}
 	d.keep.Store(c.Keep)
 	d.engine = engine.New(c.Policy, func(s *cluster.Snapshot) {
 		s.ContainersPerCore = cmp.Or(c.ContainersPerCore, cluster.ContainersPerCore)
@@ -162,6 +163,7 @@ func Start(c Config) (*Driver, error) {
 	case err != nil:
 		d.log.Warn("no disk space is reserved: on a full disk the ends of tasks cannot be recorded", "error", err)
 	}
+	d.explains <- d.begun
 	d.fresh.Store(new(make(chan struct{})))
 	d.board.Store(firstBoard(d.run))
 	d.tellAll()

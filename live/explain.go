@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -21,7 +22,7 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 	var owner cluster.Credentials
 	here, largest := false, resource.Vector{}
 	readings := d.readings()
-	if err := d.look(ctx, func() {
+	if err := d.inTurn(ctx, func() {
 		var j *job
 		largest = d.largest()
 		if j, here = d.jobs[id]; here {
@@ -49,6 +50,36 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 		e.Why = whyEnded(&e.Job)
 	}
 	return e, nil
+}
+
+// explainPart bounds the time for which explanations hold up the loop to 1/explainPart of all time, however many are requested.
+const explainPart = 10
+
+// inTurn is look for one caller at a time, who waits until the loop has had its part of the time since the caller before.
+func (d *Driver) inTurn(ctx context.Context, f func()) error {
+	var free time.Time
+	select {
+	case free = <-d.explains:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	var took atomic.Int64
+	defer func() {
+		if part := time.Duration(took.Load()); part > 0 {
+			free = time.Now().Add((explainPart - 1) * part)
+		}
+		d.explains <- free
+	}()
+	select {
+	case <-time.After(time.Until(free)):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return d.look(ctx, func() {
+		begun := time.Now()
+		f()
+		took.Store(int64(time.Since(begun)))
+	})
 }
 
 func whyEnded(j *Job) string {

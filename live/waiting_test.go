@@ -1,8 +1,12 @@
 package live
 
 import (
+	"context"
+	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/policy"
@@ -141,4 +145,52 @@ func TestPolicyBugInWhy(t *testing.T) {
 			t.Errorf("the job waits: %q, want %q", got, want)
 		}
 	})
+}
+
+// However many explanations are requested at once, they hold up the loop for a tenth of the time.
+func TestExplanationsLeaveTheLoopItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const takes = 10 * time.Millisecond
+		m := &slowToSay{Policy: fifo(t), takes: takes}
+		r := newRig(t, m)
+		defer r.end()
+		id := r.submit(submission(3))
+		for range 2 {
+			r.fake.launched(r.order(cluster.Start))
+		}
+		time.Sleep(time.Second)
+		begun := time.Now()
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if _, err := r.Explain(t.Context(), id); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if took, want := time.Since(begun), takes+19*explainPart*takes; took != want {
+			t.Errorf("20 explanations took %v, want %v", took, want)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), takes)
+		defer cancel()
+		if _, err := r.Explain(ctx, id); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("an explanation before its turn: %v", err)
+		}
+	})
+}
+
+// slowToSay is a policy that takes a while to say why a job waits.
+type slowToSay struct {
+	policy.Policy
+	takes time.Duration
+}
+
+func (s *slowToSay) Traits() policy.Traits {
+	t := s.Policy.Traits()
+	t.Why = func(timeline.Time, *cluster.Snapshot, *cluster.JobState, int) (cluster.Reason, bool) {
+		time.Sleep(s.takes)
+		return cluster.Reason{}, false
+	}
+	return t
 }
