@@ -14,7 +14,7 @@ import (
 )
 
 // A program can have temporary folders and a network of its own. Its first stage is then cloned into new namespaces of the
-// kernel, which only root can make.
+// kernel, which only root can make: the driver refuses the jobs of other daemons.
 
 // namespaces returns the flags with which the first stage is cloned; 0 if the program shares all with the system.
 func namespaces(l *cluster.Launch) (flags uintptr) {
@@ -25,14 +25,6 @@ func namespaces(l *cluster.Launch) (flags uintptr) {
 		flags |= unix.CLONE_NEWNET
 	}
 	return flags
-}
-
-// mayIsolate returns why a program cannot have namespaces of its own here; nil if it can, or needs none.
-func mayIsolate(l *cluster.Launch) *ending {
-	if namespaces(l) != 0 && os.Geteuid() != 0 {
-		return unable(126, "private_tmp, no_network: only a daemon of root can isolate programs")
-	}
-	return nil
 }
 
 // tmpRecord is the file in the folder of a container that has the path of its private temporary folder.

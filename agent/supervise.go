@@ -190,9 +190,6 @@ func now() timeline.Time { return timeline.Time(time.Now().UnixNano()) }
 
 // launch starts the program and returns when it runs, or why it does not.
 func launch(f folder, s *spec, lock, stdin, anchor *os.File, printed *outputs) (*exec.Cmd, *ending) {
-	if why := mayIsolate(&s.Launch); why != nil {
-		return nil, why
-	}
 	if s.Launch.PrivateTmp {
 		if err := f.makeTmp(); err != nil {
 			return nil, faulty("make a private temporary folder: %w", err)

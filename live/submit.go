@@ -105,6 +105,9 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		if err := j.CheckCommand(i); err != nil {
 			return store.Job{}, Errorf(Invalid, "job %q stage %q %w", j.Name, j.StageName(i), err)
 		}
+		if s := &j.Stages[i]; d.config.UID != 0 && (s.PrivateTmp || s.NoNetwork) {
+			return store.Job{}, Errorf(Invalid, "job %q stage %q private_tmp, no_network: need a daemon of root", j.Name, j.StageName(i))
+		}
 	}
 	return store.Job{
 		Request: store.Request{Job: j, As: s.Caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input, Untimed: times},
