@@ -26,7 +26,7 @@ type lookAhead struct {
 }
 
 func newLookAhead(s *settings) (l lookAhead) {
-	l.least = s.declare("ahead", "5s",
+	l.least = s.declare("ahead", "2s",
 		"with memory=phase: how long before a phase that needs more memory should begin its task is granted that memory, or stops if it is not "+
 			"free; at most half of the phase before; 0s is not before the task is in the phase").orNever()
 	l.share = s.declare("ahead-share", "0.1",
