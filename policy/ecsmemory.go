@@ -84,7 +84,7 @@ func (e *ecs) serveMemory(now timeline.Time, p *cluster.Plan, n *cluster.NodeSta
 		case !blocked && fits:
 			decided = e.begin(now, p, w) || decided
 		case !blocked && end == now && has+free >= cluster.LeastRunMemory: // there is nothing to wait for
-			w.grant[resource.Memory] = min(w.grant[resource.Memory], has+free)
+			w.grant[resource.Memory] = w.reduced(has + free)
 			decided = e.begin(now, p, w) || decided
 		case w.less: // or two tasks would take turns, and swap more than they compute
 			w.runs = true
@@ -97,6 +97,22 @@ func (e *ecs) serveMemory(now timeline.Time, p *cluster.Plan, n *cluster.NodeSta
 		}
 	}
 	return decided
+}
+
+// page is the least change of a grant of memory.
+const page = 4 * resource.KiB
+
+// reduced returns the memory with which a task goes on that does not get all that its phase needs, of the most that it can have. That it goes
+// on, and keeps its turn, is known by its last resize: a grant that would stay the same becomes a page less.
+func (w *inLine) reduced(most resource.Amount) resource.Amount {
+	memory, wanted := min(w.grant[resource.Memory], most), w.task.WantedGrant()[resource.Memory]
+	switch {
+	case !w.less && memory == wanted:
+		return wanted - page
+	case w.less && memory > wanted && memory <= wanted+page:
+		return wanted
+	}
+	return memory
 }
 
 // begin lets a task go on to its phase, with a grant.

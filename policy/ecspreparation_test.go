@@ -95,6 +95,30 @@ func TestPreparedForAPhase(t *testing.T) {
 	}
 }
 
+// Of two tasks that fill a node and come to larger phases at the same time, one goes on with what it has. That is recorded, so that it
+// keeps its turn.
+func TestTurnWithTheSameGrant(t *testing.T) {
+	p, err := New("ecs", map[string]string{"ecs.memory": "phase", "ecs.short": "false", "ecs.leveling": "false", "ecs.ahead": "0s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &prepared{newTable(t, 16), p.(*ecs)}
+	stage := phasesOf(2, "100s:1 100s:1")
+	stage.Ideal[resource.Memory] = 100 * resource.GB
+	stage.Phases[0].Demand[resource.Memory], stage.Phases[1].Demand[resource.Memory] = 50*resource.GB, 100*resource.GB
+	s.enter(0, cluster.Event{Kind: cluster.JobSubmitted, Job: 1, NewJob: &cluster.Job{ID: 1, Name: "1", Class: cluster.Flex, Stages: []cluster.Stage{stage}}})
+	s.decide(0)
+	if got := s.decide(100); !strings.HasPrefix(got, "its phase 2 is granted 1 core and ") || !strings.Contains(got, "; its phase 2 waits for 100GB of memory") {
+		t.Errorf("decided %q", got)
+	}
+	if got := s.decide(101); got != "" {
+		t.Errorf("and then %q", got)
+	}
+	if memory := s.node().Tasks[0].Grant[resource.Memory]; memory != 50*resource.GB-page {
+		t.Errorf("the first task is granted %d bytes", memory)
+	}
+}
+
 // A policy asks for a step when a task is to be prepared, and when it gives up.
 func TestNextPreparation(t *testing.T) {
 	s := newPrepared(t)
