@@ -24,7 +24,7 @@ type inLine struct {
 	grant resource.Vector // in phase, with the memory of needs
 	held  bool            // it stands still for it
 	runs  bool            // or not: with less
-	less  bool            // it was let go on with less, because there was nothing to wait for
+	less  bool            // it was let go on with less, because there was nothing to wait for, in this phase or one that needs as much
 	since timeline.Time   // when it began to need that, or stopped for it; zero, the first, if it was let go on with less
 }
 
@@ -47,7 +47,8 @@ func (e *ecs) lineUp(now timeline.Time, n *cluster.NodeState) {
 				w.needs, began = next.phase, now.Add(next.left-next.lead)
 			}
 			granted, before := grantedFor(t)
-			if w.less = !waits && before && granted == w.needs; !waits && !w.less {
+			w.less = !waits && before && e.phased.memoryIn(t.Job.Job, int(t.ID.Stage), granted) >= grant[resource.Memory]
+			if !waits && !w.less {
 				w.since = began
 			}
 			e.line = append(e.line, w)
