@@ -49,7 +49,10 @@ func (f *fake) Apply(orders []cluster.Order) {
 }
 func (f *fake) Input(cluster.ContainerID) (io.ReadWriteCloser, error) { return nil, io.ErrClosedPipe }
 func (f *fake) Usage(id cluster.ContainerID) (usage.Usage, error) {
-	time.Sleep(f.reading)
+	f.measuring.Lock()
+	reading := f.reading
+	f.measuring.Unlock()
+	time.Sleep(reading)
 	f.measuring.Lock()
 	defer f.measuring.Unlock()
 	u, ok := f.usage[id]

@@ -147,11 +147,13 @@ func TestPhasesFollowUseOnABusyDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFollowed(t, looksAhead{fifo(t)})
 		defer r.end()
+		r.fake.measuring.Lock()
 		r.fake.reading = time.Second
+		r.fake.measuring.Unlock()
 		r.uses(spent(30, 90, 38)) // as forecast: nothing is reported
 		time.Sleep(30 * time.Second)
 		r.uses(spent(30, 90, 38), spent(30, 950, 0)) // the first phase was short
-		time.Sleep(2*followEvery + 2*r.fake.reading)
+		time.Sleep(2*followEvery + 2*time.Second)
 		synctest.Wait()
 		if p, _ := r.known(); p.Phase != 1 {
 			t.Errorf("in phase %d, want 1", p.Phase)
