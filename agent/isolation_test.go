@@ -13,6 +13,16 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
+// printsAsUser runs a program in / as an ordinary user, which must succeed, and returns what it prints.
+func (b *bench) printsAsUser(o cluster.Order) string {
+	b.t.Helper()
+	o.Launch.Dir, o.Launch.As = "/", cluster.Credentials{UID: 12345, GID: 23456}
+	if e := b.run(o); e.Outcome != cluster.Succeeded {
+		b.t.Fatalf("ended %s: %s %s", e.Outcome, e.Detail, read(b.t, o.Launch.Stderr))
+	}
+	return read(b.t, o.Launch.Stdout)
+}
+
 // A program with private temporary folders sees nothing in them but its own files, which are gone after its end.
 func TestPrivateTmp(t *testing.T) {
 	if os.Geteuid() != 0 {
@@ -20,12 +30,8 @@ func TestPrivateTmp(t *testing.T) {
 	}
 	b := newBench(t)
 	o := b.order("sh", "-c", "ls -A /tmp /var/tmp; echo mine > /tmp/file; cat /var/tmp/file; stat -c %a /tmp; mkdir -p /tmp/deep/er; chmod 0 /tmp/deep")
-	o.Launch.Dir, o.Launch.PrivateTmp = "/", true
-	o.Launch.As = cluster.Credentials{UID: 12345, GID: 23456}
-	if e := b.run(o); e.Outcome != cluster.Succeeded {
-		t.Fatalf("ended %s: %s %s", e.Outcome, e.Detail, read(t, o.Launch.Stderr))
-	}
-	if got := read(t, o.Launch.Stdout); got != "/tmp:\n\n/var/tmp:\nmine\n1777\n" {
+	o.Launch.PrivateTmp = true
+	if got := b.printsAsUser(o); got != "/tmp:\n\n/var/tmp:\nmine\n1777\n" {
 		t.Errorf("output %q", got)
 	}
 	if _, err := os.Stat("/tmp/file"); err == nil {
@@ -79,12 +85,8 @@ func TestNoNetwork(t *testing.T) {
 	}
 	b := newBench(t)
 	o := b.order("sh", "-c", "grep -c : /proc/net/dev; grep -o lo: /proc/net/dev; grep -q 127.0.0.1 /proc/net/fib_trie && echo up")
-	o.Launch.Dir, o.Launch.NoNetwork = "/", true
-	o.Launch.As = cluster.Credentials{UID: 12345, GID: 23456}
-	if e := b.run(o); e.Outcome != cluster.Succeeded {
-		t.Fatalf("ended %s: %s %s", e.Outcome, e.Detail, read(t, o.Launch.Stderr))
-	}
-	if got := read(t, o.Launch.Stdout); got != "1\nlo:\nup\n" {
+	o.Launch.NoNetwork = true
+	if got := b.printsAsUser(o); got != "1\nlo:\nup\n" {
 		t.Errorf("output %q", got)
 	}
 }
@@ -119,11 +121,7 @@ func TestNoNewRights(t *testing.T) {
 	b := newBench(t)
 	o := b.order(program, "-u")
 	o.Launch.Dir = "/"
-	o.Launch.As = cluster.Credentials{UID: 12345, GID: 23456}
-	if e := b.run(o); e.Outcome != cluster.Succeeded {
-		t.Fatalf("ended %s: %s %s", e.Outcome, e.Detail, read(t, o.Launch.Stderr))
-	}
-	if got := read(t, o.Launch.Stdout); got != "12345\n" {
+	if got := b.printsAsUser(o); got != "12345\n" {
 		t.Errorf("it runs as user %s", got)
 	}
 }
