@@ -10,21 +10,22 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// prepared is a node with a task that needs 2 GB for 100 s, and then 6 GB, under ecs.
+// prepared is a node with a job of tasks whose second phase needs more memory than the first, under ecs.
 type prepared struct {
 	*table
 	policy *ecs
 }
 
-func newPrepared(t *testing.T) *prepared {
-	p, err := New("ecs", map[string]string{"ecs.memory": "phase", "ecs.short": "false", "ecs.leveling": "false"})
+// newPrepared is a node with tasks that need the memory of first for 100 s, and then that of second, under ecs with that look ahead.
+func newPrepared(t *testing.T, ahead string, tasks int, first, second resource.Amount) *prepared {
+	p, err := New("ecs", map[string]string{"ecs.memory": "phase", "ecs.short": "false", "ecs.leveling": "false", "ecs.ahead": ahead})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &prepared{newTable(t, 16), p.(*ecs)}
-	stage := phasesOf(1, "100s:1 100s:1")
-	stage.Ideal[resource.Memory] = 6 * resource.GB
-	stage.Phases[0].Demand[resource.Memory], stage.Phases[1].Demand[resource.Memory] = 2*resource.GB, 6*resource.GB
+	stage := phasesOf(tasks, "100s:1 100s:1")
+	stage.Ideal[resource.Memory] = second
+	stage.Phases[0].Demand[resource.Memory], stage.Phases[1].Demand[resource.Memory] = first, second
 	s.enter(0, cluster.Event{Kind: cluster.JobSubmitted, Job: 1, NewJob: &cluster.Job{ID: 1, Name: "1", Class: cluster.Flex, Stages: []cluster.Stage{stage}}})
 	s.decide(0)
 	return s
@@ -82,7 +83,7 @@ func TestPreparedForAPhase(t *testing.T) {
 		"further away before":     {{second: 80, done: 50}, {second: 90}, {second: 120, want: strings.Replace(ahead, "1m40s", "2m10s", 1)}, {second: 130}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newPrepared(t)
+			s := newPrepared(t, "2s", 1, 2*resource.GB, 6*resource.GB)
 			for _, m := range moments {
 				if m.done > 0 {
 					s.found(m.second, m.done)
@@ -98,16 +99,7 @@ func TestPreparedForAPhase(t *testing.T) {
 // Of two tasks that fill a node and come to larger phases at the same time, one goes on with what it has. That is recorded, so that it
 // keeps its turn.
 func TestTurnWithTheSameGrant(t *testing.T) {
-	p, err := New("ecs", map[string]string{"ecs.memory": "phase", "ecs.short": "false", "ecs.leveling": "false", "ecs.ahead": "0s"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &prepared{newTable(t, 16), p.(*ecs)}
-	stage := phasesOf(2, "100s:1 100s:1")
-	stage.Ideal[resource.Memory] = 100 * resource.GB
-	stage.Phases[0].Demand[resource.Memory], stage.Phases[1].Demand[resource.Memory] = 50*resource.GB, 100*resource.GB
-	s.enter(0, cluster.Event{Kind: cluster.JobSubmitted, Job: 1, NewJob: &cluster.Job{ID: 1, Name: "1", Class: cluster.Flex, Stages: []cluster.Stage{stage}}})
-	s.decide(0)
+	s := newPrepared(t, "0s", 2, 50*resource.GB, 100*resource.GB)
 	if got := s.decide(100); !strings.HasPrefix(got, "its phase 2 is granted 1 core and ") || !strings.Contains(got, "; its phase 2 waits for 100GB of memory") {
 		t.Errorf("decided %q", got)
 	}
@@ -121,7 +113,7 @@ func TestTurnWithTheSameGrant(t *testing.T) {
 
 // A policy asks for a step when a task is to be prepared, and when it gives up.
 func TestNextPreparation(t *testing.T) {
-	s := newPrepared(t)
+	s := newPrepared(t, "2s", 1, 2*resource.GB, 6*resource.GB)
 	check := func(second, want float64) {
 		t.Helper()
 		if got := s.policy.next(timeline.Seconds(second), s.book.Snapshot(), s.node()); got != timeline.Seconds(want) {
