@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,6 +30,10 @@ type Config struct {
 	// daemon's user may; nil is no group.
 	Door      server.Door
 	Operators *server.Group
+	// Listen is the address of the network, HOST:PORT, at which the API is served over TLS to clients with a token; empty is none. It needs
+	// a socket, too. Certificate is that of the daemon.
+	Listen      string
+	Certificate *tls.Certificate
 	// Configuration is the path of the configuration file, for people; empty if there is none.
 	Configuration string
 	// Hangups receives when Serve is to read the configuration again, by Reread, whose error is one sentence; nil is never.
@@ -60,7 +65,7 @@ type Daemon struct {
 	log    *slog.Logger
 	lock   *store.Lock
 	server *server.Server // nil without a socket
-	served chan error     // receives the error with which the server ended
+	served chan error     // receives the error with which the server ended, on the socket and on the network
 	// configured is the configuration as the API shows it.
 	configured server.Configuration
 }
@@ -72,7 +77,7 @@ func Open(c Config) (*Daemon, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	d := &Daemon{config: c, log: c.Log, configured: server.Configuration{File: c.Configuration}, served: make(chan error, 1)}
+	d := &Daemon{config: c, log: c.Log, configured: server.Configuration{File: c.Configuration}, served: make(chan error, 2)}
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -92,32 +97,65 @@ func (d *Daemon) open() (err error) {
 	}
 	// 2. No other daemon answers on the socket. This comes before the agent, which treats control groups without an
 	// owner as left behind.
-	var listener net.Listener
-	if d.config.Socket != "" {
-		if listener, err = server.Listen(d.config.Socket, d.config.Door); err != nil {
-			return err
-		}
+	socket, network, err := d.listen()
+	if err != nil {
+		return err
 	}
 	// 3. The machine, and the engine that decides about it. Clients that connect wait until the API is served.
 	if err := d.manage(); err != nil {
-		if listener != nil {
-			err = errors.Join(err, listener.Close())
-		}
-		return err
+		return errors.Join(err, closeAll(socket, network))
 	}
 	// 4. Clients are answered.
-	if listener != nil {
-		about := server.Daemon{Version: d.config.Version, PID: os.Getpid(), UID: uint32(os.Geteuid()), State: d.config.State, Settings: d.config.Driver.Settings,
-			Operators: d.config.Operators}
-		about.Configuration = d.configured.Shown()
-		s := server.New(d.Driver, d.Store, about, d.log)
-		d.server = s
-		go func() { d.served <- s.Serve(listener) }()
+	if socket != nil {
+		d.serve(socket, network)
+	}
+	listens := "none"
+	if network != nil {
+		listens = network.Addr().String()
 	}
 	capacity := d.Capacity()
-	d.log.Info("bellows started", "version", d.config.Version, "pid", os.Getpid(), "state_dir", d.config.State, "socket", d.config.Socket, "configuration", cmp.Or(d.config.Configuration, "none"),
+	d.log.Info("bellows started", "version", d.config.Version, "pid", os.Getpid(), "state_dir", d.config.State, "socket", d.config.Socket, "network", listens, "configuration", cmp.Or(d.config.Configuration, "none"),
 		"policy", d.config.Driver.Policy.Name(), "memory", resource.FormatMemory(capacity[resource.Memory]), "cpus", resource.FormatCPU(capacity[resource.CPU]))
 	return nil
+}
+
+// listen opens the socket, and the address on the network; each is nil if there is none.
+func (d *Daemon) listen() (socket, network net.Listener, err error) {
+	if d.config.Socket != "" {
+		if socket, err = server.Listen(d.config.Socket, d.config.Door); err != nil {
+			return nil, nil, err
+		}
+	}
+	if d.config.Listen != "" {
+		if network, err = net.Listen("tcp", d.config.Listen); err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("listen on the network: %w", err), closeAll(socket))
+		}
+	}
+	return socket, network, nil
+}
+
+// closeAll closes the listeners that are not nil.
+func closeAll(all ...net.Listener) (err error) {
+	for _, l := range all {
+		if l != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}
+	return err
+}
+
+// serve answers the clients that connect.
+func (d *Daemon) serve(socket, network net.Listener) {
+	about := server.Daemon{Version: d.config.Version, PID: os.Getpid(), UID: uint32(os.Geteuid()), State: d.config.State, Settings: d.config.Driver.Settings,
+		Operators: d.config.Operators}
+	about.Configuration = d.configured.Shown()
+	s := server.New(d.Driver, d.Store, about, d.log)
+	d.server = s
+	if network != nil {
+		serve := s.OnNetwork(network, d.config.Certificate)
+		go func() { d.served <- serve() }()
+	}
+	go func() { d.served <- s.Serve(socket) }()
 }
 
 // manage opens the agent and starts the driver on it.

@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"crypto/tls"
 	"log/slog"
+	"time"
 
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
@@ -16,6 +18,7 @@ type Reread struct {
 	Level            slog.Level
 	Keep             live.Retention
 	OutputLimit      resource.Amount
+	Certificate      *tls.Certificate // with which the daemon listens on the network; nil if it does not
 }
 
 // Change is a setting whose value in force differs from that in the configuration. An empty value is the default.
@@ -35,6 +38,10 @@ func (d *Daemon) reload() {
 	}
 	d.Agent.LimitOutput(r.OutputLimit)
 	d.config.Level.Set(r.Level)
+	if r.Certificate != nil && d.config.Listen != "" {
+		d.server.Certify(r.Certificate)
+		d.log.Info("the certificate was read again", "expires", r.Certificate.Leaf.NotAfter.Format(time.RFC3339))
+	}
 	d.configured = server.Configuration{File: r.File}
 	d.log.Info("the configuration was read again", "file", r.File, "applied", len(r.Applied), "waiting", len(r.Waiting))
 	for _, c := range r.Applied {

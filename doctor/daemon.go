@@ -46,6 +46,25 @@ func (f *Facts) clock() Finding {
 	return fine("a program synchronizes the clock")
 }
 
+// renewal is how long before its end a certificate is usually renewed.
+const renewal = 14 * 24 * time.Hour
+
+func (f *Facts) certificate() Finding {
+	const renew = "write a new certificate to the files of tls_cert and tls_key, and send the daemon a SIGHUP, which reads them again"
+	if f.Status == nil || f.Status.Listens == nil {
+		return fine("no daemon here listens on the network")
+	}
+	at, ends := f.Status.Listens.Address, f.Status.Listens.Certificate
+	date := ends.UTC().Format(time.DateOnly)
+	switch left := ends.Sub(f.Now); {
+	case left <= 0:
+		return problem(fmt.Sprintf("the certificate of %s has expired on %s: no client on the network can connect", at, date), renew)
+	case left < renewal:
+		return warning(fmt.Sprintf("the certificate of %s expires on %s", at, date), renew)
+	}
+	return fine("the certificate of %s expires on %s", at, date)
+}
+
 func (f *Facts) socket() Finding {
 	switch {
 	case f.Status != nil:

@@ -88,6 +88,7 @@ var checks = []struct {
 	{"open files", ownDaemon, (*Facts).openFiles},
 	{"limits", ownDaemon, (*Facts).limits},
 	{"clock", everywhere, (*Facts).clock},
+	{"certificate", ownDaemon, (*Facts).certificate},
 	{"socket", everywhere, (*Facts).socket},
 	{"daemon", everywhere, (*Facts).daemon},
 }

@@ -126,6 +126,13 @@ var rare = []struct {
 	{"a clock that was set while the daemon ran", func(f *Facts) { f.Began = f.Status.Since.Add(2 * time.Hour) }},
 	{"a clock that is not synchronized", func(f *Facts) { f.Synced = false }},
 	{"a clock that cannot be asked", func(f *Facts) { f.ClockErr = syscall.EPERM }},
+	{"a certificate that lasts", func(f *Facts) {
+		f.Status.Listens = &server.Listens{Address: "192.0.2.7:8443", Certificate: now.Add(60 * 24 * time.Hour)}
+	}},
+	{"a certificate that expires soon", func(f *Facts) {
+		f.Status.Listens = &server.Listens{Address: "192.0.2.7:8443", Certificate: now.Add(13 * 24 * time.Hour)}
+	}},
+	{"a certificate that has expired", func(f *Facts) { f.Status.Listens = &server.Listens{Address: "192.0.2.7:8443", Certificate: now} }},
 	{"a socket that cannot be made", func(f *Facts) {
 		f.away(absent)
 		f.SocketErr = errors.New("socket /run/x: the path exists and is no socket")

@@ -12,7 +12,8 @@ type Kind uint8
 
 const (
 	Invalid     Kind = iota + 1 // the request has a mistake; the text names field, value and limit
-	Denied                      // the job belongs to another user
+	NoToken                     // the request came over the network, and without a valid token
+	Denied                      // the job belongs to another user, or the token does not allow the request
 	NotFound                    // there is no such job, task or profile
 	Conflict                    // not possible in the present state; the same request may succeed later
 	Unavailable                 // the daemon is starting, stopping or absent, or too busy for now
@@ -26,6 +27,7 @@ var kinds = [...]struct {
 }{
 	{},
 	Invalid:     {"invalid", http.StatusBadRequest, 2},
+	NoToken:     {"no-token", http.StatusUnauthorized, 1},
 	Denied:      {"denied", http.StatusForbidden, 1},
 	NotFound:    {"not-found", http.StatusNotFound, 2},
 	Conflict:    {"conflict", http.StatusConflict, 1},
@@ -71,7 +73,7 @@ func KindOfStatus(status int) Kind {
 
 // Error is an error with its kind, as the API sends it. Its text is one sentence for people.
 type Error struct {
-	Kind    Kind   `json:"code" enum:"invalid,denied,not-found,conflict,unavailable,internal" doc:"kind of the error"`
+	Kind    Kind   `json:"code" enum:"invalid,no-token,denied,not-found,conflict,unavailable,internal" doc:"kind of the error"`
 	Message string `json:"message" doc:"one sentence for people"`
 	cause   error
 }

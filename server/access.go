@@ -3,8 +3,10 @@ package server
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
@@ -16,6 +18,9 @@ import (
 //
 // A caller owns what a user of the same uid and the same name submitted: see live.Owner. Operators own everything: root, the
 // daemon's user, and the members of the operator group.
+//
+// A caller over the network presents a token (see token.go), and has at most the rights of the token's user. The rule of an
+// operation and its method say which scope the token needs. Only with the scope admin is an operator one over the network.
 
 // access is a rule: who may call an operation, and what of a job the answer shows.
 type access uint8
@@ -31,6 +36,8 @@ const (
 	owner
 	// operator: operators alone.
 	operator
+	// local: as anyone, but over the socket alone: no token is enough for it.
+	local
 )
 
 // words says in the document of the API who may call an operation.
@@ -40,7 +47,72 @@ func (who access) words() string {
 		sizes:    "For everybody who can connect: of jobs of other users only the size, the class and the progress are shown.",
 		owner:    "For the owner of the job, and operators.",
 		operator: "For operators: root, the daemon's user, and the members of the operator group.",
+		local:    "For everybody who can connect to the socket: concerns what belongs to the caller; operators: to any user.",
 	}[who]
+}
+
+// Scope says what a token is good for. Each scope includes those before it.
+type Scope uint8
+
+const (
+	noScope     Scope = iota
+	ReadScope         // to see what its user may see
+	SubmitScope       // to submit jobs, to change those of its user, and what is known of their applications
+	AdminScope        // to do what operators may do, if its user is one
+)
+
+var scopeNames = [...]string{ReadScope: "read", SubmitScope: "submit", AdminScope: "admin"}
+
+// ScopeNames returns the names of all scopes, each of which includes those before it.
+func ScopeNames() []string { return scopeNames[ReadScope:] }
+
+// String returns the name of s; empty if it is none.
+func (s Scope) String() string { return scopeNames[s] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (s Scope) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Scope) UnmarshalText(text []byte) error {
+	i := slices.Index(scopeNames[:], string(text))
+	if i <= int(noScope) {
+		return fmt.Errorf("scope %q: must be one of %s", text, strings.Join(ScopeNames(), ", "))
+	}
+	*s = Scope(i)
+	return nil
+}
+
+// needs returns the scope that a token needs for an operation; noScope if no token is enough. What is no request to see
+// something changes something.
+func (who access) needs(method string) Scope {
+	switch {
+	case who == local:
+		return noScope
+	case who == operator:
+		return AdminScope
+	case method == http.MethodGet:
+		return ReadScope
+	}
+	return SubmitScope
+}
+
+// words says in the document of the API which token an operation needs.
+func (s Scope) words() string {
+	if s == noScope {
+		return " Not over the network."
+	}
+	return fmt.Sprintf(" Over the network, the token needs the scope %s.", s)
+}
+
+// allow returns an error unless a token of scope s is enough for an operation that needs a scope.
+func (s Scope) allow(needs Scope, operation string) error {
+	switch {
+	case needs == noScope:
+		return live.Errorf(live.Denied, "%s: needs the unix socket of the daemon, and is not possible over the network", operation)
+	case s < needs:
+		return live.Errorf(live.Denied, "%s: needs a token of scope %s, and this one has scope %s", operation, needs, s)
+	}
+	return nil
 }
 
 // ofJob is a request whose path names a job, or a task of it.
@@ -58,7 +130,7 @@ func (who access) check(operation string, in any, answer reflect.Type) {
 	case !names && who == owner:
 		panic(fmt.Sprintf("server: operation %s: is for the owner of a job, and names no job in its path", operation))
 	case !answers || who == owner || who == operator:
-	case who == sizes && !cuts(body.Type), who == anyone && shows(body.Type, map[reflect.Type]bool{}):
+	case who == sizes && !cuts(body.Type), who != sizes && shows(body.Type, map[reflect.Type]bool{}):
 		panic(fmt.Sprintf("server: operation %s: its answer shows jobs of other users", operation))
 	}
 }
@@ -110,8 +182,20 @@ type caller struct {
 
 type callerKey struct{}
 
-// admit applies a rule to a request, and returns the context in which the operation is called.
-func (g *guard) admit(ctx context.Context, who access, operation string, in any) (context.Context, error) {
+// operates reports whether a user is an operator.
+func (g *guard) operates(c *cluster.Credentials) bool {
+	return c.UID == 0 || c.UID == g.uid || g.operators.has(c)
+}
+
+// admit applies a rule to a request, and returns the context in which the operation is called. needs is the scope that a token
+// must have.
+func (g *guard) admit(ctx context.Context, who access, needs Scope, operation string, in any) (context.Context, error) {
+	scope, byToken := scopeOf(ctx)
+	if byToken {
+		if err := scope.allow(needs, operation); err != nil {
+			return ctx, err
+		}
+	}
 	if who == anyone {
 		return ctx, nil
 	}
@@ -119,10 +203,10 @@ func (g *guard) admit(ctx context.Context, who access, operation string, in any)
 	if err != nil {
 		return ctx, err
 	}
-	c := &caller{from, from.UID == 0 || from.UID == g.uid || g.operators.has(&from)}
+	c := &caller{from, g.operates(&from) && (!byToken || scope == AdminScope)}
 	ctx = context.WithValue(ctx, callerKey{}, c)
 	switch {
-	case c.operator || who == sizes:
+	case c.operator || who == sizes || who == local:
 		return ctx, nil
 	case who == operator:
 		return ctx, live.Errorf(live.Denied, "%s: only %s may do this", operation, g.whoOperates())
@@ -145,7 +229,7 @@ func (g *guard) whoOperates() string {
 	return fmt.Sprintf("root, the daemon's user and members of group %s", g.operators.Name)
 }
 
-// callerOf returns the caller of an operation of rule sizes, owner or operator.
+// callerOf returns the caller of an operation of any rule but anyone.
 func callerOf(ctx context.Context) *caller { return ctx.Value(callerKey{}).(*caller) }
 
 // owns reports whether everything that belongs to a user belongs to c, too.

@@ -30,6 +30,7 @@ var allowed = map[string]struct{ owner, stranger, operator int }{
 	"kill": {202, 403, 202}, "input": {101, 403, 101}, "pause": {202, 403, 202}, "resume": {202, 403, 202}, "pauseTask": {202, 403, 202}, "resumeTask": {202, 403, 202},
 	"profiles": {200, 200, 200}, "profile": {200, 200, 200}, "store-profile": {204, 204, 204},
 	"applications": {200, 200, 200}, "application": {200, 200, 200}, "import-runs": {200, 200, 200}, "forget-application": {204, 204, 204},
+	"create-token": {201, 201, 201}, "tokens": {200, 200, 200}, "revoke-token": {204, 404, 204},
 }
 
 const daemonUser, operators = 2000, 500
@@ -50,6 +51,13 @@ var callers = map[string]struct {
 // guarded is a server with job 1 of ada.
 func guarded(t testing.TB, job live.Job) (h http.Handler, d *fake) {
 	t.Helper()
+	s, d, _ := guardedServer(t, job)
+	return s.http.Handler, d
+}
+
+// guardedServer is a server with job 1, profile p and token 1 of ada.
+func guardedServer(t testing.TB, job live.Job) (s *Server, d *fake, p *fakeStore) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "stdout")
 	if err := os.WriteFile(file, []byte(secret+"output"), 0o600); err != nil {
 		t.Fatal(err)
@@ -64,8 +72,10 @@ func guarded(t testing.TB, job live.Job) (h http.Handler, d *fake) {
 	d.logs = []live.LogFile{{Task: cluster.TaskID{Job: 1}, Run: 1, Stdout: file, Ended: true}}
 	close(d.ended)
 	about := Daemon{UID: daemonUser, Operators: &Group{Name: "ops", GID: operators}}
-	profiles := fakeProfiles{"p": store.Profile{Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}}
-	return New(d, profiles, about, slog.New(slog.DiscardHandler)).http.Handler, d
+	p = newFakeStore()
+	p.fakeProfiles["p"] = store.Profile{Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}
+	p.tokens[1] = store.Token{ID: 1, UID: 1000, User: "ada", Scope: "read"}
+	return New(d, p, about, slog.New(slog.DiscardHandler)), d, p
 }
 
 // operation is a request for an operation of the document.
@@ -83,10 +93,11 @@ func operations(t *testing.T) (all []operation) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bodies := map[string]string{"submit": `{"dir":"/","stages":null}`, "store-profile": `{"elasticity":{"kind":"step","factor":2}}`, "import-runs": string(recorded)}
+	bodies := map[string]string{"submit": `{"dir":"/","stages":null}`, "store-profile": `{"elasticity":{"kind":"step","factor":2}}`, "import-runs": string(recorded),
+		"create-token": `{"scope":"read","lifetime_ns":3600000000000}`}
 	for path, item := range asDescribed(t, h).doc.Paths.Map() {
 		for method, o := range item.Operations() {
-			all = append(all, operation{o.OperationID, method, strings.NewReplacer("{job}", "1", "{task}", "1.0.0", "{name}", "p").Replace(path), bodies[o.OperationID]})
+			all = append(all, operation{o.OperationID, method, strings.NewReplacer("{job}", "1", "{task}", "1.0.0", "{token}", "1", "{name}", "p").Replace(path), bodies[o.OperationID]})
 		}
 	}
 	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.id, b.id) })

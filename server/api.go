@@ -16,7 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Profiles is the part of store.Store that the API uses.
+// Profiles is the part of store.Store with what is known of applications.
 type Profiles interface {
 	PutProfile(ctx context.Context, p store.Profile) error
 	Profile(ctx context.Context, uid uint32, user, name string) (store.Profile, error)
@@ -24,6 +24,12 @@ type Profiles interface {
 	App(ctx context.Context, uid uint32, user, name string) (store.App, error)
 	Apps(ctx context.Context, uid uint32, user string) ([]store.App, error)
 	Forget(ctx context.Context, uid uint32, user, name string) error
+}
+
+// Store is the part of store.Store that the API uses.
+type Store interface {
+	Profiles
+	Tokens
 }
 
 // body is a response whose body is JSON.
@@ -96,6 +102,7 @@ func (s *Server) handler() http.Handler {
 	s.tasks(a)
 	s.watch(a)
 	s.knowledge(a)
+	s.tokenOperations(a)
 	document := a.document()
 	a.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")
@@ -114,6 +121,7 @@ func (s *Server) machine(a *api) {
 			status, err := s.driver.Status(ctx)
 			about := s.daemon
 			about.Configuration = s.configuration.Load()
+			about.Listens = s.listens()
 			return &body[Status]{Status{Daemon: about, Status: status}}, err
 		})
 	register(a, operator, "POST", "/v1/shutdown", "shutdown", "End the daemon", 202,
@@ -211,7 +219,7 @@ func (s *Server) jobs(a *api) {
 			if err != nil {
 				return nil, err
 			}
-			return &upgraded{func(source net.Conn) { s.relay(source, sink) }}, nil
+			return &upgraded{func(source net.Conn) { s.relay(ctx, source, sink) }}, nil
 		})
 	register(a, owner, "GET", "/v1/jobs/{job}/logs", "logs", "List the files with the output of a job", 200,
 		func(ctx context.Context, in *struct{ JobPath }) (*body[[]live.LogFile], error) {

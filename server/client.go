@@ -25,9 +25,10 @@ import (
 	"github.com/bellows-rm/bellows/store"
 )
 
-// Client talks to the daemon behind a socket. Its errors are an Error if the daemon returned one or cannot be reached.
+// Client talks to the daemon behind a socket, or at an address of the network. Its errors are an Error if the daemon returned one or
+// cannot be reached.
 type Client struct {
-	socket   string
+	socket   string // its path, or the URL of a daemon on the network
 	http     *http.Client
 	patience time.Duration // for the answer to a submission
 }
@@ -306,6 +307,22 @@ func (c *Client) ForgetApp(ctx context.Context, name string) error {
 	return err
 }
 
+// CreateToken creates a token. It needs the socket, as the other requests about tokens do.
+func (c *Client) CreateToken(ctx context.Context, n NewToken) (IssuedToken, error) {
+	return call[IssuedToken](ctx, c, "POST", "/v1/tokens", nil, n)
+}
+
+// Tokens returns the tokens of the caller, for operators those of all users.
+func (c *Client) Tokens(ctx context.Context) ([]Token, error) {
+	return call[[]Token](ctx, c, "GET", "/v1/tokens", nil, nil)
+}
+
+// RevokeToken revokes a token, and ends the requests with it.
+func (c *Client) RevokeToken(ctx context.Context, id int64) error {
+	_, err := call[struct{}](ctx, c, "DELETE", fmt.Sprintf("/v1/tokens/%d", id), nil, nil)
+	return err
+}
+
 // Input connects to the input of a job's program when the program runs. Package input describes the protocol. The
 // caller closes the connection.
 func (c *Client) Input(ctx context.Context, id cluster.JobID) (io.ReadWriteCloser, error) {
@@ -403,6 +420,8 @@ func (c *Client) failed(err error, attempted string) error {
 	switch {
 	case errors.As(err, &own):
 		return own
+	case c.Remote():
+		return c.failedRemotely(err, attempted)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):

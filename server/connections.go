@@ -1,13 +1,16 @@
 package server
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -42,17 +45,18 @@ func Descriptors() (limit uint64, connections, most int) {
 }
 
 // connections bounds the number of connections at a time. A new connection replaces the connection that has been idle
-// longest. If none is idle, it waits until a connection becomes idle or ends. An ordinary user has at most a share of all
-// connections, so that no user keeps out the others; above it, only an idle connection of the same user is replaced.
+// longest. If none is idle, it waits until a connection becomes idle or ends. An ordinary user, and a place of the network, has at
+// most a share of all connections, so that no one keeps out the others; above it, only an idle connection of the same one is
+// replaced.
 type connections struct {
-	most   int
 	daemon uint32 // the daemon's user, who has no share, as root
 
 	mu     sync.Mutex
+	most   int
 	open   int
-	of     map[uint32]int // open connections of each user
-	idle   []*connection  // the longest idle first
-	change chan struct{}  // closed, and replaced, when a connection ends or becomes idle
+	of     map[party]int // open connections of each party
+	idle   []*connection // the longest idle first
+	change chan struct{} // closed, and replaced, when a connection ends or becomes idle
 
 	refusing chan struct{} // has an element for each connection that is being refused
 }
@@ -61,11 +65,52 @@ type connections struct {
 const mostRefusing = 16
 
 func newConnections(most int, daemon uint32) *connections {
-	return &connections{most: most, daemon: daemon, of: map[uint32]int{}, change: make(chan struct{}), refusing: make(chan struct{}, mostRefusing)}
+	return &connections{most: most, daemon: daemon, of: map[party]int{}, change: make(chan struct{}), refusing: make(chan struct{}, mostRefusing)}
 }
 
-// share is how many connections an ordinary user may have. An attached run has four.
+// party is who has connections: a user of this machine, or a place of the network.
+type party struct {
+	uid   uint32
+	place netip.Prefix // the zero Prefix for a user of this machine
+}
+
+// partyOf returns who has a connection that was accepted; ok is false for a connection within this process.
+func partyOf(c net.Conn) (p party, ok bool, err error) {
+	switch c := c.(type) {
+	case *net.UnixConn:
+		from, err := credentials(c)
+		if err != nil {
+			return party{}, true, err
+		}
+		return party{uid: from.Uid}, true, nil
+	case *net.TCPConn:
+		at, err := netip.ParseAddrPort(c.RemoteAddr().String())
+		return party{place: placeOf(at.Addr())}, true, err
+	}
+	return party{}, false, nil
+}
+
+// placeOf returns the addresses that count as one place of the network: one address of version 4, and a network of version 6, of
+// which one customer usually has all addresses.
+func placeOf(a netip.Addr) netip.Prefix {
+	a = a.Unmap().WithZone("")
+	bits := 64
+	if a.Is4() {
+		bits = 32
+	}
+	p, _ := a.Prefix(bits) // The zero Addr has the zero Prefix.
+	return p
+}
+
+// share is how many connections an ordinary user, or a place of the network, may have. An attached run has four.
 func (s *connections) share() int { return max(2, s.most/2) }
+
+// yield lowers the bound by n.
+func (s *connections) yield(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.most = max(2, s.most-n)
+}
 
 // count returns how many connections there are, and how many there may be.
 func (s *connections) count() (open, most int) {
@@ -76,10 +121,20 @@ func (s *connections) count() (open, most int) {
 
 // connection is a counted connection.
 type connection struct {
-	*net.UnixConn
-	uid   uint32
+	net.Conn
+	of    party
 	among *connections
 	once  sync.Once
+}
+
+// SyscallConn implements syscall.Conn, for the credentials of the other end.
+func (c *connection) SyscallConn() (syscall.RawConn, error) {
+	return c.Conn.(syscall.Conn).SyscallConn()
+}
+
+// CloseWrite lets package http send the end of an answer before it closes the connection.
+func (c *connection) CloseWrite() error {
+	return c.Conn.(interface{ CloseWrite() error }).CloseWrite()
 }
 
 // Close closes c, so that another connection may be accepted.
@@ -88,13 +143,13 @@ func (c *connection) Close() error {
 		c.among.mu.Lock()
 		defer c.among.mu.Unlock()
 		c.among.open--
-		if c.among.of[c.uid]--; c.among.of[c.uid] == 0 {
-			delete(c.among.of, c.uid)
+		if c.among.of[c.of]--; c.among.of[c.of] == 0 {
+			delete(c.among.of, c.of)
 		}
 		c.among.forget(c)
 		c.among.tell()
 	})
-	return c.UnixConn.Close()
+	return c.Conn.Close()
 }
 
 // forget removes c from the idle connections.
@@ -110,6 +165,9 @@ func (s *connections) tell() {
 
 // follow is the http.Server's ConnState.
 func (s *connections) follow(c net.Conn, state http.ConnState) {
+	if encrypted, is := c.(*tls.Conn); is {
+		c = encrypted.NetConn()
+	}
 	own, ok := c.(*connection)
 	if !ok {
 		return
@@ -123,24 +181,25 @@ func (s *connections) follow(c net.Conn, state http.ConnState) {
 	}
 }
 
-// errShare is the answer to a connection of a user who has a whole share of busy connections.
+// errShare is the answer to a connection of a party that has a whole share of busy connections.
 var errShare = errors.New("this user has as many connections as one user may have")
 
-// enter counts a connection of a user when there is a free place for it. The error is errShare, or net.ErrClosed if closed ended
+// enter counts a connection of a party when there is room for it. The error is errShare, or net.ErrClosed if closed ended
 // before.
-func (s *connections) enter(c *net.UnixConn, uid uint32, closed <-chan struct{}) (*connection, error) {
+func (s *connections) enter(c net.Conn, p party, closed <-chan struct{}) (*connection, error) {
+	privileged := !p.place.IsValid() && (p.uid == 0 || p.uid == s.daemon)
 	for {
 		s.mu.Lock()
-		full := uid != 0 && uid != s.daemon && s.of[uid] >= s.share()
+		full := !privileged && s.of[p] >= s.share()
 		if !full && s.open < s.most {
 			s.open++
-			s.of[uid]++
+			s.of[p]++
 			s.mu.Unlock()
-			return &connection{UnixConn: c, uid: uid, among: s}, nil
+			return &connection{Conn: c, of: p, among: s}, nil
 		}
 		change := s.change
 		var idle *connection
-		if at := slices.IndexFunc(s.idle, func(other *connection) bool { return !full || other.uid == uid }); at >= 0 {
+		if at := slices.IndexFunc(s.idle, func(other *connection) bool { return !full || other.of == p }); at >= 0 {
 			idle = s.idle[at]
 		}
 		s.mu.Unlock()
@@ -174,7 +233,10 @@ func (s *connections) refuse(c *net.UnixConn, uid uint32) {
 		if _, err := c.Read(make([]byte, 4<<10)); err != nil { // An answer before the request would be an error of the protocol.
 			return
 		}
-		text, _ := json.Marshal(live.Errorf(live.Unavailable, "connections: user %d has %d that are in use, as many as one user may have: try again when one of them has ended", uid, s.share()))
+		s.mu.Lock()
+		share := s.share()
+		s.mu.Unlock()
+		text, _ := json.Marshal(live.Errorf(live.Unavailable, "connections: user %d has %d that are in use, as many as one user may have: try again when one of them has ended", uid, share))
 		_, _ = fmt.Fprintf(c, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(text), text)
 	}()
 }
@@ -194,21 +256,24 @@ func (l *roomy) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		u, ok := c.(*net.UnixConn)
-		if !ok {
+		from, counts, err := partyOf(c)
+		switch {
+		case !counts:
 			return c, nil
-		}
-		from, err := credentials(u)
-		if err != nil {
+		case err != nil:
 			_ = c.Close()
 			continue
 		}
-		entered, err := l.connections.enter(u, from.Uid, l.closed)
+		entered, err := l.connections.enter(c, from, l.closed)
 		switch err {
 		case nil:
 			return entered, nil
 		case errShare:
-			l.connections.refuse(u, from.Uid)
+			if local, is := c.(*net.UnixConn); is {
+				l.connections.refuse(local, from.uid)
+				continue
+			}
+			_ = c.Close() // An answer would take a handshake.
 		default:
 			_ = c.Close()
 			return nil, err

@@ -159,7 +159,7 @@ func TestOneUserKeepsNobodyOut(t *testing.T) {
 	enter := func(uid uint32) (*connection, error) {
 		t.Helper()
 		here, _ := pair(t)
-		return s.enter(here, uid, nil)
+		return s.enter(here, party{uid: uid}, nil)
 	}
 	var first *connection
 	for i := range 6 {
@@ -193,13 +193,13 @@ func TestOneUserKeepsNobodyOut(t *testing.T) {
 			}
 		}
 	}
-	if open, _ := s.count(); open != 12 || s.of[7] != 6 || s.of[8] != 1 {
+	if open, _ := s.count(); open != 12 || s.of[party{uid: 7}] != 6 || s.of[party{uid: 8}] != 1 {
 		t.Errorf("%d connections are open, %v", open, s.of)
 	}
 	if _, err := enter(9); err != nil { // in place of that of user 8, which is idle
 		t.Errorf("another user: %v", err)
 	}
-	if _, is := s.of[8]; is {
+	if _, is := s.of[party{uid: 8}]; is {
 		t.Errorf("users without connections are kept: %v", s.of)
 	}
 }

@@ -207,7 +207,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			there.Close()
 			driver.input = here
 			driver.logs = []live.LogFile{{Task: task, Run: 1, Stdout: file, Ended: true}}
-			c, _, d := startDescribed(t, driver, fakeProfiles{})
+			c, _, d := startDescribed(t, driver, newFakeStore())
 			for what, err := range everyOperation(c, job, profile, task) {
 				if err != nil {
 					t.Errorf("%s: %v", what, err)
@@ -273,6 +273,10 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 		errs["pause a "+what] = c.Pause(ctx, 1, id, true)
 		errs["resume a "+what] = c.Resume(ctx, 1, id)
 	}
+	issued, err := c.CreateToken(ctx, NewToken{Scope: SubmitScope, Lifetime: time.Hour})
+	errs["create-token"] = err
+	_, errs["tokens"] = c.Tokens(ctx)
+	errs["revoke-token"] = c.RevokeToken(ctx, issued.ID)
 	errs["kill"] = c.Kill(ctx, 1)
 	_, errs["prune"] = c.Prune(ctx, time.Hour, 3, true)
 	errs["shutdown"] = c.Shutdown(ctx, true)

@@ -17,6 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/timeline"
 )
 
 // fake is a Driver that records its calls and returns preset answers.
@@ -225,15 +226,79 @@ func (p fakeProfiles) Forget(_ context.Context, _ uint32, _, name string) error 
 	return nil
 }
 
+// fakeProfiles has no tokens: fakeStore has.
+func (p fakeProfiles) AddToken(context.Context, store.Token) (int64, error) { return 1, nil }
+func (p fakeProfiles) Token(context.Context, int64) (store.Token, error) {
+	return store.Token{}, store.ErrNotFound
+}
+func (p fakeProfiles) Tokens(context.Context) ([]store.Token, error)           { return nil, nil }
+func (p fakeProfiles) RevokeToken(context.Context, int64, timeline.Time) error { return nil }
+func (p fakeProfiles) TokenUsed(context.Context, int64, timeline.Time) error   { return nil }
+
+// fakeStore keeps tokens in memory, too.
+type fakeStore struct {
+	fakeProfiles
+	mu     sync.Mutex
+	tokens map[int64]store.Token
+}
+
+func newFakeStore() *fakeStore {
+	return &fakeStore{fakeProfiles: fakeProfiles{}, tokens: map[int64]store.Token{}}
+}
+
+func (s *fakeStore) AddToken(_ context.Context, t store.Token) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.ID = int64(len(s.tokens)) + 1
+	s.tokens[t.ID] = t
+	return t.ID, nil
+}
+
+func (s *fakeStore) Token(_ context.Context, id int64) (store.Token, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, ok := s.tokens[id]
+	if !ok {
+		return t, store.ErrNotFound
+	}
+	return t, nil
+}
+
+func (s *fakeStore) Tokens(context.Context) (all []store.Token, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(s.tokens)) {
+		all = append(all, s.tokens[id])
+	}
+	return all, nil
+}
+
+func (s *fakeStore) RevokeToken(_ context.Context, id int64, at timeline.Time) error {
+	return s.change(id, func(t *store.Token) { t.Revoked = at })
+}
+
+func (s *fakeStore) TokenUsed(_ context.Context, id int64, at timeline.Time) error {
+	return s.change(id, func(t *store.Token) { t.Used = at })
+}
+
+func (s *fakeStore) change(id int64, f func(*store.Token)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tokens[id]
+	f(&t)
+	s.tokens[id] = t
+	return nil
+}
+
 // start serves d on a socket in a folder of the test's own, and returns a client. Every request and answer is checked
 // against the API's document.
-func start(t *testing.T, d Driver, p Profiles) (c *Client, socket string) {
+func start(t *testing.T, d Driver, p Store) (c *Client, socket string) {
 	t.Helper()
 	c, socket, _ = startDescribed(t, d, p)
 	return c, socket
 }
 
-func startDescribed(t *testing.T, d Driver, p Profiles) (c *Client, socket string, about *description) {
+func startDescribed(t *testing.T, d Driver, p Store) (c *Client, socket string, about *description) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
 	l, err := Listen(socket, Door{})

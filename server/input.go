@@ -14,10 +14,11 @@ const inputProtocol = "bellows-input"
 // relay passes input from a client to the program, and acknowledgements back, until one of them ends; it closes both.
 // If the client disconnects without having ended the input, it will not connect again, and relay ends the input. If
 // this daemon ends, the client connects again.
-func (s *Server) relay(source net.Conn, sink io.ReadWriteCloser) {
+func (s *Server) relay(ctx context.Context, source net.Conn, sink io.ReadWriteCloser) {
 	cut := func() { source.Close(); sink.Close() }
 	defer cut()
 	defer context.AfterFunc(s.leaving, cut)()
+	defer context.AfterFunc(ctx, func() { source.Close() })() // its token is not valid any more: as if the client had disconnected
 	back := make(chan struct{})
 	go func() {
 		defer close(back)

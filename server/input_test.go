@@ -54,7 +54,7 @@ func TestInputEndsWithItsClient(t *testing.T) {
 		s := New(d, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler))
 		here, there := net.Pipe()
 		relayed := make(chan struct{})
-		go func() { s.relay(there, d.input); close(relayed) }()
+		go func() { s.relay(t.Context(), there, d.input); close(relayed) }()
 		if err := readSome(here); err != nil {
 			t.Fatal(err)
 		}

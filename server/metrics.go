@@ -24,6 +24,7 @@ type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	latency  *prometheus.HistogramVec
+	refused  prometheus.Counter
 }
 
 func newMetrics(s *Server) *metrics {
@@ -33,8 +34,10 @@ func newMetrics(s *Server) *metrics {
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "bellows_api_request_duration_seconds",
 			Help:    "Time from a request to the end of its answer, by operation. An operation that waits for something includes that.",
 			Buckets: []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10}}, []string{"operation"}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "bellows_api_refused_total",
+			Help: "Requests over the network that had no valid token."}),
 	}
-	m.registry.MustRegister(m.requests, m.latency, &collector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.requests, m.latency, m.refused, &collector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -107,6 +110,8 @@ var (
 	descWriteFailures = described("store_write_failures_total", "How often events could not be recorded; each attempt counts.")
 	descConnections   = described("api_connections", "Connections to the socket.")
 	descMost          = described("api_connections_limit", "Connections to the socket that there may be at a time.")
+	descRemote        = described("api_network_connections", "Connections over the network.")
+	descMostRemote    = described("api_network_connections_limit", "Connections over the network that there may be at a time; 0 if the daemon does not listen there.")
 	descBuild         = described("build_info", "1, with the version of the daemon and of Go.", "version", "goversion")
 )
 
@@ -215,5 +220,11 @@ func (c *collector) process(s sink) {
 	s.gauge(descReady, ready)
 	s.gauge(descConnections, float64(open))
 	s.gauge(descMost, float64(most))
+	remote, mostRemote := c.server.network.connections.count()
+	if c.server.listens() == nil {
+		mostRemote = 0
+	}
+	s.gauge(descRemote, float64(remote))
+	s.gauge(descMostRemote, float64(mostRemote))
 	s.gauge(descBuild, 1, c.server.daemon.Version, runtime.Version())
 }

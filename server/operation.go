@@ -51,8 +51,8 @@ type upgraded struct{ Body func(net.Conn) }
 func register[In, Out any](a *api, who access, method, path, id, summary string, status int, do func(context.Context, *In) (*Out, error)) {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	who.check(id, new(In), out)
-	parameters := parametersOf(in)
-	a.describe(method, path, status, in, out, &openapi3.Operation{OperationID: id, Summary: summary, Description: who.words()})
+	parameters, needs := parametersOf(in), who.needs(method)
+	a.describe(method, path, status, in, out, &openapi3.Operation{OperationID: id, Summary: summary, Description: who.words() + needs.words()})
 	_, answers := out.FieldByName("Body")
 	a.mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) {
 		in := new(In)
@@ -60,7 +60,7 @@ func register[In, Out any](a *api, who access, method, path, id, summary string,
 		ctx, e := r.Context(), bind(r, parameters, given)
 		if e == nil {
 			var err error
-			if ctx, err = a.guard.admit(ctx, who, id, in); err != nil {
+			if ctx, err = a.guard.admit(ctx, who, needs, id, in); err != nil {
 				e = said(err)
 			}
 		}
@@ -76,7 +76,7 @@ func register[In, Out any](a *api, who access, method, path, id, summary string,
 		out, err := do(ctx, in)
 		switch {
 		case err != nil:
-			writeError(w, said(err))
+			writeError(w, said(orEnded(ctx, err)))
 		case answers:
 			answer := reflect.ValueOf(out).Elem().FieldByName("Body").Interface()
 			if who == sizes {
@@ -276,7 +276,9 @@ func (a *api) parameter(p parameter) *openapi3.Parameter {
 
 // document returns the description of everything registered, as JSON.
 func (a *api) document() []byte {
-	a.doc.Components = &openapi3.Components{Schemas: a.schemas.named}
+	token := openapi3.NewSecurityScheme().WithType("http").WithScheme("bearer").WithDescription("Over the network every request needs a token; over the socket none does.")
+	a.doc.Components = &openapi3.Components{Schemas: a.schemas.named, SecuritySchemes: openapi3.SecuritySchemes{"token": {Value: token}}}
+	a.doc.Security = openapi3.SecurityRequirements{openapi3.NewSecurityRequirement(), openapi3.NewSecurityRequirement().Authenticate("token")}
 	text, err := json.Marshal(a.doc)
 	if err != nil {
 		panic(fmt.Sprintf("server: describe the API: %v", err))

@@ -41,6 +41,7 @@ func (s *Server) output(ctx context.Context, o Output) (*streamed, error) {
 			ended = s.whenEnded(ctx, o.Task, file.Run)
 		}
 		_ = stream(ctx, w, path, o.From, o.All, ended)
+		cutIfEnded(ctx)
 	}}, nil
 }
 

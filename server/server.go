@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,14 +47,16 @@ type Driver interface {
 	Done() <-chan struct{}
 }
 
-// Server answers requests on one socket for one Driver.
+// Server answers requests for one Driver: on one socket, and at one address of the network if it is asked to.
 type Server struct {
 	driver      Driver
 	profiles    Profiles
+	tokens      *tokens
 	daemon      Daemon
 	log         *slog.Logger
 	http        *http.Server
 	connections *connections
+	network     network
 	metrics     *metrics
 	watchers    chan struct{} // has an element for each connection that watches: at most half of all connections
 	// leaving ends when the server shuts down: clients that send input or watch then connect again, to the next daemon.
@@ -64,14 +67,16 @@ type Server struct {
 }
 
 // New returns a server. It does not listen yet: see Serve.
-func New(d Driver, p Profiles, about Daemon, log *slog.Logger) *Server {
-	s := &Server{driver: d, profiles: p, daemon: about, log: log, connections: newConnections(connectionsFor(descriptorLimit()), about.UID)}
+func New(d Driver, p Store, about Daemon, log *slog.Logger) *Server {
+	s := &Server{driver: d, profiles: p, tokens: newTokens(p, log), daemon: about, log: log, connections: newConnections(connectionsFor(descriptorLimit()), about.UID)}
 	s.configuration.Store(about.Configuration)
 	s.metrics = newMetrics(s)
 	s.watchers = make(chan struct{}, s.connections.most/2)
 	s.leaving, s.leave = context.WithCancel(context.Background())
+	handler := s.handler()
+	s.network.init(s, handler)
 	s.http = &http.Server{
-		Handler:           s.survive(s.handler()),
+		Handler:           s.survive(handler),
 		ConnContext:       withPeer,
 		ConnState:         s.connections.follow,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -141,11 +146,17 @@ func (s *Server) Serve(l net.Listener) error {
 // Shutdown stops the server. Requests in progress have until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.leave()
-	err := s.http.Shutdown(ctx)
-	if err != nil {
-		_ = s.http.Close()
+	var both sync.WaitGroup
+	var errs [2]error
+	for i, h := range []*http.Server{s.http, s.network.http} {
+		both.Go(func() {
+			if errs[i] = h.Shutdown(ctx); errs[i] != nil {
+				_ = h.Close()
+			}
+		})
 	}
-	return err
+	both.Wait()
+	return errors.Join(errs[:]...)
 }
 
 // said returns an error in the form that the API sends: an error without a kind is Internal.

@@ -58,7 +58,8 @@ func (s *Server) follow(ctx context.Context, to *eventStream, from int64) {
 		u, err := s.changes(ctx, to, from)
 		switch {
 		case err != nil:
-			_ = to.send("dropped", 0, Dropped{"the daemon ends; connect again to the next"}) // or the client is gone
+			why := orEnded(ctx, errors.New("the daemon ends; connect again to the next")) // or the client is gone
+			_ = to.send("dropped", 0, Dropped{why.Error()})
 			return
 		case begun && u.Snapshot:
 			_ = to.send("dropped", 0, Dropped{"too slow: what has changed since the last event is not known any more; connect again"})

@@ -28,6 +28,8 @@ type pipes struct {
 	closed chan struct{}
 }
 
+func newPipes() *pipes { return &pipes{made: make(chan net.Conn), closed: make(chan struct{})} }
+
 func (p *pipes) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.made:
@@ -63,7 +65,7 @@ type served struct {
 // serve serves d to a user until the test ends.
 func serve(t *testing.T, d Driver, uid uint32, name string) *served {
 	t.Helper()
-	s := &served{New(d, fakeProfiles{}, Daemon{UID: 2000}, slog.New(slog.DiscardHandler)), &pipes{made: make(chan net.Conn), closed: make(chan struct{})}}
+	s := &served{New(d, fakeProfiles{}, Daemon{UID: 2000}, slog.New(slog.DiscardHandler)), newPipes()}
 	s.http.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
 		return asUser(ctx, uid, name)
 	}

@@ -19,6 +19,14 @@ type Daemon struct {
 	Operators *Group `json:"operators,omitempty" doc:"group whose members may see and change the jobs of all users, as root may; omitted if there is none"`
 	// Configuration is nil if the daemon has no configuration file.
 	Configuration *Configuration `json:"configuration,omitempty" doc:"the configuration file; omitted if there is none"`
+	// Listens is nil unless the daemon listens on the network.
+	Listens *Listens `json:"listens,omitempty" doc:"where the daemon listens on the network; omitted if it does not"`
+}
+
+// Listens says where a daemon listens on the network.
+type Listens struct {
+	Address     string    `json:"address" doc:"host and port"`
+	Certificate time.Time `json:"certificate_expires" doc:"when its certificate expires"`
 }
 
 // Configuration is the configuration file of a daemon.

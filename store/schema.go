@@ -142,6 +142,19 @@ ALTER TABLE jobs ADD COLUMN pauses TEXT; -- JSON; NULL if nothing is
 -- older program could read neither. A pause can demand that memory is paged out, and then containers have less memory than they were
 -- granted: an older program would grant it twice.
 SELECT 1;
+`, `
+-- Tokens: whoever presents the secret of one over the network has rights of its owner. AUTOINCREMENT: an id is never given twice.
+CREATE TABLE tokens (
+	id         INTEGER PRIMARY KEY AUTOINCREMENT,
+	owner_uid  INTEGER NOT NULL,
+	owner_name TEXT    NOT NULL,
+	scope      TEXT    NOT NULL,           -- read, submit, admin
+	hash       BLOB    NOT NULL,           -- SHA-256 of the secret, which is not stored
+	created_ns INTEGER NOT NULL,
+	expires_ns INTEGER NOT NULL,
+	revoked_ns INTEGER NOT NULL DEFAULT 0,
+	used_ns    INTEGER NOT NULL DEFAULT 0  -- when it was last used, to the hour
+);
 `}
 
 // migrate brings the schema up to date. Each step is one transaction together with its version number.

@@ -19,6 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/machine"
 	"github.com/bellows-rm/bellows/cmd/internal/command/commandtest"
+	"github.com/bellows-rm/bellows/internal/testcert"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/live"
@@ -102,10 +103,11 @@ func (s *slow) Decide(now timeline.Time, p *cluster.Plan) {
 
 // commands are the script commands in addition to testscript's own.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
-	"newerstate": newerState,
-	"exits":      commandtest.Exits,
-	"until":      until,
-	"wide":       commandtest.Wide,
+	"newerstate":  newerState,
+	"certificate": certificate,
+	"exits":       commandtest.Exits,
+	"until":       until,
+	"wide":        commandtest.Wide,
 }
 
 // until is "until PATTERN COMMAND...": it repeats the command until its output matches.
@@ -127,6 +129,15 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// certificate is "certificate DIR": it writes the files cert.pem and key.pem of a new certificate for this machine.
+func certificate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: certificate DIR")
+	}
+	_, _, err := testcert.Write(ts.MkAbs(args[0]))
+	ts.Check(err)
 }
 
 // newerState is "newerstate DIR": it makes a state directory that a later release has written.

@@ -16,7 +16,7 @@ import (
 // withoutSwap turns a FLEX job on a machine without swap into a REGULAR job that spills, and says so, or refuses the
 // job.
 func withoutSwap(ctx context.Context, client *server.Client, j *workload.Job, to io.Writer) error {
-	if j.Class != cluster.Flex {
+	if j.Class != cluster.Flex || client.Remote() { // A daemon on another machine looks at its own swap.
 		return nil
 	}
 	if has, err := (swap.Machine{}).HasSwap(); err != nil || has {

@@ -1,10 +1,10 @@
 // Package machine has the commands for this machine: to configure, start and end its daemon, print its status, check the
-// machine, prune records, and manage swap.
+// machine, prune records, and manage tokens and swap.
 package machine
 
 import "github.com/spf13/cobra"
 
 // Commands returns the commands in the order in which help lists them.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{upCommand(), statusCommand(), doctorCommand(), downCommand(), pruneCommand(), configCommand(), swapCommand()}
+	return []*cobra.Command{upCommand(), statusCommand(), doctorCommand(), downCommand(), pruneCommand(), configCommand(), tokenCommand(), swapCommand()}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/fault"
+	"github.com/bellows-rm/bellows/internal/testcert"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -41,12 +42,22 @@ keep_user_output: 500MB
 socket_mode: 0620
 socket_group: root
 operators: 54400
+listen: 127.0.0.1:8443
+tls_cert: /CERTIFICATE
+tls_key: /KEY
 `
 
-// write writes a configuration file and returns its path.
+// write writes a configuration file, and a certificate if the file has one, and returns its path.
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "bellows.yaml")
+	if strings.Contains(text, "/CERTIFICATE") {
+		certificate, key, err := testcert.Write(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = strings.NewReplacer("/CERTIFICATE", certificate, "/KEY", key).Replace(text)
+	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +102,8 @@ func TestReadConfig(t *testing.T) {
 		t.Errorf("retention %+v", *c.Driver.Keep)
 	case c.Door.Mode != 0o620 || c.Door.Group.Name != "root" || c.Operators.GID != 54400:
 		t.Errorf("socket %+v, operators %+v", c.Door, c.Operators)
+	case c.Listen != "127.0.0.1:8443" || c.Certificate == nil || c.Certificate.Leaf.Subject.CommonName != "bellows test":
+		t.Errorf("listens on %q with %v", c.Listen, c.Certificate)
 	case c.Agent.OutputLimit != resource.MiB || c.Agent.SwapBudget != 200*resource.GB || c.Agent.Memory.PuffRatio != 0.2 || !c.Driver.Keeps || !o.verbose || c.Configuration != o.file:
 		t.Errorf("daemon %+v", c)
 	}
@@ -141,22 +154,25 @@ func TestFlagsTakePrecedence(t *testing.T) {
 func TestMistakesInConfig(t *testing.T) {
 	const v = "bellows_config: 1\n"
 	for text, want := range map[string][]string{
-		"":                        {"c: bellows_config is missing: must be 1, the version of the format"},
-		"bellows_config: 2\n":     {"c:1: bellows_config 2: must be 1, the version of the format"},
-		"- 1\n":                   {"c:1: must be a mapping of field names to values, but is a list"},
-		"bellows_config: [\n":     {"c:1: must be YAML: did not find expected node content"},
-		v + "---\na: 1\n":         {"c:2: must describe one daemon, but a second document begins"},
-		v + "state: /tmp\n":       {"c:2: state: unknown field; must be one of bellows_config, memory, cpus,"},
-		v + "keep-for: 1h\n":      {"c:2: keep-for: unknown field; must be keep_for"},
-		v + "keep_for:\n":         {"c:2: keep_for empty: must be one value"},
-		v + "keep_for: [1h]\n":    {"c:2: keep_for a list: must be one value"},
-		v + "memory: 1000TiB\n":   {"c:2: memory 1000TiB: must be at most what this machine has"},
-		v + "puff_ratio: 0.001":   {"c:2: puff_ratio 0.001: must be 0, or from 0.01 to 100"},
-		v + "verbose: yes":        {"c:2: verbose yes: must be true or false"},
-		v + "set: [a]":            {"c:2: set: must be a mapping of field names to values, but is a list"},
-		v + "set: {fair: 1}":      {"c:2: set fair 1: must be POLICY.NAME=VALUE"},
-		v + "set: {fair.nope: 1}": {`c:2: set: setting "fair.nope": must be one of `},
-		v + "set: {nope.a: 1}":    {`c:2: set: setting "nope.a": must be POLICY.NAME with a policy of `},
+		"":                                         {"c: bellows_config is missing: must be 1, the version of the format"},
+		"bellows_config: 2\n":                      {"c:1: bellows_config 2: must be 1, the version of the format"},
+		"- 1\n":                                    {"c:1: must be a mapping of field names to values, but is a list"},
+		"bellows_config: [\n":                      {"c:1: must be YAML: did not find expected node content"},
+		v + "---\na: 1\n":                          {"c:2: must describe one daemon, but a second document begins"},
+		v + "state: /tmp\n":                        {"c:2: state: unknown field; must be one of bellows_config, memory, cpus,"},
+		v + "keep-for: 1h\n":                       {"c:2: keep-for: unknown field; must be keep_for"},
+		v + "keep_for:\n":                          {"c:2: keep_for empty: must be one value"},
+		v + "keep_for: [1h]\n":                     {"c:2: keep_for a list: must be one value"},
+		v + "memory: 1000TiB\n":                    {"c:2: memory 1000TiB: must be at most what this machine has"},
+		v + "puff_ratio: 0.001":                    {"c:2: puff_ratio 0.001: must be 0, or from 0.01 to 100"},
+		v + "verbose: yes":                         {"c:2: verbose yes: must be true or false"},
+		v + "listen: 8443\n":                       {"c:2: listen 8443: must be HOST:PORT, such as 127.0.0.1:8443"},
+		v + "listen: a:70000\n":                    {"c:2: listen a:70000: must be HOST:PORT"},
+		v + "tls_key: key.pem\n":                   {"c:2: tls_key key.pem: must be an absolute path"},
+		v + "set: [a]":                             {"c:2: set: must be a mapping of field names to values, but is a list"},
+		v + "set: {fair: 1}":                       {"c:2: set fair 1: must be POLICY.NAME=VALUE"},
+		v + "set: {fair.nope: 1}":                  {`c:2: set: setting "fair.nope": must be one of `},
+		v + "set: {nope.a: 1}":                     {`c:2: set: setting "nope.a": must be POLICY.NAME with a policy of `},
 		v + "set: {capacity.queues=default: 100%}": {"c:2: set capacity.queues=default 100%: must have a name without ="},
 		v + "set:\n  fair.reservations: true\n  fair.reservations: perhaps\n": {
 			"c:4: set fair.reservations: written twice, first in line 3", `c:4: set: setting fair.reservations="perhaps": must be true or false`},

@@ -32,6 +32,9 @@ the state directory.`,
 			if err := client.Shutdown(cmd.Context(), force); err != nil {
 				return err
 			}
+			if client.Remote() { // Its process is on another machine.
+				return nil
+			}
 			return waitGone(cmd.Context(), status.PID)
 		}),
 	}

@@ -22,14 +22,15 @@ func (o *upOptions) rereads() func() (daemon.Reread, error) {
 		if err := now.configure(cmd.Flags()); err != nil {
 			return daemon.Reread{}, err
 		}
-		if _, err := now.daemon(); err != nil {
+		c, err := now.daemon()
+		if err != nil {
 			return daemon.Reread{}, err
 		}
 		applied, waiting := changes(inForce, now.rows())
 		for _, c := range applied {
 			inForce[c.Setting] = c.To
 		}
-		return daemon.Reread{File: now.file, Applied: applied, Waiting: waiting, Level: now.level(), Keep: now.keep, OutputLimit: now.output}, nil
+		return daemon.Reread{File: now.file, Applied: applied, Waiting: waiting, Level: now.level(), Keep: now.keep, OutputLimit: now.output, Certificate: c.Certificate}, nil
 	}
 }
 

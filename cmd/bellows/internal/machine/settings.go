@@ -87,6 +87,12 @@ func (o *upOptions) table() []setting {
 			help: "`group` of the socket: its members may use the daemon; default: that of the daemon"},
 		{flag: "operators", value: groupFlag{&o.operators},
 			help: "`group` whose members may do to the jobs of all users what root may do; default: none"},
+		{flag: "listen", value: addressFlag{&o.listen.address},
+			help: "`address` of the network, HOST:PORT, at which clients with a token are served over TLS; needs --tls-cert and --tls-key; default: none"},
+		{flag: "tls-cert", value: pathFlag{&o.listen.certificate}, reloads: true,
+			help: "`file` with the certificate for --listen and those of its authorities, PEM; it is read again on SIGHUP"},
+		{flag: "tls-key", value: pathFlag{&o.listen.key}, reloads: true,
+			help: "`file` with the key of the certificate, PEM, which others must not be able to read; it is read again on SIGHUP"},
 	}
 }
 

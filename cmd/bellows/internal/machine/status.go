@@ -55,6 +55,9 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 	if s.Configuration != nil {
 		fmt.Fprintln(w, terminal.Fold("configuration: "+configured(s.Configuration), terminal.Width-2, "  "))
 	}
+	if s.Listens != nil {
+		fmt.Fprintf(w, "network: %s, over TLS; the certificate expires %s\n", s.Listens.Address, s.Listens.Certificate.UTC().Format(time.DateOnly))
+	}
 	if s.Trouble != "" {
 		fmt.Fprintf(w, "%s\n", terminal.Fold("trouble: "+s.Trouble, terminal.Width-2, "  "))
 	}

@@ -19,7 +19,8 @@ func TestStatus(t *testing.T) {
 	var b bytes.Buffer
 	err := printStatus(&b, &server.Status{
 		Daemon: server.Daemon{Version: "1.2.3", PID: 4711, State: "/var/lib/bellows", Configuration: &server.Configuration{File: "/etc/bellows/bellows.yaml", Waiting: []string{"memory", "set fair.reservations"},
-			Mistake: "/etc/bellows/bellows.yaml:7: keep_for 1: write a number and one of ms, s, m, h, such as 90s"}},
+			Mistake: "/etc/bellows/bellows.yaml:7: keep_for 1: write a number and one of ms, s, m, h, such as 90s"},
+			Listens: &server.Listens{Address: "192.0.2.7:8443", Certificate: now.Add(20 * day)}},
 		Status: live.Status{Policy: "yarn-me", Since: now.Add(-50 * time.Hour), Jobs: 2, Running: 1, Pending: 282,
 			Trouble:        "write the event log /var/lib/bellows/events/000007.jsonl: no space left on device",
 			NetworkUnknown: "count network bytes: it needs CAP_SYS_ADMIN",

@@ -72,7 +72,10 @@ The daemon serves the user who starts it, and root. --socket-group, or
 --socket-mode 0666, opens the socket to other users, each for their own jobs: of
 the jobs of others they see the size alone. Programs run as the user who
 submitted them. Members of the group of --operators may see and change all jobs,
-remove ended jobs, and end the daemon.`
+remove ended jobs, and end the daemon.
+
+With --listen, the daemon also serves clients over the network, with TLS alone,
+loopback included, and only clients with a token: see "bellows token".`
 
 const upExample = `  bellows up --memory 4GiB --cpus 2 --detach
   bellows up --network 1Gbit/s          (what tasks request of it is added up)
@@ -80,6 +83,8 @@ const upExample = `  bellows up --memory 4GiB --cpus 2 --detach
   bellows up --policy fair --set fair.reservations=false
   bellows up --flex ejf+s --puff-ratio 0.2    (FLEX containers as in Pufferfish)
   bellows up --detach --socket-group users --operators adm    (for many users)
+  bellows up --detach --listen 0.0.0.0:8443 --tls-cert /etc/bellows/cert.pem \
+      --tls-key /etc/bellows/key.pem      (clients on the network, with tokens)
   systemd-run --user --scope -p Delegate=yes bellows up    (as an ordinary user)`
 
 // upOptions are the settings of the daemon, and what else `bellows up` is given.
@@ -101,6 +106,7 @@ type upOptions struct {
 	format    string // of the log
 	door      server.Door
 	operators *server.Group
+	listen    listening
 
 	place  place.Place
 	config string // path of the configuration file, if a flag names it
@@ -244,7 +250,12 @@ func (o *upOptions) daemon() (daemon.Config, error) {
 	if door.Group != nil {
 		door.Mode = cmp.Or(door.Mode, 0o660)
 	}
+	certificate, err := o.listen.load()
+	if err != nil {
+		return daemon.Config{}, err
+	}
 	return daemon.Config{State: o.place.State, Socket: o.place.Socket, Door: door, Operators: o.operators, Configuration: o.file, MeasureDisk: o.from["disk"] == "", Version: command.VersionText(),
+		Listen: o.listen.address, Certificate: certificate,
 		Agent:  agent.Config{Capacity: capacity, OutputLimit: o.output, SwapBudget: o.swapping, Memory: manager},
 		Driver: live.Config{Policy: p, Settings: o.settings, Keeps: o.still == "keeps", Keep: &o.keep, Patience: Patience}}, nil
 }

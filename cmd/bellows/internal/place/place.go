@@ -1,5 +1,5 @@
-// Package place finds the state directory and the socket of a daemon, from flags, the environment and the system's
-// defaults.
+// Package place finds the state directory and the socket of a daemon, or its address on the network, from flags, the environment
+// and the system's defaults.
 package place
 
 import (
@@ -14,14 +14,31 @@ import (
 	"github.com/bellows-rm/bellows/server"
 )
 
-// Place is the state directory of a daemon and the socket on which it listens.
-type Place struct{ State, Socket string }
+// Place is the state directory of a daemon and the socket on which it listens, or its address on the network.
+type Place struct {
+	State, Socket string
+	// Remote is for commands that only ask the daemon; its URL is empty if they ask it on the socket.
+	Remote server.Remote
+	asks   bool // the daemon may be on the network
+}
 
-// Flags adds the flags that say where the daemon is.
+// Flags adds the flags that say where the daemon is. withState is for commands that open its state directory: their daemon is not
+// on the network.
 func (p *Place) Flags(cmd *cobra.Command, withState bool) {
 	if withState {
 		p.StateFlag(cmd)
 	}
+	p.SocketFlag(cmd)
+	if !withState {
+		p.asks = true
+		cmd.Flags().StringVar(&p.Remote.URL, "server", "", "`address` of a daemon on the network, https://HOST:PORT (or $BELLOWS_SERVER)")
+		cmd.Flags().StringVar(&p.Remote.TokenFile, "token-file", "", "`file` with the token for --server (or $BELLOWS_TOKEN_FILE)")
+		cmd.Flags().StringVar(&p.Remote.AuthorityFile, "ca-file", "", "`file` with the authorities of --server (or $BELLOWS_CA_FILE); default: the system's")
+	}
+}
+
+// SocketFlag adds only the flag for the socket.
+func (p *Place) SocketFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.Socket, "socket", "", "`file` where the daemon listens (or $BELLOWS_SOCKET)")
 }
 
@@ -115,6 +132,16 @@ func usualPlace() (state, socket string, err error) {
 // Client returns a client for the daemon at that place. A user who names no place, and has no daemon at the usual place,
 // gets the daemon of root if there is one.
 func (p *Place) Client() (*server.Client, error) {
+	if p.asks {
+		switch remote := p.remote(); {
+		case remote.URL != "" && p.Socket != "":
+			return nil, command.Usagef("socket, server: only one of them can be given")
+		case remote.URL != "":
+			return server.NewRemoteClient(remote)
+		case p.Remote.TokenFile != "" || p.Remote.AuthorityFile != "":
+			return nil, command.Usagef("token-file, ca-file: need --server or $BELLOWS_SERVER")
+		}
+	}
 	named := cmp.Or(p.State, p.Socket, os.Getenv("BELLOWS_STATE"), os.Getenv("BELLOWS_SOCKET")) != ""
 	err := p.Fill()
 	if !named && (err != nil || !exists(p.Socket)) && exists(machineSocket) {
@@ -124,6 +151,18 @@ func (p *Place) Client() (*server.Client, error) {
 		return nil, err
 	}
 	return server.NewClient(p.Socket), nil
+}
+
+// remote returns Remote with the values that no flag has set from the environment. A flag for the socket takes precedence over the
+// environment.
+func (p *Place) remote() server.Remote {
+	r := p.Remote
+	if r.URL == "" && p.Socket == "" {
+		r.URL = os.Getenv("BELLOWS_SERVER")
+	}
+	r.TokenFile = cmp.Or(r.TokenFile, os.Getenv("BELLOWS_TOKEN_FILE"))
+	r.AuthorityFile = cmp.Or(r.AuthorityFile, os.Getenv("BELLOWS_CA_FILE"))
+	return r
 }
 
 func exists(path string) bool {

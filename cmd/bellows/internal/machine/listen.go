@@ -1,0 +1,76 @@
+package machine
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"path/filepath"
+	"strconv"
+
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/server"
+)
+
+// listening is where a daemon listens on the network, and its certificate there.
+type listening struct {
+	address          string // HOST:PORT; empty is nowhere
+	certificate, key string // paths of files
+}
+
+// load reads the certificate and its key, and returns nil if there is none. A setting that lacks another is a mistake of the user, as are
+// files that do not suit each other.
+func (l *listening) load() (*tls.Certificate, error) {
+	switch {
+	case l.address == "" && l.certificate == "" && l.key == "":
+		return nil, nil
+	case l.certificate == "" || l.key == "":
+		return nil, command.Usagef("tls_cert, tls_key: must both be given: a daemon listens on the network with TLS alone")
+	}
+	c, err := server.LoadCertificate(l.certificate, l.key)
+	return c, command.Usage(err)
+}
+
+// addressFlag is a flag for an address on which to listen.
+type addressFlag struct{ to *string }
+
+// String implements pflag.Value.
+func (v addressFlag) String() string { return textOf(v.to) }
+
+// Type implements pflag.Value.
+func (v addressFlag) Type() string { return "address" }
+
+// Set implements pflag.Value.
+func (v addressFlag) Set(text string) error {
+	host, port, err := net.SplitHostPort(text)
+	if _, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil || host == "" {
+		return errors.New("must be HOST:PORT, such as 127.0.0.1:8443; the hosts 0.0.0.0 and [::] are all addresses of this machine")
+	}
+	*v.to = text
+	return nil
+}
+
+// pathFlag is a flag for a file that the daemon reads whenever it reads its configuration: it may have another working directory then.
+type pathFlag struct{ to *string }
+
+// String implements pflag.Value.
+func (v pathFlag) String() string { return textOf(v.to) }
+
+// Type implements pflag.Value.
+func (v pathFlag) Type() string { return "file" }
+
+// Set implements pflag.Value.
+func (v pathFlag) Set(text string) error {
+	if !filepath.IsAbs(text) {
+		return errors.New("must be an absolute path")
+	}
+	*v.to = text
+	return nil
+}
+
+// textOf returns a text; empty if there is none, as for the zero value of a flag.
+func textOf(t *string) string {
+	if t == nil {
+		return ""
+	}
+	return *t
+}

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// network is the part of a server that answers over the network: with TLS alone, and only requests with a token.
+type network struct {
+	http        *http.Server
+	connections *connections
+	address     string                          // where the server listens; empty if it does not
+	certificate atomic.Pointer[tls.Certificate] // of new connections
+}
+
+// init makes the part of s. handler answers requests whose sender is known.
+func (n *network) init(s *Server, handler http.Handler) {
+	n.connections = newConnections(s.connections.most/networkShare, s.connections.daemon)
+	n.http = &http.Server{
+		Handler:           s.survive(s.tokens.authenticated(handler, s.metrics.refused.Inc)),
+		ConnState:         n.connections.follow,
+		ReadHeaderTimeout: 10 * time.Second, // and for the handshake before it
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// networkShare: once a server listens on the network, one in networkShare of its connections is for the network, and the socket has
+// the others. Neither takes connections from the other.
+const networkShare = 4
+
+// OnNetwork makes s ready to answer requests on l, over TLS with a certificate. It is called before Serve. serve answers the
+// requests until Shutdown is called or l fails.
+func (s *Server) OnNetwork(l net.Listener, c *tls.Certificate) (serve func() error) {
+	n := &s.network
+	s.connections.yield(n.connections.most)
+	n.address = l.Addr().String()
+	n.certificate.Store(c)
+	settings := &tls.Config{
+		MinVersion:     tls.VersionTLS13,
+		NextProtos:     []string{"http/1.1"}, // input needs a connection of its own
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return n.certificate.Load(), nil },
+	}
+	bounded := &roomy{Listener: l, connections: n.connections, closed: make(chan struct{})}
+	return func() error {
+		if err := n.http.Serve(tls.NewListener(bounded, settings)); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("answer on %s: %w", n.address, err)
+		}
+		return nil
+	}
+}
+
+// Certify sets the certificate of new connections over the network. Connections that are open keep theirs.
+func (s *Server) Certify(c *tls.Certificate) { s.network.certificate.Store(c) }
+
+// listens says where the server listens on the network; nil if it does not.
+func (s *Server) listens() *Listens {
+	if s.network.address == "" {
+		return nil
+	}
+	return &Listens{Address: s.network.address, Certificate: s.network.certificate.Load().Leaf.NotAfter}
+}
+
+// LoadCertificate reads a certificate with those of its authorities, and its key, both PEM. It refuses a key that all users of
+// the machine can read.
+func LoadCertificate(certificate, key string) (*tls.Certificate, error) {
+	info, err := os.Stat(key)
+	if err != nil {
+		return nil, fmt.Errorf("tls_key: %w", err)
+	}
+	if info.Mode().Perm()&0o007 != 0 {
+		return nil, fmt.Errorf("tls_key %s: has mode %04o, with which all users can get at it: run `chmod o= %s`", key, info.Mode().Perm(), key)
+	}
+	c, err := tls.LoadX509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("tls_cert %s and tls_key %s: %w", certificate, key, err)
+	}
+	return &c, nil
+}

@@ -1,0 +1,339 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/bellows-rm/bellows/input"
+	"github.com/bellows-rm/bellows/internal/testcert"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/store"
+)
+
+// listening is a server that listens on the loopback address, with TLS, until the test ends.
+type listening struct {
+	*Server
+	address     string
+	stored      *fakeStore
+	certificate string // file with it, which is its own authority
+}
+
+func listen(t *testing.T, d Driver) *listening {
+	t.Helper()
+	certificate, key, err := testcert.Write(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := LoadCertificate(certificate, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := newFakeStore()
+	s := &listening{New(d, stored, Daemon{UID: daemonUser}, slog.New(slog.DiscardHandler)), l.Addr().String(), stored, certificate}
+	s.tokens.account = usual().of
+	serve := s.OnNetwork(l, pair)
+	served := make(chan error, 1)
+	go func() { served <- serve() }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = s.Shutdown(ctx)
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// remote writes a file with a token of ada, and says how a client reaches s with it.
+func (s *listening) remote(t *testing.T, scope string) (r Remote, id int64) {
+	t.Helper()
+	text := s.stored.issue(store.Token{UID: 1000, User: "ada", Scope: scope})
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id, _, _ = parseToken(text)
+	return Remote{"https://" + s.address, file, s.certificate}, id
+}
+
+func (s *listening) client(t *testing.T, r Remote) *Client {
+	t.Helper()
+	c, err := NewRemoteClient(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A job that is submitted with a token is that of the token's user, with the user's groups.
+func TestSubmitOverTheNetwork(t *testing.T) {
+	d := newFake()
+	s := listen(t, d)
+	r, _ := s.remote(t, "submit")
+	c := s.client(t, r)
+	if !c.Remote() {
+		t.Error("the client does not say that its daemon is on the network")
+	}
+	if _, err := c.Submit(t.Context(), Submission{Name: "a", Dir: "/"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := d.submitted[0].Caller, usual()[1000]; !reflect.DeepEqual(got, want) {
+		t.Errorf("submitted as %+v, want %+v", got, want)
+	}
+	status, err := c.Status(t.Context())
+	if err != nil || status.Listens == nil || status.Listens.Address != s.address || status.Listens.Certificate.IsZero() {
+		t.Errorf("the status has %+v, %v", status.Listens, err)
+	}
+	if err := c.Shutdown(t.Context(), true); live.KindOf(err) != live.Denied || d.shutdown != nil {
+		t.Errorf("shut down: %v", err)
+	}
+	if _, err := c.CreateToken(t.Context(), NewToken{Scope: ReadScope, Lifetime: MostLifetime}); live.KindOf(err) != live.Denied || len(s.stored.tokens) != 1 {
+		t.Errorf("a token made a token: %v", err)
+	}
+}
+
+// The input of a program, for which a connection is taken over, can come over the network.
+func TestInputOverTheNetwork(t *testing.T) {
+	d := newFake()
+	d.jobs[1] = live.Job{ID: 1, UID: 1000, Owner: "ada"}
+	here, there := net.Pipe()
+	defer here.Close()
+	d.input = there
+	s := listen(t, d)
+	r, id := s.remote(t, "submit")
+	sink, err := s.client(t, r).Input(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sink.Close()
+	if err := input.WriteFrame(sink, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := here.Read(make([]byte, 1)); err != nil {
+		t.Errorf("nothing arrives: %v", err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, here) }()
+	if err := s.tokens.revoke(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := sink.Read(make([]byte, 1)); err == nil {
+		t.Errorf("after the token was revoked, %d bytes came", n)
+	}
+}
+
+// Without TLS nothing is answered but one sentence, and TLS before version 1.3 is refused.
+func TestOnlyTLS(t *testing.T) {
+	s := listen(t, newFake())
+	c, err := net.Dial("tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "GET /v1/status HTTP/1.1\r\nHost: bellows\r\nAuthorization: Bearer x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(c)
+	if want := "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"; string(text) != want {
+		t.Errorf("answered %q, %v", text, err)
+	}
+	if c, err := tls.Dial("tcp", s.address, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}); err == nil {
+		c.Close()
+		t.Error("TLS 1.2 is answered")
+	}
+}
+
+// A client sends its token only over TLS to a server with a certificate that it trusts.
+func TestTokenStaysWithTheClient(t *testing.T) {
+	s := listen(t, newFake())
+	good, _ := s.remote(t, "read")
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	heard := make(chan string, 1)
+	go func() {
+		c, err := plain.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		text := make([]byte, 4096)
+		n, _ := c.Read(text)
+		_, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\n\r\n")
+		heard <- string(text[:n])
+	}()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	for _, tt := range []struct {
+		url, authorities string
+		kind             live.Kind
+		want             string
+	}{
+		{good.URL, "", live.Denied, good.URL + ": its certificate is not trusted, and no token was sent: name the authority that signed it with --ca-file"},
+		{"https://" + plain.Addr().String(), s.certificate, live.Denied, "answers without TLS of version 1.3, and no token was sent"},
+		{"https://" + gone.Addr().String(), s.certificate, live.Unavailable, "cannot be reached: connect: connection refused"},
+	} {
+		_, err := s.client(t, Remote{tt.url, good.TokenFile, tt.authorities}).Status(t.Context())
+		if live.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v: %v, want %s", tt.url, live.KindOf(err), err, tt.want)
+		}
+	}
+	if text := <-heard; strings.Contains(text, tokenPrefix) {
+		t.Errorf("the token was sent: %q", text)
+	}
+}
+
+// A file with a token is refused if other users can read it, and so is whatever is no token, no address and no authority.
+func TestRemoteIsChecked(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	token := tokenText(1, newSecret())
+	good := write("good", token, 0o600)
+	for _, tt := range []struct {
+		r    Remote
+		want string
+	}{
+		{Remote{"http://host:1", good, ""}, `server "http://host:1": must be https://HOST:PORT: a token is sent over TLS alone`},
+		{Remote{"host:1", good, ""}, "must be https://HOST:PORT"},
+		{Remote{"https://", good, ""}, "must be https://HOST:PORT"},
+		{Remote{"https://user:word@host:1", good, ""}, "must be https://HOST:PORT"},
+		{Remote{"https://host:1/path", good, ""}, "must be https://HOST:PORT"},
+		{Remote{"https://host:1?a=b", good, ""}, "must be https://HOST:PORT"},
+		{Remote{"https://host:1", "", ""}, "needs a token: name its file with --token-file or $BELLOWS_TOKEN_FILE"},
+		{Remote{"https://host:1", filepath.Join(dir, "none"), ""}, "no such file"},
+		{Remote{"https://host:1", dir, ""}, "must be a regular file"},
+		{Remote{"https://host:1", write("group", token, 0o640), ""}, "has mode 0640, with which other users can get at it: run `chmod 600 "},
+		{Remote{"https://host:1", write("others", token, 0o604), ""}, "has mode 0604"},
+		{Remote{"https://host:1", write("two", token+"\n"+token, 0o600), ""}, "must have the text of one token"},
+		{Remote{"https://host:1", write("long", token+strings.Repeat(" ", 1000)+"x", 0o600), ""}, "must have the text of one token"},
+		{Remote{"https://host:1", good, filepath.Join(dir, "none")}, "ca file: open "},
+		{Remote{"https://host:1", good, good}, "must have certificates in PEM"},
+		{Remote{"https://host:1/", write("line", token+"\n", 0o400), ""}, ""},
+	} {
+		_, err := NewRemoteClient(tt.r)
+		if tt.want == "" {
+			if err != nil {
+				t.Errorf("%+v: %v", tt.r, err)
+			}
+		} else if live.KindOf(err) != live.Invalid || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), token) {
+			t.Errorf("%+v: %v, want %s", tt.r, err, tt.want)
+		}
+	}
+}
+
+// New connections get the certificate that was set last.
+func TestCertificateIsReplaced(t *testing.T) {
+	s := listen(t, newFake())
+	serial := func() string {
+		t.Helper()
+		c, err := tls.Dial("tcp", s.address, &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		return c.ConnectionState().PeerCertificates[0].SerialNumber.String()
+	}
+	before := serial()
+	certificate, key, err := testcert.Write(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := LoadCertificate(certificate, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Certify(next)
+	if after := serial(); after == before || after != next.Leaf.SerialNumber.String() {
+		t.Errorf("serial number %s, and %s before", after, before)
+	}
+}
+
+func TestLoadCertificate(t *testing.T) {
+	certificate, key, err := testcert.Write(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, otherKey, err := testcert.Write(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(otherKey, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ certificate, key, want string }{
+		{certificate, key, ""},
+		{other, key, "private key does not match public key"},
+		{key, key, "tls_cert " + key + " and tls_key " + key + ": tls: failed to find"},
+		{certificate, certificate + "x", "tls_key: stat "},
+		{certificate + "x", key, "no such file"},
+		{other, otherKey, "has mode 0644, with which all users can get at it: run `chmod o= " + otherKey + "`"},
+	} {
+		_, err := LoadCertificate(tt.certificate, tt.key)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s and %s: %v, want %s", tt.certificate, tt.key, err, tt.want)
+		}
+	}
+}
+
+// However many connections come over the network, the socket keeps its own, and no place of the network has all.
+func TestNetworkTakesNoConnections(t *testing.T) {
+	s := New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler))
+	_, all := s.connections.count()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	s.OnNetwork(l, nil)
+	_, local := s.connections.count()
+	_, remote := s.network.connections.count()
+	if local+remote > all || local < all/2 || remote < 1 {
+		t.Errorf("of %d connections %d are for the socket, and %d for the network", all, local, remote)
+	}
+	c := newConnections(4, 0)
+	enter := func(address string) error {
+		here, there := net.Pipe()
+		t.Cleanup(func() { here.Close(); there.Close() })
+		_, err := c.enter(here, party{place: placeOf(netip.MustParseAddr(address))}, nil)
+		return err
+	}
+	for _, tt := range []struct {
+		address string
+		want    error
+	}{{"192.0.2.1", nil}, {"::ffff:192.0.2.1", nil}, {"192.0.2.1", errShare}, {"2001:db8::1", nil}, {"2001:db8::2", nil}, {"2001:db8::3", errShare}, {"2001:db8::ffff:0:0:1", errShare}} {
+		if err := enter(tt.address); err != tt.want {
+			t.Errorf("%s: %v, want %v", tt.address, err, tt.want)
+		}
+	}
+	if a, b := placeOf(netip.MustParseAddr("2001:db8:0:1::1")), placeOf(netip.MustParseAddr("2001:db8:0:2::1")); a == b {
+		t.Errorf("two networks are one place: %v", a)
+	}
+}

@@ -1,0 +1,152 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/live"
+)
+
+// Remote says how a client reaches a daemon over the network.
+type Remote struct {
+	URL           string // https://HOST:PORT
+	TokenFile     string // has the text of a token in one line; only its owner may be able to read it
+	AuthorityFile string // certificates of those who may have signed the daemon's, PEM; empty: those of the system
+}
+
+// NewRemoteClient returns a client for the daemon at an address of the network. It reads the files, and does not connect yet. A
+// token is sent over TLS alone, and only to whoever has a certificate for the host of the URL. The error is Invalid.
+func NewRemoteClient(r Remote) (*Client, error) {
+	at, err := url.Parse(r.URL)
+	if err != nil || at.Scheme != "https" || at.Hostname() == "" || at.User != nil || strings.Trim(at.Path, "/") != "" || at.RawQuery != "" || at.Fragment != "" {
+		return nil, live.Errorf(live.Invalid, "server %q: must be https://HOST:PORT: a token is sent over TLS alone", r.URL)
+	}
+	if r.TokenFile == "" {
+		return nil, live.Errorf(live.Invalid, "server %s: needs a token: name its file with --token-file or $BELLOWS_TOKEN_FILE", r.URL)
+	}
+	token, err := readToken(r.TokenFile)
+	if err != nil {
+		return nil, err
+	}
+	authorities, err := readAuthorities(r.AuthorityFile)
+	if err != nil {
+		return nil, err
+	}
+	return overTLS(at.Host, token, authorities), nil
+}
+
+// overTLS returns a client that sends all requests to a host, with a token. authorities is nil for those of the system.
+func overTLS(host, token string, authorities *x509.CertPool) *Client {
+	const patience = 10 * time.Second
+	transport := &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: patience}).DialContext,
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: authorities},
+		TLSHandshakeTimeout: patience,
+		DisableCompression:  true,
+	}
+	return &Client{"https://" + host, &http.Client{Transport: &withToken{transport, host, token},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, submitTime}
+}
+
+// withToken sends requests to a host over TLS, each with a token.
+type withToken struct {
+	next        http.RoundTripper
+	host, token string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	sent := r.Clone(r.Context())
+	sent.URL.Scheme, sent.URL.Host, sent.Host = "https", t.host, t.host
+	sent.Header.Set("Authorization", "Bearer "+t.token)
+	return t.next.RoundTrip(sent)
+}
+
+// readToken reads the text of a token from a file that no other user can read.
+func readToken(path string) (string, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return "", live.Errorf(live.Invalid, "token file: %w", err)
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return "", live.Errorf(live.Invalid, "token file %s: %w", path, err)
+	}
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return "", live.Errorf(live.Invalid, "token file %s: must be a regular file", path)
+	case st.Uid != 0 && st.Uid != uint32(os.Geteuid()):
+		return "", live.Errorf(live.Invalid, "token file %s: belongs to user %d: must belong to you or root", path, st.Uid)
+	case st.Mode&0o077 != 0:
+		return "", live.Errorf(live.Invalid, "token file %s: has mode %04o, with which other users can get at it: run `chmod 600 %s`", path, st.Mode&0o7777, path)
+	}
+	const longest = 200
+	text, err := io.ReadAll(io.LimitReader(f, longest+1))
+	if err != nil {
+		return "", live.Errorf(live.Invalid, "token file: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if _, _, ok := parseToken(token); !ok || len(text) > longest {
+		return "", live.Errorf(live.Invalid, "token file %s: must have the text of one token, as `bellows token create` prints it", path)
+	}
+	return token, nil
+}
+
+// readAuthorities reads certificates of authorities; nil without a file.
+func readAuthorities(path string) (*x509.CertPool, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, live.Errorf(live.Invalid, "ca file: %w", err)
+	}
+	all := x509.NewCertPool()
+	if !all.AppendCertsFromPEM(text) {
+		return nil, live.Errorf(live.Invalid, "ca file %s: must have certificates in PEM", path)
+	}
+	return all, nil
+}
+
+// Remote reports whether the daemon is reached over the network, and may be on another machine.
+func (c *Client) Remote() bool { return strings.HasPrefix(c.socket, "https://") }
+
+// failedRemotely says in one sentence why a request did not reach a daemon on the network.
+func (c *Client) failedRemotely(err error, attempted string) error {
+	var untrusted *tls.CertificateVerificationError
+	var unknown x509.UnknownAuthorityError
+	var noTLS tls.RecordHeaderError
+	var broken *net.OpError
+	var slow net.Error
+	_ = errors.As(err, &broken)
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &unknown):
+		return live.Errorf(live.Denied, "%s: its certificate is not trusted, and no token was sent: name the authority that signed it with --ca-file", c.socket)
+	case errors.As(err, &untrusted):
+		return live.Errorf(live.Denied, "%s: its certificate is not trusted, and no token was sent: %w", c.socket, untrusted.Err)
+	case errors.As(err, &noTLS), errors.Is(err, http.ErrSchemeMismatch), broken != nil && (broken.Op == "remote error" || broken.Op == "local error"):
+		return live.Errorf(live.Denied, "%s: answers without TLS of version 1.3, and no token was sent", c.socket)
+	case broken != nil && broken.Op == "dial":
+		return live.Errorf(live.Unavailable, "%s: cannot be reached: %w", c.socket, broken.Err)
+	case errors.As(err, &slow) && slow.Timeout():
+		return live.Errorf(live.Unavailable, "%s: has not answered in time", c.socket)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.HasSuffix(err.Error(), closedIdle), broken != nil:
+		return live.Errorf(live.Unavailable, "%s: the connection to %s broke; jobs continue", attempted, c.socket)
+	}
+	return fmt.Errorf("%s on %s: %w", attempted, c.socket, err)
+}
