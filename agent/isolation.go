@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -78,6 +79,19 @@ func (f folder) isolate(l *cluster.Launch) error {
 	return nil
 }
 
+// tmpDirs are the temporary folders of the system.
+var tmpDirs = []string{"/tmp", "/var/tmp"}
+
+// hidden says that the private temporary folder of a program hides what the system has at a path, if that is so.
+func hidden(l *cluster.Launch, path string) string {
+	for _, dir := range tmpDirs {
+		if l.PrivateTmp && strings.HasPrefix(filepath.Clean(path), dir+"/") {
+			return fmt.Sprintf("; the job has a private temporary folder, which hides %s of the system", dir)
+		}
+	}
+	return ""
+}
+
 // mountTmp mounts a folder in place of the temporary folders of the system.
 func mountTmp(path string) error {
 	// What is mounted here stays here; what the system mounts later arrives here, too.
@@ -90,7 +104,7 @@ func mountTmp(path string) error {
 	}
 	defer dir.Close()
 	source := fmt.Sprintf("/proc/self/fd/%d", dir.Fd()) // the first mount may hide the path
-	for _, target := range []string{"/tmp", "/var/tmp"} {
+	for _, target := range tmpDirs {
 		if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("%s: %w", target, err)
 		}

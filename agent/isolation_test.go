@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,6 +49,20 @@ func TestPrivateTmp(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s is still there", path)
 		}
+	}
+}
+
+// A program whose working directory its private temporary folder hides is told so.
+func TestHiddenDir(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to mount")
+	}
+	b := newBench(t)
+	o := b.order("true")
+	o.Launch.PrivateTmp, o.Launch.Dir = true, b.dir
+	want := fmt.Sprintf("working directory %q: no such file or directory; the job has a private temporary folder, which hides /tmp of the system", b.dir)
+	if e := b.run(o); e.Exit.Code != 126 || e.Detail != want {
+		t.Errorf("ended %s: %s; want %s", e.Outcome, e.Detail, want)
 	}
 }
 

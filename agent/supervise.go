@@ -292,7 +292,7 @@ func enter(f folder) int {
 		return refuse(unable(126, "%v", err))
 	}
 	if err := os.Chdir(launch.Dir); err != nil {
-		return refuse(unable(126, "working directory %q: %v", launch.Dir, bare(err)))
+		return refuse(unable(126, "working directory %q: %v%s", launch.Dir, bare(err), hidden(&launch, launch.Dir)))
 	}
 	if err := openInput(launch.Stdin); err != nil {
 		return refuse(unable(126, "input file %q: %v", launch.Stdin, bare(err)))

@@ -62,9 +62,11 @@ func TestHostStops(t *testing.T) {
 			}
 			setAhead(t, c.set)
 
-			next := s.begin("leveled for 4s") // what is ordered now lasts for its time, too
-			s.endsInTime(next, s.await(next, "its hold", stands(cluster.HeldByLeveling)).Leveled.Until.Add(c.set))
+			// What is ordered now lasts for its time, too. It is long enough to be seen on a machine that is short of CPU.
+			next := s.begin("leveled for 15s")
+			later := s.await(next, "its hold", stands(cluster.HeldByLeveling)).Leveled.Until
 			s.endsInTime(leveled, until.Add(c.set))
+			s.endsInTime(next, later.Add(c.set))
 			s.await(slowed, "the end of its throttle", func(task *live.Task) bool { return task.Throttle == nil })
 			for end := time.Now().Add(time.Minute); s.left(kept) != "" && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 			}

@@ -99,7 +99,7 @@ type CoreSharing struct {
 const (
 	fullTenths   = 10
 	demandRounds = 9
-	shortestRun  = 2 * time.Minute
+	shortestRun  = 2 * time.Minute // on average of a round
 	// The peaks of all programs, over the speed of the disk.
 	leastPeaks, mostPeaks = 1.5, 3
 )

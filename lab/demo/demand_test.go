@@ -312,10 +312,16 @@ func TestPairedRatio(t *testing.T) {
 	}
 }
 
-// TestStoredDemand judges the stored result again: everything that it says follows from its runs, it is no trial, and its
-// report and its picture are the published ones.
+// TestStoredDemand judges the stored results again: everything that they say follows from their runs, they are no trials, and their
+// reports and pictures are the published ones.
 func TestStoredDemand(t *testing.T) {
-	file, err := os.Open(filepath.Join("..", "..", "docs", "demand-real.json.gz"))
+	for _, name := range []string{"demand-real", "demand-cores"} {
+		t.Run(name, func(t *testing.T) { judgeAgain(t, name) })
+	}
+}
+
+func judgeAgain(t *testing.T, name string) {
+	file, err := os.Open(filepath.Join("..", "..", "docs", name+".json.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,6 +355,6 @@ func TestStoredDemand(t *testing.T) {
 	if err := r.Write(&out); err != nil {
 		t.Fatal(err)
 	}
-	testfile.Golden(t, filepath.Join("..", "..", "..", "docs", "demand-real.txt"), out.Bytes())
-	testfile.Golden(t, filepath.Join("..", "..", "..", "docs", "demand-real.svg"), drawn(t, r.Pictures()))
+	testfile.Golden(t, filepath.Join("..", "..", "..", "docs", name+".txt"), out.Bytes())
+	testfile.Golden(t, filepath.Join("..", "..", "..", "docs", name+".svg"), drawn(t, r.Pictures()))
 }

@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -128,15 +129,29 @@ func (r *DemandResult) trial() (why []string) {
 	if n := r.Policies[0].Rounds; n < demandRounds {
 		why = append(why, fmt.Sprintf("there are %s, and %d are needed", rounds(n), demandRounds))
 	}
-	for i := range r.Policies {
-		if s := &r.Policies[i]; s.Makespan.Least < shortestRun.Seconds() {
-			why = append(why, fmt.Sprintf("a run of %s took %.0f s, and %v are needed", s.Policy, s.Makespan.Least, shortestRun))
-		}
+	if round, mean := r.shortestRound(); mean < shortestRun {
+		why = append(why, fmt.Sprintf("the runs of round %d took %.0f s on average, and %v are needed", round, mean.Seconds(), shortestRun))
 	}
 	if times := r.peaks(); !r.mix().byCores() && (times < leastPeaks || times > mostPeaks) {
 		why = append(why, fmt.Sprintf("the peaks are %.2f times the speed of the disk, and must be %v to %v times", times, leastPeaks, mostPeaks))
 	}
 	return why
+}
+
+// shortestRound returns the round whose runs took the shortest time on average, and that time. One run alone may be shorter than
+// the others: its policy would disqualify itself by ending early.
+func (r *DemandResult) shortestRound() (round int, mean time.Duration) {
+	sum, n := map[int]time.Duration{}, map[int]time.Duration{}
+	for i := range r.Runs {
+		sum[r.Runs[i].Round] += r.Runs[i].Makespan()
+		n[r.Runs[i].Round]++
+	}
+	for _, k := range slices.Sorted(maps.Keys(n)) {
+		if m := sum[k] / n[k]; round == 0 || m < mean {
+			round, mean = k, m
+		}
+	}
+	return round, mean
 }
 
 // claims returns what the last policy promises, judged by the result.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -176,18 +178,20 @@ func TestRealMix(t *testing.T) {
 	}
 }
 
-// tinyMix is one program of each kind, on a node that is slightly too small for all of them at once.
-func tinyMix() *flexMix {
+// tinyMix is one program of each kind, on a node that is slightly too small for all of them at once. The binary at
+// program contains the programs.
+func tinyMix(program string) *flexMix {
 	m := ownMix(192 * resource.MiB)
 	m.node[resource.Memory] = 240 * resource.MiB
 	m.every, m.streamEvery = 100*time.Millisecond, 500*time.Millisecond
+	m.stream[0] = program
 	for i := range m.programs {
 		m.programs[i].sizes = []float64{1}
 		m.programs[i].least = 32 * resource.MiB
 		whole := m.programs[i].command
 		m.programs[i].command = func(share float64, most resource.Amount) []string {
 			args := whole(share, most)
-			args[4] = "200"
+			args[0], args[4] = program, "200"
 			return args
 		}
 	}
@@ -199,7 +203,6 @@ func TestFlexReal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
 	}
-	testswap.Need(t, 512<<20)
 	place, err := sandbox.Make(sandbox.Parent(""), diskNeeded)
 	if err != nil {
 		t.Skipf("needs a disk to work on: %v", err)
@@ -208,11 +211,18 @@ func TestFlexReal(t *testing.T) {
 	if why := sandbox.NoContainers(t.Context(), place.Dir); why != "" {
 		t.Skipf("needs real containers: %s", why)
 	}
-	// With the race detector this takes 60 to 120 s instead of 3: the programs are this binary, need several times the memory
-	// for what the detector notes, and are swapped out.
+	// The programs are built apart, without the race detector: it needs several times the memory for its notes, which is
+	// swapped out, so that the run took minutes and the tests that use swap waited for it.
+	program := filepath.Join(t.TempDir(), "bellows-lab")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/bellows-lab")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	testswap.Need(t, 512<<20)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	r, err := runFlex(ctx, place.Dir, tinyMix(), breathing, func(int, int) {})
+	r, err := runFlex(ctx, place.Dir, tinyMix(program), breathing, func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
