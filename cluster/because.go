@@ -261,5 +261,14 @@ func BecausePhaseLate(phase int32, memory resource.Amount) Reason {
 	return Reason{Code: PhaseLate, A: int64(phase) + 1, B: int64(memory)}
 }
 
+// BecauseOverQuota: too little is left of a quota of the job's user or queue.
+func BecauseOverQuota(queue bool, k QuotaKind, taken, most int64) Reason {
+	code := OverUserQuota
+	if queue {
+		code = OverQueueQuota
+	}
+	return Reason{code, int64(k), taken, most}
+}
+
 // wholeBytes rounds an amount that may be larger than any integer.
 func wholeBytes(b float64) int64 { return int64(math.Round(min(b, 1<<62))) }

@@ -36,6 +36,12 @@ func (b *Book) Hold() {
 	b.plan.holdPaused()
 }
 
+// Gate lets tasks through as the quotas of users and queues permit. Tasks that it withholds do not start.
+func (b *Book) Gate() { b.snapshot.gate.pass(&b.plan) }
+
 // Close ends the step: it gives a reason to each changed job that waits and has none, clears the snapshot's Changes, and
 // returns the decisions in the order in which they were taken. The slice is valid until Open.
-func (b *Book) Close() ([]Decision, error) { return b.plan.close(b.why) }
+func (b *Book) Close() ([]Decision, error) {
+	b.snapshot.gate.settleAll(b.snapshot.Changes.Jobs)
+	return b.plan.close(b.why)
+}

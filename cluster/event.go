@@ -36,6 +36,7 @@ const (
 	JobResumed                              // Job, or only Task if that has a job: the end of the JobPaused of the same
 	Answered                                // Node, Answer: to an Ask, Decision
 	TaskOut                                 // Task, Found: how much of its memory has left (Out), and why not all of it (Stays)
+	QuotasSet                               // Found: the quotas of users and queues from now on
 )
 
 var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat", "decision-done",
@@ -44,7 +45,7 @@ var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "j
 	"task-phase", "task-still", "task-goes-on", "job-revised",
 	"node-pressed",
 	"job-paused", "job-resumed",
-	"answered", "task-out"}
+	"answered", "task-out", "quotas-set"}
 
 // NumEventKinds and NumOutcomes are one more than the last of each.
 const (
@@ -120,7 +121,7 @@ type Event struct {
 	Phase    int32           `json:"phase,omitempty"` // TaskPhase: an index of the phases of its stage
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it started running
-	Found    *Condition      `json:"found,omitempty"`       // TaskAdopted, NodePressed, TaskPhase, TaskOut, JobPaused; nil is the zero Condition
+	Found    *Condition      `json:"found,omitempty"`       // TaskAdopted, NodePressed, TaskPhase, TaskOut, JobPaused, QuotasSet; nil is the zero Condition
 	Held     resource.Amount `json:"held_bytes,omitempty"`  // NodeMemory: the sum of the limits of its containers, bytes
 	Detail   string          `json:"detail,omitempty"`
 	Run      int             `json:"run,omitempty"`  // number of the run of Task, with drivers that run containers; see ContainerID
@@ -130,7 +131,7 @@ type Event struct {
 	Answer   *Answer         `json:"answer,omitempty"`
 }
 
-// Condition returns the condition in which a task or a node was found.
+// Condition returns the condition in which a task, a node or the cluster was found.
 func (e *Event) Condition() Condition {
 	if e.Found == nil {
 		return Condition{}
@@ -146,7 +147,7 @@ func (e *Event) SetCondition(c Condition) {
 	}
 }
 
-// Condition is how a running task or a node was found.
+// Condition is how a running task, a node or the cluster was found.
 type Condition struct {
 	// Bound is what throttles the task, zero if nothing does; or what the node gives of each resource that is pressed.
 	Bound   resource.Vector `json:"bound,omitzero"`
@@ -165,4 +166,5 @@ type Condition struct {
 	Progress  *Progress       `json:"progress,omitempty"`  // how far the task had come; nil is unknown. Of a TaskPhase only PhaseSince counts, and nil is now.
 	// MostCPU is as in the envelope of the task.
 	MostCPU resource.Amount `json:"most_cpu_millicores,omitempty"`
+	Quotas  *Quotas         `json:"quotas,omitempty"`
 }

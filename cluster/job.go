@@ -250,9 +250,11 @@ func (s JobStatus) Ended() bool { return s >= StatusSucceeded }
 // StageState is a stage as the engine knows it.
 type StageState struct {
 	Pending int // not started, or waiting to run again
-	Booked  int // started, launch not yet confirmed
-	Running int // launched
-	Ended   int // succeeded
+	// Withheld counts pending tasks that do not start, because they would exceed a quota: see JobState.Startable.
+	Withheld int
+	Booked   int // started, launch not yet confirmed
+	Running  int // launched
+	Ended    int // succeeded
 	// parentsLeft counts parents not yet ended.
 	parentsLeft int
 	next        int32   // the lowest index that has never started
@@ -291,6 +293,9 @@ type JobState struct {
 
 	paused paused
 	begun  bool // one of its tasks was started, perhaps before an engine took the job over
+	// standing is what the gate knows of the job; nil if neither its user nor its queue has a quota, or if the gate has not met it.
+	standing *standing
+	met      bool
 
 	// Version changes whenever Tasks, the launch, the phase or the stillness of a task, or the pending tasks change. A policy can cache what it
 	// computed for a job until then.
@@ -315,8 +320,21 @@ func (j *JobState) NextStage() (stage int, ok bool) {
 
 // Ready reports whether a task of the stage may start now.
 func (j *JobState) Ready(stage int) bool {
+	return j.Startable(stage) > 0 && j.open(stage)
+}
+
+// Startable returns how many pending tasks of the stage no quota withholds. If they start together, that is all or none.
+func (j *JobState) Startable(stage int) int {
 	s := &j.Progress[stage]
-	return s.Pending > 0 && s.parentsLeft == 0 && !j.paused.all && (j.Steered || j.Stages[stage].Coordinator)
+	if s.Withheld > 0 && j.Stages[stage].Together {
+		return 0
+	}
+	return s.Pending - s.Withheld
+}
+
+// open reports whether neither another stage nor a pause keeps the tasks of a stage from starting.
+func (j *JobState) open(stage int) bool {
+	return j.Progress[stage].parentsLeft == 0 && !j.paused.all && (j.Steered || j.Stages[stage].Coordinator)
 }
 
 // Pending returns how many tasks of stages other than coordinators have not started.

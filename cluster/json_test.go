@@ -65,6 +65,7 @@ var fullEvents = []any{
 	Event{Kind: Answered, Node: 1, Decision: 9, Answer: &Answer{Failed: "no schedule"}},
 	Event{Kind: Answered, Node: 1, Decision: 9, Answer: &Answer{Proved: true}},
 	Event{Kind: JobPaused, Job: 3, Found: &Condition{PageOut: true}},
+	Event{Kind: QuotasSet, Found: &Condition{Quotas: &Quotas{Users: map[string]Limits{"": {QuotaMemory: {Most: 5}}, "ada": {QuotaRunning: {Most: Unlimited, Refuses: true}}}, Queues: map[string]Limits{"q": {QuotaCPU: {Most: 6}}}}}},
 	Event{Kind: TaskOut, Task: TaskID{1, 0, 0}, Found: &Condition{Out: 5, Stays: "swap is full"}},
 	Event{Kind: JobResumed, Job: 3, Task: TaskID{Job: 3, Stage: 1, Index: 2}},
 	Event{Kind: DecisionFailed, Decision: 4, Task: TaskID{1, 0, 0}},
@@ -92,7 +93,7 @@ func TestJSON(t *testing.T) {
 
 // TestNames checks that every name is read back, and that no other name is accepted.
 func TestNames(t *testing.T) {
-	for k := NodeJoined; k <= TaskOut; k++ {
+	for k := NodeJoined; k <= QuotasSet; k++ {
 		var back EventKind
 		if err := back.UnmarshalText([]byte(k.String())); err != nil || back != k {
 			t.Errorf("event kind %s is read as %s: %v", k, back, err)

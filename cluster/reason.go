@@ -76,6 +76,8 @@ const (
 	BehindPhase                      // A: memory needed, bytes: on nodes that have it free, phases of running tasks wait for memory; B: the job of one of these tasks
 	PhaseAhead                       // A: phase that should begin soon, the first is 1; B: memory granted for it, bytes; C: run time at which it should begin, ns
 	PhaseLate                        // A: phase that the task was granted memory for and is not in, the first is 1; B: memory granted until it begins, bytes
+	OverUserQuota                    // A: a QuotaKind; B: what the user has of it; C: the most that the user may have
+	OverQueueQuota                   // A, B, C: as OverUserQuota, of the job's queue
 	numReasons
 )
 
@@ -253,10 +255,24 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return fmt.Sprintf("is granted %s for its phase %d, which should begin when it has run for %v", memory(r.B), r.A, time.Duration(r.C).Round(100*time.Millisecond))
 	case PhaseLate:
 		return fmt.Sprintf("is further from its phase %d than was forecast: until that begins, it is granted %s", r.A, memory(r.B))
+	case OverUserQuota:
+		return overQuota("user", r)
+	case OverQueueQuota:
+		return overQuota("queue", r)
 	case PhaseWaits:
 		return fmt.Sprintf("its phase %d waits for %s, and %s are free", r.A, resource.CPU.Format(resource.Amount(r.B)), resource.CPU.Format(resource.Amount(r.C)))
 	case DeadlineDue:
 		return "the deadline of a job passes"
 	}
 	return "no reason recorded"
+}
+
+// overQuota says that too little of a quota is left.
+func overQuota(whose string, r Reason) string {
+	k := QuotaKind(r.A)
+	words := fmt.Sprintf("over the %s quota of its %s: %s of %s taken", k, whose, k.Format(r.B), k.Format(r.C))
+	if r.B < r.C {
+		words += ", and it needs more than is left"
+	}
+	return words
 }

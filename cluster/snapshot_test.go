@@ -428,6 +428,7 @@ func TestRandomHistory(t *testing.T) {
 			if s.Synced {
 				p.holdPaused()
 				p.resumeDue()
+				s.gate.pass(&p)
 				decideAnything(rt, &p)
 				coherent(rt, s)
 				leveledEnd(rt, &p)
@@ -483,7 +484,7 @@ func (o orders) answer(t *rapid.T, s *Snapshot, e *Event, err error) {
 func anyEvent(t *rapid.T, s *Snapshot) Event {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	task := TaskID{JobID(number("job", 1, 3)), int32(number("stage", 0, 1)), int32(number("index", 0, 2))}
-	e := Event{Kind: EventKind(number("kind", 0, int(TaskOut)+1)), Phase: int32(number("phase", -1, 3)), By: Holders(number("holder", 0, 2)), Node: NodeID(number("node", 0, 3)), Job: task.Job, Task: task, Outcome: Outcome(number("outcome", 0, 6)),
+	e := Event{Kind: EventKind(number("kind", 0, int(QuotasSet)+1)), Phase: int32(number("phase", -1, 3)), By: Holders(number("holder", 0, 2)), Node: NodeID(number("node", 0, 3)), Job: task.Job, Task: task, Outcome: Outcome(number("outcome", 0, 6)),
 		Grant: resource.Of(resource.Core, resource.Amount(number("grant", -1, 3))*resource.GB)}
 	for _, n := range s.Nodes {
 		for _, task := range n.Tasks {
@@ -523,6 +524,10 @@ func anyEvent(t *rapid.T, s *Snapshot) Event {
 		}
 		if e.Kind == JobPaused && number("pages out", 0, 1) == 0 {
 			e.Found = &Condition{PageOut: true}
+		}
+	case QuotasSet:
+		if number("quotas", 0, 3) > 0 {
+			e.Found = &Condition{Quotas: &Quotas{Users: map[string]Limits{"": {QuotaMemory: {Most: int64(number("most", -1, 4)) * int64(resource.GB)}}}}}
 		}
 	case NodeMemory:
 		e.Held = resource.Amount(number("held", -1, 11)) * resource.GB

@@ -35,7 +35,7 @@ func (s *Snapshot) apply(now timeline.Time, e *Event) error {
 	case TaskAdopted:
 		return s.adopt(now, e)
 	case Synced:
-		s.Synced = true
+		s.Synced, s.gate.anew = true, true
 		s.demand()
 	case Woken:
 		s.Changes.Woken = true
@@ -59,6 +59,8 @@ func (s *Snapshot) apply(now timeline.Time, e *Event) error {
 		return s.resumeWork(now, e.Job, e.Task)
 	case Answered:
 		return s.answered(now, e)
+	case QuotasSet:
+		return s.setQuotas(e.Condition().Quotas)
 	default:
 		return fmt.Errorf("event %s: unknown", e.Kind)
 	}

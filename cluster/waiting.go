@@ -45,13 +45,16 @@ func (j *JobState) whyNotRunnable() (why Reason, ok bool) {
 		if j.paused.all || len(j.Progress[i].held) > 0 {
 			return Because(PausedByOwner), true
 		}
-		if !j.Steered {
+		if !j.Steered && !j.Stages[i].Coordinator {
 			return Because(WaitsForCoordinator), true
 		}
 		for _, parent := range j.Stages[i].Parents {
 			if j.Progress[parent].Ended < j.Stages[parent].Tasks {
 				return BecauseDependsOnStage(parent), true
 			}
+		}
+		if j.Progress[i].Withheld > 0 {
+			return j.standing.why(j, i), true
 		}
 	}
 	return Reason{}, false

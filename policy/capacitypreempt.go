@@ -176,7 +176,7 @@ func (c *capacity) claims(p *cluster.Plan, leaf *shareQueue) (all resource.Vecto
 			if _, over := c.users.over(c, m, need); over || !fits {
 				break // the job's later stages are not served before this one
 			}
-			pending = pending.Add(need.Scale(int64(e.job.Progress[i].Pending)))
+			pending = pending.Add(need.Scale(int64(e.job.Startable(i))))
 		}
 		all = all.Add(pending.Sub(m.own.reserved()).Max(resource.Vector{}))
 	}

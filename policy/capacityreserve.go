@@ -64,7 +64,7 @@ func (c *capacity) giveBackExcess(p *cluster.Plan, m *capacityMember) {
 	}
 	for i := 0; i < len(m.own.kept); {
 		n := p.Nodes[m.own.kept[i].node]
-		if n.ReservationNeeded() && len(m.own.kept) <= m.job.Progress[n.ReservedStage].Pending {
+		if n.ReservationNeeded() && len(m.own.kept) <= m.job.Startable(n.ReservedStage) {
 			i++
 			continue
 		}
@@ -95,7 +95,7 @@ func (c *capacity) reserve(p *cluster.Plan, m *capacityMember, stage int) {
 			!slices.ContainsFunc(n.Tasks, ends) {
 			continue
 		}
-		if len(m.own.kept) >= m.job.Progress[stage].Pending {
+		if len(m.own.kept) >= m.job.Startable(stage) {
 			return
 		}
 		if _, over := c.overLimit(m, need, resource.Vector{}); over {

@@ -200,7 +200,7 @@ func (f *prophet) measure(s *cluster.Snapshot, a *applicant) (room int) {
 	a.apart = executors || stage.Together && (f.strict || stage.Tasks <= servers)
 	a.tasks, a.each = 1, 1
 	if stage.Together || executors && !f.literal {
-		a.tasks = a.job.Progress[a.stage].Pending
+		a.tasks = a.job.Startable(a.stage)
 	}
 	if !a.apart && a.tasks > 1 {
 		a.each = (a.tasks + max(1, servers) - 1) / max(1, servers)
