@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
@@ -17,6 +18,7 @@ type Reread struct {
 	Applied, Waiting []Change
 	Level            slog.Level
 	Keep             live.Retention
+	Quotas           *cluster.Quotas
 	OutputLimit      resource.Amount
 	Certificate      *tls.Certificate // with which the daemon listens on the network; nil if it does not
 }
@@ -29,6 +31,9 @@ func (d *Daemon) reload() {
 	r, err := d.config.Reread()
 	if err == nil {
 		err = d.Driver.Retain(r.Keep)
+	}
+	if err == nil {
+		err = d.Driver.SetQuotas(r.Quotas)
 	}
 	if err != nil {
 		d.log.Error("the configuration was read again and not applied", "error", err)

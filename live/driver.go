@@ -42,6 +42,8 @@ type Config struct {
 	// Keeps says that paused and suspended tasks keep their cores and bandwidths. Otherwise they lend them to other tasks: see
 	// cluster.Snapshot.
 	Keeps bool
+	// Quotas are those of users and queues, until SetQuotas; nil is none.
+	Quotas *cluster.Quotas
 	// UID is the user that the daemon runs as.
 	UID uint32
 	// SolverStates is the budget of a question of the policy, in states; 0 is cluster.SolverStates.
@@ -70,7 +72,10 @@ type Driver struct {
 	pruning  sync.Mutex     // one Prune at a time
 	keep     atomic.Pointer[Retention]
 	retained chan struct{} // has an element if keep has changed since jobs were last removed
-	stopping func()        // ends the goroutines other than the loop
+	quotas   atomic.Pointer[cluster.Quotas]
+	pace     pace
+	outputs  outputs
+	stopping func() // ends the goroutines other than the loop
 	beside   sync.WaitGroup
 
 	watchdog *watchdog
@@ -137,6 +142,8 @@ func Start(c Config) (*Driver, error) {
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}),
 		retained: make(chan struct{}, 1), jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), gauge: newGauge()}
 	d.keep.Store(c.Keep)
+	d.quotas.Store(cmp.Or(c.Quotas, &cluster.Quotas{}))
+	d.outputs.changed = make(chan struct{}, 1)
 	d.engine = engine.New(c.Policy, func(s *cluster.Snapshot) {
 		s.ContainersPerCore = cmp.Or(c.ContainersPerCore, cluster.ContainersPerCore)
 		s.Lends = !c.Keeps
@@ -174,6 +181,7 @@ func Start(c Config) (*Driver, error) {
 	d.beside.Go(func() { d.learn(ctx) })
 	d.beside.Go(func() { d.follow(ctx) })
 	d.beside.Go(func() { d.announce(ctx) })
+	d.beside.Go(func() { d.weigh(ctx) })
 	d.beside.Go(func() {
 		d.watch(Patience{Hangs: cmp.Or(c.Patience.Hangs, DefaultHangs), Dead: cmp.Or(c.Patience.Dead, DefaultDead)})
 	})

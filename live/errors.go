@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // Kind is the kind of an error, for callers that act on it. There are few kinds, and they are the same everywhere: the
@@ -18,6 +19,7 @@ const (
 	Conflict                    // not possible in the present state; the same request may succeed later
 	Unavailable                 // the daemon is starting, stopping or absent, or too busy for now
 	Internal                    // the daemon failed: a full disk, a store that cannot be written, a bug of a policy
+	OverQuota                   // a quota of the user or of the queue has too little left; the same request may succeed later
 )
 
 // kinds has a row for every Kind.
@@ -33,6 +35,7 @@ var kinds = [...]struct {
 	Conflict:    {"conflict", http.StatusConflict, 1},
 	Unavailable: {"unavailable", http.StatusServiceUnavailable, 1},
 	Internal:    {"internal", http.StatusInternalServerError, 1},
+	OverQuota:   {"over-quota", http.StatusTooManyRequests, 1},
 }
 
 // String returns the name of k; empty if k is no kind.
@@ -73,15 +76,17 @@ func KindOfStatus(status int) Kind {
 
 // Error is an error with its kind, as the API sends it. Its text is one sentence for people.
 type Error struct {
-	Kind    Kind   `json:"code" enum:"invalid,no-token,denied,not-found,conflict,unavailable,internal" doc:"kind of the error"`
+	Kind    Kind   `json:"code" enum:"invalid,no-token,denied,not-found,conflict,unavailable,internal,over-quota" doc:"kind of the error"`
 	Message string `json:"message" doc:"one sentence for people"`
 	cause   error
+	// Retry is how long the caller should wait before the same request; 0 if that is unknown. See RetryAfter.
+	Retry time.Duration `json:"-"`
 }
 
 // Errorf returns an Error. It wraps the errors that fmt.Errorf would wrap.
 func Errorf(kind Kind, format string, operands ...any) *Error {
 	err := fmt.Errorf(format, operands...)
-	return &Error{kind, err.Error(), errors.Unwrap(err)}
+	return &Error{Kind: kind, Message: err.Error(), cause: errors.Unwrap(err)}
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -93,6 +98,16 @@ func (e *Error) Unwrap() error { return e.cause }
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
+	}
+	return 0
+}
+
+// RetryAfter returns how long the caller should wait before a request that failed with an error; 0 if that is unknown.
+func RetryAfter(err error) time.Duration {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if e, ok := err.(*Error); ok && e.Retry > 0 {
+			return e.Retry
+		}
 	}
 	return 0
 }

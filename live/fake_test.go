@@ -87,14 +87,15 @@ func (f *fake) ended(id cluster.ContainerID, outcome cluster.Outcome, code int) 
 // rig is a Driver with a fake.
 type rig struct {
 	*Driver
-	t     testing.TB
-	fake  *fake
-	dir   string
-	store *store.Store
-	swaps func() (bool, error)
-	keep  *Retention
-	keeps bool
-	logTo io.Writer // nil is the output of the test
+	t      testing.TB
+	fake   *fake
+	dir    string
+	store  *store.Store
+	swaps  func() (bool, error)
+	keep   *Retention
+	keeps  bool
+	quotas *cluster.Quotas
+	logTo  io.Writer // nil is the output of the test
 }
 
 func newRig(t *testing.T, p policy.Policy) *rig {
@@ -136,7 +137,7 @@ func (r *rig) startOn(p policy.Policy, b Backend) {
 	if r.logTo != nil {
 		log = r.logTo
 	}
-	r.Driver, err = Start(Config{Policy: p, Backend: b, Store: r.store, Dir: r.dir, UID: 1000, HasSwap: r.swaps, Keep: r.keep, Keeps: r.keeps, Log: slog.New(slog.NewTextHandler(log, nil))})
+	r.Driver, err = Start(Config{Policy: p, Backend: b, Store: r.store, Dir: r.dir, UID: 1000, HasSwap: r.swaps, Keep: r.keep, Keeps: r.keeps, Quotas: r.quotas, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		r.t.Fatal(err)
 	}

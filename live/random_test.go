@@ -438,6 +438,27 @@ func randomSubmission(random *rand.Rand, together bool) Submission {
 	return s
 }
 
+// randomQuotas lets each randomSubmission start, but not all of them at once.
+func randomQuotas(random *rand.Rand) *cluster.Quotas {
+	limits := cluster.Limits{}
+	for k, most := range map[cluster.QuotaKind]int64{
+		cluster.QuotaMemory:  int64(resource.GiB) + random.Int64N(int64(resource.GiB)),
+		cluster.QuotaCPU:     2500 + random.Int64N(1000),
+		cluster.QuotaRunning: 1 + random.Int64N(3),
+	} {
+		limits[k] = cluster.Quota{Most: most}
+	}
+	for k := range cluster.QuotaWaiting {
+		if random.IntN(2) == 0 {
+			delete(limits, k)
+		}
+	}
+	if random.IntN(2) == 0 {
+		return &cluster.Quotas{Queues: map[string]cluster.Limits{cluster.DefaultQueue: limits}}
+	}
+	return ofUsers(limits)
+}
+
 var machineSeed = flag.Uint64("machine-seed", 0, "what the machines of TestRandomMachines come from; 0 is the time")
 
 // Whatever the machine does, and however often the driver is restarted, no event and no decision is impossible, no
@@ -498,6 +519,12 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 		case k < 8 && len(ids) > 0:
 			pauseOrResume(t, r, random, ids[random.IntN(len(ids))])
 		default:
+			if random.IntN(4) == 0 {
+				r.quotas = randomQuotas(random)
+				if err := r.SetQuotas(r.quotas); err != nil {
+					t.Fatal(err)
+				}
+			}
 			time.Sleep(time.Duration(random.IntN(5000)) * time.Millisecond)
 		}
 		if s, err := r.Status(ctx); err != nil || s.Trouble != "" && !strings.Contains(s.Trouble, "can start nothing") {

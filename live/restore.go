@@ -10,8 +10,14 @@ import (
 	"github.com/bellows-rm/bellows/store"
 )
 
-// load reads jobs that have not ended from the store.
+// load reads jobs that have not ended from the store, and who has submitted jobs in the last minute.
 func (d *Driver) load(ctx context.Context) error {
+	now := d.now()
+	recent, err := d.store.SubmittedBetween(ctx, now.Add(-paceSpan), now)
+	if err != nil {
+		return err
+	}
+	d.pace.begin(now, d.quotas.Load(), recent)
 	jobs, err := d.store.OpenJobs(ctx)
 	if err != nil {
 		return err
@@ -47,6 +53,9 @@ func (d *Driver) recall(ctx context.Context, stored store.Job) (*job, error) {
 // another run followed), the running containers, the cancellations, the ends of the last runs.
 func (d *Driver) restore() {
 	d.makeRoom()
+	if !d.quotas.Load().None() {
+		d.tellQuotas()
+	}
 	for _, e := range d.inventory {
 		if e.Kind == cluster.NodeJoined {
 			d.step(e)

@@ -31,9 +31,12 @@ type Submission struct {
 }
 
 // Submit checks and accepts a job; when it returns, the job is stored and survives any crash. The error is Invalid if
-// the job cannot be run.
+// the job cannot be run, and OverQuota if a quota of its user or queue refuses it.
 func (d *Driver) Submit(ctx context.Context, s Submission) (cluster.JobID, error) {
 	if err := d.awaitInventory(ctx); err != nil {
+		return 0, err
+	}
+	if err := d.keepPace(ctx, s.party()); err != nil {
 		return 0, err
 	}
 	j, err := d.prepare(ctx, &s)
@@ -41,10 +44,18 @@ func (d *Driver) Submit(ctx context.Context, s Submission) (cluster.JobID, error
 		return 0, err
 	}
 	var id cluster.JobID
-	if e := d.do(ctx, func() { id, err = d.submit(ctx, j) }); e != nil {
-		return 0, e
-	}
+	err = d.awaitQuotas(ctx, func() (err error) {
+		if e := d.do(ctx, func() { id, err = d.submit(ctx, j) }); e != nil {
+			return e
+		}
+		return err
+	})
 	return id, err
+}
+
+// party returns a job with what quotas of submissions depend on.
+func (s *Submission) party() *cluster.Job {
+	return &cluster.Job{Name: s.Job.Name, Owner: OwnerOf(s.Caller).Name, Queue: s.Job.Queue}
 }
 
 // prepare makes the stored form of a submission, and checks everything that does not depend on the cluster.
@@ -157,6 +168,9 @@ func (d *Driver) submit(ctx context.Context, stored store.Job) (cluster.JobID, e
 	}
 	if err := policy.CheckRuns(d.config.Policy, d.engine.Snapshot(), &stored.Request.Job); err != nil {
 		return 0, Errorf(Invalid, "%w", err)
+	}
+	if err := d.checkQuotas(&stored.Request.Job); err != nil {
+		return 0, err
 	}
 	stored.Submitted = d.now()
 	atWork := d.rest()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"math/big"
 	"net"
 	"net/http"
@@ -228,6 +229,9 @@ func switchOver(w http.ResponseWriter, take func(net.Conn)) {
 
 // writeError answers with an Error: one line, even if it quotes a part of the request.
 func writeError(w http.ResponseWriter, e *live.Error) {
+	if wait := live.RetryAfter(e); wait > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(int64(math.Ceil(wait.Seconds())), 10))
+	}
 	writeBody(w, e.Kind.Status(), &live.Error{Kind: e.Kind, Message: cluster.Printable(e.Message)})
 }
 

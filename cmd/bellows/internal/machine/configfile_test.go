@@ -4,10 +4,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/fault"
 	"github.com/bellows-rm/bellows/internal/testcert"
@@ -45,6 +47,12 @@ operators: 54400
 listen: 127.0.0.1:8443
 tls_cert: /CERTIFICATE
 tls_key: /KEY
+user_quota:
+  memory: 4GiB
+  submissions: 60
+  ada.lovelace.running: 3 refuses
+  root.memory: none
+queue_quota: {batch.cpus: 1500m, waiting: 7 waits}
 `
 
 // write writes a configuration file, and a certificate if the file has one, and returns its path.
@@ -76,9 +84,11 @@ func withArguments(t *testing.T, args ...string) (*upOptions, error) {
 
 // The example of the documentation and a file with all settings are read, and the options have what they say.
 func TestReadConfig(t *testing.T) {
-	for _, text := range testfile.Examples(t, "../../../../docs/formats.md", "config") {
-		if _, err := parseConfig("docs/formats.md", []byte(text)); err != nil {
-			t.Error(err)
+	for _, page := range []string{"formats.md", "multi-user.md"} {
+		for _, text := range testfile.Examples(t, "../../../../docs/"+page, "config") {
+			if _, err := parseConfig(page, []byte(text)); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 	o, err := withArguments(t, "--config", write(t, allSettings))
@@ -104,6 +114,11 @@ func TestReadConfig(t *testing.T) {
 		t.Errorf("socket %+v, operators %+v", c.Door, c.Operators)
 	case c.Listen != "127.0.0.1:8443" || c.Certificate == nil || c.Certificate.Leaf.Subject.CommonName != "bellows test":
 		t.Errorf("listens on %q with %v", c.Listen, c.Certificate)
+	case !reflect.DeepEqual(c.Driver.Quotas, &cluster.Quotas{
+		Users: map[string]cluster.Limits{"": {cluster.QuotaMemory: {Most: int64(4 * resource.GiB)}, cluster.QuotaSubmissions: {Most: 60, Refuses: true}},
+			"ada.lovelace": {cluster.QuotaRunning: {Most: 3, Refuses: true}}, "root": {cluster.QuotaMemory: {Most: cluster.Unlimited}}},
+		Queues: map[string]cluster.Limits{"": {cluster.QuotaWaiting: {Most: 7}}, "batch": {cluster.QuotaCPU: {Most: 1500}}}}):
+		t.Errorf("quotas %+v", c.Driver.Quotas)
 	case c.Agent.OutputLimit != resource.MiB || c.Agent.SwapBudget != 200*resource.GB || c.Agent.Memory.PuffRatio != 0.2 || !c.Driver.Keeps || !o.verbose || c.Configuration != o.file:
 		t.Errorf("daemon %+v", c)
 	}
@@ -173,6 +188,13 @@ func TestMistakesInConfig(t *testing.T) {
 		v + "set: {fair: 1}":                       {"c:2: set fair 1: must be POLICY.NAME=VALUE"},
 		v + "set: {fair.nope: 1}":                  {`c:2: set: setting "fair.nope": must be one of `},
 		v + "set: {nope.a: 1}":                     {`c:2: set: setting "nope.a": must be POLICY.NAME with a policy of `},
+		v + "queue_quota: {output: 1GiB}":          {"c:2: queue_quota output 1GiB: must not be output, which is a quota of users only"},
+		v + "user_quota: {memory: 4Gx}":            {`c:2: user_quota: memory "4Gx" has an unknown unit`},
+		v + "user_quota: {running: 0}":             {"c:2: user_quota running 0: must be a number of jobs from 1 to 1000000"},
+		v + "user_quota: {running: 1 hangs}":       {"c:2: user_quota running 1 hangs: must be an amount, perhaps with waits or refuses behind it, or none"},
+		v + "user_quota: {ada.speed: 1}":           {"c:2: user_quota ada.speed 1: must end with one of memory, cpus, running, waiting, submissions, output"},
+		v + "queue_quota: {.memory: 1GiB}":         {"c:2: queue_quota .memory 1GiB: must have a name before the dot, or no dot"},
+		v + "queue_quota: {q.memory: 0B, a: 1}":    {"c:2: queue_quota a 1: must end with one of ", "c:2: queue_quota q.memory 0B: must be above 0"},
 		v + "set: {capacity.queues=default: 100%}": {"c:2: set capacity.queues=default 100%: must have a name without ="},
 		v + "set:\n  fair.reservations: true\n  fair.reservations: perhaps\n": {
 			"c:4: set fair.reservations: written twice, first in line 3", `c:4: set: setting fair.reservations="perhaps": must be true or false`},

@@ -3,6 +3,7 @@ package machine
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/bellows-rm/bellows/daemon"
 )
@@ -28,9 +29,11 @@ func (o *upOptions) rereads() func() (daemon.Reread, error) {
 		}
 		applied, waiting := changes(inForce, now.rows())
 		for _, c := range applied {
-			inForce[c.Setting] = c.To
+			if inForce[c.Setting] = c.To; c.To == "" {
+				delete(inForce, c.Setting)
+			}
 		}
-		return daemon.Reread{File: now.file, Applied: applied, Waiting: waiting, Level: now.level(), Keep: now.keep, OutputLimit: now.output, Certificate: c.Certificate}, nil
+		return daemon.Reread{File: now.file, Applied: applied, Waiting: waiting, Level: now.level(), Keep: now.keep, Quotas: now.quotas(), OutputLimit: now.output, Certificate: c.Certificate}, nil
 	}
 }
 
@@ -48,8 +51,19 @@ func changes(inForce map[string]string, read []row) (applied, waiting []daemon.C
 			waiting = append(waiting, c)
 		}
 	}
-	for _, setting := range slices.Sorted(maps.Keys(gone)) { // of a policy
-		waiting = append(waiting, daemon.Change{Setting: setting, From: gone[setting]})
+	for _, setting := range slices.Sorted(maps.Keys(gone)) { // a setting of a policy, or a quota
+		c := daemon.Change{Setting: setting, From: gone[setting]}
+		if reloads(setting) {
+			applied = append(applied, c)
+		} else {
+			waiting = append(waiting, c)
+		}
 	}
 	return applied, waiting
+}
+
+// reloads reports whether a running daemon applies a changed value of the setting that a row is about.
+func reloads(row string) bool {
+	field, _, _ := strings.Cut(row, " ")
+	return slices.ContainsFunc(newUpOptions().table(), func(s setting) bool { return s.field() == field && s.reloads })
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/daemon"
 )
 
@@ -56,6 +57,29 @@ func TestReread(t *testing.T) {
 		}
 		if r.File != path || r.Keep.For != c.keep || r.Keep.Jobs != 5 || r.Level != c.level {
 			t.Errorf("%q: read %+v", c.text, r)
+		}
+	}
+	// Quotas apply at once, also those that are gone.
+	for _, c := range []struct {
+		text    string
+		applied []daemon.Change
+		most    int64
+	}{
+		{"user_quota: {running: 5, ada.running: 6}\n", []daemon.Change{change("user_quota ada.running", "", "6"), change("user_quota running", "", "5")}, 6},
+		{"user_quota: {running: 5}\n", []daemon.Change{change("user_quota ada.running", "6", "")}, 5},
+		{"user_quota: {running: 5}\n", nil, 5},
+		{"user_quota: {ada.running: 7}\n", []daemon.Change{change("user_quota ada.running", "", "7"), change("user_quota running", "5", "")}, 7},
+	} {
+		if err := os.WriteFile(path, []byte("bellows_config: 1\nmemory: 64MiB\nkeep_for: 2h\npolicy: fair\nset: {fair.reservations: false}\n"+c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := reread()
+		if err != nil || !reflect.DeepEqual(r.Applied, c.applied) || len(r.Waiting) > 0 {
+			t.Errorf("%q: applied %v, want %v; waiting %v; %v", c.text, r.Applied, c.applied, r.Waiting, err)
+			continue
+		}
+		if got := r.Quotas.Of(cluster.Party{Name: "ada"}, cluster.QuotaRunning).Most; got != c.most {
+			t.Errorf("%q: %d jobs", c.text, got)
 		}
 	}
 	if err := os.Remove(path); err != nil {

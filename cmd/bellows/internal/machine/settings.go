@@ -34,9 +34,16 @@ type setting struct {
 func (s *setting) field() string { return strings.ReplaceAll(s.flag, "-", "_") }
 
 // named returns the value of a setting that consists of named values, such as the settings of policies; nil for others.
-func (s *setting) named() flags.Settings {
-	all, _ := s.value.(flags.Settings)
-	return all
+func (s *setting) named() map[string]string { return namedIn(s.value) }
+
+func namedIn(value pflag.Value) map[string]string {
+	switch v := value.(type) {
+	case flags.Settings:
+		return v
+	case quotaFlag:
+		return v
+	}
+	return nil
 }
 
 // table returns all settings. To set one changes o.
@@ -77,6 +84,10 @@ func (o *upOptions) table() []setting {
 			help: "size of the output of ended jobs of each user that is kept; default, or 0: no limit"},
 		{flag: "keep-events", value: flags.Memory(&o.keep.Events), reloads: true,
 			help: "size of the event logs that are kept: half for this run of the daemon, half for earlier runs"},
+		{flag: "user-quota", value: o.users, reloads: true,
+			help: "quota of each user, of memory, cpus, running, waiting, submissions or output, such as running=5; ada.running=9 or ada.running=none for user ada; the limit may be followed by waits or refuses; may be repeated"},
+		{flag: "queue-quota", value: o.queues, check: checkQueueQuota, reloads: true,
+			help: "the same for the jobs of each queue, or of one queue, without output"},
 		{flag: "verbose", short: "v", value: flags.Switch(&o.verbose), reloads: true,
 			help: "log also each container and each change of a limit"},
 		{flag: "log-format", value: flags.Choice(&o.format, logText, logJSON),

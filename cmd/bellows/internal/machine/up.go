@@ -53,9 +53,10 @@ every hour, as by "bellows prune", and the log says how many.
 
 Every setting below may also be a field of a configuration file; flags take
 precedence. "bellows config" checks such a file and shows what it leads to. The
-daemon reads its file again on SIGHUP. Changes of --keep-..., --output-limit and
---verbose then apply at once; the log and "bellows status" name other changes,
-which need another start. A file with mistakes changes nothing.
+daemon reads its file again on SIGHUP. Changes of --keep-..., --output-limit,
+--user-quota, --queue-quota and --verbose then apply at once; the log and
+"bellows status" name other changes, which need another start. A file with
+mistakes changes nothing.
 
 The log, on standard error or in daemon.log of the state directory, records when
 each job is submitted, starts and ends, and which containers are killed,
@@ -102,6 +103,8 @@ type upOptions struct {
 	still     string
 	output    resource.Amount
 	keep      live.Retention
+	users     quotaFlag // quotas of users, and of queues
+	queues    quotaFlag
 	verbose   bool
 	format    string // of the log
 	door      server.Door
@@ -121,7 +124,7 @@ type upOptions struct {
 
 // newUpOptions returns the defaults.
 func newUpOptions() *upOptions {
-	return &upOptions{policy: "yarn-me", still: "lends", flex: "default", format: logText, settings: map[string]string{}, from: map[string]string{}, output: agent.DefaultOutputLimit,
+	return &upOptions{policy: "yarn-me", still: "lends", flex: "default", format: logText, settings: map[string]string{}, users: quotaFlag{}, queues: quotaFlag{}, from: map[string]string{}, output: agent.DefaultOutputLimit,
 		keep: live.Retention{For: 30 * 24 * time.Hour, Jobs: 100_000, Output: 10 * resource.GiB, Events: resource.GiB}}
 }
 
@@ -241,6 +244,11 @@ func (o *upOptions) daemon() (daemon.Config, error) {
 	if err != nil {
 		return daemon.Config{}, command.Usage(err)
 	}
+	for what := range o.queues {
+		if err := checkQueueQuota(what); err != nil {
+			return daemon.Config{}, command.Usagef("queue_quota %s: %v", what, err)
+		}
+	}
 	capacity[resource.Disk], capacity[resource.Network] = o.disk, o.network
 	manager, err := memory.PresetOf(o.flex, o.puffRatio)
 	if err != nil {
@@ -257,7 +265,7 @@ func (o *upOptions) daemon() (daemon.Config, error) {
 	return daemon.Config{State: o.place.State, Socket: o.place.Socket, Door: door, Operators: o.operators, Configuration: o.file, MeasureDisk: o.from["disk"] == "", Version: command.VersionText(),
 		Listen: o.listen.address, Certificate: certificate,
 		Agent:  agent.Config{Capacity: capacity, OutputLimit: o.output, SwapBudget: o.swapping, Memory: manager},
-		Driver: live.Config{Policy: p, Settings: o.settings, Keeps: o.still == "keeps", Keep: &o.keep, Patience: Patience}}, nil
+		Driver: live.Config{Policy: p, Settings: o.settings, Keeps: o.still == "keeps", Keep: &o.keep, Quotas: o.quotas(), Patience: Patience}}, nil
 }
 
 // line describes the managed resources.
@@ -337,11 +345,13 @@ func (o *upOptions) arguments(given *pflag.FlagSet) []string {
 	given.Visit(func(f *pflag.Flag) {
 		switch f.Name {
 		case "detach", "state", "socket":
-		case "set":
-			for _, name := range slices.Sorted(maps.Keys(o.settings)) {
-				args = append(args, "--set", name+"="+o.settings[name])
-			}
-		default:
+			return
+		}
+		named := namedIn(f.Value)
+		for _, name := range slices.Sorted(maps.Keys(named)) {
+			args = append(args, "--"+f.Name, name+"="+named[name])
+		}
+		if named == nil {
 			args = append(args, "--"+f.Name+"="+cmp.Or(f.Value.String(), "0"))
 		}
 	})

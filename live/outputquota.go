@@ -1,0 +1,98 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// weighEvery is how often the output of all jobs is measured while there are quotas of output.
+const weighEvery = 10 * time.Second
+
+// outputs is how much output of each user is kept.
+type outputs struct {
+	known   map[cluster.JobID]*weighed       // only weigh uses it
+	taken   atomic.Pointer[map[string]int64] // bytes by user; nil before the first measurement
+	changed chan struct{}                    // has an element if the quotas have changed
+}
+
+// weighed is the output of a job.
+type weighed struct {
+	owner string
+	bytes int64
+	final bool // the job has ended, and its output was measured afterwards
+}
+
+// weigh measures the output of all jobs from time to time, as long as there are quotas of it.
+func (d *Driver) weigh(ctx context.Context) {
+	for {
+		var tick <-chan time.Time
+		if d.quotas.Load().Limits(cluster.QuotaOutput) {
+			if err := d.weighOnce(ctx); err != nil && ctx.Err() == nil {
+				d.log.Warn("cannot measure the output that is kept: quotas of output count what was measured before", "error", err)
+			}
+			tick = time.After(weighEvery)
+		}
+		select {
+		case <-tick:
+		case <-d.outputs.changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// weighOnce measures the output of all jobs. That of a job that has ended is measured once.
+func (d *Driver) weighOnce(ctx context.Context) error {
+	folders, err := os.ReadDir(filepath.Join(d.config.Dir, "logs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	known, taken := map[cluster.JobID]*weighed{}, map[string]int64{}
+	for _, folder := range folders {
+		number, err := strconv.ParseInt(folder.Name(), 10, 64)
+		if err != nil {
+			continue
+		}
+		id := cluster.JobID(number)
+		w := d.outputs.known[id]
+		if w == nil {
+			owner, err := d.Owner(ctx, id)
+			if KindOf(err) == NotFound {
+				continue // It was removed, and its output is about to be.
+			}
+			if err != nil {
+				return err
+			}
+			w = &weighed{owner: owner.Name}
+		}
+		if !w.final {
+			j := d.board.Load().jobs.job(id)
+			w.final = j == nil || j.Ended
+			w.bytes = d.outputSize(id)
+		}
+		known[id] = w
+		taken[w.owner] += w.bytes
+	}
+	d.outputs.known = known
+	d.outputs.taken.Store(&taken)
+	return nil
+}
+
+// checkOutput returns an error if the owner of a job has as much output as a quota permits, or more.
+func (d *Driver) checkOutput(j *cluster.Job) error {
+	party := cluster.Party{Name: j.Owner}
+	quota := d.quotas.Load().Of(party, cluster.QuotaOutput)
+	taken := d.outputs.taken.Load()
+	if taken == nil || (*taken)[j.Owner] < quota.Most {
+		return nil
+	}
+	return Errorf(OverQuota, "job %q %w", j.Name, &cluster.Excess{Party: party, Kind: cluster.QuotaOutput, Quota: quota, Taken: (*taken)[j.Owner]})
+}

@@ -1,0 +1,92 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"reflect"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// Quotas of what starts are kept by the engine, which knows what has started (cluster/gate.go). The driver keeps those of what is
+// submitted: it asks the engine how many jobs wait, and counts submissions and output itself.
+
+const (
+	// quotaPatience is how long a submission waits for a quota at most; a client waits for its answer for a minute.
+	quotaPatience = 30 * time.Second
+	// quotaPause is the shortest time between two attempts of a submission that waits.
+	quotaPause = 200 * time.Millisecond
+)
+
+type hurried struct{}
+
+// Hurried returns the context of a submission that does not wait for a quota, because its caller has something meanwhile that others
+// wait for.
+func Hurried(ctx context.Context) context.Context { return context.WithValue(ctx, hurried{}, true) }
+
+// SetQuotas changes the quotas of users and queues; nil is none. Running tasks that exceed a lower quota keep running.
+func (d *Driver) SetQuotas(q *cluster.Quotas) error {
+	q = cmp.Or(q, &cluster.Quotas{})
+	if reflect.DeepEqual(d.quotas.Swap(q), q) {
+		return nil
+	}
+	select {
+	case d.outputs.changed <- struct{}{}:
+	default:
+	}
+	return d.do(context.Background(), func() {
+		if d.isSynced { // or else restore does it
+			d.tellQuotas()
+		}
+	})
+}
+
+// tellQuotas sets the quotas of the engine.
+func (d *Driver) tellQuotas() {
+	d.step(cluster.Event{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: d.quotas.Load()}})
+}
+
+// checkQuotas returns an error if jobs of one user would exceed a quota: one that is Invalid if a job does so whatever else runs, or else
+// OverQuota.
+func (d *Driver) checkQuotas(jobs ...*cluster.Job) error {
+	for _, j := range jobs {
+		if w := d.quotas.Load().Never(j); w != nil {
+			return Errorf(Invalid, "%w", w)
+		}
+	}
+	if over, ok := d.engine.Snapshot().OverQuota(jobs...); ok {
+		return Errorf(OverQuota, "job %q %w", jobs[0].Name, &over)
+	}
+	return d.checkOutput(jobs[0])
+}
+
+// awaitQuotas calls submit until no quota is in the way that lets submissions wait, but not for longer than quotaPatience. It returns
+// the last error of submit.
+func (d *Driver) awaitQuotas(ctx context.Context, submit func() error) error {
+	end := time.After(quotaPatience)
+	for {
+		newer := d.newer()
+		err := submit()
+		over, ok := errors.AsType[*cluster.Excess](err)
+		if !ok || over.Refuses || over.Needs > over.Most || ctx.Value(hurried{}) != nil {
+			return err
+		}
+		pause := time.After(quotaPause)
+		for range 2 { // both must have come
+			select {
+			case <-newer:
+				newer = nil
+			case <-pause:
+				pause = nil
+			case <-end:
+				return err
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-d.done:
+				return errStopped
+			}
+		}
+	}
+}

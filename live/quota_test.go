@@ -1,0 +1,278 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// newQuotaRig is newRig with quotas.
+func newQuotaRig(t *testing.T, q *cluster.Quotas) *rig {
+	t.Helper()
+	r := &rig{t: t, dir: t.TempDir(), fake: newFake(), quotas: q}
+	r.open()
+	r.start(fifo(t))
+	return r
+}
+
+// ofUsers are quotas of every user.
+func ofUsers(l cluster.Limits) *cluster.Quotas {
+	return &cluster.Quotas{Users: map[string]cluster.Limits{"": l}}
+}
+
+// by returns a submission of another user.
+func by(name string, uid uint32, tasks int) Submission {
+	s := submission(tasks)
+	s.Caller = cluster.Credentials{UID: uid, GID: uid, User: name}
+	return s
+}
+
+// overQuota checks that a quota refuses a submission, with these words.
+func (r *rig) overQuota(s Submission, want string) error {
+	r.t.Helper()
+	_, err := r.Submit(r.t.Context(), s)
+	if KindOf(err) != OverQuota || err.Error() != want {
+		r.t.Errorf("error %v, want %s", err, want)
+	}
+	return err
+}
+
+// What a user may not have now waits, also after a restart, and others are not kept waiting. A replay of the log decides the same.
+func TestQuotaOfMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newQuotaRig(t, ofUsers(cluster.Limits{cluster.QuotaMemory: {Most: int64(400 * resource.MiB)}}))
+		id := r.submit(submission(3))
+		first := r.order(cluster.Start)
+		r.fake.launched(first)
+		synctest.Wait()
+		r.noOrder()
+		const why = "over the memory quota of its user: 400MiB of 400MiB taken"
+		if got := r.job(id).Waiting; got != why {
+			t.Errorf("job waits: %q", got)
+		}
+		if e, err := r.Explain(t.Context(), id); err != nil || e.Why != "The next task of the job has not started: "+why+"." {
+			t.Errorf("explained: %q, %v", e.Why, err)
+		}
+		other := r.submit(by("bob", 2001, 1))
+		if o := r.order(cluster.Start); o.Task.Job != other {
+			t.Errorf("started %s", o.Task)
+		} else {
+			r.fake.ended(o.Container, cluster.Succeeded, 0)
+		}
+		r.fake.ended(first.Container, cluster.Succeeded, 0)
+		second := r.order(cluster.Start)
+		r.fake.launched(second)
+		synctest.Wait()
+		log := r.EventLog()
+		r.end()
+		header, records := readLog(t, log)
+		if at, ok := replay(t, header, records); !ok {
+			t.Errorf("a replay decides otherwise at record %d", at)
+		}
+
+		r.fake = newFake(cluster.Event{Kind: cluster.TaskAdopted, Task: second.Task, Run: 1, Grant: second.Grant, Launched: 1})
+		r.open()
+		r.start(fifo(t))
+		defer r.end()
+		synctest.Wait()
+		r.noOrder()
+		if got := r.job(id).Waiting; got != why {
+			t.Errorf("after a restart the job waits: %q", got)
+		}
+		r.fake.ended(second.Container, cluster.Succeeded, 0)
+		r.order(cluster.Start)
+	})
+}
+
+// A job that exceeds a quota whatever else runs is refused as a mistake, one that exceeds a quota now as its kind says.
+func TestQuotaRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newQuotaRig(t, ofUsers(cluster.Limits{cluster.QuotaMemory: {Most: int64(300 * resource.MiB)}, cluster.QuotaRunning: {Most: 1, Refuses: true}}))
+		defer r.end()
+		_, err := r.Submit(t.Context(), submission(1))
+		if KindOf(err) != Invalid || !strings.Contains(err.Error(), "memory 400MiB: must be at most 300MiB, the quota of user ada") {
+			t.Errorf("error %v", err)
+		}
+		small := submission(1)
+		small.Job.Stages[0].Ideal = resource.Of(100, 100*resource.MiB)
+		r.submit(small)
+		e := r.overQuota(small, `job "sorts" quota running of user ada: must be at most 1 job, with 1 job taken and 1 job added`)
+		if RetryAfter(e) != 0 {
+			t.Error("the end of a job is foreseen")
+		}
+		o := r.order(cluster.Start)
+		r.fake.ended(o.Container, cluster.Succeeded, 0)
+		synctest.Wait()
+		r.submit(small)
+	})
+}
+
+// Submissions above the quota of a minute are refused with the time to wait, also after a restart; those of others are not.
+func TestQuotaOfSubmissions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newQuotaRig(t, ofUsers(cluster.Limits{cluster.QuotaSubmissions: {Most: 2, Refuses: true}}))
+		r.submit(submission(1))
+		time.Sleep(20 * time.Second)
+		r.submit(submission(1))
+		err := r.overQuota(submission(1), `job "sorts" quota submissions of user ada: must be at most 2 jobs a minute, with 2 jobs taken and 1 job added: try again in 40s`)
+		if wait := RetryAfter(err); wait > 40*time.Second || wait < 39*time.Second {
+			t.Errorf("try again after %v", wait)
+		}
+		r.submit(by("bob", 2001, 1))
+		root := by("root", 0, 1)
+		for range 5 {
+			r.submit(root)
+		}
+		r.end()
+		r.fake = newFake()
+		r.open()
+		r.start(fifo(t))
+		defer r.end()
+		synctest.Wait()
+		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != OverQuota {
+			t.Errorf("after a restart: %v", err)
+		}
+		time.Sleep(40 * time.Second)
+		r.submit(submission(1))
+		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != OverQuota {
+			t.Errorf("after a minute: %v", err)
+		}
+	})
+}
+
+// Where the administrator wants that, a submission waits for its turn, but not for long.
+func TestSubmissionWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newQuotaRig(t, ofUsers(cluster.Limits{cluster.QuotaSubmissions: {Most: 1}}))
+		defer r.end()
+		r.submit(submission(1))
+		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != OverQuota {
+			t.Errorf("a submission that would wait for a minute: %v", err)
+		}
+		time.Sleep(40 * time.Second)
+		begun := time.Now()
+		r.submit(submission(1))
+		if took := time.Since(begun); took < 19*time.Second || took > 21*time.Second {
+			t.Errorf("it waited for %v", took)
+		}
+		time.Sleep(50 * time.Second)
+		if _, err := r.Submit(Hurried(t.Context()), submission(1)); KindOf(err) != OverQuota || RetryAfter(err) != 10*time.Second {
+			t.Errorf("a caller in a hurry: %v", err)
+		}
+		time.Sleep(10 * time.Second)
+		r.submit(submission(1))
+		gone, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		time.Sleep(45 * time.Second)
+		if _, err := r.Submit(gone, submission(1)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a caller who left: %v", err)
+		}
+	})
+}
+
+// A submission waits while too many jobs of the user wait, and is accepted when one of them has started.
+func TestQuotaOfWaitingJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newQuotaRig(t, ofUsers(cluster.Limits{cluster.QuotaWaiting: {Most: 1}}))
+		defer r.end()
+		r.submit(submission(2))
+		running := r.order(cluster.Start)
+		r.order(cluster.Start)
+		r.submit(submission(1))
+		begun := time.Now()
+		r.overQuota(submission(1), `job "sorts" quota waiting of user ada: must be at most 1 job, with 1 job taken and 1 job added`)
+		if took := time.Since(begun); took != quotaPatience {
+			t.Errorf("it was refused after %v", took)
+		}
+		accepted := make(chan error, 1)
+		go func() {
+			_, err := r.Submit(t.Context(), submission(1))
+			accepted <- err
+		}()
+		time.Sleep(time.Second)
+		select {
+		case err := <-accepted:
+			t.Errorf("accepted: %v", err)
+		default:
+		}
+		r.fake.ended(running.Container, cluster.Succeeded, 0)
+		if err := <-accepted; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Quotas can change while jobs wait and run.
+func TestSetQuotas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newQuotaRig(t, nil)
+		defer r.end()
+		set := func(memory resource.Amount) {
+			if err := r.SetQuotas(ofUsers(cluster.Limits{cluster.QuotaMemory: {Most: int64(memory)}})); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		set(400 * resource.MiB)
+		r.submit(submission(3))
+		r.order(cluster.Start)
+		synctest.Wait()
+		r.noOrder()
+		set(800 * resource.MiB)
+		second := r.order(cluster.Start)
+		set(400 * resource.MiB)
+		r.fake.ended(second.Container, cluster.Succeeded, 0)
+		synctest.Wait()
+		r.noOrder()
+		if err := r.SetQuotas(nil); err != nil {
+			t.Fatal(err)
+		}
+		r.order(cluster.Start)
+	})
+}
+
+// Who has too much output submits nothing more until some of it was removed.
+func TestQuotaOfOutput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newQuotaRig(t, ofUsers(cluster.Limits{cluster.QuotaOutput: {Most: 4096, Refuses: true}}))
+		defer r.end()
+		id := r.submit(submission(1))
+		o := r.order(cluster.Start)
+		printed := func(bytes int) {
+			if err := os.MkdirAll(filepath.Dir(o.Launch.Stdout), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(o.Launch.Stdout, make([]byte, bytes), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(weighEvery)
+			synctest.Wait()
+		}
+		printed(1)
+		r.submit(submission(1))
+		printed(9000)
+		r.overQuota(submission(1), `job "sorts" quota output of user ada: must be at most 4KiB, with 9KB taken`)
+		r.submit(by("bob", 2001, 1))
+		r.fake.ended(o.Container, cluster.Succeeded, 0)
+		r.wait(id)
+		time.Sleep(weighEvery)
+		synctest.Wait()
+		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != OverQuota {
+			t.Errorf("the output of a job that has ended does not count: %v", err)
+		}
+		if _, err := r.Prune(t.Context(), Retention{}, false); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(weighEvery)
+		synctest.Wait()
+		r.submit(submission(1))
+	})
+}
