@@ -210,7 +210,7 @@ func (s *Server) jobs(a *api) {
 		})
 	register(a, owner, "GET", "/v1/jobs/{job}/explain", "explain", "Explain the state of a job", 200,
 		func(ctx context.Context, in *struct{ JobPath }) (*body[live.Explanation], error) {
-			why, err := s.driver.Explain(ctx, in.id())
+			why, err := s.explain(ctx, in.id())
 			return &body[live.Explanation]{why}, err
 		})
 	register(a, owner, "POST", "/v1/jobs/{job}/input", "input", "Send input to the program of a job, in frames on the upgraded connection", 101,
@@ -226,6 +226,16 @@ func (s *Server) jobs(a *api) {
 			files, err := s.driver.Logs(ctx, in.id())
 			return &body[[]live.LogFile]{files}, err
 		})
+}
+
+// explain explains a job. The driver explains one at a time, and users take turns.
+func (s *Server) explain(ctx context.Context, id cluster.JobID) (live.Explanation, error) {
+	done, err := s.explaining.take(ctx, callerOf(ctx).UID)
+	if err != nil {
+		return live.Explanation{}, err
+	}
+	defer done()
+	return s.driver.Explain(ctx, id)
 }
 
 func (s *Server) tasks(a *api) {

@@ -58,7 +58,8 @@ type Server struct {
 	connections *connections
 	network     network
 	metrics     *metrics
-	watchers    chan struct{} // has an element for each connection that watches: at most half of all connections
+	watchers    *places // of connections that watch: half of all connections
+	explaining  turns
 	// leaving ends when the server shuts down: clients that send input or watch then connect again, to the next daemon.
 	leaving context.Context
 	leave   context.CancelFunc
@@ -71,7 +72,7 @@ func New(d Driver, p Store, about Daemon, log *slog.Logger) *Server {
 	s := &Server{driver: d, profiles: p, tokens: newTokens(p, log), daemon: about, log: log, connections: newConnections(connectionsFor(descriptorLimit()), about.UID)}
 	s.configuration.Store(about.Configuration)
 	s.metrics = newMetrics(s)
-	s.watchers = make(chan struct{}, s.connections.most/2)
+	s.watchers = newPlaces(s.connections.most/2, about.UID)
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	handler := s.handler()
 	s.network.init(s, handler)

@@ -35,13 +35,12 @@ func (s *Server) watch(a *api) {
 			From int64 `query:"from" doc:"revision that the caller knows: what has changed since is sent instead of all; 0, and a revision that is too old, send all" minimum:"0"`
 			Last int64 `header:"Last-Event-ID" doc:"the same, as clients of server-sent events send it when they connect again; the greater one counts" minimum:"0"`
 		}) (*events, error) {
-			select {
-			case s.watchers <- struct{}{}:
-			default:
-				return nil, live.Errorf(live.Unavailable, "watch: %d connections watch already, which is the most; try again later", cap(s.watchers))
+			uid := callerOf(ctx).UID
+			if most := s.watchers.enter(uid); most > 0 {
+				return nil, live.Errorf(live.Unavailable, "watch: %d connections watch already, which is the most; try again later", most)
 			}
 			return &events{func(to *eventStream) {
-				defer func() { <-s.watchers }()
+				defer s.watchers.leave(uid)
 				s.follow(ctx, to, max(in.From, in.Last))
 			}}, nil
 		})

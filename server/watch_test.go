@@ -342,7 +342,7 @@ func TestSlowWatchers(t *testing.T) {
 		d := newChanging()
 		s := serve(t, d, 1000, "ada")
 		d.change(jobOf(1, "first"))
-		for range cap(s.watchers) {
+		for range s.watchers.share() {
 			c, err := s.pipes.connect()
 			if err != nil {
 				t.Fatal(err)
@@ -360,12 +360,12 @@ func TestSlowWatchers(t *testing.T) {
 		for range 100 {
 			d.change(jobOf(1, strings.Repeat("much", 1000)))
 		}
-		if took := time.Since(begun); took != 0 || len(s.watchers) != cap(s.watchers) {
-			t.Errorf("100 changes took %v, with %d watchers", took, len(s.watchers))
+		if took := time.Since(begun); took != 0 || s.watchers.count() != s.watchers.share() {
+			t.Errorf("100 changes took %v, with %d watchers", took, s.watchers.count())
 		}
 		time.Sleep(watchPatience + time.Second)
 		synctest.Wait()
-		if n := len(s.watchers); n != 0 {
+		if n := s.watchers.count(); n != 0 {
 			t.Errorf("%d watchers that do not read are still served", n)
 		}
 		for u, err := range s.client(func() int { return 1 << 30 }).Watch(t.Context(), 0) {
