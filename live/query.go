@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
@@ -164,6 +165,29 @@ func (d *Driver) Tasks(_ context.Context, usage bool) ([]Task, error) {
 		d.measure(out)
 	}
 	return out, nil
+}
+
+// Measured returns the tasks that have a container, by TaskID, with what their containers use, and when that was measured. It takes
+// time in proportion to the number of containers.
+func (d *Driver) Measured(context.Context) ([]Task, time.Time, error) {
+	readings, at := d.datedReadings()
+	b, err := d.current()
+	if err != nil {
+		return nil, at, err
+	}
+	out := make([]Task, 0, len(readings))
+	now := d.now()
+	for id, r := range readings {
+		t := b.jobs.job(id.Task.Job).task(id.Task)
+		if t == nil || t.Run != id.Run || t.State == TaskEnded {
+			continue
+		}
+		shown := t.at(now)
+		shown.Usage = &r
+		out = append(out, shown)
+	}
+	slices.SortFunc(out, func(a, b Task) int { return compareTasks(a.Task, b.Task) })
+	return out, at, nil
 }
 
 // measure adds the current use of the running containers among tasks.

@@ -25,11 +25,17 @@ func newGauge() gauge {
 
 // readings returns the current readings of the containers, at most readingsLast old. All callers share the result.
 func (d *Driver) readings() map[cluster.ContainerID]cluster.Reading {
+	readings, _ := d.datedReadings()
+	return readings
+}
+
+// datedReadings returns readings, and when they were taken.
+func (d *Driver) datedReadings() (map[cluster.ContainerID]cluster.Reading, time.Time) {
 	g := &d.gauge
 	<-g.free
 	defer func() { g.free <- struct{}{} }()
 	if g.readings == nil || time.Since(g.at) >= readingsLast {
 		g.readings, g.at = d.backend.Readings(), time.Now()
 	}
-	return g.readings
+	return g.readings, g.at
 }

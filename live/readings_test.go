@@ -58,6 +58,34 @@ func TestReadingsAreShared(t *testing.T) {
 	})
 }
 
+// Measured are the tasks that have a container, each with what it uses, and when that was read. Containers of others, of earlier runs and
+// of tasks that have ended do not count.
+func TestMeasured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		r.submit(submission(2))
+		first, second := r.order(cluster.Start), r.order(cluster.Start)
+		r.fake.launched(first)
+		r.fake.launched(second)
+		earlier, other := second.Container, cluster.ContainerID{Task: cluster.TaskID{Job: 99}, Run: 1}
+		earlier.Run = 7
+		r.fake.readings = map[cluster.ContainerID]cluster.Reading{second.Container: {Swap: new(int64(7))}, first.Container: {Swap: new(int64(5))}, earlier: {}, other: {}}
+		synctest.Wait()
+		tasks, at, err := r.Measured(t.Context())
+		if err != nil || !at.Equal(time.Now()) || len(tasks) != 2 || tasks[0].Task != first.Task || *tasks[0].Usage.Swap != 5 || tasks[1].Task != second.Task || *tasks[1].Usage.Swap != 7 {
+			t.Errorf("at %v: %+v, %v", at, tasks, err)
+		}
+		r.fake.ended(first.Container, cluster.Succeeded, 0)
+		synctest.Wait()
+		time.Sleep(readingsLast)
+		if tasks, _, err := r.Measured(t.Context()); err != nil || len(tasks) != 1 || tasks[0].Task != second.Task {
+			t.Errorf("after the end of a task: %+v, %v", tasks, err)
+		}
+		r.fake.ended(second.Container, cluster.Succeeded, 0)
+	})
+}
+
 // Status costs at most ten readings of all containers per second.
 func BenchmarkStatus(b *testing.B) {
 	s := &slow{fake: newFake()}

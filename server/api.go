@@ -115,14 +115,20 @@ func (s *Server) handler() http.Handler {
 	return s.metrics.counted(a.doc, a.mux)
 }
 
+// status returns the state of the daemon and its nodes.
+func (s *Server) status(ctx context.Context) (Status, error) {
+	status, err := s.driver.Status(ctx)
+	about := s.daemon
+	about.Configuration = s.configuration.Load()
+	about.Listens = s.listens()
+	return Status{Daemon: about, Status: status}, err
+}
+
 func (s *Server) machine(a *api) {
 	register(a, anyone, "GET", "/v1/status", "status", "Return the state of the daemon and its nodes", 200,
 		func(ctx context.Context, _ *struct{}) (*body[Status], error) {
-			status, err := s.driver.Status(ctx)
-			about := s.daemon
-			about.Configuration = s.configuration.Load()
-			about.Listens = s.listens()
-			return &body[Status]{Status{Daemon: about, Status: status}}, err
+			status, err := s.status(ctx)
+			return &body[Status]{status}, err
 		})
 	register(a, operator, "POST", "/v1/shutdown", "shutdown", "End the daemon", 202,
 		func(ctx context.Context, in *struct {

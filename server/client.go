@@ -172,28 +172,64 @@ func (c *Client) Tasks(ctx context.Context, usage bool) ([]live.Task, error) {
 // refused, or ctx has ended.
 func (c *Client) Watch(ctx context.Context, from int64) iter.Seq2[live.Update, error] {
 	return func(yield func(live.Update, error) bool) {
+		for seen, err := range c.watch(ctx, from, false) {
+			if err != nil {
+				yield(live.Update{}, err)
+				return
+			}
+			if seen.Update != nil && !yield(*seen.Update, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Seen is what WatchMachine yields: one of its fields is set.
+type Seen struct {
+	Update  *live.Update
+	Machine *Machine // about every second
+	Lost    error    // why there is no connection: again after each attempt to connect that fails
+}
+
+// WatchMachine is Watch with the state of the machine, and with the times without a connection.
+func (c *Client) WatchMachine(ctx context.Context, from int64) iter.Seq2[Seen, error] {
+	return c.watch(ctx, from, true)
+}
+
+func (c *Client) watch(ctx context.Context, from int64, machine bool) iter.Seq2[Seen, error] {
+	return func(yield func(Seen, error) bool) {
+		q := query("machine", machine)
 		for reached := false; ; reached = true {
-			r, err := c.send(ctx, "GET", "/v1/watch", url.Values{"from": {strconv.FormatInt(from, 10)}}, nil)
+			q.Set("from", strconv.FormatInt(from, 10))
+			r, err := c.send(ctx, "GET", "/v1/watch", q, nil)
 			switch {
 			case err == nil:
-				for u, err := range updates(r.Body) {
-					if !yield(u, err) || err != nil {
+				err = live.Errorf(live.Unavailable, "the connection to the daemon on %s ended", c.socket)
+				for seen, wrong := range seenIn(r.Body) {
+					if seen.Lost != nil {
+						err = seen.Lost
+						continue
+					}
+					if !yield(seen, wrong) || wrong != nil {
 						r.Body.Close()
 						return
 					}
-					if !u.More {
+					if u := seen.Update; u != nil && !u.More {
 						from = u.Revision
 					}
 				}
 				r.Body.Close()
 			case !reached || live.KindOf(err) != live.Unavailable:
-				yield(live.Update{}, err)
+				yield(Seen{}, err)
+				return
+			}
+			if ctx.Err() == nil && !yield(Seen{Lost: err}, nil) {
 				return
 			}
 			select {
 			case <-time.After(watchAgain):
 			case <-ctx.Done():
-				yield(live.Update{}, ctx.Err())
+				yield(Seen{}, ctx.Err())
 				return
 			}
 		}
@@ -203,9 +239,9 @@ func (c *Client) Watch(ctx context.Context, from int64) iter.Seq2[live.Update, e
 // watchAgain is how long Watch waits before it connects again.
 const watchAgain = 200 * time.Millisecond
 
-// updates returns the updates in a stream of server-sent events, until the stream ends or breaks. Other events do not count.
-func updates(from io.Reader) iter.Seq2[live.Update, error] {
-	return func(yield func(live.Update, error) bool) {
+// seenIn returns what is in a stream of server-sent events, until the stream ends or breaks. Events of other kinds do not count.
+func seenIn(from io.Reader) iter.Seq2[Seen, error] {
+	return func(yield func(Seen, error) bool) {
 		lines, kind := bufio.NewReader(from), ""
 		for {
 			line, err := lines.ReadBytes('\n')
@@ -217,20 +253,34 @@ func updates(from io.Reader) iter.Seq2[live.Update, error] {
 			case "event":
 				kind = string(value)
 			case "data":
-				if kind != "update" {
-					continue
-				}
-				var u live.Update
-				if err := json.Unmarshal(value, &u); err != nil {
-					yield(u, fmt.Errorf("read what has changed: %w", err))
+				seen, err := seenOf(kind, value)
+				if err != nil {
+					yield(Seen{}, fmt.Errorf("read what has changed: %w", err))
 					return
 				}
-				if !yield(u, nil) {
+				if seen != (Seen{}) && !yield(seen, nil) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// seenOf returns the content of an event; it is empty if the event is of another kind.
+func seenOf(kind string, data []byte) (seen Seen, err error) {
+	switch kind {
+	case "update":
+		seen.Update = new(live.Update)
+		err = json.Unmarshal(data, seen.Update)
+	case "machine":
+		seen.Machine = new(Machine)
+		err = json.Unmarshal(data, seen.Machine)
+	case "dropped":
+		var d Dropped
+		err = json.Unmarshal(data, &d)
+		seen.Lost = live.Errorf(live.Unavailable, "%s", d.Reason)
+	}
+	return seen, err
 }
 
 // Output copies the output of a task to w and returns the number of bytes copied. Where bytes were dropped, a line says

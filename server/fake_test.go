@@ -109,6 +109,11 @@ func (f *fake) Usage(context.Context, cluster.JobID, int) ([]live.TaskUsage, err
 
 func (f *fake) Tasks(context.Context, bool) ([]live.Task, error) { return f.tasks, f.err }
 
+// Measured returns all tasks, as measured in 2030.
+func (f *fake) Measured(context.Context) ([]live.Task, time.Time, error) {
+	return f.tasks, time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), f.err
+}
+
 // Changes has all jobs at revision 1, and then the daemon ends.
 func (f *fake) Changes(_ context.Context, from int64) (live.Update, error) {
 	if from == 1 {

@@ -252,8 +252,9 @@ func (a *api) describe(method, path string, status int, in, out reflect.Type, o 
 			done.WithContent(openapi3.Content{"application/octet-stream": openapi3.NewMediaType()})
 		case reflect.TypeFor[events]():
 			a.schemas.of(reflect.TypeFor[live.Update]())
+			a.schemas.of(reflect.TypeFor[Machine]())
 			a.schemas.of(reflect.TypeFor[Dropped]())
-			done.WithDescription("Events update, whose data is an Update, and at last dropped, whose data is a Dropped")
+			done.WithDescription("Events update, whose data is an Update, on request machine, whose data is a Machine, and at last dropped, whose data is a Dropped")
 			done.WithContent(openapi3.Content{"text/event-stream": openapi3.NewMediaType()})
 		default:
 			done.WithJSONSchemaRef(a.schemas.of(body.Type))

@@ -30,6 +30,7 @@ type Driver interface {
 	JobsAfter(ctx context.Context, after cluster.JobID, most int) ([]live.Job, error)
 	Job(ctx context.Context, id cluster.JobID, usage bool) (live.Job, error)
 	Tasks(ctx context.Context, usage bool) ([]live.Task, error)
+	Measured(ctx context.Context) ([]live.Task, time.Time, error)
 	Changes(ctx context.Context, from int64) (live.Update, error)
 	Usage(ctx context.Context, id cluster.JobID, most int) ([]live.TaskUsage, error)
 	Wait(ctx context.Context, id cluster.JobID) (live.Job, error)

@@ -19,10 +19,18 @@ const (
 	inEvent       = 1000
 	heartbeat     = 15 * time.Second // a comment is sent when nothing was for so long
 	watchPatience = 10 * time.Second // for the client to read an event; then the connection is closed
+	machinePace   = time.Second      // between two events about the machine, for clients that want them
 )
 
 // events is a response body of server-sent events: see eventStream.
 type events struct{ Body func(*eventStream) }
+
+// Machine is the state of the daemon and its nodes, and what the containers use.
+type Machine struct {
+	Status Status      `json:"status"`
+	At     time.Time   `json:"at" doc:"when the containers were measured"`
+	Tasks  []live.Task `json:"tasks,omitempty" doc:"the tasks that have a container, with usage"`
+}
 
 // Dropped is the data of the last event of a watch that the server ends.
 type Dropped struct {
@@ -32,8 +40,9 @@ type Dropped struct {
 func (s *Server) watch(a *api) {
 	register(a, sizes, "GET", "/v1/watch", "watch", "Send the jobs that have not ended, and then what changes about them and their tasks, as server-sent events", 200,
 		func(ctx context.Context, in *struct {
-			From int64 `query:"from" doc:"revision that the caller knows: what has changed since is sent instead of all; 0, and a revision that is too old, send all" minimum:"0"`
-			Last int64 `header:"Last-Event-ID" doc:"the same, as clients of server-sent events send it when they connect again; the greater one counts" minimum:"0"`
+			From    int64 `query:"from" doc:"revision that the caller knows: what has changed since is sent instead of all; 0, and a revision that is too old, send all" minimum:"0"`
+			Last    int64 `header:"Last-Event-ID" doc:"the same, as clients of server-sent events send it when they connect again; the greater one counts" minimum:"0"`
+			Machine bool  `query:"machine" doc:"send, at first and then about every second, the state of the daemon and what the containers use, as an event machine"`
 		}) (*events, error) {
 			uid := callerOf(ctx).UID
 			if most := s.watchers.enter(uid); most > 0 {
@@ -41,18 +50,33 @@ func (s *Server) watch(a *api) {
 			}
 			return &events{func(to *eventStream) {
 				defer s.watchers.leave(uid)
-				s.follow(ctx, to, max(in.From, in.Last))
+				s.follow(ctx, &watching{eventStream: to, caller: callerOf(ctx), machine: in.Machine}, max(in.From, in.Last))
 			}}, nil
 		})
 }
 
+// watching is a client that watches.
+type watching struct {
+	*eventStream
+	caller  *caller
+	machine bool      // it wants to know about the machine, too
+	due     time.Time // when it is to know that next
+}
+
+// wait is how long the client waits for changes until it gets something else.
+func (w *watching) wait() time.Duration {
+	if w.machine {
+		return time.Until(w.due)
+	}
+	return heartbeat
+}
+
 // follow sends what has changed since a revision, or everything, and then what changes, until the client is gone or too slow, or
 // the daemon ends.
-func (s *Server) follow(ctx context.Context, to *eventStream, from int64) {
+func (s *Server) follow(ctx context.Context, to *watching, from int64) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.leaving, cancel)()
-	caller := callerOf(ctx)
 	for begun := false; ; begun = true {
 		u, err := s.changes(ctx, to, from)
 		switch {
@@ -65,7 +89,7 @@ func (s *Server) follow(ctx context.Context, to *eventStream, from int64) {
 			return
 		}
 		for _, part := range parts(u) {
-			part.Jobs = caller.jobs(part.Jobs)
+			part.Jobs = to.caller.jobs(part.Jobs)
 			id := part.Revision
 			if part.More {
 				id = 0 // Whoever has only this part does not know the revision.
@@ -82,20 +106,40 @@ func (s *Server) follow(ctx context.Context, to *eventStream, from int64) {
 	}
 }
 
-// changes waits for changes since a revision, and sends a comment now and then.
-func (s *Server) changes(ctx context.Context, to *eventStream, from int64) (live.Update, error) {
+// changes waits for changes since a revision. Now and then it sends the state of the machine, if the client wants it, or a comment.
+func (s *Server) changes(ctx context.Context, to *watching, from int64) (live.Update, error) {
 	for ctx.Err() == nil {
-		within, cancel := context.WithTimeout(ctx, heartbeat)
+		if err := s.sendMachine(ctx, to); err != nil {
+			return live.Update{}, err
+		}
+		within, cancel := context.WithTimeout(ctx, to.wait())
 		u, err := s.driver.Changes(within, from)
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) {
 			return u, err
+		}
+		if to.machine {
+			continue
 		}
 		if err := to.write([]byte(":\n\n")); err != nil {
 			return u, err
 		}
 	}
 	return live.Update{}, ctx.Err()
+}
+
+// sendMachine sends the state of the machine if that is due.
+func (s *Server) sendMachine(ctx context.Context, to *watching) error {
+	if !to.machine || time.Now().Before(to.due) {
+		return nil
+	}
+	status, err := s.status(ctx)
+	if err != nil {
+		return err
+	}
+	tasks, at, _ := s.driver.Measured(ctx) // While the engine hangs there are none, and the status says so.
+	to.due = time.Now().Add(machinePace)
+	return to.send("machine", 0, Machine{Status: status, At: at, Tasks: to.caller.tasks(tasks)})
 }
 
 // parts divides an update into parts of at most inEvent jobs and tasks. A job with many tasks is in several.

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"syscall"
@@ -430,4 +431,86 @@ func TestWatchersSeeNoNamesOfOthers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Who wants the state of the machine gets it at first and then about every second, whether jobs change or not, and is told when
+// the daemon ends. Of the tasks of others it has no texts.
+func TestWatchMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newChanging()
+		d.tasks = []live.Task{{Task: cluster.TaskID{Job: 1}, Owner: live.Owner{UID: 1000, Name: "ada"}, Run: 1, Detail: "secret",
+			Usage: &cluster.Reading{Anonymous: new(int64(5)), Why: "secret"}}}
+		d.change(jobOf(1, "first"))
+		for _, user := range []struct {
+			uid   uint32
+			name  string
+			texts int
+		}{{1000, "ada", 2}, {3000, "bob", 0}} {
+			s := serve(t, d, user.uid, user.name)
+			begun, machines, updates := time.Now(), 0, 0
+			for seen, err := range s.client(func() int { return 1 << 30 }).WatchMachine(t.Context(), 0) {
+				if err != nil {
+					t.Error(err)
+					break
+				}
+				if seen.Lost != nil {
+					if machines != 3 || !strings.Contains(seen.Lost.Error(), "the daemon ends") {
+						t.Errorf("after %d events: %v", machines, seen.Lost)
+					}
+					break
+				}
+				if seen.Update != nil {
+					updates++
+					d.change(jobOf(1, fmt.Sprint("change ", updates)))
+					continue
+				}
+				text, _ := json.Marshal(seen.Machine)
+				at, early := time.Since(begun), time.Duration(machines)*machinePace
+				if m := seen.Machine; m.Status.Policy != "fair" || m.At.Year() != 2030 || len(m.Tasks) != 1 || *m.Tasks[0].Usage.Anonymous != 5 ||
+					strings.Count(string(text), "secret") != user.texts || at < early || at > early+time.Duration(machines)*watchPace {
+					t.Errorf("%s gets %s after %v", user.name, text, at)
+				}
+				if machines++; machines == 3 {
+					s.leave()
+				}
+			}
+			if updates < 15 || updates > 25 {
+				t.Errorf("%s gets %d updates in two seconds", user.name, updates)
+			}
+		}
+	})
+}
+
+// While nothing changes, the state of the machine is sent all the same, and nothing else.
+func TestWatchQuietMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newChanging()
+		d.change(jobOf(1, "first"))
+		from, begun := serve(t, d, 1000, "ada").watch(t, "?from=1&machine=true"), time.Now()
+		defer from.Close()
+		for i, got := range readEvents(t, from, 3) {
+			if !strings.HasPrefix(got, "event: machine\ndata: {\"status\":{\"version\":") {
+				t.Errorf("event %d is %q", i, got)
+			}
+		}
+		if took := time.Since(begun); took != 2*machinePace {
+			t.Errorf("three events took %v", took)
+		}
+	})
+}
+
+// What is sent about a machine is as the document of the API says.
+func TestMachineIsAsDescribed(t *testing.T) {
+	d := asDescribed(t, New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler)
+	for _, set := range []func(reflect.Value){func(reflect.Value) {}, fill} {
+		var m Machine
+		set(reflect.ValueOf(&m).Elem())
+		text, err := json.Marshal(&m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := conforms(d.doc.Components.Schemas["Machine"].Value, text); err != nil {
+			t.Errorf("%v: %s", err, text)
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -29,42 +28,21 @@ func watchJobs(cmd *cobra.Command, client *server.Client, asJSON bool) error {
 	case !terminal.Is(out):
 		return command.Usagef("--watch: needs a terminal, or --json, which prints what changes as lines of JSON")
 	}
-	ctx, stop := context.WithCancel(cmd.Context())
-	defer stop()
-	updates, failed := make(chan live.Update), make(chan error, 1)
-	go func() {
-		for u, err := range client.Watch(ctx, 0) {
-			if err != nil {
-				failed <- err
-				return
-			}
-			select {
-			case updates <- u:
-			case <-ctx.Done():
-			}
-		}
-	}()
 	w := watched{jobs: map[cluster.JobID]live.Job{}}
-	w.measure(ctx, client)
 	screen := terminal.NewScreen(out)
 	defer fmt.Fprintln(out)
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case u := <-updates:
-			if u.Apply(w.jobs); u.More {
-				continue
-			}
-		case <-tick.C:
-			w.measure(ctx, client)
-		case err := <-failed:
+	for seen, err := range client.WatchMachine(cmd.Context(), 0) {
+		if err != nil {
 			return err
+		}
+		if w.see(&seen) {
+			continue
 		}
 		if err := w.show(screen, time.Now()); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // writeUpdates prints updates as one JSON value per line.
@@ -89,20 +67,21 @@ type watched struct {
 	trouble string                                   // of the daemon; empty if there is none
 }
 
-// measure finds out what the containers use, and whether the daemon is in trouble.
-func (w *watched) measure(ctx context.Context, client *server.Client) {
-	status, err := client.Status(ctx)
-	if w.trouble = status.Trouble; err != nil {
-		w.trouble = err.Error()
+// see brings w up to date, and returns whether more about the same revision follows.
+func (w *watched) see(seen *server.Seen) (more bool) {
+	switch {
+	case seen.Lost != nil:
+		w.trouble = seen.Lost.Error()
+	case seen.Update != nil:
+		seen.Update.Apply(w.jobs)
+		return seen.Update.More
+	case seen.Machine != nil:
+		w.trouble, w.use = seen.Machine.Status.Trouble, map[cluster.ContainerID]*cluster.Reading{}
+		for _, t := range seen.Machine.Tasks {
+			w.use[cluster.ContainerID{Task: t.Task, Run: t.Run}] = t.Usage
+		}
 	}
-	tasks, err := client.Tasks(ctx, true)
-	if err != nil {
-		return // Status says why.
-	}
-	w.use = map[cluster.ContainerID]*cluster.Reading{}
-	for i := range tasks {
-		w.use[cluster.ContainerID{Task: tasks[i].Task, Run: tasks[i].Run}] = tasks[i].Usage
-	}
+	return false
 }
 
 // show shows a row per job.

@@ -10,6 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/server"
 )
 
 // The table follows the jobs: what has changed is shown, what has ended is not any more.
@@ -17,10 +18,11 @@ func TestWatchedTable(t *testing.T) {
 	now, jobs, tasks := canned()
 	running := jobs[2]
 	running.Tasks = tasks
-	w := watched{jobs: map[cluster.JobID]live.Job{}, trouble: "its disk is full"}
+	w := watched{jobs: map[cluster.JobID]live.Job{}}
+	w.see(&server.Seen{Lost: errors.New("its disk is full")})
 	shown := func(u live.Update) string {
 		var b bytes.Buffer
-		u.Apply(w.jobs)
+		w.see(&server.Seen{Update: &u})
 		if err := w.show(terminal.NewScreen(&b), now); err != nil {
 			t.Error(err)
 		}
@@ -32,8 +34,9 @@ func TestWatchedTable(t *testing.T) {
 			t.Errorf("%q is not in %q", part, text)
 		}
 	}
-	w.trouble = ""
-	w.use = map[cluster.ContainerID]*cluster.Reading{{Task: tasks[0].Task, Run: 2}: {Anonymous: pointer[int64](1234 << 20)}}
+	measured := tasks[0]
+	measured.Usage = &cluster.Reading{Anonymous: pointer[int64](1234 << 20)}
+	w.see(&server.Seen{Machine: &server.Machine{Tasks: []live.Task{measured}}})
 	ended := jobs[3]
 	ended.Ended = true
 	if text := shown(live.Update{Jobs: []live.Job{ended}}); strings.Contains(text, "train") || !strings.Contains(text, "join") || !strings.Contains(text, "1234MiB") || strings.Contains(text, "trouble") {
