@@ -157,6 +157,8 @@ var folders = []folder{
 		"as testswap"},
 	{"internal/testcert", nil,
 		"as testswap"},
+	{"internal/testterminal", nil,
+		"as testswap"},
 	{"internal/testrequest", []string{"resource", "cluster"},
 		"every front door is tried with the same requests"},
 	{"internal/recordingdisk", []string{"internal/fusedisk"},
@@ -166,7 +168,7 @@ var folders = []folder{
 }
 
 // harnesses are the packages that tests of every package may import.
-var harnesses = []string{"guest", "internal/testswap", "internal/testgroups", "internal/testfile", "internal/testcert", "internal/testrequest", "internal/recordingdisk", "cmd/internal/command/commandtest"}
+var harnesses = []string{"guest", "internal/testswap", "internal/testgroups", "internal/testfile", "internal/testcert", "internal/testterminal", "internal/testrequest", "internal/recordingdisk", "cmd/internal/command/commandtest"}
 
 // tests has a row for every package whose tests import more of this module than the package and the harnesses. The order of
 // folders does not bind tests: no package depends on them.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -70,7 +69,7 @@ func (t *Table) Write(w io.Writer) error {
 		}
 		const below = "    "
 		note := cells[len(widths)]
-		if beside := row + "  " + note; utf8.RuneCountInString(beside) <= most || note == "" {
+		if beside := row + "  " + note; Cells(beside) <= most || note == "" {
 			row = beside
 		} else {
 			row = strings.TrimRight(row, " ") + "\n" + below + Fold(note, most-len(below), below)
@@ -112,7 +111,7 @@ func (t *Table) row(cells []string, widths []int) string {
 			row.WriteString("  ")
 		}
 		cell := Cut(cells[i], n)
-		pad := strings.Repeat(" ", n-utf8.RuneCountInString(cell))
+		pad := strings.Repeat(" ", n-Cells(cell))
 		if strings.HasPrefix(t.heads[i], ">") {
 			row.WriteString(pad + cell)
 		} else {
@@ -128,17 +127,17 @@ func (t *Table) widths(most int) []int {
 	heads := t.heads
 	if t.Notes {
 		last := len(heads) - 1
-		most -= 2 + utf8.RuneCountInString(heads[last])
+		most -= 2 + Cells(heads[last])
 		heads = heads[:last]
 	}
 	widths := make([]int, len(heads))
 	for i, h := range heads {
-		widths[i] = utf8.RuneCountInString(strings.TrimPrefix(h, ">"))
+		widths[i] = Cells(strings.TrimPrefix(h, ">"))
 	}
 	copy(widths, t.before)
 	for _, row := range t.rows {
 		for i := range widths {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+			widths[i] = max(widths[i], Cells(row[i]))
 		}
 	}
 	if t.Shrinks >= 0 {
@@ -152,22 +151,14 @@ func (t *Table) widths(most int) []int {
 	return widths
 }
 
-// Cut shortens text to n characters and marks the cut.
-func Cut(text string, n int) string {
-	if utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	return string([]rune(text)[:n-1]) + "…"
-}
-
-// Fold breaks text between words into lines of at most n characters; lines after the first are indented. Terminal
+// Fold breaks text between words into lines of at most n columns; lines after the first are indented. Terminal
 // control characters are escaped.
 func Fold(text string, n int, indent string) string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(text) {
 		word = cluster.Printable(word)
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > n {
+		if line != "" && Cells(line)+1+Cells(word) > n {
 			lines = append(lines, line)
 			line = ""
 		}
