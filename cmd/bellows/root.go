@@ -1,10 +1,13 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/jobs"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/machine"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/profiling"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/top"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/trace"
 
@@ -34,7 +37,7 @@ an attached run returns the exit code of its command.`
 func newTree() *command.Tree {
 	t := command.NewTree("bellows", "Run memory-hungry batch work so that it shares memory", rootLong)
 	t.Invalid = func(err error) bool { return live.KindOf(err).ExitCode() == command.WrongUsage }
-	t.Add("This machine:", machine.Commands()...)
+	t.Add("This machine:", slices.Insert(machine.Commands(), 2, top.Command())...) // behind status
 	t.Add("Jobs:", jobs.Commands()...)
 	t.Add("Learn and compare:", demoCommand(), simulate.Command(place.StoredProfiles), trace.Command(), profiling.Command(), policiesCommand())
 	t.Add("", command.NewVersionCommand(), superviseCommand())

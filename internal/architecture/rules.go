@@ -135,6 +135,8 @@ var folders = []folder{
 		"what a task demands when looks the same of a job and of an application"},
 	{"cmd/bellows/internal/jobs", []string{"resource", "cluster", "usage", "workload", "jobfile", "live", "agent", "swap", "input", "inherited", "server", "internal/terminal", "cmd/internal/picture", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place", "cmd/bellows/internal/phases"},
 		"as trace"},
+	{"cmd/bellows/internal/top", []string{"cluster", "live", "server", "internal/terminal", "cmd/internal/command", "cmd/bellows/internal/place", "cmd/bellows/internal/jobs"},
+		"a view of the whole machine says of jobs what the commands for jobs say"},
 	{"cmd/bellows/internal/machine", []string{"resource", "cluster", "memory", "policy", "fault", "form", "store", "live", "agent", "swap", "inherited", "statedir", "server", "daemon", "doctor", "internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place"},
 		"as trace"},
 	{"cmd/bellows/internal/profiling", []string{"resource", "timeline", "cluster", "profile", "importer", "profiler", "store", "live", "agent", "server", "internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place", "cmd/bellows/internal/phases", "cmd/bellows/internal/recordings"},

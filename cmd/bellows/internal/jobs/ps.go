@@ -169,7 +169,7 @@ func printJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Tas
 			j := &page[i]
 			s := of[j.ID]
 			t.Add(strconv.FormatInt(int64(j.ID), 10), terminal.Cut(j.Name, 14), terminal.Cut(j.Owner, 8), s.status(j), fmt.Sprintf("%d/%d", j.SucceededCount, j.TaskCount),
-				terminal.MemoryOrDash(s.limit), terminal.MemoryOrDash(s.held), took(j.Started, j.Finished, now), terminal.OneLine(join(s.why(), s.of[suspended].holder(tasks), j.Waiting)))
+				terminal.MemoryOrDash(s.limit), terminal.MemoryOrDash(s.held), took(j.Started, j.Finished, now), s.whyOf(j, tasks))
 		}
 		if err := t.Write(w); err != nil {
 			return err
@@ -239,7 +239,7 @@ func (s started) with(t *live.Task) started {
 		return s
 	}
 	s.tasks++
-	s.limit += limit(t)
+	s.limit += Limit(t)
 	s.held += held(t)
 	if h := hindranceOf(t); h != unhindered {
 		of := &s.of[h]
@@ -275,14 +275,14 @@ func (s hindered) holder(tasks []live.Task) string {
 		t := &tasks[i]
 		switch {
 		case t.State == live.TaskEnded || hindranceOf(t) == waiting || t.Node != s.first.Node || t.Task == s.first.Task:
-		case most == nil || limit(t) > limit(most):
+		case most == nil || Limit(t) > Limit(most):
 			most = t
 		}
 	}
 	if most == nil {
 		return ""
 	}
-	return fmt.Sprintf("task %s may hold %s", most.Task, resource.FormatMemory(resource.Amount(limit(most))))
+	return fmt.Sprintf("task %s may hold %s", most.Task, resource.FormatMemory(resource.Amount(Limit(most))))
 }
 
 // status returns the status of the job: paused if the whole job is, or the hindrance of its started tasks if all are hindered.
@@ -301,6 +301,11 @@ func (s started) status(j *live.Job) string {
 		return hindranceNames[throttled]
 	}
 	return hindranceNames[slices.IndexFunc(s.of[:], func(h hindered) bool { return h.tasks > 0 })]
+}
+
+// whyOf says why a job is in its state; all are the tasks of all jobs.
+func (s started) whyOf(j *live.Job, all []live.Task) string {
+	return terminal.OneLine(join(s.why(), s.of[suspended].holder(all), j.Waiting))
 }
 
 func (s started) why() string {
@@ -394,7 +399,7 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 		if s := stageOf(j, k.Task); s != nil {
 			ideal, most = s.IdealBytes, int64(s.MaxMemory)
 		}
-		t.Add(columns([]string{k.Task.String(), strconv.Itoa(k.Run), taskState(k), terminal.MemoryOrDash(limit(k)), terminal.MemoryOrDash(ideal), terminal.MemoryOrDash(used(k)),
+		t.Add(columns([]string{k.Task.String(), strconv.Itoa(k.Run), taskState(k), terminal.MemoryOrDash(Limit(k)), terminal.MemoryOrDash(ideal), terminal.MemoryOrDash(used(k)),
 			terminal.MemoryOrDash(swapped(k)), took(k.Started, k.Ended, now), terminal.OneLine(taskWhy(k, most))})...)
 	}
 	t.Notes = true
@@ -443,8 +448,8 @@ func taskState(t *live.Task) string {
 	return t.Outcome.String()
 }
 
-// limit returns the memory limit of a task: its grant, unless its container is FLEX.
-func limit(t *live.Task) int64 {
+// Limit returns the memory limit of a task: its grant, unless its container is FLEX.
+func Limit(t *live.Task) int64 {
 	if u := t.Usage; u != nil && u.State != 0 && u.Limit != nil {
 		return *u.Limit
 	}

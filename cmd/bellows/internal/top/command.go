@@ -1,0 +1,116 @@
+// Package top has the command that shows the machine and its jobs on a terminal while they change.
+package top
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/server"
+)
+
+const long = `Show the machine and the jobs that have not ended, as they change, until q. The
+daemon sends what changes; after a restart of the daemon, top connects again.
+
+The upper lines have the memory and the cores of the machine: what tasks use,
+without page cache, what they were granted, what is free, what tasks that stand
+still hold, and what is in swap. In a bar, █ is used, ▒ granted beyond that.
+
+STATE is as in "bellows ps". GRANT is the memory limit of the tasks that have
+started, USED what they use of it without page cache, PEAK the most that they
+used with page cache; the bar is full at GRANT. CORES are granted, CPU were used
+in the last second. TIME is the time since the start. DONE is the number of the
+tasks that succeeded, of all, or the phase of the forecast, as p2/5. K, M, G and
+T are powers of 1024 bytes. Instead of a name that is not shown, because the job
+has none or belongs to another user, there is its class and size.
+
+`
+
+// Command returns the command.
+func Command() *cobra.Command {
+	var p place.Place
+	var c choice
+	var by string
+	var asText bool
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Watch the machine and its jobs",
+		Long:  long + "Keys:\n  " + strings.Join(help, "\n  "),
+		Example: `  bellows top
+  bellows top --user ada --sort used
+  bellows top --once --state paused`,
+		Args: cobra.NoArgs,
+		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, _ []string) error {
+			if err := c.check(by); err != nil {
+				return err
+			}
+			s := newState(c)
+			if !asText {
+				return show(cmd, client, s)
+			}
+			s.columns = terminal.Columns(cmd.OutOrStdout())
+			text, err := once(cmd.Context(), client, s)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
+			return err
+		}),
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVar(&asText, "once", false, "print it once, as text, with all jobs")
+	cmd.Flags().StringVar(&c.user, "user", "", "only jobs of this `user`")
+	cmd.Flags().StringVar(&c.state, "state", "", "only jobs in this `state`, such as paused")
+	cmd.Flags().StringVar(&by, "sort", "job", "sort by this `column`, or after a - the other way round: "+sortNames())
+	cmd.Flags().BoolVar(&c.tasks, "tasks", false, "tasks instead of jobs")
+	p.Flags(cmd, false)
+	return cmd
+}
+
+// check checks what flags chose, and sets the column to sort by.
+func (c *choice) check(by string) error {
+	name, reversed := strings.CutPrefix(by, "-")
+	at, ok := columnOf(name)
+	switch {
+	case !ok:
+		return command.Usagef("--sort %q: must be one of %s, or one of them after a -", by, sortNames())
+	case c.state != "" && !slices.Contains(states, c.state):
+		return command.Usagef("--state %q: must be one of %s", c.state, strings.Join(states, ", "))
+	}
+	c.by, c.reversed = at, reversed
+	return nil
+}
+
+// show shows the machine on the terminal of a command.
+func show(cmd *cobra.Command, client *server.Client, s *state) error {
+	in, readable := cmd.InOrStdin().(*os.File)
+	out, writable := cmd.OutOrStdout().(*os.File)
+	switch {
+	case !readable || !writable || !terminal.Is(in) || !terminal.Is(out):
+		return command.Usagef("top: needs a terminal; --once prints the screen as text")
+	case !drawable(os.Getenv):
+		return command.Usagef("top: $TERM is %q, a terminal on which nothing can be drawn; --once prints the screen as text", os.Getenv("TERM"))
+	}
+	// The end of the terminal and Ctrl-\ end the program, too, which gives the terminal back first.
+	ctx, stop := signal.NotifyContext(cmd.Context(), unix.SIGHUP, unix.SIGQUIT)
+	defer stop()
+	return newProgram(client, s, colourful(os.Getenv)).run(ctx, func() (*terminal.Console, error) { return terminal.OpenConsole(in, out) })
+}
+
+// drawable reports whether the terminal can show lines at any place of its screen.
+func drawable(getenv func(string) string) bool {
+	return getenv("TERM") != "" && getenv("TERM") != "dumb"
+}
+
+// colourful reports whether the terminal has colours, and the user wants them: https://no-color.org.
+func colourful(getenv func(string) string) bool {
+	return getenv("NO_COLOR") == "" && !strings.HasPrefix(getenv("TERM"), "vt") && !strings.HasSuffix(getenv("TERM"), "-mono")
+}

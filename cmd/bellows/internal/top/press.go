@@ -1,0 +1,184 @@
+package top
+
+import (
+	"slices"
+	"unicode"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/terminal"
+)
+
+// help says what the keys do.
+var help = []string{
+	"↑ ↓ j k, page keys, Home End   select a job",
+	"Enter e   explain the selected job, or stop that;  [ ]   scroll",
+	"p r       pause, resume what is selected",
+	"K         kill the selected job; y confirms",
+	"s S       sort by the next column; the other way round",
+	"/         show only what contains a text; Enter keeps it",
+	"u         show only the jobs of the selected user, or all",
+	"f         show only jobs in one state, the next one, or all",
+	"Esc       show everything again",
+	"t         tasks instead of jobs, or jobs",
+	"h ?       help;  Ctrl-L  draw anew;  Ctrl-Z  stop;  q  quit",
+}
+
+// longestText bounds the text of the filter, in characters.
+const longestText = 40
+
+// press takes in a key. It returns whether the user wants to quit.
+func (s *state) press(k terminal.Key) (quit bool) {
+	if k == terminal.KeyInterrupt {
+		return true
+	}
+	switch s.mode {
+	case typing:
+		s.typed(k)
+	case confirming:
+		if s.mode = browsing; k == 'y' || k == 'Y' {
+			s.ask(killing, s.doomed.subject)
+		} else {
+			s.say(plain, "%s: not killed", s.doomed.subject)
+		}
+	case helping:
+		s.inHelp(k)
+	default:
+		return s.browse(k)
+	}
+	return false
+}
+
+// typed takes in a key while the text of the filter is typed.
+func (s *state) typed(k terminal.Key) {
+	text := []rune(s.text)
+	switch {
+	case k == terminal.KeyEnter:
+		s.mode = browsing
+	case k == terminal.KeyEscape:
+		s.mode, s.text = browsing, ""
+	case k == terminal.KeyBackspace && len(text) > 0:
+		s.text = string(text[:len(text)-1])
+	case k > 0 && unicode.IsPrint(rune(k)) && len(text) < longestText:
+		s.text += string(rune(k))
+	}
+}
+
+func (s *state) inHelp(k terminal.Key) {
+	switch k {
+	case 'j', terminal.KeyDown:
+		s.scroll++
+	case 'k', terminal.KeyUp:
+		s.scroll--
+	default:
+		s.mode = browsing
+	}
+	s.scroll = max(0, min(s.scroll, len(help)-1))
+}
+
+// browse takes in a key while the table is shown.
+func (s *state) browse(k terminal.Key) (quit bool) {
+	page := max(1, s.lines-len(s.head())-3)
+	switch k {
+	case 'q':
+		return true
+	case 'j', terminal.KeyDown:
+		s.move(1)
+	case 'k', terminal.KeyUp:
+		s.move(-1)
+	case ' ', terminal.KeyPageDown:
+		s.move(page)
+	case 'b', terminal.KeyPageUp:
+		s.move(-page)
+	case 'g', terminal.KeyHome:
+		s.move(-len(s.rows))
+	case 'G', terminal.KeyEnd:
+		s.move(len(s.rows))
+	case 'e', terminal.KeyEnter:
+		if s.pane != nil {
+			s.pane = nil
+		} else {
+			s.pane = &pane{}
+		}
+	case '[', ']':
+		s.scrollPane(k == ']')
+	case 'p', 'r', 'K':
+		s.order(k)
+	case 'h', '?':
+		s.mode, s.scroll = helping, 0
+	default:
+		s.filter(k)
+	}
+	return false
+}
+
+// order takes in a key that orders something about the selected row. Only jobs are killed, never single tasks.
+func (s *state) order(k terminal.Key) {
+	r := s.current()
+	switch {
+	case r == nil:
+	case k == 'p':
+		s.ask(pausing, r.subject)
+	case k == 'r':
+		s.ask(resuming, r.subject)
+	default:
+		s.mode, s.doomed = confirming, *r
+		s.doomed.task = cluster.TaskID{}
+	}
+}
+
+// filter takes in a key that changes which rows are shown, or their order.
+func (s *state) filter(k terminal.Key) {
+	switch k {
+	case 's':
+		for s.by = (s.by + 1) % len(columns); columns[s.by].compare == nil; s.by = (s.by + 1) % len(columns) {
+		}
+		s.reversed = false
+	case 'S':
+		s.reversed = !s.reversed
+	case '/':
+		s.mode, s.text = typing, ""
+	case 'u':
+		if r := s.current(); s.user == "" && r != nil {
+			s.user = r.user
+		} else {
+			s.user = ""
+		}
+	case 'f':
+		s.state = s.nextState()
+	case 't':
+		s.tasks = !s.tasks
+	case terminal.KeyEscape:
+		s.user, s.state, s.text = "", "", ""
+		s.pane = nil
+	}
+}
+
+// nextState returns the state after the one that is shown, of those that there are; empty after the last.
+func (s *state) nextState() string {
+	rows, _ := s.all()
+	for _, next := range states[rankOf(s.state)%len(states):] {
+		if next != s.state && slices.ContainsFunc(rows, func(r row) bool { return r.state == next }) {
+			return next
+		}
+	}
+	return ""
+}
+
+// move moves the selection.
+func (s *state) move(by int) {
+	if len(s.rows) > 0 {
+		s.choose(max(0, min(s.at+by, len(s.rows)-1)))
+	}
+}
+
+// scrollPane scrolls the explanation by some lines.
+func (s *state) scrollPane(down bool) {
+	const by = 5
+	switch {
+	case s.pane == nil:
+	case down:
+		s.pane.scroll = min(s.pane.scroll+by, len(s.pane.lines))
+	default:
+		s.pane.scroll = max(0, s.pane.scroll-by)
+	}
+}

@@ -1,0 +1,313 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"pgregory.net/rapid"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/testfile"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/server"
+)
+
+const mib, gib = 1 << 20, 1 << 30
+
+var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// jobOf returns a job with a stage of as many tasks.
+func jobOf(id cluster.JobID, name, owner string, status cluster.JobStatus, tasks int, ideal int64) live.Job {
+	j := live.Job{ID: id, Name: name, Owner: owner, Status: status, Submitted: noon.Add(-time.Hour), TaskCount: tasks,
+		Stages: []live.Stage{{Stage: cluster.Stage{Tasks: tasks}, Class: cluster.Regular, IdealBytes: ideal}}}
+	if status == cluster.StatusRunning {
+		j.Started = noon.Add(-time.Duration(id) * time.Minute)
+	}
+	return j
+}
+
+// taskOf returns a running task of a job.
+func taskOf(id cluster.JobID, index int32, cores, memory int64) live.Task {
+	return live.Task{Task: cluster.TaskID{Job: id, Index: index}, Run: 1, State: live.TaskRunning, Node: "here", Started: noon.Add(-time.Duration(id) * time.Minute),
+		Grant: live.Grant{CPUMillicores: cores, MemoryBytes: memory}}
+}
+
+// used adds what a task uses, after it has used the processor for a time.
+func used(t live.Task, anonymous, peak, swap int64, cpu time.Duration) live.Task {
+	t.Usage = &cluster.Reading{Anonymous: &anonymous, Peak: &peak, Swap: &swap, CPUTime: new(int64(cpu))}
+	return t
+}
+
+// canned is a machine with jobs in every state, some of which belong to others, and some of which have names that are meant to harm.
+func canned() (u live.Update, before, after server.Machine) {
+	jobs := []live.Job{
+		jobOf(1, "sort", "ada", cluster.StatusRunning, 8, 512*mib),
+		jobOf(2, "", "bob", cluster.StatusRunning, 3, gib), // of another user
+		jobOf(3, "stops", "ada", cluster.StatusRunning, 1, 256*mib),
+		jobOf(4, "breathes", "ada", cluster.StatusRunning, 1, 256*mib),
+		jobOf(5, "levels", "ada", cluster.StatusRunning, 1, 256*mib),
+		jobOf(6, "slow\x1b[2J\x1b]0;owned\a\r\ndown", "eve", cluster.StatusRunning, 1, 256*mib),
+		jobOf(7, "日本語の名前はとても長い", "ada", cluster.StatusRunning, 1, 256*mib),
+		jobOf(8, "waits for memory", "ada", cluster.StatusPending, 1, 256*mib),
+		jobOf(9, "queued", "ada", cluster.StatusPending, 300, 4*gib),
+		jobOf(10, "", "bob", cluster.StatusPending, 1, 2*gib), // of another user
+		jobOf(11, "held back", "ada", cluster.StatusPending, 1, 64*mib),
+		jobOf(12, "dies", "ada", cluster.StatusCancelled, 1, 64*mib),
+		jobOf(13, "new", "ada", cluster.StatusRunning, 1, 64*mib),
+		jobOf(12345, "hung", "ada", cluster.StatusSetAside, 1, 64*mib),
+	}
+	jobs[0].SucceededCount = 3
+	jobs[1].Stages[0].Class, jobs[9].Stages[0].Class = cluster.Flex, cluster.Flex
+	jobs[8].Waiting = "no node has 4GiB and 1 core free"
+	jobs[10].Paused = &live.Paused{By: "ada", Since: noon}
+	tasks := []live.Task{
+		used(taskOf(1, 3, 1000, 512*mib), 300*mib, 400*mib, 0, 10*time.Second),
+		used(taskOf(1, 4, 1000, 512*mib), 100*mib, 500*mib, 0, 20*time.Second),
+		used(taskOf(2, 0, 2000, gib), 900*mib, 1023*mib, 0, time.Hour),
+		used(taskOf(3, 0, 1000, 256*mib), 200*mib, 210*mib, 0, time.Minute),
+		used(taskOf(4, 0, 1000, 256*mib), 20*mib, 256*mib, 180*mib, time.Minute),
+		used(taskOf(5, 0, 500, 256*mib), 128*mib, 130*mib, 0, time.Minute),
+		used(taskOf(6, 0, 500, 256*mib), 30*mib, 40*mib, 0, time.Minute),
+		used(taskOf(7, 0, 250, 256*mib), 255*mib, 256*mib, 0, time.Minute),
+		{Task: cluster.TaskID{Job: 8}, Run: 1, State: live.TaskStarting, Grant: live.Grant{CPUMillicores: 1000, MemoryBytes: 256 * mib},
+			Usage: &cluster.Reading{State: cluster.ContainerWaiting, Why: "needs 256MiB, and job 4 is out of memory already", Since: noon.Add(-3 * time.Second)}},
+		{Task: cluster.TaskID{Job: 12}, Run: 1, State: live.TaskEnding, Grant: live.Grant{CPUMillicores: 1000, MemoryBytes: 64 * mib}, Started: noon.Add(-time.Second)},
+		{Task: cluster.TaskID{Job: 13}, Run: 1, State: live.TaskStarting, Grant: live.Grant{CPUMillicores: 1000, MemoryBytes: 64 * mib}},
+		{Task: cluster.TaskID{Job: 1}, Run: 1, State: live.TaskEnded, Outcome: cluster.Succeeded},
+	}
+	tasks[3].Paused, tasks[3].Still = &live.Paused{By: "ada", Since: noon}, &live.Still{By: cluster.HeldByOwner, Since: noon, Lends: true}
+	tasks[4].Still = &live.Still{By: cluster.HeldByMemory, Since: noon}
+	tasks[4].Usage.State, tasks[4].Usage.Why = cluster.ContainerSuspended, "out of memory: held 200MiB, and could hold 180MiB"
+	tasks[5].Still = &live.Still{By: cluster.HeldByLeveling, Since: noon}
+	tasks[5].Leveled = &live.Leveled{Since: noon, Until: noon.Add(time.Minute), For: cluster.TaskID{Job: 1, Index: 3}}
+	tasks[6].Throttle = &live.Throttle{Bound: live.Bound{Disk: 1e6}, Until: noon.Add(time.Minute), InForce: true, Why: "its disk is busy"}
+	tasks[7].InPhase = live.InPhase{Phase: 2, Phases: 5, Name: "join"}
+	before = server.Machine{Status: cannedStatus(), At: noon.Add(-2 * time.Second), Tasks: tasks[:9]}
+	after = server.Machine{Status: cannedStatus(), At: noon.Add(-time.Second)}
+	for i, t := range tasks[:9] { // the second, and later ones, have used a part of a core since
+		if u := t.Usage; u.CPUTime != nil {
+			later := *u
+			later.CPUTime = new(*u.CPUTime + int64(i)*int64(time.Second)/4)
+			t.Usage = &later
+		}
+		after.Tasks = append(after.Tasks, t)
+	}
+	for i := range jobs {
+		for _, t := range tasks {
+			if t.Task.Job == jobs[i].ID {
+				t.Usage, t.InPhase = nil, live.InPhase{} // they are in events about the machine
+				jobs[i].Tasks = append(jobs[i].Tasks, t)
+			}
+		}
+	}
+	return live.Update{Revision: 5, Snapshot: true, Jobs: jobs}, before, after
+}
+
+func cannedStatus() server.Status {
+	return server.Status{Daemon: server.Daemon{Version: "v1.2.3", PID: 4242}, Status: live.Status{Policy: "bellows", Since: noon.Add(-3 * time.Hour), Jobs: 14, Running: 10, Pending: 305,
+		Nodes: []live.Node{{Name: "here", CPU: 8000, Memory: 8 * gib, FreeCPU: 750, FreeMemory: 5 * gib, UsedAnonymous: 1933 * mib, Containers: 9}}}}
+}
+
+// state of the canned machine on a screen of a size.
+func cannedState(columns, lines int) *state {
+	local := time.Local
+	time.Local = time.UTC // its times are in reasons
+	defer func() { time.Local = local }()
+	s := newState(choice{})
+	s.columns, s.lines, s.now = columns, lines, noon
+	u, before, after := canned()
+	s.see(&server.Seen{Machine: &before})
+	s.see(&server.Seen{Update: &u})
+	s.see(&server.Seen{Machine: &after})
+	s.settle()
+	return s
+}
+
+// screenOf returns the screen as text, and checks that it fits and that no terminal takes a part of it for a command.
+func screenOf(t interface {
+	Helper()
+	Errorf(string, ...any)
+}, s *state) string {
+	t.Helper()
+	var text strings.Builder
+	lines := s.view()
+	if s.lines > 0 && len(lines) != s.lines {
+		t.Errorf("%d lines on a screen of %d", len(lines), s.lines)
+	}
+	for _, l := range lines {
+		if n := terminal.Cells(l.text()); n > s.columns || strings.ContainsFunc(l.text(), func(r rune) bool { return !unicode.IsPrint(r) }) {
+			t.Errorf("%d columns on a screen of %d: %q", n, s.columns, l.text())
+		}
+		text.WriteString(strings.TrimRight(l.text(), " ") + "\n")
+	}
+	return text.String()
+}
+
+func golden(t *testing.T, name string, s *state) {
+	t.Helper()
+	testfile.Golden(t, name+".txt", []byte(screenOf(t, s)))
+}
+
+func inUTC(t *testing.T) {
+	local := time.Local
+	time.Local = time.UTC
+	t.Cleanup(func() { time.Local = local })
+}
+
+// Screens of usual and unusual sizes.
+func TestScreens(t *testing.T) {
+	inUTC(t)
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 10}, {200, 12}, {20, 5}} {
+		golden(t, fmt.Sprintf("%dx%d", size[0], size[1]), cannedState(size[0], size[1]))
+	}
+	page := cannedState(110, 0) // of the documentation
+	for _, id := range []cluster.JobID{6, 7, 12345} {
+		delete(page.jobs, id)
+	}
+	page.settle()
+	golden(t, "once", page)
+	empty := newState(choice{})
+	empty.columns, empty.lines, empty.now = 80, 8, noon
+	empty.settle()
+	golden(t, "empty", empty)
+}
+
+// What else a screen can show.
+func TestOtherScreens(t *testing.T) {
+	inUTC(t)
+	for name, change := range map[string]func(*state){
+		"tasks":    func(s *state) { keys(s, "t") },
+		"help":     func(s *state) { keys(s, "h") },
+		"filter":   func(s *state) { keys(s, "/LEV") },
+		"no-match": func(s *state) { keys(s, "/nothing is so\r") },
+		"kill":     func(s *state) { keys(s, "jjK") },
+		"explain": func(s *state) {
+			keys(s, "e")
+			s.hear(&answer{request: s.take()[0], explanation: live.Explanation{Job: s.jobs[1], Why: "It runs with less memory than its ideal, because otherwise it would wait until 12:07:00.",
+				Decisions: []live.DecisionNote{{At: noon, Kind: cluster.Start, Task: cluster.TaskID{Job: 1, Index: 3}, Why: "fits with its ideal memory, 512MiB"}}}})
+		},
+		"lost": func(s *state) {
+			s.see(&server.Seen{Lost: live.Errorf(live.Unavailable, "the daemon ends; connect again to the next")})
+			s.now = s.now.Add(7 * time.Second)
+		},
+		"trouble": func(s *state) {
+			m := *s.machine
+			m.Status.Trouble, m.Status.Crowded = "the disk of the state directory is full\x1b[0m", "all daemons of the machine together may grant more than it has"
+			s.see(&server.Seen{Machine: &m})
+		},
+	} {
+		s := cannedState(80, 24)
+		change(s)
+		s.settle()
+		golden(t, name, s)
+	}
+}
+
+// On a narrow screen the pane takes the place of the table, and its lines are broken.
+func TestNarrowPane(t *testing.T) {
+	inUTC(t)
+	s := cannedState(40, 10)
+	keys(s, "e")
+	s.hear(&answer{request: s.take()[0], explanation: live.Explanation{Job: s.jobs[1], Why: "It runs with less memory than its ideal, because otherwise it would wait until 12:07:00."}})
+	keys(s, "]")
+	golden(t, "narrow-pane", s)
+}
+
+// Whatever happens, whatever is pressed and however small the screen is, its lines fit, and nothing in them is a command to the terminal.
+func TestScreensFit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := cannedState(80, 24)
+		revision := int64(5)
+		t.Repeat(map[string]func(*rapid.T){
+			"resize": func(t *rapid.T) {
+				s.columns, s.lines = rapid.IntRange(1, 130).Draw(t, "columns"), rapid.IntRange(1, 40).Draw(t, "lines")
+			},
+			"press": func(t *rapid.T) {
+				k := rapid.OneOf(rapid.SampledFrom([]terminal.Key{terminal.KeyUp, terminal.KeyDown, terminal.KeyPageUp, terminal.KeyPageDown, terminal.KeyHome, terminal.KeyEnd,
+					terminal.KeyEscape, terminal.KeyEnter, terminal.KeyBackspace, terminal.KeyRedraw}),
+					rapid.Map(rapid.SampledFrom([]rune("jk e[]prKysS/ufthq?日\u0301")), func(r rune) terminal.Key { return terminal.Key(r) })).Draw(t, "key")
+				s.press(k)
+			},
+			"update": func(t *rapid.T) {
+				revision++
+				j := jobOf(cluster.JobID(rapid.IntRange(1, 20).Draw(t, "job")), rapid.String().Draw(t, "name"), rapid.String().Draw(t, "owner"), cluster.StatusRunning,
+					rapid.IntRange(0, 3).Draw(t, "tasks"), rapid.Int64Range(0, 1<<60).Draw(t, "ideal"))
+				j.Waiting, j.Ended = rapid.String().Draw(t, "waiting"), rapid.Bool().Draw(t, "ended")
+				if rapid.Bool().Draw(t, "no stages") {
+					j.Stages = nil
+				}
+				for i := range rapid.Int32Range(0, 3).Draw(t, "running") {
+					j.Tasks = append(j.Tasks, taskOf(j.ID, i, rapid.Int64Range(0, 1<<40).Draw(t, "cores"), rapid.Int64Range(0, 1<<60).Draw(t, "memory")))
+				}
+				s.see(&server.Seen{Update: &live.Update{Revision: revision, Snapshot: rapid.IntRange(0, 9).Draw(t, "snapshot") == 0, Jobs: []live.Job{j}}})
+			},
+			"machine": func(t *rapid.T) {
+				_, m, _ := canned()
+				m.At = noon.Add(time.Duration(rapid.IntRange(-3, 3).Draw(t, "at")) * time.Second)
+				m.Tasks = m.Tasks[:rapid.IntRange(0, len(m.Tasks)).Draw(t, "measured")]
+				m.Status.Trouble, m.Status.Policy = rapid.String().Draw(t, "trouble"), rapid.String().Draw(t, "policy")
+				s.see(&server.Seen{Machine: &m})
+			},
+			"lose": func(t *rapid.T) {
+				s.see(&server.Seen{Lost: live.Errorf(live.Unavailable, "%s", rapid.String().Draw(t, "why"))})
+			},
+			"answer": func(t *rapid.T) {
+				for _, r := range s.take() {
+					a := answer{request: r, explanation: live.Explanation{Job: s.jobs[r.job], Why: rapid.String().Draw(t, "why")}}
+					if rapid.Bool().Draw(t, "refused") {
+						a.err = live.Errorf(live.Denied, "%s", rapid.String().Draw(t, "error"))
+					}
+					s.hear(&a)
+				}
+			},
+			"wait": func(t *rapid.T) {
+				s.now = s.now.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "seconds")) * time.Second)
+			},
+			"": func(t *rapid.T) {
+				s.settle()
+				screenOf(t, s)
+				if r := s.current(); (r == nil) != (len(s.rows) == 0) || r != nil && r.subject != s.selected {
+					t.Errorf("row %d of %d is selected: %v", s.at, len(s.rows), s.selected)
+				}
+			},
+		})
+	})
+}
+
+// Amounts take at most five columns.
+func TestAmounts(t *testing.T) {
+	for bytes, want := range map[int64]string{-1: "-", 0: "0B", 1023: "1023B", 1024: "1K", 1536: "1.5K", 10 * 1024: "10K", 1023 * 1024: "1023K", 1024*1024 - 1: "1M",
+		1234 * mib: "1.2G", 8 * gib: "8G", 10*gib - mib: "10G", 1 << 62: "4E"} {
+		if got := size(bytes); got != want {
+			t.Errorf("%d bytes are %s, want %s", bytes, got, want)
+		}
+	}
+	for milli, want := range map[int64]string{-1: "-", 0: "0", 4: "0", 250: "0.25", 1000: "1", 1500: "1.5", 9994: "9.99", 9996: "10", 12_340: "12.3", 999_940: "999.9", 1_000_000: "1000"} {
+		if got := cores(milli); got != want {
+			t.Errorf("%d millicores are %s, want %s", milli, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Int64Range(-1, 1<<62).Draw(t, "n")
+		if got := size(n); terminal.Cells(got) > 5 {
+			t.Fatalf("%d bytes are %s", n, got)
+		}
+		if got := cores(n % 99_999_000); terminal.Cells(got) > 5 {
+			t.Fatalf("%d millicores are %s", n%99_999_000, got)
+		}
+		a, b, whole, columns := rapid.Int64Range(-1, 1<<60).Draw(t, "used"), rapid.Int64Range(-1, 1<<60).Draw(t, "more"), rapid.Int64Range(-1, 1<<60).Draw(t, "whole"), rapid.IntRange(0, 50).Draw(t, "columns")
+		if got := bar(a, b, whole, columns); terminal.Cells(got) != columns {
+			t.Fatalf("a bar of %d columns is %q", columns, got)
+		}
+	})
+	if got := bar(50, 75, 100, 8); got != "████▒▒··" {
+		t.Errorf("the bar is %s", got)
+	}
+	if got := bar(1, 0, gib, 4); got != "█···" {
+		t.Errorf("the bar is %s", got)
+	}
+}
