@@ -37,7 +37,21 @@ var needed = map[string]string{
 // accounts are the users of the machine of a test, by uid.
 type accounts map[uint32]cluster.Credentials
 
+// accountsChange excludes changes of accounts while one is looked up.
+var accountsChange sync.Mutex
+
+// change gives a uid to another user, or to none.
+func (a accounts) change(uid uint32, to *cluster.Credentials) {
+	accountsChange.Lock()
+	defer accountsChange.Unlock()
+	if delete(a, uid); to != nil {
+		a[uid] = *to
+	}
+}
+
 func (a accounts) of(uid uint32) (cluster.Credentials, error) {
+	accountsChange.Lock()
+	defer accountsChange.Unlock()
 	c, ok := a[uid]
 	if !ok {
 		return c, user.UnknownUserIdError(uid)
@@ -311,10 +325,12 @@ func TestTokenEndsUnderAWatch(t *testing.T) {
 		within time.Duration
 		why    string
 	}{
-		"revoked":        {func(s *served, _ accounts, id int64) { _ = s.tokens.revoke(context.Background(), id) }, 0, "a revoked token"},
-		"expires":        {func(*served, accounts, int64) {}, 25 * time.Second, "an expired token"},
-		"user removed":   {func(_ *served, users accounts, _ int64) { delete(users, 1000) }, recheck, "a token of a user who was removed"},
-		"uid used again": {func(_ *served, users accounts, _ int64) { users[1000] = cluster.Credentials{UID: 1000, User: "eve"} }, recheck, "a token of a user whose uid belongs to another user"},
+		"revoked":      {func(s *served, _ accounts, id int64) { _ = s.tokens.revoke(context.Background(), id) }, 0, "a revoked token"},
+		"expires":      {func(*served, accounts, int64) {}, 25 * time.Second, "an expired token"},
+		"user removed": {func(_ *served, users accounts, _ int64) { users.change(1000, nil) }, recheck, "a token of a user who was removed"},
+		"uid used again": {func(_ *served, users accounts, _ int64) {
+			users.change(1000, &cluster.Credentials{UID: 1000, User: "eve"})
+		}, recheck, "a token of a user whose uid belongs to another user"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
