@@ -5,8 +5,8 @@ package main
 import (
 	"os"
 
-	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
+	_ "github.com/bellows-rm/bellows/cmd/internal/supervisor"
 	"github.com/bellows-rm/bellows/internal/boundeddisk"
 	"github.com/bellows-rm/bellows/internal/hungry"
 )
@@ -30,10 +30,7 @@ func newTree() *command.Tree {
 }
 
 func main() {
-	// Supervisors of containers run this program too, and so do the hungry programs of the demo and the server of a disk.
-	if len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand {
-		os.Exit(agent.Supervise(os.Args[2:]))
-	}
+	// The hungry programs of the demo run this program too, and so does the server of a disk.
 	if len(os.Args) > 1 && os.Args[1] == hungry.Command {
 		os.Exit(hungry.Run(os.Args[2:]))
 	}

@@ -5,16 +5,12 @@ package main
 import (
 	"os"
 
-	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
+	_ "github.com/bellows-rm/bellows/cmd/internal/supervisor"
 	"github.com/bellows-rm/bellows/internal/hungry"
 )
 
 func main() {
-	// Supervisors of containers run this program too, and must stay small.
-	if len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand {
-		os.Exit(agent.Supervise(os.Args[2:]))
-	}
 	if len(os.Args) > 1 && os.Args[1] == hungry.Command {
 		os.Exit(hungry.Run(os.Args[2:]))
 	}

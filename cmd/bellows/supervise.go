@@ -7,8 +7,8 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 )
 
-// superviseCommand is the command that the agent starts for every container; main runs it before flags are parsed. It
-// is in the tree so that it is no unknown command.
+// superviseCommand is the command that the agent starts for every container; package
+// supervisor runs it before main. It is in the tree so that it is no unknown command.
 func superviseCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                agent.SuperviseCommand,

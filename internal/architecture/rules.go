@@ -119,6 +119,8 @@ var folders = []folder{
 		"a demonstration runs real programs, checks and explains them; lab/demo repeats and judges them"},
 	{"cmd/internal/command/commandtest", []string{"internal/terminal", "cmd/internal/command"},
 		"scripts that test commands know the same words"},
+	{"cmd/internal/supervisor", []string{"agent"},
+		"both programs start containers, and are their supervisors before anything else is initialized"},
 	{"cmd/internal/workloadfile", []string{"fault", "jobfile", "workload", "cmd/internal/command"},
 		"commands open files with workloads in one way"},
 	{"cmd/internal/simulate", []string{"resource", "timeline", "cluster", "profile", "policy", "jobfile", "workload", "bound", "sim", "sim/clusterfile", "trial", "sweep", "internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/internal/workloadfile"},
