@@ -10,7 +10,8 @@ SEEDS ?= 1000
 KILLS ?= 60
 CUTS ?= 60
 SHIFTS ?= 100
-# How many jobs test-soak runs.
+# How many jobs test-soak runs on this machine, and in 72 hours of simulated time.
+LIFE ?= 5000
 SOAK ?= 20000
 FUZZTIME ?= 10s
 # How many pairs bench-pairs runs for each policy.
@@ -53,8 +54,9 @@ test-faults: ## faults at length, as root, under 10 minutes: DEATHS (30) of the 
 		-- -count=1 -timeout=60m -run=TestRandom ./memory -seeds=$(SEEDS) \
 		-- -count=1 -timeout=60m -run='TestKillAtEveryWrite|TestPowerLoss|TestDaemonDiesInShifts' ./live -kills=$(KILLS) -cuts=$(CUTS) -shifts=$(SHIFTS)
 
-test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, under 12 minutes: no memory, process or file of them may stay
-	$(TESTRUN) -- -count=1 -timeout=30m -run='^TestSoak$$' ./cmd/bellows -soak=$(SOAK)
+test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, then LIFE (5000) in 72 hours of simulated time, under 12 minutes: no memory, process or file of them may stay
+	$(TESTRUN) -- -count=1 -timeout=30m -run='^TestSoak$$' ./cmd/bellows -soak=$(SOAK) \
+		-- -count=1 -timeout=3h -run='^TestLongLife$$' ./live -life-jobs=$(LIFE)
 
 demo: build ## real programs share too little memory, under 5 minutes; installs nothing, needs root for containers
 	./bin/bellows demo
@@ -73,13 +75,15 @@ results-check: ## compare stored results with new ones, byte by byte: experiment
 	$(TESTRUN) -- -count=1 -timeout=15m -run='TestStoredResults|TestVerdicts|TestReport' ./lab/experiments -results
 
 bench: ## benchmarks of processor time: engine at 100 to 10,000 nodes, simulator, profiles and more; under 10 minutes
-	go test -run '^$$' -bench . -benchmem -skip '^Benchmark(PressedDisk|ShortJobsBesideSuspended)$$' \
+	go test -run '^$$' -bench . -benchmem -skip '^Benchmark(PressedDisk|ShortJobsBesideSuspended|Readers|ShortJobs|Restart|Submission)$$' \
 		$$(go list ./... | grep -vxE "$$(go list -m)/($$(echo engine $(MACHINE) | tr ' ' '|'))")
 	go test -run '^$$' -bench '^BenchmarkAhead$$' -benchmem ./engine
 	go test -run '^$$' -bench '^BenchmarkStep$$' -benchmem -benchtime 200ms ./engine
 
-bench-machine: ## benchmarks of containers, control groups and disks, as root on a quiet machine, some 40 minutes
+bench-machine: ## benchmarks of containers, control groups, disks and a daemon with many clients, as root on a quiet machine, some 45 minutes
 	go test -run '^$$' -bench . -benchmem $(addprefix ./,$(MACHINE))
+	go test -run '^$$' -bench '^Benchmark(Readers|ShortJobs|Restart)$$' -benchtime 1x ./cmd/bellows
+	go test -run '^$$' -bench '^BenchmarkSubmission$$' -benchtime 300x ./cmd/bellows
 	go test -run '^$$' -bench '^BenchmarkPressedDisk$$' -timeout 1h ./cmd/bellows
 	go test -run '^$$' -bench '^BenchmarkShortJobsBesideSuspended$$' -timeout 1h -v ./lab/demo
 

@@ -1,0 +1,402 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/store"
+)
+
+// The benchmarks of this file measure a daemon in a process of its own, through its socket, with real containers.
+
+// loaded is a daemon, and what asks it.
+type loaded struct {
+	b      *testing.B
+	dir    string // its state directory
+	up     *exec.Cmd
+	client *server.Client
+	plain  *http.Client // which does not decode answers
+}
+
+func newLoaded(b *testing.B) *loaded {
+	needControlGroups(b)
+	dir, err := os.MkdirTemp("", "bellows") // The name of a socket must be short.
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "bellows.sock")
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	l := &loaded{b: b, dir: dir, client: server.NewClient(socket),
+		plain: &http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true, MaxIdleConnsPerHost: 64}}}
+	b.Cleanup(func() {
+		if l.up != nil {
+			l.end(true)
+		}
+	})
+	return l
+}
+
+// start starts the daemon, and returns how long it took until it serves. With onOne, it has the first processor and its callers have
+// the others.
+func (l *loaded) start(onOne bool) time.Duration {
+	l.b.Helper()
+	l.up = exec.Command("bellows", "up", "--state", l.dir, "--memory", "4GiB")
+	var said bytes.Buffer
+	l.up.Stderr = &said
+	out, err := l.up.StdoutPipe()
+	if err != nil {
+		l.b.Fatal(err)
+	}
+	began := time.Now()
+	if onOne {
+		l.up.Env = append(os.Environ(), "GOMAXPROCS=1")
+		err = l.startOn(l.up, 0)
+	} else {
+		err = l.up.Start()
+	}
+	if err != nil {
+		l.b.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		_ = l.up.Wait()
+		l.up = nil
+		l.b.Fatalf("the daemon did not start: %q %v: %s", line, err, said.String())
+	}
+	go io.Copy(io.Discard, out)
+	for {
+		if _, err := l.get("/v1/ready"); err == nil {
+			return time.Since(began)
+		}
+		if time.Since(began) > time.Minute {
+			l.b.Fatal("the daemon does not serve")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// startOn starts a program that runs on one processor, and keeps this process from it until the end of the benchmark.
+func (l *loaded) startOn(cmd *exec.Cmd, processor int) error {
+	var all, one, others unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		return err
+	}
+	one.Set(processor)
+	others = all
+	others.Clear(processor)
+	if others.Count() == 0 {
+		return errors.New("needs a second processor")
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.SchedSetaffinity(0, &one); err != nil { // What a thread starts inherits its processors.
+		return err
+	}
+	started := cmd.Start()
+	l.b.Cleanup(func() { moveTo(&all) })
+	return errors.Join(started, moveTo(&others))
+}
+
+// moveTo lets all threads of this process run on some processors.
+func moveTo(some *unix.CPUSet) error {
+	threads, err := os.ReadDir("/proc/self/task")
+	for _, t := range threads {
+		var id int
+		if _, err := fmt.Sscan(t.Name(), &id); err == nil {
+			_ = unix.SchedSetaffinity(id, some) // A thread may have ended.
+		}
+	}
+	return err
+}
+
+// end ends the daemon; with kill, also the jobs.
+func (l *loaded) end(kill bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := l.client.Shutdown(ctx, kill); err != nil {
+		l.b.Errorf("end the daemon: %v", err)
+		_ = l.up.Process.Kill()
+	}
+	_ = l.up.Wait()
+	l.up = nil
+}
+
+// get returns how long an answer took.
+func (l *loaded) get(path string) (time.Duration, error) {
+	began := time.Now()
+	r, err := l.plain.Get("http://bellows" + path)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Body.Close()
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		return 0, err
+	}
+	if r.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("%s: %s", path, r.Status)
+	}
+	return time.Since(began), nil
+}
+
+// submit submits jobs that run a command, eight at a time, and returns their numbers.
+func (l *loaded) submit(n int, memory resource.Amount, args ...string) []cluster.JobID {
+	l.b.Helper()
+	job := soakJob(memory, args...)
+	job.Stages[0].CPU = 1
+	ids := make([]cluster.JobID, n)
+	var all sync.WaitGroup
+	for k := range 8 {
+		all.Go(func() {
+			for i := k; i < n; i += 8 {
+				id, err := l.client.Submit(context.Background(), job)
+				if err != nil {
+					l.b.Error(err)
+					return
+				}
+				ids[i] = id
+			}
+		})
+	}
+	all.Wait()
+	if l.b.Failed() {
+		l.b.FailNow()
+	}
+	return ids
+}
+
+// running waits until so many containers run.
+func (l *loaded) running(n int) {
+	l.b.Helper()
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		tasks, err := l.client.Tasks(context.Background(), false)
+		if err != nil {
+			l.b.Fatal(err)
+		}
+		run := 0
+		for i := range tasks {
+			if tasks[i].State == live.TaskRunning {
+				run++
+			}
+		}
+		if run == n {
+			return
+		}
+		if time.Now().After(end) {
+			l.b.Fatalf("%d containers run, want %d", run, n)
+		}
+	}
+}
+
+// ended fills the store with copies of a real job that has ended, and its task. The daemon must not run.
+func (l *loaded) ended(n int) {
+	l.b.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(l.dir, store.File))
+	if err != nil {
+		l.b.Fatal(err)
+	}
+	defer db.Close()
+	columns := func(table, but string) (list string) {
+		rows, err := db.Query("SELECT name FROM pragma_table_info(?) WHERE name <> ?", table, but)
+		if err != nil {
+			l.b.Fatal(err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var name string
+			if err := rows.Scan(&name); err != nil {
+				l.b.Fatal(err)
+			}
+			list += ", " + name
+		}
+		return list
+	}
+	for table, id := range map[string]string{"jobs": "id", "tasks": "job", "usage": "job"} {
+		rest := columns(table, id)
+		if _, err := db.Exec(fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+			INSERT INTO %s (%s%s) SELECT i%s FROM n, %s WHERE %s = 1`, table, id, rest, rest, table, id), n); err != nil {
+			l.b.Fatal(err)
+		}
+	}
+}
+
+// ask asks at random moments, rate times per second on average, whether or not earlier questions are answered. It returns how long the
+// answers took by kind of question, in milliseconds from the moment at which the question was due.
+func (l *loaded) ask(b *testing.B, rate float64, lasts time.Duration, question func(*rand.Rand) (kind, path string)) map[string][]float64 {
+	var mu sync.Mutex
+	took := map[string][]float64{}
+	random := rand.New(rand.NewPCG(1, 2))
+	var all sync.WaitGroup
+	began := time.Now()
+	for due := began; due.Sub(began) < lasts; due = due.Add(time.Duration(random.ExpFloat64() / rate * float64(time.Second))) {
+		kind, path := question(random)
+		time.Sleep(time.Until(due))
+		all.Go(func() {
+			if _, err := l.get(path); err != nil {
+				b.Error(err)
+				return
+			}
+			ms := time.Since(due).Seconds() * 1000
+			mu.Lock()
+			took[kind] = append(took[kind], ms)
+			took["any"] = append(took["any"], ms)
+			mu.Unlock()
+		})
+	}
+	all.Wait()
+	return took
+}
+
+// quantiles reports the median and the 99th percentile.
+func quantiles(b *testing.B, name string, ms []float64) {
+	slices.Sort(ms)
+	b.ReportMetric(stat.Quantile(0.5, stat.Empirical, ms, nil), "ms-"+name+"-p50")
+	b.ReportMetric(stat.Quantile(0.99, stat.Empirical, ms, nil), "ms-"+name+"-p99")
+}
+
+// BenchmarkReaders measures answers while 1,000 questions per second arrive, of a daemon that has one processor, 100 running containers,
+// 10,000 jobs in its store, and 50 watchers. Of the questions, 60 % are for one job, 30 % for a page of 100 jobs, and 10 % for an
+// explanation. One iteration takes 20 seconds.
+//
+// The goal: 99 % of the answers come within 5 ms, and so does the status.
+func BenchmarkReaders(b *testing.B) {
+	const stored, containers, watchers = 10_000, 100, 50
+	l := newLoaded(b)
+	l.start(false)
+	first := l.submit(1, 8*resource.MiB, "true")
+	if _, err := l.client.Wait(b.Context(), first[0]); err != nil {
+		b.Fatal(err)
+	}
+	l.end(false)
+	l.ended(stored)
+	l.start(true)
+	ids := l.submit(containers, 8*resource.MiB, "sleep", "100000")
+	l.running(containers)
+	watch, stop := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer stop()
+	for range watchers {
+		all.Go(func() {
+			for range l.client.Watch(watch, 0) {
+			}
+		})
+	}
+	question := func(random *rand.Rand) (kind, path string) {
+		switch n := random.IntN(10); {
+		case n == 0:
+			return "explanation", fmt.Sprintf("/v1/jobs/%d/explain", ids[random.IntN(containers)])
+		case n < 4:
+			return "page", fmt.Sprintf("/v1/jobs?all=true&after=%d", ids[containers-1]-100)
+		case n < 7:
+			return "job", fmt.Sprintf("/v1/jobs/%d", ids[random.IntN(containers)])
+		default:
+			return "job", fmt.Sprintf("/v1/jobs/%d", 1+random.IntN(stored))
+		}
+	}
+	b.Run("mix", func(b *testing.B) {
+		for b.Loop() {
+			took := l.ask(b, 1000, 20*time.Second, question)
+			for _, kind := range []string{"any", "job", "page", "explanation"} {
+				quantiles(b, kind, took[kind])
+			}
+		}
+	})
+	b.Run("status", func(b *testing.B) {
+		var ms []float64
+		for b.Loop() {
+			d, err := l.get("/v1/status")
+			if err != nil {
+				b.Fatal(err)
+			}
+			ms = append(ms, d.Seconds()*1000)
+		}
+		quantiles(b, "status", ms)
+	})
+}
+
+// BenchmarkSubmission measures how long it takes from the submission of a job that fits until its program starts, and until its end
+// is known, of jobs one after another on an idle machine.
+//
+// The goal: to the start half within 30 ms and 99 % within 100 ms.
+func BenchmarkSubmission(b *testing.B) {
+	l := newLoaded(b)
+	l.start(false)
+	job := soakJob(8*resource.MiB, "true")
+	var start, end []float64
+	for b.Loop() {
+		began := time.Now()
+		id, err := l.client.Submit(b.Context(), job)
+		if err != nil {
+			b.Fatal(err)
+		}
+		j, err := l.client.Wait(b.Context(), id)
+		if err != nil || len(j.Tasks) != 1 {
+			b.Fatalf("%d tasks, %v", len(j.Tasks), err)
+		}
+		end = append(end, time.Since(began).Seconds()*1000)
+		start = append(start, j.Tasks[0].Started.Sub(began).Seconds()*1000)
+	}
+	quantiles(b, "start", start)
+	quantiles(b, "end", end)
+}
+
+// BenchmarkShortJobs measures how many jobs that do nothing pass through one daemon in a second. The goal: 200.
+func BenchmarkShortJobs(b *testing.B) {
+	const jobs = 500
+	l := newLoaded(b)
+	l.start(false)
+	began, n := time.Now(), 0
+	for b.Loop() {
+		for _, id := range l.submit(jobs, 8*resource.MiB, "true") {
+			if _, err := l.client.Wait(b.Context(), id); err != nil {
+				b.Fatal(err)
+			}
+		}
+		n += jobs
+	}
+	b.ReportMetric(float64(n)/time.Since(began).Seconds(), "jobs/s")
+}
+
+// BenchmarkRestart measures how long a daemon takes to serve after it was killed with 200 running containers and 10,000 waiting jobs.
+// The goal: 2 s.
+func BenchmarkRestart(b *testing.B) {
+	l := newLoaded(b)
+	l.start(false)
+	l.submit(200, 8*resource.MiB, "sleep", "100000")
+	l.running(200)
+	l.submit(10_000, 4*resource.GiB, "true")
+	for b.Loop() {
+		if err := l.up.Process.Signal(syscall.SIGKILL); err != nil {
+			b.Fatal(err)
+		}
+		_ = l.up.Wait()
+		b.ReportMetric(l.start(false).Seconds(), "s-to-serving")
+	}
+	l.running(200)
+}
