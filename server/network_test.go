@@ -12,11 +12,13 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellows-rm/bellows/input"
 	"github.com/bellows-rm/bellows/internal/testcert"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/timeline"
 )
 
 // listening is a server that listens on the loopback address, with TLS, until the test ends.
@@ -335,5 +337,30 @@ func TestNetworkTakesNoConnections(t *testing.T) {
 	}
 	if a, b := placeOf(netip.MustParseAddr("2001:db8:0:1::1")), placeOf(netip.MustParseAddr("2001:db8:0:2::1")); a == b {
 		t.Errorf("two networks are one place: %v", a)
+	}
+}
+
+// BenchmarkRequestByToken is what a request over the network costs beside TLS: its token is read from the store, and its user from the
+// system.
+func BenchmarkRequestByToken(b *testing.B) {
+	kept, err := store.Open(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer kept.Close()
+	root, err := account(0)
+	if err != nil {
+		b.Skip(err)
+	}
+	secret, now := newSecret(), time.Now()
+	id, err := kept.AddToken(b.Context(), store.Token{User: root.User, Scope: "read", Hash: hashOf(secret), Expires: timeline.Time(now.Add(time.Hour).UnixNano()), Used: timeline.Time(now.UnixNano())})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := New(newFake(), kept, Daemon{}, slog.New(slog.DiscardHandler))
+	for b.Loop() {
+		if answer := present(s, operation{method: "GET", path: "/v1/health"}, tokenText(id, secret)); answer.Code != 200 {
+			b.Fatal(answer.Body)
+		}
 	}
 }
