@@ -1,7 +1,6 @@
 package top
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -16,7 +15,7 @@ type span struct {
 	style
 }
 
-// style is how a text looks; reverse can be added to each other.
+// style is how a text looks.
 type style uint8
 
 const (
@@ -27,11 +26,11 @@ const (
 	warning
 	bad
 	accent
-	reverse style = 1 << 7
+	reverse // of the selected row
 )
 
 // codes are the parameters of SGR (ECMA-48, 8.3.117) with and without colours.
-var codes = map[style][2]string{bold: {"1", "1"}, faint: {"2", "2"}, good: {"32", ""}, warning: {"33", "1"}, bad: {"1;31", "1"}, accent: {"36", ""}}
+var codes = map[style][2]string{bold: {"1", "1"}, faint: {"2", "2"}, good: {"32", ""}, warning: {"33", "1"}, bad: {"1;31", "1"}, accent: {"36", ""}, reverse: {"7", "7"}}
 
 // words returns a line of one text.
 func words(text string, s style) line { return line{{text, s}} }
@@ -53,11 +52,7 @@ func (l line) ansi(colours bool) string {
 	}
 	var b strings.Builder
 	for _, s := range l {
-		code := codes[s.style&^reverse][which]
-		if s.style&reverse != 0 {
-			code = strings.TrimPrefix(code+";7", ";")
-		}
-		if code != "" {
+		if code := codes[s.style][which]; code != "" {
 			b.WriteString("\033[" + code + "m" + s.text + "\033[0m")
 		} else {
 			b.WriteString(s.text)
@@ -78,13 +73,9 @@ func (l line) within(columns int) line {
 	return out
 }
 
-// with returns a line in which every text has one more style, up to the given column.
-func (l line) with(s style, columns int) line {
-	l = append(slices.Clone(l), span{strings.Repeat(" ", max(0, columns-terminal.Cells(l.text()))), plain})
-	for i := range l {
-		l[i].style |= s
-	}
-	return l
+// all returns a line in one style, up to the given column.
+func (l line) all(s style, columns int) line {
+	return words(pad(strings.TrimRight(l.text(), " "), columns, false), s)
 }
 
 // pad returns a text in as many columns as stated, on the left or on the right of them.

@@ -322,11 +322,11 @@ func TestFlagsAreChecked(t *testing.T) {
 
 // Styles are colours only where there are colours.
 func TestStyles(t *testing.T) {
-	l := line{{"a", plain}, {"b", good}, {"c", bad | reverse}}
-	if got := l.ansi(true); got != "a\033[32mb\033[0m\033[1;31;7mc\033[0m" {
+	l := line{{"a", plain}, {"b", good}, {"c", bad}, {"d", reverse}}
+	if got := l.ansi(true); got != "a\033[32mb\033[0m\033[1;31mc\033[0m\033[7md\033[0m" {
 		t.Errorf("with colours %q", got)
 	}
-	if got := l.ansi(false); got != "ab\033[1;7mc\033[0m" {
+	if got := l.ansi(false); got != "ab\033[1mc\033[0m\033[7md\033[0m" {
 		t.Errorf("without colours %q", got)
 	}
 	s := cannedState(80, 24)

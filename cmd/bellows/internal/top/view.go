@@ -98,7 +98,7 @@ func (s *state) table(lines int) (out []line) {
 	for i := from; i < min(from+lines, len(s.rows)); i++ {
 		l := s.rows[i].line(widths, s.now)
 		if i == s.at && s.lines > 0 {
-			l = l.with(reverse, s.columns)
+			l = l.all(reverse, s.columns)
 		}
 		out = append(out, l)
 	}
