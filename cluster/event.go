@@ -37,6 +37,8 @@ const (
 	Answered                                // Node, Answer: to an Ask, Decision
 	TaskOut                                 // Task, Found: how much of its memory has left (Out), and why not all of it (Stays)
 	QuotasSet                               // Found: the quotas of users and queues from now on
+	NodeKept                                // Node was found reserved for the stage of Task
+	Continued                               // as Synced, and nothing has changed since the last decisions: the inventory is that of another engine
 )
 
 var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat", "decision-done",
@@ -45,7 +47,7 @@ var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "j
 	"task-phase", "task-still", "task-goes-on", "job-revised",
 	"node-pressed",
 	"job-paused", "job-resumed",
-	"answered", "task-out", "quotas-set"}
+	"answered", "task-out", "quotas-set", "node-reserved", "continued"}
 
 // NumEventKinds and NumOutcomes are one more than the last of each.
 const (

@@ -41,6 +41,10 @@ func (s *Snapshot) apply(now timeline.Time, e *Event) error {
 		s.Changes.Woken = true
 	case NodeMemory:
 		return s.hold(e.Node, e.Held)
+	case Continued:
+		s.goOnAsTold()
+	case NodeKept:
+		return s.foundReserved(e.Node, e.Task)
 	case NodePaused, NodeResumed:
 		return s.pause(e.Node, e.Kind == NodePaused)
 	case NodePressed:
@@ -594,6 +598,20 @@ func (s *Snapshot) fail(now timeline.Time, j *JobState, id TaskID, outcome Outco
 func (p *StageState) again(index int32) {
 	p.Pending++
 	p.retry = append(p.retry, index)
+}
+
+// foundReserved reserves a node that was found reserved. Only before Synced.
+func (s *Snapshot) foundReserved(id NodeID, of TaskID) error {
+	n, err := s.node(id)
+	if err != nil {
+		return err
+	}
+	j, here := s.byJob[of.Job]
+	if !here || of.Stage < 0 || int(of.Stage) >= len(j.Stages) || n.ReservedFor != nil || s.Synced {
+		return fmt.Errorf("node %q was found reserved for stage %d of job %d: there is none, or the node is reserved, or the inventory is complete", n.Name, of.Stage, of.Job)
+	}
+	s.reserve(n, j, int(of.Stage))
+	return nil
 }
 
 func (s *Snapshot) reserve(n *NodeState, j *JobState, stage int) {

@@ -58,6 +58,10 @@ type Config struct {
 	PageOutSpeed resource.Amount
 	// Incidents happen to the cluster from outside, in the order of their times.
 	Incidents []Incident
+	// Begin is the cluster with which the simulation begins; nil is one in which nothing has happened.
+	Begin *Begin
+	// Until, if not 0, is a time after which the simulation ends, whether or not all jobs have ended.
+	Until timeline.Time
 
 	// History is what the runs of applications teach: it fills in the forecasts of jobs that have an App, when they are
 	// submitted and while they wait, and takes in their runs when they end. It belongs to one simulation at a time, which
@@ -134,6 +138,9 @@ func (c *Config) Check() error {
 	if err := checkIncidents(c.Incidents); err != nil {
 		return err
 	}
+	if err := c.Begin.check(c); err != nil {
+		return err
+	}
 	if c.Caps.Has(resource.Memory) {
 		return fmt.Errorf("caps %s: must be of resources for which tasks compete, memory is always kept to its grant", c.Caps)
 	}
@@ -176,6 +183,9 @@ func (c *Config) describe(s *cluster.Snapshot) {
 	}
 	s.LaunchDelay += c.Startup.Container + c.Startup.Executor
 	s.Lends = c.Lends
+	if c.Begin != nil {
+		s.ContainersPerCore = c.Begin.ContainersPerCore
+	}
 }
 
 // caps is the most that a task may use of each contended resource, by its grant and its envelope; 0 is no bound.

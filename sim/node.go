@@ -62,6 +62,9 @@ func (r *run) occupy(t *task) {
 	r.unsettle(t.node)
 	t.bound = r.caps(t)
 	if lasts, plain := r.plainTime(t, here); plain {
+		if t.found != nil {
+			lasts = r.left(t)
+		}
 		t.result.Finished = after(r.now, lasts)
 		here.demand = here.demand.Add(r.plainUse(t))
 		r.agenda.pushAt(t.result.Finished, t.turn, ended, t.index)
@@ -73,6 +76,10 @@ func (r *run) occupy(t *task) {
 		t.flow.flexible, t.flow.most = true, t.container.envelope.Max
 	}
 	here.flows++
+	if t.found != nil {
+		r.skip(t, r.left(t))
+		return
+	}
 	r.nextPhase(t)
 }
 

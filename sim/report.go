@@ -26,7 +26,7 @@ func (r *run) report(t *task, e cluster.Event) {
 // reportPhase reports the phase that a task has entered, to a policy that looks ahead. A phase of the truth is one of the forecast only if the
 // forecast has as many phases; the first is reported by the launch.
 func (r *run) reportPhase(t *task) {
-	if !r.looksAhead {
+	if !r.looksAhead || t.found != nil {
 		return
 	}
 	forecast := t.job.Stages[t.id.Stage].Phases

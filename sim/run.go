@@ -151,6 +151,9 @@ func (r *run) play() (*Result, error) {
 		if !ok {
 			break
 		}
+		if r.config.Until > 0 && i.at > r.config.Until {
+			break
+		}
 		if i.at >= lastTime {
 			return nil, errors.New("the jobs would take more than 290 years: some task makes hardly any progress")
 		}
@@ -166,7 +169,7 @@ func (r *run) play() (*Result, error) {
 // stays short, but each has the turn that it would have if all were.
 func (r *run) expect() {
 	for _, j := range r.jobs {
-		if j.After < 0 {
+		if j.After < 0 && !j.arrived {
 			j.turn = r.agenda.turn()
 			r.coming = append(r.coming, j)
 		}
@@ -247,6 +250,7 @@ func (r *run) prepare() error {
 		}
 	}
 	pauses := slices.ContainsFunc(r.config.Incidents, func(i Incident) bool { return i.Kind == JobPause })
+	pauses = pauses || r.config.Begin.stopsTasks()
 	r.fluid = r.fluid || r.looksAhead || r.stops || r.config.Series.Nodes || pauses // it may throttle or stop tasks; nodes are recorded
 	if !r.fluid {
 		return nil
@@ -276,14 +280,18 @@ func (r *run) boot() {
 		events = append(events, cluster.Event{Kind: cluster.NodeJoined, NewNode: &r.config.Nodes[i]})
 		r.capacity.change(0, r.config.Nodes[i].Capacity[resource.Memory])
 	}
-	r.step(append(events, cluster.Event{Kind: cluster.Synced}))
+	if r.config.Begin != nil {
+		r.begin()
+	} else {
+		r.step(append(events, cluster.Event{Kind: cluster.Synced}))
+	}
 	r.recordCapacity()
 }
 
 // checkFits rejects a workload with a task that is too large for every node.
 func (r *run) checkFits() error {
 	for _, j := range r.jobs {
-		if err := policy.CheckRuns(r.policy, r.engine.Snapshot(), &j.Job.Job); err != nil {
+		if err := policy.CheckRuns(r.policy, r.engine.Snapshot(), &j.Job.Job); err != nil && !j.arrived {
 			return err
 		}
 		for s := range j.Stages {
@@ -344,6 +352,11 @@ func (r *run) handle(i item) {
 	default:
 		r.protocol.handle(i)
 	}
+	r.conclude()
+}
+
+// conclude does what the present happening entails.
+func (r *run) conclude() {
 	if len(r.awake) > 0 {
 		r.decideAll()
 	}
@@ -486,12 +499,15 @@ func (r *run) grant(n cluster.NodeID, from, to resource.Vector) {
 
 // launch starts a task's process.
 func (r *run) launch(t *task) {
-	t.launched, t.result.Launched = true, r.now
+	found := t.found != nil
+	if t.launched, t.result.Launched = true, r.now; found {
+		t.result.Launched = t.found.Launched
+	}
 	r.still = 0
 	if !t.result.Coordinator {
 		j := &r.result.Jobs[t.job.index]
 		if j.Tasks == 0 {
-			j.Started = r.now
+			j.Started = t.result.Launched
 		}
 		j.Tasks++
 		if t.result.UnderSized {
@@ -503,6 +519,9 @@ func (r *run) launch(t *task) {
 			use := r.plainUse(t)
 			t.bound = r.caps(t)
 			d := trueDuration(t.job.Job, int(t.id.Stage), t.id.Index, t.grant[resource.Memory])
+			if found {
+				d = r.left(t)
+			}
 			if pace := allowedPace(&use, &t.bound); pace < 1 {
 				d = time.Duration(math.Ceil(float64(d) / pace))
 			}
@@ -511,6 +530,10 @@ func (r *run) launch(t *task) {
 				r.use(t, r.plainUse(t))
 			}
 		}
+	}
+	if found {
+		r.asFound(t)
+		return
 	}
 	r.stepTask(cluster.DecisionDone, t)
 }

@@ -27,6 +27,7 @@ type task struct {
 	run       int32              // number of the run, from 1, if the workload has FLEX jobs
 	envelope  *cluster.Envelope  // nil without FLEX jobs
 	container *container         // nil without FLEX jobs, before the request for memory, and after the end
+	found     *cluster.Event     // it was found running, and how, until it goes on; nil for other tasks
 	launched  bool
 	ordered   bool            // order was called for the task: startup takes time
 	ending    cluster.Outcome // outcome of its imminent end by itself; 0 if that is not known yet

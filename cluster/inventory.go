@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Inventory returns events from which another engine learns, before it decides anything, what s knows of the cluster at now: its
+// nodes, its jobs, and the tasks that have ended or run. The last event is Continued. The events share no memory with s that s changes.
+//
+// The other engine decides anew what s holds as decided: orders without an answer, questions about nodes, and which tasks to
+// preempt. A node that is paused may start tasks again, and a task that is being started is running.
+func (s *Snapshot) Inventory(now timeline.Time) (all []Event) {
+	for _, n := range s.Nodes {
+		node := n.Node
+		all = append(all, Event{Kind: NodeJoined, NewNode: &node})
+	}
+	for _, n := range s.Nodes {
+		if n.Gone {
+			all = append(all, Event{Kind: NodeLeft, Node: n.ID})
+		}
+	}
+	var running []*TaskState
+	for _, j := range s.Jobs {
+		all = append(all, j.inventory()...)
+		running = append(running, j.Tasks...)
+	}
+	slices.SortStableFunc(running, func(a, b *TaskState) int {
+		return cmp.Or(cmp.Compare(a.launchedBy(now), b.launchedBy(now)), cmp.Compare(a.Decision, b.Decision))
+	})
+	for _, t := range running {
+		all = append(all, t.adopted(now))
+	}
+	for _, n := range s.Nodes {
+		if j := n.ReservedFor; j != nil {
+			all = append(all, Event{Kind: NodeKept, Node: n.ID, Task: TaskID{Job: j.ID, Stage: int32(n.ReservedStage)}})
+		}
+		if n.Held > 0 && !n.Gone {
+			all = append(all, Event{Kind: NodeMemory, Node: n.ID, Held: n.Held})
+		}
+		if pressed := (Condition{Bound: n.Pressed}); pressed != (Condition{}) && !n.Gone {
+			all = append(all, Event{Kind: NodePressed, Node: n.ID, Found: &pressed})
+		}
+	}
+	for _, j := range s.Jobs {
+		if j.Status.Ended() { // its last tasks are being killed
+			all = append(all, Event{Kind: JobCancelled, Job: j.ID})
+		}
+	}
+	return append(all, Event{Kind: Continued})
+}
+
+// goOnAsTold begins to decide after an Inventory. What must be done about jobs that are ended or paused is still to be done.
+func (s *Snapshot) goOnAsTold() {
+	s.Synced = true
+	s.Changes.reset()
+	for _, j := range s.Jobs {
+		if j.Status.Ended() || j.paused.unmet {
+			s.Changes.Jobs = append(s.Changes.Jobs, j)
+		}
+	}
+}
+
+// inventory returns the submission of j, its pauses, and the ends of its tasks.
+func (j *JobState) inventory() (all []Event) {
+	spec := *j.Job
+	spec.Held = j.paused.all
+	all = append(all, Event{Kind: JobSubmitted, Job: j.ID, NewJob: &spec})
+	if j.paused.all && j.paused.allOut {
+		all = append(all, Event{Kind: JobPaused, Job: j.ID, Found: &Condition{PageOut: true}})
+	}
+	for _, id := range j.paused.tasks {
+		e := Event{Kind: JobPaused, Job: j.ID, Task: id}
+		e.SetCondition(Condition{PageOut: slices.Contains(j.paused.tasksOut, id)})
+		all = append(all, e)
+	}
+	runs := map[TaskID]bool{}
+	for _, t := range j.Tasks {
+		runs[t.ID] = true
+	}
+	for i := range j.Progress {
+		p := &j.Progress[i]
+		id := TaskID{Job: j.ID, Stage: int32(i)}
+		for ; id.Index < p.next; id.Index++ {
+			again := slices.Contains(p.retry, id.Index) || slices.Contains(p.held, id.Index)
+			if !again && !runs[id] {
+				all = append(all, Event{Kind: TaskEnded, Task: id, Outcome: Succeeded})
+			}
+			if runs[id] {
+				all = append(all, p.failed(id)...)
+			}
+		}
+		for _, id.Index = range slices.Concat(p.retry, p.held) { // in the order in which they are to run again
+			failed := p.failed(id)
+			if len(failed) == 0 {
+				failed = []Event{{Kind: TaskEnded, Task: id, Outcome: Lost}} // which does not count
+			}
+			all = append(all, failed...)
+		}
+	}
+	return all
+}
+
+// failed returns the runs of a task that count as attempts.
+func (p *StageState) failed(id TaskID) (all []Event) {
+	for range p.attempts[id.Index] {
+		all = append(all, Event{Kind: TaskEnded, Task: id, Outcome: Failed})
+	}
+	return all
+}
+
+// launchedBy is when t was launched, or now if it is being started.
+func (t *TaskState) launchedBy(now timeline.Time) timeline.Time {
+	if !t.Running {
+		return now
+	}
+	return t.Launched
+}
+
+// adopted returns the event that says how t runs.
+func (t *TaskState) adopted(now timeline.Time) Event {
+	e := Event{Kind: TaskAdopted, Task: t.ID, Node: t.Node.ID, Grant: t.Grant, Launched: t.launchedBy(now)}
+	found := Condition{ByPhase: t.ByPhase, MostCPU: t.MostCPU, Out: t.Out}
+	if t.Running {
+		p := t.Progress()
+		found.Progress = &p
+	}
+	if bound, ok := t.Bounded(now); ok {
+		found.Bound, found.Until = bound.Bound, bound.Until
+	}
+	if h := t.Hold; h != nil && h.By != 0 {
+		found.HeldBy, found.PageOut = h.By, h.pageOut()
+		found.HeldUntil, found.HeldFor = h.Leveling.Until, h.Leveling.For
+	}
+	if r := t.Resized; r != nil && r.InForce {
+		found.Was, found.Why, found.Resized = r.Was, r.Why, r.Since
+	}
+	e.SetCondition(found)
+	return e
+}
