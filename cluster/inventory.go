@@ -8,7 +8,7 @@ import (
 )
 
 // Inventory returns events from which another engine learns, before it decides anything, what s knows of the cluster at now: its
-// nodes, its jobs, and the tasks that have ended or run. The last event is Continued. The events share no memory with s that s changes.
+// nodes, its quotas, its jobs, and the tasks that have ended or run. The last event is Continued. The events share no memory with s that s changes.
 //
 // The other engine decides anew what s holds as decided: orders without an answer, questions about nodes, and which tasks to
 // preempt. A node that is paused may start tasks again, and a task that is being started is running.
@@ -21,6 +21,9 @@ func (s *Snapshot) Inventory(now timeline.Time) (all []Event) {
 		if n.Gone {
 			all = append(all, Event{Kind: NodeLeft, Node: n.ID})
 		}
+	}
+	if q := s.gate.quotas; !q.None() {
+		all = append(all, Event{Kind: QuotasSet, Found: &Condition{Quotas: q}})
 	}
 	var running []*TaskState
 	for _, j := range s.Jobs {

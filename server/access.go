@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -323,6 +324,68 @@ func sizeOfTask(t *live.Task) live.Task {
 		out.Usage = &used
 	}
 	return out
+}
+
+// events returns the parts of the events of a cluster.Snapshot.Inventory that c may see. settings are those of the policy. Quotas are
+// settings of the daemon, and no part of a job.
+func (c *caller) events(all []cluster.Event, owners map[cluster.JobID]live.Owner, settings map[string]string) []cluster.Event {
+	if c.operator {
+		return all
+	}
+	all = slices.Clone(all)
+	for i := range all {
+		e := &all[i]
+		if id := cmp.Or(e.Job, e.Task.Job); id != 0 && !c.owns(owners[id]) {
+			*e = sizeOfEvent(e, owners[id].Name, settings)
+		}
+	}
+	return all
+}
+
+// sizeOfEvent returns what everybody may know of an event about a job.
+func sizeOfEvent(e *cluster.Event, owner string, settings map[string]string) cluster.Event {
+	out := cluster.Event{Kind: e.Kind, Node: e.Node, Job: e.Job, Task: e.Task, Outcome: e.Outcome, Grant: e.Grant, Launched: e.Launched}
+	if e.NewJob != nil {
+		out.NewJob = sizeOfSpec(e.NewJob, owner, settings)
+	}
+	if e.Found == nil {
+		return out
+	}
+	f := e.Condition()
+	found := cluster.Condition{Bound: f.Bound, Until: f.Until, HeldBy: f.HeldBy, HeldUntil: f.HeldUntil, HeldFor: f.HeldFor, PageOut: f.PageOut, Out: f.Out, MostCPU: f.MostCPU}
+	if p := f.Progress; p != nil { // without the phase, since the phases are not shown
+		found.Progress = &cluster.Progress{StillBy: p.StillBy, StillSince: p.StillSince, Stood: p.Stood, Since: p.Since, Ends: p.Ends}
+	}
+	out.SetCondition(found)
+	return out
+}
+
+// sizeOfSpec returns what everybody may know of a job as the engine has it. A queue is shown if the settings of the policy, which
+// everybody may see, declare it.
+func sizeOfSpec(j *cluster.Job, owner string, settings map[string]string) *cluster.Job {
+	out := &cluster.Job{ID: j.ID, Owner: owner, Weight: j.Weight, Submitted: j.Submitted, Class: j.Class, MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce,
+		Deadline: j.Deadline, Held: j.Held}
+	if declares(settings, j.Queue) {
+		out.Queue = j.Queue
+	}
+	for i := range j.Stages {
+		s := sizeOfStage(&live.Stage{Stage: j.Stages[i]}).Stage
+		s.Together, s.Duration = j.Stages[i].Together, j.Stages[i].RunTime()
+		out.Stages = append(out.Stages, s)
+	}
+	return out
+}
+
+// declares reports whether a setting, such as "production=70,tests=30", has a queue of that name.
+func declares(settings map[string]string, queue string) bool {
+	for _, value := range settings {
+		for _, item := range strings.Split(value, ",") {
+			if name, _, ok := strings.Cut(strings.TrimSpace(item), "="); ok && name == queue {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // sizeOfPause returns what everybody may know of a pause.

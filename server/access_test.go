@@ -14,10 +14,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
 )
 
@@ -25,7 +27,7 @@ import (
 // to an operator.
 var allowed = map[string]struct{ owner, stranger, operator int }{
 	"status": {200, 200, 200}, "health": {200, 200, 200}, "ready": {200, 200, 200}, "shutdown": {403, 403, 202}, "prune": {403, 403, 200},
-	"submit": {201, 201, 201}, "jobs": {200, 200, 200}, "job": {200, 200, 200}, "tasks": {200, 200, 200}, "watch": {200, 200, 200},
+	"submit": {201, 201, 201}, "plan": {200, 200, 200}, "jobs": {200, 200, 200}, "job": {200, 200, 200}, "tasks": {200, 200, 200}, "watch": {200, 200, 200},
 	"usage": {200, 403, 200}, "explain": {200, 403, 200}, "logs": {200, 403, 200}, "task": {200, 403, 200}, "output": {200, 403, 200},
 	"kill": {202, 403, 202}, "input": {101, 403, 101}, "pause": {202, 403, 202}, "resume": {202, 403, 202}, "pauseTask": {202, 403, 202}, "resumeTask": {202, 403, 202},
 	"profiles": {200, 200, 200}, "profile": {200, 200, 200}, "store-profile": {204, 204, 204},
@@ -69,6 +71,7 @@ func guardedServer(t testing.TB, job live.Job) (s *Server, d *fake, p *fakeStore
 		job.Tasks[i].Owner = live.Owner{UID: 1000, Name: "ada"}
 	}
 	d.tasks = job.Tasks
+	d.found = foundOf(&job)
 	d.logs = []live.LogFile{{Task: cluster.TaskID{Job: 1}, Run: 1, Stdout: file, Ended: true}}
 	close(d.ended)
 	about := Daemon{UID: daemonUser, Operators: &Group{Name: "ops", GID: operators}}
@@ -76,6 +79,20 @@ func guardedServer(t testing.TB, job live.Job) (s *Server, d *fake, p *fakeStore
 	p.fakeProfiles["p"] = store.Profile{Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}
 	p.tokens[1] = store.Token{ID: 1, UID: 1000, User: "ada", Scope: "read"}
 	return New(d, p, about, slog.New(slog.DiscardHandler)), d, p
+}
+
+// foundOf returns how a job could be found in a cluster: with its texts, and those of fields that only the engine has.
+func foundOf(job *live.Job) []cluster.Event {
+	spec := &cluster.Job{ID: 1, Name: job.Name, Queue: job.Name, App: job.App, Owner: job.Owner}
+	for i := range job.Stages {
+		spec.Stages = append(spec.Stages, job.Stages[i].Stage)
+	}
+	text := ""
+	if job.Name != "" {
+		text = secret + "found"
+	}
+	return []cluster.Event{{Kind: cluster.JobSubmitted, Job: 1, NewJob: spec, Detail: text},
+		{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1}, Detail: text, Found: &cluster.Condition{Stays: text, Progress: &cluster.Progress{Phase: 1}}}}
 }
 
 // operation is a request for an operation of the document.
@@ -93,7 +110,7 @@ func operations(t *testing.T) (all []operation) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bodies := map[string]string{"submit": `{"dir":"/","stages":null}`, "store-profile": `{"elasticity":{"kind":"step","factor":2}}`, "import-runs": string(recorded),
+	bodies := map[string]string{"submit": `{"dir":"/","stages":null}`, "plan": `{"dir":"/","stages":null}`, "store-profile": `{"elasticity":{"kind":"step","factor":2}}`, "import-runs": string(recorded),
 		"create-token": `{"scope":"read","lifetime_ns":3600000000000}`}
 	for path, item := range asDescribed(t, h).doc.Paths.Map() {
 		for method, o := range item.Operations() {
@@ -382,5 +399,36 @@ func TestCallerWithoutAName(t *testing.T) {
 		if h.ServeHTTP(answer, r); !slices.Contains([]string{"status", "health", "ready"}, o.id) && answer.Code != 403 {
 			t.Errorf("operation %s: %d %s", o.id, answer.Code, answer.Body)
 		}
+	}
+}
+
+// What another user gets of a cluster has no text of a job of ada, and an engine accepts it. The queue is shown if the settings of the
+// policy name it.
+func TestSizeOfAStrangersJobInACluster(t *testing.T) {
+	node := cluster.Node{Name: "n", Capacity: resource.Of(4*resource.Core, 4*resource.GiB)}
+	need := resource.Of(resource.Core, resource.GiB)
+	spec := &cluster.Job{ID: 1, Name: secret, Owner: "ada", Queue: "production", App: secret, Weight: 2, Stages: []cluster.Stage{{Name: secret, Tasks: 1, Ideal: need, DataOn: []string{secret},
+		Phases: []cluster.Phase{{Name: secret, Duration: time.Second}, {Duration: 2 * time.Second}}, Told: cluster.Provenance{Model: secret}}}}
+	found := []cluster.Event{{Kind: cluster.NodeJoined, NewNode: &node}, {Kind: cluster.JobSubmitted, Job: 1, NewJob: spec},
+		{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1}, Grant: need, Launched: 1, Found: &cluster.Condition{ByPhase: true, Stays: secret, Progress: &cluster.Progress{Phase: 1, Ends: 5}}},
+		{Kind: cluster.Continued}}
+	bob := &caller{Credentials: cluster.Credentials{UID: 3000, User: "bob"}}
+	for settings, queue := range map[string]string{"production=70,tests=30": "production", "tests=30": ""} {
+		cut := bob.events(found, map[cluster.JobID]live.Owner{1: {UID: 1000, Name: "ada"}}, map[string]string{"capacity.queues": settings})
+		if text := mustJSON(t, cut); strings.Contains(text, secret) {
+			t.Errorf("%s", text)
+		}
+		b := cluster.NewBook(nil)
+		for i := range cut {
+			if err := b.Enter(10, &cut[i]); err != nil {
+				t.Fatalf("%+v: %v", cut[i], err)
+			}
+		}
+		if j, ok := b.Snapshot().Job(1); !ok || j.Queue != queue || j.Owner != "ada" || j.Weight != 2 || len(j.Tasks) != 1 || j.Stages[0].RunTime() != 3*time.Second {
+			t.Errorf("%+v", j)
+		}
+	}
+	if spec.Name != secret || found[2].Found.Stays != secret {
+		t.Errorf("the driver's own events were changed: %+v", found)
 	}
 }

@@ -101,6 +101,7 @@ func (s *Server) handler() http.Handler {
 	s.jobs(a)
 	s.tasks(a)
 	s.watch(a)
+	s.plan(a)
 	s.knowledge(a)
 	s.tokenOperations(a)
 	document := a.document()

@@ -255,6 +255,7 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 	_, errs["job, ended"] = c.Wait(ctx, 1)
 	_, errs["usage"] = c.Usage(ctx, 1, 7)
 	_, errs["explain"] = c.Explain(ctx, 1)
+	_, errs["plan"] = c.Present(ctx, job)
 	_, errs["logs"] = call[[]live.LogFile](ctx, c, "GET", jobAddress(1)+"/logs", nil, nil)
 	sink, err := c.Input(ctx, 1)
 	if errs["input"] = err; err == nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/eventlog"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/store"
@@ -31,6 +32,7 @@ type fake struct {
 	shared    []live.Job // what a list of all jobs returns, if set
 	tasks     []live.Task
 	logs      []live.LogFile
+	found     []cluster.Event
 	input     io.ReadWriteCloser
 	err       error
 	ended     chan struct{} // closed when task 1.0.0 has ended
@@ -145,6 +147,13 @@ func (f *fake) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (liv
 
 func (f *fake) Explain(_ context.Context, id cluster.JobID) (live.Explanation, error) {
 	return live.Explanation{Job: f.jobs[id], Why: "It waits."}, f.err
+}
+
+// Present has what the test presents as job 1, and the submitted job as job 2.
+func (f *fake) Present(ctx context.Context, s live.Submission) (*eventlog.Present, map[cluster.JobID]live.Owner, error) {
+	owner, _ := f.Owner(ctx, 1)
+	s.Job.ID = 2
+	return &eventlog.Present{Found: f.found, Job: s.Job}, map[cluster.JobID]live.Owner{1: owner}, f.err
 }
 
 func (f *fake) Input(context.Context, cluster.JobID) (io.ReadWriteCloser, error) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/eventlog"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/profile"
 )
@@ -36,6 +37,7 @@ type Driver interface {
 	Wait(ctx context.Context, id cluster.JobID) (live.Job, error)
 	WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (live.Task, error)
 	Explain(ctx context.Context, id cluster.JobID) (live.Explanation, error)
+	Present(ctx context.Context, s live.Submission) (*eventlog.Present, map[cluster.JobID]live.Owner, error)
 	Learned(ctx context.Context, uid uint32, user, app string) ([]live.Learned, error)
 	Import(ctx context.Context, by cluster.Credentials, h *profile.History) ([]live.Imported, error)
 	Input(ctx context.Context, id cluster.JobID) (io.ReadWriteCloser, error)

@@ -57,6 +57,8 @@ var folders = []folder{
 		"a description of a simulated cluster is independent of what runs on it"},
 	{"trial", []string{"resource", "cluster", "policy", "workload", "bound", "sim"},
 		"all callers compare policies in one way; it draws nothing and touches no machine"},
+	{"foresee", []string{"resource", "timeline", "cluster", "workload", "eventlog", "sim", "trial"},
+		"a running cluster is played forward in the simulator, wherever it runs"},
 	{"lab/chart", nil,
 		"a picture shows numbers, whatever they are about"},
 	{"sweep", nil,
@@ -87,7 +89,7 @@ var folders = []folder{
 		"what a process inherits is the kernel's business; the nouns say what the job's programs are to inherit"},
 	{"agent", []string{"resource", "timeline", "cluster", "usage", "memory", "durable", "cgroup", "netcount", "swap", "input", "inherited"},
 		"one node carries out orders; it satisfies live.Backend without knowing it, and decides nothing but in the memory loop"},
-	{"server", []string{"resource", "timeline", "cluster", "usage", "fault", "profile", "policy", "store", "live", "input"},
+	{"server", []string{"resource", "timeline", "cluster", "usage", "fault", "profile", "policy", "eventlog", "store", "live", "input"},
 		"the API shows what live and store know; it runs nothing itself"},
 	{"profiler", []string{"resource", "timeline", "cluster", "profile", "cgroup", "swap"},
 		"measuring a program needs containers and models, but no scheduler"},
@@ -135,7 +137,7 @@ var folders = []folder{
 		"a group of commands: flags and wiring of what it is about, and of nothing else"},
 	{"cmd/bellows/internal/phases", []string{"resource", "live", "internal/terminal"},
 		"what a task demands when looks the same of a job and of an application"},
-	{"cmd/bellows/internal/jobs", []string{"resource", "cluster", "usage", "workload", "jobfile", "live", "agent", "swap", "input", "inherited", "server", "internal/terminal", "cmd/internal/picture", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place", "cmd/bellows/internal/phases"},
+	{"cmd/bellows/internal/jobs", []string{"resource", "timeline", "cluster", "usage", "policy", "workload", "jobfile", "eventlog", "trial", "foresee", "live", "agent", "swap", "input", "inherited", "server", "internal/terminal", "cmd/internal/picture", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place", "cmd/bellows/internal/phases"},
 		"as trace"},
 	{"cmd/bellows/internal/top", []string{"cluster", "live", "server", "internal/terminal", "cmd/internal/command", "cmd/bellows/internal/place", "cmd/bellows/internal/jobs"},
 		"a view of the whole machine says of jobs what the commands for jobs say"},
@@ -243,9 +245,9 @@ var (
 // vague are names that do not say what a package is for.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "base"}
 
-// truthful are the packages that handle the truth of tasks. Two use it, three read it from files. Two give the
-// simulator facts that policies do not know: measured ones, or the subject of an experiment.
-var truthful = []string{"sim", "bound", "workload", "jobfile", "importer", "lab/experiments", "lab/demo"}
+// truthful are the packages that handle the truth of tasks. Two use it, three read it from files. Three give the
+// simulator facts that policies do not know: measured ones, a run time other than the estimated one, or the subject of an experiment.
+var truthful = []string{"sim", "bound", "workload", "jobfile", "importer", "foresee", "lab/experiments", "lab/demo"}
 
 // vectors are names of fields that hold a resource.Vector.
 var vectors = []string{"Ideal", "Capacity", "Free", "Grant", "Demand"}

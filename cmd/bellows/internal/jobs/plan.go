@@ -1,0 +1,350 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/eventlog"
+	"github.com/bellows-rm/bellows/foresee"
+	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trial"
+)
+
+const planLong = `Say when a job would start and end if it were submitted now, and which other
+jobs would start or end at another time because of it. Nothing is submitted, and
+nothing changes in the daemon.
+
+The answer is simulated. The simulation begins with the cluster as it is: what
+runs, for how long it has run, what stands still, and what waits. No other job
+arrives. A task takes as long as its job states or, if it states nothing, as
+earlier runs of its application have taught. Then a second line has the times if
+everything that was learned took less, or more, by the usual error of its
+forecast. A running task that has outlasted its estimate is taken to end now. A
+task of unknown run time is taken to run for ever; --assume says for how long.
+
+With --policy the same is simulated under other policies.
+
+Of jobs of other users only the size, the class and the times are shown, and
+what was learned about their demand over time does not count.`
+
+type planOptions struct {
+	place    place.Place
+	policies []string // as trial.ParseContender reads them; none is that of the daemon
+	settings map[string]string
+	assume   time.Duration
+	asJSON   bool
+}
+
+func planCommand() *cobra.Command {
+	o := planOptions{settings: map[string]string{}}
+	cmd := &cobra.Command{
+		Use:   "plan FILE",
+		Short: "Say when a job would start and end, and what it would delay",
+		Long:  planLong,
+		Example: `  bellows plan job.yaml
+  bellows plan --policy fair,srjf job.yaml
+  bellows plan --assume 10m job.yaml`,
+		Args: command.OneArgument("file: must be one file with a job, or - for standard input"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(flags.Texts(&o.policies), "policy", "`names` of policies, each also NAME:SETTING=VALUE; default: that of the daemon")
+	f.Var(flags.Settings(o.settings), "set", "setting of one of the policies; may be repeated")
+	f.Var(flags.Duration(&o.assume, time.Millisecond), "assume", "how long a task takes whose run time is unknown; default: for ever")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+	o.place.Flags(cmd, false)
+	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policy.Names(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (o *planOptions) run(cmd *cobra.Command, file string) error {
+	client, err := o.place.Client()
+	if err != nil {
+		return err
+	}
+	present, err := readPresent(cmd, client, file)
+	if err != nil {
+		return err
+	}
+	contenders, err := o.contenders(&present.Header)
+	if err != nil {
+		return err
+	}
+	doc := planJSON{Simulated: true, At: instant(present.Now), Job: present.Job.Name, Policies: []policyPlanJSON{}}
+	for i := range present.Job.Stages {
+		doc.RunTimes = append(doc.RunTimes, runTimeOf(&present.Job, i))
+	}
+	for _, c := range contenders {
+		answer, err := o.ask(cmd.Context(), present, c)
+		if err != nil {
+			return err
+		}
+		doc.Policies = append(doc.Policies, policyPlanOf(c.Label, answer))
+	}
+	if o.asJSON {
+		return terminal.WriteJSON(cmd.OutOrStdout(), doc)
+	}
+	return doc.print(cmd.OutOrStdout())
+}
+
+// readPresent asks the daemon for its cluster, with the job of a file.
+func readPresent(cmd *cobra.Command, client *server.Client, file string) (*eventlog.Present, error) {
+	w, err := readLiveJobs(cmd.Context(), client, file)
+	if err != nil {
+		return nil, err
+	}
+	if len(w.Jobs) != 1 {
+		return nil, command.Usagef("%s: has %d jobs: must have one, because jobs are planned one at a time", file, len(w.Jobs))
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("find the working directory: %w", err)
+	}
+	j := &w.Jobs[0]
+	for k := range j.Stages {
+		if s := &j.Stages[k]; s.Input == 0 {
+			s.Input = readsFiles(&s.Command, dir)
+		}
+	}
+	if err := fitMachine(cmd.Context(), client, j, cmd.ErrOrStderr()); err != nil {
+		return nil, err
+	}
+	return client.Present(cmd.Context(), server.SubmissionOf(&j.Job, nil, dir, nil))
+}
+
+// contenders are the policies to simulate, with the settings of the daemon where the user gives no others.
+func (o *planOptions) contenders(h *eventlog.Header) (all []trial.Contender, err error) {
+	settings := maps.Clone(h.Settings)
+	if settings == nil {
+		settings = map[string]string{}
+	}
+	maps.Copy(settings, o.settings)
+	texts := o.policies
+	if len(texts) == 0 {
+		texts = []string{h.Policy}
+	}
+	var names []string
+	for _, text := range texts {
+		c, err := trial.ParseContender(text, settings)
+		switch {
+		case err != nil:
+			return nil, command.Usage(err)
+		case strings.Contains(text, "@"):
+			return nil, command.Usagef("policy %q: must be a policy of the cluster as it is, without @", text)
+		}
+		all, names = append(all, c), append(names, c.Policy)
+	}
+	if err := policy.CheckUsed(o.settings, names...); err != nil {
+		return nil, command.Usage(err)
+	}
+	return all, nil
+}
+
+// ask simulates one policy. A simulation cannot be interrupted; the end of the process ends it.
+func (o *planOptions) ask(ctx context.Context, p *eventlog.Present, c trial.Contender) (*foresee.Answer, error) {
+	f, err := foresee.New(p, c, o.assume)
+	if err != nil {
+		return nil, command.Usage(err)
+	}
+	var answer *foresee.Answer
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		answer, err = f.Plan()
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return answer, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// planJSON is the document of `bellows plan --json`. Unknown times are left out.
+type planJSON struct {
+	Simulated bool             `json:"simulated"` // always
+	At        time.Time        `json:"at"`        // of the cluster with which the simulation begins
+	Job       string           `json:"job"`
+	RunTimes  []runTimeJSON    `json:"run_times"` // by stage
+	Policies  []policyPlanJSON `json:"policies"`
+}
+
+// runTimeJSON is how long a task of a stage is taken to run, and where that is known from.
+type runTimeJSON struct {
+	Stage   string  `json:"stage"`
+	Seconds float64 `json:"run_time_s,omitempty"`
+	Source  string  `json:"source"`
+}
+
+// policyPlanJSON is what a policy would do.
+type policyPlanJSON struct {
+	Policy string `json:"policy"`
+	timesJSON
+	// Early and Late are the times if what was learned is wrong by its usual error.
+	Early *timesJSON  `json:"early,omitempty"`
+	Late  *timesJSON  `json:"late,omitempty"`
+	Why   string      `json:"why,omitempty"` // why it does not start or end
+	Moved []movedJSON `json:"moved"`
+	// Unknown are jobs with tasks of unknown run time; Overdue counts running tasks that have outlasted their estimates.
+	Unknown []cluster.JobID `json:"jobs_of_unknown_run_time,omitempty"`
+	Overdue int             `json:"overdue_tasks,omitempty"`
+}
+
+type timesJSON struct {
+	Start time.Time `json:"start,omitzero"`
+	End   time.Time `json:"end,omitzero"`
+}
+
+// movedJSON is another job that starts or ends at another time.
+type movedJSON struct {
+	ID     cluster.JobID `json:"id"`
+	Name   string        `json:"name,omitempty"`
+	Owner  string        `json:"owner"`
+	Class  cluster.Class `json:"class"`
+	Tasks  int           `json:"tasks"`
+	Memory int64         `json:"memory_bytes"` // the largest ideal memory of a task
+	Before timesJSON     `json:"before"`
+	After  timesJSON     `json:"after"`
+}
+
+// instant returns a time of the daemon's clock; the zero Time if it is unknown.
+func instant(t timeline.Time) time.Time {
+	if t == timeline.Never {
+		return time.Time{}
+	}
+	return time.Unix(0, int64(t))
+}
+
+func timesOf(t foresee.Times) timesJSON { return timesJSON{instant(t.Start), instant(t.End)} }
+
+func runTimeOf(j *cluster.Job, stage int) runTimeJSON {
+	s := &j.Stages[stage]
+	r := runTimeJSON{Stage: j.StageName(stage), Seconds: s.RunTime().Seconds(), Source: provenance(&s.Told)}
+	if r.Seconds == 0 {
+		r.Source = "unknown"
+	}
+	return r
+}
+
+func policyPlanOf(label string, a *foresee.Answer) policyPlanJSON {
+	out := policyPlanJSON{Policy: label, timesJSON: timesOf(a.Times), Why: a.Why, Moved: []movedJSON{}, Unknown: a.Unknown, Overdue: a.Overdue}
+	if a.IntervalKnown {
+		early, late := timesOf(a.Early), timesOf(a.Late)
+		out.Early, out.Late = &early, &late
+	}
+	if !out.Start.IsZero() && out.End.IsZero() {
+		out.Why = "the run time of its tasks is unknown"
+	}
+	for i := range a.Moved {
+		m := &a.Moved[i]
+		moved := movedJSON{ID: m.Job.ID, Name: m.Job.Name, Owner: m.Job.Owner, Class: m.Job.Class, Tasks: m.Job.Tasks(), Before: timesOf(m.Before), After: timesOf(m.After)}
+		for k := range m.Job.Stages {
+			moved.Memory = max(moved.Memory, int64(m.Job.Stages[k].Ideal[resource.Memory]))
+		}
+		out.Moved = append(out.Moved, moved)
+	}
+	return out
+}
+
+// print prints sentences and, for each policy, a table of the other jobs whose times change.
+func (d *planJSON) print(w io.Writer) error {
+	fmt.Fprintf(w, "simulated, from the cluster at %s:\n", d.At.Local().Format(time.TimeOnly))
+	for i := range d.RunTimes {
+		r := &d.RunTimes[i]
+		text := "run time of a task of stage " + cluster.Printable(r.Stage) + ": unknown"
+		if r.Seconds > 0 {
+			text = fmt.Sprintf("run time of a task of stage %s: %s, %s", cluster.Printable(r.Stage), terminal.Age(seconds(r.Seconds)), r.Source)
+		}
+		fmt.Fprintf(w, "  %s\n", terminal.Fold(text, terminal.Width-2, "  "))
+	}
+	for i := range d.Policies {
+		if err := d.Policies[i].print(w, d.Job, d.At); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *policyPlanJSON) print(w io.Writer, job string, now time.Time) error {
+	fmt.Fprintf(w, "\npolicy %s:\n", p.Policy)
+	say := func(text string) { fmt.Fprintf(w, "  %s\n", terminal.Fold(text, terminal.Width-2, "  ")) }
+	say(fmt.Sprintf("Job %s would %s.", cluster.Printable(job), p.timesJSON.words(now)))
+	if p.Why != "" {
+		say("The reason: " + p.Why + ".")
+	}
+	if p.Early != nil {
+		say(fmt.Sprintf("With what was learned wrong by its usual error, it would %s at the earliest, and %s at the latest.", p.Early.words(now), p.Late.words(now)))
+	}
+	if len(p.Unknown) > 0 {
+		say("The run time of tasks of jobs " + cluster.JobRanges(p.Unknown) + " is unknown, and taken to be endless: see --assume.")
+	}
+	if p.Overdue > 0 {
+		say(terminal.Count(p.Overdue, "running task") + " should have ended by now, and are taken to end at once.")
+	}
+	if len(p.Moved) == 0 {
+		say("No other job would start or end at another time.")
+		return nil
+	}
+	fmt.Fprintln(w)
+	t := terminal.NewTable(">JOB", "NAME", "OWNER", "CLASS", ">TASKS", ">MEMORY", ">START", ">", ">END", ">")
+	t.Shrinks = 1
+	for i := range p.Moved {
+		m := &p.Moved[i]
+		t.Add(fmt.Sprint(m.ID), m.Name, m.Owner, m.Class.String(), fmt.Sprint(m.Tasks), terminal.MemoryOrDash(m.Memory),
+			soon(m.After.Start, now), moves(m.Before.Start, m.After.Start), soon(m.After.End, now), moves(m.Before.End, m.After.End))
+	}
+	return t.Write(w)
+}
+
+// words says when a job starts and ends.
+func (t *timesJSON) words(now time.Time) string {
+	switch {
+	case t.Start.IsZero():
+		return "not start at any known time"
+	case t.End.IsZero():
+		return "start " + when(t.Start, now) + ", and end at no known time"
+	}
+	return fmt.Sprintf("start %s (%s) and end %s (%s)", when(t.Start, now), t.Start.Local().Format(time.TimeOnly), when(t.End, now), t.End.Local().Format(time.TimeOnly))
+}
+
+// soon prints a time for a cell.
+func soon(t, now time.Time) string {
+	switch {
+	case t.IsZero():
+		return "?"
+	case t.Before(now):
+		return "started"
+	}
+	return when(t, now)
+}
+
+// moves prints by how much a time is later or earlier, for a cell.
+func moves(before, after time.Time) string {
+	switch d := after.Sub(before); {
+	case before.Equal(after):
+		return ""
+	case before.IsZero(), after.IsZero():
+		return "?"
+	case d < 0:
+		return "-" + terminal.Age(-d)
+	default:
+		return "+" + terminal.Age(d)
+	}
+}

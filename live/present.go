@@ -1,0 +1,40 @@
+package live
+
+import (
+	"context"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/eventlog"
+)
+
+// Present returns the cluster as it is and a job as it would be submitted now, with forecasts, and who owns the jobs. It changes
+// nothing. The ID of the job is one that the next job can get. The error is Invalid if the job cannot be submitted. Whether it fits on
+// a node under the policy is not checked.
+func (d *Driver) Present(ctx context.Context, s Submission) (*eventlog.Present, map[cluster.JobID]Owner, error) {
+	if err := d.awaitInventory(ctx); err != nil {
+		return nil, nil, err
+	}
+	j, err := d.prepare(ctx, &s)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, owners := &eventlog.Present{Job: j.Request.Job.Estimates()}, map[cluster.JobID]Owner{}
+	if e := d.inTurn(ctx, func() {
+		if err = d.broken; err != nil {
+			return
+		}
+		s := d.engine.Snapshot()
+		p.Now, p.Header = d.now(), eventlog.NewHeader(d.config.Policy.Name(), d.config.Settings, s)
+		p.Found = s.Inventory(p.Now)
+		p.Job.ID = d.board.Load().last
+		for id, j := range d.jobs {
+			owners[id] = OwnerOf(j.Request.As)
+			p.Job.ID = max(p.Job.ID, id)
+		}
+	}); e != nil {
+		return nil, nil, e
+	}
+	p.Job.ID++
+	p.Job.Submitted = p.Now
+	return p, owners, err
+}
