@@ -165,6 +165,11 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if !client.Remote() { // otherwise the files are those of another machine
+		if err := o.checkFiles(args[0], dir); err != nil {
+			return err
+		}
+	}
 	ctx := cmd.Context()
 	if err := fitMachine(ctx, client, job, cmd.ErrOrStderr()); err != nil {
 		return err
@@ -229,10 +234,15 @@ func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
 	if err := check(&job.Job); err != nil {
 		return nil, err
 	}
-	if err := command.FindProgram(args[0], dir); err != nil {
-		return nil, err
+	return job, nil
+}
+
+// checkFiles returns an error if the program or the input file of the job is missing, or cannot be read.
+func (o *runOptions) checkFiles(program, dir string) error {
+	if err := command.FindProgram(program, dir); err != nil {
+		return err
 	}
-	return job, checkStdin(o.stage.Stdin, dir)
+	return checkStdin(o.stage.Stdin, dir)
 }
 
 // nameOf returns the name of a job, after its program. A file may have any name; the name of a job must be readable for

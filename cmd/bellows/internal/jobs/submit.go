@@ -81,8 +81,10 @@ func (o *submitOptions) run(cmd *cobra.Command, file string) error {
 		return fmt.Errorf("find the working directory: %w", err)
 	}
 	for i := range w.Jobs {
-		if err := checkPrograms(&w.Jobs[i], dir); err != nil {
-			return err
+		if !client.Remote() { // otherwise the programs are those of another machine
+			if err := checkPrograms(&w.Jobs[i], dir); err != nil {
+				return err
+			}
 		}
 		for k := range w.Jobs[i].Stages {
 			if s := &w.Jobs[i].Stages[k]; s.Input == 0 {
