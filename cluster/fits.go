@@ -111,8 +111,7 @@ func (s *Snapshot) CheckFits(j *Job, elastic bool) error {
 			if k != resource.Memory {
 				name = k.String()
 			}
-			return fmt.Errorf("job %q stage %q %s %s: must be at most what a node has, %s", j.Name, j.StageName(i), name,
-				k.Format(need[k]), k.Format(largest[k]))
+			return wrong(name, k.Format(need[k]), "must be at most what a node has, %s", k.Format(largest[k])).in(j, i)
 		}
 		return fmt.Errorf("job %q stage %q needs %v: must be at most what one node has", j.Name, j.StageName(i), need)
 	}

@@ -45,6 +45,14 @@ func (w *WrongField) Named(name string) string {
 	return name + ": " + w.Must
 }
 
+// Path returns where the field stands in its job, such as stages[0].max_memory.
+func (w *WrongField) Path() string {
+	if w.Stage < 0 {
+		return w.Field
+	}
+	return fmt.Sprintf("stages[%d].%s", w.Stage, w.Field)
+}
+
 // wrong returns a WrongField of the job itself; stages add their place to it.
 func wrong(field string, value any, must string, operands ...any) *WrongField {
 	return &WrongField{Stage: -1, Field: field, Value: fmt.Sprint(value), Must: fmt.Sprintf(must, operands...)}

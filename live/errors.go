@@ -38,6 +38,14 @@ var kinds = [...]struct {
 	OverQuota:   {"over-quota", http.StatusTooManyRequests, 1},
 }
 
+// KindNames returns the names of all kinds.
+func KindNames() (names []string) {
+	for k := Invalid; int(k) < len(kinds); k++ {
+		names = append(names, k.String())
+	}
+	return names
+}
+
 // String returns the name of k; empty if k is no kind.
 func (k Kind) String() string { return kinds[k].name }
 
@@ -74,10 +82,10 @@ func KindOfStatus(status int) Kind {
 	return Internal
 }
 
-// Error is an error with its kind, as the API sends it. Its text is one sentence for people.
+// Error is an error with its kind, as the API sends both, among other things. Its text is one sentence for people.
 type Error struct {
-	Kind    Kind   `json:"code" enum:"invalid,no-token,denied,not-found,conflict,unavailable,internal,over-quota" doc:"kind of the error"`
-	Message string `json:"message" doc:"one sentence for people"`
+	Kind    Kind   `json:"code"`
+	Message string `json:"message"`
 	cause   error
 	// Retry is how long the caller should wait before the same request; 0 if that is unknown. See RetryAfter.
 	Retry time.Duration `json:"-"`

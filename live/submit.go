@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/policy"
@@ -64,7 +65,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	j.Stages = slices.Clone(j.Stages)
 	j.Owner = OwnerOf(s.Caller).Name
 	if !filepath.IsAbs(s.Dir) {
-		return store.Job{}, Errorf(Invalid, "job %q working directory %q: must be an absolute path", j.Name, s.Dir)
+		return store.Job{}, Errorf(Invalid, "%w", &cluster.WrongField{Job: j.Name, Stage: -1, Field: "working directory", Value: strconv.Quote(s.Dir), Must: "must be an absolute path"})
 	}
 	if err := s.Inherited.Check(); err != nil {
 		return store.Job{}, Errorf(Invalid, "job %q %w", j.Name, err)
@@ -87,7 +88,8 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		j.App = cmp.Or(j.App, name)
 		p, err := d.store.Profile(ctx, s.Caller.UID, s.Caller.User, name)
 		if errors.Is(err, store.ErrNotFound) {
-			return store.Job{}, Errorf(Invalid, "job %q stage %q profile %q: does not exist; measure it with bellows profile", j.Name, j.StageName(i), name)
+			return store.Job{}, Errorf(Invalid, "%w", &cluster.WrongField{Job: j.Name, Stage: i, StageName: j.StageName(i), Field: "profile", Value: strconv.Quote(name),
+				Must: "does not exist; measure it with bellows profile"})
 		}
 		if err != nil {
 			return store.Job{}, err

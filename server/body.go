@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,7 +39,7 @@ func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (done f
 	if stated := r.Header.Get("Content-Type"); stated != "" {
 		kind, _, err := mime.ParseMediaType(stated)
 		if err != nil || kind != "application/json" && !strings.HasSuffix(kind, "+json") {
-			return done, live.Errorf(live.Invalid, "Content-Type %q: must be application/json", stated)
+			return done, wrong("Content-Type", strconv.Quote(stated), "must be application/json")
 		}
 	}
 	body := http.MaxBytesReader(w, r.Body, maxBody)
@@ -80,9 +81,9 @@ func receive(w http.ResponseWriter, body io.Reader, text []byte) ([]byte, *live.
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, live.Errorf(live.Invalid, "request body: must be at most %d bytes", large.Limit)
+		return nil, wrong("request body", "", "must be at most %d bytes", large.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, live.Errorf(live.Invalid, "request body: must arrive within %v", bodyTime)
+		return nil, wrong("request body", "", "must arrive within %v", bodyTime)
 	case err != nil:
 		return nil, live.Errorf(live.Internal, "read the request body: %v", err)
 	}
@@ -93,21 +94,21 @@ func receive(w http.ResponseWriter, body io.Reader, text []byte) ([]byte, *live.
 // decode decodes JSON into a value.
 func decode(text []byte, into any) *live.Error {
 	if len(text) == 0 {
-		return live.Errorf(live.Invalid, "request body: must be JSON, but is empty")
+		return wrong("request body", "", "must be JSON, but is empty")
 	}
 	if n := countValues(text); n > mostValues {
-		return live.Errorf(live.Invalid, "request body: must hold at most %d values, but holds %d", mostValues, n)
+		return wrong("request body", "", "must hold at most %d values, but holds %d", mostValues, n)
 	}
 	var other *json.UnmarshalTypeError
 	switch err := json.Unmarshal(text, into); {
 	case errors.As(err, &other):
-		where := "request body"
+		where, field := "", "request body"
 		if other.Field != "" {
-			where += ", field " + fault.FieldPath(other.Field)
+			where, field = "request body, field ", fault.FieldPath(other.Field)
 		}
-		return live.Errorf(live.Invalid, "%s: must be of type %s, but is a JSON %s", where, jsonType(other.Type), clipped(other.Value))
+		return wrongIn(where, field, "", "must be of type %s, but is a JSON %s", jsonType(other.Type), clipped(other.Value))
 	case err != nil:
-		return live.Errorf(live.Invalid, "request body: %s", clipped(err.Error()))
+		return wrong("request body", "", "%s", clipped(err.Error()))
 	}
 	return nil
 }

@@ -236,8 +236,8 @@ func (s *connections) refuse(c *net.UnixConn, uid uint32) {
 		s.mu.Lock()
 		share := s.share()
 		s.mu.Unlock()
-		text, _ := json.Marshal(live.Errorf(live.Unavailable, "connections: user %d has %d that are in use, as many as one user may have: try again when one of them has ended", uid, share))
-		_, _ = fmt.Fprintf(c, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(text), text)
+		text, _ := json.Marshal(problemOf(live.Errorf(live.Unavailable, "connections: user %d has %d that are in use, as many as one user may have: try again when one of them has ended", uid, share)))
+		_, _ = fmt.Fprintf(c, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: "+problemType+"\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(text), text)
 	}()
 }
 

@@ -91,7 +91,7 @@ func (d *description) check(r *http.Request, sent []byte, answer *noted) error {
 	case r.Pattern == "GET /openapi.json", r.Pattern == "GET /metrics":
 		return nil
 	case r.Pattern == "/":
-		return conforms(d.doc.Components.Schemas["Error"].Value, answer.text.Bytes())
+		return conforms(d.doc.Components.Schemas["Problem"].Value, answer.text.Bytes())
 	case item == nil || item.GetOperation(method) == nil:
 		return fmt.Errorf("the document has no %q", r.Pattern)
 	}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
 )
 
@@ -48,7 +47,7 @@ type upgraded struct{ Body func(net.Conn) }
 
 // register adds one operation. The fields of In are the parameters, tagged path, query or header, and Body if the request has
 // a JSON body. Out has a field Body: a value to write as JSON, a stream, events, a function that takes the connection over,
-// or nothing. Errors are answered as an Error. who says who may call the operation, and what the answer shows them: see access.
+// or nothing. Errors are answered as a Problem. who says who may call the operation, and what the answer shows them: see access.
 func register[In, Out any](a *api, who access, method, path, id, summary string, status int, do func(context.Context, *In) (*Out, error)) {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	who.check(id, new(In), out)
@@ -155,7 +154,7 @@ func (p *parameter) set(v reflect.Value, text string) *live.Error {
 	case reflect.Bool:
 		on, err := strconv.ParseBool(text)
 		if err != nil {
-			return live.Errorf(live.Invalid, "%s %q: must be true or false", p.name, text)
+			return wrong(p.name, strconv.Quote(text), "must be true or false")
 		}
 		v.SetBool(on)
 	case reflect.Int, reflect.Int64:
@@ -167,9 +166,9 @@ func (p *parameter) set(v reflect.Value, text string) *live.Error {
 		n, err := strconv.ParseInt(text, 10, v.Type().Bits())
 		switch {
 		case err != nil && !isInteger(text):
-			return live.Errorf(live.Invalid, "%s %q: must be an integer", p.name, text)
+			return wrong(p.name, strconv.Quote(text), "must be an integer")
 		case err != nil, n < least:
-			return live.Errorf(live.Invalid, "%s %s: must be from %d to %d", p.name, text, least, most)
+			return wrong(p.name, text, "must be from %d to %d", least, most)
 		}
 		v.SetInt(n)
 	}
@@ -202,6 +201,11 @@ func writeBody(w http.ResponseWriter, status int, body any) {
 		switchOver(w, take)
 		return
 	}
+	writeJSON(w, "application/json", status, body)
+}
+
+// writeJSON answers with JSON of a media type.
+func writeJSON(w http.ResponseWriter, kind string, status int, body any) {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false) // people read the answers, browsers do not
@@ -209,7 +213,7 @@ func writeBody(w http.ResponseWriter, status int, body any) {
 		writeError(w, live.Errorf(live.Internal, "write the answer as JSON: %v", err))
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(status)
 	_, _ = w.Write(text.Bytes())
 }
@@ -227,12 +231,12 @@ func switchOver(w http.ResponseWriter, take func(net.Conn)) {
 	take(c)
 }
 
-// writeError answers with an Error: one line, even if it quotes a part of the request.
+// writeError answers with a Problem.
 func writeError(w http.ResponseWriter, e *live.Error) {
 	if wait := live.RetryAfter(e); wait > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt(int64(math.Ceil(wait.Seconds())), 10))
 	}
-	writeBody(w, e.Kind.Status(), &live.Error{Kind: e.Kind, Message: cluster.Printable(e.Message)})
+	writeJSON(w, problemType, e.Kind.Status(), problemOf(e))
 }
 
 // describe adds an operation to the document.
@@ -260,7 +264,8 @@ func (a *api) describe(method, path string, status int, in, out reflect.Type, o 
 			done.WithJSONSchemaRef(a.schemas.of(body.Type))
 		}
 	}
-	failed := openapi3.NewResponse().WithDescription("Error").WithJSONSchemaRef(a.schemas.of(reflect.TypeFor[live.Error]()))
+	problem := openapi3.NewMediaType().WithSchemaRef(a.schemas.of(reflect.TypeFor[Problem]()))
+	failed := openapi3.NewResponse().WithDescription("Error").WithContent(openapi3.Content{problemType: problem})
 	o.Responses = openapi3.NewResponses(
 		openapi3.WithStatus(status, &openapi3.ResponseRef{Value: done}), openapi3.WithName("default", failed))
 	a.doc.AddOperation(path, method, o)

@@ -242,7 +242,8 @@ func TestAnswerThatIsNoJSON(t *testing.T) {
 	})
 	w := httptest.NewRecorder()
 	a.mux.ServeHTTP(w, httptest.NewRequest("GET", "/nan", nil))
-	if want := `{"code":"internal","message":"write the answer as JSON: json: unsupported value: NaN"}`; w.Code != 500 || strings.TrimSpace(w.Body.String()) != want {
+	if want := `{"title":"Internal Server Error","status":500,"detail":"write the answer as JSON: json: unsupported value: NaN",` +
+		`"code":"internal","message":"write the answer as JSON: json: unsupported value: NaN"}`; w.Code != 500 || strings.TrimSpace(w.Body.String()) != want {
 		t.Errorf("status %d, %s", w.Code, w.Body)
 	}
 }
@@ -258,7 +259,7 @@ func TestAnswerIsReadable(t *testing.T) {
 
 // What the document cannot describe correctly is found when the server is made, not when a request arrives.
 func TestOperationsThatCannotBe(t *testing.T) {
-	type Error struct{ Other int }
+	type Problem struct{ Other int }
 	type Inner struct {
 		A int `json:"x"`
 	}
@@ -271,7 +272,7 @@ func TestOperationsThatCannotBe(t *testing.T) {
 			})
 		},
 		"two types of one name": func(a *api) {
-			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *struct{}) (*body[Error], error) { return nil, nil })
+			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *struct{}) (*body[Problem], error) { return nil, nil })
 		},
 		"a type that only its method describes": func(a *api) {
 			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *struct{}) (*body[openapi3.Schema], error) { return nil, nil })

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/bellows-rm/bellows/live"
 )
 
 // schemas describe the JSON that package encoding/json makes of Go types, as JSON Schema 2020-12. Schemas of structs
@@ -38,6 +40,12 @@ func (s schemas) of(t reflect.Type) *openapi3.SchemaRef {
 		return openapi3.NewSchema().NewRef() // any JSON
 	case t.Implements(valueMarshaler) || reflect.PointerTo(t).Implements(valueMarshaler):
 		panic(fmt.Sprintf("server: schema of %s: only its MarshalJSON knows", t))
+	case t == reflect.TypeFor[live.Kind]():
+		kind := openapi3.NewStringSchema()
+		for _, name := range live.KindNames() {
+			kind.Enum = append(kind.Enum, name)
+		}
+		return kind.NewRef()
 	case t.Implements(textMarshaler):
 		return openapi3.NewStringSchema().NewRef()
 	}

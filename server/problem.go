@@ -1,0 +1,58 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+)
+
+// problemType is the media type of a Problem.
+const problemType = "application/problem+json"
+
+// Problem is the answer to a request that failed: the members of RFC 9457, without a type, and what bellows adds. Code and message
+// are all that clients of earlier releases know, and all that Client reads.
+type Problem struct {
+	Title   string    `json:"title" doc:"the phrase of the HTTP status"`
+	Status  int       `json:"status" doc:"the HTTP status"`
+	Detail  string    `json:"detail" doc:"one sentence for people"`
+	Kind    live.Kind `json:"code" doc:"kind of the error, for programs"`
+	Message string    `json:"message" doc:"the same as detail"`
+	Field   string    `json:"field,omitempty" doc:"what is wrong: a parameter, a header, or a field of the job in the words of job files, such as stages[0].max_memory; omitted if it is not one field"`
+	Value   string    `json:"value,omitempty" doc:"the value of the field, as people write it"`
+	Limit   string    `json:"limit,omitempty" doc:"what the value must be"`
+}
+
+// problemOf returns the answer that has an error. Its texts are of one line each, even if they quote a part of the request.
+func problemOf(e *live.Error) *Problem {
+	status, said := e.Kind.Status(), cluster.Printable(e.Message)
+	p := &Problem{Title: http.StatusText(status), Status: status, Detail: said, Kind: e.Kind, Message: said}
+	if w, ok := errors.AsType[*cluster.WrongField](e); ok {
+		p.Field, p.Value, p.Limit = cluster.Printable(w.Path()), cluster.Printable(w.Value), cluster.Printable(w.Must)
+	}
+	return p
+}
+
+// wrongValue is the error of a part of a request that is no field of a job: a parameter, a header, or the body.
+type wrongValue struct {
+	where string // before the name, in the sentence
+	cluster.WrongField
+}
+
+func (w *wrongValue) Error() string { return w.where + w.Named(w.Field) }
+
+// Unwrap lets errors.As find the WrongField.
+func (w *wrongValue) Unwrap() error { return &w.WrongField }
+
+// wrong returns the error of a parameter, a header, or the body. An empty value says nothing.
+func wrong(field, value, must string, operands ...any) *live.Error {
+	return wrongIn("", field, value, must, operands...)
+}
+
+// wrongIn is wrong with words before the name of the field.
+func wrongIn(where, field, value, must string, operands ...any) *live.Error {
+	w := cluster.WrongField{Stage: -1, Field: field, Value: value, Must: fmt.Sprintf(must, operands...)}
+	return live.Errorf(live.Invalid, "%w", &wrongValue{where, w})
+}
