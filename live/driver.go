@@ -75,7 +75,8 @@ type Driver struct {
 	quotas   atomic.Pointer[cluster.Quotas]
 	pace     pace
 	outputs  outputs
-	stopping func() // ends the goroutines other than the loop
+	keys     atomic.Int64 // how many were added since they were last pruned
+	stopping func()       // ends the goroutines other than the loop
 	beside   sync.WaitGroup
 
 	watchdog *watchdog

@@ -20,6 +20,7 @@ const (
 	Unavailable                 // the daemon is starting, stopping or absent, or too busy for now
 	Internal                    // the daemon failed: a full disk, a store that cannot be written, a bug of a policy
 	OverQuota                   // a quota of the user or of the queue has too little left; the same request may succeed later
+	KeyReused                   // the key of the request belongs to another request: see Key
 )
 
 // kinds has a row for every Kind.
@@ -36,6 +37,7 @@ var kinds = [...]struct {
 	Unavailable: {"unavailable", http.StatusServiceUnavailable, 1},
 	Internal:    {"internal", http.StatusInternalServerError, 1},
 	OverQuota:   {"over-quota", http.StatusTooManyRequests, 1},
+	KeyReused:   {"key-reused", http.StatusUnprocessableEntity, 2},
 }
 
 // KindNames returns the names of all kinds.

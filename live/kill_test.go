@@ -2,6 +2,7 @@ package live_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -107,6 +108,7 @@ func (a act) submission(name, ran string) *live.Submission {
 			Stages: []cluster.Stage{{Tasks: a.tasks, Together: strings.HasPrefix(name, "gang"), Ideal: resource.Of(100, 16*resource.MiB),
 				Command: cluster.Command{Args: []string{"sh", "-c", prologue + a.script}}}}},
 		Env: []string{"PATH=/usr/bin:/bin", "RAN=" + ran}, Dir: "/",
+		Key: live.Key{Text: name, Digest: sha256.Sum256([]byte(name))},
 	}
 }
 
@@ -185,6 +187,13 @@ func (h *theatre) finish() []live.Job {
 	h.openGate()
 	h.told["after"] = h.p.mustAsk(askSubmit("after", h.ran)).ID
 	jobs := h.p.mustAsk(askJobs()).Jobs
+	for _, j := range jobs { // A client that got no answer submits again.
+		if _, ok := play[j.Name]; ok {
+			if again := h.p.mustAsk(askSubmit(j.Name, h.ran)).ID; again != j.ID {
+				h.t.Errorf("job %s is %d, and submitted again with its key %d", j.Name, j.ID, again)
+			}
+		}
+	}
 	for i, j := range jobs {
 		if h.held && j.Name == "held" && j.Paused == nil && !j.Ended {
 			h.t.Errorf("job %s was said to be paused, and is not: %+v", j.Name, j)

@@ -29,11 +29,17 @@ type Submission struct {
 	// Input says that the program reads data that is sent to it (see Driver.Input). Such a job has one task, which
 	// starts once.
 	Input bool `json:"input,omitempty"`
+	// Key is what the client calls the request by.
+	Key Key `json:"key,omitzero"`
 }
 
 // Submit checks and accepts a job; when it returns, the job is stored and survives any crash. The error is Invalid if
-// the job cannot be run, and OverQuota if a quota of its user or queue refuses it.
+// the job cannot be run, OverQuota if a quota of its user or queue refuses it, and KeyReused if its key belongs to another request.
 func (d *Driver) Submit(ctx context.Context, s Submission) (cluster.JobID, error) {
+	key := s.Key.stored(s.Caller, d.now())
+	if id, err := d.repeated(ctx, key); id != 0 || err != nil {
+		return id, err
+	}
 	if err := d.awaitInventory(ctx); err != nil {
 		return 0, err
 	}
@@ -46,7 +52,7 @@ func (d *Driver) Submit(ctx context.Context, s Submission) (cluster.JobID, error
 	}
 	var id cluster.JobID
 	err = d.awaitQuotas(ctx, func() (err error) {
-		if e := d.do(ctx, func() { id, err = d.submit(ctx, j) }); e != nil {
+		if e := d.do(ctx, func() { id, err = d.submit(ctx, j, key) }); e != nil {
 			return e
 		}
 		return err
@@ -152,8 +158,8 @@ func (d *Driver) underSizes() bool {
 	return d.config.Policy.Traits().UnderSizes
 }
 
-// submit stores a job and hands it to the engine.
-func (d *Driver) submit(ctx context.Context, stored store.Job) (cluster.JobID, error) {
+// submit stores a job, with its key unless that is nil, and hands it to the engine.
+func (d *Driver) submit(ctx context.Context, stored store.Job, key *store.Key) (cluster.JobID, error) {
 	switch {
 	case d.draining:
 		return 0, errStopped
@@ -176,10 +182,15 @@ func (d *Driver) submit(ctx context.Context, stored store.Job) (cluster.JobID, e
 	}
 	stored.Submitted = d.now()
 	atWork := d.rest()
-	id, err := d.store.AddJob(ctx, stored)
+	id, earlier, err := d.store.AddJobs(ctx, []store.Job{stored}, key)
 	atWork()
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, err
+	case earlier != nil: // It arrived at the same time.
+		return repeats(key, earlier)
+	case key != nil:
+		d.keyAdded()
 	}
 	stored.ID = id
 	stored.Request.Job.ID, stored.Request.Job.Submitted = id, stored.Submitted

@@ -159,12 +159,16 @@ type Submitted struct {
 
 func (s *Server) jobs(a *api) {
 	register(a, anyone, "POST", "/v1/jobs", "submit", "Submit a job", 201,
-		func(ctx context.Context, in *body[Submission]) (*body[Submitted], error) {
+		func(ctx context.Context, in *keyed[Submission]) (*body[Submitted], error) {
 			caller, err := peer(ctx)
 			if err != nil {
 				return nil, err
 			}
-			id, err := s.driver.Submit(ctx, in.Body.live(caller))
+			job := in.Body.live(caller)
+			if job.Key, err = in.key(); err != nil {
+				return nil, err
+			}
+			id, err := s.driver.Submit(ctx, job)
 			return &body[Submitted]{Submitted{int64(id)}}, err
 		})
 	register(a, sizes, "GET", "/v1/jobs", "jobs", "List jobs", 200,

@@ -32,21 +32,21 @@ type bodyRoom chan struct{}
 
 func newBodyRoom() bodyRoom { return make(bodyRoom, 1) }
 
-// read decodes the JSON of a request into a variable. done is never nil; the caller calls it when it no longer needs
-// the variable.
-func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (done func(), e *live.Error) {
+// read decodes the JSON of a request into a variable, and returns its text. done is never nil; the caller calls it when it no
+// longer needs the variable.
+func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (text []byte, done func(), e *live.Error) {
 	done = func() {}
 	if stated := r.Header.Get("Content-Type"); stated != "" {
 		kind, _, err := mime.ParseMediaType(stated)
 		if err != nil || kind != "application/json" && !strings.HasSuffix(kind, "+json") {
-			return done, wrong("Content-Type", strconv.Quote(stated), "must be application/json")
+			return nil, done, wrong("Content-Type", strconv.Quote(stated), "must be application/json")
 		}
 	}
 	body := http.MaxBytesReader(w, r.Body, maxBody)
-	text, e := receive(w, io.LimitReader(body, smallBody), nil)
+	text, e = receive(w, io.LimitReader(body, smallBody), nil)
 	if e == nil && len(text) == smallBody {
 		if e = b.enter(r); e != nil {
-			return done, e
+			return nil, done, e
 		}
 		done = func() { <-b }
 		text, e = receive(w, body, text)
@@ -54,7 +54,7 @@ func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (done f
 	if e == nil {
 		e = decode(text, into)
 	}
-	return done, e
+	return text, done, e
 }
 
 // enter waits until a large body may be read.

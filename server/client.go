@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,15 +86,46 @@ func (c *Client) Prune(ctx context.Context, olderThan time.Duration, keep int, d
 // submitTime is how long a client waits for the answer to a submission: longer than a large body waits for its turn.
 const submitTime = time.Minute
 
-// Submit submits a job. If the daemon hangs, Submit returns an error after submitTime, even if ctx never ends.
+// Submit submits a job, once: see submit. If the daemon hangs, Submit returns an error after submitTime, even if ctx never ends.
 func (c *Client) Submit(ctx context.Context, s Submission) (cluster.JobID, error) {
+	done, err := submit[Submitted](ctx, c, "/v1/jobs", s)
+	return cluster.JobID(done.ID), err
+}
+
+// resubmitTime is how long a client tries to repeat a submission whose answer was lost: longer than a restart of the daemon takes.
+const resubmitTime = 5 * time.Second
+
+// submit sends a submission with a key of its own. If the connection breaks before the answer, which then may be lost, the same
+// request is sent again; the daemon does not carry it out twice.
+func submit[Out any](ctx context.Context, c *Client, path string, in any) (out Out, err error) {
 	bounded, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
-	done, err := call[Submitted](bounded, c, "POST", "/v1/jobs", nil, s)
+	key := rand.Text()
+	send := func() (out Out, err error) {
+		request, err := newRequest(bounded, "POST", path, nil, in)
+		if err != nil {
+			return out, err
+		}
+		request.Header.Set("Idempotency-Key", `"`+key+`"`)
+		return answerTo[Out](c, request)
+	}
+	out, err = send()
+	if lost, ok := errors.AsType[*outage](err); ok && lost.broken {
+		for until := time.Now().Add(resubmitTime); ok && time.Now().Before(until); {
+			select {
+			case <-time.After(watchAgain):
+			case <-bounded.Done():
+			}
+			again, e := send()
+			if _, ok = errors.AsType[*outage](e); !ok {
+				out, err = again, e
+			}
+		}
+	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = live.Errorf(live.Unavailable, "the daemon on %s has not answered for %v; it may have accepted the job: `bellows ps` shows it then", c.socket, c.patience)
 	}
-	return cluster.JobID(done.ID), err
+	return out, err
 }
 
 // Jobs returns the jobs that have not ended.
@@ -402,7 +434,16 @@ func query(name string, on bool) url.Values {
 
 // call sends in as JSON and decodes the answer into out.
 func call[Out any](ctx context.Context, c *Client, method, path string, q url.Values, in any) (out Out, err error) {
-	r, err := c.send(ctx, method, path, q, in)
+	request, err := newRequest(ctx, method, path, q, in)
+	if err != nil {
+		return out, err
+	}
+	return answerTo[Out](c, request)
+}
+
+// answerTo sends a request and decodes the answer.
+func answerTo[Out any](c *Client, request *http.Request) (out Out, err error) {
+	r, err := c.do(request)
 	if err != nil {
 		return out, err
 	}
@@ -460,6 +501,17 @@ func (c *Client) do(request *http.Request) (*http.Response, error) {
 	return r, nil
 }
 
+// outage is the error of a request without an answer: no daemon listens, or the connection broke.
+type outage struct {
+	said   *live.Error
+	broken bool // the connection broke: the daemon may have received the request
+}
+
+func (o *outage) Error() string { return o.said.Message }
+
+// Unwrap returns the error with its kind.
+func (o *outage) Unwrap() error { return o.said }
+
 // closedIdle is the text of an unexported error of net/http: the connection was closed before the request was sent.
 const closedIdle = "http: server closed idle connection"
 
@@ -475,12 +527,12 @@ func (c *Client) failed(err error, attempted string) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return live.Errorf(live.Unavailable, "no daemon listens on %s: start one with `bellows up`, or name its socket with --socket", c.socket)
+		return &outage{said: live.Errorf(live.Unavailable, "no daemon listens on %s: start one with `bellows up`, or name its socket with --socket", c.socket)}
 	case errors.Is(err, fs.ErrPermission):
 		return live.Errorf(live.Denied, "the daemon's socket %s is not open to you: run this as the daemon's user, as root or as a member of the socket's group", c.socket)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.HasSuffix(err.Error(), closedIdle),
 		errors.As(err, &broken) && broken.Op != "dial": // reset, broken pipe, or closed by net/http at the first sign of that
-		return live.Errorf(live.Unavailable, "%s: the daemon on %s ended; its containers continue, and `bellows up` finds them again", attempted, c.socket)
+		return &outage{live.Errorf(live.Unavailable, "%s: the daemon on %s ended; its containers continue, and `bellows up` finds them again", attempted, c.socket), true}
 	}
 	return fmt.Errorf("%s on %s: %w", attempted, c.socket, err)
 }

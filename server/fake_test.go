@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +26,7 @@ import (
 type fake struct {
 	mu        sync.Mutex
 	submitted []live.Submission
+	keys      map[string]cluster.JobID
 	cancelled []cluster.JobID
 	by        cluster.Credentials
 	shutdown  *bool
@@ -40,14 +42,24 @@ type fake struct {
 }
 
 func newFake() *fake {
-	return &fake{jobs: map[cluster.JobID]live.Job{}, ended: make(chan struct{}), done: make(chan struct{})}
+	return &fake{jobs: map[cluster.JobID]live.Job{}, keys: map[string]cluster.JobID{}, ended: make(chan struct{}), done: make(chan struct{})}
 }
 
 func (f *fake) Submit(_ context.Context, s live.Submission) (cluster.JobID, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if id, known := f.keys[s.Key.Text]; known {
+		if f.submitted[id-1].Key != s.Key {
+			return 0, live.Errorf(live.KeyReused, "key %s: reused", s.Key.Text)
+		}
+		return id, f.err
+	}
 	f.submitted = append(f.submitted, s)
-	return cluster.JobID(len(f.submitted)), f.err
+	id := cluster.JobID(len(f.submitted))
+	if s.Key.Text != "" {
+		f.keys[s.Key.Text] = id
+	}
+	return id, f.err
 }
 
 func (f *fake) Pause(_ context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID, pageOut bool) error {
@@ -314,6 +326,12 @@ func start(t *testing.T, d Driver, p Store) (c *Client, socket string) {
 
 func startDescribed(t *testing.T, d Driver, p Store) (c *Client, socket string, about *description) {
 	t.Helper()
+	return startBehind(t, d, p, func(h http.Handler) http.Handler { return h })
+}
+
+// startBehind is startDescribed behind another handler.
+func startBehind(t *testing.T, d Driver, p Store, before func(http.Handler) http.Handler) (c *Client, socket string, about *description) {
+	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
 	l, err := Listen(socket, Door{})
 	if err != nil {
@@ -321,7 +339,7 @@ func startDescribed(t *testing.T, d Driver, p Store) (c *Client, socket string, 
 	}
 	s := New(d, p, Daemon{Version: "test", PID: os.Getpid(), UID: uint32(os.Getuid())}, slog.New(slog.DiscardHandler))
 	about = asDescribed(t, s.http.Handler)
-	s.http.Handler = about
+	s.http.Handler = before(about)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {

@@ -45,8 +45,8 @@ type streamed struct{ Body func(io.Writer) }
 // upgraded is a response after which the connection belongs to Body, which closes it.
 type upgraded struct{ Body func(net.Conn) }
 
-// register adds one operation. The fields of In are the parameters, tagged path, query or header, and Body if the request has
-// a JSON body. Out has a field Body: a value to write as JSON, a stream, events, a function that takes the connection over,
+// register adds one operation. The fields of In are the parameters, tagged path, query or header, Body if the request has
+// a JSON body, and Digest if the digest of that is needed. Out has a field Body: a value to write as JSON, a stream, events, a function that takes the connection over,
 // or nothing. Errors are answered as a Problem. who says who may call the operation, and what the answer shows them: see access.
 func register[In, Out any](a *api, who access, method, path, id, summary string, status int, do func(context.Context, *In) (*Out, error)) {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
@@ -65,9 +65,13 @@ func register[In, Out any](a *api, who access, method, path, id, summary string,
 			}
 		}
 		if body := given.FieldByName("Body"); e == nil && body.IsValid() {
+			var text []byte
 			var done func()
-			done, e = a.bodies.read(w, r, body.Addr().Interface())
+			text, done, e = a.bodies.read(w, r, body.Addr().Interface())
 			defer done()
+			if d := given.FieldByName("Digest"); d.IsValid() {
+				d.Set(reflect.ValueOf(digestOf(id, text)))
+			}
 		}
 		if e != nil {
 			writeError(w, e)

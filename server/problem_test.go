@@ -37,7 +37,7 @@ func TestProblems(t *testing.T) {
 	for _, tt := range tests {
 		d := newFake()
 		d.err = tt.err
-		c, _ := start(t, d, fakeProfiles{})
+		c, _ := start(t, d, newFakeStore())
 		request, err := http.NewRequest(tt.method, "http://bellows"+tt.path, strings.NewReader(tt.body))
 		if err != nil {
 			t.Fatal(err)

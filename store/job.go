@@ -112,19 +112,62 @@ func (b *Batch) Empty() bool {
 	return len(b.Jobs) == 0 && len(b.Tasks) == 0 && len(b.Gone) == 0 && len(b.Usage) == 0 && len(b.Revised) == 0 && len(b.Pauses) == 0
 }
 
-// AddJob stores a new job and returns its id, which was never used before. j.ID is ignored.
+// AddJob is AddJobs of one job without a key.
 func (s *Store) AddJob(ctx context.Context, j Job) (cluster.JobID, error) {
-	request, err := json.Marshal(j.Request)
-	if err != nil {
-		return 0, fmt.Errorf("store job %q: %w", j.Request.Job.Name, err)
+	id, _, err := s.AddJobs(ctx, []Job{j}, nil)
+	return id, err
+}
+
+// AddJobs stores new jobs, all or none, and returns the id of the first; the ids of the others follow. No id was ever used before,
+// and those in jobs are ignored. key may be nil. If it counts already, nothing is stored, and earlier is what was stored with it;
+// otherwise it is stored with the jobs.
+func (s *Store) AddJobs(ctx context.Context, jobs []Job, key *Key) (first cluster.JobID, earlier *Key, err error) {
+	requests := make([]string, len(jobs))
+	for i := range jobs {
+		text, err := json.Marshal(jobs[i].Request)
+		if err != nil {
+			return 0, nil, fmt.Errorf("store job %q: %w", jobs[i].Request.Job.Name, err)
+		}
+		requests[i] = string(text)
 	}
-	var id int64
-	err = s.write(ctx, "add a job to", func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, `INSERT INTO jobs (owner_uid, owner_name, name, status, submitted_ns, request, task_count)
-			VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-			j.Request.As.UID, j.Request.As.User, j.Request.Job.Name, j.State.Status.String(), int64(j.Submitted), string(request), j.Request.Job.Tasks()).Scan(&id)
+	err = s.write(ctx, "add a job to", func(tx *sql.Tx) (err error) {
+		if key != nil {
+			if earlier, err = findKey(ctx, tx, key); earlier != nil || err != nil {
+				return err
+			}
+		}
+		if first, err = addJobs(ctx, tx, jobs, requests); err != nil || key == nil {
+			return err
+		}
+		added := *key
+		added.First, added.Jobs = first, len(jobs)
+		return putKey(ctx, tx, &added)
 	})
-	return cluster.JobID(id), err
+	return first, earlier, err
+}
+
+// addJobs stores jobs with their requests as JSON, and returns the id of the first.
+func addJobs(ctx context.Context, tx *sql.Tx, jobs []Job, requests []string) (first cluster.JobID, err error) {
+	insert, err := tx.PrepareContext(ctx, `INSERT INTO jobs (owner_uid, owner_name, name, status, submitted_ns, request, task_count) VALUES (?, ?, ?, ?, ?, ?, ?)`)
+	if err != nil {
+		return 0, err
+	}
+	defer insert.Close()
+	for i := range jobs {
+		j := &jobs[i]
+		added, err := insert.ExecContext(ctx, j.Request.As.UID, j.Request.As.User, j.Request.Job.Name, j.State.Status.String(), int64(j.Submitted), requests[i], j.Request.Job.Tasks())
+		if err != nil {
+			return 0, err
+		}
+		id, err := added.LastInsertId()
+		if err != nil {
+			return 0, err
+		}
+		if i == 0 {
+			first = cluster.JobID(id)
+		}
+	}
+	return first, nil
 }
 
 // read decodes a stored request. Up to version 5 of the schema, commands were stored next to the stages, one for each

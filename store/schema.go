@@ -155,6 +155,19 @@ CREATE TABLE tokens (
 	revoked_ns INTEGER NOT NULL DEFAULT 0,
 	used_ns    INTEGER NOT NULL DEFAULT 0  -- when it was last used, to the hour
 );
+`, `
+-- Requests that have been carried out, by the key that their user chose. An older program would carry out a repetition.
+CREATE TABLE keys (
+	id         INTEGER PRIMARY KEY, -- in the order of arrival
+	owner_uid  INTEGER NOT NULL,
+	owner_name TEXT    NOT NULL,
+	key        TEXT    NOT NULL,
+	made_ns    INTEGER NOT NULL,
+	digest     BLOB    NOT NULL,    -- of the request
+	first_job  INTEGER NOT NULL,    -- of the jobs that it added
+	jobs       INTEGER NOT NULL,    -- how many these are
+	UNIQUE (owner_uid, owner_name, key)
+);
 `}
 
 // migrate brings the schema up to date. Each step is one transaction together with its version number.

@@ -123,7 +123,7 @@ func TestJobsAndTasks(t *testing.T) {
 // Every table says from the first version on to whom a row belongs.
 func TestEveryTableHasAnOwner(t *testing.T) {
 	s := open(t, t.TempDir())
-	for _, table := range []string{"jobs", "tasks", "apps", "runs", "removed", "tokens"} {
+	for _, table := range []string{"jobs", "tasks", "apps", "runs", "removed", "tokens", "keys"} {
 		var n int
 		err := s.db.QueryRow("SELECT count(*) FROM pragma_table_info(?) WHERE name = 'owner_uid'", table).Scan(&n)
 		if err != nil || n != 1 {

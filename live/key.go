@@ -1,0 +1,73 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Key is what a client calls a request by. While the key counts (see store.KeyLife), the same user's request with the same key and
+// digest is not carried out again, but answered as the first was; one with another digest is refused. The zero value is no key.
+type Key struct {
+	Text   string            `json:"text"`
+	Digest [sha256.Size]byte `json:"digest"` // of the whole request
+}
+
+const (
+	// keysPerUser is how many keys of a user count at most: the newest, some 15 MB. Whoever submits 200 jobs a second has 8 minutes to
+	// repeat a request.
+	keysPerUser = 100_000
+	// keysBetween is how many keys may be added before keys are pruned.
+	keysBetween = 10_000
+)
+
+// stored returns a key in the form that is stored; nil if there is none.
+func (k *Key) stored(of cluster.Credentials, at timeline.Time) *store.Key {
+	if k.Text == "" {
+		return nil
+	}
+	return &store.Key{UID: of.UID, User: of.User, Text: k.Text, Digest: k.Digest[:], At: at}
+}
+
+// repeated returns the first of the jobs that an earlier request with the same key added; 0 if there was none. The error is
+// KeyReused if that was another request. The key may be nil.
+func (d *Driver) repeated(ctx context.Context, key *store.Key) (cluster.JobID, error) {
+	if key == nil {
+		return 0, nil
+	}
+	earlier, err := d.store.Key(ctx, key)
+	if err != nil || earlier == nil {
+		return 0, err
+	}
+	return repeats(key, earlier)
+}
+
+// repeats returns the first of the jobs that the earlier of two requests with the same key added. The error is KeyReused if the
+// requests differ.
+func repeats(key, earlier *store.Key) (cluster.JobID, error) {
+	if !bytes.Equal(key.Digest, earlier.Digest) {
+		return 0, Errorf(KeyReused, "idempotency key %q: belongs to another request, which arrived at %s: a new request needs a new key", key.Text, instant(earlier.At).Format(time.DateTime))
+	}
+	return earlier.First, nil
+}
+
+// keyAdded counts a new key, and has keys pruned now and then.
+func (d *Driver) keyAdded() {
+	if d.keys.Add(1) == keysBetween {
+		select {
+		case d.retained <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// pruneKeys deletes the keys that do not count any more.
+func (d *Driver) pruneKeys(ctx context.Context) error {
+	d.keys.Store(0)
+	return d.store.PruneKeys(ctx, d.now(), keysPerUser)
+}
