@@ -75,8 +75,9 @@ type Driver struct {
 	quotas   atomic.Pointer[cluster.Quotas]
 	pace     pace
 	outputs  outputs
-	keys     atomic.Int64 // how many were added since they were last pruned
-	stopping func()       // ends the goroutines other than the loop
+	entry    chan struct{} // has an element while a submission is being stored and handed to the engine: see enter
+	keys     atomic.Int64  // how many were added since they were last pruned
+	stopping func()        // ends the goroutines other than the loop
 	beside   sync.WaitGroup
 
 	watchdog *watchdog
@@ -140,7 +141,7 @@ func Start(c Config) (*Driver, error) {
 		return nil, err
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
-		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}),
+		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}), entry: make(chan struct{}, 1),
 		retained: make(chan struct{}, 1), jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), gauge: newGauge()}
 	d.keep.Store(c.Keep)
 	d.quotas.Store(cmp.Or(c.Quotas, &cluster.Quotas{}))
@@ -435,8 +436,12 @@ func (d *Driver) Shutdown(ctx context.Context, kill bool) error {
 	if err := d.awaitInventory(ctx); err != nil {
 		return err
 	}
+	leave, err := d.enter(ctx) // so that the Driver has all jobs that are stored
+	if err != nil {
+		return err
+	}
 	var open []cluster.JobID
-	if err := d.do(ctx, func() {
+	err = d.do(ctx, func() {
 		open = d.openJobs()
 		if len(open) > 0 && !kill {
 			return
@@ -445,7 +450,9 @@ func (d *Driver) Shutdown(ctx context.Context, kill bool) error {
 		for _, id := range open {
 			d.cancel(d.jobs[id])
 		}
-	}); err != nil {
+	})
+	leave()
+	if err != nil {
 		return err
 	}
 	if len(open) > 0 && !kill {

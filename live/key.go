@@ -34,26 +34,25 @@ func (k *Key) stored(of cluster.Credentials, at timeline.Time) *store.Key {
 	return &store.Key{UID: of.UID, User: of.User, Text: k.Text, Digest: k.Digest[:], At: at}
 }
 
-// repeated returns the first of the jobs that an earlier request with the same key added; 0 if there was none. The error is
-// KeyReused if that was another request. The key may be nil.
-func (d *Driver) repeated(ctx context.Context, key *store.Key) (cluster.JobID, error) {
+// repeated returns the key as it was stored with an earlier request; nil if there was none. The error is KeyReused if that was
+// another request. The key may be nil.
+func (d *Driver) repeated(ctx context.Context, key *store.Key) (*store.Key, error) {
 	if key == nil {
-		return 0, nil
+		return nil, nil
 	}
 	earlier, err := d.store.Key(ctx, key)
 	if err != nil || earlier == nil {
-		return 0, err
+		return nil, err
 	}
-	return repeats(key, earlier)
+	return earlier, repeats(key, earlier)
 }
 
-// repeats returns the first of the jobs that the earlier of two requests with the same key added. The error is KeyReused if the
-// requests differ.
-func repeats(key, earlier *store.Key) (cluster.JobID, error) {
+// repeats returns a KeyReused unless the request with a key is the earlier one with the same key.
+func repeats(key, earlier *store.Key) error {
 	if !bytes.Equal(key.Digest, earlier.Digest) {
-		return 0, Errorf(KeyReused, "idempotency key %q: belongs to another request, which arrived at %s: a new request needs a new key", key.Text, instant(earlier.At).Format(time.DateTime))
+		return Errorf(KeyReused, "idempotency key %q: belongs to another request, which arrived at %s: a new request needs a new key", key.Text, instant(earlier.At).Format(time.DateTime))
 	}
-	return earlier.First, nil
+	return nil
 }
 
 // keyAdded counts a new key, and has keys pruned now and then.

@@ -133,11 +133,11 @@ func (d *Driver) change(ctx context.Context, id cluster.JobID, what deed, do fun
 	if err := d.awaitInventory(ctx); err != nil {
 		return err
 	}
-	var found bool
+	var found, known bool
 	var err error
 	if e := d.do(ctx, func() {
 		j, ok := d.jobs[id]
-		if !ok || j.State.Ended {
+		if known = ok; !ok || j.State.Ended {
 			return
 		}
 		found = true
@@ -159,8 +159,11 @@ func (d *Driver) change(ctx context.Context, id cluster.JobID, what deed, do fun
 	if errors.Is(err, store.ErrNotFound) {
 		return d.notFound(ctx, id)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case !known && !stored.State.Ended: // It is one of many that have just been stored: see SubmitAll.
+		return Errorf(Unavailable, "job %d: cannot be %s while it is being submitted: try again", id, what.done)
 	}
 	return Errorf(Invalid, "job %d: cannot be %s, because it has ended already (%s)", id, what.done, stored.State.Status)
 }

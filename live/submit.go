@@ -37,8 +37,11 @@ type Submission struct {
 // the job cannot be run, OverQuota if a quota of its user or queue refuses it, and KeyReused if its key belongs to another request.
 func (d *Driver) Submit(ctx context.Context, s Submission) (cluster.JobID, error) {
 	key := s.Key.stored(s.Caller, d.now())
-	if id, err := d.repeated(ctx, key); id != 0 || err != nil {
-		return id, err
+	switch earlier, err := d.repeated(ctx, key); {
+	case err != nil:
+		return 0, err
+	case earlier != nil:
+		return earlier.First, nil
 	}
 	if err := d.awaitInventory(ctx); err != nil {
 		return 0, err
@@ -52,6 +55,11 @@ func (d *Driver) Submit(ctx context.Context, s Submission) (cluster.JobID, error
 	}
 	var id cluster.JobID
 	err = d.awaitQuotas(ctx, func() (err error) {
+		leave, err := d.enter(ctx)
+		if err != nil {
+			return err
+		}
+		defer leave()
 		if e := d.do(ctx, func() { id, err = d.submit(ctx, j, key) }); e != nil {
 			return e
 		}
@@ -160,19 +168,8 @@ func (d *Driver) underSizes() bool {
 
 // submit stores a job, with its key unless that is nil, and hands it to the engine.
 func (d *Driver) submit(ctx context.Context, stored store.Job, key *store.Key) (cluster.JobID, error) {
-	switch {
-	case d.draining:
-		return 0, errStopped
-	case d.broken != nil:
-		return 0, d.broken
-	case d.short != nil:
-		return 0, Errorf(Internal, "no jobs are accepted now: %w", d.short)
-	case d.trouble != nil:
-		return 0, Errorf(Internal, "no jobs are accepted now: %w", d.trouble)
-	}
-	if err := d.events.there(); err != nil {
-		d.trouble = err
-		return 0, Errorf(Internal, "no jobs are accepted: %w", err)
+	if err := d.acceptsJobs(); err != nil {
+		return 0, err
 	}
 	if err := policy.CheckRuns(d.config.Policy, d.engine.Snapshot(), &stored.Request.Job); err != nil {
 		return 0, Errorf(Invalid, "%w", err)
@@ -188,17 +185,42 @@ func (d *Driver) submit(ctx context.Context, stored store.Job, key *store.Key) (
 	case err != nil:
 		return 0, err
 	case earlier != nil: // It arrived at the same time.
-		return repeats(key, earlier)
+		return earlier.First, repeats(key, earlier)
 	case key != nil:
 		d.keyAdded()
 	}
+	j := &stored.Request.Job
+	d.log.Info("job submitted", "job", id, "name", j.Name, "owner", j.Owner, "tasks", j.Tasks())
+	d.receiveJob(id, stored)
+	return id, nil
+}
+
+// acceptsJobs returns an error if no jobs are accepted now.
+func (d *Driver) acceptsJobs() error {
+	switch {
+	case d.draining:
+		return errStopped
+	case d.broken != nil:
+		return d.broken
+	case d.short != nil:
+		return Errorf(Internal, "no jobs are accepted now: %w", d.short)
+	case d.trouble != nil:
+		return Errorf(Internal, "no jobs are accepted now: %w", d.trouble)
+	}
+	if err := d.events.there(); err != nil {
+		d.trouble = err
+		return Errorf(Internal, "no jobs are accepted: %w", err)
+	}
+	return nil
+}
+
+// receiveJob hands a job to the engine that has just been stored.
+func (d *Driver) receiveJob(id cluster.JobID, stored store.Job) {
 	stored.ID = id
 	stored.Request.Job.ID, stored.Request.Job.Submitted = id, stored.Submitted
 	j := newJob(stored)
 	d.jobs[id] = j
-	d.log.Info("job submitted", "job", id, "name", j.Request.Job.Name, "owner", j.Request.Job.Owner, "tasks", j.Request.Job.Tasks())
 	d.admit(j)
-	return id, nil
 }
 
 // admit hands a job to the engine.

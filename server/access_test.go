@@ -27,7 +27,7 @@ import (
 // to an operator.
 var allowed = map[string]struct{ owner, stranger, operator int }{
 	"status": {200, 200, 200}, "health": {200, 200, 200}, "ready": {200, 200, 200}, "shutdown": {403, 403, 202}, "prune": {403, 403, 200},
-	"submit": {201, 201, 201}, "plan": {200, 200, 200}, "jobs": {200, 200, 200}, "job": {200, 200, 200}, "tasks": {200, 200, 200}, "watch": {200, 200, 200},
+	"submit": {201, 201, 201}, "plan": {200, 200, 200}, "submit-bulk": {201, 201, 201}, "jobs": {200, 200, 200}, "job": {200, 200, 200}, "tasks": {200, 200, 200}, "watch": {200, 200, 200},
 	"usage": {200, 403, 200}, "explain": {200, 403, 200}, "logs": {200, 403, 200}, "task": {200, 403, 200}, "output": {200, 403, 200},
 	"kill": {202, 403, 202}, "input": {101, 403, 101}, "pause": {202, 403, 202}, "resume": {202, 403, 202}, "pauseTask": {202, 403, 202}, "resumeTask": {202, 403, 202},
 	"profiles": {200, 200, 200}, "profile": {200, 200, 200}, "store-profile": {204, 204, 204},
@@ -110,7 +110,7 @@ func operations(t *testing.T) (all []operation) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bodies := map[string]string{"submit": `{"dir":"/","stages":null}`, "plan": `{"dir":"/","stages":null}`, "store-profile": `{"elasticity":{"kind":"step","factor":2}}`, "import-runs": string(recorded),
+	bodies := map[string]string{"submit": `{"dir":"/","stages":null}`, "plan": `{"dir":"/","stages":null}`, "submit-bulk": `{"dir":"/","jobs":[{"stages":null}]}`, "store-profile": `{"elasticity":{"kind":"step","factor":2}}`, "import-runs": string(recorded),
 		"create-token": `{"scope":"read","lifetime_ns":3600000000000}`}
 	for path, item := range asDescribed(t, h).doc.Paths.Map() {
 		for method, o := range item.Operations() {

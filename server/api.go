@@ -99,6 +99,7 @@ func (s *Server) handler() http.Handler {
 	s.machine(a)
 	s.health(a)
 	s.jobs(a)
+	s.bulk(a)
 	s.tasks(a)
 	s.watch(a)
 	s.plan(a)

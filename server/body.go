@@ -17,13 +17,22 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// The limits of a request's body. A job with the environment of its submitter is some 10 KiB.
+// The limits of a request's body, if it has none of its own. A job with the environment of its submitter is some 10 KiB.
 const (
 	maxBody    = 8 << 20  // bytes
 	smallBody  = 64 << 10 // bytes; a larger body waits for its turn
 	mostValues = 200_000  // JSON values; an empty object of three bytes can take some hundred bytes of memory
 	bodyTime   = 5 * time.Second
 	bodyTurn   = 30 * time.Second // how long a large body waits for its turn
+)
+
+// bodyLimits are the largest sizes of a body. limited is a body with other limits than usual.
+type (
+	bodyLimits struct {
+		bytes  int64
+		values int // JSON values
+	}
+	limited interface{ limits() bodyLimits }
 )
 
 // bodyRoom lets one large body at a time be read, decoded and processed, so that many large bodies at once do not fill
@@ -42,7 +51,11 @@ func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (text [
 			return nil, done, wrong("Content-Type", strconv.Quote(stated), "must be application/json")
 		}
 	}
-	body := http.MaxBytesReader(w, r.Body, maxBody)
+	most := bodyLimits{maxBody, mostValues}
+	if own, ok := into.(limited); ok {
+		most = own.limits()
+	}
+	body := http.MaxBytesReader(w, r.Body, most.bytes)
 	text, e = receive(w, io.LimitReader(body, smallBody), nil)
 	if e == nil && len(text) == smallBody {
 		if e = b.enter(r); e != nil {
@@ -52,7 +65,7 @@ func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (text [
 		text, e = receive(w, body, text)
 	}
 	if e == nil {
-		e = decode(text, into)
+		e = decode(text, into, most.values)
 	}
 	return text, done, e
 }
@@ -91,13 +104,13 @@ func receive(w http.ResponseWriter, body io.Reader, text []byte) ([]byte, *live.
 	return into.Bytes(), nil
 }
 
-// decode decodes JSON into a value.
-func decode(text []byte, into any) *live.Error {
+// decode decodes JSON of at most most values into a variable.
+func decode(text []byte, into any, most int) *live.Error {
 	if len(text) == 0 {
 		return wrong("request body", "", "must be JSON, but is empty")
 	}
-	if n := countValues(text); n > mostValues {
-		return wrong("request body", "", "must hold at most %d values, but holds %d", mostValues, n)
+	if n := countValues(text); n > most {
+		return wrong("request body", "", "must hold at most %d values, but holds %d", most, n)
 	}
 	var other *json.UnmarshalTypeError
 	switch err := json.Unmarshal(text, into); {

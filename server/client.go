@@ -92,6 +92,16 @@ func (c *Client) Submit(ctx context.Context, s Submission) (cluster.JobID, error
 	return cluster.JobID(done.ID), err
 }
 
+// SubmitAll submits jobs, all or none, once, and returns their ids in the order of the jobs.
+func (c *Client) SubmitAll(ctx context.Context, b Bulk) ([]cluster.JobID, error) {
+	done, err := submit[SubmittedBulk](ctx, c, "/v1/jobs/bulk", b)
+	ids := make([]cluster.JobID, len(done.IDs))
+	for i, id := range done.IDs {
+		ids[i] = cluster.JobID(id)
+	}
+	return ids, err
+}
+
 // resubmitTime is how long a client tries to repeat a submission whose answer was lost: longer than a restart of the daemon takes.
 const resubmitTime = 5 * time.Second
 

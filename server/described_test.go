@@ -247,6 +247,7 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 	_, errs["health"] = call[Health](ctx, c, "GET", "/v1/health", nil, nil)
 	_, errs["ready"] = call[Readiness](ctx, c, "GET", "/v1/ready", nil, nil)
 	_, errs["submit"] = c.Submit(ctx, job)
+	_, errs["submit-bulk"] = c.SubmitAll(ctx, Bulk{Dir: "/", Jobs: []Submission{job, job}})
 	_, errs["jobs"] = c.Jobs(ctx)
 	for _, err := range c.AllJobs(ctx) {
 		errs["jobs, all"] = err

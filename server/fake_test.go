@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"io"
+	"iter"
 	"log/slog"
 	"maps"
 	"net"
@@ -60,6 +61,26 @@ func (f *fake) Submit(_ context.Context, s live.Submission) (cluster.JobID, erro
 		f.keys[s.Key.Text] = id
 	}
 	return id, f.err
+}
+
+func (f *fake) SubmitAll(ctx context.Context, by cluster.Credentials, key live.Key, jobs iter.Seq2[live.Submission, error]) (first cluster.JobID, n int, err error) {
+	for s, err := range jobs {
+		if err != nil {
+			return 0, 0, &live.OfJob{Index: n, Err: err}
+		}
+		s.Caller = by
+		if n == 0 {
+			s.Key = key
+		}
+		id, err := f.Submit(ctx, s)
+		if err != nil {
+			return 0, 0, &live.OfJob{Index: n, Err: err}
+		}
+		if n++; n == 1 {
+			first = id
+		}
+	}
+	return first, n, nil
 }
 
 func (f *fake) Pause(_ context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID, pageOut bool) error {

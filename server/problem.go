@@ -20,6 +20,7 @@ type Problem struct {
 	Detail  string    `json:"detail" doc:"one sentence for people"`
 	Kind    live.Kind `json:"code" doc:"kind of the error, for programs"`
 	Message string    `json:"message" doc:"the same as detail"`
+	Index   *int      `json:"index,omitempty" doc:"which of several jobs is wrong, counted from 0; omitted if the request is not of several jobs, or if none of them alone is wrong"`
 	Field   string    `json:"field,omitempty" doc:"what is wrong: a parameter, a header, or a field of the job in the words of job files, such as stages[0].max_memory; omitted if it is not one field"`
 	Value   string    `json:"value,omitempty" doc:"the value of the field, as people write it"`
 	Limit   string    `json:"limit,omitempty" doc:"what the value must be"`
@@ -31,6 +32,9 @@ func problemOf(e *live.Error) *Problem {
 	p := &Problem{Title: http.StatusText(status), Status: status, Detail: said, Kind: e.Kind, Message: said}
 	if w, ok := errors.AsType[*cluster.WrongField](e); ok {
 		p.Field, p.Value, p.Limit = cluster.Printable(w.Path()), cluster.Printable(w.Value), cluster.Printable(w.Must)
+	}
+	if of, ok := errors.AsType[*live.OfJob](e); ok {
+		p.Index = &of.Index
 	}
 	return p
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
+// standsFor is a type whose JSON is that of another type.
+type standsFor interface{ described() reflect.Type }
+
 // schemas describe the JSON that package encoding/json makes of Go types, as JSON Schema 2020-12. Schemas of structs
 // have names, by which other schemas refer to them.
 //
@@ -33,6 +36,9 @@ var (
 
 // of returns the schema of t. A pointer has the schema of its target, because null pointers are left out of the JSON.
 func (s schemas) of(t reflect.Type) *openapi3.SchemaRef {
+	if other, ok := reflect.Zero(t).Interface().(standsFor); ok {
+		t = other.described()
+	}
 	switch {
 	case t == timeType:
 		return openapi3.NewDateTimeSchema().NewRef()

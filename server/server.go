@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"net"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 // Driver is the part of live.Driver that the API uses.
 type Driver interface {
 	Submit(ctx context.Context, s live.Submission) (cluster.JobID, error)
+	SubmitAll(ctx context.Context, by cluster.Credentials, key live.Key, jobs iter.Seq2[live.Submission, error]) (first cluster.JobID, n int, err error)
 	Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error
 	Pause(ctx context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID, pageOut bool) error
 	Resume(ctx context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID) error

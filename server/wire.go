@@ -62,7 +62,7 @@ type Submission struct {
 	Deadline    time.Duration      `json:"deadline_ns,omitempty" doc:"longest wait for the start; 0 lets the policy choose"`
 	Stages      []StageSpec        `json:"stages"`
 	Env         []string           `json:"env,omitempty" doc:"the environment of the programs, NAME=VALUE"`
-	Dir         string             `json:"dir" doc:"the working directory, an absolute path"`
+	Dir         string             `json:"dir,omitempty" doc:"the working directory, an absolute path; must be stated, here or in the Bulk"`
 	Inherited   *cluster.Inherited `json:"inherited,omitempty" doc:"what the programs inherit from the submitter: umask, nice and limits; if left out, the umask is 022 and the rest is the daemon's"`
 	Input       bool               `json:"input,omitempty" doc:"the program reads the data sent to /v1/jobs/{job}/input; the job must have one task, which starts once"`
 }

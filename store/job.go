@@ -6,6 +6,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
@@ -118,17 +119,13 @@ func (s *Store) AddJob(ctx context.Context, j Job) (cluster.JobID, error) {
 	return id, err
 }
 
-// AddJobs stores new jobs, all or none, and returns the id of the first; the ids of the others follow. No id was ever used before,
-// and those in jobs are ignored. key may be nil. If it counts already, nothing is stored, and earlier is what was stored with it;
-// otherwise it is stored with the jobs.
+// AddJobs stores new jobs of one user, at least one, all or none, and returns the id of the first; the ids of the others follow. No
+// id was ever used before, and those in jobs are ignored. key may be nil. If it counts already, nothing is stored, and earlier is
+// what was stored with it; otherwise it is stored with the jobs.
 func (s *Store) AddJobs(ctx context.Context, jobs []Job, key *Key) (first cluster.JobID, earlier *Key, err error) {
-	requests := make([]string, len(jobs))
-	for i := range jobs {
-		text, err := json.Marshal(jobs[i].Request)
-		if err != nil {
-			return 0, nil, fmt.Errorf("store job %q: %w", jobs[i].Request.Job.Name, err)
-		}
-		requests[i] = string(text)
+	shared, requests, err := requestsOf(jobs)
+	if err != nil {
+		return 0, nil, err
 	}
 	err = s.write(ctx, "add a job to", func(tx *sql.Tx) (err error) {
 		if key != nil {
@@ -136,7 +133,7 @@ func (s *Store) AddJobs(ctx context.Context, jobs []Job, key *Key) (first cluste
 				return err
 			}
 		}
-		if first, err = addJobs(ctx, tx, jobs, requests); err != nil || key == nil {
+		if first, err = addJobs(ctx, tx, jobs, shared, requests); err != nil || key == nil {
 			return err
 		}
 		added := *key
@@ -146,8 +143,36 @@ func (s *Store) AddJobs(ctx context.Context, jobs []Job, key *Key) (first cluste
 	return first, earlier, err
 }
 
-// addJobs stores jobs with their requests as JSON, and returns the id of the first.
-func addJobs(ctx context.Context, tx *sql.Tx, jobs []Job, requests []string) (first cluster.JobID, err error) {
+// requestsOf returns the requests of jobs as JSON. If the jobs have the same environment, it is in shared, and in none of the requests.
+func requestsOf(jobs []Job) (shared string, requests []string, err error) {
+	env := jobs[0].Request.Env
+	together := len(jobs) > 1 && len(env) > 0
+	for i := 1; i < len(jobs) && together; i++ {
+		together = slices.Equal(jobs[i].Request.Env, env)
+	}
+	if together {
+		text, err := json.Marshal(env)
+		if err != nil {
+			return "", nil, fmt.Errorf("store an environment: %w", err)
+		}
+		shared = string(text)
+	}
+	for i := range jobs {
+		request := jobs[i].Request
+		if together {
+			request.Env = nil
+		}
+		text, err := json.Marshal(request)
+		if err != nil {
+			return "", nil, fmt.Errorf("store job %q: %w", request.Job.Name, err)
+		}
+		requests = append(requests, string(text))
+	}
+	return shared, requests, nil
+}
+
+// addJobs stores jobs with what requestsOf returned for them, and returns the id of the first.
+func addJobs(ctx context.Context, tx *sql.Tx, jobs []Job, shared string, requests []string) (first cluster.JobID, err error) {
 	insert, err := tx.PrepareContext(ctx, `INSERT INTO jobs (owner_uid, owner_name, name, status, submitted_ns, request, task_count) VALUES (?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return 0, err
@@ -167,7 +192,19 @@ func addJobs(ctx context.Context, tx *sql.Tx, jobs []Job, requests []string) (fi
 			first = cluster.JobID(id)
 		}
 	}
-	return first, nil
+	if shared == "" {
+		return first, nil
+	}
+	added, err := tx.ExecContext(ctx, `INSERT INTO environments (owner_uid, env) VALUES (?, ?)`, jobs[0].Request.As.UID, shared)
+	if err != nil {
+		return 0, err
+	}
+	environment, err := added.LastInsertId()
+	if err != nil {
+		return 0, err
+	}
+	_, err = tx.ExecContext(ctx, `UPDATE jobs SET environment = ? WHERE id >= ? AND id < ?`, environment, int64(first), int64(first)+int64(len(jobs)))
+	return first, err
 }
 
 // read decodes a stored request. Up to version 5 of the schema, commands were stored next to the stages, one for each
@@ -197,7 +234,8 @@ func (s *Store) Write(ctx context.Context, b Batch) error {
 			if err != nil {
 				return fmt.Errorf("job %d: %w", id, err)
 			}
-			if _, err := tx.ExecContext(ctx, `UPDATE jobs SET request = ? WHERE id = ? AND ended = 0`, string(request), int64(id)); err != nil {
+			if _, err := tx.ExecContext(ctx, `UPDATE jobs SET request = iif(environment IS NULL, ?1, json_remove(?1, '$.env'))
+				WHERE id = ?2 AND ended = 0`, string(request), int64(id)); err != nil {
 				return fmt.Errorf("job %d: %w", id, err)
 			}
 		}
@@ -236,8 +274,8 @@ func putJobState(ctx context.Context, tx *sql.Tx, id cluster.JobID, s JobState) 
 	// Environments contain secrets, and an ended job no longer needs its environment.
 	_, err := tx.ExecContext(ctx, `UPDATE jobs SET status = ?, ended = ?, cancelled = ?, started_ns = ?, finished_ns = ?,
 		exit_code = ?, detail = ?, succeeded_count = ?, request = iif(?, json_remove(request, '$.env'), request),
-		unlearned = iif(? AND ended = 0, 1, unlearned) WHERE id = ?`,
-		s.Status.String(), s.Ended, s.Cancelled, int64(s.Started), int64(s.Finished), s.ExitCode, s.Detail, s.Succeeded, s.Ended, s.Ended, int64(id))
+		environment = iif(?, NULL, environment), unlearned = iif(? AND ended = 0, 1, unlearned) WHERE id = ?`,
+		s.Status.String(), s.Ended, s.Cancelled, int64(s.Started), int64(s.Finished), s.ExitCode, s.Detail, s.Succeeded, s.Ended, s.Ended, s.Ended, int64(id))
 	if err != nil {
 		return fmt.Errorf("job %d: %w", id, err)
 	}
@@ -304,7 +342,7 @@ func putTask(ctx context.Context, tx *sql.Tx, t *Task) error {
 	return nil
 }
 
-const jobColumns = `id, status, ended, cancelled, submitted_ns, started_ns, finished_ns, exit_code, detail, succeeded_count, request, pauses FROM jobs`
+const jobColumns = `id, status, ended, cancelled, submitted_ns, started_ns, finished_ns, exit_code, detail, succeeded_count, request, pauses, environment FROM jobs`
 
 // OpenJobs returns the jobs that have not ended, by ascending id.
 func (s *Store) OpenJobs(ctx context.Context) ([]Job, error) {
@@ -340,12 +378,14 @@ func (s *Store) Job(ctx context.Context, id cluster.JobID) (Job, error) {
 
 func (s *Store) jobs(ctx context.Context, query string, args ...any) ([]Job, error) {
 	var jobs []Job
+	shared := map[int64][]int{} // by environment, the indexes of the jobs that have it
 	err := s.read(ctx, query, args, func(scan func(...any) error) error {
 		var j Job
 		var request string
 		var pauses sql.NullString
+		var environment sql.NullInt64
 		if err := scan(&j.ID, scanned{&j.State.Status}, &j.State.Ended, &j.State.Cancelled, &j.Submitted, &j.State.Started, &j.State.Finished,
-			&j.State.ExitCode, &j.State.Detail, &j.State.Succeeded, &request, &pauses); err != nil {
+			&j.State.ExitCode, &j.State.Detail, &j.State.Succeeded, &request, &pauses, &environment); err != nil {
 			return err
 		}
 		if pauses.Valid {
@@ -357,10 +397,34 @@ func (s *Store) jobs(ctx context.Context, query string, args ...any) ([]Job, err
 			return fmt.Errorf("job %d: %w", j.ID, err)
 		}
 		j.Request.Job.ID, j.Request.Job.Submitted = j.ID, j.Submitted
+		if environment.Valid {
+			shared[environment.Int64] = append(shared[environment.Int64], len(jobs))
+		}
 		jobs = append(jobs, j)
 		return nil
 	})
+	for id, of := range shared {
+		env, e := s.environment(ctx, id)
+		if e != nil {
+			return nil, e
+		}
+		for _, i := range of {
+			jobs[i].Request.Env = env
+		}
+	}
 	return jobs, err
+}
+
+// environment returns an environment that jobs share; nil if the last of them has ended.
+func (s *Store) environment(ctx context.Context, id int64) (env []string, err error) {
+	err = s.read(ctx, "SELECT env FROM environments WHERE id = ?", []any{id}, func(scan func(...any) error) error {
+		var text string
+		if err := scan(&text); err != nil {
+			return err
+		}
+		return json.Unmarshal([]byte(text), &env)
+	})
+	return env, err
 }
 
 // Tasks returns every run of every task of a job, by stage, index and run.

@@ -168,6 +168,19 @@ CREATE TABLE keys (
 	jobs       INTEGER NOT NULL,    -- how many these are
 	UNIQUE (owner_uid, owner_name, key)
 );
+`, `
+-- Environments of jobs that were submitted together, each once. It goes with the end of the last of them. An older program would
+-- start the jobs without it.
+CREATE TABLE environments (
+	id        INTEGER PRIMARY KEY,
+	owner_uid INTEGER NOT NULL,
+	env       TEXT    NOT NULL -- JSON
+);
+ALTER TABLE jobs ADD COLUMN environment INTEGER; -- NULL: it stands in the request, or the job has ended
+CREATE INDEX jobs_environment ON jobs (environment) WHERE environment IS NOT NULL;
+CREATE TRIGGER environment_gone AFTER UPDATE OF environment ON jobs WHEN OLD.environment IS NOT NULL AND NEW.environment IS NULL BEGIN
+	DELETE FROM environments WHERE id = OLD.environment AND NOT EXISTS (SELECT 1 FROM jobs WHERE environment = OLD.environment);
+END;
 `}
 
 // migrate brings the schema up to date. Each step is one transaction together with its version number.

@@ -123,7 +123,7 @@ func TestJobsAndTasks(t *testing.T) {
 // Every table says from the first version on to whom a row belongs.
 func TestEveryTableHasAnOwner(t *testing.T) {
 	s := open(t, t.TempDir())
-	for _, table := range []string{"jobs", "tasks", "apps", "runs", "removed", "tokens", "keys"} {
+	for _, table := range []string{"jobs", "tasks", "apps", "runs", "removed", "tokens", "keys", "environments"} {
 		var n int
 		err := s.db.QueryRow("SELECT count(*) FROM pragma_table_info(?) WHERE name = 'owner_uid'", table).Scan(&n)
 		if err != nil || n != 1 {
@@ -808,5 +808,70 @@ func TestSecretsAreForgotten(t *testing.T) {
 	}
 	if !bytes.Contains(all, []byte("of-one-that-runs")) {
 		t.Error("the environment of a job that runs is in no file")
+	}
+}
+
+// Jobs that are stored together have their environment once, and it goes with the end of the last of them.
+func TestSharedEnvironment(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	s := open(t, dir)
+	one, two := sample("one"), sample("two")
+	one.Request.Env, two.Request.Env = []string{"SECRET=shared"}, []string{"SECRET=shared"}
+	first, _, err := s.AddJobs(ctx, []Job{one, two}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two.Request.Env = []string{"SECRET=other"}
+	other, _, err := s.AddJobs(ctx, []Job{one, two}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func(query string) (n int) {
+		t.Helper()
+		if err := s.db.QueryRow(query).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := count("SELECT count(*) FROM environments"); n != 1 {
+		t.Errorf("%d environments are shared", n)
+	}
+	if n := count("SELECT count(*) FROM jobs WHERE request LIKE '%SECRET%'"); n != 2 {
+		t.Errorf("%d requests have their environment", n)
+	}
+	jobs, err := s.OpenJobs(ctx)
+	if err != nil || len(jobs) != 4 {
+		t.Fatal(jobs, err)
+	}
+	for i, want := range []string{"SECRET=shared", "SECRET=shared", "SECRET=shared", "SECRET=other"} {
+		if got := jobs[i].Request.Env; len(got) != 1 || got[0] != want {
+			t.Errorf("job %d has %v", jobs[i].ID, got)
+		}
+	}
+	// A revised request has it once, too.
+	if err := s.Write(ctx, Batch{Revised: map[cluster.JobID]Request{first: jobs[0].Request, other: jobs[2].Request}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []cluster.JobID{first, other} {
+		if j, err := s.Job(ctx, id); err != nil || len(j.Request.Env) != 1 {
+			t.Errorf("job %d: %v, %v", id, j.Request.Env, err)
+		}
+	}
+	if n := count("SELECT count(*) FROM jobs WHERE request LIKE '%SECRET%'"); n != 2 {
+		t.Errorf("%d requests have their environment after a revision", n)
+	}
+	for left, id := range []cluster.JobID{first + 1, first} {
+		if n := count("SELECT count(*) FROM environments"); n != 1 {
+			t.Errorf("%d environments are there while %d jobs of it have ended", n, left)
+		}
+		if err := s.Write(ctx, Batch{Jobs: map[cluster.JobID]JobState{id: {Status: cluster.StatusSucceeded, Ended: true}}}); err != nil {
+			t.Fatal(err)
+		}
+		if j, err := s.Job(ctx, id); err != nil || j.Request.Env != nil {
+			t.Errorf("job %d has ended, and has %v, %v", id, j.Request.Env, err)
+		}
+	}
+	if n := count("SELECT count(*) FROM environments"); n != 0 {
+		t.Errorf("%d environments are left", n)
 	}
 }

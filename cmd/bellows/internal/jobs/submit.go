@@ -24,8 +24,9 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-const submitLong = `Submit the jobs of a file and print their ids, in the order of submission. The
-format is described in docs/formats.md; a small example:
+const submitLong = `Submit the jobs of files and print their ids, in the order of submission. Of a
+folder, all files count whose names end in .yaml or .yml. The format is
+described in docs/formats.md; a small example:
 
   bellows: 1
   name: sort-three
@@ -38,9 +39,10 @@ format is described in docs/formats.md; a small example:
       elasticity: {sawtooth: 1.5}
       command: [sort, -S, "{memory*0.8}", -o, "out.{task}", "big.{task}"]
 
-Jobs with "at" or "after" are submitted when their time has come; bellows waits
-until then. Programs run in the current working directory, with the environment,
-umask, limits, nice value and user of bellows.`
+All jobs are submitted, or none if one is refused, up to 10000 at a time. Jobs
+with "at" or "after" are submitted by themselves when their time has come;
+bellows waits until then. Programs run in the current working directory, with
+the environment, umask, limits, nice value and user of bellows.`
 
 type submitOptions struct {
 	place  place.Place
@@ -51,14 +53,15 @@ type submitOptions struct {
 func submitCommand() *cobra.Command {
 	var o submitOptions
 	cmd := &cobra.Command{
-		Use:   "submit FILE",
-		Short: "Submit the jobs of a file",
+		Use:   "submit FILE...",
+		Short: "Submit the jobs of files",
 		Long:  submitLong,
 		Example: `  bellows submit mix.yaml
   bellows submit --wait mix.yaml && echo all jobs succeeded
+  bellows submit jobs.d more.yaml
   generate-jobs | bellows submit -`,
-		Args: command.OneArgument("file: must be one file of jobs, or - for standard input"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+		Args: command.SomeArguments("file: must be one or more files of jobs, folders of them, or - for standard input"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until all jobs have ended; exit code 1 if a job did not succeed")
@@ -67,15 +70,30 @@ func submitCommand() *cobra.Command {
 	return cmd
 }
 
-func (o *submitOptions) run(cmd *cobra.Command, file string) error {
+func (o *submitOptions) run(cmd *cobra.Command, args []string) error {
 	client, err := o.place.Client()
 	if err != nil {
 		return err
 	}
-	w, err := readLiveJobs(cmd.Context(), client, file)
+	files, err := jobFiles(args)
 	if err != nil {
 		return err
 	}
+	w := &workload.Workload{}
+	for _, file := range files {
+		more, err := readLiveJobs(cmd.Context(), client, file)
+		if err != nil {
+			return err
+		}
+		before := len(w.Jobs)
+		for _, j := range more.Jobs {
+			if j.After >= 0 {
+				j.After += before
+			}
+			w.Jobs = append(w.Jobs, j)
+		}
+	}
+	w.Sort()
 	dir, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("find the working directory: %w", err)
@@ -112,6 +130,31 @@ func (o *submitOptions) run(cmd *cobra.Command, file string) error {
 		return err
 	}
 	return b.verdict(cmd.ErrOrStderr(), o.wait)
+}
+
+// jobFiles returns the files of jobs that arguments name: those of a folder in place of the folder.
+func jobFiles(args []string) (files []string, err error) {
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if arg == "-" || err != nil || !info.IsDir() { // an error shows when the file is read
+			files = append(files, arg)
+			continue
+		}
+		in, err := os.ReadDir(arg)
+		if err != nil {
+			return nil, command.Usagef("file: %w", err)
+		}
+		before := len(files)
+		for _, entry := range in {
+			if end := filepath.Ext(entry.Name()); end == ".yaml" || end == ".yml" {
+				files = append(files, filepath.Join(arg, entry.Name()))
+			}
+		}
+		if len(files) == before {
+			return nil, command.Usagef("file: folder %s must have a file whose name ends in .yaml or .yml", arg)
+		}
+	}
+	return files, nil
 }
 
 // readInput returns the content of a file, or of standard input.
@@ -204,7 +247,7 @@ func fitStages(j *workload.Job, largest resource.Amount, to io.Writer) {
 	}
 }
 
-// batch is the jobs of one file that are being submitted.
+// batch is the jobs of a command that are being submitted.
 type batch struct {
 	client *server.Client
 	jobs   []workload.Job
@@ -233,9 +276,13 @@ func (b *batch) run(ctx context.Context, wait bool) error {
 	}
 	begun := time.Now()
 	var all sync.WaitGroup
+	now, err := b.submitAll(ctx)
+	if err != nil {
+		return err
+	}
 	for i := range b.jobs {
 		// Due jobs are submitted one after the other, so that their ids are in the order of the file.
-		if b.jobs[i].After < 0 {
+		if b.jobs[i].After < 0 && i >= now {
 			if err := b.due(ctx, i, begun); err != nil {
 				cancel(err)
 				break
@@ -284,6 +331,37 @@ func (b *batch) rest(ctx context.Context, i int, wait bool) error {
 	b.results[i] = job
 	close(b.ended[i])
 	return nil
+}
+
+// submitAll submits the jobs that wait for nothing, all or none, and returns how many these are: the first. With more jobs than one
+// request has, a later part can be refused.
+func (b *batch) submitAll(ctx context.Context) (n int, err error) {
+	for n < len(b.jobs) && b.jobs[n].After < 0 && b.jobs[n].Submitted <= 0 {
+		n++
+	}
+	if n == 1 {
+		return 0, nil // It is submitted by itself.
+	}
+	for done := 0; done < n; {
+		bulk := server.Bulk{Env: cluster.EncodeTexts(b.env), Dir: cluster.EncodeText(b.dir), Inherited: &b.own}
+		for i := done; i < min(n, done+server.MostInBulk); i++ {
+			bulk.Jobs = append(bulk.Jobs, server.SubmissionOf(&b.jobs[i].Job, nil, "", nil))
+		}
+		ids, err := b.client.SubmitAll(ctx, bulk)
+		if err != nil {
+			return done, err
+		}
+		for _, id := range ids {
+			b.ids[done] = id
+			done++
+			if b.out != nil {
+				if _, err := fmt.Fprintln(b.out, id); err != nil {
+					return done, err
+				}
+			}
+		}
+	}
+	return n, nil
 }
 
 func (b *batch) submit(ctx context.Context, i int) error {
