@@ -138,8 +138,15 @@ func (s *Server) sendMachine(ctx context.Context, to *watching) error {
 		return err
 	}
 	tasks, at, _ := s.driver.Measured(ctx) // While the engine hangs there are none, and the status says so.
-	to.due = time.Now().Add(machinePace)
+	to.due = nextMachine(time.Now())
 	return to.send("machine", 0, Machine{Status: status, At: at, Tasks: to.caller.tasks(tasks)})
+}
+
+// nextMachine returns when the state of the machine is sent next: at the same time to all who want it, so that the containers are read once
+// for all of them.
+func nextMachine(now time.Time) time.Time {
+	next := now.Add(machinePace / 2).Truncate(machinePace).Add(machinePace)
+	return now.Add(next.Sub(now)) // by the clock that is never set, as now
 }
 
 // parts divides an update into parts of at most inEvent jobs and tasks. A job with many tasks is in several.
