@@ -93,7 +93,7 @@ func (d *Driver) shownAs(j *job, was *boardJob, revision int64) *boardJob {
 // was not: it has the runs that had ended, which do not change.
 func (j *job) shownAs(was *boardJob) *boardJob {
 	b := &boardJob{Job: Job{ID: j.ID, Name: j.Request.Job.Name, Owner: j.Request.Job.Owner, UID: j.Request.As.UID, Submitted: instant(j.Submitted), Input: j.Request.Input,
-		App: j.Request.Job.App, AppDerived: j.appDerived(), DeadlineSeconds: j.Request.Job.Deadline.Seconds()}, replaced: make(chan struct{})}
+		App: j.Request.Job.App, AppDerived: j.appDerived(), DeadlineSeconds: j.Request.Job.Deadline.Seconds(), Queue: j.Request.Job.Queue, Weight: j.Request.Job.Weight}, replaced: make(chan struct{})}
 	b.put(&j.State)
 	if !j.State.Ended {
 		b.Paused = pausedOf(j.paused(cluster.TaskID{}))

@@ -32,6 +32,9 @@ type Job struct {
 	// lists of all jobs.
 	App        string `json:"app,omitempty"`
 	AppDerived bool   `json:"app_derived,omitempty"`
+	// Queue and Weight are as submitted. Left out of lists of all jobs.
+	Queue  string  `json:"queue,omitempty"`
+	Weight float64 `json:"weight,omitempty" doc:"share of its queue relative to others; omitted if none was stated"`
 	// DeadlineSeconds is the longest time that the job should wait for its start; 0 lets the policy choose.
 	DeadlineSeconds float64 `json:"deadline_s,omitempty"`
 	// Input says that its program reads data from its submitter, and therefore starts only once.

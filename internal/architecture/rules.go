@@ -141,6 +141,8 @@ var folders = []folder{
 		"as trace"},
 	{"cmd/bellows/internal/top", []string{"cluster", "live", "server", "internal/terminal", "cmd/internal/command", "cmd/bellows/internal/place", "cmd/bellows/internal/jobs"},
 		"a view of the whole machine says of jobs what the commands for jobs say"},
+	{"cmd/bellows/internal/replay", []string{"resource", "timeline", "cluster", "policy", "workload", "sim", "trial", "live", "server", "internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place"},
+		"as trace"},
 	{"cmd/bellows/internal/machine", []string{"resource", "cluster", "memory", "policy", "fault", "form", "store", "live", "agent", "swap", "inherited", "statedir", "server", "daemon", "doctor", "internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place"},
 		"as trace"},
 	{"cmd/bellows/internal/profiling", []string{"resource", "timeline", "cluster", "profile", "importer", "profiler", "store", "live", "agent", "server", "internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place", "cmd/bellows/internal/phases", "cmd/bellows/internal/recordings"},
@@ -245,9 +247,9 @@ var (
 // vague are names that do not say what a package is for.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "base"}
 
-// truthful are the packages that handle the truth of tasks. Two use it, three read it from files. Three give the
-// simulator facts that policies do not know: measured ones, a run time other than the estimated one, or the subject of an experiment.
-var truthful = []string{"sim", "bound", "workload", "jobfile", "importer", "foresee", "lab/experiments", "lab/demo"}
+// truthful are the packages that handle the truth of tasks. Two use it, three read it from files. Four give the
+// simulator facts that policies do not know: measured ones, another run time than the estimated one, or the subject of an experiment.
+var truthful = []string{"sim", "bound", "workload", "jobfile", "importer", "foresee", "cmd/bellows/internal/replay", "lab/experiments", "lab/demo"}
 
 // vectors are names of fields that hold a resource.Vector.
 var vectors = []string{"Ideal", "Capacity", "Free", "Grant", "Demand"}

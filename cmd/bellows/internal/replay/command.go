@@ -1,0 +1,338 @@
+// Package replay has the command that simulates the jobs of a daemon that have ended under other policies.
+package replay
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/trial"
+)
+
+const long = `Simulate the jobs that have ended under one or more policies, and compare that
+with what happened and with lower bounds, which no policy of its kind can beat.
+
+Each job is submitted when it was, with the estimates that it had, and its tasks
+do what they did: they run for as long as their newest runs did, without the
+time for which they stood still, and with what they used over time where that
+was measured. A task that was slow because it had less memory is as much faster
+with more as its profile says. Failures are not repeated, and a job that ended
+without success has the tasks that it ran. The machine is as it is now.
+
+Columns: MAKESPAN is from the first submission to the end of the last job; MEAN
+and 95 % are of the times from submission to end, WAIT is the mean time from
+submission to start; MEMORY is the share that was granted; ELASTIC counts tasks
+that were started with less than their ideal memory.
+
+An ordinary user has the own jobs only. What they waited for, the jobs of other
+users, is not simulated.`
+
+type options struct {
+	place        place.Place
+	policies     []string
+	settings     map[string]string
+	since, until moment
+	user         string
+	asJSON       bool
+}
+
+// Command returns `bellows replay`.
+func Command() *cobra.Command {
+	o := options{settings: map[string]string{}}
+	cmd := &cobra.Command{
+		Use:   "replay",
+		Short: "Simulate the jobs that have ended under other policies",
+		Long:  long,
+		Example: `  bellows replay --policy fair,yarn-me
+  bellows replay --policy srjf --since 24h
+  bellows replay --since 2026-03-01 --until 2026-03-08 --user ada`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(flags.Texts(&o.policies), "policy", "`names` of policies, each also NAME:SETTING=VALUE; default: that of the daemon")
+	f.Var(flags.Settings(o.settings), "set", "setting of one of the policies; may be repeated")
+	f.Var(&o.since, "since", "only jobs that were submitted from then on")
+	f.Var(&o.until, "until", "only jobs that were submitted before")
+	f.StringVar(&o.user, "user", "", "only jobs of the `user`")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+	o.place.Flags(cmd, false)
+	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policy.Names(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// moment is a flag for a point in time; the zero Time is none.
+type moment struct{ time.Time }
+
+// String implements pflag.Value.
+func (m *moment) String() string {
+	if m.IsZero() {
+		return ""
+	}
+	return m.Format(time.RFC3339)
+}
+
+// Type implements pflag.Value.
+func (m *moment) Type() string { return "time" }
+
+// Set implements pflag.Value.
+func (m *moment) Set(text string) error {
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		m.Time = time.Now().Add(-ago)
+		return nil
+	}
+	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			m.Time = t
+			return nil
+		}
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return fmt.Errorf("must be a date such as 2026-03-01, a time such as 2026-03-01 18:30 or 2026-03-01T18:30:00Z, or how long ago, such as 24h")
+	}
+	m.Time = t
+	return nil
+}
+
+func (o *options) run(cmd *cobra.Command) error {
+	client, err := o.place.Client()
+	if err != nil {
+		return err
+	}
+	status, err := client.Status(cmd.Context())
+	if err != nil {
+		return err
+	}
+	contenders, err := o.contenders(&status)
+	if err != nil {
+		return err
+	}
+	h, err := o.read(cmd.Context(), client)
+	if err != nil {
+		return err
+	}
+	nodes := nodesOf(&status.Status)
+	doc := document{Simulated: true, Notes: append(h.fits(nodes), h.notes()...), Policies: []policyJSON{}}
+	if len(h.jobs) == 0 {
+		return command.Usagef("replay: no job that has ended and that you may see was submitted in that time")
+	}
+	doc.Jobs, doc.From, doc.To = len(h.jobs), h.jobs[0].submitted(), h.jobs[len(h.jobs)-1].submitted()
+	doc.Happened = h.happened(nodes)
+	for _, c := range contenders {
+		p, err := h.simulate(cmd.Context(), c, h.clusterOf(nodes))
+		if err != nil {
+			return err
+		}
+		doc.Policies = append(doc.Policies, p)
+	}
+	if o.asJSON {
+		return terminal.WriteJSON(cmd.OutOrStdout(), doc)
+	}
+	return doc.print(cmd.OutOrStdout(), nodes)
+}
+
+// contenders are the policies to simulate, with the settings of the daemon where the user gives no others.
+func (o *options) contenders(s *server.Status) (all []trial.Contender, err error) {
+	settings := maps.Clone(s.Settings)
+	if settings == nil {
+		settings = map[string]string{}
+	}
+	maps.Copy(settings, o.settings)
+	texts := o.policies
+	if len(texts) == 0 {
+		texts = []string{s.Policy}
+	}
+	var names []string
+	for _, text := range texts {
+		c, err := trial.ParseContender(text, settings)
+		if err == nil {
+			_, err = policy.New(c.Policy, c.Settings)
+		}
+		if err != nil {
+			return nil, command.Usage(err)
+		}
+		all, names = append(all, c), append(names, c.Policy)
+	}
+	if err := policy.CheckUsed(o.settings, names...); err != nil {
+		return nil, command.Usage(err)
+	}
+	return all, nil
+}
+
+// read asks the daemon for the jobs that have ended.
+func (o *options) read(ctx context.Context, client *server.Client) (*history, error) {
+	h := &history{}
+	for page, err := range client.AllJobs(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			j := &page[i]
+			if !j.Ended || !o.since.IsZero() && j.Submitted.Before(o.since.Time) || !o.until.IsZero() && !j.Submitted.Before(o.until.Time) || o.user != "" && j.Owner != o.user {
+				continue
+			}
+			if err := h.add(ctx, client, j.ID); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.SortStableFunc(h.jobs, func(a, b past) int { return cmp.Compare(a.job.Submitted, b.job.Submitted) })
+	return h, nil
+}
+
+// add adds a job, unless it belongs to another user, never ran, or was removed meanwhile.
+func (h *history) add(ctx context.Context, client *server.Client, id cluster.JobID) error {
+	used, err := client.Usage(ctx, id, spans)
+	switch {
+	case live.KindOf(err) == live.Denied:
+		h.others++
+		return nil
+	case live.KindOf(err) == live.NotFound:
+		return nil
+	case err != nil:
+		return err
+	}
+	j, err := client.Job(ctx, id, false)
+	if live.KindOf(err) == live.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if p, ok := pastOf(&j, used); ok {
+		h.jobs = append(h.jobs, p)
+	} else {
+		h.unstarted++
+	}
+	return nil
+}
+
+// notes says what of the past is not simulated.
+func (h *history) notes() (all []string) {
+	if h.others > 0 {
+		all = append(all, fmt.Sprintf("%s of other users %s left out.", terminal.Count(h.others, "job"), isOrAre(h.others)))
+	}
+	if h.unstarted > 0 {
+		all = append(all, fmt.Sprintf("%s that never ran %s left out.", terminal.Count(h.unstarted, "job"), isOrAre(h.unstarted)))
+	}
+	if n := h.again(); n > 0 {
+		all = append(all, terminal.Count(n, "run")+" before the newest of a task do not count.")
+	}
+	return all
+}
+
+func isOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// simulate simulates one policy. A simulation cannot be interrupted; the end of the process ends it.
+func (h *history) simulate(ctx context.Context, c trial.Contender, config sim.Config) (policyJSON, error) {
+	done := make(chan policyJSON, 1)
+	go func() {
+		o, b, err := h.would(c, config)
+		p := policyJSON{Policy: c.Label, Would: &o, Least: &b}
+		if err != nil {
+			p = policyJSON{Policy: c.Label, Error: err.Error()}
+		}
+		done <- p
+	}()
+	select {
+	case p := <-done:
+		return p, nil
+	case <-ctx.Done():
+		return policyJSON{}, context.Cause(ctx)
+	}
+}
+
+// document is the output of `bellows replay --json`.
+type document struct {
+	Simulated bool         `json:"simulated"` // always: the policies are
+	Jobs      int          `json:"jobs"`
+	From      time.Time    `json:"from"` // first and last submission
+	To        time.Time    `json:"to"`
+	Happened  outcome      `json:"happened"`
+	Policies  []policyJSON `json:"policies"`
+	Notes     []string     `json:"notes,omitempty"`
+}
+
+// policyJSON is a policy, and how the jobs would have gone, or why that is not known.
+type policyJSON struct {
+	Policy string   `json:"policy"`
+	Would  *outcome `json:"would,omitempty"`
+	Least  *least   `json:"lower_bounds,omitempty"`
+	Error  string   `json:"error,omitempty"`
+}
+
+func (d *document) print(w io.Writer, nodes []cluster.Node) error {
+	total := resource.Vector{}
+	for i := range nodes {
+		total = total.Add(nodes[i].Capacity)
+	}
+	fmt.Fprintf(w, "%s\n\n", terminal.Fold(fmt.Sprintf("%s, submitted from %s to %s, simulated on %s and %s:", terminal.Count(d.Jobs, "job"), d.From.Local().Format(time.DateTime),
+		d.To.Local().Format(time.DateTime), resource.CPU.Format(total[resource.CPU]), resource.FormatMemory(total[resource.Memory])), terminal.Width, ""))
+	t := terminal.NewTable("POLICY", ">MAKESPAN", ">/LEAST", ">MEAN", ">/LEAST", ">95 %", ">WAIT", ">MEMORY", ">ELASTIC")
+	t.Shrinks = 0
+	row := func(name string, o *outcome, b *least) {
+		t.Add(name, secondsText(o.Makespan), times(o.Makespan, b.Makespan), secondsText(o.Completion), times(o.Completion, b.Completion), secondsText(o.P95),
+			secondsText(o.Wait), fmt.Sprintf("%.0f%%", 100*o.Utilisation), strconv.Itoa(o.Elastic))
+	}
+	bounds := &least{}
+	if at := slices.IndexFunc(d.Policies, func(p policyJSON) bool { return p.Least != nil }); at >= 0 {
+		bounds = d.Policies[at].Least
+	}
+	row("what happened", &d.Happened, bounds)
+	var failed []string
+	for i := range d.Policies {
+		p := &d.Policies[i]
+		if p.Error != "" {
+			failed = append(failed, fmt.Sprintf("Policy %s: %s.", p.Policy, strings.TrimSuffix(p.Error, ".")))
+			continue
+		}
+		row(p.Policy, p.Would, p.Least)
+		if p.Would.Failed > 0 {
+			failed = append(failed, fmt.Sprintf("Policy %s: %s failed in the simulation.", p.Policy, terminal.Count(p.Would.Failed, "job")))
+		}
+	}
+	if err := t.Write(w); err != nil {
+		return err
+	}
+	for _, note := range slices.Concat(failed, d.Notes) {
+		if _, err := fmt.Fprintln(w, terminal.Fold(note, terminal.Width, "")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func secondsText(s float64) string { return strconv.FormatFloat(s, 'f', 1, 64) + "s" }
+
+// times prints a value as a multiple of its bound.
+func times(value, least float64) string {
+	if least <= 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(value/least, 'f', 2, 64)
+}
