@@ -178,12 +178,17 @@ type Excess struct {
 	Needs int64 // by the job, in addition; 0 if that is unknown
 }
 
-func (e *Excess) Error() string {
-	most := e.Kind.Format(e.Most)
+// Limit says what must be, in a clause.
+func (e *Excess) Limit() string {
+	most := "must be at most " + e.Kind.Format(e.Most)
 	if e.Kind == QuotaSubmissions {
 		most += " a minute"
 	}
-	words := fmt.Sprintf("quota %s of %s: must be at most %s, with %s taken", e.Kind, e.Party, most, e.Kind.Format(e.Taken))
+	return most
+}
+
+func (e *Excess) Error() string {
+	words := fmt.Sprintf("quota %s of %s: %s, with %s taken", e.Kind, e.Party, e.Limit(), e.Kind.Format(e.Taken))
 	if e.Needs > 0 {
 		words += fmt.Sprintf(" and %s added", e.Kind.Format(e.Needs))
 	}

@@ -276,3 +276,34 @@ func TestQuotaOfOutput(t *testing.T) {
 		r.submit(submission(1))
 	})
 }
+
+// Jobs that are submitted together count each, and are refused together; the one that could never start is named.
+func TestQuotasOfManyJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newQuotaRig(t, ofUsers(cluster.Limits{cluster.QuotaSubmissions: {Most: 9}, cluster.QuotaWaiting: {Most: 4},
+			cluster.QuotaMemory: {Most: int64(400 * resource.MiB)}}))
+		defer r.end()
+		refused := func(n int, want string) {
+			t.Helper()
+			begun := time.Now()
+			if _, _, err := r.SubmitAll(t.Context(), user, Key{}, many(n, nil)); KindOf(err) != OverQuota || err.Error() != want || time.Since(begun) != 0 {
+				t.Errorf("%d jobs: %v, want %s", n, err, want)
+			}
+		}
+		refused(10, `job "job 0" quota submissions of user ada: must be at most 9 jobs a minute, with 0 jobs taken and 10 jobs added`)
+		refused(5, `job "job 0" quota waiting of user ada: must be at most 4 jobs, with 0 jobs taken and 5 jobs added`)
+		_, _, err := r.SubmitAll(t.Context(), user, Key{}, many(1, func(_ int, s *Submission) error {
+			s.Job.Stages[0].Ideal[resource.Memory]++
+			return nil
+		}))
+		if of, ok := errors.AsType[*OfJob](err); !ok || of.Index != 0 || KindOf(err) != Invalid || !strings.Contains(err.Error(), "the quota of user ada") {
+			t.Errorf("error %v", err)
+		}
+		if _, n, err := r.SubmitAll(t.Context(), user, Key{}, many(3, nil)); err != nil || n != 3 {
+			t.Errorf("%d jobs: %v", n, err)
+		}
+		r.order(cluster.Start)
+		synctest.Wait()
+		r.noOrder()
+	})
+}

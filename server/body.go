@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/fault"
 	"github.com/bellows-rm/bellows/live"
 )
@@ -36,10 +38,13 @@ type (
 )
 
 // bodyRoom lets one large body at a time be read, decoded and processed, so that many large bodies at once do not fill
-// the memory. Small bodies do not wait.
-type bodyRoom chan struct{}
+// the memory. Users take turns. Small bodies do not wait.
+type bodyRoom struct {
+	taken chan struct{} // has an element while a large body is in work
+	users *turns
+}
 
-func newBodyRoom() bodyRoom { return make(bodyRoom, 1) }
+func newBodyRoom() bodyRoom { return bodyRoom{make(chan struct{}, 1), &turns{}} }
 
 // read decodes the JSON of a request into a variable, and returns its text. done is never nil; the caller calls it when it no
 // longer needs the variable.
@@ -58,10 +63,9 @@ func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (text [
 	body := http.MaxBytesReader(w, r.Body, most.bytes)
 	text, e = receive(w, io.LimitReader(body, smallBody), nil)
 	if e == nil && len(text) == smallBody {
-		if e = b.enter(r); e != nil {
+		if done, e = b.enter(r); e != nil {
 			return nil, done, e
 		}
-		done = func() { <-b }
 		text, e = receive(w, body, text)
 	}
 	if e == nil {
@@ -70,18 +74,24 @@ func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (text [
 	return text, done, e
 }
 
-// enter waits until a large body may be read.
-func (b bodyRoom) enter(r *http.Request) *live.Error {
-	timer := time.NewTimer(bodyTurn)
-	defer timer.Stop()
-	select {
-	case b <- struct{}{}:
-		return nil
-	case <-r.Context().Done():
-		return live.Errorf(live.Unavailable, "request body: %v", r.Context().Err())
-	case <-timer.C:
-		return live.Errorf(live.Unavailable, "request body: other bodies of more than %d bytes have been in work for %v; try again later", smallBody, bodyTurn)
+// enter waits until a large body may be read. done is never nil.
+func (b bodyRoom) enter(r *http.Request) (done func(), e *live.Error) {
+	ctx, cancel := context.WithTimeout(r.Context(), bodyTurn)
+	defer cancel()
+	from, _ := ctx.Value(peerKey{}).(cluster.Credentials)
+	next, err := b.users.take(ctx, from.UID)
+	if err == nil {
+		select {
+		case b.taken <- struct{}{}:
+			return func() { <-b.taken; next() }, nil
+		case <-ctx.Done():
+			next()
+		}
 	}
+	if err := r.Context().Err(); err != nil {
+		return func() {}, live.Errorf(live.Unavailable, "request body: %v", err)
+	}
+	return func() {}, live.Errorf(live.Unavailable, "request body: other bodies of more than %d bytes have been in work for %v; try again later", smallBody, bodyTurn)
 }
 
 // receive appends the body to text as it arrives.

@@ -156,3 +156,34 @@ func FuzzRequests(f *testing.F) {
 		}
 	})
 }
+
+// One user who sends large bodies over many connections does not keep the body of another user waiting for more than one of them.
+func TestUsersTakeTurnsWithLargeBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI("test", "1", "", guard{})
+		var order []uint32
+		let := make(chan struct{})
+		register(a, anyone, "POST", "/large", "large", "", 204, func(ctx context.Context, _ *body[[]string]) (*struct{}, error) {
+			order = append(order, ctx.Value(peerKey{}).(cluster.Credentials).UID)
+			<-let
+			return nil, nil
+		})
+		send := func(uid uint32) {
+			r := httptest.NewRequest("POST", "/large", strings.NewReader(`["`+strings.Repeat("x", smallBody)+`"]`))
+			a.mux.ServeHTTP(httptest.NewRecorder(), r.WithContext(asUser(r.Context(), uid, "a user")))
+		}
+		for range 10 {
+			go send(1000)
+		}
+		synctest.Wait()
+		go send(2000)
+		synctest.Wait()
+		for range 11 {
+			let <- struct{}{}
+			synctest.Wait()
+		}
+		if len(order) != 11 || order[0] != 1000 || order[1] != 2000 {
+			t.Errorf("bodies came in this order: %v", order)
+		}
+	})
+}

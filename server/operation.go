@@ -69,6 +69,9 @@ func register[In, Out any](a *api, who access, method, path, id, summary string,
 			var done func()
 			text, done, e = a.bodies.read(w, r, body.Addr().Interface())
 			defer done()
+			if len(text) >= smallBody { // Other large bodies wait meanwhile.
+				ctx = live.Hurried(ctx)
+			}
 			if d := given.FieldByName("Digest"); d.IsValid() {
 				d.Set(reflect.ValueOf(digestOf(id, text)))
 			}

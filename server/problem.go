@@ -33,6 +33,9 @@ func problemOf(e *live.Error) *Problem {
 	if w, ok := errors.AsType[*cluster.WrongField](e); ok {
 		p.Field, p.Value, p.Limit = cluster.Printable(w.Path()), cluster.Printable(w.Value), cluster.Printable(w.Must)
 	}
+	if over, ok := errors.AsType[*cluster.Excess](e); ok {
+		p.Field, p.Value, p.Limit = "quota "+over.Kind.String(), over.Kind.Format(over.Taken), over.Limit()
+	}
 	if of, ok := errors.AsType[*live.OfJob](e); ok {
 		p.Index = &of.Index
 	}
