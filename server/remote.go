@@ -142,11 +142,11 @@ func (c *Client) failedRemotely(err error, attempted string) error {
 	case errors.As(err, &noTLS), errors.Is(err, http.ErrSchemeMismatch), broken != nil && (broken.Op == "remote error" || broken.Op == "local error"):
 		return live.Errorf(live.Denied, "%s: answers without TLS of version 1.3, and no token was sent", c.socket)
 	case broken != nil && broken.Op == "dial":
-		return live.Errorf(live.Unavailable, "%s: cannot be reached: %w", c.socket, broken.Err)
+		return &outage{said: live.Errorf(live.Unavailable, "%s: cannot be reached: %w", c.socket, broken.Err)}
 	case errors.As(err, &slow) && slow.Timeout():
 		return live.Errorf(live.Unavailable, "%s: has not answered in time", c.socket)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.HasSuffix(err.Error(), closedIdle), broken != nil:
-		return live.Errorf(live.Unavailable, "%s: the connection to %s broke; jobs continue", attempted, c.socket)
+		return &outage{live.Errorf(live.Unavailable, "%s: the connection to %s broke; jobs continue", attempted, c.socket), true}
 	}
 	return fmt.Errorf("%s on %s: %w", attempted, c.socket, err)
 }
