@@ -3,6 +3,7 @@ package live
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // TestStatusOfCrowdedMachine: the backend's report of other daemons on its machine is part of the status, but is not
@@ -13,6 +14,7 @@ func TestStatusOfCrowdedMachine(t *testing.T) {
 		defer r.end()
 		for _, want := range []string{"there are others", ""} {
 			r.fake.crowded = want
+			time.Sleep(readingsLast)
 			if s, err := r.Status(t.Context()); err != nil || s.Crowded != want || s.Trouble != "" {
 				t.Errorf("%q: %+v, %v", want, s, err)
 			}

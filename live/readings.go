@@ -10,11 +10,15 @@ import (
 // takes milliseconds per container.
 const readingsLast = 100 * time.Millisecond
 
-// gauge keeps the last readings of the Backend. Callers that ask while readings are taken share the result.
+// gauge keeps the last readings of the Backend, and whether the machine is crowded. Callers that ask while readings are taken share the
+// result.
 type gauge struct {
 	free     chan struct{} // contains one token while no goroutine reads or takes them
 	at       time.Time
 	readings map[cluster.ContainerID]cluster.Reading
+
+	crowded   string
+	crowdedAt time.Time
 }
 
 func newGauge() gauge {
@@ -38,4 +42,20 @@ func (d *Driver) datedReadings() (map[cluster.ContainerID]cluster.Reading, time.
 		g.readings, g.at = d.backend.Readings(), time.Now()
 	}
 	return g.readings, g.at
+}
+
+// crowded says whether all daemons of the machine together may grant more than it has: see Status. The Backend reads all sockets and
+// groups of the machine for it, so the answer is kept as long as readings are.
+func (d *Driver) crowded() string {
+	c, ok := d.backend.(Crowded)
+	if !ok {
+		return ""
+	}
+	g := &d.gauge
+	<-g.free
+	defer func() { g.free <- struct{}{} }()
+	if time.Since(g.crowdedAt) >= readingsLast {
+		g.crowded, g.crowdedAt = c.Crowded(), time.Now()
+	}
+	return g.crowded
 }
