@@ -150,9 +150,6 @@ func (s *Server) machine(a *api) {
 		})
 }
 
-// jobsOnPage is the largest number of jobs in one answer: some 300 kB of jobs that have ended.
-const jobsOnPage = 1000
-
 // Submitted is the answer to a submission.
 type Submitted struct {
 	ID int64 `json:"id"`
@@ -173,15 +170,8 @@ func (s *Server) jobs(a *api) {
 			return &body[Submitted]{Submitted{int64(id)}}, err
 		})
 	register(a, sizes, "GET", "/v1/jobs", "jobs", "List jobs", 200,
-		func(ctx context.Context, in *struct {
-			All   bool  `query:"all" doc:"also jobs that have ended, in pages of at most 1000 jobs; a page with fewer jobs is the last"`
-			After int64 `query:"after" doc:"with all: only jobs with a greater id, usually the last id of the page before" minimum:"0"`
-		}) (*body[[]live.Job], error) {
-			if !in.All {
-				jobs, err := s.driver.Jobs(ctx)
-				return &body[[]live.Job]{jobs}, err
-			}
-			jobs, err := s.driver.JobsAfter(ctx, cluster.JobID(in.After), jobsOnPage)
+		func(ctx context.Context, in *listJobs) (*body[[]live.Job], error) {
+			jobs, err := s.list(ctx, in)
 			return &body[[]live.Job]{jobs}, err
 		})
 	register(a, sizes, "GET", "/v1/jobs/{job}", "job", "Return a job with its tasks", 200,
@@ -252,10 +242,12 @@ func (s *Server) explain(ctx context.Context, id cluster.JobID) (live.Explanatio
 
 func (s *Server) tasks(a *api) {
 	register(a, sizes, "GET", "/v1/tasks", "tasks", "List the tasks of jobs that have not ended", 200,
-		func(ctx context.Context, in *struct {
-			Usage bool `query:"usage" doc:"add the current use of the tasks' containers"`
-		}) (*body[[]live.Task], error) {
+		func(ctx context.Context, in *listTasks) (*body[[]live.Task], error) {
 			tasks, err := s.driver.Tasks(ctx, in.Usage)
+			if err != nil {
+				return nil, err
+			}
+			tasks, err = in.list(tasks)
 			return &body[[]live.Task]{tasks}, err
 		})
 	register(a, owner, "GET", "/v1/tasks/{task}", "task", "Return a task that runs or has ended", 200,
@@ -320,12 +312,13 @@ func profileOf(p store.Profile) NamedProfile {
 func (s *Server) knowledge(a *api) {
 	s.applications(a)
 	register(a, anyone, "GET", "/v1/profiles", "profiles", "List the caller's profiles", 200,
-		func(ctx context.Context, _ *struct{}) (*body[[]NamedProfile], error) {
+		func(ctx context.Context, in *named) (*body[[]NamedProfile], error) {
 			caller, err := peer(ctx)
 			if err != nil {
 				return nil, err
 			}
 			stored, err := s.profiles.Profiles(ctx, caller.UID, caller.User)
+			stored = pageOf(in, stored, func(p *store.Profile) string { return p.Name })
 			out := make([]NamedProfile, len(stored))
 			for i := range stored {
 				out[i] = profileOf(stored[i])

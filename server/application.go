@@ -67,7 +67,7 @@ func (p *ApplicationPath) unknown(err error) error {
 
 func (s *Server) applications(a *api) {
 	register(a, anyone, "GET", "/v1/apps", "applications", "List what is known of the caller's applications", 200,
-		func(ctx context.Context, _ *struct{}) (*body[[]Application], error) {
+		func(ctx context.Context, in *named) (*body[[]Application], error) {
 			caller, err := peer(ctx)
 			if err != nil {
 				return nil, err
@@ -76,6 +76,7 @@ func (s *Server) applications(a *api) {
 			if err != nil {
 				return nil, err
 			}
+			stored = pageOf(in, stored, func(a *store.App) string { return a.Name })
 			out := make([]Application, len(stored))
 			for i := range stored {
 				if out[i], err = s.applicationOf(ctx, &stored[i]); err != nil {

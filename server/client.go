@@ -143,20 +143,6 @@ func (c *Client) Jobs(ctx context.Context) ([]live.Job, error) {
 	return call[[]live.Job](ctx, c, "GET", "/v1/jobs", nil, nil)
 }
 
-// AllJobs returns every job by ascending id, one page at a time. It ends after an error.
-func (c *Client) AllJobs(ctx context.Context) iter.Seq2[[]live.Job, error] {
-	return func(yield func([]live.Job, error) bool) {
-		q := query("all", true)
-		for {
-			page, err := call[[]live.Job](ctx, c, "GET", "/v1/jobs", q, nil)
-			if !yield(page, err) || err != nil || len(page) < jobsOnPage {
-				return
-			}
-			q.Set("after", strconv.FormatInt(int64(page[len(page)-1].ID), 10))
-		}
-	}
-}
-
 // Job returns one job with its tasks.
 func (c *Client) Job(ctx context.Context, id cluster.JobID, usage bool) (live.Job, error) {
 	return call[live.Job](ctx, c, "GET", jobAddress(id), query("usage", usage), nil)

@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -99,8 +100,10 @@ func register[In, Out any](a *api, who access, method, path, id, summary string,
 // parameter is a field of a request that is set from its URL or its header.
 type parameter struct {
 	in, name string // in is path, query or header
-	least    *int64 // of an integer; nil is no bound
-	field    reflect.StructField
+	// least and most bound an integer; nil is no bound. values are those that a text may have; nil is any.
+	least, most *int64
+	values      []string
+	field       reflect.StructField
 }
 
 // parametersOf returns the fields of t, and of its embedded structs, that have a tag path, query or header.
@@ -119,12 +122,17 @@ func parametersOf(t reflect.Type) []parameter {
 		if !slices.Contains([]reflect.Kind{reflect.String, reflect.Bool, reflect.Int, reflect.Int64}, f.Type.Kind()) {
 			panic(fmt.Sprintf("server: parameter %s: there is no way to read a %s", p.name, f.Type))
 		}
-		if text, ok := f.Tag.Lookup("minimum"); ok {
-			least, err := strconv.ParseInt(text, 10, 64)
-			if err != nil {
-				panic(fmt.Sprintf("server: minimum of parameter %s: %v", p.name, err))
+		for bound, into := range map[string]**int64{"minimum": &p.least, "maximum": &p.most} {
+			if text, ok := f.Tag.Lookup(bound); ok {
+				n, err := strconv.ParseInt(text, 10, 64)
+				if err != nil {
+					panic(fmt.Sprintf("server: %s of parameter %s: %v", bound, p.name, err))
+				}
+				*into = &n
 			}
-			p.least = &least
+		}
+		if text := f.Tag.Get("enum"); text != "" {
+			p.values = strings.Split(text, ",")
 		}
 		all = append(all, p)
 	}
@@ -157,6 +165,9 @@ func bind(r *http.Request, parameters []parameter, in reflect.Value) *live.Error
 func (p *parameter) set(v reflect.Value, text string) *live.Error {
 	switch v.Kind() {
 	case reflect.String:
+		if p.values != nil && !slices.Contains(p.values, text) {
+			return wrong(p.name, strconv.Quote(clipped(text)), "must be one of %s", strings.Join(p.values, ", "))
+		}
 		v.SetString(text)
 	case reflect.Bool:
 		on, err := strconv.ParseBool(text)
@@ -170,11 +181,14 @@ func (p *parameter) set(v reflect.Value, text string) *live.Error {
 		if p.least != nil {
 			least = *p.least
 		}
+		if p.most != nil {
+			most = *p.most
+		}
 		n, err := strconv.ParseInt(text, 10, v.Type().Bits())
 		switch {
 		case err != nil && !isInteger(text):
 			return wrong(p.name, strconv.Quote(text), "must be an integer")
-		case err != nil, n < least:
+		case err != nil, n < least, n > most:
 			return wrong(p.name, text, "must be from %d to %d", least, most)
 		}
 		v.SetInt(n)
@@ -282,6 +296,12 @@ func (a *api) parameter(p parameter) *openapi3.Parameter {
 	s := a.schemas.of(p.field.Type).Value
 	if p.least != nil {
 		s.WithMin(float64(*p.least))
+	}
+	if p.most != nil {
+		s.WithMax(float64(*p.most))
+	}
+	for _, value := range p.values {
+		s.Enum = append(s.Enum, value)
 	}
 	if example := p.field.Tag.Get("example"); example != "" {
 		s.Examples = []any{example}

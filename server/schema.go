@@ -113,7 +113,7 @@ func (s schemas) object(t reflect.Type) *openapi3.SchemaRef {
 		return ref
 	}
 	s.types[t.Name()] = t
-	made := openapi3.NewObjectSchema().WithoutAdditionalProperties()
+	made := openapi3.NewObjectSchema()
 	s.named[t.Name()] = made.NewRef()
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -399,7 +399,7 @@ func (s *soak) small() holdings {
 			s.t.Fatal(err)
 		}
 		jobs := 0
-		for page, err := range s.clients[0].AllJobs(s.t.Context()) {
+		for page, err := range s.clients[0].JobPages(s.t.Context(), true, server.JobFilter{}) {
 			if err != nil {
 				s.t.Fatal(err)
 			}

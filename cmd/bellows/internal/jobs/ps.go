@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,6 +25,7 @@ import (
 func psCommand() *cobra.Command {
 	var p place.Place
 	var all, overTime, watch, asJSON bool
+	var filter server.JobFilter
 	cmd := &cobra.Command{
 		Use:   "ps [JOB]",
 		Short: "List jobs, or the tasks of one job",
@@ -57,10 +57,14 @@ READ and WRITTEN are from and to disks, per second. A peak is of a second as a
 rule. "-" was not measured, which differs from 0; columns that would have only
 zeros are left out.
 
+With --status, --user or --name, only the jobs that have all that is stated. The
+name of a job of another user is not known.
+
 With --watch, the jobs that have not ended stay on the terminal, and change with
 them until Ctrl-C; with --json, each line is what has changed, the first all.`,
 		Example: `  bellows ps
   bellows ps --all
+  bellows ps --status failed --user ada
   bellows ps 7
   bellows ps 7 --usage
   bellows ps --watch
@@ -73,6 +77,8 @@ them until Ctrl-C; with --json, each line is what has changed, the first all.`,
 		},
 		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
 			switch {
+			case filter != (server.JobFilter{}) && (watch || len(args) > 0):
+				return command.Usagef("--status, --user, --name: choose from a list of jobs, and go neither with --watch nor with a job")
 			case watch && (all || overTime || len(args) > 0):
 				return command.Usagef("--watch: shows the jobs that have not ended, and goes neither with --all nor with --usage nor with a job")
 			case watch:
@@ -84,12 +90,19 @@ them until Ctrl-C; with --json, each line is what has changed, the first all.`,
 			case len(args) == 1:
 				return showJob(cmd, client, args[0], asJSON)
 			}
-			return showJobs(cmd, client, all, asJSON)
+			var status cluster.JobStatus
+			if err := status.UnmarshalText([]byte(filter.Status)); filter.Status != "" && err != nil {
+				return command.Usagef("--status %q: must be pending, running, set-aside, succeeded, failed or cancelled", filter.Status)
+			}
+			return showJobs(cmd, client, client.JobPages(cmd.Context(), all || filter.Status != "" && status.Ended(), filter), asJSON)
 		}),
 		ValidArgsFunction: completeJobs(&p),
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "list ended jobs, too")
+	cmd.Flags().StringVar(&filter.Status, "status", "", "list only jobs of this `status`: pending, running, or one of jobs that have ended, which implies --all: succeeded, failed, cancelled")
+	cmd.Flags().StringVar(&filter.User, "user", "", "list only jobs of the user of this `name`")
+	cmd.Flags().StringVar(&filter.Name, "name", "", "list only jobs of this `name`")
 	cmd.Flags().BoolVar(&overTime, "usage", false, "what the tasks of the job used over time")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "keep the jobs that have not ended on the terminal, as they change")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -97,14 +110,10 @@ them until Ctrl-C; with --json, each line is what has changed, the first all.`,
 	return cmd
 }
 
-func showJobs(cmd *cobra.Command, client *server.Client, all, asJSON bool) error {
+func showJobs(cmd *cobra.Command, client *server.Client, pages iter.Seq2[[]live.Job, error], asJSON bool) error {
 	tasks, err := client.Tasks(cmd.Context(), true)
 	if err != nil {
 		return err
-	}
-	pages := openJobs(cmd.Context(), client)
-	if all {
-		pages = client.AllJobs(cmd.Context())
 	}
 	if asJSON {
 		return writeJobs(cmd.OutOrStdout(), pages, tasks)
@@ -117,11 +126,6 @@ func showJobs(cmd *cobra.Command, client *server.Client, all, asJSON bool) error
 		fmt.Fprintf(cmd.ErrOrStderr(), "bellows: trouble: %s\n", s.Trouble)
 	}
 	return nil
-}
-
-// openJobs returns all jobs that have not ended, as one page.
-func openJobs(ctx context.Context, client *server.Client) iter.Seq2[[]live.Job, error] {
-	return func(yield func([]live.Job, error) bool) { yield(client.Jobs(ctx)) }
 }
 
 // writeJobs prints jobs and tasks as one JSON value, each page as soon as it has arrived.

@@ -182,7 +182,7 @@ func (o *options) contenders(s *server.Status) (all []trial.Contender, err error
 // read asks the daemon for the jobs that have ended.
 func (o *options) read(ctx context.Context, client *server.Client) (*history, error) {
 	h := &history{}
-	for page, err := range client.AllJobs(ctx) {
+	for page, err := range client.JobPages(ctx, true, server.JobFilter{}) {
 		if err != nil {
 			return nil, err
 		}
