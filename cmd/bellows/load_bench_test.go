@@ -164,11 +164,11 @@ func (l *loaded) get(path string) (time.Duration, error) {
 	return time.Since(began), nil
 }
 
-// submit submits jobs that run a command, eight at a time, and returns their numbers.
-func (l *loaded) submit(n int, memory resource.Amount, args ...string) []cluster.JobID {
+// submit submits jobs that run a command with a share of a core, eight at a time, and returns their numbers.
+func (l *loaded) submit(n int, cpu, memory resource.Amount, args ...string) []cluster.JobID {
 	l.b.Helper()
 	job := soakJob(memory, args...)
-	job.Stages[0].CPU = 1
+	job.Stages[0].CPU = cpu
 	ids := make([]cluster.JobID, n)
 	var all sync.WaitGroup
 	for k := range 8 {
@@ -288,14 +288,14 @@ func BenchmarkReaders(b *testing.B) {
 	const stored, containers, watchers = 10_000, 100, 50
 	l := newLoaded(b)
 	l.start(false)
-	first := l.submit(1, 8*resource.MiB, "true")
+	first := l.submit(1, resource.Core, 8*resource.MiB, "true")
 	if _, err := l.client.Wait(b.Context(), first[0]); err != nil {
 		b.Fatal(err)
 	}
 	l.end(false)
 	l.ended(stored)
 	l.start(true)
-	ids := l.submit(containers, 8*resource.MiB, "sleep", "100000")
+	ids := l.submit(containers, 1, 8*resource.MiB, "sleep", "100000")
 	l.running(containers)
 	watch, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -348,6 +348,7 @@ func BenchmarkSubmission(b *testing.B) {
 	l := newLoaded(b)
 	l.start(false)
 	job := soakJob(8*resource.MiB, "true")
+	job.Stages[0].CPU = resource.Core
 	var start, end []float64
 	for b.Loop() {
 		began := time.Now()
@@ -373,7 +374,7 @@ func BenchmarkShortJobs(b *testing.B) {
 	l.start(false)
 	began, n := time.Now(), 0
 	for b.Loop() {
-		for _, id := range l.submit(jobs, 8*resource.MiB, "true") {
+		for _, id := range l.submit(jobs, resource.Core/10, 8*resource.MiB, "true") {
 			if _, err := l.client.Wait(b.Context(), id); err != nil {
 				b.Fatal(err)
 			}
@@ -388,9 +389,9 @@ func BenchmarkShortJobs(b *testing.B) {
 func BenchmarkRestart(b *testing.B) {
 	l := newLoaded(b)
 	l.start(false)
-	l.submit(200, 8*resource.MiB, "sleep", "100000")
+	l.submit(200, 1, 8*resource.MiB, "sleep", "100000")
 	l.running(200)
-	l.submit(10_000, 4*resource.GiB, "true")
+	l.submit(10_000, 1, 4*resource.GiB, "true")
 	for b.Loop() {
 		if err := l.up.Process.Signal(syscall.SIGKILL); err != nil {
 			b.Fatal(err)
