@@ -139,8 +139,9 @@ func TestEveryOperationByToken(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			var refusal *httptest.ResponseRecorder
+			ended := live.Job{Ended: true, Stages: []live.Stage{{Stage: cluster.Stage{Tasks: 1}}}, Tasks: []live.Task{{Task: cluster.TaskID{Job: 1}, Run: 1}}}
+			s, _, stored := guardedServer(t, ended)
 			for _, p := range everyPresented() {
-				s, _, stored := guardedServer(t, live.Job{Ended: true, Stages: []live.Stage{{Stage: cluster.Stage{Tasks: 1}}}, Tasks: []live.Task{{Task: cluster.TaskID{Job: 1}, Run: 1}}})
 				s.tokens.account = usual().of
 				text := p.text
 				if !p.none {
@@ -158,6 +159,9 @@ func TestEveryOperationByToken(t *testing.T) {
 				answer := present(s, o, text)
 				if answer.Code != want {
 					t.Errorf("operation %s with %s: %d, want %d: %s", o.id, p.name, answer.Code, want, answer.Body)
+				}
+				if answer.Code < 300 && o.method != "GET" { // It may have changed something, which does not count for the next.
+					s, _, stored = guardedServer(t, ended)
 				}
 				if want != 401 {
 					continue
