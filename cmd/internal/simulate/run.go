@@ -46,16 +46,11 @@ func (s *Study) RunAll(ctx context.Context, progress io.Writer, prepare func(i i
 	defer show.Clear()
 	// Neither an error nor the end of ctx ends the sweep: both are recorded in their run.
 	_ = sweep.Run(context.WithoutCancel(ctx), s.Runs(), 0, func(i int) (Run, error) {
-		done := make(chan Run, 1)
-		if ctx.Err() == nil {
-			go func() { done <- s.one(ctx, i, prepare, show) }()
+		r, err := Until(ctx, func() (Run, error) { return s.one(ctx, i, prepare, show), nil })
+		if err != nil {
+			r.Err = errInterrupted
 		}
-		select {
-		case r := <-done:
-			return r, nil
-		case <-ctx.Done(): // a simulation cannot be interrupted; the end of the process ends it
-			return Run{Err: errInterrupted}, nil
-		}
+		return r, nil
 	}, func(i int, r Run) {
 		each(i, r)
 		if s.Seeds > 1 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"strings"
 	"time"
@@ -15,10 +14,10 @@ import (
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/simulate"
 	"github.com/bellows-rm/bellows/eventlog"
 	"github.com/bellows-rm/bellows/foresee"
 	"github.com/bellows-rm/bellows/internal/terminal"
-	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
 	"github.com/bellows-rm/bellows/timeline"
@@ -44,14 +43,13 @@ what was learned about their demand over time does not count.`
 
 type planOptions struct {
 	place    place.Place
-	policies []string // as trial.ParseContender reads them; none is that of the daemon
-	settings map[string]string
+	policies simulate.Policies
 	assume   time.Duration
 	asJSON   bool
 }
 
 func planCommand() *cobra.Command {
-	o := planOptions{settings: map[string]string{}}
+	var o planOptions
 	cmd := &cobra.Command{
 		Use:   "plan FILE",
 		Short: "Say when a job would start and end, and what it would delay",
@@ -64,12 +62,10 @@ func planCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(flags.Texts(&o.policies), "policy", "`names` of policies, each also NAME:SETTING=VALUE; default: that of the daemon")
-	f.Var(flags.Settings(o.settings), "set", "setting of one of the policies; may be repeated")
+	o.policies.Flags(cmd)
 	f.Var(flags.Duration(&o.assume, time.Millisecond), "assume", "how long a task takes whose run time is unknown; default: for ever")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	o.place.Flags(cmd, false)
-	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policy.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -82,7 +78,7 @@ func (o *planOptions) run(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
-	contenders, err := o.contenders(&present.Header)
+	contenders, err := o.policies.Contenders(present.Header.Policy, present.Header.Settings, asItIs)
 	if err != nil {
 		return err
 	}
@@ -128,53 +124,21 @@ func readPresent(cmd *cobra.Command, client *server.Client, file string) (*event
 	return client.Present(cmd.Context(), server.SubmissionOf(&j.Job, nil, dir, nil))
 }
 
-// contenders are the policies to simulate, with the settings of the daemon where the user gives no others.
-func (o *planOptions) contenders(h *eventlog.Header) (all []trial.Contender, err error) {
-	settings := maps.Clone(h.Settings)
-	if settings == nil {
-		settings = map[string]string{}
+// asItIs returns an error if a policy is to run on another cluster than the daemon has.
+func asItIs(c trial.Contender) error {
+	if strings.Contains(c.Label, "@") {
+		return fmt.Errorf("policy %q: must be a policy of the cluster as it is, without @", c.Label)
 	}
-	maps.Copy(settings, o.settings)
-	texts := o.policies
-	if len(texts) == 0 {
-		texts = []string{h.Policy}
-	}
-	var names []string
-	for _, text := range texts {
-		c, err := trial.ParseContender(text, settings)
-		switch {
-		case err != nil:
-			return nil, command.Usage(err)
-		case strings.Contains(text, "@"):
-			return nil, command.Usagef("policy %q: must be a policy of the cluster as it is, without @", text)
-		}
-		all, names = append(all, c), append(names, c.Policy)
-	}
-	if err := policy.CheckUsed(o.settings, names...); err != nil {
-		return nil, command.Usage(err)
-	}
-	return all, nil
+	return nil
 }
 
-// ask simulates one policy. A simulation cannot be interrupted; the end of the process ends it.
+// ask simulates one policy.
 func (o *planOptions) ask(ctx context.Context, p *eventlog.Present, c trial.Contender) (*foresee.Answer, error) {
 	f, err := foresee.New(p, c, o.assume)
 	if err != nil {
 		return nil, command.Usage(err)
 	}
-	var answer *foresee.Answer
-	done := make(chan error, 1)
-	go func() {
-		var err error
-		answer, err = f.Plan()
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		return answer, err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	return simulate.Until(ctx, f.Plan)
 }
 
 // planJSON is the document of `bellows plan --json`. Unknown times are left out.

@@ -3,12 +3,11 @@ package machine
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -17,13 +16,7 @@ import (
 type quotaFlag map[string]string
 
 // String implements pflag.Value.
-func (v quotaFlag) String() string {
-	var parts []string
-	for _, k := range slices.Sorted(maps.Keys(v)) {
-		parts = append(parts, k+"="+v[k])
-	}
-	return strings.Join(parts, ",")
-}
+func (v quotaFlag) String() string { return flags.Settings(v).String() }
 
 // Type implements pflag.Value.
 func (v quotaFlag) Type() string { return "quota" }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/simulate"
 	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/policy"
@@ -47,8 +46,7 @@ users, is not simulated.`
 
 type options struct {
 	place        place.Place
-	policies     []string
-	settings     map[string]string
+	policies     simulate.Policies
 	since, until moment
 	user         string
 	asJSON       bool
@@ -56,7 +54,7 @@ type options struct {
 
 // Command returns `bellows replay`.
 func Command() *cobra.Command {
-	o := options{settings: map[string]string{}}
+	var o options
 	cmd := &cobra.Command{
 		Use:   "replay",
 		Short: "Simulate the jobs that have ended under other policies",
@@ -69,14 +67,12 @@ func Command() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(flags.Texts(&o.policies), "policy", "`names` of policies, each also NAME:SETTING=VALUE; default: that of the daemon")
-	f.Var(flags.Settings(o.settings), "set", "setting of one of the policies; may be repeated")
+	o.policies.Flags(cmd)
 	f.Var(&o.since, "since", "only jobs that were submitted from then on")
 	f.Var(&o.until, "until", "only jobs that were submitted before")
 	f.StringVar(&o.user, "user", "", "only jobs of the `user`")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	o.place.Flags(cmd, false)
-	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policy.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -123,7 +119,7 @@ func (o *options) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	contenders, err := o.contenders(&status)
+	contenders, err := o.policies.Contenders(status.Policy, status.Settings, exists)
 	if err != nil {
 		return err
 	}
@@ -151,32 +147,10 @@ func (o *options) run(cmd *cobra.Command) error {
 	return doc.print(cmd.OutOrStdout(), nodes)
 }
 
-// contenders are the policies to simulate, with the settings of the daemon where the user gives no others.
-func (o *options) contenders(s *server.Status) (all []trial.Contender, err error) {
-	settings := maps.Clone(s.Settings)
-	if settings == nil {
-		settings = map[string]string{}
-	}
-	maps.Copy(settings, o.settings)
-	texts := o.policies
-	if len(texts) == 0 {
-		texts = []string{s.Policy}
-	}
-	var names []string
-	for _, text := range texts {
-		c, err := trial.ParseContender(text, settings)
-		if err == nil {
-			_, err = policy.New(c.Policy, c.Settings)
-		}
-		if err != nil {
-			return nil, command.Usage(err)
-		}
-		all, names = append(all, c), append(names, c.Policy)
-	}
-	if err := policy.CheckUsed(o.settings, names...); err != nil {
-		return nil, command.Usage(err)
-	}
-	return all, nil
+// exists returns an error if there is no such policy, or if it has other settings.
+func exists(c trial.Contender) error {
+	_, err := policy.New(c.Policy, c.Settings)
+	return err
 }
 
 // read asks the daemon for the jobs that have ended.
@@ -248,23 +222,15 @@ func isOrAre(n int) string {
 	return "are"
 }
 
-// simulate simulates one policy. A simulation cannot be interrupted; the end of the process ends it.
+// simulate simulates one policy. That it cannot run the jobs is a part of the answer; the error is that ctx has ended.
 func (h *history) simulate(ctx context.Context, c trial.Contender, config sim.Config) (policyJSON, error) {
-	done := make(chan policyJSON, 1)
-	go func() {
+	return simulate.Until(ctx, func() (policyJSON, error) {
 		o, b, err := h.would(c, config)
-		p := policyJSON{Policy: c.Label, Would: &o, Least: &b}
 		if err != nil {
-			p = policyJSON{Policy: c.Label, Error: err.Error()}
+			return policyJSON{Policy: c.Label, Error: err.Error()}, nil
 		}
-		done <- p
-	}()
-	select {
-	case p := <-done:
-		return p, nil
-	case <-ctx.Done():
-		return policyJSON{}, context.Cause(ctx)
-	}
+		return policyJSON{Policy: c.Label, Would: &o, Least: &b}, nil
+	})
 }
 
 // document is the output of `bellows replay --json`.
