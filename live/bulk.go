@@ -65,10 +65,13 @@ func (d *Driver) receiveAll(ctx context.Context, all []store.Job, specs []*clust
 		return 0, 0, err
 	}
 	defer leave()
-	if err := d.inParts(ctx, len(all), func(i int) error { return d.accepts(specs[i], i) }); err != nil {
+	if e := d.do(ctx, func() { err = d.acceptsJobs() }); e != nil || err != nil {
+		return 0, 0, cmp.Or(e, err)
+	}
+	if err := d.inParts(ctx, len(all), func(i int) error { return d.canRun(specs[i], i) }); err != nil {
 		return 0, 0, err
 	}
-	if e := d.look(ctx, func() { err = d.checkQuotas(specs...) }); e != nil || err != nil {
+	if e := d.do(ctx, func() { err = cmp.Or(d.acceptsJobs(), d.checkQuotas(specs...)) }); e != nil || err != nil {
 		return 0, 0, cmp.Or(e, err)
 	}
 	// The loop goes on meanwhile: it waits only if it has to write to the store, too.
@@ -110,11 +113,8 @@ func (d *Driver) prepareAll(ctx context.Context, by cluster.Credentials, jobs it
 	return all, nil
 }
 
-// accepts returns an error if a job cannot be run, or if no jobs are accepted now.
-func (d *Driver) accepts(j *cluster.Job, index int) error {
-	if err := d.acceptsJobs(); err != nil {
-		return err
-	}
+// canRun returns an error if a job can never run here.
+func (d *Driver) canRun(j *cluster.Job, index int) error {
 	if err := policy.CheckRuns(d.config.Policy, d.engine.Snapshot(), j); err != nil {
 		return &OfJob{index, Errorf(Invalid, "%w", err)}
 	}
