@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -27,16 +26,7 @@ func crowd(t *testing.T, most int) (socket string) {
 	}
 	s := New(newFake(), fakeProfiles{}, Daemon{UID: uint32(os.Getuid())}, slog.New(slog.DiscardHandler))
 	s.connections.most = most
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(l) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = s.Shutdown(ctx)
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
+	serveUntilEnd(t, s, func() error { return s.Serve(l) })
 	return socket
 }
 

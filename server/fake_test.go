@@ -361,8 +361,14 @@ func startBehind(t *testing.T, d Driver, p Store, before func(http.Handler) http
 	s := New(d, p, Daemon{Version: "test", PID: os.Getpid(), UID: uint32(os.Getuid())}, slog.New(slog.DiscardHandler))
 	about = asDescribed(t, s.http.Handler)
 	s.http.Handler = before(about)
+	serveUntilEnd(t, s, func() error { return s.Serve(l) })
+	return NewClient(socket), socket, about
+}
+
+// serveUntilEnd lets a server answer requests until the end of the test.
+func serveUntilEnd(t *testing.T, s *Server, serve func() error) {
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(l) }()
+	go func() { served <- serve() }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -371,7 +377,6 @@ func startBehind(t *testing.T, d Driver, p Store, before func(http.Handler) http
 			t.Error(err)
 		}
 	})
-	return NewClient(socket), socket, about
 }
 
 var _ net.Listener = (*listener)(nil)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -246,16 +245,7 @@ func frozen(t *testing.T) object {
 // Version 1 of the API is stable: whoever keeps to the frozen document can use every later daemon. docs/api.md says what may change,
 // and when the document is frozen anew.
 func TestFrozen(t *testing.T) {
-	_, socket := start(t, newFake(), newFakeStore())
-	r, err := NewClient(socket).http.Get("http://bellows/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
-	text, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := servedDocument(t)
 	for _, what := range incompatible(frozen(t), documentIn(t, text)) {
 		t.Errorf("%s: that is not stable", what)
 	}

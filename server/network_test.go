@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"crypto/tls"
 	"io"
 	"log/slog"
@@ -46,17 +45,7 @@ func listen(t *testing.T, d Driver) *listening {
 	stored := newFakeStore()
 	s := &listening{New(d, stored, Daemon{UID: daemonUser}, slog.New(slog.DiscardHandler)), l.Addr().String(), stored, certificate}
 	s.tokens.account = usual().of
-	serve := s.OnNetwork(l, pair)
-	served := make(chan error, 1)
-	go func() { served <- serve() }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = s.Shutdown(ctx)
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
+	serveUntilEnd(t, s.Server, s.OnNetwork(l, pair))
 	return s
 }
 
