@@ -1,6 +1,6 @@
 # "make help" lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all lint test-race test-guest test-faults test-soak demo demand demand-cores results results-check bench bench-machine bench-pairs fuzz clean
+.PHONY: help build test test-all lint test-race test-guest test-faults test-upgrade test-soak demo demand demand-cores results results-check bench bench-machine bench-pairs fuzz clean
 
 # What test-faults runs: deaths of the daemon, time of streaming, random nodes, deaths right before a change of a file, cuts of power,
 # shifts in which the daemon dies.
@@ -34,7 +34,7 @@ build: ## bin/bellows and, for studies, bin/bellows-lab: one static file each
 test: lint ## run this before a commit, under 5 minutes: lint and all tests that are not long; installs nothing
 	$(TESTRUN) -- -short -count=1 -timeout=15m ./...
 
-test-all: test test-race test-guest test-faults test-soak results-check ## everything that can fail, one after the other, about an hour, as root
+test-all: test test-race test-guest test-faults test-upgrade test-soak results-check ## everything that can fail, one after the other, about an hour, as root
 
 lint: ## gofmt, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); \
@@ -53,6 +53,9 @@ test-faults: ## faults at length, as root, under 10 minutes: DEATHS (30) of the 
 	$(TESTRUN) -- -count=1 -timeout=60m -run='TestDaemonDies|TestStreaming' ./agent -deaths=$(DEATHS) -stream=$(STREAM) \
 		-- -count=1 -timeout=60m -run=TestRandom ./memory -seeds=$(SEEDS) \
 		-- -count=1 -timeout=60m -run='TestKillAtEveryWrite|TestPowerLoss|TestDaemonDiesInShifts' ./live -kills=$(KILLS) -cuts=$(CUTS) -shifts=$(SHIFTS)
+
+test-upgrade: ## takes over the running jobs of an earlier daemon for every schema of the store, as root, under 10 minutes: builds 15 earlier programs from the history of the repository
+	$(TESTRUN) -- -count=1 -timeout=30m -run='^TestUpgradeFromPrograms$$' ./cmd/bellows -upgrade-from=all
 
 test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, then LIFE (5000) in 72 hours of simulated time, under 12 minutes: no memory, process or file of them may stay
 	$(TESTRUN) -- -count=1 -timeout=30m -run='^TestSoak$$' ./cmd/bellows -soak=$(SOAK) \

@@ -140,13 +140,14 @@ func (s *Store) explain(what string, err error) error {
 // causedBy reports whether cause, which is ErrFull or ErrReadOnly, explains err, an error of SQLite or of the operating
 // system.
 func causedBy(err, cause error) bool {
-	code := 0
+	code, extended := 0, 0
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
-		code = e.Code() & 0xff
+		code, extended = e.Code()&0xff, e.Code()
 	}
 	switch cause {
 	case ErrFull:
-		return code == sqlite3.SQLITE_FULL || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+		// The index of the write-ahead log could not be made larger: SQLite does not say that as FULL.
+		return code == sqlite3.SQLITE_FULL || extended == sqlite3.SQLITE_IOERR_SHMSIZE || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 	case ErrReadOnly:
 		return code == sqlite3.SQLITE_READONLY || errors.Is(err, unix.EROFS) || errors.Is(err, fs.ErrPermission)
 	}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,13 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "write-until-killed" {
 		writeUntilKilled(os.Args[2])
+	}
+	if len(os.Args) == 4 && os.Args[1] == "migrate-until-killed" {
+		step, err := strconv.Atoi(os.Args[3])
+		if err != nil {
+			panic(err)
+		}
+		migrateUntilKilled(os.Args[2], step)
 	}
 	os.Exit(m.Run())
 }
