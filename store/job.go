@@ -481,20 +481,48 @@ func (s scanned) Scan(value any) error {
 	return s.into.UnmarshalText([]byte(text))
 }
 
-// read runs a query on a connection of its own and calls f with the scan function of every row.
+// read runs a query on a connection of its own and calls f with the scan function of every row. The text of a query is one of a few:
+// values are arguments. A query that has begun is not interrupted at the end of ctx: the goroutines with which package sql and the
+// driver would wait for that cost as much as the query.
 func (s *Store) read(ctx context.Context, query string, args []any, f func(scan func(...any) error) error) error {
-	rows, err := s.reader.QueryContext(ctx, query, args...)
+	err := ctx.Err()
+	if err == nil {
+		err = s.query(context.WithoutCancel(ctx), query, args, f)
+	}
 	if err != nil {
 		return s.explain("read", err)
+	}
+	return nil
+}
+
+func (s *Store) query(ctx context.Context, query string, args []any, f func(scan func(...any) error) error) error {
+	statement, err := s.prepare(ctx, query)
+	if err != nil {
+		return err
+	}
+	rows, err := statement.QueryContext(ctx, args...)
+	if err != nil {
+		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		if err := f(rows.Scan); err != nil {
-			return s.explain("read", err)
+			return err
 		}
 	}
-	if err := rows.Err(); err != nil {
-		return s.explain("read", err)
+	return rows.Err()
+}
+
+// prepare returns a query that each connection parses once.
+func (s *Store) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+	s.preparing.Lock()
+	defer s.preparing.Unlock()
+	if known := s.prepared[query]; known != nil {
+		return known, nil
 	}
-	return nil
+	statement, err := s.reader.PrepareContext(ctx, query)
+	if err == nil {
+		s.prepared[query] = statement
+	}
+	return statement, err
 }

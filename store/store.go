@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
@@ -37,12 +38,15 @@ type Store struct {
 	db     *sql.DB // writes: one connection, since writes exclude each other anyway
 	reader *sql.DB // reads: each sees what was committed when it began
 	path   string
+
+	preparing sync.Mutex
+	prepared  map[string]*sql.Stmt // by text, the queries of read
 }
 
 // Open opens the store in a state directory, and makes both if they are missing. Only their owner may access the files.
 // On a full disk it frees the reserved space: see SetAside.
 func Open(dir string) (*Store, error) {
-	s := &Store{path: filepath.Join(dir, File)}
+	s := &Store{path: filepath.Join(dir, File), prepared: map[string]*sql.Stmt{}}
 	opened, err := s.open(dir)
 	if s.Give(err) {
 		return s.open(dir)
@@ -76,7 +80,7 @@ func (s *Store) open(dir string) (*Store, error) {
 	return s, nil
 }
 
-// connect returns a pool of up to most connections to the file; one idle connection is kept open.
+// connect returns a pool of up to most connections to the file. They stay open: to open one takes longer than most queries.
 func (s *Store) connect(most int, options url.Values) (*sql.DB, error) {
 	name := url.URL{Scheme: "file", Path: s.path, RawQuery: options.Encode()}
 	db, err := sql.Open("sqlite", name.String())
@@ -84,7 +88,7 @@ func (s *Store) connect(most int, options url.Values) (*sql.DB, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(most)
-	db.SetMaxIdleConns(1)
+	db.SetMaxIdleConns(most)
 	return db, nil
 }
 
