@@ -14,7 +14,7 @@ func TestStatusOfCrowdedMachine(t *testing.T) {
 		defer r.end()
 		for _, want := range []string{"there are others", ""} {
 			r.fake.crowded = want
-			time.Sleep(readingsLast)
+			time.Sleep(readingsOld + 1)
 			if s, err := r.Status(t.Context()); err != nil || s.Crowded != want || s.Trouble != "" {
 				t.Errorf("%q: %+v, %v", want, s, err)
 			}

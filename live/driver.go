@@ -67,7 +67,8 @@ type Driver struct {
 	done   chan struct{} // closed by the loop
 	synced chan struct{} // closed by the loop once the inventory is complete
 
-	gauge    gauge
+	gauge    recent[map[cluster.ContainerID]cluster.Reading]
+	crowd    recent[string] // whether the machine is crowded
 	explains chan time.Time // has the time from which the next explanation may be requested of the loop, while none is being
 	pruning  sync.Mutex     // one Prune at a time
 	keep     atomic.Pointer[Retention]
@@ -142,7 +143,7 @@ func Start(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}), entry: make(chan struct{}, 1),
-		retained: make(chan struct{}, 1), jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), gauge: newGauge()}
+		retained: make(chan struct{}, 1), jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event)}
 	d.keep.Store(c.Keep)
 	d.quotas.Store(cmp.Or(c.Quotas, &cluster.Quotas{}))
 	d.outputs.changed = make(chan struct{}, 1)

@@ -52,10 +52,14 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 	return e, nil
 }
 
-// explainPart bounds the time for which explanations hold up the loop to 1/explainPart of all time, however many are requested.
-const explainPart = 10
+const (
+	// explainPart bounds the time for which explanations hold up the loop to 1/explainPart of all time, however many are requested.
+	explainPart = 10
+	// explainDebt is how long a wait must be to be worth one: shorter waits add up.
+	explainDebt = 2 * time.Millisecond
+)
 
-// inTurn is look for one caller at a time, who waits until the loop has had its part of the time since the caller before.
+// inTurn is look for one caller at a time, who waits until the loop has had its part of the time since the callers before.
 func (d *Driver) inTurn(ctx context.Context, f func()) error {
 	var free time.Time
 	select {
@@ -66,14 +70,19 @@ func (d *Driver) inTurn(ctx context.Context, f func()) error {
 	var took atomic.Int64
 	defer func() {
 		if part := time.Duration(took.Load()); part > 0 {
-			free = time.Now().Add((explainPart - 1) * part)
+			if now := time.Now(); free.Before(now) {
+				free = now
+			}
+			free = free.Add((explainPart - 1) * part)
 		}
 		d.explains <- free
 	}()
-	select {
-	case <-time.After(time.Until(free)):
-	case <-ctx.Done():
-		return ctx.Err()
+	if wait := time.Until(free); wait > explainDebt {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	return d.look(ctx, func() {
 		begun := time.Now()

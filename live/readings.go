@@ -1,33 +1,64 @@
 package live
 
 import (
+	"sync"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// readingsLast is how long readings are shown before new ones are taken: people see no difference sooner, and reading
-// takes milliseconds per container.
-const readingsLast = 100 * time.Millisecond
+// Reading all containers takes milliseconds, and callers do not wait for it while there are readings that are young enough.
+const (
+	// readingsLast is how long readings are shown before new ones are taken: people see no difference sooner.
+	readingsLast = 100 * time.Millisecond
+	// readingsOld is how long readings are shown at most.
+	readingsOld = 500 * time.Millisecond
+	// readingsPart bounds the time for which containers are read to 1/readingsPart of all time, unless readings would become older than
+	// readingsOld.
+	readingsPart = 20
+)
 
-// gauge keeps the last readings of the Backend, and whether the machine is crowded. Callers that ask while readings are taken share the
-// result.
-type gauge struct {
-	free     chan struct{} // contains one token while no goroutine reads or takes them
-	at       time.Time
-	readings map[cluster.ContainerID]cluster.Reading
-
-	crowded   string
-	crowdedAt time.Time
+// recent is a value that takes long to make. It is made only when a caller asks for it, and callers share it.
+type recent[T any] struct {
+	mu     sync.Mutex
+	value  T
+	at     time.Time     // when it was made; zero if it never was
+	due    time.Time     // when it is made again at the earliest
+	making chan struct{} // closed when the one that is being made is there; nil if none is
 }
 
-func newGauge() gauge {
-	g := gauge{free: make(chan struct{}, 1)}
-	g.free <- struct{}{}
-	return g
+// get returns a value that is at most readingsOld old, and when it was made. It waits only if there is none: while one is made that
+// replaces one younger than that, callers get the one before.
+func (r *recent[T]) get(from func() T) (T, time.Time) {
+	for {
+		r.mu.Lock()
+		now := time.Now()
+		usable := !r.at.IsZero() && now.Sub(r.at) <= readingsOld
+		if r.making == nil && (!usable || !now.Before(r.due)) {
+			r.making = make(chan struct{})
+			go r.remake(from)
+		}
+		value, at, making := r.value, r.at, r.making
+		r.mu.Unlock()
+		if usable {
+			return value, at
+		}
+		<-making
+	}
 }
 
-// readings returns the current readings of the containers, at most readingsLast old. All callers share the result.
+func (r *recent[T]) remake(from func() T) {
+	begun := time.Now()
+	value := from()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.value, r.at = value, time.Now()
+	r.due = r.at.Add(min(max(readingsLast, (readingsPart-1)*r.at.Sub(begun)), readingsOld))
+	close(r.making)
+	r.making = nil
+}
+
+// readings returns the current readings of the containers, at most readingsOld old. All callers share the result.
 func (d *Driver) readings() map[cluster.ContainerID]cluster.Reading {
 	readings, _ := d.datedReadings()
 	return readings
@@ -35,13 +66,7 @@ func (d *Driver) readings() map[cluster.ContainerID]cluster.Reading {
 
 // datedReadings returns readings, and when they were taken.
 func (d *Driver) datedReadings() (map[cluster.ContainerID]cluster.Reading, time.Time) {
-	g := &d.gauge
-	<-g.free
-	defer func() { g.free <- struct{}{} }()
-	if g.readings == nil || time.Since(g.at) >= readingsLast {
-		g.readings, g.at = d.backend.Readings(), time.Now()
-	}
-	return g.readings, g.at
+	return d.gauge.get(d.backend.Readings)
 }
 
 // crowded says whether all daemons of the machine together may grant more than it has: see Status. The Backend reads all sockets and
@@ -51,11 +76,6 @@ func (d *Driver) crowded() string {
 	if !ok {
 		return ""
 	}
-	g := &d.gauge
-	<-g.free
-	defer func() { g.free <- struct{}{} }()
-	if time.Since(g.crowdedAt) >= readingsLast {
-		g.crowded, g.crowdedAt = c.Crowded(), time.Now()
-	}
-	return g.crowded
+	text, _ := d.crowd.get(c.Crowded)
+	return text
 }

@@ -2,12 +2,16 @@ package live
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 )
+
+// slowReading is the time for 30 containers at half a millisecond each.
+const slowReading = 15 * time.Millisecond
 
 // slow is a Backend of many containers that takes as long as a real machine to read them.
 type slow struct {
@@ -17,12 +21,12 @@ type slow struct {
 
 func (s *slow) Readings() map[cluster.ContainerID]cluster.Reading {
 	s.taken++
-	time.Sleep(15 * time.Millisecond) // 30 containers at half a millisecond each
+	time.Sleep(slowReading)
 	return map[cluster.ContainerID]cluster.Reading{}
 }
 
-// However many callers request readings at once, containers are read at most ten times a second, and no caller gets
-// older readings.
+// However many callers request readings at once, containers are read at most ten times a second and for at most a twentieth of the
+// time, no caller gets readings older than half a second, and none waits while there are younger ones.
 func TestReadingsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slow{fake: newFake()}
@@ -30,30 +34,40 @@ func TestReadingsAreShared(t *testing.T) {
 		r.open()
 		r.startOn(fifo(t), s)
 		defer r.end()
-		for range 50 {
-			go func() {
-				for range 20 {
-					if _, err := r.Status(context.Background()); err != nil {
-						t.Error(err)
-					}
-					time.Sleep(time.Millisecond)
-				}
-			}()
+		ask := func() (age, waited time.Duration) {
+			begun := time.Now()
+			_, at, err := r.Measured(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			return time.Since(at), time.Since(begun)
 		}
-		time.Sleep(time.Minute)
+		const lasts = 10 * time.Second
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				ask() // waits for the first readings
+				for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(time.Millisecond) {
+					if age, waited := ask(); age > readingsOld || waited > 0 {
+						t.Errorf("readings %v old after a wait of %v", age, waited)
+					}
+				}
+			})
+		}
+		all.Wait()
 		synctest.Wait()
-		if s.taken < 1 || s.taken > 2 {
-			t.Errorf("containers were read %d times within %v", s.taken, readingsLast)
+		if most := int(lasts/readingsPart/slowReading) + 1; s.taken > most || s.taken < most-2 {
+			t.Errorf("containers were read %d times in %v, which took %v each; want %d", s.taken, lasts, slowReading, most)
 		}
 		before := s.taken
 		for range 5 {
-			time.Sleep(readingsLast)
-			if _, err := r.Status(t.Context()); err != nil {
-				t.Error(err)
+			time.Sleep(time.Second)
+			if age, _ := ask(); age > 0 {
+				t.Errorf("readings are %v old for a caller who comes once a second", age)
 			}
 		}
 		if s.taken != before+5 {
-			t.Errorf("containers were read %d times in 5 times %v", s.taken-before, readingsLast)
+			t.Errorf("containers were read %d times for 5 callers", s.taken-before)
 		}
 	})
 }
@@ -78,7 +92,7 @@ func TestMeasured(t *testing.T) {
 		}
 		r.fake.ended(first.Container, cluster.Succeeded, 0)
 		synctest.Wait()
-		time.Sleep(readingsLast)
+		time.Sleep(readingsOld + 1)
 		if tasks, _, err := r.Measured(t.Context()); err != nil || len(tasks) != 1 || tasks[0].Task != second.Task {
 			t.Errorf("after the end of a task: %+v, %v", tasks, err)
 		}
