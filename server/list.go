@@ -59,12 +59,16 @@ func (s *Server) list(ctx context.Context, in *listJobs) ([]live.Job, error) {
 		return in.add(out, callerOf(ctx).jobs(jobs), cmp.Or(in.Limit, len(jobs))), err
 	}
 	for {
-		page, err := s.driver.JobsAfter(ctx, cluster.JobID(after), jobsOnPage)
+		most := jobsOnPage
+		if in.JobFilter == (JobFilter{}) {
+			most = limit - len(out) // All of them are wanted.
+		}
+		page, err := s.driver.JobsAfter(ctx, cluster.JobID(after), most)
 		if err != nil {
 			return nil, err
 		}
 		out = in.add(out, callerOf(ctx).jobs(page), limit)
-		if len(out) == limit || len(page) < jobsOnPage {
+		if len(out) == limit || len(page) < most {
 			return out, nil
 		}
 		after = int64(page[len(page)-1].ID)
