@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 			tellGoroutines(path)
 		}
 		main()
-	}, "bellows-grows": soakGrows})
+	}, "bellows-grows": soakGrows, "bellows-repeats": repeater})
 }
 
 // hangOn makes every policy spin as soon as a job has the given name, and makes the daemon detect that soon.
