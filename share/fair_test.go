@@ -1,0 +1,230 @@
+package share
+
+import (
+	"fmt"
+	"math/big"
+	"math/bits"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func drawClaims(t *rapid.T) (total int, claims []Claim) {
+	claims = make([]Claim, rapid.IntRange(0, 6).Draw(t, "n"))
+	for i := range claims {
+		c := &claims[i]
+		c.Weight = rapid.SampledFrom([]int64{1, 2, 3, 7, 1000, MaxWeight}).Draw(t, "weight")
+		c.Demand = rapid.IntRange(0, 20).Draw(t, "demand")
+		c.Min = rapid.SampledFrom([]int{0, 0, 0, 1, 5}).Draw(t, "min")
+		c.Max = rapid.SampledFrom([]int{0, 0, 0, 1, 8}).Draw(t, "max")
+		c.Held = rapid.IntRange(0, 20).Draw(t, "held")
+	}
+	return rapid.IntRange(0, 40).Draw(t, "total"), claims
+}
+
+// obvious returns what Divide grants before it rounds, from the definition: it tries every λ at which a party reaches a bound.
+func obvious(total int, claims []Claim) []*big.Rat {
+	low := func(c *Claim) int { return c.low() }
+	high := func(c *Claim) int { return c.high() }
+	lows := 0
+	for i := range claims {
+		lows += low(&claims[i])
+	}
+	if lows > total {
+		high, low = low, func(*Claim) int { return 0 }
+	}
+	granted := func(lambda *big.Rat) (all []*big.Rat, sum *big.Rat) {
+		sum = new(big.Rat)
+		for i := range claims {
+			c := &claims[i]
+			x := new(big.Rat).Mul(lambda, big.NewRat(c.Weight, 1))
+			if l := big.NewRat(int64(low(c)), 1); x.Cmp(l) < 0 {
+				x = l
+			}
+			if h := big.NewRat(int64(high(c)), 1); x.Cmp(h) > 0 {
+				x = h
+			}
+			all = append(all, x)
+			sum.Add(sum, x)
+		}
+		return all, sum
+	}
+	lambdas := []*big.Rat{new(big.Rat)}
+	for i := range claims {
+		lambdas = append(lambdas, big.NewRat(int64(low(&claims[i])), claims[i].Weight), big.NewRat(int64(high(&claims[i])), claims[i].Weight))
+	}
+	slices.SortFunc(lambdas, (*big.Rat).Cmp)
+	want := big.NewRat(int64(total), 1)
+	for i, lambda := range lambdas {
+		all, sum := granted(lambda)
+		if sum.Cmp(want) < 0 {
+			continue
+		}
+		if i > 0 { // Between two bounds the sum is linear in λ.
+			before, less := granted(lambdas[i-1])
+			if more := new(big.Rat).Sub(sum, less); more.Sign() > 0 {
+				part := new(big.Rat).Quo(new(big.Rat).Sub(want, less), more)
+				for i := range all {
+					all[i] = new(big.Rat).Add(before[i], new(big.Rat).Mul(part, new(big.Rat).Sub(all[i], before[i])))
+				}
+			}
+		}
+		return all
+	}
+	all, _ := granted(lambdas[len(lambdas)-1])
+	return all
+}
+
+func TestDivideIsFair(t *testing.T) {
+	var f Fair
+	rapid.Check(t, func(t *rapid.T) {
+		total, claims := drawClaims(t)
+		granted := f.Divide(total, claims, make([]int, len(claims)))
+		sum, most := 0, 0
+		for i, want := range obvious(total, claims) {
+			sum += granted[i]
+			most += claims[i].high()
+			if d := new(big.Rat).Sub(big.NewRat(int64(granted[i]), 1), want); d.Abs(d).Cmp(big.NewRat(1, 1)) >= 0 {
+				t.Errorf("party %d of %+v is granted %d of %d, without rounding %v", i, claims, granted[i], total, want)
+			}
+		}
+		if sum != min(total, most) {
+			t.Errorf("%v of %d are granted to %+v", granted, total, claims)
+		}
+	})
+}
+
+// Of all divisions that only round the shares, Divide chooses one that takes the fewest executors away.
+func TestDivideMovesFewest(t *testing.T) {
+	var f Fair
+	taken := func(claims []Claim, granted []int) (n int) {
+		for i := range claims {
+			n += max(0, claims[i].Held-granted[i])
+		}
+		return n
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		total, claims := drawClaims(t)
+		granted := f.Divide(total, claims, make([]int, len(claims)))
+		up, left := []int(nil), 0 // the parties whose shares are not whole, and how many of them are rounded up
+		whole := make([]int, len(claims))
+		for i, want := range obvious(total, claims) {
+			whole[i] = int(new(big.Int).Quo(want.Num(), want.Denom()).Int64())
+			left += granted[i] - whole[i]
+			if !want.IsInt() {
+				up = append(up, i)
+			}
+		}
+		fewest := taken(claims, granted)
+		for set := range 1 << len(up) {
+			if bits.OnesCount(uint(set)) != left {
+				continue
+			}
+			other := slices.Clone(whole)
+			for k, i := range up {
+				other[i] += set >> k & 1
+			}
+			if n := taken(claims, other); n < fewest {
+				t.Errorf("%+v of %d: %v takes %d executors away, %v only %d", claims, total, granted, fewest, other, n)
+			}
+		}
+		for i := range claims {
+			claims[i].Held = granted[i]
+		}
+		if again := f.Divide(total, claims, make([]int, len(claims))); !slices.Equal(granted, again) {
+			t.Errorf("%+v of %d: first %v, then %v", claims, total, granted, again)
+		}
+	})
+}
+
+// A change of a demand that does not matter changes nothing.
+func TestMatters(t *testing.T) {
+	var f Fair
+	rapid.Check(t, func(t *rapid.T) {
+		total, claims := drawClaims(t)
+		if len(claims) == 0 {
+			return
+		}
+		granted := f.Divide(total, claims, make([]int, len(claims)))
+		for i := range claims {
+			claims[i].Held = granted[i]
+		}
+		i := rapid.IntRange(0, len(claims)-1).Draw(t, "who")
+		to := rapid.IntRange(0, 30).Draw(t, "then")
+		matters := Matters(granted[i], claims[i].Demand, to)
+		claims[i].Demand = to
+		if then := f.Divide(total, claims, make([]int, len(claims))); !matters && !slices.Equal(granted, then) {
+			t.Errorf("%+v of %d: %v became %v", claims, total, granted, then)
+		}
+	})
+}
+
+func TestMiraNeverGrantsMore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		total, claims := drawClaims(t)
+		held := 0
+		for i := range claims { // They hold no more than there is.
+			claims[i].Held = min(claims[i].Held, total-held)
+			held += claims[i].Held
+		}
+		granted := Mira(total, claims, make([]int, len(claims)))
+		sum := 0
+		for i, n := range granted {
+			sum += n
+			if n < 0 || n > claims[i].Demand {
+				t.Errorf("%+v: %v", claims, granted)
+			}
+		}
+		if sum > total {
+			t.Errorf("%+v of %d: %v", claims, total, granted)
+		}
+	})
+}
+
+func ExampleMira() {
+	claims := []Claim{{Weight: 1, Demand: 2, Held: 2}, {Weight: 1, Demand: 20, Held: 5}}
+	fmt.Println("Mira:", Mira(10, claims, make([]int, 2)))
+	var f Fair
+	fmt.Println("max-min:", f.Divide(10, claims, make([]int, 2)))
+	// Output:
+	// Mira: [2 7]
+	// max-min: [2 8]
+}
+
+func TestTree(t *testing.T) {
+	// Two queues, one with twice the weight; it uses less than its part.
+	nodes := []Node{{First: 1, Children: 2},
+		{Claim: Claim{Weight: 2}, First: 3, Children: 2}, {Claim: Claim{Weight: 1}, First: 5, Children: 2},
+		{Claim: Claim{Weight: 1, Demand: 3}}, {Claim: Claim{Weight: 1, Demand: 2}},
+		{Claim: Claim{Weight: 3, Demand: 100}}, {Claim: Claim{Weight: 1, Demand: 100}}}
+	var f Fair
+	if got := f.DivideTree(25, nodes, make([]int, len(nodes))); !slices.Equal(got, []int{25, 5, 20, 3, 2, 15, 5}) {
+		t.Error(got)
+	}
+	allocs := testing.AllocsPerRun(10, func() { f.DivideTree(25, nodes, make([]int, len(nodes))[:]) })
+	if allocs > 1 { // the result
+		t.Error(allocs, "allocations")
+	}
+}
+
+func BenchmarkDivide(b *testing.B) {
+	for _, size := range []struct{ executors, applications int }{{112, 10}, {10000, 1000}} {
+		b.Run(fmt.Sprintf("executors=%d/applications=%d", size.executors, size.applications), func(b *testing.B) {
+			var f Fair
+			claims, granted := make([]Claim, size.applications), make([]int, size.applications)
+			for i := range claims {
+				claims[i] = Claim{Weight: int64(1 + i%3*100), Demand: i * 7919 % (4 * size.executors / size.applications)}
+			}
+			b.ReportAllocs()
+			for i := range b.N {
+				c := &claims[i%len(claims)]
+				c.Demand = (c.Demand + 5) % (4 * size.executors / size.applications)
+				f.Divide(size.executors, claims, granted)
+				for i := range claims {
+					claims[i].Held = granted[i]
+				}
+			}
+		})
+	}
+}
