@@ -270,5 +270,23 @@ func BecauseOverQuota(queue bool, k QuotaKind, taken, most int64) Reason {
 	return Reason{code, int64(k), taken, most}
 }
 
+// BecauseAssigned: a job is assigned an executor; held are those that it holds, with this one.
+func BecauseAssigned(held, entitled, all int) Reason {
+	return Reason{Assigned, int64(held), int64(entitled), int64(all)}
+}
+
+// BecauseOverEntitled: a job holds more executors than it is entitled to, and gives one back.
+func BecauseOverEntitled(held, entitled, all int) Reason {
+	return Reason{OverEntitled, int64(held), int64(entitled), int64(all)}
+}
+
+// BecauseAllAtWork: all executors that a job holds, or is entitled to, work.
+func BecauseAllAtWork(held, entitled, all int) Reason {
+	return Reason{AllAtWork, int64(held), int64(entitled), int64(all)}
+}
+
+// BecauseStageMoves: an executor of a job works for another stage from now on; both are indexes.
+func BecauseStageMoves(from, to int) Reason { return Reason{StageMoves, int64(from), int64(to), 0} }
+
 // wholeBytes rounds an amount that may be larger than any integer.
 func wholeBytes(b float64) int64 { return int64(math.Round(min(b, 1<<62))) }

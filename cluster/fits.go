@@ -126,11 +126,12 @@ func (s *Snapshot) count(n *Node) {
 	s.Unknown |= n.Unknown
 	s.Capacity = s.Unknown.In(s.Capacity.Add(n.Capacity), 0)
 	s.largest = s.largest.Max(n.Room())
+	s.Present++
 }
 
 // recount counts all nodes. It is needed only after a node has left.
 func (s *Snapshot) recount() {
-	s.Capacity, s.Unknown, s.largest = resource.Vector{}, 0, resource.Vector{}
+	s.Capacity, s.Unknown, s.largest, s.Present = resource.Vector{}, 0, resource.Vector{}, 0
 	for _, n := range s.Nodes {
 		if !n.Gone {
 			s.count(&n.Node)

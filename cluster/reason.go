@@ -78,6 +78,10 @@ const (
 	PhaseLate                        // A: phase that the task was granted memory for and is not in, the first is 1; B: memory granted until it begins, bytes
 	OverUserQuota                    // A: a QuotaKind; B: what the user has of it; C: the most that the user may have
 	OverQueueQuota                   // A, B, C: as OverUserQuota, of the job's queue
+	Assigned                         // A: executors that the job holds, with this one; B: how many it is entitled to; C: executors in all
+	OverEntitled                     // A: executors that the job held, with this one; B: how many it is entitled to; C: executors in all
+	AllAtWork                        // A: executors that the job holds; B: how many it is entitled to; C: executors in all
+	StageMoves                       // A: stage for which the executor worked; B: stage for which it works from now on
 	numReasons
 )
 
@@ -259,6 +263,17 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return overQuota("user", r)
 	case OverQueueQuota:
 		return overQuota("queue", r)
+	case Assigned:
+		return fmt.Sprintf("assigned to the job, which now holds %d of the %d executors that it is entitled to, of %d in all", r.A, r.B, r.C)
+	case OverEntitled:
+		return fmt.Sprintf("given back: the job held %d executors and is entitled to %d of %d", r.A, r.B, r.C)
+	case AllAtWork:
+		if r.A < r.B {
+			return fmt.Sprintf("the job holds %d of the %d executors that it is entitled to: a task must end first, because all %d work", r.A, r.B, r.C)
+		}
+		return fmt.Sprintf("the job holds %d executors, and all of them work; it is entitled to %d of %d", r.A, r.B, r.C)
+	case StageMoves:
+		return fmt.Sprintf("moves from stage %d to stage %d of its job", r.A, r.B)
 	case PhaseWaits:
 		return fmt.Sprintf("its phase %d waits for %s, and %s are free", r.A, resource.CPU.Format(resource.Amount(r.B)), resource.CPU.Format(resource.Amount(r.C)))
 	case DeadlineDue:

@@ -26,6 +26,8 @@ type Snapshot struct {
 
 	// Nodes are indexed by NodeID. A node that left stays, with Gone set.
 	Nodes []*NodeState
+	// Present counts the nodes that have not left.
+	Present int
 	// Jobs that have not ended, by ascending JobID.
 	Jobs []*JobState
 	// Capacity is the sum of the capacities of the nodes that have not left. Unknown are the kinds of which one of these

@@ -23,6 +23,7 @@ var stepped = []policyWith{
 	{"capacity", "capacity.queues", "a=50%,a.x=50%,a.y=50%,default=50%"},
 	{"drf", "", ""},
 	{"drf", "drf.queues", "a=1,a.x=1,a.y=2,default=1"},
+	{"mira", "", ""},
 	{"prism", "", ""},
 	{"prophet", "", ""},
 	{"pufferfish", "", ""},

@@ -85,6 +85,7 @@ var registry = map[string]entry{
 	"ecs":              {"each phase gets what it demands, and tasks that have time stop while their node would be over-allocated (ECS, Algorithm 1)", newECS},
 	"fifo":             {"first come, first served; the first job that does not fit blocks all jobs behind it", newFIFO},
 	"fair":             {"YARN's fair sharing by memory", newFair},
+	"mira":             {"each node is an executor that runs one task at a time; executors are shared fairly and change jobs at once (Mira, Algorithm 1)", newMira},
 	"prism":            {"each phase of a task is scheduled like a task, and waits until it has room (PRISM, as ECS describes it)", newPRISM},
 	"prophet":          {"what fits best over time, by forecasts of disk and network demand, among the jobs that have waited longest (Prophet, Algorithm 1)", newProphet},
 	"pufferfish":       {"FLEX containers start where most memory is available, or wait; REGULAR containers get memory back from them (Pufferfish, section 4.3.2)", newPufferfish},

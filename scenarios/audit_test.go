@@ -254,7 +254,7 @@ func (a *auditor) decision(d *cluster.Decision) {
 		if holder, twice := a.kept[d.Node]; twice {
 			a.fail("node %d is kept for job %d and for job %d", d.Node, holder, d.Task.Job)
 		}
-		if a.flag("reservations") != "true" {
+		if a.flag("reservations") != "true" && a.c.name != "mira" {
 			a.fail("node %d is kept for job %d, but there are no reservations", d.Node, d.Task.Job)
 		}
 		if n := a.nodes[d.Node]; !a.everHolds(&n, &a.jobs[d.Task.Job].Stages[d.Task.Stage]) {
@@ -305,7 +305,7 @@ func (a *auditor) start(d *cluster.Decision) {
 		a.fail("task %s is started in state %d", d.Task, t.state)
 	case j.stopped:
 		a.fail("task %s is started, but its job is to end", d.Task)
-	case !ok || next != int(d.Task.Stage) && !(a.c.name == "tetris" && j.ready(int(d.Task.Stage))):
+	case !ok || next != int(d.Task.Stage) && !((a.c.name == "tetris" || a.c.name == "mira") && j.ready(int(d.Task.Stage))):
 		a.fail("task %s is started, but stage %d is next (%v)", d.Task, next, ok)
 	case !here:
 		a.fail("task %s is started on node %d, which is gone", d.Task, d.Node)
@@ -323,6 +323,9 @@ func (a *auditor) start(d *cluster.Decision) {
 		a.fail("task %s is granted %v on node %s, which has %v free", d.Task, d.Grant, n.Name, a.free(n))
 	case kept && holder != j.ID && a.flag("gaps") != "true" && (a.flag("gaps") != "auto" || a.s.heartbeat > 0):
 		a.fail("task %s is started on node %s, which is kept for job %d", d.Task, n.Name, holder)
+	}
+	if a.c.name == "mira" {
+		a.executor(d)
 	}
 	if memory < ideal && !a.sized() && !d.ByPhase {
 		a.disk(d, &n, stage)
@@ -489,6 +492,10 @@ func (a *auditor) fairness(j *auditedJob, n cluster.Node) {
 func (a *auditor) conserving() {
 	if a.c.name == "prophet" {
 		a.conservingAhead()
+		return
+	}
+	if a.c.name == "mira" && a.s.heartbeat == 0 {
+		a.conservingExecutors()
 		return
 	}
 	if a.s.heartbeat > 0 || a.c.name == "contention-aware" || a.flag("reservations") == "true" || a.c.name == "tetris" && a.flag("fairness") != "0" {

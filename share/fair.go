@@ -36,7 +36,7 @@ func (c *Claim) high() int {
 // low is what c is granted if the Min of every party can be.
 func (c *Claim) low() int { return min(c.Min, c.high()) }
 
-// Fair divides executors by weighted max-min fairness: nobody is granted more than demanded, and what one party leaves is divided
+// Fair divides executors by weighted max-min fairness: no party is granted more than it demands, and what one party leaves is divided
 // among the others by their weights. Its zero value is ready; it keeps buffers, so one Fair serves one goroutine.
 type Fair struct {
 	open   []party  // whose share is not decided yet
@@ -49,7 +49,7 @@ type Fair struct {
 //
 // With no rounding, party i would be granted w_i·λ, not less than its low and not more than its high, with the one λ that grants
 // total executors in all. Divide grants the next lower or the next higher whole number. Of the parties that could be granted the
-// higher one, those come first that hold as many already, so that nobody loses an executor for the sake of rounding. Then come those
+// higher one, those come first that hold as many already, so that no party loses an executor for the sake of rounding. Then come those
 // with the greater rest (to 32 bits), then those that come first in claims. If the low of all parties together is more than total,
 // the parties share total by weight up to their low.
 func (f *Fair) Divide(total int, claims []Claim, granted []int) []int {

@@ -5,7 +5,7 @@ type Stage struct {
 	Ready bool  // its tasks may run: all of its parents have ended
 	Left  int   // its tasks that have not ended, with the ones that run
 	Held  int   // executors that work for it
-	Next  []int // indexes of the stages that read what it writes; greater than its own
+	Next  []int // indexes of the stages that read what it writes; there is no cycle
 }
 
 // Path says how much a stage counts that has left tasks of its own, from the weights of the stages that read what it writes.
@@ -47,16 +47,10 @@ type Stages struct {
 func (s *Stages) Divide(executors int, stages []Stage, path Path, granted []int) []int {
 	s.weights = append(s.weights[:0], make([]int64, len(stages))...)
 	s.claims, s.at = s.claims[:0], s.at[:0]
-	for i := len(stages) - 1; i >= 0; i-- {
-		st := &stages[i]
-		s.next = s.next[:0]
-		for _, n := range st.Next {
-			s.next = append(s.next, s.weights[n])
-		}
-		s.weights[i] = min(MaxWeight, path(int64(st.Left), s.next))
+	for i := range stages {
 		granted[i] = 0
-		if st.Ready && st.Left > 0 {
-			s.claims = append(s.claims, Claim{Weight: s.weights[i], Demand: st.Left, Held: st.Held})
+		if st := &stages[i]; st.Ready && st.Left > 0 {
+			s.claims = append(s.claims, Claim{Weight: s.weigh(stages, i, path), Demand: st.Left, Held: st.Held})
 			s.at = append(s.at, i)
 		}
 	}
@@ -65,4 +59,17 @@ func (s *Stages) Divide(executors int, stages []Stage, path Path, granted []int)
 		granted[s.at[i]] = n
 	}
 	return granted
+}
+
+// weigh returns the weight of the path from stage i on, 1 to MaxWeight.
+func (s *Stages) weigh(stages []Stage, i int, path Path) int64 {
+	if s.weights[i] == 0 {
+		from := len(s.next)
+		for _, n := range stages[i].Next {
+			s.next = append(s.next, s.weigh(stages, n, path))
+		}
+		s.weights[i] = max(1, min(MaxWeight, path(int64(stages[i].Left), s.next[from:])))
+		s.next = s.next[:from]
+	}
+	return s.weights[i]
 }

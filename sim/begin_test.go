@@ -58,7 +58,7 @@ func playTo(t *rapid.T, c Config, w *workload.Workload, p policy.Policy, at time
 // A simulation that begins with a cluster as it was found goes on as that cluster would: every job ends when it would have, and a
 // job that arrives starts and ends when it would have. prophet is left out: what it does depends on how long earlier jobs have waited.
 func TestBeginGoesOnAsItWould(t *testing.T) {
-	for _, name := range []string{"fifo", "fair", "drf", "srjf", "static", "capacity", "tetris", "yarn-me", "pufferfish", "contention-aware", "prism", "ecs"} {
+	for _, name := range []string{"fifo", "fair", "drf", "srjf", "static", "capacity", "tetris", "yarn-me", "pufferfish", "contention-aware", "mira", "prism", "ecs"} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				made := func() policy.Policy {

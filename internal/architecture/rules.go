@@ -8,7 +8,7 @@ type folder struct {
 }
 
 // core are the packages that turn events into decisions. They are pure: see purity.
-var core = []string{"internal/heap", "resource", "timeline", "cluster", "usage", "memory", "leveling", "profile", "policy/resimulate", "policy", "engine"}
+var core = []string{"internal/heap", "resource", "timeline", "cluster", "usage", "memory", "leveling", "profile", "share", "policy/resimulate", "policy", "engine"}
 
 // folders has a row for every package. The order of rows is the direction of imports: a package imports only packages in
 // rows above its own.
@@ -29,9 +29,11 @@ var folders = []folder{
 		"as memory"},
 	{"profile", []string{"resource", "timeline", "cluster", "usage"},
 		"as memory"},
+	{"share", nil,
+		"who is due how many of a number of executors does not depend on what the executors are"},
 	{"policy/resimulate", []string{"internal/heap", "resource", "timeline", "cluster"},
 		"an estimator sees what a policy sees, and is asked by one"},
-	{"policy", []string{"resource", "timeline", "cluster", "memory", "leveling", "profile", "policy/resimulate"},
+	{"policy", []string{"resource", "timeline", "cluster", "memory", "leveling", "profile", "share", "policy/resimulate"},
 		"a policy combines mechanisms and sees estimates; it knows neither who asks nor what is true"},
 	{"engine", []string{"resource", "timeline", "cluster", "memory", "leveling", "profile", "policy"},
 		"the same engine runs in the simulator and on a machine, so it knows neither"},

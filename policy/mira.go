@@ -1,0 +1,377 @@
+package policy
+
+import (
+	"math"
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/share"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// mira is Mira's resource manager (section III.C) with an application scheduler for each job (section III.D). Each node is an executor,
+// which runs one task at a time: a cluster of executors is a pool. An executor is assigned to a job, and to one of its stages, by a
+// reservation. It is given back as soon as its job has no task for it, or holds more than it is entitled to.
+//
+// Executors are alike: what a task needs must only fit. No task is ended to give an executor back. A coordinator, which steers its job as
+// Mira's driver does, needs no executor: it runs beside other tasks on a node that no job holds.
+type mira struct {
+	divide func(total int, claims []share.Claim, granted []int) []int
+	exact  bool // only a change that matters can change what divide returns
+	path   share.Path
+	fair   share.Fair
+	stages share.Stages
+
+	// All fields below are computed from the snapshot.
+	apps      []miraApp           // by the slots of their jobs
+	known     bool                // apps has all jobs
+	stale     bool                // what jobs hold has changed away from what they are entitled to, which can change the division
+	executors int                 // among which the apps were entitled
+	unsteered []*cluster.JobState // their coordinators wait
+
+	claims  []share.Claim // buffers
+	granted []int
+	dag     []share.Stage
+	targets []int
+}
+
+// miraApp is what is kept with a job.
+type miraApp struct {
+	job              *cluster.JobState
+	demand, entitled int // executors
+	held             int // executors, after the last decision
+}
+
+func newMira(s *settings) Policy {
+	m := &mira{}
+	m.divide, m.exact = m.fair.Divide, true
+	if s.declare("rule", "max-min",
+		"how executors are divided among jobs: max-min, by weighted max-min fairness; or paper, by the equation and Algorithm 1 as written, which "+
+			"needs several rounds to be fair").oneOf("max-min", "paper") == "paper" {
+		m.divide, m.exact = share.Mira, false
+	}
+	m.path = share.SumOfPaths
+	if s.declare("path", "sum",
+		"the weight of a stage among the stages of its job: sum, the tasks on all paths from it to the end, as the authors' code; or longest, the "+
+			"tasks on the path with most tasks").oneOf("sum", "longest") == "longest" {
+		m.path = share.LongestPath
+	}
+	return m
+}
+
+func (*mira) Name() string { return "mira" }
+
+func (m *mira) Traits() Traits {
+	return Traits{Quotas: true, DropCaches: func() { m.known = false }, Why: m.why}
+}
+
+// why says that all executors work, or that all to which j is entitled do. If an executor is free, the task does not fit there.
+func (m *mira) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, stage int) (cluster.Reason, bool) {
+	a := m.app(j)
+	if a == nil || j.Stages[stage].Coordinator {
+		return cluster.Reason{}, false
+	}
+	n, free := s.FirstOpen(resource.Vector{}, 0)
+	for free && occupied(n) {
+		n, free = s.FirstOpen(resource.Vector{}, n.ID+1)
+	}
+	_, tooSmall := s.NoRoom(j.Stages[stage].Ideal)
+	return cluster.BecauseAllAtWork(j.Reservations, a.entitled, s.Present), j.Reservations >= a.entitled || !free || !tooSmall
+}
+
+func (m *mira) Decide(_ timeline.Time, p *cluster.Plan) {
+	// 1. Executors are divided anew if something has changed that can change the division.
+	matters := m.follow(p)
+	if matters || m.stale || !m.exact {
+		m.entitle(p)
+		m.stale = false
+	}
+	jobs := p.Changes.Jobs
+	if !m.known {
+		jobs = p.Jobs
+	}
+	for _, j := range jobs {
+		if a := m.app(j); a != nil {
+			m.retain(p, a)
+		}
+	}
+	// 2. An executor whose task has ended takes the next one of its job, or is given back.
+	if !m.known {
+		for _, n := range p.Nodes {
+			m.employ(p, n)
+		}
+	} else {
+		for n := range p.Offered() {
+			m.employ(p, n)
+		}
+	}
+	m.known = p.Synced // until then, running tasks are found
+	// 3. Coordinators start wherever they fit.
+	m.unsteered = slices.DeleteFunc(m.unsteered, func(j *cluster.JobState) bool { return !m.steer(p, j) })
+	// 4. Executors that no job holds go, one by one and in turn, to jobs that are entitled to more. If such jobs do not fit there, the
+	// executors go to any that do.
+	m.assignInTurn(p, func(a *miraApp) int { return a.entitled })
+	m.stale = m.assignInTurn(p, func(a *miraApp) int { return a.demand }) || m.stale
+}
+
+// assignInTurn assigns executors that no job holds to jobs that hold less than most says. It reports whether it assigned any.
+func (m *mira) assignInTurn(p *cluster.Plan, most func(*miraApp) int) (some bool) {
+	for more := true; more; {
+		more = false
+		for _, j := range p.Jobs {
+			if _, free := p.FirstFit(resource.Vector{}); !free {
+				return some
+			}
+			if a := m.app(j); a != nil && j.Reservations < most(a) && m.assign(p, a) {
+				more, some = true, true
+			}
+		}
+	}
+	return some
+}
+
+// app returns what is kept with j, nil if nothing is.
+func (m *mira) app(j *cluster.JobState) *miraApp {
+	if j.Slot < len(m.apps) && m.apps[j.Slot].job == j {
+		return &m.apps[j.Slot]
+	}
+	return nil
+}
+
+// follow brings the demands of jobs up to date. It reports whether the division of executors can change: the filters of section III.C.
+func (m *mira) follow(p *cluster.Plan) (matters bool) {
+	jobs := p.Changes.Jobs
+	if !m.known {
+		clear(m.apps)
+		m.unsteered = m.unsteered[:0]
+		jobs = p.Jobs
+	}
+	for _, j := range jobs {
+		a := m.app(j)
+		if a == nil {
+			for len(m.apps) <= j.Slot {
+				m.apps = append(m.apps, miraApp{})
+			}
+			a = &m.apps[j.Slot]
+			*a = miraApp{job: j}
+		}
+		if _, waits := coordinatorWaits(j); waits && !slices.Contains(m.unsteered, j) {
+			m.unsteered = append(m.unsteered, j)
+		}
+		before := a.demand
+		a.demand = executorsFor(j)
+		matters = matters || share.Matters(a.entitled, before, a.demand) || a.held != j.Reservations
+	}
+	return matters || !m.known || m.executors != p.Present
+}
+
+// executorsFor is how many executors j could use now: one for each unfinished task that may run.
+func executorsFor(j *cluster.JobState) (n int) {
+	for i := range j.Stages {
+		n += unfinished(j, i)
+	}
+	return n
+}
+
+// unfinished is how many tasks of a stage run, or may start.
+func unfinished(j *cluster.JobState, stage int) int {
+	if j.Stages[stage].Coordinator {
+		return 0
+	}
+	n := working(j, stage)
+	if j.Ready(stage) && !j.Status.Ended() {
+		n += j.Startable(stage)
+	}
+	return n
+}
+
+// working is how many executors work for a stage.
+func working(j *cluster.JobState, stage int) int {
+	return j.Progress[stage].Running + j.Progress[stage].Booked
+}
+
+// entitle divides the executors among the jobs.
+func (m *mira) entitle(p *cluster.Plan) {
+	m.executors, m.claims = p.Present, m.claims[:0]
+	for _, j := range p.Jobs {
+		if a := m.app(j); a != nil && a.demand > 0 {
+			m.claims = append(m.claims, share.Claim{Weight: shareWeight(j), Demand: a.demand, Held: j.Reservations})
+		}
+	}
+	for len(m.granted) < len(m.claims) {
+		m.granted = append(m.granted, 0)
+	}
+	granted := m.divide(m.executors, m.claims, m.granted[:len(m.claims)])
+	for _, j := range p.Jobs {
+		if a := m.app(j); a != nil {
+			a.entitled = 0
+			if a.demand > 0 {
+				a.entitled, granted = granted[0], granted[1:]
+			}
+		}
+	}
+}
+
+// shareWeight is the weight of a job in thousandths.
+func shareWeight(j *cluster.JobState) int64 {
+	return int64(math.Round(max(1, min(share.MaxWeight, weightOf(j)*1000))))
+}
+
+// retain assigns to j the executors that its tasks occupy without being assigned: of tasks that were found after a restart, or of a job
+// that was paused, which ended its reservations.
+func (m *mira) retain(p *cluster.Plan, a *miraApp) {
+	j := a.job
+	if !p.Synced || j.Status.Ended() || j.PausedWhole() || j.Reservations >= workingInAll(j) {
+		return
+	}
+	for _, t := range j.Tasks {
+		if t.Node.ReservedFor == nil && !t.Steers {
+			m.take(p, t.Node, a, int(t.ID.Stage), cluster.BecauseAssigned(j.Reservations+1, a.entitled, p.Present))
+			m.stale = true
+		}
+	}
+}
+
+// workingInAll is how many executors work for j.
+func workingInAll(j *cluster.JobState) (n int) {
+	for i := range j.Stages {
+		if !j.Stages[i].Coordinator {
+			n += working(j, i)
+		}
+	}
+	return n
+}
+
+// take assigns n to a stage of a.
+func (m *mira) take(p *cluster.Plan, n *cluster.NodeState, a *miraApp, stage int, why cluster.Reason) {
+	p.Reserve(n, a.job, stage, why)
+	a.held = a.job.Reservations
+}
+
+// release ends the assignment of n to a.
+func (m *mira) release(p *cluster.Plan, n *cluster.NodeState, a *miraApp, why cluster.Reason) {
+	p.Unreserve(n, why)
+	a.held = a.job.Reservations
+}
+
+// employ starts the next task of the job that holds n there, or gives n back, if nothing runs on it and it accepts work.
+func (m *mira) employ(p *cluster.Plan, n *cluster.NodeState) {
+	j := n.ReservedFor
+	if j == nil || occupied(n) || n.Paused || !p.Takes(n) {
+		return
+	}
+	a := m.app(j)
+	if j.Reservations > a.entitled {
+		m.release(p, n, a, cluster.BecauseOverEntitled(j.Reservations, a.entitled, p.Present))
+		return
+	}
+	stage, ok := m.nextStage(j, j.Reservations, n.ReservedStage, func(need resource.Vector) bool { return need.FitsIn(n.Free) })
+	if !ok {
+		m.release(p, n, a, cluster.Because(cluster.ReservationNotNeeded))
+		m.stale = true
+		return
+	}
+	if from := n.ReservedStage; from != stage {
+		why := cluster.BecauseStageMoves(from, stage)
+		m.release(p, n, a, why)
+		m.take(p, n, a, stage, why)
+	}
+	need := j.Stages[stage].Ideal
+	p.Start(j, stage, n, need[resource.Memory], cluster.BecauseFits(need[resource.Memory]))
+}
+
+// assign assigns one more executor to a, and starts a task there. ok is false if no executor is free that fits.
+func (m *mira) assign(p *cluster.Plan, a *miraApp) (ok bool) {
+	j := a.job
+	var n *cluster.NodeState
+	stage, ok := m.nextStage(j, j.Reservations+1, -1, func(need resource.Vector) bool {
+		var free bool
+		n, free = freeExecutor(p, need)
+		return free
+	})
+	if !ok {
+		return false
+	}
+	m.take(p, n, a, stage, cluster.BecauseAssigned(j.Reservations+1, a.entitled, p.Present))
+	need := j.Stages[stage].Ideal
+	p.Start(j, stage, n, need[resource.Memory], cluster.BecauseFits(need[resource.Memory]))
+	return true
+}
+
+// freeExecutor returns the first node that no job holds, where nothing runs and need fits. The first has served most often, so it is the
+// warmest.
+func freeExecutor(p *cluster.Plan, need resource.Vector) (*cluster.NodeState, bool) {
+	n, ok := p.FirstFit(need)
+	for ok && occupied(n) { // by a policy that ran before
+		n, ok = p.NextRoom(need, n.ID+1)
+	}
+	return n, ok
+}
+
+// occupied reports whether a task other than a coordinator is booked or runs on n.
+func occupied(n *cluster.NodeState) bool {
+	return slices.ContainsFunc(n.Tasks, func(t *cluster.TaskState) bool { return !t.Steers })
+}
+
+// coordinatorWaits reports whether the next task of j is its coordinator.
+func coordinatorWaits(j *cluster.JobState) (stage int, waits bool) {
+	stage, ok := j.NextStage()
+	return stage, ok && j.Stages[stage].Coordinator
+}
+
+// steer starts the coordinator of j, and reports whether it still waits.
+func (m *mira) steer(p *cluster.Plan, j *cluster.JobState) (waits bool) {
+	stage, waits := coordinatorWaits(j)
+	if !waits {
+		return false
+	}
+	need := j.Stages[stage].Ideal
+	n, ok := p.FirstFit(need)
+	if ok {
+		p.Start(j, stage, n, need[resource.Memory], cluster.BecauseFits(need[resource.Memory]))
+	}
+	return !ok
+}
+
+// nextStage returns the stage for which one more of the executors of j is to work: a stage that may start a task and works with fewer
+// executors than it should. An executor that worked for stage last stays with it if that is such a stage, for its tasks run the same code
+// on related data (section III.D). If what such stages need does not fit, any stage will do whose need fits.
+func (m *mira) nextStage(j *cluster.JobState, executors, last int, fits func(need resource.Vector) bool) (stage int, ok bool) {
+	if j.Status.Ended() {
+		return 0, false
+	}
+	m.divideStages(j, executors)
+	short := func(stage int) bool { return m.targets[stage] > working(j, stage) }
+	may := func(stage int) bool { return j.Ready(stage) && fits(j.Stages[stage].Ideal) }
+	if last >= 0 && short(last) && may(last) {
+		return last, true
+	}
+	for _, wanted := range []bool{true, false} {
+		for i := range j.Stages {
+			if short(i) == wanted && may(i) {
+				return i, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// divideStages computes targets: how many of the executors of j work for each stage.
+func (m *mira) divideStages(j *cluster.JobState, executors int) {
+	for len(m.targets) < len(j.Stages) {
+		m.targets, m.dag = append(m.targets, 0), append(m.dag, share.Stage{})
+	}
+	for i := range j.Stages {
+		left := j.Stages[i].Tasks - j.Progress[i].Ended
+		next := m.dag[i].Next[:0]
+		m.dag[i] = share.Stage{Left: left, Next: next}
+		if n := unfinished(j, i); n > 0 {
+			m.dag[i].Ready, m.dag[i].Left, m.dag[i].Held = true, n, working(j, i)
+		}
+		for _, parent := range j.Stages[i].Parents {
+			m.dag[parent].Next = append(m.dag[parent].Next, i)
+		}
+	}
+	m.stages.Divide(executors, m.dag[:len(j.Stages)], m.path, m.targets[:len(j.Stages)])
+}

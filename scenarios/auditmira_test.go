@@ -1,0 +1,52 @@
+package scenarios
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// conservingExecutors checks that no executor of mira is idle beside a task that fits there: not one that no job holds, and not one that the
+// job of the task holds.
+func (a *auditor) conservingExecutors() {
+	for _, id := range slices.Sorted(maps.Keys(a.jobs)) {
+		j := a.jobs[id]
+		for stage := range j.Stages {
+			if j.stopped || j.paused || !j.ready(stage) {
+				continue
+			}
+			for _, n := range a.nodes {
+				holder, held := a.kept[n.ID]
+				if !a.busy(n.ID) && (!held || holder == id) && j.Stages[stage].Ideal.FitsIn(a.free(n)) {
+					a.fail("a task of job %s stage %d waits, but node %s is idle", j.Name, stage, n.Name)
+				}
+			}
+		}
+	}
+}
+
+// executor checks that a task of mira starts on an executor of its job that does nothing else.
+func (a *auditor) executor(d *cluster.Decision) {
+	if a.jobs[d.Task.Job].Stages[d.Task.Stage].Coordinator {
+		return // needs no executor
+	}
+	if holder, held := a.kept[d.Node]; !held || holder != d.Task.Job {
+		a.fail("task %s is started on node %d, which its job does not hold", d.Task, d.Node)
+	}
+	if a.busy(d.Node) {
+		a.fail("task %s is started on node %d, where a task runs", d.Task, d.Node)
+	}
+}
+
+// busy reports whether a task other than a coordinator is booked or runs on a node.
+func (a *auditor) busy(id cluster.NodeID) bool {
+	for _, j := range a.jobs {
+		for _, t := range j.tasks {
+			if t.node == id && !j.Stages[t.id.Stage].Coordinator && (t.state == booked || t.state == running) {
+				return true
+			}
+		}
+	}
+	return false
+}
