@@ -22,15 +22,20 @@ func (d *Driver) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	tasks, err := d.store.OpenTasks(ctx)
+	if err != nil {
+		return err
+	}
 	for _, stored := range jobs {
 		if stored.Request.Job.BringIntoBounds() {
 			d.log.Warn("stored job exceeds bounds of this release, its values are set to the nearest bounds", "job", stored.ID)
 		}
-		j, err := d.recall(ctx, stored)
-		if err != nil {
-			return err
+		d.jobs[stored.ID] = newJob(stored)
+	}
+	for _, t := range tasks {
+		if j := d.jobs[t.Container.Task.Job]; j != nil {
+			j.add(&run{Task: t})
 		}
-		d.jobs[j.ID] = j
 	}
 	return nil
 }

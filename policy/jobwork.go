@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -26,9 +27,11 @@ type jobWork struct {
 // order hardly changes between calls, so that sorting costs little more than a scan.
 func (s *sum) measure(p *cluster.Plan) {
 	s.removeRetired()
-	if len(s.work) < len(p.Jobs) {
+	before := len(s.work)
+	if before < len(p.Jobs) {
 		s.addNew(p)
 	}
+	sorts := len(s.work)-before > manyNew
 	largest := p.Largest()
 	anew := s.node != largest
 	s.node = largest
@@ -36,9 +39,20 @@ func (s *sum) measure(p *cluster.Plan) {
 		if w := &s.work[i]; anew || w.version != w.job.Version {
 			*w = workOf(p, w.job, largest)
 		}
-		s.sift(i)
+		if !sorts {
+			s.sift(i)
+		}
+	}
+	if sorts {
+		slices.SortFunc(s.work, func(v, w jobWork) int {
+			return cmp.Or(cmp.Compare(v.queued, w.queued), cmp.Compare(v.job.ID, w.job.ID))
+		})
 	}
 }
+
+// manyNew is how many new jobs at a time are sorted in: moving them to their places one by one takes a time that grows with the square
+// of their number, as after a restart with many waiting jobs.
+const manyNew = 32
 
 func (s *sum) removeRetired() {
 	s.work = slices.DeleteFunc(s.work, func(w jobWork) bool {

@@ -429,14 +429,23 @@ func (s *Store) environment(ctx context.Context, id int64) (env []string, err er
 
 // Tasks returns every run of every task of a job, by stage, index and run.
 func (s *Store) Tasks(ctx context.Context, id cluster.JobID) ([]Task, error) {
+	return s.tasks(ctx, "job = ? ORDER BY stage, idx, run", int64(id))
+}
+
+// OpenTasks returns the same of all jobs that have not ended, by job.
+func (s *Store) OpenTasks(ctx context.Context) ([]Task, error) {
+	return s.tasks(ctx, "job IN (SELECT id FROM jobs WHERE ended = 0) ORDER BY job, stage, idx, run")
+}
+
+func (s *Store) tasks(ctx context.Context, which string, args ...any) ([]Task, error) {
 	var tasks []Task
-	query := `SELECT stage, idx, run, owner_uid, node, granted, why, booked_ns, started_ns, ended_ns, outcome, exit, detail, throttle, progress
-		FROM tasks WHERE job = ? ORDER BY stage, idx, run`
-	err := s.read(ctx, query, []any{int64(id)}, func(scan func(...any) error) error {
-		t := Task{Container: cluster.ContainerID{Task: cluster.TaskID{Job: id}}}
+	query := `SELECT job, stage, idx, run, owner_uid, node, granted, why, booked_ns, started_ns, ended_ns, outcome, exit, detail, throttle, progress
+		FROM tasks WHERE ` + which
+	err := s.read(ctx, query, args, func(scan func(...any) error) error {
+		var t Task
 		var grant, outcome string
 		var exit, throttle, progress sql.NullString
-		if err := scan(&t.Container.Task.Stage, &t.Container.Task.Index, &t.Container.Run, &t.UID, &t.Node, &grant, &t.Why,
+		if err := scan(&t.Container.Task.Job, &t.Container.Task.Stage, &t.Container.Task.Index, &t.Container.Run, &t.UID, &t.Node, &grant, &t.Why,
 			&t.Booked, &t.Started, &t.Ended, &outcome, &exit, &t.Detail, &throttle, &progress); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -136,7 +137,7 @@ func moveTo(some *unix.CPUSet) error {
 
 // end ends the daemon; with kill, also the jobs.
 func (l *loaded) end(kill bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	if err := l.client.Shutdown(ctx, kill); err != nil {
 		l.b.Errorf("end the daemon: %v", err)
@@ -501,20 +502,40 @@ func BenchmarkShortJobs(b *testing.B) {
 	b.ReportMetric(float64(n)/time.Since(began).Seconds(), "jobs/s")
 }
 
-// BenchmarkRestart measures how long a daemon takes to serve after it was killed with 200 running containers and 10,000 waiting jobs.
-// The goal: 2 s.
+// BenchmarkRestart measures how long a daemon that has one processor takes to serve after it was killed with 200 running containers and
+// 10,000 waiting jobs, in the best of three times: without a history, and with 90,000 jobs in its store that have ended. The goal: 2 s, and
+// a ratio of about 1.
 func BenchmarkRestart(b *testing.B) {
-	l := newLoaded(b)
-	l.start(false)
-	l.submit(200, 1, 8*resource.MiB, "sleep", "100000")
-	l.running(200)
-	l.submit(10_000, 1, 4*resource.GiB, "true")
-	for b.Loop() {
-		if err := l.up.Process.Signal(syscall.SIGKILL); err != nil {
-			b.Fatal(err)
-		}
-		_ = l.up.Wait()
-		b.ReportMetric(l.start(false).Seconds(), "s-to-serving")
+	var took []float64
+	for _, history := range []int{0, 90_000} {
+		b.Run(fmt.Sprintf("ended=%d", history), func(b *testing.B) {
+			l := newLoaded(b)
+			l.start(false)
+			if history > 0 {
+				if _, err := l.client.Wait(b.Context(), l.submit(1, resource.Core, 8*resource.MiB, "true")[0]); err != nil {
+					b.Fatal(err)
+				}
+				l.end(false)
+				l.ended(history)
+				l.start(false)
+			}
+			l.submit(200, 1, 8*resource.MiB, "sleep", "100000")
+			l.running(200)
+			l.submit(10_000, 1, 4*resource.GiB, "true")
+			seconds := math.Inf(1)
+			for b.Loop() {
+				for range 3 {
+					if err := l.up.Process.Signal(syscall.SIGKILL); err != nil {
+						b.Fatal(err)
+					}
+					_ = l.up.Wait()
+					seconds = min(seconds, l.start(true).Seconds())
+				}
+			}
+			l.running(200)
+			took = append(took, seconds)
+			b.ReportMetric(seconds, "s-to-serving")
+			b.ReportMetric(seconds/took[0], "of-without-history")
+		})
 	}
-	l.running(200)
 }
