@@ -269,7 +269,7 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return fmt.Sprintf("given back: the job held %d executors and is entitled to %d of %d", r.A, r.B, r.C)
 	case AllAtWork:
 		if r.A < r.B {
-			return fmt.Sprintf("the job holds %d of the %d executors that it is entitled to: a task must end first, because all %d work", r.A, r.B, r.C)
+			return fmt.Sprintf("the job holds %d of the %d executors that it is entitled to: a task of another job must end first", r.A, r.B)
 		}
 		return fmt.Sprintf("the job holds %d executors, and all of them work; it is entitled to %d of %d", r.A, r.B, r.C)
 	case StageMoves:

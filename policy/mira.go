@@ -17,11 +17,12 @@ import (
 // Executors are alike: what a task needs must only fit. No task is ended to give an executor back. A coordinator, which steers its job as
 // Mira's driver does, needs no executor: it runs beside other tasks on a node that no job holds.
 type mira struct {
-	divide func(total int, claims []share.Claim, granted []int) []int
-	exact  bool // only a change that matters can change what divide returns
+	paper  bool // the rule of the paper
 	path   share.Path
 	fair   share.Fair
 	stages share.Stages
+	tree   queueTree[miraQueue, struct{}]
+	levels []*queue[miraQueue] // the queues: the root, its children, their children, and so on
 
 	// All fields below are computed from the snapshot.
 	apps      []miraApp           // by the slots of their jobs
@@ -30,7 +31,8 @@ type mira struct {
 	executors int                 // among which the apps were entitled
 	unsteered []*cluster.JobState // their coordinators wait
 
-	claims  []share.Claim // buffers
+	nodes   []share.Node // buffers
+	claims  []share.Claim
 	granted []int
 	dag     []share.Stage
 	targets []int
@@ -39,18 +41,18 @@ type mira struct {
 // miraApp is what is kept with a job.
 type miraApp struct {
 	job              *cluster.JobState
-	demand, entitled int // executors
-	held             int // executors, after the last decision
+	leaf             *queue[miraQueue] // nil if there is no such queue
+	demand, entitled int               // executors
+	held             int               // executors, after the last decision
+	most             int               // what it may hold if other jobs cannot use executors
 }
 
 func newMira(s *settings) Policy {
 	m := &mira{}
-	m.divide, m.exact = m.fair.Divide, true
-	if s.declare("rule", "max-min",
+	m.paper = s.declare("rule", "max-min",
 		"how executors are divided among jobs: max-min, by weighted max-min fairness; or paper, by the equation and Algorithm 1 as written, which "+
-			"needs several rounds to be fair").oneOf("max-min", "paper") == "paper" {
-		m.divide, m.exact = share.Mira, false
-	}
+			"needs several rounds to be fair").oneOf("max-min", "paper") == "paper"
+	m.declareQueues(s)
 	m.path = share.SumOfPaths
 	if s.declare("path", "sum",
 		"the weight of a stage among the stages of its job: sum, the tasks on all paths from it to the end, as the authors' code; or longest, the "+
@@ -63,13 +65,16 @@ func newMira(s *settings) Policy {
 func (*mira) Name() string { return "mira" }
 
 func (m *mira) Traits() Traits {
-	return Traits{Quotas: true, DropCaches: func() { m.known = false }, Why: m.why}
+	return Traits{Quotas: true, Admit: func(_ *cluster.Snapshot, j *cluster.Job) error { return m.tree.check(j) }, DropCaches: func() { m.known = false }, Why: m.why}
 }
 
 // why says that all executors work, or that all to which j is entitled do. If an executor is free, the task does not fit there.
 func (m *mira) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, stage int) (cluster.Reason, bool) {
 	a := m.app(j)
-	if a == nil || j.Stages[stage].Coordinator {
+	switch {
+	case m.tree.home(j.Job) == nil:
+		return cluster.Because(cluster.NoSuchQueue), true
+	case a == nil || j.Stages[stage].Coordinator:
 		return cluster.Reason{}, false
 	}
 	n, free := s.FirstOpen(resource.Vector{}, 0)
@@ -81,20 +86,18 @@ func (m *mira) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, st
 }
 
 func (m *mira) Decide(_ timeline.Time, p *cluster.Plan) {
-	// 1. Executors are divided anew if something has changed that can change the division.
-	matters := m.follow(p)
-	if matters || m.stale || !m.exact {
-		m.entitle(p)
-		m.stale = false
-	}
+	// 1. Executors are divided anew if something has changed that can change the division. The rule of the paper, and the share of a queue,
+	// depend on what each job holds at present.
 	jobs := p.Changes.Jobs
 	if !m.known {
 		jobs = p.Jobs
 	}
+	if m.follow(p, jobs) || m.stale || m.paper || !m.tree.root.leaf() {
+		m.entitle(p)
+		m.stale = false
+	}
 	for _, j := range jobs {
-		if a := m.app(j); a != nil {
-			m.retain(p, a)
-		}
+		m.retain(p, m.app(j))
 	}
 	// 2. An executor whose task has ended takes the next one of its job, or is given back.
 	if !m.known {
@@ -111,8 +114,9 @@ func (m *mira) Decide(_ timeline.Time, p *cluster.Plan) {
 	m.unsteered = slices.DeleteFunc(m.unsteered, func(j *cluster.JobState) bool { return !m.steer(p, j) })
 	// 4. Executors that no job holds go, one by one and in turn, to jobs that are entitled to more. If such jobs do not fit there, the
 	// executors go to any that do.
+	m.count(p)
 	m.assignInTurn(p, func(a *miraApp) int { return a.entitled })
-	m.stale = m.assignInTurn(p, func(a *miraApp) int { return a.demand }) || m.stale
+	m.stale = m.assignInTurn(p, func(a *miraApp) int { return a.most }) || m.stale
 }
 
 // assignInTurn assigns executors that no job holds to jobs that hold less than most says. It reports whether it assigned any.
@@ -123,7 +127,8 @@ func (m *mira) assignInTurn(p *cluster.Plan, most func(*miraApp) int) (some bool
 			if _, free := p.FirstFit(resource.Vector{}); !free {
 				return some
 			}
-			if a := m.app(j); a != nil && j.Reservations < most(a) && m.assign(p, a) {
+			if a := m.app(j); a != nil && j.Reservations < most(a) && !full(a.leaf) && m.assign(p, a) {
+				hold(a.leaf, 1)
 				more, some = true, true
 			}
 		}
@@ -140,12 +145,10 @@ func (m *mira) app(j *cluster.JobState) *miraApp {
 }
 
 // follow brings the demands of jobs up to date. It reports whether the division of executors can change: the filters of section III.C.
-func (m *mira) follow(p *cluster.Plan) (matters bool) {
-	jobs := p.Changes.Jobs
+func (m *mira) follow(p *cluster.Plan, jobs []*cluster.JobState) (matters bool) {
 	if !m.known {
 		clear(m.apps)
 		m.unsteered = m.unsteered[:0]
-		jobs = p.Jobs
 	}
 	for _, j := range jobs {
 		a := m.app(j)
@@ -154,13 +157,15 @@ func (m *mira) follow(p *cluster.Plan) (matters bool) {
 				m.apps = append(m.apps, miraApp{})
 			}
 			a = &m.apps[j.Slot]
-			*a = miraApp{job: j}
+			*a = miraApp{job: j, leaf: m.tree.home(j.Job)}
 		}
 		if _, waits := coordinatorWaits(j); waits && !slices.Contains(m.unsteered, j) {
 			m.unsteered = append(m.unsteered, j)
 		}
 		before := a.demand
-		a.demand = executorsFor(j)
+		if a.demand = 0; a.leaf != nil {
+			a.demand = executorsFor(j)
+		}
 		matters = matters || share.Matters(a.entitled, before, a.demand) || a.held != j.Reservations
 	}
 	return matters || !m.known || m.executors != p.Present
@@ -189,28 +194,6 @@ func unfinished(j *cluster.JobState, stage int) int {
 // working is how many executors work for a stage.
 func working(j *cluster.JobState, stage int) int {
 	return j.Progress[stage].Running + j.Progress[stage].Booked
-}
-
-// entitle divides the executors among the jobs.
-func (m *mira) entitle(p *cluster.Plan) {
-	m.executors, m.claims = p.Present, m.claims[:0]
-	for _, j := range p.Jobs {
-		if a := m.app(j); a != nil && a.demand > 0 {
-			m.claims = append(m.claims, share.Claim{Weight: shareWeight(j), Demand: a.demand, Held: j.Reservations})
-		}
-	}
-	for len(m.granted) < len(m.claims) {
-		m.granted = append(m.granted, 0)
-	}
-	granted := m.divide(m.executors, m.claims, m.granted[:len(m.claims)])
-	for _, j := range p.Jobs {
-		if a := m.app(j); a != nil {
-			a.entitled = 0
-			if a.demand > 0 {
-				a.entitled, granted = granted[0], granted[1:]
-			}
-		}
-	}
 }
 
 // shareWeight is the weight of a job in thousandths.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/policy"
@@ -495,7 +496,9 @@ func (a *auditor) conserving() {
 		return
 	}
 	if a.c.name == "mira" && a.s.heartbeat == 0 {
-		a.conservingExecutors()
+		if !strings.Contains(a.flag("queues"), "..") { // A queue may leave executors idle that it must not have.
+			a.conservingExecutors()
+		}
 		return
 	}
 	if a.s.heartbeat > 0 || a.c.name == "contention-aware" || a.flag("reservations") == "true" || a.c.name == "tetris" && a.flag("fairness") != "0" {

@@ -1,8 +1,11 @@
 package scenarios
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/bellows-rm/bellows/cluster"
 )
@@ -26,6 +29,26 @@ func (a *auditor) conservingExecutors() {
 	}
 }
 
+// withinQueues checks that no queue of mira holds more executors than it may.
+func (a *auditor) withinQueues() {
+	for _, item := range strings.Split(a.flag("queues"), ",") {
+		name, text, _ := strings.Cut(item, "=")
+		_, most, limited := strings.Cut(text, "..")
+		if !limited || most == "" {
+			continue
+		}
+		held := 0
+		for _, job := range a.kept {
+			if of := cmp.Or(a.jobs[job].Queue, "default"); of == name || strings.HasPrefix(of, name+".") {
+				held++
+			}
+		}
+		if limit, err := strconv.Atoi(most); err != nil || held > limit {
+			a.fail("queue %s holds %d executors, and may hold %s", name, held, most)
+		}
+	}
+}
+
 // executor checks that a task of mira starts on an executor of its job that does nothing else.
 func (a *auditor) executor(d *cluster.Decision) {
 	if a.jobs[d.Task.Job].Stages[d.Task.Stage].Coordinator {
@@ -34,6 +57,7 @@ func (a *auditor) executor(d *cluster.Decision) {
 	if holder, held := a.kept[d.Node]; !held || holder != d.Task.Job {
 		a.fail("task %s is started on node %d, which its job does not hold", d.Task, d.Node)
 	}
+	a.withinQueues()
 	if a.busy(d.Node) {
 		a.fail("task %s is started on node %d, where a task runs", d.Task, d.Node)
 	}

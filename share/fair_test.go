@@ -205,6 +205,11 @@ func TestTree(t *testing.T) {
 	if got := f.DivideTree(25, nodes, make([]int, len(nodes))); !slices.Equal(got, []int{25, 5, 20, 3, 2, 15, 5}) {
 		t.Error(got)
 	}
+	// What the children of a queue are promised, it is granted before its sibling is granted more.
+	nodes[3].Min, nodes[3].Demand, nodes[2].Weight = 12, 20, 100
+	if got := f.DivideTree(25, nodes, make([]int, len(nodes))); !slices.Equal(got, []int{25, 12, 13, 12, 0, 10, 3}) {
+		t.Error(got)
+	}
 	allocs := testing.AllocsPerRun(10, func() { f.DivideTree(25, nodes, make([]int, len(nodes))[:]) })
 	if allocs > 1 { // the result
 		t.Error(allocs, "allocations")

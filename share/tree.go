@@ -10,7 +10,7 @@ type Node struct {
 // as Divide does. It writes what each node is granted to granted, which has the length of nodes, and returns granted.
 //
 // A node comes before its children, and the children of a node are neighbors. Demand and Held of a queue are the sums of its
-// children's: DivideTree sets them. What children are promised by their Min, their queue must be promised by its own.
+// children's, and its Min is not less than what its children are promised: DivideTree sets them.
 func (f *Fair) DivideTree(total int, nodes []Node, granted []int) []int {
 	for i := len(nodes) - 1; i >= 0; i-- {
 		n := &nodes[i]
@@ -18,10 +18,13 @@ func (f *Fair) DivideTree(total int, nodes []Node, granted []int) []int {
 			continue
 		}
 		n.Demand, n.Held = 0, 0
+		promised := 0
 		for _, c := range nodes[n.First : n.First+n.Children] {
 			n.Demand += c.high()
 			n.Held += c.Held
+			promised += c.low()
 		}
+		n.Min = max(n.Min, promised)
 	}
 	granted[0] = min(total, nodes[0].high())
 	for i, n := range nodes {
