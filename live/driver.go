@@ -76,6 +76,7 @@ type Driver struct {
 	quotas   atomic.Pointer[cluster.Quotas]
 	pace     pace
 	outputs  outputs
+	views    takenViews
 	entry    chan struct{} // has an element while a submission is being stored and handed to the engine: see enter
 	keys     atomic.Int64  // how many were added since they were last pruned
 	stopping func()        // ends the goroutines other than the loop
@@ -142,7 +143,7 @@ func Start(c Config) (*Driver, error) {
 		return nil, err
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
-		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}), entry: make(chan struct{}, 1),
+		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}), entry: make(chan struct{}, 1), views: takenViews{turn: make(chan struct{}, 1)},
 		retained: make(chan struct{}, 1), jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event)}
 	d.keep.Store(c.Keep)
 	d.quotas.Store(cmp.Or(c.Quotas, &cluster.Quotas{}))

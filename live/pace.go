@@ -106,6 +106,13 @@ func (p *pace) recent(party cluster.Party, now timeline.Time) []timeline.Time {
 	return all
 }
 
+// count returns how many submissions of the last minute count for a quota.
+func (p *pace) count(party cluster.Party, now timeline.Time) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int64(len(p.recent(party, now)))
+}
+
 // sweep forgets, once a minute, the parties without submissions in the last minute.
 func (p *pace) sweep(now timeline.Time) {
 	if p.times == nil {

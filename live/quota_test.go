@@ -3,8 +3,11 @@ package live
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -305,5 +308,53 @@ func TestQuotasOfManyJobs(t *testing.T) {
 		r.order(cluster.Start)
 		synctest.Wait()
 		r.noOrder()
+	})
+}
+
+// What of each quota is taken is told as it is now, and many who ask share few looks at the engine.
+func TestQuotaUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newQuotaRig(t, &cluster.Quotas{
+			Users: map[string]cluster.Limits{"": {cluster.QuotaMemory: {Most: int64(400 * resource.MiB)}, cluster.QuotaWaiting: {Most: 5, Refuses: true}, cluster.QuotaSubmissions: {Most: 9, Refuses: true}},
+				"bob": {cluster.QuotaMemory: {Most: cluster.Unlimited}, cluster.QuotaRunning: {Most: 3}}},
+			Queues: map[string]cluster.Limits{"batch": {cluster.QuotaCPU: {Most: 4000}}}})
+		defer r.end()
+		is := func(user string, want ...string) {
+			t.Helper()
+			all, err := r.QuotaUse(t.Context(), user)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, q := range all {
+				taken := "?"
+				if q.Taken != nil {
+					taken = q.Kind.Format(*q.Taken)
+				}
+				got = append(got, fmt.Sprintf("%s%s %s: %s of %s", q.User, q.Queue, q.Kind, taken, q.Kind.Format(q.Most)))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("quotas of %q:\n%s\nwant\n%s", user, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		}
+		const me, queue = "ada", "batch cpus: 0 cores of 4 cores"
+		bobs := []string{"bob running: 0 jobs of 3 jobs", "bob waiting: 0 jobs of 5 jobs", "bob submissions: 0 jobs of 9 jobs"}
+		is("", append(bobs, queue)...)
+		is(me, append(append([]string{"ada memory: 0B of 400MiB", "ada waiting: 0 jobs of 5 jobs", "ada submissions: 0 jobs of 9 jobs"}, bobs...), queue)...)
+		is("root", append(bobs, queue)...)
+
+		of := by(me, 1000, 1)
+		of.Job.Queue = "batch"
+		id := r.submit(of)
+		o := r.order(cluster.Start)
+		r.fake.launched(o)
+		synctest.Wait()
+		r.submit(by(me, 1000, 2))
+		is("", append(append([]string{"ada memory: 400MiB of 400MiB", "ada waiting: 1 job of 5 jobs", "ada submissions: 2 jobs of 9 jobs"}, bobs...), "batch cpus: 1 core of 4 cores")...)
+		if got := r.QueuesOf(Owner{1000, me}); !maps.Equal(got, map[string]bool{"batch": true, cluster.DefaultQueue: true}) || len(r.QueuesOf(Owner{1001, me})) > 0 {
+			t.Errorf("queues %v", got)
+		}
+		r.fake.ended(o.Container, cluster.Succeeded, 0)
+		_ = id
 	})
 }

@@ -39,6 +39,8 @@ const (
 	operator
 	// local: as anyone, but over the socket alone: no token is enough for it.
 	local
+	// own: as anyone, but operators may do it to what belongs to other users, too.
+	own
 )
 
 // words says in the document of the API who may call an operation.
@@ -49,6 +51,7 @@ func (who access) words() string {
 		owner:    "For the owner of the job, and operators.",
 		operator: "For operators: root, the daemon's user, and the members of the operator group.",
 		local:    "For everybody who can connect to the socket: concerns what belongs to the caller; operators: to any user.",
+		own:      "For everybody who can connect: concerns what belongs to the caller; operators: to any user.",
 	}[who]
 }
 
@@ -207,7 +210,7 @@ func (g *guard) admit(ctx context.Context, who access, needs Scope, operation st
 	c := &caller{from, g.operates(&from) && (!byToken || scope == AdminScope)}
 	ctx = context.WithValue(ctx, callerKey{}, c)
 	switch {
-	case c.operator || who == sizes || who == local:
+	case c.operator || who == sizes || who == local || who == own:
 		return ctx, nil
 	case who == operator:
 		return ctx, live.Errorf(live.Denied, "%s: only %s may do this", operation, g.whoOperates())
@@ -286,6 +289,30 @@ func (c *caller) task(t live.Task) live.Task {
 		return t
 	}
 	return sizeOfTask(&t)
+}
+
+// mayAskFor returns the user whose quotas c wants: itself, or for an operator the one that is named, and all if none is.
+func (c *caller) mayAskFor(user string) (string, error) {
+	me := live.OwnerOf(c.Credentials).Name
+	switch {
+	case c.operator:
+		return user, nil
+	case user != "" && user != me:
+		return "", live.Errorf(live.Denied, "user %q: only this user and operators may see these quotas", user)
+	}
+	return me, nil
+}
+
+// quotas returns the quotas that c may see: its own, and those of queues, unless only jobs of other users tell that there is the queue.
+func (c *caller) quotas(all []live.QuotaUse, queuesOf func(live.Owner) map[string]bool) []live.QuotaUse {
+	if c.operator {
+		return all
+	}
+	me := live.OwnerOf(c.Credentials)
+	mine := queuesOf(me)
+	return slices.DeleteFunc(all, func(q live.QuotaUse) bool {
+		return q.User != "" && q.User != me.Name || q.Queue != "" && !q.Named && !mine[q.Queue]
+	})
 }
 
 // sizeOf returns what everybody may know of a job. What is not named here is not shown: neither texts of its owner or its

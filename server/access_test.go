@@ -32,7 +32,7 @@ var allowed = map[string]struct{ owner, stranger, operator int }{
 	"kill": {202, 403, 202}, "input": {101, 403, 101}, "pause": {202, 403, 202}, "resume": {202, 403, 202}, "pauseTask": {202, 403, 202}, "resumeTask": {202, 403, 202},
 	"profiles": {200, 200, 200}, "profile": {200, 200, 200}, "store-profile": {204, 204, 204},
 	"applications": {200, 200, 200}, "application": {200, 200, 200}, "import-runs": {200, 200, 200}, "forget-application": {204, 204, 204},
-	"create-token": {201, 201, 201}, "tokens": {200, 200, 200}, "revoke-token": {204, 404, 204},
+	"create-token": {201, 201, 201}, "tokens": {200, 200, 200}, "quotas": {200, 200, 200}, "revoke-token": {204, 404, 204},
 }
 
 const daemonUser, operators = 2000, 500

@@ -104,6 +104,7 @@ func (s *Server) handler() http.Handler {
 	s.watch(a)
 	s.plan(a)
 	s.knowledge(a)
+	s.quotas(a)
 	s.tokenOperations(a)
 	document := a.document()
 	a.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {

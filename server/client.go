@@ -390,6 +390,11 @@ func (c *Client) CreateToken(ctx context.Context, n NewToken) (IssuedToken, erro
 	return call[IssuedToken](ctx, c, "POST", "/v1/tokens", nil, n)
 }
 
+// Quotas returns the quotas that the caller may see; user may be empty, or the only user whose quotas are wanted.
+func (c *Client) Quotas(ctx context.Context, user string) ([]live.QuotaUse, error) {
+	return call[[]live.QuotaUse](ctx, c, "GET", "/v1/quotas", url.Values{"user": {user}}, nil)
+}
+
 // Tokens returns the tokens of the caller, for operators those of all users.
 func (c *Client) Tokens(ctx context.Context) ([]Token, error) {
 	return call[[]Token](ctx, c, "GET", "/v1/tokens", nil, nil)

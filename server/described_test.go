@@ -290,6 +290,7 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 	}
 	issued, err := c.CreateToken(ctx, NewToken{Scope: SubmitScope, Lifetime: time.Hour})
 	errs["create-token"] = err
+	_, errs["quotas"] = c.Quotas(ctx, "")
 	_, errs["tokens"] = c.Tokens(ctx)
 	errs["revoke-token"] = c.RevokeToken(ctx, issued.ID)
 	errs["kill"] = c.Kill(ctx, 1)

@@ -195,6 +195,18 @@ func (f *fake) Input(context.Context, cluster.JobID) (io.ReadWriteCloser, error)
 
 func (f *fake) Logs(context.Context, cluster.JobID) ([]live.LogFile, error) { return f.logs, f.err }
 
+// QuotaUse has quotas of ada, bob and three queues, and of whoever is named.
+func (f *fake) QuotaUse(_ context.Context, user string) ([]live.QuotaUse, error) {
+	all := []live.QuotaUse{{User: "ada", Kind: cluster.QuotaMemory, Most: 5, Taken: new(int64(3))}, {User: "bob", Kind: cluster.QuotaOutput, Most: 7, Refuses: true},
+		{Queue: "named", Kind: cluster.QuotaRunning, Most: 1, Taken: new(int64(1)), Named: true}, {Queue: "of-ada", Kind: cluster.QuotaRunning, Most: 1, Taken: new(int64(0))}}
+	return all, f.err
+}
+
+// QueuesOf says that only ada has jobs, in one queue.
+func (f *fake) QueuesOf(o live.Owner) map[string]bool {
+	return map[string]bool{"of-ada": o == live.Owner{UID: 1000, Name: "ada"}}
+}
+
 func (f *fake) Status(context.Context) (live.Status, error) {
 	return live.Status{Policy: "fair", Nodes: []live.Node{{Name: "here"}}}, f.err
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"log/slog"
 	"net/http/httptest"
 	"strings"
@@ -20,6 +21,47 @@ func TestOverQuota(t *testing.T) {
 		handler.ServeHTTP(answer, asCaller("POST", "/v1/jobs", strings.NewReader(`{"dir":"/","stages":[{}]}`)))
 		if got := answer.Header().Get("Retry-After"); answer.Code != 429 || got != want || !strings.Contains(answer.Body.String(), `"code":"over-quota"`) {
 			t.Errorf("after %v: %d, Retry-After %q, %s", wait, answer.Code, got, answer.Body)
+		}
+	}
+}
+
+// Users see their own quotas and those of queues that the settings name or that they use; operators see all, or those of one user.
+func TestWhoSeesQuotas(t *testing.T) {
+	h, _ := guarded(t, live.Job{})
+	for _, tt := range []struct {
+		uid        uint32
+		name, user string
+		want       string
+	}{
+		{1000, "ada", "", "ada memory, named running, of-ada running"},
+		{1000, "ada", "ada", "ada memory"},
+		{1000, "ada", "bob", `user "bob": only this user and operators may see these quotas`},
+		{1001, "ada", "", "ada memory, named running"},
+		{3000, "bob", "", "bob output, named running"},
+		{3000, "bob", "bob", "bob output"},
+		{4000, "eve", "", "named running"},
+		{4000, "", "ada", `user "ada": only this user and operators may see these quotas`},
+		{0, "root", "", "ada memory, bob output, named running, of-ada running"},
+		{0, "root", "bob", "bob output"},
+		{0, "root", "nobody", ""},
+	} {
+		answer := askAs(h, operation{method: "GET", path: "/v1/quotas?user=" + tt.user}, "", tt.uid, tt.name, nil)
+		var all []live.QuotaUse
+		var got []string
+		if answer.Code == 403 {
+			var e live.Error
+			if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, e.Message)
+		} else if err := json.Unmarshal(answer.Body.Bytes(), &all); err != nil || answer.Code != 200 {
+			t.Fatalf("%d %s: %v", answer.Code, answer.Body, err)
+		}
+		for _, q := range all {
+			got = append(got, q.User+q.Queue+" "+q.Kind.String())
+		}
+		if strings.Join(got, ", ") != tt.want {
+			t.Errorf("%s (%d) asks for %q: %s, want %s", tt.name, tt.uid, tt.user, strings.Join(got, ", "), tt.want)
 		}
 	}
 }

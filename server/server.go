@@ -44,6 +44,8 @@ type Driver interface {
 	Import(ctx context.Context, by cluster.Credentials, h *profile.History) ([]live.Imported, error)
 	Input(ctx context.Context, id cluster.JobID) (io.ReadWriteCloser, error)
 	Logs(ctx context.Context, id cluster.JobID) ([]live.LogFile, error)
+	QuotaUse(ctx context.Context, user string) ([]live.QuotaUse, error)
+	QueuesOf(o live.Owner) map[string]bool
 	Status(ctx context.Context) (live.Status, error)
 	Ready() error
 	Metrics() live.Metrics

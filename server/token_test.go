@@ -31,7 +31,7 @@ var needed = map[string]string{
 	"kill": "submit", "input": "submit", "pause": "submit", "resume": "submit", "pauseTask": "submit", "resumeTask": "submit",
 	"profiles": "read", "profile": "read", "store-profile": "submit",
 	"applications": "read", "application": "read", "import-runs": "submit", "forget-application": "submit",
-	"create-token": "", "tokens": "", "revoke-token": "",
+	"create-token": "", "tokens": "", "quotas": "read", "revoke-token": "",
 }
 
 // accounts are the users of the machine of a test, by uid.

@@ -1,4 +1,4 @@
-// Package machine has the commands for this machine: to configure, start and end its daemon, print its status, check the
+// Package machine has the commands for this machine: to configure, start and end its daemon, print its status and quotas, check the
 // machine, prune records, and manage tokens and swap.
 package machine
 
@@ -6,5 +6,5 @@ import "github.com/spf13/cobra"
 
 // Commands returns the commands in the order in which help lists them.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{upCommand(), statusCommand(), doctorCommand(), downCommand(), pruneCommand(), configCommand(), tokenCommand(), swapCommand()}
+	return []*cobra.Command{upCommand(), statusCommand(), quotaCommand(), doctorCommand(), downCommand(), pruneCommand(), configCommand(), tokenCommand(), swapCommand()}
 }

@@ -1,0 +1,151 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// QuotaUse is a quota of one user or one queue, and how much of it is taken.
+type QuotaUse struct {
+	User  string            `json:"user,omitempty" doc:"name of the user whose quota it is, or the number; omitted of a quota of a queue"`
+	Queue string            `json:"queue,omitempty" doc:"name of the queue whose quota it is; omitted of a quota of a user"`
+	Kind  cluster.QuotaKind `json:"quota" doc:"what it limits: memory, cpus, running, waiting, submissions or output"`
+	Most  int64             `json:"most" doc:"the limit: bytes of memory and output, millicores of cpus, else a number of jobs"`
+	Taken *int64            `json:"taken,omitempty" doc:"how much of it is taken now, in the same unit; omitted of output that has not been measured yet"`
+	// Refuses is not omitted: false says something.
+	Refuses bool `json:"refuses" doc:"what would exceed it is refused; otherwise it waits"`
+	// Named says that the settings name the queue, so that it is no secret of its users.
+	Named bool `json:"-"`
+}
+
+// takenPause is the shortest time between two looks at what is taken. Whoever asks gets what was taken after the question; those who ask
+// meanwhile share an answer, so that their number does not matter to the loop.
+const takenPause = 100 * time.Millisecond
+
+// takenView is what is taken of the quotas that the engine counts.
+type takenView struct {
+	at  time.Time // it was not older then
+	all map[cluster.Party]cluster.Taken
+}
+
+// takenViews has the newest view.
+type takenViews struct {
+	newest atomic.Pointer[takenView]
+	turn   chan struct{} // has an element while a view is being made
+}
+
+// taken returns what is taken of the quotas that the engine counts.
+func (d *Driver) taken(ctx context.Context) (map[cluster.Party]cluster.Taken, error) {
+	asked := time.Now()
+	select {
+	case d.views.turn <- struct{}{}:
+		defer func() { <-d.views.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if v := d.views.newest.Load(); v != nil {
+		if v.at.After(asked) {
+			return v.all, nil
+		}
+		select {
+		case <-time.After(time.Until(v.at.Add(takenPause))):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	v := &takenView{at: time.Now()}
+	if err := d.look(ctx, func() { v.all = d.engine.Snapshot().Taken() }); err != nil {
+		return nil, err
+	}
+	d.views.newest.Store(v)
+	return v.all, nil
+}
+
+// QuotaUse returns the quotas of all users and queues that the settings name or that have jobs, and of a user with this name: users first,
+// by name. Root and others without a limit have none.
+func (d *Driver) QuotaUse(ctx context.Context, user string) ([]QuotaUse, error) {
+	q := d.quotas.Load()
+	if q.None() {
+		return []QuotaUse{}, nil
+	}
+	taken, err := d.taken(ctx)
+	if err != nil {
+		return nil, err
+	}
+	parties := d.quotaParties(q, taken)
+	parties[cluster.Party{Name: user}] = true
+	all := []QuotaUse{}
+	for _, party := range slices.SortedFunc(maps.Keys(parties), func(a, b cluster.Party) int {
+		if a.Queue != b.Queue {
+			return map[bool]int{false: -1, true: 1}[a.Queue]
+		}
+		return cmp.Compare(a.Name, b.Name)
+	}) {
+		if party.Name != "" {
+			all = append(all, d.quotaUse(q, party, taken[party])...)
+		}
+	}
+	return all, nil
+}
+
+// quotaParties returns the users and queues that quotas name or that count for them.
+func (d *Driver) quotaParties(q *cluster.Quotas, taken map[cluster.Party]cluster.Taken) map[cluster.Party]bool {
+	parties := map[cluster.Party]bool{{Queue: true, Name: cluster.DefaultQueue}: true}
+	for party := range taken {
+		parties[party] = true
+	}
+	for name := range q.Users {
+		parties[cluster.Party{Name: name}] = true
+	}
+	for name := range q.Queues {
+		parties[cluster.Party{Queue: true, Name: name}] = true
+	}
+	if outputs := d.outputs.taken.Load(); outputs != nil {
+		for name := range *outputs {
+			parties[cluster.Party{Name: name}] = true
+		}
+	}
+	return parties
+}
+
+// quotaUse returns the quotas of one user or queue.
+func (d *Driver) quotaUse(q *cluster.Quotas, party cluster.Party, taken cluster.Taken) (all []QuotaUse) {
+	for kind := range cluster.NumQuotaKinds {
+		limit := q.Of(party, kind)
+		if limit.Most == cluster.Unlimited {
+			continue
+		}
+		u := QuotaUse{Kind: kind, Most: limit.Most, Refuses: limit.Refuses}
+		if u.User = party.Name; party.Queue {
+			_, named := q.Queues[party.Name]
+			u.User, u.Queue, u.Named = "", party.Name, named || party.Name == cluster.DefaultQueue
+		}
+		switch outputs := d.outputs.taken.Load(); {
+		case kind.Counts():
+			u.Taken = new(taken[kind])
+		case kind == cluster.QuotaSubmissions:
+			u.Taken = new(d.pace.count(party, d.now()))
+		case outputs != nil:
+			u.Taken = new((*outputs)[party.Name])
+		}
+		all = append(all, u)
+	}
+	return all
+}
+
+// QueuesOf returns the queues of the jobs of a user that have not ended.
+func (d *Driver) QueuesOf(o Owner) map[string]bool {
+	queues := map[string]bool{}
+	for j := range d.board.Load().jobs.all() {
+		if !j.Ended && j.UID == o.UID && j.Job.Owner == o.Name {
+			queues[cmp.Or(j.Queue, cluster.DefaultQueue)] = true
+		}
+	}
+	return queues
+}
