@@ -195,9 +195,19 @@ func (e *Excess) Error() string {
 	return words
 }
 
+// NeverFits is a field of a job that exceeds a quota even if nothing else runs.
+type NeverFits struct {
+	WrongField
+	Party Party
+	Kind  QuotaKind
+}
+
+// Unwrap lets errors.As find the WrongField.
+func (n *NeverFits) Unwrap() error { return &n.WrongField }
+
 // Never returns the field in which a task of j, or the tasks of a stage that start together, exceed a quota even if nothing else
 // runs; nil if there is none.
-func (q *Quotas) Never(j *Job) *WrongField {
+func (q *Quotas) Never(j *Job) *NeverFits {
 	for _, party := range j.Parties() {
 		for k := range QuotaRunning {
 			limit := q.Of(party, k).Most
@@ -209,8 +219,8 @@ func (q *Quotas) Never(j *Job) *WrongField {
 				if times(s.counts(k), s.atOnce()) <= limit {
 					continue
 				}
-				w := &WrongField{Job: j.Name, Stage: i, StageName: j.StageName(i), Field: k.resource().Field(), Value: k.Format(s.counts(k)),
-					Must: fmt.Sprintf("must be at most %s, the quota of %s", k.Format(limit), party)}
+				w := &NeverFits{Party: party, Kind: k, WrongField: WrongField{Job: j.Name, Stage: i, StageName: j.StageName(i), Field: k.resource().Field(), Value: k.Format(s.counts(k)),
+					Must: fmt.Sprintf("must be at most %s, the quota of %s", k.Format(limit), party)}}
 				if s.Together {
 					w.Must = fmt.Sprintf("must be at most %s, the quota of %s, for its %d tasks, which start together", k.Format(limit), party, s.Tasks)
 				}

@@ -29,6 +29,7 @@ func (e *OfJob) Unwrap() error { return e.Err }
 // them. An error that
 // jobs yields ends it. What is wrong with a job is an OfJob; the kinds are those of Submit.
 func (d *Driver) SubmitAll(ctx context.Context, by cluster.Credentials, key Key, jobs iter.Seq2[Submission, error]) (first cluster.JobID, n int, err error) {
+	defer func() { d.counts.submission(err) }()
 	named := key.stored(by, d.now())
 	earlier, err := d.repeated(ctx, named)
 	switch {

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,8 @@ type Metrics struct {
 	Jobs                 []int64 // that have ended, by cluster.JobStatus
 	Runs                 []int64 // of tasks that have ended, by cluster.Outcome
 	Holds                []Holds
+	// RefusedOfUsers and RefusedOfQueues are submissions that a quota of a user, or of a queue, refused, by cluster.QuotaKind.
+	RefusedOfUsers, RefusedOfQueues []int64
 	// Swapped is the memory of the containers that is in swap now, in bytes.
 	Swapped int64
 }
@@ -86,6 +89,25 @@ type counts struct {
 	jobs          [cluster.NumJobStatuses]atomic.Int64
 	runs          [cluster.NumOutcomes]atomic.Int64
 	holds         holds
+	// refused are submissions that a quota of a user, or of a queue, refused.
+	refused [2][cluster.NumQuotaKinds]atomic.Int64
+}
+
+// submission counts a submission that failed, if a quota refused it.
+func (c *counts) submission(err error) {
+	party, kind := cluster.Party{}, cluster.NumQuotaKinds
+	if over, ok := errors.AsType[*cluster.Excess](err); ok {
+		party, kind = over.Party, over.Kind
+	} else if never, ok := errors.AsType[*cluster.NeverFits](err); ok {
+		party, kind = never.Party, never.Kind
+	} else {
+		return
+	}
+	of := 0
+	if party.Queue {
+		of = 1
+	}
+	c.refused[of][kind].Add(1)
 }
 
 // event counts an event of the engine.
@@ -179,7 +201,8 @@ func (h *holds) read(now timeline.Time) []Holds {
 func (d *Driver) Metrics() Metrics {
 	c := &d.counts
 	m := Metrics{Steps: c.steps.read(), Writes: c.writes.read(), WriteFailures: c.failures.Load(), Hangs: c.hangs.Load(),
-		Events: numbers(c.events[:]), Decisions: numbers(c.decisions[:]), Jobs: numbers(c.jobs[:]), Runs: numbers(c.runs[:]), Holds: c.holds.read(d.now())}
+		Events: numbers(c.events[:]), Decisions: numbers(c.decisions[:]), Jobs: numbers(c.jobs[:]), Runs: numbers(c.runs[:]), Holds: c.holds.read(d.now()),
+		RefusedOfUsers: numbers(c.refused[0][:]), RefusedOfQueues: numbers(c.refused[1][:])}
 	m.Open = make([]int64, cluster.NumJobStatuses)
 	for j := range d.board.Load().jobs.all() {
 		if !j.Ended {

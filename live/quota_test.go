@@ -311,6 +311,39 @@ func TestQuotasOfManyJobs(t *testing.T) {
 	})
 }
 
+// Submissions that a quota refuses are counted by the quota, whether it refuses now or for ever.
+func TestQuotaRefusalsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newQuotaRig(t, &cluster.Quotas{
+			Users:  map[string]cluster.Limits{"": {cluster.QuotaSubmissions: {Most: 3, Refuses: true}, cluster.QuotaMemory: {Most: int64(400 * resource.MiB)}}},
+			Queues: map[string]cluster.Limits{"batch": {cluster.QuotaRunning: {Most: 1, Refuses: true}}}})
+		defer r.end()
+		submit := func(kind Kind, s Submission) {
+			t.Helper()
+			if _, err := r.Submit(t.Context(), s); KindOf(err) != kind {
+				t.Fatalf("submitted with %v", err)
+			}
+		}
+		of, large := by("ada", 1000, 1), by("ada", 1000, 1)
+		of.Job.Queue, large.Job.Stages = "batch", slices.Clone(large.Job.Stages)
+		large.Job.Stages[0].Ideal[resource.Memory] = resource.GiB
+		submit(0, of)
+		submit(OverQuota, of)  // running, of the queue
+		submit(Invalid, large) // memory, for ever
+		submit(OverQuota, by("ada", 1000, 1))
+		if _, _, err := r.SubmitAll(t.Context(), cluster.Credentials{UID: 1000, User: "ada"}, Key{}, func(yield func(Submission, error) bool) { yield(by("ada", 1000, 1), nil) }); KindOf(err) != OverQuota {
+			t.Errorf("many at once: %v", err)
+		}
+		m := r.Metrics()
+		users, queues := make([]int64, cluster.NumQuotaKinds), make([]int64, cluster.NumQuotaKinds)
+		users[cluster.QuotaMemory], users[cluster.QuotaSubmissions], queues[cluster.QuotaRunning] = 1, 2, 1
+		if !slices.Equal(m.RefusedOfUsers, users) || !slices.Equal(m.RefusedOfQueues, queues) {
+			t.Errorf("refused of users %v, of queues %v", m.RefusedOfUsers, m.RefusedOfQueues)
+		}
+		r.fake.ended(r.order(cluster.Start).Container, cluster.Succeeded, 0)
+	})
+}
+
 // What of each quota is taken is told as it is now, and many who ask share few looks at the engine.
 func TestQuotaUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

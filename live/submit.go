@@ -35,7 +35,8 @@ type Submission struct {
 
 // Submit checks and accepts a job; when it returns, the job is stored and survives any crash. The error is Invalid if
 // the job cannot be run, OverQuota if a quota of its user or queue refuses it, and KeyReused if its key belongs to another request.
-func (d *Driver) Submit(ctx context.Context, s Submission) (cluster.JobID, error) {
+func (d *Driver) Submit(ctx context.Context, s Submission) (id cluster.JobID, err error) {
+	defer func() { d.counts.submission(err) }()
 	key := s.Key.stored(s.Caller, d.now())
 	switch earlier, err := d.repeated(ctx, key); {
 	case err != nil:
@@ -53,7 +54,6 @@ func (d *Driver) Submit(ctx context.Context, s Submission) (cluster.JobID, error
 	if err != nil {
 		return 0, err
 	}
-	var id cluster.JobID
 	err = d.awaitQuotas(ctx, func() (err error) {
 		leave, err := d.enter(ctx)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -58,7 +59,8 @@ type connections struct {
 	idle   []*connection // the longest idle first
 	change chan struct{} // closed, and replaced, when a connection ends or becomes idle
 
-	refusing chan struct{} // has an element for each connection that is being refused
+	refusing   chan struct{} // has an element for each connection that is being refused
+	turnedAway atomic.Int64  // connections that were refused
 }
 
 // mostRefusing is how many connections at a time get an answer that says why they are refused; others are just closed.
@@ -269,6 +271,7 @@ func (l *roomy) Accept() (net.Conn, error) {
 		case nil:
 			return entered, nil
 		case errShare:
+			l.connections.turnedAway.Add(1)
 			if local, is := c.(*net.UnixConn); is {
 				l.connections.refuse(local, from.uid)
 				continue

@@ -24,6 +24,7 @@ type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	latency  *prometheus.HistogramVec
+	errors   *prometheus.CounterVec
 	refused  prometheus.Counter
 }
 
@@ -34,10 +35,15 @@ func newMetrics(s *Server) *metrics {
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "bellows_api_request_duration_seconds",
 			Help:    "Time from a request to the end of its answer, by operation. An operation that waits for something includes that.",
 			Buckets: []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10}}, []string{"operation"}),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "bellows_api_errors_total",
+			Help: "Requests that were answered with an error, by its kind, which is code in the answer."}, []string{"reason"}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "bellows_api_refused_total",
 			Help: "Requests over the network that had no valid token."}),
 	}
-	m.registry.MustRegister(m.requests, m.latency, m.refused, &collector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.requests, m.latency, m.errors, m.refused, &collector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, kind := range live.KindNames() {
+		m.errors.WithLabelValues(kind) // A series from the beginning: that of an error that has not happened is 0.
+	}
 	return m
 }
 
@@ -66,6 +72,9 @@ func (m *metrics) counted(doc *openapi3.T, next http.Handler) http.Handler {
 			operation := cmp.Or(operations[r.Pattern], unnamed[r.Pattern], "none")
 			m.requests.WithLabelValues(operation, strconv.Itoa(status)).Inc()
 			m.latency.WithLabelValues(operation).Observe(time.Since(begun).Seconds())
+			if answer.failed != 0 {
+				m.errors.WithLabelValues(answer.failed.String()).Inc()
+			}
 		}()
 		next.ServeHTTP(answer, r)
 		status = cmp.Or(answer.status, http.StatusOK)
@@ -108,7 +117,9 @@ var (
 	descContainers    = described("containers", "Containers that are there.")
 	descWrite         = described("store_write_duration_seconds", "Time that a write to the store took.")
 	descWriteFailures = described("store_write_failures_total", "How often events could not be recorded; each attempt counts.")
+	descRefused       = described("quota_refusals_total", "Submissions that a quota refused, by what it limits, and whether it is of a user or a queue.", "of", "quota")
 	descConnections   = described("api_connections", "Connections to the socket.")
+	descTurnedAway    = described("api_connections_refused_total", "Connections that were refused because their user, or their place of the network, has its share.", "door")
 	descMost          = described("api_connections_limit", "Connections to the socket that there may be at a time.")
 	descRemote        = described("api_network_connections", "Connections over the network.")
 	descMostRemote    = described("api_network_connections_limit", "Connections over the network that there may be at a time; 0 if the daemon does not listen there.")
@@ -178,6 +189,11 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		s.counter(descHolds, float64(h.Begun), h.By.String())
 		s.counter(descHoldTime, h.Time.Seconds(), h.By.String())
 	}
+	for of, refused := range map[string][]int64{"user": m.RefusedOfUsers, "queue": m.RefusedOfQueues} {
+		for kind, n := range refused {
+			s.counter(descRefused, float64(n), of, cluster.QuotaKind(kind).String())
+		}
+	}
 	s.gauge(descSwapped, float64(m.Swapped))
 	c.machine(s)
 	c.process(s)
@@ -219,6 +235,8 @@ func (c *collector) process(s sink) {
 	open, most := c.server.connections.count()
 	s.gauge(descReady, ready)
 	s.gauge(descConnections, float64(open))
+	s.counter(descTurnedAway, float64(c.server.connections.turnedAway.Load()), "socket")
+	s.counter(descTurnedAway, float64(c.server.network.connections.turnedAway.Load()), "network")
 	s.gauge(descMost, float64(most))
 	remote, mostRemote := c.server.network.connections.count()
 	if c.server.listens() == nil {

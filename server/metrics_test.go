@@ -23,6 +23,8 @@ func (f *fake) Metrics() live.Metrics {
 	m := live.Metrics{Steps: h, Writes: h, WriteFailures: 1, Hangs: 2, Swapped: 7,
 		Events: make([]int64, cluster.NumEventKinds), Decisions: make([]int64, cluster.NumDecisionKinds), Open: make([]int64, cluster.NumJobStatuses), Jobs: make([]int64, cluster.NumJobStatuses), Runs: make([]int64, cluster.NumOutcomes),
 		Holds: []live.Holds{{By: cluster.HeldByMemory, Begun: 3, Tasks: 1, Time: 1500 * time.Millisecond}}}
+	m.RefusedOfUsers, m.RefusedOfQueues = make([]int64, cluster.NumQuotaKinds), make([]int64, cluster.NumQuotaKinds)
+	m.RefusedOfUsers[cluster.QuotaWaiting] = 8
 	m.Open[cluster.StatusRunning], m.Open[cluster.StatusFailed], m.Open[cluster.StatusCancelled] = 9, 1, 2
 	m.Events[cluster.TaskEnded], m.Decisions[cluster.Start], m.Jobs[cluster.StatusFailed], m.Runs[cluster.OutOfMemory] = 4, 5, 6, 7
 	return m
@@ -123,6 +125,11 @@ func TestMetrics(t *testing.T) {
 		`bellows_task_held_seconds_total{holder="memory"} 1.5`,
 		`bellows_memory_swapped_bytes 7`,
 		`bellows_store_write_failures_total 1`,
+		`bellows_quota_refusals_total{of="user",quota="waiting"} 8`,
+		`bellows_quota_refusals_total{of="queue",quota="waiting"} 0`,
+		`bellows_api_errors_total{reason="not-found"} 2`,
+		`bellows_api_errors_total{reason="denied"} 0`,
+		`bellows_api_connections_refused_total{door="socket"} 0`,
 		`bellows_api_requests_total{code="200",operation="health"} 1`,
 		`bellows_api_requests_total{code="404",operation="job"} 1`,
 		`bellows_api_requests_total{code="404",operation="none"} 1`,

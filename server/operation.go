@@ -257,6 +257,9 @@ func writeError(w http.ResponseWriter, e *live.Error) {
 	if wait := live.RetryAfter(e); wait > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt(int64(math.Ceil(wait.Seconds())), 10))
 	}
+	if answer, ok := w.(*answering); ok {
+		answer.failed = e.Kind
+	}
 	writeJSON(w, problemType, e.Kind.Status(), problemOf(e))
 }
 

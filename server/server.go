@@ -124,7 +124,8 @@ func (s *Server) survive(h http.Handler) http.Handler {
 type answering struct {
 	http.ResponseWriter
 	begun  bool
-	status int // 0 while it is not stated, which is http.StatusOK
+	status int       // 0 while it is not stated, which is http.StatusOK
+	failed live.Kind // of the error that it is, 0 if it is none
 }
 
 func (a *answering) WriteHeader(status int) {
