@@ -26,7 +26,7 @@ type board struct {
 	// jobs are all that the Driver has: those that have not ended, or whose end is not stored yet.
 	jobs  jobList
 	tally tally
-	last  cluster.JobID // the greatest that was ever shown
+	last  cluster.JobID // the greatest that was ever shown, in this run of the daemon or before
 	// left are the jobs that have left jobs after the revision first, the latest last; leftSize is how many they are with their
 	// tasks.
 	left     []*boardJob

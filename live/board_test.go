@@ -26,6 +26,7 @@ func (r *rig) checkBoard() {
 				continue
 			}
 			is, is2 := shown.whole(now), anew.whole(now)
+			is.Version = is2.Version
 			if is.Waiting = is2.Waiting; !reflect.DeepEqual(is, is2) || shown.stuck != anew.stuck { // reasons can change as time passes
 				r.t.Errorf("job %d is shown as %+v, and is %+v", id, is, is2)
 			}
@@ -84,10 +85,11 @@ func (f *follower) follow(t *testing.T, d *Driver, random *rand.Rand) {
 	}
 }
 
-// withoutTime returns a job without what follows from the time, which passes without a change.
+// withoutTime returns a job without what follows from the time, which passes without a change, and without its version, which jobs that are
+// known by their changes do not have.
 func withoutTime(j Job, now timeline.Time) Job {
 	tasks := j.Tasks
-	j.Tasks = nil
+	j.Tasks, j.Version = nil, 0
 	for _, t := range tasks {
 		t.InPhase = InPhase{}
 		if t.Throttle != nil && !t.Throttle.Until.After(instant(now)) {

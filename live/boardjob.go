@@ -46,11 +46,31 @@ func (b *boardJob) task(id cluster.TaskID) *boardTask {
 	return b.tasks[at]
 }
 
+// alone returns a job without its tasks.
+func (b *boardJob) alone() Job {
+	out := b.Job
+	out.Version = b.version()
+	return out
+}
+
 // whole returns a job with its tasks, as of a time from its board on.
 func (b *boardJob) whole(now timeline.Time) Job {
-	out := b.Job
+	out := b.alone()
 	out.Tasks, out.Earlier = b.tasksAt(now), slices.Clone(b.earlier)
+	for _, t := range b.tasks {
+		if t.state != nil || t.Throttle != nil { // see boardTask.at
+			out.Version = 0
+		}
+	}
 	return out
+}
+
+// version is the Version of the Job.
+func (b *boardJob) version() int64 {
+	if b.revision == 0 && b.Ended { // It was shown of the store.
+		return final
+	}
+	return b.revision
 }
 
 // tasksAt returns the tasks of a job, as of a time from its board on.

@@ -69,6 +69,7 @@ type Driver struct {
 
 	gauge    recent[map[cluster.ContainerID]cluster.Reading]
 	crowd    recent[string] // whether the machine is crowded
+	past     endedJobs
 	explains chan time.Time // has the time from which the next explanation may be requested of the loop, while none is being
 	pruning  sync.Mutex     // one Prune at a time
 	keep     atomic.Pointer[Retention]
@@ -144,7 +145,7 @@ func Start(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}), entry: make(chan struct{}, 1), views: takenViews{turn: make(chan struct{}, 1)},
-		retained: make(chan struct{}, 1), jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event)}
+		retained: make(chan struct{}, 1), jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), past: newEndedJobs()}
 	d.keep.Store(c.Keep)
 	d.quotas.Store(cmp.Or(c.Quotas, &cluster.Quotas{}))
 	d.outputs.changed = make(chan struct{}, 1)
@@ -158,6 +159,10 @@ func Start(c Config) (*Driver, error) {
 		return nil, err
 	}
 	if err := d.load(ctx); err != nil {
+		return nil, errors.Join(err, d.events.close())
+	}
+	first := firstBoard(d.run)
+	if first.last, err = c.Store.Newest(ctx); err != nil {
 		return nil, errors.Join(err, d.events.close())
 	}
 	book, left, ok, err := openNotebook(c.Dir)
@@ -176,7 +181,7 @@ func Start(c Config) (*Driver, error) {
 	}
 	d.explains <- d.begun
 	d.fresh.Store(new(make(chan struct{})))
-	d.board.Store(firstBoard(d.run))
+	d.board.Store(first)
 	d.tellAll()
 	d.publish()
 	go d.loop()

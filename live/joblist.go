@@ -53,6 +53,26 @@ func (l *jobList) after(id cluster.JobID) *boardJob {
 	return l.leaves[in].jobs[at]
 }
 
+// has reports whether a job has an ID from first on and before next.
+func (l *jobList) has(first, next cluster.JobID) bool {
+	in, at, _ := l.find(first)
+	return in < len(l.leaves) && l.leaves[in].jobs[at].ID < next
+}
+
+// run returns the jobs without their tasks whose IDs follow each other from first on, at most a number of them.
+func (l *jobList) run(first cluster.JobID, most int) (jobs []Job) {
+	in, at, here := l.find(first)
+	for ; here && in < len(l.leaves); in, at = in+1, 0 {
+		for _, j := range l.leaves[in].jobs[at:] {
+			if j.ID != first || len(jobs) == most {
+				return jobs
+			}
+			jobs, first = append(jobs, j.alone()), first+1
+		}
+	}
+	return jobs
+}
+
 // all returns the jobs.
 func (l *jobList) all() iter.Seq[*boardJob] { return l.since(0) }
 

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
@@ -85,6 +86,54 @@ func TestPagesOfEndedJobs(t *testing.T) {
 					t.Errorf("listed as\n%+v, but is\n%+v", got, want)
 				}
 			}
+		}
+	})
+}
+
+// What is kept of jobs that have ended is what the store has: lists and jobs are the same the second time, and jobs that were removed are
+// gone from both.
+func TestEndedJobsAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ended = 5*spanSize + 20
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake()}
+		r.open()
+		r.keepEnded(ended)
+		r.start(fifo(t))
+		defer r.end()
+		r.submit(submission(2))
+		r.submit(submission(1))
+		check := func(removed map[cluster.JobID]bool) {
+			t.Helper()
+			stored, err := r.store.List(t.Context(), 0, ended+2)
+			if err != nil || len(stored) != ended+2-len(removed) {
+				t.Fatalf("%d jobs are stored, %v", len(stored), err)
+			}
+			want, ok := r.board.Load().page(stored)
+			for _, most := range []int{7, spanSize, 300, 1000, 7} {
+				if got := r.all(most); !ok || !reflect.DeepEqual(got, want) {
+					t.Fatalf("pages of %d have %d jobs, want %d", most, len(got), len(want))
+				}
+			}
+			for _, id := range []cluster.JobID{1, 5, spanSize, spanSize + 1, ended} {
+				first, err := r.Job(t.Context(), id, false)
+				again, err2 := r.Job(t.Context(), id, false)
+				if removed[id] != (KindOf(err) == NotFound) || (err2 == nil) != (err == nil) || !reflect.DeepEqual(first, again) || err == nil && first.Version != final {
+					t.Fatalf("job %d: %+v, %v, and then %+v, %v", id, first, err, again, err2)
+				}
+			}
+		}
+		check(nil)
+		for _, keep := range []int{ended - 1, ended - 5, ended - spanSize - 100, 20} {
+			time.Sleep(time.Minute)
+			pruned, err := r.Prune(t.Context(), Retention{Newest: keep}, false)
+			if err != nil || len(pruned.Jobs) == 0 {
+				t.Fatalf("%+v, %v", pruned, err)
+			}
+			gone := map[cluster.JobID]bool{}
+			for id := range cluster.JobID(ended - keep) {
+				gone[id+1] = true
+			}
+			check(gone)
 		}
 	})
 }

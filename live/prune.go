@@ -70,7 +70,9 @@ func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (Pruned, e
 		return p, nil
 	}
 	for some := range slices.Chunk(p.Jobs, prunedAtOnce) {
-		if err := d.store.Remove(ctx, some); err != nil {
+		err := d.store.Remove(ctx, some)
+		d.past.removed(some)
+		if err != nil {
 			return Pruned{}, err
 		}
 		if err := d.removeFiles(ctx, some); err != nil {

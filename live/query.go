@@ -20,7 +20,7 @@ func (d *Driver) Jobs(context.Context) ([]Job, error) {
 	out := make([]Job, 0, b.tally.jobs)
 	for j := range b.jobs.all() {
 		if !j.Ended {
-			out = append(out, j.Job)
+			out = append(out, j.alone())
 		}
 	}
 	return out, nil
@@ -29,8 +29,28 @@ func (d *Driver) Jobs(context.Context) ([]Job, error) {
 // JobsAfter returns a page of all jobs, ended or not: jobs whose ID is greater than after, by ascending ID, without
 // Tasks. most is the largest number of jobs on a page; a page with fewer is the last. Ended jobs have no Stages.
 func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) ([]Job, error) {
-	for {
-		page, err := d.store.List(ctx, after, most)
+	var out []Job
+	for len(out) < most {
+		b, err := d.current()
+		if err != nil {
+			return nil, err
+		}
+		if after >= b.last { // What follows is being submitted, as the last of the jobs.
+			return out, nil
+		}
+		some := b.jobs.run(after+1, most-len(out))
+		if some == nil {
+			if some, err = d.endedAfter(ctx, b, after, most-len(out)); err != nil {
+				return nil, err
+			}
+		}
+		if some == nil {
+			break
+		}
+		out, after = append(out, some...), some[len(some)-1].ID
+	}
+	for len(out) < most {
+		page, err := d.store.List(ctx, after, most-len(out))
 		if err != nil {
 			return nil, err
 		}
@@ -38,10 +58,11 @@ func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) (
 		if err != nil {
 			return nil, err
 		}
-		if out, ok := b.page(page); ok {
-			return out, nil
+		if rest, ok := b.page(page); ok {
+			return append(out, rest...), nil
 		}
 	}
+	return out, nil
 }
 
 // page returns stored jobs as they are on a board that is not older. ok is false if one of them has left the board and its end was
@@ -52,7 +73,7 @@ func (b *board) page(stored []store.Listed) (out []Job, ok bool) {
 		l := &stored[i]
 		switch j := b.jobs.job(l.ID); {
 		case j != nil:
-			out = append(out, j.Job)
+			out = append(out, j.alone())
 		case l.State.Ended:
 			out = append(out, listedView(l))
 		case l.ID > b.last:
@@ -67,6 +88,9 @@ func (b *board) page(stored []store.Listed) (out []Job, ok bool) {
 func listedView(l *store.Listed) Job {
 	out := Job{ID: l.ID, Name: l.Name, Owner: nameOf(l.UID, l.User), UID: l.UID, Submitted: instant(l.Submitted), TaskCount: l.Tasks, SucceededCount: l.State.Succeeded}
 	out.put(&l.State)
+	if out.Ended {
+		out.Version = final
+	}
 	return out
 }
 
@@ -91,6 +115,7 @@ func (d *Driver) engineJob(j *job) *cluster.JobState {
 func (d *Driver) Job(ctx context.Context, id cluster.JobID, usage bool) (Job, error) {
 	out, err := d.await(ctx, id, func(*boardJob) bool { return true })
 	if err == nil && usage {
+		out.Version = 0
 		d.measure(out.Tasks)
 	}
 	return out, err
@@ -129,11 +154,19 @@ func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*boardJ
 
 // storedView returns a job that the Driver has dropped because it has ended.
 func (d *Driver) storedView(ctx context.Context, id cluster.JobID) (Job, error) {
+	if known, ok := d.past.jobs.Get(id); ok {
+		return known.whole(d.now()), nil
+	}
+	removals := d.past.removals.Load()
 	j, err := d.stored(ctx, id)
 	if err != nil {
 		return Job{}, err
 	}
-	return j.shownAs(nil).whole(d.now()), nil
+	shown := j.shownAs(nil)
+	if shown.Ended {
+		d.past.keep(removals, func() { d.past.jobs.Put(id, shown, shown.size()+len(shown.earlier)) })
+	}
+	return shown.whole(d.now()), nil
 }
 
 // stored returns a job that the Driver has dropped because it has ended.

@@ -53,7 +53,15 @@ type Job struct {
 	Tasks []Task `json:"tasks,omitempty"`
 	// Earlier are the earlier runs of tasks, by stage, index and run. Left out where Tasks are.
 	Earlier []Task `json:"earlier,omitempty"`
+
+	// Version is equal for two Jobs of the same ID only if they are equal in everything. It is 0 if that is unknown, because
+	// something in the Job follows from the time or was measured. It does not say whether Tasks and Earlier, or the Stages of a job that
+	// has ended, were left out.
+	Version int64 `json:"-"`
 }
+
+// final is the Version of jobs that have ended and will never change.
+const final = -1
 
 // Stage is a stage with its progress: Pending + Running + Succeeded + Failed = Tasks. Of its command only Timeout is
 // shown, because all callers may see it.

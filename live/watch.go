@@ -88,7 +88,7 @@ func (b *board) changes(from int64, now timeline.Time) (u Update, news bool) {
 
 // since returns a job with the tasks that have changed after a revision.
 func (b *boardJob) since(revision int64, now timeline.Time) Job {
-	out := b.Job
+	out := b.Job // without a version: some tasks are left out
 	for _, t := range b.tasks {
 		if t.revision > revision {
 			out.Tasks = append(out.Tasks, t.at(now))

@@ -29,9 +29,9 @@ type JobFilter struct {
 	Name   string `query:"name" doc:"only jobs of this name"`
 }
 
-// wants reports whether a job is wanted.
-func (f *JobFilter) wants(j *live.Job) bool {
-	return (f.Status == "" || f.Status == j.Status.String()) && (f.User == "" || f.User == j.Owner) && (f.Name == "" || f.Name == j.Name)
+// wants reports whether a job is wanted. Only who owns it sees its name.
+func (f *JobFilter) wants(j *live.Job, owns bool) bool {
+	return (f.Status == "" || f.Status == j.Status.String()) && (f.User == "" || f.User == j.Owner) && (f.Name == "" || owns && f.Name == j.Name)
 }
 
 // put puts the filter into a query.
@@ -51,12 +51,12 @@ type listJobs struct {
 	JobFilter
 }
 
-// list returns the jobs of a page.
+// list returns the jobs of a page, with more than the caller may see: register cuts it.
 func (s *Server) list(ctx context.Context, in *listJobs) ([]live.Job, error) {
 	out, limit, after := []live.Job{}, cmp.Or(in.Limit, jobsOnPage), in.After
 	if !in.All {
 		jobs, err := s.driver.Jobs(ctx)
-		return in.add(out, callerOf(ctx).jobs(jobs), cmp.Or(in.Limit, len(jobs))), err
+		return in.add(out, jobs, cmp.Or(in.Limit, len(jobs)), callerOf(ctx)), err
 	}
 	for {
 		most := jobsOnPage
@@ -67,7 +67,7 @@ func (s *Server) list(ctx context.Context, in *listJobs) ([]live.Job, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = in.add(out, callerOf(ctx).jobs(page), limit)
+		out = in.add(out, page, limit, callerOf(ctx))
 		if len(out) == limit || len(page) < most {
 			return out, nil
 		}
@@ -76,10 +76,11 @@ func (s *Server) list(ctx context.Context, in *listJobs) ([]live.Job, error) {
 }
 
 // add appends the jobs that are wanted, until there are limit of them.
-func (in *listJobs) add(to, jobs []live.Job, limit int) []live.Job {
+func (in *listJobs) add(to, jobs []live.Job, limit int, c *caller) []live.Job {
 	for i := range jobs {
-		if len(to) < limit && (in.After == 0 || int64(jobs[i].ID) > in.After) && in.wants(&jobs[i]) {
-			to = append(to, jobs[i])
+		j := &jobs[i]
+		if len(to) < limit && (in.After == 0 || int64(j.ID) > in.After) && in.wants(j, c.owns(live.Owner{UID: j.UID, Name: j.Owner})) {
+			to = append(to, *j)
 		}
 	}
 	return to

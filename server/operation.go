@@ -28,10 +28,11 @@ type api struct {
 	schemas schemas
 	bodies  bodyRoom
 	guard   guard
+	texts   *texts
 }
 
 func newAPI(title, version, description string, g guard) *api {
-	a := &api{mux: http.NewServeMux(), schemas: schemas{openapi3.Schemas{}, map[string]reflect.Type{}}, bodies: newBodyRoom(), guard: g}
+	a := &api{mux: http.NewServeMux(), schemas: schemas{openapi3.Schemas{}, map[string]reflect.Type{}}, bodies: newBodyRoom(), guard: g, texts: newTexts()}
 	a.doc = &openapi3.T{
 		OpenAPI: "3.1.0",
 		Info:    &openapi3.Info{Title: title, Version: version, Description: description},
@@ -88,6 +89,13 @@ func register[In, Out any](a *api, who access, method, path, id, summary string,
 		case answers:
 			answer := reflect.ValueOf(out).Elem().FieldByName("Body").Interface()
 			if who == sizes {
+				done, err := a.texts.answer(callerOf(ctx), answer, func(text []byte) { writeText(w, "application/json", status, text) })
+				if err != nil {
+					writeError(w, unwritable(err))
+				}
+				if done {
+					return
+				}
 				answer = callerOf(ctx).cut(answer)
 			}
 			writeBody(w, status, answer)
@@ -228,15 +236,23 @@ func writeBody(w http.ResponseWriter, status int, body any) {
 // writeJSON answers with JSON of a media type.
 func writeJSON(w http.ResponseWriter, kind string, status int, body any) {
 	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // people read the answers, browsers do not
-	if err := e.Encode(body); err != nil {
-		writeError(w, live.Errorf(live.Internal, "write the answer as JSON: %v", err))
+	if err := encode(&text, body); err != nil {
+		writeError(w, unwritable(err))
 		return
 	}
+	writeText(w, kind, status, text.Bytes())
+}
+
+// writeText answers with a text of a media type.
+func writeText(w http.ResponseWriter, kind string, status int, text []byte) {
 	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Length", strconv.Itoa(len(text))) // A long answer would be in chunks otherwise.
 	w.WriteHeader(status)
-	_, _ = w.Write(text.Bytes())
+	_, _ = w.Write(text)
+}
+
+func unwritable(err error) *live.Error {
+	return live.Errorf(live.Internal, "write the answer as JSON: %v", err)
 }
 
 // switchOver hands over the connection of a request. Nothing but the request may have been read from it.

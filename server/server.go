@@ -67,6 +67,7 @@ type Server struct {
 	metrics     *metrics
 	watchers    *places // of connections that watch: half of all connections
 	explaining  turns
+	updates     updates
 	// leaving ends when the server shuts down: clients that send input or watch then connect again, to the next daemon.
 	leaving context.Context
 	leave   context.CancelFunc
@@ -76,7 +77,7 @@ type Server struct {
 
 // New returns a server. It does not listen yet: see Serve.
 func New(d Driver, p Store, about Daemon, log *slog.Logger) *Server {
-	s := &Server{driver: d, profiles: p, tokens: newTokens(p, log), daemon: about, log: log, connections: newConnections(connectionsFor(descriptorLimit()), about.UID)}
+	s := &Server{driver: d, profiles: p, tokens: newTokens(p, log), daemon: about, log: log, connections: newConnections(connectionsFor(descriptorLimit()), about.UID), updates: newUpdates()}
 	s.configuration.Store(about.Configuration)
 	s.metrics = newMetrics(s)
 	s.watchers = newPlaces(s.connections.most/2, about.UID)

@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -88,15 +87,14 @@ func (s *Server) follow(ctx context.Context, to *watching, from int64) {
 			_ = to.send("dropped", 0, Dropped{"too slow: what has changed since the last event is not known any more; connect again"})
 			return
 		}
-		for _, part := range parts(u) {
-			part.Jobs = to.caller.jobs(part.Jobs)
-			id := part.Revision
-			if part.More {
-				id = 0 // Whoever has only this part does not know the revision.
+		events, err := s.updates.texts(to.caller, from, u)
+		for _, text := range events {
+			if err == nil {
+				err = to.write(text)
 			}
-			if to.send("update", id, part) != nil {
-				return
-			}
+		}
+		if err != nil {
+			return
 		}
 		from = u.Revision
 		select {
@@ -176,19 +174,25 @@ type eventStream struct {
 
 // send sends an event; id 0 is none.
 func (s *eventStream) send(kind string, id int64, data any) error {
+	text, err := eventText(kind, id, data)
+	if err != nil {
+		return err
+	}
+	return s.write(text)
+}
+
+func eventText(kind string, id int64, data any) ([]byte, error) {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "event: %s\n", kind)
 	if id != 0 {
 		fmt.Fprintf(&text, "id: %d\n", id)
 	}
 	text.WriteString("data: ")
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(data); err != nil { // It ends the line.
-		return err
+	if err := encode(&text, data); err != nil { // It ends the line.
+		return nil, err
 	}
 	text.WriteByte('\n')
-	return s.write(text.Bytes())
+	return text.Bytes(), nil
 }
 
 // write writes a text. It fails if the client does not read it in time.
