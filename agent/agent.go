@@ -99,6 +99,7 @@ type Agent struct {
 
 	mu         sync.Mutex
 	containers map[cluster.ContainerID]*container // being started or running
+	idle       []*supervisor                      // those that wait for a container; the last one for the shortest time
 	// work counts the goroutines that stay with containers. None is added after the agent is closed, which mu guards.
 	work sync.WaitGroup
 }

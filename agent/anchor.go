@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -19,19 +18,19 @@ import (
 // docs/measured.md for the measurements.
 const anchorPages = 64
 
-// layAnchor charges an anchor to the control group of this process, and gives the pages to the pipe.
-func layAnchor(pipe *os.File) error {
+// lay charges an anchor to the control group, and gives the pages to the pipe. The program can run without an anchor; one that swaps much is
+// then in some danger.
+func (w *way) lay(pipe *os.File) {
 	size := anchorPages * os.Getpagesize()
-	// The kernel may allow less to an ordinary user with many pipes; layAnchor uses what fits.
+	// The kernel may allow less to an ordinary user with many pipes; the anchor uses what fits.
 	_, _ = unix.FcntlInt(pipe.Fd(), unix.F_SETPIPE_SZ, size)
-	pages, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
+	place, err := unix.Mmap(-1, 0, size, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
-		return fmt.Errorf("map the anchor: %w", err)
+		return
 	}
-	vector := unix.Iovec{Base: &pages[0]}
-	vector.SetLen(len(pages))
-	if _, err := unix.Vmsplice(int(pipe.Fd()), []unix.Iovec{vector}, unix.SPLICE_F_NONBLOCK); err != nil {
-		return fmt.Errorf("splice the anchor: %w", err)
-	}
-	return nil
+	w.anchor = place
+	vector := &unix.Iovec{Base: &place[0]}
+	vector.SetLen(size)
+	w.may(unix.SYS_MMAP, addressOf(place), size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED|unix.MAP_POPULATE, -1, 0).failed = 1
+	w.may(unix.SYS_VMSPLICE, int(pipe.Fd()), vector, 1, unix.SPLICE_F_NONBLOCK)
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/bellows-rm/bellows/durable"
 )
 
-// A program can have temporary folders and a network of its own. Its first stage is then cloned into new namespaces of the
+// A program can have temporary folders and a network of its own. Its process is then cloned into new namespaces of the
 // kernel, which only root can make: the driver refuses the jobs of other daemons.
 
-// namespaces returns the flags with which the first stage is cloned; 0 if the program shares all with the system.
+// namespaces returns the flags with which its process is cloned; 0 if the program shares all with the system.
 func namespaces(l *cluster.Launch) (flags uintptr) {
 	if l.PrivateTmp {
 		flags |= unix.CLONE_NEWNS
@@ -60,21 +60,37 @@ func (f folder) removeTmp() error {
 	return err
 }
 
-// isolate sets up the namespaces of this process, the first stage of a program.
-func (f folder) isolate(l *cluster.Launch) error {
+// isolate sets up the namespaces of the process.
+func (w *way) isolate(f folder, l *cluster.Launch) error {
 	if l.PrivateTmp {
 		var path string
 		if err := f.get(tmpRecord, &path); err != nil {
 			return err
 		}
-		if err := mountTmp(tmpIn(path)); err != nil {
+		dir, err := os.Open(tmpIn(path))
+		if err != nil {
 			return fmt.Errorf("mount a private temporary folder: %w", err)
+		}
+		w.doors = append(w.doors, dir)
+		// What is mounted here stays here; what the system mounts later arrives here, too.
+		w.must(fault("mount a private temporary folder"), unix.SYS_MOUNT, "", "/", "", unix.MS_REC|unix.MS_SLAVE, "")
+		// The folder is opened again, in the new namespace, in place of the file of the old one. The first mount may hide the path.
+		w.must(fault("open a private temporary folder"), unix.SYS_OPENAT, here, tmpIn(path), unix.O_PATH|unix.O_CLOEXEC)
+		w.must(fault("open a private temporary folder"), unix.SYS_DUP3, 0, int(dir.Fd()), unix.O_CLOEXEC).takes = 1
+		source := fmt.Sprintf("/proc/self/fd/%d", dir.Fd())
+		for _, target := range tmpDirs {
+			w.must(fault("mount a private temporary folder: %s", target), unix.SYS_MOUNT, source, target, "", unix.MS_BIND, "").harmless = unix.ENOENT
 		}
 	}
 	if l.NoNetwork {
-		if err := raiseLoopback(); err != nil {
+		// Programs can connect to each other.
+		lo, err := unix.NewIfreq("lo")
+		if err != nil {
 			return fmt.Errorf("set up a private network: %w", err)
 		}
+		lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+		w.must(fault("set up a private network"), unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		w.must(fault("set up a private network"), unix.SYS_IOCTL, 0, unix.SIOCSIFFLAGS, lo).takes = 1
 	}
 	return nil
 }
@@ -90,39 +106,4 @@ func hidden(l *cluster.Launch, path string) string {
 		}
 	}
 	return ""
-}
-
-// mountTmp mounts a folder in place of the temporary folders of the system.
-func mountTmp(path string) error {
-	// What is mounted here stays here; what the system mounts later arrives here, too.
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
-		return err
-	}
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	source := fmt.Sprintf("/proc/self/fd/%d", dir.Fd()) // the first mount may hide the path
-	for _, target := range tmpDirs {
-		if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s: %w", target, err)
-		}
-	}
-	return nil
-}
-
-// raiseLoopback lets programs in the network namespace of this process connect to each other.
-func raiseLoopback() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	lo, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }

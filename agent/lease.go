@@ -73,10 +73,9 @@ func overwrite(path string, text []byte) error {
 }
 
 // guard resumes a container when the agent's lease has expired, and ends its throttle when its time has come. It ends
-// with the supervisor.
-func guard(f folder, s *spec) {
-	for l := (lookout{f: f, s: s}); ; l.look() {
-		time.Sleep(leaseRenewal)
+// with ctx.
+func guard(ctx context.Context, f folder, s *spec) {
+	for l := (lookout{f: f, s: s}); passes(ctx, leaseRenewal); l.look() {
 	}
 }
 

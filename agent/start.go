@@ -2,14 +2,11 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/bellows-rm/bellows/cgroup"
@@ -70,17 +67,6 @@ func (c *container) takeCounter() *netcount.Counter {
 
 func (c *container) dropCounter() { _ = c.takeCounter().Close() }
 
-// reap returns a channel that is closed when a supervisor has ended. Its goroutine is independent of the agent and
-// outlives it, so that no supervisor stays behind as a zombie while this process lives.
-func reap(supervisor *exec.Cmd) <-chan struct{} {
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = supervisor.Wait() // Its result is in the record.
-	}()
-	return ended
-}
-
 // spawnInTurn waits for the container's turn and calls spawn, unless the container is to end before.
 func (a *Agent) spawnInTurn(c *container, o cluster.Order) (status, <-chan struct{}, error) {
 	select {
@@ -109,7 +95,7 @@ func (a *Agent) discard(c *container) {
 }
 
 // spawn makes the control group and the folder and starts the supervisor. It returns when the program runs or the
-// supervisor has recorded why it does not, with a channel that is closed when the supervisor has ended.
+// supervisor has recorded why it does not, with a channel that is closed when the supervisor is done with the container.
 func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, error) {
 	if o.Launch == nil || len(o.Launch.Args) == 0 {
 		return status{}, nil, errors.New("the command is empty")
@@ -138,37 +124,33 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, e
 		return status{}, nil, fmt.Errorf("open the supervisor's log: %w", err)
 	}
 	defer log.Close()
-	listen, speak, err := os.Pipe()
+	s, said, err := a.supervised(c, lock, log)
 	if err != nil {
-		return status{}, nil, fmt.Errorf("start the supervisor: %w", err)
+		return status{}, nil, err
 	}
-	defer listen.Close()
-	supervisor := exec.Command(a.config.Executable, SuperviseCommand, string(c.dir))
-	supervisor.Env = []string{"GOMAXPROCS=1"}
-	supervisor.Dir = "/"
-	supervisor.Stdout, supervisor.Stderr = log, log
-	supervisor.ExtraFiles = []*os.File{lock, speak}
-	supervisor.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	err = supervisor.Start()
-	speak.Close()
-	if err != nil {
-		return status{}, nil, fmt.Errorf("start the supervisor: %w", err)
-	}
-	ended := reap(supervisor)
-	// Close does not wait for the supervisor's report.
-	defer context.AfterFunc(a.closed, func() { _ = listen.SetReadDeadline(time.Unix(1, 0)) })()
-	var s status
-	if err := json.NewDecoder(listen).Decode(&s); err != nil || s.Failed != "" {
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return status{}, nil, a.closed.Err()
+	return said, a.freed(s), nil
+}
+
+// supervised has a supervisor take care of a container, and returns its first report.
+func (a *Agent) supervised(c *container, lock, log *os.File) (*supervisor, status, error) {
+	for {
+		s, err := a.employ(c.dir, lock, log)
+		if err != nil {
+			return nil, status{}, fmt.Errorf("start the supervisor: %w", err)
 		}
+		var said status
+		err = s.reports.Decode(&said)
+		if err == nil && said.Failed == "" {
+			return s, said, nil
+		}
+		s.dismiss()
 		select {
-		case <-ended:
+		case <-s.gone:
 		case <-a.closed.Done():
-			return status{}, nil, a.closed.Err()
+			return nil, status{}, a.closed.Err()
 		}
-		if s.Failed != "" {
-			return status{}, nil, fmt.Errorf("start the supervisor: %w", ending{Detail: s.Failed, Short: s.Short}.fault())
+		if said.Failed != "" {
+			return nil, status{}, fmt.Errorf("start the supervisor: %w", ending{Detail: said.Failed, Short: said.Short}.fault())
 		}
 		text, _ := os.ReadFile(c.dir.path("supervisor.log"))
 		if errors.Is(err, io.EOF) {
@@ -177,11 +159,12 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, e
 		if c.dir.launched() {
 			// It is unknown how far it came: the program may have started, and this counts as if it had.
 			a.log.Warn("a supervisor died while it started a program", "container", c.id, "error", err, "log", strings.TrimSpace(string(text)))
-			return status{Started: now()}, ended, nil
+			return s, status{Started: now()}, nil
 		}
-		return status{}, nil, fmt.Errorf("start the supervisor: %w: %s", err, strings.TrimSpace(string(text)))
+		if !s.proven { // otherwise it may have died while it waited for a container
+			return nil, status{}, fmt.Errorf("start the supervisor: %w: %s", err, strings.TrimSpace(string(text)))
+		}
 	}
-	return s, ended, nil
 }
 
 // makeGroup makes a control group with the limits of a grant and an envelope. An existing group of that name can only be left over.

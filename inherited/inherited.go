@@ -6,10 +6,8 @@ package inherited
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -89,45 +87,39 @@ func raw(v int64) uint64 {
 // never.
 const protected = -900
 
-const oomScore = "/proc/self/oom_score_adj"
+// OOMScore is the file with the oom_score_adj of the process that opens it. Only root may lower it.
+const OOMScore = "/proc/self/oom_score_adj"
 
 // Protect makes the kernel kill other processes before this process and its children, if this process may do so. It
 // returns the previous oom_score_adj of this process.
 func Protect() (was int) {
-	text, err := os.ReadFile(oomScore)
+	text, err := os.ReadFile(OOMScore)
 	if err != nil {
 		return 0
 	}
 	was, _ = strconv.Atoi(strings.TrimSpace(string(text)))
 	if was > protected {
-		_ = TakeOOMScore(protected)
+		_ = os.WriteFile(OOMScore, []byte(strconv.Itoa(protected)), 0)
 	}
 	return was
 }
 
-// TakeOOMScore sets oom_score_adj of this process. Only root may lower it.
-func TakeOOMScore(score int) error { return os.WriteFile(oomScore, []byte(strconv.Itoa(score)), 0) }
-
-// TakeNice sets the nice value for this goroutine and locks the goroutine to its thread: Linux has one nice value per
-// thread, and an executed program inherits that of the executing thread. It must be called before the process takes the
-// rights of the user, who could not lower the nice value of a daemon that runs with a higher one; but only root gets a
-// value below 0 in this way.
-func TakeNice(h cluster.Inherited, uid uint32) error {
-	nice := h.Nice
+// Nice returns the nice value that a program of a user gets, and whether it differs from that of this thread, which a clone inherits. A
+// process must take it before it takes the rights of the user, who could not lower the nice value of a daemon that runs with a higher one;
+// but only root gets a value below 0 in this way.
+func Nice(h *cluster.Inherited, uid uint32) (nice int, differs bool) {
+	nice = h.Nice
 	if uid != 0 {
 		nice = max(nice, 0)
 	}
-	runtime.LockOSThread()
 	now, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
-	if err != nil || 20-now == nice {
-		return err
-	}
-	return unix.Setpriority(unix.PRIO_PROCESS, 0, nice)
+	return nice, err != nil || 20-now != nice
 }
 
-// TakeLimits sets the limits of this process, none of them above the hard limit that it has, which is that of the daemon.
-// Afterwards the process should do little but execute another program, since memory may be limited.
-func TakeLimits(h cluster.Inherited) {
+// Limits returns the limits that a program gets, by their number, none of them above the hard limit of this process, which is that of the
+// daemon. A process that has taken them should do little but execute another program, since memory may be limited.
+func Limits(h *cluster.Inherited) map[int]unix.Rlimit {
+	all := map[int]unix.Rlimit{}
 	for number, name := range cluster.LimitNames {
 		l, ok := h.Limits[name]
 		if !ok {
@@ -138,7 +130,7 @@ func TakeLimits(h cluster.Inherited) {
 			continue
 		}
 		most := min(raw(l.Hard), now.Max)
-		want := syscall.Rlimit{Cur: min(raw(l.Soft), most), Max: most}
-		_ = syscall.Setrlimit(number, &want) // unix.Setrlimit lets package syscall restore the limit of open files when the program is executed
+		all[number] = unix.Rlimit{Cur: min(raw(l.Soft), most), Max: most}
 	}
+	return all
 }

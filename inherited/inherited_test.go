@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/bellows-rm/bellows/cluster"
 )
 
@@ -20,18 +22,25 @@ func TestMain(m *testing.M) {
 		return
 	case "take":
 		h := cluster.Inherited{Limits: map[string]cluster.ResourceLimit{"nofile": {Soft: 70, Hard: 1 << 40}, "core": {Soft: 0, Hard: 0}}}
-		TakeLimits(h)
+		take(&h)
 		now, err := Read()
 		fmt.Println(now.Limits["nofile"].Soft, now.Limits["nofile"].Hard >= 70, now.Limits["core"], err)
 		return
 	case "raise":
 		before, _ := Read()
-		TakeLimits(cluster.Inherited{Limits: map[string]cluster.ResourceLimit{"msgqueue": {Soft: -1, Hard: -1}}})
+		take(&cluster.Inherited{Limits: map[string]cluster.ResourceLimit{"msgqueue": {Soft: -1, Hard: -1}}})
 		now, err := Read()
 		fmt.Println(now.Limits["msgqueue"].Hard == before.Limits["msgqueue"].Hard, err)
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// take sets limits of this process.
+func take(h *cluster.Inherited) {
+	for number, limit := range Limits(h) {
+		_ = unix.Setrlimit(number, &limit)
+	}
 }
 
 // again runs this program from a shell that sets something first.
