@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/bellows-rm/bellows/internal/terminal"
@@ -77,6 +80,46 @@ func (f *Facts) socket() Finding {
 		return fine("no daemon answers on %s, which `bellows up` replaces", f.Socket)
 	}
 	return fine("%s can be made", f.Socket)
+}
+
+// open says which other users can have jobs on the daemon; empty if none can. Group 0 is that of root, who can anyway.
+func (f *Facts) open() string {
+	const group, others = fs.FileMode(0o060), fs.FileMode(0o006)
+	switch {
+	case f.SocketMode&others == others:
+		return "every user of this machine"
+	case f.SocketMode&group == group && f.SocketGID != 0:
+		return fmt.Sprintf("every member of group %s", groupName(f.SocketGID))
+	case f.Status.Listens != nil:
+		return "every user with a token"
+	}
+	return ""
+}
+
+// groupName returns the name of a group, or its number.
+func groupName(gid uint32) string {
+	number := strconv.FormatUint(uint64(gid), 10)
+	if g, err := user.LookupGroupId(number); err == nil {
+		return g.Name
+	}
+	return number
+}
+
+func (f *Facts) quotas() Finding {
+	if f.Status == nil {
+		return fine("no daemon here has users")
+	}
+	open := f.open()
+	switch {
+	case open == "":
+		return fine("the daemon serves one user, and root")
+	case !f.Status.Quotas && f.Status.Version != f.Version:
+		return fine("whether there are quotas is unknown: the daemon is of another version")
+	case !f.Status.Quotas:
+		return warning(fmt.Sprintf("there are no quotas, and %s can take the whole machine and fill its queue", open),
+			"set user_quota in the configuration file, such as user_quota: {memory: 16GiB, waiting: 1000, submissions: 120}, and send the daemon a SIGHUP; `bellows quota` shows what is taken")
+	}
+	return fine("there are quotas; %s can have jobs", open)
 }
 
 func (f *Facts) daemon() Finding {

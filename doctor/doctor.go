@@ -89,6 +89,7 @@ var checks = []struct {
 	{"limits", ownDaemon, (*Facts).limits},
 	{"clock", everywhere, (*Facts).clock},
 	{"certificate", ownDaemon, (*Facts).certificate},
+	{"quotas", ownDaemon, (*Facts).quotas},
 	{"socket", everywhere, (*Facts).socket},
 	{"daemon", everywhere, (*Facts).daemon},
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -132,6 +133,9 @@ var rare = []struct {
 	{"a certificate that expires soon", func(f *Facts) {
 		f.Status.Listens = &server.Listens{Address: "192.0.2.7:8443", Certificate: now.Add(13 * 24 * time.Hour)}
 	}},
+	{"a socket for everybody, without quotas", func(f *Facts) { f.SocketMode, f.SocketGID = fs.ModeSocket|0o666, 0 }},
+	{"a socket for a group, without quotas", func(f *Facts) { f.SocketMode, f.SocketGID = fs.ModeSocket|0o660, 987654 }},
+	{"a socket for a group, with quotas", func(f *Facts) { f.SocketMode, f.SocketGID, f.Status.Quotas = fs.ModeSocket|0o660, 987654, true }},
 	{"a certificate that has expired", func(f *Facts) { f.Status.Listens = &server.Listens{Address: "192.0.2.7:8443", Certificate: now} }},
 	{"a socket that cannot be made", func(f *Facts) {
 		f.away(absent)
@@ -265,5 +269,14 @@ func TestLevels(t *testing.T) {
 func TestPage(t *testing.T) {
 	if missing := testfile.Undocumented(t, "../docs/doctor.md", "Checks", Checks()); len(missing) > 0 {
 		t.Errorf("docs/doctor.md lacks %v", missing)
+	}
+}
+
+// Root can have jobs anyway: a socket of its group is not open to others.
+func TestSocketOfRootsGroup(t *testing.T) {
+	f := sound()
+	f.SocketMode, f.SocketGID = fs.ModeSocket|0o660, 0
+	if got := f.quotas(); got.Level != OK || got.Found != "the daemon serves one user, and root" {
+		t.Errorf("%+v", got)
 	}
 }

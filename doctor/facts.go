@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -68,6 +69,8 @@ type Facts struct {
 
 	SocketErr  error
 	SocketLeft bool // there is a socket, on which no daemon answers
+	SocketMode fs.FileMode
+	SocketGID  uint32 // group of the socket
 	Status     *server.Status
 	StatusErr  error
 	Holder     string // process that has the lock of the state directory
@@ -166,6 +169,10 @@ func (f *Facts) askDaemon(ctx context.Context) {
 	status, err := server.NewClient(f.Socket).Status(ctx)
 	if err == nil {
 		f.Status, f.Began = &status, begun(status.PID)
+		if info, err := os.Stat(f.Socket); err == nil {
+			f.SocketMode = info.Mode()
+			f.SocketGID = info.Sys().(*syscall.Stat_t).Gid
+		}
 		return
 	}
 	f.StatusErr = err

@@ -213,7 +213,7 @@ func (d *Driver) Status(context.Context) (Status, error) {
 	if a, ok := d.backend.(Audited); ok && s.Trouble == "" && a.Mended() > 0 {
 		s.Trouble = fmt.Sprintf("the memory manager's books were wrong about %d containers, and were mended; the log names them", a.Mended())
 	}
-	s.Crowded = d.crowded()
+	s.Quotas, s.Crowded = !d.quotas.Load().None(), d.crowded()
 	if m, ok := d.backend.(Metered); ok {
 		s.NetworkUnknown = m.Unmeasured(resource.Network)
 	}

@@ -248,6 +248,8 @@ type Status struct {
 	// Trouble is one sentence on what prevents the daemon from working normally (a full disk, an impossible decision of
 	// the policy); empty if nothing does.
 	Trouble string `json:"trouble,omitempty"`
+	// Quotas says that some user or queue has a quota.
+	Quotas bool `json:"quotas,omitempty" doc:"users or queues have quotas"`
 	// Crowded is one sentence if all daemons of the machine together may grant more than it has; else empty.
 	Crowded string `json:"crowded,omitempty"`
 	// NetworkUnknown says why what containers transfer over the network is not counted; empty if it is.
