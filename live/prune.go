@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,12 +24,12 @@ import (
 type Retention struct {
 	// For is how long a job stays after its end.
 	For time.Duration
-	// Jobs is the largest number of jobs that stay, the most recently ended ones; 0 is no limit.
-	Jobs int
-	// Output is the largest number of bytes of output that stay, of the most recently ended jobs; 0 is no limit.
+	// Jobs is the largest number of jobs that stay, and Output the largest number of bytes of output; 0 is no limit. Beyond them, the
+	// oldest job of the owner who has most goes, so that the history of one owner does not push out that of others.
+	Jobs   int
 	Output resource.Amount
-	// UserJobs and UserOutput are the same for the jobs of each owner. What is beyond them does not count for Jobs and Output, so
-	// that the history of one owner does not push out that of others.
+	// UserJobs and UserOutput are the largest numbers of each owner, of the most recently ended jobs. What is beyond them does not count
+	// for Jobs and Output.
 	UserJobs   int
 	UserOutput resource.Amount
 	// Events is the largest number of bytes of event logs that stay; 0 is no limit. The current run gets half of it, and its
@@ -103,44 +104,65 @@ func (d *Driver) Retain(keep Retention) error {
 func (keep *Retention) choose(ended []store.Ended, now timeline.Time, size func(cluster.JobID) int64) Pruned {
 	p := Pruned{Jobs: []cluster.JobID{}}
 	measured := keep.Output > 0 || keep.UserOutput > 0
-	var all history
-	users := map[uint32]*history{}
+	all, users := make([]past, len(ended)), map[uint32]past{}
+	var counted []*past // by the limits of all users together
 	for i, j := range ended {
-		user, known := users[j.UID]
-		if !known {
-			user = &history{}
-			users[j.UID] = user
-		}
-		var bytes int64
+		this := past{jobs: users[j.UID].jobs + 1, output: users[j.UID].output}
 		if measured {
-			bytes = size(j.ID)
+			this.bytes = size(j.ID)
+			this.output += this.bytes
 		}
-		age := now.Sub(j.At)
-		beyond := user.exceeds(bytes, keep.UserJobs, keep.UserOutput) || all.exceeds(bytes, keep.Jobs, keep.Output) || age >= keep.For
-		if !beyond || i < keep.Newest || age < justEnded {
+		this.beyond = keep.UserJobs > 0 && this.jobs > keep.UserJobs || keep.UserOutput > 0 && this.output > int64(keep.UserOutput)
+		users[j.UID], all[i] = this, this
+		if !this.beyond {
+			counted = append(counted, &all[i])
+		}
+	}
+	keep.level(counted)
+	for i, j := range ended {
+		this, age := &all[i], now.Sub(j.At)
+		if !this.beyond && age < keep.For || i < keep.Newest || age < justEnded {
 			continue
 		}
 		if !measured {
-			bytes = size(j.ID)
+			this.bytes = size(j.ID)
 		}
 		p.Jobs = append(p.Jobs, j.ID)
-		p.OutputBytes += bytes
+		p.OutputBytes += this.bytes
 	}
 	slices.Sort(p.Jobs)
 	return p
 }
 
-// history is a number of jobs, and the bytes of their output.
-type history struct {
-	jobs   int
-	output int64
+// past is an ended job: the bytes of its output, how many jobs and bytes of output its user has with it and those that ended later, and
+// whether it is beyond a limit.
+type past struct {
+	bytes, output int64
+	jobs          int
+	beyond        bool
 }
 
-// exceeds adds a job, and reports whether that makes more jobs or more output than a limit, where 0 is none.
-func (h *history) exceeds(bytes int64, jobs int, output resource.Amount) bool {
-	h.jobs++
-	h.output += bytes
-	return jobs > 0 && h.jobs > jobs || output > 0 && h.output > int64(output)
+// level says which jobs, the last first, are beyond the limits of all users together: as many as necessary, each the oldest of the user
+// who then has the most.
+func (keep *Retention) level(all []*past) {
+	within := func(limit int64, of func(*past) (most, more int64)) {
+		if limit == 0 {
+			return
+		}
+		sorted, sum := slices.Clone(all), int64(0)
+		slices.SortStableFunc(sorted, func(a, b *past) int {
+			x, _ := of(a)
+			y, _ := of(b)
+			return cmp.Compare(x, y)
+		})
+		for _, this := range sorted {
+			_, more := of(this)
+			sum += more
+			this.beyond = this.beyond || sum > limit
+		}
+	}
+	within(int64(keep.Jobs), func(j *past) (most, more int64) { return int64(j.jobs), 1 })
+	within(int64(keep.Output), func(j *past) (most, more int64) { return j.output, j.bytes })
 }
 
 // ofEvents returns the largest size of one run's event log, bytes; 0 is no limit. The Retention may be nil.

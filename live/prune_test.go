@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -122,9 +121,8 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 func TestRetentionChooses(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
-	const size = 30
 	for range 2000 {
-		keep := Retention{For: time.Duration(random.IntN(5)) * time.Minute, Jobs: random.IntN(4), Newest: random.IntN(4), UserJobs: random.IntN(4)}
+		keep := Retention{For: time.Duration(random.IntN(5)) * time.Minute, Jobs: random.IntN(6), Newest: random.IntN(4), UserJobs: random.IntN(4)}
 		if random.IntN(2) == 0 {
 			keep.Output = 1 + 100
 		}
@@ -134,40 +132,94 @@ func TestRetentionChooses(t *testing.T) {
 		now := timeline.Time(time.Hour)
 		var ended []store.Ended
 		at := now
-		for id := range cluster.JobID(random.IntN(8)) {
+		for id := range cluster.JobID(random.IntN(12)) {
 			at -= timeline.Time(random.IntN(90)) * timeline.Time(time.Second)
 			ended = append(ended, store.Ended{ID: 100 - id, UID: uint32(random.IntN(3)), At: at})
 		}
-		got := keep.choose(ended, now, func(cluster.JobID) int64 { return size })
-		// A job is beyond a limit if it and the later jobs that count exceed the limit.
-		exceed := func(n, jobs int, output resource.Amount) bool {
-			return jobs > 0 && n > jobs || output > 0 && size*n > int(output)
-		}
-		ofUser := func(i int) bool {
-			n := 0
-			for _, j := range ended[:i+1] {
-				if j.UID == ended[i].UID {
-					n++
-				}
-			}
-			return exceed(n, keep.UserJobs, keep.UserOutput)
-		}
-		var want []cluster.JobID
+		size := func(id cluster.JobID) int64 { return int64(id%4) * 15 }
+		got := keep.choose(ended, now, size)
+		// Of each user, the newest jobs are within the limits of users.
+		var within []store.Ended
 		for i, j := range ended {
-			n := 0
-			for k := range ended[:i+1] {
-				if !ofUser(k) {
-					n++
-				}
-			}
-			beyond := now.Sub(j.At) >= keep.For || ofUser(i) || exceed(n, keep.Jobs, keep.Output)
-			if beyond && i+1 > keep.Newest && now.Sub(j.At) >= 10*time.Second {
-				want = append([]cluster.JobID{j.ID}, want...)
+			jobs, bytes := historyOf(ended[:i+1], j.UID, size)
+			if (keep.UserJobs == 0 || jobs <= keep.UserJobs) && (keep.UserOutput == 0 || bytes <= int64(keep.UserOutput)) {
+				within = append(within, j)
 			}
 		}
-		if len(want) != len(got.Jobs) || len(want) > 0 && !reflect.DeepEqual(want, got.Jobs) || got.OutputBytes != int64(size*len(want)) {
+		few := shrunk(within, func(left []store.Ended, uid uint32) (int64, bool) {
+			jobs, _ := historyOf(left, uid, size)
+			return int64(jobs), keep.Jobs == 0 || len(left) <= keep.Jobs
+		})
+		small := shrunk(within, func(left []store.Ended, uid uint32) (int64, bool) {
+			_, bytes := historyOf(left, uid, size)
+			var sum int64
+			for _, j := range left {
+				sum += size(j.ID)
+			}
+			return bytes, keep.Output == 0 || sum <= int64(keep.Output)
+		})
+		var want []cluster.JobID
+		var bytes int64
+		for i, j := range ended {
+			stays := now.Sub(j.At) < keep.For && slices.Contains(few, j) && slices.Contains(small, j)
+			if !stays && i+1 > keep.Newest && now.Sub(j.At) >= 10*time.Second {
+				want = append([]cluster.JobID{j.ID}, want...)
+				bytes += size(j.ID)
+			}
+		}
+		if !slices.Equal(want, got.Jobs) || got.OutputBytes != bytes {
 			t.Fatalf("seed %d: of %v at %v, %+v chose %v, want %v", seed, ended, now, keep, got, want)
 		}
+	}
+}
+
+// historyOf returns how many jobs, and how much output, a user has.
+func historyOf(jobs []store.Ended, uid uint32, size func(cluster.JobID) int64) (n int, bytes int64) {
+	for _, j := range jobs {
+		if j.UID == uid {
+			n++
+			bytes += size(j.ID)
+		}
+	}
+	return n, bytes
+}
+
+// shrunk removes jobs, the last first, one by one until there are few enough: the oldest of the user who has most, of several such
+// users the oldest of all.
+func shrunk(jobs []store.Ended, of func([]store.Ended, uint32) (most int64, enough bool)) []store.Ended {
+	left := slices.Clone(jobs)
+	for {
+		if _, enough := of(left, 0); enough {
+			return left
+		}
+		goes, most := -1, int64(-1)
+		seen := map[uint32]bool{}
+		for i := len(left) - 1; i >= 0; i-- {
+			uid := left[i].UID
+			if n, _ := of(left, uid); !seen[uid] && n > most {
+				goes, most = i, n
+			}
+			seen[uid] = true
+		}
+		left = slices.Delete(left, goes, goes+1)
+	}
+}
+
+// A flood of jobs of one user removes jobs of that user alone, as long as the others have less than an equal share.
+func TestFloodOfOneUser(t *testing.T) {
+	keep := Retention{For: 1000 * time.Hour, Jobs: 1000, Output: 1000}
+	now := timeline.Time(time.Hour)
+	var ended []store.Ended // the last first
+	for id := cluster.JobID(6000); id > 0; id-- {
+		uid := uint32(1000)
+		if id <= 20 {
+			uid = 1001 // the oldest
+		}
+		ended = append(ended, store.Ended{ID: id, UID: uid, At: timeline.Time(id) * timeline.Time(time.Millisecond)})
+	}
+	p := keep.choose(ended, now, func(cluster.JobID) int64 { return 1 })
+	if len(p.Jobs) != 5000 || p.Jobs[0] != 21 || p.Jobs[4999] != 5020 {
+		t.Errorf("%d jobs went, from %d to %d", len(p.Jobs), p.Jobs[0], p.Jobs[len(p.Jobs)-1])
 	}
 }
 
