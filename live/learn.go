@@ -27,11 +27,19 @@ const learnAgain = time.Minute
 // all the time, a round learns from several jobs.
 const learnPart = 10
 
+// Programs that never run again would fill the store for ever.
+const (
+	// appsKept is of how many applications of each user what was learned stays: those that ran last.
+	appsKept = 1000
+	// appsBeyond is how many applications are learned of until it is looked for ones to forget.
+	appsBeyond = 100
+)
+
 // learn learns from the jobs that have ended, and until ctx ends from every job that ends. The store knows the jobs that were not
 // learned from, so that a crash loses no lesson: the next Driver learns from them.
 func (d *Driver) learn(ctx context.Context) {
 	d.findUnreadable(ctx)
-	l := learner{Driver: d, bad: map[cluster.JobID]bool{}}
+	l := learner{Driver: d, bad: map[cluster.JobID]bool{}, taught: appsBeyond}
 	l.round(context.WithoutCancel(ctx))
 	close(d.caughtUp)
 	d.reviseAll(ctx)
@@ -60,6 +68,7 @@ type learner struct {
 	*Driver
 	bad    map[cluster.JobID]bool // jobs that could not be read: the next Driver tries them again
 	failed bool                   // the last round left lessons
+	taught int                    // applications, since some were forgotten
 }
 
 // round learns from the jobs that have ended and were not learned from.
@@ -72,6 +81,23 @@ func (l *learner) round(ctx context.Context) {
 		l.log.Warn("cannot learn from the runs of jobs that have ended, trying again", "error", err)
 	}
 	l.failed = err != nil
+	l.forget(ctx)
+}
+
+// forget forgets what was learned of the applications of each user beyond appsKept.
+func (l *learner) forget(ctx context.Context) {
+	if l.taught < appsBeyond {
+		return
+	}
+	n, err := l.store.ForgetOldest(ctx, appsKept)
+	switch {
+	case err != nil:
+		l.log.Warn("cannot forget applications that have not run for long, trying again", "error", err)
+		return
+	case n > 0:
+		l.log.Info("forgot what was learned of applications that have not run for long", "applications", n, "kept_of_each_user", appsKept)
+	}
+	l.taught = 0
 }
 
 // findUnreadable reports histories that cannot be read, which begin anew with the next run.
@@ -127,6 +153,7 @@ func (l *learner) learnFrom(ctx context.Context, jobs []cluster.JobID) error {
 			failed = errors.Join(failed, err)
 			continue
 		}
+		l.taught++
 		l.revise(ctx, key)
 	}
 	return failed

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"database/sql"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/usage"
 )
 
@@ -459,4 +462,36 @@ func BenchmarkLearningForManyThatWait(b *testing.B) {
 		}
 		r.submit(whole) // after the forecasts are revised
 	}
+}
+
+// Of each user the applications stay that ran last.
+func TestForget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		for i := range appsKept + 3 {
+			a := store.App{UID: user.UID, User: user.User, Name: fmt.Sprint("once-", i), Learned: json.RawMessage("{}"), LearnedAt: timeline.Time(i)}
+			if err := r.store.PutLearned(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		known := func() int {
+			apps, err := r.store.Apps(t.Context(), user.UID, user.User)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(apps)
+		}
+		l := learner{Driver: r.Driver, taught: appsBeyond - 1}
+		if l.forget(t.Context()); known() != appsKept+3 {
+			t.Errorf("%d applications are known, want all", known())
+		}
+		l.taught++
+		if l.forget(t.Context()); known() != appsKept || l.taught != 0 {
+			t.Errorf("%d applications are known, want %d", known(), appsKept)
+		}
+		if _, err := r.store.App(t.Context(), user.UID, user.User, "once-2"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("the third application: %v", err)
+		}
+	})
 }

@@ -35,11 +35,12 @@ type holding struct {
 	goroutines, descriptors int
 	files                   int // of the state directory
 	kept, open              int // jobs that have ended, and that have not
+	apps                    int // of which something was learned
 }
 
 func (h holding) String() string {
-	return fmt.Sprintf("heap %d KiB, store %d KiB, %d goroutines, %d descriptors, %d files, %d jobs kept, %d open", h.heap>>10, h.stored>>10,
-		h.goroutines, h.descriptors, h.files, h.kept, h.open)
+	return fmt.Sprintf("heap %d KiB, store %d KiB, %d goroutines, %d descriptors, %d files, %d jobs kept, %d open, %d applications", h.heap>>10, h.stored>>10,
+		h.goroutines, h.descriptors, h.files, h.kept, h.open, h.apps)
 }
 
 // holds measures a driver between two jobs.
@@ -76,6 +77,11 @@ func (r *rig) holds() (h holding) {
 		r.t.Fatal(err)
 	}
 	h.open, h.kept = len(jobs), h.kept-len(jobs)
+	apps, err := r.store.Apps(context.Background(), user.UID, user.User)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	h.apps = len(apps)
 	return h
 }
 
@@ -155,6 +161,11 @@ func longLife(t *testing.T, dir string, jobs int, random *rand.Rand) {
 			t.Errorf("%s grows: at most %d at first, and %d later", what, halves[0], halves[1])
 		}
 	}
+	for _, h := range seen {
+		if h.apps > appsKept+2*appsBeyond {
+			t.Errorf("%d applications are known, want at most %d, and those of the latest jobs", h.apps, appsKept)
+		}
+	}
 	grows("memory in bytes", func(h holding) int64 { return h.heap }, 1<<20)
 	grows("the store in bytes", func(h holding) int64 { return h.stored }, 1<<20)
 	grows("the number of goroutines", func(h holding) int64 { return int64(h.goroutines) }, 20) // of programs that run just now
@@ -162,13 +173,21 @@ func longLife(t *testing.T, dir string, jobs int, random *rand.Rand) {
 	grows("the number of files", func(h holding) int64 { return int64(h.files) }, samples) // the event log of each run
 }
 
-// lifeJob is a small job: nine of ten have one task.
+// lifeJob is a small job: nine of ten have one task. One of ten is of a program that runs again and again, the others are of programs that
+// never do.
 func lifeJob(random *rand.Rand) Submission {
 	memory := resource.Amount(8+random.IntN(16)) * resource.MiB
 	tasks := 1
 	if random.IntN(10) == 0 {
 		tasks += random.IntN(3)
 	}
-	return Submission{Job: cluster.Job{Name: fmt.Sprint("j", random.IntN(50)), MaxAttempts: 2, Stages: []cluster.Stage{{Tasks: tasks,
+	name := []byte("again-")
+	if random.IntN(10) > 0 {
+		name = []byte("once-")
+		for range 9 { // Digits would not tell programs apart.
+			name = append(name, byte('a'+random.IntN(26)))
+		}
+	}
+	return Submission{Job: cluster.Job{Name: string(name), MaxAttempts: 2, Stages: []cluster.Stage{{Tasks: tasks,
 		Ideal: resource.Of(100, memory), Command: cluster.Command{Args: []string{"true"}}}}}, Caller: user, Dir: "/"}
 }

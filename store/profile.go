@@ -94,6 +94,24 @@ func (s *Store) PutLearned(ctx context.Context, a App, from ...cluster.JobID) er
 	})
 }
 
+// ForgetOldest deletes what was learned of applications of which each owner has more than keep: those whose latest run is the oldest.
+// Profiles stay, and what was learned of an application that has one.
+func (s *Store) ForgetOldest(ctx context.Context, keep int) (forgotten int64, err error) {
+	err = s.write(ctx, "forget applications in", func(tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, `DELETE FROM apps WHERE (owner_uid, name) IN (
+			SELECT owner_uid, name FROM (
+				SELECT owner_uid, name, row_number() OVER (PARTITION BY owner_uid ORDER BY learned_ns DESC, name) AS place
+				FROM apps WHERE measured IS NULL)
+			WHERE place > ?)`, keep)
+		if err != nil {
+			return err
+		}
+		forgotten, err = res.RowsAffected()
+		return err
+	})
+	return forgotten, err
+}
+
 // TaughtNothing takes jobs that teach nothing from Unlearned.
 func (s *Store) TaughtNothing(ctx context.Context, ids []cluster.JobID) error {
 	return s.write(ctx, "write what was learned to", func(tx *sql.Tx) error { return learned(ctx, tx, ids) })

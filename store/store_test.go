@@ -212,6 +212,36 @@ func TestApps(t *testing.T) {
 	}
 }
 
+// Each owner keeps what was learned of the applications that ran last; profiles stay.
+func TestForgetOldest(t *testing.T) {
+	s := open(t, t.TempDir())
+	ctx := t.Context()
+	for uid := uint32(7); uid < 9; uid++ {
+		for i := range 5 {
+			if err := s.PutLearned(ctx, App{UID: uid, User: "ada", Name: fmt.Sprint("app", i), Learned: []byte("{}"), LearnedAt: timeline.Time(100 - i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	p := Profile{UID: 7, User: "ada", Name: "app4", Made: 5, IdealMemory: 10, MinMemory: 1, Duration: time.Second, Args: []string{"sort"}}
+	if err := s.PutProfile(ctx, p); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.ForgetOldest(ctx, 2); n != 5 || err != nil {
+		t.Errorf("%d are forgotten, %v", n, err)
+	}
+	for uid, want := range map[uint32]string{7: "[app0 app1 app4]", 8: "[app0 app1]"} {
+		apps, err := s.Apps(ctx, uid, "ada")
+		var names []string
+		for _, a := range apps {
+			names = append(names, a.Name)
+		}
+		if err != nil || fmt.Sprint(names) != want {
+			t.Errorf("of %d, %v stay, %v; want %s", uid, names, err, want)
+		}
+	}
+}
+
 // What was stored for a user is not that of another user who has got the same uid since, and who replaces it.
 func TestAppsOfANewUser(t *testing.T) {
 	ctx := t.Context()
