@@ -11,7 +11,7 @@ KILLS ?= 60
 CUTS ?= 60
 SHIFTS ?= 100
 # How many jobs test-soak runs on this machine, and in 72 hours of simulated time.
-LIFE ?= 5000
+LIFE ?= 20000
 SOAK ?= 20000
 FUZZTIME ?= 10s
 # How many pairs bench-pairs runs for each policy.
@@ -57,7 +57,7 @@ test-faults: ## faults at length, as root, under 10 minutes: DEATHS (30) of the 
 test-upgrade: ## takes over the running jobs of an earlier daemon for every schema of the store, as root, under 10 minutes: builds 15 earlier programs from the history of the repository
 	$(TESTRUN) -- -count=1 -timeout=30m -run='^TestUpgradeFromPrograms$$' ./cmd/bellows -upgrade-from=all
 
-test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, then LIFE (5000) in 72 hours of simulated time, under 12 minutes: no memory, process or file of them may stay
+test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, then LIFE (20000) in 72 hours of simulated time, under 12 minutes: no memory, process or file of them may stay
 	$(TESTRUN) -- -count=1 -timeout=30m -run='^TestSoak$$' ./cmd/bellows -soak=$(SOAK) \
 		-- -count=1 -timeout=3h -run='^TestLongLife$$' ./live -life-jobs=$(LIFE)
 

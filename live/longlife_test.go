@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,7 +32,7 @@ const lifeLoad = 2
 
 // holding is what a driver holds at one moment.
 type holding struct {
-	heap, stored            int64 // bytes: of objects in use, and of the store's files
+	heap, resident, stored  int64 // bytes: of objects in use, of the process (VmRSS), and of the store's files
 	goroutines, descriptors int
 	files                   int // of the state directory
 	kept, open              int // jobs that have ended, and that have not
@@ -39,17 +40,26 @@ type holding struct {
 }
 
 func (h holding) String() string {
-	return fmt.Sprintf("heap %d KiB, store %d KiB, %d goroutines, %d descriptors, %d files, %d jobs kept, %d open, %d applications", h.heap>>10, h.stored>>10,
+	return fmt.Sprintf("heap %d KiB, RSS %d KiB, store %d KiB, %d goroutines, %d descriptors, %d files, %d jobs kept, %d open, %d applications", h.heap>>10, h.resident>>10, h.stored>>10,
 		h.goroutines, h.descriptors, h.files, h.kept, h.open, h.apps)
 }
 
 // holds measures a driver between two jobs.
 func (r *rig) holds() (h holding) {
 	r.t.Helper()
-	runtime.GC()
+	debug.FreeOSMemory()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	h.heap, h.goroutines = int64(m.HeapAlloc), runtime.NumGoroutine()
+	statm, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var size, pages int64
+	if _, err := fmt.Sscan(string(statm), &size, &pages); err != nil {
+		r.t.Fatal(err)
+	}
+	h.resident = pages * int64(os.Getpagesize())
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		r.t.Fatal(err)
@@ -123,7 +133,7 @@ func longLife(t *testing.T, dir string, jobs int, random *rand.Rand) {
 		r.startOn(p, m.connect())
 	}
 	start()
-	each := max(1, jobs/samples)
+	each := max(1, (jobs+samples-1)/samples)
 	pause := max(shift/time.Duration(each), time.Second/lifeLoad)
 	var seen []holding
 	ended := 0
@@ -167,6 +177,7 @@ func longLife(t *testing.T, dir string, jobs int, random *rand.Rand) {
 		}
 	}
 	grows("memory in bytes", func(h holding) int64 { return h.heap }, 1<<20)
+	grows("RSS in bytes", func(h holding) int64 { return h.resident }, 4<<20)
 	grows("the store in bytes", func(h holding) int64 { return h.stored }, 1<<20)
 	grows("the number of goroutines", func(h holding) int64 { return int64(h.goroutines) }, 20) // of programs that run just now
 	grows("the number of descriptors", func(h holding) int64 { return int64(h.descriptors) }, 4)
