@@ -91,6 +91,9 @@ func (k *tokens) authenticated(next http.Handler, counted func()) http.Handler {
 			k.refuse(w, r, id, why)
 			return
 		}
+		if c, _ := ctx.Value(connectionKey{}).(*connection); c != nil {
+			c.prove()
+		}
 		k.used(ctx, &t)
 		go k.look(ctx, t.ID, t.Expires)
 		ctx = context.WithValue(context.WithValue(ctx, peerKey{}, from), scopeKey{}, scopeNamed(t.Scope))

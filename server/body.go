@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -121,6 +122,9 @@ func decode(text []byte, into any, most int) *live.Error {
 	}
 	if n := countValues(text); n > most {
 		return wrong("request body", "", "must hold at most %d values, but holds %d", most, n)
+	}
+	if bytes.Equal(bytes.TrimSpace(text), []byte("null")) { // which package json takes for an empty value
+		return wrong("request body", "", "must be a JSON %s, but is null", jsonType(reflect.TypeOf(into)))
 	}
 	var other *json.UnmarshalTypeError
 	switch err := json.Unmarshal(text, into); {

@@ -48,16 +48,18 @@ func Descriptors() (limit uint64, connections, most int) {
 // connections bounds the number of connections at a time. A new connection replaces the connection that has been idle
 // longest. If none is idle, it waits until a connection becomes idle or ends. An ordinary user, and a place of the network, has at
 // most a share of all connections, so that no one keeps out the others; above it, only an idle connection of the same one is
-// replaced.
+// replaced. Whoever opens a connection over the network need not have a token: if none is idle, a new connection replaces one
+// over which no valid token came yet, the oldest of the place that has most of them.
 type connections struct {
 	daemon uint32 // the daemon's user, who has no share, as root
 
-	mu     sync.Mutex
-	most   int
-	open   int
-	of     map[party]int // open connections of each party
-	idle   []*connection // the longest idle first
-	change chan struct{} // closed, and replaced, when a connection ends or becomes idle
+	mu       sync.Mutex
+	most     int
+	open     int
+	of       map[party]int // open connections of each party
+	idle     []*connection // the longest idle first
+	unproven []*connection // those over the network over which no valid token came yet, the oldest first
+	change   chan struct{} // closed, and replaced, when a connection ends or becomes idle
 
 	refusing   chan struct{} // has an element for each connection that is being refused
 	turnedAway atomic.Int64  // connections that were refused
@@ -149,14 +151,39 @@ func (c *connection) Close() error {
 			delete(c.among.of, c.of)
 		}
 		c.among.forget(c)
+		c.among.unproven = without(c.among.unproven, c)
 		c.among.tell()
 	})
 	return c.Conn.Close()
 }
 
+// prove keeps c: a valid token came over it.
+func (c *connection) prove() {
+	c.among.mu.Lock()
+	defer c.among.mu.Unlock()
+	c.among.unproven = without(c.among.unproven, c)
+}
+
+func without(some []*connection, c *connection) []*connection {
+	return slices.DeleteFunc(some, func(other *connection) bool { return other == c })
+}
+
 // forget removes c from the idle connections.
-func (s *connections) forget(c *connection) {
-	s.idle = slices.DeleteFunc(s.idle, func(other *connection) bool { return other == c })
+func (s *connections) forget(c *connection) { s.idle = without(s.idle, c) }
+
+// stranger returns the connection without a token that makes room; nil if there is none.
+func (s *connections) stranger() (oldest *connection) {
+	of, most := map[party]int{}, 0
+	for _, c := range s.unproven {
+		of[c.of]++
+		most = max(most, of[c.of])
+	}
+	for _, c := range s.unproven {
+		if of[c.of] == most {
+			return c
+		}
+	}
+	return nil
 }
 
 // tell wakes the goroutines that wait for a free place.
@@ -165,13 +192,19 @@ func (s *connections) tell() {
 	s.change = make(chan struct{})
 }
 
-// follow is the http.Server's ConnState.
-func (s *connections) follow(c net.Conn, state http.ConnState) {
+// countedIn returns the counted connection in one that package http serves; nil if that is not counted.
+func countedIn(c net.Conn) *connection {
 	if encrypted, is := c.(*tls.Conn); is {
 		c = encrypted.NetConn()
 	}
-	own, ok := c.(*connection)
-	if !ok {
+	own, _ := c.(*connection)
+	return own
+}
+
+// follow is the http.Server's ConnState.
+func (s *connections) follow(c net.Conn, state http.ConnState) {
+	own := countedIn(c)
+	if own == nil {
 		return
 	}
 	s.mu.Lock()
@@ -196,18 +229,24 @@ func (s *connections) enter(c net.Conn, p party, closed <-chan struct{}) (*conne
 		if !full && s.open < s.most {
 			s.open++
 			s.of[p]++
+			entered := &connection{Conn: c, of: p, among: s}
+			if p.place.IsValid() {
+				s.unproven = append(s.unproven, entered)
+			}
 			s.mu.Unlock()
-			return &connection{Conn: c, of: p, among: s}, nil
+			return entered, nil
 		}
 		change := s.change
-		var idle *connection
+		var replaced *connection
 		if at := slices.IndexFunc(s.idle, func(other *connection) bool { return !full || other.of == p }); at >= 0 {
-			idle = s.idle[at]
+			replaced = s.idle[at]
+		} else if !full {
+			replaced = s.stranger()
 		}
 		s.mu.Unlock()
 		switch {
-		case idle != nil:
-			_ = idle.Close()
+		case replaced != nil:
+			_ = replaced.Close()
 			continue
 		case full:
 			return nil, errShare

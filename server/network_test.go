@@ -353,3 +353,118 @@ func BenchmarkRequestByToken(b *testing.B) {
 		}
 	}
 }
+
+// Whoever opens connections and sends no token, be it half a handshake or half a header, keeps out nobody who has one, from however many
+// places.
+func TestHalfOpenConnectionsMakeRoom(t *testing.T) {
+	s := listen(t, newFake())
+	c := s.network.connections
+	c.mu.Lock()
+	c.most = 8
+	c.mu.Unlock()
+	dial := func(from string) net.Conn {
+		t.Helper()
+		local := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		half, err := local.DialContext(t.Context(), "tcp", s.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { half.Close() })
+		return half
+	}
+	for i, from := range []string{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"} {
+		for range 4 {
+			half := dial(from)
+			switch i % 3 {
+			case 1: // a part of a hello
+				if _, err := half.Write([]byte{22, 3, 1, 1, 0, 1}); err != nil {
+					t.Fatal(err)
+				}
+			case 2: // a part of a header; the handshake may be cut off by the next connections
+				go func() {
+					if c := tls.Client(half, &tls.Config{InsecureSkipVerify: true}); c.Handshake() == nil {
+						_, _ = io.WriteString(c, "GET /v1/status HTTP/1.1\r\nHost: b")
+					}
+				}()
+			}
+		}
+	}
+	r, _ := s.remote(t, "read")
+	if _, err := s.client(t, r).Status(t.Context()); err != nil {
+		t.Errorf("with a token, behind 16 connections without one: %v", err)
+	}
+	if open, most := c.count(); open > most {
+		t.Errorf("%d connections, and at most %d", open, most)
+	}
+}
+
+// A connection without a token makes room: the oldest of the place with most of them. One over which a token came does not.
+func TestStrangersMakeRoom(t *testing.T) {
+	c := newConnections(4, 0)
+	closed := make(chan struct{})
+	close(closed)
+	enter := func(address string) *connection {
+		t.Helper()
+		here, there := net.Pipe()
+		t.Cleanup(func() { here.Close(); there.Close() })
+		entered, err := c.enter(here, party{place: placeOf(netip.MustParseAddr(address))}, closed)
+		if err != nil {
+			t.Fatalf("%s: %v", address, err)
+		}
+		return entered
+	}
+	gone := func(entered *connection) bool { return entered.SetDeadline(time.Time{}) != nil }
+	a, first, second, other := enter("192.0.2.1"), enter("192.0.2.2"), enter("192.0.2.2"), enter("192.0.2.3")
+	third := enter("192.0.2.4")
+	if !gone(first) || gone(a) || gone(second) || gone(other) {
+		t.Error("what made room is not the oldest connection of the place that has most")
+	}
+	a.prove()
+	next := enter("192.0.2.5")
+	if gone(a) || !gone(second) {
+		t.Error("what made room is not the oldest connection without a token")
+	}
+	for _, proven := range []*connection{other, third, next} {
+		proven.prove()
+	}
+	here, _ := net.Pipe()
+	defer here.Close()
+	if _, err := c.enter(here, party{place: placeOf(netip.MustParseAddr("192.0.2.6"))}, closed); err != net.ErrClosed {
+		t.Errorf("when a token came over all: %v", err)
+	}
+}
+
+// Handshakes are spread over time, those of one place more than those of many.
+func TestHandshakesAreSpread(t *testing.T) {
+	var h handshakes
+	now := time.Now()
+	took := func(n int, place func(i int) netip.Prefix) (last time.Duration) {
+		for i := range n {
+			last = max(0, h.take(now, place(i)).Sub(now))
+		}
+		return last
+	}
+	one := func(int) netip.Prefix { return placeOf(netip.MustParseAddr("192.0.2.1")) }
+	many := func(i int) netip.Prefix {
+		return placeOf(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}))
+	}
+	if at := took(100, one); at != 0 {
+		t.Errorf("the last of 100 handshakes after a pause waits %v", at)
+	}
+	if at := took(100, one); at != 2*time.Second {
+		t.Errorf("the last of 100 further ones waits %v, want 2s", at)
+	}
+	if at := took(1, many); at != 0 {
+		t.Errorf("one of another place waits %v", at)
+	}
+	now = now.Add(time.Hour)
+	if at := took(400+200, many); at != time.Second {
+		t.Errorf("the last of 600 handshakes of as many places waits %v, want 1s", at)
+	}
+	took(100_000, many)
+	now = now.Add(time.Hour)
+	took(1, one)
+	if n := len(h.places); n != 1 {
+		t.Errorf("%d places are known, and all but 1 may go on at once", n)
+	}
+}

@@ -148,6 +148,7 @@ func TestBodies(t *testing.T) {
 		{"another type", "application/x-www-form-urlencoded", job, `Content-Type "application/x-www-form-urlencoded": must be application/json`},
 		{"no type at all", "json", job, `Content-Type "json": must be application/json`},
 		{"none", "application/json", "", "request body: must be JSON, but is empty"},
+		{"null", "application/json", " null\n", "request body: must be a JSON object, but is null"},
 		{"cut off", "application/json", "{", "request body: unexpected end of JSON input"},
 		{"two", "application/json", job + job, "request body: invalid character '{' after top-level value"},
 		{"no object", "application/json", "[]", "request body: must be of type object, but is a JSON array"},
