@@ -1,6 +1,6 @@
 # "make help" lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all lint test-race test-guest test-faults test-upgrade test-soak demo demand demand-cores results results-check bench bench-machine bench-pairs fuzz clean
+.PHONY: help build test test-all lint test-race test-guest test-faults test-upgrade test-soak demo demand demand-cores results results-check bench bench-machine bench-pairs attack fuzz clean
 
 # What test-faults runs: deaths of the daemon, time of streaming, random nodes, deaths right before a change of a file, cuts of power,
 # shifts in which the daemon dies.
@@ -39,8 +39,8 @@ test-all: test test-race test-guest test-faults test-upgrade test-soak results-c
 lint: ## gofmt, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "gofmt: not formatted:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags guest ./...
-	go tool staticcheck -tags guest ./...
+	go vet -tags guest,attack ./...
+	go tool staticcheck -tags guest,attack ./...
 
 test-race: ## long tests too, under 13 minutes: with the race detector where there are goroutines; as root on Debian it installs gcc if it is missing
 	internal/testrun/race
@@ -92,6 +92,9 @@ bench-machine: ## benchmarks of containers, control groups, disks and a daemon w
 
 bench-pairs: ## processor time of decisions compared with revision OLD, in PAIRS (20) of runs that share one processor; under 10 minutes
 	internal/testrun/pairs $(or $(OLD),$(error OLD must be a revision to compare with)) $(PAIRS)
+
+attack: ## requests of every kind that Schemathesis makes of the document of the API, to a daemon with users of each scope, as root, under 8 minutes; needs python3, and pip the first time
+	internal/attack/run
 
 fuzz: ## every fuzz target for FUZZTIME (10s), and every property on new random cases
 	internal/testrun/fuzz $(FUZZTIME)
