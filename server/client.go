@@ -153,6 +153,11 @@ func (c *Client) Wait(ctx context.Context, id cluster.JobID) (live.Job, error) {
 	return call[live.Job](ctx, c, "GET", jobAddress(id), query("ended", true), nil)
 }
 
+// WaitTask returns a task once it runs, or has ended.
+func (c *Client) WaitTask(ctx context.Context, id cluster.TaskID) (live.Task, error) {
+	return call[live.Task](ctx, c, "GET", "/v1/tasks/"+id.String(), nil, nil)
+}
+
 // Kill kills a job.
 func (c *Client) Kill(ctx context.Context, id cluster.JobID) error {
 	_, err := call[struct{}](ctx, c, "DELETE", jobAddress(id), nil, nil)

@@ -282,7 +282,7 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 		}
 		break
 	}
-	_, errs["task"] = call[live.Task](ctx, c, "GET", "/v1/tasks/"+task.String(), nil, nil)
+	_, errs["task"] = c.WaitTask(ctx, task)
 	_, errs["output"] = c.Output(ctx, io.Discard, Output{Task: task})
 	for what, id := range map[string]cluster.TaskID{"job": {}, "task": task} {
 		errs["pause a "+what] = c.Pause(ctx, 1, id, true)

@@ -47,7 +47,8 @@ to three times --repeats. If it still is, or if the model contradicts a run time
 that it was fitted to, no profile is stored.
 
 The command runs the program itself, without the daemon, and needs the same
-rights as "bellows up".
+rights as "bellows up". If quotas limit you, a job named "profile NAME" counts
+for them meanwhile, with the largest size; measuring begins when the job starts.
 
 "bellows profile list", "show" and "forget" are about all that is known of your
 programs: what was measured, and what their runs taught (docs/forecasts.md);
@@ -75,6 +76,7 @@ type profileOptions struct {
 	noStore  bool
 	asJSON   bool
 	quiet    bool
+	claims   *claims // nil if no quota limits the user
 }
 
 // Command returns the command profile.
@@ -119,6 +121,14 @@ func (o *profileOptions) run(cmd *cobra.Command, args []string) error {
 	if err := command.FindProgram(args[0], dir); err != nil {
 		return err
 	}
+	if o.name == "" {
+		o.name = filepath.Base(args[0])
+	}
+	if !o.dryRun {
+		if o.claims, err = o.findClaims(cmd.Context(), cmd.ErrOrStderr()); err != nil {
+			return err
+		}
+	}
 	subject := cluster.Command{Args: args}
 	if o.max == 0 && len(o.sizes) == 0 && !o.dryRun {
 		if err := o.findLargest(cmd, subject, dir); err != nil {
@@ -135,9 +145,6 @@ func (o *profileOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	if err := checkCommand(subject, plan); err != nil {
 		return command.Usage(err)
-	}
-	if o.name == "" {
-		o.name = filepath.Base(args[0])
 	}
 	tell := cmd.OutOrStdout()
 	if o.asJSON {
@@ -267,20 +274,32 @@ func (o *profileOptions) findLargest(cmd *cobra.Command, subject cluster.Command
 		return err
 	}
 	plenty := machine[resource.Memory] / 2
+	if o.claims != nil {
+		plenty = min(plenty, o.claims.most)
+	}
 	stage := cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, plenty), Command: subject}
 	if err := (&cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{stage}}).CheckCommand(0); err != nil {
 		return command.Usage(err)
 	}
-	return o.inContainer(cmd, subject, dir, func(c *profiler.Container) error {
-		if o.max, err = profiler.Unhindered(cmd.Context(), c, plenty); err == nil && !o.quiet {
+	return o.inContainer(cmd, subject, dir, plenty, func(ctx context.Context, c *profiler.Container) error {
+		if o.max, err = profiler.Unhindered(ctx, c, plenty); err == nil && !o.quiet {
 			fmt.Fprintf(cmd.ErrOrStderr(), "one run with %s: %s should be enough\n", resource.FormatMemory(plenty), resource.FormatMemory(o.max))
 		}
 		return err
 	})
 }
 
-// inContainer makes a container for the program, and removes it afterwards.
-func (o *profileOptions) inContainer(cmd *cobra.Command, subject cluster.Command, dir string, do func(*profiler.Container) error) error {
+// inContainer makes a container for the program, which counts for the quotas of the user with this memory, and removes it afterwards.
+func (o *profileOptions) inContainer(cmd *cobra.Command, subject cluster.Command, dir string, memory resource.Amount, do func(context.Context, *profiler.Container) error) error {
+	ctx := cmd.Context()
+	if o.claims != nil {
+		held, release, err := o.claims.hold(ctx, memory)
+		if err != nil {
+			return err
+		}
+		defer release()
+		ctx = held
+	}
 	c, err := profiler.NewContainer(subject, os.Environ(), dir, o.cpus)
 	if err != nil {
 		return err
@@ -290,7 +309,7 @@ func (o *profileOptions) inContainer(cmd *cobra.Command, subject cluster.Command
 			fmt.Fprintf(cmd.ErrOrStderr(), "bellows: a control group was not removed: %v\n", err)
 		}
 	}()
-	return do(c)
+	return cause(ctx, do(ctx, c))
 }
 
 // measure runs the program at every size.
@@ -309,8 +328,8 @@ func (o *profileOptions) measure(cmd *cobra.Command, subject cluster.Command, di
 			fmt.Fprintln(w, terminal.Cut(fmt.Sprintf("[%*d/%d] %8s  %s", len(fmt.Sprint(all)), done, all, resource.FormatMemory(run.Memory), what), 2*terminal.Width))
 		}
 	}
-	err = o.inContainer(cmd, subject, dir, func(c *profiler.Container) error {
-		res, err = profiler.Measure(cmd.Context(), c, plan, seen)
+	err = o.inContainer(cmd, subject, dir, slices.Max(slices.Concat(plan.Fitted, plan.HeldOut)), func(ctx context.Context, c *profiler.Container) error {
+		res, err = profiler.Measure(ctx, c, plan, seen)
 		return err
 	})
 	return res, err
