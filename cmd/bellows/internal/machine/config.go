@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -81,6 +82,10 @@ func checkConfig(path string) (settings int, err error) {
 	o := newUpOptions()
 	if err := o.apply(path, entries); err != nil {
 		return 0, err
+	}
+	if _, err := o.listen.load(); err != nil {
+		i := slices.IndexFunc(entries, func(e entry) bool { return slices.Contains([]string{"listen", "tls_cert", "tls_key"}, e.name) })
+		return 0, fault.At(path, entries[i].line, "%v", err)
 	}
 	if _, err := o.daemon(); err != nil {
 		return 0, fault.At(path, 0, "%v", err)

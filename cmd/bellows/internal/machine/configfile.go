@@ -150,8 +150,10 @@ func (s *setting) try(m *form.Mapping, field, name, before string) []entry {
 	switch {
 	case named:
 		m.FailAt(m.LineOf(field), "%s %s", name, rest)
-	case strings.Contains(cause, strconv.Quote(value)) || strings.HasPrefix(cause, "setting "):
+	case strings.HasPrefix(cause, "setting "):
 		m.FailAt(m.LineOf(field), "%s: %s", s.field(), cause)
+	case strings.Contains(cause, strconv.Quote(value)):
+		m.FailAt(m.LineOf(field), "%s: %s", name, cause)
 	default:
 		m.Fail(field, "%s", cause)
 	}

@@ -20,10 +20,11 @@ func TestListeningNeedsACertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for settings, want := range map[string]string{
-		"":                         "",
-		"listen: 127.0.0.1:0":      "tls_cert, tls_key: must both be given",
-		"tls_cert: " + certificate: "tls_cert, tls_key: must both be given",
-		"tls_key: " + key:          "tls_cert, tls_key: must both be given",
+		"":                                   "",
+		"listen: 127.0.0.1:0":                ":2: tls_cert, tls_key: must both be given",
+		"memory: 64MiB\nlisten: 127.0.0.1:0": ":3: tls_cert, tls_key: must both be given",
+		"tls_cert: " + certificate:           "tls_cert, tls_key: must both be given",
+		"tls_key: " + key:                    "tls_cert, tls_key: must both be given",
 		"listen: '[::1]:0'\ntls_cert: " + certificate + "\ntls_key: " + key:         "",
 		"listen: localhost:1\ntls_cert: " + other + "\ntls_key: " + key:             "private key does not match public key",
 		"listen: localhost:1\ntls_cert: " + certificate + "\ntls_key: " + key + "x": "no such file",
