@@ -133,8 +133,11 @@ func (w *way) read(l *cluster.Launch) {
 		return
 	}
 	w.may(unix.SYS_CLOSE, 0) // The next file is then file 0.
+	const flags = unix.O_RDONLY | unix.O_LARGEFILE
+	// A pipe that has no writer would stop the process here, where it cannot be ended, and the supervisor with it.
 	w.must(func(err syscall.Errno) *ending { return unable(126, "input file %q: %v", l.Stdin, err) },
-		unix.SYS_OPENAT, here, l.Stdin, unix.O_RDONLY|unix.O_LARGEFILE)
+		unix.SYS_OPENAT, here, l.Stdin, flags|unix.O_NONBLOCK)
+	w.may(unix.SYS_FCNTL, 0, unix.F_SETFL, flags)
 }
 
 // execute looks the program up as a shell would, with the user's rights, and executes it: a name with a slash is a path, any other name is

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/input"
@@ -112,6 +114,19 @@ func TestInputOfFile(t *testing.T) {
 	o.Launch.Stdin = "missing"
 	if e := b.run(o); e.Outcome != cluster.Failed || !strings.Contains(e.Detail, `input file "missing": no such file`) {
 		t.Errorf("cat of a missing file: %+v", e)
+	}
+}
+
+// A named pipe that no program writes to is an empty input: it stops neither the start of a program nor the end of its job.
+func TestPipeWithoutWriterAsInput(t *testing.T) {
+	b := newBench(t)
+	if err := unix.Mkfifo(b.dir+"/pipe", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := b.order("cat")
+	o.Launch.Stdin = "pipe"
+	if e := b.run(o); e.Outcome != cluster.Succeeded {
+		t.Errorf("cat of a pipe without a writer: %+v", e)
 	}
 }
 

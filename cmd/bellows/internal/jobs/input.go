@@ -96,7 +96,7 @@ func checkStdin(name, dir string) error {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, name)
 	}
-	file, err := os.Open(path)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe without a writer is no reason to wait
 	if err != nil {
 		return command.Usagef("stdin %q: %w", name, errors.Unwrap(err))
 	}
