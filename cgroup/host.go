@@ -98,8 +98,11 @@ func (h *Host) choose(mounts []mount, own string, fits func(mount) bool) (Hierar
 	var best Hierarchy
 	bestLength := -1
 	for _, m := range mounts {
+		if !fits(m) {
+			continue
+		}
 		dir := filepath.Join(h.fsRoot, m.dir)
-		if info, err := os.Stat(dir); !fits(m) || err != nil || !info.IsDir() {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			continue
 		}
 		below, visible := relative(m.root, own)

@@ -17,9 +17,10 @@ import (
 // when ctx ends. Frozen processes die, too. Kill lifts the CPU quota first, because dying takes CPU time: at a
 // hundredth of a core it would take a hundred times as long.
 func (g *Group) Kill(ctx context.Context) error {
-	if len(members(g.tree())) > 0 {
-		_ = g.Apply(ctx, Limits{CPUMillicores: Unlimited()}) // If this fails they die as well, only later.
+	if len(members(g.tree())) == 0 {
+		return nil
 	}
+	_ = g.Apply(ctx, Limits{CPUMillicores: Unlimited()}) // If this fails they die as well, only later.
 	pause := newPause(500*time.Microsecond, 20*time.Millisecond)
 	for {
 		left := g.killOnce()
@@ -149,14 +150,18 @@ func (r *Root) Discard(ctx context.Context, name string) error {
 	return r.child(name, r.children).purge(ctx)
 }
 
-// purge kills and removes until nothing is left.
+// purge kills and removes until nothing is left. Most groups are empty, with no groups below them, and are removed at once: the kernel refuses
+// to remove others.
 func (g *Group) purge(ctx context.Context) error {
+	if removeAll(g.each()) == nil {
+		return nil
+	}
 	pause := newPause(500*time.Microsecond, 20*time.Millisecond)
 	for {
 		if err := g.Kill(ctx); err != nil {
 			return fmt.Errorf("remove group %s: %w", g.name, err)
 		}
-		err := g.removeDirs()
+		err := removeAll(g.tree())
 		if err == nil {
 			return nil
 		}
@@ -169,9 +174,9 @@ func (g *Group) purge(ctx context.Context) error {
 	}
 }
 
-// removeDirs removes every directory of the group; its files go with it.
-func (g *Group) removeDirs() error {
-	for _, dir := range g.tree() {
+// removeAll removes directories; the files of a group go with its directory.
+func removeAll(dirs []string) error {
+	for _, dir := range dirs {
 		if err := unix.Rmdir(dir); err != nil && !errors.Is(err, unix.ENOENT) {
 			return &fs.PathError{Op: "rmdir", Path: dir, Err: err}
 		}

@@ -167,7 +167,7 @@ func (h *Host) openRoot(place string, need []Controller) (*Root, error) {
 	}
 	site, err := h.site(path.Dir(place), h.turnedOn(place), need)
 	if err != nil {
-		_ = g.removeDirs() // if it is empty
+		_ = removeAll(g.tree()) // if it is empty
 		return nil, err
 	}
 	r := &Root{place: place, children: site.Has}

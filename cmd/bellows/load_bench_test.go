@@ -28,7 +28,9 @@ import (
 	"golang.org/x/sys/unix"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
@@ -497,6 +499,67 @@ func BenchmarkShortJobs(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
+		n += jobs
+	}
+	b.ReportMetric(float64(n)/time.Since(began).Seconds(), "jobs/s")
+}
+
+// BenchmarkBareJobs does for each job of BenchmarkShortJobs only what cannot be left out, without a daemon, eight at once: it makes a control
+// group with a limit and removes it, a shell enters the group and executes the program, and as many records are written through to the
+// disk: four of a store, one after another, and those of the container.
+func BenchmarkBareJobs(b *testing.B) {
+	needControlGroups(b)
+	const jobs = 500
+	host, err := cgroup.Discover("")
+	if err != nil {
+		b.Fatal(err)
+	}
+	root, err := host.Root("bench-bare", cgroup.Memory)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer root.Remove(context.Background())
+	dir := b.TempDir()
+	store, err := os.Create(filepath.Join(dir, "store"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer store.Close()
+	var writes sync.Mutex
+	commit := func() error {
+		writes.Lock()
+		defer writes.Unlock()
+		_, err := store.Write(make([]byte, 4096))
+		return errors.Join(err, store.Sync())
+	}
+	bare := func(name string) error {
+		folder := filepath.Join(dir, name)
+		err := errors.Join(commit(), commit(), durable.MakeDir(folder), durable.Write(filepath.Join(folder, "begin"), make([]byte, 1024)), durable.SyncDir(dir))
+		g, made := root.Create(name)
+		if err := errors.Join(err, made); err != nil {
+			return err
+		}
+		defer g.Remove(context.Background())
+		if err := g.ApplyCounted(context.Background(), cgroup.Limits{MemoryBytes: cgroup.At(int64(8 * resource.MiB))}); err != nil {
+			return err
+		}
+		enter := append([]string{"-c", `for f in "$@"; do echo 0 > "$f"; done; exec true`, "enter"}, g.JoinFiles()...)
+		return errors.Join(exec.Command("sh", enter...).Run(), commit(), durable.Write(filepath.Join(folder, "end"), make([]byte, 1024)), commit(), os.RemoveAll(folder))
+	}
+	began, n := time.Now(), 0
+	for b.Loop() {
+		var all sync.WaitGroup
+		for k := range 8 {
+			all.Go(func() {
+				for i := k; i < jobs; i += 8 {
+					if err := bare(fmt.Sprintf("%d-%d", n, i)); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
 		n += jobs
 	}
 	b.ReportMetric(float64(n)/time.Since(began).Seconds(), "jobs/s")
