@@ -66,8 +66,9 @@ func (m *Model) point(memory resource.Amount) cluster.ElasticityPoint {
 	return cluster.ElasticityPoint{Memory: memory, Slowdown: m.slowdown(memory)}
 }
 
+// slowdown is at most what a stage may state.
 func (m *Model) slowdown(memory resource.Amount) float64 {
-	return float64(m.Duration(memory)) / float64(m.IdealDuration)
+	return min(cluster.MostSlowdown, float64(m.Duration(memory))/float64(m.IdealDuration))
 }
 
 // Apply sets what a model says of a stage that runs this program: ideal and minimum memory, run time at ideal memory,

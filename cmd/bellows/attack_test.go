@@ -43,6 +43,10 @@ func TestAttack(t *testing.T) {
 	a.submit(append(a.env, "SECRET="+secretOf), secretOf)
 	a.submit(append(os.Environ(), "BELLOWS_SERVER="+a.url, "BELLOWS_CA_FILE="+a.authority, "BELLOWS_TOKEN_FILE="+filepath.Join(a.dir, "submitter")), "own")
 
+	// Every user may read the arguments of a process, and no other user its environment.
+	if err := os.WriteFile(filepath.Join(a.dir, "schemathesis.toml"), []byte("headers = { Authorization = \"Bearer ${ATTACK_TOKEN}\" }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), attackTime)
 	defer cancel()
 	began, cases := time.Now(), make([]int, len(roles))
@@ -130,7 +134,7 @@ func (a *attacked) attack(ctx context.Context, role string) (cases int) {
 		a.t.Error(err)
 		return 0
 	}
-	args := []string{"run", a.url + "/openapi.json", "--tls-verify", a.authority, "--header", "Authorization: Bearer " + strings.TrimSpace(string(token)),
+	args := []string{"run", a.url + "/openapi.json", "--tls-verify", a.authority,
 		"--seed", strconv.Itoa(*attackSeed), "--max-examples", strconv.Itoa(*attackExamples), "--request-timeout", "60", "--max-response-time", "60", "--generation-database", "none", "--no-color", "--continue-on-failure",
 		// Not all that must hold of a submission is in the schema: accepted, in hooks.py, is the check of those that are valid. And version
 		// 1 answers 404, not 405, to a method that an address does not have.
@@ -146,9 +150,9 @@ func (a *attacked) attack(ctx context.Context, role string) (cases int) {
 	cmd := exec.CommandContext(ctx, *schemathesis, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // after which it says what it has found
 	cmd.WaitDelay = 30 * time.Second
-	cmd.Dir = a.dir // for what it leaves
+	cmd.Dir = a.dir // for its configuration, and for what it leaves
 	cmd.Env = append(os.Environ(), "SCHEMATHESIS_HOOKS=hooks", "PYTHONPATH="+parts, "PYTHONDONTWRITEBYTECODE=1", "REQUESTS_CA_BUNDLE="+a.authority,
-		"ATTACK_ROLE="+role, "ATTACK_JOBS="+strings.Join(a.jobs, ","), "ATTACK_SECRET="+secretOf)
+		"ATTACK_TOKEN="+strings.TrimSpace(string(token)), "ATTACK_ROLE="+role, "ATTACK_JOBS="+strings.Join(a.jobs, ","), "ATTACK_SECRET="+secretOf)
 	out, err := cmd.CombinedOutput()
 	if found := regexp.MustCompile(`(?m)^  (\d+) generated`).FindSubmatch(out); found != nil {
 		cases, _ = strconv.Atoi(string(found[1]))
