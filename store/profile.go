@@ -97,6 +97,11 @@ func (s *Store) PutLearned(ctx context.Context, a App, from ...cluster.JobID) er
 // ForgetOldest deletes what was learned of applications of which each owner has more than keep: those whose latest run is the oldest.
 // Profiles stay, and what was learned of an application that has one.
 func (s *Store) ForgetOldest(ctx context.Context, keep int) (forgotten int64, err error) {
+	var all int
+	query := `SELECT count(*) FROM apps WHERE measured IS NULL`
+	if err := s.read(ctx, query, nil, func(scan func(...any) error) error { return scan(&all) }); err != nil || all <= keep {
+		return 0, err
+	}
 	err = s.write(ctx, "forget applications in", func(tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, `DELETE FROM apps WHERE (owner_uid, name) IN (
 			SELECT owner_uid, name FROM (
