@@ -26,7 +26,16 @@ func (b *Book) Open(now timeline.Time) *Plan {
 }
 
 // Enter records an event. It returns an error, and changes nothing, if the event is impossible in this cluster.
-func (b *Book) Enter(now timeline.Time, e *Event) error { return b.snapshot.apply(now, e) }
+func (b *Book) Enter(now timeline.Time, e *Event) error {
+	err := b.snapshot.apply(now, e)
+	if e.Kind == Continued && err == nil {
+		b.plan.lastID = max(b.plan.lastID, e.Decision)
+	}
+	return err
+}
+
+// LastDecision returns the newest decision that was taken.
+func (b *Book) LastDecision() DecisionID { return b.plan.lastID }
 
 // Hold ends the holds of leveling whose time has come. Then it suspends running tasks whose pause has begun in this step, and
 // resumes those whose pause has ended: in this order, because an order to suspend a task names the end of leveling's hold, which

@@ -38,7 +38,7 @@ const (
 	TaskOut                                 // Task, Found: how much of its memory has left (Out), and why not all of it (Stays)
 	QuotasSet                               // Found: the quotas of users and queues from now on
 	NodeKept                                // Node was found reserved for the stage of Task
-	Continued                               // as Synced, and nothing has changed since the last decisions: the inventory is that of another engine
+	Continued                               // as Synced, and nothing has changed since the last decisions: the inventory is that of another engine, whose newest was Decision
 )
 
 var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat", "decision-done",
@@ -160,13 +160,20 @@ type Condition struct {
 	Why     Reason          `json:"why,omitzero"`         // why it was resized for the last time
 	Resized timeline.Time   `json:"resized_ns,omitempty"` // when it was resized for the last time
 	// HeldUntil is when leveling ends its hold, and HeldFor is the task that keeps going because of it; zero without leveling.
-	HeldUntil timeline.Time   `json:"held_until_ns,omitempty"`
-	HeldFor   TaskID          `json:"held_for,omitzero"`
-	PageOut   bool            `json:"page_out,omitempty"`  // its memory is to be paged out while its owner holds it
-	Out       resource.Amount `json:"out_bytes,omitempty"` // memory of its grant that has left
-	Stays     string          `json:"stays,omitempty"`     // one clause on why not all of it has left
-	Progress  *Progress       `json:"progress,omitempty"`  // how far the task had come; nil is unknown. Of a TaskPhase only PhaseSince counts, and nil is now.
+	HeldUntil timeline.Time `json:"held_until_ns,omitempty"`
+	HeldFor   TaskID        `json:"held_for,omitzero"`
+	// HeldSince is when leveling began to hold the task, and HeldWhy why; zero unless another engine knew. HoldFailed says that the newest
+	// order to hold the task, or to let it go on, failed.
+	HeldSince  timeline.Time   `json:"held_since_ns,omitempty"`
+	HeldWhy    Reason          `json:"held_why,omitzero"`
+	HoldFailed bool            `json:"hold_failed,omitempty"`
+	PageOut    bool            `json:"page_out,omitempty"`  // its memory is to be paged out while its owner holds it
+	Out        resource.Amount `json:"out_bytes,omitempty"` // memory of its grant that has left
+	Stays      string          `json:"stays,omitempty"`     // one clause on why not all of it has left
+	Progress   *Progress       `json:"progress,omitempty"`  // how far the task had come; nil is unknown. Of a TaskPhase only PhaseSince counts, and nil is now.
 	// MostCPU is as in the envelope of the task.
 	MostCPU resource.Amount `json:"most_cpu_millicores,omitempty"`
 	Quotas  *Quotas         `json:"quotas,omitempty"`
+	// Booked is when the task was booked, if it is still being started; else 0.
+	Booked timeline.Time `json:"booked_ns,omitempty"`
 }

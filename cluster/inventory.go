@@ -55,6 +55,47 @@ func (s *Snapshot) Inventory(now timeline.Time) (all []Event) {
 	return append(all, Event{Kind: Continued})
 }
 
+// TakeOver is Inventory for an engine that takes the place of that of s and gets the answers to its orders: tasks that are being started
+// are being started. s must be Quiet.
+func (s *Snapshot) TakeOver(now timeline.Time) []Event {
+	all := s.Inventory(now)
+	for i := range all {
+		e := &all[i]
+		if e.Kind != TaskAdopted {
+			continue
+		}
+		t, _ := s.byTask.get(e.Task)
+		if e.Decision = t.Decision; !t.Running {
+			found := e.Condition()
+			e.Launched, found.Booked = 0, t.Booked
+			e.SetCondition(found)
+		}
+	}
+	return all
+}
+
+// Quiet reports whether no order but starts is under way, no question is open, and no node is paused. Then another engine can take over.
+func (s *Snapshot) Quiet() bool {
+	for _, n := range s.Nodes {
+		if n.Asking() || n.Paused {
+			return false
+		}
+		for _, t := range n.Tasks {
+			if t.underWay() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// underWay reports whether an order about t other than its start has no answer yet.
+func (t *TaskState) underWay() bool {
+	h, th, r := t.Hold, t.Throttled, t.Resized
+	return t.Killing || h != nil && (!h.InForce && !h.Failed || len(h.earlier) > 0) || th != nil && (!th.InForce || len(th.earlier) > 0) ||
+		r != nil && (!r.InForce && !r.Failed || len(r.earlier) > 0)
+}
+
 // goOnAsTold begins to decide after an Inventory. What must be done about jobs that are ended or paused is still to be done.
 func (s *Snapshot) goOnAsTold() {
 	s.Synced = true
@@ -133,9 +174,10 @@ func (t *TaskState) adopted(now timeline.Time) Event {
 	if bound, ok := t.Bounded(now); ok {
 		found.Bound, found.Until = bound.Bound, bound.Until
 	}
-	if h := t.Hold; h != nil && h.By != 0 {
+	if h := t.Hold; h != nil && (h.By != 0 || h.Failed) {
 		found.HeldBy, found.PageOut = h.By, h.pageOut()
 		found.HeldUntil, found.HeldFor = h.Leveling.Until, h.Leveling.For
+		found.HeldSince, found.HeldWhy, found.HoldFailed = h.Leveling.Since, h.Leveling.Why, h.Failed
 	}
 	if r := t.Resized; r != nil && r.InForce {
 		found.Was, found.Why, found.Resized = r.Was, r.Why, r.Since

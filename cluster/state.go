@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -362,8 +363,11 @@ func (s *Snapshot) adopt(now timeline.Time, e *Event) error {
 	if err := j.take(e.Task); err != nil {
 		return fmt.Errorf("task %s: adopted: %w", e.Task, err)
 	}
-	t := s.book(e.Launched, j, e.Task, n, e.Grant, found.ByPhase)
-	t.MostCPU = found.MostCPU
+	t := s.book(cmp.Or(found.Booked, e.Launched), j, e.Task, n, e.Grant, found.ByPhase)
+	t.MostCPU, t.Decision = found.MostCPU, e.Decision
+	if found.Booked != 0 {
+		return nil
+	}
 	s.markRunning(t, e.Launched)
 	if found.Was != (resource.Vector{}) {
 		t.Resized = &Resized{Want: e.Grant, Was: found.Was, Why: found.Why, Since: found.Resized, InForce: true}
@@ -371,10 +375,10 @@ func (s *Snapshot) adopt(now timeline.Time, e *Event) error {
 	if found.Bound != (resource.Vector{}) {
 		t.Throttled = &Throttled{Bound: found.Bound, Until: found.Until, InForce: true, begun: now}
 	}
-	if found.HeldBy != 0 {
-		t.Hold = &Hold{By: found.HeldBy, Owner: Held{PageOut: found.PageOut}, InForce: true}
+	if found.HeldBy != 0 || found.HoldFailed {
+		t.Hold = &Hold{By: found.HeldBy, Owner: Held{PageOut: found.PageOut}, InForce: !found.HoldFailed, Failed: found.HoldFailed}
 		if found.HeldBy&HeldByLeveling != 0 {
-			t.Hold.Leveling = Held{Until: found.HeldUntil, For: found.HeldFor, PageOut: found.PageOut}
+			t.Hold.Leveling = Held{Since: found.HeldSince, Why: found.HeldWhy, Until: found.HeldUntil, For: found.HeldFor, PageOut: found.PageOut}
 			s.leveled.note(t)
 		}
 		s.unmet(j)

@@ -44,6 +44,14 @@ func (e *Engine) WhyWaits(now timeline.Time, j *cluster.JobState) (why cluster.R
 // answer is an Answered event.
 func (e *Engine) Question(ask *cluster.Decision) cluster.Question { return e.book.Question(ask.ID) }
 
+// TakeOver returns the events from which another engine learns what e knows, to take its place: see cluster.Snapshot.TakeOver. Its
+// decisions have the numbers that those of e would have.
+func (e *Engine) TakeOver(now timeline.Time) []cluster.Event {
+	all := e.book.Snapshot().TakeOver(now)
+	all[len(all)-1].Decision = e.book.LastDecision()
+	return all
+}
+
 // Steps returns how many times Step was called.
 func (e *Engine) Steps() int64 { return e.steps }
 

@@ -277,3 +277,24 @@ func BenchmarkPublish(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSegment measures for how long the loop stands still when a segment of the event log begins, with 100 containers and 10,000 jobs that
+// wait.
+func BenchmarkSegment(b *testing.B) {
+	r := newBusy(b)
+	if _, _, err := r.SubmitAll(b.Context(), user, Key{}, many(10_000, nil)); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if err := r.do(b.Context(), func() {
+			r.events.most = 1
+			r.roll()
+		}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if r.segment != b.N+1 {
+		b.Errorf("%d segments after %d rounds", r.segment, b.N)
+	}
+	b.ReportMetric(float64(r.events.head)/1e6, "MB-inventory")
+}

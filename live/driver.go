@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/engine"
-	"github.com/bellows-rm/bellows/eventlog"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/timeline"
@@ -58,9 +56,9 @@ type Driver struct {
 	log     *slog.Logger
 	backend Backend
 	store   *store.Store
-	begun   time.Time // also the origin of the clock, which never runs backwards
-	run     int64     // of the store
-	logPath string
+	begun   time.Time              // also the origin of the clock, which never runs backwards
+	run     int64                  // of the store
+	logPath atomic.Pointer[string] // of the newest segment
 
 	calls  chan func()   // run by the loop, between steps
 	stop   chan struct{} // requests the end of the loop
@@ -117,8 +115,12 @@ type Driver struct {
 	draining  bool                      // no new jobs are accepted
 	careful   bool                      // jobs that never started are submitted to the engine one by one
 	goroutine string                    // the loop's, as stacks name it
-	// unrecorded says that the event log has ended before the run.
+	// unrecorded says that the event log has ended, and the next segment has not begun.
 	unrecorded bool
+	segment    int           // of the event log, from 1
+	rollsAt    timeline.Time // the next segment does not begin earlier
+	rollFails  bool          // the next segment could not be begun when that was last tried
+	stepped    int64         // steps of engines of earlier segments
 }
 
 // heldEvent is an event that is handled later than it arrived.
@@ -149,10 +151,7 @@ func Start(c Config) (*Driver, error) {
 	d.keep.Store(c.Keep)
 	d.quotas.Store(cmp.Or(c.Quotas, &cluster.Quotas{}))
 	d.outputs.changed = make(chan struct{}, 1)
-	d.engine = engine.New(c.Policy, func(s *cluster.Snapshot) {
-		s.ContainersPerCore = cmp.Or(c.ContainersPerCore, cluster.ContainersPerCore)
-		s.Lends = !c.Keeps
-	})
+	d.engine = d.newEngine()
 	ctx := context.Background()
 	err := d.onReserve(func() error { return d.beginRun(ctx) })
 	if err != nil {
@@ -204,8 +203,14 @@ func (d *Driver) beginRun(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.logPath = d.eventLogPath(d.run)
-	d.events, err = createEventLog(d.logPath, c.Keep.ofEvents(), eventlog.NewHeader(c.Policy.Name(), c.Settings, d.engine.Snapshot()))
+	if err = d.dropUnfinished(); err != nil {
+		return err
+	}
+	d.segment = 1
+	d.events, err = d.beginSegment(d.engine, 0, nil)
+	if err == nil {
+		d.logPath.Store(&d.events.path)
+	}
 	return err
 }
 
@@ -240,6 +245,7 @@ func (d *Driver) loop() {
 		}
 		// 2. Handle events whose time has come.
 		d.catchUp()
+		d.roll()
 		// 3. Record the steps, publish the result, then act on it.
 		d.flush()
 		// 4. Set the timer for the next wake-up.
@@ -326,7 +332,7 @@ func (d *Driver) step(e cluster.Event) {
 	taken := d.events.record(now, e)
 	if !taken && !d.unrecorded {
 		d.unrecorded = true
-		d.log.Warn("the event log has reached its bound: the rest of this run cannot be replayed", "event_log", d.logPath, "bytes", d.events.most)
+		d.log.Warn("the event log has reached its bound: it goes on in another segment once no order is under way", "event_log", d.events.path, "bytes", d.events.most)
 	}
 	decisions, err := d.decide(now, e)
 	if err != nil {
@@ -336,10 +342,7 @@ func (d *Driver) step(e cluster.Event) {
 	if taken {
 		d.events.decided(now, decisions)
 	}
-	for i := range decisions {
-		d.counts.decisions[decisions[i].Kind].Add(1)
-		d.take(now, &decisions[i])
-	}
+	d.takeAll(now, decisions)
 	if e.Task.Job != 0 {
 		d.touch(e.Task.Job)
 	}
@@ -347,6 +350,14 @@ func (d *Driver) step(e cluster.Event) {
 		d.touch(e.Job)
 	}
 	d.harvest(now)
+}
+
+// takeAll handles the decisions of a step.
+func (d *Driver) takeAll(now timeline.Time, decisions []cluster.Decision) {
+	for i := range decisions {
+		d.counts.decisions[decisions[i].Kind].Add(1)
+		d.take(now, &decisions[i])
+	}
 }
 
 // decide is a step of the engine that turns a panic into an error: a bug must not harm running jobs.
@@ -369,7 +380,7 @@ func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster
 // rebuilds the engine.
 func (d *Driver) breakDown(err error) {
 	d.broken = Errorf(Internal, "policy %s took an impossible decision, so nothing more is decided until bellows is started again; the containers continue: %w", d.config.Policy.Name(), err)
-	d.log.Error("the engine decides nothing more; the containers continue", "policy", d.config.Policy.Name(), "error", err, "event_log", d.logPath)
+	d.log.Error("the engine decides nothing more; the containers continue", "policy", d.config.Policy.Name(), "error", err, "event_log", d.events.path)
 	d.wakes = nil
 	d.tellAll()
 	d.settleAlone()
@@ -566,9 +577,5 @@ func (d *Driver) Close() error {
 // Done is closed when the Driver has stopped, by Shutdown or Close.
 func (d *Driver) Done() <-chan struct{} { return d.done }
 
-func (d *Driver) eventLogPath(run int64) string {
-	return filepath.Join(d.config.Dir, "events", fmt.Sprintf("%06d.jsonl", run))
-}
-
-// EventLog returns the path of the file in which the steps of this run are recorded.
-func (d *Driver) EventLog() string { return d.logPath }
+// EventLog returns the path of the file in which the steps of this run are recorded now.
+func (d *Driver) EventLog() string { return *d.logPath.Load() }

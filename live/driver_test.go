@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -651,8 +652,11 @@ func readLog(t *testing.T, path string) (eventlog.Header, []eventlog.Record) {
 	var log []eventlog.Record
 	for {
 		record, err := in.Next()
-		if err != nil {
+		if errors.Is(err, io.EOF) {
 			return in.Header, log
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 		log = append(log, record)
 	}

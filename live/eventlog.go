@@ -22,30 +22,49 @@ type eventLog struct {
 	own  os.FileInfo // of the file
 	most int64       // bytes; 0 is any number
 	good int64       // bytes written
+	head int64       // of these, bytes of the header and the inventory
 	text bytes.Buffer
 	to   *eventlog.Writer
 }
 
-func createEventLog(path string, most int64, header eventlog.Header) (*eventLog, error) {
+// createEventLog makes a log with a header and the events of a first step, if there are any. Until all of that is written, the file is
+// not at its path.
+func createEventLog(path string, most int64, header eventlog.Header, now timeline.Time, first []cluster.Event) (*eventLog, error) {
+	l := &eventLog{path: path}
+	var err error
+	if l.to, err = eventlog.NewWriter(&l.text, header); err != nil {
+		return nil, err
+	}
+	if len(first) > 0 {
+		if err := l.to.Events(now, first...); err != nil {
+			return nil, err
+		}
+	}
 	if err := durable.MakeDir(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("make the folder of event logs: %w", err)
 	}
-	file, err := durable.Create(path)
-	if err != nil {
+	if err := durable.Replace(path, l.text.Bytes()); err != nil {
 		return nil, fmt.Errorf("make the event log: %w", err)
 	}
-	l := &eventLog{file: file, path: path, most: most}
+	if l.file, err = durable.Open(path); err != nil {
+		return nil, errors.Join(fmt.Errorf("make the event log: %w", err), durable.RemoveAll(path))
+	}
 	if l.own, err = os.Stat(path); err != nil {
-		return nil, errors.Join(fmt.Errorf("make the event log: %w", err), file.Close())
+		return nil, errors.Join(fmt.Errorf("make the event log: %w", err), l.file.Close(), durable.RemoveAll(path))
 	}
-	l.to, err = eventlog.NewWriter(&l.text, header)
-	if err == nil {
-		err = l.flush()
-	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
+	l.head = int64(l.text.Len())
+	l.good = l.head
+	l.text.Reset()
+	l.bound(most)
 	return l, nil
+}
+
+// bound sets the largest size of the log, bytes; 0 is any. It is at least three times the beginning, so that inventories are at most a
+// third of all logs.
+func (l *eventLog) bound(most int64) {
+	if l.most = most; most > 0 {
+		l.most = max(most, 3*l.head)
+	}
 }
 
 // full reports whether the log has ended.

@@ -1,7 +1,6 @@
 package live_test
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"flag"
@@ -30,8 +29,8 @@ var (
 	killSeed = flag.Uint64("kill-seed", 0, "where the changes at which TestKillAtEveryWrite kills begin; 0 is the time")
 )
 
-// These files are next to a state directory: deadline names the last change of the process that is about to make it,
-// and changes counts all changes so far.
+// These files are next to a state directory: deadline names the last change of the process that is about to make it, as its number among
+// the changes whose lines contain a text, and changes has a line for each change so far.
 func deadline(state string) string { return state + ".deadline" }
 func changes(state string) string  { return state + ".changes" }
 
@@ -42,7 +41,8 @@ func doom(role, state string) {
 	if err != nil {
 		return
 	}
-	last, err := strconv.Atoi(string(text))
+	number, about, _ := strings.Cut(string(text), " ")
+	last, err := strconv.Atoi(number)
 	if err != nil {
 		panic(err)
 	}
@@ -55,14 +55,15 @@ func doom(role, state string) {
 		if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
 			panic(err)
 		}
-		if _, err := fmt.Fprintf(file, "%s %s %s\n", role, op, strings.TrimPrefix(path, state+"/")); err != nil {
+		change := fmt.Sprintf("%s %s %s", role, op, strings.TrimPrefix(path, state+"/"))
+		if _, err := fmt.Fprintln(file, change); err != nil {
 			panic(err)
 		}
 		before, err := os.ReadFile(changes(state))
 		if err != nil {
 			panic(err)
 		}
-		if bytes.Count(before, []byte("\n")) == last {
+		if strings.Contains(change, about) && len(changesAbout(before, about)) == last {
 			// The other processes keep running for as long as a slow disk would take, to show that everything that must
 			// wait for this change does wait.
 			_ = unix.Flock(int(file.Fd()), unix.LOCK_UN)
@@ -71,6 +72,11 @@ func doom(role, state string) {
 			select {}
 		}
 	}
+}
+
+// changesAbout returns the lines of changes that contain a text.
+func changesAbout(text []byte, about string) []string {
+	return slices.DeleteFunc(strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"), func(line string) bool { return !strings.Contains(line, about) })
 }
 
 // act is a job of the play, and its expected end if only daemons die.
@@ -212,6 +218,7 @@ func (h *theatre) finish() []live.Job {
 		h.t.Errorf("the daemon ended with %v: %s", err, h.p.errors)
 	}
 	h.checkLearned(jobs)
+	replayAll(h.t, h.state)
 	return jobs
 }
 
@@ -386,13 +393,13 @@ func failedByLoss(j *live.Job) bool {
 	return j.Status == cluster.StatusFailed && slices.ContainsFunc(slices.Concat(j.Tasks, j.Earlier), func(t live.Task) bool { return t.Outcome == cluster.Lost })
 }
 
-// performance performs the play with a death at a change (none: 0), and returns the changes.
-func performance(t *testing.T, stage string, at int) (list []string) {
+// performance performs the play with a death at a change (none: 0) of those that contain a text, and returns these.
+func performance(t *testing.T, stage string, at int, about string) (list []string) {
 	h := &theatre{t: t, state: filepath.Join(t.TempDir(), "state"), ran: t.TempDir(), told: map[string]cluster.JobID{}}
 	if err := os.CopyFS(h.state, os.DirFS(stage)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(deadline(h.state), []byte(strconv.Itoa(at)), 0o600); err != nil {
+	if err := os.WriteFile(deadline(h.state), []byte(strconv.Itoa(at)+" "+about), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ended := h.perform()
@@ -400,7 +407,7 @@ func performance(t *testing.T, stage string, at int) (list []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	list = changesAbout(text, about)
 	dead := "nobody"
 	if at > 0 && at <= len(list) {
 		dead = list[at-1]
@@ -422,10 +429,10 @@ func TestKillAtEveryWrite(t *testing.T) {
 		want /= 3
 	}
 	stage := stage(t)
-	list := performance(t, stage, 0)
+	list := performance(t, stage, 0, "")
 	points, about := len(list), map[string]int{}
 	for _, change := range list {
-		for _, file := range []string{"hold.json", "throttle.json", "resize.json"} {
+		for _, file := range []string{"hold.json", "throttle.json", "resize.json", ".jsonl.tmp"} {
 			if strings.Contains(change, file) {
 				about[file]++
 			}
@@ -437,11 +444,36 @@ func TestKillAtEveryWrite(t *testing.T) {
 	}
 	stride := max(1, points/max(1, want))
 	first := 1 + rand.New(rand.NewPCG(from, 0)).IntN(stride)
-	t.Logf("%d changes, of records of orders %v; again: go test ./live -run TestKillAtEveryWrite -kills %d -kill-seed %d", points, about, *kills, from)
+	t.Logf("%d changes, of records of orders and new event logs %v; again: go test ./live -run TestKillAtEveryWrite -kills %d -kill-seed %d", points, about, *kills, from)
 	n := 0
 	for at := first; at <= points && !t.Failed(); at += stride {
-		t.Run(strconv.Itoa(at), func(t *testing.T) { performance(t, stage, at) })
+		t.Run(strconv.Itoa(at), func(t *testing.T) { performance(t, stage, at, "") })
 		n++
 	}
 	t.Logf("killed at %d of %d changes", n, points)
+}
+
+// The daemon dies immediately before any change of a file with which a segment of the event log begins, or an old one goes: the death loses
+// nothing, and all event logs can be read and replayed.
+func TestKillWhereSegmentsBegin(t *testing.T) {
+	needCgroups(t)
+	want := max(1, *kills/3)
+	if testing.Short() {
+		want = 1
+	}
+	stage := stage(t)
+	for _, about := range []string{"daemon make events/", "daemon write events/00000", "daemon rename events/", "daemon remove events/"} {
+		points := len(performance(t, stage, 0, about))
+		if points == 0 {
+			t.Errorf("no change is a %s", about)
+		}
+		stride := max(1, points/want)
+		first := 1 + rand.IntN(stride)
+		n := 0
+		for at := first; at <= points && !t.Failed(); at += stride {
+			t.Run(fmt.Sprintf("%s %d", about, at), func(t *testing.T) { performance(t, stage, at, about) })
+			n++
+		}
+		t.Logf("killed at %d of %d changes like %s", n, points, about)
+	}
 }

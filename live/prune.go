@@ -32,9 +32,9 @@ type Retention struct {
 	// for Jobs and Output.
 	UserJobs   int
 	UserOutput resource.Amount
-	// Events is the largest number of bytes of event logs that stay; 0 is no limit. The current run gets half of it, and its
-	// log ends there. Earlier runs get the other half: the latest stay, for at most as long as
-	// jobs, and at most 100.
+	// Events is the largest number of bytes of event logs that stay; 0 is no limit. The current run gets half of it, of which the newest
+	// segments stay; no segment is smaller than three times its inventory. Earlier runs get the other half: the latest stay, for at most
+	// as long as jobs, and at most 100.
 	Events resource.Amount
 	// Newest is the number of most recently ended jobs that are kept regardless of the other bounds.
 	Newest int
@@ -84,8 +84,8 @@ func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (Pruned, e
 	return p, nil
 }
 
-// Retain changes which ended jobs and which event logs are kept, and has the others removed. An event log of this run that has
-// ended at its bound stays as it is: steps are missing after its end.
+// Retain changes which ended jobs and which event logs are kept, and has the others removed. A segment that has ended at its bound stays as
+// it is: steps are missing after its end.
 func (d *Driver) Retain(keep Retention) error {
 	d.keep.Store(&keep)
 	select {
@@ -94,7 +94,7 @@ func (d *Driver) Retain(keep Retention) error {
 	}
 	return d.do(context.Background(), func() {
 		if !d.unrecorded {
-			d.events.most = keep.ofEvents()
+			d.events.bound(keep.ofSegment())
 		}
 	})
 }
@@ -165,6 +165,10 @@ func (keep *Retention) level(all []*past) {
 	within(int64(keep.Output), func(j *past) (most, more int64) { return j.output, j.bytes })
 }
 
+// ofSegment returns the largest size of a segment, bytes: half of what the run may have, so that there is always another one; 0 is no limit.
+// A segment usually has half of that, and more if orders are under way all the time. The Retention may be nil.
+func (keep *Retention) ofSegment() int64 { return (keep.ofEvents() + 1) / 2 }
+
 // ofEvents returns the largest size of one run's event log, bytes; 0 is no limit. The Retention may be nil.
 func (keep *Retention) ofEvents() int64 {
 	if keep == nil {
@@ -188,12 +192,12 @@ func (d *Driver) pruneEvents(ctx context.Context, keep *Retention) error {
 		if run.ID >= d.run {
 			continue
 		}
-		info, err := os.Stat(d.eventLogPath(run.ID))
-		if err != nil {
+		bytes, written, ok := sizeOf(d.segments(run.ID))
+		if !ok {
 			continue // It is gone already.
 		}
-		size += info.Size()
-		age := d.now().Sub(timeline.Time(info.ModTime().UnixNano()))
+		size += bytes
+		age := d.now().Sub(timeline.Time(written.UnixNano()))
 		if i > runsKept || keep.Events > 0 && size > keep.ofEvents() || age >= keep.For {
 			return d.removeRuns(ctx, runs[i:])
 		}
@@ -204,14 +208,16 @@ func (d *Driver) pruneEvents(ctx context.Context, keep *Retention) error {
 // removeRuns removes the event logs of runs and then the runs. The next call removes what a crash left behind.
 func (d *Driver) removeRuns(ctx context.Context, runs []store.Run) error {
 	for _, run := range runs {
-		if err := durable.RemoveAll(d.eventLogPath(run.ID)); err != nil {
-			return fmt.Errorf("remove the event log of run %d: %w", run.ID, err)
+		for _, path := range d.segments(run.ID) {
+			if err := durable.RemoveAll(path); err != nil {
+				return fmt.Errorf("remove the event log of run %d: %w", run.ID, err)
+			}
 		}
 	}
 	if err := d.store.RemoveRuns(ctx, runs[0].ID); err != nil {
 		return err
 	}
-	d.log.Info("removed event logs of earlier runs", "runs", len(runs), "newest", d.eventLogPath(runs[0].ID))
+	d.log.Info("removed event logs of earlier runs", "runs", len(runs), "newest", runs[0].ID)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -485,6 +486,9 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
+	if random.IntN(4) > 0 { // segments of some 8 to 40 kB
+		r.keep = &Retention{For: 1000 * time.Hour, Events: resource.Amount(64_000 + random.IntN(256_000))}
+	}
 	together := false
 	start := func() {
 		p, err := policy.New(name, nil)
@@ -547,11 +551,14 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 		t.Errorf("left: %d run, %d are not forgotten", len(m.running), len(m.over))
 	}
 	r.end()
-	t.Logf("%d jobs, %d containers", len(ids), len(m.starts))
 	logs, err := filepath.Glob(filepath.Join(r.dir, "events", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Logf("%d jobs, %d containers, %d segments", len(ids), len(m.starts), len(logs))
+	slices.SortFunc(logs, func(a, b string) int {
+		return cmp.Or(cmp.Compare(filepath.Base(a)[:6], filepath.Base(b)[:6]), len(a)-len(b), cmp.Compare(a, b))
+	})
 	for i, path := range logs {
 		header, log := readLog(t, path)
 		if at, ok := replayBy(t, header, log, func(p policy.Policy) policy.Policy { return unruly{p} }); !ok {

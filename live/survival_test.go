@@ -71,6 +71,9 @@ type answer struct {
 	Error string        `json:",omitempty"`
 }
 
+// tiny lets event logs go on in another segment every 8 kB or so.
+var tiny = &live.Retention{For: 1000 * time.Hour, Events: 64_000}
+
 // obey opens a daemon and carries out requests until its input ends, or it is killed.
 func obey(dir, name string) error {
 	p, err := policy.New(name, brisk)
@@ -79,7 +82,7 @@ func obey(dir, name string) error {
 	}
 	d, err := daemon.Open(daemon.Config{State: dir, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Agent:  agent.Config{Node: "n1", Capacity: resource.Of(4000, 512*resource.MiB), Grace: 100 * time.Millisecond},
-		Driver: live.Config{Policy: slowing{p}, Settings: brisk, HasSwap: func() (bool, error) { return true, nil }}})
+		Driver: live.Config{Policy: slowing{p}, Settings: brisk, Keep: tiny, HasSwap: func() (bool, error) { return true, nil }}})
 	if err != nil {
 		return err
 	}

@@ -256,7 +256,7 @@ type Status struct {
 	NetworkUnknown string `json:"network_unknown,omitempty" doc:"why it is unknown what containers transfer over the network; omitted if it is counted"`
 	// AsOf is the time of the numbers above; zero if they are current, which they are unless the engine hangs.
 	AsOf time.Time `json:"as_of,omitzero"`
-	// EventLog is the file in which the steps of this run are recorded.
+	// EventLog is the file in which the steps of this run are recorded now: the newest segment.
 	EventLog string `json:"event_log"`
 	Nodes    []Node `json:"nodes"`
 }

@@ -379,7 +379,7 @@ func sizeOfEvent(e *cluster.Event, owner string, settings map[string]string) clu
 		return out
 	}
 	f := e.Condition()
-	found := cluster.Condition{Bound: f.Bound, Until: f.Until, HeldBy: f.HeldBy, HeldUntil: f.HeldUntil, HeldFor: f.HeldFor, PageOut: f.PageOut, Out: f.Out, MostCPU: f.MostCPU}
+	found := cluster.Condition{Bound: f.Bound, Until: f.Until, HeldBy: f.HeldBy, HeldUntil: f.HeldUntil, HeldFor: f.HeldFor, HeldSince: f.HeldSince, HoldFailed: f.HoldFailed, PageOut: f.PageOut, Out: f.Out, MostCPU: f.MostCPU}
 	if p := f.Progress; p != nil { // without the phase, since the phases are not shown
 		found.Progress = &cluster.Progress{StillBy: p.StillBy, StillSince: p.StillSince, Stood: p.Stood, Since: p.Since, Ends: p.Ends}
 	}

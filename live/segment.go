@@ -1,0 +1,175 @@
+package live
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/durable"
+	"github.com/bellows-rm/bellows/engine"
+	"github.com/bellows-rm/bellows/eventlog"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// A run of the daemon has as many event logs, its segments, as it has engines: when a log has become large, another engine learns from an
+// inventory what the engine knows, and takes its place. So each segment is a whole event log, and is replayed alone.
+
+// retryRoll is how long after a failure the next segment is tried again.
+const retryRoll = time.Minute
+
+// isLarge reports whether the next segment should begin: half of what a segment may have, and more than twice its inventory, has been
+// written; or the log has ended.
+func (l *eventLog) isLarge() bool {
+	size := l.good + int64(l.text.Len())
+	return l.most > 0 && (size >= l.most/2 && size >= 2*l.head || l.full())
+}
+
+// newEngine returns an engine for an empty cluster.
+func (d *Driver) newEngine() *engine.Engine {
+	if drop := d.config.Policy.Traits().DropCaches; drop != nil {
+		drop() // of another engine
+	}
+	return engine.New(d.config.Policy, func(s *cluster.Snapshot) {
+		s.ContainersPerCore = cmp.Or(d.config.ContainersPerCore, cluster.ContainersPerCore)
+		s.Lends = !d.config.Keeps
+	})
+}
+
+// roll begins the next segment if the log is large, with another engine. It waits for a moment in which no order but starts is under way. If
+// something fails, everything stays as it was.
+func (d *Driver) roll() {
+	now := d.now()
+	if !d.isSynced || d.broken != nil || d.trouble != nil || d.short != nil || now < d.rollsAt || !d.events.isLarge() || !d.engine.Snapshot().Quiet() {
+		return
+	}
+	d.rollsAt = now.Add(retryRoll)
+	if d.events.there() != nil || d.events.flush() != nil {
+		return // Step 3 of the loop says so. A segment must not hide that the state directory was removed.
+	}
+	begun, was := time.Now(), d.segment
+	found := d.engine.TakeOver(now)
+	next := d.newEngine()
+	decisions, err := d.begin(next, now, found)
+	var log *eventLog
+	if err == nil {
+		d.segment++
+		log, err = d.beginSegment(next, now, found)
+	}
+	if err != nil {
+		d.segment = was
+		d.newEngine() // drops what the policy has cached of the other engine
+		if !d.rollFails {
+			d.log.Warn("cannot begin the next segment of the event log, trying again every minute", "error", err)
+		}
+		d.rollFails = true
+		return
+	}
+	if err := d.events.close(); err != nil {
+		d.log.Warn("cannot close the event log", "error", err)
+	}
+	if d.rollFails || d.unrecorded {
+		d.log.Info("the event log goes on in another segment", "event_log", log.path)
+	}
+	d.stepped += d.engine.Steps()
+	d.engine, d.events, d.rollsAt, d.rollFails, d.unrecorded = next, log, 0, false, false
+	d.logPath.Store(&log.path)
+	for _, j := range d.jobs {
+		if j.state != nil {
+			j.state, _ = next.Snapshot().Job(j.ID)
+		}
+		d.touch(j.ID) // What is not in an inventory, such as estimates of ends, is shown no more.
+	}
+	log.decided(now, decisions)
+	d.takeAll(now, decisions)
+	d.log.Debug("segment begun", "event_log", log.path, "bytes", log.good, "took", time.Since(begun))
+	d.dropSegments()
+}
+
+// beginSegment makes the log of the present segment, whose engine begins with the events found at now.
+func (d *Driver) beginSegment(e *engine.Engine, now timeline.Time, found []cluster.Event) (*eventLog, error) {
+	header := eventlog.NewHeader(d.config.Policy.Name(), d.config.Settings, e.Snapshot())
+	return createEventLog(d.segmentPath(d.run, d.segment), d.keep.Load().ofSegment(), header, now, found)
+}
+
+// begin tells an engine what was found.
+func (d *Driver) begin(e *engine.Engine, now timeline.Time, found []cluster.Event) (decisions []cluster.Decision, err error) {
+	d.note.begin(d.noteOf(&cluster.Event{Kind: cluster.Continued}))
+	defer d.note.end()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("engine: inventory at %v: panic: %v", now, p)
+		}
+	}()
+	return e.Step(now, found...)
+}
+
+// dropUnfinished removes what a daemon has left that was killed while it began a segment.
+func (d *Driver) dropUnfinished() error {
+	for _, path := range d.logsNamed("*.jsonl.tmp") {
+		if err := durable.RemoveAll(path); err != nil {
+			return fmt.Errorf("remove an unfinished event log: %w", err)
+		}
+	}
+	return nil
+}
+
+// dropSegments removes the oldest segments of this run while there are more bytes than it may have.
+func (d *Driver) dropSegments() {
+	paths, most := d.segments(d.run), d.keep.Load().ofEvents()
+	if most == 0 {
+		return
+	}
+	left := most - d.events.most
+	for _, path := range slices.Backward(paths[:max(0, len(paths)-1)]) {
+		info, err := os.Stat(path)
+		if err != nil {
+			continue // It is gone.
+		}
+		if left -= info.Size(); left >= 0 {
+			continue
+		}
+		if err := durable.RemoveAll(path); err != nil {
+			d.log.Warn("cannot remove a segment of the event log", "error", err)
+		}
+	}
+}
+
+// segmentPath returns the path of a segment of a run, from 1.
+func (d *Driver) segmentPath(run int64, segment int) string {
+	name := fmt.Sprintf("%06d.jsonl", run)
+	if segment > 1 {
+		name = fmt.Sprintf("%06d.%06d.jsonl", run, segment)
+	}
+	return filepath.Join(d.config.Dir, "events", name)
+}
+
+// segments returns the paths of the segments of a run that are there, the oldest first.
+func (d *Driver) segments(run int64) []string {
+	return slices.Concat(d.logsNamed(fmt.Sprintf("%06d.jsonl", run)), d.logsNamed(fmt.Sprintf("%06d.??????.jsonl", run)))
+}
+
+// logsNamed returns the paths of the event logs whose names match a pattern, sorted.
+func (d *Driver) logsNamed(pattern string) []string {
+	dir := filepath.Join(d.config.Dir, "events")
+	paths, _ := fs.Glob(os.DirFS(dir), pattern) // It fails only for a wrong pattern.
+	slices.Sort(paths)
+	for i := range paths {
+		paths[i] = filepath.Join(dir, paths[i])
+	}
+	return paths
+}
+
+// sizeOf returns how many bytes the segments of a run have, and when the newest was last written; ok is false if there is none.
+func sizeOf(segments []string) (size int64, written time.Time, ok bool) {
+	for _, path := range segments {
+		if info, err := os.Stat(path); err == nil {
+			size, written, ok = size+info.Size(), info.ModTime(), true
+		}
+	}
+	return size, written, ok
+}
