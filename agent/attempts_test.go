@@ -39,14 +39,18 @@ func TestSupervisorDiesWhileItStarts(t *testing.T) {
 	}
 }
 
-// script makes an executable of a shell's commands. In a guest the shell stands elsewhere and the commands have no PATH.
-func script(t *testing.T, commands string) string {
-	shell := "/bin/sh"
+// shell is the path of a shell, which stands elsewhere in a guest.
+func shell() string {
 	if slow() {
-		shell = "/guest/sh"
+		return "/guest/sh"
 	}
+	return "/bin/sh"
+}
+
+// script makes an executable of a shell's commands. In a guest the commands have no PATH.
+func script(t *testing.T, commands string) string {
 	path := filepath.Join(t.TempDir(), "script")
-	if err := os.WriteFile(path, []byte("#!"+shell+"\n"+commands+"\n"), 0o700); err != nil {
+	if err := os.WriteFile(path, []byte("#!"+shell()+"\n"+commands+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return path

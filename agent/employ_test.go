@@ -176,7 +176,7 @@ func TestMostIdle(t *testing.T) {
 // TestOpenFilesOfPrograms: a program has the limit of open files that the daemon was started with, not the higher one that a Go program gives
 // itself.
 func TestOpenFilesOfPrograms(t *testing.T) {
-	want, err := exec.Command("sh", "-c", "ulimit -Sn").Output()
+	want, err := exec.Command(shell(), "-c", "ulimit -Sn").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,13 +216,9 @@ func TestSearch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	shell := "#!/bin/sh\n"
-	if slow() {
-		shell = "#!/guest/sh\n"
-	}
-	write("closed/prog", shell+"echo closed\n", 0o755)
-	write("plain/prog", shell+"echo plain\n", 0o644)
-	write("real/prog", shell+"echo real\n", 0o755)
+	write("closed/prog", "#!"+shell()+"\necho closed\n", 0o755)
+	write("plain/prog", "#!"+shell()+"\necho plain\n", 0o644)
+	write("real/prog", "#!"+shell()+"\necho real\n", 0o755)
 	write("broken/prog", "#!/no/such/interpreter\n", 0o755)
 	if err := os.Mkdir(dir+"/folder/prog", 0o755); err != nil {
 		t.Fatal(err)
