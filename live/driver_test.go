@@ -665,15 +665,7 @@ func readLog(t *testing.T, path string) (eventlog.Header, []eventlog.Record) {
 // On a full disk the ends of tasks are recorded in reserved space, and no task starts; the same holds after a restart.
 // When there is room, everything continues.
 func TestEndsAreRecordedOnAFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("bellows-test", dir, "tmpfs", 0, "size=64m,mode=700"); err != nil {
-		t.Skipf("needs to mount a file system: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := smallDisk(t, "64m")
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t, dir: dir, fake: newFake()}
 		r.open()
@@ -684,10 +676,7 @@ func TestEndsAreRecordedOnAFullDisk(t *testing.T) {
 		r.fake.launched(a)
 		r.fake.launched(b)
 		synctest.Wait()
-		ballast := filepath.Join(dir, "ballast")
-		if err := os.WriteFile(ballast, make([]byte, 64<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
-			t.Fatalf("the disk is not full: %v", err)
-		}
+		empty := fill(t, dir)
 		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: a.Task, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}, Detail: strings.Repeat("x", 100_000)}
 		synctest.Wait()
 		r.noOrder()
@@ -715,9 +704,7 @@ func TestEndsAreRecordedOnAFullDisk(t *testing.T) {
 		}
 		synctest.Wait()
 		r.noOrder()
-		if err := os.Remove(ballast); err != nil {
-			t.Fatal(err)
-		}
+		empty()
 		time.Sleep(2 * retryAfter)
 		o := r.order(cluster.Start)
 		r.fake.launched(o)
@@ -732,11 +719,11 @@ func TestEndsAreRecordedOnAFullDisk(t *testing.T) {
 	})
 }
 
-// While recording fails, no task is started and no job is accepted, but tasks to be killed are killed, and ends are not
-// forgotten; when there is room again everything continues.
-func TestFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("bellows-test", dir, "tmpfs", 0, "mode=0700,size=1m"); err != nil {
+// smallDisk returns the directory of a file system of its own with a size, such as "1m".
+func smallDisk(t *testing.T, size string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := unix.Mount("bellows-test", dir, "tmpfs", 0, "mode=0700,size="+size); err != nil {
 		t.Skipf("needs to mount a file system: %v", err)
 	}
 	t.Cleanup(func() {
@@ -744,6 +731,27 @@ func TestFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return dir
+}
+
+// fill leaves no room on a small disk; empty makes room again.
+func fill(t *testing.T, dir string) (empty func()) {
+	t.Helper()
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 64<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	return func() {
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// While recording fails, no task is started and no job is accepted, but tasks to be killed are killed, and ends are not
+// forgotten; when there is room again everything continues.
+func TestFullDisk(t *testing.T) {
+	dir := smallDisk(t, "1m")
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t, dir: dir, fake: newFake()}
 		var err error
@@ -758,10 +766,7 @@ func TestFullDisk(t *testing.T) {
 		r.fake.launched(a)
 		r.fake.launched(b)
 		synctest.Wait()
-		ballast := filepath.Join(dir, "ballast")
-		if err := os.WriteFile(ballast, make([]byte, 2<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
-			t.Fatalf("the disk is not full: %v", err)
-		}
+		empty := fill(t, dir)
 		// It is larger than the rest of the log's last page.
 		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: a.Task, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}, Detail: strings.Repeat("x", 100_000)}
 		synctest.Wait()
@@ -782,9 +787,7 @@ func TestFullDisk(t *testing.T) {
 		if k := r.order(cluster.Kill); k.Container != b.Container {
 			t.Errorf("killed %s", k.Container)
 		}
-		if err := os.Remove(ballast); err != nil {
-			t.Fatal(err)
-		}
+		empty()
 		time.Sleep(2 * retryAfter)
 		synctest.Wait()
 		if !r.fake.forgotten[a.Container] {

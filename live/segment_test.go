@@ -2,7 +2,6 @@ package live
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,8 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/durable"
@@ -115,15 +112,7 @@ func TestSegmentFails(t *testing.T) {
 
 // While the disk is full no segment begins. Once it has room, the log goes on in the next one, and nothing is lost.
 func TestSegmentOnAFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("bellows-test", dir, "tmpfs", 0, "size=64m,mode=700"); err != nil {
-		t.Skipf("needs to mount a file system: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := smallDisk(t, "64m")
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t, dir: dir, fake: newFake(), keep: &Retention{For: 1000 * time.Hour, Events: 800_000}}
 		r.open()
@@ -134,10 +123,7 @@ func TestSegmentOnAFullDisk(t *testing.T) {
 		r.fake.launched(a)
 		r.fake.launched(b)
 		synctest.Wait()
-		ballast := filepath.Join(dir, "ballast")
-		if err := os.WriteFile(ballast, make([]byte, 64<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
-			t.Fatalf("the disk is not full: %v", err)
-		}
+		empty := fill(t, dir)
 		// Its end makes the log large.
 		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: a.Task, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}, Detail: strings.Repeat("x", 150_000)}
 		synctest.Wait()
@@ -145,9 +131,7 @@ func TestSegmentOnAFullDisk(t *testing.T) {
 		if !r.events.isLarge() || r.segment != 1 {
 			t.Errorf("the log is large: %v; segment %d", r.events.isLarge(), r.segment)
 		}
-		if err := os.Remove(ballast); err != nil {
-			t.Fatal(err)
-		}
+		empty()
 		time.Sleep(2 * retryRoll)
 		c := r.order(cluster.Start)
 		r.fake.launched(c)
