@@ -230,8 +230,8 @@ func (d *Driver) harvest(now timeline.Time) {
 		}
 		was := j.State
 		j.State.Status = j.state.Status
-		if j.state.Status == cluster.StatusPending && j.State.Started != 0 {
-			// A task of the job has run under an earlier daemon, which this engine cannot know.
+		if j.state.Status == cluster.StatusPending && (j.State.Started != 0 || was.Status == cluster.StatusRunning) {
+			// A task of the job has run under an earlier engine, which this one cannot know.
 			j.State.Status = cluster.StatusRunning
 		}
 		if j.state.Status.Ended() {

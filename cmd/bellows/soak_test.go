@@ -394,7 +394,8 @@ func (s *soak) small() holdings {
 	done := s.done[succeeds]
 	s.runAll(slices.Repeat([]soakKind{succeeds}, 40))
 	s.done[succeeds] = done
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Second) { // a job that has just ended stays for some seconds
+	end := time.Now().Add(2 * time.Minute)
+	for ; ; time.Sleep(time.Second) { // a job that has just ended stays for some seconds
 		if _, err := s.clients[0].Prune(s.t.Context(), 0, 0, false); err != nil {
 			s.t.Fatal(err)
 		}
@@ -412,7 +413,22 @@ func (s *soak) small() holdings {
 			s.t.Fatalf("%d jobs are left", jobs)
 		}
 	}
-	var h holdings
+	h := s.holds()
+	for same := 0; same < 5; same++ { // Supervisors that have no work end some seconds after the last job.
+		time.Sleep(time.Second)
+		if now := s.holds(); now != h {
+			h, same = now, 0
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("what the daemon holds keeps changing: %v", h)
+		}
+	}
+	return h
+}
+
+// holds returns the daemon's holdings.
+func (s *soak) holds() (h holdings) {
+	s.t.Helper()
 	for _, c := range s.clients { // so that each has a connection, even after a long idle time
 		status, err := c.Status(s.t.Context())
 		if err != nil {
