@@ -260,8 +260,7 @@ func (m *mira) employ(p *cluster.Plan, n *cluster.NodeState) {
 		m.release(p, n, a, why)
 		m.take(p, n, a, stage, why)
 	}
-	need := j.Stages[stage].Ideal
-	p.Start(j, stage, n, need[resource.Memory], cluster.BecauseFits(need[resource.Memory]))
+	startIdeal(p, j, stage, n)
 }
 
 // assign assigns one more executor to a, and starts a task there. ok is false if no executor is free that fits.
@@ -277,9 +276,14 @@ func (m *mira) assign(p *cluster.Plan, a *miraApp) (ok bool) {
 		return false
 	}
 	m.take(p, n, a, stage, cluster.BecauseAssigned(j.Reservations+1, a.entitled, p.Present))
-	need := j.Stages[stage].Ideal
-	p.Start(j, stage, n, need[resource.Memory], cluster.BecauseFits(need[resource.Memory]))
+	startIdeal(p, j, stage, n)
 	return true
+}
+
+// startIdeal starts the next task of a stage on n, where its ideal need fits.
+func startIdeal(p *cluster.Plan, j *cluster.JobState, stage int, n *cluster.NodeState) {
+	memory := j.Stages[stage].Ideal[resource.Memory]
+	p.Start(j, stage, n, memory, cluster.BecauseFits(memory))
 }
 
 // freeExecutor returns the first node that no job holds, where nothing runs and need fits. The first has served most often, so it is the
@@ -309,10 +313,9 @@ func (m *mira) steer(p *cluster.Plan, j *cluster.JobState) (waits bool) {
 	if !waits {
 		return false
 	}
-	need := j.Stages[stage].Ideal
-	n, ok := p.FirstFit(need)
+	n, ok := p.FirstFit(j.Stages[stage].Ideal)
 	if ok {
-		p.Start(j, stage, n, need[resource.Memory], cluster.BecauseFits(need[resource.Memory]))
+		startIdeal(p, j, stage, n)
 	}
 	return !ok
 }
