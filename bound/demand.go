@@ -51,9 +51,13 @@ func truths(j *workload.Job, i int) []workload.TaskTruth {
 	if i >= len(j.Truth) || !j.Truth[i].Differs() {
 		return []workload.TaskTruth{j.Task(i, 0)}
 	}
-	all := make([]workload.TaskTruth, j.Stages[i].Tasks)
+	all, t := make([]workload.TaskTruth, j.Stages[i].Tasks), &j.Truth[i]
 	for n := range all {
 		all[n] = j.Task(i, n)
+		warm := all[n].Duration
+		for _, w := range []workload.Warmth{workload.First, workload.Fresh} { // the executor on which it is shortest
+			all[n].Duration = min(all[n].Duration, t.DurationIn(w, n, warm))
+		}
 	}
 	return all
 }

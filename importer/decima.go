@@ -22,7 +22,14 @@ type Decima struct {
 	Interarrival time.Duration // mean time between submissions, which form a Poisson process
 	CPU          resource.Amount
 	Memory       resource.Amount
+	// Waves keeps apart what tasks took on fresh executors, as the first of their stage on an executor, and later
+	// (workload.StageTruth.Fresh and First). Otherwise a task takes as long as it was measured, wherever it runs.
+	Waves bool
 }
+
+// decimaWarmUp is what a fresh executor costs where only one of both was measured, a fresh one or one that is merely new to the stage.
+// It is Decima's warmup_delay.
+const decimaWarmUp = time.Second
 
 // DefaultDecima returns one core and two gigabytes for a task, and arrivals frequent enough for queues on 50 executors.
 func DefaultDecima() *Decima {
@@ -49,16 +56,18 @@ func (f *Decima) check() error {
 
 // decimaLine is a line of the file. Durations are in milliseconds, by the number of executors.
 type decimaLine struct {
-	Size   string  `json:"size"`
-	Query  int     `json:"query"`
-	Edges  [][]int `json:"edges"` // parent, child
-	Stages []struct {
-		ID    int              `json:"id"`
-		Tasks int              `json:"tasks"`
-		Fresh map[string][]int `json:"fresh"`
-		First map[string][]int `json:"first"` // the first wave, fresh executors included
-		Rest  map[string][]int `json:"rest"`
-	} `json:"stages"`
+	Size   string        `json:"size"`
+	Query  int           `json:"query"`
+	Edges  [][]int       `json:"edges"` // parent, child
+	Stages []decimaStage `json:"stages"`
+}
+
+type decimaStage struct {
+	ID    int              `json:"id"`
+	Tasks int              `json:"tasks"`
+	Fresh map[string][]int `json:"fresh"`
+	First map[string][]int `json:"first"` // the first wave, fresh executors included
+	Rest  map[string][]int `json:"rest"`
 }
 
 func (f *Decima) read(in *input, job func(workload.Job) error) error {
@@ -141,8 +150,13 @@ func (f *Decima) query(in *input, text string) (workload.Job, error) {
 			in.notes.add("stages have another number of tasks at the number of executors that was taken", 1)
 		}
 		stage := cluster.Stage{Name: fmt.Sprintf("stage-%d", i), Tasks: len(durations), Duration: mean(durations), Ideal: resource.Of(f.CPU, f.Memory)}
-		j.Stages = append(j.Stages, stage)
-		j.Truth = append(j.Truth, workload.StageTruth{Duration: workload.ForEach(durations)})
+		truth := workload.StageTruth{Duration: workload.ForEach(durations)}
+		if f.Waves {
+			if truth, err = f.waves(in, i, s, len(durations)); err != nil {
+				return j, err
+			}
+		}
+		j.Stages, j.Truth = append(j.Stages, stage), append(j.Truth, truth)
 	}
 	for _, e := range l.Edges {
 		if len(e) != 2 || e[0] < 0 || e[1] < 0 || e[0] >= len(j.Stages) || e[1] >= len(j.Stages) {
@@ -157,6 +171,62 @@ func (f *Decima) query(in *input, text string) (workload.Job, error) {
 		return j, in.fault("%v", err)
 	}
 	return j, nil
+}
+
+// waves returns the truth of a stage by waves, each as measured with the closest number of executors with which it was. If every first
+// task was one of a fresh executor, or none was, the other differs by decimaWarmUp; if all tasks were first ones, later ones take as long.
+func (f *Decima) waves(in *input, stage int, s *decimaStage, tasks int) (t workload.StageTruth, err error) {
+	new := map[string][]int{} // to the stage, but not fresh
+	for key, first := range s.First {
+		new[key] = without(first, s.Fresh[key])
+	}
+	var waves [3][]time.Duration
+	for i, lists := range []map[string][]int{s.Fresh, new, s.Rest} {
+		if key, ok := f.key(lists); ok {
+			if waves[i], err = f.durations(in, stage, lists[key]); err != nil {
+				return t, err
+			}
+		}
+	}
+	fresh, first, rest := waves[0], waves[1], waves[2]
+	if len(first) == 0 {
+		least := time.Millisecond
+		if len(rest) > 0 {
+			least = mean(rest)
+		}
+		for _, d := range fresh {
+			first = append(first, max(least, d-decimaWarmUp))
+		}
+	}
+	if len(fresh) == 0 {
+		for _, d := range first {
+			fresh = append(fresh, d+decimaWarmUp)
+		}
+	}
+	if len(rest) == 0 {
+		rest = first
+	}
+	each := make([]time.Duration, tasks)
+	for i := range each {
+		each[i] = rest[i%len(rest)]
+	}
+	return workload.StageTruth{Duration: workload.ForEach(each), Fresh: fresh, First: first}, nil
+}
+
+// without returns all values but those in some, each as often as it is there.
+func without(all, some []int) (rest []int) {
+	times := map[int]int{}
+	for _, v := range some {
+		times[v]++
+	}
+	for _, v := range all {
+		if times[v] > 0 {
+			times[v]--
+			continue
+		}
+		rest = append(rest, v)
+	}
+	return rest
 }
 
 // key returns the number of executors closest to the requested number, the smaller of two, among the numbers with

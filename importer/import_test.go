@@ -40,6 +40,7 @@ func examples() []example {
 		{"alibaba2018-kept", func() Format { f := DefaultAlibaba(); f.KeepFailed, f.KeepRunning = true, true; return f }, []string{"batch_task.csv"}, ""},
 		{"sparrow", func() Format { return DefaultSparrow() }, []string{"sparrow.tr"}, "sparrow-traces/*.tr.gz"},
 		{"decima", func() Format { return DefaultDecima() }, []string{"decima.jsonl"}, "decima-tpch/*.jsonl.gz"},
+		{"decima-waves", func() Format { f := DefaultDecima(); f.Waves = true; return f }, []string{"decima.jsonl"}, ""},
 		{"spark-eventlog", func() Format { return DefaultSpark() }, []string{"spark.jsonl"}, "spark-eventlogs/original/*"},
 		{"spark-two", func() Format { return DefaultSpark() }, []string{"spark.jsonl", "spark-large.jsonl"}, ""},
 		{"spark-killed", func() Format { return DefaultSpark() }, []string{"spark-killed.jsonl"}, ""},

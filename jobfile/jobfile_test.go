@@ -102,6 +102,8 @@ stages:
         - - {duration: 1s}
           - {duration: 2s, memory: 1B}
       heap: {live: 1B}
+      fresh: [5s, 4s, 6s]
+      first: [1m]
 ---
 # Comments and empty documents are skipped.
 ---
@@ -163,7 +165,7 @@ func TestReadJobs(t *testing.T) {
 		{IdealMemory: workload.ForEach([]resource.Amount{900 * resource.MiB, resource.GiB * 3 / 2}),
 			Phases: workload.ForEach([][]cluster.Phase{{{Duration: time.Second, Demand: resource.Vector{resource.Core}}},
 				{{Duration: time.Second}, {Duration: 2 * time.Second, Demand: resource.Vector{0, 1}}}}),
-			Heap: &workload.Heap{Live: 1}}}
+			Heap: &workload.Heap{Live: 1}, Fresh: []time.Duration{5 * time.Second, 4 * time.Second, 6 * time.Second}, First: []time.Duration{time.Minute}}}
 	if !reflect.DeepEqual(j.Truth, truth) {
 		t.Errorf("truth:\ngot  %+v\nwant %+v", j.Truth, truth)
 	}

@@ -170,7 +170,7 @@ func readPoints(m *form.Mapping, ideal resource.Amount) []cluster.ElasticityPoin
 }
 
 // truthFields are the fields of a stage's truth.
-var truthFields = []string{"duration", "durations", "memory", "memories", "elasticity", "phases", "task_phases", "heap"}
+var truthFields = []string{"duration", "durations", "fresh", "first", "memory", "memories", "elasticity", "phases", "task_phases", "heap"}
 
 // readTruth reads the truth of the tasks.
 func (s *stageReader) readTruth() {
@@ -181,6 +181,14 @@ func (s *stageReader) readTruth() {
 	}
 	if m.Has("durations") {
 		t.Duration = readEach(s, m, "durations", "duration", "duration", form.ParseDuration, cluster.LongestTime, time.Duration.String)
+	}
+	for _, list := range []struct {
+		name string
+		to   *[]time.Duration
+	}{{"fresh", &t.Fresh}, {"first", &t.First}} {
+		if m.Has(list.name) {
+			*list.to = readList(m, list.name, "duration", form.ParseDuration, cluster.LongestTime, time.Duration.String)
+		}
 	}
 	ideal := s.stage.Ideal[resource.Memory]
 	if m.Has("memory") {
@@ -221,17 +229,24 @@ func readEach[T ~int64](s *stageReader, m *form.Mapping, name, other, element st
 	if m.Has(other) {
 		m.Fail(name, "cannot be combined with %s", other)
 	}
-	var all []T
+	all := readList(m, name, element, parse, most, show)
+	if !m.Failed() {
+		s.onePerTask(m, name, len(all))
+	}
+	return workload.ForEach(all)
+}
+
+// readList reads a list of values from 1 to most.
+func readList[T ~int64](m *form.Mapping, name, element string, parse func(string) (T, error), most T, show func(T) string) (all []T) {
 	for _, text := range m.Texts(name, element) {
 		v, err := parse(text)
 		if err != nil || v < 1 || v > most {
 			m.Fail(name, "each must be a %s with its unit, up to %s, but one is %s", element, show(most), cluster.ClipLine(text))
-			return workload.PerTask[T]{}
+			return nil
 		}
 		all = append(all, v)
 	}
-	s.onePerTask(m, name, len(all))
-	return workload.ForEach(all)
+	return all
 }
 
 func (s *stageReader) onePerTask(m *form.Mapping, name string, given int) {

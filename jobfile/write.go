@@ -29,6 +29,8 @@ type (
 	truthDoc struct {
 		Duration   string   `yaml:"duration,omitempty"`
 		Durations  []string `yaml:"durations,omitempty,flow"`
+		Fresh      []string `yaml:"fresh,omitempty,flow"`
+		First      []string `yaml:"first,omitempty,flow"`
 		Memory     string   `yaml:"memory,omitempty"`
 		Memories   []string `yaml:"memories,omitempty,flow"`
 		Elasticity any      `yaml:"elasticity,omitempty"`
@@ -139,6 +141,8 @@ func elasticityText(e *cluster.Elasticity) *elasticityDoc {
 func truthText(t *workload.StageTruth) *truthDoc {
 	doc := &truthDoc{}
 	doc.Duration, doc.Durations = perTaskText(t.Duration, time.Duration.String)
+	_, doc.Fresh = perTaskText(workload.ForEach(t.Fresh), time.Duration.String)
+	_, doc.First = perTaskText(workload.ForEach(t.First), time.Duration.String)
 	doc.Memory, doc.Memories = perTaskText(t.IdealMemory, resource.FormatMemoryExact)
 	doc.Phases, doc.TaskPhases = perTaskText(t.Phases, phaseNodes)
 	if t.Heap != nil {

@@ -3,11 +3,13 @@ package sim
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // Startup is the delay on a node between the order to run a task and the task's run. The zero value means no delay.
@@ -97,10 +99,36 @@ func (s *Startup) check() error {
 	return nil
 }
 
-// executor is an idle executor on a node.
+// executor is an executor that is alive, and what it is warm for.
 type executor struct {
 	job   *job
-	until timeline.Time
+	until timeline.Time // it idles until then
+	used  bool          // it has run a task
+	// warm are the stages of which it has run tasks, of jobs that have not ended, where that matters.
+	warm []warmStage
+}
+
+type warmStage struct {
+	job   *job
+	stage int32
+}
+
+// run notes that e runs a task, and returns how warm it is for it.
+func (e *executor) run(t *task) (w workload.Warmth) {
+	this := warmStage{t.job, t.id.Stage}
+	if int(this.stage) < len(t.job.Truth) && t.job.Truth[this.stage].Warms() {
+		switch {
+		case !e.used:
+			w = workload.Fresh
+		case !slices.Contains(e.warm, this):
+			w = workload.First
+		}
+		if w != workload.Warm {
+			e.warm = append(slices.DeleteFunc(e.warm, func(s warmStage) bool { return s.job.done }), this)
+		}
+	}
+	e.used = true
+	return w
 }
 
 // acquiring is the state of an application's requests for executors.
@@ -110,19 +138,23 @@ type acquiring struct {
 	held  int           // tasks that were ordered and have not ended
 }
 
-// order returns the delay from now, when a task is ordered to run, until it runs.
+// order returns the delay from now, when a task is ordered to run, until it runs. It finds the task an executor; without startup, each
+// task has a process of its own, which is fresh.
 func (r *run) order(t *task) time.Duration {
 	s := &r.config.Startup
-	if *s == (Startup{}) {
-		return 0
-	}
 	if t.result.Coordinator {
 		return s.Container + s.Executor
+	}
+	if *s == (Startup{}) {
+		t.warmth = new(executor).run(t)
+		return 0
 	}
 	t.ordered = true
 	a := &t.job.acquiring
 	a.held++
-	if r.takeOver(t) {
+	warm := r.takeOver(t)
+	t.warmth = t.executor.run(t)
+	if warm {
 		return s.Warm
 	}
 	if a.held == 1 {
@@ -143,11 +175,12 @@ func (r *run) takeOver(t *task) bool {
 		switch {
 		case e.until < r.now:
 		case !found && (r.config.Startup.Shared || e.job == t.job):
-			found = true
+			t.executor, found = e, true
 		default:
 			alive = append(alive, e)
 		}
 	}
+	clear(idle[len(alive):])
 	r.idle[t.node] = alive
 	return found
 }
@@ -156,6 +189,9 @@ func (r *run) takeOver(t *task) bool {
 func (r *run) giveUp(t *task, how cluster.Outcome) {
 	t.job.acquiring.held--
 	if s := &r.config.Startup; s.Keep > 0 && how == cluster.Succeeded {
-		r.idle[t.node] = append(r.idle[t.node], executor{t.job, r.now.Add(s.Keep)})
+		e := t.executor
+		e.job, e.until = t.job, r.now.Add(s.Keep)
+		r.idle[t.node] = append(r.idle[t.node], e)
 	}
+	t.executor = executor{}
 }

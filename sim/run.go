@@ -295,7 +295,7 @@ func (r *run) checkFits() error {
 			return err
 		}
 		for s := range j.Stages {
-			if !j.Stages[s].Coordinator && trueDuration(j.Job, s, 0, j.Stages[s].Ideal[resource.Memory]) <= 0 {
+			if !j.Stages[s].Coordinator && trueDuration(j.Job, s, 0, workload.Warm, j.Stages[s].Ideal[resource.Memory]) <= 0 {
 				return fmt.Errorf("job %q stage %d duration: the simulator must know how long its tasks run", j.Name, s)
 			}
 		}
@@ -518,7 +518,7 @@ func (r *run) launch(t *task) {
 		} else {
 			use := r.plainUse(t)
 			t.bound = r.caps(t)
-			d := trueDuration(t.job.Job, int(t.id.Stage), t.id.Index, t.grant[resource.Memory])
+			d := trueDuration(t.job.Job, int(t.id.Stage), t.id.Index, t.warmth, t.grant[resource.Memory])
 			if found {
 				d = r.left(t)
 			}

@@ -8,9 +8,12 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// truthOf looks up the truth of a task.
-func truthOf(j *workload.Job, stage int, index int32) workload.TaskTruth {
+// truthOf looks up the truth of a task on an executor of the given warmth.
+func truthOf(j *workload.Job, stage int, index int32, w workload.Warmth) workload.TaskTruth {
 	t := j.Task(stage, int(index))
+	if stage < len(j.Truth) {
+		t.Duration = j.Truth[stage].DurationIn(w, int(index), t.Duration)
+	}
 	if j.Resizable(stage) {
 		t.Elasticity = &inelastic
 	}
@@ -25,13 +28,13 @@ func underSized(t *workload.TaskTruth, memory resource.Amount) bool {
 	return memory < t.IdealMemory && t.Elasticity.Kind != cluster.NotElastic
 }
 
-// trueDuration returns the true run time of a task with the given memory on a node without contention; phases, paging
-// and garbage collection are not included.
-func trueDuration(j *workload.Job, stage int, index int32, memory resource.Amount) time.Duration {
+// trueDuration returns the true run time of a task with the given memory on a node without contention, and on an executor of the given
+// warmth; phases, paging and garbage collection are not included.
+func trueDuration(j *workload.Job, stage int, index int32, w workload.Warmth, memory resource.Amount) time.Duration {
 	if s := &j.Stages[stage]; len(j.Truth) == 0 {
 		return s.Elasticity.Duration(s.RunTime(), s.Ideal[resource.Memory], memory)
 	}
-	t := truthOf(j, stage, index)
+	t := truthOf(j, stage, index, w)
 	return t.Elasticity.Duration(t.Duration, t.IdealMemory, memory)
 }
 

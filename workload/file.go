@@ -66,6 +66,8 @@ type truthRecord struct {
 type truthFields struct {
 	Durations     []time.Duration     `json:"durations_ns,omitempty"`
 	Duration      time.Duration       `json:"duration_ns,omitempty"`
+	Fresh         []time.Duration     `json:"fresh_ns,omitempty"`
+	First         []time.Duration     `json:"first_ns,omitempty"`
 	IdealMemory   resource.Amount     `json:"ideal_memory_bytes,omitempty"`
 	Elasticity    *cluster.Elasticity `json:"elasticity,omitempty"`
 	IdealMemories []resource.Amount   `json:"ideal_memories_bytes,omitempty"`
@@ -75,7 +77,7 @@ type truthFields struct {
 }
 
 func fieldsOf(t *StageTruth) *truthFields {
-	f := &truthFields{Elasticity: t.Elasticity, Heap: t.Heap}
+	f := &truthFields{Fresh: t.Fresh, First: t.First, Elasticity: t.Elasticity, Heap: t.Heap}
 	split(t.Duration, &f.Durations, &f.Duration)
 	split(t.IdealMemory, &f.IdealMemories, &f.IdealMemory)
 	split(t.Phases, &f.TaskPhases, &f.Phases)
@@ -92,7 +94,7 @@ func split[T any](p PerTask[T], each *[]T, all *T) {
 }
 
 func (f *truthFields) truth() StageTruth {
-	t := StageTruth{Duration: eachOrAll(f.Durations, f.Duration), Elasticity: f.Elasticity,
+	t := StageTruth{Duration: eachOrAll(f.Durations, f.Duration), Fresh: f.Fresh, First: f.First, Elasticity: f.Elasticity,
 		IdealMemory: eachOrAll(f.IdealMemories, f.IdealMemory), Heap: f.Heap}
 	if t.Phases = ForEach(f.TaskPhases); len(f.TaskPhases) == 0 && len(f.Phases) > 0 {
 		t.Phases = ForAll(f.Phases)

@@ -145,6 +145,8 @@ func drawTruth(t *rapid.T, tasks int, unit time.Duration) StageTruth {
 			memories = append(memories, drawMemory(t, 1))
 			each = append(each, phases())
 		}
+		truth.Fresh = []time.Duration{drawTime(t, unit, 1), drawTime(t, unit, 1)}
+		truth.First = []time.Duration{drawTime(t, unit, 1)}
 		truth.Duration, truth.IdealMemory, truth.Phases = ForEach(durations), ForEach(memories), ForEach(each)
 	} else {
 		if rapid.Bool().Draw(t, "one duration") {
@@ -291,7 +293,7 @@ func TestReadWorkloadRefusesWhatIsWrongInVersion2(t *testing.T) {
 		{job(`{"id":1,"truth":["",""],"stages":[{"tasks":1,"ideal":[0,1]}]}`), `truth: must be one for each stage, 1, but are 2`},
 		{job(`{"truth_profile":"t"}`), `x:2: truth_profile "t": must be a name of its own, together with the field truth`},
 		{job(`{"truth_profile":"t","truth":{}}` + "\n" + `{"truth_profile":"t","truth":{}}`), `x:3: truth_profile "t": must be a name of its own`},
-		{job(`{"truth_profile":"t","truth":{"durations":[1]}}`), `x:2: truth profile truth.durations: unknown field; must be one of durations_ns, duration_ns, ideal_memory_bytes, elasticity, ideal_memories_bytes, phases, task_phases, heap`},
+		{job(`{"truth_profile":"t","truth":{"durations":[1]}}`), `x:2: truth profile truth.durations: unknown field; must be one of durations_ns, duration_ns, fresh_ns, first_ns, ideal_memory_bytes, elasticity, ideal_memories_bytes, phases, task_phases, heap`},
 		{job(`{"truth_profile":"t","truth":{"durations_ns":[1,2]}}` + "\n" + `{"id":1,"truth":["t"],"stages":[{"tasks":1,"ideal":[0,1]}]}`), "durations: must be one for each task, 1, but are 2"},
 	} {
 		_, _, err := read(strings.NewReader(c.text), "x")

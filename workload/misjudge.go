@@ -161,16 +161,28 @@ func Misjudge(w *Workload, m Misjudgement, seed uint64) *Workload {
 }
 
 func misjudgeDurations(j *Job, stage int, d Deviation, random *rand.Rand) {
-	real := make([]time.Duration, j.Stages[stage].Tasks)
+	t, tasks := &j.Truth[stage], j.Stages[stage].Tasks
+	real := make([]time.Duration, tasks)
+	var fresh, first []time.Duration
 	for i := range real {
-		real[i] = j.Task(stage, i).Duration
-		if factor := d.draw(random); real[i] > 0 {
-			real[i] = max(time.Millisecond, time.Duration(scaled(int64(real[i]), factor)).Truncate(time.Millisecond))
+		factor := d.draw(random)
+		if real[i] = j.Task(stage, i).Duration; real[i] > 0 {
+			real[i] = misjudged(real[i], factor)
+		}
+		if len(t.Fresh) > 0 {
+			fresh = append(fresh, misjudged(t.Fresh[i%len(t.Fresh)], factor))
+		}
+		if len(t.First) > 0 {
+			first = append(first, misjudged(t.First[i%len(t.First)], factor))
 		}
 	}
 	if !slices.Contains(real, 0) {
-		j.Truth[stage].Duration = ForEach(real)
+		t.Duration, t.Fresh, t.First = ForEach(real), fresh, first
 	}
+}
+
+func misjudged(d time.Duration, factor float64) time.Duration {
+	return max(time.Millisecond, time.Duration(scaled(int64(d), factor)).Truncate(time.Millisecond))
 }
 
 // misjudgeMemory multiplies every real need for memory by factor.

@@ -178,3 +178,18 @@ func TestMisjudgedDemandKeepsTheTruth(t *testing.T) {
 		t.Error("the original was changed")
 	}
 }
+
+// The run times of tasks on executors that are not warm deviate as those on warm ones do.
+func TestMisjudgeMovesEveryWave(t *testing.T) {
+	w := &Workload{Jobs: []Job{{After: -1, Job: cluster.Job{Stages: []cluster.Stage{{Tasks: 3, Duration: 10 * time.Second}}},
+		Truth: []StageTruth{{Fresh: []time.Duration{40 * time.Second, time.Minute}, First: []time.Duration{20 * time.Second}}}}}}
+	off := Misjudge(w, Misjudgement{Duration: Deviation{0.5, 0.5}}, 1).Jobs[0].Truth[0]
+	for task, want := range []time.Duration{time.Minute, 90 * time.Second, time.Minute} {
+		if fresh, first := off.DurationIn(Fresh, task, 0), off.DurationIn(First, task, 0); fresh != want || first != 30*time.Second {
+			t.Errorf("task %d takes %v on a fresh executor and %v as the first of the stage", task, fresh, first)
+		}
+	}
+	if w.Jobs[0].Truth[0].Fresh[0] != 40*time.Second {
+		t.Error("the original was changed")
+	}
+}

@@ -11,18 +11,43 @@ import (
 
 // IsZero reports whether the truth is empty: everything is as estimated.
 func (t *StageTruth) IsZero() bool {
-	return !t.Duration.Given() && !t.IdealMemory.Given() && t.Elasticity == nil && !t.Phases.Given() && t.Heap == nil
+	return !t.Duration.Given() && !t.Warms() && !t.IdealMemory.Given() && t.Elasticity == nil && !t.Phases.Given() && t.Heap == nil
 }
 
 // Differs reports whether the truth has a value for each task of its own.
 func (t *StageTruth) Differs() bool {
-	return t.Duration.Differs() || t.IdealMemory.Differs() || t.Phases.Differs()
+	return t.Duration.Differs() || t.Warms() || t.IdealMemory.Differs() || t.Phases.Differs()
+}
+
+// Warms reports whether an executor takes longer, or shorter, for its first tasks.
+func (t *StageTruth) Warms() bool { return len(t.Fresh)+len(t.First) > 0 }
+
+// Warmth is what an executor has run when it begins a task. It survives that an executor changes to another job: what it has run
+// belongs to the process.
+type Warmth uint8
+
+const (
+	Warm  Warmth = iota // tasks of the same stage of the same job
+	First               // tasks, but none of this stage
+	Fresh               // nothing
+)
+
+// DurationIn is the run time of a task on an executor of the given warmth, if warm is that on a warm one.
+func (t *StageTruth) DurationIn(w Warmth, task int, warm time.Duration) time.Duration {
+	list := t.First
+	if w == Fresh && len(t.Fresh) > 0 {
+		list = t.Fresh
+	}
+	if w == Warm || len(list) == 0 {
+		return warm
+	}
+	return list[task%len(list)]
 }
 
 // TaskTruth is what one task really does, whatever its grant. Where the truth of its stage says nothing, the estimate is
 // true.
 type TaskTruth struct {
-	Duration    time.Duration   // with enough memory
+	Duration    time.Duration   // with enough memory, on a warm executor
 	IdealMemory resource.Amount // the least memory that is enough, bytes
 	Elasticity  *cluster.Elasticity
 	Phases      []cluster.Phase // none: one phase with the ideal need of the stage
@@ -119,6 +144,14 @@ func (j *Job) CheckTruth() error {
 func (t *StageTruth) Check(tasks int) error {
 	if err := t.Duration.check("durations", tasks, checkDuration); err != nil {
 		return err
+	}
+	for _, list := range []struct {
+		name string
+		all  []time.Duration
+	}{{"fresh", t.Fresh}, {"first", t.First}} {
+		if err := ForEach(list.all).check(list.name, len(list.all), checkDuration); err != nil {
+			return err
+		}
 	}
 	err := t.IdealMemory.check("memories", tasks, func(m resource.Amount) error { return checkTruthMemory("memory", m, 1) })
 	if err != nil {

@@ -101,6 +101,7 @@ line. Arrivals form a Poisson process, drawn from --seed.`,
   bellows trace import decima tpch.jsonl -o busy.jsonl --draw 1000`,
 		flags: func(f *pflag.FlagSet) {
 			f.Var(flags.Count(&d.Executors, 1, 1_000_000), "executors", "take the durations measured with this number of executors")
+			f.BoolVar(&d.Waves, "waves", false, "tasks on new executors take as long as such tasks did")
 			f.Var(flags.Count(&d.Jobs, 0, 1_000_000), "draw", "number of jobs to draw; 0: each query once")
 			f.Var(flags.Duration(&d.Interarrival, 0), "interarrival", "mean time between submissions")
 			f.Var(flags.CPU(&d.CPU), "task-cpus", "cores of a task")
