@@ -104,11 +104,25 @@ func (g *Group) Thaw(ctx context.Context) error {
 	return nil
 }
 
-// reach requests a state and waits for it. The version 1 kernel can miss a process that forks meanwhile; repeating the
-// request catches it.
+// stuck is how long a freeze may take before a thaw in between.
+const stuck = 50 * time.Millisecond
+
+// reach requests a state and waits for it. The version 1 kernel can miss a process that forks meanwhile; repeating the request catches
+// it. A thread that executes a program waits for the end of the other threads of its process, which do not end while they are frozen:
+// only a thaw in between lets such a process go on.
 func (g *Group) reach(ctx context.Context, want freezeState) error {
 	pause := newPause(200*time.Microsecond, 5*time.Millisecond)
+	patience, since := stuck, time.Now()
 	for {
+		if want == frozen && time.Since(since) > patience {
+			if err := g.setFrozen(thawed); err != nil {
+				return err
+			}
+			if err := pause.wait(ctx); err != nil {
+				return err
+			}
+			patience, since = 2*patience, time.Now() // Many processes on a busy machine can take longer to freeze.
+		}
 		if err := g.setFrozen(want); err != nil {
 			return err
 		}

@@ -240,6 +240,24 @@ func TestKernelFreezeAndThaw(t *testing.T) {
 	})
 }
 
+// A thread that executes a program waits for the end of the other threads, and frozen threads do not end: a process can be frozen in
+// that moment, too.
+func TestKernelFreezeWhileExecuting(t *testing.T) {
+	g := testGroup(t, Freezer)
+	start(t, g, "execute")
+	for range 200 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		err := g.Freeze(ctx)
+		if err == nil {
+			err = g.Thaw(ctx)
+		}
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestKernelRemoveKillsFrozen(t *testing.T) {
 	ctx := testContext(t)
 	g := testGroup(t, Freezer)
