@@ -75,6 +75,8 @@ var folders = []folder{
 		"an experiment compares policies in the simulator on made and on recorded workloads, and draws what came of it; it touches no machine"},
 	{"lab/comparison", []string{"resource", "timeline", "cluster", "sim", "trial", "lab/chart"},
 		"the results of all trials are drawn in one way"},
+	{"executor", nil,
+		"programs of users import it: what executors and applications say to a pool depends on no part of the daemon"},
 	{"statedir", []string{"durable"},
 		"the owner of a directory is checked before anything in it is read"},
 	{"store", []string{"resource", "timeline", "cluster", "usage", "profile", "durable", "statedir"},
