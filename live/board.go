@@ -160,7 +160,7 @@ func (d *Driver) askAgain(e *edition) {
 
 // statusOf returns the state of the daemon and its nodes.
 func (d *Driver) statusOf(jobs tally) Status {
-	s := Status{Policy: d.config.Policy.Name(), Deadlines: d.config.Policy.Traits().Deadlines, Since: d.begun, EventLog: d.events.path, Steps: d.stepped + d.engine.Steps(),
+	s := Status{Policy: d.config.Policy.Name(), Deadlines: d.config.Policy.Traits().Deadlines, Since: d.clock.Begun(), EventLog: d.events.path, Steps: d.stepped + d.engine.Steps(),
 		Jobs: jobs.jobs, Pending: jobs.pending, Running: jobs.running}
 	for _, n := range d.engine.Snapshot().Nodes {
 		if !n.Gone {

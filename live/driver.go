@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/drive"
 	"github.com/bellows-rm/bellows/engine"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/store"
@@ -56,7 +57,7 @@ type Driver struct {
 	log     *slog.Logger
 	backend Backend
 	store   *store.Store
-	begun   time.Time              // also the origin of the clock, which never runs backwards
+	clock   drive.Clock
 	run     int64                  // of the store
 	logPath atomic.Pointer[string] // of the newest segment
 
@@ -100,8 +101,7 @@ type Driver struct {
 	inventory []cluster.Event        // of the Backend, until it is complete
 	isSynced  bool
 	own       []cluster.Event // events of the Driver itself, to be handled after the current ones
-	held      []heldEvent
-	wakes     []timeline.Time
+	agenda    drive.Agenda
 	timer     *time.Timer
 	out       outbox
 	touched   map[cluster.JobID]*job    // changed since the last harvest
@@ -123,12 +123,6 @@ type Driver struct {
 	stepped    int64         // steps of engines of earlier segments
 }
 
-// heldEvent is an event that is handled later than it arrived.
-type heldEvent struct {
-	at    timeline.Time
-	event cluster.Event
-}
-
 // CheckPolicy returns an error, which is Invalid, if a policy counts on what only a simulator has.
 func CheckPolicy(p policy.Policy) error {
 	if p.Traits().FreePageOut {
@@ -145,7 +139,7 @@ func Start(c Config) (*Driver, error) {
 	if err := CheckPolicy(c.Policy); err != nil {
 		return nil, err
 	}
-	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
+	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, clock: drive.NewClock(),
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}), entry: make(chan struct{}, 1), views: takenViews{turn: make(chan struct{}, 1)},
 		retained: make(chan struct{}, 1), jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), past: newEndedJobs()}
 	d.keep.Store(c.Keep)
@@ -178,7 +172,7 @@ func Start(c Config) (*Driver, error) {
 	case err != nil:
 		d.log.Warn("no disk space is reserved: on a full disk the ends of tasks cannot be recorded", "error", err)
 	}
-	d.explains <- d.begun
+	d.explains <- d.clock.Begun()
 	d.fresh.Store(new(make(chan struct{})))
 	d.board.Store(first)
 	d.tellAll()
@@ -214,10 +208,8 @@ func (d *Driver) beginRun(ctx context.Context) (err error) {
 	return err
 }
 
-// now is the wall clock when the Driver began plus the time since then: it never runs backwards.
-func (d *Driver) now() timeline.Time {
-	return timeline.Time(d.begun.UnixNano()).Add(time.Since(d.begun))
-}
+// now is the time that never runs backwards.
+func (d *Driver) now() timeline.Time { return d.clock.Now() }
 
 // loop owns the engine.
 func (d *Driver) loop() {
@@ -269,19 +261,7 @@ func (d *Driver) drain() {
 // catchUp handles the Driver's own events and held events whose time has come.
 func (d *Driver) catchUp() {
 	for {
-		now := d.now()
-		d.held = slices.DeleteFunc(d.held, func(h heldEvent) bool {
-			due := h.at <= now
-			if due {
-				d.own = append(d.own, h.event)
-			}
-			return due
-		})
-		wakes := len(d.wakes)
-		d.wakes = slices.DeleteFunc(d.wakes, func(at timeline.Time) bool { return at <= now })
-		if len(d.wakes) < wakes {
-			d.own = append(d.own, cluster.Event{Kind: cluster.Woken})
-		}
+		d.own = d.agenda.Due(d.now(), d.own)
 		if len(d.own) == 0 {
 			return
 		}
@@ -300,13 +280,7 @@ func (d *Driver) catchUp() {
 const retryAfter = time.Second
 
 func (d *Driver) setTimer() {
-	next := timeline.Never
-	for _, at := range d.wakes {
-		next = min(next, at)
-	}
-	for _, h := range d.held {
-		next = min(next, h.at)
-	}
+	next := d.agenda.Next()
 	wait := time.Hour
 	if next != timeline.Never {
 		wait = min(wait, max(0, next.Sub(d.now())))
@@ -360,17 +334,12 @@ func (d *Driver) takeAll(now timeline.Time, decisions []cluster.Decision) {
 	}
 }
 
-// decide is a step of the engine that turns a panic into an error: a bug must not harm running jobs.
+// decide is a step of the engine.
 func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster.Decision, err error) {
 	d.note.begin(d.noteOf(&e))
 	defer d.note.end()
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("engine: event %s at %v: panic: %v", e.Kind, now, p)
-		}
-	}()
 	begun := time.Now()
-	decisions, err = d.engine.Step(now, e)
+	decisions, err = drive.Step(d.engine, now, e)
 	d.counts.steps.add(time.Since(begun))
 	return decisions, err
 }
@@ -381,7 +350,7 @@ func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster
 func (d *Driver) breakDown(err error) {
 	d.broken = Errorf(Internal, "policy %s took an impossible decision, so nothing more is decided until bellows is started again; the containers continue: %w", d.config.Policy.Name(), err)
 	d.log.Error("the engine decides nothing more; the containers continue", "policy", d.config.Policy.Name(), "error", err, "event_log", d.events.path)
-	d.wakes = nil
+	d.agenda.DropWakes()
 	d.tellAll()
 	d.settleAlone()
 }

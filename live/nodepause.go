@@ -41,7 +41,7 @@ func (d *Driver) pause(e *cluster.Event) {
 	p.until = d.now().Add(p.wait)
 	d.log.Warn("node paused: it can start nothing", "node", d.nodeName(e.Node), "for", p.wait, "reason", p.why)
 	d.step(cluster.Event{Kind: cluster.NodePaused, Node: e.Node, Detail: p.why})
-	d.held = append(d.held, heldEvent{p.until, cluster.Event{Kind: cluster.NodeResumed, Node: e.Node}})
+	d.agenda.Hold(p.until, cluster.Event{Kind: cluster.NodeResumed, Node: e.Node})
 }
 
 // resumes records that a paused node is about to be tried again.

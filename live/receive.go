@@ -145,7 +145,7 @@ func (d *Driver) ended(e cluster.Event) {
 		d.step(e)
 		return
 	}
-	d.held = append(d.held, heldEvent{d.now().Add(time.Second << (n - 1)), e})
+	d.agenda.Hold(d.now().Add(time.Second<<(n-1)), e)
 	d.tell(j)
 }
 
@@ -179,12 +179,8 @@ func (d *Driver) logEnd(j *job, r *run) {
 
 // release hands the held event of a task's end to the engine now: a caller waits for it.
 func (d *Driver) release(id cluster.TaskID) {
-	for i := range d.held {
-		if d.held[i].event.Task == id {
-			d.own = append(d.own, d.held[i].event)
-			d.held = slices.Delete(d.held, i, i+1)
-			return
-		}
+	if e, ok := d.agenda.TakeHeld(func(e *cluster.Event) bool { return e.Task == id }); ok {
+		d.own = append(d.own, e)
 	}
 }
 
@@ -195,7 +191,7 @@ func (d *Driver) nodeLeft(e cluster.Event) {
 		return
 	}
 	delete(d.pauses, e.Node)
-	d.held = slices.DeleteFunc(d.held, func(h heldEvent) bool { return h.event.Kind == cluster.NodeResumed && h.event.Node == e.Node })
+	d.agenda.DropHeld(func(h *cluster.Event) bool { return h.Kind == cluster.NodeResumed && h.Node == e.Node })
 	for _, t := range nodes[e.Node].Tasks {
 		if j, ok := d.jobs[t.ID.Job]; ok {
 			if r := j.newest(t.ID); r != nil && !r.ended() {

@@ -17,7 +17,7 @@ import (
 // take handles a decision: it becomes an order, a timer, or only a note for explanations.
 func (d *Driver) take(now timeline.Time, decision *cluster.Decision) {
 	if decision.Kind == cluster.Wake {
-		d.wakes = append(d.wakes, decision.At)
+		d.agenda.Wake(decision.At)
 		return
 	}
 	if decision.Kind == cluster.Ask {

@@ -57,9 +57,9 @@ func (d *Driver) engineWhy(state *cluster.JobState) (words string, ok bool) {
 
 // retried says that a task of a job could not be started and will be tried again; empty if there is none.
 func (d *Driver) retried(id cluster.JobID) string {
-	for _, h := range d.held {
-		if h.event.Task.Job == id {
-			return fmt.Sprintf("task %s could not be started, and is tried again at %s: %s", h.event.Task, clock(h.at), h.event.Detail)
+	for at, e := range d.agenda.Held() {
+		if e.Task.Job == id {
+			return fmt.Sprintf("task %s could not be started, and is tried again at %s: %s", e.Task, clock(at), e.Detail)
 		}
 	}
 	return ""

@@ -42,7 +42,7 @@ func newWatchdog() *watchdog { return &watchdog{dead: make(chan struct{}), hung:
 // them.
 func (d *Driver) work() (undo func()) {
 	if w := d.watchdog; w.beat.Load()%2 == 0 {
-		w.begun.Store(int64(time.Since(d.begun)))
+		w.begun.Store(int64(time.Since(d.clock.Begun())))
 		w.beat.Add(1)
 		return func() { d.rest() }
 	}
@@ -68,7 +68,7 @@ func (w *watchdog) alarm() <-chan struct{} {
 func (d *Driver) hangs() (silent time.Duration, hangs bool) {
 	select {
 	case <-d.watchdog.alarm():
-		return time.Since(d.begun) - time.Duration(d.watchdog.begun.Load()), true
+		return time.Since(d.clock.Begun()) - time.Duration(d.watchdog.begun.Load()), true
 	default:
 		return 0, false
 	}
