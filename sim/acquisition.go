@@ -18,6 +18,9 @@ type Startup struct {
 	Container, Executor time.Duration
 	// Warm is the time to take over an executor that idles on the node, instead of Container and Executor.
 	Warm time.Duration
+	// Handover is the same for an executor that does not go on at once with the job that it has just served, if that takes longer: it was
+	// given back, and is assigned anew.
+	Handover time.Duration
 	// Keep is how long an executor idles after its task; 0: the executor ends with the task. The resources of an idle
 	// executor are not counted.
 	Keep time.Duration
@@ -91,7 +94,7 @@ func (s *Startup) check() error {
 	for _, d := range []struct {
 		name string
 		is   time.Duration
-	}{{"container", s.Container}, {"executor", s.Executor}, {"warm", s.Warm}, {"keep", s.Keep}, {"ramp", s.Ramp}} {
+	}{{"container", s.Container}, {"executor", s.Executor}, {"warm", s.Warm}, {"handover", s.Handover}, {"keep", s.Keep}, {"ramp", s.Ramp}} {
 		if d.is < 0 {
 			return fmt.Errorf("startup %s %v: must not be negative", d.name, d.is)
 		}
@@ -153,9 +156,13 @@ func (r *run) order(t *task) time.Duration {
 	a := &t.job.acquiring
 	a.held++
 	warm := r.takeOver(t)
+	goesOn := t.executor.job == t.job && t.executor.until == r.now.Add(s.Keep)
 	t.warmth = t.executor.run(t)
-	if warm {
+	switch {
+	case warm && goesOn:
 		return s.Warm
+	case warm:
+		return max(s.Warm, s.Handover)
 	}
 	if a.held == 1 {
 		a.since, a.cold = r.now, 0

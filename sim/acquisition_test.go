@@ -99,6 +99,19 @@ func TestWarmExecutors(t *testing.T) {
 	}
 }
 
+// An executor that is given back is handed over before it serves again, also if the same job gets it back.
+func TestHandover(t *testing.T) {
+	stage := cluster.Stage{Tasks: 2, Ideal: resource.Of(resource.Core, GB), Duration: 10 * time.Second}
+	after := stage
+	after.Parents = []int{0}
+	wide := stage
+	wide.Tasks = 3
+	c := sim.Config{Nodes: sim.Uniform(2, resource.Of(resource.Core, GB)), Startup: sim.Startup{Executor: 5 * time.Second, Handover: time.Second, Keep: time.Hour, Shared: true}}
+	// The third task of the first stage and one of the second go on at once, on the first executor. The other one is given back in between.
+	r := simulate(t, c, "mira", workload.Job{After: -1, Job: cluster.Job{ID: 1, Stages: []cluster.Stage{wide, after}}})
+	wantEnds(t, r, seconds(15, 15, 25, 35, 36)...)
+}
+
 // Jobs share executors only where they may, and idle executors end after a while.
 func TestWhoseExecutors(t *testing.T) {
 	node := sim.Uniform(1, vector(1, 8, 0, 0))
