@@ -177,7 +177,7 @@ func TestDeclared(t *testing.T) {
 			t.Errorf("%s: %d to %d of %q", e.Name, e.Runs, e.Full, e.Unit)
 		}
 	}
-	if runs := len(yarnME) + len(pufferfish) + len(prophet) + len(ecs); len(seen) != runs {
+	if runs := len(yarnME) + len(pufferfish) + len(prophet) + len(ecs) + len(mira); len(seen) != runs {
 		t.Errorf("%d experiments are declared, and %d can be run", len(seen), runs)
 	}
 	for pattern, want := range map[string]int{"yarn-me/fig6a": 1, "yarn-me/*": len(yarnME), "yarn-me/...": len(yarnME), "yarn-me/fig7?": 3} {

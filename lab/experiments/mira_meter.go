@@ -1,0 +1,138 @@
+package experiments
+
+import (
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// miraMeter is a policy that looks at what applications have after the decisions of another. The background is the first job; one other
+// application at a time is in the foreground. Once the last job has ended, it decides nothing more, so that the simulation ends.
+type miraMeter struct {
+	policy.Policy
+	spark *spark        // knows which executors have registered; nil: those that run tasks
+	fair  int           // executors to which the foreground is entitled
+	from  timeline.Time // sums begin
+	last  cluster.JobID // whose end ends the simulation
+	keep  bool          // rows are kept
+
+	now  miraRow // as it is so far
+	rows []miraRow
+	rise *miraIncrease
+	ends bool // the last job has been submitted
+	over bool // and has ended
+	miraEfficiency
+}
+
+// miraRow is what applications have from a time on: executors, those that run tasks, and how many they could use.
+type miraRow struct {
+	At                   timeline.Time
+	Load, Usable, Busy   int // of the foreground
+	Asked                int // executors that it has requested
+	BackUsable, BackBusy int
+}
+
+// miraIncrease is a time in which the foreground has fewer executors than it could use and is entitled to.
+type miraIncrease struct {
+	since       timeline.Time
+	has         int // executors
+	got, wanted int // the most of them, and the most that it could use
+	came        int // executors that came
+}
+
+// miraEfficiency are the sums of Table II, in executor-seconds.
+type miraEfficiency struct {
+	Delay      float64 `json:"delay_es"`      // executors that the foreground is entitled to and does not have
+	Unassigned float64 `json:"unassigned_es"` // executors that no application can use
+	Idle       float64 `json:"idle_es"`       // that one can use, and does not
+	Increases  int     `json:"increases"`
+	Missed     int     `json:"missed"` // no executor came before the load had gone
+	Short      int     `json:"short"`  // not all came
+	// Lasted are the seconds for which the load of the missed increases was there.
+	Lasted []float64 `json:"lasted_s"`
+}
+
+// Decide implements policy.Policy.
+func (m *miraMeter) Decide(now timeline.Time, p *cluster.Plan) {
+	if m.over {
+		return
+	}
+	m.Policy.Decide(now, p)
+	if now > m.now.At { // nothing more happens at that time
+		m.settle(now)
+	}
+	m.now = miraRow{At: now}
+	for _, j := range p.Jobs {
+		busy := miraBusy(j)
+		if m.spark == nil { // its driver has an executor
+			busy += j.Progress[0].Running
+		}
+		usable, asked := busy, miraLoad(j)
+		if m.spark != nil {
+			usable, asked = m.spark.executors(now, j)
+		}
+		if j.ID == miraBackground {
+			m.now.BackUsable, m.now.BackBusy = usable, busy
+		} else {
+			m.now.Load, m.now.Asked = m.now.Load+miraLoad(j), m.now.Asked+asked
+			m.now.Usable, m.now.Busy = m.now.Usable+usable, m.now.Busy+busy
+		}
+		m.ends = m.ends || j.ID == m.last
+	}
+	j, here := p.Job(m.last)
+	if m.over = m.ends && (!here || j.Status.Ended()); m.over && m.keep {
+		m.rows = append(m.rows, m.now)
+	}
+}
+
+// miraBackground is the first job.
+const miraBackground = cluster.JobID(1)
+
+// miraBusy is how many tasks of an application run, without its driver.
+func miraBusy(j *cluster.JobState) (n int) {
+	for i := 1; i < len(j.Stages); i++ {
+		n += j.Progress[i].Running
+	}
+	return n
+}
+
+// wants is how many executors the foreground could use and is entitled to.
+func (m *miraMeter) wants(r miraRow) int { return min(r.Load, m.fair) }
+
+// settle counts what has been since m.now, up to now.
+func (m *miraMeter) settle(now timeline.Time) {
+	r := m.now
+	if m.keep {
+		m.rows = append(m.rows, r)
+	}
+	if r.At < m.from {
+		return
+	}
+	seconds := now.Sub(r.At).Seconds()
+	m.Delay += seconds * float64(max(0, m.wants(r)-r.Usable))
+	m.Unassigned += seconds * float64(miraExecutors-r.Usable-r.BackUsable)
+	m.Idle += seconds * float64(r.Usable+r.BackUsable-r.Busy-r.BackBusy)
+	m.increase(r)
+}
+
+// increase follows what becomes of an increase of the load.
+func (m *miraMeter) increase(r miraRow) {
+	wanted := m.wants(r)
+	if i := m.rise; i != nil {
+		i.came, i.has, i.got = i.came+max(0, r.Usable-i.has), r.Usable, max(i.got, r.Usable)
+		if i.wanted = max(i.wanted, wanted); wanted > r.Usable {
+			return
+		}
+		m.rise = nil
+		if i.got < i.wanted {
+			m.Short++
+		}
+		if i.came == 0 {
+			m.Missed++
+			m.Lasted = append(m.Lasted, r.At.Sub(i.since).Seconds())
+		}
+	} else if wanted > r.Usable {
+		m.rise = &miraIncrease{since: r.At, has: r.Usable, got: r.Usable, wanted: wanted}
+		m.Increases++
+	}
+}
