@@ -100,8 +100,8 @@ func audit(m *Manager, actions []Action) error {
 	for _, a := range actions {
 		switch again := acted[a.Container]; {
 		case a.Kind == Admit || a.Kind == Refuse:
-		case a.Kind == Grow && l.available() < 0:
-			return fmt.Errorf("%v grows, and there are %d bytes too few", a.Container, -l.available())
+		case a.Kind == Grow && left(l, a) < 0:
+			return fmt.Errorf("%v grows, and there are %d bytes too few", a.Container, -left(l, a))
 		case again && a.Kind != Kill:
 			return fmt.Errorf("%v gets two actions in a step", a.Container)
 		default:
@@ -109,6 +109,14 @@ func audit(m *Manager, actions []Action) error {
 		}
 	}
 	return nil
+}
+
+// left is what a step leaves of the memory that a growth may take: a container that gets its Min goes before a request that waits.
+func left(l ledger, growth Action) resource.Amount {
+	if growth.Reason.Code == LeastRaised {
+		return l.unallocated()
+	}
+	return l.available()
 }
 
 // auditContainer returns an impossible state of a container.
