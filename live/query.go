@@ -164,7 +164,7 @@ func (d *Driver) storedView(ctx context.Context, id cluster.JobID) (Job, error) 
 	}
 	shown := j.shownAs(nil)
 	if shown.Ended {
-		d.past.keep(removals, func() { d.past.jobs.Put(id, shown, shown.size()+len(shown.earlier)) })
+		d.past.keep(removals, func() { d.past.jobs.Offer(id, shown, shown.size()+len(shown.earlier)) })
 	}
 	return shown.whole(d.now()), nil
 }

@@ -91,7 +91,7 @@ func (t *texts) put(to *bytes.Buffer, c *caller, j *live.Job, whole bool) error 
 	to.Truncate(to.Len() - 1) // encode ends the line
 	if key.version != 0 {
 		text := bytes.Clone(to.Bytes()[from:])
-		t.kept.Put(key, text, len(text))
+		t.kept.Offer(key, text, len(text))
 	}
 	return nil
 }

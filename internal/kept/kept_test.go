@@ -63,3 +63,24 @@ func TestCacheIsBounded(t *testing.T) {
 		used = used[max(0, len(used)-200):]
 	}
 }
+
+// What is offered once takes no room. What is offered again is kept, even if many others were offered in between.
+func TestOfferedAgain(t *testing.T) {
+	c := New[int, string](10)
+	for key := range 10_000 {
+		c.Offer(key, "once", 1)
+	}
+	if _, ok := c.Get(9_999); ok || len(c.young)+len(c.old) > 0 {
+		t.Errorf("%d values are kept that were offered once", len(c.young)+len(c.old))
+	}
+	kept := 0
+	for key := range 10 {
+		c.Offer(key, "again", 1)
+		if value, ok := c.Get(key); ok && value == "again" {
+			kept++
+		}
+	}
+	if kept < 4 { // each of 10 others is forgotten with a probability of a quarter
+		t.Errorf("%d of 10 values are kept that were offered again", kept)
+	}
+}
