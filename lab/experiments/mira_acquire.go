@@ -168,27 +168,31 @@ func miraFigureSix() (all miraWaves, picture *chart.Tracks, err error) {
 	return all, picture, nil
 }
 
-// miraFigureOne is the demand for executors, and what is there, of 110 tasks: on YARN, and on new and on warm executors of Mira.
+// miraFigureOne is the demand for executors, and what is there, of 110 tasks.
 func miraFigureOne() (*chart.Tracks, error) {
 	t := &chart.Tracks{Title: "110 tasks of 10 s: executors, requests, and how many there could be", Subtitle: "simulated", X: "time since the submission, s", To: 40}
-	yarn := miraYARN(time.Minute, false)
+	return t, miraOnThree(t, miraBenchmark(110, 1))
+}
+
+// miraOnThree draws an application alone on YARN, on new executors of Mira, and on executors of Mira that have run it once.
+func miraOnThree(t *chart.Tracks, app workload.Job) error {
+	yarn, cold := miraYARN(time.Minute, false), miraOwn.newly()
 	for _, c := range []struct {
-		name  string
-		s     miraSystem
-		round int
-	}{{yarn.name, yarn, 0}, {"Mira, cold", miraOwn, 0}, {"Mira, warm", miraOwn, 1}} {
-		jobs := slices.Repeat([]workload.Job{miraBenchmark(110, 1)}, c.round+1)
-		ends, rows, err := c.s.sequence(jobs, true)
+		name   string
+		system miraSystem
+		before int
+	}{{yarn.name, yarn, 0}, {"Mira, cold", cold, 0}, {"Mira, warm", miraOwn, 1}} {
+		ends, rows, err := c.system.sequence(slices.Repeat([]workload.Job{app}, c.before+1), true)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		from := 0.0
-		for _, e := range ends[:c.round] {
+		for _, e := range ends[:c.before] {
 			from += e
 		}
 		t.Rows = append(t.Rows, miraDemand(c.name, rows, from, t.To))
 	}
-	return t, nil
+	return nil
 }
 
 // miraDemand draws the executors of one application, from a time on.
