@@ -38,6 +38,7 @@ const (
 	TaskOut                                 // Task, Found: how much of its memory has left (Out), and why not all of it (Stays)
 	QuotasSet                               // Found: the quotas of users and queues from now on
 	NodeKept                                // Node was found reserved for the stage of Task
+	JobGrew                                 // Job, Found: how the open job grows, that it has more stages, or more tasks in stages, or closes
 	Continued                               // as Synced, and nothing has changed since the last decisions: the inventory is that of another engine, whose newest was Decision
 )
 
@@ -47,7 +48,7 @@ var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "j
 	"task-phase", "task-still", "task-goes-on", "job-revised",
 	"node-pressed",
 	"job-paused", "job-resumed",
-	"answered", "task-out", "quotas-set", "node-reserved", "continued"}
+	"answered", "task-out", "quotas-set", "node-reserved", "job-grew", "continued"}
 
 // NumEventKinds and NumOutcomes are one more than the last of each.
 const (
@@ -123,7 +124,7 @@ type Event struct {
 	Phase    int32           `json:"phase,omitempty"` // TaskPhase: an index of the phases of its stage
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it started running
-	Found    *Condition      `json:"found,omitempty"`       // TaskAdopted, NodePressed, TaskPhase, TaskOut, JobPaused, QuotasSet; nil is the zero Condition
+	Found    *Condition      `json:"found,omitempty"`       // TaskAdopted, NodePressed, TaskPhase, TaskOut, JobPaused, QuotasSet, JobGrew; nil is the zero Condition
 	Held     resource.Amount `json:"held_bytes,omitempty"`  // NodeMemory: the sum of the limits of its containers, bytes
 	Detail   string          `json:"detail,omitempty"`
 	Run      int             `json:"run,omitempty"`  // number of the run of Task, with drivers that run containers; see ContainerID
@@ -174,6 +175,7 @@ type Condition struct {
 	// MostCPU is as in the envelope of the task.
 	MostCPU resource.Amount `json:"most_cpu_millicores,omitempty"`
 	Quotas  *Quotas         `json:"quotas,omitempty"`
+	Growth  *Growth         `json:"growth,omitempty"`
 	// Booked is when the task was booked, if it is still being started; else 0.
 	Booked timeline.Time `json:"booked_ns,omitempty"`
 }

@@ -139,7 +139,7 @@ func (g *gate) count(j *JobState) (waits bool) {
 	if j.standing == nil {
 		return false
 	}
-	for i := range j.Progress {
+	for i := j.passed; i < len(j.Progress); i++ {
 		s := &j.Progress[i]
 		if s.Withheld = min(s.Withheld, s.Pending); j.paused.all {
 			s.Withheld = s.Pending
@@ -168,11 +168,9 @@ func (g *gate) meet(j *JobState) {
 	j.met = true
 	st := &standing{fresh: true}
 	for k := range QuotaRunning {
-		st.least[k] = j.Stages[0].counts(k)
-		for i := range j.Stages {
-			st.least[k] = min(st.least[k], j.Stages[i].counts(k))
-		}
+		st.least[k] = Unlimited
 	}
+	st.look(j, 0)
 	for _, party := range j.Parties() {
 		var most [numCounted]int64
 		limited := false
@@ -264,13 +262,13 @@ func (g *gate) settleAll(changed []*JobState) {
 
 // waitsForQuota reports whether tasks of j are withheld.
 func (j *JobState) waitsForQuota() bool {
-	return !j.Status.Ended() && slices.ContainsFunc(j.Progress, func(s StageState) bool { return s.Withheld > 0 })
+	return !j.Status.Ended() && slices.ContainsFunc(j.Progress[j.passed:], func(s StageState) bool { return s.Withheld > 0 })
 }
 
 // claimOf is what a job counts for quotas: its tasks that were let through and have not ended, whether they have started or not.
 func (st *standing) claimOf(j *JobState) (c [numCounted]int64) {
 	ended, tasks := j.Status.Ended(), 0
-	for i := range j.Progress {
+	for i := j.passed; i < len(j.Progress); i++ {
 		s := &j.Progress[i]
 		n := s.Booked + s.Running
 		if !ended {
@@ -300,7 +298,7 @@ func (g *gate) letThrough(p *Plan, j *JobState) {
 	}
 	_, ready := j.NextStage()
 	let := false
-	for i := range j.Stages {
+	for i := j.passed; i < len(j.Stages); i++ {
 		if n := st.fits(j, i); n > 0 {
 			j.Progress[i].Withheld -= n
 			let = true
@@ -352,7 +350,7 @@ func (st *standing) fits(j *JobState, stage int) int {
 
 // withheldStage returns the first stage whose tasks could start, if a quota did not withhold them; ok is false if there is none.
 func (j *JobState) withheldStage() (stage int, ok bool) {
-	for i := range j.Progress {
+	for i := j.passed; i < len(j.Progress); i++ {
 		if j.Progress[i].Withheld > 0 && j.open(i) && !j.Status.Ended() {
 			return i, true
 		}

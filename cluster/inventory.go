@@ -110,7 +110,11 @@ func (s *Snapshot) goOnAsTold() {
 // inventory returns the submission of j, its pauses, and the ends of its tasks.
 func (j *JobState) inventory() (all []Event) {
 	spec := *j.Job
-	spec.Held = j.paused.all
+	if spec.Held = j.paused.all; j.grown {
+		spec.Stages = slices.Clone(spec.Stages) // they change when j grows
+	}
+	closed := !j.Open && slices.ContainsFunc(j.Stages, func(s Stage) bool { return s.Tasks == 0 })
+	spec.Open = j.Open || closed // No closed job is submitted with empty stages.
 	all = append(all, Event{Kind: JobSubmitted, Job: j.ID, NewJob: &spec})
 	if j.paused.all && j.paused.allOut {
 		all = append(all, Event{Kind: JobPaused, Job: j.ID, Found: &Condition{PageOut: true}})
@@ -143,6 +147,9 @@ func (j *JobState) inventory() (all []Event) {
 			}
 			all = append(all, failed...)
 		}
+	}
+	if closed {
+		all = append(all, Event{Kind: JobGrew, Job: j.ID, Found: &Condition{Growth: &Growth{Closes: true}}})
 	}
 	return all
 }

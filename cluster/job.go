@@ -73,7 +73,10 @@ type Job struct {
 	// section III); 0 lets the policy choose.
 	Deadline time.Duration `json:"deadline_ns,omitempty" yaml:"deadline"`
 	// Held says that the job is paused when it is submitted to the engine.
-	Held   bool    `json:"held,omitempty" yaml:"-"`
+	Held bool `json:"held,omitempty" yaml:"-"`
+	// Open says that the job does not end when all its tasks have succeeded, because it may still grow. It may have no stages, and
+	// stages without tasks: others that depend on them wait until they get tasks which succeed, or until the job closes.
+	Open   bool    `json:"open,omitempty" yaml:"-"`
 	Stages []Stage `json:"stages"`
 }
 
@@ -94,7 +97,7 @@ func (j *Job) Resizable(stage int) bool { return j.Class == Flex && !j.Stages[st
 // the user or learned.
 type Stage struct {
 	Name string `json:"name,omitempty" yaml:"name" form:"name"`
-	// Tasks is the number of tasks, at least 1.
+	// Tasks is the number of tasks, at least 1; at least 0 if the job is open.
 	Tasks int `json:"tasks" yaml:"tasks" most:"1073741824" doc:"number of tasks, at least 1"`
 	// Parents are the indexes of the stages whose tasks must all have succeeded before a task of this stage starts.
 	Parents []int `json:"parents,omitempty" yaml:"after" doc:"indexes of the stages that must end first"`
@@ -257,6 +260,7 @@ type StageState struct {
 	Ended    int // succeeded
 	// parentsLeft counts parents not yet ended.
 	parentsLeft int
+	read        bool    // another stage depends on it
 	next        int32   // the lowest index that has never started
 	retry       []int32 // ended without success, to run again
 	held        []int32 // ended without success while paused: to run again after the pause; they are not Pending
@@ -291,6 +295,8 @@ type JobState struct {
 	Started  timeline.Time // first launch; meaningful from StatusRunning on
 	Finish   timeline.Time // meaningful when Status.Ended()
 
+	passed int  // stages before this one have ended
+	grown  bool // Job is a copy of what was submitted, and owns the list of its stages
 	paused paused
 	begun  bool // one of its tasks was started, perhaps before an engine took the job over
 	// standing is what the gate knows of the job; nil if neither its user nor its queue has a quota, or if the gate has not met it.
@@ -310,7 +316,7 @@ func (j *JobState) NextStage() (stage int, ok bool) {
 	if j.Status.Ended() {
 		return 0, false
 	}
-	for i := range j.Stages {
+	for i := j.passed; i < len(j.Stages); i++ {
 		if j.Ready(i) {
 			return i, true
 		}
@@ -340,7 +346,7 @@ func (j *JobState) open(stage int) bool {
 // Pending returns how many tasks of stages other than coordinators have not started.
 func (j *JobState) Pending() int {
 	n := 0
-	for i := range j.Stages {
+	for i := j.passed; i < len(j.Stages); i++ {
 		if !j.Stages[i].Coordinator {
 			n += j.Progress[i].Pending
 		}

@@ -72,9 +72,16 @@ func (w *WrongField) of(j *Job) error {
 
 // Check returns a *WrongField for the first field of j that is out of range. It does not know the cluster: see
 // Snapshot.CheckFits for jobs that fit on no node, and CheckRuns for the additional bounds of a job that is run.
-func (j *Job) Check() error {
+func (j *Job) Check() error { return j.check(j.Open) }
+
+// check is Check. empty says that the job may have no stages, and stages without tasks.
+func (j *Job) check(empty bool) error {
+	least := 1
+	if empty {
+		least = 0
+	}
 	switch {
-	case len(j.Stages) == 0:
+	case len(j.Stages) < least:
 		return wrong("stages", "", "must be at least one").of(j)
 	case j.MaxAttempts < 0 || j.MaxAttempts > MostAttempts:
 		return wrong("max_attempts", j.MaxAttempts, "must be 0 to %d", MostAttempts).of(j)
@@ -91,7 +98,7 @@ func (j *Job) Check() error {
 		if w := s.checkClass(j.Class); w != nil {
 			return w.in(j, i)
 		}
-		if w := s.check(); w != nil {
+		if w := s.check(least); w != nil {
 			return w.in(j, i)
 		}
 		for _, p := range s.Parents {
@@ -156,12 +163,12 @@ func (j *Job) CheckNames() error {
 	return nil
 }
 
-// check checks what does not depend on the job.
-func (s *Stage) check() *WrongField {
+// check checks what does not depend on the job, but for the least number of its tasks.
+func (s *Stage) check(least int) *WrongField {
 	memory := s.Ideal[resource.Memory]
 	switch {
-	case s.Tasks < 1 || s.Tasks > MostTasks:
-		return wrong("tasks", s.Tasks, "must be 1 to %d", MostTasks)
+	case s.Tasks < least || s.Tasks > MostTasks:
+		return wrong("tasks", s.Tasks, "must be %d to %d", least, MostTasks)
 	case s.Coordinator && s.Tasks != 1:
 		return wrong("tasks", s.Tasks, "a coordinator is 1 task")
 	case len(s.DataOn) > MostDataOn:

@@ -35,10 +35,10 @@ func (s *Snapshot) revise(now timeline.Time, job *Job) error {
 	if allowed := j.Job.Revised(job); len(j.Stages) != len(job.Stages) || !reflect.DeepEqual(&allowed, job) {
 		return fmt.Errorf("job %d: revised in more than its forecasts", job.ID)
 	}
-	if err := job.Check(); err != nil {
+	if err := job.check(true); err != nil {
 		return err
 	}
-	j.Job = job
+	j.Job, j.grown = job, false
 	j.Version++
 	s.Changes.Jobs = append(s.Changes.Jobs, j)
 	s.Estimates.StaleSince = min(s.Estimates.StaleSince, now)

@@ -20,6 +20,8 @@ func (s *Snapshot) apply(now timeline.Time, e *Event) error {
 		return s.submit(e.NewJob)
 	case JobRevised:
 		return s.revise(now, e.NewJob)
+	case JobGrew:
+		return s.grow(now, e.Job, e.Condition().Growth)
 	case JobCancelled:
 		return s.cancel(now, e.Job)
 	case Heartbeat:
@@ -185,7 +187,11 @@ func (s *Snapshot) submit(job *Job) error {
 	}
 	j := &JobState{Job: job, Slot: s.takeSlot(), Progress: make([]StageState, len(job.Stages)), Steered: true, Since: job.Submitted, paused: paused{all: job.Held}}
 	for i := range job.Stages {
-		j.Progress[i] = StageState{Pending: job.Stages[i].Tasks, parentsLeft: len(job.Stages[i].Parents)}
+		p := &j.Progress[i]
+		p.Pending, p.parentsLeft = job.Stages[i].Tasks, len(job.Stages[i].Parents)
+		for _, parent := range job.Stages[i].Parents {
+			j.Progress[parent].read = true
+		}
 		if job.Stages[i].Coordinator {
 			j.Steered = false
 		}
@@ -553,24 +559,9 @@ func (s *Snapshot) release(t *TaskState) {
 func (s *Snapshot) succeed(now timeline.Time, j *JobState, stage int32) {
 	p := &j.Progress[stage]
 	p.Ended++
-	if p.Ended < j.Stages[stage].Tasks {
-		return
-	}
-	left := false
-	for i := range j.Stages {
-		for _, parent := range j.Stages[i].Parents {
-			if parent == int(stage) {
-				j.Progress[i].parentsLeft--
-				if j.Ready(i) {
-					j.Since = max(j.Since, now)
-					s.demand()
-				}
-			}
-		}
-		left = left || j.Progress[i].Ended < j.Stages[i].Tasks
-	}
-	if !left && !j.Status.Ended() {
-		j.Status = StatusSucceeded
+	if p.Ended == j.Stages[stage].Tasks {
+		s.pass(now, j, int(stage))
+		j.conclude()
 	}
 }
 

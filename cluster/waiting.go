@@ -38,7 +38,7 @@ func (b *Book) WhyWaits(now timeline.Time, j *JobState) (why Reason, ok bool) {
 // whyNotRunnable says what the pending tasks of j wait for if none of them can start yet; ok is false if none is
 // pending.
 func (j *JobState) whyNotRunnable() (why Reason, ok bool) {
-	for i := range j.Stages {
+	for i := j.passed; i < len(j.Stages); i++ {
 		if j.Status.Ended() || j.Progress[i].Pending+len(j.Progress[i].held) == 0 {
 			continue
 		}
@@ -49,7 +49,7 @@ func (j *JobState) whyNotRunnable() (why Reason, ok bool) {
 			return Because(WaitsForCoordinator), true
 		}
 		for _, parent := range j.Stages[i].Parents {
-			if j.Progress[parent].Ended < j.Stages[parent].Tasks {
+			if !j.StageEnded(parent) {
 				return BecauseDependsOnStage(parent), true
 			}
 		}

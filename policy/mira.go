@@ -173,7 +173,7 @@ func (m *mira) follow(p *cluster.Plan, jobs []*cluster.JobState) (matters bool) 
 
 // executorsFor is how many executors j could use now: one for each unfinished task that may run.
 func executorsFor(j *cluster.JobState) (n int) {
-	for i := range j.Stages {
+	for i := j.FirstLeft(); i < len(j.Stages); i++ {
 		n += unfinished(j, i)
 	}
 	return n
@@ -218,7 +218,7 @@ func (m *mira) retain(p *cluster.Plan, a *miraApp) {
 
 // workingInAll is how many executors work for j.
 func workingInAll(j *cluster.JobState) (n int) {
-	for i := range j.Stages {
+	for i := j.FirstLeft(); i < len(j.Stages); i++ {
 		if !j.Stages[i].Coordinator {
 			n += working(j, i)
 		}
@@ -328,13 +328,14 @@ func (m *mira) nextStage(j *cluster.JobState, executors, last int, fits func(nee
 		return 0, false
 	}
 	m.divideStages(j, executors)
-	short := func(stage int) bool { return m.targets[stage] > working(j, stage) }
+	first := j.FirstLeft()
+	short := func(stage int) bool { return m.targets[stage-first] > working(j, stage) }
 	may := func(stage int) bool { return j.Ready(stage) && fits(j.Stages[stage].Ideal) }
-	if last >= 0 && short(last) && may(last) {
+	if last >= first && short(last) && may(last) {
 		return last, true
 	}
 	for _, wanted := range []bool{true, false} {
-		for i := range j.Stages {
+		for i := first; i < len(j.Stages); i++ {
 			if short(i) == wanted && may(i) {
 				return i, true
 			}
@@ -343,21 +344,25 @@ func (m *mira) nextStage(j *cluster.JobState, executors, last int, fits func(nee
 	return 0, false
 }
 
-// divideStages computes targets: how many of the executors of j work for each stage.
+// divideStages computes targets: how many of the executors of j work for each stage, from the first that has not ended.
 func (m *mira) divideStages(j *cluster.JobState, executors int) {
-	for len(m.targets) < len(j.Stages) {
+	first := j.FirstLeft()
+	left := len(j.Stages) - first
+	for len(m.targets) < left {
 		m.targets, m.dag = append(m.targets, 0), append(m.dag, share.Stage{})
 	}
-	for i := range j.Stages {
-		left := j.Stages[i].Tasks - j.Progress[i].Ended
-		next := m.dag[i].Next[:0]
-		m.dag[i] = share.Stage{Left: left, Next: next}
-		if n := unfinished(j, i); n > 0 {
-			m.dag[i].Ready, m.dag[i].Left, m.dag[i].Held = true, n, working(j, i)
-		}
-		for _, parent := range j.Stages[i].Parents {
-			m.dag[parent].Next = append(m.dag[parent].Next, i)
+	for i := range left { // before edges are added: a stage may stand before its parent
+		m.dag[i] = share.Stage{Left: j.Stages[first+i].Tasks - j.Progress[first+i].Ended, Next: m.dag[i].Next[:0]}
+		if n := unfinished(j, first+i); n > 0 {
+			m.dag[i].Ready, m.dag[i].Left, m.dag[i].Held = true, n, working(j, first+i)
 		}
 	}
-	m.stages.Divide(executors, m.dag[:len(j.Stages)], m.path, m.targets[:len(j.Stages)])
+	for i := range left {
+		for _, parent := range j.Stages[first+i].Parents {
+			if parent >= first {
+				m.dag[parent-first].Next = append(m.dag[parent-first].Next, i)
+			}
+		}
+	}
+	m.stages.Divide(executors, m.dag[:left], m.path, m.targets[:left])
 }

@@ -131,13 +131,15 @@ func (a *auditor) event(e *cluster.Event) {
 		}
 	case cluster.JobSubmitted:
 		j := &auditedJob{Job: e.NewJob, tasks: map[cluster.TaskID]*auditedTask{}}
-		for stage := range j.Stages {
-			for i := range j.Stages[stage].Tasks {
-				id := cluster.TaskID{Job: j.ID, Stage: int32(stage), Index: int32(i)}
-				j.tasks[id] = &auditedTask{id: id}
-			}
-		}
+		j.addTasks()
 		a.jobs[j.ID] = j
+	case cluster.JobGrew:
+		j := a.jobs[e.Job]
+		job := j.Grown(e.Found.Growth)
+		j.Job = &job
+		if j.addTasks(); j.finished() {
+			a.stop(j)
+		}
 	case cluster.TaskStill:
 		t := a.task(e.Task)
 		// It lends again while it waits for its memory, and not at all if it was ordered to go on before it stood still.
@@ -189,6 +191,18 @@ func (a *auditor) event(e *cluster.Event) {
 	}
 }
 
+// addTasks adds the tasks that the job has got.
+func (j *auditedJob) addTasks() {
+	for stage := range j.Stages {
+		for i := range j.Stages[stage].Tasks {
+			id := cluster.TaskID{Job: j.ID, Stage: int32(stage), Index: int32(i)}
+			if j.tasks[id] == nil {
+				j.tasks[id] = &auditedTask{id: id}
+			}
+		}
+	}
+}
+
 func (a *auditor) stop(j *auditedJob) {
 	j.stopped = true
 	for n, holder := range a.kept {
@@ -219,6 +233,9 @@ func (a *auditor) ended(j *auditedJob, t *auditedTask, outcome cluster.Outcome) 
 }
 
 func (j *auditedJob) finished() bool {
+	if j.Open {
+		return false
+	}
 	for _, t := range j.tasks {
 		if t.state != done {
 			return false
@@ -446,6 +463,11 @@ func (j *auditedJob) next() (int, bool) {
 
 func (j *auditedJob) ready(stage int) bool {
 	waits := false
+	for _, parent := range j.Stages[stage].Parents {
+		if j.Open && j.Stages[parent].Tasks == 0 {
+			return false
+		}
+	}
 	for _, t := range j.tasks {
 		s := int(t.id.Stage)
 		switch {
@@ -549,7 +571,7 @@ func (a *auditor) end(h *history) {
 			continue
 		}
 		a.lives(j, e, h)
-		if !e.ended && a.everyoneFits() {
+		if !e.ended && !j.Open && a.everyoneFits() {
 			a.fail("job %s does not end, though there is room for everything", j.Name)
 		}
 	}

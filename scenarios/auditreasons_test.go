@@ -42,7 +42,7 @@ func isTrue(s *cluster.Snapshot, j *cluster.JobState, why cluster.Reason) bool {
 	stage, runnable := j.NextStage()
 	switch why.Code {
 	case cluster.DependsOnStage:
-		return !runnable && j.Progress[why.A].Ended < j.Stages[why.A].Tasks
+		return !runnable && (j.Progress[why.A].Ended < j.Stages[why.A].Tasks || j.Open && j.Stages[why.A].Tasks == 0)
 	case cluster.WaitsForCoordinator:
 		return !runnable && !j.Steered
 	case cluster.PausedByOwner:

@@ -66,6 +66,9 @@ func (f foreseer) see(now timeline.Time, events []cluster.Event, decisions []clu
 		switch t := f.tasks[e.Task]; {
 		case e.NewJob != nil:
 			f.jobs[e.NewJob.ID] = e.NewJob
+		case e.Kind == cluster.JobGrew:
+			job := f.jobs[e.Job].Grown(e.Found.Growth)
+			f.jobs[e.Job] = &job
 		case e.Kind == cluster.DecisionDone && t == nil:
 			f.tasks[e.Task] = &foreseen{base: now, left: 1, still: timeline.Never}
 		case e.Kind == cluster.TaskEnded:

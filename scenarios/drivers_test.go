@@ -176,6 +176,10 @@ func loopFrom(t tester, s *scenario, c choice, origin timeline.Time) history {
 			if !here || j.Status.Ended() || j.PausedWhole() == (ev.Kind == cluster.JobPaused) {
 				return nil // an error, or nothing, for whoever wants it
 			}
+		case cluster.JobGrew:
+			if !here || j.CheckGrowth(ev.Found.Growth) != nil {
+				return nil // it has ended, or a stage has ended that would get more tasks
+			}
 		case cluster.Answered:
 			if !slices.ContainsFunc(states, func(j *cluster.JobState) bool { return j == nil || !j.Status.Ended() }) {
 				return nil // the simulator has ended

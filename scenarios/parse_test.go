@@ -126,6 +126,10 @@ func (p *parser) line(line string) error {
 		p.suspension(name)
 	case "resize":
 		p.resizing(name)
+	case "grow":
+		p.grow(name)
+	case "close":
+		p.grows(p.findJob(name), cluster.Growth{Closes: true})
 	case "revise":
 		p.s.revisions = append(p.s.revisions, revision{p.findJob(name), p.time("at"), p.duration("run")})
 	case "fail":
@@ -145,7 +149,7 @@ func (p *parser) line(line string) error {
 			p.fail("show %q: must be tasks", name)
 		}
 	default:
-		return fmt.Errorf("%q: must be one of nodes, policy, heartbeat, containers, lends, solver, coordinator, job, stage, cancel, pause, revise, fail, leave, holds, pressed, still, enters, show", kind)
+		return fmt.Errorf("%q: must be one of nodes, policy, heartbeat, containers, lends, solver, coordinator, job, stage, cancel, pause, revise, grow, close, fail, leave, holds, pressed, still, enters, show", kind)
 	}
 	for key := range p.keys {
 		p.fail("%s %s: is not a key that it knows", kind, key)
@@ -270,6 +274,9 @@ func (p *parser) job(name string) {
 	j.Weight = w
 	j.Queue, j.Owner = p.text("queue", ""), p.text("owner", "")
 	j.Deadline = p.duration("deadline")
+	if j.Open, err = strconv.ParseBool(p.text("open", "false")); err != nil {
+		p.fail("open: must be true or false")
+	}
 	if err := j.Class.UnmarshalText([]byte(p.text("class", ""))); err != nil {
 		p.fail("%w", err)
 	}
@@ -290,7 +297,11 @@ func (p *parser) stage(name string) {
 		p.fail("stage %q: must have a name of its own without a dot", name)
 	}
 	var err error
-	s := cluster.Stage{Name: name, Tasks: p.whole("tasks", 1, 1, 10000),
+	least := 1
+	if j.Open {
+		least = 0
+	}
+	s := cluster.Stage{Name: name, Tasks: p.whole("tasks", 1, least, 10000),
 		Ideal:     resource.Of(p.amount("cores", "1", resource.ParseCPU), p.amount("memory", "", resource.ParseMemory)),
 		MinMemory: p.amount("min", "0B", resource.ParseMemory), Duration: p.duration("run"), Elasticity: p.penalty(p.text("penalty", "none"))}
 	for _, k := range rates {
@@ -315,7 +326,46 @@ func (p *parser) stage(name string) {
 	if after := p.text("after", ""); after != "" {
 		parents = strings.Split(after, ",")
 	}
+	if _, later := p.keys["at"]; later {
+		p.grows(at, cluster.Growth{Stages: []cluster.Stage{{Name: name, Tasks: s.Tasks}}})
+	} else if j.first = append(j.first, s.Tasks); len(j.first) <= len(j.Stages) {
+		p.fail("stage %q: must have a time at, as the stage above", name)
+	}
 	j.Stages, j.really, p.after[at] = append(j.Stages, s), append(j.really, really), append(p.after[at], parents)
+}
+
+// grow reads how many more tasks the stage JOB or JOB.STAGE gets.
+func (p *parser) grow(name string) {
+	name, stage, _ := strings.Cut(name, ".")
+	at, more := p.findJob(name), p.whole("tasks", 1, 1, 10000)
+	if at < 0 {
+		return
+	}
+	j := &p.s.jobs[at]
+	i := p.stageIndex(j, stage)
+	if i < 0 {
+		p.fail("stage %q: there is none above of that name", stage)
+		return
+	}
+	p.grows(at, cluster.Growth{Tasks: []cluster.MoreTasks{{Stage: i, Tasks: more}}})
+	j.Stages[i].Tasks += more
+}
+
+// grows notes how an open job grows at the time at of the line.
+func (p *parser) grows(job int, by cluster.Growth) {
+	at := p.time("at")
+	if job < 0 {
+		return
+	}
+	if j := &p.s.jobs[job]; !j.Open || at < j.Submitted {
+		p.fail("job %q grows at %s: must be open, and submitted at %s", j.Name, seconds(at), seconds(j.Submitted))
+	}
+	for _, g := range p.s.growths {
+		if g.job == job && (g.at > at || g.by.Closes) {
+			p.fail("job %q grows at %s: must not be before the line above, %s, nor after it closes", p.s.jobs[job].Name, seconds(at), seconds(g.at))
+		}
+	}
+	p.s.growths = append(p.s.growths, growing{job, at, by})
 }
 
 // phases reads a forecast: phases with a comma between them, each a duration and what the task demands for that long.
@@ -512,7 +562,9 @@ func (p *parser) finish() error {
 	case s.coordinates > 0 && s.heartbeat == 0:
 		return fmt.Errorf("coordinator: needs a heartbeat")
 	case s.heartbeat > 0 && (!s.simulable() || len(s.pressures)+len(s.suspensions)+len(s.resizings) > 0):
-		return fmt.Errorf("heartbeat: cannot be had together with cancel, pause, suspend, resize, fail, leave, holds, pressed, still, enters, containers or class=flex")
+		return fmt.Errorf("heartbeat: cannot be had together with cancel, pause, suspend, resize, fail, leave, holds, pressed, still, enters, containers, open=true or class=flex")
+	case slices.ContainsFunc(s.revisions, func(r revision) bool { return s.jobs[r.job].Open }):
+		return fmt.Errorf("revise: must not be an open job")
 	}
 	for i := range s.jobs {
 		j := &s.jobs[i]
@@ -521,6 +573,9 @@ func (p *parser) finish() error {
 				parent := p.stageIndex(j, name)
 				if parent < 0 {
 					return fmt.Errorf("job %q stage %q after %q: there is no such stage", j.Name, j.Stages[k].Name, name)
+				}
+				if j.Open && parent >= k {
+					return fmt.Errorf("job %q stage %q after %q: must be a stage above", j.Name, j.Stages[k].Name, name)
 				}
 				j.Stages[k].Parents = append(j.Stages[k].Parents, parent)
 			}

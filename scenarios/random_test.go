@@ -222,6 +222,7 @@ func TestRandomScenariosLive(t *testing.T) {
 		s := rapid.Custom(func(rt *rapid.T) *scenario {
 			s := draw(rt)
 			s.heartbeat, s.coordinates, s.coordinator, s.revisions = 0, 0, resource.Vector{}, nil
+			s.close()
 			s.asks = false // the live driver has an answer before anything else that happens at the same time
 			return s
 		}).Example(i)
@@ -336,7 +337,56 @@ func draw(t *rapid.T) *scenario {
 		s.each = time.Duration(number("each", 0, 2)*number("each unit", 1, 20_011)) * time.Microsecond
 	}
 	s.drawPageOut(t)
+	if s.heartbeat == 0 && oneIn("growth", 3) {
+		s.drawGrowth(t)
+	}
 	return s
+}
+
+// drawGrowth opens jobs, and lets them grow step by step to what they are.
+func (s *scenario) drawGrowth(t *rapid.T) {
+	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
+	for i := range s.jobs {
+		j := &s.jobs[i]
+		if j.Open = number("open", 0, 2) > 0; !j.Open {
+			continue
+		}
+		s.revisions = slices.DeleteFunc(s.revisions, func(r revision) bool { return r.job == i })
+		second := 0
+		grow := func(by cluster.Growth) {
+			second += number("grows after", 0, 3) * number("grows after unit", 0, 12)
+			s.growths = append(s.growths, growing{i, j.Submitted + s.oddly(second), by})
+		}
+		have := make([]int, len(j.Stages))
+		for k := range have {
+			have[k] = number("tasks at first", 0, j.Stages[k].Tasks)
+		}
+		begun := number("stages at first", 0, len(j.Stages))
+		j.first = slices.Clone(have[:begun])
+		for begun < len(have) || number("goes on", 0, 1) > 0 {
+			var by cluster.Growth
+			for k := range begun {
+				if more := number("more tasks", 0, j.Stages[k].Tasks-have[k]); more > 0 {
+					by.Tasks, have[k] = append(by.Tasks, cluster.MoreTasks{Stage: k, Tasks: more}), have[k]+more
+				}
+			}
+			for range number("more stages", 0, len(have)-begun) {
+				by.Stages, begun = append(by.Stages, cluster.Stage{Name: j.Stages[begun].Name, Tasks: have[begun]}), begun+1
+			}
+			grow(by)
+		}
+		if number("closes", 0, 4) > 0 {
+			grow(cluster.Growth{Closes: true})
+		}
+	}
+}
+
+// close lets no job grow.
+func (s *scenario) close() {
+	s.growths = nil
+	for i := range s.jobs {
+		s.jobs[i].Open = false
+	}
 }
 
 func drawStage(t *rapid.T, index int) cluster.Stage {
@@ -509,7 +559,7 @@ func (s *scenario) String() string {
 	fmt.Fprintf(&out, "heartbeat %v starts=%d coordinator %v %v\n", s.heartbeat, s.starts, s.coordinates, s.coordinator)
 	for i := range s.jobs {
 		j := &s.jobs[i]
-		fmt.Fprintf(&out, "job %s at=%s weight=%v attempts=%d class=%s deadline=%v\n", j.Name, seconds(j.Submitted), j.Weight, j.MaxAttempts, j.Class, j.Deadline)
+		fmt.Fprintf(&out, "job %s at=%s open=%v first=%v weight=%v attempts=%d class=%s deadline=%v\n", j.Name, seconds(j.Submitted), j.Open, j.first, j.Weight, j.MaxAttempts, j.Class, j.Deadline)
 		for k := range j.Stages {
 			fmt.Fprintf(&out, "  stage tasks=%d after=%v needs %v min=%d run=%v really=%v penalty=%v spill=%d phases=%v together=%v\n", j.Stages[k].Tasks, j.Stages[k].Parents,
 				j.Stages[k].Ideal, j.Stages[k].MinMemory, j.Stages[k].Duration, j.really[k], j.Stages[k].Elasticity, j.Stages[k].Elasticity.DiskRate, j.Stages[k].Phases, j.Stages[k].Together)
@@ -517,6 +567,9 @@ func (s *scenario) String() string {
 	}
 	fmt.Fprintf(&out, "asks %v %d %v\n", s.asks, s.states, s.each)
 	fmt.Fprintf(&out, "pressed %v still %v pauses %v out %dB/s suspensions %v resizings %v lends %v enters %v\n", s.pressures, s.halts, s.pauses, s.outSpeed, s.suspensions, s.resizings, s.lends, s.entries)
+	for _, g := range s.growths {
+		fmt.Fprintf(&out, "grow %s at=%s by %+v\n", s.jobs[g.job].Name, seconds(g.at), g.by)
+	}
 	fmt.Fprintf(&out, "cancel %v revise %v fail %v leave %v holds %v\n", s.cancellations, s.revisions, s.failures, s.departures, s.reports)
 	return out.String()
 }

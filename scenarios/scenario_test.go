@@ -108,6 +108,7 @@ type scenario struct {
 	suspensions   []suspension
 	resizings     []resizing
 	revisions     []revision
+	growths       []growing
 	failures      []failure
 	departures    []departure
 	reports       []report
@@ -140,6 +141,41 @@ func (c choice) make(t tester) policy.Policy {
 type plannedJob struct {
 	cluster.Job
 	really []time.Duration // per stage, at ideal memory
+	// A job that is Open has all its stages with all their tasks here. It is submitted with the first stages, which have so many tasks.
+	first []int
+}
+
+// submitted returns the job as it is submitted.
+func (j *plannedJob) submitted() *cluster.Job {
+	if !j.Open {
+		return &j.Job
+	}
+	job := j.Job
+	job.Stages = slices.Clone(job.Stages[:len(j.first)])
+	for i := range job.Stages {
+		job.Stages[i].Tasks = j.first[i]
+	}
+	return &job
+}
+
+// growing is how an open job grows. What it cannot do any more, it does not. Of new stages it knows the names and how many tasks they have
+// at first.
+type growing struct {
+	job int // index in jobs
+	at  timeline.Time
+	by  cluster.Growth
+}
+
+// event is the growth, with all of the new stages.
+func (g *growing) event(j *plannedJob) cluster.Event {
+	by := g.by
+	by.Stages = slices.Clone(by.Stages)
+	for i := range by.Stages {
+		tasks := by.Stages[i].Tasks
+		by.Stages[i] = j.Stages[slices.IndexFunc(j.Stages, func(s cluster.Stage) bool { return s.Name == by.Stages[i].Name })]
+		by.Stages[i].Tasks = tasks
+	}
+	return cluster.Event{Kind: cluster.JobGrew, Job: j.ID, Found: &cluster.Condition{Growth: &by}}
 }
 
 type cancellation struct {
@@ -223,7 +259,7 @@ type entry struct {
 // down.
 func (s *scenario) simulable() bool {
 	flex := slices.ContainsFunc(s.jobs, func(j plannedJob) bool { return j.Class == cluster.Flex })
-	return len(s.cancellations)+len(s.revisions)+len(s.failures)+len(s.departures)+len(s.reports)+len(s.halts)+len(s.entries)+s.containers == 0 && !flex && !(s.lends && len(s.pauses)+len(s.suspensions) > 0) && !s.grows()
+	return len(s.cancellations)+len(s.revisions)+len(s.failures)+len(s.departures)+len(s.reports)+len(s.halts)+len(s.entries)+s.containers == 0 && !s.open() && !flex && !(s.lends && len(s.pauses)+len(s.suspensions) > 0) && !s.grows()
 }
 
 // grows reports whether tasks are resized so that the simulator slows them down in another way: they get cores back or too little
@@ -240,8 +276,13 @@ func (s *scenario) grows() bool {
 	return false
 }
 
-// live reports whether a live driver can run s: it has no heartbeats, and solves in no time.
-func (s *scenario) live() bool { return s.heartbeat == 0 && s.each == 0 }
+// open reports whether a job is submitted open, as only applications of a pool are.
+func (s *scenario) open() bool {
+	return slices.ContainsFunc(s.jobs, func(j plannedJob) bool { return j.Open })
+}
+
+// live reports whether a live driver can run s: it has no heartbeats and no open jobs, and solves in no time.
+func (s *scenario) live() bool { return s.heartbeat == 0 && s.each == 0 && !s.open() }
 
 // history is the result of one driver's run.
 type history struct {

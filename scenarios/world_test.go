@@ -57,7 +57,7 @@ type process struct {
 func newWorld(s *scenario) *world {
 	w := &world{s: s, runs: map[cluster.TaskID]*process{}, count: map[cluster.TaskID]int{}}
 	for i := range s.jobs {
-		job := &s.jobs[i].Job
+		job := s.jobs[i].submitted()
 		w.enter(job.Submitted, func() { w.say(cluster.Event{Kind: cluster.JobSubmitted, Job: job.ID, NewJob: job}) })
 	}
 	for _, c := range s.cancellations {
@@ -74,6 +74,9 @@ func newWorld(s *scenario) *world {
 				w.say(cluster.Event{Kind: cluster.JobRevised, Job: job.ID, NewJob: job})
 			}
 		})
+	}
+	for _, g := range s.growths {
+		w.enter(g.at, func() { w.say(g.event(&s.jobs[g.job])) })
 	}
 	for _, d := range s.departures {
 		w.enter(d.at, func() { w.leave(d.node) })

@@ -144,7 +144,12 @@ func (r *Estimator) copyCluster(now timeline.Time, p *cluster.Plan) {
 	}
 	r.horizon = now.Add(reach + p.Heartbeats.Every)
 	r.step.reset()
-	r.open = len(r.jobs)
+	r.open = 0
+	for i := range r.jobs {
+		if r.jobs[i].left > 0 {
+			r.open++
+		}
+	}
 	for _, n := range p.Nodes {
 		r.copyNode(p, n)
 	}
@@ -184,7 +189,7 @@ func (r *Estimator) copyJob(s *cluster.JobState, index int32) (reach time.Durati
 		}
 		parents := 0
 		for _, parent := range stage.Parents {
-			if s.Progress[parent].Ended < s.Stages[parent].Tasks {
+			if !s.StageEnded(parent) {
 				parents++
 			}
 		}
