@@ -7,7 +7,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// NodeID numbers nodes from 0 in the order in which they joined. No ID is reused in a run.
+// NodeID numbers nodes from 0 in the order in which they joined. The ID of a node that left may be used again by one that joins.
 type NodeID int32
 
 // Node is a machine that runs containers.

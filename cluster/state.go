@@ -82,14 +82,25 @@ func (s *Snapshot) node(id NodeID) (*NodeState, error) {
 }
 
 func (s *Snapshot) join(n *Node) error {
-	if n == nil || int(n.ID) != len(s.Nodes) {
-		return fmt.Errorf("node joined: its id must be %d, the number of nodes so far", len(s.Nodes))
+	again := n != nil && n.ID >= 0 && int(n.ID) < len(s.Nodes) && s.Nodes[n.ID].Gone
+	if n == nil || !again && int(n.ID) != len(s.Nodes) {
+		return fmt.Errorf("node joined: its id must be %d, the number of nodes so far, or that of a node that left", len(s.Nodes))
 	}
 	if err := n.Check(); err != nil {
 		return err
 	}
 	cores := max(1, int(n.Capacity[resource.CPU]/resource.Core))
-	s.Nodes = append(s.Nodes, &NodeState{Node: *n, Free: n.Room(), most: s.ContainersPerCore * cores})
+	state := NodeState{Node: *n, Free: n.Room(), most: s.ContainersPerCore * cores}
+	if again {
+		old := s.Nodes[n.ID]
+		if s.byName[old.Name] == old {
+			delete(s.byName, old.Name)
+		}
+		state.Version, state.unfiled = old.Version+1, old.unfiled
+		*old = state
+	} else {
+		s.Nodes = append(s.Nodes, &state)
+	}
 	s.byName[n.Name] = s.Nodes[n.ID]
 	s.count(n)
 	s.touch(s.Nodes[n.ID])
