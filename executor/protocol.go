@@ -224,17 +224,26 @@ func Decode(message []byte, head any) (payload []byte, err error) {
 	return payload, nil
 }
 
-// Read reads a message as Decode does, of at most some bytes.
-func Read(r io.Reader, most int64, head any) (payload []byte, err error) {
-	message, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err != nil {
+// Read reads a message as Decode does, of at most some bytes. length is how long it should be, negative if that is not known.
+func Read(r io.Reader, most, length int64, head any) (payload []byte, err error) {
+	if length > most {
+		return nil, fmt.Errorf("message: %d bytes, more than %d", length, most)
+	}
+	var message bytes.Buffer
+	if length > 0 {
+		message.Grow(int(min(length, firstRead)) + bytes.MinRead)
+	}
+	if _, err := message.ReadFrom(io.LimitReader(r, most+1)); err != nil {
 		return nil, fmt.Errorf("read a message: %w", err)
 	}
-	if int64(len(message)) > most {
+	if int64(message.Len()) > most {
 		return nil, fmt.Errorf("message: more than %d bytes", most)
 	}
-	return Decode(message, head)
+	return Decode(message.Bytes(), head)
 }
+
+// firstRead bounds the memory that is taken for a message before any of it has come, in bytes.
+const firstRead = 4 << 20
 
 // Duration returns the length of l.
 func (l *Lease) Duration() time.Duration { return time.Duration(l.Length) * time.Millisecond }

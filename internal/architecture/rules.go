@@ -85,6 +85,8 @@ var folders = []folder{
 		"what must survive is stored as it is submitted; it does not decide and does not run anything"},
 	{"live", []string{"internal/kept", "resource", "timeline", "cluster", "usage", "memory", "leveling", "profile", "policy", "engine", "drive", "eventlog", "durable", "store"},
 		"a driver knows the engine and no other driver; its backend satisfies an interface that is defined here"},
+	{"pool", []string{"resource", "timeline", "cluster", "policy", "engine", "drive", "executor"},
+		"a pool is driven like a cluster, and starts no process: it knows neither live nor agent"},
 	{"cgroup", nil,
 		"groups of processes are the kernel's business: this package could serve any other project"},
 	{"netcount", nil,

@@ -1,0 +1,429 @@
+package pool
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/executor"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// application is one that has enrolled. The engine knows it as an open job, whose stages are those of the application.
+type application struct {
+	id       cluster.JobID
+	key      string
+	name     string
+	fresh    bool
+	attempts int
+	lease    string
+	expires  timeline.Time
+	stages   []*stage
+	growths  int64 // the number of the newest growth
+	closed   bool  // it does not grow any more
+	// cancelled says why it was cancelled; empty if it was not.
+	cancelled string
+	left      int // tasks that have not ended
+	running   int
+	done      int64
+
+	results []result // that were not confirmed
+	number  int64    // of the newest result
+	held    int64    // bytes of arguments and results
+	waiting chan<- struct{}
+}
+
+// ended reports whether no task of it runs or will run.
+func (a *application) ended() bool {
+	return a.cancelled != "" && a.running == 0 || a.closed && a.left == 0
+}
+
+// stage is a stage of an application.
+type stage struct {
+	function, path string
+	tasks          []*task       // as the engine numbers them; nil if they have ended
+	byIndex        map[int]*task // as the application numbers them; nil if the two are the same
+	next           int           // the index of the next task that the application adds
+	followed       bool          // another stage comes after it
+	left           int           // tasks that have not ended
+}
+
+// task is a task of an application.
+type task struct {
+	id           cluster.TaskID // in the engine
+	stage, index int            // in the application
+	arguments    []byte
+	since        timeline.Time // since when it has been there
+	running      *member
+	run          int // how often it was run
+	lost         int // of these, how often its executor was lost
+}
+
+// find returns the task with an index; nil if there is none, or the application had its result when it was added.
+func (a *application) find(stage, index int) *task {
+	if stage < 0 || stage >= len(a.stages) {
+		return nil
+	}
+	s := a.stages[stage]
+	if s.byIndex != nil {
+		return s.byIndex[index]
+	}
+	if index < 0 || index >= len(s.tasks) {
+		return nil
+	}
+	return s.tasks[index]
+}
+
+// Enrol enrols an application. One that is here with the same key is replaced: its tasks that run are cancelled, because whoever
+// enrols again submits again what has no result.
+func (p *Pool) Enrol(ctx context.Context, e executor.Enrolment) (lease executor.Lease, err error) {
+	switch {
+	case len(e.Key) < 16 || len(e.Key) > 256:
+		return lease, fmt.Errorf("key: %w: must have 16 to 256 bytes", ErrInvalid)
+	case !(e.Weight >= 0 && e.Weight <= 1e6):
+		return lease, fmt.Errorf("weight %v: %w: must be from 0 to 1000000", e.Weight, ErrInvalid)
+	case e.Attempts < 0 || e.Attempts > 1000:
+		return lease, fmt.Errorf("attempts %d: %w: must be from 0 to 1000", e.Attempts, ErrInvalid)
+	}
+	err = p.do(ctx, func() error {
+		if p.broken != nil {
+			return p.broken
+		}
+		if old := p.byKey[e.Key]; old != nil {
+			p.cancel(old, "it enrolled again")
+			p.forget(old)
+		}
+		if len(p.apps) >= MostApplications {
+			return fmt.Errorf("the pool has %d applications, and at most %d: %w", len(p.apps), MostApplications, ErrFull)
+		}
+		job := &cluster.Job{ID: p.nextApp, Name: e.Name, Queue: e.Queue, Weight: e.Weight, Open: true, Submitted: p.loop.Now(), MaxAttempts: 1}
+		if err := p.admits(job); err != nil {
+			return fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+		a := &application{id: job.ID, key: e.Key, name: e.Name, fresh: e.Fresh, attempts: cmp.Or(e.Attempts, 4), lease: rand.Text(), expires: p.renew()}
+		p.nextApp++
+		p.apps[a.id], p.byKey[a.key] = a, a
+		p.loop.Event(cluster.Event{Kind: cluster.JobSubmitted, NewJob: job})
+		lease = executor.Lease{Lease: a.lease, Length: p.config.Lease.Milliseconds(), Application: int64(a.id)}
+		return nil
+	})
+	return lease, err
+}
+
+// admits returns an error if the policy refuses a job, such as one of an unknown queue.
+func (p *Pool) admits(job *cluster.Job) error {
+	if admit := p.config.Policy.Traits().Admit; admit != nil {
+		return admit(p.loop.Engine().Snapshot(), job)
+	}
+	return nil
+}
+
+// applicationOf returns the application with a lease.
+func (p *Pool) applicationOf(id int64, lease string) (*application, error) {
+	a := p.apps[cluster.JobID(id)]
+	if a == nil || lease == "" || a.lease != lease {
+		return nil, fmt.Errorf("application %d: %w", id, ErrGone)
+	}
+	if a.waiting == nil {
+		a.expires = p.renew()
+	}
+	return a, p.broken
+}
+
+// Grow adds tasks to an application. The payload are their arguments. The errors are ErrGone, ErrInvalid and ErrFull.
+func (p *Pool) Grow(ctx context.Context, id int64, g executor.Growth, payload []byte) (room executor.Room, err error) {
+	err = p.do(ctx, func() error {
+		a, err := p.applicationOf(id, g.Lease)
+		if err != nil {
+			return err
+		}
+		room = executor.Room{Held: a.held, Most: p.config.Room}
+		switch {
+		case g.Number <= a.growths:
+			p.counters.Repeated++
+			return nil
+		case g.Number != a.growths+1:
+			return fmt.Errorf("number %d: %w: must be %d", g.Number, ErrInvalid, a.growths+1)
+		case a.cancelled != "":
+			return fmt.Errorf("application %d: %w: it was cancelled: %s", id, ErrInvalid, a.cancelled)
+		case a.closed:
+			return fmt.Errorf("application %d: %w: it is closed", id, ErrInvalid)
+		case a.held > 0 && a.held+int64(len(payload)) > p.config.Room:
+			return fmt.Errorf("%d bytes of arguments and results are here, at most %d: %w", a.held, p.config.Room, ErrFull)
+		}
+		if err := a.checkGrowth(&g, len(payload)); err != nil {
+			return fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+		a.growths = g.Number
+		p.grow(a, &g, payload)
+		room.Held = a.held
+		return nil
+	})
+	return room, err
+}
+
+// checkGrowth returns an error if an application cannot grow in that way.
+func (a *application) checkGrowth(g *executor.Growth, payload int) error {
+	total, tasks := 0, a.left
+	known := len(a.stages)
+	for i := range g.Stages {
+		s := &g.Stages[i]
+		switch {
+		case s.Stage < 0 || s.Stage > known:
+			return fmt.Errorf("stages[%d].stage %d: must be from 0 to %d", i, s.Stage, known)
+		case s.Stage < len(a.stages) && (s.Function != "" || s.Path != "" || len(s.After) > 0 || s.First > 0):
+			return fmt.Errorf("stages[%d]: function, path, after and first are for new stages", i)
+		case s.Stage < len(a.stages) && a.stages[s.Stage].followed:
+			return fmt.Errorf("stages[%d]: stage %d gets no more tasks, because another stage comes after it", i, s.Stage)
+		case s.Stage == known && s.Function == "":
+			return fmt.Errorf("stages[%d].function: must be given for a new stage", i)
+		case s.Stage < known && s.Stage >= len(a.stages):
+			return fmt.Errorf("stages[%d].stage %d: is named twice", i, s.Stage)
+		case s.First < 0 || s.First > MostTasks:
+			return fmt.Errorf("stages[%d].first %d: must be from 0 to %d", i, s.First, MostTasks)
+		}
+		for _, parent := range s.After {
+			if parent < 0 || parent >= s.Stage {
+				return fmt.Errorf("stages[%d].after %d: must be the number of an earlier stage", i, parent)
+			}
+		}
+		if s.Stage == known {
+			known++
+		}
+		for k, size := range s.Sizes {
+			if size < -1 || size > math.MaxInt32 || s.Stage < len(a.stages) && size < 0 {
+				return fmt.Errorf("stages[%d].sizes[%d] %d: must be a number of bytes, or -1 in a new stage", i, k, size)
+			}
+			if size >= 0 {
+				total, tasks = total+size, tasks+1
+			}
+		}
+	}
+	if tasks > MostTasks {
+		return fmt.Errorf("the application has %d tasks that have not ended: at most %d", tasks, MostTasks)
+	}
+	if total != payload {
+		return fmt.Errorf("the sizes are %d bytes in all, and %d follow", total, payload)
+	}
+	return nil
+}
+
+// grow adds what checkGrowth has checked.
+func (p *Pool) grow(a *application, g *executor.Growth, payload []byte) {
+	growth := &cluster.Growth{Closes: g.Closed}
+	var added []*task
+	for i := range g.Stages {
+		grown := &g.Stages[i]
+		isNew := grown.Stage == len(a.stages)
+		if isNew {
+			a.stages = append(a.stages, &stage{function: grown.Function, path: grown.Path, next: grown.First})
+		}
+		s := a.stages[grown.Stage]
+		before := len(s.tasks)
+		for _, size := range grown.Sizes {
+			index := s.next
+			s.next++
+			if size < 0 {
+				continue
+			}
+			t := &task{id: cluster.TaskID{Job: a.id, Stage: int32(grown.Stage), Index: int32(len(s.tasks))}, stage: grown.Stage, index: index, arguments: slices.Clone(payload[:size]), since: p.loop.Now()}
+			payload = payload[size:]
+			s.add(t)
+			a.held += int64(size)
+			added = append(added, t)
+		}
+		n := len(s.tasks) - before
+		a.left, s.left = a.left+n, s.left+n
+		switch {
+		case isNew:
+			growth.Stages = append(growth.Stages, cluster.Stage{Name: grown.Name, Tasks: n, Ideal: need, Parents: a.parents(grown.After)})
+		case n > 0:
+			growth.Tasks = append(growth.Tasks, cluster.MoreTasks{Stage: grown.Stage, Tasks: n})
+		}
+	}
+	a.closed = g.Closed
+	if len(growth.Stages)+len(growth.Tasks) > 0 || growth.Closes {
+		slices.SortFunc(growth.Tasks, func(x, y cluster.MoreTasks) int { return x.Stage - y.Stage })
+		e := cluster.Event{Kind: cluster.JobGrew, Job: a.id}
+		e.SetCondition(cluster.Condition{Growth: growth})
+		p.loop.Event(e)
+	}
+	if !p.synced {
+		p.reclaim(a, added)
+	}
+	p.settle(a)
+}
+
+// add adds a task to the stage.
+func (s *stage) add(t *task) {
+	if s.byIndex == nil && t.index != len(s.tasks) {
+		s.byIndex = map[int]*task{}
+		for _, known := range s.tasks {
+			if known != nil {
+				s.byIndex[known.index] = known
+			}
+		}
+	}
+	s.tasks = append(s.tasks, t)
+	if s.byIndex != nil {
+		s.byIndex[t.index] = t
+	}
+}
+
+// parents returns the stages that a new stage must wait for: those that have tasks without results.
+func (a *application) parents(after []int) (left []int) {
+	for _, parent := range after {
+		a.stages[parent].followed = true
+		if a.stages[parent].left > 0 && !slices.Contains(left, parent) {
+			left = append(left, parent)
+		}
+	}
+	return left
+}
+
+// reclaim finds what executors run, or have run, of tasks that were submitted again to a new daemon.
+func (p *Pool) reclaim(a *application, added []*task) {
+	for _, m := range p.members {
+		if m.earlier != nil && m.earlier.Key == a.key {
+			p.adopt(m)
+		}
+	}
+	for _, t := range added {
+		at := place{a.key, t.stage, t.index}
+		full, ok := p.orphans[at]
+		if !ok {
+			continue
+		}
+		delete(p.orphans, at)
+		t.run = max(1, t.run)
+		p.loop.Event(cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Outcome: cluster.Succeeded})
+		p.record(a, t, full, executor.Result{})
+	}
+}
+
+// Collect confirms results and returns those after them, as soon as there are some or the application has ended, or none after a while.
+// The payloads are the result and the output of each.
+func (p *Pool) Collect(ctx context.Context, id int64, c executor.Collect) (out executor.Results, payloads [][]byte, err error) {
+	changed := make(chan struct{}, 1)
+	look := func(waits bool) error {
+		a, err := p.applicationOf(id, c.Lease)
+		if err != nil {
+			return err
+		}
+		if waits && a.waiting != nil {
+			p.counters.Repeated++
+			close(a.waiting)
+			a.waiting = nil
+		}
+		p.confirm(a, c.After)
+		out, payloads = a.collected()
+		if waits && len(out.Results) == 0 && !out.Ended {
+			a.waiting, a.expires = changed, timeline.Never
+		}
+		return nil
+	}
+	if err := p.do(ctx, func() error { return look(true) }); err != nil || len(out.Results) > 0 || out.Ended {
+		return out, payloads, err
+	}
+	timer := time.NewTimer(p.config.Poll)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	err = p.do(context.WithoutCancel(ctx), func() error {
+		if a := p.apps[cluster.JobID(id)]; a != nil && a.waiting == changed {
+			a.waiting, a.expires = nil, p.renew()
+		}
+		return look(false)
+	})
+	return out, payloads, cmp.Or(err, ctx.Err())
+}
+
+// mostCollected bounds the bytes of results that one answer has, unless a single one is larger.
+const mostCollected = 8 << 20
+
+// collected returns the results that were not confirmed.
+func (a *application) collected() (out executor.Results, payloads [][]byte) {
+	size := 0
+	for i := range a.results {
+		r := &a.results[i]
+		if size += len(r.result) + len(r.output); size > mostCollected && i > 0 {
+			break
+		}
+		out.Results = append(out.Results, r.Result)
+		payloads = append(payloads, r.result, r.output)
+	}
+	out.Running, out.Waiting = a.running, a.left-a.running
+	out.Ended = a.ended() && len(out.Results) == len(a.results)
+	out.Why = a.cancelled
+	return out, payloads
+}
+
+// confirm forgets results up to a number.
+func (p *Pool) confirm(a *application, after int64) {
+	n := 0
+	for ; n < len(a.results) && a.results[n].Number <= after; n++ {
+		a.held -= int64(len(a.results[n].result) + len(a.results[n].output))
+	}
+	a.results = slices.Delete(a.results, 0, n)
+}
+
+// notify wakes the request that waits for results.
+func (a *application) notify() {
+	if a.waiting != nil {
+		close(a.waiting)
+		a.waiting = nil
+	}
+}
+
+// Cancel cancels an application. Tasks that run are ended or their results dropped.
+func (p *Pool) Cancel(ctx context.Context, id int64, why string) error {
+	return p.do(ctx, func() error {
+		a := p.apps[cluster.JobID(id)]
+		if a == nil {
+			return fmt.Errorf("application %d: %w", id, ErrNotFound)
+		}
+		p.cancel(a, why)
+		return nil
+	})
+}
+
+// cancel cancels an application, unless it has ended.
+func (p *Pool) cancel(a *application, why string) {
+	if a.ended() || a.cancelled != "" {
+		return
+	}
+	a.cancelled = why
+	p.loop.Event(cluster.Event{Kind: cluster.JobCancelled, Job: a.id})
+	p.settle(a)
+}
+
+// settle notifies an application that has ended.
+func (p *Pool) settle(a *application) {
+	if !a.ended() {
+		return
+	}
+	a.stages = nil // with the arguments of tasks that never ran
+	if a.waiting != nil {
+		a.notify()
+		a.expires = p.renew()
+	}
+}
+
+// forget drops what is kept of an application that has been cancelled or has ended. Its tasks that run still end.
+func (p *Pool) forget(a *application) {
+	delete(p.apps, a.id)
+	if p.byKey[a.key] == a {
+		delete(p.byKey, a.key)
+	}
+	if a.waiting != nil {
+		a.notify()
+	}
+}

@@ -1,0 +1,9 @@
+package pool
+
+import "context"
+
+// Nodes returns how many nodes the engine knows, with those that have left.
+func (p *Pool) Nodes(ctx context.Context) (n int) {
+	_ = p.do(ctx, func() error { n = len(p.loop.Engine().Snapshot().Nodes); return nil })
+	return n
+}

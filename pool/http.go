@@ -1,0 +1,103 @@
+package pool
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/bellows-rm/bellows/executor"
+)
+
+// MostMessage bounds one message, in bytes.
+const MostMessage = 64 << 20
+
+// Handler answers the messages of package executor for one pool. It answers whoever reaches it: who may is decided before. The paths are
+// those below that of the pool.
+func (p *Pool) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /executors", func(w http.ResponseWriter, r *http.Request) {
+		exchange(w, r, func(in *executor.Registration, _ []byte) (any, [][]byte, error) {
+			lease, err := p.Register(r.Context(), *in)
+			return lease, nil, err
+		})
+	})
+	mux.HandleFunc("POST /executors/{executor}/next", func(w http.ResponseWriter, r *http.Request) {
+		exchange(w, r, func(in *executor.Next, payload []byte) (any, [][]byte, error) {
+			work, arguments, err := p.Next(r.Context(), number(r, "executor"), *in, payload)
+			return work, [][]byte{arguments}, err
+		})
+	})
+	mux.HandleFunc("POST /executors/{executor}/beat", func(w http.ResponseWriter, r *http.Request) {
+		exchange(w, r, func(in *executor.Beat, _ []byte) (any, [][]byte, error) {
+			out, err := p.Beat(r.Context(), number(r, "executor"), *in)
+			return out, nil, err
+		})
+	})
+	mux.HandleFunc("POST /applications", func(w http.ResponseWriter, r *http.Request) {
+		exchange(w, r, func(in *executor.Enrolment, _ []byte) (any, [][]byte, error) {
+			lease, err := p.Enrol(r.Context(), *in)
+			return lease, nil, err
+		})
+	})
+	mux.HandleFunc("POST /applications/{application}/tasks", func(w http.ResponseWriter, r *http.Request) {
+		exchange(w, r, func(in *executor.Growth, payload []byte) (any, [][]byte, error) {
+			room, err := p.Grow(r.Context(), int64(number(r, "application")), *in, payload)
+			return room, nil, err
+		})
+	})
+	mux.HandleFunc("POST /applications/{application}/results", func(w http.ResponseWriter, r *http.Request) {
+		exchange(w, r, func(in *executor.Collect, _ []byte) (any, [][]byte, error) {
+			return p.Collect(r.Context(), int64(number(r, "application")), *in)
+		})
+	})
+	return mux
+}
+
+// number returns a number of the path; -1, which no executor and no application has, if it is none.
+func number(r *http.Request, name string) int {
+	n, err := strconv.Atoi(r.PathValue(name))
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// exchange reads a message, calls do with it, and writes what do returns as a message.
+func exchange[In any](w http.ResponseWriter, r *http.Request, do func(in *In, payload []byte) (out any, payloads [][]byte, err error)) {
+	in := new(In)
+	payload, err := executor.Read(r.Body, MostMessage, r.ContentLength, in)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	out, payloads, err := do(in, payload)
+	if err != nil {
+		http.Error(w, err.Error(), statusOf(err))
+		return
+	}
+	head, err := executor.Encode(out)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	size := len(head)
+	for _, p := range payloads {
+		size += len(p)
+	}
+	w.Header().Set("Content-Type", executor.MediaType)
+	w.Header().Set("Content-Length", strconv.Itoa(size))
+	_, _ = w.Write(head)
+	for _, p := range payloads {
+		_, _ = w.Write(p)
+	}
+}
+
+// statusOf returns the status that says what an error is.
+func statusOf(err error) int {
+	for kind, status := range map[error]int{ErrGone: http.StatusGone, ErrNotFound: http.StatusNotFound, ErrInvalid: http.StatusBadRequest, ErrFull: http.StatusTooManyRequests, ErrSecret: http.StatusForbidden} {
+		if errors.Is(err, kind) {
+			return status
+		}
+	}
+	return http.StatusInternalServerError
+}

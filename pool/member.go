@@ -1,0 +1,314 @@
+package pool
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/executor"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// member is an executor that has registered.
+type member struct {
+	number   int
+	node     cluster.NodeID
+	lease    string
+	expires  timeline.Time // when its lease ends; Never while a request of it waits
+	language string
+	pid      int
+	since    timeline.Time
+	idle     timeline.Time // since when it has no task; meaningful if work is nil
+	memory   int64         // bytes, 0 is unknown
+	tasks    int64         // that it has ended
+
+	why      cluster.Reason // of the newest decision about it
+	work     *work          // what it runs
+	earlier  *executor.Held // what it runs since before it registered, until it is known whose task that is
+	waiting  chan<- answer  // the request that waits for work; nil if there is none
+	last     cluster.JobID  // the application that it served last
+	ran      map[string]bool
+	paused   bool   // the engine starts nothing there
+	draining string // why it is to end when its task has ended; empty if not
+	ending   bool   // its process is being ended
+}
+
+// mostRan bounds the functions of which a member knows that it has run them.
+const mostRan = 1024
+
+// answer is one to Next.
+type answer struct {
+	work      executor.Work
+	arguments []byte
+	err       error
+}
+
+// work is one run of a task.
+type work struct {
+	id        int64
+	app       *application
+	task      *task
+	begun     timeline.Time
+	warm      bool
+	cancelled timeline.Time // 0 if it is wanted
+	delivered bool
+	earlier   bool // it began under an earlier lease, with another id
+}
+
+// Register registers an executor, and ends its former lease, if any. The errors are ErrSecret and ErrInvalid.
+func (p *Pool) Register(ctx context.Context, r executor.Registration) (lease executor.Lease, err error) {
+	if r.Executor < 0 || r.Executor > MostNumber {
+		return lease, fmt.Errorf("executor %d: %w: must be from 0 to %d", r.Executor, ErrInvalid, MostNumber)
+	}
+	if !p.config.Verify(r.Executor, r.Secret) {
+		return lease, fmt.Errorf("executor %d: %w", r.Executor, ErrSecret)
+	}
+	err = p.do(ctx, func() error {
+		if p.broken != nil {
+			return p.broken
+		}
+		if old := p.members[r.Executor]; old != nil {
+			p.leave(old, "it registered again")
+		}
+		now := p.loop.Now()
+		m := &member{number: r.Executor, lease: rand.Text(), language: r.Language, pid: r.PID, since: now, idle: now, earlier: r.Running, ran: map[string]bool{}}
+		m.expires = p.renew()
+		p.members[m.number] = m
+		p.arrived++
+		p.join(m)
+		if r.Running != nil {
+			p.adopt(m)
+		}
+		lease = executor.Lease{Lease: m.lease, Length: p.config.Lease.Milliseconds()}
+		return nil
+	})
+	return lease, err
+}
+
+// join lets the engine know of an executor.
+func (p *Pool) join(m *member) {
+	m.node = cluster.NodeID(len(p.nodes))
+	if n := len(p.freeNodes); n > 0 {
+		m.node, p.freeNodes = p.freeNodes[n-1], p.freeNodes[:n-1]
+	}
+	p.nodes[m.node] = m
+	p.loop.Event(cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: m.node, Name: fmt.Sprint(m.number), Capacity: resource.Of(resource.Core, resource.MiB)}})
+	if p.synced {
+		p.pauseIfTaken(m)
+	}
+}
+
+// pauseIfTaken keeps tasks away from an executor that runs a task which the engine does not know.
+func (p *Pool) pauseIfTaken(m *member) {
+	if m.earlier != nil {
+		p.pause(m, "it runs a task of an earlier daemon")
+	}
+}
+
+// pause makes the engine start nothing on an executor.
+func (p *Pool) pause(m *member, why string) {
+	if !m.paused {
+		m.paused = true
+		p.loop.Event(cluster.Event{Kind: cluster.NodePaused, Node: m.node, Detail: why})
+	}
+}
+
+// adopt finds the task that an executor runs since before it registered, as far as that is possible: before the pool is synced.
+func (p *Pool) adopt(m *member) {
+	a := p.byKey[m.earlier.Key]
+	if p.synced || a == nil {
+		return
+	}
+	t := a.find(m.earlier.Stage, m.earlier.Task)
+	if t == nil || t.running != nil {
+		return
+	}
+	t.run = max(t.run, m.earlier.Run)
+	p.nextWork++
+	m.work = &work{id: p.nextWork, app: a, task: t, begun: p.loop.Now(), delivered: true, earlier: true}
+	m.earlier, t.running = nil, m
+	a.running++
+	p.loop.Event(cluster.Event{Kind: cluster.TaskAdopted, Node: m.node, Task: t.id, Grant: need, Launched: m.work.begun})
+}
+
+// holder returns the member with a lease.
+func (p *Pool) holder(number int, lease string) (*member, error) {
+	m := p.members[number]
+	if m == nil || lease == "" || m.lease != lease {
+		return nil, fmt.Errorf("executor %d: %w", number, ErrGone)
+	}
+	return m, p.broken
+}
+
+// Next takes the report of an executor, if there is one, and returns its next task, or nothing to do after a while. The payload holds the
+// result and the output of the report.
+func (p *Pool) Next(ctx context.Context, number int, n executor.Next, payload []byte) (executor.Work, []byte, error) {
+	if d := n.Done; d != nil && (d.Size < 0 || d.Output < 0 || d.Output > executor.MostOutput || d.Size != len(payload)-d.Output) {
+		return executor.Work{}, nil, fmt.Errorf("done: %w: size %d and output_size %d must be the %d bytes that follow, and the output at most %d", ErrInvalid, d.Size, d.Output, len(payload), executor.MostOutput)
+	}
+	answers := make(chan answer, 1)
+	if err := p.do(ctx, func() error { return p.next(number, n, payload, answers) }); err != nil {
+		return executor.Work{}, nil, err
+	}
+	timer := time.NewTimer(p.config.Poll)
+	defer timer.Stop()
+	select {
+	case a := <-answers:
+		return a.work, a.arguments, a.err
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	err := p.do(context.WithoutCancel(ctx), func() error { p.stopWaiting(number, answers); return nil })
+	if err == nil {
+		err = ctx.Err()
+	}
+	select {
+	case a := <-answers: // while it was being given up
+		return a.work, a.arguments, a.err
+	default:
+		return executor.Work{Do: executor.DoWait}, nil, err
+	}
+}
+
+// next handles a Next.
+func (p *Pool) next(number int, n executor.Next, payload []byte, answers chan<- answer) error {
+	m, err := p.holder(number, n.Lease)
+	if err != nil {
+		return err
+	}
+	if m.waiting != nil {
+		p.counters.Repeated++
+		m.waiting <- answer{work: executor.Work{Do: executor.DoWait}}
+	}
+	m.waiting, m.expires = answers, timeline.Never
+	m.memory = cmp.Or(n.Memory, m.memory)
+	if n.Done != nil {
+		p.report(m, n.Done, payload)
+	}
+	p.answer(m)
+	return nil
+}
+
+// stopWaiting ends the wait of a request, if that still waits.
+func (p *Pool) stopWaiting(number int, answers chan<- answer) {
+	if m := p.members[number]; m != nil && m.waiting == answers {
+		m.waiting, m.expires = nil, p.renew()
+	}
+}
+
+// report handles the report of an executor. A report that came before, or that is of a run which is not known any more, changes nothing.
+func (p *Pool) report(m *member, r *executor.Report, payload []byte) {
+	full := report{Report: *r, result: payload[:r.Size:r.Size], output: payload[r.Size:]}
+	if w := m.work; w != nil && (w.id == r.Work || w.adopted(r)) {
+		m.work, m.idle = nil, p.loop.Now()
+		m.tasks++
+		p.finish(m, w, full)
+		return
+	}
+	if h := m.earlier; h != nil {
+		m.earlier, m.idle = nil, p.loop.Now()
+		if p.synced {
+			p.counters.Dropped++
+			p.log.Warn("the result of a task is dropped: no application waits for it", "pool", p.config.Name, "executor", m.number, "stage", h.Stage, "task", h.Task)
+			if m.draining == "" {
+				m.paused = false
+				p.loop.Event(cluster.Event{Kind: cluster.NodeResumed, Node: m.node})
+			}
+		} else {
+			p.orphans[place{h.Key, h.Stage, h.Task}] = full
+		}
+		return
+	}
+	p.counters.Repeated++
+}
+
+// adopted reports whether r is of a run that began under an earlier lease, whose number is another.
+func (w *work) adopted(r *executor.Report) bool { return w.earlier && r.Work != w.id }
+
+// answer answers the request of an executor that waits, if there is something to do.
+func (p *Pool) answer(m *member) {
+	if m.waiting == nil {
+		return
+	}
+	switch w := m.work; {
+	case w != nil:
+		if w.delivered {
+			p.counters.Repeated++
+		}
+		w.delivered = true
+		a := w.app
+		m.waiting <- answer{work: executor.Work{Do: executor.DoRun, Work: w.id, Application: int64(a.id), Name: a.name, Fresh: a.fresh, Size: len(w.task.arguments),
+			Task:     executor.Held{Key: a.key, Stage: w.task.stage, Task: w.task.index, Run: w.task.run},
+			Function: a.stages[w.task.stage].function, Path: a.stages[w.task.stage].path}, arguments: w.task.arguments}
+	case m.draining != "" && m.earlier == nil:
+		m.waiting <- answer{work: executor.Work{Do: executor.DoEnd, Why: m.draining}}
+		m.waiting = nil
+		p.leave(m, m.draining)
+		return
+	default:
+		return
+	}
+	m.waiting, m.expires = nil, p.renew()
+}
+
+// Beat keeps the lease of an executor while it runs a task, and says whether the task is still wanted.
+func (p *Pool) Beat(ctx context.Context, number int, b executor.Beat) (out executor.BeatAnswer, err error) {
+	err = p.do(ctx, func() error {
+		m, err := p.holder(number, b.Lease)
+		if err != nil {
+			return err
+		}
+		if m.waiting == nil {
+			m.expires = p.renew()
+		}
+		m.memory = cmp.Or(b.Memory, m.memory)
+		out.Cancel = m.work != nil && m.work.id == b.Work && m.work.cancelled != 0
+		return nil
+	})
+	return out, err
+}
+
+// Drain makes an executor end as soon as it has no task. The error is ErrNotFound.
+func (p *Pool) Drain(ctx context.Context, number int, why string) error {
+	return p.do(ctx, func() error {
+		m := p.members[number]
+		if m == nil {
+			return fmt.Errorf("executor %d: %w", number, ErrNotFound)
+		}
+		if m.draining == "" {
+			m.draining = why
+			p.pause(m, why)
+		}
+		p.answer(m)
+		return nil
+	})
+}
+
+// Left says that the process of an executor has ended.
+func (p *Pool) Left(ctx context.Context, number int) error {
+	return p.do(ctx, func() error {
+		if m := p.members[number]; m != nil {
+			p.leave(m, "its process ended")
+		}
+		return nil
+	})
+}
+
+// leave forgets an executor. What it runs is lost, and runs again elsewhere, unless that has been tried too often.
+func (p *Pool) leave(m *member, why string) {
+	delete(p.members, m.number)
+	delete(p.nodes, m.node)
+	if m.waiting != nil {
+		m.waiting <- answer{err: fmt.Errorf("executor %d: %w", m.number, ErrGone)}
+	}
+	if w := m.work; w != nil {
+		m.work = nil
+		p.lose(m, w, why)
+	}
+	p.freeNodes = append(p.freeNodes, m.node)
+	p.loop.Event(cluster.Event{Kind: cluster.NodeLeft, Node: m.node})
+}

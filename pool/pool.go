@@ -1,0 +1,234 @@
+// Package pool lends warm executors to applications (Mira, section III). A pool is a second, small cluster: its nodes are executors, its
+// jobs are applications, and an engine with a policy, usually mira, decides in milliseconds which application has which executor. What a
+// pool knows is in memory alone: executors and applications hold leases, and tell a new daemon what they know.
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/drive"
+	"github.com/bellows-rm/bellows/engine"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Errors of requests. Each is wrapped with one sentence.
+var (
+	ErrGone     = errors.New("its lease has ended: register again")
+	ErrNotFound = errors.New("not found")
+	ErrInvalid  = errors.New("invalid")
+	ErrFull     = errors.New("no room: ask again when results have been collected")
+	ErrSecret   = errors.New("the secret is not that of the executor")
+)
+
+// Defaults of a Config.
+const (
+	DefaultLease    = 15 * time.Second
+	DefaultGrace    = 3 * time.Second
+	DefaultPatience = 10 * time.Second
+	DefaultRoom     = 64 << 20 // bytes
+	DefaultPoll     = 20 * time.Second
+)
+
+// Limits of what one request may say.
+const (
+	MostApplications = 1000
+	MostTasks        = 1 << 20 // of an application, at a time
+	MostNumber       = 1 << 20 // of an executor
+)
+
+// Config is the configuration of a Pool.
+type Config struct {
+	Name   string
+	Policy policy.Policy
+	// Verify reports whether a secret is that of an executor.
+	Verify func(executor int, secret string) bool
+	// Expected are how many executors of an earlier daemon are still there. The pool decides nothing before they have registered, or Grace
+	// has passed.
+	Expected int
+	Grace    time.Duration // 0 is DefaultGrace
+	Lease    time.Duration // of executors and applications; 0 is DefaultLease
+	// Patience is how long a task that was cancelled may go on before its executor is to be ended; 0 is DefaultPatience.
+	Patience time.Duration
+	// Poll is how long a request waits for an answer; 0 is DefaultPoll.
+	Poll time.Duration
+	// Room is how many bytes of arguments and results an application may have in the pool; 0 is DefaultRoom.
+	Room int64
+	// End ends the process of an executor that does not answer. It must not wait. nil does nothing.
+	End func(executor int, why string)
+	Log *slog.Logger // nil is slog.Default
+}
+
+// Pool is one pool. Its methods may be called from any goroutine.
+type Pool struct {
+	config Config
+	log    *slog.Logger
+	loop   *drive.Loop
+
+	// Only the loop uses the fields below.
+	members   map[int]*member            // by their numbers
+	nodes     map[cluster.NodeID]*member // those that have joined
+	apps      map[cluster.JobID]*application
+	byKey     map[string]*application
+	freeNodes []cluster.NodeID // of executors that have left
+	nextApp   cluster.JobID
+	nextWork  int64         // begins at random: an executor may report again what it has reported to an earlier daemon
+	check     timeline.Time // when a lease may have ended
+	synced    bool
+	syncAt    timeline.Time
+	arrived   int              // executors that have registered before the pool was synced
+	orphans   map[place]report // of tasks of applications that have not enrolled yet
+	broken    error
+	counters  Counters
+}
+
+// place names a task across daemons.
+type place struct {
+	key         string // of the application
+	stage, task int
+}
+
+// Counters count what has happened since the pool began.
+type Counters struct {
+	Started   int64 `json:"started"`   // tasks, each run
+	Switched  int64 `json:"switched"`  // of them, on an executor that had run a task of another application before
+	Lost      int64 `json:"lost"`      // runs whose executor was lost
+	Dropped   int64 `json:"dropped"`   // reports of runs that were not known any more
+	Repeated  int64 `json:"repeated"`  // messages that came again
+	Expired   int64 `json:"expired"`   // leases of executors
+	Abandoned int64 `json:"abandoned"` // applications whose lease has ended
+}
+
+// Start begins a pool.
+func Start(c Config) *Pool {
+	def := func(d *time.Duration, standard time.Duration) {
+		if *d == 0 {
+			*d = standard
+		}
+	}
+	def(&c.Grace, DefaultGrace)
+	def(&c.Lease, DefaultLease)
+	def(&c.Patience, DefaultPatience)
+	def(&c.Poll, DefaultPoll)
+	if c.Room == 0 {
+		c.Room = DefaultRoom
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	p := &Pool{config: c, log: c.Log, members: map[int]*member{}, nodes: map[cluster.NodeID]*member{}, apps: map[cluster.JobID]*application{},
+		byKey: map[string]*application{}, nextApp: 1, nextWork: mathrand.Int64N(1 << 52), check: timeline.Never, orphans: map[place]report{}}
+	p.loop = drive.NewLoop(engine.New(c.Policy, nil), p)
+	p.syncAt = p.loop.Now().Add(c.Grace)
+	go p.loop.Run()
+	return p
+}
+
+// Close ends the pool. Executors and applications find that it is gone.
+func (p *Pool) Close() { p.loop.End() }
+
+// Due implements drive.Handler: it ends leases, and begins to decide once the executors are there.
+func (p *Pool) Due(now timeline.Time) (next timeline.Time) {
+	if !p.synced && (p.arrived >= p.config.Expected || now >= p.syncAt) {
+		p.synced = true
+		for _, m := range p.members {
+			p.pauseIfTaken(m)
+		}
+		p.loop.Event(cluster.Event{Kind: cluster.Synced})
+	}
+	if now >= p.check {
+		p.expire(now)
+	}
+	next = p.check
+	if !p.synced {
+		next = min(next, p.syncAt)
+	}
+	return next
+}
+
+// expire ends what has lasted too long, and finds out when that is to be looked at again.
+func (p *Pool) expire(now timeline.Time) {
+	p.check = timeline.Never
+	for _, m := range p.members {
+		switch w := m.work; {
+		case now >= m.expires:
+			p.counters.Expired++
+			p.log.Warn("the lease of an executor has ended", "pool", p.config.Name, "executor", m.number)
+			p.leave(m, "its lease ended")
+			p.end(m.number, "its lease ended")
+			continue
+		case w != nil && w.cancelled != 0 && now >= w.cancelled.Add(p.config.Patience) && !m.ending:
+			m.ending = true
+			p.end(m.number, "it still runs a task that was cancelled")
+		case w != nil && w.cancelled != 0 && !m.ending:
+			p.check = min(p.check, w.cancelled.Add(p.config.Patience))
+		}
+		p.check = min(p.check, m.expires)
+	}
+	for _, a := range p.apps {
+		if now < a.expires {
+			p.check = min(p.check, a.expires)
+			continue
+		}
+		if !a.ended() {
+			p.counters.Abandoned++
+			p.log.Warn("the lease of an application has ended", "pool", p.config.Name, "application", a.id, "name", a.name)
+			p.cancel(a, "its lease ended")
+		}
+		p.forget(a)
+	}
+}
+
+func (p *Pool) end(number int, why string) {
+	if p.config.End != nil {
+		p.config.End(number, why)
+	}
+}
+
+// renew returns when a lease ends that is renewed now.
+func (p *Pool) renew() timeline.Time {
+	until := p.loop.Now().Add(p.config.Lease)
+	p.check = min(p.check, until)
+	return until
+}
+
+// Took implements drive.Handler.
+func (p *Pool) Took(now timeline.Time, decisions []cluster.Decision) {
+	for i := range decisions {
+		d := &decisions[i]
+		m := p.nodes[d.Node]
+		switch {
+		case m == nil:
+		case d.Kind == cluster.Start:
+			p.start(now, m, d)
+		case d.Kind == cluster.Kill:
+			p.kill(now, m, d)
+		case d.Kind == cluster.Reserve, d.Kind == cluster.Unreserve:
+			m.why = d.Reason
+		}
+	}
+}
+
+// Broke implements drive.Handler.
+func (p *Pool) Broke(err error) {
+	p.broken = fmt.Errorf("pool %s: policy %s took an impossible decision, so nothing more is decided until the daemon is started again: %w", p.config.Name, p.config.Policy.Name(), err)
+	p.log.Error("a pool decides nothing more", "pool", p.config.Name, "policy", p.config.Policy.Name(), "error", err)
+}
+
+// do calls f in the loop's goroutine, and returns its error.
+func (p *Pool) do(ctx context.Context, f func() error) (err error) {
+	if ended := p.loop.Do(ctx, func() { err = f() }); ended != nil {
+		return fmt.Errorf("pool %s: %w", p.config.Name, ended)
+	}
+	return err
+}
+
+// need is what a task requires: the whole of its executor.
+var need = resource.Of(resource.Core, resource.MiB)

@@ -1,0 +1,123 @@
+package pool
+
+import (
+	"fmt"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/executor"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// report is what an executor reports of a run, with its payload.
+type report struct {
+	executor.Report
+	result, output []byte
+}
+
+// result is the end of a task, with its payload.
+type result struct {
+	executor.Result
+	result, output []byte
+}
+
+// start hands a task to an executor.
+func (p *Pool) start(now timeline.Time, m *member, d *cluster.Decision) {
+	a := p.apps[d.Task.Job]
+	t := a.stages[d.Task.Stage].tasks[d.Task.Index]
+	p.nextWork++
+	w := &work{id: p.nextWork, app: a, task: t, begun: now, warm: m.ran[warmth(a, t)]}
+	if m.last != 0 && m.last != a.id {
+		p.counters.Switched++
+	}
+	if len(m.ran) < mostRan {
+		m.ran[warmth(a, t)] = true
+	}
+	m.work, m.last, m.why = w, a.id, d.Reason
+	t.running = m
+	t.run++
+	a.running++
+	p.counters.Started++
+	p.loop.Event(cluster.Event{Kind: cluster.DecisionDone, Decision: d.ID, Task: d.Task, Node: d.Node})
+	p.answer(m)
+}
+
+// warmth names what an executor that has run a task need not do again.
+func warmth(a *application, t *task) string {
+	s := a.stages[t.stage]
+	return s.path + "\x00" + s.function
+}
+
+// kill makes an executor end a task that is not wanted any more. One that has not received the task never runs it.
+func (p *Pool) kill(now timeline.Time, m *member, d *cluster.Decision) {
+	w := m.work
+	if w == nil || w.task.id != d.Task {
+		return
+	}
+	if w.delivered {
+		w.cancelled = now
+		p.check = min(p.check, now.Add(p.config.Patience))
+		return
+	}
+	m.work, m.idle = nil, now
+	p.finish(m, w, report{})
+}
+
+// finish records the end of a run, and of its task.
+func (p *Pool) finish(m *member, w *work, r report) {
+	a, t := w.app, w.task
+	t.running = nil
+	a.running--
+	outcome := cluster.Succeeded
+	if a.cancelled != "" {
+		outcome = cluster.Killed
+	}
+	p.loop.Event(cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Outcome: outcome})
+	if a.cancelled != "" {
+		p.settle(a)
+		return
+	}
+	p.record(a, t, r, executor.Result{Executor: m.number, Warm: w.warm, Waited: w.begun.Sub(t.since).Seconds()})
+}
+
+// record keeps the result of a task until it is confirmed. If it failed, and another stage needs it, the application is cancelled.
+func (p *Pool) record(a *application, t *task, r report, about executor.Result) {
+	a.held += int64(len(r.result)+len(r.output)) - int64(len(t.arguments))
+	t.arguments = nil
+	a.left--
+	s := a.stages[t.stage]
+	s.left--
+	s.tasks[t.id.Index] = nil
+	delete(s.byIndex, t.index)
+	a.done++
+	a.number++
+	about.Number, about.Stage, about.Task, about.Run = a.number, t.stage, t.index, t.run
+	about.Failed, about.Error, about.Seconds = r.Failed, r.Error, r.Seconds
+	about.Size, about.Output, about.Truncated = len(r.result), len(r.output), r.Truncated
+	a.results = append(a.results, result{about, r.result, r.output})
+	if r.Failed && s.followed {
+		p.cancel(a, fmt.Sprintf("task %d of stage %d failed, and another stage needs it", t.index, t.stage))
+	}
+	if a.waiting != nil {
+		a.notify()
+		a.expires = p.renew()
+	}
+	p.settle(a)
+}
+
+// lose records that the executor of a run was lost. The task runs again, unless it has lost too many executors: then it has failed, so that
+// a task which ends its executors does not do so for ever.
+func (p *Pool) lose(m *member, w *work, why string) {
+	a, t := w.app, w.task
+	p.counters.Lost++
+	t.running = nil
+	a.running--
+	t.lost++
+	switch {
+	case a.cancelled != "":
+		p.settle(a)
+	case t.lost >= a.attempts:
+		p.loop.Event(cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Outcome: cluster.Succeeded})
+		p.record(a, t, report{Report: executor.Report{Failed: true, Error: fmt.Sprintf("its executor was lost %d times; the last time, %s", t.lost, why)}},
+			executor.Result{Executor: m.number})
+	}
+}

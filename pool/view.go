@@ -1,0 +1,167 @@
+package pool
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// State is what an executor does.
+type State string
+
+const (
+	Registered State = "registered" // has run nothing yet, and belongs to no application
+	Assigned   State = "assigned"   // belongs to an application, and runs nothing
+	Attached   State = "attached"   // runs a task of an application
+	Parked     State = "parked"     // has run tasks, and belongs to no application
+	Draining   State = "draining"   // ends when its task has ended
+)
+
+// View is what people see of a pool.
+type View struct {
+	Policy       string        `json:"policy"`
+	Synced       bool          `json:"synced"` // false: the pool waits for executors of an earlier daemon
+	Executors    []Executor    `json:"executors"`
+	Applications []Application `json:"applications"`
+	Counters     Counters      `json:"counters"`
+	Broken       string        `json:"broken,omitempty"` // why nothing more is decided
+}
+
+// Executor is what people see of an executor.
+type Executor struct {
+	Executor    int           `json:"executor"`
+	State       State         `json:"state"`
+	Language    string        `json:"language,omitempty"`
+	PID         int           `json:"pid,omitempty"`
+	Application int64         `json:"application,omitempty"` // to which it is assigned
+	Stage       int           `json:"stage"`                 // of the task that it runs
+	Task        int           `json:"task"`
+	Running     time.Duration `json:"running_ns,omitempty"` // for how long it has run the task
+	Idle        time.Duration `json:"idle_ns,omitempty"`    // for how long it has run nothing
+	Tasks       int64         `json:"tasks"`                // that it has ended
+	Memory      int64         `json:"memory_bytes,omitempty"`
+	Why         string        `json:"why,omitempty"`
+}
+
+// Application is what people see of an application.
+type Application struct {
+	Application int64  `json:"application"`
+	Name        string `json:"name,omitempty"`
+	Executors   int    `json:"executors"` // assigned to it
+	Waiting     int    `json:"waiting"`   // tasks
+	Running     int    `json:"running"`
+	Ended       int64  `json:"ended"`
+	Results     int    `json:"results"` // not collected yet
+	Held        int64  `json:"held_bytes"`
+	State       string `json:"state"`         // open, closed, ended or cancelled
+	Why         string `json:"why,omitempty"` // why its next task waits, or why it was cancelled
+}
+
+// View returns what people see.
+func (p *Pool) View(ctx context.Context) (v View, err error) {
+	err = p.do(ctx, func() error {
+		now := p.loop.Now()
+		v = View{Policy: p.config.Policy.Name(), Synced: p.synced, Counters: p.counters}
+		if p.broken != nil {
+			v.Broken = p.broken.Error()
+		}
+		for _, m := range p.members {
+			v.Executors = append(v.Executors, p.viewOf(m, now))
+		}
+		slices.SortFunc(v.Executors, func(a, b Executor) int { return a.Executor - b.Executor })
+		for _, a := range p.apps {
+			v.Applications = append(v.Applications, p.viewOfApplication(a, now))
+		}
+		slices.SortFunc(v.Applications, func(a, b Application) int { return int(a.Application - b.Application) })
+		return nil
+	})
+	return v, err
+}
+
+func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
+	e := Executor{Executor: m.number, State: Registered, Language: m.language, PID: m.pid, Tasks: m.tasks, Memory: m.memory}
+	if m.tasks > 0 {
+		e.State = Parked
+	}
+	if nodes := p.loop.Engine().Snapshot().Nodes; int(m.node) < len(nodes) && nodes[m.node].ReservedFor != nil {
+		e.State, e.Application = Assigned, int64(nodes[m.node].ReservedFor.ID)
+	}
+	if m.why.Code != 0 {
+		e.Why = m.why.Words(inTime)
+	}
+	switch w := m.work; {
+	case w != nil:
+		e.State, e.Application, e.Stage, e.Task, e.Running = Attached, int64(w.app.id), w.task.stage, w.task.index, now.Sub(w.begun)
+	case m.earlier != nil:
+		e.State, e.Stage, e.Task, e.Why = Attached, m.earlier.Stage, m.earlier.Task, "it runs a task that it got from an earlier daemon"
+	default:
+		e.Idle = now.Sub(m.idle)
+	}
+	if m.draining != "" {
+		e.State, e.Why = Draining, m.draining
+	}
+	return e
+}
+
+func (p *Pool) viewOfApplication(a *application, now timeline.Time) Application {
+	v := Application{Application: int64(a.id), Name: a.name, Waiting: a.left - a.running, Running: a.running, Ended: a.done, Results: len(a.results), Held: a.held, State: "open"}
+	switch {
+	case a.cancelled != "":
+		v.State, v.Why, v.Waiting = "cancelled", a.cancelled, 0
+	case a.ended():
+		v.State = "ended"
+	case a.closed:
+		v.State = "closed"
+	}
+	jobs := p.loop.Engine().Snapshot().Jobs
+	at, here := slices.BinarySearchFunc(jobs, a.id, func(j *cluster.JobState, id cluster.JobID) int { return int(j.ID - id) })
+	if !here {
+		return v
+	}
+	v.Executors = jobs[at].Reservations
+	switch why, ok := p.loop.Engine().WhyWaits(now, jobs[at]); {
+	case v.Waiting == 0 || p.broken != nil:
+	case ok:
+		v.Why = why.Words(inTime)
+	case len(p.members) == 0:
+		v.Why = "no executor has registered"
+	}
+	return v
+}
+
+// inTime shows a time that a reason names.
+func inTime(at timeline.Time) string { return time.Unix(0, int64(at)).Format(time.TimeOnly) }
+
+// Wanted is what the size of a pool depends on.
+type Wanted struct {
+	Executors int                   // that the applications could use now
+	Idle      map[int]time.Duration // by the numbers of executors without a task, for how long they have had none
+	Busy      int                   // executors with a task
+}
+
+// Wanted returns what the size of the pool depends on.
+func (p *Pool) Wanted(ctx context.Context) (w Wanted, err error) {
+	err = p.do(ctx, func() error {
+		now := p.loop.Now()
+		w.Idle = map[int]time.Duration{}
+		for _, m := range p.members {
+			if m.work == nil && m.earlier == nil {
+				w.Idle[m.number] = now.Sub(m.idle)
+			} else {
+				w.Busy++
+			}
+		}
+		for _, j := range p.loop.Engine().Snapshot().Jobs {
+			for stage := j.FirstLeft(); stage < len(j.Stages); stage++ {
+				if w.Executors += j.Progress[stage].Booked + j.Progress[stage].Running; j.Ready(stage) {
+					w.Executors += j.Startable(stage)
+				}
+			}
+		}
+		return nil
+	})
+	return w, err
+}
