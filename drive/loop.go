@@ -3,6 +3,8 @@ package drive
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -55,13 +57,14 @@ func (l *Loop) Run() {
 	for {
 		select {
 		case f := <-l.calls:
-			f()
+			l.survive(f)
 			l.drain()
 		case <-timer.C:
 		case <-l.stop:
 			return
 		}
-		next := l.step()
+		next := timeline.Never
+		l.survive(func() { next = l.step() })
 		if next == timeline.Never {
 			timer.Reset(time.Hour)
 		} else {
@@ -70,12 +73,28 @@ func (l *Loop) Run() {
 	}
 }
 
+// survive calls f. A panic is a bug of the handler, which must not harm others in the process.
+func (l *Loop) survive(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.breakDown(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	f()
+}
+
+func (l *Loop) breakDown(err error) {
+	l.broken = true
+	l.agenda.DropWakes()
+	l.handler.Broke(err)
+}
+
 // drain takes the calls that wait, for as long as a batch may take.
 func (l *Loop) drain() {
 	for began := time.Now(); time.Since(began) < MostBatch; {
 		select {
 		case f := <-l.calls:
-			f()
+			l.survive(f)
 		default:
 			return
 		}
@@ -95,9 +114,7 @@ func (l *Loop) step() (next timeline.Time) {
 		l.events = nil
 		decisions, err := Step(l.engine, now, events...)
 		if err != nil {
-			l.broken = true
-			l.agenda.DropWakes()
-			l.handler.Broke(err)
+			l.breakDown(err)
 			return next
 		}
 		for i := range decisions {
@@ -119,7 +136,7 @@ func (l *Loop) Engine() *engine.Engine { return l.engine }
 func (l *Loop) Event(e cluster.Event) { l.events = append(l.events, e) }
 
 // Do calls f in the loop's goroutine, between two steps, and returns when f has returned. The error is ErrEnded, or that of ctx if f was
-// not called.
+// not called. If f panics, the loop is broken.
 func (l *Loop) Do(ctx context.Context, f func()) error {
 	called := make(chan struct{})
 	select {
@@ -132,6 +149,9 @@ func (l *Loop) Do(ctx context.Context, f func()) error {
 		return ctx.Err()
 	}
 }
+
+// Ended is closed when the loop has ended.
+func (l *Loop) Ended() <-chan struct{} { return l.done }
 
 // End ends the loop, and returns when it has ended. It is called once.
 func (l *Loop) End() {

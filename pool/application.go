@@ -336,6 +336,7 @@ func (p *Pool) Collect(ctx context.Context, id int64, c executor.Collect) (out e
 	case <-changed:
 	case <-timer.C:
 	case <-ctx.Done():
+	case <-p.loop.Ended():
 	}
 	err = p.do(context.WithoutCancel(ctx), func() error {
 		if a := p.apps[cluster.JobID(id)]; a != nil && a.waiting == changed {

@@ -161,6 +161,7 @@ func (p *Pool) Next(ctx context.Context, number int, n executor.Next, payload []
 		return a.work, a.arguments, a.err
 	case <-timer.C:
 	case <-ctx.Done():
+	case <-p.loop.Ended():
 	}
 	err := p.do(context.WithoutCancel(ctx), func() error { p.stopWaiting(number, answers); return nil })
 	if err == nil {

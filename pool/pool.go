@@ -28,6 +28,9 @@ var (
 	ErrSecret   = errors.New("the secret is not that of the executor")
 )
 
+// errBroken is the error of a request that hit a bug.
+var errBroken = errors.New("a bug of bellows, which the daemon's log describes")
+
 // Defaults of a Config.
 const (
 	DefaultLease    = 15 * time.Second
@@ -218,12 +221,13 @@ func (p *Pool) Took(now timeline.Time, decisions []cluster.Decision) {
 
 // Broke implements drive.Handler.
 func (p *Pool) Broke(err error) {
-	p.broken = fmt.Errorf("pool %s: policy %s took an impossible decision, so nothing more is decided until the daemon is started again: %w", p.config.Name, p.config.Policy.Name(), err)
+	p.broken = fmt.Errorf("pool %s: a bug of bellows or of policy %s, so nothing more is decided until the daemon is started again: %w", p.config.Name, p.config.Policy.Name(), err)
 	p.log.Error("a pool decides nothing more", "pool", p.config.Name, "policy", p.config.Policy.Name(), "error", err)
 }
 
 // do calls f in the loop's goroutine, and returns its error.
 func (p *Pool) do(ctx context.Context, f func() error) (err error) {
+	err = errBroken // unless f returns
 	if ended := p.loop.Do(ctx, func() { err = f() }); ended != nil {
 		return fmt.Errorf("pool %s: %w", p.config.Name, ended)
 	}

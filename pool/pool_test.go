@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bellows-rm/bellows/drive"
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/pool"
@@ -365,6 +366,35 @@ func TestRepeatedMessages(t *testing.T) {
 		out := a.collect()
 		if len(out.Results) != 1 || out.Running != 1 || out.Waiting != 0 {
 			t.Errorf("got %+v", out)
+		}
+	})
+}
+
+// Requests that wait end with the pool.
+func TestCloseEndsRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mira, err := policy.New("mira", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := pool.Start(pool.Config{Policy: mira, Verify: func(int, string) bool { return true }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		w, a := register(t, p, 0), enrol(t, p, "a")
+		began := time.Now()
+		errs := make(chan error, 2)
+		go func() {
+			_, _, err := p.Next(t.Context(), 0, executor.Next{Lease: w.lease}, nil)
+			errs <- err
+		}()
+		go func() {
+			_, _, err := p.Collect(t.Context(), a.lease.Application, executor.Collect{Lease: a.lease.Lease})
+			errs <- err
+		}()
+		synctest.Wait()
+		p.Close()
+		for range 2 {
+			if err := <-errs; !errors.Is(err, drive.ErrEnded) || time.Since(began) > 0 {
+				t.Errorf("after %v: %v", time.Since(began), err)
+			}
 		}
 	})
 }
