@@ -197,6 +197,8 @@ var tests = []folder{
 		"what a policy decides shows in a simulated run"},
 	{"drive", []string{"resource", "policy"},
 		"a loop needs a policy, and a policy with a bug"},
+	{"executor", []string{"policy", "pool"},
+		"executors and a pool speak to each other"},
 	{"bound", []string{"policy", "sim"},
 		"no simulated schedule may beat a bound"},
 	{"lab/framework", []string{"jobfile"},

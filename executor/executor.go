@@ -1,0 +1,333 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Function is what a task calls. Whatever it returns is the result of the task; an error, or a panic, means that the task has failed. ctx
+// ends when the result is not wanted any more.
+type Function func(ctx context.Context, arguments []byte) (result []byte, err error)
+
+// Main is the main function of an executor that bellows starts. It runs tasks, each of which names one of the functions, until the pool
+// ends the executor, and then exits: with 0, or with 1 if the pool cannot be reached or refuses the executor.
+func Main(functions map[string]Function) {
+	e, err := fromEnvironment(functions)
+	if err == nil {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+		defer stop()
+		err = e.Run(ctx)
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "executor:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// fromEnvironment returns the executor that this process is.
+func fromEnvironment(functions map[string]Function) (*Executor, error) {
+	e := &Executor{Socket: os.Getenv(SocketVariable), Pool: os.Getenv(PoolVariable), Functions: functions}
+	if e.Socket == "" || e.Pool == "" {
+		return nil, fmt.Errorf("%s and %s must be set: a pool of bellows starts this program", SocketVariable, PoolVariable)
+	}
+	var err error
+	if e.Number, err = strconv.Atoi(os.Getenv(ExecutorVariable)); err != nil {
+		return nil, fmt.Errorf("%s: %w", ExecutorVariable, err)
+	}
+	secret, err := os.ReadFile(os.Getenv(SecretVariable))
+	if err != nil {
+		return nil, fmt.Errorf("read the secret that %s names: %w", SecretVariable, err)
+	}
+	e.Secret = strings.TrimSpace(string(secret))
+	if e.printed, err = divertOutput(); err != nil {
+		return nil, fmt.Errorf("divert the output of tasks: %w", err)
+	}
+	return e, nil
+}
+
+// Executor runs tasks of the applications of one pool, one at a time.
+type Executor struct {
+	Socket    string // path of the daemon's socket
+	Pool      string
+	Number    int
+	Secret    string
+	Functions map[string]Function
+	// Away is for how long the daemon may be away before the executor ends; 0 is a minute.
+	Away time.Duration
+
+	printed *output // nil if output is not diverted
+	link    link
+	mu      sync.Mutex
+	lease   Lease
+	running *Held // what runs, or has run and is not reported
+}
+
+// firstPause and longestPause are between two attempts to reach the daemon.
+const (
+	firstPause   = 20 * time.Millisecond
+	longestPause = time.Second
+)
+
+// Run runs tasks until the pool ends the executor, which is no error, or ctx ends. It returns an error if the pool refuses the executor, or
+// has been away for too long.
+func (e *Executor) Run(ctx context.Context) error {
+	if e.Away == 0 {
+		e.Away = time.Minute
+	}
+	e.link = newLink(e.Socket, e.Pool)
+	defer e.link.http.CloseIdleConnections()
+	var done *Report
+	var result, printed []byte
+	for {
+		lease, err := e.hold(ctx)
+		if err != nil {
+			return err
+		}
+		var work Work
+		arguments, err := e.patiently(ctx, func() ([]byte, error) {
+			return e.link.post(ctx, fmt.Sprintf("/executors/%d/next", e.Number), Next{Lease: lease, Done: done, Memory: resident()}, &work, result, printed)
+		})
+		if isStatus(err, http.StatusGone) {
+			e.lost(lease)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		done, result, printed = nil, nil, nil
+		e.setRunning(nil)
+		switch work.Do {
+		case DoEnd:
+			return nil
+		case DoRun:
+			e.setRunning(&work.Task)
+			done, result, printed = e.run(ctx, &work, arguments)
+		}
+	}
+}
+
+// hold returns the present lease, after registering if there is none.
+func (e *Executor) hold(ctx context.Context) (string, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.lease.Lease != "" {
+		return e.lease.Lease, nil
+	}
+	_, err := e.patiently(ctx, func() ([]byte, error) {
+		r := Registration{Executor: e.Number, Secret: e.Secret, Language: "go", PID: os.Getpid(), Running: e.running}
+		return e.link.post(ctx, "/executors", r, &e.lease)
+	})
+	return e.lease.Lease, err
+}
+
+// lost forgets a lease that has ended.
+func (e *Executor) lost(lease string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.lease.Lease == lease {
+		e.lease = Lease{}
+	}
+}
+
+func (e *Executor) setRunning(h *Held) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.running = h
+}
+
+// patiently tries again what fails because the daemon is away. What the daemon answers, even an error, is final.
+func (e *Executor) patiently(ctx context.Context, try func() ([]byte, error)) ([]byte, error) {
+	pause := firstPause
+	for began := time.Now(); ; {
+		payload, err := try()
+		if err == nil || ctx.Err() != nil || isFinal(err) || time.Since(began) > e.Away {
+			return payload, err
+		}
+		select {
+		case <-time.After(pause):
+			pause = min(2*pause, longestPause)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// run runs a task, and keeps the lease meanwhile.
+func (e *Executor) run(ctx context.Context, w *Work, arguments []byte) (r *Report, result, printed []byte) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var beats sync.WaitGroup
+	defer beats.Wait()
+	ended, end := context.WithCancel(ctx)
+	defer end()
+	beats.Go(func() { e.beat(ended, w.Work, cancel) })
+	r = &Report{Work: w.Work}
+	began := time.Now()
+	result, err := e.call(ctx, w.Function, arguments)
+	r.Seconds = time.Since(began).Seconds()
+	if err != nil {
+		r.Failed, r.Error, result = true, err.Error(), nil
+	}
+	if e.printed != nil {
+		printed, r.Truncated = e.printed.take()
+	}
+	r.Size, r.Output = len(result), len(printed)
+	return r, result, printed
+}
+
+// call calls a function, and turns a panic into an error.
+func (e *Executor) call(ctx context.Context, name string, arguments []byte) (result []byte, err error) {
+	f := e.Functions[name]
+	if f == nil {
+		return nil, fmt.Errorf("function %q: this executor has no such function", name)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f(ctx, arguments)
+}
+
+// beat keeps the lease until ctx ends, and cancels the task when it is not wanted any more.
+func (e *Executor) beat(ctx context.Context, work int64, cancel func()) {
+	for {
+		lease, err := e.hold(ctx)
+		if err != nil {
+			return // Run finds the same.
+		}
+		e.mu.Lock()
+		every := max(e.lease.Duration()/4, 10*time.Millisecond)
+		e.mu.Unlock()
+		select {
+		case <-time.After(every):
+		case <-ctx.Done():
+			return
+		}
+		var answer BeatAnswer
+		_, err = e.link.post(ctx, fmt.Sprintf("/executors/%d/beat", e.Number), Beat{Lease: lease, Work: work, Memory: resident()}, &answer)
+		switch {
+		case answer.Cancel:
+			cancel()
+		case isStatus(err, http.StatusGone):
+			e.lost(lease) // and registers again, with what runs
+		}
+	}
+}
+
+// resident returns the resident memory of this process, 0 if it is unknown.
+func resident() int64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	var size, pages int64
+	_, _ = fmt.Sscan(string(text), &size, &pages)
+	return pages * int64(os.Getpagesize())
+}
+
+// output is where programs print while a task runs.
+type output struct{ file *os.File }
+
+// divertOutput makes this process, and those that it starts, print to a file.
+func divertOutput() (*output, error) {
+	f, err := os.CreateTemp("", "bellows-output-")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(f.Name())
+	for fd := 1; fd <= 2; fd++ {
+		if err := syscall.Dup3(int(f.Fd()), fd, 0); err != nil {
+			return nil, err
+		}
+	}
+	return &output{f}, nil
+}
+
+// take returns the end of what was printed since the last call.
+func (o *output) take() (end []byte, truncated bool) {
+	size, err := o.file.Seek(0, io.SeekEnd)
+	if err != nil || size == 0 {
+		return nil, false
+	}
+	from := max(0, size-MostOutput)
+	end = make([]byte, size-from)
+	n, _ := o.file.ReadAt(end, from)
+	_ = o.file.Truncate(0)
+	_, _ = o.file.Seek(0, io.SeekStart)
+	return end[:n], from > 0
+}
+
+// link sends messages to a pool.
+type link struct {
+	http *http.Client
+	base string
+}
+
+func newLink(socket, pool string) link {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}
+	return link{&http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}}, "http://bellows/v1/pools/" + pool}
+}
+
+// StatusError is the answer of a pool that refuses a message.
+type StatusError struct {
+	Status int    // of HTTP
+	Text   string // one sentence
+}
+
+// Error implements error.
+func (e *StatusError) Error() string { return e.Text }
+
+// isStatus reports whether err is an answer with a status.
+func isStatus(err error, status int) bool {
+	e, ok := errors.AsType[*StatusError](err)
+	return ok && e.Status == status
+}
+
+// isFinal reports whether err is an answer that does not change by waiting.
+func isFinal(err error) bool {
+	e, ok := errors.AsType[*StatusError](err)
+	return ok && e.Status < http.StatusInternalServerError && e.Status != http.StatusTooManyRequests
+}
+
+// mostAnswer bounds an answer, in bytes.
+const mostAnswer = 256 << 20
+
+// post sends a message and reads the answer into out. A refusal is a *StatusError.
+func (l link) post(ctx context.Context, path string, head, out any, payload ...[]byte) ([]byte, error) {
+	message, err := Encode(head, payload...)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, l.base+path, bytes.NewReader(message))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", MediaType)
+	answer, err := l.http.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 4096))
+		return nil, &StatusError{answer.StatusCode, strings.TrimSpace(string(text))}
+	}
+	return Read(answer.Body, mostAnswer, answer.ContentLength, out)
+}
