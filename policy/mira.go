@@ -18,6 +18,7 @@ import (
 // Mira's driver does, needs no executor: it runs beside other tasks on a node that no job holds.
 type mira struct {
 	paper  bool // the rule of the paper
+	keeps  bool // a job keeps executors for its next stage
 	path   share.Path
 	fair   share.Fair
 	stages share.Stages
@@ -31,7 +32,8 @@ type mira struct {
 	executors int                 // among which the apps were entitled
 	unsteered []*cluster.JobState // their coordinators wait
 
-	nodes   []share.Node // buffers
+	found   []*cluster.NodeState // buffers
+	nodes   []share.Node
 	claims  []share.Claim
 	granted []int
 	dag     []share.Stage
@@ -41,10 +43,11 @@ type mira struct {
 // miraApp is what is kept with a job.
 type miraApp struct {
 	job              *cluster.JobState
-	leaf             *queue[miraQueue] // nil if there is no such queue
-	demand, entitled int               // executors
-	held             int               // executors, after the last decision
-	most             int               // what it may hold if other jobs cannot use executors
+	leaf             *queue[miraQueue]    // nil if there is no such queue
+	demand, entitled int                  // executors
+	held             int                  // executors, after the last decision
+	most             int                  // what it may hold if other jobs cannot use executors
+	idle             []*cluster.NodeState // executors that it kept for its next stage
 }
 
 func newMira(s *settings) Policy {
@@ -53,6 +56,9 @@ func newMira(s *settings) Policy {
 		"how executors are divided among jobs: max-min, by weighted max-min fairness; or paper, by the equation and Algorithm 1 as written, which "+
 			"needs several rounds to be fair").oneOf("max-min", "paper") == "paper"
 	m.declareQueues(s)
+	m.keeps = s.declare("keep", "none",
+		"whether a job keeps executors that have no task for them: none, as the paper; or next, as the authors' code: as many as its next stage has "+
+			"tasks, once all tasks before that stage run").oneOf("none", "next") == "next"
 	m.path = share.SumOfPaths
 	if s.declare("path", "sum",
 		"the weight of a stage among the stages of its job: sum, the tasks on all paths from it to the end, as the authors' code; or longest, the "+
@@ -92,7 +98,11 @@ func (m *mira) Decide(_ timeline.Time, p *cluster.Plan) {
 	if !m.known {
 		jobs = p.Jobs
 	}
-	if m.follow(p, jobs) || m.stale || m.paper || !m.tree.root.leaf() {
+	matters := m.follow(p, jobs)
+	if m.keeps && m.known { // What a job may keep depends on what it holds.
+		matters = m.follow(p, p.Jobs) || matters
+	}
+	if matters || m.stale || m.paper || !m.tree.root.leaf() {
 		m.entitle(p)
 		m.stale = false
 	}
@@ -100,11 +110,16 @@ func (m *mira) Decide(_ timeline.Time, p *cluster.Plan) {
 		m.retain(p, m.app(j))
 	}
 	// 2. An executor whose task has ended takes the next one of its job, or is given back.
-	if !m.known {
+	switch {
+	case !m.known:
 		for _, n := range p.Nodes {
 			m.employ(p, n)
 		}
-	} else {
+	case m.keeps:
+		for _, n := range m.withKept(p) {
+			m.employ(p, n)
+		}
+	default:
 		for n := range p.Offered() {
 			m.employ(p, n)
 		}
@@ -165,6 +180,9 @@ func (m *mira) follow(p *cluster.Plan, jobs []*cluster.JobState) (matters bool) 
 		before := a.demand
 		if a.demand = 0; a.leaf != nil {
 			a.demand = executorsFor(j)
+			if m.keeps && j.Reservations > a.demand {
+				a.demand = min(j.Reservations, a.demand+coming(j))
+			}
 		}
 		matters = matters || share.Matters(a.entitled, before, a.demand) || a.held != j.Reservations
 	}
@@ -177,6 +195,34 @@ func executorsFor(j *cluster.JobState) (n int) {
 		n += unfinished(j, i)
 	}
 	return n
+}
+
+// coming is how many tasks j has in stages that are about to start: they wait for nothing but tasks that run.
+func coming(j *cluster.JobState) (n int) {
+	if j.Status.Ended() || j.PausedWhole() {
+		return 0
+	}
+	for i := j.FirstLeft(); i < len(j.Stages); i++ {
+		if !j.StageEnded(i) && !j.Stages[i].Coordinator && aboutToStart(j, i) {
+			n += j.Progress[i].Pending
+		}
+	}
+	return n
+}
+
+// aboutToStart reports whether a stage waits for other stages, all of whose tasks run or have ended.
+func aboutToStart(j *cluster.JobState, stage int) bool {
+	waits := false
+	for _, parent := range j.Stages[stage].Parents {
+		if j.StageEnded(parent) {
+			continue
+		}
+		if p := &j.Progress[parent]; p.Pending > 0 || p.Running+p.Booked == 0 {
+			return false
+		}
+		waits = true
+	}
+	return waits
 }
 
 // unfinished is how many tasks of a stage run, or may start.
@@ -241,15 +287,25 @@ func (m *mira) release(p *cluster.Plan, n *cluster.NodeState, a *miraApp, why cl
 // employ starts the next task of the job that holds n there, or gives n back, if nothing runs on it and it accepts work.
 func (m *mira) employ(p *cluster.Plan, n *cluster.NodeState) {
 	j := n.ReservedFor
-	if j == nil || occupied(n) || n.Paused || !p.Takes(n) {
+	if j == nil || occupied(n) {
 		return
 	}
 	a := m.app(j)
+	if n.Paused || !p.Takes(n) {
+		if m.keeps {
+			a.idle = append(a.idle, n)
+		}
+		return
+	}
 	if j.Reservations > a.entitled {
 		m.release(p, n, a, cluster.BecauseOverEntitled(j.Reservations, a.entitled, p.Present))
 		return
 	}
 	stage, ok := m.nextStage(j, j.Reservations, n.ReservedStage, func(need resource.Vector) bool { return need.FitsIn(n.Free) })
+	if _, ready := j.NextStage(); !ok && m.keeps && !ready && j.Reservations <= a.demand {
+		a.idle = append(a.idle, n)
+		return
+	}
 	if !ok {
 		m.release(p, n, a, cluster.Because(cluster.ReservationNotNeeded))
 		m.stale = true
@@ -261,6 +317,22 @@ func (m *mira) employ(p *cluster.Plan, n *cluster.NodeState) {
 		m.take(p, n, a, stage, why)
 	}
 	startIdeal(p, j, stage, n)
+}
+
+// withKept returns the nodes that are offered, and those that jobs have kept: a stage may have started, or another job may be entitled to
+// them. The order is by NodeID.
+func (m *mira) withKept(p *cluster.Plan) []*cluster.NodeState {
+	m.found = m.found[:0]
+	for n := range p.Offered() {
+		m.found = append(m.found, n)
+	}
+	for _, j := range p.Jobs {
+		if a := m.app(j); a != nil {
+			m.found, a.idle = append(m.found, a.idle...), a.idle[:0]
+		}
+	}
+	slices.SortFunc(m.found, func(x, y *cluster.NodeState) int { return int(x.ID - y.ID) })
+	return slices.Compact(m.found)
 }
 
 // assign assigns one more executor to a, and starts a task there. ok is false if no executor is free that fits.
