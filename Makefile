@@ -47,7 +47,7 @@ test-race: ## long tests too, under 13 minutes: with the race detector where the
 
 test-guest: ## the tests that need other kernels, in QEMU, under 15 minutes; as root on Debian it installs QEMU if it is missing
 	guest/setup
-	$(TESTRUN) -- -tags=guest -count=1 -timeout=29m -p=2 -run='^TestGuest' $(GUESTS)
+	$(TESTRUN) -- -tags=guest -count=1 -timeout=29m -p=1 -run='^TestGuest' $(GUESTS)
 
 test-faults: ## faults at length, as root, under 10 minutes: DEATHS (30) of the daemon, KILLS (60) at changes of files, CUTS (60) of power, deaths in SHIFTS (100), STREAM (2m) of streaming, SEEDS (1000) random nodes
 	$(TESTRUN) -- -count=1 -timeout=60m -run='TestDaemonDies|TestStreaming' ./agent -deaths=$(DEATHS) -stream=$(STREAM) \

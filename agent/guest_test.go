@@ -41,6 +41,7 @@ func TestGuest(t *testing.T) {
 		{"hybrid", guest.Hybrid, []guest.As{guest.Root}, swap, 0, 0, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // Each guest has one core, and runs for ten minutes.
 			guest.Run(t, guest.Config{
 				Init: guest.Systemd, Cgroups: c.cgroups, As: c.as, SwapBytes: c.disk, ZramBytes: c.zram, MemoryMiB: c.memory, Timeout: 25 * time.Minute, Run: c.run,
 				Env: []string{"BELLOWS_TEST_GUEST=1"}, Files: programs,

@@ -16,16 +16,17 @@ func TestGuestBare(t *testing.T) {
 		name    string
 		cgroups guest.Cgroups
 	}{{"v2", guest.Unified}, {"v1", guest.Legacy}, {"hybrid", guest.Hybrid}} {
-		t.Run(c.name, func(t *testing.T) { run(t, guest.BareInit, c.cgroups, binary, guest.Root) })
+		t.Run(c.name, func(t *testing.T) { t.Parallel(); run(t, guest.BareInit, c.cgroups, binary, guest.Root) })
 	}
 }
 
 func TestGuestSystemd(t *testing.T) {
 	binary := guest.Build(t, ".")
 	t.Run("v2", func(t *testing.T) {
+		t.Parallel()
 		run(t, guest.Systemd, guest.Unified, binary, guest.Root, guest.RootScope, guest.Narrow, guest.Wide)
 	})
-	t.Run("hybrid", func(t *testing.T) { run(t, guest.Systemd, guest.Hybrid, binary, guest.Root) })
+	t.Run("hybrid", func(t *testing.T) { t.Parallel(); run(t, guest.Systemd, guest.Hybrid, binary, guest.Root) })
 }
 
 func run(t *testing.T, init guest.Init, cgroups guest.Cgroups, binary string, as ...guest.As) {
