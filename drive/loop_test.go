@@ -78,6 +78,7 @@ func TestLoop(t *testing.T) {
 		}
 		began := l.Now()
 		time.Sleep(2 * time.Minute)
+		synctest.Wait()
 		if len(h.due) != 1 || h.due[0] != began.Add(time.Minute) {
 			t.Errorf("due at %v, want a minute after %v", h.due, began)
 		}

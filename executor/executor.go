@@ -3,6 +3,7 @@ package executor
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,7 +34,11 @@ func Main(functions map[string]Function) {
 		err = e.Run(ctx)
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintln(os.Stderr, "executor:", err)
+		said := os.Stderr
+		if e != nil && e.printed != nil {
+			said = e.printed.before
+		}
+		fmt.Fprintln(said, "executor:", err)
 		os.Exit(1)
 	}
 	os.Exit(0)
@@ -59,7 +65,8 @@ func fromEnvironment(functions map[string]Function) (*Executor, error) {
 	return e, nil
 }
 
-// Executor runs tasks of the applications of one pool, one at a time.
+// Executor runs tasks of the applications of one pool, one at a time. It does not make itself fresh: a task that wants a fresh process, in one
+// that has run tasks of another application, fails.
 type Executor struct {
 	Socket    string // path of the daemon's socket
 	Pool      string
@@ -73,7 +80,8 @@ type Executor struct {
 	link    link
 	mu      sync.Mutex
 	lease   Lease
-	running *Held // what runs, or has run and is not reported
+	running *Held  // what runs, or has run and is not reported
+	served  string // the key of the application whose task ran last
 }
 
 // firstPause and longestPause are between two attempts to reach the daemon.
@@ -177,7 +185,14 @@ func (e *Executor) run(ctx context.Context, w *Work, arguments []byte) (r *Repor
 	beats.Go(func() { e.beat(ended, w.Work, cancel) })
 	r = &Report{Work: w.Work}
 	began := time.Now()
+	if w.Fresh && e.served != "" && e.served != w.Task.Key {
+		return refuse(w, "a fresh process is wanted, and this one has run tasks of other applications")
+	}
+	e.served = w.Task.Key
 	result, err := e.call(ctx, w.Function, arguments)
+	if len(result) > MostResult {
+		err = fmt.Errorf("the result has %d bytes: at most %d", len(result), MostResult)
+	}
 	r.Seconds = time.Since(began).Seconds()
 	if err != nil {
 		r.Failed, r.Error, result = true, err.Error(), nil
@@ -187,6 +202,11 @@ func (e *Executor) run(ctx context.Context, w *Work, arguments []byte) (r *Repor
 	}
 	r.Size, r.Output = len(result), len(printed)
 	return r, result, printed
+}
+
+// refuse reports a task as failed that was not run.
+func refuse(w *Work, why string) (r *Report, result, printed []byte) {
+	return &Report{Work: w.Work, Failed: true, Error: why}, nil, nil
 }
 
 // call calls a function, and turns a panic into an error.
@@ -240,36 +260,82 @@ func resident() int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// output is where programs print while a task runs.
-type output struct{ file *os.File }
+// output keeps the end of what this process and its children print.
+type output struct {
+	before *os.File // where this process printed before
+	write  *os.File
+	marker []byte // says that everything before it was printed before take was called
 
-// divertOutput makes this process, and those that it starts, print to a file.
+	mu        sync.Mutex
+	end       []byte
+	taken     []byte // what was printed before the marker
+	truncated bool
+	marked    chan struct{} // closed when the marker has come
+}
+
+// divertOutput makes this process, and those that it starts, print to a pipe. What the runtime says of a crash goes where the process printed
+// before.
 func divertOutput() (*output, error) {
-	f, err := os.CreateTemp("", "bellows-output-")
+	fd, err := syscall.Dup(2)
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(f.Name())
+	syscall.CloseOnExec(fd)
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	o := &output{before: os.NewFile(uintptr(fd), "stderr"), write: w, marker: []byte(rand.Text())}
+	_ = debug.SetCrashOutput(o.before, debug.CrashOptions{})
 	for fd := 1; fd <= 2; fd++ {
-		if err := syscall.Dup3(int(f.Fd()), fd, 0); err != nil {
+		if err := syscall.Dup3(int(w.Fd()), fd, 0); err != nil {
 			return nil, err
 		}
 	}
-	return &output{f}, nil
+	go o.read(r)
+	return o, nil
+}
+
+// read keeps the end of what is printed, so that the pipe is never full.
+func (o *output) read(r io.Reader) {
+	block := make([]byte, MostOutput)
+	for {
+		n, err := r.Read(block)
+		if err != nil {
+			return
+		}
+		o.mu.Lock()
+		o.end = append(o.end, block[:n]...)
+		if at := bytes.Index(o.end, o.marker); at >= 0 && o.marked != nil {
+			o.taken, o.end = o.end[:at:at], slices.Clone(o.end[at+len(o.marker):])
+			close(o.marked)
+			o.marked = nil
+		}
+		if over := len(o.end) - MostOutput - len(o.marker); over > 0 {
+			o.end, o.truncated = append(o.end[:0], o.end[over:]...), true
+		}
+		o.mu.Unlock()
+	}
 }
 
 // take returns the end of what was printed since the last call.
 func (o *output) take() (end []byte, truncated bool) {
-	size, err := o.file.Seek(0, io.SeekEnd)
-	if err != nil || size == 0 {
+	marked := make(chan struct{})
+	o.mu.Lock()
+	o.marked = marked
+	o.mu.Unlock()
+	if _, err := o.write.Write(o.marker); err != nil {
 		return nil, false
 	}
-	from := max(0, size-MostOutput)
-	end = make([]byte, size-from)
-	n, _ := o.file.ReadAt(end, from)
-	_ = o.file.Truncate(0)
-	_, _ = o.file.Seek(0, io.SeekStart)
-	return end[:n], from > 0
+	<-marked
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	end, truncated = o.taken, o.truncated
+	o.taken, o.truncated = nil, false
+	if over := len(end) - MostOutput; over > 0 {
+		end, truncated = end[over:], true
+	}
+	return end, truncated
 }
 
 // link sends messages to a pool.

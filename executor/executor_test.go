@@ -37,6 +37,14 @@ var functions = map[string]executor.Function{
 	"now": func(context.Context, []byte) ([]byte, error) {
 		return binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixNano())), nil
 	},
+	"large": func(context.Context, []byte) ([]byte, error) { return make([]byte, executor.MostResult+1), nil },
+	"shout": func(context.Context, []byte) ([]byte, error) {
+		for range 100 {
+			os.Stdout.Write(bytes.Repeat([]byte("a"), 10_000))
+		}
+		fmt.Println("the end")
+		return nil, nil
+	},
 	"panic": func(context.Context, []byte) ([]byte, error) { panic("broken") },
 	"die":   func(context.Context, []byte) ([]byte, error) { return nil, syscall.Kill(os.Getpid(), syscall.SIGKILL) },
 	"wait": func(ctx context.Context, _ []byte) ([]byte, error) {
@@ -69,6 +77,7 @@ type served struct {
 	server *http.Server
 	cut    atomic.Bool // whether every second answer is lost
 	n      atomic.Int64
+	fresh  bool // of the applications that enrol
 }
 
 func serve(t testing.TB) *served {
@@ -122,12 +131,18 @@ func (u unheard) Header() http.Header         { return u.header }
 func (u unheard) Write(p []byte) (int, error) { return len(p), nil }
 func (u unheard) WriteHeader(int)             {}
 
-// executor begins an executor in a process of its own.
-func (s *served) executor(number int) *exec.Cmd {
-	s.t.Helper()
+// command is that of an executor.
+func (s *served) command(number int) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), executor.SocketVariable+"="+s.socket, executor.PoolVariable+"=p", fmt.Sprintf("%s=%d", executor.ExecutorVariable, number),
 		executor.SecretVariable+"="+filepath.Join(s.dir, "secret"))
+	return cmd
+}
+
+// executor begins an executor in a process of its own.
+func (s *served) executor(number int) *exec.Cmd {
+	s.t.Helper()
+	cmd := s.command(number)
 	cmd.Stderr = s.t.Output()
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
@@ -142,7 +157,7 @@ func (s *served) executor(number int) *exec.Cmd {
 // application enrols one whose tasks call a function, one with each of the arguments.
 func (s *served) application(function string, arguments ...[]byte) executor.Lease {
 	s.t.Helper()
-	lease, err := s.pool.Enrol(s.t.Context(), executor.Enrolment{Key: rand.Text(), Attempts: 2})
+	lease, err := s.pool.Enrol(s.t.Context(), executor.Enrolment{Key: rand.Text(), Attempts: 2, Fresh: s.fresh})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -230,18 +245,61 @@ func TestFailedTasks(t *testing.T) {
 	}
 }
 
+// A result that is too large is a failed task, and costs no executor.
+func TestLargeResult(t *testing.T) {
+	s := serve(t)
+	s.executor(0)
+	if r := s.results(s.application("large", nil))[0]; !r.Failed || r.Run != 1 || !strings.Contains(r.Error, "at most") {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// Of what a task prints, the end is kept.
+func TestMuchOutput(t *testing.T) {
+	s := serve(t)
+	s.executor(0)
+	all := s.results(s.application("shout", nil, nil))
+	for _, r := range all {
+		if len(r.output) != executor.MostOutput || !r.Truncated || !strings.HasSuffix(r.output, "aa\nthe end\n") && !strings.HasSuffix(r.output, "aathe end\n") {
+			t.Errorf("%d bytes, truncated %v, ending with %q", len(r.output), r.Truncated, r.output[max(0, len(r.output)-20):])
+		}
+	}
+}
+
+// Whoever wants a fresh process does not get one in which tasks of another application have run.
+func TestFresh(t *testing.T) {
+	s := serve(t)
+	s.executor(0)
+	s.results(s.application("upper", []byte("a")))
+	s.fresh = true
+	if r := s.results(s.application("upper", []byte("a")))[0]; !r.Failed || !strings.Contains(r.Error, "fresh") {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// What an executor says of its own end goes where it printed before it began.
+func TestWhyItEnded(t *testing.T) {
+	s := serve(t)
+	if err := os.WriteFile(filepath.Join(s.dir, "secret"), []byte("guess"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	cmd := s.command(0)
+	cmd.Stderr = &text
+	if err := cmd.Run(); err == nil || !strings.Contains(text.String(), "secret is not that of the executor") {
+		t.Errorf("%v: %q", err, text.String())
+	}
+}
+
 // A crash costs one task: others get their results from the executors that are left.
 func TestCrash(t *testing.T) {
 	s := serve(t)
-	first, second := s.executor(0), s.executor(1)
 	lease := s.application("die", nil)
-	_ = first.Wait()
-	if err := s.pool.Left(t.Context(), 0); err != nil {
-		t.Fatal(err)
-	}
-	_ = second.Wait()
-	if err := s.pool.Left(t.Context(), 1); err != nil {
-		t.Fatal(err)
+	for number := range 2 {
+		_ = s.executor(number).Wait()
+		if err := s.pool.Left(t.Context(), number); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if r := s.results(lease)[0]; !r.Failed || r.Run != 2 || !strings.Contains(r.Error, "lost 2 times") {
 		t.Errorf("got %+v", r)

@@ -73,6 +73,9 @@ type Report struct {
 	Truncated bool    `json:"output_truncated,omitempty"`
 }
 
+// MostResult bounds the result of a task, in bytes. A larger one is a failed task.
+const MostResult = 32 << 20
+
 // MostOutput bounds what is kept of the output of one task, in bytes.
 const MostOutput = 64 << 10
 

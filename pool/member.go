@@ -72,6 +72,10 @@ func (p *Pool) Register(ctx context.Context, r executor.Registration) (lease exe
 			return p.broken
 		}
 		if old := p.members[r.Executor]; old != nil {
+			if old.goesOnWith(r.Running) { // The answer to its registration was lost.
+				lease = p.leaseAgain(old)
+				return nil
+			}
 			p.leave(old, "it registered again")
 		}
 		now := p.loop.Now()
@@ -87,6 +91,28 @@ func (p *Pool) Register(ctx context.Context, r executor.Registration) (lease exe
 		return nil
 	})
 	return lease, err
+}
+
+// goesOnWith reports whether h is what m runs: then it is the same process.
+func (m *member) goesOnWith(h *executor.Held) bool {
+	switch w := m.work; {
+	case h == nil:
+		return false
+	case w != nil:
+		return h.Key == w.app.key && h.Stage == w.task.stage && h.Task == w.task.index && h.Run == w.task.run
+	}
+	return m.earlier != nil && *m.earlier == *h
+}
+
+// leaseAgain gives an executor another lease for its former one.
+func (p *Pool) leaseAgain(m *member) executor.Lease {
+	p.counters.Repeated++
+	if m.waiting != nil {
+		m.waiting <- answer{err: fmt.Errorf("executor %d: %w", m.number, ErrGone)}
+		m.waiting = nil
+	}
+	m.lease, m.expires = rand.Text(), p.renew()
+	return executor.Lease{Lease: m.lease, Length: p.config.Lease.Milliseconds()}
 }
 
 // join lets the engine know of an executor.

@@ -141,6 +141,7 @@ func (p *Pool) Close() { p.loop.End() }
 func (p *Pool) Due(now timeline.Time) (next timeline.Time) {
 	if !p.synced && (p.arrived >= p.config.Expected || now >= p.syncAt) {
 		p.synced = true
+		p.dropOrphans()
 		for _, m := range p.members {
 			p.pauseIfTaken(m)
 		}
@@ -154,6 +155,15 @@ func (p *Pool) Due(now timeline.Time) (next timeline.Time) {
 		next = min(next, p.syncAt)
 	}
 	return next
+}
+
+// dropOrphans drops the results of applications that have not enrolled: from now on their tasks run anew.
+func (p *Pool) dropOrphans() {
+	if n := len(p.orphans); n > 0 {
+		p.counters.Dropped += int64(n)
+		p.log.Warn("results of tasks are dropped: their applications have not come back", "pool", p.config.Name, "results", n)
+	}
+	p.orphans = nil
 }
 
 // expire ends what has lasted too long, and finds out when that is to be looked at again.

@@ -326,6 +326,45 @@ func TestNewDaemon(t *testing.T) {
 	}
 }
 
+// The answer to a registration is lost, and the executor registers again: the run that it goes on with is not lost.
+func TestRegistersTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, nil)
+		w := register(t, p, 0)
+		a := enrol(t, p, "a")
+		a.grow(true, tasks(0, 1))
+		work := w.next(nil)
+		for range 5 {
+			lease, err := p.Register(t.Context(), executor.Registration{Executor: 0, Secret: "secret", Running: &work.Task})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.lease = lease.Lease
+		}
+		w.report(work)
+		out := a.collect()
+		if v, _ := p.View(t.Context()); len(out.Results) != 1 || out.Results[0].Failed || out.Results[0].Run != 1 || v.Counters.Lost != 0 {
+			t.Errorf("got %+v, %+v", out, v.Counters)
+		}
+	})
+}
+
+// Results of applications that have not come back when the pool begins to decide are dropped, and counted.
+func TestResultsOfNoApplication(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, func(c *pool.Config) { c.Expected = 2 })
+		lease, err := p.Register(t.Context(), executor.Registration{Executor: 0, Secret: "secret", Running: &executor.Held{Key: "a-0123456789abcdef", Run: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		(&worker{t, p, 0, lease.Lease}).report(executor.Work{Work: 5})
+		register(t, p, 1)
+		if v, _ := p.View(t.Context()); !v.Synced || v.Counters.Dropped != 1 {
+			t.Errorf("the pool is %+v", v)
+		}
+	})
+}
+
 // An executor that drains takes no task any more, and ends when it has none.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
