@@ -45,7 +45,7 @@ lint: ## gofmt, go vet and staticcheck
 test-race: ## long tests too, under 13 minutes: with the race detector where there are goroutines; as root on Debian it installs gcc if it is missing
 	internal/testrun/race
 
-test-guest: ## the tests that need other kernels, in QEMU, under 15 minutes; as root on Debian it installs QEMU if it is missing
+test-guest: ## the tests that need other kernels, in QEMU, under 20 minutes; as root on Debian it installs QEMU if it is missing
 	guest/setup
 	$(TESTRUN) -- -tags=guest -count=1 -timeout=29m -p=1 -run='^TestGuest' $(GUESTS)
 

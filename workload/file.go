@@ -253,6 +253,9 @@ func checkWritable(j *Job) error {
 	if err := filled.Check(); err != nil {
 		return err
 	}
+	if j.Open {
+		return fmt.Errorf("job %q open true: must be false, because jobs that grow are not simulated", j.Name)
+	}
 	if err := j.CheckNames(); err != nil {
 		return err
 	}

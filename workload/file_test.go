@@ -289,6 +289,7 @@ func TestReadWorkloadRefusesWhatIsWrongInVersion2(t *testing.T) {
 		{stage(`"duration_ns":-1`), "duration -1ns: must not be negative"},
 		{stage(`"needs":[1]`), `x:2: job stages[0].needs: unknown field; must be one of name, tasks, `},
 		{job(`{"id":1,"after":-1,"stages":[]}`), "after -1: must be the index of a job"},
+		{job(`{"id":1,"name":"a","open":true,"stages":[]}`), `x:2: job "a" open true: must be false`},
 		{job(`{"id":1,"truth":["t"],"stages":[{"tasks":1,"ideal":[0,1]}]}`), `x:2: job "" truth "t": must be the name of a truth profile in a line above`},
 		{job(`{"id":1,"truth":["",""],"stages":[{"tasks":1,"ideal":[0,1]}]}`), `truth: must be one for each stage, 1, but are 2`},
 		{job(`{"truth_profile":"t"}`), `x:2: truth_profile "t": must be a name of its own, together with the field truth`},
