@@ -72,7 +72,7 @@ type answer struct {
 }
 
 // tiny lets event logs go on in another segment every 8 kB or so.
-var tiny = &live.Retention{For: 1000 * time.Hour, Events: 64_000}
+var tiny = &live.Retention{For: 1000 * time.Hour, Events: 48_000}
 
 // obey opens a daemon and carries out requests until its input ends, or it is killed.
 func obey(dir, name string) error {
