@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/bellows-rm/bellows/resource"
@@ -75,14 +74,7 @@ func TestImpossibleGrowth(t *testing.T) {
 	} {
 		s := bookOf(t, &Job{ID: 1, Name: "A", Open: true, Stages: []Stage{stageOf(1), stageOf(2, 0), stageOf(0)}}, &Job{ID: 2, Name: "B", Stages: []Stage{stageOf(1)}})
 		runAll(t, s, s.Jobs[0], 0)
-		before := dump(s)
-		err := s.apply(2, &c.e)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: error is %v, want one with %q", c.e, err, c.want)
-		}
-		if after := dump(s); after != before {
-			t.Errorf("%+v: was refused, but changed\n%s\nto\n%s", c.e, before, after)
-		}
+		refuses(t, s, &c.e, c.want)
 	}
 }
 

@@ -129,14 +129,20 @@ func TestImpossibleEvents(t *testing.T) {
 		{Event{Kind: Answered, Answer: &Answer{}}, `node "n0": decision 0 is not its open question`},
 	} {
 		s := example(t)
-		before := dump(s)
-		err := s.apply(2, &c.e)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: error is %v, want one with %q", c.e, err, c.want)
-		}
-		if after := dump(s); after != before {
-			t.Errorf("%+v: was refused, but changed\n%s\nto\n%s", c.e, before, after)
-		}
+		refuses(t, s, &c.e, c.want)
+	}
+}
+
+// refuses expects that s refuses an event with an error that has a text, and that nothing changes.
+func refuses(t *testing.T, s *Snapshot, e *Event, want string) {
+	t.Helper()
+	before := dump(s)
+	err := s.apply(2, e)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%+v: error is %v, want one with %q", *e, err, want)
+	}
+	if after := dump(s); after != before {
+		t.Errorf("%+v: was refused, but changed\n%s\nto\n%s", *e, before, after)
 	}
 }
 

@@ -317,10 +317,9 @@ func (p *Pool) Collect(ctx context.Context, id int64, c executor.Collect) (out e
 		}
 		if waits && a.waiting != nil {
 			p.counters.Repeated++
-			close(a.waiting)
-			a.waiting = nil
+			p.notify(a)
 		}
-		p.confirm(a, c.After)
+		a.confirm(c.After)
 		out, payloads = a.collected()
 		if waits && len(out.Results) == 0 && !out.Ended {
 			a.waiting, a.expires = changed, timeline.Never
@@ -368,7 +367,7 @@ func (a *application) collected() (out executor.Results, payloads [][]byte) {
 }
 
 // confirm forgets results up to a number.
-func (p *Pool) confirm(a *application, after int64) {
+func (a *application) confirm(after int64) {
 	n := 0
 	for ; n < len(a.results) && a.results[n].Number <= after; n++ {
 		a.held -= int64(len(a.results[n].result) + len(a.results[n].output))
@@ -376,11 +375,11 @@ func (p *Pool) confirm(a *application, after int64) {
 	a.results = slices.Delete(a.results, 0, n)
 }
 
-// notify wakes the request that waits for results.
-func (a *application) notify() {
+// notify wakes the request that waits for results, if there is one.
+func (p *Pool) notify(a *application) {
 	if a.waiting != nil {
 		close(a.waiting)
-		a.waiting = nil
+		a.waiting, a.expires = nil, p.renew()
 	}
 }
 
@@ -412,10 +411,7 @@ func (p *Pool) settle(a *application) {
 		return
 	}
 	a.stages = nil // with the arguments of tasks that never ran
-	if a.waiting != nil {
-		a.notify()
-		a.expires = p.renew()
-	}
+	p.notify(a)
 }
 
 // forget drops what is kept of an application that has been cancelled or has ended. Its tasks that run still end.
@@ -424,7 +420,5 @@ func (p *Pool) forget(a *application) {
 	if p.byKey[a.key] == a {
 		delete(p.byKey, a.key)
 	}
-	if a.waiting != nil {
-		a.notify()
-	}
+	p.notify(a)
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -18,7 +16,6 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/executor"
-	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/pool"
 )
 
@@ -69,11 +66,7 @@ func served(b *testing.B, p *pool.Pool) asker {
 }
 
 func benchAssignments(b *testing.B, n int, overHTTP bool) {
-	mira, err := policy.New("mira", nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	p := pool.Start(pool.Config{Name: "bench", Policy: mira, Verify: func(int, string) bool { return true }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	p := begin(b, nil)
 	defer p.Close()
 	ask := func(ctx context.Context, number int, n executor.Next) (executor.Work, error) {
 		work, _, err := p.Next(ctx, number, n, nil)
@@ -96,7 +89,7 @@ func benchAssignments(b *testing.B, n int, overHTTP bool) {
 	began, cpu := time.Now(), ownCPU()
 	for number := range n {
 		all.Go(func() {
-			lease, err := p.Register(ctx, executor.Registration{Executor: number})
+			lease, err := p.Register(ctx, executor.Registration{Executor: number, Secret: "secret"})
 			if err != nil {
 				b.Error(err)
 				return

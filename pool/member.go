@@ -21,7 +21,6 @@ type member struct {
 	expires  timeline.Time // when its lease ends; Never while a request of it waits
 	language string
 	pid      int
-	since    timeline.Time
 	idle     timeline.Time // since when it has no task; meaningful if work is nil
 	memory   int64         // bytes, 0 is unknown
 	tasks    int64         // that it has ended
@@ -78,11 +77,9 @@ func (p *Pool) Register(ctx context.Context, r executor.Registration) (lease exe
 			}
 			p.leave(old, "it registered again")
 		}
-		now := p.loop.Now()
-		m := &member{number: r.Executor, lease: rand.Text(), language: r.Language, pid: r.PID, since: now, idle: now, earlier: r.Running, ran: map[string]bool{}}
+		m := &member{number: r.Executor, lease: rand.Text(), language: r.Language, pid: r.PID, idle: p.loop.Now(), earlier: r.Running, ran: map[string]bool{}}
 		m.expires = p.renew()
 		p.members[m.number] = m
-		p.arrived++
 		p.join(m)
 		if r.Running != nil {
 			p.adopt(m)
@@ -230,7 +227,7 @@ func (p *Pool) stopWaiting(number int, answers chan<- answer) {
 // report handles the report of an executor. A report that came before, or that is of a run which is not known any more, changes nothing.
 func (p *Pool) report(m *member, r *executor.Report, payload []byte) {
 	full := report{Report: *r, result: payload[:r.Size:r.Size], output: payload[r.Size:]}
-	if w := m.work; w != nil && (w.id == r.Work || w.adopted(r)) {
+	if w := m.work; w != nil && (w.earlier || w.id == r.Work) {
 		m.work, m.idle = nil, p.loop.Now()
 		m.tasks++
 		p.finish(m, w, full)
@@ -252,9 +249,6 @@ func (p *Pool) report(m *member, r *executor.Report, payload []byte) {
 	}
 	p.counters.Repeated++
 }
-
-// adopted reports whether r is of a run that began under an earlier lease, whose number is another.
-func (w *work) adopted(r *executor.Report) bool { return w.earlier && r.Work != w.id }
 
 // answer answers the request of an executor that waits, if there is something to do.
 func (p *Pool) answer(m *member) {

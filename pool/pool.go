@@ -86,7 +86,6 @@ type Pool struct {
 	check     timeline.Time // when a lease may have ended
 	synced    bool
 	syncAt    timeline.Time
-	arrived   int              // executors that have registered before the pool was synced
 	orphans   map[place]report // of tasks of applications that have not enrolled yet
 	broken    error
 	counters  Counters
@@ -139,7 +138,7 @@ func (p *Pool) Close() { p.loop.End() }
 
 // Due implements drive.Handler: it ends leases, and begins to decide once the executors are there.
 func (p *Pool) Due(now timeline.Time) (next timeline.Time) {
-	if !p.synced && (p.arrived >= p.config.Expected || now >= p.syncAt) {
+	if !p.synced && (len(p.members) >= p.config.Expected || now >= p.syncAt) {
 		p.synced = true
 		p.dropOrphans()
 		for _, m := range p.members {

@@ -18,6 +18,14 @@ import (
 // start begins a pool of the policy mira, which ends with the test.
 func start(t *testing.T, change func(*pool.Config)) *pool.Pool {
 	t.Helper()
+	p := begin(t, change)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// begin begins a pool of the policy mira.
+func begin(t testing.TB, change func(*pool.Config)) *pool.Pool {
+	t.Helper()
 	mira, err := policy.New("mira", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -26,9 +34,7 @@ func start(t *testing.T, change func(*pool.Config)) *pool.Pool {
 	if change != nil {
 		change(&c)
 	}
-	p := pool.Start(c)
-	t.Cleanup(p.Close)
-	return p
+	return pool.Start(c)
 }
 
 // worker is an executor in a test, which runs a task only when it is told to.
@@ -349,6 +355,23 @@ func TestRegistersTwice(t *testing.T) {
 	})
 }
 
+// A pool waits for as many executors as there were, however often one of them registers.
+func TestWaitsForAllExecutors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, func(c *pool.Config) { c.Expected = 2 })
+		for _, step := range []struct {
+			executor int
+			synced   bool
+		}{{0, false}, {0, false}, {1, true}} {
+			register(t, p, step.executor)
+			synctest.Wait()
+			if v, _ := p.View(t.Context()); v.Synced != step.synced {
+				t.Errorf("after executor %d has registered, synced is %v", step.executor, v.Synced)
+			}
+		}
+	})
+}
+
 // Results of applications that have not come back when the pool begins to decide are dropped, and counted.
 func TestResultsOfNoApplication(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -412,11 +435,7 @@ func TestRepeatedMessages(t *testing.T) {
 // Requests that wait end with the pool.
 func TestCloseEndsRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		mira, err := policy.New("mira", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := pool.Start(pool.Config{Policy: mira, Verify: func(int, string) bool { return true }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		p := begin(t, nil)
 		w, a := register(t, p, 0), enrol(t, p, "a")
 		began := time.Now()
 		errs := make(chan error, 2)

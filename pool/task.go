@@ -97,10 +97,7 @@ func (p *Pool) record(a *application, t *task, r report, about executor.Result) 
 	if r.Failed && s.followed {
 		p.cancel(a, fmt.Sprintf("task %d of stage %d failed, and another stage needs it", t.index, t.stage))
 	}
-	if a.waiting != nil {
-		a.notify()
-		a.expires = p.renew()
-	}
+	p.notify(a)
 	p.settle(a)
 }
 

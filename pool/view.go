@@ -134,34 +134,3 @@ func (p *Pool) viewOfApplication(a *application, now timeline.Time) Application 
 
 // inTime shows a time that a reason names.
 func inTime(at timeline.Time) string { return time.Unix(0, int64(at)).Format(time.TimeOnly) }
-
-// Wanted is what the size of a pool depends on.
-type Wanted struct {
-	Executors int                   // that the applications could use now
-	Idle      map[int]time.Duration // by the numbers of executors without a task, for how long they have had none
-	Busy      int                   // executors with a task
-}
-
-// Wanted returns what the size of the pool depends on.
-func (p *Pool) Wanted(ctx context.Context) (w Wanted, err error) {
-	err = p.do(ctx, func() error {
-		now := p.loop.Now()
-		w.Idle = map[int]time.Duration{}
-		for _, m := range p.members {
-			if m.work == nil && m.earlier == nil {
-				w.Idle[m.number] = now.Sub(m.idle)
-			} else {
-				w.Busy++
-			}
-		}
-		for _, j := range p.loop.Engine().Snapshot().Jobs {
-			for stage := j.FirstLeft(); stage < len(j.Stages); stage++ {
-				if w.Executors += j.Progress[stage].Booked + j.Progress[stage].Running; j.Ready(stage) {
-					w.Executors += j.Startable(stage)
-				}
-			}
-		}
-		return nil
-	})
-	return w, err
-}
