@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -73,7 +72,7 @@ type Executor struct {
 	Number    int
 	Secret    string
 	Functions map[string]Function
-	// Away is for how long the daemon may be away before the executor ends; 0 is a minute.
+	// Away is for how long the daemon may be away before the executor ends; 0 is DefaultAway.
 	Away time.Duration
 
 	printed *output // nil if output is not diverted
@@ -84,19 +83,10 @@ type Executor struct {
 	served  string // the key of the application whose task ran last
 }
 
-// firstPause and longestPause are between two attempts to reach the daemon.
-const (
-	firstPause   = 20 * time.Millisecond
-	longestPause = time.Second
-)
-
 // Run runs tasks until the pool ends the executor, which is no error, or ctx ends. It returns an error if the pool refuses the executor, or
 // has been away for too long.
 func (e *Executor) Run(ctx context.Context) error {
-	if e.Away == 0 {
-		e.Away = time.Minute
-	}
-	e.link = newLink(e.Socket, e.Pool)
+	e.link = socketLink(e.Socket, e.Pool, e.Away)
 	defer e.link.http.CloseIdleConnections()
 	var done *Report
 	var result, printed []byte
@@ -106,7 +96,7 @@ func (e *Executor) Run(ctx context.Context) error {
 			return err
 		}
 		var work Work
-		arguments, err := e.patiently(ctx, func() ([]byte, error) {
+		arguments, err := e.link.patiently(ctx, func() ([]byte, error) {
 			return e.link.post(ctx, fmt.Sprintf("/executors/%d/next", e.Number), Next{Lease: lease, Done: done, Memory: resident()}, &work, result, printed)
 		})
 		if isStatus(err, http.StatusGone) {
@@ -135,7 +125,7 @@ func (e *Executor) hold(ctx context.Context) (string, error) {
 	if e.lease.Lease != "" {
 		return e.lease.Lease, nil
 	}
-	_, err := e.patiently(ctx, func() ([]byte, error) {
+	_, err := e.link.patiently(ctx, func() ([]byte, error) {
 		r := Registration{Executor: e.Number, Secret: e.Secret, Language: "go", PID: os.Getpid(), Running: e.running}
 		return e.link.post(ctx, "/executors", r, &e.lease)
 	})
@@ -155,23 +145,6 @@ func (e *Executor) setRunning(h *Held) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.running = h
-}
-
-// patiently tries again what fails because the daemon is away. What the daemon answers, even an error, is final.
-func (e *Executor) patiently(ctx context.Context, try func() ([]byte, error)) ([]byte, error) {
-	pause := firstPause
-	for began := time.Now(); ; {
-		payload, err := try()
-		if err == nil || ctx.Err() != nil || isFinal(err) || time.Since(began) > e.Away {
-			return payload, err
-		}
-		select {
-		case <-time.After(pause):
-			pause = min(2*pause, longestPause)
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
 }
 
 // run runs a task, and keeps the lease meanwhile.
@@ -336,64 +309,4 @@ func (o *output) take() (end []byte, truncated bool) {
 		end, truncated = end[over:], true
 	}
 	return end, truncated
-}
-
-// link sends messages to a pool.
-type link struct {
-	http *http.Client
-	base string
-}
-
-func newLink(socket, pool string) link {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	}
-	return link{&http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}}, "http://bellows/v1/pools/" + pool}
-}
-
-// StatusError is the answer of a pool that refuses a message.
-type StatusError struct {
-	Status int    // of HTTP
-	Text   string // one sentence
-}
-
-// Error implements error.
-func (e *StatusError) Error() string { return e.Text }
-
-// isStatus reports whether err is an answer with a status.
-func isStatus(err error, status int) bool {
-	e, ok := errors.AsType[*StatusError](err)
-	return ok && e.Status == status
-}
-
-// isFinal reports whether err is an answer that does not change by waiting.
-func isFinal(err error) bool {
-	e, ok := errors.AsType[*StatusError](err)
-	return ok && e.Status < http.StatusInternalServerError && e.Status != http.StatusTooManyRequests
-}
-
-// mostAnswer bounds an answer, in bytes.
-const mostAnswer = 256 << 20
-
-// post sends a message and reads the answer into out. A refusal is a *StatusError.
-func (l link) post(ctx context.Context, path string, head, out any, payload ...[]byte) ([]byte, error) {
-	message, err := Encode(head, payload...)
-	if err != nil {
-		return nil, err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, l.base+path, bytes.NewReader(message))
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Content-Type", MediaType)
-	answer, err := l.http.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, 4096))
-		return nil, &StatusError{answer.StatusCode, strings.TrimSpace(string(text))}
-	}
-	return Read(answer.Body, mostAnswer, answer.ContentLength, out)
 }

@@ -130,7 +130,7 @@ type Enrolment struct {
 
 // Growth adds tasks to an application: POST /v1/pools/{pool}/applications/{application}/tasks. The payload are the arguments of all its
 // tasks, one after the other. The answer is a Room. Growths are numbered by the application from 1; one that was received is
-// ignored when it comes again.
+// ignored when it comes again. One with the number 0 adds nothing, and keeps the lease.
 type Growth struct {
 	Lease  string        `json:"lease"`
 	Number int64         `json:"number"`
@@ -147,7 +147,7 @@ type StageGrowth struct {
 	Function string `json:"function,omitempty"` // of a new stage
 	Path     string `json:"path,omitempty"`     // of a new stage; see Work
 	Sizes    []int  `json:"sizes"`              // of the arguments of each new task, bytes
-	// First is the index of the first of the new tasks. A stage that is submitted again to a new daemon may leave out tasks whose results
+	// First is the index of the first task of a new stage. A stage that is submitted again to a new daemon may leave out tasks whose results
 	// the application has: those before First, and those whose size is -1.
 	First int `json:"first,omitempty"`
 }
@@ -156,6 +156,14 @@ type StageGrowth struct {
 type Room struct {
 	Held int64 `json:"held_bytes"`
 	Most int64 `json:"most_bytes"` // more is refused with status 429, until there is room
+}
+
+// Cancellation cancels an application: DELETE /v1/pools/{pool}/applications/{application}. The answer is an empty object. Without a body it
+// cancels the application that has this number now.
+type Cancellation struct {
+	// Lease says which application is meant, because another daemon uses its number again; 410 if the lease has ended.
+	Lease string `json:"lease,omitempty"`
+	Why   string `json:"why,omitempty"`
 }
 
 // Collect asks for results: POST /v1/pools/{pool}/applications/{application}/results. The answer, Results, comes as soon as there are

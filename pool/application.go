@@ -50,6 +50,7 @@ type stage struct {
 	byIndex        map[int]*task // as the application numbers them; nil if the two are the same
 	next           int           // the index of the next task that the application adds
 	followed       bool          // another stage comes after it
+	failed         string        // which of its tasks has failed; empty if none has
 	left           int           // tasks that have not ended
 }
 
@@ -144,6 +145,8 @@ func (p *Pool) Grow(ctx context.Context, id int64, g executor.Growth, payload []
 		}
 		room = executor.Room{Held: a.held, Most: p.config.Room}
 		switch {
+		case g.Number == 0:
+			return nil
 		case g.Number <= a.growths:
 			p.counters.Repeated++
 			return nil
@@ -196,8 +199,8 @@ func (a *application) checkGrowth(g *executor.Growth, payload int) error {
 			known++
 		}
 		for k, size := range s.Sizes {
-			if size < -1 || size > math.MaxInt32 || s.Stage < len(a.stages) && size < 0 {
-				return fmt.Errorf("stages[%d].sizes[%d] %d: must be a number of bytes, or -1 in a new stage", i, k, size)
+			if size < -1 || size > math.MaxInt32 {
+				return fmt.Errorf("stages[%d].sizes[%d] %d: must be a number of bytes, or -1", i, k, size)
 			}
 			if size >= 0 {
 				total, tasks = total+size, tasks+1
@@ -256,7 +259,18 @@ func (p *Pool) grow(a *application, g *executor.Growth, payload []byte) {
 	if !p.synced {
 		p.reclaim(a, added)
 	}
+	p.cancelIfHopeless(a)
 	p.settle(a)
+}
+
+// cancelIfHopeless cancels an application if a task has failed that another stage needs.
+func (p *Pool) cancelIfHopeless(a *application) {
+	for _, s := range a.stages {
+		if s.failed != "" && s.followed {
+			p.cancel(a, s.failed+" failed, and another stage needs it")
+			return
+		}
+	}
 }
 
 // add adds a task to the stage.
@@ -381,6 +395,17 @@ func (p *Pool) notify(a *application) {
 		close(a.waiting)
 		a.waiting, a.expires = nil, p.renew()
 	}
+}
+
+// CancelLease cancels the application with a lease. The error is ErrGone.
+func (p *Pool) CancelLease(ctx context.Context, id int64, lease, why string) error {
+	return p.do(ctx, func() error {
+		a, err := p.applicationOf(id, lease)
+		if err == nil {
+			p.cancel(a, why)
+		}
+		return err
+	})
 }
 
 // Cancel cancels an application. Tasks that run are ended or their results dropped.

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -50,6 +51,15 @@ func (p *Pool) Handler() http.Handler {
 			return p.Collect(r.Context(), int64(number(r, "application")), *in)
 		})
 	})
+	mux.HandleFunc("DELETE /applications/{application}", func(w http.ResponseWriter, r *http.Request) {
+		exchange(w, r, func(in *executor.Cancellation, _ []byte) (any, [][]byte, error) {
+			id, why := int64(number(r, "application")), cmp.Or(in.Why, "it was requested")
+			if in.Lease == "" {
+				return struct{}{}, nil, p.Cancel(r.Context(), id, why)
+			}
+			return struct{}{}, nil, p.CancelLease(r.Context(), id, in.Lease, why)
+		})
+	})
 	return mux
 }
 
@@ -66,7 +76,7 @@ func number(r *http.Request, name string) int {
 func exchange[In any](w http.ResponseWriter, r *http.Request, do func(in *In, payload []byte) (out any, payloads [][]byte, err error)) {
 	in := new(In)
 	payload, err := executor.Read(r.Body, MostMessage, r.ContentLength, in)
-	if err != nil {
+	if err != nil && (r.Method != http.MethodDelete || r.ContentLength != 0) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}

@@ -94,8 +94,9 @@ func (p *Pool) record(a *application, t *task, r report, about executor.Result) 
 	about.Failed, about.Error, about.Seconds = r.Failed, r.Error, r.Seconds
 	about.Size, about.Output, about.Truncated = len(r.result), len(r.output), r.Truncated
 	a.results = append(a.results, result{about, r.result, r.output})
-	if r.Failed && s.followed {
-		p.cancel(a, fmt.Sprintf("task %d of stage %d failed, and another stage needs it", t.index, t.stage))
+	if r.Failed {
+		s.failed = fmt.Sprintf("task %d of stage %d", t.index, t.stage)
+		p.cancelIfHopeless(a)
 	}
 	p.notify(a)
 	p.settle(a)

@@ -1,0 +1,106 @@
+package executor
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// DefaultAway is for how long the daemon may be away before an executor or an application gives up.
+const DefaultAway = time.Minute
+
+// firstPause and longestPause are between two attempts to reach the daemon.
+const (
+	firstPause   = 20 * time.Millisecond
+	longestPause = time.Second
+)
+
+// link sends messages to a pool.
+type link struct {
+	http *http.Client
+	base string
+	away time.Duration // how long the daemon may be away
+}
+
+// socketLink is a link to a pool of the daemon that listens on a socket.
+func socketLink(socket, pool string, away time.Duration) link {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}
+	return link{&http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}}, "http://bellows/v1/pools/" + pool, cmp.Or(away, DefaultAway)}
+}
+
+// patiently tries again what fails because the daemon is away. What the daemon answers, even an error, is final.
+func (l link) patiently(ctx context.Context, try func() ([]byte, error)) ([]byte, error) {
+	pause := firstPause
+	for began := time.Now(); ; {
+		payload, err := try()
+		if err == nil || ctx.Err() != nil || isFinal(err) || time.Since(began) > l.away {
+			return payload, err
+		}
+		select {
+		case <-time.After(pause):
+			pause = min(2*pause, longestPause)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// StatusError is the answer of a pool that refuses a message.
+type StatusError struct {
+	Status int    // of HTTP
+	Text   string // one sentence
+}
+
+// Error implements error.
+func (e *StatusError) Error() string { return e.Text }
+
+// isStatus reports whether err is an answer with a status.
+func isStatus(err error, status int) bool {
+	e, ok := errors.AsType[*StatusError](err)
+	return ok && e.Status == status
+}
+
+// isFinal reports whether err is an answer that does not change by waiting.
+func isFinal(err error) bool {
+	e, ok := errors.AsType[*StatusError](err)
+	return ok && e.Status < http.StatusInternalServerError
+}
+
+// mostAnswer bounds an answer, in bytes.
+const mostAnswer = 256 << 20
+
+// post sends a message and reads the answer into out. A refusal is a *StatusError.
+func (l link) post(ctx context.Context, path string, head, out any, payload ...[]byte) ([]byte, error) {
+	return l.send(ctx, http.MethodPost, path, head, out, payload...)
+}
+
+// send sends a message by a method of HTTP.
+func (l link) send(ctx context.Context, method, path string, head, out any, payload ...[]byte) ([]byte, error) {
+	message, err := Encode(head, payload...)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, method, l.base+path, bytes.NewReader(message))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", MediaType)
+	answer, err := l.http.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 4096))
+		return nil, &StatusError{answer.StatusCode, strings.TrimSpace(string(text))}
+	}
+	return Read(answer.Body, mostAnswer, answer.ContentLength, out)
+}
