@@ -13,6 +13,7 @@ import (
 
 	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/pools"
 	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
@@ -60,6 +61,7 @@ type Daemon struct {
 	Agent  *agent.Agent
 	Driver *live.Driver
 	Store  *store.Store
+	Pools  *pools.Pools // nil without a socket
 
 	config Config
 	log    *slog.Logger
@@ -105,7 +107,12 @@ func (d *Daemon) open() (err error) {
 	if err := d.manage(); err != nil {
 		return errors.Join(err, closeAll(socket, network))
 	}
-	// 4. Clients are answered.
+	// 4. The pools of executors: an executor that finds no pool ends. Then clients are answered.
+	if d.config.Socket != "" {
+		if err := d.openPools(); err != nil {
+			return errors.Join(err, closeAll(socket, network))
+		}
+	}
 	if socket != nil {
 		d.serve(socket, network)
 	}
@@ -149,7 +156,7 @@ func (d *Daemon) serve(socket, network net.Listener) {
 	about := server.Daemon{Version: d.config.Version, PID: os.Getpid(), UID: uint32(os.Geteuid()), State: d.config.State, Settings: d.config.Driver.Settings,
 		Operators: d.config.Operators}
 	about.Configuration = d.configured.Shown()
-	s := server.New(d.Driver, d.Store, about, d.log)
+	s := server.New(withPools{d.Driver, d.Pools}, d.Store, about, d.log)
 	d.server = s
 	if network != nil {
 		serve := s.OnNetwork(network, d.config.Certificate)
@@ -175,6 +182,31 @@ func (d *Daemon) manage() (err error) {
 	}
 	d.Driver, err = live.Start(c)
 	return err
+}
+
+// openPools opens the pools on the driver.
+func (d *Daemon) openPools() (err error) {
+	d.Pools, err = pools.Open(pools.Config{State: d.config.State, Socket: d.config.Socket, Capacity: d.Capacity(), Jobs: d.Driver, Log: d.log})
+	return err
+}
+
+// withPools is the driver for clients: before it ends for good, executors that run nothing end.
+type withPools struct {
+	*live.Driver
+	pools *pools.Pools
+}
+
+// Shutdown is that of the driver.
+func (d withPools) Shutdown(ctx context.Context, kill bool) error {
+	resume, err := d.pools.Retire(ctx, kill)
+	if err != nil {
+		return err
+	}
+	if err := d.Driver.Shutdown(ctx, kill); err != nil {
+		resume()
+		return err
+	}
+	return nil
 }
 
 // findDisk adds the bandwidth of the disk to the capacity.
@@ -254,6 +286,10 @@ func (d *Daemon) Close() error {
 func (d *Daemon) letGo() error {
 	if d.lock != nil {
 		d.lock.Closing()
+	}
+	if d.Pools != nil { // before the server, so that no request of an executor waits
+		d.Pools.Close()
+		d.Pools = nil
 	}
 	if d.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

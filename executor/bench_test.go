@@ -59,7 +59,7 @@ func BenchmarkReassignment(b *testing.B) {
 		cold = append(cold, first(0))
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		if err := s.pool.Left(b.Context(), number); err != nil {
+		if _, err := s.pool.Left(b.Context(), number); err != nil {
 			b.Fatal(err)
 		}
 		number++

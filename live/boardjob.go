@@ -99,6 +99,11 @@ func (d *Driver) shownAs(j *job, was *boardJob, revision int64) *boardJob {
 	b.Waiting = d.whyWaits(j)
 	b.stuck = (d.broken != nil || j.isAside()) && !j.State.Ended && len(j.alive()) == 0
 	if state := d.engineJob(j); state != nil {
+		for i := range b.Stages {
+			if state.Ready(i) {
+				b.Stages[i].Startable = state.Startable(i)
+			}
+		}
 		for _, t := range state.Tasks {
 			if own := b.task(t.ID); own != nil && own.State == TaskRunning {
 				own.know(t, j.newest(t.ID), now)

@@ -69,6 +69,7 @@ type Stage struct {
 	cluster.Stage
 	Class     cluster.Class `json:"class"`
 	Pending   int           `json:"pending"`   // not started, or to run again
+	Startable int           `json:"-"`         // of Pending: those that wait for nothing but room, or for their turn
 	Running   int           `json:"running"`   // being started, or running
 	Succeeded int           `json:"succeeded"` // ended well
 	Failed    int           `json:"failed"`    // ended for good without success

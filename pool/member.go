@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -23,6 +24,7 @@ type member struct {
 	pid      int
 	idle     timeline.Time // since when it has no task; meaningful if work is nil
 	memory   int64         // bytes, 0 is unknown
+	after    int64         // of it, when its last task had ended
 	tasks    int64         // that it has ended
 
 	why      cluster.Reason // of the newest decision about it
@@ -212,6 +214,7 @@ func (p *Pool) next(number int, n executor.Next, payload []byte, answers chan<- 
 	m.memory = cmp.Or(n.Memory, m.memory)
 	if n.Done != nil {
 		p.report(m, n.Done, payload)
+		m.after = n.Memory
 	}
 	p.answer(m)
 	return nil
@@ -309,14 +312,43 @@ func (p *Pool) Drain(ctx context.Context, number int, why string) error {
 	})
 }
 
-// Left says that the process of an executor has ended.
-func (p *Pool) Left(ctx context.Context, number int) error {
-	return p.do(ctx, func() error {
+// Left says that the process of an executor has ended. It returns whether the executor was given a task, as far as it is known here.
+func (p *Pool) Left(ctx context.Context, number int) (served bool, err error) {
+	err = p.do(ctx, func() error {
 		if m := p.members[number]; m != nil {
-			p.leave(m, "its process ended")
+			served = m.tasks > 0 || m.work != nil || m.earlier != nil
+			p.depart(m, Lost, "its process ended")
 		}
 		return nil
 	})
+	return served, err
+}
+
+// departed is an executor that was lost.
+type departed struct {
+	Executor
+	at timeline.Time
+}
+
+// What is shown of executors that were lost: not more of them, and for not longer.
+const (
+	mostDeparted  = 16
+	departedShown = 5 * time.Minute
+)
+
+// depart forgets an executor that did not end when it was to, and keeps for people what it did.
+func (p *Pool) depart(m *member, as State, why string) {
+	now := p.loop.Now()
+	e := p.viewOf(m, now)
+	if e.State != Draining {
+		if e.State == Attached {
+			why += " while it ran a task"
+		}
+		e.State, e.Why = as, why
+		p.departed = slices.DeleteFunc(p.departed, func(d departed) bool { return d.Executor.Executor == m.number })
+		p.departed = append(p.departed[max(0, len(p.departed)+1-mostDeparted):], departed{e, now})
+	}
+	p.leave(m, why)
 }
 
 // leave forgets an executor. What it runs is lost, and runs again elsewhere, unless that has been tried too often.

@@ -44,7 +44,7 @@ const (
 const (
 	MostApplications = 1000
 	MostTasks        = 1 << 20 // of an application, at a time
-	MostNumber       = 1 << 20 // of an executor
+	MostNumber       = 1 << 30 // of an executor
 )
 
 // Config is the configuration of a Pool.
@@ -66,7 +66,9 @@ type Config struct {
 	Room int64
 	// End ends the process of an executor that does not answer. It must not wait. nil does nothing.
 	End func(executor int, why string)
-	Log *slog.Logger // nil is slog.Default
+	// Changed is called when what Wanted returns may have changed. It must not wait. nil does nothing.
+	Changed func()
+	Log     *slog.Logger // nil is slog.Default
 }
 
 // Pool is one pool. Its methods may be called from any goroutine.
@@ -87,6 +89,7 @@ type Pool struct {
 	synced    bool
 	syncAt    timeline.Time
 	orphans   map[place]report // of tasks of applications that have not enrolled yet
+	departed  []departed       // the last that were lost
 	broken    error
 	counters  Counters
 }
@@ -173,7 +176,7 @@ func (p *Pool) expire(now timeline.Time) {
 		case now >= m.expires:
 			p.counters.Expired++
 			p.log.Warn("the lease of an executor has ended", "pool", p.config.Name, "executor", m.number)
-			p.leave(m, "its lease ended")
+			p.depart(m, Expired, "its lease ended")
 			p.end(m.number, "its lease ended")
 			continue
 		case w != nil && w.cancelled != 0 && now >= w.cancelled.Add(p.config.Patience) && !m.ending:
@@ -225,6 +228,9 @@ func (p *Pool) Took(now timeline.Time, decisions []cluster.Decision) {
 		case d.Kind == cluster.Reserve, d.Kind == cluster.Unreserve:
 			m.why = d.Reason
 		}
+	}
+	if p.config.Changed != nil {
+		p.config.Changed()
 	}
 }
 

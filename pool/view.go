@@ -18,6 +18,8 @@ const (
 	Attached   State = "attached"   // runs a task of an application
 	Parked     State = "parked"     // has run tasks, and belongs to no application
 	Draining   State = "draining"   // ends when its task has ended
+	Expired    State = "expired"    // is gone: its lease ended; a process that lives registers again
+	Lost       State = "lost"       // is gone: its process ended
 )
 
 // View is what people see of a pool.
@@ -40,6 +42,7 @@ type Executor struct {
 	Stage       int           `json:"stage"`                 // of the task that it runs
 	Task        int           `json:"task"`
 	Running     time.Duration `json:"running_ns,omitempty"` // for how long it has run the task
+	Gone        time.Duration `json:"gone_ns,omitempty"`    // for how long an executor has been gone that expired or was lost
 	Idle        time.Duration `json:"idle_ns,omitempty"`    // for how long it has run nothing
 	Tasks       int64         `json:"tasks"`                // that it has ended
 	Memory      int64         `json:"memory_bytes,omitempty"`
@@ -70,6 +73,12 @@ func (p *Pool) View(ctx context.Context) (v View, err error) {
 		}
 		for _, m := range p.members {
 			v.Executors = append(v.Executors, p.viewOf(m, now))
+		}
+		for i := range p.departed {
+			e := p.departed[i].Executor
+			if e.Gone = now.Sub(p.departed[i].at); e.Gone < departedShown && p.members[e.Executor] == nil {
+				v.Executors = append(v.Executors, e)
+			}
 		}
 		slices.SortFunc(v.Executors, func(a, b Executor) int { return a.Executor - b.Executor })
 		for _, a := range p.apps {
