@@ -160,7 +160,7 @@ func (d *day) enrol(ctx context.Context, key string) *executor.Application {
 }
 
 // all collects everything: the results by stage and task.
-func all(t *testing.T, a *executor.Application, given func(executor.Outcome)) (results map[[2]int]executor.Outcome, end error) {
+func all(t testing.TB, a *executor.Application, given func(executor.Outcome)) (results map[[2]int]executor.Outcome, end error) {
 	t.Helper()
 	results = map[[2]int]executor.Outcome{}
 	for {

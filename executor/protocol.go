@@ -95,7 +95,9 @@ type Work struct {
 	Name        string `json:"name,omitempty"`        // of the application
 	Task        Held   `json:"task,omitzero"`
 	Function    string `json:"function,omitempty"` // as the application named it: MODULE:FUNCTION for Python
-	Path        string `json:"path,omitempty"`     // a directory in which Python looks for the module first
+	// Path is a directory in which Python looks for the module first, and its working directory meanwhile; empty is that of the pool. It must
+	// be absolute.
+	Path string `json:"path,omitempty"`
 	// Fresh says that nothing of other applications may be in the process: it must have run no task of another one.
 	Fresh bool `json:"fresh,omitempty"`
 	Size  int  `json:"size"` // of the arguments, bytes
