@@ -312,11 +312,11 @@ func (p *Pool) Drain(ctx context.Context, number int, why string) error {
 	})
 }
 
-// Left says that the process of an executor has ended. It returns whether the executor was given a task, as far as it is known here.
+// Left says that the process of an executor has ended. It returns whether the executor has received a task, as far as the pool knows.
 func (p *Pool) Left(ctx context.Context, number int) (served bool, err error) {
 	err = p.do(ctx, func() error {
 		if m := p.members[number]; m != nil {
-			served = m.tasks > 0 || m.work != nil || m.earlier != nil
+			served = m.tasks > 0 || m.work != nil && m.work.delivered || m.earlier != nil
 			p.depart(m, Lost, "its process ended")
 		}
 		return nil

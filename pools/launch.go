@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"os/user"
 	"strings"
 	"time"
 
@@ -21,7 +20,7 @@ type launched struct {
 	begun      time.Time     // when its program began; zero if it has not
 	registered time.Time     // when it was last known to be registered, or when this daemon began; zero if never
 	still      bool          // its programs are stopped
-	served     bool          // it has run a task, as far as it is known
+	served     bool          // it has run a task, as far as that is known
 	ordered    string        // why it was ordered to end; empty if it was not
 	orderedAt  time.Time
 	cancel     bool // its job is to be cancelled
@@ -55,7 +54,7 @@ func (p *Pools) launch(h *held, n int) {
 
 // submit submits executors with the numbers from first on. If a quota has no room for all of them, it submits fewer.
 func (p *Pools) submit(r *record, first, n int) (id cluster.JobID, accepted int, err error) {
-	if err := sameUser(r.As); err != nil {
+	if err := p.sameUser(r.As); err != nil {
 		return 0, 0, err
 	}
 	for number := first; number < first+n; number++ {
@@ -136,11 +135,11 @@ func (p *Pools) forget(h *held, l *launched) {
 }
 
 // sameUser returns an error if the uid of the owner of a pool belongs to another user by now: an executor would have the wrong rights.
-func sameUser(c cluster.Credentials) error {
+func (p *Pools) sameUser(c cluster.Credentials) error {
 	if c.User == "" {
 		return nil
 	}
-	u, err := user.LookupId(fmt.Sprint(c.UID))
+	u, err := p.config.LookUp(fmt.Sprint(c.UID))
 	if err == nil && u.Username != c.User {
 		return fmt.Errorf("user id %d belongs to %s now, and the pool to %s", c.UID, u.Username, c.User)
 	}

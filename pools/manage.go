@@ -162,7 +162,7 @@ func (h *held) members(now time.Time, w *pool.Wanted) (all []member) {
 		m := member{number: number, old: number <= h.record.Changed, still: e.still}
 		switch r := registered[number]; {
 		case r != nil:
-			e.registered, e.served = now, e.served || r.Busy || r.Tasks > 0
+			e.registered, e.served = now, e.served || r.Tasks > 0
 			m.stage, m.since, m.tasks, m.memory = idle, r.Idle, r.Tasks, resource.Amount(r.Memory)
 			if r.Busy {
 				m.stage = busy

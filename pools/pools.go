@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"os/user"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -38,7 +39,9 @@ type Config struct {
 	Jobs     Jobs
 	// PythonWorker is the program of executors of Python.
 	PythonWorker []byte
-	Log          *slog.Logger // nil is slog.Default
+	// LookUp finds a user by the uid; nil is user.LookupId.
+	LookUp func(uid string) (*user.User, error)
+	Log    *slog.Logger // nil is slog.Default
 }
 
 // Pools are the pools of one daemon. Its methods may be called from any goroutine; who may call them is decided by the caller.
@@ -87,6 +90,9 @@ type held struct {
 // Open reads the definitions of pools, and finds the executors that earlier daemons launched. Nothing is launched before the pools know
 // which of them are still there.
 func Open(c Config) (p *Pools, err error) {
+	if c.LookUp == nil {
+		c.LookUp = user.LookupId
+	}
 	p = &Pools{config: c, log: cmp.Or(c.Log, slog.Default()), dirty: make(chan struct{}, 1), pools: map[Ref]*held{}, jobs: map[cluster.JobID]live.Job{}, fewer: make(chan struct{})}
 	if p.book, err = openBook(c.State); err != nil {
 		return nil, err
