@@ -201,6 +201,8 @@ var tests = []folder{
 		"a loop needs a policy, and a policy with a bug"},
 	{"executor", []string{"policy", "pool"},
 		"executors and a pool speak to each other"},
+	{"pools", []string{"agent", "daemon"},
+		"deaths of a whole daemon and of executors lose no result"},
 	{"bound", []string{"policy", "sim"},
 		"no simulated schedule may beat a bound"},
 	{"lab/framework", []string{"jobfile"},

@@ -1,0 +1,355 @@
+package pools_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/agent"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/daemon"
+	"github.com/bellows-rm/bellows/executor"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/pool"
+	"github.com/bellows-rm/bellows/pools"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// functions are what executors in tests can run.
+var functions = map[string]executor.Function{
+	"square": func(_ context.Context, arguments []byte) ([]byte, error) {
+		n := binary.BigEndian.Uint64(arguments)
+		time.Sleep(time.Duration(n%20) * time.Millisecond)
+		return binary.BigEndian.AppendUint64(nil, n*n), nil
+	},
+	"name": func(context.Context, []byte) ([]byte, error) { return []byte(os.Getenv(executor.PoolVariable)), nil },
+}
+
+// stateVariable names the state directory of the daemon that this test program is.
+const stateVariable = "BELLOWS_TEST_STATE"
+
+// TestMain lets this test program be a supervisor, an executor and a daemon.
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand:
+		syscall.Exit(agent.Supervise(os.Args[2:]))
+	case os.Getenv(executor.PoolVariable) != "":
+		executor.Main(functions)
+	case os.Getenv(stateVariable) != "":
+		if err := beDaemon(os.Getenv(stateVariable)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// me is the owner of all pools.
+func me() cluster.Credentials {
+	return cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
+}
+
+func socketIn(dir string) string { return filepath.Join(dir, "s") }
+
+// beDaemon is a daemon whose pools answer on a socket, until its standard input ends: then it ends everything.
+func beDaemon(dir string) error {
+	divides, err := policy.New("fifo", nil)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	c := daemon.Config{State: dir, Version: "test", Log: log, Agent: agent.Config{Node: "n1", Capacity: resource.Of(4000, resource.GiB)}, Driver: live.Config{Policy: divides}}
+	d, err := daemon.Open(c)
+	if err != nil {
+		return err
+	}
+	_ = os.Remove(socketIn(dir))
+	l, err := net.Listen("unix", socketIn(dir))
+	if err != nil {
+		return err
+	}
+	all, err := pools.Open(pools.Config{State: dir, Socket: socketIn(dir), Capacity: d.Capacity(), Jobs: d.Driver, Log: log})
+	if err != nil {
+		return err
+	}
+	go func() { _ = http.Serve(l, handler(all)) }()
+	fmt.Println("ready")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	if _, err := all.Retire(context.Background(), false); err != nil {
+		return err
+	}
+	err = d.Driver.Shutdown(context.Background(), false)
+	all.Close()
+	return errors.Join(err, d.Remove(context.Background()))
+}
+
+// handler answers as the API does, as far as the test needs it.
+func handler(all *pools.Pools) http.Handler {
+	owner := live.OwnerOf(me())
+	ref := func(r *http.Request) pools.Ref {
+		return pools.Ref{UID: owner.UID, User: owner.Name, Name: r.PathValue("pool")}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("PUT /v1/pools/{pool}", func(w http.ResponseWriter, r *http.Request) {
+		var s pools.Spec
+		err := json.NewDecoder(r.Body).Decode(&s)
+		if err == nil {
+			_, err = all.Put(r.Context(), me(), owner, s)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), live.KindOf(err).Status())
+		}
+	})
+	mux.HandleFunc("GET /v1/pools/{pool}", func(w http.ResponseWriter, r *http.Request) {
+		d, err := all.Detail(r.Context(), ref(r))
+		if err != nil {
+			http.Error(w, err.Error(), live.KindOf(err).Status())
+			return
+		}
+		_ = json.NewEncoder(w).Encode(d)
+	})
+	mux.HandleFunc("/v1/pools/{pool}/", func(w http.ResponseWriter, r *http.Request) {
+		h, err := all.Handler(ref(r))
+		if err != nil {
+			http.Error(w, err.Error(), live.KindOf(err).Status())
+			return
+		}
+		http.StripPrefix("/v1/pools/"+r.PathValue("pool"), h).ServeHTTP(w, r)
+	})
+	return mux
+}
+
+// rig is a daemon in a process of its own, which a test can kill.
+type rig struct {
+	t   *testing.T
+	dir string
+	cmd *exec.Cmd
+	in  io.Closer
+}
+
+func newRig(t *testing.T) *rig {
+	dir, err := os.MkdirTemp("", "bellows") // not t.TempDir, since the name of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, dir: dir}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	r.begin()
+	t.Cleanup(func() {
+		_ = r.in.Close()
+		if err := r.cmd.Wait(); err != nil {
+			t.Errorf("the daemon ended with %v", err)
+		}
+	})
+	return r
+}
+
+// begin begins a daemon, or skips the test where containers are not possible.
+func (r *rig) begin() {
+	r.t.Helper()
+	r.cmd = exec.Command("/proc/self/exe")
+	r.cmd.Env = append(os.Environ(), stateVariable+"="+r.dir)
+	var said bytes.Buffer
+	r.cmd.Stderr = &said
+	out, err := r.cmd.StdoutPipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if r.in, err = r.cmd.StdinPipe(); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := r.cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 16)); err != nil {
+		_ = r.cmd.Wait()
+		if bytes.Contains(said.Bytes(), []byte("control group")) {
+			r.t.Skip(said.String())
+		}
+		r.t.Fatalf("the daemon did not begin: %v: %s", err, said.String())
+	}
+}
+
+// kill kills the daemon and begins another.
+func (r *rig) kill() {
+	r.t.Helper()
+	_ = r.cmd.Process.Kill()
+	_ = r.cmd.Wait()
+	r.begin()
+}
+
+// call sends a request to the daemon.
+func (r *rig) call(method, name string, in, out any) {
+	r.t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socketIn(r.dir))
+	}}}
+	text, err := json.Marshal(in)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(r.t.Context(), method, "http://bellows/v1/pools/"+name, bytes.NewReader(text))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		r.t.Fatalf("%s: %s %s %v", name, answer.Status, body, err)
+	}
+	if out != nil {
+		if err := json.Unmarshal(body, out); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// put makes a pool of Go executors.
+func (r *rig) put(name string, change func(*pools.Spec)) {
+	r.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s := pools.Spec{Name: name, Language: pools.Go, Command: []string{self}, Dir: "/", Env: os.Environ(), Min: 1, Max: 2, CPU: 500, Memory: 128 * resource.MiB, Idle: 2 * time.Second}
+	if change != nil {
+		change(&s)
+	}
+	r.call(http.MethodPut, name, s, nil)
+}
+
+// until waits until a pool is as it should be.
+func (r *rig) until(name, what string, holds func(d *pools.Detail) bool) {
+	r.t.Helper()
+	late := time.After(time.Minute)
+	for {
+		var d pools.Detail
+		r.call(http.MethodGet, name, nil, &d)
+		if holds(&d) {
+			return
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-late:
+			text, _ := json.MarshalIndent(d, "", " ")
+			r.t.Fatalf("%s: not %s within a minute: %s", name, what, text)
+		}
+	}
+}
+
+// squares runs tasks of an application, and checks that each has the right result once.
+func (r *rig) squares(name string, n int) error {
+	a, err := executor.Enrol(r.t.Context(), executor.ApplicationConfig{Socket: socketIn(r.dir), Pool: name, Enrolment: executor.Enrolment{Attempts: 1000}})
+	if err != nil {
+		return err
+	}
+	stage := a.NewStage(executor.Stage{Function: "square"})
+	arguments := make([][]byte, n)
+	for i := range arguments {
+		arguments[i] = binary.BigEndian.AppendUint64(nil, uint64(i))
+	}
+	go func() {
+		_ = a.Grow(r.t.Context(), stage, arguments...)
+		a.Close()
+	}()
+	there := make([]bool, n)
+	for {
+		outcomes, err := a.Collect(r.t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		for _, o := range outcomes {
+			if o.Failed || there[o.Task] || binary.BigEndian.Uint64(o.Payload) != uint64(o.Task)*uint64(o.Task) {
+				return fmt.Errorf("task %d: %+v, there before: %v", o.Task, o, there[o.Task])
+			}
+			there[o.Task] = true
+		}
+	}
+	if missing := slices.Index(there, false); missing >= 0 {
+		return fmt.Errorf("task %d has no result", missing)
+	}
+	return nil
+}
+
+// Two pools run tasks while their daemon and their executors are killed at random moments. Each result is right and there once, executors
+// outlive the daemon, and afterwards the pools shrink to what they keep.
+func TestDeaths(t *testing.T) {
+	r := newRig(t)
+	r.put("a", nil)
+	r.put("b", nil)
+	r.until("a", "warm", func(d *pools.Detail) bool { return d.Idle == 1 })
+	daemons, tasks := 5, 400
+	if testing.Short() {
+		daemons, tasks = 2, 200
+	}
+	var apps sync.WaitGroup
+	for _, name := range []string{"a", "b"} {
+		apps.Go(func() {
+			if err := r.squares(name, tasks); err != nil {
+				t.Errorf("pool %s: %v", name, err)
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() { apps.Wait(); close(ended) }()
+	random := rand.New(rand.NewPCG(1, 2))
+	killed := 0
+	for i := 0; i < 3*daemons; i++ {
+		select {
+		case <-time.After(time.Duration(random.IntN(300)) * time.Millisecond):
+		case <-ended:
+		}
+		if i%3 == 0 {
+			r.kill()
+			continue
+		}
+		var d pools.Detail
+		r.call(http.MethodGet, []string{"a", "b"}[random.IntN(2)], nil, &d)
+		for _, e := range d.Members {
+			if e.PID > 0 && e.State != pool.Lost && e.State != pool.Expired {
+				killed++
+				_ = syscall.Kill(e.PID, syscall.SIGKILL)
+				break
+			}
+		}
+	}
+	<-ended
+	if killed == 0 {
+		t.Error("no executor was killed")
+	}
+	for _, name := range []string{"a", "b"} {
+		r.until(name, "small again", func(d *pools.Detail) bool { return d.Executors == 1 && d.Idle == 1 && d.Applications == 0 })
+	}
+	var before, after pools.Detail
+	r.call(http.MethodGet, "a", nil, &before)
+	r.kill()
+	r.until("a", "back", func(d *pools.Detail) bool { after = *d; return d.Synced && d.Idle == 1 })
+	if len(after.Members) != 1 || after.Members[0].Job != before.Members[len(before.Members)-1].Job {
+		t.Errorf("after the death of the daemon the executors are %+v, before %+v", after.Members, before.Members)
+	}
+}
