@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -58,14 +59,18 @@ func fromEnvironment(functions map[string]Function) (*Executor, error) {
 		return nil, fmt.Errorf("read the secret that %s names: %w", SecretVariable, err)
 	}
 	e.Secret = strings.TrimSpace(string(secret))
+	if err := e.inherit(); err != nil {
+		return nil, err
+	}
+	e.anew, e.environment = true, os.Environ()
 	if e.printed, err = divertOutput(); err != nil {
 		return nil, fmt.Errorf("divert the output of tasks: %w", err)
 	}
 	return e, nil
 }
 
-// Executor runs tasks of the applications of one pool, one at a time. It does not make itself fresh: a task that wants a fresh process, in one
-// that has run tasks of another application, fails.
+// Executor runs tasks of the applications of one pool, one at a time. A task that wants a fresh process, in one that has run tasks of another
+// application, fails; but the process of Main begins itself anew for it.
 type Executor struct {
 	Socket    string // path of the daemon's socket
 	Pool      string
@@ -75,12 +80,14 @@ type Executor struct {
 	// Away is for how long the daemon may be away before the executor ends; 0 is DefaultAway.
 	Away time.Duration
 
-	printed *output // nil if output is not diverted
-	link    link
-	mu      sync.Mutex
-	lease   Lease
-	running *Held  // what runs, or has run and is not reported
-	served  string // the key of the application whose task ran last
+	printed     *output  // nil if output is not diverted
+	anew        bool     // the process can begin itself anew
+	environment []string // with which it began
+	link        link
+	mu          sync.Mutex
+	lease       Lease
+	running     *Held  // what runs, or has run and is not reported
+	served      string // the key of the application whose task ran last
 }
 
 // Run runs tasks until the pool ends the executor, which is no error, or ctx ends. It returns an error if the pool refuses the executor, or
@@ -112,6 +119,10 @@ func (e *Executor) Run(ctx context.Context) error {
 		case DoEnd:
 			return nil
 		case DoRun:
+			if work.Fresh && e.served != "" && e.served != work.Task.Key {
+				done = e.refresh(&work)
+				continue
+			}
 			e.setRunning(&work.Task)
 			done, result, printed = e.run(ctx, &work, arguments)
 		}
@@ -158,9 +169,6 @@ func (e *Executor) run(ctx context.Context, w *Work, arguments []byte) (r *Repor
 	beats.Go(func() { e.beat(ended, w.Work, cancel) })
 	r = &Report{Work: w.Work}
 	began := time.Now()
-	if w.Fresh && e.served != "" && e.served != w.Task.Key {
-		return refuse(w, "a fresh process is wanted, and this one has run tasks of other applications")
-	}
 	e.served = w.Task.Key
 	result, err := e.call(ctx, w.Function, arguments)
 	if len(result) > MostResult {
@@ -177,9 +185,66 @@ func (e *Executor) run(ctx context.Context, w *Work, arguments []byte) (r *Repor
 	return r, result, printed
 }
 
-// refuse reports a task as failed that was not run.
-func refuse(w *Work, why string) (r *Report, result, printed []byte) {
-	return &Report{Work: w.Work, Failed: true, Error: why}, nil, nil
+// refresh begins this process anew, with its lease: the daemon gives it the same task again. If that is not possible, the task has failed.
+func (e *Executor) refresh(w *Work) *Report {
+	err := errors.New("this program cannot begin itself anew")
+	if e.anew {
+		err = e.again()
+	}
+	return &Report{Work: w.Work, Failed: true, Error: fmt.Sprintf("a fresh process is wanted, and this one has run tasks of other applications: %v", err)}
+}
+
+// leaseVariable is the environment variable with the number of the file from which a process that has begun itself anew reads its lease.
+const leaseVariable = "BELLOWS_EXECUTOR_LEASE"
+
+// again replaces the program of this process by itself. It returns only if that fails.
+func (e *Executor) again() error {
+	e.mu.Lock()
+	lease, err := json.Marshal(e.lease)
+	e.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	defer w.Close()
+	if _, err := w.Write(lease); err != nil { // A pipe has room for it.
+		return err
+	}
+	fd, err := syscall.Dup(int(r.Fd())) // which the new program inherits
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	for out := 1; out <= 2; out++ {
+		if err := syscall.Dup3(int(e.printed.before.Fd()), out, 0); err != nil {
+			return err
+		}
+	}
+	err = syscall.Exec("/proc/self/exe", os.Args, append(e.environment, fmt.Sprintf("%s=%d", leaseVariable, fd)))
+	return errors.Join(err, e.printed.divert())
+}
+
+// inherit takes the lease of this process from before it began itself anew, if it did.
+func (e *Executor) inherit() error {
+	text := os.Getenv(leaseVariable)
+	if text == "" {
+		return nil
+	}
+	os.Unsetenv(leaseVariable)
+	fd, err := strconv.Atoi(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", leaseVariable, err)
+	}
+	lease := make([]byte, 4096)
+	n, err := syscall.Read(fd, lease)
+	if err = errors.Join(err, syscall.Close(fd)); err != nil {
+		return fmt.Errorf("read the lease: %w", err)
+	}
+	return json.Unmarshal(lease[:n], &e.lease)
 }
 
 // call calls a function, and turns a panic into an error.
@@ -188,12 +253,22 @@ func (e *Executor) call(ctx context.Context, name string, arguments []byte) (res
 	if f == nil {
 		return nil, fmt.Errorf("function %q: this executor has no such function", name)
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
+	ended := make(chan struct{})
+	go func() { // of its own, because a function can end its goroutine
+		defer close(ended)
+		returned := false
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			} else if !returned {
+				err = fmt.Errorf("the function ended its goroutine: runtime.Goexit was called\n%s", debug.Stack())
+			}
+		}()
+		result, err = f(ctx, arguments)
+		returned = true
 	}()
-	return f(ctx, arguments)
+	<-ended
+	return result, err
 }
 
 // beat keeps the lease until ctx ends, and cancels the task when it is not wanted any more.
@@ -260,13 +335,21 @@ func divertOutput() (*output, error) {
 	}
 	o := &output{before: os.NewFile(uintptr(fd), "stderr"), write: w, marker: []byte(rand.Text())}
 	_ = debug.SetCrashOutput(o.before, debug.CrashOptions{})
-	for fd := 1; fd <= 2; fd++ {
-		if err := syscall.Dup3(int(w.Fd()), fd, 0); err != nil {
-			return nil, err
-		}
+	if err := o.divert(); err != nil {
+		return nil, err
 	}
 	go o.read(r)
 	return o, nil
+}
+
+// divert makes standard output and standard error the pipe.
+func (o *output) divert() error {
+	for fd := 1; fd <= 2; fd++ {
+		if err := syscall.Dup3(int(o.write.Fd()), fd, 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // read keeps the end of what is printed, so that the pipe is never full.

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -45,13 +46,21 @@ var functions = map[string]executor.Function{
 		fmt.Println("the end")
 		return nil, nil
 	},
-	"panic": func(context.Context, []byte) ([]byte, error) { panic("broken") },
-	"die":   func(context.Context, []byte) ([]byte, error) { return nil, syscall.Kill(os.Getpid(), syscall.SIGKILL) },
+	"count": func(context.Context, []byte) ([]byte, error) {
+		fmt.Println("counted")
+		return fmt.Appendf(nil, "%d in process %d", counted.Add(1), os.Getpid()), nil
+	},
+	"goexit": func(context.Context, []byte) ([]byte, error) { runtime.Goexit(); return nil, nil },
+	"panic":  func(context.Context, []byte) ([]byte, error) { panic("broken") },
+	"die":    func(context.Context, []byte) ([]byte, error) { return nil, syscall.Kill(os.Getpid(), syscall.SIGKILL) },
 	"wait": func(ctx context.Context, _ []byte) ([]byte, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	},
 }
+
+// counted counts the calls of a function.
+var counted atomic.Int64
 
 // childVariable is the environment variable with what a child of a task prints.
 const childVariable = "BELLOWS_TEST_CHILD"
@@ -70,6 +79,7 @@ func TestMain(m *testing.M) {
 
 // served is a pool that answers on a socket.
 type served struct {
+	lease  time.Duration
 	t      testing.TB
 	dir    string
 	socket string
@@ -80,13 +90,16 @@ type served struct {
 	fresh  bool // of the applications that enrol
 }
 
-func serve(t testing.TB) *served {
+func serve(t testing.TB) *served { return serveWith(t, 2*time.Second) }
+
+// serveWith serves with leases of a length. A long one is for tests that count registrations on a busy machine.
+func serveWith(t testing.TB, lease time.Duration) *served {
 	dir, err := os.MkdirTemp("", "bellows") // not t.TempDir, since the name of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s := &served{t: t, dir: dir, socket: filepath.Join(dir, "s")}
+	s := &served{t: t, lease: lease, dir: dir, socket: filepath.Join(dir, "s")}
 	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +115,7 @@ func (s *served) begin(expected int) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.pool = pool.Start(pool.Config{Name: "p", Policy: mira, Expected: expected, Grace: time.Minute, Lease: 2 * time.Second,
+	s.pool = pool.Start(pool.Config{Name: "p", Policy: mira, Expected: expected, Grace: time.Minute, Lease: s.lease,
 		Verify: func(_ int, secret string) bool { return secret == "secret" }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	l, err := net.Listen("unix", s.socket)
 	if err != nil {
@@ -237,6 +250,9 @@ func TestFailedTasks(t *testing.T) {
 	if r := s.results(s.application("panic", nil))[0]; !r.Failed || !strings.Contains(r.Error, "panic: broken") || !strings.Contains(r.Error, "executor_test.go") {
 		t.Errorf("got %+v", r)
 	}
+	if r := s.results(s.application("goexit", nil))[0]; !r.Failed || !strings.Contains(r.Error, "ended its goroutine") || !strings.Contains(r.Error, "executor_test.go") {
+		t.Errorf("got %+v", r)
+	}
 	if r := s.results(s.application("nothing", nil))[0]; !r.Failed || !strings.Contains(r.Error, "no such function") {
 		t.Errorf("got %+v", r)
 	}
@@ -266,15 +282,52 @@ func TestMuchOutput(t *testing.T) {
 	}
 }
 
-// Whoever wants a fresh process does not get one in which tasks of another application have run.
+// Whoever wants a fresh process gets one in which no task of another application has run. It has the same number, lease and process id.
 func TestFresh(t *testing.T) {
+	s := serveWith(t, time.Minute)
+	cmd := s.executor(0)
+	is := func(all map[int]outcome, counts ...int) {
+		t.Helper()
+		for i, n := range counts {
+			if want := fmt.Sprintf("%d in process %d", n, cmd.Process.Pid); all[i].result != want || all[i].output != "counted\n" {
+				t.Errorf("got %+v, want %s", all[i], want)
+			}
+		}
+	}
+	is(s.results(s.application("count", nil, nil)), 1, 2)
+	s.fresh = true
+	for range 3 {
+		is(s.results(s.application("count", nil, nil)), 1, 2)
+	}
+	s.fresh = false
+	is(s.results(s.application("count", nil)), 3)
+	if v, err := s.pool.View(t.Context()); err != nil || len(v.Executors) != 1 || v.Executors[0].Tasks != 9 || v.Counters.Lost != 0 {
+		t.Errorf("the pool is %+v, %v", v, err)
+	}
+	if err := s.pool.Drain(t.Context(), 0, "the pool shrinks"); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// An executor that is a part of another program refuses tasks that want a fresh process.
+func TestNotFresh(t *testing.T) {
 	s := serve(t)
-	s.executor(0)
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		e := &executor.Executor{Socket: s.socket, Pool: "p", Secret: "secret", Functions: functions}
+		ended <- e.Run(ctx)
+	}()
 	s.results(s.application("upper", []byte("a")))
 	s.fresh = true
 	if r := s.results(s.application("upper", []byte("a")))[0]; !r.Failed || !strings.Contains(r.Error, "fresh") {
 		t.Errorf("got %+v", r)
 	}
+	end()
+	<-ended
 }
 
 // What an executor says of its own end goes where it printed before it began.

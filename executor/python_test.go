@@ -217,7 +217,7 @@ func TestPythonTasks(t *testing.T) {
 	python := interpreter(t)
 	for _, cut := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lost answers %v", cut), func(t *testing.T) {
-			s := serve(t)
+			s := serveWith(t, time.Minute)
 			s.cut.Store(cut)
 			s.python(python, 0)
 			for _, c := range []struct{ function, arguments, result, output string }{
@@ -380,7 +380,7 @@ func TestPythonModules(t *testing.T) {
 
 // What an application that wants a fresh process sees is not what others have left. The worker keeps its process, its lease and its number.
 func TestPythonFresh(t *testing.T) {
-	s := serve(t)
+	s := serveWith(t, time.Minute)
 	cmd := s.python(interpreter(t), 0)
 	dir, err := filepath.EvalSymlinks(filepath.Join(s.dir, "f"))
 	if err != nil {

@@ -136,7 +136,7 @@ func (p *Pool) applicationOf(id int64, lease string) (*application, error) {
 	return a, p.broken
 }
 
-// Grow adds tasks to an application. The payload are their arguments. The errors are ErrGone, ErrInvalid and ErrFull.
+// Grow adds tasks to an application, unless it was cancelled. The payload are their arguments. The errors are ErrGone, ErrInvalid and ErrFull.
 func (p *Pool) Grow(ctx context.Context, id int64, g executor.Growth, payload []byte) (room executor.Room, err error) {
 	err = p.do(ctx, func() error {
 		a, err := p.applicationOf(id, g.Lease)
@@ -153,7 +153,8 @@ func (p *Pool) Grow(ctx context.Context, id int64, g executor.Growth, payload []
 		case g.Number != a.growths+1:
 			return fmt.Errorf("number %d: %w: must be %d", g.Number, ErrInvalid, a.growths+1)
 		case a.cancelled != "":
-			return fmt.Errorf("application %d: %w: it was cancelled: %s", id, ErrInvalid, a.cancelled)
+			a.growths = g.Number // and no more: Collect says why
+			return nil
 		case a.closed:
 			return fmt.Errorf("application %d: %w: it is closed", id, ErrInvalid)
 		case a.held > 0 && a.held+int64(len(payload)) > p.config.Room:

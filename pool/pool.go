@@ -34,7 +34,7 @@ var errBroken = errors.New("a bug of bellows, which the daemon's log describes")
 // Defaults of a Config.
 const (
 	DefaultLease    = 15 * time.Second
-	DefaultGrace    = 3 * time.Second
+	DefaultGrace    = 6 * time.Second // a busy executor finds out with its next beat, a quarter of the lease later
 	DefaultPatience = 10 * time.Second
 	DefaultRoom     = 64 << 20 // bytes
 	DefaultPoll     = 20 * time.Second
