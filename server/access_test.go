@@ -110,7 +110,7 @@ func operations(t *testing.T) (all []operation) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bodies := map[string]string{"submit": `{"dir":"/","stages":null}`, "plan": `{"dir":"/","stages":null}`, "submit-bulk": `{"dir":"/","jobs":[{"stages":null}]}`, "store-profile": `{"elasticity":{"kind":"step","factor":2}}`, "import-runs": string(recorded),
+	bodies := map[string]string{"submit": `{"dir":"/","stages":null}`, "plan": `{"dir":"/","stages":null}`, "submit-bulk": `{"dir":"/","jobs":[{"stages":null}]}`, "store-profile": `{"ideal_memory_bytes":2,"min_memory_bytes":1,"duration_ns":1,"elasticity":{"kind":"step","factor":2}}`, "import-runs": string(recorded),
 		"create-token": `{"scope":"read","lifetime_ns":3600000000000}`}
 	for path, item := range asDescribed(t, h).doc.Paths.Map() {
 		for method, o := range item.Operations() {

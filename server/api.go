@@ -306,6 +306,11 @@ type NamedProfile struct {
 	store.Profile
 }
 
+// Profile is a profile to be stored. It is complete, because what was left out would be stored as a measured zero.
+type Profile struct{ store.Profile }
+
+func (*Profile) complete() {}
+
 func profileOf(p store.Profile) NamedProfile {
 	return NamedProfile{Name: p.Name, Made: time.Unix(0, int64(p.Made)), Profile: p}
 }
@@ -343,21 +348,21 @@ func (s *Server) knowledge(a *api) {
 	register(a, anyone, "PUT", "/v1/profiles/{name}", "store-profile", "Store a profile, in place of an old profile of the same name", 204,
 		func(ctx context.Context, in *struct {
 			Name string `path:"name"`
-			Body store.Profile
+			Body Profile
 		}) (*struct{}, error) {
 			caller, err := peer(ctx)
 			if err != nil {
 				return nil, err
 			}
-			p := in.Body
 			if !cluster.IsName(in.Name) {
 				return nil, live.Errorf(live.Invalid, "%v", cluster.CheckName("profile name", in.Name))
 			}
+			p := in.Body.Profile
+			if err := p.Elasticity.Check(); err != nil {
+				return nil, live.Errorf(live.Invalid, "profile %q: %v", in.Name, err)
+			}
 			p.Name, p.UID, p.User = in.Name, caller.UID, caller.User
 			p.Made = timeline.Time(time.Now().UnixNano())
-			if err := p.Elasticity.Check(); err != nil {
-				return nil, live.Errorf(live.Invalid, "profile %q: %v", p.Name, err)
-			}
 			return nil, s.profiles.PutProfile(ctx, p)
 		})
 }

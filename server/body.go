@@ -36,6 +36,8 @@ type (
 		values int // JSON values
 	}
 	limited interface{ limits() bodyLimits }
+	// complete is a body that has all fields that the document requires. Of other bodies a field that is missing has its zero value.
+	complete interface{ complete() }
 )
 
 // bodyRoom lets one large body at a time be read, decoded and processed, so that many large bodies at once do not fill
@@ -137,7 +139,37 @@ func decode(text []byte, into any, most int) *live.Error {
 	case err != nil:
 		return wrong("request body", "", "%s", clipped(err.Error()))
 	}
+	if _, ok := into.(complete); ok {
+		if field := missing(text, reflect.TypeOf(into)); field != "" {
+			return wrongIn("request body, field ", field, "", "must be stated")
+		}
+	}
 	return nil
+}
+
+// missing returns the path of a field that the document requires and that a JSON text of a type lacks or has as null, or "".
+func missing(text []byte, of reflect.Type) string {
+	if of.Kind() == reflect.Pointer {
+		return missing(text, of.Elem())
+	}
+	var has map[string]json.RawMessage
+	if jsonType(of) != "object" || of.Kind() != reflect.Struct || json.Unmarshal(text, &has) != nil {
+		return ""
+	}
+	for _, f := range reflect.VisibleFields(of) {
+		name, required := jsonField(f)
+		value, stated := has[name]
+		switch {
+		case name == "", !stated && !required:
+		case !stated, string(value) == "null" && jsonType(f.Type) != "array": // only a list may be null
+			return name
+		default:
+			if within := missing(value, f.Type); within != "" {
+				return name + "." + within
+			}
+		}
+	}
+	return ""
 }
 
 // countValues counts the values in a JSON text: one, plus one for each comma, plus one for each list or object opened.

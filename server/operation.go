@@ -223,7 +223,9 @@ func writeBody(w http.ResponseWriter, status int, body any) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(status)
-		send(&eventStream{w, http.NewResponseController(w)})
+		to := &eventStream{w, http.NewResponseController(w)}
+		_ = to.write(nil) // The client knows that it watches, although nothing may change for long. send finds out if it is gone.
+		send(to)
 		return
 	}
 	if take, ok := body.(func(net.Conn)); ok {

@@ -116,22 +116,31 @@ func (s schemas) object(t reflect.Type) *openapi3.SchemaRef {
 	made := openapi3.NewObjectSchema()
 	s.named[t.Name()] = made.NewRef()
 	for _, f := range reflect.VisibleFields(t) {
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous && name == "" || !f.IsExported() || name == "-" {
-			continue
-		}
+		name, required := jsonField(f)
 		if name == "" {
-			name = f.Name
+			continue
 		}
 		if made.Properties[name] != nil {
 			panic(fmt.Sprintf("server: schema of %s: two fields have the name %s", t, name))
 		}
 		made.WithPropertyRef(name, s.field(f))
-		if !strings.Contains(options, "omit") {
+		if required {
 			made.Required = append(made.Required, name)
 		}
 	}
 	return ref
+}
+
+// jsonField returns the name of a field in JSON, "" if it has none, and whether JSON always has it.
+func jsonField(f reflect.StructField) (name string, required bool) {
+	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+	switch {
+	case f.Anonymous && name == "", !f.IsExported(), name == "-":
+		return "", false
+	case name == "":
+		name = f.Name
+	}
+	return name, !strings.Contains(options, "omit")
 }
 
 func (s schemas) field(f reflect.StructField) *openapi3.SchemaRef {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -195,6 +196,28 @@ func TestProfilesBelongToTheCaller(t *testing.T) {
 	p.Elasticity.Factor = 0.5
 	if err := c.PutProfile(ctx, "bad", p); live.KindOf(err) != live.Invalid {
 		t.Errorf("a profile that is faster when spilling: %v", err)
+	}
+}
+
+// A profile says all that was measured: what is left out would be stored as a measured zero.
+func TestProfilesAreComplete(t *testing.T) {
+	profiles := fakeProfiles{}
+	c, _ := start(t, newFake(), profiles)
+	all := map[string]any{"ideal_memory_bytes": 4, "min_memory_bytes": 1, "duration_ns": 1, "elasticity": cluster.Elasticity{}}
+	for field := range all {
+		body := maps.Clone(all)
+		delete(body, field)
+		if field == "elasticity" {
+			body["elasticity"] = map[string]any{"kind": nil}
+			field = "elasticity.kind"
+		}
+		_, err := call[struct{}](t.Context(), c, "PUT", "/v1/profiles/p", nil, body)
+		if live.KindOf(err) != live.Invalid || err.Error() != "request body, field "+field+": must be stated" {
+			t.Errorf("without %s: %v", field, err)
+		}
+	}
+	if len(profiles) > 0 {
+		t.Errorf("stored %v", profiles)
 	}
 }
 

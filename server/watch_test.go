@@ -499,6 +499,19 @@ func TestWatchQuietMachine(t *testing.T) {
 	})
 }
 
+// The answer begins at once, although nothing changes: a client with a limit for the first byte would give up.
+func TestWatchBeginsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newChanging()
+		d.change(jobOf(1, "first"))
+		begun := time.Now()
+		defer serve(t, d, 1000, "ada").watch(t, "?from=1").Close()
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("the answer began after %v", took)
+		}
+	})
+}
+
 // Whenever clients have begun to watch, the state of the machine is sent to all of them at the same times.
 func TestMachineAtTheSameTimes(t *testing.T) {
 	second := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)

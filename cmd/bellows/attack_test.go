@@ -43,8 +43,16 @@ func TestAttack(t *testing.T) {
 	a.submit(append(a.env, "SECRET="+secretOf), secretOf)
 	a.submit(append(os.Environ(), "BELLOWS_SERVER="+a.url, "BELLOWS_CA_FILE="+a.authority, "BELLOWS_TOKEN_FILE="+filepath.Join(a.dir, "submitter")), "own")
 
-	// Every user may read the arguments of a process, and no other user its environment.
-	if err := os.WriteFile(filepath.Join(a.dir, "schemathesis.toml"), []byte("headers = { Authorization = \"Bearer ${ATTACK_TOKEN}\" }\n"), 0o600); err != nil {
+	// A watch never ends by itself: its first event is enough. Every user may read the arguments of a process, and no other user its
+	// environment.
+	settings := `max-stream-events = 1
+headers = { Authorization = "Bearer ${ATTACK_TOKEN}" }
+
+[[operations]]
+include-operation-id = "watch"
+request-timeout = 1.0
+`
+	if err := os.WriteFile(filepath.Join(a.dir, "schemathesis.toml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), attackTime)

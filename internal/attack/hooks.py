@@ -7,28 +7,12 @@ import json
 import os
 import zlib
 
-import requests
 import schemathesis
 
 ROLE = os.environ["ATTACK_ROLE"]
 JOBS = [int(n) for n in os.environ["ATTACK_JOBS"].split(",")]
 SECRET = os.environ["ATTACK_SECRET"]  # is in every text of the jobs of a stranger
 MIB = 1 << 20
-
-_iter_content = requests.models.Response.iter_content
-
-
-def _begin_of_events(self, *args, **kwargs):
-    """A watch never ends by itself: its first bytes are enough."""
-    if self.headers.get("Content-Type") != "text/event-stream":
-        return _iter_content(self, *args, **kwargs)
-    first = self.raw.read1(4096)
-    self.close()
-    return iter([first])
-
-
-requests.models.Response.iter_content = _begin_of_events
-
 
 def _number(value):
     """A number that depends on the value alone, so that the same seed gives the same requests."""
