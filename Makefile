@@ -93,7 +93,7 @@ bench-machine: ## benchmarks of containers, control groups, disks and a daemon w
 bench-pairs: ## processor time of decisions compared with revision OLD, in PAIRS (20) of runs that share one processor; under 10 minutes
 	internal/testrun/pairs $(or $(OLD),$(error OLD must be a revision to compare with)) $(PAIRS)
 
-attack: ## requests of every kind that Schemathesis makes of the document of the API, to a daemon with users of each scope, as root, under 8 minutes; needs python3, and pip the first time
+attack: ## requests of every kind that Schemathesis makes of the document of the API, to a daemon with users of each scope, as root, some 2 minutes; needs python3, and pip the first time
 	internal/attack/run
 
 fuzz: ## every fuzz target for FUZZTIME (10s), and every property on new random cases

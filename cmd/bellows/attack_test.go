@@ -21,12 +21,12 @@ import (
 
 var (
 	schemathesis   = flag.String("schemathesis", "", "path of the program st, which internal/attack/run installs")
-	attackExamples = flag.Int("attack-examples", 20, "how many random requests of each operation and role TestAttack sends, in addition to those at the borders of the schema")
+	attackExamples = flag.Int("attack-examples", 40, "how many random requests of each operation and role TestAttack sends, in addition to those at the borders of the schema")
 	attackSeed     = flag.Int("attack-seed", 1, "what the requests of TestAttack come from")
 )
 
 // attackTime is how long all requests may take: on a busy machine those that are left are not sent, and the output says so.
-const attackTime = 7 * time.Minute
+const attackTime = 6 * time.Minute
 
 // secretOf is in every text of the jobs that no role but an operator may see.
 const secretOf = "s3cret"
@@ -168,7 +168,8 @@ func (a *attacked) attack(ctx context.Context, role string) (cases int) {
 	if ctx.Err() != nil && !bytes.Contains(out, []byte("found ")) && cases > 0 {
 		a.t.Logf("%s: cut off after %v", role, attackTime)
 	} else if err != nil || cases == 0 {
-		a.t.Errorf("%s: %d cases, %v, %v:\n%s", role, cases, err, ctx.Err(), out)
+		last, _ := os.ReadFile(filepath.Join(a.dir, role+".last"))
+		a.t.Errorf("%s: %d cases, %v, %v, last request %s:\n%s", role, cases, err, ctx.Err(), last, out)
 	}
 	return cases
 }

@@ -6,6 +6,7 @@ Schemathesis imports this file. The environment has the role whose token is used
 import json
 import os
 import zlib
+from collections.abc import Mapping
 
 import schemathesis
 
@@ -63,11 +64,23 @@ def before_load_schema(context, raw_schema):
 @schemathesis.hook
 def filter_headers(context, headers):
     """A header with an empty value counts as absent."""
-    return headers is None or all(v not in ("", {}, [], None) for v in dict(headers).values())
+    return _no_empty(headers)
+
+
+@schemathesis.hook
+def filter_query(context, query):
+    """A parameter with an empty value counts as absent."""
+    return _no_empty(query)
+
+
+def _no_empty(values):
+    return not isinstance(values, Mapping) or all(v not in ("", {}, [], None) for v in values.values())
 
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
+    with open(f"{ROLE}.last", "w") as last:  # which the test prints if nothing comes after it
+        last.write(f"{case.operation.method} {case.operation.path} {case.path_parameters} {case.query} {str(case.body)[:500]}")
     where = case.operation.path
     _harmless(case.body)
     if where == "/v1/prune" and isinstance(case.query, dict):
