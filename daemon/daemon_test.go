@@ -14,6 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/daemon"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/pools"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
 )
@@ -121,5 +122,56 @@ func TestOpenFails(t *testing.T) {
 	d := open(t, c)
 	if err := d.Remove(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// Executors that are kept are no jobs that keep the daemon from ending for good; the next daemon has the pool again.
+func TestDownWithPool(t *testing.T) {
+	c := config(t, t.TempDir())
+	d := open(t, c)
+	by := cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
+	kept := pools.Spec{Name: "p", Command: []string{"sleep", "1000"}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/", Min: 1, Max: 1, CPU: 100, Memory: 16 * resource.MiB}
+	if created, err := d.Pools.Put(t.Context(), by, live.OwnerOf(by), kept); err != nil || !created {
+		t.Fatal(created, err)
+	}
+	awaitExecutor(t, d)
+	served := make(chan error, 1)
+	go func() { served <- d.Serve(t.Context()) }()
+	job := submit(t, d, "exec sleep 1000")
+	client := server.NewClient(c.Socket)
+	if err := client.Shutdown(t.Context(), false); live.KindOf(err) != live.Conflict {
+		t.Errorf("with a job: %v", err)
+	}
+	if err := d.Driver.Cancel(t.Context(), by, job); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Driver.Wait(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Shutdown(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	d = open(t, c)
+	awaitExecutor(t, d)
+	remove(t, d)
+}
+
+// awaitExecutor waits until a daemon has a pool with an executor whose program runs.
+func awaitExecutor(t *testing.T, d *daemon.Daemon) {
+	t.Helper()
+	for revision := int64(0); ; {
+		u, err := d.Driver.Changes(t.Context(), revision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		revision = u.Revision
+		for _, j := range u.Jobs {
+			if j.App == "pool/p" && !j.Started.IsZero() && !j.Ended {
+				return
+			}
+		}
 	}
 }

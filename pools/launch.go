@@ -17,8 +17,8 @@ import (
 type launched struct {
 	number     int
 	job        cluster.JobID // 0 until it is known
-	begun      time.Time     // when its program began; zero if it has not
-	registered time.Time     // when it was last known to be registered, or when this daemon began; zero if never
+	begun      time.Time     // when this daemon knew first that its program had begun; zero if it has not
+	registered time.Time     // when it was last known to be registered; zero if never
 	still      bool          // its programs are stopped
 	served     bool          // it has run a task, as far as that is known
 	ordered    string        // why it was ordered to end; empty if it was not
@@ -152,11 +152,8 @@ func (p *Pools) find() error {
 	if err != nil {
 		return fmt.Errorf("find the executors of pools: %w", err)
 	}
-	now := time.Now()
 	for i := range jobs {
-		if l := p.see(&jobs[i]); l != nil {
-			l.registered = now
-		}
+		p.see(&jobs[i])
 	}
 	for _, h := range p.pools {
 		for number := range h.executors {
@@ -196,16 +193,11 @@ func (p *Pools) followJobs() {
 	}
 }
 
-// see learns of a job, and returns the executor that it is; nil if it is none, or has ended.
-func (p *Pools) see(j *live.Job) *launched {
-	name, ok := strings.CutPrefix(j.App, appPrefix)
-	if !ok {
-		return nil
-	}
-	h := p.pools[Ref{j.UID, j.Owner, name}]
-	number, ok := numberOf(name, j)
-	if h == nil || !ok || number > h.record.Launched {
-		return nil
+// see learns of a job, which may be an executor.
+func (p *Pools) see(j *live.Job) {
+	h, number := p.executorOf(j)
+	if h == nil {
+		return
 	}
 	l := h.executors[number]
 	if l == nil && !j.Ended { // of an earlier daemon
@@ -213,20 +205,34 @@ func (p *Pools) see(j *live.Job) *launched {
 		h.executors[number] = l
 	}
 	if l == nil || l.job != 0 && l.job != j.ID {
-		return nil
+		return
 	}
-	l.job, l.begun, l.still = j.ID, j.Started, false
+	l.job, l.still = j.ID, false
+	if l.begun.IsZero() && !j.Started.IsZero() {
+		l.begun = time.Now()
+	}
 	for i := range j.Tasks {
 		l.still = l.still || j.Tasks[i].Still != nil
 	}
 	if j.Ended {
 		p.ended(h, l, j)
-		return nil
-	}
-	if l.cancel {
+	} else if l.cancel {
 		p.cancel(h, l)
 	}
-	return l
+}
+
+// executorOf returns the pool and the number of the executor that a job is; no pool if it is none.
+func (p *Pools) executorOf(j *live.Job) (h *held, number int) {
+	name, ok := strings.CutPrefix(j.App, appPrefix)
+	if !ok {
+		return nil, 0
+	}
+	h = p.pools[Ref{j.UID, j.Owner, name}]
+	number, ok = numberOf(name, j)
+	if h == nil || !ok || number > h.record.Launched {
+		return nil, 0
+	}
+	return h, number
 }
 
 // seeMissing looks for the ends of executors whose jobs a snapshot does not have: they have ended before, or were submitted after it.

@@ -82,12 +82,14 @@ func newMachine(t *testing.T, cores int) *machine {
 // open opens the pools; after close it opens those of the next daemon.
 func (m *machine) open() {
 	m.t.Helper()
-	var err error
-	m.pools, err = Open(Config{State: m.dir, Socket: filepath.Join(m.dir, "s"), Capacity: cores(m.cores).Add(resource.Of(0, resource.GiB)), Jobs: m, PythonWorker: []byte("pass"), LookUp: func(string) (*user.User, error) { return nil, m.unknown },
+	all, err := Open(Config{State: m.dir, Socket: filepath.Join(m.dir, "s"), Capacity: cores(m.cores).Add(resource.Of(0, resource.GiB)), Jobs: m, LookUp: func(string) (*user.User, error) { return nil, m.unknown },
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		m.t.Fatal(err)
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pools = all
 }
 
 // stop ends the pools and all programs.
@@ -200,20 +202,35 @@ func (m *machine) execute(ctx context.Context, owner live.Owner, env map[string]
 	if err := e.register(owner, env[executor.PoolVariable]); err != nil {
 		return err
 	}
-	if m.program != nil {
-		return m.program(e)
+	m.mu.Lock()
+	program := m.program
+	m.mu.Unlock()
+	if program != nil {
+		return program(e)
 	}
 	return e.work()
 }
 
+// runs sets what executors do that begin from now on; nil is work.
+func (m *machine) runs(program func(e *process) error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.program = program
+}
+
 func (e *process) register(owner live.Owner, name string) (err error) {
-	e.pools.mu.Lock()
-	h := e.pools.pools[Ref{owner.UID, owner.Name, name}]
-	e.pools.mu.Unlock()
+	e.mu.Lock()
+	all := e.pools
+	e.mu.Unlock()
+	all.mu.Lock()
+	h := all.pools[Ref{owner.UID, owner.Name, name}]
+	if h != nil {
+		e.pool = h.pool
+	}
+	all.mu.Unlock()
 	if h == nil {
 		return errors.New("there is no such pool")
 	}
-	e.pool = h.pool
 	e.lease, err = e.pool.Register(e.ctx, executor.Registration{Executor: e.number, Secret: e.secret, Language: "go"})
 	return err
 }

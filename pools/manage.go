@@ -3,6 +3,7 @@ package pools
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -350,10 +351,14 @@ func (p *Pools) Retire(ctx context.Context, kill bool) (resume func(), err error
 			return nil, live.Errorf(live.Conflict, "pool %q of %s has applications that have not ended, %d of them: wait for the end, or have them killed", s.Name, s.User, n)
 		}
 	}
+	jobs, err := p.config.Jobs.Jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.otherJobs() && !kill { // The driver refuses to end.
-		return func() {}, nil
+	if !kill && slices.ContainsFunc(jobs, func(j live.Job) bool { h, _ := p.executorOf(&j); return h == nil }) {
+		return func() {}, nil // The driver refuses to end.
 	}
 	p.retiring = true
 	resume = func() {
@@ -372,19 +377,6 @@ func (p *Pools) Retire(ctx context.Context, kill bool) (resume func(), err error
 		return nil, err
 	}
 	return resume, nil
-}
-
-// otherJobs reports whether there are jobs that are no executors.
-func (p *Pools) otherJobs() bool {
-	executors := 0
-	for _, h := range p.pools {
-		for _, l := range h.executors {
-			if _, here := p.jobs[l.job]; here {
-				executors++
-			}
-		}
-	}
-	return len(p.jobs) > executors
 }
 
 // retiresWithin is how long Retire waits for executors that run nothing.

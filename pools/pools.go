@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/pool"
 	"github.com/bellows-rm/bellows/resource"
@@ -37,8 +38,6 @@ type Config struct {
 	Socket   string // path of the socket on which the API is served
 	Capacity resource.Vector
 	Jobs     Jobs
-	// PythonWorker is the program of executors of Python.
-	PythonWorker []byte
 	// LookUp finds a user by the uid; nil is user.LookupId.
 	LookUp func(uid string) (*user.User, error)
 	Log    *slog.Logger // nil is slog.Default
@@ -106,7 +105,7 @@ func Open(c Config) (p *Pools, err error) {
 	if err := p.handover.clear(); err != nil {
 		return nil, err
 	}
-	if err := p.handover.write(p.workerPath(), string(c.PythonWorker), 0o644, cluster.Credentials{UID: ownUID()}); err != nil {
+	if err := p.handover.write(p.workerPath(), string(executor.PythonWorker), 0o644, cluster.Credentials{UID: ownUID()}); err != nil {
 		return nil, fmt.Errorf("write the program of executors: %w", err)
 	}
 	records, err := p.book.read(func(file string, err error) {

@@ -80,7 +80,7 @@ func secrets(t *testing.T, m *machine) (names []string) {
 // A wrong program is started again after 1 s, 2 s, 4 s and so on, and the pool says why.
 func TestWrongProgram(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
-		m.program = func(e *process) error { return errors.New("exit code 127") }
+		m.runs(func(e *process) error { return errors.New("exit code 127") })
 		r := m.put(ada, func(s *Spec) { s.Max = 1 })
 		m.enrol(r, 2)
 		m.later(6500 * time.Millisecond)
@@ -88,7 +88,7 @@ func TestWrongProgram(t *testing.T) {
 		if d := m.detail(r); !strings.Contains(d.Why, "executor 3 ended before it ran a task: exit code 127; next attempt at") {
 			t.Errorf("why is %q", d.Why)
 		}
-		m.program = nil
+		m.runs(nil)
 		m.later(10 * time.Second)
 		m.expect("once it is right", 1, 4)
 	})
@@ -98,13 +98,13 @@ func TestWrongProgram(t *testing.T) {
 func TestExecutorDiesWithTask(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
 		died := 0
-		m.program = func(e *process) error {
+		m.runs(func(e *process) error {
 			if died++; died <= 3 {
 				_, _, _ = e.pool.Next(e.ctx, e.number, executor.Next{Lease: e.lease.Lease}, nil)
 				return errors.New("killed")
 			}
 			return e.work()
-		}
+		})
 		r := m.put(ada, func(s *Spec) { s.Max = 1 })
 		m.enrol(r, 1)
 		m.later(3 * time.Second)
@@ -204,7 +204,7 @@ func TestTwoOwnersShare(t *testing.T) {
 // submitted some and before it knew.
 func TestNextDaemon(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
-		m.program = func(e *process) error {
+		m.runs(func(e *process) error {
 			for { // An executor outlives its daemon.
 				if err := e.work(); err == nil || e.ctx.Err() != nil {
 					return err
@@ -212,7 +212,7 @@ func TestNextDaemon(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 				_ = e.register(live.OwnerOf(ada), "p")
 			}
-		}
+		})
 		r := m.put(ada, func(s *Spec) { s.Min = 2 })
 		m.later(time.Second)
 		m.expect("at first", 2, 2)
@@ -309,7 +309,7 @@ func TestPutIsRefused(t *testing.T) {
 // An executor that does not answer is ended and replaced, unless its programs are stopped: then it cannot.
 func TestExecutorDoesNotAnswer(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
-		m.program = func(e *process) error { <-e.ctx.Done(); return e.ctx.Err() }
+		m.runs(func(e *process) error { <-e.ctx.Done(); return e.ctx.Err() })
 		r := m.put(ada, func(s *Spec) { s.Min, s.Max = 1, 1 })
 		m.later(time.Second)
 		m.mu.Lock()
@@ -327,7 +327,7 @@ func TestExecutorDoesNotAnswer(t *testing.T) {
 		m.jobs[1].Tasks[0].Still = nil
 		m.touch(m.jobs[1])
 		m.mu.Unlock()
-		m.program = nil
+		m.runs(nil)
 		m.later(registersWithin)
 		m.expect("it was replaced", 1, 2)
 	})
@@ -384,7 +384,7 @@ func TestRetire(t *testing.T) {
 func TestDeleteIsInterrupted(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
 		stuck := make(chan struct{})
-		m.program = func(e *process) error { <-stuck; return nil }
+		m.runs(func(e *process) error { <-stuck; return nil })
 		r := m.put(ada, func(s *Spec) { s.Min = 1 })
 		m.later(time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

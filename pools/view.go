@@ -152,11 +152,12 @@ func (p *Pools) whyNot(l *launched) string {
 	if l.ordered != "" {
 		return l.ordered
 	}
-	if j, ok := p.jobs[l.job]; ok && l.begun.IsZero() {
+	switch j, ok := p.jobs[l.job]; {
+	case !ok:
+		return ""
+	case l.begun.IsZero():
 		return j.Waiting
+	default:
+		return "its program began at " + j.Started.Format(time.TimeOnly)
 	}
-	if !l.begun.IsZero() {
-		return "its program began at " + l.begun.Format(time.TimeOnly)
-	}
-	return ""
 }
