@@ -122,14 +122,32 @@ func (m *monitor) each() []*monitored {
 
 // sample samples every container, and writes the samples that have waited long enough.
 func (m *monitor) sample() {
-	for _, w := range m.each() {
+	all := m.each()
+	round := newRound(len(all))
+	for _, w := range all {
 		w.mu.Lock()
 		w.sample(m.clock())
 		if m.clock()-w.written >= writing {
 			w.write()
 		}
 		w.mu.Unlock()
+		round.next()
 	}
+}
+
+// reading reads the group of a container, by the files that are open for samples if there are some.
+func (m *monitor) reading(id cluster.ContainerID, g *cgroup.Group) (cgroup.Reading, error) {
+	m.mu.Lock()
+	w := m.all[id]
+	m.mu.Unlock()
+	if w != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.meters != nil {
+			return w.meters.Reading()
+		}
+	}
+	return g.Read()
 }
 
 // begin samples a container whose program has just begun.

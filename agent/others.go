@@ -26,14 +26,11 @@ func tellSize(name string, memory resource.Amount) net.Listener {
 }
 
 // others returns how much memory agents other than the named one manage, bytes by name of their groups: the sizes in
-// sockets, the text of /proc/net/unix, or else the memory granted to containers that have outlived their agent.
-func others(name, sockets string, granted map[string]int64) map[string]resource.Amount {
+// sockets, the text of /proc/net/unix, or else the memory granted to containers that have outlived their agent. beside are the names of all
+// that have groups.
+func others(name, sockets string, beside []string, granted func(name string) int64) map[string]resource.Amount {
 	const most = 1 << 48 // Any user may make a socket with such a name.
 	sizes := map[string]resource.Amount{}
-	for other, bytes := range granted {
-		sizes[other] = resource.Amount(min(bytes, most))
-	}
-	told := map[string]resource.Amount{}
 	for line := range strings.Lines(sockets) {
 		words := strings.Fields(line)
 		if len(words) == 0 {
@@ -42,13 +39,18 @@ func others(name, sockets string, granted map[string]int64) map[string]resource.
 		text, ok := strings.CutPrefix(words[len(words)-1], sizePrefix)
 		other, number, sized := strings.Cut(text, "-")
 		if bytes, err := strconv.ParseInt(number, 10, 64); ok && sized && err == nil && bytes > 0 {
-			told[other] = max(told[other], resource.Amount(min(bytes, most)))
+			sizes[other] = max(sizes[other], resource.Amount(min(bytes, most)))
 		}
 	}
-	for other, bytes := range told {
-		sizes[other] = bytes
-	}
 	delete(sizes, name)
+	for _, other := range beside {
+		if _, told := sizes[other]; other == name || told {
+			continue
+		}
+		if bytes := granted(other); bytes > 0 {
+			sizes[other] = resource.Amount(min(bytes, most))
+		}
+	}
 	return sizes
 }
 
@@ -80,5 +82,12 @@ func (a *Agent) others() map[string]resource.Amount {
 	if err != nil {
 		sockets = nil // Granted memory still shows.
 	}
-	return others(groupName(a.config.Dir), string(sockets), a.root.Beside())
+	round := newRound(0)
+	return others(groupName(a.config.Dir), string(sockets), a.root.Beside(), func(name string) (sum int64) {
+		for bytes := range a.root.GrantedBeside(name) {
+			sum += bytes
+			round.next()
+		}
+		return sum
+	})
 }

@@ -22,7 +22,12 @@ ffff: 00000002 00000000 00010000 0001 01 104 @bellows-size-fourth--5
 ffff: 00000003 00000000 00000000 0001 03 105
 
 `
-	got := others("own", sockets, map[string]int64{"second": int64(gib), "gone": int64(4 * gib)})
+	got := others("own", sockets, []string{"gone", "empty", "own", "second"}, func(name string) int64 {
+		if name == "second" {
+			t.Error("the groups of a daemon that tells its size are read")
+		}
+		return map[string]int64{"gone": int64(4 * gib), "own": int64(gib)}[name]
+	})
 	if want := map[string]resource.Amount{"second": 2 * gib, "gone": 4 * gib}; !maps.Equal(got, want) {
 		t.Errorf("others are %v, want %v", got, want)
 	}

@@ -16,13 +16,15 @@ import (
 func (a *Agent) Readings() map[cluster.ContainerID]cluster.Reading {
 	groups := a.groups()
 	readings := make(map[cluster.ContainerID]cluster.Reading, len(groups))
+	round := newRound(len(groups))
 	for id, g := range groups {
 		// A group that has just gone has no reading.
-		if r, err := g.Read(); err == nil {
+		if r, err := a.monitor.reading(id, g); err == nil {
 			out := translate(r)
 			a.keeper.describe(id, &out)
 			readings[id] = out
 		}
+		round.next()
 	}
 	a.keeper.waiting(readings)
 	return readings

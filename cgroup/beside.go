@@ -2,40 +2,46 @@ package cgroup
 
 import (
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
-// Beside returns how many bytes of memory are granted in each subtree that other processes made with Root in the same place:
-// for each name of a subtree, the sum of the bounds of its groups that contain processes. A group without a bound counts as 0.
-// A subtree without processes is not listed.
-func (r *Root) Beside() map[string]int64 {
+// Beside returns the names of the subtrees that other processes made with Root in the same place.
+func (r *Root) Beside() (names []string) {
 	own := r.dirs[Memory]
-	entries, err := os.ReadDir(filepath.Dir(own))
-	if err != nil {
-		return nil
-	}
-	beside := map[string]int64{}
+	entries, _ := os.ReadDir(filepath.Dir(own))
 	for _, e := range entries {
-		name, ours := strings.CutPrefix(e.Name(), prefix)
-		if !ours || !e.IsDir() || e.Name() == leaf || e.Name() == filepath.Base(own) {
-			continue
+		if name, ours := strings.CutPrefix(e.Name(), prefix); ours && e.IsDir() && e.Name() != leaf && e.Name() != filepath.Base(own) {
+			names = append(names, name)
 		}
-		top := filepath.Join(filepath.Dir(own), e.Name())
+	}
+	return names
+}
+
+// GrantedBeside returns how many bytes of memory each group of a subtree that Beside names is granted: its bound if it contains processes. A
+// group without processes or without a bound counts as 0.
+func (r *Root) GrantedBeside(name string) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		top := filepath.Join(filepath.Dir(r.dirs[Memory]), prefix+name)
 		groups, _ := os.ReadDir(top) // A subtree that was removed meanwhile has none.
 		for _, g := range groups {
-			dir := filepath.Join(top, g.Name())
-			if !g.IsDir() || !populated(dir) {
+			dir, granted := filepath.Join(top, g.Name()), int64(0)
+			if !g.IsDir() {
 				continue
 			}
-			child := Group{dirs: map[Controller]string{Memory: dir}, version: r.version}
-			if bytes, ok := child.MemoryLimit().Get(); ok && bytes != NoLimit {
-				beside[name] += bytes
+			if populated(dir) {
+				child := Group{dirs: map[Controller]string{Memory: dir}, version: r.version}
+				if bytes, ok := child.MemoryLimit().Get(); ok && bytes != NoLimit {
+					granted = bytes
+				}
+			}
+			if !yield(granted) {
+				return
 			}
 		}
 	}
-	return beside
 }
 
 // populated reports whether there are processes in a group or in one below it.

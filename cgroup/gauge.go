@@ -22,7 +22,7 @@ type Charged struct {
 // Gauge reads Held repeatedly, at a fraction of the cost of Read: it keeps the files open. Only one goroutine at a time
 // may use it. The caller closes it.
 type Gauge struct {
-	name       string
+	group      *Group
 	stat, swap int    // swap is -1 where memory.stat contains it
 	charged    [2]int // files of Charged; -1 is unknown
 	work       int    // file with the CPU time; -1 is unknown
@@ -48,7 +48,7 @@ func (g *Group) Gauge() (*Gauge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("measure group %s: %w", g.name, err)
 	}
-	out := &Gauge{name: g.name, stat: stat, swap: -1, work: -1, transfers: -1, words: &files.stat,
+	out := &Gauge{group: g, stat: stat, swap: -1, work: -1, transfers: -1, words: &files.stat,
 		charged: [2]int{orNone(open(dir, files.usage)), orNone(open(dir, files.charged))}}
 	if files.swap != "" { // without swap in the kernel there is no such file, and nothing swapped
 		out.swap = out.charged[1]
@@ -107,18 +107,77 @@ func (g *Gauge) CPUTime() (used time.Duration, ok bool) {
 
 // Read returns the current values. The error is ErrGone after the group was removed.
 func (g *Gauge) Read() (Held, error) {
+	h, _, err := g.held()
+	return h, err
+}
+
+// held is Read. counted says that the kernel counts swapped memory.
+func (g *Gauge) held() (h Held, swapCounted bool, err error) {
 	swapped := int64(0)
 	if g.swap >= 0 {
-		var err error
 		if swapped, err = g.count(g.swap); err != nil {
-			return Held{}, err
+			return h, false, err
 		}
 	}
 	text, err := g.text(g.stat)
 	if err != nil {
-		return Held{}, err
+		return h, false, err
 	}
-	return g.words.held(text, swapped), nil
+	_, word := counted(text, g.words.swap)
+	return g.words.held(text, swapped), g.swap >= 0 || word, nil
+}
+
+// Reading takes the sample that Group.Read takes, without OOMKills, at a fraction of its cost. The error is ErrGone after the group was
+// removed.
+func (g *Gauge) Reading() (Reading, error) {
+	var r Reading
+	h, swapCounted, err := g.held()
+	if err != nil {
+		return r, err
+	}
+	r.AnonBytes, r.FileBytes = Known(h.InMemory()), Known(h.FileBytes)
+	if swapCounted {
+		r.SwapBytes = Known(h.SwapBytes)
+	}
+	if g.charged[0] >= 0 {
+		bytes, err := g.count(g.charged[0])
+		if err != nil {
+			return r, err
+		}
+		r.MemoryBytes = Known(bytes)
+	}
+	dir, files := g.group.dirs[Memory], memoryOf[g.group.version[Memory]]
+	r.PeakBytes, r.MemoryLimitBytes = parseCount(string(g.slurp(dir, files.peak))), parseBound(string(g.slurp(dir, files.limit)))
+	if used, ok := g.CPUTime(); ok {
+		r.CPUTime = Known(used)
+	}
+	if read, written, ok := g.Transfers(); ok {
+		r.ReadBytes, r.WrittenBytes = Known(read), Known(written)
+	}
+	if text := g.slurp(g.group.dir(), "cgroup.procs"); text != nil {
+		r.Procs = Known(int64(bytes.Count(text, []byte{'\n'})))
+	}
+	return r, nil
+}
+
+// slurp returns the text of a file that is not kept open; nil if it cannot be read.
+func (g *Gauge) slurp(dir, name string) []byte {
+	file, err := unix.Open(filepath.Join(dir, name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(file)
+	text := []byte{}
+	for {
+		n, err := unix.Read(file, g.buffer[:])
+		if err != nil {
+			return nil
+		}
+		if n == 0 {
+			return text
+		}
+		text = append(text, g.buffer[:n]...)
+	}
 }
 
 // Charged returns the current charge. The error is ErrGone after the group was removed.
@@ -136,7 +195,7 @@ func (g *Gauge) count(fd int) (int64, error) {
 	}
 	n, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("measure group %s: %w", g.name, err)
+		return 0, fmt.Errorf("measure group %s: %w", g.group.name, err)
 	}
 	return n, nil
 }
@@ -147,7 +206,7 @@ func (g *Gauge) text(fd int) ([]byte, error) {
 		err = ErrGone
 	}
 	if err != nil {
-		return nil, fmt.Errorf("measure group %s: %w", g.name, err)
+		return nil, fmt.Errorf("measure group %s: %w", g.group.name, err)
 	}
 	return g.buffer[:n], nil
 }
