@@ -60,17 +60,38 @@ func (l *jobList) has(first, next cluster.JobID) bool {
 }
 
 // run returns the jobs without their tasks whose IDs follow each other from first on, at most a number of them.
-func (l *jobList) run(first cluster.JobID, most int) (jobs []Job) {
-	in, at, here := l.find(first)
-	for ; here && in < len(l.leaves); in, at = in+1, 0 {
-		for _, j := range l.leaves[in].jobs[at:] {
-			if j.ID != first || len(jobs) == most {
-				return jobs
-			}
-			jobs, first = append(jobs, j.alone()), first+1
+func (l *jobList) run(first cluster.JobID, most int) []Job {
+	n := 0
+	for j := range l.from(first) {
+		if j.ID != first+cluster.JobID(n) || n == most {
+			break
 		}
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	jobs := make([]Job, 0, n)
+	for j := range l.from(first) {
+		if len(jobs) == n {
+			break
+		}
+		jobs = append(jobs, j.alone())
 	}
 	return jobs
+}
+
+// from returns the jobs from an ID on.
+func (l *jobList) from(first cluster.JobID) iter.Seq[*boardJob] {
+	return func(yield func(*boardJob) bool) {
+		for in, at, _ := l.find(first); in < len(l.leaves); in, at = in+1, 0 {
+			for _, j := range l.leaves[in].jobs[at:] {
+				if !yield(j) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // all returns the jobs.

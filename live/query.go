@@ -27,7 +27,8 @@ func (d *Driver) Jobs(context.Context) ([]Job, error) {
 }
 
 // JobsAfter returns a page of all jobs, ended or not: jobs whose ID is greater than after, by ascending ID, without
-// Tasks. most is the largest number of jobs on a page; a page with fewer is the last. Ended jobs have no Stages.
+// Tasks. most is the largest number of jobs on a page; a page with fewer is the last. Ended jobs have no Stages. Other callers may get the
+// same page: it must not be changed.
 func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) ([]Job, error) {
 	var out []Job
 	for len(out) < most {
@@ -46,6 +47,12 @@ func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) (
 		}
 		if some == nil {
 			break
+		}
+		if len(some) == most {
+			return some, nil
+		}
+		if out == nil {
+			out = make([]Job, 0, min(most, int(b.last-after)))
 		}
 		out, after = append(out, some...), some[len(some)-1].ID
 	}

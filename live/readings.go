@@ -14,7 +14,7 @@ const (
 	// readingsOld is how long readings are shown at most.
 	readingsOld = 500 * time.Millisecond
 	// readingsPart bounds the time for which containers are read to 1/readingsPart of all time, unless readings would become older than
-	// readingsOld.
+	// readingsOld: new ones are begun when there is still time for four of them.
 	readingsPart = 20
 )
 
@@ -53,7 +53,8 @@ func (r *recent[T]) remake(from func() T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.value, r.at = value, time.Now()
-	r.due = r.at.Add(min(max(readingsLast, (readingsPart-1)*r.at.Sub(begun)), readingsOld))
+	took := r.at.Sub(begun)
+	r.due = r.at.Add(max(readingsLast, min((readingsPart-1)*took, readingsOld-4*took)))
 	close(r.making)
 	r.making = nil
 }

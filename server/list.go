@@ -53,22 +53,26 @@ type listJobs struct {
 
 // list returns the jobs of a page, with more than the caller may see: register cuts it.
 func (s *Server) list(ctx context.Context, in *listJobs) ([]live.Job, error) {
-	out, limit, after := []live.Job{}, cmp.Or(in.Limit, jobsOnPage), in.After
+	limit, after := cmp.Or(in.Limit, jobsOnPage), in.After
+	if in.All && in.JobFilter == (JobFilter{}) {
+		page, err := s.driver.JobsAfter(ctx, cluster.JobID(after), limit)
+		if page == nil {
+			page = []live.Job{}
+		}
+		return page, err
+	}
+	out := []live.Job{}
 	if !in.All {
 		jobs, err := s.driver.Jobs(ctx)
 		return in.add(out, jobs, cmp.Or(in.Limit, len(jobs)), callerOf(ctx)), err
 	}
 	for {
-		most := jobsOnPage
-		if in.JobFilter == (JobFilter{}) {
-			most = limit - len(out) // All of them are wanted.
-		}
-		page, err := s.driver.JobsAfter(ctx, cluster.JobID(after), most)
+		page, err := s.driver.JobsAfter(ctx, cluster.JobID(after), jobsOnPage)
 		if err != nil {
 			return nil, err
 		}
 		out = in.add(out, page, limit, callerOf(ctx))
-		if len(out) == limit || len(page) < most {
+		if len(out) == limit || len(page) < jobsOnPage {
 			return out, nil
 		}
 		after = int64(page[len(page)-1].ID)
