@@ -121,7 +121,8 @@ func (l *loaded) startOn(cmd *exec.Cmd, processor int) error {
 		return err
 	}
 	started := cmd.Start()
-	l.b.Cleanup(func() { moveTo(&all) })
+	threads := runtime.GOMAXPROCS(others.Count()) // More would take processors from each other in the middle of a question.
+	l.b.Cleanup(func() { runtime.GOMAXPROCS(threads); moveTo(&all) })
 	return errors.Join(started, moveTo(&others))
 }
 
@@ -159,16 +160,55 @@ func over(socket string) *http.Client {
 
 // get returns the answer to a question.
 func get(c *http.Client, path string) ([]byte, error) {
+	var answer bytes.Buffer
+	err := getTo(&answer, c, path)
+	return answer.Bytes(), err
+}
+
+// getTo writes the answer to a question to w.
+func getTo(w io.Writer, c *http.Client, path string) error {
 	r, err := c.Get("http://bellows" + path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer r.Body.Close()
-	answer, err := io.ReadAll(r.Body)
-	if err == nil && r.StatusCode != http.StatusOK {
+	if _, err = io.Copy(w, r.Body); err == nil && r.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %s", path, r.Status)
 	}
-	return answer, err
+	return err
+}
+
+// alarm is a timer that rings on time: time.Sleep is up to a millisecond late on an idle processor.
+type alarm struct{ *os.File }
+
+func newAlarm(b *testing.B) alarm {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		b.Fatal(err)
+	}
+	a := alarm{os.NewFile(uintptr(fd), "alarm")}
+	b.Cleanup(func() { a.Close() })
+	return a
+}
+
+// wait waits until a time.
+func (a alarm) wait(until time.Time) error {
+	left := time.Until(until)
+	if left <= 0 {
+		return nil
+	}
+	control, err := a.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var set error
+	err = control.Control(func(fd uintptr) {
+		set = unix.TimerfdSettime(int(fd), 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(left))}, nil)
+	})
+	if err = errors.Join(err, set); err == nil {
+		_, err = a.Read(make([]byte, 8))
+	}
+	return err
 }
 
 // submit submits jobs that run a command with a share of a core, eight at a time, and returns their numbers.
@@ -260,12 +300,15 @@ type question struct{ kind, path string }
 func ask(b *testing.B, c *http.Client, took map[string][]float64, rate float64, lasts time.Duration, random *rand.Rand, next func(*rand.Rand) question) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
+	clock := newAlarm(b)
 	began := time.Now()
 	for due := began; due.Sub(began) < lasts; due = due.Add(time.Duration(random.ExpFloat64() / rate * float64(time.Second))) {
 		q := next(random)
-		time.Sleep(time.Until(due))
+		if err := clock.wait(due); err != nil {
+			b.Fatal(err)
+		}
 		all.Go(func() {
-			if _, err := get(c, q.path); err != nil {
+			if err := getTo(io.Discard, c, q.path); err != nil {
 				b.Error(err)
 				return
 			}
