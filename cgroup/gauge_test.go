@@ -120,6 +120,51 @@ func BenchmarkGauge(b *testing.B) {
 	})
 }
 
+// TestKernelGaugeReading: a gauge reads what the group reads, apart from OOMKills, and says so when the group is gone.
+func TestKernelGaugeReading(t *testing.T) {
+	g := testGroup(t)
+	gauge, err := g.Gauge()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gauge.Close()
+	if err := g.Apply(t.Context(), Limits{MemoryBytes: At(256 * mib)}); err != nil {
+		t.Fatal(err)
+	}
+	start(t, g, fmt.Sprint("share ", 24*mib)).ready(t)
+	// What moves meanwhile is between two readings.
+	before := read(t, g)
+	got, err := gauge.Reading()
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := read(t, g)
+	if before.Procs != after.Procs || got.Procs != after.Procs || got.MemoryLimitBytes != after.MemoryLimitBytes || got.MemoryLimitBytes.Or(0) != 256*mib {
+		t.Errorf("it reads %+v, the group %+v", got, after)
+	}
+	between := func(what string, low, is, high Maybe[int64], slack int64) {
+		if _, known := is.Get(); known != low.ok || known && (is.Or(0) < low.Or(0)-slack || is.Or(0) > high.Or(0)+slack) {
+			t.Errorf("%s is %v, and of the group %v and then %v", what, is, low, high)
+		}
+	}
+	for what, of := range map[string]func(*Reading) Maybe[int64]{
+		"memory": func(r *Reading) Maybe[int64] { return r.MemoryBytes }, "anonymous": func(r *Reading) Maybe[int64] { return r.AnonBytes },
+		"files": func(r *Reading) Maybe[int64] { return r.FileBytes }, "swap": func(r *Reading) Maybe[int64] { return r.SwapBytes },
+		"peak": func(r *Reading) Maybe[int64] { return r.PeakBytes }, "read": func(r *Reading) Maybe[int64] { return r.ReadBytes }, "written": func(r *Reading) Maybe[int64] { return r.WrittenBytes },
+	} {
+		between(what, of(&before), of(&got), of(&after), 2*mib)
+	}
+	if got.CPUTime.Or(0) < before.CPUTime.Or(0) || got.CPUTime.Or(0) > after.CPUTime.Or(0) {
+		t.Errorf("CPU time is %v, and of the group %v and then %v", got.CPUTime, before.CPUTime, after.CPUTime)
+	}
+	if err := errors.Join(g.Kill(t.Context()), g.Remove(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gauge.Reading(); !errors.Is(err, ErrGone) {
+		t.Errorf("of a group that was removed: %v, want ErrGone", err)
+	}
+}
+
 // TestKernelGaugeSharedMemory: the kernel counts shared memory as page cache, but only swap can free it.
 func TestKernelGaugeSharedMemory(t *testing.T) {
 	g := testGroup(t)
