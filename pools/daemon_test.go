@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -68,12 +69,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// owner is that of all pools: another user than that of the daemon, if it can be.
-func owner() cluster.Credentials {
-	if os.Getuid() == 0 {
-		return cluster.Credentials{UID: 65534, GID: 65534}
+// ownerOf is the owner of a pool: another user than that of the daemon, if it can be, and another one of the pool "other".
+func ownerOf(pool string) cluster.Credentials {
+	if os.Getuid() != 0 {
+		return cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
 	}
-	return cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
+	c := cluster.Credentials{UID: 65534, GID: 65534}
+	if pool == "other" {
+		c.UID--
+	}
+	return c
 }
 
 func socketIn(dir string) string { return filepath.Join(dir, "s") }
@@ -116,8 +121,8 @@ func beDaemon(dir string) error {
 
 // handler answers as the API does, as far as the test needs it.
 func handler(all *pools.Pools) http.Handler {
-	of := live.OwnerOf(owner())
 	ref := func(r *http.Request) pools.Ref {
+		of := live.OwnerOf(ownerOf(r.PathValue("pool")))
 		return pools.Ref{UID: of.UID, User: of.Name, Name: r.PathValue("pool")}
 	}
 	mux := http.NewServeMux()
@@ -125,7 +130,7 @@ func handler(all *pools.Pools) http.Handler {
 		var s pools.Spec
 		err := json.NewDecoder(r.Body).Decode(&s)
 		if err == nil {
-			_, err = all.Put(r.Context(), owner(), of, s)
+			_, err = all.Put(r.Context(), ownerOf(s.Name), ref(r).Owner(), s)
 		}
 		if err != nil {
 			http.Error(w, err.Error(), live.KindOf(err).Status())
@@ -247,9 +252,10 @@ func (r *rig) call(method, name string, in, out any) {
 }
 
 // put makes a pool.
-func (r *rig) put(name, language, command string) {
+func (r *rig) put(name, language, command string, least, most int) {
 	r.t.Helper()
-	r.call(http.MethodPut, name, pools.Spec{Name: name, Language: language, Command: []string{command}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Min: 1, Max: 2, CPU: 500, Memory: 128 * resource.MiB, Idle: 2 * time.Second}, nil)
+	r.call(http.MethodPut, name, pools.Spec{Name: name, Language: language, Command: []string{command}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Min: least, Max: most,
+		CPU: 500, Memory: 64 * resource.MiB, Idle: 2 * time.Second}, nil)
 }
 
 // until waits until a pool is as it should be.
@@ -272,8 +278,8 @@ func (r *rig) until(name, what string, holds func(d *pools.Detail) bool) {
 }
 
 // squares runs tasks of an application, and checks that each has the right result once.
-func (r *rig) squares(name, function string, n int) error {
-	a, err := executor.Enrol(r.t.Context(), executor.ApplicationConfig{Socket: socketIn(r.dir), Pool: name, Enrolment: executor.Enrolment{Attempts: 1000}})
+func (r *rig) squares(ctx context.Context, name, function string, n int) error {
+	a, err := executor.Enrol(ctx, executor.ApplicationConfig{Socket: socketIn(r.dir), Pool: name, Enrolment: executor.Enrolment{Attempts: 1000}})
 	if err != nil {
 		return err
 	}
@@ -283,12 +289,12 @@ func (r *rig) squares(name, function string, n int) error {
 		arguments[i] = []byte(strconv.Itoa(i))
 	}
 	go func() {
-		_ = a.Grow(r.t.Context(), stage, arguments...)
+		_ = a.Grow(ctx, stage, arguments...)
 		a.Close()
 	}()
 	there := make([]bool, n)
 	for {
-		outcomes, err := a.Collect(r.t.Context())
+		outcomes, err := a.Collect(ctx)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -308,28 +314,31 @@ func (r *rig) squares(name, function string, n int) error {
 	return nil
 }
 
+var deaths = flag.Int("deaths", 5, "how often TestDeaths kills the daemon; executors are killed twice as often")
+
 // Two pools, of Go and of Python, run tasks while their daemon and their executors are killed at random moments. Each result is right and there once, executors
 // outlive the daemon, and afterwards the pools shrink to what they keep.
 func TestDeaths(t *testing.T) {
 	r := newRig(t)
 	functions := map[string]string{"a": "square", "b": "square"}
-	r.put("a", pools.Go, filepath.Join(r.dir, "worker"))
+	r.put("a", pools.Go, filepath.Join(r.dir, "worker"), 1, 2)
 	if _, err := os.Stat("/usr/bin/python3"); err == nil {
 		functions["b"] = "squares:square"
-		r.put("b", pools.Python, "/usr/bin/python3")
+		r.put("b", pools.Python, "/usr/bin/python3", 1, 2)
 	} else {
-		r.put("b", pools.Go, filepath.Join(r.dir, "worker"))
+		r.put("b", pools.Go, filepath.Join(r.dir, "worker"), 1, 2)
 	}
 	r.until("a", "warm", func(d *pools.Detail) bool { return d.Idle == 1 })
 	r.until("b", "warm", func(d *pools.Detail) bool { return d.Idle == 1 })
-	daemons, tasks := 5, 400
+	daemons := *deaths
 	if testing.Short() {
-		daemons, tasks = 2, 200
+		daemons = min(daemons, 2)
 	}
+	tasks := 100 * daemons
 	var apps sync.WaitGroup
 	for name, function := range functions {
 		apps.Go(func() {
-			if err := r.squares(name, function, tasks); err != nil {
+			if err := r.squares(t.Context(), name, function, tasks); err != nil {
 				t.Errorf("pool %s: %v", name, err)
 			}
 		})
@@ -337,11 +346,15 @@ func TestDeaths(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { apps.Wait(); close(ended) }()
 	random := rand.New(rand.NewPCG(1, 2))
+	killed := map[bool]int{} // how often the daemon was, and how often an executor
 	for i := 0; i < 3*daemons; i++ {
 		select {
 		case <-time.After(time.Duration(random.IntN(300)) * time.Millisecond):
 		case <-ended:
+			i = 3 * daemons
+			continue
 		}
+		killed[i%3 == 0]++
 		if i%3 == 0 {
 			r.kill()
 			continue
@@ -356,6 +369,7 @@ func TestDeaths(t *testing.T) {
 			return false
 		})
 	}
+	t.Logf("%d tasks of each pool outlive %d deaths of the daemon and %d of executors", tasks, killed[true], killed[false])
 	<-ended
 	for _, name := range []string{"a", "b"} {
 		r.until(name, "small again", func(d *pools.Detail) bool { return d.Executors == 1 && d.Idle == 1 && d.Applications == 0 })
@@ -366,5 +380,37 @@ func TestDeaths(t *testing.T) {
 	r.until("a", "back", func(d *pools.Detail) bool { after = *d; return d.Synced && d.Idle == 1 })
 	if len(after.Members) != 1 || after.Members[0].Job != before.Members[len(before.Members)-1].Job {
 		t.Errorf("after the death of the daemon the executors are %+v, before %+v", after.Members, before.Members)
+	}
+}
+
+// A pool that has the whole machine gives half of it to the pool of another user within seconds, and has all of it again when the other needs
+// nothing any more.
+func TestTwoUsers(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only a daemon of root serves two users")
+	}
+	r := newRig(t)
+	worker := filepath.Join(r.dir, "worker")
+	const tasks = 100_000 // more than there is time for
+	r.put("a", pools.Go, worker, 0, 8)
+	ctx, cancel := context.WithCancel(t.Context())
+	other, end := context.WithCancel(t.Context())
+	var apps sync.WaitGroup
+	apps.Go(func() { _ = r.squares(ctx, "a", "square", tasks) })
+	r.until("a", "on the whole machine", func(d *pools.Detail) bool { return d.Busy+d.Idle == 8 })
+	r.put("other", pools.Go, worker, 0, 8)
+	apps.Go(func() { _ = r.squares(other, "other", "square", tasks) })
+	asked := time.Now()
+	r.until("other", "on half of the machine", func(d *pools.Detail) bool { return d.Busy+d.Idle == 4 })
+	r.until("a", "on half of the machine", func(d *pools.Detail) bool { return d.Busy+d.Idle == 4 })
+	t.Logf("half of the machine after %v", time.Since(asked).Round(time.Millisecond))
+	end()
+	asked = time.Now()
+	r.until("a", "on the whole machine again", func(d *pools.Detail) bool { return d.Busy+d.Idle == 8 })
+	t.Logf("the whole machine again after %v; the lease of the application lasts %v, and then executors are idle for 2 s", time.Since(asked).Round(time.Millisecond), pool.DefaultLease)
+	cancel()
+	apps.Wait()
+	for _, name := range []string{"a", "other"} {
+		r.until(name, "empty", func(d *pools.Detail) bool { return d.Executors == 0 && d.Applications == 0 })
 	}
 }
