@@ -38,6 +38,19 @@ var functions = map[string]executor.Function{
 	"now": func(context.Context, []byte) ([]byte, error) {
 		return binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixNano())), nil
 	},
+	"sleep": func(_ context.Context, arguments []byte) ([]byte, error) {
+		began := time.Now()
+		time.Sleep(time.Duration(binary.BigEndian.Uint64(arguments)))
+		return spent(began), nil
+	},
+	"meet": func(_ context.Context, arguments []byte) ([]byte, error) { // waits until someone writes to a named pipe
+		began := time.Now()
+		f, err := os.Open(string(arguments))
+		if err != nil {
+			return nil, err
+		}
+		return spent(began), f.Close()
+	},
 	"large": func(context.Context, []byte) ([]byte, error) { return make([]byte, executor.MostResult+1), nil },
 	"shout": func(context.Context, []byte) ([]byte, error) {
 		for range 100 {
@@ -62,6 +75,11 @@ var functions = map[string]executor.Function{
 // counted counts the calls of a function.
 var counted atomic.Int64
 
+// spent is the result of a task that tells when it began and ended.
+func spent(began time.Time) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(began.UnixNano())), uint64(time.Now().UnixNano()))
+}
+
 // childVariable is the environment variable with what a child of a task prints.
 const childVariable = "BELLOWS_TEST_CHILD"
 
@@ -79,7 +97,6 @@ func TestMain(m *testing.M) {
 
 // served is a pool that answers on a socket.
 type served struct {
-	lease  time.Duration
 	t      testing.TB
 	dir    string
 	socket string
@@ -88,18 +105,22 @@ type served struct {
 	cut    atomic.Bool // whether every second answer is lost
 	n      atomic.Int64
 	fresh  bool // of the applications that enrol
+	// configure changes the configuration of the pool; nil does not.
+	configure func(*pool.Config)
 }
 
-func serve(t testing.TB) *served { return serveWith(t, 2*time.Second) }
+func serve(t testing.TB) *served { return serveWith(t, nil) }
 
-// serveWith serves with leases of a length. A long one is for tests that count registrations on a busy machine.
-func serveWith(t testing.TB, lease time.Duration) *served {
+// longLease is for tests that count registrations, or have many executors, on a busy machine.
+func longLease(c *pool.Config) { c.Lease = time.Minute }
+
+func serveWith(t testing.TB, configure func(*pool.Config)) *served {
 	dir, err := os.MkdirTemp("", "bellows") // not t.TempDir, since the name of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s := &served{t: t, lease: lease, dir: dir, socket: filepath.Join(dir, "s")}
+	s := &served{t: t, dir: dir, socket: filepath.Join(dir, "s"), configure: configure}
 	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -115,8 +136,12 @@ func (s *served) begin(expected int) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.pool = pool.Start(pool.Config{Name: "p", Policy: mira, Expected: expected, Grace: time.Minute, Lease: s.lease,
-		Verify: func(_ int, secret string) bool { return secret == "secret" }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	c := pool.Config{Name: "p", Policy: mira, Expected: expected, Grace: time.Minute, Lease: 2 * time.Second,
+		Verify: func(_ int, secret string) bool { return secret == "secret" }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	if s.configure != nil {
+		s.configure(&c)
+	}
+	s.pool = pool.Start(c)
 	l, err := net.Listen("unix", s.socket)
 	if err != nil {
 		s.t.Fatal(err)
@@ -155,7 +180,12 @@ func (s *served) command(number int) *exec.Cmd {
 // executor begins an executor in a process of its own.
 func (s *served) executor(number int) *exec.Cmd {
 	s.t.Helper()
-	cmd := s.command(number)
+	return s.process(s.command(number))
+}
+
+// process begins an executor by a command.
+func (s *served) process(cmd *exec.Cmd) *exec.Cmd {
+	s.t.Helper()
 	cmd.Stderr = s.t.Output()
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
@@ -284,7 +314,7 @@ func TestMuchOutput(t *testing.T) {
 
 // Whoever wants a fresh process gets one in which no task of another application has run. It has the same number, lease and process id.
 func TestFresh(t *testing.T) {
-	s := serveWith(t, time.Minute)
+	s := serveWith(t, longLease)
 	cmd := s.executor(0)
 	is := func(all map[int]outcome, counts ...int) {
 		t.Helper()

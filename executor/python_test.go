@@ -41,6 +41,21 @@ def text(x):
 
 text.bellows_raw = True
 
+def spent(began):
+    return began.to_bytes(8, "big") + time.time_ns().to_bytes(8, "big")
+
+def sleep(x):
+    began = time.time_ns()
+    time.sleep(int.from_bytes(x, "big") / 1e9)
+    return spent(began)
+
+def meet(x):
+    began = time.time_ns()
+    open(x, "rb").close()
+    return spent(began)
+
+sleep.bellows_raw = meet.bellows_raw = True
+
 class Tools:
     @staticmethod
     def half(x):
@@ -116,16 +131,17 @@ def slow_square(x):
 // interpreter returns the interpreter of Python, or skips the test.
 func interpreter(t testing.TB) string {
 	t.Helper()
-	path, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("needs python3")
-	}
-	out, err := exec.Command(path, "-c", "import sys; print(sys.executable)").Output()
+	path, err := foundInterpreter()
 	if err != nil {
 		t.Skipf("needs python3 that runs: %v", err)
 	}
-	return strings.TrimSpace(string(out))
+	return path
 }
+
+var foundInterpreter = sync.OnceValues(func() (string, error) {
+	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
+	return strings.TrimSpace(string(out)), err
+})
 
 // python begins a worker. The first call writes its file and a module with functions.
 func (s *served) python(interpreter string, number int) *exec.Cmd {
@@ -136,15 +152,7 @@ func (s *served) python(interpreter string, number int) *exec.Cmd {
 	}
 	cmd := s.command(number)
 	cmd.Path, cmd.Args, cmd.Dir = interpreter, []string{interpreter, filepath.Join(s.dir, "worker/bellows_worker.py")}, s.dir
-	cmd.Stderr = s.t.Output()
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	return cmd
+	return s.process(cmd)
 }
 
 // write writes a file below the folder of s.
@@ -217,7 +225,7 @@ func TestPythonTasks(t *testing.T) {
 	python := interpreter(t)
 	for _, cut := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lost answers %v", cut), func(t *testing.T) {
-			s := serveWith(t, time.Minute)
+			s := serveWith(t, longLease)
 			s.cut.Store(cut)
 			s.python(python, 0)
 			for _, c := range []struct{ function, arguments, result, output string }{
@@ -380,7 +388,7 @@ func TestPythonModules(t *testing.T) {
 
 // What an application that wants a fresh process sees is not what others have left. The worker keeps its process, its lease and its number.
 func TestPythonFresh(t *testing.T) {
-	s := serveWith(t, time.Minute)
+	s := serveWith(t, longLease)
 	cmd := s.python(interpreter(t), 0)
 	dir, err := filepath.EvalSymlinks(filepath.Join(s.dir, "f"))
 	if err != nil {
