@@ -156,7 +156,7 @@ func (d *Daemon) serve(socket, network net.Listener) {
 	about := server.Daemon{Version: d.config.Version, PID: os.Getpid(), UID: uint32(os.Geteuid()), State: d.config.State, Settings: d.config.Driver.Settings,
 		Operators: d.config.Operators}
 	about.Configuration = d.configured.Shown()
-	s := server.New(withPools{d.Driver, d.Pools}, d.Store, about, d.log)
+	s := server.New(withPools{d.Driver, d.Pools}, d.Pools, d.Store, about, d.log)
 	d.server = s
 	if network != nil {
 		serve := s.OnNetwork(network, d.config.Certificate)
@@ -287,15 +287,15 @@ func (d *Daemon) letGo() error {
 	if d.lock != nil {
 		d.lock.Closing()
 	}
-	if d.Pools != nil { // before the server, so that no request of an executor waits
-		d.Pools.Close()
-		d.Pools = nil
-	}
 	if d.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_ = d.server.Shutdown(ctx)
 		d.server = nil
+	}
+	if d.Pools != nil { // after the server, so that no executor hears that its pool is not there
+		d.Pools.Close()
+		d.Pools = nil
 	}
 	if d.Driver == nil {
 		return nil

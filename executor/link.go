@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -99,8 +100,19 @@ func (l link) send(ctx context.Context, method, path string, head, out any, payl
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, 4096))
-		return nil, &StatusError{answer.StatusCode, strings.TrimSpace(string(text))}
+		return nil, refusalIn(answer)
 	}
 	return Read(answer.Body, mostAnswer, answer.ContentLength, out)
+}
+
+// refusalIn reads why an answer is a refusal: the detail of a problem of RFC 9457, or a text.
+func refusalIn(answer *http.Response) *StatusError {
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
+	var problem struct {
+		Detail string `json:"detail"`
+	}
+	if answer.Header.Get("Content-Type") == "application/problem+json" && json.Unmarshal(text, &problem) == nil {
+		return &StatusError{answer.StatusCode, problem.Detail}
+	}
+	return &StatusError{answer.StatusCode, strings.TrimSpace(string(text))}
 }

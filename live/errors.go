@@ -19,8 +19,9 @@ const (
 	Conflict                    // not possible in the present state; the same request may succeed later
 	Unavailable                 // the daemon is starting, stopping or absent, or too busy for now
 	Internal                    // the daemon failed: a full disk, a store that cannot be written, a bug of a policy
-	OverQuota                   // a quota of the user or of the queue has too little left; the same request may succeed later
+	OverQuota                   // a quota of the user or of the queue, or a pool, has too little left; the same request may succeed later
 	KeyReused                   // the key of the request belongs to another request: see Key
+	Gone                        // the lease that the request has has ended: register or enrol again
 )
 
 // kinds has a row for every Kind.
@@ -38,6 +39,7 @@ var kinds = [...]struct {
 	Internal:    {"internal", http.StatusInternalServerError, 1},
 	OverQuota:   {"over-quota", http.StatusTooManyRequests, 1},
 	KeyReused:   {"key-reused", http.StatusUnprocessableEntity, 2},
+	Gone:        {"gone", http.StatusGone, 1},
 }
 
 // KindNames returns the names of all kinds.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/bellows-rm/bellows/drive"
 	"github.com/bellows-rm/bellows/executor"
 )
 
@@ -104,7 +105,7 @@ func exchange[In any](w http.ResponseWriter, r *http.Request, do func(in *In, pa
 
 // statusOf returns the status that says what an error is.
 func statusOf(err error) int {
-	for kind, status := range map[error]int{ErrGone: http.StatusGone, ErrNotFound: http.StatusNotFound, ErrInvalid: http.StatusBadRequest, ErrFull: http.StatusTooManyRequests, ErrSecret: http.StatusForbidden} {
+	for kind, status := range map[error]int{ErrGone: http.StatusGone, ErrNotFound: http.StatusNotFound, ErrInvalid: http.StatusBadRequest, ErrFull: http.StatusTooManyRequests, ErrSecret: http.StatusForbidden, drive.ErrEnded: http.StatusServiceUnavailable} {
 		if errors.Is(err, kind) {
 			return status
 		}

@@ -291,14 +291,14 @@ func (c *caller) task(t live.Task) live.Task {
 	return sizeOfTask(&t)
 }
 
-// mayAskFor returns the user whose quotas c wants: itself, or for an operator the one that is named, and all if none is.
-func (c *caller) mayAskFor(user string) (string, error) {
+// mayAskFor returns the user whose things, such as quotas, c wants: itself, or for an operator the one that is named, and all if none is.
+func (c *caller) mayAskFor(user, things string) (string, error) {
 	me := live.OwnerOf(c.Credentials).Name
 	switch {
 	case c.operator:
 		return user, nil
 	case user != "" && user != me:
-		return "", live.Errorf(live.Denied, "user %q: only this user and operators may see these quotas", user)
+		return "", live.Errorf(live.Denied, "user %q: only this user and operators may see these %s", user, things)
 	}
 	return me, nil
 }

@@ -33,6 +33,10 @@ var allowed = map[string]struct{ owner, stranger, operator int }{
 	"profiles": {200, 200, 200}, "profile": {200, 200, 200}, "store-profile": {204, 204, 204},
 	"applications": {200, 200, 200}, "application": {200, 200, 200}, "import-runs": {200, 200, 200}, "forget-application": {204, 204, 204},
 	"create-token": {201, 201, 201}, "tokens": {200, 200, 200}, "quotas": {200, 200, 200}, "revoke-token": {204, 404, 204},
+	// A pool that does not say of whom is one of the caller: an operator has no pool p, either.
+	"pools": {200, 200, 200}, "pool": {200, 404, 404}, "put-pool": {200, 200, 200}, "remove-pool": {204, 404, 404},
+	"register-executor": {200, 404, 404}, "next-task": {200, 404, 404}, "beat": {200, 404, 404},
+	"enrol": {200, 404, 404}, "grow": {200, 404, 404}, "collect": {200, 404, 404}, "cancel-application": {200, 404, 404},
 }
 
 const daemonUser, operators = 2000, 500
@@ -57,7 +61,7 @@ func guarded(t testing.TB, job live.Job) (h http.Handler, d *fake) {
 	return s.http.Handler, d
 }
 
-// guardedServer is a server with job 1, profile p and token 1 of ada.
+// guardedServer is a server with job 1, profile p, pool p and token 1 of ada.
 func guardedServer(t testing.TB, job live.Job) (s *Server, d *fake, p *fakeStore) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "stdout")
@@ -78,7 +82,7 @@ func guardedServer(t testing.TB, job live.Job) (s *Server, d *fake, p *fakeStore
 	p = newFakeStore()
 	p.fakeProfiles["p"] = store.Profile{Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}
 	p.tokens[1] = store.Token{ID: 1, UID: 1000, User: "ada", Scope: "read"}
-	return New(d, p, about, slog.New(slog.DiscardHandler)), d, p
+	return New(d, ofAda(), p, about, slog.New(slog.DiscardHandler)), d, p
 }
 
 // foundOf returns how a job could be found in a cluster: with its texts, and those of fields that only the engine has.
@@ -98,7 +102,7 @@ func foundOf(job *live.Job) []cluster.Event {
 // operation is a request for an operation of the document.
 type operation struct{ id, method, path, body string }
 
-// operations returns a request for each operation of the API: about job 1, task 1.0.0 and profile p.
+// operations returns a request for each operation of the API: about job 1, task 1.0.0, profile p and pool p.
 func operations(t *testing.T) (all []operation) {
 	t.Helper()
 	h, _ := guarded(t, live.Job{})
@@ -111,10 +115,10 @@ func operations(t *testing.T) (all []operation) {
 		t.Fatal(err)
 	}
 	bodies := map[string]string{"submit": `{"dir":"/","stages":null}`, "plan": `{"dir":"/","stages":null}`, "submit-bulk": `{"dir":"/","jobs":[{"stages":null}]}`, "store-profile": `{"ideal_memory_bytes":2,"min_memory_bytes":1,"duration_ns":1,"elasticity":{"kind":"step","factor":2}}`, "import-runs": string(recorded),
-		"create-token": `{"scope":"read","lifetime_ns":3600000000000}`}
+		"create-token": `{"scope":"read","lifetime_ns":3600000000000}`, "put-pool": `{"name":"p","max":1,"ideal_memory_bytes":1}`}
 	for path, item := range asDescribed(t, h).doc.Paths.Map() {
 		for method, o := range item.Operations() {
-			all = append(all, operation{o.OperationID, method, strings.NewReplacer("{job}", "1", "{task}", "1.0.0", "{token}", "1", "{name}", "p").Replace(path), bodies[o.OperationID]})
+			all = append(all, operation{o.OperationID, method, strings.NewReplacer("{job}", "1", "{task}", "1.0.0", "{token}", "1", "{name}", "p", "{pool}", "p", "{executor}", "1", "{application}", "1").Replace(path), bodies[o.OperationID]})
 		}
 	}
 	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.id, b.id) })
@@ -143,7 +147,7 @@ func TestEveryOperationKnowsWhoMayCallIt(t *testing.T) {
 		}
 		var h http.Handler
 		for who, c := range callers {
-			if h == nil || o.id == "forget-application" {
+			if h == nil || o.id == "forget-application" || strings.HasSuffix(o.id, "-pool") {
 				h, _ = guarded(t, live.Job{Ended: true, Stages: []live.Stage{{Stage: cluster.Stage{Tasks: 1}}}, Tasks: []live.Task{{Task: cluster.TaskID{Job: 1}, Run: 1}}})
 			}
 			status := map[string]int{"owner": want.owner, "stranger": want.stranger, "operator": want.operator}[who[strings.LastIndex(who, " ")+1:]]

@@ -105,6 +105,7 @@ func (s *Server) handler() http.Handler {
 	s.plan(a)
 	s.knowledge(a)
 	s.quotas(a)
+	s.poolOperations(a)
 	s.tokenOperations(a)
 	document := a.document()
 	a.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {

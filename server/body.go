@@ -156,11 +156,11 @@ func missing(text []byte, of reflect.Type) string {
 	if jsonType(of) != "object" || of.Kind() != reflect.Struct || json.Unmarshal(text, &has) != nil {
 		return ""
 	}
-	for _, f := range reflect.VisibleFields(of) {
+	for _, f := range jsonFields(of) {
 		name, required := jsonField(f)
 		value, stated := has[name]
 		switch {
-		case name == "", !stated && !required:
+		case !stated && !required:
 		case !stated, string(value) == "null" && jsonType(f.Type) != "array": // only a list may be null
 			return name
 		default:

@@ -66,7 +66,7 @@ func TestBulkThatIsWrong(t *testing.T) {
 	}
 	for _, tt := range tests {
 		d := newFake()
-		handler := New(d, newFakeStore(), Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
+		handler := New(d, &fakePools{}, newFakeStore(), Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
 		answer := httptest.NewRecorder()
 		handler.ServeHTTP(answer, asCaller("POST", "/v1/jobs/bulk", strings.NewReader(tt.body)))
 		if tt.want == "" {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/pools"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/store"
 )
@@ -399,6 +400,30 @@ func (c *Client) CreateToken(ctx context.Context, n NewToken) (IssuedToken, erro
 func (c *Client) Quotas(ctx context.Context, user string) ([]live.QuotaUse, error) {
 	return call[[]live.QuotaUse](ctx, c, "GET", "/v1/quotas", url.Values{"user": {user}}, nil)
 }
+
+// Pools returns the pools of the caller, for operators those of all users; user may be empty, or the only user whose pools are wanted.
+func (c *Client) Pools(ctx context.Context, user string) ([]pools.Summary, error) {
+	return call[[]pools.Summary](ctx, c, "GET", "/v1/pools", url.Values{"user": {user}}, nil)
+}
+
+// Pool returns a pool of a user, empty for the caller, with its executors and applications.
+func (c *Client) Pool(ctx context.Context, user, name string) (pools.Detail, error) {
+	return call[pools.Detail](ctx, c, "GET", poolAddress(name), url.Values{"user": {user}}, nil)
+}
+
+// PutPool makes a pool of the caller, or changes the one of that name of a user, empty for the caller.
+func (c *Client) PutPool(ctx context.Context, user string, s pools.Spec) (created bool, err error) {
+	out, err := call[StoredPool](ctx, c, "PUT", poolAddress(s.Name), url.Values{"user": {user}}, s)
+	return out.Created, err
+}
+
+// RemovePool removes a pool of a user, empty for the caller, and returns when its executors have ended.
+func (c *Client) RemovePool(ctx context.Context, user, name string) error {
+	_, err := call[struct{}](ctx, c, "DELETE", poolAddress(name), url.Values{"user": {user}}, nil)
+	return err
+}
+
+func poolAddress(name string) string { return "/v1/pools/" + url.PathEscape(name) }
 
 // Tokens returns the tokens of the caller, for operators those of all users.
 func (c *Client) Tokens(ctx context.Context) ([]Token, error) {

@@ -38,6 +38,13 @@ func descriptorLimit() uint64 {
 	return limit.Cur
 }
 
+// mostOfExecutors is the largest number of connections of executors at a time, if the limit on descriptors allows that.
+const mostOfExecutors = 2048
+
+// executorsFor returns how many connections the executors of pools may have in addition, with the given limit on descriptors. An executor has
+// a container: they are of the half that is left for those.
+func executorsFor(descriptors uint64) int { return int(min(mostOfExecutors, descriptors/8)) }
+
 // Descriptors returns how many descriptors this process may have open, how many connections a server in it may have at a time,
 // and how many it would have without that limit.
 func Descriptors() (limit uint64, connections, most int) {
@@ -50,6 +57,9 @@ func Descriptors() (limit uint64, connections, most int) {
 // most a share of all connections, so that no one keeps out the others; above it, only an idle connection of the same one is
 // replaced. Whoever opens a connection over the network need not have a token: if none is idle, a new connection replaces one
 // over which no valid token came yet, the oldest of the place that has most of them.
+//
+// An executor of a pool waits for tasks on its connection for most of its life. The policy of the machine decides how many executors there are,
+// so their connections are not among those: see excuse.
 type connections struct {
 	daemon uint32 // the daemon's user, who has no share, as root
 
@@ -61,6 +71,10 @@ type connections struct {
 	unproven []*connection // those over the network over which no valid token came yet, the oldest first
 	change   chan struct{} // closed, and replaced, when a connection ends or becomes idle
 
+	mostExecutors int
+	executors     int
+	ofExecutors   map[party]int
+
 	refusing   chan struct{} // has an element for each connection that is being refused
 	turnedAway atomic.Int64  // connections that were refused
 }
@@ -69,7 +83,7 @@ type connections struct {
 const mostRefusing = 16
 
 func newConnections(most int, daemon uint32) *connections {
-	return &connections{most: most, daemon: daemon, of: map[party]int{}, change: make(chan struct{}), refusing: make(chan struct{}, mostRefusing)}
+	return &connections{most: most, daemon: daemon, of: map[party]int{}, ofExecutors: map[party]int{}, change: make(chan struct{}), refusing: make(chan struct{}, mostRefusing)}
 }
 
 // party is who has connections: a user of this machine, or a place of the network.
@@ -123,12 +137,21 @@ func (s *connections) count() (open, most int) {
 	return s.open, s.most
 }
 
+// countExecutors returns how many connections executors have.
+func (s *connections) countExecutors() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.executors
+}
+
 // connection is a counted connection.
 type connection struct {
 	net.Conn
 	of    party
 	among *connections
 	once  sync.Once
+	// executor says that it is one of those of executors; it is read and written under the lock of among.
+	executor bool
 }
 
 // SyscallConn implements syscall.Conn, for the credentials of the other end.
@@ -146,15 +169,44 @@ func (c *connection) Close() error {
 	c.once.Do(func() {
 		c.among.mu.Lock()
 		defer c.among.mu.Unlock()
-		c.among.open--
-		if c.among.of[c.of]--; c.among.of[c.of] == 0 {
-			delete(c.among.of, c.of)
+		if c.executor {
+			c.among.executors--
+			less(c.among.ofExecutors, c.of)
+		} else {
+			c.among.open--
+			less(c.among.of, c.of)
 		}
 		c.among.forget(c)
 		c.among.unproven = without(c.among.unproven, c)
 		c.among.tell()
 	})
 	return c.Conn.Close()
+}
+
+// less takes one from what a party has.
+func less(of map[party]int, p party) {
+	if of[p]--; of[p] == 0 {
+		delete(of, p)
+	}
+}
+
+// excuse takes c, over which an executor has shown that it is one, out of the connections that its user may have, until it is closed. Of those
+// of executors an ordinary user has at most half, too; if there is no room among them, c stays where it is.
+func (c *connection) excuse() {
+	s := c.among
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	privileged := c.of.uid == 0 || c.of.uid == s.daemon
+	if c.executor || c.of.place.IsValid() || s.executors >= s.mostExecutors || !privileged && s.ofExecutors[c.of] >= s.mostExecutors/2 {
+		return
+	}
+	c.executor = true
+	s.executors++
+	s.ofExecutors[c.of]++
+	s.open--
+	less(s.of, c.of)
+	s.forget(c)
+	s.tell()
 }
 
 // prove keeps c: a valid token came over it.
@@ -210,7 +262,7 @@ func (s *connections) follow(c net.Conn, state http.ConnState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget(own)
-	if state == http.StateIdle {
+	if state == http.StateIdle && !own.executor {
 		s.idle = append(s.idle, own)
 		s.tell()
 	}

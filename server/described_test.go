@@ -22,7 +22,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/pools"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/timeline"
@@ -113,7 +115,12 @@ func (d *description) check(r *http.Request, sent []byte, answer *noted) error {
 		d.done[o.OperationID] = true
 		d.mu.Unlock()
 		if o.RequestBody != nil {
-			if err := conforms(o.RequestBody.Value.Content.Get("application/json").Schema.Value, sent); err != nil {
+			kind := "application/json"
+			if isMessage(o.RequestBody.Value.Content) {
+				kind = executor.MediaType
+				sent, _, _ = bytes.Cut(sent, []byte("\n"))
+			}
+			if err := conforms(o.RequestBody.Value.Content.Get(kind).Schema.Value, sent); err != nil {
 				return fmt.Errorf("the request: %w", err)
 			}
 		}
@@ -151,8 +158,15 @@ func (n *noted) conforms(content openapi3.Content) error {
 	case described.Schema == nil:
 		return nil // any bytes
 	}
-	return conforms(described.Schema.Value, n.text.Bytes())
+	text := n.text.Bytes()
+	if kind == executor.MediaType {
+		text, _, _ = bytes.Cut(text, []byte("\n"))
+	}
+	return conforms(described.Schema.Value, text)
 }
+
+// isMessage reports whether a body is described as a message.
+func isMessage(c openapi3.Content) bool { return c[executor.MediaType] != nil }
 
 func conforms(s *openapi3.Schema, text []byte) error {
 	var value any
@@ -288,6 +302,20 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 		errs["pause a "+what] = c.Pause(ctx, 1, id, true)
 		errs["resume a "+what] = c.Resume(ctx, 1, id)
 	}
+	_, errs["put-pool"] = c.PutPool(ctx, "", pools.Spec{Name: "p", Command: []string{"sleep"}, Settings: map[string]string{"a": "b"}, Inherited: job.Inherited})
+	_, errs["pools"] = c.Pools(ctx, "")
+	_, errs["pool"] = c.Pool(ctx, "", "p")
+	say := func(operation, method, path string, head any) {
+		errs[operation] = sendMessage(c, method, "/v1/pools/p"+path, head)
+	}
+	say("register-executor", "POST", "/executors", executor.Registration{Running: &executor.Held{}})
+	say("next-task", "POST", "/executors/1/next", executor.Next{Done: &executor.Report{}})
+	say("beat", "POST", "/executors/1/beat", executor.Beat{})
+	say("enrol", "POST", "/applications", executor.Enrolment{})
+	say("grow", "POST", "/applications/1/tasks", executor.Growth{Stages: []executor.StageGrowth{{Sizes: []int{1}}}})
+	say("collect", "POST", "/applications/1/results", executor.Collect{})
+	say("cancel-application", "DELETE", "/applications/1", executor.Cancellation{})
+	errs["remove-pool"] = c.RemovePool(ctx, "", "p")
 	issued, err := c.CreateToken(ctx, NewToken{Scope: SubmitScope, Lifetime: time.Hour})
 	errs["create-token"] = err
 	_, errs["quotas"] = c.Quotas(ctx, "")
@@ -297,6 +325,28 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 	_, errs["prune"] = c.Prune(ctx, time.Hour, 3, true)
 	errs["shutdown"] = c.Shutdown(ctx, true)
 	return errs
+}
+
+// sendMessage sends a message, with bytes, and reads the answer.
+func sendMessage(c *Client, method, path string, head any) error {
+	text, err := executor.Encode(head, []byte("\x00\n"))
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequest(method, "http://bellows"+path, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", executor.MediaType)
+	answer, err := c.do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if text, err = io.ReadAll(answer.Body); err == nil && !bytes.HasSuffix(text, []byte("}\n\x00\xff\n1")) {
+		err = fmt.Errorf("answered %q", text)
+	}
+	return err
 }
 
 // fill gives every part of v a value that is not its zero.
@@ -352,7 +402,7 @@ func fill(v reflect.Value) {
 
 // A check of the check above: it finds every kind of disagreement.
 func TestDescriptionIsStrict(t *testing.T) {
-	d := asDescribed(t, New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler)
+	d := asDescribed(t, New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler)
 	job, err := json.Marshal(live.Job{})
 	if err != nil {
 		t.Fatal(err)

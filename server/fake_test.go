@@ -370,7 +370,7 @@ func startBehind(t *testing.T, d Driver, p Store, before func(http.Handler) http
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(d, p, Daemon{Version: "test", PID: os.Getpid(), UID: uint32(os.Getuid())}, slog.New(slog.DiscardHandler))
+	s := New(d, &fakePools{}, p, Daemon{Version: "test", PID: os.Getpid(), UID: uint32(os.Getuid())}, slog.New(slog.DiscardHandler))
 	about = asDescribed(t, s.http.Handler)
 	s.http.Handler = before(about)
 	serveUntilEnd(t, s, func() error { return s.Serve(l) })

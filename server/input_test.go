@@ -51,7 +51,7 @@ func TestInputReachesProgram(t *testing.T) {
 func TestInputEndsWithItsClient(t *testing.T) {
 	for _, daemon := range []bool{false, true} {
 		d, p, served := feeding()
-		s := New(d, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler))
+		s := New(d, &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler))
 		here, there := net.Pipe()
 		relayed := make(chan struct{})
 		go func() { s.relay(t.Context(), there, d.input); close(relayed) }()

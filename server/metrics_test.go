@@ -51,7 +51,7 @@ func tabled(t *testing.T) map[string]string {
 
 // The documentation has every metric, with its type and its labels, and no others.
 func TestMetricsAreDocumented(t *testing.T) {
-	s := New(newFake(), fakeProfiles{}, Daemon{Version: "test"}, slog.New(slog.DiscardHandler))
+	s := New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{Version: "test"}, slog.New(slog.DiscardHandler))
 	s.http.Handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/openapi.json", nil))
 	families, err := s.metrics.registry.Gather()
 	if err != nil {
@@ -148,7 +148,7 @@ func TestMetrics(t *testing.T) {
 
 // BenchmarkMetrics is what one answer costs.
 func BenchmarkMetrics(b *testing.B) {
-	s := New(newFake(), fakeProfiles{}, Daemon{Version: "test"}, slog.New(slog.DiscardHandler))
+	s := New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{Version: "test"}, slog.New(slog.DiscardHandler))
 	for b.Loop() {
 		s.http.Handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/metrics", nil))
 	}

@@ -43,7 +43,7 @@ func listen(t *testing.T, d Driver) *listening {
 		t.Fatal(err)
 	}
 	stored := newFakeStore()
-	s := &listening{New(d, stored, Daemon{UID: daemonUser}, slog.New(slog.DiscardHandler)), l.Addr().String(), stored, certificate}
+	s := &listening{New(d, &fakePools{}, stored, Daemon{UID: daemonUser}, slog.New(slog.DiscardHandler)), l.Addr().String(), stored, certificate}
 	s.tokens.account = usual().of
 	serveUntilEnd(t, s.Server, s.OnNetwork(l, pair))
 	return s
@@ -296,7 +296,7 @@ func TestLoadCertificate(t *testing.T) {
 
 // However many connections come over the network, the socket keeps its own, and no place of the network has all.
 func TestNetworkTakesNoConnections(t *testing.T) {
-	s := New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler))
+	s := New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler))
 	_, all := s.connections.count()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -346,7 +346,7 @@ func BenchmarkRequestByToken(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := New(newFake(), kept, Daemon{}, slog.New(slog.DiscardHandler))
+	s := New(newFake(), &fakePools{}, kept, Daemon{}, slog.New(slog.DiscardHandler))
 	for b.Loop() {
 		if answer := present(s, operation{method: "GET", path: "/v1/health"}, tokenText(id, secret)); answer.Code != 200 {
 			b.Fatal(answer.Body)

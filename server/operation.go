@@ -18,6 +18,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live"
 )
 
@@ -48,8 +49,8 @@ type streamed struct{ Body func(io.Writer) }
 type upgraded struct{ Body func(net.Conn) }
 
 // register adds one operation. The fields of In are the parameters, tagged path, query or header, Body if the request has
-// a JSON body, and Digest if the digest of that is needed. Out has a field Body: a value to write as JSON, a stream, events, a function that takes the connection over,
-// or nothing. Errors are answered as a Problem. who says who may call the operation, and what the answer shows them: see access.
+// a body, JSON or a message, and Digest if the digest of JSON is needed. Out has a field Body: a value to write as JSON, a reply to a message, a stream, events, a function
+// that takes the connection over, or nothing. Errors are answered as a Problem. who says who may call the operation, and what the answer shows them: see access.
 func register[In, Out any](a *api, who access, method, path, id, summary string, status int, do func(context.Context, *In) (*Out, error)) {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	who.check(id, new(In), out)
@@ -66,7 +67,10 @@ func register[In, Out any](a *api, who access, method, path, id, summary string,
 				e = said(err)
 			}
 		}
-		if body := given.FieldByName("Body"); e == nil && body.IsValid() {
+		body := given.FieldByName("Body")
+		if later, ok := bodyReadLater(body); ok {
+			later.read(r)
+		} else if e == nil && body.IsValid() {
 			var text []byte
 			var done func()
 			text, done, e = a.bodies.read(w, r, body.Addr().Interface())
@@ -103,6 +107,14 @@ func register[In, Out any](a *api, who access, method, path, id, summary string,
 			w.WriteHeader(status)
 		}
 	})
+}
+
+// bodyReadLater returns the body of a request if its operation reads it: see message.
+func bodyReadLater(body reflect.Value) (later interface{ read(*http.Request) }, ok bool) {
+	if body.IsValid() {
+		later, ok = body.Addr().Interface().(interface{ read(*http.Request) })
+	}
+	return later, ok
 }
 
 // parameter is a field of a request that is set from its URL or its header.
@@ -232,6 +244,10 @@ func writeBody(w http.ResponseWriter, status int, body any) {
 		switchOver(w, take)
 		return
 	}
+	if r, ok := body.(interface{ write(http.ResponseWriter) }); ok {
+		r.write(w)
+		return
+	}
 	writeJSON(w, "application/json", status, body)
 }
 
@@ -287,8 +303,12 @@ func (a *api) describe(method, path string, status int, in, out reflect.Type, o 
 		o.Parameters = append(o.Parameters, &openapi3.ParameterRef{Value: a.parameter(p)})
 	}
 	if body, ok := in.FieldByName("Body"); ok {
-		content := openapi3.NewContentWithJSONSchemaRef(a.schemas.of(body.Type))
-		o.RequestBody = &openapi3.RequestBodyRef{Value: openapi3.NewRequestBody().WithRequired(true).WithContent(content)}
+		content, required := a.contentOf(body.Type), true
+		if line, ok := lineOf(body.Type); ok {
+			o.Description += aboutMessages
+			required = line != reflect.TypeFor[executor.Cancellation]()
+		}
+		o.RequestBody = &openapi3.RequestBodyRef{Value: openapi3.NewRequestBody().WithRequired(required).WithContent(content)}
 	}
 	done := openapi3.NewResponse().WithDescription(http.StatusText(status))
 	if body, ok := out.FieldByName("Body"); ok {
@@ -303,7 +323,7 @@ func (a *api) describe(method, path string, status int, in, out reflect.Type, o 
 			done.WithDescription("Events update, whose data is an Update, on request machine, whose data is a Machine, and at last dropped, whose data is a Dropped")
 			done.WithContent(openapi3.Content{"text/event-stream": openapi3.NewMediaType()})
 		default:
-			done.WithJSONSchemaRef(a.schemas.of(body.Type))
+			done.WithContent(a.contentOf(body.Type))
 		}
 	}
 	problem := openapi3.NewMediaType().WithSchemaRef(a.schemas.of(reflect.TypeFor[Problem]()))
@@ -311,6 +331,14 @@ func (a *api) describe(method, path string, status int, in, out reflect.Type, o 
 	o.Responses = openapi3.NewResponses(
 		openapi3.WithStatus(status, &openapi3.ResponseRef{Value: done}), openapi3.WithName("default", failed))
 	a.doc.AddOperation(path, method, o)
+}
+
+// contentOf describes a body of JSON, or a message.
+func (a *api) contentOf(t reflect.Type) openapi3.Content {
+	if line, ok := lineOf(t); ok {
+		return openapi3.Content{executor.MediaType: openapi3.NewMediaType().WithSchemaRef(a.schemas.of(line))}
+	}
+	return openapi3.NewContentWithJSONSchemaRef(a.schemas.of(t))
 }
 
 func (a *api) parameter(p parameter) *openapi3.Parameter {

@@ -185,7 +185,7 @@ func TestBodies(t *testing.T) {
 // A body of the maximum size and one that is a byte longer are read without a connection: sending them takes too long
 // on a busy machine.
 func TestLongestBody(t *testing.T) {
-	handler := New(newFake(), newFakeStore(), Daemon{}, slog.New(slog.DiscardHandler)).handler()
+	handler := New(newFake(), &fakePools{}, newFakeStore(), Daemon{}, slog.New(slog.DiscardHandler)).handler()
 	for size, refused := range map[int]bool{maxBody: false, maxBody + 1: true} {
 		job := `{"dir":"/","stages":null}`
 		answer := httptest.NewRecorder()
@@ -200,7 +200,7 @@ func TestLongestBody(t *testing.T) {
 // A client that does not send the announced body does not keep resources for long.
 func TestBodyThatDoesNotArrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(newFake(), newFakeStore(), Daemon{}, slog.New(slog.DiscardHandler))
+		s := New(newFake(), &fakePools{}, newFakeStore(), Daemon{}, slog.New(slog.DiscardHandler))
 		here, there := net.Pipe()
 		go func() { _ = s.http.Serve(&oneConnection{conn: there, closed: make(chan struct{})}) }()
 		if _, err := io.WriteString(here, "POST /v1/jobs HTTP/1.1\r\nHost: bellows\r\nContent-Length: 10\r\n\r\n{"); err != nil {

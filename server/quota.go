@@ -13,7 +13,7 @@ func (s *Server) quotas(a *api) {
 		func(ctx context.Context, in *struct {
 			User string `query:"user" doc:"only the quotas of the user of this name"`
 		}) (*body[[]live.QuotaUse], error) {
-			of, err := callerOf(ctx).mayAskFor(in.User)
+			of, err := callerOf(ctx).mayAskFor(in.User, "quotas")
 			if err != nil {
 				return nil, err
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"path"
 	"reflect"
 	"strings"
 	"time"
@@ -105,21 +106,22 @@ func jsonType(t reflect.Type) string {
 
 // object returns a reference to the schema of a struct. The tag doc of a field describes it, and enum lists its values.
 func (s schemas) object(t reflect.Type) *openapi3.SchemaRef {
-	ref := openapi3.NewSchemaRef("#/components/schemas/"+t.Name(), nil)
-	if of, known := s.types[t.Name()]; known {
+	if t.NumField() == 0 {
+		return openapi3.NewObjectSchema().NewRef()
+	}
+	name := schemaName(t)
+	ref := openapi3.NewSchemaRef("#/components/schemas/"+name, nil)
+	if of, known := s.types[name]; known {
 		if of != t {
 			panic(fmt.Sprintf("server: schema of %s: %s has its name", t, of))
 		}
 		return ref
 	}
-	s.types[t.Name()] = t
+	s.types[name] = t
 	made := openapi3.NewObjectSchema()
-	s.named[t.Name()] = made.NewRef()
-	for _, f := range reflect.VisibleFields(t) {
+	s.named[name] = made.NewRef()
+	for _, f := range jsonFields(t) {
 		name, required := jsonField(f)
-		if name == "" {
-			continue
-		}
 		if made.Properties[name] != nil {
 			panic(fmt.Sprintf("server: schema of %s: two fields have the name %s", t, name))
 		}
@@ -141,6 +143,37 @@ func jsonField(f reflect.StructField) (name string, required bool) {
 		name = f.Name
 	}
 	return name, !strings.Contains(options, "omit")
+}
+
+// jsonFields returns the fields that the JSON of a struct has: its own, and those of embedded structs that it does not hide by a field with
+// the same names. reflect.VisibleFields does not know that the JSON has no field for an embedded struct, which hides nothing there.
+func jsonFields(t reflect.Type) (all []reflect.StructField) {
+	own := map[string]string{} // names in Go, by those in the JSON
+	for f := range t.Fields() {
+		if name, _ := jsonField(f); name != "" {
+			own[name] = f.Name
+		}
+	}
+	for f := range t.Fields() {
+		if name, _ := jsonField(f); name != "" {
+			all = append(all, f)
+		} else if f.Anonymous && f.Tag.Get("json") == "" {
+			for _, inner := range jsonFields(f.Type) {
+				if name, _ := jsonField(inner); own[name] != inner.Name {
+					all = append(all, inner)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// schemaName returns the name of the schema of a struct. What pools are has names that could be of something else.
+func schemaName(t reflect.Type) string {
+	if of := path.Base(t.PkgPath()); of == "pool" || of == "pools" {
+		return "Pool" + t.Name()
+	}
+	return t.Name()
 }
 
 func (s schemas) field(f reflect.StructField) *openapi3.SchemaRef {

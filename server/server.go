@@ -57,6 +57,7 @@ type Driver interface {
 // Server answers requests for one Driver: on one socket, and at one address of the network if it is asked to.
 type Server struct {
 	driver      Driver
+	pools       Pools
 	profiles    Profiles
 	tokens      *tokens
 	daemon      Daemon
@@ -65,10 +66,11 @@ type Server struct {
 	connections *connections
 	network     network
 	metrics     *metrics
-	watchers    *places // of connections that watch: half of all connections
+	watchers    *places // of connections that watch, or wait for results of an application: half of all connections
+	messageRoom *messageRoom
 	explaining  turns
 	updates     updates
-	// leaving ends when the server shuts down: clients that send input or watch then connect again, to the next daemon.
+	// leaving ends when the server shuts down: clients that send input, watch, or wait for a pool then connect again, to the next daemon.
 	leaving context.Context
 	leave   context.CancelFunc
 	// configuration replaces that of daemon.
@@ -76,8 +78,9 @@ type Server struct {
 }
 
 // New returns a server. It does not listen yet: see Serve.
-func New(d Driver, p Store, about Daemon, log *slog.Logger) *Server {
-	s := &Server{driver: d, profiles: p, tokens: newTokens(p, log), daemon: about, log: log, connections: newConnections(connectionsFor(descriptorLimit()), about.UID), updates: newUpdates()}
+func New(d Driver, l Pools, p Store, about Daemon, log *slog.Logger) *Server {
+	s := &Server{driver: d, pools: l, profiles: p, tokens: newTokens(p, log), daemon: about, log: log, connections: newConnections(connectionsFor(descriptorLimit()), about.UID), messageRoom: newMessageRoom(about.UID), updates: newUpdates()}
+	s.connections.mostExecutors = executorsFor(descriptorLimit())
 	s.configuration.Store(about.Configuration)
 	s.metrics = newMetrics(s)
 	s.watchers = newPlaces(s.connections.most/2, about.UID)
@@ -86,7 +89,7 @@ func New(d Driver, p Store, about Daemon, log *slog.Logger) *Server {
 	s.network.init(s, handler)
 	s.http = &http.Server{
 		Handler:           s.survive(handler),
-		ConnContext:       withPeer,
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return withConnection(withPeer(ctx, c), c) },
 		ConnState:         s.connections.follow,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,

@@ -31,6 +31,8 @@ var needed = map[string]string{
 	"kill": "submit", "input": "submit", "pause": "submit", "resume": "submit", "pauseTask": "submit", "resumeTask": "submit",
 	"profiles": "read", "profile": "read", "store-profile": "submit",
 	"applications": "read", "application": "read", "import-runs": "submit", "forget-application": "submit",
+	"pools": "read", "pool": "read", "put-pool": "submit", "remove-pool": "submit", "register-executor": "submit", "next-task": "submit", "beat": "submit",
+	"enrol": "submit", "grow": "submit", "collect": "submit", "cancel-application": "submit",
 	"create-token": "", "tokens": "", "quotas": "read", "revoke-token": "",
 }
 
@@ -307,7 +309,7 @@ func (p presents) RoundTrip(r *http.Request) (*http.Response, error) {
 func overNetwork(t *testing.T, d Driver, users accounts) (client func(token string) *Client, s *served, stored *fakeStore) {
 	t.Helper()
 	stored = newFakeStore()
-	s = &served{New(d, stored, Daemon{UID: 2000}, slog.New(slog.DiscardHandler)), newPipes()}
+	s = &served{New(d, &fakePools{}, stored, Daemon{UID: 2000}, slog.New(slog.DiscardHandler)), newPipes()}
 	s.tokens.account = users.of
 	ended := make(chan error, 1)
 	go func() { ended <- s.network.http.Serve(s.pipes) }()

@@ -66,7 +66,7 @@ type served struct {
 // serve serves d to a user until the test ends.
 func serve(t *testing.T, d Driver, uid uint32, name string) *served {
 	t.Helper()
-	s := &served{New(d, fakeProfiles{}, Daemon{UID: 2000}, slog.New(slog.DiscardHandler)), newPipes()}
+	s := &served{New(d, &fakePools{}, fakeProfiles{}, Daemon{UID: 2000}, slog.New(slog.DiscardHandler)), newPipes()}
 	s.http.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
 		return asUser(ctx, uid, name)
 	}
@@ -524,7 +524,7 @@ func TestMachineAtTheSameTimes(t *testing.T) {
 
 // What is sent about a machine is as the document of the API says.
 func TestMachineIsAsDescribed(t *testing.T) {
-	d := asDescribed(t, New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler)
+	d := asDescribed(t, New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler)
 	for _, set := range []func(reflect.Value){func(reflect.Value) {}, fill} {
 		var m Machine
 		set(reflect.ValueOf(&m).Elem())

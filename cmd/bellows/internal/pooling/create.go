@@ -1,0 +1,148 @@
+package pooling
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/inherited"
+	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/pools"
+)
+
+const createLong = `Make a pool, or change the pool of that name: executors that are not as it says
+any more end when their task has ended, and others begin.
+
+Without COMMAND, executors run functions of Python, in the first python3 of
+PATH. With --language python, COMMAND is the interpreter, such as that of a
+virtual environment. With --language go, COMMAND is a program that calls
+executor.Main. Otherwise COMMAND speaks the protocol of docs/pools.md itself.
+Executors have the environment, the working directory and the limits of this
+command.
+
+A pool has as many executors as there are tasks that could run. One beyond --min
+ends when it has run nothing for --idle, and while other users wait for room
+also earlier: docs/pools.md says when. You pay for idle executors as for busy
+ones.`
+
+const createExample = `  bellows pool create sums --memory 256MiB --max 8
+  bellows pool create plots --memory 1GiB --min 1 --max 4 --recycle 800MiB \
+      --language python -- venv/bin/python
+  bellows pool create hash --memory 64MiB --max 16 --language go -- ./hasher`
+
+// createOptions are the flags of create.
+type createOptions struct {
+	place  place.Place
+	spec   pools.Spec
+	class  string
+	asJSON bool
+}
+
+func createCommand() *cobra.Command {
+	o := createOptions{spec: pools.Spec{Idle: pools.DefaultIdle, Policy: pools.DefaultPolicy, Settings: map[string]string{}}, class: "regular"}
+	cmd := &cobra.Command{
+		Use:     "create POOL [flags] [-- COMMAND [ARGUMENT...]]",
+		Short:   "Make a pool, or change it",
+		Long:    createLong,
+		Example: createExample,
+		Args:    command.SomeArguments("pool: must have a name, as in `bellows pool create sums --memory 256MiB --max 8`"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(flags.Choice(&o.spec.Language, pools.Python, pools.Go), "language", "what functions of tasks are written in: python or go; default: python if there is no COMMAND")
+	f.Var(flags.Count(&o.spec.Min, 0, pools.MostExecutors), "min", "number of executors that stay while no task needs them")
+	f.Var(flags.Count(&o.spec.Max, 1, pools.MostExecutors), "max", "greatest number of executors; required")
+	f.Var(flags.CPU(&o.spec.CPU), "cpus", "CPU of an executor; default: 1")
+	f.Var(flags.Memory(&o.spec.Memory), "memory", "memory of an executor; required")
+	f.Var(flags.Memory(&o.spec.MaxMemory), "max-memory", "largest memory of a flex executor; default: the node's memory")
+	f.Var(flags.Choice(&o.class, "regular", "flex"), "class", "container class of executors: regular or flex")
+	f.Var(flags.Duration(&o.spec.Idle, time.Second), "idle", "time after which an executor beyond --min ends if it has run nothing")
+	f.Var(flags.Memory(&o.spec.Recycle), "recycle", "replace an executor whose memory exceeds this after a task; default: never")
+	f.StringVar(&o.spec.Policy, "policy", o.spec.Policy, "`name` of the policy that divides the executors among applications")
+	f.Var(flags.Settings(o.spec.Settings), "set", "setting of the policy; may be repeated")
+	f.StringVar(&o.spec.Queue, "queue", "", "`name` of the queue in which executors wait for their start")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+	o.place.Flags(cmd, false)
+	return cmd
+}
+
+func (o *createOptions) run(cmd *cobra.Command, args []string) error {
+	o.spec.Name, o.spec.Command = args[0], args[1:]
+	if len(args) > 1 && cmd.ArgsLenAtDash() != 1 {
+		return command.Usagef("pool: must be one name; the command of executors stands after --")
+	}
+	if err := o.complete(); err != nil {
+		return err
+	}
+	client, err := o.place.Client()
+	if err != nil {
+		return err
+	}
+	if !client.Remote() { // otherwise the files are those of another machine
+		if err := command.FindProgram(cmp.Or(first(o.spec.Command), pools.DefaultPython), o.spec.Dir); err != nil {
+			return err
+		}
+	}
+	created, err := client.PutPool(cmd.Context(), "", encoded(o.spec))
+	switch {
+	case err != nil:
+		return err
+	case o.asJSON:
+		return terminal.WriteJSON(cmd.OutOrStdout(), map[string]any{"name": o.spec.Name, "created": created})
+	}
+	done := "created"
+	if !created {
+		done = "changed"
+	}
+	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "bellows: pool %s %s\n", o.spec.Name, done)
+	return err
+}
+
+// complete adds what flags do not say, and checks what can be checked without the daemon.
+func (o *createOptions) complete() (err error) {
+	s := &o.spec
+	if len(s.Command) == 0 && s.Language == "" {
+		s.Language = pools.Python
+	}
+	switch {
+	case s.Max == 0:
+		return command.Usagef("max: must be given, the greatest number of executors")
+	case s.Memory == 0:
+		return command.Usagef("memory: must be given, that of one executor")
+	case s.Language == pools.Go && len(s.Command) == 0:
+		return command.Usagef("command: must be given for --language go, the program that calls executor.Main")
+	}
+	if err := s.Class.UnmarshalText([]byte(o.class)); err != nil {
+		return command.Usage(err)
+	}
+	if s.Dir, err = os.Getwd(); err != nil {
+		return fmt.Errorf("find the working directory: %w", err)
+	}
+	own, err := inherited.Read()
+	if err != nil {
+		return err
+	}
+	s.Env, s.Inherited = os.Environ(), &own
+	return command.Usage(encoded(*s).Check())
+}
+
+// encoded returns s with texts that are not UTF-8 encoded, as the API has them.
+func encoded(s pools.Spec) pools.Spec {
+	s.Command, s.Env, s.Dir = cluster.EncodeTexts(s.Command), cluster.EncodeTexts(s.Env), cluster.EncodeText(s.Dir)
+	return s
+}
+
+func first(texts []string) string {
+	if len(texts) == 0 {
+		return ""
+	}
+	return texts[0]
+}

@@ -1,0 +1,140 @@
+package pooling
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
+	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/pool"
+	"github.com/bellows-rm/bellows/pools"
+	"github.com/bellows-rm/bellows/server"
+)
+
+func explainCommand() *cobra.Command {
+	var p place.Place
+	var user string
+	cmd := &cobra.Command{
+		Use:   "explain POOL",
+		Short: "Explain how many executors a pool has, and when it has more",
+		Long: `Explain how many executors a pool has, what each application waits for, and when
+there are more executors, or fewer. "bellows pool top --once --json" has the
+same for programs.`,
+		Example: `  bellows pool explain sums`,
+		Args:    onePool,
+		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
+			d, err := client.Pool(cmd.Context(), user, args[0])
+			if err != nil {
+				return err
+			}
+			for _, line := range explanation(&d) {
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), fold(line, terminal.Columns(cmd.OutOrStdout()))); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().SortFlags = false
+	userFlag(cmd, &user)
+	p.Flags(cmd, false)
+	return cmd
+}
+
+// fold breaks a line into lines of at most that many columns, of which those after the first are indented.
+func fold(line string, columns int) string {
+	const indent = "    "
+	return terminal.Fold(line, columns-len(indent), indent)
+}
+
+// explanation explains a pool, one sentence or list of clauses a line.
+func explanation(d *pools.Detail) (lines []string) {
+	say := func(format string, values ...any) { lines = append(lines, fmt.Sprintf(format, values...)) }
+	say("pool %s of %s has %s.", d.Name, d.User, sizeWords(&d.Summary))
+	if d.Why != "" {
+		say("why: %s", d.Why)
+	}
+	if d.Broken != "" {
+		say("broken: %s", d.Broken)
+	}
+	say("more: %s", whenMore(d))
+	say("fewer: %s", whenFewer(d))
+	for i := range d.Enrolled {
+		a := &d.Enrolled[i]
+		if a.State != "open" && a.State != "closed" {
+			continue
+		}
+		name := fmt.Sprintf("application %d", a.Application)
+		if a.Name != "" {
+			name += " (" + a.Name + ")"
+		}
+		line := fmt.Sprintf("%s: holds %s; running tasks: %d, waiting: %d", name, terminal.Count(a.Executors, "executor"), a.Running, a.Waiting)
+		if a.Why != "" {
+			line += ", because " + a.Why
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// whenMore says when there are more executors.
+func whenMore(d *pools.Detail) string {
+	var queued []pools.Executor
+	for _, e := range d.Members {
+		if e.State == pools.Queued {
+			queued = append(queued, e)
+		}
+	}
+	switch {
+	case len(queued) > 0:
+		e := &queued[0]
+		text := fmt.Sprintf("%s wait for their start", terminal.Count(len(queued), "executor"))
+		if len(queued) == 1 {
+			text = "1 executor waits for its start"
+		}
+		if e.Why != "" {
+			text += ", the first because " + e.Why
+		}
+		if e.Job != 0 {
+			text += fmt.Sprintf("; `bellows explain %d` says more", e.Job)
+		}
+		return text
+	case d.Starting > 0:
+		return terminal.Count(d.Starting, "executor") + " will register soon"
+	case d.Wanted > d.Executors:
+		return "as soon as they can be launched"
+	case d.Executors >= d.Spec.Max:
+		return fmt.Sprintf("not beyond --max %d", d.Spec.Max)
+	}
+	return fmt.Sprintf("when there are more tasks than executors, up to %d", d.Spec.Max)
+}
+
+// whenFewer says when there are fewer executors.
+func whenFewer(d *pools.Detail) string {
+	var parts []string
+	ending := 0
+	var longest pools.Executor
+	for _, e := range d.Members {
+		switch {
+		case e.State == pool.Draining:
+			ending++
+		case e.Idle > longest.Idle && slices.Contains([]pool.State{pool.Registered, pool.Assigned, pool.Parked}, e.State):
+			longest = e
+		}
+	}
+	if ending > 0 {
+		parts = append(parts, terminal.Count(ending, "executor")+" will end after the task, or at once")
+	}
+	switch {
+	case d.Executors <= d.Spec.Min:
+		parts = append(parts, fmt.Sprintf("not below --min %d, unless other owners wait for room", d.Spec.Min))
+	case longest.Idle > 0:
+		parts = append(parts, fmt.Sprintf("one that has run nothing for %v ends; executor %d has been idle for %s", d.Spec.Idle, longest.Executor.Executor, terminal.Age(longest.Idle)))
+	default:
+		parts = append(parts, fmt.Sprintf("one that has run nothing for %v ends", d.Spec.Idle))
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,102 @@
+package pooling
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/testfile"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/pool"
+	"github.com/bellows-rm/bellows/pools"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// sums is a pool with executors in every state.
+func sums() *pools.Detail {
+	d := &pools.Detail{Synced: true, Summary: pools.Summary{Ref: pools.Ref{UID: 1000, User: "ada", Name: "sums"}, Executors: 8, Starting: 2, Busy: 2, Idle: 4, Wanted: 9, Applications: 2,
+		Spec: pools.Spec{Min: 1, Max: 12, Memory: 256 * resource.MiB, Idle: time.Minute, Policy: "mira"}, Why: "9 tasks run or could run"},
+		Counters: pool.Counters{Started: 1234, Switched: 56, Lost: 1},
+		Enrolled: []pool.Application{
+			{Application: 1, Name: "nightly", State: "closed", Executors: 2, Waiting: 5, Running: 1, Ended: 40, Results: 3, Why: "all executors run tasks of other applications, to which they belong by their fair shares"},
+			{Application: 2, Name: "a very long name \033[31m of an application that nobody can read", State: "open", Executors: 1, Running: 1},
+			{Application: 3, State: "cancelled", Why: "it was requested"}}}
+	add := func(number int, state pool.State, change func(e *pools.Executor)) {
+		e := pools.Executor{Executor: pool.Executor{Executor: number, State: state, Tasks: int64(number), Memory: int64(number) << 26}, Job: 100}
+		change(&e)
+		d.Members = append(d.Members, e)
+	}
+	add(1, pool.Registered, func(e *pools.Executor) { e.Idle = 3 * time.Second })
+	add(2, pool.Assigned, func(e *pools.Executor) { e.Application, e.Idle = 1, 150*time.Millisecond })
+	add(3, pool.Attached, func(e *pools.Executor) {
+		e.Application, e.Stage, e.Task, e.Running = 1, 1, 23456, 90*time.Second
+	})
+	add(4, pool.Parked, func(e *pools.Executor) { e.Idle, e.Why = 42*time.Second, "" })
+	add(5, pool.Draining, func(e *pools.Executor) {
+		e.Application, e.Running, e.Why = 2, time.Second, "other owners wait for room"
+	})
+	add(6, pools.Queued, func(e *pools.Executor) { e.Tasks, e.Memory, e.Why = 0, 0, "node here has 100MiB free" })
+	add(7, pools.Starting, func(e *pools.Executor) { e.Tasks, e.Memory = 0, 0 })
+	add(8, pool.Lost, func(e *pools.Executor) { e.Gone, e.Job, e.Why = 8*time.Second, 0, "its job has ended" })
+	return d
+}
+
+// What people see fits into 80 columns, and has no control characters of others.
+func TestViews(t *testing.T) {
+	d := sums()
+	var text bytes.Buffer
+	if err := printPools(&text, []pools.Summary{d.Summary, {Ref: pools.Ref{User: "a-user-with-a-long-name", Name: strings.Repeat("long", 16)}, Spec: pools.Spec{Memory: 10 * resource.GiB, Max: 10_000}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := printPools(&text, nil); err != nil {
+		t.Fatal(err)
+	}
+	text.WriteString("\n")
+	if err := printPool(&text, d); err != nil {
+		t.Fatal(err)
+	}
+	say := func(lines ...string) {
+		text.WriteString("\n")
+		for _, line := range lines {
+			text.WriteString(fold(line, terminal.Width) + "\n")
+		}
+	}
+	say(explanation(d)...)
+	for _, change := range []func(*pools.Detail){
+		func(d *pools.Detail) { d.Members = d.Members[:5] },
+		func(d *pools.Detail) { d.Members, d.Starting, d.Executors = nil, 0, 1 },
+		func(d *pools.Detail) { d.Members, d.Starting, d.Executors, d.Wanted = nil, 0, 12, 12 },
+		func(d *pools.Detail) { d.Members, d.Starting, d.Executors, d.Wanted = d.Members[:2], 0, 2, 2 },
+	} {
+		d := sums()
+		change(d)
+		say(whenMore(d), whenFewer(d))
+	}
+	testfile.Golden(t, "views.txt", text.Bytes())
+	for line := range strings.Lines(text.String()) {
+		if terminal.Cells(strings.TrimSuffix(line, "\n")) > terminal.Width || strings.Contains(line, "\033") {
+			t.Errorf("%q", line)
+		}
+	}
+}
+
+// While the daemon is away the screen says so; it ends when the pool is gone.
+func TestWatch(t *testing.T) {
+	asked := 0
+	var text bytes.Buffer
+	err := watch(t.Context(), &text, func(context.Context) (pools.Detail, error) {
+		switch asked++; asked {
+		case 1:
+			return *sums(), nil
+		case 2:
+			return pools.Detail{}, live.Errorf(live.Unavailable, "no daemon")
+		}
+		return pools.Detail{}, live.Errorf(live.NotFound, "no pool")
+	})
+	if live.KindOf(err) != live.NotFound || !strings.Contains(text.String(), "pool sums of ada") || !strings.Contains(text.String(), "\033[Hno daemon\033[K") {
+		t.Errorf("%v after %q", err, text.String())
+	}
+}
