@@ -433,8 +433,18 @@ func (a *Application) Collect(ctx context.Context) ([]Outcome, error) {
 			return outcomes, err
 		}
 		if out.Ended {
-			a.fail(&CancelledError{cmp.Or(out.Why, "the daemon has no more results, and not those of all tasks")})
+			a.ended(out.Why)
 		}
+	}
+}
+
+// ended ends an application that has ended in the daemon, unless Collect finds that it has all results.
+func (a *Application) ended(why string) {
+	a.mu.Lock()
+	left := a.pending()
+	a.mu.Unlock()
+	if why != "" || left > 0 {
+		a.fail(&CancelledError{cmp.Or(why, fmt.Sprintf("the daemon knows none of %d tasks without results", left))})
 	}
 }
 

@@ -64,6 +64,11 @@ func trusted(c net.Conn, socket string) error {
 	return nil
 }
 
+// Messages returns what sends the messages of package executor to one of the caller's pools: a client of HTTP, and the URL of the pool.
+func (c *Client) Messages(pool string) (*http.Client, string) {
+	return c.http, "http://bellows/v1/pools/" + url.PathEscape(pool)
+}
+
 // Status returns the status of the daemon.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	return call[Status](ctx, c, "GET", "/v1/status", nil, nil)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/jobs"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/machine"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/mapping"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/pooling"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/profiling"
@@ -40,7 +41,7 @@ func newTree() *command.Tree {
 	t := command.NewTree("bellows", "Run memory-hungry batch work so that it shares memory", rootLong)
 	t.Invalid = func(err error) bool { return live.KindOf(err).ExitCode() == command.WrongUsage }
 	t.Add("This machine:", slices.Insert(machine.Commands(), 2, top.Command())...) // behind status
-	t.Add("Jobs:", append(jobs.Commands(), pooling.Command())...)
+	t.Add("Jobs:", append(jobs.Commands(), pooling.Command(), mapping.Command())...)
 	t.Add("Learn and compare:", demoCommand(), simulate.Command(place.StoredProfiles), replay.Command(), trace.Command(), profiling.Command(), policiesCommand())
 	t.Add("", command.NewVersionCommand(), superviseCommand())
 	t.Add("", command.Moved("experiment", "bellows-lab experiment"), command.Moved("compare", "bellows simulate --seeds 10` or, for pictures, `bellows-lab compare"))

@@ -82,7 +82,10 @@ class Link:
             self.connection.close()
             raise
         if answer.status != 200:
-            raise Refused(answer.status, message[:4096].decode(errors="replace").strip())
+            text = message[:4096].decode(errors="replace").strip()
+            if answer.headers.get("Content-Type") == "application/problem+json":
+                text = json.loads(message).get("detail", text)
+            raise Refused(answer.status, text)
         at = message.find(b"\n")
         if at < 0:
             at = len(message)

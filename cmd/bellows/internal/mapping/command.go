@@ -1,0 +1,131 @@
+// Package mapping has the command that calls a function with each line of its input on the executors of a pool.
+package mapping
+
+import (
+	"cmp"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+)
+
+const mapLong = `Call a function once with each line of a file, or of standard input, on the
+executors of a pool, and print the results in the order of the lines, each as
+soon as it and those before it are known. Lines are read while results are
+printed. What functions print goes to standard error, with the number of the
+line; the last 64 KiB of each call are kept.
+
+MODULE:FUNCTION is a function of Python. The module is looked for in the current
+folder, or in --path, and then as usual; the function runs in that folder. It
+gets the line as a text, or with --json the value that the line is. What it
+returns is printed as JSON. With --bytes, the line and the result are bytes:
+write FUNCTION.bellows_raw = True below such a function. For a pool of Go, name
+one of the functions of its executors; it gets and returns the same JSON, or
+bytes.
+
+The function runs in a process that has run others before, also those of your
+other commands: modules stay loaded until a file of the folder changes, and
+their variables keep their values. --fresh begins with a new process.
+
+A call that fails prints nothing, and does not end the others. At the end, the
+inputs that failed are listed on standard error, and the exit code is 1. A call
+whose executor dies runs again, up to 4 times.
+
+With --resume, each result is kept in a file. The same command with the same
+file does not run again what has a result there, whatever ended it before, and
+prints all results. Calls that have failed run again.`
+
+type options struct {
+	place  place.Place
+	pool   string
+	path   string
+	resume string
+	name   string
+	weight float64
+	null   bool
+	json   bool
+	bytes  bool
+	text   bool
+	fresh  bool
+	stop   bool
+	quiet  bool
+}
+
+// Command returns the command map.
+func Command() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "map --pool POOL MODULE:FUNCTION [FILE]",
+		Short: "Call a function with each line of a file in a pool",
+		Long:  mapLong,
+		Example: `  ls *.csv | bellows map --pool stats report:summarize
+  bellows map --pool stats --json -r report:title rows.jsonl > titles.txt
+  bellows map --pool stats --resume done.journal report:slow inputs.txt
+  find . -name '*.png' -print0 | bellows map --pool pictures --null draw:resize`,
+		Args: someInput,
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.pool, "pool", "", "`name` of the pool")
+	f.StringVar(&o.path, "path", ".", "`folder` of the module, in which the function runs")
+	f.BoolVar(&o.json, "json", false, "each line is a JSON value")
+	f.BoolVar(&o.bytes, "bytes", false, "lines and results are bytes, not JSON")
+	f.BoolVarP(&o.null, "null", "0", false, "inputs end with a zero byte instead of a line feed")
+	f.BoolVarP(&o.text, "raw-output", "r", false, "print results that are texts without quotes")
+	f.BoolVar(&o.fresh, "fresh", false, "run in processes that have run nothing else")
+	f.StringVar(&o.resume, "resume", "", "`file` that keeps the results, for the same command later")
+	f.BoolVar(&o.stop, "stop-on-failure", false, "end all calls when one has failed")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "show neither progress nor what functions print")
+	f.StringVar(&o.name, "name", "", "`name` in the list of applications; default: the function")
+	f.Var(flags.Number(&o.weight, 0.001, 1000), "weight", "share of the executors relative to other applications; default 1")
+	o.place.Flags(cmd, false)
+	return cmd
+}
+
+// someInput refuses other arguments than a function and perhaps a file.
+func someInput(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return command.Usagef("function: must be given, as MODULE:FUNCTION")
+	case len(args) > 2:
+		return command.Usagef("file: must be at most one, but %d were given", len(args)-1)
+	}
+	return nil
+}
+
+// check returns a mistake of the user, if there is one, and completes the options.
+func (o *options) check(function string) (err error) {
+	switch {
+	case o.pool == "":
+		return command.Usagef("pool: must be given, by --pool")
+	case strings.ContainsAny(o.pool, "/?#"):
+		return command.Usagef("pool %q: must be the name of a pool", o.pool)
+	case function == "":
+		return command.Usagef("function %q: must be MODULE:FUNCTION", function)
+	case o.json && o.bytes:
+		return command.Usagef("json, bytes: only one of them can be given")
+	case o.text && o.bytes:
+		return command.Usagef("raw-output, bytes: only one of them can be given")
+	}
+	o.name = cmp.Or(o.name, function)
+	if o.path, err = filepath.Abs(o.path); err != nil {
+		return command.Usagef("path: %w", err)
+	}
+	return nil
+}
+
+// form says what inputs and results are.
+func (o *options) form() string {
+	switch {
+	case o.bytes:
+		return "bytes"
+	case o.json:
+		return "json"
+	}
+	return "text"
+}

@@ -1,0 +1,381 @@
+package mapping
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/executor"
+	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/server"
+)
+
+// Limits of what is read before results can be printed, and of one message.
+const (
+	mostAhead  = 1 << 20   // inputs after the first without a result
+	mostHeld   = 256 << 20 // bytes of results after those of that input
+	mostInputs = 1000
+	mostBytes  = 4 << 20
+)
+
+// run is one use of the command.
+type run struct {
+	*options
+	function string
+	out      *bufio.Writer
+	err      io.Writer
+	progress *terminal.Progress
+	journal  *journal // nil without --resume
+	app      *executor.Application
+	stage    int
+
+	mu       sync.Mutex
+	freed    sync.Cond
+	ctx      context.Context
+	fail     context.CancelCauseFunc
+	running  map[int]running // by the numbers of their tasks
+	tasks    int
+	ended    map[int]ended // that were not printed, by the numbers of their inputs
+	held     int           // bytes of results in ended
+	next     int           // the first input that was not printed
+	read     int           // inputs
+	whole    bool          // read is all of them
+	done     int
+	failures []failure
+}
+
+// running is an input that has no result yet.
+type running struct {
+	input
+	sum string // only with a journal
+}
+
+// ended is what became of an input.
+type ended struct {
+	result, printed []byte
+	failed          bool
+}
+
+// failure is an input whose call failed.
+type failure struct {
+	number       int
+	shown, error string
+}
+
+// errStopped ends a run of --stop-on-failure.
+var errStopped = errors.New("a call failed")
+
+func (o *options) run(cmd *cobra.Command, args []string) error {
+	if err := o.check(args[0]); err != nil {
+		return err
+	}
+	in := cmd.InOrStdin()
+	if len(args) == 2 && args[1] != "-" {
+		file, err := os.Open(args[1])
+		if err != nil {
+			return command.Usagef("file: %w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	client, err := o.place.Client()
+	if err != nil {
+		return err
+	}
+	if _, err := client.Status(cmd.Context()); err != nil {
+		return err
+	}
+	r := &run{options: o, function: args[0], out: bufio.NewWriter(cmd.OutOrStdout()), err: cmd.ErrOrStderr(), running: map[int]running{}, ended: map[int]ended{}, next: 1}
+	r.freed.L = &r.mu
+	if !o.quiet {
+		r.progress = terminal.NewProgress(cmd.ErrOrStderr(), "")
+	}
+	if o.resume != "" {
+		if r.journal, err = openJournal(o.resume, head{Function: args[0], Path: o.path, Form: o.form()}); err != nil {
+			return err
+		}
+		defer func() { _ = r.journal.close() }()
+	}
+	return r.all(cmd.Context(), client, in)
+}
+
+// all runs everything.
+func (r *run) all(ctx context.Context, client *server.Client, in io.Reader) (err error) {
+	r.ctx, r.fail = context.WithCancelCause(ctx)
+	defer r.fail(nil)
+	if err := r.enrol(client); err != nil {
+		return said(err)
+	}
+	stop := context.AfterFunc(r.ctx, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.freed.Broadcast()
+	})
+	defer stop()
+	inputs := make(chan input, mostInputs)
+	go func() {
+		if err := r.readInputs(r.ctx, in, inputs); err != nil {
+			r.fail(err)
+		}
+	}()
+	go func() {
+		if err := r.submit(inputs); err != nil {
+			r.fail(err)
+		}
+	}()
+	err = r.collect()
+	r.progress.Clear()
+	if err != nil {
+		r.leave()
+	}
+	return r.report(ctx, err)
+}
+
+func (r *run) enrol(client *server.Client) (err error) {
+	c := executor.ApplicationConfig{Enrolment: executor.Enrolment{Name: r.name, Weight: r.weight, Fresh: r.fresh}}
+	c.HTTP, c.Base = client.Messages(r.pool)
+	if r.journal != nil {
+		c.Enrolment.Key = r.journal.head.Key
+	}
+	// It ends by Cancel: with the context it could not say so to the daemon.
+	if r.app, err = executor.Enrol(context.WithoutCancel(r.ctx), c); err != nil {
+		return err
+	}
+	r.stage = r.app.NewStage(executor.Stage{Function: r.function, Path: r.path})
+	return nil
+}
+
+// submit submits the inputs that have no result.
+func (r *run) submit(inputs <-chan input) error {
+	for in := range inputs {
+		some, size := []input{in}, len(in.arguments)
+		for len(some) < mostInputs && size < mostBytes {
+			more, ok := ready(inputs)
+			if !ok {
+				break
+			}
+			some, size = append(some, more), size+len(more.arguments)
+		}
+		arguments, err := r.admit(some)
+		if err != nil {
+			return err
+		}
+		if err := r.app.Grow(r.ctx, r.stage, arguments...); err != nil {
+			return err
+		}
+	}
+	if r.ctx.Err() != nil {
+		return nil // The inputs are not complete.
+	}
+	r.mu.Lock()
+	r.whole = true
+	r.mu.Unlock()
+	r.app.Close()
+	return nil
+}
+
+// ready returns an input that has been read.
+func ready(inputs <-chan input) (in input, ok bool) {
+	select {
+	case in, ok = <-inputs:
+	default:
+	}
+	return in, ok
+}
+
+// admit takes inputs, once there is room for their results, and returns the arguments of those that have none.
+func (r *run) admit(some []input) (arguments [][]byte, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for (r.held > mostHeld || some[0].number > r.next+mostAhead) && r.ctx.Err() == nil {
+		r.freed.Wait()
+	}
+	for _, in := range some {
+		r.read = in.number
+		var s string
+		if r.journal != nil {
+			result, ok, err := r.journal.result(&in)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				r.end(in.number, ended{result: result})
+				continue
+			}
+			s = sum(in.arguments)
+		}
+		r.running[r.tasks] = running{input{number: in.number, shown: in.shown}, s}
+		r.tasks++
+		arguments = append(arguments, in.arguments)
+	}
+	return arguments, r.print()
+}
+
+// collect collects results until there are no more.
+func (r *run) collect() error {
+	for {
+		outcomes, err := r.app.Collect(r.ctx)
+		switch {
+		case err == io.EOF:
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.print()
+		case r.ctx.Err() != nil:
+			return context.Cause(r.ctx)
+		case err != nil:
+			return err
+		}
+		if err := r.take(outcomes); err != nil {
+			return err
+		}
+	}
+}
+
+// take takes results: it keeps them first, and prints those that are next.
+func (r *run) take(outcomes []executor.Outcome) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	stop := false
+	for i := range outcomes {
+		o := &outcomes[i]
+		in := r.running[o.Task]
+		delete(r.running, o.Task)
+		if o.Failed {
+			r.failures = append(r.failures, failure{in.number, in.shown, o.Error})
+			stop = r.stop
+		} else if r.journal != nil {
+			if err := r.journal.add(in.number, in.sum, o.Payload); err != nil {
+				return err
+			}
+		}
+		r.end(in.number, ended{o.Payload, o.Printed, o.Failed})
+	}
+	if r.journal != nil {
+		if err := r.journal.write(); err != nil {
+			return err
+		}
+	}
+	if err := r.print(); err != nil || !stop {
+		return err
+	}
+	return errStopped
+}
+
+// end notes what became of an input. r.mu must be held.
+func (r *run) end(number int, e ended) {
+	r.done++
+	r.held += len(e.result)
+	r.ended[number] = e
+}
+
+// print prints the results that are next. r.mu must be held.
+func (r *run) print() error {
+	for {
+		e, ok := r.ended[r.next]
+		if !ok {
+			break
+		}
+		if !r.quiet {
+			for line := range strings.Lines(string(e.printed)) {
+				r.progress.Say(fmt.Sprintf("input %d: %s", r.next, strings.TrimSuffix(line, "\n")))
+			}
+		}
+		if !e.failed {
+			_, _ = r.out.Write(r.formatted(e.result))
+			_ = r.out.WriteByte('\n')
+		}
+		delete(r.ended, r.next)
+		r.held -= len(e.result)
+		r.next++
+	}
+	r.freed.Broadcast()
+	if err := r.out.Flush(); err != nil {
+		return fmt.Errorf("print results: %w", err)
+	}
+	if r.whole && r.read > 0 {
+		r.progress.Set("", r.done, r.read)
+	} else {
+		r.progress.Show(fmt.Sprintf("%d of %d inputs that were read", r.done, r.read))
+	}
+	return nil
+}
+
+// formatted returns a result as it is printed.
+func (r *run) formatted(result []byte) []byte {
+	var text string
+	if r.text && json.Unmarshal(result, &text) == nil {
+		return []byte(text)
+	}
+	return result
+}
+
+// leave cancels the application.
+func (r *run) leave() {
+	const patience = 5 * time.Second
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_ = r.app.Cancel(ctx, "bellows map ended")
+}
+
+// mostListed bounds how many failures are listed.
+const mostListed = 1000
+
+// report lists what failed, and returns the error of the command.
+func (r *run) report(ctx context.Context, err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	slices.SortFunc(r.failures, func(a, b failure) int { return a.number - b.number })
+	if n := len(r.failures); n > 0 {
+		fmt.Fprintf(r.err, "bellows: %d of %s failed:\n", n, terminal.Count(r.read, "input"))
+		for _, f := range r.failures[:min(n, mostListed)] {
+			fmt.Fprintf(r.err, "  input %d %s: %s\n", f.number, f.shown, lastLine(f.error))
+		}
+		if n > mostListed {
+			fmt.Fprintf(r.err, "  and %d more\n", n-mostListed)
+		}
+		fmt.Fprintf(r.err, "The whole error of input %d:\n%s\n", r.failures[0].number, strings.TrimSpace(r.failures[0].error))
+	}
+	again := ""
+	if r.resume != "" {
+		again = "; the same command runs only those that have no result"
+	}
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintf(r.err, "bellows: interrupted when %d of %d inputs had ended%s\n", r.done, r.read, again)
+		return command.Code(command.Interrupted)
+	case err == errStopped, err == nil && len(r.failures) > 0:
+		return command.Code(command.Failed)
+	case err != nil && command.ExitCode(err) != command.WrongUsage && again != "":
+		return fmt.Errorf("%w%s", said(err), again)
+	}
+	return said(err)
+}
+
+// lastLine returns the line of a stack trace that says what is wrong.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if first := lines[0]; strings.HasPrefix(first, "panic:") {
+		return first
+	}
+	return lines[len(lines)-1]
+}
+
+// said returns the error of a request as the daemon means it.
+func said(err error) error {
+	if refused, ok := errors.AsType[*executor.StatusError](err); ok {
+		return live.Errorf(live.KindOfStatus(refused.Status), "%s", refused.Text)
+	}
+	return err
+}
