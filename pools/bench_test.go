@@ -31,20 +31,21 @@ func BenchmarkStep(b *testing.B) {
 	}
 	h := p.all()[0]
 	h.record.Launched = executors
+	all := live.Update{Snapshot: true}
 	for number := 1; number <= executors; number++ {
 		job := live.Job{ID: cluster.JobID(number), Name: fmt.Sprintf("p executor %d", number), App: "pool/p", UID: ada.UID, Owner: live.OwnerOf(ada).Name, Started: time.Unix(1, 0)}
 		job.Tasks = []live.Task{{State: live.TaskRunning, Grant: live.Grant{CPUMillicores: 1000}}}
-		p.jobs[job.ID] = job
+		all.Jobs = append(all.Jobs, job)
 		h.executors[number] = &launched{number: number}
-		p.see(&job)
 		if _, err := h.pool.Register(b.Context(), executor.Registration{Executor: number, Secret: p.key.secret(h.record.ID, number)}); err != nil {
 			b.Fatal(err)
 		}
 	}
 	for id := range cluster.JobID(10_000) {
 		job := live.Job{ID: 1000 + id, UID: 1, Owner: "bob", Stages: []live.Stage{{Stage: cluster.Stage{Tasks: 1, Ideal: cores(1)}, Startable: 1}}}
-		p.jobs[job.ID] = job
+		all.Jobs = append(all.Jobs, job)
 	}
+	p.learn(&all)
 	b.ReportAllocs()
 	for b.Loop() {
 		p.step()

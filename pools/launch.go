@@ -174,22 +174,33 @@ func (p *Pools) followJobs() {
 		}
 		revision = u.Revision
 		p.mu.Lock()
-		u.Apply(p.jobs)
-		for i := range u.Jobs {
-			j := &u.Jobs[i]
-			if whole, here := p.jobs[j.ID]; here {
-				j = &whole
-			}
-			p.see(j)
-		}
-		if u.Snapshot {
-			p.seeMissing()
-		}
+		p.learn(&u)
 		p.mu.Unlock()
 		p.kick()
 		if !p.pause() {
 			return
 		}
+	}
+}
+
+// learn learns what has changed about the jobs of the machine.
+func (p *Pools) learn(u *live.Update) {
+	u.Apply(p.jobs)
+	if u.Snapshot {
+		clear(p.uses)
+	}
+	for i := range u.Jobs {
+		j := &u.Jobs[i]
+		if whole, here := p.jobs[j.ID]; here {
+			j = &whole
+			p.uses[j.ID] = useOf(j, p.config.Capacity)
+		} else {
+			delete(p.uses, j.ID)
+		}
+		p.see(j)
+	}
+	if u.Snapshot {
+		p.seeMissing()
 	}
 }
 

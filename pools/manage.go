@@ -308,34 +308,51 @@ func (p *Pools) parties(all []*held, wanted []pool.Wanted) (parties []party, of 
 		of = append(of, place{index[owner], len(a.pools)})
 		a.pools = append(a.pools, c)
 	}
-	for _, j := range p.jobs {
-		at(live.Owner{UID: j.UID, Name: j.Owner}).add(&j, executors[j.ID], p.config.Capacity)
+	for id, u := range p.uses {
+		at(u.owner).add(&u, executors[id], p.config.Capacity)
 	}
 	return parties, of
 }
 
-// add adds a job to what its owner has and waits for.
-func (a *party) add(j *live.Job, executor bool, capacity resource.Vector) {
+// use is what a job has of the machine, and what it waits for.
+type use struct {
+	owner live.Owner
+	held  resource.Vector // by its tasks
+	waits resource.Vector // what its tasks need that could start if there were room
+	least resource.Vector // what one of them needs; zero if there is none
+}
+
+// useOf returns the use of a job.
+func useOf(j *live.Job, capacity resource.Vector) (u use) {
+	u.owner = live.Owner{UID: j.UID, Name: j.Owner}
 	for i := range j.Tasks {
 		if t := &j.Tasks[i]; t.State != live.TaskEnded {
-			grant := resource.Of(resource.Amount(t.CPUMillicores), resource.Amount(t.MemoryBytes))
-			a.held = a.held.Add(grant)
-			if !executor {
-				a.jobs = a.jobs.Add(grant)
-			}
+			u.held = u.held.Add(resource.Of(resource.Amount(t.CPUMillicores), resource.Amount(t.MemoryBytes)))
 		}
 	}
 	for i := range j.Stages {
-		s := &j.Stages[i]
-		if s.Startable == 0 {
-			continue
+		if s := &j.Stages[i]; s.Startable > 0 {
+			u.waits = u.waits.Add(times(s.Ideal, s.Startable))
+			u.least = smaller(capacity, u.least, s.Ideal)
 		}
-		if a.least == (resource.Vector{}) || dominant(capacity, s.Ideal) < dominant(capacity, a.least) {
-			a.least = s.Ideal
-		}
-		if !executor {
-			a.waits = a.waits.Add(times(s.Ideal, s.Startable))
-		}
+	}
+	return u
+}
+
+// smaller returns the one of two needs that is a smaller part of a capacity. One that is zero does not count.
+func smaller(capacity, a, b resource.Vector) resource.Vector {
+	if b == (resource.Vector{}) || a != (resource.Vector{}) && dominant(capacity, a) <= dominant(capacity, b) {
+		return a
+	}
+	return b
+}
+
+// add adds a job to what its owner has and waits for.
+func (a *party) add(u *use, executor bool, capacity resource.Vector) {
+	a.held = a.held.Add(u.held)
+	a.least = smaller(capacity, a.least, u.least)
+	if !executor {
+		a.jobs, a.waits = a.jobs.Add(u.held), a.waits.Add(u.waits)
 	}
 }
 

@@ -67,6 +67,7 @@ type Pools struct {
 	mu       sync.Mutex
 	pools    map[Ref]*held
 	jobs     map[cluster.JobID]live.Job // that have not ended
+	uses     map[cluster.JobID]use      // of jobs
 	fewer    chan struct{}              // closed, and replaced, when an executor has ended
 	retiring bool                       // no executor is launched, and all end
 }
@@ -92,7 +93,7 @@ func Open(c Config) (p *Pools, err error) {
 	if c.LookUp == nil {
 		c.LookUp = user.LookupId
 	}
-	p = &Pools{config: c, log: cmp.Or(c.Log, slog.Default()), dirty: make(chan struct{}, 1), pools: map[Ref]*held{}, jobs: map[cluster.JobID]live.Job{}, fewer: make(chan struct{})}
+	p = &Pools{config: c, log: cmp.Or(c.Log, slog.Default()), dirty: make(chan struct{}, 1), pools: map[Ref]*held{}, jobs: map[cluster.JobID]live.Job{}, uses: map[cluster.JobID]use{}, fewer: make(chan struct{})}
 	if p.book, err = openBook(c.State); err != nil {
 		return nil, err
 	}
