@@ -123,6 +123,7 @@ func (p *Pools) launchFailed(h *held, err error) {
 	}
 	now := time.Now()
 	h.backoff.failed(now, fmt.Sprintf("none was launched: %v", err))
+	p.kick()
 	p.log.Warn("executors cannot be launched", "pool", h.record.Spec.Name, "owner", h.record.ref().User, "error", err, "again_in", h.backoff.holds(now))
 }
 

@@ -408,3 +408,28 @@ func TestDeleteIsInterrupted(t *testing.T) {
 		}
 	})
 }
+
+// While nothing can be stored no executor is launched, and the pool says why. Afterwards no number is used twice.
+func TestNothingCanBeStored(t *testing.T) {
+	bubble(t, 8, func(t *testing.T, m *machine) {
+		r := m.put(ada, func(s *Spec) { s.Max = 1 })
+		m.pools.mu.Lock()
+		dir := m.pools.book.dir
+		m.pools.book.dir = filepath.Join(dir, "missing")
+		m.pools.mu.Unlock()
+		m.enrol(r, 1)
+		m.later(500 * time.Millisecond)
+		m.expect("nothing can be stored", 0, 0)
+		if d := m.detail(r); !strings.Contains(d.Why, `none was launched: store pool "p": `) {
+			t.Errorf("why is %q", d.Why)
+		}
+		if err := m.pools.Delete(t.Context(), ada, r); err == nil {
+			t.Error("it is removed")
+		}
+		m.pools.mu.Lock()
+		m.pools.book.dir = dir
+		m.pools.mu.Unlock()
+		m.later(2 * time.Second)
+		m.expect("something can be stored again", 1, 1)
+	})
+}
