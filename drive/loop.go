@@ -41,6 +41,7 @@ type Loop struct {
 	// Only the loop uses the fields below.
 	agenda Agenda
 	events []cluster.Event
+	passed int64 // events that the engine was handed
 	broken bool
 }
 
@@ -112,6 +113,7 @@ func (l *Loop) step() (next timeline.Time) {
 		}
 		events := l.events
 		l.events = nil
+		l.passed += int64(len(events))
 		decisions, err := Step(l.engine, now, events...)
 		if err != nil {
 			l.breakDown(err)
@@ -131,6 +133,9 @@ func (l *Loop) Now() timeline.Time { return l.clock.Now() }
 
 // Engine returns the engine, for the loop's goroutine.
 func (l *Loop) Engine() *engine.Engine { return l.engine }
+
+// Events is how many events the engine was handed. It must be called in the loop's goroutine.
+func (l *Loop) Events() int64 { return l.passed }
 
 // Event hands an event to the engine, in the next step. It must be called in the loop's goroutine.
 func (l *Loop) Event(e cluster.Event) { l.events = append(l.events, e) }

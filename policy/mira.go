@@ -25,11 +25,12 @@ type mira struct {
 	tree   queueTree[miraQueue, struct{}]
 	levels []*queue[miraQueue] // the queues: the root, its children, their children, and so on
 
-	// All fields below are computed from the snapshot.
+	// All fields below, but for divisions, are computed from the snapshot.
 	apps      []miraApp           // by the slots of their jobs
 	known     bool                // apps has all jobs
 	stale     bool                // what jobs hold has changed away from what they are entitled to, which can change the division
 	executors int                 // among which the apps were entitled
+	divisions int64               // so far
 	unsteered []*cluster.JobState // their coordinators wait
 
 	found   []*cluster.NodeState // buffers
@@ -71,7 +72,8 @@ func newMira(s *settings) Policy {
 func (*mira) Name() string { return "mira" }
 
 func (m *mira) Traits() Traits {
-	return Traits{Quotas: true, Admit: func(_ *cluster.Snapshot, j *cluster.Job) error { return m.tree.check(j) }, DropCaches: func() { m.known = false }, Why: m.why}
+	return Traits{Quotas: true, Admit: func(_ *cluster.Snapshot, j *cluster.Job) error { return m.tree.check(j) }, DropCaches: func() { m.known = false }, Why: m.why,
+		Divisions: func() int64 { return m.divisions }}
 }
 
 // why says that all executors work, or that all to which j is entitled do. If an executor is free, the task does not fit there.
@@ -104,6 +106,7 @@ func (m *mira) Decide(_ timeline.Time, p *cluster.Plan) {
 	}
 	if matters || m.stale || m.paper || !m.tree.root.leaf() {
 		m.entitle(p)
+		m.divisions++
 		m.stale = false
 	}
 	for _, j := range jobs {

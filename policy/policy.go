@@ -53,6 +53,8 @@ type Traits struct {
 	// Why says why a job waits, if the policy knows more than that other jobs come first or that no node has room; nil if
 	// it does not.
 	Why cluster.Why
+	// Divisions is how often the policy has divided executors among jobs anew; nil if it divides none.
+	Divisions func() int64
 	// DropCaches discards everything that can be recomputed from the plan, which changes no decision; nil if nothing is
 	// cached.
 	DropCaches func()

@@ -109,6 +109,12 @@ type Counters struct {
 	Repeated  int64 `json:"repeated"`  // messages that came again
 	Expired   int64 `json:"expired"`   // leases of executors
 	Abandoned int64 `json:"abandoned"` // applications whose lease has ended
+	// Events are what the policy received: of executors, applications, tasks and what was decided. Divisions is how often it then divided the
+	// executors among the applications anew, once for the events of up to a millisecond; Filtered are the events that it knew could not
+	// change the division (Mira, section III.C). Both are 0 with a policy that divides none.
+	Events    int64 `json:"events"`
+	Filtered  int64 `json:"filtered"`
+	Divisions int64 `json:"divisions"`
 }
 
 // Start begins a pool.
@@ -216,6 +222,7 @@ func (p *Pool) renew() timeline.Time {
 
 // Took implements drive.Handler.
 func (p *Pool) Took(now timeline.Time, decisions []cluster.Decision) {
+	p.countEvents()
 	for i := range decisions {
 		d := &decisions[i]
 		m := p.nodes[d.Node]
@@ -231,6 +238,22 @@ func (p *Pool) Took(now timeline.Time, decisions []cluster.Decision) {
 	}
 	if p.config.Changed != nil {
 		p.config.Changed()
+	}
+}
+
+// countEvents counts the events of a step.
+func (p *Pool) countEvents() {
+	c := &p.counters
+	before := c.Events
+	c.Events = p.loop.Events()
+	divisions := p.config.Policy.Traits().Divisions
+	if divisions == nil {
+		return
+	}
+	if n := divisions(); n == c.Divisions {
+		c.Filtered += c.Events - before
+	} else {
+		c.Divisions = n
 	}
 }
 

@@ -199,6 +199,40 @@ func TestStagesFollow(t *testing.T) {
 	})
 }
 
+// Only events that can change the division of executors cause one: an application that wants more than it has, and still does, changes
+// nothing, nor does the end of a task that another one follows.
+func TestFilters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, nil)
+		w := register(t, p, 0)
+		a := enrol(t, p, "a")
+		a.grow(false, tasks(0, 10))
+		counts := func() pool.Counters {
+			synctest.Wait()
+			v, err := p.View(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v.Counters
+		}
+		before := counts()
+		if before.Events == 0 || before.Divisions == 0 {
+			t.Errorf("an application that came caused %+v", before)
+		}
+		a.grow(false, executor.StageGrowth{Sizes: make([]int, 10)})
+		work := w.next(nil)
+		w.next(&work)
+		after := counts()
+		if events := after.Events - before.Events; events < 3 || after.Filtered-before.Filtered != events || after.Divisions != before.Divisions {
+			t.Errorf("more tasks and the end of one: from %+v to %+v", before, after)
+		}
+		enrol(t, p, "b").grow(false, tasks(0, 1))
+		if last := counts(); last.Divisions <= after.Divisions {
+			t.Errorf("another application: from %+v to %+v", after, last)
+		}
+	})
+}
+
 // A task whose executor is silent runs again on another, and a report of the lost run is refused.
 func TestLeaseEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
