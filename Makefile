@@ -78,7 +78,7 @@ results-check: ## compare stored results with new ones, byte by byte: experiment
 	$(TESTRUN) -- -count=1 -timeout=15m -run='TestStoredResults|TestVerdicts|TestReport' ./lab/experiments -results
 
 bench: ## benchmarks of processor time: engine at 100 to 10,000 nodes, simulator, profiles and more; under 10 minutes
-	go test -run '^$$' -bench . -benchmem -skip '^Benchmark(PressedDisk|ShortJobsBesideSuspended|Readers|ShortJobs|BareJobs|Restart|Submission|Sharing|Acquisition)$$' \
+	go test -run '^$$' -bench . -benchmem -skip '^Benchmark(PressedDisk|ShortJobsBesideSuspended|Readers|ShortJobs|BareJobs|Restart|Submission|Sharing|Acquisition|Reassignment)$$' \
 		$$(go list ./... | grep -vxE "$$(go list -m)/($$(echo engine $(MACHINE) | tr ' ' '|'))")
 	go test -run '^$$' -bench '^BenchmarkAhead$$' -benchmem ./engine
 	go test -run '^$$' -bench '^BenchmarkStep$$' -benchmem -benchtime 200ms ./engine
@@ -88,6 +88,7 @@ bench-machine: ## benchmarks of containers, control groups, disks and a daemon w
 	go test -run '^$$' -bench '^Benchmark(Readers|ShortJobs|BareJobs|Restart)$$' -benchtime 1x ./cmd/bellows
 	go test -run '^$$' -bench '^BenchmarkSubmission$$' -benchtime 300x ./cmd/bellows
 	go test -run '^$$' -bench '^BenchmarkPressedDisk$$' -timeout 1h ./cmd/bellows
+	go test -run '^$$' -bench '^BenchmarkReassignment$$' -benchtime 2000x ./executor # with pandas, if the python3 of PATH has it
 	go test -run '^$$' -bench '^BenchmarkAcquisition$$' -benchtime 10x ./executor
 	go test -run '^$$' -bench '^BenchmarkSharing$$' -benchtime 5m -timeout 2h ./executor
 	go test -run '^$$' -bench '^BenchmarkShortJobsBesideSuspended$$' -timeout 1h -v ./lab/demo

@@ -85,12 +85,11 @@ func (l link) post(ctx context.Context, path string, head, out any, payload ...[
 
 // send sends a message by a method of HTTP.
 func (l link) send(ctx context.Context, method, path string, head, out any, payload ...[]byte) ([]byte, error) {
-	message, err := Encode(head, payload...)
+	r, err := http.NewRequestWithContext(ctx, method, l.base+path, nil)
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, method, l.base+path, bytes.NewReader(message))
-	if err != nil {
+	if err := setBody(r, head, payload); err != nil {
 		return nil, err
 	}
 	r.Header.Set("Content-Type", MediaType)
@@ -103,6 +102,27 @@ func (l link) send(ctx context.Context, method, path string, head, out any, payl
 		return nil, refusalIn(answer)
 	}
 	return Read(answer.Body, mostAnswer, answer.ContentLength, out)
+}
+
+// setBody makes a message the body of a request. The payload is not copied.
+func setBody(r *http.Request, head any, payload [][]byte) error {
+	text, err := Encode(head)
+	if err != nil {
+		return err
+	}
+	parts := append([][]byte{text}, payload...)
+	for _, p := range parts {
+		r.ContentLength += int64(len(p))
+	}
+	r.GetBody = func() (io.ReadCloser, error) { // also for another attempt, on another connection
+		readers := make([]io.Reader, len(parts))
+		for i, p := range parts {
+			readers[i] = bytes.NewReader(p)
+		}
+		return io.NopCloser(io.MultiReader(readers...)), nil
+	}
+	r.Body, err = r.GetBody()
+	return err
 }
 
 // refusalIn reads why an answer is a refusal: the detail of a problem of RFC 9457, or a text.

@@ -136,7 +136,8 @@ func (p *Pool) applicationOf(id int64, lease string) (*application, error) {
 	return a, p.broken
 }
 
-// Grow adds tasks to an application, unless it was cancelled. The payload are their arguments. The errors are ErrGone, ErrInvalid and ErrFull.
+// Grow adds tasks to an application, unless it was cancelled. The payload are their arguments, and belongs to the pool from then on. The
+// errors are ErrGone, ErrInvalid and ErrFull.
 func (p *Pool) Grow(ctx context.Context, id int64, g executor.Growth, payload []byte) (room executor.Room, err error) {
 	err = p.do(ctx, func() error {
 		a, err := p.applicationOf(id, g.Lease)
@@ -220,6 +221,7 @@ func (a *application) checkGrowth(g *executor.Growth, payload int) error {
 // grow adds what checkGrowth has checked.
 func (p *Pool) grow(a *application, g *executor.Growth, payload []byte) {
 	growth := &cluster.Growth{Closes: g.Closed}
+	whole := len(payload)
 	var added []*task
 	for i := range g.Stages {
 		grown := &g.Stages[i]
@@ -235,7 +237,7 @@ func (p *Pool) grow(a *application, g *executor.Growth, payload []byte) {
 			if size < 0 {
 				continue
 			}
-			t := &task{id: cluster.TaskID{Job: a.id, Stage: int32(grown.Stage), Index: int32(len(s.tasks))}, stage: grown.Stage, index: index, arguments: slices.Clone(payload[:size]), since: p.loop.Now()}
+			t := &task{id: cluster.TaskID{Job: a.id, Stage: int32(grown.Stage), Index: int32(len(s.tasks))}, stage: grown.Stage, index: index, arguments: argumentsIn(payload[:size:size], whole), since: p.loop.Now()}
 			payload = payload[size:]
 			s.add(t)
 			a.held += int64(size)
@@ -272,6 +274,15 @@ func (p *Pool) cancelIfHopeless(a *application) {
 			return
 		}
 	}
+}
+
+// argumentsIn returns arguments that are a part of a message of whole bytes. Small ones are copied, so that the message does not stay in
+// memory until the last of its tasks has ended.
+func argumentsIn(part []byte, whole int) []byte {
+	if 2*len(part) >= whole {
+		return part
+	}
+	return slices.Clone(part)
 }
 
 // add adds a task to the stage.
