@@ -119,7 +119,7 @@ func (a *attacked) as(env []string, args ...string) string {
 	return string(out)
 }
 
-// submit submits a job that runs, one that fails and one that waits for ever. Each of their texts has a word.
+// submit submits a job that runs, one that fails and one that waits for ever, and makes two pools. Each of their texts has a word.
 func (a *attacked) submit(env []string, word string) {
 	for _, script := range []string{"echo $0 >&2; exec sleep 1000", "echo $0; exit 3", "true"} {
 		args := []string{"run", "-d", "--name", word, "--queue", word, "--app", word, "--cpus", "0.01", "--memory", "4MiB"}
@@ -127,6 +127,9 @@ func (a *attacked) submit(env []string, word string) {
 			args = append(args, "--memory", "510MiB")
 		}
 		a.jobs = append(a.jobs, strings.TrimSpace(a.as(env, append(args, "--", "sh", "-c", script, word)...)))
+	}
+	for _, pool := range []string{"p0", "p1"} {
+		a.as(env, "pool", "create", pool, "--max", "2", "--memory", "4MiB", "--", "true", word)
 	}
 }
 
