@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,7 +166,7 @@ func TestExecutorServesApplications(t *testing.T) {
 				t.Errorf("got %+v", out)
 			}
 		}
-		if v, _ := p.View(t.Context()); v.Counters.Switched == 0 || v.Executors[0].State != pool.Parked {
+		if v, _ := p.View(t.Context()); v.Counters.Switched == 0 || v.Executors[0].State != pool.Parked || strings.Contains(v.Executors[0].Why, "memory") {
 			t.Errorf("the pool is %+v", v)
 		}
 	})

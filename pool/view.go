@@ -98,7 +98,7 @@ func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
 	if nodes := p.loop.Engine().Snapshot().Nodes; int(m.node) < len(nodes) && nodes[m.node].ReservedFor != nil {
 		e.State, e.Application = Assigned, int64(nodes[m.node].ReservedFor.ID)
 	}
-	if m.why.Code != 0 {
+	if m.why.Code != 0 && m.why.Code != cluster.Fits { // an executor takes any task: how much memory it has is no reason
 		e.Why = m.why.Words(inTime)
 	}
 	switch w := m.work; {

@@ -262,9 +262,9 @@ var errStopped = live.Errorf(live.Unavailable, "bellows is going down")
 func (p *Pools) hasRoom(s *Spec) error {
 	switch c := p.config.Capacity; {
 	case s.CPU > c[resource.CPU]:
-		return live.Errorf(live.Invalid, "pool %q cpu_millicores %d: must be at most %d, what bellows manages", s.Name, s.CPU, c[resource.CPU])
+		return live.Errorf(live.Invalid, "pool %q cpus %s: must be at most %s, what bellows manages", s.Name, resource.CPU.Format(s.CPU), resource.CPU.Format(c[resource.CPU]))
 	case s.Memory > c[resource.Memory]:
-		return live.Errorf(live.Invalid, "pool %q ideal_memory_bytes %d: must be at most %d, what bellows manages", s.Name, s.Memory, c[resource.Memory])
+		return live.Errorf(live.Invalid, "pool %q memory %s: must be at most %s, what bellows manages", s.Name, resource.FormatMemory(s.Memory), resource.FormatMemory(c[resource.Memory]))
 	}
 	return nil
 }

@@ -292,7 +292,7 @@ func TestPutIsRefused(t *testing.T) {
 			t.Errorf("by another user: %v", err)
 		}
 		s.CPU = 3 * resource.Core
-		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), s); live.KindOf(err) != live.Invalid || !strings.Contains(err.Error(), "must be at most 2000") {
+		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), s); live.KindOf(err) != live.Invalid || !strings.Contains(err.Error(), "cpus 3 cores: must be at most 2 cores") {
 			t.Errorf("three cores of two: %v", err)
 		}
 		for i := range MostPools {
