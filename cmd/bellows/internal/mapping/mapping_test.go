@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -266,11 +267,17 @@ func TestResume(t *testing.T) {
 	}
 }
 
+var (
+	mapKills = flag.Int("kills", 25, "how often TestKilled kills the command")
+	mapSeed  = flag.Uint64("kill-seed", 1, "what the moments of TestKilled come from")
+)
+
 // The command is killed, and the daemon ends, at random moments. In the end there is one result for each input, and what had a result when
 // the command was killed has not run again.
 func TestKilled(t *testing.T) {
 	d := start(t)
-	const inputs = 3000
+	inputs, random := 120**mapKills, rand.New(rand.NewPCG(*mapSeed, 0))
+	t.Logf("%d inputs, %d kills, seed %d", inputs, *mapKills, *mapSeed)
 	var in, want strings.Builder
 	for i := range inputs {
 		fmt.Fprintf(&in, "input %d\n", i)
@@ -288,13 +295,13 @@ func TestKilled(t *testing.T) {
 		}
 		return cmd
 	}
-	for i := range 25 {
+	for i := range *mapKills {
 		cmd := begin(nil)
-		time.Sleep(rand.N(80 * time.Millisecond)) // a random moment
+		time.Sleep(time.Duration(random.IntN(80)) * time.Millisecond) // a random moment
 		if i%6 == 5 {
 			d.end()
 			d.begin()
-			time.Sleep(rand.N(50 * time.Millisecond))
+			time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond)
 		}
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
