@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"os"
 	"os/user"
 	"path/filepath"
 	"reflect"
@@ -203,16 +204,21 @@ func notFound(r Ref) error {
 	return live.Errorf(live.NotFound, "pool %q of %s: there is none", cluster.Clip(r.Name), r.User)
 }
 
-// Close ends the pools of this process. Executors go on, and the next daemon finds them.
+// Close ends the pools of this process. Executors go on, and the next daemon finds them. It is called once.
 func (p *Pools) Close() {
 	p.stop()
 	p.beside.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	executors := 0
 	for _, h := range p.pools {
+		executors += len(h.executors)
 		h.pool.Close()
 	}
 	clear(p.pools)
+	if executors == 0 {
+		_ = os.RemoveAll(p.handover.dir)
+	}
 }
 
 // Put makes a pool of an owner, or changes it. Executors are replaced, each when its task has ended, if what they are has changed. Only its

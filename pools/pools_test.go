@@ -65,6 +65,12 @@ func TestPoolFollowsItsTasks(t *testing.T) {
 		if _, err := m.pools.Detail(t.Context(), r); live.KindOf(err) != live.NotFound {
 			t.Errorf("it is still there: %v", err)
 		}
+		dir := m.pools.handover.dir
+		m.pools.Close()
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the folder of secrets is left: %v", err)
+		}
+		m.open()
 	})
 }
 

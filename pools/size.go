@@ -133,8 +133,10 @@ func (s *state) reason() string {
 		return fmt.Sprintf("%s; other owners wait, and this is the fair share of its owner", tasks)
 	case s.demand >= s.max:
 		return fmt.Sprintf("%s; there may be %d executors", tasks, s.max)
+	case s.demand <= s.min && s.min == 1:
+		return tasks + "; 1 executor is kept"
 	case s.demand <= s.min && s.min > 0:
-		return fmt.Sprintf("%s; %d are kept", tasks, s.min)
+		return fmt.Sprintf("%s; %d executors are kept", tasks, s.min)
 	}
 	return tasks
 }
