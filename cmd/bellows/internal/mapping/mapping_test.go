@@ -116,6 +116,20 @@ func (d *daemon) call(_ context.Context, arguments []byte) ([]byte, error) {
 	return append(arguments, arguments...), nil
 }
 
+// called returns how often the function was called with some arguments.
+func (d *daemon) called(arguments string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.calls[arguments]
+}
+
+// fail makes calls fail whose arguments contain a text; empty is none.
+func (d *daemon) fail(text string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.bad = text
+}
+
 // run runs the command.
 func (d *daemon) run(ctx context.Context, in io.Reader, args ...string) (out, errs string, err error) {
 	var stdout, stderr bytes.Buffer
@@ -189,7 +203,7 @@ func TestStreams(t *testing.T) {
 // What fails is listed, and the rest runs, unless that is not wanted.
 func TestFailures(t *testing.T) {
 	d := start(t)
-	d.bad = "x"
+	d.fail("x")
 	out, errs, err := d.run(t.Context(), strings.NewReader("a\nx1\nb\nx2\n"), "-r", "m:f")
 	for _, says := range []string{"bellows: 2 of 4 inputs failed:\n", "  input 2 \"x1\": ValueError: it is bad\n  input 4 \"x2\": ValueError", "whole error of input 2:\nTraceback:\n"} {
 		if !strings.Contains(errs, says) {
@@ -203,8 +217,8 @@ func TestFailures(t *testing.T) {
 	if _, errs, err := d.run(t.Context(), in, "--stop-on-failure", "m:f"); command.ExitCode(err) != command.Failed || !strings.Contains(errs, "bellows: 1 of ") {
 		t.Errorf("%q, %v", errs, err)
 	}
-	if d.calls[`"a"`] > 5_000 {
-		t.Errorf("%d calls followed the failure", d.calls[`"a"`])
+	if n := d.called(`"a"`); n > 5_000 {
+		t.Errorf("%d calls followed the failure", n)
 	}
 }
 
@@ -239,19 +253,21 @@ func TestResume(t *testing.T) {
 	run := func(in string, args ...string) (string, string, error) {
 		return d.run(t.Context(), strings.NewReader(in), append([]string{"-r", "--resume", journal}, args...)...)
 	}
-	d.bad = "x"
+	d.fail("x")
 	if out, _, err := run("a\nx\nb\n", "m:f"); out != "aa\nbb\n" || command.ExitCode(err) != command.Failed {
 		t.Fatalf("printed %q, %v", out, err)
 	}
-	d.bad = ""
+	d.fail("")
 	if out, errs, err := run("a\nx\nb\nc\n", "m:f"); out != "aa\nxx\nbb\ncc\n" || errs != "" || err != nil {
 		t.Errorf("printed %q and %q, %v", out, errs, err)
 	}
 	if out, errs, err := run("a\nx\nb\nc\n", "m:f"); out != "aa\nxx\nbb\ncc\n" || errs != "" || err != nil {
 		t.Errorf("printed %q and %q, %v", out, errs, err)
 	}
-	if want := map[string]int{`"a"`: 1, `"x"`: 2, `"b"`: 1, `"c"`: 1}; fmt.Sprint(d.calls) != fmt.Sprint(want) {
-		t.Errorf("calls: %v, want %v", d.calls, want)
+	for text, want := range map[string]int{`"a"`: 1, `"x"`: 2, `"b"`: 1, `"c"`: 1} {
+		if n := d.called(text); n != want {
+			t.Errorf("%s was called %d times, want %d", text, n, want)
+		}
 	}
 	if _, _, err := run("a\ny\n", "m:f"); err == nil || !strings.Contains(err.Error(), `input 2 "y": is another one`) {
 		t.Errorf("with another input: %v", err)
