@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	"time"
 
@@ -298,11 +299,7 @@ func waitEmpty(g *cgroup.Group, until time.Time) {
 
 // openGroup finds the container's control group, if it is still the group that was made for the container.
 func openGroup(s *spec) (*cgroup.Group, error) {
-	host, err := cgroup.Discover("")
-	if err != nil {
-		return nil, err
-	}
-	root, err := host.OpenRoot(s.Place)
+	root, err := roots.at(s.Place)
 	if err != nil {
 		return nil, err
 	}
@@ -314,4 +311,35 @@ func openGroup(s *spec) (*cgroup.Group, error) {
 		return nil, cgroup.ErrGone
 	}
 	return g, nil
+}
+
+// roots are the roots that this process has found: a supervisor has one container after another below the same one, and looks for it longer
+// than for all else that it reads at the end of a container.
+var roots places
+
+type places struct {
+	mu    sync.Mutex
+	found map[string]*cgroup.Root
+}
+
+// at returns the root of a place.
+func (p *places) at(place string) (*cgroup.Root, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if root := p.found[place]; root != nil {
+		return root, nil
+	}
+	host, err := cgroup.Discover("")
+	if err != nil {
+		return nil, err
+	}
+	root, err := host.OpenRoot(place)
+	if err != nil {
+		return nil, err
+	}
+	if p.found == nil {
+		p.found = map[string]*cgroup.Root{}
+	}
+	p.found[place] = root
+	return root, nil
 }

@@ -147,37 +147,17 @@ func (g *Gauge) Reading() (Reading, error) {
 		r.MemoryBytes = Known(bytes)
 	}
 	dir, files := g.group.dirs[Memory], memoryOf[g.group.version[Memory]]
-	r.PeakBytes, r.MemoryLimitBytes = parseCount(string(g.slurp(dir, files.peak))), parseBound(string(g.slurp(dir, files.limit)))
+	r.PeakBytes, r.MemoryLimitBytes = parseCount(slurp(dir, files.peak)), parseBound(slurp(dir, files.limit))
 	if used, ok := g.CPUTime(); ok {
 		r.CPUTime = Known(used)
 	}
 	if read, written, ok := g.Transfers(); ok {
 		r.ReadBytes, r.WrittenBytes = Known(read), Known(written)
 	}
-	if text := g.slurp(g.group.dir(), "cgroup.procs"); text != nil {
+	if text, err := readFile(filepath.Join(g.group.dir(), "cgroup.procs")); err == nil {
 		r.Procs = Known(int64(bytes.Count(text, []byte{'\n'})))
 	}
 	return r, nil
-}
-
-// slurp returns the text of a file that is not kept open; nil if it cannot be read.
-func (g *Gauge) slurp(dir, name string) []byte {
-	file, err := unix.Open(filepath.Join(dir, name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(file)
-	text := []byte{}
-	for {
-		n, err := unix.Read(file, g.buffer[:])
-		if err != nil {
-			return nil
-		}
-		if n == 0 {
-			return text
-		}
-		text = append(text, g.buffer[:n]...)
-	}
 }
 
 // Charged returns the current charge. The error is ErrGone after the group was removed.

@@ -120,6 +120,53 @@ func BenchmarkGauge(b *testing.B) {
 	})
 }
 
+// BenchmarkGroup is what a container costs that begins and ends: the steps of a supervisor at its end, and those of the daemon.
+func BenchmarkGroup(b *testing.B) {
+	host, err := Discover("")
+	if err != nil {
+		b.Skip(err)
+	}
+	root, err := host.Root("bench-group", Memory)
+	if err != nil {
+		b.Skipf("needs cgroups of its own: %v", err)
+	}
+	defer root.Remove(b.Context())
+	g, err := root.Create("one")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, step := range []struct {
+		name string
+		do   func() error
+	}{
+		{"find root", func() error {
+			host, err := Discover("")
+			if err != nil {
+				return err
+			}
+			_, err = host.OpenRoot(root.Place())
+			return err
+		}},
+		{"open", func() error { _, err := root.Open("one"); return err }},
+		{"processes", func() error { _, err := g.Procs(); return err }},
+		{"kill none", func() error { return g.Kill(b.Context()) }},
+		{"read", func() error { _, err := g.Read(); return err }},
+		{"limit", func() error { return g.ApplyCounted(b.Context(), Limits{MemoryBytes: At(8 * mib), SwapBytes: At(0)}) }},
+		{"make and remove", func() error {
+			_, err := root.Create("two")
+			return errors.Join(err, root.Discard(b.Context(), "two"))
+		}},
+	} {
+		b.Run(step.name, func(b *testing.B) {
+			for b.Loop() {
+				if err := step.do(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // TestKernelGaugeReading: a gauge reads what the group reads, apart from OOMKills, and says so when the group is gone.
 func TestKernelGaugeReading(t *testing.T) {
 	g := testGroup(t)

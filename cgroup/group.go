@@ -285,7 +285,7 @@ func (g *Group) AccountIO(device string) error {
 func (g *Group) Procs() ([]int, error) {
 	var pids []int
 	for _, dir := range g.each() {
-		text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+		text, err := readFile(filepath.Join(dir, "cgroup.procs"))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) {
 			return nil, fmt.Errorf("list processes of group %s: %w", g.name, ErrGone)
 		}

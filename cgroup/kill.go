@@ -114,6 +114,10 @@ func isFreezerDir(dir string) bool {
 func (g *Group) tree() []string {
 	var out []string
 	for _, top := range g.each() {
+		if isLeaf(top) {
+			out = append(out, top)
+			continue
+		}
 		var dirs []string
 		_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil {
@@ -128,6 +132,12 @@ func (g *Group) tree() []string {
 		out = append(out, dirs...)
 	}
 	return out
+}
+
+// isLeaf reports whether there is no directory in a directory; false if that is unknown.
+func isLeaf(dir string) bool {
+	var st unix.Stat_t
+	return unix.Stat(dir, &st) == nil && st.Nlink == 2 // its name and ".", and ".." of each directory in it
 }
 
 // Remove kills the processes that are left and removes the group and all groups below it. It returns no error if the

@@ -1,13 +1,15 @@
 package cgroup
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Reading is one sample of a group and everything below it. Each file was read once, one after the other, so values
@@ -49,8 +51,8 @@ func (g *Group) Read() (Reading, error) {
 	g.readMemory(&r)
 	g.readCPU(&r)
 	g.readIO(&r)
-	if text, err := os.ReadFile(filepath.Join(g.dir(), "cgroup.procs")); err == nil {
-		r.Procs = Known(int64(strings.Count(string(text), "\n")))
+	if text, err := readFile(filepath.Join(g.dir(), "cgroup.procs")); err == nil {
+		r.Procs = Known(int64(bytes.Count(text, []byte{'\n'})))
 	}
 	return r, nil
 }
@@ -111,7 +113,7 @@ func (g *Group) readIO(r *Reading) {
 		}
 		// No transfers and an uncounted device look the same.
 	case V2:
-		if text, err := os.ReadFile(filepath.Join(dir, "io.stat")); err == nil {
+		if text, err := readFile(filepath.Join(dir, "io.stat")); err == nil {
 			read, written := parseIOStat(string(text))
 			r.ReadBytes, r.WrittenBytes = Known(read), Known(written)
 		}
@@ -148,9 +150,41 @@ func slurp(dir, file string) string {
 	if dir == "" {
 		return ""
 	}
-	text, err := os.ReadFile(filepath.Join(dir, file))
+	text, err := readFile(filepath.Join(dir, file))
 	if err != nil {
 		return ""
 	}
 	return string(text)
+}
+
+// readFile is os.ReadFile for files of the kernel, in half of its time: it neither asks for their size, which is unknown, nor waits for
+// them as for a connection.
+func readFile(path string) ([]byte, error) {
+	file, err := again(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(file)
+	var buffer [4096]byte
+	text := buffer[:0]
+	for {
+		text = slices.Grow(text, 1024)
+		n, err := again(func() (int, error) { return unix.Read(file, text[len(text):cap(text)]) })
+		if err != nil {
+			return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+		}
+		if n == 0 {
+			return bytes.Clone(text), nil
+		}
+		text = text[:len(text)+n]
+	}
+}
+
+// again repeats a system call that a signal has interrupted.
+func again(do func() (int, error)) (n int, err error) {
+	for {
+		if n, err = do(); err != unix.EINTR {
+			return n, err
+		}
+	}
 }
