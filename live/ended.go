@@ -16,8 +16,8 @@ const (
 	// mostKept bounds the jobs with their runs that are kept for callers who want one job, at some 2 KB each.
 	mostKept = 8192
 	// mostListed bounds the jobs that are kept for lists, at some 500 bytes each; they are kept in spans of the IDs that follow each
-	// other.
-	mostListed = 16384
+	// other. At least half of the bound stays: all lists of 10,000 jobs.
+	mostListed = 24576
 	spanSize   = 128
 )
 
