@@ -127,7 +127,7 @@ func (s *Store) AddJobs(ctx context.Context, jobs []Job, key *Key) (first cluste
 	if err != nil {
 		return 0, nil, err
 	}
-	err = s.write(ctx, "add a job to", func(tx *sql.Tx) (err error) {
+	err = s.write(ctx, "add a job to", func(tx *change) (err error) {
 		if key != nil {
 			if earlier, err = findKey(ctx, tx, key); earlier != nil || err != nil {
 				return err
@@ -172,15 +172,11 @@ func requestsOf(jobs []Job) (shared string, requests []string, err error) {
 }
 
 // addJobs stores jobs with what requestsOf returned for them, and returns the id of the first.
-func addJobs(ctx context.Context, tx *sql.Tx, jobs []Job, shared string, requests []string) (first cluster.JobID, err error) {
-	insert, err := tx.PrepareContext(ctx, `INSERT INTO jobs (owner_uid, owner_name, name, status, submitted_ns, request, task_count) VALUES (?, ?, ?, ?, ?, ?, ?)`)
-	if err != nil {
-		return 0, err
-	}
-	defer insert.Close()
+func addJobs(ctx context.Context, tx *change, jobs []Job, shared string, requests []string) (first cluster.JobID, err error) {
 	for i := range jobs {
 		j := &jobs[i]
-		added, err := insert.ExecContext(ctx, j.Request.As.UID, j.Request.As.User, j.Request.Job.Name, j.State.Status.String(), int64(j.Submitted), requests[i], j.Request.Job.Tasks())
+		added, err := tx.ExecContext(ctx, `INSERT INTO jobs (owner_uid, owner_name, name, status, submitted_ns, request, task_count) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			j.Request.As.UID, j.Request.As.User, j.Request.Job.Name, j.State.Status.String(), int64(j.Submitted), requests[i], j.Request.Job.Tasks())
 		if err != nil {
 			return 0, err
 		}
@@ -228,7 +224,7 @@ func (s *Store) Write(ctx context.Context, b Batch) error {
 	if b.Empty() {
 		return nil
 	}
-	return s.write(ctx, "write to", func(tx *sql.Tx) error {
+	return s.write(ctx, "write to", func(tx *change) error {
 		for id, r := range b.Revised { // before a state drops the environment
 			request, err := json.Marshal(r)
 			if err != nil {
@@ -270,7 +266,7 @@ func (s *Store) Write(ctx context.Context, b Batch) error {
 	})
 }
 
-func putJobState(ctx context.Context, tx *sql.Tx, id cluster.JobID, s JobState) error {
+func putJobState(ctx context.Context, tx *change, id cluster.JobID, s JobState) error {
 	// Environments contain secrets, and an ended job no longer needs its environment.
 	_, err := tx.ExecContext(ctx, `UPDATE jobs SET status = ?, ended = ?, cancelled = ?, started_ns = ?, finished_ns = ?,
 		exit_code = ?, detail = ?, succeeded_count = ?, request = iif(?, json_remove(request, '$.env'), request),
@@ -282,7 +278,7 @@ func putJobState(ctx context.Context, tx *sql.Tx, id cluster.JobID, s JobState) 
 	return nil
 }
 
-func putPauses(ctx context.Context, tx *sql.Tx, id cluster.JobID, pauses []Pause) error {
+func putPauses(ctx context.Context, tx *change, id cluster.JobID, pauses []Pause) error {
 	var text any
 	if len(pauses) > 0 {
 		all, err := json.Marshal(pauses)
@@ -297,7 +293,7 @@ func putPauses(ctx context.Context, tx *sql.Tx, id cluster.JobID, pauses []Pause
 	return nil
 }
 
-func putTask(ctx context.Context, tx *sql.Tx, t *Task) error {
+func putTask(ctx context.Context, tx *change, t *Task) error {
 	grant, err := json.Marshal(t.Grant)
 	if err != nil {
 		return fmt.Errorf("task %s: %w", t.Container.Task, err)

@@ -52,7 +52,7 @@ func findKey(ctx context.Context, in interface {
 }
 
 // putKey stores a key, in place of one of the same user and text that counts no more.
-func putKey(ctx context.Context, tx *sql.Tx, k *Key) error {
+func putKey(ctx context.Context, tx *change, k *Key) error {
 	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO keys (owner_uid, owner_name, key, made_ns, digest, first_job, jobs) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		k.UID, k.User, k.Text, int64(k.At), k.Digest, int64(k.First), k.Jobs)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Store) PruneKeys(ctx context.Context, now timeline.Time, most int) erro
 		return err
 	}
 	for some := range slices.Chunk(gone, prunedKeys) {
-		err := s.write(ctx, "remove keys from", func(tx *sql.Tx) error {
+		err := s.write(ctx, "remove keys from", func(tx *change) error {
 			for _, id := range some {
 				if _, err := tx.ExecContext(ctx, "DELETE FROM keys WHERE id = ?", id); err != nil {
 					return err

@@ -69,7 +69,7 @@ func (s *Store) PutProfile(ctx context.Context, p Profile) error {
 	if err != nil {
 		return fmt.Errorf("store profile %q: %w", p.Name, err)
 	}
-	return s.write(ctx, "write a profile to", func(tx *sql.Tx) error {
+	return s.write(ctx, "write a profile to", func(tx *change) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO apps (owner_uid, owner_name, name, made_ns, measured) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET made_ns = excluded.made_ns, measured = excluded.measured,
 				learned_ns = iif(owner_name = excluded.owner_name, learned_ns, 0), learned = iif(owner_name = excluded.owner_name, learned, NULL),
@@ -82,7 +82,7 @@ func (s *Store) PutProfile(ctx context.Context, p Profile) error {
 // PutLearned stores what the runs of an application taught, and replaces what they taught before. Its profile stays. from are
 // the jobs that were learned from: they leave Unlearned in the same transaction, so that each is learned from once.
 func (s *Store) PutLearned(ctx context.Context, a App, from ...cluster.JobID) error {
-	return s.write(ctx, "write what was learned to", func(tx *sql.Tx) error {
+	return s.write(ctx, "write what was learned to", func(tx *change) error {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO apps (owner_uid, owner_name, name, learned_ns, learned) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET learned_ns = excluded.learned_ns, learned = excluded.learned,
 				made_ns = iif(owner_name = excluded.owner_name, made_ns, 0), measured = iif(owner_name = excluded.owner_name, measured, NULL),
@@ -102,7 +102,7 @@ func (s *Store) ForgetOldest(ctx context.Context, keep int) (forgotten int64, er
 	if err := s.read(ctx, query, nil, func(scan func(...any) error) error { return scan(&all) }); err != nil || all <= keep {
 		return 0, err
 	}
-	err = s.write(ctx, "forget applications in", func(tx *sql.Tx) error {
+	err = s.write(ctx, "forget applications in", func(tx *change) error {
 		res, err := tx.ExecContext(ctx, `DELETE FROM apps WHERE (owner_uid, name) IN (
 			SELECT owner_uid, name FROM (
 				SELECT owner_uid, name, row_number() OVER (PARTITION BY owner_uid ORDER BY learned_ns DESC, name) AS place
@@ -119,10 +119,10 @@ func (s *Store) ForgetOldest(ctx context.Context, keep int) (forgotten int64, er
 
 // TaughtNothing takes jobs that teach nothing from Unlearned.
 func (s *Store) TaughtNothing(ctx context.Context, ids []cluster.JobID) error {
-	return s.write(ctx, "write what was learned to", func(tx *sql.Tx) error { return learned(ctx, tx, ids) })
+	return s.write(ctx, "write what was learned to", func(tx *change) error { return learned(ctx, tx, ids) })
 }
 
-func learned(ctx context.Context, tx *sql.Tx, ids []cluster.JobID) error {
+func learned(ctx context.Context, tx *change, ids []cluster.JobID) error {
 	for _, id := range ids {
 		if _, err := tx.ExecContext(ctx, `UPDATE jobs SET unlearned = 0 WHERE id = ?`, int64(id)); err != nil {
 			return fmt.Errorf("job %d: %w", id, err)
@@ -145,7 +145,7 @@ func (s *Store) Unlearned(ctx context.Context) (ids []cluster.JobID, err error) 
 
 // Forget deletes all that is known of an application. The error is ErrNotFound if nothing is.
 func (s *Store) Forget(ctx context.Context, uid uint32, user, name string) error {
-	return s.write(ctx, "forget an application in", func(tx *sql.Tx) error {
+	return s.write(ctx, "forget an application in", func(tx *change) error {
 		res, err := tx.ExecContext(ctx, `DELETE FROM apps WHERE owner_uid = ? AND owner_name = ? AND name = ?`, uid, user, name)
 		if err != nil {
 			return err

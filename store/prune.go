@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -32,7 +31,7 @@ func (s *Store) Ended(ctx context.Context) ([]Ended, error) {
 // Remove deletes jobs with their tasks from the store, and records that their files are to be removed: see Removed.
 // Jobs that have not ended stay.
 func (s *Store) Remove(ctx context.Context, ids []cluster.JobID) error {
-	return s.write(ctx, "remove jobs from", func(tx *sql.Tx) error {
+	return s.write(ctx, "remove jobs from", func(tx *change) error {
 		for _, id := range ids {
 			for _, statement := range []string{
 				"INSERT INTO removed (job, owner_uid) SELECT id, owner_uid FROM jobs WHERE id = ? AND ended = 1",
@@ -61,7 +60,7 @@ func (s *Store) Removed(ctx context.Context) ([]cluster.JobID, error) {
 
 // FilesGone records that the files of deleted jobs have been removed.
 func (s *Store) FilesGone(ctx context.Context, ids []cluster.JobID) error {
-	return s.write(ctx, "remove jobs from", func(tx *sql.Tx) error {
+	return s.write(ctx, "remove jobs from", func(tx *change) error {
 		for _, id := range ids {
 			if _, err := tx.ExecContext(ctx, "DELETE FROM removed WHERE job = ?", int64(id)); err != nil {
 				return fmt.Errorf("job %d: %w", id, err)

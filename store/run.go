@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 
@@ -27,7 +26,7 @@ func (s *Store) AddRun(ctx context.Context, r Run) (int64, error) {
 		return 0, fmt.Errorf("store run: %w", err)
 	}
 	var id int64
-	err = s.write(ctx, "write to", func(tx *sql.Tx) error {
+	err = s.write(ctx, "write to", func(tx *change) error {
 		return tx.QueryRowContext(ctx, `INSERT INTO runs (owner_uid, owner_name, policy, settings, started_ns) VALUES (?, ?, ?, ?, ?) RETURNING id`,
 			r.UID, r.User, r.Policy, string(settings), int64(r.Started)).Scan(&id)
 	})
@@ -36,7 +35,7 @@ func (s *Store) AddRun(ctx context.Context, r Run) (int64, error) {
 
 // EndRun records that a run has ended.
 func (s *Store) EndRun(ctx context.Context, id int64, at timeline.Time) error {
-	return s.write(ctx, "write to", func(tx *sql.Tx) error {
+	return s.write(ctx, "write to", func(tx *change) error {
 		_, err := tx.ExecContext(ctx, `UPDATE runs SET ended_ns = ? WHERE id = ?`, int64(at), id)
 		return err
 	})
@@ -63,7 +62,7 @@ func (s *Store) Runs(ctx context.Context) ([]Run, error) {
 
 // RemoveRuns deletes the run upTo and all earlier runs.
 func (s *Store) RemoveRuns(ctx context.Context, upTo int64) error {
-	return s.write(ctx, "remove runs from", func(tx *sql.Tx) error {
+	return s.write(ctx, "remove runs from", func(tx *change) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM runs WHERE id <= ?", upTo)
 		return err
 	})

@@ -41,6 +41,7 @@ type Store struct {
 
 	preparing sync.Mutex
 	prepared  map[string]*sql.Stmt // by text, the queries of read
+	changes   map[string]*sql.Stmt // by text, the statements of write; nil if it is to be parsed
 }
 
 // Open opens the store in a state directory, and makes both if they are missing. Only their owner may access the files.
@@ -111,12 +112,13 @@ func (s *Store) Close() error {
 }
 
 // write runs f in a transaction that is on disk when write returns nil, and never happened otherwise.
-func (s *Store) write(ctx context.Context, what string, f func(*sql.Tx) error) error {
+func (s *Store) write(ctx context.Context, what string, f func(*change) error) error {
+	s.parseChanges(ctx)
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return s.explain(what, err)
 	}
-	if err := f(tx); err != nil {
+	if err := f(&change{tx, s}); err != nil {
 		_ = tx.Rollback() // The error of f says more, and a transaction that is not committed is undone anyway.
 		return s.explain(what, err)
 	}
@@ -126,6 +128,50 @@ func (s *Store) write(ctx context.Context, what string, f func(*sql.Tx) error) e
 		return s.explain(what, err)
 	}
 	return nil
+}
+
+// change is a transaction.
+type change struct {
+	*sql.Tx
+	store *Store
+}
+
+// ExecContext executes a statement that was parsed before: to parse one takes longer than most of them. While a transaction has the connection,
+// none can be parsed for later, so that the first time it is parsed for this time only.
+func (c *change) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	s := c.store
+	s.preparing.Lock()
+	if s.changes == nil {
+		s.changes = map[string]*sql.Stmt{}
+	}
+	parsed := s.changes[text]
+	s.changes[text] = parsed
+	s.preparing.Unlock()
+	if parsed == nil {
+		return c.Tx.ExecContext(ctx, text, args...)
+	}
+	return c.StmtContext(ctx, parsed).ExecContext(ctx, args...)
+}
+
+// parseChanges parses the statements of earlier transactions. Those that cannot be parsed now are left to the next.
+func (s *Store) parseChanges(ctx context.Context) {
+	s.preparing.Lock()
+	var texts []string
+	for text, parsed := range s.changes {
+		if parsed == nil {
+			texts = append(texts, text)
+		}
+	}
+	s.preparing.Unlock()
+	for _, text := range texts {
+		parsed, err := s.db.PrepareContext(ctx, text)
+		if err != nil {
+			continue
+		}
+		s.preparing.Lock()
+		s.changes[text] = parsed
+		s.preparing.Unlock()
+	}
 }
 
 // explain describes the failure of an operation in one sentence.

@@ -415,6 +415,24 @@ func TestProfilesOfTheSixthSchema(t *testing.T) {
 	}
 }
 
+// A statement is parsed once, before a later transaction: its second use leaves none to be parsed, and no result differs.
+func TestStatementsAreParsedOnce(t *testing.T) {
+	s, ctx := open(t, t.TempDir()), t.Context()
+	for want := range cluster.JobID(3) {
+		if id, err := s.AddJob(ctx, sample("job")); err != nil || id != want+1 {
+			t.Fatalf("job %d, %v; want %d", id, err, want+1)
+		}
+	}
+	if len(s.changes) == 0 {
+		t.Error("no statement was parsed")
+	}
+	for text, parsed := range s.changes {
+		if parsed == nil {
+			t.Errorf("parsed each time: %s", text)
+		}
+	}
+}
+
 func TestRuns(t *testing.T) {
 	ctx := t.Context()
 	s := open(t, t.TempDir())

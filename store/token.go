@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"github.com/bellows-rm/bellows/timeline"
@@ -27,7 +26,7 @@ const deadTokens = 100
 // AddToken stores a token and returns its id. Of the tokens of its user that are dead when it is created, it removes all but
 // the newest.
 func (s *Store) AddToken(ctx context.Context, t Token) (id int64, err error) {
-	err = s.write(ctx, "add a token to", func(tx *sql.Tx) error {
+	err = s.write(ctx, "add a token to", func(tx *change) error {
 		const dead = "owner_uid = ?1 AND (revoked_ns > 0 OR expires_ns <= ?2)"
 		if _, err := tx.ExecContext(ctx, "DELETE FROM tokens WHERE "+dead+" AND id NOT IN (SELECT id FROM tokens WHERE "+dead+" ORDER BY id DESC LIMIT ?3)",
 			t.UID, int64(t.Created), deadTokens); err != nil {
@@ -78,7 +77,7 @@ func (s *Store) tokens(ctx context.Context, where string, args ...any) (all []To
 
 // RevokeToken records that a token is revoked, unless it was before.
 func (s *Store) RevokeToken(ctx context.Context, id int64, at timeline.Time) error {
-	return s.write(ctx, "revoke a token in", func(tx *sql.Tx) error {
+	return s.write(ctx, "revoke a token in", func(tx *change) error {
 		_, err := tx.ExecContext(ctx, "UPDATE tokens SET revoked_ns = ? WHERE id = ? AND revoked_ns = 0", int64(at), id)
 		return err
 	})
@@ -86,7 +85,7 @@ func (s *Store) RevokeToken(ctx context.Context, id int64, at timeline.Time) err
 
 // TokenUsed records that a token was used, unless a later use is recorded.
 func (s *Store) TokenUsed(ctx context.Context, id int64, at timeline.Time) error {
-	return s.write(ctx, "record the use of a token in", func(tx *sql.Tx) error {
+	return s.write(ctx, "record the use of a token in", func(tx *change) error {
 		_, err := tx.ExecContext(ctx, "UPDATE tokens SET used_ns = ?1 WHERE id = ?2 AND used_ns < ?1", int64(at), id)
 		return err
 	})

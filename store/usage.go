@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -20,7 +19,7 @@ type Usage struct {
 }
 
 // putUsage stores a usage, unless the run has one. A run that is not in the store any more gets none.
-func putUsage(ctx context.Context, tx *sql.Tx, u *Usage) error {
+func putUsage(ctx context.Context, tx *change, u *Usage) error {
 	id := u.Container
 	_, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO usage (job, stage, idx, run, owner_uid, ended_ns, spans, body, missing)
 		SELECT job, stage, idx, run, owner_uid, ?5, ?6, ?7, ?8 FROM tasks WHERE job = ?1 AND stage = ?2 AND idx = ?3 AND run = ?4`,
@@ -67,7 +66,7 @@ func (s *Store) ThinUsage(ctx context.Context, before timeline.Time, most, atOnc
 	}); err != nil || len(rows) == 0 {
 		return 0, err
 	}
-	return len(rows), s.write(ctx, "thin the usage in", func(tx *sql.Tx) error {
+	return len(rows), s.write(ctx, "thin the usage in", func(tx *change) error {
 		for _, r := range rows {
 			u, err := usage.Unmarshal(r.body)
 			if err == nil {
