@@ -46,8 +46,12 @@ func (r *Root) GrantedBeside(name string) iter.Seq[int64] {
 
 // populated reports whether there are processes in a group or in one below it.
 func populated(dir string) (found bool) {
+	has := func(dir string) bool { return len(parseProcs(slurp(dir, "cgroup.procs"))) > 0 }
+	if isLeaf(dir) {
+		return has(dir)
+	}
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() && len(parseProcs(slurp(path, "cgroup.procs"))) > 0 {
+		if err == nil && entry.IsDir() && has(path) {
 			found = true
 			return filepath.SkipAll
 		}
