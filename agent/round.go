@@ -7,7 +7,7 @@ import "time"
 // therefore done in steps, with a pause after each.
 const (
 	// stepWork is how long a step takes, apart from what is done for one container.
-	stepWork = 500 * time.Microsecond
+	stepWork = time.Millisecond
 	// stepPause is how long others have the processor after a step. Less would be as long on an idle processor, where the Go runtime
 	// waits for whole milliseconds.
 	stepPause = time.Millisecond

@@ -213,11 +213,14 @@ func (d *Driver) Status(context.Context) (Status, error) {
 	if a, ok := d.backend.(Audited); ok && s.Trouble == "" && a.Mended() > 0 {
 		s.Trouble = fmt.Sprintf("the memory manager's books were wrong about %d containers, and were mended; the log names them", a.Mended())
 	}
-	s.Quotas, s.Crowded = !d.quotas.Load().None(), d.crowded()
+	s.Quotas = !d.quotas.Load().None()
+	crowded := make(chan string, 1) // Each takes a while if nobody has asked for it lately.
+	go func() { crowded <- d.crowded() }()
 	if m, ok := d.backend.(Metered); ok {
 		s.NetworkUnknown = m.Unmeasured(resource.Network)
 	}
 	readings := d.readings()
+	s.Crowded = <-crowded
 	if len(s.Nodes) > 0 {
 		// One machine has one node.
 		n := &s.Nodes[0]
