@@ -214,7 +214,7 @@ func (d *Driver) Status(context.Context) (Status, error) {
 		s.Trouble = fmt.Sprintf("the memory manager's books were wrong about %d containers, and were mended; the log names them", a.Mended())
 	}
 	s.Quotas = !d.quotas.Load().None()
-	crowded := make(chan string, 1) // Each takes a while if nobody has asked for it lately.
+	crowded := make(chan string, 1) // Either may have to be made first.
 	go func() { crowded <- d.crowded() }()
 	if m, ok := d.backend.(Metered); ok {
 		s.NetworkUnknown = m.Unmeasured(resource.Network)
