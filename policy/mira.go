@@ -23,6 +23,7 @@ type mira struct {
 	fair   share.Fair
 	stages share.Stages
 	tree   queueTree[miraQueue, struct{}]
+	backs  offenders
 	levels []*queue[miraQueue] // the queues: the root, its children, their children, and so on
 
 	// All fields below, but for divisions, are computed from the snapshot.
@@ -66,6 +67,9 @@ func newMira(s *settings) Policy {
 			"tasks on the path with most tasks").oneOf("sum", "longest") == "longest" {
 		m.path = share.LongestPath
 	}
+	m.backs.lasts = s.declare("backoff", usualBackoff,
+		"for how long a job, whose tasks run on a node that gives much less of its disk or network than it could, may have half of the executors "+
+			"(Prophet, section III.B), and half of that when the node reports it again; 0s is never").orNever()
 	return m
 }
 
@@ -85,6 +89,9 @@ func (m *mira) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, st
 	case a == nil || j.Stages[stage].Coordinator:
 		return cluster.Reason{}, false
 	}
+	if why, backs := m.backs.why(j); backs {
+		return why, true
+	}
 	n, free := s.FirstOpen(resource.Vector{}, 0)
 	for free && occupied(n) {
 		n, free = s.FirstOpen(resource.Vector{}, n.ID+1)
@@ -93,14 +100,16 @@ func (m *mira) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, st
 	return cluster.BecauseAllAtWork(j.Reservations, a.entitled, s.Present), j.Reservations >= a.entitled || !free || !tooSmall
 }
 
-func (m *mira) Decide(_ timeline.Time, p *cluster.Plan) {
+func (m *mira) Decide(now timeline.Time, p *cluster.Plan) {
 	// 1. Executors are divided anew if something has changed that can change the division. The rule of the paper, and the share of a queue,
 	// depend on what each job holds at present.
 	jobs := p.Changes.Jobs
 	if !m.known {
 		jobs = p.Jobs
 	}
+	backed := m.backs.follow(now, p)
 	matters := m.follow(p, jobs)
+	matters = m.known && m.follow(p, backed) || matters
 	if m.keeps && m.known { // What a job may keep depends on what it holds.
 		matters = m.follow(p, p.Jobs) || matters
 	}
@@ -182,14 +191,20 @@ func (m *mira) follow(p *cluster.Plan, jobs []*cluster.JobState) (matters bool) 
 		}
 		before := a.demand
 		if a.demand = 0; a.leaf != nil {
-			a.demand = executorsFor(j)
-			if m.keeps && j.Reservations > a.demand {
-				a.demand = min(j.Reservations, a.demand+coming(j))
-			}
+			a.demand = m.demand(j)
 		}
 		matters = matters || share.Matters(a.entitled, before, a.demand) || a.held != j.Reservations
 	}
 	return matters || !m.known || m.executors != p.Present
+}
+
+// demand is how many executors j demands.
+func (m *mira) demand(j *cluster.JobState) int {
+	n := executorsFor(j)
+	if m.keeps && j.Reservations > n {
+		n = min(j.Reservations, n+coming(j))
+	}
+	return min(n, m.backs.most(j))
 }
 
 // executorsFor is how many executors j could use now: one for each unfinished task that may run.

@@ -60,7 +60,7 @@ func newProphet(s *settings) Policy {
 		deadline: s.declare("deadline", "3",
 			"a job without a deadline of its own comes first when it has waited this multiple of the mean wait; 0 is never").number(),
 	}
-	f.backoff.lasts = s.declare("backoff", "5s",
+	f.backoff.lasts = s.declare("backoff", usualBackoff,
 		"how long the tasks with the largest demands are throttled on a node that gives much less than it could (section III.B); "+
 			"0s is never. Simulated nodes report pressure of disk and network; real nodes, of the disk only").orNever()
 	f.backoff.turns = s.declare("relief", "turns",

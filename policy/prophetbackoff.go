@@ -22,6 +22,9 @@ type backoff struct {
 	order   []*demand
 }
 
+// usualBackoff is how long back-off lasts by default: "a few task scheduling rounds" of Spark, which has one every second at least.
+const usualBackoff = "5s"
+
 // demand is what a task is forecast to demand at present.
 type demand struct {
 	task   *cluster.TaskState

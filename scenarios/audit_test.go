@@ -28,6 +28,7 @@ type auditor struct {
 	// pressed is what nodes give of the rates that are pressed, orders those to throttle, to stand still, to go on and to resize that have
 	// not been answered.
 	pressed map[cluster.NodeID]resource.Vector
+	backs   map[cluster.JobID]timeline.Time // until when jobs of mira may back off
 	orders  map[cluster.DecisionID]cluster.TaskID
 	asked   map[cluster.NodeID]cluster.DecisionID // open questions
 	err     error
@@ -73,7 +74,7 @@ const (
 // audit returns the first violation in h.
 func audit(s *scenario, c choice, h *history) error {
 	a := &auditor{s: s, c: c, nodes: map[cluster.NodeID]cluster.Node{}, kept: map[cluster.NodeID]cluster.JobID{}, jobs: map[cluster.JobID]*auditedJob{}, holds: map[cluster.NodeID]resource.Amount{},
-		pressed: map[cluster.NodeID]resource.Vector{}, orders: map[cluster.DecisionID]cluster.TaskID{}, asked: map[cluster.NodeID]cluster.DecisionID{}}
+		pressed: map[cluster.NodeID]resource.Vector{}, backs: map[cluster.JobID]timeline.Time{}, orders: map[cluster.DecisionID]cluster.TaskID{}, asked: map[cluster.NodeID]cluster.DecisionID{}}
 	synced := false
 	for i := range h.steps {
 		step := &h.steps[i]
@@ -167,6 +168,7 @@ func (a *auditor) event(e *cluster.Event) {
 		a.answered(e)
 	case cluster.NodePressed:
 		a.pressed[e.Node] = e.Condition().Bound
+		a.pressedJobs(e.Node)
 	case cluster.DecisionDone:
 		t := a.task(e.Task)
 		if a.answersOrder(e) {

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
 )
 
 // conservingExecutors checks that no executor of mira is idle beside a task that fits there: not one that no job holds, and not one that the
@@ -16,7 +18,7 @@ func (a *auditor) conservingExecutors() {
 	for _, id := range slices.Sorted(maps.Keys(a.jobs)) {
 		j := a.jobs[id]
 		for stage := range j.Stages {
-			if j.stopped || j.paused || !j.ready(stage) {
+			if j.stopped || j.paused || !j.ready(stage) || a.backsOff(id) {
 				continue
 			}
 			for _, n := range a.nodes {
@@ -24,6 +26,27 @@ func (a *auditor) conservingExecutors() {
 				if !a.busy(n.ID) && (!held || holder == id) && j.Stages[stage].Ideal.FitsIn(a.free(n)) {
 					a.fail("a task of job %s stage %d waits, but node %s is idle", j.Name, stage, n.Name)
 				}
+			}
+		}
+	}
+}
+
+// backsOff reports whether a job may have fewer executors than it could use, because it had a task on a node that was pressed.
+func (a *auditor) backsOff(id cluster.JobID) bool {
+	until, ok := a.backs[id]
+	return ok && a.now < until
+}
+
+// pressedJobs notes the jobs that back off because a node is pressed.
+func (a *auditor) pressedJobs(id cluster.NodeID) {
+	lasts, err := time.ParseDuration(a.flag("backoff"))
+	if err != nil || a.pressed[id] == (resource.Vector{}) {
+		return
+	}
+	for _, j := range a.jobs {
+		for _, t := range j.tasks {
+			if t.node == id && (t.state == booked || t.state == running) {
+				a.backs[j.ID] = a.now.Add(lasts)
 			}
 		}
 	}
