@@ -231,6 +231,9 @@ func Decode(message []byte, head any) (payload []byte, err error) {
 	if len(text) > mostHead {
 		return nil, fmt.Errorf("message: its first line has %d bytes, more than %d", len(text), mostHead)
 	}
+	if bytes.Equal(bytes.TrimSpace(text), []byte("null")) { // which package json takes for an empty object
+		return nil, fmt.Errorf("message: its first line must be a JSON object, but is null")
+	}
 	if err := json.Unmarshal(text, head); err != nil {
 		return nil, fmt.Errorf("message: its first line must be a JSON object: %w", err)
 	}

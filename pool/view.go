@@ -109,6 +109,9 @@ func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
 	default:
 		e.Idle = now.Sub(m.idle)
 	}
+	if m.why.Code == cluster.Assigned && e.Application == 0 {
+		e.Why = "" // that application has ended
+	}
 	if m.draining != "" {
 		e.State, e.Why = Draining, m.draining
 	}

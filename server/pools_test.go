@@ -113,7 +113,7 @@ func TestPutPool(t *testing.T) {
 }
 
 // startPool begins a real pool, whose executors have the secret "secret".
-func startPool(t *testing.T, c pool.Config) *pool.Pool {
+func startPool(t testing.TB, c pool.Config) *pool.Pool {
 	t.Helper()
 	var err error
 	if c.Policy, err = policy.New("mira", nil); err != nil {
@@ -127,7 +127,7 @@ func startPool(t *testing.T, c pool.Config) *pool.Pool {
 }
 
 // ownPool serves pool p of the user of this test.
-func ownPool(t *testing.T, h http.Handler) *fakePools {
+func ownPool(t testing.TB, h http.Handler) *fakePools {
 	t.Helper()
 	me := live.OwnerOf(cluster.Credentials{UID: uint32(os.Getuid()), User: users.name(uint32(os.Getuid()))})
 	r := pools.Ref{UID: me.UID, User: me.Name, Name: "p"}
