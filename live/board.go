@@ -139,7 +139,7 @@ func (d *Driver) publish() {
 	}
 }
 
-// askAgain finds out again why some of the jobs wait.
+// askAgain finds out again why some of the jobs wait, and how many of their tasks wait for room alone.
 func (d *Driver) askAgain(e *edition) {
 	d.unasked = min(d.unasked, e.jobs.count)
 	for range min(d.unasked, askedAtOnce) {
@@ -150,9 +150,10 @@ func (d *Driver) askAgain(e *edition) {
 		if j == nil || was.pending == 0 {
 			continue
 		}
-		if why := d.whyWaits(j); why != was.Waiting {
+		why, stages := d.whyWaits(j), d.startable(j, was.Stages)
+		if why != was.Waiting || len(stages) > 0 && &stages[0] != &was.Stages[0] {
 			now := *was
-			now.Waiting, now.revision, now.replaced = why, e.next, make(chan struct{})
+			now.Waiting, now.Stages, now.revision, now.replaced = why, stages, e.next, make(chan struct{})
 			e.show(&now, was)
 		}
 	}

@@ -97,13 +97,9 @@ func (b *boardTask) at(now timeline.Time) Task {
 func (d *Driver) shownAs(j *job, was *boardJob, revision int64) *boardJob {
 	b, now := j.shownAs(was), d.now()
 	b.Waiting = d.whyWaits(j)
+	b.Stages = d.startable(j, b.Stages)
 	b.stuck = (d.broken != nil || j.isAside()) && !j.State.Ended && len(j.alive()) == 0
 	if state := d.engineJob(j); state != nil {
-		for i := range b.Stages {
-			if state.Ready(i) {
-				b.Stages[i].Startable = state.Startable(i)
-			}
-		}
 		for _, t := range state.Tasks {
 			if own := b.task(t.ID); own != nil && own.State == TaskRunning {
 				own.know(t, j.newest(t.ID), now)
@@ -112,6 +108,25 @@ func (d *Driver) shownAs(j *job, was *boardJob, revision int64) *boardJob {
 	}
 	b.compare(was, revision, now)
 	return b
+}
+
+// startable returns stages of a job with how many of their tasks wait for room alone. The stages that it is given are not changed.
+func (d *Driver) startable(j *job, stages []Stage) []Stage {
+	state, copied := d.engineJob(j), false
+	for i := range stages {
+		n := 0
+		if state != nil && state.Ready(i) {
+			n = state.Startable(i)
+		}
+		if n == stages[i].Startable {
+			continue
+		}
+		if !copied {
+			stages, copied = slices.Clone(stages), true
+		}
+		stages[i].Startable = n
+	}
+	return stages
 }
 
 // shownAs returns a job for people, apart from what only the Driver and the engine know. was is how it was shown before, nil if it

@@ -160,6 +160,8 @@ func (p *Pool) Grow(ctx context.Context, id int64, g executor.Growth, payload []
 			return fmt.Errorf("application %d: %w: it is closed", id, ErrInvalid)
 		case a.held > 0 && a.held+int64(len(payload)) > p.config.Room:
 			return fmt.Errorf("%d bytes of arguments and results are here, at most %d: %w", a.held, p.config.Room, ErrFull)
+		case p.config.OfOwner.full(len(payload)):
+			return fmt.Errorf("the applications of the owner have %d bytes of arguments and results, at most %d: %w", p.config.OfOwner.held.Load(), p.config.OfOwner.most, ErrFull)
 		}
 		if err := a.checkGrowth(&g, len(payload)); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -240,7 +242,7 @@ func (p *Pool) grow(a *application, g *executor.Growth, payload []byte) {
 			t := &task{id: cluster.TaskID{Job: a.id, Stage: int32(grown.Stage), Index: int32(len(s.tasks))}, stage: grown.Stage, index: index, arguments: argumentsIn(payload[:size:size], whole), since: p.loop.Now()}
 			payload = payload[size:]
 			s.add(t)
-			a.held += int64(size)
+			p.hold(a, int64(size))
 			added = append(added, t)
 		}
 		n := len(s.tasks) - before
@@ -345,7 +347,7 @@ func (p *Pool) Collect(ctx context.Context, id int64, c executor.Collect) (out e
 			p.counters.Repeated++
 			p.notify(a)
 		}
-		a.confirm(c.After)
+		p.confirm(a, c.After)
 		out, payloads = a.collected()
 		if waits && len(out.Results) == 0 && !out.Ended {
 			a.waiting, a.expires = changed, timeline.Never
@@ -392,13 +394,25 @@ func (a *application) collected() (out executor.Results, payloads [][]byte) {
 	return out, payloads
 }
 
-// confirm forgets results up to a number.
-func (a *application) confirm(after int64) {
-	n := 0
+// confirm forgets results up to a number. Tasks that waited for room go on.
+func (p *Pool) confirm(a *application, after int64) {
+	n, crowded := 0, p.crowded(a)
 	for ; n < len(a.results) && a.results[n].Number <= after; n++ {
-		a.held -= int64(len(a.results[n].result) + len(a.results[n].output))
+		p.hold(a, -int64(len(a.results[n].result)+len(a.results[n].output)))
 	}
 	a.results = slices.Delete(a.results, 0, n)
+	if crowded && !p.crowded(a) {
+		p.deliver(a)
+	}
+}
+
+// deliver gives executors the tasks of an application that waited for room.
+func (p *Pool) deliver(a *application) {
+	for _, m := range p.members {
+		if w := m.work; w != nil && w.app == a && !w.delivered {
+			p.answer(m)
+		}
+	}
 }
 
 // notify wakes the request that waits for results, if there is one.
@@ -438,6 +452,7 @@ func (p *Pool) cancel(a *application, why string) {
 		return
 	}
 	a.cancelled = why
+	p.deliver(a) // An executor gets rid of a task in one way only.
 	p.loop.Event(cluster.Event{Kind: cluster.JobCancelled, Job: a.id})
 	p.settle(a)
 }
@@ -454,6 +469,7 @@ func (p *Pool) settle(a *application) {
 // forget drops what is kept of an application that has been cancelled or has ended. Its tasks that run still end.
 func (p *Pool) forget(a *application) {
 	delete(p.apps, a.id)
+	p.hold(a, -a.held)
 	if p.byKey[a.key] == a {
 		delete(p.byKey, a.key)
 	}

@@ -259,6 +259,8 @@ func (p *Pool) answer(m *member) {
 		return
 	}
 	switch w := m.work; {
+	case w != nil && !w.delivered && p.crowded(w.app):
+		return
 	case w != nil:
 		if w.delivered {
 			p.counters.Repeated++

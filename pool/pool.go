@@ -62,8 +62,11 @@ type Config struct {
 	Patience time.Duration
 	// Poll is how long a request waits for an answer; 0 is DefaultPoll.
 	Poll time.Duration
-	// Room is how many bytes of arguments and results an application may have in the pool; 0 is DefaultRoom.
-	Room int64
+	// Room is how many bytes of arguments and results an application may have in the pool; 0 is DefaultRoom. OfOwner bounds those of all
+	// applications of the owner. While results fill the room, tasks wait until the application has collected some: what runs then may
+	// exceed it.
+	Room    int64
+	OfOwner *Room
 	// End ends the process of an executor that does not answer. It must not wait. nil does nothing.
 	End func(executor int, why string)
 	// Changed is called when what Wanted returns may have changed. It must not wait. nil does nothing.
@@ -143,7 +146,12 @@ func Start(c Config) *Pool {
 }
 
 // Close ends the pool. Executors and applications find that it is gone.
-func (p *Pool) Close() { p.loop.End() }
+func (p *Pool) Close() {
+	p.loop.End()
+	for _, a := range p.apps {
+		p.hold(a, -a.held)
+	}
+}
 
 // Due implements drive.Handler: it ends leases, and begins to decide once the executors are there.
 func (p *Pool) Due(now timeline.Time) (next timeline.Time) {

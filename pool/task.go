@@ -81,7 +81,7 @@ func (p *Pool) finish(m *member, w *work, r report) {
 
 // record keeps the result of a task until it is confirmed. If it failed, and another stage needs it, the application is cancelled.
 func (p *Pool) record(a *application, t *task, r report, about executor.Result) {
-	a.held += int64(len(r.result)+len(r.output)) - int64(len(t.arguments))
+	p.hold(a, int64(len(r.result)+len(r.output))-int64(len(t.arguments)))
 	t.arguments = nil
 	a.left--
 	s := a.stages[t.stage]

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -104,6 +105,9 @@ func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
 	switch w := m.work; {
 	case w != nil:
 		e.State, e.Application, e.Stage, e.Task, e.Running = Attached, int64(w.app.id), w.task.stage, w.task.index, now.Sub(w.begun)
+		if !w.delivered && p.crowded(w.app) {
+			e.Why = fmt.Sprintf("its task waits: the application has %d results that it has not collected", len(w.app.results))
+		}
 	case m.earlier != nil:
 		e.State, e.Stage, e.Task, e.Why = Attached, m.earlier.Stage, m.earlier.Task, "it runs a task that it got from an earlier daemon"
 	default:

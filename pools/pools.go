@@ -67,6 +67,7 @@ type Pools struct {
 
 	mu       sync.Mutex
 	pools    map[Ref]*held
+	rooms    map[live.Owner]*pool.Room  // for arguments and results
 	jobs     map[cluster.JobID]live.Job // that have not ended
 	uses     map[cluster.JobID]use      // of jobs
 	fewer    chan struct{}              // closed, and replaced, when an executor has ended
@@ -94,7 +95,7 @@ func Open(c Config) (p *Pools, err error) {
 	if c.LookUp == nil {
 		c.LookUp = user.LookupId
 	}
-	p = &Pools{config: c, log: cmp.Or(c.Log, slog.Default()), dirty: make(chan struct{}, 1), pools: map[Ref]*held{}, jobs: map[cluster.JobID]live.Job{}, uses: map[cluster.JobID]use{}, fewer: make(chan struct{})}
+	p = &Pools{config: c, log: cmp.Or(c.Log, slog.Default()), dirty: make(chan struct{}, 1), pools: map[Ref]*held{}, rooms: map[live.Owner]*pool.Room{}, jobs: map[cluster.JobID]live.Job{}, uses: map[cluster.JobID]use{}, fewer: make(chan struct{})}
 	if p.book, err = openBook(c.State); err != nil {
 		return nil, err
 	}
@@ -167,7 +168,11 @@ func (p *Pools) start(h *held) error {
 		}
 	}
 	ref, id := h.record.ref(), h.record.ID
-	h.pool = pool.Start(pool.Config{Name: ref.Name, Policy: divides, Expected: expected, Log: p.log.With("owner", ref.User), Changed: p.kick,
+	owner := ref.Owner()
+	if p.rooms[owner] == nil {
+		p.rooms[owner] = pool.NewRoom(MostHeld)
+	}
+	h.pool = pool.Start(pool.Config{Name: ref.Name, Policy: divides, Expected: expected, OfOwner: p.rooms[owner], Log: p.log.With("owner", ref.User), Changed: p.kick,
 		Verify: func(number int, secret string) bool { return p.key.verify(id, number, secret) && p.knows(h, number) },
 		End:    func(number int, why string) { p.endProcess(ref, number, why) }})
 	return nil

@@ -16,9 +16,10 @@ import (
 
 // Limits of pools.
 const (
-	MostPools     = 32     // of one owner
-	MostExecutors = 10_000 // of one pool
-	LongestName   = 64     // of a pool, bytes
+	MostPools     = 32        // of one owner
+	MostExecutors = 10_000    // of one pool
+	MostHeld      = 256 << 20 // bytes of arguments and results that all applications of one owner have in the daemon
+	LongestName   = 64        // of a pool, bytes
 	mostBytes     = 1 << 20
 	leastIdle     = time.Second
 	mostIdle      = 366 * 24 * time.Hour
