@@ -153,6 +153,9 @@ func TestThrottle(t *testing.T) {
 	onceInGuests(t)
 	for _, how := range []string{"buffered", "direct", "read"} {
 		t.Run(how, func(t *testing.T) {
+			if testing.Short() && how != "buffered" {
+				t.Skip("long: run without -short")
+			}
 			b := newBench(t)
 			f := newFiller(b, how)
 			f.start()
