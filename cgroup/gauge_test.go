@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -74,20 +75,26 @@ func FuzzField(f *testing.F) {
 	})
 }
 
-func BenchmarkGauge(b *testing.B) {
+// benchGroup makes a group below a root of its own.
+func benchGroup(b *testing.B, name string) (*Root, *Group) {
 	host, err := Discover("")
 	if err != nil {
 		b.Skip(err)
 	}
-	root, err := host.Root("bench-gauge", Memory)
+	root, err := host.Root(name, Memory)
 	if err != nil {
 		b.Skipf("needs cgroups of its own: %v", err)
 	}
-	defer root.Remove(b.Context())
+	b.Cleanup(func() { _ = root.Remove(context.Background()) })
 	g, err := root.Create("one")
 	if err != nil {
 		b.Fatal(err)
 	}
+	return root, g
+}
+
+func BenchmarkGauge(b *testing.B) {
+	_, g := benchGroup(b, "bench-gauge")
 	gauge, err := g.Gauge()
 	if err != nil {
 		b.Fatal(err)
@@ -122,19 +129,7 @@ func BenchmarkGauge(b *testing.B) {
 
 // BenchmarkGroup is what a container costs that begins and ends: the steps of a supervisor at its end, and those of the daemon.
 func BenchmarkGroup(b *testing.B) {
-	host, err := Discover("")
-	if err != nil {
-		b.Skip(err)
-	}
-	root, err := host.Root("bench-group", Memory)
-	if err != nil {
-		b.Skipf("needs cgroups of its own: %v", err)
-	}
-	defer root.Remove(b.Context())
-	g, err := root.Create("one")
-	if err != nil {
-		b.Fatal(err)
-	}
+	root, g := benchGroup(b, "bench-group")
 	for _, step := range []struct {
 		name string
 		do   func() error
