@@ -168,6 +168,7 @@ func (m *machine) startSome() {
 		}
 		free--
 		j.Status, j.Started, j.Waiting = cluster.StatusRunning, time.Now(), ""
+		j.Stages = slices.Clone(j.Stages) // Whoever follows the jobs has the former ones.
 		j.Stages[0].Pending, j.Stages[0].Startable = 0, 0
 		j.Tasks = []live.Task{{Task: cluster.TaskID{Job: id}, Run: 1, State: live.TaskRunning, Grant: live.Grant{CPUMillicores: 1000, MemoryBytes: int64(resource.MiB)}}}
 		m.touch(j)

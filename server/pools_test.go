@@ -134,8 +134,8 @@ func ownPool(t testing.TB, h http.Handler) *fakePools {
 	return &fakePools{all: map[pools.Ref]pools.Detail{r: {Summary: pools.Summary{Ref: r}}}, handler: h}
 }
 
-// servePools serves pools on a socket.
-func servePools(t *testing.T, l Pools) (s *Server, socket string) {
+// servePools serves pools on a socket, to at most most connections that are not of executors.
+func servePools(t *testing.T, l Pools, most int) (s *Server, socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
 	listener, err := Listen(socket, Door{})
@@ -144,6 +144,7 @@ func servePools(t *testing.T, l Pools) (s *Server, socket string) {
 	}
 	s = New(newFake(), l, newFakeStore(), Daemon{UID: uint32(os.Getuid())}, slog.New(slog.DiscardHandler))
 	s.http.Handler = asDescribed(t, s.http.Handler)
+	s.connections.most = most
 	serveUntilEnd(t, s, func() error { return s.Serve(listener) })
 	return s, socket
 }
@@ -152,8 +153,7 @@ func servePools(t *testing.T, l Pools) (s *Server, socket string) {
 // connections that are no executors'. Answers and requests are as the document says.
 func TestExecutorsOverTheAPI(t *testing.T) {
 	p := startPool(t, pool.Config{Grace: time.Millisecond})
-	s, socket := servePools(t, ownPool(t, p.Handler()))
-	s.connections.most = 12
+	s, socket := servePools(t, ownPool(t, p.Handler()), 12)
 	ctx, cancel := context.WithCancel(t.Context())
 	var executors sync.WaitGroup
 	defer executors.Wait()
@@ -232,7 +232,7 @@ func runAll(ctx context.Context, a *executor.Application, arguments [][]byte) (n
 // A wrong secret, a lease that has ended, an unknown application and a full pool are problems with a kind; a pool that ends, too.
 func TestRefusalsOfPools(t *testing.T) {
 	p := startPool(t, pool.Config{Grace: time.Millisecond, Room: 1 << 10})
-	_, socket := servePools(t, ownPool(t, p.Handler()))
+	_, socket := servePools(t, ownPool(t, p.Handler()), 100)
 	c := NewClient(socket)
 	send := func(path string, head any, payload int) error {
 		text, err := executor.Encode(head, make([]byte, payload))
@@ -302,7 +302,7 @@ func TestPollsEndWithTheDaemon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, socket := servePools(t, ownPool(t, p.Handler()))
+	s, socket := servePools(t, ownPool(t, p.Handler()), 100)
 	c := NewClient(socket)
 	ended := make(chan error, 2)
 	for path, head := range map[string]any{"/executors/1/next": executor.Next{Lease: lease.Lease}, fmt.Sprintf("/applications/%d/results", app.Application): executor.Collect{Lease: app.Lease}} {
