@@ -338,6 +338,15 @@ func (j *JobState) Startable(stage int) int {
 	return s.Pending - s.Withheld
 }
 
+// MayStart returns how many tasks of the stage may start now, which is Startable unless another stage, a pause or the end of the job keeps
+// them from starting.
+func (j *JobState) MayStart(stage int) int {
+	if j.Status.Ended() || !j.open(stage) {
+		return 0
+	}
+	return j.Startable(stage)
+}
+
 // open reports whether neither another stage nor a pause keeps the tasks of a stage from starting.
 func (j *JobState) open(stage int) bool {
 	return j.Progress[stage].parentsLeft == 0 && !j.paused.all && (j.Steered || j.Stages[stage].Coordinator)

@@ -115,8 +115,8 @@ func (d *Driver) startable(j *job, stages []Stage) []Stage {
 	state, copied := d.engineJob(j), false
 	for i := range stages {
 		n := 0
-		if state != nil && state.Ready(i) {
-			n = state.Startable(i)
+		if state != nil {
+			n = state.MayStart(i)
 		}
 		if n == stages[i].Startable {
 			continue

@@ -248,11 +248,7 @@ func unfinished(j *cluster.JobState, stage int) int {
 	if j.Stages[stage].Coordinator {
 		return 0
 	}
-	n := working(j, stage)
-	if j.Ready(stage) && !j.Status.Ended() {
-		n += j.Startable(stage)
-	}
-	return n
+	return working(j, stage) + j.MayStart(stage)
 }
 
 // working is how many executors work for a stage.

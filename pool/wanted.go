@@ -10,11 +10,10 @@ import (
 
 // Wanted says how many executors the applications of a pool could use, and what each executor does: what the size of the pool depends on.
 type Wanted struct {
-	Synced       bool
-	Broken       string // why nothing more is decided; empty if it is
-	Tasks        int    // that run or could run now: an executor could be used for each
-	Applications int    // that have not ended
-	Members      []Member
+	Synced  bool
+	Broken  string // why nothing more is decided; empty if it is
+	Tasks   int    // that run or could run now: an executor could be used for each
+	Members []Member
 }
 
 // Member is an executor that has registered.
@@ -37,11 +36,6 @@ func (p *Pool) Wanted(ctx context.Context) (w Wanted, err error) {
 		for _, j := range p.loop.Engine().Snapshot().Jobs {
 			w.Tasks += couldRun(j)
 		}
-		for _, a := range p.apps {
-			if !a.ended() {
-				w.Applications++
-			}
-		}
 		now := p.loop.Now()
 		for _, m := range p.members {
 			one := Member{Number: m.number, Busy: m.work != nil || m.earlier != nil, Draining: m.draining != "", Tasks: m.tasks, Memory: m.after}
@@ -60,9 +54,7 @@ func (p *Pool) Wanted(ctx context.Context) (w Wanted, err error) {
 func couldRun(j *cluster.JobState) (n int) {
 	n = len(j.Tasks)
 	for i := j.FirstLeft(); i < len(j.Stages); i++ {
-		if !j.Status.Ended() && j.Ready(i) {
-			n += j.Startable(i)
-		}
+		n += j.MayStart(i)
 	}
 	return n
 }

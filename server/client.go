@@ -66,7 +66,7 @@ func trusted(c net.Conn, socket string) error {
 
 // Messages returns what sends the messages of package executor to one of the caller's pools: a client of HTTP, and the URL of the pool.
 func (c *Client) Messages(pool string) (*http.Client, string) {
-	return c.http, "http://bellows/v1/pools/" + url.PathEscape(pool)
+	return c.http, "http://bellows" + poolAddress(pool)
 }
 
 // Status returns the status of the daemon.
