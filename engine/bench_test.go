@@ -75,12 +75,13 @@ const (
 
 // fullCluster fills every node with ten tasks and keeps as many tasks waiting.
 type fullCluster struct {
-	engine  *engine.Engine
-	running []cluster.TaskID
-	now     timeline.Time
-	random  *rand.Rand
-	started int
-	every   timeline.Time // between two ends
+	engine   *engine.Engine
+	running  []cluster.TaskID
+	now      timeline.Time
+	random   *rand.Rand
+	started  int
+	every    timeline.Time // between two ends
+	launches []cluster.Event
 }
 
 func benchmarkSteps(b *testing.B, p policy.Policy, nodes int) {
@@ -129,7 +130,12 @@ func (c *fullCluster) step(t testing.TB, events ...cluster.Event) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	launches := events[:0:0]
+	c.launch(t, decisions)
+}
+
+// launch tells the engine that the tasks that it started run.
+func (c *fullCluster) launch(t testing.TB, decisions []cluster.Decision) {
+	launches := c.launches[:0]
 	for i := range decisions {
 		if decisions[i].Kind == cluster.Start {
 			c.started++
@@ -137,7 +143,7 @@ func (c *fullCluster) step(t testing.TB, events ...cluster.Event) {
 			launches = append(launches, cluster.Event{Kind: cluster.DecisionDone, Decision: decisions[i].ID, Task: decisions[i].Task})
 		}
 	}
-	if len(launches) > 0 {
+	if c.launches = launches; len(launches) > 0 {
 		if _, err := c.engine.Step(c.now, launches...); err != nil {
 			t.Fatal(err)
 		}

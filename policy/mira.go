@@ -148,19 +148,25 @@ func (m *mira) Decide(now timeline.Time, p *cluster.Plan) {
 
 // assignInTurn assigns executors that no job holds to jobs that hold less than most says. It reports whether it assigned any.
 func (m *mira) assignInTurn(p *cluster.Plan, most func(*miraApp) int) (some bool) {
-	for more := true; more; {
+	for more := anyFree(p); more; {
 		more = false
 		for _, j := range p.Jobs {
-			if _, free := p.FirstFit(resource.Vector{}); !free {
-				return some
-			}
 			if a := m.app(j); a != nil && j.Reservations < most(a) && !full(a.leaf) && m.assign(p, a) {
 				hold(a.leaf, 1)
-				more, some = true, true
+				some = true
+				if more = anyFree(p); !more {
+					return some
+				}
 			}
 		}
 	}
 	return some
+}
+
+// anyFree reports whether there is an executor that no job holds.
+func anyFree(p *cluster.Plan) bool {
+	_, free := p.FirstFit(resource.Vector{})
+	return free
 }
 
 // app returns what is kept with j, nil if nothing is.
