@@ -280,6 +280,16 @@ func BecauseOverEntitled(held, entitled, all int) Reason {
 	return Reason{OverEntitled, int64(held), int64(entitled), int64(all)}
 }
 
+// BecauseAskedBack: a job that starts its own tasks keeps more executors than it is entitled to, and is asked to give one back.
+func BecauseAskedBack(kept, entitled, all int) Reason {
+	return Reason{AskedBack, int64(kept), int64(entitled), int64(all)}
+}
+
+// BecauseStageHasMore: a stage of such a job keeps more executors than it should have.
+func BecauseStageHasMore(stage, kept, should int) Reason {
+	return Reason{StageHasMore, int64(stage), int64(kept), int64(should)}
+}
+
 // BecauseAllAtWork: all executors that a job holds, or is entitled to, work.
 func BecauseAllAtWork(held, entitled, all int) Reason {
 	return Reason{AllAtWork, int64(held), int64(entitled), int64(all)}

@@ -166,6 +166,9 @@ func (st *standing) exceeds() bool {
 // meet opens the accounts of a job and withholds its tasks, if its user or its queue has a quota.
 func (g *gate) meet(j *JobState) {
 	j.met = true
+	if j.Drives {
+		return // Quotas count tasks, which such a job starts itself.
+	}
 	st := &standing{fresh: true}
 	for k := range QuotaRunning {
 		st.least[k] = Unlimited

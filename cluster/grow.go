@@ -12,7 +12,9 @@ import (
 type Growth struct {
 	Tasks  []MoreTasks `json:"tasks,omitempty"`  // by ascending stage
 	Stages []Stage     `json:"stages,omitempty"` // their parents are earlier stages of the job
-	Closes bool        `json:"closes,omitempty"` // the job does not grow any more
+	// Demands take the place of Tasks in a job that drives. They may be of new stages, and are by ascending stage.
+	Demands []Demand `json:"demands,omitempty"`
+	Closes  bool     `json:"closes,omitempty"` // the job does not grow any more, and a job that drives demands nothing any more
 }
 
 // MoreTasks are tasks that a stage gets in addition, behind those that it has.
@@ -35,11 +37,23 @@ func (j *Job) grow(g *Growth) {
 		j.Stages[m.Stage].Tasks += m.Tasks
 	}
 	j.Stages = append(j.Stages, g.Stages...)
+	for _, d := range g.Demands {
+		j.Stages[d.Stage].Tasks = d.Tasks
+	}
+	for i := range j.Stages {
+		if j.Drives && g.Closes {
+			j.Stages[i].Tasks = 0
+		}
+	}
 	j.Open = j.Open && !g.Closes
 }
 
-// StageEnded reports whether all tasks of a stage have succeeded. A stage without tasks ends when its job closes.
+// StageEnded reports whether all tasks of a stage have succeeded. A stage without tasks ends when its job closes. A stage of a job that
+// drives has ended while it demands nothing and no executor is attached to it.
 func (j *JobState) StageEnded(stage int) bool {
+	if j.Drives {
+		return j.Stages[stage].Tasks+j.attached(stage) == 0
+	}
 	return j.Progress[stage].Ended == j.Stages[stage].Tasks && (j.Stages[stage].Tasks > 0 || !j.Open)
 }
 
@@ -52,10 +66,12 @@ func (j *JobState) FirstLeft() int { return j.passed }
 // checked: see Snapshot.CheckFits.
 func (j *JobState) CheckGrowth(g *Growth) error {
 	switch {
-	case g == nil || len(g.Tasks)+len(g.Stages) == 0 && !g.Closes:
+	case g == nil || len(g.Tasks)+len(g.Stages)+len(g.Demands) == 0 && !g.Closes:
 		return fmt.Errorf("job %d: grows by nothing", j.ID)
 	case !j.Open || j.Status.Ended():
 		return fmt.Errorf("job %d: grows, but is not open", j.ID)
+	case j.Drives && len(g.Tasks) > 0:
+		return fmt.Errorf("job %d: gets tasks, but starts its own: it can only demand executors", j.ID)
 	}
 	last := -1
 	for _, m := range g.Tasks {
@@ -77,7 +93,7 @@ func (j *JobState) CheckGrowth(g *Growth) error {
 			return err
 		}
 	}
-	return nil
+	return j.checkDemands(g)
 }
 
 // checkNew checks a stage that the job gets at an index.
@@ -85,6 +101,9 @@ func (j *JobState) checkNew(s *Stage, index int) error {
 	w := s.checkClass(j.Class)
 	if w == nil {
 		w = s.check(0)
+	}
+	if w == nil && j.Drives {
+		w = s.checkDriven()
 	}
 	if w == nil && s.Coordinator {
 		w = wrong("coordinator", true, "must not be added to a job")
@@ -127,10 +146,11 @@ func (s *Snapshot) grow(now timeline.Time, id JobID, g *Growth) error {
 	for i := first; i < len(j.Stages); i++ {
 		j.begin(i)
 	}
+	j.demand(g)
 	if j.standing != nil {
 		j.standing.grow(j, g, first)
 	}
-	if g.Closes {
+	if g.Closes && !j.Drives {
 		for i := j.passed; i < len(j.Stages); i++ {
 			if j.Stages[i].Tasks == 0 {
 				s.pass(now, j, i)
@@ -157,6 +177,10 @@ func (s *Snapshot) grow(now timeline.Time, id JobID, g *Growth) error {
 
 // begin adds the state of a stage. Earlier stages have theirs.
 func (j *JobState) begin(stage int) {
+	if j.Drives {
+		j.Progress = append(j.Progress, StageState{}) // It knows itself when tasks may start.
+		return
+	}
 	p := StageState{Pending: j.Stages[stage].Tasks}
 	for _, parent := range j.Stages[stage].Parents {
 		j.Progress[parent].read = true

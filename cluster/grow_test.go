@@ -70,6 +70,8 @@ func TestImpossibleGrowth(t *testing.T) {
 		{grows(1, Growth{Stages: []Stage{stageOf(-1)}}), `stage "3" tasks -1: must be 0 to`},
 		{grows(1, Growth{Stages: []Stage{{Name: "c", Tasks: 1, Coordinator: true}}}), `stage "c" coordinator true: must not be added`},
 		{grows(1, Growth{Stages: []Stage{{Tasks: 1}}}), "memory 0B: must be above 0"},
+		{grows(1, Growth{Demands: []Demand{{0, 1}}}), "job 1: demands executors, but does not start its own tasks"},
+		{Event{Kind: JobSubmitted, NewJob: &Job{ID: 3, Name: "C", Drives: true, Stages: []Stage{stageOf(1)}}}, `job "C" drives true: must be false unless the job is open`},
 		{Event{Kind: JobSubmitted, NewJob: &Job{ID: 3, Name: "C", Stages: []Stage{stageOf(0)}}}, `tasks 0: must be 1 to`},
 	} {
 		s := bookOf(t, &Job{ID: 1, Name: "A", Open: true, Stages: []Stage{stageOf(1), stageOf(2, 0), stageOf(0)}}, &Job{ID: 2, Name: "B", Stages: []Stage{stageOf(1)}})

@@ -48,6 +48,9 @@ func (s *Snapshot) Inventory(now timeline.Time) (all []Event) {
 		}
 	}
 	for _, j := range s.Jobs {
+		if j.Drives && !j.Open { // Without executors it would have ended.
+			all = append(all, Event{Kind: JobGrew, Job: j.ID, Found: &Condition{Growth: &Growth{Closes: true}}})
+		}
 		if j.Status.Ended() { // its last tasks are being killed
 			all = append(all, Event{Kind: JobCancelled, Job: j.ID})
 		}
@@ -114,7 +117,7 @@ func (j *JobState) inventory() (all []Event) {
 		spec.Stages = slices.Clone(spec.Stages) // they change when j grows
 	}
 	closed := !j.Open && slices.ContainsFunc(j.Stages, func(s Stage) bool { return s.Tasks == 0 })
-	spec.Open = j.Open || closed // No closed job is submitted with empty stages.
+	spec.Open = j.Open || closed || j.Drives // No closed job is submitted with empty stages.
 	all = append(all, Event{Kind: JobSubmitted, Job: j.ID, NewJob: &spec})
 	if j.paused.all && j.paused.allOut {
 		all = append(all, Event{Kind: JobPaused, Job: j.ID, Found: &Condition{PageOut: true}})
@@ -123,6 +126,12 @@ func (j *JobState) inventory() (all []Event) {
 		e := Event{Kind: JobPaused, Job: j.ID, Task: id}
 		e.SetCondition(Condition{PageOut: slices.Contains(j.paused.tasksOut, id)})
 		all = append(all, e)
+	}
+	if j.Drives {
+		if demands := j.demands(); len(demands) > 0 {
+			all = append(all, Event{Kind: JobGrew, Job: j.ID, Found: &Condition{Growth: &Growth{Demands: demands}}})
+		}
+		return all
 	}
 	runs := map[TaskID]bool{}
 	for _, t := range j.Tasks {

@@ -76,7 +76,10 @@ type Job struct {
 	Held bool `json:"held,omitempty" yaml:"-"`
 	// Open says that the job does not end when all its tasks have succeeded, because it may still grow. It may have no stages, and
 	// stages without tasks: others that depend on them wait until they get tasks which succeed, or until the job closes.
-	Open   bool    `json:"open,omitempty" yaml:"-"`
+	Open bool `json:"open,omitempty" yaml:"-"`
+	// Drives says that the job starts its own tasks, as an application of Spark does: what the engine starts for it are attachments of
+	// executors to its stages, as many as it demands. See Demand. Such a job is open.
+	Drives bool    `json:"drives,omitempty" yaml:"-"`
 	Stages []Stage `json:"stages"`
 }
 
@@ -97,7 +100,8 @@ func (j *Job) Resizable(stage int) bool { return j.Class == Flex && !j.Stages[st
 // the user or learned.
 type Stage struct {
 	Name string `json:"name,omitempty" yaml:"name" form:"name"`
-	// Tasks is the number of tasks, at least 1; at least 0 if the job is open.
+	// Tasks is the number of tasks, at least 1; at least 0 if the job is open. In a job that drives it is how many there are to be, and from
+	// the first Demand on how many run or could run now.
 	Tasks int `json:"tasks" yaml:"tasks" most:"1073741824" doc:"number of tasks, at least 1"`
 	// Parents are the indexes of the stages whose tasks must all have succeeded before a task of this stage starts.
 	Parents []int `json:"parents,omitempty" yaml:"after" doc:"indexes of the stages that must end first"`
@@ -261,6 +265,7 @@ type StageState struct {
 	// parentsLeft counts parents not yet ended.
 	parentsLeft int
 	read        bool    // another stage depends on it
+	demanded    bool    // in a job that drives: the number of tasks of the stage is what it demands now
 	next        int32   // the lowest index that has never started
 	retry       []int32 // ended without success, to run again
 	held        []int32 // ended without success while paused: to run again after the pause; they are not Pending

@@ -44,6 +44,8 @@ func (s *Snapshot) pausable(id JobID, task TaskID) (*JobState, error) {
 		return nil, fmt.Errorf("job %d: not here, or already ended", id)
 	case task.Job == 0:
 		return j, nil
+	case j.Drives:
+		return nil, fmt.Errorf("task %s: job %d starts its own tasks: it can be paused as a whole", task, id)
 	case task.Job != id || task.Stage < 0 || int(task.Stage) >= len(j.Stages) || task.Index < 0 || int(task.Index) >= j.Stages[task.Stage].Tasks:
 		return nil, fmt.Errorf("task %s: job %d has no such task", task, id)
 	}

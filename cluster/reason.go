@@ -82,6 +82,8 @@ const (
 	OverEntitled                     // A: executors that the job held, with this one; B: how many it is entitled to; C: executors in all
 	AllAtWork                        // A: executors that the job holds; B: how many it is entitled to; C: executors in all
 	StageMoves                       // A: stage for which the executor worked; B: stage for which it works from now on
+	AskedBack                        // A: executors that the job keeps, with this one; B: how many it is entitled to; C: executors in all
+	StageHasMore                     // A: a stage; B: executors that it keeps, with this one; C: how many it should have
 	numReasons
 )
 
@@ -267,6 +269,10 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return fmt.Sprintf("assigned to the job, which now holds %d of the %d executors that it is entitled to, of %d in all", r.A, r.B, r.C)
 	case OverEntitled:
 		return fmt.Sprintf("given back: the job held %d executors and is entitled to %d of %d", r.A, r.B, r.C)
+	case AskedBack:
+		return fmt.Sprintf("asked back: the job holds %d executors and is entitled to %d of %d", r.A, r.B, r.C)
+	case StageHasMore:
+		return fmt.Sprintf("asked back: stage %d has %d executors, and should have %d", r.A, r.B, r.C)
 	case AllAtWork:
 		if r.A < r.B {
 			return fmt.Sprintf("the job holds %d of the %d executors that it is entitled to: a task of another job must end first", r.A, r.B)

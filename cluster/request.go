@@ -87,6 +87,8 @@ func (j *Job) check(empty bool) error {
 		return wrong("max_attempts", j.MaxAttempts, "must be 0 to %d", MostAttempts).of(j)
 	case j.AtMostOnce && j.MaxAttempts > 1:
 		return wrong("max_attempts", j.MaxAttempts, "must be 1 for a job that runs at most once").of(j)
+	case j.Drives && !j.Open:
+		return wrong("drives", true, "must be false unless the job is open").of(j)
 	case !(j.Weight >= 0 && j.Weight <= MostWeight):
 		return wrong("weight", j.Weight, "must be a number from 0 to %d", MostWeight).of(j)
 	}
@@ -99,6 +101,9 @@ func (j *Job) check(empty bool) error {
 			return w.in(j, i)
 		}
 		if w := s.check(least); w != nil {
+			return w.in(j, i)
+		}
+		if w := s.checkDriven(); w != nil && j.Drives {
 			return w.in(j, i)
 		}
 		for _, p := range s.Parents {

@@ -199,6 +199,9 @@ func (s *Snapshot) submit(job *Job) error {
 	j := &JobState{Job: job, Slot: s.takeSlot(), Progress: make([]StageState, len(job.Stages)), Steered: true, Since: job.Submitted, paused: paused{all: job.Held}}
 	for i := range job.Stages {
 		p := &j.Progress[i]
+		if job.Drives {
+			continue
+		}
 		p.Pending, p.parentsLeft = job.Stages[i].Tasks, len(job.Stages[i].Parents)
 		for _, parent := range job.Stages[i].Parents {
 			j.Progress[parent].read = true
@@ -408,6 +411,9 @@ func (s *Snapshot) adopt(now timeline.Time, e *Event) error {
 
 // take removes one particular task from the tasks to be started, or to be started when they are paused no more.
 func (j *JobState) take(id TaskID) error {
+	if j.Drives {
+		return j.attach(id)
+	}
 	if int(id.Stage) >= len(j.Progress) || id.Stage < 0 || id.Index < 0 || int(id.Index) >= j.Stages[id.Stage].Tasks {
 		return fmt.Errorf("the job has no such task")
 	}
@@ -511,9 +517,12 @@ func (s *Snapshot) end(now timeline.Time, id TaskID, outcome Outcome) error {
 	if j.AtMostOnce && t.Running && (outcome == Lost || outcome == Preempted) {
 		outcome = Failed
 	}
-	if outcome == Succeeded {
+	switch {
+	case j.Drives:
+		s.detach(now, j, id)
+	case outcome == Succeeded:
 		s.succeed(now, j, id.Stage)
-	} else {
+	default:
 		s.fail(now, j, id, outcome)
 	}
 	s.Changes.Jobs = append(s.Changes.Jobs, j)
@@ -528,7 +537,7 @@ func (s *Snapshot) end(now timeline.Time, id TaskID, outcome Outcome) error {
 // endBeforeSync records a task that ended while the engine was not running.
 func (s *Snapshot) endBeforeSync(now timeline.Time, id TaskID, outcome Outcome) error {
 	j, ok := s.byJob[id.Job]
-	if !ok || s.Synced {
+	if !ok || s.Synced || j.Drives {
 		return fmt.Errorf("task %s: ended, but is not running", id)
 	}
 	if err := j.take(id); err != nil {

@@ -40,6 +40,8 @@ type mira struct {
 	granted []int
 	dag     []share.Stage
 	targets []int
+	kept    []*cluster.TaskState
+	have    []int
 }
 
 // miraApp is what is kept with a job.
@@ -50,6 +52,7 @@ type miraApp struct {
 	held             int                  // executors, after the last decision
 	most             int                  // what it may hold if other jobs cannot use executors
 	idle             []*cluster.NodeState // executors that it kept for its next stage
+	asked            asked                // when executors were asked back last
 }
 
 func newMira(s *settings) Policy {
@@ -76,7 +79,7 @@ func newMira(s *settings) Policy {
 func (*mira) Name() string { return "mira" }
 
 func (m *mira) Traits() Traits {
-	return Traits{Quotas: true, Admit: func(_ *cluster.Snapshot, j *cluster.Job) error { return m.tree.check(j) }, DropCaches: func() { m.known = false }, Why: m.why,
+	return Traits{Quotas: true, Drives: true, Admit: func(_ *cluster.Snapshot, j *cluster.Job) error { return m.tree.check(j) }, DropCaches: func() { m.known = false }, Why: m.why,
 		Divisions: func() int64 { return m.divisions }}
 }
 
@@ -139,11 +142,17 @@ func (m *mira) Decide(now timeline.Time, p *cluster.Plan) {
 	m.known = p.Synced // until then, running tasks are found
 	// 3. Coordinators start wherever they fit.
 	m.unsteered = slices.DeleteFunc(m.unsteered, func(j *cluster.JobState) bool { return !m.steer(p, j) })
-	// 4. Executors that no job holds go, one by one and in turn, to jobs that are entitled to more. If such jobs do not fit there, the
-	// executors go to any that do.
+	// 4. Executors that no job holds go, one by one and in turn, to jobs that are entitled to more.
 	m.count(p)
 	m.assignInTurn(p, func(a *miraApp) int { return a.entitled })
-	m.stale = m.assignInTurn(p, func(a *miraApp) int { return a.most }) || m.stale
+	// 5. Jobs that start their own tasks are asked at once for the executors that they are not entitled to.
+	for _, j := range p.Jobs {
+		if j.Drives {
+			m.askBack(p, m.app(j))
+		}
+	}
+	// 6. If tasks of jobs that are entitled to more do not fit on the executors that are left, these go to any that do.
+	m.stale = m.assignInTurn(p, func(a *miraApp) int { return a.most + askedBack(a.job) }) || m.stale
 }
 
 // assignInTurn assigns executors that no job holds to jobs that hold less than most says. It reports whether it assigned any.
@@ -207,7 +216,7 @@ func (m *mira) follow(p *cluster.Plan, jobs []*cluster.JobState) (matters bool) 
 // demand is how many executors j demands.
 func (m *mira) demand(j *cluster.JobState) int {
 	n := executorsFor(j)
-	if m.keeps && j.Reservations > n {
+	if m.keeps && j.Reservations > n && !j.Drives { // A job that starts its own tasks demands what it wants to keep.
 		n = min(j.Reservations, n+coming(j))
 	}
 	return min(n, m.backs.most(j))
@@ -254,7 +263,11 @@ func unfinished(j *cluster.JobState, stage int) int {
 	if j.Stages[stage].Coordinator {
 		return 0
 	}
-	return working(j, stage) + j.MayStart(stage)
+	n := working(j, stage)
+	if j.Drives { // Executors may work for it that it does not demand any more.
+		n = min(n, j.Stages[stage].Tasks)
+	}
+	return n + j.MayStart(stage)
 }
 
 // working is how many executors work for a stage.

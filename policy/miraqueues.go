@@ -100,7 +100,7 @@ func (m *mira) entitle(p *cluster.Plan) {
 		limited := limited(q)
 		for _, a := range q.own.apps {
 			a.entitled, a.most = m.granted[next], a.demand
-			if limited {
+			if limited || a.job.Drives { // It would be asked at once for what it has above that.
 				a.most = a.entitled
 			}
 			next++

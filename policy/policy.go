@@ -48,6 +48,8 @@ type Traits struct {
 	// Quotas: something other than room on a node, such as a quota, limits what may run. The end of a task can
 	// therefore let another task start on a different node that had room all the time.
 	Quotas bool
+	// Drives: it serves jobs that start their own tasks, and asks them for executors: see cluster.Demand.
+	Drives bool
 	// Admit returns an error that says why the policy can never run a job; nil admits every job.
 	Admit func(s *cluster.Snapshot, j *cluster.Job) error
 	// Why says why a job waits, if the policy knows more than that other jobs come first or that no node has room; nil if
@@ -66,6 +68,9 @@ func CheckRuns(p Policy, s *cluster.Snapshot, j *cluster.Job) error {
 	t := p.Traits()
 	if i := slices.IndexFunc(j.Stages, func(s cluster.Stage) bool { return s.Together }); i >= 0 && !t.Together {
 		return fmt.Errorf("job %q stage %q together: policy %s cannot start the tasks of a stage together", j.Name, j.StageName(i), p.Name())
+	}
+	if j.Drives && !t.Drives {
+		return fmt.Errorf("job %q starts its own tasks: policy %s asks for no executor back", j.Name, p.Name())
 	}
 	if err := s.CheckFits(j, t.UnderSizes); err != nil || t.Admit == nil {
 		return err

@@ -38,8 +38,9 @@ type auditedJob struct {
 	*cluster.Job
 	stopped bool // cancelled or failed
 	paused  bool
-	pageOut bool // with its memory
-	tasks   map[cluster.TaskID]*auditedTask
+	pageOut bool                            // with its memory
+	tasks   map[cluster.TaskID]*auditedTask // of a job that drives, those that run
+	demands map[int]int                     // of its stages
 }
 
 type auditedTask struct {
@@ -131,13 +132,19 @@ func (a *auditor) event(e *cluster.Event) {
 			}
 		}
 	case cluster.JobSubmitted:
-		j := &auditedJob{Job: e.NewJob, tasks: map[cluster.TaskID]*auditedTask{}}
+		j := &auditedJob{Job: e.NewJob, tasks: map[cluster.TaskID]*auditedTask{}, demands: map[int]int{}}
 		j.addTasks()
 		a.jobs[j.ID] = j
 	case cluster.JobGrew:
 		j := a.jobs[e.Job]
 		job := j.Grown(e.Found.Growth)
 		j.Job = &job
+		for _, d := range e.Found.Growth.Demands {
+			j.demands[d.Stage] = d.Tasks
+		}
+		if e.Found.Growth.Closes {
+			clear(j.demands)
+		}
 		if j.addTasks(); j.finished() {
 			a.stop(j)
 		}
@@ -195,6 +202,9 @@ func (a *auditor) event(e *cluster.Event) {
 
 // addTasks adds the tasks that the job has got.
 func (j *auditedJob) addTasks() {
+	if j.Drives {
+		return
+	}
 	for stage := range j.Stages {
 		for i := range j.Stages[stage].Tasks {
 			id := cluster.TaskID{Job: j.ID, Stage: int32(stage), Index: int32(i)}
@@ -220,6 +230,12 @@ func (a *auditor) ended(j *auditedJob, t *auditedTask, outcome cluster.Outcome) 
 	}
 	t.state, t.killing, t.preempted = waiting, false, false
 	maps.DeleteFunc(a.orders, func(_ cluster.DecisionID, of cluster.TaskID) bool { return of == t.id }) // answered
+	if j.Drives {
+		if delete(j.tasks, t.id); j.finished() {
+			a.stop(j)
+		}
+		return
+	}
 	switch outcome {
 	case cluster.Succeeded:
 		t.state = done
@@ -258,7 +274,7 @@ func (a *auditor) decision(d *cluster.Decision) {
 		a.start(d)
 	case cluster.Kill:
 		t := a.task(d.Task)
-		if t.state != booked && t.state != running || t.killing || !d.Preempt && !a.jobs[d.Task.Job].stopped || d.Preempt && a.flag("preemption") != "true" {
+		if t.state != booked && t.state != running || t.killing || !d.Preempt && !a.jobs[d.Task.Job].stopped || d.Preempt && a.flag("preemption") != "true" && !a.jobs[d.Task.Job].Drives {
 			a.fail("task %s is killed in state %d", d.Task, t.state)
 		}
 		t.killing, t.preempted = true, d.Preempt
@@ -312,7 +328,11 @@ func (a *auditor) flag(name string) string {
 }
 
 func (a *auditor) start(d *cluster.Decision) {
-	t, j := a.task(d.Task), a.jobs[d.Task.Job]
+	j := a.jobs[d.Task.Job]
+	if j != nil && j.Drives && j.tasks[d.Task] == nil {
+		j.tasks[d.Task] = &auditedTask{id: d.Task}
+	}
+	t := a.task(d.Task)
 	if a.err != nil {
 		return
 	}
@@ -464,6 +484,9 @@ func (j *auditedJob) next() (int, bool) {
 }
 
 func (j *auditedJob) ready(stage int) bool {
+	if j.Drives {
+		return j.attached(stage, func(t *auditedTask) bool { return t.state != waiting }) < j.demands[stage]
+	}
 	waits := false
 	for _, parent := range j.Stages[stage].Parents {
 		if j.Open && j.Stages[parent].Tasks == 0 {
@@ -523,6 +546,7 @@ func (a *auditor) conserving() {
 		if !strings.Contains(a.flag("queues"), "..") { // A queue may leave executors idle that it must not have.
 			a.conservingExecutors()
 		}
+		a.askedAtOnce()
 		return
 	}
 	if a.s.heartbeat > 0 || a.c.name == "contention-aware" || a.flag("reservations") == "true" || a.c.name == "tetris" && a.flag("fairness") != "0" {
@@ -573,7 +597,7 @@ func (a *auditor) end(h *history) {
 			continue
 		}
 		a.lives(j, e, h)
-		if !e.ended && !j.Open && a.everyoneFits() {
+		if !e.ended && !j.Open && a.everyoneFits() && !a.heldForever() {
 			a.fail("job %s does not end, though there is room for everything", j.Name)
 		}
 	}

@@ -18,7 +18,7 @@ func (a *auditor) conservingExecutors() {
 	for _, id := range slices.Sorted(maps.Keys(a.jobs)) {
 		j := a.jobs[id]
 		for stage := range j.Stages {
-			if j.stopped || j.paused || !j.ready(stage) || a.backsOff(id) {
+			if j.stopped || j.paused || !j.ready(stage) || a.backsOff(id) || j.Drives && a.othersWait(j) {
 				continue
 			}
 			for _, n := range a.nodes {
@@ -26,6 +26,49 @@ func (a *auditor) conservingExecutors() {
 				if !a.busy(n.ID) && (!held || holder == id) && j.Stages[stage].Ideal.FitsIn(a.free(n)) {
 					a.fail("a task of job %s stage %d waits, but node %s is idle", j.Name, stage, n.Name)
 				}
+			}
+		}
+	}
+}
+
+// othersWait reports whether tasks of other jobs wait: such a job is entitled to executors that are too small for it, and a job that starts
+// its own tasks gets none above what it is entitled to.
+func (a *auditor) othersWait(j *auditedJob) bool {
+	for _, other := range a.jobs {
+		if _, waits := other.next(); waits && other != j {
+			return true
+		}
+	}
+	return false
+}
+
+// heldForever reports whether an open job holds an executor for which it starts its own tasks: it may be the only one for others.
+func (a *auditor) heldForever() bool {
+	for _, j := range a.jobs {
+		if j.Drives && j.Open && len(j.tasks) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// attached counts the executors that are attached to a stage of a job that starts its own tasks.
+func (j *auditedJob) attached(stage int, counts func(*auditedTask) bool) (n int) {
+	for _, t := range j.tasks {
+		if int(t.id.Stage) == stage && counts(t) {
+			n++
+		}
+	}
+	return n
+}
+
+// askedAtOnce checks that a job which starts its own tasks was asked for each executor that it does not demand.
+func (a *auditor) askedAtOnce() {
+	for _, j := range a.jobs {
+		for stage := range j.Stages {
+			kept := j.attached(stage, func(t *auditedTask) bool { return !t.killing })
+			if j.Drives && !j.stopped && !j.paused && kept > j.demands[stage] {
+				a.fail("stage %d of job %s demands %d executors, keeps %d, and was not asked for the others", stage, j.Name, j.demands[stage], kept)
 			}
 		}
 	}

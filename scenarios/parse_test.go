@@ -128,6 +128,8 @@ func (p *parser) line(line string) error {
 		p.resizing(name)
 	case "grow":
 		p.grow(name)
+	case "demand":
+		p.demand(name)
 	case "close":
 		p.grows(p.findJob(name), cluster.Growth{Closes: true})
 	case "revise":
@@ -149,7 +151,7 @@ func (p *parser) line(line string) error {
 			p.fail("show %q: must be tasks", name)
 		}
 	default:
-		return fmt.Errorf("%q: must be one of nodes, policy, heartbeat, containers, lends, solver, coordinator, job, stage, cancel, pause, revise, grow, close, fail, leave, holds, pressed, still, enters, show", kind)
+		return fmt.Errorf("%q: must be one of nodes, policy, heartbeat, containers, lends, solver, coordinator, job, stage, cancel, pause, revise, grow, demand, close, fail, leave, holds, pressed, still, enters, show", kind)
 	}
 	for key := range p.keys {
 		p.fail("%s %s: is not a key that it knows", kind, key)
@@ -277,6 +279,9 @@ func (p *parser) job(name string) {
 	if j.Open, err = strconv.ParseBool(p.text("open", "false")); err != nil {
 		p.fail("open: must be true or false")
 	}
+	if j.Drives, err = strconv.ParseBool(p.text("drives", "false")); err != nil || j.Drives && !j.Open {
+		p.fail("drives: must be true or false, and false unless the job is open")
+	}
 	if err := j.Class.UnmarshalText([]byte(p.text("class", ""))); err != nil {
 		p.fail("%w", err)
 	}
@@ -349,6 +354,23 @@ func (p *parser) grow(name string) {
 	}
 	p.grows(at, cluster.Growth{Tasks: []cluster.MoreTasks{{Stage: i, Tasks: more}}})
 	j.Stages[i].Tasks += more
+}
+
+// demand reads how many executors the stage JOB or JOB.STAGE could use from a time on.
+func (p *parser) demand(name string) {
+	name, stage, _ := strings.Cut(name, ".")
+	at, tasks := p.findJob(name), p.whole("tasks", 0, 0, 10000)
+	if at < 0 {
+		return
+	}
+	j := &p.s.jobs[at]
+	i := p.stageIndex(j, stage)
+	if i < 0 || !j.Drives {
+		p.fail("stage %q: there is none above of that name, in a job that drives", stage)
+		return
+	}
+	p.grows(at, cluster.Growth{Demands: []cluster.Demand{{Stage: i, Tasks: tasks}}})
+	j.Stages[i].Tasks = max(j.Stages[i].Tasks, tasks)
 }
 
 // grows notes how an open job grows at the time at of the line.

@@ -200,6 +200,34 @@ func TestEveryJobByMemoryEnds(t *testing.T) {
 	}
 }
 
+// TestJobsThatDrive does the same with jobs that start their own tasks, beside others: no executor works for two jobs, none is kept that is not
+// demanded without being asked back at once, and a job that closes ends.
+func TestJobsThatDrive(t *testing.T) {
+	asked := map[cluster.ReasonCode]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		s := draw(rt)
+		s.heartbeat, s.coordinates, s.coordinator = 0, 0, resource.Vector{}
+		s.close()
+		s.drawGrowth(rt)
+		of := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.name != "mira" })
+		s.policies = []choice{rapid.SampledFrom(of).Draw(rt, "policy")}
+		if s.tooLarge(s.policies[0].make(rt)) != nil {
+			return
+		}
+		check(rt, s, s.drivers())
+		h := loop(rt, s, s.policies[0])
+		for i := range h.steps {
+			for k := range h.steps[i].decisions {
+				asked[h.steps[i].decisions[k].Reason.Code]++
+			}
+		}
+	})
+	t.Logf("%d executors were asked back for other jobs, and %d for other stages", asked[cluster.AskedBack], asked[cluster.StageHasMore])
+	if !testing.Short() && (asked[cluster.AskedBack] == 0 || asked[cluster.StageHasMore] == 0) {
+		t.Errorf("%d executors were asked back for other jobs, and %d for other stages", asked[cluster.AskedBack], asked[cluster.StageHasMore])
+	}
+}
+
 // drawMemory makes most jobs FLEX, and lets their phases demand parts of their memory.
 func (s *scenario) drawMemory(t *rapid.T) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
@@ -353,6 +381,10 @@ func (s *scenario) drawGrowth(t *rapid.T) {
 			continue
 		}
 		s.revisions = slices.DeleteFunc(s.revisions, func(r revision) bool { return r.job == i })
+		if number("drives", 0, 2) == 0 {
+			s.drawDemands(t, i)
+			continue
+		}
 		second := 0
 		grow := func(by cluster.Growth) {
 			second += number("grows after", 0, 3) * number("grows after unit", 0, 12)
@@ -382,11 +414,34 @@ func (s *scenario) drawGrowth(t *rapid.T) {
 	}
 }
 
+// drawDemands makes a job start its own tasks, and demand executors for them.
+func (s *scenario) drawDemands(t *rapid.T, job int) {
+	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
+	j := &s.jobs[job]
+	j.Drives = true
+	for k := range j.Stages {
+		j.Stages[k].Together = false
+		j.first = append(j.first, j.Stages[k].Tasks)
+	}
+	second := 0
+	for last := number("demands", 0, 6); last >= 0; last-- {
+		second += number("demands after", 0, 3) * number("demands after unit", 0, 12)
+		var by cluster.Growth
+		for k := range j.Stages {
+			if number("demands of stage", 0, 2) > 0 {
+				by.Demands = append(by.Demands, cluster.Demand{Stage: k, Tasks: number("demand", 0, 5)})
+			}
+		}
+		by.Closes = last == 0 && number("closes", 0, 4) > 0
+		s.growths = append(s.growths, growing{job, j.Submitted + s.oddly(second), by})
+	}
+}
+
 // close lets no job grow.
 func (s *scenario) close() {
 	s.growths = nil
 	for i := range s.jobs {
-		s.jobs[i].Open = false
+		s.jobs[i].Open, s.jobs[i].Drives, s.jobs[i].first = false, false, nil
 	}
 }
 

@@ -178,7 +178,7 @@ func (w *world) carryOut(decisions []cluster.Decision) {
 			w.enter(w.now, func() { w.launch(p) })
 		case cluster.Kill:
 			p := w.runs[d.Task]
-			w.enter(w.now, func() { w.end(p, cluster.Killed) })
+			w.enter(w.givesBack(p, d.Preempt), func() { w.end(p, cluster.Killed) })
 		case cluster.Throttle:
 			p := w.runs[d.Task]
 			w.enter(w.now, func() { w.slow(p, d) })
@@ -204,8 +204,24 @@ func (w *world) launch(p *process) {
 	p.begun, p.launched = true, w.now
 	d, outcome := w.fate(p)
 	p.fated, p.left, p.since, p.pace = outcome, float64(d), w.now, 1
-	w.endIn(p, d)
+	if !w.drives(p) || outcome != cluster.Succeeded {
+		w.endIn(p, d)
+	}
 	w.say(cluster.Event{Kind: cluster.DecisionDone, Decision: p.decision, Task: p.task, Node: p.node, Run: p.run, Launched: w.now})
+}
+
+// drives reports whether p is the attachment of an executor to a job that starts its own tasks there, one after the other.
+func (w *world) drives(p *process) bool { return w.s.jobs[p.task.Job-1].Drives }
+
+// givesBack is when a run ends that is killed: at once, unless its job starts its own tasks and is asked to give its executor back. Then the
+// task that runs there ends first.
+func (w *world) givesBack(p *process, asked bool) timeline.Time {
+	each := w.s.jobs[p.task.Job-1].really[p.task.Stage]
+	if !asked || !w.drives(p) || !p.begun {
+		return w.now
+	}
+	done := w.now.Sub(p.launched)
+	return p.launched.Add((done + each - 1) / each * each)
 }
 
 // fate is how long a run really takes and how it ends.
@@ -247,7 +263,7 @@ func (w *world) repace(p *process) {
 	if p.told != 0 {
 		pace = 0
 	}
-	if pace == p.pace {
+	if pace == p.pace || w.drives(p) {
 		return
 	}
 	p.left = max(0, p.left-float64(w.now-p.since)*p.pace)
