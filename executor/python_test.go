@@ -19,7 +19,7 @@ import (
 
 // pythonFunctions are a module whose functions workers in tests can run.
 const pythonFunctions = `
-import ctypes, os, subprocess, sys, time
+import ctypes, datetime, os, subprocess, sys, time
 
 count = 0
 
@@ -67,6 +67,12 @@ class Array:
 
 def array(x):
     return Array()
+
+def gaps(x):
+    return {"NaN": [float("nan"), float("-inf"), 0.1, 12345678901234567890, None]}
+
+def when(x):
+    return [datetime.datetime(2020, 1, 2, 3, 4, 5), datetime.date(2020, 1, 2)]
 
 def opaque(x):
     return object()
@@ -235,6 +241,8 @@ func TestPythonTasks(t *testing.T) {
 				{"upper", "a\x00\nb", "A\x00\nB", ""},
 				{"Tools.half", `5`, `2.5`, ""},
 				{"array", `0`, `[1, 2]`, ""},
+				{"gaps", `0`, `{"NaN": [null, null, 0.1, 12345678901234567890, null]}`, ""},
+				{"when", `0`, `["2020-01-02T03:04:05", "2020-01-02"]`, ""},
 				{"fork", `0`, `"the parent"`, ""},
 				{"say", `1`, `null`, "from C\n"},
 				{"spoil", `0`, `null`, ""},
@@ -315,7 +323,7 @@ func TestPythonCrash(t *testing.T) {
 		if cmd := s.python(python, number); cmd.Wait() == nil {
 			t.Error("it did not die")
 		}
-		if _, err := s.pool.Left(t.Context(), number); err != nil {
+		if _, err := s.pool.Left(t.Context(), number, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -521,7 +529,7 @@ func TestPythonOnBadDays(t *testing.T) {
 			n := random.IntN(workers)
 			_ = cmds[n].Process.Kill()
 			_ = cmds[n].Wait()
-			_, _ = s.pool.Left(ctx, n)
+			_, _ = s.pool.Left(ctx, n, "")
 			cmds[n] = s.python(python, n)
 		}
 	})

@@ -314,12 +314,13 @@ func (p *Pool) Drain(ctx context.Context, number int, why string) error {
 	})
 }
 
-// Left says that the process of an executor has ended. It returns whether the executor has received a task, as far as the pool knows.
-func (p *Pool) Left(ctx context.Context, number int) (served bool, err error) {
+// Left says that the process of an executor has ended, and how, for people; empty if that is not known. It returns whether the executor has
+// received a task, as far as the pool knows.
+func (p *Pool) Left(ctx context.Context, number int, how string) (served bool, err error) {
 	err = p.do(ctx, func() error {
 		if m := p.members[number]; m != nil {
 			served = m.tasks > 0 || m.work != nil && m.work.delivered || m.earlier != nil
-			p.depart(m, Lost, "its process ended")
+			p.depart(m, Lost, "its process ended", how)
 		}
 		return nil
 	})
@@ -338,13 +339,16 @@ const (
 	departedShown = 5 * time.Minute
 )
 
-// depart forgets an executor that did not end when it was to, and keeps for people what it did.
-func (p *Pool) depart(m *member, as State, why string) {
+// depart forgets an executor that did not end when it was to, and keeps for people what it did. how it ended is empty if that is not known.
+func (p *Pool) depart(m *member, as State, why, how string) {
 	now := p.loop.Now()
 	e := p.viewOf(m, now)
 	if e.State != Draining {
 		if e.State == Attached {
 			why += " while it ran a task"
+		}
+		if how != "" {
+			why += ": " + how
 		}
 		e.State, e.Why = as, why
 		p.departed = slices.DeleteFunc(p.departed, func(d departed) bool { return d.Executor.Executor == m.number })

@@ -190,7 +190,7 @@ func (p *Pool) expire(now timeline.Time) {
 		case now >= m.expires:
 			p.counters.Expired++
 			p.log.Warn("the lease of an executor has ended", "pool", p.config.Name, "executor", m.number)
-			p.depart(m, Expired, "its lease ended")
+			p.depart(m, Expired, "its lease ended", "")
 			p.end(m.number, "its lease ended")
 			continue
 		case w != nil && w.cancelled != 0 && now >= w.cancelled.Add(p.config.Patience) && !m.ending:

@@ -299,7 +299,7 @@ func TestDeadlyTask(t *testing.T) {
 			if work := w.next(nil); work.Do != executor.DoRun || work.Task.Run != n+1 {
 				t.Fatalf("run %d: got %+v", n, work)
 			}
-			if _, err := p.Left(t.Context(), n); err != nil {
+			if _, err := p.Left(t.Context(), n, ""); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -93,7 +93,7 @@ func (s *storm) run() {
 				(&stormExecutor{storm: s, number: n}).work()
 				s.pause(2 * time.Second)
 				if s.chance(2) { // else its lease ends, or it registers again
-					_, _ = s.now().Left(s.ctx, n)
+					_, _ = s.now().Left(s.ctx, n, "")
 				}
 			}
 		})

@@ -277,12 +277,25 @@ func (p *Pools) ended(h *held, l *launched, j *live.Job) {
 		return
 	}
 	p.forget(h, l)
-	served, _ := h.pool.Left(p.ctx, l.number)
+	how := howEnded(j)
+	served, _ := h.pool.Left(p.ctx, l.number, how)
 	byItself := l.ordered == "" && (j.Status == cluster.StatusFailed || j.Status == cluster.StatusSucceeded)
 	if !byItself || served || l.served || !j.Started.IsZero() && j.Finished.Sub(j.Started) > youngest {
 		return
 	}
 	now := time.Now()
-	h.backoff.failed(now, fmt.Sprintf("executor %d ended before it ran a task: %s", l.number, cmp.Or(j.Detail, "its program ended by itself")))
+	h.backoff.failed(now, fmt.Sprintf("executor %d ended before it ran a task: %s; `bellows logs %d` has what it printed", l.number, cmp.Or(how, "its program ended by itself"), j.ID))
 	p.log.Warn("an executor ended before it ran a task", "pool", h.record.Spec.Name, "owner", h.record.ref().User, "executor", l.number, "job", j.ID, "reason", j.Detail, "again_in", h.backoff.holds(now))
+}
+
+// howEnded says how the process of an executor has ended; empty if it ended by itself, without a failure.
+func howEnded(j *live.Job) string {
+	how := j.Detail
+	if task, rest, found := strings.Cut(how, ": "); found && strings.HasPrefix(task, "task ") {
+		how = rest
+	}
+	if how == "" && j.Status == cluster.StatusCancelled {
+		return "its job was cancelled"
+	}
+	return how
 }

@@ -91,7 +91,7 @@ func TestWrongProgram(t *testing.T) {
 		m.enrol(r, 2)
 		m.later(6500 * time.Millisecond)
 		m.expect("three attempts: at 0, 1 and 3 s", 0, 3)
-		if d := m.detail(r); !strings.Contains(d.Why, "executor 3 ended before it ran a task: exit code 127; next attempt at") {
+		if d := m.detail(r); !strings.Contains(d.Why, "executor 3 ended before it ran a task: exit code 127; `bellows logs 3` has what it printed; next attempt at") {
 			t.Errorf("why is %q", d.Why)
 		}
 		m.runs(nil)
@@ -115,7 +115,7 @@ func TestExecutorDiesWithTask(t *testing.T) {
 		m.enrol(r, 1)
 		m.later(3 * time.Second)
 		m.expect("replaced", 1, 4)
-		if d := m.detail(r); m.collected(r) != 1 || len(d.Members) != 4 || d.Members[0].State != pool.Lost {
+		if d := m.detail(r); m.collected(r) != 1 || len(d.Members) != 4 || d.Members[0].State != pool.Lost || d.Members[0].Why != "its process ended while it ran a task: killed" {
 			t.Errorf("it is %+v", d)
 		}
 	})

@@ -359,9 +359,10 @@ def signature(file):
 
 
 def plain(value):
-    """Returns what JSON can hold of arrays and their numbers."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
+    """Returns what JSON can hold of arrays and their numbers, and of dates and times."""
+    for method in ("tolist", "isoformat"):
+        if hasattr(value, method):
+            return getattr(value, method)()
     raise TypeError("it has a %s" % type(value).__name__)
 
 
@@ -375,7 +376,10 @@ def call(function, arguments):
     else:
         result = function(json.loads(arguments) if arguments else None)
         try:
-            result = json.dumps(result, default=plain).encode()
+            text = json.dumps(result, default=plain)
+            if "NaN" in text or "Infinity" in text:  # which are no JSON
+                text = json.dumps(json.loads(text, parse_constant=lambda name: None))
+            result = text.encode()
         except (TypeError, ValueError, RecursionError) as error:
             text = "the result cannot be JSON: %s; return something else, or bytes from a function with bellows_raw = True" % error
             raise TypeError(text) from None

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,9 +23,10 @@ const createLong = `Make a pool, or change the pool of that name: executors that
 any more end when their task has ended, and others begin.
 
 Without COMMAND, executors run functions of Python, in the first python3 of
-PATH. With --language python, COMMAND is the interpreter, such as that of a
-virtual environment. With --language go, COMMAND is a program that calls
-executor.Main. Otherwise COMMAND speaks the protocol of docs/pools.md itself.
+PATH. COMMAND may be another interpreter, such as that of a virtual environment;
+if it is called neither python nor pypy, or needs arguments, state --language
+python. With --language go, COMMAND is a program that calls executor.Main.
+Otherwise COMMAND speaks the protocol of docs/pools.md itself.
 Executors have the environment, the working directory and the limits of this
 command.
 
@@ -34,7 +37,7 @@ ones.`
 
 const createExample = `  bellows pool create sums --memory 256MiB --max 8
   bellows pool create plots --memory 1GiB --min 1 --max 4 --recycle 800MiB \
-      --language python -- venv/bin/python
+      -- venv/bin/python
   bellows pool create hash --memory 64MiB --max 16 --language go -- ./hasher`
 
 // createOptions are the flags of create.
@@ -57,7 +60,7 @@ func createCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(flags.Choice(&o.spec.Language, pools.Python, pools.Go), "language", "what functions of tasks are written in: python or go; default: python if there is no COMMAND")
+	f.Var(flags.Choice(&o.spec.Language, pools.Python, pools.Go), "language", "what functions of tasks are written in: python or go; default: python for no COMMAND and for an interpreter")
 	f.Var(flags.Count(&o.spec.Min, 0, pools.MostExecutors), "min", "number of executors that stay while no task needs them")
 	f.Var(flags.Count(&o.spec.Max, 1, pools.MostExecutors), "max", "greatest number of executors; required")
 	f.Var(flags.CPU(&o.spec.CPU), "cpus", "CPU of an executor; default: 1")
@@ -106,10 +109,13 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
+// interpreter matches the names of interpreters of Python. Without arguments, none of them speaks the protocol of executors.
+var interpreter = regexp.MustCompile(`^(python|pypy)[0-9.]*$`)
+
 // complete adds what flags do not say, and checks what can be checked without the daemon.
 func (o *createOptions) complete() (err error) {
 	s := &o.spec
-	if len(s.Command) == 0 && s.Language == "" {
+	if s.Language == "" && (len(s.Command) == 0 || len(s.Command) == 1 && interpreter.MatchString(filepath.Base(s.Command[0]))) {
 		s.Language = pools.Python
 	}
 	switch {

@@ -100,3 +100,14 @@ func TestWatch(t *testing.T) {
 		t.Errorf("%v after %q", err, text.String())
 	}
 }
+
+// An interpreter of Python without arguments runs functions of Python; any other command is taken as it is.
+func TestLanguage(t *testing.T) {
+	for command, want := range map[string]string{"": pools.Python, "venv/bin/python": pools.Python, "/usr/bin/python3.12": pools.Python, "pypy3": pools.Python,
+		"python3 worker.py": "", "pythonic": "", "./python3.sh": "", "./hasher": ""} {
+		o := createOptions{spec: pools.Spec{Name: "p", Command: strings.Fields(command), Max: 1, CPU: resource.Core, Memory: resource.MiB, Idle: time.Minute, Policy: "mira"}, class: "regular"}
+		if err := o.complete(); err != nil || o.spec.Language != want {
+			t.Errorf("%q: language %q, %v; want %q", command, o.spec.Language, err, want)
+		}
+	}
+}
