@@ -429,6 +429,7 @@ func (p *Pool) CancelLease(ctx context.Context, id int64, lease, why string) err
 		a, err := p.applicationOf(id, lease)
 		if err == nil {
 			p.cancel(a, why)
+			p.confirm(a, a.number) // It does not collect its results any more.
 		}
 		return err
 	})
@@ -453,6 +454,13 @@ func (p *Pool) cancel(a *application, why string) {
 	}
 	a.cancelled = why
 	p.deliver(a) // An executor gets rid of a task in one way only.
+	for _, s := range a.stages {
+		for _, t := range s.tasks {
+			if t != nil && t.running == nil {
+				p.release(a, t)
+			}
+		}
+	}
 	p.loop.Event(cluster.Event{Kind: cluster.JobCancelled, Job: a.id})
 	p.settle(a)
 }
@@ -462,7 +470,7 @@ func (p *Pool) settle(a *application) {
 	if !a.ended() {
 		return
 	}
-	a.stages = nil // with the arguments of tasks that never ran
+	a.stages = nil
 	p.notify(a)
 }
 

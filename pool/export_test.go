@@ -7,3 +7,6 @@ func (p *Pool) Nodes(ctx context.Context) (n int) {
 	_ = p.do(ctx, func() error { n = len(p.loop.Engine().Snapshot().Nodes); return nil })
 	return n
 }
+
+// Held returns how many bytes are in the room.
+func (r *Room) Held() int64 { return r.held.Load() }

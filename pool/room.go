@@ -33,6 +33,12 @@ func (p *Pool) hold(a *application, n int64) {
 	p.config.OfOwner.add(n)
 }
 
+// release frees the arguments of a task of an application that was cancelled. If that has been forgotten, they are free.
+func (p *Pool) release(a *application, t *task) {
+	p.hold(a, -min(a.held, int64(len(t.arguments))))
+	t.arguments = nil
+}
+
 // crowded reports whether an application has to collect results before it gets more: its tasks wait.
 func (p *Pool) crowded(a *application) bool {
 	return len(a.results) > 0 && a.cancelled == "" && (a.held >= p.config.Room || p.config.OfOwner.full(0))

@@ -59,3 +59,66 @@ func TestOwnersShareRoom(t *testing.T) {
 		}
 	})
 }
+
+// An application that was cancelled needs room for what still runs alone. If it has cancelled itself, its results are not collected any more.
+func TestCancelledGivesRoomBack(t *testing.T) {
+	for _, own := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			room := pool.NewRoom(1000)
+			p := start(t, func(c *pool.Config) { c.OfOwner = room })
+			w, a := register(t, p, 0), enrol(t, p, "a")
+			held := func() int64 {
+				v, err := p.View(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return v.Applications[0].Held
+			}
+			if _, err := p.Grow(t.Context(), a.lease.Application, executor.Growth{Lease: a.lease.Lease, Number: 1,
+				Stages: []executor.StageGrowth{{Function: "f", Sizes: []int{1, 10, 100, 500}}}}, make([]byte, 611)); err != nil {
+				t.Fatal(err)
+			}
+			first := w.next(nil)
+			second := w.next(&first)
+			if n := held(); n != 612 {
+				t.Fatalf("three tasks without results and one result need %d bytes", n)
+			}
+			results, cancel := int64(2), func() error { return p.Cancel(t.Context(), a.lease.Application, "test") }
+			if own {
+				results, cancel = 0, func() error { return p.CancelLease(t.Context(), a.lease.Application, a.lease.Lease, "test") }
+			}
+			if err := cancel(); err != nil {
+				t.Fatal(err)
+			}
+			if n := held(); n != 10+results {
+				t.Errorf("own %v: while a task runs, %d bytes are needed", own, n)
+			}
+			w.report(second)
+			if n := held(); n != results || room.Held() != n {
+				t.Errorf("own %v: when it has ended, %d bytes are needed, and %d of the owner's", own, n, room.Held())
+			}
+			if out := a.collect(); len(out.Results) != int(results/2) || out.Why != "test" {
+				t.Errorf("own %v: it collects %+v", own, out)
+			}
+		})
+	}
+}
+
+// What runs on when its application has enrolled again gives no room back twice.
+func TestForgottenGivesRoomBackOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		room := pool.NewRoom(1000)
+		p := start(t, func(c *pool.Config) { c.OfOwner = room })
+		w, a := register(t, p, 0), enrol(t, p, "a")
+		if _, err := p.Grow(t.Context(), a.lease.Application, executor.Growth{Lease: a.lease.Lease, Number: 1,
+			Stages: []executor.StageGrowth{{Function: "f", Sizes: []int{10}}}}, make([]byte, 10)); err != nil {
+			t.Fatal(err)
+		}
+		work := w.next(nil)
+		enrol(t, p, "a")
+		w.report(work)
+		if n := room.Held(); n != 0 {
+			t.Errorf("%d bytes are needed", n)
+		}
+	})
+}

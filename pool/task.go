@@ -73,6 +73,7 @@ func (p *Pool) finish(m *member, w *work, r report) {
 	}
 	p.loop.Event(cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Outcome: outcome})
 	if a.cancelled != "" {
+		p.release(a, t)
 		p.settle(a)
 		return
 	}
@@ -112,6 +113,7 @@ func (p *Pool) lose(m *member, w *work, why string) {
 	t.lost++
 	switch {
 	case a.cancelled != "":
+		p.release(a, t)
 		p.settle(a)
 	case t.lost >= a.attempts:
 		p.loop.Event(cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Outcome: cluster.Succeeded})
