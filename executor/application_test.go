@@ -7,12 +7,16 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -411,5 +415,21 @@ func TestApplicationOverSocket(t *testing.T) {
 	results, err := all(t, a, nil)
 	if err != io.EOF || len(results) != 2 || string(results[[2]int{0, 1}].Printed) != "printed\nby a child\n" {
 		t.Errorf("got %v, %v", results, err)
+	}
+}
+
+// closedDoor is a connection to a socket that is not open to this user.
+type closedDoor struct{ tried int }
+
+func (c *closedDoor) RoundTrip(*http.Request) (*http.Response, error) {
+	c.tried++
+	return nil, &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)}
+}
+
+// A socket that is not open to the user does not become so by waiting.
+func TestSocketIsNotOpen(t *testing.T) {
+	var c closedDoor
+	if _, err := executor.Enrol(t.Context(), executor.ApplicationConfig{HTTP: &http.Client{Transport: &c}, Base: "http://bellows"}); !errors.Is(err, fs.ErrPermission) || c.tried != 1 {
+		t.Errorf("after %d attempts: %v", c.tried, err)
 	}
 }

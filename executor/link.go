@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"strings"
@@ -69,8 +70,12 @@ func isStatus(err error, status int) bool {
 	return ok && e.Status == status
 }
 
-// isFinal reports whether err is an answer that does not change by waiting.
+// isFinal reports whether err does not change by waiting: an answer, or that the socket is not open to this user. A socket has its
+// permissions before it has its name.
 func isFinal(err error) bool {
+	if errors.Is(err, fs.ErrPermission) {
+		return true
+	}
 	e, ok := errors.AsType[*StatusError](err)
 	return ok && e.Status < http.StatusInternalServerError
 }

@@ -91,7 +91,7 @@ func TestWrongProgram(t *testing.T) {
 		m.enrol(r, 2)
 		m.later(6500 * time.Millisecond)
 		m.expect("three attempts: at 0, 1 and 3 s", 0, 3)
-		if d := m.detail(r); !strings.Contains(d.Why, "executor 3 ended before it ran a task: exit code 127; `bellows logs 3` has what it printed; next attempt at") {
+		if d := m.detail(r); !strings.Contains(d.Why, "executor 3 ended before it ran a task: exit code 127; `bellows logs --stderr 3` has what it printed; next attempt at") {
 			t.Errorf("why is %q", d.Why)
 		}
 		m.runs(nil)

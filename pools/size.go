@@ -132,7 +132,7 @@ func (s *state) reason() string {
 	case s.limits.most < min(wanted, s.max) || s.limits.warm < s.min && s.demand < s.min:
 		return fmt.Sprintf("%s; other owners wait, and this is the fair share of its owner", tasks)
 	case s.demand >= s.max:
-		return fmt.Sprintf("%s; there may be %d executors", tasks, s.max)
+		return fmt.Sprintf("%s; the pool may have %d", tasks, s.max)
 	case s.demand <= s.min && s.min == 1:
 		return tasks + "; 1 executor is kept"
 	case s.demand <= s.min && s.min > 0:

@@ -48,7 +48,7 @@ func TestSize(t *testing.T) {
 		why    string
 	}{
 		{name: "one for each task", state: state{demand: 3, max: 10, limits: unlimited}, target: 3, launch: 3, why: "3 tasks run or could run"},
-		{name: "not more than allowed", state: state{demand: 30, max: 10, limits: unlimited, members: of(busy, busy)}, target: 10, launch: 8, why: "30 tasks run or could run; there may be 10 executors"},
+		{name: "not more than allowed", state: state{demand: 30, max: 10, limits: unlimited, members: of(busy, busy)}, target: 10, launch: 8, why: "30 tasks run or could run; the pool may have 10"},
 		{name: "those that end count until they have", state: state{demand: 4, max: 4, limits: unlimited, members: of(leaving, leaving, busy)}, target: 4, launch: 1},
 		{name: "some are kept", state: state{min: 2, max: 10, limits: unlimited}, target: 2, launch: 2, why: "0 tasks run or could run; 2 executors are kept"},
 		{name: "idle for less than a minute", state: state{max: 10, limits: unlimited, members: idleFor(59*time.Second, of(idle, idle))}, target: 0},

@@ -93,7 +93,7 @@ class Link:
 
 
 def patiently(attempt):
-    """Tries again what fails because the daemon is away. What it answers, even an error, is final."""
+    """Tries again what fails because the daemon is away. What it answers, even an error, is final, and so is that its socket is not open."""
     pause, began = PAUSES[0], time.monotonic()
     while True:
         try:
@@ -101,6 +101,8 @@ def patiently(attempt):
         except Refused as refused:
             if refused.status < 500 or time.monotonic() - began > AWAY:
                 raise
+        except PermissionError:
+            raise
         except (OSError, http.client.HTTPException, ValueError):
             if time.monotonic() - began > AWAY:
                 raise
