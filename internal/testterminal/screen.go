@@ -127,10 +127,14 @@ func (s *screen) do(private, parameters, end string) bool {
 		}
 		s.lines = blank(s.columns, s.rows)
 	case "K":
-		if parameters != "2" {
+		switch parameters {
+		case "": // from here on
+			copy(s.lines[s.y][s.x:], blankLine(s.columns-s.x))
+		case "2":
+			s.lines[s.y] = blankLine(s.columns)
+		default:
 			return false
 		}
-		s.lines[s.y] = blankLine(s.columns)
 	case "m":
 		if s.style = parameters; parameters == "0" {
 			s.style = ""

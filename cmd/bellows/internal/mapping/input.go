@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"unicode/utf8"
 
 	"github.com/bellows-rm/bellows/cmd/internal/command"
@@ -22,6 +23,19 @@ type input struct {
 
 // mostShown bounds what is shown of an input, in bytes.
 const mostShown = 40
+
+// openInput opens the file of the inputs.
+func openInput(path string) (*os.File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, command.Usagef("file: %w", err)
+	}
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		_ = file.Close()
+		return nil, command.Usagef("file %s: must not be a folder", path)
+	}
+	return file, nil
+}
 
 // readInputs sends the inputs that r has to a channel, and closes it.
 func (o *options) readInputs(ctx context.Context, r io.Reader, to chan<- input) error {
@@ -45,10 +59,14 @@ func (o *options) readInputs(ctx context.Context, r io.Reader, to chan<- input) 
 			return ctx.Err()
 		}
 	}
-	if err := lines.Err(); err != nil {
+	switch err := lines.Err(); err {
+	case nil:
+		return nil
+	case bufio.ErrTooLong:
+		return command.Usagef("input %d: must have less than %d MiB: pass the name of a file", number+1, executor.MostArguments>>20)
+	default:
 		return fmt.Errorf("read input %d: %w", number+1, err)
 	}
-	return nil
 }
 
 // splitZeros is a bufio.SplitFunc for inputs that end with a zero byte.

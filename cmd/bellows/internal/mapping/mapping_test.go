@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -225,6 +226,10 @@ func TestFailures(t *testing.T) {
 // Mistakes are one sentence.
 func TestMistakes(t *testing.T) {
 	d := start(t)
+	folder := filepath.Join(d.dir, "d")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		in, says string
 		args     []string
@@ -234,6 +239,9 @@ func TestMistakes(t *testing.T) {
 		{"", "at most one", []string{"m:f", "a", "b"}, command.WrongUsage},
 		{"", "only one of them", []string{"--json", "--bytes", "m:f"}, command.WrongUsage},
 		{"", "no such file", []string{"m:f", filepath.Join(d.dir, "none")}, command.WrongUsage},
+		{"", "d: must not be a folder", []string{"m:f", folder}, command.WrongUsage},
+		{"", "none: must be a folder", []string{"--path", filepath.Join(d.dir, "none"), "m:f"}, command.WrongUsage},
+		{"1\n" + strings.Repeat("a", executor.MostArguments+1), "input 2: must have less than 32 MiB: pass the name of a file", []string{"m:f"}, command.WrongUsage},
 		{"1\n{\n", `input 2 "{": must be a JSON value`, []string{"--json", "m:f"}, command.WrongUsage},
 		{"\xff\n", `must be text in UTF-8`, []string{"m:f"}, command.WrongUsage},
 		{"1\n", `pool q: you have no such pool`, []string{"--pool", "q", "m:f"}, command.WrongUsage},
@@ -288,6 +296,13 @@ var (
 	mapSeed  = flag.Uint64("kill-seed", 1, "what the moments of TestKilled come from")
 )
 
+// process returns the command as a process of its own.
+func (d *daemon) process(args ...string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", append([]string{"--socket", d.socket, "--pool", "p"}, args...)...)
+	cmd.Env, cmd.Stderr = append(os.Environ(), "BELLOWS_TEST_MAP=1"), d.t.Output()
+	return cmd
+}
+
 // The command is killed, and the daemon ends, at random moments. In the end there is one result for each input, and what had a result when
 // the command was killed has not run again.
 func TestKilled(t *testing.T) {
@@ -304,8 +319,8 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := func(out io.Writer) *exec.Cmd {
-		cmd := exec.Command("/proc/self/exe", "--socket", d.socket, "--pool", "p", "-r", "--resume", journal, "m:f", file)
-		cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), "BELLOWS_TEST_MAP=1"), out, t.Output()
+		cmd := d.process("-r", "--resume", journal, "m:f", file)
+		cmd.Stdout = out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -348,6 +363,31 @@ func TestKilled(t *testing.T) {
 		if n < 0 && n != -1<<20 {
 			t.Errorf("%s ran again, and had a result", text)
 		}
+	}
+}
+
+// When the reader of the results ends, the command ends as other programs do, and cancels what it has submitted.
+func TestReaderEnds(t *testing.T) {
+	d := start(t)
+	cmd := d.process("m:f")
+	cmd.Stdin = strings.NewReader(strings.Repeat("a\n", 100_000))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	_ = out.Close()
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 128+int(syscall.SIGPIPE) {
+		t.Errorf("it ended as %v", cmd.ProcessState)
+	}
+	if v, err := d.pool.View(t.Context()); err != nil || v.Applications[0].State != "cancelled" {
+		t.Errorf("the pool is %+v, %v", v, err)
 	}
 }
 

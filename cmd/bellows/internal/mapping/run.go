@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ import (
 // Limits of what is read before results can be printed, and of one message.
 const (
 	mostAhead  = 1 << 20   // inputs after the first without a result
-	mostHeld   = 256 << 20 // bytes of results after those of that input
+	mostHeld   = 256 << 20 // bytes of results, and of what was printed, after those of that input
 	mostInputs = 1000
 	mostBytes  = 4 << 20
 )
@@ -35,6 +36,7 @@ type run struct {
 	*options
 	function string
 	out      *bufio.Writer
+	seen     bool // out is a terminal, where the progress is, too
 	err      io.Writer
 	progress *terminal.Progress
 	journal  *journal // nil without --resume
@@ -48,12 +50,12 @@ type run struct {
 	running  map[int]running // by the numbers of their tasks
 	tasks    int
 	ended    map[int]ended // that were not printed, by the numbers of their inputs
-	held     int           // bytes of results in ended
+	held     int           // bytes in ended
 	next     int           // the first input that was not printed
 	read     int           // inputs
 	whole    bool          // read is all of them
 	done     int
-	failures []failure
+	failures failures
 }
 
 // running is an input that has no result yet.
@@ -68,11 +70,8 @@ type ended struct {
 	failed          bool
 }
 
-// failure is an input whose call failed.
-type failure struct {
-	number       int
-	shown, error string
-}
+// size is how many bytes are kept.
+func (e *ended) size() int { return len(e.result) + len(e.printed) }
 
 // errStopped ends a run of --stop-on-failure.
 var errStopped = errors.New("a call failed")
@@ -83,9 +82,9 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	}
 	in := cmd.InOrStdin()
 	if len(args) == 2 && args[1] != "-" {
-		file, err := os.Open(args[1])
+		file, err := openInput(args[1])
 		if err != nil {
-			return command.Usagef("file: %w", err)
+			return err
 		}
 		defer file.Close()
 		in = file
@@ -94,13 +93,18 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if !client.Remote() { // otherwise the folder is on another machine
+		if info, err := os.Stat(o.path); err != nil || !info.IsDir() {
+			return command.Usagef("path %s: must be a folder", o.path)
+		}
+	}
 	if _, err := client.Status(cmd.Context()); err != nil {
 		return err
 	}
-	r := &run{options: o, function: args[0], out: bufio.NewWriter(cmd.OutOrStdout()), err: cmd.ErrOrStderr(), running: map[int]running{}, ended: map[int]ended{}, next: 1}
+	r := &run{options: o, function: args[0], seen: terminal.Is(cmd.OutOrStdout()), out: bufio.NewWriter(cmd.OutOrStdout()), err: cmd.ErrOrStderr(), running: map[int]running{}, ended: map[int]ended{}, next: 1}
 	r.freed.L = &r.mu
 	if !o.quiet {
-		r.progress = terminal.NewProgress(cmd.ErrOrStderr(), "")
+		r.progress = terminal.NewProgress(cmd.ErrOrStderr(), "map")
 	}
 	if o.resume != "" {
 		if r.journal, err = openJournal(o.resume, head{Function: args[0], Path: o.path, Form: o.form()}); err != nil {
@@ -113,6 +117,8 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 
 // all runs everything.
 func (r *run) all(ctx context.Context, client *server.Client, in io.Reader) (err error) {
+	// When the reader of our output ends, a write must fail and not end this process, because the application has to be cancelled.
+	signal.Ignore(syscall.SIGPIPE)
 	r.ctx, r.fail = context.WithCancelCause(ctx)
 	defer r.fail(nil)
 	if err := r.enrol(client); err != nil {
@@ -125,6 +131,7 @@ func (r *run) all(ctx context.Context, client *server.Client, in io.Reader) (err
 	})
 	defer stop()
 	inputs := make(chan input, mostInputs)
+	go r.sayWhyItWaits(client)
 	go func() {
 		if err := r.readInputs(r.ctx, in, inputs); err != nil {
 			r.fail(err)
@@ -155,6 +162,20 @@ func (r *run) enrol(client *server.Client) (err error) {
 	}
 	r.stage = r.app.NewStage(executor.Stage{Function: r.function, Path: r.path})
 	return nil
+}
+
+// sayWhyItWaits says after a while that the pool has no executor.
+func (r *run) sayWhyItWaits(client *server.Client) {
+	const patience = 3 * time.Second
+	select {
+	case <-time.After(patience):
+	case <-r.ctx.Done():
+		return
+	}
+	if d, err := client.Pool(r.ctx, "", r.pool); err == nil && d.Busy+d.Idle == 0 {
+		r.progress.Clear()
+		fmt.Fprintf(r.err, "bellows: pool %s has no executor yet; `bellows pool explain %s` says why\n", r.pool, r.pool)
+	}
 }
 
 // submit submits the inputs that have no result.
@@ -253,7 +274,7 @@ func (r *run) take(outcomes []executor.Outcome) error {
 		in := r.running[o.Task]
 		delete(r.running, o.Task)
 		if o.Failed {
-			r.failures = append(r.failures, failure{in.number, in.shown, o.Error})
+			r.failures.add(failure{in.number, in.shown, o.Error})
 			stop = r.stop
 		} else if r.journal != nil {
 			if err := r.journal.add(in.number, in.sum, o.Payload); err != nil {
@@ -276,7 +297,10 @@ func (r *run) take(outcomes []executor.Outcome) error {
 // end notes what became of an input. r.mu must be held.
 func (r *run) end(number int, e ended) {
 	r.done++
-	r.held += len(e.result)
+	if r.quiet {
+		e.printed = nil
+	}
+	r.held += e.size()
 	r.ended[number] = e
 }
 
@@ -287,17 +311,18 @@ func (r *run) print() error {
 		if !ok {
 			break
 		}
-		if !r.quiet {
-			for line := range strings.Lines(string(e.printed)) {
-				r.progress.Say(fmt.Sprintf("input %d: %s", r.next, strings.TrimSuffix(line, "\n")))
-			}
+		for line := range strings.Lines(string(e.printed)) {
+			r.progress.Say(fmt.Sprintf("input %d: %s", r.next, strings.TrimSuffix(line, "\n")))
 		}
 		if !e.failed {
+			if r.seen {
+				r.progress.Clear() // before out writes by itself
+			}
 			_, _ = r.out.Write(r.formatted(e.result))
 			_ = r.out.WriteByte('\n')
 		}
 		delete(r.ended, r.next)
-		r.held -= len(e.result)
+		r.held -= e.size()
 		r.next++
 	}
 	r.freed.Broadcast()
@@ -329,24 +354,11 @@ func (r *run) leave() {
 	_ = r.app.Cancel(ctx, "bellows map ended")
 }
 
-// mostListed bounds how many failures are listed.
-const mostListed = 1000
-
 // report lists what failed, and returns the error of the command.
 func (r *run) report(ctx context.Context, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	slices.SortFunc(r.failures, func(a, b failure) int { return a.number - b.number })
-	if n := len(r.failures); n > 0 {
-		fmt.Fprintf(r.err, "bellows: %d of %s failed:\n", n, terminal.Count(r.read, "input"))
-		for _, f := range r.failures[:min(n, mostListed)] {
-			fmt.Fprintf(r.err, "  input %d %s: %s\n", f.number, f.shown, lastLine(f.error))
-		}
-		if n > mostListed {
-			fmt.Fprintf(r.err, "  and %d more\n", n-mostListed)
-		}
-		fmt.Fprintf(r.err, "The whole error of input %d:\n%s\n", r.failures[0].number, strings.TrimSpace(r.failures[0].error))
-	}
+	r.failures.list(r.err, r.read)
 	again := ""
 	if r.resume != "" {
 		again = "; the same command runs only those that have no result"
@@ -355,21 +367,14 @@ func (r *run) report(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		fmt.Fprintf(r.err, "bellows: interrupted when %d of %d inputs had ended%s\n", r.done, r.read, again)
 		return command.Code(command.Interrupted)
-	case err == errStopped, err == nil && len(r.failures) > 0:
+	case errors.Is(err, syscall.EPIPE):
+		return command.Code(128 + int(syscall.SIGPIPE))
+	case err == errStopped, err == nil && r.failures.count > 0:
 		return command.Code(command.Failed)
 	case err != nil && command.ExitCode(err) != command.WrongUsage && again != "":
 		return fmt.Errorf("%w%s", said(err), again)
 	}
 	return said(err)
-}
-
-// lastLine returns the line of a stack trace that says what is wrong.
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	if first := lines[0]; strings.HasPrefix(first, "panic:") {
-		return first
-	}
-	return lines[len(lines)-1]
 }
 
 // said returns the error of a request as the daemon means it.
