@@ -397,6 +397,32 @@ func badDay(t *testing.T, seed uint64) {
 	}
 }
 
+// A message that fails after a long time is sent again: how long the daemon is away counts from when that is known, not from when the
+// message was sent, whose answer may have been slow to come.
+func TestSlowFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDay(t, 1)
+		d.begin()
+		slow := true
+		_, err := executor.Enrol(t.Context(), executor.ApplicationConfig{Base: "http://bellows", HTTP: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			if slow {
+				slow = false
+				time.Sleep(time.Hour)
+				return nil, errors.New("the connection is lost")
+			}
+			return d.RoundTrip(r)
+		})}})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// roundTripper is a way of messages.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 // Over a socket, with real executors.
 func TestApplicationOverSocket(t *testing.T) {
 	s := serve(t)

@@ -38,13 +38,17 @@ func socketLink(socket, pool string, away time.Duration) link {
 	return link{&http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}}, "http://bellows/v1/pools/" + pool, cmp.Or(away, DefaultAway)}
 }
 
-// patiently tries again what fails because the daemon is away. What the daemon answers, even an error, is final.
+// patiently tries again what fails because the daemon is away. What the daemon answers, even an error, is final. The first failure may come
+// late: of a message that waited for its answer, or after a time in which the machine stood still.
 func (l link) patiently(ctx context.Context, try func() ([]byte, error)) ([]byte, error) {
 	pause := firstPause
-	for began := time.Now(); ; {
+	for failed := (time.Time{}); ; {
 		payload, err := try()
-		if err == nil || ctx.Err() != nil || isFinal(err) || time.Since(began) > l.away {
+		if err == nil || ctx.Err() != nil || isFinal(err) || !failed.IsZero() && time.Since(failed) > l.away {
 			return payload, err
+		}
+		if failed.IsZero() {
+			failed = time.Now()
 		}
 		select {
 		case <-time.After(pause):

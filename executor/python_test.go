@@ -495,6 +495,25 @@ func TestPythonOutlivesDaemon(t *testing.T) {
 	}
 }
 
+// How long the daemon is away counts from when that is known, not from when a message was sent, whose answer may have been slow to come.
+func TestPythonSlowFailure(t *testing.T) {
+	s := serve(t)
+	s.write("bellows_worker.py", string(executor.PythonWorker))
+	s.write("try.py", `
+import time, bellows_worker
+bellows_worker.AWAY, tries = 0.2, []
+def attempt():
+    tries.append(time.sleep(0.3))
+    if len(tries) < 2:
+        raise OSError("the connection is lost")
+    return "there"
+assert bellows_worker.patiently(attempt) == "there"
+`)
+	if out, err := exec.Command(interpreter(t), filepath.Join(s.dir, "try.py")).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // Workers are killed, and daemons end, at random moments: each task has one result, and it and the output are right.
 func TestPythonOnBadDays(t *testing.T) {
 	python := interpreter(t)

@@ -89,6 +89,7 @@ type Pool struct {
 	nextApp   cluster.JobID
 	nextWork  int64         // begins at random: an executor may report again what it has reported to an earlier daemon
 	check     timeline.Time // when a lease may have ended
+	awake     timeline.Time // when this process last looked for something that is due
 	synced    bool
 	syncAt    timeline.Time
 	orphans   map[place]report // of tasks of applications that have not enrolled yet
@@ -140,7 +141,8 @@ func Start(c Config) *Pool {
 	p := &Pool{config: c, log: c.Log, members: map[int]*member{}, nodes: map[cluster.NodeID]*member{}, apps: map[cluster.JobID]*application{},
 		byKey: map[string]*application{}, nextApp: 1, nextWork: mathrand.Int64N(1 << 52), check: timeline.Never, orphans: map[place]report{}}
 	p.loop = drive.NewLoop(engine.New(c.Policy, nil), p)
-	p.syncAt = p.loop.Now().Add(c.Grace)
+	p.awake = p.loop.Now()
+	p.syncAt = p.awake.Add(c.Grace)
 	go p.loop.Run()
 	return p
 }
@@ -155,6 +157,10 @@ func (p *Pool) Close() {
 
 // Due implements drive.Handler: it ends leases, and begins to decide once the executors are there.
 func (p *Pool) Due(now timeline.Time) (next timeline.Time) {
+	if silence := now.Sub(p.awake); silence > p.config.Lease/2 {
+		p.forgive(silence - p.config.Lease/4)
+	}
+	p.awake = now
 	if !p.synced && (len(p.members) >= p.config.Expected || now >= p.syncAt) {
 		p.synced = true
 		p.dropOrphans()
@@ -170,7 +176,29 @@ func (p *Pool) Due(now timeline.Time) (next timeline.Time) {
 	if !p.synced {
 		next = min(next, p.syncAt)
 	}
+	if next != timeline.Never {
+		next = min(next, now.Add(p.config.Lease/4)) // so that it is known whether messages could come
+	}
 	return next
+}
+
+// forgive makes all that ends by itself last longer, after a time in which this process took no message: it was stopped, had no CPU, or the
+// whole machine stood still and its clock went on. Others may have stood still too, or their messages wait.
+func (p *Pool) forgive(silence time.Duration) {
+	p.syncAt = p.syncAt.Add(silence)
+	for _, m := range p.members {
+		if m.expires != timeline.Never {
+			m.expires = m.expires.Add(silence)
+		}
+		if w := m.work; w != nil && w.cancelled != 0 {
+			w.cancelled = w.cancelled.Add(silence)
+		}
+	}
+	for _, a := range p.apps {
+		if a.expires != timeline.Never {
+			a.expires = a.expires.Add(silence)
+		}
+	}
 }
 
 // dropOrphans drops the results of applications that have not enrolled: from now on their tasks run anew.

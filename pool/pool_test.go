@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -306,6 +307,73 @@ func TestDeadlyTask(t *testing.T) {
 		out := a.collect()
 		if len(out.Results) != 1 || !out.Results[0].Failed || !out.Ended || out.Results[0].Run != 4 {
 			t.Errorf("got %+v", out)
+		}
+	})
+}
+
+// A task that an executor was to get and never asked for is not lost with it, however often that happens, and has not run.
+func TestNotReceived(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, nil)
+		a := enrol(t, p, "a")
+		a.grow(true, tasks(0, 1))
+		for range 5 {
+			register(t, p, 0)
+			synctest.Wait()
+			register(t, p, 0) // The answer to its registration was lost.
+			synctest.Wait()
+			if _, err := p.Left(t.Context(), 0, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := register(t, p, 1)
+		work := w.next(nil)
+		w.report(work)
+		out := a.collect()
+		if v, _ := p.View(t.Context()); len(out.Results) != 1 || out.Results[0].Failed || out.Results[0].Run != 1 || v.Counters.Lost != 0 {
+			t.Errorf("got %+v, %+v", out, v.Counters)
+		}
+	})
+}
+
+// A daemon that stood still for longer than a lease has heard nobody, so nobody loses a lease, and a task that was to end gets its time
+// again. Who is silent afterwards loses it as ever.
+func TestDaemonStoodStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var still atomic.Bool
+		var ended []int
+		p := start(t, func(c *pool.Config) {
+			c.End = func(n int, _ string) { ended = append(ended, n) }
+			c.Changed = func() {
+				if still.CompareAndSwap(true, false) {
+					time.Sleep(time.Hour)
+				}
+			}
+		})
+		w, other := register(t, p, 0), register(t, p, 1)
+		a, b := enrol(t, p, "a"), enrol(t, p, "b")
+		a.grow(true, tasks(0, 1))
+		b.grow(true, tasks(0, 1))
+		work := w.next(nil)
+		other.next(nil)
+		if err := p.Cancel(t.Context(), b.lease.Application, "not wanted"); err != nil {
+			t.Fatal(err)
+		}
+		still.Store(true)
+		enrol(t, p, "c")
+		for range 12 {
+			time.Sleep(10 * time.Second)
+			if _, err := p.Beat(t.Context(), 0, executor.Beat{Lease: w.lease}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Grow(t.Context(), a.lease.Application, executor.Growth{Lease: a.lease.Lease}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.report(work)
+		out := a.collect()
+		if v, _ := p.View(t.Context()); len(out.Results) != 1 || out.Results[0].Run != 1 || v.Counters.Lost != 1 || v.Counters.Expired != 1 || len(ended) != 2 || ended[0] != 1 || ended[1] != 1 {
+			t.Errorf("got %+v, %+v, ended %v", out, v.Counters, ended)
 		}
 	})
 }

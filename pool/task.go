@@ -104,13 +104,17 @@ func (p *Pool) record(a *application, t *task, r report, about executor.Result) 
 }
 
 // lose records that the executor of a run was lost. The task runs again, unless it has lost too many executors: then it has failed, so that
-// a task which ends its executors does not do so for ever.
+// a task which ends its executors does not do so for ever. One that was not handed over has not run.
 func (p *Pool) lose(m *member, w *work, why string) {
 	a, t := w.app, w.task
-	p.counters.Lost++
 	t.running = nil
 	a.running--
-	t.lost++
+	if w.delivered {
+		p.counters.Lost++
+		t.lost++
+	} else {
+		t.run--
+	}
 	switch {
 	case a.cancelled != "":
 		p.release(a, t)

@@ -94,18 +94,17 @@ class Link:
 
 def patiently(attempt):
     """Tries again what fails because the daemon is away. What it answers, even an error, is final, and so is that its socket is not open."""
-    pause, began = PAUSES[0], time.monotonic()
+    pause, failed = PAUSES[0], None
     while True:
         try:
             return attempt()
-        except Refused as refused:
-            if refused.status < 500 or time.monotonic() - began > AWAY:
-                raise
         except PermissionError:
             raise
-        except (OSError, http.client.HTTPException, ValueError):
-            if time.monotonic() - began > AWAY:
+        except (Refused, OSError, http.client.HTTPException, ValueError) as error:
+            if isinstance(error, Refused) and error.status < 500 or failed is not None and time.monotonic() - failed > AWAY:
                 raise
+        # The first failure may come late: of a message that waited for its answer, or after a time in which the machine stood still.
+        failed = time.monotonic() if failed is None else failed
         time.sleep(pause)
         pause = min(2 * pause, PAUSES[1])
 
