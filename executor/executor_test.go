@@ -111,7 +111,7 @@ type served struct {
 
 func serve(t testing.TB) *served { return serveWith(t, nil) }
 
-// longLease is for tests that count registrations, or have many executors, on a busy machine.
+// longLease is for tests that count registrations or runs, or have many executors, on a busy machine.
 func longLease(c *pool.Config) { c.Lease = time.Minute }
 
 func serveWith(t testing.TB, configure func(*pool.Config)) *served {
@@ -247,7 +247,7 @@ func (s *served) results(lease executor.Lease) map[int]outcome {
 func TestExecutorRunsTasks(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lost answers %v", cut), func(t *testing.T) {
-			s := serve(t)
+			s := serveWith(t, longLease)
 			s.cut.Store(cut)
 			s.executor(0)
 			large := bytes.Repeat([]byte("abcdefgh"), 1<<17) // 1 MiB

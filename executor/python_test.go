@@ -2,19 +2,25 @@ package executor_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/bellows-rm/bellows/executor"
+	"github.com/bellows-rm/bellows/pool"
 )
 
 // pythonFunctions are a module whose functions workers in tests can run.
@@ -152,13 +158,19 @@ var foundInterpreter = sync.OnceValues(func() (string, error) {
 // python begins a worker. The first call writes its file and a module with functions.
 func (s *served) python(interpreter string, number int) *exec.Cmd {
 	s.t.Helper()
+	return s.process(s.pythonCommand(interpreter, number))
+}
+
+// pythonCommand is that of a worker.
+func (s *served) pythonCommand(interpreter string, number int) *exec.Cmd {
+	s.t.Helper()
 	s.write("worker/bellows_worker.py", string(executor.PythonWorker))
 	if _, err := os.Stat(filepath.Join(s.dir, "f/functions.py")); err != nil {
 		s.write("f/functions.py", pythonFunctions)
 	}
 	cmd := s.command(number)
 	cmd.Path, cmd.Args, cmd.Dir = interpreter, []string{interpreter, filepath.Join(s.dir, "worker/bellows_worker.py")}, s.dir
-	return s.process(cmd)
+	return cmd
 }
 
 // write writes a file below the folder of s.
@@ -334,15 +346,15 @@ func TestPythonCrash(t *testing.T) {
 	if r := (mapping{function: "double"}).result(s, "1"); r != "2" {
 		t.Errorf("got %s", r)
 	}
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", cmd.Process.Pid, cmd.Process.Pid))
-	if err != nil || len(strings.Fields(string(children))) != 1 {
-		t.Fatalf("children %q, %v", children, err)
+	companions := children(cmd.Process.Pid)
+	if len(companions) != 1 {
+		t.Fatalf("children %v", companions)
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	until(t, "the companion has ended", func() bool {
-		_, err := os.Stat("/proc/" + strings.TrimSpace(string(children)) + "/mem")
-		return err != nil || isZombie(strings.TrimSpace(string(children)))
+		_, err := os.Stat(fmt.Sprintf("/proc/%d/mem", companions[0]))
+		return err != nil || isZombie(fmt.Sprint(companions[0]))
 	})
 }
 
@@ -514,54 +526,220 @@ assert bellows_worker.patiently(attempt) == "there"
 	}
 }
 
-// Workers are killed, and daemons end, at random moments: each task has one result, and it and the output are right.
+var (
+	pythonDeaths = flag.Int("deaths", 4, "how often TestPythonOnBadDays kills workers, and as often the processes that keep their leases")
+	pythonSeed   = flag.Uint64("death-seed", 0, "what the moments of TestPythonOnBadDays come from; 0 is the time")
+)
+
+// Workers and the processes that keep their leases are killed, some stand still for longer than a lease, and daemons end, at random
+// moments of a stream: each task has one result, and it and the output are right.
 func TestPythonOnBadDays(t *testing.T) {
-	python := interpreter(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	s := serve(t)
-	const workers, tasks = 2, 300
-	cmds := make([]*exec.Cmd, workers)
-	for n := range cmds {
-		cmds[n] = s.python(python, n)
+	b := &badPython{python: interpreter(t), served: serveWith(t, func(c *pool.Config) { c.Lease = time.Second }), seed: *pythonSeed, ended: make(chan int)}
+	deaths := *pythonDeaths
+	if testing.Short() {
+		deaths = min(deaths, 2)
 	}
-	var arguments []string
-	for i := range tasks {
-		arguments = append(arguments, fmt.Sprint(i))
+	if b.seed == 0 {
+		b.seed = uint64(time.Now().UnixNano())
 	}
-	a := mapping{function: "slow_square"}.begin(s, arguments...)
-	ctx, end := context.WithCancel(t.Context())
-	var bad sync.WaitGroup
-	bad.Go(func() {
-		for i := 0; i < 25 && ctx.Err() == nil; i++ {
-			select {
-			case <-time.After(time.Duration(random.IntN(int(100 * time.Millisecond)))):
-			case <-ctx.Done():
-				return
+	t.Logf("%d deaths, seed %d", deaths, b.seed)
+	b.random = rand.New(rand.NewPCG(b.seed, 0))
+	for n := range b.workers {
+		b.begin(n)
+	}
+	a, err := executor.Enrol(t.Context(), executor.ApplicationConfig{Socket: b.socket, Pool: "p", Enrolment: executor.Enrolment{Attempts: 1000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage := a.NewStage(executor.Stage{Function: "functions:slow_square", Path: filepath.Join(b.dir, "f")})
+	tasks := 0
+	stream := make(chan error, 1)
+	moments := b.moments(deaths)
+	grow := make(chan int, len(moments))
+	go func() {
+		defer a.Close()
+		for n := range grow {
+			for range n {
+				if err := a.Grow(t.Context(), stage, fmt.Append(nil, tasks)); err != nil {
+					stream <- err
+					return
+				}
+				tasks++
 			}
-			if i%8 == 7 {
-				s.end()
-				s.begin(workers)
-				continue
-			}
-			n := random.IntN(workers)
-			_ = cmds[n].Process.Kill()
-			_ = cmds[n].Wait()
-			_, _ = s.pool.Left(ctx, n, "")
-			cmds[n] = s.python(python, n)
 		}
-	})
+		stream <- nil
+	}()
+	days := make(chan struct{})
+	over, end := context.WithCancel(t.Context())
+	go func() {
+		defer close(days)
+		for _, happens := range moments {
+			grow <- 20
+			b.until(over, time.After(time.Duration(b.random.IntN(60))*time.Millisecond))
+			happens()
+		}
+		close(grow)
+		b.until(over, nil)
+	}()
 	results, err := all(t, a, nil)
 	end()
-	bad.Wait()
-	if err != io.EOF || len(results) != tasks {
-		t.Fatalf("%d results, %v", len(results), err)
+	<-days
+	b.stop()
+	if err := cmp.Or(err, <-stream); err != io.EOF || len(results) != tasks {
+		t.Fatalf("%d results of %d tasks, %v", len(results), tasks, err)
 	}
 	for i := range tasks {
 		o := results[[2]int{0, i}]
-		if string(o.Payload) != fmt.Sprint(i*i) || string(o.Printed) != fmt.Sprintf("square of %d\n", i) {
+		if o.Failed || string(o.Payload) != fmt.Sprint(i*i) || string(o.Printed) != fmt.Sprintf("square of %d\n", i) {
 			t.Errorf("task %d: got %s, printed %q, %+v", i, o.Payload, o.Printed, o.Result)
 		}
+	}
+}
+
+// badPython is workers of Python to which bad things happen.
+type badPython struct {
+	*served
+	python  string
+	seed    uint64
+	random  *rand.Rand
+	workers [3]*exec.Cmd
+	still   int // the one of them that stands still, plus one; 0 none
+	goesOn  <-chan time.Time
+	ended   chan int
+}
+
+// begin begins a worker.
+func (b *badPython) begin(n int) {
+	cmd := b.pythonCommand(b.python, n)
+	cmd.Stderr = io.Discard
+	if err := cmd.Start(); err != nil {
+		b.t.Error(err)
+		return
+	}
+	b.workers[n] = cmd
+	go func() {
+		_ = cmd.Wait()
+		b.ended <- n
+	}()
+}
+
+// until replaces workers that end, until a time has come or ctx ends.
+func (b *badPython) until(ctx context.Context, at <-chan time.Time) {
+	for {
+		select {
+		case n := <-b.ended:
+			_, _ = b.pool.Left(ctx, n, "")
+			b.begin(n)
+		case <-b.goesOn:
+			b.signal(b.still-1, syscall.SIGCONT)
+			b.still, b.goesOn = 0, nil
+		case <-at:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// stop ends all workers.
+func (b *badPython) stop() {
+	for n := range b.workers {
+		b.signal(n, syscall.SIGKILL)
+	}
+	for range b.workers {
+		<-b.ended
+	}
+}
+
+// signal sends a signal to a worker and the process that keeps its lease.
+func (b *badPython) signal(n int, s syscall.Signal) {
+	pid := b.workers[n].Process.Pid
+	for _, child := range children(pid) {
+		_ = syscall.Kill(child, s)
+	}
+	_ = syscall.Kill(pid, s)
+}
+
+// children returns the processes that a process has begun.
+func children(pid int) (pids []int) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	for _, word := range strings.Fields(string(text)) {
+		if child, err := strconv.Atoi(word); err == nil {
+			pids = append(pids, child)
+		}
+	}
+	return pids
+}
+
+// moments are what happens, in a random order.
+func (b *badPython) moments(deaths int) (all []func()) {
+	another := func() int { // that goes on
+		n := b.random.IntN(len(b.workers))
+		if n == b.still-1 {
+			n = (n + 1) % len(b.workers)
+		}
+		return n
+	}
+	add := func(n int, what func()) { all = append(all, slices.Repeat([]func(){what}, n)...) }
+	add(deaths, func() { _ = b.workers[another()].Process.Kill() })
+	add(deaths, func() {
+		for _, companion := range children(b.workers[another()].Process.Pid) {
+			_ = syscall.Kill(companion, syscall.SIGKILL)
+		}
+	})
+	add(max(1, deaths/5), func() {
+		b.end()
+		b.served.begin(len(b.workers))
+	})
+	add(max(1, deaths/10), func() {
+		if b.still == 0 {
+			n := another()
+			b.still, b.goesOn = n+1, time.After(1500*time.Millisecond)
+			b.signal(n, syscall.SIGSTOP)
+		}
+	})
+	b.random.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+	return all
+}
+
+// A worker that never answers loses its lease, and its task runs elsewhere. When it goes on, its late report is dropped and counted, and it
+// runs tasks again.
+func TestPythonNeverAnswers(t *testing.T) {
+	python := interpreter(t)
+	ended := make(chan int, 100)
+	s := serveWith(t, func(c *pool.Config) {
+		c.Lease = 500 * time.Millisecond
+		c.End = func(number int, _ string) { ended <- number }
+	})
+	silent := s.python(python, 0)
+	file := filepath.Join(s.dir, "go")
+	a := mapping{function: "wait_for"}.begin(s, fmt.Sprintf("%q", file))
+	runs := func() string { text, _ := os.ReadFile(file + ".runs"); return string(text) }
+	until(t, "it runs", func() bool { return runs() == "run\n" })
+	pids := append(children(silent.Process.Pid), silent.Process.Pid)
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGSTOP)
+	}
+	if n := <-ended; n != 0 {
+		t.Errorf("executor %d was to be ended", n)
+	}
+	s.python(python, 1)
+	until(t, "it runs again", func() bool { return runs() == "run\nrun\n" })
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	results, err := all(t, a, nil)
+	if o := results[[2]int{0, 0}]; err != io.EOF || string(o.Payload) != `"done"` || o.Run < 2 || o.Executor != 1 {
+		t.Errorf("got %v, %+v", err, o)
+	}
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGCONT)
+	}
+	until(t, "the late report is dropped", func() bool {
+		v, err := s.pool.View(t.Context())
+		return err == nil && v.Counters.Dropped == 1 && v.Counters.Expired > 0 && v.Counters.Lost > 0 && len(v.Executors) == 2 && v.Executors[0].State != pool.Expired
+	})
+	if r := (mapping{function: "double"}).result(s, "1"); r != "2" {
+		t.Errorf("got %s", r)
 	}
 }

@@ -35,6 +35,7 @@ LEAVING = 5  # seconds for what tasks have registered by atexit
 AWAY = 60  # seconds for which the daemon may be away
 PAUSES = (0.02, 1.0)  # seconds between two attempts to reach it: the first, the longest
 STATE_VARIABLE = "BELLOWS_WORKER_STATE"  # for the same process after an exec: the file with its state
+ENDED = "the process that keeps the lease has ended"
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -492,7 +493,7 @@ class Worker:
         self.control.send(b"?")
         head, _, printed = self.control.recv(1 << 18).partition(b"\n")
         if not head:
-            raise OSError("the process that keeps the lease has ended")
+            raise OSError(ENDED)
         told = json.loads(head)
         if told["leases"] != self.leases:
             self.lease, self.length = told["lease"]["lease"], told["lease"]["length_ms"]
@@ -500,13 +501,18 @@ class Worker:
         return printed, told["truncated"]
 
     def printed(self):
-        """Returns what the task has printed. Mostly that is nothing, and the other process is not asked."""
+        """Returns what the task has printed. Mostly that is nothing, and the other process is not asked. If that has ended, what was printed is
+        lost, and the task may have failed because it could not print: then it is not reported, and runs again elsewhere."""
         for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
             try:
                 stream.flush()
             except (OSError, ValueError, AttributeError):
                 pass
         LIBC.fflush(None)
+        poll = select.poll()
+        poll.register(self.control, 0)  # POLLHUP is always told
+        if poll.poll(0):
+            raise OSError(ENDED)
         waiting = struct.unpack("i", fcntl.ioctl(self.output, termios.FIONREAD, b"\0" * 4))[0]
         if waiting == 0 and self.state.get(State.READS) == self.reads and self.state.get(State.LEASES) == self.leases:
             return b"", False
