@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/workload"
 )
@@ -21,8 +22,8 @@ type Startup struct {
 	// Handover is the same for an executor that does not go on at once with the job that it has just served, if that takes longer: it was
 	// given back, and is assigned anew.
 	Handover time.Duration
-	// Keep is how long an executor idles after its task; 0: the executor ends with the task. The resources of an idle
-	// executor are not counted.
+	// Keep is how long an executor idles after its task; 0: the executor ends with the task. Tasks of others may get the resources of an
+	// idle executor; Result.IdleExecutors says how much memory that is.
 	Keep time.Duration
 	// Shared says that an executor may serve any job, not only the job that started it.
 	Shared bool
@@ -104,21 +105,38 @@ func (s *Startup) check() error {
 
 // executor is an executor that is alive, and what it is warm for.
 type executor struct {
-	job   *job
-	until timeline.Time // it idles until then
-	used  bool          // it has run a task
-	// warm are the stages of which it has run tasks, of jobs that have not ended, where that matters.
+	job    *job
+	since  timeline.Time   // it idles since then
+	until  timeline.Time   // and until then
+	memory resource.Amount // that it holds meanwhile: the grant of its last task
+	used   bool            // it has run a task
+	// warm are the stages of which it has run tasks, where that matters, without those that no job can run again.
 	warm []warmStage
 }
 
+// idled is the memory that an executor has held without a task until now, in byte-seconds.
+func (e *executor) idled(now timeline.Time) float64 {
+	return float64(e.memory) * min(now, e.until).Sub(e.since).Seconds()
+}
+
+// warmStage is a stage of a program: that of a job, or that of all jobs of one owner with the same App.
 type warmStage struct {
-	job   *job
-	stage int32
+	job        *job // nil if the program has a name
+	owner, app string
+	stage      int32
+}
+
+// warmStage returns what an executor becomes warm for when it runs t.
+func (t *task) warmStage() warmStage {
+	if t.job.App == "" {
+		return warmStage{job: t.job, stage: t.id.Stage}
+	}
+	return warmStage{owner: t.job.Owner, app: t.job.App, stage: t.id.Stage}
 }
 
 // run notes that e runs a task, and returns how warm it is for it.
 func (e *executor) run(t *task) (w workload.Warmth) {
-	this := warmStage{t.job, t.id.Stage}
+	this := t.warmStage()
 	if int(this.stage) < len(t.job.Truth) && t.job.Truth[this.stage].Warms() {
 		switch {
 		case !e.used:
@@ -127,7 +145,7 @@ func (e *executor) run(t *task) (w workload.Warmth) {
 			w = workload.First
 		}
 		if w != workload.Warm {
-			e.warm = append(slices.DeleteFunc(e.warm, func(s warmStage) bool { return s.job.done }), this)
+			e.warm = append(slices.DeleteFunc(e.warm, func(s warmStage) bool { return s.job != nil && s.job.done }), this)
 		}
 	}
 	e.used = true
@@ -181,7 +199,9 @@ func (r *run) takeOver(t *task) bool {
 	for _, e := range idle {
 		switch {
 		case e.until < r.now:
+			r.result.IdleExecutors += e.idled(r.now)
 		case !found && (r.config.Startup.Shared || e.job == t.job):
+			r.result.IdleExecutors += e.idled(r.now)
 			t.executor, found = e, true
 		default:
 			alive = append(alive, e)
@@ -197,8 +217,17 @@ func (r *run) giveUp(t *task, how cluster.Outcome) {
 	t.job.acquiring.held--
 	if s := &r.config.Startup; s.Keep > 0 && how == cluster.Succeeded {
 		e := t.executor
-		e.job, e.until = t.job, r.now.Add(s.Keep)
+		e.job, e.memory, e.since, e.until = t.job, t.grant[resource.Memory], r.now, r.now.Add(s.Keep)
 		r.idle[t.node] = append(r.idle[t.node], e)
 	}
 	t.executor = executor{}
+}
+
+// endIdle ends the idle executors of a node.
+func (r *run) endIdle(id cluster.NodeID, now timeline.Time) {
+	for i := range r.idle[id] {
+		e := &r.idle[id][i]
+		r.result.IdleExecutors += e.idled(max(now, e.since))
+	}
+	delete(r.idle, id)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/workload"
 )
 
@@ -125,4 +126,38 @@ func TestWhoseExecutors(t *testing.T) {
 	wantEnds(t, run(false, 30*time.Second), 105*time.Second, 206*time.Second, 311*time.Second)
 	wantEnds(t, run(true, 30*time.Second), 105*time.Second, 206*time.Second, 307*time.Second)
 	wantEnds(t, run(true, 0), 105*time.Second, 210*time.Second, 315*time.Second)
+}
+
+// Two jobs of one task each, 10 s and 1 GB, are submitted at 0 s and at 20 s on one node. The executor of the first holds its memory until it
+// ends, or until the second job takes it over; that of the second holds its memory to the end of the simulation, which is at once.
+func TestIdleExecutorsHoldMemory(t *testing.T) {
+	stage := cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, GB), Duration: 10 * time.Second}
+	job := func(id cluster.JobID, at time.Duration) workload.Job {
+		return workload.Job{After: -1, Job: cluster.Job{ID: id, Submitted: timeline.Time(at), Stages: []cluster.Stage{stage}}}
+	}
+	for _, c := range []struct {
+		name   string
+		keep   time.Duration
+		shared bool
+		lost   time.Duration // of the node; another one joins
+		idle   float64       // GB-seconds
+	}{
+		{"they end with their tasks", 0, true, 0, 0},
+		{"it ends before the second job comes", 5 * time.Second, true, 0, 5},
+		{"the second job takes it over", time.Minute, true, 0, 10},
+		{"the second job has its own", time.Minute, false, 0, 20},
+		{"its node is lost", time.Minute, true, 14 * time.Second, 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			config := sim.Config{Nodes: sim.Uniform(1, resource.Of(4*resource.Core, 4*GB)), Startup: sim.Startup{Keep: c.keep, Shared: c.shared}}
+			if c.lost > 0 {
+				config.Incidents = []sim.Incident{{At: c.lost, Kind: sim.NodeLoss},
+					{At: c.lost, Kind: sim.NodeJoin, New: cluster.Node{Name: "other", Capacity: resource.Of(4*resource.Core, 4*GB)}}}
+			}
+			r := simulate(t, config, "fifo", job(1, 0), job(2, 20*time.Second))
+			if got := r.IdleExecutors / float64(GB); got != c.idle {
+				t.Errorf("idle executors held %v GB-seconds, want %v", got, c.idle)
+			}
+		})
+	}
 }

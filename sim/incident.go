@@ -80,6 +80,7 @@ func (r *run) loseNode(id cluster.NodeID) {
 			r.stop(t, cluster.Lost)
 		}
 	}
+	r.endIdle(id, r.now)
 	r.capacity.change(r.now, -nodes[id].Capacity[resource.Memory])
 	if r.config.Series.Nodes {
 		r.nodes[id].left = true

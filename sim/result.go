@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -23,6 +24,9 @@ type Result struct {
 	// MemoryUtilisation is granted memory (as in Sample) × time over the cluster's memory × makespan, 0 to 1. If some
 	// jobs did not end, the time from the first submission to the last event replaces the makespan.
 	MemoryUtilisation float64
+	// IdleExecutors is the memory that executors held while they idled, each as much as the grant of its last task, in byte-seconds. It
+	// is not part of MemoryUtilisation: tasks of others may get it. See Startup.Keep.
+	IdleExecutors float64
 	// Started counts launched tasks without coordinators; UnderSized counts the under-sized ones among them.
 	Started, UnderSized int
 	Losses              // of all jobs together
@@ -179,6 +183,9 @@ func (r *run) finish() *Result {
 		over = r.now.Sub(first)
 	}
 	res.MemoryUtilisation = r.utilisation(over)
+	for _, id := range slices.Sorted(maps.Keys(r.idle)) {
+		r.endIdle(id, first.Add(over))
+	}
 	res.Series = r.recorder.series(r.now)
 	if r.config.KeepTasks {
 		for _, t := range r.tasks.list {

@@ -57,6 +57,18 @@ func TestWarmthThatReturns(t *testing.T) {
 	wantEnds(t, r, seconds(5, 6, 8, 9, 10, 11)...)
 }
 
+// A job is warm on an executor that has run another job of the same owner and App, and not on one of another owner.
+func TestWarmthOfApps(t *testing.T) {
+	stage := cluster.Stage{Tasks: 2, Ideal: resource.Of(resource.Core, GB), Duration: time.Second}
+	truth := []workload.StageTruth{{Fresh: []time.Duration{5 * time.Second}, First: []time.Duration{2 * time.Second}}}
+	job := func(id cluster.JobID, owner, app string) workload.Job {
+		return workload.Job{After: -1, Job: cluster.Job{ID: id, Owner: owner, App: app, Stages: []cluster.Stage{stage}}, Truth: truth}
+	}
+	r := simulate(t, sim.Config{Nodes: sim.Uniform(1, resource.Of(resource.Core, GB)), Startup: sim.Startup{Keep: time.Hour, Shared: true}}, "fifo",
+		job(1, "ann", "report"), job(2, "ann", "report"), job(3, "bob", "report"), job(4, "ann", "other"), job(5, "ann", "report"))
+	wantEnds(t, r, seconds(5, 6, 7, 8, 10, 11, 13, 14, 15, 16)...)
+}
+
 func seconds(all ...int) (d []time.Duration) {
 	for _, s := range all {
 		d = append(d, time.Duration(s)*time.Second)

@@ -27,7 +27,7 @@ func (t *StageTruth) Warms() bool { return len(t.Fresh)+len(t.First) > 0 }
 type Warmth uint8
 
 const (
-	Warm  Warmth = iota // tasks of the same stage of the same job
+	Warm  Warmth = iota // tasks of the same stage of the same job, or of another run of its App
 	First               // tasks, but none of this stage
 	Fresh               // nothing
 )

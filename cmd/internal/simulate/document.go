@@ -105,6 +105,7 @@ type resultJSON struct {
 	Throttles   int                 `json:"throttles,omitempty"`
 	Throttled   float64             `json:"throttled_s,omitempty"`
 	Resizes     int                 `json:"resizes,omitempty"`
+	Idle        float64             `json:"idle_executors_byte_s,omitempty"`
 	Flex        *flexJSON           `json:"flex,omitempty"`      // for workloads with jobs that run as FLEX
 	Forecasts   *forecastsJSON      `json:"forecasts,omitempty"` // if jobs teach
 	Bounds      boundsJSON          `json:"lower_bounds"`
@@ -245,6 +246,7 @@ func (s *Study) result(c int, w workloadJSON, run *Run, p *printing) resultJSON 
 	}
 	r.Losses = lossesOf(res)
 	r.Throttles, r.Throttled, r.Resizes = res.Throttles, res.Throttled.Seconds(), res.Resizes
+	r.Idle = res.IdleExecutors
 	if r.Box == "" && hasFlex(s.Workload) {
 		r.Flex = &flexJSON{res.Suspended.Seconds(), res.WaitedForMemory.Seconds(), int64(res.SwappedBytes), res.ManagerKills}
 	}
