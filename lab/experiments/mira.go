@@ -17,7 +17,7 @@ import (
 )
 
 // mira has the runs of Mira's experiments.
-var mira = map[string]run{"mira/fig1-10": miraAcquire, "mira/fig9-12": miraAlone, "mira/fig13-16": miraShared}
+var mira = map[string]run{"mira/fig1-10": miraAcquire, "mira/fig9-12": miraAlone, "mira/fig13-16": miraShared, "mira/readings": miraReadings}
 
 // Mira's cluster (section IV.A): 14 servers of 8 executors.
 const (
@@ -25,6 +25,9 @@ const (
 	miraPerNode   = 8
 	miraExecutors = miraServers * miraPerNode
 )
+
+// miraHeap is the memory of an executor: its heap in Table I, in GiB.
+const miraHeap = 8.0
 
 // What Mira measured (sections II.A, IV.B and IV.C).
 const (
@@ -41,9 +44,10 @@ const (
 
 // miraSystem is a way to share executors.
 type miraSystem struct {
-	name   string
-	spark  *sparkManager // nil: the policy mira
-	driver time.Duration // from the submission of an application until it has tasks
+	name     string
+	spark    *sparkManager // nil: the policy mira
+	driver   time.Duration // from the submission of an application until it has tasks
+	settings map[string]string
 }
 
 // miraYARN is Spark on YARN. Applications that share it have a queue each, with half of the cluster guaranteed and 99 % at most (section
@@ -51,9 +55,9 @@ type miraSystem struct {
 func miraYARN(idle time.Duration, shared bool) miraSystem {
 	m := &sparkManager{name: "Spark+YARN", idle: idle, start: yarnContainer + sparkStarts, yarn: true, most: miraExecutors - 1}
 	if shared {
-		m.most, m.guaranteed = miraExecutors*99/100-1, miraExecutors/2
+		m.most, m.guaranteed, m.preemption = miraExecutors*99/100-1, miraExecutors/2, yarnTableOne
 	}
-	return miraSystem{"Spark+YARN, " + inSeconds(idle), m, yarnDriver}
+	return miraSystem{name: "Spark+YARN, " + inSeconds(idle), spark: m, driver: yarnDriver}
 }
 
 // miraStandalone is Spark's own manager. It takes nothing back, so that applications that share it may have half of the executors each.
@@ -62,7 +66,7 @@ func miraStandalone(idle time.Duration, shared bool) miraSystem {
 	if shared {
 		m.most = miraExecutors / 2
 	}
-	return miraSystem{"Spark standalone, " + inSeconds(idle), m, miraDriver}
+	return miraSystem{name: "Spark standalone, " + inSeconds(idle), spark: m, driver: miraDriver}
 }
 
 // inSeconds prints an idle time-out.
@@ -73,12 +77,12 @@ func miraRivals(shared bool) []miraSystem {
 	return []miraSystem{miraYARN(time.Second, shared), miraYARN(time.Minute, shared), miraStandalone(time.Second, shared), miraStandalone(time.Minute, shared)}
 }
 
-var miraOwn = miraSystem{"Mira", nil, miraDriver}
+var miraOwn = miraSystem{name: "Mira", driver: miraDriver}
 
 // config is the simulated cluster: each node is an executor. Spark has one more node, the first, for drivers; on Mira, a driver takes an
 // executor while it starts.
 func (s *miraSystem) config() sim.Config {
-	capacity := resource.Of(resource.Core, 8*resource.GB)
+	capacity := resource.Of(resource.Core, miraHeap*resource.GiB)
 	if s.spark != nil { // it starts executors itself; the last one of an application may idle longer, and then counts as new
 		return sim.Config{Nodes: sim.Uniform(1+miraExecutors, capacity), KeepTasks: true, Startup: sim.Startup{Keep: s.spark.idle + time.Second}}
 	}
@@ -92,7 +96,7 @@ func (s *miraSystem) run(w *workload.Workload, m *miraMeter) (*sim.Result, error
 	if s.spark != nil {
 		m.spark = newSpark(*s.spark)
 		m.Policy = m.spark
-	} else if m.Policy, err = policy.New("mira", nil); err != nil {
+	} else if m.Policy, err = policy.New("mira", s.settings); err != nil {
 		return nil, err
 	}
 	r, err := sim.Run(s.config(), w, m)

@@ -30,6 +30,7 @@ type miraRow struct {
 	Load, Usable, Busy   int // of the foreground
 	Asked                int // executors that it has requested
 	BackUsable, BackBusy int
+	Held                 int // executors that hold memory, of all applications and of none
 }
 
 // miraIncrease is a time in which the foreground has fewer executors than it could use and is entitled to.
@@ -46,8 +47,13 @@ type miraEfficiency struct {
 	Unassigned float64 `json:"unassigned_es"` // executors that no application can use
 	Idle       float64 `json:"idle_es"`       // that one can use, and does not
 	Increases  int     `json:"increases"`
-	Missed     int     `json:"missed"` // no executor came before the load had gone
-	Short      int     `json:"short"`  // not all came
+	Missed     int     `json:"missed"`   // no executor came before the load had gone
+	Short      int     `json:"short"`    // not all came
+	Came       int     `json:"came"`     // executors that came while the foreground had too few
+	Front      float64 `json:"front_es"` // executors of the foreground that run tasks
+	Held       float64 `json:"held_es"`  // executors that hold memory
+	Spare      float64 `json:"spare_es"` // those that hold it and run no task
+	Begun      int     `json:"begun"`    // executors that were started
 	// Lasted are the seconds for which the load of the missed increases was there.
 	Lasted []float64 `json:"lasted_s"`
 }
@@ -61,13 +67,17 @@ func (m *miraMeter) Decide(now timeline.Time, p *cluster.Plan) {
 	if now > m.now.At { // nothing more happens at that time
 		m.settle(now)
 	}
-	m.now = miraRow{At: now}
+	m.now = miraRow{At: now, Held: miraExecutors}
+	if m.spark != nil {
+		m.now.Held = m.spark.held()
+		m.Begun = m.spark.grants
+	}
 	for _, j := range p.Jobs {
 		busy := miraBusy(j)
 		if m.spark == nil { // its driver has an executor
 			busy += j.Progress[0].Running
 		}
-		usable, asked := busy, miraLoad(j)
+		usable, asked := busy+miraKept(j), miraLoad(j)
 		if m.spark != nil {
 			usable, asked = m.spark.executors(now, j)
 		}
@@ -96,6 +106,15 @@ func miraBusy(j *cluster.JobState) (n int) {
 	return n
 }
 
+// miraKept is how many executors an application keeps without a task, on Mira.
+func miraKept(j *cluster.JobState) int {
+	n := j.Reservations
+	for i := range j.Progress {
+		n -= j.Progress[i].Running + j.Progress[i].Booked
+	}
+	return max(0, n)
+}
+
 // wants is how many executors the foreground could use and is entitled to.
 func (m *miraMeter) wants(r miraRow) int { return min(r.Load, m.fair) }
 
@@ -112,14 +131,25 @@ func (m *miraMeter) settle(now timeline.Time) {
 	m.Delay += seconds * float64(max(0, m.wants(r)-r.Usable))
 	m.Unassigned += seconds * float64(miraExecutors-r.Usable-r.BackUsable)
 	m.Idle += seconds * float64(r.Usable+r.BackUsable-r.Busy-r.BackBusy)
+	m.Front += seconds * float64(r.Busy)
+	m.Held += seconds * float64(r.Held)
+	m.Spare += seconds * float64(r.Held-r.Busy-r.BackBusy)
 	m.increase(r)
 }
+
+// gibHours is the memory of executors over time.
+func gibHours(executorSeconds float64) float64 { return executorSeconds * miraHeap / 3600 }
+
+// acquisition is how long an executor takes to come to the foreground, in seconds: what it lacks over time, by what came.
+func (e *miraEfficiency) acquisition() float64 { return e.Delay / float64(e.Came) }
 
 // increase follows what becomes of an increase of the load.
 func (m *miraMeter) increase(r miraRow) {
 	wanted := m.wants(r)
 	if i := m.rise; i != nil {
-		i.came, i.has, i.got = i.came+max(0, r.Usable-i.has), r.Usable, max(i.got, r.Usable)
+		came := max(0, r.Usable-i.has)
+		m.Came += came
+		i.came, i.has, i.got = i.came+came, r.Usable, max(i.got, r.Usable)
 		if i.wanted = max(i.wanted, wanted); wanted > r.Usable {
 			return
 		}

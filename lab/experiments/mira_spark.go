@@ -23,7 +23,21 @@ type sparkManager struct {
 	yarn bool
 	// most is how many containers an application may have. guaranteed is what the preemption of YARN restores; 0 is no preemption.
 	most, guaranteed int
+	preemption       yarnPreemption
 }
+
+// yarnPreemption has the settings of YARN's preemption that Table I changes.
+type yarnPreemption struct {
+	perRound float64       // total_preemption_per_round: the share of the cluster that a round may take
+	kills    time.Duration // max_wait_before_kill
+	monitor  time.Duration // monitoring_interval
+}
+
+// The settings of Table I, and YARN's defaults.
+var (
+	yarnTableOne = yarnPreemption{1, time.Second, time.Second}
+	yarnDefaults = yarnPreemption{0.1, 15 * time.Second, 3 * time.Second}
+)
 
 // What Spark and YARN do by default (Spark 2.2 configuration and running on YARN; yarn-default.xml 2.7).
 const (
@@ -33,9 +47,6 @@ const (
 	yarnBeat         = time.Second            // heartbeats of nodes
 	yarnIgnored      = 0.1                    // max_ignored_over_capacity
 	yarnTermination  = 0.2                    // natural_termination_factor
-	// Table I of the paper.
-	yarnMonitor = time.Second // monitoring_interval
-	yarnKills   = time.Second // max_wait_before_kill
 )
 
 // spark is a model of applications that hold executors, as a policy of a cluster whose node 0 is for drivers and whose other nodes are
@@ -94,6 +105,14 @@ func (s *spark) executors(now timeline.Time, j *cluster.JobState) (n, wanted int
 	return n, wanted
 }
 
+// held is how many executors there are, those that start included.
+func (s *spark) held() (n int) {
+	for _, a := range s.apps {
+		n += a.held
+	}
+	return n
+}
+
 // Decide implements policy.Policy.
 func (s *spark) Decide(now timeline.Time, p *cluster.Plan) {
 	if !p.Synced {
@@ -114,7 +133,7 @@ func (s *spark) Decide(now timeline.Time, p *cluster.Plan) {
 		s.heartbeats(now)
 		if s.guaranteed > 0 && now >= s.monitor {
 			s.preempt(now, p)
-			s.monitor = now.Add(yarnMonitor)
+			s.monitor = now.Add(s.preemption.monitor)
 		}
 	} else {
 		s.grantAll(now)
@@ -333,7 +352,7 @@ func (s *spark) preempt(now timeline.Time, p *cluster.Plan) {
 				continue
 			case o.marked == timeline.Never:
 				o.marked = now
-			case now.Sub(o.marked) >= yarnKills:
+			case now.Sub(o.marked) >= s.preemption.kills:
 				for _, t := range p.Nodes[i].Tasks {
 					p.Preempt(t, cluster.Because(cluster.PreemptionDue))
 				}
@@ -356,7 +375,7 @@ func (s *spark) surplus(a *sparkApp) int {
 	if float64(a.held+1) <= float64(s.guaranteed)*(1+yarnIgnored) {
 		return 0
 	}
-	return int(math.Ceil(float64(over) * yarnTermination))
+	return min(int(math.Ceil(float64(over)*yarnTermination)), int(s.preemption.perRound*miraExecutors))
 }
 
 // newest are the slots of an application, the last granted first.
