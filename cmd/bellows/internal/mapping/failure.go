@@ -44,7 +44,9 @@ func (all *failures) list(w io.Writer, inputs int) {
 	if more := all.count - len(all.first); more > 0 {
 		fmt.Fprintf(w, "  and %d more\n", more)
 	}
-	fmt.Fprintf(w, "The whole error of input %d:\n%s\n", all.first[0].number, strings.TrimSpace(all.first[0].error))
+	if whole := strings.TrimSpace(all.first[0].error); whole != lastLine(whole) {
+		fmt.Fprintf(w, "The whole error of input %d:\n%s\n", all.first[0].number, whole)
+	}
 }
 
 // lastLine returns the line of a stack trace that says what is wrong.

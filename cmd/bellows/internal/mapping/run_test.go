@@ -51,3 +51,13 @@ func TestManyFailures(t *testing.T) {
 		t.Errorf("%d are kept, and listed: %s", len(all.first), text.String())
 	}
 }
+
+// An error of one line is said once.
+func TestShortError(t *testing.T) {
+	var all failures
+	all.add(failure{1, `"x"`, "its executor was lost 4 times\n"})
+	var text strings.Builder
+	if all.list(&text, 1); text.String() != "bellows: 1 of 1 input failed:\n  input 1 \"x\": its executor was lost 4 times\n" {
+		t.Error(text.String())
+	}
+}
