@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -100,7 +101,7 @@ func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
 		e.State, e.Application = Assigned, int64(nodes[m.node].ReservedFor.ID)
 	}
 	if m.why.Code != 0 && m.why.Code != cluster.Fits { // an executor takes any task: how much memory it has is no reason
-		e.Why = m.why.Words(inTime)
+		e.Why = words(m.why)
 	}
 	switch w := m.work; {
 	case w != nil:
@@ -141,12 +142,20 @@ func (p *Pool) viewOfApplication(a *application, now timeline.Time) Application 
 	switch why, ok := p.loop.Engine().WhyWaits(now, jobs[at]); {
 	case v.Waiting == 0 || p.broken != nil:
 	case ok:
-		v.Why = why.Words(inTime)
+		v.Why = words(why)
 	case len(p.members) == 0:
 		v.Why = "no executor has registered"
 	}
 	return v
 }
 
-// inTime shows a time that a reason names.
-func inTime(at timeline.Time) string { return time.Unix(0, int64(at)).Format(time.TimeOnly) }
+// words puts a reason into one clause for people, to whom the jobs and nodes of a pool's engine are applications and executors.
+func words(r cluster.Reason) string {
+	if r.Code == cluster.NoRoom { // A task needs a whole executor, and which part is not free is no reason.
+		return "no executor is free"
+	}
+	return terms.Replace(r.Words(func(at timeline.Time) string { return time.Unix(0, int64(at)).Format(time.TimeOnly) }))
+}
+
+// terms are those of a pool.
+var terms = strings.NewReplacer("a job", "an application", "job", "application", "a node", "an executor", "node", "executor")
