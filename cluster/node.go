@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
@@ -105,6 +106,17 @@ func (n *NodeState) ReservationNeeded() bool {
 // Unused is Room less what Tasks hold, even while the node is paused or full. A component is negative while
 // the node is Overdrawn.
 func (n *NodeState) Unused() resource.Vector { return n.Free.Add(n.withheld) }
+
+// PressedMost returns the resource that is under pressure of which n gives the smallest share of its capacity.
+func (n *NodeState) PressedMost() resource.Kind {
+	most, least := resource.Disk, math.Inf(1)
+	for k := range resource.NumKinds {
+		if share := float64(n.Pressed[k]) / float64(max(1, n.Capacity[k])); n.Pressed[k] > 0 && share < least {
+			most, least = k, share
+		}
+	}
+	return most
+}
 
 // Full reports whether n has as many tasks as it may have.
 func (n *NodeState) Full() bool { return n.most > 0 && len(n.Tasks) >= n.most }

@@ -90,6 +90,7 @@ type Driver struct {
 	histories histories
 	note      *notebook
 	board     atomic.Pointer[board]
+	pressed   chan struct{}                 // has an element if the Backend has reported a pressure, or its end, that Pressure has not seen
 	news      chan struct{}                 // has an element if the board has a revision that was not announced
 	fresh     atomic.Pointer[chan struct{}] // closed, and replaced, when a revision is announced
 	counts    counts
@@ -141,7 +142,7 @@ func Start(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, clock: drive.NewClock(),
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}), entry: make(chan struct{}, 1), views: takenViews{turn: make(chan struct{}, 1)},
-		retained: make(chan struct{}, 1), jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), past: newEndedJobs()}
+		retained: make(chan struct{}, 1), jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), pressed: make(chan struct{}, 1), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), past: newEndedJobs()}
 	d.keep.Store(c.Keep)
 	d.quotas.Store(cmp.Or(c.Quotas, &cluster.Quotas{}))
 	d.outputs.changed = make(chan struct{}, 1)

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/usage"
 )
 
 // The machine's report that its disk is pressed reaches the policy, which has one task wait for its turn, and people; so does its
@@ -51,6 +53,9 @@ func TestPressureReachesThePolicy(t *testing.T) {
 		}
 		r.fake.events <- cluster.Event{Kind: cluster.DecisionDone, Task: o.Task, Run: o.Container.Run, Decision: o.ID}
 		synctest.Wait()
+		if p, err := r.Pressure(t.Context()); err != nil || !p.Bounded || p.Gives[resource.Disk] != 30*resource.MB || p.Uses != nil {
+			t.Errorf("with back-off by the policy: %+v, %v", p, err)
+		}
 		if th := r.job(2).Tasks[0].Throttle; th == nil || !th.InForce || th.Why != "node pressure: the node gives 30MB/s of disk, of 100MB/s" {
 			t.Errorf("throttled %+v", th)
 		}
@@ -87,6 +92,79 @@ func TestPressureReachesThePolicy(t *testing.T) {
 		}
 		if reports != 2 {
 			t.Errorf("%d reports are in the log", reports)
+		}
+	})
+}
+
+// Whoever waits for the pressure learns what the disk gives, and what each job has used of it lately; and that it is over. Nobody is
+// blamed for what it used long ago.
+func TestPressureNamesItsUsers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		var containers []cluster.ContainerID
+		for range 2 {
+			r.submit(submission(1))
+			o := r.order(cluster.Start)
+			r.fake.launched(o)
+			containers = append(containers, o.Container)
+		}
+		span := func(seconds int, read, written int64) usage.Span {
+			return usage.Span{Length: time.Duration(seconds) * time.Second, Known: usage.SetOf(usage.Read, usage.Written), Used: usage.Amounts{usage.Read: read << 20, usage.Written: written << 20}}
+		}
+		measured := func(spans ...[]usage.Span) {
+			r.fake.measuring.Lock()
+			defer r.fake.measuring.Unlock()
+			r.fake.usage = map[cluster.ContainerID]usage.Usage{}
+			for i, s := range spans {
+				r.fake.usage[containers[i]] = usage.Usage{Spans: s}
+			}
+		}
+		report := func(gives resource.Amount) {
+			r.fake.events <- cluster.Event{Kind: cluster.NodePressed, Found: &cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, gives)}}
+		}
+		type answer struct {
+			Pressure
+			err error
+		}
+		answers := make(chan answer, 1)
+		ask := func() {
+			go func() {
+				p, err := r.Pressure(t.Context())
+				answers <- answer{p, err}
+			}()
+			synctest.Wait()
+		}
+		measured([]usage.Span{span(10, 0, 1)}, []usage.Span{span(20, 1000, 1000)})
+		ask()
+		if len(answers) > 0 {
+			t.Fatalf("before any report: %+v", <-answers)
+		}
+		report(20 * resource.MB)
+		synctest.Wait()
+		measured([]usage.Span{span(10, 0, 1), span(4, 40, 8)}, []usage.Span{span(24, 1000, 1000)})
+		got := <-answers
+		want := map[cluster.JobID]resource.Vector{1: resource.Vector{}.With(resource.Disk, 12*resource.MiB)}
+		if got.err != nil || got.Gives[resource.Disk] != 20*resource.MB || got.Bounded || !reflect.DeepEqual(got.Uses, want) {
+			t.Errorf("got %+v, want uses %v", got, want)
+		}
+		report(30 * resource.MB)
+		report(0)
+		synctest.Wait()
+		ask()
+		if got := <-answers; got.err != nil || !got.Gives.IsZero() || got.Uses != nil {
+			t.Errorf("once it is over: %+v", got)
+		}
+		ask()
+		for _, id := range containers {
+			r.fake.ended(id, cluster.Succeeded, 0)
+			r.wait(id.Task.Job)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-answers; got.err == nil {
+			t.Errorf("once the driver has ended: %+v", got)
 		}
 	})
 }

@@ -53,8 +53,14 @@ func (d *Driver) receive(e cluster.Event) {
 	case cluster.NodeLeft:
 		d.nodeLeft(e)
 		d.step(e)
-	case cluster.NodeJoined, cluster.Heartbeat, cluster.NodeMemory, cluster.NodePressed:
+	case cluster.NodeJoined, cluster.Heartbeat, cluster.NodeMemory:
 		d.step(e)
+	case cluster.NodePressed:
+		d.step(e)
+		select {
+		case d.pressed <- struct{}{}:
+		default: // Pressure has not looked since the report before.
+		}
 	default:
 		d.log.Warn("ignored unexpected event", "event", e.Kind, "task", e.Task)
 	}

@@ -77,7 +77,7 @@ func (o *offenders) add(now timeline.Time, n *cluster.NodeState, j *cluster.JobS
 		b.nodes = append(b.nodes, n.ID)
 		return
 	}
-	k := pressedMost(n)
+	k := n.PressedMost()
 	*b = offender{until: now.Add(o.lasts), since: now, most: max(1, b.most/2), nodes: append(b.nodes, n.ID), why: cluster.BecauseNodePressure(k, n.Pressed[k], n.Capacity[k])}
 	if !slices.Contains(o.changed, j) {
 		o.changed = append(o.changed, j)

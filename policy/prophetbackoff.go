@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -82,20 +81,9 @@ func (b *backoff) throttle(now timeline.Time, p *cluster.Plan, n *cluster.NodeSt
 		if d.most == (resource.Vector{}) {
 			because = cluster.BecauseTurnHasCome
 		}
-		k := pressedMost(n)
+		k := n.PressedMost()
 		p.Throttle(d.task, d.most, now.Add(b.lasts), because(k, n.Pressed[k], n.Capacity[k]))
 	}
-}
-
-// pressedMost returns the resource of which n gives the smallest share of its capacity.
-func pressedMost(n *cluster.NodeState) resource.Kind {
-	most, least := resource.Disk, math.Inf(1)
-	for k := range resource.NumKinds {
-		if share := float64(n.Pressed[k]) / float64(max(1, n.Capacity[k])); n.Pressed[k] > 0 && share < least {
-			most, least = k, share
-		}
-	}
-	return most
 }
 
 // share bounds what tasks use of a resource. If they are forecast to demand more than there is, the tasks with the

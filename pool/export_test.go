@@ -10,3 +10,18 @@ func (p *Pool) Nodes(ctx context.Context) (n int) {
 
 // Held returns how many bytes are in the room.
 func (r *Room) Held() int64 { return r.held.Load() }
+
+// Throttled returns how many tasks the engine believes to be bounded.
+func (p *Pool) Throttled(ctx context.Context) (n int) {
+	_ = p.do(ctx, func() error {
+		for _, j := range p.loop.Engine().Snapshot().Jobs {
+			for _, t := range j.Tasks {
+				if t.Throttled != nil {
+					n++
+				}
+			}
+		}
+		return nil
+	})
+	return n
+}

@@ -34,6 +34,7 @@ type member struct {
 	last     cluster.JobID  // the application that it served last
 	ran      map[string]bool
 	paused   bool   // the engine starts nothing there
+	presses  bool   // it uses much of what the machine is short of
 	draining string // why it is to end when its task has ended; empty if not
 	ending   bool   // its process is being ended
 }
@@ -121,7 +122,8 @@ func (p *Pool) join(m *member) {
 		m.node, p.freeNodes = p.freeNodes[n-1], p.freeNodes[:n-1]
 	}
 	p.nodes[m.node] = m
-	p.loop.Event(cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: m.node, Name: fmt.Sprint(m.number), Capacity: resource.Of(resource.Core, resource.MiB)}})
+	capacity := p.config.Machine.With(resource.CPU, need[resource.CPU]).With(resource.Memory, need[resource.Memory])
+	p.loop.Event(cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: m.node, Name: fmt.Sprint(m.number), Capacity: capacity}})
 	if p.synced {
 		p.pauseIfTaken(m)
 	}

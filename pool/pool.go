@@ -53,6 +53,8 @@ type Config struct {
 	Policy policy.Policy
 	// Verify reports whether a secret is that of an executor.
 	Verify func(executor int, secret string) bool
+	// Machine is the capacity of the machine of all executors. Only its bandwidths count: see Pressed.
+	Machine resource.Vector
 	// Expected are how many executors of an earlier daemon are still there. The pool decides nothing before they have registered, or Grace
 	// has passed.
 	Expected int
@@ -270,6 +272,8 @@ func (p *Pool) Took(now timeline.Time, decisions []cluster.Decision) {
 			p.kill(now, m, d)
 		case d.Kind == cluster.Reserve, d.Kind == cluster.Unreserve:
 			m.why = d.Reason
+		case d.Kind == cluster.Throttle: // of prophet, when executors press the machine
+			p.loop.Event(cluster.Event{Kind: cluster.DecisionFailed, Decision: d.ID, Task: d.Task, Node: d.Node, Detail: "a pool bounds no program"})
 		}
 	}
 	if p.config.Changed != nil {

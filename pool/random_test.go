@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/executor"
+	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/pool"
+	"github.com/bellows-rm/bellows/resource"
 )
 
 var (
@@ -23,7 +25,7 @@ var (
 	poolSeed  = flag.Uint64("pool-seed", 0, "the first seed of TestRandomPool; 0 is the time")
 )
 
-// Executors that die, are silent, or send messages twice, applications that are cancelled, and daemons that end and begin again: each
+// Executors that die, are silent, press their machine, or send messages twice, applications that are cancelled, and daemons that end and begin again: each
 // application gets exactly one result of each of its tasks, and it is right.
 func TestRandomPool(t *testing.T) {
 	from := *poolSeed
@@ -85,7 +87,7 @@ const (
 )
 
 func (s *storm) run() {
-	s.pool = start(s.t, func(c *pool.Config) { c.Lease, c.Poll = 10*time.Second, 3*time.Second })
+	s.pool = s.begin(0)
 	var executors, applications sync.WaitGroup
 	for n := range stormExecutors {
 		executors.Go(func() {
@@ -107,6 +109,16 @@ func (s *storm) run() {
 			s.restart()
 		}
 	})
+	executors.Go(func() {
+		for s.ctx.Err() == nil {
+			s.pause(10 * time.Second)
+			some := map[int]bool{}
+			for n := range stormExecutors {
+				some[n] = s.chance(2)
+			}
+			_ = s.now().Pressed(s.ctx, resource.Vector{}.With(resource.Disk, resource.Amount(s.upTo(3))*resource.MB), some)
+		}
+	})
 	applications.Wait()
 	v, err := s.now().View(s.ctx)
 	if err != nil || v.Broken != "" {
@@ -119,12 +131,28 @@ func (s *storm) run() {
 	executors.Wait()
 }
 
+// begin begins a pool, whose policy is mira, or another that answers pressure.
+func (s *storm) begin(expected int) *pool.Pool {
+	name, settings := "mira", map[string]string(nil)
+	if s.chance(3) {
+		name, settings = "prophet", map[string]string{"prophet.relief": "share"}
+	}
+	divides, err := policy.New(name, settings)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return start(s.t, func(c *pool.Config) {
+		c.Policy, c.Expected, c.Lease, c.Poll = divides, expected, 10*time.Second, 3*time.Second
+		c.Machine = resource.Vector{}.With(resource.Disk, 10*resource.MB)
+	})
+}
+
 // restart ends the pool and begins another.
 func (s *storm) restart() {
 	if s.ctx.Err() != nil {
 		return
 	}
-	next := start(s.t, func(c *pool.Config) { c.Expected, c.Lease, c.Poll = stormExecutors, 10*time.Second, 3*time.Second })
+	next := s.begin(stormExecutors)
 	s.mu.Lock()
 	s.pool = next
 	s.daemon++

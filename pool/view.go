@@ -97,8 +97,12 @@ func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
 	if m.tasks > 0 {
 		e.State = Parked
 	}
-	if nodes := p.loop.Engine().Snapshot().Nodes; int(m.node) < len(nodes) && nodes[m.node].ReservedFor != nil {
-		e.State, e.Application = Assigned, int64(nodes[m.node].ReservedFor.ID)
+	n := &cluster.NodeState{} // unless the engine knows it already
+	if nodes := p.loop.Engine().Snapshot().Nodes; int(m.node) < len(nodes) {
+		n = nodes[m.node]
+	}
+	if n.ReservedFor != nil {
+		e.State, e.Application = Assigned, int64(n.ReservedFor.ID)
 	}
 	if m.why.Code != 0 && m.why.Code != cluster.Fits { // an executor takes any task: how much memory it has is no reason
 		e.Why = words(m.why)
@@ -114,7 +118,10 @@ func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
 	default:
 		e.Idle = now.Sub(m.idle)
 	}
-	if m.why.Code == cluster.Assigned && e.Application == 0 {
+	switch k := n.PressedMost(); {
+	case n.Pressed[k] > 0:
+		e.Why = words(cluster.BecauseNodePressure(k, n.Pressed[k], n.Capacity[k]))
+	case m.why.Code == cluster.Assigned && e.Application == 0:
 		e.Why = "" // that application has ended
 	}
 	if m.draining != "" {
@@ -157,5 +164,5 @@ func words(r cluster.Reason) string {
 	return terms.Replace(r.Words(func(at timeline.Time) string { return time.Unix(0, int64(at)).Format(time.TimeOnly) }))
 }
 
-// terms are those of a pool.
-var terms = strings.NewReplacer("a job", "an application", "job", "application", "a node", "an executor", "node", "executor")
+// terms are those of a pool. What presses is the machine of the executors.
+var terms = strings.NewReplacer("node pressure: the node gives", "it uses much of what is short: the machine gives", "a job", "an application", "job", "application", "a node", "an executor", "node", "executor")

@@ -49,7 +49,9 @@ type machine struct {
 	program func(e *process) error
 	taskFor time.Duration
 	unknown error // that a user is looked up
-	results map[Ref]int
+	// pressures are what the machine reports.
+	pressures chan live.Pressure
+	results   map[Ref]int
 }
 
 // running is a job of the machine.
@@ -76,13 +78,13 @@ func newMachine(t *testing.T, cores int) *machine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return &machine{t: t, dir: dir, cores: cores, jobs: map[cluster.JobID]*running{}, news: make(chan struct{}), taskFor: time.Second, unknown: errors.New("unknown"), results: map[Ref]int{}}
+	return &machine{t: t, dir: dir, cores: cores, jobs: map[cluster.JobID]*running{}, news: make(chan struct{}), taskFor: time.Second, unknown: errors.New("unknown"), pressures: make(chan live.Pressure), results: map[Ref]int{}}
 }
 
 // open opens the pools; after close it opens those of the next daemon.
 func (m *machine) open() {
 	m.t.Helper()
-	all, err := Open(Config{State: m.dir, Socket: filepath.Join(m.dir, "s"), Capacity: cores(m.cores).Add(resource.Of(0, resource.GiB)), Jobs: m, LookUp: func(string) (*user.User, error) { return nil, m.unknown },
+	all, err := Open(Config{State: m.dir, Socket: filepath.Join(m.dir, "s"), Capacity: cores(m.cores).Add(resource.Of(0, resource.GiB)).With(resource.Disk, 100*resource.MB), Jobs: m, LookUp: func(string) (*user.User, error) { return nil, m.unknown },
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		m.t.Fatal(err)
@@ -336,6 +338,16 @@ func (m *machine) Changes(ctx context.Context, from int64) (u live.Update, err e
 		case <-ctx.Done():
 			return u, ctx.Err()
 		}
+	}
+}
+
+// Pressure implements Jobs.
+func (m *machine) Pressure(ctx context.Context) (live.Pressure, error) {
+	select {
+	case p := <-m.pressures:
+		return p, nil
+	case <-ctx.Done():
+		return live.Pressure{}, ctx.Err()
 	}
 }
 

@@ -25,6 +25,7 @@ const (
 func (p *Pools) follow() {
 	p.begin.Do(func() {
 		p.beside.Go(p.followJobs)
+		p.beside.Go(p.followPressure)
 		p.beside.Go(p.manage)
 	})
 }

@@ -31,6 +31,7 @@ type Jobs interface {
 	Jobs(ctx context.Context) ([]live.Job, error)
 	Job(ctx context.Context, id cluster.JobID, usage bool) (live.Job, error)
 	Changes(ctx context.Context, from int64) (live.Update, error)
+	Pressure(ctx context.Context) (live.Pressure, error)
 }
 
 // Config is the configuration of Pools. Fields are required unless their comments give a default.
@@ -172,7 +173,7 @@ func (p *Pools) start(h *held) error {
 	if p.rooms[owner] == nil {
 		p.rooms[owner] = pool.NewRoom(MostHeld)
 	}
-	h.pool = pool.Start(pool.Config{Name: ref.Name, Policy: divides, Expected: expected, OfOwner: p.rooms[owner], Log: p.log.With("owner", ref.User), Changed: p.kick,
+	h.pool = pool.Start(pool.Config{Name: ref.Name, Policy: divides, Machine: p.config.Capacity, Expected: expected, OfOwner: p.rooms[owner], Log: p.log.With("owner", ref.User), Changed: p.kick,
 		Verify: func(number int, secret string) bool { return p.key.verify(id, number, secret) && p.knows(h, number) },
 		End:    func(number int, why string) { p.endProcess(ref, number, why) }})
 	return nil

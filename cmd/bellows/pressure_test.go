@@ -14,8 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/trial"
 )
 
-// contest is a slow disk with one arm and programs that read from it, each its own file in order without end, until the test
-// is over. They hinder each other.
+// contest is a slow disk with one arm, a daemon on it, and files to read, one for each of some readers. They hinder each other.
 type contest struct {
 	t       testing.TB
 	disk    *recordingdisk.Disk
@@ -23,28 +22,70 @@ type contest struct {
 	readers int
 }
 
-// newContest starts a daemon with the policy prophet, and four readers.
-func newContest(t testing.TB, settings ...string) *contest {
+// newContest starts a daemon with a policy, and no reader.
+func newContest(t testing.TB, policy string, settings ...string) *contest {
 	needControlGroups(t)
 	c := &contest{t: t, disk: recordingdisk.New(t, 192<<20), readers: 4}
-	file := func(i int) string { return filepath.Join(c.disk.Path(), fmt.Sprint(i)) }
 	for i := range c.readers {
-		if err := durable.Write(file(i), make([]byte, 16<<20)); err != nil {
+		if err := durable.Write(c.file(i), make([]byte, 16<<20)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c.disk.Slow(recordingdisk.Pace{Rate: 32 << 20, Seek: 8 * time.Millisecond})
 	c.state = filepath.Join(c.disk.Path(), "s")
-	up := []string{"up", "--memory", "512MiB", "--policy", "prophet", "--detach"}
+	up := []string{"up", "--memory", "512MiB", "--policy", policy, "--detach"}
 	for _, s := range settings {
 		up = append(up, "--set", s)
 	}
 	c.bellows(up...)
 	t.Cleanup(func() { c.bellows("down", "--force") })
+	return c
+}
+
+func (c *contest) file(i int) string { return filepath.Join(c.disk.Path(), fmt.Sprint(i)) }
+
+// readersOn starts a daemon with the policy prophet, and a job for each reader, which reads its file in order without end.
+func readersOn(t testing.TB, settings ...string) *contest {
+	c := newContest(t, "prophet", settings...)
 	for i := range c.readers {
 		c.bellows("run", "-d", "--memory", "64MiB", "--cpus", "100m", "--", "sh", "-c",
-			"while :; do dd if="+file(i)+" of=/dev/null bs=128k iflag=direct 2>/dev/null; done")
+			"while :; do dd if="+c.file(i)+" of=/dev/null bs=128k iflag=direct 2>/dev/null; done")
 	}
+	return c
+}
+
+// readerModule is a function of a pool that reads a part of a file in order, past the page cache.
+const readerModule = `import subprocess
+
+def read(file):
+    subprocess.run(["dd", "if=" + file, "of=/dev/null", "bs=128k", "count=16", "iflag=direct"], check=True, capture_output=True)
+`
+
+// poolOn starts a daemon and a pool of an executor for each reader, and calls the function for each file in turn, until the test is over.
+func poolOn(t testing.TB, settings ...string) *contest {
+	c := newContest(t, "fifo")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "reader.py"), []byte(readerModule), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	create := []string{"pool", "create", "readers", "--memory", "64MiB", "--cpus", "100m", "--max", fmt.Sprint(c.readers)}
+	for _, s := range settings {
+		create = append(create, "--set", s)
+	}
+	c.bellows(create...)
+	var files strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintln(&files, c.file(i%c.readers))
+	}
+	cmd := exec.Command("bellows", "map", "--pool", "readers", "reader:read")
+	cmd.Env, cmd.Dir, cmd.Stdin = append(os.Environ(), "BELLOWS_STATE="+c.state), dir, strings.NewReader(files.String())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
 	return c
 }
 
@@ -78,7 +119,7 @@ func TestPressedDisk(t *testing.T) {
 		t.Skip("long: run without -short")
 	}
 	t.Parallel() // it mostly waits
-	c := newContest(t, "prophet.backoff=5s")
+	c := readersOn(t, "prophet.backoff=5s")
 	c.await("throttled to", "ps", "1")
 	c.await("of disk until", "explain", "1")
 	c.await("node pressure: the node gives", "explain", "1")
@@ -101,14 +142,38 @@ func TestPressedDisk(t *testing.T) {
 	}
 }
 
-// BenchmarkPressedDisk measures what readers of a disk with one arm get together, without back-off, by shares, and by turns.
-// Each of nine rounds measures every setting for 24 s, odd rounds in the reverse order. At the end it reports, for each setting,
-// the mean speed and the geometric mean of the ratios to the speed without back-off in the same round, with their 95 % confidence
-// intervals. It takes some 25 minutes, more than the default -timeout.
+// Executors of a pool that read from the same slow disk hinder each other: their application has fewer of them for a while, says why, and
+// has all of them again.
+func TestPressedPool(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run without -short")
+	}
+	t.Parallel() // it mostly waits
+	c := poolOn(t)
+	c.await("holds 4 executors; running tasks: 4", "pool", "explain", "readers")
+	c.await("is pressed: it is busy for several containers, and gives", "status")
+	c.await("holds 2 executors; running tasks: 2", "pool", "explain", "readers")
+	c.await("because it uses much of what is short: the machine gives", "pool", "explain", "readers")
+	c.await("holds 4 executors; running tasks: 4", "pool", "explain", "readers")
+}
+
+// BenchmarkPressedDisk measures what readers of a disk with one arm get together: jobs without back-off, by shares, and by turns, and a pool
+// without back-off and with it. It takes some 45 minutes, more than the default -timeout.
 func BenchmarkPressedDisk(b *testing.B) {
+	b.Run("jobs", func(b *testing.B) {
+		compareContests(b, readersOn, [][]string{{"prophet.backoff=0s"}, {"prophet.backoff=5s", "prophet.relief=share"},
+			{"prophet.backoff=5s", "prophet.relief=turns"}, {"prophet.backoff=15s", "prophet.relief=turns"}})
+	})
+	b.Run("pool", func(b *testing.B) {
+		compareContests(b, poolOn, [][]string{{"mira.backoff=0s"}, {"mira.backoff=5s"}, {"mira.backoff=15s"}})
+	})
+}
+
+// compareContests measures every setting for 24 s in each of nine rounds, odd rounds in the reverse order. At the end it reports, for each
+// setting, the mean speed and the geometric mean of the ratios to the speed with the first setting in the same round, with their 95 %
+// confidence intervals.
+func compareContests(b *testing.B, start func(testing.TB, ...string) *contest, settings [][]string) {
 	const rounds = 9
-	settings := [][]string{{"prophet.backoff=0s"}, {"prophet.backoff=5s", "prophet.relief=share"},
-		{"prophet.backoff=5s", "prophet.relief=turns"}, {"prophet.backoff=15s", "prophet.relief=turns"}}
 	speeds := make([][rounds]float64, len(settings)) // MB/s; 0 is not measured
 	for round := range rounds {
 		for i := range settings {
@@ -116,7 +181,7 @@ func BenchmarkPressedDisk(b *testing.B) {
 				i = len(settings) - 1 - i
 			}
 			b.Run(fmt.Sprintf("%s/round=%d", strings.Join(settings[i], ","), round), func(b *testing.B) {
-				speeds[i][round] = benchmarkContest(b, settings[i])
+				speeds[i][round] = benchmarkContest(b, start(b, settings[i]...))
 			})
 		}
 	}
@@ -139,8 +204,7 @@ func BenchmarkPressedDisk(b *testing.B) {
 }
 
 // benchmarkContest returns what readers get together, MB/s.
-func benchmarkContest(b *testing.B, settings []string) (speed float64) {
-	c := newContest(b, settings...)
+func benchmarkContest(b *testing.B, c *contest) (speed float64) {
 	time.Sleep(5 * time.Second) // until the first pressure has been seen
 	for b.Loop() {
 		before := c.read()
