@@ -184,3 +184,38 @@ func TestTopOnASlowTerminal(t *testing.T) {
 	_ = top.Wait()
 	x.Until("is as before", func(string) bool { return x.Untouched() })
 }
+
+// TestPoolTop watches a pool on a terminal, and orders what the keys say. It sees the daemon go and come back.
+func TestPoolTop(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("needs python3")
+	}
+	d := newWatchedDaemon(t)
+	d.bellows("pool", "create", "sums", "--memory", "64MiB", "--cpus", "0.1", "--min", "2", "--max", "2")
+	x := testterminal.Open(t, 80, 24)
+	before := x.Settings()
+	top := d.command("pool", "top", "sums")
+	x.Start(top)
+	x.Await(`pool sums of \S+ +2 executors .* 1 registered .* 2 registered .*h help`)
+	x.Type("e")
+	x.Await(`explanation.*pool sums of \S+ has 2 executors`)
+	x.Type("eG")
+	x.Await(`executor 2 is registered.*2 of 2 executors`)
+	x.Type("K")
+	x.Await(`kill job 2, executor 2 of this pool\? y kills it`)
+	x.Type("y")
+	x.Await(`3 registered`)
+	d.die()
+	x.Await(`pool sums of \S+ +no daemon for \S+; connecting again`)
+	d.up()
+	x.Await(`connected again after`)
+	x.Await(`3 registered`)
+	d.bellows("pool", "rm", "sums")
+	if err := top.Wait(); err == nil {
+		t.Error("it does not fail when the pool is gone")
+	}
+	x.Until("is as before", func(string) bool { return x.Untouched() })
+	if x.Settings() != before {
+		t.Errorf("the settings are %+v, and were %+v", x.Settings(), before)
+	}
+}

@@ -2,14 +2,12 @@ package pooling
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/internal/testfile"
-	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/pool"
 	"github.com/bellows-rm/bellows/pools"
 	"github.com/bellows-rm/bellows/resource"
@@ -80,24 +78,6 @@ func TestViews(t *testing.T) {
 		if terminal.Cells(strings.TrimSuffix(line, "\n")) > terminal.Width || strings.Contains(line, "\033") {
 			t.Errorf("%q", line)
 		}
-	}
-}
-
-// While the daemon is away the screen says so; it ends when the pool is gone.
-func TestWatch(t *testing.T) {
-	asked := 0
-	var text bytes.Buffer
-	err := watch(t.Context(), &text, func(context.Context) (pools.Detail, error) {
-		switch asked++; asked {
-		case 1:
-			return *sums(), nil
-		case 2:
-			return pools.Detail{}, live.Errorf(live.Unavailable, "no daemon")
-		}
-		return pools.Detail{}, live.Errorf(live.NotFound, "no pool")
-	})
-	if live.KindOf(err) != live.NotFound || !strings.Contains(text.String(), "pool sums of ada") || !strings.Contains(text.String(), "\033[Hno daemon\033[K") {
-		t.Errorf("%v after %q", err, text.String())
 	}
 }
 

@@ -2,6 +2,7 @@
 package top
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/signal"
@@ -54,7 +55,7 @@ func Command() *cobra.Command {
 			}
 			s := newState(c)
 			if !asText {
-				return show(cmd, client, s)
+				return show(cmd, "top", client, s, func(ctx context.Context) watched { return s.watching(ctx, client) })
 			}
 			s.columns = terminal.Columns(cmd.OutOrStdout())
 			text, err := once(cmd.Context(), client, s)
@@ -69,7 +70,7 @@ func Command() *cobra.Command {
 	cmd.Flags().BoolVar(&asText, "once", false, "print it once, as text, with all jobs")
 	cmd.Flags().StringVar(&c.user, "user", "", "only jobs of this `user`")
 	cmd.Flags().StringVar(&c.state, "state", "", "only jobs in this `state`, such as paused")
-	cmd.Flags().StringVar(&by, "sort", "job", "sort by this `column`, or after a - the other way round: "+sortNames())
+	cmd.Flags().StringVar(&by, "sort", "job", "sort by this `column`, or after a - the other way round: "+jobTable.names())
 	cmd.Flags().BoolVar(&c.tasks, "tasks", false, "tasks instead of jobs")
 	p.Flags(cmd, false)
 	return cmd
@@ -78,10 +79,10 @@ func Command() *cobra.Command {
 // check checks what flags chose, and sets the column to sort by.
 func (c *choice) check(by string) error {
 	name, reversed := strings.CutPrefix(by, "-")
-	at, ok := columnOf(name)
+	at, ok := jobTable.find(name)
 	switch {
 	case !ok:
-		return command.Usagef("--sort %q: must be one of %s, or one of them after a -", by, sortNames())
+		return command.Usagef("--sort %q: must be one of %s, or one of them after a -", by, jobTable.names())
 	case c.state != "" && !slices.Contains(states, c.state):
 		return command.Usagef("--state %q: must be one of %s", c.state, strings.Join(states, ", "))
 	}
@@ -89,20 +90,22 @@ func (c *choice) check(by string) error {
 	return nil
 }
 
-// show shows the machine on the terminal of a command.
-func show(cmd *cobra.Command, client *server.Client, s *state) error {
+// show shows a screen on the terminal of a command, which has a name.
+func show(cmd *cobra.Command, name string, client *server.Client, s screen, watch func(context.Context) watched) error {
 	in, readable := cmd.InOrStdin().(*os.File)
 	out, writable := cmd.OutOrStdout().(*os.File)
 	switch {
 	case !readable || !writable || !terminal.Is(in) || !terminal.Is(out):
-		return command.Usagef("top: needs a terminal; --once prints the screen as text")
+		return command.Usagef("%s: needs a terminal; --once prints the screen as text", name)
 	case !drawable(os.Getenv):
-		return command.Usagef("top: $TERM is %q, a terminal on which nothing can be drawn; --once prints the screen as text", os.Getenv("TERM"))
+		return command.Usagef("%s: $TERM is %q, a terminal on which nothing can be drawn; --once prints the screen as text", name, os.Getenv("TERM"))
 	}
 	// The end of the terminal and Ctrl-\ end the program, too, which gives the terminal back first.
 	ctx, stop := signal.NotifyContext(cmd.Context(), unix.SIGHUP, unix.SIGQUIT)
 	defer stop()
-	return newProgram(client, s, colourful(os.Getenv)).run(ctx, func() (*terminal.Console, error) { return terminal.OpenConsole(in, out) })
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return newProgram(client, s, watch(ctx), colourful(os.Getenv)).run(ctx, func() (*terminal.Console, error) { return terminal.OpenConsole(in, out) })
 }
 
 // drawable reports whether the terminal can show lines at any place of its screen.

@@ -41,7 +41,7 @@ func (s *state) press(k terminal.Key) (quit bool) {
 			s.say(plain, "%s: not killed", s.doomed.subject)
 		}
 	case helping:
-		s.inHelp(k)
+		s.inHelp(k, help)
 	default:
 		return s.browse(k)
 	}
@@ -63,36 +63,15 @@ func (s *state) typed(k terminal.Key) {
 	}
 }
 
-func (s *state) inHelp(k terminal.Key) {
-	switch k {
-	case 'j', terminal.KeyDown:
-		s.scroll++
-	case 'k', terminal.KeyUp:
-		s.scroll--
-	default:
-		s.mode = browsing
-	}
-	s.scroll = max(0, min(s.scroll, len(help)-1))
-}
-
 // browse takes in a key while the table is shown.
 func (s *state) browse(k terminal.Key) (quit bool) {
-	page := max(1, s.lines-len(s.head())-3)
+	if to, ok := moved(k, s.at, len(s.rows), s.lines-len(s.head())-3); ok {
+		s.choose(to)
+		return false
+	}
 	switch k {
 	case 'q':
 		return true
-	case 'j', terminal.KeyDown:
-		s.move(1)
-	case 'k', terminal.KeyUp:
-		s.move(-1)
-	case ' ', terminal.KeyPageDown:
-		s.move(page)
-	case 'b', terminal.KeyPageUp:
-		s.move(-page)
-	case 'g', terminal.KeyHome:
-		s.move(-len(s.rows))
-	case 'G', terminal.KeyEnd:
-		s.move(len(s.rows))
 	case 'e', terminal.KeyEnter:
 		if s.pane != nil {
 			s.pane = nil
@@ -100,9 +79,9 @@ func (s *state) browse(k terminal.Key) (quit bool) {
 			s.pane = &pane{}
 		}
 	case '[', ']':
-		s.scrollPane(k == ']')
+		s.pane.scrollBy(k == ']')
 	case 'p', 'r', 'K':
-		s.order(k)
+		s.command(k)
 	case 'h', '?':
 		s.mode, s.scroll = helping, 0
 	default:
@@ -111,8 +90,8 @@ func (s *state) browse(k terminal.Key) (quit bool) {
 	return false
 }
 
-// order takes in a key that orders something about the selected row. Only jobs are killed, never single tasks.
-func (s *state) order(k terminal.Key) {
+// command takes in a key that orders something about the selected row. Only jobs are killed, never single tasks.
+func (s *state) command(k terminal.Key) {
 	r := s.current()
 	switch {
 	case r == nil:
@@ -130,9 +109,7 @@ func (s *state) order(k terminal.Key) {
 func (s *state) filter(k terminal.Key) {
 	switch k {
 	case 's':
-		for s.by = (s.by + 1) % len(columns); columns[s.by].compare == nil; s.by = (s.by + 1) % len(columns) {
-		}
-		s.reversed = false
+		s.order = jobTable.next(s.order)
 	case 'S':
 		s.reversed = !s.reversed
 	case '/':
@@ -164,21 +141,14 @@ func (s *state) nextState() string {
 	return ""
 }
 
-// move moves the selection.
-func (s *state) move(by int) {
-	if len(s.rows) > 0 {
-		s.choose(max(0, min(s.at+by, len(s.rows)-1)))
-	}
-}
-
-// scrollPane scrolls the explanation by some lines.
-func (s *state) scrollPane(down bool) {
+// scrollBy scrolls an explanation by some lines.
+func (p *pane) scrollBy(down bool) {
 	const by = 5
 	switch {
-	case s.pane == nil:
+	case p == nil:
 	case down:
-		s.pane.scroll = min(s.pane.scroll+by, len(s.pane.lines))
+		p.scroll = min(p.scroll+by, len(p.lines))
 	default:
-		s.pane.scroll = max(0, s.pane.scroll-by)
+		p.scroll = max(0, p.scroll-by)
 	}
 }

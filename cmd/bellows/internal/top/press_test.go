@@ -82,8 +82,8 @@ func TestSelectionStays(t *testing.T) {
 		t.Errorf("%v is selected", s.selected)
 	}
 	keys(s, "tssssssssss")
-	if columns[s.by].name != "job" || s.selected.job != 3 {
-		t.Errorf("by %s, job %d is selected", columns[s.by].name, s.selected.job)
+	if jobTable.columns[s.by].name != "job" || s.selected.job != 3 {
+		t.Errorf("by %s, job %d is selected", jobTable.columns[s.by].name, s.selected.job)
 	}
 	ended := s.jobs[3]
 	ended.Ended = true
@@ -129,9 +129,9 @@ func TestOrderAndFilters(t *testing.T) {
 	}
 	s := cannedState(80, 24)
 	seen := map[string]bool{}
-	for range columns { // s goes through all columns that rows can be sorted by, and f through all states
+	for range jobTable.columns { // s goes through all columns that rows can be sorted by, and f through all states
 		keys(s, "s")
-		seen[columns[s.by].name] = true
+		seen[jobTable.columns[s.by].name] = true
 	}
 	for range 10 {
 		keys(s, "f")
@@ -186,15 +186,15 @@ func TestRequests(t *testing.T) {
 		t.Error("another job is killed than the one that was asked about")
 	}
 	s.hear(&answer{request: request{killing, subject{job: 3}}})
-	if !strings.Contains(screenOf(t, s), "job 3: killed") {
-		t.Error(screenOf(t, s))
+	if !strings.Contains(fits(t, s), "job 3: killed") {
+		t.Error(fits(t, s))
 	}
 	s.hear(&answer{request: request{pausing, subject{job: 2}}, err: live.Errorf(live.Denied, "job 2: belongs to bob")})
-	if !strings.Contains(screenOf(t, s), "job 2: belongs to bob") {
-		t.Error(screenOf(t, s))
+	if !strings.Contains(fits(t, s), "job 2: belongs to bob") {
+		t.Error(fits(t, s))
 	}
 	s.now = s.now.Add(messageTime)
-	if strings.Contains(screenOf(t, s), "belongs to bob") {
+	if strings.Contains(fits(t, s), "belongs to bob") {
 		t.Error("the message stays")
 	}
 }
@@ -232,7 +232,7 @@ func TestExplanations(t *testing.T) {
 	hear(1, "The first.", nil)
 	expect("after the first", 3)
 	hear(3, "Paused by its owner.", nil)
-	if text := screenOf(t, s); !strings.Contains(text, "explanation of job 3") || !strings.Contains(text, "Paused by its owner.") {
+	if text := fits(t, s); !strings.Contains(text, "explanation of job 3") || !strings.Contains(text, "Paused by its owner.") {
 		t.Error(text)
 	}
 	changes(3, 7)
@@ -241,7 +241,7 @@ func TestExplanations(t *testing.T) {
 	s.settle()
 	expect("a second later", 3)
 	hear(3, "", live.Errorf(live.Denied, "job 3: belongs to bob"))
-	if text := screenOf(t, s); !strings.Contains(text, "job 3: belongs to bob") {
+	if text := fits(t, s); !strings.Contains(text, "job 3: belongs to bob") {
 		t.Error(text)
 	}
 	s.now = s.now.Add(time.Minute)
@@ -285,7 +285,7 @@ func TestReconnects(t *testing.T) {
 		s.now = s.now.Add(2 * time.Second)
 		s.settle()
 	}
-	if text := screenOf(t, s); !strings.Contains(text, "no daemon for 6.0s; connecting again: the daemon ends") || !strings.Contains(text, "sort") {
+	if text := fits(t, s); !strings.Contains(text, "no daemon for 6.0s; connecting again: the daemon ends") || !strings.Contains(text, "sort") {
 		t.Error(text)
 	}
 	m := *s.machine
@@ -293,7 +293,7 @@ func TestReconnects(t *testing.T) {
 	s.see(&server.Seen{Machine: &m})
 	s.see(&server.Seen{Update: &live.Update{Revision: 1 << 33, Snapshot: true, Jobs: []live.Job{jobOf(9, "queued", "ada", cluster.StatusPending, 1, gib)}}})
 	s.settle()
-	text := screenOf(t, s)
+	text := fits(t, s)
 	if !strings.Contains(text, "connected again after 6s, to a new daemon (process 77)") || !strings.Contains(text, "healthy") || ids(s) != "9" || s.revisions[9] != 1<<33 || len(s.revisions) != 1 {
 		t.Error(text, s.revisions)
 	}

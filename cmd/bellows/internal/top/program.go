@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -12,20 +13,33 @@ import (
 	"github.com/bellows-rm/bellows/server"
 )
 
-// program shows the machine on a console, and does what the user wants. One goroutine has the state; it waits neither for the
+// screen is what a program shows. It changes by what is given to its methods, and by what was watched, alone.
+type screen interface {
+	base() *frame
+	settle()
+	view() []line
+	press(terminal.Key) (quit bool)
+	hear(*answer)
+}
+
+// watched yields functions, each of which tells the screen what was seen, and returns whether more follows that is to be shown together.
+type watched = iter.Seq2[func() (more bool), error]
+
+// program shows a screen on a console, and does what the user wants. One goroutine has the state; it waits neither for the
 // daemon nor for the terminal.
 type program struct {
 	client  *server.Client
-	state   *state
+	screen  screen
+	watched watched
 	colours bool
-	seen    chan server.Seen
+	seen    chan func() (more bool)
 	failed  chan error // the daemon cannot be watched
 	answers chan answer
 	panics  chan string // of the other goroutines
 }
 
-func newProgram(client *server.Client, s *state, colours bool) *program {
-	return &program{client: client, state: s, colours: colours, seen: make(chan server.Seen), failed: make(chan error, 1),
+func newProgram(client *server.Client, s screen, watched watched, colours bool) *program {
+	return &program{client: client, screen: s, watched: watched, colours: colours, seen: make(chan func() bool), failed: make(chan error, 1),
 		answers: make(chan answer), panics: make(chan string)}
 }
 
@@ -46,7 +60,7 @@ func (p *program) start(ctx context.Context, do func()) {
 
 // watch passes on what the daemon sends.
 func (p *program) watch(ctx context.Context) {
-	for seen, err := range p.client.WatchMachine(ctx, 0) {
+	for seen, err := range p.watched {
 		if err != nil {
 			p.failed <- err
 			return
@@ -65,8 +79,8 @@ func (p *program) run(ctx context.Context, open func() (*terminal.Console, error
 	p.start(ctx, func() { p.watch(ctx) })
 	select {
 	case seen := <-p.seen:
-		p.state.now = time.Now()
-		p.state.see(&seen)
+		p.screen.base().now = time.Now()
+		seen()
 	case err := <-p.failed:
 		return err
 	case <-ctx.Done():
@@ -87,18 +101,18 @@ func (p *program) show(ctx context.Context, open func() (*terminal.Console, erro
 
 // loop shows the machine on a console until the user quits.
 func (p *program) loop(ctx context.Context, console *terminal.Console) error {
-	s := p.state
+	s, f := p.screen, p.screen.base()
 	clock := time.NewTicker(time.Second)
 	defer clock.Stop()
 	for afresh, more := true, false; ; { // more: of what is shown next
 		if !more {
 			columns, lines := console.Size()
-			afresh = afresh || columns != s.columns || lines != s.lines
-			s.columns, s.lines = columns, lines
+			afresh = afresh || columns != f.columns || lines != f.lines
+			f.columns, f.lines = columns, lines
 			s.settle()
-			console.Show(p.screen(), afresh)
+			console.Show(p.drawn(), afresh)
 		}
-		for _, r := range s.take() {
+		for _, r := range f.take() {
 			p.start(ctx, func() {
 				select {
 				case p.answers <- r.send(ctx, p.client):
@@ -112,7 +126,7 @@ func (p *program) loop(ctx context.Context, console *terminal.Console) error {
 			if !here {
 				return errors.New("the terminal is gone")
 			}
-			s.now = time.Now()
+			f.now = time.Now()
 			afresh = k == terminal.KeyRedraw
 			if k == terminal.KeySuspend {
 				console.Suspend()
@@ -120,13 +134,13 @@ func (p *program) loop(ctx context.Context, console *terminal.Console) error {
 				return nil
 			}
 		case seen := <-p.seen:
-			s.now = time.Now()
-			more = s.see(&seen)
+			f.now = time.Now()
+			more = seen()
 		case a := <-p.answers:
-			s.now = time.Now()
+			f.now = time.Now()
 			s.hear(&a)
 		case <-clock.C:
-			s.now = time.Now()
+			f.now = time.Now()
 		case <-console.Resized():
 			afresh = true
 		case err := <-p.failed:
@@ -139,13 +153,24 @@ func (p *program) loop(ctx context.Context, console *terminal.Console) error {
 	}
 }
 
-// screen returns the lines of the screen for a terminal.
-func (p *program) screen() []string {
+// drawn returns the lines of the screen for a terminal.
+func (p *program) drawn() []string {
 	var lines []string
-	for _, l := range p.state.view() {
+	for _, l := range p.screen.view() {
 		lines = append(lines, l.ansi(p.colours))
 	}
 	return lines
+}
+
+// watching returns what a state is to see, until ctx ends.
+func (s *state) watching(ctx context.Context, client *server.Client) watched {
+	return func(yield func(func() bool, error) bool) {
+		for seen, err := range client.WatchMachine(ctx, 0) {
+			if !yield(func() bool { return s.see(&seen) }, err) {
+				return
+			}
+		}
+	}
 }
 
 // once returns the head and the whole table as text. It takes a second: what cores do shows in a second measurement.

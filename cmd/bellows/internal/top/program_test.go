@@ -16,7 +16,7 @@ import (
 // onTerminal shows the canned machine on a terminal, without a daemon, and returns how that ends.
 func onTerminal(t *testing.T, x *testterminal.Terminal, ctx context.Context) (p *program, ended chan any) {
 	t.Helper()
-	p, ended = newProgram(nil, cannedState(80, 24), true), make(chan any, 1)
+	p, ended = newProgram(nil, cannedState(80, 24), nil, true), make(chan any, 1)
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
@@ -49,7 +49,9 @@ func TestOnATerminal(t *testing.T) {
 		if cell := x.Cells()[0][0]; cell.Style != "1" || x.Untouched() {
 			t.Errorf("the first cell is %+v", cell)
 		}
-		p.seen <- server.Seen{Update: &live.Update{Revision: 6, Jobs: []live.Job{jobOf(77, "newest", "ada", cluster.StatusPending, 1, gib)}}}
+		p.seen <- func() bool {
+			return p.screen.(*state).see(&server.Seen{Update: &live.Update{Revision: 6, Jobs: []live.Job{jobOf(77, "newest", "ada", cluster.StatusPending, 1, gib)}}})
+		}
 		x.Await("77 +ada +newest")
 		x.Resize(40, 10)
 		x.Until("has ten lines", func(screen string) bool {

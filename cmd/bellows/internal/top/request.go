@@ -75,11 +75,7 @@ func (s *state) explain() {
 // hear takes in the answer to a request.
 func (s *state) hear(a *answer) {
 	if a.what != explaining {
-		if a.err != nil {
-			s.say(bad, "%v", a.err)
-			return
-		}
-		s.say(good, "%s: %s", a.subject, deeds[a.what])
+		s.heard(a)
 		return
 	}
 	s.asking = false
@@ -95,6 +91,3 @@ func (s *state) hear(a *answer) {
 	}
 	s.pane.lines = lines
 }
-
-// ask asks the daemon to do something.
-func (s *state) ask(what action, of subject) { s.wanted = append(s.wanted, request{what, of}) }

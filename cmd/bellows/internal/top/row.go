@@ -141,12 +141,15 @@ func (r *row) matches(c *choice) bool {
 
 // sortRows sorts rows by a column, and rows that are equal there by their number.
 func sortRows(rows []row, c *choice) {
-	by := &columns[c.by]
-	slices.SortFunc(rows, func(a, b row) int {
-		n := by.compare(&a, &b)
-		if by.largest != c.reversed {
-			n = -n
-		}
-		return cmp.Or(n, cmp.Compare(a.job, b.job), cmp.Compare(a.task.Stage, b.task.Stage), cmp.Compare(a.task.Index, b.task.Index))
+	jobTable.sort(rows, c.order, func(a, b *row) int {
+		return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.task.Stage, b.task.Stage), cmp.Compare(a.task.Index, b.task.Index))
 	})
+}
+
+// nameLook is how the name is shown, or what is there instead.
+func (r *row) nameLook() style {
+	if r.named {
+		return plain
+	}
+	return faint
 }

@@ -14,8 +14,7 @@ import (
 // state is what is known of the machine, and what the user wants to see of it. It changes by what is given to its methods alone: they neither
 // read a clock nor wait.
 type state struct {
-	columns, lines int // of the screen; 0 lines: as many as it takes
-	now            time.Time
+	frame
 	choice
 	known
 
@@ -24,19 +23,14 @@ type state struct {
 	selected subject
 	at       int // the index of selected in rows
 
-	mode    mode
-	doomed  row   // what is to be killed if the user confirms it
-	scroll  int   // of the help
-	pane    *pane // nil: closed
-	message message
-	wanted  []request // what is to be asked of the daemon, until take
-	asking  bool      // for an explanation
+	doomed row   // what is to be killed if the user confirms it
+	pane   *pane // nil: closed
+	asking bool  // for an explanation
 }
 
 // choice is which rows are shown, and in which order.
 type choice struct {
-	by                int // the index of the column that they are sorted by
-	reversed          bool
+	order
 	user, state, text string // what is shown; empty is all
 	tasks             bool   // rows are tasks, not jobs
 }
@@ -47,7 +41,6 @@ type known struct {
 	revisions map[cluster.JobID]int64 // of the last update of each job
 	machine   *server.Machine         // the newest; nil before the first
 	use       map[cluster.ContainerID]use
-	lost      *lost // nil while there is a connection
 }
 
 // use is what a container used when it was measured last.
@@ -56,32 +49,6 @@ type use struct {
 	phase   live.InPhase
 	cpu     int64 // millicores since the measurement before; unknown if there was none
 }
-
-// lost is since when there is no connection, and why.
-type lost struct {
-	since time.Time
-	why   string
-}
-
-// mode is what keys mean.
-type mode uint8
-
-const (
-	browsing mode = iota
-	typing        // the text of the filter
-	confirming
-	helping
-)
-
-// message is what the last line says until a time.
-type message struct {
-	text  string
-	style style
-	until time.Time
-}
-
-// messageTime is how long a message stays.
-const messageTime = 8 * time.Second
 
 // pane explains the selected job.
 type pane struct {
@@ -99,17 +66,11 @@ func newState(c choice) *state {
 	return &state{choice: c, known: known{jobs: map[cluster.JobID]live.Job{}, revisions: map[cluster.JobID]int64{}}}
 }
 
-func (s *state) say(look style, format string, operands ...any) {
-	s.message = message{fmt.Sprintf(format, operands...), look, s.now.Add(messageTime)}
-}
-
 // see takes in what the daemon has sent. It returns whether more about the same revision follows.
 func (s *state) see(seen *server.Seen) (more bool) {
 	switch {
 	case seen.Lost != nil:
-		if s.lost == nil {
-			s.lost = &lost{s.now, seen.Lost.Error()}
-		}
+		s.lose(seen.Lost)
 		return false
 	case seen.Update != nil:
 		s.update(seen.Update)
@@ -136,14 +97,11 @@ func (s *state) update(u *live.Update) {
 
 // measure takes in the state of the machine, which comes first after the connection was lost.
 func (s *state) measure(m *server.Machine) {
-	if s.lost != nil {
-		text := "connected again after " + s.now.Sub(s.lost.since).Round(time.Second).String()
-		if s.machine != nil && s.machine.Status.PID != m.Status.PID {
-			text += fmt.Sprintf(", to a new daemon (process %d); the jobs go on", m.Status.PID)
-		}
-		s.lost = nil
-		s.say(good, "%s", text)
+	also := ""
+	if s.machine != nil && s.machine.Status.PID != m.Status.PID {
+		also = fmt.Sprintf(", to a new daemon (process %d); the jobs go on", m.Status.PID)
 	}
+	s.reach(also)
 	was := s.use
 	s.use = make(map[cluster.ContainerID]use, len(m.Tasks))
 	for i := range m.Tasks {
@@ -236,11 +194,4 @@ func (s *state) measured(tasks []live.Task) (running []live.Task) {
 		running = append(running, t)
 	}
 	return running
-}
-
-// take returns what is to be asked of the daemon now.
-func (s *state) take() []request {
-	wanted := s.wanted
-	s.wanted = nil
-	return wanted
 }

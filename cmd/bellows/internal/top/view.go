@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/bellows-rm/bellows/internal/terminal"
 )
@@ -22,21 +21,13 @@ func (s *state) view() []line {
 	return s.within(slices.Concat(head, s.body(s.lines-len(foot)-len(head)), foot))
 }
 
-// within makes lines as narrow as the screen.
-func (s *state) within(lines []line) []line {
-	for i := range lines {
-		lines[i] = lines[i].within(s.columns)
-	}
-	return lines
-}
-
 // body returns what is between head and foot, in that many lines.
 func (s *state) body(lines int) []line {
 	switch {
 	case lines <= 0:
 		return nil
 	case s.mode == helping:
-		return exactly(lines, helpLines(s.scroll))
+		return exactly(lines, s.helpLines(help))
 	case s.pane == nil:
 		return exactly(lines, s.table(lines))
 	}
@@ -54,28 +45,25 @@ func exactly(n int, lines []line) []line {
 	return append(slices.Clone(lines), make([]line, n-len(lines))...)
 }
 
-func helpLines(from int) (lines []line) {
-	for _, text := range help[min(from, len(help)):] {
-		lines = append(lines, words(text, plain))
-	}
-	return lines
-}
-
 // explanation returns the pane.
 func (s *state) explanation(lines int) []line {
-	p := s.pane
 	title := "explanation"
-	if p.job > 0 {
-		title = fmt.Sprintf("explanation of job %d", p.job)
+	if s.pane.job > 0 {
+		title = fmt.Sprintf("explanation of job %d", s.pane.job)
 	}
+	return s.pane.view(title, s.columns, lines)
+}
+
+// view returns the pane in that many columns and lines.
+func (p *pane) view(title string, columns, lines int) []line {
 	title = "── " + title + " "
-	out := []line{words(title+strings.Repeat("─", max(0, s.columns-terminal.Cells(title))), accent)}
+	out := []line{words(title+strings.Repeat("─", max(0, columns-terminal.Cells(title))), accent)}
 	if p.lines == nil {
 		return append(out, words("asking the daemon ...", faint))
 	}
 	var text []string
 	for _, l := range p.lines {
-		text = append(text, wrap(l, s.columns)...)
+		text = append(text, wrap(l, columns)...)
 	}
 	from := max(0, min(p.scroll, len(text)-(lines-1)))
 	for _, l := range text[from:] {
@@ -86,23 +74,15 @@ func (s *state) explanation(lines int) []line {
 
 // table returns the heads of the columns and as many rows as fit into that many lines, the selected one among them.
 func (s *state) table(lines int) (out []line) {
-	widths := fit(s.rows, s.columns)
-	if lines > 1 {
-		out = append(out, s.heads(widths))
-		lines--
+	first := ""
+	if s.tasks {
+		first = "TASK"
 	}
 	if len(s.rows) == 0 {
-		return append(out, words(s.nothing(), faint))
+		out = []line{jobTable.heads(jobTable.fit(nil, s.columns, s.now), s.order, first), words(s.nothing(), faint)}
+		return out[max(0, 2-lines):]
 	}
-	from := max(0, min(s.at-lines/2, len(s.rows)-lines))
-	for i := from; i < min(from+lines, len(s.rows)); i++ {
-		l := s.rows[i].line(widths, s.now)
-		if i == s.at && s.lines > 0 {
-			l = l.all(reverse, s.columns)
-		}
-		out = append(out, l)
-	}
-	return out
+	return jobTable.view(&s.frame, s.rows, s.at, lines, s.order, first)
 }
 
 // nothing says why the table is empty.
@@ -116,57 +96,6 @@ func (s *state) nothing() string {
 		return "no task runs"
 	}
 	return "no jobs"
-}
-
-// heads returns the heads of the columns. An arrow is beside the one that the rows are sorted by.
-func (s *state) heads(widths []int) (out line) {
-	for i, w := range widths {
-		if w == 0 {
-			continue
-		}
-		c, after := &columns[i], " "
-		text, look := c.head, bold
-		if c.name == "job" && s.tasks {
-			text = "TASK"
-		}
-		if i == s.by {
-			arrow := "↑"
-			if c.largest != s.reversed {
-				arrow = "↓"
-			}
-			if look = accent; c.right {
-				after = arrow
-			} else {
-				text += arrow
-			}
-		}
-		out = append(out, span{pad(text, w, c.right), look}, span{after, accent})
-	}
-	return out
-}
-
-// line returns a row of the table.
-func (r *row) line(widths []int, now time.Time) (out line) {
-	for i, w := range widths {
-		if w == 0 {
-			continue
-		}
-		c, look := &columns[i], plain
-		switch c.name {
-		case "state":
-			look = lookOf(r.state)
-		case "bar":
-			look = accent
-		case "name":
-			if !r.named {
-				look = faint
-			}
-		case "why":
-			look = faint
-		}
-		out = append(out, span{pad(c.cell(r, now), w, c.right), look}, span{" ", plain})
-	}
-	return out
 }
 
 // lookOf returns the style of a state.
@@ -207,7 +136,7 @@ func (s *state) daemon() line {
 	name := span{"bellows", bold}
 	switch {
 	case s.lost != nil:
-		return line{name, {fmt.Sprintf("  no daemon for %s; connecting again: ", terminal.Age(s.now.Sub(s.lost.since))), bad}, {s.lost.why, plain}}
+		return s.away(name)
 	case s.machine == nil:
 		return line{name, {"  waiting for the daemon", faint}}
 	}
@@ -324,9 +253,6 @@ func (s *state) question() string {
 	return fmt.Sprintf("kill %s of %s? y kills it, any other key does not", what, s.doomed.user)
 }
 
-// talks reports whether a message is shown.
-func (s *state) talks() bool { return s.message.text != "" && s.now.Before(s.message.until) }
-
 // news says what happened or, after a while, why the selected row is in its state.
 func (s *state) news() line {
 	if s.talks() {
@@ -358,5 +284,5 @@ func (s *state) shown() line {
 			out = out.more(s.columns, part[0]+part[1])
 		}
 	}
-	return out.more(s.columns, "by "+columns[s.by].name)
+	return out.more(s.columns, "by "+jobTable.columns[s.by].name)
 }

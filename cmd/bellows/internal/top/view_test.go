@@ -2,10 +2,8 @@ package top
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
-	"unicode"
 
 	"pgregory.net/rapid"
 
@@ -127,29 +125,9 @@ func cannedState(columns, lines int) *state {
 	return s
 }
 
-// screenOf returns the screen as text, and checks that it fits and that no terminal takes a part of it for a command.
-func screenOf(t interface {
-	Helper()
-	Errorf(string, ...any)
-}, s *state) string {
-	t.Helper()
-	var text strings.Builder
-	lines := s.view()
-	if s.lines > 0 && len(lines) != s.lines {
-		t.Errorf("%d lines on a screen of %d", len(lines), s.lines)
-	}
-	for _, l := range lines {
-		if n := terminal.Cells(l.text()); n > s.columns || strings.ContainsFunc(l.text(), func(r rune) bool { return !unicode.IsPrint(r) }) {
-			t.Errorf("%d columns on a screen of %d: %q", n, s.columns, l.text())
-		}
-		text.WriteString(strings.TrimRight(l.text(), " ") + "\n")
-	}
-	return text.String()
-}
-
 func golden(t *testing.T, name string, s *state) {
 	t.Helper()
-	testfile.Golden(t, name+".txt", []byte(screenOf(t, s)))
+	testfile.Golden(t, name+".txt", []byte(fits(t, s)))
 }
 
 func inUTC(t *testing.T) {
@@ -269,7 +247,7 @@ func TestScreensFit(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				s.settle()
-				screenOf(t, s)
+				fits(t, s)
 				if r := s.current(); (r == nil) != (len(s.rows) == 0) || r != nil && r.subject != s.selected {
 					t.Errorf("row %d of %d is selected: %v", s.at, len(s.rows), s.selected)
 				}
