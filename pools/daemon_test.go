@@ -2,6 +2,7 @@ package pools_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -133,13 +134,13 @@ func handler(all *pools.Pools) http.Handler {
 			_, err = all.Put(r.Context(), ownerOf(s.Name), ref(r).Owner(), s)
 		}
 		if err != nil {
-			http.Error(w, err.Error(), live.KindOf(err).Status())
+			http.Error(w, err.Error(), cmp.Or(live.KindOf(err).Status(), http.StatusInternalServerError))
 		}
 	})
 	mux.HandleFunc("GET /v1/pools/{pool}", func(w http.ResponseWriter, r *http.Request) {
 		d, err := all.Detail(r.Context(), ref(r))
 		if err != nil {
-			http.Error(w, err.Error(), live.KindOf(err).Status())
+			http.Error(w, err.Error(), cmp.Or(live.KindOf(err).Status(), http.StatusInternalServerError))
 			return
 		}
 		_ = json.NewEncoder(w).Encode(d)
@@ -147,7 +148,7 @@ func handler(all *pools.Pools) http.Handler {
 	mux.HandleFunc("/v1/pools/{pool}/", func(w http.ResponseWriter, r *http.Request) {
 		h, err := all.Handler(ref(r))
 		if err != nil {
-			http.Error(w, err.Error(), live.KindOf(err).Status())
+			http.Error(w, err.Error(), cmp.Or(live.KindOf(err).Status(), http.StatusInternalServerError))
 			return
 		}
 		http.StripPrefix("/v1/pools/"+r.PathValue("pool"), h).ServeHTTP(w, r)
@@ -163,13 +164,17 @@ type rig struct {
 	in  io.Closer
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T) *rig { return newRigOn(t, func(string) {}) }
+
+// newRigOn makes a rig in a folder that prepare has prepared.
+func newRigOn(t *testing.T, prepare func(dir string)) *rig {
 	dir, err := os.MkdirTemp("", "bellows") // not t.TempDir, since the name of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &rig{t: t, dir: dir}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	prepare(dir)
 	self, err := os.ReadFile("/proc/self/exe") // which may be where the owner of the pools cannot go
 	if err == nil {
 		err = errors.Join(os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "worker"), self, 0o755), os.WriteFile(filepath.Join(dir, "squares.py"), []byte(module), 0o644))
@@ -193,7 +198,7 @@ func (r *rig) begin() {
 	r.cmd = exec.Command("/proc/self/exe")
 	r.cmd.Env = append(os.Environ(), stateVariable+"="+r.dir)
 	var said bytes.Buffer
-	r.cmd.Stderr = &said
+	r.cmd.Stderr = io.MultiWriter(&said, r.t.Output())
 	out, err := r.cmd.StdoutPipe()
 	if err != nil {
 		r.t.Fatal(err)
@@ -221,8 +226,8 @@ func (r *rig) kill() {
 	r.begin()
 }
 
-// call sends a request to the daemon.
-func (r *rig) call(method, name string, in, out any) {
+// send sends a request to the daemon, and returns the status and the body of its answer.
+func (r *rig) send(method, name string, in any) (status int, body string) {
 	r.t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socketIn(r.dir))
@@ -240,22 +245,55 @@ func (r *rig) call(method, name string, in, out any) {
 		r.t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		r.t.Fatalf("%s: %s %s %v", name, answer.Status, body, err)
+	said, err := io.ReadAll(answer.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return answer.StatusCode, string(said)
+}
+
+// call sends a request to the daemon, which must succeed.
+func (r *rig) call(method, name string, in, out any) {
+	r.t.Helper()
+	status, body := r.send(method, name, in)
+	if status != http.StatusOK {
+		r.t.Fatalf("%s: %d %s", name, status, body)
 	}
 	if out != nil {
-		if err := json.Unmarshal(body, out); err != nil {
+		if err := json.Unmarshal([]byte(body), out); err != nil {
 			r.t.Fatal(err)
 		}
 	}
 }
 
+// spec is that of a pool.
+func (r *rig) spec(name, language, command string, least, most int) pools.Spec {
+	return pools.Spec{Name: name, Language: language, Command: []string{command}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Min: least, Max: most,
+		CPU: 500, Memory: 64 * resource.MiB, Idle: 2 * time.Second}
+}
+
 // put makes a pool.
 func (r *rig) put(name, language, command string, least, most int) {
 	r.t.Helper()
-	r.call(http.MethodPut, name, pools.Spec{Name: name, Language: language, Command: []string{command}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Min: least, Max: most,
-		CPU: 500, Memory: 64 * resource.MiB, Idle: 2 * time.Second}, nil)
+	r.call(http.MethodPut, name, r.spec(name, language, command, least, most), nil)
+}
+
+// putBoth makes a pool of Go and one of Python, if the machine has that, of one executor up to most, and returns what squares a number in each,
+// once an executor of each is warm.
+func (r *rig) putBoth(most int) (functions map[string]string) {
+	r.t.Helper()
+	functions = map[string]string{"a": "square", "b": "square"}
+	r.put("a", pools.Go, filepath.Join(r.dir, "worker"), 1, most)
+	if _, err := os.Stat("/usr/bin/python3"); err == nil {
+		functions["b"] = "squares:square"
+		r.put("b", pools.Python, "/usr/bin/python3", 1, most)
+	} else {
+		r.put("b", pools.Go, filepath.Join(r.dir, "worker"), 1, most)
+	}
+	for name := range functions {
+		r.until(name, "warm", func(d *pools.Detail) bool { return d.Idle == 1 })
+	}
+	return functions
 }
 
 // until waits until a pool is as it should be.
@@ -320,16 +358,7 @@ var deaths = flag.Int("deaths", 5, "how often TestDeaths kills the daemon; execu
 // outlive the daemon, and afterwards the pools shrink to what they keep.
 func TestDeaths(t *testing.T) {
 	r := newRig(t)
-	functions := map[string]string{"a": "square", "b": "square"}
-	r.put("a", pools.Go, filepath.Join(r.dir, "worker"), 1, 2)
-	if _, err := os.Stat("/usr/bin/python3"); err == nil {
-		functions["b"] = "squares:square"
-		r.put("b", pools.Python, "/usr/bin/python3", 1, 2)
-	} else {
-		r.put("b", pools.Go, filepath.Join(r.dir, "worker"), 1, 2)
-	}
-	r.until("a", "warm", func(d *pools.Detail) bool { return d.Idle == 1 })
-	r.until("b", "warm", func(d *pools.Detail) bool { return d.Idle == 1 })
+	functions := r.putBoth(2)
 	daemons := *deaths
 	if testing.Short() {
 		daemons = min(daemons, 2)

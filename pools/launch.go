@@ -122,7 +122,7 @@ func (p *Pools) launchFailed(h *held, err error) {
 		return
 	}
 	now := time.Now()
-	h.backoff.failed(now, fmt.Sprintf("none was launched: %v", err))
+	h.backoff.failed(now, h.record.Launched, fmt.Sprintf("none was launched: %v", err))
 	p.kick()
 	p.log.Warn("executors cannot be launched", "pool", h.record.Spec.Name, "owner", h.record.ref().User, "error", err, "again_in", h.backoff.holds(now))
 }
@@ -284,7 +284,7 @@ func (p *Pools) ended(h *held, l *launched, j *live.Job) {
 		return
 	}
 	now := time.Now()
-	h.backoff.failed(now, fmt.Sprintf("executor %d ended before it ran a task: %s; `bellows logs --stderr %d` has what it printed", l.number, cmp.Or(how, "its program ended by itself"), j.ID))
+	h.backoff.failed(now, h.record.Launched, fmt.Sprintf("executor %d ended before it ran a task: %s; `bellows logs --stderr %d` has what it printed", l.number, cmp.Or(how, "its program ended by itself"), j.ID))
 	p.log.Warn("an executor ended before it ran a task", "pool", h.record.Spec.Name, "owner", h.record.ref().User, "executor", l.number, "job", j.ID, "reason", j.Detail, "again_in", h.backoff.holds(now))
 }
 

@@ -170,7 +170,7 @@ func (h *held) members(now time.Time, w *pool.Wanted) (all []member) {
 				m.stage = busy
 			}
 			if r.Tasks > 0 {
-				h.backoff.worked()
+				h.backoff.worked(number)
 			}
 		case !e.begun.IsZero():
 			m.stage, m.since = starting, now.Sub(later(e.begun, e.registered))

@@ -305,7 +305,7 @@ func (p *Pools) change(h *held, by cluster.Credentials, s Spec) error {
 		return err
 	}
 	h.record = r
-	h.backoff.worked()
+	h.backoff.forget()
 	if old.Policy != s.Policy || !maps.Equal(old.Settings, s.Settings) {
 		before := h.pool
 		if err := p.start(h); err != nil { // It has been checked.

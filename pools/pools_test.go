@@ -439,3 +439,34 @@ func TestNothingCanBeStored(t *testing.T) {
 		m.expect("something can be stored again", 1, 1)
 	})
 }
+
+// Launches that fail are tried ever less often, although an executor of before works. One that was launched since is a sign that all is well.
+func TestFailedLaunchesBesideOneThatWorks(t *testing.T) {
+	bubble(t, 8, func(t *testing.T, m *machine) {
+		r := m.put(ada, func(s *Spec) { s.Min = 1 })
+		m.later(time.Second)
+		tries := 0
+		refuse := func(f func(int) error) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.refuse = f
+		}
+		refuse(func(int) error { tries++; return errors.New("the disk is full") })
+		m.enrol(r, 150)
+		m.later(30 * time.Second) // tries after 0, 1, 3, 7 and 15 s
+		m.expect("while none is accepted", 1, 1)
+		if d := m.detail(r); tries > 5 || !strings.Contains(d.Why, "none was launched: the disk is full") {
+			t.Errorf("%d tries, why is %q", tries, d.Why)
+		}
+		refuse(nil)
+		m.later(5 * time.Second)
+		m.expect("they are accepted again", 3, 3)
+		tries = 0
+		refuse(func(int) error { tries++; return errors.New("the disk is full") })
+		m.finish(3, cluster.StatusFailed, "killed")
+		m.later(4 * time.Second) // tries after 0, 1 and 3 s, as if none had failed before
+		if tries != 3 {
+			t.Errorf("%d tries", tries)
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/durable"
@@ -62,7 +63,10 @@ func (b book) write(r *record) error {
 	if err == nil {
 		err = durable.Write(b.path(r), append(text, '\n'))
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("store pool %q in %s: its disk is full: free some space", r.Spec.Name, b.dir)
+	case err != nil:
 		return fmt.Errorf("store pool %q: %w", r.Spec.Name, err)
 	}
 	return nil

@@ -187,6 +187,7 @@ func (out *sizing) lookAgain(after time.Duration) {
 // backoff spaces launches after executors that ended young, and after launches that failed.
 type backoff struct {
 	failures int
+	newest   int // the number of the newest executor when the last one failed
 	until    time.Time
 	why      string
 }
@@ -195,18 +196,26 @@ type backoff struct {
 const youngest = 30 * time.Second
 
 // failed counts a failure: the next launch is 1 s later, then 2 s, 4 s and so on, up to a minute.
-func (b *backoff) failed(now time.Time, why string) {
+func (b *backoff) failed(now time.Time, newest int, why string) {
 	if now.Before(b.until) { // of executors that were launched together
 		return
 	}
 	pause := min(time.Second<<min(b.failures, 6), time.Minute)
 	b.failures++
+	b.newest = newest
 	b.until = now.Add(pause)
 	b.why = fmt.Sprintf("%s; next attempt at %s", why, b.until.Format(time.TimeOnly))
 }
 
-// worked forgets the failures.
-func (b *backoff) worked() { *b = backoff{} }
+// worked forgets the failures, if an executor that has run a task was launched since. What earlier ones do says nothing about a launch.
+func (b *backoff) worked(number int) {
+	if number > b.newest {
+		b.forget()
+	}
+}
+
+// forget forgets the failures.
+func (b *backoff) forget() { *b = backoff{} }
 
 // holds returns for how long nothing is to be launched.
 func (b *backoff) holds(now time.Time) time.Duration { return max(0, b.until.Sub(now)) }

@@ -101,16 +101,17 @@ func TestBackoff(t *testing.T) {
 	now := time.Unix(0, 0)
 	var pauses []time.Duration
 	for range 9 {
-		b.failed(now, "x")
-		b.failed(now, "x")
+		b.failed(now, 3, "x")
+		b.failed(now, 3, "x")
+		b.worked(3)
 		pauses = append(pauses, b.holds(now))
 		now = now.Add(b.holds(now))
 	}
 	if s := time.Second; !slices.Equal(pauses, []time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s, 60 * s}) {
 		t.Errorf("pauses are %v", pauses)
 	}
-	b.worked()
-	if b.failed(now, "x"); b.holds(now) != time.Second {
+	b.worked(4)
+	if b.failed(now, 4, "x"); b.holds(now) != time.Second {
 		t.Errorf("after a success: %v", b.holds(now))
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -169,5 +171,47 @@ func TestSecret(t *testing.T) {
 	}
 	if _, err := openHandover(filepath.Join(dir, "s")); err == nil || !strings.Contains(err.Error(), "must be a directory") {
 		t.Errorf("a link in place of the folder: %v", err)
+	}
+}
+
+// Whenever the daemon dies while it stores a pool, makes the first one, or removes one, the next daemon finds the former definition or the
+// new one, and nothing else.
+func TestKilledWhileStoring(t *testing.T) {
+	b, err := openBook(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := record{ID: newID(), As: ada, Spec: sound().withDefaults()}
+	r.Spec.Max = 1
+	deaths := 0
+	store := func(change func() error, want ...int) { // the most executors of the pool; 0 is that there is none
+		t.Helper()
+		durable.Watch = func(op durable.Op, path string) {
+			dead := book{t.TempDir()}
+			if err := os.CopyFS(dead.dir, os.DirFS(b.dir)); err != nil {
+				t.Fatal(err)
+			}
+			all, err := dead.read(func(file string, err error) { t.Errorf("death before %s %s: %s: %v", op, path, file, err) })
+			found := 0
+			for _, r := range all {
+				found += r.Spec.Max
+			}
+			if err != nil || !slices.Contains(want, found) {
+				t.Errorf("death before %s %s: %d executors at most, want one of %v, %v", op, path, found, want, err)
+			}
+			deaths++
+		}
+		defer func() { durable.Watch = nil }()
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func() error { return b.write(&r) }
+	store(write, 0, 1)
+	r.Spec.Max = 2
+	store(write, 1, 2)
+	store(func() error { return b.remove(&r) }, 2, 0)
+	if deaths < 10 {
+		t.Errorf("%d deaths", deaths)
 	}
 }
