@@ -167,7 +167,7 @@ func (r *run) order(t *task) time.Duration {
 		return s.Container + s.Executor
 	}
 	if *s == (Startup{}) {
-		t.warmth = new(executor).run(t)
+		t.result.Warmth = new(executor).run(t)
 		return 0
 	}
 	t.ordered = true
@@ -175,7 +175,7 @@ func (r *run) order(t *task) time.Duration {
 	a.held++
 	warm := r.takeOver(t)
 	goesOn := t.executor.job == t.job && t.executor.until == r.now.Add(s.Keep)
-	t.warmth = t.executor.run(t)
+	t.result.Warmth = t.executor.run(t)
 	switch {
 	case warm && goesOn:
 		return s.Warm

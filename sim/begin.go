@@ -182,7 +182,7 @@ func (r *run) left(t *task) time.Duration {
 	if found.ByPhase {
 		memory = stage.Ideal[resource.Memory]
 	}
-	truth := trueDuration(t.job.Job, int(e.Task.Stage), e.Task.Index, t.warmth, memory)
+	truth := trueDuration(t.job.Job, int(e.Task.Stage), e.Task.Index, t.result.Warmth, memory)
 	estimate, _ := stage.DurationAt(memory)
 	now, stood, ends := r.config.Begin.At, time.Duration(0), timeline.Time(0)
 	if p := found.Progress; p != nil {

@@ -135,7 +135,7 @@ func (p *progress) observe(m ContainerMemory) {
 
 // alone is the run time of a FLEX task with all the memory that it demands, on a node where nothing else is scarce.
 func alone(run *task, most resource.Amount, m *Machine) (length float64) {
-	truth := truthOf(run.job.Job, int(run.id.Stage), run.id.Index, run.warmth)
+	truth := truthOf(run.job.Job, int(run.id.Stage), run.id.Index, run.result.Warmth)
 	phases, total, largest := truth.Phases, time.Duration(0), resource.Amount(0)
 	for _, p := range phases {
 		total, largest = total+p.Duration, max(largest, p.Demand[resource.Memory])

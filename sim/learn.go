@@ -35,7 +35,7 @@ func (r *run) observe(t *task, stood time.Duration) {
 		return // no history learns from it, or its job has ended without it
 	}
 	stage := int(t.id.Stage)
-	truth, took := truthOf(j.Job, stage, t.id.Index, t.warmth), t.result.Finished.Sub(t.result.Launched)-stood
+	truth, took := truthOf(j.Job, stage, t.id.Index, t.result.Warmth), t.result.Finished.Sub(t.result.Launched)-stood
 	phases := truth.Phases
 	if len(phases) == 0 {
 		phases = []cluster.Phase{{Duration: took, Demand: j.Stages[stage].Ideal}}

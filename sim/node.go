@@ -88,7 +88,7 @@ func (r *run) plainTime(t *task, here *node) (lasts time.Duration, plain bool) {
 	if t.job.behaviours[t.id.Stage]&(phased|flexible) != 0 {
 		return 0, false
 	}
-	truth := truthOf(t.job.Job, int(t.id.Stage), t.id.Index, t.warmth)
+	truth := truthOf(t.job.Job, int(t.id.Stage), t.id.Index, t.result.Warmth)
 	use, memory := r.plainUse(t), t.grant[resource.Memory]
 	if allowedPace(&use, &t.bound) < 1 || memory < truth.IdealMemory && (!underSized(&truth, memory) || r.spreads(t, here)) {
 		return 0, false

@@ -53,7 +53,7 @@ func (r *run) newFlow(t *task) *flow {
 		*f = *like
 		return f
 	}
-	truth := truthOf(j.Job, int(stage), t.id.Index, t.warmth)
+	truth := truthOf(j.Job, int(stage), t.id.Index, t.result.Warmth)
 	*f = flowOf(&truth, j.Stages[stage].Ideal, grant)
 	if int(stage) >= len(j.Truth) || !j.Truth[stage].Differs() {
 		j.alike[stage] = *f

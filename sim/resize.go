@@ -102,7 +102,7 @@ func (r *run) resizeMemory(t *task, to resource.Amount) (why string) {
 		r.becomeFlow(t)
 		r.unsettle(t.node) // also if this fails: its end is one of a flow from now on
 	}
-	old, truth := t.flow, truthOf(t.job.Job, int(t.id.Stage), t.id.Index, t.warmth)
+	old, truth := t.flow, truthOf(t.job.Job, int(t.id.Stage), t.id.Index, t.result.Warmth)
 	old.advance(r.now)
 	f := flowOf(&truth, t.job.Stages[t.id.Stage].Ideal, to)
 	f.at, f.held, f.bound = max(0, old.at), old.held, old.bound

@@ -9,6 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // Result is the outcome of a simulation.
@@ -102,6 +103,7 @@ type TaskResult struct {
 	Launched, Finished timeline.Time
 	Decided            timeline.Time // time of its start decision
 	Memory             resource.Amount
+	Warmth             workload.Warmth // of its executor, when it began; a task that was found running was begun on a warm one
 }
 
 // Unfinished returns the jobs that did not end.

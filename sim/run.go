@@ -518,7 +518,7 @@ func (r *run) launch(t *task) {
 		} else {
 			use := r.plainUse(t)
 			t.bound = r.caps(t)
-			d := trueDuration(t.job.Job, int(t.id.Stage), t.id.Index, t.warmth, t.grant[resource.Memory])
+			d := trueDuration(t.job.Job, int(t.id.Stage), t.id.Index, t.result.Warmth, t.grant[resource.Memory])
 			if found {
 				d = r.left(t)
 			}

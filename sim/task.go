@@ -3,7 +3,6 @@ package sim
 import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/workload"
 )
 
 // task is a task that has been started.
@@ -32,7 +31,6 @@ type task struct {
 	launched  bool
 	ordered   bool            // order was called for the task: startup takes time
 	executor  executor        // on which it runs, if startup takes time
-	warmth    workload.Warmth // of its executor, when it began; a task that was found running was begun on a warm one
 	ending    cluster.Outcome // outcome of its imminent end by itself; 0 if that is not known yet
 	killing   cluster.Outcome // outcome of a pending kill; 0 if there is none
 }

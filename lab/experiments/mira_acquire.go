@@ -251,16 +251,16 @@ func miraOnThree(t *chart.Tracks, app workload.Job) (all [][]miraRow, err error)
 		system miraSystem
 		before int
 	}{{yarn.name, yarn, 0}, {"Mira, cold", cold, 0}, {"Mira, warm", miraOwn, 1}} {
-		ends, m, err := c.system.sequence(slices.Repeat([]workload.Job{app}, c.before+1), true)
+		ran, rows, err := c.system.sequence(slices.Repeat([]workload.Job{app}, c.before+1), true)
 		if err != nil {
 			return nil, err
 		}
 		from := 0.0
-		for _, e := range ends[:c.before] {
+		for _, e := range ran.Seconds[:c.before] {
 			from += e
 		}
-		t.Rows = append(t.Rows, miraDemand(c.name, m.rows, from, t.To))
-		all = append(all, slices.DeleteFunc(m.rows, func(r miraRow) bool { return time.Duration(r.At).Seconds() < from }))
+		t.Rows = append(t.Rows, miraDemand(c.name, rows, from, t.To))
+		all = append(all, slices.DeleteFunc(rows, func(r miraRow) bool { return time.Duration(r.At).Seconds() < from }))
 	}
 	return all, nil
 }

@@ -20,40 +20,62 @@ type miraTimes struct {
 	Held    float64   `json:"held_es"`  // executors that hold memory
 	Spare   float64   `json:"spare_es"` // those that hold it and run no task
 	Begun   int       `json:"begun"`    // executors that were started
+	// Tasks are how many tasks there were, by what their executors had run, and Longer is for how many seconds longer they ran than on executors
+	// that are warm for their stage.
+	Tasks, Longer [workload.Fresh + 1]float64
 }
 
-// sequence runs queries one after the other without a background, and returns how long each took, with its driver.
-func (s *miraSystem) sequence(queries []workload.Job, keep bool) (seconds []float64, m *miraMeter, err error) {
+// add adds what executors did in another run.
+func (t *miraTimes) add(more miraTimes) {
+	t.Seconds = append(t.Seconds, more.Seconds...)
+	t.Held, t.Spare, t.Begun = t.Held+more.Held, t.Spare+more.Spare, t.Begun+more.Begun
+	for w := range t.Tasks {
+		t.Tasks[w], t.Longer[w] = t.Tasks[w]+more.Tasks[w], t.Longer[w]+more.Longer[w]
+	}
+}
+
+// sequence runs queries one after the other without a background.
+func (s *miraSystem) sequence(queries []workload.Job, keep bool) (t miraTimes, rows []miraRow, err error) {
 	w := &workload.Workload{}
 	for i := range queries {
 		j := miraJob(i+2, queries[i].Name, i-1, s.driver, queries[i].Stages, queries[i].Truth)
 		j.App = queries[i].App
 		w.Jobs = append(w.Jobs, j)
 	}
-	m = &miraMeter{fair: miraExecutors, last: cluster.JobID(len(queries) + 1), keep: keep}
+	m := &miraMeter{fair: miraExecutors, last: cluster.JobID(len(queries) + 1), keep: keep}
 	r, err := s.run(w, m)
 	if err != nil {
-		return nil, nil, err
+		return t, nil, err
 	}
+	t.Held, t.Spare, t.Begun = m.Held, m.Spare, m.Begun
 	for _, j := range r.Jobs {
 		if !j.Done {
-			return nil, nil, fmt.Errorf("%s: %s did not end: %s", s.name, j.Name, j.Stuck)
+			return t, nil, fmt.Errorf("%s: %s did not end: %s", s.name, j.Name, j.Stuck)
 		}
-		seconds = append(seconds, j.Runtime().Seconds())
+		t.Seconds = append(t.Seconds, j.Runtime().Seconds())
 	}
-	return seconds, m, nil
+	for _, task := range r.Tasks {
+		j := &w.Jobs[task.ID.Job-2]
+		if int(task.ID.Stage) >= len(j.Truth) || task.ID.Stage == 0 { // the driver
+			continue
+		}
+		truth := &j.Truth[task.ID.Stage]
+		warm, _ := truth.Duration.Of(int(task.ID.Index))
+		t.Tasks[task.Warmth]++
+		t.Longer[task.Warmth] += (truth.DurationIn(task.Warmth, int(task.ID.Index), warm) - warm).Seconds()
+	}
+	return t, m.rows, nil
 }
 
 // cold runs each query on executors that have run nothing.
 func (s *miraSystem) cold(queries []workload.Job) (t miraTimes, err error) {
 	alone := s.newly()
 	for i := range queries {
-		one, m, err := alone.sequence(queries[i:i+1], false)
+		one, _, err := alone.sequence(queries[i:i+1], false)
 		if err != nil {
 			return t, err
 		}
-		t.Seconds = append(t.Seconds, one...)
-		t.Held, t.Spare, t.Begun = t.Held+m.Held, t.Spare+m.Spare, t.Begun+m.Begun
+		t.add(one)
 	}
 	return t, nil
 }
@@ -69,13 +91,17 @@ func (s *miraSystem) newly() miraSystem {
 
 // warm runs all queries again and again, and returns the means: the first round is the only one in which executors are new.
 func (s *miraSystem) warm(queries []workload.Job) (t miraTimes, err error) {
-	all, m, err := s.sequence(slices.Concat(slices.Repeat([][]workload.Job{queries}, miraRounds)...), false)
+	t, _, err = s.sequence(slices.Concat(slices.Repeat([][]workload.Job{queries}, miraRounds)...), false)
 	if err != nil {
 		return t, err
 	}
-	t = miraTimes{make([]float64, len(queries)), m.Held / miraRounds, m.Spare / miraRounds, m.Begun}
-	for i, v := range all {
-		t.Seconds[i%len(queries)] += v / miraRounds
+	means := make([]float64, len(queries))
+	for i, v := range t.Seconds {
+		means[i%len(queries)] += v / miraRounds
+	}
+	t.Seconds, t.Held, t.Spare = means, t.Held/miraRounds, t.Spare/miraRounds
+	for w := range t.Tasks {
+		t.Tasks[w], t.Longer[w] = t.Tasks[w]/miraRounds, t.Longer[w]/miraRounds
 	}
 	return t, nil
 }
@@ -136,7 +162,7 @@ func miraAlone(l *lab) (*Findings, error) {
 		return nil, err
 	}
 	bars := miraBars("Run time of each query alone", "run time, s", queries, []string{names[1], names[4], names[5]}, [][]float64{times[1], times[4], times[5]})
-	return &Findings{Tables: []Table{miraFigureEleven(times), table, sizes, lives.table(), miraMemory(cases, ran), miraWarmUps(queries)}, Claims: miraAloneClaims(times, lives),
+	return &Findings{Tables: []Table{miraFigureEleven(times), table, sizes, lives.table(), miraMemory(cases, ran), miraWarmUps(queries), miraWarmth(cases, ran)}, Claims: miraAloneClaims(times, lives),
 		Pictures: []Picture{{"queries", "Run time of each query alone (Fig. 9; simulated)", bars}, {"speedup", "Speed-up of queries alone, the four cases (Fig. 11; simulated)", plot}, {"query7", "Query 7 over time (Fig. 12; simulated)", query}}}, nil
 }
 
@@ -208,6 +234,18 @@ func miraMemory(cases []miraCase, ran []miraTimes) Table {
 			begun = "the pool has " + fmt.Sprint(miraExecutors)
 		}
 		t.add(c.name, decimals(gibHours(ran[i].Held), 0)+" GiB-hours", decimals(gibHours(ran[i].Spare), 0)+" GiB-hours", percent(ran[i].Spare/ran[i].Held), begun)
+	}
+	return t
+}
+
+// miraWarmth is how warm the executors of the cases were, and what that cost.
+func miraWarmth(cases []miraCase, ran []miraTimes) Table {
+	t := newTable("Tasks by what their executor has run, and executor-seconds that they take longer for it than later tasks, in a run of all queries", "system",
+		"first of the executor", "first of the stage", "later", "longer: first of the executor", "first of the stage")
+	for i, c := range cases {
+		of := func(w workload.Warmth) string { return decimals(ran[i].Tasks[w], 0) }
+		longer := func(w workload.Warmth) string { return decimals(ran[i].Longer[w], 0) + " ES" }
+		t.add(c.name, of(workload.Fresh), of(workload.First), of(workload.Warm), longer(workload.Fresh), longer(workload.First))
 	}
 	return t
 }

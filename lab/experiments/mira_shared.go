@@ -136,10 +136,12 @@ func miraShared(l *lab) (*Findings, error) {
 func miraTableOne() Table {
 	t := newTable("Settings (Table I) of the simulated Spark and YARN, and defaults that stay", "setting", "value", "source")
 	for _, row := range [][]string{
+		{"dynamicAllocation.enabled", "true", "Table I"}, {"shuffle.service.enabled", "true: what a stage wrote outlives its executors", "Table I"},
 		{"minExecutors", "1", "Table I"}, {"executorIdleTimeout", "1s, and 60s", "Table I, and Spark's default"},
 		{"vcores of a server", "8", "Table I"}, {"scheduler", "capacity, two queues, 50 % guaranteed and 99 % at most", "Table I, section IV.D"},
 		{"total_preemption_per_round", exact(yarnTableOne.perRound), "Table I"}, {"max_wait_before_kill", yarnTableOne.kills.String(), "Table I"},
-		{"monitoring_interval", yarnTableOne.monitor.String(), "Table I"}, {"memory of an executor", decimals(miraHeap, 0) + " GiB", "Table I: its heap"},
+		{"monitoring_interval", yarnTableOne.monitor.String(), "Table I"}, {"MaxHeapSize of an executor", decimals(miraHeap, 0) + " GiB", "Table I"},
+		{"MaxHeapSize of a driver, and UseG1GC", "not simulated", "Table I: 12g, and on; drivers have a node of their own, and collection is in the recorded durations"},
 		{"max_ignored_over_capacity", exact(yarnIgnored), "YARN's default"}, {"natural_termination_factor", exact(yarnTermination), "YARN's default"},
 		{"containers granted to a server", "1 per heartbeat of " + yarnBeat.String(), "YARN 2.7's default"},
 		{"heartbeats of an application", sparkFirstBeat.String() + ", doubling to " + sparkSlowestBeat.String(), "Spark's default"},

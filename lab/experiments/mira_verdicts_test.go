@@ -230,6 +230,9 @@ func wantWaves(t *testing.T, j workload.Job) (seen [3]int) {
 			continue
 		}
 		seen[warmth]++
+		if task.Warmth != warmth {
+			t.Fatalf("%s: %v ran with warmth %d, want %d", j.Name, task.ID, task.Warmth, warmth)
+		}
 		truth := &w.Jobs[0].Truth[task.ID.Stage]
 		later, _ := truth.Duration.Of(int(task.ID.Index))
 		if got, want := task.Finished.Sub(task.Launched), truth.DurationIn(warmth, int(task.ID.Index), later); got != want {
