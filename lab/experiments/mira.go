@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -47,6 +48,7 @@ type miraSystem struct {
 	name     string
 	spark    *sparkManager // nil: the policy mira
 	driver   time.Duration // from the submission of an application until it has tasks
+	policy   string        // of Mira's executors; "" is mira
 	settings map[string]string
 }
 
@@ -77,7 +79,10 @@ func miraRivals(shared bool) []miraSystem {
 	return []miraSystem{miraYARN(time.Second, shared), miraYARN(time.Minute, shared), miraStandalone(time.Second, shared), miraStandalone(time.Minute, shared)}
 }
 
-var miraOwn = miraSystem{name: "Mira", driver: miraDriver}
+var (
+	miraOwn        = miraSystem{name: "Mira", driver: miraDriver}
+	miraBackToBack = miraSystem{name: "Mira's executors, stages back to back", driver: miraDriver, policy: "fifo"}
+)
 
 // config is the simulated cluster: each node is an executor. Spark has one more node, the first, for drivers; on Mira, a driver takes an
 // executor while it starts.
@@ -96,7 +101,7 @@ func (s *miraSystem) run(w *workload.Workload, m *miraMeter) (*sim.Result, error
 	if s.spark != nil {
 		m.spark = newSpark(*s.spark)
 		m.Policy = m.spark
-	} else if m.Policy, err = policy.New("mira", s.settings); err != nil {
+	} else if m.Policy, err = policy.New(cmp.Or(s.policy, "mira"), s.settings); err != nil {
 		return nil, err
 	}
 	r, err := sim.Run(s.config(), w, m)

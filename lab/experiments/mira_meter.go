@@ -30,7 +30,8 @@ type miraRow struct {
 	Load, Usable, Busy   int // of the foreground
 	Asked                int // executors that it has requested
 	BackUsable, BackBusy int
-	Held                 int // executors that hold memory, of all applications and of none
+	Held                 int  // executors that hold memory, of all applications and of none
+	Contends             bool // several stages of the foreground have more tasks together than there are executors
 }
 
 // miraIncrease is a time in which the foreground has fewer executors than it could use and is entitled to.
@@ -54,6 +55,7 @@ type miraEfficiency struct {
 	Held       float64 `json:"held_es"`  // executors that hold memory
 	Spare      float64 `json:"spare_es"` // those that hold it and run no task
 	Begun      int     `json:"begun"`    // executors that were started
+	Contends   float64 `json:"contends"` // seconds in which stages of the foreground contend
 	// Lasted are the seconds for which the load of the missed increases was there.
 	Lasted []float64 `json:"lasted_s"`
 }
@@ -86,6 +88,7 @@ func (m *miraMeter) Decide(now timeline.Time, p *cluster.Plan) {
 		} else {
 			m.now.Load, m.now.Asked = m.now.Load+miraLoad(j), m.now.Asked+asked
 			m.now.Usable, m.now.Busy = m.now.Usable+usable, m.now.Busy+busy
+			m.now.Contends = m.now.Contends || miraContends(j)
 		}
 		m.ends = m.ends || j.ID == m.last
 	}
@@ -134,7 +137,21 @@ func (m *miraMeter) settle(now timeline.Time) {
 	m.Front += seconds * float64(r.Busy)
 	m.Held += seconds * float64(r.Held)
 	m.Spare += seconds * float64(r.Held-r.Busy-r.BackBusy)
+	if r.Contends {
+		m.Contends += seconds
+	}
 	m.increase(r)
+}
+
+// miraContends reports whether several stages have more tasks together than there are executors.
+func miraContends(j *cluster.JobState) bool {
+	stages := 0
+	for i := 1; i < len(j.Stages); i++ {
+		if j.Ready(i) || j.Progress[i].Running+j.Progress[i].Booked > 0 {
+			stages++
+		}
+	}
+	return stages > 1 && miraLoad(j) > miraExecutors
 }
 
 // gibHours is the memory of executors over time.

@@ -57,10 +57,10 @@ func TestVerdictsOfMira(t *testing.T) {
 
 	lives := miraLives{yarn: miraLife{ready: 6.8, first: 3.2, all: 15, lag: 5}, cold: miraLife{ready: 2.9, met: 1.1, work: 9}, warm: miraLife{work: 6}}
 	alike := miraLives{yarn: miraLife{all: 4}, cold: miraLife{work: 9}, warm: miraLife{work: 9}}
-	times := func(yarn1, yarn60, alone, cold, warm float64, lives miraLives) []Claim {
-		var all [][]float64
-		for _, v := range []float64{yarn1, yarn60, alone, alone, cold, warm, warm} {
-			all = append(all, []float64{v, v, v, v})
+	times := func(yarn1, yarn60, alone, cold, warm, apart float64, lives miraLives) []Claim {
+		var all []miraTimes
+		for _, v := range []float64{yarn1, yarn60, alone, alone, cold, warm, warm, apart} {
+			all = append(all, miraTimes{Seconds: []float64{v, v, v, v}, Longer: [3]float64{0, v, 0}})
 		}
 		return miraAloneClaims(all, lives)
 	}
@@ -77,8 +77,8 @@ func TestVerdictsOfMira(t *testing.T) {
 		{"waits", paper, []Verdict{Untested, Holds, Untested, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds}},
 		{"waits, all alike", miraAcquireClaims([][][]float64{flat, flat, flat}, miraWaves{waves[1], waves[0]}, grows(3), real(10, 100, 100, 300)), slices.Repeat([]Verdict{Fails}, 15)},
 		{"real, in part", miraRealClaims(real(10, 36, 1200, 150)), []Verdict{Holds, Partly, Partly, Partly}},
-		{"alone", times(63, 42, 64, 21, 20, lives), []Verdict{Holds, Holds, Holds, Holds, Holds, Holds, Holds, Untested, Holds, Untested}},
-		{"alone, standalone as fast", times(63, 42, 21, 21, 20, alike), []Verdict{Fails, Fails, Partly, Partly, Holds, Fails, Fails, Fails, Fails, Fails}},
+		{"alone", times(63, 42, 64, 21, 20, 25, lives), []Verdict{Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Untested, Holds, Untested}},
+		{"alone, standalone as fast", times(63, 42, 21, 21, 20, 20, alike), []Verdict{Fails, Fails, Partly, Partly, Holds, Fails, Fails, Fails, Fails, Fails, Fails}},
 	} {
 		if got := verdictsOf(c.made); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
