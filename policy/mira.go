@@ -70,7 +70,7 @@ func newMira(s *settings) Policy {
 			"tasks on the path with most tasks").oneOf("sum", "longest") == "longest" {
 		m.path = share.LongestPath
 	}
-	m.backs.lasts = s.declare("backoff", usualBackoff,
+	m.backs.lasts = s.declare("backoff", usualOffence,
 		"for how long a job, whose tasks run on a node that gives much less of its disk or network than it could, may have half of the executors "+
 			"(Prophet, section III.B), and half of that when the node reports it again; 0s is never").orNever()
 	return m

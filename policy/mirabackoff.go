@@ -19,6 +19,10 @@ type offenders struct {
 	changed []*cluster.JobState // that may have another number of executors than before this step
 }
 
+// usualOffence is how long back-off lasts by default. A machine reports every 10 s that it is still pressed: the next report then comes in time
+// to halve again.
+const usualOffence = "15s"
+
 // offender is a job that backs off.
 type offender struct {
 	until timeline.Time

@@ -125,7 +125,7 @@ func TestPressedBacksOff(t *testing.T) {
 		}
 		s.round()
 		s.busy("alone again", 2)
-		time.Sleep(5 * time.Second)
+		time.Sleep(15 * time.Second)
 		s.round()
 		s.busy("after some seconds", 4)
 		s.pressed(30*resource.MB, 0, 1, 2, 3)
