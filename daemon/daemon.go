@@ -186,7 +186,7 @@ func (d *Daemon) manage() (err error) {
 
 // openPools opens the pools on the driver.
 func (d *Daemon) openPools() (err error) {
-	d.Pools, err = pools.Open(pools.Config{State: d.config.State, Socket: d.config.Socket, Capacity: d.Capacity(), Jobs: d.Driver, Log: d.log})
+	d.Pools, err = pools.Open(pools.Config{State: d.config.State, Socket: d.config.Socket, Capacity: d.Capacity(), Jobs: d.Driver, MostExecutors: server.MostExecutors(), Log: d.log})
 	return err
 }
 

@@ -26,6 +26,7 @@ import (
 
 var (
 	ada = cluster.Credentials{UID: ownUID(), GID: 100, User: ""}
+	eve = cluster.Credentials{UID: ownUID(), GID: 100, User: "eve-of-a-test"}
 	bob = cluster.Credentials{UID: ownUID(), GID: 100, User: "bob-of-a-test"}
 )
 
@@ -35,6 +36,7 @@ type machine struct {
 	t        *testing.T
 	dir      string
 	cores    int
+	most     int // executors
 	pools    *Pools
 	programs sync.WaitGroup
 
@@ -84,7 +86,7 @@ func newMachine(t *testing.T, cores int) *machine {
 // open opens the pools; after close it opens those of the next daemon.
 func (m *machine) open() {
 	m.t.Helper()
-	all, err := Open(Config{State: m.dir, Socket: filepath.Join(m.dir, "s"), Capacity: cores(m.cores).Add(resource.Of(0, resource.GiB)).With(resource.Disk, 100*resource.MB), Jobs: m, LookUp: func(string) (*user.User, error) { return nil, m.unknown },
+	all, err := Open(Config{State: m.dir, Socket: filepath.Join(m.dir, "s"), Capacity: cores(m.cores).Add(resource.Of(0, resource.GiB)).With(resource.Disk, 100*resource.MB), Jobs: m, MostExecutors: m.most, LookUp: func(string) (*user.User, error) { return nil, m.unknown },
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		m.t.Fatal(err)

@@ -126,6 +126,9 @@ func (p *Pools) adjust(now time.Time, h *held, w *pool.Wanted) (again time.Durat
 	for _, e := range out.end {
 		p.end(now, h, e)
 	}
+	if room, why := p.room(h.record.ref().Owner()); out.launch > room {
+		out.launch, h.why = room, fmt.Sprintf("%s; %s", out.why, why)
+	}
 	if out.launch > 0 && !h.launching {
 		p.launch(h, out.launch)
 	}
@@ -133,6 +136,25 @@ func (p *Pools) adjust(now time.Time, h *held, w *pool.Wanted) (again time.Durat
 		out.lookAgain(s.idle)
 	}
 	return stuckAfter(p.insist(now, h, w), out.again)
+}
+
+// room returns how many more executors an owner may have, and why not more.
+func (p *Pools) room(owner live.Owner) (more int, why string) {
+	most := p.config.MostExecutors
+	if most == 0 {
+		return NoLimit, ""
+	}
+	all, own := 0, 0
+	for ref, h := range p.pools {
+		all += len(h.executors)
+		if ref.Owner() == owner {
+			own += len(h.executors)
+		}
+	}
+	if most/2-own < most-all {
+		return max(0, most/2-own), fmt.Sprintf("all pools of its owner together may have %d executors", most/2)
+	}
+	return max(0, most-all), fmt.Sprintf("all pools of the machine together may have %d executors", most)
 }
 
 // stuckAfter returns again, or endsWithin if an executor was ordered to end and that is sooner.

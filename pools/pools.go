@@ -40,6 +40,8 @@ type Config struct {
 	Socket   string // path of the socket on which the API is served
 	Capacity resource.Vector
 	Jobs     Jobs
+	// MostExecutors bounds the executors of all pools. Those of one owner are at most half of them. 0 is no bound.
+	MostExecutors int
 	// LookUp finds a user by the uid; nil is user.LookupId.
 	LookUp func(uid string) (*user.User, error)
 	Log    *slog.Logger // nil is slog.Default
@@ -250,8 +252,9 @@ func (p *Pools) Put(_ context.Context, by cluster.Credentials, owner live.Owner,
 		return false, p.change(h, by, s)
 	case live.OwnerOf(by) != owner:
 		return false, live.Errorf(live.NotFound, "pool %q of %s: there is none, and only %s can make it", s.Name, owner.Name, owner.Name)
-	case p.count(owner) >= MostPools:
-		return false, live.Errorf(live.OverQuota, "pool %q: %s has %d pools, and may have at most %d: remove one", s.Name, owner.Name, p.count(owner), MostPools)
+	}
+	if err := oneMore(ref, p.count(owner), len(p.pools)); err != nil {
+		return false, err
 	}
 	h := newHeld(record{ID: newID(), As: by, Spec: s})
 	if err := p.book.write(&h.record); err != nil {
@@ -289,6 +292,17 @@ func (p *Pools) count(owner live.Owner) (n int) {
 		}
 	}
 	return n
+}
+
+// oneMore returns an error if there cannot be a pool besides those of its owner, and those of all owners.
+func oneMore(r Ref, own, all int) error {
+	switch {
+	case own >= MostPools:
+		return live.Errorf(live.OverQuota, "pool %q: %s has %d pools, and may have at most %d: remove one", r.Name, r.User, own, MostPools)
+	case all >= MostInAll:
+		return live.Errorf(live.OverQuota, "pool %q: all users together have %d pools, and may have at most %d: try again when one was removed", r.Name, all, MostInAll)
+	}
+	return nil
 }
 
 // change changes a pool.

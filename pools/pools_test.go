@@ -312,6 +312,53 @@ func TestPutIsRefused(t *testing.T) {
 	})
 }
 
+// All owners together can have only some pools, too.
+func TestPoolsAreBounded(t *testing.T) {
+	r := Ref{User: "ada", Name: "p"}
+	for _, c := range []struct {
+		own, all int
+		says     string
+	}{{0, 0, ""}, {31, 511, ""}, {32, 32, "ada has 32 pools, and may have at most 32: remove one"}, {0, 512, "all users together have 512 pools, and may have at most 512: try again when one was removed"}} {
+		err := oneMore(r, c.own, c.all)
+		if (err == nil) != (c.says == "") || err != nil && (live.KindOf(err) != live.OverQuota || err.Error() != `pool "p": `+c.says) {
+			t.Errorf("%d of %d: %v", c.own, c.all, err)
+		}
+	}
+}
+
+// All pools of an owner together have half of the executors that there may be, and those of all owners all of them.
+func TestExecutorsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, 100)
+		m.most = 8
+		m.open()
+		defer m.stop()
+		first := m.put(ada, func(s *Spec) { s.Name, s.Min, s.Max = "first", 3, 10 })
+		m.later(time.Second)
+		second := m.put(ada, func(s *Spec) { s.Name, s.Min, s.Max = "second", 3, 10 })
+		m.later(time.Second)
+		m.expect("half of all", 4, 4)
+		if d := m.detail(second); d.Executors != 1 || !strings.HasSuffix(d.Why, "; all pools of its owner together may have 4 executors") {
+			t.Errorf("the second pool is %+v", d)
+		}
+		m.put(bob, func(s *Spec) { s.Min, s.Max = 3, 10 })
+		m.later(time.Second)
+		late := m.put(eve, func(s *Spec) { s.Min, s.Max = 3, 10 })
+		m.later(time.Second)
+		m.expect("all", 8, 8)
+		if d := m.detail(late); d.Executors != 1 || !strings.HasSuffix(d.Why, "; all pools of the machine together may have 8 executors") {
+			t.Errorf("the last pool is %+v", d)
+		}
+		if err := m.pools.Delete(t.Context(), ada, first); err != nil {
+			t.Fatal(err)
+		}
+		m.later(time.Second)
+		if d, e := m.detail(second), m.detail(late); d.Executors != 3 || e.Executors != 2 {
+			t.Errorf("then the pools have %d and %d executors", d.Executors, e.Executors)
+		}
+	})
+}
+
 // An executor that does not answer is ended and replaced, unless its programs are stopped: then it cannot.
 func TestExecutorDoesNotAnswer(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {

@@ -17,7 +17,8 @@ import (
 // Limits of pools.
 const (
 	MostPools     = 32        // of one owner
-	MostExecutors = 10_000    // of one pool
+	MostInAll     = 512       // pools of all owners
+	MostExecutors = 1000      // of one pool
 	MostHeld      = 256 << 20 // bytes of arguments and results that all applications of one owner have in the daemon
 	LongestName   = 64        // of a pool, bytes
 	mostBytes     = 1 << 20

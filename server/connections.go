@@ -45,6 +45,9 @@ const mostOfExecutors = 2048
 // a container: they are of the half that is left for those.
 func executorsFor(descriptors uint64) int { return int(min(mostOfExecutors, descriptors/8)) }
 
+// MostExecutors returns how many executors may be connected to a server in this process, each by a connection. An ordinary user may have half of them.
+func MostExecutors() int { return executorsFor(descriptorLimit()) }
+
 // Descriptors returns how many descriptors this process may have open, how many connections a server in it may have at a time,
 // and how many it would have without that limit.
 func Descriptors() (limit uint64, connections, most int) {

@@ -80,7 +80,7 @@ type Server struct {
 // New returns a server. It does not listen yet: see Serve.
 func New(d Driver, l Pools, p Store, about Daemon, log *slog.Logger) *Server {
 	s := &Server{driver: d, pools: l, profiles: p, tokens: newTokens(p, log), daemon: about, log: log, connections: newConnections(connectionsFor(descriptorLimit()), about.UID), messageRoom: newMessageRoom(about.UID), updates: newUpdates()}
-	s.connections.mostExecutors = executorsFor(descriptorLimit())
+	s.connections.mostExecutors = MostExecutors()
 	s.configuration.Store(about.Configuration)
 	s.metrics = newMetrics(s)
 	s.watchers = newPlaces(s.connections.most/2, about.UID)
