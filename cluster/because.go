@@ -298,5 +298,13 @@ func BecauseAllAtWork(held, entitled, all int) Reason {
 // BecauseStageMoves: an executor of a job works for another stage from now on; both are indexes.
 func BecauseStageMoves(from, to int) Reason { return Reason{StageMoves, int64(from), int64(to), 0} }
 
+// BecauseKept: an executor of a job is kept until then for a stage that is about to start.
+func BecauseKept(stage int, until timeline.Time) Reason {
+	return Reason{KeptForStage, int64(stage), int64(until), 0}
+}
+
+// BecauseKeptInVain: an executor was kept for a stage that has not started in time.
+func BecauseKeptInVain(stage int) Reason { return Reason{Code: KeptInVain, A: int64(stage)} }
+
 // wholeBytes rounds an amount that may be larger than any integer.
 func wholeBytes(b float64) int64 { return int64(math.Round(min(b, 1<<62))) }

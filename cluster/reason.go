@@ -84,6 +84,8 @@ const (
 	StageMoves                       // A: stage for which the executor worked; B: stage for which it works from now on
 	AskedBack                        // A: executors that the job keeps, with this one; B: how many it is entitled to; C: executors in all
 	StageHasMore                     // A: a stage; B: executors that it keeps, with this one; C: how many it should have
+	KeptForStage                     // A: stage of the job that is about to start; B: until when the executor is kept for it, Never if until it starts
+	KeptInVain                       // A: stage for which the executor was kept
 	numReasons
 )
 
@@ -275,11 +277,18 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return fmt.Sprintf("asked back: stage %d has %d executors, and should have %d", r.A, r.B, r.C)
 	case AllAtWork:
 		if r.A < r.B {
-			return fmt.Sprintf("the job holds %d of the %d executors that it is entitled to: a task of another job must end first", r.A, r.B)
+			return fmt.Sprintf("the job holds %d of the %d executors that it is entitled to: another job must give one back first", r.A, r.B)
 		}
 		return fmt.Sprintf("the job holds %d executors, and all of them work; it is entitled to %d of %d", r.A, r.B, r.C)
 	case StageMoves:
 		return fmt.Sprintf("moves from stage %d to stage %d of its job", r.A, r.B)
+	case KeptForStage:
+		if r.B == int64(timeline.Never) {
+			return fmt.Sprintf("kept idle for stage %d of its job, which starts when tasks that run have ended", r.A)
+		}
+		return fmt.Sprintf("kept idle until %s at most for stage %d of its job, which starts when tasks that run have ended", when(r.B), r.A)
+	case KeptInVain:
+		return fmt.Sprintf("given back: it was kept for stage %d of its job for as long as it may, and that has not started", r.A)
 	case PhaseWaits:
 		return fmt.Sprintf("its phase %d waits for %s, and %s are free", r.A, resource.CPU.Format(resource.Amount(r.B)), resource.CPU.Format(resource.Amount(r.C)))
 	case DeadlineDue:

@@ -17,9 +17,16 @@ import (
 // (Mira, section V.A), from the event to the decisions. Every other application always has tasks. The others have as many as half of an equal
 // share, and get as many again when all have ended, so that demands go up and down.
 func BenchmarkShares(b *testing.B) {
-	for _, size := range []struct{ executors, applications int }{{112, 10}, {10000, 1000}} {
-		b.Run(fmt.Sprintf("executors=%d/applications=%d", size.executors, size.applications), func(b *testing.B) {
-			c := newSharedPool(b, size.executors, size.applications)
+	for _, size := range []struct {
+		executors, applications int
+		keep                    string
+	}{{112, 10, "none"}, {10000, 1000, "none"}, {112, 10, "2s"}, {10000, 1000, "2s"}} {
+		name := fmt.Sprintf("executors=%d/applications=%d", size.executors, size.applications)
+		if size.keep != "none" {
+			name += "/keep=" + size.keep
+		}
+		b.Run(name, func(b *testing.B) {
+			c := newSharedPool(b, size.executors, size.applications, size.keep)
 			for range 4 * size.executors {
 				c.endOne(b)
 			}
@@ -52,8 +59,8 @@ type sharedPool struct {
 	divided, filtered []time.Duration
 }
 
-func newSharedPool(t testing.TB, executors, applications int) *sharedPool {
-	p, err := policy.New("mira", nil)
+func newSharedPool(t testing.TB, executors, applications int, keep string) *sharedPool {
+	p, err := policy.New("mira", map[string]string{"mira.keep": keep})
 	if err != nil {
 		t.Fatal(err)
 	}

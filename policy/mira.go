@@ -18,7 +18,7 @@ import (
 // Mira's driver does, needs no executor: it runs beside other tasks on a node that no job holds.
 type mira struct {
 	paper  bool // the rule of the paper
-	keeps  bool // a job keeps executors for its next stage
+	keeps  keeper
 	path   share.Path
 	fair   share.Fair
 	stages share.Stages
@@ -34,8 +34,7 @@ type mira struct {
 	divisions int64               // so far
 	unsteered []*cluster.JobState // their coordinators wait
 
-	found   []*cluster.NodeState // buffers
-	nodes   []share.Node
+	nodes   []share.Node // buffers
 	claims  []share.Claim
 	granted []int
 	dag     []share.Stage
@@ -47,12 +46,12 @@ type mira struct {
 // miraApp is what is kept with a job.
 type miraApp struct {
 	job              *cluster.JobState
-	leaf             *queue[miraQueue]    // nil if there is no such queue
-	demand, entitled int                  // executors
-	held             int                  // executors, after the last decision
-	most             int                  // what it may hold if other jobs cannot use executors
-	idle             []*cluster.NodeState // executors that it kept for its next stage
-	asked            asked                // when executors were asked back last
+	leaf             *queue[miraQueue] // nil if there is no such queue
+	demand, entitled int               // executors
+	held             int               // executors, after the last decision
+	limited          bool              // it may not hold more than it is entitled to, even if other jobs cannot use executors
+	listed           bool              // in keeper.jobs
+	asked            asked             // when executors were asked back last
 }
 
 func newMira(s *settings) Policy {
@@ -61,9 +60,7 @@ func newMira(s *settings) Policy {
 		"how executors are divided among jobs: max-min, by weighted max-min fairness; or paper, by the equation and Algorithm 1 as written, which "+
 			"needs several rounds to be fair").oneOf("max-min", "paper") == "paper"
 	m.declareQueues(s)
-	m.keeps = s.declare("keep", "none",
-		"whether a job keeps executors that have no task for them: none, as the paper; or next, as the authors' code: as many as its next stage has "+
-			"tasks, once all tasks before that stage run").oneOf("none", "next") == "next"
+	m.keeps.declare(s)
 	m.path = share.SumOfPaths
 	if s.declare("path", "sum",
 		"the weight of a stage among the stages of its job: sum, the tasks on all paths from it to the end, as the authors' code; or longest, the "+
@@ -110,12 +107,11 @@ func (m *mira) Decide(now timeline.Time, p *cluster.Plan) {
 	if !m.known {
 		jobs = p.Jobs
 	}
+	m.expire(now, p)
 	backed := m.backs.follow(now, p)
 	matters := m.follow(p, jobs)
 	matters = m.known && m.follow(p, backed) || matters
-	if m.keeps && m.known { // What a job may keep depends on what it holds.
-		matters = m.follow(p, p.Jobs) || matters
-	}
+	matters = m.known && m.follow(p, m.keeping()) || matters
 	if matters || m.stale || m.paper || !m.tree.root.leaf() {
 		m.entitle(p)
 		m.divisions++
@@ -127,16 +123,17 @@ func (m *mira) Decide(now timeline.Time, p *cluster.Plan) {
 	// 2. An executor whose task has ended takes the next one of its job, or is given back.
 	switch {
 	case !m.known:
+		m.keeps.nodes, m.keeps.jobs = m.keeps.nodes[:0], m.keeps.jobs[:0]
 		for _, n := range p.Nodes {
-			m.employ(p, n)
+			m.employ(now, p, n)
 		}
-	case m.keeps:
-		for _, n := range m.withKept(p) {
-			m.employ(p, n)
+	case m.keeps.any:
+		for _, n := range m.keeps.withOffered(p) {
+			m.employ(now, p, n)
 		}
 	default:
 		for n := range p.Offered() {
-			m.employ(p, n)
+			m.employ(now, p, n)
 		}
 	}
 	m.known = p.Synced // until then, running tasks are found
@@ -152,7 +149,15 @@ func (m *mira) Decide(now timeline.Time, p *cluster.Plan) {
 		}
 	}
 	// 6. If tasks of jobs that are entitled to more do not fit on the executors that are left, these go to any that do.
-	m.stale = m.assignInTurn(p, func(a *miraApp) int { return a.most + askedBack(a.job) }) || m.stale
+	m.stale = m.assignInTurn(p, func(a *miraApp) int { return a.most() + askedBack(a.job) }) || m.stale
+}
+
+// most is how many executors a may hold if other jobs cannot use them.
+func (a *miraApp) most() int {
+	if a.limited {
+		return a.entitled
+	}
+	return a.demand
 }
 
 // assignInTurn assigns executors that no job holds to jobs that hold less than most says. It reports whether it assigned any.
@@ -216,7 +221,7 @@ func (m *mira) follow(p *cluster.Plan, jobs []*cluster.JobState) (matters bool) 
 // demand is how many executors j demands.
 func (m *mira) demand(j *cluster.JobState) int {
 	n := executorsFor(j)
-	if m.keeps && j.Reservations > n && !j.Drives { // A job that starts its own tasks demands what it wants to keep.
+	if m.keeps.any && j.Reservations > n && !j.Drives { // A job that starts its own tasks demands what it wants to keep.
 		n = min(j.Reservations, n+coming(j))
 	}
 	return min(n, m.backs.most(j))
@@ -228,34 +233,6 @@ func executorsFor(j *cluster.JobState) (n int) {
 		n += unfinished(j, i)
 	}
 	return n
-}
-
-// coming is how many tasks j has in stages that are about to start: they wait for nothing but tasks that run.
-func coming(j *cluster.JobState) (n int) {
-	if j.Status.Ended() || j.PausedWhole() {
-		return 0
-	}
-	for i := j.FirstLeft(); i < len(j.Stages); i++ {
-		if !j.StageEnded(i) && !j.Stages[i].Coordinator && aboutToStart(j, i) {
-			n += j.Progress[i].Pending
-		}
-	}
-	return n
-}
-
-// aboutToStart reports whether a stage waits for other stages, all of whose tasks run or have ended.
-func aboutToStart(j *cluster.JobState, stage int) bool {
-	waits := false
-	for _, parent := range j.Stages[stage].Parents {
-		if j.StageEnded(parent) {
-			continue
-		}
-		if p := &j.Progress[parent]; p.Pending > 0 || p.Running+p.Booked == 0 {
-			return false
-		}
-		waits = true
-	}
-	return waits
 }
 
 // unfinished is how many tasks of a stage run, or may start.
@@ -315,19 +292,20 @@ func (m *mira) take(p *cluster.Plan, n *cluster.NodeState, a *miraApp, stage int
 func (m *mira) release(p *cluster.Plan, n *cluster.NodeState, a *miraApp, why cluster.Reason) {
 	p.Unreserve(n, why)
 	a.held = a.job.Reservations
+	m.keeps.forget(n)
+	m.keeps.list(a)
 }
 
 // employ starts the next task of the job that holds n there, or gives n back, if nothing runs on it and it accepts work.
-func (m *mira) employ(p *cluster.Plan, n *cluster.NodeState) {
+func (m *mira) employ(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) {
 	j := n.ReservedFor
 	if j == nil || occupied(n) {
+		m.keeps.forget(n)
 		return
 	}
 	a := m.app(j)
 	if n.Paused || !p.Takes(n) {
-		if m.keeps {
-			a.idle = append(a.idle, n)
-		}
+		m.keeps.look(n, a)
 		return
 	}
 	if j.Reservations > a.entitled {
@@ -335,37 +313,21 @@ func (m *mira) employ(p *cluster.Plan, n *cluster.NodeState) {
 		return
 	}
 	stage, ok := m.nextStage(j, j.Reservations, n.ReservedStage, func(need resource.Vector) bool { return need.FitsIn(n.Free) })
-	if _, ready := j.NextStage(); !ok && m.keeps && !ready && j.Reservations <= a.demand {
-		a.idle = append(a.idle, n)
-		return
-	}
 	if !ok {
-		m.release(p, n, a, cluster.Because(cluster.ReservationNotNeeded))
-		m.stale = true
+		m.keep(now, p, n, a)
 		return
 	}
-	if from := n.ReservedStage; from != stage {
-		why := cluster.BecauseStageMoves(from, stage)
-		m.release(p, n, a, why)
-		m.take(p, n, a, stage, why)
-	}
+	m.move(p, n, a, stage, cluster.BecauseStageMoves(n.ReservedStage, stage))
+	m.keeps.forget(n)
 	startIdeal(p, j, stage, n)
 }
 
-// withKept returns the nodes that are offered, and those that jobs have kept: a stage may have started, or another job may be entitled to
-// them. The order is by NodeID.
-func (m *mira) withKept(p *cluster.Plan) []*cluster.NodeState {
-	m.found = m.found[:0]
-	for n := range p.Offered() {
-		m.found = append(m.found, n)
+// move assigns n, which a holds, to another stage of a.
+func (m *mira) move(p *cluster.Plan, n *cluster.NodeState, a *miraApp, stage int, why cluster.Reason) {
+	if n.ReservedStage != stage {
+		m.release(p, n, a, why)
+		m.take(p, n, a, stage, why)
 	}
-	for _, j := range p.Jobs {
-		if a := m.app(j); a != nil {
-			m.found, a.idle = append(m.found, a.idle...), a.idle[:0]
-		}
-	}
-	slices.SortFunc(m.found, func(x, y *cluster.NodeState) int { return int(x.ID - y.ID) })
-	return slices.Compact(m.found)
 }
 
 // assign assigns one more executor to a, and starts a task there. ok is false if no executor is free that fits.

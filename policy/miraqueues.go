@@ -73,7 +73,7 @@ func (m *mira) entitle(p *cluster.Plan) {
 	}
 	for _, j := range p.Jobs {
 		if a := m.app(j); a != nil {
-			if a.entitled, a.most = 0, 0; a.demand > 0 {
+			if a.entitled = 0; a.demand > 0 {
 				a.leaf.own.apps = append(a.leaf.own.apps, a)
 			}
 		}
@@ -99,10 +99,7 @@ func (m *mira) entitle(p *cluster.Plan) {
 	for _, q := range m.levels {
 		limited := limited(q)
 		for _, a := range q.own.apps {
-			a.entitled, a.most = m.granted[next], a.demand
-			if limited || a.job.Drives { // It would be asked at once for what it has above that.
-				a.most = a.entitled
-			}
+			a.entitled, a.limited = m.granted[next], limited || a.job.Drives // It would be asked at once for what it has above that.
 			next++
 		}
 	}

@@ -132,6 +132,7 @@ func TestSettings(t *testing.T) {
 		{"yarn-me", "yarn-me.interval", "0s", `must be a positive duration`},
 		{"yarn-me", "yarn-me.interval", "87600h", ""},
 		{"yarn-me", "yarn-me.interval", "87601h", `setting yarn-me.interval="87601h": must be a positive duration such as 1s, up to 87600h0m0s`},
+		{"mira", "mira.keep", "0s", `setting mira.keep="0s": must be one of none, next, or a positive duration such as 1s, up to 87600h0m0s`},
 		{"prophet", "prophet.backoff", "9999999h", `setting prophet.backoff="9999999h": must be a duration such as 1s, up to 87600h0m0s, or 0s for never`},
 	} {
 		p, err := New(c.policy, map[string]string{c.key: c.value})

@@ -115,6 +115,18 @@ func (v setting) orNever() time.Duration {
 	return d
 }
 
+// durationOr is a duration as above, or 0 for one of some words.
+func (v setting) durationOr(words ...string) time.Duration {
+	if slices.Contains(words, v.text) {
+		return 0
+	}
+	d, err := time.ParseDuration(v.text)
+	if err != nil || d <= 0 || d > cluster.LongestTime {
+		v.fail(fmt.Sprintf("one of %s, or a positive duration such as 1s, up to %v", strings.Join(words, ", "), cluster.LongestTime))
+	}
+	return d
+}
+
 func (v setting) memory() resource.Amount {
 	m, err := resource.ParseMemory(v.text)
 	if err != nil || m <= 0 {

@@ -121,7 +121,7 @@ func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
 	switch k := n.PressedMost(); {
 	case n.Pressed[k] > 0:
 		e.Why = words(cluster.BecauseNodePressure(k, n.Pressed[k], n.Capacity[k]))
-	case m.why.Code == cluster.Assigned && e.Application == 0:
+	case (m.why.Code == cluster.Assigned || m.why.Code == cluster.KeptForStage) && e.Application == 0:
 		e.Why = "" // that application has ended
 	}
 	if m.draining != "" {

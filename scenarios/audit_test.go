@@ -23,6 +23,8 @@ type auditor struct {
 	lastID cluster.DecisionID
 	nodes  map[cluster.NodeID]cluster.Node
 	kept   map[cluster.NodeID]cluster.JobID // reservations
+	idle   map[cluster.NodeID]timeline.Time // when the last task of a node ended
+	until  map[cluster.NodeID]timeline.Time // until when a job of mira keeps a node that is idle
 	jobs   map[cluster.JobID]*auditedJob
 	holds  map[cluster.NodeID]resource.Amount // the sum of the limits of the node's containers, as last reported
 	// pressed is what nodes give of the rates that are pressed, orders those to throttle, to stand still, to go on and to resize that have
@@ -74,7 +76,7 @@ const (
 
 // audit returns the first violation in h.
 func audit(s *scenario, c choice, h *history) error {
-	a := &auditor{s: s, c: c, nodes: map[cluster.NodeID]cluster.Node{}, kept: map[cluster.NodeID]cluster.JobID{}, jobs: map[cluster.JobID]*auditedJob{}, holds: map[cluster.NodeID]resource.Amount{},
+	a := &auditor{s: s, c: c, nodes: map[cluster.NodeID]cluster.Node{}, kept: map[cluster.NodeID]cluster.JobID{}, idle: map[cluster.NodeID]timeline.Time{}, until: map[cluster.NodeID]timeline.Time{}, jobs: map[cluster.JobID]*auditedJob{}, holds: map[cluster.NodeID]resource.Amount{},
 		pressed: map[cluster.NodeID]resource.Vector{}, backs: map[cluster.JobID]timeline.Time{}, orders: map[cluster.DecisionID]cluster.TaskID{}, asked: map[cluster.NodeID]cluster.DecisionID{}}
 	synced := false
 	for i := range h.steps {
@@ -82,6 +84,7 @@ func audit(s *scenario, c choice, h *history) error {
 		if step.now < a.now {
 			a.fail("time goes back to %s", seconds(step.now))
 		}
+		a.keptInTime(step.now)
 		a.now = step.now
 		for k := range step.events {
 			synced = synced || step.events[k].Kind == cluster.Synced
@@ -229,6 +232,7 @@ func (a *auditor) ended(j *auditedJob, t *auditedTask, outcome cluster.Outcome) 
 		outcome = cluster.Preempted
 	}
 	t.state, t.killing, t.preempted = waiting, false, false
+	a.idle[t.node] = a.now
 	maps.DeleteFunc(a.orders, func(_ cluster.DecisionID, of cluster.TaskID) bool { return of == t.id }) // answered
 	if j.Drives {
 		if delete(j.tasks, t.id); j.finished() {
@@ -297,11 +301,15 @@ func (a *auditor) decision(d *cluster.Decision) {
 			a.fail("node %s is kept for job %d, and has not what its task needs when nothing runs there", n.Name, d.Task.Job)
 		}
 		a.kept[d.Node] = d.Task.Job
+		if d.Reason.Code == cluster.KeptForStage {
+			a.keepsIdle(d)
+		}
 	case cluster.Unreserve:
 		if a.kept[d.Node] != d.Task.Job {
 			a.fail("node %d is given back by job %d, but kept for job %d", d.Node, d.Task.Job, a.kept[d.Node])
 		}
 		delete(a.kept, d.Node)
+		delete(a.until, d.Node)
 	case cluster.Wait:
 		if stage, ok := a.jobs[d.Task.Job].next(); !ok || stage != int(d.Task.Stage) {
 			a.fail("stage %d of job %d waits, but is not the next to run", d.Task.Stage, d.Task.Job)

@@ -10,10 +10,11 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
 )
 
-// conservingExecutors checks that no executor of mira is idle beside a task that fits there: not one that no job holds, and not one that the
-// job of the task holds.
+// conservingExecutors checks that no executor of mira is idle beside a task that fits there: not one that no job holds, not one that the
+// job of the task holds, and one that another job holds only while that may keep it for a stage that is about to start.
 func (a *auditor) conservingExecutors() {
 	for _, id := range slices.Sorted(maps.Keys(a.jobs)) {
 		j := a.jobs[id]
@@ -23,12 +24,76 @@ func (a *auditor) conservingExecutors() {
 			}
 			for _, n := range a.nodes {
 				holder, held := a.kept[n.ID]
-				if !a.busy(n.ID) && (!held || holder == id) && j.Stages[stage].Ideal.FitsIn(a.free(n)) {
+				keeps := held && holder != id && a.now < a.until[n.ID] && a.coming(a.jobs[holder]) > 0
+				if !a.busy(n.ID) && !keeps && j.Stages[stage].Ideal.FitsIn(a.free(n)) {
 					a.fail("a task of job %s stage %d waits, but node %s is idle", j.Name, stage, n.Name)
 				}
 			}
 		}
 	}
+	idle := map[cluster.JobID]int{}
+	for n, holder := range a.kept {
+		if !a.busy(n) {
+			idle[holder]++
+		}
+	}
+	for id, n := range idle {
+		if j := a.jobs[id]; n > a.coming(j) {
+			a.fail("job %s keeps %d nodes idle, for %d tasks", j.Name, n, a.coming(j))
+		}
+	}
+}
+
+// keepsIdle notes that a job keeps an executor that is idle, and checks that it may, and for so long.
+func (a *auditor) keepsIdle(d *cluster.Decision) {
+	until, tasks := timeline.Time(d.Reason.B), a.coming(a.jobs[d.Task.Job])
+	a.until[d.Node] = until
+	switch keep := a.flag("keep"); {
+	case tasks == 0 || keep == "none":
+		a.fail("node %d is kept for job %d, which has no stage that is about to start", d.Node, d.Task.Job)
+	case keep == "next" && until != timeline.Never:
+		a.fail("node %d is kept until %s", d.Node, seconds(until))
+	case keep != "next":
+		lasts, err := time.ParseDuration(keep)
+		if most := a.idle[d.Node].Add(lasts / time.Duration(tasks)); err != nil || until > most {
+			a.fail("node %d is kept until %s, and may be until %s for %d tasks", d.Node, seconds(until), seconds(most), tasks)
+		}
+	}
+}
+
+// keptInTime checks that no executor stayed idle for longer than a job may keep it, until the next step.
+func (a *auditor) keptInTime(next timeline.Time) {
+	for n, until := range a.until {
+		if _, held := a.kept[n]; held && until < next && !a.busy(n) && a.s.heartbeat == 0 {
+			a.fail("node %d is kept until %s, and longer", n, seconds(until))
+		}
+	}
+}
+
+// coming is how many tasks of a job wait for nothing but tasks that run.
+func (a *auditor) coming(j *auditedJob) (n int) {
+	left := func(stage int, states ...taskState) (n int) {
+		for id, t := range j.tasks {
+			if int(id.Stage) == stage && slices.Contains(states, t.state) {
+				n++
+			}
+		}
+		return n
+	}
+	for stage := range j.Stages {
+		runs := 0
+		for _, parent := range j.Stages[stage].Parents {
+			if left(parent, waiting) > 0 {
+				runs = 0
+				break
+			}
+			runs += left(parent, booked, running)
+		}
+		if runs > 0 && !j.stopped && !j.paused {
+			n += left(stage, waiting)
+		}
+	}
+	return n
 }
 
 // othersWait reports whether tasks of other jobs wait: such a job is entitled to executors that are too small for it, and a job that starts

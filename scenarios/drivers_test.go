@@ -244,7 +244,7 @@ func (h *history) moveBack(origin timeline.Time) {
 
 func moveReason(r *cluster.Reason, origin timeline.Time) {
 	switch r.Code {
-	case cluster.FitsUnderSized, cluster.FitsUnderSizedNoLimit, cluster.FitsInGap, cluster.WouldEndAfterJob:
+	case cluster.FitsUnderSized, cluster.FitsUnderSizedNoLimit, cluster.FitsInGap, cluster.WouldEndAfterJob, cluster.KeptForStage:
 		for _, at := range []*int64{&r.B, &r.C} {
 			if *at != 0 && *at != int64(timeline.Never) {
 				*at -= int64(origin)

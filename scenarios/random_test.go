@@ -52,6 +52,7 @@ var choices = []choice{
 	made("mira", "path", "longest"),
 	made("mira", "rule", "paper"),
 	made("mira", "keep", "next"),
+	made("mira", "keep", "2.7317s"),
 	made("mira", "queues", "a=2,b=1,b.x=1,b.y=3,default=1"),
 	made("mira", "queues", "a=2:2..,b=1:..3,b.x=1,b.y=3:1..2,default=1"),
 	made("prism"),
