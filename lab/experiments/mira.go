@@ -50,6 +50,8 @@ type miraSystem struct {
 	driver   time.Duration // from the submission of an application until it has tasks
 	policy   string        // of Mira's executors; "" is mira
 	settings map[string]string
+	// executors of Mira; 0 is miraExecutors.
+	executors int
 }
 
 // miraYARN is Spark on YARN. Applications that share it have a queue each, with half of the cluster guaranteed and 99 % at most (section
@@ -91,7 +93,7 @@ func (s *miraSystem) config() sim.Config {
 	if s.spark != nil { // it starts executors itself; the last one of an application may idle longer, and then counts as new
 		return sim.Config{Nodes: sim.Uniform(1+miraExecutors, capacity), KeepTasks: true, Startup: sim.Startup{Keep: s.spark.idle + time.Second}}
 	}
-	return sim.Config{Nodes: sim.Uniform(miraExecutors, capacity), KeepTasks: true,
+	return sim.Config{Nodes: sim.Uniform(cmp.Or(s.executors, miraExecutors), capacity), KeepTasks: true,
 		Startup: sim.Startup{Executor: miraCold, Handover: miraWarm, Keep: 1000 * time.Hour, Shared: true}}
 }
 

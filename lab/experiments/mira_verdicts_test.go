@@ -62,7 +62,7 @@ func TestVerdictsOfMira(t *testing.T) {
 		for _, v := range []float64{yarn1, yarn60, alone, alone, cold, warm, warm, apart} {
 			all = append(all, miraTimes{Seconds: []float64{v, v, v, v}, Longer: [3]float64{0, v, 0}})
 		}
-		return miraAloneClaims(all, lives)
+		return miraAloneClaims(all, lives, miraPoolSizes{{8, all[5], all[7]}})
 	}
 	for _, c := range []struct {
 		name string
