@@ -60,8 +60,8 @@ func TestUpgradeFromPrograms(t *testing.T) {
 	}
 }
 
-// buildAt builds the program of an earlier commit.
-func buildAt(t *testing.T, commit string) string {
+// buildAt builds the program of an earlier commit, and beside it others from files of source, whose names they get.
+func buildAt(t *testing.T, commit string, others ...string) string {
 	t.Helper()
 	if out, err := exec.Command("git", "cat-file", "-e", commit+"^{commit}").CombinedOutput(); err != nil {
 		t.Skipf("needs the history of the repository with commit %s: %v: %s", commit, err, out)
@@ -74,10 +74,13 @@ func buildAt(t *testing.T, commit string) string {
 	}
 	git("worktree", "add", "-q", "--detach", tree, commit)
 	defer git("worktree", "remove", "--force", tree)
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "./cmd/bellows")
-	build.Dir = tree
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v: %s", commit, err, out)
+	for _, source := range append([]string{"./cmd/bellows"}, others...) {
+		name := strings.TrimSuffix(filepath.Base(source), ".go")
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(filepath.Dir(program), name), source)
+		build.Dir = tree
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("build %s of %s: %v: %s", name, commit, err, out)
+		}
 	}
 	return program
 }
