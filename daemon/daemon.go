@@ -175,18 +175,18 @@ func (d *Daemon) manage() (err error) {
 	if text := d.Agent.Crowded(); text != "" {
 		d.log.Warn("all daemons together may grant more than the machine has", "reason", text)
 	}
+	if d.config.Driver.HasSwap == nil {
+		d.config.Driver.HasSwap = swap.Machine{}.HasSwap
+	}
 	c := d.config.Driver
 	c.Backend, c.Store, c.Dir, c.Log, c.UID = d.Agent, d.Store, d.config.State, d.log, uint32(os.Geteuid())
-	if c.HasSwap == nil {
-		c.HasSwap = swap.Machine{}.HasSwap
-	}
 	d.Driver, err = live.Start(c)
 	return err
 }
 
 // openPools opens the pools on the driver.
 func (d *Daemon) openPools() (err error) {
-	d.Pools, err = pools.Open(pools.Config{State: d.config.State, Socket: d.config.Socket, Capacity: d.Capacity(), Jobs: d.Driver, MostExecutors: server.MostExecutors(), Log: d.log})
+	d.Pools, err = pools.Open(pools.Config{State: d.config.State, Socket: d.config.Socket, Capacity: d.Capacity(), Jobs: d.Driver, MostExecutors: server.MostExecutors(), HasSwap: d.config.Driver.HasSwap, Log: d.log})
 	return err
 }
 

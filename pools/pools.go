@@ -42,6 +42,7 @@ type Config struct {
 	Jobs     Jobs
 	// MostExecutors bounds the executors of all pools. Those of one owner are at most half of them. 0 is no bound.
 	MostExecutors int
+	HasSwap       func() (bool, error) // whether the machine has swap, which executors of the class flex need; nil: it has
 	// LookUp finds a user by the uid; nil is user.LookupId.
 	LookUp func(uid string) (*user.User, error)
 	Log    *slog.Logger // nil is slog.Default
@@ -273,13 +274,17 @@ func (p *Pools) Put(_ context.Context, by cluster.Credentials, owner live.Owner,
 
 var errStopped = live.Errorf(live.Unavailable, "bellows is going down")
 
-// hasRoom returns an error if an executor is larger than the machine.
+// hasRoom returns an error if an executor is larger than the machine, or needs swap that it does not have.
 func (p *Pools) hasRoom(s *Spec) error {
 	switch c := p.config.Capacity; {
 	case s.CPU > c[resource.CPU]:
 		return live.Errorf(live.Invalid, "pool %q cpus %s: must be at most %s, what bellows manages", s.Name, resource.CPU.Format(s.CPU), resource.CPU.Format(c[resource.CPU]))
 	case s.Memory > c[resource.Memory]:
 		return live.Errorf(live.Invalid, "pool %q memory %s: must be at most %s, what bellows manages", s.Name, resource.FormatMemory(s.Memory), resource.FormatMemory(c[resource.Memory]))
+	case s.Class == cluster.Flex && p.config.HasSwap != nil:
+		if has, err := p.config.HasSwap(); err == nil && !has {
+			return live.Errorf(live.Conflict, "pool %q class flex: needs swap, and this machine has none: run `bellows swap create --size 4GiB`, or use class regular", s.Name)
+		}
 	}
 	return nil
 }

@@ -301,10 +301,15 @@ func TestPutIsRefused(t *testing.T) {
 		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), s); live.KindOf(err) != live.Invalid || !strings.Contains(err.Error(), "cpus 3 cores: must be at most 2 cores") {
 			t.Errorf("three cores of two: %v", err)
 		}
+		s.CPU, s.Class = 0, cluster.Flex
+		m.pools.config.HasSwap = func() (bool, error) { return false, nil }
+		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), s); live.KindOf(err) != live.Conflict || !strings.Contains(err.Error(), "class flex: needs swap") {
+			t.Errorf("flex executors without swap: %v", err)
+		}
+		m.pools.config.HasSwap, s.Class = func() (bool, error) { return true, nil }, cluster.Regular
 		for i := range MostPools {
 			m.put(ada, func(s *Spec) { s.Name = fmt.Sprint("p", i) })
 		}
-		s.CPU = 0
 		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), s); live.KindOf(err) != live.OverQuota || !strings.Contains(err.Error(), "at most 32") {
 			t.Errorf("one too many: %v", err)
 		}

@@ -7,10 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/pool"
 	"github.com/bellows-rm/bellows/pools"
+	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
 )
 
@@ -62,6 +64,7 @@ func explanation(d *pools.Detail) (lines []string) {
 	}
 	say("more: %s", whenMore(d))
 	say("fewer: %s", whenFewer(d))
+	say("pays: %s", whoPays(d))
 	for i := range d.Enrolled {
 		a := &d.Enrolled[i]
 		if a.State != "open" && a.State != "closed" {
@@ -78,6 +81,31 @@ func explanation(d *pools.Detail) (lines []string) {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// whoPays says for what the owner of a pool pays.
+func whoPays(d *pools.Detail) string {
+	n := 0
+	for i := range d.Members {
+		if e := &d.Members[i]; e.Job != 0 && e.State != pools.Queued {
+			n++
+		}
+	}
+	if n == 0 {
+		return fmt.Sprintf("%s, for nothing: no executor has started", d.User)
+	}
+	s := &d.Spec
+	text := fmt.Sprintf("%s, for %s", d.User, terminal.Count(n, "executor"))
+	if n > 1 {
+		text += fmt.Sprintf(" of %s and %s, which are", resource.FormatMemory(s.Memory), resource.CPU.Format(s.CPU))
+	} else {
+		text += ", which is"
+	}
+	text += fmt.Sprintf(" %s and %s of its share and quotas, whether tasks run or not", resource.FormatMemory(resource.Amount(n)*s.Memory), resource.CPU.Format(resource.Amount(n)*s.CPU))
+	if s.Class == cluster.Flex {
+		text += "; growth beyond that does not count"
+	}
+	return text
 }
 
 // whenMore says when there are more executors.

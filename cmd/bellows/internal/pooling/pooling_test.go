@@ -16,7 +16,7 @@ import (
 // sums is a pool with executors in every state.
 func sums() *pools.Detail {
 	d := &pools.Detail{Synced: true, Summary: pools.Summary{Ref: pools.Ref{UID: 1000, User: "ada", Name: "sums"}, Executors: 8, Starting: 2, Busy: 2, Idle: 4, Wanted: 9, Applications: 2,
-		Spec: pools.Spec{Min: 1, Max: 12, Memory: 256 * resource.MiB, Idle: time.Minute, Policy: "mira"}, Why: "9 tasks run or could run"},
+		Spec: pools.Spec{Min: 1, Max: 12, Memory: 256 * resource.MiB, CPU: resource.Core / 2, Idle: time.Minute, Policy: "mira"}, Why: "9 tasks run or could run"},
 		Counters: pool.Counters{Started: 1234, Switched: 56, Lost: 1},
 		Enrolled: []pool.Application{
 			{Application: 1, Name: "nightly", State: "closed", Executors: 2, Waiting: 5, Running: 1, Ended: 40, Results: 3, Why: "all executors run tasks of other applications, to which they belong by their fair shares"},
