@@ -87,6 +87,8 @@ func (j *Job) check(empty bool) error {
 		return wrong("max_attempts", j.MaxAttempts, "must be 0 to %d", MostAttempts).of(j)
 	case j.AtMostOnce && j.MaxAttempts > 1:
 		return wrong("max_attempts", j.MaxAttempts, "must be 1 for a job that runs at most once").of(j)
+	case j.Drives && j.AtMostOnce:
+		return wrong("at_most_once", true, "must be false for a job that starts its own tasks").of(j)
 	case j.Drives && !j.Open:
 		return wrong("drives", true, "must be false unless the job is open").of(j)
 	case !(j.Weight >= 0 && j.Weight <= MostWeight):

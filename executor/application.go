@@ -18,6 +18,7 @@ import (
 type Application struct {
 	link      link
 	enrolment Enrolment
+	attach    []byte
 
 	enrolling  turn
 	collecting turn
@@ -26,8 +27,9 @@ type Application struct {
 	lease   Lease
 	changed chan struct{} // closed when something below changes that others may wait for
 	stages  []*stage
-	closed  bool  // Close was called
-	end     error // why there will be no more results; nil until then
+	driving *driving // nil unless it starts its own tasks
+	closed  bool     // Close was called
+	end     error    // why there will be no more results; nil until then
 	stop    context.CancelFunc
 
 	// What follows is of the present lease.
@@ -48,6 +50,9 @@ type ApplicationConfig struct {
 	Base string
 	// Enrolment describes the application. Without a Key it gets a random one.
 	Enrolment Enrolment
+	// Attach is what executors are to know that are attached to an application which starts its own tasks (Enrolment.Drives), such as where it
+	// listens: at most MostAttach bytes.
+	Attach []byte
 	// Away is for how long the daemon may be away before a call fails; 0 is DefaultAway.
 	Away time.Duration
 }
@@ -58,6 +63,8 @@ type Stage struct {
 	After    []int  // the stages all of whose tasks must have succeeded before. They get no more tasks then
 	Function string // as in Work
 	Path     string // as in Work
+	// Tasks is how many tasks the stage will have of an application that starts its own, as long as it demands nothing; 0 is unknown.
+	Tasks int
 }
 
 // stage is a stage with its tasks.
@@ -99,12 +106,15 @@ const (
 
 // Enrol begins an application. It lasts until its results are collected, it is cancelled, or ctx ends.
 func Enrol(ctx context.Context, c ApplicationConfig) (*Application, error) {
-	a := &Application{link: link{c.HTTP, c.Base, cmp.Or(c.Away, DefaultAway)}, enrolment: c.Enrolment, changed: make(chan struct{}), enrolling: make(turn, 1), collecting: make(turn, 1)}
+	a := &Application{link: link{c.HTTP, c.Base, cmp.Or(c.Away, DefaultAway)}, enrolment: c.Enrolment, attach: c.Attach, changed: make(chan struct{}), enrolling: make(turn, 1), collecting: make(turn, 1)}
 	if c.HTTP == nil {
 		a.link = socketLink(c.Socket, c.Pool, c.Away)
 	}
 	if a.enrolment.Key == "" {
 		a.enrolment.Key = rand.Text()
+	}
+	if a.enrolment.Drives {
+		a.driving = &driving{held: map[int64]Attachment{}}
 	}
 	ctx, a.stop = context.WithCancel(ctx)
 	if _, err := a.hold(ctx); err != nil {
@@ -142,7 +152,7 @@ func (a *Application) hold(ctx context.Context) (Lease, error) {
 	if lease.Lease != "" {
 		return lease, nil
 	}
-	_, err := a.link.patiently(ctx, func() ([]byte, error) { return a.link.post(ctx, "/applications", a.enrolment, &lease) })
+	_, err := a.link.patiently(ctx, func() ([]byte, error) { return a.link.post(ctx, "/applications", a.enrolment, &lease, a.attach) })
 	if err != nil {
 		return lease, err
 	}
@@ -151,6 +161,9 @@ func (a *Application) hold(ctx context.Context) (Lease, error) {
 	a.lease, a.growths, a.after, a.held, a.tasks, a.whole = lease, 0, 0, 0, 0, false
 	for _, s := range a.stages {
 		s.begun, s.sent = false, s.first
+	}
+	if a.driving != nil {
+		a.driving.begin()
 	}
 	a.change()
 	return lease, nil
@@ -218,6 +231,8 @@ func (a *Application) add(number int, arguments [][]byte) (s *stage, count int, 
 	switch {
 	case a.closed:
 		return nil, 0, errors.New("the application was closed: it gets no more tasks")
+	case a.driving != nil:
+		return nil, 0, errors.New("the application starts its own tasks: it demands executors for them")
 	case number < 0 || number >= len(a.stages):
 		return nil, 0, fmt.Errorf("stage %d: the application has %d stages", number, len(a.stages))
 	case a.stages[number].parent:
@@ -320,6 +335,9 @@ func (a *Application) waitForRoom(ctx context.Context, held int64, pause time.Du
 // growth returns the next message: of the tasks that the daemon does not know, as many as there is room for. Its number is 0 if there is
 // nothing to say. a.mu must be held.
 func (a *Application) growth() (g Growth, payload [][]byte) {
+	if a.driving != nil {
+		return a.driving.growth(a), nil
+	}
 	most := int64(firstGrowth)
 	if a.room > 0 {
 		most = min(mostGrowth, a.room-a.held)
@@ -376,6 +394,11 @@ func (a *Application) grew(lease Lease, g *Growth, room Room) {
 		return
 	}
 	a.growths, a.whole = g.Number, g.Closed
+	if a.driving != nil {
+		a.driving.grew(g)
+		a.change()
+		return
+	}
 	for i := range g.Stages {
 		grown := &g.Stages[i]
 		s := a.stages[grown.Stage]
@@ -396,6 +419,9 @@ func (a *Application) grew(lease Lease, g *Growth, room Room) {
 // Collect returns results in the order in which the tasks ended, as soon as there are some, each exactly once. The next call confirms
 // them to the daemon. The error is io.EOF after the last result of an application that was closed, and a *CancelledError if it was cancelled.
 func (a *Application) Collect(ctx context.Context) ([]Outcome, error) {
+	if a.driving != nil {
+		return nil, errors.New("the application starts its own tasks: Changes has what happens to its executors")
+	}
 	if err := a.collecting.take(ctx); err != nil {
 		return nil, err
 	}
@@ -416,16 +442,8 @@ func (a *Application) Collect(ctx context.Context) ([]Outcome, error) {
 			a.finish(ctx)
 			return nil, io.EOF
 		}
-		lease, err := a.hold(ctx)
+		lease, out, payload, err := a.hear(ctx)
 		if err != nil {
-			return nil, err
-		}
-		out, payload, err := a.collect(ctx, lease)
-		switch {
-		case isStatus(err, http.StatusGone):
-			a.lost(lease)
-			continue
-		case err != nil:
 			return nil, err
 		}
 		outcomes, err := a.take(lease, &out, payload)
@@ -445,6 +463,25 @@ func (a *Application) ended(why string) {
 	a.mu.Unlock()
 	if why != "" || left > 0 {
 		a.fail(&CancelledError{cmp.Or(why, fmt.Sprintf("the daemon knows none of %d tasks without results", left))})
+	}
+}
+
+// hear asks for results, and enrols again when the lease has ended, until there is an answer or the application has ended.
+func (a *Application) hear(ctx context.Context) (lease Lease, out Results, payload []byte, err error) {
+	for {
+		a.mu.Lock()
+		err = a.end
+		a.mu.Unlock()
+		if err == nil {
+			lease, err = a.hold(ctx)
+		}
+		if err != nil {
+			return lease, out, nil, err
+		}
+		if out, payload, err = a.collect(ctx, lease); !isStatus(err, http.StatusGone) {
+			return lease, out, payload, err
+		}
+		a.lost(lease)
 	}
 }
 

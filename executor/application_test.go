@@ -348,7 +348,7 @@ func badDay(t *testing.T, seed uint64) {
 		for i := 0; ctx.Err() == nil && i < 6; i++ {
 			time.Sleep(time.Duration(d.upTo(int(20 * time.Second))))
 			if d.upTo(2) == 0 {
-				_, _ = d.now().Enrol(ctx, executor.Enrolment{Key: key})
+				_, _ = d.now().Enrol(ctx, executor.Enrolment{Key: key}, nil)
 				continue
 			}
 			mu.Lock()

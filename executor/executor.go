@@ -88,6 +88,8 @@ type Executor struct {
 	lease       Lease
 	running     *Held  // what runs, or has run and is not reported
 	served      string // the key of the application whose task ran last
+	serving     *serving
+	kept        map[string]*keptFor // by the keys of applications
 }
 
 // Run runs tasks until the pool ends the executor, which is no error, or ctx ends. It returns an error if the pool refuses the executor, or
@@ -95,6 +97,7 @@ type Executor struct {
 func (e *Executor) Run(ctx context.Context) error {
 	e.link = socketLink(e.Socket, e.Pool, e.Away)
 	defer e.link.http.CloseIdleConnections()
+	defer e.forgetAll()
 	var done *Report
 	var result, printed []byte
 	for {
@@ -102,22 +105,44 @@ func (e *Executor) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if r := e.servedToEnd(); r != nil {
+			done = r
+		}
 		var work Work
-		arguments, err := e.link.patiently(ctx, func() ([]byte, error) {
-			return e.link.post(ctx, fmt.Sprintf("/executors/%d/next", e.Number), Next{Lease: lease, Done: done, Memory: resident()}, &work, result, printed)
+		asking, stop := e.whileServing(ctx)
+		arguments, err := e.link.patiently(asking, func() ([]byte, error) {
+			return e.link.post(asking, fmt.Sprintf("/executors/%d/next", e.Number), e.next(lease, done), &work, result, printed)
 		})
-		if isStatus(err, http.StatusGone) {
+		stop()
+		switch {
+		case isStatus(err, http.StatusGone):
 			e.lost(lease)
 			continue
-		}
-		if err != nil {
+		case err != nil && ctx.Err() == nil && asking.Err() != nil:
+			continue // with the end of the attachment
+		case err != nil:
 			return err
 		}
 		done, result, printed = nil, nil, nil
+		switch work.Do {
+		case DoWait, DoRelease, DoForget:
+			e.goOn(&work)
+			continue
+		}
+		left := e.leave()
 		e.setRunning(nil)
 		switch work.Do {
 		case DoEnd:
 			return nil
+		case DoPark:
+			done = left
+		case DoAttach:
+			if work.Fresh && e.served != "" && e.served != work.Task.Key {
+				done = e.refresh(&work)
+				continue
+			}
+			e.setRunning(&work.Task)
+			e.serve(ctx, &work, arguments)
 		case DoRun:
 			if work.Fresh && e.served != "" && e.served != work.Task.Key {
 				done = e.refresh(&work)
@@ -137,7 +162,7 @@ func (e *Executor) hold(ctx context.Context) (string, error) {
 		return e.lease.Lease, nil
 	}
 	_, err := e.link.patiently(ctx, func() ([]byte, error) {
-		r := Registration{Executor: e.Number, Secret: e.Secret, Language: "go", PID: os.Getpid(), Running: e.running}
+		r := Registration{Executor: e.Number, Secret: e.Secret, Language: "go", PID: os.Getpid(), Attaches: true, Running: e.running}
 		return e.link.post(ctx, "/executors", r, &e.lease)
 	})
 	return e.lease.Lease, err

@@ -63,9 +63,10 @@ var functions = map[string]executor.Function{
 		fmt.Println("counted")
 		return fmt.Appendf(nil, "%d in process %d", counted.Add(1), os.Getpid()), nil
 	},
-	"goexit": func(context.Context, []byte) ([]byte, error) { runtime.Goexit(); return nil, nil },
-	"panic":  func(context.Context, []byte) ([]byte, error) { panic("broken") },
-	"die":    func(context.Context, []byte) ([]byte, error) { return nil, syscall.Kill(os.Getpid(), syscall.SIGKILL) },
+	"squares": serveSquares,
+	"goexit":  func(context.Context, []byte) ([]byte, error) { runtime.Goexit(); return nil, nil },
+	"panic":   func(context.Context, []byte) ([]byte, error) { panic("broken") },
+	"die":     func(context.Context, []byte) ([]byte, error) { return nil, syscall.Kill(os.Getpid(), syscall.SIGKILL) },
 	"wait": func(ctx context.Context, _ []byte) ([]byte, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -200,7 +201,7 @@ func (s *served) process(cmd *exec.Cmd) *exec.Cmd {
 // application enrols one whose tasks call a function, one with each of the arguments.
 func (s *served) application(function string, arguments ...[]byte) executor.Lease {
 	s.t.Helper()
-	lease, err := s.pool.Enrol(s.t.Context(), executor.Enrolment{Key: rand.Text(), Attempts: 2, Fresh: s.fresh})
+	lease, err := s.pool.Enrol(s.t.Context(), executor.Enrolment{Key: rand.Text(), Attempts: 2, Fresh: s.fresh}, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

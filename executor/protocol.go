@@ -32,6 +32,8 @@ type Registration struct {
 	// Language is what the functions of tasks are written in: go or python.
 	Language string `json:"language"`
 	PID      int    `json:"pid,omitempty"`
+	// Attaches says that the executor understands DoAttach.
+	Attaches bool `json:"attaches,omitempty"`
 	// Running is the task that the executor runs at present, if an earlier lease ended meanwhile: of a daemon that ended.
 	Running *Held `json:"running,omitempty"`
 }
@@ -42,6 +44,8 @@ type Held struct {
 	Stage int    `json:"stage"` // of the application, from 0
 	Task  int    `json:"task"`  // of the stage, from 0
 	Run   int    `json:"run"`   // of the task, from 1
+	// Attachment is the number of the attachment that the executor serves, in place of a task; 0 if it runs a task.
+	Attachment int64 `json:"attachment,omitempty"`
 }
 
 // Lease is good until an executor or an application has sent nothing for its length. A request that waits for its answer keeps the lease.
@@ -60,6 +64,12 @@ type Next struct {
 	Done  *Report `json:"done,omitempty"`
 	// Memory is the resident memory of the executor in bytes; 0 is unknown.
 	Memory int64 `json:"memory_bytes,omitempty"`
+	// Attached is the number of the attachment that the executor serves, 0 if none; Released says that it knows that this is to end. The answer
+	// comes at once if the pool wants something else.
+	Attached int64 `json:"attached,omitempty"`
+	Released bool  `json:"released,omitempty"`
+	// Keeps are the keys of the applications of which the executor keeps something for their next attachment.
+	Keeps []string `json:"keeps,omitempty"`
 }
 
 // Report says how a task ended. The payload of Next is its result, followed by its output.
@@ -84,13 +94,21 @@ const (
 	DoRun  = "run"  // run a task, and report it with the next Next
 	DoWait = "wait" // nothing: ask again
 	DoEnd  = "end"  // end the process: the pool shrinks, or the executor is to be replaced
+	// An executor serves an application that starts its own tasks from DoAttach on. It asks for more with Next meanwhile. DoRelease says that
+	// its application is to give it back: it should be left when the tasks that run there have ended. The attachment has ended when the
+	// executor reports it, or when the application has given it back: then the executor gets DoPark or its next work. Before it does anything
+	// else it ends what it serves. It may keep something of the application until DoForget.
+	DoAttach  = "attach"
+	DoRelease = "release"
+	DoPark    = "park"
+	DoForget  = "forget" // the application with the key of Task has ended
 )
 
 // Work is an answer to Next. The payload are the arguments of the task.
 type Work struct {
 	Do          string `json:"do"`
-	Why         string `json:"why,omitempty"`         // of DoEnd, for people
-	Work        int64  `json:"work,omitempty"`        // number of this run, good for one Report; no two are equal in a pool
+	Why         string `json:"why,omitempty"`         // of DoEnd and DoRelease, for people
+	Work        int64  `json:"work,omitempty"`        // number of this run or attachment, good for one Report; no two are equal in a pool
 	Application int64  `json:"application,omitempty"` // number of the application
 	Name        string `json:"name,omitempty"`        // of the application
 	Task        Held   `json:"task,omitzero"`
@@ -100,7 +118,7 @@ type Work struct {
 	Path string `json:"path,omitempty"`
 	// Fresh says that nothing of other applications may be in the process: it must have run no task of another one.
 	Fresh bool `json:"fresh,omitempty"`
-	Size  int  `json:"size"` // of the arguments, bytes
+	Size  int  `json:"size"` // of the arguments, bytes; of DoAttach, of what the application enrolled with
 }
 
 // Beat keeps the lease while a task runs: POST /v1/pools/{pool}/executors/{executor}/beat, at least three times in the length of a lease.
@@ -128,7 +146,14 @@ type Enrolment struct {
 	Fresh  bool    `json:"fresh,omitempty"`  // see Work
 	// Attempts is how many runs of a task may end with the loss of their executor, or fail with Retry; 0 counts as 4.
 	Attempts int `json:"attempts,omitempty"`
+	// Drives says that the application starts its own tasks. It submits none: it demands executors, which are attached to it. The payload is
+	// whatever these are to know, such as its address: at most MostAttach bytes. After Attempts attachments in a row that failed, the application is
+	// cancelled.
+	Drives bool `json:"drives,omitempty"`
 }
+
+// MostAttach bounds the payload of an Enrolment, in bytes.
+const MostAttach = 1 << 20
 
 // Growth adds tasks to an application: POST /v1/pools/{pool}/applications/{application}/tasks. The payload are the arguments of all its
 // tasks, one after the other. The answer is a Room. Growths are numbered by the application from 1; one that was received is
@@ -139,6 +164,17 @@ type Growth struct {
 	Stages []StageGrowth `json:"stages,omitempty"`
 	// Closed says that the application will not grow any more. It ends when all its tasks have ended.
 	Closed bool `json:"closed,omitempty"`
+	// GivesBack are the attachments on which an application that drives has no task any more.
+	GivesBack []int64 `json:"gives_back,omitempty"`
+	// Holds are the attachments that it has from before it enrolled again. Of each it hears that it is assigned, or has ended.
+	Holds []Attachment `json:"holds,omitempty"`
+}
+
+// Attachment is an executor that is attached to a stage of an application which starts its own tasks.
+type Attachment struct {
+	Attachment int64 `json:"attachment"`
+	Executor   int   `json:"executor"`
+	Stage      int   `json:"stage"`
 }
 
 // StageGrowth adds tasks to a stage. If the stage is the number of stages so far, it begins that stage.
@@ -148,10 +184,14 @@ type StageGrowth struct {
 	After    []int  `json:"after,omitempty"`    // of a new stage: the stages all of whose tasks must have succeeded before
 	Function string `json:"function,omitempty"` // of a new stage
 	Path     string `json:"path,omitempty"`     // of a new stage; see Work
-	Sizes    []int  `json:"sizes"`              // of the arguments of each new task, bytes
+	Sizes    []int  `json:"sizes,omitempty"`    // of the arguments of each new task, bytes
 	// First is the index of the first task of a new stage. A stage that is submitted again to a new daemon may leave out tasks whose results
 	// the application has: those before First, and those whose size is -1.
 	First int `json:"first,omitempty"`
+	// Demand is how many tasks of the stage run or could run now, in an application that drives: it could use an executor for each.
+	Demand int `json:"demand,omitempty"`
+	// Tasks is how many tasks a new stage will have that demands nothing yet; stages before it have more weight then. 0 is unknown.
+	Tasks int `json:"tasks,omitempty"`
 }
 
 // Room says how much of an application's arguments waits in the daemon, and how much may.
@@ -179,6 +219,8 @@ type Collect struct {
 // Results are results of tasks in the order in which they ended. The payload are the result and the output of each, one after the other.
 type Results struct {
 	Results []Result `json:"results"`
+	// Changes are of the executors of an application that drives, in the order in which they happened.
+	Changes []Change `json:"changes,omitempty"`
 	// Waiting and Running count the tasks that have not ended.
 	Waiting int `json:"waiting"`
 	Running int `json:"running"`
@@ -202,6 +244,22 @@ type Result struct {
 	Size      int     `json:"size"`
 	Output    int     `json:"output_size,omitempty"`
 	Truncated bool    `json:"output_truncated,omitempty"`
+}
+
+// What happens to an attachment.
+const (
+	Assigned = "assigned" // the executor is attached, or will be at once
+	AskedFor = "asked"    // the application is to give it back when the tasks that run there have ended. Until then it keeps it
+	Ended    = "ended"    // it was given back, the executor has ended it, or was lost
+)
+
+// Change is what has happened to an attachment. Each is assigned, and has ended, exactly once.
+type Change struct {
+	Number int64  `json:"number"` // 1, 2, and so on, together with results
+	What   string `json:"what"`
+	Attachment
+	Failed bool   `json:"failed,omitempty"` // it has ended because the executor failed, or could not be attached
+	Why    string `json:"why,omitempty"`
 }
 
 // mostHead bounds the JSON object of a message.

@@ -323,7 +323,7 @@ func TestPythonFailures(t *testing.T) {
 func TestPythonCrash(t *testing.T) {
 	python := interpreter(t)
 	s := serve(t)
-	lease, err := s.pool.Enrol(t.Context(), executor.Enrolment{Key: "application-that-dies", Attempts: 2})
+	lease, err := s.pool.Enrol(t.Context(), executor.Enrolment{Key: "application-that-dies", Attempts: 2}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/executor"
+	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/timeline"
 )
 
@@ -36,6 +37,8 @@ type application struct {
 	number  int64    // of the newest result
 	held    int64    // bytes of arguments and results
 	waiting chan<- struct{}
+
+	driving *driving // nil unless it starts its own tasks
 }
 
 // ended reports whether no task of it runs or will run.
@@ -50,6 +53,7 @@ type stage struct {
 	byIndex        map[int]*task // as the application numbers them; nil if the two are the same
 	next           int           // the index of the next task that the application adds
 	followed       bool          // another stage comes after it
+	demand         int           // executors that it could use, of an application that drives
 	failed         string        // which of its tasks has failed; empty if none has
 	left           int           // tasks that have not ended
 }
@@ -82,12 +86,16 @@ func (a *application) find(stage, index int) *task {
 
 // Enrol enrols an application. One that is here with the same key is replaced: its tasks that run are cancelled, because whoever
 // enrols again submits again what has no result.
-func (p *Pool) Enrol(ctx context.Context, e executor.Enrolment) (lease executor.Lease, err error) {
+//
+// The payload is for executors that are attached to one that drives. The errors are ErrInvalid and ErrFull.
+func (p *Pool) Enrol(ctx context.Context, e executor.Enrolment, payload []byte) (lease executor.Lease, err error) {
 	switch {
 	case len(e.Key) < 16 || len(e.Key) > 256:
 		return lease, fmt.Errorf("key: %w: must have 16 to 256 bytes", ErrInvalid)
 	case !(e.Weight >= 0 && e.Weight <= 1e6):
 		return lease, fmt.Errorf("weight %v: %w: must be from 0 to 1000000", e.Weight, ErrInvalid)
+	case len(payload) > executor.MostAttach || !e.Drives && len(payload) > 0:
+		return lease, fmt.Errorf("%d bytes follow: %w: must be at most %d, of an application that drives, and else none", len(payload), ErrInvalid, executor.MostAttach)
 	case e.Attempts < 0 || e.Attempts > 1000:
 		return lease, fmt.Errorf("attempts %d: %w: must be from 0 to 1000", e.Attempts, ErrInvalid)
 	}
@@ -102,11 +110,18 @@ func (p *Pool) Enrol(ctx context.Context, e executor.Enrolment) (lease executor.
 		if len(p.apps) >= MostApplications {
 			return fmt.Errorf("the pool has %d applications, and at most %d: %w", len(p.apps), MostApplications, ErrFull)
 		}
-		job := &cluster.Job{ID: p.nextApp, Name: e.Name, Queue: e.Queue, Weight: e.Weight, Open: true, Submitted: p.loop.Now(), MaxAttempts: 1}
+		job := &cluster.Job{ID: p.nextApp, Name: e.Name, Queue: e.Queue, Weight: e.Weight, Open: true, Drives: e.Drives, Submitted: p.loop.Now(), MaxAttempts: 1}
 		if err := p.admits(job); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 		a := &application{id: job.ID, key: e.Key, name: e.Name, fresh: e.Fresh, attempts: cmp.Or(e.Attempts, 4), lease: rand.Text(), expires: p.renew()}
+		if e.Drives {
+			if p.config.OfOwner.full(len(payload)) {
+				return fmt.Errorf("the applications of the owner have %d bytes, at most %d: %w", p.config.OfOwner.held.Load(), p.config.OfOwner.most, ErrFull)
+			}
+			a.driving = &driving{attach: payload, attached: map[int64]*member{}, holds: map[int64]executor.Attachment{}, found: map[int]int32{}}
+			p.hold(a, int64(len(payload)))
+		}
 		p.nextApp++
 		p.apps[a.id], p.byKey[a.key] = a, a
 		p.loop.Event(cluster.Event{Kind: cluster.JobSubmitted, NewJob: job})
@@ -118,10 +133,7 @@ func (p *Pool) Enrol(ctx context.Context, e executor.Enrolment) (lease executor.
 
 // admits returns an error if the policy refuses a job, such as one of an unknown queue.
 func (p *Pool) admits(job *cluster.Job) error {
-	if admit := p.config.Policy.Traits().Admit; admit != nil {
-		return admit(p.loop.Engine().Snapshot(), job)
-	}
-	return nil
+	return policy.CheckRuns(p.config.Policy, p.loop.Engine().Snapshot(), job)
 }
 
 // applicationOf returns the application with a lease.
@@ -156,7 +168,7 @@ func (p *Pool) Grow(ctx context.Context, id int64, g executor.Growth, payload []
 		case a.cancelled != "":
 			a.growths = g.Number // and no more: Collect says why
 			return nil
-		case a.closed:
+		case a.closed && (a.driving == nil || len(g.Stages) > 0):
 			return fmt.Errorf("application %d: %w: it is closed", id, ErrInvalid)
 		case a.held > 0 && a.held+int64(len(payload)) > p.config.Room:
 			return fmt.Errorf("%d bytes of arguments and results are here, at most %d: %w", a.held, p.config.Room, ErrFull)
@@ -176,6 +188,9 @@ func (p *Pool) Grow(ctx context.Context, id int64, g executor.Growth, payload []
 
 // checkGrowth returns an error if an application cannot grow in that way.
 func (a *application) checkGrowth(g *executor.Growth, payload int) error {
+	if err := a.checkDriving(g); err != nil {
+		return err
+	}
 	total, tasks := 0, a.left
 	known := len(a.stages)
 	for i := range g.Stages {
@@ -220,9 +235,36 @@ func (a *application) checkGrowth(g *executor.Growth, payload int) error {
 	return nil
 }
 
+// checkDriving returns an error if a growth has what is for the other kind of application.
+func (a *application) checkDriving(g *executor.Growth) error {
+	if a.driving == nil && len(g.GivesBack)+len(g.Holds) > 0 {
+		return fmt.Errorf("gives_back and holds are for applications that drive")
+	}
+	last := -1
+	for i := range g.Stages {
+		s := &g.Stages[i]
+		switch {
+		case a.driving == nil && (s.Demand != 0 || s.Tasks != 0):
+			return fmt.Errorf("stages[%d]: demand and tasks are for applications that drive", i)
+		case a.driving == nil:
+			continue
+		case len(s.Sizes) > 0 || s.First != 0:
+			return fmt.Errorf("stages[%d]: sizes and first are not for applications that drive", i)
+		case s.Stage <= last:
+			return fmt.Errorf("stages[%d].stage %d: must be in ascending order", i, s.Stage)
+		case s.Demand < 0 || s.Demand > MostTasks:
+			return fmt.Errorf("stages[%d].demand %d: must be from 0 to %d", i, s.Demand, MostTasks)
+		case s.Tasks < 0 || s.Tasks > MostTasks || s.Tasks > 0 && s.Stage < len(a.stages):
+			return fmt.Errorf("stages[%d].tasks %d: must be from 0 to %d, of a new stage", i, s.Tasks, MostTasks)
+		}
+		last = s.Stage
+	}
+	return nil
+}
+
 // grow adds what checkGrowth has checked.
 func (p *Pool) grow(a *application, g *executor.Growth, payload []byte) {
-	growth := &cluster.Growth{Closes: g.Closed}
+	growth := &cluster.Growth{Closes: g.Closed && !a.closed}
 	whole := len(payload)
 	var added []*task
 	for i := range g.Stages {
@@ -247,21 +289,37 @@ func (p *Pool) grow(a *application, g *executor.Growth, payload []byte) {
 		}
 		n := len(s.tasks) - before
 		a.left, s.left = a.left+n, s.left+n
+		s.demand = grown.Demand
+		if a.driving != nil && (!isNew || grown.Demand > 0) {
+			growth.Demands = append(growth.Demands, cluster.Demand{Stage: grown.Stage, Tasks: grown.Demand})
+		}
 		switch {
+		case isNew && a.driving != nil:
+			growth.Stages = append(growth.Stages, cluster.Stage{Name: grown.Name, Tasks: grown.Tasks, Ideal: need, Parents: slices.Compact(slices.Sorted(slices.Values(grown.After)))})
 		case isNew:
 			growth.Stages = append(growth.Stages, cluster.Stage{Name: grown.Name, Tasks: n, Ideal: need, Parents: a.parents(grown.After)})
 		case n > 0:
 			growth.Tasks = append(growth.Tasks, cluster.MoreTasks{Stage: grown.Stage, Tasks: n})
 		}
 	}
-	a.closed = g.Closed
-	if len(growth.Stages)+len(growth.Tasks) > 0 || growth.Closes {
+	if a.closed = a.closed || g.Closed; growth.Closes {
+		for _, s := range a.stages {
+			s.demand = 0
+		}
+	}
+	if a.driving != nil { // before it demands anew
+		p.givesBack(a, g.GivesBack)
+	}
+	if len(growth.Stages)+len(growth.Tasks)+len(growth.Demands) > 0 || growth.Closes {
 		slices.SortFunc(growth.Tasks, func(x, y cluster.MoreTasks) int { return x.Stage - y.Stage })
 		e := cluster.Event{Kind: cluster.JobGrew, Job: a.id}
 		e.SetCondition(cluster.Condition{Growth: growth})
 		p.loop.Event(e)
 	}
-	if !p.synced {
+	switch {
+	case a.driving != nil:
+		p.holdsFromBefore(a, g.Holds)
+	case !p.synced:
 		p.reclaim(a, added)
 	}
 	p.cancelIfHopeless(a)
@@ -349,12 +407,12 @@ func (p *Pool) Collect(ctx context.Context, id int64, c executor.Collect) (out e
 		}
 		p.confirm(a, c.After)
 		out, payloads = a.collected()
-		if waits && len(out.Results) == 0 && !out.Ended {
+		if waits && len(out.Results)+len(out.Changes) == 0 && !out.Ended {
 			a.waiting, a.expires = changed, timeline.Never
 		}
 		return nil
 	}
-	if err := p.do(ctx, func() error { return look(true) }); err != nil || len(out.Results) > 0 || out.Ended {
+	if err := p.do(ctx, func() error { return look(true) }); err != nil || len(out.Results)+len(out.Changes) > 0 || out.Ended {
 		return out, payloads, err
 	}
 	timer := time.NewTimer(p.config.Poll)
@@ -388,6 +446,9 @@ func (a *application) collected() (out executor.Results, payloads [][]byte) {
 		out.Results = append(out.Results, r.Result)
 		payloads = append(payloads, r.result, r.output)
 	}
+	if d := a.driving; d != nil {
+		out.Changes = d.changes
+	}
 	out.Running, out.Waiting = a.running, a.left-a.running
 	out.Ended = a.ended() && len(out.Results) == len(a.results)
 	out.Why = a.cancelled
@@ -401,6 +462,10 @@ func (p *Pool) confirm(a *application, after int64) {
 		p.hold(a, -int64(len(a.results[n].result)+len(a.results[n].output)))
 	}
 	a.results = slices.Delete(a.results, 0, n)
+	if d := a.driving; d != nil { // Answers may still read the list.
+		i, _ := slices.BinarySearchFunc(d.changes, after+1, func(c executor.Change, number int64) int { return cmp.Compare(c.Number, number) })
+		d.changes = d.changes[i:]
+	}
 	if crowded && !p.crowded(a) {
 		p.deliver(a)
 	}
@@ -471,6 +536,7 @@ func (p *Pool) settle(a *application) {
 		return
 	}
 	a.stages = nil
+	p.letForget(a)
 	p.notify(a)
 }
 
@@ -480,6 +546,7 @@ func (p *Pool) forget(a *application) {
 	p.hold(a, -a.held)
 	if p.byKey[a.key] == a {
 		delete(p.byKey, a.key)
+		p.letForget(a)
 	}
 	p.notify(a)
 }

@@ -136,7 +136,7 @@ func benchAssignments(b *testing.B, n int, overHTTP bool) {
 
 // endless is an application that always has tasks.
 func endless(ctx context.Context, p *pool.Pool, key string) {
-	lease, err := p.Enrol(ctx, executor.Enrolment{Key: key})
+	lease, err := p.Enrol(ctx, executor.Enrolment{Key: key}, nil)
 	for growths, after, added, ended := int64(0), int64(0), 0, 0; err == nil; {
 		if added-ended < 1000 {
 			growths++

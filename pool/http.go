@@ -36,8 +36,8 @@ func (p *Pool) Handler() http.Handler {
 		})
 	})
 	mux.HandleFunc("POST /applications", func(w http.ResponseWriter, r *http.Request) {
-		exchange(w, r, func(in *executor.Enrolment, _ []byte) (any, [][]byte, error) {
-			lease, err := p.Enrol(r.Context(), *in)
+		exchange(w, r, func(in *executor.Enrolment, payload []byte) (any, [][]byte, error) {
+			lease, err := p.Enrol(r.Context(), *in, payload)
 			return lease, nil, err
 		})
 	})

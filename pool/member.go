@@ -30,6 +30,8 @@ type member struct {
 	why      cluster.Reason // of the newest decision about it
 	work     *work          // what it runs
 	earlier  *executor.Held // what it runs since before it registered, until it is known whose task that is
+	attaches bool           // it understands DoAttach
+	knows    known          // of its attachment
 	waiting  chan<- answer  // the request that waits for work; nil if there is none
 	last     cluster.JobID  // the application that it served last
 	ran      map[string]bool
@@ -57,6 +59,7 @@ type work struct {
 	begun     timeline.Time
 	warm      bool
 	cancelled timeline.Time // 0 if it is wanted
+	asked     string        // why the application is to give it back, of an attachment; empty if it is not
 	delivered bool
 	earlier   bool // it began under an earlier lease, with another id
 }
@@ -80,11 +83,11 @@ func (p *Pool) Register(ctx context.Context, r executor.Registration) (lease exe
 			}
 			p.leave(old, "it registered again")
 		}
-		m := &member{number: r.Executor, lease: rand.Text(), language: r.Language, pid: r.PID, idle: p.loop.Now(), earlier: r.Running, ran: map[string]bool{}}
+		m := &member{number: r.Executor, lease: rand.Text(), language: r.Language, pid: r.PID, attaches: r.Attaches, idle: p.loop.Now(), earlier: r.Running, ran: map[string]bool{}}
 		m.expires = p.renew()
 		p.members[m.number] = m
 		p.join(m)
-		if r.Running != nil {
+		if m.earlier != nil {
 			p.adopt(m)
 		}
 		lease = executor.Lease{Lease: m.lease, Length: p.config.Lease.Milliseconds()}
@@ -98,8 +101,10 @@ func (m *member) goesOnWith(h *executor.Held) bool {
 	switch w := m.work; {
 	case h == nil:
 		return false
+	case w != nil && w.app.driving != nil:
+		return h.Attachment == w.id
 	case w != nil:
-		return h.Key == w.app.key && h.Stage == w.task.stage && h.Task == w.task.index && h.Run == w.task.run
+		return h.Attachment == 0 && h.Key == w.app.key && h.Stage == w.task.stage && h.Task == w.task.index && h.Run == w.task.run
 	}
 	return m.earlier != nil && *m.earlier == *h
 }
@@ -131,7 +136,12 @@ func (p *Pool) join(m *member) {
 
 // pauseIfTaken keeps tasks away from an executor that runs a task which the engine does not know.
 func (p *Pool) pauseIfTaken(m *member) {
-	if m.earlier != nil {
+	switch {
+	case m.earlier == nil:
+	case m.earlier.Attachment != 0:
+		m.earlier = nil // It can be told to leave it.
+		p.answer(m)
+	default:
 		p.pause(m, "it runs a task of an earlier daemon")
 	}
 }
@@ -147,7 +157,11 @@ func (p *Pool) pause(m *member, why string) {
 // adopt finds the task that an executor runs since before it registered, as far as that is possible: before the pool is synced.
 func (p *Pool) adopt(m *member) {
 	a := p.byKey[m.earlier.Key]
-	if p.synced || a == nil {
+	if p.synced || a == nil || (m.earlier.Attachment != 0) != (a.driving != nil) {
+		return
+	}
+	if a.driving != nil {
+		p.adoptAttachment(m, a)
 		return
 	}
 	t := a.find(m.earlier.Stage, m.earlier.Task)
@@ -214,6 +228,10 @@ func (p *Pool) next(number int, n executor.Next, payload []byte, answers chan<- 
 	}
 	m.waiting, m.expires = answers, timeline.Never
 	m.memory = cmp.Or(n.Memory, m.memory)
+	m.knows = known{n.Attached, n.Released, n.Keeps}
+	if w := m.work; w != nil && w.app.driving != nil && w.cancelled != 0 && w.id != n.Attached && n.Done == nil {
+		p.report(m, &executor.Report{Work: w.id}, nil) // It has never heard of it.
+	}
 	if n.Done != nil {
 		p.report(m, n.Done, payload)
 		m.after = n.Memory
@@ -240,6 +258,9 @@ func (p *Pool) report(m *member, r *executor.Report, payload []byte) {
 	}
 	if h := m.earlier; h != nil {
 		m.earlier, m.idle = nil, p.loop.Now()
+		if h.Attachment != 0 {
+			return
+		}
 		if p.synced {
 			p.counters.Dropped++
 			p.log.Warn("the result of a task is dropped: no application waits for it", "pool", p.config.Name, "executor", m.number, "stage", h.Stage, "task", h.Task)
@@ -261,7 +282,8 @@ func (p *Pool) answer(m *member) {
 		return
 	}
 	switch w := m.work; {
-	case w != nil && !w.delivered && p.crowded(w.app):
+	case p.serve(m):
+	case w != nil && (w.app.driving != nil || !w.delivered && p.crowded(w.app)):
 		return
 	case w != nil:
 		if w.delivered {
@@ -310,6 +332,9 @@ func (p *Pool) Drain(ctx context.Context, number int, why string) error {
 		if m.draining == "" {
 			m.draining = why
 			p.pause(m, why)
+		}
+		if w := m.work; w != nil && w.app.driving != nil && w.cancelled == 0 {
+			p.ask(m, w, why)
 		}
 		p.answer(m)
 		return nil

@@ -169,6 +169,11 @@ func (p *Pool) Due(now timeline.Time) (next timeline.Time) {
 		for _, m := range p.members {
 			p.pauseIfTaken(m)
 		}
+		for _, a := range p.apps {
+			if a.driving != nil {
+				p.dropHolds(a)
+			}
+		}
 		p.loop.Event(cluster.Event{Kind: cluster.Synced})
 	}
 	if now >= p.check {

@@ -101,7 +101,7 @@ type client struct {
 
 func enrol(t *testing.T, p *pool.Pool, key string) *client {
 	t.Helper()
-	lease, err := p.Enrol(t.Context(), executor.Enrolment{Key: key + "-0123456789abcdef", Name: key})
+	lease, err := p.Enrol(t.Context(), executor.Enrolment{Key: key + "-0123456789abcdef", Name: key}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,10 +54,12 @@ type storm struct {
 	pool   *pool.Pool
 	daemon int // how many pools there have been
 	runs   map[string]int
+	// drivers are the applications that start their own tasks, by key.
+	drivers map[string]*stormDriver
 }
 
 func newStorm(t *testing.T, seed uint64) *storm {
-	s := &storm{t: t, random: rand.New(rand.NewPCG(seed, 0)), runs: map[string]int{}}
+	s := &storm{t: t, random: rand.New(rand.NewPCG(seed, 0)), runs: map[string]int{}, drivers: map[string]*stormDriver{}}
 	s.ctx, s.end = context.WithCancel(t.Context())
 	return s
 }
@@ -83,12 +85,22 @@ func (s *storm) now() *pool.Pool {
 
 const (
 	stormExecutors    = 4
-	stormApplications = 3
+	stormApplications = 2
+	stormDrivers      = 2
 )
 
 func (s *storm) run() {
+	if s.chance(2) {
+		for n := range stormDrivers {
+			d := s.newDriver(n)
+			s.drivers[d.key] = d
+		}
+	}
 	s.pool = s.begin(0)
 	var executors, applications sync.WaitGroup
+	for _, d := range s.drivers {
+		applications.Go(d.drive)
+	}
 	for n := range stormExecutors {
 		executors.Go(func() {
 			for s.ctx.Err() == nil {
@@ -131,10 +143,10 @@ func (s *storm) run() {
 	executors.Wait()
 }
 
-// begin begins a pool, whose policy is mira, or another that answers pressure.
+// begin begins a pool, whose policy is mira, or another that answers pressure, unless applications start their own tasks.
 func (s *storm) begin(expected int) *pool.Pool {
 	name, settings := "mira", map[string]string(nil)
-	if s.chance(3) {
+	if len(s.drivers) == 0 && s.chance(2) {
 		name, settings = "prophet", map[string]string{"prophet.relief": "share"}
 	}
 	divides, err := policy.New(name, settings)
@@ -168,6 +180,9 @@ type stormExecutor struct {
 	running *executor.Held
 	done    *executor.Report
 	result  []byte
+	serves  executor.Work // the attachment that it serves; its number is 0 if there is none
+	asked   bool          // the executor knows that this is to end
+	keeps   []string
 }
 
 // work runs tasks until the executor dies.
@@ -175,26 +190,59 @@ func (e *stormExecutor) work() {
 	for e.ctx.Err() == nil && !e.chance(40) {
 		if e.pool != e.now() || e.lease == "" {
 			e.pool = e.now()
-			lease, err := e.pool.Register(e.ctx, executor.Registration{Executor: e.number, Secret: "secret", Running: e.running})
+			lease, err := e.pool.Register(e.ctx, executor.Registration{Executor: e.number, Secret: "secret", Attaches: true, Running: e.running})
 			if err != nil {
 				e.pause(time.Second)
 				continue
 			}
 			e.lease = lease.Lease
 		}
-		work, arguments, err := e.pool.Next(e.ctx, e.number, executor.Next{Lease: e.lease, Done: e.done}, e.result)
+		work, arguments, err := e.pool.Next(e.ctx, e.number, executor.Next{Lease: e.lease, Done: e.done, Attached: e.serves.Work, Released: e.asked, Keeps: slices.Clone(e.keeps)}, e.result)
 		if err == nil && e.chance(10) {
 			continue // The answer is lost.
 		}
 		switch {
 		case errors.Is(err, pool.ErrGone):
-			e.lease, e.running, e.done, e.result = "", nil, nil, nil // What it has run is lost.
+			e.lease, e.done, e.result = "", nil, nil // What it has run is lost.
+			if e.serves.Work == 0 {
+				e.running = nil
+			}
 			continue
 		case err != nil:
 			e.pause(100 * time.Millisecond)
 			continue
 		}
-		e.running, e.done, e.result = nil, nil, nil
+		e.done, e.result = nil, nil
+		if e.serves.Work == 0 {
+			e.running = nil
+		}
+		switch work.Do {
+		case executor.DoRelease:
+			e.asked = true
+		case executor.DoForget:
+			e.keeps = slices.DeleteFunc(e.keeps, func(key string) bool { return key == work.Task.Key })
+		case executor.DoAttach, executor.DoPark, executor.DoRun:
+			e.serves, e.running, e.asked = executor.Work{}, nil, false
+		}
+		if work.Do == executor.DoAttach {
+			if string(arguments) != work.Task.Key {
+				e.t.Errorf("executor %d is attached to %s with %q", e.number, work.Task.Key, arguments)
+			}
+			e.serves, e.running = work, &work.Task
+			if !slices.Contains(e.keeps, work.Task.Key) {
+				e.keeps = append(e.keeps, work.Task.Key)
+			}
+		}
+		if e.serves.Work != 0 {
+			if !e.attach(e.serves) {
+				return
+			}
+			if e.chance(5) { // It ends the attachment itself.
+				e.done = &executor.Report{Work: e.serves.Work}
+				e.serves, e.running, e.asked = executor.Work{}, nil, false
+			}
+			continue
+		}
 		if work.Do != executor.DoRun {
 			continue
 		}
@@ -235,7 +283,7 @@ func (s *storm) application(n int) {
 	got := make([]bool, len(arguments))
 	for s.ctx.Err() == nil {
 		p := s.now()
-		lease, err := p.Enrol(s.ctx, executor.Enrolment{Key: key, Attempts: 1000})
+		lease, err := p.Enrol(s.ctx, executor.Enrolment{Key: key, Attempts: 1000}, nil)
 		if err == nil && s.submit(p, lease, arguments, got) && !slices.Contains(got, false) {
 			return
 		}

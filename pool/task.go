@@ -23,7 +23,12 @@ type result struct {
 // start hands a task to an executor.
 func (p *Pool) start(now timeline.Time, m *member, d *cluster.Decision) {
 	a := p.apps[d.Task.Job]
-	t := a.stages[d.Task.Stage].tasks[d.Task.Index]
+	var t *task
+	if a.driving != nil {
+		t = &task{id: d.Task, stage: int(d.Task.Stage), index: int(d.Task.Index)}
+	} else {
+		t = a.stages[d.Task.Stage].tasks[d.Task.Index]
+	}
 	p.nextWork++
 	w := &work{id: p.nextWork, app: a, task: t, begun: now, warm: m.ran[warmth(a, t)]}
 	if m.last != 0 && m.last != a.id {
@@ -38,6 +43,10 @@ func (p *Pool) start(now timeline.Time, m *member, d *cluster.Decision) {
 	a.running++
 	p.counters.Started++
 	p.loop.Event(cluster.Event{Kind: cluster.DecisionDone, Decision: d.ID, Task: d.Task, Node: d.Node})
+	if a.driving != nil {
+		p.attach(m, w)
+		return
+	}
 	p.answer(m)
 }
 
@@ -47,14 +56,23 @@ func warmth(a *application, t *task) string {
 	return s.path + "\x00" + s.function
 }
 
-// kill makes an executor end a task that is not wanted any more. One that has not received the task never runs it.
+// kill makes an executor end a task that is not wanted any more. One that has not received the task never runs it. An application that
+// drives and has not ended is asked for the executor.
 func (p *Pool) kill(now timeline.Time, m *member, d *cluster.Decision) {
 	w := m.work
 	if w == nil || w.task.id != d.Task {
 		return
 	}
+	m.why = d.Reason
+	if d.Preempt && w.delivered {
+		p.ask(m, w, words(d.Reason))
+		return
+	}
 	if w.delivered {
 		w.cancelled = now
+		if w.app.driving != nil {
+			p.answer(m)
+		}
 		p.check = min(p.check, now.Add(p.config.Patience))
 		return
 	}
@@ -72,6 +90,11 @@ func (p *Pool) finish(m *member, w *work, r report) {
 		outcome = cluster.Killed
 	}
 	p.loop.Event(cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Outcome: outcome})
+	if a.driving != nil {
+		p.detached(m, w, r.Failed, r.Error)
+		p.countFailure(a, &r.Report)
+		return
+	}
 	if a.cancelled != "" {
 		p.release(a, t)
 		p.settle(a)
@@ -116,6 +139,8 @@ func (p *Pool) lose(m *member, w *work, why string) {
 		t.run--
 	}
 	switch {
+	case a.driving != nil:
+		p.detached(m, w, true, "the executor was lost: "+why)
 	case a.cancelled != "":
 		p.release(a, t)
 		p.settle(a)

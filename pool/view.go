@@ -17,7 +17,7 @@ type State string
 const (
 	Registered State = "registered" // has run nothing yet, and belongs to no application
 	Assigned   State = "assigned"   // belongs to an application, and runs nothing
-	Attached   State = "attached"   // runs a task of an application
+	Attached   State = "attached"   // runs a task of an application, or serves one that starts its own
 	Parked     State = "parked"     // has run tasks, and belongs to no application
 	Draining   State = "draining"   // ends when its task has ended
 	Expired    State = "expired"    // is gone: its lease ended; a process that lives registers again
@@ -61,8 +61,11 @@ type Application struct {
 	Ended       int64  `json:"ended"`
 	Results     int    `json:"results"` // not collected yet
 	Held        int64  `json:"held_bytes"`
-	State       string `json:"state"`         // open, closed, ended or cancelled
-	Why         string `json:"why,omitempty"` // why its next task waits, or why it was cancelled
+	Drives      bool   `json:"drives,omitempty"` // it starts its own tasks: running are its attachments, waiting is what it demands in addition
+	Demand      int    `json:"demand,omitempty"` // executors that it could use, of an application that drives
+	Asked       int    `json:"asked,omitempty"`  // executors that it is to give back
+	State       string `json:"state"`            // open, closed, ended or cancelled
+	Why         string `json:"why,omitempty"`    // why its next task waits, or why it was cancelled
 }
 
 // View returns what people see.
@@ -110,6 +113,9 @@ func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
 	switch w := m.work; {
 	case w != nil:
 		e.State, e.Application, e.Stage, e.Task, e.Running = Attached, int64(w.app.id), w.task.stage, w.task.index, now.Sub(w.begun)
+		if w.asked != "" {
+			e.Why = w.asked
+		}
 		if !w.delivered && p.crowded(w.app) {
 			e.Why = fmt.Sprintf("its task waits: the application has %d results that it has not collected", len(w.app.results))
 		}
@@ -131,7 +137,7 @@ func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
 }
 
 func (p *Pool) viewOfApplication(a *application, now timeline.Time) Application {
-	v := Application{Application: int64(a.id), Name: a.name, Waiting: a.left - a.running, Running: a.running, Ended: a.done, Results: len(a.results), Held: a.held, State: "open"}
+	v := Application{Application: int64(a.id), Name: a.name, Waiting: a.left - a.running, Running: a.running, Ended: a.done, Results: len(a.results), Held: a.held, Drives: a.driving != nil, State: "open"}
 	switch {
 	case a.cancelled != "":
 		v.State, v.Why, v.Waiting = "cancelled", a.cancelled, 0
@@ -146,12 +152,28 @@ func (p *Pool) viewOfApplication(a *application, now timeline.Time) Application 
 		return v
 	}
 	v.Executors = jobs[at].Reservations
+	if d := a.driving; d != nil {
+		for i := range jobs[at].Stages {
+			v.Waiting += jobs[at].MayStart(i)
+		}
+		for _, s := range a.stages {
+			v.Demand += s.demand
+		}
+		for _, m := range d.attached {
+			if m.work.asked != "" {
+				v.Asked++
+			}
+		}
+	}
 	switch why, ok := p.loop.Engine().WhyWaits(now, jobs[at]); {
 	case v.Waiting == 0 || p.broken != nil:
 	case ok:
 		v.Why = words(why)
 	case len(p.members) == 0:
 		v.Why = "no executor has registered"
+	}
+	if v.Drives {
+		v.Why = strings.TrimSuffix(fmt.Sprintf("starts its own tasks: demands %d, asked for %d; %s", v.Demand, v.Asked, v.Why), "; ")
 	}
 	return v
 }

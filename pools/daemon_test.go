@@ -41,6 +41,7 @@ var functions = map[string]executor.Function{
 		time.Sleep(time.Duration(n%20) * time.Millisecond)
 		return []byte(strconv.Itoa(n * n)), err
 	},
+	"serve": serveSquares,
 }
 
 // module has the same function in Python.
@@ -60,6 +61,12 @@ func TestMain(m *testing.M) {
 		syscall.Exit(agent.Supervise(os.Args[2:]))
 	case os.Getenv(executor.PoolVariable) != "":
 		executor.Main(functions)
+	case os.Getenv(driverVariable) != "":
+		if err := beDriver(os.Getenv(stateVariable)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	case os.Getenv(stateVariable) != "":
 		if err := beDaemon(os.Getenv(stateVariable)); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -388,7 +388,7 @@ func (m *machine) enrol(r Ref, n int) {
 	m.pools.mu.Lock()
 	one := m.pools.pools[r].pool
 	m.pools.mu.Unlock()
-	lease, err := one.Enrol(m.t.Context(), executor.Enrolment{Key: "an application of a test"})
+	lease, err := one.Enrol(m.t.Context(), executor.Enrolment{Key: "an application of a test"}, nil)
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -249,7 +249,7 @@ func TestRefusalsOfPools(t *testing.T) {
 		}
 		return err
 	}
-	app, err := p.Enrol(t.Context(), executor.Enrolment{Key: "the key of an application"})
+	app, err := p.Enrol(t.Context(), executor.Enrolment{Key: "the key of an application"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func TestPollsEndWithTheDaemon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, err := p.Enrol(t.Context(), executor.Enrolment{Key: "the key of an application"})
+	app, err := p.Enrol(t.Context(), executor.Enrolment{Key: "the key of an application"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

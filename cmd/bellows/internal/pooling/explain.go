@@ -75,7 +75,10 @@ func explanation(d *pools.Detail) (lines []string) {
 			name += " (" + a.Name + ")"
 		}
 		line := fmt.Sprintf("%s: holds %s; running tasks: %d, waiting: %d", name, terminal.Count(a.Executors, "executor"), a.Running, a.Waiting)
-		if a.Why != "" {
+		switch {
+		case a.Drives:
+			line += "; " + a.Why
+		case a.Why != "":
 			line += ", because " + a.Why
 		}
 		lines = append(lines, line)

@@ -21,7 +21,8 @@ func sums() *pools.Detail {
 		Enrolled: []pool.Application{
 			{Application: 1, Name: "nightly", State: "closed", Executors: 2, Waiting: 5, Running: 1, Ended: 40, Results: 3, Why: "all executors run tasks of other applications, to which they belong by their fair shares"},
 			{Application: 2, Name: "a very long name \033[31m of an application that nobody can read", State: "open", Executors: 1, Running: 1},
-			{Application: 3, State: "cancelled", Why: "it was requested"}}}
+			{Application: 3, State: "cancelled", Why: "it was requested"},
+			{Application: 4, Name: "spark", State: "open", Executors: 3, Waiting: 4, Running: 3, Drives: true, Demand: 7, Asked: 1, Why: "starts its own tasks: demands 7, asked for 1; the application holds 3 executors, and all of them work; it is entitled to 2 of 8"}}}
 	add := func(number int, state pool.State, change func(e *pools.Executor)) {
 		e := pools.Executor{Executor: pool.Executor{Executor: number, State: state, Tasks: int64(number), Memory: int64(number) << 26}, Job: 100}
 		change(&e)

@@ -25,7 +25,8 @@ The states of an executor:
   starting    its program has begun
   registered  it has run nothing yet, and belongs to no application
   assigned    it belongs to the application APP, and runs nothing
-  attached    it runs a task of APP; TASK is STAGE.TASK
+  attached    it runs a task of APP; TASK is STAGE.TASK. Or it serves APP, which
+              starts its own tasks
   parked      it has run tasks, and belongs to no application
   draining    it ends when its task has ended
   expired     it has not been heard of; if it lives, it registers again
@@ -34,7 +35,9 @@ The states of an executor:
 FOR is for how long it has run the task, has run nothing, or is gone; DONE how
 many tasks it has run; JOB the job that it is. Of an application, HELD are the
 executors that belong to it, WAITING and RUNNING the tasks that have not ended,
-and RESULTS those that it has not collected yet.
+and RESULTS those that it has not collected yet. One that starts its own tasks
+runs attachments of executors, as many as it demands; WHY says how many, and how
+many of its executors it is asked for, because others are entitled to them.
 
 `
 

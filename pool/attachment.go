@@ -1,0 +1,186 @@
+package pool
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/executor"
+)
+
+// An application that drives starts its own tasks. What its executors run is an attachment, which the engine knows as a task, and
+// the pool as a run of it. An executor says what it serves and gets what is different, so the next message makes up for one that is lost; an
+// application gets changes, which are numbered and come again until they are confirmed. An attachment keeps its number in later daemons:
+// executor and application know it by that.
+
+// driving is what only an application that drives has.
+type driving struct {
+	attach   []byte                        // what executors that are attached are to know
+	attached map[int64]*member             // by the numbers of attachments
+	holds    map[int64]executor.Attachment // from before it enrolled, until it is known whether their executors have come back
+	found    map[int]int32                 // how many of them were found, by stage
+	failures int                           // attachments in a row that have failed
+	changes  []executor.Change             // that were not confirmed
+}
+
+// known is what an executor has said last of its attachment.
+type known struct {
+	attached int64
+	released bool
+	keeps    []string
+}
+
+// attach begins an attachment that the engine has started.
+func (p *Pool) attach(m *member, w *work) {
+	a := w.app
+	a.driving.attached[w.id] = m
+	a.left++
+	p.change(m, w, executor.Change{What: executor.Assigned})
+	if !m.attaches {
+		m.work = nil
+		p.finish(m, w, report{Report: executor.Report{Failed: true, Error: fmt.Sprintf("executor %d cannot be attached: its program is none that serves applications which start their own tasks", m.number)}})
+		return
+	}
+	p.answer(m)
+}
+
+// ask asks an application for an executor, and tells the executor.
+func (p *Pool) ask(m *member, w *work, why string) {
+	if w.asked != "" {
+		return
+	}
+	w.asked = why
+	p.change(m, w, executor.Change{What: executor.AskedFor, Why: why})
+	p.answer(m)
+}
+
+// change tells an application what has happened to an attachment of it.
+func (p *Pool) change(m *member, w *work, c executor.Change) {
+	a := w.app
+	a.number++
+	c.Number, c.Attachment = a.number, executor.Attachment{Attachment: w.id, Executor: m.number, Stage: w.task.stage}
+	a.driving.changes = append(a.driving.changes, c)
+	p.notify(a)
+}
+
+// detached records the end of an attachment, for whatever reason.
+func (p *Pool) detached(m *member, w *work, failed bool, why string) {
+	a := w.app
+	delete(a.driving.attached, w.id)
+	a.left--
+	a.done++
+	p.change(m, w, executor.Change{What: executor.Ended, Failed: failed, Why: why})
+	p.settle(a)
+}
+
+// countFailure cancels an application to which executors cannot be attached, again and again.
+func (p *Pool) countFailure(a *application, r *executor.Report) {
+	if !r.Failed {
+		a.driving.failures = 0
+		return
+	}
+	if a.driving.failures++; a.driving.failures >= a.attempts {
+		p.cancel(a, fmt.Sprintf("%d attachments of executors in a row have failed; the last: %s", a.driving.failures, r.Error))
+	}
+}
+
+// givesBack ends attachments that their application has ended. What has ended already changes nothing.
+func (p *Pool) givesBack(a *application, numbers []int64) {
+	for _, n := range numbers {
+		m := a.driving.attached[n]
+		if m == nil {
+			p.counters.Repeated++
+			continue
+		}
+		w := m.work
+		m.work, m.idle = nil, p.loop.Now()
+		m.tasks++
+		p.finish(m, w, report{})
+		p.answer(m)
+	}
+}
+
+// holdsFromBefore takes what an application says that it holds from before it enrolled.
+func (p *Pool) holdsFromBefore(a *application, held []executor.Attachment) {
+	for _, h := range held {
+		a.driving.holds[h.Attachment] = h
+	}
+	for _, m := range p.members {
+		if m.earlier != nil && m.earlier.Key == a.key {
+			p.adopt(m)
+		}
+	}
+	if p.synced {
+		p.dropHolds(a)
+	}
+}
+
+// adoptAttachment goes on with what an executor serves since before it registered, if its application says the same. Only before the pool is synced.
+func (p *Pool) adoptAttachment(m *member, a *application) {
+	e := m.earlier
+	h, held := a.driving.holds[e.Attachment]
+	if !held || h.Executor != m.number || h.Stage != e.Stage || h.Stage < 0 || h.Stage >= len(a.stages) {
+		return
+	}
+	delete(a.driving.holds, e.Attachment)
+	t := &task{id: cluster.TaskID{Job: a.id, Stage: int32(h.Stage), Index: a.driving.found[h.Stage]}, stage: h.Stage, index: int(a.driving.found[h.Stage]), running: m, run: 1}
+	a.driving.found[h.Stage]++
+	m.work = &work{id: e.Attachment, app: a, task: t, begun: p.loop.Now(), delivered: true}
+	m.earlier, m.last = nil, a.id
+	m.knows.attached = e.Attachment
+	a.driving.attached[e.Attachment] = m
+	a.running, a.left = a.running+1, a.left+1
+	p.loop.Event(cluster.Event{Kind: cluster.TaskAdopted, Node: m.node, Task: t.id, Grant: need, Launched: m.work.begun})
+	p.change(m, m.work, executor.Change{What: executor.Assigned, Why: "it has gone on"})
+}
+
+// dropHolds tells an application which of its attachments from before it enrolled have ended.
+func (p *Pool) dropHolds(a *application) {
+	for _, h := range slices.SortedFunc(maps.Values(a.driving.holds), func(x, y executor.Attachment) int { return cmp.Compare(x.Attachment, y.Attachment) }) {
+		a.number++
+		a.driving.changes = append(a.driving.changes, executor.Change{Number: a.number, What: executor.Ended, Attachment: h, Why: "its executor has not come back, or serves it no more"})
+	}
+	clear(a.driving.holds)
+	p.notify(a)
+}
+
+// serve answers the request of an executor that serves an application that drives, or has done so. It reports whether there was something to say.
+func (p *Pool) serve(m *member) bool {
+	w, knows := m.work, &m.knows
+	switch {
+	case m.earlier != nil:
+		return false
+	case w != nil && w.app.driving != nil && w.cancelled == 0 && knows.attached != w.id:
+		if w.delivered {
+			p.counters.Repeated++
+		}
+		w.delivered = true
+		a := w.app
+		s := a.stages[w.task.stage]
+		m.waiting <- answer{work: executor.Work{Do: executor.DoAttach, Work: w.id, Application: int64(a.id), Name: a.name, Fresh: a.fresh, Size: len(a.driving.attach),
+			Task:     executor.Held{Key: a.key, Stage: w.task.stage, Task: w.task.index, Run: w.task.run, Attachment: w.id},
+			Function: s.function, Path: s.path}, arguments: a.driving.attach}
+	case w != nil && w.id == knows.attached && w.cancelled == 0 && w.asked != "" && !knows.released:
+		m.waiting <- answer{work: executor.Work{Do: executor.DoRelease, Work: w.id, Why: w.asked}}
+	case knows.attached != 0 && (w == nil && m.draining == "" || w != nil && w.cancelled != 0):
+		m.waiting <- answer{work: executor.Work{Do: executor.DoPark, Work: knows.attached}}
+	default:
+		i := slices.IndexFunc(knows.keeps, func(key string) bool { return p.synced && (p.byKey[key] == nil || p.byKey[key].ended()) })
+		if i < 0 || w != nil && w.app.driving == nil {
+			return false
+		}
+		m.waiting <- answer{work: executor.Work{Do: executor.DoForget, Task: executor.Held{Key: knows.keeps[i]}}}
+	}
+	return true
+}
+
+// letForget tells executors that wait that an application has ended.
+func (p *Pool) letForget(a *application) {
+	for _, m := range p.members {
+		if slices.Contains(m.knows.keeps, a.key) {
+			p.answer(m)
+		}
+	}
+}
