@@ -3,6 +3,7 @@ package pools
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -30,8 +31,12 @@ const (
 const (
 	DefaultIdle   = time.Minute
 	DefaultPolicy = "mira"
+	DefaultKeep   = "2s" // setting mira.keep: see decision 69
 	DefaultPython = "python3"
 )
+
+// keepSetting is the setting of mira for which pools have a default of their own.
+const keepSetting = "mira.keep"
 
 // Languages of executors.
 const (
@@ -80,6 +85,11 @@ func (s Spec) withDefaults() Spec {
 	s.CPU = cmp.Or(s.CPU, resource.Core)
 	s.Idle = cmp.Or(s.Idle, DefaultIdle)
 	s.Policy = cmp.Or(s.Policy, DefaultPolicy)
+	if _, set := s.Settings[keepSetting]; s.Policy == DefaultPolicy && !set {
+		settings := map[string]string{keepSetting: DefaultKeep}
+		maps.Copy(settings, s.Settings)
+		s.Settings = settings
+	}
 	if s.Language == Python && len(s.Command) == 0 {
 		s.Command = []string{DefaultPython}
 	}

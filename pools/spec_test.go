@@ -2,6 +2,7 @@ package pools
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -81,6 +82,26 @@ func TestNumberOf(t *testing.T) {
 		number, ok := numberOf("p", &live.Job{Name: name})
 		if ok != (want >= 0) || ok && number != want {
 			t.Errorf("%q: %d, %v", name, number, ok)
+		}
+	}
+}
+
+// Pools keep executors between two stages for a while, unless their owner or another policy decides otherwise.
+func TestDefaultKeep(t *testing.T) {
+	for _, c := range []struct {
+		policy   string
+		set      map[string]string
+		settings map[string]string
+	}{
+		{"", nil, map[string]string{"mira.keep": "2s"}},
+		{"mira", map[string]string{"mira.rule": "paper"}, map[string]string{"mira.keep": "2s", "mira.rule": "paper"}},
+		{"mira", map[string]string{"mira.keep": "none"}, map[string]string{"mira.keep": "none"}},
+		{"fair", nil, nil},
+	} {
+		s := sound()
+		s.Policy, s.Settings = c.policy, c.set
+		if got := s.withDefaults(); !maps.Equal(got.Settings, c.settings) || got.Check() != nil {
+			t.Errorf("policy %q with %v: settings are %v, %v", c.policy, c.set, got.Settings, got.Check())
 		}
 	}
 }

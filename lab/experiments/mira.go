@@ -18,7 +18,7 @@ import (
 )
 
 // mira has the runs of Mira's experiments.
-var mira = map[string]run{"mira/fig1-10": miraAcquire, "mira/fig9-12": miraAlone, "mira/fig13-16": miraShared, "mira/readings": miraReadings}
+var mira = map[string]run{"mira/fig1-10": miraAcquire, "mira/fig9-12": miraAlone, "mira/fig13-16": miraShared, "mira/readings": miraReadings, "mira/keep": miraKeep}
 
 // Mira's cluster (section IV.A): 14 servers of 8 executors.
 const (
@@ -165,8 +165,8 @@ func miraQueries(l *lab, size string) (all []workload.Job, err error) {
 // miraDrawn is how many jobs of Alibaba's are taken.
 const miraDrawn = 10
 
-// miraDAGs are jobs of Alibaba's cluster, drawn among those that take the cluster less than a minute.
-func miraDAGs(l *lab) (some []workload.Job, err error) {
+// miraDAGs are n jobs of Alibaba's cluster, drawn among those that take the cluster less than a minute.
+func miraDAGs(l *lab, n int) (some []workload.Job, err error) {
 	jobs, err := readRecorded(importer.DefaultAlibaba(), filepath.Join(l.Data, "alibaba2018-dags", "random6600.csv.gz"))
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func miraDAGs(l *lab) (some []workload.Job, err error) {
 			work += time.Duration(j.Stages[k].Tasks) * j.Stages[k].Duration
 		}
 		if len(j.Stages) > 1 && j.Tasks() > miraPerNode && work/miraExecutors < time.Minute && longestOf(j) < time.Minute {
-			if some = append(some, *j); len(some) == miraDrawn {
+			if some = append(some, *j); len(some) == n {
 				break
 			}
 		}

@@ -28,6 +28,7 @@ type miraMeter struct {
 type miraRow struct {
 	At                   timeline.Time
 	Load, Usable, Busy   int // of the foreground
+	Kept                 int // those of Usable that it keeps without a task: no task that waits has use of them
 	Asked                int // executors that it has requested
 	BackUsable, BackBusy int
 	Held                 int  // executors that hold memory, of all applications and of none
@@ -88,6 +89,9 @@ func (m *miraMeter) Decide(now timeline.Time, p *cluster.Plan) {
 		} else {
 			m.now.Load, m.now.Asked = m.now.Load+miraLoad(j), m.now.Asked+asked
 			m.now.Usable, m.now.Busy = m.now.Usable+usable, m.now.Busy+busy
+			if m.spark == nil {
+				m.now.Kept += miraKept(j)
+			}
 			m.now.Contends = m.now.Contends || miraContends(j)
 		}
 		m.ends = m.ends || j.ID == m.last
@@ -121,6 +125,9 @@ func miraKept(j *cluster.JobState) int {
 // wants is how many executors the foreground could use and is entitled to.
 func (m *miraMeter) wants(r miraRow) int { return min(r.Load, m.fair) }
 
+// has is how many executors the foreground has for its load.
+func (r *miraRow) has() int { return r.Usable - r.Kept }
+
 // settle counts what has been since m.now, up to now.
 func (m *miraMeter) settle(now timeline.Time) {
 	r := m.now
@@ -131,7 +138,7 @@ func (m *miraMeter) settle(now timeline.Time) {
 		return
 	}
 	seconds := now.Sub(r.At).Seconds()
-	m.Delay += seconds * float64(max(0, m.wants(r)-r.Usable))
+	m.Delay += seconds * float64(max(0, m.wants(r)-r.has()))
 	m.Unassigned += seconds * float64(miraExecutors-r.Usable-r.BackUsable)
 	m.Idle += seconds * float64(r.Usable+r.BackUsable-r.Busy-r.BackBusy)
 	m.Front += seconds * float64(r.Busy)
@@ -162,12 +169,12 @@ func (e *miraEfficiency) acquisition() float64 { return e.Delay / float64(e.Came
 
 // increase follows what becomes of an increase of the load.
 func (m *miraMeter) increase(r miraRow) {
-	wanted := m.wants(r)
+	wanted, has := m.wants(r), r.has()
 	if i := m.rise; i != nil {
-		came := max(0, r.Usable-i.has)
+		came := max(0, has-i.has)
 		m.Came += came
-		i.came, i.has, i.got = i.came+came, r.Usable, max(i.got, r.Usable)
-		if i.wanted = max(i.wanted, wanted); wanted > r.Usable {
+		i.came, i.has, i.got = i.came+came, has, max(i.got, has)
+		if i.wanted = max(i.wanted, wanted); wanted > has {
 			return
 		}
 		m.rise = nil
@@ -178,8 +185,8 @@ func (m *miraMeter) increase(r miraRow) {
 			m.Missed++
 			m.Lasted = append(m.Lasted, r.At.Sub(i.since).Seconds())
 		}
-	} else if wanted > r.Usable {
-		m.rise = &miraIncrease{since: r.At, has: r.Usable, got: r.Usable, wanted: wanted}
+	} else if wanted > has {
+		m.rise = &miraIncrease{since: r.At, has: has, got: has, wanted: wanted}
 		m.Increases++
 	}
 }

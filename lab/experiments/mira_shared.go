@@ -106,7 +106,7 @@ func miraShared(l *lab) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	dags, err := miraDAGs(l)
+	dags, err := miraDAGs(l, miraDrawn)
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,9 @@ func TestVerdictsOfMira(t *testing.T) {
 	readings := func(yarn, unset, mira []miraTrial) []Claim {
 		return miraReadingClaims([][]miraTrial{yarn, unset, mira, mira, mira})
 	}
+	keeps := func(none, kept, next []miraTrial) []Claim {
+		return miraKeepClaims([][][]miraTrial{{none, none, kept, none, next}, {kept, kept, kept, kept, kept}})
+	}
 
 	waits := func(first, of2, p75, of110 float64) [][]float64 {
 		many := slices.Repeat([]float64{p75}, 110)
@@ -74,6 +77,9 @@ func TestVerdictsOfMira(t *testing.T) {
 		{"shared, one as good as Mira", shared(behind), []Verdict{Fails, Fails, Partly, Holds, Holds, Fails, Holds, Fails, Fails, Holds, Fails, Holds}},
 		{"readings", readings(yarn, trial(42, 0, 304, 87, 914, 435, 0.112), mira), slices.Repeat([]Verdict{Holds}, 9)},
 		{"readings, all alike", readings(yarn, yarn, yarn), []Verdict{Fails, Fails, Fails, Fails, Partly, Fails, Fails, Fails, Partly}},
+		{"keeps", keeps(yarn, mira, yarn), []Verdict{Holds, Holds}},
+		{"keeps, in part", keeps(trial(10, 0, 148, 91, 131, 30, 0.02), trial(10, 0, 148, 91, 131, 15, 0.04), trial(10, 0, 148, 91, 131, 0, 0.08)), []Verdict{Partly, Partly}},
+		{"keeps, all alike", keeps(yarn, yarn, yarn), []Verdict{Fails, Fails}},
 		{"waits", paper, []Verdict{Untested, Holds, Untested, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds}},
 		{"waits, all alike", miraAcquireClaims([][][]float64{flat, flat, flat}, miraWaves{waves[1], waves[0]}, grows(3), real(10, 100, 100, 300)), slices.Repeat([]Verdict{Fails}, 15)},
 		{"real, in part", miraRealClaims(real(10, 36, 1200, 150)), []Verdict{Holds, Partly, Partly, Partly}},
