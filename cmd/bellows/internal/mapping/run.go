@@ -67,6 +67,7 @@ type running struct {
 // ended is what became of an input.
 type ended struct {
 	result, printed []byte
+	truncated       bool // printed is the end of it
 	failed          bool
 }
 
@@ -281,7 +282,7 @@ func (r *run) take(outcomes []executor.Outcome) error {
 				return err
 			}
 		}
-		r.end(in.number, ended{o.Payload, o.Printed, o.Failed})
+		r.end(in.number, ended{o.Payload, o.Printed, o.Truncated, o.Failed})
 	}
 	if r.journal != nil {
 		if err := r.journal.write(); err != nil {
@@ -311,9 +312,7 @@ func (r *run) print() error {
 		if !ok {
 			break
 		}
-		for line := range strings.Lines(string(e.printed)) {
-			r.progress.Say(fmt.Sprintf("input %d: %s", r.next, strings.TrimSuffix(line, "\n")))
-		}
+		r.sayPrinted(&e)
 		if !e.failed {
 			if r.seen {
 				r.progress.Clear() // before out writes by itself
@@ -335,6 +334,17 @@ func (r *run) print() error {
 		r.progress.Show(fmt.Sprintf("%d of %d inputs that were read", r.done, r.read))
 	}
 	return nil
+}
+
+// sayPrinted shows what the next call printed, if that was kept.
+func (r *run) sayPrinted(e *ended) {
+	text := string(e.printed)
+	if _, whole, found := strings.Cut(text, "\n"); e.truncated && found {
+		text = "... (only the end is kept)\n" + whole
+	}
+	for line := range strings.Lines(text) {
+		r.progress.Say(fmt.Sprintf("input %d: %s", r.next, strings.TrimSuffix(line, "\n")))
+	}
 }
 
 // formatted returns a result as it is printed.

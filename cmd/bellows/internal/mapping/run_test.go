@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"bufio"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -59,5 +60,20 @@ func TestShortError(t *testing.T) {
 	var text strings.Builder
 	if all.list(&text, 1); text.String() != "bellows: 1 of 1 input failed:\n  input 1 \"x\": its executor was lost 4 times\n" {
 		t.Error(text.String())
+	}
+}
+
+// Of what a call printed, the lines that were kept whole are shown, and that there were others.
+func TestPrintedIsTruncated(t *testing.T) {
+	var said strings.Builder
+	r := &run{options: &options{}, out: bufio.NewWriter(io.Discard), progress: terminal.NewProgress(&said, "map"), ended: map[int]ended{}, next: 1, read: 2}
+	r.freed.L = &r.mu
+	r.end(1, ended{printed: []byte("lf a line\na whole one\nlast"), truncated: true})
+	r.end(2, ended{printed: []byte("all\n")})
+	if err := r.print(); err != nil {
+		t.Fatal(err)
+	}
+	if want := "input 1: ... (only the end is kept)\ninput 1: a whole one\ninput 1: last\ninput 2: all\n"; said.String() != want {
+		t.Errorf("it says %q, want %q", said.String(), want)
 	}
 }
