@@ -19,7 +19,8 @@ type world struct {
 	// solve returns the answer to an Ask of the last tell.
 	solve  func(*cluster.Decision) cluster.Event
 	now    timeline.Time
-	agenda []happening // by time; ties in the order of entry
+	agenda []happening // by time; ties by turn
+	turn   int         // the newest
 	runs   map[cluster.TaskID]*process
 	count  map[cluster.TaskID]int // runs so far
 	lives  []life
@@ -28,8 +29,9 @@ type world struct {
 }
 
 type happening struct {
-	at timeline.Time
-	do func()
+	at   timeline.Time
+	turn int
+	do   func()
 }
 
 // process is one run of a task.
@@ -45,6 +47,7 @@ type process struct {
 	left     float64         // ns at its full pace, at the time since
 	since    timeline.Time
 	pace     float64
+	turn     int              // of its end
 	changed  int              // counts changes of its pace
 	halted   bool             // the memory of its node holds it still
 	held     cluster.Holders  // for whom the engine has it stand still
@@ -121,11 +124,17 @@ func (w *world) started(job cluster.JobID) bool {
 }
 
 func (w *world) enter(at timeline.Time, do func()) {
+	w.turn++
+	w.enterAs(at, w.turn, do)
+}
+
+// enterAs enters something with a turn that was taken before.
+func (w *world) enterAs(at timeline.Time, turn int, do func()) {
 	i := len(w.agenda)
-	for i > 0 && w.agenda[i-1].at > at {
+	for i > 0 && (w.agenda[i-1].at > at || w.agenda[i-1].at == at && w.agenda[i-1].turn > turn) {
 		i--
 	}
-	w.agenda = slices.Insert(w.agenda, i, happening{at, do})
+	w.agenda = slices.Insert(w.agenda, i, happening{at, turn, do})
 }
 
 // pass runs the world to the end. Before each change of time it calls until, which may return early with decisions that
@@ -201,7 +210,8 @@ func (w *world) launch(p *process) {
 	if p.over {
 		return
 	}
-	p.begun, p.launched = true, w.now
+	w.turn++
+	p.begun, p.launched, p.turn = true, w.now, w.turn
 	d, outcome := w.fate(p)
 	p.fated, p.left, p.since, p.pace = outcome, float64(d), w.now, 1
 	if !w.drives(p) || outcome != cluster.Succeeded {
@@ -236,10 +246,10 @@ func (w *world) fate(p *process) (time.Duration, cluster.Outcome) {
 	return stage.Elasticity.Duration(j.really[p.task.Stage], stage.Ideal[resource.Memory], p.memory), cluster.Succeeded
 }
 
-// endIn enters the end of a run that goes on as it does now.
+// endIn enters the end of a run that goes on as it does now. Runs that end at the same time end in the order of their launches, as simulated.
 func (w *world) endIn(p *process, d time.Duration) {
 	change := p.changed
-	w.enter(w.now.Add(d), func() {
+	w.enterAs(w.now.Add(d), p.turn, func() {
 		if p.changed == change {
 			w.end(p, p.fated)
 		}
