@@ -306,6 +306,9 @@ func TestPythonFailures(t *testing.T) {
 	if o := (mapping{function: "fail"}).run(s, "1")[0]; !strings.Contains(o.Error, `functions.py", line`) || !strings.Contains(o.Error, "raise RuntimeError") {
 		t.Errorf("the stack trace is %q", o.Error)
 	}
+	if o := (mapping{function: "double"}).run(s, "{")[0]; !strings.HasPrefix(o.Error, "ValueError: the input is no JSON: Expecting property name") {
+		t.Errorf("an input that is no JSON: %+v", o.Result)
+	}
 	if o := (mapping{function: "double", folder: "nowhere"}).run(s, "1")[0]; !o.Failed || !strings.Contains(o.Error, "FileNotFoundError") {
 		t.Errorf("without the folder: %+v", o.Result)
 	}

@@ -376,7 +376,11 @@ def call(function, arguments):
             raise TypeError("a function with bellows_raw must return bytes, not %s" % type(result).__name__)
         result = bytes(result)
     else:
-        result = function(json.loads(arguments) if arguments else None)
+        try:
+            value = json.loads(arguments) if arguments else None
+        except ValueError as error:
+            raise ValueError("the input is no JSON: %s; write bellows_raw = True at a function that takes bytes" % error) from None
+        result = function(value)
         try:
             text = json.dumps(result, default=plain)
             if "NaN" in text or "Infinity" in text:  # which are no JSON
