@@ -40,15 +40,9 @@ func miraReadings(l *lab) (*Findings, error) {
 // miraReadingClaims judges the claims by trials of miraReadingSystems.
 func miraReadingClaims(trials [][]miraTrial) []Claim {
 	const experiment = "mira/readings"
-	of := func(number func(*miraTrial) float64) (all []float64) {
-		for _, t := range trials {
-			all = append(all, miraMean(t, number))
-		}
-		return all
-	}
-	wholes, rates := of(func(t *miraTrial) float64 { return t.Whole }), of(func(t *miraTrial) float64 { return t.Throughput })
-	fronts := of(func(t *miraTrial) float64 { return t.Front / t.Whole })
-	missed, wasted, delays := of(func(t *miraTrial) float64 { return t.missed() }), of((*miraTrial).wasted), of((*miraTrial).delay)
+	wholes, rates := miraMeans(trials, func(t *miraTrial) float64 { return t.Whole }), miraMeans(trials, (*miraTrial).rate)
+	missed, wasted := miraMeans(trials, func(t *miraTrial) float64 { return t.missed() }), miraMeans(trials, (*miraTrial).wasted)
+	fronts, delays := miraMeans(trials, (*miraTrial).front), miraMeans(trials, (*miraTrial).delay)
 	const yarn, unset, text, code = 0, 1, 2, 3
 	gain := wholes[unset] / wholes[yarn]
 	claims := []Claim{stated(experiment, "defaults").because(decimals(wholes[unset], 0), decimals(wholes[yarn], 0)).judge(decimals(gain, 2)+"×", gain >= 1.1, gain > 1)}
