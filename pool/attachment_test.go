@@ -293,3 +293,30 @@ func TestAttachmentsSurvive(t *testing.T) {
 		a.hears("ended 1", "assigned 1")
 	})
 }
+
+// An executor that is to end is asked for, and ends when its application has given it back.
+func TestAttachedExecutorDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, nil)
+		x := registerAttachable(t, p, 0, nil)
+		a := enrolDriver(t, p, "a")
+		a.demands(0, 1)
+		held := a.hears("assigned 0")[0].Attachment.Attachment
+		x.is(executor.DoAttach, held)
+		x.knows.Attached = held
+		if err := p.Drain(t.Context(), 0, "others wait"); err != nil {
+			t.Fatal(err)
+		}
+		if got := a.hears("asked 0"); got[0].Why != "others wait" {
+			t.Errorf("%+v", got)
+		}
+		x.is(executor.DoRelease, held)
+		x.knows.Released = true
+		a.say(executor.Growth{GivesBack: []int64{held}})
+		a.hears("ended 0")
+		x.is(executor.DoEnd, 0)
+		if v, err := p.View(t.Context()); err != nil || len(v.Executors) != 0 {
+			t.Errorf("%+v, %v", v, err)
+		}
+	})
+}
