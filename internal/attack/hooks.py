@@ -14,6 +14,9 @@ ROLE = os.environ["ATTACK_ROLE"]
 JOBS = [int(n) for n in os.environ["ATTACK_JOBS"].split(",")]
 SECRET = os.environ["ATTACK_SECRET"]  # is in every text of the jobs of a stranger
 MIB = 1 << 20
+with open("/proc/swaps") as _swaps:
+    SWAP = int(len(_swaps.readlines()) > 1)  # without swap, flex is refused
+
 
 def _number(value):
     """A number that depends on the value alone, so that the same seed gives the same requests."""
@@ -66,7 +69,7 @@ def _valid_pool(name, h):
         "dir": "/",
         "max": 1 + h % 100,
         "ideal_memory_bytes": MIB * (1 + (h >> 8) % 64),
-        "class": ("regular", "flex")[h >> 14 & 1],
+        "class": ("regular", "flex")[h >> 14 & SWAP],
         "idle_ns": 10**9 * (1 + (h >> 15) % 100),
         "policy": ("mira", "fair")[h >> 22 & 1],
     }
