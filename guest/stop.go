@@ -53,6 +53,16 @@ func StopMachine(t *testing.T, how Stop, lasts time.Duration) {
 	}
 }
 
+// SetAhead sets the calendar of the guest ahead, or back if by is negative.
+func SetAhead(t *testing.T, by time.Duration) {
+	t.Helper()
+	Need(t) // no other machine
+	to := syscall.NsecToTimeval(time.Now().Add(by).UnixNano())
+	if err := syscall.Settimeofday(&to); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // stop stops the guest as its request says, and answers when it goes on.
 func (m *machine) stop(request string) {
 	answer := plan.GoesOn

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -60,7 +59,7 @@ func TestHostStops(t *testing.T) {
 			if jumped := passed >= c.lasts*9/10; jumped != (c.how == guest.Asleep) {
 				t.Errorf("the clock went on by %v", passed)
 			}
-			setAhead(t, c.set)
+			guest.SetAhead(t, c.set)
 
 			// What is ordered now lasts for its time, too. It is long enough to be seen on a machine that is short of CPU.
 			next := s.begin("leveled for 15s")
@@ -161,16 +160,4 @@ func (s *shifting) left(kept cluster.JobID) string {
 		}
 	}
 	return ""
-}
-
-// setAhead sets the calendar ahead.
-func setAhead(t *testing.T, by time.Duration) {
-	t.Helper()
-	if by == 0 {
-		return
-	}
-	to := syscall.NsecToTimeval(time.Now().Add(by).UnixNano())
-	if err := syscall.Settimeofday(&to); err != nil {
-		t.Fatal(err)
-	}
 }

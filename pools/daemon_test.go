@@ -18,7 +18,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -53,6 +55,9 @@ def square(n):
 
 // stateVariable names the state directory of the daemon that this test program is.
 const stateVariable = "BELLOWS_TEST_STATE"
+
+// leaseVariable has the length of the leases of its pools, such as 2s; the usual one if it is empty.
+const leaseVariable = "BELLOWS_TEST_LEASE"
 
 // TestMain lets this test program be a supervisor, an executor and a daemon.
 func TestMain(m *testing.M) {
@@ -112,7 +117,8 @@ func beDaemon(dir string) error {
 	if err != nil {
 		return err
 	}
-	all, err := pools.Open(pools.Config{State: stateIn(dir), Socket: socketIn(dir), Capacity: d.Capacity(), Jobs: d.Driver, Log: log})
+	lease, _ := time.ParseDuration(os.Getenv(leaseVariable))
+	all, err := pools.Open(pools.Config{State: stateIn(dir), Socket: socketIn(dir), Capacity: d.Capacity(), Jobs: d.Driver, Lease: lease, Log: log})
 	if err != nil {
 		return err
 	}
@@ -165,10 +171,13 @@ func handler(all *pools.Pools) http.Handler {
 
 // rig is a daemon in a process of its own, which a test can kill.
 type rig struct {
-	t   *testing.T
-	dir string
-	cmd *exec.Cmd
-	in  io.Closer
+	t      *testing.T
+	dir    string
+	python string   // the interpreter
+	env    []string // of executors
+	once   bool     // no task may run twice
+	cmd    *exec.Cmd
+	in     io.Closer
 }
 
 func newRig(t *testing.T) *rig { return newRigOn(t, func(string) {}) }
@@ -179,7 +188,7 @@ func newRigOn(t *testing.T, prepare func(dir string)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, dir: dir}
+	r := &rig{t: t, dir: dir, python: "/usr/bin/python3", env: []string{"PATH=/usr/bin:/bin"}}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	prepare(dir)
 	self, err := os.ReadFile("/proc/self/exe") // which may be where the owner of the pools cannot go
@@ -275,7 +284,7 @@ func (r *rig) call(method, name string, in, out any) {
 
 // spec is that of a pool.
 func (r *rig) spec(name, language, command string, least, most int) pools.Spec {
-	return pools.Spec{Name: name, Language: language, Command: []string{command}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Min: least, Max: most,
+	return pools.Spec{Name: name, Language: language, Command: []string{command}, Dir: "/", Env: r.env, Min: least, Max: most,
 		CPU: 500, Memory: 64 * resource.MiB, Idle: 2 * time.Second}
 }
 
@@ -291,9 +300,9 @@ func (r *rig) putBoth(most int) (functions map[string]string) {
 	r.t.Helper()
 	functions = map[string]string{"a": "square", "b": "square"}
 	r.put("a", pools.Go, filepath.Join(r.dir, "worker"), 1, most)
-	if _, err := os.Stat("/usr/bin/python3"); err == nil {
+	if _, err := os.Stat(r.python); err == nil {
 		functions["b"] = "squares:square"
-		r.put("b", pools.Python, "/usr/bin/python3", 1, most)
+		r.put("b", pools.Python, r.python, 1, most)
 	} else {
 		r.put("b", pools.Go, filepath.Join(r.dir, "worker"), 1, most)
 	}
@@ -347,7 +356,7 @@ func (r *rig) squares(ctx context.Context, name, function string, n int) error {
 			return errors.Join(err, a.Cancel(context.WithoutCancel(ctx), "the test needs no more"))
 		}
 		for _, o := range outcomes {
-			if o.Failed || there[o.Task] || string(o.Payload) != strconv.Itoa(o.Task*o.Task) {
+			if o.Failed || o.Run > 1 && r.once || there[o.Task] || string(o.Payload) != strconv.Itoa(o.Task*o.Task) {
 				return fmt.Errorf("task %d: %+v, there before: %v", o.Task, o, there[o.Task])
 			}
 			there[o.Task] = true
@@ -357,6 +366,39 @@ func (r *rig) squares(ctx context.Context, name, function string, n int) error {
 		return fmt.Errorf("task %d has no result", missing)
 	}
 	return nil
+}
+
+// streams runs application after application in each pool until end is called, which returns when the last ones have ended. goOn waits until
+// some more have ended in each.
+func (r *rig) streams(functions map[string]string) (goOn, end func()) {
+	var all sync.WaitGroup
+	ctx, cancel := context.WithCancel(r.t.Context())
+	done := map[string]*atomic.Int64{}
+	for name, function := range functions {
+		counted := &atomic.Int64{}
+		done[name] = counted
+		all.Go(func() {
+			for ctx.Err() == nil {
+				if err := r.squares(r.t.Context(), name, function, 20); err != nil {
+					r.t.Errorf("pool %s: %v", name, err)
+					return
+				}
+				counted.Add(1)
+			}
+		})
+	}
+	goOn = func() {
+		r.t.Helper()
+		for name, n := range done {
+			upTo := n.Load() + 2 // The first of them may have begun before.
+			for late := time.Now().Add(time.Minute); n.Load() < upTo; time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(late) {
+					r.t.Fatalf("the stream of pool %s does not go on", name)
+				}
+			}
+		}
+	}
+	return goOn, func() { cancel(); all.Wait() }
 }
 
 var deaths = flag.Int("deaths", 5, "how often TestDeaths kills the daemon; executors are killed twice as often")
@@ -417,6 +459,47 @@ func TestDeaths(t *testing.T) {
 	if len(after.Members) != 1 || after.Members[0].Job != before.Members[len(before.Members)-1].Job {
 		t.Errorf("after the death of the daemon the executors are %+v, before %+v", after.Members, before.Members)
 	}
+}
+
+// An executor of Go and one of Python stand still for ever while they run tasks. Their leases end, and so do their jobs; their tasks run elsewhere,
+// and other executors take their places.
+func TestExecutorNeverAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run without -short")
+	}
+	t.Setenv(leaseVariable, "2s")
+	r := newRig(t)
+	functions := r.putBoth(2)
+	goOn, end := r.streams(functions)
+	defer end()
+	goOn()
+	silent := map[string]int{}
+	for name := range functions {
+		r.until(name, "busy", func(d *pools.Detail) bool {
+			for _, e := range d.Members {
+				if silent[name] = e.PID; e.State == pool.Attached {
+					return true
+				}
+			}
+			return false
+		})
+		companions, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", silent[name], silent[name]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pid := range append(strings.Fields(string(companions)), strconv.Itoa(silent[name])) {
+			n, err := strconv.Atoi(pid)
+			if err = cmp.Or(err, syscall.Kill(n, syscall.SIGSTOP)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	goOn()
+	for name := range functions {
+		r.until(name, "whole again", func(d *pools.Detail) bool { return d.Counters.Expired > 0 && d.Busy+d.Idle == 2 })
+		r.until(name, "rid of the process", func(*pools.Detail) bool { return syscall.Kill(silent[name], 0) == syscall.ESRCH })
+	}
+	goOn()
 }
 
 // A pool that has the whole machine gives half of it to the pool of another user within seconds, and has all of it again when the other needs

@@ -1,18 +1,14 @@
 package pools_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -44,35 +40,8 @@ func TestFullDisk(t *testing.T) {
 	worker := filepath.Join(r.dir, "worker")
 	functions := r.putBoth(2)
 	r.put("late", pools.Go, worker, 0, 1)
-	var streams sync.WaitGroup
-	ctx, end := context.WithCancel(t.Context())
-	defer streams.Wait()
+	goOn, end := r.streams(functions)
 	defer end()
-	done := map[string]*atomic.Int64{}
-	for name, function := range functions {
-		counted := &atomic.Int64{}
-		done[name] = counted
-		streams.Go(func() {
-			for ctx.Err() == nil {
-				if err := r.squares(t.Context(), name, function, 50); err != nil {
-					t.Errorf("pool %s: %v", name, err)
-					return
-				}
-				counted.Add(1)
-			}
-		})
-	}
-	goOn := func() { // both streams
-		t.Helper()
-		for name, n := range done {
-			upTo := n.Load() + 3
-			for late := time.Now().Add(time.Minute); n.Load() < upTo; time.Sleep(10 * time.Millisecond) {
-				if time.Now().After(late) {
-					t.Fatalf("the stream of pool %s does not go on", name)
-				}
-			}
-		}
-	}
 	goOn()
 
 	ballast := filepath.Join(r.dir, "ballast")

@@ -45,7 +45,8 @@ type Config struct {
 	HasSwap       func() (bool, error) // whether the machine has swap, which executors of the class flex need; nil: it has
 	// LookUp finds a user by the uid; nil is user.LookupId.
 	LookUp func(uid string) (*user.User, error)
-	Log    *slog.Logger // nil is slog.Default
+	Lease  time.Duration // of executors and applications; 0 is pool.DefaultLease
+	Log    *slog.Logger  // nil is slog.Default
 }
 
 // Pools are the pools of one daemon. Its methods may be called from any goroutine; who may call them is decided by the caller.
