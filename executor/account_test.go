@@ -2,6 +2,7 @@ package executor_test
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -224,21 +225,34 @@ func (a *account) whole() float64 { return float64(a.executors) * time.Duration(
 // wasted is the share of them in which executors were idle or in between assignments.
 func (a *account) wasted() float64 { return 1 - a.busy/a.whole() }
 
+// percent is a part of a whole in percent.
+func percent(part, of float64) float64 { return 100 * part / max(of, 1e-9) }
+
+// quantile is a quantile of some times; 0 if there is none.
+func quantile(all []time.Duration, q float64) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[int(q*float64(len(all)-1))]
+}
+
+// row is the row of the table in docs/measured.md.
+func (a *account) row(name string, queries int) string {
+	at := func(q float64) string { return fmt.Sprintf("%.2f s", quantile(a.delays, q).Seconds()) }
+	return fmt.Sprintf("| %s | %.2f %% | %.1f %%, %d | %d | %s | %s | %s | %.0f ES |", name, 100*a.wasted(), percent(float64(a.missed), float64(a.increases)), a.missed, a.increases,
+		at(0.5), at(0.75), at(0.99), a.delay/float64(queries))
+}
+
 // report reports the account.
 func (a *account) report(queries int, metric func(value float64, unit string)) {
-	percent := func(part, of float64) float64 { return 100 * part / max(of, 1e-9) }
-	ms := func(all []time.Duration, q float64) float64 {
-		if len(all) == 0 {
-			return 0
-		}
-		slices.Sort(all)
-		return float64(all[int(q*float64(len(all)-1))].Microseconds()) / 1000
-	}
+	ms := func(all []time.Duration, q float64) float64 { return float64(quantile(all, q).Microseconds()) / 1000 }
 	metric(ms(a.delays, 0.5), "delay-p50-ms")
 	metric(ms(a.delays, 0.75), "delay-p75-ms")
 	metric(ms(a.delays, 0.99), "delay-p99-ms")
 	metric(a.delay/float64(queries), "delay-es/query")
 	metric(float64(a.increases), "increases")
+	metric(float64(a.missed), "missed")
 	metric(percent(float64(a.missed), float64(a.increases)), "missed-%")
 	metric(percent(float64(a.short), float64(a.increases)), "short-%")
 	metric(ms(a.lasted, 0.5), "missed-lasted-p50-ms")

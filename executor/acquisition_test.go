@@ -52,6 +52,7 @@ func BenchmarkAcquisition(b *testing.B) {
 				}
 				warm.report(b, "warm")
 				cold.report(b, "cold")
+				b.ReportMetric(float64(median(cold[2]))/float64(median(warm[2])), "cold/warm-p75")
 				b.ReportMetric(0, "ns/op")
 			})
 		}
@@ -113,7 +114,11 @@ func (w *waits) add(sorted []time.Duration) {
 // report reports the medians over the rounds.
 func (w *waits) report(b *testing.B, how string) {
 	for i, name := range []string{"first", "p50", "p75", "last"} {
-		slices.Sort(w[i])
-		b.ReportMetric(float64(w[i][len(w[i])/2].Microseconds())/1000, how+"-"+name+"-ms")
+		b.ReportMetric(float64(median(w[i]).Microseconds())/1000, how+"-"+name+"-ms")
 	}
+}
+
+func median(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/2]
 }
