@@ -442,7 +442,7 @@ func miraWork(j workload.Job) (work float64) {
 	return work
 }
 
-// ranks are the places of values in ascending order.
+// ranks are the places of values in ascending order; equal values share the first of theirs.
 func ranks(of []float64) []float64 {
 	sorted := slices.Sorted(slices.Values(of))
 	return values(of, func(v float64) float64 { return float64(slices.Index(sorted, v)) })
