@@ -164,8 +164,8 @@ func (s *served) python(interpreter string, number int) *exec.Cmd {
 // pythonCommand is that of a worker.
 func (s *served) pythonCommand(interpreter string, number int) *exec.Cmd {
 	s.t.Helper()
-	s.write("worker/bellows_worker.py", string(executor.PythonWorker))
-	if _, err := os.Stat(filepath.Join(s.dir, "f/functions.py")); err != nil {
+	if _, err := os.Stat(filepath.Join(s.dir, "f/functions.py")); err != nil { // An interpreter that starts may read them while they are written again.
+		s.write("worker/bellows_worker.py", string(executor.PythonWorker))
 		s.write("f/functions.py", pythonFunctions)
 	}
 	cmd := s.command(number)
