@@ -29,7 +29,8 @@ type mira struct {
 	// All fields below, but for divisions, are computed from the snapshot.
 	apps      []miraApp           // by the slots of their jobs
 	known     bool                // apps has all jobs
-	stale     bool                // what jobs hold has changed away from what they are entitled to, which can change the division
+	limits    bool                // some job never holds more than it is entitled to
+	stale     bool                // what jobs hold has changed, which can change the division
 	executors int                 // among which the apps were entitled
 	divisions int64               // so far
 	unsteered []*cluster.JobState // their coordinators wait
@@ -103,19 +104,19 @@ func (m *mira) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, st
 func (m *mira) Decide(now timeline.Time, p *cluster.Plan) {
 	// 1. Executors are divided anew if something has changed that can change the division. The rule of the paper, and the share of a queue,
 	// depend on what each job holds at present.
+	m.expire(now, p)
 	jobs := p.Changes.Jobs
 	if !m.known {
 		jobs = p.Jobs
+		clear(m.apps)
+		m.unsteered, m.keeps.jobs = m.unsteered[:0], m.keeps.jobs[:0]
 	}
-	m.expire(now, p)
 	backed := m.backs.follow(now, p)
 	matters := m.follow(p, jobs)
 	matters = m.known && m.follow(p, backed) || matters
 	matters = m.known && m.follow(p, m.keeping()) || matters
 	if matters || m.stale || m.paper || !m.tree.root.leaf() {
-		m.entitle(p)
-		m.divisions++
-		m.stale = false
+		m.divideAll(p)
 	}
 	for _, j := range jobs {
 		m.retain(p, m.app(j))
@@ -123,7 +124,7 @@ func (m *mira) Decide(now timeline.Time, p *cluster.Plan) {
 	// 2. An executor whose task has ended takes the next one of its job, or is given back.
 	switch {
 	case !m.known:
-		m.keeps.nodes, m.keeps.jobs = m.keeps.nodes[:0], m.keeps.jobs[:0]
+		m.keeps.nodes = m.keeps.nodes[:0]
 		for _, n := range p.Nodes {
 			m.employ(now, p, n)
 		}
@@ -135,6 +136,11 @@ func (m *mira) Decide(now timeline.Time, p *cluster.Plan) {
 		for n := range p.Offered() {
 			m.employ(now, p, n)
 		}
+	}
+	if m.stale && m.limits && m.keeps.any {
+		// What a job demands depends on what it keeps, and some have given executors back. Limited jobs get none of these beyond their shares.
+		m.follow(p, m.keeps.jobs)
+		m.divideAll(p)
 	}
 	m.known = p.Synced // until then, running tasks are found
 	// 3. Coordinators start wherever they fit.
@@ -149,7 +155,14 @@ func (m *mira) Decide(now timeline.Time, p *cluster.Plan) {
 		}
 	}
 	// 6. If tasks of jobs that are entitled to more do not fit on the executors that are left, these go to any that do.
-	m.stale = m.assignInTurn(p, func(a *miraApp) int { return a.most() + askedBack(a.job) }) || m.stale
+	m.assignInTurn(p, func(a *miraApp) int { return a.most() + askedBack(a.job) })
+}
+
+// divideAll divides the executors among all jobs anew.
+func (m *mira) divideAll(p *cluster.Plan) {
+	m.entitle(p)
+	m.divisions++
+	m.stale = false
 }
 
 // most is how many executors a may hold if other jobs cannot use them.
@@ -160,21 +173,19 @@ func (a *miraApp) most() int {
 	return a.demand
 }
 
-// assignInTurn assigns executors that no job holds to jobs that hold less than most says. It reports whether it assigned any.
-func (m *mira) assignInTurn(p *cluster.Plan, most func(*miraApp) int) (some bool) {
+// assignInTurn assigns executors that no job holds to jobs that hold less than most says.
+func (m *mira) assignInTurn(p *cluster.Plan, most func(*miraApp) int) {
 	for more := anyFree(p); more; {
 		more = false
 		for _, j := range p.Jobs {
 			if a := m.app(j); a != nil && j.Reservations < most(a) && !full(a.leaf) && m.assign(p, a) {
 				hold(a.leaf, 1)
-				some = true
 				if more = anyFree(p); !more {
-					return some
+					return
 				}
 			}
 		}
 	}
-	return some
 }
 
 // anyFree reports whether there is an executor that no job holds.
@@ -193,10 +204,6 @@ func (m *mira) app(j *cluster.JobState) *miraApp {
 
 // follow brings the demands of jobs up to date. It reports whether the division of executors can change: the filters of section III.C.
 func (m *mira) follow(p *cluster.Plan, jobs []*cluster.JobState) (matters bool) {
-	if !m.known {
-		clear(m.apps)
-		m.unsteered = m.unsteered[:0]
-	}
 	for _, j := range jobs {
 		a := m.app(j)
 		if a == nil {
@@ -214,6 +221,7 @@ func (m *mira) follow(p *cluster.Plan, jobs []*cluster.JobState) (matters bool) 
 			a.demand = m.demand(j)
 		}
 		matters = matters || share.Matters(a.entitled, before, a.demand) || a.held != j.Reservations
+		a.held = j.Reservations
 	}
 	return matters || !m.known || m.executors != p.Present
 }
@@ -267,7 +275,6 @@ func (m *mira) retain(p *cluster.Plan, a *miraApp) {
 	for _, t := range j.Tasks {
 		if t.Node.ReservedFor == nil && !t.Steers {
 			m.take(p, t.Node, a, int(t.ID.Stage), cluster.BecauseAssigned(j.Reservations+1, a.entitled, p.Present))
-			m.stale = true
 		}
 	}
 }
@@ -285,14 +292,19 @@ func workingInAll(j *cluster.JobState) (n int) {
 // take assigns n to a stage of a.
 func (m *mira) take(p *cluster.Plan, n *cluster.NodeState, a *miraApp, stage int, why cluster.Reason) {
 	p.Reserve(n, a.job, stage, why)
-	a.held = a.job.Reservations
+	m.holds(a)
 }
 
 // release ends the assignment of n to a.
 func (m *mira) release(p *cluster.Plan, n *cluster.NodeState, a *miraApp, why cluster.Reason) {
 	p.Unreserve(n, why)
-	a.held = a.job.Reservations
 	m.keeps.forget(n)
+	m.holds(a)
+}
+
+// holds notes that a holds more or fewer executors: how shares are rounded depends on it, and what a may keep.
+func (m *mira) holds(a *miraApp) {
+	a.held, m.stale = a.job.Reservations, true
 	m.keeps.list(a)
 }
 
@@ -325,8 +337,10 @@ func (m *mira) employ(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) 
 // move assigns n, which a holds, to another stage of a.
 func (m *mira) move(p *cluster.Plan, n *cluster.NodeState, a *miraApp, stage int, why cluster.Reason) {
 	if n.ReservedStage != stage {
+		stale := m.stale
 		m.release(p, n, a, why)
 		m.take(p, n, a, stage, why)
+		m.stale = stale
 	}
 }
 

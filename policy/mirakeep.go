@@ -84,7 +84,6 @@ func (m *mira) expire(now timeline.Time, p *cluster.Plan) {
 		}
 		if _, ready := j.NextStage(); !ready {
 			m.release(p, n, m.app(j), cluster.BecauseKeptInVain(n.ReservedStage))
-			m.stale = true
 		}
 	}
 }
@@ -108,7 +107,6 @@ func (m *mira) keep(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, a 
 		}
 	}
 	m.release(p, n, a, cluster.Because(cluster.ReservationNotNeeded))
-	m.stale = true
 }
 
 // end returns until when j keeps an executor that has no task for it any more.

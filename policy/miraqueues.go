@@ -96,10 +96,12 @@ func (m *mira) entitle(p *cluster.Plan) {
 	}
 	m.divide()
 	next := len(m.levels)
+	m.limits = false
 	for _, q := range m.levels {
 		limited := limited(q)
 		for _, a := range q.own.apps {
 			a.entitled, a.limited = m.granted[next], limited || a.job.Drives // It would be asked at once for what it has above that.
+			m.limits = m.limits || a.limited
 			next++
 		}
 	}

@@ -17,16 +17,17 @@ import (
 // auditor follows a run from its events and decisions alone, in the slowest and plainest way, and looks for violated
 // invariants. It shares nothing with the snapshot.
 type auditor struct {
-	s      *scenario
-	c      choice
-	now    timeline.Time
-	lastID cluster.DecisionID
-	nodes  map[cluster.NodeID]cluster.Node
-	kept   map[cluster.NodeID]cluster.JobID // reservations
-	idle   map[cluster.NodeID]timeline.Time // when the last task of a node ended
-	until  map[cluster.NodeID]timeline.Time // until when a job of mira keeps a node that is idle
-	jobs   map[cluster.JobID]*auditedJob
-	holds  map[cluster.NodeID]resource.Amount // the sum of the limits of the node's containers, as last reported
+	s        *scenario
+	c        choice
+	now      timeline.Time
+	lastID   cluster.DecisionID
+	nodes    map[cluster.NodeID]cluster.Node
+	kept     map[cluster.NodeID]cluster.JobID // reservations
+	gaveBack given                            // the reservation that ended last
+	idle     map[cluster.NodeID]timeline.Time // when the last task of a node ended
+	until    map[cluster.NodeID]timeline.Time // until when a job of mira keeps a node that is idle
+	jobs     map[cluster.JobID]*auditedJob
+	holds    map[cluster.NodeID]resource.Amount // the sum of the limits of the node's containers, as last reported
 	// pressed is what nodes give of the rates that are pressed, orders those to throttle, to stand still, to go on and to resize that have
 	// not been answered.
 	pressed map[cluster.NodeID]resource.Vector
@@ -301,6 +302,9 @@ func (a *auditor) decision(d *cluster.Decision) {
 			a.fail("node %s is kept for job %d, and has not what its task needs when nothing runs there", n.Name, d.Task.Job)
 		}
 		a.kept[d.Node] = d.Task.Job
+		if moves := a.gaveBack == (given{d.Node, d.Task.Job}); a.c.name == "mira" && !moves && !a.busy(d.Node) { // A job that was paused takes what its tasks run on.
+			a.withinQueues(d.Task.Job)
+		}
 		if d.Reason.Code == cluster.KeptForStage {
 			a.keepsIdle(d)
 		}
@@ -310,6 +314,7 @@ func (a *auditor) decision(d *cluster.Decision) {
 		}
 		delete(a.kept, d.Node)
 		delete(a.until, d.Node)
+		a.gaveBack = given{d.Node, d.Task.Job}
 	case cluster.Wait:
 		if stage, ok := a.jobs[d.Task.Job].next(); !ok || stage != int(d.Task.Stage) {
 			a.fail("stage %d of job %d waits, but is not the next to run", d.Task.Stage, d.Task.Job)

@@ -160,17 +160,27 @@ func (a *auditor) pressedJobs(id cluster.NodeID) {
 	}
 }
 
-// withinQueues checks that no queue of mira holds more executors than it may.
-func (a *auditor) withinQueues() {
+// given is an executor that a job gave back.
+type given struct {
+	node cluster.NodeID
+	by   cluster.JobID
+}
+
+// withinQueues checks that no queue of mira in which a job is holds more executors than it may.
+func (a *auditor) withinQueues(of cluster.JobID) {
+	within := func(job cluster.JobID, queue string) bool {
+		name := cmp.Or(a.jobs[job].Queue, "default")
+		return name == queue || strings.HasPrefix(name, queue+".")
+	}
 	for _, item := range strings.Split(a.flag("queues"), ",") {
 		name, text, _ := strings.Cut(item, "=")
 		_, most, limited := strings.Cut(text, "..")
-		if !limited || most == "" {
+		if !limited || most == "" || !within(of, name) {
 			continue
 		}
 		held := 0
 		for _, job := range a.kept {
-			if of := cmp.Or(a.jobs[job].Queue, "default"); of == name || strings.HasPrefix(of, name+".") {
+			if within(job, name) {
 				held++
 			}
 		}
@@ -188,7 +198,6 @@ func (a *auditor) executor(d *cluster.Decision) {
 	if holder, held := a.kept[d.Node]; !held || holder != d.Task.Job {
 		a.fail("task %s is started on node %d, which its job does not hold", d.Task, d.Node)
 	}
-	a.withinQueues()
 	if a.busy(d.Node) {
 		a.fail("task %s is started on node %d, where a task runs", d.Task, d.Node)
 	}
