@@ -63,6 +63,9 @@ func (p *Pool) change(m *member, w *work, c executor.Change) {
 	c.Number, c.Attachment = a.number, executor.Attachment{Attachment: w.id, Executor: m.number, Stage: w.task.stage}
 	a.driving.changes = append(a.driving.changes, c)
 	p.notify(a)
+	if n := len(a.driving.changes); n >= MostChanges {
+		p.cancel(a, fmt.Sprintf("it has not confirmed %d changes of what it holds", n))
+	}
 }
 
 // detached records the end of an attachment, for whatever reason.

@@ -245,6 +245,30 @@ func TestAttachFails(t *testing.T) {
 	})
 }
 
+// An application that confirms no changes is cancelled before they fill the memory: here the function of its executor returns at once.
+func TestDriverConfirmsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, nil)
+		x := registerAttachable(t, p, 0, nil)
+		a := enrolDriver(t, p, "a")
+		a.demands(0, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		x.knows.Lease = x.lease
+		attached := 0
+		for ; attached <= pool.MostChanges; attached++ {
+			work, _, err := p.Next(ctx, 0, x.knows, nil)
+			if err != nil {
+				break
+			}
+			x.knows.Done = &executor.Report{Work: work.Work}
+		}
+		if out := a.collect(); attached != pool.MostChanges/2 || !strings.HasPrefix(out.Why, fmt.Sprintf("it has not confirmed %d changes", pool.MostChanges)) {
+			t.Errorf("after %d attachments: %q", attached, out.Why)
+		}
+	})
+}
+
 // A policy that asks for nothing back refuses applications that start their own tasks.
 func TestOtherPoliciesRefuseDrivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -40,10 +40,11 @@ const (
 	DefaultPoll     = 20 * time.Second
 )
 
-// Limits of what one request may say.
+// Limits of what requests may say, and leave unsaid.
 const (
 	MostApplications = 1000
 	MostTasks        = 1 << 20 // of an application, at a time
+	MostChanges      = 1 << 14 // that an application has not confirmed
 	MostNumber       = 1 << 30 // of an executor
 )
 
