@@ -141,7 +141,7 @@ func TestQuotaHasRoomForFewer(t *testing.T) {
 		m.expect("later", 3, 3)
 		m.refuse = func(int) error { return live.Errorf(live.Invalid, "no such queue") }
 		m.put(bob, func(s *Spec) { s.Min = 1 })
-		m.later(time.Second)
+		m.later(900 * time.Millisecond) // The next attempt is after a second.
 		if all, err := m.pools.List(t.Context()); err != nil || len(all) != 2 || !strings.Contains(all[1].Why, "none was launched: no such queue; next attempt at") {
 			t.Errorf("the pools are %+v, %v", all, err)
 		}
