@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -58,9 +57,14 @@ func (p *Pool) ask(m *member, w *work, why string) {
 
 // change tells an application what has happened to an attachment of it.
 func (p *Pool) change(m *member, w *work, c executor.Change) {
-	a := w.app
+	c.Attachment = executor.Attachment{Attachment: w.id, Executor: m.number, Stage: w.task.stage}
+	p.tell(w.app, c)
+}
+
+// tell gives a change its number, and keeps it until the application confirms it. An application that confirms none is cancelled.
+func (p *Pool) tell(a *application, c executor.Change) {
 	a.number++
-	c.Number, c.Attachment = a.number, executor.Attachment{Attachment: w.id, Executor: m.number, Stage: w.task.stage}
+	c.Number = a.number
 	a.driving.changes = append(a.driving.changes, c)
 	p.notify(a)
 	if n := len(a.driving.changes); n >= MostChanges {
@@ -141,12 +145,10 @@ func (p *Pool) adoptAttachment(m *member, a *application) {
 
 // dropHolds tells an application which of its attachments from before it enrolled have ended.
 func (p *Pool) dropHolds(a *application) {
-	for _, h := range slices.SortedFunc(maps.Values(a.driving.holds), func(x, y executor.Attachment) int { return cmp.Compare(x.Attachment, y.Attachment) }) {
-		a.number++
-		a.driving.changes = append(a.driving.changes, executor.Change{Number: a.number, What: executor.Ended, Attachment: h, Why: "its executor has not come back, or serves it no more"})
+	for _, n := range slices.Sorted(maps.Keys(a.driving.holds)) {
+		p.tell(a, executor.Change{What: executor.Ended, Attachment: a.driving.holds[n], Why: "its executor has not come back, or serves it no more"})
 	}
 	clear(a.driving.holds)
-	p.notify(a)
 }
 
 // serve answers the request of an executor that serves an application that drives, or has done so. It reports whether there was something to say.

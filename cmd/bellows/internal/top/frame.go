@@ -2,6 +2,7 @@ package top
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/internal/terminal"
@@ -112,6 +113,13 @@ func (f *frame) helpLines(help []string) (lines []line) {
 		lines = append(lines, words(text, plain))
 	}
 	return lines
+}
+
+// layout returns the lines of the screen, of which body is given as many as head and foot leave.
+func (f *frame) layout(head, foot []line, body func(lines int) []line) []line {
+	foot = foot[:min(len(foot), f.lines)]
+	head = head[:max(0, min(len(head), f.lines-len(foot)-3))] // the heads of the columns, and two rows
+	return f.within(slices.Concat(head, body(f.lines-len(foot)-len(head)), foot))
 }
 
 // within makes lines as narrow as the screen.

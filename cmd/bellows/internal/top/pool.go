@@ -144,11 +144,7 @@ func (s *poolState) browse(k terminal.Key) (quit bool) {
 	case 'q':
 		return true
 	case 'e', terminal.KeyEnter:
-		if s.pane != nil {
-			s.pane = nil
-		} else {
-			s.pane = &pane{}
-		}
+		s.pane = s.pane.toggled()
 	case terminal.KeyEscape:
 		s.pane = nil
 	case '[', ']':

@@ -108,11 +108,7 @@ func (s *poolState) view() []line {
 	if s.pool == nil {
 		return exactly(s.lines, nil)
 	}
-	foot := s.foot()
-	foot = foot[:min(len(foot), s.lines)]
-	head := s.head()
-	head = head[:max(0, min(len(head), s.lines-len(foot)-3))] // the heads of the columns, and two rows
-	return s.within(slices.Concat(head, s.body(s.lines-len(foot)-len(head)), foot))
+	return s.layout(s.head(), s.foot(), s.body)
 }
 
 // head returns the lines about the pool, the most important first.

@@ -73,11 +73,7 @@ func (s *state) browse(k terminal.Key) (quit bool) {
 	case 'q':
 		return true
 	case 'e', terminal.KeyEnter:
-		if s.pane != nil {
-			s.pane = nil
-		} else {
-			s.pane = &pane{}
-		}
+		s.pane = s.pane.toggled()
 	case '[', ']':
 		s.pane.scrollBy(k == ']')
 	case 'p', 'r', 'K':
@@ -139,6 +135,14 @@ func (s *state) nextState() string {
 		}
 	}
 	return ""
+}
+
+// toggled returns the pane that is shown instead: one that is empty yet, or none.
+func (p *pane) toggled() *pane {
+	if p != nil {
+		return nil
+	}
+	return &pane{}
 }
 
 // scrollBy scrolls an explanation by some lines.

@@ -14,11 +14,7 @@ func (s *state) view() []line {
 	if s.lines == 0 {
 		return s.within(slices.Concat(s.head(), []line{nil}, s.table(1+max(1, len(s.rows)))))
 	}
-	foot := s.foot()
-	foot = foot[:min(len(foot), s.lines)]
-	head := s.head()
-	head = head[:max(0, min(len(head), s.lines-len(foot)-3))] // the heads of the columns, and two rows
-	return s.within(slices.Concat(head, s.body(s.lines-len(foot)-len(head)), foot))
+	return s.layout(s.head(), s.foot(), s.body)
 }
 
 // body returns what is between head and foot, in that many lines.
