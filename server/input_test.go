@@ -3,10 +3,12 @@ package server
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellows-rm/bellows/input"
 )
@@ -38,6 +40,38 @@ func TestInputReachesProgram(t *testing.T) {
 	text := strings.Repeat("line\n", 100_000)
 	if err := input.NewSource(strings.NewReader(text)).Send(connection); err != nil {
 		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if p.String() != text {
+		t.Errorf("%d bytes came of %d", p.Len(), len(text))
+	}
+}
+
+// A client may send input before it has read that the connection was taken over, even together with the request.
+func TestInputWithTheRequest(t *testing.T) {
+	d, p, served := feeding()
+	_, socket := start(t, d, fakeProfiles{})
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	var sent bytes.Buffer
+	sent.WriteString("POST /v1/jobs/1/input HTTP/1.1\r\nHost: bellows\r\nConnection: Upgrade\r\nUpgrade: " + inputProtocol + "\r\n\r\n")
+	text := strings.Repeat("line\n", 100)
+	for _, frame := range []string{text, ""} {
+		if err := input.WriteFrame(&sent, []byte(frame)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := sent.WriteTo(c); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.CopyN(io.Discard, c, 3*8); err != nil { // acknowledgements: of nothing, of each frame
+		t.Fatal(err)
 	}
 	if err := <-served; err != nil {
 		t.Error(err)

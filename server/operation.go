@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -273,18 +274,27 @@ func unwritable(err error) *live.Error {
 	return live.Errorf(live.Internal, "write the answer as JSON: %v", err)
 }
 
-// switchOver hands over the connection of a request. Nothing but the request may have been read from it.
+// switchOver hands over the connection of a request. Package http may have read more than the request: take reads that first.
 func switchOver(w http.ResponseWriter, take func(net.Conn)) {
 	w.Header().Set("Connection", "Upgrade")
 	w.Header().Set("Upgrade", inputProtocol)
 	w.WriteHeader(http.StatusSwitchingProtocols)
-	c, _, err := http.NewResponseController(w).Hijack()
+	c, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return // The connection broke: no error can be sent.
 	}
 	_ = c.SetDeadline(time.Time{})
-	take(c)
+	take(&readAhead{c, buffered.Reader})
 }
+
+// readAhead is a connection of which a part has been read already.
+type readAhead struct {
+	net.Conn
+	reader *bufio.Reader
+}
+
+// Read implements net.Conn.
+func (c *readAhead) Read(b []byte) (int, error) { return c.reader.Read(b) }
 
 // writeError answers with a Problem.
 func writeError(w http.ResponseWriter, e *live.Error) {
