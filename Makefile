@@ -1,6 +1,6 @@
 # "make help" lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all lint test-race test-guest test-faults test-upgrade test-soak demo demand demand-cores results results-check bench bench-machine bench-pairs attack fuzz clean
+.PHONY: help build test test-all lint test-race test-guest test-faults test-upgrade test-soak demo demand demand-cores results results-check bench bench-machine bench-disks bench-pools bench-pairs attack fuzz clean
 
 # What test-faults runs: deaths of the daemon, time of streaming, random nodes, deaths right before a change of a file, cuts of power,
 # shifts in which the daemon dies.
@@ -88,15 +88,19 @@ bench: ## benchmarks of processor time: engine at 100 to 10,000 nodes, simulator
 	go test -run '^$$' -bench '^BenchmarkAhead$$' -benchmem ./engine
 	go test -run '^$$' -bench '^BenchmarkStep$$' -benchmem -benchtime 200ms ./engine
 
-bench-machine: ## benchmarks of containers, control groups, disks and a daemon with many clients, as root on a quiet machine, some 2 hours
+bench-machine: ## benchmarks of containers, control groups and a daemon with many clients, as root on a quiet machine, under 20 minutes
 	go test -run '^$$' -bench . -benchmem $(addprefix ./,$(MACHINE))
 	go test -run '^$$' -bench '^Benchmark(Readers|ShortJobs|BareJobs|Restart)$$' -benchtime 1x ./cmd/bellows
 	go test -run '^$$' -bench '^BenchmarkSubmission$$' -benchtime 300x ./cmd/bellows
+
+bench-disks: ## benchmarks of programs that share a disk or the swap space, as root on a quiet machine, about an hour
 	go test -run '^$$' -bench '^BenchmarkPressedDisk$$' -timeout 1h ./cmd/bellows
+	go test -run '^$$' -bench '^BenchmarkShortJobsBesideSuspended$$' -timeout 1h -v ./lab/demo
+
+bench-pools: ## benchmarks of warm executors, real processes, as root on a quiet machine, about an hour
 	go test -run '^$$' -bench '^BenchmarkReassignment$$' -benchtime 2000x ./executor # with pandas, if the python3 of PATH has it
 	go test -run '^$$' -bench '^BenchmarkAcquisition$$' -benchtime 10x ./executor
 	go test -run '^$$' -bench '^BenchmarkSharing$$' -benchtime 5m -timeout 2h ./executor
-	go test -run '^$$' -bench '^BenchmarkShortJobsBesideSuspended$$' -timeout 1h -v ./lab/demo
 
 bench-pairs: ## processor time of decisions compared with revision OLD, in PAIRS (20) of runs that share one processor; under 10 minutes
 	internal/testrun/pairs $(or $(OLD),$(error OLD must be a revision to compare with)) $(PAIRS)

@@ -36,8 +36,9 @@ func serveSquares(ctx context.Context, where []byte) ([]byte, error) {
 
 // squares is an application that starts its own tasks: it squares numbers on the executors that are attached to it.
 type squares struct {
-	app    *executor.Application
-	listen net.Listener
+	app      *executor.Application
+	function string // that executors call
+	listen   net.Listener
 
 	mu    sync.Mutex
 	left  []int
@@ -53,7 +54,7 @@ func (s *squares) run(ctx context.Context, n int) error {
 	for i := range n {
 		s.left = append(s.left, i)
 	}
-	stage := s.app.NewStage(executor.Stage{Function: "squares"})
+	stage := s.app.NewStage(executor.Stage{Function: s.function})
 	s.app.Demand(stage, n)
 	go func() {
 		for {
@@ -154,7 +155,7 @@ func ExampleApplication_Changes() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s := squares{app: a, listen: listen}
+	s := squares{app: a, function: "squares", listen: listen}
 	if err := s.run(ctx, 1000); err != nil {
 		log.Fatal(err)
 	}

@@ -1,10 +1,13 @@
 package executor_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,7 +16,7 @@ import (
 )
 
 // squares enrols an application that starts its own tasks.
-func (s *served) squares(name string) *squares {
+func (s *served) squares(name, function string) *squares {
 	s.t.Helper()
 	listen, err := net.Listen("unix", filepath.Join(s.dir, name))
 	if err != nil {
@@ -23,47 +26,87 @@ func (s *served) squares(name string) *squares {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return &squares{app: a, listen: listen}
+	return &squares{app: a, function: function, listen: listen}
 }
 
 // Two applications that start their own tasks and one that does not share executors, of which one is killed, while the pool is restarted: each
 // task has its result, and nothing waits for a lease to end.
 func TestApplicationsDrive(t *testing.T) {
 	for _, cut := range []bool{false, true} {
-		t.Run(fmt.Sprintf("lost answers %v", cut), func(t *testing.T) {
+		t.Run(fmt.Sprintf("go/lost answers %v", cut), func(t *testing.T) {
 			s := serveWith(t, longLease)
 			s.cut.Store(cut)
-			killed := s.executor(0)
-			s.executor(1)
-			s.executor(2)
-			ended := make(chan error, 2)
-			apps := []*squares{s.squares("a"), s.squares("b")}
-			for _, x := range apps {
-				go func() { ended <- x.run(t.Context(), 1000) }()
-			}
-			if all := s.results(s.application("upper", []byte("a"), []byte("b"))); len(all) != 2 {
-				t.Errorf("%d results", len(all))
-			}
-			_ = killed.Process.Kill()
-			_ = killed.Wait()
-			if _, err := s.pool.Left(t.Context(), 0, "it was killed"); err != nil {
-				t.Fatal(err)
-			}
-			s.end()
-			s.begin(2)
-			for range apps {
-				if err := <-ended; err != nil {
-					t.Fatal(err)
-				}
-			}
-			for _, x := range apps {
-				for n := range 1000 {
-					if x.got[n] != n*n {
-						t.Fatalf("the square of %d is %d", n, x.got[n])
-					}
-				}
-			}
+			s.drive(s.executor, "squares", func() int { return len(s.results(s.application("upper", []byte("a"), []byte("b")))) })
 		})
+		t.Run(fmt.Sprintf("python/lost answers %v", cut), func(t *testing.T) {
+			python := interpreter(t)
+			s := serveWith(t, longLease)
+			s.cut.Store(cut)
+			begin := func(number int) *exec.Cmd { return s.python(python, number) }
+			s.drive(begin, "f.functions:squares", func() int { return len(mapping{function: "double"}.run(s, "1", "2")) })
+		})
+	}
+}
+
+// drive runs two applications that start their own tasks, with a function, and one that does not, with two tasks, on executors that begin starts.
+func (s *served) drive(begin func(number int) *exec.Cmd, function string, ordinary func() int) {
+	t := s.t
+	killed := begin(0)
+	begin(1)
+	begin(2)
+	ended := make(chan error, 2)
+	apps := []*squares{s.squares("a", function), s.squares("b", function)}
+	for _, x := range apps {
+		go func() { ended <- x.run(t.Context(), 1000) }()
+	}
+	if n := ordinary(); n != 2 {
+		t.Errorf("%d results", n)
+	}
+	_ = killed.Process.Kill()
+	_ = killed.Wait()
+	if _, err := s.pool.Left(t.Context(), 0, "it was killed"); err != nil {
+		t.Fatal(err)
+	}
+	s.end()
+	s.begin(2)
+	for range apps {
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, x := range apps {
+		for n := range 1000 {
+			if x.got[n] != n*n {
+				t.Fatalf("the square of %d is %d", n, x.got[n])
+			}
+		}
+	}
+}
+
+// demanding enrols an application that demands one executor, which calls a function with what it is told.
+func (s *served) demanding(name, function, told string) *executor.Application {
+	s.t.Helper()
+	a, err := executor.Enrol(s.t.Context(), executor.ApplicationConfig{Socket: s.socket, Pool: "p", Attach: []byte(told), Enrolment: executor.Enrolment{Name: name, Drives: true}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	a.Demand(a.NewStage(executor.Stage{Function: function}), 1)
+	return a
+}
+
+// hears waits until an application hears of a change, which it returns.
+func hears(t *testing.T, what string, a *executor.Application) executor.Change {
+	t.Helper()
+	for {
+		changes, err := a.Changes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range changes {
+			if c.What == what {
+				return c
+			}
+		}
 	}
 }
 
@@ -83,46 +126,24 @@ func TestAttachedFunction(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() { stopped <- x.Run(ctx) }()
-	enrol := func(name string, weight float64) *executor.Application {
-		a, err := executor.Enrol(t.Context(), executor.ApplicationConfig{Socket: s.socket, Pool: "p", Attach: []byte("home"), Enrolment: executor.Enrolment{Name: name, Weight: weight, Drives: true}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.Demand(a.NewStage(executor.Stage{Function: "serve"}), 1)
-		return a
-	}
-	hears := func(what string, a *executor.Application) {
-		t.Helper()
-		for {
-			changes, err := a.Changes(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, c := range changes {
-				if c.What == what {
-					return
-				}
-			}
-		}
-	}
 	says := func(want string) {
 		t.Helper()
 		if got := <-said; got != want {
 			t.Fatalf("the function %s, want it to: %s", got, want)
 		}
 	}
-	a := enrol("a", 1)
+	a := s.demanding("a", "serve", "home")
 	says("serves a at home")
-	hears(executor.Assigned, a)
+	hears(t, executor.Assigned, a)
 	a.Demand(0, 0)
 	says("leaves a") // and the executor reports it
-	hears(executor.Ended, a)
+	hears(t, executor.Ended, a)
 	if held := a.Held(); len(held) > 0 {
 		t.Errorf("it holds %v", held)
 	}
-	b := enrol("b", 1)
+	b := s.demanding("b", "serve", "home")
 	says("serves b at home")
-	hears(executor.Assigned, b)
+	hears(t, executor.Assigned, b)
 	b.GiveBack(b.Held()[0].Attachment) // It demands it again.
 	says("leaves b")
 	says("serves b at home")
@@ -143,4 +164,90 @@ func TestAttachedFunction(t *testing.T) {
 	}
 	stop()
 	<-stopped
+}
+
+// A function of Python that serves an application sees that it is asked for by an event and by a descriptor; if it does not return after its
+// application has given the executor back, Cancelled is raised in it. What it keeps is there until the application ends.
+func TestPythonAttached(t *testing.T) {
+	s := serve(t)
+	cmd := s.pythonCommand(interpreter(t), 0)
+	var printed bytes.Buffer
+	cmd.Stderr = &printed
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	file := filepath.Join(s.dir, "said")
+	demanding := func(name, how string) *executor.Application {
+		t.Helper()
+		return s.demanding(name, "f.functions:home", fmt.Sprintf(`{"how": %q, "says": %q}`, how, file))
+	}
+	said := 0
+	says := func(want string) {
+		t.Helper()
+		var got []byte
+		until(t, "it "+want, func() bool { got, _ = os.ReadFile(file); return bytes.Count(got[said:], []byte("\n")) > 0 })
+		line, _, _ := strings.Cut(string(got[said:]), "\n")
+		if said += len(line) + 1; line != want {
+			t.Fatalf("the function %s, want it to: %s", line, want)
+		}
+	}
+	for _, how := range []string{"polls", "waits"} {
+		a := demanding(how, how)
+		for _, before := range []string{"None", how} {
+			says(fmt.Sprintf("serves %s, stage 0, executor 0, before: %s", how, before))
+			a.Demand(0, 0)
+			says("leaves " + how + ", asked True")
+			if c := hears(t, executor.Ended, a); c.Failed {
+				t.Errorf("%+v", c)
+			}
+			a.Demand(0, 1)
+		}
+		says(fmt.Sprintf("serves %s, stage 0, executor 0, before: %s", how, how))
+		hears(t, executor.Assigned, a)
+		a.GiveBack(a.Held()[0].Attachment) // It demands it again.
+		says("leaves " + how + ", asked True")
+		says(fmt.Sprintf("serves %s, stage 0, executor 0, before: %s", how, how))
+		if err := a.Cancel(t.Context(), "it is over"); err != nil {
+			t.Fatal(err)
+		}
+		says("leaves " + how + ", asked True")
+	}
+	busy := demanding("busy", "computes")
+	says("serves busy, stage 0, executor 0, before: None")
+	busy.Demand(0, 0) // The executor cannot even hear that for longer than a lease.
+	says("leaves busy, asked True")
+	if c := hears(t, executor.Ended, busy); c.Failed || c.Why != "" {
+		t.Errorf("%+v", c)
+	}
+	b := demanding("sleeper", "sleeps")
+	says("serves sleeper, stage 0, executor 0, before: None")
+	hears(t, executor.Assigned, b)
+	b.GiveBack(b.Held()[0].Attachment)
+	b.Close()
+	if r := (mapping{function: "double"}).result(s, "1"); r != "2" {
+		t.Errorf("got %s", r)
+	}
+	says("leaves sleeper, asked True")
+	c := demanding("failing", "fails")
+	for _, before := range []string{"None", "failing", "failing", "failing"} {
+		says("serves failing, stage 0, executor 0, before: " + before)
+		says("leaves failing, asked False")
+	}
+	var err error
+	for err == nil {
+		_, err = c.Changes(t.Context())
+	}
+	if want := "4 attachments of executors in a row have failed"; !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "RuntimeError: no way home") {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := s.pool.Drain(t.Context(), 0, "it is over"); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if text := printed.String(); strings.Count(text, "printed by polls\n") != 4 || strings.Count(text, "\n") != 4+4+1+1+4 {
+		t.Errorf("the executor printed %q", text)
+	}
 }

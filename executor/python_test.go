@@ -25,7 +25,7 @@ import (
 
 // pythonFunctions are a module whose functions workers in tests can run.
 const pythonFunctions = `
-import ctypes, datetime, os, subprocess, sys, time
+import ctypes, datetime, os, select, socket, subprocess, sys, time
 
 count = 0
 
@@ -61,6 +61,44 @@ def meet(x):
     return spent(began)
 
 sleep.bellows_raw = meet.bellows_raw = True
+
+def squares(where, attached):
+    with socket.socket(socket.AF_UNIX) as c:
+        c.connect(where.decode())
+        lines = c.makefile("rw")
+        print(attached.attachment, file=lines, flush=True)
+        for line in lines:
+            print(int(line) ** 2, file=lines, flush=True)
+
+# home serves an application as what it is told says, and says in a file what it does.
+def home(told, attached):
+    def say(text):
+        with open(told["says"], "a") as file:
+            print(text, file=file)
+    say("serves %s, stage %d, executor %d, before: %s" % (attached.name, attached.stage, attached.executor, attached.kept.get("before")))
+    attached.kept["before"] = attached.name
+    print("printed by", attached.name)
+    try:
+        if told["how"] == "polls":
+            child = os.fork()
+            if child == 0:
+                time.sleep(1000)
+            select.select([attached], [], [])
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+        elif told["how"] == "waits":
+            attached.released.wait()
+        elif told["how"] == "fails":
+            raise RuntimeError("no way home")
+        elif told["how"] == "sleeps":
+            time.sleep(1000)
+        elif told["how"] == "computes":
+            ctypes.PyDLL(None).sleep(3)  # No other thread runs meanwhile.
+            attached.released.wait()
+    finally:
+        say("leaves %s, asked %s" % (attached.name, attached.released.is_set()))
+
+squares.bellows_raw = True
 
 class Tools:
     @staticmethod

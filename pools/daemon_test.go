@@ -46,11 +46,25 @@ var functions = map[string]executor.Function{
 	"serve": serveSquares,
 }
 
-// module has the same function in Python.
-const module = `import time
+// module has the same functions in Python.
+const module = `import socket, time
+
 def square(n):
     time.sleep(n % 20 / 1000)
     return n * n
+
+def serve(where, attached):
+    with socket.socket(socket.AF_UNIX) as c:
+        try:
+            c.connect(where.decode())
+        except OSError:
+            return  # The application was killed, and its lease has not ended.
+        lines = c.makefile("rw")
+        print(attached.attachment, file=lines, flush=True)
+        for line in lines:
+            print(square(int(line)), file=lines, flush=True)
+
+serve.bellows_raw = True
 `
 
 // stateVariable names the state directory of the daemon that this test program is.

@@ -25,10 +25,12 @@ import (
 	"github.com/bellows-rm/bellows/pools"
 )
 
-// driverVariable names the application that this test program is, which starts its own tasks, and tasksVariable how many.
+// driverVariable names the application that this test program is, which starts its own tasks, tasksVariable how many, and functionVariable what
+// executors call that are attached.
 const (
-	driverVariable = "BELLOWS_TEST_DRIVER"
-	tasksVariable  = "BELLOWS_TEST_TASKS"
+	driverVariable   = "BELLOWS_TEST_DRIVER"
+	tasksVariable    = "BELLOWS_TEST_TASKS"
+	functionVariable = "BELLOWS_TEST_FUNCTION"
 )
 
 // serveSquares is what executors call that are attached: they square the numbers that the application sends.
@@ -99,7 +101,7 @@ func beDriver(dir string) error {
 	if err != nil {
 		return err
 	}
-	s.stage = s.app.NewStage(executor.Stage{Function: "serve"})
+	s.stage = s.app.NewStage(executor.Stage{Function: os.Getenv(functionVariable), Path: dir})
 	s.demand()
 	go func() {
 		for {
@@ -184,10 +186,10 @@ func (s *squarer) use(c net.Conn) {
 }
 
 // driver begins an application that starts its own tasks, in a process of its own.
-func (r *rig) driver(name string, tasks int) *exec.Cmd {
+func (r *rig) driver(name, function string, tasks int) *exec.Cmd {
 	r.t.Helper()
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), stateVariable+"="+r.dir, driverVariable+"="+name, fmt.Sprintf("%s=%d", tasksVariable, tasks))
+	cmd.Env = append(os.Environ(), stateVariable+"="+r.dir, driverVariable+"="+name, functionVariable+"="+function, fmt.Sprintf("%s=%d", tasksVariable, tasks))
 	cmd.Stderr = r.t.Output()
 	if err := cmd.Start(); err != nil {
 		r.t.Fatal(err)
@@ -198,21 +200,37 @@ func (r *rig) driver(name string, tasks int) *exec.Cmd {
 // Two applications that start their own tasks and one that does not share a pool, while the daemon, executors and these applications are killed
 // at random moments. Each task has one result, and it is right.
 func TestDriversDie(t *testing.T) {
-	r := newRig(t)
-	r.put("a", pools.Go, filepath.Join(r.dir, "worker"), 1, 3)
-	r.until("a", "warm", func(d *pools.Detail) bool { return d.Idle == 1 })
-	rounds := *deaths
+	rounds := (*deaths + 1) / 2
 	if testing.Short() {
 		rounds = 1
 	}
+	t.Run("go", func(t *testing.T) {
+		r := newRig(t)
+		r.put("a", pools.Go, filepath.Join(r.dir, "worker"), 1, 3)
+		r.driversDie("serve", "square", rounds)
+	})
+	t.Run("python", func(t *testing.T) {
+		r := newRig(t)
+		if _, err := os.Stat(r.python); err != nil {
+			t.Skipf("needs Python: %v", err)
+		}
+		r.put("a", pools.Python, r.python, 1, 3)
+		r.driversDie("squares:serve", "squares:square", rounds)
+	})
+}
+
+// driversDie does so in the pool a, whose executors call serve for the applications that start their own tasks, and square for the other one.
+func (r *rig) driversDie(serve, square string, rounds int) {
+	t := r.t
+	r.until("a", "warm", func(d *pools.Detail) bool { return d.Idle == 1 })
 	tasks := 150 * rounds
 	names := []string{"x", "y"}
 	drivers := map[string]*exec.Cmd{}
 	for _, name := range names {
-		drivers[name] = r.driver(name, tasks)
+		drivers[name] = r.driver(name, serve, tasks)
 	}
 	ordinary := make(chan error, 1)
-	go func() { ordinary <- r.squares(t.Context(), "a", "square", tasks) }()
+	go func() { ordinary <- r.squares(t.Context(), "a", square, tasks) }()
 	r.until("a", "shared by three applications", func(d *pools.Detail) bool {
 		held := 0
 		for _, a := range d.Enrolled {
@@ -230,7 +248,7 @@ func TestDriversDie(t *testing.T) {
 			name := names[random.IntN(2)]
 			_ = drivers[name].Process.Kill()
 			_ = drivers[name].Wait()
-			drivers[name] = r.driver(name, tasks)
+			drivers[name] = r.driver(name, serve, tasks)
 		case 2:
 			r.kill()
 		case 1:

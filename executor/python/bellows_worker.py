@@ -5,6 +5,9 @@ and then as usual. It stays loaded for later tasks, also of other applications, 
 function gets the arguments, which are JSON, as one value, and what it returns becomes JSON. One with the attribute bellows_raw = True gets
 and returns bytes.
 
+An application that starts its own tasks attaches this executor to one of its stages. The function of the stage is then called with two values:
+what the application has enrolled with, and an Attached.
+
 There are two processes. This one runs tasks. The other, a small one which it forks at the beginning, keeps the lease while a task runs,
 reads what tasks print, and ends with this one.
 """
@@ -32,6 +35,7 @@ MOST_RESULT = 32 << 20  # bytes
 MOST_OUTPUT = 64 << 10  # bytes of what a task prints that are kept: the end of it
 MOST_ERROR = 64 << 10  # characters
 LEAVING = 5  # seconds for what tasks have registered by atexit
+RETURNING = 1  # seconds for a function to return whose executor was given back, before Cancelled is raised in it
 AWAY = 60  # seconds for which the daemon may be away
 PAUSES = (0.02, 1.0)  # seconds between two attempts to reach it: the first, the longest
 STATE_VARIABLE = "BELLOWS_WORKER_STATE"  # for the same process after an exec: the file with its state
@@ -49,7 +53,11 @@ class Refused(Exception):
 
 
 class Cancelled(BaseException):
-    """No application waits for the result of the running task any more."""
+    """No application waits for the result of the running task any more, or it has given this executor back."""
+
+
+class Interrupted(BaseException):
+    """No answer is waited for any more."""
 
 
 class Connection(http.client.HTTPConnection):
@@ -70,17 +78,22 @@ class Link:
 
     def __init__(self, timeout):
         self.connection = Connection(os.environ["BELLOWS_SOCKET"], timeout)
+        self.interrupted = False
         self.base = "/v1/pools/" + os.environ["BELLOWS_POOL"]
 
     def post(self, path, head, *payload):
         """Sends a message, and returns the head and the payload of the answer."""
         body = b"".join((json.dumps(head).encode(), b"\n") + payload)
+        if self.interrupted:
+            raise Interrupted
         try:
             self.connection.request("POST", self.base + path, body, {"Content-Type": "application/vnd.bellows.message"})
             answer = self.connection.getresponse()
             message = answer.read()
         except BaseException:
             self.connection.close()
+            if self.interrupted:
+                raise Interrupted from None
             raise
         if answer.status != 200:
             text = message[:4096].decode(errors="replace").strip()
@@ -91,6 +104,18 @@ class Link:
         if at < 0:
             at = len(message)
         return json.loads(message[:at]), message[at + 1 :]
+
+    def interrupt(self, thread):
+        """Ends a thread that sends messages and waits for answers."""
+        self.interrupted = True
+        while thread.is_alive():
+            try:
+                self.connection.sock.shutdown(socket.SHUT_RDWR)
+            except (AttributeError, OSError):  # It is not connected, which may change before the thread sees that it was interrupted.
+                pass
+            thread.join(0.02)
+        self.interrupted = False
+        self.connection.close()
 
 
 def patiently(attempt):
@@ -244,7 +269,7 @@ class Companion:
 
     def register(self, told):
         """Registers the other process, which runs a task that a new daemon does not know and so would run again."""
-        r = {"executor": self.number, "secret": self.secret, "language": "python", "pid": self.parent, "running": told["held"]}
+        r = {"executor": self.number, "secret": self.secret, "language": "python", "pid": self.parent, "attaches": True, "running": told["held"]}
         try:
             lease, _ = self.link.post("/executors", r)
         except (Refused, OSError, http.client.HTTPException, ValueError):
@@ -368,19 +393,24 @@ def plain(value):
     raise TypeError("it has a %s" % type(value).__name__)
 
 
+def value_for(function, arguments):
+    """Returns the value with which a function is called."""
+    if getattr(function, "bellows_raw", False):
+        return arguments
+    try:
+        return json.loads(arguments) if arguments else None
+    except ValueError as error:
+        raise ValueError("the input is no JSON: %s; write bellows_raw = True at a function that takes bytes" % error) from None
+
+
 def call(function, arguments):
     """Calls a function with the arguments of a task, and returns the bytes of its result."""
+    result = function(value_for(function, arguments))
     if getattr(function, "bellows_raw", False):
-        result = function(arguments)
         if not isinstance(result, (bytes, bytearray, memoryview)):
             raise TypeError("a function with bellows_raw must return bytes, not %s" % type(result).__name__)
         result = bytes(result)
     else:
-        try:
-            value = json.loads(arguments) if arguments else None
-        except ValueError as error:
-            raise ValueError("the input is no JSON: %s; write bellows_raw = True at a function that takes bytes" % error) from None
-        result = function(value)
         try:
             text = json.dumps(result, default=plain)
             if "NaN" in text or "Infinity" in text:  # which are no JSON
@@ -406,6 +436,38 @@ def explain(error):
     return text[-MOST_ERROR:].strip()
 
 
+class Attached:
+    """What a function knows that serves an application which starts its own tasks.
+
+    The function serves the application until the executor is to be given back, and returns when the tasks that run there have ended. What it
+    returns is not kept, and an exception says that the executor could not serve the application. If the application has given the executor
+    back, and the function does not return within a second, Cancelled is raised in it.
+    """
+
+    def __init__(self, work, kept):
+        self.attachment = work["work"]  # its number, which the application knows, too
+        self.executor = int(os.environ["BELLOWS_EXECUTOR"])
+        self.stage = work["task"]["stage"]  # of the application, from 0
+        self.key, self.name = work["task"]["key"], work.get("name", "")  # of the application
+        self.kept = kept  # a dictionary for what takes long to make: the next attachment to the same application finds it
+        self.released = threading.Event()  # set when the executor is to be given back
+        self._returned = threading.Event()  # set when the function has returned
+        self._reader, self._writer = os.pipe()
+
+    def fileno(self):
+        """Returns a descriptor that becomes readable when the executor is to be given back: for select, poll and event loops."""
+        return self._reader
+
+    def _release(self):
+        if not self.released.is_set():
+            self.released.set()
+            os.write(self._writer, b"!")  # To close it would not do: processes that the function has forked have it, too.
+
+    def _close(self):
+        os.close(self._reader)
+        os.close(self._writer)
+
+
 class Worker:
     """The process that runs tasks."""
 
@@ -419,6 +481,8 @@ class Worker:
         self.lease, self.length, self.held, self.work = None, 0, None, 0
         self.leases = self.reads = 0  # counters of the other process, as they were when it answered last
         self.served = None  # the key of the application whose task ran last
+        self.kept = {}  # by the keys of applications that start their own tasks: what functions keep for the next attachment
+        self.back = False  # The application has given back this executor, which serves it.
         state = os.environ.pop(STATE_VARIABLE, "")
         if state:
             self.resume(int(state))
@@ -454,26 +518,36 @@ class Worker:
     def run(self):
         done, payload = None, ()
         while True:
-            if self.lease is None:
-                self.register()
-            message = {"lease": self.lease, "memory_bytes": resident("self")}
-            if done is not None:
-                message["done"] = done
-            try:
-                work, arguments = patiently(lambda: self.link.post("/executors/%d/next" % self.number, message, *payload))
-            except Refused as refused:
-                if refused.status != 410:
-                    raise
-                self.lost()
-                continue
+            work, arguments = self.next(done, payload)
             done, payload, self.held = None, (), None
+            while work["do"] == "attach":
+                done, work, arguments = self.attach(work, arguments)
             if work["do"] == "end":
                 return
             if work["do"] == "run":
                 done, payload = self.serve(work, arguments)
+            elif work["do"] == "forget":
+                self.kept.pop(work["task"]["key"], None)
+
+    def next(self, done=None, payload=(), attached=None):
+        """Asks for what is to be done, and returns that with its arguments. It reports what was done, and says what application is served."""
+        while True:
+            if self.lease is None:
+                self.register()
+            message = {"lease": self.lease, "memory_bytes": resident("self"), "keeps": [key for key, kept in self.kept.items() if kept]}
+            if done is not None:
+                message["done"] = done
+            if attached is not None:
+                message.update(attached=attached.attachment, released=attached.released.is_set())
+            try:
+                return patiently(lambda: self.link.post("/executors/%d/next" % self.number, message, *payload))
+            except Refused as refused:
+                if refused.status != 410:
+                    raise
+            self.lost()
 
     def register(self):
-        r = {"executor": self.number, "secret": self.secret, "language": "python", "pid": self.pid}
+        r = {"executor": self.number, "secret": self.secret, "language": "python", "pid": self.pid, "attaches": True}
         if self.held is not None:
             r["running"] = self.held
         lease, _ = patiently(lambda: self.link.post("/executors", r))
@@ -483,14 +557,20 @@ class Worker:
     def lost(self):
         """Takes the lease that the other process has got, if that is another one; otherwise this process must register."""
         old = self.lease
-        self.ask()
+        printed, _ = self.ask()
+        self.log(printed)
         if self.lease == old:
             self.lease = None
 
     def share(self):
         """Lets the other process know what this one does."""
-        self.state.write({"lease": self.lease, "length_ms": self.length, "work": self.work, "held": self.held, "leases": self.leases, "reads": self.reads,
+        self.state.write({"lease": self.lease, "length_ms": self.length, "work": 0 if self.back else self.work, "held": self.held, "leases": self.leases, "reads": self.reads,
                           "before": self.before, "output": self.output, "control": self.control.fileno()})
+
+    def log(self, printed):
+        """Prints what belongs to no task where this process printed before it diverted its output."""
+        while printed:
+            printed = printed[os.write(self.before, printed) :]
 
     def ask(self):
         """Returns what was printed, and whether that is only the end of it."""
@@ -522,31 +602,47 @@ class Worker:
             return b"", False
         return self.ask()
 
-    def serve(self, work, arguments):
-        """Runs a task, and returns the report of it with its payload."""
+    def prepare(self, work):
+        """Makes this process ready for a task or an attachment."""
         if work.get("fresh") and self.served not in (None, work["task"]["key"]):
             self.renew()
-        self.served, self.held = work["task"]["key"], work["task"]
+        self.served, self.held, self.back = work["task"]["key"], work["task"], False
         self.divert()
         signal.signal(signal.SIGUSR1, self.cancelled)
+
+    def begin(self, work):
+        """Lets the other process keep the lease. From here on a task or an attachment can be cancelled."""
+        self.work = work["work"]
+        self.share()
+
+    def find(self, work):
+        """Returns the function of a task or an attachment."""
+        self.modules.enter(work.get("path", ""))
+        return self.modules.find(work.get("function", ""))
+
+    def leave(self):
+        """Notes what a function has imported. It ends a process that the function has forked and that has returned from it, too."""
+        if os.getpid() != self.pid:
+            os._exit(1)
+        self.modules.note()
+
+    def serve(self, work, arguments):
+        """Runs a task, and returns the report of it with its payload."""
+        self.prepare(work)
         error, result = None, b""
         began = time.monotonic()
         try:
             try:
-                self.work = work["work"]
-                self.share()
-                self.modules.enter(work.get("path", ""))
-                function = self.modules.find(work.get("function", ""))
+                self.begin(work)
+                function = self.find(work)
                 began = time.monotonic()
                 result = call(function, arguments)
             finally:
                 self.work = 0  # From here on the task cannot be cancelled.
         except BaseException as e:  # such as SystemExit
             error = explain(e)
-        if os.getpid() != self.pid:
-            os._exit(1)  # The function has forked, and this is the other process.
         seconds = time.monotonic() - began
-        self.modules.note()
+        self.leave()
         output, truncated = self.printed()
         self.share()
         report = {"work": work["work"], "seconds": seconds, "size": len(result), "output_size": len(output), "output_truncated": truncated}
@@ -554,8 +650,68 @@ class Worker:
             report.update(failed=True, error=error)
         return report, (result, output)
 
+    def attach(self, work, arguments):
+        """Serves an application that starts its own tasks, until the application has given this executor back, or the function returns. It returns
+        the report of that, None if the application knows already, and what is to be done next, with its arguments."""
+        self.prepare(work)
+        attached = Attached(work, self.kept.setdefault(work["task"]["key"], {}))
+        came = []  # what is to be done next with its arguments, or None and why that cannot be known
+        watching = threading.Thread(target=self.watch, args=(attached, came), daemon=True)
+        report = {"work": work["work"]}
+        began = time.monotonic()
+        try:
+            try:
+                self.begin(work)
+                watching.start()
+                function = self.find(work)
+                function(value_for(function, arguments), attached)
+            finally:
+                self.work = 0
+        except Cancelled:
+            pass
+        except BaseException as e:
+            report.update(failed=True, error=explain(e))
+        report["seconds"] = time.monotonic() - began
+        self.leave()
+        attached._returned.set()
+        self.link.interrupt(watching)
+        attached._close()
+        if not attached.kept:
+            self.kept.pop(attached.key, None)
+        output, _ = self.printed()
+        self.log(output)
+        self.share()
+        if not came:
+            return report, {"do": "wait"}, b""
+        following, arguments = came[0]
+        if following is None:
+            raise arguments
+        self.held = None
+        return report if following["do"] == "park" else None, following, arguments
+
+    def watch(self, attached, came):
+        """Asks for what is to be done while a function serves an application, until that is something else."""
+        try:
+            while not came:
+                work, arguments = self.next(attached=attached)
+                if work["do"] == "release":
+                    attached._release()
+                elif work["do"] == "forget":
+                    self.kept.pop(work["task"]["key"], None)
+                elif work["do"] != "wait":
+                    came.append((work, arguments))
+        except Interrupted:
+            return
+        except BaseException as error:
+            came.append((None, error))
+        self.back = True  # Nothing keeps the lease from here on, so that a function that does not return costs this executor.
+        self.share()
+        attached._release()
+        if not attached._returned.wait(RETURNING):
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
+
     def cancelled(self, *_):
-        if self.work and self.state.get(State.CANCELLED) == self.work:
+        if self.work and (self.back or self.state.get(State.CANCELLED) == self.work):
             self.work = 0
             raise Cancelled("no application waits for the result any more")
 
