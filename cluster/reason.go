@@ -268,16 +268,19 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 	case OverQueueQuota:
 		return overQuota("queue", r)
 	case Assigned:
-		return fmt.Sprintf("assigned to the job, which now holds %d of the %d executors that it is entitled to, of %d in all", r.A, r.B, r.C)
+		return fmt.Sprintf("assigned to the job, which now holds %d of the %s that it is entitled to, of %d in all", r.A, executors(r.B), r.C)
 	case OverEntitled:
-		return fmt.Sprintf("given back: the job held %d executors and is entitled to %d of %d", r.A, r.B, r.C)
+		return fmt.Sprintf("given back: the job held %s and is entitled to %d of %d", executors(r.A), r.B, r.C)
 	case AskedBack:
-		return fmt.Sprintf("asked back: the job holds %d executors and is entitled to %d of %d", r.A, r.B, r.C)
+		return fmt.Sprintf("asked back: the job holds %s and is entitled to %d of %d", executors(r.A), r.B, r.C)
 	case StageHasMore:
-		return fmt.Sprintf("asked back: stage %d has %d executors, and should have %d", r.A, r.B, r.C)
+		return fmt.Sprintf("asked back: stage %d has %s, and should have %d", r.A, executors(r.B), r.C)
 	case AllAtWork:
 		if r.A < r.B {
-			return fmt.Sprintf("the job holds %d of the %d executors that it is entitled to: another job must give one back first", r.A, r.B)
+			return fmt.Sprintf("the job holds %d of the %s that it is entitled to: another job must give one back first", r.A, executors(r.B))
+		}
+		if r.A == 1 {
+			return fmt.Sprintf("the job holds one executor, which works; it is entitled to %d of %d", r.B, r.C)
 		}
 		return fmt.Sprintf("the job holds %d executors, and all of them work; it is entitled to %d of %d", r.A, r.B, r.C)
 	case StageMoves:
@@ -295,6 +298,14 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return "the deadline of a job passes"
 	}
 	return "no reason recorded"
+}
+
+// executors says how many executors there are.
+func executors(n int64) string {
+	if n == 1 {
+		return "1 executor"
+	}
+	return fmt.Sprintf("%d executors", n)
 }
 
 // overQuota says that too little of a quota is left.
