@@ -284,17 +284,22 @@ func needControlGroups(t testing.TB) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
+	if err := makesControlGroups(); err != nil {
+		t.Skipf("needs control groups with a memory controller: %v", err)
+	}
+}
+
+// makesControlGroups tries whether this machine can make containers: once, because tests run at the same time.
+var makesControlGroups = sync.OnceValue(func() error {
 	host, err := cgroup.Discover("")
 	if err != nil {
-		t.Skipf("needs control groups: %v", err)
+		return err
 	}
 	root, err := host.Root(fmt.Sprintf("test-%d", os.Getpid()), cgroup.Memory)
 	if err != nil {
-		t.Skipf("needs control groups with a memory controller: %v", err)
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if err := root.Remove(ctx); err != nil {
-		t.Error(err)
-	}
-}
+	return root.Remove(ctx)
+})
