@@ -73,16 +73,13 @@ func grantedFor(t *cluster.TaskState) (phase int32, ok bool) {
 // was decided.
 func (e *ecs) serveMemory(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) (decided bool) {
 	e.lineUp(now, n)
-	for i := range e.line {
-		e.line[i].runs = false // unless it turns out that it may
-	}
+	e.stopLine()
 	blocked := false
 	for i := range e.line {
 		w := &e.line[i]
 		has, free := w.task.Holds()[resource.Memory], max(0, n.Unused()[resource.Memory])
-		fits := w.grant[resource.Memory]-has <= free
 		switch end := e.lastEnd(now, p.Snapshot, n); {
-		case !blocked && fits:
+		case !blocked && w.fits(n):
 			decided = e.begin(now, p, w) || decided
 		case !blocked && end == now && has+free >= cluster.LeastRunMemory: // there is nothing to wait for
 			w.grant[resource.Memory] = w.reduced(has + free)
@@ -98,6 +95,18 @@ func (e *ecs) serveMemory(now timeline.Time, p *cluster.Plan, n *cluster.NodeSta
 		}
 	}
 	return decided
+}
+
+// stopLine notes of all tasks in line that they stand still, unless it turns out that one may run.
+func (e *ecs) stopLine() {
+	for i := range e.line {
+		e.line[i].runs = false
+	}
+}
+
+// fits reports whether n has the memory that w needs.
+func (w *inLine) fits(n *cluster.NodeState) bool {
+	return w.grant[resource.Memory]-w.task.Holds()[resource.Memory] <= max(0, n.Unused()[resource.Memory])
 }
 
 // page is the least change of a grant of memory.
@@ -158,9 +167,14 @@ func (e *ecs) nextForMemory(now timeline.Time, s *cluster.Snapshot, n *cluster.N
 		}
 	}
 	e.lineUp(now, n)
-	if len(e.line) > 0 {
+	e.stopLine()
+	for i := range e.line { // as serveMemory does
+		w := &e.line[i]
 		if last := e.lastEnd(now, s, n); last > now {
 			at = min(at, last)
+		}
+		if w.runs = w.less || w.fits(n); !w.runs {
+			break
 		}
 	}
 	return at
