@@ -464,6 +464,11 @@ func (p *Pool) confirm(a *application, after int64) {
 	a.results = slices.Delete(a.results, 0, n)
 	if d := a.driving; d != nil { // Answers may still read the list.
 		i, _ := slices.BinarySearchFunc(d.changes, after+1, func(c executor.Change, number int64) int { return cmp.Compare(c.Number, number) })
+		for _, c := range d.changes[:i] {
+			if c.What == executor.Ended {
+				d.unheard--
+			}
+		}
 		d.changes = d.changes[i:]
 	}
 	if crowded && !p.crowded(a) {

@@ -22,6 +22,7 @@ type driving struct {
 	found    map[int]int32                 // how many of them were found, by stage
 	failures int                           // attachments in a row that have failed
 	changes  []executor.Change             // that were not confirmed
+	unheard  int                           // of them, ends of attachments
 }
 
 // known is what an executor has said last of its attachment.
@@ -66,6 +67,9 @@ func (p *Pool) tell(a *application, c executor.Change) {
 	a.number++
 	c.Number = a.number
 	a.driving.changes = append(a.driving.changes, c)
+	if c.What == executor.Ended {
+		a.driving.unheard++
+	}
 	p.notify(a)
 	if n := len(a.driving.changes); n >= MostChanges {
 		p.cancel(a, fmt.Sprintf("it has not confirmed %d changes of what it holds", n))
@@ -157,7 +161,7 @@ func (p *Pool) serve(m *member) bool {
 	switch {
 	case m.earlier != nil:
 		return false
-	case w != nil && w.app.driving != nil && w.cancelled == 0 && knows.attached != w.id:
+	case w != nil && w.app.driving != nil && w.cancelled == 0 && knows.attached != w.id && (w.delivered || !p.crowded(w.app)):
 		if w.delivered {
 			p.counters.Repeated++
 		}

@@ -245,26 +245,56 @@ func TestAttachFails(t *testing.T) {
 	})
 }
 
-// An application that confirms no changes is cancelled before they fill the memory: here the function of its executor returns at once.
-func TestDriverConfirmsNothing(t *testing.T) {
+// An application that was killed hears nothing, and the function of its executor returns at once: that ends, until the application is heard of.
+func TestDriverHearsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, nil)
 		x := registerAttachable(t, p, 0, nil)
 		a := enrolDriver(t, p, "a")
 		a.demands(0, 1)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
 		x.knows.Lease = x.lease
 		attached := 0
-		for ; attached <= pool.MostChanges; attached++ {
-			work, _, err := p.Next(ctx, 0, x.knows, nil)
-			if err != nil {
-				break
+		serves := func() {
+			for ctx, cancel := context.WithTimeout(t.Context(), time.Second); ; attached++ {
+				work, _, err := p.Next(ctx, 0, x.knows, nil)
+				if err != nil {
+					cancel()
+					return
+				}
+				x.knows.Done = &executor.Report{Work: work.Work}
 			}
-			x.knows.Done = &executor.Report{Work: work.Work}
 		}
-		if out := a.collect(); attached != pool.MostChanges/2 || !strings.HasPrefix(out.Why, fmt.Sprintf("it has not confirmed %d changes", pool.MostChanges)) {
-			t.Errorf("after %d attachments: %q", attached, out.Why)
+		serves()
+		v, err := p.View(t.Context())
+		if want := "it is not attached yet: the application has to confirm the ends of 64 attachments first"; err != nil || attached != 64 || v.Executors[0].Why != want {
+			t.Errorf("after %d attachments, %v: %+v, want %s", attached, err, v.Executors[0], want)
+		}
+		if n := len(a.changes()); n != 2*64+1 {
+			t.Errorf("it hears %d changes", n)
+		}
+		a.collect() // which confirms
+		if serves(); attached != 2*64 {
+			t.Errorf("then %d attachments", attached)
+		}
+	})
+}
+
+// An application that confirms no changes is cancelled before they fill the memory.
+func TestDriverConfirmsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, nil)
+		registerAttachable(t, p, 0, nil)
+		a := enrolDriver(t, p, "a")
+		a.demands(0, 1)
+		for {
+			out := a.collect()
+			if out.Ended {
+				if len(out.Changes) < pool.MostChanges || !strings.HasPrefix(out.Why, fmt.Sprintf("it has not confirmed %d changes", pool.MostChanges)) {
+					t.Errorf("after %d changes: %q", len(out.Changes), out.Why)
+				}
+				return
+			}
+			a.say(executor.Growth{GivesBack: []int64{out.Changes[len(out.Changes)-1].Attachment.Attachment}})
 		}
 	})
 }

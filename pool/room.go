@@ -39,7 +39,15 @@ func (p *Pool) release(a *application, t *task) {
 	t.arguments = nil
 }
 
-// crowded reports whether an application has to collect results before it gets more: its tasks wait.
+// mostUnheard is how many attachments may have ended without their application having confirmed it. An executor whose function returns at once,
+// because the application was killed, would otherwise be attached to it again and again until its lease ends.
+const mostUnheard = 64
+
+// crowded reports whether an application has to collect results before it gets more: its tasks wait. One that drives has to hear of the ends
+// of attachments before executors are attached to it again.
 func (p *Pool) crowded(a *application) bool {
+	if d := a.driving; d != nil {
+		return d.unheard >= mostUnheard && a.cancelled == ""
+	}
 	return len(a.results) > 0 && a.cancelled == "" && (a.held >= p.config.Room || p.config.OfOwner.full(0))
 }

@@ -116,7 +116,10 @@ func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
 		if w.asked != "" {
 			e.Why = w.asked
 		}
-		if !w.delivered && p.crowded(w.app) {
+		switch waits := !w.delivered && p.crowded(w.app); {
+		case waits && w.app.driving != nil:
+			e.Why = fmt.Sprintf("it is not attached yet: the application has to confirm the ends of %d attachments first", w.app.driving.unheard)
+		case waits:
 			e.Why = fmt.Sprintf("its task waits: the application has %d results that it has not collected", len(w.app.results))
 		}
 	case m.earlier != nil:
