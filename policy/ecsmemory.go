@@ -23,7 +23,7 @@ type inLine struct {
 	needs int32           // that needs more memory: phase, or a later one
 	grant resource.Vector // in phase, with the memory of needs
 	held  bool            // it stands still for it
-	runs  bool            // or not: with less
+	runs  bool            // it turned out that it may run
 	less  bool            // it was let go on with less, because there was nothing to wait for, in this phase or one that needs as much
 	since timeline.Time   // when it began to need that, or stopped for it; zero, the first, if it was let go on with less
 }
@@ -41,7 +41,7 @@ func (e *ecs) lineUp(now timeline.Time, n *cluster.NodeState) {
 		held, waits := t.WaitsForMemory()
 		lacks := grant[resource.Memory] > t.WantedGrant()[resource.Memory] && !t.Still && !failed(now, t, phase)
 		if ok && (waits || lacks) {
-			w := inLine{task: t, phase: phase, needs: phase, grant: grant, held: waits, runs: !waits, since: held.Since}
+			w := inLine{task: t, phase: phase, needs: phase, grant: grant, held: waits, since: held.Since}
 			began := t.EnteredAt(now, phase)
 			if next, soon := e.phased.prepared(now, t, phase); soon {
 				w.needs, began = next.phase, now.Add(next.left-next.lead)
@@ -73,7 +73,6 @@ func grantedFor(t *cluster.TaskState) (phase int32, ok bool) {
 // was decided.
 func (e *ecs) serveMemory(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) (decided bool) {
 	e.lineUp(now, n)
-	e.stopLine()
 	blocked := false
 	for i := range e.line {
 		w := &e.line[i]
@@ -95,13 +94,6 @@ func (e *ecs) serveMemory(now timeline.Time, p *cluster.Plan, n *cluster.NodeSta
 		}
 	}
 	return decided
-}
-
-// stopLine notes of all tasks in line that they stand still, unless it turns out that one may run.
-func (e *ecs) stopLine() {
-	for i := range e.line {
-		e.line[i].runs = false
-	}
 }
 
 // fits reports whether n has the memory that w needs.
@@ -167,7 +159,6 @@ func (e *ecs) nextForMemory(now timeline.Time, s *cluster.Snapshot, n *cluster.N
 		}
 	}
 	e.lineUp(now, n)
-	e.stopLine()
 	for i := range e.line { // as serveMemory does
 		w := &e.line[i]
 		if last := e.lastEnd(now, s, n); last > now {

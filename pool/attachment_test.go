@@ -289,7 +289,7 @@ func TestDriverConfirmsNothing(t *testing.T) {
 		for {
 			out := a.collect()
 			if out.Ended {
-				if len(out.Changes) < pool.MostChanges || !strings.HasPrefix(out.Why, fmt.Sprintf("it has not confirmed %d changes", pool.MostChanges)) {
+				if len(out.Changes) != pool.MostChanges || !strings.HasPrefix(out.Why, fmt.Sprintf("it has not confirmed %d changes", pool.MostChanges)) {
 					t.Errorf("after %d changes: %q", len(out.Changes), out.Why)
 				}
 				return

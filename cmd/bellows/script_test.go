@@ -284,22 +284,27 @@ func needControlGroups(t testing.TB) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
-	if err := makesControlGroups(); err != nil {
-		t.Skipf("needs control groups with a memory controller: %v", err)
+	lacks, err := makesControlGroups()
+	if lacks != nil {
+		t.Skipf("needs control groups with a memory controller: %v", lacks)
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 
-// makesControlGroups tries whether this machine can make containers: once, because tests run at the same time.
-var makesControlGroups = sync.OnceValue(func() error {
+// makesControlGroups returns what this machine lacks for containers, and otherwise how the removal of what it has made failed. It tries that once,
+// because tests run at the same time.
+var makesControlGroups = sync.OnceValues(func() (lacks, err error) {
 	host, err := cgroup.Discover("")
 	if err != nil {
-		return err
+		return err, nil
 	}
 	root, err := host.Root(fmt.Sprintf("test-%d", os.Getpid()), cgroup.Memory)
 	if err != nil {
-		return err
+		return err, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	return root.Remove(ctx)
+	return nil, root.Remove(ctx)
 })
