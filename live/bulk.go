@@ -72,7 +72,7 @@ func (d *Driver) receiveAll(ctx context.Context, all []store.Job, specs []*clust
 	if err := d.inParts(ctx, len(all), func(i int) error { return d.canRun(specs[i], i) }); err != nil {
 		return 0, 0, err
 	}
-	if e := d.do(ctx, func() { err = cmp.Or(d.acceptsJobs(), d.checkQuotas(specs...)) }); e != nil || err != nil {
+	if e := d.do(ctx, func() { err = cmp.Or(d.acceptsJobs(), d.checkQuotas(specs...), d.requests.check(&all[0])) }); e != nil || err != nil {
 		return 0, 0, cmp.Or(e, err)
 	}
 	// The loop goes on meanwhile: it waits only if it has to write to the store, too.

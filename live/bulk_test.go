@@ -67,8 +67,11 @@ func TestSubmitAll(t *testing.T) {
 					t.Fatalf("job %d is %+v", i, j)
 				}
 			}
-			if !slices.Equal(r.jobs[n+1].Request.Env, submission(1).Env) {
-				t.Errorf("environment %v", r.jobs[n+1].Request.Env)
+			if env, err := r.config.Store.Environment(t.Context(), n+1); err != nil || !slices.Equal(env, submission(1).Env) {
+				t.Errorf("environment %v, %v", env, err)
+			}
+			if env := r.jobs[n+1].Request.Env; env != nil {
+				t.Errorf("environment %v is in memory", env)
 			}
 		}
 		check()

@@ -100,6 +100,7 @@ type Driver struct {
 	events    *eventLog
 	jobs      map[cluster.JobID]*job // jobs that have not ended, or whose end is not stored yet
 	inventory []cluster.Event        // of the Backend, until it is complete
+	requests  requests
 	isSynced  bool
 	own       []cluster.Event // events of the Driver itself, to be handled after the current ones
 	agenda    drive.Agenda

@@ -15,9 +15,10 @@ type outbox struct {
 	jobs   map[cluster.JobID]store.JobState
 	tasks  map[cluster.ContainerID]store.Task
 	pauses map[cluster.JobID][]store.Pause
-	newer  map[cluster.JobID]store.Request // with revised forecasts
-	gone   []cluster.ContainerID           // containers whose records are to be removed
+	newer  map[cluster.JobID]cluster.Job // with revised forecasts
+	gone   []cluster.ContainerID         // containers whose records are to be removed
 	orders []cluster.Order
+	bare   []bare // of orders to start something
 	forget []cluster.ContainerID
 	ended  []cluster.JobID // to be dropped when their end is stored
 }
@@ -45,9 +46,9 @@ func (o *outbox) putRun(r *run) {
 
 func (o *outbox) revise(j *job) {
 	if o.newer == nil {
-		o.newer = map[cluster.JobID]store.Request{}
+		o.newer = map[cluster.JobID]cluster.Job{}
 	}
-	o.newer[j.ID] = j.Request
+	o.newer[j.ID] = j.Request.Job
 }
 
 func (o *outbox) dropRun(r *run) {
@@ -82,6 +83,7 @@ func (d *Driver) flush() {
 	d.out = outbox{}
 	for _, id := range out.ended {
 		d.touch(id)
+		d.requests.less(d.jobs[id])
 		delete(d.jobs, id)
 	}
 	d.publish()
@@ -129,8 +131,37 @@ func (d *Driver) runShort() {
 	d.log.Error("disk full: no task is started", "error", d.short)
 }
 
+// bare is what is to be started without its environment yet: own are the variables that it has besides those of its job.
+type bare struct {
+	job    cluster.JobID
+	launch *cluster.Launch
+	own    map[string]string
+}
+
+// dress reads the environments of what is to be started. Until then they are not in memory: they may be large, and many jobs may wait.
+func (d *Driver) dress() error {
+	var job cluster.JobID
+	var env []string
+	for len(d.out.bare) > 0 {
+		b := d.out.bare[0]
+		if b.job != job {
+			var err error
+			if env, err = d.store.Environment(context.Background(), b.job); err != nil {
+				return fmt.Errorf("read the environment of job %d: %w", b.job, err)
+			}
+			job = b.job
+		}
+		b.launch.Env = merge(env, b.own)
+		d.out.bare = d.out.bare[1:]
+	}
+	return nil
+}
+
 func (d *Driver) recordAll() error {
 	defer d.rest()()
+	if err := d.dress(); err != nil {
+		return err
+	}
 	if err := d.events.there(); err != nil {
 		return err
 	}

@@ -30,7 +30,9 @@ func (d *Driver) load(ctx context.Context) error {
 		if stored.Request.Job.BringIntoBounds() {
 			d.log.Warn("stored job exceeds bounds of this release, its values are set to the nearest bounds", "job", stored.ID)
 		}
-		d.jobs[stored.ID] = newJob(stored)
+		j := newJob(stored)
+		d.jobs[stored.ID] = j
+		d.requests.more(j)
 	}
 	for _, t := range tasks {
 		if j := d.jobs[t.Container.Task.Job]; j != nil {

@@ -96,10 +96,11 @@ func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision)
 			dir = filepath.Join(j.Request.Dir, dir)
 		}
 	}
-	command.Env = withOwn(command.Env, id, size)
 	out := logPath(d.config.Dir, id)
-	return &cluster.Launch{Args: command.Args, Env: merge(j.Request.Env, command.Env), Dir: dir, As: j.Request.As, Inherited: j.Request.Inherited,
-		Input: j.Request.Input, Stdin: command.Stdin, PrivateTmp: command.PrivateTmp, NoNetwork: command.NoNetwork, Timeout: command.Timeout, Tasks: j.Request.Job.Tasks(), Stdout: out + ".out", Stderr: out + ".err"}, nil
+	launch := &cluster.Launch{Args: command.Args, Dir: dir, As: j.Request.As, Inherited: j.Request.Inherited,
+		Input: j.Request.Input, Stdin: command.Stdin, PrivateTmp: command.PrivateTmp, NoNetwork: command.NoNetwork, Timeout: command.Timeout, Tasks: j.Request.Job.Tasks(), Stdout: out + ".out", Stderr: out + ".err"}
+	d.out.bare = append(d.out.bare, bare{job: j.ID, launch: launch, own: withOwn(command.Env, id, size)})
+	return launch, nil
 }
 
 // withOwn adds the variables that identify a program's job, task and run.

@@ -129,7 +129,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		}
 	}
 	for i := range j.Stages {
-		if err := j.CheckCommand(i); err != nil {
+		if err := cmp.Or(j.CheckCommand(i), j.CheckExec(i, s.Env, s.Inherited)); err != nil {
 			return store.Job{}, Errorf(Invalid, "job %q stage %q %w", j.Name, j.StageName(i), err)
 		}
 		if s := &j.Stages[i]; d.config.UID != 0 && (s.PrivateTmp || s.NoNetwork) {
@@ -177,9 +177,13 @@ func (d *Driver) submit(ctx context.Context, stored store.Job, key *store.Key) (
 	if err := d.checkQuotas(&stored.Request.Job); err != nil {
 		return 0, err
 	}
+	if err := d.requests.check(&stored); err != nil {
+		return 0, err
+	}
 	stored.Submitted = d.now()
+	one := []store.Job{stored}
 	atWork := d.rest()
-	id, earlier, err := d.store.AddJobs(ctx, []store.Job{stored}, key)
+	id, earlier, err := d.store.AddJobs(ctx, one, key)
 	atWork()
 	switch {
 	case err != nil:
@@ -191,7 +195,7 @@ func (d *Driver) submit(ctx context.Context, stored store.Job, key *store.Key) (
 	}
 	j := &stored.Request.Job
 	d.log.Info("job submitted", "job", id, "name", j.Name, "owner", j.Owner, "tasks", j.Tasks())
-	d.receiveJob(id, stored)
+	d.receiveJob(id, one[0])
 	return id, nil
 }
 
@@ -218,8 +222,10 @@ func (d *Driver) acceptsJobs() error {
 func (d *Driver) receiveJob(id cluster.JobID, stored store.Job) {
 	stored.ID = id
 	stored.Request.Job.ID, stored.Request.Job.Submitted = id, stored.Submitted
+	stored.Request.Env = nil // The store has it.
 	j := newJob(stored)
 	d.jobs[id] = j
+	d.requests.more(j)
 	d.admit(j)
 }
 

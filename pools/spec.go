@@ -143,7 +143,7 @@ func (s Spec) Check() error {
 	if err := j.CheckRuns(); err != nil {
 		return fail("%w", err)
 	}
-	if err := j.CheckCommand(0); err != nil {
+	if err := cmp.Or(j.CheckCommand(0), j.CheckExec(0, s.Env, s.Inherited)); err != nil {
 		return fail("%w", err)
 	}
 	return nil

@@ -20,6 +20,9 @@ type Job struct {
 	Request   Request
 	State     JobState
 	Pauses    []Pause
+	// Bytes is what the request of a job that has not ended takes in the store, with its part of an environment that it shares. AddJobs and
+	// OpenJobs set it.
+	Bytes int64
 }
 
 // Pause says who paused a job or task, and when.
@@ -43,12 +46,13 @@ type Listed struct {
 }
 
 // Request is what the user submitted, with the forecasts that were learned. It never changes, except that forecasts are
-// revised while the job waits, and that Env is dropped.
+// revised while the job waits.
 type Request struct {
 	Job cluster.Job         `json:"job"` // its ID is that of the row
 	As  cluster.Credentials `json:"as"`
-	Env []string            `json:"env,omitempty"` // dropped once the job has ended
-	Dir string              `json:"dir"`
+	// Env is stored and not read again, since it may be large: see Environment. It is dropped once the job has ended.
+	Env []string `json:"env,omitempty"`
+	Dir string   `json:"dir"`
 	// Inherited is what programs inherit from the submitting process besides rights; nil if it was not sent.
 	Inherited *cluster.Inherited `json:"inherited,omitempty"`
 	// Input says that the program reads input that its submitter sends. Input cannot be read twice, so the program
@@ -100,12 +104,12 @@ type Throttle struct {
 
 // Batch is written entirely or not at all.
 type Batch struct {
-	Jobs    map[cluster.JobID]JobState // jobs that are already stored
-	Tasks   []Task                     // new, or in place of the stored run of the same container
-	Gone    []cluster.ContainerID      // containers whose runs are deleted
-	Pauses  map[cluster.JobID][]Pause  // of jobs that are already stored: all of a job, none is nil
-	Revised map[cluster.JobID]Request  // of jobs that are already stored, with other forecasts
-	Usage   []Usage                    // of runs that are stored, or are among Tasks
+	Jobs    map[cluster.JobID]JobState    // jobs that are already stored
+	Tasks   []Task                        // new, or in place of the stored run of the same container
+	Gone    []cluster.ContainerID         // containers whose runs are deleted
+	Pauses  map[cluster.JobID][]Pause     // of jobs that are already stored: all of a job, none is nil
+	Revised map[cluster.JobID]cluster.Job // of jobs that are already stored, with other forecasts
+	Usage   []Usage                       // of runs that are stored, or are among Tasks
 }
 
 // Empty reports whether there is nothing to write.
@@ -120,7 +124,7 @@ func (s *Store) AddJob(ctx context.Context, j Job) (cluster.JobID, error) {
 }
 
 // AddJobs stores new jobs of one user, at least one, all or none, and returns the id of the first; the ids of the others follow. No
-// id was ever used before, and those in jobs are ignored. key may be nil. If it counts already, nothing is stored, and earlier is
+// id was ever used before, and those in jobs are ignored; their Bytes are set. key may be nil. If it counts already, nothing is stored, and earlier is
 // what was stored with it; otherwise it is stored with the jobs.
 func (s *Store) AddJobs(ctx context.Context, jobs []Job, key *Key) (first cluster.JobID, earlier *Key, err error) {
 	shared, requests, err := requestsOf(jobs)
@@ -140,6 +144,9 @@ func (s *Store) AddJobs(ctx context.Context, jobs []Job, key *Key) (first cluste
 		added.First, added.Jobs = first, len(jobs)
 		return putKey(ctx, tx, &added)
 	})
+	for i := range jobs {
+		jobs[i].Bytes = int64(len(requests[i]) + len(shared)/len(jobs))
+	}
 	return first, earlier, err
 }
 
@@ -203,11 +210,18 @@ func addJobs(ctx context.Context, tx *change, jobs []Job, shared string, request
 	return first, err
 }
 
-// read decodes a stored request. Up to version 5 of the schema, commands were stored next to the stages, one for each
-// stage.
+// unread is JSON that is not read.
+type unread struct{}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (unread) UnmarshalJSON([]byte) error { return nil }
+
+// read decodes a stored request without its environment. Up to version 5 of the schema, commands were stored next to the stages, one for
+// each stage.
 func (r *Request) read(text []byte) error {
 	stored := struct {
 		*Request
+		Env      unread            `json:"env"`
 		Commands []cluster.Command `json:"commands"`
 	}{Request: r}
 	if err := json.Unmarshal(text, &stored); err != nil {
@@ -225,13 +239,13 @@ func (s *Store) Write(ctx context.Context, b Batch) error {
 		return nil
 	}
 	return s.write(ctx, "write to", func(tx *change) error {
-		for id, r := range b.Revised { // before a state drops the environment
-			request, err := json.Marshal(r)
+		for id, j := range b.Revised {
+			revised, err := json.Marshal(j)
 			if err != nil {
 				return fmt.Errorf("job %d: %w", id, err)
 			}
-			if _, err := tx.ExecContext(ctx, `UPDATE jobs SET request = iif(environment IS NULL, ?1, json_remove(?1, '$.env'))
-				WHERE id = ?2 AND ended = 0`, string(request), int64(id)); err != nil {
+			if _, err := tx.ExecContext(ctx, `UPDATE jobs SET request = json_set(request, '$.job', json(?)) WHERE id = ? AND ended = 0`,
+				string(revised), int64(id)); err != nil {
 				return fmt.Errorf("job %d: %w", id, err)
 			}
 		}
@@ -393,6 +407,7 @@ func (s *Store) jobs(ctx context.Context, query string, args ...any) ([]Job, err
 			return fmt.Errorf("job %d: %w", j.ID, err)
 		}
 		j.Request.Job.ID, j.Request.Job.Submitted = j.ID, j.Submitted
+		j.Bytes = int64(len(request))
 		if environment.Valid {
 			shared[environment.Int64] = append(shared[environment.Int64], len(jobs))
 		}
@@ -400,25 +415,28 @@ func (s *Store) jobs(ctx context.Context, query string, args ...any) ([]Job, err
 		return nil
 	})
 	for id, of := range shared {
-		env, e := s.environment(ctx, id)
-		if e != nil {
+		var size int64
+		query := "SELECT octet_length(env) FROM environments WHERE id = ?"
+		if e := s.read(ctx, query, []any{id}, func(scan func(...any) error) error { return scan(&size) }); e != nil {
 			return nil, e
 		}
 		for _, i := range of {
-			jobs[i].Request.Env = env
+			jobs[i].Bytes += size / int64(len(of))
 		}
 	}
 	return jobs, err
 }
 
-// environment returns an environment that jobs share; nil if the last of them has ended.
-func (s *Store) environment(ctx context.Context, id int64) (env []string, err error) {
-	err = s.read(ctx, "SELECT env FROM environments WHERE id = ?", []any{id}, func(scan func(...any) error) error {
-		var text string
-		if err := scan(&text); err != nil {
+// Environment returns the environment of a job, "NAME=value"; nil if it has none, or if the job has ended.
+func (s *Store) Environment(ctx context.Context, id cluster.JobID) (env []string, err error) {
+	query := `SELECT coalesce((SELECT env FROM environments WHERE environments.id = jobs.environment), json_extract(request, '$.env'))
+		FROM jobs WHERE id = ?`
+	err = s.read(ctx, query, []any{int64(id)}, func(scan func(...any) error) error {
+		var text sql.NullString
+		if err := scan(&text); err != nil || !text.Valid {
 			return err
 		}
-		return json.Unmarshal([]byte(text), &env)
+		return json.Unmarshal([]byte(text.String), &env)
 	})
 	return env, err
 }

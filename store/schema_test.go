@@ -213,7 +213,10 @@ func checkRequests(t *testing.T, s *Store, schema int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (len(j.Request.Env) > 0) == j.State.Ended || j.Request.As.User != "root" || j.Submitted == 0 || (len(j.Pauses) > 0) != (id == 8 && schema >= 13) {
+		if env, err := s.Environment(t.Context(), id); err != nil || (len(env) > 0) == j.State.Ended {
+			t.Errorf("job %d has the environment %v, %v", id, env, err)
+		}
+		if j.Request.As.User != "root" || j.Submitted == 0 || (len(j.Pauses) > 0) != (id == 8 && schema >= 13) {
 			t.Errorf("job %d is %+v", id, j)
 		}
 		for i := range j.Request.Job.Stages {

@@ -103,8 +103,10 @@ func TestJobsAndTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = open(t, dir)
-	want.Request.Env = nil // the job has ended
-	if got, err := s.Job(ctx, 1); err != nil || !reflect.DeepEqual(got, want) {
+	want.Request.Env, want.Bytes = nil, 0
+	got, err := s.Job(ctx, 1)
+	got.Bytes = 0
+	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("job %+v\nwant %+v\n%v", got, want, err)
 	}
 	if got, err := s.Tasks(ctx, 1); err != nil || !reflect.DeepEqual(got, tasks) {
@@ -841,7 +843,10 @@ func TestSecretsAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		stored, err := s.Job(ctx, id)
-		if err != nil || (stored.Request.Env == nil) != state.Ended || stored.Request.Dir != j.Request.Dir || !stored.Request.Job.HasCommands() {
+		if env, e := s.Environment(ctx, id); e != nil || (env == nil) != state.Ended {
+			t.Errorf("job %d has the environment %v, %v", id, env, e)
+		}
+		if err != nil || stored.Request.Dir != j.Request.Dir || !stored.Request.Job.HasCommands() {
 			t.Errorf("%+v, %v", stored.Request, err)
 		}
 	}
@@ -899,18 +904,26 @@ func TestSharedEnvironment(t *testing.T) {
 	if err != nil || len(jobs) != 4 {
 		t.Fatal(jobs, err)
 	}
+	env := func(id cluster.JobID) []string {
+		t.Helper()
+		env, err := s.Environment(ctx, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return env
+	}
 	for i, want := range []string{"SECRET=shared", "SECRET=shared", "SECRET=shared", "SECRET=other"} {
-		if got := jobs[i].Request.Env; len(got) != 1 || got[0] != want {
-			t.Errorf("job %d has %v", jobs[i].ID, got)
+		if got := env(jobs[i].ID); len(got) != 1 || got[0] != want || jobs[i].Request.Env != nil {
+			t.Errorf("job %d has %v, and %v was read with its request", jobs[i].ID, got, jobs[i].Request.Env)
 		}
 	}
 	// A revised request has it once, too.
-	if err := s.Write(ctx, Batch{Revised: map[cluster.JobID]Request{first: jobs[0].Request, other: jobs[2].Request}}); err != nil {
+	if err := s.Write(ctx, Batch{Revised: map[cluster.JobID]cluster.Job{first: jobs[0].Request.Job, other: jobs[2].Request.Job}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []cluster.JobID{first, other} {
-		if j, err := s.Job(ctx, id); err != nil || len(j.Request.Env) != 1 {
-			t.Errorf("job %d: %v, %v", id, j.Request.Env, err)
+		if got := env(id); len(got) != 1 {
+			t.Errorf("job %d: %v", id, got)
 		}
 	}
 	if n := count("SELECT count(*) FROM jobs WHERE request LIKE '%SECRET%'"); n != 2 {
@@ -923,8 +936,8 @@ func TestSharedEnvironment(t *testing.T) {
 		if err := s.Write(ctx, Batch{Jobs: map[cluster.JobID]JobState{id: {Status: cluster.StatusSucceeded, Ended: true}}}); err != nil {
 			t.Fatal(err)
 		}
-		if j, err := s.Job(ctx, id); err != nil || j.Request.Env != nil {
-			t.Errorf("job %d has ended, and has %v, %v", id, j.Request.Env, err)
+		if got := env(id); got != nil {
+			t.Errorf("job %d has ended, and has %v", id, got)
 		}
 	}
 	if n := count("SELECT count(*) FROM environments"); n != 0 {
