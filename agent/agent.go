@@ -30,7 +30,8 @@ import (
 type Config struct {
 	// Dir is the state directory, an absolute path. The caller keeps it locked: there is one Agent per state directory.
 	Dir string
-	// Executable is the program that calls Supervise; empty is this program.
+	// Executable is the program that calls Supervise; empty is this program, also if its file was removed or replaced
+	// meanwhile.
 	Executable string
 	// Node is the name of this machine; empty is its host name.
 	Node string
@@ -155,9 +156,7 @@ type container struct {
 func Open(c Config) (*Agent, error) {
 	var err error
 	if c.Executable == "" {
-		if c.Executable, err = os.Executable(); err != nil {
-			return nil, fmt.Errorf("find this program: %w", err)
-		}
+		c.Executable = self
 	}
 	if c.Node == "" {
 		if c.Node, err = os.Hostname(); err != nil {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -93,6 +94,7 @@ func pattern(size, gate string) {
 type mortal struct {
 	t       *testing.T
 	b       *bench // for its orders; it has no agent
+	program string // empty is this one
 	gate    string
 	command *exec.Cmd
 	orders  *json.Encoder
@@ -106,7 +108,7 @@ type mortal struct {
 
 func (m *mortal) start() {
 	m.t.Helper()
-	m.command = exec.Command(os.Args[0], "daemon", m.b.dir)
+	m.command = exec.Command(cmp.Or(m.program, os.Args[0]), "daemon", m.b.dir)
 	log, err := m.command.StderrPipe()
 	if err != nil {
 		m.t.Fatal(err)

@@ -57,7 +57,8 @@ func (a *Agent) hire(dir folder, lock, log *os.File) (*supervisor, error) {
 		return nil, err
 	}
 	defer theirs.Close()
-	command := exec.Command(a.config.Executable, SuperviseCommand, string(dir))
+	command := exec.Command(a.config.Executable, SuperviseCommand, titled(dir))
+	command.Args[0] = "bellows"
 	command.Env = []string{"GOMAXPROCS=1"}
 	command.Dir = "/"
 	command.Stdout, command.Stderr = log, log
@@ -178,8 +179,8 @@ func (a *Agent) dismissIdle() {
 }
 
 // serve is the process of a supervisor: it takes care of the container that it was started for, and then of those that the agent gives it. It
-// ends when the agent has gone.
-func serve(f folder) int {
+// shows which one it has, and ends when the agent has gone.
+func serve(f folder, shown title) int {
 	lock, tell := os.NewFile(lockFD, "lock"), os.NewFile(statusFD, "agent")
 	if err := inherited.CloseDescriptors(); err != nil {
 		fail(tell, lock, err)
@@ -196,9 +197,11 @@ func serve(f folder) int {
 		return 0
 	}
 	for {
+		shown.show(f)
 		if !supervise(f, lock, agent) {
 			return 1
 		}
+		shown.show(f.none())
 		say(agent, status{Free: true})
 		if f, lock, err = nextContainer(agent); err != nil {
 			return 0

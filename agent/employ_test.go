@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -142,6 +143,97 @@ func TestIdleSupervisorEndsWithAKilledAgent(t *testing.T) {
 	_ = m.command.Wait()
 	ends(t, pid)
 	b.open()
+}
+
+// TestProgramThatWasReplaced: a daemon goes on as the program that it is, whatever lies at its path.
+func TestProgramThatWasReplaced(t *testing.T) {
+	b := newBench(t)
+	b.Close()
+	text, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &mortal{t: t, b: b, program: filepath.Join(t.TempDir(), "daemon")}
+	if err := os.WriteFile(m.program, text, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m.start()
+	defer func() {
+		if err := m.command.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+		_ = m.command.Wait()
+		b.open()
+	}()
+	mark := filepath.Join(t.TempDir(), "mark")
+	for _, how := range []string{"removed", "replaced"} {
+		if err := os.Remove(m.program); err != nil {
+			t.Fatal(err)
+		}
+		if how == "replaced" {
+			if err := os.Rename(script(t, "echo "+how+" >>"+mark), m.program); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 { // at once, so that a supervisor that waits does not do
+			if err := m.orders.Encode(b.order("sleep", "0.1")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for ended := 0; ended < 2; {
+			switch e := <-m.events; {
+			case e.Kind == cluster.DecisionFailed:
+				t.Fatalf("%s: %+v", how, e)
+			case e.Kind == cluster.TaskEnded:
+				if ended++; e.Outcome != cluster.Succeeded {
+					t.Errorf("%s: %+v", how, e)
+				}
+			}
+		}
+		if how == "removed" {
+			if err := os.WriteFile(m.program, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("the file at its path was executed")
+	}
+}
+
+// TestSupervisorShowsItsContainer: the list of processes names the container that a supervisor has now, however long
+// its name is, and none between two.
+func TestSupervisorShowsItsContainer(t *testing.T) {
+	b := newBench(t)
+	folders := filepath.Join(b.dir, "containers")
+	shown := func(pid int) string {
+		text, name := read(t, fmt.Sprintf("/proc/%d/cmdline", pid)), read(t, fmt.Sprintf("/proc/%d/comm", pid))
+		if name != "bellows\n" {
+			t.Errorf("it is called %q", name)
+		}
+		return strings.TrimRight(text, "\x00")
+	}
+	pid := 0
+	for _, task := range []cluster.TaskID{{Job: 1 << 60, Stage: 1 << 30, Index: 1 << 30}, {Job: 4}} {
+		o := b.order("sh", "-c", "echo $PPID; exec sleep 1000")
+		o.Task, o.Container.Task = task, task
+		b.Apply([]cluster.Order{o})
+		b.next(cluster.DecisionDone)
+		await(t, "the pid", func() bool { return strings.HasSuffix(read(t, o.Launch.Stdout), "\n") })
+		n, err := strconv.Atoi(strings.TrimSpace(read(t, o.Launch.Stdout)))
+		if err != nil || pid != 0 && n != pid {
+			t.Fatalf("supervisor %d after %d, %v", n, pid, err)
+		}
+		pid = n
+		if got := shown(pid); got != "bellows\x00supervise\x00"+string(b.folder(o.Container)) {
+			t.Errorf("it shows %q", got)
+		}
+		b.Apply(kill(o.Container))
+		b.next(cluster.TaskEnded)
+		if got := shown(pid); got != "bellows\x00supervise\x00"+folders {
+			t.Errorf("without a container it shows %q", got)
+		}
+	}
 }
 
 // TestMostIdle: of many supervisors that are free at once few wait, and soon one.

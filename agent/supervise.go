@@ -40,7 +40,7 @@ func Supervise(args []string) int {
 		return 2
 	}
 	debug.SetGCPercent(20) // There is one supervisor per container: memory matters more than time.
-	return serve(folder(args[0]))
+	return serve(folderOf(args[0]), titleOf(args[0]))
 }
 
 // status is the supervisor's report to the agent.
