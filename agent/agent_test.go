@@ -19,6 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/swap"
 	"github.com/bellows-rm/bellows/timeline"
 )
 
@@ -590,15 +591,54 @@ func TestCapacity(t *testing.T) {
 		{0, 0, GiB / 2, 1000, resource.Of(1000, GiB/4), ""},
 		{GiB, 500, 2 * GiB, 1000, resource.Of(500, GiB), ""},
 		{3 * GiB, 0, 2 * GiB, 1000, resource.Vector{}, "memory 3GiB: must be at most what this machine has, 2GiB"},
-		{0, 3000, 2 * GiB, 1000, resource.Vector{}, "cpus 3: must be at most what this machine has, 1"},
+		{0, 3000, 2 * GiB, 1000, resource.Vector{}, "cpus 3: must be at most what this machine has, 1 core"},
 	} {
-		got, err := capacity(c.memory, c.cpu, c.total, c.cores)
+		got, err := (&Usable{Has: resource.Of(c.cores, c.total)}).Capacity(c.memory, c.cpu)
 		if got != c.want && err == nil || (err != nil) != (c.wrong != "") || (err != nil && err.Error() != c.wrong) {
 			t.Errorf("capacity(%v, %v, %v, %v) = %v, %v", c.memory, c.cpu, c.total, c.cores, got, err)
 		}
 	}
 	if got, err := Capacity(0, 0); err != nil || got[resource.CPU] <= 0 || got[resource.Memory] <= 0 {
 		t.Errorf("Capacity: %v, %v", got, err)
+	}
+}
+
+// TestUsable: of CPU the least of affinity and quotas counts, of memory what is not reserved as huge pages, at most the limits of the
+// control groups; and a value above that is refused with the reason.
+func TestUsable(t *testing.T) {
+	const mounts = "32 31 0:29 / /cpu rw - cgroup cgroup rw,cpu\n35 31 0:32 / /memory rw - cgroup cgroup rw,memory\n"
+	for _, c := range []struct {
+		name, info, quota, limit string
+		cpus                     int
+		memory, cpu              string // why a value that is too large is refused
+	}{
+		{"all of it", "Hugetlb: 0 kB\n", "-1", "9223372036854771712", 2, "what this machine has, 4GiB", "what this machine has, 2 cores"},
+		{"huge pages", "HugePages_Total: 512\nHugepagesize: 2048 kB\nHugetlb: 1048576 kB\n", "-1", "9223372036854771712", 2,
+			"what may be used of this machine, 3GiB: 1GiB of its 4GiB is reserved as huge pages", "what this machine has, 2 cores"},
+		{"bounds of the group", "Hugetlb: 1048576 kB\n", "50000", "1073741824", 2,
+			"what may be used of this machine, 1GiB: the control group /own may use no more", "what may be used of this machine, 500m cores: the control group /own may use no more"},
+		{"affinity", "", "150000", "9223372036854771712", 1,
+			"what this machine has, 4GiB", "what may be used of this machine, 1 core: this process may run on 1 of its 2 CPUs"},
+	} {
+		root := t.TempDir()
+		for name, text := range map[string]string{"proc/self/mountinfo": mounts, "proc/self/cgroup": "4:memory:/own\n2:cpu:/own\n",
+			"proc/meminfo": "MemTotal: 4194304 kB\n" + c.info, "proc/stat": "cpu  1 2\ncpu0 1 2\ncpu1 1 2\nintr 5\n",
+			"cpu/own/cpu.cfs_quota_us": c.quota, "cpu/own/cpu.cfs_period_us": "100000", "memory/own/memory.limit_in_bytes": c.limit} {
+			path := filepath.Join(root, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		u, err := usableOf(swap.Machine{Root: root}, c.cpus)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := u.Capacity(5*resource.GiB, 0); err == nil || err.Error() != "memory 5GiB: must be at most "+c.memory {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if _, err := u.Capacity(0, 5000); err == nil || err.Error() != "cpus 5: must be at most "+c.cpu {
+			t.Errorf("%s: %v", c.name, err)
+		}
 	}
 }
 

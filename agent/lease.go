@@ -173,9 +173,9 @@ func unattended(s *spec, g *cgroup.Group) resource.Amount {
 	if err != nil {
 		return least
 	}
-	_, available, err := swap.Machine{}.Memory()
+	machine, err := swap.Machine{}.Memory()
 	holds := resource.Amount(r.AnonBytes.Or(0) + r.SwapBytes.Or(0))
-	if err != nil || holds-least > available/share {
+	if err != nil || holds-least > machine.Available/share {
 		return least
 	}
 	return max(least, holds+holds/8) // page tables and the like

@@ -54,14 +54,19 @@ func others(name, sockets string, beside []string, granted func(name string) int
 	return sizes
 }
 
-// crowded returns a sentence if all agents of a machine together manage more memory than it has, else "".
-func crowded(own, machine resource.Amount, others map[string]resource.Amount) string {
+// crowded returns a sentence if all agents of a machine together manage more memory than may be used of it, else "".
+func crowded(own resource.Amount, u *Usable, others map[string]resource.Amount) string {
 	var sum resource.Amount
 	for _, bytes := range others {
 		sum = min(sum+bytes, 1<<60)
 	}
-	if sum == 0 || own+sum <= machine {
+	machine := u.Has[resource.Memory]
+	switch {
+	case own+sum <= machine:
 		return ""
+	case sum == 0: // It had more when the agent began.
+		return fmt.Sprintf("this daemon manages %s, more than %s; start it again, or give it less with `bellows up --memory`",
+			resource.FormatMemory(own), u.has(resource.Memory))
 	}
 	return fmt.Sprintf("other bellows daemons manage %s of this machine, and this one %s: together more than its %s; give each a part of it with `bellows up --memory`",
 		resource.FormatMemory(sum), resource.FormatMemory(own), resource.FormatMemory(machine))
@@ -70,11 +75,11 @@ func crowded(own, machine resource.Amount, others map[string]resource.Amount) st
 // Crowded returns one sentence if the daemons of this machine together manage more memory than it has; empty if they do
 // not, or if that is unknown.
 func (a *Agent) Crowded() string {
-	machine, err := machineMemory()
+	u, err := FindUsable()
 	if err != nil {
 		return ""
 	}
-	return crowded(a.config.Capacity[resource.Memory], machine, a.others())
+	return crowded(a.config.Capacity[resource.Memory], &u, a.others())
 }
 
 func (a *Agent) others() map[string]resource.Amount {

@@ -109,11 +109,11 @@ func (g *gauge) measure() (swap.Room, error) {
 	g.none = !slices.ContainsFunc(devices, func(d swap.Device) bool { return d.On })
 	var spare resource.Amount
 	if slices.ContainsFunc(devices, func(d swap.Device) bool { return d.Kind == swap.Zram }) {
-		_, available, err := g.machine.Memory()
+		memory, err := g.machine.Memory()
 		if err != nil {
 			return swap.Room{}, err
 		}
-		spare = available - g.promised()
+		spare = memory.Available - g.promised()
 	}
 	g.takes = swap.FreeOn(devices, spare)
 	return swap.RoomOn(devices, spare, left, bounded), nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -157,6 +158,61 @@ func (h *Host) Mode() Mode {
 func (h *Host) Serves(c Controller) (hierarchy Hierarchy, ok bool) {
 	hierarchy, ok = h.serves[c]
 	return hierarchy, ok
+}
+
+// above yields dir, a directory of the hierarchy, and the directories above it, up to the mount.
+func (h Hierarchy) above(dir string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for yield(dir) && dir != h.Mount {
+			dir = filepath.Dir(dir)
+		}
+	}
+}
+
+// OwnMemory returns the tightest bound on the memory of this process's own group and of the groups above it, bytes, and the
+// group that has it; NoLimit if there is none. The bound at which version 2 slows a group down counts, too.
+func (h *Host) OwnMemory() (bytes int64, group string) {
+	return h.tightest(Memory, func(v Version, dir string) int64 {
+		least := parseBound(slurp(dir, memoryOf[v].limit)).Or(NoLimit)
+		if v == V2 {
+			least = min(least, parseBound(slurp(dir, "memory.high")).Or(NoLimit))
+		}
+		return least
+	})
+}
+
+// OwnCPU returns the tightest quota of CPU time of this process's own group and of the groups above it, millicores and at
+// least 1, and the group that has it; NoLimit if there is none. Version 1 refuses a group a quota above it.
+func (h *Host) OwnCPU() (millicores int64, group string) {
+	return h.tightest(CPU, func(v Version, dir string) int64 {
+		words := readWords(filepath.Join(dir, "cpu.max"))
+		if v == V1 {
+			words = []string{slurp(dir, "cpu.cfs_quota_us"), slurp(dir, "cpu.cfs_period_us")}
+		}
+		if len(words) != 2 {
+			return NoLimit
+		}
+		quota, period := parseBound(words[0]).Or(NoLimit), parseCount(words[1]).Or(0)
+		if quota == NoLimit || period == 0 {
+			return NoLimit
+		}
+		return max(1, quota*1000/period)
+	})
+}
+
+// tightest returns the least bound on this process's own group and the groups above it, and the first group that has it.
+func (h *Host) tightest(c Controller, bound func(v Version, dir string) int64) (least int64, group string) {
+	least = NoLimit
+	hierarchy, ok := h.serves[c]
+	if !ok {
+		return least, ""
+	}
+	for dir := range hierarchy.above(hierarchy.Own) {
+		if n := bound(hierarchy.Version, dir); n < least {
+			least, group = n, relativeTo(hierarchy.Mount, dir)
+		}
+	}
+	return least, group
 }
 
 // writable reports whether this process may make directories in dir.

@@ -55,15 +55,13 @@ func (h *Host) ProcessesLeft(s Site) int64 {
 		return NoLimit
 	}
 	left := NoLimit
-	for dir := filepath.Join(hierarchy.Mount, s.Above); ; dir = filepath.Dir(dir) {
+	for dir := range hierarchy.above(filepath.Join(hierarchy.Mount, s.Above)) {
 		most, bounded := parseCount(slurp(dir, "pids.max")).Get()
 		if now, known := parseCount(slurp(dir, "pids.current")).Get(); bounded && known {
 			left = min(left, max(0, most-now))
 		}
-		if dir == hierarchy.Mount {
-			return left
-		}
 	}
+	return left
 }
 
 // site returns the site below a group. offered are the version 2 controllers that groups of the subtree can have.

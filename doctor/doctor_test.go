@@ -38,7 +38,7 @@ func sound() *Facts {
 	return &Facts{
 		Config:  Config{State: "/var/lib/bellows", Socket: "/run/bellows/bellows.sock", Version: "1.2.3"},
 		Release: "6.1.0-18-amd64", Arch: "amd64", User: "root",
-		Memory: 24 * resource.GiB, Available: 20 * resource.GiB, Capacity: resource.Of(2000, 21*resource.GiB),
+		Usable: agent.Usable{Has: resource.Of(2000, 24*resource.GiB), Machine: 24 * resource.GiB}, Available: 20 * resource.GiB,
 		Groups:  agent.Found{Mode: cgroup.Unified, Site: cgroup.Site{Above: "/", Unified: "/sys/fs/cgroup", Has: has}, Made: true, Processes: cgroup.NoLimit, Threads: 4096},
 		Devices: []swap.Device{{Path: "/dev/zram0", Kind: swap.Zram, Size: 8 * resource.GiB, Priority: 100, On: true}, {Path: "/swapfile", Kind: swap.File, Size: 4 * resource.GiB, Used: resource.GiB, Priority: -2, On: true}},
 		Zswap:   &swap.Zswap{Enabled: true, Compressor: "zstd"},
@@ -70,6 +70,11 @@ var rare = []struct {
 		f.CapacityErr = errors.New("read the memory of this machine: open /proc/meminfo: no such file or directory")
 		f.SwapErr = errors.New("read the swap devices of this machine: permission denied")
 		f.GroupsErr = &agent.NoCgroupError{Err: errors.New("discover cgroups: open /proc/self/mountinfo: no such file or directory")}
+	}},
+	{"a container of half a core, and huge pages", func(f *Facts) {
+		f.Usable.Has = resource.Of(500, 23*resource.GiB)
+		f.Usable.Less[resource.Memory] = "1GiB of its 24GiB is reserved as huge pages"
+		f.Usable.Less[resource.CPU] = "the control group / may use no more"
 	}},
 	{"an ordinary user without delegation", func(f *Facts) {
 		f.become(1000, "ada")

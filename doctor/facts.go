@@ -37,9 +37,8 @@ type Facts struct {
 	UID           int
 	User          string // empty if the user has no name
 
-	Memory      resource.Amount // of the machine, bytes
+	Usable      agent.Usable
 	Available   resource.Amount // to programs, bytes
-	Capacity    resource.Vector // that a daemon would manage
 	CapacityErr error
 
 	Groups    agent.Found
@@ -87,8 +86,9 @@ func look(ctx context.Context, c Config) *Facts {
 		f.User = u.Username
 	}
 	machine := swap.Machine{}
-	if f.Capacity, f.CapacityErr = agent.Capacity(0, 0); f.CapacityErr == nil {
-		f.Memory, f.Available, f.CapacityErr = machine.Memory()
+	if f.Usable, f.CapacityErr = agent.FindUsable(); f.CapacityErr == nil {
+		memory, err := machine.Memory()
+		f.Available, f.CapacityErr = memory.Available, err
 	}
 	f.Groups, f.GroupsErr = agent.Probe(c.State)
 	f.Devices, f.SwapErr = machine.Devices()

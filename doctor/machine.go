@@ -31,8 +31,15 @@ func (f *Facts) resources() Finding {
 	if f.CapacityErr != nil {
 		return problem(f.CapacityErr.Error(), "mount /proc, or start the daemon outside of this container")
 	}
-	return fine("a daemon manages %s of the machine's %s, and %s, unless the flags of `bellows up` say otherwise",
-		resource.FormatMemory(f.Capacity[resource.Memory]), resource.FormatMemory(f.Memory), resource.CPU.Format(f.Capacity[resource.CPU]))
+	manages := f.Usable.Default()
+	said := fmt.Sprintf("a daemon manages %s of the machine's %s, and %s, unless the flags of `bellows up` say otherwise",
+		resource.FormatMemory(manages[resource.Memory]), resource.FormatMemory(f.Usable.Machine), resource.CPU.Format(manages[resource.CPU]))
+	for _, k := range []resource.Kind{resource.Memory, resource.CPU} {
+		if why := f.Usable.Less[k]; why != "" {
+			said += fmt.Sprintf("; it may use only %s: %s", k.FormatOf(f.Usable.Has[k]), why)
+		}
+	}
+	return fine("%s", said)
 }
 
 // modes say in words what versions of control groups a machine has.

@@ -257,12 +257,12 @@ func (l *Ledger) checkZram(size resource.Amount) error {
 	if err := checkSize(size); err != nil {
 		return err
 	}
-	total, _, err := l.machine.Memory()
+	memory, err := l.machine.Memory()
 	if err != nil {
 		return err
 	}
-	if size > mostZram*total {
-		return refuse("size %s: zram is memory, and more than twice the machine's, %s, could not be filled", resource.FormatMemory(size), resource.FormatMemory(total))
+	if size > mostZram*memory.Total {
+		return refuse("size %s: zram is memory, and more than twice the machine's, %s, could not be filled", resource.FormatMemory(size), resource.FormatMemory(memory.Total))
 	}
 	return nil
 }
@@ -316,11 +316,11 @@ func (l *Ledger) remove(ctx context.Context, e *entry) error {
 
 // checkFits refuses to turn off a device whose pages do not fit into memory.
 func (l *Ledger) checkFits(devices []Device, at int) error {
-	total, available, err := l.machine.Memory()
+	memory, err := l.machine.Memory()
 	if err != nil {
 		return err
 	}
-	used, margin := devices[at].Used, total/marginShare
+	used, margin, available := devices[at].Used, memory.Total/marginShare, memory.Available
 	if z := devices[at].Compressed; z != nil {
 		available += z.Memory // is freed page by page
 	}

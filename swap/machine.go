@@ -152,18 +152,27 @@ func amount(n int64) *resource.Amount {
 	return &a
 }
 
-// Memory returns the memory of the machine, and how much of it is available to programs, page cache included, in bytes.
-func (m Machine) Memory() (total, available resource.Amount, err error) {
+// Memory is the memory of a machine, bytes.
+type Memory struct {
+	// Total is without HugePages: what is reserved as huge pages, of all sizes, serves only programs that ask for them, and is
+	// charged to no group.
+	Total, HugePages resource.Amount
+	// Available is what programs could still have of Total; page cache is a part of it.
+	Available resource.Amount
+}
+
+// Memory returns the memory of the machine.
+func (m Machine) Memory() (Memory, error) {
 	text, err := os.ReadFile(m.path("proc/meminfo"))
 	if err != nil {
-		return 0, 0, fmt.Errorf("read the memory of this machine: %w", err)
+		return Memory{}, fmt.Errorf("read the memory of this machine: %w", err)
 	}
 	info := parseKeyed(string(text))
-	total, available = resource.Amount(info["MemTotal:"]), resource.Amount(info["MemAvailable:"])
-	if total == 0 {
-		return 0, 0, errors.New("read the memory of this machine: /proc/meminfo has no MemTotal")
+	total, huge := resource.Amount(info["MemTotal:"]), resource.Amount(info["Hugetlb:"])
+	if total <= huge {
+		return Memory{}, errors.New("read the memory of this machine: /proc/meminfo has no MemTotal, or only huge pages")
 	}
-	return total, available, nil
+	return Memory{Total: total - huge, HugePages: huge, Available: resource.Amount(info["MemAvailable:"])}, nil
 }
 
 // boot identifies the run of the kernel: it changes with a restart.

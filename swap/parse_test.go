@@ -112,7 +112,7 @@ const swaps = "Filename Type Size Used Priority\n"
 func TestDevices(t *testing.T) {
 	m := fake(t, map[string]string{
 		"proc/swaps":                             swaps + "/f file 100 10 -2\n/dev/sda2 partition 200 20 -3\n/dev/zram1 partition 300 30 100\n",
-		"proc/meminfo":                           "MemTotal: 1000 kB\nMemAvailable: 400 kB\nZswap: 4 kB\nZswapped: 12 kB\n",
+		"proc/meminfo":                           "MemTotal: 1000 kB\nMemAvailable: 400 kB\nHugetlb: 100 kB\nZswap: 4 kB\nZswapped: 12 kB\n",
 		"sys/class/block/sda2/stat":              "0 0 0 0 0 0 16 0",
 		"sys/class/block/zram1/stat":             "0 0 0 0 0 0 32 0",
 		"sys/block/zram1/mm_stat":                "30000 1 15000 0 0 0 0",
@@ -136,8 +136,8 @@ func TestDevices(t *testing.T) {
 	if z, want := m.Zswap(), (&Zswap{Enabled: true, Compressor: "lz4", Stored: amount(12 << 10), Memory: amount(4 << 10)}); !reflect.DeepEqual(z, want) {
 		t.Errorf("zswap: %+v", z)
 	}
-	if total, available, err := m.Memory(); err != nil || total != 1000*kib || available != 400*kib {
-		t.Errorf("memory %d, %d, %v", total, available, err)
+	if got, err := m.Memory(); err != nil || got != (Memory{Total: 900 * kib, HugePages: 100 * kib, Available: 400 * kib}) {
+		t.Errorf("memory %+v, %v", got, err)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestNoSwap(t *testing.T) {
 	if _, err := m.Counters(); err == nil {
 		t.Error("counters that are not there were read")
 	}
-	if _, _, err := m.Memory(); err == nil {
+	if _, err := m.Memory(); err == nil {
 		t.Error("memory that is not there was read")
 	}
 }

@@ -125,6 +125,9 @@ func (o *profileOptions) run(cmd *cobra.Command, args []string) error {
 		o.name = filepath.Base(args[0])
 	}
 	if !o.dryRun {
+		if _, err := agent.Capacity(0, o.cpus); err != nil { // With fewer cores, another program would be measured.
+			return command.Usage(err)
+		}
 		if o.claims, err = o.findClaims(cmd.Context(), cmd.ErrOrStderr()); err != nil {
 			return err
 		}
