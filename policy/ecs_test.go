@@ -35,6 +35,16 @@ func (s *table) enter(now timeline.Time, e cluster.Event) {
 	}
 }
 
+// closed closes the plan and returns what was decided.
+func (s *table) closed() []cluster.Decision {
+	s.Helper()
+	decisions, err := s.book.Close()
+	if err != nil {
+		s.Fatal(err)
+	}
+	return decisions
+}
+
 func (s *table) node() *cluster.NodeState { return s.book.Snapshot().Nodes[0] }
 
 // submit submits a job with the given stages.
@@ -45,10 +55,16 @@ func (s *table) submit(id cluster.JobID, stages ...cluster.Stage) *cluster.JobSt
 	return j
 }
 
-// start starts tasks by phase at time 0 and launches them.
+// start starts tasks by phase and launches them at time 0.
 func (s *table) start(j *cluster.JobState, stage, tasks int) (started []*cluster.TaskState) {
 	s.Helper()
-	for range tasks {
+	return s.startAt(j, stage, make([]timeline.Time, tasks)...)
+}
+
+// startAt starts a task by phase for each of some times, and launches it then.
+func (s *table) startAt(j *cluster.JobState, stage int, launched ...timeline.Time) (started []*cluster.TaskState) {
+	s.Helper()
+	for _, at := range launched {
 		d := phased{}
 		need, why, _ := d.grant(j, stage)
 		before := len(s.node().Tasks)
@@ -58,7 +74,7 @@ func (s *table) start(j *cluster.JobState, stage, tasks int) (started []*cluster
 			s.Fatal(err)
 		}
 		t := s.node().Tasks[before]
-		s.enter(0, cluster.Event{Kind: cluster.DecisionDone, Decision: t.Decision, Task: t.ID})
+		s.enter(at, cluster.Event{Kind: cluster.DecisionDone, Decision: t.Decision, Task: t.ID})
 		started = append(started, t)
 	}
 	return started
@@ -97,6 +113,16 @@ func TestFloats(t *testing.T) {
 		{"before a stage that ends first", []cluster.Stage{phasesOf(1, "40s:1"), phasesOf(1, "100s:1"), phasesOf(1, "20s:1", 0)}, []int{1, 1}, "0.0:40s 1.0:0s"},
 		{"before the last stage", []cluster.Stage{phasesOf(1, "90s:1"), phasesOf(1, "100s:1"), phasesOf(1, "20s:1", 0)}, []int{1, 1}, "0.0:0s 1.0:10s"},
 		{"a parent of a higher index", []cluster.Stage{phasesOf(1, "20s:1", 1), phasesOf(1, "30s:1"), phasesOf(1, "70s:1")}, []int{0, 1, 1}, "1.0:20s 2.0:0s"},
+		// A stage with two parents begins when the later one has ended, whichever comes first in its list.
+		{"after two parents", []cluster.Stage{phasesOf(1, "40s:1"), phasesOf(1, "100s:1"), phasesOf(1, "20s:1", 0, 1)},
+			[]int{1, 1}, "0.0:1m0s 1.0:0s"},
+		{"after two parents, the later one first", []cluster.Stage{phasesOf(1, "40s:1"), phasesOf(1, "100s:1"),
+			phasesOf(1, "20s:1", 1, 0)}, []int{1, 1}, "0.0:1m0s 1.0:0s"},
+		// A stage with two children ends in time for the one that must start first, whichever comes first in the job.
+		{"before two children", []cluster.Stage{phasesOf(1, "30s:1"), phasesOf(1, "20s:1", 0), phasesOf(1, "50s:1", 0),
+			phasesOf(1, "100s:1")}, []int{1, 0, 0, 1}, "0.0:20s 3.0:0s"},
+		{"before two children, the longer one first", []cluster.Stage{phasesOf(1, "30s:1"), phasesOf(1, "50s:1", 0),
+			phasesOf(1, "20s:1", 0), phasesOf(1, "100s:1")}, []int{1, 0, 0, 1}, "0.0:20s 3.0:0s"},
 		// One of two waves is left; two tasks of the job run at a time.
 		{"waves", []cluster.Stage{phasesOf(3, "20s:1"), phasesOf(1, "100s:1")}, []int{1, 1}, "0.0:1m0s 1.0:0s"},
 		{"waves of one", []cluster.Stage{phasesOf(3, "20s:1")}, []int{1}, "0.0:0s"},
@@ -187,6 +213,103 @@ func TestQuestion(t *testing.T) {
 	}
 	if e.sets = 1; len(e.question(0, s.book.Snapshot(), s.node()).groups[0].tasks) != 2 {
 		t.Error("the set that demands most is not the one that moves")
+	}
+}
+
+// Tasks that move together end late by the least of their floats, so that none delays its job: of tasks of one stage
+// that were launched one after the other, the last one has the least.
+func TestFloatOfSetIsTheLeast(t *testing.T) {
+	for name, launched := range map[string][]timeline.Time{
+		"the last task was launched last":  {0, timeline.Seconds(20)},
+		"the first task was launched last": {timeline.Seconds(20), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newTable(t, 16)
+			s.start(s.submit(2, phasesOf(1, "300s:1")), 0, 1) // the window reaches further than the first job
+			j := s.submit(1, phasesOf(2, "40s:1"), phasesOf(1, "100s:1"))
+			s.start(j, 1, 1)
+			s.startAt(j, 0, launched...)
+			q := newECS(&settings{}).(*ecs).question(timeline.Seconds(20), s.book.Snapshot(), s.node())
+			// They end at 40s and 60s, and need not end before 100s.
+			if len(q.groups) != 1 || len(q.groups[0].tasks) != 2 || q.groups[0].float != 40*time.Second {
+				t.Fatalf("%d sets: %+v", len(q.groups), q.groups)
+			}
+			if want := int(40 * time.Second / q.every); q.problem.Sets[0].Float != want {
+				t.Errorf("may end %d intervals of %v late, want %d", q.problem.Sets[0].Float, q.every, want)
+			}
+		})
+	}
+}
+
+// A problem reaches to the last latest finish of the tasks of a node, but to no more than twice their last earliest
+// finish: what follows later is not in it.
+func TestWindowOfQuestion(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		behind string // a stage of the same job that has not started
+		want   time.Duration
+	}{
+		{"the latest finish comes first", "50s:1", 50 * time.Second},
+		{"twice the earliest finish comes first", "200s:1", 60 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newTable(t, 16)
+			s.start(s.submit(1, phasesOf(1, "30s:1"), phasesOf(1, c.behind)), 0, 1)
+			q := newECS(&settings{}).(*ecs).question(0, s.book.Snapshot(), s.node())
+			if got := time.Duration(len(q.problem.Fixed)) * q.every; got != c.want {
+				t.Errorf("%d intervals of %v, want %v", len(q.problem.Fixed), q.every, c.want)
+			}
+		})
+	}
+}
+
+// The next answer replaces all shifts of the one before: a task that leveling holds goes on at once if the newest
+// answer does not stop it now, however full the node is, and is held until another time if it says so.
+func TestNewestAnswerCounts(t *testing.T) {
+	shift := func(from, to float64) []cluster.Shift {
+		return []cluster.Shift{{From: timeline.Seconds(from), To: timeline.Seconds(to)}}
+	}
+	for _, c := range []struct {
+		name   string
+		shifts []cluster.Shift // of the task that is held from 20s until 60s, at 30s
+		want   string
+	}{
+		{"it does not stop", nil, "resume: not shifted"},
+		{"it was to stop before", shift(10, 25), "resume: not shifted"},
+		{"it stops later", shift(40, 70), "resume: not shifted"},
+		{"it stops for as long", shift(20, 60), ""},
+		{"it stops for longer", shift(20, 70), "suspend until 1m10s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newTable(t, 4)
+			long := s.start(s.submit(1, phasesOf(1, "200s:3")), 0, 1)[0]
+			held := s.start(s.submit(2, phasesOf(1, "1s:1 100s:3")), 0, 1)[0]
+			s.plan = s.book.Open(timeline.Seconds(20))
+			s.plan.SuspendUntil(held, timeline.Seconds(60), long.ID, cluster.Because(cluster.LevelingEnds))
+			s.closed()
+			for i := range c.shifts {
+				c.shifts[i].Task = held.ID
+			}
+			s.node().Leveled = &cluster.Answer{Shifts: c.shifts}
+			s.plan = s.book.Open(timeline.Seconds(30))
+			newECS(&settings{}).(*ecs).carryOut(timeline.Seconds(30), s.plan, s.node(), false)
+			var got []string
+			for _, d := range s.closed() {
+				switch {
+				case d.Task != held.ID:
+					t.Errorf("decided %+v", d)
+				case d.Kind == cluster.Resume && d.Reason.Code == cluster.NotShifted:
+					got = append(got, "resume: not shifted")
+				case d.Kind == cluster.Suspend:
+					got = append(got, fmt.Sprintf("suspend until %v", d.At))
+				default:
+					t.Errorf("decided %+v", d)
+				}
+			}
+			if text := strings.Join(got, ", "); text != c.want {
+				t.Errorf("decided %q, want %q", text, c.want)
+			}
+		})
 	}
 }
 
