@@ -23,6 +23,15 @@ func drawClaims(t *rapid.T) (total int, claims []Claim) {
 	return rapid.IntRange(0, 40).Draw(t, "total"), claims
 }
 
+// check checks a property of random claims. They are small, so that many are drawn also with -short: few of them let a
+// fault through by chance.
+func check(t *testing.T, property func(*rapid.T)) {
+	t.Helper()
+	for range 20 {
+		rapid.Check(t, property)
+	}
+}
+
 // obvious returns what Divide grants before it rounds, from the definition: it tries every λ at which a party reaches a bound.
 func obvious(total int, claims []Claim) []*big.Rat {
 	low := func(c *Claim) int { return c.low() }
@@ -78,7 +87,7 @@ func obvious(total int, claims []Claim) []*big.Rat {
 
 func TestDivideIsFair(t *testing.T) {
 	var f Fair
-	rapid.Check(t, func(t *rapid.T) {
+	check(t, func(t *rapid.T) {
 		total, claims := drawClaims(t)
 		granted := f.Divide(total, claims, make([]int, len(claims)))
 		sum, most := 0, 0
@@ -95,6 +104,32 @@ func TestDivideIsFair(t *testing.T) {
 	})
 }
 
+// What is rounded up: first the share of whoever holds as many already, then the one with the greater rest, then the
+// first.
+func TestDivideRounds(t *testing.T) {
+	var f Fair
+	for _, c := range []struct {
+		name   string
+		total  int
+		claims []Claim
+		want   []int
+	}{
+		{"the first", 3, []Claim{{Weight: 1, Demand: 9}, {Weight: 1, Demand: 9}}, []int{2, 1}},
+		{"the holder", 3, []Claim{{Weight: 1, Demand: 9}, {Weight: 1, Demand: 9, Held: 2}}, []int{1, 2}},
+		{"the holder of more", 3, []Claim{{Weight: 1, Demand: 9}, {Weight: 1, Demand: 9, Held: 7}}, []int{1, 2}},
+		{"not the holder of less", 3, []Claim{{Weight: 1, Demand: 9}, {Weight: 1, Demand: 9, Held: 1}}, []int{2, 1}},
+		{"the greater rest", 5, []Claim{{Weight: 1, Demand: 9}, {Weight: 2, Demand: 9}}, []int{2, 3}},
+		{"the greater rest, last", 4, []Claim{{Weight: 1, Demand: 9}, {Weight: 2, Demand: 9}}, []int{1, 3}},
+		{"the holder of a lesser rest", 4, []Claim{{Weight: 1, Demand: 9, Held: 2}, {Weight: 2, Demand: 9}}, []int{2, 2}},
+		{"holders in the order of their rests", 7, []Claim{{Weight: 3, Demand: 9, Held: 3}, {Weight: 4, Demand: 9, Held: 4},
+			{Weight: 4, Demand: 9}}, []int{2, 3, 2}},
+	} {
+		if got := f.Divide(c.total, c.claims, make([]int, len(c.claims))); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 // Of all divisions that only round the shares, Divide chooses one that takes the fewest executors away.
 func TestDivideMovesFewest(t *testing.T) {
 	var f Fair
@@ -104,7 +139,7 @@ func TestDivideMovesFewest(t *testing.T) {
 		}
 		return n
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	check(t, func(t *rapid.T) {
 		total, claims := drawClaims(t)
 		granted := f.Divide(total, claims, make([]int, len(claims)))
 		up, left := []int(nil), 0 // the parties whose shares are not whole, and how many of them are rounded up
@@ -141,7 +176,7 @@ func TestDivideMovesFewest(t *testing.T) {
 // A change of a demand that does not matter changes nothing.
 func TestMatters(t *testing.T) {
 	var f Fair
-	rapid.Check(t, func(t *rapid.T) {
+	check(t, func(t *rapid.T) {
 		total, claims := drawClaims(t)
 		if len(claims) == 0 {
 			return
@@ -160,10 +195,60 @@ func TestMatters(t *testing.T) {
 	})
 }
 
-// Mira grants all that is demanded, as far as there is something, and weights count: whoever has more weight and demands no less is
-// granted no less, if no party holds anything yet.
-func TestMira(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+// miraByTheEquation is the equation of Mira and Algorithm 1, step by step as in section III.C, with exact fractions.
+func miraByTheEquation(total int, claims []Claim) []int {
+	weights, used := new(big.Rat), new(big.Rat)
+	for i := range claims {
+		weights.Add(weights, big.NewRat(claims[i].Weight, 1))
+	}
+	for i := range claims { // The sum of min(Ŵ, W): what an application uses is what it demands, in weight.
+		w := big.NewRat(claims[i].Weight, 1)
+		if total > 0 {
+			uses := new(big.Rat).Mul(big.NewRat(int64(claims[i].Demand), int64(total)), weights)
+			if uses.Cmp(w) < 0 {
+				w = uses
+			}
+		}
+		used.Add(used, w)
+	}
+	shares, granted, free := make([]int, len(claims)), make([]int, len(claims)), total
+	for i := range claims { // Relative shares, absolute shares, and what is released beyond them.
+		c := &claims[i]
+		shares[i] = c.Demand
+		if used.Sign() > 0 {
+			relative := new(big.Rat).Quo(big.NewRat(c.Weight, 1), used)
+			absolute := relative.Mul(relative, big.NewRat(int64(total), 1))
+			if whole := new(big.Int).Quo(absolute.Num(), absolute.Denom()); whole.Cmp(big.NewInt(int64(c.Demand))) < 0 {
+				shares[i] = int(whole.Int64())
+			}
+		}
+		granted[i] = min(c.Held, shares[i])
+		free -= granted[i]
+	}
+	for _, entitled := range [][]int{shares, demands(claims)} { // One by one and in turn.
+		for before := -1; free > 0 && before != free; {
+			before = free
+			for i := range claims {
+				if free > 0 && granted[i] < entitled[i] {
+					granted[i]++
+					free--
+				}
+			}
+		}
+	}
+	return granted
+}
+
+func demands(claims []Claim) (all []int) {
+	for i := range claims {
+		all = append(all, claims[i].Demand)
+	}
+	return all
+}
+
+// Mira divides as its equation and Algorithm 1 say, which grants all that is demanded, as far as there is something.
+func TestMiraIsTheEquation(t *testing.T) {
+	check(t, func(t *rapid.T) {
 		total, claims := drawClaims(t)
 		held, demanded := 0, 0
 		for i := range claims { // They hold no more than there is.
@@ -172,6 +257,9 @@ func TestMira(t *testing.T) {
 			demanded += claims[i].Demand
 		}
 		granted := Mira(total, claims, make([]int, len(claims)))
+		if want := miraByTheEquation(total, claims); !slices.Equal(granted, want) {
+			t.Errorf("%+v of %d: %v, by the equation %v", claims, total, granted, want)
+		}
 		sum := 0
 		for i, n := range granted {
 			sum += n
@@ -185,14 +273,16 @@ func TestMira(t *testing.T) {
 	})
 }
 
+// The first application demands less than it is due, so that the sum of min(Ŵ, W) is 0.8 + 1 + 3 instead of 8: the
+// others are due 40 · 1/4.8 and 40 · 3/4.8, rounded down 8 and 25. The last three executors are given out in turn.
 func ExampleMira() {
-	claims := []Claim{{Weight: 1, Demand: 2}, {Weight: 1, Demand: 20}, {Weight: 4, Demand: 20}}
-	fmt.Println("Mira:", Mira(20, claims, make([]int, 3)))
+	claims := []Claim{{Weight: 4, Demand: 4}, {Weight: 1, Demand: 40}, {Weight: 3, Demand: 40}}
+	fmt.Println("Mira:", Mira(40, claims, make([]int, 3)))
 	var f Fair
-	fmt.Println("max-min:", f.Divide(20, claims, make([]int, 3)))
+	fmt.Println("max-min:", f.Divide(40, claims, make([]int, 3)))
 	// Output:
-	// Mira: [2 4 14]
-	// max-min: [2 4 14]
+	// Mira: [4 10 26]
+	// max-min: [4 9 27]
 }
 
 func TestTree(t *testing.T) {

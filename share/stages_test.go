@@ -36,7 +36,7 @@ func TestStages(t *testing.T) {
 // No executor is idle beside a waiting task, and a deep DAG with many paths keeps its weights within their range.
 func TestStagesAreNeverIdle(t *testing.T) {
 	var s Stages
-	rapid.Check(t, func(t *rapid.T) {
+	check(t, func(t *rapid.T) {
 		stages := make([]Stage, rapid.IntRange(0, 60).Draw(t, "n"))
 		left := 0
 		for i := range stages {
