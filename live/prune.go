@@ -267,9 +267,8 @@ func outputDir(state string, id cluster.JobID) string {
 	return filepath.Join(state, "logs", fmt.Sprint(id))
 }
 
-// prune finishes the removals of an earlier Driver, and then removes ended jobs and old keys every hour, when the retention has
-// changed, and after many new keys.
-// It ends with ctx.
+// prune finishes the removals of an earlier Driver, and then removes ended jobs and old keys and shrinks the store, every hour, when the
+// retention has changed, and after many new keys. It ends with ctx.
 func (d *Driver) prune(ctx context.Context) {
 	ids, err := d.store.Removed(ctx)
 	if err == nil {
@@ -282,7 +281,7 @@ func (d *Driver) prune(ctx context.Context) {
 			_, err = d.Prune(ctx, *keep, false)
 			err = errors.Join(err, d.pruneEvents(ctx, keep), d.thinUsage(ctx))
 		}
-		err = errors.Join(err, d.pruneKeys(ctx))
+		err = errors.Join(err, d.pruneKeys(ctx), d.store.Shrink(ctx))
 		if err != nil && ctx.Err() == nil {
 			d.log.Error("cannot remove ended jobs, trying again in an hour", "error", err)
 		}

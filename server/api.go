@@ -23,6 +23,7 @@ type Profiles interface {
 	Profiles(ctx context.Context, uid uint32, user string) ([]store.Profile, error)
 	App(ctx context.Context, uid uint32, user, name string) (store.App, error)
 	Apps(ctx context.Context, uid uint32, user string) ([]store.App, error)
+	AppsOfUser(ctx context.Context, user string) ([]store.App, error)
 	Forget(ctx context.Context, uid uint32, user, name string) error
 }
 
@@ -364,6 +365,10 @@ func (s *Server) knowledge(a *api) {
 			}
 			p.Name, p.UID, p.User = in.Name, caller.UID, caller.User
 			p.Made = timeline.Time(time.Now().UnixNano())
-			return nil, s.profiles.PutProfile(ctx, p)
+			err = s.profiles.PutProfile(ctx, p)
+			if errors.Is(err, store.ErrProfiles) {
+				err = live.Errorf(live.OverQuota, "profile %q: %w", in.Name, err)
+			}
+			return nil, err
 		})
 }

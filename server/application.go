@@ -65,18 +65,37 @@ func (p *ApplicationPath) unknown(err error) error {
 	return err
 }
 
+// ofUser are applications of the caller, or for operators of another user.
+type ofUser struct {
+	User string `query:"user" doc:"for operators: those of the user of this name, instead of the caller's"`
+}
+
+// apps returns what is known of the applications.
+func (u *ofUser) apps(ctx context.Context, s *Server) ([]store.App, error) {
+	caller, err := peer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if u.User == "" || u.User == live.OwnerOf(caller).Name {
+		return s.profiles.Apps(ctx, caller.UID, caller.User)
+	}
+	if _, err := callerOf(ctx).mayAskFor(u.User, "applications"); err != nil {
+		return nil, err
+	}
+	return s.profiles.AppsOfUser(ctx, u.User)
+}
+
 func (s *Server) applications(a *api) {
-	register(a, anyone, "GET", "/v1/apps", "applications", "List what is known of the caller's applications", 200,
-		func(ctx context.Context, in *named) (*body[[]Application], error) {
-			caller, err := peer(ctx)
+	register(a, own, "GET", "/v1/apps", "applications", "List what is known of the caller's applications", 200,
+		func(ctx context.Context, in *struct {
+			named
+			ofUser
+		}) (*body[[]Application], error) {
+			stored, err := in.apps(ctx, s)
 			if err != nil {
 				return nil, err
 			}
-			stored, err := s.profiles.Apps(ctx, caller.UID, caller.User)
-			if err != nil {
-				return nil, err
-			}
-			stored = pageOf(in, stored, func(a *store.App) string { return a.Name })
+			stored = pageOf(&in.named, stored, func(a *store.App) string { return a.Name })
 			out := make([]Application, len(stored))
 			for i := range stored {
 				if out[i], err = s.applicationOf(ctx, &stored[i]); err != nil {
@@ -111,12 +130,21 @@ func (s *Server) applications(a *api) {
 			out, err := s.driver.Import(ctx, caller, h)
 			return &body[ImportedRuns]{ImportedRuns{out, notes}}, err
 		})
-	register(a, anyone, "DELETE", "/v1/apps/{name}", "forget-application", "Forget all that is known of an application of the caller", 204,
-		func(ctx context.Context, in *ApplicationPath) (*struct{}, error) {
-			caller, err := peer(ctx)
+	register(a, own, "DELETE", "/v1/apps/{name}", "forget-application", "Forget all that is known of an application of the caller", 204,
+		func(ctx context.Context, in *struct {
+			ApplicationPath
+			ofUser
+		}) (*struct{}, error) {
+			stored, err := in.apps(ctx, s)
 			if err != nil {
 				return nil, err
 			}
-			return nil, in.unknown(s.profiles.Forget(ctx, caller.UID, caller.User, in.Name))
+			err = store.ErrNotFound
+			for i := range stored {
+				if app := &stored[i]; app.Name == in.Name {
+					err = s.profiles.Forget(ctx, app.UID, app.User, app.Name)
+				}
+			}
+			return nil, in.unknown(err)
 		})
 }

@@ -371,9 +371,9 @@ func (c *Client) Profile(ctx context.Context, name string) (NamedProfile, error)
 	return call[NamedProfile](ctx, c, "GET", "/v1/profiles/"+url.PathEscape(name), nil, nil)
 }
 
-// Apps returns the stored applications of the caller, by name.
-func (c *Client) Apps(ctx context.Context) ([]Application, error) {
-	return call[[]Application](ctx, c, "GET", "/v1/apps", nil, nil)
+// Apps returns the stored applications of the caller, by name; for operators of user, unless that is empty.
+func (c *Client) Apps(ctx context.Context, user string) ([]Application, error) {
+	return call[[]Application](ctx, c, "GET", "/v1/apps", url.Values{"user": {user}}, nil)
 }
 
 // App returns the stored application of the caller of that name.
@@ -390,9 +390,9 @@ func (c *Client) Import(ctx context.Context, h *profile.History) (ImportedRuns, 
 	return call[ImportedRuns](ctx, c, "POST", "/v1/apps", nil, RecordedRuns{text})
 }
 
-// ForgetApp removes the stored application of the caller of that name.
-func (c *Client) ForgetApp(ctx context.Context, name string) error {
-	_, err := call[struct{}](ctx, c, "DELETE", "/v1/apps/"+url.PathEscape(name), nil, nil)
+// ForgetApp removes the stored application of that name of the caller; for operators that of user, unless that is empty.
+func (c *Client) ForgetApp(ctx context.Context, user, name string) error {
+	_, err := call[struct{}](ctx, c, "DELETE", "/v1/apps/"+url.PathEscape(name), url.Values{"user": {user}}, nil)
 	return err
 }
 

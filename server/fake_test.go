@@ -277,6 +277,10 @@ func (p fakeProfiles) Apps(ctx context.Context, uid uint32, user string) ([]stor
 	return all, nil
 }
 
+func (p fakeProfiles) AppsOfUser(ctx context.Context, user string) ([]store.App, error) {
+	return p.Apps(ctx, 0, user)
+}
+
 func (p fakeProfiles) Forget(_ context.Context, _ uint32, _, name string) error {
 	if _, ok := p[name]; !ok {
 		return store.ErrNotFound

@@ -65,3 +65,27 @@ func TestWhoSeesQuotas(t *testing.T) {
 		}
 	}
 }
+
+// Users see and forget what is known of their own applications, operators that of any user.
+func TestWhoForgetsApplications(t *testing.T) {
+	h, _ := guarded(t, live.Job{})
+	for _, tt := range []struct {
+		uid        uint32
+		name, user string
+		want       int
+	}{
+		{1000, "ada", "", 200}, {1000, "ada", "ada", 200}, {1000, "ada", "bob", 403}, {4000, "", "ada", 403}, {0, "root", "ada", 200},
+	} {
+		if answer := askAs(h, operation{method: "GET", path: "/v1/apps?user=" + tt.user}, "", tt.uid, tt.name, nil); answer.Code != tt.want {
+			t.Errorf("%s asks for the applications of %q: %d %s", tt.name, tt.user, answer.Code, answer.Body)
+		}
+		gone := tt.want
+		if gone == 200 {
+			gone = 404 // There is none of this name.
+		}
+		answer := askAs(h, operation{method: "DELETE", path: "/v1/apps/none?user=" + tt.user}, "", tt.uid, tt.name, nil)
+		if answer.Code != gone {
+			t.Errorf("%s forgets one of %q: %d %s", tt.name, tt.user, answer.Code, answer.Body)
+		}
+	}
+}

@@ -179,7 +179,7 @@ func TestProfilesBelongToTheCaller(t *testing.T) {
 	if err := c.PutProfile(ctx, "broken", p); err != nil {
 		t.Fatal(err)
 	}
-	apps, err := c.Apps(ctx)
+	apps, err := c.Apps(ctx, "")
 	if err != nil || len(apps) != 2 || apps[0].Measured.IdealMemory != 5 || len(apps[0].Learned) != 1 || len(apps[0].Learned[0].Variants[0].Phases) != 1 ||
 		!strings.Contains(apps[1].Trouble, "cannot be read") {
 		t.Errorf("applications %+v, %v", apps, err)
@@ -187,7 +187,7 @@ func TestProfilesBelongToTheCaller(t *testing.T) {
 	if a, err := c.App(ctx, "a b/c"); err != nil || a.Learned[0].Variants[0].Unknown[0] != "network" {
 		t.Errorf("application %+v, %v", a, err)
 	}
-	if err := c.ForgetApp(ctx, "a b/c"); err != nil {
+	if err := c.ForgetApp(ctx, "", "a b/c"); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.App(ctx, "a b/c"); live.KindOf(err) != live.NotFound {

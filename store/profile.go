@@ -56,8 +56,17 @@ func (p *Profile) OfStage() cluster.Profile {
 	return cluster.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.Duration, Elasticity: p.Elasticity}
 }
 
+// The largest number of profiles of an owner, and how many bytes they may take together.
+const (
+	mostProfiles     = 1000
+	mostProfileBytes = 64 << 20
+)
+
+// ErrProfiles is returned by PutProfile for an owner who has too many profiles.
+var ErrProfiles = fmt.Errorf("at most %d profiles and %d bytes of them are kept of a user: forget some", mostProfiles, mostProfileBytes)
+
 // PutProfile stores a profile and replaces the owner's profile of the same name. What the runs of the application of that
-// name taught stays.
+// name taught stays. The error is ErrProfiles if the owner has too many.
 func (s *Store) PutProfile(ctx context.Context, p Profile) error {
 	if p.Name == "" {
 		return fmt.Errorf("profile name %q: must not be empty", p.Name)
@@ -70,6 +79,15 @@ func (s *Store) PutProfile(ctx context.Context, p Profile) error {
 		return fmt.Errorf("store profile %q: %w", p.Name, err)
 	}
 	return s.write(ctx, "write a profile to", func(tx *change) error {
+		var others, bytes int64
+		row := tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(octet_length(measured)), 0) FROM apps
+			WHERE owner_uid = ? AND owner_name = ? AND name <> ? AND measured IS NOT NULL`, p.UID, p.User, p.Name)
+		if err := row.Scan(&others, &bytes); err != nil {
+			return err
+		}
+		if others >= mostProfiles || bytes+int64(len(body)) > mostProfileBytes {
+			return ErrProfiles
+		}
 		_, err := tx.ExecContext(ctx, `INSERT INTO apps (owner_uid, owner_name, name, made_ns, measured) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET made_ns = excluded.made_ns, measured = excluded.measured,
 				learned_ns = iif(owner_name = excluded.owner_name, learned_ns, 0), learned = iif(owner_name = excluded.owner_name, learned, NULL),
@@ -187,6 +205,12 @@ func (s *Store) App(ctx context.Context, uid uint32, user, name string) (App, er
 // Apps returns what is known of all applications of an owner, by name.
 func (s *Store) Apps(ctx context.Context, uid uint32, user string) ([]App, error) {
 	return s.apps(ctx, "WHERE owner_uid = ? AND owner_name = ? ORDER BY name", uid, user)
+}
+
+// AppsOfUser returns what is known of all applications of the users of a name, or of the uid that a user without a name has, by name. A
+// name may have been that of several uids.
+func (s *Store) AppsOfUser(ctx context.Context, user string) ([]App, error) {
+	return s.apps(ctx, "WHERE iif(owner_name = '', CAST(owner_uid AS TEXT), owner_name) = ? ORDER BY name, owner_uid", user)
 }
 
 // Unreadable returns the applications, of all owners, whose history is not valid JSON.

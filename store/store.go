@@ -65,7 +65,7 @@ func (s *Store) open(dir string) (*Store, error) {
 	var err error
 	// FULL makes every commit reach the disk before it is reported, so that a loss of power does not undo it.
 	s.db, err = s.connect(1, url.Values{
-		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "secure_delete(1)"},
+		"_pragma": {"busy_timeout(10000)", "auto_vacuum(incremental)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "secure_delete(1)"},
 		"_txlock": {"immediate"},
 	})
 	if err != nil {
@@ -176,7 +176,7 @@ func (s *Store) parseChanges(ctx context.Context) {
 
 // explain describes the failure of an operation in one sentence.
 func (s *Store) explain(what string, err error) error {
-	if _, unsafe := errors.AsType[*statedir.UnsafeError](err); unsafe || errors.Is(err, ErrNotFound) {
+	if _, unsafe := errors.AsType[*statedir.UnsafeError](err); unsafe || errors.Is(err, ErrNotFound) || errors.Is(err, ErrProfiles) {
 		return err
 	}
 	for _, cause := range []error{ErrFull, ErrReadOnly} {

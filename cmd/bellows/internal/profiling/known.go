@@ -3,6 +3,7 @@ package profiling
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ func knownCommands() []*cobra.Command {
 func listCommand() *cobra.Command {
 	var p place.Place
 	var asJSON bool
+	var user string
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List what is known of your applications",
@@ -36,7 +38,7 @@ and SLOWDOWN how many times as long it takes with the least memory.`,
 		Example: `  bellows profile list`,
 		Args:    cobra.NoArgs,
 		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, _ []string) error {
-			apps, err := client.Apps(cmd.Context())
+			apps, err := client.Apps(cmd.Context(), user)
 			switch {
 			case err != nil:
 				return err
@@ -47,8 +49,14 @@ and SLOWDOWN how many times as long it takes with the least memory.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	userFlag(cmd, &user)
 	p.Flags(cmd, false)
 	return cmd
+}
+
+// userFlag adds the flag with which operators name a user.
+func userFlag(cmd *cobra.Command, user *string) {
+	cmd.Flags().StringVar(user, "user", "", "the applications of the user of this `name`, for operators; by default your own")
 }
 
 // printApps prints one row per application.
@@ -184,16 +192,40 @@ func featuresOf(l *live.Learned) string {
 
 func forgetCommand() *cobra.Command {
 	var p place.Place
+	var user string
+	var all bool
 	cmd := &cobra.Command{
-		Use:     "forget NAME",
-		Short:   "Forget what is known of an application",
-		Long:    "Forget all that is known of an application: what was measured, and what its runs taught.",
-		Example: `  bellows profile forget sort-big`,
-		Args:    command.OneArgument("name: must be one name of `bellows profile list`"),
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
-			return client.ForgetApp(cmd.Context(), args[0])
+		Use:   "forget NAME...",
+		Short: "Forget what is known of applications",
+		Long:  "Forget all that is known of applications: what was measured, and what their runs taught.",
+		Example: `  bellows profile forget sort-big
+  bellows profile forget --all --user ada    (as an operator)`,
+		Args: func(_ *cobra.Command, names []string) error {
+			if all == (len(names) > 0) {
+				return command.Usagef("name: must be names of `bellows profile list`, or else --all must be given")
+			}
+			return nil
+		},
+		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, names []string) error {
+			if all {
+				apps, err := client.Apps(cmd.Context(), user)
+				if err != nil {
+					return err
+				}
+				for i := range apps {
+					names = append(names, apps[i].Name)
+				}
+			}
+			for _, name := range slices.Compact(names) {
+				if err := client.ForgetApp(cmd.Context(), user, name); err != nil {
+					return err
+				}
+			}
+			return nil
 		}),
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "forget all applications")
+	userFlag(cmd, &user)
 	p.Flags(cmd, false)
 	return cmd
 }
