@@ -457,7 +457,7 @@ func (a *Agent) Forget(id cluster.ContainerID) {
 	if err := a.folder(id).removeTmp(); err != nil { // if its supervisor could not
 		a.log.Warn("cannot remove the private temporary folder of a container", "container", id, "error", err)
 	}
-	if err := durable.RemoveAll(string(a.folder(id))); err != nil {
+	if err := a.folder(id).remove(); err != nil {
 		a.log.Warn("cannot remove the record of a container; it will be reported again", "container", id, "error", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -25,6 +26,12 @@ func (a *Agent) takeInventory() error {
 	node := a.node()
 	events := []cluster.Event{{Kind: cluster.NodeJoined, Node: node.ID, NewNode: &node}}
 	for _, entry := range entries {
+		if name := entry.Name(); strings.HasPrefix(name, leaving) {
+			if err := durable.RemoveAll(filepath.Join(a.config.Dir, "containers", name)); err != nil {
+				a.log.Warn("cannot remove what is left of a container", "folder", name, "error", err)
+			}
+			continue
+		}
 		id, err := cluster.ParseContainerID(entry.Name())
 		if err != nil {
 			continue // Not ours.

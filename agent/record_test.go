@@ -4,11 +4,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/durable"
 )
 
 // damages are what a crash of the machine, a broken disk or a person may do to a file.
@@ -89,6 +91,45 @@ func TestUnreadableRecords(t *testing.T) {
 				t.Errorf("adopted later %+v", e)
 			}
 		})
+	}
+}
+
+// An agent that dies while it removes the folder of a container leaves nothing that the next one takes for a damaged
+// container.
+func TestDeathWhileAFolderIsRemoved(t *testing.T) {
+	b := newBench(t)
+	o := b.order("true")
+	b.run(o)
+	folders := filepath.Join(b.dir, "containers")
+	b.Close()
+	durable.Watch = func(op durable.Op, path string) {
+		if op == durable.OpRemove && filepath.Dir(path) == folders {
+			if err := os.Remove(filepath.Join(path, "spec.json")); err != nil { // the first of several
+				t.Error(err)
+			}
+			runtime.Goexit()
+		}
+	}
+	died := make(chan struct{})
+	go func() {
+		defer close(died)
+		b.Forget(o.Container)
+	}()
+	<-died
+	durable.Watch = nil
+	b.open()
+	b.next(cluster.Synced)
+	for _, e := range b.seen {
+		if e.Task == o.Task {
+			t.Errorf("it is reported again: %+v", e)
+		}
+	}
+	left, err := os.ReadDir(folders)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left %v %v", left, err)
+	}
+	if _, err := os.Stat(filepath.Join(b.dir, "damaged")); err == nil {
+		t.Error("it was taken for a damaged container")
 	}
 }
 

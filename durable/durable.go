@@ -63,7 +63,7 @@ func replace(path string, text []byte, sync bool) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = rename(temporary, path)
+		err = Move(temporary, path)
 	}
 	if err != nil {
 		_ = os.Remove(temporary) // On a full disk it would take the little space that is left.
@@ -74,7 +74,7 @@ func replace(path string, text []byte, sync bool) error {
 // Rename renames a file or a folder, replaces what had the new name, and returns once a loss of power cannot undo the
 // change.
 func Rename(from, to string) error {
-	if err := rename(from, to); err != nil {
+	if err := Move(from, to); err != nil {
 		return err
 	}
 	err := SyncDir(filepath.Dir(to))
@@ -84,7 +84,8 @@ func Rename(from, to string) error {
 	return err
 }
 
-func rename(from, to string) error {
+// Move is Rename without waiting for the disk: after a loss of power the file or folder may have its former name.
+func Move(from, to string) error {
 	Before(OpRename, to)
 	return os.Rename(from, to)
 }
