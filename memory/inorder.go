@@ -124,7 +124,7 @@ func (m *Manager) serve(c *container, r *round, withheld resource.Amount, firstT
 // what collect has planned.
 func (m *Manager) makeDo(c *container, available, found resource.Amount) {
 	switch {
-	case c.belowMin() && c.limit+available < c.Min: // it is about to be suspended
+	case c.belowMin(): // what there is would not bring it to its Min: it is about to be suspended
 	case available > c.minGrowth():
 		m.order(Grow, c, c.limit+min(available, c.Max-c.limit), Reason{Code: RoomToGrow, A: int64(available)})
 	case found > c.minGrowth():

@@ -170,6 +170,33 @@ func TestBelowLeast(t *testing.T) {
 	}
 }
 
+// TestMakesDo: a container that can never have all that it lacks gets what there is, or what it needs to run if there
+// is enough. If it runs and there is not, it is suspended.
+func TestMakesDo(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		others    resource.Amount // what a service takes, of 1000
+		suspended bool
+		want      string
+	}{
+		{"less than the minimum", 900, false, "suspend 2"},
+		{"more than the minimum", 500, false, "grow 2 to 400"},
+		{"suspended, less than the minimum", 900, true, "grow 2 to 100"},
+		{"suspended, more than the minimum", 500, true, "grow 2 to 500"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, err := New(Default())
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := Input{Node: &NodeReading{Memory: 1000, SwapFree: 1 << 40}, Readings: []Reading{full(2, 40, 3000, 3000)}}
+			service := Envelope{Container: id(1), Envelope: cluster.Envelope{Min: c.others, Max: c.others, Rank: 1}}
+			in.Started = []Started{{Envelope: service}, {Envelope: flex(2, 400, 4000), Limit: 40, Suspended: c.suspended}}
+			expect(t, "found", m.Step(0, in), c.want)
+		})
+	}
+}
+
 // TestAlgorithm1 follows three containers that run out of memory at the same time: they grow by φ, φ/3 and φ/9 of the
 // limit, none by more than half of the free memory (section 4.3.1).
 func TestAlgorithm1(t *testing.T) {
