@@ -92,7 +92,7 @@ type Pool struct {
 	nextApp   cluster.JobID
 	nextWork  int64         // begins at random: an executor may report again what it has reported to an earlier daemon
 	check     timeline.Time // when a lease may have ended
-	awake     timeline.Time // when this process last looked for something that is due
+	awake     timeline.Time // when this process last looked for something that is due; Never while nothing will be
 	synced    bool
 	syncAt    timeline.Time
 	orphans   map[place]report // of tasks of applications that have not enrolled yet
@@ -184,10 +184,11 @@ func (p *Pool) Due(now timeline.Time) (next timeline.Time) {
 	if !p.synced {
 		next = min(next, p.syncAt)
 	}
-	if next != timeline.Never {
-		next = min(next, now.Add(p.config.Lease/4)) // so that it is known whether messages could come
+	if next == timeline.Never {
+		p.awake = timeline.Never // nothing ends by itself until the next message, so that there is nothing to forgive
+		return next
 	}
-	return next
+	return min(next, now.Add(p.config.Lease/4)) // so that it is known whether messages could come
 }
 
 // forgive makes all that ends by itself last longer, after a time in which this process took no message: it was stopped, had no CPU, or the

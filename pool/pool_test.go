@@ -269,6 +269,70 @@ func TestLeaseEnds(t *testing.T) {
 	})
 }
 
+// A request that waits keeps a lease for as long as it waits, and renews it when it gives up: because it has waited for
+// long enough, or because its caller has.
+func TestRequestsKeepLeases(t *testing.T) {
+	const lease, poll = time.Minute, 5 * time.Minute
+	requests := map[string]func(context.Context, *pool.Pool, *worker, *client) error{
+		"executor": func(ctx context.Context, p *pool.Pool, w *worker, _ *client) error {
+			work, _, err := p.Next(ctx, 0, executor.Next{Lease: w.lease}, nil)
+			if err == nil && work.Do != executor.DoWait {
+				t.Errorf("got %+v", work)
+			}
+			return err
+		},
+		"application": func(ctx context.Context, p *pool.Pool, _ *worker, c *client) error {
+			_, _, err := p.Collect(ctx, c.lease.Application, executor.Collect{Lease: c.lease.Lease})
+			return err
+		},
+	}
+	for who, request := range requests {
+		for how, gives := range map[string]struct {
+			up    time.Duration
+			again bool // the request comes twice, as from a caller that lost its connection
+		}{"it waited": {poll, false}, "its caller did": {2 * lease, false}, "it came twice": {2 * lease, true}} {
+			t.Run(who+", "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p := start(t, func(c *pool.Config) { c.Lease, c.Poll = lease, poll })
+					w, a := register(t, p, 0), enrol(t, p, "a")
+					here := func(want bool) {
+						t.Helper()
+						v, err := p.View(t.Context())
+						if err != nil {
+							t.Fatal(err)
+						}
+						is := len(v.Applications) == 1
+						if who == "executor" {
+							is = len(v.Executors) == 1 && v.Executors[0].State != pool.Expired
+						}
+						if is != want {
+							t.Errorf("it is here: %v, want %v: %+v", is, want, v)
+						}
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), gives.up)
+					defer cancel()
+					if gives.again {
+						go func() {
+							if err := request(t.Context(), p, w, a); err != nil {
+								t.Errorf("the first request: %v", err)
+							}
+						}()
+						synctest.Wait()
+					}
+					if err := request(ctx, p, w, a); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+						t.Fatal(err)
+					}
+					here(true)
+					time.Sleep(lease - time.Second)
+					here(true)
+					time.Sleep(2 * time.Second)
+					here(false)
+				})
+			})
+		}
+	}
+}
+
 // Another user has no secret, and a lease is not guessed.
 func TestStrangers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
