@@ -194,9 +194,9 @@ func importCommand() *cobra.Command {
 		Use:   "import FORMAT FILE... -o OUT",
 		Short: "Convert traces of other systems to a workload",
 		Long: `Convert a trace of another system to a workload, and suggest a cluster for it.
-Files may be compressed by gzip or zstd. Facts that a format lacks are assumed:
-each assumption is a flag of the format, and docs/workloads.md has the source of
-its default.`,
+Files may be compressed by gzip or zstd, or by lz4 or snappy as Spark writes
+them. Facts that a format lacks are assumed: each assumption is a flag of the
+format, and docs/workloads.md has the source of its default.`,
 		Example: `  bellows trace import swim FB-2009_0.tsv.gz -o day.jsonl.zst
   bellows trace import swim --help`,
 		Args: cobra.ArbitraryArgs,
