@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"time"
 
@@ -100,8 +101,12 @@ func Import(f Format, sources []Source, o Options) (*Result, error) {
 	}
 	w := &workload.Workload{}
 	notes := &notes{}
-	for _, s := range sources {
-		in, err := open(s, &o, notes)
+	logs, growing := single(sources), false
+	if l, ok := f.(logFormat); ok {
+		logs, growing = l.logs(sources, notes), true
+	}
+	for _, parts := range logs {
+		in, err := open(parts, growing, &o, notes)
 		if err != nil {
 			return nil, err
 		}
@@ -140,6 +145,21 @@ func Import(f Format, sources []Source, o Options) (*Result, error) {
 	r := &Result{Workload: w, Notes: notes.sentences()}
 	r.suggest(f, &o)
 	return r, nil
+}
+
+// logFormat is a format of files to which a program appends while it runs: they may end anywhere, and several files may
+// be one log.
+type logFormat interface {
+	// logs returns the files of each log, in their order.
+	logs(sources []Source, n *notes) [][]Source
+}
+
+// single returns each source alone.
+func single(sources []Source) (all [][]Source) {
+	for s := range slices.Chunk(sources, 1) {
+		all = append(all, s)
+	}
+	return all
 }
 
 // merger is a format that learns from all files together.

@@ -29,40 +29,89 @@ const (
 	longestName = 200
 )
 
-// input is one file, read line by line.
+// input is one file, or several that follow each other, read line by line.
 type input struct {
 	name    string
+	parts   []Source // that follow
+	growing bool     // a program appends to the file: it may end anywhere
 	in      *bufio.Reader
 	options *Options
 	notes   *notes
 	line    int
 	read    int64 // bytes
 	closer  io.Closer
+	without *fault.Fault // the first reason for which something of the file was left out
 }
 
-func open(s Source, o *Options, n *notes) (*input, error) {
+// open opens the first of parts, of which there is at least one.
+func open(parts []Source, growing bool, o *Options, n *notes) (*input, error) {
+	in := &input{parts: parts, growing: growing, options: o, notes: n}
+	return in, in.openNext()
+}
+
+// openNext opens the next part.
+func (in *input) openNext() error {
+	s := in.parts[0]
+	in.name, in.line, in.parts = s.Name, 0, in.parts[1:]
 	data, err := workload.Unpack(s.Data, s.Name)
-	if err != nil {
-		if !fault.Is(err) {
-			err = worldError{err}
-		}
-		return nil, err
+	switch {
+	case err != nil && in.endsBy(err):
+		data = io.NopCloser(strings.NewReader(""))
+	case err != nil && !fault.Is(err):
+		return worldError{err}
+	case err != nil:
+		return err
 	}
-	in := &input{name: s.Name, options: o, notes: n, closer: data}
-	in.in = bufio.NewReaderSize(&counted{data, in}, 256<<10)
-	return in, nil
+	in.closer = data
+	in.in = bufio.NewReaderSize(&counted{from: data, in: in}, 256<<10)
+	return nil
 }
 
 func (in *input) close() { in.closer.Close() }
+
+// endsBy reports whether err says that a compressed file was cut off, and the file may be.
+func (in *input) endsBy(err error) bool {
+	if !in.growing || !workload.IsTruncated(err) {
+		return false
+	}
+	in.notes.add("compressed logs were cut off; what is whole is imported", 1)
+	in.doubt(err)
+	return true
+}
+
+// doubt keeps the first reason for which something of the file was left out.
+func (in *input) doubt(err error) {
+	if f := new(fault.Fault); in.without == nil && errors.As(err, &f) {
+		in.without = f
+	}
+}
+
+// leaveOut leaves out a record of a log that is wrong or contradicts the others, which err says. The rest counts.
+func (in *input) leaveOut(err error) {
+	in.doubt(err)
+	in.notes.leaveOut(err)
+}
+
+// nothing is the fault of a log of which nothing is left.
+func (in *input) nothing(must string) error {
+	if in.without != nil {
+		return in.fault("%s, but it has none: %s", must, in.without.What)
+	}
+	return in.fault("%s", must)
+}
 
 // counted reports the progress of reading.
 type counted struct {
 	from io.Reader
 	in   *input
+	end  bool // was reached
 }
 
 // Read implements io.Reader.
 func (c *counted) Read(p []byte) (int, error) {
+	if c.end {
+		return 0, io.EOF
+	}
 	n, err := c.from.Read(p)
 	c.in.read += int64(n)
 	if c.in.options.Progress != nil {
@@ -71,11 +120,27 @@ func (c *counted) Read(p []byte) (int, error) {
 	if most := c.in.options.total.read(c.in, n); most != nil {
 		return n, most
 	}
+	if err != nil && c.in.endsBy(err) {
+		err, c.end = io.EOF, true
+	}
 	return n, err
 }
 
 // next returns the next line without its end; io.EOF says that there is none. The text is valid until the next call.
 func (in *input) next() (string, error) {
+	for {
+		text, err := in.nextOfPart()
+		if err != io.EOF || len(in.parts) == 0 {
+			return text, err
+		}
+		in.close()
+		if err := in.openNext(); err != nil {
+			return "", err
+		}
+	}
+}
+
+func (in *input) nextOfPart() (string, error) {
 	in.line++
 	var long []byte
 	for {
@@ -347,6 +412,8 @@ type notes struct {
 	order []string
 	count map[string]int
 	said  []string
+	left  int   // records that were left out
+	first error // what was wrong with the first
 }
 
 // say adds a sentence.
@@ -365,11 +432,21 @@ func (n *notes) add(what string, times int) {
 	n.count[what] += times
 }
 
+func (n *notes) leaveOut(err error) {
+	if n.left++; n.first == nil {
+		n.first = err
+	}
+}
+
 // sentences returns the notes, in the order of their first occurrence.
 func (n *notes) sentences() []string {
 	var all []string
 	for _, what := range n.order {
 		all = append(all, fmt.Sprintf("%s: %d", what, n.count[what]))
+	}
+	if n.left > 0 {
+		all = append(all, fmt.Sprintf("records are wrong or contradict the rest of their log, and were left out: %d, first %v",
+			n.left, n.first))
 	}
 	return append(all, n.said...)
 }

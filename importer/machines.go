@@ -218,7 +218,7 @@ func (f *Bitbrains) read(in *input, job func(workload.Job) error) error {
 
 // provisions reads the file of machines.
 func (f *Bitbrains) provisions(in *input) (map[string]provision, error) {
-	vms, err := open(f.VMs, in.options, in.notes)
+	vms, err := open([]Source{f.VMs}, false, in.options, in.notes)
 	if err != nil {
 		return nil, err
 	}

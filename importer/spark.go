@@ -79,7 +79,7 @@ func (f *Spark) read(in *input, job func(workload.Job) error) error {
 	}
 	kept := a.ranStages(in)
 	if len(kept) == 0 {
-		return in.fault("SparkListenerTaskEnd: must have at least one task that succeeded")
+		return in.nothing("SparkListenerTaskEnd: must have at least one task that succeeded")
 	}
 	f.shape.Nodes += max(a.mostExecutors, 1)
 	f.shape.Node = f.shape.Node.Max(resource.Of(x.cpu, x.heap+x.overhead).With(resource.Disk, 500*resource.MB).With(resource.Network, 1250*resource.MB))
@@ -289,7 +289,7 @@ func (a *sparkApp) parents(kept []*sparkStage, ordered bool) [][]int {
 	for i := range of {
 		of[i] = -1
 	}
-	ran := make([]interval, len(a.jobs))
+	ran := make([]interval, len(a.jobs), len(a.jobs)+len(kept))
 	for k, j := range a.jobs {
 		ran[k] = interval{j.submitted, j.completed}
 		for _, id := range j.stages {
@@ -298,9 +298,15 @@ func (a *sparkApp) parents(kept []*sparkStage, ordered bool) [][]int {
 			}
 		}
 	}
-	w := sparkWaits{before: precede(ran), last: lastStages(all, of, len(a.jobs)), memo: map[int][]int{}}
+	for i, s := range kept {
+		if of[i] < 0 { // the start of its job is missing: it counts as a job of its own
+			of[i] = len(ran)
+			ran = append(ran, s.ran())
+		}
+	}
+	w := sparkWaits{before: precede(ran), last: lastStages(all, of, len(ran)), memo: map[int][]int{}}
 	for i := range kept {
-		if len(all[i]) == 0 && of[i] >= 0 {
+		if len(all[i]) == 0 {
 			all[i] = w.stages(of[i])
 		}
 	}

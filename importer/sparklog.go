@@ -33,14 +33,10 @@ type sparkEvent struct {
 	Submission int64   `json:"Submission Time"`
 	Completion int64   `json:"Completion Time"`
 	StageIDs   []int64 `json:"Stage IDs"`
+	// Announced are the stages of a job that starts.
+	Announced []sparkStageInfo `json:"Stage Infos"`
 
-	Stage *struct {
-		ID      int64   `json:"Stage ID"`
-		Attempt int64   `json:"Stage Attempt ID"`
-		Name    string  `json:"Stage Name"`
-		Tasks   int64   `json:"Number of Tasks"`
-		Parents []int64 `json:"Parent IDs"`
-	} `json:"Stage Info"`
+	Stage *sparkStageInfo `json:"Stage Info"`
 
 	StageID int64 `json:"Stage ID"`
 	Task    *struct {
@@ -60,6 +56,15 @@ type sparkEvent struct {
 		Reason string
 	} `json:"Task End Reason"`
 	Metrics *sparkMetrics `json:"Task Metrics"`
+}
+
+// sparkStageInfo describes a stage.
+type sparkStageInfo struct {
+	ID      int64   `json:"Stage ID"`
+	Attempt int64   `json:"Stage Attempt ID"`
+	Name    string  `json:"Stage Name"`
+	Tasks   int64   `json:"Number of Tasks"`
+	Parents []int64 `json:"Parent IDs"`
 }
 
 // sparkMetrics are the metrics of one task. Times are in ms, CPU time in ns, the rest in bytes.
@@ -140,7 +145,8 @@ type sparkApp struct {
 	jobs           []*sparkJob
 	job            map[int64]*sparkJob
 	stages         map[int64]*sparkStage
-	order          []*sparkStage // in the order of submission
+	announced      map[int64]*sparkStageInfo // stages of jobs that started
+	order          []*sparkStage             // in the order of submission
 	tasks          map[int64]bool
 
 	alive         map[string]bool
@@ -149,8 +155,10 @@ type sparkApp struct {
 }
 
 // readSparkLog reads a whole event log. The log of an application that still runs, or was killed, may end anywhere.
+// Spark drops events when it has too many; a record that contradicts the others, perhaps because of that, is left out.
 func readSparkLog(in *input) (*sparkApp, error) {
-	a := &sparkApp{conf: map[string]string{}, job: map[int64]*sparkJob{}, stages: map[int64]*sparkStage{}, tasks: map[int64]bool{}, alive: map[string]bool{}}
+	a := &sparkApp{conf: map[string]string{}, job: map[int64]*sparkJob{}, stages: map[int64]*sparkStage{},
+		announced: map[int64]*sparkStageInfo{}, tasks: map[int64]bool{}, alive: map[string]bool{}}
 	known := false
 	err := in.lines(func(text string) error {
 		kind := sparkKind(text)
@@ -159,18 +167,24 @@ func readSparkLog(in *input) (*sparkApp, error) {
 			return nil
 		}
 		var e sparkEvent
-		if err := json.Unmarshal([]byte(text), &e); err != nil {
+		err := json.Unmarshal([]byte(text), &e)
+		if err != nil {
 			if _, more := in.in.Peek(1); more == io.EOF && known {
 				in.notes.add("lines were cut off at the end of a log", 1)
 				return nil
 			}
-			return in.fault("event: must be a JSON object: %s", fault.OfJSON(err))
+			err = in.fault("event: must be a JSON object: %s", fault.OfJSON(err))
+		} else if e.Event == "" {
+			err = in.fault("Event: must be the name of an event of Spark")
+		} else {
+			known = true
+			err = a.event(in, &e, text)
 		}
-		if e.Event == "" {
-			return in.fault("Event: must be the name of an event of Spark")
+		if err != nil && known {
+			in.leaveOut(err)
+			return nil
 		}
-		known = true
-		return a.event(in, &e, text)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -231,6 +245,9 @@ func (a *sparkApp) event(in *input, e *sparkEvent, line string) error {
 		j := &sparkJob{id: e.JobID, submitted: e.Submission, completed: mostMilliseconds, stages: e.StageIDs}
 		a.job[e.JobID] = j
 		a.jobs = append(a.jobs, j)
+		for i := range e.Announced {
+			a.announced[e.Announced[i].ID] = &e.Announced[i]
+		}
 	case "SparkListenerJobEnd":
 		j := a.job[e.JobID]
 		if j == nil {
@@ -254,16 +271,36 @@ func (a *sparkApp) submitted(in *input, e *sparkEvent) error {
 	}
 	s := a.stages[e.Stage.ID]
 	if s == nil {
-		s = &sparkStage{id: e.Stage.ID, name: e.Stage.Name, parents: e.Stage.Parents, line: in.line, attempts: map[int64]bool{}, index: map[int64]bool{}}
-		a.stages[s.id] = s
-		a.order = append(a.order, s)
+		s = a.begin(in, e.Stage)
 	}
 	if s.attempts[e.Stage.Attempt] {
 		return in.fault("Stage ID %d: submitted twice in attempt %d", s.id, e.Stage.Attempt)
 	}
 	s.attempts[e.Stage.Attempt] = true
-	s.expected = max(s.expected, int(min(max(e.Stage.Tasks, 0), mostTasks)))
+	s.expect(e.Stage)
 	return nil
+}
+
+// begin adds a stage.
+func (a *sparkApp) begin(in *input, info *sparkStageInfo) *sparkStage {
+	s := &sparkStage{id: info.ID, name: info.Name, parents: info.Parents, line: in.line,
+		attempts: map[int64]bool{}, index: map[int64]bool{}}
+	a.stages[s.id] = s
+	a.order = append(a.order, s)
+	return s
+}
+
+func (s *sparkStage) expect(info *sparkStageInfo) {
+	s.expected = max(s.expected, int(min(max(info.Tasks, 0), mostTasks)))
+}
+
+// ran is the time in which the tasks of a stage ran, of which there is at least one.
+func (s *sparkStage) ran() interval {
+	all := interval{math.MaxInt64, 0}
+	for i := range s.tasks {
+		all.begin, all.end = min(all.begin, s.tasks[i].launch), max(all.end, s.tasks[i].finish)
+	}
+	return all
 }
 
 // peakAccumulable is the name of the accumulated value that has the peak of execution memory before Spark 3.0.
@@ -271,6 +308,11 @@ const peakAccumulable = "internal.metrics.peakExecutionMemory"
 
 func (a *sparkApp) taskEnded(in *input, e *sparkEvent, lacks sparkLacks) error {
 	s := a.stages[e.StageID]
+	if info := a.announced[e.StageID]; s == nil && info != nil {
+		s = a.begin(in, info)
+		s.expect(info)
+		in.notes.add("stages have no record of their submission, and are as their jobs announced them", 1)
+	}
 	switch {
 	case s == nil:
 		return in.fault("Stage ID %d: must be of a stage that was submitted", e.StageID)

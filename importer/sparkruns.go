@@ -2,13 +2,11 @@ package importer
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/fault"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
@@ -34,8 +32,8 @@ func (f *Spark) Runs(sources []Source, app string, progress func(bytes int64)) (
 		return nil, nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	o, n := &Options{Progress: progress, total: newTotal()}, &notes{}
-	for _, s := range sources {
-		in, err := open(s, o, n)
+	for _, parts := range f.logs(sources, n) {
+		in, err := open(parts, true, o, n)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -49,9 +47,6 @@ func (f *Spark) Runs(sources []Source, app string, progress func(bytes int64)) (
 	slices.SortStableFunc(runs, func(a, b StageRun) int { return cmp.Compare(a.Run.Ended, b.Run.Ended) })
 	return runs, n.sentences(), nil
 }
-
-// errNoStage is the sentence about a log from which nothing can be learned.
-var errNoStage = errors.New("SparkListenerTaskEnd: must have at least one stage all of whose tasks succeeded")
 
 // runsOf returns the runs of the stages of a log that ran all their tasks.
 func (f *Spark) runsOf(in *input, app string) ([]StageRun, error) {
@@ -84,7 +79,7 @@ func (f *Spark) runsOf(in *input, app string) ([]StageRun, error) {
 		runs = append(runs, StageRun{of, len(s.tasks), f.runOf(s, &x, in.notes)})
 	}
 	if len(runs) == 0 {
-		return nil, fault.At(in.name, in.line, "%v", errNoStage)
+		return nil, in.nothing("SparkListenerTaskEnd: must have at least one stage all of whose tasks succeeded")
 	}
 	return runs, nil
 }

@@ -24,8 +24,8 @@ const importLong = `Add runs of Spark applications, from event logs as Spark's h
 them, to what runs of your applications taught: one run for each stage of a log
 all of whose tasks succeeded, with the mean run time of its tasks, their mean
 demand of CPU, disk and network, the memory of the largest task, and the input.
-What a log does not have is unknown. Files may be compressed by gzip, or by zstd,
-lz4 or snappy as Spark writes them.
+What a log does not have is unknown. LOG may be compressed by gzip, or by zstd,
+lz4 or snappy as Spark writes them, and be a folder of logs or of a log's parts.
 
 The application has the name that Spark's application has, or that of --app. A
 stage is called by its number and Spark's name for it, as in "bellows trace

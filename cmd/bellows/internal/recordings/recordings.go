@@ -3,35 +3,108 @@ package recordings
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/importer"
 )
 
-// Open opens files; - is in. When ctx ends, reading fails with its error. The caller closes what was opened, also after an
-// error.
+// Open opens files; - is in. A folder stands for the files in it and in its folders, without those whose names begin with
+// a dot or an underscore. When ctx ends, reading fails with its error. The caller closes what was opened, also after an
+// error. A file is opened when it is read, since a folder can have more files than a process may open.
 func Open(ctx context.Context, in io.Reader, files []string) (all []importer.Source, closeAll func(), err error) {
-	var opened []*os.File
+	var opened []*file
 	closeAll = func() {
 		for _, f := range opened {
-			f.Close()
+			f.close()
 		}
+	}
+	add := func(name string) {
+		f := &file{name: name}
+		opened = append(opened, f)
+		all = append(all, importer.Source{Name: name, Data: interruptible{ctx, f}})
 	}
 	for _, name := range files {
 		if name == "-" {
 			all = append(all, importer.Source{Name: name, Data: interruptible{ctx, in}})
 			continue
 		}
-		f, err := os.Open(name)
+		info, err := os.Stat(name)
 		if err != nil {
 			return nil, closeAll, command.Usagef("import: %w", err)
 		}
-		opened = append(opened, f)
-		all = append(all, importer.Source{Name: name, Data: interruptible{ctx, f}})
+		if !info.IsDir() {
+			add(name)
+			continue
+		}
+		before := len(all)
+		if err := walk(name, add); err != nil {
+			return nil, closeAll, fmt.Errorf("import: list the files of a folder: %w", err)
+		}
+		if len(all) == before {
+			return nil, closeAll, command.Usagef("import: %s: must have at least one file", name)
+		}
 	}
 	return all, closeAll, nil
+}
+
+// walk passes on the files of a folder, and of the folders in it.
+func walk(folder string, each func(name string)) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := filepath.Join(folder, e.Name())
+		switch {
+		case strings.HasPrefix(e.Name(), "."), strings.HasPrefix(e.Name(), "_"):
+		case e.IsDir():
+			if err := walk(name, each); err != nil {
+				return err
+			}
+		default:
+			each(name)
+		}
+	}
+	return nil
+}
+
+// file is a file that is open from its first to its last byte.
+type file struct {
+	name string
+	open *os.File
+	done bool
+}
+
+// Read implements io.Reader.
+func (f *file) Read(p []byte) (int, error) {
+	if f.done {
+		return 0, io.EOF
+	}
+	if f.open == nil {
+		open, err := os.Open(f.name)
+		if err != nil {
+			return 0, err
+		}
+		f.open = open
+	}
+	n, err := f.open.Read(p)
+	if err == io.EOF {
+		f.close()
+	}
+	return n, err
+}
+
+func (f *file) close() {
+	f.done = true
+	if f.open != nil {
+		f.open.Close()
+		f.open = nil
+	}
 }
 
 // Wrong returns the error of an import: an interrupt, the user's mistake in an option or a file, or an error of the machine.

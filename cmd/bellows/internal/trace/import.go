@@ -112,11 +112,16 @@ line. Arrivals form a Poisson process, drawn from --seed.`,
 func sparkFormat() importFormat {
 	s := importer.DefaultSpark()
 	return importFormat{format: s, short: "Import event logs of Spark applications",
-		long: `Import event logs as Spark's history server keeps them, one application each.
+		long: `Import event logs as Spark's history server keeps them, one application each,
+also such that were cut off or lack events. The parts of a log that was rolled,
+in a folder eventlog_v2_APPLICATION, are one log; so are Databricks' eventlog
+and eventlog-DATE.gz. A folder may hold many logs.
+
 Stages, what they wait for, durations, CPU, disk, network and execution memory
 of each task are measured. A stage that spilled gives a point of what less
 memory costs; stages that ran with different memory in several logs give more.`,
 		example: `  bellows trace import spark-eventlog application_1_0001.zstd -o app.jsonl
+  bellows trace import spark-eventlog eventlog_v2_app-1_0001 -o app.jsonl
   bellows trace import spark-eventlog little.zstd much.zstd -o two.jsonl`,
 		flags: func(f *pflag.FlagSet) {
 			f.Var(flags.Memory(&s.TaskBase).OrZero(), "task-base", "memory of a task besides execution memory; 0: its share of the executor's")
@@ -195,8 +200,9 @@ func importCommand() *cobra.Command {
 		Short: "Convert traces of other systems to a workload",
 		Long: `Convert a trace of another system to a workload, and suggest a cluster for it.
 Files may be compressed by gzip or zstd, or by lz4 or snappy as Spark writes
-them. Facts that a format lacks are assumed: each assumption is a flag of the
-format, and docs/workloads.md has the source of its default.`,
+them; a folder stands for the files in it. Facts that a format lacks are
+assumed: each assumption is a flag of the format, and docs/workloads.md has the
+source of its default.`,
 		Example: `  bellows trace import swim FB-2009_0.tsv.gz -o day.jsonl.zst
   bellows trace import swim --help`,
 		Args: cobra.ArbitraryArgs,
