@@ -16,7 +16,7 @@ import (
 func Because(code ReasonCode) Reason {
 	switch code {
 	case ReservationUsed, ReservationNotNeeded, ReservationHopeless, EstimatesDue, CancelledByOwner, JobGaveUp, WaitsForCoordinator,
-		NoSuchQueue, PreemptionDue, DeadlineDue, PausedByOwner, ResumedByOwner, LevelingEnds, PhaseDue, NotShifted, RoomAgain:
+		NoSuchQueue, PreemptionDue, DeadlineDue, PausedByOwner, ResumedByOwner, LevelingEnds, PhaseDue, NotShifted, RoomAgain, RetryDue:
 		return Reason{Code: code}
 	}
 	panic(fmt.Sprintf("cluster: reason %d has operands: it is made by a function of its own", code))
@@ -305,6 +305,11 @@ func BecauseKept(stage int, until timeline.Time) Reason {
 
 // BecauseKeptInVain: an executor was kept for a stage that has not started in time.
 func BecauseKeptInVain(stage int) Reason { return Reason{Code: KeptInVain, A: int64(stage)} }
+
+// BecauseRetryLater: a task has failed, and pauses until its next attempt, which has that number.
+func BecauseRetryLater(attempt int, at timeline.Time) Reason {
+	return Reason{Code: RetryLater, A: int64(attempt), B: int64(at)}
+}
 
 // wholeBytes rounds an amount that may be larger than any integer.
 func wholeBytes(b float64) int64 { return int64(math.Round(min(b, 1<<62))) }

@@ -45,6 +45,9 @@ func (b *Book) Hold() {
 	b.plan.holdPaused()
 }
 
+// Retry makes failed tasks pending whose pause before the next attempt is over.
+func (b *Book) Retry() { b.plan.retryDue() }
+
 // Gate lets tasks through as the quotas of users and queues permit. Tasks that it withholds do not start.
 func (b *Book) Gate() { b.snapshot.gate.pass(&b.plan) }
 

@@ -176,6 +176,9 @@ type Condition struct {
 	MostCPU resource.Amount `json:"most_cpu_millicores,omitempty"`
 	Quotas  *Quotas         `json:"quotas,omitempty"`
 	Growth  *Growth         `json:"growth,omitempty"`
+	// Ended is when the task of a TaskEnded before Synced had ended, from which it pauses before its next attempt;
+	// 0: no pause is left.
+	Ended timeline.Time `json:"ended_ns,omitempty"`
 	// Booked is when the task was booked, if it is still being started; else 0.
 	Booked timeline.Time `json:"booked_ns,omitempty"`
 }

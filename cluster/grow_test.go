@@ -110,7 +110,7 @@ func TestOpenJobEnds(t *testing.T) {
 	if stage, ready := j.NextStage(); !ready || stage != 3 || j.Status.Ended() {
 		t.Errorf("after it closed, stage %d is next (%v), %s", stage, ready, j.Status)
 	}
-	if found := j.inventory(); !found[0].NewJob.Open || found[len(found)-1].Kind != JobGrew {
+	if found := j.inventory(0); !found[0].NewJob.Open || found[len(found)-1].Kind != JobGrew {
 		t.Errorf("a closed job with a stage without tasks is found as %+v", found)
 	}
 	if runAll(t, s, j, 3); j.Status != StatusSucceeded || len(s.Jobs) != 0 {

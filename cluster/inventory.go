@@ -27,7 +27,7 @@ func (s *Snapshot) Inventory(now timeline.Time) (all []Event) {
 	}
 	var running []*TaskState
 	for _, j := range s.Jobs {
-		all = append(all, j.inventory()...)
+		all = append(all, j.inventory(now)...)
 		running = append(running, j.Tasks...)
 	}
 	slices.SortStableFunc(running, func(a, b *TaskState) int {
@@ -110,8 +110,8 @@ func (s *Snapshot) goOnAsTold() {
 	}
 }
 
-// inventory returns the submission of j, its pauses, and the ends of its tasks.
-func (j *JobState) inventory() (all []Event) {
+// inventory returns the submission of j, its pauses, and the ends of its tasks, as of now.
+func (j *JobState) inventory(now timeline.Time) (all []Event) {
 	spec := *j.Job
 	if spec.Held = j.paused.all; j.grown {
 		spec.Stages = slices.Clone(spec.Stages) // they change when j grows
@@ -141,7 +141,7 @@ func (j *JobState) inventory() (all []Event) {
 		p := &j.Progress[i]
 		id := TaskID{Job: j.ID, Stage: int32(i)}
 		for ; id.Index < p.next; id.Index++ {
-			again := slices.Contains(p.retry, id.Index) || slices.Contains(p.held, id.Index)
+			again := slices.Contains(p.retry, id.Index) || slices.Contains(p.held, id.Index) || p.laterAt(id.Index) >= 0
 			if !again && !runs[id] {
 				all = append(all, Event{Kind: TaskEnded, Task: id, Outcome: Succeeded})
 			}
@@ -153,6 +153,14 @@ func (j *JobState) inventory() (all []Event) {
 			failed := p.failed(id)
 			if len(failed) == 0 {
 				failed = []Event{{Kind: TaskEnded, Task: id, Outcome: Lost}} // which does not count
+			}
+			all = append(all, failed...)
+		}
+		for _, next := range p.later {
+			id.Index = next.index
+			failed := p.failed(id)
+			if next.at > now {
+				failed[len(failed)-1].Found = &Condition{Ended: next.at.Add(-j.Pause(len(failed)))}
 			}
 			all = append(all, failed...)
 		}

@@ -63,6 +63,9 @@ type Job struct {
 	Submitted   timeline.Time `json:"submitted_ns"`
 	Class       Class         `json:"class" yaml:"class" form:"regular or flex"`
 	MaxAttempts int           `json:"max_attempts,omitempty" yaml:"max_attempts" most:"1000"` // how many times a task may run; 0 counts as 1
+	// RetryDelay is how long a task that has failed for the first time pauses before it runs again, doubled after
+	// each further failure: see Pause. 0 is no pause.
+	RetryDelay time.Duration `json:"retry_delay_ns,omitempty" yaml:"retry_delay" least:"0"`
 	// AtMostOnce says that a task that may have started never runs again, however it ended. MaxAttempts is then at most
 	// 1.
 	AtMostOnce bool `json:"at_most_once,omitempty" yaml:"at_most_once"`
@@ -269,6 +272,7 @@ type StageState struct {
 	next        int32   // the lowest index that has never started
 	retry       []int32 // ended without success, to run again
 	held        []int32 // ended without success while paused: to run again after the pause; they are not Pending
+	later       []again // failed, to run again from a time on, the first first; they are not Pending
 	attempts    map[int32]int
 }
 

@@ -102,9 +102,7 @@ func (s *Snapshot) resumeWork(now timeline.Time, id JobID, task TaskID) error {
 		if at := slices.Index(p.held, task.Index); at >= 0 {
 			p.held = slices.Delete(p.held, at, at+1)
 			p.again(task.Index)
-			if j.standing != nil {
-				p.Withheld++ // It gave up its part of the quota when it ended.
-			}
+			j.forQuota(p)
 		}
 	}
 	if _, ready := j.NextStage(); ready {

@@ -43,6 +43,7 @@ func (p *Plan) reset(now timeline.Time) {
 func (p *Plan) close(why Why) ([]Decision, error) {
 	p.checkGangs()
 	p.wakeForDue()
+	p.wakeForRetry()
 	p.explainRest(why)
 	p.Changes.reset()
 	p.freeSlots, p.vacated = append(p.freeSlots, p.vacated...), p.vacated[:0]

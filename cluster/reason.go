@@ -86,6 +86,8 @@ const (
 	StageHasMore                     // A: a stage; B: executors that it keeps, with this one; C: how many it should have
 	KeptForStage                     // A: stage of the job that is about to start; B: until when the executor is kept for it, Never if until it starts
 	KeptInVain                       // A: stage for which the executor was kept
+	RetryDue                         // the pause of a task before its next attempt ends
+	RetryLater                       // A: attempt that is to begin, at least 2; B: when it begins
 	numReasons
 )
 
@@ -296,6 +298,10 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return fmt.Sprintf("its phase %d waits for %s, and %s are free", r.A, resource.CPU.Format(resource.Amount(r.B)), resource.CPU.Format(resource.Amount(r.C)))
 	case DeadlineDue:
 		return "the deadline of a job passes"
+	case RetryDue:
+		return "the pause of a task before its next attempt ends"
+	case RetryLater:
+		return fmt.Sprintf("attempt %d begins at %s, because attempt %d failed", r.A, when(r.B), r.A-1)
 	}
 	return "no reason recorded"
 }

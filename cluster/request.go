@@ -97,6 +97,9 @@ func (j *Job) check(empty bool) error {
 	if w := checkRange("deadline", j.Deadline, LongestTime, time.Duration.String); w != nil {
 		return w.of(j)
 	}
+	if w := checkRange("retry_delay", j.RetryDelay, LongestTime, time.Duration.String); w != nil {
+		return w.of(j)
+	}
 	for i := range j.Stages {
 		s := &j.Stages[i]
 		if w := s.checkClass(j.Class); w != nil {

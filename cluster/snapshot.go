@@ -55,6 +55,7 @@ type Snapshot struct {
 	kept    roomIndex    // nodes that are reserved
 	unfiled []*NodeState // nodes changed since the last update
 	leveled leveled
+	retries retries
 	gate    gate
 	spare   []*TaskState
 	// Slots of jobs: as many as were ever taken at a time; free ones; and those of jobs that were retired in this step, in

@@ -149,8 +149,9 @@ func refuses(t *testing.T, s *Snapshot, e *Event, want string) {
 // TestInventory takes over the tasks that were found before Synced.
 func TestInventory(t *testing.T) {
 	unsynced := func() *Snapshot {
-		s := newSnapshot()
-		for _, e := range []Event{joins(0), {Kind: JobSubmitted, NewJob: twoStages(1)}} {
+		s, retries := newSnapshot(), twoStages(1)
+		retries.MaxAttempts, retries.RetryDelay = 2, 3
+		for _, e := range []Event{joins(0), {Kind: JobSubmitted, NewJob: retries}} {
 			if err := s.apply(0, &e); err != nil {
 				t.Fatal(err)
 			}
@@ -180,6 +181,7 @@ func TestInventory(t *testing.T) {
 		{"end of what was adopted", []Event{found(1)}, Event{Kind: TaskEnded, Task: TaskID{1, 0, 1}, Outcome: Failed}, ""},
 		{"end told twice", []Event{{Kind: TaskEnded, Task: TaskID{1, 0, 2}, Outcome: Succeeded}}, Event{Kind: TaskEnded, Task: TaskID{1, 0, 2}, Outcome: Succeeded}, "task 1.0.2: ended: it is not pending"},
 		{"a paused task that runs again", []Event{{Kind: JobPaused, Job: 1, Task: TaskID{1, 0, 1}}, {Kind: TaskEnded, Task: TaskID{1, 0, 1}, Outcome: Lost}}, found(1), ""},
+		{"a task that pauses between attempts", []Event{{Kind: TaskEnded, Task: TaskID{1, 0, 1}, Outcome: Failed, Found: &Condition{Ended: 6}}}, found(1), ""},
 		{"second end of a paused task", []Event{{Kind: JobPaused, Job: 1, Task: TaskID{1, 0, 1}}, {Kind: TaskEnded, Task: TaskID{1, 0, 1}, Outcome: Lost}},
 			Event{Kind: TaskEnded, Task: TaskID{1, 0, 1}, Outcome: Succeeded}, ""},
 		{"end without outcome", nil, Event{Kind: TaskEnded, Task: TaskID{1, 0, 2}}, "ended with outcome 0: unknown"},
@@ -326,7 +328,7 @@ func coherent(t reporter, s *Snapshot) {
 			t.Errorf("job %d uses %v and %d reservations, want %v and %d", j.ID, j.Used, j.Reservations, used, kept)
 		}
 		for i, p := range j.Progress {
-			if !j.Status.Ended() && p.Pending+len(p.held)+p.Booked+p.Running+p.Ended != j.Stages[i].Tasks {
+			if !j.Status.Ended() && p.Pending+len(p.held)+len(p.later)+p.Booked+p.Running+p.Ended != j.Stages[i].Tasks {
 				t.Errorf("job %d stage %d has lost or found tasks: %+v", j.ID, i, p)
 			}
 		}
@@ -434,10 +436,12 @@ func TestRandomHistory(t *testing.T) {
 			if s.Synced {
 				p.holdPaused()
 				p.resumeDue()
+				p.retryDue()
 				s.gate.pass(&p)
 				decideAnything(rt, &p)
 				coherent(rt, s)
 				leveledEnd(rt, &p)
+				retriesGoOn(rt, &p)
 			}
 			decisions, err := p.close(nil)
 			if err != nil {
@@ -547,7 +551,7 @@ func anyEvent(t *rapid.T, s *Snapshot) Event {
 		}
 	case JobSubmitted:
 		e.NewJob = twoStages(e.Job)
-		e.NewJob.MaxAttempts = number("attempts", 0, 2)
+		e.NewJob.MaxAttempts, e.NewJob.RetryDelay = number("attempts", 0, 3), time.Duration(number("retry delay", 0, 9))
 		e.NewJob.Stages[0].Phases = []Phase{{Duration: time.Second}, {Duration: 2 * time.Second}}[:number("phases", 0, 2)]
 		e.NewJob.Stages[0].MinMemory, e.NewJob.Stages[0].Elasticity = resource.GB/2, Elasticity{Kind: Step, Factor: 2, DiskRate: resource.MB}
 		if number("coordinator", 0, 2) == 0 {
@@ -568,6 +572,19 @@ func leveledEnd(t *rapid.T, p *Plan) {
 			}
 			if h.Until <= p.now || p.leveled.woken <= p.now || p.leveled.woken > h.Until {
 				t.Fatalf("task %s is held until %v, now is %v, and the engine wakes at %v", task.ID, h.Until, p.now, p.leveled.woken)
+			}
+		}
+	}
+}
+
+// retriesGoOn checks that no task pauses longer than it should, and that the engine will notice the end of the next
+// pause.
+func retriesGoOn(t *rapid.T, p *Plan) {
+	p.wakeForRetry()
+	for _, j := range p.Jobs {
+		for _, r := range j.Retries() {
+			if r.At <= p.now || p.retries.woken <= p.now || p.retries.woken > r.At {
+				t.Fatalf("task %s runs again at %v, now is %v, and the engine wakes at %v", r.Task, r.At, p.now, p.retries.woken)
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func (s *Snapshot) apply(now timeline.Time, e *Event) error {
 	case DecisionDone, DecisionFailed, DecisionSuperseded:
 		return s.answer(now, e)
 	case TaskEnded:
-		return s.end(now, e.Task, e.Outcome)
+		return s.end(now, e.Condition().Ended, e.Task, e.Outcome)
 	case TaskAdopted:
 		return s.adopt(now, e)
 	case Synced:
@@ -113,7 +113,7 @@ func (s *Snapshot) leave(now timeline.Time, id NodeID) error {
 		return err
 	}
 	for len(n.Tasks) > 0 {
-		if err := s.end(now, n.Tasks[0].ID, Lost); err != nil {
+		if err := s.end(now, now, n.Tasks[0].ID, Lost); err != nil {
 			return err
 		}
 	}
@@ -302,7 +302,7 @@ func (s *Snapshot) answer(now timeline.Time, e *Event) error {
 		if t != nil && t.Running {
 			return fmt.Errorf("task %s: decision %d failed, but it is not under way, and the task runs", e.Task, e.Decision)
 		}
-		return s.end(now, e.Task, Lost)
+		return s.end(now, now, e.Task, Lost)
 	}
 	return fmt.Errorf("task %s: decision %d is superseded, but it was not under way", e.Task, e.Decision)
 }
@@ -427,6 +427,10 @@ func (j *JobState) take(id TaskID) error {
 		p.held = slices.Delete(p.held, at, at+1)
 		return nil
 	}
+	if at := p.laterAt(id.Index); at >= 0 {
+		p.later = slices.Delete(p.later, at, at+1)
+		return nil
+	}
 	if id.Index < p.next {
 		return fmt.Errorf("it is not pending")
 	}
@@ -487,14 +491,14 @@ func (s *Snapshot) book(at timeline.Time, j *JobState, id TaskID, n *NodeState, 
 	return t
 }
 
-// end releases the resources of a task and records its outcome.
-func (s *Snapshot) end(now timeline.Time, id TaskID, outcome Outcome) error {
+// end releases the resources of a task and records its outcome. ended is when a task ended that ended before Synced.
+func (s *Snapshot) end(now, ended timeline.Time, id TaskID, outcome Outcome) error {
 	if outcome < Succeeded || outcome > Preempted {
 		return fmt.Errorf("task %s: ended with outcome %d: unknown", id, outcome)
 	}
 	t, ok := s.byTask.get(id)
 	if !ok {
-		return s.endBeforeSync(now, id, outcome)
+		return s.endBeforeSync(now, ended, id, outcome)
 	}
 	j, n, stage := t.Job, t.Node, t.Stage()
 	p := &j.Progress[id.Stage]
@@ -523,7 +527,7 @@ func (s *Snapshot) end(now timeline.Time, id TaskID, outcome Outcome) error {
 	case outcome == Succeeded:
 		s.succeed(now, j, id.Stage)
 	default:
-		s.fail(now, j, id, outcome)
+		s.fail(now, now, j, id, outcome)
 	}
 	s.Changes.Jobs = append(s.Changes.Jobs, j)
 	if j.Retired() {
@@ -535,7 +539,7 @@ func (s *Snapshot) end(now timeline.Time, id TaskID, outcome Outcome) error {
 }
 
 // endBeforeSync records a task that ended while the engine was not running.
-func (s *Snapshot) endBeforeSync(now timeline.Time, id TaskID, outcome Outcome) error {
+func (s *Snapshot) endBeforeSync(now, ended timeline.Time, id TaskID, outcome Outcome) error {
 	j, ok := s.byJob[id.Job]
 	if !ok || s.Synced || j.Drives {
 		return fmt.Errorf("task %s: ended, but is not running", id)
@@ -548,7 +552,7 @@ func (s *Snapshot) endBeforeSync(now timeline.Time, id TaskID, outcome Outcome) 
 	if outcome == Succeeded {
 		s.succeed(now, j, id.Stage)
 	} else {
-		s.fail(now, j, id, outcome)
+		s.fail(now, ended, j, id, outcome)
 	}
 	if j.Retired() {
 		s.retire(now, j)
@@ -585,7 +589,8 @@ func (s *Snapshot) succeed(now timeline.Time, j *JobState, stage int32) {
 	}
 }
 
-func (s *Snapshot) fail(now timeline.Time, j *JobState, id TaskID, outcome Outcome) {
+// fail records that a task ended without success, at a time that may be before now.
+func (s *Snapshot) fail(now, ended timeline.Time, j *JobState, id TaskID, outcome Outcome) {
 	if j.Status.Ended() {
 		return
 	}
@@ -597,6 +602,10 @@ func (s *Snapshot) fail(now timeline.Time, j *JobState, id TaskID, outcome Outco
 		p.attempts[id.Index]++
 		if p.attempts[id.Index] >= max(1, j.MaxAttempts) {
 			s.stop(now, j, StatusFailed)
+			return
+		}
+		if at := ended.Add(j.Pause(p.attempts[id.Index])); at > now {
+			s.pauseAfter(j, id.Stage, again{id.Index, at})
 			return
 		}
 	}

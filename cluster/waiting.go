@@ -39,10 +39,11 @@ func (b *Book) WhyWaits(now timeline.Time, j *JobState) (why Reason, ok bool) {
 // pending.
 func (j *JobState) whyNotRunnable() (why Reason, ok bool) {
 	for i := j.passed; i < len(j.Stages); i++ {
-		if j.Status.Ended() || j.Progress[i].Pending+len(j.Progress[i].held) == 0 {
+		p := &j.Progress[i]
+		if j.Status.Ended() || p.Pending+len(p.held)+len(p.later) == 0 {
 			continue
 		}
-		if j.paused.all || len(j.Progress[i].held) > 0 {
+		if j.paused.all || len(p.held) > 0 {
 			return Because(PausedByOwner), true
 		}
 		if !j.Steered && !j.Stages[i].Coordinator {
@@ -53,8 +54,11 @@ func (j *JobState) whyNotRunnable() (why Reason, ok bool) {
 				return BecauseDependsOnStage(parent), true
 			}
 		}
-		if j.Progress[i].Withheld > 0 {
+		if p.Withheld > 0 {
 			return j.standing.why(j, i), true
+		}
+		if len(p.later) > 0 {
+			return j.whyRetry(i)
 		}
 	}
 	return Reason{}, false

@@ -79,7 +79,9 @@ func (e *Engine) Step(now timeline.Time, events ...cluster.Event) ([]cluster.Dec
 	killStopped(plan)
 	// 4. What leveling held until now is resumed. Running tasks of paused jobs are suspended, and resumed with their jobs.
 	e.book.Hold()
-	// 5. Tasks that would exceed a quota of their user or queue are withheld from the policy.
+	// 5. Failed tasks whose pause is over may start again. Tasks that would exceed a quota of their user or queue
+	// are withheld from the policy.
+	e.book.Retry()
 	e.book.Gate()
 	// 6. The policy decides; each decision is checked and booked as it is taken.
 	e.policy.Decide(now, plan)

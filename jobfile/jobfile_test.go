@@ -42,6 +42,7 @@ queue: nightly
 weight: 2
 class: flex
 max_attempts: 3
+retry_delay: 20s
 app: sort
 deadline: 5m
 at: 90s
@@ -131,7 +132,7 @@ func TestReadJobs(t *testing.T) {
 		t.Errorf("report: %+v", w.Jobs[2])
 	}
 	j := w.Jobs[1]
-	if j.Queue != "nightly" || j.Weight != 2 || j.Class != cluster.Flex || j.MaxAttempts != 3 || j.App != "sort" || j.Deadline != 5*time.Minute || j.Submitted != timeline.Seconds(90) {
+	if j.Queue != "nightly" || j.Weight != 2 || j.Class != cluster.Flex || j.MaxAttempts != 3 || j.RetryDelay != 20*time.Second || j.App != "sort" || j.Deadline != 5*time.Minute || j.Submitted != timeline.Seconds(90) {
 		t.Errorf("sort-logs: %+v", j.Job)
 	}
 	want := cluster.Stage{Name: "sort", Tasks: 4, Parents: []int{0}, MinMemory: 64 * resource.MiB, Duration: 30 * time.Second,
@@ -168,6 +169,28 @@ func TestReadJobs(t *testing.T) {
 			Heap: &workload.Heap{Live: 1}, Fresh: []time.Duration{5 * time.Second, 4 * time.Second, 6 * time.Second}, First: []time.Duration{time.Minute}}}
 	if !reflect.DeepEqual(j.Truth, truth) {
 		t.Errorf("truth:\ngot  %+v\nwant %+v", j.Truth, truth)
+	}
+}
+
+// A job with several attempts that states no pause between them has the usual one; a stated pause of 0 is none, also
+// when it is written.
+func TestRetryDelay(t *testing.T) {
+	for _, c := range []struct {
+		fields string
+		want   time.Duration
+	}{
+		{"", 0},
+		{"max_attempts: 2\n", cluster.DefaultRetryDelay},
+		{"max_attempts: 2\nretry_delay: 0s\n", 0},
+		{"max_attempts: 2\nretry_delay: 3s\n", 3 * time.Second},
+	} {
+		w := readJobs(t, "bellows: 1\nname: j\n"+c.fields+"stages:\n  - {name: s, memory: 1GiB}\n")
+		if got := w.Jobs[0].RetryDelay; got != c.want {
+			t.Errorf("%q: the pause is %v, want %v", c.fields, got, c.want)
+		}
+		if again := readJobs(t, string(writeJobs(t, w))); again.Jobs[0].RetryDelay != c.want {
+			t.Errorf("%q: written and read the pause is %v, want %v", c.fields, again.Jobs[0].RetryDelay, c.want)
+		}
 	}
 }
 
@@ -272,7 +295,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"empty name", "bellows: 1\nname:\n", "x:2: job name empty: must be a name of 1 to 200 printable characters"},
 		{"name of two lines", "bellows: 1\nname: \"a\\nb\"\n", `x:2: job name a\nb: must be a name of 1 to 200 printable characters`},
 		{"same name", job("at: 0s") + "---\n" + job("at: 0s"), `x:7: job "j" name j: given twice, first in line 1`},
-		{"unknown field", job("stage: 1"), `x:3: job stage: unknown field; must be one of bellows, name, queue, weight, class, max_attempts, at_most_once, app, deadline, at, after, stages`},
+		{"unknown field", job("stage: 1"), `x:3: job stage: unknown field; must be one of bellows, name, queue, weight, class, max_attempts, retry_delay, at_most_once, app, deadline, at, after, stages`},
 		{"field twice", job("at: 0s\nat: 1s"), `x:4: job at: written twice, first in line 3`},
 		{"alias", "bellows: 1\nname: &a j\nqueue: *a\n", `x:3: job "j" queue an alias, which is not part of the format: must be a name of 1 to 200 printable characters`},
 		{"weight 0", job("weight: 0"), `x:3: job "j" weight 0: must be a number above 0, at most 1e+06`},

@@ -86,6 +86,9 @@ func (f *jobFile) job(n *yaml.Node) {
 		m.Fail("name", "given twice, first in line %d", first)
 	}
 	m.Read(&j.Job)
+	if !m.Has("retry_delay") {
+		j.RetryByDefault()
+	}
 	var after string
 	if m.Has("at") {
 		j.Submitted = timeline.Time(m.Duration("at", 0))

@@ -73,6 +73,9 @@ func jobNode(all *workload.Workload, j *workload.Job) (*yaml.Node, error) {
 	w := form.NewWriter(0)
 	w.Put("bellows", jobFileVersion, 0)
 	w.Write(&j.Job, nil)
+	if j.MaxAttempts > 1 && j.RetryDelay == 0 { // otherwise it would be read with the usual pause
+		w.Put("retry_delay", "0s", 0)
+	}
 	if j.After >= 0 {
 		w.Put("after", all.Jobs[j.After].Name, 0)
 	} else if j.Submitted > 0 {

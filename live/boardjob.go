@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/timeline"
@@ -39,11 +40,17 @@ func (b *boardJob) task(id cluster.TaskID) *boardTask {
 	if b == nil {
 		return nil
 	}
-	at, here := slices.BinarySearchFunc(b.tasks, id, func(t *boardTask, id cluster.TaskID) int { return compareTasks(t.Task.Task, id) })
+	at, here := b.taskAt(id)
 	if !here {
 		return nil
 	}
 	return b.tasks[at]
+}
+
+func (b *boardJob) taskAt(id cluster.TaskID) (at int, here bool) {
+	return slices.BinarySearchFunc(b.tasks, id, func(t *boardTask, id cluster.TaskID) int {
+		return compareTasks(t.Task.Task, id)
+	})
 }
 
 // alone returns a job without its tasks.
@@ -58,7 +65,7 @@ func (b *boardJob) whole(now timeline.Time) Job {
 	out := b.alone()
 	out.Tasks, out.Earlier = b.tasksAt(now), slices.Clone(b.earlier)
 	for _, t := range b.tasks {
-		if t.state != nil || t.Throttle != nil { // see boardTask.at
+		if t.state != nil || t.Throttle != nil || !t.RetryAt.IsZero() { // see boardTask.at
 			out.Version = 0
 		}
 	}
@@ -90,6 +97,9 @@ func (b *boardTask) at(now timeline.Time) Task {
 	if t.Throttle != nil && !t.Throttle.Until.After(instant(now)) {
 		t.Throttle = nil
 	}
+	if !t.RetryAt.After(instant(now)) {
+		t.RetryAt = time.Time{}
+	}
 	return t
 }
 
@@ -106,8 +116,32 @@ func (d *Driver) shownAs(j *job, was *boardJob, revision int64) *boardJob {
 			}
 		}
 	}
+	b.putRetries(d.engineJob(j))
 	b.compare(was, revision, now)
 	return b
+}
+
+// putRetries says when the next attempts of tasks begin. Tasks that have ended may be shared with an older board:
+// they are replaced.
+func (b *boardJob) putRetries(state *cluster.JobState) {
+	replace := func(i int, at time.Time) {
+		t := *b.tasks[i]
+		t.RetryAt = at
+		b.tasks[i] = &t
+	}
+	for i, t := range b.tasks {
+		if !t.RetryAt.IsZero() {
+			replace(i, time.Time{})
+		}
+	}
+	if state == nil {
+		return
+	}
+	for _, next := range state.Retries() {
+		if i, here := b.taskAt(next.Task); here {
+			replace(i, instant(next.At))
+		}
+	}
 }
 
 // startable returns stages of a job with how many of their tasks wait for room alone. The stages that it is given are not changed.

@@ -145,7 +145,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 		}
 	}
 	stage, ready := state.NextStage()
-	pending := state.Pending() > 0
+	pending := state.Pending() > 0 || len(state.Retries()) > 0
 	switch {
 	case still.endless():
 	case state.Estimate.EndKnown && still.leveled == 0: // The policy does not count on an end of leveling.

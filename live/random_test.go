@@ -420,7 +420,7 @@ func (m *machine) run(o cluster.Order, b *box) {
 
 // randomSubmission is a job of one to three stages, of which some start together if the policy accepts that.
 func randomSubmission(random *rand.Rand, together bool) Submission {
-	s := Submission{Job: cluster.Job{Name: "j", MaxAttempts: 1 + random.IntN(3)}, Caller: user, Dir: "/"}
+	s := Submission{Job: cluster.Job{Name: "j", MaxAttempts: 1 + random.IntN(3), RetryDelay: time.Duration(random.IntN(3)) * time.Second}, Caller: user, Dir: "/"}
 	for i := range 1 + random.IntN(3) {
 		ideal := resource.Amount(100+random.IntN(800)) * resource.MiB
 		stage := cluster.Stage{Tasks: 1 + random.IntN(5), Ideal: resource.Of(500, ideal), MinMemory: ideal / 4,

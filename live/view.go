@@ -110,6 +110,8 @@ type Task struct {
 	Exit *cluster.Exit `json:"exit,omitempty"`
 	// Detail is one sentence on what went wrong; empty if nothing did.
 	Detail string `json:"detail,omitempty"`
+	// RetryAt is when its next attempt begins; zero unless it has failed and pauses before that.
+	RetryAt time.Time `json:"retry_at,omitzero" doc:"when its next attempt begins at the earliest; omitted unless it has failed and pauses between attempts"`
 	// Still says who stopped its programs; nil if they run, and unless the task runs.
 	Still *Still `json:"still,omitempty"`
 	Sized

@@ -1,7 +1,9 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
@@ -52,7 +54,25 @@ func (d *Driver) engineWhy(state *cluster.JobState) (words string, ok bool) {
 		}
 	}()
 	why, ok := d.engine.WhyWaits(d.now(), state)
+	if all := state.Retries(); ok && why.Code == cluster.RetryLater && len(all) > 0 {
+		return d.retryWords(state, all), true
+	}
 	return why.Words(clock), ok
+}
+
+// retryWords says when the next attempt of a task begins that has failed, and how it failed.
+func (d *Driver) retryWords(state *cluster.JobState, all []cluster.Retry) string {
+	next := slices.MinFunc(all, func(a, b cluster.Retry) int { return cmp.Compare(a.At, b.At) })
+	attempt, failed := fmt.Sprintf("attempt %d", next.Attempt), "failed"
+	if state.Job.Tasks() > 1 {
+		attempt += " of task " + next.Task.String()
+	}
+	if j := d.jobs[state.ID]; j != nil {
+		if r := j.newest(next.Task); r != nil {
+			failed = cmp.Or(r.Detail, failed)
+		}
+	}
+	return fmt.Sprintf("%s begins at %s, because attempt %d %s", attempt, clock(next.At), next.Attempt-1, failed)
 }
 
 // retried says that a task of a job could not be started and will be tried again; empty if there is none.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/policy"
@@ -61,6 +62,7 @@ type auditedTask struct {
 	pageOut  bool            // the last order wants it to
 	waits    bool            // leveling holds it for want of memory, which is to leave meanwhile
 	attempts int             // runs that failed through the task's own fault
+	again    timeline.Time   // when the next attempt begins, if it is resting
 	killing  bool
 	// preempted says that the task is ended to make room for others: the run does not count as an attempt.
 	preempted bool
@@ -70,6 +72,7 @@ type taskState uint8
 
 const (
 	waiting taskState = iota
+	resting           // it has failed, and pauses before its next attempt
 	booked
 	running
 	done
@@ -91,6 +94,7 @@ func audit(s *scenario, c choice, h *history) error {
 			synced = synced || step.events[k].Kind == cluster.Synced
 			a.event(&step.events[k])
 		}
+		a.paused()
 		for k := range step.decisions {
 			a.decision(&step.decisions[k])
 		}
@@ -105,6 +109,17 @@ func audit(s *scenario, c choice, h *history) error {
 	}
 	a.end(h)
 	return a.err
+}
+
+// paused makes tasks wait whose pause before the next attempt is over.
+func (a *auditor) paused() {
+	for _, j := range a.jobs {
+		for _, t := range j.tasks {
+			if t.state == resting && t.again <= a.now {
+				t.state = waiting
+			}
+		}
+	}
 }
 
 func (a *auditor) fail(format string, operands ...any) {
@@ -251,6 +266,13 @@ func (a *auditor) ended(j *auditedJob, t *auditedTask, outcome cluster.Outcome) 
 	default:
 		if t.attempts++; t.attempts >= max(1, j.MaxAttempts) && !j.stopped {
 			a.stop(j)
+		}
+		pause := j.RetryDelay
+		for range t.attempts - 1 {
+			pause = max(j.RetryDelay, min(2*pause, 5*time.Minute))
+		}
+		if pause > 0 {
+			t.state, t.again = resting, a.now.Add(pause)
 		}
 	}
 }
@@ -633,7 +655,7 @@ func (a *auditor) lives(j *auditedJob, e ending, h *history) {
 		case j.Stages[t.id.Stage].Coordinator:
 		case a.s.heartbeat == 0 && (t.state == booked || t.state == running):
 			a.fail("job %s has ended, but its task %s has not", j.Name, t.id)
-		case e.status == "succeeded" && (succeeded[t.id] != 1 || t.state == waiting || t.state == booked):
+		case e.status == "succeeded" && (succeeded[t.id] != 1 || t.state < running):
 			a.fail("job %s has succeeded, and its task %s %d times", j.Name, t.id, succeeded[t.id])
 		}
 	}

@@ -18,7 +18,7 @@ func auditReasons(e *engine.Engine, now timeline.Time) error {
 		return nil
 	}
 	for _, j := range s.Jobs {
-		pending := 0
+		pending := len(j.Retries())
 		for i := range j.Progress {
 			pending += j.Progress[i].Pending
 		}
@@ -30,7 +30,7 @@ func auditReasons(e *engine.Engine, now timeline.Time) error {
 			}
 		case !ok && s.AtOnce():
 			return fmt.Errorf("job %s waits without a reason; recorded was: %s", j.Name, j.Waiting.Words(seconds))
-		case ok && !isTrue(s, j, why):
+		case ok && !isTrue(s, j, now, why):
 			return fmt.Errorf("job %s does not wait because %s; recorded was: %s", j.Name, why.Words(seconds), j.Waiting.Words(seconds))
 		}
 	}
@@ -38,7 +38,7 @@ func auditReasons(e *engine.Engine, now timeline.Time) error {
 }
 
 // isTrue checks a reason in the plainest way.
-func isTrue(s *cluster.Snapshot, j *cluster.JobState, why cluster.Reason) bool {
+func isTrue(s *cluster.Snapshot, j *cluster.JobState, now timeline.Time, why cluster.Reason) bool {
 	stage, runnable := j.NextStage()
 	switch why.Code {
 	case cluster.DependsOnStage:
@@ -47,6 +47,10 @@ func isTrue(s *cluster.Snapshot, j *cluster.JobState, why cluster.Reason) bool {
 		return !runnable && !j.Steered
 	case cluster.PausedByOwner:
 		return !runnable && j.PausedWhole()
+	case cluster.RetryLater:
+		return !runnable && why.B > int64(now) && slices.ContainsFunc(j.Retries(), func(r cluster.Retry) bool {
+			return r.At == timeline.Time(why.B) && r.Attempt == int(why.A) && r.Attempt <= j.MaxAttempts
+		})
 	}
 	if !runnable {
 		return false

@@ -275,7 +275,7 @@ func (p *parser) job(name string) {
 	}
 	j.Weight = w
 	j.Queue, j.Owner = p.text("queue", ""), p.text("owner", "")
-	j.Deadline = p.duration("deadline")
+	j.Deadline, j.RetryDelay = p.duration("deadline"), p.duration("retry")
 	if j.Open, err = strconv.ParseBool(p.text("open", "false")); err != nil {
 		p.fail("open: must be true or false")
 	}

@@ -371,6 +371,11 @@ func draw(t *rapid.T) *scenario {
 	if s.heartbeat == 0 && oneIn("growth", 3) {
 		s.drawGrowth(t)
 	}
+	if oneIn("retries", 2) {
+		for i := range s.jobs {
+			s.jobs[i].RetryDelay = time.Duration(s.oddly(number("retry delay", 0, 8)))
+		}
+	}
 	return s
 }
 
@@ -618,7 +623,7 @@ func (s *scenario) String() string {
 	fmt.Fprintf(&out, "heartbeat %v starts=%d coordinator %v %v\n", s.heartbeat, s.starts, s.coordinates, s.coordinator)
 	for i := range s.jobs {
 		j := &s.jobs[i]
-		fmt.Fprintf(&out, "job %s at=%s open=%v first=%v weight=%v attempts=%d class=%s deadline=%v\n", j.Name, seconds(j.Submitted), j.Open, j.first, j.Weight, j.MaxAttempts, j.Class, j.Deadline)
+		fmt.Fprintf(&out, "job %s at=%s open=%v first=%v weight=%v attempts=%d retry=%v class=%s deadline=%v\n", j.Name, seconds(j.Submitted), j.Open, j.first, j.Weight, j.MaxAttempts, j.RetryDelay, j.Class, j.Deadline)
 		for k := range j.Stages {
 			fmt.Fprintf(&out, "  stage tasks=%d after=%v needs %v min=%d run=%v really=%v penalty=%v spill=%d phases=%v together=%v\n", j.Stages[k].Tasks, j.Stages[k].Parents,
 				j.Stages[k].Ideal, j.Stages[k].MinMemory, j.Stages[k].Duration, j.really[k], j.Stages[k].Elasticity, j.Stages[k].Elasticity.DiskRate, j.Stages[k].Phases, j.Stages[k].Together)

@@ -36,7 +36,7 @@ var rewrite = flag.Bool("rewrite", false, "write the decisions that were taken i
 //	stage reduce after=map data=n1,n2 ...         nodes that store its data
 //	stage write phases=5s:disk=20MB/s,9s:cores=500m:network=5MB/s   forecast of a task
 //	stage gang together=true ...                  its tasks start together
-//	job A deadline=90s ...                       longest wait
+//	job A deadline=90s retry=2s ...              longest wait; pause after the first attempt of a task, doubled after each further one
 //	cancel A at=30s
 //	pause A at=30s until=40s                     its owner pauses it, and resumes it
 //	pause A at=30s until=40s out=1GB/s           meanwhile its memory goes out, and then comes back, at this speed

@@ -369,6 +369,10 @@ func (w *world) end(p *process, outcome cluster.Outcome) {
 }
 
 func (w *world) bury(p *process, outcome cluster.Outcome) {
+	if pause := w.s.jobs[p.task.Job-1].Pause(p.run); pause > 0 {
+		// The world does not end while only a pause between attempts passes.
+		w.enter(w.now.Add(pause+time.Millisecond), func() {})
+	}
 	p.over, p.outcome, p.at = true, outcome, w.now
 	delete(w.runs, p.task)
 	if p.begun {

@@ -379,7 +379,7 @@ func sizeOfEvent(e *cluster.Event, owner string, settings map[string]string) clu
 		return out
 	}
 	f := e.Condition()
-	found := cluster.Condition{Bound: f.Bound, Until: f.Until, HeldBy: f.HeldBy, HeldUntil: f.HeldUntil, HeldFor: f.HeldFor, HeldSince: f.HeldSince, HoldFailed: f.HoldFailed, PageOut: f.PageOut, Out: f.Out, MostCPU: f.MostCPU}
+	found := cluster.Condition{Bound: f.Bound, Until: f.Until, HeldBy: f.HeldBy, HeldUntil: f.HeldUntil, HeldFor: f.HeldFor, HeldSince: f.HeldSince, HoldFailed: f.HoldFailed, PageOut: f.PageOut, Out: f.Out, MostCPU: f.MostCPU, Ended: f.Ended}
 	if p := f.Progress; p != nil { // without the phase, since the phases are not shown
 		found.Progress = &cluster.Progress{StillBy: p.StillBy, StillSince: p.StillSince, Stood: p.Stood, Since: p.Since, Ends: p.Ends}
 	}
@@ -390,7 +390,7 @@ func sizeOfEvent(e *cluster.Event, owner string, settings map[string]string) clu
 // sizeOfSpec returns what everybody may know of a job as the engine has it. A queue is shown if the settings of the policy, which
 // everybody may see, declare it.
 func sizeOfSpec(j *cluster.Job, owner string, settings map[string]string) *cluster.Job {
-	out := &cluster.Job{ID: j.ID, Owner: owner, Weight: j.Weight, Submitted: j.Submitted, Class: j.Class, MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce,
+	out := &cluster.Job{ID: j.ID, Owner: owner, Weight: j.Weight, Submitted: j.Submitted, Class: j.Class, MaxAttempts: j.MaxAttempts, RetryDelay: j.RetryDelay, AtMostOnce: j.AtMostOnce,
 		Deadline: j.Deadline, Held: j.Held}
 	if declares(settings, j.Queue) {
 		out.Queue = j.Queue

@@ -50,6 +50,19 @@ func TestSubmissionArrivesWithCaller(t *testing.T) {
 	}
 }
 
+// A submission of several attempts that states no pause between them has the usual one; a stated pause of 0 is none.
+func TestRetryDelayOfASubmission(t *testing.T) {
+	for body, want := range map[string]time.Duration{`{}`: 0, `{"max_attempts":2}`: cluster.DefaultRetryDelay, `{"max_attempts":2,"retry_delay_ns":0}`: 0, `{"max_attempts":2,"retry_delay_ns":5}`: 5} {
+		var s Submission
+		if err := json.Unmarshal([]byte(body), &s); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.live(cluster.Credentials{}).Job.RetryDelay; got != want {
+			t.Errorf("%s: the pause is %v, want %v", body, got, want)
+		}
+	}
+}
+
 func TestErrorsKeepTheirKind(t *testing.T) {
 	tests := []struct {
 		kind live.Kind

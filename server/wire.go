@@ -57,6 +57,7 @@ type Submission struct {
 	Weight      float64            `json:"weight,omitempty" doc:"share of its queue relative to others; 0 is 1"`
 	Class       cluster.Class      `json:"class,omitempty" doc:"regular or flex; regular if left out"`
 	MaxAttempts int                `json:"max_attempts,omitempty" doc:"number of attempts after which the job has failed; 0 is 1"`
+	RetryDelay  *time.Duration     `json:"retry_delay_ns,omitempty" doc:"how long a task that has failed pauses before it runs again; each pause is twice the one before, up to 5 minutes; 0 is no pause; if left out, the first pause is 1 s"`
 	AtMostOnce  bool               `json:"at_most_once,omitempty" doc:"no task runs again after it may have started"`
 	App         string             `json:"app,omitempty" doc:"the application: runs of one program on other data; if left out, it is derived from name and command"`
 	Deadline    time.Duration      `json:"deadline_ns,omitempty" doc:"longest wait for the start; 0 lets the policy choose"`
@@ -111,6 +112,9 @@ func SubmissionOf(j *cluster.Job, env []string, dir string, from *cluster.Inheri
 	s := Submission{Name: j.Name, Queue: j.Queue, Weight: j.Weight, Class: j.Class, MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce,
 		App: j.App, Deadline: j.Deadline,
 		Env: cluster.EncodeTexts(env), Dir: cluster.EncodeText(dir), Inherited: from}
+	if j.MaxAttempts > 1 {
+		s.RetryDelay = &j.RetryDelay
+	}
 	for i := range j.Stages {
 		s.Stages = append(s.Stages, specOf(j.Stages[i]))
 	}
@@ -122,6 +126,9 @@ func (s *Submission) live(caller cluster.Credentials) live.Submission {
 	out := live.Submission{Caller: caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input}
 	out.Job = cluster.Job{Name: s.Name, Queue: s.Queue, Class: s.Class, Weight: s.Weight, MaxAttempts: s.MaxAttempts, AtMostOnce: s.AtMostOnce,
 		App: s.App, Deadline: s.Deadline}
+	if out.Job.RetryByDefault(); s.RetryDelay != nil {
+		out.Job.RetryDelay = *s.RetryDelay
+	}
 	for i := range s.Stages {
 		out.Job.Stages = append(out.Job.Stages, s.Stages[i].stage())
 	}

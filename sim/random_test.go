@@ -148,9 +148,13 @@ func randomProtocol(t *rapid.T, c *Config, jobs int) {
 // randomWorkload draws jobs whose tasks fit on the nodes, with a truth that may not fit.
 func randomWorkload(t *rapid.T, capacity resource.Vector) *workload.Workload {
 	w := &workload.Workload{}
+	retries := rapid.Bool().Draw(t, "pauses between attempts")
 	for i := range rapid.IntRange(1, 4).Draw(t, "jobs") {
 		j := workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i+1),
 			Submitted: timeline.Seconds(float64(rapid.IntRange(0, 60).Draw(t, "submitted"))), MaxAttempts: rapid.IntRange(0, 4).Draw(t, "attempts")}}
+		if retries {
+			j.RetryDelay = time.Duration(rapid.IntRange(0, 20_000).Draw(t, "retry delay")) * time.Millisecond
+		}
 		if i > 0 && rapid.IntRange(0, 4).Draw(t, "waits") == 0 {
 			j.After = i - 1
 		}

@@ -433,7 +433,7 @@ func (r *run) step(events []cluster.Event) {
 			r.orderResize(d)
 		case cluster.Wake:
 			what := woken
-			if d.Reason.Code == cluster.LevelingEnds {
+			if d.Reason.Code == cluster.LevelingEnds || d.Reason.Code == cluster.RetryDue {
 				what = holdEnds
 			}
 			r.agenda.push(d.At, what, 0)

@@ -465,6 +465,8 @@ func Limit(t *live.Task) int64 {
 func taskWhy(t *live.Task, most int64) string {
 	u, h := t.Usage, hindranceOf(t)
 	switch {
+	case !t.RetryAt.IsZero():
+		return join(t.Detail, "its next attempt begins at "+t.RetryAt.Local().Format(time.TimeOnly))
 	case t.Detail != "":
 		return t.Detail
 	case t.Paused != nil && t.State == live.TaskRunning: // also if that failed

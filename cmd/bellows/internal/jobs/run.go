@@ -87,13 +87,14 @@ type runOptions struct {
 	deadline    time.Duration
 	class       string
 	maxAttempts int
+	retryDelay  time.Duration
 	atMostOnce  bool
 	detach      bool
 	asJSON      bool
 }
 
 func runCommand() *cobra.Command {
-	o := runOptions{stage: cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, 0)}, class: "regular", maxAttempts: 1, penalty: "sawtooth:1.5"}
+	o := runOptions{stage: cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, 0)}, class: "regular", maxAttempts: 1, retryDelay: cluster.DefaultRetryDelay, penalty: "sawtooth:1.5"}
 	cmd := &cobra.Command{
 		Use:     "run [flags] -- COMMAND [ARGUMENT...]",
 		Short:   "Run a command",
@@ -127,6 +128,7 @@ func runCommand() *cobra.Command {
 	f.Var(flags.Choice(&o.stage.Runtime, cluster.JVM), "runtime",
 		fmt.Sprintf("runtime in a flex container; jvm: java gets an -Xmx of %v of --max-memory, or of the daemon's memory if that is less, unless the command sets its heap", cluster.HeapShare))
 	f.Var(flags.Count(&o.maxAttempts, 1, cluster.MostAttempts), "max-attempts", "number of attempts after which the job has failed")
+	f.Var(flags.Duration(&o.retryDelay, 0), "retry-delay", fmt.Sprintf("pause after an attempt that failed; each is twice the one before, at most %v; 0s is none", cluster.LongestRetryDelay))
 	f.Var(flags.Duration(&o.stage.Timeout, time.Millisecond), "timeout", "longest run time, such as 1h, suspensions included; then the command is ended, with exit code 124")
 	f.BoolVar(&o.atMostOnce, "at-most-once", false, "never run the command a second time once it may have started")
 	f.StringVar(&o.stage.Stdin, "stdin", "", "`file` that the command reads as its standard input")
@@ -226,7 +228,7 @@ func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
 			return nil, command.Usage(err)
 		}
 	}
-	job := &workload.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, AtMostOnce: o.atMostOnce,
+	job := &workload.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, RetryDelay: o.retryDelay, AtMostOnce: o.atMostOnce,
 		App: o.app, Deadline: o.deadline, Stages: []cluster.Stage{stage}}}
 	if err := job.Class.UnmarshalText([]byte(o.class)); err != nil {
 		return nil, command.Usage(err)
