@@ -371,6 +371,46 @@ func TestKillIsPoliteFirst(t *testing.T) {
 	}
 }
 
+// A program that stopped itself hears that it is to end, whoever ends it.
+func TestStoppedProgramHearsThatItIsToEnd(t *testing.T) {
+	b := newBench(t)
+	b.config.Grace = DefaultGrace // far more than the handler needs
+	for name, c := range map[string]struct {
+		timeout time.Duration
+		end     func(o cluster.Order)
+		want    cluster.Outcome
+	}{
+		"kill": {end: func(o cluster.Order) { b.Apply(kill(o.Container)) }, want: cluster.Killed},
+		"preemption": {end: func(o cluster.Order) {
+			k := kill(o.Container)
+			k[0].Preempt = true
+			b.Apply(k)
+		}, want: cluster.Preempted},
+		"time limit": {timeout: time.Second, end: func(cluster.Order) {}, want: cluster.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b.t = t
+			o := b.order("sh", "-c", `trap "echo bye; exit 4" TERM; echo $$; kill -STOP $$; while :; do sleep 0.01; done`)
+			o.Launch.Timeout = c.timeout
+			b.Apply([]cluster.Order{o})
+			b.next(cluster.DecisionDone)
+			await(t, "the stopped program", func() bool {
+				pid, _, whole := strings.Cut(read(t, o.Launch.Stdout), "\n")
+				status, err := os.ReadFile("/proc/" + pid + "/status")
+				return whole && (err != nil || strings.Contains(string(status), "T (stopped)")) // an error: its time limit has ended it
+			})
+			c.end(o)
+			if e := b.next(cluster.TaskEnded); e.Outcome != c.want || e.Exit == nil || e.Exit.Signal != 0 {
+				t.Errorf("ended %s %+v", e.Outcome, e.Exit)
+			}
+			if got := read(t, o.Launch.Stdout); !strings.HasSuffix(got, "\nbye\n") {
+				t.Errorf("output %q", got)
+			}
+		})
+	}
+	b.t = t
+}
+
 // awaitOutput waits until a program has written text.
 func (b *bench) awaitOutput(o cluster.Order, text string) {
 	b.t.Helper()

@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/bellows-rm/bellows/cgroup"
 )
 
@@ -58,7 +56,7 @@ func (l *timeLimit) enforce(ctx context.Context, f folder, s *spec) {
 			return
 		}
 	}
-	g.Signal(unix.SIGTERM)
+	g.Terminate()
 	for over := time.Now().Add(s.Grace); time.Now().Before(over); {
 		// A suspended process does not handle the request to end; and the memory manager, which does not know about it,
 		// may suspend the process again.

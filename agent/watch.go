@@ -51,7 +51,7 @@ func (a *Agent) kill(c *container, ended <-chan struct{}) bool {
 		a.log.Warn("cannot note that a container was killed", "container", c.id, "error", err)
 	}
 	a.wakeToEnd(c)
-	c.group.Signal(unix.SIGTERM)
+	c.group.Terminate()
 	grace := time.NewTimer(c.spec.Grace)
 	defer grace.Stop()
 	select {

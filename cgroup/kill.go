@@ -59,11 +59,15 @@ func (g *Group) killOnce() int {
 	return max(1, len(pids)) // There is none now: the caller looks once more.
 }
 
-// Signal sends a signal to every process in the group, but not to processes of groups below it. A process that ended
-// meanwhile gets no signal, and neither does another process that has the same number since then.
-func (g *Group) Signal(sig unix.Signal) {
+// Terminate asks every process in the group to end, but not the processes of groups below it. It sends SIGTERM, and then
+// SIGCONT, because a process that a signal has stopped handles SIGTERM only when it continues. A process that ended
+// meanwhile gets no signal, and neither does another process that has the same number since then. Frozen processes handle
+// both signals when they are thawed.
+func (g *Group) Terminate() {
 	list := func() []int { return members(g.each()) }
-	signal(list(), list, sig)
+	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGCONT} {
+		signal(list(), list, sig)
+	}
 }
 
 // signal sends a signal to the processes of pids that are members. Between the listing of the members and the signal a
