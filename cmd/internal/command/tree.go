@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -115,7 +116,7 @@ func (t *Tree) Execute(args []string, io Streams) int {
 	// interrupt ends the command's context, so that the command can clean up; an interrupt after the time for that ends
 	// the process. Earlier ones are ignored, because a program that signals a process and then its group sends each
 	// signal twice.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := Heed(context.Background(), os.Interrupt, syscall.SIGTERM)
 	const tidyingUp = 10 * time.Second
 	context.AfterFunc(ctx, func() { time.AfterFunc(tidyingUp, stop) })
 	defer stop()
@@ -133,6 +134,17 @@ func (t *Tree) Execute(args []string, io Streams) int {
 		return WrongUsage
 	}
 	return code
+}
+
+// Heed returns a context that ends with the first of the signals. Signals that the caller of this program ignores are not
+// among them: nohup ignores some, and the shell of a script does for the commands that it puts into the background. Of an
+// ignored SIGTERM the runtime of Go does not know, so that one ends the context in any case.
+func Heed(ctx context.Context, signals ...os.Signal) (context.Context, context.CancelFunc) {
+	signals = slices.DeleteFunc(signals, signal.Ignored)
+	if len(signals) == 0 { // which would be all signals to NotifyContext
+		return context.WithCancel(ctx)
+	}
+	return signal.NotifyContext(ctx, signals...)
 }
 
 // plainer shortens the error of a wrong value of a flag to the flag, the value and the limit.

@@ -186,12 +186,9 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	submission := server.SubmissionOf(&job.Job, os.Environ(), dir, &own)
 	submission.Input = in != nil
-	if !signal.Ignored(syscall.SIGHUP) { // nohup
-		// A closed terminal counts as an interrupt: the user can no longer see the output of the job.
-		var stop context.CancelFunc
-		ctx, stop = signal.NotifyContext(ctx, syscall.SIGHUP)
-		defer stop()
-	}
+	// A closed terminal counts as an interrupt: the user can no longer see the output of the job.
+	ctx, stop := command.Heed(ctx, syscall.SIGHUP)
+	defer stop()
 	// An interrupt must not leave a job behind whose id the user does not know.
 	id, err := client.Submit(context.WithoutCancel(ctx), submission)
 	if err != nil {

@@ -315,7 +315,8 @@ func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 	if err := child.Start(); err != nil {
 		return fmt.Errorf("start the daemon: %w", err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = child.Process.Signal(os.Interrupt) })
+	// It may ignore interrupts, as this process does, but never SIGTERM.
+	stop := context.AfterFunc(ctx, func() { _ = child.Process.Signal(syscall.SIGTERM) })
 	defer stop()
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err == nil {

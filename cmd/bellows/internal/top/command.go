@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 
@@ -101,7 +100,7 @@ func show(cmd *cobra.Command, name string, client *server.Client, s screen, watc
 		return command.Usagef("%s: $TERM is %q, a terminal on which nothing can be drawn; --once prints the screen as text", name, os.Getenv("TERM"))
 	}
 	// The end of the terminal and Ctrl-\ end the program, too, which gives the terminal back first.
-	ctx, stop := signal.NotifyContext(cmd.Context(), unix.SIGHUP, unix.SIGQUIT)
+	ctx, stop := command.Heed(cmd.Context(), unix.SIGHUP, unix.SIGQUIT)
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
