@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -44,6 +45,11 @@ exit code is 1 if there is a problem.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := p.Client(); err != nil { // which finds the daemon of root for a user who has none
 				return err
+			}
+			if _, err := os.Stat(p.Socket); err != nil { // so that the daemon would be this user's
+				if err := p.Fill(); err != nil {
+					return err
+				}
 			}
 			all := count(doctor.Examine(cmd.Context(), doctor.Config{State: p.State, Socket: p.Socket, Version: command.VersionText()}))
 			write := all.print

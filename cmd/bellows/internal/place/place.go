@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +22,8 @@ type Place struct {
 	// Remote is for commands that only ask the daemon; its URL is empty if they ask it on the socket.
 	Remote server.Remote
 	asks   bool // the daemon may be on the network
+	// flags are those of the command for State and Socket: an error names no other ones.
+	flags []string
 }
 
 // Flags adds the flags that say where the daemon is. withState is for commands that open its state directory: their daemon is not
@@ -39,11 +43,13 @@ func (p *Place) Flags(cmd *cobra.Command, withState bool) {
 
 // SocketFlag adds only the flag for the socket.
 func (p *Place) SocketFlag(cmd *cobra.Command) {
+	p.flags = append(p.flags, "socket")
 	cmd.Flags().StringVar(&p.Socket, "socket", "", "`file` where the daemon listens (or $BELLOWS_SOCKET)")
 }
 
 // StateFlag adds only the flag for the state directory.
 func (p *Place) StateFlag(cmd *cobra.Command) {
+	p.flags = append(p.flags, "state")
 	cmd.Flags().StringVar(&p.State, "state", "", "state `directory` (or $BELLOWS_STATE)")
 }
 
@@ -59,28 +65,35 @@ func (p *Place) Run(do func(cmd *cobra.Command, client *server.Client, args []st
 }
 
 // Fill sets the values that no flag has set: from the environment, otherwise to the system's usual places. If only the
-// state directory was given, the socket is in it.
+// state directory was given, the socket is in it. Fill is for commands that open the state directory.
 func (p *Place) Fill() error {
-	if p.State == "" {
-		p.State = os.Getenv("BELLOWS_STATE")
+	err := p.fill()
+	if err == nil && p.State == "" {
+		err = p.homeless("state")
 	}
-	if p.Socket == "" {
-		p.Socket = os.Getenv("BELLOWS_SOCKET")
-	}
+	return err
+}
+
+// fill is Fill, but leaves the state directory empty where this user has none: who only asks the daemon needs the socket.
+func (p *Place) fill() error {
+	p.State = cmp.Or(p.State, os.Getenv("BELLOWS_STATE"))
+	p.Socket = cmp.Or(p.Socket, os.Getenv("BELLOWS_SOCKET"))
 	if p.State != "" && p.Socket == "" {
 		p.Socket = filepath.Join(p.State, "bellows.sock")
 	}
-	state, socket, err := usualPlace()
-	if err != nil {
-		return err
-	}
-	if p.State == "" {
-		p.State = state
-	}
+	state, socket := usualPlace()
+	p.State, p.Socket = cmp.Or(p.State, state), cmp.Or(p.Socket, socket)
 	if p.Socket == "" {
-		p.Socket = socket
+		if slices.Contains(p.flags, "state") {
+			return p.homeless("state")
+		}
+		return p.homeless("socket")
 	}
 	for _, path := range []*string{&p.State, &p.Socket} {
+		if *path == "" {
+			continue
+		}
+		var err error
 		if *path, err = filepath.Abs(*path); err != nil {
 			return fmt.Errorf("find the working directory: %w", err)
 		}
@@ -91,6 +104,15 @@ func (p *Place) Fill() error {
 		return command.Usagef("socket %q: must be at most %d characters long, not %d", p.Socket, longest, len(p.Socket))
 	}
 	return nil
+}
+
+// homeless returns the error for a user without a home directory who named no place: field is state or socket.
+func (p *Place) homeless(field string) error {
+	by := "$BELLOWS_" + strings.ToUpper(field)
+	if slices.Contains(p.flags, field) {
+		by = "--" + field + " or " + by
+	}
+	return command.Usagef("%s: must be named by %s, because this user has no home directory", field, by)
 }
 
 // The state directory of root's daemon, its configuration file, and its socket, on which it can serve all users of the machine.
@@ -109,27 +131,26 @@ func (p *Place) Config() string {
 	return ""
 }
 
-// usualPlace returns the default state directory and socket of this user.
-func usualPlace() (state, socket string, err error) {
+// usualPlace returns the default state directory and socket of this user. Each is empty if it would be in the home
+// directory and the user has none.
+func usualPlace() (state, socket string) {
 	if os.Geteuid() == 0 {
-		return usualState, machineSocket, nil
+		return usualState, machineSocket
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", "", command.Usagef("state: must be named by --state, because this user has no home directory")
-	}
-	state = filepath.Join(home, ".local", "state", "bellows")
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		state = filepath.Join(dir, "bellows")
+	} else if home, err := os.UserHomeDir(); err == nil {
+		state = filepath.Join(home, ".local", "state", "bellows")
 	}
-	socket = filepath.Join(state, "bellows.sock")
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
 		socket = filepath.Join(dir, "bellows", "bellows.sock")
+	} else if state != "" {
+		socket = filepath.Join(state, "bellows.sock")
 	}
-	return state, socket, nil
+	return state, socket
 }
 
-// Client returns a client for the daemon at that place. A user who names no place, and has no daemon at the usual place,
+// Client returns a client for the daemon at that place. It leaves State empty for a user without a home directory. A user who names no place, and has no daemon at the usual place,
 // gets the daemon of root if there is one.
 func (p *Place) Client() (*server.Client, error) {
 	if p.asks {
@@ -143,7 +164,7 @@ func (p *Place) Client() (*server.Client, error) {
 		}
 	}
 	named := cmp.Or(p.State, p.Socket, os.Getenv("BELLOWS_STATE"), os.Getenv("BELLOWS_SOCKET")) != ""
-	err := p.Fill()
+	err := p.fill()
 	if !named && (err != nil || !exists(p.Socket)) && exists(machineSocket) {
 		p.Socket, err = machineSocket, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -61,3 +62,61 @@ func TestDaemonOnTheNetwork(t *testing.T) {
 		})
 	}
 }
+
+// A user without a home directory reaches a daemon that is named. Where the home directory is missed, the error names what
+// the command has.
+func TestWithoutHome(t *testing.T) {
+	if os.Geteuid() == 0 { // whose places are not in a home directory
+		if err := syscall.Seteuid(54321); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = syscall.Seteuid(0) }()
+	}
+	socket := []string{"--socket", "/run/x/s"}
+	for _, tt := range []struct {
+		name    string
+		env     map[string]string
+		args    []string
+		flags   func(*Place, *cobra.Command)
+		fill    bool // the command opens the state directory
+		mistake string
+	}{
+		{name: "asks at a socket", args: socket, flags: asking},
+		{name: "asks at the socket of the environment", env: map[string]string{"BELLOWS_SOCKET": "/run/x/s"}, flags: asking},
+		{name: "asks at the usual socket", env: map[string]string{"XDG_RUNTIME_DIR": "/run/x"}, flags: asking},
+		{name: "may open the state directory", args: socket, flags: opening},
+		{name: "opens it", args: socket, flags: opening, fill: true,
+			mistake: "state: must be named by --state or $BELLOWS_STATE, because this user has no home directory"},
+		{name: "opens that of the environment", env: map[string]string{"BELLOWS_STATE": "/tmp/x"}, flags: opening, fill: true},
+		{name: "opens the usual one", env: map[string]string{"XDG_STATE_HOME": "/tmp/x"}, flags: opening, fill: true},
+		{name: "knows no place", env: map[string]string{"BELLOWS_STATE": ""}, flags: opening, fill: true, mistake: "state: must be named by --state"},
+		{name: "knows no socket", flags: asking, fill: true,
+			mistake: "socket: must be named by --socket or $BELLOWS_SOCKET, because this user has no home directory"},
+		{name: "has no flags", flags: func(*Place, *cobra.Command) {}, fill: true, mistake: "socket: must be named by $BELLOWS_SOCKET, because"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, name := range []string{"HOME", "BELLOWS_SERVER", "BELLOWS_SOCKET", "BELLOWS_STATE", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"} {
+				t.Setenv(name, tt.env[name])
+			}
+			var p Place
+			cmd := &cobra.Command{Use: "c"}
+			tt.flags(&p, cmd)
+			if err := cmd.ParseFlags(tt.args); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			if tt.fill { // which does not look for a daemon of root
+				err = p.Fill()
+			} else {
+				_, err = p.Client()
+			}
+			switch {
+			case err == nil && tt.mistake != "", err != nil && (tt.mistake == "" || !strings.Contains(err.Error(), tt.mistake)):
+				t.Errorf("%v, want %q", err, tt.mistake)
+			}
+		})
+	}
+}
+
+func asking(p *Place, cmd *cobra.Command)  { p.Flags(cmd, false) }
+func opening(p *Place, cmd *cobra.Command) { p.Flags(cmd, true) }

@@ -77,8 +77,10 @@ func (s *Profiles) Close() {
 func StoredProfiles(ctx context.Context) (lookUp jobfile.Profiles, done func() error, err error) {
 	var p Place
 	client, err := p.Client()
-	if err != nil {
-		return nil, nil, err
+	if err != nil { // which does no harm to a file that names no profile
+		var failed error
+		nowhere := func(string) (cluster.Profile, bool) { failed = err; return cluster.Profile{}, false }
+		return nowhere, func() error { return failed }, nil
 	}
 	var failed error
 	known := Profiles{Client: client, State: p.State, Failed: &failed}

@@ -354,6 +354,9 @@ func (o *profileOptions) store(ctx context.Context, r *profileReport) error {
 	if live.KindOf(err) != live.Unavailable {
 		return err
 	}
+	if err := o.place.Fill(); err != nil {
+		return err
+	}
 	lock, err := store.TakeLock(o.place.State)
 	if err != nil {
 		return err
