@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/inherited"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/swap"
 )
@@ -45,7 +45,7 @@ func usableOf(machine swap.Machine, cpus int) (u Usable, err error) {
 	if memory.HugePages > 0 {
 		u.Less[resource.Memory] = fmt.Sprintf("%s of its %s is reserved as huge pages", resource.FormatMemory(memory.HugePages), resource.FormatMemory(u.Machine))
 	}
-	if all := online(machine.Root); cpus < all {
+	if all := inherited.Online(machine.Root); cpus < all {
 		u.Less[resource.CPU] = fmt.Sprintf("this process may run on %d of its %d CPUs", cpus, all)
 	}
 	host, err := cgroup.Discover(machine.Root)
@@ -57,17 +57,6 @@ func usableOf(machine swap.Machine, cpus int) (u Usable, err error) {
 	millicores, group := host.OwnCPU()
 	u.lower(resource.CPU, resource.Amount(millicores), group)
 	return u, nil
-}
-
-// online returns how many CPUs the machine has whose proc is mounted below root; 0 if that is unknown.
-func online(root string) (n int) {
-	text, _ := os.ReadFile(filepath.Join("/", root, "proc/stat"))
-	for line := range strings.Lines(string(text)) {
-		if number, ok := strings.CutPrefix(line, "cpu"); ok && number[0] != ' ' { // The line without a number is the sum.
-			n++
-		}
-	}
-	return n
 }
 
 // lower takes the bound of a control group.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -60,6 +61,10 @@ func (f folder) enter(s *spec, streams [3]*os.File, anchor *os.File) (*way, *end
 	w.may(unix.SYS_UMASK, int(own.Umask))
 	if err := w.join(s.Join); err != nil {
 		return w, faulty("enter the control group: %w", err)
+	}
+	if cpus := inherited.CPUs(own); cpus != nil {
+		// The control group has given it all of its CPUs. It keeps them if the machine has none of those any more.
+		w.may(unix.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(*cpus), cpus)
 	}
 	w.lay(anchor)
 	if err := w.isolate(f, &s.Launch); err != nil {

@@ -82,6 +82,9 @@ func (e *entry) address(arg any) uintptr {
 	case *unix.Rlimit:
 		e.kept = append(e.kept, v)
 		return uintptr(unsafe.Pointer(v))
+	case *unix.CPUSet:
+		e.kept = append(e.kept, v)
+		return uintptr(unsafe.Pointer(v))
 	case *unix.Iovec:
 		e.kept = append(e.kept, v)
 		return uintptr(unsafe.Pointer(v))

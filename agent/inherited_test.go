@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -50,6 +51,27 @@ func TestOwn(t *testing.T) {
 	}
 	if info, err := os.Stat(b.dir + "/made"); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("what it made: %v %v", info, err)
+	}
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		t.Fatal(err)
+	}
+	last := 0
+	for cpu := range cluster.MostCPUNumber + 1 {
+		if set.IsSet(cpu) {
+			last = cpu
+		}
+	}
+	// A machine that has none of the CPUs any more gives the others.
+	for _, c := range []struct {
+		cpus []int
+		want int
+	}{{[]int{last}, 1}, {[]int{last, cluster.MostCPUNumber}, 1}, {[]int{cluster.MostCPUNumber}, set.Count()}} {
+		o = b.order("sh", "-c", "nproc")
+		o.Launch.Inherited = &cluster.Inherited{CPUs: c.cpus}
+		if e := b.run(o); e.Outcome != cluster.Succeeded || read(t, o.Launch.Stdout) != fmt.Sprintln(c.want) {
+			t.Errorf("on CPUs %v: ended %+v, and may use %q, want %d", c.cpus, e, read(t, o.Launch.Stdout), c.want)
+		}
 	}
 	// Limits that bound how the program is brought to run do not keep it from running.
 	o = b.order("true")

@@ -12,9 +12,14 @@ type Inherited struct {
 	Umask uint32 `json:"umask"`
 	// Nice is the scheduling priority, -20 (most favourable) to 19.
 	Nice int `json:"nice"`
+	// CPUs are the numbers of the CPUs on which it runs, ascending; empty is every CPU that the daemon may use.
+	CPUs []int `json:"cpus,omitempty"`
 	// Limits bound what a process may use, keyed by the name in setrlimit(2) in lower case, such as nofile.
 	Limits map[string]ResourceLimit `json:"limits,omitempty"`
 }
+
+// MostCPUNumber is the largest number of a CPU that CPUs may have.
+const MostCPUNumber = 1023
 
 // ResourceLimit is the limit in force and the one up to which the process may raise it; -1 is unlimited.
 type ResourceLimit struct {
@@ -35,6 +40,11 @@ func (h *Inherited) Check() error {
 		return fmt.Errorf("umask %#o: must be 0 to 0o777", h.Umask)
 	case h.Nice < -20 || h.Nice > 19:
 		return fmt.Errorf("nice %d: must be -20 to 19", h.Nice)
+	}
+	for i, cpu := range h.CPUs {
+		if cpu < 0 || cpu > MostCPUNumber || i > 0 && cpu <= h.CPUs[i-1] {
+			return fmt.Errorf("cpus %d: must be the numbers of CPUs, 0 to %d, ascending", cpu, MostCPUNumber)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.Limits)) {
 		l := h.Limits[name]

@@ -136,8 +136,7 @@ func (f *filler) value(field, name string) string {
 	case "name":
 		return f.job.Name
 	case "cpus":
-		cpu := f.grant[resource.CPU]
-		return strconv.FormatInt(int64(max(1, cpu/resource.Core+min(1, cpu%resource.Core))), 10)
+		return strconv.FormatInt(Cores(f.grant[resource.CPU]), 10)
 	case "cpus:milli":
 		return strconv.FormatInt(int64(f.grant[resource.CPU]), 10)
 	}

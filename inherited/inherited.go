@@ -1,4 +1,4 @@
-// Package inherited reads and sets what a process inherits from its parent: umask, limits, nice and open files. A job
+// Package inherited reads and sets what a process inherits from its parent: umask, limits, nice, CPUs and open files. A job
 // inherits them from the process that submitted it; neither the job nor its supervisor inherits the open files of the
 // daemon's parent.
 package inherited
@@ -6,6 +6,7 @@ package inherited
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -45,6 +46,9 @@ func Read() (cluster.Inherited, error) {
 		return h, fmt.Errorf("read nice: %w", err)
 	}
 	h.Nice = 20 - nice // The system call returns 20 minus the nice value, which is never negative.
+	if h.CPUs, err = pinned(); err != nil {
+		return h, err
+	}
 	h.Limits = map[string]cluster.ResourceLimit{}
 	for number, name := range cluster.LimitNames {
 		l, err := limit(number)
@@ -54,6 +58,46 @@ func Read() (cluster.Inherited, error) {
 		h.Limits[name] = cluster.ResourceLimit{Soft: known(l.Cur), Hard: known(l.Max)}
 	}
 	return h, nil
+}
+
+// pinned returns the CPUs on which this process may run; none if that is every CPU of the machine.
+func pinned() (all []int, err error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("read on which CPUs this process may run: %w", err)
+	}
+	if n := set.Count(); n == 0 || n >= Online("/") {
+		return nil, nil
+	}
+	for cpu := range cluster.MostCPUNumber + 1 {
+		if set.IsSet(cpu) {
+			all = append(all, cpu)
+		}
+	}
+	return all, nil
+}
+
+// Online returns how many CPUs the machine has whose proc is mounted below root; 0 if that is unknown.
+func Online(root string) (n int) {
+	text, _ := os.ReadFile(filepath.Join("/", root, "proc/stat"))
+	for line := range strings.Lines(string(text)) {
+		if number, ok := strings.CutPrefix(line, "cpu"); ok && number[0] != ' ' { // The line without a number is the sum.
+			n++
+		}
+	}
+	return n
+}
+
+// CPUs returns the CPUs on which a program is to run; nil if it stays on those of this process.
+func CPUs(h *cluster.Inherited) *unix.CPUSet {
+	if len(h.CPUs) == 0 {
+		return nil
+	}
+	var set unix.CPUSet
+	for _, cpu := range h.CPUs {
+		set.Set(cpu)
+	}
+	return &set
 }
 
 // limit reads a limit. A Go program raises its own limit of open files at its start, to the hard limit or one less; the

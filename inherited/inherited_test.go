@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,6 +68,35 @@ func TestOwn(t *testing.T) {
 	}
 	if err := h.Check(); err != nil {
 		t.Errorf("what was read is refused: %v", err)
+	}
+}
+
+// TestPinned reads on which CPUs a process may run that was pinned, and that others may run on all.
+func TestPinned(t *testing.T) {
+	if Online("/") < 2 {
+		t.Skip("needs two CPUs")
+	}
+	if _, err := exec.LookPath("taskset"); err != nil {
+		t.Skip("needs taskset")
+	}
+	all, err := pinned()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cpu := 0 // of those that this process may use
+	if len(all) > 0 {
+		cpu = all[0]
+	}
+	text, _, _ := strings.Cut(again(t, "read", fmt.Sprintf("taskset -cp %d $$ >/dev/null", cpu)), " ")
+	var h cluster.Inherited
+	if err := json.Unmarshal([]byte(text), &h); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(h.CPUs, []int{cpu}) || h.Check() != nil {
+		t.Errorf("pinned to CPU %d: read %v, %v", cpu, h.CPUs, h.Check())
+	}
+	if got := CPUs(&h); got == nil || !got.IsSet(cpu) || got.Count() != 1 || CPUs(&cluster.Inherited{}) != nil {
+		t.Errorf("a program runs on %v, want CPU %d alone", got, cpu)
 	}
 }
 

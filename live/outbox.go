@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
 )
 
@@ -131,11 +132,13 @@ func (d *Driver) runShort() {
 	d.log.Error("disk full: no task is started", "error", d.short)
 }
 
-// bare is what is to be started without its environment yet: own are the variables that it has besides those of its job.
+// bare is what is to be started without its environment yet: own are the variables that it has besides those of its job, and cpu is
+// what it may use, millicores.
 type bare struct {
 	job    cluster.JobID
 	launch *cluster.Launch
 	own    map[string]string
+	cpu    resource.Amount
 }
 
 // dress reads the environments of what is to be started. Until then they are not in memory: they may be large, and many jobs may wait.
@@ -151,7 +154,7 @@ func (d *Driver) dress() error {
 			}
 			job = b.job
 		}
-		b.launch.Env = merge(env, b.own)
+		b.launch.Env = merge(env, cluster.WithSize(b.own, env, b.cpu))
 		d.out.bare = d.out.bare[1:]
 	}
 	return nil

@@ -85,6 +85,9 @@ func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision)
 		size = j.Request.Job.LargestGrant(int(id.Task.Stage))
 	}
 	size[resource.CPU] = max(size[resource.CPU], start.Envelope.MostCPU)
+	if own := j.Request.Inherited; own != nil && len(own.CPUs) > 0 {
+		size[resource.CPU] = min(size[resource.CPU], resource.Amount(len(own.CPUs))*resource.Core)
+	}
 	command, err := j.Request.Job.FillCommand(id.Task, size)
 	if err != nil {
 		return nil, err
@@ -99,19 +102,18 @@ func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision)
 	out := logPath(d.config.Dir, id)
 	launch := &cluster.Launch{Args: command.Args, Dir: dir, As: j.Request.As, Inherited: j.Request.Inherited,
 		Input: j.Request.Input, Stdin: command.Stdin, PrivateTmp: command.PrivateTmp, NoNetwork: command.NoNetwork, Timeout: command.Timeout, Tasks: j.Request.Job.Tasks(), Stdout: out + ".out", Stderr: out + ".err"}
-	d.out.bare = append(d.out.bare, bare{job: j.ID, launch: launch, own: withOwn(command.Env, id, size)})
+	d.out.bare = append(d.out.bare, bare{job: j.ID, launch: launch, own: withOwn(command.Env, id, size[resource.Memory]), cpu: size[resource.CPU]})
 	return launch, nil
 }
 
-// withOwn adds the variables that identify a program's job, task and run.
-func withOwn(env map[string]string, id cluster.ContainerID, grant resource.Vector) map[string]string {
+// withOwn adds the variables that identify a program's job, task and run, and tell it its memory.
+func withOwn(env map[string]string, id cluster.ContainerID, memory resource.Amount) map[string]string {
 	out := map[string]string{
-		"BELLOWS_JOB":            fmt.Sprint(id.Task.Job),
-		"BELLOWS_STAGE":          fmt.Sprint(id.Task.Stage),
-		"BELLOWS_TASK":           fmt.Sprint(id.Task.Index),
-		"BELLOWS_RUN":            fmt.Sprint(id.Run),
-		"BELLOWS_MEMORY_BYTES":   fmt.Sprint(int64(grant[resource.Memory])),
-		"BELLOWS_CPU_MILLICORES": fmt.Sprint(int64(grant[resource.CPU])),
+		"BELLOWS_JOB":          fmt.Sprint(id.Task.Job),
+		"BELLOWS_STAGE":        fmt.Sprint(id.Task.Stage),
+		"BELLOWS_TASK":         fmt.Sprint(id.Task.Index),
+		"BELLOWS_RUN":          fmt.Sprint(id.Run),
+		"BELLOWS_MEMORY_BYTES": fmt.Sprint(int64(memory)),
 	}
 	maps.Copy(out, env)
 	return out

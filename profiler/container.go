@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -80,7 +81,10 @@ func (c *Container) RunTold(ctx context.Context, told, memory, swap resource.Amo
 	}
 	c.dropFiles(filled.Args)
 	cmd := exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", enter, "sh"}, append(append(group.JoinFiles(), "--"), filled.Args...)...)...)
-	cmd.Env, cmd.Dir = c.env, c.dir
+	cmd.Env, cmd.Dir = slices.Clone(c.env), c.dir
+	for name, value := range cluster.WithSize(nil, c.env, c.cpu) { // as a job of this size has them
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
 	// An interrupt must end the children of the program, too.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return group.Kill(context.Background()) }

@@ -64,7 +64,7 @@ type Submission struct {
 	Stages      []StageSpec        `json:"stages"`
 	Env         []string           `json:"env,omitempty" doc:"the environment of the programs, NAME=VALUE"`
 	Dir         string             `json:"dir,omitempty" doc:"the working directory, an absolute path; must be stated, here or in the Bulk"`
-	Inherited   *cluster.Inherited `json:"inherited,omitempty" doc:"what the programs inherit from the submitter: umask, nice and limits; if left out, the umask is 022 and the rest is the daemon's"`
+	Inherited   *cluster.Inherited `json:"inherited,omitempty" doc:"what the programs inherit from the submitter: umask, nice, CPUs and limits; if left out, the umask is 022 and the rest is the daemon's"`
 	Input       bool               `json:"input,omitempty" doc:"the program reads the data sent to /v1/jobs/{job}/input; the job must have one task, which starts once"`
 }
 

@@ -40,8 +40,9 @@ unit.
 bellows learns from the runs of a command, by its --app, and scales what it
 learned by --input: see "bellows explain" and docs/forecasts.md.
 
-The command has the working directory, environment, umask, limits and nice value
-of bellows.
+The command has the working directory, environment, umask, limits, nice value
+and CPU affinity of bellows. OMP_NUM_THREADS and other variables tell it to start
+as many threads as it has cores, unless they are set: see docs/formats.md.
 
 Without -d, bellows shows the output of the command and returns its exit code,
 or 128 + n if signal n ended it. Ctrl-C, or closing the terminal, kills the job.
@@ -183,6 +184,9 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	own, err := inherited.Read()
 	if err != nil {
 		return err
+	}
+	if client.Remote() { // with CPUs of its own
+		own.CPUs = nil
 	}
 	submission := server.SubmissionOf(&job.Job, os.Environ(), dir, &own)
 	submission.Input = in != nil

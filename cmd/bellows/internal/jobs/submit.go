@@ -42,7 +42,7 @@ described in docs/formats.md; a small example:
 All jobs are submitted, or none if one is refused, up to 10000 at a time. Jobs
 with "at" or "after" are submitted by themselves when their time has come;
 bellows waits until then. Programs run in the current working directory, with
-the environment, umask, limits, nice value and user of bellows.`
+the environment, umask, limits, nice value, CPU affinity and user of bellows.`
 
 type submitOptions struct {
 	place  place.Place
@@ -116,6 +116,9 @@ func (o *submitOptions) run(cmd *cobra.Command, args []string) error {
 	own, err := inherited.Read()
 	if err != nil {
 		return err
+	}
+	if client.Remote() { // with CPUs of its own
+		own.CPUs = nil
 	}
 	b := batch{client: client, jobs: w.Jobs, dir: dir, env: os.Environ(), own: own, ended: make([]chan struct{}, len(w.Jobs)),
 		ids: make([]cluster.JobID, len(w.Jobs)), results: make([]live.Job, len(w.Jobs))}

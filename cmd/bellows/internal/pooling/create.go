@@ -89,10 +89,10 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !client.Remote() { // otherwise the files are those of another machine
-		if err := command.FindProgram(cmp.Or(first(o.spec.Command), pools.DefaultPython), o.spec.Dir); err != nil {
-			return err
-		}
+	if client.Remote() { // the files and CPUs are those of another machine
+		o.spec.Inherited.CPUs = nil
+	} else if err := command.FindProgram(cmp.Or(first(o.spec.Command), pools.DefaultPython), o.spec.Dir); err != nil {
+		return err
 	}
 	created, err := client.PutPool(cmd.Context(), "", encoded(o.spec))
 	switch {
