@@ -109,13 +109,6 @@ func SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// RemoveAll removes a file, or a folder with all its content; it need not exist. After a loss of power parts of it may
-// be back.
-func RemoveAll(path string) error {
-	Before(OpRemove, path)
-	return os.RemoveAll(path)
-}
-
 // File is an open file that is written in place.
 type File struct{ file *os.File }
 
