@@ -89,6 +89,7 @@ type Agent struct {
 	starting chan struct{} // bounds the number of containers that are being started at once
 	keeper   *keeper
 	monitor  *monitor
+	remover  *remover
 	pressure *pressure // of the disk; nil if the speed of the disk is unknown, or what it does
 	network  *network
 	// counted is the disk whose transfers version 1 of the kernel counts for each container, major:minor; empty if there is none.
@@ -178,10 +179,11 @@ func Open(c Config) (*Agent, error) {
 	if c.clock == nil {
 		c.clock = newClock()
 	}
-	if err := durable.MakeDir(filepath.Join(c.Dir, "containers")); err != nil {
-		return nil, fmt.Errorf("make the folder for containers: %w", err)
+	left := &remover{dir: filepath.Join(c.Dir, "removing"), log: c.Log, more: make(chan struct{}, 1)}
+	if err := errors.Join(durable.MakeDir(filepath.Join(c.Dir, "containers")), durable.MakeDir(left.dir)); err != nil {
+		return nil, fmt.Errorf("make the folders for containers: %w", err)
 	}
-	a := &Agent{config: c, log: c.Log, events: newQueue(), starting: make(chan struct{}, 8), pagingOut: make(chan struct{}, 1), containers: map[cluster.ContainerID]*container{}}
+	a := &Agent{config: c, log: c.Log, remover: left, events: newQueue(), starting: make(chan struct{}, 8), pagingOut: make(chan struct{}, 1), containers: map[cluster.ContainerID]*container{}}
 	a.closed, a.close = context.WithCancel(context.Background())
 	if a.claim, err = takeClaim(groupName(c.Dir)); err != nil {
 		a.events.close()
@@ -205,6 +207,7 @@ func Open(c Config) (*Agent, error) {
 	// The whole inventory is reported at once: after a part of it there would seem to be room.
 	a.keeper.begin()
 	a.begin(a.monitor.run)
+	a.begin(func() { a.remover.run(a.closed) })
 	if err != nil {
 		a.Close()
 		return nil, err
@@ -378,7 +381,9 @@ func (a *Agent) Remove(ctx context.Context) error {
 	if err := a.supervisors.Remove(ctx); err != nil {
 		return err
 	}
-	return a.root.Remove(ctx)
+	err = a.root.Remove(ctx)
+	a.remover.all(ctx, map[string]bool{})
+	return err
 }
 
 // Apply implements live.Backend.
@@ -454,10 +459,7 @@ func (a *Agent) leasePath() string { return filepath.Join(a.config.Dir, "lease")
 // Forget implements live.Backend.
 func (a *Agent) Forget(id cluster.ContainerID) {
 	a.monitor.forget(id)
-	if err := a.folder(id).removeTmp(); err != nil { // if its supervisor could not
-		a.log.Warn("cannot remove the private temporary folder of a container", "container", id, "error", err)
-	}
-	if err := a.folder(id).remove(); err != nil {
+	if err := a.remover.take(a.folder(id)); err != nil {
 		a.log.Warn("cannot remove the record of a container; it will be reported again", "container", id, "error", err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -26,12 +25,6 @@ func (a *Agent) takeInventory() error {
 	node := a.node()
 	events := []cluster.Event{{Kind: cluster.NodeJoined, Node: node.ID, NewNode: &node}}
 	for _, entry := range entries {
-		if name := entry.Name(); strings.HasPrefix(name, leaving) {
-			if err := durable.RemoveAll(filepath.Join(a.config.Dir, "containers", name)); err != nil {
-				a.log.Warn("cannot remove what is left of a container", "folder", name, "error", err)
-			}
-			continue
-		}
 		id, err := cluster.ParseContainerID(entry.Name())
 		if err != nil {
 			continue // Not ours.
@@ -164,6 +157,9 @@ func (a *Agent) lost(c *container, why error) cluster.Event {
 	}
 	a.removeGroup(c.id)
 	a.await(func() bool { return !held(c.dir) }) // the supervisor, which has nothing left to wait for
+	if err := a.remover.takeTmp(c.dir); err != nil {
+		a.log.Warn("cannot remove the private temporary folder of a lost container", "container", c.id, "error", err)
+	}
 	kept, err := a.keepAside(string(c.dir))
 	if err != nil {
 		a.log.Warn("cannot move the record of a lost container to the folder of damaged records", "container", c.id, "error", err)

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,19 +45,6 @@ func (f folder) makeTmp() error {
 
 // tmpIn is what the program gets of the folder that makeTmp makes.
 func tmpIn(path string) string { return filepath.Join(path, "tmp") }
-
-// removeTmp removes the private temporary folder of a container that has ended, if it has one.
-func (f folder) removeTmp() error {
-	var path string
-	err := f.get(tmpRecord, &path)
-	if err == nil {
-		err = durable.RemoveAll(path)
-	}
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
-}
 
 // isolate sets up the namespaces of the process.
 func (w *way) isolate(f folder, l *cluster.Launch) error {

@@ -7,11 +7,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/durable"
 )
 
 // printsAsUser runs a program in / as an ordinary user, which must succeed, and returns what it prints.
@@ -42,14 +46,8 @@ func TestPrivateTmp(t *testing.T) {
 	if err := b.folder(o.Container).get(tmpRecord, &path); err != nil || !strings.HasPrefix(path, "/tmp/bellows-") {
 		t.Fatalf("its folder is %q, %v", path, err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) { // the supervisor removes it after it has recorded the end
-		if _, err := os.Stat(path); os.IsNotExist(err) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s is still there", path)
-		}
-	}
+	b.Forget(o.Container)
+	b.awaitRemoval(path)
 }
 
 // A program whose working directory its private temporary folder hides is told so.
@@ -64,32 +62,123 @@ func TestHiddenDir(t *testing.T) {
 	if e := b.run(o); e.Exit.Code != 126 || e.Detail != want {
 		t.Errorf("ended %s: %s; want %s", e.Outcome, e.Detail, want)
 	}
+	b.Forget(o.Container)
 }
 
-// Whoever forgets a container removes its private temporary folder, if its supervisor could not.
-func TestForgottenTmp(t *testing.T) {
-	f := folder(t.TempDir())
-	if err := f.makeTmp(); err != nil {
-		t.Fatal(err)
+// No loop waits for the removal of what a program left, and the container is forgotten before it begins.
+func TestForgetWaitsForNoRemoval(t *testing.T) {
+	goOn, arrived := make(chan struct{}), make(chan string)
+	var once sync.Once
+	durable.Watch = func(op durable.Op, path string) {
+		if op == durable.OpRemove && strings.HasPrefix(path, "/tmp/bellows-") {
+			once.Do(func() { arrived <- path; <-goOn })
+		}
 	}
-	var path string
-	if err := f.get(tmpRecord, &path); err != nil {
-		t.Fatal(err)
+	t.Cleanup(func() { durable.Watch = nil })
+	b := newBench(t)
+	id := b.order("true").Container
+	path := b.leave(id)
+	b.Forget(id)
+	if got := <-arrived; got != path {
+		t.Errorf("%s is removed, want %s", got, path)
+	}
+	if left, err := os.ReadDir(filepath.Join(b.dir, "containers")); err != nil || len(left) != 0 {
+		t.Errorf("not forgotten: %v, %v", left, err)
+	}
+	b.Forget(id) // It has nothing left.
+	close(goOn)
+	b.awaitRemoval(path)
+}
+
+// leave makes the folder of a container that has ended with a private temporary folder, and returns the latter.
+func (b *bench) leave(id cluster.ContainerID) (path string) {
+	b.t.Helper()
+	f := b.folder(id)
+	if err := errors.Join(os.Mkdir(string(f), 0o700), f.makeTmp(), f.get(tmpRecord, &path)); err != nil {
+		b.t.Fatal(err)
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("others may enter %s: %v, %v", path, info, err)
+		b.t.Errorf("others may enter %s: %v, %v", path, info, err)
 	}
-	for range 2 {
-		if err := f.removeTmp(); err != nil {
-			t.Error(err)
+	if err := os.MkdirAll(filepath.Join(tmpIn(path), "some", "more"), 0o700); err != nil {
+		b.t.Fatal(err)
+	}
+	return path
+}
+
+// awaitRemoval waits until a private temporary folder is gone, and then all that is to be removed.
+func (b *bench) awaitRemoval(path string) {
+	b.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		_, err := os.Lstat(path)
+		left, _ := os.ReadDir(b.remover.dir)
+		if os.IsNotExist(err) && len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("%s is still there: %v, or %v", path, err, left)
 		}
 	}
-	if _, err := os.Stat(path); !os.IsNotExist(err) {
-		t.Errorf("%s is still there: %v", path, err)
+}
+
+// What cannot be removed is kept where the next start tries again. The container is forgotten.
+func TestRemovalIsTriedAgain(t *testing.T) {
+	b := newBench(t)
+	id := b.order("true").Container
+	path := b.leave(id)
+	mount := filepath.Join(tmpIn(path), "some", "more")
+	if err := unix.Mount(b.dir, mount, "", unix.MS_BIND, ""); err != nil {
+		t.Skipf("needs the right to mount: %v", err)
 	}
-	if err := folder(t.TempDir()).removeTmp(); err != nil {
-		t.Errorf("a container without one: %v", err)
+	mounted, err := os.Open(mount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mounted.Close()
+	unmount := func() error { return unix.Unmount(fmt.Sprintf("/proc/self/fd/%d", mounted.Fd()), unix.MNT_DETACH) }
+	defer unmount()
+	b.Forget(id)
+	second := b.order("true").Container
+	b.Forget(second)
+	after := b.leave(second)
+	b.Forget(second)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // The one is removed although the other is not.
+		left, err := os.ReadDir(b.remover.dir)
+		if _, gone := os.Lstat(after); os.IsNotExist(gone) && err == nil && len(left) == 1 && strings.HasPrefix(left[0].Name(), id.String()+"-") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("kept %v, %v", left, err)
+		}
+	}
+	b.Close()
+	if err := unmount(); err != nil {
+		t.Fatal(err)
+	}
+	b.open()
+	b.awaitRemoval(path)
+	for _, e := range b.seen {
+		t.Errorf("reported: %+v", e)
+	}
+}
+
+// A container whose record is damaged is kept for people, but not what its program left.
+func TestDamagedContainerKeepsNoTmp(t *testing.T) {
+	b := newBench(t)
+	b.Close()
+	id := b.order("true").Container
+	path := b.leave(id)
+	if err := os.WriteFile(b.folder(id).path("spec.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.open()
+	if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Lost {
+		t.Errorf("ended %+v", e)
+	}
+	b.awaitRemoval(path)
+	if kept, err := filepath.Glob(filepath.Join(b.dir, "damaged", id.String()+"-*", "spec.json")); err != nil || len(kept) != 1 {
+		t.Errorf("kept %v, %v", kept, err)
 	}
 }
 

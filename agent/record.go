@@ -169,19 +169,6 @@ func (f folder) getSpec(id cluster.ContainerID, s *spec) error {
 	return nil
 }
 
-// leaving is how the name of a folder begins that is being removed.
-const leaving = "leaving-"
-
-// remove removes the folder of a container. It gets another name first: what is left if this process dies meanwhile is
-// no container, and the next agent removes it.
-func (f folder) remove() error {
-	gone := filepath.Join(filepath.Dir(string(f)), leaving+filepath.Base(string(f)))
-	if durable.Move(string(f), gone) != nil {
-		gone = string(f)
-	}
-	return durable.RemoveAll(gone)
-}
-
 // putStarted records when the program began. A power failure may lose the record; it ends the program, too.
 func (f folder) putStarted(s started) error {
 	return f.put("started.json", s)

@@ -90,11 +90,6 @@ func supervise(f folder, lock *os.File, tell io.Writer) bool {
 			door.Close()
 		}
 	}
-	defer func() { // after the end is recorded: there may be much to remove
-		if err := f.removeTmp(); err != nil {
-			fmt.Fprintf(os.Stderr, "remove the private temporary folder: %v\n", err)
-		}
-	}()
 	anchor, lay, err := os.Pipe()
 	if err != nil {
 		return fail(tell, lock, fmt.Errorf("make a pipe: %w", err))
