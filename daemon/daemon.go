@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/agent"
@@ -50,6 +51,8 @@ type Config struct {
 	// MeasureDisk says that the bandwidth of the disk below State is measured, once, and becomes a part of the
 	// capacity. A disk that cannot be measured has no limit.
 	MeasureDisk bool
+	// AcceptStore says that a store which is damaged, or behind what is known of it, is no reason not to open: see store.Accept.
+	AcceptStore bool
 	// Version is the version of this program that the API reports.
 	Version string
 	Log     *slog.Logger // nil is slog.Default
@@ -91,7 +94,7 @@ func (d *Daemon) open() (err error) {
 	if d.lock, err = store.TakeLock(d.config.State); err != nil {
 		return err
 	}
-	if d.Store, err = store.Open(d.config.State); err != nil {
+	if err := d.openStore(); err != nil {
 		return err
 	}
 	if d.config.MeasureDisk {
@@ -124,6 +127,18 @@ func (d *Daemon) open() (err error) {
 	d.log.Info("bellows started", "version", d.config.Version, "pid", os.Getpid(), "state_dir", d.config.State, "socket", d.config.Socket, "network", listens, "configuration", cmp.Or(d.config.Configuration, "none"),
 		"policy", d.config.Driver.Policy.Name(), "memory", resource.FormatMemory(capacity[resource.Memory]), "cpus", resource.FormatCPU(capacity[resource.CPU]))
 	return nil
+}
+
+func (d *Daemon) openStore() (err error) {
+	if d.config.AcceptStore {
+		changed, err := store.Accept(d.config.State)
+		if err != nil {
+			return err
+		}
+		d.log.Warn("the store is accepted as it is", "changed", strings.Join(changed, "; "))
+	}
+	d.Store, err = store.Open(d.config.State)
+	return err
 }
 
 // listen opens the socket, and the address on the network; each is nil if there is none.

@@ -171,7 +171,7 @@ func (d *Driver) statusOf(jobs tally) Status {
 			s.Trouble = d.pausedWords(n.ID)
 		}
 	}
-	for _, err := range []error{d.short, d.trouble, d.broken} {
+	for _, err := range []error{d.apart.err(d.config.Dir), d.short, d.trouble, d.broken} {
 		if err != nil {
 			s.Trouble = err.Error()
 		}

@@ -114,9 +114,10 @@ type Driver struct {
 	trouble   error                     // why the outbox cannot be emptied
 	short     error                     // why no task starts: the disk is full, and ends are recorded in reserved space
 	pauses    map[cluster.NodeID]*pause // nodes that could not start a container
-	draining  bool                      // no new jobs are accepted
-	careful   bool                      // jobs that never started are submitted to the engine one by one
-	goroutine string                    // the loop's, as stacks name it
+	apart     apart
+	draining  bool   // no new jobs are accepted
+	careful   bool   // jobs that never started are submitted to the engine one by one
+	goroutine string // the loop's, as stacks name it
 	// unrecorded says that the event log has ended, and the next segment has not begun.
 	unrecorded bool
 	segment    int           // of the event log, from 1
@@ -143,7 +144,7 @@ func Start(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, clock: drive.NewClock(),
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}), entry: make(chan struct{}, 1), views: takenViews{turn: make(chan struct{}, 1)},
-		retained: make(chan struct{}, 1), jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), pressed: make(chan struct{}, 1), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), past: newEndedJobs()}
+		retained: make(chan struct{}, 1), jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), pressed: make(chan struct{}, 1), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, apart: apart{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), past: newEndedJobs()}
 	d.keep.Store(c.Keep)
 	d.quotas.Store(cmp.Or(c.Quotas, &cluster.Quotas{}))
 	d.outputs.changed = make(chan struct{}, 1)
@@ -430,12 +431,14 @@ func (d *Driver) Shutdown(ctx context.Context, kill bool) error {
 		return err
 	}
 	var open []cluster.JobID
+	var unknown error
 	err = d.do(ctx, func() {
-		open = d.openJobs()
-		if len(open) > 0 && !kill {
+		open, unknown = d.openJobs(), d.apart.err(d.config.Dir)
+		if (len(open) > 0 || unknown != nil) && !kill {
 			return
 		}
 		d.draining = true
+		d.killApart(0)
 		// Jobs that wait come first, so that none of them starts when running ones end.
 		slices.SortStableFunc(open, func(a, b cluster.JobID) int { return cmp.Compare(len(d.jobs[a].runs), len(d.jobs[b].runs)) })
 	})
@@ -446,12 +449,19 @@ func (d *Driver) Shutdown(ctx context.Context, kill bool) error {
 	if len(open) > 0 && !kill {
 		return Errorf(Conflict, "%s not ended: wait for the end, or have them killed", have(open))
 	}
+	if unknown != nil && !kill {
+		return Errorf(Conflict, "%w", unknown)
+	}
 	for some := range slices.Chunk(open, cancelledAtOnce) {
 		if err := d.cancelAll(context.WithoutCancel(ctx), some); err != nil {
 			return err
 		}
 	}
-	if err := d.awaitEnds(ctx, open); err != nil {
+	err = d.awaitEnds(ctx, open)
+	if err == nil {
+		err = d.awaitApart(ctx)
+	}
+	if err != nil {
 		// The shutdown failed; the daemon continues.
 		_ = d.do(context.WithoutCancel(ctx), func() { d.draining = false })
 		return err

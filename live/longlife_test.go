@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -115,7 +116,7 @@ func TestLongLife(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = errors.Join(os.RemoveAll(dir), os.RemoveAll(dir+store.Mark)) }()
 	synctest.Test(t, func(t *testing.T) { longLife(t, dir, *lifeJobs, rand.New(rand.NewPCG(seed, 0))) })
 }
 

@@ -109,10 +109,9 @@ const maxFaults = 3
 
 // ended handles the end of a run, or the failure of its start.
 func (d *Driver) ended(e cluster.Event) {
-	id := cluster.ContainerID{Task: e.Task, Run: e.Run}
 	j, r := d.lookUp(&e)
 	if r == nil || r.ended() {
-		d.out.forget = append(d.out.forget, id) // It is recorded already, or unknown.
+		d.forgetUnknown(&e)
 		return
 	}
 	if e.Kind == cluster.DecisionFailed {

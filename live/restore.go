@@ -140,16 +140,22 @@ func (d *Driver) inOrder() (before, later []cluster.JobID) {
 }
 
 // match compares the inventory with the store. It returns the running containers, in the Backend's order. It records
-// the ends of containers that ended meanwhile, and kills unknown containers.
+// the ends of containers that ended meanwhile, kills those whose runs the store has as ended, and sets apart those that it does not know.
 func (d *Driver) match() (adopted []cluster.Event) {
 	found := map[cluster.ContainerID]bool{}
 	for _, e := range d.inventory {
 		id := cluster.ContainerID{Task: e.Task, Run: e.Run}
 		j, r := d.lookUp(&e)
+		if r == nil {
+			r = d.takeIn(j, &e)
+		}
 		switch e.Kind {
 		case cluster.TaskAdopted:
+			if r == nil && d.setApart(&e) {
+				continue
+			}
 			if r == nil || r.ended() || r != j.newest(e.Task) {
-				d.log.Warn("killing unknown container", "container", id)
+				d.log.Warn("killing container whose run has ended", "container", id)
 				d.out.orders = append(d.out.orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: e.Task}, Container: id})
 				continue
 			}
@@ -161,7 +167,7 @@ func (d *Driver) match() (adopted []cluster.Event) {
 			adopted = append(adopted, d.adopt(r, e)...)
 		case cluster.TaskEnded, cluster.DecisionFailed:
 			if r == nil || r.ended() {
-				d.out.forget = append(d.out.forget, id)
+				d.forgetUnknown(&e)
 				continue
 			}
 			found[id] = true

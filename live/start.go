@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,6 +57,9 @@ func (d *Driver) start(now timeline.Time, j *job, decision *cluster.Decision) {
 			j.drop(id.Task)
 			d.out.dropRun(r)
 		}
+	}
+	for d.hasPrinted(id) { // before the store was replaced by an earlier one
+		id.Run++
 	}
 	r := &run{Task: store.Task{Container: id, UID: j.Request.As.UID, Node: d.nodeName(decision.Node), Grant: decision.Grant,
 		Why: decision.Reason.Words(clock), Booked: now}}
@@ -137,6 +141,12 @@ func merge(base []string, more map[string]string) []string {
 // logPath returns the path of a container's output, without the ending that distinguishes its two files.
 func logPath(dir string, id cluster.ContainerID) string {
 	return filepath.Join(outputDir(dir, id.Task.Job), id.String())
+}
+
+// hasPrinted reports whether there is output of a container.
+func (d *Driver) hasPrinted(id cluster.ContainerID) bool {
+	_, err := os.Lstat(logPath(d.config.Dir, id) + ".out")
+	return err == nil
 }
 
 // kill makes the order to end a task.

@@ -244,6 +244,9 @@ func (d *Driver) admit(j *job) {
 // Cancel ends a job: its running tasks are killed, its waiting tasks never start. It returns when the request is stored
 // and the kills are ordered; see Wait for the end. The error is Invalid if the job has ended.
 func (d *Driver) Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error {
+	if killed, err := d.cancelApart(ctx, by, id); killed || err != nil {
+		return err
+	}
 	return d.change(ctx, id, deed{"ended", "its tasks are being killed and none starts again"}, func(j *job) error {
 		d.log.Info("job cancelled", "job", id, "by_uid", by.UID)
 		d.cancel(j)

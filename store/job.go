@@ -195,6 +195,9 @@ func addJobs(ctx context.Context, tx *change, jobs []Job, shared string, request
 			first = cluster.JobID(id)
 		}
 	}
+	if err := tx.store.mark.reserve(first + cluster.JobID(len(jobs)-1)); err != nil {
+		return 0, err
+	}
 	if shared == "" {
 		return first, nil
 	}
@@ -530,7 +533,7 @@ func (s *Store) query(ctx context.Context, query string, args []any, f func(scan
 	defer rows.Close()
 	for rows.Next() {
 		if err := f(rows.Scan); err != nil {
-			return err
+			return &unreadable{err}
 		}
 	}
 	return rows.Err()

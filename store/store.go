@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
@@ -26,6 +27,10 @@ var (
 	ErrFull = errors.New("its disk is full: free some space")
 	// ErrReadOnly is returned by Open, and by every method that writes, when the store cannot be written.
 	ErrReadOnly = errors.New("it is read-only: make it writable, or choose another state directory")
+	// ErrDamaged is returned by every method when the content of the store cannot be read.
+	ErrDamaged = errors.New("restore a copy of it, or begin with an empty store by `bellows up --accept-store`, which moves this one aside")
+	// ErrBehind is returned by Open when the store is missing, or an earlier state of it.
+	ErrBehind = errors.New("restore its newest copy, or go on with what is there by `bellows up --accept-store`")
 	// ErrNotFound is returned when there is no job or profile of that name.
 	ErrNotFound = errors.New("not found")
 )
@@ -38,51 +43,91 @@ type Store struct {
 	db     *sql.DB // writes: one connection, since writes exclude each other anyway
 	reader *sql.DB // reads: each sees what was committed when it began
 	path   string
+	vfs    string // of SQLite; empty is the usual one
+	mark   *mark
+
+	commits atomic.Int64 // that the store has ever had: see countCommit
+	full    atomic.Bool  // the last write has failed for want of space
 
 	preparing sync.Mutex
 	prepared  map[string]*sql.Stmt // by text, the queries of read
 	changes   map[string]*sql.Stmt // by text, the statements of write; nil if it is to be parsed
 }
 
-// Open opens the store in a state directory, and makes both if they are missing. Only their owner may access the files.
-// On a full disk it frees the reserved space: see SetAside.
+// Open opens the store in a state directory, and makes both if they are missing. Only their owner may access the files. The error is
+// ErrBehind if the store is not what it was: see Accept. A store that is there is opened on a full disk, too.
 func Open(dir string) (*Store, error) {
-	s := &Store{path: filepath.Join(dir, File), prepared: map[string]*sql.Stmt{}}
-	opened, err := s.open(dir)
-	if s.Give(err) {
-		return s.open(dir)
+	s, err := newStore(dir)
+	if err != nil {
+		return nil, err
 	}
-	return opened, err
+	err = s.isMissing()
+	if err == nil {
+		err = s.onAnyDisk(func() error { return s.open(s.isBehind) })
+	}
+	if err != nil {
+		return nil, s.explain("open", err)
+	}
+	return s, nil
 }
 
-func (s *Store) open(dir string) (*Store, error) {
-	if err := statedir.Make(dir); err != nil {
+// newStore returns the store of a state directory, which is there then. It has yet to be opened.
+func newStore(dir string) (*Store, error) {
+	s := &Store{path: filepath.Join(dir, File), prepared: map[string]*sql.Stmt{}}
+	err := statedir.Make(dir)
+	if err == nil {
+		s.mark, err = openMark(dir)
+	}
+	if err != nil {
 		return nil, s.explain("open", err)
 	}
+	return s, nil
+}
+
+// onAnyDisk opens the file. If the disk has no space for the index of the write-ahead log, which is for all processes, the index is in the
+// memory of this process, and others cannot open the store meanwhile.
+func (s *Store) onAnyDisk(open func() error) error {
+	err := open()
+	if causedBy(err, ErrFull) {
+		s.vfs = "unix-excl"
+		err = open()
+	}
+	return err
+}
+
+// open opens the file, unless check fails. Readers come first: whoever closes a store that was opened for writing clears its write-ahead
+// log.
+func (s *Store) open(check func() error) error {
 	if err := s.touch(); err != nil {
-		return nil, s.explain("open", err)
+		return err
 	}
+	const readers = 4 // further readers wait: each connection has its own cache, of at most 2 MB
 	var err error
+	if s.reader, err = s.connect(readers, url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)"}}); err != nil {
+		return err
+	}
+	if err := check(); err != nil {
+		return errors.Join(err, s.reader.Close())
+	}
 	// FULL makes every commit reach the disk before it is reported, so that a loss of power does not undo it.
 	s.db, err = s.connect(1, url.Values{
 		"_pragma": {"busy_timeout(10000)", "auto_vacuum(incremental)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "secure_delete(1)"},
 		"_txlock": {"immediate"},
 	})
 	if err != nil {
-		return nil, s.explain("open", err)
+		return errors.Join(err, s.reader.Close())
 	}
 	if err := s.migrate(); err != nil {
-		return nil, errors.Join(s.explain("open", err), s.db.Close())
+		return errors.Join(err, s.reader.Close(), s.db.Close())
 	}
-	const readers = 4 // further readers wait: each connection has its own cache, of at most 2 MB
-	if s.reader, err = s.connect(readers, url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)"}}); err != nil {
-		return nil, errors.Join(s.explain("open", err), s.db.Close())
-	}
-	return s, nil
+	return nil
 }
 
 // connect returns a pool of up to most connections to the file. They stay open: to open one takes longer than most queries.
 func (s *Store) connect(most int, options url.Values) (*sql.DB, error) {
+	if s.vfs != "" {
+		options.Set("vfs", s.vfs)
+	}
 	name := url.URL{Scheme: "file", Path: s.path, RawQuery: options.Encode()}
 	db, err := sql.Open("sqlite", name.String())
 	if err != nil {
@@ -105,7 +150,7 @@ func (s *Store) touch() error {
 
 // Close closes the store.
 func (s *Store) Close() error {
-	if err := errors.Join(s.reader.Close(), s.db.Close()); err != nil {
+	if err := errors.Join(s.reader.Close(), s.db.Close(), s.mark.close()); err != nil {
 		return s.explain("close", err)
 	}
 	return nil
@@ -118,7 +163,12 @@ func (s *Store) write(ctx context.Context, what string, f func(*change) error) e
 	if err != nil {
 		return s.explain(what, err)
 	}
-	if err := f(&change{tx, s}); err != nil {
+	all := &change{tx, s}
+	err = f(all)
+	if err == nil {
+		err = countCommit(ctx, all)
+	}
+	if err != nil {
 		_ = tx.Rollback() // The error of f says more, and a transaction that is not committed is undone anyway.
 		return s.explain(what, err)
 	}
@@ -127,6 +177,7 @@ func (s *Store) write(ctx context.Context, what string, f func(*change) error) e
 		_ = tx.Rollback()
 		return s.explain(what, err)
 	}
+	s.mark.count(s.commits.Add(1))
 	return nil
 }
 
@@ -176,6 +227,9 @@ func (s *Store) parseChanges(ctx context.Context) {
 
 // explain describes the failure of an operation in one sentence.
 func (s *Store) explain(what string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if _, unsafe := errors.AsType[*statedir.UnsafeError](err); unsafe || errors.Is(err, ErrNotFound) || errors.Is(err, ErrProfiles) {
 		return err
 	}
@@ -183,6 +237,9 @@ func (s *Store) explain(what string, err error) error {
 		if causedBy(err, cause) {
 			return fmt.Errorf("%s the store %s: %w", what, s.path, cause)
 		}
+	}
+	if text, damaged := damage(err); damaged {
+		return fmt.Errorf("%s the store %s: it is damaged (%s): %w", what, s.path, text, ErrDamaged)
 	}
 	return fmt.Errorf("%s the store %s: %w", what, s.path, err)
 }

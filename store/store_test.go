@@ -354,7 +354,10 @@ func TestUnlearned(t *testing.T) {
 // Jobs that ended before the store knew what is unlearned were learned from when they ended; those that had not ended will be.
 func TestUnlearnedOfTheNinthSchema(t *testing.T) {
 	dir := t.TempDir()
-	s := &Store{path: filepath.Join(dir, File)}
+	s, err := newStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	old, err := s.connect(1, nil)
 	if err != nil {
 		t.Fatal(err)

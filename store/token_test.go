@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -80,7 +79,10 @@ func TestDeadTokensAreRemoved(t *testing.T) {
 // A store of the thirteenth version gets a table of tokens, and keeps what it has.
 func TestTokensOfTheThirteenthSchema(t *testing.T) {
 	dir := t.TempDir()
-	s := &Store{path: filepath.Join(dir, File)}
+	s, err := newStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	old, err := s.connect(1, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -124,7 +123,10 @@ func TestThinUsage(t *testing.T) {
 // A store of the version before has jobs that were not measured.
 func TestSchemaWithoutUsage(t *testing.T) {
 	dir := t.TempDir()
-	s := &Store{path: filepath.Join(dir, File)}
+	s, err := newStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	old, err := s.connect(1, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/internal/testcert"
+	"github.com/bellows-rm/bellows/store"
 )
 
 var (
@@ -87,7 +89,7 @@ func startAttacked(t *testing.T) *attacked {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = errors.Join(os.RemoveAll(dir), os.RemoveAll(dir+store.Mark)) })
 	a := &attacked{t: t, dir: dir, env: append(os.Environ(), "BELLOWS_STATE="+dir)}
 	certificate, key, err := testcert.Write(dir)
 	if err != nil {

@@ -54,7 +54,7 @@ func newLoaded(b *testing.B) *loaded {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { _ = os.RemoveAll(dir) })
+	b.Cleanup(func() { _ = errors.Join(os.RemoveAll(dir), os.RemoveAll(dir+store.Mark)) })
 	socket := filepath.Join(dir, "bellows.sock")
 	l := &loaded{b: b, dir: dir, client: server.NewClient(socket), plain: over(socket)}
 	b.Cleanup(func() {

@@ -240,7 +240,7 @@ func runSwapScripts(t *testing.T, dir string) {
 				if err := bellows("swap", "remove", "--all", "--force"); err != nil {
 					t.Errorf("swap is left behind: %v", err)
 				}
-				_ = os.RemoveAll(state)
+				_ = errors.Join(os.RemoveAll(state), os.RemoveAll(state+store.Mark))
 			})
 			return nil
 		},
@@ -271,7 +271,7 @@ func TestMachine(t *testing.T) {
 				down := exec.CommandContext(ctx, "bellows", "down", "--force")
 				down.Env = append(os.Environ(), "BELLOWS_STATE="+state)
 				_ = down.Run() // Most scripts have ended the daemon themselves.
-				_ = os.RemoveAll(state)
+				_ = errors.Join(os.RemoveAll(state), os.RemoveAll(state+store.Mark))
 			})
 			return nil
 		},

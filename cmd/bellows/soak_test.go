@@ -168,7 +168,7 @@ func startSoak(t *testing.T) *soak {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = errors.Join(os.RemoveAll(dir), os.RemoveAll(dir+store.Mark)) })
 	s := &soak{t: t, dir: dir, profile: filepath.Join(t.TempDir(), "goroutines"), gateDir: t.TempDir(), done: map[soakKind]int{}}
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {

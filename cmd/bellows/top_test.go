@@ -12,6 +12,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/internal/testterminal"
+	"github.com/bellows-rm/bellows/store"
 )
 
 // watchedDaemon is a daemon that a test starts, ends and watches.
@@ -33,7 +34,7 @@ func newWatchedDaemon(t *testing.T) *watchedDaemon {
 	d.up()
 	t.Cleanup(func() {
 		_ = d.command("down", "--force").Run()
-		_ = os.RemoveAll(state)
+		_ = errors.Join(os.RemoveAll(state), os.RemoveAll(state+store.Mark))
 	})
 	return d
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/store"
 )
 
 var (
@@ -92,7 +93,7 @@ func upgradeState(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(state) })
+	t.Cleanup(func() { _ = errors.Join(os.RemoveAll(state), os.RemoveAll(state+store.Mark)) })
 	return state
 }
 

@@ -77,7 +77,7 @@ func TestFlagsAreSettings(t *testing.T) {
 		settings[s.flag] = true
 	}
 	// These say which daemon is meant, and how this command starts it.
-	for _, name := range []string{"config", "state", "socket", "detach", "log"} {
+	for _, name := range []string{"config", "state", "socket", "detach", "accept-store", "log"} {
 		settings[name] = true
 	}
 	upCommand().Flags().VisitAll(func(f *pflag.Flag) {

@@ -69,6 +69,11 @@ $XDG_RUNTIME_DIR. With --state alone, the socket is bellows.sock in there. A
 state directory that other users could change is refused, as are directories
 above it that other users may write to, unless they are sticky as /tmp is.
 
+A store in it that was lost, damaged or replaced by an earlier one is refused,
+too: restore its newest copy. --accept-store goes on with what is there instead,
+and forgets what is missing. Programs of forgotten jobs run on: "bellows status"
+names them.
+
 The daemon serves the user who starts it, and root. --socket-group, or
 --socket-mode 0666, opens the socket to other users, each for their own jobs: of
 the jobs of others they see the size alone. Programs run as the user who
@@ -114,6 +119,7 @@ type upOptions struct {
 	place  place.Place
 	config string // path of the configuration file, if a flag names it
 	detach bool
+	accept bool   // a store that is damaged or behind
 	log    string // path of the log; empty for standard error
 
 	// configure sets the fields below.
@@ -149,6 +155,7 @@ func newUp() (*upOptions, *cobra.Command) {
 	o.configFlag(f)
 	o.place.Flags(cmd, true)
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once the daemon answers; it logs to daemon.log in the state directory")
+	f.BoolVar(&o.accept, "accept-store", false, "go on with a store that is damaged, lost or older than it was; what is missing there is forgotten")
 	f.StringVar(&o.log, "log", "", "log to a `file`") // used by --detach to start the daemon
 	_ = f.MarkHidden("log")
 	return o, cmd
@@ -262,7 +269,7 @@ func (o *upOptions) daemon() (daemon.Config, error) {
 	if err != nil {
 		return daemon.Config{}, err
 	}
-	return daemon.Config{State: o.place.State, Socket: o.place.Socket, Door: door, Operators: o.operators, Configuration: o.file, MeasureDisk: o.from["disk"] == "", Version: command.VersionText(),
+	return daemon.Config{State: o.place.State, Socket: o.place.Socket, Door: door, Operators: o.operators, Configuration: o.file, MeasureDisk: o.from["disk"] == "", AcceptStore: o.accept, Version: command.VersionText(),
 		Listen: o.listen.address, Certificate: certificate,
 		Agent:  agent.Config{Capacity: capacity, OutputLimit: o.output, SwapBudget: o.swapping, Memory: manager},
 		Driver: live.Config{Policy: p, Settings: o.settings, Keeps: o.still == "keeps", Keep: &o.keep, Quotas: o.quotas(), Patience: Patience}}, nil
