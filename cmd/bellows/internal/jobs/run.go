@@ -41,8 +41,8 @@ bellows learns from the runs of a command, by its --app, and scales what it
 learned by --input: see "bellows explain" and docs/forecasts.md.
 
 The command has the working directory, environment, umask, limits, nice value
-and CPU affinity of bellows. OMP_NUM_THREADS and other variables tell it to start
-as many threads as it has cores, unless they are set: see docs/formats.md.
+and CPU affinity of bellows. OMP_NUM_THREADS and other variables tell it to
+start as many threads as it has cores, unless they are set: see docs/formats.md.
 
 Without -d, bellows shows the output of the command and returns its exit code,
 or 128 + n if signal n ended it. Ctrl-C, or closing the terminal, kills the job.
