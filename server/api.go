@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -48,7 +49,7 @@ type JobPath struct {
 
 // TaskPath is the part of a request's path that names a task.
 type TaskPath struct {
-	Task string `path:"task" doc:"job.stage.index" example:"7.0.2"`
+	Task string `path:"task" doc:"job.stage.index" example:"7.0.2" pattern:"task"`
 }
 
 func (p JobPath) id() cluster.JobID { return cluster.JobID(p.Job) }
@@ -71,24 +72,19 @@ func (p TaskPath) job() (cluster.JobID, error) {
 	return id.Job, err
 }
 
+// patterns are the forms of parameters, as the document has them, by the names that tags have for them.
+var patterns = map[string]*regexp.Regexp{
+	"task": regexp.MustCompile(`^[0-9]{1,18}(\.[0-9]{1,9}){0,2}$`), // whose numbers fit in a TaskID
+}
+
 // ParseTask parses "7", "7.0" or "7.0.2": job, stage and index. Stage and index are 0 if left out.
 func ParseTask(text string) (cluster.TaskID, error) {
-	parts := strings.Split(text, ".")
+	if !patterns["task"].MatchString(text) {
+		return cluster.TaskID{}, fmt.Errorf("task %q: must be JOB or JOB.STAGE.INDEX, such as 7 or 7.0.2", clipped(text))
+	}
 	var numbers [3]int64
-	for i, part := range parts {
-		bits := 32
-		if i == 0 {
-			bits = 64
-		}
-		var err error
-		if i >= len(numbers) {
-			err = strconv.ErrSyntax
-		} else {
-			numbers[i], err = strconv.ParseInt(part, 10, bits)
-		}
-		if err != nil || numbers[min(i, 2)] < 0 {
-			return cluster.TaskID{}, fmt.Errorf("task %q: must be JOB or JOB.STAGE.INDEX, such as 7 or 7.0.2", text)
-		}
+	for i, part := range strings.Split(text, ".") {
+		numbers[i], _ = strconv.ParseInt(part, 10, 64) // the pattern admits nothing else
 	}
 	return cluster.TaskID{Job: cluster.JobID(numbers[0]), Stage: int32(numbers[1]), Index: int32(numbers[2])}, nil
 }
@@ -115,9 +111,25 @@ func (s *Server) handler() http.Handler {
 	})
 	a.mux.Handle("GET /metrics", s.metrics.handler())
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, live.Errorf(live.NotFound, "%s %s: no such address; GET /openapi.json lists them", r.Method, r.URL.Path))
+		if has := a.methods(r); len(has) > 0 {
+			w.Header().Set("Allow", strings.Join(has, ", "))
+			writeError(w, wrongFor(http.StatusMethodNotAllowed, live.NotFound, "", "method", clipped(r.Method),
+				"must be one of %s at %s", strings.Join(has, ", "), clipped(r.URL.Path)))
+			return
+		}
+		writeError(w, live.Errorf(live.NotFound, "%s %s: no such address; GET /openapi.json lists them", r.Method, clipped(r.URL.Path)))
 	})
 	return s.metrics.counted(a.doc, a.mux)
+}
+
+// methods returns the methods that an address has, sorted; none if there is no such address.
+func (a *api) methods(r *http.Request) (has []string) {
+	for _, method := range []string{"DELETE", "GET", "HEAD", "POST", "PUT"} {
+		if _, pattern := a.mux.Handler(&http.Request{Method: method, Host: r.Host, URL: r.URL}); pattern != "/" {
+			has = append(has, method)
+		}
+	}
+	return has
 }
 
 // status returns the state of the daemon and its nodes.

@@ -93,7 +93,7 @@ func (in *listJobs) add(to, jobs []live.Job, limit int, c *caller) []live.Job {
 // listTasks is a request for tasks.
 type listTasks struct {
 	Usage bool   `query:"usage" doc:"add the current use of the tasks' containers"`
-	After string `query:"after" doc:"only tasks that follow this one, job.stage.index: usually the last of the page before" example:"7.0.2"`
+	After string `query:"after" doc:"only tasks that follow this one, job.stage.index: usually the last of the page before" example:"7.0.2" pattern:"task"`
 	User  string `query:"user" doc:"only tasks of the user of this name"`
 	State string `query:"state" doc:"only tasks in this state" enum:"starting,running,ending,ended"`
 	Page

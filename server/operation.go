@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,10 @@ func register[In, Out any](a *api, who access, method, path, id, summary string,
 			}
 		}
 		body := given.FieldByName("Body")
+		if coding := r.Header.Get("Content-Encoding"); e == nil && body.IsValid() && coding != "" && coding != "identity" {
+			e = wrongFor(http.StatusUnsupportedMediaType, live.Invalid, "", "Content-Encoding", strconv.Quote(clipped(coding)),
+				"must be identity: a body cannot be compressed")
+		}
 		if later, ok := bodyReadLater(body); ok {
 			later.read(r)
 		} else if e == nil && body.IsValid() {
@@ -124,6 +129,7 @@ type parameter struct {
 	// least and most bound an integer; nil is no bound. values are those that a text may have; nil is any.
 	least, most *int64
 	values      []string
+	pattern     *regexp.Regexp // of a text, which its operation checks; nil is any
 	field       reflect.StructField
 }
 
@@ -131,7 +137,7 @@ type parameter struct {
 func parametersOf(t reflect.Type) []parameter {
 	var all []parameter
 	for _, f := range reflect.VisibleFields(t) {
-		p := parameter{field: f}
+		p := parameter{field: f, pattern: patterns[f.Tag.Get("pattern")]}
 		for _, p.in = range []string{"path", "query", "header"} {
 			if p.name = f.Tag.Get(p.in); p.name != "" {
 				break
@@ -304,7 +310,7 @@ func writeError(w http.ResponseWriter, e *live.Error) {
 	if answer, ok := w.(*answering); ok {
 		answer.failed = e.Kind
 	}
-	writeJSON(w, problemType, e.Kind.Status(), problemOf(e))
+	writeJSON(w, problemType, statusOf(e), problemOf(e))
 }
 
 // describe adds an operation to the document.
@@ -362,11 +368,15 @@ func (a *api) parameter(p parameter) *openapi3.Parameter {
 	for _, value := range p.values {
 		s.Enum = append(s.Enum, value)
 	}
+	if p.pattern != nil {
+		s.Pattern = p.pattern.String()
+	}
 	if example := p.field.Tag.Get("example"); example != "" {
 		s.Examples = []any{example}
 	}
 	return &openapi3.Parameter{
-		Name: p.name, In: p.in, Required: p.in == "path", Description: p.field.Tag.Get("doc"), Schema: s.NewRef(),
+		Name: p.name, In: p.in, Required: p.in == "path", AllowEmptyValue: p.in == "query", Description: p.field.Tag.Get("doc"),
+		Schema: s.NewRef(),
 	}
 }
 

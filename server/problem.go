@@ -28,7 +28,7 @@ type Problem struct {
 
 // problemOf returns the answer that has an error. Its texts are of one line each, even if they quote a part of the request.
 func problemOf(e *live.Error) *Problem {
-	status, said := e.Kind.Status(), cluster.Printable(e.Message)
+	status, said := statusOf(e), cluster.Printable(e.Message)
 	p := &Problem{Title: http.StatusText(status), Status: status, Detail: said, Kind: e.Kind, Message: said}
 	if w, ok := errors.AsType[*cluster.WrongField](e); ok {
 		p.Field, p.Value, p.Limit = cluster.Printable(w.Path()), cluster.Printable(w.Value), cluster.Printable(w.Must)
@@ -42,9 +42,18 @@ func problemOf(e *live.Error) *Problem {
 	return p
 }
 
-// wrongValue is the error of a part of a request that is no field of a job: a parameter, a header, or the body.
+// statusOf returns the HTTP status of an error: that of its kind, unless it has one of its own.
+func statusOf(e *live.Error) int {
+	if w, ok := errors.AsType[*wrongValue](e); ok && w.status != 0 {
+		return w.status
+	}
+	return e.Kind.Status()
+}
+
+// wrongValue is the error of a part of a request that is no field of a job: its method, a parameter, a header, or the body.
 type wrongValue struct {
-	where string // before the name, in the sentence
+	status int    // of HTTP; 0 is that of the kind
+	where  string // before the name, in the sentence
 	cluster.WrongField
 }
 
@@ -60,6 +69,11 @@ func wrong(field, value, must string, operands ...any) *live.Error {
 
 // wrongIn is wrong with words before the name of the field.
 func wrongIn(where, field, value, must string, operands ...any) *live.Error {
+	return wrongFor(0, live.Invalid, where, field, value, must, operands...)
+}
+
+// wrongFor is wrongIn with an HTTP status of its own, 0 for that of the kind, and with another kind.
+func wrongFor(status int, kind live.Kind, where, field, value, must string, operands ...any) *live.Error {
 	w := cluster.WrongField{Stage: -1, Field: field, Value: value, Must: fmt.Sprintf(must, operands...)}
-	return live.Errorf(live.Invalid, "%w", &wrongValue{where, w})
+	return live.Errorf(kind, "%w", &wrongValue{status, where, w})
 }

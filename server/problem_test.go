@@ -3,7 +3,9 @@ package server
 import (
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -32,6 +34,8 @@ func TestProblems(t *testing.T) {
 		{"GET", "/v1/jobs?all=maybe", "", nil, Problem{Status: 400, Kind: live.Invalid, Detail: `all "maybe": must be true or false`, Field: "all", Value: `"maybe"`, Limit: "must be true or false"}},
 		{"GET", "/v1/jobs/7", "", nil, Problem{Status: 404, Kind: live.NotFound, Detail: "job 7: there is none"}},
 		{"GET", "/v1/nothing", "", nil, Problem{Status: 404, Kind: live.NotFound, Detail: "GET /v1/nothing: no such address; GET /openapi.json lists them"}},
+		{"TRACE", "/v1/jobs", "", nil, Problem{Status: 405, Kind: live.NotFound, Detail: "method TRACE: must be one of GET, HEAD, POST at /v1/jobs",
+			Field: "method", Value: "TRACE", Limit: "must be one of GET, HEAD, POST at /v1/jobs"}},
 		{"GET", "/v1/status", "", live.Errorf(live.Unavailable, "bellows is starting"), Problem{Status: 503, Kind: live.Unavailable, Detail: "bellows is starting"}},
 	}
 	for _, tt := range tests {
@@ -56,6 +60,45 @@ func TestProblems(t *testing.T) {
 		}
 		if json.Unmarshal(text, &older) != nil || older.Kind != tt.want.Kind || older.Message != tt.want.Detail {
 			t.Errorf("%s %s: an older client reads %+v", tt.method, tt.path, older)
+		}
+	}
+}
+
+// Who asks with a method that an address does not have is told those that it has; other addresses have none.
+func TestMethods(t *testing.T) {
+	handler := New(newFake(), &fakePools{}, newFakeStore(), Daemon{}, slog.New(slog.DiscardHandler)).handler()
+	for _, tt := range []struct{ method, path, allow string }{
+		{"TRACE", "/v1/jobs", "GET, HEAD, POST"},
+		{"OPTIONS", "/v1/jobs/7", "DELETE, GET, HEAD"},
+		{"PUT", "/v1/jobs/7/pause", ""}, // has it
+		{"PATCH", "/v1/jobs/7/pause", "DELETE, PUT"},
+		{"POST", "/openapi.json", "GET, HEAD"},
+		{"POST", "/metrics", "GET, HEAD"},
+		{"OPTIONS", "*", ""},
+		{"POST", "/v1/nothing", ""},
+		{"POST", "/", ""},
+	} {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequest(tt.method, tt.path, nil).WithContext(asUser(t.Context(), 0, "root")))
+		if got := answer.Header().Get("Allow"); got != tt.allow || (answer.Code == 405) != (tt.allow != "") {
+			t.Errorf("%s %s: status %d, Allow %q, want %q", tt.method, tt.path, answer.Code, got, tt.allow)
+		}
+	}
+}
+
+// A compressed body is refused by its name, not for what its bytes look like.
+func TestCompressedBody(t *testing.T) {
+	handler := New(newFake(), &fakePools{}, newFakeStore(), Daemon{}, slog.New(slog.DiscardHandler)).handler()
+	for _, path := range []string{"/v1/jobs", "/v1/jobs/bulk", "/v1/pools/p/applications"} {
+		for coding, status := range map[string]int{"gzip": 415, "identity": 0, "": 0} {
+			r := httptest.NewRequest("POST", path, strings.NewReader("{}")).WithContext(asUser(t.Context(), 0, "root"))
+			r.Header.Set("Content-Encoding", coding)
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, r)
+			const why = `Content-Encoding \"gzip\": must be identity: a body cannot be compressed`
+			if refused := answer.Code == 415; refused != (status == 415) || strings.Contains(answer.Body.String(), why) != refused {
+				t.Errorf("%s of %q: status %d, %s", path, coding, answer.Code, answer.Body)
+			}
 		}
 	}
 }

@@ -71,6 +71,8 @@ func (s schemas) of(t reflect.Type) *openapi3.SchemaRef {
 	case reflect.Slice:
 		made.Type = &openapi3.Types{"array", "null"}
 		made.Items = s.of(t.Elem())
+	case reflect.Array:
+		made.Items = s.of(t.Elem())
 	case reflect.Map:
 		made.AdditionalProperties.Schema = s.of(t.Elem())
 	case reflect.Struct:

@@ -94,8 +94,9 @@ func TestMalformedRequestsAreInvalid(t *testing.T) {
 		{"GET", "/v1/jobs/x", "", 400},
 		{"GET", "/v1/tasks/1.2.3.4", "", 400},
 		{"GET", "/v1/nothing", "", 404},
-		{"PATCH", "/v1/jobs/1", "", 404},
-		{"DELETE", "/v1/status", "", 404},
+		{"PATCH", "/v1/nothing", "", 404},
+		{"PATCH", "/v1/jobs/1", "", 405},
+		{"DELETE", "/v1/status", "", 405},
 		{"GET", "/", "", 404},
 		{"GET", "/openapi.json", "", 200},
 	}
@@ -289,6 +290,9 @@ func TestParseTask(t *testing.T) {
 		{"1.2.3.4", cluster.TaskID{}, false},
 		{"1.2.3.4.5", cluster.TaskID{}, false},
 		{"1.9999999999.0", cluster.TaskID{}, false},
+		{"999999999999999999.999999999.999999999", cluster.TaskID{Job: 999999999999999999, Stage: 999999999, Index: 999999999}, true},
+		{"+1", cluster.TaskID{}, false},
+		{"1.2\n", cluster.TaskID{}, false},
 	}
 	for _, tt := range tests {
 		got, err := ParseTask(tt.text)
