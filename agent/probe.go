@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/inherited"
 	"github.com/bellows-rm/bellows/netcount"
 )
 
@@ -19,14 +20,15 @@ type Found struct {
 	Processes, Threads int64
 	// NetworkUnknown says in one clause why network bytes are not counted; empty if they are.
 	NetworkUnknown string
-	// Priority is why the memory loop cannot run before ordinary threads; nil if it can.
-	Priority error
+	// Priority is why the memory loop cannot run before ordinary threads; nil if it can. Unprotected is why the kernel may kill the
+	// daemon before programs when memory runs out; nil if it kills programs first.
+	Priority, Unprotected error
 }
 
 // Probe returns what Open would find for a state directory, and changes nothing. The error is the NoCgroupError that Open would
-// return, as far as it is known before control groups are made; then only Mode, Threads and Priority are set.
+// return, as far as it is known before control groups are made; then only Mode, Threads, Priority and Unprotected are set.
 func Probe(dir string) (Found, error) {
-	f := Found{Threads: mostThreads(), Priority: tryPriority()}
+	f := Found{Threads: mostThreads(), Priority: tryPriority(), Unprotected: tryProtection()}
 	host, err := cgroup.Discover("")
 	if err != nil {
 		return f, &NoCgroupError{err}
@@ -51,4 +53,13 @@ func tryPriority() error {
 	tried := make(chan error)
 	go func() { tried <- takePriority() }()
 	return <-tried
+}
+
+// tryProtection protects this process for a moment.
+func tryProtection() error {
+	was, err := inherited.Protect()
+	if err != nil {
+		return err
+	}
+	return inherited.SetOOMScore(was)
 }

@@ -81,6 +81,7 @@ var checks = []struct {
 	{"pressure", inGroups, (*Facts).pressure},
 	{"network counters", inGroups, (*Facts).network},
 	{"priority", ownDaemon, (*Facts).priority},
+	{"out of memory", ownDaemon, (*Facts).protection},
 	{"swap", everywhere, (*Facts).swap},
 	{"state directory", ownDaemon, (*Facts).stateDirectory},
 	{"disk space", ownDaemon, (*Facts).diskSpace},

@@ -80,7 +80,7 @@ var rare = []struct {
 		f.become(1000, "ada")
 		f.GroupsErr = &agent.NoCgroupError{Err: &cgroup.NeedError{Missing: "the group /user.slice/user-1000.slice/session-2.scope was not delegated to this user", Err: syscall.EACCES,
 			Remedy: "run it as root, or as `systemd-run --user --scope -p Delegate=yes COMMAND`"}}
-		f.Groups.Priority = syscall.EPERM
+		f.Groups.Priority, f.Groups.Unprotected = syscall.EPERM, &fs.PathError{Op: "write", Path: "/proc/self/oom_score_adj", Err: syscall.EACCES}
 		f.away(absent)
 	}},
 	{"a user without a name and with half a delegation", func(f *Facts) {

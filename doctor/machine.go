@@ -133,3 +133,11 @@ func (f *Facts) priority() Finding {
 	}
 	return fine("the memory loop can run before other programs")
 }
+
+func (f *Facts) protection() Finding {
+	if f.Groups.Unprotected != nil {
+		return warning(fmt.Sprintf("when the machine's memory runs out, the kernel may kill the daemon and its supervisors as soon as programs (%v)", f.Groups.Unprotected),
+			"run the daemon as root with CAP_SYS_RESOURCE, which containers often lack, or give it less of the memory with `bellows up --memory`")
+	}
+	return fine("when the machine's memory runs out, the kernel kills programs before the daemon and its supervisors")
+}

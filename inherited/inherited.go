@@ -131,22 +131,24 @@ func raw(v int64) uint64 {
 // never.
 const protected = -900
 
-// OOMScore is the file with the oom_score_adj of the process that opens it. Only root may lower it.
+// OOMScore is the file with the oom_score_adj of the process that opens it. To lower it needs CAP_SYS_RESOURCE, which even root may lack.
 const OOMScore = "/proc/self/oom_score_adj"
 
-// Protect makes the kernel kill other processes before this process and its children, if this process may do so. It
-// returns the previous oom_score_adj of this process.
-func Protect() (was int) {
+// Protect makes the kernel kill other processes before this process and its children. It returns the previous oom_score_adj of this
+// process, and why it is not protected.
+func Protect() (was int, err error) {
 	text, err := os.ReadFile(OOMScore)
 	if err != nil {
-		return 0
+		return 0, err
 	}
-	was, _ = strconv.Atoi(strings.TrimSpace(string(text)))
-	if was > protected {
-		_ = os.WriteFile(OOMScore, []byte(strconv.Itoa(protected)), 0)
+	if was, err = strconv.Atoi(strings.TrimSpace(string(text))); err != nil || was <= protected {
+		return was, err
 	}
-	return was
+	return was, SetOOMScore(protected)
 }
+
+// SetOOMScore sets the oom_score_adj of this process, -1000 to 1000.
+func SetOOMScore(score int) error { return os.WriteFile(OOMScore, []byte(strconv.Itoa(score)), 0) }
 
 // Nice returns the nice value that a program of a user gets, and whether it differs from that of this thread, which a clone inherits. A
 // process must take it before it takes the rights of the user, who could not lower the nice value of a daemon that runs with a higher one;

@@ -2,6 +2,7 @@ package inherited
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,6 +27,18 @@ func TestMain(m *testing.M) {
 		take(&h)
 		now, err := Read()
 		fmt.Println(now.Limits["nofile"].Soft, now.Limits["nofile"].Hard >= 70, now.Limits["core"], err)
+		return
+	case "protect", "protect without the right":
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var have [2]unix.CapUserData
+		err := unix.Capget(&header, &have[0])
+		if os.Getenv("INHERITED") != "protect" {
+			have[0].Effective &^= 1 << unix.CAP_SYS_RESOURCE
+			err = errors.Join(err, unix.Capset(&header, &have[0]))
+		}
+		was, unprotected := Protect()
+		now, _ := os.ReadFile(OOMScore)
+		fmt.Println(was, strings.TrimSpace(string(now)), have[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0, unprotected != nil, err)
 		return
 	case "raise":
 		before, _ := Read()
@@ -111,5 +124,24 @@ func TestTaken(t *testing.T) {
 func TestNotRaised(t *testing.T) {
 	if got, want := again(t, "raise", ":"), "true <nil>\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestProtect: who has the right is protected, and who lacks it learns that it is not, and stays as it was.
+func TestProtect(t *testing.T) {
+	for _, what := range []string{"protect", "protect without the right"} {
+		got := again(t, what, ":")
+		var was, now int
+		var right, unprotected bool
+		var err string
+		if _, failed := fmt.Sscan(got, &was, &now, &right, &unprotected, &err); failed != nil || err != "<nil>" {
+			t.Fatalf("%s: %q: %v", what, got, failed)
+		}
+		if was <= protected {
+			t.Skipf("this process is protected already: %d", was)
+		}
+		if want := map[bool]int{true: protected, false: was}[right]; now != want || unprotected == right {
+			t.Errorf("%s: from %d to %d, with the right: %t, unprotected: %t", what, was, now, right, unprotected)
+		}
 	}
 }

@@ -207,7 +207,10 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 	c.Hangups, c.Reread = hangups, o.rereads()
 	// When the machine runs out of memory, the kernel must kill programs before the daemon and the supervisors, which
 	// inherit this.
-	c.Agent.OOMScore = inherited.Protect()
+	var unprotected error
+	if c.Agent.OOMScore, unprotected = inherited.Protect(); unprotected != nil {
+		c.Log.Info("when memory runs out, the kernel may kill this daemon and its supervisors as soon as programs", "error", unprotected)
+	}
 	d, err := daemon.Open(c)
 	opened()
 	if err != nil {
