@@ -46,6 +46,10 @@ type Options struct {
 	// ArrivalsScale, TasksScale and MemoryScale scale the times of submission, the number of tasks of each stage and
 	// the memory of each task. 0 counts as 1.
 	ArrivalsScale, TasksScale, MemoryScale float64
+	// AtOnce submits all jobs at time 0, whatever ArrivalsScale is.
+	AtOnce bool
+	// Class, if not nil, is the class of all jobs instead of the one that the format gives them.
+	Class *cluster.Class
 	// Bandwidth says whether policies know of disk and network.
 	Bandwidth Bandwidth
 	// Node is the node of the suggested cluster; components that are 0 are those of the format.
@@ -257,7 +261,13 @@ func sample(jobs []workload.Job, n int, r *rand.Rand) []workload.Job {
 func (o *Options) scale(w *workload.Workload) {
 	for i := range w.Jobs {
 		j := &w.Jobs[i]
-		if o.ArrivalsScale != 1 {
+		if o.Class != nil {
+			j.Class = *o.Class
+		}
+		switch {
+		case o.AtOnce:
+			j.Submitted = 0
+		case o.ArrivalsScale != 1:
 			j.Submitted = timeline.Time(math.Round(float64(j.Submitted) * o.ArrivalsScale))
 		}
 		for s := range j.Stages {
@@ -402,5 +412,19 @@ func (r *Result) suggest(f Format, o *Options) {
 	r.Cluster = workload.ClusterShape{Nodes: int(min(nodes, 1<<20)), Node: node}
 	for _, k := range stated {
 		r.Asked[k] = s.Work[k] / (r.Span.Seconds() * float64(node[k]) * float64(r.Cluster.Nodes))
+	}
+	r.hint(&s, o)
+}
+
+// hint adds notes about options that show more of the workload.
+func (r *Result) hint(s *workload.Summary, o *Options) {
+	if s.Jobs > 1 && !o.AtOnce && max(r.Asked[resource.CPU], r.Asked[resource.Memory]) < 0.01 {
+		r.Notes = append(r.Notes, "The jobs hardly overlap; --arrivals-scale 0 submits all of them at once.")
+	}
+	used := s.Used[resource.Memory] / s.Work[resource.Memory]
+	regular := func(j workload.Job) bool { return j.Class == cluster.Regular }
+	if used < 0.9 && o.Class == nil && slices.ContainsFunc(r.Workload.Jobs, regular) {
+		r.Notes = append(r.Notes, fmt.Sprintf("Tasks use %.0f %% of the memory that is estimated for them. The jobs are of class "+
+			"regular, whose memory stays fixed; --class flex imports them as jobs whose memory follows what they use.", 100*used))
 	}
 }

@@ -324,6 +324,47 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// Jobs of different days can be submitted at once, and the class of all jobs be chosen. What shows more of the workload is
+// said.
+func TestHints(t *testing.T) {
+	hints := func(e string, o Options) (*Result, string) {
+		r := imported(t, e, o)
+		return r, strings.Join(r.Notes, "\n")
+	}
+	const apart, breathes, unknown = "--arrivals-scale 0 submits", "--class flex imports them", "No task spilled"
+	r, notes := hints("sparrow", Options{ArrivalsScale: 1e4})
+	if !strings.Contains(notes, apart) || r.Workload.Jobs[2].Submitted == 0 {
+		t.Errorf("jobs that do not overlap: %s", notes)
+	}
+	r, notes = hints("sparrow", Options{AtOnce: true})
+	if strings.Contains(notes, apart) || r.Workload.Jobs[2].Submitted != 0 {
+		t.Errorf("at once: %s, %+v", notes, r.Workload.Jobs)
+	}
+	r, notes = hints("nextflow", Options{})
+	if !strings.Contains(notes, breathes) || r.Workload.Jobs[0].Class != cluster.Regular {
+		t.Errorf("nextflow: %s", notes)
+	}
+	flex := cluster.Flex
+	r, notes = hints("nextflow", Options{Class: &flex})
+	if strings.Contains(notes, breathes) || r.Workload.Jobs[0].Class != flex {
+		t.Errorf("nextflow as flex: %s", notes)
+	}
+	if _, notes = hints("bitbrains", Options{}); strings.Contains(notes, breathes) {
+		t.Errorf("machines are flex already: %s", notes)
+	}
+	if _, notes = hints("spark-eventlog", Options{}); strings.Contains(notes, unknown) {
+		t.Errorf("a log with spills: %s", notes)
+	}
+	text, err := os.ReadFile("testdata/spark.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dry := bytes.ReplaceAll(text, []byte(`"Disk Bytes Spilled":60000000`), []byte(`"Disk Bytes Spilled":0`))
+	if _, notes := sparkImport(t, Source{"f", bytes.NewReader(dry)}); !strings.Contains(notes, unknown) {
+		t.Errorf("a log without spills: %s", notes)
+	}
+}
+
 // The demand on the suggested cluster is at most its load, and would exceed the load with one node less.
 func TestSuggestion(t *testing.T) {
 	for _, load := range []float64{0.2, 0.8, 3} {

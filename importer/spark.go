@@ -213,6 +213,11 @@ func (f *Spark) merge(jobs []workload.Job, n *notes) {
 			}
 		}
 	}
+	elastic := func(s cluster.Stage) bool { return s.Elastic() }
+	if !slices.ContainsFunc(jobs, func(j workload.Job) bool { return slices.ContainsFunc(j.Stages, elastic) }) {
+		n.say("No task spilled in a way that tells what less memory costs: that is unknown, and no task may be under-sized. " +
+			"\"bellows simulate --penalty sawtooth:1.5\" assumes that spilling all makes a task 1.5 times as long.")
+	}
 }
 
 // mergeStage fits a model to stage k of job i and the same stage of later jobs, and applies it to all of them.

@@ -6,15 +6,18 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/recordings"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/workloadfile"
 	"github.com/bellows-rm/bellows/importer"
 	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/resource"
@@ -190,6 +193,7 @@ type importOptions struct {
 	importer.Options
 	out       string
 	bandwidth string
+	class     string
 	asJSON    bool
 	quiet     bool
 }
@@ -226,7 +230,7 @@ source of its default.`,
 }
 
 func (f importFormat) command() *cobra.Command {
-	o := &importOptions{bandwidth: "truth"}
+	o := &importOptions{bandwidth: "truth", class: workloadfile.Auto}
 	o.Options = importer.Options{ArrivalsScale: 1, TasksScale: 1, MemoryScale: 1, Seed: 1}
 	cmd := &cobra.Command{
 		Use:     f.format.Name() + " FILE... -o OUT",
@@ -254,9 +258,12 @@ func (o *importOptions) flags(f *pflag.FlagSet) {
 	f.Var(flags.Duration(&o.To, 0), "to", "leave out jobs submitted this long or longer after the first job")
 	f.Var(flags.Count(&o.Jobs, 0, 100_000_000), "jobs", "keep only the first `n` jobs; 0: all")
 	f.BoolVar(&o.Sample, "sample", false, "draw --jobs at random instead of keeping the first")
-	f.Var(flags.Number(&o.ArrivalsScale, 1e-6, 1e6), "arrivals-scale", "factor for the times of submission")
+	f.Var(flags.Number(&o.ArrivalsScale, 0, 1e6), "arrivals-scale",
+		"factor for the times of submission; 0: all jobs at once")
 	f.Var(flags.Number(&o.TasksScale, 1e-6, 1e6), "tasks-scale", "factor for the number of tasks of each stage")
 	f.Var(flags.Number(&o.MemoryScale, 1e-6, 1e6), "memory-scale", "factor for the memory of each task")
+	f.Var(flags.Choice(&o.class, workloadfile.Auto, "regular", "flex"), "class",
+		"class of the jobs: regular or flex; auto: by the format")
 	f.Var(flags.Choice(&o.bandwidth, "truth", "estimate", "none"), "bandwidth", "where disk and network demands go: the truth alone, the estimates too (estimate), or none")
 	f.Var(flags.Number(&o.Load, 0, 1e6), "load", "load of the suggested cluster: work of the jobs over the capacity of the cluster; default: by the number of nodes in the trace, else 0.8")
 	f.Var(flags.Memory(&o.Node[resource.Memory]), "node-memory", "memory of a node of the suggested cluster; default: by the format")
@@ -267,6 +274,13 @@ func (o *importOptions) flags(f *pflag.FlagSet) {
 }
 
 func (o *importOptions) run(cmd *cobra.Command, f importFormat, files []string) error {
+	o.AtOnce = o.ArrivalsScale == 0
+	if o.class != workloadfile.Auto {
+		o.Class = new(cluster.Class)
+		if err := o.Class.UnmarshalText([]byte(o.class)); err != nil {
+			return command.Usage(err)
+		}
+	}
 	o.Bandwidth = map[string]importer.Bandwidth{"truth": importer.TruthOnly, "estimate": importer.Estimated, "none": importer.Ignored}[o.bandwidth]
 	if f.prepare != nil {
 		done, err := f.prepare(files)
@@ -327,7 +341,7 @@ func (o *importOptions) report(w io.Writer, format string, r *importer.Result) e
 		return fmt.Errorf("read back the workload file: %w", err)
 	}
 	s := workload.Summarise(r.Workload)
-	line := simulateLine(o.out, &r.Cluster)
+	line := simulateLine(o.out, &r.Cluster, r.Workload.Jobs)
 	if o.asJSON {
 		c := importClusterJSON{r.Cluster.Nodes, r.Cluster.Node[resource.CPU], r.Cluster.Node[resource.Memory], r.Asked[resource.CPU], r.Asked[resource.Memory], r.Span.Seconds()}
 		return terminal.WriteJSON(w, importJSON{format, o.out, info.Size(), summaryOf(&s), c, append([]string{}, r.Notes...), strings.Join(strings.Fields(strings.ReplaceAll(line, "\\", "")), " ")})
@@ -345,10 +359,15 @@ func (o *importOptions) report(w io.Writer, format string, r *importer.Result) e
 
 func countCores(a resource.Amount) string { return resource.CPU.Format(a) }
 
-// simulateLine returns the command that simulates the workload on a cluster.
-func simulateLine(file string, c *workload.ClusterShape) string {
-	return fmt.Sprintf("  bellows simulate --workload %s --nodes %d \\\n      --node-cpus %s --node-memory %s --policy fair,yarn-me", quoteWord(file), c.Nodes,
-		resource.FormatCPU(c.Node[resource.CPU]), resource.FormatMemoryExact(c.Node[resource.Memory]))
+// simulateLine returns the command that simulates the workload on a cluster, under a policy for the elasticity that its
+// jobs have: by their class, or by what less memory costs.
+func simulateLine(file string, c *workload.ClusterShape, jobs []workload.Job) string {
+	elastic := "yarn-me"
+	if !slices.ContainsFunc(jobs, func(j workload.Job) bool { return j.Class != cluster.Flex }) {
+		elastic = "pufferfish"
+	}
+	return fmt.Sprintf("  bellows simulate --workload %s --nodes %d \\\n      --node-cpus %s --node-memory %s --policy fair,%s",
+		quoteWord(file), c.Nodes, resource.FormatCPU(c.Node[resource.CPU]), resource.FormatMemoryExact(c.Node[resource.Memory]), elastic)
 }
 
 // quoteWord quotes a word for a shell.
