@@ -115,11 +115,20 @@ func TestFaults(t *testing.T) {
 		"nextflow": {
 			{1, "peak_rss", "peak", "f:1: head: must name the column peak_rss"},
 			{2, ",0,0", ",0", "f:2: columns: must be 26 as in the head, but are 25"},
-			{2, "4000000000", "-4", `f:2: memory_req_bytes "-4": must be a number from 0`},
-			{2, "150.0", "NaN", `f:2: pct_cpu "NaN": must be a number from 0`},
+			{2, "4000000000", "-4", `f:2: memory_req_bytes "-4": must be bytes, or a size such as 1.5 GB, from 0`},
+			{2, "150.0", "NaN", `f:2: pct_cpu "NaN": must be a number, or a percentage, from 0`},
 			{2, "1700000011000", "1600000000000", `f:2: complete_ms "1600000000000": must not be before submit_ms`},
 			{3, "rna,2", "rna,1", `f:3: task_id "1": given twice in workflow rna, first in line 2`},
 			{3, `b)"`, `b)`, "f:"},
+		},
+		"nextflow-trace": {
+			{1, "peak_rss", "rss", "f:1: head: must name the column peak_rss"},
+			{1, "submit", "when", "f:1: head: must name the column submit_ms or submit; it names task_id, hash"},
+			{2, "1m 5s", "1m 5", `f:2: duration_ms "1m 5": must be milliseconds, or a time such as 1h 5m 9.5s, from 0`},
+			{2, "512.4 MB", "512.4 MiB", `f:2: peak_rss "512.4 MiB": must be bytes, or a size such as 1.5 GB, from 0`},
+			{2, "10:00:00", "10:60:00", `f:2: submit_ms "2024-02-01 10:60:00.123": must be milliseconds, or a date such as`},
+			{3, "2\tcc", "1\tcc", `f:3: task_id "1": given twice in workflow f, first in line 2`},
+			{3, "\t12.0 MB", "", "f:3: columns: must be 14 as in the head, but are 13"},
 		},
 	} {
 		for i, c := range edits {
@@ -198,4 +207,4 @@ func FuzzDecima(f *testing.F)    { fuzz(f, "decima") }
 func FuzzSpark(f *testing.F)     { fuzz(f, "spark-eventlog", "spark-killed") }
 func FuzzBitbrains(f *testing.F) { fuzz(f, "bitbrains") }
 func FuzzGoogleVMs(f *testing.F) { fuzz(f, "google-vms") }
-func FuzzNextflow(f *testing.F)  { fuzz(f, "nextflow") }
+func FuzzNextflow(f *testing.F)  { fuzz(f, "nextflow", "nextflow-trace") }

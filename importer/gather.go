@@ -11,7 +11,8 @@ type gathering interface {
 }
 
 // gather reads rows of tasks, each with the name of its job in a column, and passes the jobs on in the order of their
-// first rows. begin returns a job without tasks; empty is the note on jobs that stay without.
+// first rows. In a file without that column, all tasks are of one job, which has the name of the file. begin returns a
+// job without tasks; empty is the note on jobs that stay without.
 func gather(in *input, rows func(each func(*row) error) error, column string, begin func(name string) gathering, empty string,
 	job func(workload.Job) error) error {
 	type begun struct {
@@ -21,7 +22,7 @@ func gather(in *input, rows func(each func(*row) error) error, column string, be
 	known := map[string]*begun{}
 	var order []*begun
 	err := rows(func(r *row) error {
-		name := r.named(column)
+		name := r.namedOr(column, in.fileName())
 		g := known[name]
 		if g == nil {
 			g = &begun{begin(name), in.line}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -51,6 +53,7 @@ func examples() []example {
 		}, []string{"bitbrains.csv"}, "bitbrains/rnd-*.csv.gz"},
 		{"google-vms", func() Format { return DefaultGoogleVMs() }, []string{"google.csv"}, "google2011-vms/*.csv.gz"},
 		{"nextflow", func() Format { return DefaultNextflow() }, []string{"nextflow.csv"}, "nextflow-sizey/*.csv.gz"},
+		{"nextflow-trace", func() Format { return DefaultNextflow() }, []string{"trace.txt"}, ""},
 	}
 }
 
@@ -234,6 +237,52 @@ func TestNextflowModel(t *testing.T) {
 	}
 }
 
+// A trace as people read it and one of programs (trace.raw) have the same tasks.
+func TestNextflowTrace(t *testing.T) {
+	j := imported(t, "nextflow-trace", Options{}).Workload.Jobs
+	const mb = 1 << 20 // Nextflow's MB
+	if len(j) != 1 || j[0].Name != "trace" || len(j[0].Stages) != 2 {
+		t.Fatalf("jobs %+v", j)
+	}
+	index, align := j[0].Stages[0], j[0].Stages[1]
+	// INDEX kept 1.803 cores busy for 59.8 s. Two tasks of ALIGN took 1280 s with at most 8 GB, and 2 s; it waits for
+	// INDEX.
+	if index.Name != "INDEX" || index.Tasks != 1 || index.Duration != 59800*time.Millisecond ||
+		index.Ideal != resource.Of(2000, resource.Amount(math.Round(512.4*mb))) {
+		t.Errorf("INDEX: %+v", index)
+	}
+	if align.Name != "ALIGN" || align.Tasks != 2 || align.Duration != 641*time.Second ||
+		!slices.Equal(align.Parents, []int{0}) || align.Ideal != resource.Of(8000, 8*resource.GiB) {
+		t.Errorf("ALIGN: %+v", align)
+	}
+	if m := j[0].Truth[1].IdealMemory.Values(); !slices.Equal(m, []resource.Amount{8 * resource.GiB, 12 * mb}) {
+		t.Errorf("ALIGN has %v", m)
+	}
+	raw := "task_id\tname\tstatus\tsubmit\tduration\trealtime\t%cpu\tpeak_rss\n" +
+		"1\tINDEX (s1)\tCOMPLETED\t1706781600123\t65000\t59800\t180.3\t537290342\n" +
+		"2\tALIGN (s1)\tCACHED\t1706781670456\t1284000\t1280000\t705.0\t8589934592\n" +
+		"4\tALIGN (s2)\tCOMPLETED\t1706781670456\t2000\t2000\t99.0\t12582912\n"
+	r, err := Import(DefaultNextflow(), []Source{{"trace.txt.gz", strings.NewReader(raw)}}, Options{})
+	if err != nil || !reflect.DeepEqual(r.Workload.Jobs, j) {
+		t.Errorf("raw: %+v, %v; want %+v", r, err, j)
+	}
+}
+
+func TestNextflowValues(t *testing.T) {
+	for text, want := range map[string]float64{"0": 0, "9s": 9000, "350ms": 350, "1d 2h 3m 4.5s": 93784500, "1.5": 1.5,
+		"1h5m": -1, "5x": -1, "": -1, "ms": -1} {
+		if got, ok := nextflowTime(text); ok != (want >= 0) || ok && got != want {
+			t.Errorf("time %q: %v, %v", text, got, ok)
+		}
+	}
+	for text, want := range map[string]float64{"0": 0, "17 B": 17, "1.5 KB": 1536, "3 GB": 3 << 30, "2 TB": 2 << 40,
+		"1 KM": -1, "1GB": -1, "1 MiB": -1, "": -1} {
+		if got, ok := nextflowSize(text); ok != (want >= 0) || ok && got != want {
+			t.Errorf("size %q: %v, %v", text, got, ok)
+		}
+	}
+}
+
 // precede returns the pairs of the interval order that imply all others.
 func TestPrecede(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -324,8 +373,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Jobs of different days can be submitted at once, and the class of all jobs be chosen. What shows more of the workload is
-// said.
+// Jobs of different days can be submitted at once, and the class of all jobs be chosen. What shows more of the workload
+// is said.
 func TestHints(t *testing.T) {
 	hints := func(e string, o Options) (*Result, string) {
 		r := imported(t, e, o)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -211,19 +212,34 @@ func (in *input) faultAt(line int, format string, operands ...any) error {
 	return fault.At(in.name, line, format, operands...)
 }
 
-// table reads lines of comma-separated values; quoted values may contain commas.
+// table reads lines of cells after a head that names them.
 type table struct {
 	in      *input
-	csv     *csv.Reader
+	record  func() ([]string, error) // the next line; io.EOF at the end
 	columns map[string]int
 	width   int
 }
 
-// table reads the head of the file and looks for the columns; a column that begins with ? may be missing.
+// table reads a file of comma-separated values; quoted values may contain commas. See separated for the columns.
 func (in *input) table(columns ...string) (*table, error) {
-	t := &table{in: in, csv: csv.NewReader(in.in), columns: map[string]int{}}
-	t.csv.FieldsPerRecord = -1
-	t.csv.ReuseRecord = true
+	c := csv.NewReader(in.in)
+	c.FieldsPerRecord = -1
+	c.ReuseRecord = true
+	return in.withHead(func() ([]string, error) { return in.record(c) }, columns)
+}
+
+// separated reads a file of values that are never quoted. A column that begins with ? may be missing; one with several
+// names, separated by |, may have any of them, and is known by the first.
+func (in *input) separated(by string, columns ...string) (*table, error) {
+	return in.withHead(func() ([]string, error) {
+		text, err := in.next()
+		return strings.Split(text, by), err
+	}, columns)
+}
+
+// withHead reads the head of the file and looks for the columns.
+func (in *input) withHead(record func() ([]string, error), columns []string) (*table, error) {
+	t := &table{in: in, record: record, columns: map[string]int{}}
 	head, err := t.record()
 	if err == io.EOF {
 		return nil, in.faultAt(1, "head: must name the columns %s, but the file is empty", strings.Join(columns, ", "))
@@ -232,34 +248,40 @@ func (in *input) table(columns ...string) (*table, error) {
 		return nil, err
 	}
 	t.width = len(head)
+	for i := range head {
+		head[i] = strings.TrimSpace(head[i])
+	}
 	for _, want := range columns {
-		name, optional := strings.CutPrefix(want, "?")
-		at := slices.Index(head, name)
+		all, optional := strings.CutPrefix(want, "?")
+		names := strings.Split(all, "|")
+		at := slices.IndexFunc(head, func(cell string) bool { return slices.Contains(names, cell) })
 		if at < 0 && !optional {
-			return nil, in.fault("head: must name the column %s; it names %s", name, cluster.Clip(strings.Join(head, ", ")))
+			return nil, in.fault("head: must name the column %s; it names %s", strings.Join(names, " or "),
+				cluster.Clip(strings.Join(head, ", ")))
 		}
 		if at >= 0 {
-			t.columns[name] = at
+			t.columns[names[0]] = at
 		}
 	}
 	return t, nil
 }
 
-func (t *table) record() ([]string, error) {
-	cells, err := t.csv.Read()
+// record returns the next line of comma-separated values.
+func (in *input) record(c *csv.Reader) ([]string, error) {
+	cells, err := c.Read()
 	if err == io.EOF {
 		return nil, io.EOF
 	}
 	var wrong *csv.ParseError
 	if errors.As(err, &wrong) {
-		return nil, t.in.faultAt(wrong.Line, "columns: %v", wrong.Err)
+		return nil, in.faultAt(wrong.Line, "columns: %v", wrong.Err)
 	}
 	if err != nil {
-		t.in.line++
-		return nil, t.in.broken(err)
+		in.line++
+		return nil, in.broken(err)
 	}
-	t.in.line, _ = t.csv.FieldPos(0)
-	if t.in.line == 1 {
+	in.line, _ = c.FieldPos(0)
+	if in.line == 1 {
 		cells[0] = strings.TrimPrefix(cells[0], "\ufeff")
 	}
 	return cells, nil
@@ -308,8 +330,8 @@ func (r *row) done(each func(*row) error) error {
 	return err
 }
 
-// once returns a name that must not be in seen, which has the line of each name, and adds it. where says in a word or two
-// where the name must be unique.
+// once returns a name that must not be in seen, which has the line of each name, and adds it. where says in a word or
+// two where the name must be unique.
 func (r *row) once(column string, seen map[string]int, where string) string {
 	name := r.named(column)
 	if first, twice := seen[name]; twice {
@@ -338,6 +360,14 @@ func (r *row) fail(name, must string, operands ...any) {
 	}
 }
 
+// namedOr is named, with otherwise for a column that the file does not have.
+func (r *row) namedOr(name, otherwise string) string {
+	if r.at(name) < 0 {
+		return otherwise
+	}
+	return r.named(name)
+}
+
 // named returns a cell as a name, which must not be empty.
 func (r *row) named(name string) string {
 	text := r.text(name)
@@ -359,10 +389,30 @@ func (r *row) number(name string, least, most float64) float64 {
 
 // numberOr is number, with otherwise for a cell that is empty or -.
 func (r *row) numberOr(name string, least, most, otherwise float64) float64 {
-	if text := r.text(name); text == "" || text == "-" {
+	if r.missing(name) {
 		return otherwise
 	}
 	return r.number(name, least, most)
+}
+
+// missing reports whether a cell is empty or -.
+func (r *row) missing(name string) bool {
+	text := r.text(name)
+	return text == "" || text == "-"
+}
+
+// quantity returns a value from 0 to most that parse reads, 0 for a cell that is empty or -. must says what parse
+// accepts.
+func (r *row) quantity(name string, parse func(text string) (v float64, ok bool), most float64, must string) float64 {
+	if r.missing(name) {
+		return 0
+	}
+	v, ok := parse(r.text(name))
+	if !ok || !(v >= 0 && v <= most) {
+		r.fail(name, "must be %s, from 0 to %.10g", must, most)
+		return 0
+	}
+	return v
 }
 
 // whole returns a whole number from least to most, which may be written with a fraction of zero.
@@ -397,6 +447,15 @@ func plainName(text string) string {
 		short = short[:len(short)-1]
 	}
 	return strings.TrimSpace(strings.ToValidUTF8(short, ""))
+}
+
+// fileName is the name of a file without the endings of its name, for what is named by nothing else.
+func (in *input) fileName() string {
+	folder, name := path.Split(in.name)
+	if short, _, _ := strings.Cut(name, "."); short != "" {
+		name = short
+	}
+	return plainName(folder + name)
 }
 
 // seconds returns a duration, in whole milliseconds.

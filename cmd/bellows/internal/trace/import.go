@@ -177,11 +177,14 @@ in percent, every 300 s. The flags --vm-cpus and --vm-memory say what 100 % is.`
 func nextflowFormat() importFormat {
 	n := importer.DefaultNextflow()
 	return importFormat{format: n, short: "Import tasks of Nextflow workflows",
-		long: `Import tables of Nextflow tasks (its trace report, with a column for the
-workflow). A workflow is a job; requested memory is the estimate, peak memory
-the truth. The file has no edges: a stage waits for the stages whose last task
-had ended when the first task of the stage was submitted.`,
-		example: `  bellows trace import nextflow tasks-merged.csv.gz -o workflows.jsonl.zst`,
+		long: `Import trace files of Nextflow (nextflow run -with-trace), with or without
+trace.raw, or a table of the tasks of several workflows, separated by commas,
+with a column for the workflow. A workflow is a job. Requested memory (the field
+memory, which trace.fields adds) is the estimate, peak memory the truth. A trace
+has no edges: a stage waits for the stages whose last task had ended when the
+first task of the stage was submitted.`,
+		example: `  bellows trace import nextflow trace.txt -o workflow.jsonl
+  bellows trace import nextflow tasks-merged.csv.gz -o workflows.jsonl.zst`,
 		flags: func(f *pflag.FlagSet) {
 			f.BoolVar(&n.KeepDates, "keep-dates", false, "submit workflows on their days; default: all at once")
 			f.BoolVar(&n.KeepFailed, "keep-failed", false, "keep tasks that did not complete")
