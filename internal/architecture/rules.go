@@ -145,7 +145,7 @@ var folders = []folder{
 		"every command finds the daemon, and the profiles that it keeps, in the same way"},
 	{"cmd/bellows/internal/recordings", []string{"importer", "cmd/internal/command"},
 		"what other systems recorded is opened in one way, whatever it becomes"},
-	{"cmd/bellows/internal/trace", []string{"resource", "workload", "jobfile", "importer", "internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/internal/workloadfile", "cmd/bellows/internal/recordings"},
+	{"cmd/bellows/internal/trace", []string{"resource", "cluster", "workload", "jobfile", "importer", "internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/internal/workloadfile", "cmd/bellows/internal/recordings"},
 		"a group of commands: flags and wiring of what it is about, and of nothing else"},
 	{"cmd/bellows/internal/phases", []string{"resource", "live", "internal/terminal"},
 		"what a task demands when looks the same of a job and of an application"},
