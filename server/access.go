@@ -87,14 +87,14 @@ func (s *Scope) UnmarshalText(text []byte) error {
 }
 
 // needs returns the scope that a token needs for an operation; noScope if no token is enough. What is no request to see
-// something changes something.
-func (who access) needs(method string) Scope {
+// something changes something, but for a plan: its job is too long for an address.
+func (who access) needs(method, operation string) Scope {
 	switch {
 	case who == local:
 		return noScope
 	case who == operator:
 		return AdminScope
-	case method == http.MethodGet:
+	case method == http.MethodGet, operation == "plan":
 		return ReadScope
 	}
 	return SubmitScope
@@ -315,6 +315,21 @@ func (c *caller) quotas(all []live.QuotaUse, queuesOf func(live.Owner) map[strin
 	})
 }
 
+// quotasSet returns the quotas that c may see, as quotas does: its own, those of users that have none themselves, and those of queues,
+// all of which the settings name.
+func (c *caller) quotasSet(all *cluster.Quotas) *cluster.Quotas {
+	if all == nil {
+		return nil
+	}
+	own := cluster.Quotas{Users: map[string]cluster.Limits{}, Queues: all.Queues}
+	for _, name := range []string{"", live.OwnerOf(c.Credentials).Name} {
+		if limits, ok := all.Users[name]; ok {
+			own.Users[name] = limits
+		}
+	}
+	return &own
+}
+
 // sizeOf returns what everybody may know of a job. What is not named here is not shown: neither texts of its owner or its
 // programs, nor what its programs answered.
 func sizeOf(j *live.Job) live.Job {
@@ -353,8 +368,7 @@ func sizeOfTask(t *live.Task) live.Task {
 	return out
 }
 
-// events returns the parts of the events of a cluster.Snapshot.Inventory that c may see. settings are those of the policy. Quotas are
-// settings of the daemon, and no part of a job.
+// events returns the parts of the events of a cluster.Snapshot.Inventory that c may see. settings are those of the policy.
 func (c *caller) events(all []cluster.Event, owners map[cluster.JobID]live.Owner, settings map[string]string) []cluster.Event {
 	if c.operator {
 		return all
@@ -362,16 +376,16 @@ func (c *caller) events(all []cluster.Event, owners map[cluster.JobID]live.Owner
 	all = slices.Clone(all)
 	for i := range all {
 		e := &all[i]
-		if id := cmp.Or(e.Job, e.Task.Job); id != 0 && !c.owns(owners[id]) {
-			*e = sizeOfEvent(e, owners[id].Name, settings)
+		if id := cmp.Or(e.Job, e.Task.Job); id == 0 || !c.owns(owners[id]) {
+			*e = c.sizeOfEvent(e, owners[id].Name, settings)
 		}
 	}
 	return all
 }
 
-// sizeOfEvent returns what everybody may know of an event about a job.
-func sizeOfEvent(e *cluster.Event, owner string, settings map[string]string) cluster.Event {
-	out := cluster.Event{Kind: e.Kind, Node: e.Node, Job: e.Job, Task: e.Task, Outcome: e.Outcome, Grant: e.Grant, Launched: e.Launched}
+// sizeOfEvent returns what c may know of an event about a job that is not its own, or about no job.
+func (c *caller) sizeOfEvent(e *cluster.Event, owner string, settings map[string]string) cluster.Event {
+	out := cluster.Event{Kind: e.Kind, Node: e.Node, NewNode: e.NewNode, Job: e.Job, Task: e.Task, Outcome: e.Outcome, Grant: e.Grant, Held: e.Held, Launched: e.Launched}
 	if e.NewJob != nil {
 		out.NewJob = sizeOfSpec(e.NewJob, owner, settings)
 	}
@@ -379,7 +393,7 @@ func sizeOfEvent(e *cluster.Event, owner string, settings map[string]string) clu
 		return out
 	}
 	f := e.Condition()
-	found := cluster.Condition{Bound: f.Bound, Until: f.Until, HeldBy: f.HeldBy, HeldUntil: f.HeldUntil, HeldFor: f.HeldFor, HeldSince: f.HeldSince, HoldFailed: f.HoldFailed, PageOut: f.PageOut, Out: f.Out, MostCPU: f.MostCPU, Ended: f.Ended}
+	found := cluster.Condition{Quotas: c.quotasSet(f.Quotas), Bound: f.Bound, Until: f.Until, HeldBy: f.HeldBy, HeldUntil: f.HeldUntil, HeldFor: f.HeldFor, HeldSince: f.HeldSince, HoldFailed: f.HoldFailed, PageOut: f.PageOut, Out: f.Out, MostCPU: f.MostCPU, Ended: f.Ended}
 	if p := f.Progress; p != nil { // without the phase, since the phases are not shown
 		found.Progress = &cluster.Progress{StillBy: p.StillBy, StillSince: p.StillSince, Stood: p.Stood, Since: p.Since, Ends: p.Ends}
 	}

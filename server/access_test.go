@@ -81,6 +81,9 @@ func guardedServer(t testing.TB, job live.Job) (s *Server, d *fake, p *fakeStore
 	about := Daemon{UID: daemonUser, Operators: &Group{Name: "ops", GID: operators}}
 	p = newFakeStore()
 	p.fakeProfiles["p"] = store.Profile{Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}
+	if job.Name != "" {
+		d.quotas = []live.QuotaUse{{User: secret + "quotas.user"}, {Queue: secret + "quotas.queue"}}
+	}
 	p.tokens[1] = store.Token{ID: 1, UID: 1000, User: "ada", Scope: "read"}
 	return New(d, ofAda(), p, about, slog.New(slog.DiscardHandler)), d, p
 }
@@ -92,10 +95,14 @@ func foundOf(job *live.Job) []cluster.Event {
 		spec.Stages = append(spec.Stages, job.Stages[i].Stage)
 	}
 	text := ""
+	some := cluster.Limits{cluster.QuotaRunning: {Most: 1}}
+	quotas := &cluster.Quotas{Users: map[string]cluster.Limits{"": some, "ada": some}, Queues: map[string]cluster.Limits{"named": some}}
 	if job.Name != "" {
 		text = secret + "found"
+		quotas.Users[secret+"quotas.user"] = some
 	}
-	return []cluster.Event{{Kind: cluster.JobSubmitted, Job: 1, NewJob: spec, Detail: text},
+	return []cluster.Event{{Kind: cluster.QuotasSet, Detail: text, Found: &cluster.Condition{Quotas: quotas}},
+		{Kind: cluster.JobSubmitted, Job: 1, NewJob: spec, Detail: text},
 		{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1}, Detail: text, Found: &cluster.Condition{Stays: text, Progress: &cluster.Progress{Phase: 1}}}}
 }
 
@@ -251,6 +258,8 @@ func TestNoWordOfAStrangersJob(t *testing.T) {
 					}
 				} else if o.id == "job" && len(said) != len(planted)-1 { // guarded has put in the name of the owner
 					t.Errorf("%s %s%s tells %s only %v", o.method, o.path, query, who, said)
+				} else if (o.id == "plan" || o.id == "quotas") && strings.HasSuffix(who, "operator") != slices.Contains(said, "quotas.user") {
+					t.Errorf("%s %s%s tells %s %v", o.method, o.path, query, who, said)
 				}
 			}
 		}
@@ -413,7 +422,10 @@ func TestSizeOfAStrangersJobInACluster(t *testing.T) {
 	need := resource.Of(resource.Core, resource.GiB)
 	spec := &cluster.Job{ID: 1, Name: secret, Owner: "ada", Queue: "production", App: secret, Weight: 2, Stages: []cluster.Stage{{Name: secret, Tasks: 1, Ideal: need, DataOn: []string{secret},
 		Phases: []cluster.Phase{{Name: secret, Duration: time.Second}, {Duration: 2 * time.Second}}, Told: cluster.Provenance{Model: secret}}}}
-	found := []cluster.Event{{Kind: cluster.NodeJoined, NewNode: &node}, {Kind: cluster.JobSubmitted, Job: 1, NewJob: spec},
+	some := func(most int64) cluster.Limits { return cluster.Limits{cluster.QuotaRunning: {Most: most}} }
+	quotas := &cluster.Quotas{Users: map[string]cluster.Limits{"": some(1), "bob": some(2), secret: some(3)}, Queues: map[string]cluster.Limits{"named": some(4)}}
+	found := []cluster.Event{{Kind: cluster.NodeJoined, NewNode: &node}, {Kind: cluster.NodeMemory, Held: resource.MiB, Detail: secret},
+		{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: quotas}}, {Kind: cluster.JobSubmitted, Job: 1, NewJob: spec},
 		{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1}, Grant: need, Launched: 1, Found: &cluster.Condition{ByPhase: true, Stays: secret, Progress: &cluster.Progress{Phase: 1, Ends: 5}}},
 		{Kind: cluster.Continued}}
 	bob := &caller{Credentials: cluster.Credentials{UID: 3000, User: "bob"}}
@@ -431,8 +443,20 @@ func TestSizeOfAStrangersJobInACluster(t *testing.T) {
 		if j, ok := b.Snapshot().Job(1); !ok || j.Queue != queue || j.Owner != "ada" || j.Weight != 2 || len(j.Tasks) != 1 || j.Stages[0].RunTime() != 3*time.Second {
 			t.Errorf("%+v", j)
 		}
+		if n := b.Snapshot().Nodes[0]; n.Node != node || n.Held != resource.MiB {
+			t.Errorf("%+v", n)
+		}
+		q := cut[2].Condition().Quotas
+		for _, c := range []struct {
+			party cluster.Party
+			most  int64
+		}{{cluster.Party{Name: "bob"}, 2}, {cluster.Party{Name: "eve"}, 1}, {cluster.Party{Queue: true, Name: "named"}, 4}} {
+			if most := q.Of(c.party, cluster.QuotaRunning).Most; most != c.most {
+				t.Errorf("%s may have %d running jobs, want %d", c.party, most, c.most)
+			}
+		}
 	}
-	if spec.Name != secret || found[2].Found.Stays != secret {
+	if spec.Name != secret || found[4].Found.Stays != secret || len(quotas.Users) != 3 {
 		t.Errorf("the driver's own events were changed: %+v", found)
 	}
 }

@@ -36,6 +36,7 @@ type fake struct {
 	tasks     []live.Task
 	logs      []live.LogFile
 	found     []cluster.Event
+	quotas    []live.QuotaUse // in addition
 	input     io.ReadWriteCloser
 	err       error
 	ended     chan struct{} // closed when task 1.0.0 has ended
@@ -199,7 +200,7 @@ func (f *fake) Logs(context.Context, cluster.JobID) ([]live.LogFile, error) { re
 func (f *fake) QuotaUse(_ context.Context, user string) ([]live.QuotaUse, error) {
 	all := []live.QuotaUse{{User: "ada", Kind: cluster.QuotaMemory, Most: 5, Taken: new(int64(3))}, {User: "bob", Kind: cluster.QuotaOutput, Most: 7, Refuses: true},
 		{Queue: "named", Kind: cluster.QuotaRunning, Most: 1, Taken: new(int64(1)), Named: true}, {Queue: "of-ada", Kind: cluster.QuotaRunning, Most: 1, Taken: new(int64(0))}}
-	return all, f.err
+	return append(all, f.quotas...), f.err
 }
 
 // QueuesOf says that only ada has jobs, in one queue.

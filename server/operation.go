@@ -56,7 +56,7 @@ type upgraded struct{ Body func(net.Conn) }
 func register[In, Out any](a *api, who access, method, path, id, summary string, status int, do func(context.Context, *In) (*Out, error)) {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	who.check(id, new(In), out)
-	parameters, needs := parametersOf(in), who.needs(method)
+	parameters, needs := parametersOf(in), who.needs(method, id)
 	a.describe(method, path, status, in, out, &openapi3.Operation{OperationID: id, Summary: summary, Description: who.words() + needs.words()})
 	_, answers := out.FieldByName("Body")
 	a.mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) {

@@ -26,7 +26,7 @@ import (
 // needed is the scope that a token needs for each operation; "" if no token is enough.
 var needed = map[string]string{
 	"status": "read", "health": "read", "ready": "read", "shutdown": "admin", "prune": "admin",
-	"submit": "submit", "plan": "submit", "submit-bulk": "submit", "jobs": "read", "job": "read", "tasks": "read", "watch": "read",
+	"submit": "submit", "plan": "read", "submit-bulk": "submit", "jobs": "read", "job": "read", "tasks": "read", "watch": "read",
 	"usage": "read", "explain": "read", "logs": "read", "task": "read", "output": "read",
 	"kill": "submit", "input": "submit", "pause": "submit", "resume": "submit", "pauseTask": "submit", "resumeTask": "submit",
 	"profiles": "read", "profile": "read", "store-profile": "submit",
