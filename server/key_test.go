@@ -22,8 +22,9 @@ func TestKeyHeader(t *testing.T) {
 		status    int
 		id        int64
 	}{
-		{"", job, 201, 1},
-		{"", job, 201, 2},
+		{"none", job, 201, 1},
+		{"none", job, 201, 2},
+		{"", job, 400, 0}, // of a client whose variable is empty, and that would submit twice
 		{`"a"`, job, 201, 3},
 		{`"a"`, job, 201, 3},
 		{`a`, job, 201, 3},
@@ -45,7 +46,7 @@ func TestKeyHeader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if tt.key != "" {
+		if tt.key != "none" {
 			request.Header.Set("Idempotency-Key", tt.key)
 		}
 		answer, err := c.http.Do(request)

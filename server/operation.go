@@ -167,7 +167,7 @@ func parametersOf(t reflect.Type) []parameter {
 }
 
 // bind sets in, a struct, from a request. Unknown parameters are ignored. A parameter with an empty value counts as
-// absent, unless it is part of the path.
+// absent, unless it is part of the path. An empty text in a header is refused: it comes from a variable that its client forgot to set.
 func bind(r *http.Request, parameters []parameter, in reflect.Value) *live.Error {
 	query := r.URL.Query()
 	for _, p := range parameters {
@@ -177,6 +177,9 @@ func bind(r *http.Request, parameters []parameter, in reflect.Value) *live.Error
 			text = r.PathValue(p.name)
 		case "header":
 			text = r.Header.Get(p.name)
+			if text == "" && p.field.Type.Kind() == reflect.String && len(r.Header.Values(p.name)) > 0 {
+				return wrong(p.name, `""`, "must not be empty: a request without one has no header of this name")
+			}
 		}
 		if text == "" && p.in != "path" {
 			continue
