@@ -74,6 +74,8 @@ type monitored struct {
 	charged   cgroup.Charged
 	disk      diskUse
 	pressed   time.Duration // for which the disk was pressed while the container used it
+	idle      time.Duration // for which it was idle: see idles
+	cpu       int64         // CPU time at the last sample, milliseconds
 	full      time.Duration // when held was read, by the clock; 0 if never
 	written   time.Duration // when the file was written
 }
@@ -201,7 +203,7 @@ func (m *monitor) origin(c *container, begun timeline.Time) time.Duration {
 // add begins to sample a container.
 func (m *monitor) add(c *container, log *usage.Log) *monitored {
 	w := &monitored{monitor: m, id: c.id, dir: c.dir, group: c.group, stood: &c.stood, tolerance: usage.ToleranceFor(c.spec.Grant),
-		origin: log.Origin(), log: log, before: log.Still(), pressed: log.Pressed()}
+		origin: log.Origin(), log: log, before: log.Still(), pressed: log.Pressed(), idle: log.Idle()}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.all[c.id] = w
@@ -315,18 +317,30 @@ func (w *monitored) sample(now time.Duration) {
 		}
 		s := w.counters(g, now)
 		w.transfers.read(g.Gauge, &s)
-		moved := true // as far as is known
-		if s.Known.Has(usage.Read) && s.Known.Has(usage.Written) {
+		moved, counted := true, s.Known.Has(usage.Read) && s.Known.Has(usage.Written) // as far as is known
+		if counted {
 			moved = w.disk.take(s.Value[usage.Read] + s.Value[usage.Written])
 		}
-		if passed := s.At - w.log.Last(); moved && passed > 0 && passed <= longestGap && w.monitor.pressed.Load() {
-			w.pressed += passed
-			s.Pressed = w.pressed
+		if passed := s.At - w.log.Last(); passed > 0 && passed <= longestGap {
+			if moved && w.monitor.pressed.Load() {
+				w.pressed += passed
+			}
+			if !(moved && counted) && w.idles(&s, passed) {
+				w.idle += passed
+			}
 		}
+		s.Pressed, s.Idle, w.cpu = w.pressed, w.idle, s.Value[usage.CPU]
 		s.Value[usage.Memory], s.Value[usage.Swap] = w.held.InMemory(), w.held.SwapBytes
 		s.Known |= usage.SetOf(usage.Memory, usage.Swap)
 		w.log.Add(s)
 	})
+}
+
+// idles reports whether the container was idle since the last sample, as far as can be seen: it used next to no CPU,
+// and now all its programs wait for something other than a CPU, the disk or memory.
+func (w *monitored) idles(s *usage.Sample, passed time.Duration) bool {
+	little := float64(w.tolerance[usage.CPU]) * passed.Seconds()
+	return s.Known.Has(usage.CPU) && float64(s.Value[usage.CPU]-w.cpu) <= little && w.group.Asleep()
 }
 
 // due reports whether memory.stat is to be read: while the container is young, at least every detailed, and as soon as memory can have grown
@@ -341,7 +355,7 @@ func (w *monitored) due(now time.Duration, charged cgroup.Charged) bool {
 // counters returns a sample of all counters except those of disks; now is the clock's time.
 func (w *monitored) counters(g *meters, now time.Duration) usage.Sample {
 	still, bound := w.stood.read()
-	s := usage.Sample{At: now - w.origin, Still: w.before + still, Pressed: w.pressed, Bound: bound}
+	s := usage.Sample{At: now - w.origin, Still: w.before + still, Pressed: w.pressed, Idle: w.idle, Bound: bound}
 	if used, ok := g.CPUTime(); ok {
 		s.Value[usage.CPU] = used.Milliseconds()
 		s.Known |= usage.SetOf(usage.CPU)

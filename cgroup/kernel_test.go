@@ -459,6 +459,44 @@ func TestKernelCPUQuota(t *testing.T) {
 	}
 }
 
+// A group is asleep while its programs wait for what comes from elsewhere, and not while one of them wants a CPU, also if
+// it gets none.
+func TestKernelAsleep(t *testing.T) {
+	g := testGroup(t, CPU)
+	if g.Asleep() {
+		t.Error("an empty group is asleep")
+	}
+	start(t, g, "threads 20").ready(t)
+	waitFor(t, "the group to sleep", g.Asleep)
+	c := start(t, g, "spin").ready(t)
+	for _, millicores := range []int64{1000, 1} {
+		if err := g.Apply(testContext(t), Limits{CPUMillicores: At(millicores)}); err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			if g.Asleep() {
+				t.Errorf("with %d millicores for a program that never sleeps, its group does", millicores)
+			}
+		}
+	}
+	if err := g.Apply(testContext(t), Limits{CPUMillicores: Unlimited()}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	c.killed(t)
+	waitFor(t, "the group to sleep again", g.Asleep)
+}
+
+func TestStateOf(t *testing.T) {
+	for text, want := range map[string]string{"7 (sh) S 1 7": "S", "7 (a) R (b)) D 1 7": "D", "7 (sh)": "", "": ""} {
+		if got := stateOf(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestKernelPIDsMax(t *testing.T) {
 	g := testGroup(t, PIDs)
 	if err := g.Apply(testContext(t), Limits{PIDsMax: At(40)}); err != nil {

@@ -118,24 +118,27 @@ func isFreezerDir(dir string) bool {
 func (g *Group) tree() []string {
 	var out []string
 	for _, top := range g.each() {
-		if isLeaf(top) {
-			out = append(out, top)
-			continue
-		}
-		var dirs []string
-		_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil {
-				return nil // Removed meanwhile: it contains nothing.
-			}
-			if entry.IsDir() {
-				dirs = append(dirs, path)
-			}
-			return nil
-		})
-		slices.Reverse(dirs)
-		out = append(out, dirs...)
+		out = append(out, below(top)...)
 	}
 	return out
+}
+
+// below returns a directory of a group and those of all groups below it, children before parents.
+func below(top string) (dirs []string) {
+	if isLeaf(top) {
+		return []string{top}
+	}
+	_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // Removed meanwhile: it contains nothing.
+		}
+		if entry.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return nil
+	})
+	slices.Reverse(dirs)
+	return dirs
 }
 
 // isLeaf reports whether there is no directory in a directory; false if that is unknown.

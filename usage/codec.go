@@ -16,10 +16,12 @@ import (
 //   - the length;
 //   - if its bit is set, how long the programs stood still;
 //   - if its bit is set, how long the disk was pressed;
+//   - if its bit is set, how long the programs were idle;
 //   - if its bit is set, the set of known kinds: it differs from that of the span before;
 //   - for each kind whose bit is set, its counter, or the change of its level since the span before: neither is 0.
 //
-// The head has a bit for a gap, for the set, for each kind, for stillness, for a bounded disk and for a pressed disk.
+// The head has a bit for a gap, for the set, for each kind, for stillness, for a bounded disk, for a pressed disk and for
+// idleness.
 const (
 	headGap     = 1 << 0
 	headSet     = 1 << 1
@@ -27,7 +29,8 @@ const (
 	headStill   = 1 << (headKind + NumKinds)
 	headBounded = headStill << 1
 	headPressed = headBounded << 1
-	headBeyond  = headPressed << 1
+	headIdle    = headPressed << 1
+	headBeyond  = headIdle << 1
 )
 
 // codec is the state that writer and reader share.
@@ -60,6 +63,9 @@ func (c *codec) append(text []byte, s *Span) []byte {
 	if s.Pressed > 0 {
 		head |= headPressed
 	}
+	if s.Idle > 0 {
+		head |= headIdle
+	}
 	var change Amounts
 	for _, k := range Kinds() {
 		if !s.Known.Has(k) {
@@ -80,6 +86,9 @@ func (c *codec) append(text []byte, s *Span) []byte {
 	}
 	if s.Pressed > 0 {
 		text = binary.AppendUvarint(text, uint64(s.Pressed/time.Millisecond))
+	}
+	if s.Idle > 0 {
+		text = binary.AppendUvarint(text, uint64(s.Idle/time.Millisecond))
 	}
 	if s.Known != c.known {
 		c.known = s.Known
@@ -124,6 +133,7 @@ func (c *codec) take(text []byte) (s Span, rest []byte, ok bool) {
 	}
 	s.Still = part(headStill, s.Length)
 	s.Pressed = part(headPressed, s.Active())
+	s.Idle = part(headIdle, s.Active())
 	if head&headSet != 0 {
 		set := next()
 		if set >= 1<<NumKinds {
@@ -177,8 +187,8 @@ func takeSpans(text []byte) (spans []Span, ok bool) {
 }
 
 // version is the first byte of what Marshal returns. Earlier versions are read, too: version 1 had neither stillness nor bounds,
-// version 2 no pressure.
-const version = 3
+// version 2 no pressure, and version 3 no idleness.
+const version = 4
 
 // Marshal returns the usage as bytes: some 2 to 14 per span.
 func (u Usage) Marshal() []byte {

@@ -105,6 +105,7 @@ func (s *Sample) pass(spans []Span, forth int64) {
 		s.At += time.Duration(forth) * span.Length
 		s.Still += time.Duration(forth) * span.Still
 		s.Pressed += time.Duration(forth) * span.Pressed
+		s.Idle += time.Duration(forth) * span.Idle
 		for _, k := range Kinds() {
 			if !k.IsLevel() && span.Known.Has(k) {
 				s.Value[k] += forth * span.Used[k]
@@ -127,6 +128,9 @@ func (l *Log) Still() time.Duration { return l.last.Still }
 
 // Pressed returns how long the disk had been pressed at the last sample while the programs used it.
 func (l *Log) Pressed() time.Duration { return l.last.Pressed }
+
+// Idle returns how long the programs had been idle at the last sample.
+func (l *Log) Idle() time.Duration { return l.last.Idle }
 
 // Unwritten returns a text to be written at an offset of the file, in bytes.
 func (l *Log) Unwritten() (text []byte, offset int64) {

@@ -17,6 +17,8 @@ type Sample struct {
 	Still time.Duration
 	// Pressed is how long the disk was pressed while the program used it, since the program began.
 	Pressed time.Duration
+	// Idle is how long the program used next to nothing, since it began, although nothing kept it from more.
+	Idle time.Duration
 	// Bound is how many bytes per second the kernel lets the container read, and as many it lets it write; 0 is no bound.
 	Bound int64
 }
@@ -63,7 +65,9 @@ type recorder struct {
 // add takes a sample in and returns the span that it completes, if it does. A sample that is not later than the last one
 // is dropped.
 func (r *recorder) add(s Sample) (complete []Span) {
-	s.At, s.Still, s.Pressed = s.At.Truncate(time.Millisecond), s.Still.Truncate(time.Millisecond), s.Pressed.Truncate(time.Millisecond)
+	for _, d := range []*time.Duration{&s.At, &s.Still, &s.Pressed, &s.Idle} {
+		*d = d.Truncate(time.Millisecond)
+	}
 	for k := Memory; k < NumKinds; k++ {
 		s.Value[k] -= s.Value[k] % int64(resource.KiB)
 	}
@@ -90,9 +94,9 @@ func (r *recorder) add(s Sample) (complete []Span) {
 // since returns the span from the last sample to s. A counter that was never known before began at 0. One that fell is
 // unknown.
 func (r *recorder) since(s Sample, length time.Duration) Span {
-	still := min(max(0, s.Still-r.last.Still), length)
-	pressed := min(max(0, s.Pressed-r.last.Pressed), length-still)
-	span := Span{Length: length, Known: s.Known, Gap: length > GapAfter, Still: still, Pressed: pressed}
+	span := Span{Length: length, Known: s.Known, Gap: length > GapAfter, Still: min(max(0, s.Still-r.last.Still), length)}
+	span.Pressed = min(max(0, s.Pressed-r.last.Pressed), span.Active())
+	span.Idle = min(max(0, s.Idle-r.last.Idle), span.Active())
 	if span.Gap {
 		span.Known &^= levels
 	}

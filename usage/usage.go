@@ -73,6 +73,9 @@ type Span struct {
 	// Pressed is how long, in whole milliseconds, the disk was pressed while the programs transferred something and did not
 	// stand still: other programs hindered them. Invariant: 0 <= Pressed <= Active.
 	Pressed time.Duration
+	// Idle is how long, in whole milliseconds, the programs used next to nothing although nothing kept them from more: they
+	// waited for a timer, a lock or the network. It is 0 where that is unknown. Invariant: 0 <= Idle <= Active.
+	Idle time.Duration
 }
 
 // Active returns how long the programs did not stand still in the span.
@@ -175,6 +178,14 @@ func (u Usage) Pressed() (d time.Duration) {
 	return d
 }
 
+// Idle returns how long the programs used next to nothing although nothing kept them from more.
+func (u Usage) Idle() (d time.Duration) {
+	for i := range u.Spans {
+		d += u.Spans[i].Idle
+	}
+	return d
+}
+
 // Mean returns the mean rate of a counter or the mean level, over the spans in which the kind is known; ok is false if
 // there are none. Compression makes the mean of a level too large, by at most the tolerance of the level.
 func (u Usage) Mean(k Kind) (rate int64, ok bool) {
@@ -231,7 +242,7 @@ func (u Usage) Total(k Kind) (n int64, ok bool) {
 // in a gap they are unknown, and those of the other span count.
 func join(a, b Span) Span {
 	out := Span{Length: a.Length + b.Length, Known: a.Known & b.Known, Gap: a.Gap && b.Gap, Still: a.Still + b.Still, Bounded: a.Bounded || b.Bounded,
-		Pressed: a.Pressed + b.Pressed}
+		Pressed: a.Pressed + b.Pressed, Idle: a.Idle + b.Idle}
 	switch {
 	case a.Gap && !b.Gap:
 		out.Known |= b.Known & levels

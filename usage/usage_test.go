@@ -22,6 +22,7 @@ type program struct {
 	used    Amounts
 	still   time.Duration
 	pressed time.Duration
+	idle    time.Duration
 	bound   int64
 	kinds   Set // that are measured
 	log     *Log
@@ -48,7 +49,7 @@ func (p *program) skip(d time.Duration, cpu, memory, written int64) {
 }
 
 func (p *program) sample() {
-	p.log.Add(Sample{At: p.at, Value: p.used, Known: p.kinds, Still: p.still, Pressed: p.pressed, Bound: p.bound})
+	p.log.Add(Sample{At: p.at, Value: p.used, Known: p.kinds, Still: p.still, Pressed: p.pressed, Idle: p.idle, Bound: p.bound})
 }
 
 // file returns what the file contains after everything was written.
@@ -73,9 +74,9 @@ func TestSteps(t *testing.T) {
 	p.run(100, 500, 300*mib, 50*mib)
 	u := p.file(t)
 	want := []Span{
-		{40 * time.Second, Amounts{CPU: 40_000, Memory: 100 * mib}, known, false, 0, false, 0},
-		{3 * time.Second, Amounts{CPU: 6000, Memory: 900 * mib}, known, false, 0, false, 0},
-		{100 * time.Second, Amounts{CPU: 50_000, Memory: 300 * mib, Written: 5000 * mib}, known, false, 0, false, 0},
+		{40 * time.Second, Amounts{CPU: 40_000, Memory: 100 * mib}, known, false, 0, false, 0, 0},
+		{3 * time.Second, Amounts{CPU: 6000, Memory: 900 * mib}, known, false, 0, false, 0, 0},
+		{100 * time.Second, Amounts{CPU: 50_000, Memory: 300 * mib, Written: 5000 * mib}, known, false, 0, false, 0, 0},
 	}
 	if !reflect.DeepEqual(u.Spans, want) {
 		t.Errorf("spans %+v", u.Spans)
@@ -259,6 +260,36 @@ func TestPressed(t *testing.T) {
 	}
 }
 
+// Time in which the programs were idle is counted to the millisecond, also by a daemon that goes on where another one
+// ended, and when spans are joined. Programs that stood still did not wait of their own.
+func TestIdle(t *testing.T) {
+	p := newProgram(resource.Of(2000, 4*resource.GiB))
+	p.run(10, 1000, 100*mib, 0)
+	for range 10 {
+		p.idle += 900*time.Millisecond + 400*time.Microsecond
+		p.run(1, 0, 100*mib, 0)
+	}
+	p.run(10, 1000, 100*mib, 0)
+	p.still, p.idle = p.still+time.Second, p.idle+time.Second
+	p.run(1, 0, 100*mib, 0)
+	u := p.file(t)
+	want := 9004 * time.Millisecond
+	if u.Idle() != want || len(u.Spans) != 4 || u.Spans[1].Idle != want || u.Spans[1].Active() != 10*time.Second {
+		t.Fatalf("idle for %v, want %v: %+v", u.Idle(), want, u.Spans)
+	}
+	text, _ := p.log.Unwritten()
+	parsed, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := parsed.Continue(p.log.tolerance); l.Idle() != want {
+		t.Errorf("continued with %v", l.Idle())
+	}
+	if got := u.Thin(1); got.Idle() != want {
+		t.Errorf("thinned, it is idle for %v", got.Idle())
+	}
+}
+
 // What an earlier release stored is read.
 func TestFirstVersion(t *testing.T) {
 	u := Usage{[]Span{{Length: time.Second, Used: Amounts{CPU: 5, Memory: mib}, Known: known}, {Length: time.Minute, Used: Amounts{CPU: 5}, Known: SetOf(CPU), Gap: true}}}
@@ -310,6 +341,9 @@ func anyUsage() *rapid.Generator[Usage] {
 			if rapid.Bool().Draw(t, "hindered") {
 				s.Pressed = time.Duration(rapid.Int64Range(0, int64(s.Active()/time.Millisecond)).Draw(t, "pressed")) * time.Millisecond
 			}
+			if rapid.Bool().Draw(t, "waited") {
+				s.Idle = time.Duration(rapid.Int64Range(0, int64(s.Active()/time.Millisecond)).Draw(t, "idle")) * time.Millisecond
+			}
 			if s.Gap {
 				s.Known &^= levels
 			}
@@ -331,7 +365,7 @@ func TestMarshal(t *testing.T) {
 			t.Fatalf("%v: %+v, want %+v", err, got, u)
 		}
 	})
-	for _, text := range []string{"", "\x00", "\x04", "\x01\x00", "\x01\x00\x00", "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "\x01\x02\x01\xff\x01"} {
+	for _, text := range []string{"", "\x00", "\x05", "\x01\x00", "\x01\x00\x00", "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "\x01\x02\x01\xff\x01"} {
 		if u, err := Unmarshal([]byte(text)); err == nil {
 			t.Errorf("%q is %+v", text, u)
 		}
@@ -340,7 +374,8 @@ func TestMarshal(t *testing.T) {
 
 func FuzzUnmarshal(f *testing.F) {
 	f.Add([]byte{version, 2, 1, 1})
-	f.Add(Usage{[]Span{{time.Second, Amounts{CPU: 5, Memory: mib}, known, false, 0, false, 0}, {time.Minute, Amounts{CPU: 5}, SetOf(CPU), true, time.Second, true, time.Second}}}.Marshal())
+	f.Add(Usage{[]Span{{time.Second, Amounts{CPU: 5, Memory: mib}, known, false, 0, false, 0, 0},
+		{time.Minute, Amounts{CPU: 5}, SetOf(CPU), true, time.Second, true, time.Second, time.Second}}}.Marshal())
 	f.Fuzz(func(t *testing.T, text []byte) {
 		u, err := Unmarshal(text)
 		if err != nil {
@@ -362,6 +397,7 @@ func TestThin(t *testing.T) {
 			u.Spans[i].Length += time.Millisecond
 			u.Spans[i].Still = min(u.Spans[i].Still, u.Spans[i].Length)
 			u.Spans[i].Pressed = min(u.Spans[i].Pressed, u.Spans[i].Active())
+			u.Spans[i].Idle = min(u.Spans[i].Idle, u.Spans[i].Active())
 			u.Spans[i].Known = known
 			if u.Spans[i].Gap {
 				u.Spans[i].Known &^= levels

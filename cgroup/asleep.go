@@ -1,0 +1,43 @@
+package cgroup
+
+import (
+	"fmt"
+	"strings"
+)
+
+// mostThreads is how many threads Asleep looks at: a thousand take some milliseconds.
+const mostThreads = 1000
+
+// Asleep reports whether every thread of the group, and of the groups below it, waits for something that comes from
+// elsewhere: a timer, a lock, the network, another program. A thread that runs, waits for its turn on a CPU, or waits for
+// the disk or for its memory does not (the states R and D of proc(5)). It is false if there are no threads or more than
+// a thousand, and where the kernel does not say.
+func (g *Group) Asleep() bool {
+	file := "tasks"
+	if g.dir() == g.unified {
+		file = "cgroup.threads"
+	}
+	threads := 0
+	for _, dir := range below(g.dir()) {
+		for _, id := range parseProcs(slurp(dir, file)) {
+			state := stateOf(slurp(fmt.Sprintf("/proc/%d", id), "stat"))
+			if state == "R" || state == "D" || threads == mostThreads {
+				return false
+			}
+			if state != "" { // it has not ended meanwhile
+				threads++
+			}
+		}
+	}
+	return threads > 0
+}
+
+// stateOf returns the state in a file /proc/PID/stat; empty if there is none. The name of a program before it may contain
+// anything.
+func stateOf(stat string) string {
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) == 0 {
+		return ""
+	}
+	return fields[0]
+}
