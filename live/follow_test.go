@@ -32,6 +32,13 @@ func spent(seconds, millicores int64, disk resource.Amount) usage.Span {
 	return s
 }
 
+// waited is a number of seconds in which the task waited of its own.
+func waited(seconds int64) usage.Span {
+	s := spent(seconds, 2, 0)
+	s.Idle = s.Length
+	return s
+}
+
 // uses says what the task used so far.
 func (r *throttled) uses(spans ...usage.Span) {
 	r.fake.measuring.Lock()
@@ -56,8 +63,12 @@ func TestPhasesFollowUse(t *testing.T) {
 		"slow before":          {uses: []usage.Span{spent(80, 75, 30), spent(10, 950, 0)}, phase: 2, left: 50 * time.Second, told: true},
 		"a little slow":        {uses: []usage.Span{spent(65, 90, 35), spent(25, 950, 0)}, phase: 2, left: 30 * time.Second},
 		"fast":                 {uses: []usage.Span{spent(40, 120, 50), spent(50, 950, 0)}, phase: 2, left: 10 * time.Second, told: true},
-		"another program":      {uses: []usage.Span{spent(90, 1000, 80)}, phase: 2, left: 30 * time.Second},
-		"nobody looks ahead":   {policy: fifoOf, uses: []usage.Span{spent(90, 40, 16)}, phase: 2, left: 30 * time.Second},
+		"it gets nothing":      {uses: []usage.Span{spent(90, 2, 0)}, phase: 1, left: 118 * time.Second, told: true},
+		"it waits":             {uses: []usage.Span{waited(90)}, phase: 2, left: 30 * time.Second},
+		"it waits in between": {uses: []usage.Span{spent(30, 90, 38), waited(20), spent(30, 90, 38), spent(10, 950, 0)},
+			phase: 2, left: 50 * time.Second, told: true},
+		"another program":    {uses: []usage.Span{spent(90, 1000, 80)}, phase: 2, left: 30 * time.Second},
+		"nobody looks ahead": {policy: fifoOf, uses: []usage.Span{spent(90, 40, 16)}, phase: 2, left: 30 * time.Second},
 		"it stands still": {uses: []usage.Span{spent(90, 40, 16)}, happen: func(r *throttled) {
 			r.happens(cluster.TaskStill, 0)
 		}, phase: 2, left: 30 * time.Second},

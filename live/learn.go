@@ -293,7 +293,8 @@ func stretches(u usage.Usage) (all []profile.Stretch) {
 			continue
 		}
 		demand, known := s.Demand()
-		all = append(all, profile.Stretch{Length: s.Active(), Usage: demand, Unknown: ^known & resource.AllKinds})
+		all = append(all, profile.Stretch{Length: s.Active(), Usage: demand, Unknown: ^known & resource.AllKinds,
+			Idle: s.Idle.Seconds() / s.Active().Seconds()})
 	}
 	return all
 }

@@ -25,6 +25,8 @@ type TaskUsage struct {
 	StillSeconds float64 `json:"still_s,omitempty"`
 	// PressedSeconds is the part of it in which the disk was pressed while the programs used it.
 	PressedSeconds float64 `json:"pressed_s,omitempty"`
+	// IdleSeconds is the part of it in which the programs used next to nothing although nothing kept them from more.
+	IdleSeconds float64 `json:"idle_s,omitempty"`
 	// Missing is one clause on what was not measured, and why; empty if nothing is missing.
 	Missing string `json:"missing,omitempty"`
 	// CPUMillicores, MemoryBytes are the grant.
@@ -58,6 +60,8 @@ type UsageSpan struct {
 	StillSeconds float64 `json:"still_s,omitempty"`
 	// PressedSeconds is the part of it in which the disk was pressed while the programs used it.
 	PressedSeconds float64 `json:"pressed_s,omitempty"`
+	// IdleSeconds is the part of it in which the programs used next to nothing although nothing kept them from more.
+	IdleSeconds float64 `json:"idle_s,omitempty"`
 	// Bounded says that the kernel kept the programs from transferring more to or from the disk in a part of it.
 	Bounded bool `json:"bounded,omitempty"`
 	Rates
@@ -78,7 +82,7 @@ func ratesOf(of func(usage.Kind) (int64, bool)) Rates {
 // put copies what was measured, in at most most spans.
 func (t *TaskUsage) put(u usage.Usage, most int) {
 	t.MeasuredSeconds, t.GapSeconds, t.StillSeconds = u.Length().Seconds(), u.Gap().Seconds(), u.Still().Seconds()
-	t.PressedSeconds = u.Pressed().Seconds()
+	t.PressedSeconds, t.IdleSeconds = u.Pressed().Seconds(), u.Idle().Seconds()
 	t.Mean, t.Peak = ratesOf(u.Mean), ratesOf(u.Peak)
 	u = u.Thin(most)
 	at := time.Duration(0)
@@ -86,7 +90,7 @@ func (t *TaskUsage) put(u usage.Usage, most int) {
 	for i := range u.Spans {
 		s := &u.Spans[i]
 		t.Spans[i] = UsageSpan{FromSeconds: at.Seconds(), LengthSeconds: s.Length.Seconds(), Gap: s.Gap, StillSeconds: s.Still.Seconds(),
-			PressedSeconds: s.Pressed.Seconds(), Bounded: s.Bounded, Rates: ratesOf(s.Rate)}
+			PressedSeconds: s.Pressed.Seconds(), IdleSeconds: s.Idle.Seconds(), Bounded: s.Bounded, Rates: ratesOf(s.Rate)}
 		at += s.Length
 	}
 }

@@ -17,6 +17,9 @@ type Stretch struct {
 	Usage  resource.Vector
 	// Unknown has the kinds that were not measured in it. If these are all kinds, the stretch is a gap.
 	Unknown resource.Kinds
+	// Idle is the share of its time, from 0 to 1, in which its programs used next to nothing although nothing kept them
+	// from more; 0 also if that is unknown.
+	Idle float64
 }
 
 // How phases are found.

@@ -23,6 +23,8 @@ const (
 	// fullPace is the share of its demand that a phase uses at its usual pace: a demand is above nearly all samples, and not
 	// their mean. See demandQuantile.
 	fullPace = 0.8
+	// idlePace is the pace below which a phase is taken to do nothing. A slower network leaves a program more than that.
+	idlePace = 0.1
 	// memoryCounts is the weight of a difference of memory, compared with a difference of a rate: memory grows and shrinks within phases.
 	memoryCounts = 0.5
 	// mostUnlike is the mean unlikeness of a run, from 0 to 1, from which on it contradicts the forecast.
@@ -49,6 +51,9 @@ const (
 // semi-Markov models, 2010), with one path kept per phase, so that the effort is linear in stretches and phases; the path that is
 // kept may not be the best one, since what is done of a phase depends on it. A run whose rates are above its forecast is compared at the
 // usual pace: little more is unlike little, and much more contradicts the forecast.
+//
+// A run that uses nothing fits every phase at the pace 0, which is right only as long as something hinders it. So time
+// in which it is idle of its own passes at the usual pace, and contradicts each phase that demands something.
 func Follow(phases []cluster.Phase, series []Stretch) (phase int, into time.Duration, ok bool) {
 	f := follower{phases: phases, kinds: tellingKinds(phases, series)}
 	if !f.differ() {
@@ -140,9 +145,8 @@ func (f *follower) measured(s *Stretch) bool {
 func (f *follower) differ() bool {
 	for i := 1; i < len(f.phases); i++ {
 		a, b := Stretch{Usage: f.phases[i-1].Demand}, Stretch{Usage: f.phases[i].Demand}
-		there, more, _ := f.unlike(&a, &f.phases[i])
-		back, less, _ := f.unlike(&b, &f.phases[i-1])
-		if max(there+more, back+less) >= leastApart {
+		there, back := f.compare(&a, &f.phases[i]), f.compare(&b, &f.phases[i-1])
+		if max(there.unlike+there.spare, back.unlike+back.spare) >= leastApart {
 			return true
 		}
 	}
@@ -165,11 +169,16 @@ func (f *follower) follow(s *Stretch) {
 			come = f.paths[p]
 			come.cost = c
 		}
-		unlike, spare, pace := f.unlike(s, phase)
-		before := to.done
-		to.done += min(1, pace/fullPace) * seconds / max(1e-3, phase.Duration.Seconds())
-		to.unlike += min(1, unlike) * seconds
-		to.cost += unlikeSecond*min(1, unlike+spare+slowest*(1-pace))*seconds + late*f.weight(p)*(max(1, to.done)-max(1, before))
+		c := f.compare(s, phase)
+		before, work := to.done, seconds/max(1e-3, phase.Duration.Seconds())
+		if c.idle > 0 { // It did not do more than the work of the phase.
+			to.done = max(to.done, min(1, to.done+c.pace*work))
+		} else {
+			to.done += min(1, c.pace/fullPace) * work
+		}
+		to.unlike += min(1, max(c.unlike, c.idle)) * seconds
+		to.cost += unlikeSecond * min(1, c.unlike+c.spare+slowest*(1-c.pace)) * seconds
+		to.cost += late * f.weight(p) * (max(1, to.done) - max(1, before))
 		f.next[p] = to
 	}
 	f.paths, f.next = f.next, f.paths
@@ -185,10 +194,17 @@ func (f *follower) weight(p int) float64 {
 	return min(1, float64(f.phases[p].Duration)/float64(telling))
 }
 
-// unlike returns how unlike a stretch is to a phase at the pace that fits best, 0 if they are the same, and that pace, from 0 to 1. spare
-// is what memory adds that the phase has and the run does not use, which does not contradict the forecast. A phase that demands
-// nothing but memory is taken to go on at its usual pace, which is 1.
-func (f *follower) unlike(s *Stretch, p *cluster.Phase) (unlike, spare, pace float64) {
+// comparison is what a stretch has in common with a phase.
+type comparison struct {
+	unlike float64 // how unlike they are at the pace that fits best; 0 if they are the same
+	spare  float64 // what memory adds that the phase has and the run does not use, which does not contradict the forecast
+	pace   float64 // the pace that fits best, from 0 to 1
+	idle   float64 // the share of the time in which the run was idle, and the phase demands something
+}
+
+// compare compares a stretch with a phase. A phase that demands nothing but memory is taken to go on at its usual pace,
+// which is 1.
+func (f *follower) compare(s *Stretch, p *cluster.Phase) (c comparison) {
 	product, square := 0.0, 0.0
 	for i := range f.kinds {
 		if k := &f.kinds[i]; k.kind != resource.Memory && !s.Unknown.Has(k.kind) {
@@ -197,8 +213,11 @@ func (f *follower) unlike(s *Stretch, p *cluster.Phase) (unlike, spare, pace flo
 		}
 	}
 	const nothing = 0.01
-	if pace = 1; square > nothing {
-		pace = min(1, product/square)
+	if c.pace = 1; square > nothing {
+		c.pace = min(1, product/square)
+	}
+	if c.pace < idlePace {
+		c.idle, c.pace = s.Idle, max(c.pace, s.Idle)
 	}
 	for i := range f.kinds {
 		k := &f.kinds[i]
@@ -206,12 +225,12 @@ func (f *follower) unlike(s *Stretch, p *cluster.Phase) (unlike, spare, pace flo
 		switch {
 		case s.Unknown.Has(k.kind):
 		case k.kind != resource.Memory:
-			unlike += math.Abs(used - pace*demand)
+			c.unlike += math.Abs(used - c.pace*demand)
 		case used > demand:
-			unlike += memoryCounts * (used - demand)
+			c.unlike += memoryCounts * (used - demand)
 		default:
-			spare = memoryCounts * (demand - used)
+			c.spare = memoryCounts * (demand - used)
 		}
 	}
-	return unlike, spare, pace
+	return c
 }

@@ -351,6 +351,59 @@ func TestFollowAbstains(t *testing.T) {
 	}
 }
 
+// What a program does not use while others hinder it, it uses later: the phase lasts longer. Time in which nothing
+// hinders it passes as forecast, and if it is idle for much of that, the run contradicts the forecast.
+func TestFollowWaits(t *testing.T) {
+	phase := func(seconds time.Duration, cpu, network resource.Amount) cluster.Phase {
+		demand := resource.Vector{cpu, 100 * resource.MiB, 0, network * resource.MB}
+		return cluster.Phase{Duration: seconds * time.Second, Demand: demand}
+	}
+	type part struct {
+		seconds      int
+		cpu, network resource.Amount
+		idle         float64
+	}
+	two := []cluster.Phase{phase(15, 500, 0), phase(35, 1500, 0)}
+	pause := []cluster.Phase{phase(20, 1000, 0), phase(20, 5, 0), phase(20, 1000, 0)}
+	remote := []cluster.Phase{phase(20, 5, 10), phase(20, 1000, 0)}
+	first, second := part{15, 450, 0, 0}, part{25, 1400, 0, 0}
+	for _, c := range []struct {
+		name   string
+		phases []cluster.Phase
+		run    []part
+		phase  int
+		into   float64 // seconds
+		ok     bool
+	}{
+		{"kept from everything", two, []part{{45, 0, 0, 0}}, 0, 0, true},
+		{"kept from nearly everything", two, []part{{45, 5, 0, 0}}, 0, 0.5, true},
+		{"waits", two, []part{{45, 0, 0, 1}}, 0, 0, false},
+		{"waits, and looks around now and then", two, []part{{45, 5, 0, 1}}, 0, 0, false},
+		{"waits half of the time", two, []part{{45, 5, 0, 0.5}}, 0, 0, false},
+		{"kept from everything later", two, []part{first, second, {60, 0, 0, 0}}, 1, 25, true},
+		{"waits for long later", two, []part{first, second, {60, 0, 0, 1}}, 0, 0, false},
+		{"waits briefly later", two, []part{first, second, {8, 0, 0, 1}}, 1, 33, true},
+		{"waits briefly", two, []part{{7, 450, 0, 0}, {3, 0, 0, 1}, {5, 450, 0, 0}}, 0, 15, true},
+		{"waits between its phases", two, []part{first, {6, 0, 0, 1}, {10, 1400, 0, 0}}, 1, 10, true},
+		{"waits as forecast", pause, []part{{20, 950, 0, 0}, {10, 0, 0, 1}}, 1, 10, true},
+		{"waits for longer than forecast", pause, []part{{20, 950, 0, 0}, {90, 0, 0, 1}}, 1, 20, true},
+		{"waits for a slow network", remote, []part{{20, 2, 4, 1}}, 0, 10, true},
+		{"waits for a dead network", remote, []part{{20, 2, 0, 1}}, 0, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var series []Stretch
+			for _, p := range c.run {
+				used := resource.Vector{p.cpu, 100 * resource.MiB, 0, p.network * resource.MB}
+				series = append(series, slices.Repeat([]Stretch{{Length: time.Second, Usage: used, Idle: p.idle}}, p.seconds)...)
+			}
+			phase, into, ok := Follow(c.phases, series)
+			if phase != c.phase || math.Abs(into.Seconds()-c.into) > max(0.2, 0.15*c.into) || ok != c.ok {
+				t.Errorf("in phase %d for %v (%v), want %d for %gs (%v)", phase, into, ok, c.phase, c.into, c.ok)
+			}
+		})
+	}
+}
+
 func BenchmarkFollow(b *testing.B) {
 	for _, n := range []int{60, 600, 3600} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
