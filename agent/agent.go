@@ -101,7 +101,8 @@ type Agent struct {
 
 	mu         sync.Mutex
 	containers map[cluster.ContainerID]*container // being started or running
-	idle       []*supervisor                      // those that wait for a container; the last one for the shortest time
+	troubles   troubles
+	idle       []*supervisor // those that wait for a container; the last one for the shortest time
 	// work counts the goroutines that stay with containers. None is added after the agent is closed, which mu guards.
 	work sync.WaitGroup
 }
@@ -115,6 +116,8 @@ type container struct {
 	once   sync.Once
 	// preempted says that it ends in order to free its resources for other containers; set before killed is closed.
 	preempted bool
+	decided   chan struct{} // closed when it is to end, and not for that reason
+	decides   sync.Once
 	// group is nil until it is made. group and spec are written once, with Agent.mu locked. Goroutines that read them
 	// before the program runs, or that found the container in Agent.containers, lock Agent.mu.
 	group  *cgroup.Group
@@ -203,12 +206,9 @@ func Open(c Config) (*Agent, error) {
 		a.Close()
 		return nil, err
 	}
-	err = a.takeInventory()
-	// The whole inventory is reported at once: after a part of it there would seem to be room.
-	a.keeper.begin()
-	a.begin(a.monitor.run)
 	a.begin(func() { a.remover.run(a.closed) })
-	if err != nil {
+	if err = a.takeInventory(); err != nil {
+		a.keeper.begin()
 		a.Close()
 		return nil, err
 	}
@@ -439,11 +439,14 @@ func (a *Agent) order(o *cluster.Order, take func(*container)) (c *container, ok
 }
 
 func (a *Agent) newContainer(id cluster.ContainerID) *container {
-	return &container{id: id, dir: a.folder(id), killed: make(chan struct{}), gone: make(chan struct{}), ordered: make(chan struct{}, 1)}
+	return &container{id: id, dir: a.folder(id), killed: make(chan struct{}), decided: make(chan struct{}), gone: make(chan struct{}), ordered: make(chan struct{}, 1)}
 }
 
 // end requests the end of a container; preempted says that its task will run again.
 func (a *Agent) end(c *container, preempted bool) {
+	if !preempted {
+		c.decides.Do(func() { close(c.decided) })
+	}
 	c.once.Do(func() {
 		c.preempted = preempted
 		close(c.killed)

@@ -133,6 +133,15 @@ func newBench(t *testing.T) *bench {
 
 func (b *bench) open() {
 	b.t.Helper()
+	b.take()
+	if e := b.next(cluster.NodeJoined); e.NewNode.Name != "n1" {
+		b.t.Fatalf("the node that joined is %v", e.NewNode)
+	}
+}
+
+// take is open without the inventory.
+func (b *bench) take() {
+	b.t.Helper()
 	a, err := Open(Config{Dir: b.dir, Node: "n1", Capacity: resource.Of(2000, cmp.Or(b.memory, resource.GiB)), Grace: 300 * time.Millisecond, clock: b.engine,
 		Log: slog.New(slog.NewTextHandler(b.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
@@ -142,9 +151,6 @@ func (b *bench) open() {
 		b.t.Fatal(err)
 	}
 	b.Agent, b.seen = a, nil
-	if e := b.next(cluster.NodeJoined); e.NewNode.Name != "n1" {
-		b.t.Fatalf("the node that joined is %v", e.NewNode)
-	}
 }
 
 func (b *bench) reopen() {

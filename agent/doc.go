@@ -20,4 +20,6 @@
 // container. The agent takes the lock, the supervisor inherits it, and the kernel releases it when the last of them is
 // gone, however they ended. Space for exit.json is reserved before the program runs, so that no exit code is lost on a
 // full disk.
+//
+// A file that cannot be read now is read again, and nothing is judged meanwhile: see isUnread.
 package agent

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -22,21 +23,67 @@ func (a *Agent) takeInventory() error {
 	if err != nil {
 		return fmt.Errorf("take inventory: %w", err)
 	}
-	node := a.node()
-	events := []cluster.Event{{Kind: cluster.NodeJoined, Node: node.ID, NewNode: &node}}
+	var found []*container
 	for _, entry := range entries {
 		id, err := cluster.ParseContainerID(entry.Name())
 		if err != nil {
 			continue // Not ours.
 		}
-		if e := a.recover(id); e.Kind != 0 {
-			events = append(events, e)
+		found = append(found, a.newContainer(id))
+	}
+	became := make([]cluster.Event, len(found))
+	var unread []int
+	for i, c := range found {
+		if became[i], err = a.recover(c); err != nil {
+			unread = append(unread, i)
+			a.mu.Lock()
+			a.containers[c.id] = c // so that it can be ended
+			a.mu.Unlock()
 		}
 	}
-	a.sweepGroups()
-	a.events.put(append(events, cluster.Event{Kind: cluster.Synced})...)
-	a.watchFound()
+	if len(unread) == 0 {
+		a.takeOver(became)
+		return nil
+	}
+	a.begin(func() {
+		var one sync.Mutex
+		var all sync.WaitGroup
+		for _, i := range unread {
+			all.Go(func() {
+				err := a.again(found[i], func() (err error) {
+					one.Lock()
+					defer one.Unlock()
+					became[i], err = a.recover(found[i])
+					return err
+				})
+				if err != nil && a.closed.Err() == nil {
+					became[i] = a.drop(found[i], &end{killed: true, why: unreadEnd(err)}, err)
+				}
+			})
+		}
+		all.Wait()
+		a.takeOver(became)
+	})
 	return nil
+}
+
+// takeOver reports the inventory and begins to manage what runs. The whole inventory is reported at once: after a part
+// of it there would seem to be room. If the agent was closed before, nothing is reported.
+func (a *Agent) takeOver(became []cluster.Event) {
+	if a.closed.Err() == nil {
+		node := a.node()
+		events := []cluster.Event{{Kind: cluster.NodeJoined, Node: node.ID, NewNode: &node}}
+		for i := range became {
+			if became[i].Kind != 0 {
+				events = append(events, became[i])
+			}
+		}
+		a.sweepGroups()
+		a.events.put(append(events, cluster.Event{Kind: cluster.Synced})...)
+		a.watchFound()
+	}
+	a.keeper.begin()
+	a.begin(a.monitor.run)
 }
 
 // node describes this machine.
@@ -72,24 +119,35 @@ func (a *Agent) watchFound() {
 }
 
 // recover finds out what became of one container. The event has no kind if the container never existed. A broken record
-// ends only its own container.
-func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
-	c := a.newContainer(id)
-	c.spec = new(spec)
-	if err := c.dir.getSpec(id, c.spec); err != nil {
+// ends only its own container. The error is one of isUnread, and says that it cannot be found out now; nothing has
+// changed.
+func (a *Agent) recover(c *container) (cluster.Event, error) {
+	id, record := c.id, new(spec)
+	if err := c.dir.getSpec(id, record); isUnread(err) {
+		return cluster.Event{}, err
+	} else if err != nil {
 		// The record is written before anything else happens, completely or not at all.
 		if errors.Is(err, os.ErrNotExist) && !c.dir.exists("lock") && !c.dir.exists("exit.json") {
 			a.removeGroup(id)
 			a.Forget(id)
-			return cluster.Event{}
+			return cluster.Event{}, nil
 		}
 		return a.lost(c, err)
 	}
+	if err := c.dir.readable(); err != nil {
+		return cluster.Event{}, err
+	}
 	of, resized := c.dir.size()
-	c.spec = c.dir.sized(c.spec)
-	if g, err := openGroup(c.spec); err == nil {
+	record = c.dir.sized(record)
+	g, err := openGroup(record)
+	if isUnread(err) {
+		return cluster.Event{}, err
+	}
+	a.mu.Lock()
+	if c.spec = record; err == nil {
 		c.group, c.stance = g, c.spec.granted()
 	}
+	a.mu.Unlock()
 	if c.group == nil {
 		// Then nothing can run. If the lock is still taken, it is by a process that the last agent was starting for
 		// another container; it releases the lock in moments.
@@ -98,17 +156,29 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 	lock, err := c.dir.lock()
 	if err == nil {
 		lock.Close()
-		if err := c.dir.get("exit.json", new(ending)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return a.lost(c, err)
+		var how end
+		if err := how.read(c.dir); err != nil {
+			return cluster.Event{}, err
 		}
-		begun := c.dir.launched() || c.dir.exists("exit.json") || c.spec.Identity.Boot != a.supervisors.Identity().Boot // A power failure may have removed the note.
-		e := endEvent(id, c.dir)
-		a.monitor.end(c, endOf(&e))
+		launched, err := c.dir.launched()
+		if isUnread(err) {
+			return cluster.Event{}, err
+		}
+		if how.why != nil {
+			return a.lost(c, how.why)
+		}
+		a.monitor.end(c, how.record)
 		a.removeGroup(id)
-		if !begun {
-			return cluster.Event{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run, Detail: "bellows ended before it was started"}
+		a.notFound(c)
+		// A power failure may have removed the note that the program was launched.
+		rebooted := c.spec.Identity.Boot != a.supervisors.Identity().Boot
+		if !launched && how.record == nil && !rebooted {
+			return cluster.Event{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run, Detail: "bellows ended before it was started"}, nil
 		}
-		return e
+		return how.event(id), nil
+	}
+	if isUnread(err) {
+		return cluster.Event{}, err
 	}
 	if !errors.Is(err, errHeld) {
 		return a.lost(c, err)
@@ -122,7 +192,9 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 		_, ok := c.dir.supervisor()
 		return ok || !held(c.dir)
 	})
+	a.mu.Lock()
 	a.containers[id] = c
+	a.mu.Unlock()
 	c.stillness.quiet = true
 	if resized {
 		a.adoptSize(c)
@@ -144,17 +216,34 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 		HeldBy: c.stance.engine.By, HeldUntil: c.stance.engine.Until, HeldFor: c.stance.engine.For, PageOut: c.outing.wanted, Out: c.outNow()})
 	a.heldByMemoryNow(c, c.stance.still&byMemory != 0)
 	e.By, c.stillness.quiet = c.stillness.told, false
-	return e
+	return e, nil
+}
+
+// notFound forgets a container that does not run.
+func (a *Agent) notFound(c *container) {
+	a.mu.Lock()
+	delete(a.containers, c.id)
+	a.mu.Unlock()
 }
 
 // lost ends a container whose record cannot be used. It could not be managed, so it is killed if it runs; its folder is
 // kept aside for people. If it had ended before, and the record of that is readable, the end is reported, so that its
 // task does not run again.
-func (a *Agent) lost(c *container, why error) cluster.Event {
-	e := endEvent(c.id, c.dir)
-	if e.Exit == nil {
-		e.Outcome, e.Detail = cluster.Lost, fmt.Sprintf("its record cannot be used: %v", why)
+func (a *Agent) lost(c *container, why error) (cluster.Event, error) {
+	var how end
+	if err := how.read(c.dir); err != nil {
+		return cluster.Event{}, err
 	}
+	if how.record == nil {
+		how = end{why: fmt.Errorf("its record cannot be used: %w", why)}
+	}
+	return a.drop(c, &how, why), nil
+}
+
+// drop ends a container that cannot be managed, and reports that it ended in a given way.
+func (a *Agent) drop(c *container, how *end, why error) cluster.Event {
+	a.notFound(c)
+	e := how.event(c.id)
 	a.removeGroup(c.id)
 	a.await(func() bool { return !held(c.dir) }) // the supervisor, which has nothing left to wait for
 	if err := a.remover.takeTmp(c.dir); err != nil {
@@ -212,7 +301,10 @@ func (a *Agent) sweepGroups() {
 	}
 	for _, name := range names {
 		id, err := cluster.ParseContainerID(name)
-		if err != nil || a.folder(id).exists("spec.json") {
+		if err != nil {
+			continue
+		}
+		if is, err := a.folder(id).has("spec.json"); is || isUnread(err) {
 			continue
 		}
 		a.removeGroup(id)

@@ -222,14 +222,16 @@ func (m *monitor) ago(at timeline.Time) time.Duration {
 	return min(clock, max(0, clock-time.Duration(now()-at)))
 }
 
-// end takes the last sample of a container, whose group is about to be removed, and writes it. The container ended at the
-// given time, or now if that is 0.
-func (m *monitor) end(c *container, ended timeline.Time) {
+// end takes the last sample of a container, whose group is about to be removed, and writes it. Without a record of the
+// end, it ended now, and what its processes have transferred is unknown.
+func (m *monitor) end(c *container, record *ending) {
 	m.mu.Lock()
 	w := m.all[c.id]
 	m.mu.Unlock()
-	var e ending
-	_ = c.dir.get("exit.json", &e) // Without a record, what the processes have transferred is unknown.
+	e := ending{}
+	if record != nil {
+		e = *record
+	}
 	if w == nil && c.group != nil && c.dir.exists(usageFile) {
 		w = m.found(c, e.Started)
 	}
@@ -237,8 +239,8 @@ func (m *monitor) end(c *container, ended timeline.Time) {
 		return
 	}
 	at := m.clock()
-	if ended != 0 {
-		at = m.ago(ended)
+	if e.Ended != 0 {
+		at = m.ago(e.Ended)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -511,8 +511,8 @@ func TestSamplesOfWhatIsGone(t *testing.T) {
 		t.Errorf("without a group, a sample was taken at %v", at)
 	}
 	open := b.monitor.open
-	b.monitor.end(c, 0)
-	b.monitor.end(c, 0)
+	b.monitor.end(c, nil)
+	b.monitor.end(c, nil)
 	b.monitor.forget(c.id)
 	if !w.ended || b.monitor.open != open-1 || b.monitor.full {
 		t.Errorf("ended: %v, %d of %d containers have open files; reported: %v", w.ended, b.monitor.open, open, b.monitor.full)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,8 +139,25 @@ type folder string
 func (f folder) path(name string) string { return filepath.Join(string(f), name) }
 
 func (f folder) exists(name string) bool {
+	is, _ := f.has(name)
+	return is
+}
+
+// has reports whether a file exists.
+func (f folder) has(name string) (bool, error) {
 	_, err := os.Stat(f.path(name))
-	return err == nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, f.away()
+	}
+	return err == nil, err
+}
+
+// away returns errAway if the folder of all containers is not there: then it says nothing that a file is not, either.
+func (f folder) away() error {
+	if _, err := os.Stat(filepath.Dir(string(f))); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read %s: %w", f, errAway)
+	}
+	return nil
 }
 
 // putSpec makes the folder with the record of the container, durably: even after a crash of the machine, every
@@ -188,6 +206,9 @@ func (f folder) mark(name string) error { return durable.Replace(f.path(name), n
 
 func (f folder) get(name string, value any) error {
 	text, err := os.ReadFile(f.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return cmp.Or(f.away(), err)
+	}
 	if err != nil {
 		return err
 	}
@@ -246,6 +267,9 @@ var errHeld = errors.New("another process holds the lock")
 // too.
 func (f folder) lock() (*os.File, error) {
 	file, err := os.OpenFile(f.path("lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, unix.EROFS) { // The disk has failed.
+		file, err = os.Open(f.path("lock"))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +303,20 @@ func launches(lock *os.File) error {
 }
 
 // launched reports whether the program may have started.
-func (f folder) launched() bool {
+func (f folder) launched() (bool, error) {
 	text, err := os.ReadFile(f.path("lock"))
-	return err == nil && bytes.HasSuffix(text, []byte("\n\n"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, f.away()
+	}
+	return bytes.HasSuffix(text, []byte("\n\n")), err
+}
+
+// readable returns why a record that adds to spec.json cannot be read now; nil if each says something or is not there.
+func (f folder) readable() error {
+	for _, name := range []string{"started.json", sizeFile, holdFile, throttleFile, outFile, usageFile} {
+		if _, err := os.ReadFile(f.path(name)); isUnread(err) {
+			return err
+		}
+	}
+	return nil
 }

@@ -43,7 +43,11 @@ func (a *Agent) start(c *container, o cluster.Order) {
 		// The program could not be executed, or the machine failed. Either way the record says why.
 		<-supervisor
 		var e ending
-		if err := c.dir.get("exit.json", &e); err == nil && e.Fault {
+		err := a.again(c, func() error { return c.dir.get("exit.json", &e) })
+		if a.closed.Err() != nil {
+			return
+		}
+		if err == nil && e.Fault {
 			a.discard(c)
 			a.failed(c.id, o.ID, e.fault())
 			return
@@ -136,7 +140,8 @@ func (a *Agent) supervised(c *container, lock, log *os.File) (*supervisor, statu
 	for {
 		s, err := a.employ(c.dir, lock, log)
 		if err != nil {
-			return nil, status{}, fmt.Errorf("start the supervisor: %w", err)
+			// The fault is the machine's, even if the kernel's error does not say so.
+			return nil, status{}, &shortage{fmt.Sprintf("start the supervisor: %v", err)}
 		}
 		var said status
 		err = s.reports.Decode(&said)
@@ -156,7 +161,12 @@ func (a *Agent) supervised(c *container, lock, log *os.File) (*supervisor, statu
 		if errors.Is(err, io.EOF) {
 			err = errors.New("it ended without a report")
 		}
-		if c.dir.launched() {
+		launched := false
+		unread := a.again(c, func() (err error) { launched, err = c.dir.launched(); return err })
+		if a.closed.Err() != nil {
+			return nil, status{}, a.closed.Err()
+		}
+		if launched || unread != nil {
 			// It is unknown how far it came: the program may have started, and this counts as if it had.
 			a.log.Warn("a supervisor died while it started a program", "container", c.id, "error", err, "log", strings.TrimSpace(string(text)))
 			return s, status{Started: now()}, nil

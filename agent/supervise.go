@@ -70,6 +70,12 @@ func faulty(format string, operands ...any) *ending {
 // supervise stays with one container until its end is recorded, and closes its lock. It returns false if it could not do its work: then
 // nothing ran.
 func supervise(f folder, lock *os.File, tell io.Writer) bool {
+	// The record of the end goes into this folder, also if it has been moved meanwhile, with a state directory.
+	at := f
+	if dir, err := os.Open(string(f)); err == nil {
+		defer dir.Close()
+		at = folder(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()))
+	}
 	agent := os.Getppid()
 	// Kept open to the end: the garbage collector closes a file without references, and releases the lock with it.
 	defer lock.Close()
@@ -108,7 +114,7 @@ func supervise(f folder, lock *os.File, tell io.Writer) bool {
 	if why != nil {
 		printed.finish()
 		why.Ended = now()
-		finish(f, &s, agent, *why)
+		finish(at, &s, agent, *why)
 		say(tell, status{Ended: true})
 		return true
 	}
@@ -130,7 +136,7 @@ func supervise(f folder, lock *os.File, tell io.Writer) bool {
 	e := settle(f, &s, state, limit.end(), transferred)
 	printed.finish()
 	e.Started = begun
-	finish(f, &s, agent, e)
+	finish(at, &s, agent, e)
 	return true
 }
 
@@ -252,7 +258,7 @@ func settle(f folder, s *spec, state *os.ProcessState, tooLong bool, transferred
 	if tooLong {
 		e.Code, e.TimeLimit = timedOut, s.Launch.Timeout
 	}
-	g, err := openGroup(s)
+	g, err := openAgain(s)
 	if err != nil {
 		return e // The agent kills the remaining processes.
 	}
@@ -289,6 +295,22 @@ func waitEmpty(g *cgroup.Group, until time.Time) {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// openAgain is openGroup of a group that is to be read. While it cannot be read, it tries again for up to recordWait:
+// without what the kernel killed, a program that was killed for memory would seem to have failed by itself.
+func openAgain(s *spec) (*cgroup.Group, error) {
+	begun := time.Now()
+	for pause := firstRetry; ; pause = min(2*pause, time.Second) {
+		g, err := openGroup(s)
+		if err == nil {
+			_, err = g.Procs()
+		}
+		if !isUnread(err) || time.Since(begun) > recordWait {
+			return g, err
+		}
+		time.Sleep(pause)
 	}
 }
 

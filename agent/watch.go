@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/timeline"
 )
 
 // watch stays with a running container until ended is closed, kills the container on request, and reports how it ended.
 func (a *Agent) watch(c *container, ended <-chan struct{}) {
 	defer close(c.gone)
+	var how end
 	select {
 	case <-ended:
 	case <-a.closed.Done():
@@ -25,12 +25,20 @@ func (a *Agent) watch(c *container, ended <-chan struct{}) {
 		if !a.kill(c, ended) {
 			return
 		}
+		how.killed, how.preempted = true, c.preempted // also if that could not be noted
 	}
-	e := endEvent(c.id, c.dir)
-	a.monitor.end(c, endOf(&e))
-	a.removeGroup(c.id)
+	err := a.again(c, func() error { return how.read(c.dir) })
 	if a.closed.Err() != nil {
 		return // The next agent will find it.
+	}
+	if err != nil { // Who had it ended did not wait for the record.
+		how = end{killed: true, why: unreadEnd(err)}
+	}
+	e := how.event(c.id)
+	a.monitor.end(c, how.record)
+	a.removeGroup(c.id)
+	if a.closed.Err() != nil {
+		return
 	}
 	if e.Outcome == cluster.OutOfMemory && c.spec.Envelope.Class == cluster.Flex {
 		e.Detail = join(e.Detail, a.keeper.whyKilled(c.id))
@@ -67,6 +75,8 @@ func (a *Agent) kill(c *container, ended <-chan struct{}) bool {
 		cancel()
 		if err != nil {
 			a.log.Warn("cannot kill a container yet", "container", c.id, "error", err)
+		} else if c.gaveUp() {
+			return true
 		}
 		select {
 		case <-ended:
@@ -76,6 +86,18 @@ func (a *Agent) kill(c *container, ended <-chan struct{}) bool {
 		case <-time.After(time.Second):
 			// A process may have been forked, or hang in the kernel.
 		}
+	}
+}
+
+// gaveUp reports whether a container of which nothing runs is to end, though it cannot be seen whether its supervisor
+// has.
+func (c *container) gaveUp() bool {
+	select {
+	case <-c.decided:
+		_, err := c.dir.launched()
+		return isUnread(err)
+	default:
+		return false
 	}
 }
 
@@ -94,46 +116,64 @@ func (a *Agent) wakeToEnd(c *container) {
 	}
 }
 
-// endEvent reads how a container ended whose supervisor is gone, or why nothing ran in it.
-func endEvent(id cluster.ContainerID, dir folder) cluster.Event {
-	e := howEnded(id, dir)
-	if e.Outcome == cluster.Killed && dir.exists("preempted") {
-		e.Outcome = cluster.Preempted
-	}
-	return e
+// end is how a container ended whose supervisor is gone, or why nothing ran in it.
+type end struct {
+	record            *ending // nil if there is none
+	why               error   // why there is none, unless it is not there
+	killed, preempted bool
 }
 
-// endOf returns when a program ended; 0 if that is not known.
-func endOf(e *cluster.Event) timeline.Time {
-	if e.Exit == nil {
-		return 0
-	}
-	return e.Exit.Ended
+// unreadEnd says why a container is killed of which nothing can be read.
+func unreadEnd(err error) error {
+	return fmt.Errorf("killed, and how its program ended cannot be read: %w", err)
 }
 
-func howEnded(id cluster.ContainerID, dir folder) cluster.Event {
-	e := cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run}
-	var end ending
-	if err := dir.get("exit.json", &end); err != nil {
-		e.Outcome, e.Detail = cluster.Lost, "its supervisor ended without a record of how the program ended"
-		if !errors.Is(err, os.ErrNotExist) {
-			e.Detail = err.Error()
+// read adds what the records say. The error is one of isUnread: then nothing is known of the end.
+func (e *end) read(f folder) error {
+	for name, is := range map[string]*bool{"killed": &e.killed, "preempted": &e.preempted} {
+		noted, err := f.has(name)
+		if isUnread(err) {
+			return err
 		}
-		if dir.exists("killed") {
-			e.Outcome = cluster.Killed
+		*is = *is || noted
+	}
+	var record ending
+	switch err := f.get("exit.json", &record); {
+	case isUnread(err):
+		return err
+	case err == nil:
+		e.record = &record
+	case !errors.Is(err, os.ErrNotExist):
+		e.why = err
+	}
+	return nil
+}
+
+// event reports the end.
+func (e *end) event(id cluster.ContainerID) cluster.Event {
+	out := cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run}
+	switch {
+	case e.record == nil:
+		out.Outcome, out.Detail = cluster.Lost, "its supervisor ended without a record of how the program ended"
+		if e.why != nil {
+			out.Detail = e.why.Error()
 		}
-		return e
+		if e.killed {
+			out.Outcome = cluster.Killed
+		}
+	case e.record.Fault:
+		out.Kind, out.Detail, out.Short = cluster.DecisionFailed, e.record.Detail, e.record.Short
+	default:
+		out.Exit = &e.record.Exit
+		out.Outcome, out.Detail = judge(e.record, e.killed)
+		if left := e.record.Left; left > 0 && !e.killed {
+			out.Detail = join(out.Detail, fmt.Sprintf("left %s running, killed with its container", processes(left)))
+		}
 	}
-	if end.Fault {
-		e.Kind, e.Detail, e.Short = cluster.DecisionFailed, end.Detail, end.Short
-		return e
+	if out.Outcome == cluster.Killed && e.preempted {
+		out.Outcome = cluster.Preempted
 	}
-	e.Exit = &end.Exit
-	e.Outcome, e.Detail = judge(&end, dir.exists("killed"))
-	if end.Left > 0 && e.Outcome != cluster.Killed {
-		e.Detail = join(e.Detail, fmt.Sprintf("left %s running, killed with its container", processes(end.Left)))
-	}
-	return e
+	return out
 }
 
 // judge interprets the end of a program.
@@ -193,9 +233,9 @@ func (a *Agent) follow(dir folder) <-chan struct{} {
 			select {
 			case <-hint:
 				hint = nil
-				// The process has ended; the lock follows within moments.
-				for held(dir) && a.closed.Err() == nil {
-					time.Sleep(time.Millisecond)
+				// The process has ended; the lock follows within moments, unless it cannot be opened.
+				for pause := time.Millisecond; held(dir) && a.closed.Err() == nil; pause = min(2*pause, time.Second) {
+					time.Sleep(pause)
 				}
 			case <-tick.C:
 			case <-a.closed.Done():
@@ -235,11 +275,11 @@ func (a *Agent) hintEnd(dir folder, hint chan<- struct{}) {
 	}
 }
 
-// held reports whether some process is responsible for the container.
+// held reports whether some process is responsible for the container, or may be: its lock cannot be opened now.
 func held(dir folder) bool {
 	lock, err := dir.lock()
 	if err == nil {
 		lock.Close()
 	}
-	return errors.Is(err, errHeld)
+	return errors.Is(err, errHeld) || isUnread(err)
 }

@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -110,8 +111,11 @@ func (g *Group) whole() error {
 		return nil
 	}
 	for _, file := range cpusetFiles {
-		if dir := g.dirs[Cpuset]; strings.TrimSpace(slurp(dir, file)) == "" {
-			return fmt.Errorf("%s is empty", filepath.Join(dir, file))
+		path := filepath.Join(g.dirs[Cpuset], file)
+		if text, err := readFile(path); err != nil {
+			return err
+		} else if len(bytes.TrimSpace(text)) == 0 {
+			return fmt.Errorf("%s is empty: %w", path, ErrGone)
 		}
 	}
 	return nil

@@ -278,8 +278,10 @@ func (r *Root) Open(name string) (*Group, error) {
 		return nil, err
 	}
 	g := r.child(name, r.children)
-	if err := g.whole(); err != nil {
+	if err := g.whole(); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open group %s: %w: %w", name, ErrGone, err)
+	} else if err != nil {
+		return nil, fmt.Errorf("open group %s: %w", name, err)
 	}
 	return newGroup(r.host, name, g.dirs, r.children, g.unified)
 }

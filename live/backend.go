@@ -14,6 +14,13 @@ type Audited interface {
 	Mended() int64
 }
 
+// Troubled is a Backend that may for now be unable to find out what became of a container.
+type Troubled interface {
+	// Troubles says, in one sentence each, of which containers a record cannot be read, why, and since when. They go
+	// on, or stay ended, until it can be read, or until they are killed.
+	Troubles() map[cluster.ContainerID]string
+}
+
 // Crowded is a Backend that knows what other daemons grant of its machine.
 type Crowded interface {
 	// Crowded returns one sentence if all daemons together may grant more than the machine has, else "".
@@ -30,7 +37,8 @@ type Metered interface {
 //
 // When it begins, it sends its inventory: NodeJoined for each node, TaskAdopted for each running container, TaskEnded
 // for each container that has ended and was not forgotten (or DecisionFailed if it never started), NodeMemory if it
-// knows the memory, then Synced.
+// knows the memory, then Synced. While it cannot find out what became of some container, it sends nothing: see
+// Troubled. A Kill of that container is carried out all the same, and ends the wait for it.
 //
 // From then on every Start ends in exactly one DecisionDone (the program runs) or DecisionFailed (the machine's fault,
 // for the reason in Detail; nothing ran). Every DecisionDone is followed by exactly one TaskEnded with Run, Outcome and

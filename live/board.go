@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -163,6 +164,7 @@ func (d *Driver) askAgain(e *edition) {
 func (d *Driver) statusOf(jobs tally) Status {
 	s := Status{Policy: d.config.Policy.Name(), Deadlines: d.config.Policy.Traits().Deadlines, Since: d.clock.Begun(), EventLog: d.events.path, Steps: d.stepped + d.engine.Steps(),
 		Jobs: jobs.jobs, Pending: jobs.pending, Running: jobs.running}
+	s.Trouble = d.refused()
 	for _, n := range d.engine.Snapshot().Nodes {
 		if !n.Gone {
 			s.Nodes = append(s.Nodes, nodeOf(n))
@@ -210,6 +212,9 @@ func (d *Driver) Status(context.Context) (Status, error) {
 			said += "; " + s.Trouble
 		}
 		s.Trouble = said
+	}
+	if words := d.unread(0); words != "" {
+		s.Trouble = strings.TrimPrefix(s.Trouble+"; "+words, "; ")
 	}
 	if a, ok := d.backend.(Audited); ok && s.Trouble == "" && a.Mended() > 0 {
 		s.Trouble = fmt.Sprintf("the memory manager's books were wrong about %d containers, and were mended; the log names them", a.Mended())

@@ -271,8 +271,11 @@ func (d *Driver) catchUp() {
 		events := d.own
 		d.own = nil
 		for i := range events {
-			if events[i].Kind == cluster.NodeResumed {
-				d.resumes(&events[i])
+			switch e := &events[i]; {
+			case e.Kind == cluster.NodeResumed:
+				d.resumes(e)
+			case isHeldBack(e) && !d.stays(e):
+				continue
 			}
 			d.step(events[i])
 		}
@@ -423,6 +426,15 @@ func (d *Driver) awaitInventory(ctx context.Context) error {
 // Shutdown ends the daemon's work for good. If jobs have not ended, the error is a Conflict unless kill is set. With
 // kill, Shutdown cancels all jobs and waits until the last has ended. Afterwards the Driver is closed.
 func (d *Driver) Shutdown(ctx context.Context, kill bool) error {
+	if kill {
+		var all []cluster.JobID
+		if err := d.do(ctx, func() { all = d.openJobs() }); err != nil {
+			return err
+		}
+		if _, err := d.giveUp(ctx, all...); err != nil {
+			return err
+		}
+	}
 	if err := d.awaitInventory(ctx); err != nil {
 		return err
 	}

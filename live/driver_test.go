@@ -122,25 +122,82 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// A machine that cannot start anything is tried again after a pause, but not for ever.
+// A task that the machine does not start is tried again after growing pauses, without end: it has its resources only
+// while it is tried, and no failure of the machine is one of its job.
 func TestStartsThatFailAreTriedAgainLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
 		defer r.end()
 		id := r.submit(submission(1))
-		begun := time.Now()
-		for range maxFaults {
+		begun, last := time.Now(), time.Now()
+		var waits []time.Duration
+		for time.Since(begun) < time.Hour {
 			o := r.order(cluster.Start)
-			r.fake.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Detail: "no room for a cgroup"}
+			waits, last = append(waits, time.Since(last)), time.Now()
+			r.fake.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Detail: "the limit is refused"}
+			synctest.Wait()
 		}
-		j := r.wait(id)
-		if passed := time.Since(begun); passed != 3*time.Second {
-			t.Errorf("it took %v", passed)
+		if got := fmt.Sprint(waits[:8]); got != "[0s 1s 2s 4s 8s 16s 30s 30s]" || slices.Max(waits) > longestPause {
+			t.Errorf("it was asked again after %v", waits)
 		}
-		if j.Status != cluster.StatusFailed || j.ExitCode != nil || j.Detail != "task 1.0.0: could not be started, 3 times in a row: no room for a cgroup" {
+		words := fmt.Sprintf("task 1.0.0 could not be started, and is tried again at %s: the limit is refused; %d starts have failed since %s",
+			time.Now().Add(longestPause).Format(time.TimeOnly), len(waits), begun.Format(time.TimeOnly))
+		if j := r.job(id); j.Status != cluster.StatusPending || j.Waiting != words || j.Stages[0].Pending != 1 {
 			t.Errorf("job %+v", j)
 		}
+		if e, err := r.Explain(t.Context(), id); err != nil || e.Why != "The next task of the job has not started: "+words+"." {
+			t.Errorf("explained %q, %v", e.Why, err)
+		}
+		if s, err := r.Status(t.Context()); err != nil || s.Trouble != words || s.Nodes[0].FreeMemory != s.Nodes[0].Memory {
+			t.Errorf("status %+v, %v", s, err)
+		}
+		other := r.submit(submission(1)) // has what the first one gave back
+		o := r.order(cluster.Start)
+		r.fake.launched(o)
+		r.fake.ended(o.Container, cluster.Succeeded, 0)
+		r.wait(other)
+		if o.Task.Job != other {
+			t.Errorf("started %+v", o)
+		}
+		o = r.order(cluster.Start)
+		r.fake.launched(o)
+		r.fake.ended(o.Container, cluster.Succeeded, 0)
+		j := r.wait(id)
+		if runs, err := r.store.Tasks(t.Context(), id); j.Status != cluster.StatusSucceeded || err != nil || len(runs) != 1 {
+			t.Errorf("job %+v, runs %+v, %v", j, runs, err)
+		}
+		if s, err := r.Status(t.Context()); err != nil || s.Trouble != "" {
+			t.Errorf("status %+v, %v", s, err)
+		}
 	})
+}
+
+// An owner who pauses a task that is held back keeps it from being tried until it is resumed.
+func TestPauseOfWhatIsHeldBack(t *testing.T) {
+	for _, pageOut := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, fifo(t))
+			defer r.end()
+			id := r.submit(submission(1))
+			o := r.order(cluster.Start)
+			r.fake.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Detail: "no"}
+			synctest.Wait()
+			if err := r.Pause(t.Context(), user, id, o.Task, pageOut); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour)
+			r.noOrder()
+			if err := r.Resume(t.Context(), user, id, o.Task); err != nil {
+				t.Fatal(err)
+			}
+			o = r.order(cluster.Start)
+			r.fake.launched(o)
+			r.fake.ended(o.Container, cluster.Succeeded, 0)
+			if j := r.wait(id); j.Status != cluster.StatusSucceeded {
+				t.Errorf("job %+v", j)
+			}
+		})
+	}
 }
 
 // While a failed start is held back, its job can be cancelled at once.

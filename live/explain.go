@@ -49,6 +49,9 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 	if e.Why == "" {
 		e.Why = whyEnded(&e.Job)
 	}
+	if words := d.unread(id); here && words != "" {
+		e.Why += " But " + words + "."
+	}
 	return e, nil
 }
 
@@ -145,7 +148,8 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 		}
 	}
 	stage, ready := state.NextStage()
-	pending := state.Pending() > 0 || len(state.Retries()) > 0
+	retried := d.retried(j.ID)
+	pending := state.Pending() > 0 || len(state.Retries()) > 0 || retried != ""
 	switch {
 	case still.endless():
 	case state.Estimate.EndKnown && still.leveled == 0: // The policy does not count on an end of leveling.

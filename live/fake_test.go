@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -28,6 +29,7 @@ type fake struct {
 	measuring sync.Mutex    // held where usage changes while the Driver reads it
 	crowded   string
 	mended    int64
+	troubles  map[cluster.ContainerID]string
 	glance    func() // called before readings are returned
 }
 
@@ -68,6 +70,9 @@ func (f *fake) Events() <-chan cluster.Event  { return f.events }
 func (f *fake) Forget(id cluster.ContainerID) { f.forgotten[id] = true }
 func (f *fake) Crowded() string               { return f.crowded }
 func (f *fake) Mended() int64                 { return f.mended }
+
+// Troubles implements Troubled.
+func (f *fake) Troubles() map[cluster.ContainerID]string { return maps.Clone(f.troubles) }
 func (f *fake) Readings() map[cluster.ContainerID]cluster.Reading {
 	if f.glance != nil {
 		f.glance()

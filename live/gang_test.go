@@ -52,27 +52,6 @@ func TestGangOfWhichATaskCannotStart(t *testing.T) {
 	})
 }
 
-// If a task of a gang can never be started, the whole gang ends.
-func TestGangOfWhichATaskNeverStarts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, id, a, b := gangRig(t)
-		defer r.end()
-		r.fake.launched(a)
-		for range maxFaults - 1 {
-			r.fake.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: b.Task, Run: b.Container.Run, Decision: b.ID, Detail: "no"}
-			b = r.order(cluster.Start)
-		}
-		r.fake.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: b.Task, Run: b.Container.Run, Decision: b.ID, Detail: "no"}
-		if k := r.order(cluster.Kill); k.Container != a.Container {
-			t.Errorf("killed %s", k.Container)
-		}
-		r.fake.ended(a.Container, cluster.Killed, 143)
-		if j := r.wait(id); j.Status != cluster.StatusFailed || j.Detail != "task 1.0.1: could not be started, 3 times in a row: no" {
-			t.Errorf("job %+v", j)
-		}
-	})
-}
-
 // If a driver ends while a gang is being started, the next one keeps what runs and starts the rest; if nothing runs, it
 // starts all of it together.
 func TestRestartWhileAGangStarts(t *testing.T) {

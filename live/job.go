@@ -16,8 +16,8 @@ type job struct {
 	state *cluster.JobState
 	// runs of each task that was ever started, in order.
 	runs map[cluster.TaskID][]*run
-	// faults counts, by task, consecutive starts that failed through no fault of the program.
-	faults map[cluster.TaskID]int
+	// faults are, by task, consecutive starts that failed through no fault of the program.
+	faults map[cluster.TaskID]faults
 	notes  []note
 }
 
@@ -27,7 +27,7 @@ type run struct {
 	launched bool // the engine has been notified that it runs
 	killing  bool // its end has been ordered
 	preempts bool // its end was ordered in order to free its resources for other tasks
-	refused  bool // the machine was short of something: no program began
+	refused  bool // by the machine: no program began
 	// still is who has stopped its programs, 0 if they run; the engine is notified once the run was launched.
 	still cluster.Holders
 	// throttles are the throttles that have not been answered, in order; holds are the suspends and resumes that have not.
@@ -73,7 +73,7 @@ func (n *note) view() DecisionNote {
 const notesKept = 50
 
 func newJob(stored store.Job) *job {
-	return &job{Job: stored, runs: map[cluster.TaskID][]*run{}, faults: map[cluster.TaskID]int{}}
+	return &job{Job: stored, runs: map[cluster.TaskID][]*run{}, faults: map[cluster.TaskID]faults{}}
 }
 
 func (r *run) ended() bool { return r.Outcome != 0 }

@@ -19,6 +19,7 @@ const (
 // pause is the state of a node that cannot start containers.
 type pause struct {
 	why   string
+	since timeline.Time // of the first failure
 	wait  time.Duration // length of the last pause; 0 if a container has started meanwhile
 	until timeline.Time // 0 while the node is tried again
 }
@@ -30,7 +31,7 @@ func (d *Driver) pause(e *cluster.Event) {
 	}
 	p := d.pauses[e.Node]
 	if p == nil {
-		p = new(pause)
+		p = &pause{since: d.now()}
 		d.pauses[e.Node] = p
 	}
 	p.why = e.Detail
@@ -74,5 +75,5 @@ func (d *Driver) pausedWords(id cluster.NodeID) string {
 	if p.until != 0 {
 		when = "it is tried again at " + clock(p.until)
 	}
-	return fmt.Sprintf("node %s can start nothing, and %s: %s", d.nodeName(id), when, p.why)
+	return fmt.Sprintf("node %s can start nothing since %s, and %s: %s", d.nodeName(id), clock(p.since), when, p.why)
 }

@@ -57,7 +57,11 @@ func (d *Driver) Pause(ctx context.Context, by cluster.Credentials, id cluster.J
 			attributes = append(attributes, "page_out", true)
 		}
 		d.log.Info("job paused", attributes...)
-		d.repause(j, pausedEvent(id, &p))
+		e := pausedEvent(id, &p)
+		if d.letGo(task) && !pageOut { // The engine keeps it from being started already.
+			e = cluster.Event{}
+		}
+		d.repause(j, e)
 		return nil
 	})
 }
@@ -168,10 +172,11 @@ func (d *Driver) change(ctx context.Context, id cluster.JobID, what deed, do fun
 	return Errorf(Invalid, "job %d: cannot be %s, because it has ended already (%s)", id, what.done, stored.State.Status)
 }
 
-// repause records the pauses of a job, and notifies the engine of a pause that began or ended.
+// repause records the pauses of a job, and notifies the engine of a pause that began or ended, unless the event is
+// zero.
 func (d *Driver) repause(j *job, e cluster.Event) {
 	d.out.putPauses(j)
-	if j.state != nil {
+	if j.state != nil && e.Kind != 0 {
 		d.step(e)
 	}
 	d.tell(j)

@@ -531,7 +531,7 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 			}
 			time.Sleep(time.Duration(random.IntN(5000)) * time.Millisecond)
 		}
-		if s, err := r.Status(ctx); err != nil || s.Trouble != "" && !strings.Contains(s.Trouble, "can start nothing") {
+		if s, err := r.Status(ctx); err != nil || s.Trouble != "" && !strings.Contains(s.Trouble, "can start nothing") && !strings.Contains(s.Trouble, "could not be started") {
 			t.Fatalf("status %+v %v", s, err)
 		}
 		r.checkBoard()

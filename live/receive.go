@@ -2,10 +2,8 @@ package live
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
-	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
@@ -88,6 +86,7 @@ func (d *Driver) launched(e cluster.Event) {
 	}
 	d.starts(e.Node)
 	r.launched, r.Started = true, e.Launched
+	delete(j.faults, e.Task)
 	if j.State.Started == 0 && r.Started != 0 {
 		j.State.Started = r.Started
 		d.out.putJob(j)
@@ -103,10 +102,6 @@ func (d *Driver) launched(e cluster.Event) {
 	d.tell(j)
 }
 
-// maxFaults is how many times in a row the start of a task may fail, through no fault of its program, before the task counts
-// as failed. Its resources stay booked until the next attempt, after a second first and then after twice the time before.
-const maxFaults = 3
-
 // ended handles the end of a run, or the failure of its start.
 func (d *Driver) ended(e cluster.Event) {
 	j, r := d.lookUp(&e)
@@ -121,7 +116,6 @@ func (d *Driver) ended(e cluster.Event) {
 		e.Outcome = cluster.Preempted
 	}
 	if e.Kind == cluster.TaskEnded {
-		delete(j.faults, e.Task)
 		d.close(j, r, &e)
 		e.Outcome = j.outcome(r)
 		d.step(e)
@@ -134,24 +128,13 @@ func (d *Driver) ended(e cluster.Event) {
 		d.step(e)
 		return
 	}
-	j.faults[e.Task]++
-	n := j.faults[e.Task]
-	if n >= maxFaults {
-		delete(j.faults, e.Task)
-		e = cluster.Event{Kind: cluster.TaskEnded, Task: e.Task, Run: e.Run, Node: e.Node, Outcome: cluster.Failed,
-			Detail: fmt.Sprintf("could not be started, %d times in a row: %s", n, e.Detail)}
-		d.close(j, r, &e)
-		d.step(e)
-		return
-	}
 	d.log.Warn("cannot start container, trying again", "job", j.ID, "container", r.Container, "reason", e.Detail)
+	r.refused = true
 	d.close(j, r, &e)
-	if d.broken != nil || r.killing {
-		d.step(e)
-		return
+	if d.broken == nil && !r.killing {
+		d.holdBack(j, &e)
 	}
-	d.agenda.Hold(d.now().Add(time.Second<<(n-1)), e)
-	d.tell(j)
+	d.step(e)
 }
 
 // close records how a run ended.
@@ -180,13 +163,6 @@ func (d *Driver) logEnd(j *job, r *run) {
 		level = slog.LevelDebug
 	}
 	d.log.Log(context.Background(), level, "container ended", "job", j.ID, "container", r.Container, "outcome", r.Outcome, "reason", r.Detail)
-}
-
-// release hands the held event of a task's end to the engine now: a caller waits for it.
-func (d *Driver) release(id cluster.TaskID) {
-	if e, ok := d.agenda.TakeHeld(func(e *cluster.Event) bool { return e.Task == id }); ok {
-		d.own = append(d.own, e)
-	}
 }
 
 // nodeLeft records that the tasks on a node are lost; the engine does the same for itself.

@@ -158,8 +158,7 @@ func (d *Driver) kill(j *job, decision *cluster.Decision) {
 	r.killing, r.preempts = true, decision.Preempt
 	d.log.Info("killing container", "job", j.ID, "container", r.Container, "preempt", decision.Preempt, "reason", decision.Reason.Words(clock))
 	if r.ended() {
-		d.release(decision.Task)
-		return
+		return // The engine is yet to learn that.
 	}
 	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: r.Container})
 }

@@ -244,6 +244,10 @@ func (d *Driver) admit(j *job) {
 // Cancel ends a job: its running tasks are killed, its waiting tasks never start. It returns when the request is stored
 // and the kills are ordered; see Wait for the end. The error is Invalid if the job has ended.
 func (d *Driver) Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error {
+	if gaveUp, err := d.giveUp(ctx, id); gaveUp || err != nil {
+		d.log.Info("job cancelled before it is known what became of its containers", "job", id, "by_uid", by.UID)
+		return cmp.Or(err, d.awaitInventory(ctx))
+	}
 	if killed, err := d.cancelApart(ctx, by, id); killed || err != nil {
 		return err
 	}
@@ -272,10 +276,41 @@ func (d *Driver) cancel(j *job) {
 		for _, r := range j.alive() {
 			r.killing = true
 			d.tell(j)
-			d.out.orders = append(d.out.orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: r.Container.Task}, Container: r.Container})
+			d.out.orders = append(d.out.orders, killOf(r))
 		}
 		d.settleAlone()
 		return
 	}
 	d.step(cluster.Event{Kind: cluster.JobCancelled, Job: j.ID})
+	troubles := d.troubles()
+	for _, r := range j.alive() {
+		if r.preempts && troubles[r.Container] != "" { // The order before does not decide how it has ended.
+			d.out.orders = append(d.out.orders, killOf(r))
+		}
+	}
+}
+
+// giveUp cancels jobs that run while the inventory is incomplete, and has their runs killed: what became of one of them
+// may be what the Backend cannot find out. any is false if there is no such job.
+func (d *Driver) giveUp(ctx context.Context, jobs ...cluster.JobID) (any bool, err error) {
+	err = d.do(ctx, func() {
+		for _, id := range jobs {
+			j := d.jobs[id]
+			if d.isSynced || j == nil || len(j.alive()) == 0 {
+				continue
+			}
+			any = true
+			for _, r := range j.alive() {
+				d.out.orders = append(d.out.orders, killOf(r))
+			}
+			j.State.Cancelled = true
+			d.out.putJob(j)
+		}
+	})
+	return any, err
+}
+
+// killOf is the order to end a run.
+func killOf(r *run) cluster.Order {
+	return cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: r.Container.Task}, Container: r.Container}
 }

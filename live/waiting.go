@@ -75,16 +75,6 @@ func (d *Driver) retryWords(state *cluster.JobState, all []cluster.Retry) string
 	return fmt.Sprintf("%s begins at %s, because attempt %d %s", attempt, clock(next.At), next.Attempt-1, failed)
 }
 
-// retried says that a task of a job could not be started and will be tried again; empty if there is none.
-func (d *Driver) retried(id cluster.JobID) string {
-	for at, e := range d.agenda.Held() {
-		if e.Task.Job == id {
-			return fmt.Sprintf("task %s could not be started, and is tried again at %s: %s", e.Task, clock(at), e.Detail)
-		}
-	}
-	return ""
-}
-
 // pausedFor says that every node which is large enough for a task is paused; empty if one is not.
 func (d *Driver) pausedFor(need resource.Vector) (why string) {
 	for _, n := range d.engine.Snapshot().Nodes {
