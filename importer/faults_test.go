@@ -121,6 +121,21 @@ func TestFaults(t *testing.T) {
 			{3, "rna,2", "rna,1", `f:3: task_id "1": given twice in workflow rna, first in line 2`},
 			{3, `b)"`, `b)`, "f:"},
 		},
+		"swf": {
+			{4, " -1 -1", " -1", "f:4: columns: must be the 18 of the Standard Workload Format, but are 17"},
+			{4, "1 0 10", "1 -5 10", `f:4: submit_s "-5": must be a number from -1`},
+			{4, "100 4", "NaN 4", `f:4: run_s "NaN": must be a number from -1`},
+			{5, "2  30", "1 30", `f:5: job_number "1": given twice, first in line 4`},
+		},
+		"slurm": {
+			{1, "Submit", "Begin", "f:1: head: must name the column Submit; it names JobID, User"},
+			{2, "1-02:03:04", "soon", `f:2: Elapsed "soon": must be seconds, or a time such as 1-02:03:04, from 0`},
+			{2, "2024-01-01T00:00:00", "Unknown", `f:2: Submit "Unknown": must be seconds, or a date such as`},
+			{2, "2024-01-01T00:00:00", "", `f:2: Submit "": must not be empty`},
+			{4, "1234K", "1234Q", `f:4: MaxRSS "1234Q": must be bytes, or a size such as 123K or 4G, from 0`},
+			{5, "101_3", "100", `f:5: JobID "100": given twice, first in line 2`},
+			{5, "|4|", "|", "f:5: columns: must be 12 as in the head, but are 11"},
+		},
 		"nextflow-trace": {
 			{1, "peak_rss", "rss", "f:1: head: must name the column peak_rss"},
 			{1, "submit", "when", "f:1: head: must name the column submit_ms or submit; it names task_id, hash"},
@@ -155,6 +170,8 @@ func TestAssumptionsAreChecked(t *testing.T) {
 		{&Decima{}, "decima: executors 0: must be 1 to 1000000"},
 		{&Spark{}, "spark-eventlog: spill rate 0 bytes/s: must be above 0"},
 		{&Bitbrains{}, "bitbrains: vms: must name the file"},
+		{&SWF{}, "swf: task memory 0 bytes: must be above 0"},
+		{&Slurm{}, "slurm: task memory 0 bytes: must be above 0"},
 		{&GoogleVMs{}, "google-vms: interval 0s: must be 1s to 24h"},
 	} {
 		if _, err := Import(c.format, nil, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -207,4 +224,6 @@ func FuzzDecima(f *testing.F)    { fuzz(f, "decima") }
 func FuzzSpark(f *testing.F)     { fuzz(f, "spark-eventlog", "spark-killed") }
 func FuzzBitbrains(f *testing.F) { fuzz(f, "bitbrains") }
 func FuzzGoogleVMs(f *testing.F) { fuzz(f, "google-vms") }
+func FuzzSWF(f *testing.F)       { fuzz(f, "swf") }
+func FuzzSlurm(f *testing.F)     { fuzz(f, "slurm") }
 func FuzzNextflow(f *testing.F)  { fuzz(f, "nextflow", "nextflow-trace") }

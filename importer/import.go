@@ -139,6 +139,10 @@ func Import(f Format, sources []Source, o Options) (*Result, error) {
 	o.scale(w)
 	number(w)
 	for i := range w.Jobs {
+		if at := time.Duration(w.Jobs[i].Submitted); at > cluster.LongestTime {
+			return nil, fmt.Errorf("job %q: submitted %v after the first: must be at most %v; choose with --from and --to, or scale "+
+				"with --arrivals-scale", w.Jobs[i].Name, at, cluster.LongestTime)
+		}
 		if err := w.Jobs[i].Check(); err != nil {
 			return nil, err
 		}

@@ -54,6 +54,8 @@ func examples() []example {
 		{"google-vms", func() Format { return DefaultGoogleVMs() }, []string{"google.csv"}, "google2011-vms/*.csv.gz"},
 		{"nextflow", func() Format { return DefaultNextflow() }, []string{"nextflow.csv"}, "nextflow-sizey/*.csv.gz"},
 		{"nextflow-trace", func() Format { return DefaultNextflow() }, []string{"trace.txt"}, ""},
+		{"swf", func() Format { return DefaultSWF() }, []string{"swf.txt"}, ""},
+		{"slurm", func() Format { return DefaultSlurm() }, []string{"sacct.txt"}, ""},
 	}
 }
 
@@ -283,6 +285,68 @@ func TestNextflowValues(t *testing.T) {
 	}
 }
 
+// MaxNodes and MaxProcs are 4 and 32. Job 1 has 4 processors that ran 100 s at 95 s of CPU with 2,000 KB of the 2,048
+// KB and 200 s requested. Job 2 was given no memory and no limit.
+func TestSWFModel(t *testing.T) {
+	r := imported(t, "swf", Options{})
+	if len(r.Workload.Jobs) != 2 || r.Cluster.Nodes != 4 || r.Cluster.Node[resource.CPU] != 8000 {
+		t.Fatalf("%+v on %+v", r.Workload.Jobs, r.Cluster)
+	}
+	j := r.Workload.Jobs[0]
+	if s := j.Stages[0]; s.Tasks != 4 || s.Ideal != resource.Of(1000, 2048*resource.KiB) || s.Duration != 200*time.Second {
+		t.Errorf("job 1: %+v", s)
+	}
+	want := []cluster.Phase{{Duration: 100 * time.Second, Demand: resource.Of(950, 2000*resource.KiB)}}
+	if got := j.Task(0, 3).Phases; !slices.Equal(got, want) || j.Owner != "user-7" {
+		t.Errorf("job 1 used %+v, owner %s", got, j.Owner)
+	}
+	j = r.Workload.Jobs[1]
+	if s := j.Stages[0]; s.Tasks != 1 || s.Ideal != resource.Of(1000, 2*resource.GiB) || s.Duration != 50*time.Second ||
+		j.Submitted != timeline.Time(30*time.Second) {
+		t.Errorf("job 2: %+v", j)
+	}
+}
+
+// Job 100 has 2 nodes of 4 CPUs and 4 GiB, and ran two tasks of up to 1,234 KiB on each for 26 h. Job 101 asked for
+// memory per CPU.
+func TestSlurmModel(t *testing.T) {
+	jobs := imported(t, "slurm", Options{}).Workload.Jobs
+	if len(jobs) != 3 {
+		t.Fatalf("%+v", jobs)
+	}
+	const ran = 26*time.Hour + 3*time.Minute + 4*time.Second
+	j := jobs[0]
+	if s := j.Stages[0]; s.Tasks != 2 || s.Ideal != resource.Of(4000, 4*resource.GiB) || s.Duration != 48*time.Hour ||
+		j.Owner != "ann" {
+		t.Errorf("job 100: %+v", j)
+	}
+	want := []cluster.Phase{{Duration: ran, Demand: resource.Of(3999, 2*1234*resource.KiB)}}
+	if got := j.Task(0, 1).Phases; !slices.Equal(got, want) {
+		t.Errorf("job 100 used %+v, want %+v", got, want)
+	}
+	if s := jobs[1].Stages[0]; s.Tasks != 1 || s.Ideal != resource.Of(4000, 8*resource.GiB) ||
+		s.Duration != 61*time.Second || jobs[1].Submitted != timeline.Time(10*time.Second) || jobs[1].Name != "job-101_3" {
+		t.Errorf("job 101: %+v", jobs[1])
+	}
+	if s := jobs[2].Stages[0]; s.Ideal[resource.Memory] != 512*resource.MiB {
+		t.Errorf("job 102 did not say what it needs: %+v", s)
+	}
+}
+
+func TestSlurmValues(t *testing.T) {
+	for text, want := range map[string]float64{"601": 601, "01:02.5": 62.5, "2-00:00:01": 172801, "1:00": 60, "": -1,
+		"1-5": -1, "UNLIMITED": -1, "1:2:3:4": -1, "::": -1} {
+		if got, ok := slurmTime(text); ok != (want >= 0) || ok && got != want {
+			t.Errorf("time %q: %v, %v", text, got, ok)
+		}
+	}
+	for text, want := range map[string]float64{"0": 0, "1.5K": 1536, "3G": 3 << 30, "17": 17, "": -1, "K": -1, "4X": -1} {
+		if got, ok := slurmSize(text); ok != (want >= 0) || ok && got != want {
+			t.Errorf("size %q: %v, %v", text, got, ok)
+		}
+	}
+}
+
 // precede returns the pairs of the interval order that imply all others.
 func TestPrecede(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -364,6 +428,10 @@ func TestOptions(t *testing.T) {
 	w = imported(t, "sparrow", Options{TasksScale: 0.01}).Workload
 	if j := w.Jobs[1]; j.Stages[0].Tasks != 1 || len(j.Truth[0].Duration.Values()) != 1 {
 		t.Errorf("at least one task is left: %+v", j)
+	}
+	if _, err := Import(DefaultSparrow(), []Source{{"f", strings.NewReader("0 1 1 1\n9999999 1 1 1\n")}},
+		Options{ArrivalsScale: 100}); err == nil || !strings.Contains(err.Error(), "must be at most 87600h0m0s") {
+		t.Errorf("jobs decades apart: %v", err)
 	}
 	for _, o := range []Options{{From: -1}, {From: 5, To: 5}, {Jobs: -1}, {Load: -1}, {MemoryScale: -2}, {From: 1000 * time.Hour}} {
 		e := exampleOf(t, "swim")

@@ -83,7 +83,12 @@ func (f *Spark) read(in *input, job func(workload.Job) error) error {
 	}
 	f.shape.Nodes += max(a.mostExecutors, 1)
 	f.shape.Node = f.shape.Node.Max(resource.Of(x.cpu, x.heap+x.overhead).With(resource.Disk, 500*resource.MB).With(resource.Network, 1250*resource.MB))
-	j := workload.Job{Job: cluster.Job{Name: a.label(in.name), Owner: plainName(a.user), Submitted: timeline.Milliseconds(a.started)}}
+	started := a.started
+	if started == 0 { // the beginning of the log is missing
+		started = kept[0].ran().begin
+	}
+	j := workload.Job{Job: cluster.Job{Name: a.label(in.name), Owner: plainName(a.user),
+		Submitted: timeline.Milliseconds(started)}}
 	if f.NameApps {
 		j.App = a.recurring()
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -94,6 +95,15 @@ func TestSparkDroppedStarts(t *testing.T) {
 		if !strings.Contains(notes, note) || !reflect.DeepEqual(jobs, whole) {
 			t.Errorf("without line %d: %s; want %s; jobs %+v, want %+v", without, notes, note, jobs, whole)
 		}
+	}
+}
+
+// A log without its beginning is of the time in which its tasks ran.
+func TestSparkWithoutBeginning(t *testing.T) {
+	lines := sparkLines(t)
+	jobs, _ := sparkImport(t, sourceOf("f", lines), sourceOf("events_2_a", lines[5:]))
+	if len(jobs) != 2 || jobs[1].Name != "events_2_a" || time.Duration(jobs[1].Submitted) != 100*time.Millisecond {
+		t.Errorf("%+v", jobs)
 	}
 }
 

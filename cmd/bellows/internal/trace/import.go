@@ -37,7 +37,8 @@ type importFormat struct {
 
 // importFormats returns new formats for each command tree, because flags write to them.
 func importFormats() []importFormat {
-	return []importFormat{swimFormat(), alibabaFormat(), sparrowFormat(), decimaFormat(), sparkFormat(), bitbrainsFormat(), googleFormat(), nextflowFormat()}
+	return []importFormat{swimFormat(), alibabaFormat(), sparrowFormat(), decimaFormat(), sparkFormat(), bitbrainsFormat(),
+		googleFormat(), nextflowFormat(), swfFormat(), slurmFormat()}
 }
 
 func swimFormat() importFormat {
@@ -188,6 +189,36 @@ first task of the stage was submitted.`,
 		flags: func(f *pflag.FlagSet) {
 			f.BoolVar(&n.KeepDates, "keep-dates", false, "submit workflows on their days; default: all at once")
 			f.BoolVar(&n.KeepFailed, "keep-failed", false, "keep tasks that did not complete")
+		}}
+}
+
+func swfFormat() importFormat {
+	s := importer.DefaultSWF()
+	return importFormat{format: s, short: "Import jobs of the Parallel Workloads Archive (SWF)",
+		long: `Import jobs in the Standard Workload Format, one a line, with 18 numbers. A job
+is a stage with a task of one core for each of its processors; unlike on the
+machine of the log, these tasks may run one after another. What was requested is
+the estimate, what was used the truth.`,
+		example: `  bellows trace import swf SDSC-SP2-1998-4.2-cln.swf.gz -o sp2.jsonl.zst`,
+		flags: func(f *pflag.FlagSet) {
+			f.Var(flags.Memory(&s.Memory), "task-memory", "memory of a processor of a job that does not say it")
+			f.BoolVar(&s.KeepFailed, "keep-failed", false, "keep jobs that failed or were cancelled")
+		}}
+}
+
+func slurmFormat() importFormat {
+	s := importer.DefaultSlurm()
+	return importFormat{format: s, short: "Import jobs that Slurm accounted for (sacct)",
+		long: `Import what "sacct --parsable2" prints, with its head. JobID, State, Submit,
+Elapsed and AllocCPUS must be among its fields; Timelimit, NNodes, ReqMem,
+MaxRSS, NTasks, TotalCPU and User are read if they are there. A job is a stage
+with a task for each of its nodes. What was requested is the estimate, what was
+used the truth.`,
+		example: `  sacct -P -o JobID,State,Submit,Elapsed,NCPUS,NNodes,ReqMem,MaxRSS >jobs.txt
+  bellows trace import slurm jobs.txt -o jobs.jsonl.zst`,
+		flags: func(f *pflag.FlagSet) {
+			f.Var(flags.Memory(&s.Memory), "task-memory", "memory on a node of a job that does not say it")
+			f.BoolVar(&s.KeepFailed, "keep-failed", false, "keep jobs that did not complete")
 		}}
 }
 
