@@ -65,6 +65,28 @@ func firstBoard(run int64) *board {
 	return &board{revision: revision, first: revision}
 }
 
+// beginBoard makes the board of this Driver. The revisions of a run that could not be recorded yet begin with the time, in seconds: the run
+// before may not have been recorded at all, and this one will have its number.
+func (d *Driver) beginBoard(ctx context.Context) error {
+	run, late := d.run.Load(), int64(0)
+	if run == 0 {
+		runs, err := d.store.Runs(ctx)
+		if err != nil {
+			return err
+		}
+		if run = 1; len(runs) > 0 {
+			run = runs[len(runs)-1].ID + 1
+		}
+		late = d.clock.Begun().Unix()
+	}
+	first := firstBoard(run)
+	first.revision, first.first = first.revision+late, first.first+late
+	var err error
+	first.last, err = d.store.Newest(ctx)
+	d.board.Store(first)
+	return err
+}
+
 // edition is a board in the making.
 type edition struct {
 	board

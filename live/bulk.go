@@ -79,6 +79,9 @@ func (d *Driver) receiveAll(ctx context.Context, all []store.Job, specs []*clust
 	first, earlier, err := d.store.AddJobs(ctx, all, named)
 	switch {
 	case err != nil:
+		if store.IsFull(err) {
+			_ = d.do(context.WithoutCancel(ctx), d.runShort)
+		}
 		return 0, 0, err
 	case earlier != nil: // It arrived at the same time.
 		return earlier.First, earlier.Jobs, repeats(named, earlier)

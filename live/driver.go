@@ -58,7 +58,7 @@ type Driver struct {
 	backend Backend
 	store   *store.Store
 	clock   drive.Clock
-	run     int64                  // of the store
+	run     atomic.Int64           // of the store; 0 while the disk has been full since the start
 	logPath atomic.Pointer[string] // of the newest segment
 
 	calls  chan func()   // run by the loop, between steps
@@ -150,15 +150,21 @@ func Start(c Config) (*Driver, error) {
 	d.outputs.changed = make(chan struct{}, 1)
 	d.engine = d.newEngine()
 	ctx := context.Background()
-	err := d.onReserve(func() error { return d.beginRun(ctx) })
-	if err != nil {
+	var err error
+	if d.events, err = d.newLog(d.engine, 0, nil); err != nil {
+		return nil, err
+	}
+	d.logPath.Store(new(string))
+	switch err := d.beginRun(ctx); {
+	case store.IsFull(err): // The reserved space is for ends: what a start writes waits.
+		d.runShort()
+	case err != nil:
 		return nil, err
 	}
 	if err := d.load(ctx); err != nil {
 		return nil, errors.Join(err, d.events.close())
 	}
-	first := firstBoard(d.run)
-	if first.last, err = c.Store.Newest(ctx); err != nil {
+	if err := d.beginBoard(ctx); err != nil {
 		return nil, errors.Join(err, d.events.close())
 	}
 	book, left, ok, err := openNotebook(c.Dir)
@@ -177,7 +183,6 @@ func Start(c Config) (*Driver, error) {
 	}
 	d.explains <- d.clock.Begun()
 	d.fresh.Store(new(make(chan struct{})))
-	d.board.Store(first)
 	d.tellAll()
 	d.publish()
 	go d.loop()
@@ -193,22 +198,25 @@ func Start(c Config) (*Driver, error) {
 	return d, nil
 }
 
-// beginRun records that a run of the daemon has begun, and begins its event log.
-func (d *Driver) beginRun(ctx context.Context) (err error) {
+// beginRun records that a run of the daemon has begun, and begins its event log. If that fails, it can be called again.
+func (d *Driver) beginRun(ctx context.Context) error {
 	c := &d.config
-	d.run, err = d.store.AddRun(ctx, store.Run{UID: c.UID, Policy: c.Policy.Name(), Settings: c.Settings, Started: d.now()})
-	if err != nil {
-		return err
+	if d.run.Load() == 0 {
+		id, err := d.store.AddRun(ctx, store.Run{UID: c.UID, Policy: c.Policy.Name(), Settings: c.Settings, Started: d.now()})
+		if err != nil {
+			return err
+		}
+		d.run.Store(id)
 	}
-	if err = d.dropUnfinished(); err != nil {
+	if err := d.dropUnfinished(); err != nil {
 		return err
 	}
 	d.segment = 1
-	d.events, err = d.beginSegment(d.engine, 0, nil)
-	if err == nil {
-		d.logPath.Store(&d.events.path)
+	if err := d.events.create(d.segmentPath(d.run.Load(), d.segment)); err != nil {
+		return err
 	}
-	return err
+	d.logPath.Store(&d.events.path)
+	return nil
 }
 
 // now is the time that never runs backwards.
@@ -367,10 +375,10 @@ func (d *Driver) finish() {
 	if d.trouble != nil {
 		d.log.Error("some events were not stored; the next start reconstructs them", "error", d.trouble)
 	}
-	if err := d.store.EndRun(context.Background(), d.run, d.now()); err != nil {
+	if err := d.store.EndRun(context.Background(), d.run.Load(), d.now()); err != nil {
 		d.log.Warn("cannot store the end of this run", "error", err)
 	}
-	if err := d.events.close(); err != nil {
+	if err := errors.Join(d.events.flush(), d.events.close()); err != nil {
 		d.log.Warn("cannot close the event log", "error", err)
 	}
 	if err := d.note.close(); err != nil {

@@ -829,10 +829,10 @@ func TestFullDisk(t *testing.T) {
 			t.Error("the end of a container was forgotten before it was stored")
 		}
 		s, err := r.Status(t.Context())
-		if err != nil || !strings.Contains(s.Trouble, "no space left on device") {
+		if err != nil || !strings.Contains(s.Trouble, "its disk is full: free some space") {
 			t.Errorf("status %+v %v", s, err)
 		}
-		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Internal || !strings.Contains(err.Error(), "no jobs are accepted now: write the event log") {
+		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Internal || !strings.Contains(err.Error(), "no jobs are accepted now: state directory "+dir+": its disk is full") {
 			t.Errorf("submit: %v", err)
 		}
 		if err := r.Cancel(t.Context(), user, first); KindOf(err) != Internal {

@@ -2,8 +2,8 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -62,11 +62,8 @@ func (o *outbox) dropRun(r *run) {
 // everything stays in memory and no new jobs are accepted. On a full disk there is still reserved space: ends are
 // recorded there, and nothing is started.
 func (d *Driver) flush() {
-	if d.short != nil && !errors.Is(d.store.SetAside(), store.ErrFull) {
-		d.log.Info("disk has space again: tasks are started again")
-		d.short = nil
-	}
-	if err := d.onReserve(d.recordAll); err != nil {
+	d.endShort()
+	if err := d.recordAll(); err != nil {
 		if d.trouble == nil {
 			d.log.Error("cannot record events, trying again", "error", err)
 		}
@@ -116,20 +113,25 @@ func (d *Driver) applyKills(orders []cluster.Order) (rest []cluster.Order) {
 	return rest
 }
 
-// onReserve records something, on a full disk in the reserved space.
-func (d *Driver) onReserve(record func() error) error {
-	err := record()
-	if !d.store.Give(err) {
-		return err
-	}
-	d.runShort()
-	return record()
-}
-
 // runShort starts nothing more until there is space on the disk.
 func (d *Driver) runShort() {
+	if d.short != nil {
+		return
+	}
 	d.short = fmt.Errorf("state directory %s: %w; until then no task starts, and ends of tasks are recorded in reserved space, without what they used over time", d.config.Dir, store.ErrFull)
 	d.log.Error("disk full: no task is started", "error", d.short)
+}
+
+// endShort lets tasks start again if there is space on the disk. A run that could not be recorded when it began is recorded first.
+func (d *Driver) endShort() {
+	if d.short == nil || store.IsFull(d.store.SetAside()) {
+		return
+	}
+	if d.events.file == nil && d.beginRun(context.Background()) != nil {
+		return
+	}
+	d.log.Info("disk has space again: tasks are started again")
+	d.short = nil
 }
 
 // bare is what is to be started without its environment yet: own are the variables that it has besides those of its job, and cpu is
@@ -168,8 +170,13 @@ func (d *Driver) recordAll() error {
 	if err := d.events.there(); err != nil {
 		return err
 	}
-	if err := d.events.flush(); err != nil {
-		return err
+	if d.short == nil { // otherwise lines wait: what is reserved is for ends
+		switch err := d.events.flush(); {
+		case store.IsFull(err):
+			d.runShort()
+		case err != nil:
+			return err
+		}
 	}
 	batch := store.Batch{Jobs: d.out.jobs, Pauses: d.out.pauses, Revised: d.out.newer, Gone: d.out.gone, Usage: d.measured(d.out.forget)}
 	for _, t := range d.out.tasks {
@@ -180,8 +187,25 @@ func (d *Driver) recordAll() error {
 	}
 	begun := time.Now()
 	err := d.store.Write(context.Background(), batch)
+	if store.IsFull(err) {
+		d.runShort()
+		batch.Usage = nil
+		for hasEnds(&batch) && d.store.Give(err) { // until there is enough
+			err = d.store.Write(context.Background(), batch)
+		}
+	}
 	d.counts.writes.add(time.Since(begun))
 	return err
+}
+
+// hasEnds reports whether something has ended, or is to end, in a batch.
+func hasEnds(b *store.Batch) bool {
+	for _, j := range b.Jobs {
+		if j.Ended || j.Cancelled {
+			return true
+		}
+	}
+	return slices.ContainsFunc(b.Tasks, func(t store.Task) bool { return t.Outcome != 0 })
 }
 
 // forget makes the Backend forget containers, which writes to the disk.

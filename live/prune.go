@@ -187,9 +187,10 @@ func (d *Driver) pruneEvents(ctx context.Context, keep *Retention) error {
 		return err
 	}
 	slices.Reverse(runs)
+	this := d.run.Load()
 	var size int64
 	for i, run := range runs {
-		if run.ID >= d.run {
+		if this == 0 || run.ID >= this {
 			continue
 		}
 		bytes, written, ok := sizeOf(d.segments(run.ID))

@@ -324,8 +324,8 @@ func TestEventLogsAreBounded(t *testing.T) {
 			synctest.Wait()
 			for range 20 + 20*run {
 				r.runOne(1)
-				if size, _, _ := sizeOf(r.segments(r.run)); size > most {
-					t.Fatalf("run %d has %d bytes of event logs", r.run, size)
+				if size, _, _ := sizeOf(r.segments(r.run.Load())); size > most {
+					t.Fatalf("run %d has %d bytes of event logs", r.run.Load(), size)
 				}
 			}
 			if run == 4 {

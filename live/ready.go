@@ -21,6 +21,9 @@ func (d *Driver) Ready() error {
 	if why := d.board.Load().unready; why != nil {
 		return Errorf(Unavailable, "%w", why)
 	}
+	if err := d.store.Full(); err != nil { // The loop may not know it yet.
+		return Errorf(Unavailable, "%w", err)
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/store"
 )
 
 // expectReady fails the test unless the Driver serves, or says why it does not.
@@ -88,4 +89,48 @@ func TestNotReadyWhileTheEngineHangs(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		r.expectReady("")
 	})
+}
+
+// Right after a full disk was the answer, the daemon is not ready, whoever has tried to write, and for as long as there is no space.
+func TestNotReadyOnAFullDisk(t *testing.T) {
+	for name, write := range map[string]func(*rig) error{
+		"submission": func(r *rig) error {
+			s := submission(1)
+			s.Env = []string{"BIG=" + strings.Repeat("x", 100_000)}
+			_, err := r.Submit(r.t.Context(), s)
+			return err
+		},
+		"submissions": func(r *rig) error {
+			s := submission(1)
+			s.Env = []string{"BIG=" + strings.Repeat("x", 100_000)}
+			_, _, err := r.SubmitAll(r.t.Context(), user, Key{}, func(yield func(Submission, error) bool) { yield(s, nil) })
+			return err
+		},
+		"profile": func(r *rig) error {
+			return r.store.PutProfile(r.t.Context(), store.Profile{UID: 7, Name: "a", IdealMemory: 10, MinMemory: 1, Args: []string{strings.Repeat("x", 100_000)}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := smallDisk(t, "64m")
+			synctest.Test(t, func(t *testing.T) {
+				r := &rig{t: t, dir: dir, fake: newFake()}
+				r.open()
+				r.start(fifo(t))
+				defer r.end()
+				synctest.Wait()
+				r.expectReady("")
+				empty := fill(t, dir)
+				if err := write(r); !store.IsFull(err) {
+					t.Errorf("written with %v", err)
+				}
+				r.expectReady("its disk is full: free some space")
+				if s, err := r.Status(t.Context()); name != "profile" && (err != nil || !strings.Contains(s.Trouble, "its disk is full")) {
+					t.Errorf("status %+v, %v", s, err)
+				}
+				empty()
+				time.Sleep(2 * retryAfter)
+				r.expectReady("")
+			})
+		})
+	}
 }

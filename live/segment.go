@@ -26,7 +26,7 @@ const retryRoll = time.Minute
 // written; or the log has ended.
 func (l *eventLog) isLarge() bool {
 	size := l.good + int64(l.text.Len())
-	return l.most > 0 && (size >= l.most/2 && size >= 2*l.head || l.full())
+	return l.full() || l.most > 0 && size >= l.most/2 && size >= 2*l.head
 }
 
 // newEngine returns an engine for an empty cluster.
@@ -58,7 +58,9 @@ func (d *Driver) roll() {
 	var log *eventLog
 	if err == nil {
 		d.segment++
-		log, err = d.beginSegment(next, now, found)
+		if log, err = d.newLog(next, now, found); err == nil {
+			err = log.create(d.segmentPath(d.run.Load(), d.segment))
+		}
 	}
 	if err != nil {
 		d.segment = was
@@ -90,10 +92,13 @@ func (d *Driver) roll() {
 	d.dropSegments()
 }
 
-// beginSegment makes the log of the present segment, whose engine begins with the events found at now.
-func (d *Driver) beginSegment(e *engine.Engine, now timeline.Time, found []cluster.Event) (*eventLog, error) {
-	header := eventlog.NewHeader(d.config.Policy.Name(), d.config.Settings, e.Snapshot())
-	return createEventLog(d.segmentPath(d.run, d.segment), d.keep.Load().ofSegment(), header, now, found)
+// newLog returns the log of an engine that begins with the events found at now. It has no file yet.
+func (d *Driver) newLog(e *engine.Engine, now timeline.Time, found []cluster.Event) (*eventLog, error) {
+	log, err := newEventLog(eventlog.NewHeader(d.config.Policy.Name(), d.config.Settings, e.Snapshot()), now, found)
+	if err == nil {
+		log.bound(d.keep.Load().ofSegment())
+	}
+	return log, err
 }
 
 // begin tells an engine what was found.
@@ -120,7 +125,7 @@ func (d *Driver) dropUnfinished() error {
 
 // dropSegments removes the oldest segments of this run while there are more bytes than it may have.
 func (d *Driver) dropSegments() {
-	paths, most := d.segments(d.run), d.keep.Load().ofEvents()
+	paths, most := d.segments(d.run.Load()), d.keep.Load().ofEvents()
 	if most == 0 {
 		return
 	}

@@ -75,7 +75,7 @@ func TestSegmentFails(t *testing.T) {
 		r.open()
 		r.start(fifo(t))
 		defer r.end()
-		block := r.segmentPath(r.run, 2)
+		block := r.segmentPath(r.run.Load(), 2)
 		if err := os.MkdirAll(filepath.Join(block, "in the way"), 0o700); err != nil {
 			t.Fatal(err)
 		}

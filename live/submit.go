@@ -187,6 +187,9 @@ func (d *Driver) submit(ctx context.Context, stored store.Job, key *store.Key) (
 	atWork()
 	switch {
 	case err != nil:
+		if store.IsFull(err) {
+			d.runShort()
+		}
 		return 0, err
 	case earlier != nil: // It arrived at the same time.
 		return earlier.First, repeats(key, earlier)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/usage"
 )
 
@@ -119,11 +118,10 @@ func TestUsageIsThinned(t *testing.T) {
 // On a full disk what a run used is not stored: the reserved space is for its end.
 func TestUsageOnAFullDisk(t *testing.T) {
 	d := &Driver{backend: &fake{usage: map[cluster.ContainerID]usage.Usage{{Run: 1}: used(1)}}, log: slog.New(slog.DiscardHandler)}
-	d.short = store.ErrFull
+	d.runShort()
 	if got := d.measured([]cluster.ContainerID{{Run: 1}}); got != nil {
 		t.Errorf("on a full disk: %+v", got)
 	}
-	d.runShort()
 	if !strings.Contains(d.short.Error(), "without what they used over time") {
 		t.Error(d.short)
 	}

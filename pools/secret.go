@@ -89,8 +89,13 @@ func (h handover) give(pool string, number int, secret string, to cluster.Creden
 	return nil
 }
 
-// write writes a file, entirely or not at all.
+// write writes a file, entirely or not at all, unless it says the same: on a full disk it may not be possible.
 func (h handover) write(path, text string, mode fs.FileMode, to cluster.Credentials) error {
+	if info, err := os.Lstat(path); err == nil && info.Mode() == mode && to.UID == uint32(os.Geteuid()) && ownedBy(info, to.UID) {
+		if has, err := os.ReadFile(path); err == nil && string(has) == text {
+			return nil
+		}
+	}
 	f, err := os.CreateTemp(h.dir, ".new")
 	if err != nil {
 		return err
@@ -109,6 +114,11 @@ func (h handover) write(path, text string, mode fs.FileMode, to cluster.Credenti
 		_ = os.Remove(f.Name())
 	}
 	return err
+}
+
+func ownedBy(info fs.FileInfo, uid uint32) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Uid == uid
 }
 
 // drop removes the secret of an executor that has ended.

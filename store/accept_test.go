@@ -6,7 +6,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/cluster"
 )
@@ -227,5 +230,48 @@ func TestNumbersAreReserved(t *testing.T) {
 	}
 	if found := readMark(dir + Mark); found.jobs < 2+2*markBlock {
 		t.Errorf("the mark says %+v", found)
+	}
+}
+
+// A store that a killed process has left is opened on a disk without any space, where it can be read by several at once. Once there is space,
+// it can be written, too.
+func TestOpenOnAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	mount(t, dir, "size=1m", 0)
+	from, state := used(t), filepath.Join(dir, "state")
+	mkdir(t, state)
+	if err := os.Chmod(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, ending := range []string{"", "-wal"} {
+		copyFile(t, filepath.Join(from, File+ending), filepath.Join(state, File+ending))
+	}
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 2<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	s, err := Open(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close() // before the file system goes
+	if _, err := s.AddJob(t.Context(), sample("new")); !errors.Is(err, ErrFull) {
+		t.Errorf("added with %v", err)
+	}
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			if jobs, err := s.OpenJobs(t.Context()); err != nil || len(jobs) != 2 {
+				t.Errorf("%d jobs, %v", len(jobs), err)
+			}
+		})
+	}
+	readers.Wait()
+	remove(t, ballast)
+	if id, err := s.AddJob(t.Context(), sample("new")); err != nil || id != 4 {
+		t.Errorf("job %d, %v", id, err)
+	}
+	if jobs, err := s.OpenJobs(t.Context()); err != nil || len(jobs) != 3 {
+		t.Errorf("%d jobs, %v", len(jobs), err)
 	}
 }

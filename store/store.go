@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -98,22 +99,27 @@ func (s *Store) onAnyDisk(open func() error) error {
 // open opens the file, unless check fails. Readers come first: whoever closes a store that was opened for writing clears its write-ahead
 // log.
 func (s *Store) open(check func() error) error {
-	if err := s.touch(); err != nil {
+	fresh, err := s.touch()
+	if err != nil {
 		return err
 	}
 	const readers = 4 // further readers wait: each connection has its own cache, of at most 2 MB
-	var err error
-	if s.reader, err = s.connect(readers, url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)"}}); err != nil {
+	reads := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)"}}
+	if s.vfs != "" { // which shares the index among connections that could write alone
+		reads = url.Values{"_pragma": {"busy_timeout(10000)", "query_only(1)"}}
+	}
+	if s.reader, err = s.connect(readers, reads); err != nil {
 		return err
 	}
 	if err := check(); err != nil {
 		return errors.Join(err, s.reader.Close())
 	}
 	// FULL makes every commit reach the disk before it is reported, so that a loss of power does not undo it.
-	s.db, err = s.connect(1, url.Values{
-		"_pragma": {"busy_timeout(10000)", "auto_vacuum(incremental)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "secure_delete(1)"},
-		"_txlock": {"immediate"},
-	})
+	settings := []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "secure_delete(1)"}
+	if fresh { // It comes first, and in a store that is there it would be a write.
+		settings = slices.Insert(settings, 1, "auto_vacuum(incremental)")
+	}
+	s.db, err = s.connect(1, url.Values{"_pragma": settings, "_txlock": {"immediate"}})
 	if err != nil {
 		return errors.Join(err, s.reader.Close())
 	}
@@ -139,13 +145,14 @@ func (s *Store) connect(most int, options url.Values) (*sql.DB, error) {
 }
 
 // touch makes the file with the right mode, and checks that the file can be written: SQLite would not notice before the
-// first commit that changes something.
-func (s *Store) touch() error {
+// first commit that changes something. fresh says that nothing is in it.
+func (s *Store) touch() (fresh bool, err error) {
 	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return f.Close()
+	info, err := f.Stat()
+	return err == nil && info.Size() == 0, errors.Join(err, f.Close())
 }
 
 // Close closes the store.
@@ -157,7 +164,8 @@ func (s *Store) Close() error {
 }
 
 // write runs f in a transaction that is on disk when write returns nil, and never happened otherwise.
-func (s *Store) write(ctx context.Context, what string, f func(*change) error) error {
+func (s *Store) write(ctx context.Context, what string, f func(*change) error) (err error) {
+	defer func() { s.full.Store(errors.Is(err, ErrFull)) }()
 	s.parseChanges(ctx)
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {

@@ -2,11 +2,14 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,5 +38,152 @@ func TestUpOnAFullDisk(t *testing.T) {
 	said, err := up.CombinedOutput()
 	if up.ProcessState.ExitCode() != 1 || !strings.Contains(string(said), "its disk is full: free some space") {
 		t.Errorf("%v: %s", err, said)
+	}
+}
+
+// A daemon that dies again and again on a full disk, whose last space other programs take, starts each time, shows jobs and ends
+// them. It keeps the reserved space for their ends, and goes on by itself once there is space.
+func TestRestartsOnAFullDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run without -short")
+	}
+	needControlGroups(t)
+	dir, err := os.MkdirTemp("", "bellows") // the name of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := unix.Mount("bellows-test", dir, "tmpfs", 0, "size=56m,mode=700"); err != nil {
+		t.Skipf("needs to mount a file system: %v", err)
+	}
+	defer func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Errorf("unmount %s: %v", dir, err)
+		}
+	}()
+	state, gates := filepath.Join(dir, "state"), t.TempDir()
+	run := func(code int, args ...string) string {
+		t.Helper()
+		cmd := exec.Command("bellows", args...)
+		cmd.Env = append(os.Environ(), "BELLOWS_STATE="+state, "BELLOWS_SOCKET="+filepath.Join(gates, "s"))
+		said, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != code {
+			t.Fatalf("bellows %s: exit code %d, want %d (%v): %s", strings.Join(args, " "), cmd.ProcessState.ExitCode(), code, err, said)
+		}
+		return string(said)
+	}
+	up := func() { run(0, "up", "--memory", "256MiB", "--detach") }
+	die := func() {
+		text, err := os.ReadFile(filepath.Join(state, "lock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err == nil {
+			defer unix.Close(fd)
+			err = unix.Kill(pid, unix.SIGKILL)
+		}
+		if err == nil {
+			_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10_000)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ends := func(name string, code int) string {
+		gate := filepath.Join(gates, name)
+		return strings.TrimSpace(run(0, "run", "-d", "--cpus", "0.1", "--memory", "16MiB", "--", "sh", "-c",
+			fmt.Sprintf("until [ -e %s ]; do sleep 0.05; done; exit %d", gate, code)))
+	}
+	open := func(name string) {
+		if err := os.WriteFile(filepath.Join(gates, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	up()
+	defer func() { run(0, "down", "--force") }()
+	first, second, third := ends("first", 7), ends("second", 8), ends("third", 9)
+	reserve := filepath.Join(state, "reserve")
+	if _, err := os.Stat(reserve); err != nil {
+		t.Fatal(err)
+	}
+
+	// Others take all space, and what is freed, until the end of full.
+	ballast, err := os.Create(filepath.Join(dir, "ballast"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, taken := make(chan struct{}), make(chan struct{})
+	rounds := make(chan struct{})
+	go func() {
+		defer close(taken)
+		block := make([]byte, 4096)
+		for {
+			for {
+				if _, err := ballast.Write(block); err != nil {
+					break
+				}
+			}
+			select {
+			case <-full:
+				return
+			case rounds <- struct{}{}:
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	<-rounds
+	for range 3 {
+		die()
+		up()
+		if said := run(0, "ps"); strings.Count(said, " running ") != 3 {
+			t.Errorf("the jobs are\n%s", said)
+		}
+		if said := run(0, "status", "--json"); !strings.Contains(said, "disk is full: free some space") {
+			t.Errorf("status:\n%s", said)
+		}
+		if said := run(1, "run", "--memory", "16MiB", "true"); !strings.Contains(said, "disk is full: free some space") {
+			t.Errorf("run: %s", said)
+		}
+	}
+	if _, err := os.Stat(reserve); err != nil {
+		t.Error("the starts have spent the reserved space:", err)
+	}
+	open("first")
+	run(7, "wait", first)
+	die()
+	up()
+	run(7, "wait", first)
+	run(0, "kill", "--wait", second)
+	die()
+	open("third") // ends without a daemon
+	up()
+	run(9, "wait", third)
+	close(full)
+	<-taken
+	if err := errors.Join(ballast.Close(), os.Remove(ballast.Name())); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; {
+		cmd := exec.Command("bellows", "run", "--memory", "16MiB", "true")
+		cmd.Env = append(os.Environ(), "BELLOWS_STATE="+state, "BELLOWS_SOCKET="+filepath.Join(gates, "s"))
+		said, err := cmd.CombinedOutput()
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("with space: %s", said)
+		}
+	}
+	if said := run(0, "status", "--json"); strings.Contains(said, "trouble") {
+		t.Errorf("status:\n%s", said)
+	}
+	logs, err := filepath.Glob(filepath.Join(state, "events", "*.jsonl"))
+	if err != nil || len(logs) != 2 { // of the daemons that had space
+		t.Errorf("event logs %v, %v", logs, err)
 	}
 }
