@@ -57,9 +57,9 @@ func Descriptors() (limit uint64, connections, most int) {
 
 // connections bounds the number of connections at a time. A new connection replaces the connection that has been idle
 // longest. If none is idle, it waits until a connection becomes idle or ends. An ordinary user, and a place of the network, has at
-// most a share of all connections, so that no one keeps out the others; above it, only an idle connection of the same one is
+// most a share of all connections, so that no one keeps out the others; above it, only a connection of the same one is
 // replaced. Whoever opens a connection over the network need not have a token: if none is idle, a new connection replaces one
-// over which no valid token came yet, the oldest of the place that has most of them.
+// over which no valid token came yet, of the place that has most of them, or of the same place above its share.
 //
 // An executor of a pool waits for tasks on its connection for most of its life. The policy of the machine decides how many executors there are,
 // so their connections are not among those: see excuse.
@@ -155,6 +155,9 @@ type connection struct {
 	once  sync.Once
 	// executor says that it is one of those of executors; it is read and written under the lock of among.
 	executor bool
+	// For connections over the network: when it was accepted, and whether a handshake has begun, which among guards.
+	since   time.Time
+	greeted bool
 }
 
 // SyscallConn implements syscall.Conn, for the credentials of the other end.
@@ -219,6 +222,13 @@ func (c *connection) prove() {
 	c.among.unproven = without(c.among.unproven, c)
 }
 
+// greet notes that the client has begun a handshake.
+func (c *connection) greet() {
+	c.among.mu.Lock()
+	defer c.among.mu.Unlock()
+	c.greeted = true
+}
+
 func without(some []*connection, c *connection) []*connection {
 	return slices.DeleteFunc(some, func(other *connection) bool { return other == c })
 }
@@ -226,19 +236,41 @@ func without(some []*connection, c *connection) []*connection {
 // forget removes c from the idle connections.
 func (s *connections) forget(c *connection) { s.idle = without(s.idle, c) }
 
-// stranger returns the connection without a token that makes room; nil if there is none.
-func (s *connections) stranger() (oldest *connection) {
-	of, most := map[party]int{}, 0
-	for _, c := range s.unproven {
-		of[c.of]++
-		most = max(most, of[c.of])
+// A connection whose place has its share is kept for so long without a handshake, and for so long until a token comes over it: if all need
+// less, more clients come than can be served, and those that came first are not cut off for others.
+const (
+	helloWait     = 100 * time.Millisecond
+	handshakeWait = 2 * time.Second
+)
+
+// stranger returns the connection without a token that makes room; nil if there is none. It is the oldest of the party that has most of
+// them. If a party has its share, it is the oldest of this party that has not begun a handshake in time, else the oldest without a token in time.
+func (s *connections) stranger(p party, full bool) (late *connection) {
+	if !full {
+		p = s.crowd()
 	}
 	for _, c := range s.unproven {
-		if of[c.of] == most {
+		age := time.Since(c.since)
+		switch {
+		case c.of != p:
+		case !full, !c.greeted && age >= helloWait:
 			return c
+		case late == nil && age >= handshakeWait:
+			late = c
 		}
 	}
-	return nil
+	return late
+}
+
+// crowd returns the party that has most connections without a token.
+func (s *connections) crowd() (p party) {
+	of := map[party]int{}
+	for _, c := range s.unproven {
+		if of[c.of]++; of[c.of] > of[p] {
+			p = c.of
+		}
+	}
+	return p
 }
 
 // tell wakes the goroutines that wait for a free place.
@@ -284,7 +316,7 @@ func (s *connections) enter(c net.Conn, p party, closed <-chan struct{}) (*conne
 		if !full && s.open < s.most {
 			s.open++
 			s.of[p]++
-			entered := &connection{Conn: c, of: p, among: s}
+			entered := &connection{Conn: c, of: p, among: s, since: time.Now()}
 			if p.place.IsValid() {
 				s.unproven = append(s.unproven, entered)
 			}
@@ -295,8 +327,8 @@ func (s *connections) enter(c net.Conn, p party, closed <-chan struct{}) (*conne
 		var replaced *connection
 		if at := slices.IndexFunc(s.idle, func(other *connection) bool { return !full || other.of == p }); at >= 0 {
 			replaced = s.idle[at]
-		} else if !full {
-			replaced = s.stranger()
+		} else {
+			replaced = s.stranger(p, full)
 		}
 		s.mu.Unlock()
 		switch {

@@ -91,16 +91,28 @@ func (h *handshakes) take(now time.Time, place netip.Prefix) time.Time {
 	return h.all
 }
 
+// giveBack takes back a take for a handshake that will not go on: those that come later wait for it no longer.
+func (h *handshakes) giveBack(place netip.Prefix) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = h.all.Add(-handshakePace)
+	if own, ok := h.places[place]; ok {
+		h.places[place] = own.Add(-handshakePlacePace)
+	}
+}
+
 // wait returns when a handshake may go on, or with an error when its connection has ended.
 func (h *handshakes) wait(hello *tls.ClientHelloInfo) error {
 	own := countedIn(hello.Conn)
 	if own == nil {
 		return nil
 	}
+	own.greet()
 	select {
 	case <-time.After(time.Until(h.take(time.Now(), own.of.place))):
 		return nil
 	case <-hello.Context().Done():
+		h.giveBack(own.of.place)
 		return hello.Context().Err()
 	}
 }

@@ -9,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/bellows-rm/bellows/input"
@@ -313,7 +315,10 @@ func TestNetworkTakesNoConnections(t *testing.T) {
 	enter := func(address string) error {
 		here, there := net.Pipe()
 		t.Cleanup(func() { here.Close(); there.Close() })
-		_, err := c.enter(here, party{place: placeOf(netip.MustParseAddr(address))}, nil)
+		entered, err := c.enter(here, party{place: placeOf(netip.MustParseAddr(address))}, nil)
+		if err == nil {
+			entered.prove()
+		}
 		return err
 	}
 	for _, tt := range []struct {
@@ -357,6 +362,14 @@ func BenchmarkRequestByToken(b *testing.B) {
 // Whoever opens connections and sends no token, be it half a handshake or half a header, keeps out nobody who has one, from however many
 // places.
 func TestHalfOpenConnectionsMakeRoom(t *testing.T) {
+	t.Run("from four places", func(t *testing.T) {
+		halfOpenConnectionsMakeRoom(t, []string{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"}, 4, 3)
+	})
+	t.Run("from the place of the client", func(t *testing.T) { halfOpenConnectionsMakeRoom(t, []string{"127.0.0.1", "127.0.0.1"}, 8, 2) })
+}
+
+// halfOpenConnectionsMakeRoom opens a number of connections from each place, those of one place of one of so many kinds.
+func halfOpenConnectionsMakeRoom(t *testing.T, places []string, each, kinds int) {
 	s := listen(t, newFake())
 	c := s.network.connections
 	c.mu.Lock()
@@ -372,10 +385,10 @@ func TestHalfOpenConnectionsMakeRoom(t *testing.T) {
 		t.Cleanup(func() { half.Close() })
 		return half
 	}
-	for i, from := range []string{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"} {
-		for range 4 {
+	for i, from := range places {
+		for range each {
 			half := dial(from)
-			switch i % 3 {
+			switch i % kinds {
 			case 1: // a part of a hello
 				if _, err := half.Write([]byte{22, 3, 1, 1, 0, 1}); err != nil {
 					t.Fatal(err)
@@ -390,7 +403,12 @@ func TestHalfOpenConnectionsMakeRoom(t *testing.T) {
 		}
 	}
 	r, _ := s.remote(t, "read")
-	if _, err := s.client(t, r).Status(t.Context()); err != nil {
+	client, begun := s.client(t, r), time.Now()
+	_, err := client.Status(t.Context())
+	for err != nil && time.Since(begun) < 3*time.Second { // The server gives a place 0.1 s for its handshakes, and closes half ones itself after 10 s.
+		_, err = client.Status(t.Context())
+	}
+	if err != nil {
 		t.Errorf("with a token, behind 16 connections without one: %v", err)
 	}
 	if open, most := c.count(); open > most {
@@ -434,6 +452,73 @@ func TestStrangersMakeRoom(t *testing.T) {
 	}
 }
 
+// At the share of a place a connection without a token makes room, too: first the oldest that has not begun a handshake, then the oldest
+// that had time enough for it. Clients that come faster than handshakes go on do not cut off each other.
+func TestStrangersMakeRoomForTheirPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newConnections(8, 0)
+		closed := make(chan struct{})
+		close(closed)
+		var opened []net.Conn
+		defer func() {
+			for _, end := range opened {
+				end.Close()
+			}
+		}()
+		enter := func() (*connection, error) {
+			here, there := net.Pipe()
+			opened = append(opened, here, there)
+			return c.enter(here, party{place: placeOf(netip.MustParseAddr("192.0.2.1"))}, closed)
+		}
+		gone := func(entered *connection) bool { return entered.SetDeadline(time.Time{}) != nil }
+		var all []*connection
+		more := func() {
+			t.Helper()
+			one, err := enter()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, one)
+		}
+		isGone := func(i int) {
+			t.Helper()
+			for j, one := range all {
+				if gone(one) != (j == i) {
+					t.Errorf("connection %d is gone: %v, want that %d is", j, gone(one), i)
+				}
+			}
+			all = slices.Delete(all, i, i+1)
+		}
+		for range 4 { // half of all
+			more()
+		}
+		all[0].prove()
+		all[1].greet()
+		if _, err := enter(); err != errShare {
+			t.Errorf("when all have just come: %v", err)
+		}
+		time.Sleep(helloWait)
+		more()
+		isGone(2)
+		for _, one := range all[2:] {
+			one.greet()
+		}
+		if _, err := enter(); err != errShare {
+			t.Errorf("when all have begun a handshake: %v", err)
+		}
+		time.Sleep(handshakeWait)
+		more()
+		isGone(1)
+		for _, one := range all {
+			one.prove()
+		}
+		time.Sleep(handshakeWait)
+		if _, err := enter(); err != errShare {
+			t.Errorf("when a token came over all: %v", err)
+		}
+	})
+}
+
 // Handshakes are spread over time, those of one place more than those of many.
 func TestHandshakesAreSpread(t *testing.T) {
 	var h handshakes
@@ -460,6 +545,14 @@ func TestHandshakesAreSpread(t *testing.T) {
 	now = now.Add(time.Hour)
 	if at := took(400+200, many); at != time.Second {
 		t.Errorf("the last of 600 handshakes of as many places waits %v, want 1s", at)
+	}
+	now = now.Add(time.Hour)
+	took(200, one)
+	for range 100 { // connections that end while they wait leave no wait behind
+		h.giveBack(one(0))
+	}
+	if at := took(1, one); at != handshakePlacePace {
+		t.Errorf("the next one after 100 that are left waits %v", at)
 	}
 	took(100_000, many)
 	now = now.Add(time.Hour)
