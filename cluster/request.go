@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/resource"
@@ -118,7 +117,7 @@ func (j *Job) check(empty bool) error {
 		}
 	}
 	if cycle := j.cycle(); cycle != nil {
-		return wrong("parents", "", "must not form a cycle, but %s", strings.Join(cycle, " waits for ")).of(j)
+		return wrong("parents", "", "must not form a cycle, but %s", ClipList(cycle, " waits for ")).of(j)
 	}
 	return nil
 }

@@ -120,6 +120,15 @@ func Clip(value string) string {
 	return value
 }
 
+// ClipList joins names for a message of one line: the first ones, and the number of the others.
+func ClipList(names []string, between string) string {
+	const most = 8
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s, and %d more", strings.Join(names[:most], between), more)
+	}
+	return strings.Join(names, between)
+}
+
 // ClipLine is Clip for arbitrary text: unprintable characters are escaped.
 func ClipLine(text string) string {
 	quoted := strconv.Quote(Clip(text))

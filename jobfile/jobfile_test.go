@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"bytes"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -408,4 +409,25 @@ func FuzzReadJobs(f *testing.F) {
 			t.Fatalf("read back:\ngot  %+v\nwant %+v\nin\n%s", again, w, written)
 		}
 	})
+}
+
+// A cycle is told in one line that a person can read, however long it is.
+func TestLongCycles(t *testing.T) {
+	const n = 1000
+	var stages, jobs strings.Builder
+	stages.WriteString("bellows: 1\nname: j\nstages:\n")
+	for i := range n {
+		fmt.Fprintf(&stages, "  - {name: s%d, memory: 1B, after: [s%d]}\n", i, (i+n-1)%n)
+		fmt.Fprintf(&jobs, "---\nbellows: 1\nname: j%d\nafter: j%d\nstages: [{name: s, memory: 1B}]\n", i, (i+n-1)%n)
+	}
+	for text, want := range map[string]string{
+		stages.String(): `x:1: job "j" parents: must not form a cycle, but s0 waits for s999 waits for s998 waits for s997 waits for ` +
+			`s996 waits for s995 waits for s994 waits for s993, and 993 more`,
+		jobs.String(): `x:2: job "j0" after: must not form a cycle, but j0 waits for j999 waits for j998 waits for j997 waits for ` +
+			`j996 waits for j995 waits for j994 waits for j993, and 993 more`,
+	} {
+		if _, err := Read(strings.NewReader(text), "x", nil); err == nil || err.Error() != want {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
 }

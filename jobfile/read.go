@@ -9,7 +9,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -189,7 +188,7 @@ func (f *jobFile) workload() (*workload.Workload, error) {
 	w := &workload.Workload{Jobs: f.jobs}
 	if i, cycle := w.AfterCycle(); cycle != nil {
 		name := w.Jobs[i].Name
-		return nil, fault.At(f.file, f.lines[name], "job %q after: must not form a cycle, but %s", name, strings.Join(cycle, " waits for "))
+		return nil, fault.At(f.file, f.lines[name], "job %q after: must not form a cycle, but %s", name, cluster.ClipList(cycle, " waits for "))
 	}
 	w.Sort()
 	for i := range w.Jobs {

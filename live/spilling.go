@@ -3,7 +3,6 @@ package live
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
@@ -38,5 +37,5 @@ func SpillInstead(j *cluster.Job, measured func(stage int) (cluster.Profile, boo
 		all = append(all, size)
 	}
 	j.Stages, j.Class = stages, cluster.Regular
-	return "no swap: runs as regular " + strings.Join(all, "; "), nil
+	return "no swap: runs as regular " + cluster.ClipList(all, "; "), nil
 }

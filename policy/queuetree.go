@@ -119,7 +119,7 @@ func (t *queueTree[Q, J]) check(j *cluster.Job) error {
 			leaves = append(leaves, q.name)
 		}
 	}
-	return fmt.Errorf("job %q queue %q: must be one of %s", j.Name, j.Queue, strings.Join(leaves, ", "))
+	return fmt.Errorf("job %q queue %q: must be one of %s", j.Name, j.Queue, cluster.ClipList(leaves, ", "))
 }
 
 // changed returns the jobs to update: the jobs that changed, or all jobs if the tree has no jobs yet.
