@@ -64,7 +64,8 @@ type unknownField struct {
 }
 
 func (u *unknownField) Error() string {
-	return fmt.Sprintf("%s: unknown field; must be one of %s", cluster.Clip(u.path), strings.Join(u.known, ", "))
+	name := u.path[strings.LastIndexByte(u.path, '.')+1:]
+	return fmt.Sprintf("%s: unknown field; must be one of %s%s", cluster.Clip(u.path), strings.Join(u.known, ", "), DidYouMean(name, u.known))
 }
 
 // findUnknown returns the first unknown field of a valid JSON value of type t at a path; nil if there is none. What a type

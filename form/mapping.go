@@ -41,9 +41,11 @@ func Open(file, who string, n *yaml.Node, err *error, known ...string) *Mapping 
 		name := key.Value
 		switch first, twice := m.fields[name]; {
 		case key.Kind != yaml.ScalarNode || !slices.Contains(known, name):
-			must := "one of " + strings.Join(known, ", ")
-			if as := strings.ReplaceAll(name, "-", "_"); slices.Contains(known, as) { // as flags are written
+			must, as := "one of "+strings.Join(known, ", "), strings.ReplaceAll(name, "-", "_") // as flags are written
+			if slices.Contains(known, as) {
 				must = as
+			} else {
+				must += fault.DidYouMean(as, known)
 			}
 			m.FailAt(key.Line, "%s%s: unknown field; must be %s", who, cluster.ClipLine(name), must)
 		case twice:

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/bellows-rm/bellows/fault"
 	"github.com/bellows-rm/bellows/internal/terminal"
 )
 
@@ -84,8 +85,14 @@ func NewTree(name, short, long string) *Tree {
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
 	t.root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return Usagef("%w; see `%s --help`", plainer(err), cmd.CommandPath())
+		near := ""
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
+			near = "--" + fault.Nearest(unknown.GetSpecifiedName(), flagsOf(cmd))
+		}
+		return Usagef("%w%s", plainer(err), seeHelp(cmd, strings.TrimSuffix(near, "--")))
 	})
+	t.root.Version = VersionText()
+	t.root.SetVersionTemplate(versionText(name))
 	t.root.SetUsageTemplate(usageTemplate)
 	return t
 }
@@ -125,6 +132,11 @@ func (t *Tree) Execute(args []string, io Streams) int {
 	t.root.SetErr(io.Err)
 	t.root.SetArgs(args)
 	err := t.root.ExecuteContext(ctx)
+	if err != nil && !t.started {
+		if unknown := t.unknown(args); unknown != nil {
+			err = unknown
+		}
+	}
 	if text := errorText(err); text != "" {
 		fmt.Fprintf(io.Err, "%s: %s\n", t.root.Name(), text)
 	}
@@ -134,6 +146,50 @@ func (t *Tree) Execute(args []string, io Streams) int {
 		return WrongUsage
 	}
 	return code
+}
+
+// unknown returns the error for a command line that names a command that does not exist; nil if it names none. It asks for
+// the near command, or for the one that does what other programs call so.
+func (t *Tree) unknown(args []string) error {
+	cmd, rest, err := t.root.Find(args)
+	if err != nil || !cmd.HasAvailableSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
+		return nil
+	}
+	// Some commands with commands have arguments, or say themselves what is wrong with them.
+	if err := cmd.ValidateArgs(rest[:1]); err == nil || !strings.HasPrefix(err.Error(), "unknown command") {
+		return nil
+	}
+	var names, meant []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+			if slices.Contains(c.SuggestFor, rest[0]) {
+				meant = append(meant, fmt.Sprintf("`%s`", c.CommandPath()))
+			}
+		}
+	}
+	if near := fault.Nearest(rest[0], names); near != "" && len(meant) == 0 {
+		meant = append(meant, fmt.Sprintf("`%s %s`", cmd.CommandPath(), near))
+	}
+	return Usagef("unknown command %q for %q%s", rest[0], cmd.CommandPath(), seeHelp(cmd, strings.Join(meant, " or ")))
+}
+
+// flagsOf returns the names of the flags of a command, except for removed ones.
+func flagsOf(cmd *cobra.Command) (names []string) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	return names
+}
+
+// seeHelp returns the end of a message on a wrong word: what was meant, if that is known, and where the right ones are.
+func seeHelp(cmd *cobra.Command, meant string) string {
+	if meant == "" {
+		return fmt.Sprintf("; see `%s --help`", cmd.CommandPath())
+	}
+	return fmt.Sprintf("; did you mean %s? See `%s --help`", meant, cmd.CommandPath())
 }
 
 // Heed returns a context that ends with the first of the signals. Signals that the caller of this program ignores are not

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -28,6 +29,11 @@ func VersionText() string {
 	return "devel"
 }
 
+// versionText returns what a program of that name says of its version.
+func versionText(name string) string {
+	return fmt.Sprintf("%s %s (%s)\n", name, VersionText(), runtime.Version())
+}
+
 // NewVersionCommand returns the command `version` of a tree.
 func NewVersionCommand() *cobra.Command {
 	var asJSON bool
@@ -39,7 +45,7 @@ func NewVersionCommand() *cobra.Command {
 			if asJSON {
 				return terminal.WriteJSON(cmd.OutOrStdout(), map[string]string{"version": VersionText(), "go": runtime.Version()})
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s (%s)\n", cmd.Root().Name(), VersionText(), runtime.Version())
+			_, err := io.WriteString(cmd.OutOrStdout(), versionText(cmd.Root().Name()))
 			return err
 		},
 	}

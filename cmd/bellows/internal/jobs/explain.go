@@ -21,8 +21,9 @@ func explainCommand() *cobra.Command {
 	var p place.Place
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "explain JOB",
-		Short: "Explain why a job waits, its memory and its forecast",
+		Use:        "explain JOB",
+		SuggestFor: []string{"inspect", "describe", "show", "why"},
+		Short:      "Explain why a job waits, its memory and its forecast",
 		Long: `Explain the state of a job: why its next task has not started, why its running
 tasks have their memory, are stopped or throttled, when tasks and job should
 end, and the latest decisions about the job, with the answers to orders that are

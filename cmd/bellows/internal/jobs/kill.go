@@ -12,8 +12,9 @@ func killCommand() *cobra.Command {
 	var p place.Place
 	var waits bool
 	cmd := &cobra.Command{
-		Use:   "kill JOB...",
-		Short: "Kill jobs",
+		Use:        "kill JOB...",
+		SuggestFor: []string{"stop", "cancel", "scancel", "qdel", "rm", "terminate"},
+		Short:      "Kill jobs",
 		Long: `Kill jobs: running tasks are killed, and waiting tasks never start. The output
 of the jobs stays.`,
 		Example: `  bellows kill 7

@@ -31,8 +31,9 @@ type logsOptions struct {
 func logsCommand() *cobra.Command {
 	var o logsOptions
 	cmd := &cobra.Command{
-		Use:   "logs JOB[.STAGE.INDEX]",
-		Short: "Show what a job printed",
+		Use:        "logs JOB[.STAGE.INDEX]",
+		SuggestFor: []string{"attach", "tail", "output"},
+		Short:      "Show what a job printed",
 		Long: `Show what a job, or one of its tasks, printed on its standard output, or with
 --stderr on its standard error. For a task that ran more than once, the newest
 run is shown. If a job has several tasks, the output of each follows a line with

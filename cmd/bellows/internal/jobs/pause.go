@@ -18,8 +18,9 @@ import (
 func pauseCommand() *cobra.Command {
 	var pageOut bool
 	cmd := pausing(&cobra.Command{
-		Use:   "pause JOB|TASK...",
-		Short: "Pause jobs or tasks",
+		Use:        "pause JOB|TASK...",
+		SuggestFor: []string{"suspend", "hold"},
+		Short:      "Pause jobs or tasks",
 		Long: `Pause jobs, or single tasks: their programs are stopped, with all their
 children, until "bellows resume", and no further task of a paused job starts. A
 pause outlives the daemon, and applies to tasks that run again.
@@ -49,8 +50,9 @@ when their memory is free again, and back. --page-out can be added to a pause.`,
 
 func resumeCommand() *cobra.Command {
 	return pausing(&cobra.Command{
-		Use:   "resume JOB|TASK...",
-		Short: "Resume paused jobs or tasks",
+		Use:        "resume JOB|TASK...",
+		SuggestFor: []string{"unpause", "continue"},
+		Short:      "Resume paused jobs or tasks",
 		Long: `Resume jobs, with all tasks that were paused one by one, or single tasks. A
 program that the memory manager has suspended meanwhile, or whose memory was
 paged out, runs again when there is memory for it, and one that the policy holds

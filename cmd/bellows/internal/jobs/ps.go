@@ -27,8 +27,9 @@ func psCommand() *cobra.Command {
 	var all, overTime, watch, asJSON bool
 	var filter server.JobFilter
 	cmd := &cobra.Command{
-		Use:   "ps [JOB]",
-		Short: "List jobs, or the tasks of one job",
+		Use:        "ps [JOB]",
+		SuggestFor: []string{"list", "ls", "jobs", "squeue", "qstat", "sacct", "queue"},
+		Short:      "List jobs, or the tasks of one job",
 		Long: `List the jobs that have not ended, or with --all every job; or the tasks of a
 job.
 

@@ -97,12 +97,13 @@ type runOptions struct {
 func runCommand() *cobra.Command {
 	o := runOptions{stage: cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, 0)}, class: "regular", maxAttempts: 1, retryDelay: cluster.DefaultRetryDelay, penalty: "sawtooth:1.5"}
 	cmd := &cobra.Command{
-		Use:     "run [flags] -- COMMAND [ARGUMENT...]",
-		Short:   "Run a command",
-		Long:    runLong,
-		Example: runExample,
-		Args:    command.SomeArguments("command: must be given, as in `bellows run --memory 1GiB -- sort big.txt`"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		Use:        "run [flags] -- COMMAND [ARGUMENT...]",
+		SuggestFor: []string{"exec", "srun"},
+		Short:      "Run a command",
+		Long:       runLong,
+		Example:    runExample,
+		Args:       command.SomeArguments("command: must be given, as in `bellows run --memory 1GiB -- sort big.txt`"),
+		RunE:       func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false

@@ -53,9 +53,10 @@ type submitOptions struct {
 func submitCommand() *cobra.Command {
 	var o submitOptions
 	cmd := &cobra.Command{
-		Use:   "submit FILE...",
-		Short: "Submit the jobs of files",
-		Long:  submitLong,
+		Use:        "submit FILE...",
+		SuggestFor: []string{"sbatch", "qsub", "batch", "apply", "create", "add"},
+		Short:      "Submit the jobs of files",
+		Long:       submitLong,
 		Example: `  bellows submit mix.yaml
   bellows submit --wait mix.yaml && echo all jobs succeeded
   bellows submit jobs.d more.yaml

@@ -26,8 +26,9 @@ func doctorCommand() *cobra.Command {
 	var p place.Place
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "doctor",
-		Short: "Check whether this machine is ready",
+		Use:        "doctor",
+		SuggestFor: []string{"check"},
+		Short:      "Check whether this machine is ready",
 		Long: `Check whether this machine is ready for a daemon, and what a daemon on it
 lacks: kernel, control groups, swap, permissions, limits, disk, clock, and the
 daemon, if one runs. No daemon is needed, and nothing is changed. Run it as the

@@ -16,8 +16,9 @@ func downCommand() *cobra.Command {
 	var p place.Place
 	var force bool
 	cmd := &cobra.Command{
-		Use:   "down",
-		Short: "Stop the daemon and remove its control groups",
+		Use:        "down",
+		SuggestFor: []string{"shutdown"},
+		Short:      "Stop the daemon and remove its control groups",
 		Long: `Stop the daemon and remove its control groups. It is refused while jobs have not
 ended, unless --force kills these jobs first. Output and records of jobs stay in
 the state directory.`,

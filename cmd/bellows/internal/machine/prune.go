@@ -21,8 +21,9 @@ func pruneCommand() *cobra.Command {
 	var keep int
 	var dry, asJSON bool
 	cmd := &cobra.Command{
-		Use:   "prune",
-		Short: "Remove jobs that have ended",
+		Use:        "prune",
+		SuggestFor: []string{"clean", "rm"},
+		Short:      "Remove jobs that have ended",
 		Long: `Remove ended jobs, with their tasks and their output: the jobs that ended longer
 ago than --older-than, except for the newest --keep. Jobs that wait or run stay,
 as do jobs that ended within the last 10 seconds.

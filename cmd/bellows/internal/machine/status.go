@@ -19,8 +19,9 @@ func statusCommand() *cobra.Command {
 	var p place.Place
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "Show the daemon and what is free",
+		Use:        "status",
+		SuggestFor: []string{"info", "sinfo", "nodes"},
+		Short:      "Show the daemon and what is free",
 		Long: `Show the daemon and its machine. GRANTED is what tasks were granted, USED what
 they use now, without page cache. A task of class flex was granted the memory
 that it starts with, and may grow: USED can then be more than GRANTED.

@@ -143,12 +143,13 @@ func upCommand() *cobra.Command {
 func newUp() (*upOptions, *cobra.Command) {
 	o := newUpOptions()
 	cmd := &cobra.Command{
-		Use:     "up",
-		Short:   "Start the daemon on this machine",
-		Long:    upLong,
-		Example: upExample,
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		Use:        "up",
+		SuggestFor: []string{"start", "daemon", "serve"},
+		Short:      "Start the daemon on this machine",
+		Long:       upLong,
+		Example:    upExample,
+		Args:       cobra.NoArgs,
+		RunE:       func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
 	o.flags(f)

@@ -54,8 +54,9 @@ func listCommand() *cobra.Command {
 	var user string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "ls",
-		Short: "List pools",
+		Use:        "ls",
+		SuggestFor: []string{"list"},
+		Short:      "List pools",
 		Long: `List your pools, for operators those of all users.
 
 NOW is the number of executors, WANTED how many there should be, and MEMORY
@@ -104,8 +105,9 @@ func removeCommand() *cobra.Command {
 	var p place.Place
 	var user string
 	cmd := &cobra.Command{
-		Use:   "rm POOL...",
-		Short: "Remove pools",
+		Use:        "rm POOL...",
+		SuggestFor: []string{"remove", "delete", "stop", "kill"},
+		Short:      "Remove pools",
 		Long: `Remove pools, with their applications. Executors end, busy ones too: tasks that
 run are lost. The command returns when they have ended.`,
 		Example: `  bellows pool rm sums`,
