@@ -24,7 +24,8 @@ func statusCommand() *cobra.Command {
 		Short:      "Show the daemon and what is free",
 		Long: `Show the daemon and its machine. GRANTED is what tasks were granted, USED what
 they use now, without page cache. A task of class flex was granted the memory
-that it starts with, and may grow: USED can then be more than GRANTED.
+that it starts with, and may grow: USED can then be more than GRANTED. FREE is
+neither granted nor held by such tasks.
 
 The lines below the table have the bandwidths of disk and network and what tasks
 were granted of them, or say that they are unknown. "bellows up" measures the
@@ -66,12 +67,12 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		fmt.Fprintf(w, "%s\n", terminal.Fold("warning: "+s.Crowded, terminal.Width-2, "  "))
 	}
 	fmt.Fprintln(w)
-	t := terminal.NewTable("NODE", ">MEMORY", ">GRANTED", ">USED", ">CORES", ">GRANTED", ">CONTAINERS")
+	t := terminal.NewTable("NODE", ">MEMORY", ">GRANTED", ">USED", ">FREE", ">CORES", ">GRANTED", ">CONTAINERS")
 	t.Shrinks = 0
 	for _, n := range s.Nodes {
 		memory := func(bytes int64) string { return resource.FormatMemory(resource.Amount(bytes)) }
 		cpu := func(milli int64) string { return resource.FormatCPU(resource.Amount(milli)) }
-		t.Add(n.Name, memory(n.Memory), memory(n.Memory-n.FreeMemory), memory(n.UsedAnonymous), cpu(n.CPU), cpu(n.CPU-n.FreeCPU), fmt.Sprint(n.Containers))
+		t.Add(n.Name, memory(n.Memory), memory(n.Memory-n.FreeMemory), memory(n.UsedAnonymous), memory(n.LeftMemory()), cpu(n.CPU), cpu(n.CPU-n.FreeCPU), fmt.Sprint(n.Containers))
 	}
 	if err := t.Write(w); err != nil {
 		return err

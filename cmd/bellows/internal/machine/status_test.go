@@ -25,7 +25,7 @@ func TestStatus(t *testing.T) {
 			Trouble:        "write the event log /var/lib/bellows/events/000007.jsonl: no space left on device",
 			NetworkUnknown: "count network bytes: it needs CAP_SYS_ADMIN",
 			Crowded:        "other bellows daemons manage 4GiB of this machine, and this one 128GiB: together more than its 130GiB; give each a part of it with `bellows up --memory`",
-			Nodes: []live.Node{{Name: "a-machine-with-a-name", CPU: 16000, Memory: 1 << 37, FreeCPU: 12500, FreeMemory: 1 << 36, UsedMemory: 223 << 20, UsedAnonymous: 123 << 20, Containers: 3},
+			Nodes: []live.Node{{Name: "a-machine-with-a-name", CPU: 16000, Memory: 1 << 37, FreeCPU: 12500, FreeMemory: 1 << 36, HeldMemory: 120 << 30, UsedMemory: 223 << 20, UsedAnonymous: 123 << 20, Containers: 3},
 				{Name: "measured", CPU: 1000, Memory: 1 << 30, FreeCPU: 1000, FreeMemory: 1 << 30, Disk: 110e6, DiskGives: 37e6, Network: 125e6, FreeDisk: new(int64(30e6)), FreeNetwork: new(int64(125e6)),
 					Leveling: &live.Leveling{Node: "measured", Result: "value 14, bound 12.5, gap 10.8 %, 400,000 states; not used, because the node changed while it was solved"}},
 				{Name: "told-nothing", CPU: 1000, Memory: 1 << 30, FreeCPU: 1000, FreeMemory: 1 << 30, Unknown: []string{"disk", "network"}}}},

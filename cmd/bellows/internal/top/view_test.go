@@ -289,3 +289,13 @@ func TestAmounts(t *testing.T) {
 		t.Errorf("the bar is %s", got)
 	}
 }
+
+// What flex containers hold beyond their grants is not free.
+func TestFreeIsNotHeld(t *testing.T) {
+	var s state
+	s.machine = &server.Machine{Status: server.Status{Status: live.Status{Nodes: []live.Node{
+		{Memory: 8 * gib, FreeMemory: 5 * gib, HeldMemory: 7 * gib}, {Memory: gib, FreeMemory: gib}}}}}
+	if memory, _, _ := s.sums(); memory.free != 2*gib || memory.granted != 3*gib {
+		t.Errorf("%d are free and %d granted, want %d and %d", memory.free, memory.granted, 2*gib, 3*gib)
+	}
+}
