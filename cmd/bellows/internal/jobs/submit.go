@@ -2,11 +2,14 @@ package jobs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -41,8 +44,10 @@ described in docs/formats.md; a small example:
 
 All jobs are submitted, or none if one is refused, up to 10000 at a time. Jobs
 with "at" or "after" are submitted by themselves when their time has come;
-bellows waits until then. Programs run in the current working directory, with
-the environment, umask, limits, nice value, CPU affinity and user of bellows.`
+bellows waits until then. A job is submitted "after" another only if that has
+succeeded; otherwise bellows says so, with exit code 1. Programs run in the
+current working directory, with the environment, umask, limits, nice value, CPU
+affinity and user of bellows.`
 
 type submitOptions struct {
 	place  place.Place
@@ -263,7 +268,14 @@ type batch struct {
 	mu      sync.Mutex
 	ids     []cluster.JobID
 	results []live.Job
-	ended   []chan struct{} // closed when that job has ended
+	ended   []chan struct{} // closed when that job has ended, or is never submitted
+	never   []neverSubmitted
+}
+
+// neverSubmitted is a job that was to be submitted after another, which did not succeed.
+type neverSubmitted struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
 }
 
 // run submits every job at its time, and waits for the jobs to end if wait is set. The first error ends it.
@@ -318,6 +330,9 @@ func (b *batch) rest(ctx context.Context, i int, wait bool) error {
 			return context.Cause(ctx)
 		case <-b.ended[after]:
 		}
+		if b.skip(i, after) {
+			return nil
+		}
 		if err := b.submit(ctx, i); err != nil {
 			return err
 		}
@@ -335,6 +350,25 @@ func (b *batch) rest(ctx context.Context, i int, wait bool) error {
 	b.results[i] = job
 	close(b.ended[i])
 	return nil
+}
+
+// skip reports whether job i is not to be submitted, because the job before it did not succeed or was not submitted either.
+func (b *batch) skip(i, after int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := &b.results[after]
+	name := strconv.Quote(b.jobs[after].Name)
+	switch {
+	case before.Status == cluster.StatusSucceeded:
+		return false
+	case before.ID == 0:
+		b.never = append(b.never, neverSubmitted{b.jobs[i].Name, fmt.Sprintf("it is after job %s, which was not submitted either", name)})
+	default:
+		b.never = append(b.never, neverSubmitted{b.jobs[i].Name, fmt.Sprintf("it is after job %d (%s), which did not succeed: %s",
+			before.ID, name, cmp.Or(before.Detail, before.Status.String()))})
+	}
+	close(b.ended[i])
+	return true
 }
 
 // submitAll submits the jobs that wait for nothing, all or none, and returns how many these are: the first. With more jobs than one
@@ -383,8 +417,13 @@ func (b *batch) submit(ctx context.Context, i int) error {
 }
 
 func (b *batch) json(w io.Writer, wait bool) error {
+	doc := map[string]any{}
+	if len(b.never) > 0 {
+		doc["not_submitted"] = b.never
+	}
 	if wait {
-		return terminal.WriteJSON(w, map[string]any{"jobs": b.results})
+		doc["jobs"] = slices.DeleteFunc(slices.Clone(b.results), func(j live.Job) bool { return j.ID == 0 })
+		return terminal.WriteJSON(w, doc)
 	}
 	type submitted struct {
 		ID   cluster.JobID `json:"id"`
@@ -392,16 +431,23 @@ func (b *batch) json(w io.Writer, wait bool) error {
 	}
 	var list []submitted
 	for i, id := range b.ids {
-		list = append(list, submitted{id, b.jobs[i].Name})
+		if id != 0 {
+			list = append(list, submitted{id, b.jobs[i].Name})
+		}
 	}
-	return terminal.WriteJSON(w, map[string]any{"jobs": list})
+	doc["jobs"] = list
+	return terminal.WriteJSON(w, doc)
 }
 
-// verdict says which jobs did not succeed.
+// verdict says which jobs did not succeed, and which were not submitted because of them.
 func (b *batch) verdict(w io.Writer, wait bool) error {
 	failed := false
+	for _, n := range b.never {
+		failed = true
+		fmt.Fprintf(w, "bellows: job %q is not submitted: %s\n", n.Name, cluster.Printable(n.Why))
+	}
 	for _, j := range b.results {
-		if wait && j.Status != cluster.StatusSucceeded {
+		if wait && j.ID != 0 && j.Status != cluster.StatusSucceeded {
 			failed = true
 			why := j.Detail
 			if why == "" {
