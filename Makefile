@@ -33,7 +33,7 @@ build: ## bin/bellows and, for studies, bin/bellows-lab: one static file each
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/bellows ./cmd/bellows-lab
 
 # Many tests wait most of the time: one package more than there are processors keeps these busy.
-test: lint ## run this before a commit, under 5 minutes: lint and all tests that are not long; installs nothing
+test: lint ## run this before a commit, under 5 minutes once built: lint and all tests that are not long; installs nothing
 	$(TESTRUN) -- -short -count=1 -timeout=15m -p=$$(($$(nproc) + 1)) ./...
 
 test-all: test test-race test-guest test-faults test-upgrade test-soak results-check ## everything that can fail, one after the other, about an hour, as root

@@ -265,3 +265,24 @@ func TestBlocks(t *testing.T) {
 		t.Error("a block that does not end is taken for good")
 	}
 }
+
+// The parts that a drawing of the architecture names in bold exist: a folder of the project, or a type of one.
+func TestArchitectureDrawing(t *testing.T) {
+	text, err := os.ReadFile("architecture.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`<text class="name[^>]*>([^<]*)</text>`).FindAllStringSubmatch(string(text), -1)
+	if len(names) < 8 || strings.Contains(string(text), "to come") || strings.Contains(string(text), "not written yet") {
+		t.Errorf("%d parts are named, and what is drawn must be there", len(names))
+	}
+	for _, found := range names {
+		folder, _, _ := strings.Cut(found[1], ".")
+		if folder == "bellows" {
+			folder = "cmd/bellows"
+		}
+		if _, err := os.Stat(filepath.Join("..", folder)); err != nil {
+			t.Errorf("%s is drawn: %v", found[1], err)
+		}
+	}
+}

@@ -52,6 +52,7 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 	if words := d.unread(id); here && words != "" {
 		e.Why += " But " + words + "."
 	}
+	e.Remedies = remedies(&e.Job, &spec, e.Forecasts)
 	return e, nil
 }
 

@@ -68,6 +68,15 @@ func (d *Driver) Submit(ctx context.Context, s Submission) (id cluster.JobID, er
 	return id, err
 }
 
+// learnedProfile returns what the runs of an application taught, for a stage that names it as its profile.
+func (d *Driver) learnedProfile(ctx context.Context, caller cluster.Credentials, app, stage string) (p cluster.Profile, ok bool) {
+	all, err := d.Learned(ctx, caller.UID, caller.User, app)
+	if err != nil {
+		return p, false
+	}
+	return ProfileOf(all, stage)
+}
+
 // party returns a job with what quotas of submissions depend on.
 func (s *Submission) party() *cluster.Job {
 	return &cluster.Job{Name: s.Job.Name, Owner: OwnerOf(s.Caller).Name, Queue: s.Job.Queue}
@@ -102,6 +111,12 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		j.App = cmp.Or(j.App, name)
 		p, err := d.store.Profile(ctx, s.Caller.UID, s.Caller.User, name)
 		if errors.Is(err, store.ErrNotFound) {
+			var learned bool
+			if known[i], learned = d.learnedProfile(ctx, s.Caller, name, j.Stages[i].Name); learned {
+				known[i].Fill(&j.Stages[i])
+				j.Stages[i].Profile = ""
+				continue
+			}
 			return store.Job{}, Errorf(Invalid, "%w", &cluster.WrongField{Job: j.Name, Stage: i, StageName: j.StageName(i), Field: "profile", Value: strconv.Quote(name),
 				Must: "does not exist; measure it with bellows profile"})
 		}

@@ -280,6 +280,8 @@ type Explanation struct {
 	// EstimatedEnd is when the job is expected to end: the policy's last estimate, or the end that follows from its
 	// running tasks. It is zero if unknown, and while one of its tasks is paused, suspended or waits for memory.
 	EstimatedEnd time.Time `json:"estimated_end,omitzero"`
+	// Remedies are sentences on what may help tasks that failed for lack of memory.
+	Remedies []string `json:"remedies,omitempty" doc:"sentences on what may help tasks that failed for lack of memory"`
 	// Forecasts says of each stage what its tasks are expected to demand when.
 	Forecasts []Forecast `json:"forecasts,omitempty"`
 	// Tasks are the running tasks, each with the reason for its size.

@@ -72,6 +72,9 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 			say(fmt.Sprintf("Task %s %s.", t.Task, t.Detail))
 		}
 	}
+	for _, text := range e.Remedies {
+		say(text)
+	}
 	if e.Job.Input {
 		say("It reads the input of the command that submitted it, so it starts only once.")
 	}

@@ -117,7 +117,7 @@ func runCommand() *cobra.Command {
 		}
 	}
 	f.Var(flags.Duration(&o.stage.Duration, time.Millisecond), "duration", "estimated run time with the ideal memory, such as 90s")
-	f.StringVar(&o.stage.Profile, "profile", "", "`name` of a stored profile to take memory, duration and elasticity from")
+	f.StringVar(&o.stage.Profile, "profile", "", "`name` of bellows profile list to take memory, duration and elasticity from")
 	f.StringVar(&o.penalty, "penalty", o.penalty, "`shape` of the slowdown with less memory, unless a profile has it: none, step:FACTOR or sawtooth:FACTOR")
 	f.StringVar(&o.name, "name", "", "`name` of the job; default: the program's name")
 	f.StringVar(&o.queue, "queue", "", "`name` of the job's queue")
@@ -178,6 +178,7 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	if err := fitMachine(ctx, client, job, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
+	warnOfPeaks(ctx, client, []workload.Job{*job}, cmd.ErrOrStderr())
 	in, err := o.input(cmd.InOrStdin())
 	if err != nil {
 		return err

@@ -119,6 +119,7 @@ func (o *submitOptions) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
+	warnOfPeaks(cmd.Context(), client, w.Jobs, cmd.ErrOrStderr())
 	own, err := inherited.Read()
 	if err != nil {
 		return err

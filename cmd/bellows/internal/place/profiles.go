@@ -32,6 +32,11 @@ func (s *Profiles) LookUp(ctx context.Context) jobfile.Profiles {
 		switch {
 		case err == nil:
 			return p.OfStage(), true
+		case live.KindOf(err) == live.NotFound && s.store == nil: // of the daemon
+			if a, err := s.Client.App(ctx, name); err == nil {
+				return live.ProfileOf(a.Learned, "")
+			}
+			return cluster.Profile{}, false
 		case live.KindOf(err) != live.NotFound && !errors.Is(err, store.ErrNotFound) && *s.Failed == nil:
 			*s.Failed = err
 		}
