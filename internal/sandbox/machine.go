@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ import (
 // and no socket. It serves one run.
 type Machine struct {
 	*daemon.Daemon
-	dir string // state directory
+	dir string // has the state directory and what the daemon leaves beside it
 }
 
 // Open opens the daemon under a policy, in a new directory below work. Jobs share capacity.
@@ -47,7 +48,7 @@ func reopen(dir, name string, settings map[string]string, capacity resource.Vect
 	if err != nil {
 		return nil, err
 	}
-	d, err := daemon.Open(daemon.Config{State: dir, Log: slog.New(slog.DiscardHandler),
+	d, err := daemon.Open(daemon.Config{State: filepath.Join(dir, "state"), Log: slog.New(slog.DiscardHandler),
 		Agent: agent.Config{Capacity: capacity}, Driver: live.Config{Policy: p, Settings: settings}})
 	if err != nil {
 		return nil, err
