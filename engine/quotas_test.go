@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -158,6 +159,75 @@ func TestQuotasUnderEveryPolicy(t *testing.T) {
 			})
 		})
 	}
+}
+
+// whatBreaks says what of the first user's jobs may keep the job of a second user waiting under a policy: docs/security.md excepts it.
+var whatBreaks = map[string]string{
+	"mira": "anything", // A node runs one task at a time.
+	// A job that waits for a rate comes first, reserves the node, or takes a place among those that are considered.
+	"fair": "disk and network", "fifo": "disk and network", "prophet": "disk and network", "tetris": "disk and network",
+	"yarn-me": "disk and network",
+}
+
+// What security.md promises: with the sum of the quotas of two users not above what the machine has, the job of the second
+// starts at once whatever the first does. What it excepts is found again.
+func TestSecondUserStartsAtOnce(t *testing.T) {
+	for _, name := range policy.Names() {
+		t.Run(name, func(t *testing.T) {
+			for breaks, rates := range map[string]bool{"anything": false, "disk and network": true} {
+				why := ""
+				drawn := rapid.Custom(func(rt *rapid.T) string { return secondWaits(rt, name, rates) })
+				for seed := range 200 {
+					why = cmp.Or(why, drawn.Example(seed))
+				}
+				if excepted := whatBreaks[name] == "anything" || whatBreaks[name] == breaks; excepted != (why != "") {
+					t.Errorf("the job of the second user waits because of %s: %q; excepted is %q", breaks, why, whatBreaks[name])
+				}
+			}
+		})
+	}
+}
+
+// secondWaits says why the job of a second user does not start at once; empty if it does. rates says whether jobs of the
+// first request disk and network, of which there are no quotas.
+func secondWaits(rt *rapid.T, name string, rates bool) string {
+	p, err := policy.New(name, nil)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	half := cluster.Limits{cluster.QuotaMemory: {Most: int64(4 * resource.GB)}, cluster.QuotaCPU: {Most: int64(2 * resource.Core)}}
+	r := &quotaRun{T: rt, quotas: &cluster.Quotas{Users: map[string]cluster.Limits{"": half}}, jobs: map[cluster.JobID]*cluster.Job{},
+		tasks: map[cluster.TaskID]bool{}, begun: map[cluster.JobID]bool{}, engine: engine.New(p, nil)}
+	node := cluster.Node{Name: "n", Capacity: resource.Vector{4 * resource.Core, 8 * resource.GB, 100 * resource.MB, 100 * resource.MB}}
+	r.step(cluster.Event{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: r.quotas}},
+		cluster.Event{Kind: cluster.NodeJoined, NewNode: &node}, cluster.Event{Kind: cluster.Synced})
+	number := func(what string, least, most int) resource.Amount {
+		return resource.Amount(rapid.IntRange(least, most).Draw(rt, what))
+	}
+	all := cluster.JobID(number("jobs of the first", 1, 30))
+	for id := range all + 1 {
+		r.passes()
+		owner, need := "ada", resource.Of(number("cpu", 1, 20)*100, number("memory", 1, 40)*100*resource.MB)
+		if rates {
+			need[resource.Disk], need[resource.Network] = number("disk", 0, 10)*10*resource.MB, number("network", 0, 10)*10*resource.MB
+		}
+		if id == all {
+			owner, need = "bob", resource.Of(resource.Core/20, 16*resource.MB)
+		}
+		j := &cluster.Job{ID: id + 1, Name: fmt.Sprint("J", id), Owner: owner, Submitted: r.now, Stages: []cluster.Stage{
+			{Tasks: int(number("tasks", 1, 3)), Ideal: need, Duration: time.Hour}}}
+		if number("forecast", 0, 1) == 0 {
+			j.Stages[0].Phases = []cluster.Phase{{Duration: time.Hour, Demand: need}}
+		}
+		r.jobs[j.ID] = j
+		r.step(cluster.Event{Kind: cluster.JobSubmitted, NewJob: j})
+	}
+	second, _ := r.engine.Snapshot().Job(all + 1)
+	if len(second.Tasks) > 0 {
+		return ""
+	}
+	why, _ := r.engine.WhyWaits(r.now, second)
+	return why.Words(nil)
 }
 
 // anyJob returns a job of one or two stages.
