@@ -489,6 +489,25 @@ func TestKernelAsleep(t *testing.T) {
 	waitFor(t, "the group to sleep again", g.Asleep)
 }
 
+// Version 2 lists threads in another file, also those of groups below.
+func TestAsleepV2(t *testing.T) {
+	program := exec.Command("sleep", "1000")
+	if err := program.Start(); err != nil {
+		t.Skip(err)
+	}
+	defer func() {
+		_ = program.Process.Kill()
+		_ = program.Wait()
+	}()
+	const dir = "sys/fs/cgroup/bellows-main/one/"
+	thread := fmt.Sprintln(program.Process.Pid)
+	none := v2Machine().with(files{dir + "cgroup.threads": "", dir + "tasks": thread})
+	waitFor(t, "the program below the group to sleep", fakeGroup(t, none.with(files{dir + "below/cgroup.threads": thread})).Asleep)
+	if fakeGroup(t, none).Asleep() {
+		t.Error("a group of version 2 has threads in a file of version 1")
+	}
+}
+
 func TestStateOf(t *testing.T) {
 	for text, want := range map[string]string{"7 (sh) S 1 7": "S", "7 (a) R (b)) D 1 7": "D", "7 (sh)": "", "": ""} {
 		if got := stateOf(text); got != want {
