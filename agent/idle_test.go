@@ -32,8 +32,8 @@ func (b *bench) seconds(id cluster.ContainerID, n int) (idle int) {
 	return int((w.log.Idle() - before).Round(sampling) / sampling)
 }
 
-// Programs that wait for a timer, a lock, a pipe or the network are idle. Programs that get next to no CPU are not, though
-// they use as little.
+// Programs that wait for a timer, a lock, a pipe or the network are idle. Programs that get next to no CPU are not,
+// though they use as little.
 func TestIdle(t *testing.T) {
 	const many = 20
 	b := newBench(t)
@@ -110,27 +110,36 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// A container that used more than a twentieth of its CPU, or of whose CPU time nothing is known, was not idle, even if it
-// sleeps now.
-func TestBusyIsNotIdle(t *testing.T) {
+// A container that used more than a twentieth of its CPU, or of whose CPU time nothing is known, was not quiet. After
+// that its threads are looked at again, and otherwise every five seconds.
+func TestQuiet(t *testing.T) {
 	b := newBench(t)
 	o := b.order("sleep", "1000")
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	w := b.monitor.all[o.Container]
 	await(t, "it sleeps", w.group.Asleep)
-	cpu := usage.SetOf(usage.CPU)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	cpu, now := usage.SetOf(usage.CPU), time.Hour
 	for _, c := range []struct {
 		used  int64 // milliseconds within a second, of a core
 		known usage.Set
 		want  bool
 	}{{0, cpu, true}, {50, cpu, true}, {51, cpu, false}, {0, 0, false}} {
-		w.mu.Lock()
 		s := usage.Sample{Known: c.known}
-		s.Value[usage.CPU] = w.cpu + c.used
-		if got := w.idles(&s, time.Second); got != c.want {
-			t.Errorf("%d ms of CPU, known %b: idle %v, want %v", c.used, c.known, got, c.want)
+		s.Value[usage.CPU] = w.idle.cpu + c.used
+		if got := w.idle.quiet(&s, time.Second, &w.tolerance); got != c.want || !got && w.idle.looked != 0 {
+			t.Errorf("%d ms of CPU, known %b: quiet %v, want %v: %+v", c.used, c.known, got, c.want, w.idle)
 		}
-		w.mu.Unlock()
+	}
+	for second, want := range []bool{true, false, false, false, false, true, true} {
+		w.idle.asleep = false // if it is looked at, it sleeps
+		if second == 6 {
+			w.idle.looked = 0 // it was busy
+		}
+		if got := w.idle.sleeps(now+time.Duration(second)*sampling, w.group); got != want {
+			t.Errorf("looked at after %d seconds: %v, want %v", second, got, want)
+		}
 	}
 }

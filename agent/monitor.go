@@ -74,8 +74,7 @@ type monitored struct {
 	charged   cgroup.Charged
 	disk      diskUse
 	pressed   time.Duration // for which the disk was pressed while the container used it
-	idle      time.Duration // for which it was idle: see idles
-	cpu       int64         // CPU time at the last sample, milliseconds
+	idle      idleness
 	full      time.Duration // when held was read, by the clock; 0 if never
 	written   time.Duration // when the file was written
 }
@@ -203,7 +202,7 @@ func (m *monitor) origin(c *container, begun timeline.Time) time.Duration {
 // add begins to sample a container.
 func (m *monitor) add(c *container, log *usage.Log) *monitored {
 	w := &monitored{monitor: m, id: c.id, dir: c.dir, group: c.group, stood: &c.stood, tolerance: usage.ToleranceFor(c.spec.Grant),
-		origin: log.Origin(), log: log, before: log.Still(), pressed: log.Pressed(), idle: log.Idle()}
+		origin: log.Origin(), log: log, before: log.Still(), pressed: log.Pressed(), idle: idleness{total: log.Idle()}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.all[c.id] = w
@@ -327,22 +326,15 @@ func (w *monitored) sample(now time.Duration) {
 			if moved && w.monitor.pressed.Load() {
 				w.pressed += passed
 			}
-			if !(moved && counted) && w.idles(&s, passed) {
-				w.idle += passed
+			if !(moved && counted) && w.idle.quiet(&s, passed, &w.tolerance) && w.idle.sleeps(now, w.group) {
+				w.idle.total += passed
 			}
 		}
-		s.Pressed, s.Idle, w.cpu = w.pressed, w.idle, s.Value[usage.CPU]
+		s.Pressed, s.Idle, w.idle.cpu = w.pressed, w.idle.total, s.Value[usage.CPU]
 		s.Value[usage.Memory], s.Value[usage.Swap] = w.held.InMemory(), w.held.SwapBytes
 		s.Known |= usage.SetOf(usage.Memory, usage.Swap)
 		w.log.Add(s)
 	})
-}
-
-// idles reports whether the container was idle since the last sample, as far as can be seen: it used next to no CPU,
-// and now all its programs wait for something other than a CPU, the disk or memory.
-func (w *monitored) idles(s *usage.Sample, passed time.Duration) bool {
-	little := float64(w.tolerance[usage.CPU]) * passed.Seconds()
-	return s.Known.Has(usage.CPU) && float64(s.Value[usage.CPU]-w.cpu) <= little && w.group.Asleep()
 }
 
 // due reports whether memory.stat is to be read: while the container is young, at least every detailed, and as soon as memory can have grown
@@ -357,7 +349,7 @@ func (w *monitored) due(now time.Duration, charged cgroup.Charged) bool {
 // counters returns a sample of all counters except those of disks; now is the clock's time.
 func (w *monitored) counters(g *meters, now time.Duration) usage.Sample {
 	still, bound := w.stood.read()
-	s := usage.Sample{At: now - w.origin, Still: w.before + still, Pressed: w.pressed, Idle: w.idle, Bound: bound}
+	s := usage.Sample{At: now - w.origin, Still: w.before + still, Pressed: w.pressed, Idle: w.idle.total, Bound: bound}
 	if used, ok := g.CPUTime(); ok {
 		s.Value[usage.CPU] = used.Milliseconds()
 		s.Known |= usage.SetOf(usage.CPU)
