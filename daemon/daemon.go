@@ -110,6 +110,9 @@ func (d *Daemon) open() (err error) {
 	if err := d.manage(); err != nil {
 		return errors.Join(err, closeAll(socket, network))
 	}
+	if err := d.Store.Unmarked(); err != nil {
+		d.log.Warn("the mark of the store is in the state directory: if that is lost, the next one is taken for a new one", "error", err)
+	}
 	// 4. The pools of executors: an executor that finds no pool ends. Then clients are answered.
 	if d.config.Socket != "" {
 		if err := d.openPools(); err != nil {

@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"bytes"
 	"errors"
 	"log/slog"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/bellows-rm/bellows/pools"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/store"
 )
 
 // TestMain lets this test program be a supervisor.
@@ -173,5 +175,21 @@ func awaitExecutor(t *testing.T, d *daemon.Daemon) {
 				return
 			}
 		}
+	}
+}
+
+// A daemon that cannot write the mark of its store beside the state directory says so in its log.
+func TestMarkThatIsNotBeside(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	if err := os.Mkdir(state+store.Mark, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	c := config(t, state)
+	c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	d := open(t, c)
+	remove(t, d)
+	if !strings.Contains(log.String(), "the mark of the store is in the state directory") {
+		t.Errorf("the log says\n%s", log.String())
 	}
 }

@@ -128,8 +128,12 @@ func TestSegmentOnAFullDisk(t *testing.T) {
 		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: a.Task, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}, Detail: strings.Repeat("x", 150_000)}
 		synctest.Wait()
 		r.noOrder()
-		if !r.events.isLarge() || r.segment != 1 {
-			t.Errorf("the log is large: %v; segment %d", r.events.isLarge(), r.segment)
+		if err := r.do(t.Context(), func() {
+			if !r.events.isLarge() || r.segment != 1 {
+				t.Errorf("the log is large: %v; segment %d", r.events.isLarge(), r.segment)
+			}
+		}); err != nil {
+			t.Fatal(err)
 		}
 		empty()
 		time.Sleep(2 * retryRoll)

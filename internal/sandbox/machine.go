@@ -19,7 +19,6 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/workload"
 )
 
@@ -38,7 +37,7 @@ func Open(work, policy string, settings map[string]string, capacity resource.Vec
 	}
 	m, err := reopen(dir, policy, settings, capacity)
 	if err != nil {
-		return nil, errors.Join(err, removeState(dir))
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return m, nil
 }
@@ -61,11 +60,7 @@ func reopen(dir, name string, settings map[string]string, capacity resource.Vect
 func (m *Machine) End(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	return errors.Join(m.Driver.Shutdown(ctx, true), m.Remove(ctx), removeState(m.dir))
-}
-
-func removeState(dir string) error {
-	return errors.Join(os.RemoveAll(dir), os.RemoveAll(dir+store.Mark))
+	return errors.Join(m.Driver.Shutdown(ctx, true), m.Remove(ctx), os.RemoveAll(m.dir))
 }
 
 // RunJobs submits each job of a workload at its time after begun, as Caller, and waits until all have ended. Programs
