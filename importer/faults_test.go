@@ -121,6 +121,18 @@ func TestFaults(t *testing.T) {
 			{3, "rna,2", "rna,1", `f:3: task_id "1": given twice in workflow rna, first in line 2`},
 			{3, `b)"`, `b)`, "f:"},
 		},
+		"bitbrains-published": {
+			{1, "CPU cores", "Cores", "f:1: head: must name the column CPU cores; it names Timestamp [ms], Cores"},
+			{2, ";\t2;", ";\tx;", `f:2: CPU cores "x": must be a number from 0`},
+			{2, ";\t1.0", "", "f:2: columns: must be 11 as in the head, but are 10"},
+			{6, "1376316346", "9376316346", `f:6: Timestamp [ms] "9376316346": must be less than 315360000 s after`},
+		},
+		"google-tasks": {
+			{2, "0.25", "-1", `f:2: cpu_rate "-1": must be a number from 0`},
+			{1, "1500000000", "15", "f:1: end_us \"15\": must not be before start_us"},
+			{2, ",5,0,", ",5,,", `f:2: task "": must not be empty`},
+			{3, ",0,0,0.5", "", "f:3: columns: must be 20, but are 17"},
+		},
 		"swf": {
 			{4, " -1 -1", " -1", "f:4: columns: must be the 18 of the Standard Workload Format, but are 17"},
 			{4, "1 0 10", "1 -5 10", `f:4: submit_s "-5": must be a number from -1`},
@@ -169,7 +181,7 @@ func TestAssumptionsAreChecked(t *testing.T) {
 		{&Sparrow{}, "sparrow: task cpus 0 millicores: must be above 0"},
 		{&Decima{}, "decima: executors 0: must be 1 to 1000000"},
 		{&Spark{}, "spark-eventlog: spill rate 0 bytes/s: must be above 0"},
-		{&Bitbrains{}, "bitbrains: vms: must name the file"},
+		{&Bitbrains{}, "bitbrains: interval 0s: must be 1s to 24h"},
 		{&SWF{}, "swf: task memory 0 bytes: must be above 0"},
 		{&Slurm{}, "slurm: task memory 0 bytes: must be above 0"},
 		{&GoogleVMs{}, "google-vms: interval 0s: must be 1s to 24h"},
@@ -222,8 +234,8 @@ func FuzzAlibaba(f *testing.F)   { fuzz(f, "alibaba2018", "alibaba2018-batch") }
 func FuzzSparrow(f *testing.F)   { fuzz(f, "sparrow") }
 func FuzzDecima(f *testing.F)    { fuzz(f, "decima") }
 func FuzzSpark(f *testing.F)     { fuzz(f, "spark-eventlog", "spark-killed") }
-func FuzzBitbrains(f *testing.F) { fuzz(f, "bitbrains") }
-func FuzzGoogleVMs(f *testing.F) { fuzz(f, "google-vms") }
+func FuzzBitbrains(f *testing.F) { fuzz(f, "bitbrains", "bitbrains-published") }
+func FuzzGoogleVMs(f *testing.F) { fuzz(f, "google-vms", "google-tasks") }
 func FuzzSWF(f *testing.F)       { fuzz(f, "swf") }
 func FuzzSlurm(f *testing.F)     { fuzz(f, "slurm") }
 func FuzzNextflow(f *testing.F)  { fuzz(f, "nextflow", "nextflow-trace") }

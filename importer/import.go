@@ -109,21 +109,28 @@ func Import(f Format, sources []Source, o Options) (*Result, error) {
 	if l, ok := f.(logFormat); ok {
 		logs, growing = l.logs(sources, notes), true
 	}
+	var in *input
+	add := func(j workload.Job) error {
+		j.After = -1
+		if err := o.total.add(in, &j); err != nil {
+			return err
+		}
+		w.Jobs = append(w.Jobs, j)
+		return nil
+	}
 	for _, parts := range logs {
-		in, err := open(parts, growing, &o, notes)
+		var err error
+		if in, err = open(parts, growing, &o, notes); err != nil {
+			return nil, err
+		}
+		err = f.read(in, add)
+		in.close()
 		if err != nil {
 			return nil, err
 		}
-		err = f.read(in, func(j workload.Job) error {
-			j.After = -1
-			if err := o.total.add(in, &j); err != nil {
-				return err
-			}
-			w.Jobs = append(w.Jobs, j)
-			return nil
-		})
-		in.close()
-		if err != nil {
+	}
+	if l, ok := f.(finisher); ok {
+		if err := l.finish(notes, add); err != nil {
 			return nil, err
 		}
 	}
@@ -140,8 +147,8 @@ func Import(f Format, sources []Source, o Options) (*Result, error) {
 	number(w)
 	for i := range w.Jobs {
 		if at := time.Duration(w.Jobs[i].Submitted); at > cluster.LongestTime {
-			return nil, fmt.Errorf("job %q: submitted %v after the first: must be at most %v; choose with --from and --to, or scale "+
-				"with --arrivals-scale", w.Jobs[i].Name, at, cluster.LongestTime)
+			return nil, fmt.Errorf("job %q: submitted %v after the first: must be at most %v; choose with --from and --to, or "+
+				"scale with --arrivals-scale", w.Jobs[i].Name, at, cluster.LongestTime)
 		}
 		if err := w.Jobs[i].Check(); err != nil {
 			return nil, err
@@ -168,6 +175,11 @@ func single(sources []Source) (all [][]Source) {
 		all = append(all, s)
 	}
 	return all
+}
+
+// finisher is a format some of whose jobs are known when all files have been read.
+type finisher interface {
+	finish(n *notes, job func(workload.Job) error) error
 }
 
 // merger is a format that learns from all files together.

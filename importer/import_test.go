@@ -52,6 +52,8 @@ func examples() []example {
 			return f
 		}, []string{"bitbrains.csv"}, "bitbrains/rnd-*.csv.gz"},
 		{"google-vms", func() Format { return DefaultGoogleVMs() }, []string{"google.csv"}, "google2011-vms/*.csv.gz"},
+		{"bitbrains-published", func() Format { return DefaultBitbrains() }, []string{"17.csv"}, ""},
+		{"google-tasks", func() Format { return DefaultGoogleVMs() }, []string{"task_usage.csv", "task_events.csv"}, ""},
 		{"nextflow", func() Format { return DefaultNextflow() }, []string{"nextflow.csv"}, "nextflow-sizey/*.csv.gz"},
 		{"nextflow-trace", func() Format { return DefaultNextflow() }, []string{"trace.txt"}, ""},
 		{"swf", func() Format { return DefaultSWF() }, []string{"swf.txt"}, ""},
@@ -282,6 +284,62 @@ func TestNextflowValues(t *testing.T) {
 		if got, ok := nextflowSize(text); ok != (want >= 0) || ok && got != want {
 			t.Errorf("size %q: %v, %v", text, got, ok)
 		}
+	}
+}
+
+// A machine of 2, then 4 cores of 1,000 MHz had samples after 0, 300, 299+300 and 1,500 s.
+func TestBitbrainsPublished(t *testing.T) {
+	r := imported(t, "bitbrains-published", Options{})
+	j := r.Workload.Jobs[0]
+	if s := j.Stages[0]; j.Name != "vm-17" || j.Class != cluster.Flex || s.Ideal != resource.Of(4000, 4*resource.GiB) ||
+		s.Duration != 30*time.Minute {
+		t.Errorf("provisioned: %+v", j)
+	}
+	const gib = resource.GiB
+	want := []cluster.Phase{
+		{Duration: 599 * time.Second, Demand: resource.Vector{200, gib, 1100, 0}}, // two samples
+		{Duration: 901 * time.Second, Demand: resource.Vector{2000, gib / 2, 0, 4000}},
+		{Duration: 300 * time.Second, Demand: resource.Vector{0, 2 * gib, 0, 0}},
+	}
+	if got := j.Task(0, 0).Phases; !slices.Equal(got, want) {
+		t.Errorf("used %+v, want %+v", got, want)
+	}
+	notes := strings.Join(r.Notes, "\n")
+	if !strings.Contains(notes, "before them and were left out: 1") ||
+		!strings.Contains(notes, "replaced by the previous sample: 2") {
+		t.Errorf("notes %s", notes)
+	}
+	_, err := Import(DefaultBitbrains(), exampleOf(t, "bitbrains").sources(t), Options{})
+	if err == nil || !strings.Contains(err.Error(), "vms: must name the file with the provisioned resources") {
+		t.Errorf("derived samples without machines: %v", err)
+	}
+}
+
+// 100 % are 4 cores and 8 GiB. Task 0 of job 5 requested an eighth of each and has three samples of 300 s, given in
+// another order; task 1 has events alone, from 610 s to 910 s. Job 6 has one sample and no event, job 7 was never
+// started.
+func TestGoogleTasks(t *testing.T) {
+	jobs := imported(t, "google-tasks", Options{}).Workload.Jobs
+	if len(jobs) != 2 || jobs[0].Name != "job-5" || jobs[1].Name != "job-6" {
+		t.Fatalf("%+v", jobs)
+	}
+	j := jobs[0]
+	if s := j.Stages[0]; s.Tasks != 2 || s.Ideal != resource.Of(500, resource.GiB) || s.Duration != 600*time.Second ||
+		j.Class != cluster.Flex || j.Submitted != 0 {
+		t.Errorf("job 5: %+v", j)
+	}
+	want := []cluster.Phase{{Duration: 600 * time.Second, Demand: resource.Of(1000, resource.GiB/2)},
+		{Duration: 300 * time.Second, Demand: resource.Of(0, resource.GiB)}}
+	if got := j.Task(0, 0).Phases; !slices.Equal(got, want) {
+		t.Errorf("task 0 did %+v, want %+v", got, want)
+	}
+	want = []cluster.Phase{{Duration: 300 * time.Second, Demand: resource.Of(500, resource.GiB)}}
+	if got := j.Task(0, 1).Phases; !slices.Equal(got, want) {
+		t.Errorf("task 1 did %+v, want %+v", got, want)
+	}
+	if s := jobs[1].Stages[0]; s.Ideal != resource.Of(2000, 2*resource.GiB) ||
+		jobs[1].Submitted != timeline.Time(300*time.Second) {
+		t.Errorf("job 6: %+v", jobs[1])
 	}
 }
 

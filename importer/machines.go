@@ -8,7 +8,6 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/workload"
 )
 
@@ -128,28 +127,37 @@ func vmJob(in *input, name string, s samples, metrics []string, interval time.Du
 	if lasting > mostSeconds*time.Second {
 		return workload.Job{}, in.faultAt(s.line, "vm %q: must not run for more than %d s", cluster.Clip(name), int64(mostSeconds))
 	}
-	var phases []cluster.Phase
-	peak := resource.Amount(1)
-	for i := range slots {
-		d := demand(i)
-		peak = max(peak, d[resource.Memory])
-		if n := len(phases); n > 0 && phases[n-1].Demand == d {
-			phases[n-1].Duration += interval
-			continue
-		}
-		phases = append(phases, cluster.Phase{Duration: interval, Demand: d})
+	phases := make([]cluster.Phase, slots)
+	for i := range phases {
+		phases[i] = cluster.Phase{Duration: interval, Demand: demand(i)}
 	}
-	return workload.Job{
-		Job:   cluster.Job{Name: plainName("vm-" + name), Submitted: timeline.Time(0), Class: cluster.Flex, Stages: []cluster.Stage{{Name: "vm", Tasks: 1, Ideal: provisioned, Duration: lasting}}},
-		Truth: []workload.StageTruth{{IdealMemory: workload.ForAll(peak), Phases: workload.ForAll(phases)}},
-	}, nil
+	return machineJob(name, provisioned, phases), nil
 }
 
-// Bitbrains reads the GWA-T-12 trace: a file with lines of vm, metric and values, and a file with the provisioned
-// resources of each machine.
+// machineJob makes the job of a machine that used what phases say. Consecutive equal phases become one.
+func machineJob(name string, provisioned resource.Vector, phases []cluster.Phase) workload.Job {
+	merged := phases[:1]
+	lasting, peak := phases[0].Duration, max(phases[0].Demand[resource.Memory], 1)
+	for _, p := range phases[1:] {
+		lasting, peak = lasting+p.Duration, max(peak, p.Demand[resource.Memory])
+		if last := &merged[len(merged)-1]; last.Demand == p.Demand {
+			last.Duration += p.Duration
+			continue
+		}
+		merged = append(merged, p)
+	}
+	return workload.Job{
+		Job: cluster.Job{Name: plainName("vm-" + name), Class: cluster.Flex,
+			Stages: []cluster.Stage{{Name: "vm", Tasks: 1, Ideal: provisioned, Duration: lasting}}},
+		Truth: []workload.StageTruth{{IdealMemory: workload.ForAll(peak), Phases: workload.ForAll(merged)}},
+	}
+}
+
+// Bitbrains reads the GWA-T-12 trace: as it is published, a file for each machine, or as a study derived it, a file with
+// lines of vm, metric and values and a file with the provisioned resources of each machine.
 type Bitbrains struct {
 	Interval time.Duration // between samples
-	// VMs is the file with cores, cpu_capacity_mhz and mem_provisioned_mb of each vm.
+	// VMs is the file with cores, cpu_capacity_mhz and mem_provisioned_mb of each vm, which a derived file needs.
 	VMs Source
 }
 
@@ -164,12 +172,7 @@ func (f *Bitbrains) Node() resource.Vector {
 	return resource.Of(32*resource.Core, 256*resource.GiB).With(resource.Disk, 500*resource.MB).With(resource.Network, 1250*resource.MB)
 }
 
-func (f *Bitbrains) check() error {
-	if f.VMs.Data == nil {
-		return fmt.Errorf("vms: must name the file with the provisioned resources of each machine")
-	}
-	return checkInterval(f.Interval)
-}
+func (f *Bitbrains) check() error { return checkInterval(f.Interval) }
 
 func checkInterval(d time.Duration) error {
 	if d < time.Second || d > 24*time.Hour {
@@ -183,7 +186,17 @@ var bitbrainsMetrics = []string{"cpu_mhz", "mem_mb", "disk_read_kbps", "disk_wri
 // provision is the provisioned resources of a machine.
 type provision struct{ cores, mhz, memory float64 }
 
+// vmsOff is the note on machines of which nothing can be told.
+const vmsOff = "machines were provisioned with nothing, being off, and were left out"
+
 func (f *Bitbrains) read(in *input, job func(workload.Job) error) error {
+	if start, _ := in.in.Peek(512); strings.Contains(string(start), ";") {
+		return f.published(in, job)
+	}
+	if f.VMs.Data == nil {
+		return in.faultAt(0, "vms: must name the file with the provisioned resources of each machine, unless this is the "+
+			"file of one machine, as the trace is published")
+	}
 	vms, err := f.provisions(in)
 	if err != nil {
 		return err
@@ -194,7 +207,7 @@ func (f *Bitbrains) read(in *input, job func(workload.Job) error) error {
 		case !known:
 			return in.faultAt(s.line, "vm %q: must be in %s", cluster.Clip(name), f.VMs.Name)
 		case p.cores == 0 || p.mhz == 0 || p.memory == 0:
-			in.notes.add("machines were provisioned with nothing, being off, and were left out", 1)
+			in.notes.add(vmsOff, 1)
 			return nil
 		}
 		perMHz := p.cores * float64(resource.Core) / p.mhz
@@ -236,12 +249,16 @@ func (f *Bitbrains) provisions(in *input) (map[string]provision, error) {
 	})
 }
 
-// GoogleVMs reads the jobs of the Google trace of 2011 as virtual machines: lines of vm, metric and values, in percent
-// of an undocumented capacity.
+// GoogleVMs reads the Google trace of 2011: parts of its tables task_usage and task_events as they are published, or its
+// jobs as virtual machines, lines of vm, metric and values, in percent. The capacity of a machine is not documented.
 type GoogleVMs struct {
-	Interval time.Duration
+	Interval time.Duration   // between samples of virtual machines
 	CPU      resource.Amount // CPU of a machine at 100 %
 	Memory   resource.Amount // memory of a machine at 100 %
+
+	jobs  map[string]*googleJob // of the published tables
+	order []*googleJob
+	last  float64 // the end of the tables, microseconds
 }
 
 // DefaultGoogleVMs returns the interval of the trace, and machines of a common size.
@@ -256,6 +273,7 @@ func (f *GoogleVMs) Name() string { return "google-vms" }
 func (f *GoogleVMs) Node() resource.Vector { return resource.Of(32*resource.Core, 128*resource.GiB) }
 
 func (f *GoogleVMs) check() error {
+	f.jobs, f.order, f.last = map[string]*googleJob{}, nil, 0
 	if err := checkInterval(f.Interval); err != nil {
 		return err
 	}
@@ -265,6 +283,10 @@ func (f *GoogleVMs) check() error {
 var googleMetrics = []string{"cpu_pct", "mem_pct"}
 
 func (f *GoogleVMs) read(in *input, job func(workload.Job) error) error {
+	start, _ := in.in.Peek(4096)
+	if columns := googleTable(string(start)); columns != nil {
+		return f.published(in, columns)
+	}
 	return readSamples(in, googleMetrics, func(name string, s samples) error {
 		over := 0
 		j, err := vmJob(in, name, s, googleMetrics, f.Interval, resource.Of(f.CPU, f.Memory), func(i int) resource.Vector {

@@ -142,10 +142,12 @@ func (f *Slurm) workloadJob(in *input, j *slurmJob) workload.Job {
 		in.notes.add("jobs do not say what memory they need and get what is assumed", 1)
 	}
 	memory := cmp.Or(j.requested, j.used, float64(f.Memory))
-	s := cluster.Stage{Name: "nodes", Tasks: int(j.nodes), Duration: max(seconds(cmp.Or(j.limit, j.ran)), time.Millisecond),
-		Ideal: resource.Of(max(1, amount(j.cpus/j.nodes*float64(resource.Core))), max(1, amount(memory)))}
+	s := cluster.Stage{Name: "nodes", Tasks: int(j.nodes),
+		Duration: max(seconds(cmp.Or(j.limit, j.ran)), time.Millisecond),
+		Ideal:    resource.Of(max(1, amount(j.cpus/j.nodes*float64(resource.Core))), max(1, amount(memory)))}
 	return workload.Job{
-		Job: cluster.Job{Name: "job-" + j.id, Owner: j.user, Submitted: timeline.Time(seconds(j.submitted)), Stages: []cluster.Stage{s}},
+		Job: cluster.Job{Name: "job-" + j.id, Owner: j.user, Submitted: timeline.Time(seconds(j.submitted)),
+			Stages: []cluster.Stage{s}},
 		Truth: []workload.StageTruth{batchTruth(&s, max(seconds(j.ran), time.Millisecond),
 			amount(j.busy/j.ran/j.nodes*float64(resource.Core)), amount(j.used))},
 	}

@@ -44,8 +44,9 @@ func (f *SWF) check() error {
 	return checkTask(resource.Core, f.Memory)
 }
 
-var swfColumns = []string{"job_number", "submit_s", "wait_s", "run_s", "processors", "cpu_s", "memory_kb", "requested_processors",
-	"requested_s", "requested_memory_kb", "status", "user", "group", "executable", "queue", "partition", "preceding_job", "think_s"}
+var swfColumns = []string{"job_number", "submit_s", "wait_s", "run_s", "processors", "cpu_s", "memory_kb",
+	"requested_processors", "requested_s", "requested_memory_kb", "status", "user", "group", "executable", "queue", "partition",
+	"preceding_job", "think_s"}
 
 func (f *SWF) read(in *input, job func(workload.Job) error) error {
 	first, at := map[string]int{}, columnsAt(swfColumns)
@@ -111,8 +112,9 @@ func (f *SWF) job(r *row, first map[string]int) (j workload.Job, ok bool) {
 		r.in.notes.add("jobs do not say what memory they need and get what is assumed", 1)
 		memory = float64(f.Memory)
 	}
-	s := cluster.Stage{Name: "processors", Tasks: int(processors), Duration: max(seconds(cmp.Or(requested, ran)), time.Millisecond),
-		Ideal: resource.Of(resource.Core, max(1, amount(memory)))}
+	s := cluster.Stage{Name: "processors", Tasks: int(processors),
+		Duration: max(seconds(cmp.Or(requested, ran)), time.Millisecond),
+		Ideal:    resource.Of(resource.Core, max(1, amount(memory)))}
 	j.Stages = []cluster.Stage{s}
 	j.Truth = []workload.StageTruth{batchTruth(&s, max(seconds(ran), time.Millisecond),
 		amount(busy/ran*float64(resource.Core)), amount(used))}

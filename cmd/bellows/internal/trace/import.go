@@ -2,8 +2,10 @@ package trace
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -140,12 +142,15 @@ func bitbrainsFormat() importFormat {
 	b := importer.DefaultBitbrains()
 	vms := ""
 	return importFormat{format: b, short: "Import virtual machines of Bitbrains (GWA-T-12)",
-		long: `Import virtual machines: lines of vm,metric,values with a sample every 300 s,
-and a file with the provisioned resources of each machine. A machine is a job of
-one task; the provisioned resources are the estimate, the used ones the truth.`,
-		example: `  bellows trace import bitbrains rnd-2013-08.csv.gz -o vms.jsonl.zst`,
+		long: `Import virtual machines: the files of the trace as it is published, one for each
+machine, or lines of vm,metric,values with a sample every 300 s and a file with
+the provisioned resources of each machine. A machine is a job of one task; the
+provisioned resources are the estimate, the used ones the truth.`,
+		example: `  bellows trace import bitbrains rnd/2013-8 -o vms.jsonl.zst
+  bellows trace import bitbrains rnd-2013-08.csv.gz -o vms.jsonl.zst`,
 		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&vms, "vms", "", "`file` with vm, cores, cpu_capacity_mhz and mem_provisioned_mb; default: vms.csv in the folder of FILE")
+			f.StringVar(&vms, "vms", "", "`file` with vm, cores, cpu_capacity_mhz and mem_provisioned_mb; "+
+				"default: vms.csv in the folder of FILE, if there")
 			f.Var(flags.Duration(&b.Interval, time.Second), "interval", "time between samples")
 		},
 		prepare: func(files []string) (func(), error) {
@@ -154,7 +159,10 @@ one task; the provisioned resources are the estimate, the used ones the truth.`,
 				name = filepath.Join(filepath.Dir(files[0]), "vms.csv")
 			}
 			data, err := os.ReadFile(name)
-			if err != nil {
+			switch {
+			case vms == "" && errors.Is(err, fs.ErrNotExist): // files as they are published need none
+				return func() {}, nil
+			case err != nil:
 				return nil, command.Usagef("vms: %w", err)
 			}
 			b.VMs = importer.Source{Name: name, Data: bytes.NewReader(data)}
@@ -165,9 +173,14 @@ one task; the provisioned resources are the estimate, the used ones the truth.`,
 func googleFormat() importFormat {
 	g := importer.DefaultGoogleVMs()
 	return importFormat{format: g, short: "Import virtual machines of the Google trace of 2011",
-		long: `Import virtual machines: lines of vm,metric,values with the CPU and the memory,
-in percent, every 300 s. The flags --vm-cpus and --vm-memory say what 100 % is.`,
-		example: `  bellows trace import google-vms vms-24h.csv.gz -o google.jsonl.zst --jobs 400`,
+		long: `Import parts of the tables task_usage and task_events of the trace, as they are
+published: a job is a stage of its tasks, requests are the estimate, usage the
+truth. Or import virtual machines that were made of it: lines of
+vm,metric,values with the CPU and the memory, in percent, every 300 s. The flags
+--vm-cpus and --vm-memory say what 100 % is: in the tables, the largest machine
+of the trace.`,
+		example: `  bellows trace import google-vms task_events task_usage -o g.jsonl.zst
+  bellows trace import google-vms vms-24h.csv.gz -o google.jsonl.zst --jobs 400`,
 		flags: func(f *pflag.FlagSet) {
 			f.Var(flags.Duration(&g.Interval, time.Second), "interval", "time between samples")
 			f.Var(flags.CPU(&g.CPU), "vm-cpus", "cores that 100 % of the CPU stands for")
