@@ -65,7 +65,8 @@ func ReadDSS(r io.Reader, name string) (*Workload, error) {
 	}
 	w := &Workload{Jobs: d.jobs}
 	if i, cycle := w.AfterCycle(); cycle != nil {
-		return nil, d.objects.fault(d.lines[i], "%s job.start.ms: must not form a cycle, but %s", d.jobs[i].Name, strings.Join(cycle, " waits for "))
+		return nil, d.objects.fault(d.lines[i], "%s job.start.ms: must not form a cycle, but %s", d.jobs[i].Name,
+			cluster.ClipList(cycle, " waits for "))
 	}
 	w.Sort()
 	return w, nil

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -248,5 +249,18 @@ func TestEveryFieldOfATraceIsDocumented(t *testing.T) {
 		if !strings.Contains(string(text), "`"+name+"`") {
 			t.Errorf("docs/formats.md does not mention %s", name)
 		}
+	}
+}
+
+// A cycle of many jobs is refused in a sentence that a person can read.
+func TestDSSLongCycle(t *testing.T) {
+	const jobs = 1000
+	var trace strings.Builder
+	for i := range jobs {
+		trace.WriteString(dssJob(fmt.Sprintf(`"job_%d"`, i), fmt.Sprintf(`"job_%d"`, (i+1)%jobs), plainClass))
+	}
+	_, err := ReadDSS(strings.NewReader(trace.String()), "x")
+	if !fault.Is(err) || !strings.Contains(err.Error(), "must not form a cycle, but job_") || len(err.Error()) > 300 {
+		t.Errorf("a cycle of %d jobs: %v", jobs, err)
 	}
 }
