@@ -368,7 +368,7 @@ func TestExplain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Why != "The next task of the job has not started: no node has 400MiB and 1 core free." || !e.EarliestStart.Equal(time.Now().Add(time.Minute)) {
+		if e.Why != "The next task of the job has not started: no node has 400MiB and 1 core free. 800MiB of memory are held by job 1." || !e.EarliestStart.Equal(time.Now().Add(time.Minute)) {
 			t.Errorf("explained %+v", e)
 		}
 		e, err = r.Explain(t.Context(), running)

@@ -170,6 +170,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 		e.Why = still.why(len(tasks))
 	default:
 		e.Why = "The next task of the job has not started: " + e.Job.Waiting + "." // Waiting is from whyWaits
+		e.Why += d.missedDeadline(j, state, now)
 		if !ready {
 			break
 		}
@@ -180,6 +181,9 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 			e.EstimatedEnd = time.Time{} // No end without a start.
 		}
 		e.Why += keptCores(snapshot, need)
+		blockers, lacks := d.blockers(j, need)
+		e.Blockers = blockers
+		e.Why += blockersWords(blockers, lacks)
 	}
 }
 

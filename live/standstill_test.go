@@ -67,7 +67,7 @@ func TestExplainStandstill(t *testing.T) {
 				if e, err = r.Explain(t.Context(), waits); err != nil {
 					t.Fatal(err)
 				}
-				if e.Why != c.wait || e.EarliestStart.IsZero() == c.room {
+				if e.Why != c.wait+" 2 cores are held by job 1." || e.EarliestStart.IsZero() == c.room {
 					t.Errorf("the other job: %q, room %v", e.Why, e.EarliestStart)
 				}
 			})

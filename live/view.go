@@ -280,6 +280,8 @@ type Explanation struct {
 	// EstimatedEnd is when the job is expected to end: the policy's last estimate, or the end that follows from its
 	// running tasks. It is zero if unknown, and while one of its tasks is paused, suspended or waits for memory.
 	EstimatedEnd time.Time `json:"estimated_end,omitzero"`
+	// Blockers hold what the next task waits for.
+	Blockers []Blocker `json:"blockers,omitempty" doc:"who holds the memory and the cores that the next task waits for; omitted if it waits for something else"`
 	// Remedies are sentences on what may help tasks that failed for lack of memory.
 	Remedies []string `json:"remedies,omitempty" doc:"sentences on what may help tasks that failed for lack of memory"`
 	// Forecasts says of each stage what its tasks are expected to demand when.

@@ -24,10 +24,11 @@ func explainCommand() *cobra.Command {
 		Use:        "explain JOB",
 		SuggestFor: []string{"inspect", "describe", "show", "why"},
 		Short:      "Explain why a job waits, its memory and its forecast",
-		Long: `Explain the state of a job: why its next task has not started, why its running
-tasks have their memory, are stopped or throttled, when tasks and job should
-end, and the latest decisions about the job, with the answers to orders that are
-not in force. A task that is suspended or waits for memory has no expected end,
+		Long: `Explain the state of a job: why its next task has not started, who holds what it
+waits for and what would release it, a missed deadline, why its running tasks
+have their memory, are stopped or throttled, when tasks and job should end, and
+the latest decisions about the job, with the answers to orders that are not in
+force. A task that is suspended or waits for memory has no expected end,
 because it is unknown how long it will wait.
 
 The forecast is the expected demand of a task over time: its phases, stated or

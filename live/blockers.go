@@ -1,0 +1,161 @@
+package live
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Blocker is who holds memory and cores that the next task of a job waits for: one job, the executors of a pool, or the
+// jobs of other users, which are not named.
+type Blocker struct {
+	Job           cluster.JobID `json:"job,omitempty" doc:"the job; omitted for a pool and for other users"`
+	Pool          string        `json:"pool,omitempty" doc:"the pool whose executors these are"`
+	OtherUsers    bool          `json:"other_users,omitempty" doc:"all jobs of other users together"`
+	Paused        bool          `json:"paused,omitempty" doc:"its owner has paused it"`
+	Tasks         int           `json:"tasks" doc:"tasks, or executors"`
+	MemoryBytes   int64         `json:"memory_bytes"`
+	CPUMillicores int64         `json:"cpu_millicores"`
+	Release       string        `json:"release,omitempty" doc:"a command that makes it hold less, or says why it does not"`
+}
+
+// poolApp begins the application of jobs that are executors of a pool.
+const poolApp = "pool/"
+
+// blockers returns who holds what is granted on the nodes that are large enough for a task of j, those who hold most of
+// the resource that is lacking first. It is nil if the task waits for something else.
+func (d *Driver) blockers(j *job, need resource.Vector) (all []Blocker, lacks resource.Kind) {
+	lacks = resource.NumKinds
+	var on []*cluster.NodeState
+	for _, n := range d.engine.Snapshot().Nodes {
+		switch free := n.Free; {
+		case !n.Holds(need):
+			continue
+		case free[resource.Memory] < need[resource.Memory]:
+			lacks = resource.Memory
+		case free[resource.CPU] < need[resource.CPU]:
+			lacks = min(lacks, resource.CPU)
+		default:
+			return nil, lacks
+		}
+		on = append(on, n)
+	}
+	for _, n := range on {
+		for _, t := range n.Tasks {
+			all = d.blocked(all, j, t)
+		}
+	}
+	held := func(b *Blocker) int64 {
+		if lacks == resource.CPU {
+			return b.CPUMillicores
+		}
+		return b.MemoryBytes
+	}
+	all = slices.DeleteFunc(all, func(b Blocker) bool { return held(&b) == 0 })
+	slices.SortStableFunc(all, func(a, b Blocker) int { return cmp.Compare(held(&b), held(&a)) })
+	return all, lacks
+}
+
+// blocked adds what a task holds to the blocker that it belongs to.
+func (d *Driver) blocked(all []Blocker, waits *job, t *cluster.TaskState) []Blocker {
+	b := Blocker{Job: t.ID.Job}
+	switch of := d.jobs[t.ID.Job]; {
+	case of == nil || of.Request.As.UID != waits.Request.As.UID:
+		b = Blocker{OtherUsers: true}
+	case strings.HasPrefix(of.Request.Job.App, poolApp):
+		b = Blocker{Pool: strings.TrimPrefix(of.Request.Job.App, poolApp)}
+		b.Release = "bellows pool explain " + b.Pool
+	case t.Still && t.StillBy&cluster.HeldByOwner != 0:
+		if b.Paused = true; t.OutLent == 0 {
+			b.Release = fmt.Sprintf("bellows pause --page-out %d", b.Job)
+		}
+	}
+	at := slices.IndexFunc(all, func(o Blocker) bool {
+		return o.Job == b.Job && o.Pool == b.Pool && o.OtherUsers == b.OtherUsers && o.Paused == b.Paused
+	})
+	if at < 0 {
+		all, at = append(all, b), len(all)
+	}
+	holds := t.Holds()
+	all[at].Tasks++
+	all[at].MemoryBytes += int64(holds[resource.Memory])
+	all[at].CPUMillicores += int64(holds[resource.CPU])
+	return all
+}
+
+// mostBlockers is how many blockers are put into words.
+const mostBlockers = 4
+
+// blockersWords says who holds what is lacking; empty if no task does.
+func blockersWords(all []Blocker, lacks resource.Kind) string {
+	var parts []string
+	rest := int64(0)
+	for i := range all {
+		b := &all[i]
+		held := b.MemoryBytes
+		if lacks == resource.CPU {
+			held = b.CPUMillicores
+		}
+		if i >= mostBlockers {
+			rest += held
+			continue
+		}
+		amount := lacks.Format(resource.Amount(held))
+		if i == 0 {
+			if amount = lacks.FormatOf(resource.Amount(held)); amount == "1 core" {
+				amount += " is held"
+			} else {
+				amount += " are held"
+			}
+		}
+		parts = append(parts, amount+" by "+b.words(lacks, held))
+	}
+	if rest > 0 {
+		parts = append(parts, lacks.Format(resource.Amount(rest))+" by others")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " " + strings.Join(parts, ", ") + "."
+}
+
+func (b *Blocker) words(lacks resource.Kind, held int64) (text string) {
+	switch {
+	case b.OtherUsers:
+		return "jobs of other users"
+	case b.Pool != "" && b.Tasks == 1:
+		text = fmt.Sprintf("an executor of pool %s", cluster.Printable(b.Pool))
+	case b.Pool != "":
+		text = fmt.Sprintf("%d executors of pool %s", b.Tasks, cluster.Printable(b.Pool))
+	case b.Paused:
+		text = fmt.Sprintf("paused job %d", b.Job)
+	default:
+		return fmt.Sprintf("job %d", b.Job)
+	}
+	switch {
+	case b.Release == "" || b.Paused && lacks == resource.CPU:
+	case b.Paused:
+		text += fmt.Sprintf(" (`%s` frees up to %s)", b.Release, lacks.Format(resource.Amount(held)))
+	default:
+		text += fmt.Sprintf(" (`%s` says why they stay)", b.Release)
+	}
+	return text
+}
+
+// missedDeadline says, in a sentence, that a job has not started by its deadline; empty if it has not missed one.
+func (d *Driver) missedDeadline(j *job, state *cluster.JobState, now timeline.Time) string {
+	due := j.Submitted.Add(j.Request.Job.Deadline)
+	if j.Request.Job.Deadline == 0 || now <= due || !state.NeverStarted() {
+		return ""
+	}
+	text := fmt.Sprintf(" It should have started by %s: its deadline has passed", clock(due))
+	if !d.config.Policy.Traits().Deadlines {
+		text += fmt.Sprintf(", and policy %s lets no job come first for that", d.config.Policy.Name())
+	}
+	return text + "."
+}
