@@ -100,6 +100,9 @@ func withoutTime(j Job, now timeline.Time) Job {
 		if t.Throttle != nil && !t.Throttle.Until.After(instant(now)) {
 			t.Throttle = nil
 		}
+		if !t.RetryAt.After(instant(now)) {
+			t.RetryAt = time.Time{}
+		}
 		j.Tasks = append(j.Tasks, t)
 	}
 	return j
