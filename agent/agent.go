@@ -97,6 +97,7 @@ type Agent struct {
 	// diskUnknown says why what containers transfer to and from disks is not counted; empty if it is.
 	diskUnknown string
 	patience    patience
+	remains     remains
 	pagingOut   chan struct{} // one container is paged out at a time
 
 	mu         sync.Mutex

@@ -79,7 +79,9 @@ func (a *Agent) takeOver(became []cluster.Event) {
 			}
 		}
 		a.sweepGroups()
-		a.events.put(append(events, cluster.Event{Kind: cluster.Synced})...)
+		a.events.put(events...)
+		a.takeRemains()
+		a.events.put(cluster.Event{Kind: cluster.Synced})
 		a.watchFound()
 	}
 	a.keeper.begin()

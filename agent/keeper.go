@@ -237,7 +237,7 @@ func (k *keeper) adopt() {
 
 // decide lets the manager work and dispatches its actions.
 func (k *keeper) decide(in memory.Input) {
-	in.Node = &memory.NodeReading{Memory: k.agent.config.Capacity[resource.Memory], SwapFree: k.swap.free(), SwapFull: k.swap.full()}
+	in.Node = &memory.NodeReading{Memory: max(0, k.agent.config.Capacity[resource.Memory]-k.agent.remaining()), SwapFree: k.swap.free(), SwapFull: k.swap.full()}
 	if in.Node.SwapFull {
 		k.swapFull.Store(time.Now().UnixNano())
 	}

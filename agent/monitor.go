@@ -102,6 +102,7 @@ func (m *monitor) run() {
 		case <-tick.C:
 			m.sample()
 			m.agent.lookAtDisk()
+			m.agent.lookAtRemains()
 		case <-m.agent.closed.Done():
 			for _, w := range m.each() {
 				w.close()

@@ -36,9 +36,18 @@ func (a *Agent) watch(c *container, ended <-chan struct{}) {
 	}
 	e := how.event(c.id)
 	a.monitor.end(c, how.record)
+	outlived := ""
+	if e.Exit != nil { // Otherwise programs may still run.
+		outlived = c.outlived()
+	}
 	a.removeGroup(c.id)
 	if a.closed.Err() != nil {
 		return
+	}
+	if outlived != "" {
+		e.Detail = join(e.Detail, outlived)
+		a.log.Info("memory outlives a container", "job", c.id.Task.Job, "container", c.id, "detail", outlived)
+		a.takeRemains() // before anything can start in its place
 	}
 	if e.Outcome == cluster.OutOfMemory && c.spec.Envelope.Class == cluster.Flex {
 		e.Detail = join(e.Detail, a.keeper.whyKilled(c.id))

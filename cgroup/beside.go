@@ -59,3 +59,29 @@ func populated(dir string) (found bool) {
 	})
 	return found
 }
+
+// Leftover returns how much memory is on the account of the root that programs of groups shared which were removed, bytes: files in
+// memory, and segments. The kernel goes on to count it for the group above. ok is false if that is unknown.
+func (r *Root) Leftover() (bytes int64, ok bool) {
+	// What a group shares changes meanwhile, and groups come and go: the larger of two readings counts.
+	groups := map[string]int64{}
+	read := func() {
+		names, _ := r.List()
+		for _, name := range names {
+			groups[name] = max(groups[name], r.child(name, r.children).Shared())
+		}
+	}
+	read()
+	bytes, ok = counted([]byte(slurp(r.dirs[Memory], "memory.stat")), memoryOf[r.version[Memory]].stat.shared)
+	read()
+	for _, own := range groups {
+		bytes -= own
+	}
+	return max(0, bytes), ok
+}
+
+// Shared returns the memory that programs of the group share, bytes: files in memory, and segments. Once no program is left in it, it
+// outlives the group.
+func (g *Group) Shared() int64 {
+	return field([]byte(slurp(g.dirs[Memory], "memory.stat")), memoryOf[g.version[Memory]].stat.shared)
+}

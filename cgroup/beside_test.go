@@ -40,3 +40,21 @@ func TestBeside(t *testing.T) {
 		}
 	}
 }
+
+// TestLeftover: of the memory that programs shared, what no group of a subtree has is left over.
+func TestLeftover(t *testing.T) {
+	for version, word := range map[Version]string{V1: "total_shmem", V2: "shmem"} {
+		root := tree(t, files{
+			"bellows-own/memory.stat":             word + " 1000\n",
+			"bellows-own/supervisors/memory.stat": word + " 0\n",
+			"bellows-own/7-0-0-1/memory.stat":     "anon 5000\n" + word + " 100\n",
+			"bellows-own/8-0-0-1/memory.stat":     word + " 200\n",
+			"bellows-own/8-0-0-1/in/memory.stat":  word + " 50\n", // which the group above counts
+		})
+		has := map[Controller]Version{Memory: version}
+		r := &Root{Group: &Group{dirs: map[Controller]string{Memory: filepath.Join(root, "bellows-own")}, version: has, unified: filepath.Join(root, "bellows-own")}, children: has}
+		if left, ok := r.Leftover(); left != 700 || !ok {
+			t.Errorf("version %v: %d, %t, want 700", version, left, ok)
+		}
+	}
+}

@@ -40,6 +40,7 @@ const (
 	NodeKept                                // Node was found reserved for the stage of Task
 	JobGrew                                 // Job, Found: how the open job grows, that it has more stages, or more tasks in stages, or closes
 	Continued                               // as Synced, and nothing has changed since the last decisions: the inventory is that of another engine, whose newest was Decision
+	NodeLeftover                            // Node, Held: how much of its memory outlives the containers that have used it
 )
 
 var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat", "decision-done",
@@ -48,7 +49,7 @@ var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "j
 	"task-phase", "task-still", "task-goes-on", "job-revised",
 	"node-pressed",
 	"job-paused", "job-resumed",
-	"answered", "task-out", "quotas-set", "node-reserved", "job-grew", "continued"}
+	"answered", "task-out", "quotas-set", "node-reserved", "job-grew", "continued", "node-leftover"}
 
 // NumEventKinds and NumOutcomes are one more than the last of each.
 const (
@@ -125,7 +126,7 @@ type Event struct {
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it started running
 	Found    *Condition      `json:"found,omitempty"`       // TaskAdopted, NodePressed, TaskPhase, TaskOut, JobPaused, QuotasSet, JobGrew; nil is the zero Condition
-	Held     resource.Amount `json:"held_bytes,omitempty"`  // NodeMemory: the sum of the limits of its containers, bytes
+	Held     resource.Amount `json:"held_bytes,omitempty"`  // NodeMemory: the sum of the limits of its containers; NodeLeftover; bytes
 	Detail   string          `json:"detail,omitempty"`
 	Run      int             `json:"run,omitempty"`  // number of the run of Task, with drivers that run containers; see ContainerID
 	Exit     *Exit           `json:"exit,omitempty"` // TaskEnded, with drivers that run containers

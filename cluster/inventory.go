@@ -43,6 +43,9 @@ func (s *Snapshot) Inventory(now timeline.Time) (all []Event) {
 		if n.Held > 0 && !n.Gone {
 			all = append(all, Event{Kind: NodeMemory, Node: n.ID, Held: n.Held})
 		}
+		if n.Leftover > 0 && !n.Gone {
+			all = append(all, Event{Kind: NodeLeftover, Node: n.ID, Held: n.Leftover})
+		}
 		if pressed := (Condition{Bound: n.Pressed}); pressed != (Condition{}) && !n.Gone {
 			all = append(all, Event{Kind: NodePressed, Node: n.ID, Found: &pressed})
 		}

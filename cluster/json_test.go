@@ -59,6 +59,7 @@ var fullEvents = []any{
 	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 1}, Decision: 7, Found: &Condition{Booked: 4}},
 	Event{Kind: Continued, Decision: 8},
 	Event{Kind: NodeMemory, Node: 1, Held: 5},
+	Event{Kind: NodeLeftover, Node: 1, Held: 5},
 	Event{Kind: TaskPhase, Task: TaskID{1, 0, 0}, Phase: 2},
 	Event{Kind: TaskStill, Task: TaskID{1, 0, 0}, By: HeldByMemory},
 	Event{Kind: TaskGoesOn, Task: TaskID{1, 0, 0}},

@@ -51,7 +51,7 @@ type NodeState struct {
 	Node
 	Gone bool // left the cluster; it has no tasks any more
 
-	// Free is what may be granted: Room less what Tasks hold, or nothing while the node is paused or has as many tasks as
+	// Free is what may be granted: Room less what Tasks hold and less Leftover, or nothing while the node is paused or has as many tasks as
 	// it may have. Of an unknown kind, Unbounded stays Unbounded. Invariant: no component is negative.
 	Free resource.Vector
 	// Paused says that the node can start nothing for now; its tasks keep running. Doubtful says that the node was
@@ -68,13 +68,17 @@ type NodeState struct {
 	// the grants when FLEX containers have grown. 0 until the driver reports.
 	Held resource.Amount
 
+	// Leftover is memory that outlives the containers that have used it, bytes, as the driver last reported it: files in memory,
+	// and segments that programs shared.
+	Leftover resource.Amount
+
 	// ReservedFor is the only job that may start regular work here, nil if none; ReservedStage is the stage for which it
 	// is reserved.
 	ReservedFor   *JobState
 	ReservedStage int
 
 	// Version changes whenever Tasks, the launch, the phase, the stillness or the throttle of a task, the reservation,
-	// Pressed or Held changes. A policy can cache what it computed for a node until then.
+	// Pressed, Held or Leftover changes. A policy can cache what it computed for a node until then.
 	Version uint64
 
 	// Asked is the newest question about the node, nil if there was none. Leveled is the newest answer that was not stale when it
@@ -87,7 +91,7 @@ type NodeState struct {
 
 	booked   resource.Amount // memory granted to booked tasks that are not running yet, bytes
 	most     int             // the most tasks that it may have; 0 is any number
-	withheld resource.Vector // Room less what Tasks hold, and less Free: not zero if the node is paused, full or overdrawn
+	withheld resource.Vector // Room less what Tasks hold, and less Free: not zero if the node is paused, full or overdrawn, or has a Leftover
 	unfiled  bool            // the snapshot's indexes lack its newest version
 }
 
@@ -106,6 +110,13 @@ func (n *NodeState) ReservationNeeded() bool {
 // Unused is Room less what Tasks hold, even while the node is paused or full. A component is negative while
 // the node is Overdrawn.
 func (n *NodeState) Unused() resource.Vector { return n.Free.Add(n.withheld) }
+
+// Spare is Unused less Leftover: what may be granted, now or once tasks have ended.
+func (n *NodeState) Spare() resource.Vector {
+	spare := n.Unused()
+	spare[resource.Memory] -= n.Leftover
+	return spare
+}
 
 // PressedMost returns the resource that is under pressure of which n gives the smallest share of its capacity.
 func (n *NodeState) PressedMost() resource.Kind {
@@ -131,12 +142,15 @@ func (n *NodeState) setUnused(unused resource.Vector) {
 		n.Free, n.withheld = resource.Vector{}, n.Free
 		return
 	}
-	if (resource.Vector{}).FitsIn(n.Free) {
+	if n.Leftover == 0 && (resource.Vector{}).FitsIn(n.Free) {
 		return
 	}
+	kept := min(n.Leftover, max(0, n.Free[resource.Memory]))
+	n.Free[resource.Memory] -= kept
+	n.withheld[resource.Memory] += kept
 	for k, free := range n.Free {
 		if free < 0 { // overdrawn
-			n.Free[k], n.withheld[k] = 0, free
+			n.Free[k], n.withheld[k] = 0, n.withheld[k]+free
 		}
 	}
 }
@@ -148,13 +162,13 @@ func (n *NodeState) Overdrawn() resource.Vector {
 }
 
 // Available is the memory that is neither held nor granted, in bytes: the capacity, less the larger of Held and the
-// grants of running tasks, less the grants of booked tasks. A booked task may wait until other containers have returned
+// grants of running tasks, less the grants of booked tasks, and less Leftover. A booked task may wait until other containers have returned
 // memory, so that Held does not include it yet; while it is being launched it may be counted twice. The result is
 // between 0 and what is free.
 func (n *NodeState) Available() resource.Amount {
 	if n.Paused || n.Full() {
 		return 0
 	}
-	granted := n.Capacity[resource.Memory] - n.Free[resource.Memory] - n.booked
-	return max(0, n.Capacity[resource.Memory]-max(n.Held, granted)-n.booked)
+	granted := n.Capacity[resource.Memory] - n.Unused()[resource.Memory] - n.booked
+	return max(0, n.Capacity[resource.Memory]-max(n.Held, granted)-n.booked-n.Leftover)
 }

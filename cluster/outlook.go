@@ -24,7 +24,7 @@ func (o *Outlook) Look(n *NodeState, ends func(*TaskState) (at timeline.Time, kn
 			o.ends = append(o.ends, timeline.Step{At: at, Value: n.Unknown.In(t.Holds(), 0)})
 		}
 	}
-	o.free.Sum(n.Unused(), o.ends)
+	o.free.Sum(n.Spare(), o.ends)
 }
 
 // RoomFor returns the earliest time, from now on, at which count tasks of one need have room at once, and the node may

@@ -86,7 +86,7 @@ func (p *Plan) Resize(t *TaskState, grant resource.Vector, why Reason) {
 	before := t.Resized
 	t.resize(Resized{Want: grant, Was: t.Grant, Why: why, Since: p.now, Decision: p.lastID + 1})
 	counts := t.counts()
-	if more, unused := counts[resource.Memory]-t.Grant[resource.Memory], t.Node.Unused()[resource.Memory]; t.OutLent == 0 && more > max(0, unused) {
+	if more, unused := counts[resource.Memory]-t.Grant[resource.Memory], t.Node.Spare()[resource.Memory]; t.OutLent == 0 && more > max(0, unused) {
 		t.Resized = before
 		p.fail("resize task %s to %v: it needs %d bytes more, and node %q has %d", t.ID, grant, more, t.Node.Name, unused)
 		return

@@ -23,7 +23,7 @@ func dump(s *Snapshot) string {
 	}
 	fmt.Fprintf(&out, " leveled %v", s.leveled)
 	for _, n := range s.Nodes {
-		fmt.Fprintf(&out, "\nnode %v gone=%v paused=%v/%v free=%v/%v disk=%v held=%d booked=%d version=%d heartbeat=%v pressed=%v", n.Node, n.Gone, n.Paused, n.Doubtful, n.Unused(), n.Free, n.UnderSizedDisk, n.Held, n.booked, n.Version, n.LastHeartbeat, n.Pressed)
+		fmt.Fprintf(&out, "\nnode %v gone=%v paused=%v/%v free=%v/%v disk=%v held=%d leftover=%d booked=%d version=%d heartbeat=%v pressed=%v", n.Node, n.Gone, n.Paused, n.Doubtful, n.Unused(), n.Free, n.UnderSizedDisk, n.Held, n.Leftover, n.booked, n.Version, n.LastHeartbeat, n.Pressed)
 		if n.ReservedFor != nil {
 			fmt.Fprintf(&out, " reserved for %d.%d", n.ReservedFor.ID, n.ReservedStage)
 		}
@@ -100,6 +100,8 @@ func TestImpossibleEvents(t *testing.T) {
 		{Event{Kind: Heartbeat, Node: 7}, "node 7: not in the cluster"},
 		{Event{Kind: NodeMemory, Node: 7}, "node 7: not in the cluster"},
 		{Event{Kind: NodeMemory, Node: 1, Held: -1}, `node "n1" holds -1 bytes: must not be negative`},
+		{Event{Kind: NodeLeftover, Node: 7}, "node 7: not in the cluster"},
+		{Event{Kind: NodeLeftover, Node: 1, Held: -1}, `node "n1": containers left -1 bytes in use: must not be negative`},
 		{Event{Kind: NodePaused, Node: 7}, "node 7: not in the cluster"},
 		{Event{Kind: NodeResumed, Node: 1}, `node "n1": paused is false already`},
 		{Event{Kind: JobSubmitted}, "holds no job"},
@@ -292,10 +294,14 @@ func coherent(t reporter, s *Snapshot) {
 		if n.Unused() != free {
 			t.Errorf("node %s has %v not granted, want %v", n.Name, n.Unused(), free)
 		}
+		free[resource.Memory] -= n.Leftover
+		if n.Spare() != free {
+			t.Errorf("node %s has %v to grant, want %v", n.Name, n.Spare(), free)
+		}
 		if free = free.Max(resource.Vector{}); n.Paused || n.Full() {
 			free = resource.Vector{}
 		}
-		if want := max(0, min(free[resource.Memory], n.Capacity[resource.Memory]-n.Held-booked)); n.Available() != want {
+		if want := max(0, min(free[resource.Memory], n.Capacity[resource.Memory]-n.Held-booked-n.Leftover)); n.Available() != want {
 			t.Errorf("node %s has %d available, want %d, holding %d", n.Name, n.Available(), want, n.Held)
 		}
 		if n.Free != free || n.UnderSizedDisk != disk {
@@ -404,6 +410,32 @@ func TestNodeMemory(t *testing.T) {
 		}
 		if named := slices.Contains(s.Changes.Nodes, n.ID); named != c.named || (n.Version != version) != c.reviewed {
 			t.Errorf("%s: named %v, version changed %v; want %v, %v", c.name, named, n.Version != version, c.named, c.reviewed)
+		}
+		coherent(t, s)
+		if _, err := p.close(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestLeftover: memory that outlives its containers is not free, on a node of 10 GB on which a task was granted 1 GB; what was granted stays.
+func TestLeftover(t *testing.T) {
+	s := example(t)
+	n := s.Nodes[0]
+	for _, c := range []struct {
+		left, free resource.Amount // GB
+		named      bool            // among the changes
+	}{{0, 9, false}, {4, 5, false}, {4, 5, false}, {12, 0, false}, {3, 6, true}, {0, 9, true}} {
+		p := newPlan(2, s, 0)
+		if err := s.apply(2, &Event{Kind: NodeLeftover, Held: c.left * resource.GB}); err != nil {
+			t.Fatal(err)
+		}
+		if n.Free[resource.Memory] != c.free*resource.GB || n.Available() != c.free*resource.GB || n.Unused()[resource.Memory] != 9*resource.GB ||
+			n.Overdrawn() != (resource.Vector{}) || slices.Contains(s.Changes.Nodes, n.ID) != c.named {
+			t.Errorf("%d GB left: %d free, %d available, %d unused, changed %v", c.left, n.Free[resource.Memory], n.Available(), n.Unused()[resource.Memory], s.Changes.Nodes)
+		}
+		if _, fits := n.Fits(resource.Of(0, c.free*resource.GB+1)); fits {
+			t.Errorf("%d GB left: more fits than is free", c.left)
 		}
 		coherent(t, s)
 		if _, err := p.close(nil); err != nil {
@@ -525,6 +557,9 @@ func anyEvent(t *rapid.T, s *Snapshot) Event {
 	if number("pauses", 0, 9) == 0 {
 		e.Kind = rapid.SampledFrom([]EventKind{JobPaused, JobResumed}).Draw(t, "pause")
 	}
+	if number("leaves memory", 0, 9) == 0 {
+		e.Kind = NodeLeftover
+	}
 	switch e.Kind {
 	case Answered:
 		e.Answer, e.Decision = &Answer{}, DecisionID(number("asked", 1, 9))
@@ -539,7 +574,7 @@ func anyEvent(t *rapid.T, s *Snapshot) Event {
 		if number("quotas", 0, 3) > 0 {
 			e.Found = &Condition{Quotas: &Quotas{Users: map[string]Limits{"": {QuotaMemory: {Most: int64(number("most", -1, 4)) * int64(resource.GB)}}}}}
 		}
-	case NodeMemory:
+	case NodeMemory, NodeLeftover:
 		e.Held = resource.Amount(number("held", -1, 11)) * resource.GB
 	case NodePressed:
 		e.Found = &Condition{Bound: resource.Vector{}.With(resource.Kind(number("pressed kind", 0, int(resource.NumKinds)-1)), resource.Amount(number("gives", -1, 3)))}

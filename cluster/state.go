@@ -44,6 +44,8 @@ func (s *Snapshot) apply(now timeline.Time, e *Event) error {
 		s.Changes.Woken = true
 	case NodeMemory:
 		return s.hold(e.Node, e.Held)
+	case NodeLeftover:
+		return s.leaveBehind(e.Node, e.Held)
 	case Continued:
 		s.goOnAsTold()
 	case NodeKept:
@@ -141,6 +143,27 @@ func (s *Snapshot) hold(id NodeID, held resource.Amount) error {
 	case held < heldBefore || n.Available() > before:
 		s.touch(n)
 	case held > heldBefore || n.Available() < before:
+		s.reindex(n)
+	}
+	return nil
+}
+
+// leaveBehind records how much of the memory of a node outlives containers.
+func (s *Snapshot) leaveBehind(id NodeID, left resource.Amount) error {
+	n, err := s.node(id)
+	switch {
+	case err != nil:
+		return err
+	case left < 0:
+		return fmt.Errorf("node %q: containers left %d bytes in use: must not be negative", n.Name, left)
+	}
+	before, unused := n.Leftover, n.Unused()
+	n.Leftover = left
+	n.setUnused(unused)
+	switch {
+	case left < before:
+		s.touch(n)
+	case left > before:
 		s.reindex(n)
 	}
 	return nil

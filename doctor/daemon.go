@@ -12,6 +12,8 @@ import (
 
 	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/server"
 )
 
 // jump is a difference of times from which on the clock has been set: a daemon needs some of it to start.
@@ -133,6 +135,9 @@ func (f *Facts) daemon() Finding {
 	case s.Version != f.Version:
 		return warning(fmt.Sprintf("process %d is version %s, and this program is version %s", s.PID, s.Version, f.Version),
 			f.orReport(fmt.Sprintf("run `kill %d` and start the daemon again with this program: its containers continue", s.PID)))
+	case leftover(s) > 0:
+		return warning(fmt.Sprintf("%s of memory outlives the tasks that have used it, and is not granted again", resource.FormatMemory(leftover(s))),
+			"remove files in memory, such as those in /dev/shm, and segments that programs shared, which `ipcs -m` lists")
 	case s.Crowded != "":
 		return warning(s.Crowded, f.orReport("end one of the daemons with `bellows down`, or start each with its part of the memory"))
 	case f.served() && s.UID == 0:
@@ -141,6 +146,14 @@ func (f *Facts) daemon() Finding {
 		return fine("process %d of user %d serves this user: %s under %s, version %s", s.PID, s.UID, terminal.Count(s.Running, "running task"), s.Policy, s.Version)
 	}
 	return fine("process %d runs %s under %s, version %s", s.PID, terminal.Count(s.Running, "task"), s.Policy, s.Version)
+}
+
+// leftover is how much memory outlives the tasks of a daemon, bytes.
+func leftover(s *server.Status) (sum resource.Amount) {
+	for i := range s.Nodes {
+		sum += resource.Amount(s.Nodes[i].LeftoverMemory)
+	}
+	return sum
 }
 
 // noDaemon is the finding if no daemon has answered.

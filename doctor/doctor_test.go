@@ -71,6 +71,7 @@ var rare = []struct {
 		f.SwapErr = errors.New("read the swap devices of this machine: permission denied")
 		f.GroupsErr = &agent.NoCgroupError{Err: errors.New("discover cgroups: open /proc/self/mountinfo: no such file or directory")}
 	}},
+	{"a job that left a file in memory", func(f *Facts) { f.Status.Nodes = []live.Node{{LeftoverMemory: int64(300 * resource.MiB)}} }},
 	{"a container of half a core, and huge pages", func(f *Facts) {
 		f.Usable.Has = resource.Of(500, 23*resource.GiB)
 		f.Usable.Less[resource.Memory] = "1GiB of its 24GiB is reserved as huge pages"

@@ -37,7 +37,7 @@ type Metered interface {
 //
 // When it begins, it sends its inventory: NodeJoined for each node, TaskAdopted for each running container, TaskEnded
 // for each container that has ended and was not forgotten (or DecisionFailed if it never started), NodeMemory if it
-// knows the memory, then Synced. While it cannot find out what became of some container, it sends nothing: see
+// knows the memory, NodeLeftover if containers left some in use, then Synced. While it cannot find out what became of some container, it sends nothing: see
 // Troubled. A Kill of that container is carried out all the same, and ends the wait for it.
 //
 // From then on every Start ends in exactly one DecisionDone (the program runs) or DecisionFailed (the machine's fault,
@@ -63,7 +63,8 @@ type Metered interface {
 // of TaskAdopted says who holds a container that was found; a TaskStill that repeats it does nothing. TaskPhase may be sent when a container enters another phase of its forecast, or is found to have
 // entered it: PhaseSince of the Progress in Found says when, from the launch on and not after now; nil is now. It may name an
 // earlier phase, and the same phase with another PhaseSince: an estimate was wrong. NodeMemory is sent when the memory that a
-// node's containers may use changes, and always with the last value. NodePressed is sent, after Synced, when the disk comes
+// node's containers may use changes, and always with the last value; NodeLeftover when the memory changes that outlives containers,
+// and before the TaskEnded of a container that leaves some. NodePressed is sent, after Synced, when the disk comes
 // under pressure, every few seconds while that lasts, and when it is over.
 type Backend interface {
 	// Apply accepts orders (Start, Kill, Throttle, Suspend and Resume). It only enqueues them.

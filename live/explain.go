@@ -180,7 +180,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 		} else {
 			e.EstimatedEnd = time.Time{} // No end without a start.
 		}
-		e.Why += keptCores(snapshot, need)
+		e.Why += keptCores(snapshot, need) + leftMemory(snapshot, need)
 		blockers, lacks := d.blockers(j, need)
 		e.Blockers = blockers
 		e.Why += blockersWords(blockers, lacks)

@@ -58,6 +58,37 @@ func TestNodeMemoryReachesThePolicy(t *testing.T) {
 	})
 }
 
+// Memory that outlives its containers is not granted: the job waits, and says why, until it is gone.
+func TestLeftoverIsNotGranted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake(cluster.Event{Kind: cluster.NodeLeftover, Held: 700 * resource.MiB})}
+		r.open()
+		r.start(fifo(t))
+		defer r.end()
+		id := r.submit(submission(1))
+		synctest.Wait()
+		r.noOrder()
+		e, err := r.Explain(t.Context(), id)
+		if want := "no node has 400MiB free. 700MiB outlives the tasks that have used it: "; err != nil || !strings.Contains(e.Why, want) {
+			t.Errorf("it waits because %q, %v; want %q", e.Why, err, want)
+		}
+		s, err := r.Status(t.Context())
+		if n := s.Nodes[0]; err != nil || n.LeftoverMemory != int64(700*resource.MiB) || n.FreeMemory != int64(324*resource.MiB) || n.OverdrawnMemory != 0 {
+			t.Errorf("status %+v, %v", n, err)
+		}
+		r.fake.events <- cluster.Event{Kind: cluster.NodeLeftover}
+		o := r.order(cluster.Start)
+		r.fake.launched(o)
+		r.fake.events <- cluster.Event{Kind: cluster.NodeLeftover, Held: 800 * resource.MiB}
+		synctest.Wait()
+		if s, err := r.Status(t.Context()); err != nil || s.Nodes[0].FreeMemory != 0 || s.Nodes[0].OverdrawnMemory != int64(176*resource.MiB) {
+			t.Errorf("with more than is free: %+v, %v", s.Nodes[0], err)
+		}
+		r.fake.ended(o.Container, cluster.Succeeded, 0)
+		r.wait(id)
+	})
+}
+
 // A FLEX job that was submitted without a check of the machine's swap is treated like one submitted through the
 // command: rejected in one sentence, or run as REGULAR if its programs can spill.
 func TestFlexNeedsSwap(t *testing.T) {

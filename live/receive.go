@@ -51,7 +51,7 @@ func (d *Driver) receive(e cluster.Event) {
 	case cluster.NodeLeft:
 		d.nodeLeft(e)
 		d.step(e)
-	case cluster.NodeJoined, cluster.Heartbeat, cluster.NodeMemory:
+	case cluster.NodeJoined, cluster.Heartbeat, cluster.NodeMemory, cluster.NodeLeftover:
 		d.step(e)
 	case cluster.NodePressed:
 		d.step(e)

@@ -83,7 +83,7 @@ func (d *Driver) restore() {
 		}
 	}
 	for _, e := range d.inventory {
-		if e.Kind == cluster.NodeMemory { // only now, because it counts running containers
+		if e.Kind == cluster.NodeMemory || e.Kind == cluster.NodeLeftover { // only now, because it is beside running containers
 			d.step(e)
 		}
 	}

@@ -206,9 +206,10 @@ type Node struct {
 	Memory          int64  `json:"memory_bytes" doc:"memory that may be granted"`
 	FreeCPU         int64  `json:"free_cpu_millicores" doc:"CPU not granted now"`
 	OverdrawnCPU    int64  `json:"overdrawn_cpu_millicores,omitempty" doc:"CPU granted beyond what the node has, because resumed tasks use CPU that they had lent, or tasks were resized; omitted if there is none"`
-	FreeMemory      int64  `json:"free_memory_bytes" doc:"memory not granted now; flex containers that have grown may hold some of it"`
+	FreeMemory      int64  `json:"free_memory_bytes" doc:"memory not granted now, without leftover_memory_bytes; flex containers that have grown may hold some of it"`
 	HeldMemory      int64  `json:"held_memory_bytes,omitempty" doc:"sum of the limits of the containers, which is more than was granted if flex containers have grown; 0 until it is known"`
-	OverdrawnMemory int64  `json:"overdrawn_memory_bytes,omitempty" doc:"memory granted beyond what the node has, because it is to come back to resumed tasks, which wait for it; omitted if there is none"`
+	LeftoverMemory  int64  `json:"leftover_memory_bytes,omitempty" doc:"memory that outlives the tasks that have used it: files in memory, such as those in /dev/shm, and segments that programs shared; it is not granted until they are removed; omitted if there is none"`
+	OverdrawnMemory int64  `json:"overdrawn_memory_bytes,omitempty" doc:"memory granted or left over beyond what the node has, because it is to come back to resumed tasks, which wait for it, or because tasks left it in use; omitted if there is none"`
 	FreeDisk        *int64 `json:"free_disk_bytes_per_s,omitempty" doc:"bandwidth of the disk not granted now; omitted if that of the disk is unknown"`
 	FreeNetwork     *int64 `json:"free_network_bytes_per_s,omitempty" doc:"bandwidth of the network not granted now; omitted if that of the network is unknown"`
 	UsedMemory      int64  `json:"used_memory_bytes" doc:"memory that the containers use now"`
@@ -223,12 +224,14 @@ type Node struct {
 	Leveling *Leveling `json:"leveling,omitempty" doc:"the newest question of the policy about how to level the demand on the node; omitted if there was none"`
 }
 
-// LeftMemory is the memory that is neither granted nor held by containers that have grown beyond their grants.
-func (n *Node) LeftMemory() int64 { return max(0, min(n.FreeMemory, n.Memory-n.HeldMemory)) }
+// LeftMemory is the memory that is neither granted, nor held by containers that have grown beyond their grants, nor left in use by tasks.
+func (n *Node) LeftMemory() int64 {
+	return max(0, min(n.FreeMemory, n.Memory-n.HeldMemory-n.LeftoverMemory))
+}
 
 // nodeOf returns the view of a node whose containers have not been measured.
 func nodeOf(n *cluster.NodeState) Node {
-	free := n.Unused().Max(resource.Vector{})
+	free := n.Spare().Max(resource.Vector{})
 	known := func(k resource.Kind) *int64 {
 		if n.Unknown.Has(k) {
 			return nil
@@ -236,7 +239,8 @@ func nodeOf(n *cluster.NodeState) Node {
 		return new(int64(free[k]))
 	}
 	return Node{Name: n.Name, CPU: int64(n.Capacity[resource.CPU]), Memory: int64(n.Capacity[resource.Memory]),
-		FreeCPU: int64(free[resource.CPU]), OverdrawnCPU: int64(n.Overdrawn()[resource.CPU]), FreeMemory: int64(free[resource.Memory]), HeldMemory: int64(n.Held), OverdrawnMemory: int64(n.Overdrawn()[resource.Memory]),
+		FreeCPU: int64(free[resource.CPU]), OverdrawnCPU: int64(n.Overdrawn()[resource.CPU]), FreeMemory: int64(free[resource.Memory]), HeldMemory: int64(n.Held),
+		LeftoverMemory: int64(n.Leftover), OverdrawnMemory: max(0, -int64(n.Spare()[resource.Memory])),
 		FreeDisk: known(resource.Disk), FreeNetwork: known(resource.Network), Disk: int64(n.Capacity[resource.Disk]),
 		DiskGives: int64(n.Pressed[resource.Disk]), Network: int64(n.Capacity[resource.Network]), Unknown: n.Unknown.Fields(), Leveling: levelingOf(n)}
 }

@@ -98,6 +98,25 @@ func (d *Driver) least(state *cluster.JobState, stage int) resource.Vector {
 	return need
 }
 
+// leftMemory returns a sentence on memory that a waiting task needs, and that outlives the tasks that have used it. It is empty if the task
+// waits for something else.
+func leftMemory(s *cluster.Snapshot, need resource.Vector) string {
+	var left resource.Amount
+	for _, n := range s.Nodes {
+		switch {
+		case n.Gone:
+		case n.Free[resource.Memory] >= need[resource.Memory]:
+			return ""
+		default:
+			left += n.Leftover
+		}
+	}
+	if left == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %s outlives the tasks that have used it: files in memory, such as those in /dev/shm, or segments that programs shared.", resource.FormatMemory(left))
+}
+
 // keptCores returns a sentence on tasks that hold the cores which a waiting task needs: suspended tasks that keep their cores,
 // resumed tasks that had lent them, or tasks that were granted more while they ran. It is empty if the task waits for something else.
 func keptCores(s *cluster.Snapshot, need resource.Vector) string {

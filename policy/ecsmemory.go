@@ -76,7 +76,7 @@ func (e *ecs) serveMemory(now timeline.Time, p *cluster.Plan, n *cluster.NodeSta
 	blocked := false
 	for i := range e.line {
 		w := &e.line[i]
-		has, free := w.task.Holds()[resource.Memory], max(0, n.Unused()[resource.Memory])
+		has, free := w.task.Holds()[resource.Memory], max(0, n.Spare()[resource.Memory])
 		switch end := e.lastEnd(now, p.Snapshot, n); {
 		case !blocked && w.fits(n):
 			decided = e.begin(now, p, w) || decided
@@ -98,7 +98,7 @@ func (e *ecs) serveMemory(now timeline.Time, p *cluster.Plan, n *cluster.NodeSta
 
 // fits reports whether n has the memory that w needs.
 func (w *inLine) fits(n *cluster.NodeState) bool {
-	return w.grant[resource.Memory]-w.task.Holds()[resource.Memory] <= max(0, n.Unused()[resource.Memory])
+	return w.grant[resource.Memory]-w.task.Holds()[resource.Memory] <= max(0, n.Spare()[resource.Memory])
 }
 
 // page is the least change of a grant of memory.

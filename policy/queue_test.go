@@ -58,7 +58,7 @@ func possibleEvent(t *rapid.T, s *cluster.Snapshot, now timeline.Time) (e cluste
 	for _, n := range s.Nodes {
 		tasks = append(tasks, n.Tasks...)
 	}
-	switch kind := number("event", 0, 10); {
+	switch kind := number("event", 0, 11); {
 	case kind <= 2:
 		job := &cluster.Job{ID: cluster.JobID(now + 1), Submitted: now - timeline.Time(number("age", 0, 2)), Weight: float64(number("weight", 0, 3)), MaxAttempts: 2}
 		for k := range number("stages", 1, 2) {
@@ -73,10 +73,10 @@ func possibleEvent(t *rapid.T, s *cluster.Snapshot, now timeline.Time) (e cluste
 		return cluster.Event{Kind: cluster.JobCancelled, Job: s.Jobs[number("job", 0, len(s.Jobs)-1)].ID}, true
 	case kind == 4 && len(s.Nodes) > 1 && !s.Nodes[1].Gone:
 		return cluster.Event{Kind: cluster.NodeLeft, Node: 1}, true
-	case kind == 10:
+	case kind >= 10:
 		n := s.Nodes[number("reporting", 0, len(s.Nodes)-1)]
 		held := resource.Amount(number("held", 0, 10)) * resource.GB
-		return cluster.Event{Kind: cluster.NodeMemory, Node: n.ID, Held: held}, !n.Gone
+		return cluster.Event{Kind: map[int]cluster.EventKind{10: cluster.NodeMemory, 11: cluster.NodeLeftover}[kind], Node: n.ID, Held: held}, !n.Gone
 	case len(tasks) > 0:
 		task := tasks[number("task", 0, len(tasks)-1)]
 		if !task.Running && kind < 8 {

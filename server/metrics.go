@@ -212,12 +212,13 @@ func (c *collector) machine(s sink) {
 	for i := range status.Nodes {
 		n := &status.Nodes[i]
 		sum.Memory, sum.FreeMemory, sum.OverdrawnMemory = sum.Memory+n.Memory, sum.FreeMemory+n.FreeMemory, sum.OverdrawnMemory+n.OverdrawnMemory
+		sum.LeftoverMemory += n.LeftoverMemory
 		sum.CPU, sum.FreeCPU, sum.OverdrawnCPU = sum.CPU+n.CPU, sum.FreeCPU+n.FreeCPU, sum.OverdrawnCPU+n.OverdrawnCPU
 		sum.UsedMemory, sum.UsedAnonymous, sum.Containers = sum.UsedMemory+n.UsedMemory, sum.UsedAnonymous+n.UsedAnonymous, sum.Containers+n.Containers
 	}
 	cores := func(milli int64) float64 { return float64(milli) / float64(resource.Core) }
 	s.gauge(descMemory, float64(sum.Memory))
-	s.gauge(descMemoryGranted, float64(sum.Memory-sum.FreeMemory+sum.OverdrawnMemory))
+	s.gauge(descMemoryGranted, float64(sum.Memory-sum.FreeMemory-sum.LeftoverMemory+sum.OverdrawnMemory))
 	s.gauge(descMemoryOver, float64(sum.OverdrawnMemory))
 	s.gauge(descMemoryUsed, float64(sum.UsedMemory))
 	s.gauge(descAnonymous, float64(sum.UsedAnonymous))

@@ -206,7 +206,7 @@ func (r *Estimator) copyJob(s *cluster.JobState, index int32) (reach time.Durati
 
 func (r *Estimator) copyNode(p *cluster.Plan, n *cluster.NodeState) {
 	index := int32(len(r.nodes))
-	free := n.Unused()
+	free := n.Spare()
 	c := simNode{cpu: free[resource.CPU], memory: free[resource.Memory], gone: n.Gone, holder: -1, nextOffer: -1}
 	if r.every > 0 {
 		c.phase = n.LastHeartbeat % r.every

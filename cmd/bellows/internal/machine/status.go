@@ -72,12 +72,17 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 	for _, n := range s.Nodes {
 		memory := func(bytes int64) string { return resource.FormatMemory(resource.Amount(bytes)) }
 		cpu := func(milli int64) string { return resource.FormatCPU(resource.Amount(milli)) }
-		t.Add(n.Name, memory(n.Memory), memory(n.Memory-n.FreeMemory), memory(n.UsedAnonymous), memory(n.LeftMemory()), cpu(n.CPU), cpu(n.CPU-n.FreeCPU), fmt.Sprint(n.Containers))
+		granted := n.Memory - n.FreeMemory - n.LeftoverMemory + n.OverdrawnMemory
+		t.Add(n.Name, memory(n.Memory), memory(granted), memory(n.UsedAnonymous), memory(n.LeftMemory()), cpu(n.CPU), cpu(n.CPU-n.FreeCPU), fmt.Sprint(n.Containers))
 	}
 	if err := t.Write(w); err != nil {
 		return err
 	}
 	for _, n := range s.Nodes {
+		if n.LeftoverMemory > 0 {
+			fmt.Fprintf(w, "\n%s\n", terminal.Fold(fmt.Sprintf("%s of the memory of %s outlives its tasks, and is not granted again: files in memory, such as those in /dev/shm, or segments that programs shared; remove them, and see `ipcs -m`",
+				resource.FormatMemory(resource.Amount(n.LeftoverMemory)), n.Name), terminal.Width-2, "  "))
+		}
 		if n.Disk > 0 || n.Network > 0 || len(n.Unknown) > 0 || n.Leveling != nil {
 			fmt.Fprintln(w)
 		}

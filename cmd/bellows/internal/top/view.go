@@ -184,7 +184,7 @@ type amounts struct{ all, used, granted, free, still int64 }
 func (s *state) sums() (memory, cpu amounts, swap int64) {
 	for _, n := range s.machine.Status.Nodes {
 		memory.all, memory.used, memory.free = memory.all+n.Memory, memory.used+n.UsedAnonymous, memory.free+n.LeftMemory()
-		memory.granted += n.Memory - n.FreeMemory + n.OverdrawnMemory
+		memory.granted += n.Memory - n.FreeMemory - n.LeftoverMemory + n.OverdrawnMemory
 		cpu.all, cpu.free = cpu.all+n.CPU, cpu.free+n.FreeCPU
 		cpu.granted += n.CPU - n.FreeCPU + n.OverdrawnCPU
 	}
