@@ -94,7 +94,7 @@ func TestResize(t *testing.T) {
 		waits := r.submit(small)
 		synctest.Wait()
 		e, err := r.Explain(t.Context(), waits)
-		const words = "The next task of the job has not started: no node has 1 core free. Running tasks were granted more cores than were free: together they are granted 500m cores more than the node has."
+		const words = "The next task of the job has not started: no node has 1 core free. Running tasks were granted more cores than were free: together they are granted 500m cores more than the node has. 1.5 cores are held by job 1, 1 core by job 2."
 		if err != nil || e.Why != words {
 			t.Errorf("explained %q (%v)", e.Why, err)
 		}
