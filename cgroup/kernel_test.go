@@ -459,8 +459,8 @@ func TestKernelCPUQuota(t *testing.T) {
 	}
 }
 
-// A group is asleep while its programs wait for what comes from elsewhere, and not while one of them wants a CPU, also if
-// it gets none.
+// A group is asleep while its programs wait for what comes from elsewhere, and not while one of them wants a CPU, also
+// if it gets none.
 func TestKernelAsleep(t *testing.T) {
 	g := testGroup(t, CPU)
 	if g.Asleep() {
@@ -502,7 +502,8 @@ func TestAsleepV2(t *testing.T) {
 	const dir = "sys/fs/cgroup/bellows-main/one/"
 	thread := fmt.Sprintln(program.Process.Pid)
 	none := v2Machine().with(files{dir + "cgroup.threads": "", dir + "tasks": thread})
-	waitFor(t, "the program below the group to sleep", fakeGroup(t, none.with(files{dir + "below/cgroup.threads": thread})).Asleep)
+	below := fakeGroup(t, none.with(files{dir + "below/cgroup.threads": thread}))
+	waitFor(t, "the program below the group to sleep", below.Asleep)
 	if fakeGroup(t, none).Asleep() {
 		t.Error("a group of version 2 has threads in a file of version 1")
 	}
