@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,9 @@ func (s *scenario) drawUnknown(t *rapid.T) {
 			}
 		}
 	}
+	s.pressures = slices.DeleteFunc(s.pressures, func(p pressure) bool { // a rate without a number is never pressed
+		return slices.ContainsFunc(rates, func(k resource.Kind) bool { return p.gives[k] > 0 && s.nodes[p.node].Unknown.Has(k) })
+	})
 	for i := range s.jobs {
 		for j := range s.jobs[i].Stages {
 			for _, k := range rates {
