@@ -281,6 +281,7 @@ func settle(f folder, s *spec, state *os.ProcessState, tooLong bool, transferred
 		return e
 	}
 	e.OOMKills, _ = reading.OOMKills.Get()
+	e.Refused, _ = reading.Refused.Get()
 	if t, ok := reading.CPUTime.Get(); ok {
 		e.CPUTime = t
 	}

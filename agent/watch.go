@@ -191,6 +191,16 @@ func judge(end *ending, killed bool) (cluster.Outcome, string) {
 	if end.OOMKills > 0 {
 		memory = fmt.Sprintf("the kernel killed %s of it for memory", processes(end.OOMKills))
 	}
+	refused := ""
+	if end.Refused > 0 {
+		refused = fmt.Sprintf("reached the limit of %d processes and threads of a container", mostThreads())
+	}
+	outcome, how := ended(end, killed, memory)
+	return outcome, join(how, refused)
+}
+
+// ended is judge without the limit of processes; memory is what the kernel killed for memory, in words.
+func ended(end *ending, killed bool, memory string) (cluster.Outcome, string) {
 	switch {
 	case killed:
 		return cluster.Killed, join("killed", memory)

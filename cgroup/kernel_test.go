@@ -524,10 +524,16 @@ func TestKernelPIDsMax(t *testing.T) {
 	}
 	start(t, g, "threads 5").ready(t).cmd.Process.Kill()
 	waitFor(t, "the process to be gone", func() bool { return read(t, g).Procs.Or(1) == 0 })
+	if refused := known(t, "Refused", read(t, g).Refused); refused != 0 {
+		t.Errorf("%d refused below the bound", refused)
+	}
 	// The Go runtime gives up when it gets no thread.
 	c := start(t, g, "threads 100")
 	if err := c.cmd.Wait(); err == nil {
 		t.Error("100 threads under a bound of 40")
+	}
+	if refused := known(t, "Refused", read(t, g).Refused); refused == 0 {
+		t.Error("none is counted as refused")
 	}
 }
 

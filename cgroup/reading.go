@@ -37,8 +37,9 @@ type Reading struct {
 	ReadBytes    Maybe[int64]
 	WrittenBytes Maybe[int64]
 
-	// Procs counts the processes in the group itself.
-	Procs Maybe[int64]
+	// Procs counts the processes in the group itself. Refused counts how often the kernel refused it a process or thread at its bound.
+	Procs   Maybe[int64]
+	Refused Maybe[int64]
 }
 
 // Read takes a sample. The only error is ErrGone, if the group no longer exists; a value that cannot be read is
@@ -54,6 +55,7 @@ func (g *Group) Read() (Reading, error) {
 	if text, err := readFile(filepath.Join(g.dir(), "cgroup.procs")); err == nil {
 		r.Procs = Known(int64(bytes.Count(text, []byte{'\n'})))
 	}
+	r.Refused = parseKeyed(slurp(g.dirs[PIDs], "pids.events")).first("max")
 	return r, nil
 }
 

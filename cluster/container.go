@@ -80,6 +80,8 @@ type Exit struct {
 	Left int64 `json:"left_processes,omitempty"`
 	// OOMKills counts processes of the container that the kernel killed for lack of memory.
 	OOMKills int64 `json:"oom_kills,omitempty"`
+	// Refused counts processes and threads that the kernel refused the container because it had as many as a container may have.
+	Refused int64 `json:"refused_processes,omitempty"`
 	// Peak is the container's largest use of memory, including page cache; 0 is unknown.
 	Peak    resource.Amount `json:"peak_memory_bytes,omitempty"`
 	CPUTime time.Duration   `json:"cpu_time_ns,omitempty"`
