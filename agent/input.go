@@ -100,6 +100,8 @@ func (m *mouth) feed(lease string) {
 			_ = m.sink.Serve(c) // The client connects again.
 			stop()
 			c.Close()
+		case isShortage(err):
+			time.Sleep(inputLook)
 		case !errors.Is(err, os.ErrDeadlineExceeded):
 			return
 		case leased(lease):

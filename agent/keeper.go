@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -26,7 +27,8 @@ type keeper struct {
 	manager *memory.Manager
 	watcher *cgroup.Watcher
 	done    chan struct{}
-	found   []news // containers that existed already; until begin
+	lease   *os.File // nil if it is not open
+	found   []news   // containers that existed already; until begin
 
 	// Owned by the goroutine.
 	kept    map[cluster.ContainerID]*kept
@@ -196,6 +198,7 @@ func (k *keeper) run() {
 	defer close(k.done)
 	defer k.swap.close()
 	defer k.watcher.Close()
+	defer func() { k.lease.Close() }()
 	defer context.AfterFunc(k.agent.closed, k.watcher.Wake)()
 	if err := takePriority(); err != nil {
 		k.agent.log.Debug("cannot raise the priority of the memory manager's thread", "error", err)

@@ -2,11 +2,11 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,10 +26,11 @@ const (
 	leaseTerm    = 10 * time.Second
 )
 
-// renewLease is called by the keeper's goroutine, so that a goroutine that hangs is noticed, too.
+// renewLease is called by the keeper's goroutine, so that a goroutine that hangs is noticed, too. The file stays open: a
+// daemon without a descriptor to spare lives.
 func (k *keeper) renewLease() {
 	path, text := k.agent.leasePath(), leaseAt(sinceBoot())
-	if overwrite(path, text) == nil {
+	if overwrite(k.leaseFile(path), text) == nil {
 		return
 	}
 	err := durable.Replace(path, text)
@@ -41,15 +42,32 @@ func (k *keeper) renewLease() {
 	}
 }
 
+// leaseFile returns the file at path, open for writing; nil if it cannot be opened.
+func (k *keeper) leaseFile(path string) *os.File {
+	if k.lease != nil {
+		at, err := os.Stat(path)
+		mine, errMine := k.lease.Stat()
+		if err == nil && errMine == nil && os.SameFile(at, mine) {
+			return k.lease
+		}
+		k.lease.Close()
+	}
+	k.lease, _ = os.OpenFile(path, os.O_WRONLY, 0)
+	return k.lease
+}
+
 // leaseAt is the text of a lease, always of the same length: the id of this boot, and the time since then, ns. Setting
 // the clock does not change that time.
 func leaseAt(sinceBoot time.Duration) []byte { return fmt.Appendf(nil, "%s%020d\n", boot(), sinceBoot) }
 
 // boot identifies this boot of the machine, at the beginning of a lease.
-func boot() string {
+func boot() string { return fmt.Sprintf("%-36s ", bootID()) }
+
+// bootID reads the id once: later this process may have no descriptor left.
+var bootID = sync.OnceValue(func() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return fmt.Sprintf("%-36s ", strings.TrimSpace(string(id)))
-}
+	return strings.TrimSpace(string(id))
+})
 
 // sinceBoot returns the time since the machine started, including the time when it was suspended.
 func sinceBoot() time.Duration {
@@ -61,15 +79,12 @@ func sinceBoot() time.Duration {
 }
 
 // overwrite writes to an existing file in place, which a full disk allows.
-func overwrite(path string, text []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+func overwrite(f *os.File, text []byte) error {
+	_, err := f.WriteAt(text, 0)
 	if err != nil {
 		return err
 	}
-	if _, err = f.WriteAt(text, 0); err == nil {
-		err = f.Truncate(int64(len(text)))
-	}
-	return errors.Join(err, f.Close())
+	return f.Truncate(int64(len(text)))
 }
 
 // guard resumes a container when the agent's lease has expired, and ends its throttle when its time has come. It ends
@@ -86,14 +101,22 @@ type lookout struct {
 	// expired says that the lease had expired at the last look. A machine that was stopped as a whole and goes on has an expired lease and
 	// a living agent, which renews the lease before the next look.
 	expired bool
-	resumed bool // the container, since the lease expired
+	read    time.Duration // when a lease was last found that had not expired, since the machine started
+	resumed bool          // the container, since the lease expired
 }
 
 // look resumes the container if the lease had expired at the last look, too.
 func (l *lookout) look() {
 	before := l.expired
-	if l.expired = !leased(l.s.Lease); !l.expired {
-		l.resumed = false
+	is, err := readLease(l.s.Lease)
+	if now := sinceBoot(); is {
+		l.read = now
+	} else {
+		// Of a lease that cannot be read now, the one that was read last counts.
+		l.expired = !isUnread(err) || now-l.read >= leaseTerm
+	}
+	if is {
+		l.expired, l.resumed = false, false
 	}
 	if !before || !l.expired {
 		return
@@ -116,26 +139,32 @@ func (l *lookout) look() {
 // leased reports whether there is an agent that renews the lease. A lease from the future does not count: a live agent
 // renews it within moments. Of an empty file, which earlier versions wrote, the modification time counts.
 func leased(path string) bool {
+	is, _ := readLease(path)
+	return is
+}
+
+// readLease is leased with why the lease cannot be read.
+func readLease(path string) (bool, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return false
+		return false, err
 	}
 	var age time.Duration
 	if len(text) == 0 {
 		info, err := os.Stat(path)
 		if err != nil {
-			return false
+			return false, err
 		}
 		age = time.Since(info.ModTime())
 	} else {
 		rest, same := strings.CutPrefix(string(text), boot())
 		at, err := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
 		if !same || err != nil {
-			return false
+			return false, nil
 		}
 		age = sinceBoot() - time.Duration(at)
 	}
-	return age > -leaseTerm && age < leaseTerm
+	return age > -leaseTerm && age < leaseTerm, nil
 }
 
 // release ends every stop of a container except a pause by its owner, and gives it memory to run in. A container whose memory is paged

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,6 +84,37 @@ func TestLease(t *testing.T) {
 		if !leased(path) {
 			t.Errorf("%q was renewed, and is %q", before, read(t, path))
 		}
+	}
+}
+
+// An agent without a descriptor to spare renews its lease, and a supervisor that cannot read the lease goes by the one that
+// it has read last, for as long as that lasts.
+func TestLeaseWithoutDescriptors(t *testing.T) {
+	dir := t.TempDir()
+	k := &keeper{agent: &Agent{config: Config{Dir: dir}, log: slog.New(slog.DiscardHandler)}}
+	path := k.agent.leasePath()
+	for range 2 { // The first makes the file, and the second opens it.
+		k.renewLease()
+	}
+	defer k.lease.Close()
+	before := read(t, path)
+	restore := withoutFiles(t)
+	k.renewLease()
+	restore()
+	if after := read(t, path); after <= before {
+		t.Errorf("the lease is %q, and was %q", after, before)
+	}
+	l := lookout{f: folder(dir), s: &spec{Lease: path}}
+	l.look()
+	unreadable(t, path)
+	for range 3 {
+		if l.look(); l.expired {
+			t.Error("a lease that cannot be read has expired")
+		}
+	}
+	l.read -= leaseTerm
+	if l.look(); !l.expired {
+		t.Error("a lease that cannot be read lasts for ever")
 	}
 }
 
