@@ -32,10 +32,10 @@ var damages = []struct {
 // group is killed and its folder kept. Other containers run on.
 func TestUnreadableRecords(t *testing.T) {
 	for _, d := range damages {
+		if d.name == "no permission" { // It is read again: see TestInventoryOfWhatCannotBeRead.
+			continue
+		}
 		t.Run(d.name, func(t *testing.T) {
-			if d.name == "no permission" {
-				t.Skip("is no damage: see TestInventoryOfWhatCannotBeRead")
-			}
 			b := newBench(t)
 			start := func(script string) cluster.Order {
 				o := b.order("sh", "-c", script)
