@@ -117,6 +117,17 @@ func (t *Tree) Commands() []*cobra.Command {
 	return all
 }
 
+// completeWords lets a shell complete the values of flags that take one of a few words.
+func (t *Tree) completeWords() {
+	for _, cmd := range t.Commands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if value, ok := f.Value.(interface{ Words() []string }); ok {
+				_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(value.Words(), cobra.ShellCompDirectiveNoFileComp))
+			}
+		})
+	}
+}
+
 // Execute runs one command line and returns the exit code.
 func (t *Tree) Execute(args []string, io Streams) int {
 	// When the reader of its output ends, SIGPIPE ends a command that prints, as with other programs. The first
@@ -131,6 +142,7 @@ func (t *Tree) Execute(args []string, io Streams) int {
 	t.root.SetOut(io.Out)
 	t.root.SetErr(io.Err)
 	t.root.SetArgs(args)
+	t.completeWords()
 	err := t.root.ExecuteContext(ctx)
 	if err != nil && !t.started {
 		if unknown := t.unknown(args); unknown != nil {

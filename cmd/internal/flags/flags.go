@@ -232,12 +232,16 @@ func list[T any](to *[]T, unit string, parse func(string) (T, error), print func
 // Words is a flag for one of a few words.
 type Words struct {
 	value[string]
+	words []string
 	moved map[string]string
 }
 
+// Words returns the words, for completion by a shell.
+func (v Words) Words() []string { return v.words }
+
 // Choice is a flag for one of a few words.
 func Choice(to *string, words ...string) Words {
-	return Words{value: value[string]{to, "name", func(text string) (string, error) { return parseWord(text, words) }, func(text string) string { return text }}}
+	return Words{words: words, value: value[string]{to, "name", func(text string) (string, error) { return parseWord(text, words) }, func(text string) string { return text }}}
 }
 
 // Choices is a flag for some of a few words, separated by commas.

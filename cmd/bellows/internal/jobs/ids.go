@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/server"
 )
 
 // parseJob reads the id of a job.
@@ -56,19 +56,12 @@ func eachOf[ID any](cmd *cobra.Command, ids []ID, do func(ID) error) (first erro
 }
 
 // completeJobs offers the ids of jobs that have not ended to a shell.
-func completeJobs(p *place.Place) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		client, err := p.Client()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		jobs, _ := client.Jobs(ctx)
-		var ids []string
+func completeJobs(p *place.Place) place.Completion {
+	return p.Complete(func(ctx context.Context, client *server.Client) (ids []string, err error) {
+		jobs, err := client.Jobs(ctx)
 		for _, j := range jobs {
 			ids = append(ids, strconv.FormatInt(int64(j.ID), 10)+"\t"+j.Name)
 		}
-		return ids, cobra.ShellCompDirectiveNoFileComp
-	}
+		return ids, err
+	})
 }

@@ -118,9 +118,11 @@ func runCommand() *cobra.Command {
 	}
 	f.Var(flags.Duration(&o.stage.Duration, time.Millisecond), "duration", "estimated run time with the ideal memory, such as 90s")
 	f.StringVar(&o.stage.Profile, "profile", "", "`name` of bellows profile list to take memory, duration and elasticity from")
+	_ = cmd.RegisterFlagCompletionFunc("profile", o.place.CompleteApps())
 	f.StringVar(&o.penalty, "penalty", o.penalty, "`shape` of the slowdown with less memory, unless a profile has it: none, step:FACTOR or sawtooth:FACTOR")
 	f.StringVar(&o.name, "name", "", "`name` of the job; default: the program's name")
 	f.StringVar(&o.queue, "queue", "", "`name` of the job's queue")
+	_ = cmd.RegisterFlagCompletionFunc("queue", o.place.CompleteQueues())
 	f.StringVar(&o.app, "app", "", "`name` of the application whose history the run belongs to; default: derived from name and command")
 	f.Var(dataFlag{&o.stage.Input}, "input", "what the command reads: a file or folder, or a size such as 3GiB; may be repeated; default: the files among its arguments")
 	f.Var(flags.Duration(&o.deadline, time.Millisecond), "deadline", "longest wait for the start, such as 10m, under a policy that observes deadlines; default: the policy chooses")

@@ -41,6 +41,9 @@ func readConfig(path string) ([]entry, error) {
 		return nil, fmt.Errorf("config: %w", err)
 	}
 	defer file.Close()
+	if err := checkLinks(path); err != nil {
+		return nil, err
+	}
 	if err := checkConfigFile(file); err != nil {
 		return nil, err
 	}
@@ -53,6 +56,47 @@ func readConfig(path string) ([]entry, error) {
 	}
 	return parseConfig(path, text)
 }
+
+// checkLinks refuses a path with a symbolic link of another user, who could make it lead to any file of root.
+func checkLinks(path string) error {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return fmt.Errorf("config: %w", err)
+	}
+	names := func(path string) []string {
+		return strings.FieldsFunc(path, func(r rune) bool { return r == filepath.Separator })
+	}
+	at, left := "/", names(abs)
+	for links := 0; len(left) > 0; {
+		next := filepath.Join(at, left[0])
+		var st unix.Stat_t
+		if err := unix.Lstat(next, &st); err != nil {
+			return fmt.Errorf("config: %w", &fs.PathError{Op: "stat", Path: next, Err: err})
+		}
+		left = left[1:]
+		if st.Mode&unix.S_IFMT != unix.S_IFLNK {
+			at = next
+			continue
+		}
+		if st.Uid != 0 && st.Uid != uint32(os.Geteuid()) {
+			return fault.At(path, 0, "goes through the symbolic link %s of user %d, who could point it elsewhere: name the file itself", next, st.Uid)
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return fmt.Errorf("config: %w", err)
+		}
+		if links++; links > mostLinks {
+			return fault.At(path, 0, "goes through more than %d symbolic links", mostLinks)
+		}
+		if left = append(names(target), left...); filepath.IsAbs(target) {
+			at = "/"
+		}
+	}
+	return nil
+}
+
+// mostLinks is the largest number of symbolic links in a path, as in the kernel.
+const mostLinks = 40
 
 // checkConfigFile refuses a file that other users could change: its settings decide what the daemon does with their jobs.
 func checkConfigFile(file *os.File) error {

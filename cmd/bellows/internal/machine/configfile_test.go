@@ -288,3 +288,40 @@ func FuzzParseConfig(f *testing.F) {
 		}
 	})
 }
+
+// A symbolic link of another user in the path of the file is refused, wherever it stands; own links are followed.
+func TestConfigThroughLinks(t *testing.T) {
+	file := write(t, "bellows_config: 1\n")
+	dir := t.TempDir()
+	link := func(to, name string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.Symlink(to, path); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	own, folder := link(file, "own"), link(filepath.Dir(file), "folder")
+	paths := []string{own, filepath.Join(folder, filepath.Base(file)), link("own", "relative")}
+	for _, path := range paths {
+		if _, err := readConfig(path); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := readConfig(link("loop", "loop")); err == nil {
+		t.Error("a loop of links was read")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to make a link of another user")
+	}
+	for _, path := range []string{own, folder} {
+		if err := os.Lchown(path, 12345, 12345); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range paths {
+		if _, err := readConfig(path); err == nil || !strings.Contains(err.Error(), "of user 12345, who could point it elsewhere: name the file itself") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

@@ -72,6 +72,7 @@ func Command() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&o.pool, "pool", "", "`name` of the pool")
+	_ = cmd.RegisterFlagCompletionFunc("pool", o.place.CompletePools())
 	f.StringVar(&o.path, "path", ".", "`folder` of the module, in which the function runs")
 	f.BoolVar(&o.json, "json", false, "each line is a JSON value")
 	f.BoolVar(&o.bytes, "bytes", false, "lines and results are bytes, not JSON")

@@ -1,6 +1,7 @@
 package mapping_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -223,6 +224,46 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// What begins while there is no daemon waits for one, says so, and can be interrupted.
+func TestBeginsWithoutADaemon(t *testing.T) {
+	d := start(t)
+	run := func(ctx context.Context, socket string) (said *bufio.Reader, printed *strings.Builder, ended chan error) {
+		errs, say := io.Pipe()
+		printed, ended = new(strings.Builder), make(chan error)
+		cmd := mapping.Command()
+		cmd.SetIn(strings.NewReader("a\n"))
+		cmd.SetOut(printed)
+		cmd.SetErr(say)
+		cmd.SetArgs([]string{"--socket", socket, "--pool", "p", "--quiet", "m:f"})
+		go func() { ended <- cmd.ExecuteContext(ctx); _ = say.Close() }()
+		return bufio.NewReader(errs), printed, ended
+	}
+	waits := func(said *bufio.Reader) {
+		t.Helper()
+		line, err := said.ReadString('\n')
+		if err != nil || !strings.Contains(line, "no daemon listens") || !strings.Contains(line, "map waits 30s for one") {
+			t.Fatalf("said %q, %v", line, err)
+		}
+		go func() { _, _ = io.Copy(io.Discard, said) }()
+	}
+	later := filepath.Join(d.dir, "later")
+	said, printed, ended := run(t.Context(), later)
+	waits(said)
+	if err := os.Symlink(d.socket, later); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil || printed.String() != "\"aa\"\n" {
+		t.Errorf("printed %q, %v", printed, err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	said, _, ended = run(ctx, filepath.Join(d.dir, "none"))
+	waits(said)
+	interrupt()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("after an interrupt: %v", err)
+	}
+}
+
 // Mistakes are one sentence.
 func TestMistakes(t *testing.T) {
 	d := start(t)
@@ -245,7 +286,6 @@ func TestMistakes(t *testing.T) {
 		{"1\n{\n", `input 2 "{": must be a JSON value`, []string{"--json", "m:f"}, command.WrongUsage},
 		{"\xff\n", `must be text in UTF-8`, []string{"m:f"}, command.WrongUsage},
 		{"1\n", `pool q: you have no such pool`, []string{"--pool", "q", "m:f"}, command.WrongUsage},
-		{"1\n", `no daemon listens`, []string{"--socket", filepath.Join(d.dir, "none"), "m:f"}, command.Failed},
 	} {
 		_, _, err := d.run(t.Context(), strings.NewReader(c.in), c.args...)
 		if err == nil || !strings.Contains(err.Error(), c.says) {

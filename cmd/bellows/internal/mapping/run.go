@@ -99,7 +99,7 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 			return command.Usagef("path %s: must be a folder", o.path)
 		}
 	}
-	if _, err := client.Status(cmd.Context()); err != nil {
+	if err := awaitDaemon(cmd.Context(), client, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
 	r := &run{options: o, function: args[0], seen: terminal.Is(cmd.OutOrStdout()), out: bufio.NewWriter(cmd.OutOrStdout()), err: cmd.ErrOrStderr(), running: map[int]running{}, ended: map[int]ended{}, next: 1}
@@ -114,6 +114,33 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 		defer func() { _ = r.journal.close() }()
 	}
 	return r.all(cmd.Context(), client, in)
+}
+
+// How long map waits for the first answer of a daemon, which may be between two lives, and how often it asks.
+const (
+	daemonPatience = 30 * time.Second
+	daemonPace     = time.Second / 5
+)
+
+// awaitDaemon returns once a daemon answers. It says that it waits for one.
+func awaitDaemon(ctx context.Context, client *server.Client, say io.Writer) error {
+	end := time.After(daemonPatience)
+	for told := false; ; told = true {
+		_, err := client.Status(ctx)
+		if live.KindOf(err) != live.Unavailable {
+			return err
+		}
+		if !told {
+			fmt.Fprintf(say, "bellows: %v; map waits %v for one\n", err, daemonPatience)
+		}
+		select {
+		case <-time.After(daemonPace):
+		case <-end:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // all runs everything.

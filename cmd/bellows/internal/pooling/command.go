@@ -122,6 +122,7 @@ run are lost. The command returns when they have ended.`,
 	}
 	cmd.Flags().SortFlags = false
 	userFlag(cmd, &user)
+	cmd.ValidArgsFunction = p.CompletePools()
 	p.Flags(cmd, false)
 	return cmd
 }

@@ -72,6 +72,7 @@ func createCommand() *cobra.Command {
 	f.StringVar(&o.spec.Policy, "policy", o.spec.Policy, "`name` of the policy that divides the executors among applications")
 	f.Var(flags.Settings(o.spec.Settings), "set", "setting of the policy; may be repeated")
 	f.StringVar(&o.spec.Queue, "queue", "", "`name` of the queue in which executors wait for their start")
+	_ = cmd.RegisterFlagCompletionFunc("queue", o.place.CompleteQueues())
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	o.place.Flags(cmd, false)
 	return cmd

@@ -42,6 +42,7 @@ same for programs.`,
 	}
 	cmd.Flags().SortFlags = false
 	userFlag(cmd, &user)
+	cmd.ValidArgsFunction = p.CompletePools()
 	p.Flags(cmd, false)
 	return cmd
 }

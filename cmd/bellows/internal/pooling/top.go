@@ -75,6 +75,7 @@ func topCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asText, "once", false, "print it once, as text")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "with --once: print JSON")
 	userFlag(cmd, &user)
+	cmd.ValidArgsFunction = p.CompletePools()
 	p.Flags(cmd, false)
 	return cmd
 }

@@ -109,6 +109,7 @@ cores, the input and the memory of the latest one.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.ValidArgsFunction = p.CompleteApps()
 	p.Flags(cmd, false)
 	return cmd
 }
@@ -226,6 +227,7 @@ func forgetCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "forget all applications")
 	userFlag(cmd, &user)
+	cmd.ValidArgsFunction = p.CompleteApps()
 	p.Flags(cmd, false)
 	return cmd
 }
