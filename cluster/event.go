@@ -41,6 +41,7 @@ const (
 	JobGrew                                 // Job, Found: how the open job grows, that it has more stages, or more tasks in stages, or closes
 	Continued                               // as Synced, and nothing has changed since the last decisions: the inventory is that of another engine, whose newest was Decision
 	NodeLeftover                            // Node, Held: how much of its memory outlives the containers that have used it
+	TaskIdle                                // Task, Found: whether its programs have nothing to do from now on (Idle); it lends its cores while they have not
 )
 
 var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat", "decision-done",
@@ -49,7 +50,7 @@ var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "j
 	"task-phase", "task-still", "task-goes-on", "job-revised",
 	"node-pressed",
 	"job-paused", "job-resumed",
-	"answered", "task-out", "quotas-set", "node-reserved", "job-grew", "continued", "node-leftover"}
+	"answered", "task-out", "quotas-set", "node-reserved", "job-grew", "continued", "node-leftover", "task-idle"}
 
 // NumEventKinds and NumOutcomes are one more than the last of each.
 const (
@@ -125,7 +126,7 @@ type Event struct {
 	Phase    int32           `json:"phase,omitempty"` // TaskPhase: an index of the phases of its stage
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it started running
-	Found    *Condition      `json:"found,omitempty"`       // TaskAdopted, NodePressed, TaskPhase, TaskOut, JobPaused, QuotasSet, JobGrew; nil is the zero Condition
+	Found    *Condition      `json:"found,omitempty"`       // TaskAdopted, NodePressed, TaskPhase, TaskOut, TaskIdle, JobPaused, QuotasSet, JobGrew; nil is the zero Condition
 	Held     resource.Amount `json:"held_bytes,omitempty"`  // NodeMemory: the sum of the limits of its containers; NodeLeftover; bytes
 	Detail   string          `json:"detail,omitempty"`
 	Run      int             `json:"run,omitempty"`  // number of the run of Task, with drivers that run containers; see ContainerID
@@ -172,6 +173,7 @@ type Condition struct {
 	PageOut    bool            `json:"page_out,omitempty"`  // its memory is to be paged out while its owner holds it
 	Out        resource.Amount `json:"out_bytes,omitempty"` // memory of its grant that has left
 	Stays      string          `json:"stays,omitempty"`     // one clause on why not all of it has left
+	Idle       bool            `json:"idle,omitempty"`      // its programs have nothing to do
 	Progress   *Progress       `json:"progress,omitempty"`  // how far the task had come; nil is unknown. Of a TaskPhase only PhaseSince counts, and nil is now.
 	// MostCPU is as in the envelope of the task.
 	MostCPU resource.Amount `json:"most_cpu_millicores,omitempty"`

@@ -193,7 +193,7 @@ func (t *TaskState) launchedBy(now timeline.Time) timeline.Time {
 // adopted returns the event that says how t runs.
 func (t *TaskState) adopted(now timeline.Time) Event {
 	e := Event{Kind: TaskAdopted, Task: t.ID, Node: t.Node.ID, Grant: t.Grant, Launched: t.launchedBy(now)}
-	found := Condition{ByPhase: t.ByPhase, MostCPU: t.MostCPU, Out: t.Out}
+	found := Condition{ByPhase: t.ByPhase, MostCPU: t.MostCPU, Out: t.Out, Idle: t.Idle}
 	if t.Running {
 		p := t.Progress()
 		found.Progress = &p

@@ -387,9 +387,9 @@ type TaskState struct {
 	// Killing is set when a Kill decision for the task has been taken, Preempting if that decision makes room for
 	// others.
 	Killing, Preempting bool
-	// Still says that the programs of the task make no progress, Lends that others may use what it does not hold
-	// meanwhile.
-	Still, Lends bool
+	// Still says that the programs of the task make no progress, Idle that they have nothing to do, Lends that others may use what it
+	// does not hold meanwhile.
+	Still, Idle, Lends bool
 	// ByPhase says that the task is granted what each phase of its forecast demands, and is resized from phase to phase.
 	ByPhase bool
 
@@ -439,7 +439,7 @@ func (t *TaskState) Holds() resource.Vector {
 	return holds
 }
 
-// lent is what others may use of a grant while the task stands still: nothing but memory keeps its content. Memory is lent apart.
+// lent is what others may use of a grant while the task stands still or has nothing to do: nothing but memory keeps its content. Memory is lent apart.
 func (t *TaskState) lent() resource.Vector { return t.Grant.With(resource.Memory, 0) }
 
 // Stage returns the stage of the task.

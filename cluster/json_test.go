@@ -60,6 +60,7 @@ var fullEvents = []any{
 	Event{Kind: Continued, Decision: 8},
 	Event{Kind: NodeMemory, Node: 1, Held: 5},
 	Event{Kind: NodeLeftover, Node: 1, Held: 5},
+	Event{Kind: TaskIdle, Task: TaskID{1, 0, 0}, Found: &Condition{Idle: true}},
 	Event{Kind: TaskPhase, Task: TaskID{1, 0, 0}, Phase: 2},
 	Event{Kind: TaskStill, Task: TaskID{1, 0, 0}, By: HeldByMemory},
 	Event{Kind: TaskGoesOn, Task: TaskID{1, 0, 0}},

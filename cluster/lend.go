@@ -1,10 +1,16 @@
 package cluster
 
-// relend gives what a running task does not hold while it stands still to its node, or takes it back: a task that is about to
-// go on does not lend. Memory is lent apart, if it has left: see TaskState.Out.
+import (
+	"fmt"
+
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// relend gives what a running task does not hold while it stands still, or has nothing to do, to its node, or takes it back: a task that
+// is about to go on does not lend. Memory is lent apart, if it has left: see TaskState.Out.
 func (s *Snapshot) relend(t *TaskState) {
 	s.relendMemory(t)
-	if t.Still && !t.goesOnSoon() {
+	if t.Idle || t.Still && !t.goesOnSoon() {
 		s.lend(t)
 	} else {
 		s.takeBack(t)
@@ -17,7 +23,23 @@ func (t *TaskState) goesOnSoon() bool {
 	return t.heldBy() == 0 && t.StillBy&HeldByMemory == 0 && (t.Hold == nil || !t.Hold.Failed)
 }
 
-// lend gives what a task does not hold while it stands still to its node, if the snapshot lends.
+// idle records whether the programs of a running task have nothing to do. Its container keeps its bounds and its weight: a task that has
+// something to do again runs at once, and takes its cores back.
+func (s *Snapshot) idle(now timeline.Time, id TaskID, is bool) error {
+	t, err := s.running(id)
+	switch {
+	case err != nil:
+		return err
+	case t.Idle == is:
+		return fmt.Errorf("task %s: is idle: %t, as before", id, is)
+	}
+	t.Idle = is
+	s.relend(t)
+	s.progressed(now, t)
+	return nil
+}
+
+// lend gives what a task does not hold while it stands still or is idle to its node, if the snapshot lends.
 func (s *Snapshot) lend(t *TaskState) {
 	if !s.Lends || t.Lends {
 		return

@@ -90,6 +90,32 @@ func TestLend(t *testing.T) {
 	}
 }
 
+// A task that has nothing to do lends as one that stands still does, also while it is stopped and goes on, and also in an engine that takes over.
+func TestIdleLends(t *testing.T) {
+	l := newLending(t, true, 10)
+	first := l.start()
+	idle := func(is bool) Event { return Event{Kind: TaskIdle, Task: first[0], Found: &Condition{Idle: is}} }
+	l.enter(idle(true))
+	l.enter(Event{Kind: TaskStill, Task: first[0], By: HeldByMemory})
+	l.enter(Event{Kind: TaskGoesOn, Task: first[0]})
+	if n := l.node(); n.Free[resource.CPU] != resource.Core || n.Free[resource.Memory] != 4*resource.GB {
+		t.Errorf("%v are free", n.Free)
+	}
+	next := &lending{T: t, book: NewBook(nil), now: l.now}
+	next.book.Snapshot().Lends = true
+	for _, e := range l.book.Snapshot().TakeOver(l.now) {
+		next.enter(e)
+	}
+	if n := next.node(); n.Free != l.node().Free {
+		t.Errorf("%v are free for the next engine, %v were", n.Free, l.node().Free)
+	}
+	l.start()
+	l.enter(idle(false))
+	if n := l.node(); n.Overdrawn() != (resource.Vector{resource.Core, 0, 0, 0}) {
+		t.Errorf("%v overdrawn", n.Overdrawn())
+	}
+}
+
 // Without lending, a task that stands still keeps its grant.
 func TestKeep(t *testing.T) {
 	l := newLending(t, false, 10)

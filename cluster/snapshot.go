@@ -15,7 +15,7 @@ type Snapshot struct {
 	// ContainersPerCore is the most tasks a node may have for each of its cores; a node with less than one core counts
 	// as one. 0 means any number.
 	ContainersPerCore int
-	// Lends says that a task that stands still lends its cores and its bandwidths: only its memory stays taken. When the
+	// Lends says that a task that stands still or is idle lends its cores and its bandwidths: only its memory stays taken. When the
 	// task goes on, its node may have granted more than it has, and starts nothing before enough tasks have ended.
 	Lends bool
 	// Weighs says that the policy grants CPU as a weight: see TaskState.MostCPU.

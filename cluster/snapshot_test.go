@@ -275,7 +275,7 @@ func coherent(t reporter, s *Snapshot) {
 			if task.OutLent != task.lendsMemory() {
 				t.Errorf("task %s lends %d bytes, want %d", task.ID, task.OutLent, task.lendsMemory())
 			}
-			if lends := s.Lends && task.Still && !task.goesOnSoon(); task.Lends != lends {
+			if lends := s.Lends && (task.Idle || task.Still && !task.goesOnSoon()); task.Lends != lends {
 				t.Errorf("task %s lends %v, want %v", task.ID, task.Lends, lends)
 			}
 			if !task.Running {
@@ -543,6 +543,9 @@ func anyEvent(t *rapid.T, s *Snapshot) Event {
 			}
 			if task.Running && number("out", 0, 9) == 0 {
 				return Event{Kind: TaskOut, Task: task.ID, Found: &Condition{Out: resource.Amount(number("bytes", -1, 3)) * resource.GB / 2}}
+			}
+			if task.Running && number("idles", 0, 9) == 0 {
+				return Event{Kind: TaskIdle, Task: task.ID, Found: &Condition{Idle: number("idle", 0, 1) == 0}}
 			}
 			if task.Running && number("stands", 0, 9) == 0 {
 				return Event{Kind: rapid.SampledFrom([]EventKind{TaskStill, TaskGoesOn}).Draw(t, "still"), Task: task.ID, By: Holders(number("by", 1, int(allHolders)))}

@@ -60,6 +60,8 @@ func (s *Snapshot) apply(now timeline.Time, e *Event) error {
 		return s.stand(now, e.Task, e.By)
 	case TaskGoesOn:
 		return s.goOn(now, e.Task)
+	case TaskIdle:
+		return s.idle(now, e.Task, e.Condition().Idle)
 	case TaskOut:
 		return s.takeOut(e.Task, e.Condition().Out)
 	case JobPaused:
@@ -427,7 +429,7 @@ func (s *Snapshot) adopt(now timeline.Time, e *Event) error {
 		s.unmet(j)
 	}
 	t.resume(now, found.Progress)
-	t.Out = found.Out
+	t.Out, t.Idle = found.Out, found.Idle
 	s.relend(t)
 	return nil
 }

@@ -88,12 +88,14 @@ func (d *Driver) adoptGrant(r *run, e *cluster.Event) {
 type Sized struct {
 	ByPhase bool     `json:"by_phase,omitempty" doc:"the task is granted what each phase of its forecast demands; omitted if its grant stays the same"`
 	MostCPU int64    `json:"most_cpu_millicores,omitempty" doc:"the most CPU that the task may use while others leave it: its grant of CPU is its share of the cores; omitted if its grant is the most"`
+	Lends   bool     `json:"lends,omitempty" doc:"its program has nothing to do, and it lends its cores to other tasks until it has"`
 	Resized *Resized `json:"resized,omitempty" doc:"the last change of its grant while it ran; omitted if there was none"`
 }
 
 // put adds the grant of a task, which may be changing.
 func (s *Sized) put(t *cluster.TaskState, r *run) {
 	s.ByPhase, s.Resized = t.ByPhase, resizedOf(t, r)
+	s.Lends = t.Idle && t.Lends
 	if t.MostCPU > t.Grant[resource.CPU] {
 		s.MostCPU = int64(t.MostCPU)
 	}

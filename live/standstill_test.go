@@ -95,7 +95,7 @@ func TestLentCores(t *testing.T) {
 		waits := r.submit(small)
 		synctest.Wait()
 		e, err := r.Explain(t.Context(), waits)
-		const want = "The next task of the job has not started: no node has 1 core free. Resumed tasks share the node with tasks that borrowed their cores: together they are granted 1 core more than the node has. 2 cores are held by job 1, 1 core by job 2."
+		const want = "The next task of the job has not started: no node has 1 core free. Tasks that go on share the node with tasks that borrowed their cores: together they are granted 1 core more than the node has. 2 cores are held by job 1, 1 core by job 2."
 		if err != nil || e.Why != want {
 			t.Errorf("explained %q, want %q: %v", e.Why, want, err)
 		}

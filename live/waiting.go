@@ -118,7 +118,7 @@ func leftMemory(s *cluster.Snapshot, need resource.Vector) string {
 }
 
 // keptCores returns a sentence on tasks that hold the cores which a waiting task needs: suspended tasks that keep their cores,
-// resumed tasks that had lent them, or tasks that were granted more while they ran. It is empty if the task waits for something else.
+// resumed tasks and executors that had lent them, or tasks that were granted more while they ran. It is empty if the task waits for something else.
 func keptCores(s *cluster.Snapshot, need resource.Vector) string {
 	suspended, overdrawn, grown := 0, resource.Amount(0), false
 	for _, n := range s.Nodes {
@@ -140,7 +140,7 @@ func keptCores(s *cluster.Snapshot, need resource.Vector) string {
 	case overdrawn > 0 && grown:
 		return fmt.Sprintf(" Running tasks were granted more cores than were free: together they are granted %s more than the node has.", resource.CPU.Format(overdrawn))
 	case overdrawn > 0:
-		return fmt.Sprintf(" Resumed tasks share the node with tasks that borrowed their cores: together they are granted %s more than the node has.", resource.CPU.Format(overdrawn))
+		return fmt.Sprintf(" Tasks that go on share the node with tasks that borrowed their cores: together they are granted %s more than the node has.", resource.CPU.Format(overdrawn))
 	case suspended == 0:
 		return ""
 	case suspended == 1:

@@ -161,7 +161,7 @@ func (m *machine) submit(by cluster.Credentials) cluster.JobID {
 func (m *machine) startSome() {
 	free := m.cores
 	for _, j := range m.jobs {
-		if !j.Started.IsZero() && !j.Ended {
+		if !j.Started.IsZero() && !j.Ended && !j.Tasks[0].Lends {
 			free--
 		}
 	}
@@ -295,6 +295,21 @@ func (m *machine) Cancel(_ context.Context, _ cluster.Credentials, id cluster.Jo
 	if !begun {
 		m.finish(id, cluster.StatusCancelled, "")
 	}
+	return nil
+}
+
+// Lend implements Jobs.
+func (m *machine) Lend(_ context.Context, ids []cluster.JobID, idle bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range ids {
+		if j := m.jobs[id]; j != nil && !j.Ended && len(j.Tasks) > 0 && j.Tasks[0].Lends != idle {
+			j.Tasks = slices.Clone(j.Tasks)
+			j.Tasks[0].Lends = idle
+			m.touch(j)
+		}
+	}
+	m.startSome()
 	return nil
 }
 

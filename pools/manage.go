@@ -76,6 +76,15 @@ func (p *Pools) step() (again time.Duration) {
 	for i := range all {
 		wanted[i], _ = ask[i].Wanted(p.ctx) // of a pool that has just been replaced: it is not synced
 	}
+	lent, taken, again := p.adjustAll(all, wanted)
+	p.tellLends(taken, false)
+	p.tellLends(lent, true)
+	return again
+}
+
+// adjustAll brings all pools nearer to their sizes, and returns what the driver is to be told of who lends, and when time alone changes what
+// is to be done; 0 is never.
+func (p *Pools) adjustAll(all []*held, wanted []pool.Wanted) (lent, taken []cluster.JobID, again time.Duration) {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,11 +93,13 @@ func (p *Pools) step() (again time.Duration) {
 		if p.pools[h.record.ref()] != h {
 			continue
 		}
-		if next := p.adjust(now, h, &wanted[i]); next > 0 && (again == 0 || next < again) {
-			again = next
+		for _, next := range []time.Duration{p.adjust(now, h, &wanted[i]), p.lends(h, h.members(now, &wanted[i]), &lent, &taken)} {
+			if next > 0 && (again == 0 || next < again) {
+				again = next
+			}
 		}
 	}
-	return again
+	return lent, taken, again
 }
 
 // adjust brings one pool nearer to its size, and returns when time alone changes what is to be done; 0 is never.
@@ -341,6 +352,7 @@ func (p *Pools) parties(all []*held, wanted []pool.Wanted) (parties []party, of 
 type use struct {
 	owner live.Owner
 	held  resource.Vector // by its tasks
+	lent  resource.Amount // of held, cores that its tasks lend
 	waits resource.Vector // what its tasks need that could start if there were room
 	least resource.Vector // what one of them needs; zero if there is none
 }
@@ -351,6 +363,9 @@ func useOf(j *live.Job, capacity resource.Vector) (u use) {
 	for i := range j.Tasks {
 		if t := &j.Tasks[i]; t.State != live.TaskEnded {
 			u.held = u.held.Add(resource.Of(resource.Amount(t.CPUMillicores), resource.Amount(t.MemoryBytes)))
+			if t.Lends || t.Still != nil && t.Still.Lends {
+				u.lent += resource.Amount(t.CPUMillicores)
+			}
 		}
 	}
 	for i := range j.Stages {

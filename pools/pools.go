@@ -28,6 +28,7 @@ import (
 type Jobs interface {
 	SubmitAll(ctx context.Context, by cluster.Credentials, key live.Key, jobs iter.Seq2[live.Submission, error]) (first cluster.JobID, n int, err error)
 	Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error
+	Lend(ctx context.Context, ids []cluster.JobID, idle bool) error
 	Jobs(ctx context.Context) ([]live.Job, error)
 	Job(ctx context.Context, id cluster.JobID, usage bool) (live.Job, error)
 	Changes(ctx context.Context, from int64) (live.Update, error)

@@ -37,7 +37,8 @@ type Detail struct {
 // Executor is what people see of an executor: what its pool knows of it, and its job.
 type Executor struct {
 	pool.Executor
-	Job cluster.JobID `json:"job,omitempty" doc:"the job that the executor is; omitted if it has not been submitted yet, or has ended"`
+	Job   cluster.JobID `json:"job,omitempty" doc:"the job that the executor is; omitted if it has not been submitted yet, or has ended"`
+	Lends bool          `json:"lends,omitempty" doc:"it runs nothing, and lends its cores until it has a task"`
 }
 
 // States of executors that have not registered.
@@ -123,6 +124,9 @@ func (p *Pools) Detail(ctx context.Context, r Ref) (Detail, error) {
 		if l := h.executors[e.Executor]; l != nil {
 			one.Job = l.job
 			one.Why = cmp.Or(l.ordered, e.Why)
+			if one.Lends = p.lendsCores(l.job); one.Lends && one.Why == "" {
+				one.Why = lendsWhy
+			}
 		}
 		there[e.Executor] = true
 		d.Members = append(d.Members, one)

@@ -178,6 +178,9 @@ func explainTask(say func(string), j *live.Job, t *live.TaskExplanation, now tim
 	if t.Throttle != nil {
 		say(throttleWords(t.Throttle))
 	}
+	if t.Lends {
+		say("it has nothing to do, and lends its cores to other tasks until it has")
+	}
 	if t.Resized != nil {
 		say(resizedWords(t.Resized, &t.Grant))
 	}

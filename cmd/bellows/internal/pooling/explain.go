@@ -106,6 +106,9 @@ func whoPays(d *pools.Detail) string {
 		text += ", which is"
 	}
 	text += fmt.Sprintf(" %s and %s of its share and quotas, whether tasks run or not", resource.FormatMemory(resource.Amount(n)*s.Memory), resource.CPU.Format(resource.Amount(n)*s.CPU))
+	if lenders(d) > 0 {
+		text += "; cores that are lent do not count"
+	}
 	if s.Class == cluster.Flex {
 		text += "; growth beyond that does not count"
 	}
@@ -144,6 +147,16 @@ func whenMore(d *pools.Detail) string {
 	return fmt.Sprintf("when there are more tasks than executors, up to %d", d.Spec.Max)
 }
 
+// lenders is how many executors lend their cores.
+func lenders(d *pools.Detail) (n int) {
+	for i := range d.Members {
+		if d.Members[i].Lends {
+			n++
+		}
+	}
+	return n
+}
+
 // whenFewer says when there are fewer executors.
 func whenFewer(d *pools.Detail) string {
 	var parts []string
@@ -159,6 +172,11 @@ func whenFewer(d *pools.Detail) string {
 	}
 	if ending > 0 {
 		parts = append(parts, terminal.Count(ending, "executor")+" will end after the task, or at once")
+	}
+	if lend := lenders(d); lend == 1 {
+		parts = append(parts, "1 executor lends its cores to whoever waits, until it has a task")
+	} else if lend > 1 {
+		parts = append(parts, fmt.Sprintf("%d executors lend their cores to whoever waits, until they have tasks", lend))
 	}
 	switch {
 	case d.Executors <= d.Spec.Min:

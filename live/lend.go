@@ -1,0 +1,42 @@
+package live
+
+import (
+	"context"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// Lend notes that the programs of jobs have nothing to do, so that their running tasks lend their cores, or that they have something to do
+// again. Nothing changes for their containers: a program that has something to do again runs at once, by its weight. It lasts until the
+// next call about the job, or until the Driver ends. Jobs that run no task are passed over.
+func (d *Driver) Lend(ctx context.Context, ids []cluster.JobID, idle bool) error {
+	if err := d.awaitInventory(ctx); err != nil {
+		return err
+	}
+	return d.do(ctx, func() {
+		for _, id := range ids {
+			j := d.jobs[id]
+			if j == nil || j.state == nil || d.broken != nil {
+				continue
+			}
+			for _, task := range idlers(j.state, idle) {
+				e := cluster.Event{Kind: cluster.TaskIdle, Task: task}
+				e.SetCondition(cluster.Condition{Idle: idle})
+				d.log.Debug("container lends its cores, or takes them back", "job", id, "task", task, "idle", idle)
+				d.step(e)
+				d.tell(j)
+			}
+		}
+		d.flush()
+	})
+}
+
+// idlers returns the running tasks of j for which it is news that they are idle, or are not.
+func idlers(j *cluster.JobState, idle bool) (all []cluster.TaskID) {
+	for _, t := range j.Tasks {
+		if t.Running && t.Idle != idle {
+			all = append(all, t.ID)
+		}
+	}
+	return all
+}
