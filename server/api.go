@@ -26,6 +26,7 @@ type Profiles interface {
 	Apps(ctx context.Context, uid uint32, user string) ([]store.App, error)
 	AppsOfUser(ctx context.Context, user string) ([]store.App, error)
 	Forget(ctx context.Context, uid uint32, user, name string) error
+	ForgetOfUser(ctx context.Context, user, name string) error
 }
 
 // Store is the part of store.Store that the API uses.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/store"
@@ -70,19 +71,25 @@ type ofUser struct {
 	User string `query:"user" doc:"for operators: those of the user of this name, instead of the caller's"`
 }
 
+// whose returns the caller, and the other user whose applications an operator asks for; empty if they are the caller's own.
+func (u *ofUser) whose(ctx context.Context) (caller cluster.Credentials, other string, err error) {
+	if caller, err = peer(ctx); err != nil || u.User == "" || u.User == live.OwnerOf(caller).Name {
+		return caller, "", err
+	}
+	other, err = callerOf(ctx).mayAskFor(u.User, "applications")
+	return caller, other, err
+}
+
 // apps returns what is known of the applications.
 func (u *ofUser) apps(ctx context.Context, s *Server) ([]store.App, error) {
-	caller, err := peer(ctx)
-	if err != nil {
+	caller, other, err := u.whose(ctx)
+	switch {
+	case err != nil:
 		return nil, err
+	case other != "":
+		return s.profiles.AppsOfUser(ctx, other)
 	}
-	if u.User == "" || u.User == live.OwnerOf(caller).Name {
-		return s.profiles.Apps(ctx, caller.UID, caller.User)
-	}
-	if _, err := callerOf(ctx).mayAskFor(u.User, "applications"); err != nil {
-		return nil, err
-	}
-	return s.profiles.AppsOfUser(ctx, u.User)
+	return s.profiles.Apps(ctx, caller.UID, caller.User)
 }
 
 func (s *Server) applications(a *api) {
@@ -135,16 +142,13 @@ func (s *Server) applications(a *api) {
 			ApplicationPath
 			ofUser
 		}) (*struct{}, error) {
-			stored, err := in.apps(ctx, s)
-			if err != nil {
+			caller, other, err := in.whose(ctx)
+			switch {
+			case err != nil:
 				return nil, err
+			case other != "":
+				return nil, in.unknown(s.profiles.ForgetOfUser(ctx, other, in.Name))
 			}
-			err = store.ErrNotFound
-			for i := range stored {
-				if app := &stored[i]; app.Name == in.Name {
-					err = s.profiles.Forget(ctx, app.UID, app.User, app.Name)
-				}
-			}
-			return nil, in.unknown(err)
+			return nil, in.unknown(s.profiles.Forget(ctx, caller.UID, caller.User, in.Name))
 		})
 }

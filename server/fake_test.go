@@ -290,6 +290,10 @@ func (p fakeProfiles) Forget(_ context.Context, _ uint32, _, name string) error 
 	return nil
 }
 
+func (p fakeProfiles) ForgetOfUser(ctx context.Context, user, name string) error {
+	return p.Forget(ctx, 0, user, name)
+}
+
 // fakeProfiles has no tokens: fakeStore has.
 func (p fakeProfiles) AddToken(context.Context, store.Token) (int64, error) { return 1, nil }
 func (p fakeProfiles) Token(context.Context, int64) (store.Token, error) {

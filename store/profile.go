@@ -163,8 +163,17 @@ func (s *Store) Unlearned(ctx context.Context) (ids []cluster.JobID, err error) 
 
 // Forget deletes all that is known of an application. The error is ErrNotFound if nothing is.
 func (s *Store) Forget(ctx context.Context, uid uint32, user, name string) error {
+	return s.forget(ctx, name, "owner_uid = ? AND owner_name = ?", uid, user)
+}
+
+// ForgetOfUser is Forget for the users that AppsOfUser returns applications of.
+func (s *Store) ForgetOfUser(ctx context.Context, user, name string) error {
+	return s.forget(ctx, name, ofUser, user)
+}
+
+func (s *Store) forget(ctx context.Context, name, whose string, args ...any) error {
 	return s.write(ctx, "forget an application in", func(tx *change) error {
-		res, err := tx.ExecContext(ctx, `DELETE FROM apps WHERE owner_uid = ? AND owner_name = ? AND name = ?`, uid, user, name)
+		res, err := tx.ExecContext(ctx, "DELETE FROM apps WHERE "+whose+" AND name = ?", append(args, name)...)
 		if err != nil {
 			return err
 		}
@@ -210,8 +219,11 @@ func (s *Store) Apps(ctx context.Context, uid uint32, user string) ([]App, error
 // AppsOfUser returns what is known of all applications of the users of a name, or of the uid that a user without a name has, by name. A
 // name may have been that of several uids.
 func (s *Store) AppsOfUser(ctx context.Context, user string) ([]App, error) {
-	return s.apps(ctx, "WHERE iif(owner_name = '', CAST(owner_uid AS TEXT), owner_name) = ? ORDER BY name, owner_uid", user)
+	return s.apps(ctx, "WHERE "+ofUser+" ORDER BY name, owner_uid", user)
 }
+
+// ofUser is the condition that an application belongs to a user of a name.
+const ofUser = "iif(owner_name = '', CAST(owner_uid AS TEXT), owner_name) = ?"
 
 // Unreadable returns the applications, of all owners, whose history is not valid JSON.
 func (s *Store) Unreadable(ctx context.Context) (apps []App, err error) {

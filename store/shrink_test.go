@@ -93,4 +93,13 @@ func TestProfilesAreBounded(t *testing.T) {
 	if apps, err := s.AppsOfUser(ctx, "ada"); err != nil || len(apps) != mostProfiles+2+4 || apps[0].Name != "new" || apps[1].UID != 1 {
 		t.Errorf("%d applications of ada, %v", len(apps), err)
 	}
+	if err := s.ForgetOfUser(ctx, "ada", "new"); err != nil {
+		t.Error(err)
+	}
+	if apps, err := s.AppsOfUser(ctx, "ada"); err != nil || len(apps) != mostProfiles+4 || apps[0].Name == "new" {
+		t.Errorf("%d applications of ada are left, %v", len(apps), err)
+	}
+	if err := s.ForgetOfUser(ctx, "bob", "p1"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("one of bob: %v", err)
+	}
 }
