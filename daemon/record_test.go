@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"cmp"
 	"database/sql"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -24,7 +25,7 @@ import (
 
 var record = flag.String("record", "", "folder into which TestRecord writes the state directory of this release; a temporary one by default")
 
-// recordedIn is where the recorded daemon has its state: its records contain the path.
+// recordedIn is where a recorded daemon has its state that is kept: its records contain the path.
 const recordedIn = "/tmp/recorded"
 
 // throttling is a policy that also throttles each task of a job named "throttled" once it runs.
@@ -140,15 +141,15 @@ const onceLong = `[ "$BELLOWS_RUN" != 1 ] || exec sleep 1000`
 //
 //	go test ./daemon -run TestRecord -record testdata/release3
 func TestRecord(t *testing.T) {
-	to := *record
+	state, to := recordedIn, *record
 	if to == "" {
 		if testing.Short() {
 			t.Skip("long: run without -short")
 		}
-		to = t.TempDir() // Recording works.
+		state, to = filepath.Join(t.TempDir(), "state"), t.TempDir() // Recording works.
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(recordedIn) })
-	c := release2(t, recordedIn)
+	t.Cleanup(func() { _ = errors.Join(os.RemoveAll(state), os.RemoveAll(state+store.Mark)) })
+	c := release2(t, state)
 	d := open(t, c)
 	me := cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid()), User: "root"}
 	job := func(name string, class cluster.Class, script string, stage cluster.Stage) (id cluster.JobID) {
@@ -205,24 +206,24 @@ func TestRecord(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	copyRecorded(t, to)
+	copyRecorded(t, state, to)
 	d = open(t, c)
 	remove(t, d)
 }
 
 // copyRecorded copies what is kept of a state directory, without the identity of this machine. It makes the run of "lengths"
 // one from which nothing was learned.
-func copyRecorded(t *testing.T, to string) {
+func copyRecorded(t *testing.T, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		t.Fatal(err)
 	}
 	boot := strings.TrimSpace(string(text))
-	if err := filepath.WalkDir(recordedIn, func(path string, e os.DirEntry, err error) error {
-		name := strings.TrimPrefix(path, recordedIn)
+	if err := filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
+		name := strings.TrimPrefix(path, from)
 		switch {
-		case err != nil || e.Name() == "reserve" || e.Name() == "lock" && filepath.Dir(path) == recordedIn:
+		case err != nil || e.Name() == "reserve" || e.Name() == "lock" && filepath.Dir(path) == from:
 			return err
 		case e.IsDir() && e.Name() == "logs":
 			return filepath.SkipDir
