@@ -70,7 +70,8 @@ const (
 	ordered                        // the next step of a memory manager's order for the container of a task
 	throttled                      // a task is to be throttled, or no longer
 	held                           // a task is to stand still, or to go on
-	holdEnds                       // leveling ends its hold of a task, or a pause between attempts ends, so that a task makes progress again: unlike woken, that happens by itself
+	holdEnds                       // leveling ends its hold of a task, so that the task makes progress again: unlike woken, that happens by itself
+	pauseEnds                      // the pause of a task between attempts ends, so that the task may start again: this, too, happens by itself
 	solved                         // the question about a node
 	resized                        // the grant of a task is to change
 	paged                          // the memory of a paused task is out, or back

@@ -85,7 +85,7 @@ type protocol interface {
 	joined(n cluster.NodeID)        // a node joined; the engine is yet to be notified
 	limitsChanged(n cluster.NodeID) // the limits of the containers of a node have changed
 	reported(reports []report)      // the tasks have something to report
-	freed()                         // tasks or jobs ended without success: other tasks may take their room, or the ended tasks may run again
+	freed()                         // tasks or jobs ended without success: other tasks may take their room, or the ended tasks may run again, perhaps after a pause that has ended now
 }
 
 // job is the true state of a job.
@@ -317,6 +317,9 @@ func (r *run) handle(i item) {
 		}
 	case woken, holdEnds:
 		r.stepOne(cluster.Event{Kind: cluster.Woken})
+	case pauseEnds:
+		r.stepOne(cluster.Event{Kind: cluster.Woken})
+		r.protocol.freed()
 	case ended:
 		if t := r.tasks.get(i.who); !t.ended() && t.flow == nil {
 			r.end(t, cluster.Succeeded)
@@ -433,8 +436,11 @@ func (r *run) step(events []cluster.Event) {
 			r.orderResize(d)
 		case cluster.Wake:
 			what := woken
-			if d.Reason.Code == cluster.LevelingEnds || d.Reason.Code == cluster.RetryDue {
+			switch d.Reason.Code {
+			case cluster.LevelingEnds:
 				what = holdEnds
+			case cluster.RetryDue:
+				what = pauseEnds
 			}
 			r.agenda.push(d.At, what, 0)
 		case cluster.Unreserve:
