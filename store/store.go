@@ -85,15 +85,30 @@ func newStore(dir string) (*Store, error) {
 	return s, nil
 }
 
-// onAnyDisk opens the file. If the disk has no space for the index of the write-ahead log, which is for all processes, the index is in the
-// memory of this process, and others cannot open the store meanwhile.
+// onAnyDisk opens the file. What a loss of power interrupted before the store had a write-ahead log is undone first. If the disk has no space
+// for the index of that log, which is for all processes, the index is in the memory of this process, and others cannot open the store meanwhile.
 func (s *Store) onAnyDisk(open func() error) error {
 	err := open()
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK {
+		if err = s.rollBack(); err == nil {
+			err = open()
+		}
+	}
 	if causedBy(err, ErrFull) {
 		s.vfs = "unix-excl"
 		err = open()
 	}
 	return err
+}
+
+// rollBack undoes what the journal beside the file says, which readers may not.
+func (s *Store) rollBack() error {
+	db, err := s.connect(1, url.Values{"_pragma": {"busy_timeout(10000)"}})
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec("SELECT count(*) FROM sqlite_schema") // Whoever reads does it.
+	return errors.Join(err, db.Close())
 }
 
 // open opens the file, unless check fails. Readers come first: whoever closes a store that was opened for writing clears its write-ahead
