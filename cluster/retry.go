@@ -59,7 +59,8 @@ func (s *Snapshot) pauseAfter(j *JobState, stage int32, next again) {
 	if len(r.jobs) == 0 || next.at < r.first {
 		r.first = next.at
 	}
-	if !slices.Contains(r.jobs, j.ID) {
+	if !j.inRetries {
+		j.inRetries = true
 		r.jobs = append(r.jobs, j.ID)
 	}
 }
@@ -99,7 +100,8 @@ func (p *Plan) retryDue() {
 			p.reopened(j)
 		}
 		r.first = min(r.first, next)
-		return next == timeline.Never
+		j.inRetries = next < timeline.Never
+		return !j.inRetries
 	})
 }
 
