@@ -84,6 +84,10 @@ func beChild(work []string) error {
 				select {}
 			}()
 		}
+	case "relay": // n threads, of which one runs at a time and wakes the next before it sleeps
+		if err := relay(n); err != nil {
+			return err
+		}
 	case "family": // n more processes
 		for range n {
 			cmd := exec.Command("/proc/self/exe")
@@ -129,6 +133,39 @@ func beChild(work []string) error {
 	fmt.Println("ready")
 	_, err := io.Copy(io.Discard, os.Stdin)
 	return err
+}
+
+// handed is the byte of relay.
+var handed byte
+
+// relay lets n threads hand a byte around for ever. It returns when each has had it.
+func relay(n int) error {
+	runtime.GOMAXPROCS(n + 1) // The runtime takes no part: while it finds a processor for a thread, all would sleep.
+	ends, began := make([][2]int, n), make(chan bool)
+	for i := range ends {
+		if err := unix.Pipe(ends[i][:]); err != nil {
+			return err
+		}
+	}
+	for i := range ends {
+		go func() {
+			runtime.LockOSThread()
+			move := func(number, end int) {
+				_, _, _ = unix.RawSyscall(uintptr(number), uintptr(end), uintptr(unsafe.Pointer(&handed)), 1)
+			}
+			for at := 0; ; at++ {
+				if i > 0 || at > 0 {
+					move(unix.SYS_READ, ends[i][0])
+				}
+				if i == 0 && at == 1 {
+					began <- true
+				}
+				move(unix.SYS_WRITE, ends[(i+1)%n][1])
+			}
+		}()
+	}
+	<-began
+	return nil
 }
 
 func dirtyAt(path, offset string, n int) error {

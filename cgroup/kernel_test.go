@@ -460,7 +460,7 @@ func TestKernelCPUQuota(t *testing.T) {
 }
 
 // A group is asleep while its programs wait for what comes from elsewhere, and not while one of them wants a CPU, also
-// if it gets none.
+// if it gets none, or if its threads take turns.
 func TestKernelAsleep(t *testing.T) {
 	g := testGroup(t, CPU)
 	if g.Asleep() {
@@ -468,25 +468,27 @@ func TestKernelAsleep(t *testing.T) {
 	}
 	start(t, g, "threads 20").ready(t)
 	waitFor(t, "the group to sleep", g.Asleep)
-	c := start(t, g, "spin").ready(t)
-	for _, millicores := range []int64{1000, 1} {
-		if err := g.Apply(testContext(t), Limits{CPUMillicores: At(millicores)}); err != nil {
-			t.Fatal(err)
-		}
-		for range 20 {
-			if g.Asleep() {
-				t.Errorf("with %d millicores for a program that never sleeps, its group does", millicores)
+	for _, work := range []string{"spin", "relay 3"} {
+		c := start(t, g, work).ready(t)
+		for _, millicores := range []int64{1000, 1} {
+			if err := g.Apply(testContext(t), Limits{CPUMillicores: At(millicores)}); err != nil {
+				t.Fatal(err)
+			}
+			for range 20 {
+				if g.Asleep() {
+					t.Errorf("%s, with %d millicores: the group sleeps, and its program never does", work, millicores)
+				}
 			}
 		}
+		if err := g.Apply(testContext(t), Limits{CPUMillicores: Unlimited()}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		c.killed(t)
+		waitFor(t, "the group to sleep again", g.Asleep)
 	}
-	if err := g.Apply(testContext(t), Limits{CPUMillicores: Unlimited()}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	c.killed(t)
-	waitFor(t, "the group to sleep again", g.Asleep)
 }
 
 // Version 2 lists threads in another file, also those of groups below.
@@ -502,8 +504,12 @@ func TestAsleepV2(t *testing.T) {
 	const dir = "sys/fs/cgroup/bellows-main/one/"
 	thread := fmt.Sprintln(program.Process.Pid)
 	none := v2Machine().with(files{dir + "cgroup.threads": "", dir + "tasks": thread})
-	below := fakeGroup(t, none.with(files{dir + "below/cgroup.threads": thread}))
+	uncounted := none.with(files{dir + "below/cgroup.threads": thread})
+	below := fakeGroup(t, uncounted.with(files{dir + "cpu.stat": "usage_usec 7\n"}))
 	waitFor(t, "the program below the group to sleep", below.Asleep)
+	if fakeGroup(t, uncounted).Asleep() {
+		t.Error("a group sleeps whose CPU time is not known")
+	}
 	if fakeGroup(t, none).Asleep() {
 		t.Error("a group of version 2 has threads in a file of version 1")
 	}

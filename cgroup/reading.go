@@ -50,7 +50,7 @@ func (g *Group) Read() (Reading, error) {
 	}
 	var r Reading
 	g.readMemory(&r)
-	g.readCPU(&r)
+	r.CPUTime = g.cpuTime()
 	g.readIO(&r)
 	if text, err := readFile(filepath.Join(g.dir(), "cgroup.procs")); err == nil {
 		r.Procs = Known(int64(bytes.Count(text, []byte{'\n'})))
@@ -91,13 +91,15 @@ func (g *Group) readMemory(r *Reading) {
 	}
 }
 
-func (g *Group) readCPU(r *Reading) {
+// cpuTime is Reading.CPUTime.
+func (g *Group) cpuTime() (used Maybe[time.Duration]) {
 	if g.version[CPUAcct] == V1 {
-		r.CPUTime = duration(parseCount(slurp(g.dirs[CPUAcct], "cpuacct.usage")), time.Nanosecond)
+		used = duration(parseCount(slurp(g.dirs[CPUAcct], "cpuacct.usage")), time.Nanosecond)
 	}
-	if !r.CPUTime.ok && g.unified != "" {
-		r.CPUTime = duration(parseKeyed(slurp(g.unified, "cpu.stat")).first("usage_usec"), time.Microsecond)
+	if !used.ok && g.unified != "" {
+		used = duration(parseKeyed(slurp(g.unified, "cpu.stat")).first("usage_usec"), time.Microsecond)
 	}
+	return used
 }
 
 // transfersV1 are the files of version 1 with the bytes read and written, the better one first.
