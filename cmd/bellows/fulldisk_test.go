@@ -62,15 +62,19 @@ func TestRestartsOnAFullDisk(t *testing.T) {
 		}
 	}()
 	state, gates := filepath.Join(dir, "state"), t.TempDir()
-	run := func(code int, args ...string) string {
-		t.Helper()
+	try := func(args ...string) (code int, said string) {
 		cmd := exec.Command("bellows", args...)
 		cmd.Env = append(os.Environ(), "BELLOWS_STATE="+state, "BELLOWS_SOCKET="+filepath.Join(gates, "s"))
-		said, err := cmd.CombinedOutput()
-		if cmd.ProcessState.ExitCode() != code {
-			t.Fatalf("bellows %s: exit code %d, want %d (%v): %s", strings.Join(args, " "), cmd.ProcessState.ExitCode(), code, err, said)
+		text, _ := cmd.CombinedOutput()
+		return cmd.ProcessState.ExitCode(), string(text)
+	}
+	run := func(want int, args ...string) string {
+		t.Helper()
+		code, said := try(args...)
+		if code != want {
+			t.Fatalf("bellows %s: exit code %d, want %d: %s", strings.Join(args, " "), code, want, said)
 		}
-		return string(said)
+		return said
 	}
 	up := func() { run(0, "up", "--memory", "256MiB", "--detach") }
 	die := func() {
@@ -107,6 +111,15 @@ func TestRestartsOnAFullDisk(t *testing.T) {
 	up()
 	defer func() { run(0, "down", "--force") }()
 	first, second, third := ends("first", 7), ends("second", 8), ends("third", 9)
+	for deadline := time.Now().Add(time.Minute); ; {
+		said := run(0, "ps")
+		if strings.Count(said, " running ") == 3 { // What has not started by now does not start on a full disk.
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the jobs are\n%s", said)
+		}
+	}
 	reserve := filepath.Join(state, "reserve")
 	if _, err := os.Stat(reserve); err != nil {
 		t.Fatal(err)
@@ -158,7 +171,11 @@ func TestRestartsOnAFullDisk(t *testing.T) {
 	die()
 	up()
 	run(7, "wait", first)
-	run(0, "kill", "--wait", second)
+	// The reserved space is for kills, too. Where others took all of it first, bellows says so, and what was killed stays so.
+	if code, said := try("kill", "--wait", second); code != 0 && (code != 1 || !strings.Contains(said, "its tasks are being killed and none starts again, but that cannot be recorded now: ")) {
+		t.Errorf("kill: exit code %d: %s", code, said)
+	}
+	run(143, "wait", second)
 	die()
 	open("third") // ends without a daemon
 	up()
@@ -169,10 +186,8 @@ func TestRestartsOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(time.Minute); ; {
-		cmd := exec.Command("bellows", "run", "--memory", "16MiB", "true")
-		cmd.Env = append(os.Environ(), "BELLOWS_STATE="+state, "BELLOWS_SOCKET="+filepath.Join(gates, "s"))
-		said, err := cmd.CombinedOutput()
-		if err == nil {
+		code, said := try("run", "--memory", "16MiB", "true")
+		if code == 0 {
 			break
 		}
 		if time.Now().After(deadline) {
