@@ -160,7 +160,26 @@ func (d *Driver) kill(j *job, decision *cluster.Decision) {
 	if r.ended() {
 		return // The engine is yet to learn that.
 	}
+	if start, ok := d.withdraw(r.Container); ok {
+		e := cluster.Event{Kind: cluster.DecisionFailed, Task: r.Container.Task, Run: r.Container.Run, Decision: start, Outcome: cluster.Lost, Detail: "ended before it was started"}
+		r.refused = true
+		d.close(j, r, &e)
+		d.own = append(d.own, e)
+		return
+	}
 	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: r.Container})
+}
+
+// withdraw drops the order to start a container if that waits, as it does on a full disk. It returns the decision.
+func (d *Driver) withdraw(id cluster.ContainerID) (start cluster.DecisionID, ok bool) {
+	at := slices.IndexFunc(d.out.orders, func(o cluster.Order) bool { return o.Kind == cluster.Start && o.Container == id })
+	if at < 0 {
+		return 0, false
+	}
+	o := d.out.orders[at]
+	d.out.orders = slices.Delete(d.out.orders, at, at+1)
+	d.out.bare = slices.DeleteFunc(d.out.bare, func(b bare) bool { return b.launch == o.Launch })
+	return o.ID, true
 }
 
 // clock formats a time as a clock shows it.
