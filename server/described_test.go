@@ -155,7 +155,7 @@ func (n *noted) conforms(content openapi3.Content) error {
 	switch {
 	case described == nil:
 		return fmt.Errorf("the document has no content of type %q", stated)
-	case described.Schema == nil:
+	case described.Schema == nil || described.Schema.Value.Format == "binary":
 		return nil // any bytes
 	}
 	text := n.text.Bytes()

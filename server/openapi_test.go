@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/bellows-rm/bellows/internal/testfile"
@@ -33,4 +34,42 @@ func TestOpenAPI(t *testing.T) {
 	}
 	got.WriteByte('\n')
 	testfile.Golden(t, "openapi.json", got.Bytes())
+}
+
+// Later daemons can answer with words that this document does not have, such as codes of errors. Clients generated from an enum refuse
+// these, so what is answered has none.
+func TestAnswersAreOpen(t *testing.T) {
+	doc := documentIn(t, servedDocument(t))
+	seen := map[string]bool{}
+	var look func(where string, v any)
+	look = func(where string, v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, one := range v {
+				look(where, one)
+			}
+		case object:
+			if v["enum"] != nil {
+				t.Errorf("%s must be one of %v", where, v["enum"])
+			}
+			if ref, ok := v["$ref"].(string); ok && !seen[ref] {
+				seen[ref] = true
+				look(ref, within(doc, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...))
+			}
+			for name, part := range v {
+				look(where+" "+name, part)
+			}
+		}
+	}
+	for path := range within(doc, "paths") {
+		for method := range within(doc, "paths", path) {
+			look(method+" "+path, within(doc, "paths", path, method, "responses"))
+		}
+	}
+	for _, event := range []string{"Update", "Machine", "Dropped"} {
+		look(event, within(doc, "components", "schemas", event))
+	}
+	if !seen["#/components/schemas/Problem"] {
+		t.Error("no answer is a Problem")
+	}
 }

@@ -334,7 +334,8 @@ func (a *api) describe(method, path string, status int, in, out reflect.Type, o 
 		switch out {
 		case reflect.TypeFor[upgraded]():
 		case reflect.TypeFor[streamed]():
-			done.WithContent(openapi3.Content{"application/octet-stream": openapi3.NewMediaType()})
+			// Without a schema, generated clients in Python answer None.
+			done.WithContent(openapi3.Content{"application/octet-stream": openapi3.NewMediaType().WithSchema(openapi3.NewStringSchema().WithFormat("binary"))})
 		case reflect.TypeFor[events]():
 			a.schemas.of(reflect.TypeFor[live.Update]())
 			a.schemas.of(reflect.TypeFor[Machine]())

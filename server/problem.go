@@ -18,7 +18,7 @@ type Problem struct {
 	Title   string    `json:"title" doc:"the phrase of the HTTP status"`
 	Status  int       `json:"status" doc:"the HTTP status"`
 	Detail  string    `json:"detail" doc:"one sentence for people"`
-	Kind    live.Kind `json:"code" doc:"kind of the error, for programs"`
+	Kind    live.Kind `json:"code" doc:"kind of the error, for programs; later daemons may have more kinds"`
 	Message string    `json:"message" doc:"the same as detail"`
 	Index   *int      `json:"index,omitempty" doc:"which of several jobs is wrong, counted from 0; omitted if the request is not of several jobs, or if none of them alone is wrong"`
 	Field   string    `json:"field,omitempty" doc:"what is wrong: a parameter, a header, or a field of the job in the words of job files, such as stages[0].max_memory; omitted if it is not one field"`

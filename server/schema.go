@@ -50,7 +50,7 @@ func (s schemas) of(t reflect.Type) *openapi3.SchemaRef {
 	case t == reflect.TypeFor[live.Kind]():
 		kind := openapi3.NewStringSchema()
 		for _, name := range live.KindNames() {
-			kind.Enum = append(kind.Enum, name)
+			kind.Examples = append(kind.Examples, name)
 		}
 		return kind.NewRef()
 	case t.Implements(textMarshaler):
@@ -106,7 +106,8 @@ func jsonType(t reflect.Type) string {
 	panic(fmt.Sprintf("server: schema of %s: not a type that the API has", t))
 }
 
-// object returns a reference to the schema of a struct. The tag doc of a field describes it, and enum lists its values.
+// object returns a reference to the schema of a struct. The tag doc of a field describes it. enum lists all its values, in requests;
+// examples those that an answer has today: later daemons may have more.
 func (s schemas) object(t reflect.Type) *openapi3.SchemaRef {
 	if t.NumField() == 0 {
 		return openapi3.NewObjectSchema().NewRef()
@@ -187,10 +188,21 @@ func (s schemas) field(f reflect.StructField) *openapi3.SchemaRef {
 	case doc != "":
 		ref.Value.Description = doc
 	}
-	if values := f.Tag.Get("enum"); values != "" {
-		for value := range strings.SplitSeq(values, ",") {
-			ref.Value.Enum = append(ref.Value.Enum, value)
-		}
+	if values := valuesIn(f, "enum"); values != nil {
+		ref.Value.Enum = values
+	}
+	if values := valuesIn(f, "examples"); values != nil {
+		ref.Value.Examples = values
 	}
 	return ref
+}
+
+// valuesIn returns the values of a tag, between which are commas; nil if the field has no such tag.
+func valuesIn(f reflect.StructField, tag string) (values []any) {
+	if text := f.Tag.Get(tag); text != "" {
+		for value := range strings.SplitSeq(text, ",") {
+			values = append(values, value)
+		}
+	}
+	return values
 }

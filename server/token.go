@@ -83,7 +83,7 @@ type Token struct {
 	ID      int64     `json:"id" doc:"the number in the text of the token"`
 	UID     uint32    `json:"uid"`
 	User    string    `json:"user" doc:"the name of its user"`
-	Scope   Scope     `json:"scope" enum:"read,submit,admin" doc:"what it is good for; each scope includes those before it"`
+	Scope   Scope     `json:"scope" examples:"read,submit,admin" doc:"what it is good for; each scope includes those before it"`
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires"`
 	Revoked time.Time `json:"revoked,omitzero" doc:"omitted if it was not revoked"`
