@@ -1,6 +1,6 @@
 # "make help" lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all lint test-race test-guest test-faults test-upgrade test-soak demo demand demand-cores results results-check bench bench-machine bench-disks bench-pools bench-pairs attack fuzz clean
+.PHONY: help build test test-all lint test-race test-guest test-faults test-upgrade test-soak demo demand demand-cores results results-check bench bench-machine bench-disks bench-pools bench-pairs attack clients fuzz clean
 
 # What test-faults runs: deaths of the daemon, time of streaming, random nodes, deaths right before a change of a file, cuts of power,
 # shifts in which the daemon dies.
@@ -107,6 +107,9 @@ bench-pairs: ## processor time of decisions compared with revision OLD, in PAIRS
 
 attack: ## requests of every kind that Schemathesis makes of the document of the API, to a daemon with users of each scope, as root, some 2 minutes; needs python3, and pip the first time
 	internal/attack/run
+
+clients: ## clients in Python and Go, generated from the document of the API, use a daemon, as root, some 10 seconds; needs python3, and the first time pip, the proxy of modules and a minute
+	internal/clients/run
 
 fuzz: ## every fuzz target for FUZZTIME (10s), and every property on new random cases
 	internal/testrun/fuzz $(FUZZTIME)
