@@ -23,14 +23,14 @@ CORES ?= bellows-cores
 # Packages with tests that run in guests.
 GUESTS = $(shell grep -rl --include='*_test.go' '^//go:build guest' . | xargs -n 1 dirname | sort -u)
 # Packages whose benchmarks need control groups.
-MACHINE = agent cgroup netcount
+MACHINE = node/agent node/cgroup node/netcount
 TESTRUN = go run ./internal/testrun
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## bin/bellows and, for studies, bin/bellows-lab: one static file each
-	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/bellows ./cmd/bellows-lab
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/bellows ./studies/bellows-lab
 
 # Many tests wait most of the time: one package more than there are processors keeps these busy.
 test: lint ## run this before a commit, under 5 minutes once built: lint and all tests that are not long; installs nothing
@@ -48,15 +48,15 @@ test-race: ## long tests too, under 13 minutes: with the race detector where the
 	internal/testrun/race
 
 test-guest: ## the tests that need other kernels, in QEMU, under 20 minutes; as root on Debian it installs QEMU if it is missing
-	guest/setup
+	internal/guest/setup
 	$(TESTRUN) -- -tags=guest -count=1 -timeout=29m -p=1 -run='^TestGuest' $(GUESTS)
 
 test-faults: ## faults at length, as root, under 10 minutes: DEATHS (30) of the daemon, POOL_DEATHS (50) of it, of executors, of workers of Python and of applications, KILLS (60) at changes of files, CUTS (60) of power, deaths in SHIFTS (100), STREAM (2m) of streaming, SEEDS (1000) random nodes
-	$(TESTRUN) -- -count=1 -timeout=60m -run='TestDaemonDies|TestStreaming' ./agent -deaths=$(DEATHS) -stream=$(STREAM) \
-		-- -count=1 -timeout=60m -run='^(TestDeaths|TestDriversDie)$$' ./pools -deaths=$(POOL_DEATHS) \
+	$(TESTRUN) -- -count=1 -timeout=60m -run='TestDaemonDies|TestStreaming' ./node/agent -deaths=$(DEATHS) -stream=$(STREAM) \
+		-- -count=1 -timeout=60m -run='^(TestDeaths|TestDriversDie)$$' ./pool/pools -deaths=$(POOL_DEATHS) \
 		-- -count=1 -timeout=60m -run='^TestPythonOnBadDays$$' ./executor -deaths=$(POOL_DEATHS) \
 		-- -count=1 -timeout=60m -run='^TestKilled$$' ./cmd/bellows/internal/mapping -kills=$(POOL_DEATHS) \
-		-- -count=1 -timeout=60m -run=TestRandom ./memory -seeds=$(SEEDS) \
+		-- -count=1 -timeout=60m -run=TestRandom ./core/memory -seeds=$(SEEDS) \
 		-- -count=1 -timeout=60m -run='TestKillAtEveryWrite|TestPowerLoss|TestDaemonDiesInShifts' ./live -kills=$(KILLS) -cuts=$(CUTS) -shifts=$(SHIFTS)
 
 test-upgrade: ## takes over the running jobs of an earlier daemon for every schema of the store, as root, under 10 minutes: and two daemons take turns while pools run tasks; builds 16 earlier programs from the history of the repository
@@ -80,13 +80,13 @@ results: build ## reproduce the papers' tables and figures with as many runs as 
 	./bin/bellows-lab experiment report
 
 results-check: ## compare stored results with new ones, byte by byte: experiments of at most 15 s as a whole, the first traces of longer ones; under 3 minutes
-	$(TESTRUN) -- -count=1 -timeout=15m -run='TestStoredResults|TestVerdicts|TestReport' ./lab/experiments -results
+	$(TESTRUN) -- -count=1 -timeout=15m -run='TestStoredResults|TestVerdicts|TestReport' ./studies/experiments -results
 
 bench: ## benchmarks of processor time: engine at 100 to 10,000 nodes, simulator, profiles and more; under 10 minutes
 	go test -run '^$$' -bench . -benchmem -skip '^Benchmark(PressedDisk|ShortJobsBesideSuspended|Readers|ShortJobs|BareJobs|Restart|Submission|Sharing|Acquisition|Reassignment)$$' \
-		$$(go list ./... | grep -vxE "$$(go list -m)/($$(echo engine $(MACHINE) | tr ' ' '|'))")
-	go test -run '^$$' -bench '^BenchmarkAhead$$' -benchmem ./engine
-	go test -run '^$$' -bench '^BenchmarkStep$$' -benchmem -benchtime 200ms ./engine
+		$$(go list ./... | grep -vxE "$$(go list -m)/($$(echo core/engine $(MACHINE) | tr ' ' '|'))")
+	go test -run '^$$' -bench '^BenchmarkAhead$$' -benchmem ./core/engine
+	go test -run '^$$' -bench '^BenchmarkStep$$' -benchmem -benchtime 200ms ./core/engine
 
 bench-machine: ## benchmarks of containers, control groups and a daemon with many clients, as root on a quiet machine, under 20 minutes
 	go test -run '^$$' -bench . -benchmem $(addprefix ./,$(MACHINE))
@@ -95,7 +95,7 @@ bench-machine: ## benchmarks of containers, control groups and a daemon with man
 
 bench-disks: ## benchmarks of programs that share a disk or the swap space, as root on a quiet machine, about an hour
 	go test -run '^$$' -bench '^BenchmarkPressedDisk$$' -timeout 1h ./cmd/bellows
-	go test -run '^$$' -bench '^BenchmarkShortJobsBesideSuspended$$' -timeout 1h -v ./lab/demo
+	go test -run '^$$' -bench '^BenchmarkShortJobsBesideSuspended$$' -timeout 1h -v ./studies/demo
 
 bench-pools: ## benchmarks of warm executors, real processes, as root on a quiet machine, about an hour
 	go test -run '^$$' -bench '^BenchmarkReassignment$$' -benchtime 2000x ./executor # with pandas, if the python3 of PATH has it

@@ -29,14 +29,14 @@ func TestMessagesOfTheLog(t *testing.T) {
 		}
 	}
 	logged := map[string]bool{}
-	for _, dir := range []string{"live", "daemon", "pools", "pool", "agent", "server"} {
+	for _, dir := range []string{"live", "door/daemon", "pool", "node/agent", "door/server"} {
 		err := filepath.WalkDir(filepath.Join("..", dir), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
 			for _, message := range messagesIn(t, path) {
 				logged[message] = true
-				if (slices.Contains([]string{"live", "daemon", "pools", "pool"}, dir) || filepath.Base(path) == "keeper.go") && !documented[message] {
+				if (slices.Contains([]string{"live", "door/daemon", "pool"}, dir) || filepath.Base(path) == "keeper.go") && !documented[message] {
 					t.Errorf("%s logs %q, which output.md does not have", path, message)
 				}
 			}

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/share"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/core/share"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // meter is a policy that notes how many executors are assigned to each application, and to how many it is entitled: what max-min fairness

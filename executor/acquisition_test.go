@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/executor"
-	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/pool"
 )
 

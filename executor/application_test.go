@@ -21,8 +21,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/executor"
-	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/pool"
 )
 

@@ -20,12 +20,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/executor"
-	"github.com/bellows-rm/bellows/importer"
-	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/format/importer"
+	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pools"
-	"github.com/bellows-rm/bellows/workload"
+	"github.com/bellows-rm/bellows/pool/pools"
 )
 
 // Mira's experiment with several applications (section IV.D).

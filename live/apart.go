@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 // apart are the containers that run although the store does not know them, because it was lost, or is an earlier one: their jobs were

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // Blocker is who holds memory and cores that the next task of a job waits for: one job, the executors of a pool, or the

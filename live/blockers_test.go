@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // A job that waits for room is told who holds it and what would release it: its owner's jobs by name, a paused one with

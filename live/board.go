@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // board is the state of the daemon as callers see it. The loop publishes a board after each piece of work, before it acts on what

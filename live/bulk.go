@@ -7,9 +7,9 @@ import (
 	"iter"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 // OfJob is the error of one of several jobs that were submitted together. It has the kind of Err.

@@ -11,12 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/drive"
-	"github.com/bellows-rm/bellows/engine"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/engine"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/drive"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 // Config is the configuration of a Driver. Fields are required unless their comments give a default.

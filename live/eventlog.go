@@ -7,10 +7,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/durable"
-	"github.com/bellows-rm/bellows/eventlog"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/format/eventlog"
 )
 
 // eventLog is the record of one run's steps. Lines are collected and written together. A failed write is taken back, so

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/usage"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/usage"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 // fake is a Backend whose containers follow the script of a test, including rare events of real machines.

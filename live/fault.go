@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // A start that fails through no fault of the program, on a machine that can start other programs, may fail for what

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/profile"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/profile"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // No program reports which phase of its forecast it is in. Its run time alone misleads: a program that others slow down on the disk is in an

@@ -5,10 +5,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/usage"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/usage"
 )
 
 // looksAhead is a policy that is notified of the progress of tasks.

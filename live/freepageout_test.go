@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/core/policy"
 )
 
 // A policy that counts on memory that leaves free of charge is for the simulator.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/profile"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/profile"
 )
 
 // Imported is what was learned of an application from runs that another system recorded.

@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
 )
 
 // checkInput rejects the input of a job with several tasks, or with a task that may run several times.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
 )
 
 // TestInputStartsOnce makes the machine fail while a program reads input: input cannot be read twice.

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 // job is a job as the Driver knows it.

@@ -5,7 +5,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
 )
 
 // jobList is a list of jobs by ascending ID. It is never changed: with and without return another list, which shares all leaves

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
 )
 
 // listed are the jobs of a list by a walk over all of its leaves.

@@ -6,9 +6,9 @@ import (
 	"crypto/sha256"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 // Key is what a client calls a request by. While the key counts (see store.KeyLife), the same user's request with the same key and

@@ -14,11 +14,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/usage"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/core/usage"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 // readThenWrite is the usage of a program that reads for some seconds and then computes for as many.

@@ -3,7 +3,7 @@ package live
 import (
 	"context"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
 )
 
 // Lend notes that the programs of jobs have nothing to do, so that their running tasks lend their cores, or that they have something to do

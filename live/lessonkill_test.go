@@ -9,11 +9,11 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/profile"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/usage"
 	"github.com/bellows-rm/bellows/durable"
-	"github.com/bellows-rm/bellows/profile"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/usage"
 )
 
 // left is what a kill leaves: a state directory, and what the Backend knows.

@@ -6,10 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // levels is a policy that holds each task that runs, once, for a minute.

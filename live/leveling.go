@@ -3,8 +3,8 @@ package live
 import (
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // Leveling is the newest question of the policy about how to level the demand on a node, and what came of it.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
 )
 
 // A job belongs to the user of its submission: neither to another user, nor to a user who has got the same uid since.

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // preempter preempts the running tasks of the first job when a second job arrives, and then decides normally.

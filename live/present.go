@@ -3,8 +3,8 @@ package live
 import (
 	"context"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/eventlog"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/format/eventlog"
 )
 
 // Present returns the cluster as it is and a job as it would be submitted now, with forecasts, and who owns the jobs. It changes

@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/engine"
-	"github.com/bellows-rm/bellows/eventlog"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/engine"
+	"github.com/bellows-rm/bellows/format/eventlog"
 )
 
 // What is present is enough to bring another engine to where the driver's is, and asking changes nothing. It can be written and

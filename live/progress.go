@@ -1,7 +1,7 @@
 package live
 
 import (
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
 )
 
 // Progress of running tasks: the engine is notified when their programs are stopped, are resumed or enter a phase, and the

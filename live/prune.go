@@ -12,11 +12,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/durable"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 // Retention says which ended jobs are kept, with their tasks and their output. Jobs that have not ended are always kept, and

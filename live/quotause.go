@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
 )
 
 // QuotaUse is a quota of one user or one queue, and how much of it is taken.

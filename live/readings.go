@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
 )
 
 // Reading all containers takes milliseconds, and callers do not wait for it while there are readings that are young enough.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // Peak is the most memory that a run like the latest is expected to use, in bytes; 0 is unknown.

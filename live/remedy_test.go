@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 const mib = int64(resource.MiB)

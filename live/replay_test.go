@@ -4,10 +4,10 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/engine"
-	"github.com/bellows-rm/bellows/eventlog"
-	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/engine"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/format/eventlog"
 )
 
 // replay passes the events of a log to a new engine. It returns the first record with different decisions; ok reports

@@ -1,9 +1,9 @@
 package live
 
 import (
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 // The largest sizes of the requests of jobs that have not ended: of one user, and of all. A request is as large as its arguments and its

@@ -5,9 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 // load reads jobs that have not ended from the store, and who has submitted jobs in the last minute.

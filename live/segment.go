@@ -9,11 +9,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/engine"
+	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/durable"
-	"github.com/bellows-rm/bellows/engine"
-	"github.com/bellows-rm/bellows/eventlog"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/format/eventlog"
 )
 
 // A run of the daemon has as many event logs, its segments, as it has engines: when a log has become large, another engine learns from an

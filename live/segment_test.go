@@ -10,12 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/core/usage"
 	"github.com/bellows-rm/bellows/durable"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/usage"
 )
 
 // replayLogs passes each event log in the state directory to another engine, which must take the same decisions, and returns how many there

@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/cgroup"
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/internal/testgroups"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
 var (

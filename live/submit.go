@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/profile"
-	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/core/profile"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 // Submission is a job with its environment and its user.

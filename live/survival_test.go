@@ -20,13 +20,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/agent"
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/daemon"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/door/daemon"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/node/agent"
 )
 
 // TestMain lets this test program run as a supervisor or as a daemon.

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 // Bound is the most that a throttled task may transfer.

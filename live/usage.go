@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/usage"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/usage"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 // TaskUsage is what one run of a task used over time.

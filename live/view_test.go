@@ -4,8 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // What a task was granted of every resource is shown with the task, and what is left of it with the node; a bandwidth that is

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// Why a job waits: the engine knows the reasons that lie in the policy and in the room on nodes (cluster/waiting.go).
+// Why a job waits: the engine knows the reasons that lie in the policy and in the room on nodes (core/cluster/waiting.go).
 // This file adds what only the driver knows: jobs that are set aside, nodes that can start nothing, containers that have
 // been stopped.
 

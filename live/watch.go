@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // Update is what has changed about jobs and tasks since an earlier revision, or everything.

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
 )
 
 // Whoever asks for changes gets a snapshot first, and then each change: a job as it starts, one of its tasks, its end.

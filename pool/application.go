@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/executor"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/timeline"
 )
 
 // application is one that has enrolled. The engine knows it as an open job, whose stages are those of the application.

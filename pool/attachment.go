@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/executor"
 )
 

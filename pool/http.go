@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/bellows-rm/bellows/drive"
 	"github.com/bellows-rm/bellows/executor"
+	"github.com/bellows-rm/bellows/live/drive"
 )
 
 // MostMessage bounds one message, in bytes.

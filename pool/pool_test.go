@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/bellows-rm/bellows/drive"
+	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/executor"
-	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/live/drive"
 	"github.com/bellows-rm/bellows/pool"
 )
 

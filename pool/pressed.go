@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // Pressed says what the machine gives, per second, of each resource that is pressed, and which executors use much of it. It replaces what was

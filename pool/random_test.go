@@ -14,10 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/executor"
-	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/resource"
 )
 
 var (

@@ -3,9 +3,9 @@ package pool
 import (
 	"fmt"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/executor"
-	"github.com/bellows-rm/bellows/timeline"
 )
 
 // report is what an executor reports of a run, with its payload.

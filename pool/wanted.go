@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
 )
 
 // Wanted says how many executors the applications of a pool could use, and what each executor does: what the size of the pool depends on.

@@ -3,8 +3,8 @@ package scenarios
 import (
 	"slices"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // hold checks an order that a task stands still, or goes on: its owner or leveling wanted that, and it runs.

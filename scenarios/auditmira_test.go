@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // conservingExecutors checks that no executor of mira is idle beside a task that fits there: not one that no job holds, not one that the

@@ -1,8 +1,8 @@
 package scenarios
 
 import (
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // phased reports whether the policy grants tasks what each phase demands.

@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // together checks that of the tasks of a stage that start together all have been started that were waiting, and on as

@@ -3,8 +3,8 @@ package scenarios
 import (
 	"strconv"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // available is the memory of a node that is neither granted nor used by FLEX containers that have grown.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 	"pgregory.net/rapid"
 )
 

@@ -1,8 +1,8 @@
 package scenarios
 
 import (
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // resize checks a change of a grant: the scenario or a phase of the task wants that, the task runs, and memory is not granted twice.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/core/policy"
 	"pgregory.net/rapid"
 )
 

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // parse reads a scenario. Errors name the file, the line, the word and the valid values.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/resource"
 	"pgregory.net/rapid"
 )
 

@@ -4,8 +4,8 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/bellows-rm/bellows/internal/heap"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/heap"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // agenda holds future happenings, ordered by time and then by order of entry. It is a calendar queue (Brown, CACM

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // TestAgendaAgainstSortedList compares the agenda with a list that is sorted anew for each look. Times are near and

@@ -3,9 +3,9 @@ package sim
 import (
 	"slices"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/memory"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/memory"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // A FLEX container stands still without its memory, as on a machine: the memory manager leaves it alone from before its pages go to swap

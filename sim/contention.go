@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // Loss says how much of a resource's capacity is lost when demand exceeds it: seeks between streams on a disk, incast

@@ -1,6 +1,6 @@
 package sim
 
-import "github.com/bellows-rm/bellows/cluster"
+import "github.com/bellows-rm/bellows/core/cluster"
 
 // direct is a cluster without heartbeats: every end is reported at once, and tasks are launched Config.LaunchDelay
 // after their start decisions.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/memory"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/memory"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // Flex says how the memory of FLEX containers is managed (Pufferfish). A job of class FLEX starts its tasks with their

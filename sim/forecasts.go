@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/profile"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/profile"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // Forecasts says how good the forecasts were that earlier runs of applications gave, as the first task of each stage found

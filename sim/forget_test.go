@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/workload"
 )
 
 // The result of a run does not depend on whether tasks that have ended are kept: with phases and without, killed or not.

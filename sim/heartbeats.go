@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // heartbeats is a cluster that works as YARN does, as the YARN-ME authors' simulator models it:

@@ -8,12 +8,12 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/workload"
 )
 
 // sentinel stands for every number that belongs to the truth and not to an estimate.
@@ -38,7 +38,7 @@ func (s *spy) walk(path string, v reflect.Value) {
 	if !v.IsValid() || len(s.found) > 5 {
 		return
 	}
-	if from := v.Type().PkgPath(); strings.HasSuffix(from, "bellows/sim") || strings.HasSuffix(from, "bellows/workload") {
+	if from := v.Type().PkgPath(); strings.HasSuffix(from, "bellows/sim") || strings.HasSuffix(from, "bellows/format/workload") {
 		s.found = append(s.found, fmt.Sprintf("%s is a %v", path, v.Type()))
 		return
 	}

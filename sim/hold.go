@@ -3,8 +3,8 @@ package sim
 import (
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // holding says who stops a task, and which orders to stop it or to let it go on are pending.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // Machine says how the hardware of a node, and a program's run time system, behave under too much demand. The zero

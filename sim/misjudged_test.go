@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/workload"
 )
 
 // Forecasts whose demands are wrong change nothing that tasks do: under a policy blind to forecasts every time stays as it was. A

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/timeline"
 )
 
 // Two nodes with a disk of 100 MB/s; the second leaves at 30 s, empty. On the first, two tasks demand 60 MB/s each for 60

@@ -5,8 +5,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // paging says where the memory of a paused task is. It goes out and comes back at Config.PageOutSpeed:

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/bellows-rm/bellows/profile"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/profile"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // PagingPoint is a point of a paging curve.

@@ -3,8 +3,8 @@ package sim
 import (
 	"math"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // report is an event about a running task or a node for a policy that looks ahead. On a real machine, readings are its

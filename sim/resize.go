@@ -3,9 +3,9 @@ package sim
 import (
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/memory"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/memory"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // ECSResizeDelay is how long it takes to give a container another size when its task enters its next phase (ECS section V.E: around

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // SeriesOptions says at what resolution grants and use of the cluster are recorded. The zero value records nothing.

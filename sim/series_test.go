@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/workload"
 )
 
 // Two tasks read 60 MB/s each from a disk with 100 MB/s for 72 s, then continue with a larger working set.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
 )
 
 // Solver is how the questions of a policy are answered: see cluster.Question.

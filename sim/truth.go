@@ -3,9 +3,9 @@ package sim
 import (
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/workload"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/format/workload"
 )
 
 // truthOf looks up the truth of a task on an executor of the given warmth.

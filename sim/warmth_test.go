@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/workload"
 )
 
 // Tasks of 1 s take 5 s as the first of their executor, and 2 s as the first of their stage on one that has run others. On a single

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/internal/testcert"
-	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 var (

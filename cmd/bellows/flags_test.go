@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/bellows-rm/bellows/cmd/internal/command/commandtest"
+	"github.com/bellows-rm/bellows/door/cli/command/commandtest"
 )
 
 // TestFlagErrors: the error of a wrong value is in terms of the flag, never of the function that reads it.

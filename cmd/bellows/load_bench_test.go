@@ -28,13 +28,13 @@ import (
 	"golang.org/x/sys/unix"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/bellows-rm/bellows/cgroup"
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/server"
-	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/live/store"
+	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
 // The benchmarks of this file measure a daemon in a process of its own, through its socket, with real containers.

@@ -5,9 +5,9 @@ package main
 import (
 	"os"
 
-	"github.com/bellows-rm/bellows/cmd/internal/command"
-	_ "github.com/bellows-rm/bellows/cmd/internal/supervisor"
-	"github.com/bellows-rm/bellows/internal/hungry"
+	"github.com/bellows-rm/bellows/door/cli/command"
+	_ "github.com/bellows-rm/bellows/door/cli/supervisor"
+	"github.com/bellows-rm/bellows/door/sandbox/hungry"
 )
 
 func main() {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/door/cli/command"
 )
 
 // oldNames finds, in the rows of the tables of docs/renamed.md, the command lines that no longer exist. A row's first

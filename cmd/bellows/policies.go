@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/internal/terminal"
-	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/door/cli/command"
+	"github.com/bellows-rm/bellows/door/terminal"
 )
 
 // policyJSON is a policy in the output of `bellows policies --json`.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/internal/recordingdisk"
-	"github.com/bellows-rm/bellows/trial"
+	"github.com/bellows-rm/bellows/sim/trial"
 )
 
 // contest is a slow disk with one arm, a daemon on it, and files to read, one for each of some readers. They hinder each other.

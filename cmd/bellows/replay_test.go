@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/importer"
-	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/format/importer"
+	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/workload"
 )
 
 // recorded imports the recorded workload of another system, or skips the benchmark.

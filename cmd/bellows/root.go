@@ -14,8 +14,8 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/trace"
 
-	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/cmd/internal/simulate"
+	"github.com/bellows-rm/bellows/door/cli/command"
+	"github.com/bellows-rm/bellows/door/cli/simulate"
 	"github.com/bellows-rm/bellows/live"
 )
 

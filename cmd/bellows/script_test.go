@@ -15,19 +15,19 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/bellows-rm/bellows/cgroup"
-	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/machine"
-	"github.com/bellows-rm/bellows/cmd/internal/command/commandtest"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/door/cli/command/commandtest"
 	"github.com/bellows-rm/bellows/internal/testcert"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/profiler"
-	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/swap"
-	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/live/store"
+	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/profiler"
+	"github.com/bellows-rm/bellows/node/swap"
 )
 
 func TestMain(m *testing.M) {

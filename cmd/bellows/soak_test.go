@@ -23,13 +23,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/internal/testgroups"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/server"
-	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 var (

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/bellows-rm/bellows/agent"
-	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/door/cli/command"
+	"github.com/bellows-rm/bellows/node/agent"
 )
 
 // superviseCommand is the command that the agent starts for every container; package

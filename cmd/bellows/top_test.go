@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/internal/testterminal"
-	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 // watchedDaemon is a daemon that a test starts, ends and watches.

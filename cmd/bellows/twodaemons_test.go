@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bellows-rm/bellows/pools"
+	"github.com/bellows-rm/bellows/pool/pools"
 )
 
 // firstWithPools is the commit of the first release with pools. Its schema of the store is the present one: with a later schema, this is the

@@ -17,16 +17,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 var (
 	upgradeFrom   = flag.String("upgrade-from", "", "schemas of the store, such as 1,7, from whose programs TestUpgradeFromPrograms upgrades; all is every one")
-	recordSchemas = flag.String("record-schemas", "", "folder into which TestUpgradeFromPrograms writes the stores of the earlier programs, for store/testdata/schemas")
+	recordSchemas = flag.String("record-schemas", "", "folder into which TestUpgradeFromPrograms writes the stores of the earlier programs, for live/store/testdata/schemas")
 )
 
 // programs are the last commits with each schema of the store, of the newest schema one of its commits. The twelfth came together with

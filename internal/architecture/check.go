@@ -54,12 +54,12 @@ func (c *checker) at(n ast.Node) string {
 }
 
 func (c *checker) check() error {
-	c.row, c.set = row(folders, c.pkg.path), token.NewFileSet()
+	c.row, c.set = rowOf(c.pkg.path), token.NewFileSet()
 	if err := c.tests(); err != nil || len(c.pkg.files) == 0 {
 		return err
 	}
 	if c.row == nil {
-		c.failf("has no row in the table of folders: say there what it may import, and why")
+		c.failf("is in no folder of the table: say there what it may import, and why")
 	}
 	var comments []string
 	name := path.Base(c.pkg.path)
@@ -90,7 +90,15 @@ func (c *checker) check() error {
 	return nil
 }
 
-// row returns the row of a package; nil if it has none.
+// rowOf returns the row that binds a package, its own or else its folder's; nil if there is none.
+func rowOf(path string) *folder {
+	if r := row(narrower, path); r != nil {
+		return r
+	}
+	top, _, _ := strings.Cut(path, "/")
+	return row(folders, top)
+}
+
 func row(table []folder, path string) *folder {
 	if i := slices.IndexFunc(table, func(f folder) bool { return f.path == path }); i >= 0 {
 		return &table[i]
@@ -98,16 +106,21 @@ func row(table []folder, path string) *folder {
 	return nil
 }
 
+// allows reports whether a package may be imported.
+func (f *folder) allows(imported string) bool {
+	return row(folders, f.path) == f && below(imported, f.path) || within(imported, f.may)
+}
+
+// within reports whether a package is in one of the folders.
+func within(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return below(path, f) })
+}
+
 // tests checks what the tests of a package import.
 func (c *checker) tests() error {
-	may := slices.Concat(harnesses, []string{c.pkg.path})
-	for _, r := range []*folder{c.row, row(tests, c.pkg.path)} {
-		if r != nil {
-			may = append(may, r.may...)
-		}
-	}
-	if slices.Contains(may, "...") {
-		return nil
+	may := func(imported string) bool {
+		more := row(tests, c.pkg.path)
+		return below(imported, "internal") || imported == c.pkg.path || c.row != nil && c.row.allows(imported) || more != nil && more.allows(imported)
 	}
 	for _, s := range c.pkg.tests {
 		f, err := parser.ParseFile(c.set, s.name, s.text, parser.ImportsOnly)
@@ -116,7 +129,7 @@ func (c *checker) tests() error {
 		}
 		for _, spec := range f.Imports {
 			imported, _ := strconv.Unquote(spec.Path.Value)
-			if inside, ours := strings.CutPrefix(imported, module+"/"); ours && !slices.Contains(may, inside) {
+			if inside, ours := strings.CutPrefix(imported, module+"/"); ours && !may(inside) {
 				c.failf("%s imports %s, which neither the package nor its tests may: say in the table of tests why they need it", c.at(spec), inside)
 			}
 		}
@@ -132,19 +145,19 @@ func (c *checker) file(f *ast.File) {
 		}
 		c.imports(imported, spec)
 	}
-	if slices.Contains(core, c.pkg.path) {
+	if below(c.pkg.path, "core") {
 		c.goroutines(f)
 	}
-	if slices.Contains(clocked, c.pkg.path) {
+	if within(c.pkg.path, clocked) {
 		c.functions(f)
 	}
-	if slices.Contains(durables, c.pkg.path) {
+	if within(c.pkg.path, durables) {
 		c.changes(f)
 	}
-	if !slices.Contains(truthful, c.pkg.path) {
+	if !within(c.pkg.path, truthful) {
 		c.truth(f)
 	}
-	if c.pkg.path != "resource" {
+	if c.pkg.path != "core/resource" {
 		c.kinds(f)
 	}
 }
@@ -155,13 +168,11 @@ func (c *checker) imports(imported string, spec *ast.ImportSpec) {
 	if ours {
 		c.ours(inside, spec)
 	}
-	if ours || !slices.Contains(core, c.pkg.path) {
+	if ours || !below(c.pkg.path, "core") {
 		return
 	}
 	if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") {
-		if !slices.ContainsFunc(numeric, func(n string) bool { return below(imported, n) }) {
-			c.failf("%s imports %s: the core uses the standard library and numeric libraries only", c.at(spec), imported)
-		}
+		c.failf("%s imports %s: the core uses the standard library only", c.at(spec), imported)
 		return
 	}
 	for _, p := range purity {
@@ -173,18 +184,13 @@ func (c *checker) imports(imported string, spec *ast.ImportSpec) {
 
 func (c *checker) ours(imported string, spec *ast.ImportSpec) {
 	switch {
-	case c.row == nil:
-	case below(imported, "guest") && !below(c.pkg.path, "guest"), path.Base(imported) == "commandtest":
+	case path.Base(imported) == "commandtest", below(imported, "internal") && !below(c.pkg.path, "internal") && !below(c.pkg.path, "studies"):
 		c.failf("%s imports %s: only tests do", c.at(spec), imported)
-	case below(imported, "lab") && !below(c.pkg.path, "lab") && c.pkg.path != "cmd/bellows-lab":
-		c.failf("%s imports %s: studies use the resource manager, which does without them", c.at(spec), imported)
-	case below(imported, "cmd") && !below(c.pkg.path, "cmd"):
-		c.failf("%s imports %s: a command is for people, not for packages", c.at(spec), imported)
-	case slices.Contains(c.row.may, "...") || slices.Contains(c.row.may, imported):
+	case c.row == nil || c.row.allows(imported):
 	default:
-		may := "nothing of this module"
+		may := "nothing else of this module"
 		if len(c.row.may) > 0 {
-			may = strings.Join(c.row.may, ", ")
+			may = "only " + strings.Join(c.row.may, ", ")
 		}
 		c.failf("%s imports %s, but may import %s: %s", c.at(spec), imported, may, c.row.reason)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
 // supervisorsGroup is the name of the control group of the supervisors; all others are those of containers.

@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bellows-rm/bellows/form"
-	"github.com/bellows-rm/bellows/memory"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/memory"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/format/form"
+	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/workload"
 )
 
 // version of the format that is read.

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/fault"
+	"github.com/bellows-rm/bellows/core/memory"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/format/fault"
 	"github.com/bellows-rm/bellows/internal/testfile"
-	"github.com/bellows-rm/bellows/memory"
-	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 )
 

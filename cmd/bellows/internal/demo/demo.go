@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellows-rm/bellows/agent"
-	"github.com/bellows-rm/bellows/internal/sandbox"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/sandbox"
+	"github.com/bellows-rm/bellows/node/agent"
 )
 
 // The parts of the demonstration.

@@ -8,15 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/agent"
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/internal/hungry"
-	"github.com/bellows-rm/bellows/internal/sandbox"
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/sandbox"
+	"github.com/bellows-rm/bellows/door/sandbox/hungry"
+	"github.com/bellows-rm/bellows/door/terminal"
+	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/workload"
+	"github.com/bellows-rm/bellows/node/agent"
 )
 
 // TestMain makes the test program also the supervisor of the containers that it starts, and the program inside them.

@@ -6,13 +6,13 @@ import (
 	"os"
 	"time"
 
-	"github.com/bellows-rm/bellows/agent"
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/internal/hungry"
-	"github.com/bellows-rm/bellows/internal/sandbox"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/workload"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/door/sandbox"
+	"github.com/bellows-rm/bellows/door/sandbox/hungry"
+	"github.com/bellows-rm/bellows/format/workload"
+	"github.com/bellows-rm/bellows/node/agent"
 )
 
 // beside is the memory of a hungry program outside its working set: the Go runtime, stacks, page tables.

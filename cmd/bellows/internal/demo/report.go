@@ -5,8 +5,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/bellows-rm/bellows/internal/terminal"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/terminal"
 )
 
 // Write prints the result of the demonstration, for people.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // TestHeapWithoutMaximum: a container without --max-memory may use all memory that the machine manages, and so may its

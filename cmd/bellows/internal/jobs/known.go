@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/server"
-	"github.com/bellows-rm/bellows/workload"
 )
 
 // mostAsked is the most applications of a submission about which the daemon is asked.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/resource"
 )
 
 // leveledWords says since when and until when leveling holds a task, for which other task and why, or that this was not possible;

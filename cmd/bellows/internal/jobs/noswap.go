@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/server"
-	"github.com/bellows-rm/bellows/swap"
-	"github.com/bellows-rm/bellows/workload"
+	"github.com/bellows-rm/bellows/node/swap"
 )
 
 // withoutSwap turns a FLEX job on a machine without swap into a REGULAR job that spills, and says so, or refuses the

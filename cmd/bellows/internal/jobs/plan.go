@@ -10,18 +10,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
-	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/cmd/internal/flags"
-	"github.com/bellows-rm/bellows/cmd/internal/simulate"
-	"github.com/bellows-rm/bellows/eventlog"
-	"github.com/bellows-rm/bellows/foresee"
-	"github.com/bellows-rm/bellows/internal/terminal"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/server"
-	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trial"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/door/cli/command"
+	"github.com/bellows-rm/bellows/door/cli/flags"
+	"github.com/bellows-rm/bellows/door/cli/simulate"
+	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/terminal"
+	"github.com/bellows-rm/bellows/format/eventlog"
+	"github.com/bellows-rm/bellows/sim/foresee"
+	"github.com/bellows-rm/bellows/sim/trial"
 )
 
 const planLong = `Say when a job would start and end if it were submitted now, and which other

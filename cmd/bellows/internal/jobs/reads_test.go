@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/server"
 )
 
 // files makes files of the given sizes in a new folder.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/internal/testrequest"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/resource"
 )
 
 // resizedWords says how and when the grant of a task was changed last, and why.

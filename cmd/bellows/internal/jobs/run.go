@@ -17,17 +17,17 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/bellows-rm/bellows/agent"
-	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
-	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/cmd/internal/flags"
-	"github.com/bellows-rm/bellows/inherited"
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/cli/command"
+	"github.com/bellows-rm/bellows/door/cli/flags"
+	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/terminal"
+	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/server"
-	"github.com/bellows-rm/bellows/workload"
+	"github.com/bellows-rm/bellows/node/agent"
+	"github.com/bellows-rm/bellows/node/inherited"
 )
 
 const runLong = `Run a command as a job of one task. It starts when there is room for it: with

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/resource"
 )
 
 // throttleWords says what bounds a task, until when and why.

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellows-rm/bellows/cmd/internal/picture"
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/cli/picture"
+	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/server"
 )
 
 // spansDrawn is how many spans of a run are requested for a table and a picture.

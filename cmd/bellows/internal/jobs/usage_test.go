@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/live"
 )
 

@@ -10,11 +10,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/resource"
 )
 
 // view compares the output of a view of canned data with testdata/views/NAME.txt, and checks that it fits a terminal.

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
-	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/door/server"
 )
 
 const waitLong = `Wait until jobs have ended. The exit code is 0 if the job succeeded; if it

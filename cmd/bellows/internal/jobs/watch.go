@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/door/cli/command"
+	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/server"
 )
 
 // watchJobs prints the jobs that have not ended whenever they change, until it is interrupted: as a table that stays on the terminal,

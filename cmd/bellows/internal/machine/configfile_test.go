@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/fault"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/cli/command"
+	"github.com/bellows-rm/bellows/format/fault"
 	"github.com/bellows-rm/bellows/internal/testcert"
 	"github.com/bellows-rm/bellows/internal/testfile"
-	"github.com/bellows-rm/bellows/resource"
 )
 
 // Every setting can be in a file, as a flag has it.

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bellows-rm/bellows/statedir"
+	"github.com/bellows-rm/bellows/durable/statedir"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"os/user"
 	"strconv"
 
-	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/door/server"
 )
 
 // modeFlag is a flag for the permissions of a socket, in octal digits.

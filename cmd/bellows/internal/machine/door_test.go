@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/door/server"
 )
 
 // The permissions of a socket are octal digits, and the daemon's user can always connect.

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
-	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/door/server"
 )
 
 func downCommand() *cobra.Command {

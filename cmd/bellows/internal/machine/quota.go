@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/server"
 )
 
 func quotaCommand() *cobra.Command {

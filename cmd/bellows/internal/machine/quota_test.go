@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/resource"
 )
 
 func TestPrintQuotas(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/cmd/internal/flags"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/cli/flags"
 )
 
 // quotaFlag is a flag for quotas that may be repeated: [NAME.]KIND=LIMIT, where NAME is a user or a queue. It maps what is before

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bellows-rm/bellows/daemon"
+	"github.com/bellows-rm/bellows/door/daemon"
 )
 
 // rereads returns the function with which the daemon reads its configuration again: with the same flags, and with the file as

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/daemon"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/door/daemon"
 )
 
 // A file that is read again says what applies at once and what waits. What has been applied is no change the next time, what

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/bellows-rm/bellows/agent"
-	"github.com/bellows-rm/bellows/cmd/internal/flags"
-	"github.com/bellows-rm/bellows/memory"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/memory"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/cli/flags"
+	"github.com/bellows-rm/bellows/node/agent"
 )
 
 // setting is a setting of the daemon: a flag of `bellows up`, and a field of the configuration file. The table of

@@ -7,10 +7,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/server"
 )
 
 // The status fits a terminal, and prints trouble below the normal values.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/internal/testfile"
-	"github.com/bellows-rm/bellows/server"
 )
 
 // The lifetime of a token is a number of days or a duration, and is printed as it is given.

@@ -22,18 +22,18 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
-	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/daemon"
-	"github.com/bellows-rm/bellows/inherited"
+	"github.com/bellows-rm/bellows/core/memory"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/cli/command"
+	"github.com/bellows-rm/bellows/door/daemon"
+	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/durable/statedir"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/memory"
-	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/server"
-	"github.com/bellows-rm/bellows/statedir"
-	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/live/store"
+	"github.com/bellows-rm/bellows/node/agent"
+	"github.com/bellows-rm/bellows/node/inherited"
 )
 
 const upLong = `Start the daemon that runs jobs on this machine, and print one line that says

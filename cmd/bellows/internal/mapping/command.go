@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
-	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/door/cli/command"
+	"github.com/bellows-rm/bellows/door/cli/flags"
 )
 
 const mapLong = `Call a function once with each line of a file, or of standard input, on the

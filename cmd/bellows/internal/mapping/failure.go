@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/door/terminal"
 )
 
 // failure is an input whose call failed.

@@ -10,7 +10,7 @@ import (
 	"os"
 	"unicode/utf8"
 
-	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/executor"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/door/cli/command"
 )
 
 // journal keeps results in a file: a line that says whose they are, and one line with each result. It is only ever appended to, so that

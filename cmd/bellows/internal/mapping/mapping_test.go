@@ -23,9 +23,9 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/mapping"
-	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/executor"
-	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/pool"
 )
 

@@ -16,11 +16,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/door/cli/command"
+	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/executor"
-	"github.com/bellows-rm/bellows/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/server"
 )
 
 // Limits of what is read before results can be printed, and of one message.

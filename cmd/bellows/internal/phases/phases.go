@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/resource"
 )
 
 // Print prints phases, at least one, one row each, with a bar of when they are. unknown are the kinds of resources that were

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/door/server"
 )
 
 // Completion offers values of an argument or a flag to a shell.

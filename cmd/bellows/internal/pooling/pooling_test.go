@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pools"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/pool/pools"
 )
 
 // sums is a pool with executors in every state.

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/server"
-	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/live/store"
 )
 
 func known(now time.Time) []server.Application {

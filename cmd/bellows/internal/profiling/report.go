@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellows-rm/bellows/internal/terminal"
-	"github.com/bellows-rm/bellows/profile"
-	"github.com/bellows-rm/bellows/profiler"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/profile"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/terminal"
+	"github.com/bellows-rm/bellows/node/profiler"
 )
 
 // profileReport is the output of `bellows profile --json`, and is stored as evidence with the profile.

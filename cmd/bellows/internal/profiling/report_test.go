@@ -8,9 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/bellows-rm/bellows/profile"
-	"github.com/bellows-rm/bellows/profiler"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/profile"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/node/profiler"
 )
 
 // measuredSample is a measurement at a size in MiB, with repeats in seconds.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/door/cli/command"
 )
 
 // A folder stands for the files in it, without those that are not records.

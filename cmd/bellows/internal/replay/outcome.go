@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/trial"
+	"github.com/bellows-rm/bellows/sim/trial"
 )
 
 // outcome is how the jobs of a history went, or would have gone under a policy.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/door/terminal"
 )
 
 // frame is what every screen has.

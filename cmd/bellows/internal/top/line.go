@@ -3,8 +3,8 @@ package top
 import (
 	"strings"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/door/terminal"
 )
 
 // line is a line of the screen.

@@ -11,12 +11,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pools"
+	"github.com/bellows-rm/bellows/pool/pools"
 )
 
 // cannedPool is a pool with executors in several states, and names that are meant to harm.

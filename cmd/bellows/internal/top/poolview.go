@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pools"
+	"github.com/bellows-rm/bellows/pool/pools"
 )
 
 // executorTable has the columns of executors.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"unicode"
 
-	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/door/terminal"
 )
 
 // help says what the keys do.

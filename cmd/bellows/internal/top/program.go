@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellows-rm/bellows/internal/terminal"
-	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/terminal"
 )
 
 // screen is what a program shows. It changes by what is given to its methods, and by what was watched, alone.

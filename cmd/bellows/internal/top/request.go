@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/jobs"
+	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/server"
 )
 
 // request is something that the daemon is to do.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/server"
 )
 
 // state is what is known of the machine, and what the user wants to see of it. It changes by what is given to its methods alone: they neither

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/door/terminal"
 )
 
 // table says which columns a table of rows R has.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bellows-rm/bellows/internal/terminal"
+	"github.com/bellows-rm/bellows/door/terminal"
 )
 
 // view returns the lines of the screen: as many as it has, none wider than it is. If the number of lines is not bounded, it returns the

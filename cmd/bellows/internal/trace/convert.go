@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/cmd/internal/flags"
-	"github.com/bellows-rm/bellows/cmd/internal/workloadfile"
-	"github.com/bellows-rm/bellows/jobfile"
-	"github.com/bellows-rm/bellows/workload"
+	"github.com/bellows-rm/bellows/door/cli/command"
+	"github.com/bellows-rm/bellows/door/cli/flags"
+	"github.com/bellows-rm/bellows/door/cli/workloadfile"
+	"github.com/bellows-rm/bellows/format/jobfile"
+	"github.com/bellows-rm/bellows/format/workload"
 )
 
 // convertOptions are the flags of convert.

@@ -15,15 +15,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/recordings"
-	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/cmd/internal/flags"
-	"github.com/bellows-rm/bellows/cmd/internal/workloadfile"
-	"github.com/bellows-rm/bellows/importer"
-	"github.com/bellows-rm/bellows/internal/terminal"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/workload"
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/cli/command"
+	"github.com/bellows-rm/bellows/door/cli/flags"
+	"github.com/bellows-rm/bellows/door/cli/workloadfile"
+	"github.com/bellows-rm/bellows/door/terminal"
+	"github.com/bellows-rm/bellows/format/importer"
+	"github.com/bellows-rm/bellows/format/workload"
 )
 
 // importFormat is a format as a command: its flags set assumptions about what the files of the format do not say.

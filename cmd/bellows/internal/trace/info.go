@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellows-rm/bellows/cmd/internal/flags"
-	"github.com/bellows-rm/bellows/cmd/internal/workloadfile"
-	"github.com/bellows-rm/bellows/internal/terminal"
-	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/workload"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/cli/flags"
+	"github.com/bellows-rm/bellows/door/cli/workloadfile"
+	"github.com/bellows-rm/bellows/door/terminal"
+	"github.com/bellows-rm/bellows/format/workload"
 )
 
 // summaryJSON is a summary of a workload.

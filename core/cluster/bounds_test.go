@@ -1,0 +1,143 @@
+package cluster
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// runnable is a job within all bounds.
+func runnable() *Job {
+	return &Job{ID: 1, Name: "sort", Queue: "q", Class: Flex, Stages: []Stage{{Name: "map", Tasks: 2, Ideal: resource.Of(resource.Core, resource.GiB),
+		MinMemory: resource.MiB, MaxMemory: 2 * resource.GiB, HeartbeatTimeout: LeastHeartbeatTimeout, DataOn: []string{"n1"},
+		Duration: time.Minute, Elasticity: Elasticity{Kind: SawTooth, Factor: 2}}}}
+}
+
+// A value equal to a bound is accepted. A value beyond it is rejected with an error that names the value and the bound.
+func TestBoundsOfEveryJob(t *testing.T) {
+	tests := []struct {
+		edge, beyond func(s *Stage)
+		want         string
+	}{
+		{func(s *Stage) { s.Tasks = MostTasks }, func(s *Stage) { s.Tasks++ }, "tasks 1073741825: must be 1 to 1073741824"},
+		{func(s *Stage) { s.Ideal[resource.Memory], s.MaxMemory = resource.MostMemory, 0 }, func(s *Stage) { s.Ideal[resource.Memory] = 8000 * 1024 * resource.TiB }, "memory 8000PiB: must be at most 1000PB"},
+		{func(s *Stage) {}, func(s *Stage) { s.Ideal[resource.Memory], s.MaxMemory = math.MaxInt64, 0 }, "must be at most 1000PB"},
+		{func(s *Stage) { s.Ideal[resource.CPU] = resource.MostCPU }, func(s *Stage) { s.Ideal[resource.CPU]++ }, "cpus 1000000.001 cores: must be at most 1000000 cores"},
+		{func(s *Stage) { s.Ideal[resource.Disk] = resource.MostRate }, func(s *Stage) { s.Ideal[resource.Disk]++ }, "disk"},
+		{func(s *Stage) { s.Ideal[resource.Network] = resource.MostRate }, func(s *Stage) { s.Ideal[resource.Network]++ }, "network"},
+		{func(s *Stage) { s.MaxMemory = resource.MostMemory }, func(s *Stage) { s.MaxMemory++ }, "max_memory"},
+		{func(s *Stage) { s.Duration = LongestTime }, func(s *Stage) { s.Duration++ }, "duration 87600h0m0.000000001s: must be at most 87600h0m0s"},
+		{func(s *Stage) { s.HeartbeatTimeout = LongestTime }, func(s *Stage) { s.HeartbeatTimeout++ }, "heartbeat_timeout"},
+		{func(s *Stage) { s.Elasticity.Factor = MostSlowdown }, func(s *Stage) { s.Elasticity.Factor *= 2 }, "elasticity slowdown 2e+06: must be at most 1000000"},
+		{func(s *Stage) { s.Elasticity.DiskRate = resource.MostRate }, func(s *Stage) { s.Elasticity.DiskRate++ }, "elasticity disk_rate"},
+	}
+	for _, tt := range tests {
+		j := runnable()
+		tt.edge(&j.Stages[0])
+		if err := j.Check(); err != nil {
+			t.Errorf("on the edge of %q: %v", tt.want, err)
+		}
+		tt.beyond(&j.Stages[0])
+		err := j.Check()
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("error is %v, want %s", err, tt.want)
+		}
+		if j.CheckRuns() == nil {
+			t.Errorf("beyond %q: it counts as one that can be run", tt.want)
+		}
+		if j.Stages[0].Tasks <= MostTasks && (!j.BringIntoBounds() || j.Check() != nil) {
+			t.Errorf("beyond %q: brought into bounds it is %+v, %v", tt.want, j.Stages[0], j.Check())
+		}
+	}
+	if j := runnable(); j.BringIntoBounds() {
+		t.Errorf("a job that keeps the bounds was changed to %+v", j)
+	}
+}
+
+// What a REGULAR job cannot have is removed from an old record, and from nothing else.
+func TestOldRegularJobsLoseWhatNeedsFlex(t *testing.T) {
+	j := runnable()
+	j.Class, j.Stages[0].Runtime = Regular, JVM
+	if j.Check() == nil || !j.BringIntoBounds() || j.Check() != nil {
+		t.Errorf("%+v: %v", j.Stages[0], j.Check())
+	}
+	want := runnable().Stages[0]
+	want.MaxMemory = 0
+	if !reflect.DeepEqual(j.Stages[0], want) {
+		t.Errorf("got  %+v\nwant %+v", j.Stages[0], want)
+	}
+}
+
+func TestBoundsOfRunnableJobs(t *testing.T) {
+	if err := runnable().CheckRuns(); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		beyond func(j *Job)
+		want   string
+	}{
+		{func(j *Job) { j.Stages[0].Ideal[resource.CPU] = 0 }, "cpus 0: must be at least 1m"},
+		{func(j *Job) { j.Stages[0].MinMemory-- }, "min_memory 1048575B: must be at least 1MiB"},
+		{func(j *Job) { j.Stages[0].MinMemory, j.Stages[0].Ideal[resource.Memory] = 0, 1 }, "memory 1B: must be at least 1MiB"},
+		{func(j *Job) { j.Stages[0].HeartbeatTimeout = 1 }, "heartbeat_timeout 1ns: must be at least 2s"},
+		{func(j *Job) { j.Stages[0].Tasks = MostRunTasks + 1 }, "tasks 100001: must be at most 100000"},
+		{func(j *Job) { j.Stages = make([]Stage, MostRunStages+1) }, "stages 10001: must be at most 10000"},
+		{func(j *Job) { j.MaxAttempts = MostAttempts + 1 }, "max_attempts 1001: must be 0 to 1000"},
+		{func(j *Job) { j.Weight = MostWeight + 1 }, "weight 1.000001e+06: must be a number from 0 to 1000000"},
+		{func(j *Job) { j.Name = strings.Repeat("x", LongestName+1) }, "job name \"xxx"},
+		{func(j *Job) { j.Name = "evil\x1b[2J" }, `job name "evil\x1b[2J": must be`},
+		{func(j *Job) { j.Name = " x" }, `job name " x": must be`},
+		{func(j *Job) { j.Queue = "a\nb" }, `queue "a\nb": must be`},
+		{func(j *Job) { j.Stages[0].Name = "\u202egnp.exe" }, `stage "0" name "\u202egnp.exe": must be`},
+		{func(j *Job) { j.Stages[0].DataOn = []string{"a\tb"} }, `data_on "a\tb": must be`},
+	}
+	for _, tt := range tests {
+		j := runnable()
+		tt.beyond(j)
+		err := j.CheckRuns()
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("error is %v, want %s", err, tt.want)
+		} else if len(err.Error()) > 1000 || strings.ContainsAny(err.Error(), "\n\x1b") {
+			t.Errorf("error is not one line for people: %q", err)
+		}
+	}
+	// Values that only a simulation can have are accepted for simulations.
+	j := runnable()
+	j.Stages[0].Ideal, j.Stages[0].MinMemory = resource.Of(0, 1), 0
+	if err := j.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Each node that reports may start its number of tasks, whatever the other nodes that report in the same step start.
+func TestStartsPerHeartbeatCountForEachNode(t *testing.T) {
+	s := newSnapshot()
+	s.Heartbeats.Every, s.Heartbeats.Starts = time.Second, 1
+	events := []Event{{Kind: Synced}, {Kind: JobSubmitted, NewJob: &Job{ID: 1, Name: "j", Stages: []Stage{{Tasks: 10, Ideal: resource.Of(1, 1)}}}}}
+	for i := range 2 {
+		events = append(events, Event{Kind: NodeJoined, NewNode: &Node{ID: NodeID(i), Capacity: resource.Of(100, 100)}}, Event{Kind: Heartbeat, Node: NodeID(i)})
+	}
+	for i := range events {
+		if err := s.apply(0, &events[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := newPlan(0, s, 0)
+	for step := range 2 {
+		var on []NodeID
+		for n, ok := p.FirstFit(resource.Of(1, 1)); ok; n, ok = p.FirstFit(resource.Of(1, 1)) {
+			p.Start(s.Jobs[0], 0, n, 1, BecauseFits(1))
+			on = append(on, n.ID)
+		}
+		if !slices.Equal(on, []NodeID{0, 1}) {
+			t.Errorf("step %d: tasks started on %v", step, on)
+		}
+		p.reset(timeline.Time(step) + 1)
+	}
+}

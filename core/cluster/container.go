@@ -1,0 +1,141 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// ContainerID names one container: one run of one task. No ID is reused.
+type ContainerID struct {
+	Task TaskID `json:"task"`
+	// Run counts the starts of the task from 1, including starts that failed.
+	Run int `json:"run"`
+}
+
+// String prints "job-stage-index-run", for example "7-0-12-1". It contains only letters, digits and dashes, so that it
+// can name a file or a control group.
+func (c ContainerID) String() string {
+	return fmt.Sprintf("%d-%d-%d-%d", c.Task.Job, c.Task.Stage, c.Task.Index, c.Run)
+}
+
+// ParseContainerID reads what String prints.
+func ParseContainerID(text string) (ContainerID, error) {
+	var c ContainerID
+	_, err := fmt.Sscanf(text, "%d-%d-%d-%d", &c.Task.Job, &c.Task.Stage, &c.Task.Index, &c.Run)
+	if err != nil || c.String() != text {
+		return ContainerID{}, fmt.Errorf("container %q: must be JOB-STAGE-INDEX-RUN", text)
+	}
+	return c, nil
+}
+
+// Credentials are the user and groups that a program runs as.
+type Credentials struct {
+	UID    uint32   `json:"uid"`
+	GID    uint32   `json:"gid"`
+	Groups []uint32 `json:"groups,omitempty"` // supplementary groups
+	User   string   `json:"user,omitempty"`   // name of UID, for people; empty if unknown
+}
+
+// Launch is what runs in a container. All placeholders are filled in.
+type Launch struct {
+	// Args are the program and its arguments. A program without a slash is looked up along PATH of Env.
+	Args []string `json:"args"`
+	// Env is the whole environment, "NAME=value".
+	Env []string `json:"env,omitempty"`
+	// Dir is the working directory, an absolute path.
+	Dir string      `json:"dir"`
+	As  Credentials `json:"as"`
+	// Input says that the standard input comes from a connected client. Otherwise Stdin is the file of the standard
+	// input, relative to Dir; empty is none.
+	Input bool   `json:"input,omitempty"`
+	Stdin string `json:"stdin,omitempty"`
+	// Inherited is what the program inherits from its submitter; nil is a umask of 022 and everything else from the
+	// daemon.
+	Inherited *Inherited `json:"inherited,omitempty"`
+	// PrivateTmp and NoNetwork are those of the Command.
+	PrivateTmp bool `json:"private_tmp,omitempty"`
+	NoNetwork  bool `json:"no_network,omitempty"`
+	// Timeout is how long the program may run, including time suspended; 0 is no limit.
+	Timeout time.Duration `json:"timeout_ns,omitempty"`
+	// Tasks is the number of tasks of the job, which share the space for the job's stored output; 0 counts as 1.
+	Tasks int `json:"tasks,omitempty"`
+	// Stdout and Stderr are the files to which the output is appended, absolute paths; missing folders are created.
+	Stdout string `json:"stdout"`
+	Stderr string `json:"stderr"`
+}
+
+// Exit is the end of a container.
+type Exit struct {
+	// Code is the exit code of the program: 128 + Signal if a signal ended it, 124 if its time limit did, 126 if it could
+	// not be executed and 127 if it was not found.
+	Code   int `json:"code"`
+	Signal int `json:"signal,omitempty"`
+	// TimeLimit is the time limit that ended it; 0 if none did.
+	TimeLimit time.Duration `json:"time_limit_ns,omitempty"`
+	// Left counts processes that remained when the program ended by itself, and were killed.
+	Left int64 `json:"left_processes,omitempty"`
+	// OOMKills counts processes of the container that the kernel killed for lack of memory.
+	OOMKills int64 `json:"oom_kills,omitempty"`
+	// Refused counts processes and threads that the kernel refused the container because it had as many as a container may have.
+	Refused int64 `json:"refused_processes,omitempty"`
+	// Peak is the container's largest use of memory, including page cache; 0 is unknown.
+	Peak    resource.Amount `json:"peak_memory_bytes,omitempty"`
+	CPUTime time.Duration   `json:"cpu_time_ns,omitempty"`
+	// Started and Ended are when the program began and ended; Started is 0 if it never began.
+	Started timeline.Time `json:"started_ns,omitempty"`
+	Ended   timeline.Time `json:"ended_ns,omitempty"`
+}
+
+// Reading is one sample of a running container. An unknown value is nil.
+type Reading struct {
+	// Memory is anonymous memory, page cache and kernel memory together, in bytes; Anonymous is the first of them.
+	// Memory does not include Swap. Peak is the largest Memory so far.
+	Memory    *int64 `json:"memory_bytes,omitempty"`
+	Anonymous *int64 `json:"anonymous_bytes,omitempty"`
+	Swap      *int64 `json:"swap_bytes,omitempty"`
+	Peak      *int64 `json:"peak_memory_bytes,omitempty"`
+	// Limit bounds Memory, in bytes.
+	Limit *int64 `json:"limit_bytes,omitempty"`
+	// CPUTime is the CPU time used so far, in nanoseconds.
+	CPUTime *int64 `json:"cpu_time_ns,omitempty"`
+	// Read and Written are the bytes read from and written to disks so far.
+	Read    *int64 `json:"read_bytes,omitempty"`
+	Written *int64 `json:"written_bytes,omitempty"`
+	// Processes counts the processes of the container.
+	Processes *int64 `json:"processes,omitempty"`
+	// State is what the memory manager lets the container do; 0 for a running REGULAR container, which the memory
+	// manager leaves alone. Why is one clause on the memory manager's last action, Since is the time of that action.
+	State ContainerState `json:"state,omitempty"`
+	Why   string         `json:"why,omitempty"`
+	Since time.Time      `json:"since,omitzero"`
+}
+
+// ContainerState is the state in which a memory manager keeps a container.
+type ContainerState uint8
+
+const (
+	ContainerRunning   ContainerState = iota + 1 // FLEX: its programs run
+	ContainerSuspended                           // FLEX: its programs stand still, except for breaths to send heartbeats
+	ContainerWaiting                             // it has not started, for lack of memory
+)
+
+var containerStateNames = [...]string{"", "running", "suspended", "waiting"}
+
+func (s ContainerState) String() string { return containerStateNames[s] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (s ContainerState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *ContainerState) UnmarshalText(text []byte) error {
+	i := slices.Index(containerStateNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("container state %q: unknown", text)
+	}
+	*s = ContainerState(i)
+	return nil
+}

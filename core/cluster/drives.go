@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// Demand is how many tasks of a stage run or could run now, in a job that starts its own tasks: for each of them it could use an executor.
+//
+// What the engine calls a task of such a job is the attachment of one executor to one stage. It begins with a Start, and ends when the job
+// gives the executor back: by itself, or because a Kill that makes room (see Plan.Preempt) has asked for it. The job still demands the executor then,
+// so that another one is attached as soon as the policy can, unless it demands fewer meanwhile. An attachment has no result:
+// however it ends, the job does not fail, and does not end before it closes.
+type Demand struct {
+	Stage int `json:"stage"`
+	Tasks int `json:"tasks"` // at least 0
+}
+
+// checkDriven returns an error if a stage cannot be one of a job that starts its own tasks.
+func (s *Stage) checkDriven() *WrongField {
+	switch {
+	case s.Coordinator:
+		return wrong("coordinator", true, "must not be in a job that starts its own tasks")
+	case s.Together:
+		return wrong("together", true, "must not be in a job that starts its own tasks")
+	}
+	return nil
+}
+
+// checkDemands returns an error if a growth demands what cannot be.
+func (j *JobState) checkDemands(g *Growth) error {
+	if len(g.Demands) > 0 && !j.Drives {
+		return fmt.Errorf("job %d: demands executors, but does not start its own tasks", j.ID)
+	}
+	last, stages := -1, len(j.Stages)+len(g.Stages)
+	for _, d := range g.Demands {
+		switch {
+		case d.Stage <= last || d.Stage >= stages:
+			return fmt.Errorf("job %d: demands executors for stage %d: must be one of its %d stages, in ascending order", j.ID, d.Stage, stages)
+		case d.Tasks < 0 || d.Tasks > MostTasks:
+			return fmt.Errorf("job %d: demands %d executors for stage %d: must be 0 to %d", j.ID, d.Tasks, d.Stage, MostTasks)
+		}
+		last = d.Stage
+	}
+	return nil
+}
+
+// demand records what a job demands since it has grown.
+func (j *JobState) demand(g *Growth) {
+	for _, d := range g.Demands {
+		j.Progress[d.Stage].demanded = true
+		j.redemand(d.Stage)
+		j.passed = min(j.passed, d.Stage)
+	}
+	for i := range j.Progress {
+		if j.Drives && g.Closes {
+			j.Progress[i].Pending = 0
+		}
+	}
+}
+
+// redemand counts the executors that a stage demands in addition to those that are attached.
+func (j *JobState) redemand(stage int) {
+	if p := &j.Progress[stage]; p.demanded {
+		p.Pending = max(0, j.Stages[stage].Tasks-j.attached(stage))
+	}
+}
+
+// demands returns what the stages demand of which that is known.
+func (j *JobState) demands() (all []Demand) {
+	for i := range j.Progress {
+		if j.Progress[i].demanded {
+			all = append(all, Demand{i, j.Stages[i].Tasks})
+		}
+	}
+	return all
+}
+
+// attached is how many executors are attached to a stage, or about to be.
+func (j *JobState) attached(stage int) int {
+	return j.Progress[stage].Booked + j.Progress[stage].Running
+}
+
+// attach takes the number of an attachment that was found, although it may not be demanded any more.
+func (j *JobState) attach(id TaskID) error {
+	if id.Stage < 0 || int(id.Stage) >= len(j.Progress) || id.Index < 0 || id.Index >= MostTasks {
+		return fmt.Errorf("the job has no such stage, or the number is wrong")
+	}
+	p := &j.Progress[id.Stage]
+	at, free := slices.BinarySearch(p.retry, id.Index)
+	switch {
+	case free:
+		p.retry = slices.Delete(p.retry, at, at+1)
+	case id.Index < p.next:
+		return fmt.Errorf("it is attached already")
+	default:
+		for ; p.next < id.Index; p.next++ {
+			p.retry = append(p.retry, p.next)
+		}
+		p.next++
+	}
+	p.Pending = max(0, p.Pending-1)
+	j.passed = min(j.passed, int(id.Stage))
+	return nil
+}
+
+// detach records the end of an attachment. Its number is free again: the next gets the lowest free one, whatever happened before.
+func (s *Snapshot) detach(now timeline.Time, j *JobState, id TaskID) {
+	p := &j.Progress[id.Stage]
+	at, _ := slices.BinarySearch(p.retry, id.Index)
+	p.retry = slices.Insert(p.retry, at, id.Index)
+	for last := len(p.retry) - 1; last >= 0 && p.retry[last] == p.next-1; last-- {
+		p.retry, p.next = p.retry[:last], p.next-1
+	}
+	j.redemand(int(id.Stage))
+	j.conclude()
+	if j.Ready(int(id.Stage)) {
+		j.Since = max(j.Since, now)
+		s.demand()
+	}
+}

@@ -1,0 +1,248 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// Growth is how an open job grows: it gets more tasks in stages that it has, then more stages, and then it may close. Its size is that
+// of what is new: a job may grow thousands of times.
+type Growth struct {
+	Tasks  []MoreTasks `json:"tasks,omitempty"`  // by ascending stage
+	Stages []Stage     `json:"stages,omitempty"` // their parents are earlier stages of the job
+	// Demands take the place of Tasks in a job that drives. They may be of new stages, and are by ascending stage.
+	Demands []Demand `json:"demands,omitempty"`
+	Closes  bool     `json:"closes,omitempty"` // the job does not grow any more, and a job that drives demands nothing any more
+}
+
+// MoreTasks are tasks that a stage gets in addition, behind those that it has.
+type MoreTasks struct {
+	Stage int `json:"stage"`
+	Tasks int `json:"tasks"` // at least 1
+}
+
+// Grown returns a copy of j as it is after a growth. It shares no stages with j.
+func (j *Job) Grown(g *Growth) Job {
+	out := *j
+	out.Stages = slices.Clone(j.Stages)
+	out.grow(g)
+	return out
+}
+
+// grow changes j, which owns the list of its stages.
+func (j *Job) grow(g *Growth) {
+	for _, m := range g.Tasks {
+		j.Stages[m.Stage].Tasks += m.Tasks
+	}
+	j.Stages = append(j.Stages, g.Stages...)
+	for _, d := range g.Demands {
+		j.Stages[d.Stage].Tasks = d.Tasks
+	}
+	for i := range j.Stages {
+		if j.Drives && g.Closes {
+			j.Stages[i].Tasks = 0
+		}
+	}
+	j.Open = j.Open && !g.Closes
+}
+
+// StageEnded reports whether all tasks of a stage have succeeded. A stage without tasks ends when its job closes. A stage of a job that
+// drives has ended while it demands nothing and no executor is attached to it.
+func (j *JobState) StageEnded(stage int) bool {
+	if j.Drives {
+		return j.Stages[stage].Tasks+j.attached(stage) == 0
+	}
+	return j.Progress[stage].Ended == j.Stages[stage].Tasks && (j.Stages[stage].Tasks > 0 || !j.Open)
+}
+
+// FirstLeft returns the first stage that has not ended, the number of stages if there is none. A loop over what a job has left need not
+// look at earlier stages, of which a job that grows may have thousands.
+func (j *JobState) FirstLeft() int { return j.passed }
+
+// CheckGrowth returns an error if j cannot grow in that way. It must be open. A stage that has ended gets no more tasks if another
+// stage depends on it, because tasks of that stage may have started. No coordinator is added. Whether the new tasks fit into the cluster is not
+// checked: see Snapshot.CheckFits.
+func (j *JobState) CheckGrowth(g *Growth) error {
+	switch {
+	case g == nil || len(g.Tasks)+len(g.Stages)+len(g.Demands) == 0 && !g.Closes:
+		return fmt.Errorf("job %d: grows by nothing", j.ID)
+	case !j.Open || j.Status.Ended():
+		return fmt.Errorf("job %d: grows, but is not open", j.ID)
+	case j.Drives && len(g.Tasks) > 0:
+		return fmt.Errorf("job %d: gets tasks, but starts its own: it can only demand executors", j.ID)
+	}
+	last := -1
+	for _, m := range g.Tasks {
+		if m.Stage <= last || m.Stage >= len(j.Stages) {
+			return fmt.Errorf("job %d: stage %d gets more tasks: must be one of the %d stages that the job has, in ascending order", j.ID, m.Stage, len(j.Stages))
+		}
+		last = m.Stage
+		switch s := &j.Stages[m.Stage]; {
+		case s.Coordinator:
+			return wrong("tasks", m.Tasks, "a coordinator is 1 task").in(j.Job, m.Stage)
+		case m.Tasks < 1 || m.Tasks > MostTasks-s.Tasks:
+			return wrong("tasks", m.Tasks, "must be 1 to %d in addition to the %d that the stage has", MostTasks-s.Tasks, s.Tasks).in(j.Job, m.Stage)
+		case j.Progress[m.Stage].read && j.StageEnded(m.Stage):
+			return wrong("tasks", m.Tasks, "must not be added, because the stage has ended and another stage depends on it").in(j.Job, m.Stage)
+		}
+	}
+	for i := range g.Stages {
+		if err := j.checkNew(&g.Stages[i], len(j.Stages)+i); err != nil {
+			return err
+		}
+	}
+	return j.checkDemands(g)
+}
+
+// checkNew checks a stage that the job gets at an index.
+func (j *JobState) checkNew(s *Stage, index int) error {
+	w := s.checkClass(j.Class)
+	if w == nil {
+		w = s.check(0)
+	}
+	if w == nil && j.Drives {
+		w = s.checkDriven()
+	}
+	if w == nil && s.Coordinator {
+		w = wrong("coordinator", true, "must not be added to a job")
+	}
+	for _, p := range s.Parents {
+		if w == nil && (p < 0 || p >= index) {
+			w = wrong("after", p, "must be the index of an earlier stage, 0 to %d", index-1)
+		}
+	}
+	if w == nil {
+		return nil
+	}
+	if w.Job, w.Stage, w.StageName = j.Name, index, s.Name; s.Name == "" {
+		w.StageName = fmt.Sprint(index)
+	}
+	return w
+}
+
+// grow records that a job has grown.
+func (s *Snapshot) grow(now timeline.Time, id JobID, g *Growth) error {
+	j, ok := s.byJob[id]
+	if !ok {
+		return fmt.Errorf("job %d: grows, but it is not here, or already ended", id)
+	}
+	if err := j.CheckGrowth(g); err != nil {
+		return err
+	}
+	_, before := j.NextStage()
+	first := len(j.Stages)
+	job := *j.Job // Who keeps what was computed for a job can see by the address that it is another.
+	if !j.grown {
+		job.Stages, j.grown = slices.Clone(job.Stages), true
+	}
+	job.grow(g)
+	j.Job = &job
+	for _, m := range g.Tasks {
+		j.Progress[m.Stage].Pending += m.Tasks
+		j.passed = min(j.passed, m.Stage)
+	}
+	for i := first; i < len(j.Stages); i++ {
+		j.begin(i)
+	}
+	j.demand(g)
+	if j.standing != nil {
+		j.standing.grow(j, g, first)
+	}
+	if g.Closes && !j.Drives {
+		for i := j.passed; i < len(j.Stages); i++ {
+			if j.Stages[i].Tasks == 0 {
+				s.pass(now, j, i)
+			}
+		}
+	}
+	j.conclude()
+	if _, ready := j.NextStage(); ready {
+		if !before {
+			j.Waiting = Reason{}
+		}
+		j.Since = max(j.Since, now)
+		s.demand()
+	}
+	j.Version++
+	s.Changes.Jobs = append(s.Changes.Jobs, j)
+	s.Changes.Arrived = true
+	s.Estimates.StaleSince = min(s.Estimates.StaleSince, now)
+	if j.Retired() {
+		s.retire(now, j)
+	}
+	return nil
+}
+
+// begin adds the state of a stage. Earlier stages have theirs.
+func (j *JobState) begin(stage int) {
+	if j.Drives {
+		j.Progress = append(j.Progress, StageState{}) // It knows itself when tasks may start.
+		return
+	}
+	p := StageState{Pending: j.Stages[stage].Tasks}
+	for _, parent := range j.Stages[stage].Parents {
+		j.Progress[parent].read = true
+		if !j.StageEnded(parent) {
+			p.parentsLeft++
+		}
+	}
+	j.Progress = append(j.Progress, p)
+}
+
+// pass records that a stage has ended: stages that waited for it may start.
+func (s *Snapshot) pass(now timeline.Time, j *JobState, stage int) {
+	first := j.passed
+	if !s.Synced {
+		first = 0 // The end of a stage may be reported before that of its parent.
+	}
+	for i := first; i < len(j.Stages); i++ {
+		for _, parent := range j.Stages[i].Parents {
+			if parent == stage {
+				j.Progress[i].parentsLeft--
+				if j.Ready(i) {
+					j.Since = max(j.Since, now)
+					s.demand()
+				}
+			}
+		}
+	}
+}
+
+// conclude ends a job all of whose stages have ended, unless it is open.
+func (j *JobState) conclude() {
+	for j.passed < len(j.Stages) && j.StageEnded(j.passed) {
+		j.passed++
+	}
+	if j.passed == len(j.Stages) && !j.Open && !j.Status.Ended() {
+		j.Status = StatusSucceeded
+	}
+}
+
+// grow withholds the tasks that a job has got, until it has its turn. Its stages from first on are new.
+func (st *standing) grow(j *JobState, g *Growth, first int) {
+	for _, m := range g.Tasks {
+		j.Progress[m.Stage].Withheld += m.Tasks
+	}
+	st.look(j, first)
+	for i := first; i < len(j.Stages); i++ {
+		j.Progress[i].Withheld = j.Progress[i].Pending
+	}
+	for _, a := range st.accounts {
+		for k := range QuotaRunning {
+			if st.waits {
+				a.least[k] = min(a.least[k], st.least[k])
+			}
+		}
+	}
+}
+
+// look takes the needs of the stages from first on into account.
+func (st *standing) look(j *JobState, first int) {
+	for i := first; i < len(j.Stages); i++ {
+		for k := range QuotaRunning {
+			st.least[k] = min(st.least[k], j.Stages[i].counts(k))
+		}
+	}
+}

@@ -1,0 +1,448 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// JobID numbers jobs in the order of submission. No ID is reused.
+type JobID int64
+
+// TaskID names one task: the job, the index of its stage, and its index in the stage.
+type TaskID struct {
+	Job   JobID `json:"job"`
+	Stage int32 `json:"stage"`
+	Index int32 `json:"index"`
+}
+
+// String prints "job.stage.index", for example "7.0.12".
+func (t TaskID) String() string { return fmt.Sprintf("%d.%d.%d", t.Job, t.Stage, t.Index) }
+
+// Class says whether a container's memory may change while it runs.
+type Class uint8
+
+const (
+	Regular Class = iota // memory fixed for the life of the container
+	Flex                 // memory grows and shrinks between a minimum and a maximum
+)
+
+func (c Class) String() string {
+	if c == Flex {
+		return "flex"
+	}
+	return "regular"
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *Class) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "regular", "":
+		*c = Regular
+	case "flex":
+		*c = Flex
+	default:
+		return fmt.Errorf("class %q: must be regular or flex", text)
+	}
+	return nil
+}
+
+// Job is what a user submits: a DAG of stages.
+type Job struct {
+	ID          JobID         `json:"id"`
+	Name        string        `json:"name" yaml:"name" form:"name"`
+	Owner       string        `json:"owner,omitempty"`
+	Queue       string        `json:"queue,omitempty" yaml:"queue" form:"name"`
+	Weight      float64       `json:"weight,omitempty" yaml:"weight" most:"1000000"` // share of its queue relative to others; 0 counts as 1
+	Submitted   timeline.Time `json:"submitted_ns"`
+	Class       Class         `json:"class" yaml:"class" form:"regular or flex"`
+	MaxAttempts int           `json:"max_attempts,omitempty" yaml:"max_attempts" most:"1000"` // how many times a task may run; 0 counts as 1
+	// RetryDelay is how long a task that has failed for the first time pauses before it runs again, doubled after
+	// each further failure: see Pause. 0 is no pause.
+	RetryDelay time.Duration `json:"retry_delay_ns,omitempty" yaml:"retry_delay" least:"0"`
+	// AtMostOnce says that a task that may have started never runs again, however it ended. MaxAttempts is then at most
+	// 1.
+	AtMostOnce bool `json:"at_most_once,omitempty" yaml:"at_most_once"`
+	// App names what recurs: jobs of one owner with the same App are runs of the same program on other data. Empty if
+	// the job does not recur.
+	App string `json:"app,omitempty" yaml:"app" form:"name"`
+	// Deadline is how long the job should wait at most, from its submission to the start of its first task (Prophet
+	// section III); 0 lets the policy choose.
+	Deadline time.Duration `json:"deadline_ns,omitempty" yaml:"deadline"`
+	// Held says that the job is paused when it is submitted to the engine.
+	Held bool `json:"held,omitempty" yaml:"-"`
+	// Open says that the job does not end when all its tasks have succeeded, because it may still grow. It may have no stages, and
+	// stages without tasks: others that depend on them wait until they get tasks which succeed, or until the job closes.
+	Open bool `json:"open,omitempty" yaml:"-"`
+	// Drives says that the job starts its own tasks, as an application of Spark does: what the engine starts for it are attachments of
+	// executors to its stages, as many as it demands. See Demand. Such a job is open.
+	Drives bool    `json:"drives,omitempty" yaml:"-"`
+	Stages []Stage `json:"stages"`
+}
+
+// Tasks returns how many tasks the job has.
+func (j *Job) Tasks() int {
+	n := 0
+	for i := range j.Stages {
+		n += j.Stages[i].Tasks
+	}
+	return n
+}
+
+// Resizable reports whether the memory of a stage's containers may change while they run: in a FLEX job, except its
+// coordinator.
+func (j *Job) Resizable(stage int) bool { return j.Class == Flex && !j.Stages[stage].Coordinator }
+
+// Stage is a set of tasks that do the same work on different data. All its amounts and times are estimates: given by
+// the user or learned.
+type Stage struct {
+	Name string `json:"name,omitempty" yaml:"name" form:"name"`
+	// Tasks is the number of tasks, at least 1; at least 0 if the job is open. In a job that drives it is how many there are to be, and from
+	// the first Demand on how many run or could run now.
+	Tasks int `json:"tasks" yaml:"tasks" most:"1073741824" doc:"number of tasks, at least 1"`
+	// Parents are the indexes of the stages whose tasks must all have succeeded before a task of this stage starts.
+	Parents []int `json:"parents,omitempty" yaml:"after" doc:"indexes of the stages that must end first"`
+	// Coordinator marks a stage of one task that steers the job (a YARN application master): it runs before any other
+	// task of the job starts, and ends after all of them. Its end is not estimated.
+	Coordinator bool `json:"coordinator,omitempty" yaml:"coordinator"`
+	// Ideal is the need of one task that runs unhindered; Ideal[Memory] is YARN-ME's ideal memory.
+	Ideal resource.Vector `json:"ideal" yaml:",inline"`
+	// MinMemory is the least memory a task may be granted, in bytes. If it is 0 or Ideal[Memory], the task cannot be
+	// under-sized.
+	MinMemory resource.Amount `json:"min_memory_bytes,omitempty" yaml:"min_memory" doc:"least memory that a task may get; 0 takes it from the profile, or else is the ideal memory"`
+	// MaxMemory is the most memory that a FLEX container of the stage may use, in bytes; the container starts with
+	// Ideal[Memory]. 0 is the memory of its node.
+	MaxMemory resource.Amount `json:"max_memory_bytes,omitempty" yaml:"max_memory" doc:"largest memory of a container of class flex; 0 is the memory of its node"`
+	// HeartbeatTimeout is how long the programs of a container may be silent before their peers consider them dead; 0 is
+	// no limit.
+	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty" yaml:"heartbeat_timeout" doc:"how long the programs may send no heartbeat, before their peers take them for dead; 0 is no limit"`
+	// DataOn names the nodes that store the stage's data. It is a preference: names of unknown nodes are ignored.
+	DataOn []string `json:"data_on,omitempty" yaml:"data_on" form:"node name" doc:"names of the nodes that have the stage's data; a policy may place tasks elsewhere"`
+	// Duration is the run time at ideal memory; 0 is unknown.
+	Duration time.Duration `json:"duration_ns,omitempty" yaml:"duration" doc:"estimated run time at ideal memory; 0 is unknown"`
+	// Phases are a forecast of what a task demands when. A forecast reserves nothing: Ideal does. No phases are one
+	// phase, of Duration, with the demand Ideal.
+	Phases []Phase `json:"phases,omitempty" yaml:"phases" doc:"what a task is expected to demand when; nothing is reserved for it"`
+	// Told says where the phases come from.
+	Told Provenance `json:"told,omitzero" yaml:"-"`
+	// Input is how much data a task reads, in bytes; 0 is unknown.
+	Input resource.Amount `json:"input_bytes,omitempty" yaml:"input" doc:"how much data a task reads; 0 is unknown"`
+	// Together says that the tasks of the stage that have not started all start in the same step, or none of them does.
+	Together bool `json:"together,omitempty" yaml:"together" doc:"whether the tasks of the stage start at the same time or not at all"`
+	// Elasticity is the slowdown with less than ideal memory.
+	Elasticity Elasticity `json:"elasticity,omitzero" yaml:"elasticity" doc:"what less memory costs"`
+	// Profile names a stored profile that is still to fill in what the stage leaves out: see Profile.Fill. Empty is
+	// none.
+	Profile string `json:"profile,omitempty" yaml:"profile" form:"name" doc:"name of a stored profile that supplies memory, duration and elasticity where they are left out"`
+	// Command is the program of a task; its Args are empty if the stage can only be simulated. Either all stages of a
+	// job have a command or none has.
+	Command `yaml:",inline"`
+}
+
+// Elastic reports whether a task of s may run with less than ideal memory.
+func (s *Stage) Elastic() bool {
+	return s.Elasticity.Kind != NotElastic && s.MinMemory > 0 && s.MinMemory < s.Ideal[resource.Memory]
+}
+
+// LeastNeed returns the least with which a task of s may run: its ideal need, with its minimum memory if it is elastic.
+func (s *Stage) LeastNeed() resource.Vector {
+	if s.Elastic() {
+		return s.Ideal.With(resource.Memory, s.MinMemory)
+	}
+	return s.Ideal
+}
+
+// RunTime is the estimated run time of a task at ideal memory: Duration, or else that of all phases; 0 is unknown.
+func (s *Stage) RunTime() time.Duration {
+	d := s.Duration
+	if d <= 0 {
+		for i := range s.Phases {
+			d += s.Phases[i].Duration
+		}
+	}
+	return d
+}
+
+// DurationAt returns the estimated run time with the given memory; ok is false if the stage has no estimate.
+func (s *Stage) DurationAt(memory resource.Amount) (d time.Duration, ok bool) {
+	if d = s.RunTime(); d <= 0 {
+		return 0, false
+	}
+	return s.Elasticity.Duration(d, s.Ideal[resource.Memory], memory), true
+}
+
+// StageName returns what messages call a stage: its name, or its index if it has none.
+func (j *Job) StageName(i int) string {
+	if j.Stages[i].Name != "" {
+		return j.Stages[i].Name
+	}
+	return fmt.Sprint(i)
+}
+
+// cycle returns the names along a cycle of parents, nil if there is none.
+func (j *Job) cycle() []string {
+	const open, closed = 1, 2
+	mark := make([]int, len(j.Stages))
+	var path []int
+	var visit func(i int) []string
+	visit = func(i int) []string {
+		if mark[i] == closed {
+			return nil
+		}
+		if mark[i] == open {
+			var names []string
+			for k := len(path) - 1; k >= 0; k-- {
+				names = append([]string{j.StageName(path[k])}, names...)
+				if path[k] == i {
+					break
+				}
+			}
+			return append(names, j.StageName(i))
+		}
+		mark[i], path = open, append(path, i)
+		for _, p := range j.Stages[i].Parents {
+			if names := visit(p); names != nil {
+				return names
+			}
+		}
+		mark[i], path = closed, path[:len(path)-1]
+		return nil
+	}
+	for i := range j.Stages {
+		if names := visit(i); names != nil {
+			return names
+		}
+	}
+	return nil
+}
+
+// JobStatus is the state of a job; the order is the order of progress.
+type JobStatus uint8
+
+const (
+	StatusPending JobStatus = iota // no task has started
+	StatusRunning
+	StatusSetAside // the engine hung on the submission of the job; the job is kept, but the engine does not have it
+	StatusSucceeded
+	StatusFailed    // a task failed on its last attempt
+	StatusCancelled // by its owner
+)
+
+var jobStatusNames = [...]string{"pending", "running", "set-aside", "succeeded", "failed", "cancelled"}
+
+// NumJobStatuses is one more than the last JobStatus.
+const NumJobStatuses = len(jobStatusNames)
+
+func (s JobStatus) String() string { return jobStatusNames[s] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (s JobStatus) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *JobStatus) UnmarshalText(text []byte) error {
+	i := slices.Index(jobStatusNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("job status %q: unknown", text)
+	}
+	*s = JobStatus(i)
+	return nil
+}
+
+// Ended reports whether the job can no longer change.
+func (s JobStatus) Ended() bool { return s >= StatusSucceeded }
+
+// StageState is a stage as the engine knows it.
+type StageState struct {
+	Pending int // not started, or waiting to run again
+	// Withheld counts pending tasks that do not start, because they would exceed a quota: see JobState.Startable.
+	Withheld int
+	Booked   int // started, launch not yet confirmed
+	Running  int // launched
+	Ended    int // succeeded
+	// parentsLeft counts parents not yet ended.
+	parentsLeft int
+	read        bool    // another stage depends on it
+	demanded    bool    // in a job that drives: the number of tasks of the stage is what it demands now
+	next        int32   // the lowest index that has never started
+	retry       []int32 // ended without success, to run again
+	held        []int32 // ended without success while paused: to run again after the pause; they are not Pending
+	later       []again // failed, to run again from a time on, the first first; they are not Pending
+	attempts    map[int32]int
+}
+
+// JobState is a job as the engine knows it. Policies read it and never write to it.
+type JobState struct {
+	*Job
+	// Slot is a small number, from 0, that no other job of the snapshot has. A job that is submitted after the step in
+	// which another was retired may take the slot of that. A policy can keep what it knows of jobs in a list by slots.
+	Slot   int
+	Status JobStatus
+	// Progress holds the state of each stage, in the order of Stages.
+	Progress []StageState
+	// Used is the sum of what the job's tasks that are booked or running hold: its consumption.
+	Used resource.Vector
+	// Tasks are booked or running, in no particular order.
+	Tasks []*TaskState
+	// Steered is false while the job has a coordinator that has not been launched.
+	Steered bool
+	// Reservations counts nodes reserved for the job.
+	Reservations int
+	// Waiting is the reason of the newest Wait decision about the job since one of its tasks was started; Code 0 if there
+	// is none. It is history: Book.WhyWaits says why the job waits now.
+	Waiting Reason
+	// Since is when the job last got on: its submission, the newest start of one of its tasks, or the newest time at
+	// which one of its tasks became ready to start, or to start again. If it has a task to start, it waits since then.
+	Since timeline.Time
+	// Estimate is the last estimate by a policy that estimates ends of jobs.
+	Estimate Estimate
+	Started  timeline.Time // first launch; meaningful from StatusRunning on
+	Finish   timeline.Time // meaningful when Status.Ended()
+
+	passed int  // stages before this one have ended
+	grown  bool // Job is a copy of what was submitted, and owns the list of its stages
+	paused paused
+	begun  bool // one of its tasks was started, perhaps before an engine took the job over
+	// inRetries says that it is among Snapshot.retries.
+	inRetries bool
+	// standing is what the gate knows of the job; nil if neither its user nor its queue has a quota, or if the gate has not met it.
+	standing *standing
+	met      bool
+
+	// Version changes whenever Tasks, the launch, the phase or the stillness of a task, or the pending tasks change. A policy can cache what it
+	// computed for a job until then.
+	Version uint64
+}
+
+// Retired reports whether j is no longer among Snapshot.Jobs: it has ended, and so have all its tasks.
+func (j *JobState) Retired() bool { return j.Status.Ended() && len(j.Tasks) == 0 }
+
+// NextStage returns the index of the first stage that may start a task now; ok is false if there is none.
+func (j *JobState) NextStage() (stage int, ok bool) {
+	if j.Status.Ended() {
+		return 0, false
+	}
+	for i := j.passed; i < len(j.Stages); i++ {
+		if j.Ready(i) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// Ready reports whether a task of the stage may start now.
+func (j *JobState) Ready(stage int) bool {
+	return j.Startable(stage) > 0 && j.open(stage)
+}
+
+// Startable returns how many pending tasks of the stage no quota withholds. If they start together, that is all or none.
+func (j *JobState) Startable(stage int) int {
+	s := &j.Progress[stage]
+	if s.Withheld > 0 && j.Stages[stage].Together {
+		return 0
+	}
+	return s.Pending - s.Withheld
+}
+
+// MayStart returns how many tasks of the stage may start now, which is Startable unless another stage, a pause or the end of the job keeps
+// them from starting.
+func (j *JobState) MayStart(stage int) int {
+	if j.Status.Ended() || !j.open(stage) {
+		return 0
+	}
+	return j.Startable(stage)
+}
+
+// open reports whether neither another stage nor a pause keeps the tasks of a stage from starting.
+func (j *JobState) open(stage int) bool {
+	return j.Progress[stage].parentsLeft == 0 && !j.paused.all && (j.Steered || j.Stages[stage].Coordinator)
+}
+
+// Pending returns how many tasks of stages other than coordinators have not started.
+func (j *JobState) Pending() int {
+	n := 0
+	for i := j.passed; i < len(j.Stages); i++ {
+		if !j.Stages[i].Coordinator {
+			n += j.Progress[i].Pending
+		}
+	}
+	return n
+}
+
+// TaskState is a task that is booked or running. Fields that loops over many tasks read are adjacent: with 10,000
+// nodes, memory accesses dominate the cost of such a loop.
+type TaskState struct {
+	// Grant is what the task is granted now; while its memory changes, the larger amount: see Plan.Resize.
+	Grant resource.Vector
+	// end is when the task should end; Never is unknown.
+	end        timeline.Time
+	Job        *JobState
+	ID         TaskID
+	Running    bool // launched
+	UnderSized bool // granted less than ideal memory
+	Steers     bool // is its job's coordinator
+	// Killing is set when a Kill decision for the task has been taken, Preempting if that decision makes room for
+	// others.
+	Killing, Preempting bool
+	// Still says that the programs of the task make no progress, Idle that they have nothing to do, Lends that others may use what it
+	// does not hold meanwhile.
+	Still, Idle, Lends bool
+	// ByPhase says that the task is granted what each phase of its forecast demands, and is resized from phase to phase.
+	ByPhase bool
+
+	inNode, inJob int32 // positions in Node.Tasks and Job.Tasks
+
+	Node *NodeState
+	// MostCPU is as that of its envelope, throughout its run: what its stage requests, at most what its node has, if it was started by a
+	// policy that grants CPU as a weight.
+	MostCPU resource.Amount
+	// Duration is the estimated run time with this grant; 0 is unknown.
+	Duration time.Duration
+	Booked   timeline.Time
+	// Launched is when the task began to run; meaningful if Running.
+	Launched timeline.Time
+	// Decision is the Start decision that booked the task.
+	Decision DecisionID
+	// Mark is the note of a policy that preempts tasks.
+	Mark Mark
+	// Phase is the phase that the task is known to have reached, an index of its stage's Phases, and PhaseSince when it
+	// entered it, at first Launched. Meaningful if Running.
+	Phase      int32
+	PhaseSince timeline.Time
+	// StillSince is when the task stopped, and StillBy are its holders; meaningful if Still. Stood is how long it stood still
+	// before, in all.
+	StillBy    Holders
+	StillSince timeline.Time
+	Stood      time.Duration
+	// Out is how much memory of its grant has left its node, because its owner wants that while the task is paused, in bytes.
+	// OutLent is what of it others may use now: all, until an order says that it is to come back.
+	Out, OutLent resource.Amount
+	// Hold is the newest order to stop the task or to let it go on; nil if there was none.
+	Hold *Hold
+	// Throttled is what bounds the task's use of rates; nil if it was never throttled. Bounded returns it while it lasts.
+	Throttled *Throttled
+	// Resized is the newest change of Grant while the task runs; nil if there was none.
+	Resized *Resized
+}
+
+// Holds returns what the task takes of its node: its grant, or its memory alone while it lends the rest. Memory that has left and is
+// lent does not count.
+func (t *TaskState) Holds() resource.Vector {
+	holds := t.Grant
+	if t.Lends {
+		holds = holds.Sub(t.lent())
+	}
+	holds[resource.Memory] -= t.OutLent
+	return holds
+}
+
+// lent is what others may use of a grant while the task stands still or has nothing to do: nothing but memory keeps its content. Memory is lent apart.
+func (t *TaskState) lent() resource.Vector { return t.Grant.With(resource.Memory, 0) }
+
+// Stage returns the stage of the task.
+func (t *TaskState) Stage() *Stage { return &t.Job.Stages[t.ID.Stage] }

@@ -1,0 +1,47 @@
+package cluster
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// Revised returns a copy of j with the forecasts of another version of it: per stage, duration, phases and where they come
+// from. Nothing else of j may change while it waits.
+func (j *Job) Revised(by *Job) Job {
+	out := *j
+	out.Stages = slices.Clone(j.Stages)
+	for i := range min(len(out.Stages), len(by.Stages)) {
+		s, from := &out.Stages[i], &by.Stages[i]
+		s.Duration, s.Phases, s.Told = from.Duration, from.Phases, from.Told
+	}
+	return out
+}
+
+// revise replaces the forecasts of a job none of whose tasks has been started.
+func (s *Snapshot) revise(now timeline.Time, job *Job) error {
+	if job == nil {
+		return fmt.Errorf("job revised: the event holds no job")
+	}
+	j, ok := s.byJob[job.ID]
+	switch {
+	case !ok:
+		return fmt.Errorf("job %d: revised, but it is not here, or already ended", job.ID)
+	case j.Status != StatusPending || len(j.Tasks) > 0:
+		return fmt.Errorf("job %d: revised, but a task of it has been started", job.ID)
+	}
+	if allowed := j.Job.Revised(job); len(j.Stages) != len(job.Stages) || !reflect.DeepEqual(&allowed, job) {
+		return fmt.Errorf("job %d: revised in more than its forecasts", job.ID)
+	}
+	if err := job.check(true); err != nil {
+		return err
+	}
+	j.Job, j.grown = job, false
+	j.Version++
+	s.Changes.Jobs = append(s.Changes.Jobs, j)
+	s.Estimates.StaleSince = min(s.Estimates.StaleSince, now)
+	s.demand()
+	return nil
+}

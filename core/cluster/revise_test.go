@@ -1,0 +1,73 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/core/resource"
+)
+
+// Only the forecasts of a job none of whose tasks has been started can be revised.
+func TestRevise(t *testing.T) {
+	job := func() *Job {
+		return &Job{ID: 1, Name: "j", App: "a", Stages: []Stage{{Name: "s", Tasks: 2, Ideal: resource.Of(resource.Core, resource.GiB), Duration: time.Minute}}}
+	}
+	for _, c := range []struct {
+		change  func(j *Job)
+		started bool
+		want    string
+	}{
+		{func(j *Job) {
+			j.Stages[0].Duration, j.Stages[0].Told = time.Second, Provenance{"median", 3, 0.1}
+			j.Stages[0].Phases = []Phase{{Name: "read", Duration: time.Second, Demand: resource.Of(100, resource.MiB)}}
+		}, false, ""},
+		{func(j *Job) { j.Stages[0].Duration = 0 }, true, "job 1: revised, but a task of it has been started"},
+		{func(j *Job) { j.ID = 2 }, false, "job 2: revised, but it is not here, or already ended"},
+		{func(j *Job) { j.Stages[0].Ideal[resource.Memory]-- }, false, "job 1: revised in more than its forecasts"},
+		{func(j *Job) { j.Stages[0].Tasks = 3 }, false, "job 1: revised in more than its forecasts"},
+		{func(j *Job) { j.Stages = nil }, false, "job 1: revised in more than its forecasts"},
+		{func(j *Job) { j.Deadline = 1 }, false, "job 1: revised in more than its forecasts"},
+		{func(j *Job) { j.Stages[0].Phases = []Phase{{Duration: -1}} }, false, `job "j" stage "s" phase 1 duration -1ns: must not be negative`},
+	} {
+		s := newSnapshot()
+		tell := func(e Event) error {
+			text, err := json.Marshal(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var read Event
+			if err := json.Unmarshal(text, &read); err != nil {
+				t.Fatal(err)
+			}
+			return s.apply(5, &read)
+		}
+		for _, e := range []Event{{Kind: NodeJoined, NewNode: &Node{Name: "n", Capacity: resource.Of(4*resource.Core, 4*resource.GiB)}}, {Kind: JobSubmitted, NewJob: job()}, {Kind: Synced}} {
+			if err := tell(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.started {
+			p := newPlan(1, s, 0)
+			p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GiB, BecauseFits(resource.GiB))
+		}
+		s.Changes.reset()
+		revised := job()
+		c.change(revised)
+		err := tell(Event{Kind: JobRevised, Job: revised.ID, NewJob: revised})
+		if c.want != "" {
+			if err == nil || !strings.Contains(fmt.Sprint(err), c.want) {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+			continue
+		}
+		if got := s.Jobs[0]; err != nil || got.Stages[0].Told.Samples != 3 || got.Stages[0].Duration != time.Second || len(got.Stages[0].Phases) != 1 || len(s.Changes.Jobs) != 1 {
+			t.Errorf("%v %+v", err, got.Stages[0])
+		}
+	}
+	if err := newSnapshot().apply(0, &Event{Kind: JobRevised}); err == nil {
+		t.Error("a revision without a job")
+	}
+}

@@ -1,0 +1,84 @@
+package memory
+
+import (
+	"time"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// Envelope is the envelope of one container.
+type Envelope struct {
+	Container cluster.ContainerID
+	cluster.Envelope
+}
+
+// container is what the manager knows of a container. What happens to it depends on its state and on what it lacks:
+//
+//	            holds less than its limit      short                            at risk of being killed
+//	running     may be grown ahead of need,    grown, or else suspended,        grown, or else suspended at once
+//	            gives slack back               unless it may page
+//	suspended   resumed                        grown, until it fits; resumed    grown; resumed when it is not at risk
+//	                                           to page if that cannot be
+type container struct {
+	Envelope
+	place         place
+	state         state
+	stateReason   Reason // of the last suspension or resumption
+	orders               // the actions that the kernel was asked for
+	usage                // what its readings say
+	progress      progress
+	firstSeen     timeline.Time
+	limit, target resource.Amount // in force, as far as is known; of the resize under way, else limit
+	floor         floor
+	out           bool // its memory is paged out: see Out
+	grown         bool // the last resize left it above Min
+	mayPage       bool // no memory can be had for it: until its limit changes it is suspended only if it is at risk
+	atRisk        bool // the kernel would kill it for the next page: see findAtRisk
+
+	shortSince timeline.Time // since when it has been short without a break; meaningful if short or suspended
+	lastShort  moment        // when it last wanted memory, or was given some ahead of need
+
+	changedAt      timeline.Time // last suspension or resumption
+	suspendedAt    timeline.Time // last suspension
+	breathedAt     timeline.Time // end of the last breath, or the suspension
+	lastSuspension time.Duration // how long the last suspension was
+}
+
+// room is what the container takes of the node's memory: the largest of the limits that are or may come into force.
+func (c *container) room() resource.Amount {
+	room := max(c.limit, c.target)
+	for _, a := range c.overdue {
+		room = max(room, a.Limit)
+	}
+	return room
+}
+
+// flex reports whether the manager may change the limit of the container and suspend it.
+func (c *container) flex() bool { return c.Class == cluster.Flex && !c.out }
+
+// inactive reports whether c is suspended or yields: its memory is not in use, or not by a program that makes progress.
+func (c *container) inactive() bool { return c.state.suspended() || c.place.standing == yielding }
+
+// wants reports whether more memory would help the container now: it is short or at risk, or suspended because it was and still
+// holds more than its limit, or it has less than its Min.
+func (c *container) wants() bool {
+	if !c.flex() || c.limit >= c.Max {
+		return false
+	}
+	return c.short || c.atRisk || c.limit < c.Min || c.state.suspended() && c.demand() > c.limit
+}
+
+// belowMin reports whether programs run with less than their Min, which only suspended programs may have.
+func (c *container) belowMin() bool { return c.flex() && !c.state.suspended() && c.limit < c.Min }
+
+// lacks is how far the limit of c is below what c holds in memory and swap.
+func (c *container) lacks() resource.Amount {
+	return max(0, max(c.Min, min(c.demand(), c.Max))-c.limit)
+}
+
+// keeps reports whether the container was short so recently that it is not shrunk.
+func (c *container) keeps(now timeline.Time, hold time.Duration) bool {
+	return c.lastShort.within(now, hold)
+}

@@ -1,0 +1,453 @@
+package policy
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// preemption are the settings of YARN's ProportionalCapacityPreemptionPolicy.
+type preemption struct {
+	on          bool
+	interval    time.Duration
+	wait        time.Duration
+	perRound    float64
+	ignored     float64
+	termination float64
+	overshoot   bool
+}
+
+func newPreemption(s *settings, reservations bool) preemption {
+	on := s.declare("preemption", "false",
+		"preempt tasks of queues that hold more than their guarantee while other queues hold less than theirs; "+
+			"needs reservations")
+	p := preemption{
+		on: on.flag(),
+		interval: s.declare("preemption-interval", "3s",
+			"time between two searches for tasks to preempt (YARN: monitoring_interval)").duration(),
+		wait: s.declare("preemption-wait", "15s",
+			"time between choosing a task and ending it (YARN: max_wait_before_kill)").duration(),
+		perRound: s.declare("preemption-per-round", "0.1",
+			"largest share of the cluster that is preempted at a time (YARN: total_preemption_per_round)").share(),
+		ignored: s.declare("preemption-ignored", "0.1",
+			"share of its guarantee that a queue may hold beyond it without preemption (YARN: "+
+				"max_ignored_over_capacity)").number(),
+		termination: s.declare("preemption-termination", "0.2",
+			"share of the excess that is preempted at a time; the rest should end by itself (YARN: "+
+				"natural_termination_factor)").share(),
+		overshoot: s.declare("preemption-overshoot", "false",
+			"preempt a task even if its queue then holds less than its guarantee and takes the room back (YARN "+
+				"does, so that large tasks may be preempted again and again)").flag(),
+	}
+	if p.on && !reservations {
+		on.fail("false without capacity.reservations: what is taken from one queue would not reach the other")
+	}
+	return p
+}
+
+// preempt looks for tasks to preempt, once per interval while some queue lacks guaranteed resources.
+func (c *capacity) preempt(now timeline.Time, p *cluster.Plan) {
+	due := p.Preemption.At != 0 && now >= p.Preemption.At
+	if p.Preemption.At != 0 && !due {
+		return
+	}
+	if !c.imbalanced() {
+		if due {
+			p.EndPreemption()
+		}
+		return
+	}
+	if due {
+		c.preemptRound(now, p)
+	}
+	p.PlanPreemption(now.Add(c.preemption.interval), cluster.Because(cluster.PreemptionDue))
+}
+
+// imbalanced reports whether some queue with tasks to start uses less than its guarantee while some leaf exceeds its
+// own guarantee by more than the ignored margin.
+func (c *capacity) imbalanced() bool {
+	less, more := false, false
+	for _, q := range c.tree.all[1:] {
+		less = less || q.runnable > 0 && c.measure.less(q.used, q.own.guaranteed)
+		more = more || q.leaf() && c.beyondIgnored(q, q.used)
+	}
+	return less && more
+}
+
+// beyondIgnored reports whether used exceeds the guarantee of a queue by more than the ignored margin.
+func (c *capacity) beyondIgnored(q *shareQueue, used resource.Vector) bool {
+	return c.measure.less(scaled(q.own.guaranteed, 1+c.preemption.ignored), used)
+}
+
+// idealQueue is a queue in the computation of what each queue should use.
+type idealQueue struct {
+	*shareQueue
+	used, pending    resource.Vector // what it uses, reserved nodes included; what its jobs request in addition
+	guaranteed, most resource.Vector
+	stays            resource.Vector // what its coordinators use
+	ideal            resource.Vector // what it should use
+	preempt          resource.Vector // what should be preempted from it
+	normal           [resource.NumKinds]float64
+}
+
+// preemptRound chooses tasks for preemption and ends those that have stayed chosen for long enough.
+func (c *capacity) preemptRound(now timeline.Time, p *cluster.Plan) {
+	// 1. What each queue uses, and what it requests.
+	c.look(p)
+	root := c.tree.root.own.ideal
+	// 2. What each queue should use, from the root down, and what must be preempted from it.
+	allowed := scaled(root.guaranteed, c.preemption.perRound)
+	root.ideal = root.guaranteed
+	c.distribute(root, allowed)
+	// 3. Tasks of the leaves that use too much, until enough is found.
+	for _, queue := range c.tree.all {
+		q := queue.own.ideal
+		if !q.leaf() || !c.beyondIgnored(queue, q.used) {
+			continue
+		}
+		obtain := roundUp(q.preempt, c.preemption.termination)
+		if c.measure.less(resource.Vector{}, obtain) {
+			c.choose(now, p, q, obtain, &allowed)
+		}
+	}
+}
+
+// look works out what each queue uses and requests. Tasks that are being killed count as ended.
+func (c *capacity) look(p *cluster.Plan) {
+	for _, q := range c.tree.all {
+		q.own.ideal = &idealQueue{shareQueue: q, used: c.measure.of(q.used.Add(q.own.reserved)),
+			guaranteed: c.measure.of(q.own.guaranteed), most: c.measure.of(q.own.most)}
+	}
+	for j, m := range c.tree.members {
+		if m.leaf == nil {
+			continue
+		}
+		var killing, stays resource.Vector
+		for _, t := range j.Tasks {
+			if t.Killing {
+				killing = killing.Add(t.Holds())
+			} else if t.Steers {
+				stays = stays.Add(t.Holds())
+			}
+		}
+		for q := m.leaf; q != nil; q = q.parent {
+			q.own.ideal.used = q.own.ideal.used.Sub(c.measure.of(killing))
+			q.own.ideal.stays = q.own.ideal.stays.Add(stays)
+		}
+	}
+	for _, leaf := range c.tree.all {
+		pending := c.measure.of(c.claims(p, leaf))
+		for q := leaf; q != nil; q = q.parent {
+			q.own.ideal.pending = q.own.ideal.pending.Add(pending)
+		}
+	}
+}
+
+// claims adds up what the jobs of a leaf request, less the nodes that are reserved for them. A request that can never
+// be met does not count, because other tasks would be preempted for it for ever: one that no node or no queue can take
+// beside coordinators, together with the jobs that it blocks, and one beyond its user's limit.
+func (c *capacity) claims(p *cluster.Plan, leaf *shareQueue) (all resource.Vector) {
+	possible := map[resource.Vector]bool{}
+	for _, e := range leaf.own.jobs.jobs {
+		m := c.tree.members[e.job]
+		next, _ := e.job.NextStage()
+		var pending resource.Vector
+		for i := next; i < len(e.job.Stages); i++ {
+			if !e.job.Ready(i) {
+				continue
+			}
+			need := e.job.Stages[i].Ideal
+			if c.tooLarge(leaf, need) {
+				if i == next {
+					return all
+				}
+				continue
+			}
+			fits, known := possible[need]
+			if !known {
+				fits = fitsBesideCoordinators(p, need)
+				possible[need] = fits
+			}
+			if _, over := c.users.over(c, m, need); over || !fits {
+				break // the job's later stages are not served before this one
+			}
+			pending = pending.Add(need.Scale(int64(e.job.Startable(i))))
+		}
+		all = all.Add(pending.Sub(m.own.reserved()).Max(resource.Vector{}))
+	}
+	return all
+}
+
+// tooLarge reports whether some queue on the way to the root could not take need in addition to its coordinators.
+func (c *capacity) tooLarge(leaf *shareQueue, need resource.Vector) bool {
+	for q := leaf; q.parent != nil; q = q.parent {
+		for _, k := range c.measure.kinds() {
+			if need[k]+q.own.ideal.stays[k] > q.own.most[k] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fitsBesideCoordinators reports whether some node could take need if it ran nothing but coordinators, which are not
+// preempted. Doubtful nodes do not count: they may be unable to start anything even after a preemption.
+func fitsBesideCoordinators(p *cluster.Plan, need resource.Vector) bool {
+	for _, n := range p.Nodes {
+		if n.Doubtful || !n.Holds(need) {
+			continue
+		}
+		left := n.Room()
+		for _, t := range n.Tasks {
+			if t.Steers {
+				left = left.Sub(t.Holds())
+			}
+		}
+		if need.FitsIn(left) {
+			return true
+		}
+	}
+	return false
+}
+
+// distribute computes what the children of q should use of q's ideal, and what must be preempted for that.
+func (c *capacity) distribute(q *idealQueue, allowed resource.Vector) {
+	if len(q.children) == 0 {
+		return
+	}
+	var children, guaranteed, others []*idealQueue
+	for _, queue := range q.children {
+		child := queue.own.ideal
+		children = append(children, child)
+		if c.measure.less(resource.Vector{}, child.guaranteed) {
+			guaranteed = append(guaranteed, child)
+		} else {
+			others = append(others, child)
+		}
+	}
+	left := c.assign(guaranteed, q.ideal, true)
+	if len(others) > 0 && c.measure.less(resource.Vector{}, left) {
+		c.assign(others, left, false)
+	}
+	var needed resource.Vector
+	for _, child := range children {
+		if c.measure.less(child.ideal, child.used) {
+			needed = needed.Add(child.used.Sub(child.ideal))
+		}
+	}
+	factor := 1.0
+	if c.measure.less(allowed, needed) {
+		factor = c.measure.share(allowed) / c.measure.share(needed)
+	}
+	for _, child := range children {
+		// It keeps its ideal, and what it requests within its guarantee.
+		keep := c.measure.max(c.measure.min(child.used.Add(child.pending), child.guaranteed), child.ideal)
+		if c.measure.less(keep, child.used) {
+			child.preempt = scaled(child.used.Sub(keep), factor)
+		}
+		c.distribute(child, allowed)
+	}
+}
+
+// assign distributes what is left: first to each queue its use up to its guarantee, then to the queues with the least
+// of their guarantees, until no queue requests more. It returns the rest.
+func (c *capacity) assign(queues []*idealQueue, left resource.Vector, byGuarantee bool) resource.Vector {
+	var asking []*idealQueue
+	for _, q := range queues {
+		q.ideal = q.used
+		if c.measure.less(q.guaranteed, q.used) {
+			q.ideal = q.guaranteed
+		}
+		left = left.Sub(q.ideal)
+		if c.measure.less(q.ideal, q.used.Add(q.pending)) {
+			asking = append(asking, q)
+		}
+	}
+	for len(asking) > 0 && c.measure.less(resource.Vector{}, left) {
+		normalize(asking, byGuarantee)
+		slices.SortStableFunc(asking, func(a, b *idealQueue) int {
+			return cmp.Compare(c.idealRatio(a), c.idealRatio(b))
+		})
+		given, first := resource.Vector{}, c.idealRatio(asking[0])
+		var still []*idealQueue
+		for _, q := range asking {
+			if c.idealRatio(q) > first {
+				still = append(still, q)
+				continue
+			}
+			part := left
+			for k := range part {
+				part[k] = roundUpAmount(resource.Kind(k), float64(part[k])*q.normal[k])
+			}
+			if taken := c.offer(q, part); c.measure.less(resource.Vector{}, taken) {
+				q.ideal = q.ideal.Add(taken)
+				given = given.Add(taken)
+				still = append(still, q)
+			}
+		}
+		asking, left = still, left.Sub(given)
+	}
+	return left
+}
+
+// normalize computes the part of each queue among the queues that request more.
+func normalize(asking []*idealQueue, byGuarantee bool) {
+	var sum resource.Vector
+	for _, q := range asking {
+		sum = sum.Add(q.guaranteed)
+	}
+	for _, q := range asking {
+		for k := range sum {
+			switch {
+			case !byGuarantee:
+				q.normal[k] = 1 / float64(len(asking))
+			case sum[k] > 0:
+				q.normal[k] = float64(q.guaranteed[k]) / float64(sum[k])
+			}
+		}
+	}
+}
+
+// idealRatio is the ideal of a queue over its guarantee; a queue without a guarantee is the last to get more.
+func (c *capacity) idealRatio(q *idealQueue) float64 {
+	guaranteed := c.measure.share(q.guaranteed)
+	if guaranteed == 0 {
+		return math.Inf(1)
+	}
+	return c.measure.share(q.ideal) / guaranteed
+}
+
+// offer returns how much of part a queue takes, bounded by its maximum and its requests. A leaf takes no more than the
+// larger of its guarantee and its use: no task is preempted to lift a queue further above its guarantee.
+func (c *capacity) offer(q *idealQueue, part resource.Vector) resource.Vector {
+	var none resource.Vector
+	taken := c.measure.min(q.most.Sub(q.ideal).Max(none), c.measure.min(part, q.used.Add(q.pending).Sub(q.ideal)))
+	if q.leaf() {
+		bound := c.measure.max(c.measure.max(q.used, q.guaranteed).Sub(q.ideal), none)
+		taken = c.measure.min(taken, bound)
+	}
+	return taken
+}
+
+// choose ends reservations of jobs of a leaf, marks tasks for preemption, and ends the tasks that have been marked for
+// long enough. It begins with the job that is served last, and in each job with the newest task. A mark becomes
+// stale if the task does not stay chosen; the task is then marked anew.
+func (c *capacity) choose(
+	now timeline.Time, p *cluster.Plan, q *idealQueue, obtain resource.Vector, allowed *resource.Vector,
+) {
+	k := c.measure.largest(q.used)
+	why := cluster.BecauseQueueOverShare(k, q.used[k], q.guaranteed[k])
+	wait := timeline.Time(c.preemption.wait)
+	// A task with an older mark was not chosen in some round since.
+	forgotten := now - timeline.Time(c.preemption.interval) - 2*wait
+	for _, j := range c.lastFirst(q.shareQueue) {
+		m := c.tree.members[j]
+		for len(m.own.kept) > 0 && c.measure.less(resource.Vector{}, obtain) {
+			obtain = obtain.Sub(c.measure.of(m.own.kept[0].need))
+			c.unreserve(p, m, p.Nodes[m.own.kept[0].node], cluster.ReservationNotNeeded)
+		}
+		for _, t := range newestFirst(j) {
+			if c.overshoots(q, t) || !c.contributes(t, &obtain, allowed) {
+				continue
+			}
+			for a := q.shareQueue; a != nil; a = a.parent {
+				a.own.ideal.used = a.own.ideal.used.Sub(c.measure.of(t.Holds()))
+			}
+			switch {
+			case !t.Mark.Set || t.Mark.At < forgotten:
+				p.Mark(t)
+			case t.Mark.At+wait <= now:
+				p.Preempt(t, why)
+			}
+		}
+	}
+}
+
+// overshoots reports whether the end of t would take its leaf, or a queue above, from more than its guarantee to less:
+// the queue would then be served first and take the room back at once, for ever.
+func (c *capacity) overshoots(q *idealQueue, t *cluster.TaskState) bool {
+	if c.preemption.overshoot {
+		return false
+	}
+	for a := q.shareQueue; a.parent != nil; a = a.parent {
+		i := a.own.ideal
+		if !c.measure.less(i.used, i.guaranteed) && c.measure.less(i.used.Sub(c.measure.of(t.Holds())), i.guaranteed) {
+			return true
+		}
+	}
+	return false
+}
+
+// contributes reports whether the end of t would yield part of obtain within allowed, and subtracts it from both.
+func (c *capacity) contributes(t *cluster.TaskState, obtain, allowed *resource.Vector) bool {
+	var none resource.Vector
+	grant := c.measure.of(t.Holds())
+	if !c.measure.less(none, obtain.Max(none)) || !grant.FitsIn(allowed.Max(none)) {
+		return false
+	}
+	if after := obtain.Sub(grant); !c.measure.less(after.Max(none), obtain.Max(none)) {
+		return false
+	}
+	*obtain, *allowed = obtain.Sub(grant), allowed.Sub(grant)
+	return true
+}
+
+// lastFirst returns the jobs of a leaf that use anything, in reverse order of service.
+func (c *capacity) lastFirst(leaf *shareQueue) []*cluster.JobState {
+	var jobs []queued
+	for j, m := range c.tree.members {
+		if m.leaf == leaf && (len(j.Tasks) > 0 || len(m.own.kept) > 0) {
+			jobs = append(jobs, filingOf(j, c.key(j), struct{}{}))
+		}
+	}
+	slices.SortFunc(jobs, func(a, b queued) int { return b.compare(a) })
+	out := make([]*cluster.JobState, len(jobs))
+	for i, e := range jobs {
+		out[i] = e.job
+	}
+	return out
+}
+
+// newestFirst returns the tasks of a job that can be preempted, the newest first.
+func newestFirst(j *cluster.JobState) []*cluster.TaskState {
+	var tasks []*cluster.TaskState
+	for _, t := range j.Tasks {
+		if t.Running && !t.Killing && !t.Steers && !j.AtMostOnce {
+			tasks = append(tasks, t)
+		}
+	}
+	slices.SortFunc(tasks, func(a, b *cluster.TaskState) int {
+		return cmp.Or(cmp.Compare(b.Booked, a.Booked),
+			cmp.Compare(b.ID.Stage, a.ID.Stage), cmp.Compare(b.ID.Index, a.ID.Index))
+	})
+	return tasks
+}
+
+func scaled(v resource.Vector, factor float64) resource.Vector {
+	for k := range v {
+		v[k] = resource.Amount(float64(v[k]) * factor)
+	}
+	return v
+}
+
+// roundUp scales v and rounds up to YARN's units.
+func roundUp(v resource.Vector, factor float64) resource.Vector {
+	for k := range v {
+		v[k] = roundUpAmount(resource.Kind(k), float64(v[k])*factor)
+	}
+	return v
+}
+
+// roundUpAmount rounds up to megabytes of memory, and to single units of everything else.
+func roundUpAmount(k resource.Kind, v float64) resource.Amount {
+	step := 1.0
+	if k == resource.Memory {
+		step = float64(resource.MB)
+	}
+	return resource.Amount(math.Ceil(v/step) * step)
+}

@@ -1,0 +1,150 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+)
+
+// reservation is a node that is reserved for a job, and the amount charged to the job's queue.
+type reservation struct {
+	node cluster.NodeID
+	need resource.Vector
+}
+
+// reserved adds up what is reserved for the job.
+func (m *capacityJob) reserved() (v resource.Vector) {
+	for _, r := range m.kept {
+		v = v.Add(r.need)
+	}
+	return v
+}
+
+// settleReservations starts tasks on reserved nodes that now have room for them, and ends reservations that are no
+// longer needed.
+func (c *capacity) settleReservations(p *cluster.Plan) {
+	if len(c.kept) == 0 {
+		return
+	}
+	if p.Running == 0 {
+		for n := range hopeless(p) {
+			c.unreserve(p, c.kept[n.ID], n, cluster.ReservationHopeless)
+		}
+	}
+	for n := range p.Offers() {
+		c.settle(p, n)
+	}
+	for _, j := range p.Changes.Jobs {
+		if m := c.tree.members[j]; m != nil {
+			c.giveBackExcess(p, m)
+		}
+	}
+}
+
+// settle handles one reservation. A task within the amount that was charged for the reservation needs no further check.
+func (c *capacity) settle(p *cluster.Plan, n *cluster.NodeState) {
+	m := c.kept[n.ID]
+	if m == nil {
+		return
+	}
+	if !n.ReservationNeeded() {
+		c.unreserve(p, m, n, cluster.ReservationNotNeeded)
+	} else if n.ReservedNeed().FitsIn(n.Free) {
+		c.start(p, m, n.ReservedStage, n)
+	}
+}
+
+// giveBackExcess ends the reservations for which a job has no more tasks. Where nodes report by heartbeats, each
+// reservation ends when its node reports.
+func (c *capacity) giveBackExcess(p *cluster.Plan, m *capacityMember) {
+	if !p.AtOnce() || len(m.own.kept) == 0 {
+		return
+	}
+	for i := 0; i < len(m.own.kept); {
+		n := p.Nodes[m.own.kept[i].node]
+		if n.ReservationNeeded() && len(m.own.kept) <= m.job.Startable(n.ReservedStage) {
+			i++
+			continue
+		}
+		c.unreserve(p, m, n, cluster.ReservationNotNeeded)
+	}
+}
+
+// makeLimit ends reservations of m until m may use need elsewhere.
+func (c *capacity) makeLimit(p *cluster.Plan, m *capacityMember, need resource.Vector) {
+	for len(m.own.kept) > 0 {
+		if _, over := c.overLimit(m, need, resource.Vector{}); !over {
+			return
+		}
+		c.unreserve(p, m, p.Nodes[m.own.kept[0].node], cluster.ReservationNotNeeded)
+	}
+}
+
+// reserve reserves changed nodes that lack room for the next task of a job: no more nodes than the job has tasks to
+// start, and only within the limits of its queues. It skips nodes on which no running task ends by itself.
+func (c *capacity) reserve(p *cluster.Plan, m *capacityMember, stage int) {
+	if m.own.looked == c.decisions || p.Running == 0 {
+		return
+	}
+	m.own.looked = c.decisions
+	need := m.job.Stages[stage].Ideal
+	for n := range p.Offered() {
+		if n.ReservedFor != nil || !n.Holds(need) || need.FitsIn(n.Free) || !someFree(n.Free, need) ||
+			!slices.ContainsFunc(n.Tasks, ends) {
+			continue
+		}
+		if len(m.own.kept) >= m.job.Startable(stage) {
+			return
+		}
+		if _, over := c.overLimit(m, need, resource.Vector{}); over {
+			return
+		}
+		p.Reserve(n, m.job, stage, cluster.BecauseReserved(need, n.Free))
+		c.noteReservation(m, n)
+	}
+}
+
+// someFree reports whether some of each needed resource is free: nodes that lack one entirely are not reserved.
+func someFree(free, need resource.Vector) bool {
+	for k := range need {
+		if need[k] > 0 && free[k] <= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// ends reports whether a task ends by itself. A coordinator does not.
+func ends(t *cluster.TaskState) bool { return !t.Steers }
+
+func (c *capacity) unreserve(p *cluster.Plan, m *capacityMember, n *cluster.NodeState, why cluster.ReasonCode) {
+	p.Unreserve(n, cluster.Because(why))
+	c.forgetReservation(m, n.ID)
+	c.misses.forget()
+}
+
+func (c *capacity) noteReservation(m *capacityMember, n *cluster.NodeState) {
+	at, _ := slices.BinarySearchFunc(m.own.kept, n.ID, byNode)
+	r := reservation{n.ID, n.ReservedNeed()}
+	m.own.kept = slices.Insert(m.own.kept, at, r)
+	c.kept[n.ID] = m
+	c.charge(m, r.need)
+}
+
+func (c *capacity) forgetReservation(m *capacityMember, id cluster.NodeID) {
+	at, _ := slices.BinarySearchFunc(m.own.kept, id, byNode)
+	c.charge(m, resource.Vector{}.Sub(m.own.kept[at].need))
+	m.own.kept = slices.Delete(m.own.kept, at, at+1)
+	delete(c.kept, id)
+}
+
+func byNode(r reservation, id cluster.NodeID) int { return cmp.Compare(r.node, id) }
+
+// charge adds to what is reserved in the leaf of a job and in the queues above.
+func (c *capacity) charge(m *capacityMember, more resource.Vector) {
+	for q := m.leaf; q != nil; q = q.parent {
+		q.own.reserved = q.own.reserved.Add(more)
+	}
+}

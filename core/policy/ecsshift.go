@@ -1,0 +1,75 @@
+package policy
+
+import (
+	"cmp"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// carryOut stops and resumes the tasks of n as the newest solution says. A task is stopped only if n would otherwise be
+// over-allocated meanwhile, and goes on early if n would not be: tasks may have ended earlier than forecast. changed says that n
+// has changed, so that the latter may be.
+func (e *ecs) carryOut(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, changed bool) {
+	for _, t := range n.Tasks {
+		if !t.Running || t.Killing || t.Steers {
+			continue
+		}
+		if _, waits := t.WaitsForMemory(); waits {
+			continue
+		}
+		shift, stops := shiftOf(n.Leveled, t, now)
+		held, holds := t.HeldUntil()
+		switch {
+		case holds && !stops:
+			p.Resume(t, cluster.HeldByLeveling, cluster.Because(cluster.NotShifted))
+		case !stops || holds && !changed && held.Until == shift.To:
+		case !e.collides(now, p.Snapshot, n, t, shift.To):
+			if holds {
+				p.Resume(t, cluster.HeldByLeveling, cluster.Because(cluster.RoomAgain))
+			}
+		case !holds || held.Until != shift.To:
+			if other := e.keepsGoing(now, n, t); other != nil {
+				p.SuspendUntil(t, shift.To, other.ID, cluster.BecauseShifted(shift.To, other.ID.Job))
+			}
+		}
+	}
+}
+
+// shiftOf returns the shift of t that has begun and not ended.
+func shiftOf(a *cluster.Answer, t *cluster.TaskState, now timeline.Time) (shift cluster.Shift, ok bool) {
+	for _, s := range a.Shifts {
+		if s.Task == t.ID && s.From <= now && now < s.To {
+			return s, true
+		}
+	}
+	return cluster.Shift{}, false
+}
+
+// collides reports whether n would be over-allocated before a time if t ran from now on.
+func (e *ecs) collides(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState, t *cluster.TaskState, until timeline.Time) bool {
+	e.demand.look(now, s, n, t)
+	at, over := e.demand.over(now)
+	return over && at < until
+}
+
+// keepsGoing returns the task with the largest grant of CPU of those that run on n while t stops; nil if there is none.
+func (e *ecs) keepsGoing(now timeline.Time, n *cluster.NodeState, t *cluster.TaskState) (most *cluster.TaskState) {
+	for _, other := range n.Tasks {
+		_, held := other.HeldUntil()
+		_, stops := shiftOf(n.Leveled, other, now)
+		if other == t || held || stops || other.Still || other.Killing || !other.Running {
+			continue
+		}
+		if most == nil || other.Grant[resource.CPU] > most.Grant[resource.CPU] ||
+			other.Grant[resource.CPU] == most.Grant[resource.CPU] && compareTasks(other.ID, most.ID) < 0 {
+			most = other
+		}
+	}
+	return most
+}
+
+func compareTasks(a, b cluster.TaskID) int {
+	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Index, b.Index))
+}

@@ -1,0 +1,17 @@
+package policy
+
+import (
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// StopUnderSizing makes a yarn-me policy start tasks with their ideal memory only.
+func StopUnderSizing(p Policy) {
+	f := &p.(*yarnME).fair
+	f.size, f.holds = idealSize, holdsIdeal
+}
+
+// Estimate makes a yarn-me policy estimate the ends of all jobs.
+func Estimate(p Policy, now timeline.Time, plan *cluster.Plan) {
+	p.(*yarnME).timeline.Estimate(now, plan)
+}

@@ -1,0 +1,234 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// fair is YARN's FairScheduler by memory: the job with the least memory is served first. With reservations, a node
+// without room for the next task of the job at the head of the queue is reserved for that job (YARN-ME section 3.3,
+// "Node reservations"), unless the node never has room for that task; with gaps, other jobs may use a reserved node as long as that does not delay the job that
+// reserved it.
+type fair struct {
+	name         string
+	reservations bool
+	gaps         string // "true", "false" or "auto": only where nodes have no heartbeats
+	queue        fairQueue
+	size         sizing
+	holds        holding
+	outlook      cluster.Outlook
+	then         cluster.NodeState // a node as it will be, in the search for a gap
+	// demand is set during a decision if there are runnable tasks that have not yet been offered to every node with
+	// room.
+	demand bool
+}
+
+// sizing returns with how much memory, in bytes, the next task of a stage may start on n, and why; ok is false if it may
+// not, and then why says why not.
+type sizing func(
+	now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState, j *cluster.JobState, stage int,
+) (memory resource.Amount, why cluster.Reason, ok bool)
+
+// holding reports whether the next task of a stage could start on n if nothing ran there.
+type holding func(s *cluster.Snapshot, n *cluster.NodeState, stage *cluster.Stage) bool
+
+func newFair(s *settings) Policy {
+	f := makeFair(s, "false")
+	return &f
+}
+
+// makeFair makes the part of a policy that is fair sharing; gaps is the default of the setting gaps.
+func makeFair(s *settings, gaps string) fair {
+	return fair{
+		name: s.policy,
+		reservations: s.declare("reservations", "true",
+			"keep a node that cannot hold the head job's next task for that job").flag(),
+		gaps: s.declare("gaps", gaps,
+			"let other jobs use a reserved node while that does not delay the job that it is reserved for: true, "+
+				"false, or auto: only where nodes have no heartbeats (with them, our runs of the authors' simulator "+
+				"do not)").oneOf("true", "false", "auto"),
+		size:  idealSize,
+		holds: holdsIdeal,
+	}
+}
+
+func (f *fair) Name() string   { return f.name }
+func (f *fair) Traits() Traits { return Traits{DropCaches: f.queue.drop} }
+
+// idealSize starts tasks only with their ideal memory.
+func idealSize(
+	_ timeline.Time, _ *cluster.Snapshot, n *cluster.NodeState, j *cluster.JobState, stage int,
+) (resource.Amount, cluster.Reason, bool) {
+	need := &j.Stages[stage].Ideal
+	if why, ok := n.Fits(*need); !ok {
+		return 0, why, false
+	}
+	return need[resource.Memory], cluster.BecauseFits(need[resource.Memory]), true
+}
+
+func holdsIdeal(_ *cluster.Snapshot, n *cluster.NodeState, stage *cluster.Stage) bool {
+	return n.Holds(stage.Ideal)
+}
+
+func (f *fair) Decide(now timeline.Time, p *cluster.Plan) {
+	f.queue.follow(p)
+	f.offerAll(now, p)
+}
+
+// offerAll offers every node that may be able to start something: the nodes that changed and, if there are new runnable
+// tasks, the nodes with room for one of them.
+func (f *fair) offerAll(now timeline.Time, p *cluster.Plan) {
+	holds := func(e queued) bool { return e.job.Reservations > 0 }
+	if f.reservations && p.Running == 0 && slices.ContainsFunc(f.queue.jobs, holds) {
+		for n := range hopeless(p) {
+			p.Unreserve(n, cluster.Because(cluster.ReservationHopeless))
+		}
+	}
+	f.demand = p.Changes.Demand
+	for again := true; again; { // a start may change other nodes and create demand
+		for n := range p.Offers() {
+			f.offer(now, p, n)
+		}
+		if again = f.demand; again {
+			f.demand = false
+			f.offerRoom(now, p)
+		}
+	}
+}
+
+// offerRoom offers every node with room for a task of a job that changed.
+func (f *fair) offerRoom(now timeline.Time, p *cluster.Plan) {
+	least := leastNeed(p)
+	for n, ok := p.NextRoom(least, 0); ok; n, ok = p.NextRoom(least, n.ID+1) {
+		for f.offer(now, p, n) {
+		}
+	}
+	if !f.usesGaps(p) {
+		return
+	}
+	for n, ok := p.NextReservedRoom(least, 0); ok; n, ok = p.NextReservedRoom(least, n.ID+1) {
+		for f.offer(now, p, n) {
+		}
+	}
+}
+
+// leastNeed is, per resource, the least with which a changed job could start a task.
+func leastNeed(p *cluster.Plan) resource.Vector {
+	least := resource.TooMuch()
+	for _, j := range p.Changes.Jobs {
+		if stage, ok := j.NextStage(); ok {
+			least = least.Min(j.Stages[stage].LeastNeed())
+		}
+	}
+	return least
+}
+
+// offer lets the queue start one task on n and reports whether it did.
+func (f *fair) offer(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) bool {
+	if n.ReservedFor != nil {
+		if n.ReservationNeeded() {
+			if f.start(now, p, n, n.ReservedFor, n.ReservedStage) {
+				return true
+			}
+			return f.usesGaps(p) && f.offerGap(now, p, n)
+		}
+		p.Unreserve(n, cluster.Because(cluster.ReservationNotNeeded))
+	}
+	for i := 0; i < len(f.queue.jobs); i++ {
+		j := f.queue.jobs[i].job
+		stage, _ := j.NextStage()
+		if f.start(now, p, n, j, stage) {
+			return true
+		}
+		if f.reservations && p.Running > 0 && f.holds(p.Snapshot, n, &j.Stages[stage]) {
+			p.Reserve(n, j, stage, cluster.BecauseReserved(j.Stages[stage].Ideal, n.Free))
+			return p.AtOnce() && f.usesGaps(p) && f.offerGap(now, p, n)
+		}
+	}
+	return false
+}
+
+func (f *fair) usesGaps(p *cluster.Plan) bool {
+	return f.gaps == "true" || f.gaps == "auto" && p.AtOnce()
+}
+
+// start starts the next task of a stage on n if its size allows that, and files its job anew.
+func (f *fair) start(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, stage int) bool {
+	memory, why, ok := f.size(now, p.Snapshot, n, j, stage)
+	if !ok {
+		p.Wait(j, stage, n.ID, why)
+		return false
+	}
+	p.Start(j, stage, n, memory, why)
+	f.queue.update(j)
+	if n.ReservedFor == j {
+		p.Unreserve(n, cluster.Because(cluster.ReservationUsed))
+	}
+	f.moveOn(p, j, stage)
+	return true
+}
+
+// moveOn notes that a job may have another next stage, after a task of the given stage has started.
+func (f *fair) moveOn(p *cluster.Plan, j *cluster.JobState, stage int) {
+	if next, more := j.NextStage(); p.AtOnce() && (!more || next != stage) {
+		giveBackUnneeded(p, j)
+		f.demand = f.demand || more // its next stage may fit on nodes without room for this stage
+	}
+}
+
+// giveBackUnneeded ends the reservations of a job that has nothing more to start from the reserved stage. Where nodes
+// have heartbeats, a reservation ends at its node's next heartbeat instead.
+func giveBackUnneeded(p *cluster.Plan, j *cluster.JobState) {
+	for i := 0; i < len(p.Nodes) && j.Reservations > 0; i++ {
+		if n := p.Nodes[i]; n.ReservedFor == j && !n.ReservationNeeded() {
+			p.Unreserve(n, cluster.Because(cluster.ReservationNotNeeded))
+		}
+	}
+}
+
+// offerGap starts a task of another job on a reserved node if the end of the task is known in time: before the job that
+// reserved the node can use it, with its ideal memory or under-sized, or by the time at which all tasks of that job should
+// have started. Coordinators have no known end and never start in a gap.
+func (f *fair) offerGap(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) bool {
+	holder, stage := n.ReservedFor, n.ReservedStage
+	f.then = *n
+	f.outlook.Look(n, func(t *cluster.TaskState) (timeline.Time, bool) { return p.EstimatedEnd(t, now) })
+	until, known := f.outlook.RoomAfterEnd(func(free resource.Vector) bool {
+		f.then.Free = free
+		_, _, ok := f.size(now, p.Snapshot, &f.then, holder, stage)
+		return ok
+	})
+	if holder.Estimate.AllStartedKnown && holder.Estimate.AllStarted < until {
+		until, known = holder.Estimate.AllStarted, true
+	}
+	if !known {
+		return false
+	}
+	for i := range f.queue.jobs {
+		j := f.queue.jobs[i].job
+		stage, _ := j.NextStage()
+		if j == holder || j.Stages[stage].Coordinator {
+			continue
+		}
+		memory, why, ok := f.size(now, p.Snapshot, n, j, stage)
+		if !ok {
+			continue
+		}
+		d, known := j.Stages[stage].DurationAt(memory)
+		end := now.Add(d)
+		if !known || p.HeardOf(end) > until {
+			continue
+		}
+		if why.Code == cluster.Fits {
+			why = cluster.BecauseFitsInGap(memory, end, until)
+		}
+		p.Start(j, stage, n, memory, why)
+		f.queue.update(j)
+		f.moveOn(p, j, stage)
+		return true
+	}
+	return false
+}

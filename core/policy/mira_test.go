@@ -1,0 +1,122 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// executors is a pool of executors under policy mira.
+type executors struct {
+	*testing.T
+	policy Policy
+	book   *cluster.Book
+}
+
+func newExecutors(t *testing.T, n int) *executors {
+	p, err := New("mira", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &executors{T: t, policy: p, book: cluster.NewBook(p.Traits().Why)}
+	for i := range n {
+		node := cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint("n", i)}
+		node.Capacity = resource.Of(resource.Core, resource.GB)
+		x.enter(0, cluster.Event{Kind: cluster.NodeJoined, NewNode: &node})
+	}
+	x.enter(0, cluster.Event{Kind: cluster.Synced})
+	return x
+}
+
+func (x *executors) enter(now timeline.Time, e cluster.Event) {
+	x.Helper()
+	if err := x.book.Enter(now, &e); err != nil {
+		x.Fatal(err)
+	}
+}
+
+// submit submits a job with stages whose tasks take a whole executor, unless they need something else.
+func (x *executors) submit(stages ...cluster.Stage) {
+	x.Helper()
+	for i := range stages {
+		if stages[i].Ideal == (resource.Vector{}) {
+			stages[i].Ideal = resource.Of(resource.Core, resource.GB)
+		}
+	}
+	x.enter(0, cluster.Event{Kind: cluster.JobSubmitted, Job: 1, NewJob: &cluster.Job{ID: 1, Stages: stages}})
+}
+
+// decide takes a step of the policy, launches what it starts, and returns the stage for which each executor works.
+func (x *executors) decide(now timeline.Time) string {
+	x.Helper()
+	x.policy.Decide(now, x.book.Open(now))
+	decisions, err := x.book.Close()
+	if err != nil {
+		x.Fatal(err)
+	}
+	for _, d := range slices.Clone(decisions) {
+		if d.Kind == cluster.Start {
+			x.enter(now, cluster.Event{Kind: cluster.DecisionDone, Decision: d.ID, Task: d.Task})
+		}
+	}
+	var all []string
+	for _, n := range x.book.Snapshot().Nodes {
+		switch {
+		case len(n.Tasks) == 0:
+			all = append(all, "-")
+		case int(n.Tasks[0].ID.Stage) != n.ReservedStage:
+			x.Errorf("executor %d runs %v and is assigned to stage %d", n.ID, n.Tasks[0].ID, n.ReservedStage)
+		default:
+			all = append(all, fmt.Sprint(n.ReservedStage))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// end ends the tasks of executors, in this order, within one step.
+func (x *executors) end(now timeline.Time, which ...int) {
+	x.Helper()
+	for _, i := range which {
+		task := x.book.Snapshot().Nodes[i].Tasks[0].ID
+		x.enter(now, cluster.Event{Kind: cluster.TaskEnded, Outcome: cluster.Succeeded, Task: task})
+	}
+}
+
+// The executors of a job stay with their stages, so that as many tasks as possible of a stage follow each other on one
+// executor (section III.D, figure 8), also if several of them look for work at once. An executor whose stage needs no
+// more of them goes to the first stage that does, or else to any whose tasks fit there.
+func TestExecutorsStayWithTheirStages(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		stages []cluster.Stage
+		ends   []int // the executors that are free at the same time, in this order
+		before string
+		after  string
+	}{
+		{"all", []cluster.Stage{{Tasks: 9}, {Tasks: 9}}, []int{0, 1, 2, 3}, "0 1 0 1", "0 1 0 1"},
+		{"all, the last one first", []cluster.Stage{{Tasks: 9}, {Tasks: 9}}, []int{3, 2, 1, 0}, "0 1 0 1", "0 1 0 1"},
+		{"one of each stage", []cluster.Stage{{Tasks: 9}, {Tasks: 9}}, []int{1, 2}, "0 1 0 1", "0 1 0 1"},
+		{"a stage has ended", []cluster.Stage{{Tasks: 2}, {Tasks: 9, Parents: []int{0}}, {Tasks: 9, Parents: []int{0}}},
+			[]int{0, 1}, "0 0 - -", "1 2 1 2"},
+		{"a stage needs fewer", []cluster.Stage{{Tasks: 3}, {Tasks: 9}, {Tasks: 9}}, []int{2}, "1 2 0 1", "1 2 2 1"},
+		{"a stage does not fit", []cluster.Stage{{Tasks: 9}, {Tasks: 9, Ideal: resource.Of(resource.Core, 2*resource.GB)}},
+			[]int{0}, "0 0 0 0", "0 0 0 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := newExecutors(t, 4)
+			x.submit(c.stages...)
+			if got := x.decide(0); got != c.before {
+				t.Fatalf("executors begin with stages %s, want %s", got, c.before)
+			}
+			x.end(1, c.ends...)
+			if got := x.decide(1); got != c.after {
+				t.Errorf("then they work for stages %s, want %s", got, c.after)
+			}
+		})
+	}
+}

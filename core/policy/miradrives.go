@@ -1,0 +1,75 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+)
+
+// askBack asks a job that starts its own tasks for the executors that it is not entitled to, or that a stage of it has above what it should
+// have. It gives them back when their tasks there have ended; until then they are its own.
+func (m *mira) askBack(p *cluster.Plan, a *miraApp) {
+	j := a.job
+	if now := (asked{j.Version, j.Reservations, a.entitled}); a.asked != now {
+		a.asked = now
+	} else {
+		return
+	}
+	if j.Status.Ended() || j.PausedWhole() {
+		return
+	}
+	kept := m.keptBy(j)
+	m.divideStages(j, min(j.Reservations, a.entitled))
+	first := j.FirstLeft()
+	m.have = append(m.have[:0], make([]int, len(j.Stages)-first)...)
+	for _, t := range kept {
+		m.have[int(t.ID.Stage)-first]++
+	}
+	left := len(kept)
+	for _, t := range kept {
+		stage := int(t.ID.Stage)
+		has, should := &m.have[stage-first], m.targets[stage-first]
+		if *has <= should {
+			continue
+		}
+		why := cluster.BecauseStageHasMore(stage, *has, should)
+		if left > a.entitled {
+			why = cluster.BecauseAskedBack(left, a.entitled, p.Present)
+		}
+		p.Preempt(t, why)
+		*has--
+		left--
+	}
+}
+
+// askedBack is how many executors j was asked for and has not given back, if it starts its own tasks.
+func askedBack(j *cluster.JobState) (n int) {
+	if !j.Drives {
+		return 0
+	}
+	for _, t := range j.Tasks {
+		if t.Killing {
+			n++
+		}
+	}
+	return n
+}
+
+// asked is on what it depends which executors a job is asked for.
+type asked struct {
+	version                uint64
+	reservations, entitled int
+}
+
+// keptBy returns the attachments of executors to j that were not asked back, the coldest first: see freeExecutor.
+func (m *mira) keptBy(j *cluster.JobState) []*cluster.TaskState {
+	m.kept = m.kept[:0]
+	for _, t := range j.Tasks {
+		if !t.Killing {
+			m.kept = append(m.kept, t)
+		}
+	}
+	slices.SortFunc(m.kept, func(x, y *cluster.TaskState) int { return cmp.Compare(y.Node.ID, x.Node.ID) })
+	return m.kept
+}

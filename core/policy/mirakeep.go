@@ -1,0 +1,156 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// keeper says how long jobs keep executors for a stage that is about to start.
+type keeper struct {
+	any   bool
+	lasts time.Duration        // of all executors that are kept for a stage, in sum; 0 is until it starts
+	until []timeline.Time      // by NodeID; 0 of an executor that is not kept
+	nodes []*cluster.NodeState // executors that jobs hold and that do nothing
+	jobs  []*cluster.JobState  // that held such executors, or gave some back, in the last step
+	found []*cluster.NodeState // a buffer
+}
+
+func (k *keeper) declare(s *settings) {
+	keep := s.declare("keep", "none",
+		"whether a job keeps executors that have no task for them: none, as the paper; next, as the authors' code: as many as its next stage has "+
+			"tasks, once all tasks before that stage run; or a time such as 2s: as next, but each for at most that time divided by the number of "+
+			"those tasks, so that ten executors are kept for 0.2 s")
+	k.any, k.lasts = keep.text != "none", keep.durationOr("none", "next")
+}
+
+// withOffered returns the nodes that are offered, and those that jobs hold and that do nothing: a stage may have started, another job may be
+// entitled to them, or their time may have passed. The order is by NodeID.
+func (k *keeper) withOffered(p *cluster.Plan) []*cluster.NodeState {
+	k.found = append(k.found[:0], k.nodes...)
+	k.nodes = k.nodes[:0]
+	for n := range p.Offered() {
+		k.found = append(k.found, n)
+	}
+	slices.SortFunc(k.found, func(x, y *cluster.NodeState) int { return cmp.Compare(x.ID, y.ID) })
+	k.found = slices.Compact(k.found)
+	return k.found
+}
+
+// look notes that a holds n, which does nothing, so that each step looks at it.
+func (k *keeper) look(n *cluster.NodeState, a *miraApp) {
+	if k.any {
+		k.nodes = append(k.nodes, n)
+		k.list(a)
+	}
+}
+
+// list notes that what a may keep can be something else in the next step: it depends on what it holds.
+func (k *keeper) list(a *miraApp) {
+	if k.any && !a.listed {
+		a.listed = true
+		k.jobs = append(k.jobs, a.job)
+	}
+}
+
+// keeping returns the jobs that were listed in the last step and have not ended.
+func (m *mira) keeping() []*cluster.JobState {
+	jobs := m.keeps.jobs
+	m.keeps.jobs = jobs[:0]
+	return slices.DeleteFunc(jobs, func(j *cluster.JobState) bool {
+		a := m.app(j)
+		if a != nil {
+			a.listed = false
+		}
+		return a == nil || j.Status.Ended()
+	})
+}
+
+// forget notes that n is not kept.
+func (k *keeper) forget(n *cluster.NodeState) { k.until[n.ID] = 0 }
+
+// expire gives back the executors that were kept for as long as they may be. What their jobs demand is divided after that.
+func (m *mira) expire(now timeline.Time, p *cluster.Plan) {
+	for len(m.keeps.until) < len(p.Nodes) {
+		m.keeps.until = append(m.keeps.until, 0)
+	}
+	for _, n := range m.keeps.nodes {
+		j, until := n.ReservedFor, m.keeps.until[n.ID]
+		if j == nil || until == 0 || until > now || n.Paused || !p.Takes(n) {
+			continue
+		}
+		if _, ready := j.NextStage(); !ready {
+			m.release(p, n, m.app(j), cluster.BecauseKeptInVain(n.ReservedStage))
+		}
+	}
+}
+
+// keep lets a keep n, for which it has no task, or gives it back.
+func (m *mira) keep(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, a *miraApp) {
+	j, k := a.job, &m.keeps
+	if _, ready := j.NextStage(); k.any && !ready && j.Reservations <= a.demand {
+		until := k.until[n.ID]
+		if stage, fits := nextToStart(j, n); until == 0 && fits {
+			until = k.end(now, j)
+			m.move(p, n, a, stage, cluster.BecauseKept(stage, until))
+			k.until[n.ID] = until
+		}
+		if until > now {
+			k.look(n, a)
+			if until < timeline.Never {
+				p.WakeBy(until, cluster.BecauseKept(n.ReservedStage, until))
+			}
+			return
+		}
+	}
+	m.release(p, n, a, cluster.Because(cluster.ReservationNotNeeded))
+}
+
+// end returns until when j keeps an executor that has no task for it any more.
+func (k *keeper) end(now timeline.Time, j *cluster.JobState) timeline.Time {
+	if k.lasts == 0 {
+		return timeline.Never
+	}
+	return now.Add(max(1, k.lasts/time.Duration(coming(j))))
+}
+
+// coming is how many tasks j has in stages that are about to start.
+func coming(j *cluster.JobState) (n int) {
+	for i := j.FirstLeft(); i < len(j.Stages); i++ {
+		if aboutToStart(j, i) {
+			n += j.Progress[i].Pending
+		}
+	}
+	return n
+}
+
+// nextToStart returns the first stage of j that is about to start and whose tasks fit on n.
+func nextToStart(j *cluster.JobState, n *cluster.NodeState) (stage int, ok bool) {
+	for i := j.FirstLeft(); i < len(j.Stages); i++ {
+		if aboutToStart(j, i) && j.Progress[i].Pending > 0 && j.Stages[i].Ideal.FitsIn(n.Free) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// aboutToStart reports whether a stage waits for other stages and for nothing else, and all tasks of these run or have ended.
+func aboutToStart(j *cluster.JobState, stage int) bool {
+	if j.Status.Ended() || j.PausedWhole() || j.StageEnded(stage) || j.Stages[stage].Coordinator {
+		return false
+	}
+	waits := false
+	for _, parent := range j.Stages[stage].Parents {
+		if j.StageEnded(parent) {
+			continue
+		}
+		if p := &j.Progress[parent]; p.Pending > 0 || p.Running+p.Booked == 0 {
+			return false
+		}
+		waits = true
+	}
+	return waits
+}

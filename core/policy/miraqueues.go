@@ -1,0 +1,167 @@
+package policy
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/share"
+)
+
+// miraQueue is what is kept with a queue.
+type miraQueue struct {
+	share.Claim            // but for Demand and Held
+	at          int        // its place in levels
+	apps        []*miraApp // of a leaf, those that demand executors; for the division in progress
+	held        int        // executors of its jobs; for the assignments in progress
+}
+
+func (m *mira) declareQueues(s *settings) {
+	queues := s.declare("queues", "",
+		"queues with their weights and, if wanted, the least and the most executors that they are granted, such as "+
+			"prod=3:10..,prod.etl=1,prod.web=2:..20,adhoc=1:5..50; jobs name a leaf, and jobs without a queue are in the leaf default; without "+
+			"queues all jobs are equal, whatever queue they name")
+	if err := m.tree.parse(queues.text, readMiraQueue); err != nil {
+		queues.reject(err)
+		return
+	}
+	if m.paper && !m.tree.root.leaf() {
+		queues.fail("empty with the rule of the paper, which has no queues")
+	}
+	m.tree.root.own.Weight = 1
+	m.levels = []*queue[miraQueue]{m.tree.root}
+	for i := 0; i < len(m.levels); i++ {
+		m.levels[i].own.at = i
+		m.levels = append(m.levels, m.levels[i].children...)
+	}
+}
+
+// readMiraQueue reads WEIGHT, WEIGHT:MIN.., WEIGHT:..MAX or WEIGHT:MIN..MAX.
+func readMiraQueue(q *miraQueue, text string) error {
+	weight, bounds, bounded := strings.Cut(text, ":")
+	w, err := strconv.ParseFloat(weight, 64)
+	if err != nil || !(w >= 0.001 && w <= share.MaxWeight/1000) {
+		return fmt.Errorf("weight %q: must be a number from 0.001 to %d", weight, int64(share.MaxWeight/1000))
+	}
+	q.Weight = int64(math.Round(w * 1000))
+	if !bounded {
+		return nil
+	}
+	least, most, ok := strings.Cut(bounds, "..")
+	number := func(text string, lowest int) (n int) {
+		if text != "" {
+			if n, err = strconv.Atoi(text); err != nil || n < lowest || n > share.MaxClaims {
+				ok = false
+			}
+		}
+		return n
+	}
+	q.Min, q.Max = number(least, 0), number(most, 1)
+	if !ok || q.Max > 0 && q.Min > q.Max {
+		return fmt.Errorf("executors %q: must be MIN.., ..MAX or MIN..MAX, whole numbers up to %d", bounds, share.MaxClaims)
+	}
+	return nil
+}
+
+// entitle divides the executors among the jobs.
+func (m *mira) entitle(p *cluster.Plan) {
+	m.executors = p.Present
+	for _, q := range m.levels {
+		q.own.apps = q.own.apps[:0]
+	}
+	for _, j := range p.Jobs {
+		if a := m.app(j); a != nil {
+			if a.entitled = 0; a.demand > 0 {
+				a.leaf.own.apps = append(a.leaf.own.apps, a)
+			}
+		}
+	}
+	m.nodes = m.nodes[:0]
+	for _, q := range m.levels {
+		m.nodes = append(m.nodes, share.Node{Claim: q.own.Claim, Children: len(q.children)})
+		if len(q.children) > 0 {
+			m.nodes[q.own.at].First = q.children[0].own.at
+		}
+	}
+	for _, q := range m.levels {
+		n := &m.nodes[q.own.at]
+		if q.leaf() {
+			n.First, n.Children = len(m.nodes), len(q.own.apps)
+		}
+		for _, a := range q.own.apps {
+			m.nodes = append(m.nodes, share.Node{Claim: share.Claim{Weight: shareWeight(a.job), Demand: a.demand, Held: a.job.Reservations}})
+		}
+	}
+	m.divide()
+	next := len(m.levels)
+	m.limits = false
+	for _, q := range m.levels {
+		limited := limited(q)
+		for _, a := range q.own.apps {
+			a.entitled, a.limited = m.granted[next], limited || a.job.Drives // It would be asked at once for what it has above that.
+			m.limits = m.limits || a.limited
+			next++
+		}
+	}
+}
+
+// divide divides the executors among the nodes.
+func (m *mira) divide() {
+	for len(m.granted) < len(m.nodes) {
+		m.granted = append(m.granted, 0)
+	}
+	if !m.paper {
+		m.fair.DivideTree(m.executors, m.nodes, m.granted[:len(m.nodes)])
+		return
+	}
+	m.claims = m.claims[:0]
+	for _, n := range m.nodes[1:] {
+		m.claims = append(m.claims, n.Claim)
+	}
+	share.Mira(m.executors, m.claims, m.granted[1:len(m.nodes)])
+}
+
+// limited reports whether q, or a queue that it is in, is never granted more than some number of executors.
+func limited(q *queue[miraQueue]) bool {
+	for ; q != nil; q = q.parent {
+		if q.own.Max > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// count works out how many executors the jobs of each queue hold.
+func (m *mira) count(p *cluster.Plan) {
+	if m.tree.root.leaf() {
+		return
+	}
+	for _, q := range m.levels {
+		q.own.held = 0
+	}
+	for _, j := range p.Jobs {
+		if a := m.app(j); a != nil && a.leaf != nil {
+			hold(a.leaf, j.Reservations)
+		}
+	}
+}
+
+// hold notes that a job of q holds more executors.
+func hold(q *queue[miraQueue], more int) {
+	for ; q != nil; q = q.parent {
+		q.own.held += more
+	}
+}
+
+// full reports whether the jobs of q, or of a queue that it is in, hold as many executors as they may. That a job holds more than it is
+// entitled to does not let another one of its queue exceed that.
+func full(q *queue[miraQueue]) bool {
+	for ; q != nil; q = q.parent {
+		if q.own.Max > 0 && q.own.held >= q.own.Max {
+			return true
+		}
+	}
+	return false
+}

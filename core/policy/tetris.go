@@ -1,0 +1,379 @@
+package policy
+
+import (
+	"math"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// tetris packs tasks onto nodes by their peak demands of all resources (Grandl et al., "Multi-Resource Packing for
+// Cluster Schedulers", SIGCOMM 2014). When a node has room, the tasks that fit are ranked by their alignment with the
+// node, which is the dot product of their demand and the free resources, both over the node's capacity, and by the
+// remaining work of their job, less work first. Only jobs far below their fair share are considered, and the last tasks
+// of a stage come first. Where a stage has a forecast, its peaks of disk and network are granted; all other policies
+// are blind to forecasts, or do not reserve them.
+//
+// The paper's penalty for remote input does not apply, because input is neither local nor remote here. The full text of
+// the paper was not available; docs/decisions/0006-baselines.md lists what is unclear and how it is interpreted here.
+type tetris struct {
+	fairness   float64 // f: only the share 1-f of the jobs that are furthest below their fair share is considered
+	barrier    float64 // b: once this share of a stage has ended, the rest of the stage is preferred
+	multiplier float64 // m: weight of remaining work
+
+	capacity resource.Vector    // of the cluster, when the jobs were filed
+	queue    ranked[*packedJob] // jobs with a task to start, the furthest below its fair share first
+	// fresh are considered jobs whose tasks may fit on nodes that did not change.
+	fresh   []*packedJob
+	demands map[peaks]int32 // to an index in scores and peaks
+	scores  []alignment
+	peaks   []peaks
+	live    int // the number of demands when all jobs were filed
+	offers  int // counts offers, to recognise outdated scores
+	fit     []candidate
+}
+
+// packedJob is a job with what was computed for it.
+type packedJob struct {
+	job   *cluster.JobState
+	share float64 // dominant share over weight
+	// work is the job's outstanding work over the cluster's capacity, in seconds, summed over resources; NaN if
+	// unknown.
+	work       float64
+	ready      []packedStage
+	considered bool
+}
+
+// packedStage is a stage with a task to start.
+type packedStage struct {
+	stage     int32
+	demand    int32 // index in scores and peaks
+	preferred bool
+}
+
+// alignment is how well a demand suits the node that was offered last. Jobs with equal demands share it. Every offer reads
+// the alignments of all considered jobs, which is most of what tetris does: they are small, and peaks are kept elsewhere.
+type alignment struct {
+	grant resource.Vector // on the node of the offer; without peaks it is the ideal need on every node
+	offer int             // the offer for which it was computed
+	score float64
+	fits  bool
+	peaks bool // whether the grant depends on the node
+}
+
+// candidate is a task that fits.
+type candidate struct {
+	job   *packedJob
+	stage packedStage
+	score float64
+}
+
+func newTetris(s *settings) Policy {
+	return &tetris{
+		fairness: s.declare("fairness", "0.25",
+			"f, from 0, the best packing, to 1, the fairest: only the share 1-f of the jobs is considered, those "+
+				"furthest below their fair share, and at least one job").share(),
+		barrier: s.declare("barrier", "0.9",
+			"b: when this share of a stage's tasks has ended, its last tasks come first; with 1 they never do").share(),
+		multiplier: s.declare("remaining-work", "1",
+			"m: weight of a job's remaining work against the alignment of its tasks; 0 considers the alignment alone").number(),
+	}
+}
+
+func (*tetris) Name() string     { return "tetris" }
+func (t *tetris) Traits() Traits { return Traits{Why: t.why, DropCaches: t.dropCaches} }
+
+func (t *tetris) dropCaches() {
+	t.queue.drop()
+	t.fresh, t.demands, t.scores, t.peaks = nil, nil, nil, nil
+}
+
+func (t *tetris) Decide(_ timeline.Time, p *cluster.Plan) {
+	t.follow(p)
+	for n := range p.Offers() {
+		t.offer(p, n)
+	}
+	t.offerRoom(p)
+	t.fresh = t.fresh[:0]
+}
+
+// follow updates the queue from the changes of the snapshot.
+func (t *tetris) follow(p *cluster.Plan) {
+	const gone = 1000 // demands that may be kept although no job has them any more
+	if t.queue.filed == nil || t.capacity != p.Capacity || len(t.scores) > gone+2*t.live {
+		t.dropCaches()
+		t.capacity, t.demands = p.Capacity, map[peaks]int32{}
+		for _, j := range t.queue.changed(p) {
+			t.file(j)
+		}
+		t.live = len(t.scores)
+		return
+	}
+	for _, j := range p.Changes.Jobs {
+		t.file(j)
+		if e, filed := t.queue.as(j); p.Changes.Demand && filed && e.with.considered {
+			t.fresh = append(t.fresh, e.with)
+		}
+	}
+}
+
+// file recomputes j and moves it to its place.
+func (t *tetris) file(j *cluster.JobState) {
+	_, runnable := j.NextStage()
+	filed, _ := t.queue.as(j)
+	e := filed.with
+	switch {
+	case e == nil && !runnable:
+		return
+	case !runnable:
+		t.queue.remove(j)
+	default:
+		if e == nil {
+			e = &packedJob{job: j}
+		}
+		t.measure(e)
+		t.queue.file(filingOf(j, e.share, e))
+	}
+	t.reconsider(e)
+}
+
+// limit is the number of jobs that are considered.
+func (t *tetris) limit() int {
+	return min(len(t.queue.jobs), considered(t.fairness, len(t.queue.jobs)))
+}
+
+// considered returns how many of the given number of jobs the fairness knob lets compete.
+func considered(fairness float64, jobs int) int {
+	return max(1, int(math.Ceil((1-fairness)*float64(jobs)-1e-9)))
+}
+
+// reconsider updates which jobs are considered after e moved, came or left: apart from e, only jobs at the limit can
+// change.
+func (t *tetris) reconsider(e *packedJob) {
+	limit := t.limit()
+	look := func(e *packedJob, now bool) {
+		if now && !e.considered {
+			t.fresh = append(t.fresh, e)
+		}
+		e.considered = now
+	}
+	if limit > 0 {
+		look(t.queue.jobs[limit-1].with, true)
+	}
+	if limit < len(t.queue.jobs) {
+		look(t.queue.jobs[limit].with, false)
+	}
+	filed, ok := t.queue.as(e.job)
+	look(e, ok && limit > 0 && filed.compare(t.queue.jobs[limit-1]) <= 0)
+}
+
+// measure recomputes what is known of a job.
+func (t *tetris) measure(e *packedJob) {
+	j := e.job
+	e.share = dominantShare(j, t.capacity)
+	e.work = packedWork(j, t.capacity)
+	before := e.ready
+	e.ready = e.ready[:0]
+	for i := range j.Stages {
+		if !j.Ready(i) {
+			continue
+		}
+		need, demand := peaksOf(&j.Stages[i]), int32(0)
+		// Most changes of a job leave the demands of its stages as they were: comparing is cheaper than looking up.
+		if at := len(e.ready); at < len(before) && t.peaks[before[at].demand] == need {
+			demand = before[at].demand
+		} else {
+			demand = t.demand(need)
+		}
+		e.ready = append(e.ready, packedStage{int32(i), demand, almostDone(j, i, t.barrier)})
+	}
+}
+
+// demand returns the index of a demand, which may be new.
+func (t *tetris) demand(need peaks) int32 {
+	at, known := t.demands[need]
+	if !known {
+		at = int32(len(t.scores))
+		t.demands[need] = at
+		t.scores = append(t.scores, alignment{grant: need.ideal, peaks: need.ideal != need.most})
+		t.peaks = append(t.peaks, need)
+	}
+	return at
+}
+
+// almostDone reports whether the tasks of a stage that have not started come first: because few are left, or because no
+// other task of the job can start before.
+func almostDone(j *cluster.JobState, stage int, barrier float64) bool {
+	s := &j.Stages[stage]
+	return s.Coordinator || barrier < 1 && float64(j.Progress[stage].Ended) >= barrier*float64(s.Tasks)
+}
+
+// packedWork is the demand × run time of a job's tasks that have not started, over the cluster's capacity and summed
+// over resources, in seconds. It is NaN if a run time is unknown. Coordinators do not count.
+func packedWork(j *cluster.JobState, capacity resource.Vector) float64 {
+	work := 0.0
+	for i := range j.Stages {
+		s, pending := &j.Stages[i], j.Progress[i].Pending
+		if pending == 0 || s.Coordinator {
+			continue
+		}
+		d := s.RunTime()
+		if d <= 0 {
+			return math.NaN()
+		}
+		need := peaksOf(s).most
+		for k, c := range capacity {
+			if c > 0 {
+				work += float64(pending) * d.Seconds() * float64(need[k]) / float64(c)
+			}
+		}
+	}
+	return work
+}
+
+// align is the dot product of a demand and the free resources, both over the node's capacity.
+func align(demand, free, capacity resource.Vector) float64 {
+	score := 0.0
+	for k, c := range capacity {
+		if c > 0 {
+			score += float64(demand[k]) / float64(c) * (float64(free[k]) / float64(c))
+		}
+	}
+	return score
+}
+
+// offer starts the best task on n and reports whether any fits.
+func (t *tetris) offer(p *cluster.Plan, n *cluster.NodeState) bool {
+	t.gather(n)
+	if len(t.fit) == 0 {
+		return false
+	}
+	t.start(p, n, choose(t.fit, t.multiplier))
+	return true
+}
+
+// gather finds the tasks that fit on n.
+func (t *tetris) gather(n *cluster.NodeState) {
+	t.offers++
+	t.fit = t.fit[:0]
+	for i := range t.queue.jobs[:t.limit()] {
+		e := t.queue.jobs[i].with
+		for _, s := range e.ready {
+			a := &t.scores[s.demand]
+			if a.offer != t.offers {
+				if a.offer = t.offers; a.peaks {
+					a.grant = t.peaks[s.demand].on(n)
+				}
+				if a.fits = a.grant.FitsIn(n.Free); a.fits {
+					a.score = align(a.grant, n.Free, n.Capacity)
+				}
+			}
+			if a.fits {
+				t.fit = append(t.fit, candidate{e, s, a.score})
+			}
+		}
+	}
+}
+
+// choose returns the best of the candidates; there must be at least one. Preferred candidates come first. Among equally
+// preferred candidates the greatest alignment less ε × remaining work wins, where ε is multiplier × the mean alignment
+// over the mean remaining work of all candidates; ties go to the first. Unknown work counts as the largest known work.
+func choose(fit []candidate, multiplier float64) candidate {
+	alignments, work, most, known, preferred := 0.0, 0.0, 0.0, 0.0, false
+	for i := range fit {
+		alignments += fit[i].score
+		preferred = preferred || fit[i].stage.preferred
+		if w := fit[i].job.work; w == w {
+			work, most, known = work+w, max(most, w), known+1
+		}
+	}
+	epsilon := 0.0
+	if work > 0 {
+		epsilon = multiplier * (alignments / float64(len(fit))) / (work / known)
+	}
+	best, score := -1, 0.0
+	for i := range fit {
+		w := fit[i].job.work
+		if w != w {
+			w = most
+		}
+		s := fit[i].score - epsilon*w
+		if fit[i].stage.preferred == preferred && (best < 0 || s > score) {
+			best, score = i, s
+		}
+	}
+	return fit[best]
+}
+
+func (t *tetris) start(p *cluster.Plan, n *cluster.NodeState, c candidate) {
+	j, i := c.job.job, int(c.stage.stage)
+	s, memory := &j.Stages[i], j.Stages[i].Ideal[resource.Memory]
+	why := cluster.BecauseBestAligned(memory, int64(math.Round(1000*c.score)), len(t.fit))
+	switch {
+	case s.Coordinator:
+		why = cluster.BecauseFits(memory)
+	case c.stage.preferred:
+		why = cluster.BecauseAlmostDone(memory, j.Progress[i].Ended, s.Tasks)
+	}
+	if grant := t.scores[c.stage.demand].grant; grant == s.Ideal {
+		p.Start(j, i, n, memory, why)
+	} else {
+		p.StartWith(j, i, n, grant, why)
+	}
+	t.file(j)
+}
+
+// offerRoom offers nodes with room for a fresh job's tasks, until nothing fits anywhere. Jobs that become considered on
+// the way are also fresh, and the search starts again at the first node: the result must not depend on which jobs were
+// fresh unnecessarily.
+func (t *tetris) offerRoom(p *cluster.Plan) {
+	fresh := t.fresh
+	t.fresh = nil
+	for t.offerRoomTo(p, fresh) {
+		fresh = append(fresh, t.fresh...)
+		t.fresh = t.fresh[:0]
+	}
+	t.fresh = fresh
+}
+
+// offerRoomTo offers nodes with room for a task of the given jobs. It stops and returns true when further jobs become
+// considered.
+func (t *tetris) offerRoomTo(p *cluster.Plan, fresh []*packedJob) bool {
+	for from := cluster.NodeID(0); ; {
+		n, ok := p.NextRoom(leastReady(fresh), from)
+		if !ok {
+			return false
+		}
+		for t.offer(p, n) {
+		}
+		if len(t.fresh) > 0 {
+			return true
+		}
+		from = n.ID + 1
+	}
+}
+
+// leastReady is, per resource, the least with which one of the jobs could start a task.
+func leastReady(jobs []*packedJob) resource.Vector {
+	least := resource.TooMuch()
+	for _, e := range jobs {
+		if !e.considered {
+			continue
+		}
+		for _, s := range e.ready {
+			least = least.Min(e.job.Stages[s.stage].Ideal)
+		}
+	}
+	return least
+}
+
+// why says that a job is not considered, or that no node with room for what its task needs has its peak free.
+func (t *tetris) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, stage int) (cluster.Reason, bool) {
+	filed, _ := t.queue.as(j)
+	e := filed.with
+	if e != nil && !e.considered {
+		return cluster.BecauseNearFairShare(t.limit(), len(t.queue.jobs)), true
+	}
+	return lacksPeak(s, &j.Stages[stage])
+}

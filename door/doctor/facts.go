@@ -1,0 +1,203 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/durable/statedir"
+	"github.com/bellows-rm/bellows/live/store"
+	"github.com/bellows-rm/bellows/node/agent"
+	"github.com/bellows-rm/bellows/node/swap"
+)
+
+// Config says for which daemon a machine is examined.
+type Config struct {
+	State, Socket string // absolute paths of its state directory and its socket
+	Version       string // of this program
+}
+
+// Facts are what the checks judge.
+type Facts struct {
+	Config
+	Release, Arch string // of the kernel
+	UID           int
+	User          string // empty if the user has no name
+
+	Usable      agent.Usable
+	Available   resource.Amount // to programs, bytes
+	CapacityErr error
+
+	Groups    agent.Found
+	GroupsErr error
+	PSI       error // why the kernel reports no pressure stalls; nil if it does
+
+	Devices       []swap.Device
+	Zswap         *swap.Zswap // nil if the kernel has none
+	SwapErr       error
+	Spent, PerDay resource.Amount // bytes that swapping wrote to disks in a day, and may write; 0 is no limit
+
+	StateExists bool
+	StateErr    error
+	Disk        unix.Statfs_t // with the state directory, or with the directory in which it would be made
+	DiskErr     error
+
+	Descriptors       uint64
+	Connections, Most int               // at a time, with these descriptors and without their limit
+	Rlimits           map[string]uint64 // by the names of ulimit's documentation; a missing one is unknown
+
+	Now      time.Time
+	Synced   bool // a program keeps the clock synchronized
+	ClockErr error
+	// Newest is the file in the state directory that was changed last, and Changed is when; empty if there is none.
+	Newest  string
+	Changed time.Time
+
+	SocketErr  error
+	SocketLeft bool // there is a socket, on which no daemon answers
+	SocketMode fs.FileMode
+	SocketGID  uint32 // group of the socket
+	Status     *server.Status
+	StatusErr  error
+	Holder     string // process that has the lock of the state directory
+	Held       bool
+	// Began is when the process of the daemon began, by the present clock; zero if unknown.
+	Began time.Time
+}
+
+// look collects the facts of this machine.
+func look(ctx context.Context, c Config) *Facts {
+	f := &Facts{Config: c, Arch: runtime.GOARCH, UID: os.Geteuid(), Now: time.Now(), Rlimits: rlimits(), PSI: readable("/proc/pressure/memory")}
+	f.Release = release()
+	if u, err := user.LookupId(strconv.Itoa(f.UID)); err == nil {
+		f.User = u.Username
+	}
+	machine := swap.Machine{}
+	if f.Usable, f.CapacityErr = agent.FindUsable(); f.CapacityErr == nil {
+		memory, err := machine.Memory()
+		f.Available, f.CapacityErr = memory.Available, err
+	}
+	f.Groups, f.GroupsErr = agent.Probe(c.State)
+	f.Devices, f.SwapErr = machine.Devices()
+	f.Zswap = machine.Zswap()
+	if spent, perDay, err := swap.LastDay(machine, swap.BudgetPath(c.State)); err == nil {
+		f.Spent, f.PerDay = spent, perDay
+	}
+	f.lookAtState()
+	f.Descriptors, f.Connections, f.Most = server.Descriptors()
+	f.Synced, f.ClockErr = synced()
+	f.askDaemon(ctx)
+	return f
+}
+
+// release returns the release of the kernel; empty if it is unknown.
+func release() string {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return ""
+	}
+	text, _, _ := bytes.Cut(name.Release[:], []byte{0})
+	return string(text)
+}
+
+// readable returns why a file of the kernel cannot be read.
+func readable(path string) error {
+	_, err := os.ReadFile(path)
+	return err
+}
+
+// rlimits returns the limits of this process.
+func rlimits() map[string]uint64 {
+	all := map[string]uint64{}
+	for name, which := range map[string]int{fileSize: unix.RLIMIT_FSIZE, addressSpace: unix.RLIMIT_AS, userProcesses: unix.RLIMIT_NPROC} {
+		var limit unix.Rlimit
+		if unix.Getrlimit(which, &limit) == nil {
+			all[name] = limit.Cur
+		}
+	}
+	return all
+}
+
+// lookAtState examines the state directory and its disk.
+func (f *Facts) lookAtState() {
+	f.StateExists, f.StateErr = statedir.Check(f.State)
+	for dir := f.State; ; dir = filepath.Dir(dir) {
+		f.DiskErr = unix.Statfs(dir, &f.Disk)
+		if !errors.Is(f.DiskErr, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	entries, _ := os.ReadDir(f.State) // An unreadable directory is an error of Check.
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.ModTime().After(f.Changed) {
+			f.Newest, f.Changed = e.Name(), info.ModTime()
+		}
+	}
+}
+
+// synced reports whether the kernel's clock is kept synchronized.
+func synced() (bool, error) {
+	var clock unix.Timex
+	if _, err := unix.Adjtimex(&clock); err != nil {
+		return false, err
+	}
+	const unsynchronized = 0x40 // STA_UNSYNC of linux/timex.h
+	return clock.Status&unsynchronized == 0, nil
+}
+
+// patience is how long a daemon may take to answer.
+const patience = 5 * time.Second
+
+// askDaemon asks the daemon, if one runs.
+func (f *Facts) askDaemon(ctx context.Context) {
+	f.SocketErr = server.CheckSocket(f.Socket)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	status, err := server.NewClient(f.Socket).Status(ctx)
+	if err == nil {
+		f.Status, f.Began = &status, begun(status.PID)
+		if info, err := os.Stat(f.Socket); err == nil {
+			f.SocketMode = info.Mode()
+			f.SocketGID = info.Sys().(*syscall.Stat_t).Gid
+		}
+		return
+	}
+	f.StatusErr = err
+	f.Holder, f.Held, _ = store.LockHolder(f.State)
+	_, missing := os.Lstat(f.Socket)
+	f.SocketLeft = missing == nil
+}
+
+// begun returns when a process began, by the present clock; zero if that is unknown.
+func begun(pid int) time.Time {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return time.Time{}
+	}
+	// The name of the program, in parentheses, may contain blanks. The fields after it begin with the third one.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	const startTime, third = 22, 3
+	if len(fields) <= startTime-third {
+		return time.Time{}
+	}
+	const perSecond = 100 // USER_HZ, on all architectures that bellows is built for
+	ticks, err := strconv.ParseInt(fields[startTime-third], 10, 64)
+	var boot unix.Timespec
+	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
+		return time.Time{}
+	}
+	return time.Now().Add(time.Duration(ticks)*(time.Second/perSecond) - time.Duration(boot.Nano()))
+}

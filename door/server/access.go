@@ -1,0 +1,438 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live"
+)
+
+// Who may do what, and sees what, is decided in this file and nowhere else. Every operation is registered with one of the
+// rules below, and register applies it before the operation is called and to what it answers. What concerns a job cannot be
+// registered with a rule that ignores whose job it is.
+//
+// A caller owns what a user of the same uid and the same name submitted: see live.Owner. Operators own everything: root, the
+// daemon's user, and the members of the operator group.
+//
+// A caller over the network presents a token (see token.go), and has at most the rights of the token's user. The rule of an
+// operation and its method say which scope the token needs. Only with the scope admin is an operator one over the network.
+
+// access is a rule: who may call an operation, and what of a job the answer shows.
+type access uint8
+
+const (
+	_ access = iota
+	// anyone: all who can connect. The operation concerns no job, or what belongs to the caller alone.
+	anyone
+	// sizes: all who can connect. Of jobs of other users the answer shows what sizeOf leaves: how large they are, of which
+	// class, and how far they have come.
+	sizes
+	// owner: the owner of the job that the path names, and operators.
+	owner
+	// operator: operators alone.
+	operator
+	// local: as anyone, but over the socket alone: no token is enough for it.
+	local
+	// own: as anyone, but operators may do it to what belongs to other users, too.
+	own
+)
+
+// words says in the document of the API who may call an operation.
+func (who access) words() string {
+	return [...]string{
+		anyone:   "For everybody who can connect: concerns the daemon, or what belongs to the caller.",
+		sizes:    "For everybody who can connect: of jobs of other users only the size, the class and the progress are shown.",
+		owner:    "For the owner of the job, and operators.",
+		operator: "For operators: root, the daemon's user, and the members of the operator group.",
+		local:    "For everybody who can connect to the socket: concerns what belongs to the caller; operators: to any user.",
+		own:      "For everybody who can connect: concerns what belongs to the caller; operators: to any user.",
+	}[who]
+}
+
+// Scope says what a token is good for. Each scope includes those before it.
+type Scope uint8
+
+const (
+	noScope     Scope = iota
+	ReadScope         // to see what its user may see
+	SubmitScope       // to submit jobs, to change those of its user, and what is known of their applications
+	AdminScope        // to do what operators may do, if its user is one
+)
+
+var scopeNames = [...]string{ReadScope: "read", SubmitScope: "submit", AdminScope: "admin"}
+
+// ScopeNames returns the names of all scopes, each of which includes those before it.
+func ScopeNames() []string { return scopeNames[ReadScope:] }
+
+// String returns the name of s; empty if it is none.
+func (s Scope) String() string { return scopeNames[s] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (s Scope) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Scope) UnmarshalText(text []byte) error {
+	i := slices.Index(scopeNames[:], string(text))
+	if i <= int(noScope) {
+		return fmt.Errorf("scope %q: must be one of %s", text, strings.Join(ScopeNames(), ", "))
+	}
+	*s = Scope(i)
+	return nil
+}
+
+// needs returns the scope that a token needs for an operation; noScope if no token is enough. What is no request to see
+// something changes something, but for a plan: its job is too long for an address.
+func (who access) needs(method, operation string) Scope {
+	switch {
+	case who == local:
+		return noScope
+	case who == operator:
+		return AdminScope
+	case method == http.MethodGet, operation == "plan":
+		return ReadScope
+	}
+	return SubmitScope
+}
+
+// words says in the document of the API which token an operation needs.
+func (s Scope) words() string {
+	if s == noScope {
+		return " Not over the network."
+	}
+	return fmt.Sprintf(" Over the network, the token needs the scope %s.", s)
+}
+
+// allow returns an error unless a token of scope s is enough for an operation that needs a scope.
+func (s Scope) allow(needs Scope, operation string) error {
+	switch {
+	case needs == noScope:
+		return live.Errorf(live.Denied, "%s: needs the unix socket of the daemon, and is not possible over the network", operation)
+	case s < needs:
+		return live.Errorf(live.Denied, "%s: needs a token of scope %s, and this one has scope %s", operation, needs, s)
+	}
+	return nil
+}
+
+// ofJob is a request whose path names a job, or a task of it.
+type ofJob interface{ job() (cluster.JobID, error) }
+
+// check panics unless the rule suits an operation with such requests and answers.
+func (who access) check(operation string, in any, answer reflect.Type) {
+	_, names := in.(ofJob)
+	body, answers := answer.FieldByName("Body")
+	switch {
+	case who == 0:
+		panic(fmt.Sprintf("server: operation %s: has no access rule", operation))
+	case names && who != sizes && who != owner:
+		panic(fmt.Sprintf("server: operation %s: names a job in its path, and its rule does not ask whose", operation))
+	case !names && who == owner:
+		panic(fmt.Sprintf("server: operation %s: is for the owner of a job, and names no job in its path", operation))
+	case !answers || who == owner || who == operator:
+	case who == sizes && !cuts(body.Type), who != sizes && shows(body.Type, map[reflect.Type]bool{}):
+		panic(fmt.Sprintf("server: operation %s: its answer shows jobs of other users", operation))
+	}
+}
+
+// cuts reports whether cut knows a type of answers. An answer that its operation writes itself is cut there.
+func cuts(t reflect.Type) bool {
+	switch t {
+	case reflect.TypeFor[live.Job](), reflect.TypeFor[[]live.Job](), reflect.TypeFor[[]live.Task]():
+		return true
+	}
+	return t.Kind() == reflect.Func
+}
+
+// shows reports whether values of a type have jobs or tasks in them.
+func shows(t reflect.Type, seen map[reflect.Type]bool) bool {
+	switch t {
+	case reflect.TypeFor[live.Job](), reflect.TypeFor[live.Stage](), reflect.TypeFor[live.Task](), reflect.TypeFor[live.TaskExplanation](), reflect.TypeFor[live.LogFile]():
+		return true
+	}
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return shows(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if shows(t.Field(i).Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// guard knows what the rules depend on.
+type guard struct {
+	uid       uint32 // the daemon's user
+	operators *Group // nil is none
+	ownerOf   func(context.Context, cluster.JobID) (live.Owner, error)
+}
+
+// caller is the sender of a request.
+type caller struct {
+	cluster.Credentials
+	operator bool
+}
+
+type callerKey struct{}
+
+// operates reports whether a user is an operator.
+func (g *guard) operates(c *cluster.Credentials) bool {
+	return c.UID == 0 || c.UID == g.uid || g.operators.has(c)
+}
+
+// admit applies a rule to a request, and returns the context in which the operation is called. needs is the scope that a token
+// must have.
+func (g *guard) admit(ctx context.Context, who access, needs Scope, operation string, in any) (context.Context, error) {
+	scope, byToken := scopeOf(ctx)
+	if byToken {
+		if err := scope.allow(needs, operation); err != nil {
+			return ctx, err
+		}
+	}
+	if who == anyone {
+		return ctx, nil
+	}
+	from, err := peer(ctx)
+	if err != nil {
+		return ctx, err
+	}
+	c := &caller{from, g.operates(&from) && (!byToken || scope == AdminScope)}
+	ctx = context.WithValue(ctx, callerKey{}, c)
+	switch {
+	case c.operator || who == sizes || who == local || who == own:
+		return ctx, nil
+	case who == operator:
+		return ctx, live.Errorf(live.Denied, "%s: only %s may do this", operation, g.whoOperates())
+	}
+	id, err := in.(ofJob).job()
+	if err != nil {
+		return ctx, err
+	}
+	of, err := g.ownerOf(ctx, id)
+	if err == nil && !c.owns(of) {
+		err = live.Errorf(live.Denied, "job %d: belongs to %s", id, of.Name)
+	}
+	return ctx, err
+}
+
+func (g *guard) whoOperates() string {
+	if g.operators == nil {
+		return "root and the daemon's user"
+	}
+	return fmt.Sprintf("root, the daemon's user and members of group %s", g.operators.Name)
+}
+
+// callerOf returns the caller of an operation of any rule but anyone.
+func callerOf(ctx context.Context) *caller { return ctx.Value(callerKey{}).(*caller) }
+
+// owns reports whether everything that belongs to a user belongs to c, too.
+func (c *caller) owns(what live.Owner) bool {
+	return c.operator || live.OwnerOf(c.Credentials) == what
+}
+
+// cut returns the part of an answer that c may see.
+func (c *caller) cut(answer any) any {
+	if c.operator {
+		return answer
+	}
+	switch a := answer.(type) {
+	case live.Job:
+		return c.job(a)
+	case []live.Job:
+		return c.jobs(a)
+	case []live.Task:
+		return c.tasks(a)
+	}
+	return answer
+}
+
+// jobs returns the parts of jobs that c may see.
+func (c *caller) jobs(all []live.Job) []live.Job {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i] = c.job(all[i])
+	}
+	return all
+}
+
+// tasks returns the parts of tasks that c may see.
+func (c *caller) tasks(all []live.Task) []live.Task {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i] = c.task(all[i])
+	}
+	return all
+}
+
+// job returns the part of a job that c may see.
+func (c *caller) job(j live.Job) live.Job {
+	if c.owns(live.Owner{UID: j.UID, Name: j.Owner}) {
+		return j
+	}
+	return sizeOf(&j)
+}
+
+// task returns the part of a task that c may see.
+func (c *caller) task(t live.Task) live.Task {
+	if c.owns(t.Owner) {
+		return t
+	}
+	return sizeOfTask(&t)
+}
+
+// mayAskFor returns the user whose things, such as quotas, c wants: itself, or for an operator the one that is named, and all if none is.
+func (c *caller) mayAskFor(user, things string) (string, error) {
+	me := live.OwnerOf(c.Credentials).Name
+	switch {
+	case c.operator:
+		return user, nil
+	case user != "" && user != me:
+		return "", live.Errorf(live.Denied, "user %q: only this user and operators may see these %s", user, things)
+	}
+	return me, nil
+}
+
+// quotas returns the quotas that c may see: its own, and those of queues, unless only jobs of other users tell that there is the queue.
+func (c *caller) quotas(all []live.QuotaUse, queuesOf func(live.Owner) map[string]bool) []live.QuotaUse {
+	if c.operator {
+		return all
+	}
+	me := live.OwnerOf(c.Credentials)
+	mine := queuesOf(me)
+	return slices.DeleteFunc(all, func(q live.QuotaUse) bool {
+		return q.User != "" && q.User != me.Name || q.Queue != "" && !q.Named && !mine[q.Queue]
+	})
+}
+
+// quotasSet returns the quotas that c may see, as quotas does: its own, those of users that have none themselves, and those of queues,
+// all of which the settings name.
+func (c *caller) quotasSet(all *cluster.Quotas) *cluster.Quotas {
+	if all == nil {
+		return nil
+	}
+	own := cluster.Quotas{Users: map[string]cluster.Limits{}, Queues: all.Queues}
+	for _, name := range []string{"", live.OwnerOf(c.Credentials).Name} {
+		if limits, ok := all.Users[name]; ok {
+			own.Users[name] = limits
+		}
+	}
+	return &own
+}
+
+// sizeOf returns what everybody may know of a job. What is not named here is not shown: neither texts of its owner or its
+// programs, nor what its programs answered.
+func sizeOf(j *live.Job) live.Job {
+	out := live.Job{ID: j.ID, Owner: j.Owner, UID: j.UID, Status: j.Status, Ended: j.Ended, Submitted: j.Submitted, Started: j.Started, Finished: j.Finished,
+		Paused: sizeOfPause(j.Paused), TaskCount: j.TaskCount, SucceededCount: j.SucceededCount}
+	for i := range j.Stages {
+		out.Stages = append(out.Stages, sizeOfStage(&j.Stages[i]))
+	}
+	for i := range j.Tasks {
+		out.Tasks = append(out.Tasks, sizeOfTask(&j.Tasks[i]))
+	}
+	for i := range j.Earlier {
+		out.Earlier = append(out.Earlier, sizeOfTask(&j.Earlier[i]))
+	}
+	return out
+}
+
+// sizeOfStage returns what everybody may know of a stage.
+func sizeOfStage(s *live.Stage) live.Stage {
+	return live.Stage{
+		Stage: cluster.Stage{Tasks: s.Tasks, Parents: s.Parents, Ideal: s.Ideal, MinMemory: s.MinMemory, MaxMemory: s.MaxMemory, Duration: s.Duration,
+			Elasticity: s.Stage.Elasticity, Command: cluster.Command{Timeout: s.Timeout}},
+		Class: s.Class, Pending: s.Pending, Running: s.Running, Succeeded: s.Succeeded, Failed: s.Failed,
+		Elasticity: s.Elasticity, CPUMillicores: s.CPUMillicores, IdealBytes: s.IdealBytes, DurationSeconds: s.DurationSeconds, TimeoutSeconds: s.TimeoutSeconds}
+}
+
+// sizeOfTask returns what everybody may know of a run of a task.
+func sizeOfTask(t *live.Task) live.Task {
+	out := live.Task{Task: t.Task, Owner: t.Owner, Run: t.Run, State: t.State, Node: t.Node, Grant: t.Grant, UnderSized: t.UnderSized,
+		Booked: t.Booked, Started: t.Started, Ended: t.Ended, Outcome: t.Outcome, Still: t.Still, Paused: sizeOfPause(t.Paused)}
+	if u := t.Usage; u != nil {
+		used := *u
+		used.Why = ""
+		out.Usage = &used
+	}
+	return out
+}
+
+// events returns the parts of the events of a cluster.Snapshot.Inventory that c may see. settings are those of the policy.
+func (c *caller) events(all []cluster.Event, owners map[cluster.JobID]live.Owner, settings map[string]string) []cluster.Event {
+	if c.operator {
+		return all
+	}
+	all = slices.Clone(all)
+	for i := range all {
+		e := &all[i]
+		if id := cmp.Or(e.Job, e.Task.Job); id == 0 || !c.owns(owners[id]) {
+			*e = c.sizeOfEvent(e, owners[id].Name, settings)
+		}
+	}
+	return all
+}
+
+// sizeOfEvent returns what c may know of an event about a job that is not its own, or about no job.
+func (c *caller) sizeOfEvent(e *cluster.Event, owner string, settings map[string]string) cluster.Event {
+	out := cluster.Event{Kind: e.Kind, Node: e.Node, NewNode: e.NewNode, Job: e.Job, Task: e.Task, Outcome: e.Outcome, Grant: e.Grant, Held: e.Held, Launched: e.Launched}
+	if e.NewJob != nil {
+		out.NewJob = sizeOfSpec(e.NewJob, owner, settings)
+	}
+	if e.Found == nil {
+		return out
+	}
+	f := e.Condition()
+	found := cluster.Condition{Quotas: c.quotasSet(f.Quotas), Bound: f.Bound, Until: f.Until, HeldBy: f.HeldBy, HeldUntil: f.HeldUntil, HeldFor: f.HeldFor, HeldSince: f.HeldSince, HoldFailed: f.HoldFailed, PageOut: f.PageOut, Out: f.Out, MostCPU: f.MostCPU, Ended: f.Ended}
+	if p := f.Progress; p != nil { // without the phase, since the phases are not shown
+		found.Progress = &cluster.Progress{StillBy: p.StillBy, StillSince: p.StillSince, Stood: p.Stood, Since: p.Since, Ends: p.Ends}
+	}
+	out.SetCondition(found)
+	return out
+}
+
+// sizeOfSpec returns what everybody may know of a job as the engine has it. A queue is shown if the settings of the policy, which
+// everybody may see, declare it.
+func sizeOfSpec(j *cluster.Job, owner string, settings map[string]string) *cluster.Job {
+	out := &cluster.Job{ID: j.ID, Owner: owner, Weight: j.Weight, Submitted: j.Submitted, Class: j.Class, MaxAttempts: j.MaxAttempts, RetryDelay: j.RetryDelay, AtMostOnce: j.AtMostOnce,
+		Deadline: j.Deadline, Held: j.Held}
+	if declares(settings, j.Queue) {
+		out.Queue = j.Queue
+	}
+	for i := range j.Stages {
+		s := sizeOfStage(&live.Stage{Stage: j.Stages[i]}).Stage
+		s.Together, s.Duration = j.Stages[i].Together, j.Stages[i].RunTime()
+		out.Stages = append(out.Stages, s)
+	}
+	return out
+}
+
+// declares reports whether a setting, such as "production=70,tests=30", has a queue of that name.
+func declares(settings map[string]string, queue string) bool {
+	for _, value := range settings {
+		for _, item := range strings.Split(value, ",") {
+			if name, _, ok := strings.Cut(strings.TrimSpace(item), "="); ok && name == queue {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sizeOfPause returns what everybody may know of a pause.
+func sizeOfPause(p *live.Paused) *live.Paused {
+	if p == nil {
+		return nil
+	}
+	return &live.Paused{By: p.By, Since: p.Since}
+}

@@ -1,0 +1,387 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/store"
+)
+
+// Profiles is the part of store.Store with what is known of applications.
+type Profiles interface {
+	PutProfile(ctx context.Context, p store.Profile) error
+	Profile(ctx context.Context, uid uint32, user, name string) (store.Profile, error)
+	Profiles(ctx context.Context, uid uint32, user string) ([]store.Profile, error)
+	App(ctx context.Context, uid uint32, user, name string) (store.App, error)
+	Apps(ctx context.Context, uid uint32, user string) ([]store.App, error)
+	AppsOfUser(ctx context.Context, user string) ([]store.App, error)
+	Forget(ctx context.Context, uid uint32, user, name string) error
+	ForgetOfUser(ctx context.Context, user, name string) error
+}
+
+// Store is the part of store.Store that the API uses.
+type Store interface {
+	Profiles
+	Tokens
+}
+
+// body is a response whose body is JSON.
+type body[T any] struct{ Body T }
+
+// PageOut is the part of a request to pause that concerns memory.
+type PageOut struct {
+	Wanted bool `query:"page_out" doc:"page out the memory of the programs as far as possible: paged_out of a task says how much has left"`
+}
+
+// JobPath is the part of a request's path that names a job.
+type JobPath struct {
+	Job int64 `path:"job" doc:"id of a job"`
+}
+
+// TaskPath is the part of a request's path that names a task.
+type TaskPath struct {
+	Task string `path:"task" doc:"job.stage.index" example:"7.0.2" pattern:"task"`
+}
+
+func (p JobPath) id() cluster.JobID { return cluster.JobID(p.Job) }
+
+// job implements ofJob.
+func (p JobPath) job() (cluster.JobID, error) { return p.id(), nil }
+
+// id returns the task that the path names.
+func (p TaskPath) id() (cluster.TaskID, error) {
+	id, err := ParseTask(p.Task)
+	if err != nil {
+		return id, live.Errorf(live.Invalid, "%v", err)
+	}
+	return id, nil
+}
+
+// job implements ofJob.
+func (p TaskPath) job() (cluster.JobID, error) {
+	id, err := p.id()
+	return id.Job, err
+}
+
+// patterns are the forms of parameters, as the document has them, by the names that tags have for them.
+var patterns = map[string]*regexp.Regexp{
+	"task": regexp.MustCompile(`^[0-9]{1,18}(\.[0-9]{1,9}){0,2}$`), // whose numbers fit in a TaskID
+}
+
+// ParseTask parses "7", "7.0" or "7.0.2": job, stage and index. Stage and index are 0 if left out.
+func ParseTask(text string) (cluster.TaskID, error) {
+	if !patterns["task"].MatchString(text) {
+		return cluster.TaskID{}, fmt.Errorf("task %q: must be JOB or JOB.STAGE.INDEX, such as 7 or 7.0.2", clipped(text))
+	}
+	var numbers [3]int64
+	for i, part := range strings.Split(text, ".") {
+		numbers[i], _ = strconv.ParseInt(part, 10, 64) // the pattern admits nothing else
+	}
+	return cluster.TaskID{Job: cluster.JobID(numbers[0]), Stage: int32(numbers[1]), Index: int32(numbers[2])}, nil
+}
+
+// handler returns the handler of all requests to the API.
+func (s *Server) handler() http.Handler {
+	a := newAPI("bellows", "1", "Jobs that share the memory of a machine. Times are RFC 3339, sizes bytes, CPU millicores.",
+		guard{s.daemon.UID, s.daemon.Operators, s.driver.Owner})
+	s.machine(a)
+	s.health(a)
+	s.jobs(a)
+	s.bulk(a)
+	s.tasks(a)
+	s.watch(a)
+	s.plan(a)
+	s.knowledge(a)
+	s.quotas(a)
+	s.poolOperations(a)
+	s.tokenOperations(a)
+	document := a.document()
+	a.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/openapi+json")
+		_, _ = w.Write(document)
+	})
+	a.mux.Handle("GET /metrics", s.metrics.handler())
+	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if has := a.methods(r); len(has) > 0 {
+			w.Header().Set("Allow", strings.Join(has, ", "))
+			writeError(w, wrongFor(http.StatusMethodNotAllowed, live.NotFound, "", "method", clipped(r.Method),
+				"must be one of %s at %s", strings.Join(has, ", "), clipped(r.URL.Path)))
+			return
+		}
+		writeError(w, live.Errorf(live.NotFound, "%s %s: no such address; GET /openapi.json lists them", r.Method, clipped(r.URL.Path)))
+	})
+	return s.metrics.counted(a.doc, a.mux)
+}
+
+// methods returns the methods that an address has, sorted; none if there is no such address.
+func (a *api) methods(r *http.Request) (has []string) {
+	for _, method := range []string{"DELETE", "GET", "HEAD", "POST", "PUT"} {
+		if _, pattern := a.mux.Handler(&http.Request{Method: method, Host: r.Host, URL: r.URL}); pattern != "/" {
+			has = append(has, method)
+		}
+	}
+	return has
+}
+
+// status returns the state of the daemon and its nodes.
+func (s *Server) status(ctx context.Context) (Status, error) {
+	status, err := s.driver.Status(ctx)
+	about := s.daemon
+	about.Configuration = s.configuration.Load()
+	about.Listens = s.listens()
+	return Status{Daemon: about, Status: status}, err
+}
+
+func (s *Server) machine(a *api) {
+	register(a, anyone, "GET", "/v1/status", "status", "Return the state of the daemon and its nodes", 200,
+		func(ctx context.Context, _ *struct{}) (*body[Status], error) {
+			status, err := s.status(ctx)
+			return &body[Status]{status}, err
+		})
+	register(a, operator, "POST", "/v1/shutdown", "shutdown", "End the daemon", 202,
+		func(ctx context.Context, in *struct {
+			Kill bool `query:"kill" doc:"kill the jobs that have not ended"`
+		}) (*struct{}, error) {
+			// The shutdown proceeds even if the caller does not wait for the answer.
+			return nil, s.driver.Shutdown(context.WithoutCancel(ctx), in.Kill)
+		})
+	register(a, operator, "POST", "/v1/prune", "prune", "Remove jobs that have ended, with their tasks and output", 200,
+		func(ctx context.Context, in *struct {
+			OlderThan int64 `query:"older_than_ns" doc:"remove jobs that ended longer ago than this and at least 10 s ago" minimum:"0"`
+			Keep      int   `query:"keep" doc:"number of newest ended jobs to keep in any case" minimum:"0"`
+			Dry       bool  `query:"dry_run" doc:"return what would be removed, and remove nothing"`
+		}) (*body[live.Pruned], error) {
+			pruned, err := s.driver.Prune(ctx, live.Retention{For: time.Duration(in.OlderThan), Newest: in.Keep}, in.Dry)
+			return &body[live.Pruned]{pruned}, err
+		})
+}
+
+// Submitted is the answer to a submission.
+type Submitted struct {
+	ID int64 `json:"id"`
+}
+
+func (s *Server) jobs(a *api) {
+	register(a, anyone, "POST", "/v1/jobs", "submit", "Submit a job", 201,
+		func(ctx context.Context, in *keyed[Submission]) (*body[Submitted], error) {
+			caller, err := peer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			job := in.Body.live(caller)
+			if job.Key, err = in.key(); err != nil {
+				return nil, err
+			}
+			id, err := s.driver.Submit(ctx, job)
+			return &body[Submitted]{Submitted{int64(id)}}, err
+		})
+	register(a, sizes, "GET", "/v1/jobs", "jobs", "List jobs", 200,
+		func(ctx context.Context, in *listJobs) (*body[[]live.Job], error) {
+			jobs, err := s.list(ctx, in)
+			return &body[[]live.Job]{jobs}, err
+		})
+	register(a, sizes, "GET", "/v1/jobs/{job}", "job", "Return a job with its tasks", 200,
+		func(ctx context.Context, in *struct {
+			JobPath
+			Usage bool `query:"usage" doc:"add the current use of the job's containers"`
+			Ended bool `query:"ended" doc:"answer when the job has ended"`
+		}) (*body[live.Job], error) {
+			if in.Ended {
+				job, err := s.driver.Wait(ctx, in.id())
+				return &body[live.Job]{job}, err
+			}
+			job, err := s.driver.Job(ctx, in.id(), in.Usage)
+			return &body[live.Job]{job}, err
+		})
+	register(a, owner, "GET", "/v1/jobs/{job}/usage", "usage", "Return what the tasks of a job used over time", 200,
+		func(ctx context.Context, in *struct {
+			JobPath
+			Spans int `query:"spans" doc:"largest number of spans of each run; 0 is the limit of an answer, 100000 spans, which the runs share" minimum:"0"`
+		}) (*body[[]live.TaskUsage], error) {
+			runs, err := s.driver.Usage(ctx, in.id(), in.Spans)
+			return &body[[]live.TaskUsage]{runs}, err
+		})
+	register(a, owner, "DELETE", "/v1/jobs/{job}", "kill", "Kill a job", 202,
+		func(ctx context.Context, in *struct{ JobPath }) (*struct{}, error) {
+			return nil, s.driver.Cancel(ctx, callerOf(ctx).Credentials, in.id())
+		})
+	register(a, owner, "PUT", "/v1/jobs/{job}/pause", "pause", "Pause a job: none of its tasks starts, and its programs are stopped", 202,
+		func(ctx context.Context, in *struct {
+			JobPath
+			PageOut
+		}) (*struct{}, error) {
+			return nil, s.driver.Pause(ctx, callerOf(ctx).Credentials, in.id(), cluster.TaskID{}, in.PageOut.Wanted)
+		})
+	register(a, owner, "DELETE", "/v1/jobs/{job}/pause", "resume", "Resume a paused job, and its paused tasks", 202,
+		func(ctx context.Context, in *struct{ JobPath }) (*struct{}, error) {
+			return nil, s.driver.Resume(ctx, callerOf(ctx).Credentials, in.id(), cluster.TaskID{})
+		})
+	register(a, owner, "GET", "/v1/jobs/{job}/explain", "explain", "Explain the state of a job", 200,
+		func(ctx context.Context, in *struct{ JobPath }) (*body[live.Explanation], error) {
+			why, err := s.explain(ctx, in.id())
+			return &body[live.Explanation]{why}, err
+		})
+	register(a, owner, "POST", "/v1/jobs/{job}/input", "input", "Send input to the program of a job, in frames on the upgraded connection", 101,
+		func(ctx context.Context, in *struct{ JobPath }) (*upgraded, error) {
+			sink, err := s.driver.Input(ctx, in.id())
+			if err != nil {
+				return nil, err
+			}
+			return &upgraded{func(source net.Conn) { s.relay(ctx, source, sink) }}, nil
+		})
+	register(a, owner, "GET", "/v1/jobs/{job}/logs", "logs", "List the files with the output of a job", 200,
+		func(ctx context.Context, in *struct{ JobPath }) (*body[[]live.LogFile], error) {
+			files, err := s.driver.Logs(ctx, in.id())
+			return &body[[]live.LogFile]{files}, err
+		})
+}
+
+// explain explains a job. The driver explains one at a time, and users take turns.
+func (s *Server) explain(ctx context.Context, id cluster.JobID) (live.Explanation, error) {
+	done, err := s.explaining.take(ctx, callerOf(ctx).UID)
+	if err != nil {
+		return live.Explanation{}, err
+	}
+	defer done()
+	return s.driver.Explain(ctx, id)
+}
+
+func (s *Server) tasks(a *api) {
+	register(a, sizes, "GET", "/v1/tasks", "tasks", "List the tasks of jobs that have not ended", 200,
+		func(ctx context.Context, in *listTasks) (*body[[]live.Task], error) {
+			tasks, err := s.driver.Tasks(ctx, in.Usage)
+			if err != nil {
+				return nil, err
+			}
+			tasks, err = in.list(tasks)
+			return &body[[]live.Task]{tasks}, err
+		})
+	register(a, owner, "GET", "/v1/tasks/{task}", "task", "Return a task that runs or has ended", 200,
+		func(ctx context.Context, in *struct {
+			TaskPath
+			Ended bool `query:"ended" doc:"answer when the job has ended"`
+		}) (*body[live.Task], error) {
+			id, err := in.id()
+			if err != nil {
+				return nil, err
+			}
+			task, err := s.driver.WaitTask(ctx, id, in.Ended)
+			return &body[live.Task]{task}, err
+		})
+	register(a, owner, "PUT", "/v1/tasks/{task}/pause", "pauseTask", "Pause a task: its programs are stopped", 202,
+		func(ctx context.Context, in *struct {
+			TaskPath
+			PageOut
+		}) (*struct{}, error) {
+			id, err := in.id()
+			if err != nil {
+				return nil, err
+			}
+			return nil, s.driver.Pause(ctx, callerOf(ctx).Credentials, id.Job, id, in.PageOut.Wanted)
+		})
+	register(a, owner, "DELETE", "/v1/tasks/{task}/pause", "resumeTask", "Resume a paused task", 202,
+		func(ctx context.Context, in *struct{ TaskPath }) (*struct{}, error) {
+			id, err := in.id()
+			if err != nil {
+				return nil, err
+			}
+			return nil, s.driver.Resume(ctx, callerOf(ctx).Credentials, id.Job, id)
+		})
+	register(a, owner, "GET", "/v1/tasks/{task}/output", "output", "Return the output of a task", 200,
+		func(ctx context.Context, in *struct {
+			TaskPath
+			Stderr bool  `query:"stderr" doc:"standard error instead of standard output"`
+			Run    int   `query:"run" doc:"number of the run of the task; 0 is the newest run"`
+			Follow bool  `query:"follow" doc:"continue until the run has ended"`
+			From   int64 `query:"from" doc:"number of bytes to skip at the beginning" minimum:"0"`
+			All    bool  `query:"all" doc:"the task waits for this reader before it drops output, as long as the reader makes progress"`
+		}) (*streamed, error) {
+			id, err := in.id()
+			if err != nil {
+				return nil, err
+			}
+			return s.output(ctx, Output{Task: id, Run: in.Run, Stderr: in.Stderr, Follow: in.Follow, From: in.From, All: in.All})
+		})
+}
+
+// NamedProfile is a stored profile with its name.
+type NamedProfile struct {
+	Name string    `json:"name"`
+	Made time.Time `json:"made"`
+	store.Profile
+}
+
+// Profile is a profile to be stored. It is complete, because what was left out would be stored as a measured zero.
+type Profile struct{ store.Profile }
+
+func (*Profile) complete() {}
+
+func profileOf(p store.Profile) NamedProfile {
+	return NamedProfile{Name: p.Name, Made: time.Unix(0, int64(p.Made)), Profile: p}
+}
+
+func (s *Server) knowledge(a *api) {
+	s.applications(a)
+	register(a, anyone, "GET", "/v1/profiles", "profiles", "List the caller's profiles", 200,
+		func(ctx context.Context, in *named) (*body[[]NamedProfile], error) {
+			caller, err := peer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			stored, err := s.profiles.Profiles(ctx, caller.UID, caller.User)
+			stored = pageOf(in, stored, func(p *store.Profile) string { return p.Name })
+			out := make([]NamedProfile, len(stored))
+			for i := range stored {
+				out[i] = profileOf(stored[i])
+			}
+			return &body[[]NamedProfile]{out}, err
+		})
+	register(a, anyone, "GET", "/v1/profiles/{name}", "profile", "Return a profile of the caller", 200,
+		func(ctx context.Context, in *struct {
+			Name string `path:"name"`
+		}) (*body[NamedProfile], error) {
+			caller, err := peer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			stored, err := s.profiles.Profile(ctx, caller.UID, caller.User, in.Name)
+			if errors.Is(err, store.ErrNotFound) {
+				return nil, live.Errorf(live.NotFound, "profile %q: does not exist; `bellows profile` measures it", in.Name)
+			}
+			return &body[NamedProfile]{profileOf(stored)}, err
+		})
+	register(a, anyone, "PUT", "/v1/profiles/{name}", "store-profile", "Store a profile, in place of an old profile of the same name", 204,
+		func(ctx context.Context, in *struct {
+			Name string `path:"name"`
+			Body Profile
+		}) (*struct{}, error) {
+			caller, err := peer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if !cluster.IsName(in.Name) {
+				return nil, live.Errorf(live.Invalid, "%v", cluster.CheckName("profile name", in.Name))
+			}
+			p := in.Body.Profile
+			if err := p.Elasticity.Check(); err != nil {
+				return nil, live.Errorf(live.Invalid, "profile %q: %v", in.Name, err)
+			}
+			p.Name, p.UID, p.User = in.Name, caller.UID, caller.User
+			p.Made = timeline.Time(time.Now().UnixNano())
+			err = s.profiles.PutProfile(ctx, p)
+			if errors.Is(err, store.ErrProfiles) {
+				err = live.Errorf(live.OverQuota, "profile %q: %w", in.Name, err)
+			}
+			return nil, err
+		})
+}

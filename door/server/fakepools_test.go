@@ -1,0 +1,111 @@
+package server
+
+import (
+	"context"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/executor"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/pool/pools"
+)
+
+// fakePools are Pools that record what was put, and whose messages a handler answers, the same for all pools; by default stubAnswers.
+type fakePools struct {
+	mu      sync.Mutex
+	all     map[pools.Ref]pools.Detail
+	by      []cluster.Credentials
+	handler http.Handler
+}
+
+// ofAda has pool p of ada.
+func ofAda() *fakePools {
+	r := pools.Ref{UID: 1000, User: "ada", Name: "p"}
+	return &fakePools{all: map[pools.Ref]pools.Detail{r: {Summary: pools.Summary{Ref: r, Spec: pools.Spec{Name: "p", Env: []string{secret + "env"}, Command: []string{secret + "command"}}}}}}
+}
+
+func (f *fakePools) find(r pools.Ref) (pools.Detail, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	d, ok := f.all[r]
+	if !ok {
+		return d, live.Errorf(live.NotFound, "pool %q of %s: there is none", r.Name, r.User)
+	}
+	return d, nil
+}
+
+func (f *fakePools) Put(_ context.Context, by cluster.Credentials, owner live.Owner, s pools.Spec) (created bool, err error) {
+	r := pools.Ref{UID: owner.UID, User: owner.Name, Name: s.Name}
+	_, err = f.find(r)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all == nil {
+		f.all = map[pools.Ref]pools.Detail{}
+	}
+	f.by = append(f.by, by)
+	d := f.all[r]
+	d.Ref, d.Spec = r, s
+	f.all[r] = d
+	return err != nil, nil
+}
+
+func (f *fakePools) Delete(_ context.Context, by cluster.Credentials, r pools.Ref) error {
+	if _, err := f.find(r); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.by = append(f.by, by)
+	delete(f.all, r)
+	return nil
+}
+
+func (f *fakePools) List(context.Context) (all []pools.Summary, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range slices.SortedFunc(maps.Keys(f.all), func(a, b pools.Ref) int { return strings.Compare(a.User+a.Name, b.User+b.Name) }) {
+		all = append(all, f.all[r].Summary)
+	}
+	return all, nil
+}
+
+func (f *fakePools) Detail(_ context.Context, r pools.Ref) (pools.Detail, error) { return f.find(r) }
+
+func (f *fakePools) Handler(r pools.Ref) (http.Handler, error) {
+	if _, err := f.find(r); err != nil {
+		return nil, err
+	}
+	if f.handler != nil {
+		return f.handler, nil
+	}
+	return http.HandlerFunc(stubAnswers), nil
+}
+
+// stubAnswers answers every message with an answer of its type, and some bytes.
+func stubAnswers(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	var answer any = executor.Lease{Lease: "lease", Length: 1}
+	switch {
+	case r.Method == "DELETE":
+		answer = struct{}{}
+	case strings.HasSuffix(r.URL.Path, "/next"):
+		answer = executor.Work{Do: executor.DoRun, Task: executor.Held{Key: "key"}, Size: 4}
+	case strings.HasSuffix(r.URL.Path, "/beat"):
+		answer = executor.BeatAnswer{Cancel: true}
+	case strings.HasSuffix(r.URL.Path, "/tasks"):
+		answer = executor.Room{}
+	case strings.HasSuffix(r.URL.Path, "/results"):
+		answer = executor.Results{Results: []executor.Result{{Size: 4}}}
+	}
+	text, err := executor.Encode(answer, []byte("\x00\xff\n1"))
+	if err != nil {
+		panic(err)
+	}
+	w.Header().Set("Content-Type", executor.MediaType)
+	_, _ = w.Write(text)
+}

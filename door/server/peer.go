@@ -1,0 +1,142 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/user"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live"
+)
+
+type peerKey struct{}
+
+// withPeer is the http.Server's ConnContext: it asks the kernel which user connected.
+func withPeer(ctx context.Context, c net.Conn) context.Context {
+	p, err := peerOf(c)
+	if err != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, peerKey{}, p)
+}
+
+// peer returns the sender of a request: what the rules of access.go need is in caller. The name is looked up here and not
+// where connections are accepted: if the directory of users is slow, only this caller waits.
+func peer(ctx context.Context) (cluster.Credentials, error) {
+	p, ok := ctx.Value(peerKey{}).(cluster.Credentials)
+	if !ok {
+		return p, live.Errorf(live.Denied, "the kernel does not say who is calling")
+	}
+	if p.User == "" {
+		p.User = users.name(p.UID)
+	}
+	return p, nil
+}
+
+// names are the names of users. A uid may be given to another user: a name is looked up again after nameLasts.
+type names struct {
+	known  sync.Map // of uint32 to knownName
+	lookUp func(uid string) (*user.User, error)
+}
+
+// knownName is the name of a user at a time.
+type knownName struct {
+	name string
+	at   time.Time
+}
+
+// nameLasts is for how long a name is not looked up again: a directory of users may be slow.
+const nameLasts = 10 * time.Second
+
+var users = names{lookUp: user.LookupId}
+
+// name returns the name of a user, empty if the user has none. While names cannot be looked up, it is the last that was
+// known.
+func (n *names) name(uid uint32) string {
+	var last knownName
+	if known, ok := n.known.Load(uid); ok {
+		if last = known.(knownName); time.Since(last.at) < nameLasts {
+			return last.name
+		}
+	}
+	u, err := n.lookUp(strconv.FormatUint(uint64(uid), 10))
+	if _, gone := errors.AsType[user.UnknownUserIdError](err); gone {
+		n.known.Delete(uid)
+		return ""
+	}
+	if err != nil {
+		return last.name // It may become known later.
+	}
+	n.known.Store(uid, knownName{u.Username, time.Now()})
+	return u.Username
+}
+
+// peerOf asks the kernel which user connected at the other end.
+func peerOf(c net.Conn) (cluster.Credentials, error) {
+	cred, err := credentials(c)
+	if err != nil {
+		return cluster.Credentials{}, err
+	}
+	p := cluster.Credentials{UID: cred.Uid, GID: cred.Gid}
+	err = control(c, func(fd uintptr) (err error) {
+		p.Groups, err = peerGroups(fd)
+		return err
+	})
+	if err != nil {
+		return cluster.Credentials{}, err
+	}
+	return p, nil
+}
+
+// credentials asks the kernel for the user at the other end: for a server the user who connected, for a client the user
+// who listens.
+func credentials(c net.Conn) (cred *unix.Ucred, err error) {
+	err = control(c, func(fd uintptr) (err error) {
+		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		return err
+	})
+	return cred, err
+}
+
+// control runs ask on the descriptor of a connection.
+func control(c net.Conn, ask func(fd uintptr) error) error {
+	socket, ok := c.(syscall.Conn)
+	if !ok {
+		return fmt.Errorf("peer of %s: not a socket", c.RemoteAddr())
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("peer of the connection: %w", err)
+	}
+	var asked error
+	err = raw.Control(func(fd uintptr) { asked = ask(fd) })
+	if err := errors.Join(err, asked); err != nil {
+		return fmt.Errorf("peer of the connection: %w", err)
+	}
+	return nil
+}
+
+// peerGroups returns the supplementary groups of a peer. Linux 4.13 and later report them.
+func peerGroups(fd uintptr) ([]uint32, error) {
+	for room := 64; ; room *= 4 {
+		groups := make([]uint32, room)
+		size := uint32(4 * room)
+		_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_PEERGROUPS,
+			uintptr(unsafe.Pointer(&groups[0])), uintptr(unsafe.Pointer(&size)), 0)
+		switch {
+		case errno == 0:
+			return groups[:size/4], nil
+		case errno != unix.ERANGE || room > 1<<16:
+			return nil, errno
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package drive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/engine"
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// MostBatch is for how long calls that have arrived are taken together before the engine decides (Mira, section III.C).
+const MostBatch = time.Millisecond
+
+// ErrEnded says that a Loop has ended.
+var ErrEnded = errors.New("the loop has ended")
+
+// Handler is what a Loop works for. The loop calls its methods in its own goroutine, in which it alone runs.
+type Handler interface {
+	// Due handles what is due, and returns when there is something to handle next; timeline.Never is not at all. It is called before each
+	// step.
+	Due(now timeline.Time) (next timeline.Time)
+	// Took handles the decisions of a step, but for Wake. The slice is valid until it returns.
+	Took(now timeline.Time, decisions []cluster.Decision)
+	// Broke handles a bug of the policy or of the handler, after which the engine decides nothing.
+	Broke(err error)
+}
+
+// Loop runs an engine in real time, in a goroutine of its own. What arrives together is one step.
+type Loop struct {
+	clock   Clock
+	engine  *engine.Engine
+	handler Handler
+	calls   chan func()
+	stop    chan struct{}
+	done    chan struct{}
+
+	// Only the loop uses the fields below.
+	agenda Agenda
+	events []cluster.Event
+	passed int64 // events that the engine was handed
+	broken bool
+}
+
+// NewLoop returns a loop that has not begun.
+func NewLoop(e *engine.Engine, h Handler) *Loop {
+	return &Loop{clock: NewClock(), engine: e, handler: h, calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{})}
+}
+
+// Run runs the loop until End is called.
+func (l *Loop) Run() {
+	defer close(l.done)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case f := <-l.calls:
+			l.survive(f)
+			l.drain()
+		case <-timer.C:
+		case <-l.stop:
+			return
+		}
+		next := timeline.Never
+		l.survive(func() { next = l.step() })
+		if next == timeline.Never {
+			timer.Reset(time.Hour)
+		} else {
+			timer.Reset(max(0, next.Sub(l.clock.Now())))
+		}
+	}
+}
+
+// survive calls f. A panic is a bug of the handler, which must not harm others in the process.
+func (l *Loop) survive(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.breakDown(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	f()
+}
+
+func (l *Loop) breakDown(err error) {
+	l.broken = true
+	l.agenda.DropWakes()
+	l.handler.Broke(err)
+}
+
+// drain takes the calls that wait, for as long as a batch may take.
+func (l *Loop) drain() {
+	for began := time.Now(); time.Since(began) < MostBatch; {
+		select {
+		case f := <-l.calls:
+			l.survive(f)
+		default:
+			return
+		}
+	}
+}
+
+// step lets the engine decide until nothing more happens, and returns when something is due next.
+func (l *Loop) step() (next timeline.Time) {
+	for {
+		now := l.clock.Now()
+		next = l.handler.Due(now)
+		l.events = l.agenda.Due(now, l.events)
+		if len(l.events) == 0 || l.broken {
+			return min(next, l.agenda.Next())
+		}
+		events := l.events
+		l.events = nil
+		l.passed += int64(len(events))
+		decisions, err := Step(l.engine, now, events...)
+		if err != nil {
+			l.breakDown(err)
+			return next
+		}
+		for i := range decisions {
+			if decisions[i].Kind == cluster.Wake {
+				l.agenda.Wake(decisions[i].At)
+			}
+		}
+		l.handler.Took(now, decisions)
+	}
+}
+
+// Now returns the present time.
+func (l *Loop) Now() timeline.Time { return l.clock.Now() }
+
+// Engine returns the engine, for the loop's goroutine.
+func (l *Loop) Engine() *engine.Engine { return l.engine }
+
+// Events is how many events the engine was handed. It must be called in the loop's goroutine.
+func (l *Loop) Events() int64 { return l.passed }
+
+// Event hands an event to the engine, in the next step. It must be called in the loop's goroutine.
+func (l *Loop) Event(e cluster.Event) { l.events = append(l.events, e) }
+
+// Do calls f in the loop's goroutine, between two steps, and returns when f has returned. The error is ErrEnded, or that of ctx if f was
+// not called. If f panics, the loop is broken.
+func (l *Loop) Do(ctx context.Context, f func()) error {
+	called := make(chan struct{})
+	select {
+	case l.calls <- func() { defer close(called); f() }:
+		<-called
+		return nil
+	case <-l.done:
+		return ErrEnded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Ended is closed when the loop has ended.
+func (l *Loop) Ended() <-chan struct{} { return l.done }
+
+// End ends the loop, and returns when it has ended. It is called once.
+func (l *Loop) End() {
+	close(l.stop)
+	<-l.done
+}

@@ -1,0 +1,53 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+)
+
+// holding reports to the engine how much memory the containers of this machine may use together. A policy that places
+// containers needs to know at once when FLEX containers take much more or less; reports of every small change would
+// only fill the event log.
+type holding struct {
+	told  resource.Amount
+	at    time.Time // of the last report
+	again time.Time // of the next report; zero if there is nothing to report
+}
+
+const (
+	// reportLarge is the shortest interval between reports of changes by more than 1 % of the machine's memory.
+	reportLarge = 100 * time.Millisecond
+	// reportSmall is the same interval for smaller changes.
+	reportSmall = 5 * time.Second
+)
+
+// wait returns how long to wait before held is reported; changed is false if it is reported already.
+func (h *holding) wait(held, node resource.Amount, now time.Time) (wait time.Duration, changed bool) {
+	pause := reportSmall
+	if max(held-h.told, h.told-held) > node/100 {
+		pause = reportLarge
+	}
+	return max(0, h.at.Add(pause).Sub(now)), held != h.told
+}
+
+// report reports what the containers may use now, or schedules a later report if it need not be at once. A machine on
+// which no FLEX container ever ran reports nothing: its containers may use what was granted.
+func (k *keeper) report(atOnce bool) {
+	h := &k.holding
+	held := k.manager.Allocated()
+	if len(k.kept) == 0 && h.told == 0 {
+		return
+	}
+	wait, changed := h.wait(held, k.agent.config.Capacity[resource.Memory], time.Now())
+	switch {
+	case !changed:
+		h.again = time.Time{}
+	case wait > 0 && !atOnce:
+		h.again = time.Now().Add(wait)
+	default:
+		h.again, h.told, h.at = time.Time{}, held, time.Now()
+		k.agent.events.put(cluster.Event{Kind: cluster.NodeMemory, Held: held})
+	}
+}

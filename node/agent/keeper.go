@@ -1,0 +1,565 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/memory"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/node/cgroup"
+)
+
+// keeper drives the memory manager of this machine. Its one thread has a high priority. It reads containers when the
+// kernel sends notices, and at intervals in case a notice is missing. It hands the manager's actions to other
+// goroutines, because the kernel can take seconds.
+type keeper struct {
+	agent   *Agent
+	manager *memory.Manager
+	watcher *cgroup.Watcher
+	done    chan struct{}
+	lease   *os.File // nil if it is not open
+	found   []news   // containers that existed already; until begin
+
+	// Owned by the goroutine.
+	kept    map[cluster.ContainerID]*kept
+	byGroup map[*cgroup.Group]cluster.ContainerID
+	swap    *gauge
+	answers map[cluster.ContainerID]chan<- error // nil: it may start
+	holding holding
+
+	anySuspended bool // some container was suspended when lookAround ran last
+	suspects     map[cluster.ContainerID]bool
+	left         map[cluster.ContainerID]leftover // by the last audit
+	mended       atomic.Int64                     // containers whose books or stances were wrong, since the agent began
+	swapFull     atomic.Int64                     // when swap was last full, ns
+
+	deciding sync.Mutex // locked while the manager works or is queried
+
+	mu    sync.Mutex
+	news  []news
+	state map[cluster.ContainerID]keptState // for people
+}
+
+// kept is a FLEX container whose memory is managed.
+type kept struct {
+	container *container
+	envelope  memory.Envelope
+	gauge     *cgroup.Gauge
+	held      cgroup.Held    // at the last reading
+	charged   cgroup.Charged // shortly before
+	full      time.Time      // when it was last read in full
+	traffic   int64
+	refaulted int64         // bytes of mapped files
+	faulted   time.Time     // when it was last seen reading its mapped files, or swap
+	worked    time.Duration // CPU time, as far as is known
+	limit     resource.Amount
+	suspended bool
+	read      time.Time // when it was last read
+	due       time.Time // when it is to be read again
+	early     time.Time // earliest time to read it, together with another container
+	alert     time.Time // until then it is read every few milliseconds
+	blind     bool      // the kernel sends no notices of it
+	// armed is when the next notice is to be requested, zero if one is requested already; deaf is how long none was
+	// requested the last time.
+	armed time.Time
+	deaf  time.Duration
+}
+
+// keptState is what people see of a FLEX container.
+type keptState struct {
+	waiting   bool // it has not started
+	suspended bool
+	why       string
+	since     time.Time
+	locked    int64 // bytes that its programs locked
+}
+
+// news is a message to the goroutine.
+type news struct {
+	started *memory.Started
+	of      *container // of started, outcome and out
+	ended   cluster.ContainerID
+	request *memory.Request
+	answer  chan<- error // to request and changed
+	changed *memory.Envelope
+	more    resource.Amount // memory that changed adds to a REGULAR container
+	outcome *memory.Outcome
+	heard   *container  // a notice of the container is requested from now on
+	out     *memory.Out // of the container of
+	room    chan<- swapOutlook
+}
+
+// newKeeper returns a keeper that does not work yet.
+func newKeeper(a *Agent) (*keeper, error) {
+	m, err := memory.New(a.config.Memory)
+	if err != nil {
+		return nil, err
+	}
+	watcher, err := cgroup.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	k := &keeper{agent: a, manager: m, watcher: watcher, done: make(chan struct{}),
+		swap: newGauge(a), kept: map[cluster.ContainerID]*kept{}, byGroup: map[*cgroup.Group]cluster.ContainerID{},
+		answers: map[cluster.ContainerID]chan<- error{}, state: map[cluster.ContainerID]keptState{}}
+	go k.swap.keepCount()
+	return k, nil
+}
+
+// begin starts the goroutine, which ends with the agent.
+func (k *keeper) begin() { go k.run() }
+
+// tell sends news to the goroutine; if the agent is closed, the news is dropped.
+func (k *keeper) tell(n news) {
+	k.mu.Lock()
+	k.news = append(k.news, n)
+	k.mu.Unlock()
+	k.watcher.Wake()
+}
+
+// told returns the news that were sent.
+func (k *keeper) told() []news {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := k.news
+	k.news = nil
+	return all
+}
+
+// askAgain is how long a container that could not have its memory waits before its next request.
+const askAgain = time.Second
+
+// admit waits until there is memory for a container that is to start, however long that takes: a waiting container uses
+// no resources. An error says that it need not start any more.
+func (k *keeper) admit(c *container, e memory.Envelope) error {
+	for {
+		answer := make(chan error, 1)
+		k.tell(news{request: &memory.Request{Envelope: e}, answer: answer})
+		var refused error
+		select {
+		case refused = <-answer:
+		case <-c.killed:
+			return errors.New("ended before its memory was available")
+		case <-k.agent.closed.Done():
+			return k.agent.closed.Err()
+		}
+		k.wait(c.id, refused)
+		if refused == nil {
+			return nil
+		}
+		select {
+		case <-time.After(askAgain):
+		case <-c.killed:
+			return fmt.Errorf("ended before its memory was available: %w", refused)
+		case <-k.agent.closed.Done():
+			return k.agent.closed.Err()
+		}
+	}
+}
+
+// wait records for people why a container has not started; nil ends it.
+func (k *keeper) wait(id cluster.ContainerID, why error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s, known := k.state[id]
+	if why == nil {
+		delete(k.state, id)
+		return
+	}
+	if !known {
+		s.since = time.Now()
+	}
+	s.waiting, s.why = true, why.Error()
+	k.state[id] = s
+}
+
+// waiting describes the containers that have not started for lack of memory.
+func (k *keeper) waiting(readings map[cluster.ContainerID]cluster.Reading) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for id, s := range k.state {
+		if _, runs := readings[id]; s.waiting && !runs {
+			readings[id] = cluster.Reading{State: cluster.ContainerWaiting, Why: s.why, Since: s.since}
+		}
+	}
+}
+
+func (k *keeper) run() {
+	defer close(k.done)
+	defer k.swap.close()
+	defer k.watcher.Close()
+	defer func() { k.lease.Close() }()
+	defer context.AfterFunc(k.agent.closed, k.watcher.Wake)()
+	if err := takePriority(); err != nil {
+		k.agent.log.Debug("cannot raise the priority of the memory manager's thread", "error", err)
+	}
+	var leased time.Time
+	audited := time.Now()
+	k.adopt()
+	for k.agent.closed.Err() == nil {
+		if time.Since(leased) >= leaseRenewal {
+			k.renewLease()
+			leased = time.Now()
+		}
+		if time.Since(audited) >= auditInterval {
+			k.audit()
+			audited = time.Now()
+		}
+		notices := k.watcher.Wait(time.Until(k.next(leased.Add(leaseRenewal))))
+		var in memory.Input
+		for _, n := range k.told() {
+			k.takeNews(n, &in)
+		}
+		for _, n := range notices {
+			k.hear(n, &in)
+		}
+		k.lookAround(&in)
+		k.decide(in)
+	}
+}
+
+// adopt takes over the containers that were found.
+func (k *keeper) adopt() {
+	var in memory.Input
+	for _, n := range k.found {
+		k.takeNews(n, &in)
+	}
+	k.found = nil
+	k.decide(in)
+}
+
+// decide lets the manager work and dispatches its actions.
+func (k *keeper) decide(in memory.Input) {
+	in.Node = &memory.NodeReading{Memory: max(0, k.agent.config.Capacity[resource.Memory]-k.agent.remaining()), SwapFree: k.swap.free(), SwapFull: k.swap.full()}
+	if in.Node.SwapFull {
+		k.swapFull.Store(time.Now().UnixNano())
+	}
+	k.deciding.Lock()
+	actions := k.manager.Step(k.agent.clock(), in)
+	k.deciding.Unlock()
+	admits := func(a memory.Action) bool { return a.Kind == memory.Admit }
+	k.report(slices.ContainsFunc(actions, admits)) // before the admitted container is launched, which is reported, too
+	for _, a := range actions {
+		k.dispatch(a)
+	}
+}
+
+// hear reads a group of which the kernel sent a notice. A threshold says that usage grows, not that a process waits.
+func (k *keeper) hear(n cgroup.Notice, in *memory.Input) {
+	id, ok := k.byGroup[n.Group]
+	if !ok {
+		return
+	}
+	c := k.kept[id]
+	if c.deaf < 4*shortDeaf {
+		c.alert = time.Now().Add(alert)
+	}
+	k.read(id, n.Means != cgroup.Threshold, in)
+	c.deaf = min(max(2*c.deaf, shortDeaf), longDeaf)
+	c.armed = time.Now().Add(c.deaf)
+}
+
+// lookAround does the work that is due: it reads containers, and requests notices again.
+func (k *keeper) lookAround(in *memory.Input) {
+	soon := time.Now().Add(together)
+	suspended := false
+	for id, c := range k.kept {
+		if !c.armed.IsZero() && c.armed.Before(soon) {
+			c.armed = time.Time{}
+			k.watcher.Rearm(c.container.group)
+		}
+		if c.early.Before(soon) || k.anySuspended && c.read.Add(blindInterval).Before(soon) {
+			k.read(id, false, in)
+		}
+		suspended = suspended || c.suspended
+	}
+	k.anySuspended = suspended
+}
+
+// next returns when the next work is due, at the latest at the given time.
+func (k *keeper) next(at time.Time) time.Time {
+	if due := k.manager.Next(); due != timeline.Never {
+		at = earlier(at, time.Now().Add(due.Sub(k.agent.clock())))
+	}
+	if again := k.holding.again; !again.IsZero() {
+		at = earlier(at, again)
+	}
+	for _, c := range k.kept {
+		at = earlier(at, c.due)
+		if k.anySuspended {
+			at = earlier(at, c.read.Add(blindInterval))
+		}
+		if !c.armed.IsZero() {
+			at = earlier(at, c.armed)
+		}
+	}
+	return at
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func (k *keeper) takeNews(n news, in *memory.Input) {
+	switch {
+	case n.started != nil:
+		in.Started = append(in.Started, *n.started)
+		if n.of.spec.Envelope.Class == cluster.Flex {
+			k.keep(n.of, n.started)
+		}
+	case n.request != nil:
+		k.answers[n.request.Container] = n.answer
+		in.Requests = append(in.Requests, *n.request)
+		k.readAll(in) // reclaiming for it must be judged by current readings
+	case n.changed != nil:
+		k.takeChange(n, in)
+	case n.outcome != nil:
+		in.Outcomes = append(in.Outcomes, *n.outcome)
+		if c, ok := k.kept[n.of.id]; ok {
+			if n.outcome.Limit > 0 {
+				c.limit = n.outcome.Limit
+			}
+			c.deaf = 0
+			k.read(n.of.id, false, in)
+		}
+	case n.out != nil:
+		k.takeOut(&n, in)
+	case n.heard != nil: // no notice was sent of what happened before
+		if c, ok := k.kept[n.heard.id]; ok && c.armed.IsZero() {
+			k.read(n.heard.id, false, in)
+		} else if ok {
+			c.armed = time.Now()
+		}
+	default:
+		in.Ended = append(in.Ended, n.ended)
+		k.drop(n.ended)
+	}
+}
+
+func (k *keeper) keep(c *container, s *memory.Started) {
+	gauge, err := c.group.Gauge()
+	if err != nil {
+		return // it is about to end
+	}
+	k.kept[c.id] = &kept{container: c, envelope: s.Envelope, gauge: gauge, limit: max(s.Limit, s.Min), suspended: s.Suspended, due: time.Now(), alert: time.Now().Add(alert)}
+	k.note(c, s.Suspended, memory.Reason{})
+	k.byGroup[c.group] = c.id
+	k.kept[c.id].blind = len(k.watcher.Add(c.group)) == 0
+	limit := k.kept[c.id].limit
+	k.agent.begin(func() { k.listen(c, s.Envelope, limit) })
+}
+
+// listen requests notices when usage comes near a limit: where the manager would grow the container ahead of need, and
+// just before the container is full. It takes the kernel milliseconds.
+func (k *keeper) listen(c *container, e memory.Envelope, limit resource.Amount) {
+	var amounts []int64
+	if limit < e.Max {
+		ahead := resource.Amount((1 - k.agent.config.Memory.Ahead) * float64(limit))
+		amounts = []int64{int64(ahead), int64(limit - min(brim, limit/16))}
+	}
+	if k.watcher.Near(c.group, amounts...) == nil {
+		k.tell(news{heard: c})
+	}
+}
+
+func (k *keeper) drop(id cluster.ContainerID) {
+	k.mu.Lock()
+	delete(k.state, id)
+	k.mu.Unlock()
+	c, ok := k.kept[id]
+	if !ok {
+		return
+	}
+	k.watcher.Remove(c.container.group)
+	c.gauge.Close()
+	delete(k.byGroup, c.container.group)
+	delete(k.kept, id)
+}
+
+func (k *keeper) readAll(in *memory.Input) {
+	for id := range maps.Keys(k.kept) {
+		k.read(id, false, in)
+	}
+}
+
+// read adds a reading of a container. Swap traffic is the change of swap plus the pages that were faulted in again:
+// version 1 counts no more than that.
+func (k *keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
+	c, ok := k.kept[id]
+	if !ok {
+		return
+	}
+	moment := time.Now()
+	held, err := c.glance(moment)
+	if err != nil {
+		c.due, c.early = moment.Add(latest), moment.Add(latest)
+		return // it is about to end
+	}
+	const page = 4096
+	c.traffic += max(held.SwapBytes-c.held.SwapBytes, c.held.SwapBytes-held.SwapBytes) + max(0, held.AnonRefaults-c.held.AnonRefaults)*page
+	// File pages that programs only read and write come back without faults. A fault also brings in pages around its
+	// own: at least 128 KiB, and up to some MiB, depending on the disk's settings.
+	const least, most = 32, 2048
+	faults, refaults := max(0, held.MajorFaults-c.held.MajorFaults), max(0, held.FileRefaults-c.held.FileRefaults)
+	c.refaulted += min(most*faults, refaults) * page
+	mapped := min(held.FileBytes, held.MappedBytes+least*held.MajorFaults*page)
+	if faults > 0 {
+		c.faulted = moment
+	}
+	rest := c.interval(moment, held)
+	c.due, c.early = moment.Add(rest), moment.Add(rest/4*3) // fewer wake-ups are cheaper
+	c.held, c.read = held, moment
+	if used, ok := c.gauge.CPUTime(); ok {
+		c.worked = used
+	}
+	in.Readings = append(in.Readings, memory.Reading{Container: id, Anonymous: resource.Amount(held.InMemory()),
+		Swap: resource.Amount(held.SwapBytes), SwapTraffic: c.traffic, Pressed: pressed, Locked: resource.Amount(held.LockedBytes),
+		Mapped: resource.Amount(mapped), Refaulted: c.refaulted, Worked: c.worked})
+	k.noteLocked(id, held.LockedBytes)
+}
+
+// dispatch hands an action of the memory manager to a goroutine, which calls perform. Only answers to containers that are
+// to start are given at once.
+func (k *keeper) dispatch(a memory.Action) {
+	switch a.Kind {
+	case memory.Admit, memory.Refuse:
+		if answer, ok := k.answers[a.Container]; ok {
+			delete(k.answers, a.Container)
+			if a.Kind == memory.Admit {
+				k.cameBack(a.Container)
+			}
+			var refused error
+			if a.Kind == memory.Refuse {
+				refused = fmt.Errorf("memory is not available: %s", k.swap.explain(a.Reason))
+			}
+			answer <- refused
+		}
+		return
+	}
+	c, ok := k.kept[a.Container]
+	if !ok {
+		return
+	}
+	was := c.suspended
+	switch a.Kind {
+	case memory.Suspend, memory.Resume, memory.Grow, memory.Shrink:
+		// A resize does not change the rest.
+		c.suspended = a.Kind == memory.Suspend || a.Kind != memory.Resume && a.Suspended
+		k.note(c.container, c.suspended, a.Reason)
+	}
+	k.logAction(&a, was, c.suspended)
+	envelope := c.envelope // as it was decided for: a resize replaces it
+	k.agent.headStart(c.container, envelope, a)
+	k.agent.begin(func() { k.perform(c.container, envelope, a) })
+}
+
+// logAction logs an action. Suspensions, resumptions and kills are for operators; sizes change many times a second.
+func (k *keeper) logAction(a *memory.Action, was, suspended bool) {
+	level, message := slog.LevelInfo, "memory action"
+	switch {
+	case a.Kind == memory.Kill:
+		message = "killing container for memory"
+	case suspended && !was:
+		message = "suspending container"
+	case was && !suspended:
+		message = "resuming container"
+	default:
+		level = slog.LevelDebug
+	}
+	k.agent.log.Log(context.Background(), level, message, "job", a.Container.Task.Job, "container", a.Container, "action", a.Kind,
+		"limit", int64(a.Limit), "reason", a.Reason.Words())
+}
+
+// note records the state that people may query, and reports when programs are stopped and when they run again.
+func (k *keeper) note(c *container, suspended bool, why memory.Reason) {
+	k.agent.heldByMemoryNow(c, suspended)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	id := c.id
+	old, known := k.state[id]
+	s := keptState{suspended: suspended, why: why.Words(), since: time.Now()}
+	if s.locked = old.locked; known && old.suspended == suspended {
+		s.since = old.since
+	}
+	if suspended && known && old.suspended {
+		s.why = old.why // why it was suspended, not why it grew meanwhile
+	}
+	k.state[id] = s
+}
+
+// noteLocked keeps the amount of locked memory, for when the kernel kills.
+func (k *keeper) noteLocked(id cluster.ContainerID, bytes int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if s, ok := k.state[id]; ok && s.locked != bytes {
+		s.locked = bytes
+		k.state[id] = s
+	}
+}
+
+// whyKilled says why a container was killed a moment ago although there is swap; empty if that is not known.
+func (k *keeper) whyKilled(id cluster.ContainerID) string {
+	const lately = 10 * time.Second
+	k.mu.Lock()
+	s := k.state[id]
+	k.mu.Unlock()
+	switch {
+	case s.locked > int64(brim):
+		return fmt.Sprintf("its programs had locked %s, which cannot go to swap", resource.FormatMemory(resource.Amount(s.locked)))
+	case time.Since(time.Unix(0, k.swapFull.Load())) < lately:
+		return "swap was full"
+	}
+	return ""
+}
+
+// describe adds the manager's state to a reading.
+func (k *keeper) describe(id cluster.ContainerID, r *cluster.Reading) {
+	k.mu.Lock()
+	s, ok := k.state[id]
+	k.mu.Unlock()
+	if !ok {
+		return
+	}
+	r.State, r.Why, r.Since = cluster.ContainerRunning, s.why, s.since
+	if s.waiting { // for memory that was paged out
+		r.State = cluster.ContainerSuspended
+		return
+	}
+	if !s.suspended {
+		return
+	}
+	r.State = cluster.ContainerSuspended
+	k.deciding.Lock()
+	at, likely := k.manager.Outlook(id)
+	k.deciding.Unlock()
+	if in := at.Sub(k.agent.clock()); likely && in > 0 {
+		r.Why = fmt.Sprintf("%s; likely to go on in %v", r.Why, in.Round(time.Second))
+	}
+}
+
+// perform has the agent carry out one action, and reports the result to the manager.
+func (k *keeper) perform(c *container, e memory.Envelope, a memory.Action) {
+	ctx, cancel := context.WithTimeout(k.agent.closed, k.agent.config.Memory.ActionTimeout)
+	defer cancel()
+	limit, err := k.agent.carryOut(ctx, c, e, a)
+	if err != nil && !errors.Is(err, cgroup.ErrGone) && !errors.Is(err, errOut) && k.agent.closed.Err() == nil {
+		k.agent.log.Warn("memory action failed", "job", c.id.Task.Job, "container", c.id, "action", a.Kind.String(), "limit", int64(a.Limit), "error", err)
+	}
+	k.tell(news{of: c, outcome: &memory.Outcome{Action: a.ID, Limit: limit, Failed: err != nil}})
+	if limit > 0 {
+		k.listen(c, e, limit)
+	}
+}

@@ -1,0 +1,185 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/bellows-rm/bellows/core/memory"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/node/cgroup"
+)
+
+// holders is a set of parties that have stopped a container. The container is stopped while the set is not empty.
+type holders uint8
+
+const (
+	byMemory   holders = 1 << iota // the memory manager suspended it
+	byBackOff                      // it is throttled, and transferred more than it may
+	bySwapping                     // its memory is being swapped out, which may take it as long as its heartbeats allow
+	byEngine                       // the engine has stopped it, for example because its owner paused it
+	byOut                          // its memory is out, or on its way out or back: see pageOut
+)
+
+// stance is the wanted state of a container's programs: everything that freezes, thaws, slows down or speeds up programs
+// changes the stance, from which limits and the freezer's state follow. The memory manager decides the container's size.
+type stance struct {
+	grant resource.Vector
+	// mostCPU is the most CPU that it may use, if that is more than its grant: see cluster.Envelope.
+	mostCPU resource.Amount
+	// still are the parties that have stopped it. A breath overrides all of them: the programs run, to send heartbeats.
+	still holders
+	// engine is the hold by which the engine has stopped it: byEngine is set while it has a holder.
+	engine engineHold
+	// breaths are the parties that let it run for a breath.
+	breaths holders
+	// slows says that its programs send heartbeats, and that this machine can bound their CPU time: while they are
+	// stopped, they keep a little CPU time instead of being frozen.
+	slows bool
+	// raise is a memory limit to be reached at once, 0 for none. It never lowers the limit: the memory manager does that,
+	// slowly.
+	raise resource.Amount
+	// disk bounds what the kernel lets it transfer.
+	disk cgroup.DiskLimit
+}
+
+// suspendedMillicores is what a suspended container with heartbeats may use: 1 % of one core (Pufferfish section 3.2).
+const suspendedMillicores = 10
+
+// held reports whether its programs are to be stopped.
+func (s *stance) held() bool { return s.still != 0 && s.breaths == 0 }
+
+// wants returns the limits that follow from a stance, and whether the container is to be frozen. Limits that are not set
+// stay as they are: a frozen container needs no bound on its CPU time.
+func (s *stance) wants() (limits cgroup.Limits, frozen bool) {
+	if s.raise > 0 {
+		limits.MemoryBytes = cgroup.At(int64(s.raise))
+	}
+	limits.Disk = s.disk
+	switch {
+	case s.held() && (s.still&bySwapping != 0 || !s.slows):
+		return limits, true
+	case s.held():
+		limits.CPUMillicores = cgroup.At(suspendedMillicores)
+	case s.grant[resource.CPU] > 0:
+		limits.CPUMillicores = cgroup.At(int64(max(s.grant[resource.CPU], s.mostCPU)))
+	}
+	return limits, false
+}
+
+// carryOut brings a control group into the state of its stance, and waits until it is reached. The bound on the disk is set only
+// if it differs from the bound of the stance before: the kernel restarts its count with each write. Where the kernel has no
+// freezer, a container that is to be frozen is slowed down; without a bound on CPU time either, nothing can stop it, and it
+// runs at the speed of swap.
+func (s *stance) carryOut(ctx context.Context, g *cgroup.Group, before stance) error {
+	limits, frozen := s.wants()
+	if limits.Disk != before.disk {
+		if err := g.Apply(ctx, cgroup.Limits{Disk: limits.Disk}); err != nil {
+			return err
+		}
+	}
+	limits.Disk = cgroup.DiskLimit{}
+	if s.grant[resource.CPU] != before.grant[resource.CPU] {
+		if err := weigh(ctx, g, s.grant); err != nil {
+			return err
+		}
+	}
+	_, slows := g.Has(cgroup.CPU)
+	if room, ok := limits.MemoryBytes.Get(); ok {
+		if _, err := g.RaiseMemory(room); err != nil {
+			return err
+		}
+		limits.MemoryBytes = cgroup.Limit{}
+	}
+	if !slows {
+		limits.CPUMillicores = cgroup.Limit{}
+	}
+	if frozen {
+		err := g.Freeze(ctx)
+		if !errors.Is(err, cgroup.ErrUnsupported) || !slows || s.still == bySwapping {
+			return supported(err)
+		}
+		return g.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(suspendedMillicores)})
+	}
+	var err error
+	if limits != (cgroup.Limits{}) {
+		err = g.Apply(ctx, limits)
+	}
+	if err != nil && s.held() {
+		return supported(g.Freeze(ctx))
+	}
+	return errors.Join(err, supported(g.Thaw(ctx)))
+}
+
+// weigh gives a control group the weight of a grant, which decides when containers that lent their cores run again, were resized, or may
+// use more than their grants, and all containers together demand more than there is.
+func weigh(ctx context.Context, g *cgroup.Group, grant resource.Vector) error {
+	if _, ok := g.Has(cgroup.CPU); !ok || grant[resource.CPU] == 0 {
+		return nil
+	}
+	return g.Apply(ctx, cgroup.Limits{CPUWeight: weightOf(grant[resource.CPU])})
+}
+
+// free ends everything that keeps a container from running as it was granted. I/O that the kernel holds back would
+// otherwise also hold back the end of its programs.
+func (s *stance) free() {
+	s.still, s.engine, s.breaths = 0, engineHold{}, 0
+	if s.disk.Device != "" {
+		s.disk.Rate = cgroup.Unlimited()
+	}
+}
+
+// hasten begins the parts of carryOut that are quick in the kernel, without waiting for the result.
+func (s *stance) hasten(ctx context.Context, g *cgroup.Group) {
+	limits, frozen := s.wants()
+	room, raise := limits.MemoryBytes.Get()
+	switch {
+	case raise:
+		_, _ = g.RaiseMemory(room)
+	case frozen:
+		_ = g.AskFreeze()
+	default:
+		_ = g.Apply(ctx, cgroup.Limits{CPUMillicores: limits.CPUMillicores})
+	}
+}
+
+// supported returns err unless it says that the kernel cannot freeze.
+func supported(err error) error {
+	if errors.Is(err, cgroup.ErrUnsupported) {
+		return nil
+	}
+	return err
+}
+
+// change changes the stance of a container and carries it out. If that fails, the stance is what it was.
+func (c *container) change(ctx context.Context, how func(*stance)) error {
+	c.changing.Lock()
+	defer c.changing.Unlock()
+	was := c.stance
+	how(&c.stance)
+	err := c.stance.carryOut(ctx, c.group, was)
+	if err != nil {
+		c.stance = was
+	}
+	c.stood.note(&c.stance, c.group)
+	return err
+}
+
+// hasten begins a change of stance that is about to be made, unless another one is under way.
+func (c *container) hasten(ctx context.Context, how func(*stance)) {
+	if !c.changing.TryLock() {
+		return
+	}
+	defer c.changing.Unlock()
+	s := c.stance
+	how(&s)
+	s.hasten(ctx, c.group)
+}
+
+// heldByMemory is the change by which the memory manager suspends a container.
+func (c *container) heldByMemory(e memory.Envelope) func(*stance) {
+	_, slows := c.group.Has(cgroup.CPU)
+	return func(s *stance) {
+		s.still = s.still&^bySwapping | byMemory
+		s.slows = slows && e.HeartbeatTimeout > 0
+	}
+}

@@ -1,0 +1,190 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/core/memory"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/swap"
+)
+
+// gauge reports how much may still be swapped out. One goroutine uses it, and another saves its count.
+type gauge struct {
+	agent   *Agent
+	machine swap.Machine
+	budget  *swap.Budget
+	at      time.Time
+	room    swap.Room
+	takes   resource.Amount // room on the devices, regardless of reserve and write budget
+	left    resource.Amount
+	failed  bool          // the last read failed, which was logged
+	spent   bool          // the budget was spent at the last read, which was logged
+	none    bool          // no device was in use at the last read
+	saved   chan struct{} // closed when everything is counted and saved
+	// The use of all groups, and the supervisors' part of it; nil if that cannot be read.
+	all, supervisors *cgroup.Gauge
+}
+
+// The shortest interval between reads of swap, and the interval at which the count of writes is saved.
+const (
+	gaugeInterval = 100 * time.Millisecond
+	countInterval = time.Minute
+)
+
+func newGauge(a *Agent) *gauge {
+	g := gaugeOf(a, swap.Machine{})
+	if err := g.open(); err != nil {
+		a.log.Warn("cannot read the use of the containers, so zram counts for less", "error", err)
+	}
+	return g
+}
+
+func (g *gauge) open() (err error) {
+	if g.all, err = g.agent.root.Gauge(); err != nil {
+		return err
+	}
+	g.supervisors, err = g.agent.supervisors.Gauge()
+	return err
+}
+
+// close closes the gauge.
+func (g *gauge) close() {
+	for _, open := range []*cgroup.Gauge{g.all, g.supervisors} {
+		if open != nil {
+			open.Close()
+		}
+	}
+}
+
+func gaugeOf(a *Agent, m swap.Machine) *gauge {
+	b, err := swap.OpenBudget(m, swap.BudgetPath(a.config.Dir), a.config.SwapBudget)
+	if err != nil {
+		a.log.Warn("swap writes are counted from the start of the machine", "error", err)
+	}
+	g := &gauge{agent: a, machine: m, budget: b, saved: make(chan struct{})}
+	g.read()
+	g.save()
+	return g
+}
+
+// free returns how much may still be swapped out.
+func (g *gauge) free() resource.Amount {
+	if now := time.Now(); now.Sub(g.at) >= gaugeInterval || now.Before(g.at) {
+		g.at = now
+		g.read()
+	}
+	return g.room.Bytes
+}
+
+// full reports whether the devices have so little room left that the kernel may kill at the programs' next page faults.
+func (g *gauge) full() bool {
+	return !g.failed && g.takes < memory.SwapReserve(g.agent.config.Capacity[resource.Memory])
+}
+
+// read samples the machine. An unknown amount counts as no room.
+func (g *gauge) read() {
+	room, err := g.measure()
+	if err != nil && !g.failed {
+		g.agent.log.Warn("cannot read the room in swap, so containers are not swapped out", "error", err)
+	}
+	if room.Budgeted && g.left == 0 && !g.spent {
+		g.agent.log.Warn("the write budget of swap is spent: containers yield memory again when its writes are a day old", "budget", int64(g.budget.PerDay))
+	}
+	g.room, g.failed, g.spent = room, err != nil, room.Budgeted && g.left == 0
+}
+
+func (g *gauge) measure() (swap.Room, error) {
+	devices, err := g.machine.Devices()
+	if err != nil {
+		return swap.Room{}, err
+	}
+	left, bounded, err := g.budget.Left()
+	if err != nil {
+		return swap.Room{}, err
+	}
+	g.left = left
+	g.none = !slices.ContainsFunc(devices, func(d swap.Device) bool { return d.On })
+	var spare resource.Amount
+	if slices.ContainsFunc(devices, func(d swap.Device) bool { return d.Kind == swap.Zram }) {
+		memory, err := g.machine.Memory()
+		if err != nil {
+			return swap.Room{}, err
+		}
+		spare = memory.Available - g.promised()
+	}
+	g.takes = swap.FreeOn(devices, spare)
+	return swap.RoomOn(devices, spare, left, bounded), nil
+}
+
+// swapOutlook is how much may still be swapped out, and what bounds that.
+type swapOutlook struct {
+	room  resource.Amount
+	bound string
+}
+
+// outlook reads swap now.
+func (g *gauge) outlook() swapOutlook {
+	g.at = time.Now()
+	g.read()
+	o := swapOutlook{room: g.room.Bytes}
+	switch {
+	case g.failed:
+		o.bound = "the room in swap is unknown"
+	case g.none:
+		o.bound = "this machine has no swap"
+	case g.room.Budgeted:
+		o.bound = fmt.Sprintf("the write budget of swap, %s a day, leaves %s", resource.FormatMemory(g.budget.PerDay), resource.FormatMemory(g.left))
+	default:
+		o.bound = fmt.Sprintf("swap has room for %s", resource.FormatMemory(o.room))
+	}
+	return o
+}
+
+// promised returns the memory that containers do not use yet but may come to use. The kernel adds up their use: that
+// takes the same time for one container as for a thousand.
+func (g *gauge) promised() resource.Amount {
+	left := g.agent.config.Capacity[resource.Memory]
+	if g.all == nil || g.supervisors == nil {
+		return left
+	}
+	all, err := g.all.Read()
+	own, errOwn := g.supervisors.Read()
+	if err == nil && errOwn == nil {
+		left -= resource.Amount(all.InMemory() - own.InMemory())
+	}
+	return max(0, left)
+}
+
+// explain adds the role of the write budget to a refusal.
+func (g *gauge) explain(r memory.Reason) string {
+	if r.Code != memory.NoSwapLeft || !g.room.Budgeted {
+		return r.Words()
+	}
+	return fmt.Sprintf("%s: the write budget of %s a day leaves %s", r.Words(), resource.FormatMemory(g.budget.PerDay), resource.FormatMemory(g.left))
+}
+
+// keepCount saves the count at intervals, and at the end.
+func (g *gauge) keepCount() {
+	defer close(g.saved)
+	tick := time.NewTicker(countInterval)
+	defer tick.Stop()
+	for open := true; open; {
+		select {
+		case <-tick.C:
+		case <-g.agent.closed.Done():
+			open = false
+		}
+		if _, _, err := g.budget.Left(); err == nil {
+			g.save()
+		}
+	}
+}
+
+func (g *gauge) save() {
+	if err := g.budget.Save(); err != nil {
+		g.agent.log.Warn("a restart of the machine will lose the count of swap writes", "error", err)
+	}
+}

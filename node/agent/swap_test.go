@@ -1,0 +1,183 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/memory"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/node/swap"
+)
+
+// swapping is a machine that a test makes up, with an agent that has a write budget.
+type swapping struct {
+	t       *testing.T
+	machine swap.Machine
+	agent   *Agent
+}
+
+func newSwapping(t *testing.T, swaps string, budget resource.Amount) *swapping {
+	s := &swapping{t: t, machine: swap.Machine{Root: t.TempDir()}}
+	s.put("proc/swaps", "Filename Type Size Used Priority\n"+swaps)
+	s.put("proc/uptime", "1000.0 1.0\n")
+	s.put("proc/sys/kernel/random/boot_id", "b\n")
+	s.put("proc/meminfo", "MemTotal: 4194304 kB\nMemAvailable: 2097152 kB\n")
+	s.wrote(0)
+	s.agent = &Agent{config: Config{Dir: t.TempDir(), Capacity: resource.Of(1000, resource.GiB), SwapBudget: budget},
+		log: slog.New(slog.NewTextHandler(t.Output(), nil)), containers: map[cluster.ContainerID]*container{}}
+	s.agent.closed, s.agent.close = context.WithCancel(context.Background())
+	return s
+}
+
+func (s *swapping) put(name, text string) {
+	s.t.Helper()
+	path := filepath.Join(s.machine.Root, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// wrote says how much was swapped out since the machine started.
+func (s *swapping) wrote(bytes resource.Amount) {
+	s.t.Helper()
+	s.put("proc/vmstat", fmt.Sprintf("pswpout %d\n", int64(bytes)/int64(os.Getpagesize())))
+}
+
+func (s *swapping) expect(g *gauge, want resource.Amount) {
+	s.t.Helper()
+	g.read()
+	if got := g.free(); got != want {
+		s.t.Errorf("%s of swap may be used, want %s", resource.FormatMemory(got), resource.FormatMemory(want))
+	}
+}
+
+const (
+	onFile = "/file file 1048576 0 -2\n"
+	onZram = "/dev/zram7 partition 4194304 0 100\n"
+)
+
+func TestSwapRoom(t *testing.T) {
+	const mib, gib = resource.MiB, resource.GiB
+	for _, c := range []struct {
+		why, swaps string
+		want       resource.Amount
+	}{
+		{"no swap", "", 0},
+		{"a file, less a tenth", onFile, gib - gib/10},
+		// 2 GiB are available, and containers may come to hold 1 of them.
+		{"zram is memory", onZram, gib - 4*gib/10},
+		{"both", onFile + onZram, 2*gib - 5*gib/10},
+	} {
+		s := newSwapping(t, c.swaps, 0)
+		t.Log(c.why)
+		s.expect(gaugeOf(s.agent, s.machine), c.want)
+	}
+	s := newSwapping(t, onFile, 0)
+	g := gaugeOf(s.agent, s.machine)
+	s.put("proc/vmstat", "")
+	s.expect(g, 0) // It is unknown how much would be written.
+	s.wrote(mib)
+	s.expect(g, gib-gib/10)
+}
+
+func TestWriteBudget(t *testing.T) {
+	const mib, gib = resource.MiB, resource.GiB
+	s := newSwapping(t, onFile, 100*mib)
+	s.wrote(10 * mib)
+	g := gaugeOf(s.agent, s.machine)
+	s.expect(g, 90*mib)
+	noRoom := memory.Reason{Code: memory.NoSwapLeft, A: int64(gib), B: int64(90 * mib)}
+	if got := g.explain(noRoom); !strings.HasSuffix(got, "the write budget of 100MiB a day leaves 90MiB") {
+		t.Errorf("explained by %q", got)
+	}
+	s.wrote(150 * mib)
+	s.expect(g, 0)
+	if got := g.explain(noRoom); !strings.HasSuffix(got, "leaves 0B") {
+		t.Errorf("explained by %q", got)
+	}
+	other := memory.Reason{Code: memory.NoFlexLeft, A: int64(gib), B: 0}
+	if got := g.explain(other); got != other.Words() {
+		t.Errorf("explained by %q", got)
+	}
+
+	// The agent ends, and so does the machine; the next agent knows what was written.
+	s.agent.close()
+	g.keepCount()
+	s.put("proc/sys/kernel/random/boot_id", "c\n")
+	s.put("proc/uptime", "1.0 1.0\n")
+	s.wrote(0)
+	s.expect(gaugeOf(s.agent, s.machine), 0)
+
+	s.agent.config.SwapBudget = 200 * mib
+	s.expect(gaugeOf(s.agent, s.machine), 50*mib)
+	s.agent.config.SwapBudget = 0
+	g = gaugeOf(s.agent, s.machine)
+	s.expect(g, gib-gib/10)
+	if got := g.explain(noRoom); got != noRoom.Words() {
+		t.Errorf("explained by %q", got)
+	}
+}
+
+// TestPromised: what containers of both classes hold is not promised any more, and supervisors are none.
+func TestPromised(t *testing.T) {
+	const mib = resource.MiB
+	b := newBench(t)
+	g := &gauge{agent: b.Agent}
+	if err := g.open(); err != nil {
+		t.Fatal(err)
+	}
+	defer g.close()
+	if got := g.promised(); got != resource.GiB {
+		t.Errorf("%s are promised to nobody yet, want 1GiB", resource.FormatMemory(got))
+	}
+	flex, regular := b.flexOrder(40), b.order(os.Args[0], "hold", "30", "1000")
+	b.Apply([]cluster.Order{flex, regular})
+	for _, o := range []cluster.Order{flex, regular} {
+		b.next(cluster.DecisionDone)
+		b.until("what it holds", o.Container, func(r cluster.Reading) bool { return *r.Anonymous > 29<<20 })
+	}
+	b.until("40 MiB", flex.Container, func(r cluster.Reading) bool { return *r.Anonymous > 39<<20 })
+	held := resource.Amount(*b.reading(flex.Container).Anonymous + *b.reading(regular.Container).Anonymous)
+	if off := g.promised() - (resource.GiB - held); max(off, -off) > 6*mib { // the kernel counts in batches
+		t.Errorf("%s are promised beside %s that are held", resource.FormatMemory(g.promised()), resource.FormatMemory(held))
+	}
+}
+
+// BenchmarkPromised finds out what 500 containers hold, and does it again by reading each of them.
+func BenchmarkPromised(b *testing.B) {
+	a := benchAgent(b, 500*resource.GiB)
+	for i := range 500 {
+		g, err := a.makeGroup(fmt.Sprintf("held-%d", i), resource.Of(1000, resource.GiB), cluster.Envelope{Class: cluster.Flex})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = g.Remove(context.Background()) })
+		a.containers[cluster.ContainerID{Task: cluster.TaskID{Index: int32(i)}}] = &container{group: g}
+	}
+	g := &gauge{agent: a}
+	if err := g.open(); err != nil {
+		b.Fatal(err)
+	}
+	defer g.close()
+	b.Run("at once", func(b *testing.B) {
+		for b.Loop() {
+			g.promised()
+		}
+	})
+	b.Run("each", func(b *testing.B) {
+		for b.Loop() {
+			for _, group := range a.groups() {
+				_, _ = group.Read()
+			}
+		}
+	})
+}

@@ -1,0 +1,148 @@
+package agent
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+)
+
+// A supervisor tries to record the end for as long as there is a daemon, and a minute beyond.
+func TestSupervisorGivesUpWhereNothingCanBeRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		record(func() error { return unix.EROFS }, func() bool { return time.Since(begun) < time.Hour })
+		if took := time.Since(begun); took < time.Hour || took > time.Hour+recordWait {
+			t.Errorf("it gave up after %v", took)
+		}
+		begun = time.Now()
+		record(func() error {
+			if time.Since(begun) < 30*time.Second {
+				return unix.ENOSPC
+			}
+			return nil
+		}, func() bool { return false })
+		if took := time.Since(begun); took != 30*time.Second {
+			t.Errorf("it recorded after %v", took)
+		}
+	})
+}
+
+// A lease that ran out, of another start of the machine, or from the future is none. The time of the file, which a clock that is set
+// changes, counts only of one that an earlier version wrote.
+func TestLease(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lease")
+	if leased(path) {
+		t.Error("there is none")
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		age  time.Duration
+		want bool
+	}{{0, true}, {-time.Hour, false}, {time.Hour, false}} {
+		at := time.Now().Add(-c.age)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+		if got := leased(path); got != c.want {
+			t.Errorf("a lease of %v ago: %v", c.age, got)
+		}
+		if got := leased(agedLease(t, filepath.Join(t.TempDir(), "lease"), c.age)); got != c.want {
+			t.Errorf("a lease of %v since the start ago: %v", c.age, got)
+		}
+	}
+	k := &keeper{agent: &Agent{config: Config{Dir: filepath.Dir(path)}}}
+	for _, before := range []string{"none", "", "of an earlier start " + string(leaseAt(sinceBoot())), string(leaseAt(sinceBoot() - time.Hour))} {
+		if before != "none" {
+			if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			past := time.Now().Add(-time.Hour)
+			if err := os.Chtimes(path, past, past); err != nil {
+				t.Fatal(err)
+			}
+			if leased(path) {
+				t.Errorf("%q counts", before)
+			}
+		} else if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		k.renewLease()
+		set := time.Now().Add(-time.Hour) // as if the clock had been set
+		if err := os.Chtimes(path, set, set); err != nil {
+			t.Fatal(err)
+		}
+		if !leased(path) {
+			t.Errorf("%q was renewed, and is %q", before, read(t, path))
+		}
+	}
+}
+
+// An agent without a descriptor to spare renews its lease, and a supervisor that cannot read the lease goes by the one that
+// it has read last, for as long as that lasts.
+func TestLeaseWithoutDescriptors(t *testing.T) {
+	dir := t.TempDir()
+	k := &keeper{agent: &Agent{config: Config{Dir: dir}, log: slog.New(slog.DiscardHandler)}}
+	path := k.agent.leasePath()
+	for range 2 { // The first makes the file, and the second opens it.
+		k.renewLease()
+	}
+	defer k.lease.Close()
+	before := read(t, path)
+	restore := withoutFiles(t)
+	k.renewLease()
+	restore()
+	if after := read(t, path); after <= before {
+		t.Errorf("the lease is %q, and was %q", after, before)
+	}
+	l := lookout{f: folder(dir), s: &spec{Lease: path}}
+	l.look()
+	unreadable(t, path)
+	for range 3 {
+		if l.look(); l.expired {
+			t.Error("a lease that cannot be read has expired")
+		}
+	}
+	l.read -= leaseTerm
+	if l.look(); !l.expired {
+		t.Error("a lease that cannot be read lasts for ever")
+	}
+}
+
+// agedLease makes a lease at path that was renewed so long ago, and returns the path.
+func agedLease(t *testing.T, path string, age time.Duration) string {
+	t.Helper()
+	if err := os.WriteFile(path, leaseAt(sinceBoot()-age), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// An agent leaves the groups of another alone that lives, even if the state directory was made anew: its programs go on.
+func TestSecondAgentOfTheSameGroups(t *testing.T) {
+	b := newBench(t)
+	o := b.order("sh", "-c", "echo begun; exec sleep 1000")
+	b.Apply([]cluster.Order{o})
+	b.next(cluster.DecisionDone)
+	b.awaitOutput(o, "begun\n")
+	second, err := Open(b.config)
+	if err == nil {
+		second.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "another bellows has the control groups") {
+		t.Fatalf("opened with %v", err)
+	}
+	if names, err := b.root.List(); err != nil || len(names) != 2 {
+		t.Errorf("groups %v %v", names, err)
+	}
+	b.reopen() // After it is closed, any process may take it.
+}

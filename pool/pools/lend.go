@@ -1,0 +1,102 @@
+package pools
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live"
+)
+
+// lendsAfter is how long an executor must have run nothing before it lends its cores: one between two tasks does not.
+const lendsAfter = time.Second
+
+// lendsWhy is why an executor that lends uses less than it is granted.
+const lendsWhy = "it lends its cores to what waits, until it has a task"
+
+// lending is what changes about who lends cores.
+type lending struct {
+	lend, take []int         // numbers of executors
+	again      time.Duration // after which time alone changes the answer; 0 is never
+}
+
+// lend decides which executors of a pool lend their cores: of those that have run nothing for lendsAfter the one that has done so longest
+// first, as many as what others wait for lacks. Who lends goes on until it has a task or is to end, so that cores do not go to and fro.
+func lend(members []member, lends map[int]bool, each, lacking resource.Amount) (out lending) {
+	var may []member
+	for _, m := range members {
+		switch {
+		case lends[m.number] && m.stage != idle:
+			out.take = append(out.take, m.number)
+		case !lends[m.number] && m.stage == idle:
+			may = append(may, m)
+		}
+	}
+	slices.SortFunc(may, func(a, b member) int { return cmp.Or(cmp.Compare(b.since, a.since), cmp.Compare(b.number, a.number)) })
+	for _, m := range may {
+		switch {
+		case lacking <= 0 || each <= 0:
+			return out
+		case m.since < lendsAfter:
+			out.again = lendsAfter - m.since
+			return out
+		}
+		out.lend = append(out.lend, m.number)
+		lacking -= each
+	}
+	return out
+}
+
+// lacking returns how many cores are missing for what waits on the machine, without the executors of h themselves.
+func (p *Pools) lacking(h *held) resource.Amount {
+	own := map[cluster.JobID]bool{}
+	for _, l := range h.executors {
+		own[l.job] = true
+	}
+	free, waits := p.config.Capacity[resource.CPU], resource.Amount(0)
+	for id, u := range p.uses {
+		free -= u.held[resource.CPU] - u.lent // less than nothing, if what was lent has been taken back
+		if !own[id] {
+			waits += min(u.waits[resource.CPU], p.config.Capacity[resource.CPU])
+		}
+	}
+	if waits == 0 {
+		return 0
+	}
+	return waits - free
+}
+
+// lendsCores reports whether a job lends its cores because it has nothing to do, as far as the driver has said.
+func (p *Pools) lendsCores(id cluster.JobID) bool {
+	j := p.jobs[id]
+	return slices.ContainsFunc(j.Tasks, func(t live.Task) bool { return t.State != live.TaskEnded && t.Lends })
+}
+
+// lends decides who lends in one pool, adds the jobs about which the driver is to be told, and returns when time alone changes the answer.
+// The driver passes over what it knows, so it may be told again what it has not reported yet.
+func (p *Pools) lends(h *held, members []member, lent, taken *[]cluster.JobID) time.Duration {
+	now := map[int]bool{}
+	for number, l := range h.executors {
+		now[number] = p.lendsCores(l.job)
+	}
+	out := lend(members, now, h.record.Spec.need()[resource.CPU], p.lacking(h))
+	for _, number := range out.lend {
+		*lent = append(*lent, h.executors[number].job)
+	}
+	for _, number := range out.take {
+		*taken = append(*taken, h.executors[number].job)
+	}
+	return out.again
+}
+
+// tellLends tells the driver which executors lend from now on, or do no more. If it fails, the next step tries it again.
+func (p *Pools) tellLends(ids []cluster.JobID, lends bool) {
+	if len(ids) == 0 {
+		return
+	}
+	if err := p.config.Jobs.Lend(p.ctx, ids, lends); err != nil && p.ctx.Err() == nil {
+		p.log.Debug("executors cannot lend their cores, or take them back", "executors", len(ids), "error", err)
+	}
+}

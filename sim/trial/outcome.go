@@ -1,0 +1,63 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/sim/bound"
+)
+
+// Outcome is the result of one contender on one seed, in numbers. Times are in seconds.
+type Outcome struct {
+	Contender int    `json:"-"` // index of the contender
+	Seed      uint64 `json:"seed"`
+	// Error says why there is no result; then only Contender and Seed are meaningful.
+	Error string `json:"error,omitempty"`
+
+	Jobs          int     `json:"jobs"`
+	FailedJobs    int     `json:"failed_jobs"`
+	Tasks         int     `json:"tasks"` // started, without application masters
+	Retries       int     `json:"retries"`
+	Average       float64 `json:"average_job_runtime_s"`
+	Makespan      float64 `json:"makespan_s"`
+	Utilisation   float64 `json:"memory_utilisation"`
+	Elastic       float64 `json:"elastic_task_share"`
+	BoundAverage  float64 `json:"bound_average_job_runtime_s"`
+	BoundMakespan float64 `json:"bound_makespan_s"`
+}
+
+// Measure fills in the numbers of a result and of its bounds.
+func (o *Outcome) Measure(r *sim.Result, b bound.Bounds) {
+	o.Jobs, o.FailedJobs = len(r.Jobs), len(r.Failures())
+	o.Tasks, o.Retries = r.Started, r.Retries
+	o.Average, o.Makespan = r.AverageJobRuntime.Seconds(), r.Makespan.Seconds()
+	o.Utilisation, o.Elastic = r.MemoryUtilisation, r.UnderSizedShare()
+	o.BoundAverage, o.BoundMakespan = b.AverageJobRuntime.Seconds(), b.Makespan.Seconds()
+}
+
+// MarshalJSON writes only the seed and the error of an outcome without a result.
+func (o Outcome) MarshalJSON() ([]byte, error) {
+	if o.Error != "" {
+		return json.Marshal(map[string]any{"seed": o.Seed, "error": o.Error})
+	}
+	type plain Outcome
+	return json.Marshal(plain(o))
+}
+
+// Finished returns an error if some jobs of a run did not end, or else if some failed. The error counts these jobs and
+// says why the first of them did not succeed.
+func Finished(r *sim.Result) error {
+	kind, left := "did not end", r.Unfinished()
+	if len(left) == 0 {
+		kind, left = "failed", r.Failures()
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	jobs := "jobs"
+	if len(r.Jobs) == 1 {
+		jobs = "job"
+	}
+	return fmt.Errorf("%d of %d %s %s; job %d (%s): %s%s", len(left), len(r.Jobs), jobs, kind, left[0].ID, left[0].Name, left[0].Stuck, left[0].Failure)
+}

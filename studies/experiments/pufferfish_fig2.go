@@ -1,0 +1,76 @@
+package experiments
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/bellows-rm/bellows/studies/chart"
+)
+
+// usageOver returns the memory in use by an executor with the given share of the hot executor's memory, at evenly
+// spread times, GB.
+func (a *pufferfishApp) usageOver(share float64) []float64 {
+	const moments = 1000
+	all := make([]float64, moments)
+	for i := range all {
+		all[i] = share * float64(a.memoryAt((float64(i)+0.5)/moments)) / 1e9
+	}
+	return all
+}
+
+func pufferfishFigure2(l *lab) (*Findings, error) {
+	data := newTable("percentiles", "application", "executor", "p50_gb", "p90_gb", "peak_gb")
+	j := app("PR", true).draw(rand.New(rand.NewPCG(l.Seed, 2)))
+	bars := &chart.Bars{Title: "Memory of Pagerank's executors over time", Subtitle: "computed from a model, large input; the heap is 64 GB", Y: "GB in use"}
+	middle, high := chart.BarSeries{Name: "50th percentile"}, chart.BarSeries{Name: "90th percentile"}
+	for i, share := range append([]float64{1}, j.cold...) {
+		use := j.usageOver(share)
+		p50, p90 := quantile(use, 0.5), quantile(use, 0.9)
+		bars.Groups = append(bars.Groups, strconv.Itoa(i+1))
+		middle.Values, high.Values = append(middle.Values, p50), append(high.Values, p90)
+		data.put(j.String(), i+1, p50, p90, quantile(use, 1))
+	}
+	bars.Series = []chart.BarSeries{middle, high}
+	table := newTable("Memory in use by the hot executor with a heap of 64 GB", "application",
+		"a third of the time at most, GB", "50th percentile", "90th percentile", "peak", "mean of all executors over 64 GB")
+	for i := range pufferfishApps {
+		a := &pufferfishApps[i]
+		use := a.usageOver(1)
+		table.add(a.String(), decimals(quantile(use, 1./3), 0), decimals(quantile(use, 0.5), 0), decimals(quantile(use, 0.9), 0), decimals(quantile(use, 1), 0),
+			percent(a.boxShare()))
+	}
+	return &Findings{Tables: []Table{table}, Data: []Table{data}, Claims: pufferfishFigure2Claims(middle.Values),
+		Pictures: []Picture{{"executors", "Percentiles over time of the memory of each executor of Pagerank; the first is the hot one (computed)", bars}},
+	}, nil
+}
+
+// boxShare returns the share of containers of 64 GB that a typical job's executors use, averaged over their time.
+func (a *pufferfishApp) boxShare() float64 {
+	shares := append([]float64{1}, a.typical().cold...)
+	return mean(shares) * a.meanMemory() / float64(pufferfishMaxHeap)
+}
+
+func pufferfishFigure2Claims(medians []float64) []Claim {
+	third := func(name string, large bool, heap float64) float64 {
+		return quantile(app(name, large).usageOver(1), 1./3) / heap
+	}
+	pr, km, ts := third("PR", false, 64), third("KM", false, 64), third("TS", true, float64(app("TS", true).peak)/1e9)
+	used, all := 0.0, 0.0
+	for i := range pufferfishApps {
+		a := &pufferfishApps[i]
+		work := float64(a.jobs*a.executors) * a.typical().alone().Seconds()
+		used, all = used+work*a.boxShare(), all+work
+	}
+	hot := medians[0] / mean(medians[1:])
+	perNode := used / all * float64(pufferfishMaxHeap)
+	return []Claim{
+		stated("pufferfish/fig2", "third-of-the-time").
+			madeSo(fmt.Sprintf("%s, %s and %s", percent(pr), percent(km), percent(ts)), max(pr-0.49, 0.49-pr, km-0.64, 0.64-km, ts-0.86, 0.86-ts) <= 0.02),
+		stated("pufferfish/fig2", "hot-executor").
+			madeSo(fmt.Sprintf("the hot executor %.1fx the others", hot), hot >= 1.5),
+		stated("pufferfish/fig2", "unused").
+			judge(fmt.Sprintf("over all jobs of Table 2, weighed by their run time, %s of containers of 64 GB is in use; %s executors would fit into a node's 120 GB instead of one if each held no more than it uses", percent(used/all), decimals(float64(pufferfishNodeHas)/perNode, 1)),
+				used/all < 0.7, used/all < 0.9),
+	}
+}
