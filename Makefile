@@ -1,6 +1,6 @@
 # "make help" lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all lint test-race test-guest test-faults test-upgrade test-soak demo demand demand-cores results results-check bench bench-machine bench-disks bench-pools bench-pairs attack clients fuzz clean
+.PHONY: help build lab test test-studies test-all lint test-race test-guest test-faults test-upgrade test-soak demo demand demand-cores results results-check bench bench-machine bench-disks bench-pools bench-pairs attack clients fuzz clean
 
 # What test-faults runs: deaths of the daemon, time of streaming, random nodes, deaths right before a change of a file, cuts of power,
 # shifts in which the daemon dies.
@@ -24,19 +24,27 @@ CORES ?= bellows-cores
 GUESTS = $(shell grep -rl --include='*_test.go' '^//go:build guest' . | xargs -n 1 dirname | sort -u)
 # Packages whose benchmarks need control groups.
 MACHINE = node/agent node/cgroup node/netcount
-TESTRUN = go run ./internal/testrun
+TESTRUN = go run github.com/bellows-rm/bellows/internal/testrun
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## bin/bellows and, for studies, bin/bellows-lab: one static file each
-	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/bellows ./studies/bellows-lab
+build: ## bin/bellows: one static file
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/bellows
+
+lab: ## bin/bellows-lab, the studies: one static file
+	cd studies && CGO_ENABLED=0 go build -trimpath -o ../bin/ ./bellows-lab
 
 # Many tests wait most of the time: one package more than there are processors keeps these busy.
 test: lint ## run this before a commit, under 5 minutes once built: lint and all tests that are not long; installs nothing
 	$(TESTRUN) -- -short -count=1 -timeout=15m -p=$$(($$(nproc) + 1)) ./...
 
-test-all: test test-race test-guest test-faults test-upgrade test-soak results-check ## everything that can fail, one after the other, about an hour, as root
+test-studies: ## the module of the studies, under 6 minutes: lint, all tests as test-race runs them, and the commands with bellows-lab in documents
+	cd studies && go vet ./... && $$(go -C .. tool -n staticcheck) ./...
+	internal/testrun/race studies
+	$(TESTRUN) -- -count=1 -run='TestCommands/(profiles|output)' ./docs -lab
+
+test-all: test test-studies test-race test-guest test-faults test-upgrade test-soak results-check ## everything that can fail, one after the other, about an hour, as root
 
 lint: ## gofmt, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); \
@@ -69,22 +77,23 @@ test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, then 
 demo: build ## real programs share too little memory, under 5 minutes; installs nothing, needs root for containers
 	./bin/bellows demo
 
-demand: build ## real programs on a disk of a stated speed under static boxes, tetris and prophet, an hour and three quarters on a quiet machine, as root; results in DEMAND (bellows-demand)
+demand: lab ## real programs on a disk of a stated speed under static boxes, tetris and prophet, an hour and three quarters on a quiet machine, as root; results in DEMAND (bellows-demand)
 	./bin/bellows-lab demand --out $(DEMAND)
 
-demand-cores: build ## real programs that use two cores, one or hardly any in turn, under static boxes, prophet and ecs, 70 minutes on a quiet machine, as root; results in CORES (bellows-cores)
+demand-cores: lab ## real programs that use two cores, one or hardly any in turn, under static boxes, prophet and ecs, 70 minutes on a quiet machine, as root; results in CORES (bellows-cores)
 	./bin/bellows-lab demand --mix cores --out $(CORES)
 
-results: build ## reproduce the papers' tables and figures with as many runs as are stored, and write docs/results.md; half an hour
+results: lab ## reproduce the papers' tables and figures with as many runs as are stored, and write docs/results.md; half an hour
 	./bin/bellows-lab experiment run ... --again --out docs/results --summary-only --data ../shared/data
 	./bin/bellows-lab experiment report
 
 results-check: ## compare stored results with new ones, byte by byte: experiments of at most 15 s as a whole, the first traces of longer ones; under 3 minutes
-	$(TESTRUN) -- -count=1 -timeout=15m -run='TestStoredResults|TestVerdicts|TestReport' ./studies/experiments -results
+	cd studies && $(TESTRUN) -- -count=1 -timeout=15m -run='TestStoredResults|TestVerdicts|TestReport' ./experiments -results
 
 bench: ## benchmarks of processor time: engine at 100 to 10,000 nodes, simulator, profiles and more; under 10 minutes
-	go test -run '^$$' -bench . -benchmem -skip '^Benchmark(PressedDisk|ShortJobsBesideSuspended|Readers|ShortJobs|BareJobs|Restart|Submission|Sharing|Acquisition|Reassignment)$$' \
+	go test -run '^$$' -bench . -benchmem -skip '^Benchmark(PressedDisk|Readers|ShortJobs|BareJobs|Restart|Submission|Sharing|Acquisition|Reassignment)$$' \
 		$$(go list ./... | grep -vxE "$$(go list -m)/($$(echo core/engine $(MACHINE) | tr ' ' '|'))")
+	cd studies && go test -run '^$$' -bench Fig6c -benchmem ./experiments
 	go test -run '^$$' -bench '^BenchmarkAhead$$' -benchmem ./core/engine
 	go test -run '^$$' -bench '^BenchmarkStep$$' -benchmem -benchtime 200ms ./core/engine
 
@@ -95,7 +104,7 @@ bench-machine: ## benchmarks of containers, control groups and a daemon with man
 
 bench-disks: ## benchmarks of programs that share a disk or the swap space, as root on a quiet machine, about an hour
 	go test -run '^$$' -bench '^BenchmarkPressedDisk$$' -timeout 1h ./cmd/bellows
-	go test -run '^$$' -bench '^BenchmarkShortJobsBesideSuspended$$' -timeout 1h -v ./studies/demo
+	cd studies && go test -run '^$$' -bench '^BenchmarkShortJobsBesideSuspended$$' -timeout 1h -v ./demo
 
 bench-pools: ## benchmarks of warm executors, real processes, as root on a quiet machine, about an hour
 	go test -run '^$$' -bench '^BenchmarkReassignment$$' -benchtime 2000x ./executor # with pandas, if the python3 of PATH has it

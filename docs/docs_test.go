@@ -12,6 +12,7 @@ package docs_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -95,11 +96,19 @@ func blocksOf(t *testing.T, file string) []block {
 	return all
 }
 
+var lab = flag.Bool("lab", false, "run commands with bellows-lab, too: it is built from the module of the studies")
+
 func TestCommands(t *testing.T) {
 	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin+"/", "../cmd/bellows", "../studies/bellows-lab")
+	build := exec.Command("go", "build", "-o", bin+"/", "../cmd/bellows")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	if *lab {
+		build := exec.Command("go", "build", "-C", "../studies", "-o", bin+"/", "./bellows-lab")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("go build: %v\n%s", err, out)
+		}
 	}
 	for _, file := range documents(t) {
 		var scripts []block
@@ -155,6 +164,9 @@ func runScripts(t *testing.T, bin string, scripts []block) {
 	})
 	for _, b := range scripts {
 		t.Run(fmt.Sprintf("line%d", b.line), func(t *testing.T) {
+			if !*lab && strings.Contains(b.text, "bellows-lab ") {
+				t.Skip("a command of the studies: run with -lab")
+			}
 			if b.note == "needs containers" {
 				needContainers(t)
 			}

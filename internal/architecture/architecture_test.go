@@ -97,10 +97,6 @@ func TestRules(t *testing.T) {
 		{"harness in the command", "cmd/bellows", doc + "package main\n" + ours("internal/guest"), "only tests do"},
 		{"command as a library", "door/server", doc + "package server\n" + ours("cmd/bellows"), "imports cmd/bellows"},
 		{"demo as a library", "live", doc + "package live\n" + ours("cmd/bellows/internal/demo"), "imports cmd/bellows/internal/demo"},
-		{"study in the command", "cmd/bellows", doc + "package main\n" + ours("studies/chart"), "imports studies/"},
-		{"study in a package", "sim", doc + "package sim\n" + ours("studies/experiments"), "imports studies/"},
-		{"study in a study", "studies/comparison", doc + "package comparison\n" + ours("studies/chart"), ""},
-		{"study in its command", "studies/bellows-lab", doc + "package main\n" + ours("studies/experiments"), ""},
 		{"command wires", "cmd/bellows", doc + "package main\n" + ours("sim") + "\n" + ours("live"), ""},
 		{"library in the core", "core/timeline", doc + "package timeline\nimport \"github.com/spf13/cobra\"", "standard library only"},
 		{"library outside of the core", "door/server", doc + "package server\nimport \"github.com/spf13/cobra\"", ""},
@@ -179,8 +175,8 @@ func TestImportsOfTests(t *testing.T) {
 		may            bool
 	}{
 		{"core/memory", "core/cluster", true}, {"core/memory", "core/memory", true}, {"core/memory", "internal/testfile", true}, {"core/memory", "sim", false},
-		{"core/policy", "sim", true}, {"core/policy", "live", false}, {"docs", "sim", true}, {"docs", "node/agent", false},
-		{"sim", "studies/chart", false}, {"nowhere", "core/cluster", false}, {"cmd/bellows", "node/agent", true},
+		{"core/policy", "sim", true}, {"core/policy", "live", false}, {"scenarios", "sim", true}, {"docs", "node/agent", false},
+		{"sim", "live", false}, {"nowhere", "core/cluster", false}, {"cmd/bellows", "node/agent", true},
 	} {
 		text := "package p_test\nimport \"" + module + "/" + c.imported + "\""
 		broken, err := check([]pkg{{path: c.path, tests: []source{{c.path + "/x_test.go", text}}}})

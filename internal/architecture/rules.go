@@ -32,8 +32,6 @@ var folders = []folder{
 		"only the command wires the drivers that it shows side by side"},
 	{"internal", []string{"core", "durable", "node"},
 		"tests of every package may need it, so that it needs few of them"},
-	{"studies", []string{"core", "durable", "executor", "format", "sim", "live", "node", "pool", "door", "internal"},
-		"studies use the resource manager, which does without them"},
 }
 
 // narrower has the packages that may import less than their folder does: nothing but what the row names.
@@ -103,8 +101,8 @@ var tests = []folder{
 		"only a group with little memory is swapped out"},
 	{"live", []string{"node/agent", "node/cgroup", "door/daemon"},
 		"deaths of a whole daemon lose nothing that the driver acknowledged, and leave no container stopped"},
-	{"docs", []string{"core/resource", "core/timeline", "core/cluster", "core/memory", "core/policy", "format/workload", "sim", "studies/chart", "node/cgroup"},
-		"pages show what the code computes"},
+	{"docs", []string{"node/cgroup"},
+		"some commands of documents need control groups"},
 	{"scenarios", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/leveling", "core/policy", "core/engine", "format/eventlog", "format/workload", "sim", "live"},
 		"both drivers of the engine replay the same stories"},
 }
@@ -146,9 +144,9 @@ var (
 // vague are names that do not say what a package is for.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "base"}
 
-// truthful are the folders that handle the truth of tasks: formats read it, the simulator uses it. The others give the
-// simulator facts that policies do not know: measured ones, or the subject of an experiment.
-var truthful = []string{"format", "sim", "cmd/bellows/internal/replay", "studies"}
+// truthful are the folders that handle the truth of tasks: formats read it, the simulator uses it, and a replay gives the
+// simulator measured facts that policies do not know.
+var truthful = []string{"format", "sim", "cmd/bellows/internal/replay"}
 
 // vectors are names of fields that hold a resource.Vector.
 var vectors = []string{"Ideal", "Capacity", "Free", "Grant", "Demand"}

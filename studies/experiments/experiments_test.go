@@ -5,14 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-var rewrite = flag.Bool("rewrite", false, "write docs/results.md anew from the stored summaries")
+	"github.com/bellows-rm/bellows/internal/testfile"
+)
 
 // sharedData is the folder of recorded data next to the project.
 const sharedData = "../../../shared/data"
@@ -215,7 +214,7 @@ func TestReport(t *testing.T) {
 		t.Fatal("no results are stored")
 	}
 	want := Report(stored, "results")
-	if *rewrite {
+	if testfile.Rewriting() {
 		if err := os.WriteFile("../../docs/results.md", want, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/bellows-rm/bellows/internal/testfile"
 )
 
 // long is an experiment whose stored result takes too long to reproduce. Two parts are reproduced instead: its first
@@ -79,7 +81,7 @@ func compareLong(t *testing.T, e *Experiment) {
 		t.Fatal(err)
 	}
 	file := longFile(e.Name)
-	if *rewrite {
+	if testfile.Rewriting() {
 		if err := os.WriteFile(file, part, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bellows-rm/bellows/internal/testfile"
 )
 
 // storedResults is the folder of the results in docs/results.md.
@@ -110,7 +112,7 @@ func compareWhole(t *testing.T, e *Experiment, s Settings) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *rewrite {
+	if testfile.Rewriting() {
 		if err := r.Save(storedResults, true); err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +166,7 @@ func compareTexts(t *testing.T, e *Experiment) {
 		t.Fatal(err)
 	}
 	made := small.Summary
-	if *rewrite {
+	if testfile.Rewriting() {
 		stored.Title, stored.Paper, stored.Setup, stored.Needs, stored.Unit, stored.FullRuns = made.Title, made.Paper, made.Setup, made.Needs, made.Unit, made.FullRuns
 		text, err := stored.JSON()
 		if err != nil {

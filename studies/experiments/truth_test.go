@@ -1,4 +1,4 @@
-package docs_test
+package experiments_test
 
 import (
 	"bytes"
@@ -106,14 +106,14 @@ func TestPicturesOfTheTruth(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join("truth", name+".svg")
+		path := filepath.Join("..", "..", "docs", "truth", name+".svg")
 		if testfile.Rewriting() {
 			if err := os.WriteFile(path, got, 0o666); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if want, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("docs/%s is not what the simulator's functions give (%v); draw it anew with -rewrite if that is right", path, err)
+			t.Errorf("%s is not what the simulator's functions give (%v); draw it anew with -rewrite if that is right", path, err)
 		}
 	}
 }
