@@ -1,6 +1,6 @@
 # "make help" lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build lab test test-studies test-all lint test-race test-guest test-faults test-upgrade test-soak demo demand demand-cores results results-check bench bench-machine bench-disks bench-pools bench-pairs attack clients fuzz clean
+.PHONY: help build lab check test test-studies test-all lint test-race test-guest test-faults test-upgrade test-soak demo demand demand-cores results results-check bench bench-machine bench-disks bench-pools bench-pairs attack clients fuzz clean
 
 # What test-faults runs: deaths of the daemon, time of streaming, random nodes, deaths right before a change of a file, cuts of power,
 # shifts in which the daemon dies.
@@ -36,7 +36,7 @@ lab: ## bin/bellows-lab, the studies: one static file
 	cd studies && CGO_ENABLED=0 go build -trimpath -o ../bin/ ./bellows-lab
 
 # Many tests wait most of the time: one package more than there are processors keeps these busy.
-test: lint ## run this before a commit, under 5 minutes once built: lint and all tests that are not long; installs nothing
+test: check ## run this before a commit, under 5 minutes once built: gofmt, vet and all tests that are not long; installs nothing
 	$(TESTRUN) -- -short -count=1 -timeout=15m -p=$$(($$(nproc) + 1)) ./...
 
 test-studies: ## the module of the studies, under 6 minutes: lint, all tests as test-race runs them, and the commands with bellows-lab in documents
@@ -44,12 +44,14 @@ test-studies: ## the module of the studies, under 6 minutes: lint, all tests as 
 	internal/testrun/race studies
 	$(TESTRUN) -- -count=1 -run='TestCommands/(profiles|output)' ./docs -lab
 
-test-all: test test-studies test-race test-guest test-faults test-upgrade test-soak results-check ## everything that can fail, one after the other, about an hour, as root
+test-all: test lint test-studies test-race test-guest test-faults test-upgrade test-soak results-check ## everything that can fail, one after the other, about an hour, as root
 
-lint: ## gofmt, go vet and staticcheck
+check:
 	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "gofmt: not formatted:"; echo "$$unformatted"; exit 1; fi
 	go vet -tags guest,attack ./...
+
+lint: check ## gofmt, go vet and staticcheck, 9 minutes of processor time the first time
 	go tool staticcheck -tags guest,attack ./...
 
 test-race: ## long tests too, under 13 minutes: with the race detector where there are goroutines; as root on Debian it installs gcc if it is missing

@@ -73,9 +73,12 @@ func accountFor(path string, out, complaints io.Writer) int {
 		fmt.Fprintln(complaints, "testrun:", err)
 		return 1
 	}
-	var never, faults []result
-	ran := map[testName]bool{}
+	var never, left, faults []result
+	ran, inTurns := map[testName]bool{}, map[string]bool{}
 	for _, o := range results {
+		if isLeft(o) {
+			inTurns[o.Package] = true
+		}
 		if o.Outcome != skipped {
 			markRun(ran, o.Package, o.Test)
 			markRun(ran, o.Package, inGuest(o.Test))
@@ -88,11 +91,16 @@ func accountFor(path string, out, complaints io.Writer) int {
 			faults = append(faults, o)
 		case o.Outcome == skipped && !ran[name] && !strings.Contains(o.Output, "../shared"):
 			ran[name] = true // once is enough
-			never = append(never, o)
+			if isLeft(o) || inTurns[o.Package] && strings.Contains(o.Output, "needs ") {
+				left = append(left, o)
+			} else {
+				never = append(never, o)
+			}
 		}
 	}
 	slices.SortStableFunc(faults, func(a, b result) int { return strings.Compare(string(b.Outcome), string(a.Outcome)) }) // flaky first: the end is read most
 	showOutputs(faults, out)
+	list(out, "left to another turn", left, result.name)
 	list(out, "skipped in every run", never, func(o result) string { return o.name() + ": " + o.Output })
 	for _, kind := range []outcome{flaky, failed} {
 		of := slices.DeleteFunc(slices.Clone(faults), func(o result) bool { return o.Outcome != kind })
@@ -102,6 +110,11 @@ func accountFor(path string, out, complaints io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// isLeft reports whether a test in a guest was left to another turn (package guest).
+func isLeft(o result) bool {
+	return o.Outcome == skipped && strings.Contains(o.Output, "left to turn ")
 }
 
 // markRun marks a test as run, and the tests that it is a part of: the ledger has only the innermost.
