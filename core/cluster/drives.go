@@ -7,28 +7,6 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// Demand is how many tasks of a stage run or could run now, in a job that starts its own tasks: for each of them it could use an executor.
-//
-// What the engine calls a task of such a job is the attachment of one executor to one stage. It begins with a Start, and ends when the job
-// gives the executor back: by itself, or because a Kill that makes room (see Plan.Preempt) has asked for it. The job still demands the executor then,
-// so that another one is attached as soon as the policy can, unless it demands fewer meanwhile. An attachment has no result:
-// however it ends, the job does not fail, and does not end before it closes.
-type Demand struct {
-	Stage int `json:"stage"`
-	Tasks int `json:"tasks"` // at least 0
-}
-
-// checkDriven returns an error if a stage cannot be one of a job that starts its own tasks.
-func (s *Stage) checkDriven() *WrongField {
-	switch {
-	case s.Coordinator:
-		return wrong("coordinator", true, "must not be in a job that starts its own tasks")
-	case s.Together:
-		return wrong("together", true, "must not be in a job that starts its own tasks")
-	}
-	return nil
-}
-
 // checkDemands returns an error if a growth demands what cannot be.
 func (j *JobState) checkDemands(g *Growth) error {
 	if len(g.Demands) > 0 && !j.Drives {

@@ -384,12 +384,6 @@ func (a *account) full(k QuotaKind) Reason {
 	return BecauseOverQuota(a.party.Queue, k, a.taken[k], a.most[k])
 }
 
-// Taken is what the jobs of a user or a queue take, of what the engine counts for quotas.
-type Taken [numCounted]int64
-
-// Counts reports whether the engine counts what a quota of a kind limits. The driver counts the rest.
-func (k QuotaKind) Counts() bool { return k < numCounted }
-
 // Taken returns what each user and queue with a quota and with jobs takes. What no quota limits may be missing from it.
 func (s *Snapshot) Taken() map[Party]Taken {
 	all := make(map[Party]Taken, len(s.gate.accounts))

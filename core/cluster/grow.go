@@ -7,47 +7,6 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// Growth is how an open job grows: it gets more tasks in stages that it has, then more stages, and then it may close. Its size is that
-// of what is new: a job may grow thousands of times.
-type Growth struct {
-	Tasks  []MoreTasks `json:"tasks,omitempty"`  // by ascending stage
-	Stages []Stage     `json:"stages,omitempty"` // their parents are earlier stages of the job
-	// Demands take the place of Tasks in a job that drives. They may be of new stages, and are by ascending stage.
-	Demands []Demand `json:"demands,omitempty"`
-	Closes  bool     `json:"closes,omitempty"` // the job does not grow any more, and a job that drives demands nothing any more
-}
-
-// MoreTasks are tasks that a stage gets in addition, behind those that it has.
-type MoreTasks struct {
-	Stage int `json:"stage"`
-	Tasks int `json:"tasks"` // at least 1
-}
-
-// Grown returns a copy of j as it is after a growth. It shares no stages with j.
-func (j *Job) Grown(g *Growth) Job {
-	out := *j
-	out.Stages = slices.Clone(j.Stages)
-	out.grow(g)
-	return out
-}
-
-// grow changes j, which owns the list of its stages.
-func (j *Job) grow(g *Growth) {
-	for _, m := range g.Tasks {
-		j.Stages[m.Stage].Tasks += m.Tasks
-	}
-	j.Stages = append(j.Stages, g.Stages...)
-	for _, d := range g.Demands {
-		j.Stages[d.Stage].Tasks = d.Tasks
-	}
-	for i := range j.Stages {
-		if j.Drives && g.Closes {
-			j.Stages[i].Tasks = 0
-		}
-	}
-	j.Open = j.Open && !g.Closes
-}
-
 // StageEnded reports whether all tasks of a stage have succeeded. A stage without tasks ends when its job closes. A stage of a job that
 // drives has ended while it demands nothing and no executor is attached to it.
 func (j *JobState) StageEnded(stage int) bool {
@@ -94,32 +53,6 @@ func (j *JobState) CheckGrowth(g *Growth) error {
 		}
 	}
 	return j.checkDemands(g)
-}
-
-// checkNew checks a stage that the job gets at an index.
-func (j *JobState) checkNew(s *Stage, index int) error {
-	w := s.checkClass(j.Class)
-	if w == nil {
-		w = s.check(0)
-	}
-	if w == nil && j.Drives {
-		w = s.checkDriven()
-	}
-	if w == nil && s.Coordinator {
-		w = wrong("coordinator", true, "must not be added to a job")
-	}
-	for _, p := range s.Parents {
-		if w == nil && (p < 0 || p >= index) {
-			w = wrong("after", p, "must be the index of an earlier stage, 0 to %d", index-1)
-		}
-	}
-	if w == nil {
-		return nil
-	}
-	if w.Job, w.Stage, w.StageName = j.Name, index, s.Name; s.Name == "" {
-		w.StageName = fmt.Sprint(index)
-	}
-	return w
 }
 
 // grow records that a job has grown.

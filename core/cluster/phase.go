@@ -86,3 +86,49 @@ func (p *Phase) check() *WrongField {
 	}
 	return nil
 }
+
+// GrantIn is what a task of a stage is granted in a phase of its forecast, if it is granted resources by phase: CPU and memory as
+// the phase demands them, and the ideal amounts of all other resources. If the memory of its container cannot change while it
+// runs, it is that of the largest phase; otherwise it is at most the stage's MaxMemory. A resource that no phase demands is not
+// forecast: its amount is the ideal one, too.
+func (j *Job) GrantIn(stage int, phase int32) resource.Vector {
+	s := &j.Stages[stage]
+	grant, peak := s.Ideal, s.Peak()
+	if len(s.Phases) == 0 {
+		return grant
+	}
+	demand := &s.Phases[phase].Demand
+	if peak[resource.CPU] > 0 {
+		grant[resource.CPU] = max(LeastRunCPU, demand[resource.CPU])
+	}
+	if peak[resource.Memory] > 0 {
+		grant[resource.Memory] = max(LeastRunMemory, demand[resource.Memory], j.leastByPhase(stage))
+	}
+	if s.MaxMemory > 0 {
+		grant[resource.Memory] = min(grant[resource.Memory], max(s.MaxMemory, j.leastByPhase(stage)))
+	}
+	return grant
+}
+
+// LargestGrant is the largest amount of each resource that a task of a stage is granted in any phase, if it is granted resources by
+// phase.
+func (j *Job) LargestGrant(stage int) (most resource.Vector) {
+	most = j.GrantIn(stage, 0)
+	for phase := range j.Stages[stage].Phases {
+		most = most.Max(j.GrantIn(stage, int32(phase)))
+	}
+	return most
+}
+
+// leastByPhase is the least memory that a task of a stage keeps in all phases: nothing, if the memory of its container can change
+// while it runs, and otherwise what its largest phase demands.
+func (j *Job) leastByPhase(stage int) resource.Amount {
+	s := &j.Stages[stage]
+	if j.Resizable(stage) {
+		return 0
+	}
+	if peak := s.Peak()[resource.Memory]; peak > 0 {
+		return peak
+	}
+	return s.Ideal[resource.Memory]
+}

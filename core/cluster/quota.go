@@ -266,3 +266,9 @@ func times(amount int64, n int) int64 {
 	}
 	return amount * int64(n)
 }
+
+// Taken is what the jobs of a user or a queue take, of what the engine counts for quotas.
+type Taken [numCounted]int64
+
+// Counts reports whether the engine counts what a quota of a kind limits. The driver counts the rest.
+func (k QuotaKind) Counts() bool { return k < numCounted }

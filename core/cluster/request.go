@@ -319,3 +319,40 @@ func (j *Job) BringIntoBounds() (changed bool) {
 	}
 	return changed
 }
+
+// checkDriven returns an error if a stage cannot be one of a job that starts its own tasks.
+func (s *Stage) checkDriven() *WrongField {
+	switch {
+	case s.Coordinator:
+		return wrong("coordinator", true, "must not be in a job that starts its own tasks")
+	case s.Together:
+		return wrong("together", true, "must not be in a job that starts its own tasks")
+	}
+	return nil
+}
+
+// checkNew checks a stage that the job gets at an index.
+func (j *JobState) checkNew(s *Stage, index int) error {
+	w := s.checkClass(j.Class)
+	if w == nil {
+		w = s.check(0)
+	}
+	if w == nil && j.Drives {
+		w = s.checkDriven()
+	}
+	if w == nil && s.Coordinator {
+		w = wrong("coordinator", true, "must not be added to a job")
+	}
+	for _, p := range s.Parents {
+		if w == nil && (p < 0 || p >= index) {
+			w = wrong("after", p, "must be the index of an earlier stage, 0 to %d", index-1)
+		}
+	}
+	if w == nil {
+		return nil
+	}
+	if w.Job, w.Stage, w.StageName = j.Name, index, s.Name; s.Name == "" {
+		w.StageName = fmt.Sprint(index)
+	}
+	return w
+}

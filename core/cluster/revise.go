@@ -3,22 +3,9 @@ package cluster
 import (
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/bellows-rm/bellows/core/timeline"
 )
-
-// Revised returns a copy of j with the forecasts of another version of it: per stage, duration, phases and where they come
-// from. Nothing else of j may change while it waits.
-func (j *Job) Revised(by *Job) Job {
-	out := *j
-	out.Stages = slices.Clone(j.Stages)
-	for i := range min(len(out.Stages), len(by.Stages)) {
-		s, from := &out.Stages[i], &by.Stages[i]
-		s.Duration, s.Phases, s.Told = from.Duration, from.Phases, from.Told
-	}
-	return out
-}
 
 // revise replaces the forecasts of a job none of whose tasks has been started.
 func (s *Snapshot) revise(now timeline.Time, job *Job) error {

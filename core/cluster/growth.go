@@ -1,0 +1,67 @@
+package cluster
+
+import "slices"
+
+// Demand is how many tasks of a stage run or could run now, in a job that starts its own tasks: for each of them it could use an executor.
+//
+// What the engine calls a task of such a job is the attachment of one executor to one stage. It begins with a Start, and ends when the job
+// gives the executor back: by itself, or because a Kill that makes room (see Plan.Preempt) has asked for it. The job still demands the executor then,
+// so that another one is attached as soon as the policy can, unless it demands fewer meanwhile. An attachment has no result:
+// however it ends, the job does not fail, and does not end before it closes.
+type Demand struct {
+	Stage int `json:"stage"`
+	Tasks int `json:"tasks"` // at least 0
+}
+
+// Growth is how an open job grows: it gets more tasks in stages that it has, then more stages, and then it may close. Its size is that
+// of what is new: a job may grow thousands of times.
+type Growth struct {
+	Tasks  []MoreTasks `json:"tasks,omitempty"`  // by ascending stage
+	Stages []Stage     `json:"stages,omitempty"` // their parents are earlier stages of the job
+	// Demands take the place of Tasks in a job that drives. They may be of new stages, and are by ascending stage.
+	Demands []Demand `json:"demands,omitempty"`
+	Closes  bool     `json:"closes,omitempty"` // the job does not grow any more, and a job that drives demands nothing any more
+}
+
+// MoreTasks are tasks that a stage gets in addition, behind those that it has.
+type MoreTasks struct {
+	Stage int `json:"stage"`
+	Tasks int `json:"tasks"` // at least 1
+}
+
+// Grown returns a copy of j as it is after a growth. It shares no stages with j.
+func (j *Job) Grown(g *Growth) Job {
+	out := *j
+	out.Stages = slices.Clone(j.Stages)
+	out.grow(g)
+	return out
+}
+
+// grow changes j, which owns the list of its stages.
+func (j *Job) grow(g *Growth) {
+	for _, m := range g.Tasks {
+		j.Stages[m.Stage].Tasks += m.Tasks
+	}
+	j.Stages = append(j.Stages, g.Stages...)
+	for _, d := range g.Demands {
+		j.Stages[d.Stage].Tasks = d.Tasks
+	}
+	for i := range j.Stages {
+		if j.Drives && g.Closes {
+			j.Stages[i].Tasks = 0
+		}
+	}
+	j.Open = j.Open && !g.Closes
+}
+
+// Revised returns a copy of j with the forecasts of another version of it: per stage, duration, phases and where they come
+// from. Nothing else of j may change while it waits.
+func (j *Job) Revised(by *Job) Job {
+	out := *j
+	out.Stages = slices.Clone(j.Stages)
+	for i := range min(len(out.Stages), len(by.Stages)) {
+		s, from := &out.Stages[i], &by.Stages[i]
+		s.Duration, s.Phases, s.Told = from.Duration, from.Phases, from.Told
+	}
+	return out
+}
