@@ -74,8 +74,8 @@ func grouped(n int) string {
 	return text
 }
 
-// check returns what is wrong with a.
-func (a *Answer) check() error {
+// Check returns what is wrong with a.
+func (a *Answer) Check() error {
 	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 	switch {
 	case !finite(a.Value) || !finite(a.Bound):

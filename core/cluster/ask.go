@@ -46,7 +46,7 @@ type question struct {
 // Solve makes an answer that contradicts itself a failed one.
 func (q question) Solve(states int) Answer {
 	a := q.Question.Solve(states)
-	if err := a.check(); err != nil {
+	if err := a.Check(); err != nil {
 		return Answer{Failed: err.Error()}
 	}
 	return a
@@ -91,7 +91,7 @@ func (s *Snapshot) answered(now timeline.Time, e *Event) error {
 	if !n.Asking() || n.Asked.Decision != e.Decision {
 		return fmt.Errorf("node %q: decision %d is not its open question", n.Name, e.Decision)
 	}
-	if err := e.Answer.check(); err != nil {
+	if err := e.Answer.Check(); err != nil {
 		return fmt.Errorf("node %q: answer to decision %d: %w", n.Name, e.Decision, err)
 	}
 	q := n.Asked

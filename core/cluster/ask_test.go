@@ -125,11 +125,11 @@ func TestWrongAnswers(t *testing.T) {
 		if err := b.Enter(2, &c.e); err == nil || !strings.Contains(err.Error(), c.want) || !n.Asking() {
 			t.Errorf("%+v: error is %v, want one with %q", c.e, err, c.want)
 		}
-		if c.e.Answer == nil || c.e.Answer.check() == nil {
+		if c.e.Answer == nil || c.e.Answer.Check() == nil {
 			continue
 		}
 		b2, _ := askingBook(t)
-		if got := b2.Question(askAbout(t, b2, 1, known(*c.e.Answer))[0].ID).Solve(1); !strings.Contains(got.Failed, c.want) || got.check() != nil {
+		if got := b2.Question(askAbout(t, b2, 1, known(*c.e.Answer))[0].ID).Solve(1); !strings.Contains(got.Failed, c.want) || got.Check() != nil {
 			t.Errorf("a question is answered with %+v, want one that failed for %q", got, c.want)
 		}
 	}

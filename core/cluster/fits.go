@@ -68,17 +68,6 @@ func (s *Snapshot) NoRoom(need resource.Vector) (why Reason, ok bool) {
 	return BecauseNoRoom(need), true
 }
 
-// lacking returns which of memory and CPU no node has enough of, each resource taken by itself.
-func (s *Snapshot) lacking(need resource.Vector) (lacks lacking) {
-	if !s.someHas(resource.Memory, need[resource.Memory]) {
-		lacks |= lacksMemory
-	}
-	if !s.someHas(resource.CPU, need[resource.CPU]) {
-		lacks |= lacksCPU
-	}
-	return lacks
-}
-
 // fullNode returns a node that rejects a task only because it already has as many tasks as it may.
 func (s *Snapshot) fullNode(j *JobState, stage int, code ReasonCode) (*NodeState, bool) {
 	if s.ContainersPerCore == 0 || code != NoRoom && code != NotAvailable {
@@ -111,7 +100,7 @@ func (s *Snapshot) CheckFits(j *Job, elastic bool) error {
 			if k != resource.Memory {
 				name = k.String()
 			}
-			return wrong(name, k.Format(need[k]), "must be at most what a node has, %s", k.Format(largest[k])).in(j, i)
+			return j.WrongIn(i, name, k.Format(need[k]), "must be at most what a node has, %s", k.Format(largest[k]))
 		}
 		return fmt.Errorf("job %q stage %q needs %v: must be at most what one node has", j.Name, j.StageName(i), need)
 	}

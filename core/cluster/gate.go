@@ -22,12 +22,12 @@ type gate struct {
 // account is what the jobs of a party take of its quotas.
 type account struct {
 	party       Party
-	most, taken [numCounted]int64
+	most, taken [NumCounted]int64
 	jobs        int         // that have not been retired
 	waiting     []*JobState // with tasks that are withheld, by ascending ID
 	inside      int         // how many of these have started, or may start
 	// least is a lower bound of what a task of a job that waits takes.
-	least [numCounted]int64
+	least [NumCounted]int64
 	freed bool
 }
 
@@ -36,9 +36,9 @@ type standing struct {
 	accounts []*account
 	// counted are the kinds of which one of the accounts has a quota. Others are not counted: without a bound, the sum over the
 	// tasks of a job might overflow.
-	counted [numCounted]bool
-	claim   [numCounted]int64 // what the job takes of each account
-	least   [numCounted]int64 // what the smallest of its tasks takes, of memory and CPU
+	counted [NumCounted]bool
+	claim   [NumCounted]int64 // what the job takes of each account
+	least   [NumCounted]int64 // what the smallest of its tasks takes, of memory and CPU
 	waits   bool              // it is among the jobs that wait in its accounts
 	fresh   bool              // it has not had its turn yet
 }
@@ -85,7 +85,7 @@ func (g *gate) pass(p *Plan) {
 // letWaiting gives the jobs that wait in an account their turn, until too little is left for any of them: usually that is so after the
 // first.
 func (g *gate) letWaiting(p *Plan, a *account) {
-	least := [numCounted]int64{QuotaMemory: Unlimited, QuotaCPU: Unlimited}
+	least := [NumCounted]int64{QuotaMemory: Unlimited, QuotaCPU: Unlimited}
 	for i := 0; i < len(a.waiting); {
 		if a.tight() {
 			return
@@ -175,9 +175,9 @@ func (g *gate) meet(j *JobState) {
 	}
 	st.look(j, 0)
 	for _, party := range j.Parties() {
-		var most [numCounted]int64
+		var most [NumCounted]int64
 		limited := false
-		for k := range numCounted {
+		for k := range NumCounted {
 			if most[k] = g.quotas.Of(party, k).Most; most[k] != Unlimited {
 				limited, st.counted[k] = true, true
 			}
@@ -208,7 +208,7 @@ func (g *gate) settle(j *JobState) {
 	claim, waits := st.claimOf(j), j.waitsForQuota()
 	for _, a := range st.accounts {
 		less := false
-		for k := range numCounted {
+		for k := range NumCounted {
 			a.taken[k] += claim[k] - st.claim[k]
 			less = less || k != QuotaWaiting && claim[k] < st.claim[k]
 		}
@@ -269,7 +269,7 @@ func (j *JobState) waitsForQuota() bool {
 }
 
 // claimOf is what a job counts for quotas: its tasks that were let through and have not ended, whether they have started or not.
-func (st *standing) claimOf(j *JobState) (c [numCounted]int64) {
+func (st *standing) claimOf(j *JobState) (c [NumCounted]int64) {
 	ended, tasks := j.Status.Ended(), 0
 	for i := j.passed; i < len(j.Progress); i++ {
 		s := &j.Progress[i]
@@ -280,7 +280,7 @@ func (st *standing) claimOf(j *JobState) (c [numCounted]int64) {
 		tasks += n
 		for k := range QuotaRunning {
 			if st.counted[k] {
-				c[k] += times(j.Stages[i].counts(k), n)
+				c[k] += j.Stages[i].Counts(k, n)
 			}
 		}
 	}
@@ -340,7 +340,7 @@ func (st *standing) fits(j *JobState, stage int) int {
 			return 0
 		}
 		for k := range QuotaRunning {
-			if each := s.counts(k); each > 0 && a.most[k] != Unlimited {
+			if each := s.Counts(k, 1); each > 0 && a.most[k] != Unlimited {
 				n = min(n, max(0, a.most[k]-a.taken[k])/each)
 			}
 		}
@@ -372,7 +372,7 @@ func (st *standing) why(j *JobState, stage int) Reason {
 			return a.full(QuotaRunning)
 		}
 		for k := range QuotaRunning {
-			if a.most[k] != Unlimited && times(j.Stages[stage].counts(k), n) > a.most[k]-a.taken[k] {
+			if a.most[k] != Unlimited && j.Stages[stage].Counts(k, n) > a.most[k]-a.taken[k] {
 				return a.full(k)
 			}
 		}
@@ -396,17 +396,17 @@ func (s *Snapshot) Taken() map[Party]Taken {
 // OverQuota returns a quota that jobs would exceed if they were submitted now: one of jobs that wait, or one that refuses what it
 // does not let start at once. ok is false if there is none.
 func (s *Snapshot) OverQuota(jobs ...*Job) (e Excess, ok bool) {
-	more := map[Party][numCounted]int64{}
+	more := map[Party][NumCounted]int64{}
 	for _, j := range jobs {
 		for _, party := range j.Parties() {
 			needs := more[party]
 			needs[QuotaRunning]++
 			needs[QuotaWaiting]++
 			for k := range QuotaRunning {
-				needs[k] += min(j.mostAtOnce(k), Unlimited-needs[k])
+				needs[k] += min(j.MostAtOnce(k), Unlimited-needs[k])
 			}
 			more[party] = needs
-			for k := range numCounted {
+			for k := range NumCounted {
 				e = Excess{Party: party, Kind: k, Quota: s.gate.quotas.Of(party, k), Needs: needs[k]}
 				if a := s.gate.accounts[party]; a != nil {
 					e.Taken = a.taken[k]

@@ -238,7 +238,7 @@ func TestRandomQuotas(t *testing.T) {
 		quotas := func() *Quotas {
 			limits := func() Limits {
 				l := Limits{}
-				for k := range numCounted {
+				for k := range NumCounted {
 					most := int64(number("most", 1, 6))
 					switch k {
 					case QuotaMemory:
@@ -343,7 +343,7 @@ func takes(s *Snapshot, party Party, k QuotaKind, letThrough bool) (sum int64) {
 				n += p.Pending - p.Withheld
 			}
 			if tasks += n; k < QuotaRunning {
-				sum += int64(n) * j.Stages[i].counts(k)
+				sum += int64(n) * j.Stages[i].Counts(k, 1)
 			}
 		}
 		switch {
@@ -384,7 +384,7 @@ func checkGate(t *rapid.T, s *Snapshot, q *Quotas) {
 		if jobs == 0 || jobs != a.jobs || waiting != len(a.waiting) || inside != a.inside {
 			t.Fatalf("%s has %d jobs, %d waiting and %d of them inside, want %d, %d and %d", a.party, a.jobs, len(a.waiting), a.inside, jobs, waiting, inside)
 		}
-		for k := range numCounted {
+		for k := range NumCounted {
 			if want := takes(s, a.party, k, true); a.most[k] != Unlimited && a.taken[k] != want {
 				t.Fatalf("%s has taken %d of %s, want %d", a.party, a.taken[k], k, want)
 			}

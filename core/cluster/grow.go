@@ -40,15 +40,15 @@ func (j *JobState) CheckGrowth(g *Growth) error {
 		last = m.Stage
 		switch s := &j.Stages[m.Stage]; {
 		case s.Coordinator:
-			return wrong("tasks", m.Tasks, "a coordinator is 1 task").in(j.Job, m.Stage)
+			return j.WrongIn(m.Stage, "tasks", m.Tasks, "a coordinator is 1 task")
 		case m.Tasks < 1 || m.Tasks > MostTasks-s.Tasks:
-			return wrong("tasks", m.Tasks, "must be 1 to %d in addition to the %d that the stage has", MostTasks-s.Tasks, s.Tasks).in(j.Job, m.Stage)
+			return j.WrongIn(m.Stage, "tasks", m.Tasks, "must be 1 to %d in addition to the %d that the stage has", MostTasks-s.Tasks, s.Tasks)
 		case j.Progress[m.Stage].read && j.StageEnded(m.Stage):
-			return wrong("tasks", m.Tasks, "must not be added, because the stage has ended and another stage depends on it").in(j.Job, m.Stage)
+			return j.WrongIn(m.Stage, "tasks", m.Tasks, "must not be added, because the stage has ended and another stage depends on it")
 		}
 	}
 	for i := range g.Stages {
-		if err := j.checkNew(&g.Stages[i], len(j.Stages)+i); err != nil {
+		if err := j.CheckNew(&g.Stages[i], len(j.Stages)+i); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func (s *Snapshot) grow(now timeline.Time, id JobID, g *Growth) error {
 	if !j.grown {
 		job.Stages, j.grown = slices.Clone(job.Stages), true
 	}
-	job.grow(g)
+	job.Grow(g)
 	j.Job = &job
 	for _, m := range g.Tasks {
 		j.Progress[m.Stage].Pending += m.Tasks
@@ -175,7 +175,7 @@ func (st *standing) grow(j *JobState, g *Growth, first int) {
 func (st *standing) look(j *JobState, first int) {
 	for i := first; i < len(j.Stages); i++ {
 		for k := range QuotaRunning {
-			st.least[k] = min(st.least[k], j.Stages[i].counts(k))
+			st.least[k] = min(st.least[k], j.Stages[i].Counts(k, 1))
 		}
 	}
 }

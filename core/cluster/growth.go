@@ -33,12 +33,12 @@ type MoreTasks struct {
 func (j *Job) Grown(g *Growth) Job {
 	out := *j
 	out.Stages = slices.Clone(j.Stages)
-	out.grow(g)
+	out.Grow(g)
 	return out
 }
 
-// grow changes j, which owns the list of its stages.
-func (j *Job) grow(g *Growth) {
+// Grow changes j, which owns the list of its stages.
+func (j *Job) Grow(g *Growth) {
 	for _, m := range g.Tasks {
 		j.Stages[m.Stage].Tasks += m.Tasks
 	}

@@ -162,7 +162,7 @@ func (p *Plan) hold(t *TaskState, newer Hold, why Reason) {
 	case !t.Running:
 		p.fail("suspend or resume task %s for %q: it is not running", t.ID, by)
 		return
-	case by > allHolders || by&HeldByMemory != 0:
+	case by > AllHolders || by&HeldByMemory != 0:
 		p.fail("suspend or resume task %s for %q: the memory manager of a node decides by itself", t.ID, by)
 		return
 	}

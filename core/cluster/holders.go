@@ -13,14 +13,14 @@ const (
 	HeldByMemory   Holders = 1 << iota // the memory manager of the task's node
 	HeldByOwner                        // its owner, or a user who may act for the owner: see JobPaused
 	HeldByLeveling                     // the policy, until a given time: see Plan.SuspendUntil
-	allHolders     = 1<<iota - 1
+	AllHolders     Holders = 1<<iota - 1
 )
 
 var holderNames = [...]string{"memory", "owner", "leveling"}
 
 // String joins the names of the holders by "+"; it is empty if there is none.
 func (h Holders) String() string {
-	if h > allHolders {
+	if h > AllHolders {
 		return fmt.Sprintf("holders(%d)", uint8(h))
 	}
 	var names []string

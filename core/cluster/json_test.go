@@ -116,7 +116,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("outcome %s is read as %s: %v", o, back, err)
 		}
 	}
-	for h := range Holders(allHolders + 1) {
+	for h := range Holders(AllHolders + 1) {
 		var back Holders
 		if err := back.UnmarshalText([]byte(h.String())); err != nil || back != h {
 			t.Errorf("holders %s are read as %s: %v", h, back, err)

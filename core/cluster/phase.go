@@ -102,10 +102,10 @@ func (j *Job) GrantIn(stage int, phase int32) resource.Vector {
 		grant[resource.CPU] = max(LeastRunCPU, demand[resource.CPU])
 	}
 	if peak[resource.Memory] > 0 {
-		grant[resource.Memory] = max(LeastRunMemory, demand[resource.Memory], j.leastByPhase(stage))
+		grant[resource.Memory] = max(LeastRunMemory, demand[resource.Memory], j.LeastByPhase(stage))
 	}
 	if s.MaxMemory > 0 {
-		grant[resource.Memory] = min(grant[resource.Memory], max(s.MaxMemory, j.leastByPhase(stage)))
+		grant[resource.Memory] = min(grant[resource.Memory], max(s.MaxMemory, j.LeastByPhase(stage)))
 	}
 	return grant
 }
@@ -120,9 +120,9 @@ func (j *Job) LargestGrant(stage int) (most resource.Vector) {
 	return most
 }
 
-// leastByPhase is the least memory that a task of a stage keeps in all phases: nothing, if the memory of its container can change
+// LeastByPhase is the least memory that a task of a stage keeps in all phases: nothing, if the memory of its container can change
 // while it runs, and otherwise what its largest phase demands.
-func (j *Job) leastByPhase(stage int) resource.Amount {
+func (j *Job) LeastByPhase(stage int) resource.Amount {
 	s := &j.Stages[stage]
 	if j.Resizable(stage) {
 		return 0

@@ -23,8 +23,8 @@ const (
 	NumQuotaKinds
 )
 
-// numCounted is the number of kinds that the engine counts, the first ones; the driver counts the others.
-const numCounted = QuotaWaiting + 1
+// NumCounted is the number of kinds that the engine counts, the first ones; the driver counts the others.
+const NumCounted = QuotaWaiting + 1
 
 var quotaKinds = [NumQuotaKinds]struct {
 	name   string
@@ -216,10 +216,10 @@ func (q *Quotas) Never(j *Job) *NeverFits {
 			}
 			for i := range j.Stages {
 				s := &j.Stages[i]
-				if times(s.counts(k), s.atOnce()) <= limit {
+				if s.Counts(k, s.atOnce()) <= limit {
 					continue
 				}
-				w := &NeverFits{Party: party, Kind: k, WrongField: WrongField{Job: j.Name, Stage: i, StageName: j.StageName(i), Field: k.resource().Field(), Value: k.Format(s.counts(k)),
+				w := &NeverFits{Party: party, Kind: k, WrongField: WrongField{Job: j.Name, Stage: i, StageName: j.StageName(i), Field: k.resource().Field(), Value: k.Format(s.Counts(k, 1)),
 					Must: fmt.Sprintf("must be at most %s, the quota of %s", k.Format(limit), party)}}
 				if s.Together {
 					w.Must = fmt.Sprintf("must be at most %s, the quota of %s, for its %d tasks, which start together", k.Format(limit), party, s.Tasks)
@@ -239,11 +239,11 @@ func (k QuotaKind) resource() resource.Kind {
 	return resource.Memory
 }
 
-// mostAtOnce is the most that a task of j, or all tasks of a stage that start together, request of what a quota limits.
-func (j *Job) mostAtOnce(k QuotaKind) (most int64) {
+// MostAtOnce is the most that a task of j, or all tasks of a stage that start together, request of what a quota limits.
+func (j *Job) MostAtOnce(k QuotaKind) (most int64) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
-		most = max(most, times(s.counts(k), s.atOnce()))
+		most = max(most, s.Counts(k, s.atOnce()))
 	}
 	return most
 }
@@ -256,19 +256,17 @@ func (s *Stage) atOnce() int {
 	return 1
 }
 
-// counts is how much a started task of s counts for a quota of tasks.
-func (s *Stage) counts(k QuotaKind) int64 { return int64(s.Ideal[k.resource()]) }
-
-// times is amount times n, at most Unlimited; both are at least 0.
-func times(amount int64, n int) int64 {
-	if n > 0 && amount > Unlimited/int64(n) {
+// Counts is how much n started tasks of s count for a quota of tasks, at most Unlimited. n is at least 0.
+func (s *Stage) Counts(k QuotaKind, n int) int64 {
+	each := int64(s.Ideal[k.resource()])
+	if n > 0 && each > Unlimited/int64(n) {
 		return Unlimited
 	}
-	return amount * int64(n)
+	return each * int64(n)
 }
 
 // Taken is what the jobs of a user or a queue take, of what the engine counts for quotas.
-type Taken [numCounted]int64
+type Taken [NumCounted]int64
 
 // Counts reports whether the engine counts what a quota of a kind limits. The driver counts the rest.
-func (k QuotaKind) Counts() bool { return k < numCounted }
+func (k QuotaKind) Counts() bool { return k < NumCounted }

@@ -108,6 +108,19 @@ const (
 	lacksCPU
 )
 
+// Lacking returns r, which is NoRoom, with the resources that no node has enough of, each taken by itself.
+func (r Reason) Lacking(memory, cpu bool) Reason {
+	var lacks lacking
+	if memory {
+		lacks |= lacksMemory
+	}
+	if cpu {
+		lacks |= lacksCPU
+	}
+	r.C = int64(lacks)
+	return r
+}
+
 // due is the clause about the time at which a waiting job comes first.
 func due(deadline int64, at func(timeline.Time) string) string {
 	if deadline == int64(timeline.Never) {

@@ -57,6 +57,11 @@ func wrong(field string, value any, must string, operands ...any) *WrongField {
 	return &WrongField{Stage: -1, Field: field, Value: fmt.Sprint(value), Must: fmt.Sprintf(must, operands...)}
 }
 
+// WrongIn returns a *WrongField of a stage of j.
+func (j *Job) WrongIn(stage int, field string, value any, must string, operands ...any) error {
+	return wrong(field, value, must, operands...).in(j, stage)
+}
+
 // in completes an error of a stage.
 func (w *WrongField) in(j *Job, stage int) error {
 	w.Job, w.Stage, w.StageName = j.Name, stage, j.StageName(stage)
@@ -72,6 +77,9 @@ func (w *WrongField) of(j *Job) error {
 // Check returns a *WrongField for the first field of j that is out of range. It does not know the cluster: see
 // Snapshot.CheckFits for jobs that fit on no node, and CheckRuns for the additional bounds of a job that is run.
 func (j *Job) Check() error { return j.check(j.Open) }
+
+// CheckGrown is Check for a job that may have grown and closed: even then it may have no stages, and stages without tasks.
+func (j *Job) CheckGrown() error { return j.check(true) }
 
 // check is Check. empty says that the job may have no stages, and stages without tasks.
 func (j *Job) check(empty bool) error {
@@ -331,8 +339,8 @@ func (s *Stage) checkDriven() *WrongField {
 	return nil
 }
 
-// checkNew checks a stage that the job gets at an index.
-func (j *JobState) checkNew(s *Stage, index int) error {
+// CheckNew returns an error if j cannot get a stage at an index.
+func (j *Job) CheckNew(s *Stage, index int) error {
 	w := s.checkClass(j.Class)
 	if w == nil {
 		w = s.check(0)

@@ -66,7 +66,7 @@ func (p *Plan) Resize(t *TaskState, grant resource.Vector, why Reason) {
 	if t.Killing || t.returns() > 0 || grant == t.WantedGrant() {
 		return
 	}
-	switch least := t.Job.leastByPhase(int(t.ID.Stage)); {
+	switch least := t.Job.LeastByPhase(int(t.ID.Stage)); {
 	case !t.Running:
 		p.fail("resize task %s: it is not running", t.ID)
 		return
@@ -194,7 +194,7 @@ func (t *TaskState) durationWith(grant resource.Vector) time.Duration {
 // Job.GrantIn. The policy resizes the task when it enters the next phase. A REGULAR task is granted the memory of its largest
 // phase from the beginning.
 func (p *Plan) StartPhased(j *JobState, stage int, n *NodeState, grant resource.Vector, why Reason) *TaskState {
-	switch least := j.leastByPhase(stage); {
+	switch least := j.LeastByPhase(stage); {
 	case len(j.Stages[stage].Phases) == 0 || j.Stages[stage].Coordinator:
 		p.fail("start of a task of job %d stage %d by phase: it has no forecast, or is a coordinator", j.ID, stage)
 		return nil

@@ -19,14 +19,14 @@ func (t *TaskState) Progress() Progress {
 	return p
 }
 
-// check returns an error if a task of j cannot have come that far. Whether its end can be is not checked: it is an
+// checkProgress returns an error if a task of j cannot have come that far. Whether its end can be is not checked: it is an
 // estimate.
-func (p *Progress) check(j *JobState, id TaskID) error {
+func (j *JobState) checkProgress(id TaskID, p *Progress) error {
 	switch {
 	case p == nil || id.Stage < 0 || int(id.Stage) >= len(j.Stages):
 	case p.Phase < 0 || p.Phase > 0 && int(p.Phase) >= len(j.Stages[id.Stage].Phases):
 		return fmt.Errorf("in phase %d, and its stage has a forecast of %d phases", p.Phase, len(j.Stages[id.Stage].Phases))
-	case p.Stood < 0 || p.StillBy > allHolders:
+	case p.Stood < 0 || p.StillBy > AllHolders:
 		return fmt.Errorf("stood still for %v, held by %s", p.Stood, p.StillBy)
 	}
 	return nil

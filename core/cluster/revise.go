@@ -22,7 +22,7 @@ func (s *Snapshot) revise(now timeline.Time, job *Job) error {
 	if allowed := j.Job.Revised(job); len(j.Stages) != len(job.Stages) || !reflect.DeepEqual(&allowed, job) {
 		return fmt.Errorf("job %d: revised in more than its forecasts", job.ID)
 	}
-	if err := job.check(true); err != nil {
+	if err := job.CheckGrown(); err != nil {
 		return err
 	}
 	j.Job, j.grown = job, false

@@ -548,7 +548,7 @@ func anyEvent(t *rapid.T, s *Snapshot) Event {
 				return Event{Kind: TaskIdle, Task: task.ID, Found: &Condition{Idle: number("idle", 0, 1) == 0}}
 			}
 			if task.Running && number("stands", 0, 9) == 0 {
-				return Event{Kind: rapid.SampledFrom([]EventKind{TaskStill, TaskGoesOn}).Draw(t, "still"), Task: task.ID, By: Holders(number("by", 1, int(allHolders)))}
+				return Event{Kind: rapid.SampledFrom([]EventKind{TaskStill, TaskGoesOn}).Draw(t, "still"), Task: task.ID, By: Holders(number("by", 1, int(AllHolders)))}
 			}
 		}
 	}

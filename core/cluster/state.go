@@ -393,7 +393,7 @@ func (s *Snapshot) adopt(now timeline.Time, e *Event) error {
 	if k, bad := found.Bound.Negative(); bad {
 		return fmt.Errorf("task %s: adopted with a bound of %d of %s: must not be negative", e.Task, found.Bound[k], k)
 	}
-	if err := found.Progress.check(j, e.Task); err != nil {
+	if err := j.checkProgress(e.Task, found.Progress); err != nil {
 		return fmt.Errorf("task %s: adopted: %w", e.Task, err)
 	}
 	if found.MostCPU < 0 {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -54,7 +55,7 @@ func (s *Snapshot) enterPhase(now timeline.Time, e *Event) error {
 	if err := t.CheckPhase(now, e); err != nil {
 		return err
 	}
-	t.Phase, t.PhaseSince = e.Phase, e.phaseSince(now)
+	t.Phase, t.PhaseSince = e.Phase, phaseEntered(e, now)
 	phases := t.Stage().Phases
 	if total := sumPhases(phases); total > 0 && t.Duration > 0 {
 		left := float64(sumPhases(phases[t.Phase:])) / float64(total)
@@ -64,8 +65,8 @@ func (s *Snapshot) enterPhase(now timeline.Time, e *Event) error {
 	return nil
 }
 
-// phaseSince is when the task of a TaskPhase entered its phase.
-func (e *Event) phaseSince(now timeline.Time) timeline.Time {
+// phaseEntered is when the task of a TaskPhase entered its phase.
+func phaseEntered(e *Event, now timeline.Time) timeline.Time {
 	if e.Found == nil || e.Found.Progress == nil {
 		return now
 	}
@@ -74,7 +75,7 @@ func (e *Event) phaseSince(now timeline.Time) timeline.Time {
 
 // CheckPhase returns an error if the TaskPhase e is impossible for the running task t, or says nothing new.
 func (t *TaskState) CheckPhase(now timeline.Time, e *Event) error {
-	forecast, since := len(t.Stage().Phases), e.phaseSince(now)
+	forecast, since := len(t.Stage().Phases), phaseEntered(e, now)
 	switch {
 	case e.Phase < 0 || int(e.Phase) >= forecast:
 		return fmt.Errorf("task %s entered phase %d: its stage has a forecast of %d phases", t.ID, e.Phase, forecast)
@@ -101,8 +102,8 @@ func (s *Snapshot) stand(now timeline.Time, id TaskID, by Holders) error {
 	switch {
 	case err != nil:
 		return err
-	case by == 0 || by > allHolders:
-		return fmt.Errorf("task %s stands still by %q: must be some of %v", id, by, holderNames)
+	case by == 0 || by > AllHolders:
+		return fmt.Errorf("task %s stands still by %q: must be some of %v", id, by, strings.Split(AllHolders.String(), "+"))
 	case t.Still && t.StillBy == by:
 		return fmt.Errorf("task %s stands still by %s: it has stood still by %s since %v", id, by, by, t.StillSince)
 	case t.Still:

@@ -124,7 +124,7 @@ func (s *Snapshot) orFull(j *JobState, stage int, n NodeID, why Reason) (NodeID,
 // complete adds to NoRoom which resource is lacking.
 func (s *Snapshot) complete(why Reason) Reason {
 	if why.Code == NoRoom {
-		why.C = int64(s.lacking(resource.Of(resource.Amount(why.B), resource.Amount(why.A))))
+		return why.Lacking(!s.someHas(resource.Memory, resource.Amount(why.A)), !s.someHas(resource.CPU, resource.Amount(why.B)))
 	}
 	return why
 }
