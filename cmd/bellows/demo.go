@@ -32,9 +32,6 @@ type demoOptions struct {
 	asJSON, quiet bool
 }
 
-// demoMoved are the flags that have moved to bellows-lab demo.
-var demoMoved = []string{"rounds", "repeats", "limit", "every", "jobs", "out", "svg", "flex-svg", "simulate-only"}
-
 func demoCommand() *cobra.Command {
 	o := demoOptions{part: "both"}
 	cmd := &cobra.Command{
@@ -48,15 +45,10 @@ func demoCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(flags.Choice(&o.part, "both", demo.Elastic, demo.Flex).Moved("real", "has moved: use `bellows-lab demo --part real`"), "part", "`part` to run: elastic, flex or both")
+	f.Var(flags.Choice(&o.part, "both", demo.Elastic, demo.Flex), "part", "`part` to run: elastic, flex or both")
 	f.StringVar(&o.dir, "dir", "", "`directory` to work in, on a disk; default: that for temporary files")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
-	instead := map[string]string{}
-	for _, name := range demoMoved {
-		instead[name] = "has moved: use `bellows-lab demo --" + name + "`"
-	}
-	command.MovedFlags(f, instead)
 	return cmd
 }
 

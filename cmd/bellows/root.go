@@ -44,6 +44,5 @@ func newTree() *command.Tree {
 	t.Add("Jobs:", append(jobs.Commands(), pooling.Command(), mapping.Command())...)
 	t.Add("Learn and compare:", demoCommand(), simulate.Command(place.StoredProfiles), replay.Command(), trace.Command(), profiling.Command(), policiesCommand())
 	t.Add("", command.NewVersionCommand(), superviseCommand())
-	t.Add("", command.Moved("experiment", "bellows-lab experiment"), command.Moved("compare", "bellows simulate --seeds 10` or, for pictures, `bellows-lab compare"))
 	return t
 }

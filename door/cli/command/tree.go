@@ -56,18 +56,6 @@ Flags:
 "{{.CommandPath}} COMMAND --help" says more about a command.{{end}}
 `
 
-// Moved returns a hidden command in the place of a renamed one: it fails with a sentence that names the new name.
-func Moved(old, now string) *cobra.Command {
-	return &cobra.Command{
-		Use:                old,
-		Hidden:             true,
-		DisableFlagParsing: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return Usagef("`%s` has moved: use `%s`", cmd.CommandPath(), now)
-		},
-	}
-}
-
 // NewTree returns a program without commands, with its name and a short and a long description.
 func NewTree(name, short, long string) *Tree {
 	t := &Tree{}
@@ -225,8 +213,7 @@ func plainer(err error) error {
 	if wrong.GetFlag().Value.Type() == "bool" {
 		cause = "must be true or false"
 	}
-	_, gone := wrong.GetFlag().Value.(movedFlag)
-	if gone || strings.Contains(cause, strconv.Quote(wrong.GetValue())) {
+	if strings.Contains(cause, strconv.Quote(wrong.GetValue())) {
 		return fmt.Errorf("--%s: %s", name, cause)
 	}
 	return fmt.Errorf("--%s %q: %s", name, wrong.GetValue(), cause)

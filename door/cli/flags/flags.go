@@ -3,7 +3,6 @@
 package flags
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -233,7 +232,6 @@ func list[T any](to *[]T, unit string, parse func(string) (T, error), print func
 type Words struct {
 	value[string]
 	words []string
-	moved map[string]string
 }
 
 // Words returns the words, for completion by a shell.
@@ -254,20 +252,6 @@ func parseWord(text string, words []string) (string, error) {
 		return "", fmt.Errorf("must be one of %s", strings.Join(words, ", "))
 	}
 	return text, nil
-}
-
-// Moved makes the error of a former word say what replaces it.
-func (v Words) Moved(word, sentence string) Words {
-	v.moved = map[string]string{word: sentence}
-	return v
-}
-
-// Set implements pflag.Value.
-func (v Words) Set(text string) error {
-	if sentence, moved := v.moved[text]; moved {
-		return errors.New(sentence)
-	}
-	return v.value.Set(text)
 }
 
 // texts is a flag for texts separated by commas, which may be repeated.

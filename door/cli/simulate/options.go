@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/door/cli/command"
@@ -51,33 +50,6 @@ func (o *Options) Flags(cmd *cobra.Command, seeds int) {
 	f.Var(flags.Count(&o.seeds, 1, 1_000_000), "seeds", "number of seeds to run each policy on, from --seed on")
 	f.BoolVar(&o.intervals, "bounds", false, "compute the interval bound, a tighter lower bound of the mean job runtime, too; takes seconds")
 	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policy.Names(), cobra.ShellCompDirectiveNoFileComp))
-	movedFlags(f)
-}
-
-// movedFlags adds the flags that have moved elsewhere.
-func movedFlags(f *pflag.FlagSet) {
-	instead := map[string]string{
-		"pool":      "is now NAME@pool in --policy, for each policy",
-		"parallel":  "is now the environment variable GOMAXPROCS, such as GOMAXPROCS=1",
-		"quiet,q":   "is gone: progress is shown on a terminal only; 2>/dev/null hides it there",
-		"state":     "is now the environment variable BELLOWS_STATE",
-		"socket":    "is now the environment variable BELLOWS_SOCKET",
-		"jobs-json": "is now per_job in the results of --json --per-job",
-	}
-	for flag, setting := range map[string]string{"tasks": "tasks=1:300", "task-memory": "memory=1GB:10GB", "task-duration": "duration=1s:500s", "arrivals": "arrivals=0s:1000s"} {
-		instead[flag] = "is now a part of --workload, such as uniform:" + setting
-	}
-	for flag, field := range map[string]string{
-		"node-disk": "nodes: [{disk}]", "node-network": "nodes: [{network}]", "starts-per-heartbeat": "starts_per_heartbeat",
-		"am-heartbeat": "application_master: {heartbeat}", "am-memory": "application_master: {memory}", "am-cpus": "application_master: {cpus}",
-		"launch-delay": "launch_delay", "acquire": "acquire", "machine": "machine", "swap": "swap: {size}", "swap-speed": "swap: {speed}",
-		"fail-every": "failures: {every}", "repair-after": "failures: {repair_after}", "fail-seed": "failures: {seed}",
-		"flex": "flex: {manager}", "puff-ratio": "flex: {puff_ratio}", "min-container": "flex: {min_container}", "look": "flex: {look}",
-		"misjudge": "misjudge: {duration, memory, penalty}", "misjudge-seed": "misjudge: {seed}",
-	} {
-		instead[flag] = "is now " + field + " in the file of --cluster"
-	}
-	command.MovedFlags(f, instead)
 }
 
 // Study is the requested simulations: every contender on every seed.

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
-
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/sim/trial"
 )
@@ -333,26 +331,6 @@ func TestFailedSeed(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "5.0s") || errOut.String() != "bellows: policy fair, seed 1: 2 of 3 jobs did not end\n" {
 		t.Errorf("printed %q and %q", out.String(), errOut.String())
-	}
-}
-
-// TestOldFlags: each removed flag is a wrong usage, and the error names its replacement; help shows none of them.
-func TestOldFlags(t *testing.T) {
-	cmd := Command(nil)
-	gone := 0
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
-			return
-		}
-		gone++
-		var out, errOut bytes.Buffer
-		code := execute(&out, &errOut, "--workload", "uniform", "--"+f.Name, "1")
-		if code != command.WrongUsage || !strings.HasPrefix(errOut.String(), "bellows: --"+f.Name+": is ") {
-			t.Errorf("--%s: exit code %d: %s", f.Name, code, &errOut)
-		}
-	})
-	if gone < 30 {
-		t.Errorf("only %d flags are gone", gone)
 	}
 }
 

@@ -141,7 +141,6 @@ func runCommand() *cobra.Command {
 	f.BoolVarP(&o.detach, "detach", "d", false, "print the job's id and return")
 	f.BoolVar(&o.asJSON, "json", false, "with -d: print JSON")
 	o.place.Flags(cmd, false)
-	command.MovedFlags(f, map[string]string{"together": "has moved: use `together: true` of a stage in a file for `bellows submit`"})
 	return cmd
 }
 

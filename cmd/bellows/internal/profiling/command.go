@@ -109,7 +109,6 @@ func Command() *cobra.Command {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	o.place.Flags(cmd, true)
 	cmd.AddCommand(knownCommands()...)
-	cmd.AddCommand(command.Moved("model", "bellows-lab model"), command.Moved("paging", "bellows-lab paging"))
 	return cmd
 }
 
