@@ -22,7 +22,7 @@ import (
 	"github.com/bellows-rm/bellows/format/fault"
 )
 
-// workloadFileVersion is the version of workload files that is written; version 1 is also read.
+// workloadFileVersion is the version of workload files.
 const workloadFileVersion = 2
 
 // longestLine is the largest length of a line of a workload file, in bytes.
@@ -42,9 +42,8 @@ type Header struct {
 
 // headerLine is the first line of a workload file.
 type headerLine struct {
-	Version int               `json:"bellows_workload"`
-	Units   map[string]string `json:"units,omitempty"` // of version 1
-	Cluster *clusterLine      `json:"cluster,omitempty"`
+	Version int          `json:"bellows_workload"`
+	Cluster *clusterLine `json:"cluster,omitempty"`
 }
 
 // jobRecord is a job on a line of its own.
@@ -320,7 +319,6 @@ type Reader struct {
 	Header Header
 
 	file   string
-	unit   time.Duration         // of times in version 1; 0 in later versions
 	truths map[string]StageTruth // by name
 	in     *bufio.Reader
 	line   int
@@ -344,17 +342,12 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 	if err := json.Unmarshal(text, &version); err != nil || version.Version == nil {
 		return nil, r.fault("must be a workload file, but its first line is no header with bellows_workload")
 	}
-	if *version.Version < 1 || *version.Version > workloadFileVersion {
-		return nil, r.fault("bellows_workload %d: must be 1 to %d, a version of the format", *version.Version, workloadFileVersion)
+	if *version.Version != workloadFileVersion {
+		return nil, r.fault("bellows_workload %d: must be %d, the version of the format", *version.Version, workloadFileVersion)
 	}
 	var h headerLine
 	if err := fault.DecodeLine(text, &h); err != nil {
 		return nil, r.fault("header %s", fault.OfJSON(err))
-	}
-	if h.Version == 1 {
-		if r.unit, err = h.timeUnit(); err != nil {
-			return nil, r.fault("header %v", err)
-		}
 	}
 	if err := r.Header.read(&h); err != nil {
 		return nil, r.fault("header %v", err)
@@ -391,7 +384,7 @@ func (r *Reader) job() (*Job, error) {
 	if end := []byte(`{"jobs":`); bytes.HasPrefix(text, end) {
 		return nil, r.end(text)
 	}
-	if r.unit == 0 && bytes.HasPrefix(text, []byte(`{"truth_profile":`)) {
+	if bytes.HasPrefix(text, []byte(`{"truth_profile":`)) {
 		if err := r.truth(text); err != nil {
 			return nil, err
 		}
@@ -430,9 +423,6 @@ func (r *Reader) truth(text []byte) error {
 
 // decode reads a job. Stages that name the same truth share it.
 func (r *Reader) decode(text []byte) (*Job, error) {
-	if r.unit != 0 {
-		return r.decodeVersion1(text)
-	}
 	j := &Job{After: -1}
 	record := jobRecord{Job: &j.Job}
 	if err := fault.DecodeLine(text, &record); err != nil {

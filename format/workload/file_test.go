@@ -3,7 +3,6 @@ package workload
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -29,7 +28,6 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 	if !slices.Contains(job, "deadline_ns") {
 		t.Errorf("fields of a job: %q", job)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name == "units" }) // of version 1
 	for _, name := range testfile.Undocumented(t, "../../docs/formats.md", "Workload files", names) {
 		t.Errorf("no row for %s", name)
 	}
@@ -196,41 +194,9 @@ func TestWorkloadFileRoundTrip(t *testing.T) {
 	})
 }
 
-// A list of version 1 is read as the expansion of its runs.
-func TestRuns(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var want []int64
-		var parts []string
-		for range rapid.IntRange(0, 6).Draw(t, "runs") {
-			v := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-2, 2)).Draw(t, "value")
-			n := rapid.IntRange(1, 12).Draw(t, "count")
-			want = append(want, slices.Repeat([]int64{v}, n)...)
-			if n > 1 || rapid.Bool().Draw(t, "pair") {
-				parts = append(parts, fmt.Sprintf("[%d, %d]", v, n))
-			} else {
-				parts = append(parts, fmt.Sprint(v))
-			}
-		}
-		text := []byte("[" + strings.Join(parts, ",") + "]")
-		var r runs
-		if err := r.UnmarshalJSON(text); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-		got := listOf(&jobDecoder{}, "list", &r, time.Duration(1))
-		if len(got) != len(want) || r.total != len(want) {
-			t.Fatalf("%s: %v, want %v", text, got, want)
-		}
-		for i := range want {
-			if int64(got[i]) != want[i] {
-				t.Fatalf("%s: %v, want %v", text, got, want)
-			}
-		}
-	})
-}
-
-// A file that the previous release wrote is read, and written in the current version.
-func TestVersion1(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("testdata", "version-1.jsonl"))
+// A file that 0.1.0 wrote is read, and written as it is.
+func TestRecordedWorkloadFile(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "version-2.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,10 +208,8 @@ func TestVersion1(t *testing.T) {
 	if err := Write(&out, w, h); err != nil {
 		t.Fatal(err)
 	}
-	testfile.Golden(t, "version-2.jsonl", out.Bytes())
-	again, _, err := read(&out, "x")
-	if err != nil || !reflect.DeepEqual(again, w) {
-		t.Errorf("read again: %v\n%+v, want\n%+v", err, again, w)
+	if !bytes.Equal(out.Bytes(), text) {
+		t.Errorf("it is written as\n%s", &out)
 	}
 }
 
@@ -273,16 +237,40 @@ func TestTruthIsNamedOnce(t *testing.T) {
 	}
 }
 
-const header2 = `{"bellows_workload":2}` + "\n"
+const workloadHeader = `{"bellows_workload":2}` + "\n"
 
-func TestReadWorkloadRefusesWhatIsWrongInVersion2(t *testing.T) {
-	job := func(text string) string { return header2 + text + "\n{\"jobs\":1}\n" }
+func TestReadWorkloadRefuses(t *testing.T) {
+	job := func(text string) string { return workloadHeader + text + "\n{\"jobs\":1}\n" }
 	stage := func(text string) string {
 		return job(`{"id":1,"name":"a","stages":[{"tasks":1,"ideal":[1000,5],` + text + `}]}`)
 	}
+	truth := func(text string) string {
+		return job(`{"truth_profile":"t","truth":{` + text + "}}\n" + `{"id":1,"truth":["t"],"stages":[{"tasks":1,"ideal":[0,1]}]}`)
+	}
 	for _, c := range []struct{ text, want string }{
-		{`{"bellows_workload":3}` + "\n", "x:1: bellows_workload 3: must be 1 to 2"},
-		{header2, "x:2: the file is truncated after 0 jobs"},
+		{"", "x:1: the file is truncated after 0 jobs"},
+		{"{}\n", "x:1: must be a workload file"},
+		{`{"bellows_workload":1,"units":{"time":"s"}}` + "\n", "x:1: bellows_workload 1: must be 2, the version of the format"},
+		{`{"bellows_workload":3}` + "\n", "x:1: bellows_workload 3: must be 2, the version of the format"},
+		{`{"bellows_workload":2,"cluster":{"nodes":0}}` + "\n", "x:1: header cluster nodes 0: must be 1 to"},
+		{workloadHeader + `{"jobs":1}` + "\n", "x:2: jobs 1: must be the number of jobs in the file, 0"},
+		{workloadHeader + `{"jobs":0}` + "\n", "x: jobs: must be at least one"},
+		{job(`{"id":1,"name":"a"}`), `x:2: job "a" stages: must be at least one`},
+		{job(`{"id":1,"name":"a","submitted_ns":-1,"stages":[{"tasks":1,"ideal":[0,1]}]}`), "x:2: job \"a\" at -1ns: must be 0s to"},
+		{job(`{"id":1,"name":"a","after":0,"stages":[{"tasks":1,"ideal":[0,1]}]}`), "after 0: must be the index of a job above"},
+		{job(`{"id":1,"name":"a","stages":[{"tasks":0,"ideal":[0,1]}]}`), "tasks 0: must be 1 to"},
+		{stage(`"parents":[0]`), "must not form a cycle"},
+		{stage(`"parents":[1]`), "must be the index of a stage"},
+		{stage(`"min_memory_bytes":6`), "min_memory 6B"},
+		{stage(`"elasticity":{"kind":"wave"}`), `elasticity kind "wave"`},
+		{truth(`"durations_ns":[-1]`), "task 0 duration -1ns: must be above 0s"},
+		{truth(`"ideal_memories_bytes":[0]`), "task 0 memory 0 bytes"},
+		{truth(`"phases":[{"duration_ns":1,"demand":[-1]}]`), "phase 1 cpus -1m cores: must not be negative"},
+		{truth(`"task_phases":[[{"duration_ns":1}],[{"duration_ns":1}]]`), "task phases: must be one for each task, 1, but are 2"},
+		{workloadHeader + `{"id":1,"submitted_ns":2,"stages":[{"tasks":1,"ideal":[0,1]}]}` + "\n" + `{"id":2,"name":"b","submitted_ns":1,"stages":[{"tasks":1,"ideal":[0,1]}]}` + "\n", `x:3: job "b" at 1ns: must not be before`},
+		{workloadHeader + `{"id":2,"stages":[{"tasks":1,"ideal":[0,1]}]}` + "\n" + `{"id":2,"stages":[{"tasks":1,"ideal":[0,1]}]}` + "\n", `x:3: job "" id 2: another job has it`},
+		{job(`{"id":1,"stages":[{"tasks":1,"ideal":[0,1]}]}`) + "x", "x:4: must end after the line with jobs"},
+		{workloadHeader, "x:2: the file is truncated after 0 jobs"},
 		{job(`{"id":1,"nme":"a"}`), `x:2: job nme: unknown field; must be one of id, name, owner, `},
 		{job(`{"id":1,"stages":[{"tasks":"2"}]}`), "x:2: job stages.tasks: must not be a string"},
 		{stage(`"class":1`), `x:2: job stages[0].class: unknown field; must be one of name, tasks, `},
@@ -295,57 +283,7 @@ func TestReadWorkloadRefusesWhatIsWrongInVersion2(t *testing.T) {
 		{job(`{"truth_profile":"t"}`), `x:2: truth_profile "t": must be a name of its own, together with the field truth`},
 		{job(`{"truth_profile":"t","truth":{}}` + "\n" + `{"truth_profile":"t","truth":{}}`), `x:3: truth_profile "t": must be a name of its own`},
 		{job(`{"truth_profile":"t","truth":{"durations":[1]}}`), `x:2: truth profile truth.durations: unknown field; must be one of durations_ns, duration_ns, fresh_ns, first_ns, ideal_memory_bytes, elasticity, ideal_memories_bytes, phases, task_phases, heap`},
-		{job(`{"truth_profile":"t","truth":{"durations_ns":[1,2]}}` + "\n" + `{"id":1,"truth":["t"],"stages":[{"tasks":1,"ideal":[0,1]}]}`), "durations: must be one for each task, 1, but are 2"},
-	} {
-		_, _, err := read(strings.NewReader(c.text), "x")
-		if err == nil || !fault.Is(err) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s\ngives %v, want %s", c.text, err, c.want)
-		}
-	}
-}
-
-const workloadHeader = `{"bellows_workload":1,"units":{"time":"s"}}` + "\n"
-
-func TestReadWorkloadRefuses(t *testing.T) {
-	job := func(text string) string { return workloadHeader + text + "\n{\"jobs\":1}\n" }
-	stage := func(text string) string { return job(`{"name":"a","stages":[{"needs":[1000,5],` + text + `}]}`) }
-	for _, c := range []struct{ text, want string }{
-		{"", "x:1: the file is truncated after 0 jobs"},
-		{"{}\n", "x:1: must be a workload file"},
-		{`{"bellows_workload":1}` + "\n", `x:1: header units time "": must be s, ms, us or ns`},
-		{`{"bellows_workload":1,"units":{"time":"s","cpu":"cores"}}` + "\n", `x:1: header units "cpu" "cores": must be "millicores"`},
-		{`{"bellows_workload":1,"units":{"time":"s"},"cluster":{"nodes":0}}` + "\n", "x:1: header cluster nodes 0: must be 1 to"},
-		{workloadHeader, "x:2: the file is truncated after 0 jobs"},
-		{workloadHeader + `{"jobs":1}` + "\n", "x:2: jobs 1: must be the number of jobs in the file, 0"},
-		{workloadHeader + `{"jobs":0}` + "\n", "x: jobs: must be at least one"},
-		{job(`{"name":"a"}`), `x:2: job "a" stages: must be at least one`},
-		{job(`{"nme":"a"}`), `x:2: job nme: unknown field; must be one of id, name, owner, `},
-		{job(`{"name":"a","stages":[{"tasks":"2"}]}`), "x:2: job stages.tasks: must not be a string"},
-		{job(`{"name":"a","at":-1,"stages":[{"needs":[0,1]}]}`), "x:2: job \"a\" at -1s: must be 0s to"},
-		{job(`{"name":"a","at":9000000000000000,"stages":[{"needs":[0,1]}]}`), "x:2: job \"a\" at 9000000000000000: must be at most"},
-		{job(`{"name":"a","after":0,"stages":[{"needs":[0,1]}]}`), "after 0: must be the index of a job above"},
-		{stage(`"tasks":0`), "tasks 0: must be 1 to"},
-		{stage(`"duration":-1`), "duration -1s: must not be negative"},
-		{stage(`"parents":[0]`), "must not form a cycle"},
-		{stage(`"parents":[1]`), "must be the index of a stage"},
-		{stage(`"min_memory":6`), "min_memory 6B"},
-		{stage(`"elasticity":{"kind":"wave"}`), `elasticity kind "wave"`},
-		{stage(`"elasticity":{"kind":"points","points":[[1]]}`), "must be [memory,slowdown]"},
-		{stage(`"elasticity":{"kind":"points","points":[[1.5,1]]}`), "must be whole bytes and a number"},
-		{stage(`"truth":{"durations":[1,2]}`), "durations: must be one for each task, 1, but are 2"},
-		{stage(`"truth":{"durations":[-1]}`), "task 0 duration -1s: must be above 0s"},
-		{stage(`"truth":{"durations":[[1,99999999]]}`), "must be a list of whole numbers, or of [number,count]"},
-		{stage(`"truth":{"durations":[1.5]}`), "must be a list of whole numbers"},
-		{stage(`"truth":{"memories":[0]}`), "task 0 memory 0 bytes"},
-		{stage(`"truth":{"phases":{"duration":[1,2],"cpu":[1]}}`), "phases cpu: must be one for each phase, 2, but are 1"},
-		{stage(`"truth":{"phases":{"duration":[1],"cpu":[-1]}}`), "phase 1 cpus -1m cores: must not be negative"},
-		{stage(`"truth":{"task_phases":[{"duration":[1]},{"duration":[1]}]}`), "task phases: must be one for each task, 1, but are 2"},
-		{stage(`"truth":{"heap":[1]}`), "truth heap: must be [live,size]"},
-		{stage(`"truth":{"phases":{"duration":[[1,4194304]]}}`), "phases: must be at most 1048576"},
-		{stage(`"truth":{"durations":[[1,3000000]],"memories":[[1,3000000]]}`), "the lists of a job must hold at most 4194304 numbers together"},
-		{workloadHeader + `{"name":"a","at":2,"stages":[{"needs":[0,1]}]}` + "\n" + `{"name":"b","at":1,"stages":[{"needs":[0,1]}]}` + "\n", `x:3: job "b" at 1s: must not be before`},
-		{workloadHeader + `{"id":2,"stages":[{"needs":[0,1]}]}` + "\n" + `{"stages":[{"needs":[0,1]}]}` + "\n", `x:3: job "" id 2: another job has it`},
-		{job(`{"stages":[{"needs":[0,1]}]}`) + "x", "x:4: must end after the line with jobs"},
+		{truth(`"durations_ns":[1,2]`), "durations: must be one for each task, 1, but are 2"},
 	} {
 		_, _, err := read(strings.NewReader(c.text), "x")
 		if err == nil || !fault.Is(err) || !strings.Contains(err.Error(), c.want) {
@@ -437,9 +375,8 @@ func FuzzReadWorkload(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(text.Bytes())
-	f.Add([]byte(header2 + `{"truth_profile":"t","truth":{"durations_ns":[3],"task_phases":[[{"duration_ns":1}]]}}` + "\n" +
+	f.Add([]byte(workloadHeader + `{"truth_profile":"t","truth":{"durations_ns":[3],"task_phases":[[{"duration_ns":1}]]}}` + "\n" +
 		`{"id":1,"class":"flex","stages":[{"tasks":1,"ideal":[1,5],"max_memory_bytes":7}],"truth":["t"]}` + "\n{\"jobs\":1}\n"))
-	f.Add([]byte(workloadHeader + `{"name":"a","stages":[{"needs":[1,5],"truth":{"durations":[[3,1]],"task_phases":[{"duration":[1,[2,2]]}]}}]}` + "\n{\"jobs\":1}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in, err := Unpack(bytes.NewReader(data), "x")
 		if err != nil {
@@ -466,14 +403,13 @@ func FuzzReadWorkload(f *testing.F) {
 
 // A workload file cannot contain what a job file rejects.
 func TestWorkloadFileRefusesWhatOnlyFlexCanHave(t *testing.T) {
-	header := `{"bellows_workload":1,"units":{"time":"ms"}}` + "\n"
 	for fields, want := range map[string]string{
-		`"class":"flex","stages":[{"needs":[1,9],"heartbeat_timeout":1999}]`:                  "heartbeat_timeout 1.999s: must be at least 2s",
-		`"stages":[{"needs":[1,9],"max_memory":9}]`:                                           "max_memory 9B: needs class flex",
-		`"stages":[{"needs":[1,9],"command":{"args":["java"],"runtime":"jvm"}}]`:              "runtime jvm: needs class flex",
-		`"class":"flex","stages":[{"needs":[1,9],"command":{"args":["java"],"runtime":"x"}}]`: "runtime x: must be jvm",
+		`"class":"flex","stages":[{"tasks":1,"ideal":[1,9],"heartbeat_timeout_ns":1999000000}]`: "heartbeat_timeout 1.999s: must be at least 2s",
+		`"stages":[{"tasks":1,"ideal":[1,9],"max_memory_bytes":9}]`:                             "max_memory 9B: needs class flex",
+		`"stages":[{"tasks":1,"ideal":[1,9],"args":["java"],"runtime":"jvm"}]`:                  "runtime jvm: needs class flex",
+		`"class":"flex","stages":[{"tasks":1,"ideal":[1,9],"args":["java"],"runtime":"x"}]`:     "runtime x: must be jvm",
 	} {
-		_, _, err := read(strings.NewReader(header+`{"name":"j",`+fields+"}\n"+`{"jobs":1}`+"\n"), "x")
+		_, _, err := read(strings.NewReader(workloadHeader+`{"id":1,"name":"j",`+fields+"}\n"+`{"jobs":1}`+"\n"), "x")
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", fields, err, want)
 		}
