@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live"
@@ -126,7 +127,7 @@ func (a *attached) feed(ctx context.Context, from io.Reader) {
 			fmt.Fprintf(a.err, "bellows: job %d: its input ends within %v: %v\n", a.id, agent.InputPatience, err)
 			return
 		}
-		if !wait(ctx, redialPace) {
+		if !wait(ctx, place.RedialPace) {
 			return
 		}
 	}

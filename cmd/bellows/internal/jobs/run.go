@@ -369,7 +369,7 @@ func (a *attached) copy(ctx context.Context, stderr bool) error {
 	}
 	for run := 1; run <= a.attempts; run++ {
 		o := server.Output{Task: cluster.TaskID{Job: a.id}, Run: run, Stderr: stderr, Follow: true, All: true}
-		err := untilAnswered(ctx, func() error {
+		err := place.UntilAnswered(ctx, nil, func() error {
 			n, err := a.client.Output(ctx, w, o)
 			o.From += n
 			return err
@@ -388,7 +388,7 @@ func (a *attached) copy(ctx context.Context, stderr bool) error {
 // daemon.
 func (a *attached) wait(ctx context.Context) (job live.Job, err error) {
 	told := false
-	err = untilAnswered(ctx, func() (err error) {
+	err = place.UntilAnswered(ctx, nil, func() (err error) {
 		job, err = a.client.Wait(ctx, a.id)
 		if live.KindOf(err) == live.Unavailable && !told {
 			fmt.Fprintf(a.err, "bellows: the daemon is gone; job %d continues, and bellows waits for the next daemon\n", a.id)
@@ -401,7 +401,7 @@ func (a *attached) wait(ctx context.Context) (job live.Job, err error) {
 
 // kill kills the job; without a daemon, as soon as a daemon runs again.
 func (a *attached) kill(ctx context.Context) error {
-	return untilAnswered(ctx, func() error { return a.client.Kill(ctx, a.id) })
+	return place.UntilAnswered(ctx, nil, func() error { return a.client.Kill(ctx, a.id) })
 }
 
 // sayWhyItWaits prints on a terminal what the job waits for.
@@ -411,22 +411,6 @@ func (a *attached) sayWhyItWaits(ctx context.Context) {
 	}
 	if job, err := a.client.Job(ctx, a.id, false); err == nil && job.Status == cluster.StatusPending && job.Waiting != "" {
 		fmt.Fprintf(a.err, "bellows: job %d waits: %s\n", a.id, job.Waiting)
-	}
-}
-
-// redialPace is the time between two requests while there is no daemon.
-const redialPace = time.Second / 5
-
-// untilAnswered repeats a request until a daemon answers it, or ctx ends.
-func untilAnswered(ctx context.Context, request func() error) error {
-	for {
-		err := request()
-		if live.KindOf(err) != live.Unavailable {
-			return err
-		}
-		if !wait(ctx, redialPace) {
-			return ctx.Err()
-		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
@@ -116,31 +117,19 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	return r.all(cmd.Context(), client, in)
 }
 
-// How long map waits for the first answer of a daemon, which may be between two lives, and how often it asks.
-const (
-	daemonPatience = 30 * time.Second
-	daemonPace     = time.Second / 5
-)
+// daemonPatience is how long map waits for the first answer of a daemon, which may be between two lives.
+const daemonPatience = 30 * time.Second
 
 // awaitDaemon returns once a daemon answers. It says that it waits for one.
 func awaitDaemon(ctx context.Context, client *server.Client, say io.Writer) error {
-	end := time.After(daemonPatience)
-	for told := false; ; told = true {
+	ctx, cancel := context.WithTimeout(ctx, daemonPatience)
+	defer cancel()
+	return place.UntilAnswered(ctx, func(err error) {
+		fmt.Fprintf(say, "bellows: %v; map waits %v for one\n", err, daemonPatience)
+	}, func() error {
 		_, err := client.Status(ctx)
-		if live.KindOf(err) != live.Unavailable {
-			return err
-		}
-		if !told {
-			fmt.Fprintf(say, "bellows: %v; map waits %v for one\n", err, daemonPatience)
-		}
-		select {
-		case <-time.After(daemonPace):
-		case <-end:
-			return err
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+		return err
+	})
 }
 
 // all runs everything.
