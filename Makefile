@@ -25,15 +25,19 @@ GUESTS = $(shell grep -rl --include='*_test.go' '^//go:build guest' . | xargs -n
 # Packages whose benchmarks need control groups.
 MACHINE = node/agent node/cgroup node/netcount
 TESTRUN = go run github.com/bellows-rm/bellows/internal/testrun
+# What programs say of their version. COMMIT and DATE can be given where there is no clone; both may be unknown.
+COMMIT ?= $(shell git describe --always --abbrev=40 --dirty --exclude '*' 2>/dev/null)
+DATE ?= $(shell TZ=UTC0 git show -s --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd HEAD 2>/dev/null)
+STAMP = $(foreach v,version=$(shell cat VERSION) commit=$(COMMIT) date=$(DATE),-X github.com/bellows-rm/bellows/door/cli/command.$v)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## bin/bellows: one static file
-	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/bellows
+	CGO_ENABLED=0 go build -trimpath -ldflags "$(STAMP)" -o bin/ ./cmd/bellows
 
 lab: ## bin/bellows-lab, the studies: one static file
-	cd studies && CGO_ENABLED=0 go build -trimpath -o ../bin/ ./bellows-lab
+	cd studies && CGO_ENABLED=0 go build -trimpath -ldflags "$(STAMP)" -o ../bin/ ./bellows-lab
 
 # Many tests wait most of the time: one package more than there are processors keeps these busy.
 test: check ## run this before a commit, under 5 minutes once built: gofmt, vet and all tests that are not long; installs nothing

@@ -48,7 +48,7 @@ func TestInstall(t *testing.T) {
 			t.Fatalf("%v: %v\n%s", install, err, out)
 		}
 		out, err := exec.Command(filepath.Join(bin, name), "version").CombinedOutput()
-		if err != nil || !strings.HasPrefix(string(out), name+" "+release+" ") {
+		if err != nil || !strings.HasPrefix(string(out), name+" "+strings.TrimPrefix(release, "v")+" ") {
 			t.Errorf("%s version: %v: %s", name, err, out)
 		}
 	}

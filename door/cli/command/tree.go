@@ -80,7 +80,7 @@ func NewTree(name, short, long string) *Tree {
 		return Usagef("%w%s", plainer(err), seeHelp(cmd, strings.TrimSuffix(near, "--")))
 	})
 	t.root.Version = VersionText()
-	t.root.SetVersionTemplate(versionText(name))
+	t.root.SetVersionTemplate(versionLine(name))
 	t.root.SetUsageTemplate(usageTemplate)
 	return t
 }
