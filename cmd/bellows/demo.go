@@ -13,18 +13,12 @@ const demoLong = `Run the same real programs twice on a small part of this machi
 fixed boxes and with memory that is shared, check their results, and say which
 was faster and why. It takes two minutes. The parts are:
 
-elastic   sorts that can run with less memory at a price in time: with their
-          ideal memory, and under yarn-me
-flex      programs whose memory grows and shrinks: in REGULAR containers of
-          their peak, and in FLEX containers
+elastic   sorts that can run with less memory at a price in time
+flex      programs whose memory grows and shrinks
 
-The demo needs GNU sort, two cores, 640 MiB of memory, 2 GiB of disk, and the
-same rights as "bellows up". It installs nothing and removes its files. The part
-flex needs swap: on a machine without swap, root creates a swap file for it and
-removes it, and for other users the part is left out. Other work on the machine
-disturbs both parts.
-
-"bellows-lab demo" repeats, judges, predicts and draws the same programs.`
+It needs GNU sort, two cores, 640 MiB of memory, 2 GiB of disk, the rights of
+"bellows up", and for flex swap, which root creates if there is none. It removes
+its files. Other work on the machine disturbs both parts. See docs/demo.md.`
 
 // demoOptions are the flags of demo.
 type demoOptions struct {

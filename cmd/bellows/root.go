@@ -23,14 +23,9 @@ const rootLong = `bellows runs memory-hungry batch work so that it shares memory
 waiting for fixed boxes: a task that would have to wait may run now with less
 memory than its ideal, at a known price in time, if its job ends no later.
 
-On one machine, as root:
-
-  bellows up --memory 4GiB --detach       manage 4 GiB of this machine
+  bellows up --memory 4GiB --detach       manage 4 GiB of this machine, as root
   bellows run --memory 1GiB --min-memory 256MiB -- sort -S {memory} big.txt
   bellows ps
-
-Without a machine:
-
   bellows simulate --workload uniform --policy fair,yarn-me
 
 Exit codes: 0 done, 1 the work failed, 2 the input or the usage was wrong;

@@ -17,25 +17,14 @@ import (
 const demandLong = `Run existing programs, whose demand comes and goes, under static boxes and under
 policies that look ahead, and say which ends first and why. The mixes are:
 
-disk    programs that read from a disk and compute in between, under static
-        boxes, tetris and prophet: gzip, zstd, openssl, sort, sqlite3, git,
-        python3 and tar. An hour and three quarters.
-cores   programs that use two cores, one or hardly any in turn, under static
-        boxes, prophet and ecs: xz, zstd, go, git, sqlite3, python3, curl, sort
-        and bzip2. Some 70 minutes.
-weights the programs of cores, under static boxes, ecs, and ecs where a grant of
-        cores is a weight (ecs.cpu=weight). Some 70 minutes.
+disk      programs that read a disk and compute in between: static boxes, tetris
+          and prophet; an hour and three quarters (docs/forecasts.md)
+cores     programs that use two cores, one or hardly any in turn: static boxes,
+          prophet and ecs; some 70 minutes (docs/leveling.md)
+weights   the same under static boxes, ecs, and ecs with cpu=weight
 
-The disk is a file system of its own: a queue bounds all that is transferred,
-buffered writes too, and its speed is measured before anything runs. Then every
-program runs alone, so that the policies have forecasts of it. In each round
-the same jobs run under every policy, with nothing of their inputs in memory.
-
-Everything is kept in the folder --out: what was run is not run again, so that
-an interrupted comparison goes on where it stopped. --tenths and --rounds
-shorten it to a trial, which says so.
-It needs root and the programs, and leaves nothing else behind. Other work on
-the machine disturbs it.`
+It needs root and the programs, and leaves only the folder --out: what was run
+is not run again. --tenths and --rounds shorten it to a trial, which says so.`
 
 const demandExample = `  sudo bellows-lab demand
   sudo bellows-lab demand --mix cores --out bellows-cores

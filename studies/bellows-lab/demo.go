@@ -17,22 +17,14 @@ import (
 const demoLong = `Run real programs on a small part of this machine under fixed and under elastic
 allocations of memory, and say which is best and why. The parts are:
 
-elastic   sorts that can run with less memory at a price in time, with fixed
-          sizes and under yarn-me, compared with what the simulator predicts
-          from profiles and the job file alone
-flex      programs whose memory grows and shrinks, in REGULAR containers of
-          their peak and of half of it, and in FLEX containers, together with a
-          stream of short jobs
-real      the same with larger programs on 3 GiB: a JVM, a sort, Python, and
-          memcached, as far as they are installed; one to eight jobs at a time.
-          It takes 25 minutes, and runs only with --part real
+elastic   sorts with fixed sizes and under yarn-me, beside what the simulator
+          predicts from profiles and the job file alone
+flex      programs whose memory comes and goes, in REGULAR and FLEX containers
+real      the same with a JVM, a sort, Python and memcached on 3 GiB; it takes
+          25 minutes, and runs only with --part real
 
-The demo needs GNU sort, gzip, two cores, 640 MiB of memory, 2 GiB of disk, and
-the same rights as "bellows up". It installs nothing, and leaves only its
-pictures behind. Where containers are impossible, the part elastic is simulated,
-with profiles recorded elsewhere. The part flex needs swap: on a machine without
-swap, root creates a swap file for it and removes it, and for other users the
-part is left out. Other work on the machine disturbs all parts.`
+It needs what "bellows demo" needs, and leaves only its pictures. Where
+containers are impossible, elastic is simulated. docs/demo.md says more.`
 
 const demoExample = `  bellows-lab demo
   bellows-lab demo --part flex --rounds 1

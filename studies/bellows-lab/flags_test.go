@@ -12,3 +12,6 @@ func TestFlagErrors(t *testing.T) {
 		t.Errorf("flags refused %d values, want at least 200", refused)
 	}
 }
+
+// TestHelpIsShort: what is longer than 12 lines is in docs.
+func TestHelpIsShort(t *testing.T) { commandtest.Help(t, newTree()) }

@@ -131,6 +131,7 @@ func (t *Tree) Execute(args []string, io Streams) int {
 	t.root.SetErr(io.Err)
 	t.root.SetArgs(args)
 	t.completeWords()
+	t.refuseHelpOnUnknown()
 	err := t.root.ExecuteContext(ctx)
 	if err != nil && !t.started {
 		if unknown := t.unknown(args); unknown != nil {
@@ -146,6 +147,22 @@ func (t *Tree) Execute(args []string, io Streams) int {
 		return WrongUsage
 	}
 	return code
+}
+
+// refuseHelpOnUnknown lets "help NAME" fail as NAME would, where there is no such command.
+func (t *Tree) refuseHelpOnUnknown() {
+	t.root.InitDefaultHelpCmd()
+	for _, c := range t.root.Commands() {
+		if show := c.Run; c.Name() == "help" {
+			c.Run, c.RunE = nil, func(cmd *cobra.Command, args []string) error {
+				if unknown := t.unknown(args); unknown != nil {
+					return unknown
+				}
+				show(cmd, args)
+				return nil
+			}
+		}
+	}
 }
 
 // unknown returns the error for a command line that names a command that does not exist; nil if it names none. It asks for

@@ -18,48 +18,16 @@ import (
 )
 
 const long = `Run a workload under one or more policies on a simulated cluster, and print for
-each policy: the mean time from submission to end of a job and the makespan,
-each also as a multiple of its lower bound, which no policy of its kind, elastic
-or not, can beat; the share of memory that was granted; and the share of tasks
-that were under-sized.
+each policy the mean time from submission to end of a job and the makespan, each
+also as a multiple of its lower bound, the share of memory that was granted, and
+the share of tasks that were under-sized.
 
-A workload is a file (--format bellows, or dss for the YARN-ME authors' traces)
-or is generated: uniform and exponential draw jobs as section 6 of that paper,
-flex draws jobs of class FLEX whose memory grows while they run. The ranges can
-be set: uniform:tasks=1:20,memory=1GB:4GB,duration=1s:60s,arrivals=0s:100s.
-
-With --seeds N every policy runs on N workloads: generated from N seeds, or a
-file with N draws of wrong estimates. Then results are means with their 95 %
-confidence intervals, and each policy is compared with the first policy on the
-same seeds. The same seeds give the same output on any number of cores.
-
-Nodes work by heartbeats, as in YARN, or at once, as bellows does on one machine
-(--heartbeat 0). A cluster file (--cluster) describes a cluster completely:
-nodes of several sizes, application masters, behaviour under too much demand,
-swap, failures, the memory manager of FLEX containers, and errors of estimates.
-
-A policy given as NAME@pool runs on one node as large as all nodes together,
-where no memory is fragmented and any number of tasks starts per heartbeat:
-srjf@pool is the idealised Meganode of section 6.2 of that paper. NAME@SIZE,
-such as fair@8GB, runs the tasks of FLEX jobs in fixed containers of that size,
-and NAME@peak in containers of each task's peak, which is unknown in practice. A
-second table shows how long FLEX containers were suspended, how long they waited
-for memory before their start, what was swapped out, and how many were killed by
-the memory manager or for lack of memory. Settings for one policy alone follow
-its name: yarn-me:timeline=resimulate.
-
-With --history the jobs that end teach what later jobs of their applications
-will do, and policies get that as forecasts. A line for each policy says how
-many stages were forecast, and how wrong: run times against those of the tasks,
-unless they are stated, and demand over time (0 % is as forecast, 100 % has
-nothing in common). A job without app has the one that bellows submit derives.
-
-Runs use all cores, or as many as the environment variable GOMAXPROCS says; the
-results do not depend on it. simulation.cpu_s is the CPU time of one run: of the
-whole process if the run is alone, else of its thread, which leaves out most
-garbage collection.
-
-Ctrl-C prints the results so far.`
+A workload is a file or is generated: uniform, exponential (as YARN-ME section
+6), or flex, with ranges as in uniform:tasks=1:20,memory=1GB:4GB. --seeds N runs
+N draws, and prints means with confidence intervals. A policy may be NAME@pool
+(one node as large as all), NAME@SIZE or NAME@peak (FLEX jobs in fixed
+containers), with settings as in yarn-me:timeline=resimulate. Ctrl-C prints the
+results so far. See docs/getting-started.md and docs/formats.md (--cluster).`
 
 const example = `  bellows simulate --workload uniform --jobs 50 --nodes 50 --policy fair,yarn-me
   bellows simulate --workload uniform --penalty sawtooth:1.5 \

@@ -25,15 +25,14 @@ func pauseCommand() *cobra.Command {
 children, until "bellows resume", and no further task of a paused job starts. A
 pause outlives the daemon, and applies to tasks that run again.
 
-A paused program keeps its memory and its open files and connections, and lends
-its cores to other tasks. Its peers may take it for dead: with
---heartbeat-timeout, it runs briefly from time to time. Its time limit does not
-stop.
+A paused program keeps its memory, open files and connections, and lends its
+cores. Its peers may take it for dead: if its job has a --heartbeat-timeout, it
+runs briefly from time to time. Its time limit does not stop.
 
-With --page-out, the memory of the programs goes to swap, as far as swap has
-room, and what has left is granted to others. The command waits for that, and
-says how much has left, and why the rest has not. Resumed, the programs go on
-when their memory is free again, and back. --page-out can be added to a pause.`,
+With --page-out, the memory of the programs goes to swap as far as swap has
+room, and others may be granted what has left; the command says how much, and
+why the rest has not. After resume, programs continue once their memory has been
+restored. --page-out can be added to a pause.`,
 		Example: `  bellows pause 7
   bellows pause 7.0.2 7.0.3
   bellows pause --page-out 7

@@ -28,18 +28,12 @@ const planLong = `Say when a job would start and end if it were submitted now, a
 jobs would start or end at another time because of it. Nothing is submitted, and
 nothing changes in the daemon.
 
-The answer is simulated. The simulation begins with the cluster as it is: what
-runs, for how long it has run, what stands still, and what waits. No other job
-arrives. A task takes as long as its job states or, if it states nothing, as
-earlier runs of its application have taught. Then a second line has the times if
-everything that was learned took less, or more, by the usual error of its
-forecast. A running task that has outlasted its estimate is taken to end now. A
-task of unknown run time is taken to run for ever; --assume says for how long.
-
-With --policy the same is simulated under other policies.
-
-Of jobs of other users only the size, the class and the times are shown, and
-what was learned about their demand over time does not count.`
+The answer is simulated, from the cluster as it is; no other job arrives. A task
+takes as long as its job states, or as earlier runs of its application taught;
+then a second line has the times if these took less or more, by their usual
+error. A task of unknown run time runs for ever, or for --assume. --policy
+simulates other policies. Of jobs of other users only size, class and times are
+shown. docs/planning.md says how good the answer is.`
 
 type planOptions struct {
 	place    place.Place

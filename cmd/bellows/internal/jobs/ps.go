@@ -31,38 +31,16 @@ func psCommand() *cobra.Command {
 		SuggestFor: []string{"list", "ls", "jobs", "squeue", "qstat", "sacct", "queue"},
 		Short:      "List jobs, or the tasks of one job",
 		Long: `List the jobs that have not ended, or with --all every job; or the tasks of a
-job.
+job. STATUS and STATE say what stops or slows a task: paused by its owner,
+suspended by the memory manager, waiting for memory, leveled, throttled. MEMORY
+is the memory limit, USED and SWAP what is used without page cache, HELD their
+sum, TIME the time since the start, WHY why a task is stopped or a job waits.
 
-Columns of a job: STATUS is paused if the job is, and paused, suspended, waiting
-or throttled if all its started tasks are; TASKS is the number of tasks that
-succeeded, of all; MEMORY is the sum of the memory limits of its tasks; HELD is
-what they use, in memory and in swap; TIME is the time since the job started, or
-how long it ran; WHY says why its tasks are stopped or throttled and which task
-has the largest limit on its node meanwhile, or why the next task waits.
-
-Columns of a task: MEMORY is its memory limit, which is its grant unless its
-class is flex; IDEAL is its ideal memory; USED and SWAP are what it uses, in
-memory and in swap. Page cache does not count, except in USED of a task that has
-ended, which is the peak of its container. STATE is paused while its owner has
-paused it, suspended while the memory manager has stopped it, waiting while it
-waits for memory to start, and throttled while its use of disk or network is
-bounded. WHY names the phase of its forecast that it is in. A task that ran more
-than once is listed with its newest run, and its earlier runs below.
-
-Of the jobs of other users only the size and the progress are shown, unless the
-daemon's administrator has made you an operator ("bellows up --help").
-
-With --usage, what each run of a task used over time: mean and peak, and a
-picture of all runs together. CPU is in cores; MEMORY is without page cache;
-READ and WRITTEN are from and to disks, per second. A peak is of a second as a
-rule. "-" was not measured, which differs from 0; columns that would have only
-zeros are left out.
-
-With --status, --user or --name, only the jobs that have all that is stated. The
-name of a job of another user is not known.
-
-With --watch, the jobs that have not ended stay on the terminal, and change with
-them until Ctrl-C; with --json, each line is what has changed, the first all.`,
+With --usage, what each run used over time: mean, peak and a picture; "-" was
+not measured, which differs from 0. With --status, --user or --name, only jobs
+that have all that is stated. With --watch, the list changes on the terminal
+until Ctrl-C; with --json, each line is what has changed. Of jobs of other users
+only size and progress are shown, except to operators. See docs/watching.md.`,
 		Example: `  bellows ps
   bellows ps --all
   bellows ps --status failed --user ada

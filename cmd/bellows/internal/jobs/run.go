@@ -31,43 +31,17 @@ import (
 )
 
 const runLong = `Run a command as a job of one task. It starts when there is room for it: with
-its ideal memory, or, under an elastic policy, with less memory if its job then
-ends no later. {memory} in the arguments becomes the granted memory less what a
-program needs in addition to its buffer; {memory*0.8} and {memory-64MiB} compute
-from the granted memory, and {memory:bytes}, {memory:M} and so on choose the
-unit.
+its ideal memory (--memory), or, under an elastic policy, with less, down to
+--min-memory, if its job then ends no later; --profile or --penalty says what
+that costs. {memory} in the arguments becomes the granted memory less what a
+program needs beside its buffer; {memory*0.8} and {memory-64MiB:M} compute.
 
-bellows learns from the runs of a command, by its --app, and scales what it
-learned by --input: see "bellows explain" and docs/forecasts.md.
-
-The command has the working directory, environment, umask, limits, nice value
-and CPU affinity of bellows. OMP_NUM_THREADS and other variables tell it to
-start as many threads as it has cores, unless they are set: see docs/formats.md.
-
-Without -d, bellows shows the output of the command and returns its exit code,
-or 128 + n if signal n ended it. Ctrl-C, or closing the terminal, kills the job.
-
-The command reads the standard input of bellows: a file, a pipe or a terminal.
-This input cannot be read again, so the job starts only once, even if it failed
-because of the machine. To avoid that, or if the loop of a shell reads the same
-input, add --stdin /dev/null. With -d or --max-attempts, the command
-reads only the input of --stdin.
-
-With --min-memory, the command may start with any memory from there up to its
-ideal memory. The cost in time is taken from --profile, or else from --penalty.
-
-With --class flex the container starts with --memory and grows up to
---max-memory while the node has room. When other containers need the memory, the
-container is suspended and swapped out instead of killed. On a machine without
-swap such a job is refused ("bellows swap create" creates swap), unless its
---profile has the cost of spilling: then it runs as a regular job, and bellows
-says so.
-
-Containers of either class are frozen while they are paused, and may be frozen
-while they are throttled; a flex container also while it is suspended. Programs
-that send heartbeats to peers need --heartbeat-timeout, the time after which
-their peers take them for dead: such a container runs from time to time, for
-half of the time-out, at most 5s, whenever it was stopped for a quarter of it.`
+Without -d, the command reads the standard input of bellows, and bellows shows
+its output and returns its exit code, or 128 + n after signal n. Ctrl-C ends it.
+In a loop of a shell that reads the same input, add --stdin /dev/null.
+With --class flex the container grows up to --max-memory while there is room,
+and is suspended and swapped out instead of killed. See docs/getting-started.md,
+docs/formats.md (placeholders, variables) and docs/flex-containers.md.`
 
 const runExample = `  bellows run --memory 1GiB -- python3 train.py
   bellows run --memory 1GiB --min-memory 200MiB --duration 40s \

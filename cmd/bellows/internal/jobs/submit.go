@@ -27,27 +27,18 @@ import (
 	"github.com/bellows-rm/bellows/node/inherited"
 )
 
-const submitLong = `Submit the jobs of files and print their ids, in the order of submission. Of a
-folder, all files count whose names end in .yaml or .yml. The format is
-described in docs/formats.md; a small example:
+const submitLong = `Submit the jobs of files and print their ids, in the order of submission; of a
+folder, all files that end in .yaml or .yml. All jobs are submitted, or none if
+one is refused, up to 10000 at a time. Jobs with "at" or "after" are submitted
+when their time has come, and bellows waits until then. docs/formats.md
+describes the files, such as:
 
   bellows: 1
   name: sort-three
   stages:
-    - name: sort
-      tasks: 3
-      memory: 1GiB
-      min_memory: 200MiB
-      duration: 40s
-      elasticity: {sawtooth: 1.5}
-      command: [sort, -S, "{memory*0.8}", -o, "out.{task}", "big.{task}"]
-
-All jobs are submitted, or none if one is refused, up to 10000 at a time. Jobs
-with "at" or "after" are submitted by themselves when their time has come;
-bellows waits until then. A job is submitted "after" another only if that has
-succeeded; otherwise bellows says so, with exit code 1. Programs run in the
-current working directory, with the environment, umask, limits, nice value, CPU
-affinity and user of bellows.`
+    - {name: sort, tasks: 3, memory: 1GiB, min_memory: 200MiB, duration: 40s,
+       elasticity: {sawtooth: 1.5},
+       command: "sort -S {memory*0.8} -o out.{task} big.{task}"}`
 
 type submitOptions struct {
 	place  place.Place

@@ -22,19 +22,16 @@ func configCommand() *cobra.Command {
 		Use:   "config",
 		Short: "Check and show the settings of the daemon",
 		Long: `Check a configuration file of "bellows up", and show the settings that follow
-from the file, from flags and from defaults. No daemon is needed.
-
-A configuration file is YAML. It has the flags of "bellows up" as fields, with _
-for -, and values as the flags have them; docs/formats.md lists the fields:
+from the file, from flags and from defaults. No daemon is needed. The file is
+YAML, with the flags of "bellows up" as fields, _ for -, and the values that
+flags have; docs/formats.md lists them. It must belong to root or to the user of
+the daemon, and must not be writable by everybody:
 
   bellows_config: 1
   memory: 4GiB
   policy: fair
   set: {fair.reservations: false}
-  keep_for: 168h
-
-The file must belong to root or to the user of the daemon, and must not be
-writable by everybody.`,
+  keep_for: 168h`,
 		Example: `  bellows config check
   bellows config show --config bellows.yaml`,
 		Args: cobra.NoArgs,

@@ -182,11 +182,9 @@ a device that compresses pages in memory, which it uses before all disks. It
 needs root.
 
 The file takes its whole size on the disk at once; a twentieth of the disk, and
-at least 1 GiB, must stay free. The file outlives the daemon. A restart of the
-machine turns the file off and removes zram. "bellows swap remove" removes both.
-
-Pages in zram stay in memory, at about half their size if they compress well:
-leave that much memory to zram with "bellows up --memory".
+at least 1 GiB, must stay free. It outlives the daemon; a restart of the machine
+turns it off and removes zram. "bellows swap remove" removes both. Pages in zram
+take about half their size of memory: leave that with "bellows up --memory".
 
 --zswap creates no device: the kernel then keeps pages that compress in memory,
 on their way to a swap file or partition. It is a setting of the whole machine.`,

@@ -37,51 +37,16 @@ import (
 )
 
 const upLong = `Start the daemon that runs jobs on this machine, and print one line that says
-what it manages. The daemon limits the memory of other processes: run it as
-root, or as a user with a delegated cgroup v2 group.
+what it manages. Run it as root, or as a user with a delegated cgroup v2 group.
+Jobs outlive the daemon: the next "bellows up" with the same --state finds their
+containers. "bellows down" ends the daemon for good.
 
-Jobs outlive the daemon: when the daemon is interrupted or killed, running
-containers continue, and the next "bellows up" with the same --state finds them
-again. "bellows down" ends the daemon for good.
-
-Several daemons may run on one machine. Each warns, here and in "bellows
-status", if together they manage more memory than there is: give each a part.
-
-Ended jobs are kept for 30 days, at most the newest 100,000 jobs and 10 GiB of
-output, unless the flags --keep-... say otherwise. Other ended jobs are removed
-every hour, as by "bellows prune", and the log says how many.
-
-Every setting below may also be a field of a configuration file; flags take
-precedence. "bellows config" checks such a file and shows what it leads to. The
-daemon reads its file again on SIGHUP. Changes of --keep-..., --output-limit,
---user-quota, --queue-quota and --verbose then apply at once; the log and
-"bellows status" name other changes, which need another start. A file with
-mistakes changes nothing.
-
-The log, on standard error or in daemon.log of the state directory, records when
-each job is submitted, starts and ends, and which containers are killed,
-suspended and resumed, and why. --verbose adds every container and every change
-of a limit. --log-format json writes the same lines for programs.
-
-The state directory is /var/lib/bellows for root, else ~/.local/state/bellows;
-the socket is /run/bellows/bellows.sock for root, else bellows/bellows.sock in
-$XDG_RUNTIME_DIR. With --state alone, the socket is bellows.sock in there. A
-state directory that other users could change is refused, as are directories
-above it that other users may write to, unless they are sticky as /tmp is.
-
-A store in it that was lost, damaged or replaced by an earlier one is refused,
-too: restore its newest copy. --accept-store goes on with what is there instead,
-and forgets what is missing. Programs of forgotten jobs run on: "bellows status"
-names them.
-
-The daemon serves the user who starts it, and root. --socket-group, or
---socket-mode 0666, opens the socket to other users, each for their own jobs: of
-the jobs of others they see the size alone. Programs run as the user who
-submitted them. Members of the group of --operators may see and change all jobs,
-remove ended jobs, and end the daemon.
-
-With --listen, the daemon also serves clients over the network, with TLS alone,
-loopback included, and only clients with a token: see "bellows token".`
+Flags may be fields of a configuration file, which the daemon reads again on
+SIGHUP: see "bellows config". The state directory is /var/lib/bellows for root,
+else ~/.local/state/bellows. The daemon serves root and the user who starts it;
+--socket-group, --socket-mode and --operators let in other users, and --listen
+clients on the network. See docs/getting-started.md, docs/formats.md (settings),
+docs/output.md (log), docs/multi-user.md and docs/durability.md (what survives).`
 
 const upExample = `  bellows up --memory 4GiB --cpus 2 --detach
   bellows up --network 1Gbit/s          (what tasks request of it is added up)

@@ -15,29 +15,15 @@ import (
 
 const mapLong = `Call a function once with each line of a file, or of standard input, on the
 executors of a pool, and print the results in the order of the lines, each as
-soon as it and those before it are known. Lines are read while results are
-printed. What functions print goes to standard error, with the number of the
-line; the last 64 KiB of each call are kept.
+soon as it and those before it are known.
 
-MODULE:FUNCTION is a function of Python. The module is looked for in the current
-folder, or in --path, and then as usual; the function runs in that folder. It
-gets the line as a text, or with --json the value that the line is. What it
-returns is printed as JSON. With --bytes, the line and the result are bytes:
-write FUNCTION.bellows_raw = True below such a function. For a pool of Go, name
-one of the functions of its executors; it gets and returns the same JSON, or
-bytes.
-
-The function runs in a process that has run others before, also those of your
-other commands: modules stay loaded until a file of the folder changes, and
-their variables keep their values. --fresh begins with a new process.
-
-A call that fails prints nothing, and does not end the others. At the end, the
-inputs that failed are listed on standard error, and the exit code is 1. A call
-whose executor dies runs again, up to 4 times.
-
-With --resume, each result is kept in a file. The same command with the same
-file does not run again what has a result there, whatever ended it before, and
-prints all results. Calls that have failed run again.`
+MODULE:FUNCTION is a function of Python; the module is searched in the current
+folder, or in --path. It gets the line as text, with --json the line parsed as
+JSON, with --bytes as bytes; its result is printed as JSON, or as bytes. For a
+pool of Go, name one of its functions. A call that fails prints nothing and does
+not end the others; failed inputs are listed at the end, and the exit code is 1.
+With --resume, results are kept in a file, and what has one is not run again.
+--fresh begins with new processes. docs/pools.md describes all of it.`
 
 type options struct {
 	place  place.Place

@@ -19,21 +19,17 @@ import (
 	"github.com/bellows-rm/bellows/pool/pools"
 )
 
-const createLong = `Make a pool, or change the pool of that name: executors that are not as it says
-any more end when their task has ended, and others begin.
+const createLong = `Make a pool, or change the pool of that name: executors that no longer match are
+replaced after their current task.
 
 Without COMMAND, executors run functions of Python, in the first python3 of
-PATH. COMMAND may be another interpreter, such as that of a virtual environment;
-if it is called neither python nor pypy, or needs arguments, state --language
-python. With --language go, COMMAND is a program that calls executor.Main.
-Otherwise COMMAND speaks the protocol of docs/pools.md itself.
-Executors have the environment, the working directory and the limits of this
-command.
+PATH. COMMAND may be another interpreter; if it is called neither python nor
+pypy, or needs arguments, state --language python. With --language go, COMMAND
+is a program that calls executor.Main. Otherwise it speaks the protocol itself.
 
 A pool has as many executors as there are tasks that could run. One beyond --min
-ends when it has run nothing for --idle, and while other users wait for room
-also earlier: docs/pools.md says when. You pay for idle executors as for busy
-ones.`
+ends when it has run nothing for --idle, and earlier while other users wait. You
+pay for idle executors as for busy ones. See docs/pools.md.`
 
 const createExample = `  bellows pool create sums --memory 256MiB --max 8
   bellows pool create plots --memory 1GiB --min 1 --max 4 --recycle 800MiB \

@@ -17,29 +17,15 @@ import (
 )
 
 const topLong = `Show a pool, its executors and its applications, as they change, until q. After
-a restart of the daemon, it connects again.
+a restart of the daemon, it connects again. docs/pools.md describes the states
+of executors: queued, starting, registered, assigned, attached, parked,
+draining, expired and lost.
 
-The states of an executor:
-
-  queued      its job waits for its start: "bellows explain JOB" says why
-  starting    its program has begun
-  registered  it has run nothing yet, and belongs to no application
-  assigned    it belongs to the application APP, and runs nothing
-  attached    it runs a task of APP; TASK is STAGE.TASK. Or it serves APP, which
-              starts its own tasks
-  parked      it has run tasks, and belongs to no application
-  draining    it ends when its task has ended
-  expired     it has not been heard of; if it lives, it registers again
-  lost        its process has ended
-
-FOR is for how long it has run the task, has run nothing, or is gone; DONE how
-many tasks it has run; JOB the job that it is. Of an application, HELD are the
-executors that belong to it, WAITING and RUNNING the tasks that have not ended,
-and RESULTS those that it has not collected yet. One that starts its own tasks
-runs attachments of executors, as many as it demands; WHY says how many, and how
-many of its executors it is asked for, because others are entitled to them.
-
-`
+FOR is how long an executor has run its task, has run nothing, or is gone; DONE
+the number of tasks it has run; JOB its job. Of an application, HELD are its
+executors, WAITING and RUNNING its tasks, and RESULTS those not yet collected.
+h shows the keys: e explains the number of executors, p and r pause and resume
+the job of the selected executor, and K kills it.`
 
 func topCommand() *cobra.Command {
 	var p place.Place
@@ -48,7 +34,7 @@ func topCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top POOL",
 		Short: "Watch the executors and applications of a pool",
-		Long:  topLong + "Keys:\n  " + strings.Join(top.PoolKeys, "\n  "),
+		Long:  topLong,
 		Example: `  bellows pool top sums
   bellows pool top sums --once
   bellows pool top sums --once --json`,

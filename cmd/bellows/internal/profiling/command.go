@@ -33,27 +33,12 @@ and store the profile for "bellows run --profile" and job files. {memory} in the
 arguments becomes the size of each run, less what a program needs beside its
 data. The size limits the page cache of the program, too.
 
-By default the sizes are chosen during the measurement: the largest and --least,
-then sizes where the run time changes most, then, in the middle of the widest
-gaps, sizes that are held out to test the model. If the program fails with
---least, the smallest size that works is searched above it, in at most 12 runs.
-The kernel kills runs with too little memory; their files are not removed.
-
-Each round runs every size once, in alternating order, after one warm-up run;
-the fastest run of a size counts. A run during which other work used much more
-of the machine than during the other runs of its size is set aside. If the
-median repeat is more than 15 % slower than the fastest, more rounds follow, up
-to three times --repeats. If it still is, or if the model contradicts a run time
-that it was fitted to, no profile is stored.
-
-The command runs the program itself, without the daemon, and needs the same
-rights as "bellows up". If quotas limit you, a job named "profile NAME" counts
-for them meanwhile, with the largest size; measuring begins when the job starts.
-
-"bellows profile list", "show" and "forget" are about all that is known of your
-programs: what was measured, and what their runs taught (docs/forecasts.md);
-"import" adds runs that Spark recorded. A program called list is measured by
-"bellows profile -- list".`
+Sizes are chosen during the measurement, between the largest and --least; runs
+that other work disturbed are set aside, and no profile is stored if the rest
+differ too much. The kernel kills runs with too little memory; their files are
+not removed. The command runs the program itself, with the rights of "bellows
+up"; if quotas limit you, a job counts for them meanwhile. docs/profiles.md says
+more. A program called list is measured by "bellows profile -- list".`
 
 const profileExample = `  bellows profile -- sort -S {memory} -o /dev/null big.txt
   bellows profile --max-memory 1GiB -- samtools sort -m {memory*0.8} in.bam

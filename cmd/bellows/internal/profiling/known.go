@@ -198,7 +198,7 @@ func forgetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forget NAME...",
 		Short: "Forget what is known of applications",
-		Long:  "Forget all that is known of applications: what was measured, and what their runs taught.",
+		Long:  "Forget all that is known of applications: what was measured, and what their runs\ntaught.",
 		Example: `  bellows profile forget sort-big
   bellows profile forget --all --user ada    (as an operator)`,
 		Args: func(_ *cobra.Command, names []string) error {

@@ -30,19 +30,13 @@ const long = `Simulate the jobs that have ended under one or more policies, and 
 with what happened and with lower bounds, which no policy of its kind can beat.
 
 Each job is submitted when it was, with the estimates that it had, and its tasks
-do what they did: they run for as long as their newest runs did, without the
-time for which they stood still, and with what they used over time where that
-was measured. A task that was slow because it had less memory is as much faster
-with more as its profile says. Failures are not repeated, and a job that ended
-without success has the tasks that it ran. The machine is as it is now.
+run for as long as they did, without the time for which they stood still:
+docs/planning.md says what is simulated. MAKESPAN is from the first submission
+to the last end; MEAN and 95 % are of the times from submission to end, WAIT is
+the mean time to the start; MEMORY is the share that was granted; ELASTIC counts
+tasks that were started with less than their ideal memory.
 
-Columns: MAKESPAN is from the first submission to the end of the last job; MEAN
-and 95 % are of the times from submission to end, WAIT is the mean time from
-submission to start; MEMORY is the share that was granted; ELASTIC counts tasks
-that were started with less than their ideal memory.
-
-An ordinary user has the own jobs only. What they waited for, the jobs of other
-users, is not simulated.`
+Ordinary users replay only their own jobs; other users' jobs are not simulated.`
 
 type options struct {
 	place        place.Place

@@ -20,19 +20,14 @@ import (
 const long = `Show the machine and the jobs that have not ended, as they change, until q. The
 daemon sends what changes; after a restart of the daemon, top connects again.
 
-The upper lines have the memory and the cores of the machine: what tasks use,
-without page cache, what they were granted, what is free, what tasks that stand
-still hold, and what is in swap. In a bar, █ is used, ▒ granted beyond that.
-
 STATE is as in "bellows ps". GRANT is the memory limit of the tasks that have
-started, USED what they use of it without page cache, PEAK the most that they
-used with page cache; the bar is full at GRANT. CORES are granted, CPU were used
-in the last second. TIME is the time since the start. DONE is the number of the
-tasks that succeeded, of all, or the phase of the forecast, as p2/5. K, M, G and
-T are powers of 1024 bytes. Instead of a name that is not shown, because the job
-has none or belongs to another user, there is its class and size.
+started, USED what they use of it without page cache, PEAK their peak with it.
+CORES are granted, CPU was used in the last second. DONE is the number of tasks
+that succeeded, of all, or the phase of the forecast, as p2/5. In a bar, █ is
+used, and ▒ granted beyond that. docs/watching.md describes all of it.
 
-`
+h shows the keys: e explains the selected job, p and r pause and resume it, K
+kills it, s sorts, / filters, u and f choose a user and a state, t shows tasks.`
 
 // Command returns the command.
 func Command() *cobra.Command {
@@ -43,7 +38,7 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch the machine and its jobs",
-		Long:  long + "Keys:\n  " + strings.Join(help, "\n  "),
+		Long:  long,
 		Example: `  bellows top
   bellows top --user ada --sort used
   bellows top --once --state paused`,

@@ -15,8 +15,8 @@ import (
 	"github.com/bellows-rm/bellows/pool/pools"
 )
 
-// PoolKeys says what the keys do while a pool is shown.
-var PoolKeys = []string{
+// poolKeys says what the keys do while a pool is shown.
+var poolKeys = []string{
 	"↑ ↓ j k, page keys, Home End   select an executor",
 	"Enter e   explain the number of executors, or stop that;  [ ]   scroll",
 	"p r       pause, resume the job of the selected executor",
@@ -127,7 +127,7 @@ func (s *poolState) press(k terminal.Key) (quit bool) {
 			s.say(plain, "job %d: not killed", s.doomed.Job)
 		}
 	case helping:
-		s.inHelp(k, PoolKeys)
+		s.inHelp(k, poolKeys)
 	default:
 		return s.browse(k)
 	}

@@ -158,7 +158,7 @@ func (s *poolState) body(lines int) []line {
 	case lines <= 0:
 		return nil
 	case s.mode == helping:
-		return exactly(lines, s.helpLines(PoolKeys))
+		return exactly(lines, s.helpLines(poolKeys))
 	case s.pane != nil:
 		return exactly(lines, s.pane.view("explanation", s.columns, lines))
 	}
