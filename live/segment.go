@@ -31,9 +31,6 @@ func (l *eventLog) isLarge() bool {
 
 // newEngine returns an engine for an empty cluster.
 func (d *Driver) newEngine() *engine.Engine {
-	if drop := d.config.Policy.Traits().DropCaches; drop != nil {
-		drop() // of another engine
-	}
 	return engine.New(d.config.Policy, func(s *cluster.Snapshot) {
 		s.ContainersPerCore = cmp.Or(d.config.ContainersPerCore, cluster.ContainersPerCore)
 		s.Lends = !d.config.Keeps

@@ -10,8 +10,8 @@ import (
 // Inventory returns events from which another engine learns, before it decides anything, what s knows of the cluster at now: its
 // nodes, its quotas, its jobs, and the tasks that have ended or run. The last event is Continued. The events share no memory with s that s changes.
 //
-// The other engine decides anew what s holds as decided: orders without an answer, questions about nodes, and which tasks to
-// preempt. A node that is paused may start tasks again, and a task that is being started is running.
+// The other engine decides anew what s holds as decided: orders without an answer, questions about nodes, which tasks to
+// preempt, which jobs back off, and until when nodes are kept. A node that is paused may start tasks again, and a task that is being started is running.
 func (s *Snapshot) Inventory(now timeline.Time) (all []Event) {
 	for _, n := range s.Nodes {
 		node := n.Node

@@ -49,8 +49,10 @@ type JobState struct {
 	Since timeline.Time
 	// Estimate is the last estimate by a policy that estimates ends of jobs.
 	Estimate Estimate
-	Started  timeline.Time // first launch; meaningful from StatusRunning on
-	Finish   timeline.Time // meaningful when Status.Ended()
+	// Backoff is set while a policy lets the job have fewer nodes than it could use: see Plan.BackOff.
+	Backoff *Backoff
+	Started timeline.Time // first launch; meaningful from StatusRunning on
+	Finish  timeline.Time // meaningful when Status.Ended()
 
 	passed int  // stages before this one have ended
 	grown  bool // Job is a copy of what was submitted, and owns the list of its stages

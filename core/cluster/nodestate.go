@@ -37,6 +37,8 @@ type NodeState struct {
 	// is reserved.
 	ReservedFor   *JobState
 	ReservedStage int
+	// KeptUntil is until when a policy keeps n reserved though nothing runs there, 0 if it does not: see Plan.KeepUntil.
+	KeptUntil timeline.Time
 
 	// Version changes whenever Tasks, the launch, the phase, the stillness or the throttle of a task, the reservation,
 	// Pressed, Held or Leftover changes. A policy can cache what it computed for a node until then.

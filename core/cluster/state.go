@@ -671,6 +671,6 @@ func (s *Snapshot) reserve(n *NodeState, j *JobState, stage int) {
 
 func (s *Snapshot) unreserve(n *NodeState) {
 	n.ReservedFor.Reservations--
-	n.ReservedFor, n.ReservedStage = nil, 0
+	n.ReservedFor, n.ReservedStage, n.KeptUntil = nil, 0, 0
 	s.touch(n)
 }

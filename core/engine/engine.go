@@ -21,8 +21,11 @@ type Engine struct {
 }
 
 // New returns an engine for an empty cluster. configure sets the snapshot's fields about the driver; nil is a driver
-// without heartbeats. The engine decides nothing before a Synced event.
+// without heartbeats. The engine decides nothing before a Synced event. What p has cached of the cluster of another engine is dropped.
 func New(p policy.Policy, configure func(*cluster.Snapshot)) *Engine {
+	if drop := p.Traits().DropCaches; drop != nil {
+		drop()
+	}
 	b := cluster.NewBook(p.Traits().Why)
 	if configure != nil {
 		configure(b.Snapshot())

@@ -42,6 +42,24 @@ func step(t *testing.T, e *engine.Engine, now timeline.Time, events ...cluster.E
 	return decisions
 }
 
+// caching is a policy that counts how often its caches are dropped.
+type caching struct {
+	made
+	dropped *int
+}
+
+func (c caching) Traits() policy.Traits { return policy.Traits{DropCaches: func() { *c.dropped++ }} }
+
+// What a policy has cached of the cluster of one engine is nothing to the next.
+func TestCachesOfAnotherEngineAreDropped(t *testing.T) {
+	p := caching{dropped: new(int)}
+	for n := range 2 {
+		if engine.New(p, nil); *p.dropped != n+1 {
+			t.Errorf("engine %d: the caches were dropped %d times in all", n+1, *p.dropped)
+		}
+	}
+}
+
 func TestTimeNeverGoesBack(t *testing.T) {
 	e := newEngine(rejectAll)
 	step(t, e, 10, node())

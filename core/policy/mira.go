@@ -90,7 +90,7 @@ func (m *mira) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, st
 	case a == nil || j.Stages[stage].Coordinator:
 		return cluster.Reason{}, false
 	}
-	if why, backs := m.backs.why(j); backs {
+	if why, backs := whyBackoff(j); backs {
 		return why, true
 	}
 	n, free := s.FirstOpen(resource.Vector{}, 0)
@@ -104,13 +104,13 @@ func (m *mira) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, st
 func (m *mira) Decide(now timeline.Time, p *cluster.Plan) {
 	// 1. Executors are divided anew if something has changed that can change the division. The rule of the paper, and the share of a queue,
 	// depend on what each job holds at present.
-	m.expire(now, p)
 	jobs := p.Changes.Jobs
 	if !m.known {
 		jobs = p.Jobs
 		clear(m.apps)
-		m.unsteered, m.keeps.jobs = m.unsteered[:0], m.keeps.jobs[:0]
+		m.unsteered, m.keeps.jobs, m.keeps.nodes = m.unsteered[:0], m.keeps.jobs[:0], append(m.keeps.nodes[:0], p.Nodes...)
 	}
+	m.expire(now, p)
 	backed := m.backs.follow(now, p)
 	matters := m.follow(p, jobs)
 	matters = m.known && m.follow(p, backed) || matters
@@ -232,7 +232,7 @@ func (m *mira) demand(j *cluster.JobState) int {
 	if m.keeps.any && j.Reservations > n && !j.Drives { // A job that starts its own tasks demands what it wants to keep.
 		n = min(j.Reservations, n+coming(j))
 	}
-	return min(n, m.backs.most(j))
+	return min(n, mostExecutors(j))
 }
 
 // executorsFor is how many executors j could use now: one for each unfinished task that may run.
@@ -298,12 +298,14 @@ func (m *mira) take(p *cluster.Plan, n *cluster.NodeState, a *miraApp, stage int
 // release ends the assignment of n to a.
 func (m *mira) release(p *cluster.Plan, n *cluster.NodeState, a *miraApp, why cluster.Reason) {
 	p.Unreserve(n, why)
-	m.keeps.forget(n)
 	m.holds(a)
 }
 
-// holds notes that a holds more or fewer executors: how shares are rounded depends on it, and what a may keep.
+// holds notes that a holds more or fewer executors: how shares are rounded depends on it, and what a may keep. a is nil before its job is known.
 func (m *mira) holds(a *miraApp) {
+	if a == nil {
+		return
+	}
 	a.held, m.stale = a.job.Reservations, true
 	m.keeps.list(a)
 }
@@ -312,7 +314,7 @@ func (m *mira) holds(a *miraApp) {
 func (m *mira) employ(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) {
 	j := n.ReservedFor
 	if j == nil || occupied(n) {
-		m.keeps.forget(n)
+		p.KeepUntil(n, 0)
 		return
 	}
 	a := m.app(j)
@@ -330,7 +332,7 @@ func (m *mira) employ(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) 
 		return
 	}
 	m.move(p, n, a, stage, cluster.BecauseStageMoves(n.ReservedStage, stage))
-	m.keeps.forget(n)
+	p.KeepUntil(n, 0)
 	startIdeal(p, j, stage, n)
 }
 

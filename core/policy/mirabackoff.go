@@ -14,8 +14,7 @@ import (
 // likely to overuse a resource, for a few rounds, until the resource gives what it can (section III.B). A job that backs off may have half of
 // the executors that worked for it, and half of that if the node is still pressed when it reports again.
 type offenders struct {
-	lasts   time.Duration // 0 is never
-	jobs    map[cluster.JobID]*offender
+	lasts   time.Duration       // 0 is never
 	changed []*cluster.JobState // that may have another number of executors than before this step
 }
 
@@ -23,90 +22,72 @@ type offenders struct {
 // to halve again.
 const usualOffence = "15s"
 
-// offender is a job that backs off.
-type offender struct {
-	until timeline.Time
-	since timeline.Time    // of the last report
-	most  int              // executors that it may have
-	nodes []cluster.NodeID // that have reported
-	why   cluster.Reason
-}
-
 // follow takes what nodes have reported, and returns the jobs that may have more or fewer executors than before.
 func (o *offenders) follow(now timeline.Time, p *cluster.Plan) []*cluster.JobState {
 	o.changed = o.changed[:0]
-	if o.lasts == 0 || len(o.jobs)+len(p.Changes.Pressed) == 0 {
+	if o.lasts == 0 {
 		return nil
 	}
 	for _, id := range p.Changes.Pressed {
 		if n := p.Nodes[id]; !n.Gone && n.Pressed != (resource.Vector{}) {
 			for _, t := range n.Tasks {
 				if !t.Steers {
-					o.add(now, n, t.Job)
+					o.add(now, p, n, t.Job)
 				}
 			}
 		}
 	}
 	next := timeline.Never
 	for _, j := range p.Jobs {
-		switch b := o.jobs[j.ID]; {
+		switch b := j.Backoff; {
 		case b == nil:
-		case now >= b.until || b.relieved(p):
-			delete(o.jobs, j.ID)
+		case now >= b.Until || relieved(p, b):
+			p.EndBackoff(j)
 			o.changed = append(o.changed, j)
-		case b.until < next:
-			next = b.until
-			p.WakeBy(next, b.why)
-		}
-	}
-	for id := range o.jobs {
-		if _, here := p.Job(id); !here {
-			delete(o.jobs, id)
+		case b.Until < next:
+			next = b.Until
+			p.WakeBy(next, b.Why)
 		}
 	}
 	return o.changed
 }
 
 // add lets a job back off.
-func (o *offenders) add(now timeline.Time, n *cluster.NodeState, j *cluster.JobState) {
-	b := o.jobs[j.ID]
-	switch {
-	case b == nil:
-		b = &offender{most: j.Reservations}
-		if o.jobs == nil {
-			o.jobs = map[cluster.JobID]*offender{}
-		}
-		o.jobs[j.ID] = b
-	case b.since == now: // another node of the job
-		b.nodes = append(b.nodes, n.ID)
+func (o *offenders) add(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j *cluster.JobState) {
+	was := cluster.Backoff{Most: j.Reservations}
+	if b := j.Backoff; b != nil && b.Since == now { // another node of the job
+		b.Nodes = append(b.Nodes, n.ID)
 		return
+	} else if b != nil {
+		was = *b
 	}
 	k := n.PressedMost()
-	*b = offender{until: now.Add(o.lasts), since: now, most: max(1, b.most/2), nodes: append(b.nodes, n.ID), why: cluster.BecauseNodePressure(k, n.Pressed[k], n.Capacity[k])}
+	p.BackOff(j, cluster.Backoff{Until: now.Add(o.lasts), Since: now, Most: max(1, was.Most/2), Nodes: append(was.Nodes, n.ID),
+		Why: cluster.BecauseNodePressure(k, n.Pressed[k], n.Capacity[k])})
 	if !slices.Contains(o.changed, j) {
 		o.changed = append(o.changed, j)
 	}
 }
 
 // relieved reports whether no node that has reported is pressed any more.
-func (b *offender) relieved(p *cluster.Plan) bool {
-	return !slices.ContainsFunc(b.nodes, func(id cluster.NodeID) bool {
+func relieved(p *cluster.Plan, b *cluster.Backoff) bool {
+	return !slices.ContainsFunc(b.Nodes, func(id cluster.NodeID) bool {
 		return p.Nodes[id].Pressed != (resource.Vector{})
 	})
 }
 
-// most is how many executors j may have.
-func (o *offenders) most(j *cluster.JobState) int {
-	if b := o.jobs[j.ID]; b != nil {
-		return b.most
+// mostExecutors is how many executors j may have.
+func mostExecutors(j *cluster.JobState) int {
+	if b := j.Backoff; b != nil {
+		return b.Most
 	}
 	return math.MaxInt
 }
 
-// why says why j may not have another executor, if that is because it backs off.
-func (o *offenders) why(j *cluster.JobState) (cluster.Reason, bool) {
-	if b := o.jobs[j.ID]; b != nil && j.Reservations >= b.most {
-		return b.why, true
+// whyBackoff says why j may not have another executor, if that is because it backs off.
+func whyBackoff(j *cluster.JobState) (cluster.Reason, bool) {
+	if b := j.Backoff; b != nil && j.Reservations >= b.Most {
+		return b.Why, true
 	}
 	return cluster.Reason{}, false
 }

@@ -13,7 +13,6 @@ import (
 type keeper struct {
 	any   bool
 	lasts time.Duration        // of all executors that are kept for a stage, in sum; 0 is until it starts
-	until []timeline.Time      // by NodeID; 0 of an executor that is not kept
 	nodes []*cluster.NodeState // executors that jobs hold and that do nothing
 	jobs  []*cluster.JobState  // that held such executors, or gave some back, in the last step
 	found []*cluster.NodeState // a buffer
@@ -69,16 +68,10 @@ func (m *mira) keeping() []*cluster.JobState {
 	})
 }
 
-// forget notes that n is not kept.
-func (k *keeper) forget(n *cluster.NodeState) { k.until[n.ID] = 0 }
-
 // expire gives back the executors that were kept for as long as they may be. What their jobs demand is divided after that.
 func (m *mira) expire(now timeline.Time, p *cluster.Plan) {
-	for len(m.keeps.until) < len(p.Nodes) {
-		m.keeps.until = append(m.keeps.until, 0)
-	}
 	for _, n := range m.keeps.nodes {
-		j, until := n.ReservedFor, m.keeps.until[n.ID]
+		j, until := n.ReservedFor, n.KeptUntil
 		if j == nil || until == 0 || until > now || n.Paused || !p.Takes(n) {
 			continue
 		}
@@ -92,11 +85,11 @@ func (m *mira) expire(now timeline.Time, p *cluster.Plan) {
 func (m *mira) keep(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, a *miraApp) {
 	j, k := a.job, &m.keeps
 	if _, ready := j.NextStage(); k.any && !ready && j.Reservations <= a.demand {
-		until := k.until[n.ID]
+		until := n.KeptUntil
 		if stage, fits := nextToStart(j, n); until == 0 && fits {
 			until = k.end(now, j)
 			m.move(p, n, a, stage, cluster.BecauseKept(stage, until))
-			k.until[n.ID] = until
+			p.KeepUntil(n, until)
 		}
 		if until > now {
 			k.look(n, a)
