@@ -89,7 +89,7 @@ demand: lab ## real programs on a disk of a stated speed under static boxes, tet
 demand-cores: lab ## real programs that use two cores, one or hardly any in turn, under static boxes, prophet and ecs, 70 minutes on a quiet machine, as root; results in CORES (bellows-cores)
 	./bin/bellows-lab demand --mix cores --out $(CORES)
 
-results: lab ## reproduce the papers' tables and figures with as many runs as are stored, and write docs/results.md; half an hour
+results: lab ## reproduce the papers' tables and figures with as many runs as are stored, and write docs/results.md and a page for each; half an hour
 	./bin/bellows-lab experiment run ... --again --out docs/results --summary-only --data ../shared/data
 	./bin/bellows-lab experiment report
 

@@ -344,9 +344,10 @@ func experimentReportCommand() *cobra.Command {
 	from, out := "docs/results", "docs/results.md"
 	cmd := &cobra.Command{
 		Use:   "report",
-		Short: "Write a document of all stored results",
-		Long: `Write a document, in Markdown, of all results in a folder: the claims of each
-paper, our numbers, and whether the claims hold.`,
+		Short: "Write documents of all stored results",
+		Long: `Write documents, in Markdown, of all results in a folder: a table that says how
+many claims of the papers hold and, beside the result of each experiment, a page
+with the claims, our numbers, and why claims do not hold.`,
 		Example: `  bellows-lab experiment run 'yarn-me/*' --out docs/results --summary-only
   bellows-lab experiment report`,
 		Args: cobra.NoArgs,
@@ -365,12 +366,20 @@ func writeReport(from, out string) error {
 	if len(stored) == 0 {
 		return command.Usagef("from %q: has no results; `bellows-lab experiment run` writes them", from)
 	}
-	pictures, err := filepath.Rel(filepath.Dir(out), from)
+	folder, err := filepath.Rel(filepath.Dir(out), from)
 	if err != nil {
 		return command.Usagef("from %q: must be given as out %q is, both absolute or neither", from, out)
 	}
-	text := experiments.Report(stored, filepath.ToSlash(pictures))
-	return workload.SaveFile(out, workload.Plain, func(w io.Writer) error {
+	for i := range stored {
+		if err := writeDocument(filepath.Join(from, stored[i].PageName()), stored[i].Page()); err != nil {
+			return err
+		}
+	}
+	return writeDocument(out, experiments.Report(stored, filepath.ToSlash(folder)))
+}
+
+func writeDocument(file string, text []byte) error {
+	return workload.SaveFile(file, workload.Plain, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

@@ -204,7 +204,8 @@ func TestDataThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestReport: docs/results.md is rendered from the stored summaries, and its pictures exist.
+// TestReport: docs/results.md and the pages of the experiments are rendered from the stored summaries, no other page is there, and
+// their pictures exist. The table of all verdicts is short enough to be read.
 func TestReport(t *testing.T) {
 	stored, err := ReadSummaries("../../docs/results")
 	if err != nil {
@@ -213,18 +214,36 @@ func TestReport(t *testing.T) {
 	if len(stored) == 0 {
 		t.Fatal("no results are stored")
 	}
-	want := Report(stored, "results")
-	if testfile.Rewriting() {
-		if err := os.WriteFile("../../docs/results.md", want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+	table := Report(stored, "results")
+	if words := len(strings.Fields(string(table))); words > 3000 {
+		t.Errorf("docs/results.md has %d words, want at most 3000", words)
 	}
-	got, err := os.ReadFile("../../docs/results.md")
+	want := map[string][]byte{"../../docs/results.md": table}
+	for i := range stored {
+		want[filepath.Join("../../docs/results", stored[i].PageName())] = stored[i].Page()
+	}
+	pages, err := filepath.Glob("../../docs/results/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(got, want) {
-		t.Error("docs/results.md is not what its summaries render to; run `bellows-lab experiment report`")
+	for _, file := range pages {
+		if want[file] == nil {
+			t.Errorf("%s is the page of no stored experiment", file)
+		}
+	}
+	for file, text := range want {
+		if testfile.Rewriting() {
+			if err := os.WriteFile(file, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, text) {
+			t.Errorf("%s is not what its summary renders to; run `bellows-lab experiment report`", file)
+		}
 	}
 	for _, m := range stored {
 		for _, p := range m.Pictures {

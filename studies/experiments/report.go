@@ -11,8 +11,9 @@ import (
 //go:embed results-head.md
 var reportHead string
 
-// Report renders summaries as docs/results.md. pictures is the folder of the pictures, relative to the document.
-func Report(all []Summary, pictures string) []byte {
+// Report renders summaries as docs/results.md: a table of verdicts, with links to the pages of the experiments in folder, which is
+// relative to the document.
+func Report(all []Summary, folder string) []byte {
 	text := new(strings.Builder)
 	text.WriteString(reportHead)
 	text.WriteString("| experiment | what | runs | claims that hold | in part | not |\n|---|---|---|---|---|---|\n")
@@ -22,30 +23,14 @@ func Report(all []Summary, pictures string) []byte {
 		for _, c := range m.Claims {
 			count[c.Holds]++
 		}
-		fmt.Fprintf(text, "| [%s](#%s) | %s | %s | %d of %d | %d | %d |\n", m.Experiment, anchor(m.heading()), m.Title, m.scale(),
+		fmt.Fprintf(text, "| [%s](%s/%s) | %s | %s | %d of %d | %d | %d |\n", m.Experiment, folder, m.PageName(), m.Title, m.scale(),
 			count[Holds], len(m.Claims), count[Partly], count[Fails])
-	}
-	for i := range all {
-		all[i].report(text, pictures)
 	}
 	return []byte(text.String())
 }
 
-func (m *Summary) heading() string { return m.Experiment + ": " + m.Title }
-
-// anchor returns the link target of a heading.
-func anchor(heading string) string {
-	var a strings.Builder
-	for _, r := range strings.ToLower(heading) {
-		switch {
-		case r == ' ':
-			a.WriteByte('-')
-		case r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z':
-			a.WriteRune(r)
-		}
-	}
-	return a.String()
-}
+// PageName is the name of the file with the Page of an experiment, beside its stored summary and pictures.
+func (m *Summary) PageName() string { return FileName(m.Experiment) + ".md" }
 
 // scale says how many runs were made.
 func (m *Summary) scale() string {
@@ -80,8 +65,10 @@ func (m *Summary) command() string {
 // defaultSeed is the seed of the command line.
 const defaultSeed = 1
 
-func (m *Summary) report(text *strings.Builder, pictures string) {
-	fmt.Fprintf(text, "\n## %s\n\n%s. Runs: %s; seed %d: `%s`", m.heading(), m.Paper, m.scale(), m.Seed, m.command())
+// Page renders a summary as a document beside its pictures: claims with verdicts and reasons, tables, pictures and notes.
+func (m *Summary) Page() []byte {
+	text := new(strings.Builder)
+	fmt.Fprintf(text, "# %s: %s\n\n%s. Runs: %s; seed %d: `%s`", m.Experiment, m.Title, m.Paper, m.scale(), m.Seed, m.command())
 	if len(m.Needs) > 0 {
 		fmt.Fprintf(text, ", where FOLDER has %s", strings.Join(m.Needs, ", "))
 	}
@@ -108,11 +95,12 @@ func (m *Summary) report(text *strings.Builder, pictures string) {
 		fmt.Fprintf(text, "\n%s:\n\n%s", t.Name, t.markdown())
 	}
 	for _, p := range m.Pictures {
-		fmt.Fprintf(text, "\n![%s](%s/%s)\n", p.Caption, pictures, p.File)
+		fmt.Fprintf(text, "\n![%s](%s)\n", p.Caption, p.File)
 	}
 	for _, n := range m.Notes {
 		fmt.Fprintf(text, "\n%s\n", n)
 	}
+	return []byte(text.String())
 }
 
 // cell makes text fit into a cell of a table.
