@@ -25,11 +25,11 @@ import (
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
-// documents returns README.md, CHANGELOG.md and all that stands in docs.
+// documents returns README.md, CHANGELOG.md, and all documents in docs and studies.
 func documents(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, pattern := range []string{"../README.md", "../CHANGELOG.md", "*.md", "decisions/*.md", "results/*.md"} {
+	for _, pattern := range []string{"../README.md", "../CHANGELOG.md", "*.md", "decisions/*.md", "results/*.md", "../studies/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

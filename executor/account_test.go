@@ -237,7 +237,7 @@ func quantile(all []time.Duration, q float64) time.Duration {
 	return all[int(q*float64(len(all)-1))]
 }
 
-// row is the row of the table in docs/measured.md.
+// row is the row of the table in studies/measured.md.
 func (a *account) row(name string, queries int) string {
 	at := func(q float64) string { return fmt.Sprintf("%.2f s", quantile(a.delays, q).Seconds()) }
 	return fmt.Sprintf("| %s | %.2f %% | %.1f %%, %d | %d | %s | %s | %s | %.0f ES |", name, 100*a.wasted(), percent(float64(a.missed), float64(a.increases)), a.missed, a.increases,

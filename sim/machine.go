@@ -51,7 +51,7 @@ const (
 	MeasuredSwapSpeed = 1500 * resource.MB
 )
 
-// MeasuredFaultShare compares page faults with prefetching, for 320 MiB in a swap file (docs/measured.md).
+// MeasuredFaultShare compares page faults with prefetching, for 320 MiB in a swap file (studies/measured.md).
 const MeasuredFaultShare = 1 / 2.3
 
 func must(p Paging, err error) Paging {

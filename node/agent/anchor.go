@@ -15,7 +15,7 @@ import (
 // inactive, the counts say that many are, the kernel finds nothing to reclaim, and kills, whatever room there is in
 // swap. With an anchor some pages are always inactive. A thread isolates 32 at once when it looks for pages to reclaim,
 // and while such a thread waits for a core these pages are out of reach for other threads: hence more. See
-// docs/measured.md for the measurements.
+// studies/measured.md for the measurements.
 const anchorPages = 64
 
 // lay charges an anchor to the control group, and gives the pages to the pipe. The program can run without an anchor; one that swaps much is

@@ -28,7 +28,7 @@ import (
 )
 
 // These benchmarks compare two ways of doing a thing on this machine, in pairs that alternate, and report medians and the
-// tenth and ninetieth percentiles. One iteration is the whole comparison. docs/measured.md keeps what they once said.
+// tenth and ninetieth percentiles. One iteration is the whole comparison. studies/measured.md keeps what they once said.
 
 // spread is what was measured, sorted.
 type spread []float64

@@ -46,7 +46,7 @@ const flexLimit = 3 * time.Minute
 // flexEvery is the default time from one job of the part flex to the next. All nine jobs have been submitted after 2.4
 // s, and their peaks together are twice the node's memory, so that FLEX has to suspend containers. With a job a second,
 // most jobs find memory that earlier jobs have already released: on a quiet machine no container was suspended. With
-// 500 ms and with 200 ms about as many containers were suspended as with 300 ms (docs/measured.md). On a faster
+// 500 ms and with 200 ms about as many containers were suspended as with 300 ms (studies/measured.md). On a faster
 // machine, 500 ms act like a job a second; 200 ms gain nothing, because the cores let six jobs run at a time.
 const flexEvery = 300 * time.Millisecond
 
