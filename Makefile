@@ -73,8 +73,8 @@ test-faults: ## faults at length, as root, under 10 minutes: DEATHS (30) of the 
 		-- -count=1 -timeout=60m -run=TestRandom ./core/memory -seeds=$(SEEDS) \
 		-- -count=1 -timeout=60m -run='TestKillAtEveryWrite|TestPowerLoss|TestDaemonDiesInShifts' ./live -kills=$(KILLS) -cuts=$(CUTS) -shifts=$(SHIFTS)
 
-test-upgrade: ## takes over the running jobs of an earlier daemon for every schema of the store, as root, under 10 minutes: and two daemons take turns while pools run tasks; builds 16 earlier programs from the history of the repository
-	$(TESTRUN) -- -count=1 -timeout=30m -run='^(TestUpgradeFromPrograms|TestPoolsOfTwoPrograms)$$' ./cmd/bellows -upgrade-from=all
+test-upgrade: ## takes over the running jobs of a daemon of the baseline in CHANGELOG.md, as root, under 4 minutes: and two daemons take turns while pools run tasks; builds the program of the baseline from the history of the repository
+	$(TESTRUN) -- -count=1 -timeout=15m -run='^(TestUpgradeFromPrograms|TestPoolsOfTwoPrograms)$$' ./cmd/bellows -upgrade-from=baseline
 
 test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, then LIFE (20000) in 72 hours of simulated time, under 12 minutes: no memory, process or file of them may stay
 	$(TESTRUN) -- -count=1 -timeout=30m -run='^TestSoak$$' ./cmd/bellows -soak=$(SOAK) \

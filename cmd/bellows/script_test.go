@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -103,7 +104,7 @@ func (s *slow) Decide(now timeline.Time, p *cluster.Plan) {
 
 // commands are the script commands in addition to testscript's own.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
-	"newerstate":  newerState,
+	"otherstate":  otherState,
 	"certificate": certificate,
 	"exits":       commandtest.Exits,
 	"until":       until,
@@ -140,11 +141,13 @@ func certificate(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// newerState is "newerstate DIR": it makes a state directory that a later release has written.
-func newerState(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: newerstate DIR")
+// otherState is "otherstate DIR VERSION": it makes a state directory whose store has a version of the schema.
+func otherState(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: otherstate DIR VERSION")
 	}
+	version, err := strconv.ParseUint(args[1], 10, 32)
+	ts.Check(err)
 	dir := ts.MkAbs(args[0])
 	s, err := store.Open(dir)
 	ts.Check(err)
@@ -152,7 +155,7 @@ func newerState(ts *testscript.TestScript, neg bool, args []string) {
 	file, err := os.OpenFile(filepath.Join(dir, store.File), os.O_WRONLY, 0)
 	ts.Check(err)
 	const userVersion = 60 // where SQLite has the version of the schema, as 4 bytes
-	_, err = file.WriteAt(binary.BigEndian.AppendUint32(nil, 1000), userVersion)
+	_, err = file.WriteAt(binary.BigEndian.AppendUint32(nil, uint32(version)), userVersion)
 	ts.Check(errors.Join(err, file.Close()))
 }
 

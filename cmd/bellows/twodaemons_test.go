@@ -20,10 +20,6 @@ import (
 	"github.com/bellows-rm/bellows/pool/pools"
 )
 
-// firstWithPools is the commit of the first release with pools. Its schema of the store is the present one: with a later schema, this is the
-// first commit that has it.
-const firstWithPools = "80631d8"
-
 // squaresInGo is an executor, which is built with the library of either program.
 const squaresInGo = `package main
 
@@ -53,19 +49,18 @@ def square(n):
     return n * n
 `
 
-// TestPoolsOfTwoPrograms lets the daemon of the first release with pools and the present one take turns on a state directory, each ended by
-// SIGKILL, while the maps of both programs stream through a pool of Go and one of Python, whose executors are started by both daemons, and
-// those of Go have the libraries of both. Each result is right and there once, and the definitions of the pools stay as they are.
+// TestPoolsOfTwoPrograms lets the daemon of the baseline and the present one take turns on a state directory, each ended
+// by SIGKILL, while the maps of both programs stream through a pool of Go and one of Python, whose executors are started
+// by both daemons, and those of Go have the libraries of both. Each result is right and there once, and the definitions
+// of the pools stay as they are.
 func TestPoolsOfTwoPrograms(t *testing.T) {
-	if *upgradeFrom == "" {
-		t.Skip("builds an earlier program, which takes a minute: run with -upgrade-from all, or make test-upgrade")
-	}
+	commit := upgradedFrom(t)
 	needControlGroups(t)
 	source := filepath.Join(t.TempDir(), "squares.go")
 	if err := os.WriteFile(source, []byte(squaresInGo), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	u := &upgrade{t: t, program: buildAt(t, firstWithPools, source), state: upgradeState(t)}
+	u := &upgrade{t: t, program: buildAt(t, commit, source), state: upgradeState(t)}
 	squares := filepath.Join(t.TempDir(), "squares")
 	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", squares, source).CombinedOutput(); err != nil {
 		t.Fatalf("build an executor: %v: %s", err, out)
@@ -105,9 +100,15 @@ func TestPoolsOfTwoPrograms(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	const changes = 8
+	schema := 0
 	for i := range changes {
 		time.Sleep(time.Duration(1000+random.IntN(1000)) * time.Millisecond) // a random moment
 		u.kill()
+		if now := u.schemaOf(); i == 0 {
+			schema = now
+		} else if now > schema { // The earlier program refuses it.
+			turns[0] = turns[1]
+		}
 		begin(turns[(i+1)%2])
 		if i%2 == 1 { // executors of the other library, and each program changes one of the other
 			create(turns[(i/2+1)%2], libraries[(i/2+1)%2])

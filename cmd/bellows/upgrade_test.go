@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -9,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,41 +24,38 @@ import (
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-var (
-	upgradeFrom   = flag.String("upgrade-from", "", "schemas of the store, such as 1,7, from whose programs TestUpgradeFromPrograms upgrades; all is every one")
-	recordSchemas = flag.String("record-schemas", "", "folder into which TestUpgradeFromPrograms writes the stores of the earlier programs, for live/store/testdata/schemas")
-)
+var upgradeFrom = flag.String("upgrade-from", "", "commit from whose program TestUpgradeFromPrograms and TestPoolsOfTwoPrograms upgrade; baseline is the last one in CHANGELOG.md")
 
-// programs are the last commits with each schema of the store, of the newest schema one of its commits. The twelfth came together with
-// the thirteenth.
-var programs = []struct {
-	schema int
-	commit string
-}{
-	{1, "3049325d49"}, {2, "b765c77b40"}, {3, "266b7b2ed7"}, {4, "e82b1758ca"}, {5, "67327bf289"}, {6, "60e278668f"}, {7, "8e442eab11"}, {8, "00379b50e2"},
-	{9, "d49cd3a7ab"}, {10, "d5bfedb7a8"}, {11, "865b465a72"}, {13, "a83e2b3f48"}, {14, "e9d0537770"}, {15, "30c90eb65a"}, {16, "d5ceb0b8a3"},
+// upgradedFrom returns the commit from which the program is upgraded.
+func upgradedFrom(t *testing.T) string {
+	t.Helper()
+	switch *upgradeFrom {
+	case "":
+		t.Skip("builds an earlier program, which takes a minute: run with -upgrade-from baseline, or make test-upgrade")
+	case "baseline":
+		text, err := os.ReadFile("../../CHANGELOG.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := regexp.MustCompile("(?m)^Baseline: `([0-9a-f]{40})`").FindStringSubmatch(string(text))
+		if last == nil {
+			t.Fatal("CHANGELOG.md names no baseline")
+		}
+		return last[1]
+	}
+	return *upgradeFrom
 }
 
-// TestUpgradeFromPrograms builds earlier programs, lets the daemon of each run jobs, kills it with SIGKILL, and starts the present
+// TestUpgradeFromPrograms builds the program of the baseline, lets its daemon run jobs, kills it with SIGKILL, and starts the present
 // daemon on its state directory. Supervisors of the earlier program still run then.
 func TestUpgradeFromPrograms(t *testing.T) {
-	if *upgradeFrom == "" {
-		t.Skip("builds earlier programs, which takes minutes: run with -upgrade-from all, or make test-upgrade")
-	}
+	commit := upgradedFrom(t)
 	needControlGroups(t)
 	testswap.Need(t, 64<<20)
-	for _, p := range programs {
-		if *upgradeFrom != "all" && !slices.Contains(strings.Split(*upgradeFrom, ","), strconv.Itoa(p.schema)) {
-			continue
-		}
-		t.Run(strconv.Itoa(p.schema), func(t *testing.T) {
-			u := &upgrade{t: t, schema: p.schema, program: buildAt(t, p.commit), state: upgradeState(t), fifo: filepath.Join(t.TempDir(), "go")}
-			u.before()
-			u.kill()
-			u.record()
-			u.after()
-		})
-	}
+	u := &upgrade{t: t, program: buildAt(t, commit), state: upgradeState(t), fifo: filepath.Join(t.TempDir(), "go")}
+	u.before()
+	u.kill()
+	u.after()
 }
 
 // buildAt builds the program of an earlier commit, and beside it others from files of source, whose names they get.
@@ -100,7 +97,6 @@ func upgradeState(t *testing.T) string {
 // upgrade is one upgrade from an earlier program.
 type upgrade struct {
 	t       *testing.T
-	schema  int
 	program string // the earlier one
 	state   string
 	fifo    string // what a job that runs waits for
@@ -153,7 +149,7 @@ stages:
   - {name: b, after: [a], memory: 16MiB, command: ["true"]}
 `
 
-// upgradePair are two jobs, the last ones, which are stored with one environment since schema 16.
+// upgradePair are two jobs, the last ones, which are stored with one environment.
 const upgradePair = `bellows: 1
 name: pair-1
 stages: [{name: a, cpus: 0.25, memory: 230MiB, command: ["true"]}]
@@ -185,9 +181,7 @@ func (u *upgrade) before() {
 	u.oldUntil("cancelled", cancelled)
 	u.old(0, "submit", "--wait", u.file(upgradeTwo))
 	u.old(0, "profile", "--name", "naps", "--quiet", "--sizes", "8MiB,16MiB,32MiB,64MiB", "--repeats", "1", "--", "sleep", "0.3")
-	if u.schema >= 14 {
-		u.old(0, "token", "create", "--scope", "submit", "--expires", "30d", "--file", filepath.Join(u.t.TempDir(), "token"))
-	}
+	u.old(0, "token", "create", "--scope", "submit", "--expires", "30d", "--file", filepath.Join(u.t.TempDir(), "token"))
 
 	for _, name := range []string{u.fifo, u.fifo + ".alone"} {
 		if err := unix.Mkfifo(name, 0o600); err != nil {
@@ -202,9 +196,7 @@ func (u *upgrade) before() {
 		u.oldUntil("running", id)
 	}
 	u.oldUntil("pending", u.waits)
-	if u.schema >= 13 {
-		u.old(0, "pause", u.waits)
-	}
+	u.old(0, "pause", u.waits)
 	u.old(0, "submit", u.file(upgradePair))
 }
 
@@ -270,35 +262,23 @@ func (u *upgrade) kill() {
 	})
 }
 
-// record writes the store as SQL, if that was asked for.
-func (u *upgrade) record() {
-	if *recordSchemas == "" {
-		return
+// schemaOf returns the version of the schema of the store, while there is no daemon.
+func (u *upgrade) schemaOf() (version int) {
+	u.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(u.state, store.File)+"?mode=ro")
+	if err == nil {
+		err = errors.Join(db.QueryRow("PRAGMA user_version").Scan(&version), db.Close())
 	}
-	copied := filepath.Join(u.t.TempDir(), "bellows.db")
-	for _, end := range []string{"", "-wal"} {
-		text, err := os.ReadFile(filepath.Join(u.state, "bellows.db"+end))
-		if err != nil {
-			u.t.Fatal(err)
-		}
-		if err := os.WriteFile(copied+end, text, 0o600); err != nil {
-			u.t.Fatal(err)
-		}
-	}
-	dump, err := exec.Command("sqlite3", copied, ".dump", ".print 'PRAGMA user_version = '", "PRAGMA user_version").Output()
 	if err != nil {
 		u.t.Fatal(err)
 	}
-	text := strings.ReplaceAll(strings.Replace(string(dump), "PRAGMA user_version = \n", "PRAGMA user_version = ", 1), u.fifo, "/tmp/go")
-	text = strings.ReplaceAll(text, u.state, "/var/lib/bellows")
-	if err := os.WriteFile(filepath.Join(*recordSchemas, fmt.Sprintf("%02d.sql", u.schema)), []byte(text), 0o644); err != nil {
-		u.t.Fatal(err)
-	}
+	return version
 }
 
 // after starts the present daemon, and checks what it makes of what the earlier one left behind.
 func (u *upgrade) after() {
 	t := u.t
+	schema := u.schemaOf()
 	u.open(u.fifo+".alone", "x") // A job ends while there is no daemon.
 	u.up("bellows")
 	for id, want := range map[string]string{"1": "hello succeeded 0", "2": "fails failed 3", "3": "cancelled cancelled 143", "4": "two succeeded 0"} {
@@ -328,7 +308,7 @@ func (u *upgrade) after() {
 			t.Errorf("job %s is %+v", id, j)
 		}
 	}
-	if j := u.job(u.waits); j.Status != cluster.StatusPending || (j.Paused != nil) != (u.schema >= 13) {
+	if j := u.job(u.waits); j.Status != cluster.StatusPending || j.Paused == nil {
 		t.Errorf("the job that waits is %+v", j)
 	}
 	u.wantGranted(64 * resource.MiB)
@@ -341,9 +321,7 @@ func (u *upgrade) after() {
 		t.Errorf("its output is %q", said)
 	}
 	u.new(0, "kill", "--wait", u.flex)
-	if u.schema >= 13 {
-		u.new(0, "resume", u.waits)
-	}
+	u.new(0, "resume", u.waits)
 	u.until("succeeded", u.waits)
 	if said := u.new(0, "logs", u.waits); said != "waited" {
 		t.Errorf("the output of the job that waited is %q", said)
@@ -356,11 +334,15 @@ func (u *upgrade) after() {
 	}
 	u.wantGranted(0)
 
-	// The earlier program refuses what the present one has written, and changes nothing.
+	if said := u.new(0, "token", "list", "--json"); strings.Count(said, `"submit"`) != 1 {
+		t.Errorf("the tokens are %s", said)
+	}
+
+	// The earlier program refuses what the present one has written in a later schema, and changes nothing.
 	u.kill()
-	if u.schema != programs[len(programs)-1].schema { // Its schema may still be the present one.
+	if u.schemaOf() > schema {
 		said, code := u.run(u.program, "up", "--memory", "256MiB", "--detach")
-		if want := fmt.Sprintf("versions up to %d", u.schema); code != 1 || !strings.Contains(said, "its schema has version") || !strings.Contains(said, want) {
+		if want := fmt.Sprintf("versions up to %d", schema); code != 1 || !strings.Contains(said, "its schema has version") || !strings.Contains(said, want) {
 			t.Errorf("the earlier program ended with exit code %d: %s", code, said)
 		}
 	}

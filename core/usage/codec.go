@@ -186,8 +186,7 @@ func takeSpans(text []byte) (spans []Span, ok bool) {
 	return spans, true
 }
 
-// version is the first byte of what Marshal returns. Earlier versions are read, too: version 1 had neither stillness nor bounds,
-// version 2 no pressure, and version 3 no idleness.
+// version is the first byte of what Marshal returns.
 const version = 4
 
 // Marshal returns the usage as bytes: some 2 to 14 per span.
@@ -195,13 +194,13 @@ func (u Usage) Marshal() []byte {
 	return appendSpans([]byte{version}, u.Spans)
 }
 
-// Unmarshal returns the usage that Marshal was called on. Any other text, or a later version, is an error.
+// Unmarshal returns the usage that Marshal was called on. Any other text, or another version, is an error.
 func Unmarshal(text []byte) (Usage, error) {
 	switch {
 	case len(text) == 0:
 		return Usage{}, fmt.Errorf("read a usage: it is empty")
-	case text[0] == 0 || text[0] > version:
-		return Usage{}, fmt.Errorf("read a usage: its format has version %d, this program knows versions up to %d", text[0], version)
+	case text[0] != version:
+		return Usage{}, fmt.Errorf("read a usage: its format has version %d, and this program reads version %d", text[0], version)
 	}
 	spans, ok := takeSpans(text[1:])
 	if !ok {

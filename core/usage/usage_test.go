@@ -290,18 +290,6 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// What an earlier release stored is read.
-func TestFirstVersion(t *testing.T) {
-	u := Usage{[]Span{{Length: time.Second, Used: Amounts{CPU: 5, Memory: mib}, Known: known}, {Length: time.Minute, Used: Amounts{CPU: 5}, Known: SetOf(CPU), Gap: true}}}
-	for earlier := byte(1); earlier < version; earlier++ {
-		text := u.Marshal()
-		text[0] = earlier
-		if got, err := Unmarshal(text); err != nil || !reflect.DeepEqual(got, u) {
-			t.Errorf("version %d: %v: %+v", earlier, err, got)
-		}
-	}
-}
-
 // What is unknown is not zero, and a counter that falls is unknown.
 func TestUnknown(t *testing.T) {
 	l := NewLog(0, ToleranceFor(resource.Of(1000, resource.GiB)))

@@ -219,21 +219,13 @@ type unread struct{}
 // UnmarshalJSON implements json.Unmarshaler.
 func (unread) UnmarshalJSON([]byte) error { return nil }
 
-// read decodes a stored request without its environment. Up to version 5 of the schema, commands were stored next to the stages, one for
-// each stage.
+// read decodes a stored request without its environment.
 func (r *Request) read(text []byte) error {
 	stored := struct {
 		*Request
-		Env      unread            `json:"env"`
-		Commands []cluster.Command `json:"commands"`
+		Env unread `json:"env"`
 	}{Request: r}
-	if err := json.Unmarshal(text, &stored); err != nil {
-		return err
-	}
-	for i := range min(len(stored.Commands), len(r.Job.Stages)) {
-		r.Job.Stages[i].Command = stored.Commands[i]
-	}
-	return nil
+	return json.Unmarshal(text, &stored)
 }
 
 // Write stores a batch.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,53 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/durable"
 )
-
-// recordedSchemas are the schemas that were in use; testdata/schemas has a store of each, as the program of its time wrote it.
-var recordedSchemas = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16}
-
-// Every schema was recorded, except the twelfth, which came together with the thirteenth. The newest one is recorded with the next.
-func TestEverySchemaIsRecorded(t *testing.T) {
-	files, err := os.ReadDir(filepath.Join("testdata", "schemas"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := len(recordedSchemas) + 1; len(files) != want { // and README.md
-		t.Errorf("%d files in testdata/schemas, want %d", len(files), want)
-	}
-	for v := 1; v < len(migrations); v++ {
-		if v != 12 && !slices.Contains(recordedSchemas, v) {
-			t.Errorf("no store with schema %d is recorded: see testdata/schemas/README.md", v)
-		}
-	}
-}
-
-// recordedStore makes a state directory with a recorded store.
-func recordedStore(t *testing.T, schema int, dir string) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "schemas", fmt.Sprintf("%02d.sql", schema)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &Store{path: filepath.Join(dir, File)}
-	db, err := s.connect(1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if _, err := db.Exec(string(text)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.Exec("PRAGMA journal_mode = WAL"); err != nil {
-		t.Fatal(err)
-	}
-	if got := schemaOf(t, dir); got != schema {
-		t.Fatalf("its schema is %d, want %d", got, schema)
-	}
-}
 
 // rawly opens a store as SQLite alone does, and calls f.
 func rawly(t *testing.T, dir string, f func(*sql.DB)) {
@@ -135,158 +89,35 @@ func rows(t *testing.T, db *sql.DB, query string) (all []string) {
 	return all
 }
 
-// A store of every schema opens with all that its program had stored.
-func TestEverySchema(t *testing.T) {
-	for _, schema := range recordedSchemas {
-		t.Run(fmt.Sprint(schema), func(t *testing.T) {
-			dir := t.TempDir()
-			recordedStore(t, schema, dir)
-			checkRecorded(t, open(t, dir), schema)
-		})
-	}
+// later are migrations of later releases; each writes some pages.
+var later = []string{
+	"CREATE TABLE one AS WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n LIMIT 40) SELECT i, hex(zeroblob(2000)) AS body FROM n",
+	"CREATE TABLE two AS SELECT i, body FROM one; UPDATE jobs SET detail = 'seen'",
+	"DROP TABLE one; CREATE TABLE three AS SELECT i, body || body AS body FROM two",
 }
 
-// checkRecorded checks what is in a store that was recorded with a schema.
-func checkRecorded(t *testing.T, s *Store, schema int) {
+// withLater lets this program be one of a later release, until the test ends.
+func withLater(t *testing.T) {
+	all := migrations
+	migrations = slices.Concat(all, later)
+	t.Cleanup(func() { migrations = all })
+}
+
+// ofBaseline makes a state directory with a store of the baseline, in which there is a job.
+func ofBaseline(t *testing.T, dir string) {
 	t.Helper()
-	ctx := t.Context()
-	listed, err := s.List(ctx, 0, 100)
+	s, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, l := range listed {
-		code := "-"
-		if l.State.ExitCode != nil {
-			code = fmt.Sprint(*l.State.ExitCode)
-		}
-		got = append(got, fmt.Sprint(l.ID, " ", l.User, " ", l.Name, " ", l.State.Status, " ", code, " ", l.State.Succeeded, "/", l.Tasks, " ", l.State.Ended, " ", l.State.Cancelled))
+	if _, err := s.AddJob(t.Context(), sample("a")); err != nil {
+		t.Fatal(err)
 	}
-	want := []string{
-		"1 root hello succeeded 0 1/1 true false",
-		"2 root fails failed 3 0/1 true false",
-		"3 root cancelled cancelled 143 0/1 true true",
-		"4 root two succeeded 0 3/3 true false",
-		"5 root ends running - 0/1 false false",
-		"6 root ends-alone running - 0/1 false false",
-		"7 root flex running - 0/1 false false",
-		"8 root waits pending - 0/1 false false",
-		"9 root pair-1 pending - 0/1 false false",
-		"10 root pair-2 pending - 0/1 false false",
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("the jobs are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-	checkRequests(t, s, schema)
-	checkRuns(t, s)
-	p, err := s.Profile(ctx, 0, "root", "naps")
-	if err != nil || p.Made == 0 || !slices.Equal(p.Args, []string{"sleep", "0.3"}) || p.Elasticity.Check() != nil || len(p.Evidence) == 0 {
-		t.Errorf("profile %+v, %v", p, err)
-	}
-	if apps, err := s.Apps(ctx, 0, "root"); err != nil || (len(apps) > 1) != (schema >= 8) {
-		t.Errorf("applications %+v, %v", apps, err)
-	}
-	if tokens, err := s.Tokens(ctx); err != nil || (len(tokens) == 1) != (schema >= 14) || len(tokens) == 1 && (tokens[0].Scope != "submit" || tokens[0].User != "root" || tokens[0].Revoked != 0) {
-		t.Errorf("tokens %+v, %v", tokens, err)
-	}
-	if runs, err := s.Runs(ctx); err != nil || len(runs) != 1 || runs[0].Policy != "fifo" || runs[0].Ended != 0 {
-		t.Errorf("runs of the daemon %+v, %v", runs, err)
-	}
-	spans := 0
-	if err := s.Usage(ctx, 4, func(u Usage) error { spans += len(u.Usage.Spans); return nil }); err != nil || (spans > 0) != (schema >= 7) {
-		t.Errorf("%d spans of usage, %v", spans, err)
-	}
-	if ids, err := s.Unlearned(ctx); err != nil || schema < 10 && len(ids) > 0 {
-		t.Errorf("to be learned from: %v, %v", ids, err)
-	}
-	// It can be written, and ids go on.
-	if id, err := s.AddJob(ctx, sample("new")); err != nil || id != 11 {
-		t.Errorf("the next job has the id %d, %v", id, err)
-	}
-}
-
-// checkRequests checks what the jobs of a recorded store are.
-func checkRequests(t *testing.T, s *Store, schema int) {
-	t.Helper()
-	for id := cluster.JobID(1); id <= 10; id++ {
-		j, err := s.Job(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if env, err := s.Environment(t.Context(), id); err != nil || (len(env) > 0) == j.State.Ended {
-			t.Errorf("job %d has the environment %v, %v", id, env, err)
-		}
-		if j.Request.As.User != "root" || j.Submitted == 0 || (len(j.Pauses) > 0) != (id == 8 && schema >= 13) {
-			t.Errorf("job %d is %+v", id, j)
-		}
-		for i := range j.Request.Job.Stages {
-			if stage := &j.Request.Job.Stages[i]; len(stage.Args) == 0 || stage.Ideal[resource.Memory] < 16*resource.MiB || stage.Ideal[resource.CPU] < 250 {
-				t.Errorf("stage %d of job %d is %+v", i, id, stage)
-			}
-		}
-	}
-	flex, err := s.Job(t.Context(), 7)
-	if err != nil || flex.Request.Job.Class != cluster.Flex || flex.Request.Job.Stages[0].MaxMemory != 64*resource.MiB {
-		t.Errorf("the FLEX job is %+v, %v", flex, err)
-	}
-	two, err := s.Job(t.Context(), 4)
-	if err != nil || len(two.Request.Job.Stages) != 2 || !reflect.DeepEqual(two.Request.Job.Stages[1].Parents, []int{0}) ||
-		!slices.Equal(two.Request.Job.Stages[0].Args, []string{"sh", "-c", "echo {task}"}) || !slices.Equal(two.Request.Job.Stages[1].Args, []string{"true"}) {
-		t.Errorf("the job of two stages is %+v, %v", two, err)
-	}
-}
-
-// checkRuns checks the runs of the tasks of a recorded store.
-func checkRuns(t *testing.T, s *Store) {
-	t.Helper()
-	want := map[cluster.JobID]string{1: "succeeded", 2: "failed", 3: "killed", 4: "succeeded succeeded succeeded", 5: "runs", 6: "runs", 7: "runs", 8: "", 9: "", 10: ""}
-	for id, want := range want {
-		tasks, err := s.Tasks(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, task := range tasks {
-			outcome := "runs"
-			if task.Outcome != 0 {
-				outcome = task.Outcome.String()
-			}
-			got = append(got, outcome)
-			ended := task.Outcome != 0
-			if task.Booked == 0 || task.Started < task.Booked || (task.Ended >= task.Started) != ended || (task.Exit != nil) != ended || task.Grant[resource.Memory] < 16*resource.MiB {
-				t.Errorf("a run of job %d is %+v", id, task)
-			}
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("the runs of job %d: %v, want %s", id, got, want)
-		}
-	}
-}
-
-// withSchemas lets a program know the schemas up to a version, and calls f.
-func withSchemas(t *testing.T, version int, f func()) {
-	t.Helper()
-	all := migrations
-	migrations = all[:version]
-	defer func() { migrations = all }()
-	f()
-}
-
-// Whether programs of all later schemas open a store one after the other, or the present one alone, the result is the same.
-func TestSchemasStepByStep(t *testing.T) {
-	for _, schema := range recordedSchemas {
-		t.Run(fmt.Sprint(schema), func(t *testing.T) {
-			steps, atOnce := t.TempDir(), t.TempDir()
-			recordedStore(t, schema, steps)
-			recordedStore(t, schema, atOnce)
-			for v := schema; v <= len(migrations); v++ {
-				withSchemas(t, v, func() { migrateIn(t, steps) })
-			}
-			migrateIn(t, atOnce)
-			if a, b := content(t, steps), content(t, atOnce); !slices.Equal(a, b) {
-				t.Errorf("step by step it is\n%s\nand at once\n%s", strings.Join(a, "\n"), strings.Join(b, "\n"))
-			}
-		})
+	if got := schemaOf(t, dir); got != baseline {
+		t.Fatalf("its schema is %d, want %d", got, baseline)
 	}
 }
 
@@ -303,29 +134,48 @@ func migrateIn(t *testing.T, dir string) {
 }
 
 // A program that is killed when it has made a step of a migration, and has not committed it, leaves the schema before; the next program
-// goes on from there, and loses nothing.
+// goes on from there, and loses nothing. Making a store is such a step.
 func TestKilledMigration(t *testing.T) {
-	whole := t.TempDir()
-	recordedStore(t, 1, whole)
-	migrateIn(t, whole)
-	want := content(t, whole)
-	for step := 1; step < len(migrations); step++ {
-		dir := t.TempDir()
-		recordedStore(t, 1, dir)
+	old, empty := t.TempDir(), t.TempDir()
+	ofBaseline(t, old)
+	killed := func(dir string, step int) {
+		t.Helper()
 		out, err := exec.Command(os.Args[0], "migrate-until-killed", dir, fmt.Sprint(step)).CombinedOutput()
 		exit, ok := errors.AsType[*exec.ExitError](err)
 		if status, isWait := exitStatus(exit); !ok || !isWait || status.Signal() != unix.SIGKILL {
 			t.Fatalf("step %d: the program was not killed: %v: %s", step, err, out)
 		}
-		if got := schemaOf(t, dir); got != step {
+	}
+	killed(empty, 1)
+	if got := schemaOf(t, empty); got != 0 {
+		t.Errorf("killed when it made a store it left schema %d", got)
+	}
+	ofBaseline(t, empty)
+	withLater(t)
+	whole := copied(t, old)
+	migrateIn(t, whole)
+	want := content(t, whole)
+	for step := 1; step <= len(later); step++ {
+		dir := copied(t, old)
+		killed(dir, step)
+		if got := schemaOf(t, dir); got != baseline+step-1 {
 			t.Errorf("killed in step %d it left schema %d", step, got)
 		}
 		migrateIn(t, dir)
 		if got := content(t, dir); !slices.Equal(got, want) {
 			t.Errorf("killed in step %d the store became\n%s\nwant\n%s", step, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		checkRecorded(t, open(t, dir), 1)
 	}
+}
+
+// copied returns a copy of a state directory.
+func copied(t *testing.T, from string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "state")
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func exitStatus(e *exec.ExitError) (status syscall.WaitStatus, ok bool) {
@@ -336,8 +186,10 @@ func exitStatus(e *exec.ExitError) (status syscall.WaitStatus, ok bool) {
 	return status, ok
 }
 
-// migrateUntilKilled opens a store, and dies right before the commit of one of the steps of its migration.
+// migrateUntilKilled is a program of a later release that opens a store, and dies right before the commit of one of the steps of its
+// migration.
 func migrateUntilKilled(dir string, step int) {
+	migrations = slices.Concat(migrations, later)
 	durable.Watch = func(op durable.Op, _ string) {
 		if op != durable.OpCommit {
 			return
@@ -354,15 +206,19 @@ func migrateUntilKilled(dir string, step int) {
 
 // A disk that is full when a store is migrated is named in one sentence. Nothing is lost: with room the migration goes on.
 func TestMigrationOnAFullDisk(t *testing.T) {
-	whole := t.TempDir()
-	recordedStore(t, 1, whole)
+	old := t.TempDir()
+	ofBaseline(t, old)
+	withLater(t)
+	whole := copied(t, old)
 	migrateIn(t, whole)
 	want := content(t, whole)
 	stopped := map[int]bool{}
-	for kib := 4; kib <= 512; kib += 12 { // what is free
+	for kib := 4; kib <= 2048; kib += 32 { // what is free
 		dir := t.TempDir()
-		mount(t, dir, "size=1m", 0)
-		recordedStore(t, 1, dir)
+		mount(t, dir, "size=3m", 0)
+		if err := os.CopyFS(dir, os.DirFS(old)); err != nil {
+			t.Fatal(err)
+		}
 		var disk unix.Statfs_t
 		if err := unix.Statfs(dir, &disk); err != nil {
 			t.Fatal(err)
@@ -390,28 +246,40 @@ func TestMigrationOnAFullDisk(t *testing.T) {
 			t.Errorf("with %d KiB free the store became\n%s", kib, strings.Join(got, "\n"))
 		}
 	}
-	if len(stopped) < 3 {
+	if len(stopped) < len(later) {
 		t.Errorf("it stopped only with schemas %v", stopped)
 	}
 }
 
-// A store of a later schema is refused, in one sentence with both versions, and nothing in it is changed.
-func TestLaterSchemaIsLeftAlone(t *testing.T) {
-	dir := t.TempDir()
-	recordedStore(t, 1, dir)
-	migrateIn(t, dir)
-	later := len(migrations) + 1
-	rawly(t, dir, func(db *sql.DB) {
-		if _, err := db.ExecContext(context.Background(), fmt.Sprintf("CREATE TABLE later (a); PRAGMA user_version = %d", later)); err != nil {
+// A store of another schema, of a later release or of a program before 0.1.0, is refused in one sentence that says what to do, also if it is
+// to be accepted as it is, and nothing in it is changed.
+func TestOtherSchemasAreLeftAlone(t *testing.T) {
+	for version, want := range map[int]string{
+		1:            "its schema has version 1, from before bellows 0.1.0: finish its jobs with the program that wrote it, and start this one with another state directory",
+		baseline - 1: "its schema has version 16, from before bellows 0.1.0: finish its jobs with the program that wrote it, and start this one with another state directory",
+		baseline + 1: "its schema has version 18, and this bellows knows versions up to 17: start a newer bellows",
+	} {
+		dir := t.TempDir()
+		ofBaseline(t, dir)
+		rawly(t, dir, func(db *sql.DB) {
+			if _, err := db.ExecContext(context.Background(), fmt.Sprintf("CREATE TABLE other (a); PRAGMA user_version = %d", version)); err != nil {
+				t.Fatal(err)
+			}
+		})
+		// Neither do its number of changes, nor what stands beside it, suggest another remedy.
+		if err := os.MkdirAll(filepath.Join(dir, "logs", "99"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-	})
-	before := content(t, dir)
-	want := fmt.Sprintf("open the store %s: its schema has version %d, and this bellows knows versions up to %d: start a newer bellows", filepath.Join(dir, File), later, len(migrations))
-	if _, err := Open(dir); err == nil || err.Error() != want {
-		t.Errorf("opened with %v, want %s", err, want)
-	}
-	if after := content(t, dir); !slices.Equal(before, after) || schemaOf(t, dir) != later {
-		t.Errorf("the store became\n%s", strings.Join(after, "\n"))
+		before := content(t, dir)
+		_, opened := Open(dir)
+		_, accepted := Accept(dir)
+		for _, err := range []error{opened, accepted} {
+			if want := "open the store " + filepath.Join(dir, File) + ": " + want; err == nil || err.Error() != want {
+				t.Errorf("opened with %v, want %s", err, want)
+			}
+		}
+		if after := content(t, dir); !slices.Equal(before, after) || schemaOf(t, dir) != version {
+			t.Errorf("the store became\n%s", strings.Join(after, "\n"))
+		}
 	}
 }

@@ -126,7 +126,10 @@ func (s *Store) open(check func() error) error {
 	if s.reader, err = s.connect(readers, reads); err != nil {
 		return err
 	}
-	if err := check(); err != nil {
+	if _, err = version(s.reader); err == nil { // What to do with another schema comes first.
+		err = check()
+	}
+	if err != nil {
 		return errors.Join(err, s.reader.Close())
 	}
 	// FULL makes every commit reach the disk before it is reported, so that a loss of power does not undo it.

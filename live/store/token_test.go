@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -73,35 +72,5 @@ func TestDeadTokensAreRemoved(t *testing.T) {
 	all, err := s.Tokens(ctx)
 	if err != nil || len(all) != deadTokens+3 || all[0].ID != other || all[1].ID != live || all[2].ID != revoked+1 || all[len(all)-1].ID != last {
 		t.Errorf("%d tokens, the first are %+v: %v", len(all), all[:min(3, len(all))], err)
-	}
-}
-
-// A store of the thirteenth version gets a table of tokens, and keeps what it has.
-func TestTokensOfTheThirteenthSchema(t *testing.T) {
-	dir := t.TempDir()
-	s, err := newStore(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	old, err := s.connect(1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := old.Exec(strings.Join(migrations[:13], "") + "PRAGMA user_version = 13"); err != nil {
-		t.Fatal(err)
-	}
-	s.db, s.reader = old, old
-	if _, err := s.AddJob(t.Context(), sample("a")); err != nil {
-		t.Fatal(err)
-	}
-	if err := old.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s = open(t, dir)
-	if all, err := s.Tokens(t.Context()); err != nil || len(all) != 0 {
-		t.Errorf("tokens %+v: %v", all, err)
-	}
-	if jobs, err := s.OpenJobs(t.Context()); err != nil || len(jobs) != 1 {
-		t.Errorf("jobs %+v: %v", jobs, err)
 	}
 }
