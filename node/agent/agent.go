@@ -300,16 +300,10 @@ func (a *Agent) weigh() error {
 	cores := (a.config.Capacity[resource.CPU] + resource.Core - 1) / resource.Core * resource.Core
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if err := a.root.Apply(ctx, cgroup.Limits{CPUWeight: weightOf(max(resource.Core, cores))}); err != nil {
+	if err := a.root.Apply(ctx, cgroup.Limits{CPUWeight: cgroup.WeightOf(int64(max(resource.Core, cores)))}); err != nil {
 		return fmt.Errorf("give the containers their weight: %w", err)
 	}
 	return nil
-}
-
-// weightOf is the weight of a group with the given CPU: for each core the weight that the kernel gives a process.
-func weightOf(cpu resource.Amount) cgroup.Limit {
-	const perCore, least, most = 100, 1, 10_000
-	return cgroup.At(min(most, max(least, int64(cpu*perCore/resource.Core))))
 }
 
 // Events implements live.Backend.

@@ -232,7 +232,7 @@ func TestWritesAreMeasured(t *testing.T) {
 		t.Skipf("needs temporary files on a disk: %v", err)
 	}
 	then := "leave"
-	if boundsAll(b.root.Group) { // There, it is measured when it is written.
+	if b.root.Group.BoundsAll() { // There, it is measured when it is written.
 		then = "wait"
 	}
 	path := func(name string) string { return filepath.Join(b.dir, name) }

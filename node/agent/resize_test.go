@@ -83,7 +83,7 @@ func cpuOf(t testing.TB, g *cgroup.Group) (millicores, weight int64) {
 func (r *resizeBench) is(grant resource.Vector) {
 	r.t.Helper()
 	most, weight := cpuOf(r.t, r.c.group)
-	if want, _ := weightOf(grant[resource.CPU]).Get(); most != int64(grant[resource.CPU]) || weight != want {
+	if want, _ := cgroup.WeightOf(int64(grant[resource.CPU])).Get(); most != int64(grant[resource.CPU]) || weight != want {
 		r.t.Errorf("CPU %d weight %d, want %d and %d", most, weight, grant[resource.CPU], want)
 	}
 	if limit := limitOf(r.c.group) / resource.MiB; limit != grant[resource.Memory]/resource.MiB {

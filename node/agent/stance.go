@@ -116,7 +116,7 @@ func weigh(ctx context.Context, g *cgroup.Group, grant resource.Vector) error {
 	if _, ok := g.Has(cgroup.CPU); !ok || grant[resource.CPU] == 0 {
 		return nil
 	}
-	return g.Apply(ctx, cgroup.Limits{CPUWeight: weightOf(grant[resource.CPU])})
+	return g.Apply(ctx, cgroup.Limits{CPUWeight: cgroup.WeightOf(int64(grant[resource.CPU]))})
 }
 
 // free ends everything that keeps a container from running as it was granted. I/O that the kernel holds back would

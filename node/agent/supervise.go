@@ -269,7 +269,7 @@ func settle(f folder, s *spec, state *os.ProcessState, tooLong bool, transferred
 	} else if pids, err := g.Procs(); err == nil {
 		e.Left = int64(len(pids))
 	}
-	if transferred != nil && !boundsAll(g) {
+	if transferred != nil && !g.BoundsAll() {
 		e.Transferred = transferred
 		if e.Left > 0 {
 			e.Transferred = withRemaining(g, transferred)

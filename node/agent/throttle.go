@@ -132,7 +132,7 @@ func (a *Agent) impose(c *container, th *throttle) (detail string, err error) {
 	switch {
 	case errors.Is(err, cgroup.ErrGone) || a.closed.Err() != nil:
 		return "", err
-	case err == nil && boundsAll(c.group):
+	case err == nil && c.group.BoundsAll():
 		return "", nil
 	case err != nil:
 		th.Device = ""
@@ -151,14 +151,6 @@ func (a *Agent) impose(c *container, th *throttle) (detail string, err error) {
 
 // throttleWithin is how long the kernel may take to set a bound.
 const throttleWithin = 10 * time.Second
-
-// boundsAll reports whether the kernel bounds and counts all transfers of a group: version 2 does, because it knows the owner of
-// each page that it writes, if the memory controller is in the same hierarchy.
-func boundsAll(g *cgroup.Group) bool {
-	io, _ := g.Has(cgroup.IO)
-	memory, _ := g.Has(cgroup.Memory)
-	return io == cgroup.V2 && memory == cgroup.V2
-}
 
 // lift ends a throttle: first by its record, so that it is ended even if that is interrupted. A full disk has no room for that
 // record, but it allows the removal of the old one.
@@ -206,7 +198,7 @@ func (a *Agent) keepWithin(c *container, th *throttle) bool {
 	defer over.Stop()
 	var looks <-chan time.Time
 	var cycle *cycling
-	if !boundsAll(c.group) || th.Device == "" {
+	if !c.group.BoundsAll() || th.Device == "" {
 		tally, err := c.group.Tally()
 		if err == nil {
 			cycle = a.newCycling(c, th, tally)

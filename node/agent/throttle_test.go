@@ -161,7 +161,7 @@ func TestThrottle(t *testing.T) {
 			f.start()
 			e := f.apply(cluster.DecisionDone, f.throttle(throttledTo, time.Minute))
 			c := b.containers[f.order.Container]
-			if got, want := e.Detail != "", !boundsAll(c.group); got != want {
+			if got, want := e.Detail != "", !c.group.BoundsAll(); got != want {
 				t.Errorf("it is throttled %q", e.Detail)
 			}
 			time.Sleep(time.Second) // what it owes from before
@@ -238,7 +238,7 @@ func TestThrottleOutlivesTheAgent(t *testing.T) {
 	f.apply(cluster.DecisionDone, o)
 	b.reopen()
 	e := b.next(cluster.TaskAdopted)
-	if is := e.Condition(); is.Bound != o.Bound || is.Until != o.At || (e.Detail != "") != !boundsAll(b.containers[o.Container].group) {
+	if is := e.Condition(); is.Bound != o.Bound || is.Until != o.At || (e.Detail != "") != !b.containers[o.Container].group.BoundsAll() {
 		t.Errorf("found as %+v", e)
 	}
 	b.next(cluster.Synced)

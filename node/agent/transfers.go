@@ -18,7 +18,7 @@ type transfers struct {
 
 // newTransfers begins to count. If keepOpen is set, files of the kernel stay open until close.
 func newTransfers(g *cgroup.Group, countsIO, keepOpen bool) *transfers {
-	t := &transfers{byGroup: boundsAll(g), countsIO: countsIO}
+	t := &transfers{byGroup: g.BoundsAll(), countsIO: countsIO}
 	if t.byGroup {
 		return t
 	}

@@ -52,6 +52,14 @@ func (g *Group) Has(c Controller) (v Version, ok bool) {
 	return v, ok
 }
 
+// BoundsAll reports whether the kernel bounds and counts all transfers of the group: version 2 does, because it knows the owner of
+// each page that it writes, if the memory controller is in the same hierarchy.
+func (g *Group) BoundsAll() bool {
+	io, _ := g.Has(IO)
+	memory, _ := g.Has(Memory)
+	return io == V2 && memory == V2
+}
+
 // Dir returns the group's directory for c; ok is false if the group does not have c.
 func (g *Group) Dir(c Controller) (dir string, ok bool) {
 	dir, ok = g.dirs[c]

@@ -21,6 +21,12 @@ func At(n int64) Limit { return Limit{wanted: true, value: n} }
 // Unlimited returns a limit that lifts the bound.
 func Unlimited() Limit { return At(NoLimit) }
 
+// WeightOf is the CPUWeight of a group that is to have some CPU time: for each core the weight that the kernel gives a process.
+func WeightOf(millicores int64) Limit {
+	const perCore, least, most = 100, 1, 10_000
+	return At(min(most, max(least, millicores*perCore/1000)))
+}
+
 // Get returns the wanted bound; ok is false if the kernel's value is to be kept.
 func (l Limit) Get() (value int64, ok bool) { return l.value, l.wanted }
 
