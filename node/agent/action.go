@@ -13,9 +13,9 @@ import (
 )
 
 // headStart does at once, in the keeper's thread, the part of an action that is quick in the kernel and ends the
-// shortage. carryOut, in a goroutine that may wait for a core, repeats it with everything else that the action needs,
+// shortage. Act, in a goroutine that may wait for a core, repeats it with everything else that the action needs,
 // and reports the result.
-func (a *Agent) headStart(c *container, e memory.Envelope, act memory.Action) {
+func (k *Keeper) headStart(c *Container, e memory.Envelope, act memory.Action) {
 	if !c.acting.TryLock() {
 		return
 	}
@@ -25,15 +25,15 @@ func (a *Agent) headStart(c *container, e memory.Envelope, act memory.Action) {
 	}
 	switch act.Kind {
 	case memory.Grow:
-		c.hasten(a.closed, func(s *stance) { s.raise = act.Limit })
+		c.hasten(k.closed, func(s *stance) { s.raise = act.Limit })
 	case memory.Suspend:
-		c.hasten(a.closed, c.heldByMemory(e))
+		c.hasten(k.closed, c.heldByMemory(e))
 	}
 }
 
-// carryOut carries out one action of the memory manager in the container's control group, and returns the limit in force
-// afterwards, 0 if that is unknown. keeper.perform calls it.
-func (a *Agent) carryOut(ctx context.Context, c *container, e memory.Envelope, act memory.Action) (limit resource.Amount, err error) {
+// Act carries out one action of the memory manager in the container's control group, and returns the limit in force
+// afterwards, 0 if that is unknown.
+func (k *Keeper) Act(ctx context.Context, c *Container, e memory.Envelope, act memory.Action) (limit resource.Amount, err error) {
 	c.acting.Lock()
 	defer c.acting.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -44,22 +44,22 @@ func (a *Agent) carryOut(ctx context.Context, c *container, e memory.Envelope, a
 	}
 	switch act.Kind {
 	case memory.Grow:
-		err = setMemory(ctx, c.group, act.Limit)
+		err = SetMemory(ctx, c.Group, act.Limit)
 		if err == nil && act.Suspended {
-			a.prefetch(ctx, c.group, act.Limit)
+			k.prefetch(ctx, c.Group, act.Limit)
 		}
-		return limitOf(c.group), err
+		return limitOf(c.Group), err
 	case memory.Shrink:
-		err = a.shrink(ctx, c, e, act)
-		return limitOf(c.group), err
+		err = k.shrink(ctx, c, e, act)
+		return limitOf(c.Group), err
 	case memory.Suspend:
-		return 0, a.suspend(ctx, c, e)
+		return 0, k.suspend(ctx, c, e)
 	case memory.Resume:
-		return 0, a.resume(ctx, c)
+		return 0, k.resume(ctx, c)
 	case memory.Breathe:
-		return 0, a.breathe(ctx, c, e)
+		return 0, k.breathe(ctx, c, e)
 	case memory.Kill:
-		a.end(c, true)
+		k.owner.Preempt(c.ID)
 		return 0, nil
 	}
 	return 0, fmt.Errorf("action %v: unknown", act.Kind)
@@ -76,84 +76,84 @@ func limitOf(g *cgroup.Group) resource.Amount {
 
 // prefetch reads swapped memory back, if all of it fits: faster than the programs' faults would. A failure does no
 // harm, and prefetching may not take longer than the faults would.
-func (a *Agent) prefetch(ctx context.Context, g *cgroup.Group, limit resource.Amount) {
+func (k *Keeper) prefetch(ctx context.Context, g *cgroup.Group, limit resource.Amount) {
 	r, err := g.Read()
 	if err != nil {
 		return
 	}
 	anonymous, _ := r.AnonBytes.Get()
 	swap, _ := r.SwapBytes.Get()
-	if swap == 0 || anonymous+swap > int64(limit) || !a.patience.may(time.Now()) {
+	if swap == 0 || anonymous+swap > int64(limit) || !k.patience.may(time.Now()) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.patience.within(swap))
+	ctx, cancel := context.WithTimeout(ctx, k.patience.within(swap))
 	defer cancel()
 	began := time.Now()
 	_, err = g.Prefetch(ctx, int64(limit))
-	a.patience.took(time.Now(), time.Since(began), swap, err)
+	k.patience.took(time.Now(), time.Since(began), swap, err)
 }
 
 // shrink lowers the limit, never raises it. It swaps memory out in large pieces while the programs are frozen; lowering
 // the limit is quick then. If the kernel cannot reach the limit, or not in time for the programs' heartbeats, shrink
 // lowers the limit as far as possible.
-func (a *Agent) shrink(ctx context.Context, c *container, e memory.Envelope, act memory.Action) error {
+func (k *Keeper) shrink(ctx context.Context, c *Container, e memory.Envelope, act memory.Action) error {
 	if act.Suspended {
 		// This comes first: the limit may be too low for programs that run.
-		if err := a.suspend(ctx, c, e); err != nil {
+		if err := k.suspend(ctx, c, e); err != nil {
 			return err
 		}
 	}
-	r, err := c.group.Read()
+	r, err := c.Group.Read()
 	if err != nil {
 		return err
 	}
 	limit, bounded := r.MemoryLimitBytes.Get()
 	if bounded && limit > int64(act.Limit) {
-		err = a.takeDown(ctx, c, e, act.Limit, r.AnonBytes.Or(0) > int64(act.Limit))
+		err = k.takeDown(ctx, c, e, act.Limit, r.AnonBytes.Or(0) > int64(act.Limit))
 	}
 	if err != nil && e.HeartbeatTimeout == 0 {
-		settleFor(ctx, c.group, limit)
+		settleFor(ctx, c.Group, limit)
 	}
 	// Whatever the result, its programs are suspended or run as the manager believes.
 	back := context.WithoutCancel(ctx)
 	if act.Suspended {
-		err = errors.Join(err, a.suspend(back, c, e))
+		err = errors.Join(err, k.suspend(back, c, e))
 	} else {
-		err = errors.Join(err, a.resume(back, c))
+		err = errors.Join(err, k.resume(back, c))
 	}
 	if err != nil && e.HeartbeatTimeout > 0 { // heartbeats come first
-		settleFor(ctx, c.group, limit)
+		settleFor(ctx, c.Group, limit)
 	}
 	return err
 }
 
 // takeDown lowers the limit, after swapping out the memory above it. Programs with heartbeats are frozen for a quarter
 // of their time-out at most: as much time may have passed before, in suspension.
-func (a *Agent) takeDown(ctx context.Context, c *container, e memory.Envelope, limit resource.Amount, push bool) error {
+func (k *Keeper) takeDown(ctx context.Context, c *Container, e memory.Envelope, limit resource.Amount, push bool) error {
 	if e.HeartbeatTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, e.HeartbeatTimeout/4)
 		defer cancel()
 	}
 	if push {
-		if err := a.pushOut(ctx, c, limit); err != nil {
+		if err := k.pushOut(ctx, c, limit); err != nil {
 			return err
 		}
 	}
-	return a.lower(ctx, c, limit)
+	return k.lower(ctx, c, limit)
 }
 
 // lower sets a limit below usage. The kernel gives up while pages are being written or are on their way to the disk.
 // Then lower freezes the programs, swaps their memory out again, and tries again as long as usage decreases.
-func (a *Agent) lower(ctx context.Context, c *container, limit resource.Amount) error {
+func (k *Keeper) lower(ctx context.Context, c *Container, limit resource.Amount) error {
 	const pause, most = 10 * time.Millisecond, 20
 	least := int64(cgroup.NoLimit)
 	for idle := 0; ; {
-		err := setMemory(ctx, c.group, limit)
+		err := SetMemory(ctx, c.Group, limit)
 		if !errors.Is(err, cgroup.ErrBusy) || ctx.Err() != nil {
 			return err
 		}
-		r, gone := c.group.Read()
+		r, gone := c.Group.Read()
 		if gone != nil {
 			return gone
 		}
@@ -162,7 +162,7 @@ func (a *Agent) lower(ctx context.Context, c *container, limit resource.Amount) 
 		} else if idle++; idle == most {
 			return err
 		}
-		if err := a.pushOut(ctx, c, limit); err != nil {
+		if err := k.pushOut(ctx, c, limit); err != nil {
 			return err
 		}
 		select {
@@ -174,15 +174,15 @@ func (a *Agent) lower(ctx context.Context, c *container, limit resource.Amount) 
 
 // pushOut freezes the programs and swaps out their memory above the limit. Written memory counts until the limit is
 // lowered, which takes the kernel half as long as writing: therefore another core lowers the limit meanwhile.
-func (a *Agent) pushOut(ctx context.Context, c *container, limit resource.Amount) error {
-	if err := c.change(ctx, func(s *stance) { s.still |= bySwapping }); err != nil {
+func (k *Keeper) pushOut(ctx context.Context, c *Container, limit resource.Amount) error {
+	if err := c.change(ctx, func(s *stance) { s.still |= BySwapping }); err != nil {
 		return err
 	}
-	r, err := c.group.Read()
+	r, err := c.Group.Read()
 	if err != nil {
 		return err
 	}
-	gauge, err := c.group.Gauge()
+	gauge, err := c.Group.Gauge()
 	if err != nil {
 		return err
 	}
@@ -199,12 +199,12 @@ func (a *Agent) pushOut(ctx context.Context, c *container, limit resource.Amount
 	behind.Go(func() {
 		for bytes := range written {
 			if target := usage - bytes + underWay; target > int64(limit) {
-				squeeze(ctx, c.group, target)
+				squeeze(ctx, c.Group, target)
 			}
 		}
 	})
 	// An ordinary user may not page out other processes' memory; then lowering the limit does it, more slowly.
-	_, _ = c.group.PageOut(ctx, func(int64) bool {
+	_, _ = c.Group.PageOut(ctx, func(int64) bool {
 		held, err := gauge.Read()
 		if err != nil || held.AnonBytes+kernel <= int64(limit) {
 			return false
@@ -249,8 +249,8 @@ func settleFor(ctx context.Context, g *cgroup.Group, was int64) {
 	}
 }
 
-// setMemory sets the memory limit. Version 2 kills when it cannot keep a limit below usage, so usage is lowered first.
-func setMemory(ctx context.Context, g *cgroup.Group, limit resource.Amount) error {
+// SetMemory sets the memory limit. Version 2 kills when it cannot keep a limit below usage, so usage is lowered first.
+func SetMemory(ctx context.Context, g *cgroup.Group, limit resource.Amount) error {
 	if v, _ := g.Has(cgroup.Memory); v == cgroup.V2 {
 		r, err := g.Read()
 		if err != nil {
@@ -267,28 +267,28 @@ func setMemory(ctx context.Context, g *cgroup.Group, limit resource.Amount) erro
 
 // suspend stops the programs: with heartbeats to send they get 1 % of a core (Group.Apply), else they are frozen
 // (Group.Freeze).
-func (a *Agent) suspend(ctx context.Context, c *container, e memory.Envelope) error {
+func (k *Keeper) suspend(ctx context.Context, c *Container, e memory.Envelope) error {
 	return c.change(ctx, c.heldByMemory(e))
 }
 
 // resume lets the programs run with the CPU they were granted, unless another party has stopped them: it raises
 // the quota of CPU time and thaws the group, in package cgroup (Group.Apply and Group.Thaw).
-func (a *Agent) resume(ctx context.Context, c *container) error {
-	return c.change(ctx, func(s *stance) { s.still &^= byMemory | bySwapping })
+func (k *Keeper) resume(ctx context.Context, c *Container) error {
+	return c.change(ctx, func(s *stance) { s.still &^= ByMemory | BySwapping })
 }
 
 // breathe lets a suspended container run for a breath.
-func (a *Agent) breathe(ctx context.Context, c *container, e memory.Envelope) error {
-	if err := c.change(ctx, func(s *stance) { s.breaths |= byMemory }); err != nil {
+func (k *Keeper) breathe(ctx context.Context, c *Container, e memory.Envelope) error {
+	if err := c.change(ctx, func(s *stance) { s.breaths |= ByMemory }); err != nil {
 		return err
 	}
-	p := a.config.Memory
+	p := k.config.Memory
 	select {
 	case <-time.After(p.BreathOf(e.HeartbeatTimeout)):
 	case <-ctx.Done():
 	}
 	return c.change(context.WithoutCancel(ctx), func(s *stance) {
-		s.breaths &^= byMemory
+		s.breaths &^= ByMemory
 		c.heldByMemory(e)(s)
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +23,7 @@ import (
 	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/node/cgroup"
 	"github.com/bellows-rm/bellows/node/netcount"
+	"github.com/bellows-rm/bellows/node/swap"
 )
 
 // Config is the configuration of an Agent.
@@ -87,7 +87,8 @@ type Agent struct {
 	closed   context.Context
 	close    context.CancelFunc
 	starting chan struct{} // bounds the number of containers that are being started at once
-	keeper   *keeper
+	keeper   *Keeper
+	lease    lease
 	monitor  *monitor
 	remover  *remover
 	pressure *pressure // of the disk; nil if the speed of the disk is unknown, or what it does
@@ -96,9 +97,7 @@ type Agent struct {
 	counted string
 	// diskUnknown says why what containers transfer to and from disks is not counted; empty if it is.
 	diskUnknown string
-	patience    patience
 	remains     remains
-	pagingOut   chan struct{} // one container is paged out at a time
 
 	mu         sync.Mutex
 	containers map[cluster.ContainerID]*container // being started or running
@@ -121,39 +120,11 @@ type container struct {
 	decides   sync.Once
 	// group is nil until it is made. group and spec are written once, with Agent.mu locked. Goroutines that read them
 	// before the program runs, or that found the container in Agent.containers, lock Agent.mu.
-	group  *cgroup.Group
-	acting sync.Mutex // one action of the memory manager at a time
-	// stance is changed with changing locked, by the method change.
-	changing sync.Mutex
-	stance   stance
-	stood    stood
-	counter  *netcount.Counter // of the network, from its begin until the monitor has it; only the goroutine that starts it may use it
+	group   *cgroup.Group
+	kept    *Container        // what the keeper keeps; nil until the group is made, and written with it
+	counter *netcount.Counter // of the network, from its begin until the monitor has it; only the goroutine that starts it may use it
 
-	// Agent.mu guards throttles, the orders to throttle it that have not been carried out, and throttled, which says that
-	// a goroutine stays with it for that; ordered has an element when that goroutine has something to do.
-	throttles []cluster.Order
-	throttled bool
-	ordered   chan struct{}
-	throttle  throttle // that was found in force; set before the inventory is reported
-	// Agent.mu guards holds, the orders to stop it or to let it run that have not been carried out, and holding, which says
-	// that a goroutine carries them out.
-	holds   []cluster.Order
-	holding bool
-	// Agent.mu guards resizes, the orders to resize it that have not been carried out, and resizing, which says that a goroutine
-	// carries them out.
-	resizes  []cluster.Order
-	resizing bool
-	// Agent.mu guards overdue, which says that leveling may hold it for too long, and expects, which sets overdue in time.
-	overdue bool
-	expects *time.Timer
-	outing  outing
-	// breathing says that a goroutine lets it breathe while the engine holds it; changed with changing locked.
-	breathing bool
-	// stillness is what was last reported of it.
-	stillness stillness
-	// stillUntil is when its throttle should let it run again, as time since boot, ns; 0 while the throttle has not stopped it.
-	stillUntil atomic.Int64
-	gone       chan struct{} // closed when the agent watches it no longer
+	gone chan struct{} // closed when the agent watches it no longer
 }
 
 // Open takes over the containers of this state directory: it finds or makes the control groups, takes inventory of the
@@ -187,7 +158,7 @@ func Open(c Config) (*Agent, error) {
 	if err := errors.Join(durable.MakeDir(filepath.Join(c.Dir, "containers")), durable.MakeDir(left.dir)); err != nil {
 		return nil, fmt.Errorf("make the folders for containers: %w", err)
 	}
-	a := &Agent{config: c, log: c.Log, remover: left, events: newQueue(), starting: make(chan struct{}, 8), pagingOut: make(chan struct{}, 1), containers: map[cluster.ContainerID]*container{}}
+	a := &Agent{config: c, log: c.Log, remover: left, events: newQueue(), starting: make(chan struct{}, 8), containers: map[cluster.ContainerID]*container{}}
 	a.closed, a.close = context.WithCancel(context.Background())
 	if a.claim, err = takeClaim(groupName(c.Dir)); err != nil {
 		a.events.close()
@@ -203,13 +174,16 @@ func Open(c Config) (*Agent, error) {
 	a.accountIO()
 	a.monitor = newMonitor(a)
 	a.pressure = a.newPressure()
-	if a.keeper, err = newKeeper(a); err != nil {
+	a.lease = lease{path: a.leasePath(), log: c.Log}
+	a.keeper, err = NewKeeper(a.closed, owner{a}, KeeperConfig{Memory: c.Memory, Capacity: c.Capacity[resource.Memory], All: a.root.Group, Apart: a.supervisors,
+		SwapBudget: c.SwapBudget, Written: swap.BudgetPath(c.Dir), Disk: a.device, Clock: c.clock, Log: c.Log})
+	if err != nil {
 		a.Close()
 		return nil, err
 	}
 	a.begin(func() { a.remover.run(a.closed) })
 	if err = a.takeInventory(); err != nil {
-		a.keeper.begin()
+		a.keeper.Begin()
 		a.Close()
 		return nil, err
 	}
@@ -324,8 +298,8 @@ func (a *Agent) Close() {
 	}
 	a.events.close()
 	if a.keeper != nil {
-		<-a.keeper.done
-		<-a.keeper.swap.saved
+		a.keeper.Wait()
+		a.lease.close()
 	}
 	rest := make(chan struct{})
 	go func() {
@@ -406,35 +380,34 @@ func (a *Agent) Apply(orders []cluster.Order) {
 			if c != nil {
 				a.end(c, o.Preempt)
 			}
-		case cluster.Throttle:
-			a.orderThrottle(o)
-		case cluster.Suspend, cluster.Resume:
-			a.orderHold(o)
-		case cluster.Resize:
-			a.orderResize(o)
+		case cluster.Throttle, cluster.Suspend, cluster.Resume, cluster.Resize:
+			a.order(o)
 		}
 	}
 }
 
-// order calls take, with mu locked, to record an order for a running container. The end of a container answers its orders: an
-// order for a container that is gone needs no answer.
-func (a *Agent) order(o *cluster.Order, take func(*container)) (c *container, ok bool) {
+// order passes an order for a running container on to the keeper. The end of a container answers its orders: an order for a container
+// that is gone needs no answer.
+func (a *Agent) order(o cluster.Order) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	c = a.containers[o.Container]
+	c := a.containers[o.Container]
+	started := c != nil && c.group != nil
+	a.mu.Unlock()
 	switch {
 	case c == nil:
-		return nil, false
-	case c.group == nil:
+	case !started:
 		a.failed(c.id, o.ID, errors.New("the container has not started"))
-		return nil, false
+	default:
+		if err := c.spec.heeds(&o, a.config.clock()); err != nil {
+			a.failed(c.id, o.ID, err)
+			return
+		}
+		a.keeper.Order(c.kept, o)
 	}
-	take(c)
-	return c, true
 }
 
 func (a *Agent) newContainer(id cluster.ContainerID) *container {
-	return &container{id: id, dir: a.folder(id), killed: make(chan struct{}), decided: make(chan struct{}), gone: make(chan struct{}), ordered: make(chan struct{}, 1)}
+	return &container{id: id, dir: a.folder(id), killed: make(chan struct{}), decided: make(chan struct{}), gone: make(chan struct{})}
 }
 
 // end requests the end of a container; preempted says that its task will run again.
@@ -467,33 +440,10 @@ func (a *Agent) forgetRunning(id cluster.ContainerID) {
 	a.mu.Lock()
 	delete(a.containers, id)
 	a.mu.Unlock()
-	a.keeper.tell(news{ended: id})
+	a.keeper.Ended(id)
 }
 
-// supersede answers orders that a newer one replaced before they were carried out.
-func (a *Agent) supersede(id cluster.ContainerID, orders []cluster.Order) {
-	for i := range orders {
-		a.events.put(cluster.Event{Kind: cluster.DecisionSuperseded, Task: id.Task, Run: id.Run, Decision: orders[i].ID})
-	}
-}
-
-// done answers an order that was carried out.
-func (a *Agent) done(id cluster.ContainerID, decision cluster.DecisionID, detail string) {
-	a.events.put(cluster.Event{Kind: cluster.DecisionDone, Task: id.Task, Run: id.Run, Decision: decision, Detail: detail})
-}
-
-// answer answers an order by the error of carrying it out. There is no answer if the agent ends, because the next one finds the
-// record, or if the container has ended, because its end answers the order.
-func (a *Agent) answer(id cluster.ContainerID, decision cluster.DecisionID, err error) {
-	switch {
-	case a.closed.Err() != nil, errors.Is(err, cgroup.ErrGone):
-	case err != nil:
-		a.failed(id, decision, err)
-	default:
-		a.done(id, decision, "")
-	}
-}
-
+// failed answers an order that could not be carried out.
 func (a *Agent) failed(id cluster.ContainerID, decision cluster.DecisionID, err error) {
 	a.events.put(cluster.Event{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run, Decision: decision, Detail: err.Error(), Short: isShortage(err)})
 }

@@ -31,7 +31,7 @@ func TestAnchor(t *testing.T) {
 	g := b.containers[o.Container].group
 	limit := func(mib int64) {
 		// The kernel may find it busy: then it keeps what it had.
-		_ = setMemory(t.Context(), g, resource.Amount(mib)*resource.MiB)
+		_ = SetMemory(t.Context(), g, resource.Amount(mib)*resource.MiB)
 	}
 	from := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", from)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -16,20 +17,23 @@ import (
 // may be on its way; therefore only what was wrong the last time, too, is corrected.
 const auditInterval = time.Minute
 
-// audit compares the memory manager's books with the agent's containers, and corrects what was wrong twice. Without it,
+// audit compares the memory manager's books with the owner's containers, and corrects what was wrong twice. Without it,
 // memory of a container that is gone would never be given out again, and memory of a container that is missing from the
 // books would be given out twice.
-func (k *keeper) audit() {
+func (k *Keeper) audit() {
 	var in memory.Input
 	wrong := map[cluster.ContainerID]bool{}
-	there := k.agent.started()
+	all := k.owner.Containers()
+	there := maps.Clone(all)
+	maps.DeleteFunc(there, func(_ cluster.ContainerID, c *Container) bool { return c == nil }) // not started
 	k.auditStillness(there)
 	k.auditStances(there)
 	for id := range k.manager.Containers() {
 		if _, known := there[id]; known {
 			continue
 		}
-		if wrong[id] = true; k.suspects[id] && !k.agent.has(id) {
+		_, has := all[id]
+		if wrong[id] = true; k.suspects[id] && !has {
 			in.Ended = append(in.Ended, id)
 			k.drop(id)
 			k.mend(id, "is gone, and its memory was not given back")
@@ -44,7 +48,7 @@ func (k *keeper) audit() {
 			continue
 		}
 		if wrong[id] = true; k.suspects[id] {
-			s := &memory.Started{Envelope: c.spec.envelope(), Limit: limitOf(c.group)}
+			s := &memory.Started{Envelope: c.envelope(), Limit: limitOf(c.Group)}
 			k.takeNews(news{started: s, of: c}, &in)
 			k.mend(id, "runs, and its memory was not counted")
 		}
@@ -55,9 +59,9 @@ func (k *keeper) audit() {
 	}
 }
 
-func (k *keeper) mend(id cluster.ContainerID, what string) {
+func (k *Keeper) mend(id cluster.ContainerID, what string) {
 	k.mended.Add(1)
-	k.agent.log.Error("the memory manager's books were wrong and have been corrected", "container", id, "what", what)
+	k.log.Error("the memory manager's books were wrong and have been corrected", "container", id, "what", what)
 }
 
 // overdue is how late the duty cycle of a throttle may be before the audit resumes its container.
@@ -65,26 +69,26 @@ const overdue = 30 * time.Second
 
 // auditStillness resumes containers that a throttle has stopped for longer than its duty cycle planned, or leveling for longer
 // than it should, because the goroutine that should resume them hangs.
-func (k *keeper) auditStillness(there map[cluster.ContainerID]*container) {
+func (k *Keeper) auditStillness(there map[cluster.ContainerID]*Container) {
 	for id, c := range there {
-		if c.leveledFor(k.agent.clock(), levelingGrace+overdue) {
+		if c.leveledFor(k.config.Clock(), LevelingGrace+overdue) {
 			k.mended.Add(1)
-			k.agent.log.Error("resuming a container that leveling has stopped for too long", "container", id)
-			k.agent.overdue(c)
+			k.log.Error("resuming a container that leveling has stopped for too long", "container", id)
+			k.overdue(c)
 		}
 		until := time.Duration(c.stillUntil.Load())
-		if until == 0 || sinceBoot() < until+overdue || !c.stillUntil.CompareAndSwap(int64(until), 0) {
+		if until == 0 || SinceBoot() < until+overdue || !c.stillUntil.CompareAndSwap(int64(until), 0) {
 			continue
 		}
 		k.mended.Add(1)
-		k.agent.log.Error("resuming a throttled container that was stopped for too long", "container", id)
-		k.agent.begin(func() { k.agent.letGo(c) })
+		k.log.Error("resuming a throttled container that was stopped for too long", "container", id)
+		k.owner.Go(func() { k.letGo(c) })
 	}
 }
 
 // leveledFor reports whether leveling should have ended its hold of a container some time before now. It does not wait for a change that
 // is under way.
-func (c *container) leveledFor(now timeline.Time, by time.Duration) bool {
+func (c *Container) leveledFor(now timeline.Time, by time.Duration) bool {
 	if !c.changing.TryLock() {
 		return false
 	}
@@ -97,30 +101,30 @@ func (c *container) leveledFor(now timeline.Time, by time.Duration) bool {
 // after the one that replaced it. A hold of the engine is never left over: its record is there as long as the hold, and the
 // engine, which learns that an order failed, can order again. For a hold of leveling see auditStillness.
 type leftover struct {
-	still  holders // who have it stopped
-	bound  bool    // its disk is bounded
-	frozen bool    // the kernel has it frozen, and its stance does not
+	still  Party // who have it stopped
+	bound  bool  // its disk is bounded
+	frozen bool  // the kernel has it frozen, and its stance does not
 }
 
 // leftoverOf returns what of a stance of c no party wants any more. While no action of the memory manager is under way, nothing
 // of its memory is being swapped out.
-func (k *keeper) leftoverOf(c *container, s *stance) (l leftover) {
+func (k *Keeper) leftoverOf(c *Container, s *stance) (l leftover) {
 	k.mu.Lock()
-	if l.still = s.still & (byMemory | bySwapping); k.state[c.id].suspended {
-		l.still &^= byMemory
+	if l.still = s.still & (ByMemory | BySwapping); k.state[c.ID].suspended {
+		l.still &^= ByMemory
 	}
 	k.mu.Unlock()
-	k.agent.mu.Lock()
-	defer k.agent.mu.Unlock()
-	if !c.throttled {
-		l.still |= s.still & byBackOff
+	c.ordering.Lock()
+	defer c.ordering.Unlock()
+	if !c.throttles.busy {
+		l.still |= s.still & ByBackOff
 		l.bound = s.disk.Device != "" && s.disk.Rate != cgroup.Unlimited()
 	}
 	return l
 }
 
 // auditStances ends what was left over of a container the last time, too.
-func (k *keeper) auditStances(there map[cluster.ContainerID]*container) {
+func (k *Keeper) auditStances(there map[cluster.ContainerID]*Container) {
 	left := map[cluster.ContainerID]leftover{}
 	for id, c := range there {
 		l := k.look(c)
@@ -132,14 +136,14 @@ func (k *keeper) auditStances(there map[cluster.ContainerID]*container) {
 			continue
 		}
 		k.mended.Add(1)
-		k.agent.log.Error("resuming a container that no party wanted stopped or bounded any more", "container", id, "left", fmt.Sprintf("%+v", l))
-		k.agent.begin(func() { k.endLeftover(c) })
+		k.log.Error("resuming a container that no party wanted stopped or bounded any more", "container", id, "left", fmt.Sprintf("%+v", l))
+		k.owner.Go(func() { k.endLeftover(c) })
 	}
 	k.left = left
 }
 
 // look returns what is left over of a container. It does not wait for what is under way.
-func (k *keeper) look(c *container) leftover {
+func (k *Keeper) look(c *Container) leftover {
 	if !c.acting.TryLock() {
 		return leftover{}
 	}
@@ -149,16 +153,16 @@ func (k *keeper) look(c *container) leftover {
 	}
 	defer c.changing.Unlock()
 	l := k.leftoverOf(c, &c.stance)
-	requested, _ := c.group.Frozen()
+	requested, _ := c.Group.Frozen()
 	l.frozen = requested && !c.stance.held()
 	return l
 }
 
 // endLeftover ends what is left over now: a party may want it again.
-func (k *keeper) endLeftover(c *container) {
+func (k *Keeper) endLeftover(c *Container) {
 	c.acting.Lock()
 	defer c.acting.Unlock()
-	ctx, cancel := context.WithTimeout(k.agent.closed, throttleWithin)
+	ctx, cancel := context.WithTimeout(k.closed, throttleWithin)
 	defer cancel()
 	err := c.change(ctx, func(s *stance) {
 		l := k.leftoverOf(c, s)
@@ -166,31 +170,10 @@ func (k *keeper) endLeftover(c *container) {
 			s.disk.Rate = cgroup.Unlimited()
 		}
 	})
-	if err != nil && !errors.Is(err, cgroup.ErrGone) && k.agent.closed.Err() == nil {
-		k.agent.log.Warn("cannot resume a container", "container", c.id, "error", err)
+	if err != nil && !errors.Is(err, cgroup.ErrGone) && k.closed.Err() == nil {
+		k.log.Warn("cannot resume a container", "container", c.ID, "error", err)
 	}
 }
 
-// Mended implements live.Audited.
-func (a *Agent) Mended() int64 { return a.keeper.mended.Load() }
-
-// has reports whether the agent knows a container, started or not.
-func (a *Agent) has(id cluster.ContainerID) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	_, ok := a.containers[id]
-	return ok
-}
-
-// started returns the containers that have a control group and a record.
-func (a *Agent) started() map[cluster.ContainerID]*container {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	all := map[cluster.ContainerID]*container{}
-	for id, c := range a.containers {
-		if c.group != nil && c.spec != nil {
-			all[id] = c
-		}
-	}
-	return all
-}
+// Mended returns how many containers were mended whose books or stances were wrong, since the keeper began.
+func (k *Keeper) Mended() int64 { return k.mended.Load() }

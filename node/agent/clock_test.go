@@ -34,8 +34,8 @@ func TestCalendarIsSet(t *testing.T) {
 			h.Apply([]cluster.Order{o})
 			h.next(cluster.DecisionDone)
 			if c.ends {
-				await(t, "the end of the throttle", func() bool { return !h.c.dir.exists(throttleFile) })
-			} else if !h.c.dir.exists(throttleFile) {
+				await(t, "the end of the throttle", func() bool { return !h.c.dir.Has(ThrottleRecord) })
+			} else if !h.c.dir.Has(ThrottleRecord) {
 				t.Error("the throttle has ended at once")
 			}
 			h.stands(true)

@@ -298,7 +298,7 @@ func stopped(g *cgroup.Group) bool {
 		fmt.Sscan(string(text), &quota, &period)
 	}
 	_, frozen := g.Frozen()
-	return frozen || quota > 0 && 1000*quota/period <= suspendedMillicores
+	return frozen || quota > 0 && 1000*quota/period <= SuspendedMillicores
 }
 
 func (m *mortal) order(o cluster.Order) cluster.ContainerID {

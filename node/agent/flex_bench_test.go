@@ -98,7 +98,7 @@ func puppet() {
 type stage struct {
 	b     *testing.B
 	group *cgroup.Group
-	c     *container
+	c     *Container
 	in    io.Writer
 	out   *bufio.Scanner
 	leave func() // the program ends and the group goes
@@ -132,7 +132,7 @@ func newStage(b *testing.B) *stage {
 	if err := moveTo(g, p.Process.Pid); err != nil {
 		b.Fatal(err)
 	}
-	s := &stage{b: b, group: g, c: &container{group: g, spec: &spec{}}, in: in, out: bufio.NewScanner(out)}
+	s := &stage{b: b, group: g, c: NewContainer(Setup{Group: g}), in: in, out: bufio.NewScanner(out)}
 	s.leave = sync.OnceFunc(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
@@ -162,6 +162,13 @@ func (s *stage) must(err error) {
 	if err != nil {
 		s.b.Fatal(err)
 	}
+}
+
+// shrink is our way to take its memory.
+func (s *stage) shrink() {
+	s.b.Helper()
+	_, err := new(Keeper).Act(s.b.Context(), s.c, memory.Envelope{}, memory.Action{Kind: memory.Shrink, Limit: keptMiB << 20, Suspended: true})
+	s.must(err)
 }
 
 const heldMiB, keptMiB = 384, 64
@@ -229,7 +236,7 @@ func BenchmarkReclaim(b *testing.B) {
 						way := (pair + i) % 2
 						began := time.Now()
 						if way == 0 {
-							s.must((&Agent{}).shrink(b.Context(), s.c, memory.Envelope{}, memory.Action{Limit: keptMiB << 20, Suspended: true}))
+							s.shrink()
 						} else {
 							s.lower(b.Context())
 						}
@@ -266,7 +273,7 @@ func BenchmarkResume(b *testing.B) {
 		for pair := range 10 {
 			var took [2]time.Duration
 			for i := range 2 {
-				s.must((&Agent{}).shrink(b.Context(), s.c, memory.Envelope{}, memory.Action{Limit: keptMiB << 20, Suspended: true}))
+				s.shrink()
 				way := (pair + i) % 2
 				began := time.Now()
 				s.must(s.group.Apply(b.Context(), cgroup.Limits{MemoryBytes: cgroup.At(2 * heldMiB << 20)}))
@@ -364,7 +371,7 @@ func observe(do func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = takePriority() // else it sees them later
+		_ = TakePriority() // else it sees them later
 		do()
 	}()
 	<-done
@@ -646,7 +653,7 @@ func BenchmarkKeeper(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		a.keeper.tell(news{started: &memory.Started{Envelope: c.spec.envelope()}, of: c})
+		a.keeper.Started(c.keep(g, c.spec))
 	}
 	b.Cleanup(func() {
 		for _, g := range groups {

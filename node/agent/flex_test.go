@@ -153,7 +153,7 @@ func TestNothingStaysFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := c.group.Has(cgroup.CPU); ok {
-		if err := c.group.Apply(t.Context(), cgroup.Limits{CPUMillicores: cgroup.At(suspendedMillicores)}); err != nil {
+		if err := c.group.Apply(t.Context(), cgroup.Limits{CPUMillicores: cgroup.At(SuspendedMillicores)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -114,7 +114,7 @@ func TestShrinkLeavesTimeForHeartbeats(t *testing.T) {
 	if _, ok := c.group.Has(cgroup.CPU); !ok {
 		t.Skip("needs a bound on CPU time")
 	}
-	e := c.spec.envelope()
+	e := memory.Envelope{Container: c.id, Envelope: c.spec.Envelope}
 	e.HeartbeatTimeout = 400 * time.Millisecond
 	if slow() {
 		e.HeartbeatTimeout *= 10
@@ -125,7 +125,7 @@ func TestShrinkLeavesTimeForHeartbeats(t *testing.T) {
 			t.Fatalf("after %d goes the limit is %d MiB", goes, c.group.MemoryLimit().Or(0)>>20)
 		}
 		before := c.group.MemoryLimit().Or(0)
-		err := b.shrink(t.Context(), c, e, memory.Action{Kind: memory.Shrink, Limit: 32 * resource.MiB, Suspended: true})
+		_, err := b.keeper.Act(t.Context(), c.kept, e, memory.Action{Kind: memory.Shrink, Limit: 32 * resource.MiB, Suspended: true})
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, cgroup.ErrBusy) {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestShrinkLeavesTimeForHeartbeats(t *testing.T) {
 		done = err == nil
 	}
 	t.Logf("%d goes", goes)
-	if err := b.resume(t.Context(), c); err != nil {
+	if err := c.kept.Release(t.Context(), ByMemory|BySwapping); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.group.RaiseMemory(int64(size+32) << 20); err != nil {

@@ -9,21 +9,20 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
-	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
-// engineHold says for which holders the engine has stopped a container. It is recorded next to spec.json from before the container
-// stops until after it runs again: the next agent keeps the container stopped, and so does the supervisor while there is none, but
-// for the owner alone. The zero engineHold is none.
-type engineHold struct {
+// Hold says for which holders the engine has stopped a container. It is recorded from before the container
+// stops until after it runs again: the next keeper keeps the container stopped, and so does who looks
+// after it while there is none, but for the owner alone. The zero Hold is none.
+type Hold struct {
 	By cluster.Holders
 	// Until is when leveling ends its hold, and For is the task that keeps going because of it; zero without leveling.
 	Until timeline.Time
 	For   cluster.TaskID
 }
 
-// holdRecord is how an engineHold is recorded. By leaves leveling out, which holds the container if Until is set: a supervisor of
+// holdRecord is how a Hold is recorded. By leaves leveling out, which holds the container if Until is set: a supervisor of
 // an earlier release knows the owner only.
 type holdRecord struct {
 	By    cluster.Holders `json:"by"`
@@ -31,187 +30,185 @@ type holdRecord struct {
 	For   cluster.TaskID  `json:"for,omitzero"`
 }
 
-// levelingGrace is how much longer than it should leveling holds a container that the engine does not resume: its daemon hangs, or
+// LevelingGrace is how much longer than it should leveling holds a container that the engine does not resume: its daemon hangs, or
 // the order was lost.
-const levelingGrace = 5 * time.Second
+const LevelingGrace = 5 * time.Second
 
 // holdOf returns the hold that an order demands.
-func holdOf(o *cluster.Order) engineHold {
+func holdOf(o *cluster.Order) Hold {
 	if o.By&cluster.HeldByLeveling == 0 {
-		return engineHold{By: o.By}
+		return Hold{By: o.By}
 	}
-	return engineHold{By: o.By, Until: o.At, For: o.For}
+	return Hold{By: o.By, Until: o.At, For: o.For}
 }
 
 // levels reports whether leveling is among the holders.
-func (h *engineHold) levels() bool { return h.By&cluster.HeldByLeveling != 0 }
+func (h *Hold) levels() bool { return h.By&cluster.HeldByLeveling != 0 }
 
 // overdue reports whether leveling should have ended its hold some time before now.
-func (h *engineHold) overdue(now timeline.Time, by time.Duration) bool {
+func (h *Hold) overdue(now timeline.Time, by time.Duration) bool {
 	return h.levels() && h.Until.Add(by) <= now
 }
-
-const holdFile = "hold.json"
 
 // holdWithin is how long the kernel may take to freeze or thaw a container.
 const holdWithin = 10 * time.Second
 
-// hold returns the record of a hold; ok is false if there is none, or it cannot be read.
-func (f folder) hold() (h engineHold, ok bool) {
+// HoldOf returns the record of a hold; ok is false if there is none, or it cannot be read.
+func HoldOf(f Records) (h Hold, ok bool) {
 	var r holdRecord
-	if err := f.get(holdFile, &r); err != nil {
-		return engineHold{}, false
+	if err := f.Get(HoldRecord, &r); err != nil {
+		return Hold{}, false
 	}
-	if h = engineHold(r); h.Until != 0 {
+	if h = Hold(r); h.Until != 0 {
 		h.By |= cluster.HeldByLeveling
 	}
 	return h, h.By != 0
 }
 
 // putHold records a hold.
-func (f folder) putHold(h engineHold) error {
+func putHold(f Records, h Hold) error {
 	r := holdRecord(h)
 	r.By &^= cluster.HeldByLeveling
-	return f.put(holdFile, &r)
+	return f.Put(HoldRecord, &r)
 }
 
 // orderHold accepts an order to stop a container or to let it run.
-func (a *Agent) orderHold(o cluster.Order) {
-	var begun bool
-	c, ok := a.order(&o, func(c *container) {
-		c.holds, begun, c.holding = append(c.holds, o), c.holding, true
-	})
-	if ok && !begun {
-		a.begin(func() { a.carryOutHolds(c) })
+func (k *Keeper) orderHold(c *Container, o cluster.Order) {
+	c.ordering.Lock()
+	busy := c.holds.put(o)
+	c.ordering.Unlock()
+	if !busy {
+		k.owner.Go(func() { k.carryOutHolds(c) })
 	}
 }
 
 // takeHolds returns the orders to stop or to run that have not been carried out. ok is false if nothing is to be done.
-func (a *Agent) takeHolds(c *container) (orders []cluster.Order, ok bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	orders, c.holds = c.holds, nil
-	ok = len(orders) > 0 || c.overdue
-	c.holding, c.overdue = ok, false
+func (k *Keeper) takeHolds(c *Container) (orders []cluster.Order, ok bool) {
+	c.ordering.Lock()
+	defer c.ordering.Unlock()
+	orders, ok = c.holds.take(c.overdue)
+	c.overdue = false
 	return orders, ok
 }
 
 // carryOutHolds carries out the last of the waiting orders to stop or to run; the others are superseded. It ends a hold of leveling
 // that is overdue.
-func (a *Agent) carryOutHolds(c *container) {
-	for orders, ok := a.takeHolds(c); ok; orders, ok = a.takeHolds(c) {
+func (k *Keeper) carryOutHolds(c *Container) {
+	for orders, ok := k.takeHolds(c); ok; orders, ok = k.takeHolds(c) {
 		last := len(orders) - 1
-		a.supersede(c.id, orders[:max(0, last)])
+		k.supersede(c.ID, orders[:max(0, last)])
 		select {
-		case <-c.killed:
+		case <-c.Ending:
 			return // Its end answers the order. A frozen process would not see that it is to end.
 		default:
 		}
 		if last >= 0 {
-			a.carryOutHold(c, &orders[last])
+			k.carryOutHold(c, &orders[last])
 		}
-		a.endLeveling(c)
-		if a.closed.Err() != nil {
-			return // The next agent finds the record.
+		k.endLeveling(c)
+		if k.closed.Err() != nil {
+			return // The next keeper finds the record.
 		}
 	}
 }
 
 // carryOutHold carries out an order to stop or to run, and answers it.
-func (a *Agent) carryOutHold(c *container, o *cluster.Order) {
-	err := a.holdFor(c, holdOf(o))
-	if err == nil && a.closed.Err() == nil {
-		a.wantOut(c, o.PageOut)
+func (k *Keeper) carryOutHold(c *Container, o *cluster.Order) {
+	err := k.Hold(c, holdOf(o))
+	if err == nil && k.closed.Err() == nil {
+		k.wantOut(c, o.PageOut)
 	}
-	a.answer(c.id, o.ID, err)
+	k.answer(c.ID, o.ID, err)
 }
 
 // endLeveling ends the hold of leveling if it is overdue, and otherwise looks again when it will be. The engine ends it in time; that
 // the container does not stay stopped must not depend on the engine.
-func (a *Agent) endLeveling(c *container) {
-	h := c.heldForEngine()
-	if h.overdue(a.clock(), levelingGrace) {
-		a.log.Warn("resuming a container that leveling should have let go on", "container", c.id, "until", time.Unix(0, int64(h.Until)))
-		err := a.holdFor(c, engineHold{By: h.By &^ cluster.HeldByLeveling})
-		if err == nil || errors.Is(err, cgroup.ErrGone) || a.closed.Err() != nil {
+func (k *Keeper) endLeveling(c *Container) {
+	h := c.Held()
+	if h.overdue(k.config.Clock(), LevelingGrace) {
+		k.log.Warn("resuming a container that leveling should have let go on", "container", c.ID, "until", time.Unix(0, int64(h.Until)))
+		err := k.Hold(c, Hold{By: h.By &^ cluster.HeldByLeveling})
+		if err == nil || errors.Is(err, cgroup.ErrGone) || k.closed.Err() != nil {
 			return
 		}
-		a.log.Warn("cannot resume a container", "container", c.id, "error", err)
+		k.log.Warn("cannot resume a container", "container", c.ID, "error", err)
 	}
 	if h.levels() {
-		a.expectEnd(c, h.Until)
+		k.expectEnd(c, h.Until)
 	}
 }
 
 // expectEnd looks, some time after leveling should have ended its hold of a container, whether it has.
-func (a *Agent) expectEnd(c *container, until timeline.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (k *Keeper) expectEnd(c *Container, until timeline.Time) {
+	c.ordering.Lock()
+	defer c.ordering.Unlock()
 	if c.expects != nil {
 		c.expects.Stop()
 	}
-	c.expects = time.AfterFunc(max(until.Add(levelingGrace).Sub(a.clock()), time.Second), func() { a.overdue(c) })
+	c.expects = time.AfterFunc(max(until.Add(LevelingGrace).Sub(k.config.Clock()), time.Second), func() { k.overdue(c) })
 }
 
 // overdue has the hold of leveling ended, if it is overdue.
-func (a *Agent) overdue(c *container) {
-	a.mu.Lock()
-	begun, here := c.holding, a.containers[c.id] == c
-	c.holding, c.overdue = true, true
-	a.mu.Unlock()
-	if here && !begun {
-		a.begin(func() { a.carryOutHolds(c) })
+func (k *Keeper) overdue(c *Container) {
+	c.ordering.Lock()
+	busy := c.holds.busy
+	c.holds.busy, c.overdue = true, true
+	c.ordering.Unlock()
+	select {
+	case <-c.Gone:
+		return
+	default:
+	}
+	if !busy {
+		k.owner.Go(func() { k.carryOutHolds(c) })
 	}
 }
 
-// holdFor stops a container for the given holders of the engine; with none only the holders of this machine can keep it stopped. If
-// holdFor fails, the container is as before.
-func (a *Agent) holdFor(c *container, h engineHold) error {
-	ctx, cancel := context.WithTimeout(a.closed, holdWithin)
+// Hold stops a container for the given holders of the engine; with none only the holders of this machine can keep it stopped. If
+// Hold fails, the container is as before.
+func (k *Keeper) Hold(c *Container, h Hold) error {
+	ctx, cancel := context.WithTimeout(k.closed, holdWithin)
 	defer cancel()
 	if h.By == 0 {
-		if err := c.change(ctx, c.heldByEngine(engineHold{})); err != nil {
+		if err := c.change(ctx, c.heldByEngine(Hold{})); err != nil {
 			return fmt.Errorf("resume the container: %w", err)
 		}
-		a.tellStillness(c)
-		return durable.RemoveAll(c.dir.path(holdFile))
+		k.tellStillness(c)
+		return c.Records.Remove(HoldRecord)
 	}
-	if !c.spec.heedsOrders() {
-		return errOldSupervisor
-	}
-	_, freezes := c.group.Has(cgroup.Freezer)
-	if _, slows := c.group.Has(cgroup.CPU); !freezes && !slows {
+	_, freezes := c.Group.Has(cgroup.Freezer)
+	if _, slows := c.Group.Has(cgroup.CPU); !freezes && !slows {
 		return errors.New("this machine has no control group that can stop a container")
 	}
-	before := c.heldForEngine()
-	if err := c.dir.putHold(h); err != nil {
+	before := c.Held()
+	if err := putHold(c.Records, h); err != nil {
 		return fmt.Errorf("record that the container is paused: %w", err)
 	}
 	if err := c.change(ctx, c.heldByEngine(h)); err != nil {
 		err = fmt.Errorf("pause the container: %w", err)
 		if before.By != 0 {
-			return errors.Join(err, c.dir.putHold(before))
+			return errors.Join(err, putHold(c.Records, before))
 		}
-		return errors.Join(err, durable.RemoveAll(c.dir.path(holdFile)))
+		return errors.Join(err, c.Records.Remove(HoldRecord))
 	}
-	a.tellStillness(c)
+	k.tellStillness(c)
 	if c.beginsToBreathe() {
-		a.begin(func() { a.breatheWhileHeld(c) })
+		k.owner.Go(func() { k.breatheWhileHeld(c) })
 	}
 	return nil
 }
 
 // beginsToBreathe reports whether the programs of a held container send heartbeats, and no goroutine lets it breathe yet.
-func (c *container) beginsToBreathe() bool {
+func (c *Container) beginsToBreathe() bool {
 	c.changing.Lock()
 	defer c.changing.Unlock()
-	begins := c.spec.Envelope.HeartbeatTimeout > 0 && !c.breathing
+	begins := c.Envelope.HeartbeatTimeout > 0 && !c.breathing
 	c.breathing = c.breathing || begins
 	return begins
 }
 
 // stopsBreathing reports whether the engine no longer holds a container, so that its goroutine for breaths can end.
-func (c *container) stopsBreathing() bool {
+func (c *Container) stopsBreathing() bool {
 	c.changing.Lock()
 	defer c.changing.Unlock()
 	c.breathing = c.stance.engine.By != 0
@@ -219,67 +216,66 @@ func (c *container) stopsBreathing() bool {
 }
 
 // breatheWhileHeld lets a container run for a moment, again and again, so that its programs can send heartbeats, for as long
-// as the engine holds it. It also ends a breath when the agent is closed.
-func (a *Agent) breatheWhileHeld(c *container) {
-	timeout := c.spec.Envelope.HeartbeatTimeout
+// as the engine holds it. It also ends a breath when the keeper is closed.
+func (k *Keeper) breatheWhileHeld(c *Container) {
+	timeout := c.Envelope.HeartbeatTimeout
 	breathe := func(does bool) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(a.closed), holdWithin)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(k.closed), holdWithin)
 		defer cancel()
 		err := c.change(ctx, func(s *stance) {
-			if s.breaths &^= byEngine; does {
-				s.breaths |= byEngine
+			if s.breaths &^= ByEngine; does {
+				s.breaths |= ByEngine
 			}
 		})
 		if err != nil && !errors.Is(err, cgroup.ErrGone) {
-			a.log.Warn("cannot let a paused container breathe", "container", c.id, "error", err)
+			k.log.Warn("cannot let a paused container breathe", "container", c.ID, "error", err)
 		}
 	}
-	for a.stays(c, timeout/4) && !c.stopsBreathing() {
+	for k.stays(c, timeout/4) && !c.stopsBreathing() {
 		breathe(true)
-		a.stays(c, a.config.Memory.BreathOf(timeout))
+		k.stays(c, k.config.Memory.BreathOf(timeout))
 		breathe(false)
 	}
 }
 
-// stays waits for a time, and reports whether the container and the agent are still there then.
-func (a *Agent) stays(c *container, d time.Duration) bool {
+// stays waits for a time, and reports whether the container and the keeper are still there then.
+func (k *Keeper) stays(c *Container, d time.Duration) bool {
 	select {
 	case <-time.After(d):
 		return true
-	case <-c.killed:
-	case <-c.gone:
-	case <-a.closed.Done():
+	case <-c.Ending:
+	case <-c.Gone:
+	case <-k.closed.Done():
 	}
 	return false
 }
 
-// heldForEngine returns the hold by which the engine has stopped the container.
-func (c *container) heldForEngine() engineHold {
+// Held returns the hold by which the engine has stopped the container.
+func (c *Container) Held() Hold {
 	c.changing.Lock()
 	defer c.changing.Unlock()
 	return c.stance.engine
 }
 
 // heldByEngine is the change that stops a container for holders of the engine; with none it ends their hold.
-func (c *container) heldByEngine(h engineHold) func(*stance) {
-	_, slows := c.group.Has(cgroup.CPU)
+func (c *Container) heldByEngine(h Hold) func(*stance) {
 	return func(s *stance) {
 		s.engine = h
-		if s.still &^= byEngine; h.By != 0 {
-			s.still |= byEngine
+		if s.still &^= ByEngine; h.By != 0 {
+			s.still |= ByEngine
 		}
-		s.slows = slows && c.spec.Envelope.HeartbeatTimeout > 0
+		s.slows = c.slows()
 	}
 }
 
 // adoptHold stops a container that was found for the holders in its record.
-func (a *Agent) adoptHold(c *container) {
-	h, ok := c.dir.hold()
+func (k *Keeper) adoptHold(c *Container) {
+	h, ok := HoldOf(c.Records)
 	if !ok {
 		return
 	}
-	if err := a.holdFor(c, h); err != nil {
-		a.log.Warn("cannot keep a container paused that was found", "container", c.id, "error", err)
+	if err := k.Hold(c, h); err != nil {
+		k.log.Warn("cannot keep a container paused that was found", "container", c.ID, "error", err)
 	}
 }
 
@@ -292,11 +288,11 @@ type stillness struct {
 }
 
 // tellStillness reports for which holders a container is stopped, if that has changed.
-func (a *Agent) tellStillness(c *container) {
+func (k *Keeper) tellStillness(c *Container) {
 	s := &c.stillness
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := c.heldForEngine().By
+	now := c.Held().By
 	if s.memory || now == 0 && c.isOut() { // it is paused no more, and waits for its memory
 		now |= cluster.HeldByMemory
 	}
@@ -307,17 +303,32 @@ func (a *Agent) tellStillness(c *container) {
 	if s.quiet {
 		return
 	}
-	e := cluster.Event{Kind: cluster.TaskStill, Task: c.id.Task, Run: c.id.Run, By: now}
+	e := cluster.Event{Kind: cluster.TaskStill, Task: c.ID.Task, Run: c.ID.Run, By: now}
 	if now == 0 {
 		e.Kind = cluster.TaskGoesOn
 	}
-	a.events.put(e)
+	k.owner.Report(e)
 }
 
 // heldByMemoryNow records whether the memory manager has stopped a container, and reports it.
-func (a *Agent) heldByMemoryNow(c *container, is bool) {
+func (k *Keeper) heldByMemoryNow(c *Container, is bool) {
 	c.stillness.mu.Lock()
 	c.stillness.memory = is
 	c.stillness.mu.Unlock()
-	a.tellStillness(c)
+	k.tellStillness(c)
+}
+
+// Wake lets a container run that is stopped, or may be, because it is to end: a frozen process does not handle the request to end.
+func (k *Keeper) Wake(c *Container) {
+	c.ordering.Lock()
+	ordered := c.throttles.busy || c.holds.busy
+	c.ordering.Unlock()
+	if c.Envelope.Class != cluster.Flex && !ordered && c.Held().By == 0 && !c.isOut() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(k.closed, 5*time.Second)
+	defer cancel()
+	if err := c.change(ctx, (*stance).free); err != nil {
+		k.log.Warn("cannot resume a container that is to end", "container", c.ID, "error", err)
+	}
 }

@@ -2,11 +2,9 @@ package agent
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"runtime/pprof"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -54,7 +52,7 @@ func (h *holdBench) hold(by cluster.Holders) cluster.Order {
 func (h *holdBench) stands(is bool) {
 	h.t.Helper()
 	if requested, _ := h.c.group.Frozen(); requested != is {
-		h.t.Fatalf("frozen is %v, want %v: %+v", requested, is, h.c.stance)
+		h.t.Fatalf("frozen is %v, want %v: %b", requested, is, h.c.kept.Stopped())
 	}
 }
 
@@ -87,7 +85,7 @@ func testHold(h *holdBench) {
 	h.next(cluster.TaskGoesOn)
 	h.next(cluster.DecisionDone)
 	h.stands(false)
-	if h.c.dir.exists(holdFile) {
+	if h.c.dir.Has(HoldRecord) {
 		t.Error("a record is left")
 	}
 }
@@ -99,8 +97,8 @@ func TestHoldWithoutAnAgent(t *testing.T) {
 	h.next(cluster.DecisionDone)
 	h.Close()
 	agedLease(t, h.leasePath(), 2*leaseTerm)
-	hold, _ := h.c.dir.hold()
-	if err := release(h.c.spec, throttle{}, false, hold.By&cluster.HeldByOwner != 0, false); err != nil {
+	hold, _ := HoldOf(h.c.dir)
+	if err := release(h.c.spec, Throttle{}, false, hold.By&cluster.HeldByOwner != 0, false); err != nil {
 		t.Fatal(err)
 	}
 	h.stands(true)
@@ -112,14 +110,14 @@ func TestHoldWithoutAnAgent(t *testing.T) {
 // whatever the order.
 func TestHoldersInEveryOrder(t *testing.T) {
 	h := newHeld(t)
-	engine := engineHold{}
+	engine := Hold{}
 	holds := func(by cluster.Holders, until timeline.Time) func() error {
 		return func() error {
 			engine.By ^= by
 			if until != 0 {
 				engine.Until ^= until
 			}
-			return h.holdFor(h.c, engine)
+			return h.keeper.Hold(h.c.kept, engine)
 		}
 	}
 	person, leveling := holds(cluster.HeldByOwner, 0), holds(cluster.HeldByLeveling, timeline.Never-1)
@@ -127,8 +125,8 @@ func TestHoldersInEveryOrder(t *testing.T) {
 	holders := []holder{
 		{person, person},
 		{leveling, leveling},
-		{func() error { return h.suspend(t.Context(), h.c, h.c.spec.envelope()) }, func() error { return h.resume(t.Context(), h.c) }},
-		{func() error { return h.c.change(t.Context(), h.c.heldByBackOff(dutyStand)) }, func() error { return h.c.change(t.Context(), h.c.heldByBackOff(dutyRun)) }},
+		{func() error { return h.c.kept.Stop(t.Context(), ByMemory) }, func() error { return h.c.kept.Release(t.Context(), ByMemory|BySwapping) }},
+		{func() error { return h.c.kept.Stop(t.Context(), ByBackOff) }, func() error { return h.c.kept.Release(t.Context(), ByBackOff) }},
 	}
 	orders := everyOrder(len(holders))
 	for _, begins := range orders[:6] { // in which the first begins first: the ends come in every order
@@ -146,7 +144,7 @@ func TestHoldersInEveryOrder(t *testing.T) {
 				if h.stands(k < len(ends)-1); t.Failed() {
 					t.Fatalf("begun in the order %v, ended in %v", begins, ends)
 				}
-				if record, ok := h.c.dir.hold(); record != engine || ok != (engine.By != 0) {
+				if record, ok := HoldOf(h.c.dir); record != engine || ok != (engine.By != 0) {
 					t.Fatalf("recorded %+v, want %+v", record, engine)
 				}
 			}
@@ -200,11 +198,11 @@ func TestLevelingEndsByItself(t *testing.T) {
 	}
 	h.c = h.containers[h.start.Container]
 	h.next(cluster.TaskGoesOn)
-	if early := until.Add(levelingGrace).Sub(now()); early > 0 {
+	if early := until.Add(LevelingGrace).Sub(now()); early > 0 {
 		t.Errorf("it goes on %v too early", early)
 	}
 	h.stands(false)
-	await(t, "the end of its record", func() bool { return !h.c.dir.exists(holdFile) })
+	await(t, "the end of its record", func() bool { return !h.c.dir.Has(HoldRecord) })
 }
 
 // Without an agent, leveling lets a container go on when the lease ends; a pause of its owner stays.
@@ -216,11 +214,11 @@ func TestLevelingWithoutAnAgent(t *testing.T) {
 		h.Close()
 		agedLease(t, h.leasePath(), 2*leaseTerm)
 		await(t, "the guard's work", func() bool { frozen, _ := h.c.group.Frozen(); return frozen == stays })
-		hold, ok := h.c.dir.hold()
+		hold, ok := HoldOf(h.c.dir)
 		if want := by | cluster.HeldByLeveling; !ok || hold.By != want {
 			t.Errorf("recorded for %q, want %q", hold.By, want)
 		}
-		if err := release(h.c.spec, throttle{}, false, hold.By&cluster.HeldByOwner != 0, false); err != nil {
+		if err := release(h.c.spec, Throttle{}, false, hold.By&cluster.HeldByOwner != 0, false); err != nil {
 			t.Fatal(err)
 		}
 		h.stands(stays)
@@ -245,53 +243,6 @@ func TestStoppedMachineGoesOn(t *testing.T) {
 		agedLease(t, s.Lease, c.age)
 		l.look()
 		h.stands(c.stands)
-	}
-}
-
-// A hold that was recorded before there was leveling, and one that a supervisor of then can read.
-func TestHoldRecords(t *testing.T) {
-	f := folder(t.TempDir())
-	for text, want := range map[string]engineHold{
-		`{"by":"owner"}`: {By: cluster.HeldByOwner},
-		`{"by":""}`:      {},
-		`{"by":"owner","until_ns":7,"for":{"job":3,"stage":1,"index":2}}`: {By: cluster.HeldByOwner | cluster.HeldByLeveling, Until: 7, For: cluster.TaskID{Job: 3, Stage: 1, Index: 2}},
-		`{"by":"","until_ns":7}`: {By: cluster.HeldByLeveling, Until: 7},
-	} {
-		if err := os.WriteFile(f.path(holdFile), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		got, ok := f.hold()
-		if got != want || ok != (want.By != 0) {
-			t.Errorf("%s is read as %+v, %v", text, got, ok)
-		}
-		if err := f.putHold(want); err != nil {
-			t.Fatal(err)
-		}
-		if written, err := os.ReadFile(f.path(holdFile)); err != nil || strings.TrimSpace(string(written)) != text {
-			t.Errorf("%+v is written as %s: %v", want, written, err)
-		}
-	}
-}
-
-// The audit ends a hold of leveling that nothing else ends.
-func TestLevelingIsAudited(t *testing.T) {
-	h := newHeld(t)
-	all := map[cluster.ContainerID]*container{h.c.id: h.c}
-	if err := h.holdFor(h.c, engineHold{By: cluster.HeldByLeveling, Until: now().Add(-levelingGrace)}); err != nil {
-		t.Fatal(err)
-	}
-	if h.keeper.auditStillness(all); h.Mended() != 0 {
-		t.Errorf("mended %d", h.Mended())
-	}
-	h.stands(true)
-	if err := h.holdFor(h.c, engineHold{By: cluster.HeldByLeveling, Until: now().Add(-levelingGrace - overdue)}); err != nil {
-		t.Fatal(err)
-	}
-	h.keeper.auditStillness(all)
-	await(t, "the end of its hold", func() bool { frozen, _ := h.c.group.Frozen(); return !frozen })
-	await(t, "the end of the record", func() bool { return !h.c.dir.exists(holdFile) })
-	if h.keeper.auditStillness(all); h.Mended() != 1 {
-		t.Errorf("mended %d", h.Mended())
 	}
 }
 
@@ -324,7 +275,7 @@ func TestHoldsAreAnsweredOnce(t *testing.T) {
 // If the kernel fails, the container is as before, and so are its record and what is reported.
 func TestHoldThatFails(t *testing.T) {
 	h := newHeld(t)
-	whole := h.c.group
+	whole := h.c.kept.Group
 	gone, err := h.root.Create("gone")
 	if err != nil {
 		t.Fatal(err)
@@ -332,20 +283,20 @@ func TestHoldThatFails(t *testing.T) {
 	if err := gone.Remove(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h.c.group = gone
-	err = h.holdFor(h.c, engineHold{By: cluster.HeldByOwner})
-	h.c.group = whole
-	if err == nil || h.c.heldForEngine().By != 0 || h.c.stance.still != 0 || h.c.dir.exists(holdFile) {
-		t.Errorf("error %v, held for %q: %+v", err, h.c.heldForEngine().By, h.c.stance)
+	h.c.kept.Group = gone
+	err = h.keeper.Hold(h.c.kept, Hold{By: cluster.HeldByOwner})
+	h.c.kept.Group = whole
+	if err == nil || h.c.kept.Held().By != 0 || h.c.kept.Stopped() != 0 || h.c.dir.Has(HoldRecord) {
+		t.Errorf("error %v, held for %q: %b", err, h.c.kept.Held().By, h.c.kept.Stopped())
 	}
-	if err := h.holdFor(h.c, engineHold{By: cluster.HeldByOwner}); err != nil {
+	if err := h.keeper.Hold(h.c.kept, Hold{By: cluster.HeldByOwner}); err != nil {
 		t.Fatal(err)
 	}
-	h.c.group = gone
-	err = h.holdFor(h.c, engineHold{By: cluster.HeldByOwner | cluster.HeldByMemory})
-	h.c.group = whole
-	if record, ok := h.c.dir.hold(); err == nil || h.c.heldForEngine().By != cluster.HeldByOwner || !ok || record.By != cluster.HeldByOwner {
-		t.Errorf("error %v, held for %q, recorded for %q, %v", err, h.c.heldForEngine().By, record.By, ok)
+	h.c.kept.Group = gone
+	err = h.keeper.Hold(h.c.kept, Hold{By: cluster.HeldByOwner | cluster.HeldByMemory})
+	h.c.kept.Group = whole
+	if record, ok := HoldOf(h.c.dir); err == nil || h.c.kept.Held().By != cluster.HeldByOwner || !ok || record.By != cluster.HeldByOwner {
+		t.Errorf("error %v, held for %q, recorded for %q, %v", err, h.c.kept.Held().By, record.By, ok)
 	}
 }
 
@@ -371,12 +322,15 @@ func breathing(t *testing.T) int {
 func pausedBreaths(t *testing.T, class cluster.Class, holder cluster.Holders) {
 	h := newHeldOf(t, cluster.Envelope{Class: class, HeartbeatTimeout: 400 * time.Millisecond})
 	breathes := func() bool {
-		h.c.changing.Lock()
-		defer h.c.changing.Unlock()
-		return h.c.stance.breaths&byEngine != 0
+		if _, slows := h.c.group.Has(cgroup.CPU); !slows {
+			frozen, _ := h.c.group.Frozen()
+			return !frozen
+		}
+		millicores, _ := cpuOf(h.t, h.c.group)
+		return millicores > SuspendedMillicores
 	}
 	for _, by := range []cluster.Holders{cluster.HeldByOwner, 0, cluster.HeldByLeveling, cluster.HeldByOwner | cluster.HeldByLeveling, 0, holder} {
-		if err := h.holdFor(h.c, engineHold{By: by, Until: now().Add(time.Hour)}); err != nil {
+		if err := h.keeper.Hold(h.c.kept, Hold{By: by, Until: now().Add(time.Hour)}); err != nil {
 			t.Fatal(err)
 		}
 	}

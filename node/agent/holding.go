@@ -34,13 +34,13 @@ func (h *holding) wait(held, node resource.Amount, now time.Time) (wait time.Dur
 
 // report reports what the containers may use now, or schedules a later report if it need not be at once. A machine on
 // which no FLEX container ever ran reports nothing: its containers may use what was granted.
-func (k *keeper) report(atOnce bool) {
+func (k *Keeper) report(atOnce bool) {
 	h := &k.holding
 	held := k.manager.Allocated()
 	if len(k.kept) == 0 && h.told == 0 {
 		return
 	}
-	wait, changed := h.wait(held, k.agent.config.Capacity[resource.Memory], time.Now())
+	wait, changed := h.wait(held, k.config.Capacity, time.Now())
 	switch {
 	case !changed:
 		h.again = time.Time{}
@@ -48,6 +48,6 @@ func (k *keeper) report(atOnce bool) {
 		h.again = time.Now().Add(wait)
 	default:
 		h.again, h.told, h.at = time.Time{}, held, time.Now()
-		k.agent.events.put(cluster.Event{Kind: cluster.NodeMemory, Held: held})
+		k.owner.Report(cluster.Event{Kind: cluster.NodeMemory, Held: held})
 	}
 }

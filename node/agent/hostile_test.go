@@ -235,7 +235,7 @@ func TestNothingGivesWay(t *testing.T) {
 	b.awaitOutput(o, "full\n")
 	c := b.containers[o.Container]
 	began := time.Now()
-	err := b.shrink(t.Context(), c, c.spec.envelope(), memory.Action{Kind: memory.Shrink, Limit: 32 * resource.MiB})
+	_, err := b.keeper.Act(t.Context(), c.kept, memory.Envelope{Container: c.id, Envelope: c.spec.Envelope}, memory.Action{Kind: memory.Shrink, Limit: 32 * resource.MiB})
 	if took := time.Since(began); err == nil || took > 20*time.Second {
 		t.Errorf("after %v: %v", took, err)
 	}
@@ -271,17 +271,17 @@ func TestThousandForks(t *testing.T) {
 	round := 0
 	await(t, "all of them", func() bool {
 		if round++; round < 50 {
-			if err := b.suspend(t.Context(), c, c.spec.envelope()); err != nil {
+			if err := c.kept.Stop(t.Context(), ByMemory); err != nil {
 				t.Fatal(err)
 			}
-			if err := b.resume(t.Context(), c); err != nil {
+			if err := c.kept.Release(t.Context(), ByMemory|BySwapping); err != nil {
 				t.Fatal(err)
 			}
 		}
 		text, _ := os.ReadFile(o.Launch.Stdout)
 		return string(text) == "ready\n"
 	})
-	if err := b.suspend(t.Context(), c, c.spec.envelope()); err != nil {
+	if err := c.kept.Stop(t.Context(), ByMemory); err != nil {
 		t.Fatal(err)
 	}
 	_, frozen := c.group.Frozen()
@@ -313,10 +313,9 @@ func TestRestartWhileSuspended(t *testing.T) {
 	b.next(cluster.DecisionDone)
 	c := b.containers[flex.Container]
 	await(t, "a suspension", func() bool {
-		c.acting.Lock() // a suspension under way is given up when the daemon ends
-		defer c.acting.Unlock()
 		_, frozen := c.group.Frozen()
-		return frozen && b.reading(flex.Container).State == cluster.ContainerSuspended
+		// A suspension under way is given up when the daemon ends.
+		return frozen && b.reading(flex.Container).State == cluster.ContainerSuspended && !c.kept.Busy()
 	})
 	b.reopen()
 	for range 3 {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/core/memory"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/durable"
 )
@@ -84,7 +83,7 @@ func (a *Agent) takeOver(became []cluster.Event) {
 		a.events.put(cluster.Event{Kind: cluster.Synced})
 		a.watchFound()
 	}
-	a.keeper.begin()
+	a.keeper.Begin()
 	a.begin(a.monitor.run)
 }
 
@@ -108,15 +107,7 @@ func (a *Agent) watchFound() {
 	for _, c := range running {
 		ended := a.follow(c.dir)
 		a.begin(func() { a.watch(c, ended) })
-		if c.outing.moving {
-			a.begin(func() { a.moveMemory(c) })
-		}
-		if c.throttle.Bound != (resource.Vector{}) {
-			a.begin(func() { a.keepThrottled(c, c.throttle) })
-		}
-		if h := c.heldForEngine(); h.levels() {
-			a.expectEnd(c, h.Until)
-		}
+		a.keeper.Watch(c.kept)
 	}
 }
 
@@ -139,7 +130,7 @@ func (a *Agent) recover(c *container) (cluster.Event, error) {
 	if err := c.dir.readable(); err != nil {
 		return cluster.Event{}, err
 	}
-	of, resized := c.dir.size()
+	of, _ := SizeOf(c.dir)
 	record = c.dir.sized(record)
 	g, err := openGroup(record)
 	if isUnread(err) {
@@ -147,7 +138,7 @@ func (a *Agent) recover(c *container) (cluster.Event, error) {
 	}
 	a.mu.Lock()
 	if c.spec = record; err == nil {
-		c.group, c.stance = g, c.spec.granted()
+		c.group, c.kept = g, c.keep(g, c.spec)
 	}
 	a.mu.Unlock()
 	if c.group == nil {
@@ -197,27 +188,16 @@ func (a *Agent) recover(c *container) (cluster.Event, error) {
 	a.mu.Lock()
 	a.containers[id] = c
 	a.mu.Unlock()
-	c.stillness.quiet = true
-	if resized {
-		a.adoptSize(c)
-	}
-	a.adoptHold(c)
-	a.adoptOut(c)
-	a.keeper.found = append(a.keeper.found, news{started: found(a.closed, c), of: c})
-	var how string
-	c.throttle, how = a.adoptThrottle(c)
-	c.throttled = c.throttle.Bound != resource.Vector{}
+	is := a.keeper.Adopt(c.kept)
 	at := c.spec.Booked
 	var s started
 	if c.dir.get("started.json", &s) == nil {
 		at = s.At
 	}
 	a.monitor.found(c, at)
-	e := cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at, Detail: how}
-	e.SetCondition(cluster.Condition{ByPhase: c.spec.ByPhase, MostCPU: c.spec.Envelope.MostCPU, Was: of.Was, Why: of.Why, Resized: of.At, Bound: c.throttle.Bound, Until: c.throttle.Until,
-		HeldBy: c.stance.engine.By, HeldUntil: c.stance.engine.Until, HeldFor: c.stance.engine.For, PageOut: c.outing.wanted, Out: c.outNow()})
-	a.heldByMemoryNow(c, c.stance.still&byMemory != 0)
-	e.By, c.stillness.quiet = c.stillness.told, false
+	e := cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at, Detail: is.Detail, By: is.By}
+	e.SetCondition(cluster.Condition{ByPhase: c.spec.ByPhase, MostCPU: c.spec.Envelope.MostCPU, Was: of.Was, Why: of.Why, Resized: of.At, Bound: is.Bound.Bound, Until: is.Bound.Until,
+		HeldBy: is.Hold.By, HeldUntil: is.Hold.Until, HeldFor: is.Hold.For, PageOut: is.Out, Out: is.Left})
 	return e, nil
 }
 
@@ -267,22 +247,6 @@ func (a *Agent) keepAside(path string) (string, error) {
 	}
 	to := filepath.Join(dir, fmt.Sprintf("%s-%d", filepath.Base(path), time.Now().UnixNano()))
 	return to, durable.Rename(path, to)
-}
-
-// found describes a container that was found running, as the kernel shows it. A frozen FLEX container that is not paused
-// waits for the memory manager. Every other container that is not paused runs at full speed: a REGULAR container that the last
-// agent left frozen would otherwise stay frozen.
-func found(ctx context.Context, c *container) *memory.Started {
-	s := &memory.Started{Envelope: c.spec.envelope(), Out: c.isOut()}
-	frozen, _ := c.group.Frozen()
-	if s.Suspended = frozen && s.Class == cluster.Flex && c.heldForEngine().By == 0 && !s.Out; s.Suspended {
-		c.stance.still |= byMemory
-		c.stood.note(&c.stance, c.group)
-	} else {
-		_ = c.change(ctx, func(*stance) {}) // If that fails, the audit finds it.
-	}
-	s.Limit = min(s.Max, limitOf(c.group))
-	return s
 }
 
 // await waits for a condition that takes moments, but not for ever.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,16 +18,56 @@ import (
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
-// keeper drives the memory manager of this machine. Its one thread has a high priority. It reads containers when the
+// Owner owns the containers: it starts them, ends them, and speaks to the engine.
+type Owner interface {
+	// Containers returns all containers that there are, nil for one that has not started.
+	Containers() map[cluster.ContainerID]*Container
+	// Report reports an event to the engine. Answer answers an order that was carried out, or was not because of err.
+	Report(cluster.Event)
+	Answer(id cluster.ContainerID, decision cluster.DecisionID, detail string, err error)
+	// Preempt has a container end, for the memory that it holds.
+	Preempt(cluster.ContainerID)
+	// Remaining is how much memory outlives containers that have ended, bytes.
+	Remaining() resource.Amount
+	// Lives is called every two seconds by the goroutine of the keeper, which shows that it works.
+	Lives()
+	// Go begins a goroutine that stays with containers and ends soon after the keeper is closed.
+	Go(func())
+}
+
+// KeeperConfig is the configuration of a Keeper.
+type KeeperConfig struct {
+	// Memory is how the memory of FLEX containers is managed.
+	Memory memory.Parameters
+	// Capacity is how much memory the containers may use together, bytes.
+	Capacity resource.Amount
+	// All is the group of all containers. Apart is one below it with other processes.
+	All, Apart *cgroup.Group
+	// SwapBudget is how many bytes swapping may write to disks in a day; 0 is no limit. Written is the file that counts them.
+	SwapBudget resource.Amount
+	Written    string
+	// Disk returns the disk that a throttle bounds, major:minor; empty if it is unknown.
+	Disk func() string
+	// Clock is that of the engine.
+	Clock func() timeline.Time
+	Log   *slog.Logger
+}
+
+// Lives is the interval at which a keeper shows that it works: see Owner.
+const Lives = 2 * time.Second
+
+// Keeper drives the memory manager of this machine. Its one thread has a high priority. It reads containers when the
 // kernel sends notices, and at intervals in case a notice is missing. It hands the manager's actions to other
 // goroutines, because the kernel can take seconds.
-type keeper struct {
-	agent   *Agent
+type Keeper struct {
+	owner   Owner
+	config  KeeperConfig
+	log     *slog.Logger
+	closed  context.Context
 	manager *memory.Manager
 	watcher *cgroup.Watcher
 	done    chan struct{}
-	lease   *os.File // nil if it is not open
-	found   []news   // containers that existed already; until begin
+	found   []news // containers that existed already; until Begin
 
 	// Owned by the goroutine.
 	kept    map[cluster.ContainerID]*kept
@@ -37,10 +76,12 @@ type keeper struct {
 	answers map[cluster.ContainerID]chan<- error // nil: it may start
 	holding holding
 
-	anySuspended bool // some container was suspended when lookAround ran last
+	anySuspended bool          // some container was suspended when lookAround ran last
+	pagingOut    chan struct{} // one container is paged out at a time
+	patience     patience
 	suspects     map[cluster.ContainerID]bool
 	left         map[cluster.ContainerID]leftover // by the last audit
-	mended       atomic.Int64                     // containers whose books or stances were wrong, since the agent began
+	mended       atomic.Int64                     // containers whose books or stances were wrong, since the keeper began
 	swapFull     atomic.Int64                     // when swap was last full, ns
 
 	deciding sync.Mutex // locked while the manager works or is queried
@@ -52,7 +93,7 @@ type keeper struct {
 
 // kept is a FLEX container whose memory is managed.
 type kept struct {
-	container *container
+	container *Container
 	envelope  memory.Envelope
 	gauge     *cgroup.Gauge
 	held      cgroup.Held    // at the last reading
@@ -87,21 +128,21 @@ type keptState struct {
 // news is a message to the goroutine.
 type news struct {
 	started *memory.Started
-	of      *container // of started, outcome and out
+	of      *Container // of started, outcome and out
 	ended   cluster.ContainerID
 	request *memory.Request
 	answer  chan<- error // to request and changed
 	changed *memory.Envelope
 	more    resource.Amount // memory that changed adds to a REGULAR container
 	outcome *memory.Outcome
-	heard   *container  // a notice of the container is requested from now on
+	heard   *Container  // a notice of the container is requested from now on
 	out     *memory.Out // of the container of
 	room    chan<- swapOutlook
 }
 
-// newKeeper returns a keeper that does not work yet.
-func newKeeper(a *Agent) (*keeper, error) {
-	m, err := memory.New(a.config.Memory)
+// NewKeeper returns a keeper that does not work yet. It ends when closed does.
+func NewKeeper(closed context.Context, o Owner, c KeeperConfig) (*Keeper, error) {
+	m, err := memory.New(c.Memory)
 	if err != nil {
 		return nil, err
 	}
@@ -109,18 +150,32 @@ func newKeeper(a *Agent) (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &keeper{agent: a, manager: m, watcher: watcher, done: make(chan struct{}),
-		swap: newGauge(a), kept: map[cluster.ContainerID]*kept{}, byGroup: map[*cgroup.Group]cluster.ContainerID{},
+	k := &Keeper{owner: o, config: c, log: c.Log, closed: closed, manager: m, watcher: watcher, done: make(chan struct{}), pagingOut: make(chan struct{}, 1),
+		swap: newGauge(closed, &c), kept: map[cluster.ContainerID]*kept{}, byGroup: map[*cgroup.Group]cluster.ContainerID{},
 		answers: map[cluster.ContainerID]chan<- error{}, state: map[cluster.ContainerID]keptState{}}
 	go k.swap.keepCount()
 	return k, nil
 }
 
-// begin starts the goroutine, which ends with the agent.
-func (k *keeper) begin() { go k.run() }
+// Begin starts the goroutine, which ends when the keeper is closed.
+func (k *Keeper) Begin() { go k.run() }
 
-// tell sends news to the goroutine; if the agent is closed, the news is dropped.
-func (k *keeper) tell(n news) {
+// Wait waits for the goroutine, after the keeper is closed.
+func (k *Keeper) Wait() {
+	<-k.done
+	<-k.swap.saved
+}
+
+// Started takes over a container that has started.
+func (k *Keeper) Started(c *Container) {
+	k.tell(news{started: &memory.Started{Envelope: c.envelope()}, of: c})
+}
+
+// Ended forgets a container.
+func (k *Keeper) Ended(id cluster.ContainerID) { k.tell(news{ended: id}) }
+
+// tell sends news to the goroutine; if the keeper is closed, the news is dropped.
+func (k *Keeper) tell(n news) {
 	k.mu.Lock()
 	k.news = append(k.news, n)
 	k.mu.Unlock()
@@ -128,7 +183,7 @@ func (k *keeper) tell(n news) {
 }
 
 // told returns the news that were sent.
-func (k *keeper) told() []news {
+func (k *Keeper) told() []news {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	all := k.news
@@ -139,36 +194,36 @@ func (k *keeper) told() []news {
 // askAgain is how long a container that could not have its memory waits before its next request.
 const askAgain = time.Second
 
-// admit waits until there is memory for a container that is to start, however long that takes: a waiting container uses
-// no resources. An error says that it need not start any more.
-func (k *keeper) admit(c *container, e memory.Envelope) error {
+// Admit waits until there is memory for a container that is to start, however long that takes: a waiting container uses
+// no resources. An error says that it need not start any more: it is to end.
+func (k *Keeper) Admit(e memory.Envelope, ending <-chan struct{}) error {
 	for {
 		answer := make(chan error, 1)
 		k.tell(news{request: &memory.Request{Envelope: e}, answer: answer})
 		var refused error
 		select {
 		case refused = <-answer:
-		case <-c.killed:
+		case <-ending:
 			return errors.New("ended before its memory was available")
-		case <-k.agent.closed.Done():
-			return k.agent.closed.Err()
+		case <-k.closed.Done():
+			return k.closed.Err()
 		}
-		k.wait(c.id, refused)
+		k.wait(e.Container, refused)
 		if refused == nil {
 			return nil
 		}
 		select {
 		case <-time.After(askAgain):
-		case <-c.killed:
+		case <-ending:
 			return fmt.Errorf("ended before its memory was available: %w", refused)
-		case <-k.agent.closed.Done():
-			return k.agent.closed.Err()
+		case <-k.closed.Done():
+			return k.closed.Err()
 		}
 	}
 }
 
 // wait records for people why a container has not started; nil ends it.
-func (k *keeper) wait(id cluster.ContainerID, why error) {
+func (k *Keeper) wait(id cluster.ContainerID, why error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s, known := k.state[id]
@@ -183,8 +238,8 @@ func (k *keeper) wait(id cluster.ContainerID, why error) {
 	k.state[id] = s
 }
 
-// waiting describes the containers that have not started for lack of memory.
-func (k *keeper) waiting(readings map[cluster.ContainerID]cluster.Reading) {
+// Waiting describes the containers that have not started for lack of memory.
+func (k *Keeper) Waiting(readings map[cluster.ContainerID]cluster.Reading) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for id, s := range k.state {
@@ -194,28 +249,27 @@ func (k *keeper) waiting(readings map[cluster.ContainerID]cluster.Reading) {
 	}
 }
 
-func (k *keeper) run() {
+func (k *Keeper) run() {
 	defer close(k.done)
 	defer k.swap.close()
 	defer k.watcher.Close()
-	defer func() { k.lease.Close() }()
-	defer context.AfterFunc(k.agent.closed, k.watcher.Wake)()
-	if err := takePriority(); err != nil {
-		k.agent.log.Debug("cannot raise the priority of the memory manager's thread", "error", err)
+	defer context.AfterFunc(k.closed, k.watcher.Wake)()
+	if err := TakePriority(); err != nil {
+		k.log.Debug("cannot raise the priority of the memory manager's thread", "error", err)
 	}
-	var leased time.Time
+	var lived time.Time
 	audited := time.Now()
 	k.adopt()
-	for k.agent.closed.Err() == nil {
-		if time.Since(leased) >= leaseRenewal {
-			k.renewLease()
-			leased = time.Now()
+	for k.closed.Err() == nil {
+		if time.Since(lived) >= Lives {
+			k.owner.Lives()
+			lived = time.Now()
 		}
 		if time.Since(audited) >= auditInterval {
 			k.audit()
 			audited = time.Now()
 		}
-		notices := k.watcher.Wait(time.Until(k.next(leased.Add(leaseRenewal))))
+		notices := k.watcher.Wait(time.Until(k.next(lived.Add(Lives))))
 		var in memory.Input
 		for _, n := range k.told() {
 			k.takeNews(n, &in)
@@ -229,7 +283,7 @@ func (k *keeper) run() {
 }
 
 // adopt takes over the containers that were found.
-func (k *keeper) adopt() {
+func (k *Keeper) adopt() {
 	var in memory.Input
 	for _, n := range k.found {
 		k.takeNews(n, &in)
@@ -239,13 +293,13 @@ func (k *keeper) adopt() {
 }
 
 // decide lets the manager work and dispatches its actions.
-func (k *keeper) decide(in memory.Input) {
-	in.Node = &memory.NodeReading{Memory: max(0, k.agent.config.Capacity[resource.Memory]-k.agent.remaining()), SwapFree: k.swap.free(), SwapFull: k.swap.full()}
+func (k *Keeper) decide(in memory.Input) {
+	in.Node = &memory.NodeReading{Memory: max(0, k.config.Capacity-k.owner.Remaining()), SwapFree: k.swap.free(), SwapFull: k.swap.full()}
 	if in.Node.SwapFull {
 		k.swapFull.Store(time.Now().UnixNano())
 	}
 	k.deciding.Lock()
-	actions := k.manager.Step(k.agent.clock(), in)
+	actions := k.manager.Step(k.config.Clock(), in)
 	k.deciding.Unlock()
 	admits := func(a memory.Action) bool { return a.Kind == memory.Admit }
 	k.report(slices.ContainsFunc(actions, admits)) // before the admitted container is launched, which is reported, too
@@ -255,7 +309,7 @@ func (k *keeper) decide(in memory.Input) {
 }
 
 // hear reads a group of which the kernel sent a notice. A threshold says that usage grows, not that a process waits.
-func (k *keeper) hear(n cgroup.Notice, in *memory.Input) {
+func (k *Keeper) hear(n cgroup.Notice, in *memory.Input) {
 	id, ok := k.byGroup[n.Group]
 	if !ok {
 		return
@@ -270,13 +324,13 @@ func (k *keeper) hear(n cgroup.Notice, in *memory.Input) {
 }
 
 // lookAround does the work that is due: it reads containers, and requests notices again.
-func (k *keeper) lookAround(in *memory.Input) {
+func (k *Keeper) lookAround(in *memory.Input) {
 	soon := time.Now().Add(together)
 	suspended := false
 	for id, c := range k.kept {
 		if !c.armed.IsZero() && c.armed.Before(soon) {
 			c.armed = time.Time{}
-			k.watcher.Rearm(c.container.group)
+			k.watcher.Rearm(c.container.Group)
 		}
 		if c.early.Before(soon) || k.anySuspended && c.read.Add(blindInterval).Before(soon) {
 			k.read(id, false, in)
@@ -287,9 +341,9 @@ func (k *keeper) lookAround(in *memory.Input) {
 }
 
 // next returns when the next work is due, at the latest at the given time.
-func (k *keeper) next(at time.Time) time.Time {
+func (k *Keeper) next(at time.Time) time.Time {
 	if due := k.manager.Next(); due != timeline.Never {
-		at = earlier(at, time.Now().Add(due.Sub(k.agent.clock())))
+		at = earlier(at, time.Now().Add(due.Sub(k.config.Clock())))
 	}
 	if again := k.holding.again; !again.IsZero() {
 		at = earlier(at, again)
@@ -313,11 +367,11 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-func (k *keeper) takeNews(n news, in *memory.Input) {
+func (k *Keeper) takeNews(n news, in *memory.Input) {
 	switch {
 	case n.started != nil:
 		in.Started = append(in.Started, *n.started)
-		if n.of.spec.Envelope.Class == cluster.Flex {
+		if n.of.Envelope.Class == cluster.Flex {
 			k.keep(n.of, n.started)
 		}
 	case n.request != nil:
@@ -328,18 +382,18 @@ func (k *keeper) takeNews(n news, in *memory.Input) {
 		k.takeChange(n, in)
 	case n.outcome != nil:
 		in.Outcomes = append(in.Outcomes, *n.outcome)
-		if c, ok := k.kept[n.of.id]; ok {
+		if c, ok := k.kept[n.of.ID]; ok {
 			if n.outcome.Limit > 0 {
 				c.limit = n.outcome.Limit
 			}
 			c.deaf = 0
-			k.read(n.of.id, false, in)
+			k.read(n.of.ID, false, in)
 		}
 	case n.out != nil:
 		k.takeOut(&n, in)
 	case n.heard != nil: // no notice was sent of what happened before
-		if c, ok := k.kept[n.heard.id]; ok && c.armed.IsZero() {
-			k.read(n.heard.id, false, in)
+		if c, ok := k.kept[n.heard.ID]; ok && c.armed.IsZero() {
+			k.read(n.heard.ID, false, in)
 		} else if ok {
 			c.armed = time.Now()
 		}
@@ -349,33 +403,33 @@ func (k *keeper) takeNews(n news, in *memory.Input) {
 	}
 }
 
-func (k *keeper) keep(c *container, s *memory.Started) {
-	gauge, err := c.group.Gauge()
+func (k *Keeper) keep(c *Container, s *memory.Started) {
+	gauge, err := c.Group.Gauge()
 	if err != nil {
 		return // it is about to end
 	}
-	k.kept[c.id] = &kept{container: c, envelope: s.Envelope, gauge: gauge, limit: max(s.Limit, s.Min), suspended: s.Suspended, due: time.Now(), alert: time.Now().Add(alert)}
+	k.kept[c.ID] = &kept{container: c, envelope: s.Envelope, gauge: gauge, limit: max(s.Limit, s.Min), suspended: s.Suspended, due: time.Now(), alert: time.Now().Add(alert)}
 	k.note(c, s.Suspended, memory.Reason{})
-	k.byGroup[c.group] = c.id
-	k.kept[c.id].blind = len(k.watcher.Add(c.group)) == 0
-	limit := k.kept[c.id].limit
-	k.agent.begin(func() { k.listen(c, s.Envelope, limit) })
+	k.byGroup[c.Group] = c.ID
+	k.kept[c.ID].blind = len(k.watcher.Add(c.Group)) == 0
+	limit := k.kept[c.ID].limit
+	k.owner.Go(func() { k.listen(c, s.Envelope, limit) })
 }
 
 // listen requests notices when usage comes near a limit: where the manager would grow the container ahead of need, and
 // just before the container is full. It takes the kernel milliseconds.
-func (k *keeper) listen(c *container, e memory.Envelope, limit resource.Amount) {
+func (k *Keeper) listen(c *Container, e memory.Envelope, limit resource.Amount) {
 	var amounts []int64
 	if limit < e.Max {
-		ahead := resource.Amount((1 - k.agent.config.Memory.Ahead) * float64(limit))
+		ahead := resource.Amount((1 - k.config.Memory.Ahead) * float64(limit))
 		amounts = []int64{int64(ahead), int64(limit - min(brim, limit/16))}
 	}
-	if k.watcher.Near(c.group, amounts...) == nil {
+	if k.watcher.Near(c.Group, amounts...) == nil {
 		k.tell(news{heard: c})
 	}
 }
 
-func (k *keeper) drop(id cluster.ContainerID) {
+func (k *Keeper) drop(id cluster.ContainerID) {
 	k.mu.Lock()
 	delete(k.state, id)
 	k.mu.Unlock()
@@ -383,13 +437,13 @@ func (k *keeper) drop(id cluster.ContainerID) {
 	if !ok {
 		return
 	}
-	k.watcher.Remove(c.container.group)
+	k.watcher.Remove(c.container.Group)
 	c.gauge.Close()
-	delete(k.byGroup, c.container.group)
+	delete(k.byGroup, c.container.Group)
 	delete(k.kept, id)
 }
 
-func (k *keeper) readAll(in *memory.Input) {
+func (k *Keeper) readAll(in *memory.Input) {
 	for id := range maps.Keys(k.kept) {
 		k.read(id, false, in)
 	}
@@ -397,7 +451,7 @@ func (k *keeper) readAll(in *memory.Input) {
 
 // read adds a reading of a container. Swap traffic is the change of swap plus the pages that were faulted in again:
 // version 1 counts no more than that.
-func (k *keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
+func (k *Keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 	c, ok := k.kept[id]
 	if !ok {
 		return
@@ -433,7 +487,7 @@ func (k *keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 
 // dispatch hands an action of the memory manager to a goroutine, which calls perform. Only answers to containers that are
 // to start are given at once.
-func (k *keeper) dispatch(a memory.Action) {
+func (k *Keeper) dispatch(a memory.Action) {
 	switch a.Kind {
 	case memory.Admit, memory.Refuse:
 		if answer, ok := k.answers[a.Container]; ok {
@@ -462,12 +516,12 @@ func (k *keeper) dispatch(a memory.Action) {
 	}
 	k.logAction(&a, was, c.suspended)
 	envelope := c.envelope // as it was decided for: a resize replaces it
-	k.agent.headStart(c.container, envelope, a)
-	k.agent.begin(func() { k.perform(c.container, envelope, a) })
+	k.headStart(c.container, envelope, a)
+	k.owner.Go(func() { k.perform(c.container, envelope, a) })
 }
 
 // logAction logs an action. Suspensions, resumptions and kills are for operators; sizes change many times a second.
-func (k *keeper) logAction(a *memory.Action, was, suspended bool) {
+func (k *Keeper) logAction(a *memory.Action, was, suspended bool) {
 	level, message := slog.LevelInfo, "memory action"
 	switch {
 	case a.Kind == memory.Kill:
@@ -479,16 +533,16 @@ func (k *keeper) logAction(a *memory.Action, was, suspended bool) {
 	default:
 		level = slog.LevelDebug
 	}
-	k.agent.log.Log(context.Background(), level, message, "job", a.Container.Task.Job, "container", a.Container, "action", a.Kind,
+	k.log.Log(context.Background(), level, message, "job", a.Container.Task.Job, "container", a.Container, "action", a.Kind,
 		"limit", int64(a.Limit), "reason", a.Reason.Words())
 }
 
 // note records the state that people may query, and reports when programs are stopped and when they run again.
-func (k *keeper) note(c *container, suspended bool, why memory.Reason) {
-	k.agent.heldByMemoryNow(c, suspended)
+func (k *Keeper) note(c *Container, suspended bool, why memory.Reason) {
+	k.heldByMemoryNow(c, suspended)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	id := c.id
+	id := c.ID
 	old, known := k.state[id]
 	s := keptState{suspended: suspended, why: why.Words(), since: time.Now()}
 	if s.locked = old.locked; known && old.suspended == suspended {
@@ -501,7 +555,7 @@ func (k *keeper) note(c *container, suspended bool, why memory.Reason) {
 }
 
 // noteLocked keeps the amount of locked memory, for when the kernel kills.
-func (k *keeper) noteLocked(id cluster.ContainerID, bytes int64) {
+func (k *Keeper) noteLocked(id cluster.ContainerID, bytes int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s, ok := k.state[id]; ok && s.locked != bytes {
@@ -510,8 +564,8 @@ func (k *keeper) noteLocked(id cluster.ContainerID, bytes int64) {
 	}
 }
 
-// whyKilled says why a container was killed a moment ago although there is swap; empty if that is not known.
-func (k *keeper) whyKilled(id cluster.ContainerID) string {
+// WhyKilled says why a container was killed a moment ago although there is swap; empty if that is not known.
+func (k *Keeper) WhyKilled(id cluster.ContainerID) string {
 	const lately = 10 * time.Second
 	k.mu.Lock()
 	s := k.state[id]
@@ -525,8 +579,8 @@ func (k *keeper) whyKilled(id cluster.ContainerID) string {
 	return ""
 }
 
-// describe adds the manager's state to a reading.
-func (k *keeper) describe(id cluster.ContainerID, r *cluster.Reading) {
+// Describe adds the manager's state to a reading.
+func (k *Keeper) Describe(id cluster.ContainerID, r *cluster.Reading) {
 	k.mu.Lock()
 	s, ok := k.state[id]
 	k.mu.Unlock()
@@ -545,21 +599,48 @@ func (k *keeper) describe(id cluster.ContainerID, r *cluster.Reading) {
 	k.deciding.Lock()
 	at, likely := k.manager.Outlook(id)
 	k.deciding.Unlock()
-	if in := at.Sub(k.agent.clock()); likely && in > 0 {
+	if in := at.Sub(k.config.Clock()); likely && in > 0 {
 		r.Why = fmt.Sprintf("%s; likely to go on in %v", r.Why, in.Round(time.Second))
 	}
 }
 
-// perform has the agent carry out one action, and reports the result to the manager.
-func (k *keeper) perform(c *container, e memory.Envelope, a memory.Action) {
-	ctx, cancel := context.WithTimeout(k.agent.closed, k.agent.config.Memory.ActionTimeout)
+// perform carries out one action, and reports the result to the manager.
+func (k *Keeper) perform(c *Container, e memory.Envelope, a memory.Action) {
+	ctx, cancel := context.WithTimeout(k.closed, k.config.Memory.ActionTimeout)
 	defer cancel()
-	limit, err := k.agent.carryOut(ctx, c, e, a)
-	if err != nil && !errors.Is(err, cgroup.ErrGone) && !errors.Is(err, errOut) && k.agent.closed.Err() == nil {
-		k.agent.log.Warn("memory action failed", "job", c.id.Task.Job, "container", c.id, "action", a.Kind.String(), "limit", int64(a.Limit), "error", err)
+	limit, err := k.Act(ctx, c, e, a)
+	if err != nil && !errors.Is(err, cgroup.ErrGone) && !errors.Is(err, errOut) && k.closed.Err() == nil {
+		k.log.Warn("memory action failed", "job", c.ID.Task.Job, "container", c.ID, "action", a.Kind.String(), "limit", int64(a.Limit), "error", err)
 	}
 	k.tell(news{of: c, outcome: &memory.Outcome{Action: a.ID, Limit: limit, Failed: err != nil}})
 	if limit > 0 {
 		k.listen(c, e, limit)
+	}
+}
+
+// Order takes an order to stop, resume, throttle or resize a container.
+func (k *Keeper) Order(c *Container, o cluster.Order) {
+	switch o.Kind {
+	case cluster.Throttle:
+		k.orderThrottle(c, o)
+	case cluster.Suspend, cluster.Resume:
+		k.orderHold(c, o)
+	case cluster.Resize:
+		k.orderResize(c, o)
+	}
+}
+
+// supersede answers orders that a newer one replaced before they were carried out.
+func (k *Keeper) supersede(id cluster.ContainerID, orders []cluster.Order) {
+	for i := range orders {
+		k.owner.Report(cluster.Event{Kind: cluster.DecisionSuperseded, Task: id.Task, Run: id.Run, Decision: orders[i].ID})
+	}
+}
+
+// answer answers an order by the error of carrying it out. There is no answer if the keeper is closed, because the next one finds the
+// record, or if the container has ended, because its end answers the order.
+func (k *Keeper) answer(id cluster.ContainerID, decision cluster.DecisionID, err error) {
+	if k.closed.Err() == nil && !errors.Is(err, cgroup.ErrGone) {
+		k.owner.Answer(id, decision, "", err)
 	}
 }

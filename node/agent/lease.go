@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"strconv"
 	"strings"
@@ -22,39 +23,48 @@ import (
 // leaseRenewal more, supervisors resume the programs of their containers: no container stays frozen without an agent that could
 // thaw it, except for what its owner paused.
 const (
-	leaseRenewal = 2 * time.Second
+	leaseRenewal = Lives
 	leaseTerm    = 10 * time.Second
 )
 
-// renewLease is called by the keeper's goroutine, so that a goroutine that hangs is noticed, too. The file stays open: a
-// daemon without a descriptor to spare lives.
-func (k *keeper) renewLease() {
-	path, text := k.agent.leasePath(), leaseAt(sinceBoot())
-	if overwrite(k.leaseFile(path), text) == nil {
+// lease is the agent's part of its lease. The file stays open: a daemon without a descriptor to spare lives.
+type lease struct {
+	path string
+	log  *slog.Logger
+	file *os.File // nil if it is not open
+}
+
+// renew is called by the keeper's goroutine, so that a goroutine that hangs is noticed, too.
+func (l *lease) renew() {
+	text := leaseAt(SinceBoot())
+	if overwrite(l.open(), text) == nil {
 		return
 	}
-	err := durable.Replace(path, text)
+	err := durable.Replace(l.path, text)
 	if err != nil {
-		err = durable.Replace(path, nil) // A full disk may have room for an empty file, whose time counts.
+		err = durable.Replace(l.path, nil) // A full disk may have room for an empty file, whose time counts.
 	}
 	if err != nil {
-		k.agent.log.Warn("cannot renew the lease on suspended containers; their supervisors will resume them", "error", err)
+		l.log.Warn("cannot renew the lease on suspended containers; their supervisors will resume them", "error", err)
 	}
 }
 
-// leaseFile returns the file at path, open for writing; nil if it cannot be opened.
-func (k *keeper) leaseFile(path string) *os.File {
-	if k.lease != nil {
-		at, err := os.Stat(path)
-		mine, errMine := k.lease.Stat()
+// open returns the file, open for writing; nil if it cannot be opened.
+func (l *lease) open() *os.File {
+	if l.file != nil {
+		at, err := os.Stat(l.path)
+		mine, errMine := l.file.Stat()
 		if err == nil && errMine == nil && os.SameFile(at, mine) {
-			return k.lease
+			return l.file
 		}
-		k.lease.Close()
+		l.file.Close()
 	}
-	k.lease, _ = os.OpenFile(path, os.O_WRONLY, 0)
-	return k.lease
+	l.file, _ = os.OpenFile(l.path, os.O_WRONLY, 0)
+	return l.file
 }
+
+// close is called when the keeper's goroutine has ended.
+func (l *lease) close() { l.file.Close() }
 
 // leaseAt is the text of a lease, always of the same length: the id of this boot, and the time since then, ns. Setting
 // the clock does not change that time.
@@ -69,8 +79,8 @@ var bootID = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(id))
 })
 
-// sinceBoot returns the time since the machine started, including the time when it was suspended.
-func sinceBoot() time.Duration {
+// SinceBoot returns the time since the machine started, including the time when it was suspended.
+func SinceBoot() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
 		panic(fmt.Sprintf("read the time since the machine started: %v", err)) // Linux has had this clock since 2.6.39.
@@ -109,7 +119,7 @@ type lookout struct {
 func (l *lookout) look() {
 	before := l.expired
 	is, err := readLease(l.s.Lease)
-	if now := sinceBoot(); is {
+	if now := SinceBoot(); is {
 		l.read = now
 	} else {
 		// Of a lease that cannot be read now, the one that was read last counts.
@@ -121,18 +131,18 @@ func (l *lookout) look() {
 	if !before || !l.expired {
 		return
 	}
-	th, throttled := l.f.throttle()
-	over := throttled && !th.lasts(now())
+	th, throttled := ThrottleOf(l.f)
+	over := throttled && !th.Lasts(now())
 	if l.resumed && !over {
 		return
 	}
-	h, _ := l.f.hold()
-	if err := release(l.f.sized(l.s), th, over, h.By&cluster.HeldByOwner != 0, l.f.exists(outFile)); err != nil {
+	h, _ := HoldOf(l.f)
+	if err := release(l.f.sized(l.s), th, over, h.By&cluster.HeldByOwner != 0, l.f.Has(OutRecord)); err != nil {
 		fmt.Fprintf(os.Stderr, "resume the container, whose agent is gone: %v\n", err)
 		return
 	}
 	if l.resumed = true; over {
-		_ = durable.RemoveAll(l.f.path(throttleFile)) // If that fails, the bound is lifted once more.
+		_ = l.f.Remove(ThrottleRecord) // If that fails, the bound is lifted once more.
 	}
 }
 
@@ -162,14 +172,14 @@ func readLease(path string) (bool, error) {
 		if !same || err != nil {
 			return false, nil
 		}
-		age = sinceBoot() - time.Duration(at)
+		age = SinceBoot() - time.Duration(at)
 	}
 	return age > -leaseTerm && age < leaseTerm, nil
 }
 
 // release ends every stop of a container except a pause by its owner, and gives it memory to run in. A container whose memory is paged
 // out stays stopped, and keeps its limit. release lifts the bound of a throttle that is over.
-func release(s *spec, th throttle, over, paused, out bool) error {
+func release(s *spec, th Throttle, over, paused, out bool) error {
 	g, err := openGroup(s)
 	if err != nil {
 		return err
@@ -177,17 +187,14 @@ func release(s *spec, th throttle, over, paused, out bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaseTerm)
 	defer cancel()
 	free := s.granted()
-	if paused || out {
-		_, slows := g.Has(cgroup.CPU)
-		free.still, free.slows = byEngine, slows && s.Envelope.HeartbeatTimeout > 0
-	}
+	free.Stopped = paused || out
 	if s.Envelope.Class == cluster.Flex && !out {
-		free.raise = unattended(s, g)
+		free.Raise = unattended(s, g)
 	}
-	if over && th.Device != "" {
-		free.disk = cgroup.DiskLimit{Device: th.Device, Rate: cgroup.Unlimited()}
+	if over {
+		free.Lift = th.Device
 	}
-	return free.carryOut(ctx, g, stance{})
+	return free.CarryOut(ctx, g)
 }
 
 // unattended returns the memory limit, bytes, of a container without an agent. If the machine has plenty of memory

@@ -4,10 +4,12 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/memory"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
@@ -31,6 +33,13 @@ func onPaper(t *testing.T, record string) (*Agent, *container) {
 	if err := c.dir.getSpec(id, c.spec); err != nil {
 		t.Fatal(err)
 	}
+	var err error
+	a.keeper, err = NewKeeper(a.closed, owner{a}, KeeperConfig{Memory: memory.Default(), All: c.group, Apart: c.group, Written: filepath.Join(t.TempDir(), "written"),
+		Disk: func() string { return "" }, Clock: now, Log: a.log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.kept = c.keep(c.group, c.spec)
 	a.containers[id] = c
 	return a, c
 }
@@ -67,8 +76,8 @@ func TestSupervisorOfAnEarlierRelease(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	if c.stance != (stance{}) || c.dir.exists(holdFile) || c.dir.exists(throttleFile) {
-		t.Errorf("the container is %+v", c.stance)
+	if c.kept.Stopped() != 0 || c.dir.Has(HoldRecord) || c.dir.Has(ThrottleRecord) {
+		t.Errorf("the container is stopped by %b", c.kept.Stopped())
 	}
 	order(cluster.Decision{ID: 3, Kind: cluster.Resume})
 	order(cluster.Decision{ID: 4, Kind: cluster.Throttle})

@@ -10,11 +10,10 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/memory"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
-// A container that is stopped gives its memory back if its owner, or the policy, wants that. It stands still (byOut) from before its pages go to swap until
+// A container that is stopped gives its memory back if its owner, or the policy, wants that. It stands still (ByOut) from before its pages go to swap until
 // it has its memory again:
 //
 //	in memory ──▶ pageOut ──▶ out ──▶ bringBack ──▶ in memory
@@ -24,7 +23,7 @@ import (
 // Its limit is lowered to what is left in memory: only the rest is available to other containers. Before the limit is raised again,
 // the memory manager must have the memory.
 
-// outing says what was ordered about the memory of a container, and what is being done; guarded by Agent.mu.
+// outing says what was ordered about the memory of a container, and what is being done; guarded by Container.ordering.
 type outing struct {
 	recording sync.Mutex         // locked while the record and wanted are brought into agreement
 	wanted    bool               // by the newest order: its memory is to be out
@@ -32,138 +31,136 @@ type outing struct {
 	stop      context.CancelFunc // of the move under way, nil if there is none
 }
 
-// outRecord is next to spec.json from before a container's memory is paged out until it is back. While it is there, the supervisor
-// keeps the container stopped, and leaves its limit, if there is no agent: only an agent knows whether memory is free.
+// outRecord is there from before a container's memory is paged out until it is back. Meanwhile the container stays stopped, with its
+// limit, if there is no keeper: only a keeper knows whether memory is free.
 type outRecord struct {
 	Wanted bool `json:"wanted"`
 }
-
-const outFile = "out.json"
 
 // errOut is the answer to an action of the memory manager that was ordered before the container's memory was paged out.
 var errOut = errors.New("its memory is being paged out")
 
 // isOut reports whether the memory of c is out, or on its way out or back.
-func (c *container) isOut() bool {
+func (c *Container) isOut() bool {
 	c.changing.Lock()
 	defer c.changing.Unlock()
-	return c.stance.still&byOut != 0
+	return c.stance.still&ByOut != 0
 }
 
 // wantOut orders that the memory of a container be out, or not.
-func (a *Agent) wantOut(c *container, want bool) {
+func (k *Keeper) wantOut(c *Container, want bool) {
 	c.outing.recording.Lock()
 	defer c.outing.recording.Unlock()
-	if !want && !c.dir.exists(outFile) {
+	if !want && !c.Records.Has(OutRecord) {
 		return
 	}
-	if err := c.dir.put(outFile, outRecord{Wanted: want}); err != nil && want {
-		a.tellOut(c, 0, fmt.Sprintf("record that it is paged out: %v", err))
+	if err := c.Records.Put(OutRecord, outRecord{Wanted: want}); err != nil && want {
+		k.tellOut(c, 0, fmt.Sprintf("record that it is paged out: %v", err))
 		return
 	}
-	a.mu.Lock()
+	c.ordering.Lock()
 	begun := c.outing.moving
 	if c.outing.moving = true; c.outing.wanted != want && c.outing.stop != nil {
 		c.outing.stop()
 	}
 	c.outing.wanted = want
-	a.mu.Unlock()
+	c.ordering.Unlock()
 	if !begun {
-		a.begin(func() { a.moveMemory(c) })
+		k.owner.Go(func() { k.moveMemory(c) })
 	}
 }
 
 // endRecord removes the record of a container whose memory is in place, unless it was ordered out meanwhile.
-func (a *Agent) endRecord(c *container) error {
+func (k *Keeper) endRecord(c *Container) error {
 	c.outing.recording.Lock()
 	defer c.outing.recording.Unlock()
-	a.mu.Lock()
+	c.ordering.Lock()
 	wanted := c.outing.wanted
-	a.mu.Unlock()
+	c.ordering.Unlock()
 	if wanted {
 		return nil
 	}
-	return durable.RemoveAll(c.dir.path(outFile))
+	return c.Records.Remove(OutRecord)
 }
 
 // moveMemory moves the memory of a container to where the newest order wants it.
-func (a *Agent) moveMemory(c *container) {
+func (k *Keeper) moveMemory(c *Container) {
 	for {
-		a.mu.Lock()
-		ctx, cancel := context.WithCancel(a.closed)
+		c.ordering.Lock()
+		ctx, cancel := context.WithCancel(k.closed)
 		want := c.outing.wanted
 		c.outing.stop = cancel
-		a.mu.Unlock()
+		c.ordering.Unlock()
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			select {
-			case <-c.killed:
+			case <-c.Ending:
 				cancel()
-			case <-c.gone:
+			case <-c.Gone:
 				cancel()
 			case <-ctx.Done():
 			}
 		}()
 		if want {
-			a.pageOut(ctx, c)
+			k.pageOut(ctx, c)
 		} else {
-			a.bringBack(ctx, c)
+			k.bringBack(ctx, c)
 		}
 		cancel()
 		<-ended
-		a.mu.Lock()
+		c.ordering.Lock()
 		c.outing.stop = nil
 		if c.outing.wanted == want {
 			c.outing.moving = false
-			a.mu.Unlock()
+			c.ordering.Unlock()
 			return
 		}
-		a.mu.Unlock()
+		c.ordering.Unlock()
 	}
 }
 
 // pageOut gives back the memory of a container that is paused, as far as possible, and reports how much has left.
-func (a *Agent) pageOut(ctx context.Context, c *container) {
+func (k *Keeper) pageOut(ctx context.Context, c *Container) {
 	if why := c.staysIn(); why != "" {
-		_ = durable.RemoveAll(c.dir.path(outFile))
-		a.tellOut(c, 0, why)
+		_ = c.Records.Remove(OutRecord)
+		k.tellOut(c, 0, why)
 		return
 	}
 	select {
-	case a.pagingOut <- struct{}{}: // one at a time: each counts on the room in swap that it finds
-		defer func() { <-a.pagingOut }()
+	case k.pagingOut <- struct{}{}: // one at a time: each counts on the room in swap that it finds
+		defer func() { <-k.pagingOut }()
 	case <-ctx.Done():
 		return
 	}
 	// No action of the memory manager changes the container from here on.
-	err := c.change(ctx, func(s *stance) { s.still = s.still&^(byMemory|bySwapping) | byOut })
+	err := c.change(ctx, func(s *stance) { s.still = s.still&^(ByMemory|BySwapping) | ByOut })
 	if err == nil {
-		err = a.leave(ctx, c)
+		err = k.leave(ctx, c)
 	}
 	if err == nil || ctx.Err() != nil || errors.Is(err, cgroup.ErrGone) {
-		return // The next order, the next agent or the end of the container goes on from here.
+		return // The next order, the next keeper or the end of the container goes on from here.
 	}
-	a.log.Warn("cannot page out a paused container", "container", c.id, "error", err)
-	a.tellOut(c, c.outBytes(), err.Error())
+	k.log.Warn("cannot page out a paused container", "container", c.ID, "error", err)
+	k.tellOut(c, c.outBytes(), err.Error())
 }
 
 // staysIn says why the memory of a container cannot be paged out at all; empty if it can.
-func (c *container) staysIn() string {
-	_, freezes := c.group.Has(cgroup.Freezer)
+func (c *Container) staysIn() string {
+	_, freezes := c.Group.Has(cgroup.Freezer)
 	switch {
-	case c.spec.Envelope.HeartbeatTimeout > 0:
+	case c.Envelope.HeartbeatTimeout > 0:
 		return "its programs run briefly from time to time, to send heartbeats"
-	case !c.spec.pagesOut():
-		return "an earlier release of bellows started it; its next run can be paged out"
+	case c.StaysIn != "":
+		return c.StaysIn
 	case !freezes:
 		return "this machine cannot freeze a container"
 	}
 	return ""
 }
 
-// outNow is outBytes while the memory of c is out, else 0.
-func (c *container) outNow() resource.Amount {
+// Out is outBytes while the memory of c is out, else 0.
+func (c *Container) Out() resource.Amount {
 	if !c.isOut() {
 		return 0
 	}
@@ -171,39 +168,40 @@ func (c *container) outNow() resource.Amount {
 }
 
 // outBytes is how much memory of the grant of c its limit leaves to others.
-func (c *container) outBytes() resource.Amount {
-	limit := limitOf(c.group)
+func (c *Container) outBytes() resource.Amount {
+	limit := limitOf(c.Group)
 	if limit == 0 {
 		return 0
 	}
-	return max(0, c.dir.sized(c.spec).Grant[resource.Memory]-limit)
+	now, _ := c.size()
+	return max(0, now.Grant[resource.Memory]-limit)
 }
 
 // leave pages out the memory of a frozen container, lowers its limit to what is left, and reports both.
-func (a *Agent) leave(ctx context.Context, c *container) error {
-	swap, err := a.keeper.out(ctx, c, 0)
+func (k *Keeper) leave(ctx context.Context, c *Container) error {
+	swap, err := k.out(ctx, c, 0)
 	if err != nil {
 		return err
 	}
 	c.acting.Lock()
-	stays, err := a.shrinkToRest(ctx, c, swap)
+	stays, err := k.shrinkToRest(ctx, c, swap)
 	c.acting.Unlock()
 	if err != nil {
 		return err
 	}
 	// What is left counts in the memory manager before the engine grants the rest.
-	if _, err := a.keeper.out(ctx, c, limitOf(c.group)); err != nil {
+	if _, err := k.out(ctx, c, limitOf(c.Group)); err != nil {
 		return err
 	}
-	a.tellOut(c, c.outBytes(), stays)
+	k.tellOut(c, c.outBytes(), stays)
 	return nil
 }
 
 // shrinkToRest swaps out as much of a container's memory as swap has room for, and lowers its limit to the rest. stays says how
 // much is left and why; empty if next to nothing is.
-func (a *Agent) shrinkToRest(ctx context.Context, c *container, swap swapOutlook) (stays string, err error) {
+func (k *Keeper) shrinkToRest(ctx context.Context, c *Container, swap swapOutlook) (stays string, err error) {
 	const spare, rounds = 1 << 20, 4
-	gauge, err := c.group.Gauge()
+	gauge, err := c.Group.Gauge()
 	if err != nil {
 		return "", err
 	}
@@ -212,25 +210,25 @@ func (a *Agent) shrinkToRest(ctx context.Context, c *container, swap swapOutlook
 	if err != nil {
 		return "", err
 	}
-	if c.spec.Envelope.Class != cluster.Flex {
-		if err := c.group.ApplyCounted(ctx, cgroup.Limits{SwapBytes: cgroup.At(before.SwapBytes + int64(swap.room))}); err != nil {
+	if c.Envelope.Class != cluster.Flex {
+		if err := c.Group.ApplyCounted(ctx, cgroup.Limits{SwapBytes: cgroup.At(before.SwapBytes + int64(swap.room))}); err != nil {
 			return "", err
 		}
 	}
 	aim, held := max(0, before.InMemory()-int64(swap.room)), before
 	for range rounds {
 		if held.InMemory() > aim+spare {
-			_, _ = c.group.PageOut(ctx, func(int64) bool { // an ordinary user may not; then squeeze does it, more slowly
+			_, _ = c.Group.PageOut(ctx, func(int64) bool { // an ordinary user may not; then squeeze does it, more slowly
 				now, err := gauge.Read()
 				return err == nil && now.InMemory() > aim
 			})
 		}
-		r, err := c.group.Read()
+		r, err := c.Group.Read()
 		if err != nil {
 			return "", err
 		}
 		kernel := max(0, r.MemoryBytes.Or(0)-r.AnonBytes.Or(0)-r.FileBytes.Or(0)) // cannot be swapped out
-		squeeze(ctx, c.group, aim+kernel+spare)
+		squeeze(ctx, c.Group, aim+kernel+spare)
 		was := held
 		if held, err = gauge.Read(); err != nil {
 			return "", err
@@ -242,7 +240,7 @@ func (a *Agent) shrinkToRest(ctx context.Context, c *container, swap swapOutlook
 			break
 		}
 	}
-	if err := lowerToUse(ctx, c.group, spare); err != nil {
+	if err := lowerToUse(ctx, c.Group, spare); err != nil {
 		return "", err
 	}
 	return staysWords(before, held, aim, swap.bound), nil
@@ -279,76 +277,76 @@ func staysWords(before, after cgroup.Held, aim int64, bound string) string {
 }
 
 // bringBack gives a container its memory again, as soon as it is free, and lets it run unless others hold it.
-func (a *Agent) bringBack(ctx context.Context, c *container) {
-	a.tellStillness(c) // it waits for its memory
+func (k *Keeper) bringBack(ctx context.Context, c *Container) {
+	k.tellStillness(c) // it waits for its memory
 	if !c.isOut() {    // it never left
-		_ = a.endRecord(c)
+		_ = k.endRecord(c)
 		return
 	}
-	e, err := a.keeper.comeBack(ctx, c)
+	e, err := k.comeBack(ctx, c)
 	if err != nil {
 		return
 	}
 	for {
-		err := a.refill(ctx, c, e)
+		err := k.refill(ctx, c, e)
 		if err == nil || ctx.Err() != nil || errors.Is(err, cgroup.ErrGone) {
 			return
 		}
-		a.log.Warn("cannot give a container its memory back, trying again", "container", c.id, "error", err)
-		if !a.stays(c, askAgain) {
+		k.log.Warn("cannot give a container its memory back, trying again", "container", c.ID, "error", err)
+		if !k.stays(c, askAgain) {
 			return
 		}
 	}
 }
 
 // refill raises the limit of a container to its grant, reads its pages back, and ends its stop.
-func (a *Agent) refill(ctx context.Context, c *container, e memory.Envelope) error {
+func (k *Keeper) refill(ctx context.Context, c *Container, e memory.Envelope) error {
 	c.acting.Lock()
 	defer c.acting.Unlock()
 	if err := c.change(ctx, func(s *stance) { s.raise = e.Min }); err != nil {
 		return err
 	}
-	a.prefetch(ctx, c.group, limitOf(c.group))
+	k.prefetch(ctx, c.Group, limitOf(c.Group))
 	if e.Class != cluster.Flex {
 		// What is in swap stays there until it is used. If version 1 refuses that now, the container can swap until it ends.
-		_ = c.group.ApplyCounted(ctx, cgroup.Limits{SwapBytes: cgroup.At(0)})
+		_ = c.Group.ApplyCounted(ctx, cgroup.Limits{SwapBytes: cgroup.At(0)})
 	}
-	a.tellOut(c, 0, "")
+	k.tellOut(c, 0, "")
 	err := c.change(ctx, func(s *stance) {
-		if s.still &^= byOut; e.Class == cluster.Flex {
-			s.still |= byMemory // the memory manager has it suspended, and resumes it
+		if s.still &^= ByOut; e.Class == cluster.Flex {
+			s.still |= ByMemory // the memory manager has it suspended, and resumes it
 		}
 		s.raise = 0
 	})
 	if err != nil {
 		return err
 	}
-	a.keeper.listen(c, e, limitOf(c.group))
-	a.tellStillness(c)
-	return a.endRecord(c)
+	k.listen(c, e, limitOf(c.Group))
+	k.tellStillness(c)
+	return k.endRecord(c)
 }
 
 // tellOut reports how much memory of its grant has left a container.
-func (a *Agent) tellOut(c *container, out resource.Amount, stays string) {
-	e := cluster.Event{Kind: cluster.TaskOut, Task: c.id.Task, Run: c.id.Run}
+func (k *Keeper) tellOut(c *Container, out resource.Amount, stays string) {
+	e := cluster.Event{Kind: cluster.TaskOut, Task: c.ID.Task, Run: c.ID.Run}
 	e.SetCondition(cluster.Condition{Out: out, Stays: stays})
-	a.events.put(e)
+	k.owner.Report(e)
 }
 
-// adoptOut takes over a container whose memory an earlier agent had paged out, or was moving.
-func (a *Agent) adoptOut(c *container) {
+// adoptOut takes over a container whose memory an earlier keeper had paged out, or was moving.
+func (k *Keeper) adoptOut(c *Container) {
 	var r outRecord
-	if c.dir.get(outFile, &r) != nil && !c.dir.exists(outFile) {
+	if c.Records.Get(OutRecord, &r) != nil && !c.Records.Has(OutRecord) {
 		return
 	}
-	c.stance.still |= byOut
+	c.stance.still |= ByOut
 	c.outing.wanted, c.outing.moving = r.Wanted && c.stance.engine.By != 0, true
 }
 
-// out hands a container over to the agent, or notifies the memory manager of its limit, and returns the room in swap.
-func (k *keeper) out(ctx context.Context, c *container, limit resource.Amount) (swapOutlook, error) {
+// out hands a container over to the goroutine that moves its memory, or notifies the memory manager of its limit, and returns the room in swap.
+func (k *Keeper) out(ctx context.Context, c *Container, limit resource.Amount) (swapOutlook, error) {
 	room := make(chan swapOutlook, 1)
-	k.tell(news{out: &memory.Out{Container: c.id, Limit: limit}, of: c, room: room})
+	k.tell(news{out: &memory.Out{Container: c.ID, Limit: limit}, of: c, room: room})
 	select {
 	case r := <-room:
 		return r, nil
@@ -359,32 +357,32 @@ func (k *keeper) out(ctx context.Context, c *container, limit resource.Amount) (
 
 // comeBack waits until the memory manager has the memory of a container that is out, and returns the envelope that it has when that was
 // asked for: the container may have been resized.
-func (k *keeper) comeBack(ctx context.Context, c *container) (e memory.Envelope, err error) {
+func (k *Keeper) comeBack(ctx context.Context, c *Container) (e memory.Envelope, err error) {
 	for {
-		e = c.dir.sized(c.spec).envelope()
+		e = c.sized()
 		answer := make(chan error, 1)
 		k.tell(news{request: &memory.Request{Envelope: e}, answer: answer})
 		select {
 		case refused := <-answer:
 			if refused == nil {
-				k.noWait(c.id)
+				k.noWait(c.ID)
 				return e, nil
 			}
-			k.wait(c.id, fmt.Errorf("waits for its memory, which was paged out: %w", refused))
+			k.wait(c.ID, fmt.Errorf("waits for its memory, which was paged out: %w", refused))
 		case <-ctx.Done():
 			return e, ctx.Err()
 		}
 		select {
 		case <-time.After(askAgain):
 		case <-ctx.Done():
-			k.noWait(c.id)
+			k.noWait(c.ID)
 			return e, ctx.Err()
 		}
 	}
 }
 
 // noWait records that a container does not wait for memory any more.
-func (k *keeper) noWait(id cluster.ContainerID) {
+func (k *Keeper) noWait(id cluster.ContainerID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s, ok := k.state[id]; ok && s.waiting {
@@ -392,10 +390,10 @@ func (k *keeper) noWait(id cluster.ContainerID) {
 	}
 }
 
-// takeOut hands a container over to the agent.
-func (k *keeper) takeOut(n *news, in *memory.Input) {
+// takeOut hands a container over to the goroutine that moves its memory.
+func (k *Keeper) takeOut(n *news, in *memory.Input) {
 	in.Out = append(in.Out, *n.out)
-	if c, ok := k.kept[n.of.id]; ok {
+	if c, ok := k.kept[n.of.ID]; ok {
 		if c.suspended = false; n.out.Limit > 0 {
 			c.limit = n.out.Limit
 		}
@@ -405,7 +403,7 @@ func (k *keeper) takeOut(n *news, in *memory.Input) {
 }
 
 // cameBack notes that the memory manager has admitted a container that was out: a FLEX container is suspended from now on.
-func (k *keeper) cameBack(id cluster.ContainerID) {
+func (k *Keeper) cameBack(id cluster.ContainerID) {
 	c, ok := k.kept[id]
 	if !ok || !c.container.isOut() {
 		return

@@ -60,7 +60,7 @@ func (o *outBench) outOf(is bool) cluster.Condition {
 func (o *outBench) ends() {
 	o.t.Helper()
 	// If the program ended before, nobody would need to remove it.
-	await(o.t, "the removal of the record", func() bool { return !o.c.dir.exists(outFile) })
+	await(o.t, "the removal of the record", func() bool { return !o.c.dir.Has(OutRecord) })
 	o.openGate(o.gate, 1)
 }
 
@@ -147,7 +147,7 @@ func TestPageOutBeforeALargerPhase(t *testing.T) {
 	if e := o.nextOf(cluster.DecisionDone, cluster.DecisionFailed); e.Kind != cluster.DecisionDone || e.Decision != o.last+1 {
 		t.Fatalf("resized while it is out: %+v", e)
 	}
-	if more := o.c.outNow() - before.Out; more != 128*resource.MiB {
+	if more := o.c.kept.Out() - before.Out; more != 128*resource.MiB {
 		t.Errorf("%d MiB more are out, want 128", more>>20)
 	}
 	o.last++
@@ -217,6 +217,7 @@ func TestPageOutStays(t *testing.T) {
 		b := newHeld(t)
 		o := &outBench{b, ""}
 		b.c.spec.Supervisor = 1
+		b.c.kept = b.c.keep(b.c.group, b.c.spec)
 		o.pageOut()
 		e := o.next(cluster.TaskOut)
 		if c := e.Condition(); c.Out != 0 || !strings.Contains(c.Stays, "earlier release") {
@@ -230,7 +231,7 @@ func TestKillOut(t *testing.T) {
 	o := newOut(t, cluster.Flex, 512<<20)
 	o.pageOut()
 	o.outOf(true)
-	if err := release(o.c.spec, throttle{}, false, false, o.c.dir.exists(outFile)); err != nil {
+	if err := release(o.c.spec, Throttle{}, false, false, o.c.dir.Has(OutRecord)); err != nil {
 		t.Fatal(err)
 	}
 	o.stands(true)
@@ -240,21 +241,6 @@ func TestKillOut(t *testing.T) {
 	o.Apply([]cluster.Order{{Decision: cluster.Decision{Kind: cluster.Kill}, Container: o.start.Container}})
 	if e := o.next(cluster.TaskEnded); e.Outcome != cluster.Killed {
 		t.Errorf("it ended as %s: %s", e.Outcome, e.Detail)
-	}
-}
-
-// An order to page out that comes just before the record of the last one is removed keeps its record: otherwise the next order would
-// leave the container stopped for ever.
-func TestPageOutKeepsItsRecord(t *testing.T) {
-	h := newHeld(t)
-	h.c.outing.moving = true // No goroutine moves its memory in this test.
-	h.wantOut(h.c, true)
-	if err := h.endRecord(h.c); err != nil || !h.c.dir.exists(outFile) {
-		t.Errorf("the record is gone: %v", err)
-	}
-	h.wantOut(h.c, false)
-	if err := h.endRecord(h.c); err != nil || h.c.dir.exists(outFile) {
-		t.Errorf("the record is left: %v", err)
 	}
 }
 

@@ -51,7 +51,7 @@ func Probe(dir string) (Found, error) {
 // tryPriority takes the priority of the memory loop for a thread that ends at once.
 func tryPriority() error {
 	tried := make(chan error)
-	go func() { tried <- takePriority() }()
+	go func() { tried <- TakePriority() }()
 	return <-tried
 }
 

@@ -21,12 +21,12 @@ func (a *Agent) Readings() map[cluster.ContainerID]cluster.Reading {
 		// A group that has just gone has no reading.
 		if r, err := a.monitor.reading(id, g); err == nil {
 			out := translate(r)
-			a.keeper.describe(id, &out)
+			a.keeper.Describe(id, &out)
 			readings[id] = out
 		}
 		round.next()
 	}
-	a.keeper.waiting(readings)
+	a.keeper.Waiting(readings)
 	return readings
 }
 

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/core/memory"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/durable"
@@ -75,6 +74,18 @@ var errOldResize = errors.New("an earlier release of bellows started this contai
 // heedsResizes reports whether the supervisor goes by the size that the container was given while it ran.
 func (s *spec) heedsResizes() bool { return s.Supervisor >= 2 }
 
+// heeds returns why an order cannot be carried out for the container, because its supervisor would undo it; nil if it can.
+func (s *spec) heeds(o *cluster.Order, now timeline.Time) error {
+	switch {
+	case o.Kind == cluster.Suspend && o.By != 0 && !s.heedsOrders(),
+		o.Kind == cluster.Throttle && o.Bound[resource.Disk] > 0 && o.At > now && !s.heedsOrders():
+		return errOldSupervisor
+	case o.Kind == cluster.Resize && !s.heedsResizes():
+		return errOldResize
+	}
+	return nil
+}
+
 // UnmarshalJSON also reads the record of an earlier release, in which the envelope was a part of what is launched, without what follows
 // from the grant.
 func (s *spec) UnmarshalJSON(text []byte) error {
@@ -106,12 +117,18 @@ func (s *spec) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// granted returns the stance of the container while no party has stopped it.
-func (s *spec) granted() stance { return stance{grant: s.Grant, mostCPU: s.Envelope.MostCPU} }
+// granted returns how the container is while no party has stopped it.
+func (s *spec) granted() Rest { return Rest{Grant: s.Grant, Envelope: s.Envelope} }
 
-// envelope returns what the memory manager may do with the container.
-func (s *spec) envelope() memory.Envelope {
-	return memory.Envelope{Container: s.Container, Envelope: s.Envelope}
+// sized returns s with the size that the container has now.
+func (f folder) sized(s *spec) *spec {
+	now, ok := SizeOf(f)
+	if !ok {
+		return s
+	}
+	resized := *s
+	resized.Grant, resized.Envelope = now.Grant, now.Envelope
+	return &resized
 }
 
 // started is when the program began: by the calendar, and by the clock of samples, which cannot be set. Clock is 0 in the record of an earlier
@@ -313,7 +330,7 @@ func (f folder) launched() (bool, error) {
 
 // readable returns why a record that adds to spec.json cannot be read now; nil if each says something or is not there.
 func (f folder) readable() error {
-	for _, name := range []string{"started.json", sizeFile, holdFile, throttleFile, outFile, usageFile} {
+	for _, name := range []string{"started.json", fileOf(SizeRecord), fileOf(HoldRecord), fileOf(ThrottleRecord), fileOf(OutRecord), usageFile} {
 		if _, err := os.ReadFile(f.path(name)); isUnread(err) {
 			return err
 		}

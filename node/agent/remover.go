@@ -6,7 +6,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/durable"
 )
@@ -117,4 +120,10 @@ func remove(ctx context.Context, f folder) error {
 		}
 	}
 	return durable.Remove(ctx, string(f))
+}
+
+// giveWay gives the calling goroutine a thread of its own that runs when the other threads of the daemon have no work.
+func giveWay() {
+	runtime.LockOSThread()
+	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), 19) // It is allowed to everybody.
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/core/memory"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
@@ -64,7 +63,7 @@ func BenchmarkResize(b *testing.B) {
 			o := cluster.Order{Container: c.id, Decision: cluster.Decision{Kind: cluster.Resize, Task: c.id.Task, Grant: grant,
 				Envelope: cluster.Envelope{Min: grant[resource.Memory], Max: grant[resource.Memory], Rank: c.spec.Envelope.Rank}}}
 			began := time.Now()
-			if err := a.resize(c, &o); err != nil {
+			if err := a.keeper.Resize(c.kept, &o); err != nil {
 				b.Fatal(err)
 			}
 			return time.Since(began)
@@ -81,9 +80,9 @@ func BenchmarkResize(b *testing.B) {
 		for range b.N {
 			for i := range resource.Amount(200) {
 				kernelCPU = append(kernelCPU, ms(limits(func() error {
-					return c.change(b.Context(), func(s *stance) { s.grant[resource.CPU] = 600 + i })
+					return (&Rest{Grant: resource.Of(600+i, 0)}).CarryOut(b.Context(), c.group)
 				})))
-				kernelMemory = append(kernelMemory, ms(limits(func() error { return setMemory(b.Context(), c.group, (100+i)*resource.MiB) })))
+				kernelMemory = append(kernelMemory, ms(limits(func() error { return SetMemory(b.Context(), c.group, (100+i)*resource.MiB) })))
 				order(500, 64)
 				wholeCPU = append(wholeCPU, ms(order(600+i, 64)))
 				wholeMemory = append(wholeMemory, ms(order(600+i, 128)))
@@ -107,7 +106,7 @@ func BenchmarkHold(b *testing.B) {
 		for range b.N {
 			for range 200 {
 				began := time.Now()
-				if err := c.change(b.Context(), c.heldByMemory(memory.Envelope{})); err != nil {
+				if err := c.kept.Stop(b.Context(), ByMemory); err != nil {
 					b.Fatal(err)
 				}
 				freeze = append(freeze, ms(time.Since(began)))
@@ -115,7 +114,7 @@ func BenchmarkHold(b *testing.B) {
 					b.Fatal("it is not frozen")
 				}
 				began = time.Now()
-				if err := c.change(b.Context(), func(s *stance) { s.still = 0 }); err != nil {
+				if err := c.kept.Release(b.Context(), ByMemory); err != nil {
 					b.Fatal(err)
 				}
 				thaw = append(thaw, ms(time.Since(began)))

@@ -86,7 +86,7 @@ func (r *resizeBench) is(grant resource.Vector) {
 	if want, _ := cgroup.WeightOf(int64(grant[resource.CPU])).Get(); most != int64(grant[resource.CPU]) || weight != want {
 		r.t.Errorf("CPU %d weight %d, want %d and %d", most, weight, grant[resource.CPU], want)
 	}
-	if limit := limitOf(r.c.group) / resource.MiB; limit != grant[resource.Memory]/resource.MiB {
+	if limit := resource.Amount(r.c.group.MemoryLimit().Or(0)) / resource.MiB; limit != grant[resource.Memory]/resource.MiB {
 		r.t.Errorf("memory %d MiB, want %v", limit, grant[resource.Memory])
 	}
 }
@@ -115,7 +115,7 @@ func TestResize(t *testing.T) {
 	r.Close()
 
 	agedLease(t, r.leasePath(), 2*leaseTerm)
-	if err := release(r.c.dir.sized(r.c.spec), throttle{}, false, false, false); err != nil {
+	if err := release(r.c.dir.sized(r.c.spec), Throttle{}, false, false, false); err != nil {
 		t.Fatal(err)
 	}
 	r.is(grantOf(1500, 100))
@@ -172,7 +172,7 @@ func TestResizeIntoGrownMemory(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	r.is(grantOf(1000, 64))
-	if r.c.dir.exists(sizeFile) {
+	if r.c.dir.Has(SizeRecord) {
 		t.Error("a record is left")
 	}
 }
@@ -207,7 +207,7 @@ func TestGrantIsAWeight(t *testing.T) {
 	}
 	agedLease(t, r.leasePath(), 2*leaseTerm)
 	undo()
-	if err := release(r.c.dir.sized(r.c.spec), throttle{}, false, false, false); err != nil {
+	if err := release(r.c.dir.sized(r.c.spec), Throttle{}, false, false, false); err != nil {
 		t.Fatal(err)
 	}
 	is(150)
@@ -227,7 +227,7 @@ func TestResizesAreAnsweredOnce(t *testing.T) {
 	if _, ok := r.c.group.Has(cgroup.Freezer); !ok {
 		t.Skip("needs a freezer")
 	}
-	if err := r.holdFor(r.c, engineHold{By: cluster.HeldByOwner}); err != nil {
+	if err := r.keeper.Hold(r.c.kept, Hold{By: cluster.HeldByOwner}); err != nil {
 		t.Fatal(err)
 	}
 	const many = 20
@@ -250,7 +250,7 @@ func TestResizesAreAnsweredOnce(t *testing.T) {
 	if requested, _ := r.c.group.Frozen(); !requested {
 		t.Error("the container goes on")
 	}
-	if err := r.holdFor(r.c, engineHold{}); err != nil {
+	if err := r.keeper.Hold(r.c.kept, Hold{}); err != nil {
 		t.Fatal(err)
 	}
 	r.is(grantOf(119, 99))
@@ -263,7 +263,7 @@ func TestResizeOfAnEarlierRelease(t *testing.T) {
 	if e := answer(t, a, 1); e.Kind != cluster.DecisionFailed || e.Detail != errOldResize.Error() {
 		t.Errorf("%+v", e)
 	}
-	if c.stance != (stance{}) || c.dir.exists(sizeFile) {
-		t.Errorf("the container is %+v", c.stance)
+	if c.kept.Stopped() != 0 || c.dir.Has(SizeRecord) {
+		t.Errorf("the container is stopped by %b", c.kept.Stopped())
 	}
 }

@@ -3,21 +3,23 @@ package agent
 import (
 	"context"
 	"errors"
+	"time"
 
+	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/memory"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
-// holders is a set of parties that have stopped a container. The container is stopped while the set is not empty.
-type holders uint8
+// Party is a set of parties that have stopped a container. The container is stopped while the set is not empty.
+type Party uint8
 
 const (
-	byMemory   holders = 1 << iota // the memory manager suspended it
-	byBackOff                      // it is throttled, and transferred more than it may
-	bySwapping                     // its memory is being swapped out, which may take it as long as its heartbeats allow
-	byEngine                       // the engine has stopped it, for example because its owner paused it
-	byOut                          // its memory is out, or on its way out or back: see pageOut
+	ByMemory   Party = 1 << iota // the memory manager suspended it
+	ByBackOff                    // it is throttled, and transferred more than it may
+	BySwapping                   // its memory is being swapped out, which may take it as long as its heartbeats allow
+	ByEngine                     // the engine has stopped it, for example because its owner paused it
+	ByOut                        // its memory is out, or on its way out or back: see pageOut
 )
 
 // stance is the wanted state of a container's programs: everything that freezes, thaws, slows down or speeds up programs
@@ -27,11 +29,11 @@ type stance struct {
 	// mostCPU is the most CPU that it may use, if that is more than its grant: see cluster.Envelope.
 	mostCPU resource.Amount
 	// still are the parties that have stopped it. A breath overrides all of them: the programs run, to send heartbeats.
-	still holders
-	// engine is the hold by which the engine has stopped it: byEngine is set while it has a holder.
-	engine engineHold
+	still Party
+	// engine is the hold by which the engine has stopped it: ByEngine is set while it has a holder.
+	engine Hold
 	// breaths are the parties that let it run for a breath.
-	breaths holders
+	breaths Party
 	// slows says that its programs send heartbeats, and that this machine can bound their CPU time: while they are
 	// stopped, they keep a little CPU time instead of being frozen.
 	slows bool
@@ -42,8 +44,8 @@ type stance struct {
 	disk cgroup.DiskLimit
 }
 
-// suspendedMillicores is what a suspended container with heartbeats may use: 1 % of one core (Pufferfish section 3.2).
-const suspendedMillicores = 10
+// SuspendedMillicores is what a suspended container with heartbeats may use: 1 % of one core (Pufferfish section 3.2).
+const SuspendedMillicores = 10
 
 // held reports whether its programs are to be stopped.
 func (s *stance) held() bool { return s.still != 0 && s.breaths == 0 }
@@ -56,10 +58,10 @@ func (s *stance) wants() (limits cgroup.Limits, frozen bool) {
 	}
 	limits.Disk = s.disk
 	switch {
-	case s.held() && (s.still&bySwapping != 0 || !s.slows):
+	case s.held() && (s.still&BySwapping != 0 || !s.slows):
 		return limits, true
 	case s.held():
-		limits.CPUMillicores = cgroup.At(suspendedMillicores)
+		limits.CPUMillicores = cgroup.At(SuspendedMillicores)
 	case s.grant[resource.CPU] > 0:
 		limits.CPUMillicores = cgroup.At(int64(max(s.grant[resource.CPU], s.mostCPU)))
 	}
@@ -95,10 +97,10 @@ func (s *stance) carryOut(ctx context.Context, g *cgroup.Group, before stance) e
 	}
 	if frozen {
 		err := g.Freeze(ctx)
-		if !errors.Is(err, cgroup.ErrUnsupported) || !slows || s.still == bySwapping {
+		if !errors.Is(err, cgroup.ErrUnsupported) || !slows || s.still == BySwapping {
 			return supported(err)
 		}
-		return g.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(suspendedMillicores)})
+		return g.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(SuspendedMillicores)})
 	}
 	var err error
 	if limits != (cgroup.Limits{}) {
@@ -122,7 +124,7 @@ func weigh(ctx context.Context, g *cgroup.Group, grant resource.Vector) error {
 // free ends everything that keeps a container from running as it was granted. I/O that the kernel holds back would
 // otherwise also hold back the end of its programs.
 func (s *stance) free() {
-	s.still, s.engine, s.breaths = 0, engineHold{}, 0
+	s.still, s.engine, s.breaths = 0, Hold{}, 0
 	if s.disk.Device != "" {
 		s.disk.Rate = cgroup.Unlimited()
 	}
@@ -151,35 +153,113 @@ func supported(err error) error {
 }
 
 // change changes the stance of a container and carries it out. If that fails, the stance is what it was.
-func (c *container) change(ctx context.Context, how func(*stance)) error {
+func (c *Container) change(ctx context.Context, how func(*stance)) error {
 	c.changing.Lock()
 	defer c.changing.Unlock()
 	was := c.stance
 	how(&c.stance)
-	err := c.stance.carryOut(ctx, c.group, was)
+	err := c.stance.carryOut(ctx, c.Group, was)
 	if err != nil {
 		c.stance = was
 	}
-	c.stood.note(&c.stance, c.group)
+	c.stood.note(&c.stance, c.Group)
 	return err
 }
 
 // hasten begins a change of stance that is about to be made, unless another one is under way.
-func (c *container) hasten(ctx context.Context, how func(*stance)) {
+func (c *Container) hasten(ctx context.Context, how func(*stance)) {
 	if !c.changing.TryLock() {
 		return
 	}
 	defer c.changing.Unlock()
 	s := c.stance
 	how(&s)
-	s.hasten(ctx, c.group)
+	s.hasten(ctx, c.Group)
+}
+
+// Stop stops the programs for a party.
+func (c *Container) Stop(ctx context.Context, by Party) error {
+	return c.change(ctx, func(s *stance) {
+		s.still |= by
+		s.breaths &^= by
+		s.slows = c.slows()
+	})
+}
+
+// Release ends what a party does: the programs run unless another one has stopped them.
+func (c *Container) Release(ctx context.Context, by Party) error {
+	return c.change(ctx, func(s *stance) {
+		s.still &^= by
+		s.breaths &^= by
+		s.slows = c.slows()
+	})
+}
+
+// Breathe lets the programs run for a party, even if others have stopped them.
+func (c *Container) Breathe(ctx context.Context, by Party) error {
+	return c.change(ctx, func(s *stance) {
+		s.still &^= by
+		s.breaths |= by
+		s.slows = c.slows()
+	})
+}
+
+// slows reports whether the programs keep a little CPU time while they are stopped, to send heartbeats.
+func (c *Container) slows() bool {
+	_, slows := c.Group.Has(cgroup.CPU)
+	return slows && c.Envelope.HeartbeatTimeout > 0
+}
+
+// Busy reports whether an action of the memory manager is under way.
+func (c *Container) Busy() bool {
+	if !c.acting.TryLock() {
+		return true
+	}
+	c.acting.Unlock()
+	return false
+}
+
+// Stopped returns the parties that have stopped the container.
+func (c *Container) Stopped() Party {
+	c.changing.Lock()
+	defer c.changing.Unlock()
+	return c.stance.still
+}
+
+// Stood returns how long the container has stood still until now, since this keeper has it, and the bound on its disk, bytes per
+// second for reads and for writes each; 0 is no bound.
+func (c *Container) Stood() (total time.Duration, bound int64) { return c.stood.read() }
+
+// Rest is how a container is to be while it has no keeper, or before it has one.
+type Rest struct {
+	Grant    resource.Vector
+	Envelope cluster.Envelope
+	// Stopped says that its programs are stopped; otherwise they run.
+	Stopped bool
+	// Raise is a memory limit to which its limit is raised, bytes; 0 for none.
+	Raise resource.Amount
+	// Lift is the disk of a throttle whose bound ends, major:minor; empty for none.
+	Lift string
+}
+
+// CarryOut brings a control group into that state.
+func (r *Rest) CarryOut(ctx context.Context, g *cgroup.Group) error {
+	s := stance{grant: r.Grant, mostCPU: r.Envelope.MostCPU, raise: r.Raise}
+	if r.Stopped {
+		_, slows := g.Has(cgroup.CPU)
+		s.still, s.slows = ByEngine, slows && r.Envelope.HeartbeatTimeout > 0
+	}
+	if r.Lift != "" {
+		s.disk = cgroup.DiskLimit{Device: r.Lift, Rate: cgroup.Unlimited()}
+	}
+	return s.carryOut(ctx, g, stance{})
 }
 
 // heldByMemory is the change by which the memory manager suspends a container.
-func (c *container) heldByMemory(e memory.Envelope) func(*stance) {
-	_, slows := c.group.Has(cgroup.CPU)
+func (c *Container) heldByMemory(e memory.Envelope) func(*stance) {
+	_, slows := c.Group.Has(cgroup.CPU)
 	return func(s *stance) {
-		s.still = s.still&^bySwapping | byMemory
+		s.still = s.still&^BySwapping | ByMemory
 		s.slows = slows && e.HeartbeatTimeout > 0
 	}
 }

@@ -20,7 +20,7 @@ import (
 func (a *Agent) start(c *container, o cluster.Order) {
 	defer c.dropCounter()
 	if o.Launch != nil {
-		err := a.keeper.admit(c, memory.Envelope{Container: c.id, Envelope: o.Envelope})
+		err := a.keeper.Admit(memory.Envelope{Container: c.id, Envelope: o.Envelope}, c.killed)
 		if a.closed.Err() != nil {
 			return
 		}
@@ -53,7 +53,7 @@ func (a *Agent) start(c *container, o cluster.Order) {
 			return
 		}
 	}
-	a.keeper.tell(news{started: &memory.Started{Envelope: c.spec.envelope()}, of: c})
+	a.keeper.Started(c.kept)
 	if !s.Ended {
 		a.monitor.begin(c, s.Started)
 	}
@@ -110,10 +110,10 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, e
 	}
 	c.counter = a.network.begin(group)
 	a.mu.Lock()
-	c.group, c.stance.grant, c.stance.mostCPU = group, o.Grant, o.Envelope.MostCPU
 	c.spec = &spec{Container: c.id, Grant: o.Grant, ByPhase: o.ByPhase, Booked: now(), Launch: *o.Launch, Envelope: o.Envelope, Place: a.root.Place(), Identity: group.Identity(),
 		Join: group.JoinFiles(), SupervisorJoin: a.supervisors.JoinFiles(), Lease: a.leasePath(), Grace: a.config.Grace,
 		OutputLimit: outputShare(int64(a.config.OutputLimit), o.Launch.Tasks), OOMScore: a.config.OOMScore, Supervisor: supervisorVersion}
+	c.group, c.kept = group, c.keep(group, c.spec)
 	a.mu.Unlock()
 	if err := c.dir.putSpec(c.spec); err != nil {
 		return status{}, nil, fmt.Errorf("write the container's record: %w", err)
@@ -214,7 +214,7 @@ func (a *Agent) limit(ctx context.Context, g *cgroup.Group, grant resource.Vecto
 			return err
 		}
 	}
-	return (&stance{grant: grant, mostCPU: e.MostCPU}).carryOut(ctx, g, stance{})
+	return (&Rest{Grant: grant, Envelope: e}).CarryOut(ctx, g)
 }
 
 // removeGroup kills what is left inside a container's control group and removes the group. If a process hangs in the

@@ -12,7 +12,7 @@ import (
 type stood struct {
 	mu    sync.Mutex
 	still bool
-	since time.Duration // when it stopped, by the clock of samples
+	since time.Time     // when it stopped
 	total time.Duration // before
 	bound int64         // bytes per second that the kernel lets it read, and the same for writes; 0 is no bound
 }
@@ -21,14 +21,14 @@ type stood struct {
 func (s *stood) note(of *stance, g *cgroup.Group) {
 	_, freezes := g.Has(cgroup.Freezer)
 	_, slows := g.Has(cgroup.CPU)
-	now, still := monotonic(), of.held() && (freezes || slows)
+	now, still := time.Now(), of.held() && (freezes || slows)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case still && !s.still:
 		s.since = now
 	case s.still && !still:
-		s.total += now - s.since
+		s.total += now.Sub(s.since)
 	}
 	s.still, s.bound = still, 0
 	if rate, ok := of.disk.Rate.Get(); ok && rate < cgroup.NoLimit && of.disk.Device != "" {
@@ -36,13 +36,13 @@ func (s *stood) note(of *stance, g *cgroup.Group) {
 	}
 }
 
-// read returns how long the container has stood still until now, since this agent knows it, and the bound on its disk.
+// read returns how long the container has stood still until now, since this keeper has it, and the bound on its disk.
 func (s *stood) read() (total time.Duration, bound int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	total = s.total
 	if s.still {
-		total += monotonic() - s.since
+		total += time.Since(s.since)
 	}
 	return total, s.bound
 }

@@ -32,15 +32,15 @@ func TestSamplesKnowStillness(t *testing.T) {
 		time.Sleep(length)
 		want += time.Since(from)
 	}
-	do(b.suspend(t.Context(), c, c.spec.envelope()))
+	do(c.kept.Stop(t.Context(), ByMemory))
 	stands(time.Second)
-	do(c.change(t.Context(), c.heldByBackOff(dutyStand)))
+	do(c.kept.Stop(t.Context(), ByBackOff))
 	stands(500 * time.Millisecond)
-	do(b.resume(t.Context(), c)) // the back-off still holds it
+	do(c.kept.Release(t.Context(), ByMemory|BySwapping)) // the back-off still holds it
 	stands(500 * time.Millisecond)
-	do(c.change(t.Context(), c.heldByBackOff(dutyBreathe)))
+	do(c.kept.Breathe(t.Context(), ByBackOff))
 	time.Sleep(300 * time.Millisecond)
-	do(c.change(t.Context(), c.heldByBackOff(dutyRun)))
+	do(c.kept.Release(t.Context(), ByBackOff))
 	b.monitor.sample()
 	check := func(when string) usage.Usage {
 		t.Helper()
@@ -59,20 +59,9 @@ func TestSamplesKnowStillness(t *testing.T) {
 	b.reopen()
 	b.next(cluster.TaskAdopted)
 	c = b.containers[o.Container]
-	do(c.change(t.Context(), c.heldByBackOff(dutyStand)))
+	do(c.kept.Stop(t.Context(), ByBackOff))
 	stands(time.Second)
-	do(c.change(t.Context(), c.heldByBackOff(dutyRun)))
+	do(c.kept.Release(t.Context(), ByBackOff))
 	b.monitor.sample()
 	check("after the restart")
-
-	s := stance{disk: cgroup.DiskLimit{Device: "8:0", Rate: cgroup.At(5)}}
-	c.stood.note(&s, c.group)
-	if _, bound := c.stood.read(); bound != 5 {
-		t.Errorf("bound %d", bound)
-	}
-	s.disk.Rate = cgroup.Unlimited()
-	c.stood.note(&s, c.group)
-	if _, bound := c.stood.read(); bound != 0 {
-		t.Errorf("bound %d after its end", bound)
-	}
 }

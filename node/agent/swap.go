@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -13,7 +15,9 @@ import (
 
 // gauge reports how much may still be swapped out. One goroutine uses it, and another saves its count.
 type gauge struct {
-	agent   *Agent
+	closed  context.Context
+	config  *KeeperConfig
+	log     *slog.Logger
 	machine swap.Machine
 	budget  *swap.Budget
 	at      time.Time
@@ -24,8 +28,8 @@ type gauge struct {
 	spent   bool          // the budget was spent at the last read, which was logged
 	none    bool          // no device was in use at the last read
 	saved   chan struct{} // closed when everything is counted and saved
-	// The use of all groups, and the supervisors' part of it; nil if that cannot be read.
-	all, supervisors *cgroup.Gauge
+	// The use of all groups, and the part of it that containers do not use; nil if that cannot be read.
+	all, apart *cgroup.Gauge
 }
 
 // The shortest interval between reads of swap, and the interval at which the count of writes is saved.
@@ -34,37 +38,37 @@ const (
 	countInterval = time.Minute
 )
 
-func newGauge(a *Agent) *gauge {
-	g := gaugeOf(a, swap.Machine{})
+func newGauge(closed context.Context, c *KeeperConfig) *gauge {
+	g := gaugeOf(closed, c, swap.Machine{})
 	if err := g.open(); err != nil {
-		a.log.Warn("cannot read the use of the containers, so zram counts for less", "error", err)
+		g.log.Warn("cannot read the use of the containers, so zram counts for less", "error", err)
 	}
 	return g
 }
 
 func (g *gauge) open() (err error) {
-	if g.all, err = g.agent.root.Gauge(); err != nil {
+	if g.all, err = g.config.All.Gauge(); err != nil {
 		return err
 	}
-	g.supervisors, err = g.agent.supervisors.Gauge()
+	g.apart, err = g.config.Apart.Gauge()
 	return err
 }
 
 // close closes the gauge.
 func (g *gauge) close() {
-	for _, open := range []*cgroup.Gauge{g.all, g.supervisors} {
+	for _, open := range []*cgroup.Gauge{g.all, g.apart} {
 		if open != nil {
 			open.Close()
 		}
 	}
 }
 
-func gaugeOf(a *Agent, m swap.Machine) *gauge {
-	b, err := swap.OpenBudget(m, swap.BudgetPath(a.config.Dir), a.config.SwapBudget)
-	if err != nil {
-		a.log.Warn("swap writes are counted from the start of the machine", "error", err)
+func gaugeOf(closed context.Context, c *KeeperConfig, m swap.Machine) *gauge {
+	g := &gauge{closed: closed, config: c, log: c.Log, machine: m, saved: make(chan struct{})}
+	var err error
+	if g.budget, err = swap.OpenBudget(m, c.Written, c.SwapBudget); err != nil {
+		g.log.Warn("swap writes are counted from the start of the machine", "error", err)
 	}
-	g := &gauge{agent: a, machine: m, budget: b, saved: make(chan struct{})}
 	g.read()
 	g.save()
 	return g
@@ -81,17 +85,17 @@ func (g *gauge) free() resource.Amount {
 
 // full reports whether the devices have so little room left that the kernel may kill at the programs' next page faults.
 func (g *gauge) full() bool {
-	return !g.failed && g.takes < memory.SwapReserve(g.agent.config.Capacity[resource.Memory])
+	return !g.failed && g.takes < memory.SwapReserve(g.config.Capacity)
 }
 
 // read samples the machine. An unknown amount counts as no room.
 func (g *gauge) read() {
 	room, err := g.measure()
 	if err != nil && !g.failed {
-		g.agent.log.Warn("cannot read the room in swap, so containers are not swapped out", "error", err)
+		g.log.Warn("cannot read the room in swap, so containers are not swapped out", "error", err)
 	}
 	if room.Budgeted && g.left == 0 && !g.spent {
-		g.agent.log.Warn("the write budget of swap is spent: containers yield memory again when its writes are a day old", "budget", int64(g.budget.PerDay))
+		g.log.Warn("the write budget of swap is spent: containers yield memory again when its writes are a day old", "budget", int64(g.budget.PerDay))
 	}
 	g.room, g.failed, g.spent = room, err != nil, room.Budgeted && g.left == 0
 }
@@ -146,12 +150,12 @@ func (g *gauge) outlook() swapOutlook {
 // promised returns the memory that containers do not use yet but may come to use. The kernel adds up their use: that
 // takes the same time for one container as for a thousand.
 func (g *gauge) promised() resource.Amount {
-	left := g.agent.config.Capacity[resource.Memory]
-	if g.all == nil || g.supervisors == nil {
+	left := g.config.Capacity
+	if g.all == nil || g.apart == nil {
 		return left
 	}
 	all, err := g.all.Read()
-	own, errOwn := g.supervisors.Read()
+	own, errOwn := g.apart.Read()
 	if err == nil && errOwn == nil {
 		left -= resource.Amount(all.InMemory() - own.InMemory())
 	}
@@ -174,7 +178,7 @@ func (g *gauge) keepCount() {
 	for open := true; open; {
 		select {
 		case <-tick.C:
-		case <-g.agent.closed.Done():
+		case <-g.closed.Done():
 			open = false
 		}
 		if _, _, err := g.budget.Left(); err == nil {
@@ -185,6 +189,6 @@ func (g *gauge) keepCount() {
 
 func (g *gauge) save() {
 	if err := g.budget.Save(); err != nil {
-		g.agent.log.Warn("a restart of the machine will lose the count of swap writes", "error", err)
+		g.log.Warn("a restart of the machine will lose the count of swap writes", "error", err)
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/bellows-rm/bellows/node/swap"
 )
 
-// swapping is a machine that a test makes up, with an agent that has a write budget.
+// swapping is a machine that a test makes up, with a keeper that has a write budget.
 type swapping struct {
 	t       *testing.T
 	machine swap.Machine
-	agent   *Agent
+	config  KeeperConfig
 }
 
 func newSwapping(t *testing.T, swaps string, budget resource.Amount) *swapping {
@@ -29,9 +29,7 @@ func newSwapping(t *testing.T, swaps string, budget resource.Amount) *swapping {
 	s.put("proc/sys/kernel/random/boot_id", "b\n")
 	s.put("proc/meminfo", "MemTotal: 4194304 kB\nMemAvailable: 2097152 kB\n")
 	s.wrote(0)
-	s.agent = &Agent{config: Config{Dir: t.TempDir(), Capacity: resource.Of(1000, resource.GiB), SwapBudget: budget},
-		log: slog.New(slog.NewTextHandler(t.Output(), nil)), containers: map[cluster.ContainerID]*container{}}
-	s.agent.closed, s.agent.close = context.WithCancel(context.Background())
+	s.config = KeeperConfig{Written: filepath.Join(t.TempDir(), "written"), Capacity: resource.GiB, SwapBudget: budget, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	return s
 }
 
@@ -51,6 +49,8 @@ func (s *swapping) wrote(bytes resource.Amount) {
 	s.t.Helper()
 	s.put("proc/vmstat", fmt.Sprintf("pswpout %d\n", int64(bytes)/int64(os.Getpagesize())))
 }
+
+func (s *swapping) gauge(closed context.Context) *gauge { return gaugeOf(closed, &s.config, s.machine) }
 
 func (s *swapping) expect(g *gauge, want resource.Amount) {
 	s.t.Helper()
@@ -79,10 +79,10 @@ func TestSwapRoom(t *testing.T) {
 	} {
 		s := newSwapping(t, c.swaps, 0)
 		t.Log(c.why)
-		s.expect(gaugeOf(s.agent, s.machine), c.want)
+		s.expect(s.gauge(t.Context()), c.want)
 	}
 	s := newSwapping(t, onFile, 0)
-	g := gaugeOf(s.agent, s.machine)
+	g := s.gauge(t.Context())
 	s.put("proc/vmstat", "")
 	s.expect(g, 0) // It is unknown how much would be written.
 	s.wrote(mib)
@@ -93,7 +93,8 @@ func TestWriteBudget(t *testing.T) {
 	const mib, gib = resource.MiB, resource.GiB
 	s := newSwapping(t, onFile, 100*mib)
 	s.wrote(10 * mib)
-	g := gaugeOf(s.agent, s.machine)
+	closed, end := context.WithCancel(t.Context())
+	g := s.gauge(closed)
 	s.expect(g, 90*mib)
 	noRoom := memory.Reason{Code: memory.NoSwapLeft, A: int64(gib), B: int64(90 * mib)}
 	if got := g.explain(noRoom); !strings.HasSuffix(got, "the write budget of 100MiB a day leaves 90MiB") {
@@ -109,18 +110,18 @@ func TestWriteBudget(t *testing.T) {
 		t.Errorf("explained by %q", got)
 	}
 
-	// The agent ends, and so does the machine; the next agent knows what was written.
-	s.agent.close()
+	// The keeper ends, and so does the machine; the next keeper knows what was written.
+	end()
 	g.keepCount()
 	s.put("proc/sys/kernel/random/boot_id", "c\n")
 	s.put("proc/uptime", "1.0 1.0\n")
 	s.wrote(0)
-	s.expect(gaugeOf(s.agent, s.machine), 0)
+	s.expect(s.gauge(t.Context()), 0)
 
-	s.agent.config.SwapBudget = 200 * mib
-	s.expect(gaugeOf(s.agent, s.machine), 50*mib)
-	s.agent.config.SwapBudget = 0
-	g = gaugeOf(s.agent, s.machine)
+	s.config.SwapBudget = 200 * mib
+	s.expect(s.gauge(t.Context()), 50*mib)
+	s.config.SwapBudget = 0
+	g = s.gauge(t.Context())
 	s.expect(g, gib-gib/10)
 	if got := g.explain(noRoom); got != noRoom.Words() {
 		t.Errorf("explained by %q", got)
@@ -131,7 +132,7 @@ func TestWriteBudget(t *testing.T) {
 func TestPromised(t *testing.T) {
 	const mib = resource.MiB
 	b := newBench(t)
-	g := &gauge{agent: b.Agent}
+	g := &gauge{config: &KeeperConfig{Capacity: resource.GiB, All: b.root.Group, Apart: b.supervisors}}
 	if err := g.open(); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func BenchmarkPromised(b *testing.B) {
 		b.Cleanup(func() { _ = g.Remove(context.Background()) })
 		a.containers[cluster.ContainerID{Task: cluster.TaskID{Index: int32(i)}}] = &container{group: g}
 	}
-	g := &gauge{agent: a}
+	g := &gauge{config: &KeeperConfig{Capacity: 500 * resource.GiB, All: a.root.Group, Apart: a.supervisors}}
 	if err := g.open(); err != nil {
 		b.Fatal(err)
 	}

@@ -180,11 +180,11 @@ func TestThrottle(t *testing.T) {
 			f.holds(throttledTo / 4)
 			f.apply(cluster.DecisionDone, f.throttle(0, 0))
 			f.exceeds(throttledTo)
-			if c.dir.exists(throttleFile) {
+			if c.dir.Has(ThrottleRecord) {
 				t.Error("a record is left")
 			}
 			f.apply(cluster.DecisionDone, f.throttle(throttledTo, 2*time.Second))
-			await(t, "the end of the throttle", func() bool { return !c.dir.exists(throttleFile) })
+			await(t, "the end of the throttle", func() bool { return !c.dir.Has(ThrottleRecord) })
 			f.exceeds(throttledTo)
 			f.apply(cluster.DecisionDone, f.throttle(throttledTo/100, time.Minute))
 			time.Sleep(100 * time.Millisecond)
@@ -216,7 +216,7 @@ func TestThrottlesAreAnsweredOnce(t *testing.T) {
 			t.Fatalf("%+v answers %+v", e, orders[i])
 		}
 	}
-	if th, ok := b.containers[o.Container].dir.throttle(); !ok || th.Bound != orders[4].Bound || th.Until != orders[4].At {
+	if th, ok := ThrottleOf(b.containers[o.Container].dir); !ok || th.Bound != orders[4].Bound || th.Until != orders[4].At {
 		t.Errorf("the record is %+v", th)
 	}
 	network := f.throttle(0, 0)
@@ -224,7 +224,7 @@ func TestThrottlesAreAnsweredOnce(t *testing.T) {
 	if e := f.apply(cluster.DecisionFailed, network); !strings.Contains(e.Detail, "cannot bound the network bandwidth") {
 		t.Errorf("failed with %q", e.Detail)
 	}
-	if b.containers[o.Container].dir.exists(throttleFile) {
+	if b.containers[o.Container].dir.Has(ThrottleRecord) {
 		t.Error("after a failure it is still throttled")
 	}
 }
@@ -252,7 +252,7 @@ func TestThrottleOutlivesTheAgent(t *testing.T) {
 		t.Errorf("found as %+v", e)
 	}
 	f.exceeds(throttledTo)
-	if b.containers[o.Container].dir.exists(throttleFile) {
+	if b.containers[o.Container].dir.Has(ThrottleRecord) {
 		t.Error("a record is left")
 	}
 }
@@ -270,37 +270,10 @@ func TestThrottleEndsWithoutAnAgent(t *testing.T) {
 	}
 	agedLease(t, b.leasePath(), 2*leaseTerm)
 	await(t, "the end of its stillness", func() bool { requested, _ := c.group.Frozen(); return !requested })
-	await(t, "the end of its throttle", func() bool { return !c.dir.exists(throttleFile) })
+	await(t, "the end of its throttle", func() bool { return !c.dir.Has(ThrottleRecord) })
 	f.exceeds(throttledTo)
 	b.open()
 	b.next(cluster.TaskAdopted)
-}
-
-// The audit resumes a container when the goroutine hangs that should resume it.
-func TestStillnessIsAudited(t *testing.T) {
-	b := newBench(t)
-	o := b.order("sleep", "1000")
-	b.Apply([]cluster.Order{o})
-	b.next(cluster.DecisionDone)
-	c := b.containers[o.Container]
-	if _, ok := c.group.Has(cgroup.Freezer); !ok {
-		t.Skip("needs a freezer")
-	}
-	if err := c.change(t.Context(), c.heldByBackOff(dutyStand)); err != nil {
-		t.Fatal(err)
-	}
-	all := map[cluster.ContainerID]*container{c.id: c}
-	c.stillUntil.Store(int64(sinceBoot()))
-	b.keeper.auditStillness(all)
-	if requested, _ := c.group.Frozen(); !requested || b.Mended() != 0 {
-		t.Fatalf("frozen is %v, mended %d", requested, b.Mended())
-	}
-	c.stillUntil.Store(int64(sinceBoot() - overdue))
-	b.keeper.auditStillness(all)
-	await(t, "the end of its stillness", func() bool { requested, _ := c.group.Frozen(); return !requested })
-	if b.keeper.auditStillness(all); b.Mended() != 1 {
-		t.Errorf("mended %d", b.Mended())
-	}
 }
 
 // Each party ends its own hold only: the holds of the others stay.
@@ -317,21 +290,21 @@ func TestHoldersLetGoForThemselves(t *testing.T) {
 		change func() error
 		stands bool
 	}{
-		{func() error { return c.change(t.Context(), c.heldByBackOff(dutyStand)) }, true},
-		{func() error { return b.suspend(t.Context(), c, c.spec.envelope()) }, true},
-		{func() error { return c.change(t.Context(), c.heldByBackOff(dutyRun)) }, true},
-		{func() error { return c.change(t.Context(), c.heldByBackOff(dutyStand)) }, true},
-		{func() error { return b.resume(t.Context(), c) }, true},
-		{func() error { return c.change(t.Context(), c.heldByBackOff(dutyBreathe)) }, false},
-		{func() error { return b.suspend(t.Context(), c, c.spec.envelope()) }, false},
-		{func() error { return c.change(t.Context(), c.heldByBackOff(dutyRun)) }, true},
-		{func() error { return b.resume(t.Context(), c) }, false},
+		{func() error { return c.kept.Stop(t.Context(), ByBackOff) }, true},
+		{func() error { return c.kept.Stop(t.Context(), ByMemory) }, true},
+		{func() error { return c.kept.Release(t.Context(), ByBackOff) }, true},
+		{func() error { return c.kept.Stop(t.Context(), ByBackOff) }, true},
+		{func() error { return c.kept.Release(t.Context(), ByMemory|BySwapping) }, true},
+		{func() error { return c.kept.Breathe(t.Context(), ByBackOff) }, false},
+		{func() error { return c.kept.Stop(t.Context(), ByMemory) }, false},
+		{func() error { return c.kept.Release(t.Context(), ByBackOff) }, true},
+		{func() error { return c.kept.Release(t.Context(), ByMemory|BySwapping) }, false},
 	} {
 		if err := step.change(); err != nil {
 			t.Fatal(err)
 		}
 		if requested, _ := c.group.Frozen(); requested != step.stands {
-			t.Fatalf("after step %d frozen is %v: %+v", i, requested, c.stance)
+			t.Fatalf("after step %d frozen is %v: %b", i, requested, c.kept.Stopped())
 		}
 	}
 }

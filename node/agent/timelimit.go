@@ -61,11 +61,10 @@ func (l *timeLimit) enforce(ctx context.Context, f folder, s *spec) {
 		// A suspended process does not handle the request to end; and the memory manager, which does not know about it,
 		// may suspend the process again.
 		free := f.sized(s).granted()
-		if th, ok := f.throttle(); ok {
-			free.disk.Device = th.Device
+		if th, ok := ThrottleOf(f); ok {
+			free.Lift = th.Device
 		}
-		free.free()
-		_ = free.carryOut(ctx, g, stance{})
+		_ = free.CarryOut(ctx, g)
 		if !passes(ctx, min(time.Second/5, time.Until(over))) {
 			return
 		}

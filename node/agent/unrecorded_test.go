@@ -60,8 +60,8 @@ func TestLease(t *testing.T) {
 			t.Errorf("a lease of %v since the start ago: %v", c.age, got)
 		}
 	}
-	k := &keeper{agent: &Agent{config: Config{Dir: filepath.Dir(path)}}}
-	for _, before := range []string{"none", "", "of an earlier start " + string(leaseAt(sinceBoot())), string(leaseAt(sinceBoot() - time.Hour))} {
+	l := &lease{path: path}
+	for _, before := range []string{"none", "", "of an earlier start " + string(leaseAt(SinceBoot())), string(leaseAt(SinceBoot() - time.Hour))} {
 		if before != "none" {
 			if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 				t.Fatal(err)
@@ -76,7 +76,7 @@ func TestLease(t *testing.T) {
 		} else if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		k.renewLease()
+		l.renew()
 		set := time.Now().Add(-time.Hour) // as if the clock had been set
 		if err := os.Chtimes(path, set, set); err != nil {
 			t.Fatal(err)
@@ -91,15 +91,15 @@ func TestLease(t *testing.T) {
 // it has read last, for as long as that lasts.
 func TestLeaseWithoutDescriptors(t *testing.T) {
 	dir := t.TempDir()
-	k := &keeper{agent: &Agent{config: Config{Dir: dir}, log: slog.New(slog.DiscardHandler)}}
-	path := k.agent.leasePath()
+	path := filepath.Join(dir, "lease")
+	held := &lease{path: path, log: slog.New(slog.DiscardHandler)}
 	for range 2 { // The first makes the file, and the second opens it.
-		k.renewLease()
+		held.renew()
 	}
-	defer k.lease.Close()
+	defer held.close()
 	before := read(t, path)
 	restore := withoutFiles(t)
-	k.renewLease()
+	held.renew()
 	restore()
 	if after := read(t, path); after <= before {
 		t.Errorf("the lease is %q, and was %q", after, before)
@@ -121,7 +121,7 @@ func TestLeaseWithoutDescriptors(t *testing.T) {
 // agedLease makes a lease at path that was renewed so long ago, and returns the path.
 func agedLease(t *testing.T, path string, age time.Duration) string {
 	t.Helper()
-	if err := os.WriteFile(path, leaseAt(sinceBoot()-age), 0o600); err != nil {
+	if err := os.WriteFile(path, leaseAt(SinceBoot()-age), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -50,7 +50,7 @@ func (a *Agent) watch(c *container, ended <-chan struct{}) {
 		a.takeRemains() // before anything can start in its place
 	}
 	if e.Outcome == cluster.OutOfMemory && c.spec.Envelope.Class == cluster.Flex {
-		e.Detail = join(e.Detail, a.keeper.whyKilled(c.id))
+		e.Detail = join(e.Detail, a.keeper.WhyKilled(c.id))
 	}
 	a.forgetRunning(c.id)
 	a.events.put(e)
@@ -67,7 +67,7 @@ func (a *Agent) kill(c *container, ended <-chan struct{}) bool {
 	if err := c.dir.mark("killed"); err != nil {
 		a.log.Warn("cannot note that a container was killed", "container", c.id, "error", err)
 	}
-	a.wakeToEnd(c)
+	a.keeper.Wake(c.kept)
 	c.group.Terminate()
 	grace := time.NewTimer(c.spec.Grace)
 	defer grace.Stop()
@@ -107,21 +107,6 @@ func (c *container) gaveUp() bool {
 		return isUnread(err)
 	default:
 		return false
-	}
-}
-
-// wakeToEnd lets a container run that is stopped, or may be: a frozen process does not handle the request to end.
-func (a *Agent) wakeToEnd(c *container) {
-	a.mu.Lock()
-	ordered := c.throttled || c.holding
-	a.mu.Unlock()
-	if c.spec.Envelope.Class != cluster.Flex && !ordered && c.heldForEngine().By == 0 && !c.isOut() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(a.closed, 5*time.Second)
-	defer cancel()
-	if err := c.change(ctx, (*stance).free); err != nil {
-		a.log.Warn("cannot resume a container that is to end", "container", c.id, "error", err)
 	}
 }
 
