@@ -106,6 +106,18 @@ func (x *roomIndex) search(i, low, width int, need resource.Vector, from NodeID)
 	return x.search(2*i+1, low+half, half, need, from)
 }
 
+// each visits the nodes below tree node i that have at least need, by NodeID.
+func (x *roomIndex) each(i int, need resource.Vector, visit func(NodeID)) {
+	switch {
+	case i >= len(x.tree) || !need.FitsIn(x.tree[i].free):
+	case i >= x.leaves:
+		visit(NodeID(i - x.leaves))
+	default:
+		x.each(2*i, need, visit)
+		x.each(2*i+1, need, visit)
+	}
+}
+
 // most returns the node with the most memory available among those with at least need, the lowest among equals; ok is
 // false if there is none.
 func (x *roomIndex) most(need resource.Vector) (n NodeID, ok bool) {

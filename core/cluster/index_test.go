@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/bellows-rm/bellows/core/resource"
@@ -43,6 +44,16 @@ func TestRoomIndexFindsWhatALookAtAllFinds(t *testing.T) {
 			got, ok := x.first(need, NodeID(from))
 			if ok != (want >= 0) || ok && int(got) != want {
 				t.Fatalf("first of %v from %d is %d (%v), want %d, of %v", need, from, got, ok, want, all)
+			}
+			var each, fit []NodeID
+			x.each(1, need, func(n NodeID) { each = append(each, n) })
+			for i := range all {
+				if need.FitsIn(all[i].free) {
+					fit = append(fit, NodeID(i))
+				}
+			}
+			if !slices.Equal(each, fit) {
+				t.Fatalf("%v fits on %v, want %v, of %v", need, each, fit, all)
 			}
 			if got, ok := x.most(need); ok != (most >= 0) || ok && int(got) != most {
 				t.Fatalf("most available with %v is %d (%v), want %d, of %v", need, got, ok, most, all)
