@@ -29,7 +29,7 @@ import (
 func documents(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, pattern := range []string{"../README.md", "../CHANGELOG.md", "*.md", "decisions/*.md", "results/*.md", "../studies/*.md"} {
+	for _, pattern := range []string{"../README.md", "../CHANGELOG.md", "*.md", "decisions/*.md", "output/*.md", "results/*.md", "../studies/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -214,20 +214,39 @@ func TestCode(t *testing.T) {
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// TestLinks looks for the files that documents point to.
+// TestLinks looks for the files that documents point to, and for the headings in them.
 func TestLinks(t *testing.T) {
 	for _, file := range documents(t) {
 		for _, m := range link.FindAllStringSubmatch(read(t, file), -1) {
-			target, _, _ := strings.Cut(m[1], "#")
-			if target == "" || strings.Contains(target, "://") {
+			target, heading, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(file), target)); err != nil {
+			path := filepath.Join(filepath.Dir(file), target)
+			if target == "" {
+				path = file
+			}
+			if _, err := os.Stat(path); err != nil {
 				t.Errorf("%s: points to %s, which is not there", file, m[1])
+			} else if heading != "" && filepath.Ext(path) == ".md" && !hasHeading(read(t, path), heading) {
+				t.Errorf("%s: points to %s, and there is no such heading", file, m[1])
 			}
 		}
 	}
 }
+
+// hasHeading reports whether a document has a heading whose link target is anchor: lower case, spaces as -, without marks.
+func hasHeading(text, anchor string) bool {
+	for line := range strings.Lines(text) {
+		title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " ")
+		if ok && line[0] == '#' && strings.ReplaceAll(marks.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), ""), " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
+}
+
+var marks = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
 // The list of folders in architecture.md has every folder at the top that has packages, and in its row every package in it.
 func TestFolders(t *testing.T) {

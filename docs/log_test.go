@@ -13,13 +13,11 @@ import (
 	"testing"
 )
 
-// The tables of messages in output.md have every message above DEBUG of the driver, the daemon and the keeper of the memory, and
+// The tables of messages in log.md have every message above DEBUG of the driver, the daemon and the keeper of the memory, and
 // no message that the daemon does not log.
 func TestMessagesOfTheLog(t *testing.T) {
-	_, section, _ := strings.Cut(read(t, "output.md"), "\n## Log of the daemon\n")
-	section, _, _ = strings.Cut(section, "\n## ")
 	documented := map[string]bool{}
-	for line := range strings.Lines(section) {
+	for line := range strings.Lines(read(t, "log.md")) {
 		first, _, row := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
 		if !row || !strings.HasPrefix(line, "| `") {
 			continue
@@ -37,7 +35,7 @@ func TestMessagesOfTheLog(t *testing.T) {
 			for _, message := range messagesIn(t, path) {
 				logged[message] = true
 				if (slices.Contains([]string{"live", "door/daemon", "pool"}, dir) || filepath.Base(path) == "keeper.go") && !documented[message] {
-					t.Errorf("%s logs %q, which output.md does not have", path, message)
+					t.Errorf("%s logs %q, which log.md does not have", path, message)
 				}
 			}
 			return nil
@@ -48,7 +46,7 @@ func TestMessagesOfTheLog(t *testing.T) {
 	}
 	for message := range documented {
 		if !logged[message] {
-			t.Errorf("output.md has the message %q, which the daemon does not log", message)
+			t.Errorf("log.md has the message %q, which the daemon does not log", message)
 		}
 	}
 	if len(logged) < 50 {

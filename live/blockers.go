@@ -19,8 +19,8 @@ type Blocker struct {
 	OtherUsers    bool          `json:"other_users,omitempty" doc:"all jobs of other users together"`
 	Paused        bool          `json:"paused,omitempty" doc:"its owner has paused it"`
 	Tasks         int           `json:"tasks" doc:"tasks, or executors"`
-	MemoryBytes   int64         `json:"memory_bytes"`
-	CPUMillicores int64         `json:"cpu_millicores"`
+	MemoryBytes   int64         `json:"memory_bytes" doc:"what they were granted"`
+	CPUMillicores int64         `json:"cpu_millicores" doc:"what they were granted"`
 	Release       string        `json:"release,omitempty" doc:"a command that makes it hold less, or says why it does not"`
 }
 

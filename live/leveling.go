@@ -9,9 +9,9 @@ import (
 
 // Leveling is the newest question of the policy about how to level the demand on a node, and what came of it.
 type Leveling struct {
-	Node     string    `json:"node"`
+	Node     string    `json:"node" doc:"about which node"`
 	Why      string    `json:"why" doc:"one clause on why the policy asked"`
-	Asked    time.Time `json:"asked"`
+	Asked    time.Time `json:"asked" doc:"when the policy asked"`
 	Answered time.Time `json:"answered,omitzero" doc:"omitted while it is being solved"`
 	// Result says what came of it in one clause, with the value, and the bound or that the value is proved.
 	Result string `json:"result" doc:"one clause on what came of it: the value of the schedule, and whether it is proved optimal or how far it may be above the least value"`
@@ -54,8 +54,8 @@ func levelingOf(n *cluster.NodeState) *Leveling {
 
 // Shift is a time in which a task is to stand still, so that the demand on its node is leveled.
 type Shift struct {
-	From time.Time `json:"from"`
-	To   time.Time `json:"to"`
+	From time.Time `json:"from" doc:"when it is to stop"`
+	To   time.Time `json:"to" doc:"when it is to go on"`
 }
 
 // shiftsOf returns when a task is to stand still later, by the answer about its node that was used last. A shift that has begun is

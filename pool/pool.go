@@ -109,19 +109,19 @@ type place struct {
 
 // Counters count what has happened since the pool began.
 type Counters struct {
-	Started   int64 `json:"started"`   // tasks, each run
-	Switched  int64 `json:"switched"`  // of them, on an executor that had run a task of another application before
-	Lost      int64 `json:"lost"`      // runs whose executor was lost
-	Dropped   int64 `json:"dropped"`   // reports of runs that were not known any more
-	Repeated  int64 `json:"repeated"`  // messages that came again
-	Expired   int64 `json:"expired"`   // leases of executors
-	Abandoned int64 `json:"abandoned"` // applications whose lease has ended
+	Started   int64 `json:"started" doc:"runs of tasks"`
+	Switched  int64 `json:"switched" doc:"of them, on an executor that had run a task of another application before"`
+	Lost      int64 `json:"lost" doc:"runs whose executor was lost"`
+	Dropped   int64 `json:"dropped" doc:"reports of runs that were not known any more"`
+	Repeated  int64 `json:"repeated" doc:"messages that came again"`
+	Expired   int64 `json:"expired" doc:"leases of executors that ended"`
+	Abandoned int64 `json:"abandoned" doc:"applications whose lease has ended"`
 	// Events are what the policy received: of executors, applications, tasks and what was decided. Divisions is how often it then divided the
 	// executors among the applications anew, once for the events of up to a millisecond; Filtered are the events that it knew could not
 	// change the division (Mira, section III.C). Both are 0 with a policy that divides none.
-	Events    int64 `json:"events"`
-	Filtered  int64 `json:"filtered"`
-	Divisions int64 `json:"divisions"`
+	Events    int64 `json:"events" doc:"what the policy received; 0 with a policy that divides no executors"`
+	Filtered  int64 `json:"filtered" doc:"of them, those that could not change how executors are divided"`
+	Divisions int64 `json:"divisions" doc:"times that the executors were divided anew"`
 }
 
 // Start begins a pool.

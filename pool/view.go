@@ -36,36 +36,36 @@ type View struct {
 
 // Executor is what people see of an executor.
 type Executor struct {
-	Executor    int           `json:"executor"`
-	State       State         `json:"state"`
+	Executor    int           `json:"executor" doc:"its number"`
+	State       State         `json:"state" doc:"queued, starting, registered, assigned, attached, parked, draining, expired or lost"`
 	Language    string        `json:"language,omitempty"`
 	PID         int           `json:"pid,omitempty"`
-	Application int64         `json:"application,omitempty"` // to which it is assigned
-	Stage       int           `json:"stage"`                 // of the task that it runs
-	Task        int           `json:"task"`
-	Running     time.Duration `json:"running_ns,omitempty"` // for how long it has run the task
-	Gone        time.Duration `json:"gone_ns,omitempty"`    // for how long an executor has been gone that expired or was lost
-	Idle        time.Duration `json:"idle_ns,omitempty"`    // for how long it has run nothing
-	Tasks       int64         `json:"tasks"`                // that it has ended
-	Memory      int64         `json:"memory_bytes,omitempty"`
-	Why         string        `json:"why,omitempty"`
+	Application int64         `json:"application,omitempty" doc:"to which it belongs"`
+	Stage       int           `json:"stage" doc:"of the task that it runs"`
+	Task        int           `json:"task" doc:"index of that task in its stage"`
+	Running     time.Duration `json:"running_ns,omitempty" doc:"for how long it has run the task"`
+	Gone        time.Duration `json:"gone_ns,omitempty" doc:"for how long it has been gone, if it expired or was lost"`
+	Idle        time.Duration `json:"idle_ns,omitempty" doc:"for how long it has run nothing"`
+	Tasks       int64         `json:"tasks" doc:"tasks that it has ended"`
+	Memory      int64         `json:"memory_bytes,omitempty" doc:"resident memory"`
+	Why         string        `json:"why,omitempty" doc:"what holds it, or what it waits for"`
 }
 
 // Application is what people see of an application.
 type Application struct {
-	Application int64  `json:"application"`
+	Application int64  `json:"application" doc:"its number"`
 	Name        string `json:"name,omitempty"`
-	Executors   int    `json:"executors"` // assigned to it
-	Waiting     int    `json:"waiting"`   // tasks
-	Running     int    `json:"running"`
-	Ended       int64  `json:"ended"`
-	Results     int    `json:"results"` // not collected yet
-	Held        int64  `json:"held_bytes"`
-	Drives      bool   `json:"drives,omitempty"` // it starts its own tasks: running are its attachments, waiting is what it demands in addition
-	Demand      int    `json:"demand,omitempty"` // executors that it could use, of an application that drives
-	Asked       int    `json:"asked,omitempty"`  // executors that it is to give back
-	State       string `json:"state"`            // open, closed, ended or cancelled
-	Why         string `json:"why,omitempty"`    // why its next task waits, or why it was cancelled
+	Executors   int    `json:"executors" doc:"executors that belong to it"`
+	Waiting     int    `json:"waiting" doc:"tasks that wait; of an application that starts its own tasks, what it demands besides"`
+	Running     int    `json:"running" doc:"tasks that run; of an application that starts its own tasks, its attachments"`
+	Ended       int64  `json:"ended" doc:"tasks that have ended"`
+	Results     int    `json:"results" doc:"results that were not collected yet"`
+	Held        int64  `json:"held_bytes" doc:"of arguments and results"`
+	Drives      bool   `json:"drives,omitempty" doc:"it starts its own tasks"`
+	Demand      int    `json:"demand,omitempty" doc:"executors that it could use, if it starts its own tasks"`
+	Asked       int    `json:"asked,omitempty" doc:"executors that it is to give back"`
+	State       string `json:"state" doc:"open, closed, ended or cancelled"`
+	Why         string `json:"why,omitempty" doc:"why its next task waits, or why it was cancelled"`
 }
 
 // View returns what people see.

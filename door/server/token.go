@@ -81,11 +81,11 @@ func bearer(headers []string) (id int64, secret string, ok bool) {
 // Token is what is known of a token. Its secret is not known to the daemon.
 type Token struct {
 	ID      int64     `json:"id" doc:"the number in the text of the token"`
-	UID     uint32    `json:"uid"`
+	UID     uint32    `json:"uid" doc:"of its user"`
 	User    string    `json:"user" doc:"the name of its user"`
 	Scope   Scope     `json:"scope" examples:"read,submit,admin" doc:"what it is good for; each scope includes those before it"`
-	Created time.Time `json:"created"`
-	Expires time.Time `json:"expires"`
+	Created time.Time `json:"created" doc:"when it was created"`
+	Expires time.Time `json:"expires" doc:"when it expires"`
 	Revoked time.Time `json:"revoked,omitzero" doc:"omitted if it was not revoked"`
 	Used    time.Time `json:"used,omitzero" doc:"when it was last used, to the hour; omitted if it was not used"`
 }

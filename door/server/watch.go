@@ -33,7 +33,7 @@ type Machine struct {
 
 // Dropped is the data of the last event of a watch that the server ends.
 type Dropped struct {
-	Reason string `json:"reason"`
+	Reason string `json:"reason" doc:"why the daemon ends the stream"`
 }
 
 func (s *Server) watch(a *api) {

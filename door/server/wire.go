@@ -10,10 +10,10 @@ import (
 
 // Daemon identifies the process that answers, and its settings.
 type Daemon struct {
-	Version  string            `json:"version"`
-	PID      int               `json:"pid"`
+	Version  string            `json:"version" doc:"of the program"`
+	PID      int               `json:"pid" doc:"of the process"`
 	UID      uint32            `json:"uid" doc:"id of the user that the daemon runs as"`
-	State    string            `json:"state_dir"`
+	State    string            `json:"state_dir" doc:"state directory"`
 	Settings map[string]string `json:"settings,omitempty" doc:"settings given for the policy"`
 	// Operators own everything: see access.
 	Operators *Group `json:"operators,omitempty" doc:"group whose members may see and change the jobs of all users, as root may; omitted if there is none"`
