@@ -3,13 +3,11 @@ package cluster
 import (
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // runnable is a job within all bounds.
@@ -112,32 +110,5 @@ func TestBoundsOfRunnableJobs(t *testing.T) {
 	j.Stages[0].Ideal, j.Stages[0].MinMemory = resource.Of(0, 1), 0
 	if err := j.Check(); err != nil {
 		t.Error(err)
-	}
-}
-
-// Each node that reports may start its number of tasks, whatever the other nodes that report in the same step start.
-func TestStartsPerHeartbeatCountForEachNode(t *testing.T) {
-	s := newSnapshot()
-	s.Heartbeats.Every, s.Heartbeats.Starts = time.Second, 1
-	events := []Event{{Kind: Synced}, {Kind: JobSubmitted, NewJob: &Job{ID: 1, Name: "j", Stages: []Stage{{Tasks: 10, Ideal: resource.Of(1, 1)}}}}}
-	for i := range 2 {
-		events = append(events, Event{Kind: NodeJoined, NewNode: &Node{ID: NodeID(i), Capacity: resource.Of(100, 100)}}, Event{Kind: Heartbeat, Node: NodeID(i)})
-	}
-	for i := range events {
-		if err := s.apply(0, &events[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p := newPlan(0, s, 0)
-	for step := range 2 {
-		var on []NodeID
-		for n, ok := p.FirstFit(resource.Of(1, 1)); ok; n, ok = p.FirstFit(resource.Of(1, 1)) {
-			p.Start(s.Jobs[0], 0, n, 1, BecauseFits(1))
-			on = append(on, n.ID)
-		}
-		if !slices.Equal(on, []NodeID{0, 1}) {
-			t.Errorf("step %d: tasks started on %v", step, on)
-		}
-		p.reset(timeline.Time(step) + 1)
 	}
 }
