@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/share"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -35,7 +35,7 @@ type change struct {
 }
 
 // Decide implements policy.Policy.
-func (m *meter) Decide(now timeline.Time, p *cluster.Plan) {
+func (m *meter) Decide(now timeline.Time, p *book.Plan) {
 	m.Policy.Decide(now, p)
 	m.claims = m.claims[:0]
 	for _, j := range p.Jobs {
@@ -76,7 +76,7 @@ func (m *meter) taken() []change {
 }
 
 // load is how many executors a job could use.
-func load(j *cluster.JobState) (n int) {
+func load(j *book.JobState) (n int) {
 	if j.Status.Ended() {
 		return 0
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -31,7 +32,7 @@ const poolApp = "pool/"
 // the resource that is lacking first. It is nil if the task waits for something else.
 func (d *Driver) blockers(j *job, need resource.Vector) (all []Blocker, lacks resource.Kind) {
 	lacks = resource.NumKinds
-	var on []*cluster.NodeState
+	var on []*book.NodeState
 	for _, n := range d.engine.Snapshot().Nodes {
 		switch free := n.Free; {
 		case !n.Holds(need):
@@ -62,7 +63,7 @@ func (d *Driver) blockers(j *job, need resource.Vector) (all []Blocker, lacks re
 }
 
 // blocked adds what a task holds to the blocker that it belongs to.
-func (d *Driver) blocked(all []Blocker, waits *job, t *cluster.TaskState) []Blocker {
+func (d *Driver) blocked(all []Blocker, waits *job, t *book.TaskState) []Blocker {
 	b := Blocker{Job: t.ID.Job}
 	switch of := d.jobs[t.ID.Job]; {
 	case of == nil || of.Request.As.UID != waits.Request.As.UID:
@@ -148,7 +149,7 @@ func (b *Blocker) words(lacks resource.Kind, held int64) (text string) {
 }
 
 // missedDeadline says, in a sentence, that a job has not started by its deadline; empty if it has not missed one.
-func (d *Driver) missedDeadline(j *job, state *cluster.JobState, now timeline.Time) string {
+func (d *Driver) missedDeadline(j *job, state *book.JobState, now timeline.Time) string {
 	due := j.Submitted.Add(j.Request.Job.Deadline)
 	if j.Request.Job.Deadline == 0 || now <= due || !state.NeverStarted() {
 		return ""

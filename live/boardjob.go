@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -29,7 +30,7 @@ type boardTask struct {
 	revision int64 // of its last change
 	// state is a copy of what the engine knows of the task if it has a forecast and runs: which phase it is in follows from that
 	// and from the time.
-	state *cluster.TaskState
+	state *book.TaskState
 }
 
 // size is how much a job counts where memory is bounded by a number of jobs and tasks.
@@ -123,7 +124,7 @@ func (d *Driver) shownAs(j *job, was *boardJob, revision int64) *boardJob {
 
 // putRetries says when the next attempts of tasks begin. Tasks that have ended may be shared with an older board:
 // they are replaced.
-func (b *boardJob) putRetries(state *cluster.JobState) {
+func (b *boardJob) putRetries(state *book.JobState) {
 	replace := func(i int, at time.Time) {
 		t := *b.tasks[i]
 		t.RetryAt = at
@@ -203,7 +204,7 @@ func (j *job) shownAs(was *boardJob) *boardJob {
 }
 
 // know adds what only the engine knows of a running task.
-func (b *boardTask) know(t *cluster.TaskState, r *run, now timeline.Time) {
+func (b *boardTask) know(t *book.TaskState, r *run, now timeline.Time) {
 	b.put(t, r)
 	b.Leveled = leveledOf(t, r)
 	if _, phased := t.PhaseAt(now); phased {

@@ -39,7 +39,7 @@ type Config struct {
 	// ContainersPerCore is the largest number of containers on a node per core; 0 is cluster.ContainersPerCore.
 	ContainersPerCore int
 	// Keeps says that paused and suspended tasks keep their cores and bandwidths. Otherwise they lend them to other tasks: see
-	// cluster.Snapshot.
+	// book.Snapshot.
 	Keeps bool
 	// Quotas are those of users and queues, until SetQuotas; nil is none.
 	Quotas *cluster.Quotas

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -462,7 +463,7 @@ type bug struct {
 	panics bool
 }
 
-func (b *bug) Decide(now timeline.Time, p *cluster.Plan) {
+func (b *bug) Decide(now timeline.Time, p *book.Plan) {
 	b.after--
 	if b.after >= 0 {
 		b.Policy.Decide(now, p)

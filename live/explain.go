@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -120,7 +121,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 		return
 	}
 	snapshot, now := d.engine.Snapshot(), d.now()
-	ends := func(t *cluster.TaskState) (timeline.Time, bool) {
+	ends := func(t *book.TaskState) (timeline.Time, bool) {
 		_, waits := t.WaitsForMemory()
 		if waits || standing(t, d.flexReading(t, readings)) != cluster.ContainerRunning && t.StillBy != cluster.HeldByLeveling {
 			return timeline.Never, false // It is unknown for how long.
@@ -128,9 +129,9 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 		return snapshot.EstimatedEnd(t, t.GoesOnAt(now))
 	}
 	latest, known, still := now, true, standstill{}
-	var seen []*cluster.NodeState
+	var seen []*book.NodeState
 	tasks := slices.Clone(state.Tasks)
-	slices.SortFunc(tasks, func(a, b *cluster.TaskState) int { return compareTasks(a.ID, b.ID) })
+	slices.SortFunc(tasks, func(a, b *book.TaskState) int { return compareTasks(a.ID, b.ID) })
 	for _, t := range tasks {
 		end, ok := ends(t)
 		latest, known = max(latest, end), known && ok
@@ -138,7 +139,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 		out.Usage = d.flexReading(t, readings)
 		how := standing(t, out.Usage)
 		if still.count(t, how); how != cluster.ContainerRunning && t.StillBy != cluster.HeldByLeveling {
-			out.Holders = holders(t, func(t *cluster.TaskState) *cluster.Reading { return d.flexReading(t, readings) })
+			out.Holders = holders(t, func(t *book.TaskState) *cluster.Reading { return d.flexReading(t, readings) })
 		}
 		e.Tasks = append(e.Tasks, out)
 		if !slices.Contains(seen, t.Node) {
@@ -164,7 +165,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 		e.EstimatedEnd = time.Time{}
 	case state.Status.Ended():
 		e.Why = fmt.Sprintf("The job is being ended: %s.", state.Status)
-	case !pending && still == standstill{} && !slices.ContainsFunc(tasks, func(t *cluster.TaskState) bool { return t.Running }):
+	case !pending && still == standstill{} && !slices.ContainsFunc(tasks, func(t *book.TaskState) bool { return t.Running }):
 		e.Why = startingWords(len(tasks))
 	case !pending:
 		e.Why = still.why(len(tasks))
@@ -195,7 +196,7 @@ func startingWords(tasks int) string {
 	return "The remaining tasks of the job are being started."
 }
 
-func (d *Driver) explainTask(j *job, t *cluster.TaskState, end timeline.Time, known bool) TaskExplanation {
+func (d *Driver) explainTask(j *job, t *book.TaskState, end timeline.Time, known bool) TaskExplanation {
 	stage := t.Stage()
 	out := TaskExplanation{Task: t.ID, Grant: grantOf(t.Grant), InPhase: inPhase(t, d.now()), IdealBytes: int64(stage.Ideal[resource.Memory]),
 		Slowdown: stage.Elasticity.Slowdown(stage.Ideal[resource.Memory], t.Grant[resource.Memory])}
@@ -217,14 +218,14 @@ func (d *Driver) explainTask(j *job, t *cluster.TaskState, end timeline.Time, kn
 }
 
 // ends returns when a task is expected to end; ok is false if that is unknown.
-type ends func(*cluster.TaskState) (at timeline.Time, ok bool)
+type ends func(*book.TaskState) (at timeline.Time, ok bool)
 
 // earliestRoom returns when the next task of a stage has room if nothing else is started, or all remaining tasks if they start
 // together. Each has the given need. ok is false if that depends on tasks whose ends are unknown.
 //
 // Tasks that start together are spread over the nodes as policy prophet does it: to different nodes if there are as many as
 // tasks of the stage, or else evenly.
-func earliestRoom(s *cluster.Snapshot, j *cluster.JobState, stage int, need resource.Vector, now timeline.Time, ends ends) (at timeline.Time, ok bool) {
+func earliestRoom(s *book.Snapshot, j *book.JobState, stage int, need resource.Vector, now timeline.Time, ends ends) (at timeline.Time, ok bool) {
 	tasks, nodes := 1, 0
 	for _, n := range s.Nodes {
 		if n.Holds(need) {
@@ -236,7 +237,7 @@ func earliestRoom(s *cluster.Snapshot, j *cluster.JobState, stage int, need reso
 		tasks = j.Progress[stage].Pending
 	}
 	each := (tasks + nodes - 1) / max(1, nodes)
-	var outlook cluster.Outlook
+	var outlook book.Outlook
 	var places []timeline.Time // when each place for a task becomes free
 	for _, n := range s.Nodes {
 		if n.Paused || !n.Holds(need) {
@@ -262,7 +263,7 @@ func earliestRoom(s *cluster.Snapshot, j *cluster.JobState, stage int, need reso
 }
 
 // freeOf returns when no task of a stage runs on n any more.
-func freeOf(n *cluster.NodeState, job cluster.JobID, stage int, now timeline.Time, ends ends) (at timeline.Time, known bool) {
+func freeOf(n *book.NodeState, job cluster.JobID, stage int, now timeline.Time, ends ends) (at timeline.Time, known bool) {
 	at, known = now, true
 	for _, t := range n.Tasks {
 		if t.ID.Job == job && int(t.ID.Stage) == stage {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -144,7 +145,7 @@ func (d *Driver) finds(l *looked) {
 
 // followable reports whether a task runs and has a forecast of several phases. A stopped task enters no phase, also if it stands before one
 // that needs more memory: what it used was looked at shortly before it stopped. The speed of a throttled task is known.
-func followable(t *cluster.TaskState, now timeline.Time) bool {
+func followable(t *book.TaskState, now timeline.Time) bool {
 	_, throttled := t.Bounded(now)
 	return t.Running && !t.Still && !t.Killing && !throttled && len(t.Stage().Phases) > 1
 }

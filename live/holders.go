@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 )
@@ -16,7 +17,7 @@ type Holder struct {
 
 // holders returns the tasks that may use the memory of a node while one of its tasks is suspended or waits for memory:
 // the other tasks of the node, the largest first.
-func holders(t *cluster.TaskState, reading func(*cluster.TaskState) *cluster.Reading) []Holder {
+func holders(t *book.TaskState, reading func(*book.TaskState) *cluster.Reading) []Holder {
 	if t.Node == nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/live/store"
@@ -13,7 +14,7 @@ import (
 type job struct {
 	store.Job
 	// state is the engine's state of the job; nil if the engine does not have the job.
-	state *cluster.JobState
+	state *book.JobState
 	// runs of each task that was ever started, in order.
 	runs map[cluster.TaskID][]*run
 	// faults are, by task, consecutive starts that failed through no fault of the program.

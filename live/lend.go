@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
@@ -32,7 +33,7 @@ func (d *Driver) Lend(ctx context.Context, ids []cluster.JobID, idle bool) error
 }
 
 // idlers returns the running tasks of j for which it is news that they are idle, or are not.
-func idlers(j *cluster.JobState, idle bool) (all []cluster.TaskID) {
+func idlers(j *book.JobState, idle bool) (all []cluster.TaskID) {
 	for _, t := range j.Tasks {
 		if t.Running && t.Idle != idle {
 			all = append(all, t.ID)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -20,7 +21,7 @@ type Leveled struct {
 }
 
 // leveledOf returns the view of a hold of leveling; nil if leveling does not hold the task.
-func leveledOf(t *cluster.TaskState, r *run) *Leveled {
+func leveledOf(t *book.TaskState, r *run) *Leveled {
 	h, ok := t.HeldUntil()
 	if !ok {
 		return nil
@@ -49,7 +50,7 @@ type MemoryWait struct {
 
 // memoryWaitOf returns what a task waits for that stands in line for memory: that of the first phase, from the present one on, which needs
 // more than it is granted; nil if there is none, or if it does not stand in line.
-func memoryWaitOf(t *cluster.TaskState, now timeline.Time) *MemoryWait {
+func memoryWaitOf(t *book.TaskState, now timeline.Time) *MemoryWait {
 	_, waits := t.WaitsForMemory()
 	at, known := t.PhaseAt(now)
 	stage, phases := t.Stage(), t.Stage().Phases
@@ -65,12 +66,12 @@ func memoryWaitOf(t *cluster.TaskState, now timeline.Time) *MemoryWait {
 }
 
 // inLineBefore returns the tasks of a node that stand in line for memory before t.
-func inLineBefore(t *cluster.TaskState) (all []cluster.TaskID) {
-	line := slices.DeleteFunc(slices.Clone(t.Node.Tasks), func(t *cluster.TaskState) bool {
+func inLineBefore(t *book.TaskState) (all []cluster.TaskID) {
+	line := slices.DeleteFunc(slices.Clone(t.Node.Tasks), func(t *book.TaskState) bool {
 		_, waits := t.WaitsForMemory()
 		return !waits
 	})
-	slices.SortFunc(line, func(a, b *cluster.TaskState) int {
+	slices.SortFunc(line, func(a, b *book.TaskState) int {
 		x, _ := a.WaitsForMemory()
 		y, _ := b.WaitsForMemory()
 		return cmp.Or(cmp.Compare(x.Since, y.Since), compareTasks(a.ID, b.ID))

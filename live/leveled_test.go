@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -18,7 +19,7 @@ type levels struct {
 	done map[cluster.TaskID]bool
 }
 
-func (l *levels) Decide(now timeline.Time, p *cluster.Plan) {
+func (l *levels) Decide(now timeline.Time, p *book.Plan) {
 	for _, n := range p.Nodes {
 		for _, t := range n.Tasks {
 			if t.Running && !l.done[t.ID] {

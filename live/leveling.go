@@ -3,6 +3,7 @@ package live
 import (
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -40,7 +41,7 @@ func scheduleOf(a *cluster.Answer) *Schedule {
 }
 
 // levelingOf returns the view of the newest question about n; nil if there was none.
-func levelingOf(n *cluster.NodeState) *Leveling {
+func levelingOf(n *book.NodeState) *Leveling {
 	q := n.Asked
 	if q == nil {
 		return nil
@@ -60,7 +61,7 @@ type Shift struct {
 
 // shiftsOf returns when a task is to stand still later, by the answer about its node that was used last. A shift that has begun is
 // not among them: either the task is held until its end, or goes on because there is room again.
-func shiftsOf(t *cluster.TaskState, now timeline.Time) (shifts []Shift) {
+func shiftsOf(t *book.TaskState, now timeline.Time) (shifts []Shift) {
 	if t.Node.Leveled == nil {
 		return nil
 	}

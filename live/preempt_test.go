@@ -4,6 +4,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -15,7 +16,7 @@ type preempter struct {
 	done bool
 }
 
-func (p *preempter) Decide(now timeline.Time, plan *cluster.Plan) {
+func (p *preempter) Decide(now timeline.Time, plan *book.Plan) {
 	if len(plan.Jobs) == 2 && !p.done {
 		p.done = true
 		for _, t := range plan.Jobs[0].Tasks {

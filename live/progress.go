@@ -1,6 +1,7 @@
 package live
 
 import (
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
@@ -56,7 +57,7 @@ func (d *Driver) enters(e cluster.Event) {
 }
 
 // running returns the engine's state of a run; nil if the engine has none that runs, or if r is nil.
-func (d *Driver) running(j *job, r *run) *cluster.TaskState {
+func (d *Driver) running(j *job, r *run) *book.TaskState {
 	if r == nil {
 		return nil
 	}

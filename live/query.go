@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live/store"
@@ -111,7 +112,7 @@ func (out *Job) put(s *store.JobState) {
 }
 
 // engineJob returns the engine's state of a job; nil if the engine does not have the job or decides nothing any more.
-func (d *Driver) engineJob(j *job) *cluster.JobState {
+func (d *Driver) engineJob(j *job) *book.JobState {
 	if d.broken != nil {
 		return nil
 	}
@@ -339,7 +340,7 @@ func (r *run) view(s *cluster.Stage, of Owner) Task {
 }
 
 // put adds what only the engine knows of a running task, apart from its phase.
-func (out *Task) put(t *cluster.TaskState, r *run) {
+func (out *Task) put(t *book.TaskState, r *run) {
 	out.Grant = grantOf(t.Grant)
 	out.UnderSized = t.UnderSized
 	out.Sized.put(t, r)

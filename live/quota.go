@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
-// Quotas of what starts are kept by the engine, which knows what has started (core/cluster/gate.go). The driver keeps those of what is
+// Quotas of what starts are kept by the engine, which knows what has started (core/book/gate.go). The driver keeps those of what is
 // submitted: it asks the engine how many jobs wait, and counts submissions and output itself.
 
 const (

@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -329,7 +330,7 @@ func (m *machine) press() {
 // that start together were started, which stops the driver.
 type unruly struct{ policy.Policy }
 
-func (u unruly) Decide(now timeline.Time, p *cluster.Plan) {
+func (u unruly) Decide(now timeline.Time, p *book.Plan) {
 	pending := map[cluster.TaskID]int{} // of the first task of each gang
 	gangs := func(do func(id cluster.TaskID, pending int)) {
 		for _, j := range p.Jobs {

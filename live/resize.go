@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 )
@@ -18,7 +19,7 @@ type Resized struct {
 }
 
 // resizedOf returns the last change of the grant of a task; nil if there was none.
-func resizedOf(t *cluster.TaskState, r *run) *Resized {
+func resizedOf(t *book.TaskState, r *run) *Resized {
 	s := t.Resized
 	if s == nil {
 		return nil
@@ -93,7 +94,7 @@ type Sized struct {
 }
 
 // put adds the grant of a task, which may be changing.
-func (s *Sized) put(t *cluster.TaskState, r *run) {
+func (s *Sized) put(t *book.TaskState, r *run) {
 	s.ByPhase, s.Resized = t.ByPhase, resizedOf(t, r)
 	s.Lends = t.Idle && t.Lends
 	if t.MostCPU > t.Grant[resource.CPU] {

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -18,7 +19,7 @@ type resizer struct {
 	want resource.Vector
 }
 
-func (p *resizer) Decide(now timeline.Time, plan *cluster.Plan) {
+func (p *resizer) Decide(now timeline.Time, plan *book.Plan) {
 	if len(plan.Jobs) > 0 && plan.Jobs[0].Ready(0) && len(plan.Jobs[0].Stages[0].Phases) > 0 {
 		plan.StartPhased(plan.Jobs[0], 0, plan.Nodes[0], plan.Jobs[0].GrantIn(0, 0), cluster.BecausePhaseDemands(0, plan.Jobs[0].GrantIn(0, 0)))
 	}

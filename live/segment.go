@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -31,7 +32,7 @@ func (l *eventLog) isLarge() bool {
 
 // newEngine returns an engine for an empty cluster.
 func (d *Driver) newEngine() *engine.Engine {
-	return engine.New(d.config.Policy, func(s *cluster.Snapshot) {
+	return engine.New(d.config.Policy, func(s *book.Snapshot) {
 		s.ContainersPerCore = cmp.Or(d.config.ContainersPerCore, cluster.ContainersPerCore)
 		s.Lends = !d.config.Keeps
 	})

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -216,7 +217,7 @@ func TestKillWhileASegmentBegins(t *testing.T) {
 // holdsFirst is a policy that holds each task of the first job.
 type holdsFirst struct{ policy.Policy }
 
-func (h holdsFirst) Decide(now timeline.Time, p *cluster.Plan) {
+func (h holdsFirst) Decide(now timeline.Time, p *book.Plan) {
 	for _, n := range p.Nodes {
 		for _, t := range n.Tasks {
 			if _, held := t.HeldUntil(); !held && t.Running && t.ID.Job == 1 {

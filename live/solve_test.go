@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -18,7 +19,7 @@ type asker struct {
 	solve func(states int) cluster.Answer
 }
 
-func (p *asker) Decide(now timeline.Time, plan *cluster.Plan) {
+func (p *asker) Decide(now timeline.Time, plan *book.Plan) {
 	p.Policy.Decide(now, plan)
 	if n := plan.Nodes[0]; n.Asked == nil || n.Asked.Version != n.Version {
 		plan.Ask(n, solving(p.solve), cluster.BecauseFits(0))
@@ -30,7 +31,7 @@ type solving func(states int) cluster.Answer
 func (s solving) Solve(states int) cluster.Answer { return s(states) }
 
 // asked returns the newest question, when nothing is left to do but to solve it.
-func (r *rig) asked() (q cluster.Asked) {
+func (r *rig) asked() (q book.Asked) {
 	r.t.Helper()
 	synctest.Wait()
 	if err := r.do(r.t.Context(), func() { q = *r.engine.Snapshot().Nodes[0].Asked }); err != nil {

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
 // flexReading returns the reading of the container of a task, with the state in which the memory manager keeps it; nil if the
 // memory manager leaves it alone.
-func (d *Driver) flexReading(t *cluster.TaskState, readings map[cluster.ContainerID]cluster.Reading) *cluster.Reading {
+func (d *Driver) flexReading(t *book.TaskState, readings map[cluster.ContainerID]cluster.Reading) *cluster.Reading {
 	j, ok := d.jobs[t.ID.Job]
 	if !ok {
 		return nil
@@ -26,7 +27,7 @@ func (d *Driver) flexReading(t *cluster.TaskState, readings map[cluster.Containe
 
 // standing says whether and why a task makes no progress: ContainerSuspended if the engine knows that its programs have been
 // stopped, ContainerWaiting if r, the reading of its container, says that it waits for memory to start, else ContainerRunning.
-func standing(t *cluster.TaskState, r *cluster.Reading) cluster.ContainerState {
+func standing(t *book.TaskState, r *cluster.Reading) cluster.ContainerState {
 	switch {
 	case t.Still:
 		return cluster.ContainerSuspended
@@ -44,7 +45,7 @@ func (s standstill) endless() bool { return s.paused+s.suspended+s.waiting > 0 }
 
 // count adds a task in a state as standing returns it. A stopped task is paused if its owner holds it, and leveled if leveling
 // alone does, as in "bellows ps".
-func (s *standstill) count(t *cluster.TaskState, how cluster.ContainerState) {
+func (s *standstill) count(t *book.TaskState, how cluster.ContainerState) {
 	switch {
 	case how == cluster.ContainerWaiting:
 		s.waiting++

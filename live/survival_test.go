@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -123,7 +124,7 @@ func lasting(name string, byDefault time.Duration) time.Duration {
 
 // cue returns since when a task may be throttled, resized and leveled: since it runs and, if the name of its job ends in "with kept", since
 // its owner also holds the task of the job named "kept".
-func cue(p *cluster.Plan, j *cluster.JobState, t *cluster.TaskState) (since timeline.Time, ok bool) {
+func cue(p *book.Plan, j *book.JobState, t *book.TaskState) (since timeline.Time, ok bool) {
 	if !strings.HasSuffix(j.Name, " with kept") {
 		return t.Launched, t.Running
 	}
@@ -135,7 +136,7 @@ func cue(p *cluster.Plan, j *cluster.JobState, t *cluster.TaskState) (since time
 	return 0, false
 }
 
-func (s slowing) Decide(now timeline.Time, p *cluster.Plan) {
+func (s slowing) Decide(now timeline.Time, p *book.Plan) {
 	s.Policy.Decide(now, p)
 	for _, j := range p.Jobs {
 		for _, t := range j.Tasks {

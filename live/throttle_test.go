@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
 	"github.com/bellows-rm/bellows/core/policy"
@@ -21,7 +22,7 @@ type throttler struct {
 	due   bool
 }
 
-func (p *throttler) Decide(now timeline.Time, plan *cluster.Plan) {
+func (p *throttler) Decide(now timeline.Time, plan *book.Plan) {
 	if p.due {
 		p.due = false
 		plan.Throttle(plan.Jobs[0].Tasks[0], resource.Vector{}.With(resource.Disk, p.bound), p.until, cluster.BecauseNodePressure(resource.Disk, 40*resource.MB, 110*resource.MB))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -150,7 +151,7 @@ type InPhase struct {
 	Since time.Time `json:"phase_since,omitzero" doc:"when the task entered the phase, or when it would have entered it at its usual pace"`
 }
 
-func inPhase(t *cluster.TaskState, now timeline.Time) InPhase {
+func inPhase(t *book.TaskState, now timeline.Time) InPhase {
 	phase, ok := t.PhaseAt(now)
 	if !ok {
 		return InPhase{}
@@ -230,7 +231,7 @@ func (n *Node) LeftMemory() int64 {
 }
 
 // nodeOf returns the view of a node whose containers have not been measured.
-func nodeOf(n *cluster.NodeState) Node {
+func nodeOf(n *book.NodeState) Node {
 	free := n.Spare().Max(resource.Vector{})
 	known := func(k resource.Kind) *int64 {
 		if n.Unknown.Has(k) {

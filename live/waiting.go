@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// Why a job waits: the engine knows the reasons that lie in the policy and in the room on nodes (core/cluster/waiting.go).
+// Why a job waits: the engine knows the reasons that lie in the policy and in the room on nodes (core/book/waiting.go).
 // This file adds what only the driver knows: jobs that are set aside, nodes that can start nothing, containers that have
 // been stopped.
 
@@ -46,7 +47,7 @@ func (d *Driver) whyWaits(j *job) string {
 }
 
 // engineWhy puts into words what the engine knows. A policy that panics here has changed nothing, and the engine continues.
-func (d *Driver) engineWhy(state *cluster.JobState) (words string, ok bool) {
+func (d *Driver) engineWhy(state *book.JobState) (words string, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			words, ok = fmt.Sprintf("unknown: policy %s failed to say why: %v", d.config.Policy.Name(), p), true
@@ -61,8 +62,8 @@ func (d *Driver) engineWhy(state *cluster.JobState) (words string, ok bool) {
 }
 
 // retryWords says when the next attempt of a task begins that has failed, and how it failed.
-func (d *Driver) retryWords(state *cluster.JobState, all []cluster.Retry) string {
-	next := slices.MinFunc(all, func(a, b cluster.Retry) int { return cmp.Compare(a.At, b.At) })
+func (d *Driver) retryWords(state *book.JobState, all []book.Retry) string {
+	next := slices.MinFunc(all, func(a, b book.Retry) int { return cmp.Compare(a.At, b.At) })
 	attempt, failed := fmt.Sprintf("attempt %d", next.Attempt), "failed"
 	if state.Job.Tasks() > 1 {
 		attempt += " of task " + next.Task.String()
@@ -90,7 +91,7 @@ func (d *Driver) pausedFor(need resource.Vector) (why string) {
 }
 
 // least returns the smallest resources with which a task of a stage can run.
-func (d *Driver) least(state *cluster.JobState, stage int) resource.Vector {
+func (d *Driver) least(state *book.JobState, stage int) resource.Vector {
 	need := state.Stages[stage].Ideal
 	if d.underSizes() && state.Stages[stage].Elastic() {
 		need[resource.Memory] = state.Stages[stage].MinMemory
@@ -100,7 +101,7 @@ func (d *Driver) least(state *cluster.JobState, stage int) resource.Vector {
 
 // leftMemory returns a sentence on memory that a waiting task needs, and that outlives the tasks that have used it. It is empty if the task
 // waits for something else.
-func leftMemory(s *cluster.Snapshot, need resource.Vector) string {
+func leftMemory(s *book.Snapshot, need resource.Vector) string {
 	var left resource.Amount
 	for _, n := range s.Nodes {
 		switch {
@@ -119,7 +120,7 @@ func leftMemory(s *cluster.Snapshot, need resource.Vector) string {
 
 // keptCores returns a sentence on tasks that hold the cores which a waiting task needs: suspended tasks that keep their cores,
 // resumed tasks and executors that had lent them, or tasks that were granted more while they ran. It is empty if the task waits for something else.
-func keptCores(s *cluster.Snapshot, need resource.Vector) string {
+func keptCores(s *book.Snapshot, need resource.Vector) string {
 	suspended, overdrawn, grown := 0, resource.Amount(0), false
 	for _, n := range s.Nodes {
 		if n.Gone {

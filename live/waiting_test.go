@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -111,7 +112,7 @@ type mute struct {
 
 func (m *mute) Traits() policy.Traits {
 	t := m.Policy.Traits()
-	t.Why = func(timeline.Time, *cluster.Snapshot, *cluster.JobState, int) (cluster.Reason, bool) {
+	t.Why = func(timeline.Time, *book.Snapshot, *book.JobState, int) (cluster.Reason, bool) {
 		if m.panics {
 			panic("index out of range")
 		}
@@ -189,7 +190,7 @@ type slowToSay struct {
 
 func (s *slowToSay) Traits() policy.Traits {
 	t := s.Policy.Traits()
-	t.Why = func(timeline.Time, *cluster.Snapshot, *cluster.JobState, int) (cluster.Reason, bool) {
+	t.Why = func(timeline.Time, *book.Snapshot, *book.JobState, int) (cluster.Reason, bool) {
 		time.Sleep(s.takes)
 		return cluster.Reason{}, false
 	}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -19,11 +20,11 @@ import (
 // returns true.
 type hanging struct {
 	policy.Policy
-	when  func(*cluster.Plan) bool // nil means always
+	when  func(*book.Plan) bool // nil means always
 	letGo chan struct{}
 }
 
-func (h *hanging) Decide(now timeline.Time, p *cluster.Plan) {
+func (h *hanging) Decide(now timeline.Time, p *book.Plan) {
 	for _, j := range p.Jobs {
 		if j.Job.Name == "hangs" && j.Pending() > 0 && (h.when == nil || h.when(p)) {
 			<-h.letGo
@@ -56,7 +57,7 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-func newHangsRig(t *testing.T, when func(*cluster.Plan) bool) *hangsRig {
+func newHangsRig(t *testing.T, when func(*book.Plan) bool) *hangsRig {
 	r := &hangsRig{rig: &rig{t: t, dir: t.TempDir()}, log: new(logged)}
 	r.open()
 	t.Cleanup(func() {
@@ -71,7 +72,7 @@ func newHangsRig(t *testing.T, when func(*cluster.Plan) bool) *hangsRig {
 
 // restart starts another Driver on the same state, as another process would. The previous Driver, which hangs, is
 // released when the test ends.
-func (r *hangsRig) restart(when func(*cluster.Plan) bool, inventory ...cluster.Event) {
+func (r *hangsRig) restart(when func(*book.Plan) bool, inventory ...cluster.Event) {
 	r.t.Helper()
 	p := &hanging{Policy: fifo(r.t), when: when, letGo: make(chan struct{})}
 	r.policy, r.fake = p, newFake(inventory...)
@@ -224,7 +225,7 @@ func TestJobThatHangsTheEngineIsSetAside(t *testing.T) {
 // If the engine hangs after an event of another job, the next start finds the culprit by taking in the jobs one by one.
 func TestCarefulStartFindsTheJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tight := func(p *cluster.Plan) bool { return len(p.Nodes) > 0 && len(p.Nodes[0].Tasks) < 2 } // when there is room to decide about
+		tight := func(p *book.Plan) bool { return len(p.Nodes) > 0 && len(p.Nodes[0].Tasks) < 2 } // when there is room to decide about
 		r := newHangsRig(t, tight)
 		a, b := r.submit(named("runs")), r.submit(named("runs"))
 		first, second := r.order(cluster.Start), r.order(cluster.Start)
@@ -254,7 +255,7 @@ func TestCarefulStartFindsTheJob(t *testing.T) {
 // If the engine hangs on jobs that are already running, it decides nothing: they keep running, and can be killed.
 func TestNothingIsDecidedIfThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tight := func(p *cluster.Plan) bool { return len(p.Nodes[0].Tasks) == 1 }
+		tight := func(p *book.Plan) bool { return len(p.Nodes[0].Tasks) == 1 }
 		r := newHangsRig(t, tight)
 		s := submission(3)
 		s.Job.Name = "hangs"

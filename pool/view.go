@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -100,7 +101,7 @@ func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
 	if m.tasks > 0 {
 		e.State = Parked
 	}
-	n := &cluster.NodeState{} // unless the engine knows it already
+	n := &book.NodeState{} // unless the engine knows it already
 	if nodes := p.loop.Engine().Snapshot().Nodes; int(m.node) < len(nodes) {
 		n = nodes[m.node]
 	}
@@ -150,7 +151,7 @@ func (p *Pool) viewOfApplication(a *application, now timeline.Time) Application 
 		v.State = "closed"
 	}
 	jobs := p.loop.Engine().Snapshot().Jobs
-	at, here := slices.BinarySearchFunc(jobs, a.id, func(j *cluster.JobState, id cluster.JobID) int { return int(j.ID - id) })
+	at, here := slices.BinarySearchFunc(jobs, a.id, func(j *book.JobState, id cluster.JobID) int { return int(j.ID - id) })
 	if !here {
 		return v
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/book"
 )
 
 // Wanted says how many executors the applications of a pool could use, and what each executor does: what the size of the pool depends on.
@@ -51,7 +51,7 @@ func (p *Pool) Wanted(ctx context.Context) (w Wanted, err error) {
 }
 
 // couldRun is how many tasks of a job run or could run now.
-func couldRun(j *cluster.JobState) (n int) {
+func couldRun(j *book.JobState) (n int) {
 	n = len(j.Tasks)
 	for i := j.FirstLeft(); i < len(j.Stages); i++ {
 		n += j.MayStart(i)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/leveling"
 	"github.com/bellows-rm/bellows/core/policy"
@@ -17,7 +18,7 @@ import (
 // up when the first shift ends. A stale answer makes it ask again.
 type asking struct{ policy.Policy }
 
-func (a asking) Decide(now timeline.Time, p *cluster.Plan) {
+func (a asking) Decide(now timeline.Time, p *book.Plan) {
 	a.Policy.Decide(now, p)
 	for _, id := range p.Changes.Answered {
 		if n := p.Nodes[id]; n.Leveled != nil && n.Leveled == n.Asked.Answer {
@@ -25,14 +26,14 @@ func (a asking) Decide(now timeline.Time, p *cluster.Plan) {
 		}
 	}
 	for _, n := range p.Nodes {
-		settled := len(n.Tasks) >= 2 && !slices.ContainsFunc(n.Tasks, func(t *cluster.TaskState) bool { return !t.Running })
+		settled := len(n.Tasks) >= 2 && !slices.ContainsFunc(n.Tasks, func(t *book.TaskState) bool { return !t.Running })
 		if half := n.Capacity[resource.CPU] / 2; settled && !n.Gone && (n.Asked == nil || n.Asked.Version != n.Version) {
 			p.Ask(n, levels(now, n, half), cluster.BecauseNodePressure(resource.CPU, half, n.Capacity[resource.CPU]))
 		}
 	}
 }
 
-func (asking) use(now timeline.Time, p *cluster.Plan, answer *cluster.Answer) {
+func (asking) use(now timeline.Time, p *book.Plan, answer *cluster.Answer) {
 	first := timeline.Never
 	for _, s := range answer.Shifts {
 		if s.To > now {
@@ -57,9 +58,9 @@ const (
 )
 
 // levels returns a question about n with a capacity. What a task still has to do is made up.
-func levels(now timeline.Time, n *cluster.NodeState, capacity resource.Amount) *levelingQuestion {
+func levels(now timeline.Time, n *book.NodeState, capacity resource.Amount) *levelingQuestion {
 	q := &levelingQuestion{at: now, problem: leveling.Problem{Capacity: capacity, Fixed: make([]resource.Amount, intervals), Suspension: capacity * 3 / 10, Delay: capacity / 20}}
-	tasks := slices.SortedFunc(slices.Values(n.Tasks), func(a, b *cluster.TaskState) int {
+	tasks := slices.SortedFunc(slices.Values(n.Tasks), func(a, b *book.TaskState) int {
 		return cmp.Or(cmp.Compare(a.ID.Job, b.ID.Job), cmp.Compare(a.ID.Stage, b.ID.Stage), cmp.Compare(a.ID.Index, b.ID.Index))
 	})
 	for _, t := range tasks {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -38,7 +39,7 @@ func auditReasons(e *engine.Engine, now timeline.Time) error {
 }
 
 // isTrue checks a reason in the plainest way.
-func isTrue(s *cluster.Snapshot, j *cluster.JobState, now timeline.Time, why cluster.Reason) bool {
+func isTrue(s *book.Snapshot, j *book.JobState, now timeline.Time, why cluster.Reason) bool {
 	stage, runnable := j.NextStage()
 	switch why.Code {
 	case cluster.DependsOnStage:
@@ -48,14 +49,14 @@ func isTrue(s *cluster.Snapshot, j *cluster.JobState, now timeline.Time, why clu
 	case cluster.PausedByOwner:
 		return !runnable && j.PausedWhole()
 	case cluster.RetryLater:
-		return !runnable && why.B > int64(now) && slices.ContainsFunc(j.Retries(), func(r cluster.Retry) bool {
+		return !runnable && why.B > int64(now) && slices.ContainsFunc(j.Retries(), func(r book.Retry) bool {
 			return r.At == timeline.Time(why.B) && r.Attempt == int(why.A) && r.Attempt <= j.MaxAttempts
 		})
 	}
 	if !runnable {
 		return false
 	}
-	some := func(holds func(n *cluster.NodeState) bool) bool {
+	some := func(holds func(n *book.NodeState) bool) bool {
 		for _, n := range s.Nodes {
 			if !n.Gone && holds(n) {
 				return true
@@ -67,15 +68,15 @@ func isTrue(s *cluster.Snapshot, j *cluster.JobState, now timeline.Time, why clu
 	switch why.Code {
 	case cluster.NoRoom:
 		need[resource.Memory] = resource.Amount(why.A)
-		return !some(func(n *cluster.NodeState) bool { return n.ReservedFor == nil && need.FitsIn(n.Free) })
+		return !some(func(n *book.NodeState) bool { return n.ReservedFor == nil && need.FitsIn(n.Free) })
 	case cluster.BehindPhase:
-		return some(func(n *cluster.NodeState) bool {
-			return resource.Amount(why.A) <= n.Free[resource.Memory] && slices.ContainsFunc(n.Tasks, func(t *cluster.TaskState) bool { return int64(t.ID.Job) == why.B })
+		return some(func(n *book.NodeState) bool {
+			return resource.Amount(why.A) <= n.Free[resource.Memory] && slices.ContainsFunc(n.Tasks, func(t *book.TaskState) bool { return int64(t.ID.Job) == why.B })
 		})
 	case cluster.NodeFull:
-		return some((*cluster.NodeState).Full)
+		return some((*book.NodeState).Full)
 	case cluster.NodeReserved:
-		return some(func(n *cluster.NodeState) bool { return n.ReservedFor != nil && int64(n.ReservedFor.ID) == why.A })
+		return some(func(n *book.NodeState) bool { return n.ReservedFor != nil && int64(n.ReservedFor.ID) == why.A })
 	case cluster.BehindJob:
 		first, here := s.Job(cluster.JobID(why.A))
 		if !here || first == j {
@@ -84,9 +85,9 @@ func isTrue(s *cluster.Snapshot, j *cluster.JobState, now timeline.Time, why clu
 		_, runnable := first.NextStage()
 		return runnable
 	case cluster.WouldEndAfterJob:
-		return why.C == int64(j.Estimate.End) && some(func(n *cluster.NodeState) bool { return j.Stages[stage].MinMemory <= n.Free[resource.Memory] })
+		return why.C == int64(j.Estimate.End) && some(func(n *book.NodeState) bool { return j.Stages[stage].MinMemory <= n.Free[resource.Memory] })
 	case cluster.TooCoarse:
-		return some(func(n *cluster.NodeState) bool { return n.Free[resource.Memory] == resource.Amount(why.C) })
+		return some(func(n *book.NodeState) bool { return n.Free[resource.Memory] == resource.Amount(why.C) })
 	case cluster.WaitedTooLittle:
 		longer, waiting := 0, 0
 		for _, other := range s.Jobs {
@@ -99,9 +100,9 @@ func isTrue(s *cluster.Snapshot, j *cluster.JobState, now timeline.Time, why clu
 		}
 		return longer >= int(why.A) && int(why.B) <= waiting
 	case cluster.TooFewServers, cluster.TooFewPlaces:
-		return why.B < why.A && some(func(n *cluster.NodeState) bool { return need.FitsIn(n.Free) })
+		return why.B < why.A && some(func(n *book.NodeState) bool { return need.FitsIn(n.Free) })
 	case cluster.NotAvailable: // B is less than what is available by the part that no FLEX container may start in, at most half a node here
-		return !some(func(n *cluster.NodeState) bool {
+		return !some(func(n *book.NodeState) bool {
 			return need.FitsIn(n.Free) && n.Available() > resource.Amount(why.B)+n.Capacity[resource.Memory]/2
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
 	"github.com/bellows-rm/bellows/core/policy"
@@ -164,7 +165,7 @@ func loopFrom(t tester, s *scenario, c choice, origin timeline.Time) history {
 		answer := e.Question(ask).Solve(cmp.Or(s.states, cluster.SolverStates))
 		return shift(cluster.Event{Kind: cluster.Answered, Node: ask.Node, Decision: ask.ID, Answer: &answer}, -origin)
 	}
-	states := make([]*cluster.JobState, len(s.jobs))
+	states := make([]*book.JobState, len(s.jobs))
 	w.tell = func(now timeline.Time, ev cluster.Event) []cluster.Decision {
 		j, here := e.Snapshot().Job(ev.Job)
 		switch ev.Kind {
@@ -181,7 +182,7 @@ func loopFrom(t tester, s *scenario, c choice, origin timeline.Time) history {
 				return nil // it has ended, or a stage has ended that would get more tasks
 			}
 		case cluster.Answered:
-			if !slices.ContainsFunc(states, func(j *cluster.JobState) bool { return j == nil || !j.Status.Ended() }) {
+			if !slices.ContainsFunc(states, func(j *book.JobState) bool { return j == nil || !j.Status.Ended() }) {
 				return nil // the simulator has ended
 			}
 		}
@@ -451,7 +452,7 @@ func replay(of driver) func(tester, *scenario, choice) history {
 }
 
 // describe configures in an engine's snapshot how s launches tasks.
-func (s *scenario) describe(to *cluster.Snapshot) {
+func (s *scenario) describe(to *book.Snapshot) {
 	to.Heartbeats.Every, to.Heartbeats.Starts = s.heartbeat, s.starts
 	to.ContainersPerCore, to.Lends = s.containers, s.lends
 	to.Heartbeats.Launch, to.LaunchDelay = s.coordinates, s.coordinates
@@ -463,7 +464,7 @@ type forgetful struct {
 	random *rand.Rand
 }
 
-func (f *forgetful) Decide(now timeline.Time, p *cluster.Plan) {
+func (f *forgetful) Decide(now timeline.Time, p *book.Plan) {
 	if drop := f.Policy.Traits().DropCaches; drop != nil && f.random.IntN(3) == 0 {
 		drop()
 	}
@@ -481,7 +482,7 @@ func (u uninformed) Traits() policy.Traits {
 
 // tooLarge returns an error for the first job that fits on no node, or that the policy does not admit.
 func (s *scenario) tooLarge(p policy.Policy) error {
-	b := cluster.NewBook(nil)
+	b := book.NewBook(nil)
 	for i := range s.nodes {
 		if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &s.nodes[i]}); err != nil {
 			return err

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"slices"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -49,18 +50,18 @@ type intervention struct {
 	task cluster.TaskID
 	at   timeline.Time
 	wake cluster.Reason
-	do   func(p *cluster.Plan, t *cluster.TaskState, origin timeline.Time)
+	do   func(p *book.Plan, t *book.TaskState, origin timeline.Time)
 }
 
 // interventions returns the orders that s gives, by time.
 func (s *scenario) interventions() (all []intervention) {
 	for _, h := range s.suspensions {
-		all = append(all, intervention{h.task, h.at, cluster.Because(cluster.LevelingEnds), func(p *cluster.Plan, t *cluster.TaskState, origin timeline.Time) {
+		all = append(all, intervention{h.task, h.at, cluster.Because(cluster.LevelingEnds), func(p *book.Plan, t *book.TaskState, origin timeline.Time) {
 			p.SuspendUntil(t, origin+h.until, h.forTask, cluster.BecauseNodePressure(resource.CPU, resource.Core, resource.Core))
 		}})
 	}
 	for _, r := range s.resizings {
-		all = append(all, intervention{r.task, r.at, cluster.Because(cluster.EstimatesDue), func(p *cluster.Plan, t *cluster.TaskState, _ timeline.Time) {
+		all = append(all, intervention{r.task, r.at, cluster.Because(cluster.EstimatesDue), func(p *book.Plan, t *book.TaskState, _ timeline.Time) {
 			want := r.of(t.WantedGrant())
 			if more := want[resource.Memory] - t.Grant[resource.Memory]; want.FitsIn(t.Node.Room()) && more <= max(0, t.Node.Unused()[resource.Memory]) {
 				p.Resize(t, want, cluster.BecausePhaseDemands(0, want))
@@ -99,7 +100,7 @@ func (l *leveler) Traits() policy.Traits {
 	return t
 }
 
-func (l *leveler) Decide(now timeline.Time, p *cluster.Plan) {
+func (l *leveler) Decide(now timeline.Time, p *book.Plan) {
 	if !l.begun && len(p.Jobs) > 0 {
 		j := p.Jobs[0]
 		l.begun, l.origin = true, j.Submitted-l.s.jobs[j.ID-1].Submitted
@@ -114,7 +115,7 @@ func (l *leveler) Decide(now timeline.Time, p *cluster.Plan) {
 		next := l.coming[0]
 		l.coming = l.coming[1:]
 		if j, here := p.Job(next.task.Job); here {
-			if at := slices.IndexFunc(j.Tasks, func(t *cluster.TaskState) bool { return t.ID == next.task && t.Running }); at >= 0 {
+			if at := slices.IndexFunc(j.Tasks, func(t *book.TaskState) bool { return t.ID == next.task && t.Running }); at >= 0 {
 				next.do(p, j.Tasks[at], l.origin)
 			}
 		}

@@ -18,10 +18,10 @@ import (
 type Begin struct {
 	// At is when the simulation begins: jobs of the workload that were not found are submitted then or later.
 	At timeline.Time
-	// Found is what cluster.Snapshot.Inventory returns: Config.Nodes are its nodes, and its jobs are in the workload, with their truth.
+	// Found is what book.Snapshot.Inventory returns: Config.Nodes are its nodes, and its jobs are in the workload, with their truth.
 	// With Synced as its last event, the policy considers everything as changed, as another policy than that of the cluster must.
 	Found []cluster.Event
-	// ContainersPerCore is as in cluster.Snapshot.
+	// ContainersPerCore is as in book.Snapshot.
 	ContainersPerCore int
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -161,6 +162,6 @@ func TestUntil(t *testing.T) {
 // idle decides nothing.
 type idle struct{}
 
-func (idle) Name() string                        { return "idle" }
-func (idle) Traits() policy.Traits               { return policy.Traits{UnderSizes: true} }
-func (idle) Decide(timeline.Time, *cluster.Plan) {}
+func (idle) Name() string                     { return "idle" }
+func (idle) Traits() policy.Traits            { return policy.Traits{UnderSizes: true} }
+func (idle) Decide(timeline.Time, *book.Plan) {}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/memory"
 	"github.com/bellows-rm/bellows/core/profile"
@@ -45,7 +46,7 @@ type Config struct {
 	// limits containers to their grants of disk and network. A grant of 0 caps nothing.
 	Caps resource.Kinds
 	// Lends says that a task whose programs stand still lends its cores and bandwidths, as on a real machine: see
-	// cluster.Snapshot.
+	// book.Snapshot.
 	Lends bool
 	// KillDelay is how long a task lives on after a kill decision.
 	KillDelay time.Duration
@@ -173,7 +174,7 @@ func checkNode(n *cluster.Node) error {
 }
 
 // describe fills in what the policy must know about how tasks are launched.
-func (c *Config) describe(s *cluster.Snapshot) {
+func (c *Config) describe(s *book.Snapshot) {
 	s.Heartbeats.Every, s.Heartbeats.Starts = c.Heartbeat, c.StartsPerHeartbeat
 	if c.CoordinatorHeartbeat > 0 {
 		// A task granted before one heartbeat of the coordinator is launched by the next.

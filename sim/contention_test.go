@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/memory"
 	"github.com/bellows-rm/bellows/core/policy"
@@ -138,7 +139,7 @@ type least struct{}
 
 func (least) Name() string          { return "least" }
 func (least) Traits() policy.Traits { return policy.Traits{UnderSizes: true} }
-func (least) Decide(_ timeline.Time, p *cluster.Plan) {
+func (least) Decide(_ timeline.Time, p *book.Plan) {
 	for _, j := range p.Jobs {
 		for stage, ok := j.NextStage(); ok; stage, ok = j.NextStage() {
 			s := &j.Stages[stage]

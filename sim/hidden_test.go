@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -27,7 +28,7 @@ type spy struct {
 	looks int
 }
 
-func (s *spy) Decide(now timeline.Time, p *cluster.Plan) {
+func (s *spy) Decide(now timeline.Time, p *book.Plan) {
 	s.seen = map[any]bool{}
 	s.looks++
 	s.walk("plan", reflect.ValueOf(p))

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -59,7 +60,7 @@ func (r *run) checkNodeUse(t *rapid.T, p *node) {
 // checkReported checks that a policy that looks ahead knows how a task comes along, where nodes report at once.
 func (r *run) checkReported(t *rapid.T, task *task) {
 	state := r.engine.Snapshot().Nodes[task.node].Tasks
-	at := slices.IndexFunc(state, func(s *cluster.TaskState) bool { return s.ID == task.id })
+	at := slices.IndexFunc(state, func(s *book.TaskState) bool { return s.ID == task.id })
 	if _, atOnce := r.protocol.(*direct); !r.looksAhead || !atOnce || at < 0 || !state[at].Running {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -39,7 +40,7 @@ func (h haphazard) draw(of ...any) uint64 {
 	return f.Sum64()
 }
 
-func (h haphazard) Decide(now timeline.Time, p *cluster.Plan) {
+func (h haphazard) Decide(now timeline.Time, p *book.Plan) {
 	for _, n := range p.Nodes {
 		if now > timeline.Seconds(60) { // otherwise it would never let a long task end
 			break

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/memory"
 	"github.com/bellows-rm/bellows/core/policy"
@@ -24,7 +25,7 @@ type plannedResize struct {
 	cores, gigas float64
 }
 
-func (p *resizes) Decide(now timeline.Time, plan *cluster.Plan) {
+func (p *resizes) Decide(now timeline.Time, plan *book.Plan) {
 	for len(p.at) > 0 && timeline.Time(p.at[0].at) <= now {
 		if next := p.at[0]; len(plan.Jobs) > 0 && len(plan.Jobs[0].Tasks) > 0 {
 			want := vector(next.cores, next.gigas, 0, 0)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -23,7 +24,7 @@ type plannedThrottle struct {
 	disk      resource.Amount // MB/s; 0 ends the throttle
 }
 
-func (p *planned) Decide(now timeline.Time, plan *cluster.Plan) {
+func (p *planned) Decide(now timeline.Time, plan *book.Plan) {
 	for len(p.at) > 0 && timeline.Time(p.at[0].at) <= now {
 		next := p.at[0]
 		p.at = p.at[1:]

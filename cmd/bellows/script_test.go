@@ -17,7 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/machine"
-	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/door/cli/command/commandtest"
@@ -64,7 +64,7 @@ type spinning struct {
 	on string
 }
 
-func (s *spinning) Decide(now timeline.Time, p *cluster.Plan) {
+func (s *spinning) Decide(now timeline.Time, p *book.Plan) {
 	for _, j := range p.Jobs {
 		if j.Job.Name == s.on {
 			s.spin()
@@ -93,7 +93,7 @@ type slow struct {
 	once sync.Once
 }
 
-func (s *slow) Decide(now timeline.Time, p *cluster.Plan) {
+func (s *slow) Decide(now timeline.Time, p *book.Plan) {
 	for _, j := range p.Jobs {
 		if j.Job.Name == s.on {
 			s.once.Do(func() { time.Sleep(3 * time.Second) })

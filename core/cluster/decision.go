@@ -26,7 +26,7 @@ const (
 	Suspend                           // stop the programs of Task on behalf of By, until a Resume; of leveling until At, and For keeps going
 	Resume                            // let the programs of Task go on, unless the memory manager of its node holds them
 	Resize                            // change the grant of Task to Grant
-	Ask                               // solve the Question of this decision about Node: see Plan.Ask
+	Ask                               // solve the Question of this decision about Node: see book.Plan.Ask
 )
 
 var decisionNames = [...]string{"", "start", "kill", "reserve", "unreserve", "wake", "wait", "throttle", "suspend", "resume", "resize", "ask"}

@@ -5,7 +5,7 @@ import "slices"
 // Demand is how many tasks of a stage run or could run now, in a job that starts its own tasks: for each of them it could use an executor.
 //
 // What the engine calls a task of such a job is the attachment of one executor to one stage. It begins with a Start, and ends when the job
-// gives the executor back: by itself, or because a Kill that makes room (see Plan.Preempt) has asked for it. The job still demands the executor then,
+// gives the executor back: by itself, or because a Kill that makes room (see book.Plan.Preempt) has asked for it. The job still demands the executor then,
 // so that another one is attached as soon as the policy can, unless it demands fewer meanwhile. An attachment has no result:
 // however it ends, the job does not fail, and does not end before it closes.
 type Demand struct {

@@ -12,7 +12,7 @@ type Holders uint8
 const (
 	HeldByMemory   Holders = 1 << iota // the memory manager of the task's node
 	HeldByOwner                        // its owner, or a user who may act for the owner: see JobPaused
-	HeldByLeveling                     // the policy, until a given time: see Plan.SuspendUntil
+	HeldByLeveling                     // the policy, until a given time: see book.Plan.SuspendUntil
 	AllHolders     Holders = 1<<iota - 1
 )
 

@@ -17,7 +17,7 @@ const (
 	FitsUnderSized                   // A: memory granted, bytes; B: end of the task; C: estimated end of its job
 	FitsUnderSizedNoLimit            // A: memory granted, bytes; B: end of the task; the end of the job is unknown
 	FitsInGap                        // A: memory granted, bytes; B: end of the task; C: when the job that reserved the node can use it
-	NoRoom                           // A: memory needed, bytes; B: CPU needed, millicores: no node has both free; C: lacking, filled in by Plan.Wait
+	NoRoom                           // A: memory needed, bytes; B: CPU needed, millicores: no node has both free; C: lacking, filled in by book.Plan.Wait
 	WouldEndAfterJob                 // A: least memory considered, bytes; B: end of the task; C: estimated end of its job
 	DiskBudget                       // A: disk bandwidth needed, bytes/s; B: bandwidth left for under-sized tasks on the node
 	BehindJob                        // A: the job that comes first

@@ -75,7 +75,7 @@ func (w *WrongField) of(j *Job) error {
 }
 
 // Check returns a *WrongField for the first field of j that is out of range. It does not know the cluster: see
-// Snapshot.CheckFits for jobs that fit on no node, and CheckRuns for the additional bounds of a job that is run.
+// book.Snapshot.CheckFits for jobs that fit on no node, and CheckRuns for the additional bounds of a job that is run.
 func (j *Job) Check() error { return j.check(j.Open) }
 
 // CheckGrown is Check for a job that may have grown and closed: even then it may have no stages, and stages without tasks.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
 	"github.com/bellows-rm/bellows/core/policy"
@@ -135,7 +136,7 @@ type timedPolicy struct {
 	decisions []time.Duration
 }
 
-func (p *timedPolicy) Decide(now timeline.Time, plan *cluster.Plan) {
+func (p *timedPolicy) Decide(now timeline.Time, plan *book.Plan) {
 	running, began := plan.Running, p.clock()
 	p.Policy.Decide(now, plan)
 	if p.timing && plan.Running > running {

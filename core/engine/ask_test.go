@@ -3,6 +3,7 @@ package engine_test
 import (
 	"testing"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -15,7 +16,7 @@ func (budgeted) Solve(states int) cluster.Answer { return cluster.Answer{States:
 // A driver takes the question of a decision after the step, and solves it while the engine goes on. The same events give the same
 // decisions in an engine whose questions nobody takes.
 func TestQuestion(t *testing.T) {
-	ask := func(_ timeline.Time, p *cluster.Plan) {
+	ask := func(_ timeline.Time, p *book.Plan) {
 		if n := p.Nodes[0]; n.Asked == nil || n.Asked.Version != n.Version {
 			p.Ask(n, budgeted{}, cluster.BecauseFits(0))
 		}

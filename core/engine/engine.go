@@ -6,6 +6,7 @@ package engine
 import (
 	"fmt"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -15,18 +16,18 @@ import (
 // owns it.
 type Engine struct {
 	policy policy.Policy
-	book   *cluster.Book
+	book   *book.Book
 	now    timeline.Time
 	steps  int64
 }
 
 // New returns an engine for an empty cluster. configure sets the snapshot's fields about the driver; nil is a driver
 // without heartbeats. The engine decides nothing before a Synced event. What p has cached of the cluster of another engine is dropped.
-func New(p policy.Policy, configure func(*cluster.Snapshot)) *Engine {
+func New(p policy.Policy, configure func(*book.Snapshot)) *Engine {
 	if drop := p.Traits().DropCaches; drop != nil {
 		drop()
 	}
-	b := cluster.NewBook(p.Traits().Why)
+	b := book.NewBook(p.Traits().Why)
 	if configure != nil {
 		configure(b.Snapshot())
 	}
@@ -35,11 +36,11 @@ func New(p policy.Policy, configure func(*cluster.Snapshot)) *Engine {
 }
 
 // Snapshot returns the engine's view of the cluster, to be read between steps only.
-func (e *Engine) Snapshot() *cluster.Snapshot { return e.book.Snapshot() }
+func (e *Engine) Snapshot() *book.Snapshot { return e.book.Snapshot() }
 
 // WhyWaits says why the next task of a job has not started, as of the last step; now is the present time. ok is false if
 // nothing is in the way of the task: no task of the job waits, or the nodes with room have not reported yet.
-func (e *Engine) WhyWaits(now timeline.Time, j *cluster.JobState) (why cluster.Reason, ok bool) {
+func (e *Engine) WhyWaits(now timeline.Time, j *book.JobState) (why cluster.Reason, ok bool) {
 	return e.book.WhyWaits(now, j)
 }
 
@@ -47,7 +48,7 @@ func (e *Engine) WhyWaits(now timeline.Time, j *cluster.JobState) (why cluster.R
 // answer is an Answered event.
 func (e *Engine) Question(ask *cluster.Decision) cluster.Question { return e.book.Question(ask.ID) }
 
-// TakeOver returns the events from which another engine learns what e knows, to take its place: see cluster.Snapshot.TakeOver. Its
+// TakeOver returns the events from which another engine learns what e knows, to take its place: see book.Snapshot.TakeOver. Its
 // decisions have the numbers that those of e would have.
 func (e *Engine) TakeOver(now timeline.Time) []cluster.Event {
 	all := e.book.Snapshot().TakeOver(now)
@@ -92,7 +93,7 @@ func (e *Engine) Step(now timeline.Time, events ...cluster.Event) ([]cluster.Dec
 }
 
 // killStopped kills the remaining tasks of jobs that failed or were cancelled.
-func killStopped(p *cluster.Plan) {
+func killStopped(p *book.Plan) {
 	for _, j := range p.Changes.Jobs {
 		if j.Status != cluster.StatusCancelled && j.Status != cluster.StatusFailed {
 			continue

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
 	"github.com/bellows-rm/bellows/core/policy"
@@ -15,14 +16,14 @@ import (
 
 // made is a policy whose decisions the test supplies.
 type made struct {
-	decide func(timeline.Time, *cluster.Plan)
+	decide func(timeline.Time, *book.Plan)
 }
 
-func (made) Name() string                                           { return "made" }
-func (made) Traits() policy.Traits                                  { return policy.Traits{} }
-func (m made) Decide(now timeline.Time, p *cluster.Plan)            { m.decide(now, p) }
-func rejectAll(_ timeline.Time, _ *cluster.Plan)                    {}
-func newEngine(f func(timeline.Time, *cluster.Plan)) *engine.Engine { return engine.New(made{f}, nil) }
+func (made) Name() string                                        { return "made" }
+func (made) Traits() policy.Traits                               { return policy.Traits{} }
+func (m made) Decide(now timeline.Time, p *book.Plan)            { m.decide(now, p) }
+func rejectAll(_ timeline.Time, _ *book.Plan)                    {}
+func newEngine(f func(timeline.Time, *book.Plan)) *engine.Engine { return engine.New(made{f}, nil) }
 
 func node() cluster.Event {
 	return cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(4*resource.Core, 8*resource.GB)}}
@@ -82,7 +83,7 @@ func TestImpossibleEventIsNamed(t *testing.T) {
 
 func TestNothingIsDecidedBeforeTheInventoryIsComplete(t *testing.T) {
 	calls := 0
-	e := newEngine(func(timeline.Time, *cluster.Plan) { calls++ })
+	e := newEngine(func(timeline.Time, *book.Plan) { calls++ })
 	step(t, e, 0, node(), submitted(1, 1))
 	if calls != 0 {
 		t.Errorf("the policy was asked %d times", calls)
@@ -95,7 +96,7 @@ func TestNothingIsDecidedBeforeTheInventoryIsComplete(t *testing.T) {
 }
 
 func TestImpossibleDecisionIsAnError(t *testing.T) {
-	e := newEngine(func(_ timeline.Time, p *cluster.Plan) {
+	e := newEngine(func(_ timeline.Time, p *book.Plan) {
 		for _, j := range p.Jobs {
 			p.Start(j, 0, p.Nodes[0], 100*resource.GB, cluster.BecauseFits(0))
 		}
@@ -108,8 +109,8 @@ func TestImpossibleDecisionIsAnError(t *testing.T) {
 
 // The changes that a policy sees are the changes since its last decision, and no older ones.
 func TestChangesAreForgotten(t *testing.T) {
-	var seen []cluster.Changes
-	e := newEngine(func(_ timeline.Time, p *cluster.Plan) { seen = append(seen, p.Changes) })
+	var seen []book.Changes
+	e := newEngine(func(_ timeline.Time, p *book.Plan) { seen = append(seen, p.Changes) })
 	step(t, e, 0, node(), cluster.Event{Kind: cluster.Synced})
 	step(t, e, 1, submitted(1, 1))
 	step(t, e, 2, cluster.Event{Kind: cluster.Woken})
@@ -134,7 +135,7 @@ func TestStoppedJobsAreKilled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := engine.New(p, func(s *cluster.Snapshot) { s.LaunchDelay = time.Second })
+			e := engine.New(p, func(s *book.Snapshot) { s.LaunchDelay = time.Second })
 			step(t, e, 0, node(), cluster.Event{Kind: cluster.Synced})
 			if started := step(t, e, 1, submitted(1, 3)); len(started) != 3 || started[2].ID != 3 {
 				t.Fatalf("decisions are %+v", started)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -45,7 +46,7 @@ type part struct {
 }
 
 // of returns what n will have available from now on. It is valid until the next call for n.
-func (a *ahead) of(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState) *timeline.Supply {
+func (a *ahead) of(now timeline.Time, s *book.Snapshot, n *book.NodeState) *timeline.Supply {
 	for len(a.views) <= int(n.ID) {
 		a.views = append(a.views, view{})
 	}
@@ -75,7 +76,7 @@ func (v *view) pass(now timeline.Time) (past int) {
 }
 
 // look marks the parts of a view that are still valid, and collects the parts to add.
-func (a *ahead) look(s *cluster.Snapshot, n *cluster.NodeState, v *view) {
+func (a *ahead) look(s *book.Snapshot, n *book.NodeState, v *view) {
 	v.version, v.moves = n.Version, false
 	for i := range v.tasks {
 		v.tasks[i].there = false
@@ -100,11 +101,11 @@ func (a *ahead) look(s *cluster.Snapshot, n *cluster.NodeState, v *view) {
 }
 
 // add adds the parts that look found.
-func (a *ahead) add(n *cluster.NodeState, v *view) {
+func (a *ahead) add(n *book.NodeState, v *view) {
 	for i := range a.parts {
 		p := &a.parts[i]
 		v.tasks = append(v.tasks, *p)
-		t := n.Tasks[slices.IndexFunc(n.Tasks, func(t *cluster.TaskState) bool { return t.ID == p.id })]
+		t := n.Tasks[slices.IndexFunc(n.Tasks, func(t *book.TaskState) bool { return t.ID == p.id })]
 		a.steps = a.steps[:0]
 		v.present = v.present.Sub(a.demand(v.at, t, p.end))
 		v.merge(p.id, a.steps)
@@ -170,7 +171,7 @@ func (v *view) merge(owner cluster.TaskID, steps []timeline.Step) {
 // from its end as its estimated end says: its phases are stretched or shortened as the whole task is. A task that stands
 // still goes on now, unless it lends what it does not hold: then it demands its memory alone. An overdue task demands
 // nothing more. A task without a forecast demands its grant until it ends.
-func (a *ahead) demand(now timeline.Time, t *cluster.TaskState, end timeline.Time) (present resource.Vector) {
+func (a *ahead) demand(now timeline.Time, t *book.TaskState, end timeline.Time) (present resource.Vector) {
 	if end == timeline.Never {
 		return t.Holds()
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -43,7 +44,7 @@ type capacityUse struct {
 	reserved resource.Vector // what is reserved for the jobs in the queue and below it
 	// blocker is the job of a leaf that would take a queue above its maximum, as of the last decision; nil if there is
 	// none. The jobs behind it wait for it.
-	blocker *cluster.JobState
+	blocker *book.JobState
 	leafUsers
 }
 
@@ -90,7 +91,7 @@ func (c *capacity) dropCaches() { c.tree.members = nil }
 
 // admit rejects a job whose queue does not exist, or whose queue is too small for one of the job's tasks even when
 // empty.
-func (c *capacity) admit(s *cluster.Snapshot, j *cluster.Job) error {
+func (c *capacity) admit(s *book.Snapshot, j *cluster.Job) error {
 	if err := c.tree.check(j); err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (c *capacity) admit(s *cluster.Snapshot, j *cluster.Job) error {
 	return nil
 }
 
-func (c *capacity) Decide(now timeline.Time, p *cluster.Plan) {
+func (c *capacity) Decide(now timeline.Time, p *book.Plan) {
 	c.follow(p)
 	c.misses.forget()
 	c.decisions++
@@ -130,7 +131,7 @@ func (c *capacity) Decide(now timeline.Time, p *cluster.Plan) {
 }
 
 // follow updates queues and quotas from the changes of the snapshot.
-func (c *capacity) follow(p *cluster.Plan) {
+func (c *capacity) follow(p *book.Plan) {
 	c.scale(p.Capacity)
 	anew := c.tree.members == nil
 	if anew {
@@ -164,7 +165,7 @@ func (c *capacity) file(m *capacityMember) {
 }
 
 // key is the sort key of a job in its leaf.
-func (c *capacity) key(j *cluster.JobState) float64 {
+func (c *capacity) key(j *book.JobState) float64 {
 	if c.fair {
 		return fairKey(j)
 	}
@@ -173,7 +174,7 @@ func (c *capacity) key(j *cluster.JobState) float64 {
 
 // serve lets one task in or below q start, and reports whether a task started. Queues are served in ascending order of
 // use over guarantee.
-func (c *capacity) serve(p *cluster.Plan, q *shareQueue) bool {
+func (c *capacity) serve(p *book.Plan, q *shareQueue) bool {
 	if q.runnable == 0 {
 		return false
 	}
@@ -217,7 +218,7 @@ func (c *capacity) ratio(q *shareQueue) float64 {
 
 // serveLeaf lets one job of a leaf start one task. A job that would take a queue above its maximum blocks the jobs
 // behind it. A job that fits on no node, or whose user is above the user limit, does not block them.
-func (c *capacity) serveLeaf(p *cluster.Plan, leaf *shareQueue) bool {
+func (c *capacity) serveLeaf(p *book.Plan, leaf *shareQueue) bool {
 	leaf.own.blocker = nil
 	for i := 0; i < len(leaf.own.jobs.jobs); i++ {
 		j := leaf.own.jobs.jobs[i].job
@@ -259,7 +260,7 @@ func (c *capacity) overLimit(m *capacityMember, need, back resource.Vector) (clu
 }
 
 // start starts the next task of a stage on n.
-func (c *capacity) start(p *cluster.Plan, m *capacityMember, stage int, n *cluster.NodeState) {
+func (c *capacity) start(p *book.Plan, m *capacityMember, stage int, n *book.NodeState) {
 	need := m.job.Stages[stage].Ideal
 	memory := need[resource.Memory]
 	if n.ReservedFor == nil {
@@ -275,7 +276,7 @@ func (c *capacity) start(p *cluster.Plan, m *capacityMember, stage int, n *clust
 
 // why names the limit of a queue or user that a job would exceed, or the job that blocks its leaf. Every other job of the
 // leaf was considered in the last decision, and what was recorded for it then is true.
-func (c *capacity) why(_ timeline.Time, _ *cluster.Snapshot, j *cluster.JobState, _ int) (cluster.Reason, bool) {
+func (c *capacity) why(_ timeline.Time, _ *book.Snapshot, j *book.JobState, _ int) (cluster.Reason, bool) {
 	m := c.tree.members[j]
 	switch {
 	case m == nil:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -51,7 +52,7 @@ func newPreemption(s *settings, reservations bool) preemption {
 }
 
 // preempt looks for tasks to preempt, once per interval while some queue lacks guaranteed resources.
-func (c *capacity) preempt(now timeline.Time, p *cluster.Plan) {
+func (c *capacity) preempt(now timeline.Time, p *book.Plan) {
 	due := p.Preemption.At != 0 && now >= p.Preemption.At
 	if p.Preemption.At != 0 && !due {
 		return
@@ -96,7 +97,7 @@ type idealQueue struct {
 }
 
 // preemptRound chooses tasks for preemption and ends those that have stayed chosen for long enough.
-func (c *capacity) preemptRound(now timeline.Time, p *cluster.Plan) {
+func (c *capacity) preemptRound(now timeline.Time, p *book.Plan) {
 	// 1. What each queue uses, and what it requests.
 	c.look(p)
 	root := c.tree.root.own.ideal
@@ -118,7 +119,7 @@ func (c *capacity) preemptRound(now timeline.Time, p *cluster.Plan) {
 }
 
 // look works out what each queue uses and requests. Tasks that are being killed count as ended.
-func (c *capacity) look(p *cluster.Plan) {
+func (c *capacity) look(p *book.Plan) {
 	for _, q := range c.tree.all {
 		q.own.ideal = &idealQueue{shareQueue: q, used: c.measure.of(q.used.Add(q.own.reserved)),
 			guaranteed: c.measure.of(q.own.guaranteed), most: c.measure.of(q.own.most)}
@@ -151,7 +152,7 @@ func (c *capacity) look(p *cluster.Plan) {
 // claims adds up what the jobs of a leaf request, less the nodes that are reserved for them. A request that can never
 // be met does not count, because other tasks would be preempted for it for ever: one that no node or no queue can take
 // beside coordinators, together with the jobs that it blocks, and one beyond its user's limit.
-func (c *capacity) claims(p *cluster.Plan, leaf *shareQueue) (all resource.Vector) {
+func (c *capacity) claims(p *book.Plan, leaf *shareQueue) (all resource.Vector) {
 	possible := map[resource.Vector]bool{}
 	for _, e := range leaf.own.jobs.jobs {
 		m := c.tree.members[e.job]
@@ -197,7 +198,7 @@ func (c *capacity) tooLarge(leaf *shareQueue, need resource.Vector) bool {
 
 // fitsBesideCoordinators reports whether some node could take need if it ran nothing but coordinators, which are not
 // preempted. Doubtful nodes do not count: they may be unable to start anything even after a preemption.
-func fitsBesideCoordinators(p *cluster.Plan, need resource.Vector) bool {
+func fitsBesideCoordinators(p *book.Plan, need resource.Vector) bool {
 	for _, n := range p.Nodes {
 		if n.Doubtful || !n.Holds(need) {
 			continue
@@ -338,7 +339,7 @@ func (c *capacity) offer(q *idealQueue, part resource.Vector) resource.Vector {
 // long enough. It begins with the job that is served last, and in each job with the newest task. A mark becomes
 // stale if the task does not stay chosen; the task is then marked anew.
 func (c *capacity) choose(
-	now timeline.Time, p *cluster.Plan, q *idealQueue, obtain resource.Vector, allowed *resource.Vector,
+	now timeline.Time, p *book.Plan, q *idealQueue, obtain resource.Vector, allowed *resource.Vector,
 ) {
 	k := c.measure.largest(q.used)
 	why := cluster.BecauseQueueOverShare(k, q.used[k], q.guaranteed[k])
@@ -370,7 +371,7 @@ func (c *capacity) choose(
 
 // overshoots reports whether the end of t would take its leaf, or a queue above, from more than its guarantee to less:
 // the queue would then be served first and take the room back at once, for ever.
-func (c *capacity) overshoots(q *idealQueue, t *cluster.TaskState) bool {
+func (c *capacity) overshoots(q *idealQueue, t *book.TaskState) bool {
 	if c.preemption.overshoot {
 		return false
 	}
@@ -384,7 +385,7 @@ func (c *capacity) overshoots(q *idealQueue, t *cluster.TaskState) bool {
 }
 
 // contributes reports whether the end of t would yield part of obtain within allowed, and subtracts it from both.
-func (c *capacity) contributes(t *cluster.TaskState, obtain, allowed *resource.Vector) bool {
+func (c *capacity) contributes(t *book.TaskState, obtain, allowed *resource.Vector) bool {
 	var none resource.Vector
 	grant := c.measure.of(t.Holds())
 	if !c.measure.less(none, obtain.Max(none)) || !grant.FitsIn(allowed.Max(none)) {
@@ -398,7 +399,7 @@ func (c *capacity) contributes(t *cluster.TaskState, obtain, allowed *resource.V
 }
 
 // lastFirst returns the jobs of a leaf that use anything, in reverse order of service.
-func (c *capacity) lastFirst(leaf *shareQueue) []*cluster.JobState {
+func (c *capacity) lastFirst(leaf *shareQueue) []*book.JobState {
 	var jobs []queued
 	for j, m := range c.tree.members {
 		if m.leaf == leaf && (len(j.Tasks) > 0 || len(m.own.kept) > 0) {
@@ -406,7 +407,7 @@ func (c *capacity) lastFirst(leaf *shareQueue) []*cluster.JobState {
 		}
 	}
 	slices.SortFunc(jobs, func(a, b queued) int { return b.compare(a) })
-	out := make([]*cluster.JobState, len(jobs))
+	out := make([]*book.JobState, len(jobs))
 	for i, e := range jobs {
 		out[i] = e.job
 	}
@@ -414,14 +415,14 @@ func (c *capacity) lastFirst(leaf *shareQueue) []*cluster.JobState {
 }
 
 // newestFirst returns the tasks of a job that can be preempted, the newest first.
-func newestFirst(j *cluster.JobState) []*cluster.TaskState {
-	var tasks []*cluster.TaskState
+func newestFirst(j *book.JobState) []*book.TaskState {
+	var tasks []*book.TaskState
 	for _, t := range j.Tasks {
 		if t.Running && !t.Killing && !t.Steers && !j.AtMostOnce {
 			tasks = append(tasks, t)
 		}
 	}
-	slices.SortFunc(tasks, func(a, b *cluster.TaskState) int {
+	slices.SortFunc(tasks, func(a, b *book.TaskState) int {
 		return cmp.Or(cmp.Compare(b.Booked, a.Booked),
 			cmp.Compare(b.ID.Stage, a.ID.Stage), cmp.Compare(b.ID.Index, a.ID.Index))
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 )
@@ -24,7 +25,7 @@ func (m *capacityJob) reserved() (v resource.Vector) {
 
 // settleReservations starts tasks on reserved nodes that now have room for them, and ends reservations that are no
 // longer needed.
-func (c *capacity) settleReservations(p *cluster.Plan) {
+func (c *capacity) settleReservations(p *book.Plan) {
 	if len(c.kept) == 0 {
 		return
 	}
@@ -44,7 +45,7 @@ func (c *capacity) settleReservations(p *cluster.Plan) {
 }
 
 // settle handles one reservation. A task within the amount that was charged for the reservation needs no further check.
-func (c *capacity) settle(p *cluster.Plan, n *cluster.NodeState) {
+func (c *capacity) settle(p *book.Plan, n *book.NodeState) {
 	m := c.kept[n.ID]
 	if m == nil {
 		return
@@ -58,7 +59,7 @@ func (c *capacity) settle(p *cluster.Plan, n *cluster.NodeState) {
 
 // giveBackExcess ends the reservations for which a job has no more tasks. Where nodes report by heartbeats, each
 // reservation ends when its node reports.
-func (c *capacity) giveBackExcess(p *cluster.Plan, m *capacityMember) {
+func (c *capacity) giveBackExcess(p *book.Plan, m *capacityMember) {
 	if !p.AtOnce() || len(m.own.kept) == 0 {
 		return
 	}
@@ -73,7 +74,7 @@ func (c *capacity) giveBackExcess(p *cluster.Plan, m *capacityMember) {
 }
 
 // makeLimit ends reservations of m until m may use need elsewhere.
-func (c *capacity) makeLimit(p *cluster.Plan, m *capacityMember, need resource.Vector) {
+func (c *capacity) makeLimit(p *book.Plan, m *capacityMember, need resource.Vector) {
 	for len(m.own.kept) > 0 {
 		if _, over := c.overLimit(m, need, resource.Vector{}); !over {
 			return
@@ -84,7 +85,7 @@ func (c *capacity) makeLimit(p *cluster.Plan, m *capacityMember, need resource.V
 
 // reserve reserves changed nodes that lack room for the next task of a job: no more nodes than the job has tasks to
 // start, and only within the limits of its queues. It skips nodes on which no running task ends by itself.
-func (c *capacity) reserve(p *cluster.Plan, m *capacityMember, stage int) {
+func (c *capacity) reserve(p *book.Plan, m *capacityMember, stage int) {
 	if m.own.looked == c.decisions || p.Running == 0 {
 		return
 	}
@@ -117,15 +118,15 @@ func someFree(free, need resource.Vector) bool {
 }
 
 // ends reports whether a task ends by itself. A coordinator does not.
-func ends(t *cluster.TaskState) bool { return !t.Steers }
+func ends(t *book.TaskState) bool { return !t.Steers }
 
-func (c *capacity) unreserve(p *cluster.Plan, m *capacityMember, n *cluster.NodeState, why cluster.ReasonCode) {
+func (c *capacity) unreserve(p *book.Plan, m *capacityMember, n *book.NodeState, why cluster.ReasonCode) {
 	p.Unreserve(n, cluster.Because(why))
 	c.forgetReservation(m, n.ID)
 	c.misses.forget()
 }
 
-func (c *capacity) noteReservation(m *capacityMember, n *cluster.NodeState) {
+func (c *capacity) noteReservation(m *capacityMember, n *book.NodeState) {
 	at, _ := slices.BinarySearchFunc(m.own.kept, n.ID, byNode)
 	r := reservation{n.ID, n.ReservedNeed()}
 	m.own.kept = slices.Insert(m.own.kept, at, r)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
 	"github.com/bellows-rm/bellows/core/policy"
@@ -125,7 +126,7 @@ func (l *littleCluster) submit() error {
 
 // goOn launches or ends a task, if there is one.
 func (l *littleCluster) goOn() error {
-	var tasks []*cluster.TaskState
+	var tasks []*book.TaskState
 	for _, n := range l.engine.Snapshot().Nodes {
 		tasks = append(tasks, n.Tasks...)
 	}

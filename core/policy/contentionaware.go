@@ -3,6 +3,7 @@ package policy
 import (
 	"math"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -39,7 +40,7 @@ func (c *contentionAware) dropCaches() {
 	c.watch = watch{}
 }
 
-func (c *contentionAware) Decide(now timeline.Time, p *cluster.Plan) {
+func (c *contentionAware) Decide(now timeline.Time, p *book.Plan) {
 	c.now = now
 	c.watch.collect(now, p)
 	for _, n := range c.watch.nodes {
@@ -58,7 +59,7 @@ func (c *contentionAware) Decide(now timeline.Time, p *cluster.Plan) {
 }
 
 // suits reports whether n has enough until the next task of a job ends.
-func (c *contentionAware) suits(p *cluster.Plan, j *cluster.JobState, n *cluster.NodeState) bool {
+func (c *contentionAware) suits(p *book.Plan, j *book.JobState, n *book.NodeState) bool {
 	stage, _ := j.NextStage()
 	_, over := c.exceeds(c.now, p.Snapshot, j, stage, n)
 	return !over
@@ -66,7 +67,7 @@ func (c *contentionAware) suits(p *cluster.Plan, j *cluster.JobState, n *cluster
 
 // exceeds returns the first time at which n would have too few cores if the next task of a stage started now; ok is false if it
 // would have enough until the task ends.
-func (c *contentionAware) exceeds(now timeline.Time, s *cluster.Snapshot, j *cluster.JobState, stage int, n *cluster.NodeState) (at timeline.Time, ok bool) {
+func (c *contentionAware) exceeds(now timeline.Time, s *book.Snapshot, j *book.JobState, stage int, n *book.NodeState) (at timeline.Time, ok bool) {
 	c.demand.look(now, s, n, nil)
 	lasts := j.Stages[stage].RunTime()
 	if lasts <= 0 {
@@ -88,7 +89,7 @@ func (c *contentionAware) exceeds(now timeline.Time, s *cluster.Snapshot, j *clu
 }
 
 // why says that a node with room would have too few cores later.
-func (c *contentionAware) why(now timeline.Time, s *cluster.Snapshot, j *cluster.JobState, stage int) (cluster.Reason, bool) {
+func (c *contentionAware) why(now timeline.Time, s *book.Snapshot, j *book.JobState, stage int) (cluster.Reason, bool) {
 	need, _, _ := c.phased.grant(j, stage)
 	first := timeline.Never
 	for n, ok := s.FirstOpen(need, 0); ok; n, ok = s.FirstOpen(need, n.ID+1) {

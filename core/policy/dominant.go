@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
@@ -35,12 +35,12 @@ func (s parts) plus(t parts, factor float64) parts {
 }
 
 // dominantShare is the largest share of a resource of the whole that a job uses, over its weight.
-func dominantShare(j *cluster.JobState, whole resource.Vector) float64 {
+func dominantShare(j *book.JobState, whole resource.Vector) float64 {
 	return partsOf(j.Used, whole).largest() / weightOf(j)
 }
 
 // weightOf returns the weight of a job, which is 1 if the job gives none.
-func weightOf(j *cluster.JobState) float64 {
+func weightOf(j *book.JobState) float64 {
 	if j.Weight > 0 {
 		return j.Weight
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -57,8 +58,8 @@ type drfGroup struct {
 type drfNeed struct {
 	amount resource.Vector
 	groups int
-	node   *cluster.NodeState // a node that fits it; nil if none does
-	known  bool               // node is up to date
+	node   *book.NodeState // a node that fits it; nil if none does
+	known  bool            // node is up to date
 }
 
 // drfShare is the use of a queue in the sense of H-DRF.
@@ -97,14 +98,14 @@ func (d *drf) Traits() Traits { return Traits{Admit: d.admit, Why: d.why, DropCa
 func (d *drf) dropCaches() { d.tree.members = nil }
 
 // admit rejects jobs that name an unknown queue.
-func (d *drf) admit(_ *cluster.Snapshot, j *cluster.Job) error { return d.tree.check(j) }
+func (d *drf) admit(_ *book.Snapshot, j *cluster.Job) error { return d.tree.check(j) }
 
 // why says that a job names an unknown queue.
-func (d *drf) why(_ timeline.Time, _ *cluster.Snapshot, j *cluster.JobState, _ int) (cluster.Reason, bool) {
+func (d *drf) why(_ timeline.Time, _ *book.Snapshot, j *book.JobState, _ int) (cluster.Reason, bool) {
 	return cluster.Because(cluster.NoSuchQueue), d.tree.home(j.Job) == nil
 }
 
-func (d *drf) Decide(_ timeline.Time, p *cluster.Plan) {
+func (d *drf) Decide(_ timeline.Time, p *book.Plan) {
 	d.follow(p)
 	d.misses.forget()
 	for _, need := range d.needs {
@@ -120,7 +121,7 @@ func (d *drf) Decide(_ timeline.Time, p *cluster.Plan) {
 }
 
 // follow updates the queues from the changes of the snapshot. A change of the cluster changes all shares.
-func (d *drf) follow(p *cluster.Plan) {
+func (d *drf) follow(p *book.Plan) {
 	if d.tree.members == nil || d.whole != p.Capacity {
 		d.dropCaches()
 		d.whole, d.needs = p.Capacity, map[resource.Vector]*drfNeed{}
@@ -192,7 +193,7 @@ func byNeed(g *drfGroup, amount resource.Vector) int {
 }
 
 // choose returns the job to serve next; nil if no task fits.
-func (d *drf) choose(p *cluster.Plan) *cluster.JobState {
+func (d *drf) choose(p *book.Plan) *book.JobState {
 	q := d.tree.root
 	if !q.leaf() {
 		d.workOut(p)
@@ -213,7 +214,7 @@ func (d *drf) choose(p *cluster.Plan) *cluster.JobState {
 }
 
 // first returns the job of a leaf with the least share among those whose task fits.
-func (d *drf) first(p *cluster.Plan, leaf *queue[drfQueue]) *cluster.JobState {
+func (d *drf) first(p *book.Plan, leaf *queue[drfQueue]) *book.JobState {
 	var least *queued
 	for _, g := range leaf.own.groups {
 		if e := &g.jobs.jobs[0]; (least == nil || e.compare(*least) < 0) && d.fits(p, g.need) {
@@ -227,7 +228,7 @@ func (d *drf) first(p *cluster.Plan, leaf *queue[drfQueue]) *cluster.JobState {
 }
 
 // fits reports whether a need fits on some node.
-func (d *drf) fits(p *cluster.Plan, need *drfNeed) bool {
+func (d *drf) fits(p *book.Plan, need *drfNeed) bool {
 	if !need.known {
 		need.known = true
 		need.node, _ = d.misses.firstFit(p, need.amount)
@@ -236,7 +237,7 @@ func (d *drf) fits(p *cluster.Plan, need *drfNeed) bool {
 }
 
 // start starts the next task of a job.
-func (d *drf) start(p *cluster.Plan, j *cluster.JobState) {
+func (d *drf) start(p *book.Plan, j *book.JobState) {
 	need := d.tree.members[j].own.group.need
 	n := need.node
 	stage, _ := j.NextStage()
@@ -251,7 +252,7 @@ func (d *drf) start(p *cluster.Plan, j *cluster.JobState) {
 }
 
 // workOut computes the shares of all queues, children first (H-DRF, Algorithm 2).
-func (d *drf) workOut(p *cluster.Plan) {
+func (d *drf) workOut(p *book.Plan) {
 	saturated := d.saturated(p)
 	for _, q := range slices.Backward(d.tree.all) {
 		s := &q.own.drfShare
@@ -271,7 +272,7 @@ func (d *drf) workOut(p *cluster.Plan) {
 }
 
 // leafShare adds up the jobs of a leaf.
-func (d *drf) leafShare(p *cluster.Plan, leaf *queue[drfQueue]) drfShare {
+func (d *drf) leafShare(p *book.Plan, leaf *queue[drfQueue]) drfShare {
 	s := drfShare{blocked: true}
 	least, blocked, unit := 0.0, leaf.used, parts{}
 	for _, g := range leaf.own.groups {
@@ -340,7 +341,7 @@ func (d *drf) sumShare(q *queue[drfQueue]) drfShare {
 // or, if there are no such jobs, below the smallest request of all jobs. The free amount of a resource that every
 // node states is that of one node that is not reserved; the free amount of other resources is that of the cluster, where
 // an unknown amount is never saturated.
-func (d *drf) saturated(p *cluster.Plan) (saturated [resource.NumKinds]bool) {
+func (d *drf) saturated(p *book.Plan) (saturated [resource.NumKinds]bool) {
 	var mostly, least resource.Vector // the least amounts
 	for _, need := range d.needs {
 		asks := partsOf(need.amount, d.whole)

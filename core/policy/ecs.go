@@ -3,7 +3,7 @@ package policy
 import (
 	"time"
 
-	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/leveling"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -95,9 +95,9 @@ func (e *ecs) dropCaches() {
 }
 
 // share is the key of a job in the queue.
-func (e *ecs) share(j *cluster.JobState) float64 { return dominantShare(j, e.whole) }
+func (e *ecs) share(j *book.JobState) float64 { return dominantShare(j, e.whole) }
 
-func (e *ecs) Decide(now timeline.Time, p *cluster.Plan) {
+func (e *ecs) Decide(now timeline.Time, p *book.Plan) {
 	e.now = now
 	e.follow(p)
 	e.watch.collect(now, p)
@@ -128,7 +128,7 @@ func (e *ecs) Decide(now timeline.Time, p *cluster.Plan) {
 }
 
 // follow makes the queue anew if all shares have changed, or which tasks are short.
-func (e *ecs) follow(p *cluster.Plan) {
+func (e *ecs) follow(p *book.Plan) {
 	e.fit.anew = e.phased.short.follow(p)
 	if e.fit.anew || e.whole != p.Capacity {
 		e.whole = p.Capacity
@@ -138,7 +138,7 @@ func (e *ecs) follow(p *cluster.Plan) {
 
 // next returns the earliest time after now at which a task of n enters a phase in which it is granted another amount, or at
 // which it is to stop; Never if there is none.
-func (e *ecs) next(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState) timeline.Time {
+func (e *ecs) next(now timeline.Time, s *book.Snapshot, n *book.NodeState) timeline.Time {
 	at := e.phased.next(now, s, n)
 	if e.phased.memory {
 		at = min(at, e.nextForMemory(now, s, n))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -15,12 +16,12 @@ import (
 // table is a node with a book about it.
 type table struct {
 	*testing.T
-	book *cluster.Book
-	plan *cluster.Plan
+	book *book.Book
+	plan *book.Plan
 }
 
 func newTable(t *testing.T, cores resource.Amount) *table {
-	b := cluster.NewBook(nil)
+	b := book.NewBook(nil)
 	b.Snapshot().Lends = true
 	s := &table{T: t, book: b, plan: b.Open(0)}
 	s.enter(0, cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(cores*resource.Core, 100*resource.GB)}})
@@ -45,10 +46,10 @@ func (s *table) closed() []cluster.Decision {
 	return decisions
 }
 
-func (s *table) node() *cluster.NodeState { return s.book.Snapshot().Nodes[0] }
+func (s *table) node() *book.NodeState { return s.book.Snapshot().Nodes[0] }
 
 // submit submits a job with the given stages.
-func (s *table) submit(id cluster.JobID, stages ...cluster.Stage) *cluster.JobState {
+func (s *table) submit(id cluster.JobID, stages ...cluster.Stage) *book.JobState {
 	s.Helper()
 	s.enter(0, cluster.Event{Kind: cluster.JobSubmitted, Job: id, NewJob: &cluster.Job{ID: id, Name: fmt.Sprint(id), Stages: stages}})
 	j, _ := s.book.Snapshot().Job(id)
@@ -56,13 +57,13 @@ func (s *table) submit(id cluster.JobID, stages ...cluster.Stage) *cluster.JobSt
 }
 
 // start starts tasks by phase and launches them at time 0.
-func (s *table) start(j *cluster.JobState, stage, tasks int) (started []*cluster.TaskState) {
+func (s *table) start(j *book.JobState, stage, tasks int) (started []*book.TaskState) {
 	s.Helper()
 	return s.startAt(j, stage, make([]timeline.Time, tasks)...)
 }
 
 // startAt starts a task by phase for each of some times, and launches it then.
-func (s *table) startAt(j *cluster.JobState, stage int, launched ...timeline.Time) (started []*cluster.TaskState) {
+func (s *table) startAt(j *book.JobState, stage int, launched ...timeline.Time) (started []*book.TaskState) {
 	s.Helper()
 	for _, at := range launched {
 		d := phased{}
@@ -155,7 +156,7 @@ func TestDemands(t *testing.T) {
 	long := s.start(s.submit(1, phasesOf(1, "20s:1 40s:3")), 0, 1)[0]
 	short := s.start(s.submit(2, phasesOf(1, "20s:1 20s:3")), 0, 1)[0]
 	var d demands
-	spare := func(now timeline.Time, released *cluster.TaskState) (text string) {
+	spare := func(now timeline.Time, released *book.TaskState) (text string) {
 		d.look(now, s.book.Snapshot(), s.node(), released)
 		for at := now; at < timeline.Never; at = d.spare.NextStep(at) {
 			text += fmt.Sprintf("%v:%v ", at, d.spare.At(at)[resource.CPU])
@@ -353,7 +354,7 @@ func TestShortTasksGetTheirPeak(t *testing.T) {
 		t.Errorf("longest is %v", d.short.longest)
 	}
 	for _, c := range []struct {
-		job  *cluster.JobState
+		job  *book.JobState
 		want resource.Amount
 	}{{a, 2000}, {b, 1000}} {
 		if need, _, _ := d.grant(c.job, 0); need[resource.CPU] != c.want {

@@ -3,6 +3,7 @@ package policy
 import (
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -34,7 +35,7 @@ type rest struct {
 // restOf returns what t has left to do when it runs next. ok is false if that is unknown. A task that leveling holds goes on when the
 // hold ends, or at `released` if that is not Never. There is no time at which a task goes on that something else holds, or that waits
 // for memory.
-func restOf(s *cluster.Snapshot, t *cluster.TaskState, released timeline.Time) (r rest, ok bool) {
+func restOf(s *book.Snapshot, t *book.TaskState, released timeline.Time) (r rest, ok bool) {
 	end, known := s.EstimatedEnd(t, timeline.Earliest)
 	if !known {
 		return rest{}, false
@@ -54,7 +55,7 @@ func restOf(s *cluster.Snapshot, t *cluster.TaskState, released timeline.Time) (
 }
 
 // stoppedAt returns when t stopped, or was ordered to.
-func stoppedAt(t *cluster.TaskState, held cluster.Held) timeline.Time {
+func stoppedAt(t *book.TaskState, held book.Held) timeline.Time {
 	if t.Still {
 		return t.StillSince
 	}
@@ -62,7 +63,7 @@ func stoppedAt(t *cluster.TaskState, held cluster.Held) timeline.Time {
 }
 
 // work sets d.pieces to what t does in the last part of its run, of the given length.
-func (d *demands) work(t *cluster.TaskState, left time.Duration) {
+func (d *demands) work(t *book.TaskState, left time.Duration) {
 	d.pieces = d.pieces[:0]
 	if t.ByPhase {
 		d.workByPhase(t.Job.Job, int(t.ID.Stage), t.Node, t.Duration, left)
@@ -72,7 +73,7 @@ func (d *demands) work(t *cluster.TaskState, left time.Duration) {
 }
 
 // workByPhase adds to d.pieces what a task does on a node in the last part of its run, which is as long as whole.
-func (d *demands) workByPhase(j *cluster.Job, stage int, n *cluster.NodeState, whole, left time.Duration) {
+func (d *demands) workByPhase(j *cluster.Job, stage int, n *book.NodeState, whole, left time.Duration) {
 	phases := j.Stages[stage].Phases
 	stretch := float64(whole) / float64(lengthOf(phases))
 	done := whole - left
@@ -91,7 +92,7 @@ func (d *demands) workByPhase(j *cluster.Job, stage int, n *cluster.NodeState, w
 }
 
 // pause sets d.pauses to the times, from now on, in which the newest solution stops t.
-func (d *demands) pause(n *cluster.NodeState, t *cluster.TaskState, now timeline.Time) {
+func (d *demands) pause(n *book.NodeState, t *book.TaskState, now timeline.Time) {
 	d.pauses = d.pauses[:0]
 	if n.Leveled == nil {
 		return
@@ -105,7 +106,7 @@ func (d *demands) pause(n *cluster.NodeState, t *cluster.TaskState, now timeline
 
 // look sets d.spare to the cores of n that its tasks do not demand. released is a task that goes on now although it is held; nil is
 // none.
-func (d *demands) look(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState, released *cluster.TaskState) {
+func (d *demands) look(now timeline.Time, s *book.Snapshot, n *book.NodeState, released *book.TaskState) {
 	d.steps = d.steps[:0]
 	spare := n.Capacity[resource.CPU]
 	for _, t := range n.Tasks {

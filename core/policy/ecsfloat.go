@@ -4,13 +4,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // float says how late tasks may end without delaying their job (the paper's ES, EF, LS and LF).
 type float struct {
-	job    *cluster.JobState
+	job    *book.JobState
 	stages []stageFloat
 	order  []int // stages, parents before children
 }
@@ -25,7 +25,7 @@ type stageFloat struct {
 // of sets f to the floats of a job. ok is false if a run time is unknown.
 //
 // Tasks run in waves: as many at a time as run now. The first wave follows the first end of a task of the stage.
-func (f *float) of(now timeline.Time, s *cluster.Snapshot, j *cluster.JobState) (ok bool) {
+func (f *float) of(now timeline.Time, s *book.Snapshot, j *book.JobState) (ok bool) {
 	f.job, f.order = j, f.order[:0]
 	f.stages = append(f.stages[:0], make([]stageFloat, len(j.Stages))...)
 	for i := range j.Stages {
@@ -61,7 +61,7 @@ func (f *float) of(now timeline.Time, s *cluster.Snapshot, j *cluster.JobState) 
 }
 
 // rank adds a stage to the order, after its parents.
-func (f *float) rank(j *cluster.JobState, i int) {
+func (f *float) rank(j *book.JobState, i int) {
 	if f.stages[i].ranked {
 		return
 	}
@@ -73,7 +73,7 @@ func (f *float) rank(j *cluster.JobState, i int) {
 }
 
 // forward computes when a stage starts and ends at the earliest, after its parents.
-func (f *float) forward(now timeline.Time, s *cluster.Snapshot, i, width int) (ok bool) {
+func (f *float) forward(now timeline.Time, s *book.Snapshot, i, width int) (ok bool) {
 	j, stage, at := f.job, &f.job.Stages[i], &f.stages[i]
 	at.start, at.end = now, now
 	if stage.Coordinator {
@@ -108,7 +108,7 @@ func (f *float) forward(now timeline.Time, s *cluster.Snapshot, i, width int) (o
 }
 
 // earliestEnd returns when t ends if nothing stops it from now on.
-func earliestEnd(now timeline.Time, s *cluster.Snapshot, t *cluster.TaskState) (end timeline.Time, known bool) {
+func earliestEnd(now timeline.Time, s *book.Snapshot, t *book.TaskState) (end timeline.Time, known bool) {
 	r, known := restOf(s, t, now)
 	if r.from == timeline.Never {
 		r.from = now
@@ -117,7 +117,7 @@ func earliestEnd(now timeline.Time, s *cluster.Snapshot, t *cluster.TaskState) (
 }
 
 // latest returns when a running task must have ended: the tasks of its stage that have not started follow it.
-func (f *float) latest(t *cluster.TaskState) timeline.Time {
+func (f *float) latest(t *book.TaskState) timeline.Time {
 	at := &f.stages[t.ID.Stage]
 	return at.latest.Add(-at.waves)
 }

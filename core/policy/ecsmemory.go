@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -18,7 +19,7 @@ import (
 
 // inLine is a task whose phase needs more memory than it is granted.
 type inLine struct {
-	task  *cluster.TaskState
+	task  *book.TaskState
 	phase int32           // that it is in
 	needs int32           // that needs more memory: phase, or a later one
 	grant resource.Vector // in phase, with the memory of needs
@@ -34,7 +35,7 @@ func pagesOut(j *cluster.Job, stage int) bool {
 }
 
 // lineUp sets e.line to the tasks of n whose phases need more memory than they are granted, in the order in which they are served.
-func (e *ecs) lineUp(now timeline.Time, n *cluster.NodeState) {
+func (e *ecs) lineUp(now timeline.Time, n *book.NodeState) {
 	e.line = e.line[:0]
 	for _, t := range n.Tasks {
 		phase, grant, ok := e.phased.wants(now, t)
@@ -61,7 +62,7 @@ func (e *ecs) lineUp(now timeline.Time, n *cluster.NodeState) {
 
 // grantedFor returns the phase for which the present grant of a task was decided, perhaps before that began; ok is false if it was not decided
 // for a phase.
-func grantedFor(t *cluster.TaskState) (phase int32, ok bool) {
+func grantedFor(t *book.TaskState) (phase int32, ok bool) {
 	r := t.Resized
 	if r == nil || r.Failed || r.Why.Code != cluster.PhaseDemands && r.Why.Code != cluster.PhaseAhead {
 		return 0, false
@@ -71,7 +72,7 @@ func grantedFor(t *cluster.TaskState) (phase int32, ok bool) {
 
 // serveMemory lets the phases in line begin for which n has memory, and stops the tasks of the others. It reports whether something
 // was decided.
-func (e *ecs) serveMemory(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) (decided bool) {
+func (e *ecs) serveMemory(now timeline.Time, p *book.Plan, n *book.NodeState) (decided bool) {
 	e.lineUp(now, n)
 	blocked := false
 	for i := range e.line {
@@ -97,7 +98,7 @@ func (e *ecs) serveMemory(now timeline.Time, p *cluster.Plan, n *cluster.NodeSta
 }
 
 // fits reports whether n has the memory that w needs.
-func (w *inLine) fits(n *cluster.NodeState) bool {
+func (w *inLine) fits(n *book.NodeState) bool {
 	return w.grant[resource.Memory]-w.task.Holds()[resource.Memory] <= max(0, n.Spare()[resource.Memory])
 }
 
@@ -118,7 +119,7 @@ func (w *inLine) reduced(most resource.Amount) resource.Amount {
 }
 
 // begin lets a task go on to its phase, with a grant.
-func (e *ecs) begin(now timeline.Time, p *cluster.Plan, w *inLine) (decided bool) {
+func (e *ecs) begin(now timeline.Time, p *book.Plan, w *inLine) (decided bool) {
 	w.runs = true
 	decided = e.phased.regrant(now, p, w.task, w.phase, w.grant)
 	if w.held {
@@ -130,7 +131,7 @@ func (e *ecs) begin(now timeline.Time, p *cluster.Plan, w *inLine) (decided bool
 
 // lastEnd returns until when the tasks of n that do not wait for memory are waited for: until all have ended, or have taken twice as long
 // as was forecast; now if there is none whose end is known.
-func (e *ecs) lastEnd(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState) (last timeline.Time) {
+func (e *ecs) lastEnd(now timeline.Time, s *book.Snapshot, n *book.NodeState) (last timeline.Time) {
 	last = now
 	for _, t := range n.Tasks {
 		if t.Steers || t.StillBy&cluster.HeldByOwner != 0 || slices.ContainsFunc(e.line, func(w inLine) bool { return w.task == t && !w.runs }) {
@@ -151,7 +152,7 @@ func (e *ecs) lastEnd(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeSta
 
 // nextForMemory returns the earliest time after now at which a task of n is to be prepared for a phase, or is not prepared any longer, or at
 // which the tasks in line should have nothing to wait for any more; Never if there is none.
-func (e *ecs) nextForMemory(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState) timeline.Time {
+func (e *ecs) nextForMemory(now timeline.Time, s *book.Snapshot, n *book.NodeState) timeline.Time {
 	at := timeline.Never
 	for _, t := range n.Tasks {
 		if phase, _, ok := e.phased.wants(now, t); ok && !t.Still {
@@ -173,7 +174,7 @@ func (e *ecs) nextForMemory(now timeline.Time, s *cluster.Snapshot, n *cluster.N
 
 // suits reports whether the next task of a job may start on n, which has room for it: no phase waits for memory there, and all phases of
 // the task would ever fit.
-func (e *ecs) suits(_ *cluster.Plan, j *cluster.JobState, n *cluster.NodeState) bool {
+func (e *ecs) suits(_ *book.Plan, j *book.JobState, n *book.NodeState) bool {
 	if !e.phased.memory {
 		return true
 	}
@@ -183,7 +184,7 @@ func (e *ecs) suits(_ *cluster.Plan, j *cluster.JobState, n *cluster.NodeState) 
 }
 
 // why says why the next task of a job does not start: no node has room, or phases come first where there is.
-func (e *ecs) why(now timeline.Time, s *cluster.Snapshot, j *cluster.JobState, stage int) (cluster.Reason, bool) {
+func (e *ecs) why(now timeline.Time, s *book.Snapshot, j *book.JobState, stage int) (cluster.Reason, bool) {
 	need, _, _ := e.phased.grant(j, stage)
 	if why, ok := s.NoRoom(need); ok || !e.phased.memory {
 		return why, ok

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -55,7 +56,7 @@ type preparation struct {
 
 // upcoming returns the preparation of t for the next phase that needs more memory than the given one, which t is in. ok is false if
 // there is no such phase, or if t was prepared for it before.
-func (d *phased) upcoming(now timeline.Time, t *cluster.TaskState, phase int32) (next preparation, ok bool) {
+func (d *phased) upcoming(now timeline.Time, t *book.TaskState, phase int32) (next preparation, ok bool) {
 	end, known := t.UsualEnd(now)
 	if !d.memory || d.ahead.least == 0 || !known {
 		return preparation{}, false
@@ -96,14 +97,14 @@ func (p *preparation) gaveUp() time.Duration {
 }
 
 // prepared returns the preparation of t, which is in the given phase, for a later one that should begin soon; ok is false if there is none.
-func (d *phased) prepared(now timeline.Time, t *cluster.TaskState, phase int32) (next preparation, ok bool) {
+func (d *phased) prepared(now timeline.Time, t *book.TaskState, phase int32) (next preparation, ok bool) {
 	next, ok = d.upcoming(now, t, phase)
 	return next, ok && next.left <= next.lead && ran(now, t) < next.gaveUp()
 }
 
 // preparedFor returns the phase of which t, which is in the given phase, is granted the memory: a later one that should begin soon, or that
 // phase.
-func (d *phased) preparedFor(now timeline.Time, t *cluster.TaskState, phase int32) int32 {
+func (d *phased) preparedFor(now timeline.Time, t *book.TaskState, phase int32) int32 {
 	if next, ok := d.prepared(now, t, phase); ok {
 		return next.phase
 	}
@@ -112,7 +113,7 @@ func (d *phased) preparedFor(now timeline.Time, t *cluster.TaskState, phase int3
 
 // nextPrepared returns the earliest time after now at which t, which runs and is in the given phase, is to be prepared for a later one, or gives
 // up; Never if there is none.
-func (d *phased) nextPrepared(now timeline.Time, t *cluster.TaskState, phase int32) timeline.Time {
+func (d *phased) nextPrepared(now timeline.Time, t *book.TaskState, phase int32) timeline.Time {
 	next, ok := d.upcoming(now, t, phase)
 	switch until := next.gaveUp() - ran(now, t); {
 	case ok && next.left > next.lead:
@@ -124,7 +125,7 @@ func (d *phased) nextPrepared(now timeline.Time, t *cluster.TaskState, phase int
 }
 
 // because says why t, which is in the given phase, has another grant from now on.
-func (d *phased) because(now timeline.Time, t *cluster.TaskState, phase int32, grant resource.Vector) cluster.Reason {
+func (d *phased) because(now timeline.Time, t *book.TaskState, phase int32, grant resource.Vector) cluster.Reason {
 	memory, stage := grant[resource.Memory], int(t.ID.Stage)
 	if next, ok := d.prepared(now, t, phase); ok {
 		return cluster.BecausePhaseAhead(next.phase, memory, next.after)
@@ -136,7 +137,7 @@ func (d *phased) because(now timeline.Time, t *cluster.TaskState, phase int32, g
 }
 
 // ran returns for how long a task has run, without the time that it stood still.
-func ran(now timeline.Time, t *cluster.TaskState) time.Duration {
+func ran(now timeline.Time, t *book.TaskState) time.Duration {
 	d := now.Sub(t.Launched) - t.Stood
 	if t.Still {
 		d -= now.Sub(t.StillSince)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/leveling"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -59,7 +60,7 @@ func btoi(b bool) int {
 
 // ask asks how to level n if its tasks will demand more than it has, and their demand fluctuates enough (Algorithm 1, lines 12 to
 // 16). While a task of n has not been launched, its forecast would move. Without new tasks it asks once per interval at most.
-func (e *ecs) ask(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) {
+func (e *ecs) ask(now timeline.Time, p *book.Plan, n *book.NodeState) {
 	byPhase, fresh := false, n.Asked == nil || n.Asked.Stale || now.Sub(n.Asked.At) >= e.interval
 	for _, t := range n.Tasks {
 		if !t.Running {
@@ -86,7 +87,7 @@ func (e *ecs) ask(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) {
 }
 
 // question states the problem of leveling n.
-func (e *ecs) question(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState) *question {
+func (e *ecs) question(now timeline.Time, s *book.Snapshot, n *book.NodeState) *question {
 	groups, end, latest := e.groups(now, s, n)
 	window := min(latest.Sub(now), 2*end.Sub(now))
 	q := &question{from: now, every: max(e.interval, (window+mostIntervals-1)/mostIntervals), eta: e.eta, states: e.states, unit: n.Capacity[resource.CPU]}
@@ -112,10 +113,10 @@ func (e *ecs) question(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeSt
 
 // groups returns the groups of the tasks of n that may be moved, when the last task of n ends if none is moved, and when the last
 // one must have ended.
-func (e *ecs) groups(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState) (groups []group, end, latest timeline.Time) {
+func (e *ecs) groups(now timeline.Time, s *book.Snapshot, n *book.NodeState) (groups []group, end, latest timeline.Time) {
 	end, latest = now, now
 	tasks := slices.Clone(n.Tasks)
-	slices.SortFunc(tasks, func(a, b *cluster.TaskState) int { return compareTasks(a.ID, b.ID) })
+	slices.SortFunc(tasks, func(a, b *book.TaskState) int { return compareTasks(a.ID, b.ID) })
 	e.float.job = nil
 	known := false
 	for _, t := range tasks {
@@ -150,7 +151,7 @@ func (e *ecs) groups(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeStat
 	return groups, end, max(latest, end)
 }
 
-func (g *group) add(t *cluster.TaskState, left time.Duration, pieces []piece, float time.Duration) {
+func (g *group) add(t *book.TaskState, left time.Duration, pieces []piece, float time.Duration) {
 	g.tasks = append(g.tasks, t.ID)
 	g.float = min(g.float, float)
 	r := groupRest{left: left, pieces: slices.Clone(pieces)}
@@ -208,7 +209,7 @@ func (q *question) spread(to []resource.Amount, from, until time.Duration, cpu r
 }
 
 // fixed adds to the problem what all tasks demand that do not move. A task among them that leveling holds goes on.
-func (e *ecs) fixed(s *cluster.Snapshot, n *cluster.NodeState, q *question) {
+func (e *ecs) fixed(s *book.Snapshot, n *book.NodeState, q *question) {
 	for _, t := range n.Tasks {
 		if slices.ContainsFunc(q.groups, func(g group) bool { return slices.Contains(g.tasks, t.ID) }) {
 			continue

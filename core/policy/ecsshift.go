@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -11,7 +12,7 @@ import (
 // carryOut stops and resumes the tasks of n as the newest solution says. A task is stopped only if n would otherwise be
 // over-allocated meanwhile, and goes on early if n would not be: tasks may have ended earlier than forecast. changed says that n
 // has changed, so that the latter may be.
-func (e *ecs) carryOut(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, changed bool) {
+func (e *ecs) carryOut(now timeline.Time, p *book.Plan, n *book.NodeState, changed bool) {
 	for _, t := range n.Tasks {
 		if !t.Running || t.Killing || t.Steers {
 			continue
@@ -38,7 +39,7 @@ func (e *ecs) carryOut(now timeline.Time, p *cluster.Plan, n *cluster.NodeState,
 }
 
 // shiftOf returns the shift of t that has begun and not ended.
-func shiftOf(a *cluster.Answer, t *cluster.TaskState, now timeline.Time) (shift cluster.Shift, ok bool) {
+func shiftOf(a *cluster.Answer, t *book.TaskState, now timeline.Time) (shift cluster.Shift, ok bool) {
 	for _, s := range a.Shifts {
 		if s.Task == t.ID && s.From <= now && now < s.To {
 			return s, true
@@ -48,14 +49,14 @@ func shiftOf(a *cluster.Answer, t *cluster.TaskState, now timeline.Time) (shift 
 }
 
 // collides reports whether n would be over-allocated before a time if t ran from now on.
-func (e *ecs) collides(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState, t *cluster.TaskState, until timeline.Time) bool {
+func (e *ecs) collides(now timeline.Time, s *book.Snapshot, n *book.NodeState, t *book.TaskState, until timeline.Time) bool {
 	e.demand.look(now, s, n, t)
 	at, over := e.demand.over(now)
 	return over && at < until
 }
 
 // keepsGoing returns the task with the largest grant of CPU of those that run on n while t stops; nil if there is none.
-func (e *ecs) keepsGoing(now timeline.Time, n *cluster.NodeState, t *cluster.TaskState) (most *cluster.TaskState) {
+func (e *ecs) keepsGoing(now timeline.Time, n *book.NodeState, t *book.TaskState) (most *book.TaskState) {
 	for _, other := range n.Tasks {
 		_, held := other.HeldUntil()
 		_, stops := shiftOf(n.Leveled, other, now)

@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
@@ -12,6 +12,6 @@ func StopUnderSizing(p Policy) {
 }
 
 // Estimate makes a yarn-me policy estimate the ends of all jobs.
-func Estimate(p Policy, now timeline.Time, plan *cluster.Plan) {
+func Estimate(p Policy, now timeline.Time, plan *book.Plan) {
 	p.(*yarnME).timeline.Estimate(now, plan)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
 	"github.com/bellows-rm/bellows/core/policy"
@@ -46,7 +47,7 @@ func TestExtremesUnderEveryPolicy(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				e := engine.New(p, func(s *cluster.Snapshot) { s.ContainersPerCore = cluster.ContainersPerCore })
+				e := engine.New(p, func(s *book.Snapshot) { s.ContainersPerCore = cluster.ContainersPerCore })
 				node := &cluster.Node{Name: "n1", Capacity: resource.Of(4*resource.Core, 16*resource.GiB).With(resource.Disk, 100*resource.MB)}
 				if _, err := e.Step(0, cluster.Event{Kind: cluster.NodeJoined, NewNode: node}, cluster.Event{Kind: cluster.Synced}); err != nil {
 					t.Fatal(err)

@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -19,8 +20,8 @@ type fair struct {
 	queue        fairQueue
 	size         sizing
 	holds        holding
-	outlook      cluster.Outlook
-	then         cluster.NodeState // a node as it will be, in the search for a gap
+	outlook      book.Outlook
+	then         book.NodeState // a node as it will be, in the search for a gap
 	// demand is set during a decision if there are runnable tasks that have not yet been offered to every node with
 	// room.
 	demand bool
@@ -29,11 +30,11 @@ type fair struct {
 // sizing returns with how much memory, in bytes, the next task of a stage may start on n, and why; ok is false if it may
 // not, and then why says why not.
 type sizing func(
-	now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState, j *cluster.JobState, stage int,
+	now timeline.Time, s *book.Snapshot, n *book.NodeState, j *book.JobState, stage int,
 ) (memory resource.Amount, why cluster.Reason, ok bool)
 
 // holding reports whether the next task of a stage could start on n if nothing ran there.
-type holding func(s *cluster.Snapshot, n *cluster.NodeState, stage *cluster.Stage) bool
+type holding func(s *book.Snapshot, n *book.NodeState, stage *cluster.Stage) bool
 
 func newFair(s *settings) Policy {
 	f := makeFair(s, "false")
@@ -60,7 +61,7 @@ func (f *fair) Traits() Traits { return Traits{DropCaches: f.queue.drop} }
 
 // idealSize starts tasks only with their ideal memory.
 func idealSize(
-	_ timeline.Time, _ *cluster.Snapshot, n *cluster.NodeState, j *cluster.JobState, stage int,
+	_ timeline.Time, _ *book.Snapshot, n *book.NodeState, j *book.JobState, stage int,
 ) (resource.Amount, cluster.Reason, bool) {
 	need := &j.Stages[stage].Ideal
 	if why, ok := n.Fits(*need); !ok {
@@ -69,18 +70,18 @@ func idealSize(
 	return need[resource.Memory], cluster.BecauseFits(need[resource.Memory]), true
 }
 
-func holdsIdeal(_ *cluster.Snapshot, n *cluster.NodeState, stage *cluster.Stage) bool {
+func holdsIdeal(_ *book.Snapshot, n *book.NodeState, stage *cluster.Stage) bool {
 	return n.Holds(stage.Ideal)
 }
 
-func (f *fair) Decide(now timeline.Time, p *cluster.Plan) {
+func (f *fair) Decide(now timeline.Time, p *book.Plan) {
 	f.queue.follow(p)
 	f.offerAll(now, p)
 }
 
 // offerAll offers every node that may be able to start something: the nodes that changed and, if there are new runnable
 // tasks, the nodes with room for one of them.
-func (f *fair) offerAll(now timeline.Time, p *cluster.Plan) {
+func (f *fair) offerAll(now timeline.Time, p *book.Plan) {
 	holds := func(e queued) bool { return e.job.Reservations > 0 }
 	if f.reservations && p.Running == 0 && slices.ContainsFunc(f.queue.jobs, holds) {
 		for n := range hopeless(p) {
@@ -100,7 +101,7 @@ func (f *fair) offerAll(now timeline.Time, p *cluster.Plan) {
 }
 
 // offerRoom offers every node with room for a task of a job that changed.
-func (f *fair) offerRoom(now timeline.Time, p *cluster.Plan) {
+func (f *fair) offerRoom(now timeline.Time, p *book.Plan) {
 	least := leastNeed(p)
 	for n, ok := p.NextRoom(least, 0); ok; n, ok = p.NextRoom(least, n.ID+1) {
 		for f.offer(now, p, n) {
@@ -116,7 +117,7 @@ func (f *fair) offerRoom(now timeline.Time, p *cluster.Plan) {
 }
 
 // leastNeed is, per resource, the least with which a changed job could start a task.
-func leastNeed(p *cluster.Plan) resource.Vector {
+func leastNeed(p *book.Plan) resource.Vector {
 	least := resource.TooMuch()
 	for _, j := range p.Changes.Jobs {
 		if stage, ok := j.NextStage(); ok {
@@ -127,7 +128,7 @@ func leastNeed(p *cluster.Plan) resource.Vector {
 }
 
 // offer lets the queue start one task on n and reports whether it did.
-func (f *fair) offer(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) bool {
+func (f *fair) offer(now timeline.Time, p *book.Plan, n *book.NodeState) bool {
 	if n.ReservedFor != nil {
 		if n.ReservationNeeded() {
 			if f.start(now, p, n, n.ReservedFor, n.ReservedStage) {
@@ -151,12 +152,12 @@ func (f *fair) offer(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) b
 	return false
 }
 
-func (f *fair) usesGaps(p *cluster.Plan) bool {
+func (f *fair) usesGaps(p *book.Plan) bool {
 	return f.gaps == "true" || f.gaps == "auto" && p.AtOnce()
 }
 
 // start starts the next task of a stage on n if its size allows that, and files its job anew.
-func (f *fair) start(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, stage int) bool {
+func (f *fair) start(now timeline.Time, p *book.Plan, n *book.NodeState, j *book.JobState, stage int) bool {
 	memory, why, ok := f.size(now, p.Snapshot, n, j, stage)
 	if !ok {
 		p.Wait(j, stage, n.ID, why)
@@ -172,7 +173,7 @@ func (f *fair) start(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j
 }
 
 // moveOn notes that a job may have another next stage, after a task of the given stage has started.
-func (f *fair) moveOn(p *cluster.Plan, j *cluster.JobState, stage int) {
+func (f *fair) moveOn(p *book.Plan, j *book.JobState, stage int) {
 	if next, more := j.NextStage(); p.AtOnce() && (!more || next != stage) {
 		giveBackUnneeded(p, j)
 		f.demand = f.demand || more // its next stage may fit on nodes without room for this stage
@@ -181,7 +182,7 @@ func (f *fair) moveOn(p *cluster.Plan, j *cluster.JobState, stage int) {
 
 // giveBackUnneeded ends the reservations of a job that has nothing more to start from the reserved stage. Where nodes
 // have heartbeats, a reservation ends at its node's next heartbeat instead.
-func giveBackUnneeded(p *cluster.Plan, j *cluster.JobState) {
+func giveBackUnneeded(p *book.Plan, j *book.JobState) {
 	for i := 0; i < len(p.Nodes) && j.Reservations > 0; i++ {
 		if n := p.Nodes[i]; n.ReservedFor == j && !n.ReservationNeeded() {
 			p.Unreserve(n, cluster.Because(cluster.ReservationNotNeeded))
@@ -192,10 +193,10 @@ func giveBackUnneeded(p *cluster.Plan, j *cluster.JobState) {
 // offerGap starts a task of another job on a reserved node if the end of the task is known in time: before the job that
 // reserved the node can use it, with its ideal memory or under-sized, or by the time at which all tasks of that job should
 // have started. Coordinators have no known end and never start in a gap.
-func (f *fair) offerGap(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) bool {
+func (f *fair) offerGap(now timeline.Time, p *book.Plan, n *book.NodeState) bool {
 	holder, stage := n.ReservedFor, n.ReservedStage
 	f.then = *n
-	f.outlook.Look(n, func(t *cluster.TaskState) (timeline.Time, bool) { return p.EstimatedEnd(t, now) })
+	f.outlook.Look(n, func(t *book.TaskState) (timeline.Time, bool) { return p.EstimatedEnd(t, now) })
 	until, known := f.outlook.RoomAfterEnd(func(free resource.Vector) bool {
 		f.then.Free = free
 		_, _, ok := f.size(now, p.Snapshot, &f.then, holder, stage)

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -15,7 +16,7 @@ func newFIFO(*settings) Policy { return fifo{} }
 func (fifo) Name() string   { return "fifo" }
 func (fifo) Traits() Traits { return Traits{} }
 
-func (fifo) Decide(_ timeline.Time, p *cluster.Plan) {
+func (fifo) Decide(_ timeline.Time, p *book.Plan) {
 	for _, j := range p.Jobs {
 		for {
 			stage, ok := j.NextStage()

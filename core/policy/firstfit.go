@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 )
@@ -20,22 +21,22 @@ type firstFit struct {
 	// task of any job.
 	demand, anew bool
 	// begin starts a task with what its job is granted; nil starts it with its memory, and its ideal need of other resources.
-	begin func(p *cluster.Plan, j *cluster.JobState, stage int, n *cluster.NodeState, need resource.Vector, why cluster.Reason)
+	begin func(p *book.Plan, j *book.JobState, stage int, n *book.NodeState, need resource.Vector, why cluster.Reason)
 	// suits says whether the next task of a job may start on a node with room for it; nil is always.
-	suits func(p *cluster.Plan, j *cluster.JobState, n *cluster.NodeState) bool
+	suits func(p *book.Plan, j *book.JobState, n *book.NodeState) bool
 }
 
 // grantFunc returns the resources that the next task of a stage is granted on any node with room, and why. ok is false
 // if the task can be granted nothing, and then why says why not.
-type grantFunc func(j *cluster.JobState, stage int) (need resource.Vector, why cluster.Reason, ok bool)
+type grantFunc func(j *book.JobState, stage int) (need resource.Vector, why cluster.Reason, ok bool)
 
 // idealContainer grants tasks what they need to run unhindered.
-func idealContainer(j *cluster.JobState, stage int) (resource.Vector, cluster.Reason, bool) {
+func idealContainer(j *book.JobState, stage int) (resource.Vector, cluster.Reason, bool) {
 	need := j.Stages[stage].Ideal
 	return need, cluster.BecauseFits(need[resource.Memory]), true
 }
 
-func (f *firstFit) decide(p *cluster.Plan) {
+func (f *firstFit) decide(p *book.Plan) {
 	f.queue.follow(p)
 	if f.blocks {
 		f.serveFirst(p)
@@ -45,7 +46,7 @@ func (f *firstFit) decide(p *cluster.Plan) {
 }
 
 // serve starts the tasks that fit: on nodes that changed and then, if there are new runnable tasks, on any node.
-func (f *firstFit) serve(p *cluster.Plan) {
+func (f *firstFit) serve(p *book.Plan) {
 	f.demand = p.Changes.Demand || f.anew
 	for n := range p.Offers() {
 		if j, ok := f.firstOn(p, n); ok {
@@ -58,7 +59,7 @@ func (f *firstFit) serve(p *cluster.Plan) {
 }
 
 // firstOn returns the first job whose next task may start on n.
-func (f *firstFit) firstOn(p *cluster.Plan, n *cluster.NodeState) (*cluster.JobState, bool) {
+func (f *firstFit) firstOn(p *book.Plan, n *book.NodeState) (*book.JobState, bool) {
 	e, ok := f.queue.fitFrom(0, n.Free)
 	for ok && f.suits != nil && !f.suits(p, e.job, n) {
 		e, ok = f.queue.fitAfter(e, n.Free)
@@ -67,7 +68,7 @@ func (f *firstFit) firstOn(p *cluster.Plan, n *cluster.NodeState) (*cluster.JobS
 }
 
 // firstFor returns the first node on which the next task of a job may start.
-func (f *firstFit) firstFor(p *cluster.Plan, e fitEntry) (*cluster.NodeState, bool) {
+func (f *firstFit) firstFor(p *book.Plan, e fitEntry) (*book.NodeState, bool) {
 	n, ok := p.FirstFit(e.with)
 	for ok && f.suits != nil && !f.suits(p, e.job, n) {
 		n, ok = p.NextRoom(e.with, n.ID+1)
@@ -76,7 +77,7 @@ func (f *firstFit) firstFor(p *cluster.Plan, e fitEntry) (*cluster.NodeState, bo
 }
 
 // place starts tasks of the jobs that changed on any node where they fit, in the order of the queue.
-func (f *firstFit) place(p *cluster.Plan) {
+func (f *firstFit) place(p *book.Plan) {
 	changed := changedIn(p, &f.queue)
 	if f.anew {
 		changed, f.anew = slices.Clone(f.queue.jobs), false
@@ -97,7 +98,7 @@ func (f *firstFit) place(p *cluster.Plan) {
 }
 
 // serveFirst starts tasks of the first job for as long as there is room.
-func (f *firstFit) serveFirst(p *cluster.Plan) {
+func (f *firstFit) serveFirst(p *book.Plan) {
 	for len(f.queue.jobs) > 0 {
 		e := f.queue.jobs[0]
 		n, ok := p.FirstFit(e.with)
@@ -109,7 +110,7 @@ func (f *firstFit) serveFirst(p *cluster.Plan) {
 	}
 }
 
-func (f *firstFit) start(p *cluster.Plan, j *cluster.JobState, n *cluster.NodeState) {
+func (f *firstFit) start(p *book.Plan, j *book.JobState, n *book.NodeState) {
 	stage, _ := j.NextStage()
 	need, why, _ := f.queue.grant(j, stage)
 	if memory := need[resource.Memory]; f.begin != nil {

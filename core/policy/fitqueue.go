@@ -3,7 +3,7 @@ package policy
 import (
 	"slices"
 
-	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
@@ -12,7 +12,7 @@ import (
 type fitQueue struct {
 	ranked[resource.Vector] // with the need of each job's next task
 
-	key   func(*cluster.JobState) float64
+	key   func(*book.JobState) float64
 	grant grantFunc
 
 	// least is the component-wise minimum of the needs of each block of jobs: if it does not fit, nothing in the block
@@ -23,7 +23,7 @@ type fitQueue struct {
 const fitBlock = 32
 
 // firstSubmitted is the key of a queue in which the job submitted first comes first.
-func firstSubmitted(*cluster.JobState) float64 { return 0 }
+func firstSubmitted(*book.JobState) float64 { return 0 }
 
 type fitEntry = filing[resource.Vector]
 
@@ -33,14 +33,14 @@ func (q *fitQueue) drop() {
 }
 
 // follow updates the queue from the changes of the snapshot.
-func (q *fitQueue) follow(p *cluster.Plan) {
+func (q *fitQueue) follow(p *book.Plan) {
 	for _, j := range q.changed(p) {
 		q.update(j)
 	}
 }
 
 // update files j anew, or removes it if it has nothing to run.
-func (q *fitQueue) update(j *cluster.JobState) {
+func (q *fitQueue) update(j *book.JobState) {
 	stage, runnable := j.NextStage()
 	var need resource.Vector
 	if runnable {
@@ -95,7 +95,7 @@ func (q *fitQueue) fitFrom(at int, free resource.Vector) (fitEntry, bool) {
 }
 
 // someFit reports whether some node may have room for the next task of a job.
-func (q *fitQueue) someFit(p *cluster.Plan) bool {
+func (q *fitQueue) someFit(p *book.Plan) bool {
 	return slices.ContainsFunc(q.least, func(least resource.Vector) bool {
 		_, ok := p.FirstOpen(least, 0)
 		return ok
@@ -115,7 +115,7 @@ func (q *fitQueue) fitAfter(last fitEntry, free resource.Vector) (fitEntry, bool
 }
 
 // changedIn returns the changed jobs that are in one of the queues, by ascending key.
-func changedIn(p *cluster.Plan, queues ...*fitQueue) []fitEntry {
+func changedIn(p *book.Plan, queues ...*fitQueue) []fitEntry {
 	var changed []fitEntry
 	for _, j := range p.Changes.Jobs {
 		for _, q := range queues {

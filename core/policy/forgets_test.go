@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -46,12 +47,12 @@ func TestPoliciesForget(t *testing.T) {
 // mind is a policy with the book of the cluster that it decides about.
 type mind struct {
 	policy Policy
-	book   *cluster.Book
+	book   *book.Book
 }
 
 // begin begins an empty cluster. Its nodes report every so often, or at any time if that is 0.
 func (m *mind) begin(every time.Duration) {
-	m.book = cluster.NewBook(func(now timeline.Time, s *cluster.Snapshot, j *cluster.JobState, stage int) (cluster.Reason, bool) {
+	m.book = book.NewBook(func(now timeline.Time, s *book.Snapshot, j *book.JobState, stage int) (cluster.Reason, bool) {
 		if why := m.policy.Traits().Why; why != nil {
 			return why(now, s, j, stage)
 		}
@@ -146,9 +147,9 @@ func forgets(t *rapid.T, name string, settings map[string]string) {
 }
 
 // possibleFor draws an event that is possible now, of all kinds that a policy with these traits looks at.
-func possibleFor(t *rapid.T, traits *Traits, s *cluster.Snapshot, now timeline.Time) (e cluster.Event, ok bool) {
+func possibleFor(t *rapid.T, traits *Traits, s *book.Snapshot, now timeline.Time) (e cluster.Event, ok bool) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
-	driving := slices.IndexFunc(s.Jobs, func(j *cluster.JobState) bool { return j.Open && !j.Status.Ended() })
+	driving := slices.IndexFunc(s.Jobs, func(j *book.JobState) bool { return j.Open && !j.Status.Ended() })
 	switch kind := number("kind", 0, 4); {
 	case kind == 0:
 		return pressure(t, s)

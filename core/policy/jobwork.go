@@ -6,14 +6,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // jobWork is the outstanding work of one job, computed once for each version of the job.
 type jobWork struct {
-	job       *cluster.JobState
+	job       *book.JobState
 	version   uint64
 	submitted timeline.Time
 	queued    float64       // byte-seconds of tasks that have not started
@@ -25,7 +25,7 @@ type jobWork struct {
 
 // measure updates s.work from the jobs of p: ended jobs are removed, new jobs added, changed jobs measured again. The
 // order hardly changes between calls, so that sorting costs little more than a scan.
-func (s *sum) measure(p *cluster.Plan) {
+func (s *sum) measure(p *book.Plan) {
 	s.removeRetired()
 	before := len(s.work)
 	if before < len(p.Jobs) {
@@ -65,9 +65,9 @@ func (s *sum) removeRetired() {
 }
 
 // addNew adds the unknown jobs, with a version that no job has. Most of them belong at the end.
-func (s *sum) addNew(p *cluster.Plan) {
+func (s *sum) addNew(p *book.Plan) {
 	if s.known == nil {
-		s.known = map[*cluster.JobState]bool{}
+		s.known = map[*book.JobState]bool{}
 	}
 	for i := len(p.Jobs) - 1; len(s.work) < len(p.Jobs); i-- {
 		if j := p.Jobs[i]; !s.known[j] {
@@ -94,7 +94,7 @@ func (w *jobWork) less(v *jobWork) bool {
 	return w.queued < v.queued || w.queued == v.queued && w.job.ID < v.job.ID
 }
 
-func workOf(p *cluster.Plan, j *cluster.JobState, node resource.Vector) jobWork {
+func workOf(p *book.Plan, j *book.JobState, node resource.Vector) jobWork {
 	w := jobWork{job: j, version: j.Version, submitted: j.Submitted, running: math.MinInt64, known: true}
 	for _, t := range j.Tasks {
 		if t.Steers {

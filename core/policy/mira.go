@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/share"
@@ -27,26 +28,26 @@ type mira struct {
 	levels []*queue[miraQueue] // the queues: the root, its children, their children, and so on
 
 	// All fields below, but for divisions, are computed from the snapshot.
-	apps      []miraApp           // by the slots of their jobs
-	known     bool                // apps has all jobs
-	limits    bool                // some job never holds more than it is entitled to
-	stale     bool                // what jobs hold has changed, which can change the division
-	executors int                 // among which the apps were entitled
-	divisions int64               // so far
-	unsteered []*cluster.JobState // their coordinators wait
+	apps      []miraApp        // by the slots of their jobs
+	known     bool             // apps has all jobs
+	limits    bool             // some job never holds more than it is entitled to
+	stale     bool             // what jobs hold has changed, which can change the division
+	executors int              // among which the apps were entitled
+	divisions int64            // so far
+	unsteered []*book.JobState // their coordinators wait
 
 	nodes   []share.Node // buffers
 	claims  []share.Claim
 	granted []int
 	dag     []share.Stage
 	targets []int
-	kept    []*cluster.TaskState
+	kept    []*book.TaskState
 	have    []int
 }
 
 // miraApp is what is kept with a job.
 type miraApp struct {
-	job              *cluster.JobState
+	job              *book.JobState
 	leaf             *queue[miraQueue] // nil if there is no such queue
 	demand, entitled int               // executors
 	held             int               // executors, after the last decision
@@ -77,12 +78,12 @@ func newMira(s *settings) Policy {
 func (*mira) Name() string { return "mira" }
 
 func (m *mira) Traits() Traits {
-	return Traits{Quotas: true, Drives: true, Admit: func(_ *cluster.Snapshot, j *cluster.Job) error { return m.tree.check(j) }, DropCaches: func() { m.known = false }, Why: m.why,
+	return Traits{Quotas: true, Drives: true, Admit: func(_ *book.Snapshot, j *cluster.Job) error { return m.tree.check(j) }, DropCaches: func() { m.known = false }, Why: m.why,
 		Divisions: func() int64 { return m.divisions }}
 }
 
 // why says that all executors work, or that all to which j is entitled do. If an executor is free, the task does not fit there.
-func (m *mira) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, stage int) (cluster.Reason, bool) {
+func (m *mira) why(_ timeline.Time, s *book.Snapshot, j *book.JobState, stage int) (cluster.Reason, bool) {
 	a := m.app(j)
 	switch {
 	case m.tree.home(j.Job) == nil:
@@ -101,7 +102,7 @@ func (m *mira) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, st
 	return cluster.BecauseAllAtWork(j.Reservations, a.entitled, s.Present), j.Reservations >= a.entitled || !free || !tooSmall
 }
 
-func (m *mira) Decide(now timeline.Time, p *cluster.Plan) {
+func (m *mira) Decide(now timeline.Time, p *book.Plan) {
 	// 1. Executors are divided anew if something has changed that can change the division. The rule of the paper, and the share of a queue,
 	// depend on what each job holds at present.
 	jobs := p.Changes.Jobs
@@ -144,7 +145,7 @@ func (m *mira) Decide(now timeline.Time, p *cluster.Plan) {
 	}
 	m.known = p.Synced // until then, running tasks are found
 	// 3. Coordinators start wherever they fit.
-	m.unsteered = slices.DeleteFunc(m.unsteered, func(j *cluster.JobState) bool { return !m.steer(p, j) })
+	m.unsteered = slices.DeleteFunc(m.unsteered, func(j *book.JobState) bool { return !m.steer(p, j) })
 	// 4. Executors that no job holds go, one by one and in turn, to jobs that are entitled to more.
 	m.count(p)
 	m.assignInTurn(p, func(a *miraApp) int { return a.entitled })
@@ -159,7 +160,7 @@ func (m *mira) Decide(now timeline.Time, p *cluster.Plan) {
 }
 
 // divideAll divides the executors among all jobs anew.
-func (m *mira) divideAll(p *cluster.Plan) {
+func (m *mira) divideAll(p *book.Plan) {
 	m.entitle(p)
 	m.divisions++
 	m.stale = false
@@ -174,7 +175,7 @@ func (a *miraApp) most() int {
 }
 
 // assignInTurn assigns executors that no job holds to jobs that hold less than most says.
-func (m *mira) assignInTurn(p *cluster.Plan, most func(*miraApp) int) {
+func (m *mira) assignInTurn(p *book.Plan, most func(*miraApp) int) {
 	for more := anyFree(p); more; {
 		more = false
 		for _, j := range p.Jobs {
@@ -189,13 +190,13 @@ func (m *mira) assignInTurn(p *cluster.Plan, most func(*miraApp) int) {
 }
 
 // anyFree reports whether there is an executor that no job holds.
-func anyFree(p *cluster.Plan) bool {
+func anyFree(p *book.Plan) bool {
 	_, free := p.FirstFit(resource.Vector{})
 	return free
 }
 
 // app returns what is kept with j, nil if nothing is.
-func (m *mira) app(j *cluster.JobState) *miraApp {
+func (m *mira) app(j *book.JobState) *miraApp {
 	if j.Slot < len(m.apps) && m.apps[j.Slot].job == j {
 		return &m.apps[j.Slot]
 	}
@@ -203,7 +204,7 @@ func (m *mira) app(j *cluster.JobState) *miraApp {
 }
 
 // follow brings the demands of jobs up to date. It reports whether the division of executors can change: the filters of section III.C.
-func (m *mira) follow(p *cluster.Plan, jobs []*cluster.JobState) (matters bool) {
+func (m *mira) follow(p *book.Plan, jobs []*book.JobState) (matters bool) {
 	for _, j := range jobs {
 		a := m.app(j)
 		if a == nil {
@@ -227,7 +228,7 @@ func (m *mira) follow(p *cluster.Plan, jobs []*cluster.JobState) (matters bool) 
 }
 
 // demand is how many executors j demands.
-func (m *mira) demand(j *cluster.JobState) int {
+func (m *mira) demand(j *book.JobState) int {
 	n := executorsFor(j)
 	if m.keeps.any && j.Reservations > n && !j.Drives { // A job that starts its own tasks demands what it wants to keep.
 		n = min(j.Reservations, n+coming(j))
@@ -236,7 +237,7 @@ func (m *mira) demand(j *cluster.JobState) int {
 }
 
 // executorsFor is how many executors j could use now: one for each unfinished task that may run.
-func executorsFor(j *cluster.JobState) (n int) {
+func executorsFor(j *book.JobState) (n int) {
 	for i := j.FirstLeft(); i < len(j.Stages); i++ {
 		n += unfinished(j, i)
 	}
@@ -244,7 +245,7 @@ func executorsFor(j *cluster.JobState) (n int) {
 }
 
 // unfinished is how many tasks of a stage run, or may start.
-func unfinished(j *cluster.JobState, stage int) int {
+func unfinished(j *book.JobState, stage int) int {
 	if j.Stages[stage].Coordinator {
 		return 0
 	}
@@ -256,18 +257,18 @@ func unfinished(j *cluster.JobState, stage int) int {
 }
 
 // working is how many executors work for a stage.
-func working(j *cluster.JobState, stage int) int {
+func working(j *book.JobState, stage int) int {
 	return j.Progress[stage].Running + j.Progress[stage].Booked
 }
 
 // shareWeight is the weight of a job in thousandths.
-func shareWeight(j *cluster.JobState) int64 {
+func shareWeight(j *book.JobState) int64 {
 	return int64(math.Round(max(1, min(share.MaxWeight, weightOf(j)*1000))))
 }
 
 // retain assigns to j the executors that its tasks occupy without being assigned: of tasks that were found after a restart, or of a job
 // that was paused, which ended its reservations.
-func (m *mira) retain(p *cluster.Plan, a *miraApp) {
+func (m *mira) retain(p *book.Plan, a *miraApp) {
 	j := a.job
 	if !p.Synced || j.Status.Ended() || j.PausedWhole() || j.Reservations >= workingInAll(j) {
 		return
@@ -280,7 +281,7 @@ func (m *mira) retain(p *cluster.Plan, a *miraApp) {
 }
 
 // workingInAll is how many executors work for j.
-func workingInAll(j *cluster.JobState) (n int) {
+func workingInAll(j *book.JobState) (n int) {
 	for i := j.FirstLeft(); i < len(j.Stages); i++ {
 		if !j.Stages[i].Coordinator {
 			n += working(j, i)
@@ -290,13 +291,13 @@ func workingInAll(j *cluster.JobState) (n int) {
 }
 
 // take assigns n to a stage of a.
-func (m *mira) take(p *cluster.Plan, n *cluster.NodeState, a *miraApp, stage int, why cluster.Reason) {
+func (m *mira) take(p *book.Plan, n *book.NodeState, a *miraApp, stage int, why cluster.Reason) {
 	p.Reserve(n, a.job, stage, why)
 	m.holds(a)
 }
 
 // release ends the assignment of n to a.
-func (m *mira) release(p *cluster.Plan, n *cluster.NodeState, a *miraApp, why cluster.Reason) {
+func (m *mira) release(p *book.Plan, n *book.NodeState, a *miraApp, why cluster.Reason) {
 	p.Unreserve(n, why)
 	m.holds(a)
 }
@@ -311,7 +312,7 @@ func (m *mira) holds(a *miraApp) {
 }
 
 // employ starts the next task of the job that holds n there, or gives n back, if nothing runs on it and it accepts work.
-func (m *mira) employ(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) {
+func (m *mira) employ(now timeline.Time, p *book.Plan, n *book.NodeState) {
 	j := n.ReservedFor
 	if j == nil || occupied(n) {
 		p.KeepUntil(n, 0)
@@ -337,7 +338,7 @@ func (m *mira) employ(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) 
 }
 
 // move assigns n, which a holds, to another stage of a.
-func (m *mira) move(p *cluster.Plan, n *cluster.NodeState, a *miraApp, stage int, why cluster.Reason) {
+func (m *mira) move(p *book.Plan, n *book.NodeState, a *miraApp, stage int, why cluster.Reason) {
 	if n.ReservedStage != stage {
 		stale := m.stale
 		m.release(p, n, a, why)
@@ -347,9 +348,9 @@ func (m *mira) move(p *cluster.Plan, n *cluster.NodeState, a *miraApp, stage int
 }
 
 // assign assigns one more executor to a, and starts a task there. ok is false if no executor is free that fits.
-func (m *mira) assign(p *cluster.Plan, a *miraApp) (ok bool) {
+func (m *mira) assign(p *book.Plan, a *miraApp) (ok bool) {
 	j := a.job
-	var n *cluster.NodeState
+	var n *book.NodeState
 	stage, ok := m.nextStage(j, j.Reservations+1, -1, func(need resource.Vector) bool {
 		var free bool
 		n, free = freeExecutor(p, need)
@@ -364,14 +365,14 @@ func (m *mira) assign(p *cluster.Plan, a *miraApp) (ok bool) {
 }
 
 // startIdeal starts the next task of a stage on n, where its ideal need fits.
-func startIdeal(p *cluster.Plan, j *cluster.JobState, stage int, n *cluster.NodeState) {
+func startIdeal(p *book.Plan, j *book.JobState, stage int, n *book.NodeState) {
 	memory := j.Stages[stage].Ideal[resource.Memory]
 	p.Start(j, stage, n, memory, cluster.BecauseFits(memory))
 }
 
 // freeExecutor returns the first node that no job holds, where nothing runs and need fits. The first has served most often, so it is the
 // warmest.
-func freeExecutor(p *cluster.Plan, need resource.Vector) (*cluster.NodeState, bool) {
+func freeExecutor(p *book.Plan, need resource.Vector) (*book.NodeState, bool) {
 	n, ok := p.FirstFit(need)
 	for ok && occupied(n) { // by a policy that ran before
 		n, ok = p.NextRoom(need, n.ID+1)
@@ -380,18 +381,18 @@ func freeExecutor(p *cluster.Plan, need resource.Vector) (*cluster.NodeState, bo
 }
 
 // occupied reports whether a task other than a coordinator is booked or runs on n.
-func occupied(n *cluster.NodeState) bool {
-	return slices.ContainsFunc(n.Tasks, func(t *cluster.TaskState) bool { return !t.Steers })
+func occupied(n *book.NodeState) bool {
+	return slices.ContainsFunc(n.Tasks, func(t *book.TaskState) bool { return !t.Steers })
 }
 
 // coordinatorWaits reports whether the next task of j is its coordinator.
-func coordinatorWaits(j *cluster.JobState) (stage int, waits bool) {
+func coordinatorWaits(j *book.JobState) (stage int, waits bool) {
 	stage, ok := j.NextStage()
 	return stage, ok && j.Stages[stage].Coordinator
 }
 
 // steer starts the coordinator of j, and reports whether it still waits.
-func (m *mira) steer(p *cluster.Plan, j *cluster.JobState) (waits bool) {
+func (m *mira) steer(p *book.Plan, j *book.JobState) (waits bool) {
 	stage, waits := coordinatorWaits(j)
 	if !waits {
 		return false
@@ -406,7 +407,7 @@ func (m *mira) steer(p *cluster.Plan, j *cluster.JobState) (waits bool) {
 // nextStage returns the stage for which one more of the executors of j is to work: a stage that may start a task and works with fewer
 // executors than it should. An executor that worked for stage last stays with it if that is such a stage, for its tasks run the same code
 // on related data (section III.D). If what such stages need does not fit, any stage will do whose need fits.
-func (m *mira) nextStage(j *cluster.JobState, executors, last int, fits func(need resource.Vector) bool) (stage int, ok bool) {
+func (m *mira) nextStage(j *book.JobState, executors, last int, fits func(need resource.Vector) bool) (stage int, ok bool) {
 	if j.Status.Ended() {
 		return 0, false
 	}
@@ -428,7 +429,7 @@ func (m *mira) nextStage(j *cluster.JobState, executors, last int, fits func(nee
 }
 
 // divideStages computes targets: how many of the executors of j work for each stage, from the first that has not ended.
-func (m *mira) divideStages(j *cluster.JobState, executors int) {
+func (m *mira) divideStages(j *book.JobState, executors int) {
 	first := j.FirstLeft()
 	left := len(j.Stages) - first
 	for len(m.targets) < left {

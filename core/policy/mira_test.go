@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -15,7 +16,7 @@ import (
 type executors struct {
 	*testing.T
 	policy Policy
-	book   *cluster.Book
+	book   *book.Book
 }
 
 func newExecutors(t *testing.T, n int) *executors {
@@ -23,7 +24,7 @@ func newExecutors(t *testing.T, n int) *executors {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &executors{T: t, policy: p, book: cluster.NewBook(p.Traits().Why)}
+	x := &executors{T: t, policy: p, book: book.NewBook(p.Traits().Why)}
 	for i := range n {
 		node := cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint("n", i)}
 		node.Capacity = resource.Of(resource.Core, resource.GB)

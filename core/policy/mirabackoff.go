@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -14,8 +15,8 @@ import (
 // likely to overuse a resource, for a few rounds, until the resource gives what it can (section III.B). A job that backs off may have half of
 // the executors that worked for it, and half of that if the node is still pressed when it reports again.
 type offenders struct {
-	lasts   time.Duration       // 0 is never
-	changed []*cluster.JobState // that may have another number of executors than before this step
+	lasts   time.Duration    // 0 is never
+	changed []*book.JobState // that may have another number of executors than before this step
 }
 
 // usualOffence is how long back-off lasts by default. A machine reports every 10 s that it is still pressed: the next report then comes in time
@@ -23,7 +24,7 @@ type offenders struct {
 const usualOffence = "15s"
 
 // follow takes what nodes have reported, and returns the jobs that may have more or fewer executors than before.
-func (o *offenders) follow(now timeline.Time, p *cluster.Plan) []*cluster.JobState {
+func (o *offenders) follow(now timeline.Time, p *book.Plan) []*book.JobState {
 	o.changed = o.changed[:0]
 	if o.lasts == 0 {
 		return nil
@@ -53,8 +54,8 @@ func (o *offenders) follow(now timeline.Time, p *cluster.Plan) []*cluster.JobSta
 }
 
 // add lets a job back off.
-func (o *offenders) add(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j *cluster.JobState) {
-	was := cluster.Backoff{Most: j.Reservations}
+func (o *offenders) add(now timeline.Time, p *book.Plan, n *book.NodeState, j *book.JobState) {
+	was := book.Backoff{Most: j.Reservations}
 	if b := j.Backoff; b != nil && b.Since == now { // another node of the job
 		b.Nodes = append(b.Nodes, n.ID)
 		return
@@ -62,7 +63,7 @@ func (o *offenders) add(now timeline.Time, p *cluster.Plan, n *cluster.NodeState
 		was = *b
 	}
 	k := n.PressedMost()
-	p.BackOff(j, cluster.Backoff{Until: now.Add(o.lasts), Since: now, Most: max(1, was.Most/2), Nodes: append(was.Nodes, n.ID),
+	p.BackOff(j, book.Backoff{Until: now.Add(o.lasts), Since: now, Most: max(1, was.Most/2), Nodes: append(was.Nodes, n.ID),
 		Why: cluster.BecauseNodePressure(k, n.Pressed[k], n.Capacity[k])})
 	if !slices.Contains(o.changed, j) {
 		o.changed = append(o.changed, j)
@@ -70,14 +71,14 @@ func (o *offenders) add(now timeline.Time, p *cluster.Plan, n *cluster.NodeState
 }
 
 // relieved reports whether no node that has reported is pressed any more.
-func relieved(p *cluster.Plan, b *cluster.Backoff) bool {
+func relieved(p *book.Plan, b *book.Backoff) bool {
 	return !slices.ContainsFunc(b.Nodes, func(id cluster.NodeID) bool {
 		return p.Nodes[id].Pressed != (resource.Vector{})
 	})
 }
 
 // mostExecutors is how many executors j may have.
-func mostExecutors(j *cluster.JobState) int {
+func mostExecutors(j *book.JobState) int {
 	if b := j.Backoff; b != nil {
 		return b.Most
 	}
@@ -85,7 +86,7 @@ func mostExecutors(j *cluster.JobState) int {
 }
 
 // whyBackoff says why j may not have another executor, if that is because it backs off.
-func whyBackoff(j *cluster.JobState) (cluster.Reason, bool) {
+func whyBackoff(j *book.JobState) (cluster.Reason, bool) {
 	if b := j.Backoff; b != nil && j.Reservations >= b.Most {
 		return b.Why, true
 	}

@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
 // askBack asks a job that starts its own tasks for the executors that it is not entitled to, or that a stage of it has above what it should
 // have. It gives them back when their tasks there have ended; until then they are its own.
-func (m *mira) askBack(p *cluster.Plan, a *miraApp) {
+func (m *mira) askBack(p *book.Plan, a *miraApp) {
 	j := a.job
 	if now := (asked{j.Version, j.Reservations, a.entitled}); a.asked != now {
 		a.asked = now
@@ -44,7 +45,7 @@ func (m *mira) askBack(p *cluster.Plan, a *miraApp) {
 }
 
 // askedBack is how many executors j was asked for and has not given back, if it starts its own tasks.
-func askedBack(j *cluster.JobState) (n int) {
+func askedBack(j *book.JobState) (n int) {
 	if !j.Drives {
 		return 0
 	}
@@ -63,13 +64,13 @@ type asked struct {
 }
 
 // keptBy returns the attachments of executors to j that were not asked back, the coldest first: see freeExecutor.
-func (m *mira) keptBy(j *cluster.JobState) []*cluster.TaskState {
+func (m *mira) keptBy(j *book.JobState) []*book.TaskState {
 	m.kept = m.kept[:0]
 	for _, t := range j.Tasks {
 		if !t.Killing {
 			m.kept = append(m.kept, t)
 		}
 	}
-	slices.SortFunc(m.kept, func(x, y *cluster.TaskState) int { return cmp.Compare(y.Node.ID, x.Node.ID) })
+	slices.SortFunc(m.kept, func(x, y *book.TaskState) int { return cmp.Compare(y.Node.ID, x.Node.ID) })
 	return m.kept
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -12,10 +13,10 @@ import (
 // keeper says how long jobs keep executors for a stage that is about to start.
 type keeper struct {
 	any   bool
-	lasts time.Duration        // of all executors that are kept for a stage, in sum; 0 is until it starts
-	nodes []*cluster.NodeState // executors that jobs hold and that do nothing
-	jobs  []*cluster.JobState  // that held such executors, or gave some back, in the last step
-	found []*cluster.NodeState // a buffer
+	lasts time.Duration     // of all executors that are kept for a stage, in sum; 0 is until it starts
+	nodes []*book.NodeState // executors that jobs hold and that do nothing
+	jobs  []*book.JobState  // that held such executors, or gave some back, in the last step
+	found []*book.NodeState // a buffer
 }
 
 func (k *keeper) declare(s *settings) {
@@ -28,19 +29,19 @@ func (k *keeper) declare(s *settings) {
 
 // withOffered returns the nodes that are offered, and those that jobs hold and that do nothing: a stage may have started, another job may be
 // entitled to them, or their time may have passed. The order is by NodeID.
-func (k *keeper) withOffered(p *cluster.Plan) []*cluster.NodeState {
+func (k *keeper) withOffered(p *book.Plan) []*book.NodeState {
 	k.found = append(k.found[:0], k.nodes...)
 	k.nodes = k.nodes[:0]
 	for n := range p.Offered() {
 		k.found = append(k.found, n)
 	}
-	slices.SortFunc(k.found, func(x, y *cluster.NodeState) int { return cmp.Compare(x.ID, y.ID) })
+	slices.SortFunc(k.found, func(x, y *book.NodeState) int { return cmp.Compare(x.ID, y.ID) })
 	k.found = slices.Compact(k.found)
 	return k.found
 }
 
 // look notes that a holds n, which does nothing, so that each step looks at it.
-func (k *keeper) look(n *cluster.NodeState, a *miraApp) {
+func (k *keeper) look(n *book.NodeState, a *miraApp) {
 	if k.any {
 		k.nodes = append(k.nodes, n)
 		k.list(a)
@@ -56,10 +57,10 @@ func (k *keeper) list(a *miraApp) {
 }
 
 // keeping returns the jobs that were listed in the last step and have not ended.
-func (m *mira) keeping() []*cluster.JobState {
+func (m *mira) keeping() []*book.JobState {
 	jobs := m.keeps.jobs
 	m.keeps.jobs = jobs[:0]
-	return slices.DeleteFunc(jobs, func(j *cluster.JobState) bool {
+	return slices.DeleteFunc(jobs, func(j *book.JobState) bool {
 		a := m.app(j)
 		if a != nil {
 			a.listed = false
@@ -69,7 +70,7 @@ func (m *mira) keeping() []*cluster.JobState {
 }
 
 // expire gives back the executors that were kept for as long as they may be. What their jobs demand is divided after that.
-func (m *mira) expire(now timeline.Time, p *cluster.Plan) {
+func (m *mira) expire(now timeline.Time, p *book.Plan) {
 	for _, n := range m.keeps.nodes {
 		j, until := n.ReservedFor, n.KeptUntil
 		if j == nil || until == 0 || until > now || n.Paused || !p.Takes(n) {
@@ -82,7 +83,7 @@ func (m *mira) expire(now timeline.Time, p *cluster.Plan) {
 }
 
 // keep lets a keep n, for which it has no task, or gives it back.
-func (m *mira) keep(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, a *miraApp) {
+func (m *mira) keep(now timeline.Time, p *book.Plan, n *book.NodeState, a *miraApp) {
 	j, k := a.job, &m.keeps
 	if _, ready := j.NextStage(); k.any && !ready && j.Reservations <= a.demand {
 		until := n.KeptUntil
@@ -103,7 +104,7 @@ func (m *mira) keep(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, a 
 }
 
 // end returns until when j keeps an executor that has no task for it any more.
-func (k *keeper) end(now timeline.Time, j *cluster.JobState) timeline.Time {
+func (k *keeper) end(now timeline.Time, j *book.JobState) timeline.Time {
 	if k.lasts == 0 {
 		return timeline.Never
 	}
@@ -111,7 +112,7 @@ func (k *keeper) end(now timeline.Time, j *cluster.JobState) timeline.Time {
 }
 
 // coming is how many tasks j has in stages that are about to start.
-func coming(j *cluster.JobState) (n int) {
+func coming(j *book.JobState) (n int) {
 	for i := j.FirstLeft(); i < len(j.Stages); i++ {
 		if aboutToStart(j, i) {
 			n += j.Progress[i].Pending
@@ -121,7 +122,7 @@ func coming(j *cluster.JobState) (n int) {
 }
 
 // nextToStart returns the first stage of j that is about to start and whose tasks fit on n.
-func nextToStart(j *cluster.JobState, n *cluster.NodeState) (stage int, ok bool) {
+func nextToStart(j *book.JobState, n *book.NodeState) (stage int, ok bool) {
 	for i := j.FirstLeft(); i < len(j.Stages); i++ {
 		if aboutToStart(j, i) && j.Progress[i].Pending > 0 && j.Stages[i].Ideal.FitsIn(n.Free) {
 			return i, true
@@ -131,7 +132,7 @@ func nextToStart(j *cluster.JobState, n *cluster.NodeState) (stage int, ok bool)
 }
 
 // aboutToStart reports whether a stage waits for other stages and for nothing else, and all tasks of these run or have ended.
-func aboutToStart(j *cluster.JobState, stage int) bool {
+func aboutToStart(j *book.JobState, stage int) bool {
 	if j.Status.Ended() || j.PausedWhole() || j.StageEnded(stage) || j.Stages[stage].Coordinator {
 		return false
 	}

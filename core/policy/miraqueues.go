@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/share"
 )
 
@@ -66,7 +66,7 @@ func readMiraQueue(q *miraQueue, text string) error {
 }
 
 // entitle divides the executors among the jobs.
-func (m *mira) entitle(p *cluster.Plan) {
+func (m *mira) entitle(p *book.Plan) {
 	m.executors = p.Present
 	for _, q := range m.levels {
 		q.own.apps = q.own.apps[:0]
@@ -134,7 +134,7 @@ func limited(q *queue[miraQueue]) bool {
 }
 
 // count works out how many executors the jobs of each queue hold.
-func (m *mira) count(p *cluster.Plan) {
+func (m *mira) count(p *book.Plan) {
 	if m.tree.root.leaf() {
 		return
 	}

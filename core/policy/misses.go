@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
@@ -11,7 +11,7 @@ type misses []resource.Vector
 
 // firstFit is Plan.FirstFit that remembers what did not fit. The slice is bounded: a longer one would cost more than it
 // saves.
-func (m *misses) firstFit(p *cluster.Plan, need resource.Vector) (*cluster.NodeState, bool) {
+func (m *misses) firstFit(p *book.Plan, need resource.Vector) (*book.NodeState, bool) {
 	for _, v := range *m {
 		if v.FitsIn(need) {
 			return nil, false

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/leveling"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -17,7 +18,7 @@ type phased struct {
 	memory  bool // tasks whose memory can be paged out are granted the memory that their phase demands
 	ahead   lookAhead
 	short   shortTasks
-	started []*cluster.NodeState // on which a task was started in this decision
+	started []*book.NodeState // on which a task was started in this decision
 }
 
 // applies reports whether tasks of a stage are granted what each phase demands.
@@ -82,7 +83,7 @@ func lasting(phases []cluster.Phase, phase int32) int32 {
 }
 
 // grant is what the next task of a stage is granted when it starts.
-func (d *phased) grant(j *cluster.JobState, stage int) (need resource.Vector, why cluster.Reason, ok bool) {
+func (d *phased) grant(j *book.JobState, stage int) (need resource.Vector, why cluster.Reason, ok bool) {
 	need = j.Stages[stage].Ideal
 	memory := need[resource.Memory]
 	if !d.applies(j.Job, stage) {
@@ -99,7 +100,7 @@ func (d *phased) grant(j *cluster.JobState, stage int) (need resource.Vector, wh
 }
 
 // begin starts a task with its grant.
-func (d *phased) begin(p *cluster.Plan, j *cluster.JobState, stage int, n *cluster.NodeState, need resource.Vector, why cluster.Reason) {
+func (d *phased) begin(p *book.Plan, j *book.JobState, stage int, n *book.NodeState, need resource.Vector, why cluster.Reason) {
 	if why.Code == cluster.FitsFirstPhase {
 		p.StartPhased(j, stage, n, need, why)
 	} else {
@@ -109,14 +110,14 @@ func (d *phased) begin(p *cluster.Plan, j *cluster.JobState, stage int, n *clust
 }
 
 // why says that no node has room for what the next task is granted.
-func (d *phased) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, stage int) (cluster.Reason, bool) {
+func (d *phased) why(_ timeline.Time, s *book.Snapshot, j *book.JobState, stage int) (cluster.Reason, bool) {
 	need, _, _ := d.grant(j, stage)
 	return s.NoRoom(need)
 }
 
 // resize resizes the tasks of n that are in a phase in which they are granted another amount, and no more memory, and reports whether
 // there was one.
-func (d *phased) resize(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) (resized bool) {
+func (d *phased) resize(now timeline.Time, p *book.Plan, n *book.NodeState) (resized bool) {
 	for _, t := range n.Tasks {
 		phase, grant, ok := d.wants(now, t)
 		if ok && !t.Still && grant[resource.Memory] <= t.WantedGrant()[resource.Memory] && d.regrant(now, p, t, phase, grant) {
@@ -128,7 +129,7 @@ func (d *phased) resize(now timeline.Time, p *cluster.Plan, n *cluster.NodeState
 
 // wants returns the phase that t is in and what it is granted there, with the memory of the phase that it is prepared for. ok is false if
 // t is not granted resources by phase, or does not run.
-func (d *phased) wants(now timeline.Time, t *cluster.TaskState) (phase int32, grant resource.Vector, ok bool) {
+func (d *phased) wants(now timeline.Time, t *book.TaskState) (phase int32, grant resource.Vector, ok bool) {
 	if !t.ByPhase || !t.Running || t.Killing {
 		return 0, resource.Vector{}, false
 	}
@@ -145,7 +146,7 @@ func (d *phased) wants(now timeline.Time, t *cluster.TaskState) (phase int32, gr
 }
 
 // regrant resizes t for a phase unless it has that grant.
-func (d *phased) regrant(now timeline.Time, p *cluster.Plan, t *cluster.TaskState, phase int32, grant resource.Vector) (resized bool) {
+func (d *phased) regrant(now timeline.Time, p *book.Plan, t *book.TaskState, phase int32, grant resource.Vector) (resized bool) {
 	if grant == t.WantedGrant() || failed(now, t, phase) {
 		return false
 	}
@@ -164,13 +165,13 @@ func (d *phased) watchStarted(w *watch) {
 
 // failed reports whether the last order to resize a task failed, in the phase that it is in: it is not repeated before the next
 // phase.
-func failed(now timeline.Time, t *cluster.TaskState, phase int32) bool {
+func failed(now timeline.Time, t *book.TaskState, phase int32) bool {
 	return t.Resized != nil && t.Resized.Failed && t.Resized.Since >= t.EnteredAt(now, phase)
 }
 
 // next returns the earliest time after now at which a task of n should enter a phase in which it is granted another amount; Never
 // if there is none.
-func (d *phased) next(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState) timeline.Time {
+func (d *phased) next(now timeline.Time, s *book.Snapshot, n *book.NodeState) timeline.Time {
 	at := timeline.Never
 	for _, t := range n.Tasks {
 		if !t.ByPhase || t.Still {
@@ -184,7 +185,7 @@ func (d *phased) next(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeSta
 }
 
 // nextGrant is next for one task that should end at the given time.
-func (d *phased) nextGrant(t *cluster.TaskState, end, now timeline.Time) timeline.Time {
+func (d *phased) nextGrant(t *book.TaskState, end, now timeline.Time) timeline.Time {
 	stage, phases := int(t.ID.Stage), t.Stage().Phases
 	stretch := float64(t.Duration) / float64(lengthOf(phases))
 	next, later := timeline.Never, resource.Of(-1, 0)
@@ -219,8 +220,8 @@ func (s *shortTasks) is(j *cluster.Job, stage int) bool {
 }
 
 // follow computes what is short if jobs have come, left or changed, and reports whether other tasks are short than before.
-func (s *shortTasks) follow(p *cluster.Plan) bool {
-	if !s.on || s.known && !slices.ContainsFunc(p.Changes.Jobs, func(j *cluster.JobState) bool { return j.NeverStarted() || j.Retired() }) && !p.Changes.Arrived {
+func (s *shortTasks) follow(p *book.Plan) bool {
+	if !s.on || s.known && !slices.ContainsFunc(p.Changes.Jobs, func(j *book.JobState) bool { return j.NeverStarted() || j.Retired() }) && !p.Changes.Arrived {
 		return false
 	}
 	s.known = true

@@ -1,5 +1,5 @@
 // Package policy decides which task runs where, when, and with how much memory. Each policy is a function of a
-// cluster.Plan, in a file of its name; a long one has more files, whose names begin with its name. The other files are what
+// book.Plan, in a file of its name; a long one has more files, whose names begin with its name. The other files are what
 // several policies share: queues, sort keys, settings.
 package policy
 
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -19,7 +20,7 @@ import (
 type Policy interface {
 	Name() string
 	Traits() Traits
-	Decide(now timeline.Time, p *cluster.Plan)
+	Decide(now timeline.Time, p *book.Plan)
 }
 
 // Traits are what callers must know about a policy. They never change. The zero Traits describe a policy that starts
@@ -39,9 +40,9 @@ type Traits struct {
 	// ByPhase: it may grant tasks what each phase of their forecast demands, instead of their ideal need.
 	ByPhase bool
 	// Weighs: what it grants of CPU is the weight of a task and not its limit. The task may use what the others of its node leave, up to
-	// what its stage requests: see cluster.TaskState.
+	// what its stage requests: see book.TaskState.
 	Weighs bool
-	// Stops: it may stop running tasks for a while: see cluster.Plan.SuspendUntil.
+	// Stops: it may stop running tasks for a while: see book.Plan.SuspendUntil.
 	Stops bool
 	// FreePageOut: it counts on memory that leaves and comes back at once and at no cost, as only a simulator can have it.
 	FreePageOut bool
@@ -51,10 +52,10 @@ type Traits struct {
 	// Drives: it serves jobs that start their own tasks, and asks them for executors: see cluster.Demand.
 	Drives bool
 	// Admit returns an error that says why the policy can never run a job; nil admits every job.
-	Admit func(s *cluster.Snapshot, j *cluster.Job) error
+	Admit func(s *book.Snapshot, j *cluster.Job) error
 	// Why says why a job waits, if the policy knows more than that other jobs come first or that no node has room; nil if
 	// it does not.
-	Why cluster.Why
+	Why book.Why
 	// Divisions is how often the policy has divided executors among jobs anew; nil if it divides none.
 	Divisions func() int64
 	// DropCaches discards everything that can be recomputed from the plan, which changes no decision; nil if nothing is
@@ -64,7 +65,7 @@ type Traits struct {
 
 // CheckRuns returns an error that says why p can never run j on the nodes of s: j fits on no node, or p does not admit
 // it.
-func CheckRuns(p Policy, s *cluster.Snapshot, j *cluster.Job) error {
+func CheckRuns(p Policy, s *book.Snapshot, j *cluster.Job) error {
 	t := p.Traits()
 	if i := slices.IndexFunc(j.Stages, func(s cluster.Stage) bool { return s.Together }); i >= 0 && !t.Together {
 		return fmt.Errorf("job %q stage %q together: policy %s cannot start the tasks of a stage together", j.Name, j.StageName(i), p.Name())

@@ -3,13 +3,14 @@ package policy
 import (
 	"testing"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // A policy that starts tasks one by one refuses a job whose tasks must start together, instead of starting half of them.
 func TestTogetherIsRefused(t *testing.T) {
-	b := cluster.NewBook(nil)
+	b := book.NewBook(nil)
 	if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(resource.Core, resource.GiB)}}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -24,7 +25,7 @@ type prism struct {
 	fit      firstFit
 	whole    resource.Vector // the capacity of the cluster from which shares were computed
 	watch    watch
-	waiting  []*cluster.TaskState
+	waiting  []*book.TaskState
 }
 
 func newPRISM(s *settings) Policy {
@@ -46,9 +47,9 @@ func (r *prism) dropCaches() {
 }
 
 // share is the key of a job in the queue.
-func (r *prism) share(j *cluster.JobState) float64 { return dominantShare(j, r.whole) }
+func (r *prism) share(j *book.JobState) float64 { return dominantShare(j, r.whole) }
 
-func (r *prism) Decide(now timeline.Time, p *cluster.Plan) {
+func (r *prism) Decide(now timeline.Time, p *book.Plan) {
 	if r.whole != p.Capacity {
 		r.whole = p.Capacity
 		r.fit.queue.drop()
@@ -66,7 +67,7 @@ func (r *prism) Decide(now timeline.Time, p *cluster.Plan) {
 }
 
 // schedule lets the phases of the tasks of n begin that have room, and stops the tasks of which the next phase has none.
-func (r *prism) schedule(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) {
+func (r *prism) schedule(now timeline.Time, p *book.Plan, n *book.NodeState) {
 	r.waiting = r.waiting[:0]
 	for _, t := range n.Tasks {
 		phase, grant, ok := r.phased.wants(now, t)
@@ -79,7 +80,7 @@ func (r *prism) schedule(now timeline.Time, p *cluster.Plan, n *cluster.NodeStat
 			r.phased.regrant(now, p, t, phase, grant)
 		}
 	}
-	slices.SortStableFunc(r.waiting, func(a, b *cluster.TaskState) int {
+	slices.SortStableFunc(r.waiting, func(a, b *book.TaskState) int {
 		x, xHeld := a.HeldUntil()
 		y, yHeld := b.HeldUntil()
 		return cmp.Or(cmp.Compare(btoi(yHeld), btoi(xHeld)), cmp.Compare(x.Since, y.Since), compareTasks(a.ID, b.ID))
@@ -103,7 +104,7 @@ func (r *prism) schedule(now timeline.Time, p *cluster.Plan, n *cluster.NodeStat
 }
 
 // patient returns when the next phase of a task begins without room; Never if the task does not wait.
-func (r *prism) patient(t *cluster.TaskState) timeline.Time {
+func (r *prism) patient(t *book.TaskState) timeline.Time {
 	h, held := t.HeldUntil()
 	if !held {
 		return timeline.Never
@@ -112,7 +113,7 @@ func (r *prism) patient(t *cluster.TaskState) timeline.Time {
 }
 
 // next returns the earliest time after now at which a task of n should enter another phase, or has waited for long enough.
-func (r *prism) next(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState) timeline.Time {
+func (r *prism) next(now timeline.Time, s *book.Snapshot, n *book.NodeState) timeline.Time {
 	at := r.phased.next(now, s, n)
 	for _, t := range n.Tasks {
 		if patient := r.patient(t); patient > now {
@@ -123,8 +124,8 @@ func (r *prism) next(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeStat
 }
 
 // runs reports whether a task runs on n that does not wait, or is about to.
-func (r *prism) runs(n *cluster.NodeState) bool {
-	return slices.ContainsFunc(n.Tasks, func(t *cluster.TaskState) bool {
+func (r *prism) runs(n *book.NodeState) bool {
+	return slices.ContainsFunc(n.Tasks, func(t *book.TaskState) bool {
 		return (!t.Still || t.StillBy == cluster.HeldByLeveling) && !slices.Contains(r.waiting, t)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -39,16 +40,16 @@ type prophet struct {
 	left     bool               // a job has left the queue since least was computed
 
 	// The rest belongs to one decision.
-	decision uint64               // counts them
-	mean     float64              // wait, in seconds
-	contest  []*applicant         // the jobs that are considered, the longest wait first
-	first    *cluster.NodeState   // if literal, the only node on which tasks start one by one; nil is any node
-	touched  []*cluster.NodeState // nodes on which a task was started
-	open     []*cluster.NodeState // nodes with room for least, by NodeID
-	taking   []*cluster.NodeState // nodes of open that took new work when open was computed
-	opened   uint64               // the decision of open; 0 if least has changed since
-	norms    []float64            // of the places of one job
-	overdue  *applicant           // the job past its deadline that has no room; nil if there is none
+	decision uint64            // counts them
+	mean     float64           // wait, in seconds
+	contest  []*applicant      // the jobs that are considered, the longest wait first
+	first    *book.NodeState   // if literal, the only node on which tasks start one by one; nil is any node
+	touched  []*book.NodeState // nodes on which a task was started
+	open     []*book.NodeState // nodes with room for least, by NodeID
+	taking   []*book.NodeState // nodes of open that took new work when open was computed
+	opened   uint64            // the decision of open; 0 if least has changed since
+	norms    []float64         // of the places of one job
+	overdue  *applicant        // the job past its deadline that has no room; nil if there is none
 }
 
 func newProphet(s *settings) Policy {
@@ -105,7 +106,7 @@ type applicant struct {
 	apart            bool          // each task needs a node without a task of the stage
 	need             resource.Vector
 
-	job   *cluster.JobState
+	job   *book.JobState
 	told  *cluster.Job // from which the rest was computed: a job can be revised while it waits
 	stage int
 	tasks int // that start at once
@@ -124,7 +125,7 @@ type applicant struct {
 
 // place is a node with room for a task.
 type place struct {
-	node  *cluster.NodeState
+	node  *book.NodeState
 	times int  // tasks for which it has room, at most applicant.each
 	exact bool // the score is known
 	least bool // norm is known to be a lower bound of the score's norm
@@ -134,7 +135,7 @@ type place struct {
 // score is what placing one task on a node costs: less is better. Areas are in bytes.
 type score struct{ norm, idle, over float64 }
 
-func (f *prophet) Decide(now timeline.Time, p *cluster.Plan) {
+func (f *prophet) Decide(now timeline.Time, p *book.Plan) {
 	f.follow(p)
 	f.decision++
 	f.touched, f.overdue = f.touched[:0], nil
@@ -146,7 +147,7 @@ func (f *prophet) Decide(now timeline.Time, p *cluster.Plan) {
 }
 
 // follow updates the queue from the changes of the snapshot.
-func (f *prophet) follow(p *cluster.Plan) {
+func (f *prophet) follow(p *book.Plan) {
 	if f.nodes != len(p.Nodes) || f.capacity != p.Capacity {
 		f.nodes, f.capacity = len(p.Nodes), p.Capacity
 		f.dropQueue()
@@ -157,7 +158,7 @@ func (f *prophet) follow(p *cluster.Plan) {
 }
 
 // file puts j where it belongs, or removes it if it has nothing to start.
-func (f *prophet) file(s *cluster.Snapshot, j *cluster.JobState) {
+func (f *prophet) file(s *book.Snapshot, j *book.JobState) {
 	stage, runnable := j.NextStage()
 	filed, _ := f.queue.as(j)
 	a := filed.with
@@ -193,7 +194,7 @@ func (f *prophet) file(s *cluster.Snapshot, j *cluster.JobState) {
 // measure computes how many tasks of a start at once, and returns how many of them have room if nothing runs. A stage whose tasks
 // start together starts all that are pending. So does a stage with a forecast that has no more tasks than nodes could hold them:
 // these are the executors of the paper. The tasks of other stages start one by one.
-func (f *prophet) measure(s *cluster.Snapshot, a *applicant) (room int) {
+func (f *prophet) measure(s *book.Snapshot, a *applicant) (room int) {
 	stage := &a.job.Stages[a.stage]
 	servers := f.holders(s, a.need)
 	executors := lengthOf(stage.Phases) > 0 && stage.Tasks <= servers
@@ -217,7 +218,7 @@ func (f *prophet) measure(s *cluster.Snapshot, a *applicant) (room int) {
 }
 
 // holders counts the nodes that hold a need.
-func (f *prophet) holders(s *cluster.Snapshot, need resource.Vector) int {
+func (f *prophet) holders(s *book.Snapshot, need resource.Vector) int {
 	if f.held.nodes != len(s.Nodes) || f.held.capacity != s.Capacity || f.held.need != need {
 		f.held = held{len(s.Nodes), s.Capacity, need, 0}
 		for _, n := range s.Nodes {
@@ -238,12 +239,12 @@ type held struct {
 }
 
 // admit rejects jobs whose tasks must start together and do not fit at once, even if nothing runs.
-func (f *prophet) admit(s *cluster.Snapshot, j *cluster.Job) error {
+func (f *prophet) admit(s *book.Snapshot, j *cluster.Job) error {
 	for i := range j.Stages {
 		if !j.Stages[i].Together {
 			continue
 		}
-		state := &cluster.JobState{Job: j, Progress: make([]cluster.StageState, len(j.Stages))}
+		state := &book.JobState{Job: j, Progress: make([]book.StageState, len(j.Stages))}
 		state.Progress[i].Pending = j.Stages[i].Tasks
 		a := applicant{job: state, stage: i, need: j.Stages[i].Ideal}
 		if room := f.measure(s, &a); !a.possible {
@@ -255,7 +256,7 @@ func (f *prophet) admit(s *cluster.Snapshot, j *cluster.Job) error {
 }
 
 // startNext starts the tasks of the job that comes next. It returns false if no job that is considered has room.
-func (f *prophet) startNext(now timeline.Time, p *cluster.Plan) bool {
+func (f *prophet) startNext(now timeline.Time, p *book.Plan) bool {
 	f.first = nil
 	if a, due, ok := f.pastDeadline(now); ok {
 		if f.fit(p, a) {
@@ -293,7 +294,7 @@ func (f *prophet) startNext(now timeline.Time, p *cluster.Plan) bool {
 func (a *applicant) explained() bool { return a.job.Waiting.Code == cluster.ScoresWorse }
 
 // start starts the tasks of a where they were chosen to run.
-func (f *prophet) start(p *cluster.Plan, a *applicant, why func(place) cluster.Reason) bool {
+func (f *prophet) start(p *book.Plan, a *applicant, why func(place) cluster.Reason) bool {
 	a.loss = cluster.Reason{}
 	for _, on := range a.chosen {
 		if p.Start(a.job, a.stage, on.node, a.need[resource.Memory], why(on)) == nil {
@@ -307,7 +308,7 @@ func (f *prophet) start(p *cluster.Plan, a *applicant, why func(place) cluster.R
 
 // considered returns how many of the jobs in the queue are considered, of how many that could ever start. While nothing
 // runs there is nothing to wait for, and all of them are considered.
-func (f *prophet) considered(s *cluster.Snapshot) (limit, of int) {
+func (f *prophet) considered(s *book.Snapshot) (limit, of int) {
 	for i := range f.queue.jobs {
 		if f.queue.jobs[i].with.possible {
 			of++
@@ -320,7 +321,7 @@ func (f *prophet) considered(s *cluster.Snapshot) (limit, of int) {
 }
 
 // consider finds the jobs that are considered, and the node on which tasks start one by one.
-func (f *prophet) consider(p *cluster.Plan) {
+func (f *prophet) consider(p *book.Plan) {
 	f.contest = f.contest[:0]
 	limit, _ := f.considered(p.Snapshot)
 	for i := 0; i < len(f.queue.jobs) && len(f.contest) < limit; i++ {
@@ -334,7 +335,7 @@ func (f *prophet) consider(p *cluster.Plan) {
 }
 
 // meanWait is the mean wait of the jobs that had to wait before they started, and of those that still do, in seconds.
-func (f *prophet) meanWait(now timeline.Time, s *cluster.Snapshot) float64 {
+func (f *prophet) meanWait(now timeline.Time, s *book.Snapshot) float64 {
 	waits := s.Waits
 	for i := range f.queue.jobs {
 		if a := f.queue.jobs[i].with; a.never {
@@ -374,7 +375,7 @@ func (f *prophet) pastDeadline(now timeline.Time) (a *applicant, due timeline.Ti
 }
 
 // explain records why jobs wait that had room until another job was chosen, and requests a call when deadlines pass.
-func (f *prophet) explain(now timeline.Time, p *cluster.Plan) {
+func (f *prophet) explain(now timeline.Time, p *book.Plan) {
 	for i := 0; i < len(f.queue.jobs) && len(f.touched) > 0; i++ {
 		a := f.queue.jobs[i].with
 		if a.decision == f.decision && a.loss.Code != 0 {
@@ -390,7 +391,7 @@ func (f *prophet) explain(now timeline.Time, p *cluster.Plan) {
 }
 
 // why says that a job has not waited long enough, or that only some of its tasks have room.
-func (f *prophet) why(now timeline.Time, s *cluster.Snapshot, j *cluster.JobState, _ int) (cluster.Reason, bool) {
+func (f *prophet) why(now timeline.Time, s *book.Snapshot, j *book.JobState, _ int) (cluster.Reason, bool) {
 	filed, _ := f.queue.as(j)
 	a := filed.with
 	if a == nil || f.overdue != nil && f.overdue != a {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -26,18 +27,18 @@ type slowProphet struct {
 
 // slowApplicant is a job with what it would start.
 type slowApplicant struct {
-	job    *cluster.JobState
+	job    *book.JobState
 	stage  int
 	tasks  int // that start at once
 	each   int // the most on one node
 	apart  bool
-	chosen []*cluster.NodeState
+	chosen []*book.NodeState
 	score  float64
 }
 
-func (s *slowProphet) decide(p *cluster.Plan) {
+func (s *slowProphet) decide(p *book.Plan) {
 	waits := p.Waits
-	for _, j := range runnable(p, func(*cluster.JobState) float64 { return 0 }) {
+	for _, j := range runnable(p, func(*book.JobState) float64 { return 0 }) {
 		if j.NeverStarted() && s.now > j.Submitted {
 			waits.Jobs, waits.Seconds = waits.Jobs+1, waits.Seconds+s.now.Sub(j.Submitted).Seconds()
 		}
@@ -51,9 +52,9 @@ func (s *slowProphet) decide(p *cluster.Plan) {
 	}
 }
 
-func (s *slowProphet) startOne(p *cluster.Plan) bool {
+func (s *slowProphet) startOne(p *book.Plan) bool {
 	var queue []*slowApplicant
-	for _, j := range runnable(p, func(j *cluster.JobState) float64 { return float64(j.Since) }) {
+	for _, j := range runnable(p, func(j *book.JobState) float64 { return float64(j.Since) }) {
 		if a := s.applicant(p, j); s.room(p.Nodes, a, true) >= a.tasks {
 			queue = append(queue, a)
 		}
@@ -94,7 +95,7 @@ func (s *slowProphet) startOne(p *cluster.Plan) bool {
 }
 
 // next is the first node with room for a job of which one task starts at a time.
-func (s *slowProphet) next(p *cluster.Plan, queue []*slowApplicant) []*cluster.NodeState {
+func (s *slowProphet) next(p *book.Plan, queue []*slowApplicant) []*book.NodeState {
 	for i, n := range p.Nodes {
 		for _, a := range queue {
 			if a.tasks == 1 && s.times(a, n, false) > 0 {
@@ -105,14 +106,14 @@ func (s *slowProphet) next(p *cluster.Plan, queue []*slowApplicant) []*cluster.N
 	return nil
 }
 
-func (s *slowProphet) start(p *cluster.Plan, a *slowApplicant) bool {
+func (s *slowProphet) start(p *book.Plan, a *slowApplicant) bool {
 	for _, n := range a.chosen {
 		p.Start(a.job, a.stage, n, a.job.Stages[a.stage].Ideal[resource.Memory], cluster.BecauseFits(0))
 	}
 	return true
 }
 
-func (s *slowProphet) applicant(p *cluster.Plan, j *cluster.JobState) *slowApplicant {
+func (s *slowProphet) applicant(p *book.Plan, j *book.JobState) *slowApplicant {
 	stage, _ := j.NextStage()
 	a := &slowApplicant{job: j, stage: stage, tasks: 1, each: 1}
 	of, servers, length := &j.Stages[stage], 0, time.Duration(0)
@@ -136,7 +137,7 @@ func (s *slowProphet) applicant(p *cluster.Plan, j *cluster.JobState) *slowAppli
 }
 
 // times is how many tasks of a may start on n.
-func (s *slowProphet) times(a *slowApplicant, n *cluster.NodeState, empty bool) (times int) {
+func (s *slowProphet) times(a *slowApplicant, n *book.NodeState, empty bool) (times int) {
 	free := n.Free
 	if empty {
 		free = n.Room()
@@ -152,27 +153,27 @@ func (s *slowProphet) times(a *slowApplicant, n *cluster.NodeState, empty bool) 
 	return times
 }
 
-func (s *slowProphet) room(on []*cluster.NodeState, a *slowApplicant, empty bool) (tasks int) {
+func (s *slowProphet) room(on []*book.NodeState, a *slowApplicant, empty bool) (tasks int) {
 	for _, n := range on {
 		tasks += s.times(a, n, empty)
 	}
 	return tasks
 }
 
-func (s *slowProphet) choose(p *cluster.Plan, a *slowApplicant, on []*cluster.NodeState) bool {
+func (s *slowProphet) choose(p *book.Plan, a *slowApplicant, on []*book.NodeState) bool {
 	a.chosen, a.score = nil, 0
 	if s.room(on, a, false) < a.tasks {
 		return false
 	}
 	for taken := 0; len(a.chosen) < a.tasks; taken++ {
-		var nodes []*cluster.NodeState
+		var nodes []*book.NodeState
 		for _, n := range on {
 			if s.times(a, n, false) > taken {
 				nodes = append(nodes, n)
 			}
 		}
-		norm := func(n *cluster.NodeState) float64 { return s.norm(p, a, n, taken) }
-		slices.SortStableFunc(nodes, func(n, m *cluster.NodeState) int { return cmp.Compare(norm(n), norm(m)) })
+		norm := func(n *book.NodeState) float64 { return s.norm(p, a, n, taken) }
+		slices.SortStableFunc(nodes, func(n, m *book.NodeState) int { return cmp.Compare(norm(n), norm(m)) })
 		for _, n := range nodes[:min(len(nodes), a.tasks-len(a.chosen))] {
 			a.chosen, a.score = append(a.chosen, n), a.score+norm(n)
 		}
@@ -188,7 +189,7 @@ type demanded struct {
 }
 
 // norm adds up the areas between what a task demands and what n has, over all times at which either changes.
-func (s *slowProphet) norm(p *cluster.Plan, a *slowApplicant, n *cluster.NodeState, taken int) float64 {
+func (s *slowProphet) norm(p *book.Plan, a *slowApplicant, n *book.NodeState, taken int) float64 {
 	of := &a.job.Stages[a.stage]
 	var own, others []demanded
 	at := s.now
@@ -256,7 +257,7 @@ func (s *slowProphet) norm(p *cluster.Plan, a *slowApplicant, n *cluster.NodeSta
 }
 
 // foreseen is what a running task demands when. Its phases end with the task, stretched as it is.
-func foreseen(t *cluster.TaskState, end timeline.Time, known bool) (d []demanded) {
+func foreseen(t *book.TaskState, end timeline.Time, known bool) (d []demanded) {
 	if !known {
 		return []demanded{{from: timeline.Earliest, until: timeline.Never, demand: t.Grant}}
 	}
@@ -294,7 +295,7 @@ func foretell(t *rapid.T, j *cluster.Job) {
 }
 
 // progress is an event about how a running task comes along.
-func progress(t *rapid.T, s *cluster.Snapshot) (e cluster.Event, ok bool) {
+func progress(t *rapid.T, s *book.Snapshot) (e cluster.Event, ok bool) {
 	for _, n := range s.Nodes {
 		for _, task := range n.Tasks {
 			if !task.Running || rapid.IntRange(0, 4).Draw(t, "this task") > 0 {
@@ -315,7 +316,7 @@ func progress(t *rapid.T, s *cluster.Snapshot) (e cluster.Event, ok bool) {
 
 // A job whose tasks start together is refused if they could not, even if nothing else ran.
 func TestProphetRefusesGangsThatNeverFit(t *testing.T) {
-	b := cluster.NewBook(nil)
+	b := book.NewBook(nil)
 	for i := range 2 {
 		n := &cluster.Node{ID: cluster.NodeID(i), Name: string(rune('a' + i)), Capacity: resource.Of(4*resource.Core, 10*resource.GB)}
 		if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: n}); err != nil {

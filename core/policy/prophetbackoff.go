@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -26,7 +27,7 @@ const usualBackoff = "5s"
 
 // demand is what a task is forecast to demand at present.
 type demand struct {
-	task   *cluster.TaskState
+	task   *book.TaskState
 	of     resource.Vector
 	most   resource.Vector // what it may use; a component of 0 is no bound
 	waited time.Duration   // for which the task has been throttled so far
@@ -37,7 +38,7 @@ type demand struct {
 const crawl = 200
 
 // relieve throttles tasks on the nodes whose pressure has changed.
-func (b *backoff) relieve(now timeline.Time, p *cluster.Plan, a *ahead) {
+func (b *backoff) relieve(now timeline.Time, p *book.Plan, a *ahead) {
 	if b.lasts == 0 {
 		return
 	}
@@ -48,7 +49,7 @@ func (b *backoff) relieve(now timeline.Time, p *cluster.Plan, a *ahead) {
 	}
 }
 
-func (b *backoff) throttle(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, a *ahead) {
+func (b *backoff) throttle(now timeline.Time, p *book.Plan, n *book.NodeState, a *ahead) {
 	b.demands = b.demands[:0]
 	for _, t := range n.Tasks {
 		if t.Running && !t.Killing && !t.Still {

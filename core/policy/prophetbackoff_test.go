@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -19,13 +20,13 @@ type slowBackoff struct {
 	turns bool
 }
 
-func (s slowBackoff) relieve(now timeline.Time, p *cluster.Plan) {
+func (s slowBackoff) relieve(now timeline.Time, p *book.Plan) {
 	for _, id := range p.Changes.Pressed {
 		n := p.Nodes[id]
 		if s.lasts == 0 || n.Gone || n.Pressed == (resource.Vector{}) {
 			continue
 		}
-		tasks := slices.DeleteFunc(slices.Clone(n.Tasks), func(t *cluster.TaskState) bool { return !t.Running || t.Killing || t.Still })
+		tasks := slices.DeleteFunc(slices.Clone(n.Tasks), func(t *book.TaskState) bool { return !t.Running || t.Killing || t.Still })
 		most := make([]resource.Vector, len(tasks))
 		for _, k := range rates {
 			if n.Pressed[k] > 0 && !n.Unknown.Has(k) {
@@ -50,7 +51,7 @@ func (s slowBackoff) relieve(now timeline.Time, p *cluster.Plan) {
 }
 
 // bounds returns what each of the tasks may use of a resource; 0 is no bound.
-func (s slowBackoff) bounds(now timeline.Time, n *cluster.NodeState, k resource.Kind, tasks []*cluster.TaskState) []resource.Amount {
+func (s slowBackoff) bounds(now timeline.Time, n *book.NodeState, k resource.Kind, tasks []*book.TaskState) []resource.Amount {
 	demands, sum := make([]resource.Amount, len(tasks)), resource.Amount(0)
 	for i, t := range tasks {
 		end, known := t.UsualEnd(now)
@@ -72,7 +73,7 @@ func (s slowBackoff) bounds(now timeline.Time, n *cluster.NodeState, k resource.
 
 // slowTurns lets those go on that have waited longest, as long as they demand no more than there is, and than half of all; at
 // least one.
-func slowTurns(now timeline.Time, capacity, sum resource.Amount, demands []resource.Amount, tasks []*cluster.TaskState) []resource.Amount {
+func slowTurns(now timeline.Time, capacity, sum resource.Amount, demands []resource.Amount, tasks []*book.TaskState) []resource.Amount {
 	most, left := make([]resource.Amount, len(tasks)), min(capacity, sum/2)
 	for served := range tasks {
 		next := -1
@@ -116,7 +117,7 @@ func slowShares(capacity, sum resource.Amount, demands []resource.Amount) []reso
 }
 
 // pressure is an event about what a node gives, or an answer to a throttle; the decision to be answered is that of the snapshot.
-func pressure(t *rapid.T, s *cluster.Snapshot) (e cluster.Event, ok bool) {
+func pressure(t *rapid.T, s *book.Snapshot) (e cluster.Event, ok bool) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	for _, n := range s.Nodes {
 		for _, task := range n.Tasks {
@@ -176,9 +177,9 @@ func TestBackoffTurns(t *testing.T) {
 	for range 2000 {
 		var b backoff
 		capacity, sum := resource.Amount(200+r.Int64N(1000)), resource.Amount(0)
-		job := &cluster.JobState{Job: &cluster.Job{Stages: []cluster.Stage{{Phases: []cluster.Phase{{Duration: time.Second}}}}}}
+		job := &book.JobState{Job: &cluster.Job{Stages: []cluster.Stage{{Phases: []cluster.Phase{{Duration: time.Second}}}}}}
 		for range 1 + r.IntN(6) {
-			d := demand{task: &cluster.TaskState{Job: job}, waited: time.Duration(r.IntN(3)),
+			d := demand{task: &book.TaskState{Job: job}, waited: time.Duration(r.IntN(3)),
 				of: resource.Vector{}.With(resource.Disk, max(0, resource.Amount(r.Int64N(600)-100)))}
 			sum += d.of[resource.Disk]
 			b.demands = append(b.demands, d)
@@ -222,7 +223,7 @@ func TestBackoff(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := cluster.NewBook(p.Traits().Why)
+		b := book.NewBook(p.Traits().Why)
 		enter := func(now timeline.Time, events ...cluster.Event) []cluster.Decision {
 			plan := b.Open(now)
 			for i := range events {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -13,7 +14,7 @@ import (
 // best returns the considered job with the least sum of scores, with its chosen places, and how many of the considered jobs have
 // room for all of their tasks; best is nil if none has. Most jobs are not scored: a lower bound of their sum is not below the
 // sum of the best job.
-func (f *prophet) best(now timeline.Time, p *cluster.Plan) (best *applicant, room int) {
+func (f *prophet) best(now timeline.Time, p *book.Plan) (best *applicant, room int) {
 	var likely *applicant
 	for _, a := range f.contest {
 		if a.fits = f.fit(p, a); a.fits {
@@ -43,7 +44,7 @@ func (f *prophet) best(now timeline.Time, p *cluster.Plan) (best *applicant, roo
 }
 
 // fit brings the places of a up to date and reports whether all of its tasks have room.
-func (f *prophet) fit(p *cluster.Plan, a *applicant) bool {
+func (f *prophet) fit(p *book.Plan, a *applicant) bool {
 	f.find(p, a)
 	room := 0
 	for _, on := range f.eligible(a) {
@@ -65,7 +66,7 @@ func (f *prophet) eligible(a *applicant) []place {
 }
 
 // leastSum returns a lower bound of the sum of the scores of the tasks of a, which have room.
-func (f *prophet) leastSum(now timeline.Time, s *cluster.Snapshot, a *applicant) (sum float64) {
+func (f *prophet) leastSum(now timeline.Time, s *book.Snapshot, a *applicant) (sum float64) {
 	f.norms = f.norms[:0]
 	places := f.eligible(a)
 	for i := range places {
@@ -85,7 +86,7 @@ func (f *prophet) leastSum(now timeline.Time, s *cluster.Snapshot, a *applicant)
 // choose stores in a.chosen where the tasks of a start, which have room, and returns the sum of their scores. No node gets a
 // second task before every node has one; nodes with lower scores come first. If the sum is not below limit, choose may return
 // Inf and leave a.chosen empty, which takes less time.
-func (f *prophet) choose(now timeline.Time, p *cluster.Plan, a *applicant, limit float64) (sum float64) {
+func (f *prophet) choose(now timeline.Time, p *book.Plan, a *applicant, limit float64) (sum float64) {
 	a.chosen = a.chosen[:0]
 	if a.tasks == 1 {
 		return f.chooseOne(now, p, a, limit)
@@ -113,7 +114,7 @@ func (f *prophet) choose(now timeline.Time, p *cluster.Plan, a *applicant, limit
 }
 
 // chooseOne is choose for one task.
-func (f *prophet) chooseOne(now timeline.Time, p *cluster.Plan, a *applicant, limit float64) (norm float64) {
+func (f *prophet) chooseOne(now timeline.Time, p *book.Plan, a *applicant, limit float64) (norm float64) {
 	norm = math.Inf(1)
 	places := f.eligible(a)
 	for i := range places {
@@ -126,7 +127,7 @@ func (f *prophet) chooseOne(now timeline.Time, p *cluster.Plan, a *applicant, li
 }
 
 // firstWithRoom returns the first node with room for a task of a job that is considered; nil if there is none.
-func (f *prophet) firstWithRoom(p *cluster.Plan) (first *cluster.NodeState) {
+func (f *prophet) firstWithRoom(p *book.Plan) (first *book.NodeState) {
 	for _, a := range f.contest {
 		f.find(p, a)
 		if len(a.places) > 0 && a.tasks == 1 && (first == nil || a.places[0].node.ID < first.ID) {
@@ -144,7 +145,7 @@ func comparePlaces(a, b place) int {
 
 // find updates a.places, which are sorted by NodeID. During a decision room only shrinks, and only on nodes on which tasks
 // start.
-func (f *prophet) find(p *cluster.Plan, a *applicant) {
+func (f *prophet) find(p *book.Plan, a *applicant) {
 	if a.decision != f.decision {
 		a.decision, a.touched, a.loss = f.decision, len(f.touched), cluster.Reason{}
 		f.search(p, a)
@@ -167,7 +168,7 @@ func (f *prophet) find(p *cluster.Plan, a *applicant) {
 // search finds all places for tasks of a. A single task starts only on a node that takes new work now. Tasks that start at once
 // start on any nodes with room: where nodes report by heartbeats, these nodes would never all report in the same step, and
 // room that the plan knows of was reported before.
-func (f *prophet) search(p *cluster.Plan, a *applicant) {
+func (f *prophet) search(p *book.Plan, a *applicant) {
 	a.places = a.places[:0]
 	nodes := f.openNodes(p)
 	if a.tasks == 1 {
@@ -182,7 +183,7 @@ func (f *prophet) search(p *cluster.Plan, a *applicant) {
 
 // openNodes returns a superset of the nodes with room for any job in the queue, by NodeID: the nodes with room for f.least. The
 // queue must not be empty.
-func (f *prophet) openNodes(p *cluster.Plan) []*cluster.NodeState {
+func (f *prophet) openNodes(p *book.Plan) []*book.NodeState {
 	if f.opened == f.decision {
 		return f.open
 	}
@@ -202,17 +203,17 @@ func (f *prophet) openNodes(p *cluster.Plan) []*cluster.NodeState {
 }
 
 // touch notes that a task was started on n.
-func (f *prophet) touch(n *cluster.NodeState) {
+func (f *prophet) touch(n *book.NodeState) {
 	f.touched = append(f.touched, n)
 	if at, ok := slices.BinarySearchFunc(f.open, n.ID, nodeByID); ok && !f.least.FitsIn(n.Free) {
 		f.open = slices.Delete(f.open, at, at+1)
 	}
 }
 
-func nodeByID(n *cluster.NodeState, id cluster.NodeID) int { return cmp.Compare(n.ID, id) }
+func nodeByID(n *book.NodeState, id cluster.NodeID) int { return cmp.Compare(n.ID, id) }
 
 // room returns n as a place, without its score; ok is false if n has no room for a task of a.
-func (a *applicant) room(p *cluster.Plan, n *cluster.NodeState) (on place, ok bool) {
+func (a *applicant) room(p *book.Plan, n *book.NodeState) (on place, ok bool) {
 	times := a.timesOn(n)
 	if times == 0 || a.tasks == 1 && !p.Takes(n) {
 		return place{}, false
@@ -221,7 +222,7 @@ func (a *applicant) room(p *cluster.Plan, n *cluster.NodeState) (on place, ok bo
 }
 
 // timesOn is how many tasks of a may start on n.
-func (a *applicant) timesOn(n *cluster.NodeState) int {
+func (a *applicant) timesOn(n *book.NodeState) int {
 	if a.apart {
 		for _, t := range a.job.Tasks {
 			if t.Node == n && int(t.ID.Stage) == a.stage {
@@ -233,7 +234,7 @@ func (a *applicant) timesOn(n *cluster.NodeState) int {
 }
 
 // rate scores a place unless a lower bound of its norm is not below limit.
-func (f *prophet) rate(now timeline.Time, s *cluster.Snapshot, a *applicant, on *place, limit float64) {
+func (f *prophet) rate(now timeline.Time, s *book.Snapshot, a *applicant, on *place, limit float64) {
 	if limit < math.Inf(1) {
 		f.bound(now, s, a, on)
 	}
@@ -244,7 +245,7 @@ func (f *prophet) rate(now timeline.Time, s *cluster.Snapshot, a *applicant, on 
 
 // bound computes a lower bound of a place's norm, in less time than its score. Rounding does not matter: areas are exact, and
 // smaller areas never weigh more.
-func (f *prophet) bound(now timeline.Time, s *cluster.Snapshot, a *applicant, on *place) {
+func (f *prophet) bound(now timeline.Time, s *book.Snapshot, a *applicant, on *place) {
 	if on.least {
 		return
 	}
@@ -256,7 +257,7 @@ func (f *prophet) bound(now timeline.Time, s *cluster.Snapshot, a *applicant, on
 }
 
 // score returns what a task of a costs on n if taken other tasks of a start there, too.
-func (f *prophet) score(now timeline.Time, s *cluster.Snapshot, a *applicant, n *cluster.NodeState, taken int) score {
+func (f *prophet) score(now timeline.Time, s *book.Snapshot, a *applicant, n *book.NodeState, taken int) score {
 	var space [resource.NumKinds]resource.Kind
 	var gaps [resource.NumKinds]timeline.Gap
 	kinds := f.known(n, space[:0])
@@ -265,7 +266,7 @@ func (f *prophet) score(now timeline.Time, s *cluster.Snapshot, a *applicant, n 
 }
 
 // known appends the resources that are scored on n to kinds.
-func (f *prophet) known(n *cluster.NodeState, kinds []resource.Kind) []resource.Kind {
+func (f *prophet) known(n *book.NodeState, kinds []resource.Kind) []resource.Kind {
 	for _, k := range f.kinds {
 		if !n.Unknown.Has(k) {
 			kinds = append(kinds, k)

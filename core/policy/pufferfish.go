@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -71,13 +72,13 @@ func (f *pufferfish) dropCaches() {
 }
 
 // admit rejects jobs with FLEX containers that fit on no empty node under the settings.
-func (f *pufferfish) admit(s *cluster.Snapshot, j *cluster.Job) error {
+func (f *pufferfish) admit(s *book.Snapshot, j *cluster.Job) error {
 	for i := range j.Stages {
 		if !j.Resizable(i) {
 			continue
 		}
 		ideal := j.Stages[i].Ideal
-		fits := func(n *cluster.NodeState) bool {
+		fits := func(n *book.NodeState) bool {
 			return n.Holds(ideal) && f.mustHave(ideal) <= n.Capacity[resource.Memory]-f.beyondStop(n)
 		}
 		if !slices.ContainsFunc(s.Nodes, fits) {
@@ -89,12 +90,12 @@ func (f *pufferfish) admit(s *cluster.Snapshot, j *cluster.Job) error {
 	return nil
 }
 
-func (f *pufferfish) flexContainer(j *cluster.JobState, stage int) (resource.Vector, cluster.Reason, bool) {
+func (f *pufferfish) flexContainer(j *book.JobState, stage int) (resource.Vector, cluster.Reason, bool) {
 	ideal := j.Stages[stage].Ideal
 	return ideal.With(resource.Memory, f.mustHave(ideal)), cluster.Reason{}, j.Resizable(stage)
 }
 
-func (f *pufferfish) regularContainer(j *cluster.JobState, stage int) (resource.Vector, cluster.Reason, bool) {
+func (f *pufferfish) regularContainer(j *book.JobState, stage int) (resource.Vector, cluster.Reason, bool) {
 	return j.Stages[stage].Ideal, cluster.Reason{}, !j.Resizable(stage)
 }
 
@@ -104,18 +105,18 @@ func (f *pufferfish) mustHave(ideal resource.Vector) resource.Amount {
 }
 
 // beyondStop is the memory of a node, in bytes, that is never available for FLEX containers.
-func (f *pufferfish) beyondStop(n *cluster.NodeState) resource.Amount {
+func (f *pufferfish) beyondStop(n *book.NodeState) resource.Amount {
 	return resource.Amount(math.Ceil(float64(n.Capacity[resource.Memory]) * (1 - f.stop)))
 }
 
 // available is the memory on n that FLEX containers may start in, in bytes; it can be negative.
-func (f *pufferfish) available(n *cluster.NodeState) resource.Amount {
+func (f *pufferfish) available(n *book.NodeState) resource.Amount {
 	return n.Available() - f.beyondStop(n)
 }
 
 // After each decision no queued task has a node. Only a node with more room or a job with different tasks changes that.
 // The order of jobs never changes.
-func (f *pufferfish) Decide(_ timeline.Time, p *cluster.Plan) {
+func (f *pufferfish) Decide(_ timeline.Time, p *book.Plan) {
 	f.flex.follow(p)
 	f.regular.follow(p)
 	f.open(p)
@@ -138,13 +139,13 @@ func (f *pufferfish) Decide(_ timeline.Time, p *cluster.Plan) {
 
 // sites are the nodes that may now have room for tasks that had none.
 type sites struct {
-	nodes []*cluster.NodeState
+	nodes []*book.NodeState
 	// free and available are the component-wise maxima over these nodes, for REGULAR and for FLEX containers: a task
 	// that does not fit in them fits on no node.
 	free, available resource.Vector
 }
 
-func (f *pufferfish) open(p *cluster.Plan) {
+func (f *pufferfish) open(p *book.Plan) {
 	f.sites.nodes = f.sites.nodes[:0]
 	for n := range p.Offered() {
 		f.sites.nodes = append(f.sites.nodes, n)
@@ -152,7 +153,7 @@ func (f *pufferfish) open(p *cluster.Plan) {
 }
 
 // look computes the maxima over the sites.
-func (f *pufferfish) look(p *cluster.Plan) {
+func (f *pufferfish) look(p *book.Plan) {
 	s := &f.sites
 	s.free = resource.NoRoom()
 	s.available = s.free
@@ -183,7 +184,7 @@ func (f *pufferfish) next(last fitEntry, fresh *[]fitEntry) (first fitEntry, ok 
 }
 
 // startNext starts the next task of j if there is a node for it.
-func (f *pufferfish) startNext(p *cluster.Plan, j *cluster.JobState) bool {
+func (f *pufferfish) startNext(p *book.Plan, j *book.JobState) bool {
 	stage, ok := j.NextStage()
 	if !ok {
 		return false
@@ -211,16 +212,16 @@ func (f *pufferfish) startNext(p *cluster.Plan, j *cluster.JobState) bool {
 // choose returns the node for the next task of a stage, nil if it waits, and whether the node is as good as any: the best
 // node, if it takes work now. Otherwise a FLEX container waits for that node, unless a node that takes work now is
 // equally good; a REGULAR container takes the best of the nodes that take work now.
-func (f *pufferfish) choose(p *cluster.Plan, j *cluster.JobState, stage int) (n *cluster.NodeState, most bool) {
+func (f *pufferfish) choose(p *book.Plan, j *book.JobState, stage int) (n *book.NodeState, most bool) {
 	need, flex := j.Stages[stage].Ideal, j.Resizable(stage)
-	fits := func(n *cluster.NodeState) bool {
+	fits := func(n *book.NodeState) bool {
 		return !n.Gone && need.FitsIn(n.Free) && (!flex || f.available(n) >= f.mustHave(need))
 	}
 	w := wish{few: math.MaxInt, data: j.Stages[stage].DataOn}
 	if flex && !math.IsNaN(f.quantile) {
 		w.few = f.usualCount(p)
 	}
-	var best *cluster.NodeState
+	var best *book.NodeState
 	if w.few == math.MaxInt && f.stop == 1 {
 		if n, ok := p.MostAvailable(need); ok && fits(n) {
 			best = w.nearData(p, n, fits)
@@ -231,7 +232,7 @@ func (f *pufferfish) choose(p *cluster.Plan, j *cluster.JobState, stage int) (n 
 	if best == nil || p.Takes(best) {
 		return best, true
 	}
-	n = w.bestOf(f.sites.nodes, func(n *cluster.NodeState) bool { return p.Takes(n) && fits(n) })
+	n = w.bestOf(f.sites.nodes, func(n *book.NodeState) bool { return p.Takes(n) && fits(n) })
 	if n == nil || !w.better(best, n) {
 		return n, true
 	}
@@ -248,7 +249,7 @@ type wish struct {
 }
 
 // bestOf returns the best of the nodes that fit, the one with the lowest NodeID among equals; nil if none does.
-func (w *wish) bestOf(nodes []*cluster.NodeState, fits func(*cluster.NodeState) bool) (best *cluster.NodeState) {
+func (w *wish) bestOf(nodes []*book.NodeState, fits func(*book.NodeState) bool) (best *book.NodeState) {
 	for _, n := range nodes {
 		if fits(n) && (best == nil || w.better(n, best) || !w.better(best, n) && n.ID < best.ID) {
 			best = n
@@ -258,8 +259,8 @@ func (w *wish) bestOf(nodes []*cluster.NodeState, fits func(*cluster.NodeState) 
 }
 
 // nearData returns n, or a node with the task's data that is as good as n.
-func (w *wish) nearData(p *cluster.Plan, n *cluster.NodeState, fits func(*cluster.NodeState) bool) *cluster.NodeState {
-	equals := []*cluster.NodeState{n}
+func (w *wish) nearData(p *book.Plan, n *book.NodeState, fits func(*book.NodeState) bool) *book.NodeState {
+	equals := []*book.NodeState{n}
 	for _, name := range w.data {
 		if holder, ok := p.NodeNamed(name); ok {
 			equals = append(equals, holder)
@@ -269,7 +270,7 @@ func (w *wish) nearData(p *cluster.Plan, n *cluster.NodeState, fits func(*cluste
 }
 
 // better reports whether n is better than m.
-func (w *wish) better(n, m *cluster.NodeState) bool {
+func (w *wish) better(n, m *book.NodeState) bool {
 	if w.few < math.MaxInt {
 		if a, b := flexCount(n) <= w.few, flexCount(m) <= w.few; a != b {
 			return a
@@ -281,7 +282,7 @@ func (w *wish) better(n, m *cluster.NodeState) bool {
 	return slices.Contains(w.data, n.Name) && !slices.Contains(w.data, m.Name)
 }
 
-func flexCount(n *cluster.NodeState) int {
+func flexCount(n *book.NodeState) int {
 	count := 0
 	for _, t := range n.Tasks {
 		if t.Job.Resizable(int(t.ID.Stage)) {
@@ -292,7 +293,7 @@ func flexCount(n *cluster.NodeState) int {
 }
 
 // usualCount is the quantile of the numbers of FLEX containers on the nodes.
-func (f *pufferfish) usualCount(p *cluster.Plan) int {
+func (f *pufferfish) usualCount(p *book.Plan) int {
 	var counts []int
 	for _, n := range p.Nodes {
 		if !n.Gone {
@@ -305,7 +306,7 @@ func (f *pufferfish) usualCount(p *cluster.Plan) int {
 
 // explain gives each job that changed, and the first FLEX job, the reason why it waits. Where nodes have heartbeats, a
 // job may be waiting only for a heartbeat.
-func (f *pufferfish) explain(p *cluster.Plan) {
+func (f *pufferfish) explain(p *book.Plan) {
 	for _, j := range p.Changes.Jobs {
 		f.explainJob(p, j)
 	}
@@ -314,7 +315,7 @@ func (f *pufferfish) explain(p *cluster.Plan) {
 	}
 }
 
-func (f *pufferfish) explainJob(p *cluster.Plan, j *cluster.JobState) {
+func (f *pufferfish) explainJob(p *book.Plan, j *book.JobState) {
 	if stage, ok := j.NextStage(); ok {
 		if n, why, ok := f.notOn(p.Snapshot, j, stage); ok {
 			p.Wait(j, stage, n, why)
@@ -322,13 +323,13 @@ func (f *pufferfish) explainJob(p *cluster.Plan, j *cluster.JobState) {
 	}
 }
 
-func (f *pufferfish) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, stage int) (cluster.Reason, bool) {
+func (f *pufferfish) why(_ timeline.Time, s *book.Snapshot, j *book.JobState, stage int) (cluster.Reason, bool) {
 	_, why, ok := f.notOn(s, j, stage)
 	return why, ok
 }
 
 // notOn says why the next task of j starts on no node; n is the node with most available, if some node has room.
-func (f *pufferfish) notOn(s *cluster.Snapshot, j *cluster.JobState, stage int) (n cluster.NodeID, why cluster.Reason, ok bool) {
+func (f *pufferfish) notOn(s *book.Snapshot, j *book.JobState, stage int) (n cluster.NodeID, why cluster.Reason, ok bool) {
 	need := j.Stages[stage].Ideal
 	best, room := s.MostAvailable(need)
 	if !room {
@@ -345,7 +346,7 @@ func (f *pufferfish) notOn(s *cluster.Snapshot, j *cluster.JobState, stage int) 
 
 // expectedDuration is the time from a job's first start to its last end if no task waits, in seconds: the longest chain
 // of stages. It is infinite if one of the run times is unknown. Coordinators do not count.
-func expectedDuration(j *cluster.JobState) float64 {
+func expectedDuration(j *book.JobState) float64 {
 	return cluster.LongestPath(j.Job, func(i int) float64 {
 		if j.Stages[i].Coordinator {
 			return 0

@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
@@ -11,25 +11,25 @@ type fairQueue struct{ ranked[struct{}] }
 type queued = filing[struct{}]
 
 // fairKey is a job's granted memory, in bytes, over its weight.
-func fairKey(j *cluster.JobState) float64 {
+func fairKey(j *book.JobState) float64 {
 	return float64(j.Used[resource.Memory]) / weightOf(j)
 }
 
 // follow updates the queue from the changes of the snapshot.
-func (q *fairQueue) follow(p *cluster.Plan) {
+func (q *fairQueue) follow(p *book.Plan) {
 	for _, j := range q.changed(p) {
 		q.update(j)
 	}
 }
 
 // update files j anew, or removes it if it has nothing to run.
-func (q *fairQueue) update(j *cluster.JobState) {
+func (q *fairQueue) update(j *book.JobState) {
 	_, runnable := j.NextStage()
 	q.set(j, fairKey(j), runnable)
 }
 
 // set is update with a key other than the memory per weight; the least key comes first.
-func (q *fairQueue) set(j *cluster.JobState, key float64, runnable bool) {
+func (q *fairQueue) set(j *book.JobState, key float64, runnable bool) {
 	if runnable {
 		q.file(filingOf(j, key, struct{}{}))
 	} else {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -23,7 +24,7 @@ func TestQueueIsSorted(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		b := cluster.NewBook(nil)
+		b := book.NewBook(nil)
 		s := b.Snapshot()
 		step := func(now timeline.Time, events ...cluster.Event) {
 			plan := b.Open(now)
@@ -52,9 +53,9 @@ func TestQueueIsSorted(t *testing.T) {
 }
 
 // possibleEvent draws an event that is possible now.
-func possibleEvent(t *rapid.T, s *cluster.Snapshot, now timeline.Time) (e cluster.Event, ok bool) {
+func possibleEvent(t *rapid.T, s *book.Snapshot, now timeline.Time) (e cluster.Event, ok bool) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
-	var tasks []*cluster.TaskState
+	var tasks []*book.TaskState
 	for _, n := range s.Nodes {
 		tasks = append(tasks, n.Tasks...)
 	}
@@ -87,7 +88,7 @@ func possibleEvent(t *rapid.T, s *cluster.Snapshot, now timeline.Time) (e cluste
 	return e, false
 }
 
-func sorted(t *rapid.T, p Policy, s *cluster.Snapshot) {
+func sorted(t *rapid.T, p Policy, s *book.Snapshot) {
 	t.Helper()
 	var queue *fairQueue
 	switch p := p.(type) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
 	"github.com/bellows-rm/bellows/core/policy"
@@ -45,7 +46,7 @@ func TestQueueSettings(t *testing.T) {
 
 // Jobs that fit into no queue are rejected on submission.
 func TestAdmission(t *testing.T) {
-	b := cluster.NewBook(nil)
+	b := book.NewBook(nil)
 	if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}}); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ type ask struct {
 func startAll(t interface {
 	Helper()
 	Fatal(...any)
-}, name, queues string, node resource.Vector, asks []ask) []*cluster.JobState {
+}, name, queues string, node resource.Vector, asks []ask) []*book.JobState {
 	t.Helper()
 	p, err := policy.New(name, map[string]string{name + ".queues": queues})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 )
@@ -15,7 +16,7 @@ type queueTree[Q, J any] struct {
 	root    *queue[Q]
 	all     []*queue[Q] // parents before children, in the order declared; the root is the first
 	byName  map[string]*queue[Q]
-	members map[*cluster.JobState]*member[Q, J] // nil until changed is called
+	members map[*book.JobState]*member[Q, J] // nil until changed is called
 }
 
 // queue is a node of the tree.
@@ -34,7 +35,7 @@ type queue[Q any] struct {
 
 // member is a job in its leaf.
 type member[Q, J any] struct {
-	job      *cluster.JobState
+	job      *book.JobState
 	leaf     *queue[Q]       // nil if the queue does not exist
 	counted  resource.Vector // the job's part of the leaf's use
 	runnable bool
@@ -123,11 +124,11 @@ func (t *queueTree[Q, J]) check(j *cluster.Job) error {
 }
 
 // changed returns the jobs to update: the jobs that changed, or all jobs if the tree has no jobs yet.
-func (t *queueTree[Q, J]) changed(p *cluster.Plan) []*cluster.JobState {
+func (t *queueTree[Q, J]) changed(p *book.Plan) []*book.JobState {
 	if t.members != nil {
 		return p.Changes.Jobs
 	}
-	t.members = make(map[*cluster.JobState]*member[Q, J], len(p.Jobs))
+	t.members = make(map[*book.JobState]*member[Q, J], len(p.Jobs))
 	for _, q := range t.all {
 		q.runnable, q.used = 0, resource.Vector{}
 	}
@@ -135,7 +136,7 @@ func (t *queueTree[Q, J]) changed(p *cluster.Plan) []*cluster.JobState {
 }
 
 // update brings what is known of one job up to date. file puts the job in its place in its leaf, and calls count.
-func (t *queueTree[Q, J]) update(j *cluster.JobState, file func(*member[Q, J])) {
+func (t *queueTree[Q, J]) update(j *book.JobState, file func(*member[Q, J])) {
 	m := t.members[j]
 	if m == nil {
 		if j.Retired() {

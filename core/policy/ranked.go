@@ -3,7 +3,7 @@ package policy
 import (
 	"slices"
 
-	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
@@ -16,13 +16,13 @@ type ranked[T comparable] struct {
 
 // filing is a job with its key and the policy's data. The time of its submission is here, too, because many keys are equal.
 type filing[T comparable] struct {
-	job       *cluster.JobState
+	job       *book.JobState
 	key       float64
 	submitted timeline.Time
 	with      T
 }
 
-func filingOf[T comparable](j *cluster.JobState, key float64, with T) filing[T] {
+func filingOf[T comparable](j *book.JobState, key float64, with T) filing[T] {
 	return filing[T]{j, key, j.Submitted, with}
 }
 
@@ -42,7 +42,7 @@ func (a *filing[T]) before(b *filing[T]) bool {
 }
 
 // as returns how a job is filed; ok is false if it is not.
-func (q *ranked[T]) as(j *cluster.JobState) (e filing[T], ok bool) {
+func (q *ranked[T]) as(j *book.JobState) (e filing[T], ok bool) {
 	if j.Slot < len(q.filed) && q.filed[j.Slot].job == j {
 		return q.filed[j.Slot], true
 	}
@@ -100,7 +100,7 @@ func (q *ranked[T]) move(old, e filing[T]) (from, to int) {
 }
 
 // remove removes a job and returns its position; ok is false if it was not filed.
-func (q *ranked[T]) remove(j *cluster.JobState) (at int, ok bool) {
+func (q *ranked[T]) remove(j *book.JobState) (at int, ok bool) {
 	e, ok := q.as(j)
 	if !ok {
 		return 0, false
@@ -112,7 +112,7 @@ func (q *ranked[T]) remove(j *cluster.JobState) (at int, ok bool) {
 }
 
 // changed returns the jobs to update: the jobs that changed, or all jobs if none has been filed yet.
-func (q *ranked[T]) changed(p *cluster.Plan) []*cluster.JobState {
+func (q *ranked[T]) changed(p *book.Plan) []*book.JobState {
 	if q.filed != nil {
 		return p.Changes.Jobs
 	}

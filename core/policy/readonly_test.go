@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -36,16 +37,16 @@ func TestPoliciesOnlyRead(t *testing.T) {
 
 func livesByDecisions(t *rapid.T, p Policy) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
-	decided, again := cluster.NewBook(p.Traits().Why), cluster.NewBook(nil)
+	decided, again := book.NewBook(p.Traits().Why), book.NewBook(nil)
 	enter := func(now timeline.Time, e cluster.Event) {
-		for _, b := range []*cluster.Book{decided, again} {
+		for _, b := range []*book.Book{decided, again} {
 			if err := b.Enter(now, &e); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	var answers []cluster.Event
-	decide := func(now timeline.Time, plan, other *cluster.Plan) {
+	decide := func(now timeline.Time, plan, other *book.Plan) {
 		p.Decide(now, plan)
 		decisions, err := decided.Close()
 		if err != nil {
@@ -78,7 +79,7 @@ func livesByDecisions(t *rapid.T, p Policy) {
 	for now := range timeline.Time(number("steps", 1, 30)) {
 		plan, other = decided.Open(now), again.Open(now)
 		for _, e := range answers {
-			for _, b := range []*cluster.Book{decided, again} {
+			for _, b := range []*book.Book{decided, again} {
 				e.Decision = b.Snapshot().Nodes[e.Node].Asked.Decision // Wakes and Waits are not repeated, so that numbers differ
 				if err := b.Enter(now, &e); err != nil {
 					t.Fatal(err)
@@ -104,7 +105,7 @@ func livesByDecisions(t *rapid.T, p Policy) {
 }
 
 // take repeats a decision of another plan. Wakes and reasons leave no trace in text.
-func take(p *cluster.Plan, d *cluster.Decision) {
+func take(p *book.Plan, d *cluster.Decision) {
 	n := p.Nodes[d.Node]
 	j, _ := p.Job(d.Task.Job)
 	switch d.Kind {
@@ -115,7 +116,7 @@ func take(p *cluster.Plan, d *cluster.Decision) {
 			p.StartWith(j, int(d.Task.Stage), n, d.Grant, d.Reason)
 		}
 	case cluster.Resize, cluster.Suspend, cluster.Resume:
-		t := n.Tasks[slices.IndexFunc(n.Tasks, func(t *cluster.TaskState) bool { return t.ID == d.Task })]
+		t := n.Tasks[slices.IndexFunc(n.Tasks, func(t *book.TaskState) bool { return t.ID == d.Task })]
 		switch d.Kind {
 		case cluster.Resize:
 			p.Resize(t, d.Grant, d.Reason)
@@ -142,7 +143,7 @@ func take(p *cluster.Plan, d *cluster.Decision) {
 
 // text prints what policies can see of a snapshot, except what they record there besides decisions: reasons, estimates,
 // and marks for preemption.
-func text(s *cluster.Snapshot) string {
+func text(s *book.Snapshot) string {
 	out := fmt.Sprintln(s.Capacity, s.Running, s.Synced, len(s.Changes.Nodes), len(s.Changes.Jobs))
 	for _, n := range s.Nodes {
 		holder := cluster.JobID(-1)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -32,7 +33,7 @@ type estimated struct {
 	open         []cluster.JobID
 }
 
-func (w *watched) Decide(now timeline.Time, p *cluster.Plan) {
+func (w *watched) Decide(now timeline.Time, p *book.Plan) {
 	if len(p.Jobs) > 0 {
 		w.arrived = max(w.arrived, p.Jobs[len(p.Jobs)-1].ID)
 	}
@@ -58,7 +59,7 @@ func (w *watched) Decide(now timeline.Time, p *cluster.Plan) {
 
 // reach is how far ahead the resimulation promises to look: the longest run time of a job's first queued task when
 // under-sized, plus its ideal duration and a heartbeat.
-func reach(p *cluster.Plan) time.Duration {
+func reach(p *book.Plan) time.Duration {
 	longest := time.Duration(0)
 	for _, j := range p.Jobs {
 		for i := range j.Stages {

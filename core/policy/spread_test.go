@@ -3,6 +3,7 @@ package policy_test
 import (
 	"testing"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -15,11 +16,11 @@ type spread struct{}
 func (spread) Name() string          { return "spread" }
 func (spread) Traits() policy.Traits { return policy.Traits{} }
 
-func (spread) Decide(_ timeline.Time, p *cluster.Plan) {
+func (spread) Decide(_ timeline.Time, p *book.Plan) {
 	for _, j := range p.Jobs {
 		for stage, ok := j.NextStage(); ok; stage, ok = j.NextStage() {
 			need := j.Stages[stage].Ideal
-			n, room := p.Best(need, func(a, b *cluster.NodeState) bool { return len(a.Tasks) < len(b.Tasks) })
+			n, room := p.Best(need, func(a, b *book.NodeState) bool { return len(a.Tasks) < len(b.Tasks) })
 			if !room {
 				p.WaitBehind(j)
 				return
@@ -36,7 +37,7 @@ func TestSpreadStartsWhatCanStart(t *testing.T) {
 // trapped is a spread that looks for room only on the nodes that have changed.
 type trapped struct{ spread }
 
-func (trapped) Decide(_ timeline.Time, p *cluster.Plan) {
+func (trapped) Decide(_ timeline.Time, p *book.Plan) {
 	for _, j := range p.Jobs {
 		for n := range p.Offered() {
 			if stage, ok := j.NextStage(); ok && j.Stages[stage].Ideal.FitsIn(n.Free) {

@@ -3,7 +3,7 @@ package policy
 import (
 	"math"
 
-	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
@@ -18,11 +18,11 @@ func newSRJF(*settings) Policy {
 func (*srjf) Name() string     { return "srjf" }
 func (s *srjf) Traits() Traits { return Traits{DropCaches: s.queue.drop} }
 
-func (s *srjf) Decide(_ timeline.Time, p *cluster.Plan) { s.decide(p) }
+func (s *srjf) Decide(_ timeline.Time, p *book.Plan) { s.decide(p) }
 
 // remainingWork is the sum of the estimated run times of a job's tasks that have not started, in seconds. It is
 // infinite if one of the run times is unknown. Coordinators do not count.
-func remainingWork(j *cluster.JobState) float64 {
+func remainingWork(j *book.JobState) float64 {
 	work := 0.0
 	for i := range j.Stages {
 		stage, pending := &j.Stages[i], j.Progress[i].Pending

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -44,11 +45,11 @@ func (s *static) Traits() Traits {
 	return Traits{Resizes: s.memory > 0 && !s.refuses, Admit: s.admit, Why: s.why, DropCaches: s.queue.drop}
 }
 
-func (s *static) Decide(_ timeline.Time, p *cluster.Plan) { s.decide(p) }
+func (s *static) Decide(_ timeline.Time, p *book.Plan) { s.decide(p) }
 
 // why says that a container is too small for a task, or that no node has room for the container. It does not answer for
 // jobs behind a blocking first job.
-func (s *static) why(_ timeline.Time, c *cluster.Snapshot, j *cluster.JobState, stage int) (cluster.Reason, bool) {
+func (s *static) why(_ timeline.Time, c *book.Snapshot, j *book.JobState, stage int) (cluster.Reason, bool) {
 	need, why, ok := s.size(j, stage)
 	switch {
 	case !ok:
@@ -60,7 +61,7 @@ func (s *static) why(_ timeline.Time, c *cluster.Snapshot, j *cluster.JobState, 
 }
 
 // admit rejects jobs with tasks that need more than a container has, and all jobs if no node fits a container.
-func (s *static) admit(c *cluster.Snapshot, j *cluster.Job) error {
+func (s *static) admit(c *book.Snapshot, j *cluster.Job) error {
 	for i := range j.Stages {
 		stage := &j.Stages[i]
 		if s.memory == 0 || stage.Coordinator {
@@ -79,7 +80,7 @@ func (s *static) admit(c *cluster.Snapshot, j *cluster.Job) error {
 }
 
 // size is the container of a task. A coordinator is granted what it needs.
-func (s *static) size(j *cluster.JobState, stage int) (resource.Vector, cluster.Reason, bool) {
+func (s *static) size(j *book.JobState, stage int) (resource.Vector, cluster.Reason, bool) {
 	need := j.Stages[stage].Ideal
 	memory := need[resource.Memory]
 	switch {

@@ -3,6 +3,7 @@ package policy
 import (
 	"math"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -36,7 +37,7 @@ type tetris struct {
 
 // packedJob is a job with what was computed for it.
 type packedJob struct {
-	job   *cluster.JobState
+	job   *book.JobState
 	share float64 // dominant share over weight
 	// work is the job's outstanding work over the cluster's capacity, in seconds, summed over resources; NaN if
 	// unknown.
@@ -89,7 +90,7 @@ func (t *tetris) dropCaches() {
 	t.fresh, t.demands, t.scores, t.peaks = nil, nil, nil, nil
 }
 
-func (t *tetris) Decide(_ timeline.Time, p *cluster.Plan) {
+func (t *tetris) Decide(_ timeline.Time, p *book.Plan) {
 	t.follow(p)
 	for n := range p.Offers() {
 		t.offer(p, n)
@@ -99,7 +100,7 @@ func (t *tetris) Decide(_ timeline.Time, p *cluster.Plan) {
 }
 
 // follow updates the queue from the changes of the snapshot.
-func (t *tetris) follow(p *cluster.Plan) {
+func (t *tetris) follow(p *book.Plan) {
 	const gone = 1000 // demands that may be kept although no job has them any more
 	if t.queue.filed == nil || t.capacity != p.Capacity || len(t.scores) > gone+2*t.live {
 		t.dropCaches()
@@ -119,7 +120,7 @@ func (t *tetris) follow(p *cluster.Plan) {
 }
 
 // file recomputes j and moves it to its place.
-func (t *tetris) file(j *cluster.JobState) {
+func (t *tetris) file(j *book.JobState) {
 	_, runnable := j.NextStage()
 	filed, _ := t.queue.as(j)
 	e := filed.with
@@ -204,14 +205,14 @@ func (t *tetris) demand(need peaks) int32 {
 
 // almostDone reports whether the tasks of a stage that have not started come first: because few are left, or because no
 // other task of the job can start before.
-func almostDone(j *cluster.JobState, stage int, barrier float64) bool {
+func almostDone(j *book.JobState, stage int, barrier float64) bool {
 	s := &j.Stages[stage]
 	return s.Coordinator || barrier < 1 && float64(j.Progress[stage].Ended) >= barrier*float64(s.Tasks)
 }
 
 // packedWork is the demand × run time of a job's tasks that have not started, over the cluster's capacity and summed
 // over resources, in seconds. It is NaN if a run time is unknown. Coordinators do not count.
-func packedWork(j *cluster.JobState, capacity resource.Vector) float64 {
+func packedWork(j *book.JobState, capacity resource.Vector) float64 {
 	work := 0.0
 	for i := range j.Stages {
 		s, pending := &j.Stages[i], j.Progress[i].Pending
@@ -244,7 +245,7 @@ func align(demand, free, capacity resource.Vector) float64 {
 }
 
 // offer starts the best task on n and reports whether any fits.
-func (t *tetris) offer(p *cluster.Plan, n *cluster.NodeState) bool {
+func (t *tetris) offer(p *book.Plan, n *book.NodeState) bool {
 	t.gather(n)
 	if len(t.fit) == 0 {
 		return false
@@ -254,7 +255,7 @@ func (t *tetris) offer(p *cluster.Plan, n *cluster.NodeState) bool {
 }
 
 // gather finds the tasks that fit on n.
-func (t *tetris) gather(n *cluster.NodeState) {
+func (t *tetris) gather(n *book.NodeState) {
 	t.offers++
 	t.fit = t.fit[:0]
 	for i := range t.queue.jobs[:t.limit()] {
@@ -306,7 +307,7 @@ func choose(fit []candidate, multiplier float64) candidate {
 	return fit[best]
 }
 
-func (t *tetris) start(p *cluster.Plan, n *cluster.NodeState, c candidate) {
+func (t *tetris) start(p *book.Plan, n *book.NodeState, c candidate) {
 	j, i := c.job.job, int(c.stage.stage)
 	s, memory := &j.Stages[i], j.Stages[i].Ideal[resource.Memory]
 	why := cluster.BecauseBestAligned(memory, int64(math.Round(1000*c.score)), len(t.fit))
@@ -327,7 +328,7 @@ func (t *tetris) start(p *cluster.Plan, n *cluster.NodeState, c candidate) {
 // offerRoom offers nodes with room for a fresh job's tasks, until nothing fits anywhere. Jobs that become considered on
 // the way are also fresh, and the search starts again at the first node: the result must not depend on which jobs were
 // fresh unnecessarily.
-func (t *tetris) offerRoom(p *cluster.Plan) {
+func (t *tetris) offerRoom(p *book.Plan) {
 	fresh := t.fresh
 	t.fresh = nil
 	for t.offerRoomTo(p, fresh) {
@@ -339,7 +340,7 @@ func (t *tetris) offerRoom(p *cluster.Plan) {
 
 // offerRoomTo offers nodes with room for a task of the given jobs. It stops and returns true when further jobs become
 // considered.
-func (t *tetris) offerRoomTo(p *cluster.Plan, fresh []*packedJob) bool {
+func (t *tetris) offerRoomTo(p *book.Plan, fresh []*packedJob) bool {
 	for from := cluster.NodeID(0); ; {
 		n, ok := p.NextRoom(leastReady(fresh), from)
 		if !ok {
@@ -369,7 +370,7 @@ func leastReady(jobs []*packedJob) resource.Vector {
 }
 
 // why says that a job is not considered, or that no node with room for what its task needs has its peak free.
-func (t *tetris) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, stage int) (cluster.Reason, bool) {
+func (t *tetris) why(_ timeline.Time, s *book.Snapshot, j *book.JobState, stage int) (cluster.Reason, bool) {
 	filed, _ := t.queue.as(j)
 	e := filed.with
 	if e != nil && !e.considered {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 )
@@ -24,7 +25,7 @@ var peakKinds = []resource.Kind{resource.Disk, resource.Network}
 
 // on is what the task is granted on n. A peak above what n has when nothing runs there is cut to that, so that the task can
 // run there alone.
-func (d *peaks) on(n *cluster.NodeState) resource.Vector {
+func (d *peaks) on(n *book.NodeState) resource.Vector {
 	grant := d.ideal
 	if d.ideal != d.most {
 		room := n.Room()
@@ -37,7 +38,7 @@ func (d *peaks) on(n *cluster.NodeState) resource.Vector {
 
 // lacksPeak says which peak of a stage's task is not free on the first node with room for what the task needs; ok is false if there
 // is no such node, or if the task fits there.
-func lacksPeak(s *cluster.Snapshot, stage *cluster.Stage) (why cluster.Reason, ok bool) {
+func lacksPeak(s *book.Snapshot, stage *cluster.Stage) (why cluster.Reason, ok bool) {
 	d := peaksOf(stage)
 	if n, ok := s.FirstOpen(d.ideal, 0); ok && d.ideal != d.most {
 		grant := d.on(n)

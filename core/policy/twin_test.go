@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -16,20 +17,20 @@ import (
 )
 
 // twin is a plain implementation of a policy.
-type twin interface{ decide(p *cluster.Plan) }
+type twin interface{ decide(p *book.Plan) }
 
 // slow decides in the plainest way and looks at everything each time. first returns what to start next on a node;
 // without a node, on the first node that can start something.
 type slow struct {
-	first func(p *cluster.Plan, n *cluster.NodeState) (j *cluster.JobState, stage int, memory resource.Amount, ok bool)
+	first func(p *book.Plan, n *book.NodeState) (j *book.JobState, stage int, memory resource.Amount, ok bool)
 	// jobs are served in their order on any node, rather than one node after the other.
 	jobs bool
 	// alike: nodes that changed are not served first.
 	alike bool
-	rank  func(p *cluster.Plan, j *cluster.JobState) float64
+	rank  func(p *book.Plan, j *book.JobState) float64
 }
 
-func (s *slow) decide(p *cluster.Plan) {
+func (s *slow) decide(p *book.Plan) {
 	for _, id := range p.Changes.Nodes {
 		for n := p.Nodes[id]; !s.alike && s.startOn(p, n); {
 		}
@@ -38,8 +39,8 @@ func (s *slow) decide(p *cluster.Plan) {
 	}
 }
 
-func (s *slow) startAnywhere(p *cluster.Plan) bool {
-	best, rank := (*cluster.NodeState)(nil), math.Inf(1)
+func (s *slow) startAnywhere(p *book.Plan) bool {
+	best, rank := (*book.NodeState)(nil), math.Inf(1)
 	for _, n := range p.Nodes {
 		j, _, _, ok := s.first(p, n)
 		switch {
@@ -55,7 +56,7 @@ func (s *slow) startAnywhere(p *cluster.Plan) bool {
 	return best != nil && s.startOn(p, best)
 }
 
-func (s *slow) startOn(p *cluster.Plan, n *cluster.NodeState) bool {
+func (s *slow) startOn(p *book.Plan, n *book.NodeState) bool {
 	j, stage, memory, ok := s.first(p, n)
 	if !ok || n.Gone {
 		return false
@@ -65,26 +66,26 @@ func (s *slow) startOn(p *cluster.Plan, n *cluster.NodeState) bool {
 }
 
 // runnable sorts the jobs that have a task to start.
-func runnable(p *cluster.Plan, key func(*cluster.JobState) float64) []*cluster.JobState {
-	var jobs []*cluster.JobState
+func runnable(p *book.Plan, key func(*book.JobState) float64) []*book.JobState {
+	var jobs []*book.JobState
 	for _, j := range p.Jobs {
 		if _, ok := j.NextStage(); ok {
 			jobs = append(jobs, j)
 		}
 	}
-	slices.SortFunc(jobs, func(a, b *cluster.JobState) int {
+	slices.SortFunc(jobs, func(a, b *book.JobState) int {
 		return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(a.Submitted, b.Submitted), cmp.Compare(a.ID, b.ID))
 	})
 	return jobs
 }
 
 // slowFirstFit is the twin of srjf and static.
-func slowFirstFit(key func(*cluster.JobState) float64, size resource.Amount, blocks bool) *slow {
-	memory := func(j *cluster.JobState, stage int) resource.Amount {
+func slowFirstFit(key func(*book.JobState) float64, size resource.Amount, blocks bool) *slow {
+	memory := func(j *book.JobState, stage int) resource.Amount {
 		return cmp.Or(size, j.Stages[stage].Ideal[resource.Memory])
 	}
 	return &slow{jobs: true, alike: blocks,
-		first: func(p *cluster.Plan, n *cluster.NodeState) (*cluster.JobState, int, resource.Amount, bool) {
+		first: func(p *book.Plan, n *book.NodeState) (*book.JobState, int, resource.Amount, bool) {
 			for _, j := range runnable(p, key) {
 				stage, _ := j.NextStage()
 				m := memory(j, stage)
@@ -100,17 +101,17 @@ func slowFirstFit(key func(*cluster.JobState) float64, size resource.Amount, blo
 			}
 			return nil, 0, 0, false
 		},
-		rank: func(p *cluster.Plan, j *cluster.JobState) float64 { return float64(slices.Index(runnable(p, key), j)) },
+		rank: func(p *book.Plan, j *book.JobState) float64 { return float64(slices.Index(runnable(p, key), j)) },
 	}
 }
 
 // slowTetris is the twin of tetris.
 func slowTetris(fairness, barrier, multiplier float64) *slow {
-	return &slow{first: func(p *cluster.Plan, n *cluster.NodeState) (*cluster.JobState, int, resource.Amount, bool) {
-		jobs := runnable(p, func(j *cluster.JobState) float64 { return slowShare(p, j) })
+	return &slow{first: func(p *book.Plan, n *book.NodeState) (*book.JobState, int, resource.Amount, bool) {
+		jobs := runnable(p, func(j *book.JobState) float64 { return slowShare(p, j) })
 		jobs = jobs[:min(len(jobs), max(1, int(math.Ceil(float64(len(jobs))*(1-fairness)-1e-9))))]
 		type option struct {
-			job         *cluster.JobState
+			job         *book.JobState
 			stage       int
 			score, work float64
 			last        bool
@@ -154,7 +155,7 @@ func slowTetris(fairness, barrier, multiplier float64) *slow {
 	}}
 }
 
-func slowShare(p *cluster.Plan, j *cluster.JobState) float64 {
+func slowShare(p *book.Plan, j *book.JobState) float64 {
 	share := 0.0
 	for k := range p.Capacity {
 		if p.Capacity[k] > 0 {
@@ -164,7 +165,7 @@ func slowShare(p *cluster.Plan, j *cluster.JobState) float64 {
 	return share / cmp.Or(j.Weight, 1)
 }
 
-func slowWork(p *cluster.Plan, j *cluster.JobState) float64 {
+func slowWork(p *book.Plan, j *book.JobState) float64 {
 	work := 0.0
 	for i, s := range j.Stages {
 		if j.Progress[i].Pending > 0 && s.Duration == 0 {
@@ -179,7 +180,7 @@ func slowWork(p *cluster.Plan, j *cluster.JobState) float64 {
 	return work
 }
 
-func slowAlignment(s *cluster.Stage, n *cluster.NodeState) float64 {
+func slowAlignment(s *cluster.Stage, n *book.NodeState) float64 {
 	score := 0.0
 	for k := range n.Capacity {
 		if n.Capacity[k] > 0 {
@@ -196,20 +197,20 @@ type slowPufferfish struct {
 	room, stop, quantile float64
 }
 
-func (s *slowPufferfish) decide(p *cluster.Plan) {
+func (s *slowPufferfish) decide(p *book.Plan) {
 	starts := map[cluster.NodeID]int{}
 	for s.startOne(p, starts) {
 	}
 }
 
-func (s *slowPufferfish) startOne(p *cluster.Plan, starts map[cluster.NodeID]int) bool {
+func (s *slowPufferfish) startOne(p *book.Plan, starts map[cluster.NodeID]int) bool {
 	for _, j := range runnable(p, s.key) {
 		stage, _ := j.NextStage()
 		flex := flexible(j, stage)
-		reports := func(n *cluster.NodeState) bool {
+		reports := func(n *book.NodeState) bool {
 			return (p.Heartbeats.Every == 0 || slices.Contains(p.Changes.Heartbeats, n.ID)) && (p.Heartbeats.Starts == 0 || starts[n.ID] < p.Heartbeats.Starts)
 		}
-		var nodes []*cluster.NodeState
+		var nodes []*book.NodeState
 		for _, n := range p.Nodes {
 			if s.takes(n, &j.Stages[stage], flex) && (flex || reports(n)) {
 				nodes = append(nodes, n)
@@ -223,8 +224,8 @@ func (s *slowPufferfish) startOne(p *cluster.Plan, starts map[cluster.NodeID]int
 				}
 			}
 			slices.Sort(counts)
-			few := func(n *cluster.NodeState) bool { return countFlex(n) <= counts[int(s.quantile*float64(len(counts)-1))] }
-			slices.SortStableFunc(nodes, func(a, b *cluster.NodeState) int {
+			few := func(n *book.NodeState) bool { return countFlex(n) <= counts[int(s.quantile*float64(len(counts)-1))] }
+			slices.SortStableFunc(nodes, func(a, b *book.NodeState) int {
 				switch {
 				case few(a) == few(b):
 					return 0
@@ -234,17 +235,17 @@ func (s *slowPufferfish) startOne(p *cluster.Plan, starts map[cluster.NodeID]int
 				return 1
 			})
 			if len(nodes) > 0 && few(nodes[0]) {
-				nodes = slices.DeleteFunc(nodes, func(n *cluster.NodeState) bool { return !few(n) })
+				nodes = slices.DeleteFunc(nodes, func(n *book.NodeState) bool { return !few(n) })
 			}
 		}
 		most := resource.Amount(math.MinInt64)
 		for _, n := range nodes {
 			most = max(most, n.Available())
 		}
-		nodes = slices.DeleteFunc(nodes, func(n *cluster.NodeState) bool { return n.Available() < most })
-		local := func(n *cluster.NodeState) bool { return slices.Contains(j.Stages[stage].DataOn, n.Name) }
+		nodes = slices.DeleteFunc(nodes, func(n *book.NodeState) bool { return n.Available() < most })
+		local := func(n *book.NodeState) bool { return slices.Contains(j.Stages[stage].DataOn, n.Name) }
 		if slices.ContainsFunc(nodes, local) {
-			nodes = slices.DeleteFunc(nodes, func(n *cluster.NodeState) bool { return !local(n) })
+			nodes = slices.DeleteFunc(nodes, func(n *book.NodeState) bool { return !local(n) })
 		}
 		best := slices.IndexFunc(nodes, reports)
 		if best < 0 {
@@ -258,7 +259,7 @@ func (s *slowPufferfish) startOne(p *cluster.Plan, starts map[cluster.NodeID]int
 	return false
 }
 
-func (s *slowPufferfish) takes(n *cluster.NodeState, stage *cluster.Stage, flex bool) bool {
+func (s *slowPufferfish) takes(n *book.NodeState, stage *cluster.Stage, flex bool) bool {
 	if n.Gone || !stage.Ideal.FitsIn(n.Free) {
 		return false
 	}
@@ -267,7 +268,7 @@ func (s *slowPufferfish) takes(n *cluster.NodeState, stage *cluster.Stage, flex 
 }
 
 // key is 0, or the job's minimum duration.
-func (s *slowPufferfish) key(j *cluster.JobState) float64 {
+func (s *slowPufferfish) key(j *book.JobState) float64 {
 	longest := 0.0
 	for i := range j.Stages {
 		end := 0.0
@@ -288,11 +289,11 @@ func (s *slowPufferfish) key(j *cluster.JobState) float64 {
 	return longest
 }
 
-func flexible(j *cluster.JobState, stage int) bool {
+func flexible(j *book.JobState, stage int) bool {
 	return j.Class == cluster.Flex && !j.Stages[stage].Coordinator
 }
 
-func countFlex(n *cluster.NodeState) (count int) {
+func countFlex(n *book.NodeState) (count int) {
 	for _, t := range n.Tasks {
 		if flexible(t.Job, int(t.ID.Stage)) {
 			count++
@@ -326,7 +327,7 @@ func TestFastAndSlowStartTheSame(t *testing.T) {
 		{"srjf", "", slowFirstFit(remainingWork, 0, false)},
 		{"static", "", slowFirstFit(fairKey, 0, false)},
 		{"static", "memory=5GB", slowFirstFit(fairKey, 5*resource.GB, false)},
-		{"static", "memory=5GB order=fifo", slowFirstFit(func(*cluster.JobState) float64 { return 0 }, 5*resource.GB, true)},
+		{"static", "memory=5GB order=fifo", slowFirstFit(func(*book.JobState) float64 { return 0 }, 5*resource.GB, true)},
 		{"tetris", "", slowTetris(0.25, 0.9, 1)},
 		{"tetris", "fairness=0", slowTetris(0, 0.9, 1)},
 		{"tetris", "fairness=0.7 barrier=0.5 remaining-work=2", slowTetris(0.7, 0.5, 2)},
@@ -351,13 +352,13 @@ func TestFastAndSlowStartTheSame(t *testing.T) {
 
 // side is one of two clusters that receive the same events.
 type side struct {
-	book     *cluster.Book
-	snapshot *cluster.Snapshot
-	plan     *cluster.Plan
+	book     *book.Book
+	snapshot *book.Snapshot
+	plan     *book.Plan
 }
 
 func newSide() *side {
-	b := cluster.NewBook(nil)
+	b := book.NewBook(nil)
 	return &side{b, b.Snapshot(), b.Open(0)}
 }
 
@@ -493,7 +494,7 @@ func vary(t *rapid.T, j *cluster.Job) {
 }
 
 func TestStaticRefusesWhatItsContainersCannotHold(t *testing.T) {
-	b := cluster.NewBook(nil)
+	b := book.NewBook(nil)
 	if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}}); err != nil {
 		t.Fatal(err)
 	}
@@ -525,7 +526,7 @@ func TestStaticSaysWhatItRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := cluster.NewBook(p.Traits().Why)
+	b := book.NewBook(p.Traits().Why)
 	s := &side{b, b.Snapshot(), b.Open(0)}
 	for _, e := range []cluster.Event{
 		{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -11,12 +12,12 @@ import (
 // watch says at which nodes a policy must look: those that have changed, and those at which it must look at a certain time. It has
 // the next step requested that is needed for that. A policy that looks at a node without need must decide nothing there.
 type watch struct {
-	nodes []*cluster.NodeState // to look at in this decision
-	turn  uint64               // counts decisions
-	known bool                 // due is up to date for all nodes
-	due   []dueNode            // ascending
-	at    []timeline.Time      // of each node in due, by NodeID; Never if it is not in due
-	seen  []seenNode           // by NodeID
+	nodes []*book.NodeState // to look at in this decision
+	turn  uint64            // counts decisions
+	known bool              // due is up to date for all nodes
+	due   []dueNode         // ascending
+	at    []timeline.Time   // of each node in due, by NodeID; Never if it is not in due
+	seen  []seenNode        // by NodeID
 }
 
 type dueNode struct {
@@ -32,7 +33,7 @@ func (a dueNode) compare(b dueNode) int {
 }
 
 // collect begins a decision.
-func (w *watch) collect(now timeline.Time, p *cluster.Plan) {
+func (w *watch) collect(now timeline.Time, p *book.Plan) {
 	w.turn++
 	w.nodes = w.nodes[:0]
 	for len(w.seen) < len(p.Nodes) {
@@ -57,11 +58,11 @@ func (w *watch) collect(now timeline.Time, p *cluster.Plan) {
 
 // sort puts the nodes into the order of NodeID, whatever the reasons to look at them are.
 func (w *watch) sort() {
-	slices.SortFunc(w.nodes, func(a, b *cluster.NodeState) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(w.nodes, func(a, b *book.NodeState) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // list adds a node to those to look at.
-func (w *watch) list(n *cluster.NodeState) {
+func (w *watch) list(n *book.NodeState) {
 	if w.seen[n.ID].listed != w.turn {
 		w.seen[n.ID].listed = w.turn
 		w.nodes = append(w.nodes, n)
@@ -69,15 +70,15 @@ func (w *watch) list(n *cluster.NodeState) {
 }
 
 // change notes that a node has changed.
-func (w *watch) change(n *cluster.NodeState) {
+func (w *watch) change(n *book.NodeState) {
 	w.list(n)
 	w.seen[n.ID].changed = w.turn
 }
 
-func (w *watch) changed(n *cluster.NodeState) bool { return w.seen[n.ID].changed == w.turn }
+func (w *watch) changed(n *book.NodeState) bool { return w.seen[n.ID].changed == w.turn }
 
 // plan has the policy look at a node at the given time, and no longer at the time that was planned before.
-func (w *watch) plan(n *cluster.NodeState, at timeline.Time) {
+func (w *watch) plan(n *book.NodeState, at timeline.Time) {
 	if n.Gone {
 		at = timeline.Never
 	}
@@ -97,7 +98,7 @@ func (w *watch) plan(n *cluster.NodeState, at timeline.Time) {
 }
 
 // wake requests a step when the policy must look at a node.
-func (w *watch) wake(now timeline.Time, p *cluster.Plan) {
+func (w *watch) wake(now timeline.Time, p *book.Plan) {
 	if len(w.due) > 0 && w.due[0].at > now {
 		p.WakeBy(w.due[0].at, cluster.Because(cluster.PhaseDue))
 	}

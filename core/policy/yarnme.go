@@ -3,6 +3,7 @@ package policy
 import (
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy/resimulate"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -24,7 +25,7 @@ type yarnME struct {
 
 // timelineGenerator estimates when jobs end (YARN-ME section 3.2). It calls p.EstimateEnd for every job of p.
 type timelineGenerator interface {
-	Estimate(now timeline.Time, p *cluster.Plan)
+	Estimate(now timeline.Time, p *book.Plan)
 	DropCaches()
 }
 
@@ -57,7 +58,7 @@ func (y *yarnME) dropCaches() {
 	y.timeline.DropCaches()
 }
 
-func (y *yarnME) Decide(now timeline.Time, p *cluster.Plan) {
+func (y *yarnME) Decide(now timeline.Time, p *book.Plan) {
 	y.queue.follow(p)
 	// "The generator runs periodically, every heartbeat interval […]. It also runs when a new job arrives or an
 	// existing one is prematurely canceled" (section 3.2). It may skip an interval without events, which would change
@@ -71,7 +72,7 @@ func (y *yarnME) Decide(now timeline.Time, p *cluster.Plan) {
 
 // size implements lines 5 to 10 of Algorithm 1 for one task and one node.
 func (y *yarnME) size(
-	now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState, j *cluster.JobState, i int,
+	now timeline.Time, s *book.Snapshot, n *book.NodeState, j *book.JobState, i int,
 ) (resource.Amount, cluster.Reason, bool) {
 	memory, why, ok := idealSize(now, s, n, j, i)
 	stage := &j.Stages[i]
@@ -103,7 +104,7 @@ func (y *yarnME) size(
 func underSizes(stage *cluster.Stage) bool { return stage.Elastic() && stage.Duration > 0 }
 
 // holds reports whether a task of a stage could start on n if nothing ran there: with its ideal memory, or under-sized.
-func (y *yarnME) holds(s *cluster.Snapshot, n *cluster.NodeState, stage *cluster.Stage) bool {
+func (y *yarnME) holds(s *book.Snapshot, n *book.NodeState, stage *cluster.Stage) bool {
 	if n.Holds(stage.Ideal) {
 		return true
 	}
@@ -116,7 +117,7 @@ func (y *yarnME) holds(s *cluster.Snapshot, n *cluster.NodeState, stage *cluster
 }
 
 // why says why a task does not start under-sized on the first node with room for its minimum memory.
-func (y *yarnME) why(now timeline.Time, s *cluster.Snapshot, j *cluster.JobState, i int) (cluster.Reason, bool) {
+func (y *yarnME) why(now timeline.Time, s *book.Snapshot, j *book.JobState, i int) (cluster.Reason, bool) {
 	stage := &j.Stages[i]
 	if !underSizes(stage) {
 		return cluster.Reason{}, false

@@ -4,12 +4,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // diskLeft returns the part of the node's disk budget for under-sized tasks that is left when some of it is promised.
-func (y *yarnME) diskLeft(n *cluster.NodeState, promised resource.Amount) (left resource.Amount, limited bool) {
+func (y *yarnME) diskLeft(n *book.NodeState, promised resource.Amount) (left resource.Amount, limited bool) {
 	if n.Capacity[resource.Disk] == 0 {
 		return 0, false
 	}

@@ -3,7 +3,7 @@ package policy
 import (
 	"time"
 
-	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -18,15 +18,15 @@ import (
 // with every other job until one of them has no more queued tasks, so that it waits for the sum of min(w, work of the
 // other job).
 type sum struct {
-	outlook cluster.Outlook
-	nodes   []nodeWork                 // by NodeID
-	work    []jobWork                  // by ascending queued work
-	known   map[*cluster.JobState]bool // the jobs in work
-	node    resource.Vector            // the largest node, which stands for all nodes in partOfNode
+	outlook book.Outlook
+	nodes   []nodeWork              // by NodeID
+	work    []jobWork               // by ascending queued work
+	known   map[*book.JobState]bool // the jobs in work
+	node    resource.Vector         // the largest node, which stands for all nodes in partOfNode
 }
 
 // Estimate implements timelineGenerator.
-func (s *sum) Estimate(now timeline.Time, p *cluster.Plan) {
+func (s *sum) Estimate(now timeline.Time, p *book.Plan) {
 	capacity := float64(p.Capacity[resource.Memory])
 	busy := s.committed(now, p)
 	s.measure(p)
@@ -64,7 +64,7 @@ type nodeWork struct {
 }
 
 // committed adds up the memory × time, in byte-seconds, that is not available to queued tasks.
-func (s *sum) committed(now timeline.Time, p *cluster.Plan) float64 {
+func (s *sum) committed(now timeline.Time, p *book.Plan) float64 {
 	if len(s.nodes) != len(p.Nodes) {
 		s.nodes = make([]nodeWork, len(p.Nodes))
 	}
@@ -82,7 +82,7 @@ func (s *sum) committed(now timeline.Time, p *cluster.Plan) float64 {
 	return total.UnitSeconds()
 }
 
-func (s *sum) commit(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) nodeWork {
+func (s *sum) commit(now timeline.Time, p *book.Plan, n *book.NodeState) nodeWork {
 	w := nodeWork{version: n.Version, valid: true, first: timeline.Never}
 	for _, t := range n.Tasks {
 		if end, ok := p.EstimatedEnd(t, now); ok && end > now {
@@ -96,7 +96,7 @@ func (s *sum) commit(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) n
 	}
 	if n.ReservedFor != nil {
 		need := n.ReservedNeed()
-		s.outlook.Look(n, func(t *cluster.TaskState) (timeline.Time, bool) { return p.EstimatedEnd(t, now) })
+		s.outlook.Look(n, func(t *book.TaskState) (timeline.Time, bool) { return p.EstimatedEnd(t, now) })
 		if until, ok := s.outlook.RoomAfterEnd(need.FitsIn); ok {
 			w.kept, w.until = n.Free[resource.Memory], until
 		}

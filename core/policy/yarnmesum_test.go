@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -11,13 +12,13 @@ import (
 
 // sumCase is a node of 10 cores and 10GB. One of the three tasks of job 1, of 6GB, has run there since 0s. Job 2 has
 // two tasks of 1GB and two cores, job 3 one task of 4GB; none of them has started.
-func sumCase(t *testing.T) *cluster.Book {
+func sumCase(t *testing.T) *book.Book {
 	t.Helper()
 	job := func(id cluster.JobID, tasks int, cores, gb resource.Amount, run time.Duration) *cluster.Job {
 		return &cluster.Job{ID: id, Name: "j", Weight: 1, MaxAttempts: 1,
 			Stages: []cluster.Stage{{Name: "s", Tasks: tasks, Ideal: resource.Of(cores*resource.Core, gb*resource.GB), Duration: run}}}
 	}
-	b := cluster.NewBook(nil)
+	b := book.NewBook(nil)
 	apply := func(e cluster.Event) {
 		t.Helper()
 		if err := b.Enter(0, &e); err != nil {
@@ -85,7 +86,7 @@ func TestSum(t *testing.T) {
 // TestSumOfLittle: on an idle cluster a job takes as long as its longest task, however little it requests; a job with
 // all of its tasks running takes as long as they do.
 func TestSumOfLittle(t *testing.T) {
-	b := cluster.NewBook(nil)
+	b := book.NewBook(nil)
 	for _, e := range []cluster.Event{
 		{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(10*resource.Core, 10*resource.GB)}},
 		{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 1, Name: "j", Weight: 1, MaxAttempts: 1,
@@ -119,7 +120,7 @@ func TestSumOfLittle(t *testing.T) {
 	}
 }
 
-func enter(t *testing.T, b *cluster.Book, now timeline.Time, e cluster.Event) {
+func enter(t *testing.T, b *book.Book, now timeline.Time, e cluster.Event) {
 	t.Helper()
 	if err := b.Enter(now, &e); err != nil {
 		t.Fatal(err)

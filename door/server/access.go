@@ -368,7 +368,7 @@ func sizeOfTask(t *live.Task) live.Task {
 	return out
 }
 
-// events returns the parts of the events of a cluster.Snapshot.Inventory that c may see. settings are those of the policy.
+// events returns the parts of the events of a book.Snapshot.Inventory that c may see. settings are those of the policy.
 func (c *caller) events(all []cluster.Event, owners map[cluster.JobID]live.Owner, settings map[string]string) []cluster.Event {
 	if c.operator {
 		return all

@@ -17,6 +17,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live"
@@ -434,7 +435,7 @@ func TestSizeOfAStrangersJobInACluster(t *testing.T) {
 		if text := mustJSON(t, cut); strings.Contains(text, secret) {
 			t.Errorf("%s", text)
 		}
-		b := cluster.NewBook(nil)
+		b := book.NewBook(nil)
 		for i := range cut {
 			if err := b.Enter(10, &cut[i]); err != nil {
 				t.Fatalf("%+v: %v", cut[i], err)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/format/fault"
@@ -36,13 +37,13 @@ type Header struct {
 }
 
 // NewHeader returns the header for an engine with the given policy, settings and snapshot.
-func NewHeader(policy string, settings map[string]string, s *cluster.Snapshot) Header {
+func NewHeader(policy string, settings map[string]string, s *book.Snapshot) Header {
 	return Header{Policy: policy, Settings: settings, Heartbeat: s.Heartbeats.Every, StartsPerHeartbeat: s.Heartbeats.Starts,
 		ContainersPerCore: s.ContainersPerCore, Lends: s.Lends, LaunchDelay: s.LaunchDelay, LaunchHeartbeat: s.Heartbeats.Launch}
 }
 
 // Configure sets in s the configuration in the header.
-func (h *Header) Configure(s *cluster.Snapshot) {
+func (h *Header) Configure(s *book.Snapshot) {
 	s.Heartbeats.Every, s.Heartbeats.Starts = h.Heartbeat, h.StartsPerHeartbeat
 	s.ContainersPerCore, s.Lends = h.ContainersPerCore, h.Lends
 	s.LaunchDelay, s.Heartbeats.Launch = h.LaunchDelay, h.LaunchHeartbeat

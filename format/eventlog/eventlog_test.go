@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -27,7 +28,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 
 // loggedRun is a header and a few records with every field set somewhere.
 func loggedRun() (Header, []Record) {
-	s := cluster.NewBook(nil).Snapshot()
+	s := book.NewBook(nil).Snapshot()
 	s.Heartbeats.Every, s.Heartbeats.Starts, s.LaunchDelay, s.Heartbeats.Launch = time.Second, 1, time.Millisecond, 2*time.Second
 	h := NewHeader("yarn-me", map[string]string{"yarn-me.timeline": "sum"}, s)
 	stage := cluster.Stage{Name: "map", Tasks: 2, Ideal: resource.Of(1000, resource.GiB), MinMemory: resource.MiB, Duration: time.Minute,
@@ -97,7 +98,7 @@ func TestEventLog(t *testing.T) {
 	if !reflect.DeepEqual(r.Header, h) || !reflect.DeepEqual(got, records) {
 		t.Errorf("got  %+v %+v\nwant %+v %+v", r.Header, got, h, records)
 	}
-	s := cluster.NewBook(nil).Snapshot()
+	s := book.NewBook(nil).Snapshot()
 	r.Header.Configure(s)
 	if s.Heartbeats.Every != time.Second || s.Heartbeats.Starts != 1 || s.LaunchDelay != time.Millisecond || s.Heartbeats.Launch != 2*time.Second {
 		t.Errorf("configured: %+v", s)

@@ -12,7 +12,7 @@ import (
 type Present struct {
 	Header Header
 	Now    timeline.Time
-	// Found is what cluster.Snapshot.Inventory returns.
+	// Found is what book.Snapshot.Inventory returns.
 	Found []cluster.Event
 	Job   cluster.Job
 }

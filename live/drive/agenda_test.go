@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
 	"github.com/bellows-rm/bellows/core/policy"
@@ -109,6 +110,6 @@ func TestStepSurvives(t *testing.T) {
 // broken is a policy with a bug.
 type broken struct{}
 
-func (broken) Name() string                        { return "broken" }
-func (broken) Traits() policy.Traits               { return policy.Traits{} }
-func (broken) Decide(timeline.Time, *cluster.Plan) { panic("broken") }
+func (broken) Name() string                     { return "broken" }
+func (broken) Traits() policy.Traits            { return policy.Traits{} }
+func (broken) Decide(timeline.Time, *book.Plan) { panic("broken") }

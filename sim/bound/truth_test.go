@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -22,7 +23,7 @@ type anySize struct{ seed uint64 }
 func (anySize) Name() string          { return "any-size" }
 func (anySize) Traits() policy.Traits { return policy.Traits{UnderSizes: true} }
 
-func (a anySize) Decide(now timeline.Time, p *cluster.Plan) {
+func (a anySize) Decide(now timeline.Time, p *book.Plan) {
 	for _, j := range p.Jobs {
 		for stage, ok := j.NextStage(); ok; stage, ok = j.NextStage() {
 			s := &j.Stages[stage]
@@ -187,7 +188,7 @@ func TestNoTruthBeatsLowerBounds(t *testing.T) {
 // more tasks run together than their ideals allow.
 type byPhase struct{ anySize }
 
-func (b byPhase) Decide(now timeline.Time, p *cluster.Plan) {
+func (b byPhase) Decide(now timeline.Time, p *book.Plan) {
 	for _, j := range p.Jobs {
 		for stage, ok := j.NextStage(); ok; stage, ok = j.NextStage() {
 			h := fnv.New64a()

@@ -6,6 +6,7 @@ package trial
 import (
 	"slices"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/format/workload"
@@ -41,7 +42,7 @@ func (c Contender) On(config sim.Config, w *workload.Workload) (*Trial, error) {
 
 // Check returns an error if the policy could never start some task. It simulates nothing.
 func (t *Trial) Check() error {
-	b := cluster.NewBook(nil)
+	b := book.NewBook(nil)
 	for i := range t.Cluster.Nodes {
 		if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &t.Cluster.Nodes[i]}); err != nil {
 			return err

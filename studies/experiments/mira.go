@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -114,13 +115,13 @@ func (s *miraSystem) run(w *workload.Workload, m *miraMeter) (*sim.Result, error
 }
 
 // miraDriverWaits reports whether the driver of an application has not started.
-func miraDriverWaits(j *cluster.JobState) bool {
+func miraDriverWaits(j *book.JobState) bool {
 	stage, ok := j.NextStage()
 	return ok && stage == 0
 }
 
 // miraLoad is how many executors an application could use: its tasks that run or may start.
-func miraLoad(j *cluster.JobState) (n int) {
+func miraLoad(j *book.JobState) (n int) {
 	if j.Status.Ended() {
 		return 0
 	}

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -62,7 +63,7 @@ type miraEfficiency struct {
 }
 
 // Decide implements policy.Policy.
-func (m *miraMeter) Decide(now timeline.Time, p *cluster.Plan) {
+func (m *miraMeter) Decide(now timeline.Time, p *book.Plan) {
 	if m.over {
 		return
 	}
@@ -106,7 +107,7 @@ func (m *miraMeter) Decide(now timeline.Time, p *cluster.Plan) {
 const miraBackground = cluster.JobID(1)
 
 // miraBusy is how many tasks of an application run, without its driver.
-func miraBusy(j *cluster.JobState) (n int) {
+func miraBusy(j *book.JobState) (n int) {
 	for i := 1; i < len(j.Stages); i++ {
 		n += j.Progress[i].Running
 	}
@@ -114,7 +115,7 @@ func miraBusy(j *cluster.JobState) (n int) {
 }
 
 // miraKept is how many executors an application keeps without a task, on Mira.
-func miraKept(j *cluster.JobState) int {
+func miraKept(j *book.JobState) int {
 	n := j.Reservations
 	for i := range j.Progress {
 		n -= j.Progress[i].Running + j.Progress[i].Booked
@@ -151,7 +152,7 @@ func (m *miraMeter) settle(now timeline.Time) {
 }
 
 // miraContends reports whether several stages have more tasks together than there are executors.
-func miraContends(j *cluster.JobState) bool {
+func miraContends(j *book.JobState) bool {
 	stages := 0
 	for i := 1; i < len(j.Stages); i++ {
 		if j.Ready(i) || j.Progress[i].Running+j.Progress[i].Booked > 0 {

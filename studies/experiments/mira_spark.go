@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -73,7 +74,7 @@ type sparkSlot struct {
 
 // sparkApp is an application's side of dynamic allocation.
 type sparkApp struct {
-	job    *cluster.JobState
+	job    *book.JobState
 	target int           // executors that it wants
 	add    int           // the next request
 	asks   timeline.Time // when it requests more; Never without a backlog
@@ -91,7 +92,7 @@ func (s *spark) Name() string { return s.name }
 func (s *spark) Traits() policy.Traits { return policy.Traits{} }
 
 // executors is how many executors an application has that have registered, and how many it wants.
-func (s *spark) executors(now timeline.Time, j *cluster.JobState) (n, wanted int) {
+func (s *spark) executors(now timeline.Time, j *book.JobState) (n, wanted int) {
 	for i := range s.slots {
 		if o := &s.slots[i]; s.registered(now, o) && o.owner.job == j {
 			n++
@@ -114,7 +115,7 @@ func (s *spark) held() (n int) {
 }
 
 // Decide implements policy.Policy.
-func (s *spark) Decide(now timeline.Time, p *cluster.Plan) {
+func (s *spark) Decide(now timeline.Time, p *book.Plan) {
 	if !p.Synced {
 		return
 	}
@@ -142,7 +143,7 @@ func (s *spark) Decide(now timeline.Time, p *cluster.Plan) {
 }
 
 // follow takes in jobs that came or went, and which executors have become idle.
-func (s *spark) follow(now timeline.Time, p *cluster.Plan) {
+func (s *spark) follow(now timeline.Time, p *book.Plan) {
 	for len(s.slots) < len(p.Nodes) {
 		s.slots = append(s.slots, sparkSlot{marked: timeline.Never})
 	}
@@ -192,7 +193,7 @@ func (s *spark) release(now timeline.Time, slot int) {
 }
 
 // dispatch starts tasks on idle executors, the first stage first, as Spark's FIFO scheduling of stages does.
-func (s *spark) dispatch(now timeline.Time, p *cluster.Plan, a *sparkApp) {
+func (s *spark) dispatch(now timeline.Time, p *book.Plan, a *sparkApp) {
 	for i := range s.slots {
 		o := &s.slots[i]
 		if o.owner != a || !s.registered(now, o) || len(p.Nodes[i].Tasks) > 0 {
@@ -208,7 +209,7 @@ func (s *spark) dispatch(now timeline.Time, p *cluster.Plan, a *sparkApp) {
 }
 
 // retire gives up executors that have been idle for too long, but for one.
-func (s *spark) retire(now timeline.Time, p *cluster.Plan, a *sparkApp) {
+func (s *spark) retire(now timeline.Time, p *book.Plan, a *sparkApp) {
 	for i := range s.slots {
 		o := &s.slots[i]
 		if o.owner == a && s.registered(now, o) && len(p.Nodes[i].Tasks) == 0 && o.idle.Add(s.idle) <= now && a.held > 1 {
@@ -341,7 +342,7 @@ func (s *spark) heartbeats(now timeline.Time) {
 
 // preempt is a round of YARN's ProportionalCapacityPreemptionPolicy with one queue for each application: the newest containers of a queue
 // that holds more than it should are marked, and end if they are still marked a while later.
-func (s *spark) preempt(now timeline.Time, p *cluster.Plan) {
+func (s *spark) preempt(now timeline.Time, p *book.Plan) {
 	for _, a := range s.apps {
 		left := s.surplus(a)
 		for _, i := range s.newest(a) {
@@ -390,7 +391,7 @@ func (s *spark) newest(a *sparkApp) (all []int) {
 }
 
 // wake asks for the next step that something of this model needs.
-func (s *spark) wake(now timeline.Time, p *cluster.Plan) {
+func (s *spark) wake(now timeline.Time, p *book.Plan) {
 	next, anyOpen := timeline.Never, false
 	at := func(t timeline.Time) {
 		if t > now {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/format/workload"
 )
@@ -174,7 +175,7 @@ func TestSparkIsPreempted(t *testing.T) {
 // TestLoadOfAnApplication: tasks of stages that wait for others are no load, and neither is the driver.
 func TestLoadOfAnApplication(t *testing.T) {
 	j := miraJob(2, "waves", -1, time.Second, miraBenchmark(3, 2).Stages, nil)
-	b := cluster.NewBook(nil)
+	b := book.NewBook(nil)
 	if err := b.Enter(0, &cluster.Event{Kind: cluster.JobSubmitted, NewJob: &j.Job}); err != nil {
 		t.Fatal(err)
 	}

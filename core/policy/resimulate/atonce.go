@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
@@ -23,7 +23,7 @@ func (s *atOnce) reset() {
 
 // playAtOnce simulates a cluster without heartbeats: every end is a step of its own; of tasks that end at the same
 // time, the one started first ends first.
-func (r *Estimator) playAtOnce(p *cluster.Plan) {
+func (r *Estimator) playAtOnce(p *book.Plan) {
 	slices.SortFunc(r.step.found, func(a, b foundTask) int {
 		return cmp.Or(cmp.Compare(a.task.Decision, b.task.Decision), cmp.Compare(a.task.Launched, b.task.Launched))
 	})
@@ -56,7 +56,7 @@ func (r *Estimator) playAtOnce(p *cluster.Plan) {
 }
 
 // offerChanged is fair.offerAll on the copy.
-func (r *Estimator) offerChanged(p *cluster.Plan) {
+func (r *Estimator) offerChanged(p *book.Plan) {
 	if r.reservations && r.running == 0 {
 		r.giveBackHopeless()
 	}
@@ -74,7 +74,7 @@ func (r *Estimator) offerChanged(p *cluster.Plan) {
 }
 
 // offerRoom is fair.offerRoom on the copy.
-func (r *Estimator) offerRoom(p *cluster.Plan) {
+func (r *Estimator) offerRoom(p *book.Plan) {
 	var cpu, memory resource.Amount
 	any := false
 	for _, job := range r.step.jobs {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/heap"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -44,7 +45,7 @@ type simNode struct {
 }
 
 type simJob struct {
-	state       *cluster.JobState
+	state       *book.JobState
 	used        float64
 	weight      float64
 	first, last int32 // its part of stages
@@ -90,7 +91,7 @@ const (
 func New(reservations bool) *Estimator { return &Estimator{reservations: reservations} }
 
 // Estimate estimates the ends of all jobs of p.
-func (r *Estimator) Estimate(now timeline.Time, p *cluster.Plan) {
+func (r *Estimator) Estimate(now timeline.Time, p *book.Plan) {
 	r.copyCluster(now, p)
 	if r.every > 0 {
 		r.playHeartbeats(p)
@@ -109,7 +110,7 @@ func (r *Estimator) Estimate(now timeline.Time, p *cluster.Plan) {
 	}
 }
 
-func (r *Estimator) playHeartbeats(p *cluster.Plan) {
+func (r *Estimator) playHeartbeats(p *book.Plan) {
 	for len(r.events) > 0 && r.open > 0 {
 		e := r.events.Pop()
 		r.now = e.Key
@@ -131,7 +132,7 @@ func (r *Estimator) playHeartbeats(p *cluster.Plan) {
 func (r *Estimator) DropCaches() {}
 
 // copyCluster copies running tasks, queued tasks and reservations.
-func (r *Estimator) copyCluster(now timeline.Time, p *cluster.Plan) {
+func (r *Estimator) copyCluster(now timeline.Time, p *book.Plan) {
 	r.now, r.every = now, timeline.Time(p.Heartbeats.Every)
 	r.nodes, r.jobs, r.stages = r.nodes[:0], r.jobs[:0], r.stages[:0]
 	r.tasks, r.queue, r.events = r.tasks[:0], r.queue[:0], r.events[:0]
@@ -171,7 +172,7 @@ func (r *Estimator) copyCluster(now timeline.Time, p *cluster.Plan) {
 }
 
 // copyJob copies a job and returns how far ahead to look for it.
-func (r *Estimator) copyJob(s *cluster.JobState, index int32) (reach time.Duration) {
+func (r *Estimator) copyJob(s *book.JobState, index int32) (reach time.Duration) {
 	j := simJob{state: s, used: float64(s.Used[resource.Memory]), weight: s.Weight, first: int32(len(r.stages)),
 		place: -1, steered: s.Steered}
 	if j.weight <= 0 {
@@ -204,7 +205,7 @@ func (r *Estimator) copyJob(s *cluster.JobState, index int32) (reach time.Durati
 	return reach
 }
 
-func (r *Estimator) copyNode(p *cluster.Plan, n *cluster.NodeState) {
+func (r *Estimator) copyNode(p *book.Plan, n *book.NodeState) {
 	index := int32(len(r.nodes))
 	free := n.Spare()
 	c := simNode{cpu: free[resource.CPU], memory: free[resource.Memory], gone: n.Gone, holder: -1, nextOffer: -1}
@@ -248,10 +249,10 @@ func (r *Estimator) copyNode(p *cluster.Plan, n *cluster.NodeState) {
 }
 
 // booked selects nodes whose next heartbeat is due although no task ends there: heartbeats without news are skipped.
-func booked(t *cluster.TaskState) bool { return !t.Running }
+func booked(t *book.TaskState) bool { return !t.Running }
 
-func (r *Estimator) indexOf(p *cluster.Plan, j *cluster.JobState) int32 {
-	at, ok := slices.BinarySearchFunc(p.Jobs, j.ID, func(a *cluster.JobState, id cluster.JobID) int {
+func (r *Estimator) indexOf(p *book.Plan, j *book.JobState) int32 {
+	at, ok := slices.BinarySearchFunc(p.Jobs, j.ID, func(a *book.JobState, id cluster.JobID) int {
 		return int(min(1, max(-1, a.ID-id)))
 	})
 	if !ok {
@@ -262,11 +263,11 @@ func (r *Estimator) indexOf(p *cluster.Plan, j *cluster.JobState) int32 {
 
 // foundTask is a task that runs now.
 type foundTask struct {
-	task        *cluster.TaskState
+	task        *book.TaskState
 	node, stage int32
 }
 
-func (r *Estimator) addFound(p *cluster.Plan, f foundTask) {
+func (r *Estimator) addFound(p *book.Plan, f foundTask) {
 	end, ok := p.EstimatedEnd(f.task, r.now)
 	holds := f.task.Holds()
 	r.addTask(simTask{holds[resource.CPU], holds[resource.Memory], f.stage, f.node}, end, ok)
@@ -317,7 +318,7 @@ func (r *Estimator) offerAt(node int32, at timeline.Time) {
 	}
 }
 
-func (r *Estimator) readyAt(p *cluster.Plan, job int32, booked timeline.Time) {
+func (r *Estimator) readyAt(p *book.Plan, job int32, booked timeline.Time) {
 	at := p.LaunchTime(r.jobs[job].state.Submitted, booked)
 	if p.Heartbeats.Launch > 0 {
 		at -= timeline.Time(p.LaunchDelay) // a coordinator is launched by the heartbeat that finds it granted
@@ -382,7 +383,7 @@ func (r *Estimator) offerToAll() {
 }
 
 // offerRepeatedly starts what the node takes now: one task per heartbeat, or without heartbeats until nothing fits.
-func (r *Estimator) offerRepeatedly(p *cluster.Plan, node int32) {
+func (r *Estimator) offerRepeatedly(p *book.Plan, node int32) {
 	r.nodes[node].due = false
 	if r.every > 0 && p.Heartbeats.Starts > 0 {
 		for range p.Heartbeats.Starts {
@@ -398,7 +399,7 @@ func (r *Estimator) offerRepeatedly(p *cluster.Plan, node int32) {
 }
 
 // offer is fair.offer on the copy.
-func (r *Estimator) offer(p *cluster.Plan, node int32) bool {
+func (r *Estimator) offer(p *book.Plan, node int32) bool {
 	n := &r.nodes[node]
 	if n.holder >= 0 {
 		if r.jobs[n.holder].next == n.heldFor {
@@ -436,7 +437,7 @@ func (r *Estimator) giveBack(node int32) {
 	}
 }
 
-func (r *Estimator) start(p *cluster.Plan, node, job int32) bool {
+func (r *Estimator) start(p *book.Plan, node, job int32) bool {
 	n, j := &r.nodes[node], &r.jobs[job]
 	stage := j.next
 	s := &r.stages[stage]

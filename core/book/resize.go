@@ -1,0 +1,207 @@
+package book
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// Resized is the newest change of the grant of a running task.
+type Resized struct {
+	// Want is the grant that was decided, Was the grant that it replaces.
+	Want, Was resource.Vector
+	// Why is the reason of the decision, Since when it was taken.
+	Why   cluster.Reason
+	Since timeline.Time
+	// Decision is the newest Resize of the task; 0 if the task was found resized. InForce says that it was carried out, Failed
+	// that it failed: the task keeps Was.
+	Decision        cluster.DecisionID
+	InForce, Failed bool
+
+	earlier []unanswered // Resizes before the newest that have not been answered
+}
+
+type unanswered struct {
+	id   cluster.DecisionID
+	want resource.Vector
+}
+
+// WantedGrant returns the grant that was decided last and has not failed. Grant has more memory until a Resize that takes memory
+// back is carried out.
+func (t *TaskState) WantedGrant() resource.Vector {
+	switch r := t.Resized; {
+	case r == nil:
+		return t.Grant
+	case r.Failed:
+		return r.Was
+	default:
+		return r.Want
+	}
+}
+
+// counts is the grant that counts: what was decided last, with the most memory that the container may have until all orders
+// are answered.
+func (t *TaskState) counts() resource.Vector {
+	r, grant := t.Resized, t.WantedGrant()
+	memory := grant[resource.Memory]
+	if !r.InForce {
+		memory = max(memory, r.Was[resource.Memory])
+	}
+	for i := range r.earlier {
+		memory = max(memory, r.earlier[i].want[resource.Memory])
+	}
+	return grant.With(resource.Memory, memory)
+}
+
+// Resize changes the grant of a running task. CPU and bandwidths count from now on, and the node may be over-granted by them:
+// NodeState.Overdrawn says by how much, and nothing starts there meanwhile. Memory counts with the larger amount until the order
+// is carried out, and must be free, unless the memory of the task has left: then it is lent until the task goes on. A later Resize
+// of the task replaces an earlier one; if that was not carried out yet, it is answered with DecisionSuperseded. A Resize that fails
+// restores the grant. A Resize of a task that is being killed, or whose memory is to come back, or to the grant that it has, is
+// ignored.
+func (p *Plan) Resize(t *TaskState, grant resource.Vector, why cluster.Reason) {
+	if t.Killing || t.returns() > 0 || grant == t.WantedGrant() {
+		return
+	}
+	switch least := t.Job.LeastByPhase(int(t.ID.Stage)); {
+	case !t.Running:
+		p.fail("resize task %s: it is not running", t.ID)
+		return
+	case t.Steers:
+		p.fail("resize task %s: it is the coordinator of its job", t.ID)
+		return
+	case !(resource.Vector{}).FitsIn(grant) || !grant.FitsIn(t.Node.Room()):
+		p.fail("resize task %s to %v: must not be negative, and at most what node %q has, %v", t.ID, grant, t.Node.Name, t.Node.Room())
+		return
+	case t.ByPhase && grant[resource.Memory] < least:
+		p.fail("resize task %s to %v: it keeps the memory of its largest phase, %d bytes", t.ID, grant, least)
+		return
+	case t.Stage().MaxMemory > 0 && grant[resource.Memory] > t.Stage().MaxMemory:
+		p.fail("resize task %s to %v: its container has at most %d bytes", t.ID, grant, t.Stage().MaxMemory)
+		return
+	}
+	before := t.Resized
+	t.resize(Resized{Want: grant, Was: t.Grant, Why: why, Since: p.now, Decision: p.lastID + 1})
+	counts := t.counts()
+	if more, unused := counts[resource.Memory]-t.Grant[resource.Memory], t.Node.Spare()[resource.Memory]; t.OutLent == 0 && more > max(0, unused) {
+		t.Resized = before
+		p.fail("resize task %s to %v: it needs %d bytes more, and node %q has %d", t.ID, grant, more, t.Node.Name, unused)
+		return
+	}
+	d := p.add(cluster.Resize, t.ID, t.Node.ID, why)
+	d.Grant, d.Envelope = grant, t.Job.Envelope(int(t.ID.Stage), grant[resource.Memory], t.Node.Capacity[resource.Memory])
+	d.Envelope.MostCPU = t.MostCPU
+	p.regrant(p.now, t, counts)
+}
+
+// resize replaces the resize of t by a newer one, which has not been carried out.
+func (t *TaskState) resize(newer Resized) {
+	if last := t.Resized; last != nil {
+		newer.earlier = slices.Clip(last.earlier)
+		switch {
+		case last.InForce:
+			newer.Was = last.Want
+		default:
+			newer.Was = last.Was
+			if !last.Failed {
+				newer.earlier = append(newer.earlier, unanswered{last.Decision, last.Want})
+			}
+		}
+	}
+	t.Resized = &newer
+}
+
+// answersResize reports whether an event answers a Resize of t.
+func (t *TaskState) answersResize(e *cluster.Event) bool {
+	r := t.Resized
+	return r != nil && e.Decision != 0 && (r.Decision == e.Decision && !r.InForce && !r.Failed || r.earlierAt(e.Decision) >= 0)
+}
+
+func (r *Resized) earlierAt(id cluster.DecisionID) int {
+	return slices.IndexFunc(r.earlier, func(u unanswered) bool { return u.id == id })
+}
+
+// answerResize records the answer to a Resize of t.
+func (s *Snapshot) answerResize(now timeline.Time, t *TaskState, e *cluster.Event) error {
+	r := t.Resized
+	switch i := r.earlierAt(e.Decision); {
+	case i >= 0 && e.Kind == cluster.DecisionDone && !r.InForce && !r.Failed:
+		r.Was = r.earlier[i].want
+		fallthrough
+	case i >= 0:
+		r.earlier = slices.Delete(r.earlier, i, i+1)
+	case e.Kind == cluster.DecisionSuperseded:
+		return fmt.Errorf("task %s: resize %d is superseded, but it is the newest", t.ID, e.Decision)
+	default:
+		r.InForce, r.Failed = e.Kind == cluster.DecisionDone, e.Kind == cluster.DecisionFailed
+	}
+	s.regrant(now, t, t.counts())
+	return nil
+}
+
+// regrant changes the grant of a running task, and what follows from it.
+func (s *Snapshot) regrant(now timeline.Time, t *TaskState, grant resource.Vector) {
+	n, before, usual := t.Node, t.Holds(), t.usualEnd(now)
+	if more := grant[resource.Memory] - t.Grant[resource.Memory]; t.OutLent > 0 {
+		t.Out = max(0, t.Out+more)
+		t.OutLent = min(t.Out, grant[resource.Memory])
+	}
+	t.Grant = grant
+	s.size(t)
+	if d := t.durationWith(grant); d != t.Duration && d > 0 && t.Duration > 0 && usual != timeline.Never {
+		usual = now.Add(time.Duration(float64(max(0, usual.Sub(now))) * (float64(d) / float64(t.Duration))))
+		t.Duration = d
+	}
+	t.endsAt(now, usual)
+	freed := before.Sub(t.Holds())
+	n.setUnused(n.Unused().Add(freed))
+	t.Job.Used = t.Job.Used.Sub(freed)
+	s.relendMemory(t)
+	if freed.FitsIn(resource.Vector{}) {
+		s.reindex(n)
+	} else {
+		s.touch(n)
+	}
+	s.Changes.Jobs = append(s.Changes.Jobs, t.Job)
+	s.progressed(now, t)
+}
+
+// size notes whether t is under-sized. A task that is granted what each phase demands is not, whatever its ideal memory is.
+func (s *Snapshot) size(t *TaskState) {
+	stage := t.Stage()
+	was, is := t.UnderSized, !t.ByPhase && t.Grant[resource.Memory] < stage.Ideal[resource.Memory]
+	switch t.UnderSized = is; {
+	case is && !was:
+		t.Node.UnderSizedDisk += stage.Elasticity.DiskRate
+	case was && !is:
+		t.Node.UnderSizedDisk -= stage.Elasticity.DiskRate
+	}
+}
+
+// durationWith is the estimated run time of t with a grant; 0 is unknown.
+func (t *TaskState) durationWith(grant resource.Vector) time.Duration {
+	if t.ByPhase {
+		return t.Stage().RunTime()
+	}
+	d, _ := t.Stage().DurationAt(grant[resource.Memory])
+	return d
+}
+
+// StartPhased is StartWith for a task that is granted what each phase of its forecast demands, beginning with the first: see
+// Job.GrantIn. The policy resizes the task when it enters the next phase. A REGULAR task is granted the memory of its largest
+// phase from the beginning.
+func (p *Plan) StartPhased(j *JobState, stage int, n *NodeState, grant resource.Vector, why cluster.Reason) *TaskState {
+	switch least := j.LeastByPhase(stage); {
+	case len(j.Stages[stage].Phases) == 0 || j.Stages[stage].Coordinator:
+		p.fail("start of a task of job %d stage %d by phase: it has no forecast, or is a coordinator", j.ID, stage)
+		return nil
+	case grant[resource.Memory] < least:
+		p.fail("start of a task of job %d stage %d by phase with %v: it keeps the memory of its largest phase, %d bytes", j.ID, stage, grant, least)
+		return nil
+	}
+	return p.start(j, stage, n, grant, true, why)
+}

@@ -1,0 +1,133 @@
+package book
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// again is a task that is to run again from a time on.
+type again struct {
+	index int32
+	at    timeline.Time
+}
+
+// retries are the jobs with tasks that pause between attempts, so that the engine lets each attempt begin in time.
+type retries struct {
+	jobs  []cluster.JobID // these jobs, and some that had such tasks lately
+	first timeline.Time   // no attempt begins earlier
+	woken timeline.Time   // the newest Wake that was requested for an attempt
+}
+
+// pauseAfter makes a task that has failed run again after its pause.
+func (s *Snapshot) pauseAfter(j *JobState, stage int32, next again) {
+	p := &j.Progress[stage]
+	behind := func(a again, t timeline.Time) int { return cmp.Compare(a.at, t) }
+	at, _ := slices.BinarySearchFunc(p.later, next.at+1, behind)
+	p.later = slices.Insert(p.later, at, next)
+	r := &s.retries
+	if len(r.jobs) == 0 || next.at < r.first {
+		r.first = next.at
+	}
+	if !j.inRetries {
+		j.inRetries = true
+		r.jobs = append(r.jobs, j.ID)
+	}
+}
+
+// laterAt returns the position of a task among those that pause; negative if it does not.
+func (p *StageState) laterAt(index int32) int {
+	return slices.IndexFunc(p.later, func(a again) bool { return a.index == index })
+}
+
+// retryDue makes tasks whose pause is over pending.
+func (p *Plan) retryDue() {
+	r := &p.retries
+	if len(r.jobs) == 0 || p.now < r.first {
+		return
+	}
+	r.first = timeline.Never
+	r.jobs = slices.DeleteFunc(r.jobs, func(id cluster.JobID) bool {
+		j, here := p.byJob[id]
+		if !here || j.Status.Ended() {
+			return true
+		}
+		next, due := timeline.Never, false
+		for i := range j.Progress {
+			s := &j.Progress[i]
+			n := 0
+			for ; n < len(s.later) && s.later[n].at <= p.now; n++ {
+				j.resumeAttempts(int32(i), s.later[n].index)
+				due = true
+			}
+			if s.later = slices.Delete(s.later, 0, n); len(s.later) > 0 {
+				next = min(next, s.later[0].at)
+			}
+		}
+		if due {
+			j.Since = max(j.Since, p.now)
+			j.Waiting = cluster.Reason{}
+			p.reopened(j)
+		}
+		r.first = min(r.first, next)
+		j.inRetries = next < timeline.Never
+		return !j.inRetries
+	})
+}
+
+// resumeAttempts makes a task whose pause between attempts is over pending, or held if its owner has paused it.
+func (j *JobState) resumeAttempts(stage, index int32) {
+	p := &j.Progress[stage]
+	if j.paused.task(cluster.TaskID{Job: j.ID, Stage: stage, Index: index}) {
+		p.held = append(p.held, index)
+		return
+	}
+	p.again(index)
+	j.forQuota(p)
+}
+
+// forQuota withholds a task that has become pending: it gave up its part of the quota when it ended.
+func (j *JobState) forQuota(s *StageState) {
+	if j.standing != nil {
+		s.Withheld++
+	}
+}
+
+// wakeForRetry requests a step when the next attempt may begin, unless one was requested.
+func (p *Plan) wakeForRetry() {
+	r := &p.retries
+	if len(r.jobs) > 0 && r.first > p.now && r.first < timeline.Never && (r.woken <= p.now || r.woken > r.first) {
+		r.woken = r.first
+		p.Wake(r.first, cluster.Because(cluster.RetryDue))
+	}
+}
+
+// whyRetry says what the next task of a stage whose tasks pause between attempts waits for.
+func (j *JobState) whyRetry(stage int) (why cluster.Reason, ok bool) {
+	p := &j.Progress[stage]
+	next := p.later[0]
+	if j.paused.task(cluster.TaskID{Job: j.ID, Stage: int32(stage), Index: next.index}) {
+		return cluster.Because(cluster.PausedByOwner), true
+	}
+	return cluster.BecauseRetryLater(p.attempts[next.index]+1, next.at), true
+}
+
+// Retry is a task that pauses between attempts.
+type Retry struct {
+	Task    cluster.TaskID
+	At      timeline.Time // when its next attempt begins
+	Attempt int           // the number of that attempt, at least 2
+}
+
+// Retries returns the tasks of j that pause between attempts, by stages, in each the first to go on first.
+func (j *JobState) Retries() (all []Retry) {
+	for i := j.passed; i < len(j.Progress) && !j.Status.Ended(); i++ {
+		p := &j.Progress[i]
+		for _, a := range p.later {
+			all = append(all, Retry{cluster.TaskID{Job: j.ID, Stage: int32(i), Index: a.index}, a.at, p.attempts[a.index] + 1})
+		}
+	}
+	return all
+}

@@ -1,0 +1,83 @@
+package book
+
+import (
+	"testing"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// A task that has failed holds nothing and is not pending until its pause is over. A run that does not count as an
+// attempt is followed by the next at once, and a task that its owner pauses meanwhile waits for its owner.
+func TestRetryPauses(t *testing.T) {
+	b := NewBook(nil)
+	s, now := b.Snapshot(), timeline.Time(0)
+	step := func(at timeline.Time, events ...cluster.Event) []cluster.Decision {
+		t.Helper()
+		now = at
+		p := b.Open(now)
+		for i := range events {
+			if err := b.Enter(now, &events[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.Retry()
+		for j, ready := s.Job(1); ready; {
+			stage, ok := j.NextStage()
+			if ready = ok; ok {
+				p.Start(j, stage, s.Nodes[0], j.Stages[stage].LeastNeed()[1], cluster.BecauseFits(0))
+			}
+		}
+		decisions, err := b.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return decisions
+	}
+	job := twoStages(1)
+	job.Stages, job.MaxAttempts, job.RetryDelay = job.Stages[:1], 5, 10
+	job.Stages[0].Tasks = 1
+	id := cluster.TaskID{Job: 1}
+	ends := func(outcome cluster.Outcome) cluster.Event {
+		return cluster.Event{Kind: cluster.TaskEnded, Task: id, Outcome: outcome}
+	}
+	step(0, joins(0), cluster.Event{Kind: cluster.JobSubmitted, NewJob: job}, cluster.Event{Kind: cluster.Synced})
+	j, _ := s.Job(1)
+	runs := func(want bool) {
+		t.Helper()
+		if got := len(j.Tasks) == 1; got != want {
+			t.Fatalf("at %v it runs: %v, want %v", now, got, want)
+		}
+	}
+	runs(true)
+	if d := step(5, ends(cluster.Failed)); len(d) != 1 || d[0].Kind != cluster.Wake || d[0].At != 15 {
+		t.Fatalf("decided %+v, want to be woken at 15", d)
+	}
+	if why, ok := b.WhyWaits(now, j); !ok || why != cluster.BecauseRetryLater(2, 15) || j.Progress[0].Pending != 0 {
+		t.Errorf("it waits for %q (%v), and %d are pending", why.Words(nil), ok, j.Progress[0].Pending)
+	}
+	step(14)
+	runs(false)
+	step(15, cluster.Event{Kind: cluster.Woken})
+	runs(true)
+	step(20, ends(cluster.Lost))
+	runs(true)
+	step(30, ends(cluster.OutOfMemory)) // the second failure: twice the pause
+	step(49)
+	runs(false)
+	step(50, cluster.Event{Kind: cluster.Woken}, cluster.Event{Kind: cluster.JobPaused, Job: 1, Task: id})
+	runs(false)
+	if why, ok := b.WhyWaits(now, j); !ok || why.Code != cluster.PausedByOwner {
+		t.Errorf("it waits for %q (%v)", why.Words(nil), ok)
+	}
+	step(60, cluster.Event{Kind: cluster.JobResumed, Job: 1, Task: id})
+	runs(true)
+	step(70, ends(cluster.Failed))
+	step(71, cluster.Event{Kind: cluster.JobCancelled, Job: 1})
+	if _, here := s.Job(1); here {
+		t.Error("it was cancelled in a pause, and is still here")
+	}
+	if d := step(110, cluster.Event{Kind: cluster.Woken}); len(d) != 0 {
+		t.Errorf("decided %+v after its end", d)
+	}
+}

@@ -1,0 +1,82 @@
+package book
+
+import (
+	"time"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
+)
+
+// TaskState is a task that is booked or running. Fields that loops over many tasks read are adjacent: with 10,000
+// nodes, memory accesses dominate the cost of such a loop.
+type TaskState struct {
+	// Grant is what the task is granted now; while its memory changes, the larger amount: see Plan.Resize.
+	Grant resource.Vector
+	// end is when the task should end; Never is unknown.
+	end        timeline.Time
+	Job        *JobState
+	ID         cluster.TaskID
+	Running    bool // launched
+	UnderSized bool // granted less than ideal memory
+	Steers     bool // is its job's coordinator
+	// Killing is set when a Kill decision for the task has been taken, Preempting if that decision makes room for
+	// others.
+	Killing, Preempting bool
+	// Still says that the programs of the task make no progress, Idle that they have nothing to do, Lends that others may use what it
+	// does not hold meanwhile.
+	Still, Idle, Lends bool
+	// ByPhase says that the task is granted what each phase of its forecast demands, and is resized from phase to phase.
+	ByPhase bool
+
+	inNode, inJob int32 // positions in Node.Tasks and Job.Tasks
+
+	Node *NodeState
+	// MostCPU is as that of its envelope, throughout its run: what its stage requests, at most what its node has, if it was started by a
+	// policy that grants CPU as a weight.
+	MostCPU resource.Amount
+	// Duration is the estimated run time with this grant; 0 is unknown.
+	Duration time.Duration
+	Booked   timeline.Time
+	// Launched is when the task began to run; meaningful if Running.
+	Launched timeline.Time
+	// Decision is the Start decision that booked the task.
+	Decision cluster.DecisionID
+	// Mark is the note of a policy that preempts tasks.
+	Mark Mark
+	// Phase is the phase that the task is known to have reached, an index of its stage's Phases, and PhaseSince when it
+	// entered it, at first Launched. Meaningful if Running.
+	Phase      int32
+	PhaseSince timeline.Time
+	// StillSince is when the task stopped, and StillBy are its holders; meaningful if Still. Stood is how long it stood still
+	// before, in all.
+	StillBy    cluster.Holders
+	StillSince timeline.Time
+	Stood      time.Duration
+	// Out is how much memory of its grant has left its node, because its owner wants that while the task is paused, in bytes.
+	// OutLent is what of it others may use now: all, until an order says that it is to come back.
+	Out, OutLent resource.Amount
+	// Hold is the newest order to stop the task or to let it go on; nil if there was none.
+	Hold *Hold
+	// Throttled is what bounds the task's use of rates; nil if it was never throttled. Bounded returns it while it lasts.
+	Throttled *Throttled
+	// Resized is the newest change of Grant while the task runs; nil if there was none.
+	Resized *Resized
+}
+
+// Holds returns what the task takes of its node: its grant, or its memory alone while it lends the rest. Memory that has left and is
+// lent does not count.
+func (t *TaskState) Holds() resource.Vector {
+	holds := t.Grant
+	if t.Lends {
+		holds = holds.Sub(t.lent())
+	}
+	holds[resource.Memory] -= t.OutLent
+	return holds
+}
+
+// lent is what others may use of a grant while the task stands still or has nothing to do: nothing but memory keeps its content. Memory is lent apart.
+func (t *TaskState) lent() resource.Vector { return t.Grant.With(resource.Memory, 0) }
+
+// Stage returns the stage of the task.
+func (t *TaskState) Stage() *cluster.Stage { return &t.Job.Stages[t.ID.Stage] }
