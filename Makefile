@@ -46,7 +46,7 @@ test: check ## run this before a commit, under 5 minutes once built: gofmt, vet 
 test-studies: ## the module of the studies, under 6 minutes: lint, all tests as test-race runs them, and the commands with bellows-lab in documents
 	cd studies && go vet ./... && $$(go -C .. tool -n staticcheck) ./...
 	internal/testrun/race studies
-	$(TESTRUN) -- -count=1 -run='TestCommands/(profiles|output)' ./docs -lab
+	$(TESTRUN) -- -count=1 -run='TestCommands/(profiles|output|measured)' ./docs -lab
 
 test-all: test lint test-studies test-race test-guest test-faults test-upgrade test-soak results-check ## everything that can fail, one after the other, about an hour, as root
 

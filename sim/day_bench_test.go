@@ -15,7 +15,7 @@ var days = flag.String("days", "", "what BenchmarkDay compares, separated by com
 
 // BenchmarkDay runs `bellows simulate` under fair on 22 nodes, with several programs by turns so that other work on the
 // machine concerns all of them. For each program it reports the median of the processor time per event, garbage collection
-// and reading of the workload included, and the peak resident memory. docs/workloads.md has results.
+// and reading of the workload included, and the peak resident memory. studies/measured.md has results.
 func BenchmarkDay(b *testing.B) {
 	if *days == "" {
 		b.Skip("needs programs and their workloads: -days PROGRAM:WORKLOAD,...")

@@ -2,7 +2,7 @@ package profile
 
 import "testing"
 
-// What comes with bellows is complete, and says what docs/profiles.md says of it.
+// What comes with bellows is complete, and says what studies/measured.md says of it.
 func TestMeasuredPaging(t *testing.T) {
 	p := MeasuredPaging()
 	if p.Date == "" || p.Device == "" || p.Kernel == "" || p.Swap != "file" {
@@ -32,7 +32,7 @@ func TestMeasuredPaging(t *testing.T) {
 				t.Errorf("%s at %v: cheaper to page is %v, but it took %.2f s and spilling %.2f s", c.Pattern, at.Share, cheaper, at.Page.Median(), at.Spill.Median())
 			}
 			if at.Share <= 0.9 && cheaper {
-				t.Errorf("%s at %v: paging is cheaper, docs/profiles.md says nowhere below 94 %%", c.Pattern, at.Share)
+				t.Errorf("%s at %v: paging is cheaper, studies/measured.md says nowhere below 94 %%", c.Pattern, at.Share)
 			}
 		}
 	}
