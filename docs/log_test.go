@@ -27,7 +27,7 @@ func TestMessagesOfTheLog(t *testing.T) {
 		}
 	}
 	logged := map[string]bool{}
-	for _, dir := range []string{"live", "door/daemon", "pool", "node/agent", "door/server"} {
+	for _, dir := range []string{"live", "door/daemon", "pool", "node/agent", "node/keeper", "door/server"} {
 		err := filepath.WalkDir(filepath.Join("..", dir), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
@@ -55,7 +55,7 @@ func TestMessagesOfTheLog(t *testing.T) {
 }
 
 // messagesIn returns the messages above DEBUG that a file logs. A message in a variable has all values that the file assigns to
-// a variable of that name, except for the one that the agent logs at DEBUG.
+// a variable of that name, except for the one that the keeper logs at DEBUG.
 func messagesIn(t *testing.T, path string) (all []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)

@@ -22,6 +22,7 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 	"github.com/bellows-rm/bellows/node/netcount"
 	"github.com/bellows-rm/bellows/node/swap"
 )
@@ -87,7 +88,7 @@ type Agent struct {
 	closed   context.Context
 	close    context.CancelFunc
 	starting chan struct{} // bounds the number of containers that are being started at once
-	keeper   *Keeper
+	keeper   *keeper.Keeper
 	lease    lease
 	monitor  *monitor
 	remover  *remover
@@ -121,7 +122,7 @@ type container struct {
 	// group is nil until it is made. group and spec are written once, with Agent.mu locked. Goroutines that read them
 	// before the program runs, or that found the container in Agent.containers, lock Agent.mu.
 	group   *cgroup.Group
-	kept    *Container        // what the keeper keeps; nil until the group is made, and written with it
+	kept    *keeper.Container // what the keeper keeps; nil until the group is made, and written with it
 	counter *netcount.Counter // of the network, from its begin until the monitor has it; only the goroutine that starts it may use it
 
 	gone chan struct{} // closed when the agent watches it no longer
@@ -175,7 +176,7 @@ func Open(c Config) (*Agent, error) {
 	a.monitor = newMonitor(a)
 	a.pressure = a.newPressure()
 	a.lease = lease{path: a.leasePath(), log: c.Log}
-	a.keeper, err = NewKeeper(a.closed, owner{a}, KeeperConfig{Memory: c.Memory, Capacity: c.Capacity[resource.Memory], All: a.root.Group, Apart: a.supervisors,
+	a.keeper, err = keeper.New(a.closed, owner{a}, keeper.Config{Memory: c.Memory, Capacity: c.Capacity[resource.Memory], All: a.root.Group, Apart: a.supervisors,
 		SwapBudget: c.SwapBudget, Written: swap.BudgetPath(c.Dir), Disk: a.device, Clock: c.clock, Log: c.Log})
 	if err != nil {
 		a.Close()

@@ -12,6 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 )
 
 // TestAnchor: a program of 100 MiB is swapped out repeatedly, and runs on in less memory than it works with. It is not
@@ -31,7 +32,7 @@ func TestAnchor(t *testing.T) {
 	g := b.containers[o.Container].group
 	limit := func(mib int64) {
 		// The kernel may find it busy: then it keeps what it had.
-		_ = SetMemory(t.Context(), g, resource.Amount(mib)*resource.MiB)
+		_ = keeper.SetMemory(t.Context(), g, resource.Amount(mib)*resource.MiB)
 	}
 	from := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", from)

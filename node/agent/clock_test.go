@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"github.com/bellows-rm/bellows/node/keeper"
 	"testing"
 	"time"
 
@@ -34,8 +35,8 @@ func TestCalendarIsSet(t *testing.T) {
 			h.Apply([]cluster.Order{o})
 			h.next(cluster.DecisionDone)
 			if c.ends {
-				await(t, "the end of the throttle", func() bool { return !h.c.dir.Has(ThrottleRecord) })
-			} else if !h.c.dir.Has(ThrottleRecord) {
+				await(t, "the end of the throttle", func() bool { return !h.c.dir.Has(keeper.ThrottleRecord) })
+			} else if !h.c.dir.Has(keeper.ThrottleRecord) {
 				t.Error("the throttle has ended at once")
 			}
 			h.stands(true)

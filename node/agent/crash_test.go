@@ -24,6 +24,7 @@ import (
 	"github.com/bellows-rm/bellows/internal/testgroups"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 )
 
 var (
@@ -298,7 +299,7 @@ func stopped(g *cgroup.Group) bool {
 		fmt.Sscan(string(text), &quota, &period)
 	}
 	_, frozen := g.Frozen()
-	return frozen || quota > 0 && 1000*quota/period <= SuspendedMillicores
+	return frozen || quota > 0 && 1000*quota/period <= keeper.SuspendedMillicores
 }
 
 func (m *mortal) order(o cluster.Order) cluster.ContainerID {

@@ -13,6 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 )
 
 // flexOrder starts a program that keeps the given number of MiB until it is killed, in a FLEX container of initially 64
@@ -153,7 +154,7 @@ func TestNothingStaysFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := c.group.Has(cgroup.CPU); ok {
-		if err := c.group.Apply(t.Context(), cgroup.Limits{CPUMillicores: cgroup.At(SuspendedMillicores)}); err != nil {
+		if err := c.group.Apply(t.Context(), cgroup.Limits{CPUMillicores: cgroup.At(keeper.SuspendedMillicores)}); err != nil {
 			t.Fatal(err)
 		}
 	}

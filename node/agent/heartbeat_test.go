@@ -16,6 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 )
 
 // TestHeartbeats suspends a JVM that does nothing but collect garbage, for several times as long as it may be silent: it is caught in a
@@ -138,7 +139,7 @@ func TestShrinkLeavesTimeForHeartbeats(t *testing.T) {
 		done = err == nil
 	}
 	t.Logf("%d goes", goes)
-	if err := c.kept.Release(t.Context(), ByMemory|BySwapping); err != nil {
+	if err := c.kept.Release(t.Context(), keeper.ByMemory|keeper.BySwapping); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.group.RaiseMemory(int64(size+32) << 20); err != nil {

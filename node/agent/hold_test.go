@@ -11,6 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 )
 
 // holdBench is an agent with a container that an engine holds.
@@ -85,7 +86,7 @@ func testHold(h *holdBench) {
 	h.next(cluster.TaskGoesOn)
 	h.next(cluster.DecisionDone)
 	h.stands(false)
-	if h.c.dir.Has(HoldRecord) {
+	if h.c.dir.Has(keeper.HoldRecord) {
 		t.Error("a record is left")
 	}
 }
@@ -97,8 +98,8 @@ func TestHoldWithoutAnAgent(t *testing.T) {
 	h.next(cluster.DecisionDone)
 	h.Close()
 	agedLease(t, h.leasePath(), 2*leaseTerm)
-	hold, _ := HoldOf(h.c.dir)
-	if err := release(h.c.spec, Throttle{}, false, hold.By&cluster.HeldByOwner != 0, false); err != nil {
+	hold, _ := keeper.HoldOf(h.c.dir)
+	if err := release(h.c.spec, keeper.Throttle{}, false, hold.By&cluster.HeldByOwner != 0, false); err != nil {
 		t.Fatal(err)
 	}
 	h.stands(true)
@@ -110,7 +111,7 @@ func TestHoldWithoutAnAgent(t *testing.T) {
 // whatever the order.
 func TestHoldersInEveryOrder(t *testing.T) {
 	h := newHeld(t)
-	engine := Hold{}
+	engine := keeper.Hold{}
 	holds := func(by cluster.Holders, until timeline.Time) func() error {
 		return func() error {
 			engine.By ^= by
@@ -125,8 +126,8 @@ func TestHoldersInEveryOrder(t *testing.T) {
 	holders := []holder{
 		{person, person},
 		{leveling, leveling},
-		{func() error { return h.c.kept.Stop(t.Context(), ByMemory) }, func() error { return h.c.kept.Release(t.Context(), ByMemory|BySwapping) }},
-		{func() error { return h.c.kept.Stop(t.Context(), ByBackOff) }, func() error { return h.c.kept.Release(t.Context(), ByBackOff) }},
+		{func() error { return h.c.kept.Stop(t.Context(), keeper.ByMemory) }, func() error { return h.c.kept.Release(t.Context(), keeper.ByMemory|keeper.BySwapping) }},
+		{func() error { return h.c.kept.Stop(t.Context(), keeper.ByBackOff) }, func() error { return h.c.kept.Release(t.Context(), keeper.ByBackOff) }},
 	}
 	orders := everyOrder(len(holders))
 	for _, begins := range orders[:6] { // in which the first begins first: the ends come in every order
@@ -144,7 +145,7 @@ func TestHoldersInEveryOrder(t *testing.T) {
 				if h.stands(k < len(ends)-1); t.Failed() {
 					t.Fatalf("begun in the order %v, ended in %v", begins, ends)
 				}
-				if record, ok := HoldOf(h.c.dir); record != engine || ok != (engine.By != 0) {
+				if record, ok := keeper.HoldOf(h.c.dir); record != engine || ok != (engine.By != 0) {
 					t.Fatalf("recorded %+v, want %+v", record, engine)
 				}
 			}
@@ -198,11 +199,11 @@ func TestLevelingEndsByItself(t *testing.T) {
 	}
 	h.c = h.containers[h.start.Container]
 	h.next(cluster.TaskGoesOn)
-	if early := until.Add(LevelingGrace).Sub(now()); early > 0 {
+	if early := until.Add(keeper.LevelingGrace).Sub(now()); early > 0 {
 		t.Errorf("it goes on %v too early", early)
 	}
 	h.stands(false)
-	await(t, "the end of its record", func() bool { return !h.c.dir.Has(HoldRecord) })
+	await(t, "the end of its record", func() bool { return !h.c.dir.Has(keeper.HoldRecord) })
 }
 
 // Without an agent, leveling lets a container go on when the lease ends; a pause of its owner stays.
@@ -214,11 +215,11 @@ func TestLevelingWithoutAnAgent(t *testing.T) {
 		h.Close()
 		agedLease(t, h.leasePath(), 2*leaseTerm)
 		await(t, "the guard's work", func() bool { frozen, _ := h.c.group.Frozen(); return frozen == stays })
-		hold, ok := HoldOf(h.c.dir)
+		hold, ok := keeper.HoldOf(h.c.dir)
 		if want := by | cluster.HeldByLeveling; !ok || hold.By != want {
 			t.Errorf("recorded for %q, want %q", hold.By, want)
 		}
-		if err := release(h.c.spec, Throttle{}, false, hold.By&cluster.HeldByOwner != 0, false); err != nil {
+		if err := release(h.c.spec, keeper.Throttle{}, false, hold.By&cluster.HeldByOwner != 0, false); err != nil {
 			t.Fatal(err)
 		}
 		h.stands(stays)
@@ -284,18 +285,18 @@ func TestHoldThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.c.kept.Group = gone
-	err = h.keeper.Hold(h.c.kept, Hold{By: cluster.HeldByOwner})
+	err = h.keeper.Hold(h.c.kept, keeper.Hold{By: cluster.HeldByOwner})
 	h.c.kept.Group = whole
-	if err == nil || h.c.kept.Held().By != 0 || h.c.kept.Stopped() != 0 || h.c.dir.Has(HoldRecord) {
+	if err == nil || h.c.kept.Held().By != 0 || h.c.kept.Stopped() != 0 || h.c.dir.Has(keeper.HoldRecord) {
 		t.Errorf("error %v, held for %q: %b", err, h.c.kept.Held().By, h.c.kept.Stopped())
 	}
-	if err := h.keeper.Hold(h.c.kept, Hold{By: cluster.HeldByOwner}); err != nil {
+	if err := h.keeper.Hold(h.c.kept, keeper.Hold{By: cluster.HeldByOwner}); err != nil {
 		t.Fatal(err)
 	}
 	h.c.kept.Group = gone
-	err = h.keeper.Hold(h.c.kept, Hold{By: cluster.HeldByOwner | cluster.HeldByMemory})
+	err = h.keeper.Hold(h.c.kept, keeper.Hold{By: cluster.HeldByOwner | cluster.HeldByMemory})
 	h.c.kept.Group = whole
-	if record, ok := HoldOf(h.c.dir); err == nil || h.c.kept.Held().By != cluster.HeldByOwner || !ok || record.By != cluster.HeldByOwner {
+	if record, ok := keeper.HoldOf(h.c.dir); err == nil || h.c.kept.Held().By != cluster.HeldByOwner || !ok || record.By != cluster.HeldByOwner {
 		t.Errorf("error %v, held for %q, recorded for %q, %v", err, h.c.kept.Held().By, record.By, ok)
 	}
 }
@@ -327,10 +328,10 @@ func pausedBreaths(t *testing.T, class cluster.Class, holder cluster.Holders) {
 			return !frozen
 		}
 		millicores, _ := cpuOf(h.t, h.c.group)
-		return millicores > SuspendedMillicores
+		return millicores > keeper.SuspendedMillicores
 	}
 	for _, by := range []cluster.Holders{cluster.HeldByOwner, 0, cluster.HeldByLeveling, cluster.HeldByOwner | cluster.HeldByLeveling, 0, holder} {
-		if err := h.keeper.Hold(h.c.kept, Hold{By: by, Until: now().Add(time.Hour)}); err != nil {
+		if err := h.keeper.Hold(h.c.kept, keeper.Hold{By: by, Until: now().Add(time.Hour)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/bellows-rm/bellows/node/keeper"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -271,17 +272,17 @@ func TestThousandForks(t *testing.T) {
 	round := 0
 	await(t, "all of them", func() bool {
 		if round++; round < 50 {
-			if err := c.kept.Stop(t.Context(), ByMemory); err != nil {
+			if err := c.kept.Stop(t.Context(), keeper.ByMemory); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.kept.Release(t.Context(), ByMemory|BySwapping); err != nil {
+			if err := c.kept.Release(t.Context(), keeper.ByMemory|keeper.BySwapping); err != nil {
 				t.Fatal(err)
 			}
 		}
 		text, _ := os.ReadFile(o.Launch.Stdout)
 		return string(text) == "ready\n"
 	})
-	if err := c.kept.Stop(t.Context(), ByMemory); err != nil {
+	if err := c.kept.Stop(t.Context(), keeper.ByMemory); err != nil {
 		t.Fatal(err)
 	}
 	_, frozen := c.group.Frozen()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/bellows-rm/bellows/node/keeper"
 	"maps"
 	"os"
 	"path/filepath"
@@ -130,7 +131,7 @@ func (a *Agent) recover(c *container) (cluster.Event, error) {
 	if err := c.dir.readable(); err != nil {
 		return cluster.Event{}, err
 	}
-	of, _ := SizeOf(c.dir)
+	of, _ := keeper.SizeOf(c.dir)
 	record = c.dir.sized(record)
 	g, err := openGroup(record)
 	if isUnread(err) {

@@ -10,12 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 	"github.com/bellows-rm/bellows/node/swap"
 )
 
@@ -23,7 +22,7 @@ import (
 // leaseRenewal more, supervisors resume the programs of their containers: no container stays frozen without an agent that could
 // thaw it, except for what its owner paused.
 const (
-	leaseRenewal = Lives
+	leaseRenewal = keeper.Lives
 	leaseTerm    = 10 * time.Second
 )
 
@@ -36,7 +35,7 @@ type lease struct {
 
 // renew is called by the keeper's goroutine, so that a goroutine that hangs is noticed, too.
 func (l *lease) renew() {
-	text := leaseAt(SinceBoot())
+	text := leaseAt(keeper.SinceBoot())
 	if overwrite(l.open(), text) == nil {
 		return
 	}
@@ -79,15 +78,6 @@ var bootID = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(id))
 })
 
-// SinceBoot returns the time since the machine started, including the time when it was suspended.
-func SinceBoot() time.Duration {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
-		panic(fmt.Sprintf("read the time since the machine started: %v", err)) // Linux has had this clock since 2.6.39.
-	}
-	return time.Duration(t.Nano())
-}
-
 // overwrite writes to an existing file in place, which a full disk allows.
 func overwrite(f *os.File, text []byte) error {
 	_, err := f.WriteAt(text, 0)
@@ -119,7 +109,7 @@ type lookout struct {
 func (l *lookout) look() {
 	before := l.expired
 	is, err := readLease(l.s.Lease)
-	if now := SinceBoot(); is {
+	if now := keeper.SinceBoot(); is {
 		l.read = now
 	} else {
 		// Of a lease that cannot be read now, the one that was read last counts.
@@ -131,18 +121,18 @@ func (l *lookout) look() {
 	if !before || !l.expired {
 		return
 	}
-	th, throttled := ThrottleOf(l.f)
+	th, throttled := keeper.ThrottleOf(l.f)
 	over := throttled && !th.Lasts(now())
 	if l.resumed && !over {
 		return
 	}
-	h, _ := HoldOf(l.f)
-	if err := release(l.f.sized(l.s), th, over, h.By&cluster.HeldByOwner != 0, l.f.Has(OutRecord)); err != nil {
+	h, _ := keeper.HoldOf(l.f)
+	if err := release(l.f.sized(l.s), th, over, h.By&cluster.HeldByOwner != 0, l.f.Has(keeper.OutRecord)); err != nil {
 		fmt.Fprintf(os.Stderr, "resume the container, whose agent is gone: %v\n", err)
 		return
 	}
 	if l.resumed = true; over {
-		_ = l.f.Remove(ThrottleRecord) // If that fails, the bound is lifted once more.
+		_ = l.f.Remove(keeper.ThrottleRecord) // If that fails, the bound is lifted once more.
 	}
 }
 
@@ -172,14 +162,14 @@ func readLease(path string) (bool, error) {
 		if !same || err != nil {
 			return false, nil
 		}
-		age = SinceBoot() - time.Duration(at)
+		age = keeper.SinceBoot() - time.Duration(at)
 	}
 	return age > -leaseTerm && age < leaseTerm, nil
 }
 
 // release ends every stop of a container except a pause by its owner, and gives it memory to run in. A container whose memory is paged
 // out stays stopped, and keeps its limit. release lifts the bound of a throttle that is over.
-func release(s *spec, th Throttle, over, paused, out bool) error {
+func release(s *spec, th keeper.Throttle, over, paused, out bool) error {
 	g, err := openGroup(s)
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/core/usage"
 	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 )
 
 // When a container is sampled.
@@ -59,7 +60,7 @@ type monitored struct {
 	id        cluster.ContainerID
 	dir       folder
 	group     *cgroup.Group
-	kept      *Container
+	kept      *keeper.Container
 	before    time.Duration // for which it had stood still before this agent found it
 	tolerance usage.Tolerance
 

@@ -23,6 +23,7 @@ import (
 	"github.com/bellows-rm/bellows/core/usage"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 )
 
 // step sleeps, then uses a core and 40 MiB for three seconds, and writes and reads a file of a disk meanwhile, and sleeps again. It prints when
@@ -485,7 +486,7 @@ func TestSamplesOfWhatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = b.root.Discard(t.Context(), "gone") }()
-	c := &container{id: cluster.ContainerID{Task: cluster.TaskID{Job: 1_000_000}, Run: 1}, dir: folder(t.TempDir()), group: g, kept: NewContainer(Setup{Group: g}), spec: &spec{Grant: resource.Of(1000, 64*resource.MiB)}}
+	c := &container{id: cluster.ContainerID{Task: cluster.TaskID{Job: 1_000_000}, Run: 1}, dir: folder(t.TempDir()), group: g, kept: keeper.NewContainer(keeper.Setup{Group: g}), spec: &spec{Grant: resource.Of(1000, 64*resource.MiB)}}
 	w := b.monitor.found(c, now())
 	sample := func(after time.Duration) time.Duration {
 		w.mu.Lock()
@@ -660,7 +661,7 @@ func newPaper(t *testing.T) *paper {
 	a.network = &network{why: "not in this test"}
 	p.monitor = newMonitor(a)
 	p.monitor.clock = func() time.Duration { return p.clock }
-	p.c = &container{id: cluster.ContainerID{Task: cluster.TaskID{Job: 1}, Run: 1}, dir: folder(t.TempDir()), group: g, kept: NewContainer(Setup{Group: g}), spec: &spec{Grant: resource.Of(1000, resource.GiB)}}
+	p.c = &container{id: cluster.ContainerID{Task: cluster.TaskID{Job: 1}, Run: 1}, dir: folder(t.TempDir()), group: g, kept: keeper.NewContainer(keeper.Setup{Group: g}), spec: &spec{Grant: resource.Of(1000, resource.GiB)}}
 	p.holds(t, 0, 0)
 	if err := os.WriteFile(filepath.Join(p.dir, "cgroup.procs"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -864,7 +865,7 @@ func benchmarkMonitor(b *testing.B, root *cgroup.Root, containers int, old bool)
 				b.Fatal(err)
 			}
 		}
-		m.found(&container{id: cluster.ContainerID{Task: cluster.TaskID{Job: 1, Index: int32(i)}}, dir: folder(dir), group: g, kept: NewContainer(Setup{Group: g}),
+		m.found(&container{id: cluster.ContainerID{Task: cluster.TaskID{Job: 1, Index: int32(i)}}, dir: folder(dir), group: g, kept: keeper.NewContainer(keeper.Setup{Group: g}),
 			spec: &spec{Grant: resource.Of(1000, 256*resource.MiB)}, counter: counter}, now())
 	}
 	if old {

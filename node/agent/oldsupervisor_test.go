@@ -12,6 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/core/memory"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 )
 
 // recordOfRelease1 is a container as release 1 recorded it; its supervisor is of release 1, too.
@@ -34,7 +35,7 @@ func onPaper(t *testing.T, record string) (*Agent, *container) {
 		t.Fatal(err)
 	}
 	var err error
-	a.keeper, err = NewKeeper(a.closed, owner{a}, KeeperConfig{Memory: memory.Default(), All: c.group, Apart: c.group, Written: filepath.Join(t.TempDir(), "written"),
+	a.keeper, err = keeper.New(a.closed, owner{a}, keeper.Config{Memory: memory.Default(), All: c.group, Apart: c.group, Written: filepath.Join(t.TempDir(), "written"),
 		Disk: func() string { return "" }, Clock: now, Log: a.log})
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +77,7 @@ func TestSupervisorOfAnEarlierRelease(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	if c.kept.Stopped() != 0 || c.dir.Has(HoldRecord) || c.dir.Has(ThrottleRecord) {
+	if c.kept.Stopped() != 0 || c.dir.Has(keeper.HoldRecord) || c.dir.Has(keeper.ThrottleRecord) {
 		t.Errorf("the container is stopped by %b", c.kept.Stopped())
 	}
 	order(cluster.Decision{ID: 3, Kind: cluster.Resume})

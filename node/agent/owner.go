@@ -5,15 +5,16 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 )
 
 // owner is the agent as the keeper of the memory knows it.
 type owner struct{ agent *Agent }
 
-func (o owner) Containers() map[cluster.ContainerID]*Container {
+func (o owner) Containers() map[cluster.ContainerID]*keeper.Container {
 	o.agent.mu.Lock()
 	defer o.agent.mu.Unlock()
-	all := make(map[cluster.ContainerID]*Container, len(o.agent.containers))
+	all := make(map[cluster.ContainerID]*keeper.Container, len(o.agent.containers))
 	for id, c := range o.agent.containers {
 		all[id] = c.kept
 	}
@@ -49,22 +50,22 @@ func (o owner) Go(work func()) { o.agent.begin(work) }
 func (a *Agent) Mended() int64 { return a.keeper.Mended() }
 
 // Put implements Records, as do the next three.
-func (f folder) Put(r Record, value any) error { return f.put(fileOf(r), value) }
+func (f folder) Put(r keeper.Record, value any) error { return f.put(fileOf(r), value) }
 
-func (f folder) Get(r Record, value any) error { return f.get(fileOf(r), value) }
+func (f folder) Get(r keeper.Record, value any) error { return f.get(fileOf(r), value) }
 
-func (f folder) Has(r Record) bool { return f.exists(fileOf(r)) }
+func (f folder) Has(r keeper.Record) bool { return f.exists(fileOf(r)) }
 
-func (f folder) Remove(r Record) error { return durable.RemoveAll(f.path(fileOf(r))) }
+func (f folder) Remove(r keeper.Record) error { return durable.RemoveAll(f.path(fileOf(r))) }
 
 // fileOf is the file of a record.
-func fileOf(r Record) string { return string(r) + ".json" }
+func fileOf(r keeper.Record) string { return string(r) + ".json" }
 
 // keep returns a container as the keeper knows it.
-func (c *container) keep(g *cgroup.Group, s *spec) *Container {
+func (c *container) keep(g *cgroup.Group, s *spec) *keeper.Container {
 	staysIn := ""
 	if !s.pagesOut() {
 		staysIn = "an earlier release of bellows started it; its next run can be paged out"
 	}
-	return NewContainer(Setup{ID: c.id, Group: g, Grant: s.Grant, Envelope: s.Envelope, Records: c.dir, StaysIn: staysIn, Ending: c.killed, Gone: c.gone})
+	return keeper.NewContainer(keeper.Setup{ID: c.id, Group: g, Grant: s.Grant, Envelope: s.Envelope, Records: c.dir, StaysIn: staysIn, Ending: c.killed, Gone: c.gone})
 }

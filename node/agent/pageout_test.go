@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"github.com/bellows-rm/bellows/node/keeper"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,7 +61,7 @@ func (o *outBench) outOf(is bool) cluster.Condition {
 func (o *outBench) ends() {
 	o.t.Helper()
 	// If the program ended before, nobody would need to remove it.
-	await(o.t, "the removal of the record", func() bool { return !o.c.dir.Has(OutRecord) })
+	await(o.t, "the removal of the record", func() bool { return !o.c.dir.Has(keeper.OutRecord) })
 	o.openGate(o.gate, 1)
 }
 
@@ -231,7 +232,7 @@ func TestKillOut(t *testing.T) {
 	o := newOut(t, cluster.Flex, 512<<20)
 	o.pageOut()
 	o.outOf(true)
-	if err := release(o.c.spec, Throttle{}, false, false, o.c.dir.Has(OutRecord)); err != nil {
+	if err := release(o.c.spec, keeper.Throttle{}, false, false, o.c.dir.Has(keeper.OutRecord)); err != nil {
 		t.Fatal(err)
 	}
 	o.stands(true)

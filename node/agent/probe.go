@@ -6,6 +6,7 @@ import (
 
 	"github.com/bellows-rm/bellows/node/cgroup"
 	"github.com/bellows-rm/bellows/node/inherited"
+	"github.com/bellows-rm/bellows/node/keeper"
 	"github.com/bellows-rm/bellows/node/netcount"
 )
 
@@ -51,7 +52,7 @@ func Probe(dir string) (Found, error) {
 // tryPriority takes the priority of the memory loop for a thread that ends at once.
 func tryPriority() error {
 	tried := make(chan error)
-	go func() { tried <- TakePriority() }()
+	go func() { tried <- keeper.TakePriority() }()
 	return <-tried
 }
 

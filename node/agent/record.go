@@ -20,6 +20,7 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 )
 
 // spec is what the supervisor needs, and what the agent needs after a restart.
@@ -118,11 +119,11 @@ func (s *spec) UnmarshalJSON(text []byte) error {
 }
 
 // granted returns how the container is while no party has stopped it.
-func (s *spec) granted() Rest { return Rest{Grant: s.Grant, Envelope: s.Envelope} }
+func (s *spec) granted() keeper.Rest { return keeper.Rest{Grant: s.Grant, Envelope: s.Envelope} }
 
 // sized returns s with the size that the container has now.
 func (f folder) sized(s *spec) *spec {
-	now, ok := SizeOf(f)
+	now, ok := keeper.SizeOf(f)
 	if !ok {
 		return s
 	}
@@ -330,7 +331,7 @@ func (f folder) launched() (bool, error) {
 
 // readable returns why a record that adds to spec.json cannot be read now; nil if each says something or is not there.
 func (f folder) readable() error {
-	for _, name := range []string{"started.json", fileOf(SizeRecord), fileOf(HoldRecord), fileOf(ThrottleRecord), fileOf(OutRecord), usageFile} {
+	for _, name := range []string{"started.json", fileOf(keeper.SizeRecord), fileOf(keeper.HoldRecord), fileOf(keeper.ThrottleRecord), fileOf(keeper.OutRecord), usageFile} {
 		if _, err := os.ReadFile(f.path(name)); isUnread(err) {
 			return err
 		}

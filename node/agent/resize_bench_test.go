@@ -10,6 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 )
 
 // tail reports the median and the 99th percentile.
@@ -80,9 +81,9 @@ func BenchmarkResize(b *testing.B) {
 		for range b.N {
 			for i := range resource.Amount(200) {
 				kernelCPU = append(kernelCPU, ms(limits(func() error {
-					return (&Rest{Grant: resource.Of(600+i, 0)}).CarryOut(b.Context(), c.group)
+					return (&keeper.Rest{Grant: resource.Of(600+i, 0)}).CarryOut(b.Context(), c.group)
 				})))
-				kernelMemory = append(kernelMemory, ms(limits(func() error { return SetMemory(b.Context(), c.group, (100+i)*resource.MiB) })))
+				kernelMemory = append(kernelMemory, ms(limits(func() error { return keeper.SetMemory(b.Context(), c.group, (100+i)*resource.MiB) })))
 				order(500, 64)
 				wholeCPU = append(wholeCPU, ms(order(600+i, 64)))
 				wholeMemory = append(wholeMemory, ms(order(600+i, 128)))
@@ -106,7 +107,7 @@ func BenchmarkHold(b *testing.B) {
 		for range b.N {
 			for range 200 {
 				began := time.Now()
-				if err := c.kept.Stop(b.Context(), ByMemory); err != nil {
+				if err := c.kept.Stop(b.Context(), keeper.ByMemory); err != nil {
 					b.Fatal(err)
 				}
 				freeze = append(freeze, ms(time.Since(began)))
@@ -114,7 +115,7 @@ func BenchmarkHold(b *testing.B) {
 					b.Fatal("it is not frozen")
 				}
 				began = time.Now()
-				if err := c.kept.Release(b.Context(), ByMemory); err != nil {
+				if err := c.kept.Release(b.Context(), keeper.ByMemory); err != nil {
 					b.Fatal(err)
 				}
 				thaw = append(thaw, ms(time.Since(began)))

@@ -10,6 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 )
 
 // resizeBench is an agent with a container that an engine resizes.
@@ -115,7 +116,7 @@ func TestResize(t *testing.T) {
 	r.Close()
 
 	agedLease(t, r.leasePath(), 2*leaseTerm)
-	if err := release(r.c.dir.sized(r.c.spec), Throttle{}, false, false, false); err != nil {
+	if err := release(r.c.dir.sized(r.c.spec), keeper.Throttle{}, false, false, false); err != nil {
 		t.Fatal(err)
 	}
 	r.is(grantOf(1500, 100))
@@ -172,7 +173,7 @@ func TestResizeIntoGrownMemory(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	r.is(grantOf(1000, 64))
-	if r.c.dir.Has(SizeRecord) {
+	if r.c.dir.Has(keeper.SizeRecord) {
 		t.Error("a record is left")
 	}
 }
@@ -207,7 +208,7 @@ func TestGrantIsAWeight(t *testing.T) {
 	}
 	agedLease(t, r.leasePath(), 2*leaseTerm)
 	undo()
-	if err := release(r.c.dir.sized(r.c.spec), Throttle{}, false, false, false); err != nil {
+	if err := release(r.c.dir.sized(r.c.spec), keeper.Throttle{}, false, false, false); err != nil {
 		t.Fatal(err)
 	}
 	is(150)
@@ -227,7 +228,7 @@ func TestResizesAreAnsweredOnce(t *testing.T) {
 	if _, ok := r.c.group.Has(cgroup.Freezer); !ok {
 		t.Skip("needs a freezer")
 	}
-	if err := r.keeper.Hold(r.c.kept, Hold{By: cluster.HeldByOwner}); err != nil {
+	if err := r.keeper.Hold(r.c.kept, keeper.Hold{By: cluster.HeldByOwner}); err != nil {
 		t.Fatal(err)
 	}
 	const many = 20
@@ -250,7 +251,7 @@ func TestResizesAreAnsweredOnce(t *testing.T) {
 	if requested, _ := r.c.group.Frozen(); !requested {
 		t.Error("the container goes on")
 	}
-	if err := r.keeper.Hold(r.c.kept, Hold{}); err != nil {
+	if err := r.keeper.Hold(r.c.kept, keeper.Hold{}); err != nil {
 		t.Fatal(err)
 	}
 	r.is(grantOf(119, 99))
@@ -263,7 +264,7 @@ func TestResizeOfAnEarlierRelease(t *testing.T) {
 	if e := answer(t, a, 1); e.Kind != cluster.DecisionFailed || e.Detail != errOldResize.Error() {
 		t.Errorf("%+v", e)
 	}
-	if c.kept.Stopped() != 0 || c.dir.Has(SizeRecord) {
+	if c.kept.Stopped() != 0 || c.dir.Has(keeper.SizeRecord) {
 		t.Errorf("the container is stopped by %b", c.kept.Stopped())
 	}
 }

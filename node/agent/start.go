@@ -13,6 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/core/memory"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 	"github.com/bellows-rm/bellows/node/netcount"
 )
 
@@ -214,7 +215,7 @@ func (a *Agent) limit(ctx context.Context, g *cgroup.Group, grant resource.Vecto
 			return err
 		}
 	}
-	return (&Rest{Grant: grant, Envelope: e}).CarryOut(ctx, g)
+	return (&keeper.Rest{Grant: grant, Envelope: e}).CarryOut(ctx, g)
 }
 
 // removeGroup kills what is left inside a container's control group and removes the group. If a process hangs in the

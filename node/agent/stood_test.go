@@ -7,6 +7,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/usage"
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 )
 
 // The samples show how long a container stood still, whoever stopped it, also after a restart of the agent; and which bound its disk has.
@@ -32,15 +33,15 @@ func TestSamplesKnowStillness(t *testing.T) {
 		time.Sleep(length)
 		want += time.Since(from)
 	}
-	do(c.kept.Stop(t.Context(), ByMemory))
+	do(c.kept.Stop(t.Context(), keeper.ByMemory))
 	stands(time.Second)
-	do(c.kept.Stop(t.Context(), ByBackOff))
+	do(c.kept.Stop(t.Context(), keeper.ByBackOff))
 	stands(500 * time.Millisecond)
-	do(c.kept.Release(t.Context(), ByMemory|BySwapping)) // the back-off still holds it
+	do(c.kept.Release(t.Context(), keeper.ByMemory|keeper.BySwapping)) // the back-off still holds it
 	stands(500 * time.Millisecond)
-	do(c.kept.Breathe(t.Context(), ByBackOff))
+	do(c.kept.Breathe(t.Context(), keeper.ByBackOff))
 	time.Sleep(300 * time.Millisecond)
-	do(c.kept.Release(t.Context(), ByBackOff))
+	do(c.kept.Release(t.Context(), keeper.ByBackOff))
 	b.monitor.sample()
 	check := func(when string) usage.Usage {
 		t.Helper()
@@ -59,9 +60,9 @@ func TestSamplesKnowStillness(t *testing.T) {
 	b.reopen()
 	b.next(cluster.TaskAdopted)
 	c = b.containers[o.Container]
-	do(c.kept.Stop(t.Context(), ByBackOff))
+	do(c.kept.Stop(t.Context(), keeper.ByBackOff))
 	stands(time.Second)
-	do(c.kept.Release(t.Context(), ByBackOff))
+	do(c.kept.Release(t.Context(), keeper.ByBackOff))
 	b.monitor.sample()
 	check("after the restart")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 )
 
 // transfer writes to a file in blocks of 256 KiB, like dd: by way of the page cache, at the speed of a disk, or past it as
@@ -180,11 +181,11 @@ func TestThrottle(t *testing.T) {
 			f.holds(throttledTo / 4)
 			f.apply(cluster.DecisionDone, f.throttle(0, 0))
 			f.exceeds(throttledTo)
-			if c.dir.Has(ThrottleRecord) {
+			if c.dir.Has(keeper.ThrottleRecord) {
 				t.Error("a record is left")
 			}
 			f.apply(cluster.DecisionDone, f.throttle(throttledTo, 2*time.Second))
-			await(t, "the end of the throttle", func() bool { return !c.dir.Has(ThrottleRecord) })
+			await(t, "the end of the throttle", func() bool { return !c.dir.Has(keeper.ThrottleRecord) })
 			f.exceeds(throttledTo)
 			f.apply(cluster.DecisionDone, f.throttle(throttledTo/100, time.Minute))
 			time.Sleep(100 * time.Millisecond)
@@ -216,7 +217,7 @@ func TestThrottlesAreAnsweredOnce(t *testing.T) {
 			t.Fatalf("%+v answers %+v", e, orders[i])
 		}
 	}
-	if th, ok := ThrottleOf(b.containers[o.Container].dir); !ok || th.Bound != orders[4].Bound || th.Until != orders[4].At {
+	if th, ok := keeper.ThrottleOf(b.containers[o.Container].dir); !ok || th.Bound != orders[4].Bound || th.Until != orders[4].At {
 		t.Errorf("the record is %+v", th)
 	}
 	network := f.throttle(0, 0)
@@ -224,7 +225,7 @@ func TestThrottlesAreAnsweredOnce(t *testing.T) {
 	if e := f.apply(cluster.DecisionFailed, network); !strings.Contains(e.Detail, "cannot bound the network bandwidth") {
 		t.Errorf("failed with %q", e.Detail)
 	}
-	if b.containers[o.Container].dir.Has(ThrottleRecord) {
+	if b.containers[o.Container].dir.Has(keeper.ThrottleRecord) {
 		t.Error("after a failure it is still throttled")
 	}
 }
@@ -252,7 +253,7 @@ func TestThrottleOutlivesTheAgent(t *testing.T) {
 		t.Errorf("found as %+v", e)
 	}
 	f.exceeds(throttledTo)
-	if b.containers[o.Container].dir.Has(ThrottleRecord) {
+	if b.containers[o.Container].dir.Has(keeper.ThrottleRecord) {
 		t.Error("a record is left")
 	}
 }
@@ -270,7 +271,7 @@ func TestThrottleEndsWithoutAnAgent(t *testing.T) {
 	}
 	agedLease(t, b.leasePath(), 2*leaseTerm)
 	await(t, "the end of its stillness", func() bool { requested, _ := c.group.Frozen(); return !requested })
-	await(t, "the end of its throttle", func() bool { return !c.dir.Has(ThrottleRecord) })
+	await(t, "the end of its throttle", func() bool { return !c.dir.Has(keeper.ThrottleRecord) })
 	f.exceeds(throttledTo)
 	b.open()
 	b.next(cluster.TaskAdopted)
@@ -290,15 +291,15 @@ func TestHoldersLetGoForThemselves(t *testing.T) {
 		change func() error
 		stands bool
 	}{
-		{func() error { return c.kept.Stop(t.Context(), ByBackOff) }, true},
-		{func() error { return c.kept.Stop(t.Context(), ByMemory) }, true},
-		{func() error { return c.kept.Release(t.Context(), ByBackOff) }, true},
-		{func() error { return c.kept.Stop(t.Context(), ByBackOff) }, true},
-		{func() error { return c.kept.Release(t.Context(), ByMemory|BySwapping) }, true},
-		{func() error { return c.kept.Breathe(t.Context(), ByBackOff) }, false},
-		{func() error { return c.kept.Stop(t.Context(), ByMemory) }, false},
-		{func() error { return c.kept.Release(t.Context(), ByBackOff) }, true},
-		{func() error { return c.kept.Release(t.Context(), ByMemory|BySwapping) }, false},
+		{func() error { return c.kept.Stop(t.Context(), keeper.ByBackOff) }, true},
+		{func() error { return c.kept.Stop(t.Context(), keeper.ByMemory) }, true},
+		{func() error { return c.kept.Release(t.Context(), keeper.ByBackOff) }, true},
+		{func() error { return c.kept.Stop(t.Context(), keeper.ByBackOff) }, true},
+		{func() error { return c.kept.Release(t.Context(), keeper.ByMemory|keeper.BySwapping) }, true},
+		{func() error { return c.kept.Breathe(t.Context(), keeper.ByBackOff) }, false},
+		{func() error { return c.kept.Stop(t.Context(), keeper.ByMemory) }, false},
+		{func() error { return c.kept.Release(t.Context(), keeper.ByBackOff) }, true},
+		{func() error { return c.kept.Release(t.Context(), keeper.ByMemory|keeper.BySwapping) }, false},
 	} {
 		if err := step.change(); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/node/cgroup"
+	"github.com/bellows-rm/bellows/node/keeper"
 )
 
 // timedOut is the exit code of a program that was killed by its time limit, the same as timeout(1)'s.
@@ -61,7 +62,7 @@ func (l *timeLimit) enforce(ctx context.Context, f folder, s *spec) {
 		// A suspended process does not handle the request to end; and the memory manager, which does not know about it,
 		// may suspend the process again.
 		free := f.sized(s).granted()
-		if th, ok := ThrottleOf(f); ok {
+		if th, ok := keeper.ThrottleOf(f); ok {
 			free.Lift = th.Device
 		}
 		_ = free.CarryOut(ctx, g)

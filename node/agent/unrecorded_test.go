@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"github.com/bellows-rm/bellows/node/keeper"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -61,7 +62,7 @@ func TestLease(t *testing.T) {
 		}
 	}
 	l := &lease{path: path}
-	for _, before := range []string{"none", "", "of an earlier start " + string(leaseAt(SinceBoot())), string(leaseAt(SinceBoot() - time.Hour))} {
+	for _, before := range []string{"none", "", "of an earlier start " + string(leaseAt(keeper.SinceBoot())), string(leaseAt(keeper.SinceBoot() - time.Hour))} {
 		if before != "none" {
 			if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 				t.Fatal(err)
@@ -121,7 +122,7 @@ func TestLeaseWithoutDescriptors(t *testing.T) {
 // agedLease makes a lease at path that was renewed so long ago, and returns the path.
 func agedLease(t *testing.T, path string, age time.Duration) string {
 	t.Helper()
-	if err := os.WriteFile(path, leaseAt(SinceBoot()-age), 0o600); err != nil {
+	if err := os.WriteFile(path, leaseAt(keeper.SinceBoot()-age), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path

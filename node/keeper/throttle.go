@@ -1,4 +1,4 @@
-package agent
+package keeper
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"math"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -289,4 +291,13 @@ func (does duty) of(ctx context.Context, c *Container) error {
 		return c.Breathe(ctx, ByBackOff)
 	}
 	return c.Release(ctx, ByBackOff)
+}
+
+// SinceBoot returns the time since the machine started, including the time when it was suspended.
+func SinceBoot() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		panic(fmt.Sprintf("read the time since the machine started: %v", err)) // Linux has had this clock since 2.6.39.
+	}
+	return time.Duration(t.Nano())
 }

@@ -1,10 +1,11 @@
-package agent
+package keeper
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -18,8 +19,30 @@ import (
 	"github.com/bellows-rm/bellows/core/memory"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
+
+// TestMain lets this test program be one that runs in a container.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "hold" {
+		hold(os.Args[2])
+	}
+	os.Exit(m.Run())
+}
+
+// hold waits until its input ends, and then holds as many MiB as text says until it is killed.
+func hold(text string) {
+	var mib int
+	fmt.Sscan(text, &mib)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	block := testswap.Memory[byte](mib << 20)
+	for ; ; time.Sleep(time.Second) {
+		for i := 0; i < len(block); i += 4096 {
+			block[i]++
+		}
+	}
+}
 
 // played is a keeper that does not work by itself, and whose owner the test plays.
 type played struct {
@@ -45,7 +68,7 @@ func play(t *testing.T, all, apart *cgroup.Group) *played {
 		<-p.swap.saved
 	})
 	var err error
-	p.Keeper, err = NewKeeper(closed, p, KeeperConfig{Memory: memory.Default(), Capacity: resource.GiB, All: all, Apart: apart, Written: filepath.Join(t.TempDir(), "written"),
+	p.Keeper, err = New(closed, p, Config{Memory: memory.Default(), Capacity: resource.GiB, All: all, Apart: apart, Written: filepath.Join(t.TempDir(), "written"),
 		Disk: func() string { return "" }, Clock: calendar, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +211,7 @@ func asleep(t *testing.T) (*played, *Container) {
 	if _, ok := groups[1].Has(cgroup.Freezer); !ok {
 		t.Skip("needs a freezer")
 	}
-	run(t, groups[1], "sleep", "1000")
+	run(t, groups[1], os.Args[0], "hold", "1")
 	p := play(t, root.Group, groups[0])
 	return p, p.add(groups[1], cluster.Envelope{})
 }

@@ -1,4 +1,4 @@
-package agent
+package keeper
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // gauge reports how much may still be swapped out. One goroutine uses it, and another saves its count.
 type gauge struct {
 	closed  context.Context
-	config  *KeeperConfig
+	config  *Config
 	log     *slog.Logger
 	machine swap.Machine
 	budget  *swap.Budget
@@ -38,7 +38,7 @@ const (
 	countInterval = time.Minute
 )
 
-func newGauge(closed context.Context, c *KeeperConfig) *gauge {
+func newGauge(closed context.Context, c *Config) *gauge {
 	g := gaugeOf(closed, c, swap.Machine{})
 	if err := g.open(); err != nil {
 		g.log.Warn("cannot read the use of the containers, so zram counts for less", "error", err)
@@ -63,7 +63,7 @@ func (g *gauge) close() {
 	}
 }
 
-func gaugeOf(closed context.Context, c *KeeperConfig, m swap.Machine) *gauge {
+func gaugeOf(closed context.Context, c *Config, m swap.Machine) *gauge {
 	g := &gauge{closed: closed, config: c, log: c.Log, machine: m, saved: make(chan struct{})}
 	var err error
 	if g.budget, err = swap.OpenBudget(m, c.Written, c.SwapBudget); err != nil {

@@ -1,4 +1,4 @@
-package agent
+package keeper
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/memory"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/node/cgroup"
 	"github.com/bellows-rm/bellows/node/swap"
 )
 
@@ -19,7 +19,7 @@ import (
 type swapping struct {
 	t       *testing.T
 	machine swap.Machine
-	config  KeeperConfig
+	config  Config
 }
 
 func newSwapping(t *testing.T, swaps string, budget resource.Amount) *swapping {
@@ -29,7 +29,7 @@ func newSwapping(t *testing.T, swaps string, budget resource.Amount) *swapping {
 	s.put("proc/sys/kernel/random/boot_id", "b\n")
 	s.put("proc/meminfo", "MemTotal: 4194304 kB\nMemAvailable: 2097152 kB\n")
 	s.wrote(0)
-	s.config = KeeperConfig{Written: filepath.Join(t.TempDir(), "written"), Capacity: resource.GiB, SwapBudget: budget, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	s.config = Config{Written: filepath.Join(t.TempDir(), "written"), Capacity: resource.GiB, SwapBudget: budget, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	return s
 }
 
@@ -128,11 +128,11 @@ func TestWriteBudget(t *testing.T) {
 	}
 }
 
-// TestPromised: what containers of both classes hold is not promised any more, and supervisors are none.
+// TestPromised: what containers of both classes hold is not promised any more, and other processes are none.
 func TestPromised(t *testing.T) {
 	const mib = resource.MiB
-	b := newBench(t)
-	g := &gauge{config: &KeeperConfig{Capacity: resource.GiB, All: b.root.Group, Apart: b.supervisors}}
+	root, groups := ground(t, "apart", "flex", "regular")
+	g := &gauge{config: &Config{Capacity: resource.GiB, All: root.Group, Apart: groups[0]}}
 	if err := g.open(); err != nil {
 		t.Fatal(err)
 	}
@@ -140,31 +140,31 @@ func TestPromised(t *testing.T) {
 	if got := g.promised(); got != resource.GiB {
 		t.Errorf("%s are promised to nobody yet, want 1GiB", resource.FormatMemory(got))
 	}
-	flex, regular := b.flexOrder(40), b.order(os.Args[0], "hold", "30", "1000")
-	b.Apply([]cluster.Order{flex, regular})
-	for _, o := range []cluster.Order{flex, regular} {
-		b.next(cluster.DecisionDone)
-		b.until("what it holds", o.Container, func(r cluster.Reading) bool { return *r.Anonymous > 29<<20 })
+	held := func(g *cgroup.Group) resource.Amount {
+		r, err := g.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resource.Amount(r.AnonBytes.Or(0))
 	}
-	b.until("40 MiB", flex.Container, func(r cluster.Reading) bool { return *r.Anonymous > 39<<20 })
-	held := resource.Amount(*b.reading(flex.Container).Anonymous + *b.reading(regular.Container).Anonymous)
-	if off := g.promised() - (resource.GiB - held); max(off, -off) > 6*mib { // the kernel counts in batches
-		t.Errorf("%s are promised beside %s that are held", resource.FormatMemory(g.promised()), resource.FormatMemory(held))
+	for i, size := range []resource.Amount{20, 40, 30} {
+		run(t, groups[i], os.Args[0], "hold", fmt.Sprint(int64(size)))
+		comes(t, "what it holds", func() bool { return held(groups[i]) > (size-1)*mib })
+	}
+	is := held(groups[1]) + held(groups[2])
+	if off := g.promised() - (resource.GiB - is); max(off, -off) > 6*mib { // the kernel counts in batches
+		t.Errorf("%s are promised beside %s that are held", resource.FormatMemory(g.promised()), resource.FormatMemory(is))
 	}
 }
 
 // BenchmarkPromised finds out what 500 containers hold, and does it again by reading each of them.
 func BenchmarkPromised(b *testing.B) {
-	a := benchAgent(b, 500*resource.GiB)
+	names := []string{"apart"}
 	for i := range 500 {
-		g, err := a.makeGroup(fmt.Sprintf("held-%d", i), resource.Of(1000, resource.GiB), cluster.Envelope{Class: cluster.Flex})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() { _ = g.Remove(context.Background()) })
-		a.containers[cluster.ContainerID{Task: cluster.TaskID{Index: int32(i)}}] = &container{group: g}
+		names = append(names, fmt.Sprintf("held-%d", i))
 	}
-	g := &gauge{config: &KeeperConfig{Capacity: 500 * resource.GiB, All: a.root.Group, Apart: a.supervisors}}
+	root, groups := ground(b, names...)
+	g := &gauge{config: &Config{Capacity: 500 * resource.GiB, All: root.Group, Apart: groups[0]}}
 	if err := g.open(); err != nil {
 		b.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func BenchmarkPromised(b *testing.B) {
 	})
 	b.Run("each", func(b *testing.B) {
 		for b.Loop() {
-			for _, group := range a.groups() {
+			for _, group := range groups[1:] {
 				_, _ = group.Read()
 			}
 		}

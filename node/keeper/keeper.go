@@ -1,4 +1,4 @@
-package agent
+package keeper
 
 import (
 	"context"
@@ -35,8 +35,8 @@ type Owner interface {
 	Go(func())
 }
 
-// KeeperConfig is the configuration of a Keeper.
-type KeeperConfig struct {
+// Config is the configuration of a Keeper.
+type Config struct {
 	// Memory is how the memory of FLEX containers is managed.
 	Memory memory.Parameters
 	// Capacity is how much memory the containers may use together, bytes.
@@ -61,7 +61,7 @@ const Lives = 2 * time.Second
 // goroutines, because the kernel can take seconds.
 type Keeper struct {
 	owner   Owner
-	config  KeeperConfig
+	config  Config
 	log     *slog.Logger
 	closed  context.Context
 	manager *memory.Manager
@@ -140,8 +140,8 @@ type news struct {
 	room    chan<- swapOutlook
 }
 
-// NewKeeper returns a keeper that does not work yet. It ends when closed does.
-func NewKeeper(closed context.Context, o Owner, c KeeperConfig) (*Keeper, error) {
+// New returns a keeper that does not work yet. It ends when closed does.
+func New(closed context.Context, o Owner, c Config) (*Keeper, error) {
 	m, err := memory.New(c.Memory)
 	if err != nil {
 		return nil, err
