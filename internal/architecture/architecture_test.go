@@ -90,6 +90,7 @@ func TestRules(t *testing.T) {
 		{"live, agent", "live", doc + "package live\n" + ours("node/agent"), "imports node/agent"},
 		{"agent, live", "node/agent", doc + "package agent\n" + ours("live"), "imports live"},
 		{"agent, policy", "node/agent", doc + "package agent\n" + ours("core/policy"), "imports core/policy"},
+		{"keeper, agent", "node/keeper", doc + "package keeper\n" + ours("node/agent"), "imports node/agent"},
 		{"server, agent", "door/server", doc + "package server\n" + ours("node/agent"), "imports node/agent"},
 		{"server, engine", "door/server", doc + "package server\n" + ours("core/engine"), "imports core/engine"},
 		{"cgroup knows jobs", "node/cgroup", doc + "package cgroup\n" + ours("core/cluster"), "imports core/cluster"},

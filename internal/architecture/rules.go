@@ -66,6 +66,8 @@ var narrower = []folder{
 		"what must survive is stored as it is submitted; the store does not decide and does not run anything"},
 	{"node/agent", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/memory", "durable", "node"},
 		"one node carries out orders: it knows no policy and no engine"},
+	{"node/keeper", []string{"core/resource", "core/timeline", "core/cluster", "core/memory", "node/cgroup", "node/swap"},
+		"it keeps the memory of containers whoever owns them: it knows neither supervisors, nor folders, nor the agent"},
 	{"node/cgroup", nil,
 		"groups of processes are the kernel's business: this package could serve any other project"},
 	{"node/netcount", nil,
@@ -141,7 +143,7 @@ var seeded = []string{"New", "NewSource", "NewPCG", "NewChaCha8", "NewZipf", "Ra
 // durables are the folders whose files must survive a crash. changers are the functions of package os that change
 // files and bypass package durable.
 var (
-	durables = []string{"live", "node/agent", "door/daemon"}
+	durables = []string{"live", "node/agent", "node/keeper", "door/daemon"}
 	changers = []string{"Create", "CreateTemp", "Link", "Mkdir", "MkdirAll", "Remove", "RemoveAll", "Rename", "Symlink", "Truncate", "WriteFile"}
 )
 
