@@ -28,7 +28,8 @@ func (o owner) Answer(id cluster.ContainerID, decision cluster.DecisionID, detai
 		o.agent.failed(id, decision, err)
 		return
 	}
-	o.agent.events.put(cluster.Event{Kind: cluster.DecisionDone, Task: id.Task, Run: id.Run, Decision: decision, Detail: detail})
+	done := cluster.Event{Kind: cluster.DecisionDone, Task: id.Task, Run: id.Run, Decision: decision, Detail: detail}
+	o.agent.events.put(done)
 }
 
 func (o owner) Preempt(id cluster.ContainerID) {
@@ -67,5 +68,6 @@ func (c *container) keep(g *cgroup.Group, s *spec) *keeper.Container {
 	if !s.pagesOut() {
 		staysIn = "an earlier release of bellows started it; its next run can be paged out"
 	}
-	return keeper.NewContainer(keeper.Setup{ID: c.id, Group: g, Grant: s.Grant, Envelope: s.Envelope, Records: c.dir, StaysIn: staysIn, Ending: c.killed, Gone: c.gone})
+	return keeper.NewContainer(keeper.Setup{ID: c.id, Group: g, Grant: s.Grant, Envelope: s.Envelope, Records: c.dir,
+		StaysIn: staysIn, Ending: c.killed, Gone: c.gone})
 }

@@ -18,8 +18,8 @@ type Adopted struct {
 	Detail string          // how the bound is carried out, unless the kernel alone does
 }
 
-// Adopt takes over a container that an earlier keeper had, and brings it to what its records say. The keeper does not work yet; what
-// it reports of the container comes after Watch.
+// Adopt takes over a container that an earlier keeper had, and brings it to what its records say. The keeper does not
+// work yet; what it reports of the container comes after Watch.
 func (k *Keeper) Adopt(c *Container) Adopted {
 	c.stillness.quiet = true
 	if _, resized := SizeOf(c.Records); resized {
@@ -50,9 +50,9 @@ func (k *Keeper) Watch(c *Container) {
 	}
 }
 
-// found describes a container that was found running, as the kernel shows it. A frozen FLEX container that is not paused
-// waits for the memory manager. Every other container that is not paused runs at full speed: a REGULAR container that the last
-// keeper left frozen would otherwise stay frozen.
+// found describes a container that was found running, as the kernel shows it. A frozen FLEX container that is not
+// paused waits for the memory manager. Every other container that is not paused runs at full speed: a REGULAR container
+// that the last keeper left frozen would otherwise stay frozen.
 func found(ctx context.Context, c *Container) *memory.Started {
 	s := &memory.Started{Envelope: c.envelope(), Out: c.isOut()}
 	frozen, _ := c.Group.Frozen()

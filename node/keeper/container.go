@@ -47,7 +47,8 @@ type Container struct {
 	throttle Throttle      // that was found in force; set before the inventory is reported
 	// stillness is what was last reported of it.
 	stillness stillness
-	// stillUntil is when its throttle should let it run again, as time since boot, ns; 0 while the throttle has not stopped it.
+	// stillUntil is when its throttle should let it run again, as time since boot, ns; 0 while the throttle has not
+	// stopped it.
 	stillUntil atomic.Int64
 }
 
@@ -56,7 +57,8 @@ func NewContainer(s Setup) *Container {
 	return &Container{Setup: s, stance: stance{grant: s.Grant, mostCPU: s.Envelope.MostCPU}, ordered: make(chan struct{}, 1)}
 }
 
-// mailbox has the orders of a kind, for one container, that have not been carried out. busy says that a goroutine carries them out.
+// mailbox has the orders of a kind, for one container, that have not been carried out. busy says that a goroutine
+// carries them out.
 type mailbox struct {
 	orders []cluster.Order
 	busy   bool

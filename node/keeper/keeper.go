@@ -43,7 +43,8 @@ type Config struct {
 	Capacity resource.Amount
 	// All is the group of all containers. Apart is one below it with other processes.
 	All, Apart *cgroup.Group
-	// SwapBudget is how many bytes swapping may write to disks in a day; 0 is no limit. Written is the file that counts them.
+	// SwapBudget is how many bytes swapping may write to disks in a day; 0 is no limit. Written is the file that counts
+	// them.
 	SwapBudget resource.Amount
 	Written    string
 	// Disk returns the disk that a throttle bounds, major:minor; empty if it is unknown.
@@ -485,8 +486,8 @@ func (k *Keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 	k.noteLocked(id, held.LockedBytes)
 }
 
-// dispatch hands an action of the memory manager to a goroutine, which calls perform. Only answers to containers that are
-// to start are given at once.
+// dispatch hands an action of the memory manager to a goroutine, which calls perform. Only answers to containers that
+// are to start are given at once.
 func (k *Keeper) dispatch(a memory.Action) {
 	switch a.Kind {
 	case memory.Admit, memory.Refuse:
@@ -637,8 +638,8 @@ func (k *Keeper) supersede(id cluster.ContainerID, orders []cluster.Order) {
 	}
 }
 
-// answer answers an order by the error of carrying it out. There is no answer if the keeper is closed, because the next one finds the
-// record, or if the container has ended, because its end answers the order.
+// answer answers an order by the error of carrying it out. There is no answer if the keeper is closed, because the next
+// one finds the record, or if the container has ended, because its end answers the order.
 func (k *Keeper) answer(id cluster.ContainerID, decision cluster.DecisionID, err error) {
 	if k.closed.Err() == nil && !errors.Is(err, cgroup.ErrGone) {
 		k.owner.Answer(id, decision, "", err)

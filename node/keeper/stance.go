@@ -22,8 +22,9 @@ const (
 	ByOut                        // its memory is out, or on its way out or back: see pageOut
 )
 
-// stance is the wanted state of a container's programs: everything that freezes, thaws, slows down or speeds up programs
-// changes the stance, from which limits and the freezer's state follow. The memory manager decides the container's size.
+// stance is the wanted state of a container's programs: everything that freezes, thaws, slows down or speeds up
+// programs changes the stance, from which limits and the freezer's state follow. The memory manager decides the
+// container's size.
 type stance struct {
 	grant resource.Vector
 	// mostCPU is the most CPU that it may use, if that is more than its grant: see cluster.Envelope.
@@ -37,8 +38,8 @@ type stance struct {
 	// slows says that its programs send heartbeats, and that this machine can bound their CPU time: while they are
 	// stopped, they keep a little CPU time instead of being frozen.
 	slows bool
-	// raise is a memory limit to be reached at once, 0 for none. It never lowers the limit: the memory manager does that,
-	// slowly.
+	// raise is a memory limit to be reached at once, 0 for none. It never lowers the limit: the memory manager does
+	// that, slowly.
 	raise resource.Amount
 	// disk bounds what the kernel lets it transfer.
 	disk cgroup.DiskLimit
@@ -50,8 +51,8 @@ const SuspendedMillicores = 10
 // held reports whether its programs are to be stopped.
 func (s *stance) held() bool { return s.still != 0 && s.breaths == 0 }
 
-// wants returns the limits that follow from a stance, and whether the container is to be frozen. Limits that are not set
-// stay as they are: a frozen container needs no bound on its CPU time.
+// wants returns the limits that follow from a stance, and whether the container is to be frozen. Limits that are not
+// set stay as they are: a frozen container needs no bound on its CPU time.
 func (s *stance) wants() (limits cgroup.Limits, frozen bool) {
 	if s.raise > 0 {
 		limits.MemoryBytes = cgroup.At(int64(s.raise))
@@ -68,10 +69,10 @@ func (s *stance) wants() (limits cgroup.Limits, frozen bool) {
 	return limits, false
 }
 
-// carryOut brings a control group into the state of its stance, and waits until it is reached. The bound on the disk is set only
-// if it differs from the bound of the stance before: the kernel restarts its count with each write. Where the kernel has no
-// freezer, a container that is to be frozen is slowed down; without a bound on CPU time either, nothing can stop it, and it
-// runs at the speed of swap.
+// carryOut brings a control group into the state of its stance, and waits until it is reached. The bound on the disk is
+// set only if it differs from the bound of the stance before: the kernel restarts its count with each write. Where the
+// kernel has no freezer, a container that is to be frozen is slowed down; without a bound on CPU time either, nothing
+// can stop it, and it runs at the speed of swap.
 func (s *stance) carryOut(ctx context.Context, g *cgroup.Group, before stance) error {
 	limits, frozen := s.wants()
 	if limits.Disk != before.disk {
@@ -112,8 +113,8 @@ func (s *stance) carryOut(ctx context.Context, g *cgroup.Group, before stance) e
 	return errors.Join(err, supported(g.Thaw(ctx)))
 }
 
-// weigh gives a control group the weight of a grant, which decides when containers that lent their cores run again, were resized, or may
-// use more than their grants, and all containers together demand more than there is.
+// weigh gives a control group the weight of a grant, which decides when containers that lent their cores run again,
+// were resized, or may use more than their grants, and all containers together demand more than there is.
 func weigh(ctx context.Context, g *cgroup.Group, grant resource.Vector) error {
 	if _, ok := g.Has(cgroup.CPU); !ok || grant[resource.CPU] == 0 {
 		return nil
@@ -226,8 +227,8 @@ func (c *Container) Stopped() Party {
 	return c.stance.still
 }
 
-// Stood returns how long the container has stood still until now, since this keeper has it, and the bound on its disk, bytes per
-// second for reads and for writes each; 0 is no bound.
+// Stood returns how long the container has stood still until now, since this keeper has it, and the bound on its disk,
+// bytes per second for reads and for writes each; 0 is no bound.
 func (c *Container) Stood() (total time.Duration, bound int64) { return c.stood.read() }
 
 // Rest is how a container is to be while it has no keeper, or before it has one.
