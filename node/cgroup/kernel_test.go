@@ -161,6 +161,41 @@ func TestKernelMemoryGrowsAndShrinks(t *testing.T) {
 	}
 }
 
+// Above memory.high the kernel takes page cache away and kills no process. Version 1 has no such bound.
+func TestKernelHigh(t *testing.T) {
+	ctx := testContext(t)
+	g := testGroup(t)
+	high := Limits{HighBytes: At(48 * mib)}
+	if g.version[Memory] == V1 {
+		if err := g.Apply(ctx, high); !errors.Is(err, ErrUnsupported) {
+			t.Errorf("version 1 says %v", err)
+		}
+		return
+	}
+	start(t, g, fmt.Sprint("hold ", 16*mib)).ready(t)
+	if err := g.Apply(ctx, high); err != nil {
+		t.Fatal(err)
+	}
+	if got := parseBound(slurp(g.dirs[Memory], "memory.high")).Or(0); got != 48*mib {
+		t.Errorf("memory.high is %d", got)
+	}
+	path := filepath.Join(t.TempDir(), "data")
+	start(t, g, fmt.Sprint("dirty ", 96*mib, " ", path)).ready(t)
+	var st unix.Statfs_t
+	if err := unix.Statfs(path, &st); err != nil {
+		t.Fatal(err)
+	}
+	if st.Type != unix.TMPFS_MAGIC && st.Type != unix.RAMFS_MAGIC { // whose files cannot be taken away
+		waitFor(t, "usage below memory.high", func() bool { return known(t, "MemoryBytes", read(t, g).MemoryBytes) <= 50*mib })
+	}
+	if r := read(t, g); r.OOMKills.Or(0) != 0 {
+		t.Errorf("%d processes were killed", r.OOMKills.Or(0))
+	}
+	if err := g.Apply(ctx, Limits{HighBytes: Unlimited()}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // swapLimit returns the bound on swap alone. Version 1 bounds memory and swap together.
 func swapLimit(g *Group) Maybe[int64] {
 	if g.version[Memory] == V2 {

@@ -34,6 +34,9 @@ func (l Limit) Get() (value int64, ok bool) { return l.value, l.wanted }
 type Limits struct {
 	// MemoryBytes bounds anonymous memory and page cache together (memory.max, memory.limit_in_bytes).
 	MemoryBytes Limit
+	// HighBytes is the usage from which on the kernel reclaims and slows processes down, but kills none (memory.high).
+	// Version 2 only. Where nothing can be reclaimed, as without swap, processes come to stand still above it.
+	HighBytes Limit
 	// SwapBytes bounds swap alone, in both versions. Version 1 bounds the sum of memory and swap; if only MemoryBytes
 	// changes, the sum is adjusted so that the bound on swap stays the same.
 	SwapBytes Limit
@@ -104,16 +107,19 @@ func planMemory(have State, want Limits) ([]Write, error) {
 	for _, f := range []struct {
 		name  string
 		limit Limit
-	}{{"MemoryBytes", want.MemoryBytes}, {"SwapBytes", want.SwapBytes}} {
+	}{{"MemoryBytes", want.MemoryBytes}, {"HighBytes", want.HighBytes}, {"SwapBytes", want.SwapBytes}} {
 		if f.limit.wanted && f.limit.value < 0 {
 			return nil, fmt.Errorf("%s %d: must be 0 or more", f.name, f.limit.value)
 		}
 	}
-	if !want.MemoryBytes.wanted && !want.SwapBytes.wanted {
+	if !want.MemoryBytes.wanted && !want.HighBytes.wanted && !want.SwapBytes.wanted {
 		return nil, nil
 	}
 	switch have.Version[Memory] {
 	case V1:
+		if want.HighBytes.wanted {
+			return nil, unsupported(Memory, "HighBytes needs version 2")
+		}
 		return planMemoryV1(have, want)
 	case V2:
 		return planMemoryV2(want), nil
@@ -129,6 +135,7 @@ func planMemoryV2(want Limits) []Write {
 		}
 	}
 	add("memory.swap.max", want.SwapBytes)
+	add("memory.high", want.HighBytes) // before the bound at which the kernel kills
 	add("memory.max", want.MemoryBytes)
 	return writes
 }

@@ -37,6 +37,9 @@ func TestPlan(t *testing.T) {
 		{"v1 small quota needs a longer period", v1, Limits{CPUMillicores: At(5)}, "cpu.cfs_quota_us=-1 cpu.cfs_period_us=200000 cpu.cfs_quota_us=1000"},
 		{"v1 no quota", v1, Limits{CPUMillicores: Unlimited()}, "cpu.cfs_quota_us=-1"},
 		{"v2 memory", v2, Limits{MemoryBytes: At(100), SwapBytes: Unlimited()}, "memory.swap.max=max memory.max=100"},
+		{"v2 high", v2, Limits{HighBytes: At(80)}, "memory.high=80"},
+		{"v2 high below the bound", v2, Limits{MemoryBytes: At(100), HighBytes: At(80)}, "memory.high=80 memory.max=100"},
+		{"v2 high is lifted", v2, Limits{HighBytes: Unlimited()}, "memory.high=max"},
 		{"v2 quota", v2, Limits{CPUMillicores: At(10), CPUWeight: At(1)}, "cpu.weight=1 cpu.max=1000 100000"},
 		{"v2 small quota", v2, Limits{CPUMillicores: At(1)}, "cpu.max=1000 1000000"},
 		{"v2 no quota", v2, Limits{CPUMillicores: Unlimited()}, "cpu.max=max 100000"},
@@ -66,6 +69,9 @@ func TestPlanRefuses(t *testing.T) {
 		unsupported bool
 	}{
 		{v2, Limits{MemoryBytes: At(-1)}, "MemoryBytes -1: must be 0 or more", false},
+		{v2, Limits{HighBytes: At(-1)}, "HighBytes -1: must be 0 or more", false},
+		{v1, Limits{HighBytes: At(1)}, "HighBytes needs version 2", true},
+		{State{}, Limits{HighBytes: At(1)}, "memory", true},
 		{v2, Limits{CPUMillicores: At(0)}, "CPUMillicores 0: must be 1 or more", false},
 		{v2, Limits{CPUWeight: At(10_001)}, "CPUWeight 10001: must be 1 to 10000", false},
 		{v2, Limits{PIDsMax: At(-2)}, "PIDsMax -2: must be 0 or more", false},
