@@ -29,7 +29,7 @@ import (
 func documents(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, pattern := range []string{"../README.md", "../CHANGELOG.md", "*.md", "decisions/*.md", "output/*.md", "results/*.md", "../studies/*.md"} {
+	for _, pattern := range []string{"../README.md", "../CHANGELOG.md", "*.md", "decisions/*.md", "reference/*.md", "results/*.md", "../studies/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -17,5 +18,27 @@ func TestReadme(t *testing.T) {
 	}
 	if words := len(strings.Fields(text)); words > 800 {
 		t.Errorf("README has %d words, want at most 800", words)
+	}
+}
+
+// Pages for people are read at a sitting: one of docs has at most 4,500 words, and all together have at most 42,000. Tables that a
+// program reads out of the code are in docs/reference, what was measured in studies.
+func TestPagesAreShort(t *testing.T) {
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := 0
+	for _, page := range pages {
+		words := len(strings.Fields(read(t, page)))
+		if words > 4500 {
+			t.Errorf("%s has %d words, want at most 4500", page, words)
+		}
+		if page != "results.md" && page != "truth.md" {
+			all += words
+		}
+	}
+	if all > 42000 {
+		t.Errorf("the pages have %d words, want at most 42000", all)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // no message that the daemon does not log.
 func TestMessagesOfTheLog(t *testing.T) {
 	documented := map[string]bool{}
-	for line := range strings.Lines(read(t, "log.md")) {
+	for line := range strings.Lines(read(t, "reference/log.md")) {
 		first, _, row := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
 		if !row || !strings.HasPrefix(line, "| `") {
 			continue

@@ -33,7 +33,7 @@ func (f *fake) Metrics() live.Metrics {
 // tabled returns the rows of the table of metrics in the documentation: type and labels by name.
 func tabled(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/metrics.md")
+	text, err := os.ReadFile("../../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,12 +72,12 @@ func TestMetricsAreDocumented(t *testing.T) {
 	documented := tabled(t)
 	for _, name := range slices.Sorted(maps.Keys(exposed)) {
 		if got, want := documented[name], exposed[name]; got != want {
-			t.Errorf("docs/metrics.md says %q of %s, which is %q", got, name, want)
+			t.Errorf("docs/reference/metrics.md says %q of %s, which is %q", got, name, want)
 		}
 	}
 	for name := range documented {
 		if exposed[name] == "" {
-			t.Errorf("docs/metrics.md has %s, which is not exposed", name)
+			t.Errorf("docs/reference/metrics.md has %s, which is not exposed", name)
 		}
 	}
 	if len(exposed) < 25 {

@@ -19,9 +19,9 @@ import (
 	"github.com/bellows-rm/bellows/internal/testfile"
 )
 
-// Every field of the header has a row in docs/formats.md.
+// Every field of the header has a row in docs/reference/recordings.md.
 func TestEveryFieldIsDocumented(t *testing.T) {
-	for _, name := range testfile.Undocumented(t, "../../docs/formats.md", "Event log", append(fault.Names(&Header{}), fault.Names(&logLine{})...)) {
+	for _, name := range testfile.Undocumented(t, "../../docs/reference/recordings.md", "Event log", append(fault.Names(&Header{}), fault.Names(&logLine{})...)) {
 		t.Errorf("no row for %s", name)
 	}
 }
@@ -217,7 +217,7 @@ func FuzzEventLog(f *testing.F) {
 }
 
 func TestDocumentedEventLog(t *testing.T) {
-	for i, text := range testfile.Examples(t, "../../docs/formats.md", "jsonl") {
+	for i, text := range testfile.Examples(t, "../../docs/reference/recordings.md", "jsonl") {
 		if _, records, err := readLog([]byte(text)); err != nil || len(records) != 3 {
 			t.Errorf("example %d: %d records, %v", i+1, len(records), err)
 		}

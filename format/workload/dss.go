@@ -36,7 +36,7 @@ type dssReader struct {
 }
 
 // ReadDSS reads a trace of the YARN-ME authors' simulator: a sequence of JSON objects, one per job, with any line
-// breaks; see docs/formats.md. The jobs of the workload are in the order of submission; jobs that wait for another job
+// breaks; see docs/reference/simulation.md. The jobs of the workload are in the order of submission; jobs that wait for another job
 // come last and after that job; the id of job_N is N. Name is used in errors, which are a *fault.Fault if the trace is
 // wrong.
 func ReadDSS(r io.Reader, name string) (*Workload, error) {

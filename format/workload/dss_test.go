@@ -229,7 +229,7 @@ func TestWorkloadOrderOfLongChains(t *testing.T) {
 }
 
 func TestDocumentedTrace(t *testing.T) {
-	for i, text := range testfile.Examples(t, "../../docs/formats.md", "json") {
+	for i, text := range testfile.Examples(t, "../../docs/reference/simulation.md", "json") {
 		w, err := ReadDSS(strings.NewReader(text), "example")
 		if err != nil {
 			t.Fatalf("example %d: %v", i+1, err)
@@ -241,13 +241,13 @@ func TestDocumentedTrace(t *testing.T) {
 }
 
 func TestEveryFieldOfATraceIsDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/formats.md")
+	text, err := os.ReadFile("../../docs/reference/simulation.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range slices.Concat(dssJobFields, dssTaskFields) {
 		if !strings.Contains(string(text), "`"+name+"`") {
-			t.Errorf("docs/formats.md does not mention %s", name)
+			t.Errorf("docs/reference/simulation.md does not mention %s", name)
 		}
 	}
 }

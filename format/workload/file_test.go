@@ -21,14 +21,14 @@ import (
 	"github.com/bellows-rm/bellows/internal/testfile"
 )
 
-// Every field of a workload file has a row in docs/formats.md.
+// Every field of a workload file has a row in docs/reference/recordings.md.
 func TestEveryFieldIsDocumented(t *testing.T) {
 	job := fault.Names(&jobRecord{})
 	names := slices.Concat(fault.Names(&headerLine{}), job, fault.Names(&truthRecord{}), fault.Names(&truthFields{}), fault.Names(&cluster.Stage{}))
 	if !slices.Contains(job, "deadline_ns") {
 		t.Errorf("fields of a job: %q", job)
 	}
-	for _, name := range testfile.Undocumented(t, "../../docs/formats.md", "Workload files", names) {
+	for _, name := range testfile.Undocumented(t, "../../docs/reference/recordings.md", "Workload files", names) {
 		t.Errorf("no row for %s", name)
 	}
 }
@@ -347,7 +347,7 @@ func TestSaveFileIsAtomic(t *testing.T) {
 }
 
 func TestDocumentedWorkloadFile(t *testing.T) {
-	for i, text := range testfile.Examples(t, "../../docs/formats.md", "workload") {
+	for i, text := range testfile.Examples(t, "../../docs/reference/recordings.md", "workload") {
 		w, _, err := read(strings.NewReader(text), "example")
 		if err != nil {
 			t.Errorf("example %d: %v", i+1, err)

@@ -1,5 +1,5 @@
 // Package clusterfile reads descriptions of simulated clusters: nodes of several sizes, how they acquire work, how they
-// behave under too much demand, when they fail, and how far estimates deviate from the truth. docs/formats.md describes
+// behave under too much demand, when they fail, and how far estimates deviate from the truth. docs/reference/simulation.md describes
 // the file.
 package clusterfile
 

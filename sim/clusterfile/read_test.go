@@ -154,10 +154,10 @@ func TestConfigRefuses(t *testing.T) {
 	}
 }
 
-// TestDocumented: the example in docs/formats.md describes a cluster.
+// TestDocumented: the example in docs/reference/simulation.md describes a cluster.
 func TestDocumented(t *testing.T) {
-	for _, text := range testfile.Examples(t, "../../docs/formats.md", "cluster") {
-		c, err := Read(strings.NewReader(text), "docs/formats.md")
+	for _, text := range testfile.Examples(t, "../../docs/reference/simulation.md", "cluster") {
+		c, err := Read(strings.NewReader(text), "docs/reference/simulation.md")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// columns of the CSV file, which docs/output.md describes.
+// columns of the CSV file, which docs/reference/output.md describes.
 var columns = []string{"policy", "seed", "jobs", "failed_jobs", "tasks", "retries", "average_job_runtime_s", "makespan_s",
 	"memory_utilisation", "elastic_task_share", "bound_average_job_runtime_s", "bound_makespan_s", "error"}
 

@@ -24,7 +24,7 @@ type clusterOptions struct {
 
 func (o *clusterOptions) flags(f *pflag.FlagSet) {
 	o.nodes, o.node, o.heartbeat = 100, resource.Of(16*resource.Core, 10*resource.GB), time.Second
-	f.StringVar(&o.file, "cluster", "", "cluster `file`: nodes of several sizes, failures, swap and more (docs/formats.md)")
+	f.StringVar(&o.file, "cluster", "", "cluster `file`: nodes of several sizes, failures, swap and more (docs/reference/simulation.md)")
 	f.Var(flags.Count(&o.nodes, 1, 1<<20), "nodes", "number of nodes (1 for job and workload files)")
 	f.Var(flags.Memory(&o.node[resource.Memory]), "node-memory", "memory of a node")
 	f.Var(flags.CPU(&o.node[resource.CPU]), "node-cpus", "cores of a node")

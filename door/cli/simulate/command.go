@@ -27,7 +27,7 @@ A workload is a file or is generated: uniform, exponential (as YARN-ME section
 N draws, and prints means with confidence intervals. A policy may be NAME@pool
 (one node as large as all), NAME@SIZE or NAME@peak (FLEX jobs in fixed
 containers), with settings as in yarn-me:timeline=resimulate. Ctrl-C prints the
-results so far. See docs/getting-started.md and docs/formats.md (--cluster).`
+results so far. See docs/getting-started.md and docs/reference/simulation.md.`
 
 const example = `  bellows simulate --workload uniform --jobs 50 --nodes 50 --policy fair,yarn-me
   bellows simulate --workload uniform --penalty sawtooth:1.5 \

@@ -13,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/sim/trial"
 )
 
-// simulationJSON is the output of `bellows simulate --json`; docs/output.md describes it.
+// simulationJSON is the output of `bellows simulate --json`; docs/reference/output.md describes it.
 type simulationJSON struct {
 	Workload workloadJSON `json:"workload"` // of the first seed
 	Cluster  clusterJSON  `json:"cluster"`

@@ -24,8 +24,8 @@ func configCommand() *cobra.Command {
 		Long: `Check a configuration file of "bellows up", and show the settings that follow
 from the file, from flags and from defaults. No daemon is needed. The file is
 YAML, with the flags of "bellows up" as fields, _ for -, and the values that
-flags have; docs/formats.md lists them. It must belong to root or to the user of
-the daemon, and must not be writable by everybody:
+flags have: see docs/reference/settings.md. It must belong to root or to the
+user of the daemon, and must not be writable by everybody:
 
   bellows_config: 1
   memory: 4GiB

@@ -11,9 +11,9 @@ import (
 	"github.com/bellows-rm/bellows/internal/testfile"
 )
 
-// The table in docs/formats.md has all settings, with the defaults and the help of their flags. With -rewrite it is written anew.
+// The table in docs/reference/settings.md has all settings, with the defaults and the help of their flags. With -rewrite it is written anew.
 func TestSettingsAreDocumented(t *testing.T) {
-	const page = "../../../../docs/formats.md"
+	const page = "../../../../docs/reference/settings.md"
 	const head = "| field | value | meaning | default | a change applies |\n|---|---|---|---|---|\n"
 	text, err := os.ReadFile(page)
 	if err != nil {

@@ -46,7 +46,7 @@ SIGHUP: see "bellows config". The state directory is /var/lib/bellows for root,
 else ~/.local/state/bellows. The daemon serves root and the user who starts it;
 --socket-group, --socket-mode and --operators let in other users, and --listen
 clients on the network. See docs/getting-started.md, docs/formats.md (settings),
-docs/log.md, docs/multi-user.md and docs/durability.md (what survives).`
+docs/reference/log.md, docs/multi-user.md and docs/durability.md.`
 
 const upExample = `  bellows up --memory 4GiB --cpus 2 --detach
   bellows up --network 1Gbit/s          (what tasks request of it is added up)

@@ -137,7 +137,7 @@ func (o *importOptions) learn(cmd *cobra.Command, runs []importer.StageRun, doc 
 	return nil
 }
 
-// importJSON is the output of import --json; docs/output.md describes it.
+// importJSON is the output of import --json; docs/reference/output.md describes it.
 type importJSON struct {
 	Apps   []live.Imported `json:"apps,omitempty"` // not of a dry run
 	Stages []stageRunJSON  `json:"stages"`

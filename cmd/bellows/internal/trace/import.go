@@ -252,8 +252,8 @@ func importCommand() *cobra.Command {
 		Long: `Convert a trace of another system to a workload, and suggest a cluster for it.
 Files may be compressed by gzip or zstd, or by lz4 or snappy as Spark writes
 them; a folder stands for the files in it. Facts that a format lacks are
-assumed: each assumption is a flag of the format, and docs/workloads.md has the
-source of its default.`,
+assumed: each assumption is a flag of the format, and has the source of its
+default in docs/reference/importers.md.`,
 		Example: `  bellows trace import swim FB-2009_0.tsv.gz -o day.jsonl.zst
   bellows trace import swim --help`,
 		Args: cobra.ArbitraryArgs,

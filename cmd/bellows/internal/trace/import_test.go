@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Every assumption, with its default, is documented in the section of its format in docs/workloads.md.
+// Every assumption, with its default, is documented in the section of its format in docs/reference/importers.md.
 func TestAssumptionsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../../../docs/workloads.md")
+	text, err := os.ReadFile("../../../../docs/reference/importers.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,10 +25,10 @@ func TestAssumptionsAreDocumented(t *testing.T) {
 			return
 		}
 		if !strings.Contains(sections[section], "`--"+f.Name+"`") {
-			t.Errorf("docs/workloads.md, %s: does not mention --%s", section, f.Name)
+			t.Errorf("docs/reference/importers.md, %s: does not mention --%s", section, f.Name)
 		}
 		if usual := f.DefValue; usual != "" && usual != "false" && !strings.Contains(sections[section], usual) {
-			t.Errorf("docs/workloads.md, %s: does not mention %s, the default of --%s", section, usual, f.Name)
+			t.Errorf("docs/reference/importers.md, %s: does not mention %s, the default of --%s", section, usual, f.Name)
 		}
 	}
 	for _, format := range importFormats() {
