@@ -23,7 +23,7 @@ CORES ?= bellows-cores
 # Packages with tests that run in guests.
 GUESTS = $(shell grep -rl --include='*_test.go' '^//go:build guest' . | xargs -n 1 dirname | sort -u)
 # Packages whose benchmarks need control groups.
-MACHINE = node/agent node/cgroup node/netcount
+MACHINE = node/agent node/cgroup node/keeper node/netcount
 TESTRUN = go run github.com/bellows-rm/bellows/internal/testrun
 # What programs say of their version. COMMIT and DATE can be given where there is no clone; both may be unknown.
 COMMIT ?= $(shell git describe --always --abbrev=40 --dirty --exclude '*' 2>/dev/null)
