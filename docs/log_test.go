@@ -101,8 +101,15 @@ func messagesIn(t *testing.T, path string) (all []string) {
 	return all
 }
 
-// text returns the value of a string in the code; nothing of another expression.
+// text returns the value of a string in the code, or of several that are added; nothing of another expression.
 func text(e ast.Expr) []string {
+	if sum, ok := e.(*ast.BinaryExpr); ok && sum.Op == token.ADD {
+		first, second := text(sum.X), text(sum.Y)
+		if len(first) == 0 || len(second) == 0 {
+			return nil
+		}
+		return []string{first[0] + second[0]}
+	}
 	literal, ok := e.(*ast.BasicLit)
 	if !ok || literal.Kind != token.STRING {
 		return nil

@@ -576,7 +576,8 @@ func anyEvent(t *rapid.T, s *Snapshot) cluster.Event {
 		}
 	case cluster.QuotasSet:
 		if number("quotas", 0, 3) > 0 {
-			e.Found = &cluster.Condition{Quotas: &cluster.Quotas{Users: map[string]cluster.Limits{"": {cluster.QuotaMemory: {Most: int64(number("most", -1, 4)) * int64(resource.GB)}}}}}
+			limits := cluster.Limits{cluster.QuotaMemory: {Most: int64(number("most", -1, 4)) * int64(resource.GB)}}
+			e.Found = &cluster.Condition{Quotas: &cluster.Quotas{Users: map[string]cluster.Limits{"": limits}}}
 		}
 	case cluster.NodeMemory, cluster.NodeLeftover:
 		e.Held = resource.Amount(number("held", -1, 11)) * resource.GB
