@@ -159,6 +159,9 @@ func Open(c Config) (*Agent, error) {
 	if err := errors.Join(durable.MakeDir(filepath.Join(c.Dir, "containers")), durable.MakeDir(left.dir)); err != nil {
 		return nil, fmt.Errorf("make the folders for containers: %w", err)
 	}
+	if err := refuseOlder(filepath.Join(c.Dir, "containers")); err != nil {
+		return nil, err
+	}
 	a := &Agent{config: c, log: c.Log, remover: left, events: newQueue(), starting: make(chan struct{}, 8), containers: map[cluster.ContainerID]*container{}}
 	a.closed, a.close = context.WithCancel(context.Background())
 	if a.claim, err = takeClaim(groupName(c.Dir)); err != nil {
@@ -399,10 +402,6 @@ func (a *Agent) order(o cluster.Order) {
 	case !started:
 		a.failed(c.id, o.ID, errors.New("the container has not started"))
 	default:
-		if err := c.spec.heeds(&o, a.config.clock()); err != nil {
-			a.failed(c.id, o.ID, err)
-			return
-		}
 		a.keeper.Order(c.kept, o)
 	}
 }

@@ -13,6 +13,3 @@ func newClock() func() timeline.Time {
 	began := time.Now()
 	return func() timeline.Time { return timeline.Time(began.UnixNano()).Add(time.Since(began)) }
 }
-
-// clock returns the time of the engine's clock.
-func (a *Agent) clock() timeline.Time { return a.config.clock() }

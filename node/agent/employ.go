@@ -192,9 +192,9 @@ func serve(f folder, shown title) int {
 	// Signals are caught and dropped, not ignored: ignored signals would stay ignored in the program.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
 	agent, err := connection(tell)
-	if err != nil { // The agent is of an earlier release, and its connection a pipe.
-		supervise(f, lock, tell)
-		return 0
+	if err != nil {
+		fail(tell, lock, err)
+		return 1
 	}
 	for {
 		shown.show(f)

@@ -137,7 +137,7 @@ func (l *lookout) look() {
 }
 
 // leased reports whether there is an agent that renews the lease. A lease from the future does not count: a live agent
-// renews it within moments. Of an empty file, which earlier versions wrote, the modification time counts.
+// renews it within moments.
 func leased(path string) bool {
 	is, _ := readLease(path)
 	return is
@@ -149,21 +149,12 @@ func readLease(path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var age time.Duration
-	if len(text) == 0 {
-		info, err := os.Stat(path)
-		if err != nil {
-			return false, err
-		}
-		age = time.Since(info.ModTime())
-	} else {
-		rest, same := strings.CutPrefix(string(text), boot())
-		at, err := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
-		if !same || err != nil {
-			return false, nil
-		}
-		age = keeper.SinceBoot() - time.Duration(at)
+	rest, same := strings.CutPrefix(string(text), boot())
+	at, err := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
+	if !same || err != nil {
+		return false, nil
 	}
+	age := keeper.SinceBoot() - time.Duration(at)
 	return age > -leaseTerm && age < leaseTerm, nil
 }
 

@@ -184,7 +184,7 @@ func (m *monitor) found(c *container, begun timeline.Time) *monitored {
 const calendarOff = 2 * time.Second
 
 // origin returns when a container that began at a time of the calendar did so by the clock. The calendar may have been set since then: the
-// record of the begin also has the clock's time, unless an earlier release wrote it.
+// record of the begin also has the clock's time; a full disk may have lost it.
 func (m *monitor) origin(c *container, begun timeline.Time) time.Duration {
 	clock, age := m.clock(), time.Duration(now()-begun)
 	var s started
@@ -454,7 +454,7 @@ func (a *Agent) Usage(id cluster.ContainerID) (usage.Usage, error) {
 	p, err := a.folder(id).usage()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return usage.Usage{}, errors.New("it was not measured: an earlier release started it, or the disk was full")
+		return usage.Usage{}, errors.New("it was not measured: the disk was full")
 	case err != nil:
 		return usage.Usage{}, fmt.Errorf("its samples cannot be read: %w", err)
 	}

@@ -413,7 +413,7 @@ func TestEndWithoutDaemonIsMeasured(t *testing.T) {
 	}
 }
 
-// A container of an earlier release has no samples: what was before the restart is a gap.
+// A container may have no samples, on a full disk: what was before the restart is a gap.
 func TestFoundWithoutSamples(t *testing.T) {
 	b := newBench(t)
 	o := b.order("sleep", "1000")
@@ -756,8 +756,8 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// A container without samples that is found after a restart has run since its begin by the clock, whatever the calendar says; where an earlier
-// release left only the calendar's time, what cannot be right is reported. A container with samples goes on with its own begin.
+// A container without samples that is found after a restart has run since its begin by the clock, whatever the calendar says; where
+// only the calendar's time is known, what cannot be right is reported. A container with samples goes on with its own begin.
 func TestFoundAfterCalendarWasSet(t *testing.T) {
 	const age = 20 * time.Minute
 	for _, c := range []struct {
@@ -770,9 +770,9 @@ func TestFoundAfterCalendarWasSet(t *testing.T) {
 		{"unchanged", age, true, age, ""},
 		{"set forward", age + 5*time.Hour, true, age, "the calendar was set since a container began"},
 		{"set back", age - 5*time.Hour, true, age, "the calendar was set since a container began"},
-		{"an earlier release", age, false, age, ""},
-		{"an earlier release, set forward by years", 30_000 * time.Hour, false, 1000 * time.Hour, "the length of what it used without samples is unknown"},
-		{"an earlier release, set back", age - 5*time.Hour, false, 0, "the length of what it used without samples is unknown"},
+		{"only the calendar", age, false, age, ""},
+		{"only the calendar, set forward by years", 30_000 * time.Hour, false, 1000 * time.Hour, "the length of what it used without samples is unknown"},
+		{"only the calendar, set back", age - 5*time.Hour, false, 0, "the length of what it used without samples is unknown"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPaper(t)

@@ -128,7 +128,7 @@ func TestNetworkIsCountedLate(t *testing.T) {
 	if why := b.Unmeasured(resource.Network); why != "" {
 		t.Skip(why)
 	}
-	b.Agent.network.why = "as with an earlier release"
+	b.Agent.network.why = "nothing counts"
 	gate := filepath.Join(t.TempDir(), "gate")
 	o := b.order("sh", "-c", "until [ -e "+gate+" ]; do sleep 0.1; done")
 	b.Apply([]cluster.Order{o})

@@ -64,10 +64,6 @@ func fileOf(r keeper.Record) string { return string(r) + ".json" }
 
 // keep returns a container as the keeper knows it.
 func (c *container) keep(g *cgroup.Group, s *spec) *keeper.Container {
-	staysIn := ""
-	if !s.pagesOut() {
-		staysIn = "an earlier release of bellows started it; its next run can be paged out"
-	}
 	return keeper.NewContainer(keeper.Setup{ID: c.id, Group: g, Grant: s.Grant, Envelope: s.Envelope, Records: c.dir,
-		StaysIn: staysIn, Ending: c.killed, Gone: c.gone})
+		Ending: c.killed, Gone: c.gone})
 }

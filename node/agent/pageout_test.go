@@ -214,17 +214,6 @@ func TestPageOutStays(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	})
-	t.Run("old supervisor", func(t *testing.T) {
-		b := newHeld(t)
-		o := &outBench{b, ""}
-		b.c.spec.Supervisor = 1
-		b.c.kept = b.c.keep(b.c.group, b.c.spec)
-		o.pageOut()
-		e := o.next(cluster.TaskOut)
-		if c := e.Condition(); c.Out != 0 || !strings.Contains(c.Stays, "earlier release") {
-			t.Errorf("%+v", c)
-		}
-	})
 }
 
 // A container whose memory is out can be killed, and stays as it is without an agent.

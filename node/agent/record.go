@@ -50,70 +50,26 @@ type spec struct {
 	Supervisor int `json:"supervisor,omitempty"`
 }
 
-// supervisorVersion says what the supervisors of this release do while there is no agent:
-//
-//	0  (release 1, whose records have no version) resume a FLEX container; leave a REGULAR one as it is
-//	1  also keep a pause (hold.json), and end a throttle in time (throttle.json), for every class
-//	2  also leave a container as it is whose memory is paged out (out.json), and go by the size that a container was given while it
-//	   ran (resize.json)
-const supervisorVersion = 2
+// supervisorVersion says what the supervisors of this release do while there is no agent; in programs from before 0.1.0 it was at most 2.
+const supervisorVersion = 3
 
-// errOldSupervisor is the answer to an order that must hold while there is no agent, which only a supervisor can ensure.
-var errOldSupervisor = errors.New("an earlier release of bellows started this container, and its supervisor can neither keep a pause " +
-	"nor end a throttle while the daemon is down: the next run of the task can be paused and throttled")
-
-// heedsOrders reports whether the supervisor keeps a pause and ends a throttle while there is no agent.
-func (s *spec) heedsOrders() bool { return s.Supervisor >= 1 }
-
-// pagesOut reports whether the supervisor leaves a container as it is whose memory is paged out.
-func (s *spec) pagesOut() bool { return s.Supervisor >= 2 }
-
-// errOldResize is the answer to an order to resize that the supervisor would undo while there is no agent.
-var errOldResize = errors.New("an earlier release of bellows started this container, and its supervisor would undo the new size " +
-	"while the daemon is down: the next run of the task can be resized")
-
-// heedsResizes reports whether the supervisor goes by the size that the container was given while it ran.
-func (s *spec) heedsResizes() bool { return s.Supervisor >= 2 }
-
-// heeds returns why an order cannot be carried out for the container, because its supervisor would undo it; nil if it can.
-func (s *spec) heeds(o *cluster.Order, now timeline.Time) error {
-	switch {
-	case o.Kind == cluster.Suspend && o.By != 0 && !s.heedsOrders(),
-		o.Kind == cluster.Throttle && o.Bound[resource.Disk] > 0 && o.At > now && !s.heedsOrders():
-		return errOldSupervisor
-	case o.Kind == cluster.Resize && !s.heedsResizes():
-		return errOldResize
+// refuseOlder returns an error if a container among those in a folder has a supervisor from before 0.1.0: neither this agent nor that
+// supervisor knows what the other does.
+func refuseOlder(containers string) error {
+	entries, err := os.ReadDir(containers)
+	if err != nil {
+		return fmt.Errorf("take inventory: %w", err)
 	}
-	return nil
-}
-
-// UnmarshalJSON also reads the record of an earlier release, in which the envelope was a part of what is launched, without what follows
-// from the grant.
-func (s *spec) UnmarshalJSON(text []byte) error {
-	type plain spec
-	var old struct {
-		Envelope *struct{} `json:"envelope"`
-		Launch   struct {
-			Class     cluster.Class `json:"class"`
-			Breathing *struct {
-				Max              resource.Amount `json:"max_memory_bytes"`
-				Rank             int             `json:"rank"`
-				Duration         time.Duration   `json:"duration_ns"`
-				HeartbeatTimeout time.Duration   `json:"heartbeat_timeout_ns"`
-			} `json:"breathing"`
-		} `json:"launch"`
-	}
-	if err := json.Unmarshal(text, (*plain)(s)); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, &old); err != nil || old.Envelope != nil {
-		return err
-	}
-	granted := s.Grant[resource.Memory]
-	s.Envelope = cluster.Envelope{Class: old.Launch.Class, Min: granted, Max: granted, Rank: int(s.Container.Task.Job)}
-	if b := old.Launch.Breathing; b != nil {
-		s.Envelope.Max, s.Envelope.Rank = max(granted, b.Max), b.Rank
-		s.Envelope.Duration, s.Envelope.HeartbeatTimeout = b.Duration, b.HeartbeatTimeout
+	for _, entry := range entries {
+		id, err := cluster.ParseContainerID(entry.Name())
+		if err != nil {
+			continue // Not ours.
+		}
+		var s spec
+		if f := folder(filepath.Join(containers, entry.Name())); f.getSpec(id, &s) == nil && s.Supervisor < supervisorVersion {
+			return fmt.Errorf("%s is of a program from before bellows 0.1.0: finish its job with that program, "+
+				"and start this one with another state directory", f)
+		}
 	}
 	return nil
 }
@@ -132,8 +88,7 @@ func (f folder) sized(s *spec) *spec {
 	return &resized
 }
 
-// started is when the program began: by the calendar, and by the clock of samples, which cannot be set. Clock is 0 in the record of an earlier
-// release.
+// started is when the program began: by the calendar, and by the clock of samples, which cannot be set.
 type started struct {
 	At    timeline.Time `json:"at_ns"`
 	Clock time.Duration `json:"clock_ns,omitempty"`

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
 )
@@ -165,41 +164,6 @@ func TestEmptyNoteOfTheGroups(t *testing.T) {
 			}
 			if after := read(t, note); after != before {
 				t.Errorf("the note says %q, said %q", after, before)
-			}
-		})
-	}
-}
-
-// The record of an earlier release, in which the envelope was a part of what is launched, means what it meant.
-func TestRecordsOfEarlierReleases(t *testing.T) {
-	id := cluster.ContainerID{Task: cluster.TaskID{Job: 3, Index: 1}, Run: 1}
-	const record = `{"container":{"task":{"job":3,"stage":0,"index":1},"run":1},"grant":[500,67108864,0,0],"booked_ns":1,"place":"here","launch":`
-	for _, c := range []struct {
-		name, launch string
-		want         cluster.Envelope
-	}{
-		{"regular", `{"args":["true"],"class":"regular"}}`, cluster.Envelope{Min: 64 << 20, Max: 64 << 20, Rank: 3}},
-		{"flex", `{"args":["true"],"class":"flex","breathing":{"max_memory_bytes":1073741824,"rank":2,"duration_ns":5000000000,"heartbeat_timeout_ns":60000000000}}}`,
-			cluster.Envelope{Class: cluster.Flex, Min: 64 << 20, Max: 1 << 30, Rank: 2, Duration: 5 * time.Second, HeartbeatTimeout: time.Minute}},
-		{"flex on a node that shrank", `{"args":["true"],"class":"flex","breathing":{"max_memory_bytes":1,"rank":3}}}`,
-			cluster.Envelope{Class: cluster.Flex, Min: 64 << 20, Max: 64 << 20, Rank: 3}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			f := folder(t.TempDir())
-			if err := os.WriteFile(f.path("spec.json"), []byte(record+c.launch), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			for range 2 { // as it was, and as it is written now
-				var s spec
-				if err := f.getSpec(id, &s); err != nil {
-					t.Fatal(err)
-				}
-				if s.Envelope != c.want || s.Launch.Args[0] != "true" {
-					t.Errorf("envelope is %+v", s.Envelope)
-				}
-				if err := f.putSpec(&s); err != nil {
-					t.Fatal(err)
-				}
 			}
 		})
 	}

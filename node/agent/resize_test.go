@@ -256,15 +256,3 @@ func TestResizesAreAnsweredOnce(t *testing.T) {
 	}
 	r.is(grantOf(119, 99))
 }
-
-// The supervisor of an earlier release would undo a new size while there is no agent: the order is refused.
-func TestResizeOfAnEarlierRelease(t *testing.T) {
-	a, c := onPaper(t, recordOfRelease1)
-	a.Apply([]cluster.Order{{Decision: cluster.Decision{ID: 1, Kind: cluster.Resize, Task: c.id.Task, Grant: grantOf(500, 128)}, Container: c.id}})
-	if e := answer(t, a, 1); e.Kind != cluster.DecisionFailed || e.Detail != errOldResize.Error() {
-		t.Errorf("%+v", e)
-	}
-	if c.kept.Stopped() != 0 || c.dir.Has(keeper.SizeRecord) {
-		t.Errorf("the container is stopped by %b", c.kept.Stopped())
-	}
-}

@@ -26,7 +26,7 @@ const SuperviseCommand = "supervise"
 // Files that a supervisor inherits from the agent in addition to the standard three.
 const (
 	lockFD   = 3 // the lock of its first container
-	statusFD = 4 // its connection to the agent; an earlier release had a pipe, for the report of its one container
+	statusFD = 4 // its connection to the agent
 )
 
 // Supervise is the supervisor of one container: the program calls it with the arguments after SuperviseCommand, before

@@ -19,8 +19,6 @@ type Setup struct {
 	Grant    resource.Vector
 	Envelope cluster.Envelope
 	Records  Records
-	// StaysIn is why its memory cannot be paged out, if the owner knows a reason; else empty.
-	StaysIn string
 	// Ending is closed when it is to end, Gone when its owner watches it no longer.
 	Ending, Gone <-chan struct{}
 }

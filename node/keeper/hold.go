@@ -16,18 +16,10 @@ import (
 // stops until after it runs again: the next keeper keeps the container stopped, and so does who looks
 // after it while there is none, but for the owner alone. The zero Hold is none.
 type Hold struct {
-	By cluster.Holders
+	By cluster.Holders `json:"by"`
 	// Until is when leveling ends its hold, and For is the task that keeps going because of it; zero without leveling.
-	Until timeline.Time
-	For   cluster.TaskID
-}
-
-// holdRecord is how a Hold is recorded. By leaves leveling out, which holds the container if Until is set: a supervisor of
-// an earlier release knows the owner only.
-type holdRecord struct {
-	By    cluster.Holders `json:"by"`
-	Until timeline.Time   `json:"until_ns,omitempty"`
-	For   cluster.TaskID  `json:"for,omitzero"`
+	Until timeline.Time  `json:"until_ns,omitempty"`
+	For   cluster.TaskID `json:"for,omitzero"`
 }
 
 // LevelingGrace is how much longer than it should leveling holds a container that the engine does not resume: its daemon hangs, or
@@ -55,21 +47,10 @@ const holdWithin = 10 * time.Second
 
 // HoldOf returns the record of a hold; ok is false if there is none, or it cannot be read.
 func HoldOf(f Records) (h Hold, ok bool) {
-	var r holdRecord
-	if err := f.Get(HoldRecord, &r); err != nil {
+	if err := f.Get(HoldRecord, &h); err != nil {
 		return Hold{}, false
 	}
-	if h = Hold(r); h.Until != 0 {
-		h.By |= cluster.HeldByLeveling
-	}
 	return h, h.By != 0
-}
-
-// putHold records a hold.
-func putHold(f Records, h Hold) error {
-	r := holdRecord(h)
-	r.By &^= cluster.HeldByLeveling
-	return f.Put(HoldRecord, &r)
 }
 
 // orderHold accepts an order to stop a container or to let it run.
@@ -181,13 +162,13 @@ func (k *Keeper) Hold(c *Container, h Hold) error {
 		return errors.New("this machine has no control group that can stop a container")
 	}
 	before := c.Held()
-	if err := putHold(c.Records, h); err != nil {
+	if err := c.Records.Put(HoldRecord, h); err != nil {
 		return fmt.Errorf("record that the container is paused: %w", err)
 	}
 	if err := c.change(ctx, c.heldByEngine(h)); err != nil {
 		err = fmt.Errorf("pause the container: %w", err)
 		if before.By != 0 {
-			return errors.Join(err, putHold(c.Records, before))
+			return errors.Join(err, c.Records.Put(HoldRecord, before))
 		}
 		return errors.Join(err, c.Records.Remove(HoldRecord))
 	}

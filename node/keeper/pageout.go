@@ -151,8 +151,6 @@ func (c *Container) staysIn() string {
 	switch {
 	case c.Envelope.HeartbeatTimeout > 0:
 		return "its programs run briefly from time to time, to send heartbeats"
-	case c.StaysIn != "":
-		return c.StaysIn
 	case !freezes:
 		return "this machine cannot freeze a container"
 	}

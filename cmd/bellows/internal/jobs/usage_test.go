@@ -44,7 +44,7 @@ func TestPrintUsage(t *testing.T) {
 	two.Spans = spans(30, live.Rates{CPU: two.Mean.CPU}, rates(1500, 960*mib, 1<<30, 100e6, 0))
 	two.Spans[0].Gap = true
 	none := live.TaskUsage{Task: cluster.TaskID{Job: 7, Index: 2}, Run: 1, Started: now, DurationSeconds: 4000, CPUMillicores: 2000, MemoryBytes: 1 << 30,
-		Missing: "it was not measured: an earlier release started it, or the disk was full"}
+		Missing: "it was not measured: the disk was full"}
 	view(t, "usage-some", func(b *bytes.Buffer) error { return printUsage(b, &job, []live.TaskUsage{one, two, none}, "") })
 	view(t, "usage-none", func(b *bytes.Buffer) error { return printUsage(b, &job, []live.TaskUsage{none}, "") })
 	view(t, "usage-nothing", func(b *bytes.Buffer) error { return printUsage(b, &job, nil, "") })
