@@ -123,7 +123,7 @@ func (t *tree) clear(dir int, name string) error {
 	return unlink(dir, name)
 }
 
-// named returns the error of an attempt to remove a file; nil is none.
+// named returns the error of an attempt to remove a file; nil means none.
 func named(err error, path string) error {
 	if err == nil || errors.As(err, new(*fs.PathError)) {
 		return err

@@ -104,7 +104,7 @@ const (
 	DoForget  = "forget" // the application with the key of Task has ended
 )
 
-// Work is an answer to Next. The payload are the arguments of the task.
+// Work is an answer to Next. The payload contains the arguments of the task.
 type Work struct {
 	Do          string `json:"do"`
 	Why         string `json:"why,omitempty"`         // of DoEnd and DoRelease, for people
@@ -155,7 +155,7 @@ type Enrolment struct {
 // MostAttach bounds the payload of an Enrolment, in bytes.
 const MostAttach = 1 << 20
 
-// Growth adds tasks to an application: POST /v1/pools/{pool}/applications/{application}/tasks. The payload are the arguments of all its
+// Growth adds tasks to an application: POST /v1/pools/{pool}/applications/{application}/tasks. The payload contains the arguments of all its
 // tasks, one after the other. The answer is a Room. Growths are numbered by the application from 1; one that was received is
 // ignored when it comes again. One with the number 0 adds nothing, and keeps the lease.
 type Growth struct {
@@ -216,7 +216,7 @@ type Collect struct {
 	After int64 `json:"after"`
 }
 
-// Results are results of tasks in the order in which they ended. The payload are the result and the output of each, one after the other.
+// Results are results of tasks in the order in which they ended. The payload contains the result and the output of each, one after the other.
 type Results struct {
 	Results []Result `json:"results"`
 	// Changes are of the executors of an application that drives, in the order in which they happened.

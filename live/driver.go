@@ -41,7 +41,7 @@ type Config struct {
 	// Keeps says that paused and suspended tasks keep their cores and bandwidths. Otherwise they lend them to other tasks: see
 	// book.Snapshot.
 	Keeps bool
-	// Quotas are those of users and queues, until SetQuotas; nil is none.
+	// Quotas are those of users and queues, until SetQuotas; nil means none.
 	Quotas *cluster.Quotas
 	// UID is the user that the daemon runs as.
 	UID uint32

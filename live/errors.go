@@ -8,7 +8,7 @@ import (
 )
 
 // Kind is the kind of an error, for callers that act on it. There are few kinds, and they are the same everywhere: the
-// API sends the name with the HTTP status, and commands exit with the exit code. The zero Kind is none.
+// API sends the name with the HTTP status, and commands exit with the exit code. The zero Kind means none.
 type Kind uint8
 
 const (

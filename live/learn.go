@@ -27,16 +27,16 @@ const learnAgain = time.Minute
 // all the time, a round learns from several jobs.
 const learnPart = 10
 
-// Programs that never run again would fill the store for ever.
+// Programs that never run again would otherwise fill the store.
 const (
-	// appsKept is of how many applications of each user what was learned stays: those that ran last.
+	// appsKept is how many histories each user keeps, most recent first.
 	appsKept = 1000
-	// appsBeyond is how many applications are learned of until it is looked for ones to forget.
+	// appsBeyond is how many applications may be added before the oldest are dropped.
 	appsBeyond = 100
 )
 
 // learn learns from the jobs that have ended, and until ctx ends from every job that ends. The store knows the jobs that were not
-// learned from, so that a crash loses no lesson: the next Driver learns from them.
+// learned from, so a crash loses none of them: the next Driver learns from them.
 func (d *Driver) learn(ctx context.Context) {
 	d.findUnreadable(ctx)
 	l := learner{Driver: d, bad: map[cluster.JobID]bool{}, taught: appsBeyond}
@@ -67,8 +67,8 @@ func (d *Driver) learn(ctx context.Context) {
 type learner struct {
 	*Driver
 	bad    map[cluster.JobID]bool // jobs that could not be read: the next Driver tries them again
-	failed bool                   // the last round left lessons
-	taught int                    // applications, since some were forgotten
+	failed bool                   // the last round could not learn from all jobs
+	taught int                    // applications learned from since the oldest were last dropped
 }
 
 // round learns from the jobs that have ended and were not learned from.
@@ -100,7 +100,7 @@ func (l *learner) forget(ctx context.Context) {
 	l.taught = 0
 }
 
-// findUnreadable reports histories that cannot be read, which begin anew with the next run.
+// findUnreadable reports histories that cannot be read, which start over with the next run.
 func (d *Driver) findUnreadable(ctx context.Context) {
 	apps, err := d.store.Unreadable(ctx)
 	if err != nil && ctx.Err() == nil {
@@ -111,7 +111,7 @@ func (d *Driver) findUnreadable(ctx context.Context) {
 	}
 }
 
-// course is what jobs teach of one application.
+// course is what jobs teach about one application.
 type course struct {
 	runs []lesson
 	jobs []cluster.JobID
@@ -171,7 +171,7 @@ func (d *Driver) lessonsOf(ctx context.Context, id cluster.JobID) (key ownedApp,
 	return appOf(j.Request.As, j.Request.Job.App), runs, err
 }
 
-// teach adds runs to the history of an application, and then reports the runs that were not wholly measured or are not sound.
+// teach adds runs to the history of an application, and then reports the runs that were only partly measured or are not sound.
 func (d *Driver) teach(ctx context.Context, key ownedApp, c *course) error {
 	var report []func()
 	err := d.withHistory(ctx, key, func(h *profile.History, _ error) (*taught, error) {
@@ -205,7 +205,7 @@ func (d *Driver) teach(ctx context.Context, key ownedApp, c *course) error {
 	return err
 }
 
-// teachesNothing reports a run that is not learned from.
+// teachesNothing logs a run that nothing is learned from.
 func (d *Driver) teachesNothing(which slog.Attr, because string, notes []string) {
 	d.log.Info("a run teaches nothing", which, "because", because, "notes", notes)
 }
@@ -282,10 +282,10 @@ func (d *Driver) runsOf(ctx context.Context, j *store.Job) ([]lesson, error) {
 }
 
 // mostHindered is the largest share of a run for which its disk may be bounded, or pressed by others. Above it, the run took longer
-// than it needs by an unknown time, and transferred less per second than it demands.
+// than it needs, by an unknown amount, and transferred less per second than it demands.
 const mostHindered = 0.1
 
-// stretches returns a usage in the form in which phases are found in it: without the time in which the programs stood still.
+// stretches returns a usage in the form in which phases are found in it: without the time in which the programs were stopped.
 func stretches(u usage.Usage) (all []profile.Stretch) {
 	for i := range u.Spans {
 		s := &u.Spans[i]
@@ -299,7 +299,7 @@ func stretches(u usage.Usage) (all []profile.Stretch) {
 	return all
 }
 
-// reviseAll revises the forecasts of all jobs that wait: the Driver before may have ended before it revised them.
+// reviseAll revises the forecasts of all waiting jobs: the previous Driver may have ended before it did.
 func (d *Driver) reviseAll(ctx context.Context) {
 	if d.awaitInventory(ctx) != nil {
 		return // The daemon ends.
@@ -320,11 +320,11 @@ func (d *Driver) reviseAll(ctx context.Context) {
 }
 
 // mostRevised is how many jobs of an application are revised at a time, in the order of their submission. Each revision is
-// stored and decided on, so that thousands of jobs that wait would keep the daemon busy after every run. Further jobs are
+// stored and decided on, so thousands of waiting jobs would keep the daemon busy after every run. Further jobs are
 // revised after later runs, when fewer jobs wait before them.
 const mostRevised = 100
 
-// revise changes the forecasts of the jobs of an application none of whose tasks has been started.
+// revise changes the forecasts of the jobs of an application that have not started any task.
 func (d *Driver) revise(ctx context.Context, key ownedApp) {
 	var waiting []store.Request
 	if d.look(ctx, func() {

@@ -26,7 +26,7 @@ type hurried struct{}
 // wait for.
 func Hurried(ctx context.Context) context.Context { return context.WithValue(ctx, hurried{}, true) }
 
-// SetQuotas changes the quotas of users and queues; nil is none. Running tasks that exceed a lower quota keep running.
+// SetQuotas changes the quotas of users and queues; nil means none. Running tasks that exceed a lower quota keep running.
 func (d *Driver) SetQuotas(q *cluster.Quotas) error {
 	q = cmp.Or(q, &cluster.Quotas{})
 	if reflect.DeepEqual(d.quotas.Swap(q), q) {

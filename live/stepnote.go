@@ -14,7 +14,7 @@ import (
 // stepNote says what the engine is doing. It is in a file in the state directory while a step lasts, so that the next
 // Start knows which job the engine hung on.
 type stepNote struct {
-	Job    cluster.JobID `json:"job,omitempty"`    // job of the step; 0 is none
+	Job    cluster.JobID `json:"job,omitempty"`    // job of the step; 0 means none
 	Admits bool          `json:"admits,omitempty"` // the step submits the job to the engine
 	// Careful says that the Driver submits jobs to the engine one by one, and has not begun with them.
 	Careful bool `json:"careful,omitempty"`

@@ -15,7 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/executor"
 )
 
-// application is one that has enrolled. The engine knows it as an open job, whose stages are those of the application.
+// application is an application that has enrolled. The engine knows it as an open job, whose stages are those of the application.
 type application struct {
 	id       cluster.JobID
 	key      string
@@ -84,7 +84,7 @@ func (a *application) find(stage, index int) *task {
 	return s.tasks[index]
 }
 
-// Enrol enrols an application. One that is here with the same key is replaced: its tasks that run are cancelled, because whoever
+// Enrol enrols an application. An earlier one with the same key is replaced: its running tasks are cancelled, because whoever
 // enrols again submits again what has no result.
 //
 // The payload is for executors that are attached to one that drives. The errors are ErrInvalid and ErrFull.
@@ -148,7 +148,7 @@ func (p *Pool) applicationOf(id int64, lease string) (*application, error) {
 	return a, p.broken
 }
 
-// Grow adds tasks to an application, unless it was cancelled. The payload are their arguments, and belongs to the pool from then on. The
+// Grow adds tasks to an application, unless it was cancelled. The payload contains their arguments, and then belongs to the pool. The
 // errors are ErrGone, ErrInvalid and ErrFull.
 func (p *Pool) Grow(ctx context.Context, id int64, g executor.Growth, payload []byte) (room executor.Room, err error) {
 	err = p.do(ctx, func() error {
@@ -235,7 +235,7 @@ func (a *application) checkGrowth(g *executor.Growth, payload int) error {
 	return nil
 }
 
-// checkDriving returns an error if a growth has what is for the other kind of application.
+// checkDriving returns an error if a growth has fields of the other kind of application.
 func (a *application) checkDriving(g *executor.Growth) error {
 	if a.driving == nil && len(g.GivesBack)+len(g.Holds) > 0 {
 		return fmt.Errorf("gives_back and holds are for applications that drive")
@@ -307,7 +307,7 @@ func (p *Pool) grow(a *application, g *executor.Growth, payload []byte) {
 			s.demand = 0
 		}
 	}
-	if a.driving != nil { // before it demands anew
+	if a.driving != nil { // before it states its demand again
 		p.givesBack(a, g.GivesBack)
 	}
 	if len(growth.Stages)+len(growth.Tasks)+len(growth.Demands) > 0 || growth.Closes {
@@ -393,7 +393,7 @@ func (p *Pool) reclaim(a *application, added []*task) {
 }
 
 // Collect confirms results and returns those after them, as soon as there are some or the application has ended, or none after a while.
-// The payloads are the result and the output of each.
+// The payload contains the result and the output of each.
 func (p *Pool) Collect(ctx context.Context, id int64, c executor.Collect) (out executor.Results, payloads [][]byte, err error) {
 	changed := make(chan struct{}, 1)
 	look := func(waits bool) error {
@@ -499,7 +499,7 @@ func (p *Pool) CancelLease(ctx context.Context, id int64, lease, why string) err
 		a, err := p.applicationOf(id, lease)
 		if err == nil {
 			p.cancel(a, why)
-			p.confirm(a, a.number) // It does not collect its results any more.
+			p.confirm(a, a.number) // It no longer collects its results.
 		}
 		return err
 	})
@@ -523,7 +523,7 @@ func (p *Pool) cancel(a *application, why string) {
 		return
 	}
 	a.cancelled = why
-	p.deliver(a) // An executor gets rid of a task in one way only.
+	p.deliver(a) // An executor drops a task in one way only.
 	for _, s := range a.stages {
 		for _, t := range s.tasks {
 			if t != nil && t.running == nil {

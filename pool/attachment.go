@@ -10,13 +10,13 @@ import (
 )
 
 // An application that drives starts its own tasks. What its executors run is an attachment, which the engine knows as a task, and
-// the pool as a run of it. An executor says what it serves and gets what is different, so the next message makes up for one that is lost; an
-// application gets changes, which are numbered and come again until they are confirmed. An attachment keeps its number in later daemons:
+// the pool as a run of it. An executor reports what it serves and gets the differences, so the next message makes up for a lost one; an
+// application gets numbered changes, which are repeated until it confirms them. An attachment keeps its number in later daemons:
 // executor and application know it by that.
 
 // driving is what only an application that drives has.
 type driving struct {
-	attach   []byte                        // what executors that are attached are to know
+	attach   []byte                        // what attached executors are to know
 	attached map[int64]*member             // by the numbers of attachments
 	holds    map[int64]executor.Attachment // from before it enrolled, until it is known whether their executors have come back
 	found    map[int]int32                 // how many of them were found, by stage
@@ -25,7 +25,7 @@ type driving struct {
 	unheard  int                           // of them, ends of attachments
 }
 
-// known is what an executor has said last of its attachment.
+// known is what an executor last said of its attachment.
 type known struct {
 	attached int64
 	released bool
@@ -40,7 +40,7 @@ func (p *Pool) attach(m *member, w *work) {
 	p.change(m, w, executor.Change{What: executor.Assigned})
 	if !m.attaches {
 		m.work = nil
-		p.finish(m, w, report{Report: executor.Report{Failed: true, Error: fmt.Sprintf("executor %d cannot be attached: its program is none that serves applications which start their own tasks", m.number)}})
+		p.finish(m, w, report{Report: executor.Report{Failed: true, Error: fmt.Sprintf("executor %d cannot be attached: its program does not serve applications that start their own tasks", m.number)}})
 		return
 	}
 	p.answer(m)
@@ -86,7 +86,7 @@ func (p *Pool) detached(m *member, w *work, failed bool, why string) {
 	p.settle(a)
 }
 
-// countFailure cancels an application to which executors cannot be attached, again and again.
+// countFailure cancels an application to which executors repeatedly could not be attached.
 func (p *Pool) countFailure(a *application, r *executor.Report) {
 	if !r.Failed {
 		a.driving.failures = 0
@@ -97,7 +97,7 @@ func (p *Pool) countFailure(a *application, r *executor.Report) {
 	}
 }
 
-// givesBack ends attachments that their application has ended. What has ended already changes nothing.
+// givesBack ends attachments that their application has ended. Those that have ended already change nothing.
 func (p *Pool) givesBack(a *application, numbers []int64) {
 	for _, n := range numbers {
 		m := a.driving.attached[n]
@@ -113,7 +113,7 @@ func (p *Pool) givesBack(a *application, numbers []int64) {
 	}
 }
 
-// holdsFromBefore takes what an application says that it holds from before it enrolled.
+// holdsFromBefore records what an application says it holds from before it enrolled.
 func (p *Pool) holdsFromBefore(a *application, held []executor.Attachment) {
 	for _, h := range held {
 		a.driving.holds[h.Attachment] = h
@@ -128,7 +128,7 @@ func (p *Pool) holdsFromBefore(a *application, held []executor.Attachment) {
 	}
 }
 
-// adoptAttachment goes on with what an executor serves since before it registered, if its application says the same. Only before the pool is synced.
+// adoptAttachment continues what an executor has served since before it registered, if its application says the same; only until the pool is synced.
 func (p *Pool) adoptAttachment(m *member, a *application) {
 	e := m.earlier
 	h, held := a.driving.holds[e.Attachment]
@@ -155,7 +155,7 @@ func (p *Pool) dropHolds(a *application) {
 	clear(a.driving.holds)
 }
 
-// serve answers the request of an executor that serves an application that drives, or has done so. It reports whether there was something to say.
+// serve answers the request of an executor that serves an application that drives, or has done so. It reports whether it had an answer.
 func (p *Pool) serve(m *member) bool {
 	w, knows := m.work, &m.knows
 	switch {

@@ -13,7 +13,7 @@ import (
 // MostMessage bounds one message, in bytes.
 const MostMessage = 64 << 20
 
-// Handler answers the messages of package executor for one pool. It answers whoever reaches it: who may is decided before. The paths are
+// Handler answers the messages of package executor for one pool. It does not check permissions: its caller does. The paths are
 // those below that of the pool.
 func (p *Pool) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -64,7 +64,7 @@ func (p *Pool) Handler() http.Handler {
 	return mux
 }
 
-// number returns a number of the path; -1, which no executor and no application has, if it is none.
+// number returns a number in the path; -1, which no executor and no application has, if the text is not a number.
 func number(r *http.Request, name string) int {
 	n, err := strconv.Atoi(r.PathValue(name))
 	if err != nil {
@@ -103,7 +103,7 @@ func exchange[In any](w http.ResponseWriter, r *http.Request, do func(in *In, pa
 	}
 }
 
-// statusOf returns the status that says what an error is.
+// statusOf returns the HTTP status of an error.
 func statusOf(err error) int {
 	for kind, status := range map[error]int{ErrGone: http.StatusGone, ErrNotFound: http.StatusNotFound, ErrInvalid: http.StatusBadRequest, ErrFull: http.StatusTooManyRequests, ErrSecret: http.StatusForbidden, drive.ErrEnded: http.StatusServiceUnavailable} {
 		if errors.Is(err, kind) {

@@ -29,22 +29,22 @@ type member struct {
 
 	why      cluster.Reason // of the newest decision about it
 	work     *work          // what it runs
-	earlier  *executor.Held // what it runs since before it registered, until it is known whose task that is
+	earlier  *executor.Held // what it has run since before it registered, until its task is known
 	attaches bool           // it understands DoAttach
-	knows    known          // of its attachment
+	knows    known          // what it last said of its attachment
 	waiting  chan<- answer  // the request that waits for work; nil if there is none
 	last     cluster.JobID  // the application that it served last
 	ran      map[string]bool
 	paused   bool   // the engine starts nothing there
-	presses  bool   // it uses much of what the machine is short of
+	presses  bool   // it uses much of a contended resource
 	draining string // why it is to end when its task has ended; empty if not
 	ending   bool   // its process is being ended
 }
 
-// mostRan bounds the functions of which a member knows that it has run them.
+// mostRan bounds the functions that a member is known to have run.
 const mostRan = 1024
 
-// answer is one to Next.
+// answer is an answer to Next.
 type answer struct {
 	work      executor.Work
 	arguments []byte
@@ -109,7 +109,7 @@ func (m *member) goesOnWith(h *executor.Held) bool {
 	return m.earlier != nil && *m.earlier == *h
 }
 
-// leaseAgain gives an executor another lease for its former one.
+// leaseAgain replaces the lease of an executor.
 func (p *Pool) leaseAgain(m *member) executor.Lease {
 	p.counters.Repeated++
 	if m.waiting != nil {
@@ -120,7 +120,7 @@ func (p *Pool) leaseAgain(m *member) executor.Lease {
 	return executor.Lease{Lease: m.lease, Length: p.config.Lease.Milliseconds()}
 }
 
-// join lets the engine know of an executor.
+// join adds an executor to the engine.
 func (p *Pool) join(m *member) {
 	m.node = cluster.NodeID(len(p.nodes))
 	if n := len(p.freeNodes); n > 0 {
@@ -134,12 +134,12 @@ func (p *Pool) join(m *member) {
 	}
 }
 
-// pauseIfTaken keeps tasks away from an executor that runs a task which the engine does not know.
+// pauseIfTaken keeps tasks away from an executor that runs a task unknown to the engine.
 func (p *Pool) pauseIfTaken(m *member) {
 	switch {
 	case m.earlier == nil:
 	case m.earlier.Attachment != 0:
-		m.earlier = nil // It can be told to leave it.
+		m.earlier = nil // It can be ordered to drop the task.
 		p.answer(m)
 	default:
 		p.pause(m, "it runs a task of an earlier daemon")
@@ -154,7 +154,7 @@ func (p *Pool) pause(m *member, why string) {
 	}
 }
 
-// adopt finds the task that an executor runs since before it registered, as far as that is possible: before the pool is synced.
+// adopt finds the task that an executor has run since before it registered; that is possible only until the pool is synced.
 func (p *Pool) adopt(m *member) {
 	a := p.byKey[m.earlier.Key]
 	if p.synced || a == nil || (m.earlier.Attachment != 0) != (a.driving != nil) {
@@ -240,14 +240,14 @@ func (p *Pool) next(number int, n executor.Next, payload []byte, answers chan<- 
 	return nil
 }
 
-// stopWaiting ends the wait of a request, if that still waits.
+// stopWaiting ends the wait of a request, if it still waits.
 func (p *Pool) stopWaiting(number int, answers chan<- answer) {
 	if m := p.members[number]; m != nil && m.waiting == answers {
 		m.waiting, m.expires = nil, p.renew()
 	}
 }
 
-// report handles the report of an executor. A report that came before, or that is of a run which is not known any more, changes nothing.
+// report handles the report of an executor. A repeated report, or one of a run that is no longer known, changes nothing.
 func (p *Pool) report(m *member, r *executor.Report, payload []byte) {
 	full := report{Report: *r, result: payload[:r.Size:r.Size], output: payload[r.Size:]}
 	if w := m.work; w != nil && (w.earlier || w.id == r.Work) {
@@ -360,13 +360,13 @@ type departed struct {
 	at timeline.Time
 }
 
-// What is shown of executors that were lost: not more of them, and for not longer.
+// Limits of the lost executors that are shown: their number, and for how long.
 const (
 	mostDeparted  = 16
 	departedShown = 5 * time.Minute
 )
 
-// depart forgets an executor that did not end when it was to, and keeps for people what it did. how it ended is empty if that is not known.
+// depart forgets an executor that did not end as ordered, and keeps what it did for people to see. how it ended is empty if that is not known.
 func (p *Pool) depart(m *member, as State, why, how string) {
 	now := p.loop.Now()
 	e := p.viewOf(m, now)
@@ -384,7 +384,7 @@ func (p *Pool) depart(m *member, as State, why, how string) {
 	p.leave(m, why)
 }
 
-// leave forgets an executor. What it runs is lost, and runs again elsewhere, unless that has been tried too often.
+// leave forgets an executor. What it runs is lost, and runs again elsewhere, unless too many attempts were lost.
 func (p *Pool) leave(m *member, why string) {
 	delete(p.members, m.number)
 	delete(p.nodes, m.node)

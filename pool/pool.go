@@ -1,6 +1,6 @@
 // Package pool lends warm executors to applications (Mira, section III). A pool is a second, small cluster: its nodes are executors, its
 // jobs are applications, and an engine with a policy, usually mira, decides in milliseconds which application has which executor. What a
-// pool knows is in memory alone: executors and applications hold leases, and tell a new daemon what they know.
+// pool knows is in memory alone: executors and applications hold leases, and report what they know to a new daemon.
 package pool
 
 import (
@@ -40,7 +40,7 @@ const (
 	DefaultPoll     = 20 * time.Second
 )
 
-// Limits of what requests may say, and leave unsaid.
+// Limits of what requests may contain, and leave unconfirmed.
 const (
 	MostApplications = 1000
 	MostTasks        = 1 << 20 // of an application, at a time
@@ -185,14 +185,14 @@ func (p *Pool) Due(now timeline.Time) (next timeline.Time) {
 		next = min(next, p.syncAt)
 	}
 	if next == timeline.Never {
-		p.awake = timeline.Never // nothing ends by itself until the next message, so that there is nothing to forgive
+		p.awake = timeline.Never // nothing expires before the next message, so there is nothing to extend
 		return next
 	}
-	return min(next, now.Add(p.config.Lease/4)) // so that it is known whether messages could come
+	return min(next, now.Add(p.config.Lease/4)) // to find out whether messages could arrive
 }
 
-// forgive makes all that ends by itself last longer, after a time in which this process took no message: it was stopped, had no CPU, or the
-// whole machine stood still and its clock went on. Others may have stood still too, or their messages wait.
+// forgive extends everything that expires, after a time in which this process took no message: it was stopped, had no CPU, or the whole
+// machine was stopped while its clock went on. Other processes may have been stopped too, or their messages wait.
 func (p *Pool) forgive(silence time.Duration) {
 	p.syncAt = p.syncAt.Add(silence)
 	for _, m := range p.members {
@@ -210,7 +210,7 @@ func (p *Pool) forgive(silence time.Duration) {
 	}
 }
 
-// dropOrphans drops the results of applications that have not enrolled: from now on their tasks run anew.
+// dropOrphans drops the results of applications that have not enrolled: from now on their tasks run again.
 func (p *Pool) dropOrphans() {
 	if n := len(p.orphans); n > 0 {
 		p.counters.Dropped += int64(n)
@@ -219,7 +219,7 @@ func (p *Pool) dropOrphans() {
 	p.orphans = nil
 }
 
-// expire ends what has lasted too long, and finds out when that is to be looked at again.
+// expire ends what has lasted too long, and finds out when to look again.
 func (p *Pool) expire(now timeline.Time) {
 	p.check = timeline.Never
 	for _, m := range p.members {
@@ -258,7 +258,7 @@ func (p *Pool) end(number int, why string) {
 	}
 }
 
-// renew returns when a lease ends that is renewed now.
+// renew returns when a lease that is renewed now ends.
 func (p *Pool) renew() timeline.Time {
 	until := p.loop.Now().Add(p.config.Lease)
 	p.check = min(p.check, until)
@@ -279,7 +279,7 @@ func (p *Pool) Took(now timeline.Time, decisions []cluster.Decision) {
 			p.kill(now, m, d)
 		case d.Kind == cluster.Reserve, d.Kind == cluster.Unreserve:
 			m.why = d.Reason
-		case d.Kind == cluster.Throttle: // of prophet, when executors press the machine
+		case d.Kind == cluster.Throttle: // of prophet, when executors overuse the machine
 			p.loop.Event(cluster.Event{Kind: cluster.DecisionFailed, Decision: d.ID, Task: d.Task, Node: d.Node, Detail: "a pool bounds no program"})
 		}
 	}
@@ -319,5 +319,5 @@ func (p *Pool) do(ctx context.Context, f func() error) (err error) {
 	return err
 }
 
-// need is what a task requires: the whole of its executor.
+// need is what a task requires: a whole executor.
 var need = resource.Of(resource.Core, resource.MiB)

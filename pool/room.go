@@ -12,7 +12,7 @@ type Room struct {
 // NewRoom returns room for a number of bytes.
 func NewRoom(most int64) *Room { return &Room{most: most} }
 
-// full reports whether more bytes exceed it. What is alone always has room.
+// full reports whether more bytes exceed it. A single one always has room.
 func (r *Room) full(more int) bool {
 	if r == nil {
 		return false

@@ -50,13 +50,13 @@ func (p *Pool) start(now timeline.Time, m *member, d *cluster.Decision) {
 	p.answer(m)
 }
 
-// warmth names what an executor that has run a task need not do again.
+// warmth names what an executor that has run a task does not have to do again.
 func warmth(a *application, t *task) string {
 	s := a.stages[t.stage]
 	return s.path + "\x00" + s.function
 }
 
-// kill makes an executor end a task that is not wanted any more. One that has not received the task never runs it. An application that
+// kill makes an executor end a task that is no longer wanted. One that has not received the task never runs it. An application that
 // drives and has not ended is asked for the executor.
 func (p *Pool) kill(now timeline.Time, m *member, d *cluster.Decision) {
 	w := m.work
@@ -127,7 +127,7 @@ func (p *Pool) record(a *application, t *task, r report, about executor.Result) 
 }
 
 // lose records that the executor of a run was lost. The task runs again, unless it has lost too many executors: then it has failed, so that
-// a task which ends its executors does not do so for ever. One that was not handed over has not run.
+// a task that kills its executors cannot do so forever. A task that was not handed over has not run.
 func (p *Pool) lose(m *member, w *work, why string) {
 	a, t := w.app, w.task
 	t.running = nil

@@ -23,7 +23,7 @@ import (
 type prophet struct {
 	eta      float64 // weight of fragmentation; over-allocation weighs 1-eta
 	window   float64 // the share of the waiting jobs that is considered
-	deadline float64 // in mean waits; 0 is none
+	deadline float64 // in mean waits; 0 means none
 	literal  bool    // tasks of a stage start one by one, on the next node with room, as in the text of Algorithm 1
 	strict   bool    // tasks that start together need a node each
 	kinds    []resource.Kind

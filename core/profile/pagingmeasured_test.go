@@ -8,7 +8,7 @@ func TestMeasuredPaging(t *testing.T) {
 	if p.Date == "" || p.Device == "" || p.Kernel == "" || p.Swap != "file" {
 		t.Errorf("when and where: %+v", p)
 	}
-	want := map[string]float64{ // break-even, 0 is none
+	want := map[string]float64{ // break-even, 0 means none
 		"merge": 0, "sort": 0.95, "hash": 0, "scan": 0.944,
 	}
 	if len(p.Curves) != len(want) {

@@ -32,7 +32,7 @@ type Config struct {
 	// daemon's user may; nil is no group.
 	Door      server.Door
 	Operators *server.Group
-	// Listen is the address of the network, HOST:PORT, at which the API is served over TLS to clients with a token; empty is none. It needs
+	// Listen is the address of the network, HOST:PORT, at which the API is served over TLS to clients with a token; empty means none. It needs
 	// a socket, too. Certificate is that of the daemon.
 	Listen      string
 	Certificate *tls.Certificate

@@ -70,7 +70,7 @@ var scopeNames = [...]string{ReadScope: "read", SubmitScope: "submit", AdminScop
 // ScopeNames returns the names of all scopes, each of which includes those before it.
 func ScopeNames() []string { return scopeNames[ReadScope:] }
 
-// String returns the name of s; empty if it is none.
+// String returns the name of s; empty if s is not a scope.
 func (s Scope) String() string { return scopeNames[s] }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -174,7 +174,7 @@ func shows(t reflect.Type, seen map[reflect.Type]bool) bool {
 // guard knows what the rules depend on.
 type guard struct {
 	uid       uint32 // the daemon's user
-	operators *Group // nil is none
+	operators *Group // nil means none
 	ownerOf   func(context.Context, cluster.JobID) (live.Owner, error)
 }
 

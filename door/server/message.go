@@ -34,7 +34,7 @@ func (m *message[T]) read(r *http.Request) { m.request = r }
 // write writes the answer.
 func (f reply[T]) write(w http.ResponseWriter) { f(w) }
 
-// lineOf returns the type of the line of a message; ok is false if values of t are none.
+// lineOf returns the type of the line of a message; ok is false if values of t are not messages.
 func lineOf(t reflect.Type) (line reflect.Type, ok bool) {
 	m, ok := reflect.Zero(t).Interface().(messaged)
 	if !ok {
@@ -148,7 +148,7 @@ const (
 )
 
 // messageRoom bounds the bytes of large messages that are arriving, so that many at once do not fill the memory. An ordinary user has at most
-// the room of the largest message, whose messages take turns for it; so one who sends slowly does not hold up other users.
+// the room of the largest message, and the messages of a user take turns for it: a slow sender does not block others.
 type messageRoom struct {
 	daemon uint32 // the daemon's user, who has all of it, as root
 	users  turns

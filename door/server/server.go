@@ -98,7 +98,7 @@ func New(d Driver, l Pools, p Store, about Daemon, log *slog.Logger) *Server {
 	return s
 }
 
-// Configured changes the configuration that the status of the daemon has; nil is none.
+// Configured changes the configuration that the status of the daemon has; nil means none.
 func (s *Server) Configured(c *Configuration) { s.configuration.Store(c) }
 
 // survive answers a request when its handler panics, which is a bug of bellows: the caller gets an error, and the log the
@@ -129,7 +129,7 @@ type answering struct {
 	http.ResponseWriter
 	begun  bool
 	status int       // 0 while it is not stated, which is http.StatusOK
-	failed live.Kind // of the error that it is, 0 if it is none
+	failed live.Kind // of the error that it is; 0 if it is not an error
 }
 
 func (a *answering) WriteHeader(status int) {

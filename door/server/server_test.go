@@ -50,7 +50,7 @@ func TestSubmissionArrivesWithCaller(t *testing.T) {
 	}
 }
 
-// A submission of several attempts that states no pause between them has the usual one; a stated pause of 0 is none.
+// A submission of several attempts that states no pause between them has the usual one; a stated pause of 0 means none.
 func TestRetryDelayOfASubmission(t *testing.T) {
 	for body, want := range map[string]time.Duration{`{}`: 0, `{"max_attempts":2}`: cluster.DefaultRetryDelay, `{"max_attempts":2,"retry_delay_ns":0}`: 0, `{"max_attempts":2,"retry_delay_ns":5}`: 5} {
 		var s Submission

@@ -54,7 +54,7 @@ func tokenText(id int64, secret string) string {
 // hashOf returns what is stored of a secret.
 func hashOf(secret string) [sha256.Size]byte { return sha256.Sum256([]byte(secret)) }
 
-// parseToken parses the text of a token; ok is false if it is none.
+// parseToken parses the text of a token; ok is false if text is not a token.
 func parseToken(text string) (id int64, secret string, ok bool) {
 	rest, ok := strings.CutPrefix(text, tokenPrefix)
 	number, secret, found := strings.Cut(rest, "_")

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// turns lets one request of each user at a time contend with those of other users for something of which there is little. So it
-// does not matter how many requests a user has.
+// turns lets one request of each user at a time compete for a scarce resource, so that it does not matter how many requests a user
+// has.
 type turns struct {
 	mu sync.Mutex
 	of map[uint32]*turn

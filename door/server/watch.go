@@ -172,7 +172,7 @@ type eventStream struct {
 	to *http.ResponseController
 }
 
-// send sends an event; id 0 is none.
+// send sends an event; id 0 means none.
 func (s *eventStream) send(kind string, id int64, data any) error {
 	text, err := eventText(kind, id, data)
 	if err != nil {

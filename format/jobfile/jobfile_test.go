@@ -173,7 +173,7 @@ func TestReadJobs(t *testing.T) {
 	}
 }
 
-// A job with several attempts that states no pause between them has the usual one; a stated pause of 0 is none, also
+// A job with several attempts that states no pause between them has the usual one; a stated pause of 0 means none, also
 // when it is written.
 func TestRetryDelay(t *testing.T) {
 	for _, c := range []struct {

@@ -101,7 +101,7 @@ func (f *truthFields) truth() StageTruth {
 	return t
 }
 
-// eachOrAll returns the values for each task, or else the value for all; 0 is none.
+// eachOrAll returns the values for each task, or else the value for all; 0 means none.
 func eachOrAll[T ~int64](each []T, all T) PerTask[T] {
 	if len(each) > 0 || all == 0 {
 		return ForEach(each)

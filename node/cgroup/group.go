@@ -223,7 +223,7 @@ func (g *Group) RaiseMemory(bytes int64) (raised bool, err error) {
 	return true, nil
 }
 
-// undo returns the write that takes back the write before failed, if failed is the second of a pair. Swapping can lower
+// undo returns the write that reverts the first of a pair after the second, failed, has failed. Swapping can lower
 // memory where it cannot lower memory and swap together.
 func undo(have State, done []Write, failed Write) (back Write, ok bool) {
 	if len(done) == 0 || failed.File != memsw || done[len(done)-1].File != memoryV1 {

@@ -11,7 +11,7 @@ type memoryFiles struct {
 	charged string
 }
 
-// statWords are the words of memory.stat from which Held is made; an empty word is none.
+// statWords are the words of memory.stat from which Held is made; an empty word means none.
 type statWords struct {
 	anon, shared, swap, locked, files, mapped, anonRefaults, fileRefaults, majorFaults string
 	// cached counts pages in memory whose place in swap is kept: swap and charged count them, too; empty where they do not.

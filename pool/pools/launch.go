@@ -17,7 +17,7 @@ import (
 type launched struct {
 	number     int
 	job        cluster.JobID // 0 until it is known
-	begun      time.Time     // when this daemon knew first that its program had begun; zero if it has not
+	begun      time.Time     // when this daemon first knew that its program had begun; zero if it has not
 	registered time.Time     // when it was last known to be registered; zero if never
 	still      bool          // its programs are stopped
 	served     bool          // it has run a task, as far as that is known
@@ -29,8 +29,8 @@ type launched struct {
 
 func ownUID() uint32 { return uint32(os.Geteuid()) }
 
-// launch submits executors. Their numbers are stored before, so that none is used twice whenever the daemon dies; jobs that were submitted
-// are found by their names.
+// launch submits executors. Their numbers are stored first, so that no number is used twice, whenever the daemon dies; submitted jobs
+// are found by name.
 func (p *Pools) launch(h *held, n int) {
 	r := h.record
 	r.Launched += n
@@ -90,7 +90,7 @@ func (p *Pools) submissions(r *record, first, n int) iter.Seq2[live.Submission, 
 	}
 }
 
-// submitted records which executors were submitted, whose jobs follow each other from id on.
+// submitted records which executors were submitted; the ids of their jobs are consecutive, starting with id.
 func (p *Pools) submitted(h *held, first, n int, id cluster.JobID, accepted int, err error) {
 	defer p.kick()
 	h.launching = false
@@ -116,7 +116,7 @@ func (p *Pools) submitted(h *held, first, n int, id cluster.JobID, accepted int,
 	}
 }
 
-// launchFailed says why executors were not launched, and holds further launches for a while.
+// launchFailed says why executors were not launched, and delays further launches.
 func (p *Pools) launchFailed(h *held, err error) {
 	if p.ctx.Err() != nil {
 		return
@@ -135,7 +135,7 @@ func (p *Pools) forget(h *held, l *launched) {
 	p.fewer = make(chan struct{})
 }
 
-// sameUser returns an error if the uid of the owner of a pool belongs to another user by now: an executor would have the wrong rights.
+// sameUser returns an error if the uid of the owner of a pool now belongs to another user: an executor would have the wrong rights.
 func (p *Pools) sameUser(c cluster.Credentials) error {
 	if c.User == "" {
 		return nil
@@ -233,7 +233,7 @@ func (p *Pools) see(j *live.Job) {
 	}
 }
 
-// executorOf returns the pool and the number of the executor that a job is; no pool if it is none.
+// executorOf returns the pool and the number of the executor that a job is; no pool if the job is not an executor.
 func (p *Pools) executorOf(j *live.Job) (h *held, number int) {
 	name, ok := strings.CutPrefix(j.App, appPrefix)
 	if !ok {
@@ -247,7 +247,7 @@ func (p *Pools) executorOf(j *live.Job) (h *held, number int) {
 	return h, number
 }
 
-// seeMissing looks for the ends of executors whose jobs a snapshot does not have: they have ended before, or were submitted after it.
+// seeMissing looks for the ends of executors whose jobs are not in a snapshot: they ended before it, or were submitted after it.
 func (p *Pools) seeMissing() {
 	for _, h := range p.pools {
 		for _, l := range h.executors {
@@ -271,7 +271,7 @@ func (p *Pools) seeMissing() {
 	}
 }
 
-// ended handles the end of an executor. One that ended by itself soon, without a task, holds further launches for a while.
+// ended handles the end of an executor. One that soon ended by itself, without having run a task, delays further launches.
 func (p *Pools) ended(h *held, l *launched, j *live.Job) {
 	if h.executors[l.number] != l {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// lendsAfter is how long an executor must have run nothing before it lends its cores: one between two tasks does not.
+// lendsAfter is how long an executor must have run nothing before it lends its cores: one that is between two tasks does not lend.
 const lendsAfter = time.Second
 
 // lendsWhy is why an executor that lends uses less than it is granted.
@@ -22,8 +22,8 @@ type lending struct {
 	again      time.Duration // after which time alone changes the answer; 0 is never
 }
 
-// lend decides which executors of a pool lend their cores: of those that have run nothing for lendsAfter the one that has done so longest
-// first, as many as what others wait for lacks. Who lends goes on until it has a task or is to end, so that cores do not go to and fro.
+// lend decides which executors of a pool lend their cores: of those that have been idle for lendsAfter, the one idle for longest
+// first, and as many as others lack cores. An executor lends until it has a task or is to end, so that cores do not go back and forth.
 func lend(members []member, lends map[int]bool, each, lacking resource.Amount) (out lending) {
 	var may []member
 	for _, m := range members {
@@ -49,7 +49,7 @@ func lend(members []member, lends map[int]bool, each, lacking resource.Amount) (
 	return out
 }
 
-// lacking returns how many cores are missing for what waits on the machine, without the executors of h themselves.
+// lacking returns how many cores are missing for what waits on the machine, other than the executors of h.
 func (p *Pools) lacking(h *held) resource.Amount {
 	own := map[cluster.JobID]bool{}
 	for _, l := range h.executors {
@@ -57,7 +57,7 @@ func (p *Pools) lacking(h *held) resource.Amount {
 	}
 	free, waits := p.config.Capacity[resource.CPU], resource.Amount(0)
 	for id, u := range p.uses {
-		free -= u.held[resource.CPU] - u.lent // less than nothing, if what was lent has been taken back
+		free -= u.held[resource.CPU] - u.lent // negative if what was lent has been taken back
 		if !own[id] {
 			waits += min(u.waits[resource.CPU], p.config.Capacity[resource.CPU])
 		}
@@ -74,8 +74,8 @@ func (p *Pools) lendsCores(id cluster.JobID) bool {
 	return slices.ContainsFunc(j.Tasks, func(t live.Task) bool { return t.State != live.TaskEnded && t.Lends })
 }
 
-// lends decides who lends in one pool, adds the jobs about which the driver is to be told, and returns when time alone changes the answer.
-// The driver passes over what it knows, so it may be told again what it has not reported yet.
+// lends decides which executors of one pool lend, adds the jobs to report to the driver, and returns when time alone changes the answer.
+// The driver ignores what it already knows, so it may get the same report twice.
 func (p *Pools) lends(h *held, members []member, lent, taken *[]cluster.JobID) time.Duration {
 	now := map[int]bool{}
 	for number, l := range h.executors {
@@ -91,7 +91,7 @@ func (p *Pools) lends(h *held, members []member, lent, taken *[]cluster.JobID) t
 	return out.again
 }
 
-// tellLends tells the driver which executors lend from now on, or do no more. If it fails, the next step tries it again.
+// tellLends tells the driver which executors lend from now on, or no longer do. If it fails, the next step tries it again.
 func (p *Pools) tellLends(ids []cluster.JobID, lends bool) {
 	if len(ids) == 0 {
 		return

@@ -20,8 +20,8 @@ const (
 	endsWithin = 10 * time.Second
 )
 
-// follow begins to follow the jobs of the machine and to manage the sizes of pools, unless that has begun: a daemon without pools does
-// neither.
+// follow starts following the jobs of the machine and managing the sizes of pools, unless that has started already: a daemon without
+// pools does neither.
 func (p *Pools) follow() {
 	p.begin.Do(func() {
 		p.beside.Go(p.followJobs)
@@ -52,7 +52,7 @@ func (p *Pools) manage() {
 	}
 }
 
-// pause waits for stepPause. It returns false if the pools are closed meanwhile.
+// pause waits for stepPause. It returns false if the pools are closed in the meantime.
 func (p *Pools) pause() bool {
 	select {
 	case <-time.After(stepPause):
@@ -62,7 +62,7 @@ func (p *Pools) pause() bool {
 	}
 }
 
-// step decides once about the sizes of all pools, and returns when time alone changes the answer; 0 is never.
+// step decides once about the sizes of all pools, and returns when time alone changes the answer; 0 means never.
 func (p *Pools) step() (again time.Duration) {
 	p.endProcesses()
 	p.mu.Lock()
@@ -82,8 +82,8 @@ func (p *Pools) step() (again time.Duration) {
 	return again
 }
 
-// adjustAll brings all pools nearer to their sizes, and returns what the driver is to be told of who lends, and when time alone changes what
-// is to be done; 0 is never.
+// adjustAll brings all pools closer to their sizes. It returns what to report to the driver about executors that lend, and when time alone
+// changes what is to be done; 0 means never.
 func (p *Pools) adjustAll(all []*held, wanted []pool.Wanted) (lent, taken []cluster.JobID, again time.Duration) {
 	now := time.Now()
 	p.mu.Lock()
@@ -102,7 +102,7 @@ func (p *Pools) adjustAll(all []*held, wanted []pool.Wanted) (lent, taken []clus
 	return lent, taken, again
 }
 
-// adjust brings one pool nearer to its size, and returns when time alone changes what is to be done; 0 is never.
+// adjust brings one pool closer to its size, and returns when time alone changes what is to be done; 0 means never.
 func (p *Pools) adjust(now time.Time, h *held, w *pool.Wanted) (again time.Duration) {
 	members := h.members(now, w)
 	switch {
@@ -187,7 +187,7 @@ func (h *held) state(now time.Time, w *pool.Wanted, members []member) *state {
 	return s
 }
 
-// members returns the executors of a pool as its size depends on them.
+// members returns what the size of a pool depends on, of each executor.
 func (h *held) members(now time.Time, w *pool.Wanted) (all []member) {
 	registered := map[int]*pool.Member{}
 	for i := range w.Members {
@@ -228,7 +228,7 @@ func (p *Pools) end(now time.Time, h *held, e ending) {
 	l := h.executors[e.number]
 	p.log.Debug("ending an executor", "pool", h.record.Spec.Name, "owner", h.record.ref().User, "executor", e.number, "now", e.now, "reason", e.why)
 	l.ordered, l.orderedAt = e.why, now
-	if e.now || h.pool.Drain(p.ctx, e.number, e.why) != nil { // or it has left meanwhile
+	if e.now || h.pool.Drain(p.ctx, e.number, e.why) != nil { // or it has left in the meantime
 		p.cancel(h, l)
 	}
 }
@@ -377,7 +377,7 @@ func useOf(j *live.Job, capacity resource.Vector) (u use) {
 	return u
 }
 
-// smaller returns the one of two needs that is a smaller part of a capacity. One that is zero does not count.
+// smaller returns the need that is the smaller fraction of a capacity. A zero need does not count.
 func smaller(capacity, a, b resource.Vector) resource.Vector {
 	if b == (resource.Vector{}) || a != (resource.Vector{}) && dominant(capacity, a) <= dominant(capacity, b) {
 		return a
@@ -395,7 +395,7 @@ func (a *party) add(u *use, executor bool, capacity resource.Vector) {
 }
 
 // Retire ends all executors before the daemon ends for good, unless applications need them: then the error is live.Conflict. With kill,
-// it only sees to it that none is launched any more. resume takes it back.
+// it only stops further launches. resume undoes it.
 func (p *Pools) Retire(ctx context.Context, kill bool) (resume func(), err error) {
 	all, err := p.List(ctx)
 	if err != nil {

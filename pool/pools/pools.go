@@ -50,7 +50,7 @@ type Config struct {
 	Log    *slog.Logger  // nil is slog.Default
 }
 
-// Pools are the pools of one daemon. Its methods may be called from any goroutine; who may call them is decided by the caller.
+// Pools are the pools of one daemon. Its methods may be called from any goroutine; the caller checks permissions.
 type Pools struct {
 	config   Config
 	log      *slog.Logger
@@ -66,7 +66,7 @@ type Pools struct {
 	begin  sync.Once
 	beside sync.WaitGroup
 
-	unanswering struct { // executors that pools want to have ended
+	unanswering struct { // executors that pools have asked to end
 		sync.Mutex
 		all []unanswering
 	}
@@ -233,7 +233,7 @@ func (p *Pools) Close() {
 }
 
 // Put makes a pool of an owner, or changes it. Executors are replaced, each when its task has ended, if what they are has changed. Only its
-// owner makes a pool, because executors have the rights of whoever makes it. The error may be live.Invalid, live.OverQuota, live.Conflict
+// owner can make a pool, because executors have the rights of the maker. The error may be live.Invalid, live.OverQuota, live.Conflict
 // or live.NotFound.
 func (p *Pools) Put(_ context.Context, by cluster.Credentials, owner live.Owner, s Spec) (created bool, err error) {
 	if err := s.Check(); err != nil {
@@ -276,7 +276,7 @@ func (p *Pools) Put(_ context.Context, by cluster.Credentials, owner live.Owner,
 
 var errStopped = live.Errorf(live.Unavailable, "bellows is going down")
 
-// hasRoom returns an error if an executor is larger than the machine, or needs swap that it does not have.
+// hasRoom returns an error if an executor is larger than the machine, or needs swap and the machine has none.
 func (p *Pools) hasRoom(s *Spec) error {
 	switch c := p.config.Capacity; {
 	case s.CPU > c[resource.CPU]:
@@ -301,7 +301,7 @@ func (p *Pools) count(owner live.Owner) (n int) {
 	return n
 }
 
-// oneMore returns an error if there cannot be a pool besides those of its owner, and those of all owners.
+// oneMore returns an error if its owner, or all owners together, have as many pools as they may.
 func oneMore(r Ref, own, all int) error {
 	switch {
 	case own >= MostPools:
@@ -386,7 +386,7 @@ func (p *Pools) kick() {
 	}
 }
 
-// all returns the pools in the order of owners and names.
+// all returns the pools ordered by owner and name.
 func (p *Pools) all() []*held {
 	return slices.SortedFunc(maps.Values(p.pools), func(a, b *held) int {
 		x, y := a.record.ref(), b.record.ref()

@@ -7,7 +7,7 @@ import (
 	"github.com/bellows-rm/bellows/pool"
 )
 
-// followPressure tells pools which of their executors press the machine, until the pools are closed.
+// followPressure tells pools which of their executors overuse what is pressed, until the pools are closed.
 func (p *Pools) followPressure() {
 	for {
 		pressure, err := p.config.Jobs.Pressure(p.ctx)
@@ -35,8 +35,8 @@ func (p *Pools) offending(offend map[cluster.JobID]bool) map[*pool.Pool]map[int]
 	return all
 }
 
-// offenders returns the jobs whose tasks use much of what is pressed: at least half as much as those do on average that use it at all. There
-// are none while the policy of the machine bounds what programs use: both at a time would leave idle what the one has won.
+// offenders returns the jobs whose tasks overuse what is pressed: at least half the average of the jobs that use it. It returns none while
+// the policy of the machine bounds what programs use: the two together would leave capacity idle.
 func offenders(p *live.Pressure) map[cluster.JobID]bool {
 	offend := map[cluster.JobID]bool{}
 	if p.Bounded {

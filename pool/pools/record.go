@@ -17,14 +17,14 @@ import (
 
 // record is a pool as it is kept in the state directory, in a file of its own: a damaged file harms no other pool.
 type record struct {
-	// ID is no other pool's, also not of a later one of the same name.
+	// ID is unique among all pools, later ones of the same name included.
 	ID string `json:"id"`
 	// As is the owner with the rights that it had when it made the pool or last changed it: executors have the same.
 	As   cluster.Credentials `json:"as"`
 	Spec Spec                `json:"spec"`
 	// Launched is the number of the newest executor. No number is used twice, so the secret of an executor is good for one launch.
 	Launched int `json:"launched"`
-	// Changed is the number of the newest executor when the pool was last changed in what executors are: earlier ones are replaced.
+	// Changed is the number of the newest executor when the definition of executors last changed: earlier ones are replaced.
 	Changed int `json:"changed,omitempty"`
 	// Removed says that the pool ends as soon as its executors have.
 	Removed bool `json:"removed,omitempty"`
@@ -84,7 +84,7 @@ func (b book) remove(r *record) error {
 	return nil
 }
 
-// read returns all records. damaged is called for each file that is none.
+// read returns all records. damaged is called for each file that is not a record.
 func (b book) read(damaged func(file string, err error)) (all []*record, err error) {
 	entries, err := os.ReadDir(b.dir)
 	if err != nil {

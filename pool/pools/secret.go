@@ -17,7 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/durable"
 )
 
-// key makes the secrets of executors. Who does not have it cannot make one.
+// key makes the secrets of executors. Secrets cannot be made without it.
 type key []byte
 
 const keySize = 32 // bytes
@@ -52,8 +52,8 @@ func (k key) verify(pool string, number int, text string) bool {
 	return hmac.Equal([]byte(k.secret(pool, number)), []byte(text))
 }
 
-// handover is the folder from which executors read what they need to begin: beside the socket of the daemon, because whoever reaches that
-// reaches the folder. Its files can be made again at any time, so none of them must survive anything.
+// handover is the folder from which executors read what they need to begin: beside the socket of the daemon, because whoever can reach
+// the socket can reach the folder. Its files can be made again at any time, so none has to survive a crash.
 type handover struct{ dir string }
 
 const secretSuffix = ".secret"
@@ -72,7 +72,7 @@ func openHandover(socket string) (handover, error) {
 	if !info.IsDir() || !ok || st.Uid != uint32(os.Geteuid()) {
 		return h, fmt.Errorf("folder of secrets %s: must be a directory of user %d: remove it", h.dir, os.Geteuid())
 	}
-	return h, os.Chmod(h.dir, 0o711) // whatever the umask is: executors pass through it, and none lists it
+	return h, os.Chmod(h.dir, 0o711) // whatever the umask is: executors pass through it, and cannot list it
 }
 
 // secretPath is where an executor finds its secret.

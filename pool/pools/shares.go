@@ -36,8 +36,8 @@ const rounding = unit / 10_000
 // by weighted max-min fairness of their dominant shares (Ghodsi, "Dominant Resource Fairness"), all with the same weight: what an owner does not demand
 // is left to the others. A pool is limited only while another owner waits and has less than its share.
 //
-// An executor that runs a task is spared if its owner would have less than its share without it, unless another is due a whole task, and the last one always; so two
-// owners of a number of executors that cannot be divided do not take them from each other in turn. An executor that runs nothing is not.
+// An executor that runs a task is spared if its owner would have less than its share without it, unless another owner is due a whole task; the last
+// one is always spared. So two owners that share an odd number of executors do not take them from each other in turn. An idle executor is not spared.
 func divide(capacity resource.Vector, parties []party) (all [][]limits) {
 	entitled := entitle(capacity, parties)
 	short := make([]bool, len(parties)) // those that wait, and have less than their share
@@ -84,7 +84,7 @@ func entitle(capacity resource.Vector, parties []party) []int {
 	return fair.Divide(unit, claims, make([]int, len(claims)))
 }
 
-// one is what one task of p needs, for which each owner comes before others have more; zero if it has none, and waits for none.
+// one is what one task of p needs: each owner gets that much before others get more. It is zero if p neither has nor waits for a task.
 func (p *party) one() resource.Vector {
 	for _, c := range p.pools {
 		if c.tasks > 0 && c.held > 0 {
@@ -94,7 +94,7 @@ func (p *party) one() resource.Vector {
 	return p.least
 }
 
-// limits returns those of the pools of p, which is entitled to a share, while others wait.
+// limits returns the limits of the pools of p, which is entitled to a share, while others wait.
 func (p *party) limits(capacity resource.Vector, entitled int) []limits {
 	out := make([]limits, len(p.pools))
 	claims := make([]share.Claim, len(p.pools))
@@ -111,7 +111,7 @@ func (p *party) limits(capacity resource.Vector, entitled int) []limits {
 	return out
 }
 
-// dominant returns the greatest part of a capacity that v is, in millionths, rounded up.
+// dominant returns the largest fraction of a capacity that v takes, in millionths, rounded up.
 func dominant(capacity, v resource.Vector) int {
 	most := 0.0
 	for k := range v {
@@ -122,7 +122,7 @@ func dominant(capacity, v resource.Vector) int {
 	return int(min(math.Ceil(most*unit), math.MaxInt32))
 }
 
-// times returns n times v, at most what an amount can be.
+// times returns n times v, capped at the largest amount.
 func times(v resource.Vector, n int) resource.Vector {
 	for k := range v {
 		if n > 0 && v[k] > math.MaxInt64/4/resource.Amount(n) {

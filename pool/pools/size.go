@@ -30,7 +30,7 @@ const (
 	leaving               // it was ordered to end
 )
 
-// member is an executor as the size of its pool depends on it.
+// member is what the size of a pool depends on, of one executor.
 type member struct {
 	number int
 	stage  stage
@@ -60,7 +60,7 @@ type state struct {
 	limits   limits
 	// surplus is for how long there have been more executors than there should be.
 	surplus time.Duration
-	// holds is for how long none is launched, because executors ended young or could not be submitted; why says it.
+	// holds is for how long none is launched, because executors ended young or could not be submitted; why is the reason.
 	holds time.Duration
 	why   string
 }
@@ -121,7 +121,7 @@ func (out *sizing) replace(s *state) (alive []member) {
 	return alive
 }
 
-// reason says why the pool should have as many executors as it should.
+// reason says why the pool should have its target number of executors.
 func (s *state) reason() string {
 	tasks := fmt.Sprintf("%d tasks run or could run", s.demand)
 	if s.demand == 1 {
@@ -151,9 +151,9 @@ func (out *sizing) grow(s *state, missing int) {
 	out.launch = max(0, min(missing, s.max-len(s.members)))
 }
 
-// shrink ends executors beyond the target: first those whose programs have not begun, then those that are starting, then those that run
-// nothing, the one that has done so longest first, and if others wait also those that run a task, when it ends. Of equals the newest ends first,
-// because earlier ones are warmer.
+// shrink ends executors beyond the target: first those whose programs have not begun, then those that are starting, then idle
+// ones, longest idle first, and if others wait also busy ones, after their current task. Among equals the newest ends first,
+// because older ones are warmer.
 func (out *sizing) shrink(s *state, alive []member) {
 	slices.SortFunc(alive, func(a, b member) int {
 		return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(b.since, a.since), cmp.Compare(b.number, a.number))
@@ -192,7 +192,7 @@ type backoff struct {
 	why      string
 }
 
-// youngest is how long an executor that ended by itself must have lived to be no sign of a program that does not work.
+// youngest is how long an executor that ended by itself must have lived not to count as a broken program.
 const youngest = 30 * time.Second
 
 // failed counts a failure: the next launch is 1 s later, then 2 s, 4 s and so on, up to a minute.
@@ -207,7 +207,7 @@ func (b *backoff) failed(now time.Time, newest int, why string) {
 	b.why = fmt.Sprintf("%s; next attempt at %s", why, b.until.Format(time.TimeOnly))
 }
 
-// worked forgets the failures, if an executor that has run a task was launched since. What earlier ones do says nothing about a launch.
+// worked forgets the failures, if an executor that has run a task was launched since. Executors launched before say nothing about new launches.
 func (b *backoff) worked(number int) {
 	if number > b.newest {
 		b.forget()

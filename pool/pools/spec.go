@@ -96,7 +96,7 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-// Check returns an error, which is live.Invalid, if there can be no such pool.
+// Check returns an error, which is live.Invalid, if the pool is not possible.
 func (s Spec) Check() error {
 	fail := func(format string, values ...any) error {
 		return live.Errorf(live.Invalid, "pool %q "+format, append([]any{s.Name}, values...)...)
@@ -161,7 +161,7 @@ func (s *Spec) newPolicy() (policy.Policy, error) {
 	return p, err
 }
 
-// size is how long the texts are, which are kept in memory and in the definition.
+// size is the length of the texts, which are kept in memory and in the definition.
 func (s *Spec) size() (bytes int) {
 	for _, text := range append(append([]string{s.Dir}, s.Env...), s.Command...) {
 		bytes += len(text)
@@ -186,7 +186,7 @@ func appOf(pool string) string { return appPrefix + pool }
 
 const appPrefix = "pool/"
 
-// numberOf returns the number of the executor that a job of a pool is; ok is false if it is none.
+// numberOf returns the number of the executor that a job of a pool is; ok is false if the job is not an executor.
 func numberOf(name string, j *live.Job) (number int, ok bool) {
 	text, ok := strings.CutPrefix(j.Name, name+" executor ")
 	if !ok || len(text) > len("1073741824") {
@@ -201,7 +201,7 @@ func numberOf(name string, j *live.Job) (number int, ok bool) {
 	return number, text != "" && number <= pool.MostNumber
 }
 
-// isPoolName reports whether a pool can be called so. The name is a part of paths and of the names of files.
+// isPoolName reports whether a pool can have this name. The name is a part of paths and of the names of files.
 func isPoolName(name string) bool {
 	for i, c := range []byte(name) {
 		alphanumeric := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'

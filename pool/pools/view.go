@@ -47,7 +47,7 @@ const (
 	Starting pool.State = "starting" // its program has begun
 )
 
-// List returns all pools, in the order of owners and names.
+// List returns all pools, ordered by owner and name.
 func (p *Pools) List(ctx context.Context) ([]Summary, error) {
 	p.mu.Lock()
 	all := p.all()
@@ -55,7 +55,7 @@ func (p *Pools) List(ctx context.Context) ([]Summary, error) {
 	out := make([]Summary, 0, len(all))
 	for _, h := range all {
 		s, _, err := p.summary(ctx, h)
-		if live.KindOf(err) == live.NotFound { // It was removed meanwhile.
+		if live.KindOf(err) == live.NotFound { // It was removed in the meantime.
 			continue
 		}
 		if err != nil {

@@ -157,7 +157,7 @@ type demoPart interface {
 	Pictures() []demo.Picture
 }
 
-// show prints a result and writes its pictures to the files that where names; an empty name is none.
+// show prints a result and writes its pictures to the files that where names; an empty name means none.
 func show(out io.Writer, part demoPart, where func(name string) string, said string) error {
 	if err := part.Write(out); err != nil {
 		return err

@@ -30,7 +30,7 @@ type flexMix struct {
 	programs []hungryProgram
 	every    time.Duration // between jobs
 	attempts int           // per job, the first included
-	// outOfMemory is the exit code of programs that detect themselves that they have too little memory; 0 is none.
+	// outOfMemory is the exit code of programs that detect themselves that they have too little memory; 0 means none.
 	outOfMemory int
 	// stream is the command of a short job with fixed memory, submitted at intervals until all other jobs have ended.
 	stream      []string

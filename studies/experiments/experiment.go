@@ -86,7 +86,7 @@ type Settings struct {
 	Full    bool // the paper's scale
 	Seed    uint64
 	Workers int // 0: one per core
-	// Data is the folder of recorded data, for experiments that need some; "" is none.
+	// Data is the folder of recorded data, for experiments that need some; "" means none.
 	Data string
 	// Journal is the file that keeps results until the experiment ends, so that an interrupted experiment continues
 	// where it stopped; "" keeps nothing.

@@ -125,7 +125,7 @@ func (d *daemon) called(arguments string) int {
 	return d.calls[arguments]
 }
 
-// fail makes calls fail whose arguments contain a text; empty is none.
+// fail makes calls fail whose arguments contain a text; empty means none.
 func (d *daemon) fail(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -70,7 +70,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// moment is a flag for a point in time; the zero Time is none.
+// moment is a flag for a point in time; the zero Time means none.
 type moment struct{ time.Time }
 
 // String implements pflag.Value.

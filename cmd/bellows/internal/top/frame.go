@@ -55,14 +55,14 @@ type lost struct {
 	why   string
 }
 
-// lose takes in that there is no connection.
+// lose records a lost connection.
 func (f *frame) lose(err error) {
 	if f.lost == nil {
 		f.lost = &lost{f.now, err.Error()}
 	}
 }
 
-// reach takes in that there is a connection, and says so after there was none.
+// reach records a connection, and says so if there was none before.
 func (f *frame) reach(also string) {
 	if f.lost != nil {
 		f.say(good, "connected again after %s%s", f.now.Sub(f.lost.since).Round(time.Second), also)
