@@ -17,8 +17,8 @@ import (
 	"github.com/bellows-rm/bellows/format/fault"
 )
 
-// eventLogVersion is the version of the format that is read and written.
-const eventLogVersion = 1
+// eventLogVersion is the version of the format that is read and written; programs from before 0.1.0 wrote version 1.
+const eventLogVersion = 2
 
 // Header is the first line of an event log: the complete configuration of an engine, so that the same events give the
 // same decisions.
@@ -132,7 +132,7 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 		return nil, r.fault("must be an event log, but its first line is no header with bellows_event_log")
 	}
 	if *version.Version != eventLogVersion {
-		return nil, r.fault("bellows_event_log %d: must be %d, the version of the format", *version.Version, eventLogVersion)
+		return nil, r.fault("bellows_event_log %d: must be %d, the version of the format: read it with the program that wrote it", *version.Version, eventLogVersion)
 	}
 	if err := fault.DecodeLine(text, &r.Header); err != nil {
 		return nil, r.fault("header %s", fault.OfJSON(err))

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -94,7 +92,7 @@ func TestEventLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Version = 1
+	h.Version = eventLogVersion
 	if !reflect.DeepEqual(r.Header, h) || !reflect.DeepEqual(got, records) {
 		t.Errorf("got  %+v %+v\nwant %+v %+v", r.Header, got, h, records)
 	}
@@ -131,13 +129,14 @@ func TestEventLogTornAnywhere(t *testing.T) {
 }
 
 func TestEventLogRefuses(t *testing.T) {
-	const header = `{"bellows_event_log":1,"policy":"fifo"}` + "\n"
+	const header = `{"bellows_event_log":2,"policy":"fifo"}` + "\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "x:1: must begin with a header, but holds no whole line"},
 		{"no header", `{"now_ns":1,"events":[]}` + "\n", "x:1: must be an event log, but its first line is no header with bellows_event_log"},
 		{"not JSON", "hello\n", "x:1: must be an event log, but its first line is no header with bellows_event_log"},
-		{"other version", `{"bellows_event_log":2}` + "\n", "x:1: bellows_event_log 2: must be 1, the version of the format"},
-		{"header field", `{"bellows_event_log":1,"polizei":""}` + "\n", `x:1: header polizei: unknown field; must be one of bellows_event_log, policy, settings, heartbeat_ns, starts_per_heartbeat, containers_per_core, lends, launch_delay_ns, launch_heartbeat_ns`},
+		{"older version", `{"bellows_event_log":1}` + "\n", "x:1: bellows_event_log 1: must be 2, the version of the format: read it with the program that wrote it"},
+		{"later version", `{"bellows_event_log":3}` + "\n", "x:1: bellows_event_log 3: must be 2, the version of the format: read it with the program that wrote it"},
+		{"header field", `{"bellows_event_log":2,"polizei":""}` + "\n", `x:1: header polizei: unknown field; must be one of bellows_event_log, policy, settings, heartbeat_ns, starts_per_heartbeat, containers_per_core, lends, launch_delay_ns, launch_heartbeat_ns`},
 		{"broken line", header + "{\n", "x:2: record must be a JSON object, but the line ends within it"},
 		{"blank line", header + "\n", "x:2: record must be a JSON object, but the line is empty"},
 		{"two values", header + `{"now_ns":1,"events":[]} {}` + "\n", "x:2: record must be one value in a line, but more follows"},
@@ -187,9 +186,9 @@ func TestEventLogOnFullDisk(t *testing.T) {
 func FuzzEventLog(f *testing.F) {
 	h, records := loggedRun()
 	f.Add(writeLog(f, h, records))
-	f.Add([]byte(`{"bellows_event_log":1,"policy":"fifo","settings":{}}` + "\n" + `{"now_ns":-1,"decisions":[]}` + "\n{"))
-	f.Add([]byte(`{"bellows_event_log":1,"policy":"fifo","settings":{}}` + "\n" + `{"now_ns":0,"events":[{}]}` + "\n"))
-	f.Add([]byte(`{"bellows_event_log":1,"policy":"fifo","settings":{}}` + "\n" + `{"now_ns":0,"decisions":[{}]}` + "\n"))
+	f.Add([]byte(`{"bellows_event_log":2,"policy":"fifo","settings":{}}` + "\n" + `{"now_ns":-1,"decisions":[]}` + "\n{"))
+	f.Add([]byte(`{"bellows_event_log":2,"policy":"fifo","settings":{}}` + "\n" + `{"now_ns":0,"events":[{}]}` + "\n"))
+	f.Add([]byte(`{"bellows_event_log":2,"policy":"fifo","settings":{}}` + "\n" + `{"now_ns":0,"decisions":[{}]}` + "\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, records, err := readLog(text)
 		if err != nil {
@@ -221,32 +220,5 @@ func TestDocumentedEventLog(t *testing.T) {
 		if _, records, err := readLog([]byte(text)); err != nil || len(records) != 3 {
 			t.Errorf("example %d: %d records, %v", i+1, len(records), err)
 		}
-	}
-}
-
-// A log from before commands became part of stages is read completely.
-func TestRecordedEventLog(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("testdata", "before-commands-in-stages.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, records, err := readLog(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	jobs := 0
-	for i := range records {
-		for _, e := range records[i].Events {
-			if e.Kind != cluster.JobSubmitted {
-				continue
-			}
-			jobs++
-			if s := e.NewJob.Stages[0]; s.Name != "split" || s.Ideal != resource.Of(resource.Core, 64*resource.MiB) || s.Duration != time.Second {
-				t.Errorf("stage %+v", s)
-			}
-		}
-	}
-	if jobs != 1 || len(records) < 10 {
-		t.Errorf("%d records, %d jobs", len(records), jobs)
 	}
 }
