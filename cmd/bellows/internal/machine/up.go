@@ -188,6 +188,9 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), o.line(d.Capacity())); err != nil {
 		return errors.Join(fmt.Errorf("say what is managed: %w", err), d.Close())
 	}
+	if err := tellServiceManager("READY=1"); err != nil {
+		c.Log.Warn("the service manager was not told that the daemon is ready", "error", err)
+	}
 	return d.Serve(cmd.Context())
 }
 
