@@ -38,6 +38,6 @@ func newTree() *command.Tree {
 	t.Add("This machine:", slices.Insert(machine.Commands(), 2, top.Command())...) // behind status
 	t.Add("Jobs:", append(jobs.Commands(), pooling.Command(), mapping.Command())...)
 	t.Add("Learn and compare:", demoCommand(), simulate.Command(place.StoredProfiles), replay.Command(), trace.Command(), profiling.Command(), policiesCommand())
-	t.Add("", command.NewVersionCommand(), superviseCommand())
+	t.Add("", command.NewVersionCommand(), command.NewManualCommand(), superviseCommand())
 	return t
 }
