@@ -1,6 +1,6 @@
 # "make help" lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build lab check test test-studies test-all lint test-race test-guest test-faults test-upgrade test-soak demo demand demand-cores results results-check bench bench-machine bench-disks bench-pools bench-pairs attack clients fuzz clean
+.PHONY: help build lab check test test-studies test-all lint test-race test-guest test-faults test-upgrade test-soak demo demand demand-cores results results-check bench bench-machine bench-disks bench-pools bench-pairs attack clients fuzz release clean
 
 # What test-faults runs: deaths of the daemon, time of streaming, random nodes, deaths right before a change of a file, cuts of power,
 # shifts in which the daemon dies.
@@ -129,5 +129,8 @@ clients: ## clients in Python and Go, generated from the document of the API, us
 fuzz: ## every fuzz target for FUZZTIME (10s), and every property on new random cases
 	internal/testrun/fuzz $(FUZZTIME)
 
-clean: ## remove bin/ and what was fetched for guests
-	rm -rf bin .cache
+release: ## dist/: archives, Debian packages and wheels for amd64 and arm64, of a commit; 5 minutes of processor time the first time
+	go run ./internal/release -commit "$(COMMIT)" -date "$(DATE)" -out dist
+
+clean: ## remove bin/, dist/ and what was fetched for guests
+	rm -rf bin dist .cache
