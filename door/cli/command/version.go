@@ -13,8 +13,8 @@ import (
 	"github.com/bellows-rm/bellows/door/terminal"
 )
 
-// The build sets these, as the Makefile does: the version, and the commit with its date, RFC 3339. Empty ones are taken from what the go
-// command recorded.
+// The build sets these, as the Makefile does: the version, and the commit with its date, RFC 3339. Empty ones are
+// taken from what the go command recorded.
 var version, commit, date string
 
 // build is what a program knows of its own making; what is unknown is empty.
@@ -34,8 +34,9 @@ func thisBuild() build {
 	return buildOf(build{Version: version, Commit: commit, Date: date, Go: runtime.Version()}, info)
 }
 
-// buildOf completes what was set from what the go command recorded: the version of the module, which is that of a tag or one that the
-// go command makes of the commit, and the commit. Without a version it is a build of a developer, devel.
+// buildOf completes what was set from what the go command recorded: the version of the module, which is that of a tag
+// or one that the go command makes of the commit, and the commit. Without a version it is a build of a developer,
+// devel.
 func buildOf(b build, recorded *debug.BuildInfo) build {
 	b.Version = cmp.Or(b.Version, strings.TrimPrefix(strings.Trim(recorded.Main.Version, "()"), "v"), "devel")
 	if b.Commit != "" {
