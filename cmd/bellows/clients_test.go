@@ -22,7 +22,7 @@ import (
 
 var generators = flag.String("generators", "", "folder of the programs python and openapi-python-client, which internal/clients/run installs")
 
-// TestGeneratedClients generates clients from the document that a daemon serves, with the commands of docs/api.md, and uses them with that
+// TestGeneratedClients generates clients from the document that a daemon serves, with the commands of docs/reference/api.md, and uses them with that
 // daemon. See internal/clients.
 func TestGeneratedClients(t *testing.T) {
 	switch {
@@ -32,7 +32,7 @@ func TestGeneratedClients(t *testing.T) {
 		t.Skip("needs generators of clients: run make clients")
 	}
 	needControlGroups(t)
-	page, err := os.ReadFile("../../docs/api.md")
+	page, err := os.ReadFile("../../docs/reference/api.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestGeneratedClients(t *testing.T) {
 	} {
 		t.Run(tt.language, func(t *testing.T) {
 			if !bytes.Contains(page, []byte("\n"+tt.generate+"\n")) {
-				t.Errorf("docs/api.md does not say %s", tt.generate)
+				t.Errorf("docs/reference/api.md does not say %s", tt.generate)
 			}
 			said, err := run(tt.generate)
 			if err != nil {

@@ -21,7 +21,7 @@ func TestFieldsOfAnswers(t *testing.T) {
 	const page = "../../docs/reference/fields.md"
 	all := within(documentIn(t, servedDocument(t)), "components", "schemas")
 	text := new(bytes.Buffer)
-	fmt.Fprintln(text, "# Fields of answers\n\nWhat `ps`, `explain`, `status`, `top`, `quota`, `token` and `pool` print with `--json`, and what the [API](../api.md) answers:\n"+
+	fmt.Fprintln(text, "# Fields of answers\n\nWhat `ps`, `explain`, `status`, `top`, `quota`, `token` and `pool` print with `--json`, and what the [API](api.md) answers:\n"+
 		"generated from its document, `GET /openapi.json`, by `go test ./door/server -run FieldsOfAnswers -rewrite`.\n"+
 		"[Output](output.md) says what holds for all fields, and what the commands make of them.")
 	known := slices.Clone(answers)

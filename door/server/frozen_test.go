@@ -242,7 +242,7 @@ func frozen(t *testing.T) object {
 	return documentIn(t, text)
 }
 
-// Version 1 of the API is stable: whoever keeps to the frozen document can use every later daemon. docs/api.md says what may change,
+// Version 1 of the API is stable: whoever keeps to the frozen document can use every later daemon. docs/reference/api.md says what may change,
 // and when the document is frozen anew.
 func TestFrozen(t *testing.T) {
 	text := servedDocument(t)

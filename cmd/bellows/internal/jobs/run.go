@@ -106,7 +106,7 @@ func runCommand() *cobra.Command {
 	f.Var(flags.Choice(&o.stage.Runtime, cluster.JVM), "runtime",
 		fmt.Sprintf("runtime in a flex container; jvm: java gets an -Xmx of %v of --max-memory, or of the daemon's memory if that is less, unless the command sets its heap", cluster.HeapShare))
 	f.Var(flags.Count(&o.maxAttempts, 1, cluster.MostAttempts), "max-attempts", "number of attempts after which the job has failed")
-	f.Var(flags.Duration(&o.retryDelay, 0), "retry-delay", fmt.Sprintf("pause after an attempt that failed; each is twice the one before, at most %v; 0s is none", cluster.LongestRetryDelay))
+	f.Var(flags.Duration(&o.retryDelay, 0), "retry-delay", fmt.Sprintf("pause after an attempt that failed; each is twice the one before, at most %v; 0s: no pause", cluster.LongestRetryDelay))
 	f.Var(flags.Duration(&o.stage.Timeout, time.Millisecond), "timeout", "longest run time, such as 1h, suspensions included; then the command is ended, with exit code 124")
 	f.BoolVar(&o.atMostOnce, "at-most-once", false, "never run the command a second time once it may have started")
 	f.StringVar(&o.stage.Stdin, "stdin", "", "`file` that the command reads as its standard input")

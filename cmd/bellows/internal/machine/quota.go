@@ -24,7 +24,7 @@ func quotaCommand() *cobra.Command {
 operators the quotas of all users. What would exceed a quota waits or is
 refused, as ABOVE IT says. docs/multi-user.md says what each quota counts.
 
-Output is measured every 10 s; "-" says that it has not been measured yet.`,
+Output is measured every 10 s; "-" means that it has not been measured yet.`,
 		Example: `  bellows quota
   bellows quota --user ada    (as an operator)`,
 		Args: cobra.NoArgs,

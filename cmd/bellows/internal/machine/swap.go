@@ -265,7 +265,7 @@ func swapRemoveCommand() *cobra.Command {
 into memory first, which takes as long as reading them. Other swap devices are
 never touched. It is refused if the pages do not fit into available memory, or
 if jobs have pages in swap: a container whose pages come back and exceed its
-limit is killed by the kernel. --force removes the device all the same. The name
+limit is killed by the kernel. --force removes the device anyway. The name
 zswap turns off zswap that "bellows swap create --zswap" turned on.`,
 		Example: `  bellows swap remove
   bellows swap remove /dev/zram0

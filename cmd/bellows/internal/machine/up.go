@@ -121,7 +121,7 @@ func newUp() (*upOptions, *cobra.Command) {
 	o.configFlag(f)
 	o.place.Flags(cmd, true)
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once the daemon answers; it logs to daemon.log in the state directory")
-	f.BoolVar(&o.accept, "accept-store", false, "go on with a store that is damaged, lost or older than it was; what is missing there is forgotten")
+	f.BoolVar(&o.accept, "accept-store", false, "continue with a store that is damaged, lost or older than it was; what it lacks is forgotten")
 	f.StringVar(&o.log, "log", "", "log to a `file`") // used by --detach to start the daemon
 	_ = f.MarkHidden("log")
 	return o, cmd

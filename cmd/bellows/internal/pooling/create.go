@@ -58,7 +58,7 @@ func createCommand() *cobra.Command {
 	f.SortFlags = false
 	f.Var(flags.Choice(&o.spec.Language, pools.Python, pools.Go), "language", "what functions of tasks are written in: python or go; default: python for no COMMAND and for an interpreter")
 	f.Var(flags.Count(&o.spec.Min, 0, pools.MostExecutors), "min", "number of executors that stay while no task needs them")
-	f.Var(flags.Count(&o.spec.Max, 1, pools.MostExecutors), "max", "greatest number of executors; required")
+	f.Var(flags.Count(&o.spec.Max, 1, pools.MostExecutors), "max", "largest number of executors; required")
 	f.Var(flags.CPU(&o.spec.CPU), "cpus", "CPU of an executor; default: 1")
 	f.Var(flags.Memory(&o.spec.Memory), "memory", "memory of an executor; required")
 	f.Var(flags.Memory(&o.spec.MaxMemory), "max-memory", "largest memory of a flex executor; default: the node's memory")

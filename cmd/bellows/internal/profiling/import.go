@@ -21,14 +21,14 @@ import (
 )
 
 const importLong = `Add runs of Spark applications, from event logs as Spark's history server keeps
-them, to what runs of your applications taught: one run for each stage of a log
-all of whose tasks succeeded, with the mean run time of its tasks, their mean
-demand of CPU, disk and network, the memory of the largest task, and the input.
+them, to what runs of your applications taught: one run for each stage whose
+tasks all succeeded, with the mean run time of its tasks, their mean demand of
+CPU, disk and network, the memory of the largest task, and the input.
 What a log does not have is unknown. LOG may be compressed by gzip, or by zstd,
 lz4 or snappy as Spark writes them, and be a folder of logs or of a log's parts.
 
 The application has the name that Spark's application has, or that of --app. A
-stage is called by its number and Spark's name for it, as in "bellows trace
+stage is named by its number and Spark's name for it, as in "bellows trace
 import"; the stage of an application with one stage has no name. Importing a log
 again adds nothing.`
 
