@@ -69,7 +69,7 @@ func (d *Driver) setApart(e *cluster.Event) bool {
 // forgetUnknown drops what is left of a container that has ended, whose end is recorded already, or that is unknown.
 func (d *Driver) forgetUnknown(e *cluster.Event) {
 	id := cluster.ContainerID{Task: e.Task, Run: e.Run}
-	if e.Kind == cluster.TaskEnded && (d.apart[id] || !d.isSynced && !d.knows(id)) {
+	if e.Kind == cluster.TaskEnded && (d.apart[id] || !d.inventory.over() && !d.knows(id)) {
 		d.log.Warn("a container of a job that the store does not know has ended", "container", id, "outcome", e.Outcome, "reason", e.Detail)
 	}
 	delete(d.apart, id)

@@ -83,7 +83,7 @@ func (d *Driver) beginBoard(ctx context.Context) error {
 	first.revision, first.first = first.revision+late, first.first+late
 	var err error
 	first.last, err = d.store.Newest(ctx)
-	d.board.Store(first)
+	d.board.put(first)
 	return err
 }
 
@@ -136,7 +136,7 @@ func (d *Driver) askAll() { d.unasked = math.MaxInt }
 
 // publish publishes a new board.
 func (d *Driver) publish() {
-	was := d.board.Load()
+	was := d.board.newest()
 	e := edition{board: *was, next: was.revision + 1}
 	for _, id := range slices.Sorted(maps.Keys(d.changed)) {
 		j, shown := d.changed[id], e.jobs.job(id)
@@ -150,15 +150,9 @@ func (d *Driver) publish() {
 	d.askAgain(&e)
 	b := e.board
 	b.at, b.status, b.unready = time.Now(), d.statusOf(b.tally), d.notReady()
-	d.board.Store(&b)
+	d.board.put(&b)
 	for _, c := range e.replaced {
 		close(c)
-	}
-	if b.revision != was.revision {
-		select {
-		case d.news <- struct{}{}:
-		default: // announce has not heard of the revision before yet
-		}
 	}
 }
 
@@ -184,7 +178,7 @@ func (d *Driver) askAgain(e *edition) {
 
 // statusOf returns the state of the daemon and its nodes.
 func (d *Driver) statusOf(jobs tally) Status {
-	s := Status{Policy: d.config.Policy.Name(), Deadlines: d.config.Policy.Traits().Deadlines, Since: d.clock.Begun(), EventLog: d.events.path, Steps: d.stepped + d.engine.Steps(),
+	s := Status{Policy: d.config.Policy.Name(), Deadlines: d.config.Policy.Traits().Deadlines, Since: d.clock.Begun(), EventLog: d.events.path, Steps: d.rolls.allSteps(d.engine.Steps()),
 		Jobs: jobs.jobs, Pending: jobs.pending, Running: jobs.running}
 	s.Trouble = d.refused()
 	for _, n := range d.engine.Snapshot().Nodes {
@@ -212,7 +206,7 @@ func (d *Driver) current() (*board, error) {
 	case <-d.watchdog.alarm():
 		return nil, d.silent()
 	default:
-		return d.board.Load(), nil
+		return d.board.newest(), nil
 	}
 }
 
@@ -224,7 +218,7 @@ func (d *Driver) Status(context.Context) (Status, error) {
 		return Status{}, errStopped
 	default:
 	}
-	b := d.board.Load()
+	b := d.board.newest()
 	s := b.status
 	s.Nodes = slices.Clone(s.Nodes) // All callers share the board.
 	if silent, hangs := d.hangs(); hangs {

@@ -293,8 +293,8 @@ func BenchmarkSegment(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	if r.segment != b.N+1 {
-		b.Errorf("%d segments after %d rounds", r.segment, b.N)
+	if r.rolls.newest != b.N+1 {
+		b.Errorf("%d segments after %d rounds", r.rolls.newest, b.N)
 	}
 	b.ReportMetric(float64(r.events.head)/1e6, "MB-inventory")
 }

@@ -17,7 +17,7 @@ import (
 func (r *rig) checkBoard() {
 	r.t.Helper()
 	if err := r.look(r.t.Context(), func() {
-		b, now := r.board.Load(), r.now()
+		b, now := r.board.newest(), r.now()
 		var want tally
 		for id, j := range r.jobs {
 			shown, anew := b.jobs.job(id), r.shownAs(j, nil, b.revision)
@@ -67,7 +67,7 @@ func (f *follower) follow(t *testing.T, d *Driver, random *rand.Rand) {
 	if f.jobs == nil {
 		f.jobs = map[cluster.JobID]Job{}
 	}
-	b, now := d.board.Load(), d.now()
+	b, now := d.board.newest(), d.now()
 	if u, news := b.changes(f.at, now); news {
 		u.Apply(f.jobs)
 		f.at = u.Revision
@@ -139,7 +139,7 @@ func TestReasonsOfManyJobs(t *testing.T) {
 		if got, want := reasons(), map[string]int{"": 1, room: 1, "job 2 comes first": waiting - 1}; !maps.Equal(got, want) {
 			t.Errorf("the jobs wait because of %v, want %v", got, want)
 		}
-		before := r.board.Load()
+		before := r.board.newest()
 		r.fake.ended(a.Container, cluster.Succeeded, 0)
 		r.fake.launched(r.order(cluster.Start))
 		time.Sleep(time.Second)
@@ -147,7 +147,7 @@ func TestReasonsOfManyJobs(t *testing.T) {
 		if got, want := reasons(), map[string]int{"": 2, room: 1, "job 3 comes first": waiting - 2}; !maps.Equal(got, want) {
 			t.Errorf("the jobs wait because of %v, want %v", got, want)
 		}
-		after := r.board.Load()
+		after := r.board.newest()
 		r.fake.ended(b.Container, cluster.Succeeded, 0)
 		r.order(cluster.Start)
 		synctest.Wait()

@@ -86,7 +86,7 @@ func (d *Driver) receiveAll(ctx context.Context, all []store.Job, specs []*clust
 	case earlier != nil: // It arrived at the same time.
 		return earlier.First, earlier.Jobs, repeats(named, earlier)
 	case named != nil:
-		d.keyAdded()
+		d.keeping.keyAdded()
 	}
 	d.log.Info("jobs submitted together", "first", first, "jobs", len(all), "owner", all[0].Request.Job.Owner)
 	// Now they are accepted, whatever happens: if the loop ends before it has all, the next Start hands the others to its engine.

@@ -61,47 +61,36 @@ type Driver struct {
 	run     atomic.Int64           // of the store; 0 while the disk has been full since the start
 	logPath atomic.Pointer[string] // of the newest segment
 
-	calls  chan func()   // run by the loop, between steps
-	stop   chan struct{} // requests the end of the loop
-	done   chan struct{} // closed by the loop
-	synced chan struct{} // closed by the loop once the inventory is complete
+	calls chan func()   // run by the loop, between steps
+	stop  chan struct{} // requests the end of the loop
+	done  chan struct{} // closed by the loop
 
-	gauge    recent[map[cluster.ContainerID]cluster.Reading]
-	crowd    recent[string] // whether the machine is crowded
+	gauges   gauges
 	past     endedJobs
 	explains chan time.Time // has the time from which the next explanation may be requested of the loop, while none is being
-	pruning  sync.Mutex     // one Prune at a time
-	keep     atomic.Pointer[Retention]
-	retained chan struct{} // has an element if keep has changed since jobs were last removed
+	keeping  keeping
 	quotas   atomic.Pointer[cluster.Quotas]
 	pace     pace
 	outputs  outputs
 	views    takenViews
 	entry    chan struct{} // has an element while a submission is being stored and handed to the engine: see enter
-	keys     atomic.Int64  // how many were added since they were last pruned
 	stopping func()        // ends the goroutines other than the loop
 	beside   sync.WaitGroup
 
 	watchdog *watchdog
-	lessons  chan struct{}      // has an element if jobs may have ended since the last round of learning
-	caughtUp chan struct{}      // closed once the lessons that an earlier Driver left are learned or have failed
+	learning *learning
 	answers  chan cluster.Event // to questions of the policy
-	// histories are what runs taught.
-	histories histories
-	note      *notebook
-	board     atomic.Pointer[board]
-	pressed   chan struct{}                 // has an element if the Backend has reported a pressure, or its end, that Pressure has not seen
-	news      chan struct{}                 // has an element if the board has a revision that was not announced
-	fresh     atomic.Pointer[chan struct{}] // closed, and replaced, when a revision is announced
-	counts    counts
+	note     *notebook
+	board    *bulletin
+	pressed  signal // the Backend has reported a pressure, or its end, that Pressure has not seen
+	counts   counts
 
 	// Only the loop uses the fields below.
 	engine    *engine.Engine
 	events    *eventLog
 	jobs      map[cluster.JobID]*job // jobs that have not ended, or whose end is not stored yet
-	inventory []cluster.Event        // of the Backend, until it is complete
+	inventory *inventory
 	requests  requests
-	isSynced  bool
 	own       []cluster.Event // events of the Driver itself, to be handled after the current ones
 	agenda    drive.Agenda
 	timer     *time.Timer
@@ -118,12 +107,7 @@ type Driver struct {
 	draining  bool   // no new jobs are accepted
 	careful   bool   // jobs that never started are submitted to the engine one by one
 	goroutine string // the loop's, as stacks name it
-	// unrecorded says that the event log has ended, and the next segment has not begun.
-	unrecorded bool
-	segment    int           // of the event log, from 1
-	rollsAt    timeline.Time // the next segment does not begin earlier
-	rollFails  bool          // the next segment could not be begun when that was last tried
-	stepped    int64         // steps of engines of earlier segments
+	rolls     rolls
 }
 
 // CheckPolicy returns an error, which is Invalid, if a policy counts on what only a simulator has.
@@ -143,9 +127,9 @@ func Start(c Config) (*Driver, error) {
 		return nil, err
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, clock: drive.NewClock(),
-		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}), entry: make(chan struct{}, 1), views: takenViews{turn: make(chan struct{}, 1)},
-		retained: make(chan struct{}, 1), jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, news: make(chan struct{}, 1), pressed: make(chan struct{}, 1), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, apart: apart{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), answers: make(chan cluster.Event), past: newEndedJobs()}
-	d.keep.Store(c.Keep)
+		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), inventory: newInventory(), entry: make(chan struct{}, 1), views: takenViews{turn: make(chan struct{}, 1)},
+		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, board: newBulletin(), pressed: newSignal(), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, apart: apart{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), learning: newLearning(), answers: make(chan cluster.Event), past: newEndedJobs()}
+	d.keeping.begin(c.Keep)
 	d.quotas.Store(cmp.Or(c.Quotas, &cluster.Quotas{}))
 	d.outputs.changed = make(chan struct{}, 1)
 	d.engine = d.newEngine()
@@ -182,7 +166,6 @@ func Start(c Config) (*Driver, error) {
 		d.log.Warn("no disk space is reserved: on a full disk the ends of tasks cannot be recorded", "error", err)
 	}
 	d.explains <- d.clock.Begun()
-	d.fresh.Store(new(make(chan struct{})))
 	d.tellAll()
 	d.publish()
 	go d.loop()
@@ -190,7 +173,7 @@ func Start(c Config) (*Driver, error) {
 	d.beside.Go(func() { d.prune(ctx) })
 	d.beside.Go(func() { d.learn(ctx) })
 	d.beside.Go(func() { d.follow(ctx) })
-	d.beside.Go(func() { d.announce(ctx) })
+	d.beside.Go(func() { d.board.announce(ctx) })
 	d.beside.Go(func() { d.weigh(ctx) })
 	d.beside.Go(func() {
 		d.watch(Patience{Hangs: cmp.Or(c.Patience.Hangs, DefaultHangs), Dead: cmp.Or(c.Patience.Dead, DefaultDead)})
@@ -211,8 +194,7 @@ func (d *Driver) beginRun(ctx context.Context) error {
 	if err := d.dropUnfinished(); err != nil {
 		return err
 	}
-	d.segment = 1
-	if err := d.events.create(d.segmentPath(d.run.Load(), d.segment)); err != nil {
+	if err := d.events.create(d.segmentPath(d.run.Load(), d.rolls.first())); err != nil {
 		return err
 	}
 	d.logPath.Store(&d.events.path)
@@ -318,8 +300,7 @@ func (d *Driver) step(e cluster.Event) {
 		return
 	}
 	taken := d.events.record(now, e)
-	if !taken && !d.unrecorded {
-		d.unrecorded = true
+	if !taken && d.rolls.end() {
 		d.log.Warn("the event log has reached its bound: it goes on in another segment once no order is under way", "event_log", d.events.path, "bytes", d.events.most)
 	}
 	decisions, err := d.decide(now, e)
@@ -422,7 +403,7 @@ func (d *Driver) look(ctx context.Context, f func()) error {
 // awaitInventory waits until the Backend has sent its inventory.
 func (d *Driver) awaitInventory(ctx context.Context) error {
 	select {
-	case <-d.synced:
+	case <-d.inventory.complete():
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -27,7 +27,7 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 		var j *job
 		largest = d.largest()
 		if j, here = d.jobs[id]; here {
-			e.Job = d.board.Load().jobs.job(id).whole(d.now())
+			e.Job = d.board.newest().jobs.job(id).whole(d.now())
 			e.Job.Waiting = d.whyWaits(j)
 			putReadings(e.Job.Tasks, readings)
 			spec, owner = j.Request.Job, j.Request.As

@@ -82,7 +82,7 @@ type taught struct {
 // withHistory calls f with the history of an application. If it cannot be read, f gets an empty history and the reason,
 // unreadable. If f adds runs, it must return what is to be stored.
 func (d *Driver) withHistory(ctx context.Context, key ownedApp, f func(h *profile.History, unreadable error) (*taught, error)) error {
-	k := d.histories.of(key)
+	k := d.learning.of(key)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err := d.readHistory(ctx, key, k); err != nil {

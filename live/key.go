@@ -55,18 +55,8 @@ func repeats(key, earlier *store.Key) error {
 	return nil
 }
 
-// keyAdded counts a new key, and has keys pruned now and then.
-func (d *Driver) keyAdded() {
-	if d.keys.Add(1) == keysBetween {
-		select {
-		case d.retained <- struct{}{}:
-		default:
-		}
-	}
-}
-
 // pruneKeys deletes the keys that do not count any more.
 func (d *Driver) pruneKeys(ctx context.Context) error {
-	d.keys.Store(0)
+	d.keeping.keysPruned()
 	return d.store.PruneKeys(ctx, d.now(), keysPerUser)
 }

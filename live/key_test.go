@@ -102,7 +102,7 @@ func TestKeysArePruned(t *testing.T) {
 		if !stored(store.KeyLife / 2) {
 			t.Error("it was removed before the next hour")
 		}
-		r.keys.Store(keysBetween - 1)
+		r.keeping.keys.Store(keysBetween - 1)
 		r.submit(keyed("new", "one"))
 		synctest.Wait()
 		if stored(store.KeyLife / 2) {

@@ -35,13 +35,32 @@ const (
 	appsBeyond = 100
 )
 
+// learning is what the goroutine that learns shares with others.
+type learning struct {
+	histories               // what runs taught
+	ended     signal        // jobs may have ended since the last round
+	caught    chan struct{} // closed once the lessons that an earlier Driver left are learned or have failed
+}
+
+func newLearning() *learning { return &learning{ended: newSignal(), caught: make(chan struct{})} }
+
+func (l *learning) jobsEnded() { l.ended.raise() }
+
+// due has an element if jobs may have ended since the last round.
+func (l *learning) due() <-chan struct{} { return l.ended }
+
+func (l *learning) hasCaughtUp() { close(l.caught) }
+
+// caughtUp is closed once the lessons that an earlier Driver left are learned or have failed.
+func (l *learning) caughtUp() <-chan struct{} { return l.caught }
+
 // learn learns from the jobs that have ended, and until ctx ends from every job that ends. The store knows the jobs that were not
 // learned from, so a crash loses none of them: the next Driver learns from them.
 func (d *Driver) learn(ctx context.Context) {
 	d.findUnreadable(ctx)
 	l := learner{Driver: d, bad: map[cluster.JobID]bool{}, taught: appsBeyond}
 	l.round(context.WithoutCancel(ctx))
-	close(d.caughtUp)
+	d.learning.hasCaughtUp()
 	d.reviseAll(ctx)
 	for last := false; !last; {
 		var again <-chan time.Time
@@ -49,7 +68,7 @@ func (d *Driver) learn(ctx context.Context) {
 			again = time.After(learnAgain)
 		}
 		select {
-		case <-d.lessons:
+		case <-d.learning.due():
 		case <-again:
 		case <-ctx.Done():
 			last = true // No job ends any more. A round that began earlier may have missed the latest end.

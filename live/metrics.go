@@ -204,7 +204,7 @@ func (d *Driver) Metrics() Metrics {
 		Events: numbers(c.events[:]), Decisions: numbers(c.decisions[:]), Jobs: numbers(c.jobs[:]), Runs: numbers(c.runs[:]), Holds: c.holds.read(d.now()),
 		RefusedOfUsers: numbers(c.refused[0][:]), RefusedOfQueues: numbers(c.refused[1][:])}
 	m.Open = make([]int64, cluster.NumJobStatuses)
-	for j := range d.board.Load().jobs.all() {
+	for j := range d.board.newest().jobs.all() {
 		if !j.Ended {
 			m.Open[j.Status]++
 		}

@@ -92,10 +92,7 @@ func (d *Driver) flush() {
 	}
 	d.forget(out.forget)
 	if len(out.ended) > 0 {
-		select {
-		case d.lessons <- struct{}{}:
-		default: // The next round of learning has not begun, and includes them.
-		}
+		d.learning.jobsEnded()
 	}
 }
 

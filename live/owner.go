@@ -29,7 +29,7 @@ func nameOf(uid uint32, name string) string {
 
 // Owner returns the owner of a job, which never changes.
 func (d *Driver) Owner(ctx context.Context, id cluster.JobID) (Owner, error) {
-	if j := d.board.Load().jobs.job(id); j != nil {
+	if j := d.board.newest().jobs.job(id); j != nil {
 		return Owner{j.UID, j.Job.Owner}, nil
 	}
 	from, err := d.store.List(ctx, id-1, 1)

@@ -108,7 +108,7 @@ func TestEndedJobsAreKept(t *testing.T) {
 			if err != nil || len(stored) != ended+2-len(removed) {
 				t.Fatalf("%d jobs are stored, %v", len(stored), err)
 			}
-			want, ok := r.board.Load().page(stored)
+			want, ok := r.board.newest().page(stored)
 			for _, most := range []int{7, spanSize, 300, 1000, 7} {
 				if got := r.all(most); !ok || !reflect.DeepEqual(got, want) {
 					t.Fatalf("pages of %d have %d jobs, want %d", most, len(got), len(want))

@@ -26,7 +26,7 @@ func (d *Driver) Present(ctx context.Context, s Submission) (*eventlog.Present, 
 		s := d.engine.Snapshot()
 		p.Now, p.Header = d.now(), eventlog.NewHeader(d.config.Policy.Name(), d.config.Settings, s)
 		p.Found = s.Inventory(p.Now)
-		p.Job.ID = d.board.Load().last
+		p.Job.ID = d.board.newest().last
 		for id, j := range d.jobs {
 			owners[id] = OwnerOf(j.Request.As)
 			p.Job.ID = max(p.Job.ID, id)

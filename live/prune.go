@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -52,16 +54,54 @@ const (
 	prunedAtOnce = 100 // jobs per transaction, so that other writers can write in between
 )
 
+// keeping is what is kept of ended jobs, and when to remove the rest. Its methods may be called from any goroutine.
+type keeping struct {
+	mu      sync.Mutex // one Prune at a time
+	keep    atomic.Pointer[Retention]
+	changed signal       // keep has changed, or many keys were added, since jobs were last removed
+	keys    atomic.Int64 // how many were added since they were last pruned
+}
+
+func (k *keeping) begin(keep *Retention) {
+	k.keep.Store(keep)
+	k.changed = newSignal()
+}
+
+// alone waits until no other Prune is at work, and returns what ends this one.
+func (k *keeping) alone() (done func()) {
+	k.mu.Lock()
+	return k.mu.Unlock
+}
+
+// due has an element if jobs and keys should be removed.
+func (k *keeping) due() <-chan struct{} { return k.changed }
+
+func (k *keeping) keysPruned() { k.keys.Store(0) }
+
+// rule is what is kept; nil is all.
+func (k *keeping) rule() *Retention { return k.keep.Load() }
+
+func (k *keeping) change(keep *Retention) {
+	k.keep.Store(keep)
+	k.changed.raise()
+}
+
+// keyAdded counts a new key, and has keys pruned now and then.
+func (k *keeping) keyAdded() {
+	if k.keys.Add(1) == keysBetween {
+		k.changed.raise()
+	}
+}
+
 // Prune removes ended jobs according to the retention; with dry it only returns them. Rows are removed before files:
 // files that remain after a crash are removed at the next start.
 func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (Pruned, error) {
 	select {
-	case <-d.caughtUp: // A job that is removed teaches nothing.
+	case <-d.learning.caughtUp(): // A job that is removed teaches nothing.
 	case <-ctx.Done():
 		return Pruned{}, ctx.Err()
 	}
-	d.pruning.Lock()
-	defer d.pruning.Unlock()
+	defer d.keeping.alone()()
 	ended, err := d.store.Ended(ctx)
 	if err != nil {
 		return Pruned{}, err
@@ -87,13 +127,9 @@ func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (Pruned, e
 // Retain changes which ended jobs and which event logs are kept, and has the others removed. A segment that has ended at its bound stays as
 // it is: steps are missing after its end.
 func (d *Driver) Retain(keep Retention) error {
-	d.keep.Store(&keep)
-	select {
-	case d.retained <- struct{}{}:
-	default:
-	}
+	d.keeping.change(&keep)
 	return d.do(context.Background(), func() {
-		if !d.unrecorded {
+		if !d.rolls.hasEnded() {
 			d.events.bound(keep.ofSegment())
 		}
 	})
@@ -278,7 +314,7 @@ func (d *Driver) prune(ctx context.Context) {
 	tick := time.NewTicker(pruneEvery)
 	defer tick.Stop()
 	for {
-		if keep := d.keep.Load(); keep != nil && err == nil {
+		if keep := d.keeping.rule(); keep != nil && err == nil {
 			_, err = d.Prune(ctx, *keep, false)
 			err = errors.Join(err, d.pruneEvents(ctx, keep), d.thinUsage(ctx))
 		}
@@ -289,7 +325,7 @@ func (d *Driver) prune(ctx context.Context) {
 		err = nil
 		select {
 		case <-tick.C:
-		case <-d.retained:
+		case <-d.keeping.due():
 		case <-ctx.Done():
 			return
 		}

@@ -133,7 +133,7 @@ func (d *Driver) Job(ctx context.Context, id cluster.JobID, usage bool) (Job, er
 // decides nothing any more. It calls ready whenever the job has changed.
 func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*boardJob) bool) (Job, error) {
 	for {
-		newer := d.newer()
+		newer := d.board.newer()
 		b, err := d.current()
 		if err != nil {
 			return Job{}, err

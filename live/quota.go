@@ -37,7 +37,7 @@ func (d *Driver) SetQuotas(q *cluster.Quotas) error {
 	default:
 	}
 	return d.do(context.Background(), func() {
-		if d.isSynced { // or else restore does it
+		if d.inventory.over() { // or else restore does it
 			d.tellQuotas()
 		}
 	})
@@ -67,7 +67,7 @@ func (d *Driver) checkQuotas(jobs ...*cluster.Job) error {
 func (d *Driver) awaitQuotas(ctx context.Context, submit func() error) error {
 	end := time.After(quotaPatience)
 	for {
-		newer := d.newer()
+		newer := d.board.newer()
 		err := submit()
 		over, ok := errors.AsType[*cluster.Excess](err)
 		if !ok || over.Refuses || over.Needs > over.Most || ctx.Value(hurried{}) != nil {

@@ -14,11 +14,11 @@ func (d *Driver) Ready() error {
 		return Errorf(Unavailable, "the engine has not answered for %v", silent.Round(time.Second))
 	}
 	select {
-	case <-d.synced:
+	case <-d.inventory.complete():
 	default:
 		return Errorf(Unavailable, "the containers of an earlier daemon are being found")
 	}
-	if why := d.board.Load().unready; why != nil {
+	if why := d.board.newest().unready; why != nil {
 		return Errorf(Unavailable, "%w", why)
 	}
 	if err := d.store.Full(); err != nil { // The loop may not know it yet.

@@ -12,8 +12,7 @@ import (
 // receive handles an event of the Backend. It drops events that contradict what the Driver knows (a repeated end, an
 // unknown container): the engine only sees consistent events.
 func (d *Driver) receive(e cluster.Event) {
-	if !d.isSynced {
-		d.inventory = append(d.inventory, e)
+	if d.inventory.take(e) {
 		if e.Kind == cluster.Synced {
 			d.restore()
 		}
@@ -55,10 +54,7 @@ func (d *Driver) receive(e cluster.Event) {
 		d.step(e)
 	case cluster.NodePressed:
 		d.step(e)
-		select {
-		case d.pressed <- struct{}{}:
-		default: // Pressure has not looked since the report before.
-		}
+		d.pressed.raise()
 	default:
 		d.log.Warn("ignored unexpected event", "event", e.Kind, "task", e.Task)
 	}

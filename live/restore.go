@@ -63,7 +63,7 @@ func (d *Driver) restore() {
 	if !d.quotas.Load().None() {
 		d.tellQuotas()
 	}
-	for _, e := range d.inventory {
+	for _, e := range d.inventory.all() {
 		if e.Kind == cluster.NodeJoined {
 			d.step(e)
 		}
@@ -82,7 +82,7 @@ func (d *Driver) restore() {
 			d.remember(j, r)
 		}
 	}
-	for _, e := range d.inventory {
+	for _, e := range d.inventory.all() {
 		if e.Kind == cluster.NodeMemory || e.Kind == cluster.NodeLeftover { // only now, because it is beside running containers
 			d.step(e)
 		}
@@ -96,7 +96,7 @@ func (d *Driver) restore() {
 		d.retell(d.jobs[id], true)
 	}
 	d.logFound(adopted)
-	d.inventory, d.isSynced = nil, true
+	d.inventory.end()
 	d.step(cluster.Event{Kind: cluster.Synced})
 	d.careful = false
 	for _, id := range later {
@@ -107,7 +107,7 @@ func (d *Driver) restore() {
 	}
 	d.harvest(d.now())
 	d.tellAll()
-	close(d.synced)
+	d.inventory.passedOn()
 }
 
 // logFound logs how many containers of an earlier daemon continue, and of which jobs.
@@ -143,7 +143,7 @@ func (d *Driver) inOrder() (before, later []cluster.JobID) {
 // the ends of containers that ended meanwhile, kills those whose runs the store has as ended, and sets apart those that it does not know.
 func (d *Driver) match() (adopted []cluster.Event) {
 	found := map[cluster.ContainerID]bool{}
-	for _, e := range d.inventory {
+	for _, e := range d.inventory.all() {
 		id := cluster.ContainerID{Task: e.Task, Run: e.Run}
 		j, r := d.lookUp(&e)
 		if r == nil {
@@ -213,12 +213,12 @@ func (d *Driver) retell(j *job, last bool) {
 // container is killed for that. Of other resources a node may be granted more than it has.
 func (d *Driver) makeRoom() {
 	held := map[cluster.NodeID]resource.Amount{}
-	for _, e := range d.inventory {
+	for _, e := range d.inventory.all() {
 		if _, r := d.lookUp(&e); e.Kind == cluster.TaskAdopted && r != nil && !r.ended() {
 			held[e.Node] += e.Grant[resource.Memory] - e.Condition().Out
 		}
 	}
-	for i, e := range d.inventory {
+	for i, e := range d.inventory.all() {
 		if e.Kind != cluster.NodeJoined || held[e.NewNode.ID] <= e.NewNode.Capacity[resource.Memory] {
 			continue
 		}
@@ -226,6 +226,6 @@ func (d *Driver) makeRoom() {
 		node.Capacity[resource.Memory] = held[node.ID]
 		d.log.Warn("node runs more than its memory, which is raised until the next start", "node", node.Name,
 			"memory", resource.FormatMemory(e.NewNode.Capacity[resource.Memory]), "held", resource.FormatMemory(held[node.ID]))
-		d.inventory[i].NewNode = &node
+		d.inventory.all()[i].NewNode = &node
 	}
 }

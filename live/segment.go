@@ -23,6 +23,56 @@ import (
 // retryRoll is how long after a failure the next segment is tried again.
 const retryRoll = time.Minute
 
+// rolls says which segment of the event log is written, and when the next may begin. Only the loop uses it.
+type rolls struct {
+	newest int           // from 1
+	next   timeline.Time // the next one does not begin earlier
+	ended  bool          // the log has ended, and the next segment has not begun
+	fails  bool          // the next one could not be begun when that was last tried
+	steps  int64         // of engines of earlier segments
+}
+
+// first begins with the first segment, and returns its number.
+func (s *rolls) first() int {
+	s.newest = 1
+	return s.newest
+}
+
+// following is the number of the segment after the newest.
+func (s *rolls) following() int { return s.newest + 1 }
+
+// allSteps are the steps of all engines of the run, of which the newest has taken some.
+func (s *rolls) allSteps(newest int64) int64 { return s.steps + newest }
+
+func (s *rolls) hasEnded() bool { return s.ended }
+
+func (s *rolls) mayBegin(now timeline.Time) bool { return now >= s.next }
+
+// tried notes that it was tried to begin the next segment.
+func (s *rolls) tried(now timeline.Time) { s.next = now.Add(retryRoll) }
+
+// end notes that the log has ended, and reports whether that is news.
+func (s *rolls) end() bool {
+	was := s.ended
+	s.ended = true
+	return !was
+}
+
+// fail notes that the next segment could not be begun, and reports whether that is news.
+func (s *rolls) fail() bool {
+	was := s.fails
+	s.fails = true
+	return !was
+}
+
+// begin notes that another segment has begun, after an engine that took some steps, and reports whether steps or attempts were lost
+// before.
+func (s *rolls) begin(steps int64) (late bool) {
+	late = s.ended || s.fails
+	*s = rolls{newest: s.newest + 1, steps: s.steps + steps}
+	return late
+}
+
 // isLarge reports whether the next segment should begin: half of what a segment may have, and more than twice its inventory, has been
 // written; or the log has ended.
 func (l *eventLog) isLarge() bool {
@@ -42,41 +92,37 @@ func (d *Driver) newEngine() *engine.Engine {
 // something fails, everything stays as it was.
 func (d *Driver) roll() {
 	now := d.now()
-	if !d.isSynced || d.broken != nil || d.trouble != nil || d.short != nil || now < d.rollsAt || !d.events.isLarge() || !d.engine.Snapshot().Quiet() {
+	if !d.inventory.over() || d.broken != nil || d.trouble != nil || d.short != nil || !d.rolls.mayBegin(now) || !d.events.isLarge() || !d.engine.Snapshot().Quiet() {
 		return
 	}
-	d.rollsAt = now.Add(retryRoll)
+	d.rolls.tried(now)
 	if d.events.there() != nil || d.events.flush() != nil {
 		return // Step 3 of the loop says so. A segment must not hide that the state directory was removed.
 	}
-	begun, was := time.Now(), d.segment
+	begun := time.Now()
 	found := d.engine.TakeOver(now)
 	next := d.newEngine()
 	decisions, err := d.begin(next, now, found)
 	var log *eventLog
 	if err == nil {
-		d.segment++
 		if log, err = d.newLog(next, now, found); err == nil {
-			err = log.create(d.segmentPath(d.run.Load(), d.segment))
+			err = log.create(d.segmentPath(d.run.Load(), d.rolls.following()))
 		}
 	}
 	if err != nil {
-		d.segment = was
 		d.newEngine() // drops what the policy has cached of the other engine
-		if !d.rollFails {
+		if d.rolls.fail() {
 			d.log.Warn("cannot begin the next segment of the event log, trying again every minute", "error", err)
 		}
-		d.rollFails = true
 		return
 	}
 	if err := d.events.close(); err != nil {
 		d.log.Warn("cannot close the event log", "error", err)
 	}
-	if d.rollFails || d.unrecorded {
+	if d.rolls.begin(d.engine.Steps()) {
 		d.log.Info("the event log goes on in another segment", "event_log", log.path)
 	}
-	d.stepped += d.engine.Steps()
-	d.engine, d.events, d.rollsAt, d.rollFails, d.unrecorded = next, log, 0, false, false
+	d.engine, d.events = next, log
 	d.logPath.Store(&log.path)
 	for _, j := range d.jobs {
 		if j.state != nil {
@@ -94,7 +140,7 @@ func (d *Driver) roll() {
 func (d *Driver) newLog(e *engine.Engine, now timeline.Time, found []cluster.Event) (*eventLog, error) {
 	log, err := newEventLog(eventlog.NewHeader(d.config.Policy.Name(), d.config.Settings, e.Snapshot()), now, found)
 	if err == nil {
-		log.bound(d.keep.Load().ofSegment())
+		log.bound(d.keeping.rule().ofSegment())
 	}
 	return log, err
 }
@@ -123,7 +169,7 @@ func (d *Driver) dropUnfinished() error {
 
 // dropSegments removes the oldest segments of this run while there are more bytes than it may have.
 func (d *Driver) dropSegments() {
-	paths, most := d.segments(d.run.Load()), d.keep.Load().ofEvents()
+	paths, most := d.segments(d.run.Load()), d.keeping.rule().ofEvents()
 	if most == 0 {
 		return
 	}

@@ -52,13 +52,13 @@ func TestSegmentWaitsForQuiet(t *testing.T) {
 		for range 30 {
 			r.runOne(1)
 		}
-		if r.segment != 1 || !r.unrecorded {
-			t.Errorf("segment %d, ended %v", r.segment, r.unrecorded)
+		if r.rolls.newest != 1 || !r.rolls.ended {
+			t.Errorf("segment %d, ended %v", r.rolls.newest, r.rolls.ended)
 		}
 		r.fake.events <- cluster.Event{Kind: cluster.DecisionDone, Task: hold.Task, Run: hold.Container.Run, Decision: hold.ID}
 		synctest.Wait()
-		if r.segment != 2 || r.unrecorded {
-			t.Errorf("segment %d, ended %v", r.segment, r.unrecorded)
+		if r.rolls.newest != 2 || r.rolls.ended {
+			t.Errorf("segment %d, ended %v", r.rolls.newest, r.rolls.ended)
 		}
 		r.runOne(1)
 		header, log := readLog(t, r.EventLog())
@@ -80,7 +80,7 @@ func TestSegmentFails(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(block, "in the way"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		for r.rollsAt == 0 {
+		for r.rolls.next == 0 {
 			r.runOne(1)
 			synctest.Wait()
 		}
@@ -88,8 +88,8 @@ func TestSegmentFails(t *testing.T) {
 			time.Sleep(retryRoll)
 			r.runOne(1)
 		}
-		if r.segment != 1 {
-			t.Errorf("segment %d", r.segment)
+		if r.rolls.newest != 1 {
+			t.Errorf("segment %d", r.rolls.newest)
 		}
 		header, log := readLog(t, r.EventLog())
 		if at, ok := replay(t, header, log); !ok {
@@ -101,8 +101,8 @@ func TestSegmentFails(t *testing.T) {
 		time.Sleep(retryRoll)
 		r.runOne(1)
 		synctest.Wait()
-		if r.segment != 2 {
-			t.Errorf("segment %d", r.segment)
+		if r.rolls.newest != 2 {
+			t.Errorf("segment %d", r.rolls.newest)
 		}
 		if n := strings.Count(text.String(), "cannot begin the next segment"); n != 1 || !strings.Contains(text.String(), `level=INFO msg="the event log goes on in another segment"`) {
 			t.Errorf("%d warnings, in the log\n%s", n, text.String())
@@ -130,8 +130,8 @@ func TestSegmentOnAFullDisk(t *testing.T) {
 		synctest.Wait()
 		r.noOrder()
 		if err := r.do(t.Context(), func() {
-			if !r.events.isLarge() || r.segment != 1 {
-				t.Errorf("the log is large: %v; segment %d", r.events.isLarge(), r.segment)
+			if !r.events.isLarge() || r.rolls.newest != 1 {
+				t.Errorf("the log is large: %v; segment %d", r.events.isLarge(), r.rolls.newest)
 			}
 		}); err != nil {
 			t.Fatal(err)
@@ -146,8 +146,8 @@ func TestSegmentOnAFullDisk(t *testing.T) {
 			t.Errorf("job %+v", j)
 		}
 		synctest.Wait()
-		if r.segment != 2 {
-			t.Errorf("segment %d", r.segment)
+		if r.rolls.newest != 2 {
+			t.Errorf("segment %d", r.rolls.newest)
 		}
 		if n := r.replayLogs(unchanged); n != 2 {
 			t.Errorf("%d event logs", n)
@@ -184,12 +184,12 @@ func TestKillWhileASegmentBegins(t *testing.T) {
 			synctest.Wait()
 		}
 		m.dying(false)
-		if r.segment < 3 {
-			t.Errorf("%d segments only", r.segment)
+		if r.rolls.newest < 3 {
+			t.Errorf("%d segments only", r.rolls.newest)
 		}
 		r.end()
-		if want := 4 * (r.segment - 1); len(m.kills) < want {
-			t.Fatalf("killed at %d changes of %d segments", len(m.kills), r.segment)
+		if want := 4 * (r.rolls.newest - 1); len(m.kills) < want {
+			t.Fatalf("killed at %d changes of %d segments", len(m.kills), r.rolls.newest)
 		}
 		unfinished := 0
 		for i := range m.kills {
@@ -207,7 +207,7 @@ func TestKillWhileASegmentBegins(t *testing.T) {
 			}
 			next.end()
 		}
-		t.Logf("%d kills while %d segments began, %d with an unfinished one", len(m.kills), r.segment-1, unfinished)
+		t.Logf("%d kills while %d segments began, %d with an unfinished one", len(m.kills), r.rolls.newest-1, unfinished)
 		if unfinished == 0 {
 			t.Error("no kill left an unfinished segment")
 		}
@@ -241,14 +241,14 @@ func TestHoldInTheNextSegment(t *testing.T) {
 				r.fake.launched(r.order(cluster.Start))
 				r.hears(r.order(cluster.Suspend), answer, "no freezer")
 				before := r.job(id).Tasks[0].Leveled
-				for r.segment < 3 {
+				for r.rolls.newest < 3 {
 					time.Sleep(time.Second)
 					r.runOne(1)
 					synctest.Wait()
 				}
 				after := r.job(id).Tasks[0].Leveled
 				if before == nil || after == nil || *before != *after || before.Since.IsZero() || before.Why == "" || (answer == cluster.DecisionFailed) != (before.Failed != "") {
-					t.Errorf("leveled %+v, and in segment %d %+v", before, r.segment, after)
+					t.Errorf("leveled %+v, and in segment %d %+v", before, r.rolls.newest, after)
 				}
 				r.replayLogs(func(p policy.Policy) policy.Policy { return holdsFirst{p} })
 			})

@@ -209,7 +209,7 @@ func (d *Driver) submit(ctx context.Context, stored store.Job, key *store.Key) (
 	case earlier != nil: // It arrived at the same time.
 		return earlier.First, repeats(key, earlier)
 	case key != nil:
-		d.keyAdded()
+		d.keeping.keyAdded()
 	}
 	j := &stored.Request.Job
 	d.log.Info("job submitted", "job", id, "name", j.Name, "owner", j.Owner, "tasks", j.Tasks())
@@ -314,7 +314,7 @@ func (d *Driver) giveUp(ctx context.Context, jobs ...cluster.JobID) (any bool, e
 	err = d.do(ctx, func() {
 		for _, id := range jobs {
 			j := d.jobs[id]
-			if d.isSynced || j == nil || len(j.alive()) == 0 {
+			if d.inventory.over() || j == nil || len(j.alive()) == 0 {
 				continue
 			}
 			any = true

@@ -47,8 +47,8 @@ func (u *Update) Apply(jobs map[cluster.JobID]Job) {
 // nothing for its caller: whoever asks seldom gets all that has changed meanwhile, each job once.
 func (d *Driver) Changes(ctx context.Context, from int64) (Update, error) {
 	for {
-		newer := d.newer()
-		if u, news := d.board.Load().changes(from, d.now()); news {
+		newer := d.board.newer()
+		if u, news := d.board.newest().changes(from, d.now()); news {
 			return u, nil
 		}
 		select {
@@ -95,20 +95,4 @@ func (b *boardJob) since(revision int64, now timeline.Time) Job {
 		}
 	}
 	return out
-}
-
-// newer returns a channel that is closed when there is a later revision than that of the board, or soon after.
-func (d *Driver) newer() <-chan struct{} { return *d.fresh.Load() }
-
-// announce wakes those who wait for another revision. The loop does not do it, so that it need not wait for them however many they
-// are.
-func (d *Driver) announce(ctx context.Context) {
-	for {
-		select {
-		case <-d.news:
-			close(*d.fresh.Swap(new(make(chan struct{}))))
-		case <-ctx.Done():
-			return
-		}
-	}
 }
