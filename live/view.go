@@ -75,7 +75,7 @@ type Stage struct {
 	Succeeded int           `json:"succeeded" doc:"tasks that ended well"`                          // ended well
 	Failed    int           `json:"failed" doc:"tasks that ended for good without success"`         // ended for good without success
 
-	// The fields below repeat fields of the stage for older clients.
+	// The fields below repeat fields of the stage in units for people.
 	Elasticity      string  `json:"elasticity" doc:"what less memory costs, in words"` // in words
 	CPUMillicores   int64   `json:"cpu_millicores"`
 	IdealBytes      int64   `json:"ideal_memory_bytes" doc:"memory with which a task runs at full speed"`

@@ -140,16 +140,12 @@ func (c *Client) JobPages(ctx context.Context, all bool, f JobFilter) iter.Seq2[
 		q := query("all", all)
 		q.Set("limit", strconv.Itoa(jobsOnPage))
 		f.put(q)
-		for last := cluster.JobID(0); ; {
+		for {
 			page, err := call[[]live.Job](ctx, c, "GET", "/v1/jobs", q, nil)
-			if len(page) > 0 && page[0].ID <= last {
-				return // A daemon of an earlier release gives all jobs that have not ended, whatever is asked.
-			}
 			if !yield(page, err) || err != nil || len(page) < jobsOnPage {
 				return
 			}
-			last = page[len(page)-1].ID
-			q.Set("after", strconv.FormatInt(int64(last), 10))
+			q.Set("after", strconv.FormatInt(int64(page[len(page)-1].ID), 10))
 		}
 	}
 }

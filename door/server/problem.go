@@ -13,7 +13,7 @@ import (
 const problemType = "application/problem+json"
 
 // Problem is the answer to a request that failed: the members of RFC 9457, without a type, and what bellows adds. Code and message
-// are all that clients of earlier releases know, and all that Client reads.
+// are all that Client reads.
 type Problem struct {
 	Title   string    `json:"title" doc:"the phrase of the HTTP status"`
 	Status  int       `json:"status" doc:"the HTTP status"`

@@ -14,8 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// What is wrong with a request is one sentence for people and, for programs, field, value and limit. A client of an earlier release
-// reads the same sentence.
+// What is wrong with a request is one sentence for people and, for programs, field, value and limit. Client reads the same sentence.
 func TestProblems(t *testing.T) {
 	deep := &cluster.WrongField{Job: "j", Stage: 2, StageName: "s", Field: "max_memory", Value: "1GiB", Must: "must be at least memory, which is 2GiB"}
 	tests := []struct {
@@ -53,13 +52,13 @@ func TestProblems(t *testing.T) {
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		var got Problem
-		var older live.Error
+		var read live.Error
 		tt.want.Title, tt.want.Message = http.StatusText(tt.want.Status), tt.want.Detail
 		if err != nil || json.Unmarshal(text, &got) != nil || !reflect.DeepEqual(got, tt.want) || answer.StatusCode != tt.want.Status || answer.Header.Get("Content-Type") != problemType {
 			t.Errorf("%s %s: %s, %s\ngot  %s\nwant %+v", tt.method, tt.path, answer.Status, answer.Header.Get("Content-Type"), text, tt.want)
 		}
-		if json.Unmarshal(text, &older) != nil || older.Kind != tt.want.Kind || older.Message != tt.want.Detail {
-			t.Errorf("%s %s: an older client reads %+v", tt.method, tt.path, older)
+		if json.Unmarshal(text, &read) != nil || read.Kind != tt.want.Kind || read.Message != tt.want.Detail {
+			t.Errorf("%s %s: Client reads %+v", tt.method, tt.path, read)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (o *profileOptions) findClaims(ctx context.Context, tell io.Writer) (*claim
 	}
 	quotas, err := client.Quotas(ctx, "")
 	switch kind := live.KindOf(err); {
-	case kind == live.Unavailable || kind == live.NotFound: // no daemon, or one of an earlier release
+	case kind == live.Unavailable: // no daemon
 		return nil, nil
 	case err != nil:
 		return nil, err
