@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -151,12 +152,15 @@ func TestNames(t *testing.T) {
 // TestReasons checks that every reason has its own words.
 func TestReasons(t *testing.T) {
 	seen := map[string]ReasonCode{}
-	for code := Fits; code < numReasons; code++ {
+	for code := Fits; int(code) < len(sentences); code++ {
 		words := (Reason{code, 1, 2, 3}).Words(nil)
-		if other, twice := seen[words]; twice || words == "no reason recorded" {
+		if other, twice := seen[words]; twice || words == "no reason recorded" || strings.Contains(words, "%!") {
 			t.Errorf("reason %d reads %q, like %d", code, words, other)
 		}
 		seen[words] = code
+	}
+	if NoRoom != 5 || QueueFull != 19 || Assigned != 66 || RetryLater != 75 {
+		t.Errorf("codes in event logs mean something else: %d %d %d %d", NoRoom, QueueFull, Assigned, RetryLater)
 	}
 	if got := (Reason{}).Words(nil); got != "no reason recorded" {
 		t.Errorf("no reason reads %q", got)

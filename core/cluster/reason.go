@@ -2,94 +2,15 @@ package cluster
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// ReasonCode names why a decision was taken. Each code says what its operands A, B and C are.
+// ReasonCode names why a decision was taken.
 type ReasonCode uint8
-
-const (
-	_                     ReasonCode = iota
-	Fits                             // A: memory granted, bytes
-	FitsUnderSized                   // A: memory granted, bytes; B: end of the task; C: estimated end of its job
-	FitsUnderSizedNoLimit            // A: memory granted, bytes; B: end of the task; the end of the job is unknown
-	FitsInGap                        // A: memory granted, bytes; B: end of the task; C: when the job that reserved the node can use it
-	NoRoom                           // A: memory needed, bytes; B: CPU needed, millicores: no node has both free; C: lacking, filled in by book.Plan.Wait
-	WouldEndAfterJob                 // A: least memory considered, bytes; B: end of the task; C: estimated end of its job
-	DiskBudget                       // A: disk bandwidth needed, bytes/s; B: bandwidth left for under-sized tasks on the node
-	BehindJob                        // A: the job that comes first
-	NodeReserved                     // A: the job that reserved the node
-	ReservedForTask                  // A: kind of resource that is short; B: how much is needed; C: how much is free on the node
-	ReservationUsed                  // the task for which the node was reserved starts there
-	ReservationNotNeeded             // the job no longer needs the node
-	ReservationHopeless              // nothing with a known end runs on the node; other jobs may use it
-	EstimatesDue                     // estimated ends of jobs are renewed; no policy uses it, old event logs may
-	CancelledByOwner                 // the job was cancelled
-	JobGaveUp                        // another task of the job failed on its last attempt
-	DependsOnStage                   // A: index of a stage that must end first
-	WaitsForCoordinator              // the job's coordinator has not started
-	QueueFull                        // A: kind of resource; B: what the queue or one of its ancestors would use; C: the most that it may use
-	UserLimit                        // A: kind of resource; B: what the job's user uses in the queue; C: the user's limit
-	NoSuchQueue                      // the policy has no queue with the name that the job gives
-	PreemptionDue                    // the policy looks for tasks to preempt, at its interval
-	QueueOverShare                   // A: kind of resource; B: what the task's queue uses; C: what it is guaranteed
-	FitsContainer                    // A: memory granted, bytes, the same for every task; B: memory needed, bytes
-	ContainerTooSmall                // A: memory needed, bytes; B: memory of every container, bytes
-	BestAligned                      // A: memory granted, bytes; B: alignment with the node, thousandths; C: tasks compared, including this one
-	AlmostDone                       // A: memory granted, bytes; B: tasks of its stage that have ended; C: all tasks of the stage
-	NearFairShare                    // A: jobs that are considered; B: jobs that wait
-	NoBandwidth                      // A: kind of resource; B: amount needed: no node with enough CPU and memory has it free
-	FitsMostAvailable                // A: memory granted, bytes; B: memory that was available on the node, bytes, more than on any other with room
-	FitsAvailable                    // A, B: as FitsMostAvailable, among the nodes that the policy could choose from
-	FitsReclaimed                    // A: memory granted, bytes; B: memory that was available on the node, bytes: FLEX containers return the rest
-	NotAvailable                     // A: memory that must be available, bytes; B: the most available on a node with room by grants, bytes; C: growth of the FLEX containers there, bytes
-	FitsNearData                     // A: memory granted, bytes; B: memory that was available on the node, bytes, no less than on any other; the node stores the data
-	NodeFull                         // A: containers on the node, as many as it may run
-	TooCoarse                        // A: minimum memory of the stage, bytes; B: the same in whole steps of the policy; C: memory free on the node, bytes
-	NodePressure                     // A: kind of resource; B: what the node gives of it now; C: its capacity
-	BestAhead                        // A: jobs compared, including this one; B: fragmentation on the node, bytes; C: over-allocation, bytes
-	BestAheadOfKnown                 // A: the resource.Kinds that are left out of the score; B, C: as BestAhead
-	PastDeadline                     // A: memory granted, bytes; B: when the job should have started
-	WaitedTooLittle                  // A: jobs that are considered; B: jobs that wait; C: when the job is due, Never if it has no deadline
-	TooFewServers                    // A: tasks that start at once on different nodes; B: how many of them have room; C: as WaitedTooLittle
-	ScoresWorse                      // A: the job that was chosen; B: the score of this job; C: the score of that job, both bytes
-	DeadlineDue                      // the deadline of a job passes
-	TurnHasCome                      // A, B, C: as NodePressure; the task was throttled for it, and goes on
-	TooFewPlaces                     // A, B, C: as TooFewServers, where several tasks may start on one node
-	PausedByOwner                    // the job, or the task, was paused
-	ResumedByOwner                   // the job, or the task, was paused and goes on
-	PhaseDemands                     // A: phase that the task is in, the first is 1; B: CPU, millicores; C: memory, bytes, of its grant from now on
-	LevelingEnds                     // the time until which leveling holds a task comes
-	FitsFirstPhase                   // A: memory granted, bytes; B: CPU granted, that of the first phase, millicores; C: that of the largest phase
-	FitsShort                        // A: memory granted, bytes; B: CPU granted, that of the largest phase, millicores; the task is short
-	PhaseDue                         // a task should enter a phase with another grant, or is to stop
-	Fluctuates                       // A: when tasks will demand more CPU than the node has; B: over-allocation, C: fragmentation, discounted milliseconds of the whole node
-	Shifted                          // A: when the task goes on; B: the job of the task that keeps going
-	NotShifted                       // a newer solution does not stop the task now
-	RoomAgain                        // the node would not be over-allocated any more if the task went on
-	ExceedsLater                     // A: when the tasks of a node with room would demand more CPU than it has if the task started now
-	PhaseWaits                       // A: phase that waits, the first is 1; B: CPU that it demands; C: CPU that is free on the node, millicores
-	MemoryWaits                      // A: phase that waits, the first is 1; B: memory that it needs in all; C: memory that is free on the node, bytes
-	BehindPhase                      // A: memory needed, bytes: on nodes that have it free, phases of running tasks wait for memory; B: the job of one of these tasks
-	PhaseAhead                       // A: phase that should begin soon, the first is 1; B: memory granted for it, bytes; C: run time at which it should begin, ns
-	PhaseLate                        // A: phase that the task was granted memory for and is not in, the first is 1; B: memory granted until it begins, bytes
-	OverUserQuota                    // A: a QuotaKind; B: what the user has of it; C: the most that the user may have
-	OverQueueQuota                   // A, B, C: as OverUserQuota, of the job's queue
-	Assigned                         // A: executors that the job holds, with this one; B: how many it is entitled to; C: executors in all
-	OverEntitled                     // A: executors that the job held, with this one; B: how many it is entitled to; C: executors in all
-	AllAtWork                        // A: executors that the job holds; B: how many it is entitled to; C: executors in all
-	StageMoves                       // A: stage for which the executor worked; B: stage for which it works from now on
-	AskedBack                        // A: executors that the job keeps, with this one; B: how many it is entitled to; C: executors in all
-	StageHasMore                     // A: a stage; B: executors that it keeps, with this one; C: how many it should have
-	KeptForStage                     // A: stage of the job that is about to start; B: until when the executor is kept for it, Never if until it starts
-	KeptInVain                       // A: stage for which the executor was kept
-	RetryDue                         // the pause of a task before its next attempt ends
-	RetryLater                       // A: attempt that is to begin, at least 2; B: when it begins
-	numReasons
-)
 
 // Reason is why a decision was taken: a code with operands. It is put into words only on request.
 type Reason struct {
@@ -98,6 +19,136 @@ type Reason struct {
 	B    int64      `json:"b,omitempty"`
 	C    int64      `json:"c,omitempty"`
 }
+
+// Words puts r into one clause for people. at prints times, so that each driver shows its own clock; nil prints them
+// as time since the origin.
+func (r Reason) Words(at func(timeline.Time) string) string {
+	if at == nil {
+		at = func(t timeline.Time) string {
+			return timeline.Time(time.Duration(t).Round(time.Millisecond)).String()
+		}
+	}
+	if r.Code == 0 || int(r.Code) >= len(sentences) {
+		return "no reason recorded"
+	}
+	s := &sentences[r.Code]
+	var shown []any
+	for i, v := range []int64{r.A, r.B, r.C}[:len(s.operands)] {
+		shown = append(shown, s.operands[i](r, v, at))
+	}
+	return fmt.Sprintf(s.words, shown...)
+}
+
+// Because returns the reason with a code that has no operands. It panics if the code has operands.
+func Because(code ReasonCode) Reason {
+	if len(sentences[code].operands) > 0 {
+		panic(fmt.Sprintf("cluster: reason %d has operands: it is made by a function of its own", code))
+	}
+	return Reason{Code: code}
+}
+
+// sentences are the words of each code. They have a verb for each operand that they show: A is the first, B the second.
+var sentences = make([]sentence, 1)
+
+type sentence struct {
+	words    string
+	operands []show
+}
+
+// show returns what stands in a sentence for v, an operand of r. at prints times.
+type show = func(r Reason, v int64, at clock) any
+
+type clock = func(timeline.Time) string
+
+// says returns another code, of a reason without operands: see Because. says1, says2 and says3 also return the function
+// that makes the reason of its operands. A sentence that shows them in another order names each by its number.
+func says(words string, operands ...show) ReasonCode {
+	sentences = append(sentences, sentence{words, operands})
+	return ReasonCode(len(sentences) - 1)
+}
+
+func says1[T any](words string, a operand[T]) (ReasonCode, func(T) Reason) {
+	code := says(words, a.show)
+	return code, func(x T) Reason { return Reason{Code: code, A: a.put(x)} }
+}
+
+func says2[T, U any](words string, a operand[T], b operand[U]) (ReasonCode, func(T, U) Reason) {
+	code := says(words, a.show, b.show)
+	return code, func(x T, y U) Reason { return Reason{Code: code, A: a.put(x), B: b.put(y)} }
+}
+
+func says3[T, U, V any](words string, a operand[T], b operand[U], c operand[V]) (ReasonCode, func(T, U, V) Reason) {
+	code := says(words, a.show, b.show, c.show)
+	return code, func(x T, y U, z V) Reason { return Reason{code, a.put(x), b.put(y), c.put(z)} }
+}
+
+// operand is how a T is kept in a reason, and shown.
+type operand[T any] struct {
+	put  func(T) int64
+	show show
+}
+
+// asIs is an operand that is kept as it is.
+func asIs[T ~int | ~int32 | ~int64 | ~uint8 | ~uint16](show show) operand[T] {
+	return operand[T]{func(v T) int64 { return int64(v) }, show}
+}
+
+// What operands are.
+var (
+	number = asIs[int](asNumber)
+	job    = asIs[JobID](asNumber)
+	phase  = operand[int32]{func(index int32) int64 { return int64(index) + 1 }, asNumber} // the first is 1
+	memory = asIs[resource.Amount](asMemory)
+	area   = operand[float64]{wholeBytes, asMemory} // rates times time, which are bytes
+	cores  = asIs[resource.Amount](func(_ Reason, v int64, _ clock) any { return resource.CPU.Format(resource.Amount(v)) })
+	rate   = asIs[resource.Amount](func(_ Reason, v int64, _ clock) any { return resource.FormatRate(resource.Amount(v)) })
+	when   = asIs[timeline.Time](func(_ Reason, v int64, at clock) any { return at(timeline.Time(v)) })
+	span   = asIs[time.Duration](func(_ Reason, v int64, _ clock) any {
+		return time.Duration(v).Round(100 * time.Millisecond)
+	})
+
+	kind   = asIs[resource.Kind](unseen) // of which amount and amountOf are
+	kinds  = asIs[resource.Kinds](func(_ Reason, v int64, _ clock) any { return resource.Kinds(v) })
+	amount = asIs[resource.Amount](func(r Reason, v int64, _ clock) any {
+		return resource.Kind(r.A).Format(resource.Amount(v))
+	})
+	amountOf = asIs[resource.Amount](func(r Reason, v int64, _ clock) any {
+		return resource.Kind(r.A).FormatOf(resource.Amount(v))
+	})
+
+	inThousandths = asIs[int64](func(_ Reason, v int64, _ clock) any { return float64(v) / 1000 })
+	executors     = asIs[int](func(_ Reason, v int64, _ clock) any {
+		if v == 1 {
+			return "1 executor"
+		}
+		return fmt.Sprintf("%d executors", v)
+	})
+	// due is the time at which a waiting job comes first, Never if it has no deadline.
+	due = asIs[timeline.Time](func(_ Reason, v int64, at clock) any {
+		if v == int64(timeline.Never) {
+			return ""
+		}
+		return "; it comes first from " + at(timeline.Time(v))
+	})
+
+	quota      = asIs[QuotaKind](func(_ Reason, v int64, _ clock) any { return QuotaKind(v) }) // of which B and C are
+	ofQuota    = asIs[int64](func(r Reason, v int64, _ clock) any { return QuotaKind(r.A).Format(v) })
+	allOfQuota = asIs[int64](func(r Reason, v int64, _ clock) any {
+		if r.B < v {
+			return QuotaKind(r.A).Format(v) + " taken, and it needs more than is left"
+		}
+		return QuotaKind(r.A).Format(v) + " taken"
+	})
+)
+
+func unseen(Reason, int64, clock) any         { return nil }
+func asNumber(_ Reason, v int64, _ clock) any { return v }
+func asMemory(_ Reason, v int64, _ clock) any { return resource.FormatMemory(resource.Amount(v)) }
+
+// wholeBytes rounds an amount that may be larger than any integer.
+func wholeBytes(b float64) int64 { return int64(math.Round(min(b, 1<<62))) }
+
+func thousandths(s float64) int64 { return wholeBytes(s * 1000) }
 
 // lacking names the resources of which no node has enough free. If it names none, some nodes have enough memory and
 // some have enough cores, but no node has both.
@@ -121,218 +172,193 @@ func (r Reason) Lacking(memory, cpu bool) Reason {
 	return r
 }
 
-// due is the clause about the time at which a waiting job comes first.
-func due(deadline int64, at func(timeline.Time) string) string {
-	if deadline == int64(timeline.Never) {
-		return ""
+// The reasons: each has its code, the function that makes it of its operands, and its words. Event logs have the
+// numbers of the codes, which are in this order: a new reason comes last.
+
+var Fits, BecauseFits = says1("fits with its ideal memory, %s", memory)
+var FitsUnderSized, BecauseFitsUnderSized = says3("under-sized to %s: ends %s, no later than its job (%s)",
+	memory, when, when)
+var FitsUnderSizedNoLimit, BecauseFitsUnderSizedNoLimit = says2(
+	"under-sized to %s: ends %s, and the end of its job is not in sight", memory, when)
+var FitsInGap, BecauseFitsInGap = says3("%s fit beside a reservation: ends %s, the reserved job gets the node %s",
+	memory, when, when)
+var NoRoom, _ = says2("no node has %[1]s free", asIs[resource.Amount](func(r Reason, needed int64, at clock) any {
+	switch lacking(r.C) {
+	case lacksMemory:
+		return memory.show(r, needed, at)
+	case lacksCPU:
+		return cores.show(r, r.B, at)
 	}
-	return "; it comes first from " + at(timeline.Time(deadline))
+	return fmt.Sprintf("%s and %s", memory.show(r, needed, at), cores.show(r, r.B, at))
+}), cores)
+
+// BecauseNoRoom: no node has both the needed memory and the needed CPU free. book.Plan.Wait adds which is lacking.
+func BecauseNoRoom(need resource.Vector) Reason {
+	return Reason{Code: NoRoom, A: int64(need[resource.Memory]), B: int64(need[resource.CPU])}
 }
 
-// Words puts r into one clause for people. at prints times, so that each driver shows its own clock; nil prints them
-// as time since the origin.
-func (r Reason) Words(at func(timeline.Time) string) string {
-	if at == nil {
-		at = func(t timeline.Time) string {
-			return timeline.Time(time.Duration(t).Round(time.Millisecond)).String()
+var WouldEndAfterJob, BecauseWouldEndAfterJob = says3("would fit under-sized (%s), but end %s, after its job (%s)",
+	memory, when, when)
+var DiskBudget, BecauseDiskBudget = says2(
+	"would fit under-sized, but needs %s of disk and %s are left for such tasks", rate, rate)
+var BehindJob, BecauseBehindJob = says1("job %d comes first", job)
+var NodeReserved, BecauseNodeReserved = says1("the node is reserved for job %d", job)
+var ReservedForTask, reservedForTask = says3("kept until %[2]s are free (now %[3]s)", kind, amount, amount)
+
+// BecauseReserved: a node is reserved until a task's need is free there. The reason names memory if the node lacks
+// memory, otherwise the last other resource that the node lacks.
+func BecauseReserved(need, free resource.Vector) Reason {
+	short := resource.Memory
+	for k := range need {
+		if need[short] <= free[short] && need[k] > free[k] {
+			short = resource.Kind(k)
 		}
 	}
-	memory := func(v int64) string { return resource.FormatMemory(resource.Amount(v)) }
-	amount := func(kind, v int64) string { return resource.Kind(kind).Format(resource.Amount(v)) }
-	amountOf := func(kind, v int64) string { return resource.Kind(kind).FormatOf(resource.Amount(v)) }
-	when := func(v int64) string { return at(timeline.Time(v)) }
-	switch r.Code {
-	case Fits:
-		return fmt.Sprintf("fits with its ideal memory, %s", memory(r.A))
-	case FitsUnderSized:
-		return fmt.Sprintf("under-sized to %s: ends %s, no later than its job (%s)", memory(r.A), when(r.B), when(r.C))
-	case FitsUnderSizedNoLimit:
-		return fmt.Sprintf("under-sized to %s: ends %s, and the end of its job is not in sight", memory(r.A), when(r.B))
-	case FitsInGap:
-		return fmt.Sprintf("%s fit beside a reservation: ends %s, the reserved job gets the node %s", memory(r.A), when(r.B), when(r.C))
-	case NoRoom:
-		cores := resource.CPU.Format(resource.Amount(r.B))
-		switch lacking(r.C) {
-		case lacksMemory:
-			return fmt.Sprintf("no node has %s free", memory(r.A))
-		case lacksCPU:
-			return fmt.Sprintf("no node has %s free", cores)
-		}
-		return fmt.Sprintf("no node has %s and %s free", memory(r.A), cores)
-	case TooCoarse:
-		return fmt.Sprintf("would fit under-sized, but memory is given in steps that round its least, %s, up to %s, and %s are free", memory(r.A), memory(r.B), memory(r.C))
-	case NodeFull:
-		return fmt.Sprintf("the node holds %d containers, as many as it may", r.A)
-	case FitsContainer:
-		return fmt.Sprintf("its container of %s fits; it needs %s", memory(r.A), memory(r.B))
-	case BestAligned:
-		return fmt.Sprintf("%s fit, the best of %d by alignment (%.3f) and remaining work", memory(r.A), r.C, float64(r.B)/1000)
-	case AlmostDone:
-		return fmt.Sprintf("%s fit, and %d of %d tasks of its stage have ended: the last come first", memory(r.A), r.B, r.C)
-	case NearFairShare:
-		return fmt.Sprintf("only the %d of %d jobs furthest from their fair share are considered", r.A, r.B)
-	case NoBandwidth:
-		return fmt.Sprintf("no node with enough CPU and memory has %s free", amountOf(r.A, r.B))
-	case ContainerTooSmall:
-		return fmt.Sprintf("refused: it needs %s, and every container has %s", memory(r.A), memory(r.B))
-	case FitsMostAvailable:
-		return fmt.Sprintf("gets %s where most memory is left, %s", memory(r.A), memory(r.B))
-	case FitsNearData:
-		return fmt.Sprintf("gets %s where its data is, and no node has more memory left than %s", memory(r.A), memory(r.B))
-	case FitsAvailable:
-		return fmt.Sprintf("gets %s where %s are left", memory(r.A), memory(r.B))
-	case FitsReclaimed:
-		return fmt.Sprintf("gets %s where %s are left: FLEX containers that have grown give back the rest", memory(r.A), memory(r.B))
-	case NotAvailable:
-		words := fmt.Sprintf("needs %s, and the node with most left has %s", memory(r.A), memory(r.B))
-		if r.C > 0 {
-			words += fmt.Sprintf(": FLEX containers there have grown by %s", memory(r.C))
-		}
-		return words
-	case WouldEndAfterJob:
-		return fmt.Sprintf("would fit under-sized (%s), but end %s, after its job (%s)", memory(r.A), when(r.B), when(r.C))
-	case DiskBudget:
-		return fmt.Sprintf("would fit under-sized, but needs %s of disk and %s are left for such tasks", resource.FormatRate(resource.Amount(r.A)), resource.FormatRate(resource.Amount(r.B)))
-	case BehindJob:
-		return fmt.Sprintf("job %d comes first", r.A)
-	case NodeReserved:
-		return fmt.Sprintf("the node is reserved for job %d", r.A)
-	case ReservedForTask:
-		return fmt.Sprintf("kept until %s are free (now %s)", amount(r.A, r.B), amount(r.A, r.C))
-	case ReservationUsed:
-		return "its task started"
-	case ReservationNotNeeded:
-		return "the job needs it no more"
-	case ReservationHopeless:
-		return "what runs there has no known end"
-	case EstimatesDue:
-		return "to renew estimated ends"
-	case CancelledByOwner:
-		return "cancelled by its owner"
-	case JobGaveUp:
-		return "another task of the job failed as often as it may"
-	case DependsOnStage:
-		return fmt.Sprintf("waits for stage %d to end", r.A)
-	case WaitsForCoordinator:
-		return "its coordinator has not started"
-	case QueueFull:
-		return fmt.Sprintf("its queue would hold %s, and may hold %s", amountOf(r.A, r.B), amount(r.A, r.C))
-	case UserLimit:
-		return fmt.Sprintf("its user holds %s in the queue, and may hold %s", amountOf(r.A, r.B), amount(r.A, r.C))
-	case NoSuchQueue:
-		return "the policy has no such queue"
-	case PreemptionDue:
-		return "to look for tasks to preempt"
-	case QueueOverShare:
-		return fmt.Sprintf("preempted: its queue holds %s, %s are guaranteed to it, and others wait for theirs", amountOf(r.A, r.B), amount(r.A, r.C))
-	case NodePressure:
-		return fmt.Sprintf("node pressure: the node gives %s, of %s", amountOf(r.A, r.B), amount(r.A, r.C))
-	case BestAhead:
-		return fmt.Sprintf("scores best of %d: fragmentation %s, over-allocation %s", r.A, memory(r.B), memory(r.C))
-	case BestAheadOfKnown:
-		return fmt.Sprintf("scores best: fragmentation %s, over-allocation %s; of %s the node has no number, so that it does not count", memory(r.B), memory(r.C), resource.Kinds(r.A))
-	case PastDeadline:
-		return fmt.Sprintf("gets %s before others, however they score: it should have started %s", memory(r.A), when(r.B))
-	case WaitedTooLittle:
-		return fmt.Sprintf("only the %d of %d jobs that have waited longest are considered", r.A, r.B) + due(r.C, at)
-	case TooFewServers:
-		if r.A == 1 {
-			return "has room only on servers that run a task of its stage, and its tasks run on different servers" + due(r.C, at)
-		}
-		return fmt.Sprintf("its %d tasks start at once on different servers, and there is room for %d", r.A, r.B) + due(r.C, at)
-	case TooFewPlaces:
-		return fmt.Sprintf("its %d tasks start at once, and there is room for %d", r.A, r.B) + due(r.C, at)
-	case ScoresWorse:
-		return fmt.Sprintf("scores %s, and job %d scored %s (less is better)", memory(r.B), r.A, memory(r.C))
-	case TurnHasCome:
-		return fmt.Sprintf("its turn has come: the node gives %s, of %s", amountOf(r.A, r.B), amount(r.A, r.C))
-	case PausedByOwner:
-		return "paused by its owner"
-	case ResumedByOwner:
-		return "resumed by its owner"
-	case PhaseDemands:
-		return fmt.Sprintf("its phase %d is granted %s and %s", r.A, resource.CPU.Format(resource.Amount(r.B)), memory(r.C))
-	case LevelingEnds:
-		return "leveling ends its hold of a task"
-	case FitsFirstPhase:
-		return fmt.Sprintf("its first phase fits: %s, of %s at most, with %s", resource.CPU.Format(resource.Amount(r.B)), resource.CPU.Format(resource.Amount(r.C)), memory(r.A))
-	case FitsShort:
-		return fmt.Sprintf("is short and fits with its largest phase: %s with %s", resource.CPU.Format(resource.Amount(r.B)), memory(r.A))
-	case PhaseDue:
-		return "a task should enter its next phase, or is to stop"
-	case Fluctuates:
-		return fmt.Sprintf("from %s on its tasks demand more cores than it has; fluctuation %.1f s of the whole node, %.1f s of it over-allocated", when(r.A), float64(r.B+r.C)/1000, float64(r.B)/1000)
-	case Shifted:
-		return fmt.Sprintf("can wait until %s without delaying its job, and a task of job %d keeps going: both together demand more than the node has", when(r.A), r.B)
-	case NotShifted:
-		return "a newer solution lets it go on"
-	case RoomAgain:
-		return "the node has cores for it again"
-	case ExceedsLater:
-		return fmt.Sprintf("there is room for its first phase, but from %s on tasks would demand more cores than the node has", when(r.A))
-	case MemoryWaits:
-		return fmt.Sprintf("its phase %d waits for %s of memory: %s are free on the node, for it and for what waits before it", r.A, memory(r.B), memory(r.C))
-	case BehindPhase:
-		return fmt.Sprintf("where %s are free, a phase of a running task of job %d waits for memory and comes first", memory(r.A), r.B)
-	case PhaseAhead:
-		return fmt.Sprintf("is granted %s for its phase %d, which should begin when it has run for %v", memory(r.B), r.A, time.Duration(r.C).Round(100*time.Millisecond))
-	case PhaseLate:
-		return fmt.Sprintf("is further from its phase %d than was forecast: until that begins, it is granted %s", r.A, memory(r.B))
-	case OverUserQuota:
-		return overQuota("user", r)
-	case OverQueueQuota:
-		return overQuota("queue", r)
-	case Assigned:
-		return fmt.Sprintf("assigned to the job, which now holds %d of the %s that it is entitled to, of %d in all", r.A, executors(r.B), r.C)
-	case OverEntitled:
-		return fmt.Sprintf("given back: the job held %s and is entitled to %d of %d", executors(r.A), r.B, r.C)
-	case AskedBack:
-		return fmt.Sprintf("asked back: the job holds %s and is entitled to %d of %d", executors(r.A), r.B, r.C)
-	case StageHasMore:
-		return fmt.Sprintf("asked back: stage %d has %s, and should have %d", r.A, executors(r.B), r.C)
-	case AllAtWork:
-		if r.A < r.B {
-			return fmt.Sprintf("the job holds %d of the %s that it is entitled to: another job must give one back first", r.A, executors(r.B))
-		}
-		if r.A == 1 {
-			return fmt.Sprintf("the job holds one executor, which works; it is entitled to %d of %d", r.B, r.C)
-		}
-		return fmt.Sprintf("the job holds %d executors, and all of them work; it is entitled to %d of %d", r.A, r.B, r.C)
-	case StageMoves:
-		return fmt.Sprintf("moves from stage %d to stage %d of its job", r.A, r.B)
-	case KeptForStage:
-		if r.B == int64(timeline.Never) {
-			return fmt.Sprintf("kept idle for stage %d of its job, which starts when tasks that run have ended", r.A)
-		}
-		return fmt.Sprintf("kept idle until %s at most for stage %d of its job, which starts when tasks that run have ended", when(r.B), r.A)
-	case KeptInVain:
-		return fmt.Sprintf("given back: it was kept for stage %d of its job for as long as it may, and that has not started", r.A)
-	case PhaseWaits:
-		return fmt.Sprintf("its phase %d waits for %s, and %s are free", r.A, resource.CPU.Format(resource.Amount(r.B)), resource.CPU.Format(resource.Amount(r.C)))
-	case DeadlineDue:
-		return "the deadline of a job passes"
-	case RetryDue:
-		return "the pause of a task before its next attempt ends"
-	case RetryLater:
-		return fmt.Sprintf("attempt %d begins at %s, because attempt %d failed", r.A, when(r.B), r.A-1)
-	}
-	return "no reason recorded"
+	return reservedForTask(short, need[short], free[short])
 }
 
-// executors says how many executors there are.
-func executors(n int64) string {
-	if n == 1 {
-		return "1 executor"
+var ReservationUsed = says("its task started")
+var ReservationNotNeeded = says("the job needs it no more")
+var ReservationHopeless = says("what runs there has no known end")
+var EstimatesDue = says("to renew estimated ends")
+var CancelledByOwner = says("cancelled by its owner")
+var JobGaveUp = says("another task of the job failed as often as it may")
+var DependsOnStage, BecauseDependsOnStage = says1("waits for stage %d to end", number)
+var WaitsForCoordinator = says("its coordinator has not started")
+var QueueFull, BecauseQueueFull = says3("its queue would hold %[2]s, and may hold %[3]s", kind, amountOf, amount)
+var UserLimit, BecauseUserLimit = says3("its user holds %[2]s in the queue, and may hold %[3]s", kind, amountOf, amount)
+var NoSuchQueue = says("the policy has no such queue")
+var PreemptionDue = says("to look for tasks to preempt")
+var QueueOverShare, BecauseQueueOverShare = says3(
+	"preempted: its queue holds %[2]s, %[3]s are guaranteed to it, and others wait for theirs", kind, amountOf, amount)
+var FitsContainer, BecauseFitsContainer = says2("its container of %s fits; it needs %s", memory, memory)
+var ContainerTooSmall, BecauseContainerTooSmall = says2("refused: it needs %s, and every container has %s",
+	memory, memory)
+var BestAligned, BecauseBestAligned = says3("%[1]s fit, the best of %[3]d by alignment (%.3[2]f) and remaining work",
+	memory, inThousandths, number)
+var AlmostDone, BecauseAlmostDone = says3("%s fit, and %d of %d tasks of its stage have ended: the last come first",
+	memory, number, number)
+var NearFairShare, BecauseNearFairShare = says2(
+	"only the %d of %d jobs furthest from their fair share are considered", number, number)
+var NoBandwidth, BecauseNoBandwidth = says2("no node with enough CPU and memory has %[2]s free", kind, amountOf)
+var FitsMostAvailable, BecauseFitsMostAvailable = says2("gets %s where most memory is left, %s", memory, memory)
+var FitsAvailable, BecauseFitsAvailable = says2("gets %s where %s are left", memory, memory)
+var FitsReclaimed, BecauseFitsReclaimed = says2(
+	"gets %s where %s are left: FLEX containers that have grown give back the rest", memory, memory)
+var NotAvailable, BecauseNotAvailable = says3("needs %s, and the node with most left has %s%s", memory, memory,
+	asIs[resource.Amount](func(r Reason, grown int64, at clock) any {
+		if grown <= 0 {
+			return ""
+		}
+		return fmt.Sprintf(": FLEX containers there have grown by %s", memory.show(r, grown, at))
+	}))
+var FitsNearData, BecauseFitsNearData = says2("gets %s where its data is, and no node has more memory left than %s",
+	memory, memory)
+var NodeFull, BecauseNodeFull = says1("the node holds %d containers, as many as it may", number)
+var TooCoarse, BecauseTooCoarse = says3(
+	"would fit under-sized, but memory is given in steps that round its least, %s, up to %s, and %s are free",
+	memory, memory, memory)
+var NodePressure, BecauseNodePressure = says3("node pressure: the node gives %[2]s, of %[3]s", kind, amountOf, amount)
+var BestAhead, BecauseBestAhead = says3("scores best of %d: fragmentation %s, over-allocation %s", number, area, area)
+var BestAheadOfKnown, BecauseBestAheadOfKnown = says3(
+	"scores best: fragmentation %[2]s, over-allocation %[3]s; of %[1]s the node has no number, "+
+		"so that it does not count", kinds, area, area)
+var PastDeadline, BecausePastDeadline = says2("gets %s before others, however they score: it should have started %s",
+	memory, when)
+var WaitedTooLittle, BecauseWaitedTooLittle = says3(
+	"only the %d of %d jobs that have waited longest are considered%s", number, number, due)
+var TooFewServers, BecauseTooFewServers = says3("%[1]s%[3]s", asIs[int](func(r Reason, tasks int64, _ clock) any {
+	if tasks == 1 {
+		return "has room only on servers that run a task of its stage, and its tasks run on different servers"
 	}
-	return fmt.Sprintf("%d executors", n)
+	return fmt.Sprintf("its %d tasks start at once on different servers, and there is room for %d", tasks, r.B)
+}), number, due)
+var ScoresWorse, BecauseScoresWorse = says3("scores %[2]s, and job %[1]d scored %[3]s (less is better)",
+	job, area, area)
+var DeadlineDue = says("the deadline of a job passes")
+var TurnHasCome, BecauseTurnHasCome = says3("its turn has come: the node gives %[2]s, of %[3]s", kind, amountOf, amount)
+var TooFewPlaces, BecauseTooFewPlaces = says3("its %d tasks start at once, and there is room for %d%s",
+	number, number, due)
+var PausedByOwner = says("paused by its owner")
+var ResumedByOwner = says("resumed by its owner")
+var PhaseDemands, phaseDemands = says3("its phase %d is granted %s and %s", phase, cores, memory)
+
+// BecausePhaseDemands: a task has entered a phase of its forecast with another grant.
+func BecausePhaseDemands(phase int32, grant resource.Vector) Reason {
+	return phaseDemands(phase, grant[resource.CPU], grant[resource.Memory])
 }
 
-// overQuota says that too little of a quota is left.
-func overQuota(whose string, r Reason) string {
-	k := QuotaKind(r.A)
-	words := fmt.Sprintf("over the %s quota of its %s: %s of %s taken", k, whose, k.Format(r.B), k.Format(r.C))
-	if r.B < r.C {
-		words += ", and it needs more than is left"
+var LevelingEnds = says("leveling ends its hold of a task")
+var FitsFirstPhase, BecauseFitsFirstPhase = says3("its first phase fits: %[2]s, of %[3]s at most, with %[1]s",
+	memory, cores, cores)
+var FitsShort, BecauseFitsShort = says2("is short and fits with its largest phase: %[2]s with %[1]s", memory, cores)
+var PhaseDue = says("a task should enter its next phase, or is to stop")
+
+// B is what the tasks demand too much, C what they demand too little, in discounted seconds of the whole node.
+var Fluctuates, BecauseFluctuates = says3(
+	"from %[1]s on its tasks demand more cores than it has; fluctuation %[2]s of it over-allocated", when,
+	operand[float64]{thousandths, func(r Reason, over int64, _ clock) any {
+		return fmt.Sprintf("%.1f s of the whole node, %.1f s", float64(over+r.C)/1000, float64(over)/1000)
+	}}, operand[float64]{thousandths, unseen})
+var Shifted, BecauseShifted = says2(
+	"can wait until %s without delaying its job, and a task of job %d keeps going: "+
+		"both together demand more than the node has", when, job)
+var NotShifted = says("a newer solution lets it go on")
+var RoomAgain = says("the node has cores for it again")
+var ExceedsLater, BecauseExceedsLater = says1(
+	"there is room for its first phase, but from %s on tasks would demand more cores than the node has", when)
+var PhaseWaits, BecausePhaseWaits = says3("its phase %d waits for %s, and %s are free", phase, cores, cores)
+var MemoryWaits, BecauseMemoryWaits = says3(
+	"its phase %d waits for %s of memory: %s are free on the node, for it and for what waits before it",
+	phase, memory, memory)
+var BehindPhase, BecauseBehindPhase = says2(
+	"where %s are free, a phase of a running task of job %d waits for memory and comes first", memory, job)
+var PhaseAhead, BecausePhaseAhead = says3(
+	"is granted %[2]s for its phase %[1]d, which should begin when it has run for %[3]v", phase, memory, span)
+var PhaseLate, BecausePhaseLate = says2(
+	"is further from its phase %d than was forecast: until that begins, it is granted %s", phase, memory)
+var OverUserQuota, overUserQuota = says3("over the %s quota of its user: %s of %s", quota, ofQuota, allOfQuota)
+var OverQueueQuota, overQueueQuota = says3("over the %s quota of its queue: %s of %s", quota, ofQuota, allOfQuota)
+
+// BecauseOverQuota: too little is left of a quota of the job's user or queue.
+func BecauseOverQuota(queue bool, k QuotaKind, taken, most int64) Reason {
+	if queue {
+		return overQueueQuota(k, taken, most)
 	}
-	return words
+	return overUserQuota(k, taken, most)
 }
+
+var Assigned, BecauseAssigned = says3(
+	"assigned to the job, which now holds %d of the %s that it is entitled to, of %d in all", number, executors, number)
+var OverEntitled, BecauseOverEntitled = says3("given back: the job held %s and is entitled to %d of %d",
+	executors, number, number)
+var AllAtWork, BecauseAllAtWork = says3("the job holds %[1]s", asIs[int](func(r Reason, held int64, at clock) any {
+	switch {
+	case held < r.B:
+		return fmt.Sprintf("%d of the %s that it is entitled to: another job must give one back first",
+			held, executors.show(r, r.B, at))
+	case held == 1:
+		return fmt.Sprintf("one executor, which works; it is entitled to %d of %d", r.B, r.C)
+	}
+	return fmt.Sprintf("%d executors, and all of them work; it is entitled to %d of %d", held, r.B, r.C)
+}), number, number)
+var StageMoves, BecauseStageMoves = says2("moves from stage %d to stage %d of its job", number, number)
+var AskedBack, BecauseAskedBack = says3("asked back: the job holds %s and is entitled to %d of %d",
+	executors, number, number)
+var StageHasMore, BecauseStageHasMore = says3("asked back: stage %d has %s, and should have %d",
+	number, executors, number)
+var KeptForStage, BecauseKept = says2(
+	"kept idle%[2]s for stage %[1]d of its job, which starts when tasks that run have ended", number,
+	asIs[timeline.Time](func(_ Reason, until int64, at clock) any {
+		if until == int64(timeline.Never) {
+			return ""
+		}
+		return fmt.Sprintf(" until %s at most", at(timeline.Time(until)))
+	}))
+var KeptInVain, BecauseKeptInVain = says1(
+	"given back: it was kept for stage %d of its job for as long as it may, and that has not started", number)
+var RetryDue = says("the pause of a task before its next attempt ends")
+var RetryLater, BecauseRetryLater = says2("attempt %d begins at %s",
+	number, asIs[timeline.Time](func(r Reason, begins int64, at clock) any {
+		return fmt.Sprintf("%s, because attempt %d failed", at(timeline.Time(begins)), r.A-1)
+	}))
