@@ -18,6 +18,12 @@ set -e
 [ ! -d /run/systemd/system ] || systemctl daemon-reload
 `
 
+// before ends the daemon of the system when the package is removed, and no job: `bellows down --force` does both.
+const before = `#!/bin/sh
+set -e
+[ "$1" != remove ] || [ ! -d /run/systemd/system ] || systemctl stop bellows.service
+`
+
 // deb is a Debian package: an archive of ar(1) with three members, as deb(5) has it.
 func (r *release) deb(arch string, program []byte) (name string, packed []byte, err error) {
 	files := []file{{"usr/bin/bellows", 0o755, program}}
@@ -55,7 +61,7 @@ Description: elastic resource manager for memory-hungry batch work
  the system, or of a user.
 `, r.version, arch, size)
 	about, err := tarball([]file{{"control", 0o644, []byte(control)}, {"md5sums", 0o644, []byte(sums.String())},
-		{"postinst", 0o755, []byte(afterwards)}, {"postrm", 0o755, []byte(afterwards)}}, "./", r.date)
+		{"prerm", 0o755, []byte(before)}, {"postinst", 0o755, []byte(afterwards)}, {"postrm", 0o755, []byte(afterwards)}}, "./", r.date)
 	if err != nil {
 		return "", nil, err
 	}

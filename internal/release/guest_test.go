@@ -79,6 +79,17 @@ func TestPackageOfDebian(t *testing.T) {
 
 	t.Run("machine", func(t *testing.T) { root.runsJobs(t, "systemctl") })
 	t.Run("user", func(t *testing.T) { user{uid: 1000}.runsJobs(t, "systemctl", "--user") })
+
+	root.does(t, "systemctl", "start", "bellows")
+	root.does(t, "dpkg", "--force-bad-path", "-r", "bellows")
+	for _, path := range []string{"/usr/bin/bellows", "/usr/lib/systemd/system/bellows.service", "/usr/share/doc/bellows"} {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("after its removal the package has left %s: %v", path, err)
+		}
+	}
+	if out, _ := root.command("systemctl", "is-active", "bellows").Output(); string(out) == "active\n" {
+		t.Error("after the removal of the package its daemon runs")
+	}
 }
 
 // user is whoever calls commands.
