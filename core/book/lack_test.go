@@ -50,7 +50,7 @@ func TestLack(t *testing.T) {
 			}
 		})
 	}
-	// A reason recorded by an earlier release names both resources.
+	// A reason that does not say what lacks names both resources.
 	if got := cluster.BecauseNoRoom(resource.Of(core, gb)).Words(nil); got != "no node has 1GB and 1 core free" {
 		t.Error(got)
 	}
