@@ -13,7 +13,7 @@ type Book struct {
 	why      Why
 }
 
-// NewBook returns the book of an empty cluster. why is the policy's own answer to why a job waits; nil is none.
+// NewBook returns the book of an empty cluster. why is the policy's own answer to why a job waits; nil means none.
 func NewBook(why Why) *Book {
 	s := newSnapshot()
 	return &Book{snapshot: s, plan: newPlan(0, s, 0), why: why}

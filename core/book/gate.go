@@ -13,7 +13,7 @@ import (
 //
 // Jobs get their turn in the order of submission. A job for which too little of a quota is left does not keep back later ones.
 type gate struct {
-	quotas *cluster.Quotas // nil is none
+	quotas *cluster.Quotas // nil means none
 	// anew says that everything is to be counted anew: the quotas have changed, or the inventory is complete.
 	anew     bool
 	accounts map[cluster.Party]*account // of parties with a quota and with jobs

@@ -54,7 +54,7 @@ type TaskState struct {
 	StillSince timeline.Time
 	Stood      time.Duration
 	// Out is how much memory of its grant has left its node, because its owner wants that while the task is paused, in bytes.
-	// OutLent is what of it others may use now: all, until an order says that it is to come back.
+	// OutLent is the part others may use; all of it until page-in is ordered.
 	Out, OutLent resource.Amount
 	// Hold is the newest order to stop the task or to let it go on; nil if there was none.
 	Hold *Hold

@@ -50,7 +50,7 @@ type Launch struct {
 	Dir string      `json:"dir"`
 	As  Credentials `json:"as"`
 	// Input says that the standard input comes from a connected client. Otherwise Stdin is the file of the standard
-	// input, relative to Dir; empty is none.
+	// input, relative to Dir; empty means none.
 	Input bool   `json:"input,omitempty"`
 	Stdin string `json:"stdin,omitempty"`
 	// Inherited is what the program inherits from its submitter; nil is a umask of 022 and everything else from the
@@ -70,48 +70,39 @@ type Launch struct {
 
 // Exit is the end of a container.
 type Exit struct {
-	// Code is the exit code of the program: 128 + Signal if a signal ended it, 124 if its time limit did, 126 if it could
-	// not be executed and 127 if it was not found.
-	Code   int `json:"code"`
-	Signal int `json:"signal,omitempty"`
-	// TimeLimit is the time limit that ended it; 0 if none did.
-	TimeLimit time.Duration `json:"time_limit_ns,omitempty"`
-	// Left counts processes that remained when the program ended by itself, and were killed.
-	Left int64 `json:"left_processes,omitempty"`
-	// OOMKills counts processes of the container that the kernel killed for lack of memory.
-	OOMKills int64 `json:"oom_kills,omitempty"`
-	// Refused counts processes and threads that the kernel refused the container because it had as many as a container may have.
-	Refused int64 `json:"refused_processes,omitempty"`
+	Code      int           `json:"code" doc:"exit code: 128 + signal if a signal ended it, 124 if its time limit did, 126 if it could not be executed, 127 if it was not found"`
+	Signal    int           `json:"signal,omitempty" doc:"the signal that ended it"`
+	TimeLimit time.Duration `json:"time_limit_ns,omitempty" doc:"the time limit that ended it; omitted if none did"`
+	Left      int64         `json:"left_processes,omitempty" doc:"processes that remained when the program ended by itself, and were killed"`
+	OOMKills  int64         `json:"oom_kills,omitempty" doc:"processes that the kernel killed for lack of memory"`
+	Refused   int64         `json:"refused_processes,omitempty" doc:"processes and threads that the kernel refused because the container had as many as it may"`
 	// Peak is the container's largest use of memory, including page cache; 0 is unknown.
-	Peak    resource.Amount `json:"peak_memory_bytes,omitempty"`
+	Peak    resource.Amount `json:"peak_memory_bytes,omitempty" doc:"largest use of memory, page cache included; omitted if unknown"`
 	CPUTime time.Duration   `json:"cpu_time_ns,omitempty"`
 	// Started and Ended are when the program began and ended; Started is 0 if it never began.
-	Started timeline.Time `json:"started_ns,omitempty"`
-	Ended   timeline.Time `json:"ended_ns,omitempty"`
+	Started timeline.Time `json:"started_ns,omitempty" doc:"when the program began; omitted if it never did"`
+	Ended   timeline.Time `json:"ended_ns,omitempty" doc:"when it ended"`
 }
 
 // Reading is one sample of a running container. An unknown value is nil.
 type Reading struct {
 	// Memory is anonymous memory, page cache and kernel memory together, in bytes; Anonymous is the first of them.
 	// Memory does not include Swap. Peak is the largest Memory so far.
-	Memory    *int64 `json:"memory_bytes,omitempty"`
-	Anonymous *int64 `json:"anonymous_bytes,omitempty"`
-	Swap      *int64 `json:"swap_bytes,omitempty"`
-	Peak      *int64 `json:"peak_memory_bytes,omitempty"`
+	Memory    *int64 `json:"memory_bytes,omitempty" doc:"memory with page cache and memory of the kernel, without swap"`
+	Anonymous *int64 `json:"anonymous_bytes,omitempty" doc:"memory without page cache"`
+	Swap      *int64 `json:"swap_bytes,omitempty" doc:"bytes in swap"`
+	Peak      *int64 `json:"peak_memory_bytes,omitempty" doc:"largest memory_bytes so far"`
 	// Limit bounds Memory, in bytes.
-	Limit *int64 `json:"limit_bytes,omitempty"`
-	// CPUTime is the CPU time used so far, in nanoseconds.
-	CPUTime *int64 `json:"cpu_time_ns,omitempty"`
-	// Read and Written are the bytes read from and written to disks so far.
-	Read    *int64 `json:"read_bytes,omitempty"`
-	Written *int64 `json:"written_bytes,omitempty"`
-	// Processes counts the processes of the container.
-	Processes *int64 `json:"processes,omitempty"`
+	Limit     *int64 `json:"limit_bytes,omitempty" doc:"memory limit now"`
+	CPUTime   *int64 `json:"cpu_time_ns,omitempty" doc:"CPU time so far"`
+	Read      *int64 `json:"read_bytes,omitempty" doc:"bytes read from disks so far"`
+	Written   *int64 `json:"written_bytes,omitempty" doc:"bytes written to disks so far"`
+	Processes *int64 `json:"processes,omitempty" doc:"number of processes"`
 	// State is what the memory manager lets the container do; 0 for a running REGULAR container, which the memory
 	// manager leaves alone. Why is one clause on the memory manager's last action, Since is the time of that action.
-	State ContainerState `json:"state,omitempty"`
-	Why   string         `json:"why,omitempty"`
-	Since time.Time      `json:"since,omitzero"`
+	State ContainerState `json:"state,omitempty" doc:"running or suspended for class FLEX; waiting for any class while the program has not begun because its node lacks memory; else omitted"`
+	Why   string         `json:"why,omitempty" doc:"one clause on why the memory manager last acted"`
+	Since time.Time      `json:"since,omitzero" doc:"when the container was suspended, resumed, or began to wait"`
 }
 
 // ContainerState is the state in which a memory manager keeps a container.

@@ -15,7 +15,7 @@ type Node struct {
 	Name     string          `json:"name"`
 	Capacity resource.Vector `json:"capacity"`
 	// Unknown are the kinds of which the node has no number: it was neither measured nor stated. Every need of such a kind
-	// fits. Invariant: Capacity is 0 there, and no kind is Stated. In other kinds, a capacity of 0 is none.
+	// fits. Invariant: Capacity is 0 there, and no kind is Stated. In other kinds, a capacity of 0 means none.
 	Unknown resource.Kinds `json:"unknown,omitempty"`
 }
 

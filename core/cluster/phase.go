@@ -31,9 +31,9 @@ const MostPhases = 100
 
 // Provenance says where a forecast comes from, for people. The zero value is a forecast that the user stated.
 type Provenance struct {
-	Model   string  `json:"model,omitempty"`   // how the forecast was made, such as "median"
-	Samples int     `json:"samples,omitempty"` // runs of the program that it was made from
-	Error   float64 `json:"error,omitempty"`   // mean relative error of forecasts of such runs: 0.1 is 10 %
+	Model   string  `json:"model,omitempty" doc:"how the forecast was made, such as median"`
+	Samples int     `json:"samples,omitempty" doc:"runs of the program that it was made from"`
+	Error   float64 `json:"error,omitempty" doc:"mean relative error of forecasts of such runs: 0.1 is 10 %"`
 }
 
 // Peak returns, for each resource, the largest demand of a task at any time: over the phases of the forecast, or the

@@ -87,7 +87,7 @@ func connected() (ours *net.UnixConn, theirs *os.File, err error) {
 	return ours, theirs, nil
 }
 
-// connection returns the connection of a file and closes the file. The error says that the file is none.
+// connection returns the connection of a file and closes the file. The error says that the file is not a connection.
 func connection(file *os.File) (*net.UnixConn, error) {
 	c, err := net.FileConn(file)
 	if err != nil {

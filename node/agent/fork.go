@@ -22,11 +22,11 @@ type entry struct {
 type call struct {
 	number uintptr
 	args   [6]uintptr
-	// takes is 1 + the index of the argument that is the result of the call before; 0 is none.
+	// takes is 1 + the index of the argument that is the result of the call before; 0 means none.
 	takes int
 	// failed and passed are how many of the next calls are left out if it fails, or if it does not; stop ends the process.
 	failed, passed int
-	// harmless is an error that is none.
+	// harmless is an error that counts as success.
 	harmless syscall.Errno
 	// why explains its failure, which ends the process.
 	why func(syscall.Errno) *ending
@@ -118,7 +118,7 @@ func newResults(calls int) (*results, error) {
 	return &results{pages: pages, errs: unsafe.Slice((*uintptr)(unsafe.Pointer(&pages[0])), calls+1)}, nil
 }
 
-// of returns the error of a call; 0 is none.
+// of returns the error of a call; 0 means none.
 func (r *results) of(i int) syscall.Errno { return syscall.Errno(r.errs[i]) }
 
 // ended returns the index of the call that ended the process before it executed a program; ok is false if it executed one, or was killed.

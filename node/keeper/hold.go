@@ -14,7 +14,7 @@ import (
 
 // Hold says for which holders the engine has stopped a container. It is recorded from before the container
 // stops until after it runs again: the next keeper keeps the container stopped, and so does who looks
-// after it while there is none, but for the owner alone. The zero Hold is none.
+// after it while there is none, but for the owner alone. The zero Hold means none.
 type Hold struct {
 	By cluster.Holders `json:"by"`
 	// Until is when leveling ends its hold, and For is the task that keeps going because of it; zero without leveling.

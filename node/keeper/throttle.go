@@ -68,7 +68,7 @@ func (k *Keeper) takeThrottles(c *Container, inForce bool) (orders []cluster.Ord
 }
 
 // keepThrottled carries out the throttles of a container, one after another, and stays with the container while one is in
-// force. th is in force already; zero is none.
+// force. th is in force already; zero means none.
 func (k *Keeper) keepThrottled(c *Container, th Throttle) {
 	for {
 		if th.Bound != (resource.Vector{}) && !th.Lasts(k.config.Clock()) {
