@@ -26,7 +26,7 @@ func dump(s *Snapshot) string {
 	for _, n := range s.Nodes {
 		fmt.Fprintf(&out, "\nnode %v gone=%v paused=%v/%v free=%v/%v disk=%v held=%d leftover=%d booked=%d version=%d heartbeat=%v pressed=%v", n.Node, n.Gone, n.Paused, n.Doubtful, n.Unused(), n.Free, n.UnderSizedDisk, n.Held, n.Leftover, n.booked, n.Version, n.LastHeartbeat, n.Pressed)
 		if n.ReservedFor != nil {
-			fmt.Fprintf(&out, " reserved for %d.%d", n.ReservedFor.ID, n.ReservedStage)
+			fmt.Fprintf(&out, " reserved for %d.%d until %v", n.ReservedFor.ID, n.ReservedStage, n.KeptUntil)
 		}
 		for _, t := range n.Tasks {
 			fmt.Fprintf(&out, "\n  task %v %v %v %v %v %v %v %v %v %d %d", t.ID, t.Grant, t.UnderSized, t.Booked, t.Launched, t.Running, t.Killing, t.Preempting, t.Mark.At, t.inNode, t.inJob)
@@ -44,6 +44,9 @@ func dump(s *Snapshot) string {
 	}
 	for _, j := range s.Jobs {
 		fmt.Fprintf(&out, "\njob %d %v used=%v tasks=%d steered=%v reservations=%d waiting=%v %v %v paused=%+v", j.ID, j.Status, j.Used, len(j.Tasks), j.Steered, j.Reservations, j.Waiting, j.Started, j.Finish, j.paused)
+		if j.Backoff != nil {
+			fmt.Fprintf(&out, " backs off %+v", *j.Backoff)
+		}
 		for _, p := range j.Progress {
 			fmt.Fprintf(&out, "\n  stage %+v", p)
 		}
