@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -77,7 +78,7 @@ func (d *Driver) beginBoard(ctx context.Context) error {
 		if run = 1; len(runs) > 0 {
 			run = runs[len(runs)-1].ID + 1
 		}
-		late = d.clock.Begun().Unix()
+		late = d.agenda.begun().Unix()
 	}
 	first := firstBoard(run)
 	first.revision, first.first = first.revision+late, first.first+late
@@ -132,7 +133,32 @@ func (d *Driver) tell(j *job) { d.changed[j.ID] = j }
 func (d *Driver) tellAll() { maps.Copy(d.changed, d.jobs) }
 
 // askAll says that the reasons why jobs wait may have changed.
-func (d *Driver) askAll() { d.unasked = math.MaxInt }
+func (d *Driver) askAll() { d.asking.all() }
+
+// asking says of which jobs it is not known why they wait since the last step. They are asked in turns, by ID.
+type asking struct {
+	left int           // how many
+	last cluster.JobID // that was asked
+}
+
+func (a *asking) all() { a.left = math.MaxInt }
+
+// open reports whether some jobs have not been asked.
+func (a *asking) open() bool { return a.left > 0 }
+
+// turns yields the jobs to be asked now.
+func (a *asking) turns(jobs *jobList) iter.Seq[*boardJob] {
+	return func(yield func(*boardJob) bool) {
+		a.left = min(a.left, jobs.count)
+		for range min(a.left, askedAtOnce) {
+			a.left--
+			j := jobs.after(a.last)
+			if a.last = j.ID; !yield(j) {
+				return
+			}
+		}
+	}
+}
 
 // publish publishes a new board.
 func (d *Driver) publish() {
@@ -158,11 +184,7 @@ func (d *Driver) publish() {
 
 // askAgain finds out again why some of the jobs wait, and how many of their tasks wait for room alone.
 func (d *Driver) askAgain(e *edition) {
-	d.unasked = min(d.unasked, e.jobs.count)
-	for range min(d.unasked, askedAtOnce) {
-		d.unasked--
-		was := e.jobs.after(d.asked)
-		d.asked = was.ID
+	for was := range d.asking.turns(&e.jobs) {
 		j := d.jobs[was.ID]
 		if j == nil || was.pending == 0 {
 			continue
@@ -178,7 +200,7 @@ func (d *Driver) askAgain(e *edition) {
 
 // statusOf returns the state of the daemon and its nodes.
 func (d *Driver) statusOf(jobs tally) Status {
-	s := Status{Policy: d.config.Policy.Name(), Deadlines: d.config.Policy.Traits().Deadlines, Since: d.clock.Begun(), EventLog: d.events.path, Steps: d.rolls.allSteps(d.engine.Steps()),
+	s := Status{Policy: d.config.Policy.Name(), Deadlines: d.config.Policy.Traits().Deadlines, Since: d.agenda.begun(), EventLog: d.events.path, Steps: d.rolls.allSteps(d.engine.Steps()),
 		Jobs: jobs.jobs, Pending: jobs.pending, Running: jobs.running}
 	s.Trouble = d.refused()
 	for _, n := range d.engine.Snapshot().Nodes {
@@ -201,7 +223,7 @@ func (d *Driver) statusOf(jobs tally) Status {
 // hangs.
 func (d *Driver) current() (*board, error) {
 	select {
-	case <-d.done:
+	case <-d.calls.ended():
 		return nil, errStopped
 	case <-d.watchdog.alarm():
 		return nil, d.silent()
@@ -214,7 +236,7 @@ func (d *Driver) current() (*board, error) {
 // so and shows the last state before the hang.
 func (d *Driver) Status(context.Context) (Status, error) {
 	select {
-	case <-d.done:
+	case <-d.calls.ended():
 		return Status{}, errStopped
 	default:
 	}

@@ -158,7 +158,7 @@ func (d *Driver) enter(ctx context.Context) (leave func(), err error) {
 		return func() { <-d.entry }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-d.done:
+	case <-d.calls.ended():
 		return nil, errStopped
 	case <-d.watchdog.alarm():
 		return nil, d.silent()

@@ -57,13 +57,10 @@ type Driver struct {
 	log     *slog.Logger
 	backend Backend
 	store   *store.Store
-	clock   drive.Clock
 	run     atomic.Int64           // of the store; 0 while the disk has been full since the start
 	logPath atomic.Pointer[string] // of the newest segment
 
-	calls chan func()   // run by the loop, between steps
-	stop  chan struct{} // requests the end of the loop
-	done  chan struct{} // closed by the loop
+	calls mailbox
 
 	gauges   gauges
 	past     endedJobs
@@ -91,22 +88,18 @@ type Driver struct {
 	jobs      map[cluster.JobID]*job // jobs that have not ended, or whose end is not stored yet
 	inventory *inventory
 	requests  requests
-	own       []cluster.Event // events of the Driver itself, to be handled after the current ones
-	agenda    drive.Agenda
-	timer     *time.Timer
+	agenda    schedule
 	out       outbox
-	touched   map[cluster.JobID]*job    // changed since the last harvest
-	changed   map[cluster.JobID]*job    // since the last board
-	unasked   int                       // how many jobs have not been asked since the last step why they wait
-	asked     cluster.JobID             // the last that was
+	touched   map[cluster.JobID]*job // changed since the last harvest
+	changed   map[cluster.JobID]*job // since the last board
+	asking    asking
 	broken    error                     // a bug of the policy, after which the engine decides nothing
 	trouble   error                     // why the outbox cannot be emptied
 	short     error                     // why no task starts: the disk is full, and ends are recorded in reserved space
 	pauses    map[cluster.NodeID]*pause // nodes that could not start a container
 	apart     apart
-	draining  bool   // no new jobs are accepted
-	careful   bool   // jobs that never started are submitted to the engine one by one
-	goroutine string // the loop's, as stacks name it
+	draining  bool // no new jobs are accepted
+	careful   bool // jobs that never started are submitted to the engine one by one
 	rolls     rolls
 }
 
@@ -126,9 +119,9 @@ func Start(c Config) (*Driver, error) {
 	if err := CheckPolicy(c.Policy); err != nil {
 		return nil, err
 	}
-	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, clock: drive.NewClock(),
-		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), inventory: newInventory(), entry: make(chan struct{}, 1), views: takenViews{turn: make(chan struct{}, 1)},
-		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, board: newBulletin(), pressed: newSignal(), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, apart: apart{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), learning: newLearning(), answers: make(chan cluster.Event), past: newEndedJobs()}
+	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, agenda: newSchedule(),
+		calls: newMailbox(), inventory: newInventory(), entry: make(chan struct{}, 1), views: takenViews{turn: make(chan struct{}, 1)},
+		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, board: newBulletin(), pressed: newSignal(), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, apart: apart{}, watchdog: newWatchdog(), learning: newLearning(), answers: make(chan cluster.Event), past: newEndedJobs()}
 	d.keeping.begin(c.Keep)
 	d.quotas.Store(cmp.Or(c.Quotas, &cluster.Quotas{}))
 	d.outputs.changed = make(chan struct{}, 1)
@@ -165,7 +158,7 @@ func Start(c Config) (*Driver, error) {
 	case err != nil:
 		d.log.Warn("no disk space is reserved: on a full disk the ends of tasks cannot be recorded", "error", err)
 	}
-	d.explains <- d.clock.Begun()
+	d.explains <- d.agenda.begun()
 	d.tellAll()
 	d.publish()
 	go d.loop()
@@ -202,17 +195,17 @@ func (d *Driver) beginRun(ctx context.Context) error {
 }
 
 // now is the time that never runs backwards.
-func (d *Driver) now() timeline.Time { return d.clock.Now() }
+func (d *Driver) now() timeline.Time { return d.agenda.now() }
 
 // loop owns the engine.
 func (d *Driver) loop() {
-	defer close(d.done)
-	defer d.timer.Stop()
-	d.goroutine = goroutineHere()
+	defer d.calls.end()
+	defer d.agenda.stop()
+	d.watchdog.begin()
 	for {
 		// 1. Receive the next call or event. Events that have arrived already are received, and stored, together.
 		select {
-		case f := <-d.calls:
+		case f := <-d.calls.received():
 			d.work()
 			f()
 		case e := <-d.backend.Events():
@@ -222,9 +215,9 @@ func (d *Driver) loop() {
 		case e := <-d.answers:
 			d.work()
 			d.answered(e)
-		case <-d.timer.C:
+		case <-d.agenda.alarm():
 			d.work()
-		case <-d.stop:
+		case <-d.calls.toEnd():
 			d.finish()
 			return
 		}
@@ -254,12 +247,10 @@ func (d *Driver) drain() {
 // catchUp handles the Driver's own events and held events whose time has come.
 func (d *Driver) catchUp() {
 	for {
-		d.own = d.agenda.Due(d.now(), d.own)
-		if len(d.own) == 0 {
+		events := d.agenda.due()
+		if len(events) == 0 {
 			return
 		}
-		events := d.own
-		d.own = nil
 		for i := range events {
 			switch e := &events[i]; {
 			case e.Kind == cluster.NodeResumed:
@@ -276,18 +267,14 @@ func (d *Driver) catchUp() {
 const retryAfter = time.Second
 
 func (d *Driver) setTimer() {
-	next := d.agenda.Next()
 	wait := time.Hour
-	if next != timeline.Never {
-		wait = min(wait, max(0, next.Sub(d.now())))
-	}
 	if d.trouble != nil || d.short != nil {
 		wait = min(wait, retryAfter)
 	}
-	if d.unasked > 0 {
+	if d.asking.open() {
 		wait = min(wait, askPause)
 	}
-	d.timer.Reset(wait)
+	d.agenda.wake(wait)
 }
 
 // step hands one event to the engine and handles its decisions. Nothing is acted on before the next flush.
@@ -384,10 +371,10 @@ func (d *Driver) do(ctx context.Context, f func()) error {
 func (d *Driver) look(ctx context.Context, f func()) error {
 	ran := make(chan struct{})
 	select {
-	case d.calls <- func() { f(); close(ran) }:
+	case d.calls.to() <- func() { f(); close(ran) }:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-d.done:
+	case <-d.calls.ended():
 		return errStopped
 	case <-d.watchdog.alarm():
 		return d.silent()
@@ -407,7 +394,7 @@ func (d *Driver) awaitInventory(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-d.done:
+	case <-d.calls.ended():
 		return errStopped
 	}
 }
@@ -545,19 +532,19 @@ func have(ids []cluster.JobID) string {
 // should lead to Close. If the loop hangs, Close returns an error, and the loop lasts until the process ends.
 func (d *Driver) Close() error {
 	select {
-	case d.stop <- struct{}{}:
-	case <-d.done:
+	case d.calls.stopper() <- struct{}{}:
+	case <-d.calls.ended():
 	case <-d.watchdog.alarm():
 		return d.silent()
 	}
-	<-d.done
+	<-d.calls.ended()
 	d.stopping()
 	d.beside.Wait()
 	return nil
 }
 
 // Done is closed when the Driver has stopped, by Shutdown or Close.
-func (d *Driver) Done() <-chan struct{} { return d.done }
+func (d *Driver) Done() <-chan struct{} { return d.calls.ended() }
 
 // EventLog returns the path of the file in which the steps of this run are recorded now.
 func (d *Driver) EventLog() string { return *d.logPath.Load() }

@@ -146,7 +146,7 @@ func (d *Driver) keepPace(ctx context.Context, jobs ...*cluster.Job) error {
 		case <-time.After(wait):
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-d.done:
+		case <-d.calls.ended():
 			return errStopped
 		}
 	}

@@ -30,7 +30,7 @@ func (d *Driver) Pressure(ctx context.Context) (p Pressure, err error) {
 	case <-d.pressed:
 	case <-ctx.Done():
 		return p, ctx.Err()
-	case <-d.done:
+	case <-d.calls.ended():
 		return p, errStopped
 	}
 	running, err := d.underPressure(ctx, &p)

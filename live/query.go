@@ -154,7 +154,7 @@ func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*boardJ
 		case <-newer:
 		case <-ctx.Done():
 			return Job{}, ctx.Err()
-		case <-d.done:
+		case <-d.calls.ended():
 			return Job{}, errStopped
 		}
 	}

@@ -84,7 +84,7 @@ func (d *Driver) awaitQuotas(ctx context.Context, submit func() error) error {
 				return err
 			case <-ctx.Done():
 				return ctx.Err()
-			case <-d.done:
+			case <-d.calls.ended():
 				return errStopped
 			}
 		}

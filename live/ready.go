@@ -6,7 +6,7 @@ import "time"
 // be written. The error is Unavailable. Ready does not use the engine.
 func (d *Driver) Ready() error {
 	select {
-	case <-d.done:
+	case <-d.calls.ended():
 		return Errorf(Unavailable, "%w", errStopped)
 	default:
 	}

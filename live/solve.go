@@ -17,7 +17,7 @@ func (d *Driver) ask(decision *cluster.Decision) {
 		e.Answer = d.solve(question)
 		select {
 		case d.answers <- e:
-		case <-d.done:
+		case <-d.calls.ended():
 		}
 	}()
 }

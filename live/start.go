@@ -69,7 +69,7 @@ func (d *Driver) start(now timeline.Time, j *job, decision *cluster.Decision) {
 	if err != nil {
 		e := cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: cluster.Failed, Detail: err.Error()}
 		d.close(j, r, &e)
-		d.own = append(d.own, e)
+		d.agenda.next(e)
 		return
 	}
 	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: id, Launch: launch})
@@ -164,7 +164,7 @@ func (d *Driver) kill(j *job, decision *cluster.Decision) {
 		e := cluster.Event{Kind: cluster.DecisionFailed, Task: r.Container.Task, Run: r.Container.Run, Decision: start, Outcome: cluster.Lost, Detail: "ended before it was started"}
 		r.refused = true
 		d.close(j, r, &e)
-		d.own = append(d.own, e)
+		d.agenda.next(e)
 		return
 	}
 	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: r.Container})

@@ -55,7 +55,7 @@ func (d *Driver) Changes(ctx context.Context, from int64) (Update, error) {
 		case <-newer:
 		case <-ctx.Done():
 			return Update{}, ctx.Err()
-		case <-d.done:
+		case <-d.calls.ended():
 			return Update{}, errStopped
 		}
 	}

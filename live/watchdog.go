@@ -30,6 +30,7 @@ const (
 type watchdog struct {
 	beat  atomic.Int64 // odd while the loop works, even while it waits for work or for the disk
 	begun atomic.Int64 // when it began that work, ns since the Driver began
+	loop  string       // the goroutine, as stacks name it
 	dead  chan struct{}
 
 	mu   sync.Mutex
@@ -38,11 +39,14 @@ type watchdog struct {
 
 func newWatchdog() *watchdog { return &watchdog{dead: make(chan struct{}), hung: make(chan struct{})} }
 
+// begin says that the loop is the calling goroutine.
+func (w *watchdog) begin() { w.loop = goroutineHere() }
+
 // work says that the loop begins a piece of work, rest that it has nothing to do. Both return a function that undoes
 // them.
 func (d *Driver) work() (undo func()) {
 	if w := d.watchdog; w.beat.Load()%2 == 0 {
-		w.begun.Store(int64(time.Since(d.clock.Begun())))
+		w.begun.Store(int64(time.Since(d.agenda.begun())))
 		w.beat.Add(1)
 		return func() { d.rest() }
 	}
@@ -68,7 +72,7 @@ func (w *watchdog) alarm() <-chan struct{} {
 func (d *Driver) hangs() (silent time.Duration, hangs bool) {
 	select {
 	case <-d.watchdog.alarm():
-		return time.Since(d.clock.Begun()) - time.Duration(d.watchdog.begun.Load()), true
+		return time.Since(d.agenda.begun()) - time.Duration(d.watchdog.begun.Load()), true
 	default:
 		return 0, false
 	}
@@ -94,7 +98,7 @@ func (d *Driver) watch(p Patience) {
 	for {
 		select {
 		case <-tick.C:
-		case <-d.done:
+		case <-d.calls.ended():
 			return
 		}
 		if beat := w.beat.Load(); beat%2 == 0 || beat != last {
@@ -124,7 +128,7 @@ func (d *Driver) sayWhereItHangs() {
 	close(w.hung)
 	w.mu.Unlock()
 	silent, _ := d.hangs()
-	d.log.Error("the engine does not answer", "for", silent.Round(time.Second), "at", d.note.String(), "stack", stackOf(d.goroutine))
+	d.log.Error("the engine does not answer", "for", silent.Round(time.Second), "at", d.note.String(), "stack", stackOf(d.watchdog.loop))
 }
 
 func (d *Driver) recovered() {

@@ -84,10 +84,10 @@ func (r *hangsRig) restart(when func(*book.Plan) bool, inventory ...cluster.Even
 	r.t.Cleanup(func() {
 		close(p.letGo)
 		select { // Close would not wait for a loop that was abandoned.
-		case d.stop <- struct{}{}:
-		case <-d.done:
+		case d.calls.stopper() <- struct{}{}:
+		case <-d.calls.ended():
 		}
-		<-d.done
+		<-d.calls.ended()
 		d.stopping()
 		d.beside.Wait()
 	})

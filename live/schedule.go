@@ -1,0 +1,49 @@
+package live
+
+import (
+	"time"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/drive"
+)
+
+// schedule has the events that the Driver itself makes, for now and for later. Only the loop uses it; now and begun may be called from any
+// goroutine.
+type schedule struct {
+	drive.Agenda
+	clock drive.Clock
+	soon  []cluster.Event // to be handled after the current ones
+	timer *time.Timer
+}
+
+func newSchedule() schedule {
+	return schedule{clock: drive.NewClock(), timer: time.NewTimer(time.Hour)}
+}
+
+// now is the time that never runs backwards.
+func (s *schedule) now() timeline.Time { return s.clock.Now() }
+
+// begun is when the Driver began.
+func (s *schedule) begun() time.Time { return s.clock.Begun() }
+
+// next adds an event that is handled after the current ones.
+func (s *schedule) next(e cluster.Event) { s.soon = append(s.soon, e) }
+
+// due returns the events whose time has come, and forgets them.
+func (s *schedule) due() (events []cluster.Event) {
+	events, s.soon = s.Due(s.now(), s.soon), nil
+	return events
+}
+
+// wake sends on alarm when the next event is due, at most some time from now.
+func (s *schedule) wake(most time.Duration) {
+	if next := s.Next(); next != timeline.Never {
+		most = min(most, max(0, next.Sub(s.now())))
+	}
+	s.timer.Reset(most)
+}
+
+func (s *schedule) alarm() <-chan time.Time { return s.timer.C }
+
+func (s *schedule) stop() { s.timer.Stop() }
