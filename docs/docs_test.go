@@ -1,5 +1,5 @@
-// Package docs_test keeps the documents true: what they tell people to type is typed, the code in them is the project's,
-// and their links lead somewhere.
+// Package docs_test keeps the documents true: what they tell people to type is typed, the code in them is the
+// project's, and their links lead somewhere.
 //
 // A block marked "sh" is run, as one script, in a folder that the blocks of a document share, one after the other, with
 // a bellows that was built from here, and that has this project in the folder bellows. A comment in the line above says
@@ -29,7 +29,8 @@ import (
 func documents(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, pattern := range []string{"../README.md", "../CHANGELOG.md", "*.md", "decisions/*.md", "reference/*.md", "results/*.md", "../studies/*.md"} {
+	for _, pattern := range []string{"../README.md", "../CHANGELOG.md", "*.md", "decisions/*.md", "reference/*.md",
+		"results/*.md", "../studies/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -235,11 +236,13 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// hasHeading reports whether a document has a heading whose link target is anchor: lower case, spaces as -, without marks.
+// hasHeading reports whether a document has a heading whose link target is anchor: lower case, spaces as -, without
+// marks.
 func hasHeading(text, anchor string) bool {
 	for line := range strings.Lines(text) {
 		title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " ")
-		if ok && line[0] == '#' && strings.ReplaceAll(marks.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), ""), " ", "-") == anchor {
+		if ok && line[0] == '#' && strings.ReplaceAll(marks.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), ""),
+			" ", "-") == anchor {
 			return true
 		}
 	}
@@ -248,7 +251,8 @@ func hasHeading(text, anchor string) bool {
 
 var marks = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
-// The list of folders in architecture.md has every folder at the top that has packages, and in its row every package in it.
+// The list of folders in architecture.md has every folder at the top that has packages, and in its row every package
+// in it.
 func TestFolders(t *testing.T) {
 	_, list, _ := strings.Cut(read(t, "architecture.md"), "## Folders")
 	rows := map[string]string{}
@@ -267,7 +271,8 @@ func TestFolders(t *testing.T) {
 	for _, path := range strings.Fields(string(packages)) {
 		top, below, _ := strings.Cut(strings.TrimPrefix(path, "github.com/bellows-rm/bellows/"), "/")
 		below = strings.TrimPrefix(strings.TrimPrefix(below, "cli/"), "command/")
-		if row, ok := rows[top]; !ok || below != "" && top != "cmd" && below != "commandtest" && !strings.Contains(row, "`"+below+"`") {
+		if row, ok := rows[top]; !ok || below != "" && top != "cmd" && below != "commandtest" &&
+			!strings.Contains(row, "`"+below+"`") {
 			t.Errorf("architecture.md does not list %s", path)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 // release is the version under which TestInstall offers this project.
 const release = "v0.0.1"
 
-// TestInstall installs the commands as README says, from a module proxy in a folder that has this project, as people would get it,
-// and otherwise what the module cache has.
+// TestInstall installs the commands as README says, from a module proxy in a folder that has this project, as people
+// would get it, and otherwise what the module cache has.
 func TestInstall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -42,8 +42,9 @@ func TestInstall(t *testing.T) {
 		name := filepath.Base(command)
 		install := exec.Command("go", "install", path+"/cmd/"+name+"@latest")
 		install.Dir = t.TempDir() // outside of any module
-		install.Env = append(os.Environ(), "CGO_ENABLED=0", "GOBIN="+bin, "GOMODCACHE="+filepath.Join(bin, "modules"), "GOSUMDB=off",
-			"GOFLAGS=-modcacherw -trimpath", "GOTOOLCHAIN=local", fmt.Sprintf("GOPROXY=file://%s,file://%s", proxy, modules))
+		install.Env = append(os.Environ(), "CGO_ENABLED=0", "GOBIN="+bin, "GOMODCACHE="+filepath.Join(bin, "modules"),
+			"GOSUMDB=off", "GOFLAGS=-modcacherw -trimpath", "GOTOOLCHAIN=local",
+			fmt.Sprintf("GOPROXY=file://%s,file://%s", proxy, modules))
 		if out, err := install.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", install, err, out)
 		}

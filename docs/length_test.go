@@ -21,8 +21,8 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// Pages for people are read at a sitting: one of docs has at most 4,500 words, and all together have at most 40,000. Tables that a
-// program reads out of the code are in docs/reference, what was measured in studies.
+// Pages for people are read at a sitting: one of docs has at most 4,500 words, and all together have at most 40,000.
+// Tables that a program reads out of the code are in docs/reference, what was measured in studies.
 func TestPagesAreShort(t *testing.T) {
 	pages, err := filepath.Glob("*.md")
 	if err != nil {

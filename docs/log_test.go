@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// The tables of messages in log.md have every message above DEBUG of the driver, the daemon and the keeper of the memory, and
-// no message that the daemon does not log.
+// The tables of messages in log.md have every message above DEBUG of the driver, the daemon and the keeper of the
+// memory, and no message that the daemon does not log.
 func TestMessagesOfTheLog(t *testing.T) {
 	documented := map[string]bool{}
 	for line := range strings.Lines(read(t, "reference/log.md")) {
@@ -34,7 +34,8 @@ func TestMessagesOfTheLog(t *testing.T) {
 			}
 			for _, message := range messagesIn(t, path) {
 				logged[message] = true
-				if (slices.Contains([]string{"live", "door/daemon", "pool"}, dir) || filepath.Base(path) == "keeper.go") && !documented[message] {
+				if (slices.Contains([]string{"live", "door/daemon", "pool"}, dir) || filepath.Base(path) == "keeper.go") &&
+					!documented[message] {
 					t.Errorf("%s logs %q, which log.md does not have", path, message)
 				}
 			}
@@ -54,8 +55,8 @@ func TestMessagesOfTheLog(t *testing.T) {
 	}
 }
 
-// messagesIn returns the messages above DEBUG that a file logs. A message in a variable has all values that the file assigns to
-// a variable of that name, except for the one that the keeper logs at DEBUG.
+// messagesIn returns the messages above DEBUG that a file logs. A message in a variable has all values that the file
+// assigns to a variable of that name, except for the one that the keeper logs at DEBUG.
 func messagesIn(t *testing.T, path string) (all []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)

@@ -19,7 +19,8 @@ func watch(t *testing.T) *[]string {
 	return &seen
 }
 
-// Content that must survive is on the disk before it has its name, and the name is on the disk before the write is reported.
+// Content that must survive is on the disk before it has its name, and the name is on the disk before the write is
+// reported.
 func TestOrderOfChanges(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	for _, c := range []struct {
@@ -29,8 +30,11 @@ func TestOrderOfChanges(t *testing.T) {
 	}{
 		{"make a folder", func() error { return MakeDir(dir) }, "make d"},
 		{"one that is there", func() error { return MakeDir(dir) }, ""},
-		{"write", func() error { return Write(filepath.Join(dir, "f"), []byte("x")) }, "make f.tmp, write f.tmp, sync f.tmp, rename f, sync d"},
-		{"replace", func() error { return Replace(filepath.Join(dir, "f"), []byte("y")) }, "make f.tmp, write f.tmp, rename f"},
+		{"write", func() error {
+			return Write(filepath.Join(dir, "f"), []byte("x"))
+		}, "make f.tmp, write f.tmp, sync f.tmp, rename f, sync d"},
+		{"replace", func() error { return Replace(filepath.Join(dir, "f"), []byte("y")) },
+			"make f.tmp, write f.tmp, rename f"},
 		{"replace by nothing", func() error { return Replace(filepath.Join(dir, "f"), nil) }, "make f.tmp, rename f"},
 		{"rename", func() error { return Rename(filepath.Join(dir, "f"), filepath.Join(dir, "g")) }, "rename g, sync d"},
 		{"remove", func() error { return RemoveAll(filepath.Join(dir, "g")) }, "remove g"},
@@ -96,7 +100,8 @@ func TestWriteIsWholeOrNotAtAll(t *testing.T) {
 				break
 			}
 		}
-		if !slices.IsSortedFunc(seen, func(a, b string) int { return -strings.Compare(a, b) }) || seen[0] != "old" || seen[len(seen)-1] != "new" {
+		if !slices.IsSortedFunc(seen, func(a, b string) int { return -strings.Compare(a, b) }) || seen[0] != "old" ||
+			seen[len(seen)-1] != "new" {
 			t.Errorf("texts after deaths, in order: %v", seen)
 		}
 	}
@@ -106,7 +111,8 @@ func TestWriteIsWholeOrNotAtAll(t *testing.T) {
 func TestFailures(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "target")
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "f"), 0o700), os.WriteFile(target, []byte("kept"), 0o600), os.Symlink(target, filepath.Join(dir, "g.tmp"))); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "f"), 0o700), os.WriteFile(target, []byte("kept"), 0o600),
+		os.Symlink(target, filepath.Join(dir, "g.tmp"))); err != nil {
 		t.Fatal(err)
 	}
 	if err := Write(filepath.Join(dir, "f"), []byte("x")); err == nil {

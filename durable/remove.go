@@ -19,8 +19,8 @@ func RemoveAll(path string) error { return Remove(context.Background(), path) }
 
 // Remove removes a file, or a folder with all its content; it need not exist. After a loss of power parts of it may
 // be back. A program may have made the content as it pleased, to any depth, and may still change it: Remove takes two
-// descriptors, follows no symbolic link, and leaves what is mounted there. After an error all else is removed; the error
-// names the first file that is left. Remove stops with the error of ctx, and another Remove can go on.
+// descriptors, follows no symbolic link, and leaves what is mounted there. After an error all else is removed; the
+// error names the first file that is left. Remove stops with the error of ctx, and another Remove can go on.
 func Remove(ctx context.Context, path string) error {
 	Before(OpRemove, path)
 	err := unlink(unix.AT_FDCWD, path)
@@ -45,7 +45,8 @@ type tree struct {
 	top int // its descriptor
 }
 
-// unlink removes a file or an empty folder. The error is ENOTEMPTY if it is another folder, and nothing is mounted there.
+// unlink removes a file or an empty folder. The error is ENOTEMPTY if it is another folder, and nothing is mounted
+// there.
 func unlink(dir int, name string) error {
 	err := unix.Unlinkat(dir, name, 0)
 	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM) { // POSIX says EPERM of a folder.
@@ -67,9 +68,10 @@ func openDir(dir int, name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// empty removes what is in a folder, which is the top of the tree or directly in it. A folder below the top that is not empty becomes one
-// directly in the top: so nothing is deeper than that, and no program that has the folder open can take it out of the tree again. empty
-// goes over the folder until nothing is left, or until a round removes nothing.
+// empty removes what is in a folder, which is the top of the tree or directly in it. A folder below the top that is
+// not empty becomes one directly in the top: so nothing is deeper than that, and no program that has the folder open
+// can take it out of the tree again. empty goes over the folder until nothing is left, or until a round removes
+// nothing.
 func (t *tree) empty(dir *os.File, path string) error {
 	for {
 		if _, err := dir.Seek(0, io.SeekStart); err != nil {

@@ -52,8 +52,8 @@ func nest(t *testing.T, dir string, n int) {
 	_ = unix.Close(fd)
 }
 
-// grow makes a random tree in a folder: files, links to files, and symbolic links to outside of the tree, pipes, and folders that are deep,
-// wide, or closed to their owner.
+// grow makes a random tree in a folder: files, links to files, and symbolic links to outside of the tree, pipes, and
+// folders that are deep, wide, or closed to their owner.
 func grow(t *testing.T, r *rand.Rand, dir, outside string, depth int) {
 	t.Helper()
 	for i := range r.IntN(8) {
@@ -90,7 +90,8 @@ func grow(t *testing.T, r *rand.Rand, dir, outside string, depth int) {
 func TestRemoveAllTakesTwoDescriptors(t *testing.T) {
 	dir := t.TempDir()
 	outside := filepath.Join(dir, "outside")
-	if err := errors.Join(os.Mkdir(outside, 0o700), os.WriteFile(filepath.Join(outside, "file"), []byte("kept"), 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(outside, 0o700), os.WriteFile(filepath.Join(outside, "file"), []byte("kept"),
+		0o600)); err != nil {
 		t.Fatal(err)
 	}
 	seed := uint64(time.Now().UnixNano())
@@ -132,7 +133,8 @@ func TestRemoveAllTakesTwoDescriptors(t *testing.T) {
 func TestRemoveAllOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "dir", "file"), filepath.Join(dir, "link")
-	if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0), os.Symlink(filepath.Dir(file), link)); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0),
+		os.Symlink(filepath.Dir(file), link)); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{link, filepath.Join(dir, "missing"), filepath.Join(dir, "missing", "too")} {
@@ -156,7 +158,9 @@ func TestRemoveAllStaysOnItsMount(t *testing.T) {
 	dir := t.TempDir()
 	tree, outside := filepath.Join(dir, "tree"), filepath.Join(dir, "outside")
 	mount := filepath.Join(tree, "a", "b", "mounted")
-	if err := errors.Join(os.MkdirAll(mount, 0o700), os.Mkdir(outside, 0o700), os.WriteFile(filepath.Join(outside, "file"), nil, 0o600), os.WriteFile(filepath.Join(tree, "a", "file"), nil, 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(mount, 0o700), os.Mkdir(outside, 0o700),
+		os.WriteFile(filepath.Join(outside, "file"), nil, 0o600), os.WriteFile(filepath.Join(tree, "a", "file"), nil,
+			0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if err := unix.Mount(outside, mount, "", unix.MS_BIND, ""); err != nil {
@@ -167,10 +171,12 @@ func TestRemoveAllStaysOnItsMount(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer mounted.Close()
-	unmount := func() error { return unix.Unmount(fmt.Sprintf("/proc/self/fd/%d", mounted.Fd()), unix.MNT_DETACH) } // wherever it is now
+	// wherever it is now
+	unmount := func() error { return unix.Unmount(fmt.Sprintf("/proc/self/fd/%d", mounted.Fd()), unix.MNT_DETACH) }
 	defer unmount()
 	err = RemoveAll(tree)
-	if at := new(fs.PathError); !errors.As(err, &at) || !errors.Is(err, unix.EBUSY) || filepath.Base(at.Path) != "mounted" {
+	if at := new(fs.PathError); !errors.As(err, &at) || !errors.Is(err, unix.EBUSY) ||
+		filepath.Base(at.Path) != "mounted" {
 		t.Errorf("error %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(outside, "file")); err != nil {

@@ -14,8 +14,9 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// meter is a policy that notes how many executors are assigned to each application, and to how many it is entitled: what max-min fairness
-// grants it of those that there are, given how many it could use, which is one for each of its tasks that runs or may start.
+// meter is a policy that notes how many executors are assigned to each application, and to how many it is entitled:
+// what max-min fairness grants it of those that there are, given how many it could use, which is one for each of its
+// tasks that runs or may start.
 type meter struct {
 	policy.Policy
 	fair    share.Fair
@@ -96,13 +97,14 @@ type span struct {
 	began, end  int64
 }
 
-// account is what became of the executors of a pool from a time to another: Mira's Table II. An executor is busy from the first line of a
-// task to its last, in between assignments from the last line of a task to the first line of another application's, and idle at any other
-// time, also while it waits for the next task of its application.
+// account is what became of the executors of a pool from a time to another: Mira's Table II. An executor is busy from
+// the first line of a task to its last, in between assignments from the last line of a task to the first line of
+// another application's, and idle at any other time, also while it waits for the next task of its application.
 //
-// An increase begins when an application has fewer executors assigned than it is entitled to, and ends when it has not. It is missed if none was
-// assigned meanwhile, so the load was there for less than the time to react, and short if not all were. The delay of an executor is the time
-// from when an application was entitled to one more to when one was assigned. It has it a little later: that is the switch.
+// An increase begins when an application has fewer executors assigned than it is entitled to, and ends when it has
+// not. It is missed if none was assigned meanwhile, so the load was there for less than the time to react, and short
+// if not all were. The delay of an executor is the time from when an application was entitled to one more to when one
+// was assigned. It has it a little later: that is the switch.
 type account struct {
 	executors  int
 	background string // an application that is no part of the delays and increases
@@ -240,8 +242,9 @@ func quantile(all []time.Duration, q float64) time.Duration {
 // row is the row of the table in studies/measured.md.
 func (a *account) row(name string, queries int) string {
 	at := func(q float64) string { return fmt.Sprintf("%.2f s", quantile(a.delays, q).Seconds()) }
-	return fmt.Sprintf("| %s | %.2f %% | %.1f %%, %d | %d | %s | %s | %s | %.0f ES |", name, 100*a.wasted(), percent(float64(a.missed), float64(a.increases)), a.missed, a.increases,
-		at(0.5), at(0.75), at(0.99), a.delay/float64(queries))
+	return fmt.Sprintf("| %s | %.2f %% | %.1f %%, %d | %d | %s | %s | %s | %.0f ES |", name, 100*a.wasted(),
+		percent(float64(a.missed), float64(a.increases)), a.missed, a.increases, at(0.5), at(0.75), at(0.99),
+		a.delay/float64(queries))
 }
 
 // report reports the account.
@@ -265,15 +268,17 @@ func (a *account) report(queries int, metric func(value float64, unit string)) {
 	metric(float64(a.backgroundRan)/time.Duration(a.to-a.from).Seconds(), "background/s")
 }
 
-// Two executors of a background, of which an application is entitled to one from 1 s on: it is assigned at 3 s. A second increase has
-// gone before one is.
+// Two executors of a background, of which an application is entitled to one from 1 s on: it is assigned at 3 s. A
+// second increase has gone before one is.
 func TestAccount(t *testing.T) {
 	const s = int64(time.Second)
 	a := account{executors: 2, background: "b", from: 0, to: 10 * s}
 	a.count([]change{{1 * s, "a", 1, 0}, {3 * s, "a", 1, 1}, {4 * s, "a", 2, 1}, {5 * s, "a", 1, 1}, {6 * s, "a", 0, 0}},
-		[]span{{"b", 0, 0, 2 * s}, {"a", 0, 3 * s, 6 * s}, {"b", 0, 7 * s, 10 * s}, {"b", 1, 0, 5 * s}, {"b", 1, 6 * s, 12 * s}})
+		[]span{{"b", 0, 0, 2 * s}, {"a", 0, 3 * s, 6 * s}, {"b", 0, 7 * s, 10 * s}, {"b", 1, 0, 5 * s},
+			{"b", 1, 6 * s, 12 * s}})
 	if a.busy != 17 || a.between != 2 || len(a.switches) != 2 || len(a.next) != 1 || a.backgroundRan != 2 {
-		t.Errorf("busy %v, between %v, switches %v, next %v, background %d", a.busy, a.between, a.switches, a.next, a.backgroundRan)
+		t.Errorf("busy %v, between %v, switches %v, next %v, background %d", a.busy, a.between, a.switches, a.next,
+			a.backgroundRan)
 	}
 	if a.delay != 3 || !slices.Equal(a.delays, []time.Duration{2 * time.Second}) {
 		t.Errorf("delay %v of %v", a.delay, a.delays)

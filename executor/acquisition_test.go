@@ -21,9 +21,10 @@ import (
 // colds is how often executors are acquired that do not exist yet.
 const colds = 3
 
-// BenchmarkAcquisition measures how long the tasks of an application that come together wait for an executor each, until their first line:
-// executors that are warm, because they have run a task of the same function for another application, and executors that are started at the
-// same time as the tasks are ready (Mira, Fig. 3 and 10). The application speaks over the socket.
+// BenchmarkAcquisition measures how long the tasks of an application that come together wait for an executor each,
+// until their first line: executors that are warm, because they have run a task of the same function for another
+// application, and executors that are started at the same time as the tasks are ready (Mira, Fig. 3 and 10). The
+// application speaks over the socket.
 func BenchmarkAcquisition(b *testing.B) {
 	for _, p := range programs {
 		for _, n := range []int{2, 8, 28, 56, 112, 224} {
@@ -59,7 +60,8 @@ func BenchmarkAcquisition(b *testing.B) {
 	}
 }
 
-// acquire runs tasks that are there at the same time, until all have begun, and returns how long each waited for its first line, ascending.
+// acquire runs tasks that are there at the same time, until all have begun, and returns how long each waited for its
+// first line, ascending.
 func (s *served) acquire(b *testing.B, p program, n int, meanwhile func()) (waited []time.Duration) {
 	a, err := enrol(b.Context(), s.reach(), "acquires")
 	if err != nil {
@@ -70,7 +72,8 @@ func (s *served) acquire(b *testing.B, p program, n int, meanwhile func()) (wait
 		b.Fatal(err)
 	}
 	ready := time.Now().UnixNano()
-	if err := a.Grow(b.Context(), a.NewStage(executor.Stage{Function: p.meet, Path: s.path()}), slices.Repeat([][]byte{[]byte(gate)}, n)...); err != nil {
+	if err := a.Grow(b.Context(), a.NewStage(executor.Stage{Function: p.meet, Path: s.path()}),
+		slices.Repeat([][]byte{[]byte(gate)}, n)...); err != nil {
 		b.Fatal(err)
 	}
 	a.Close()

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Application is the client of one application: it submits tasks to a pool, and collects their results. It keeps the arguments of a task
-// until it has the result. After a restart of the daemon, or if its lease has ended, it enrols again and submits again exactly the
-// tasks that have no result. Its methods may be called from any goroutine.
+// Application is the client of one application: it submits tasks to a pool, and collects their results. It keeps the
+// arguments of a task until it has the result. After a restart of the daemon, or if its lease has ended, it enrols
+// again and submits again exactly the tasks that have no result. Its methods may be called from any goroutine.
 type Application struct {
 	link      link
 	enrolment Enrolment
@@ -45,13 +45,14 @@ type Application struct {
 type ApplicationConfig struct {
 	// Socket is the path of the daemon's socket, and Pool the name of the pool.
 	Socket, Pool string
-	// HTTP and Base reach a pool in another way: Base is its URL, such as https://HOST/v1/pools/NAME. Socket and Pool are not used then.
+	// HTTP and Base reach a pool in another way: Base is its URL, such as https://HOST/v1/pools/NAME. Socket and Pool
+	// are not used then.
 	HTTP *http.Client
 	Base string
 	// Enrolment describes the application. Without a Key it gets a random one.
 	Enrolment Enrolment
-	// Attach is what executors are to know that are attached to an application which starts its own tasks (Enrolment.Drives), such as where it
-	// listens: at most MostAttach bytes.
+	// Attach is what executors are to know that are attached to an application which starts its own tasks
+	// (Enrolment.Drives), such as where it listens: at most MostAttach bytes.
 	Attach []byte
 	// Away is for how long the daemon may be away before a call fails; 0 is DefaultAway.
 	Away time.Duration
@@ -63,7 +64,8 @@ type Stage struct {
 	After    []int  // the stages all of whose tasks must have succeeded before. They get no more tasks then
 	Function string // as in Work
 	Path     string // as in Work
-	// Tasks is how many tasks the stage will have of an application that starts its own, as long as it demands nothing; 0 is unknown.
+	// Tasks is how many tasks the stage will have of an application that starts its own, as long as it demands nothing;
+	// 0 is unknown.
 	Tasks int
 }
 
@@ -86,8 +88,8 @@ type Outcome struct {
 	Printed []byte // the end of what the task printed
 }
 
-// CancelledError is the error of an application that was cancelled: by its Cancel, by an operator, or because a task failed that
-// another stage needs.
+// CancelledError is the error of an application that was cancelled: by its Cancel, by an operator, or because a task
+// failed that another stage needs.
 type CancelledError struct{ Why string }
 
 // Error implements error.
@@ -106,7 +108,8 @@ const (
 
 // Enrol begins an application. It lasts until its results are collected, it is cancelled, or ctx ends.
 func Enrol(ctx context.Context, c ApplicationConfig) (*Application, error) {
-	a := &Application{link: link{c.HTTP, c.Base, cmp.Or(c.Away, DefaultAway)}, enrolment: c.Enrolment, attach: c.Attach, changed: make(chan struct{}), enrolling: make(turn, 1), collecting: make(turn, 1)}
+	a := &Application{link: link{c.HTTP, c.Base, cmp.Or(c.Away, DefaultAway)}, enrolment: c.Enrolment, attach: c.Attach,
+		changed: make(chan struct{}), enrolling: make(turn, 1), collecting: make(turn, 1)}
 	if c.HTTP == nil {
 		a.link = socketLink(c.Socket, c.Pool, c.Away)
 	}
@@ -152,7 +155,9 @@ func (a *Application) hold(ctx context.Context) (Lease, error) {
 	if lease.Lease != "" {
 		return lease, nil
 	}
-	_, err := a.link.patiently(ctx, func() ([]byte, error) { return a.link.post(ctx, "/applications", a.enrolment, &lease, a.attach) })
+	_, err := a.link.patiently(ctx, func() ([]byte, error) {
+		return a.link.post(ctx, "/applications", a.enrolment, &lease, a.attach)
+	})
 	if err != nil {
 		return lease, err
 	}
@@ -208,9 +213,10 @@ func (a *Application) NewStage(s Stage) int {
 	return len(a.stages) - 1
 }
 
-// Grow adds tasks to a stage, one with each of the arguments, and returns when the daemon has received them. It waits while the arguments
-// and results of the application in the daemon need all their room: then another goroutine must collect results. If ctx ends before, the
-// tasks are submitted nevertheless. The arguments must not be changed afterwards.
+// Grow adds tasks to a stage, one with each of the arguments, and returns when the daemon has received them. It waits
+// while the arguments and results of the application in the daemon need all their room: then another goroutine must
+// collect results. If ctx ends before, the tasks are submitted nevertheless. The arguments must not be changed
+// afterwards.
 func (a *Application) Grow(ctx context.Context, number int, arguments ...[]byte) error {
 	for i, x := range arguments {
 		if len(x) > MostArguments {
@@ -332,8 +338,8 @@ func (a *Application) waitForRoom(ctx context.Context, held int64, pause time.Du
 	_ = a.await(ctx, func() bool { return a.held < held })
 }
 
-// growth returns the next message: of the tasks that the daemon does not know, as many as there is room for. Its number is 0 if there is
-// nothing to say. a.mu must be held.
+// growth returns the next message: of the tasks that the daemon does not know, as many as there is room for. Its
+// number is 0 if there is nothing to say. a.mu must be held.
 func (a *Application) growth() (g Growth, payload [][]byte) {
 	if a.driving != nil {
 		return a.driving.growth(a), nil
@@ -406,7 +412,8 @@ func (a *Application) grew(lease Lease, g *Growth, room Room) {
 			s.begun, s.sent = true, grown.First
 		}
 		for k, size := range grown.Sizes {
-			// It may have a result already: that of a run of an earlier lease, or one that was collected before this answer came.
+			// It may have a result already: that of a run of an earlier lease, or one that was collected before this answer
+			// came.
 			if _, waits := s.pending[s.sent+k]; waits && size >= 0 {
 				a.held, a.tasks = a.held+int64(size), a.tasks+1
 			}
@@ -416,8 +423,9 @@ func (a *Application) grew(lease Lease, g *Growth, room Room) {
 	a.change()
 }
 
-// Collect returns results in the order in which the tasks ended, as soon as there are some, each exactly once. The next call confirms
-// them to the daemon. The error is io.EOF after the last result of an application that was closed, and a *CancelledError if it was cancelled.
+// Collect returns results in the order in which the tasks ended, as soon as there are some, each exactly once. The
+// next call confirms them to the daemon. The error is io.EOF after the last result of an application that was closed,
+// and a *CancelledError if it was cancelled.
 func (a *Application) Collect(ctx context.Context) ([]Outcome, error) {
 	if a.driving != nil {
 		return nil, errors.New("the application starts its own tasks: Changes has what happens to its executors")
@@ -466,7 +474,8 @@ func (a *Application) ended(why string) {
 	}
 }
 
-// hear asks for results, and enrols again when the lease has ended, until there is an answer or the application has ended.
+// hear asks for results, and enrols again when the lease has ended, until there is an answer or the application has
+// ended.
 func (a *Application) hear(ctx context.Context) (lease Lease, out Results, payload []byte, err error) {
 	for {
 		a.mu.Lock()
@@ -494,7 +503,8 @@ func (a *Application) collect(ctx context.Context, lease Lease) (out Results, pa
 			after = 0
 		}
 		a.mu.Unlock()
-		return a.link.post(ctx, fmt.Sprintf("/applications/%d/results", lease.Application), Collect{Lease: lease.Lease, After: after}, &out)
+		return a.link.post(ctx, fmt.Sprintf("/applications/%d/results", lease.Application),
+			Collect{Lease: lease.Lease, After: after}, &out)
 	})
 	return out, payload, err
 }
@@ -507,7 +517,8 @@ func (a *Application) pending() (n int) {
 	return n
 }
 
-// hopeless returns why not all tasks can run: a new daemon does not know that a task of an earlier one has failed. a.mu must be held.
+// hopeless returns why not all tasks can run: a new daemon does not know that a task of an earlier one has failed.
+// a.mu must be held.
 func (a *Application) hopeless() string {
 	for n, s := range a.stages {
 		if s.failed && s.parent {
@@ -523,7 +534,8 @@ func (a *Application) take(lease Lease, out *Results, payload []byte) (outcomes 
 	defer a.mu.Unlock()
 	for _, r := range out.Results {
 		if r.Size < 0 || r.Output < 0 || r.Size > len(payload) || r.Output > len(payload)-r.Size {
-			return nil, fmt.Errorf("result %d: it should have %d bytes and %d of output, and %d follow", r.Number, r.Size, r.Output, len(payload))
+			return nil, fmt.Errorf("result %d: it should have %d bytes and %d of output, and %d follow", r.Number, r.Size,
+				r.Output, len(payload))
 		}
 		o := Outcome{r, payload[:r.Size:r.Size], payload[r.Size : r.Size+r.Output : r.Size+r.Output]}
 		payload = payload[r.Size+r.Output:]
@@ -586,7 +598,8 @@ func (a *Application) Cancel(ctx context.Context, why string) error {
 		return nil // The daemon that knew it has ended, or its lease has.
 	}
 	_, err := a.link.patiently(ctx, func() ([]byte, error) {
-		return a.link.send(ctx, http.MethodDelete, fmt.Sprintf("/applications/%d", lease.Application), Cancellation{lease.Lease, why}, &struct{}{})
+		return a.link.send(ctx, http.MethodDelete, fmt.Sprintf("/applications/%d", lease.Application),
+			Cancellation{lease.Lease, why}, &struct{}{})
 	})
 	if isStatus(err, http.StatusGone) || isStatus(err, http.StatusNotFound) {
 		return nil

@@ -57,8 +57,10 @@ func (d *day) begin() {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	p := pool.Start(pool.Config{Name: "p", Policy: mira, Room: d.room, Lease: 10 * time.Second, Grace: time.Second, Poll: 5 * time.Second,
-		Verify: func(int, string) bool { return true }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	p := pool.Start(pool.Config{Name: "p", Policy: mira, Room: d.room, Lease: 10 * time.Second, Grace: time.Second,
+		Poll: 5 * time.Second, Verify: func(int, string) bool {
+			return true
+		}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	d.mu.Lock()
 	old := d.pool
 	d.pool, d.handler = p, p.Handler()
@@ -144,7 +146,8 @@ func (d *day) executors(ctx context.Context, n int) {
 					if work.Do == executor.DoRun {
 						d.run(work.Task, arguments)
 						result = bytes.ToUpper(arguments)
-						done = &executor.Report{Work: work.Work, Size: len(result), Failed: bytes.HasPrefix(arguments, []byte("fail")), Error: "it was requested"}
+						done = &executor.Report{Work: work.Work, Size: len(result), Failed: bytes.HasPrefix(arguments, []byte("fail")),
+							Error: "it was requested"}
 					}
 				}
 				time.Sleep(100 * time.Millisecond)
@@ -156,7 +159,8 @@ func (d *day) executors(ctx context.Context, n int) {
 // enrol begins an application.
 func (d *day) enrol(ctx context.Context, key string) *executor.Application {
 	d.t.Helper()
-	a, err := executor.Enrol(ctx, executor.ApplicationConfig{HTTP: &http.Client{Transport: d}, Base: "http://bellows", Enrolment: executor.Enrolment{Key: key, Attempts: 1000}})
+	a, err := executor.Enrol(ctx, executor.ApplicationConfig{HTTP: &http.Client{Transport: d}, Base: "http://bellows",
+		Enrolment: executor.Enrolment{Key: key, Attempts: 1000}})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -164,7 +168,8 @@ func (d *day) enrol(ctx context.Context, key string) *executor.Application {
 }
 
 // all collects everything: the results by stage and task.
-func all(t testing.TB, a *executor.Application, given func(executor.Outcome)) (results map[[2]int]executor.Outcome, end error) {
+func all(t testing.TB, a *executor.Application, given func(executor.Outcome)) (results map[[2]int]executor.Outcome,
+	end error) {
 	t.Helper()
 	results = map[[2]int]executor.Outcome{}
 	for {
@@ -205,12 +210,14 @@ func TestApplication(t *testing.T) {
 		if err := a.Grow(ctx, second, []byte("c")); err != nil {
 			t.Fatal(err)
 		}
-		if err := a.Grow(ctx, second, []byte("d"), make([]byte, executor.MostArguments+1)); err == nil || !strings.Contains(err.Error(), "at most") {
+		if err := a.Grow(ctx, second, []byte("d"), make([]byte, executor.MostArguments+1)); err == nil ||
+			!strings.Contains(err.Error(), "at most") {
 			t.Errorf("arguments that are too large: %v", err)
 		}
 		a.Close()
 		results, err := all(t, a, nil)
-		if err != io.EOF || len(results) != 3 || string(results[[2]int{0, 1}].Payload) != "B" || string(results[[2]int{1, 0}].Payload) != "C" {
+		if err != io.EOF || len(results) != 3 || string(results[[2]int{0, 1}].Payload) != "B" ||
+			string(results[[2]int{1, 0}].Payload) != "C" {
 			t.Errorf("got %v, %v", results, err)
 		}
 		if v, err := d.pool.View(ctx); err != nil || v.Applications[0].State != "ended" || v.Applications[0].Results != 0 {
@@ -259,7 +266,8 @@ func TestApplicationRoom(t *testing.T) {
 			}
 			large.Close()
 		}()
-		if results, err := all(t, large, nil); err != io.EOF || len(results) != 3 || len(results[[2]int{0, 0}].Payload) != 20<<20 {
+		if results, err := all(t, large, nil); err != io.EOF || len(results) != 3 ||
+			len(results[[2]int{0, 0}].Payload) != 20<<20 {
 			t.Errorf("%d results, %v", len(results), err)
 		}
 	})
@@ -288,7 +296,8 @@ func TestApplicationCancelled(t *testing.T) {
 		if err := a.Grow(ctx, s, []byte("a")); !errors.As(err, &cancelled) {
 			t.Errorf("it grew: %v", err)
 		}
-		if v, err := d.pool.View(ctx); err != nil || v.Applications[0].State != "cancelled" || v.Applications[0].Why != "it is late" {
+		if v, err := d.pool.View(ctx); err != nil || v.Applications[0].State != "cancelled" ||
+			v.Applications[0].Why != "it is late" {
 			t.Errorf("the pool knows %+v, %v", v.Applications, err)
 		}
 		d.executors(ctx, 1)
@@ -302,14 +311,15 @@ func TestApplicationCancelled(t *testing.T) {
 		}
 		a.Close()
 		results, err := all(t, a, nil)
-		if len(results) != 2 || !results[[2]int{0, 1}].Failed || !errors.As(err, &cancelled) || !strings.Contains(cancelled.Why, "another stage needs it") {
+		if len(results) != 2 || !results[[2]int{0, 1}].Failed || !errors.As(err, &cancelled) ||
+			!strings.Contains(cancelled.Why, "another stage needs it") {
 			t.Errorf("got %v of %v", err, results)
 		}
 	})
 }
 
-// Messages and answers are lost, or come twice, daemons end, and leases too, at random moments: each task has one result, it is right, and no
-// task runs again that had its result before the daemon began.
+// Messages and answers are lost, or come twice, daemons end, and leases too, at random moments: each task has one
+// result, it is right, and no task runs again that had its result before the daemon began.
 func TestApplicationOnBadDays(t *testing.T) {
 	from := *applicationSeed
 	if from == 0 {
@@ -397,21 +407,22 @@ func badDay(t *testing.T, seed uint64) {
 	}
 }
 
-// A message that fails after a long time is sent again: how long the daemon is away counts from when that is known, not from when the
-// message was sent, whose answer may have been slow to come.
+// A message that fails after a long time is sent again: how long the daemon is away counts from when that is known,
+// not from when the message was sent, whose answer may have been slow to come.
 func TestSlowFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDay(t, 1)
 		d.begin()
 		slow := true
-		_, err := executor.Enrol(t.Context(), executor.ApplicationConfig{Base: "http://bellows", HTTP: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-			if slow {
-				slow = false
-				time.Sleep(time.Hour)
-				return nil, errors.New("the connection is lost")
-			}
-			return d.RoundTrip(r)
-		})}})
+		_, err := executor.Enrol(t.Context(), executor.ApplicationConfig{Base: "http://bellows",
+			HTTP: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				if slow {
+					slow = false
+					time.Sleep(time.Hour)
+					return nil, errors.New("the connection is lost")
+				}
+				return d.RoundTrip(r)
+			})}})
 		if err != nil {
 			t.Error(err)
 		}
@@ -455,7 +466,8 @@ func (c *closedDoor) RoundTrip(*http.Request) (*http.Response, error) {
 // A socket that is not open to the user does not become so by waiting.
 func TestSocketIsNotOpen(t *testing.T) {
 	var c closedDoor
-	if _, err := executor.Enrol(t.Context(), executor.ApplicationConfig{HTTP: &http.Client{Transport: &c}, Base: "http://bellows"}); !errors.Is(err, fs.ErrPermission) || c.tried != 1 {
+	if _, err := executor.Enrol(t.Context(), executor.ApplicationConfig{HTTP: &http.Client{Transport: &c},
+		Base: "http://bellows"}); !errors.Is(err, fs.ErrPermission) || c.tried != 1 {
 		t.Errorf("after %d attempts: %v", c.tried, err)
 	}
 }

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Attached is what a function knows that serves an application which starts its own tasks. Such a function is called with what the
-// application has said to attach with, and serves it until its context ends: then the executor is to be given back, and the function returns when the
-// tasks that run there have ended. What it returns is not kept, and an error says that the executor could not serve the application. What it
-// prints is in the log of the executor.
+// Attached is what a function knows that serves an application which starts its own tasks. Such a function is called
+// with what the application has said to attach with, and serves it until its context ends: then the executor is to be
+// given back, and the function returns when the tasks that run there have ended. What it returns is not kept, and an
+// error says that the executor could not serve the application. What it prints is in the log of the executor.
 type Attached struct {
 	Attachment
 	Key, Name string // of the application
-	// Application ends when the application has. Until then this executor may be attached to it again, after others: what takes long to
-	// make, such as a connection, can be kept for that.
+	// Application ends when the application has. Until then this executor may be attached to it again, after others:
+	// what takes long to make, such as a connection, can be kept for that.
 	Application context.Context
 }
 
@@ -118,8 +118,8 @@ func (e *Executor) goOn(w *Work) {
 	}
 }
 
-// leave ends what the executor serves, and returns the report of it; nil if it serves nothing. A function that does not return in time costs
-// the lease of the executor, because nothing is sent meanwhile.
+// leave ends what the executor serves, and returns the report of it; nil if it serves nothing. A function that does
+// not return in time costs the lease of the executor, because nothing is sent meanwhile.
 func (e *Executor) leave() *Report {
 	s := e.serving
 	if s == nil {

@@ -16,9 +16,10 @@ import (
 	"github.com/bellows-rm/bellows/executor"
 )
 
-// BenchmarkReassignment measures, for one executor in a process of its own, the time from when a task of another application than before is
-// ready, with 1 MB of arguments, to the first line of the task; and beside it the same for an executor that is started for it. The
-// functions of Python import pandas if the interpreter has it; otherwise modules of the standard library, as the name of the benchmark says.
+// BenchmarkReassignment measures, for one executor in a process of its own, the time from when a task of another
+// application than before is ready, with 1 MB of arguments, to the first line of the task; and beside it the same for
+// an executor that is started for it. The functions of Python import pandas if the interpreter has it; otherwise
+// modules of the standard library, as the name of the benchmark says.
 func BenchmarkReassignment(b *testing.B) {
 	b.Run("go", func(b *testing.B) {
 		s := serveWith(b, longLease) // longer than the cold starts
@@ -32,14 +33,16 @@ func BenchmarkReassignment(b *testing.B) {
 		}
 		b.Run("imports="+strings.ReplaceAll(imports, ", ", "+"), func(b *testing.B) {
 			s := serveWith(b, longLease) // longer than the cold starts
-			s.write("clock/clock.py", "import "+imports+"\nimport time\n\ndef now(arguments):\n    return time.time_ns().to_bytes(8, 'big')\n\nnow.bellows_raw = True\n")
-			benchReassignment(b, s, executor.Stage{Function: "clock:now", Path: filepath.Join(s.dir, "clock")}, func(number int) *exec.Cmd { return s.python(path, number) })
+			s.write("clock/clock.py", "import "+imports+
+				"\nimport time\n\ndef now(arguments):\n    return time.time_ns().to_bytes(8, 'big')\n\nnow.bellows_raw = True\n")
+			benchReassignment(b, s, executor.Stage{Function: "clock:now", Path: filepath.Join(s.dir, "clock")},
+				func(number int) *exec.Cmd { return s.python(path, number) })
 		})
 	})
 }
 
-// benchReassignment measures executors that start starts. The function of the stage returns the time of its first line. Applications and
-// executors speak to the pool over its socket.
+// benchReassignment measures executors that start starts. The function of the stage returns the time of its first
+// line. Applications and executors speak to the pool over its socket.
 func benchReassignment(b *testing.B, s *served, stage executor.Stage, start func(number int) *exec.Cmd) {
 	arguments := make([]byte, 1<<20)
 	var apps [2]*executor.Application

@@ -18,17 +18,19 @@ type driving struct {
 	back    []int64              // that were given back, and the daemon may not know it
 }
 
-// begin forgets what an earlier lease made known. What is held is claimed with the first growth, and what is not is left by its executor.
+// begin forgets what an earlier lease made known. What is held is claimed with the first growth, and what is not is
+// left by its executor.
 func (d *driving) begin() { d.told, d.back = nil, nil }
 
-// Demand says how many tasks of a stage run or could run now, in an application that starts its own tasks: it could use an executor for each
-// of them. The pool assigns executors, and asks for them, as the shares of all applications say: see Changes. It panics if there is no such
-// stage, or the number is negative.
+// Demand says how many tasks of a stage run or could run now, in an application that starts its own tasks: it could
+// use an executor for each of them. The pool assigns executors, and asks for them, as the shares of all applications
+// say: see Changes. It panics if there is no such stage, or the number is negative.
 func (a *Application) Demand(stage, tasks int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.driving == nil || stage < 0 || stage >= len(a.stages) || tasks < 0 {
-		panic(fmt.Sprintf("executor: a demand of %d for stage %d: the application has %d stages, and drives: %v", tasks, stage, len(a.stages), a.driving != nil))
+		panic(fmt.Sprintf("executor: a demand of %d for stage %d: the application has %d stages, and drives: %v", tasks,
+			stage, len(a.stages), a.driving != nil))
 	}
 	for len(a.driving.demands) <= stage {
 		a.driving.demands = append(a.driving.demands, 0)
@@ -37,8 +39,8 @@ func (a *Application) Demand(stage, tasks int) {
 	a.change()
 }
 
-// GiveBack gives executors back to the pool of an application that starts its own tasks: it has no task there, and starts none any more. An
-// attachment that has ended already is ignored.
+// GiveBack gives executors back to the pool of an application that starts its own tasks: it has no task there, and
+// starts none any more. An attachment that has ended already is ignored.
 func (a *Application) GiveBack(attachments ...int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -51,7 +53,8 @@ func (a *Application) GiveBack(attachments ...int64) {
 	a.change()
 }
 
-// Held returns the executors that are attached to an application that starts its own tasks, by their numbers of attachments.
+// Held returns the executors that are attached to an application that starts its own tasks, by their numbers of
+// attachments.
 func (a *Application) Held() []Attachment {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -59,7 +62,9 @@ func (a *Application) Held() []Attachment {
 }
 
 func (d *driving) sorted() []Attachment {
-	return slices.SortedFunc(maps.Values(d.held), func(x, y Attachment) int { return cmp.Compare(x.Attachment, y.Attachment) })
+	return slices.SortedFunc(maps.Values(d.held), func(x, y Attachment) int {
+		return cmp.Compare(x.Attachment, y.Attachment)
+	})
 }
 
 // growth returns the next message of an application that starts its own tasks: see Application.growth.
@@ -74,7 +79,8 @@ func (d *driving) growth(a *Application) (g Growth) {
 		}
 		switch {
 		case n >= len(d.told):
-			g.Stages = append(g.Stages, StageGrowth{Stage: n, Name: s.Name, After: s.After, Function: s.Function, Path: s.Path, Demand: demand, Tasks: s.Tasks})
+			g.Stages = append(g.Stages, StageGrowth{Stage: n, Name: s.Name, After: s.After, Function: s.Function, Path: s.Path,
+				Demand: demand, Tasks: s.Tasks})
 		case d.told[n] != demand:
 			g.Stages = append(g.Stages, StageGrowth{Stage: n, Demand: demand})
 		}
@@ -98,15 +104,19 @@ func (d *driving) grew(g *Growth) {
 	d.back = d.back[len(g.GivesBack):]
 }
 
-// Changes returns what has happened to executors of an application that starts its own tasks, in order and each exactly once, as soon as there
-// is something:
-//   - Assigned: the executor is attached. It calls the function of the stage with what the application has said to attach with.
-//   - AskedFor: the application is to give the executor back when the tasks that it has there have ended. Until then it keeps it.
-//   - Ended: the executor is not attached any more, although the application has not given it back. Tasks that it had there run no more, or
+// Changes returns what has happened to executors of an application that starts its own tasks, in order and each
+// exactly once, as soon as there is something:
+//   - Assigned: the executor is attached. It calls the function of the stage with what the application has said to
+//     attach with.
+//   - AskedFor: the application is to give the executor back when the tasks that it has there have ended. Until then
+//     it keeps it.
+//   - Ended: the executor is not attached any more, although the application has not given it back. Tasks that it
+//     had there run no more, or
 //     their results must not be taken: the executor may be another application's now.
 //
-// After a restart of the daemon, attachments go on that both the application and the executor know; the others have ended. The error is io.EOF when the
-// application was closed and has no executor any more, and a *CancelledError if it was cancelled.
+// After a restart of the daemon, attachments go on that both the application and the executor know; the others have
+// ended. The error is io.EOF when the application was closed and has no executor any more, and a *CancelledError if
+// it was cancelled.
 func (a *Application) Changes(ctx context.Context) ([]Change, error) {
 	if a.driving == nil {
 		return nil, errors.New("the application submits its tasks: Collect has their results")

@@ -15,7 +15,8 @@ import (
 	"github.com/bellows-rm/bellows/executor"
 )
 
-// serveSquares is what executors call that are attached to a squares: they connect to it, and square the numbers that it sends.
+// serveSquares is what executors call that are attached to a squares: they connect to it, and square the numbers that
+// it sends.
 func serveSquares(ctx context.Context, where []byte) ([]byte, error) {
 	to, _ := executor.AttachedTo(ctx)
 	c, err := net.Dial("unix", string(where))

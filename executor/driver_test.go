@@ -22,21 +22,24 @@ func (s *served) squares(name, function string) *squares {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	a, err := executor.Enrol(s.t.Context(), executor.ApplicationConfig{Socket: s.socket, Pool: "p", Attach: []byte(listen.Addr().String()), Enrolment: executor.Enrolment{Name: name, Drives: true}})
+	a, err := executor.Enrol(s.t.Context(), executor.ApplicationConfig{Socket: s.socket, Pool: "p",
+		Attach: []byte(listen.Addr().String()), Enrolment: executor.Enrolment{Name: name, Drives: true}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return &squares{app: a, function: function, listen: listen}
 }
 
-// Two applications that start their own tasks and one that does not share executors, of which one is killed, while the pool is restarted: each
-// task has its result, and nothing waits for a lease to end.
+// Two applications that start their own tasks and one that does not share executors, of which one is killed, while
+// the pool is restarted: each task has its result, and nothing waits for a lease to end.
 func TestApplicationsDrive(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		t.Run(fmt.Sprintf("go/lost answers %v", cut), func(t *testing.T) {
 			s := serveWith(t, longLease)
 			s.cut.Store(cut)
-			s.drive(s.executor, "squares", func() int { return len(s.results(s.application("upper", []byte("a"), []byte("b")))) })
+			s.drive(s.executor, "squares", func() int {
+				return len(s.results(s.application("upper", []byte("a"), []byte("b"))))
+			})
 		})
 		t.Run(fmt.Sprintf("python/lost answers %v", cut), func(t *testing.T) {
 			python := interpreter(t)
@@ -48,7 +51,8 @@ func TestApplicationsDrive(t *testing.T) {
 	}
 }
 
-// drive runs two applications that start their own tasks, with a function, and one that does not, with two tasks, on executors that begin starts.
+// drive runs two applications that start their own tasks, with a function, and one that does not, with two tasks, on
+// executors that begin starts.
 func (s *served) drive(begin func(number int) *exec.Cmd, function string, ordinary func() int) {
 	t := s.t
 	killed := begin(0)
@@ -86,7 +90,8 @@ func (s *served) drive(begin func(number int) *exec.Cmd, function string, ordina
 // demanding enrols an application that demands one executor, which calls a function with what it is told.
 func (s *served) demanding(name, function, told string) *executor.Application {
 	s.t.Helper()
-	a, err := executor.Enrol(s.t.Context(), executor.ApplicationConfig{Socket: s.socket, Pool: "p", Attach: []byte(told), Enrolment: executor.Enrolment{Name: name, Drives: true}})
+	a, err := executor.Enrol(s.t.Context(), executor.ApplicationConfig{Socket: s.socket, Pool: "p", Attach: []byte(told),
+		Enrolment: executor.Enrolment{Name: name, Drives: true}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -110,7 +115,8 @@ func hears(t *testing.T, what string, a *executor.Application) executor.Change {
 	}
 }
 
-// The function of an attachment that is asked for sees it by its context, and may return by itself. What is kept for an application is kept until that ends.
+// The function of an attachment that is asked for sees it by its context, and may return by itself. What is kept for
+// an application is kept until that ends.
 func TestAttachedFunction(t *testing.T) {
 	s := serve(t)
 	said := make(chan string, 10)
@@ -122,7 +128,8 @@ func TestAttachedFunction(t *testing.T) {
 		said <- "leaves " + to.Name
 		return nil, nil
 	}
-	x := executor.Executor{Socket: s.socket, Pool: "p", Number: 0, Secret: "secret", Functions: map[string]executor.Function{"serve": serve}}
+	x := executor.Executor{Socket: s.socket, Pool: "p", Number: 0, Secret: "secret",
+		Functions: map[string]executor.Function{"serve": serve}}
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() { stopped <- x.Run(ctx) }()
@@ -166,8 +173,9 @@ func TestAttachedFunction(t *testing.T) {
 	<-stopped
 }
 
-// A function of Python that serves an application sees that it is asked for by an event and by a descriptor; if it does not return after its
-// application has given the executor back, Cancelled is raised in it. What it keeps is there until the application ends.
+// A function of Python that serves an application sees that it is asked for by an event and by a descriptor; if it
+// does not return after its application has given the executor back, Cancelled is raised in it. What it keeps is
+// there until the application ends.
 func TestPythonAttached(t *testing.T) {
 	s := serve(t)
 	cmd := s.pythonCommand(interpreter(t), 0)
@@ -238,7 +246,8 @@ func TestPythonAttached(t *testing.T) {
 	for err == nil {
 		_, err = c.Changes(t.Context())
 	}
-	if want := "4 attachments of executors in a row have failed"; !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "RuntimeError: no way home") {
+	if want := "4 attachments of executors in a row have failed"; !strings.Contains(err.Error(), want) ||
+		!strings.Contains(err.Error(), "RuntimeError: no way home") {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if err := s.pool.Drain(t.Context(), 0, "it is over"); err != nil {

@@ -20,12 +20,13 @@ import (
 	"time"
 )
 
-// Function is what a task calls. Whatever it returns is the result of the task; an error, or a panic, means that the task has failed. ctx
-// ends when the result is not wanted any more.
+// Function is what a task calls. Whatever it returns is the result of the task; an error, or a panic, means that the
+// task has failed. ctx ends when the result is not wanted any more.
 type Function func(ctx context.Context, arguments []byte) (result []byte, err error)
 
-// Main is the main function of an executor that bellows starts. It runs tasks, each of which names one of the functions, until the pool
-// ends the executor, and then exits: with 0, or with 1 if the pool cannot be reached or refuses the executor.
+// Main is the main function of an executor that bellows starts. It runs tasks, each of which names one of the
+// functions, until the pool ends the executor, and then exits: with 0, or with 1 if the pool cannot be reached or
+// refuses the executor.
 func Main(functions map[string]Function) {
 	e, err := fromEnvironment(functions)
 	if err == nil {
@@ -69,8 +70,8 @@ func fromEnvironment(functions map[string]Function) (*Executor, error) {
 	return e, nil
 }
 
-// Executor runs tasks of the applications of one pool, one at a time. A task that wants a fresh process, in one that has run tasks of another
-// application, fails; but the process of Main begins itself anew for it.
+// Executor runs tasks of the applications of one pool, one at a time. A task that wants a fresh process, in one that
+// has run tasks of another application, fails; but the process of Main begins itself anew for it.
 type Executor struct {
 	Socket    string // path of the daemon's socket
 	Pool      string
@@ -92,8 +93,8 @@ type Executor struct {
 	kept        map[string]*keptFor // by the keys of applications
 }
 
-// Run runs tasks until the pool ends the executor, which is no error, or ctx ends. It returns an error if the pool refuses the executor, or
-// has been away for too long.
+// Run runs tasks until the pool ends the executor, which is no error, or ctx ends. It returns an error if the pool
+// refuses the executor, or has been away for too long.
 func (e *Executor) Run(ctx context.Context) error {
 	e.link = socketLink(e.Socket, e.Pool, e.Away)
 	defer e.link.http.CloseIdleConnections()
@@ -162,7 +163,8 @@ func (e *Executor) hold(ctx context.Context) (string, error) {
 		return e.lease.Lease, nil
 	}
 	_, err := e.link.patiently(ctx, func() ([]byte, error) {
-		r := Registration{Executor: e.Number, Secret: e.Secret, Language: "go", PID: os.Getpid(), Attaches: true, Running: e.running}
+		r := Registration{Executor: e.Number, Secret: e.Secret, Language: "go", PID: os.Getpid(), Attaches: true,
+			Running: e.running}
 		return e.link.post(ctx, "/executors", r, &e.lease)
 	})
 	return e.lease.Lease, err
@@ -210,16 +212,19 @@ func (e *Executor) run(ctx context.Context, w *Work, arguments []byte) (r *Repor
 	return r, result, printed
 }
 
-// refresh begins this process anew, with its lease: the daemon gives it the same task again. If that is not possible, the task has failed.
+// refresh begins this process anew, with its lease: the daemon gives it the same task again. If that is not possible,
+// the task has failed.
 func (e *Executor) refresh(w *Work) *Report {
 	err := errors.New("this program cannot begin itself anew")
 	if e.anew {
 		err = e.again()
 	}
-	return &Report{Work: w.Work, Failed: true, Error: fmt.Sprintf("a fresh process is wanted, and this one has run tasks of other applications: %v", err)}
+	return &Report{Work: w.Work, Failed: true,
+		Error: fmt.Sprintf("a fresh process is wanted, and this one has run tasks of other applications: %v", err)}
 }
 
-// leaseVariable is the environment variable with the number of the file from which a process that has begun itself anew reads its lease.
+// leaseVariable is the environment variable with the number of the file from which a process that has begun itself
+// anew reads its lease.
 const leaseVariable = "BELLOWS_EXECUTOR_LEASE"
 
 // again replaces the program of this process by itself. It returns only if that fails.
@@ -312,7 +317,8 @@ func (e *Executor) beat(ctx context.Context, work int64, cancel func()) {
 			return
 		}
 		var answer BeatAnswer
-		_, err = e.link.post(ctx, fmt.Sprintf("/executors/%d/beat", e.Number), Beat{Lease: lease, Work: work, Memory: resident()}, &answer)
+		_, err = e.link.post(ctx, fmt.Sprintf("/executors/%d/beat", e.Number),
+			Beat{Lease: lease, Work: work, Memory: resident()}, &answer)
 		switch {
 		case answer.Cancel:
 			cancel()
@@ -346,8 +352,8 @@ type output struct {
 	marked    chan struct{} // closed when the marker has come
 }
 
-// divertOutput makes this process, and those that it starts, print to a pipe. What the runtime says of a crash goes where the process printed
-// before.
+// divertOutput makes this process, and those that it starts, print to a pipe. What the runtime says of a crash goes
+// where the process printed before.
 func divertOutput() (*output, error) {
 	fd, err := syscall.Dup(2)
 	if err != nil {

@@ -78,7 +78,8 @@ var counted atomic.Int64
 
 // spent is the result of a task that tells when it began and ended.
 func spent(began time.Time) []byte {
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(began.UnixNano())), uint64(time.Now().UnixNano()))
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(began.UnixNano())),
+		uint64(time.Now().UnixNano()))
 }
 
 // childVariable is the environment variable with what a child of a task prints.
@@ -138,7 +139,9 @@ func (s *served) begin(expected int) {
 		s.t.Fatal(err)
 	}
 	c := pool.Config{Name: "p", Policy: mira, Expected: expected, Grace: time.Minute, Lease: 2 * time.Second,
-		Verify: func(_ int, secret string) bool { return secret == "secret" }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+		Verify: func(_ int, secret string) bool {
+			return secret == "secret"
+		}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	if s.configure != nil {
 		s.configure(&c)
 	}
@@ -173,8 +176,8 @@ func (u unheard) WriteHeader(int)             {}
 // command is that of an executor.
 func (s *served) command(number int) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), executor.SocketVariable+"="+s.socket, executor.PoolVariable+"=p", fmt.Sprintf("%s=%d", executor.ExecutorVariable, number),
-		executor.SecretVariable+"="+filepath.Join(s.dir, "secret"))
+	cmd.Env = append(os.Environ(), executor.SocketVariable+"="+s.socket, executor.PoolVariable+"=p",
+		fmt.Sprintf("%s=%d", executor.ExecutorVariable, number), executor.SecretVariable+"="+filepath.Join(s.dir, "secret"))
 	return cmd
 }
 
@@ -227,7 +230,8 @@ func (s *served) results(lease executor.Lease) map[int]outcome {
 	s.t.Helper()
 	all := map[int]outcome{}
 	for after := int64(0); ; {
-		out, payloads, err := s.pool.Collect(s.t.Context(), lease.Application, executor.Collect{Lease: lease.Lease, After: after})
+		out, payloads, err := s.pool.Collect(s.t.Context(), lease.Application,
+			executor.Collect{Lease: lease.Lease, After: after})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -269,7 +273,8 @@ func TestExecutorRunsTasks(t *testing.T) {
 func TestOutputOfTasks(t *testing.T) {
 	s := serve(t)
 	s.executor(0)
-	if all := s.results(s.application("print", nil, nil)); all[0].output != "printed\nby a child\n" || all[1].output != all[0].output {
+	if all := s.results(s.application("print", nil, nil)); all[0].output != "printed\nby a child\n" ||
+		all[1].output != all[0].output {
 		t.Errorf("got %+v", all)
 	}
 }
@@ -278,10 +283,12 @@ func TestOutputOfTasks(t *testing.T) {
 func TestFailedTasks(t *testing.T) {
 	s := serve(t)
 	s.executor(0)
-	if r := s.results(s.application("panic", nil))[0]; !r.Failed || !strings.Contains(r.Error, "panic: broken") || !strings.Contains(r.Error, "executor_test.go") {
+	if r := s.results(s.application("panic", nil))[0]; !r.Failed || !strings.Contains(r.Error, "panic: broken") ||
+		!strings.Contains(r.Error, "executor_test.go") {
 		t.Errorf("got %+v", r)
 	}
-	if r := s.results(s.application("goexit", nil))[0]; !r.Failed || !strings.Contains(r.Error, "ended its goroutine") || !strings.Contains(r.Error, "executor_test.go") {
+	if r := s.results(s.application("goexit", nil))[0]; !r.Failed || !strings.Contains(r.Error, "ended its goroutine") ||
+		!strings.Contains(r.Error, "executor_test.go") {
 		t.Errorf("got %+v", r)
 	}
 	if r := s.results(s.application("nothing", nil))[0]; !r.Failed || !strings.Contains(r.Error, "no such function") {
@@ -307,20 +314,23 @@ func TestMuchOutput(t *testing.T) {
 	s.executor(0)
 	all := s.results(s.application("shout", nil, nil))
 	for _, r := range all {
-		if len(r.output) != executor.MostOutput || !r.Truncated || !strings.HasSuffix(r.output, "aa\nthe end\n") && !strings.HasSuffix(r.output, "aathe end\n") {
+		if len(r.output) != executor.MostOutput || !r.Truncated || !strings.HasSuffix(r.output, "aa\nthe end\n") &&
+			!strings.HasSuffix(r.output, "aathe end\n") {
 			t.Errorf("%d bytes, truncated %v, ending with %q", len(r.output), r.Truncated, r.output[max(0, len(r.output)-20):])
 		}
 	}
 }
 
-// Whoever wants a fresh process gets one in which no task of another application has run. It has the same number, lease and process id.
+// Whoever wants a fresh process gets one in which no task of another application has run. It has the same number,
+// lease and process id.
 func TestFresh(t *testing.T) {
 	s := serveWith(t, longLease)
 	cmd := s.executor(0)
 	is := func(all map[int]outcome, counts ...int) {
 		t.Helper()
 		for i, n := range counts {
-			if want := fmt.Sprintf("%d in process %d", n, cmd.Process.Pid); all[i].result != want || all[i].output != "counted\n" {
+			if want := fmt.Sprintf("%d in process %d", n, cmd.Process.Pid); all[i].result != want ||
+				all[i].output != "counted\n" {
 				t.Errorf("got %+v, want %s", all[i], want)
 			}
 		}
@@ -332,7 +342,8 @@ func TestFresh(t *testing.T) {
 	}
 	s.fresh = false
 	is(s.results(s.application("count", nil)), 3)
-	if v, err := s.pool.View(t.Context()); err != nil || len(v.Executors) != 1 || v.Executors[0].Tasks != 9 || v.Counters.Lost != 0 {
+	if v, err := s.pool.View(t.Context()); err != nil || len(v.Executors) != 1 || v.Executors[0].Tasks != 9 ||
+		v.Counters.Lost != 0 {
 		t.Errorf("the pool is %+v, %v", v, err)
 	}
 	if err := s.pool.Drain(t.Context(), 0, "the pool shrinks"); err != nil {

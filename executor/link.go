@@ -35,11 +35,13 @@ func socketLink(socket, pool string, away time.Duration) link {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}
-	return link{&http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}}, "http://bellows/v1/pools/" + pool, cmp.Or(away, DefaultAway)}
+	return link{&http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}},
+		"http://bellows/v1/pools/" + pool, cmp.Or(away, DefaultAway)}
 }
 
-// patiently tries again what fails because the daemon is away. What the daemon answers, even an error, is final. The first failure may come
-// late: of a message that waited for its answer, or after a time in which the machine stood still.
+// patiently tries again what fails because the daemon is away. What the daemon answers, even an error, is final. The
+// first failure may come late: of a message that waited for its answer, or after a time in which the machine stood
+// still.
 func (l link) patiently(ctx context.Context, try func() ([]byte, error)) ([]byte, error) {
 	pause := firstPause
 	for failed := (time.Time{}); ; {
@@ -74,8 +76,8 @@ func isStatus(err error, status int) bool {
 	return ok && e.Status == status
 }
 
-// isFinal reports whether err does not change by waiting: an answer, or that the socket is not open to this user. A socket has its
-// permissions before it has its name.
+// isFinal reports whether err does not change by waiting: an answer, or that the socket is not open to this user. A
+// socket has its permissions before it has its name.
 func isFinal(err error) bool {
 	if errors.Is(err, fs.ErrPermission) {
 		return true

@@ -1,6 +1,7 @@
-// Package executor is the protocol of pools of warm executors, and a library for both of its sides in Go: executors, which run tasks of
-// one application after another without being started again, and applications, which submit tasks. It imports nothing of this module, so
-// that programs of users can import it. docs/pools.md describes the protocol for other languages.
+// Package executor is the protocol of pools of warm executors, and a library for both of its sides in Go: executors,
+// which run tasks of one application after another without being started again, and applications, which submit tasks.
+// It imports nothing of this module, so that programs of users can import it. docs/pools.md describes the protocol
+// for other languages.
 package executor
 
 import (
@@ -11,21 +12,22 @@ import (
 	"time"
 )
 
-// Every message of the protocol is the body of a POST request, or of its answer: a JSON object, a line feed, and then the payload, which
-// is whatever bytes the object says follow. Arguments and results of tasks are payload: bellows passes them on and never reads them. Media
-// type is the type of such a body.
+// Every message of the protocol is the body of a POST request, or of its answer: a JSON object, a line feed, and then
+// the payload, which is whatever bytes the object says follow. Arguments and results of tasks are payload: bellows
+// passes them on and never reads them. Media type is the type of such a body.
 const MediaType = "application/vnd.bellows.message"
 
 // Environment variables of an executor that bellows starts.
 const (
-	SocketVariable   = "BELLOWS_SOCKET"               // path of the daemon's socket
-	PoolVariable     = "BELLOWS_POOL"                 // name of the pool
-	ExecutorVariable = "BELLOWS_EXECUTOR"             // number of the executor in its pool
-	SecretVariable   = "BELLOWS_EXECUTOR_SECRET_FILE" // path of a file with the secret of this executor, which its owner alone can read
+	SocketVariable   = "BELLOWS_SOCKET"   // path of the daemon's socket
+	PoolVariable     = "BELLOWS_POOL"     // name of the pool
+	ExecutorVariable = "BELLOWS_EXECUTOR" // number of the executor in its pool
+	// path of a file with the secret of this executor, which its owner alone can read
+	SecretVariable = "BELLOWS_EXECUTOR_SECRET_FILE"
 )
 
-// Registration is what an executor says when it begins, and again whenever its lease is gone: POST /v1/pools/{pool}/executors. The answer
-// is a Lease.
+// Registration is what an executor says when it begins, and again whenever its lease is gone: POST
+// /v1/pools/{pool}/executors. The answer is a Lease.
 type Registration struct {
 	Executor int    `json:"executor"` // as in ExecutorVariable
 	Secret   string `json:"secret"`
@@ -48,8 +50,8 @@ type Held struct {
 	Attachment int64 `json:"attachment,omitempty"`
 }
 
-// Lease is good until an executor or an application has sent nothing for its length. A request that waits for its answer keeps the lease.
-// A message with a lease that has ended is answered with status 410 (gone): register again.
+// Lease is good until an executor or an application has sent nothing for its length. A request that waits for its
+// answer keeps the lease. A message with a lease that has ended is answered with status 410 (gone): register again.
 type Lease struct {
 	Lease  string `json:"lease"` // secret: whoever has it, speaks for its holder
 	Length int64  `json:"length_ms"`
@@ -57,15 +59,16 @@ type Lease struct {
 	Application int64 `json:"application,omitempty"`
 }
 
-// Next asks for the next task, and reports the last: POST /v1/pools/{pool}/executors/{executor}/next. The answer, a Work, comes as soon as
-// there is work, or after some seconds. A report that was received is never counted twice: the request can be sent again.
+// Next asks for the next task, and reports the last: POST /v1/pools/{pool}/executors/{executor}/next. The answer, a
+// Work, comes as soon as there is work, or after some seconds. A report that was received is never counted twice: the
+// request can be sent again.
 type Next struct {
 	Lease string  `json:"lease"`
 	Done  *Report `json:"done,omitempty"`
 	// Memory is the resident memory of the executor in bytes; 0 is unknown.
 	Memory int64 `json:"memory_bytes,omitempty"`
-	// Attached is the number of the attachment that the executor serves, 0 if none; Released says that it knows that this is to end. The answer
-	// comes at once if the pool wants something else.
+	// Attached is the number of the attachment that the executor serves, 0 if none; Released says that it knows that
+	// this is to end. The answer comes at once if the pool wants something else.
 	Attached int64 `json:"attached,omitempty"`
 	Released bool  `json:"released,omitempty"`
 	// Keeps are the keys of the applications of which the executor keeps something for their next attachment.
@@ -94,10 +97,11 @@ const (
 	DoRun  = "run"  // run a task, and report it with the next Next
 	DoWait = "wait" // nothing: ask again
 	DoEnd  = "end"  // end the process: the pool shrinks, or the executor is to be replaced
-	// An executor serves an application that starts its own tasks from DoAttach on. It asks for more with Next meanwhile. DoRelease says that
-	// its application is to give it back: it should be left when the tasks that run there have ended. The attachment has ended when the
-	// executor reports it, or when the application has given it back: then the executor gets DoPark or its next work. Before it does anything
-	// else it ends what it serves. It may keep something of the application until DoForget.
+	// An executor serves an application that starts its own tasks from DoAttach on. It asks for more with Next
+	// meanwhile. DoRelease says that its application is to give it back: it should be left when the tasks that run there
+	// have ended. The attachment has ended when the executor reports it, or when the application has given it back: then
+	// the executor gets DoPark or its next work. Before it does anything else it ends what it serves. It may keep
+	// something of the application until DoForget.
 	DoAttach  = "attach"
 	DoRelease = "release"
 	DoPark    = "park"
@@ -106,23 +110,24 @@ const (
 
 // Work is an answer to Next. The payload contains the arguments of the task.
 type Work struct {
-	Do          string `json:"do"`
-	Why         string `json:"why,omitempty"`         // of DoEnd and DoRelease, for people
-	Work        int64  `json:"work,omitempty"`        // number of this run or attachment, good for one Report; no two are equal in a pool
+	Do  string `json:"do"`
+	Why string `json:"why,omitempty"` // of DoEnd and DoRelease, for people
+	// number of this run or attachment, good for one Report; no two are equal in a pool
+	Work        int64  `json:"work,omitempty"`
 	Application int64  `json:"application,omitempty"` // number of the application
 	Name        string `json:"name,omitempty"`        // of the application
 	Task        Held   `json:"task,omitzero"`
 	Function    string `json:"function,omitempty"` // as the application named it: MODULE:FUNCTION for Python
-	// Path is a directory in which Python looks for the module first, and its working directory meanwhile; empty is that of the pool. It must
-	// be absolute.
+	// Path is a directory in which Python looks for the module first, and its working directory meanwhile; empty is that
+	// of the pool. It must be absolute.
 	Path string `json:"path,omitempty"`
 	// Fresh says that nothing of other applications may be in the process: it must have run no task of another one.
 	Fresh bool `json:"fresh,omitempty"`
 	Size  int  `json:"size"` // of the arguments, bytes; of DoAttach, of what the application enrolled with
 }
 
-// Beat keeps the lease while a task runs: POST /v1/pools/{pool}/executors/{executor}/beat, at least three times in the length of a lease.
-// The answer is a BeatAnswer.
+// Beat keeps the lease while a task runs: POST /v1/pools/{pool}/executors/{executor}/beat, at least three times in
+// the length of a lease. The answer is a BeatAnswer.
 type Beat struct {
 	Lease  string `json:"lease"`
 	Work   int64  `json:"work,omitempty"` // what runs
@@ -131,13 +136,13 @@ type Beat struct {
 
 // BeatAnswer says whether the running task is still wanted.
 type BeatAnswer struct {
-	// Cancel says that no application waits for the result: the executor may end the task, and must then report it as failed. If the task has not
-	// ended some seconds later, the executor is ended.
+	// Cancel says that no application waits for the result: the executor may end the task, and must then report it as
+	// failed. If the task has not ended some seconds later, the executor is ended.
 	Cancel bool `json:"cancel,omitempty"`
 }
 
-// Enrolment is what an application says when it begins: POST /v1/pools/{pool}/applications. The answer is a Lease. An application whose
-// lease is gone enrols again with the same key, and submits again whatever it has no result of.
+// Enrolment is what an application says when it begins: POST /v1/pools/{pool}/applications. The answer is a Lease. An
+// application whose lease is gone enrols again with the same key, and submits again whatever it has no result of.
 type Enrolment struct {
 	Key    string  `json:"key"` // chosen by the application, unique in the pool: a long random text
 	Name   string  `json:"name,omitempty"`
@@ -146,18 +151,19 @@ type Enrolment struct {
 	Fresh  bool    `json:"fresh,omitempty"`  // see Work
 	// Attempts is how many runs of a task may end with the loss of their executor, or fail with Retry; 0 counts as 4.
 	Attempts int `json:"attempts,omitempty"`
-	// Drives says that the application starts its own tasks. It submits none: it demands executors, which are attached to it. The payload is
-	// whatever these are to know, such as its address: at most MostAttach bytes. After Attempts attachments in a row that failed, the application is
-	// cancelled.
+	// Drives says that the application starts its own tasks. It submits none: it demands executors, which are attached
+	// to it. The payload is whatever these are to know, such as its address: at most MostAttach bytes. After Attempts
+	// attachments in a row that failed, the application is cancelled.
 	Drives bool `json:"drives,omitempty"`
 }
 
 // MostAttach bounds the payload of an Enrolment, in bytes.
 const MostAttach = 1 << 20
 
-// Growth adds tasks to an application: POST /v1/pools/{pool}/applications/{application}/tasks. The payload contains the arguments of all its
-// tasks, one after the other. The answer is a Room. Growths are numbered by the application from 1; one that was received is
-// ignored when it comes again. One with the number 0 adds nothing, and keeps the lease.
+// Growth adds tasks to an application: POST /v1/pools/{pool}/applications/{application}/tasks. The payload contains
+// the arguments of all its tasks, one after the other. The answer is a Room. Growths are numbered by the application
+// from 1; one that was received is ignored when it comes again. One with the number 0 adds nothing, and keeps the
+// lease.
 type Growth struct {
 	Lease  string        `json:"lease"`
 	Number int64         `json:"number"`
@@ -166,7 +172,8 @@ type Growth struct {
 	Closed bool `json:"closed,omitempty"`
 	// GivesBack are the attachments on which an application that drives has no task any more.
 	GivesBack []int64 `json:"gives_back,omitempty"`
-	// Holds are the attachments that it has from before it enrolled again. Of each it hears that it is assigned, or has ended.
+	// Holds are the attachments that it has from before it enrolled again. Of each it hears that it is assigned, or has
+	// ended.
 	Holds []Attachment `json:"holds,omitempty"`
 }
 
@@ -185,12 +192,14 @@ type StageGrowth struct {
 	Function string `json:"function,omitempty"` // of a new stage
 	Path     string `json:"path,omitempty"`     // of a new stage; see Work
 	Sizes    []int  `json:"sizes,omitempty"`    // of the arguments of each new task, bytes
-	// First is the index of the first task of a new stage. A stage that is submitted again to a new daemon may leave out tasks whose results
-	// the application has: those before First, and those whose size is -1.
+	// First is the index of the first task of a new stage. A stage that is submitted again to a new daemon may leave out
+	// tasks whose results the application has: those before First, and those whose size is -1.
 	First int `json:"first,omitempty"`
-	// Demand is how many tasks of the stage run or could run now, in an application that drives: it could use an executor for each.
+	// Demand is how many tasks of the stage run or could run now, in an application that drives: it could use an
+	// executor for each.
 	Demand int `json:"demand,omitempty"`
-	// Tasks is how many tasks a new stage will have that demands nothing yet; stages before it have more weight then. 0 is unknown.
+	// Tasks is how many tasks a new stage will have that demands nothing yet; stages before it have more weight then. 0
+	// is unknown.
 	Tasks int `json:"tasks,omitempty"`
 }
 
@@ -200,23 +209,24 @@ type Room struct {
 	Most int64 `json:"most_bytes"` // more is refused with status 429, until there is room
 }
 
-// Cancellation cancels an application: DELETE /v1/pools/{pool}/applications/{application}. The answer is an empty object. Without a body it
-// cancels the application that has this number now.
+// Cancellation cancels an application: DELETE /v1/pools/{pool}/applications/{application}. The answer is an empty
+// object. Without a body it cancels the application that has this number now.
 type Cancellation struct {
 	// Lease says which application is meant, because another daemon uses its number again; 410 if the lease has ended.
 	Lease string `json:"lease,omitempty"`
 	Why   string `json:"why,omitempty"`
 }
 
-// Collect asks for results: POST /v1/pools/{pool}/applications/{application}/results. The answer, Results, comes as soon as there are
-// some, or after some seconds. Results that were not confirmed come again.
+// Collect asks for results: POST /v1/pools/{pool}/applications/{application}/results. The answer, Results, comes as
+// soon as there are some, or after some seconds. Results that were not confirmed come again.
 type Collect struct {
 	Lease string `json:"lease"`
 	// After confirms the results up to a number: they are forgotten.
 	After int64 `json:"after"`
 }
 
-// Results are results of tasks in the order in which they ended. The payload contains the result and the output of each, one after the other.
+// Results are results of tasks in the order in which they ended. The payload contains the result and the output of
+// each, one after the other.
 type Results struct {
 	Results []Result `json:"results"`
 	// Changes are of the executors of an application that drives, in the order in which they happened.
@@ -249,8 +259,9 @@ type Result struct {
 // What happens to an attachment.
 const (
 	Assigned = "assigned" // the executor is attached, or will be at once
-	AskedFor = "asked"    // the application is to give it back when the tasks that run there have ended. Until then it keeps it
-	Ended    = "ended"    // it was given back, the executor has ended it, or was lost
+	// the application is to give it back when the tasks that run there have ended. Until then it keeps it
+	AskedFor = "asked"
+	Ended    = "ended" // it was given back, the executor has ended it, or was lost
 )
 
 // Change is what has happened to an attachment. Each is assigned, and has ended, exactly once.
@@ -298,7 +309,8 @@ func Decode(message []byte, head any) (payload []byte, err error) {
 	return payload, nil
 }
 
-// Read reads a message as Decode does, of at most some bytes. length is how long it should be, negative if that is not known.
+// Read reads a message as Decode does, of at most some bytes. length is how long it should be, negative if that is
+// not known.
 func Read(r io.Reader, most, length int64, head any) (payload []byte, err error) {
 	if length > most {
 		return nil, fmt.Errorf("message: %d bytes, more than %d", length, most)

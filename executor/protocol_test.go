@@ -20,7 +20,8 @@ func TestMessages(t *testing.T) {
 	if err != nil || string(payload) != "a\nb\x00out" || *got.Done != *sent.Done || got.Lease != sent.Lease {
 		t.Errorf("got %+v %q %v", got, payload, err)
 	}
-	if _, err := executor.Read(bytes.NewReader(message), int64(len(message))-1, -1, &got); err == nil || !strings.Contains(err.Error(), "more than") {
+	if _, err := executor.Read(bytes.NewReader(message), int64(len(message))-1, -1, &got); err == nil ||
+		!strings.Contains(err.Error(), "more than") {
 		t.Errorf("a message that is too long: %v", err)
 	}
 }

@@ -202,12 +202,14 @@ func (s *served) python(interpreter string, number int) *exec.Cmd {
 // pythonCommand is that of a worker.
 func (s *served) pythonCommand(interpreter string, number int) *exec.Cmd {
 	s.t.Helper()
-	if _, err := os.Stat(filepath.Join(s.dir, "f/functions.py")); err != nil { // An interpreter that starts may read them while they are written again.
+	// An interpreter that starts may read them while they are written again.
+	if _, err := os.Stat(filepath.Join(s.dir, "f/functions.py")); err != nil {
 		s.write("worker/bellows_worker.py", string(executor.PythonWorker))
 		s.write("f/functions.py", pythonFunctions)
 	}
 	cmd := s.command(number)
-	cmd.Path, cmd.Args, cmd.Dir = interpreter, []string{interpreter, filepath.Join(s.dir, "worker/bellows_worker.py")}, s.dir
+	cmd.Path, cmd.Args, cmd.Dir = interpreter, []string{interpreter, filepath.Join(s.dir, "worker/bellows_worker.py")},
+		s.dir
 	return cmd
 }
 
@@ -232,7 +234,8 @@ type mapping struct {
 
 func (m mapping) begin(s *served, arguments ...string) *executor.Application {
 	s.t.Helper()
-	a, err := executor.Enrol(s.t.Context(), executor.ApplicationConfig{Socket: s.socket, Pool: "p", Enrolment: executor.Enrolment{Fresh: m.fresh, Attempts: 1000}})
+	a, err := executor.Enrol(s.t.Context(), executor.ApplicationConfig{Socket: s.socket, Pool: "p",
+		Enrolment: executor.Enrolment{Fresh: m.fresh, Attempts: 1000}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -311,7 +314,8 @@ func TestPythonTasks(t *testing.T) {
 					t.Errorf("%s(%s) printed %q", c.function, c.arguments, o.Printed)
 				}
 			}
-			if v, err := s.pool.View(t.Context()); err != nil || len(v.Executors) != 1 || v.Executors[0].Language != "python" || v.Executors[0].Memory < 1<<20 {
+			if v, err := s.pool.View(t.Context()); err != nil || len(v.Executors) != 1 ||
+				v.Executors[0].Language != "python" || v.Executors[0].Memory < 1<<20 {
 				t.Errorf("the pool is %+v, %v", v, err)
 			}
 		})
@@ -337,17 +341,21 @@ func TestPythonFailures(t *testing.T) {
 		{"functions:", "must be MODULE:FUNCTION"},
 	} {
 		o := mapping{function: c.function}.run(s, "1")[0]
-		if o.Failed != (c.says != "") || !strings.Contains(o.Error, c.says) || strings.Contains(o.Error, "bellows_worker") || strings.Contains(o.Error, "importlib") {
+		if o.Failed != (c.says != "") || !strings.Contains(o.Error, c.says) ||
+			strings.Contains(o.Error, "bellows_worker") || strings.Contains(o.Error, "importlib") {
 			t.Errorf("%s: got %+v", c.function, o.Result)
 		}
 	}
-	if o := (mapping{function: "fail"}).run(s, "1")[0]; !strings.Contains(o.Error, `functions.py", line`) || !strings.Contains(o.Error, "raise RuntimeError") {
+	if o := (mapping{function: "fail"}).run(s, "1")[0]; !strings.Contains(o.Error, `functions.py", line`) ||
+		!strings.Contains(o.Error, "raise RuntimeError") {
 		t.Errorf("the stack trace is %q", o.Error)
 	}
-	if o := (mapping{function: "double"}).run(s, "{")[0]; !strings.HasPrefix(o.Error, "ValueError: the input is no JSON: Expecting property name") {
+	if o := (mapping{function: "double"}).run(s, "{")[0]; !strings.HasPrefix(o.Error,
+		"ValueError: the input is no JSON: Expecting property name") {
 		t.Errorf("an input that is no JSON: %+v", o.Result)
 	}
-	if o := (mapping{function: "double", folder: "nowhere"}).run(s, "1")[0]; !o.Failed || !strings.Contains(o.Error, "FileNotFoundError") {
+	if o := (mapping{function: "double", folder: "nowhere"}).run(s, "1")[0]; !o.Failed ||
+		!strings.Contains(o.Error, "FileNotFoundError") {
 		t.Errorf("without the folder: %+v", o.Result)
 	}
 	for _, o := range (mapping{function: "shout"}).run(s, "1", "2") {
@@ -368,7 +376,9 @@ func TestPythonCrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := executor.Growth{Lease: lease.Lease, Number: 1, Stages: []executor.StageGrowth{{Function: "functions:die", Path: filepath.Join(s.dir, "f"), Sizes: []int{1}}}, Closed: true}
+	g := executor.Growth{Lease: lease.Lease, Number: 1,
+		Stages: []executor.StageGrowth{{Function: "functions:die", Path: filepath.Join(s.dir, "f"), Sizes: []int{1}}},
+		Closed: true}
 	if _, err := s.pool.Grow(t.Context(), lease.Application, g, []byte("1")); err != nil {
 		t.Fatal(err)
 	}
@@ -419,7 +429,8 @@ func until(t testing.TB, what string, holds func() bool) {
 func TestPythonModules(t *testing.T) {
 	s := serve(t)
 	s.python(interpreter(t), 0)
-	s.write("a/main.py", "from part import value\ncalls = 0\ndef f(x):\n    global calls\n    calls += 1\n    return [value, calls]\n")
+	s.write("a/main.py",
+		"from part import value\ncalls = 0\ndef f(x):\n    global calls\n    calls += 1\n    return [value, calls]\n")
 	s.write("a/part.py", "value = 1\n")
 	s.write("b/main.py", "def f(x):\n    import part\n    return part.value\n")
 	s.write("b/part.py", "value = 8\n")
@@ -447,7 +458,8 @@ func TestPythonModules(t *testing.T) {
 	}
 }
 
-// What an application that wants a fresh process sees is not what others have left. The worker keeps its process, its lease and its number.
+// What an application that wants a fresh process sees is not what others have left. The worker keeps its process, its
+// lease and its number.
 func TestPythonFresh(t *testing.T) {
 	s := serveWith(t, longLease)
 	cmd := s.python(interpreter(t), 0)
@@ -474,12 +486,14 @@ func TestPythonFresh(t *testing.T) {
 	if o := (mapping{function: "say", fresh: true}).run(s, "1")[0]; !strings.Contains(string(o.Printed), "printed 1\n") {
 		t.Errorf("it printed %q", o.Printed)
 	}
-	if v, err := s.pool.View(t.Context()); err != nil || len(v.Executors) != 1 || v.Executors[0].Tasks != 11 || v.Counters.Lost != 0 {
+	if v, err := s.pool.View(t.Context()); err != nil || len(v.Executors) != 1 || v.Executors[0].Tasks != 11 ||
+		v.Counters.Lost != 0 {
 		t.Errorf("the pool is %+v, %v", v, err)
 	}
 }
 
-// A task that is not wanted any more ends, and the worker is free again. When it ends, so does what tasks have left to be done then.
+// A task that is not wanted any more ends, and the worker is free again. When it ends, so does what tasks have left
+// to be done then.
 func TestPythonCancelAndEnd(t *testing.T) {
 	s := serve(t)
 	cmd := s.python(interpreter(t), 0)
@@ -548,7 +562,8 @@ func TestPythonOutlivesDaemon(t *testing.T) {
 	}
 }
 
-// How long the daemon is away counts from when that is known, not from when a message was sent, whose answer may have been slow to come.
+// How long the daemon is away counts from when that is known, not from when a message was sent, whose answer may have
+// been slow to come.
 func TestPythonSlowFailure(t *testing.T) {
 	s := serve(t)
 	s.write("bellows_worker.py", string(executor.PythonWorker))
@@ -568,14 +583,16 @@ assert bellows_worker.patiently(attempt) == "there"
 }
 
 var (
-	pythonDeaths = flag.Int("deaths", 4, "how often TestPythonOnBadDays kills workers, and as often the processes that keep their leases")
-	pythonSeed   = flag.Uint64("death-seed", 0, "what the moments of TestPythonOnBadDays come from; 0 is the time")
+	pythonDeaths = flag.Int("deaths", 4,
+		"how often TestPythonOnBadDays kills workers, and as often the processes that keep their leases")
+	pythonSeed = flag.Uint64("death-seed", 0, "what the moments of TestPythonOnBadDays come from; 0 is the time")
 )
 
-// Workers and the processes that keep their leases are killed, some stand still for longer than a lease, and daemons end, at random
-// moments of a stream: each task has one result, and it and the output are right.
+// Workers and the processes that keep their leases are killed, some stand still for longer than a lease, and daemons
+// end, at random moments of a stream: each task has one result, and it and the output are right.
 func TestPythonOnBadDays(t *testing.T) {
-	b := &badPython{python: interpreter(t), served: serveWith(t, func(c *pool.Config) { c.Lease = time.Second }), seed: *pythonSeed, ended: make(chan int)}
+	b := &badPython{python: interpreter(t), served: serveWith(t, func(c *pool.Config) { c.Lease = time.Second }),
+		seed: *pythonSeed, ended: make(chan int)}
 	deaths := *pythonDeaths
 	if testing.Short() {
 		deaths = min(deaths, 2)
@@ -588,7 +605,8 @@ func TestPythonOnBadDays(t *testing.T) {
 	for n := range b.workers {
 		b.begin(n)
 	}
-	a, err := executor.Enrol(t.Context(), executor.ApplicationConfig{Socket: b.socket, Pool: "p", Enrolment: executor.Enrolment{Attempts: 1000}})
+	a, err := executor.Enrol(t.Context(), executor.ApplicationConfig{Socket: b.socket, Pool: "p",
+		Enrolment: executor.Enrolment{Attempts: 1000}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -743,8 +761,8 @@ func (b *badPython) moments(deaths int) (all []func()) {
 	return all
 }
 
-// A worker that never answers loses its lease, and its task runs elsewhere. When it goes on, its late report is dropped and counted, and it
-// runs tasks again.
+// A worker that never answers loses its lease, and its task runs elsewhere. When it goes on, its late report is
+// dropped and counted, and it runs tasks again.
 func TestPythonNeverAnswers(t *testing.T) {
 	python := interpreter(t)
 	ended := make(chan int, 100)
@@ -778,7 +796,8 @@ func TestPythonNeverAnswers(t *testing.T) {
 	}
 	until(t, "the late report is dropped", func() bool {
 		v, err := s.pool.View(t.Context())
-		return err == nil && v.Counters.Dropped == 1 && v.Counters.Expired > 0 && v.Counters.Lost > 0 && len(v.Executors) == 2 && v.Executors[0].State != pool.Expired
+		return err == nil && v.Counters.Dropped == 1 && v.Counters.Expired > 0 && v.Counters.Lost > 0 &&
+			len(v.Executors) == 2 && v.Executors[0].State != pool.Expired
 	})
 	if r := (mapping{function: "double"}).result(s, "1"); r != "2" {
 		t.Errorf("got %s", r)

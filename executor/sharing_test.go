@@ -41,7 +41,8 @@ type sharing struct {
 	executors   int
 	foregrounds int  // applications at a time beside the background
 	literal     bool // tasks take as long as in the paper, however few executors there are
-	// rows says that the background waits for the end of a stage before it begins the next, as in the paper. Its tasks begin together then.
+	// rows says that the background waits for the end of a stage before it begins the next, as in the paper. Its tasks
+	// begin together then.
 	rows bool
 	keep string
 }
@@ -68,9 +69,9 @@ func (s sharing) scale() float64 {
 	return float64(s.executors) / paperExecutors
 }
 
-// BenchmarkSharing runs queries beside an application that always has tasks, on executors in processes of their own, through the socket of
-// a pool: Mira's Table II. An operation is a query. The queries are those of TPC-H as Decima's authors recorded them: their stages, and how
-// long the tasks took, for which tasks sleep here.
+// BenchmarkSharing runs queries beside an application that always has tasks, on executors in processes of their own,
+// through the socket of a pool: Mira's Table II. An operation is a query. The queries are those of TPC-H as Decima's
+// authors recorded them: their stages, and how long the tasks took, for which tasks sleep here.
 func BenchmarkSharing(b *testing.B) {
 	queries := recorded(b)
 	for _, p := range programs {
@@ -89,10 +90,12 @@ type program struct {
 }
 
 var programs = []program{
-	{"go", (*served).executor, "sleep", "meet", []sharing{alone(112, pools.DefaultKeep), alone(112, "none"), alone(112, "next"), {112, 1, false, true, pools.DefaultKeep}, {112, 4, false, false, pools.DefaultKeep},
+	{"go", (*served).executor, "sleep", "meet", []sharing{alone(112, pools.DefaultKeep), alone(112, "none"),
+		alone(112, "next"), {112, 1, false, true, pools.DefaultKeep}, {112, 4, false, false, pools.DefaultKeep},
 		alone(28, pools.DefaultKeep), {28, 1, true, false, pools.DefaultKeep}, alone(8, pools.DefaultKeep)}},
-	{"python", func(s *served, number int) *exec.Cmd { return s.python(interpreter(s.t), number) }, "functions:sleep", "functions:meet",
-		[]sharing{alone(112, pools.DefaultKeep), alone(28, pools.DefaultKeep), {28, 1, true, false, pools.DefaultKeep}}},
+	{"python", func(s *served, number int) *exec.Cmd { return s.python(interpreter(s.t), number) }, "functions:sleep",
+		"functions:meet", []sharing{alone(112, pools.DefaultKeep), alone(28, pools.DefaultKeep),
+			{28, 1, true, false, pools.DefaultKeep}}},
 }
 
 // alone has one query at a time.
@@ -117,12 +120,15 @@ func recorded(b testing.TB) (queries []workload.Job) {
 			queries = append(queries, j)
 		}
 	}
-	mathrand.New(mathrand.NewPCG(1, 0)).Shuffle(len(queries), func(i, k int) { queries[i], queries[k] = queries[k], queries[i] })
+	mathrand.New(mathrand.NewPCG(1, 0)).Shuffle(len(queries), func(i, k int) {
+		queries[i], queries[k] = queries[k], queries[i]
+	})
 	return queries
 }
 
 // serveFleet starts a pool with executors, and waits until all have registered.
-func serveFleet(b *testing.B, p program, executors int, wrap func(policy.Policy) policy.Policy, settings map[string]string) (*served, []*exec.Cmd) {
+func serveFleet(b *testing.B, p program, executors int, wrap func(policy.Policy) policy.Policy,
+	settings map[string]string) (*served, []*exec.Cmd) {
 	s := serveWith(b, func(c *pool.Config) {
 		longLease(c)
 		inner, err := policy.New("mira", settings)
@@ -171,14 +177,16 @@ func enrol(ctx context.Context, reach executor.ApplicationConfig, name string) (
 	return executor.Enrol(ctx, reach)
 }
 
-// collect waits for results of tasks of an application, and returns when they ran. The error is io.EOF after the last one.
+// collect waits for results of tasks of an application, and returns when they ran. The error is io.EOF after the last
+// one.
 func collect(ctx context.Context, a *executor.Application, name string) (spans []span, err error) {
 	results, err := a.Collect(ctx)
 	for _, r := range results {
 		if r.Failed || len(r.Payload) != 16 {
 			return nil, fmt.Errorf("task %d of stage %d: %s", r.Task, r.Stage, r.Error)
 		}
-		spans = append(spans, span{name, r.Executor, int64(binary.BigEndian.Uint64(r.Payload)), int64(binary.BigEndian.Uint64(r.Payload[8:]))})
+		spans = append(spans, span{name, r.Executor, int64(binary.BigEndian.Uint64(r.Payload)),
+			int64(binary.BigEndian.Uint64(r.Payload[8:]))})
 	}
 	return spans, err
 }
@@ -295,8 +303,8 @@ func (t *trial) query(number int) error {
 	}
 }
 
-// share runs queries beside the background as long as more says so, which is asked after each query. It returns how long all queries took
-// in sum, and the time that it was about.
+// share runs queries beside the background as long as more says so, which is asked after each query. It returns how
+// long all queries took in sum, and the time that it was about.
 func (t *trial) share(ctx context.Context, more func() bool) (latency time.Duration, from, to time.Time) {
 	front, endFront := context.WithCancel(ctx)
 	back, endBack := context.WithCancel(ctx)
@@ -334,7 +342,10 @@ func (t *trial) share(ctx context.Context, more func() bool) (latency time.Durat
 
 func benchSharing(b *testing.B, p program, s sharing, queries []workload.Job) {
 	m := &meter{}
-	served, processes := serveFleet(b, p, s.executors, func(inner policy.Policy) policy.Policy { m.Policy = inner; return m }, map[string]string{"mira.keep": s.keep})
+	served, processes := serveFleet(b, p, s.executors, func(inner policy.Policy) policy.Policy {
+		m.Policy = inner
+		return m
+	}, map[string]string{"mira.keep": s.keep})
 	t := &trial{tb: b, sharing: s, program: p, reach: served.reach(), path: served.path(), queries: queries}
 	cpu := cpuOf(b, processes)
 	begun := time.Now()
@@ -349,8 +360,9 @@ func benchSharing(b *testing.B, p program, s sharing, queries []workload.Job) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// TestSharing runs Mira's experiment with executors that answer at once, in virtual time: what is left of delays and idle executors is the
-// policy's, the pool's and the applications'. Table II has 2.9 % of the executors unassigned or idle, and 0.9 % of the increases missed.
+// TestSharing runs Mira's experiment with executors that answer at once, in virtual time: what is left of delays and
+// idle executors is the policy's, the pool's and the applications'. Table II has 2.9 % of the executors unassigned or
+// idle, and 0.9 % of the increases missed.
 func TestSharing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("half a minute of CPU time")

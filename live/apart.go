@@ -13,8 +13,9 @@ import (
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-// apart are the containers that run although the store does not know them, because it was lost, or is an earlier one: their jobs were
-// accepted once. They run on with the memory that they have, which the Backend gives to no other container. The engine does not know them.
+// apart are the containers that run although the store does not know them, because it was lost, or is an earlier one:
+// their jobs were accepted once. They run on with the memory that they have, which the Backend gives to no other
+// container. The engine does not know them.
 type apart map[cluster.ContainerID]bool
 
 // err says which jobs have containers apart; nil if there are none. dir is the state directory.
@@ -26,12 +27,13 @@ func (a apart) err(dir string) error {
 	for id := range a {
 		of[id.Task.Job] = true
 	}
-	return fmt.Errorf("containers of jobs %s, which the store does not know, run on, and their records are in %s: operators can end them by `bellows kill`",
-		cluster.JobRanges(slices.Sorted(maps.Keys(of))), filepath.Join(dir, "containers"))
+	return fmt.Errorf("containers of jobs %s, which the store does not know, run on, and their records are in %s: "+
+		"operators can end them by `bellows kill`", cluster.JobRanges(slices.Sorted(maps.Keys(of))),
+		filepath.Join(dir, "containers"))
 }
 
-// takeIn makes a container that was found, and that the store does not know, the newest run of a task, nil if that cannot be: the store has
-// the job, and it has not ended, but is an earlier one.
+// takeIn makes a container that was found, and that the store does not know, the newest run of a task, nil if that
+// cannot be: the store has the job, and it has not ended, but is an earlier one.
 func (d *Driver) takeIn(j *job, e *cluster.Event) *run {
 	if j == nil || !j.has(e.Task) || e.Kind != cluster.TaskAdopted && e.Kind != cluster.TaskEnded {
 		return nil
@@ -39,11 +41,14 @@ func (d *Driver) takeIn(j *job, e *cluster.Event) *run {
 	if last := j.newest(e.Task); last != nil && last.Container.Run > e.Run {
 		return nil
 	} else if last != nil && !last.ended() {
-		d.close(j, last, &cluster.Event{Kind: cluster.TaskEnded, Outcome: cluster.Lost, Detail: "the store does not know how it ended"})
+		d.close(j, last, &cluster.Event{Kind: cluster.TaskEnded, Outcome: cluster.Lost,
+			Detail: "the store does not know how it ended"})
 	}
-	r := &run{Task: store.Task{Container: cluster.ContainerID{Task: e.Task, Run: e.Run}, UID: j.Request.As.UID, Node: d.nodeName(e.Node), Grant: e.Grant,
-		Why: "it was found running, and the store did not know it", Booked: cmp.Or(e.Launched, d.now())}}
-	d.log.Warn("a container that the store does not know goes on as a run of its job", "job", j.ID, "container", r.Container)
+	r := &run{Task: store.Task{Container: cluster.ContainerID{Task: e.Task, Run: e.Run}, UID: j.Request.As.UID,
+		Node: d.nodeName(e.Node), Grant: e.Grant, Why: "it was found running, and the store did not know it",
+		Booked: cmp.Or(e.Launched, d.now())}}
+	d.log.Warn("a container that the store does not know goes on as a run of its job", "job", j.ID, "container",
+		r.Container)
 	j.add(r)
 	d.out.putRun(r)
 	return r
@@ -70,7 +75,8 @@ func (d *Driver) setApart(e *cluster.Event) bool {
 func (d *Driver) forgetUnknown(e *cluster.Event) {
 	id := cluster.ContainerID{Task: e.Task, Run: e.Run}
 	if e.Kind == cluster.TaskEnded && (d.apart[id] || !d.inventory.over() && !d.knows(id)) {
-		d.log.Warn("a container of a job that the store does not know has ended", "container", id, "outcome", e.Outcome, "reason", e.Detail)
+		d.log.Warn("a container of a job that the store does not know has ended", "container", id, "outcome", e.Outcome,
+			"reason", e.Detail)
 	}
 	delete(d.apart, id)
 	d.out.forget = append(d.out.forget, id)
@@ -80,7 +86,8 @@ func (d *Driver) forgetUnknown(e *cluster.Event) {
 func (d *Driver) killApart(job cluster.JobID) (n int) {
 	for id := range d.apart {
 		if job == 0 || id.Task.Job == job {
-			d.out.orders = append(d.out.orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: id.Task}, Container: id})
+			d.out.orders = append(d.out.orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: id.Task},
+				Container: id})
 			n++
 		}
 	}

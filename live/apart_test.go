@@ -12,8 +12,8 @@ import (
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-// Containers of jobs that the store has lost run on. They are shown to be there, an operator can end them, and numbers of
-// jobs are never used again.
+// Containers of jobs that the store has lost run on. They are shown to be there, an operator can end them, and
+// numbers of jobs are never used again.
 func TestContainersOfALostStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	synctest.Test(t, func(t *testing.T) {
@@ -31,13 +31,16 @@ func TestContainersOfALostStore(t *testing.T) {
 		for _, o := range []cluster.Order{a, b} {
 			found = append(found, cluster.Event{Kind: cluster.TaskAdopted, Task: o.Task, Run: 1, Grant: o.Grant, Launched: 1})
 		}
-		done := cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 2}, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}}
+		done := cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 2}, Run: 1, Outcome: cluster.Succeeded,
+			Exit: &cluster.Exit{}}
 		r.fake = newFake(append(found, done)...)
 		r.open()
 		r.start(fifo(t))
 		synctest.Wait()
 		r.noOrder() // nothing is killed
-		if s, err := r.Status(t.Context()); err != nil || !strings.Contains(s.Trouble, "containers of jobs 1, which the store does not know, run on, and their records are in "+dir+"/containers") {
+		if s, err := r.Status(t.Context()); err != nil ||
+			!strings.Contains(s.Trouble,
+				"containers of jobs 1, which the store does not know, run on, and their records are in "+dir+"/containers") {
 			t.Errorf("status %+v %v", s, err)
 		}
 		if err := r.Ready(); err != nil {
@@ -59,7 +62,8 @@ func TestContainersOfALostStore(t *testing.T) {
 			r.fake.ended(k.Container, cluster.Killed, 143)
 		}
 		synctest.Wait()
-		if s, err := r.Status(t.Context()); err != nil || s.Trouble != "" || !r.fake.forgotten[a.Container] || !r.fake.forgotten[cluster.ContainerID{Task: done.Task, Run: 1}] {
+		if s, err := r.Status(t.Context()); err != nil || s.Trouble != "" || !r.fake.forgotten[a.Container] ||
+			!r.fake.forgotten[cluster.ContainerID{Task: done.Task, Run: 1}] {
 			t.Errorf("status %+v %v, forgotten %v", s, err, r.fake.forgotten)
 		}
 		if err := r.Cancel(t.Context(), cluster.Credentials{}, old); KindOf(err) != NotFound {
@@ -107,7 +111,8 @@ func TestShutdownOfALostStore(t *testing.T) {
 	})
 }
 
-// What an earlier state of the store does not know of a job that has not ended goes on, and no run writes into the output of another.
+// What an earlier state of the store does not know of a job that has not ended goes on, and no run writes into the
+// output of another.
 func TestContainersOfAnEarlierStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	synctest.Test(t, func(t *testing.T) {
@@ -115,7 +120,8 @@ func TestContainersOfAnEarlierStore(t *testing.T) {
 		r.open()
 		s := submission(3)
 		s.Job.Owner, s.Job.MaxAttempts = user.User, 1
-		id, err := r.store.AddJob(t.Context(), store.Job{Request: store.Request{Job: s.Job, As: user, Dir: "/work"}, State: store.JobState{Status: cluster.StatusPending}})
+		id, err := r.store.AddJob(t.Context(), store.Job{Request: store.Request{Job: s.Job, As: user, Dir: "/work"},
+			State: store.JobState{Status: cluster.StatusPending}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,8 +136,10 @@ func TestContainersOfAnEarlierStore(t *testing.T) {
 			}
 		}
 		r.fake = newFake(
-			cluster.Event{Kind: cluster.TaskAdopted, Task: task(0), Run: 2, Grant: resource.Of(1000, 400*resource.MiB), Launched: 1},
-			cluster.Event{Kind: cluster.TaskEnded, Task: task(1), Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{Started: 1, Ended: 2}})
+			cluster.Event{Kind: cluster.TaskAdopted, Task: task(0), Run: 2, Grant: resource.Of(1000, 400*resource.MiB),
+				Launched: 1},
+			cluster.Event{Kind: cluster.TaskEnded, Task: task(1), Run: 1, Outcome: cluster.Succeeded,
+				Exit: &cluster.Exit{Started: 1, Ended: 2}})
 		r.start(fifo(t))
 		o := r.order(cluster.Start)
 		if o.Task != task(2) || o.Container.Run != 3 {

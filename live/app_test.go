@@ -28,7 +28,8 @@ func TestAppOfAJob(t *testing.T) {
 				t.Fatal(err)
 			}
 			j, err := r.Job(t.Context(), id, false)
-			if err != nil || j.App != c.want || j.AppDerived != c.derived || j.DeadlineSeconds != 300 || j.Stages[0].Told != (cluster.Provenance{}) || len(j.Stages[0].Phases) != 1 {
+			if err != nil || j.App != c.want || j.AppDerived != c.derived || j.DeadlineSeconds != 300 ||
+				j.Stages[0].Told != (cluster.Provenance{}) || len(j.Stages[0].Phases) != 1 {
 				t.Errorf("%v %+v", err, j)
 			}
 			if state := r.Driver.jobs[id].state; state.App != c.want || state.Deadline != 5*time.Minute {

@@ -14,16 +14,16 @@ type Learned struct {
 	Stage string    `json:"stage,omitempty"` // empty for an application of one stage
 	Runs  int       `json:"runs"`            // that were observed
 	Last  time.Time `json:"last"`            // when the latest of them ended
-	// InputBytes, CPUMillicores and MemoryBytes are those of the latest run, and the variants are estimates for a run with the
-	// same values. 0 is unknown.
+	// InputBytes, CPUMillicores and MemoryBytes are those of the latest run, and the variants are estimates for a run
+	// with the same values. 0 is unknown.
 	InputBytes    int64 `json:"input_bytes,omitempty"`
 	CPUMillicores int64 `json:"cpu_millicores,omitempty"`
 	MemoryBytes   int64 `json:"memory_bytes,omitempty"`
 	// Variants are the ways in which runs went, the likeliest first.
 	Variants []LearnedVariant `json:"variants"`
 	Notes    []string         `json:"notes,omitempty"`
-	// Doubtful are the latest kept runs that were not measured completely or are not sound, the latest first; DoubtfulRuns is
-	// the number of all of them.
+	// Doubtful are the latest kept runs that were not measured completely or are not sound, the latest first;
+	// DoubtfulRuns is the number of all of them.
 	Doubtful     []DoubtfulRun `json:"doubtful,omitempty"`
 	DoubtfulRuns int           `json:"doubtful_runs,omitempty"`
 }
@@ -68,12 +68,13 @@ func (d *Driver) Learned(ctx context.Context, uid uint32, user, app string) (all
 func learnedOf(h *profile.History, app profile.App) Learned {
 	runs, observed := h.Runs(app)
 	last := &runs[len(runs)-1]
-	l := Learned{Stage: app.Stage, Runs: observed, Last: instant(last.Ended), InputBytes: int64(last.Input), CPUMillicores: int64(last.Cores), MemoryBytes: int64(last.Memory)}
+	l := Learned{Stage: app.Stage, Runs: observed, Last: instant(last.Ended), InputBytes: int64(last.Input),
+		CPUMillicores: int64(last.Cores), MemoryBytes: int64(last.Memory)}
 	e, _ := h.Estimate(app, last.Features)
 	for i := range e.Variants {
 		v := &e.Variants[i]
-		l.Variants = append(l.Variants, LearnedVariant{Share: v.Share, Runs: v.Runs, Why: v.Why, DurationSeconds: v.Duration.Seconds(),
-			Phases: forecastPhases(v.Phases), Told: v.Told, Unknown: v.Unknown.Fields()})
+		l.Variants = append(l.Variants, LearnedVariant{Share: v.Share, Runs: v.Runs, Why: v.Why,
+			DurationSeconds: v.Duration.Seconds(), Phases: forecastPhases(v.Phases), Told: v.Told, Unknown: v.Unknown.Fields()})
 	}
 	for _, n := range e.Notes {
 		l.Notes = append(l.Notes, n+".")

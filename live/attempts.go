@@ -2,8 +2,9 @@ package live
 
 import "github.com/bellows-rm/bellows/core/cluster"
 
-// Whether a Lost or Preempted run counts as an attempt depends on its program. A lost run counts if its program may have
-// started, because it may have done all its work. A preempted run does not count, unless the program must not start twice.
+// Whether a Lost or Preempted run counts as an attempt depends on its program. A lost run counts if its program may
+// have started, because it may have done all its work. A preempted run does not count, unless the program must not
+// start twice.
 
 // mayHaveStarted completes the record of a run's end: the latest time at which it may have begun, and why it is the
 // last run.

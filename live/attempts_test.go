@@ -10,7 +10,8 @@ import (
 
 // lost reports that a container ended and that its end was not observed.
 func (f *fake) lost(id cluster.ContainerID) {
-	f.events <- cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: cluster.Lost, Detail: "its supervisor ended without a record"}
+	f.events <- cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: cluster.Lost,
+		Detail: "its supervisor ended without a record"}
 }
 
 // A run that started is an attempt, however it ended: with one attempt the task does not run again, with two it runs
@@ -28,7 +29,8 @@ func TestLostRunIsAnAttempt(t *testing.T) {
 				r.fake.launched(o)
 				r.fake.lost(o.Container)
 			}
-			if j := r.wait(id); j.Status != cluster.StatusFailed || j.ExitCode != nil || j.Detail != "task 1.0.0: its supervisor ended without a record" {
+			if j := r.wait(id); j.Status != cluster.StatusFailed || j.ExitCode != nil ||
+				j.Detail != "task 1.0.0: its supervisor ended without a record" {
 				t.Errorf("job %+v", j)
 			}
 			synctest.Wait()
@@ -47,15 +49,18 @@ func TestRebootIsAnAttempt(t *testing.T) {
 		again     bool
 	}{
 		{"its record is there", true, func(id cluster.ContainerID) []cluster.Event {
-			return []cluster.Event{{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: cluster.Lost, Detail: "its supervisor ended without a record"}}
+			return []cluster.Event{{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: cluster.Lost,
+				Detail: "its supervisor ended without a record"}}
 		}, false},
 		{"its record is there, and its start was not reported", false, func(id cluster.ContainerID) []cluster.Event {
-			return []cluster.Event{{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: cluster.Lost, Detail: "its supervisor ended without a record"}}
+			return []cluster.Event{{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: cluster.Lost,
+				Detail: "its supervisor ended without a record"}}
 		}, false},
 		{"nothing is left", true, func(cluster.ContainerID) []cluster.Event { return nil }, false},
 		{"it never started", false, func(cluster.ContainerID) []cluster.Event { return nil }, true},
 		{"it could not be started", false, func(id cluster.ContainerID) []cluster.Event {
-			return []cluster.Event{{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run, Detail: "bellows ended before it was started"}}
+			return []cluster.Event{{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run,
+				Detail: "bellows ended before it was started"}}
 		}, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -103,13 +108,15 @@ func TestAtMostOnce(t *testing.T) {
 			o := r.order(cluster.Start)
 			r.fake.launched(o)
 			r.fake.ended(o.Container, end, 0)
-			if j := r.wait(id); j.Status != cluster.StatusFailed || !strings.HasSuffix(j.Detail, "; it does not start again, because its job runs at most once") {
+			if j := r.wait(id); j.Status != cluster.StatusFailed ||
+				!strings.HasSuffix(j.Detail, "; it does not start again, because its job runs at most once") {
 				t.Errorf("%s: job %+v", end, j)
 			}
 			synctest.Wait()
 			r.noOrder()
 			s.Job.MaxAttempts = 2
-			if _, err := r.Submit(t.Context(), s); KindOf(err) != Invalid || err.Error() != `job "sorts" max_attempts 2: must be 1 for a job that runs at most once` {
+			if _, err := r.Submit(t.Context(), s); KindOf(err) != Invalid ||
+				err.Error() != `job "sorts" max_attempts 2: must be 1 for a job that runs at most once` {
 				t.Errorf("submitted with %v", err)
 			}
 		})

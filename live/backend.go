@@ -37,8 +37,9 @@ type Metered interface {
 //
 // When it begins, it sends its inventory: NodeJoined for each node, TaskAdopted for each running container, TaskEnded
 // for each container that has ended and was not forgotten (or DecisionFailed if it never started), NodeMemory if it
-// knows the memory, NodeLeftover if containers left some in use, then Synced. While it cannot find out what became of some container, it sends nothing: see
-// Troubled. A Kill of that container is carried out all the same, and ends the wait for it.
+// knows the memory, NodeLeftover if containers left some in use, then Synced. While it cannot find out what became of
+// some container, it sends nothing: see Troubled. A Kill of that container is carried out all the same, and ends the
+// wait for it.
 //
 // From then on every Start ends in exactly one DecisionDone (the program runs) or DecisionFailed (the machine's fault,
 // for the reason in Detail; nothing ran). Every DecisionDone is followed by exactly one TaskEnded with Run, Outcome and
@@ -46,26 +47,29 @@ type Metered interface {
 // TaskEnded whose Detail says why. Kill has no event of its own: the TaskEnded of the container is its end. A Kill of a
 // container that has ended does nothing.
 //
-// Every Throttle, and every Suspend or Resume, of a container that runs ends in exactly one DecisionDone (it was carried out;
-// Detail of a throttle says how, if not by the kernel alone), DecisionFailed (Detail says why: the container is not throttled any
-// more; a Suspend or Resume has changed nothing) or DecisionSuperseded (a later order replaced it: a Throttle another Throttle, a
-// Suspend or Resume another of the two). The answers come in the order of the orders, but throttles are answered independently of
-// the others. The TaskEnded of the container answers every open order, and a later answer is ignored. An order that is open when
-// the driver ends is never answered: the inventory of the next driver says what is in force.
+// Every Throttle, and every Suspend or Resume, of a container that runs ends in exactly one DecisionDone (it was
+// carried out; Detail of a throttle says how, if not by the kernel alone), DecisionFailed (Detail says why: the
+// container is not throttled any more; a Suspend or Resume has changed nothing) or DecisionSuperseded (a later order
+// replaced it: a Throttle another Throttle, a Suspend or Resume another of the two). The answers come in the order of
+// the orders, but throttles are answered independently of the others. The TaskEnded of the container answers every
+// open order, and a later answer is ignored. An order that is open when the driver ends is never answered: the
+// inventory of the next driver says what is in force.
 //
-// A throttle ends by itself when its time has come, even while there is no driver. A Suspend lasts until a Resume, even while
-// there is no driver, but for leveling: the engine ends that part at At, the machine soon after if the engine did not, and at the
-// latest when there has been no driver for a while. The TaskAdopted of a container says what is in force: Bound and Until of Found
-// are its throttle, HeldBy is By of the last Suspend, HeldUntil its At and HeldFor its For.
+// A throttle ends by itself when its time has come, even while there is no driver. A Suspend lasts until a Resume,
+// even while there is no driver, but for leveling: the engine ends that part at At, the machine soon after if the
+// engine did not, and at the latest when there has been no driver for a while. The TaskAdopted of a container says
+// what is in force: Bound and Until of Found are its throttle, HeldBy is By of the last Suspend, HeldUntil its At and
+// HeldFor its For.
 //
-// TaskStill is sent when the holders of a container change: those of the last Suspend, and the memory manager. By is all of them.
-// TaskGoesOn is sent when there is no holder any more. Either may come before or after the answer to the order that caused it. By
-// of TaskAdopted says who holds a container that was found; a TaskStill that repeats it does nothing. TaskPhase may be sent when a container enters another phase of its forecast, or is found to have
-// entered it: PhaseSince of the Progress in Found says when, from the launch on and not after now; nil is now. It may name an
-// earlier phase, and the same phase with another PhaseSince: an estimate was wrong. NodeMemory is sent when the memory that a
-// node's containers may use changes, and always with the last value; NodeLeftover when the memory changes that outlives containers,
-// and before the TaskEnded of a container that leaves some. NodePressed is sent, after Synced, when the disk comes
-// under pressure, every few seconds while that lasts, and when it is over.
+// TaskStill is sent when the holders of a container change: those of the last Suspend, and the memory manager. By is
+// all of them. TaskGoesOn is sent when there is no holder any more. Either may come before or after the answer to the
+// order that caused it. By of TaskAdopted says who holds a container that was found; a TaskStill that repeats it does
+// nothing. TaskPhase may be sent when a container enters another phase of its forecast, or is found to have entered
+// it: PhaseSince of the Progress in Found says when, from the launch on and not after now; nil is now. It may name an
+// earlier phase, and the same phase with another PhaseSince: an estimate was wrong. NodeMemory is sent when the
+// memory that a node's containers may use changes, and always with the last value; NodeLeftover when the memory
+// changes that outlives containers, and before the TaskEnded of a container that leaves some. NodePressed is sent,
+// after Synced, when the disk comes under pressure, every few seconds while that lasts, and when it is over.
 type Backend interface {
 	// Apply accepts orders (Start, Kill, Throttle, Suspend and Resume). It only enqueues them.
 	Apply([]cluster.Order)

@@ -11,7 +11,8 @@ import (
 )
 
 // A job that waits for room is told who holds it and what would release it: its owner's jobs by name, a paused one with
-// the command that pages it out, the executors of a pool together. Jobs of other users are not named. A missed deadline is told.
+// the command that pages it out, the executors of a pool together. Jobs of other users are not named. A missed
+// deadline is told.
 func TestWhoHoldsTheRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t)) // 1 GiB, 2 cores
@@ -40,18 +41,22 @@ func TestWhoHoldsTheRoom(t *testing.T) {
 		waits := r.submit(s)
 		due := time.Now().Add(2 * time.Second)
 		synctest.Wait()
-		const who = " 300MiB of memory are held by paused job 1 (`bellows pause --page-out 1` frees up to 300MiB), 250MiB by jobs of other users," +
+		const who = " 300MiB of memory are held by paused job 1 (`bellows pause --page-out 1` frees up to 300MiB), " +
+			"250MiB by jobs of other users," +
 			" 200MiB by 2 executors of pool p (`bellows pool explain p` says why they stay), 50MiB by job 5."
 		e, err := r.Explain(t.Context(), waits)
 		if want := "The next task of the job has not started: no node has 400MiB free."; err != nil || e.Why != want+who {
 			t.Errorf("explained %q, %v, want %q", e.Why, err, want+who)
 		}
-		if len(e.Blockers) != 4 || e.Blockers[1] != (Blocker{OtherUsers: true, Tasks: 1, MemoryBytes: 250 << 20, CPUMillicores: 100}) {
+		if len(e.Blockers) != 4 ||
+			e.Blockers[1] != (Blocker{OtherUsers: true, Tasks: 1, MemoryBytes: 250 << 20, CPUMillicores: 100}) {
 			t.Errorf("blockers are %+v", e.Blockers)
 		}
 		time.Sleep(3 * time.Second)
 		e, err = r.Explain(t.Context(), waits)
-		if want := " It should have started by " + due.Format(time.TimeOnly) + ": its deadline has passed, and policy fifo lets no job come first for that."; err != nil || !strings.Contains(e.Why, want) {
+		if want := " It should have started by " + due.Format(time.TimeOnly) +
+			": its deadline has passed, and policy fifo lets no job come first for that."; err != nil ||
+			!strings.Contains(e.Why, want) {
 			t.Errorf("explained %q, %v, want %q", e.Why, err, want)
 		}
 	})

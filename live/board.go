@@ -14,10 +14,10 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// board is the state of the daemon as callers see it. The loop publishes a board after each piece of work, before it acts on what
-// was decided, and a board never changes afterwards. So callers neither wait for the loop, which may be waiting for the disk, nor
-// hold it up. A board shares with the board before whatever has not changed: it costs time in proportion to what has changed, and
-// to the number of nodes.
+// board is the state of the daemon as callers see it. The loop publishes a board after each piece of work, before it
+// acts on what was decided, and a board never changes afterwards. So callers neither wait for the loop, which may be
+// waiting for the disk, nor hold it up. A board shares with the board before whatever has not changed: it costs time
+// in proportion to what has changed, and to the number of nodes.
 type board struct {
 	at     time.Time
 	status Status // without what the Backend measures
@@ -29,8 +29,8 @@ type board struct {
 	jobs  jobList
 	tally tally
 	last  cluster.JobID // the greatest that was ever shown, in this run of the daemon or before
-	// left are the jobs that have left jobs after the revision first, the latest last; leftSize is how many they are with their
-	// tasks.
+	// left are the jobs that have left jobs after the revision first, the latest last; leftSize is how many they are
+	// with their tasks.
 	left     []*boardJob
 	leftSize int
 	first    int64
@@ -52,22 +52,23 @@ func (t *tally) count(j *boardJob, n int) {
 const (
 	// mostLeft bounds the jobs and tasks of board.left. Whoever follows the changes and is further behind begins anew.
 	mostLeft = 4096
-	// A step can change why any job waits. askedAtOnce is how many of the jobs that have not changed otherwise are looked at after a
-	// step, in turn; askPause is the time until the loop looks at as many more. With 10,000 jobs that wait, the last of them is shown
-	// with an old reason for 0.8 s.
+	// A step can change why any job waits. askedAtOnce is how many of the jobs that have not changed otherwise are
+	// looked at after a step, in turn; askPause is the time until the loop looks at as many more. With 10,000 jobs that
+	// wait, the last of them is shown with an old reason for 0.8 s.
 	askedAtOnce = 64
 	askPause    = 5 * time.Millisecond
 )
 
-// firstBoard returns the board before anything is shown. Each run of the daemon has 2^32 revisions of its own, so that a revision
-// of an earlier run is older than all of them; up to run 2^21 they are integers that every reader of JSON knows exactly.
+// firstBoard returns the board before anything is shown. Each run of the daemon has 2^32 revisions of its own, so
+// that a revision of an earlier run is older than all of them; up to run 2^21 they are integers that every reader of
+// JSON knows exactly.
 func firstBoard(run int64) *board {
 	revision := run << 32
 	return &board{revision: revision, first: revision}
 }
 
-// beginBoard makes the board of this Driver. The revisions of a run that could not be recorded yet begin with the time, in seconds: the run
-// before may not have been recorded at all, and this one will have its number.
+// beginBoard makes the board of this Driver. The revisions of a run that could not be recorded yet begin with the
+// time, in seconds: the run before may not have been recorded at all, and this one will have its number.
 func (d *Driver) beginBoard(ctx context.Context) error {
 	run, late := d.run.Load(), int64(0)
 	if run == 0 {
@@ -200,8 +201,9 @@ func (d *Driver) askAgain(e *edition) {
 
 // statusOf returns the state of the daemon and its nodes.
 func (d *Driver) statusOf(jobs tally) Status {
-	s := Status{Policy: d.config.Policy.Name(), Deadlines: d.config.Policy.Traits().Deadlines, Since: d.agenda.begun(), EventLog: d.events.path, Steps: d.rolls.allSteps(d.engine.Steps()),
-		Jobs: jobs.jobs, Pending: jobs.pending, Running: jobs.running}
+	s := Status{Policy: d.config.Policy.Name(), Deadlines: d.config.Policy.Traits().Deadlines, Since: d.agenda.begun(),
+		EventLog: d.events.path, Steps: d.rolls.allSteps(d.engine.Steps()), Jobs: jobs.jobs, Pending: jobs.pending,
+		Running: jobs.running}
 	s.Trouble = d.refused()
 	for _, n := range d.engine.Snapshot().Nodes {
 		if !n.Gone {
@@ -219,8 +221,8 @@ func (d *Driver) statusOf(jobs tally) Status {
 	return s
 }
 
-// current returns the board. The error is Internal if the board does not change any more: the Driver has stopped, or the engine
-// hangs.
+// current returns the board. The error is Internal if the board does not change any more: the Driver has stopped, or
+// the engine hangs.
 func (d *Driver) current() (*board, error) {
 	select {
 	case <-d.calls.ended():
@@ -245,7 +247,8 @@ func (d *Driver) Status(context.Context) (Status, error) {
 	s.Nodes = slices.Clone(s.Nodes) // All callers share the board.
 	if silent, hangs := d.hangs(); hangs {
 		s.AsOf = b.at
-		said := fmt.Sprintf("the engine has not answered for %v; what follows is as of %s", silent.Round(time.Second), b.at.Format(time.TimeOnly))
+		said := fmt.Sprintf("the engine has not answered for %v; what follows is as of %s", silent.Round(time.Second),
+			b.at.Format(time.TimeOnly))
 		if s.Trouble != "" {
 			said += "; " + s.Trouble
 		}
@@ -255,7 +258,8 @@ func (d *Driver) Status(context.Context) (Status, error) {
 		s.Trouble = strings.TrimPrefix(s.Trouble+"; "+words, "; ")
 	}
 	if a, ok := d.backend.(Audited); ok && s.Trouble == "" && a.Mended() > 0 {
-		s.Trouble = fmt.Sprintf("the memory manager's books were wrong about %d containers, and were mended; the log names them", a.Mended())
+		s.Trouble = fmt.Sprintf(
+			"the memory manager's books were wrong about %d containers, and were mended; the log names them", a.Mended())
 	}
 	s.Quotas = !d.quotas.Load().None()
 	crowded := make(chan string, 1) // Either may have to be made first.

@@ -34,9 +34,11 @@ type busy struct {
 }
 
 func newBusy(b *testing.B) *busy {
-	r := &busy{rig: &rig{t: b, dir: b.TempDir(), fake: &fake{events: make(chan cluster.Event, 1000), orders: make(chan cluster.Order, 1000),
-		forgotten: map[cluster.ContainerID]bool{}}, logTo: io.Discard}, random: rand.New(rand.NewPCG(1, 2))}
-	node := cluster.Node{Name: "n1", Capacity: resource.Of(benchContainers*resource.Core, benchContainers*400*resource.MiB)}
+	r := &busy{rig: &rig{t: b, dir: b.TempDir(), fake: &fake{events: make(chan cluster.Event, 1000),
+		orders: make(chan cluster.Order, 1000), forgotten: map[cluster.ContainerID]bool{}}, logTo: io.Discard},
+		random: rand.New(rand.NewPCG(1, 2))}
+	node := cluster.Node{Name: "n1", Capacity: resource.Of(benchContainers*resource.Core,
+		benchContainers*400*resource.MiB)}
 	r.fake.events <- cluster.Event{Kind: cluster.NodeJoined, NewNode: &node}
 	r.fake.events <- cluster.Event{Kind: cluster.Synced}
 	r.open()
@@ -123,11 +125,12 @@ func (r *busy) read(random *rand.Rand, kind string, inLoop bool) (err error) {
 
 // any reads as callers do: mostly a job, sometimes a page of jobs, seldom an explanation.
 func (r *busy) any(random *rand.Rand, inLoop bool) error {
-	return r.read(random, []string{"job", "job", "job", "job", "job", "job", "page", "page", "page", "explanation"}[random.IntN(10)], inLoop)
+	return r.read(random, []string{"job", "job", "job", "job", "job", "job", "page", "page", "page",
+		"explanation"}[random.IntN(10)], inLoop)
 }
 
-// reads reads benchReads times per second until stop is called, which returns how long each took. Whoever is late catches up, and
-// the wait counts.
+// reads reads benchReads times per second until stop is called, which returns how long each took. Whoever is late
+// catches up, and the wait counts.
 func (r *busy) reads(inLoop bool) (stop func() []time.Duration) {
 	const readers = 10
 	var mu sync.Mutex
@@ -186,14 +189,16 @@ func (r *busy) watch() (stop func() []time.Duration) {
 	}
 }
 
-// BenchmarkReads measures, in turn, the time from the end of a container to the start of the next without readers, with 1,000 reads
-// per second from the board, with as many that the loop answers, and with 50 callers who follow the changes; and how long the reads
-// take. A trip has two commits to the disk.
+// BenchmarkReads measures, in turn, the time from the end of a container to the start of the next without readers,
+// with 1,000 reads per second from the board, with as many that the loop answers, and with 50 callers who follow the
+// changes; and how long the reads take. A trip has two commits to the disk.
 func BenchmarkReads(b *testing.B) {
 	r := newBusy(b)
 	ways := map[string]func() (stop func() []time.Duration){
-		"none":  func() func() []time.Duration { return func() []time.Duration { return nil } },
-		"board": func() func() []time.Duration { return r.reads(false) }, "loop": func() func() []time.Duration { return r.reads(true) }, "watchers": r.watch}
+		"none": func() func() []time.Duration { return func() []time.Duration { return nil } },
+		"board": func() func() []time.Duration {
+			return r.reads(false)
+		}, "loop": func() func() []time.Duration { return r.reads(true) }, "watchers": r.watch}
 	trips, reads := map[string][]time.Duration{}, map[string][]time.Duration{}
 	for b.Loop() {
 		for way, start := range ways {
@@ -219,8 +224,8 @@ func BenchmarkReads(b *testing.B) {
 	b.ReportMetric(at(trips["none"], 0.5), "trip-p50-ms/none")
 }
 
-// BenchmarkRead measures what one read costs that the board answers, and one that the loop answers; and how many there are per
-// second of CPU time, of the whole process.
+// BenchmarkRead measures what one read costs that the board answers, and one that the loop answers; and how many
+// there are per second of CPU time, of the whole process.
 func BenchmarkRead(b *testing.B) {
 	r := newBusy(b)
 	for _, kind := range readKinds {
@@ -251,8 +256,8 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkPublish measures what it costs to show on a board that one of many jobs has changed, and to find out what has changed since
-// the board before.
+// BenchmarkPublish measures what it costs to show on a board that one of many jobs has changed, and to find out what
+// has changed since the board before.
 func BenchmarkPublish(b *testing.B) {
 	for _, jobs := range []int{100, 10_000} {
 		b.Run(fmt.Sprintf("jobs=%d", jobs), func(b *testing.B) {
@@ -278,8 +283,8 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-// BenchmarkSegment measures for how long the loop stands still when a segment of the event log begins, with 100 containers and 10,000 jobs that
-// wait.
+// BenchmarkSegment measures for how long the loop stands still when a segment of the event log begins, with 100
+// containers and 10,000 jobs that wait.
 func BenchmarkSegment(b *testing.B) {
 	r := newBusy(b)
 	if _, _, err := r.SubmitAll(b.Context(), user, Key{}, many(10_000, nil)); err != nil {

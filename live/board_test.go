@@ -32,7 +32,8 @@ func (r *rig) checkBoard() {
 				is.Stages = slices.Clone(is.Stages)
 				is.Stages[i].Startable = is2.Stages[i].Startable
 			}
-			if is.Waiting = is2.Waiting; !reflect.DeepEqual(is, is2) || shown.stuck != anew.stuck { // reasons can change as time passes
+			// reasons can change as time passes
+			if is.Waiting = is2.Waiting; !reflect.DeepEqual(is, is2) || shown.stuck != anew.stuck {
 				r.t.Errorf("job %d is shown as %+v, and is %+v", id, is, is2)
 			}
 		}
@@ -90,8 +91,8 @@ func (f *follower) follow(t *testing.T, d *Driver, random *rand.Rand) {
 	}
 }
 
-// withoutTime returns a job without what follows from the time, which passes without a change, and without its version, which jobs that are
-// known by their changes do not have.
+// withoutTime returns a job without what follows from the time, which passes without a change, and without its
+// version, which jobs that are known by their changes do not have.
 func withoutTime(j Job, now timeline.Time) Job {
 	tasks := j.Tasks
 	j.Tasks, j.Version = nil, 0
@@ -108,8 +109,8 @@ func withoutTime(j Job, now timeline.Time) Job {
 	return j
 }
 
-// Why many jobs wait is found out a part at a time: the last of them is not late by more than a second, and no job that has not
-// changed is shown as changed.
+// Why many jobs wait is found out a part at a time: the last of them is not late by more than a second, and no job
+// that has not changed is shown as changed.
 func TestReasonsOfManyJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -179,10 +180,12 @@ func TestBoardForgetsEnds(t *testing.T) {
 	if len(b.left) != mostLeft || b.leftSize != mostLeft {
 		t.Errorf("the ends of %d jobs are kept, want %d", len(b.left), mostLeft)
 	}
-	for back, snapshot := range map[int]bool{1: false, mostLeft - 1: false, mostLeft: false, mostLeft + 1: true, 3*mostLeft - 1: true} {
+	for back, snapshot := range map[int]bool{1: false, mostLeft - 1: false, mostLeft: false, mostLeft + 1: true,
+		3*mostLeft - 1: true} {
 		from := revisions[len(revisions)-1-back]
 		u, news := b.changes(from, 0)
-		if !news || u.Snapshot != snapshot || u.Revision != b.revision || !snapshot && len(u.Jobs) != back || snapshot && len(u.Jobs) != 0 {
+		if !news || u.Snapshot != snapshot || u.Revision != b.revision || !snapshot && len(u.Jobs) != back || snapshot &&
+			len(u.Jobs) != 0 {
 			t.Errorf("%d revisions back: a snapshot (%v), %d jobs", back, u.Snapshot, len(u.Jobs))
 		}
 	}

@@ -28,8 +28,8 @@ type boardJob struct {
 type boardTask struct {
 	Task           // without InPhase
 	revision int64 // of its last change
-	// state is a copy of what the engine knows of the task if it has a forecast and runs: which phase it is in follows from that
-	// and from the time.
+	// state is a copy of what the engine knows of the task if it has a forecast and runs: which phase it is in follows
+	// from that and from the time.
 	state *book.TaskState
 }
 
@@ -145,7 +145,8 @@ func (b *boardJob) putRetries(state *book.JobState) {
 	}
 }
 
-// startable returns stages of a job with how many of their tasks wait for room alone. The stages that it is given are not changed.
+// startable returns stages of a job with how many of their tasks wait for room alone. The stages that it is given are
+// not changed.
 func (d *Driver) startable(j *job, stages []Stage) []Stage {
 	state, copied := d.engineJob(j), false
 	for i := range stages {
@@ -164,11 +165,13 @@ func (d *Driver) startable(j *job, stages []Stage) []Stage {
 	return stages
 }
 
-// shownAs returns a job for people, apart from what only the Driver and the engine know. was is how it was shown before, nil if it
-// was not: it has the runs that had ended, which do not change.
+// shownAs returns a job for people, apart from what only the Driver and the engine know. was is how it was shown
+// before, nil if it was not: it has the runs that had ended, which do not change.
 func (j *job) shownAs(was *boardJob) *boardJob {
-	b := &boardJob{Job: Job{ID: j.ID, Name: j.Request.Job.Name, Owner: j.Request.Job.Owner, UID: j.Request.As.UID, Submitted: instant(j.Submitted), Input: j.Request.Input,
-		App: j.Request.Job.App, AppDerived: j.appDerived(), DeadlineSeconds: j.Request.Job.Deadline.Seconds(), Queue: j.Request.Job.Queue, Weight: j.Request.Job.Weight}, replaced: make(chan struct{})}
+	b := &boardJob{Job: Job{ID: j.ID, Name: j.Request.Job.Name, Owner: j.Request.Job.Owner, UID: j.Request.As.UID,
+		Submitted: instant(j.Submitted), Input: j.Request.Input, App: j.Request.Job.App, AppDerived: j.appDerived(),
+		DeadlineSeconds: j.Request.Job.Deadline.Seconds(), Queue: j.Request.Job.Queue, Weight: j.Request.Job.Weight},
+		replaced: make(chan struct{})}
 	b.put(&j.State)
 	if !j.State.Ended {
 		b.Paused = pausedOf(j.paused(cluster.TaskID{}))
@@ -217,7 +220,8 @@ func (b *boardTask) know(t *book.TaskState, r *run, now timeline.Time) {
 	}
 }
 
-// compare sets the revisions of a job and its tasks: that of a new board where something has changed since it was shown before.
+// compare sets the revisions of a job and its tasks: that of a new board where something has changed since it was
+// shown before.
 func (b *boardJob) compare(was *boardJob, revision int64, now timeline.Time) {
 	changed := was == nil
 	for _, t := range b.tasks {

@@ -33,9 +33,11 @@ func TestWhatIsBeyondABoundIsNotStored(t *testing.T) {
 		}{
 			{func(s *Submission) { elastic(s, 8000*1024*resource.TiB) }, "memory 8000PiB: must be at most 1000PB"},
 			{func(s *Submission) { elastic(s, math.MaxInt64) }, "must be at most 1000PB"},
-			{func(s *Submission) { s.Job.Stages[0].Tasks, s.Job.Stages[0].Ideal = 1<<30, resource.Of(0, 1) }, "must be at least"},
+			{func(s *Submission) { s.Job.Stages[0].Tasks, s.Job.Stages[0].Ideal = 1<<30, resource.Of(0, 1) },
+				"must be at least"},
 			{func(s *Submission) { s.Job.Stages[0].Tasks = cluster.MostRunTasks + 1 }, "tasks 100001: must be at most 100000"},
-			{func(s *Submission) { s.Job.Class, s.Job.Stages[0].HeartbeatTimeout = cluster.Flex, 1 }, "heartbeat_timeout 1ns: must be at least 2s"},
+			{func(s *Submission) { s.Job.Class, s.Job.Stages[0].HeartbeatTimeout = cluster.Flex, 1 },
+				"heartbeat_timeout 1ns: must be at least 2s"},
 			{func(s *Submission) { s.Job.Name = "a\x1b[2J" }, `job name "a\x1b[2J": must be`},
 		} {
 			s := submission(1)
@@ -69,7 +71,8 @@ func TestOldRecordsAreBroughtIntoBounds(t *testing.T) {
 		request.Job.Class = cluster.Flex
 		request.Job.Stages[0].HeartbeatTimeout = 1
 		for _, q := range []store.Request{huge, request} {
-			if _, err := r.store.AddJob(t.Context(), store.Job{Request: q, State: store.JobState{Status: cluster.StatusPending}}); err != nil {
+			if _, err := r.store.AddJob(t.Context(),
+				store.Job{Request: q, State: store.JobState{Status: cluster.StatusPending}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -24,11 +24,12 @@ func (e *OfJob) Error() string { return fmt.Sprintf("jobs[%d]: %v", e.Index, e.E
 // Unwrap returns the error of the job.
 func (e *OfJob) Unwrap() error { return e.Err }
 
-// SubmitAll checks and accepts jobs of a user, all or none, and returns the id of the first and the number of jobs; the ids of the
-// others follow. When it returns, the jobs are stored and survive any crash. Their own Callers and Keys do not count. Quotas count all of
-// them. An error that
-// jobs yields ends it. What is wrong with a job is an OfJob; the kinds are those of Submit.
-func (d *Driver) SubmitAll(ctx context.Context, by cluster.Credentials, key Key, jobs iter.Seq2[Submission, error]) (first cluster.JobID, n int, err error) {
+// SubmitAll checks and accepts jobs of a user, all or none, and returns the id of the first and the number of jobs;
+// the ids of the others follow. When it returns, the jobs are stored and survive any crash. Their own Callers and
+// Keys do not count. Quotas count all of them. An error that jobs yields ends it. What is wrong with a job is an
+// OfJob; the kinds are those of Submit.
+func (d *Driver) SubmitAll(ctx context.Context, by cluster.Credentials, key Key,
+	jobs iter.Seq2[Submission, error]) (first cluster.JobID, n int, err error) {
 	defer func() { d.counts.submission(err) }()
 	named := key.stored(by, d.now())
 	earlier, err := d.repeated(ctx, named)
@@ -60,7 +61,8 @@ func (d *Driver) SubmitAll(ctx context.Context, by cluster.Credentials, key Key,
 }
 
 // receiveAll stores jobs, with their key unless that is nil, and hands them to the engine. specs are those of the jobs.
-func (d *Driver) receiveAll(ctx context.Context, all []store.Job, specs []*cluster.Job, named *store.Key) (first cluster.JobID, n int, err error) {
+func (d *Driver) receiveAll(ctx context.Context, all []store.Job, specs []*cluster.Job,
+	named *store.Key) (first cluster.JobID, n int, err error) {
 	leave, err := d.enter(ctx)
 	if err != nil {
 		return 0, 0, err
@@ -72,7 +74,9 @@ func (d *Driver) receiveAll(ctx context.Context, all []store.Job, specs []*clust
 	if err := d.inParts(ctx, len(all), func(i int) error { return d.canRun(specs[i], i) }); err != nil {
 		return 0, 0, err
 	}
-	if e := d.do(ctx, func() { err = cmp.Or(d.acceptsJobs(), d.checkQuotas(specs...), d.requests.check(&all[0])) }); e != nil || err != nil {
+	if e := d.do(ctx, func() {
+		err = cmp.Or(d.acceptsJobs(), d.checkQuotas(specs...), d.requests.check(&all[0]))
+	}); e != nil || err != nil {
 		return 0, 0, cmp.Or(e, err)
 	}
 	// The loop goes on meanwhile: it waits only if it has to write to the store, too.
@@ -89,7 +93,8 @@ func (d *Driver) receiveAll(ctx context.Context, all []store.Job, specs []*clust
 		d.keeping.keyAdded()
 	}
 	d.log.Info("jobs submitted together", "first", first, "jobs", len(all), "owner", all[0].Request.Job.Owner)
-	// Now they are accepted, whatever happens: if the loop ends before it has all, the next Start hands the others to its engine.
+	// Now they are accepted, whatever happens: if the loop ends before it has all, the next Start hands the others to
+	// its engine.
 	_ = d.inParts(context.WithoutCancel(ctx), len(all), func(i int) error {
 		d.receiveJob(first+cluster.JobID(i), all[i])
 		return nil
@@ -98,7 +103,8 @@ func (d *Driver) receiveAll(ctx context.Context, all []store.Job, specs []*clust
 }
 
 // prepareAll makes the stored form of jobs of a user.
-func (d *Driver) prepareAll(ctx context.Context, by cluster.Credentials, jobs iter.Seq2[Submission, error]) (all []store.Job, err error) {
+func (d *Driver) prepareAll(ctx context.Context, by cluster.Credentials,
+	jobs iter.Seq2[Submission, error]) (all []store.Job, err error) {
 	now := d.now()
 	for s, err := range jobs {
 		var j store.Job
@@ -150,8 +156,8 @@ func (d *Driver) inParts(ctx context.Context, n int, f func(i int) error) (err e
 	return err
 }
 
-// enter waits until no other submission is being stored and handed to the engine: jobs enter the engine by ascending id. leave lets
-// the next one in.
+// enter waits until no other submission is being stored and handed to the engine: jobs enter the engine by ascending
+// id. leave lets the next one in.
 func (d *Driver) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case d.entry <- struct{}{}:

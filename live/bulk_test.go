@@ -46,7 +46,8 @@ func TestSubmitAll(t *testing.T) {
 		if err != nil || first != 2 || accepted != n {
 			t.Fatal(first, accepted, err)
 		}
-		if first, accepted, err := r.SubmitAll(t.Context(), user, key, many(3, nil)); err != nil || first != 2 || accepted != n {
+		if first, accepted, err := r.SubmitAll(t.Context(), user, key, many(3, nil)); err != nil || first != 2 ||
+			accepted != n {
 			t.Errorf("again: %d jobs from %d, %v", accepted, first, err)
 		}
 		key.Digest[0]++
@@ -97,11 +98,20 @@ func TestSubmitAllOrNone(t *testing.T) {
 			want   string
 			kind   Kind
 		}{
-			{func(s *Submission) error { s.Dir = "x"; return nil }, `jobs[300]: job "job 300" working directory "x": must be an absolute path`, Invalid},
-			{func(s *Submission) error { s.Job.Stages[0].Tasks = 0; return nil }, `jobs[300]: job "job 300" stage "sort" tasks 0: must be 1 to 1073741824`, Invalid},
+			{func(s *Submission) error {
+				s.Dir = "x"
+				return nil
+			}, `jobs[300]: job "job 300" working directory "x": must be an absolute path`, Invalid},
+			{func(s *Submission) error {
+				s.Job.Stages[0].Tasks = 0
+				return nil
+			}, `jobs[300]: job "job 300" stage "sort" tasks 0: must be 1 to 1073741824`, Invalid},
 			{func(s *Submission) error { s.Job.Stages[0].Ideal[resource.Memory] = 9 * resource.GiB; return nil },
 				`jobs[300]: job "job 300" stage "sort" memory 9GiB: must be at most what a node has, 1GiB`, Invalid},
-			{func(s *Submission) error { s.Job.Stages[0].Args = nil; return nil }, `jobs[300]: job "job 300" stage "sort" command: must begin with the name of a program`, Invalid},
+			{func(s *Submission) error {
+				s.Job.Stages[0].Args = nil
+				return nil
+			}, `jobs[300]: job "job 300" stage "sort" command: must begin with the name of a program`, Invalid},
 			{func(*Submission) error { return Errorf(Denied, "%w", bad) }, `jobs[300]: bad`, Denied},
 		} {
 			_, _, err := r.SubmitAll(t.Context(), user, Key{Text: "a"}, many(400, func(i int, s *Submission) error {
@@ -142,7 +152,8 @@ func TestSubmitAllAtOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 4 {
 			all.Go(func() {
-				first, n, err := r.SubmitAll(t.Context(), user, Key{}, many(partJobs+1, func(_ int, s *Submission) error { s.Job.Name = fmt.Sprint("of ", i); return nil }))
+				first, n, err := r.SubmitAll(t.Context(), user, Key{},
+					many(partJobs+1, func(_ int, s *Submission) error { s.Job.Name = fmt.Sprint("of ", i); return nil }))
 				if err != nil || n != partJobs+1 {
 					t.Error(n, err)
 					return
@@ -170,8 +181,8 @@ func TestSubmitAllAtOnce(t *testing.T) {
 	})
 }
 
-// BenchmarkSubmitAll submits 10,000 jobs to a daemon with 100 containers, each with an environment of 10 KB: in one request, and 1000
-// of them one by one. stop-ms is the longest time for which the loop did nothing else meanwhile.
+// BenchmarkSubmitAll submits 10,000 jobs to a daemon with 100 containers, each with an environment of 10 KB: in one
+// request, and 1000 of them one by one. stop-ms is the longest time for which the loop did nothing else meanwhile.
 func BenchmarkSubmitAll(b *testing.B) {
 	env := []string{"PATH=/usr/bin:/bin"}
 	for i := range 50 {

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// bulletin has the newest board, and wakes those who wait for the next one. Only the loop puts boards; the other methods may be called
-// from any goroutine.
+// bulletin has the newest board, and wakes those who wait for the next one. Only the loop puts boards; the other
+// methods may be called from any goroutine.
 type bulletin struct {
 	board atomic.Pointer[board]
 	news  signal                        // a revision was not announced
@@ -31,8 +31,8 @@ func (b *bulletin) put(next *board) {
 // newer returns a channel that is closed when there is a later revision than that of the board, or soon after.
 func (b *bulletin) newer() <-chan struct{} { return *b.fresh.Load() }
 
-// announce wakes those who wait for another revision. The loop does not do it, so that it need not wait for them however many they
-// are.
+// announce wakes those who wait for another revision. The loop does not do it, so that it need not wait for them
+// however many they are.
 func (b *bulletin) announce(ctx context.Context) {
 	for {
 		select {

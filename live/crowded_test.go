@@ -27,7 +27,8 @@ func TestStatusOfMendedBooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
 		defer r.end()
-		for n, want := range map[int64]string{0: "", 2: "the memory manager's books were wrong about 2 containers, and were mended; the log names them"} {
+		for n, want := range map[int64]string{0: "",
+			2: "the memory manager's books were wrong about 2 containers, and were mended; the log names them"} {
 			r.fake.mended = n
 			if s, err := r.Status(t.Context()); err != nil || s.Trouble != want {
 				t.Errorf("%d mended: %q, %v", n, s.Trouble, err)

@@ -33,13 +33,13 @@ type Config struct {
 	// HasSwap reports whether the machine has swap. Without swap, FLEX jobs become REGULAR jobs that spill, or are
 	// rejected: see SpillInstead. nil means that it has swap.
 	HasSwap func() (bool, error)
-	// Keep says which ended jobs are kept until Retain is called; nil keeps all. Others are removed at the start, and then every
-	// hour.
+	// Keep says which ended jobs are kept until Retain is called; nil keeps all. Others are removed at the start, and
+	// then every hour.
 	Keep *Retention
 	// ContainersPerCore is the largest number of containers on a node per core; 0 is cluster.ContainersPerCore.
 	ContainersPerCore int
-	// Keeps says that paused and suspended tasks keep their cores and bandwidths. Otherwise they lend them to other tasks: see
-	// book.Snapshot.
+	// Keeps says that paused and suspended tasks keep their cores and bandwidths. Otherwise they lend them to other
+	// tasks: see book.Snapshot.
 	Keeps bool
 	// Quotas are those of users and queues, until SetQuotas; nil means none.
 	Quotas *cluster.Quotas
@@ -62,9 +62,10 @@ type Driver struct {
 
 	calls mailbox
 
-	gauges   gauges
-	past     endedJobs
-	explains chan time.Time // has the time from which the next explanation may be requested of the loop, while none is being
+	gauges gauges
+	past   endedJobs
+	// has the time from which the next explanation may be requested of the loop, while none is being
+	explains chan time.Time
 	keeping  keeping
 	quotas   atomic.Pointer[cluster.Quotas]
 	pace     pace
@@ -106,12 +107,15 @@ type Driver struct {
 // CheckPolicy returns an error, which is Invalid, if a policy counts on what only a simulator has.
 func CheckPolicy(p policy.Policy) error {
 	if p.Traits().FreePageOut {
-		return Errorf(Invalid, "setting %s.memory=\"paper\": must be ideal or phase on a machine: memory that leaves at once and free of charge exists in the simulator only", p.Name())
+		return Errorf(Invalid,
+			"setting %s.memory=\"paper\": must be ideal or phase on a machine: memory that leaves at once and free of "+
+				"charge exists in the simulator only", p.Name())
 	}
 	return nil
 }
 
-// Start opens the event log, rebuilds the engine from the store and begins. It returns before the inventory is complete.
+// Start opens the event log, rebuilds the engine from the store and begins. It returns before the inventory is
+// complete.
 func Start(c Config) (*Driver, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -120,8 +124,12 @@ func Start(c Config) (*Driver, error) {
 		return nil, err
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, agenda: newSchedule(),
-		calls: newMailbox(), inventory: newInventory(), entry: make(chan struct{}, 1), views: takenViews{turn: make(chan struct{}, 1)},
-		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{}, board: newBulletin(), pressed: newSignal(), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{}, apart: apart{}, watchdog: newWatchdog(), learning: newLearning(), answers: make(chan cluster.Event), past: newEndedJobs()}
+		calls: newMailbox(), inventory: newInventory(), entry: make(chan struct{}, 1),
+		views: takenViews{turn: make(chan struct{}, 1)},
+		jobs:  map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{},
+		board: newBulletin(), pressed: newSignal(), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{},
+		apart: apart{}, watchdog: newWatchdog(), learning: newLearning(), answers: make(chan cluster.Event),
+		past: newEndedJobs()}
 	d.keeping.begin(c.Keep)
 	d.quotas.Store(cmp.Or(c.Quotas, &cluster.Quotas{}))
 	d.outputs.changed = make(chan struct{}, 1)
@@ -288,7 +296,8 @@ func (d *Driver) step(e cluster.Event) {
 	}
 	taken := d.events.record(now, e)
 	if !taken && d.rolls.end() {
-		d.log.Warn("the event log has reached its bound: it goes on in another segment once no order is under way", "event_log", d.events.path, "bytes", d.events.most)
+		d.log.Warn("the event log has reached its bound: it goes on in another segment once no order is under way",
+			"event_log", d.events.path, "bytes", d.events.most)
 	}
 	decisions, err := d.decide(now, e)
 	if err != nil {
@@ -330,8 +339,11 @@ func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster
 // Everything else continues: containers run, their ends are recorded, jobs can be listed and killed. The next start
 // rebuilds the engine.
 func (d *Driver) breakDown(err error) {
-	d.broken = Errorf(Internal, "policy %s took an impossible decision, so nothing more is decided until bellows is started again; the containers continue: %w", d.config.Policy.Name(), err)
-	d.log.Error("the engine decides nothing more; the containers continue", "policy", d.config.Policy.Name(), "error", err, "event_log", d.events.path)
+	d.broken = Errorf(Internal,
+		"policy %s took an impossible decision, so nothing more is decided until bellows is started again; the "+
+			"containers continue: %w", d.config.Policy.Name(), err)
+	d.log.Error("the engine decides nothing more; the containers continue", "policy", d.config.Policy.Name(), "error",
+		err, "event_log", d.events.path)
 	d.agenda.DropWakes()
 	d.tellAll()
 	d.settleAlone()
@@ -357,8 +369,8 @@ func (d *Driver) finish() {
 // errStopped is returned by methods of a Driver that has stopped.
 var errStopped = Errorf(Internal, "bellows is going down")
 
-// do makes the loop run f, between two steps, and publish what f has changed. If the loop hangs, do returns an error; if it hangs
-// in f itself, f may still end.
+// do makes the loop run f, between two steps, and publish what f has changed. If the loop hangs, do returns an error;
+// if it hangs in f itself, f may still end.
 func (d *Driver) do(ctx context.Context, f func()) error {
 	return d.look(ctx, func() {
 		f()
@@ -367,7 +379,8 @@ func (d *Driver) do(ctx context.Context, f func()) error {
 	})
 }
 
-// look is do for an f that changes nothing. It should be quick, because it holds up the loop: what is on the board is read there.
+// look is do for an f that changes nothing. It should be quick, because it holds up the loop: what is on the board is
+// read there.
 func (d *Driver) look(ctx context.Context, f func()) error {
 	ran := make(chan struct{})
 	select {
@@ -428,7 +441,9 @@ func (d *Driver) Shutdown(ctx context.Context, kill bool) error {
 		d.draining = true
 		d.killApart(0)
 		// Jobs that wait come first, so that none of them starts when running ones end.
-		slices.SortStableFunc(open, func(a, b cluster.JobID) int { return cmp.Compare(len(d.jobs[a].runs), len(d.jobs[b].runs)) })
+		slices.SortStableFunc(open, func(a, b cluster.JobID) int {
+			return cmp.Compare(len(d.jobs[a].runs), len(d.jobs[b].runs))
+		})
 	})
 	leave()
 	if err != nil {
@@ -457,8 +472,8 @@ func (d *Driver) Shutdown(ctx context.Context, kill bool) error {
 	return d.Close()
 }
 
-// cancelledAtOnce is how many jobs are cancelled between two looks of the loop at other work. A job takes about a millisecond while
-// 10,000 wait.
+// cancelledAtOnce is how many jobs are cancelled between two looks of the loop at other work. A job takes about a
+// millisecond while 10,000 wait.
 const cancelledAtOnce = 64
 
 // cancelAll cancels those of some jobs that have not ended.

@@ -35,13 +35,15 @@ func TestJobRuns(t *testing.T) {
 		if got := fmt.Sprint(a.Launch.Args); got != "[sort -S 393216K part0]" {
 			t.Errorf("command %s", got)
 		}
-		if !slices.Contains(a.Launch.Env, "LC_ALL=C") || slices.Contains(a.Launch.Env, "LC_ALL=de_DE") || a.Launch.Dir != "/work" || a.Launch.As.UID != 2000 {
+		if !slices.Contains(a.Launch.Env, "LC_ALL=C") || slices.Contains(a.Launch.Env, "LC_ALL=de_DE") ||
+			a.Launch.Dir != "/work" || a.Launch.As.UID != 2000 {
 			t.Errorf("launch %+v", a.Launch)
 		}
 		r.fake.launched(a)
 		r.fake.launched(b)
 		synctest.Wait()
-		if j := r.job(id); j.Status != cluster.StatusRunning || j.Stages[0].Running != 2 || j.Stages[0].Pending != 1 || j.Waiting == "" || j.Owner != "ada" {
+		if j := r.job(id); j.Status != cluster.StatusRunning || j.Stages[0].Running != 2 || j.Stages[0].Pending != 1 ||
+			j.Waiting == "" || j.Owner != "ada" {
 			t.Errorf("job %+v", j)
 		}
 		r.fake.ended(a.Container, cluster.Succeeded, 0)
@@ -50,7 +52,8 @@ func TestJobRuns(t *testing.T) {
 		r.fake.ended(c.Container, cluster.Succeeded, 0)
 		r.fake.ended(b.Container, cluster.Succeeded, 0)
 		j := r.wait(id)
-		if j.Status != cluster.StatusSucceeded || j.ExitCode == nil || *j.ExitCode != 0 || j.Stages[0].Succeeded != 3 || len(j.Tasks) != 3 {
+		if j.Status != cluster.StatusSucceeded || j.ExitCode == nil || *j.ExitCode != 0 || j.Stages[0].Succeeded != 3 ||
+			len(j.Tasks) != 3 {
 			t.Errorf("job %+v", j)
 		}
 		synctest.Wait()
@@ -66,10 +69,12 @@ func TestJobRuns(t *testing.T) {
 		if jobs, err := r.Jobs(t.Context()); err != nil || len(jobs) != 0 {
 			t.Errorf("jobs %v %v", jobs, err)
 		}
-		if jobs, err := r.JobsAfter(t.Context(), 0, 10); err != nil || len(jobs) != 1 || jobs[0].SucceededCount != 3 || jobs[0].TaskCount != 3 {
+		if jobs, err := r.JobsAfter(t.Context(), 0, 10); err != nil || len(jobs) != 1 || jobs[0].SucceededCount != 3 ||
+			jobs[0].TaskCount != 3 {
 			t.Errorf("jobs %v %v", jobs, err)
 		}
-		if logs, err := r.Logs(t.Context(), id); err != nil || len(logs) != 3 || !logs[0].Ended || logs[0].Stdout != a.Launch.Stdout {
+		if logs, err := r.Logs(t.Context(), id); err != nil || len(logs) != 3 || !logs[0].Ended ||
+			logs[0].Stdout != a.Launch.Stdout {
 			t.Errorf("logs %v %v", logs, err)
 		}
 	})
@@ -93,7 +98,8 @@ func TestFailureEndsTheJob(t *testing.T) {
 		}
 		r.fake.ended(a.Container, cluster.Killed, 143)
 		j := r.wait(id)
-		if j.Status != cluster.StatusFailed || *j.ExitCode != 137 || j.Detail != "task 1.0.1: out-of-memory" || j.Stages[0].Failed != 2 || j.Stages[0].Pending != 1 {
+		if j.Status != cluster.StatusFailed || *j.ExitCode != 137 || j.Detail != "task 1.0.1: out-of-memory" ||
+			j.Stages[0].Failed != 2 || j.Stages[0].Pending != 1 {
 			t.Errorf("job %+v", j)
 		}
 	})
@@ -135,18 +141,21 @@ func TestStartsThatFailAreTriedAgainLater(t *testing.T) {
 		for time.Since(begun) < time.Hour {
 			o := r.order(cluster.Start)
 			waits, last = append(waits, time.Since(last)), time.Now()
-			r.fake.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Detail: "the limit is refused"}
+			r.fake.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Decision: o.ID,
+				Detail: "the limit is refused"}
 			synctest.Wait()
 		}
 		if got := fmt.Sprint(waits[:8]); got != "[0s 1s 2s 4s 8s 16s 30s 30s]" || slices.Max(waits) > longestPause {
 			t.Errorf("it was asked again after %v", waits)
 		}
-		words := fmt.Sprintf("task 1.0.0 could not be started, and is tried again at %s: the limit is refused; %d starts have failed since %s",
+		words := fmt.Sprintf(
+			"task 1.0.0 could not be started, and is tried again at %s: the limit is refused; %d starts have failed since %s",
 			time.Now().Add(longestPause).Format(time.TimeOnly), len(waits), begun.Format(time.TimeOnly))
 		if j := r.job(id); j.Status != cluster.StatusPending || j.Waiting != words || j.Stages[0].Pending != 1 {
 			t.Errorf("job %+v", j)
 		}
-		if e, err := r.Explain(t.Context(), id); err != nil || e.Why != "The next task of the job has not started: "+words+"." {
+		if e, err := r.Explain(t.Context(), id); err != nil || e.Why != "The next task of the job has not started: "+words+
+			"." {
 			t.Errorf("explained %q, %v", e.Why, err)
 		}
 		if s, err := r.Status(t.Context()); err != nil || s.Trouble != words || s.Nodes[0].FreeMemory != s.Nodes[0].Memory {
@@ -181,7 +190,8 @@ func TestPauseOfWhatIsHeldBack(t *testing.T) {
 			defer r.end()
 			id := r.submit(submission(1))
 			o := r.order(cluster.Start)
-			r.fake.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Detail: "no"}
+			r.fake.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Decision: o.ID,
+				Detail: "no"}
 			synctest.Wait()
 			if err := r.Pause(t.Context(), user, id, o.Task, pageOut); err != nil {
 				t.Fatal(err)
@@ -243,7 +253,8 @@ func TestCancel(t *testing.T) {
 		}
 		synctest.Wait()
 		r.noOrder()
-		if err := r.Cancel(t.Context(), user, id); KindOf(err) != Invalid || err.Error() != "job 1: cannot be ended, because it has ended already (cancelled)" {
+		if err := r.Cancel(t.Context(), user, id); KindOf(err) != Invalid ||
+			err.Error() != "job 1: cannot be ended, because it has ended already (cancelled)" {
 			t.Errorf("cancel what has ended: %v", err)
 		}
 		if err := r.Cancel(t.Context(), user, 99); KindOf(err) != NotFound {
@@ -296,9 +307,13 @@ func TestMistakes(t *testing.T) {
 				`job "sorts" stage "sort" memory 0B: must be above 0`},
 			{"cycle", func(s *Submission) { s.Job.Stages[0].Parents = []int{0} },
 				`job "sorts" parents: must not form a cycle, but sort waits for sort`},
-			{"empty command", func(s *Submission) { s.Job.Stages[0].Args = nil }, `job "sorts" stage "sort" command: must begin with the name of a program`},
+			{"empty command", func(s *Submission) {
+				s.Job.Stages[0].Args = nil
+			}, `job "sorts" stage "sort" command: must begin with the name of a program`},
 			{"placeholder", func(s *Submission) { s.Job.Stages[0].Args = []string{"a", "{no}"} }, "{no}"},
-			{"relative", func(s *Submission) { s.Dir = "here" }, `job "sorts" working directory "here": must be an absolute path`},
+			{"relative", func(s *Submission) {
+				s.Dir = "here"
+			}, `job "sorts" working directory "here": must be an absolute path`},
 			{"profile", func(s *Submission) { s.Job.Stages[0].Profile = "p" },
 				`job "sorts" stage "sort" profile "p": does not exist; measure it with bellows profile`},
 		} {
@@ -328,8 +343,9 @@ func TestProfileFillsWhatIsLeftOut(t *testing.T) {
 		}
 		r := newRig(t, p)
 		defer r.end()
-		profile := store.Profile{UID: user.UID, User: user.User, Name: "sort", IdealMemory: 600 * resource.MiB, MinMemory: 200 * resource.MiB, Duration: time.Minute,
-			Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 1.5}}
+		profile := store.Profile{UID: user.UID, User: user.User, Name: "sort", IdealMemory: 600 * resource.MiB,
+			MinMemory: 200 * resource.MiB, Duration: time.Minute, Elasticity: cluster.Elasticity{Kind: cluster.Step,
+				Factor: 1.5}}
 		if err := r.store.PutProfile(t.Context(), profile); err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +364,8 @@ func TestProfileFillsWhatIsLeftOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(e.Tasks) != 2 || e.Tasks[1].Slowdown != 1.5 || !strings.Contains(e.Tasks[1].Why, "under-sized") || e.EstimatedEnd.IsZero() {
+		if len(e.Tasks) != 2 || e.Tasks[1].Slowdown != 1.5 || !strings.Contains(e.Tasks[1].Why, "under-sized") ||
+			e.EstimatedEnd.IsZero() {
 			t.Errorf("explained %+v", e)
 		}
 	})
@@ -369,14 +386,16 @@ func TestExplain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Why != "The next task of the job has not started: no node has 400MiB and 1 core free. 800MiB of memory are held by job 1." || !e.EarliestStart.Equal(time.Now().Add(time.Minute)) {
+		if e.Why != "The next task of the job has not started: no node has 400MiB and 1 core free. 800MiB of memory "+
+			"are held by job 1." || !e.EarliestStart.Equal(time.Now().Add(time.Minute)) {
 			t.Errorf("explained %+v", e)
 		}
 		e, err = r.Explain(t.Context(), running)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Why != "The remaining tasks of the job are running." || !e.EstimatedEnd.Equal(time.Now().Add(time.Minute)) || len(e.Tasks) != 2 || len(e.Decisions) != 2 {
+		if e.Why != "The remaining tasks of the job are running." || !e.EstimatedEnd.Equal(time.Now().Add(time.Minute)) ||
+			len(e.Tasks) != 2 || len(e.Decisions) != 2 {
 			t.Errorf("explained %+v", e)
 		}
 	})
@@ -432,7 +451,8 @@ func TestShutdown(t *testing.T) {
 		id := r.submit(submission(1))
 		o := r.order(cluster.Start)
 		r.fake.launched(o)
-		if err := r.Shutdown(t.Context(), false); KindOf(err) != Conflict || !strings.HasPrefix(err.Error(), "job 1 has not ended") {
+		if err := r.Shutdown(t.Context(), false); KindOf(err) != Conflict ||
+			!strings.HasPrefix(err.Error(), "job 1 has not ended") {
 			t.Errorf("shut down with %v", err)
 		}
 		down := make(chan error)
@@ -497,10 +517,12 @@ func TestPolicyBugLosesNothing(t *testing.T) {
 			if err != nil || !strings.Contains(s.Trouble, "policy fifo took an impossible decision") {
 				t.Errorf("status %+v %v", s, err)
 			}
-			if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Internal || !strings.Contains(err.Error(), "impossible decision") {
+			if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Internal ||
+				!strings.Contains(err.Error(), "impossible decision") {
 				t.Errorf("submit: %v", err)
 			}
-			if _, err := r.Wait(t.Context(), second); KindOf(err) != Internal || !strings.Contains(err.Error(), "impossible decision") {
+			if _, err := r.Wait(t.Context(), second); KindOf(err) != Internal ||
+				!strings.Contains(err.Error(), "impossible decision") {
 				t.Errorf("wait for a job that cannot start: %v", err)
 			}
 			if err := r.Cancel(t.Context(), user, first); err != nil {
@@ -538,8 +560,8 @@ func TestRestart(t *testing.T) {
 		defer r.end()
 		s := submission(2)
 		s.Job.MaxAttempts = 2
-		s.Job.Stages = append(s.Job.Stages, cluster.Stage{Name: "merge", Tasks: 1, Parents: []int{0}, Ideal: resource.Of(1000, 100*resource.MiB),
-			Command: cluster.Command{Args: []string{"merge"}}})
+		s.Job.Stages = append(s.Job.Stages, cluster.Stage{Name: "merge", Tasks: 1, Parents: []int{0},
+			Ideal: resource.Of(1000, 100*resource.MiB), Command: cluster.Command{Args: []string{"merge"}}})
 		dag := r.submit(s)
 		a, b := r.order(cluster.Start), r.order(cluster.Start)
 		r.fake.launched(a)
@@ -558,8 +580,10 @@ func TestRestart(t *testing.T) {
 		stranger := cluster.ContainerID{Task: cluster.TaskID{Job: 99}, Run: 1}
 		r.fake = newFake(
 			cluster.Event{Kind: cluster.TaskAdopted, Task: a.Task, Run: a.Container.Run, Grant: a.Grant, Launched: 5},
-			cluster.Event{Kind: cluster.TaskAdopted, Task: stranger.Task, Run: 1, Grant: resource.Of(1000, 900*resource.MiB), Launched: 5},
-			cluster.Event{Kind: cluster.TaskEnded, Task: b.Task, Run: b.Container.Run, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}},
+			cluster.Event{Kind: cluster.TaskAdopted, Task: stranger.Task, Run: 1, Grant: resource.Of(1000, 900*resource.MiB),
+				Launched: 5},
+			cluster.Event{Kind: cluster.TaskEnded, Task: b.Task, Run: b.Container.Run, Outcome: cluster.Succeeded,
+				Exit: &cluster.Exit{}},
 		)
 		r.start(fifo(t))
 		o := r.order(cluster.Start) // and the stranger is not killed
@@ -570,7 +594,8 @@ func TestRestart(t *testing.T) {
 			t.Errorf("job %+v", j)
 		}
 		j := r.job(dag)
-		if j.Status != cluster.StatusRunning || j.Stages[0].Succeeded != 1 || j.Stages[0].Running != 1 || j.Stages[1].Pending != 1 {
+		if j.Status != cluster.StatusRunning || j.Stages[0].Succeeded != 1 || j.Stages[0].Running != 1 ||
+			j.Stages[1].Pending != 1 {
 			t.Errorf("job %+v", j)
 		}
 		// It has failed once before; a second failure is its last.
@@ -732,7 +757,8 @@ func TestEndsAreRecordedOnAFullDisk(t *testing.T) {
 		r.fake.launched(b)
 		synctest.Wait()
 		empty := fill(t, dir)
-		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: a.Task, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}, Detail: strings.Repeat("x", 100_000)}
+		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: a.Task, Run: 1, Outcome: cluster.Succeeded,
+			Exit: &cluster.Exit{}, Detail: strings.Repeat("x", 100_000)}
 		synctest.Wait()
 		r.noOrder()
 		if !r.fake.forgotten[a.Container] {
@@ -743,7 +769,8 @@ func TestEndsAreRecordedOnAFullDisk(t *testing.T) {
 			if s, err := r.Status(t.Context()); err != nil || !strings.Contains(s.Trouble, "free some space") {
 				t.Errorf("status %+v %v", s, err)
 			}
-			if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Internal || !strings.Contains(err.Error(), "free some space") {
+			if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Internal ||
+				!strings.Contains(err.Error(), "free some space") {
 				t.Errorf("submit: %v", err)
 			}
 		}
@@ -760,7 +787,8 @@ func TestEndsAreRecordedOnAFullDisk(t *testing.T) {
 		synctest.Wait()
 		r.noOrder()
 		// A job whose task is to start once there is space ends without it.
-		if j, err := r.Job(t.Context(), cancelled, false); err != nil || len(j.Tasks) != 1 || j.Tasks[0].State != TaskStarting {
+		if j, err := r.Job(t.Context(), cancelled, false); err != nil || len(j.Tasks) != 1 ||
+			j.Tasks[0].State != TaskStarting {
 			t.Errorf("job %+v, %v", j, err)
 		}
 		if err := r.Cancel(t.Context(), user, cancelled); err != nil {
@@ -834,7 +862,8 @@ func TestFullDisk(t *testing.T) {
 		synctest.Wait()
 		empty := fill(t, dir)
 		// It is larger than the rest of the log's last page.
-		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: a.Task, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}, Detail: strings.Repeat("x", 100_000)}
+		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: a.Task, Run: 1, Outcome: cluster.Succeeded,
+			Exit: &cluster.Exit{}, Detail: strings.Repeat("x", 100_000)}
 		synctest.Wait()
 		r.noOrder()
 		if r.fake.forgotten[a.Container] {
@@ -844,7 +873,8 @@ func TestFullDisk(t *testing.T) {
 		if err != nil || !strings.Contains(s.Trouble, "its disk is full: free some space") {
 			t.Errorf("status %+v %v", s, err)
 		}
-		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Internal || !strings.Contains(err.Error(), "no jobs are accepted now: state directory "+dir+": its disk is full") {
+		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Internal ||
+			!strings.Contains(err.Error(), "no jobs are accepted now: state directory "+dir+": its disk is full") {
 			t.Errorf("submit: %v", err)
 		}
 		if err := r.Cancel(t.Context(), user, first); KindOf(err) != Internal {

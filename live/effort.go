@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// effort returns the processor time that work takes in this goroutine. The time in which work waits for a disk or for the loop does not
-// count: it takes no processor from the programs, and on a busy disk the next work would be put off for minutes.
+// effort returns the processor time that work takes in this goroutine. The time in which work waits for a disk or for
+// the loop does not count: it takes no processor from the programs, and on a busy disk the next work would be put off
+// for minutes.
 func effort(work func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -10,13 +10,13 @@ import (
 	"github.com/bellows-rm/bellows/live/kept"
 )
 
-// Jobs that have ended never change until they are removed. What callers asked most recently is kept, so that it is not read from the
-// store and decoded again.
+// Jobs that have ended never change until they are removed. What callers asked most recently is kept, so that it is
+// not read from the store and decoded again.
 const (
 	// mostKept bounds the jobs with their runs that are kept for callers who want one job, at some 2 KB each.
 	mostKept = 8192
-	// mostListed bounds the jobs that are kept for lists, at some 500 bytes each; they are kept in spans of the IDs that follow each
-	// other. At least half of the bound stays: all lists of 10,000 jobs.
+	// mostListed bounds the jobs that are kept for lists, at some 500 bytes each; they are kept in spans of the IDs that
+	// follow each other. At least half of the bound stays: all lists of 10,000 jobs.
 	mostListed = 24576
 	spanSize   = 128
 )
@@ -57,8 +57,8 @@ func (e *endedJobs) removed(ids []cluster.JobID) {
 // spanOf returns the first ID of the span that an ID is in.
 func spanOf(id cluster.JobID) cluster.JobID { return id - (id-1)%spanSize }
 
-// endedAfter returns at most a number of jobs that follow an ID, as lists show them, if it is in a span whose jobs have all ended; nil
-// if not, or if most of them were removed. b must be current.
+// endedAfter returns at most a number of jobs that follow an ID, as lists show them, if it is in a span whose jobs
+// have all ended; nil if not, or if most of them were removed. b must be current.
 func (d *Driver) endedAfter(ctx context.Context, b *board, after cluster.JobID, most int) ([]Job, error) {
 	first := spanOf(after + 1)
 	next := first + spanSize

@@ -19,9 +19,10 @@ const (
 	Conflict                    // not possible in the present state; the same request may succeed later
 	Unavailable                 // the daemon is starting, stopping or absent, or too busy for now
 	Internal                    // the daemon failed: a full disk, a store that cannot be written, a bug of a policy
-	OverQuota                   // a quota of the user or of the queue, or a pool, has too little left; the same request may succeed later
-	KeyReused                   // the key of the request belongs to another request: see Key
-	Gone                        // the lease that the request has has ended: register or enrol again
+	// a quota of the user or of the queue, or a pool, has too little left; the same request may succeed later
+	OverQuota
+	KeyReused // the key of the request belongs to another request: see Key
+	Gone      // the lease that the request has has ended: register or enrol again
 )
 
 // kinds has a row for every Kind.

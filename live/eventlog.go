@@ -46,7 +46,8 @@ func newEventLog(header eventlog.Header, now timeline.Time, first []cluster.Even
 	return l, nil
 }
 
-// create makes the file of a log, with all that was collected. Until all of that is written, the file is not at its path.
+// create makes the file of a log, with all that was collected. Until all of that is written, the file is not at its
+// path.
 func (l *eventLog) create(path string) (err error) {
 	if err := durable.MakeDir(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("make the folder of event logs: %w", err)
@@ -66,8 +67,8 @@ func (l *eventLog) create(path string) (err error) {
 	return nil
 }
 
-// bound sets the largest size of the log, bytes; 0 is any. It is at least three times the beginning, so that inventories are at most a
-// third of all logs.
+// bound sets the largest size of the log, bytes; 0 is any. It is at least three times the beginning, so that
+// inventories are at most a third of all logs.
 func (l *eventLog) bound(most int64) {
 	if l.most = most; most > 0 {
 		l.most = max(most, 3*l.head)
@@ -121,7 +122,8 @@ func (l *eventLog) there() error {
 	}
 	switch now, err := os.Stat(l.path); {
 	case errors.Is(err, os.ErrNotExist) || err == nil && !os.SameFile(l.own, now):
-		return fmt.Errorf("%s was removed while bellows ran, probably with the state directory: end bellows with a signal, and start it again", l.path)
+		return fmt.Errorf("%s was removed while bellows ran, probably with the state directory: end bellows with a "+
+			"signal, and start it again", l.path)
 	case err != nil:
 		return fmt.Errorf("check the event log: %w", err)
 	}

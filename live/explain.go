@@ -58,13 +58,15 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 }
 
 const (
-	// explainPart bounds the time for which explanations hold up the loop to 1/explainPart of all time, however many are requested.
+	// explainPart bounds the time for which explanations hold up the loop to 1/explainPart of all time, however many are
+	// requested.
 	explainPart = 10
 	// explainDebt is how long a wait must be to be worth one: shorter waits add up.
 	explainDebt = 2 * time.Millisecond
 )
 
-// inTurn is look for one caller at a time, who waits until the loop has had its part of the time since the callers before.
+// inTurn is look for one caller at a time, who waits until the loop has had its part of the time since the callers
+// before.
 func (d *Driver) inTurn(ctx context.Context, f func()) error {
 	var free time.Time
 	select {
@@ -123,7 +125,8 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 	snapshot, now := d.engine.Snapshot(), d.now()
 	ends := func(t *book.TaskState) (timeline.Time, bool) {
 		_, waits := t.WaitsForMemory()
-		if waits || standing(t, d.flexReading(t, readings)) != cluster.ContainerRunning && t.StillBy != cluster.HeldByLeveling {
+		if waits || standing(t, d.flexReading(t, readings)) != cluster.ContainerRunning &&
+			t.StillBy != cluster.HeldByLeveling {
 			return timeline.Never, false // It is unknown for how long.
 		}
 		return snapshot.EstimatedEnd(t, t.GoesOnAt(now))
@@ -161,11 +164,14 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 	}
 	switch {
 	case e.Job.Paused != nil && !state.Status.Ended():
-		e.Why = fmt.Sprintf("The job is paused by %s since %s: none of its tasks starts, and its programs are stopped, until `bellows resume %d`.", e.Job.Paused.By, clock(j.paused(cluster.TaskID{}).Since), j.ID)
+		e.Why = fmt.Sprintf(
+			"The job is paused by %s since %s: none of its tasks starts, and its programs are stopped, until `bellows "+
+				"resume %d`.", e.Job.Paused.By, clock(j.paused(cluster.TaskID{}).Since), j.ID)
 		e.EstimatedEnd = time.Time{}
 	case state.Status.Ended():
 		e.Why = fmt.Sprintf("The job is being ended: %s.", state.Status)
-	case !pending && still == standstill{} && !slices.ContainsFunc(tasks, func(t *book.TaskState) bool { return t.Running }):
+	case !pending && still == standstill{} &&
+		!slices.ContainsFunc(tasks, func(t *book.TaskState) bool { return t.Running }):
 		e.Why = startingWords(len(tasks))
 	case !pending:
 		e.Why = still.why(len(tasks))
@@ -198,8 +204,9 @@ func startingWords(tasks int) string {
 
 func (d *Driver) explainTask(j *job, t *book.TaskState, end timeline.Time, known bool) TaskExplanation {
 	stage := t.Stage()
-	out := TaskExplanation{Task: t.ID, Grant: grantOf(t.Grant), InPhase: inPhase(t, d.now()), IdealBytes: int64(stage.Ideal[resource.Memory]),
-		Slowdown: stage.Elasticity.Slowdown(stage.Ideal[resource.Memory], t.Grant[resource.Memory])}
+	out := TaskExplanation{Task: t.ID, Grant: grantOf(t.Grant), InPhase: inPhase(t, d.now()),
+		IdealBytes: int64(stage.Ideal[resource.Memory]), Slowdown: stage.Elasticity.Slowdown(stage.Ideal[resource.Memory],
+			t.Grant[resource.Memory])}
 	if t.ByPhase {
 		out.Slowdown = 1
 	}
@@ -220,12 +227,13 @@ func (d *Driver) explainTask(j *job, t *book.TaskState, end timeline.Time, known
 // ends returns when a task is expected to end; ok is false if that is unknown.
 type ends func(*book.TaskState) (at timeline.Time, ok bool)
 
-// earliestRoom returns when the next task of a stage has room if nothing else is started, or all remaining tasks if they start
-// together. Each has the given need. ok is false if that depends on tasks whose ends are unknown.
+// earliestRoom returns when the next task of a stage has room if nothing else is started, or all remaining tasks if
+// they start together. Each has the given need. ok is false if that depends on tasks whose ends are unknown.
 //
-// Tasks that start together are spread over the nodes as policy prophet does it: to different nodes if there are as many as
-// tasks of the stage, or else evenly.
-func earliestRoom(s *book.Snapshot, j *book.JobState, stage int, need resource.Vector, now timeline.Time, ends ends) (at timeline.Time, ok bool) {
+// Tasks that start together are spread over the nodes as policy prophet does it: to different nodes if there are as
+// many as tasks of the stage, or else evenly.
+func earliestRoom(s *book.Snapshot, j *book.JobState, stage int, need resource.Vector, now timeline.Time,
+	ends ends) (at timeline.Time, ok bool) {
 	tasks, nodes := 1, 0
 	for _, n := range s.Nodes {
 		if n.Holds(need) {
@@ -263,7 +271,8 @@ func earliestRoom(s *book.Snapshot, j *book.JobState, stage int, need resource.V
 }
 
 // freeOf returns when no task of a stage runs on n any more.
-func freeOf(n *book.NodeState, job cluster.JobID, stage int, now timeline.Time, ends ends) (at timeline.Time, known bool) {
+func freeOf(n *book.NodeState, job cluster.JobID, stage int, now timeline.Time, ends ends) (at timeline.Time,
+	known bool) {
 	at, known = now, true
 	for _, t := range n.Tasks {
 		if t.ID.Job == job && int(t.ID.Stage) == stage {

@@ -63,7 +63,8 @@ func TestExplainWhenAGangHasRoom(t *testing.T) {
 			}
 		}
 		check(gang, 3*time.Minute) // one of its tasks has room now
-		if e, err := r.Explain(t.Context(), gang); err != nil || e.Why != "The next task of the job has not started: its 2 tasks start at once, and there is room for 1." {
+		if e, err := r.Explain(t.Context(), gang); err != nil ||
+			e.Why != "The next task of the job has not started: its 2 tasks start at once, and there is room for 1." {
 			t.Errorf("%v: %s", err, e.Why)
 		}
 		run(1, time.Minute, false)
@@ -87,7 +88,9 @@ func TestExplainWhatIsNotMeasured(t *testing.T) {
 		r := &rig{t: t, dir: t.TempDir(), fake: newFake()}
 		r.fake.usage = map[cluster.ContainerID]usage.Usage{}
 		r.open()
-		r.startOn(fifo(t), partly{r.fake, map[resource.Kind]string{resource.Network: "count network bytes: the kernel has no BPF", resource.CPU: "never shown"}})
+		r.startOn(fifo(t), partly{r.fake,
+			map[resource.Kind]string{resource.Network: "count network bytes: the kernel has no BPF",
+				resource.CPU: "never shown"}})
 		defer r.end()
 		r.runUsing(twoPhases(0), used(10)) // neither disk nor network
 		id := r.submit(twoPhases(0))
@@ -100,7 +103,9 @@ func TestExplainWhatIsNotMeasured(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, notes := range [][]string{e.Forecasts[0].Notes, learned[0].Notes} {
-			if n := len(notes); n < 2 || notes[n-1] != "network: cannot be measured here: count network bytes: the kernel has no BPF." || !strings.Contains(notes[n-2], "never measured") {
+			if n := len(notes); n < 2 ||
+				notes[n-1] != "network: cannot be measured here: count network bytes: the kernel has no BPF." ||
+				!strings.Contains(notes[n-2], "never measured") {
 				t.Errorf("notes %q", notes)
 			}
 		}

@@ -34,7 +34,8 @@ type fake struct {
 }
 
 func newFake(inventory ...cluster.Event) *fake {
-	f := &fake{events: make(chan cluster.Event, 1000), orders: make(chan cluster.Order, 1000), forgotten: map[cluster.ContainerID]bool{}}
+	f := &fake{events: make(chan cluster.Event, 1000), orders: make(chan cluster.Order, 1000),
+		forgotten: map[cluster.ContainerID]bool{}}
 	node := cluster.Node{Name: "n1", Capacity: resource.Of(2000, resource.GiB)}
 	f.events <- cluster.Event{Kind: cluster.NodeJoined, NewNode: &node}
 	for _, e := range inventory {
@@ -86,7 +87,8 @@ func (f *fake) launched(o cluster.Order) {
 }
 
 func (f *fake) ended(id cluster.ContainerID, outcome cluster.Outcome, code int) {
-	f.events <- cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: outcome, Exit: &cluster.Exit{Code: code, Started: 1, Ended: 2}, Detail: outcome.String()}
+	f.events <- cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: outcome,
+		Exit: &cluster.Exit{Code: code, Started: 1, Ended: 2}, Detail: outcome.String()}
 }
 
 // rig is a Driver with a fake.
@@ -142,7 +144,8 @@ func (r *rig) startOn(p policy.Policy, b Backend) {
 	if r.logTo != nil {
 		log = r.logTo
 	}
-	r.Driver, err = Start(Config{Policy: p, Backend: b, Store: r.store, Dir: r.dir, UID: 1000, HasSwap: r.swaps, Keep: r.keep, Keeps: r.keeps, Quotas: r.quotas, Log: slog.New(slog.NewTextHandler(log, nil))})
+	r.Driver, err = Start(Config{Policy: p, Backend: b, Store: r.store, Dir: r.dir, UID: 1000, HasSwap: r.swaps,
+		Keep: r.keep, Keeps: r.keeps, Quotas: r.quotas, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -226,8 +229,10 @@ var user = cluster.Credentials{UID: 2000, GID: 2000, User: "ada"}
 // submission is a job with the given number of tasks of 400 MiB and one core: two run at a time.
 func submission(tasks int) Submission {
 	return Submission{
-		Job: cluster.Job{Name: "sorts", Stages: []cluster.Stage{{Name: "sort", Tasks: tasks, Ideal: resource.Of(1000, 400*resource.MiB),
-			Command: cluster.Command{Args: []string{"sort", "-S", "{memory}", "part{task}"}, Env: map[string]string{"LC_ALL": "C"}}}}},
+		Job: cluster.Job{Name: "sorts",
+			Stages: []cluster.Stage{{Name: "sort", Tasks: tasks, Ideal: resource.Of(1000, 400*resource.MiB),
+				Command: cluster.Command{Args: []string{"sort", "-S", "{memory}", "part{task}"},
+					Env: map[string]string{"LC_ALL": "C"}}}}},
 		Caller: user, Env: []string{"PATH=/bin", "LC_ALL=de_DE"}, Dir: "/work",
 	}
 }

@@ -109,7 +109,9 @@ func (d *Driver) unread(id cluster.JobID) string {
 	if len(troubles) == 0 {
 		return ""
 	}
-	first := slices.MinFunc(slices.Collect(maps.Keys(troubles)), func(a, b cluster.ContainerID) int { return compareTasks(a.Task, b.Task) })
+	first := slices.MinFunc(slices.Collect(maps.Keys(troubles)), func(a, b cluster.ContainerID) int {
+		return compareTasks(a.Task, b.Task)
+	})
 	words := troubles[first]
 	if len(troubles) > 1 {
 		words += fmt.Sprintf("; so it is with %d containers", len(troubles))

@@ -49,7 +49,8 @@ func TestKillBeforeTheInventory(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		full := newFake(cluster.Event{Kind: cluster.TaskEnded, Task: o.Task, Run: 1, Outcome: cluster.Killed, Detail: "killed"})
+		full := newFake(cluster.Event{Kind: cluster.TaskEnded, Task: o.Task, Run: 1, Outcome: cluster.Killed,
+			Detail: "killed"})
 		r.fake = newFake()
 		for len(r.fake.events) > 0 {
 			<-r.fake.events

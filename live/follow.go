@@ -10,27 +10,28 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// No program reports which phase of its forecast it is in. Its run time alone misleads: a program that others slow down on the disk is in an
-// earlier phase than its run time suggests. So a policy that looks ahead is notified of the phase that a task's usage shows: see
-// profile.Follow.
+// No program reports which phase of its forecast it is in. Its run time alone misleads: a program that others slow
+// down on the disk is in an earlier phase than its run time suggests. So a policy that looks ahead is notified of the
+// phase that a task's usage shows: see profile.Follow.
 
 // When tasks are looked at.
 const (
 	// followEvery is the time between two looks, and so the time until a policy is notified of a phase.
 	followEvery = 5 * time.Second
-	// followPart bounds the processor time that looking takes to 1/followPart of all time: with more samples, tasks are looked at less
-	// often.
+	// followPart bounds the processor time that looking takes to 1/followPart of all time: with more samples, tasks are
+	// looked at less often.
 	followPart = 100
 )
 
-// The engine is notified, and decides again, if the remaining time of a task is off by more than offShare of its run time and by more than
-// offLeast. If the task is in another phase, half of that is enough.
+// The engine is notified, and decides again, if the remaining time of a task is off by more than offShare of its run
+// time and by more than offLeast. If the task is in another phase, half of that is enough.
 const (
 	offShare = 0.1
 	offLeast = 5 * time.Second
 )
 
-// follow looks at the running tasks again and again until ctx ends. What it reads and computes does not hold up the loop.
+// follow looks at the running tasks again and again until ctx ends. What it reads and computes does not hold up the
+// loop.
 func (d *Driver) follow(ctx context.Context) {
 	if !d.config.Policy.Traits().LooksAhead || d.awaitInventory(ctx) != nil {
 		return
@@ -135,7 +136,8 @@ func (d *Driver) finds(l *looked) {
 	default:
 		return
 	}
-	if stays { // The phase is longer than forecast, and its end is unknown: it lasts at least until the task seems to leave it.
+	// The phase is longer than forecast, and its end is unknown: it lasts at least until the task seems to leave it.
+	if stays {
 		into = max(0, lasts-most-followEvery)
 	}
 	e.Node = t.Node.ID
@@ -143,8 +145,9 @@ func (d *Driver) finds(l *looked) {
 	d.enters(e)
 }
 
-// followable reports whether a task runs and has a forecast of several phases. A stopped task enters no phase, also if it stands before one
-// that needs more memory: what it used was looked at shortly before it stopped. The speed of a throttled task is known.
+// followable reports whether a task runs and has a forecast of several phases. A stopped task enters no phase, also
+// if it stands before one that needs more memory: what it used was looked at shortly before it stopped. The speed of
+// a throttled task is known.
 func followable(t *book.TaskState, now timeline.Time) bool {
 	_, throttled := t.Bounded(now)
 	return t.Running && !t.Still && !t.Killing && !throttled && len(t.Stage().Phases) > 1

@@ -19,7 +19,8 @@ func (looksAhead) Traits() policy.Traits { return policy.Traits{LooksAhead: true
 // newFollowed is a rig with a running task that reads 40 MB/s for a minute and then computes for a minute, as forecast.
 func newFollowed(t *testing.T, p policy.Policy) *throttled {
 	s := submission(1)
-	s.Job.Stages[0].Phases = []cluster.Phase{{Duration: time.Minute, Demand: resource.Vector{100, 100 * resource.MiB, 40 * resource.MB}},
+	s.Job.Stages[0].Phases = []cluster.Phase{{Duration: time.Minute,
+		Demand: resource.Vector{100, 100 * resource.MiB, 40 * resource.MB}},
 		{Duration: time.Minute, Demand: resource.Vector{1000, 100 * resource.MiB, 0}}}
 	return newThrottledBy(t, p, s)
 }
@@ -28,7 +29,8 @@ func newFollowed(t *testing.T, p policy.Policy) *throttled {
 func spent(seconds, millicores int64, disk resource.Amount) usage.Span {
 	known := usage.SetOf(usage.CPU, usage.Memory, usage.Swap, usage.Read, usage.Written)
 	s := usage.Span{Length: time.Duration(seconds) * time.Second, Known: known}
-	s.Used[usage.CPU], s.Used[usage.Memory], s.Used[usage.Read] = seconds*millicores, 100*int64(resource.MiB), seconds*int64(disk*resource.MB)
+	s.Used[usage.CPU], s.Used[usage.Memory], s.Used[usage.Read] = seconds*millicores, 100*int64(resource.MiB),
+		seconds*int64(disk*resource.MB)
 	return s
 }
 
@@ -46,8 +48,8 @@ func (r *throttled) uses(spans ...usage.Span) {
 	r.fake.usage = map[cluster.ContainerID]usage.Usage{{Task: r.start.Task, Run: 1}: {Spans: spans}}
 }
 
-// A task whose disk is slow is in the phase that its use says, and should end accordingly; also under the next driver. Where the use
-// says nothing, it is in the phase that it should have reached.
+// A task whose disk is slow is in the phase that its use says, and should end accordingly; also under the next
+// driver. Where the use says nothing, it is in the phase that it should have reached.
 func TestPhasesFollowUse(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy func(*testing.T) policy.Policy // looksAhead, unless it is set
@@ -60,11 +62,13 @@ func TestPhasesFollowUse(t *testing.T) {
 		"nothing was measured": {phase: 2, left: 30 * time.Second},
 		"as forecast":          {uses: []usage.Span{spent(60, 90, 38), spent(30, 950, 0)}, phase: 2, left: 30 * time.Second},
 		"slow":                 {uses: []usage.Span{spent(90, 40, 16)}, phase: 1, left: 75 * time.Second, told: true},
-		"slow before":          {uses: []usage.Span{spent(80, 75, 30), spent(10, 950, 0)}, phase: 2, left: 50 * time.Second, told: true},
-		"a little slow":        {uses: []usage.Span{spent(65, 90, 35), spent(25, 950, 0)}, phase: 2, left: 30 * time.Second},
-		"fast":                 {uses: []usage.Span{spent(40, 120, 50), spent(50, 950, 0)}, phase: 2, left: 10 * time.Second, told: true},
-		"it gets nothing":      {uses: []usage.Span{spent(90, 2, 0)}, phase: 1, left: 118 * time.Second, told: true},
-		"it waits":             {uses: []usage.Span{waited(90)}, phase: 2, left: 30 * time.Second},
+		"slow before": {uses: []usage.Span{spent(80, 75, 30), spent(10, 950, 0)}, phase: 2, left: 50 * time.Second,
+			told: true},
+		"a little slow": {uses: []usage.Span{spent(65, 90, 35), spent(25, 950, 0)}, phase: 2, left: 30 * time.Second},
+		"fast": {uses: []usage.Span{spent(40, 120, 50), spent(50, 950, 0)}, phase: 2,
+			left: 10 * time.Second, told: true},
+		"it gets nothing": {uses: []usage.Span{spent(90, 2, 0)}, phase: 1, left: 118 * time.Second, told: true},
+		"it waits":        {uses: []usage.Span{waited(90)}, phase: 2, left: 30 * time.Second},
 		"it waits in between": {uses: []usage.Span{spent(30, 90, 38), waited(20), spent(30, 90, 38), spent(10, 950, 0)},
 			phase: 2, left: 50 * time.Second, told: true},
 		"another program":    {uses: []usage.Span{spent(90, 1000, 80)}, phase: 2, left: 30 * time.Second},
@@ -117,9 +121,11 @@ func TestPhasesFollowUse(t *testing.T) {
 					t.Error(err)
 				}
 				recites(t, r.EventLog())
-				e := cluster.Event{Kind: cluster.TaskAdopted, Task: r.start.Task, Run: 1, Grant: r.start.Grant, Launched: r.begun, By: before.StillBy}
+				e := cluster.Event{Kind: cluster.TaskAdopted, Task: r.start.Task, Run: 1, Grant: r.start.Grant, Launched: r.begun,
+					By: before.StillBy}
 				if r.policy.until != 0 {
-					e.SetCondition(cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, r.policy.bound), Until: r.policy.until})
+					e.SetCondition(cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, r.policy.bound),
+						Until: r.policy.until})
 				}
 				r.fake = newFake(e)
 				r.rig.start(r.policy)
@@ -153,7 +159,8 @@ func TestFewReportsOfSlowTasks(t *testing.T) {
 	})
 }
 
-// Where a busy disk takes long to return what a task used, the task is looked at as often as elsewhere: waiting for a disk is no work.
+// Where a busy disk takes long to return what a task used, the task is looked at as often as elsewhere: waiting for a
+// disk is no work.
 func TestPhasesFollowUseOnABusyDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFollowed(t, looksAhead{fifo(t)})

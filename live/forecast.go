@@ -44,16 +44,18 @@ func forecastPhases(phases []cluster.Phase) (out []ForecastPhase) {
 	at := time.Duration(0)
 	for i := range phases {
 		p := &phases[i]
-		out = append(out, ForecastPhase{Name: p.Name, FromSeconds: at.Seconds(), LengthSeconds: p.Duration.Seconds(), CPU: int64(p.Demand[resource.CPU]),
-			Memory: int64(p.Demand[resource.Memory]), Disk: int64(p.Demand[resource.Disk]), Network: int64(p.Demand[resource.Network])})
+		out = append(out, ForecastPhase{Name: p.Name, FromSeconds: at.Seconds(), LengthSeconds: p.Duration.Seconds(),
+			CPU: int64(p.Demand[resource.CPU]), Memory: int64(p.Demand[resource.Memory]), Disk: int64(p.Demand[resource.Disk]),
+			Network: int64(p.Demand[resource.Network])})
 		at += p.Duration
 	}
 	return out
 }
 
-// forecasts says of each stage of a job what is known of its demand over time. largest is the largest amount of each kind
-// that a node has, TooMuch where that is unknown.
-func (d *Driver) forecasts(ctx context.Context, owner cluster.Credentials, j *cluster.Job, largest resource.Vector) (all []Forecast, err error) {
+// forecasts says of each stage of a job what is known of its demand over time. largest is the largest amount of each
+// kind that a node has, TooMuch where that is unknown.
+func (d *Driver) forecasts(ctx context.Context, owner cluster.Credentials, j *cluster.Job,
+	largest resource.Vector) (all []Forecast, err error) {
 	err = d.withHistory(ctx, appOf(owner, j.App), func(h *profile.History, unreadable error) (*taught, error) {
 		all = forecastsBy(h, unreadable, j, largest)
 		return nil, nil
@@ -64,8 +66,8 @@ func (d *Driver) forecasts(ctx context.Context, owner cluster.Credentials, j *cl
 	return all, err
 }
 
-// unmeasured says why resources were measured in no run, if this machine cannot measure them. kinds are as job files name
-// them.
+// unmeasured says why resources were measured in no run, if this machine cannot measure them. kinds are as job files
+// name them.
 func (d *Driver) unmeasured(kinds []string) (notes []string) {
 	m, ok := d.backend.(Metered)
 	for k := range resource.NumKinds {
@@ -82,23 +84,30 @@ func (d *Driver) unmeasured(kinds []string) (notes []string) {
 func forecastsBy(h *profile.History, unreadable error, j *cluster.Job, largest resource.Vector) (all []Forecast) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
-		f := Forecast{Stage: i, Name: s.Name, DurationSeconds: s.RunTime().Seconds(), Phases: forecastPhases(s.Phases), Told: s.Told}
+		f := Forecast{Stage: i, Name: s.Name, DurationSeconds: s.RunTime().Seconds(), Phases: forecastPhases(s.Phases),
+			Told: s.Told}
 		app := profile.AppOf(j, i)
 		_, f.Runs = h.Runs(app)
-		e, known := h.Estimate(app, profile.Features{Cores: s.Ideal[resource.CPU], Input: s.Input, Memory: s.Ideal[resource.Memory]})
+		e, known := h.Estimate(app, profile.Features{Cores: s.Ideal[resource.CPU], Input: s.Input,
+			Memory: s.Ideal[resource.Memory]})
 		stated := s.Told == (cluster.Provenance{})
 		switch {
 		case unreadable != nil:
-			f.Notes = append(f.Notes, fmt.Sprintf("What earlier runs taught cannot be read (%v): the history begins anew.", unreadable))
+			f.Notes = append(f.Notes, fmt.Sprintf("What earlier runs taught cannot be read (%v): the history begins anew.",
+				unreadable))
 		case s.Coordinator:
 		case stated && len(s.Phases) > 0:
 			f.Notes = append(f.Notes, "The phases are as stated with the job.")
 		case j.App == "":
-			f.Notes = append(f.Notes, "Nothing is known of its demand over time: the job has no application whose runs could be known.")
+			f.Notes = append(f.Notes,
+				"Nothing is known of its demand over time: the job has no application whose runs could be known.")
 		case stated && f.Runs > 0:
-			f.Notes = append(f.Notes, "When the job was submitted nothing was known of its demand over time: it was among the first runs of its application.")
+			f.Notes = append(f.Notes,
+				"When the job was submitted nothing was known of its demand over time: it was among the first runs of its "+
+					"application.")
 		case stated:
-			f.Notes = append(f.Notes, "Nothing is known of its demand over time: no measured run of its application has succeeded before.")
+			f.Notes = append(f.Notes,
+				"Nothing is known of its demand over time: no measured run of its application has succeeded before.")
 		case len(s.Phases) == 0:
 			f.Notes = append(f.Notes, "Only its run time is known.")
 		}
@@ -115,7 +124,8 @@ func forecastsBy(h *profile.History, unreadable error, j *cluster.Job, largest r
 // aboutEstimate says how good an estimate is.
 func aboutEstimate(e *profile.Estimate) (notes []string) {
 	if len(e.Variants) > 1 {
-		text := fmt.Sprintf("Its runs went %d ways, and the likeliest is expected (%.0f %% of them)", len(e.Variants), 100*e.Variants[0].Share)
+		text := fmt.Sprintf("Its runs went %d ways, and the likeliest is expected (%.0f %% of them)", len(e.Variants),
+			100*e.Variants[0].Share)
 		for i := range e.Variants[1:] {
 			v := &e.Variants[i+1]
 			text += fmt.Sprintf("; %.0f %% took %v", 100*v.Share, v.Duration.Round(100*time.Millisecond))
@@ -144,8 +154,8 @@ func beyond(phases []cluster.Phase, largest resource.Vector) (notes []string) {
 	return notes
 }
 
-// largest returns the largest amount of each kind that a node has; where a node does not know what it has, nothing is too
-// much.
+// largest returns the largest amount of each kind that a node has; where a node does not know what it has, nothing is
+// too much.
 func (d *Driver) largest() (most resource.Vector) {
 	known := false
 	for _, n := range d.engine.Snapshot().Nodes {

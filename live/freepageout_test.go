@@ -13,7 +13,8 @@ func TestFreePageOutIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Start(Config{Policy: p}); KindOf(err) != Invalid || !strings.HasPrefix(err.Error(), `setting ecs.memory="paper": must be ideal or phase`) {
+	if _, err := Start(Config{Policy: p}); KindOf(err) != Invalid ||
+		!strings.HasPrefix(err.Error(), `setting ecs.memory="paper": must be ideal or phase`) {
 		t.Errorf("the error is %v", err)
 	}
 }

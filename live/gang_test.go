@@ -36,7 +36,8 @@ func TestGangOfWhichATaskCannotStart(t *testing.T) {
 		r.fake.launched(a)
 		begun := time.Now()
 		for run := 1; run <= 2; run++ {
-			r.fake.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: b.Task, Run: b.Container.Run, Decision: b.ID, Detail: "no"}
+			r.fake.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: b.Task, Run: b.Container.Run, Decision: b.ID,
+				Detail: "no"}
 			if b = r.order(cluster.Start); b.Task.Job != id || b.Container.Run != run+1 {
 				t.Fatalf("started %s", b.Container)
 			}

@@ -21,14 +21,16 @@ import (
 // TestGuest runs TestHostStops in a guest.
 func TestGuest(t *testing.T) {
 	t.Run("v2", func(t *testing.T) {
-		guest.Run(t, guest.Config{Init: guest.Systemd, Cgroups: guest.Unified, Files: map[string]string{"sh": "/bin/sh", "sleep": "/bin/sleep"},
-			Timeout: 10 * time.Minute}, guest.Build(t, ".", "guest"), "-test.run=^TestHostStops$")
+		guest.Run(t, guest.Config{Init: guest.Systemd, Cgroups: guest.Unified,
+			Files: map[string]string{"sh": "/bin/sh", "sleep": "/bin/sleep"}, Timeout: 10 * time.Minute},
+			guest.Build(t, ".", "guest"), "-test.run=^TestHostStops$")
 	})
 }
 
-// A host stops the whole machine and lets it go on, while leveling holds a task, the owner holds one, and one is throttled. Afterwards nothing
-// stays frozen, bounded or beyond its limits, but what the owner holds, and all goes on. The clocks of the machine jump, or they stand and the
-// calendar is set: until a time means the time that has passed for the daemon.
+// A host stops the whole machine and lets it go on, while leveling holds a task, the owner holds one, and one is
+// throttled. Afterwards nothing stays frozen, bounded or beyond its limits, but what the owner holds, and all goes
+// on. The clocks of the machine jump, or they stand and the calendar is set: until a time means the time that has
+// passed for the daemon.
 func TestHostStops(t *testing.T) {
 	guest.Need(t)
 	for _, c := range []struct {
@@ -37,9 +39,11 @@ func TestHostStops(t *testing.T) {
 		lasts time.Duration // by the clock of the host
 		set   time.Duration // by how much the calendar is then set ahead
 	}{
-		// Longer than the hold and the throttle, than the node would let the hold last by itself, and than the lease of the daemon.
+		// Longer than the hold and the throttle, than the node would let the hold last by itself, and than the lease of the
+		// daemon.
 		{"asleep", guest.Asleep, 14 * time.Second, 0},
-		// For how long does not matter, because no clock of the machine knows it. A service for the time sets the calendar soon afterwards.
+		// For how long does not matter, because no clock of the machine knows it. A service for the time sets the calendar
+		// soon afterwards.
 		{"paused", guest.Paused, 3 * time.Second, time.Hour},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -67,7 +71,8 @@ func TestHostStops(t *testing.T) {
 			s.endsInTime(leveled, until.Add(c.set))
 			s.endsInTime(next, later.Add(c.set))
 			s.await(slowed, "the end of its throttle", func(task *live.Task) bool { return task.Throttle == nil })
-			for end := time.Now().Add(time.Minute); s.left(kept) != "" && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			for end := time.Now().Add(time.Minute); s.left(kept) != "" &&
+				time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 			}
 			if what := s.left(kept); what != "" {
 				t.Error(what)
@@ -89,7 +94,8 @@ func (s *shifting) begin(name string) cluster.JobID {
 	s.t.Helper()
 	job := cluster.Job{Name: name, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(500, 16*resource.MiB),
 		Command: cluster.Command{Args: []string{"sh", "-c", `until [ -e "$RAN/gate" ]; do sleep 0.2; done`}}}}}
-	id := s.p.mustAsk(ask{Submit: &live.Submission{Job: job, Env: []string{"PATH=/usr/bin:/bin:/guest", "RAN=" + s.ran}, Dir: "/"}}).ID
+	id := s.p.mustAsk(ask{Submit: &live.Submission{Job: job, Env: []string{"PATH=/usr/bin:/bin:/guest", "RAN=" + s.ran},
+		Dir: "/"}}).ID
 	s.told = append(s.told, id)
 	return id
 }
@@ -112,7 +118,8 @@ func (s *shifting) await(id cluster.JobID, what string, is func(*live.Task) bool
 	return nil
 }
 
-// stands returns a function that reports whether these holders, and no others, hold a task. Of leveling it also has the end of its hold.
+// stands returns a function that reports whether these holders, and no others, hold a task. Of leveling it also has
+// the end of its hold.
 func stands(by cluster.Holders) func(*live.Task) bool {
 	return func(task *live.Task) bool {
 		is := cluster.Holders(0)
@@ -126,7 +133,8 @@ func stands(by cluster.Holders) func(*live.Task) bool {
 // throttled reports whether a throttle of a task is in force.
 func throttled(task *live.Task) bool { return task.Throttle != nil && task.Throttle.InForce }
 
-// endsInTime waits until leveling no longer holds the task of a job, which must not be before the given time of the calendar.
+// endsInTime waits until leveling no longer holds the task of a job, which must not be before the given time of the
+// calendar.
 func (s *shifting) endsInTime(id cluster.JobID, until time.Time) {
 	s.t.Helper()
 	s.await(id, "the end of its hold", stands(0))
@@ -135,10 +143,12 @@ func (s *shifting) endsInTime(id cluster.JobID, until time.Time) {
 	}
 }
 
-// left says what still holds or bounds a program, or holds that of the job kept no longer; nothing if all is as its owners want it.
+// left says what still holds or bounds a program, or holds that of the job kept no longer; nothing if all is as its
+// owners want it.
 func (s *shifting) left(kept cluster.JobID) string {
 	s.t.Helper()
-	if throttles, err := filepath.Glob(filepath.Join(s.state, "containers", "*", "throttle.json")); err != nil || len(throttles) > 0 {
+	if throttles, err := filepath.Glob(filepath.Join(s.state, "containers", "*", "throttle.json")); err != nil ||
+		len(throttles) > 0 {
 		return fmt.Sprintf("throttles are recorded: %v %v", throttles, err)
 	}
 	for _, id := range s.told {

@@ -81,7 +81,8 @@ type taught struct {
 
 // withHistory calls f with the history of an application. If it cannot be read, f gets an empty history and the reason,
 // unreadable. If f adds runs, it must return what is to be stored.
-func (d *Driver) withHistory(ctx context.Context, key ownedApp, f func(h *profile.History, unreadable error) (*taught, error)) error {
+func (d *Driver) withHistory(ctx context.Context, key ownedApp, f func(h *profile.History, unreadable error) (*taught,
+	error)) error {
 	k := d.learning.of(key)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -115,11 +116,13 @@ func (d *Driver) readHistory(ctx context.Context, key ownedApp, k *knownHistory)
 	h, notes, err := profile.ReadHistory(a.Learned)
 	switch {
 	case err != nil:
-		d.log.Warn("what was learned of an application cannot be read: its history begins anew with its next run", "app", key.app, "uid", key.uid, "error", err)
+		d.log.Warn("what was learned of an application cannot be read: its history begins anew with its next run", "app",
+			key.app, "uid", key.uid, "error", err)
 		k.failed = err
 		return nil
 	case len(notes) > 0:
-		d.log.Warn("what was learned of an application is not sound, and used in part", "app", key.app, "uid", key.uid, "notes", notes)
+		d.log.Warn("what was learned of an application is not sound, and used in part", "app", key.app, "uid", key.uid,
+			"notes", notes)
 	}
 	k.h = h
 	return nil

@@ -36,6 +36,8 @@ func holders(t *book.TaskState, reading func(*book.TaskState) *cluster.Reading) 
 			all = append(all, h)
 		}
 	}
-	slices.SortFunc(all, func(a, b Holder) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), compareTasks(a.Task, b.Task)) })
+	slices.SortFunc(all, func(a, b Holder) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), compareTasks(a.Task, b.Task))
+	})
 	return all
 }

@@ -19,7 +19,8 @@ func recorded(t *testing.T, app string, durations ...time.Duration) *profile.His
 	t.Helper()
 	h := &profile.History{}
 	for i, d := range durations {
-		r := profile.Run{Ended: timeline.Time(i + 1), Phases: []cluster.Phase{{Duration: d, Demand: resource.Of(700, 100*resource.MiB)}},
+		r := profile.Run{Ended: timeline.Time(i + 1),
+			Phases:  []cluster.Phase{{Duration: d, Demand: resource.Of(700, 100*resource.MiB)}},
 			Unknown: resource.KindsOf(resource.Network)}
 		if _, err := h.Observe(profile.App{Owner: "somebody", Name: app}, r); err != nil {
 			t.Fatal(err)
@@ -51,7 +52,8 @@ func TestImport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := j.Stages[0]; s.Told.Samples != 2 || len(s.Phases) != 1 || s.Phases[0].Demand[resource.CPU] != 700 || s.Phases[0].Demand[resource.Network] != s.Ideal[resource.Network] {
+		if s := j.Stages[0]; s.Told.Samples != 2 || len(s.Phases) != 1 || s.Phases[0].Demand[resource.CPU] != 700 ||
+			s.Phases[0].Demand[resource.Network] != s.Ideal[resource.Network] {
 			t.Errorf("the job that waits is expected to %+v", s.Stage)
 		}
 		other := cluster.Credentials{UID: 3000, GID: 3000, User: "bob"}
@@ -61,7 +63,8 @@ func TestImport(t *testing.T) {
 		if got, err := r.Import(t.Context(), other, h); err != nil || got[0].Runs != 2 {
 			t.Errorf("for another user %v %+v", err, got)
 		}
-		if _, err := r.Import(t.Context(), by, recorded(t, "two\nlines", time.Second)); KindOf(err) != Invalid || !strings.Contains(err.Error(), `"two\nlines"`) {
+		if _, err := r.Import(t.Context(), by, recorded(t, "two\nlines", time.Second)); KindOf(err) != Invalid ||
+			!strings.Contains(err.Error(), `"two\nlines"`) {
 			t.Error(err)
 		}
 	})

@@ -16,9 +16,12 @@ func checkInput(s *Submission) error {
 	case len(s.Job.Stages) != 1 || s.Job.Stages[0].Tasks != 1:
 		return Errorf(Invalid, "job %q input: must be that of a job of one task", s.Job.Name)
 	case s.Job.MaxAttempts > 1:
-		return Errorf(Invalid, "job %q max attempts %d: must be 1 for a program that reads its input, which cannot be read again", s.Job.Name, s.Job.MaxAttempts)
+		return Errorf(Invalid,
+			"job %q max attempts %d: must be 1 for a program that reads its input, which cannot be read again", s.Job.Name,
+			s.Job.MaxAttempts)
 	case s.Job.Stages[0].Stdin != "":
-		return Errorf(Invalid, "job %q input: must be sent or come from file %q, but not both", s.Job.Name, s.Job.Stages[0].Stdin)
+		return Errorf(Invalid, "job %q input: must be sent or come from file %q, but not both", s.Job.Name,
+			s.Job.Stages[0].Stdin)
 	}
 	return nil
 }

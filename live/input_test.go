@@ -36,7 +36,8 @@ func TestInputStartsOnce(t *testing.T) {
 				r.fake.launched(o)
 				r.fake.ended(o.Container, c.outcome, 0)
 			} else {
-				r.fake.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: 1, Decision: o.ID, Detail: "no room for a process"}
+				r.fake.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: 1, Decision: o.ID,
+					Detail: "no room for a process"}
 			}
 			if c.again {
 				if o := r.order(cluster.Start); o.Container.Run != 2 {
@@ -45,7 +46,8 @@ func TestInputStartsOnce(t *testing.T) {
 				return
 			}
 			j, err := r.Wait(context.Background(), id)
-			if err != nil || j.Status != cluster.StatusFailed || !strings.Contains(j.Detail, "does not start again, because its input was read once") {
+			if err != nil || j.Status != cluster.StatusFailed ||
+				!strings.Contains(j.Detail, "does not start again, because its input was read once") {
 				t.Errorf("%s: %q, %v", j.Status, j.Detail, err)
 			}
 			if _, err := r.Input(context.Background(), id); KindOf(err) != Invalid {

@@ -37,7 +37,8 @@ type run struct {
 	out *PagedOut
 	// unheld says why the newest suspend could not be carried out; empty if it did not fail.
 	unheld string
-	// resizes are the orders to change its grant that have not been answered, oldest first; unresized says why the newest failed.
+	// resizes are the orders to change its grant that have not been answered, oldest first; unresized says why the
+	// newest failed.
 	resizes   []resizing
 	unresized string
 }
@@ -65,7 +66,8 @@ type order struct {
 func (n *note) view() DecisionNote {
 	out := DecisionNote{At: instant(n.at), Kind: n.kind, Task: n.task, Why: n.reason.Words(clock)}
 	if o := n.order; o != nil {
-		out.Grant, out.Bound, out.Until, out.For, out.Answer, out.Detail = o.grant, o.bound, instant(o.until), o.going, o.answer, o.detail
+		out.Grant, out.Bound, out.Until, out.For, out.Answer, out.Detail = o.grant, o.bound, instant(o.until), o.going,
+			o.answer, o.detail
 	}
 	return out
 }
@@ -95,7 +97,8 @@ func (j *job) note(now timeline.Time, decision *cluster.Decision) {
 	}
 }
 
-// answered notes how an order of a task was answered, or every open order if the event names none. The first answer counts.
+// answered notes how an order of a task was answered, or every open order if the event names none. The first answer
+// counts.
 func (j *job) answered(e *cluster.Event) {
 	for i := range j.notes {
 		n, o := &j.notes[i], j.notes[i].order
@@ -185,7 +188,8 @@ func (j *job) culprit() *run {
 	var last *run
 	for _, id := range j.tasks() {
 		r := j.newest(id)
-		if r.ended() && r.Outcome != cluster.Succeeded && (last == nil || blame(r) > blame(last) || blame(r) == blame(last) && r.Ended < last.Ended) {
+		if r.ended() && r.Outcome != cluster.Succeeded &&
+			(last == nil || blame(r) > blame(last) || blame(r) == blame(last) && r.Ended < last.Ended) {
 			last = r
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
-// jobList is a list of jobs by ascending ID. It is never changed: with and without return another list, which shares all leaves
-// but one to three. So a change costs time in proportion to the number of leaves, and of jobs in a leaf.
+// jobList is a list of jobs by ascending ID. It is never changed: with and without return another list, which shares
+// all leaves but one to three. So a change costs time in proportion to the number of leaves, and of jobs in a leaf.
 type jobList struct {
 	leaves []leaf
 	count  int // of jobs
@@ -24,14 +24,18 @@ type leaf struct {
 // leafSize is the largest number of jobs in a leaf: near the square root of 10,000 jobs.
 const leafSize = 128
 
-// find returns where a job is: the index of its leaf, and its index there. If the list does not have it, that is where it would
-// be; in is the number of leaves if it came after all others.
+// find returns where a job is: the index of its leaf, and its index there. If the list does not have it, that is
+// where it would be; in is the number of leaves if it came after all others.
 func (l *jobList) find(id cluster.JobID) (in, at int, here bool) {
-	in, _ = slices.BinarySearchFunc(l.leaves, id, func(f leaf, id cluster.JobID) int { return cmp.Compare(f.jobs[len(f.jobs)-1].ID, id) })
+	in, _ = slices.BinarySearchFunc(l.leaves, id, func(f leaf, id cluster.JobID) int {
+		return cmp.Compare(f.jobs[len(f.jobs)-1].ID, id)
+	})
 	if in == len(l.leaves) {
 		return in, 0, false
 	}
-	at, here = slices.BinarySearchFunc(l.leaves[in].jobs, id, func(j *boardJob, id cluster.JobID) int { return cmp.Compare(j.ID, id) })
+	at, here = slices.BinarySearchFunc(l.leaves[in].jobs, id, func(j *boardJob, id cluster.JobID) int {
+		return cmp.Compare(j.ID, id)
+	})
 	return in, at, here
 }
 
@@ -137,8 +141,8 @@ func (l jobList) with(j *boardJob) jobList {
 	return l
 }
 
-// without returns the list without the job of an ID. A leaf that has become small is joined with a neighbour, so that old jobs
-// that stay among many that leave do not each keep a leaf.
+// without returns the list without the job of an ID. A leaf that has become small is joined with a neighbour, so that
+// old jobs that stay among many that leave do not each keep a leaf.
 func (l jobList) without(id cluster.JobID) jobList {
 	in, at, here := l.find(id)
 	if !here {

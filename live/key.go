@@ -11,16 +11,17 @@ import (
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-// Key is what a client calls a request by. While the key counts (see store.KeyLife), the same user's request with the same key and
-// digest is not carried out again, but answered as the first was; one with another digest is refused. The zero value is no key.
+// Key is what a client calls a request by. While the key counts (see store.KeyLife), the same user's request with the
+// same key and digest is not carried out again, but answered as the first was; one with another digest is refused.
+// The zero value is no key.
 type Key struct {
 	Text   string            `json:"text"`
 	Digest [sha256.Size]byte `json:"digest"` // of the whole request
 }
 
 const (
-	// keysPerUser is how many keys of a user count at most: the newest, some 15 MB. Whoever submits 200 jobs a second has 8 minutes to
-	// repeat a request.
+	// keysPerUser is how many keys of a user count at most: the newest, some 15 MB. Whoever submits 200 jobs a second
+	// has 8 minutes to repeat a request.
 	keysPerUser = 100_000
 	// keysBetween is how many keys may be added before keys are pruned.
 	keysBetween = 10_000
@@ -34,8 +35,8 @@ func (k *Key) stored(of cluster.Credentials, at timeline.Time) *store.Key {
 	return &store.Key{UID: of.UID, User: of.User, Text: k.Text, Digest: k.Digest[:], At: at}
 }
 
-// repeated returns the key as it was stored with an earlier request; nil if there was none. The error is KeyReused if that was
-// another request. The key may be nil.
+// repeated returns the key as it was stored with an earlier request; nil if there was none. The error is KeyReused if
+// that was another request. The key may be nil.
 func (d *Driver) repeated(ctx context.Context, key *store.Key) (*store.Key, error) {
 	if key == nil {
 		return nil, nil
@@ -50,7 +51,9 @@ func (d *Driver) repeated(ctx context.Context, key *store.Key) (*store.Key, erro
 // repeats returns a KeyReused unless the request with a key is the earlier one with the same key.
 func repeats(key, earlier *store.Key) error {
 	if !bytes.Equal(key.Digest, earlier.Digest) {
-		return Errorf(KeyReused, "idempotency key %q: belongs to another request, which arrived at %s: a new request needs a new key", key.Text, instant(earlier.At).Format(time.DateTime))
+		return Errorf(KeyReused,
+			"idempotency key %q: belongs to another request, which arrived at %s: a new request needs a new key", key.Text,
+			instant(earlier.At).Format(time.DateTime))
 	}
 	return nil
 }

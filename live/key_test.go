@@ -17,8 +17,8 @@ func keyed(text, body string) Submission {
 	return s
 }
 
-// A submission with a key is carried out once: while it runs, after a restart, and when the job has been removed, for a day. Another
-// submission with the key is refused, and another user's key is another key.
+// A submission with a key is carried out once: while it runs, after a restart, and when the job has been removed, for
+// a day. Another submission with the key is refused, and another user's key is another key.
 func TestKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -29,7 +29,8 @@ func TestKeys(t *testing.T) {
 			if id, err := r.Submit(t.Context(), keyed("a", "one")); err != nil || id != first {
 				t.Errorf("%s: job %d, %v, want %d", when, id, err, first)
 			}
-			if _, err := r.Submit(t.Context(), keyed("a", "two")); KindOf(err) != KeyReused || !strings.HasPrefix(err.Error(), `idempotency key "a": belongs to another request, which arrived at `) {
+			if _, err := r.Submit(t.Context(), keyed("a", "two")); KindOf(err) != KeyReused ||
+				!strings.HasPrefix(err.Error(), `idempotency key "a": belongs to another request, which arrived at `) {
 				t.Errorf("%s: another request: %v", when, err)
 			}
 		}

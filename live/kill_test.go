@@ -25,12 +25,13 @@ import (
 )
 
 var (
-	kills    = flag.Int("kills", 6, "at how many changes of files TestKillAtEveryWrite kills, spread over all of them; a third of that with -short")
+	kills = flag.Int("kills", 6,
+		"at how many changes of files TestKillAtEveryWrite kills, spread over all of them; a third of that with -short")
 	killSeed = flag.Uint64("kill-seed", 0, "where the changes at which TestKillAtEveryWrite kills begin; 0 is the time")
 )
 
-// These files are next to a state directory: deadline names the last change of the process that is about to make it, as its number among
-// the changes whose lines contain a text, and changes has a line for each change so far.
+// These files are next to a state directory: deadline names the last change of the process that is about to make it,
+// as its number among the changes whose lines contain a text, and changes has a line for each change so far.
 func deadline(state string) string { return state + ".deadline" }
 func changes(state string) string  { return state + ".changes" }
 
@@ -76,7 +77,8 @@ func doom(role, state string) {
 
 // changesAbout returns the lines of changes that contain a text.
 func changesAbout(text []byte, about string) []string {
-	return slices.DeleteFunc(strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"), func(line string) bool { return !strings.Contains(line, about) })
+	return slices.DeleteFunc(strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"),
+		func(line string) bool { return !strings.Contains(line, about) })
 }
 
 // act is a job of the play, and its expected end if only daemons die.
@@ -111,7 +113,8 @@ const prologue = `echo start >>"$RAN/$BELLOWS_JOB-$BELLOWS_TASK"; exec 9>"$RAN/l
 func (a act) submission(name, ran string) *live.Submission {
 	return &live.Submission{
 		Job: cluster.Job{Name: name, Class: a.class, MaxAttempts: a.attempts,
-			Stages: []cluster.Stage{{Tasks: a.tasks, Together: strings.HasPrefix(name, "gang"), Ideal: resource.Of(100, 16*resource.MiB),
+			Stages: []cluster.Stage{{Tasks: a.tasks, Together: strings.HasPrefix(name, "gang"),
+				Ideal:   resource.Of(100, 16*resource.MiB),
 				Command: cluster.Command{Args: []string{"sh", "-c", prologue + a.script}}}}},
 		Env: []string{"PATH=/usr/bin:/bin", "RAN=" + ran}, Dir: "/",
 		Key: live.Key{Text: name, Digest: sha256.Sum256([]byte(name))},
@@ -134,7 +137,8 @@ func (h *theatre) perform() bool {
 	h.p = startDaemon(h.t, h.state, "prophet")
 	do := func(q ask) bool {
 		reply, ok := h.p.ask(q)
-		if ok && reply.Error != "" && q.Cancel == 0 && q.Pause == 0 && q.Resume == 0 { // A job whose supervisor died may have ended before.
+		// A job whose supervisor died may have ended before.
+		if ok && reply.Error != "" && q.Cancel == 0 && q.Pause == 0 && q.Resume == 0 {
 			h.t.Fatalf("asked %+v: %s; log:\n%s", q, reply.Error, h.p.errors)
 		}
 		if ok && q.Submit != nil {
@@ -142,7 +146,8 @@ func (h *theatre) perform() bool {
 		}
 		return ok
 	}
-	for _, name := range []string{"held", "plain", "retry", "flex", "failed", "gang", "slowed", "resized", "leveled", "gate", "long"} {
+	for _, name := range []string{"held", "plain", "retry", "flex", "failed", "gang", "slowed", "resized", "leveled",
+		"gate", "long"} {
 		if !do(askSubmit(name, h.ran)) {
 			return false
 		}
@@ -222,8 +227,8 @@ func (h *theatre) finish() []live.Job {
 	return jobs
 }
 
-// checkLearned expects that each run that succeeded and was measured has taught its application once. Each job of the play
-// is an application of its own; of the old ones some may have been removed.
+// checkLearned expects that each run that succeeded and was measured has taught its application once. Each job of the
+// play is an application of its own; of the old ones some may have been removed.
 func (h *theatre) checkLearned(jobs []live.Job) {
 	s, err := store.Open(h.state)
 	if err != nil {
@@ -318,7 +323,8 @@ func (h *theatre) check(jobs []live.Job, dead string) {
 func (h *theatre) checkPruned(seen map[string]bool) {
 	for i, name := range old {
 		if there := h.hasOutput(i); h.gone && seen[name] || there != seen[name] {
-			h.t.Errorf("old job %s: said to be removed: %v; in the list: %v; its output is there: %v", name, h.gone, seen[name], there)
+			h.t.Errorf("old job %s: said to be removed: %v; in the list: %v; its output is there: %v", name, h.gone,
+				seen[name], there)
 		}
 	}
 }
@@ -329,7 +335,8 @@ func (h *theatre) checkJob(j *live.Job, dead string) {
 	a := play[j.Name]
 	dies := func(task int) bool {
 		container, output := fmt.Sprintf(" containers/%d-0-%d-", j.ID, task), fmt.Sprintf(" logs/%d/", j.ID)
-		return strings.HasPrefix(dead, "supervisor") && (strings.Contains(dead, container) || strings.Contains(dead+"/", output))
+		return strings.HasPrefix(dead, "supervisor") &&
+			(strings.Contains(dead, container) || strings.Contains(dead+"/", output))
 	}
 	victim := false
 	for task := range a.tasks {
@@ -343,7 +350,8 @@ func (h *theatre) checkJob(j *live.Job, dead string) {
 		}
 		starts := strings.Count(string(text), "\n")
 		switch {
-		case starts == a.starts, dies(task) && starts <= a.starts+1, lost && starts < a.starts, a.status == "cancelled" && starts == 0:
+		case starts == a.starts, dies(task) && starts <= a.starts+1, lost && starts < a.starts, a.status == "cancelled" &&
+			starts == 0:
 		default:
 			h.t.Errorf("job %s task %d started %d times, want %d", j.Name, task, starts, a.starts)
 		}
@@ -390,7 +398,8 @@ func stage(t *testing.T) (state string) {
 
 // failedByLoss reports whether a job failed and one of its runs was lost, which counts as an attempt.
 func failedByLoss(j *live.Job) bool {
-	return j.Status == cluster.StatusFailed && slices.ContainsFunc(slices.Concat(j.Tasks, j.Earlier), func(t live.Task) bool { return t.Outcome == cluster.Lost })
+	return j.Status == cluster.StatusFailed && slices.ContainsFunc(slices.Concat(j.Tasks, j.Earlier),
+		func(t live.Task) bool { return t.Outcome == cluster.Lost })
 }
 
 // performance performs the play with a death at a change (none: 0) of those that contain a text, and returns these.
@@ -420,8 +429,9 @@ func performance(t *testing.T, stage string, at int, about string) (list []strin
 }
 
 // A daemon or a supervisor dies immediately before any change of a file (write, fsync, rename, commit …) in a run with
-// retries, FLEX, tasks that start together, a throttle, a resize, a hold of leveling, a pause, a restart, a cancellation and the removal of jobs. The death loses nothing that was acknowledged, and
-// no task that ended runs again.
+// retries, FLEX, tasks that start together, a throttle, a resize, a hold of leveling, a pause, a restart, a
+// cancellation and the removal of jobs. The death loses nothing that was acknowledged, and no task that ended runs
+// again.
 func TestKillAtEveryWrite(t *testing.T) {
 	needCgroups(t)
 	want := *kills
@@ -444,7 +454,8 @@ func TestKillAtEveryWrite(t *testing.T) {
 	}
 	stride := max(1, points/max(1, want))
 	first := 1 + rand.New(rand.NewPCG(from, 0)).IntN(stride)
-	t.Logf("%d changes, of records of orders and new event logs %v; again: go test ./live -run TestKillAtEveryWrite -kills %d -kill-seed %d", points, about, *kills, from)
+	t.Logf("%d changes, of records of orders and new event logs %v; again: go test ./live -run "+
+		"TestKillAtEveryWrite -kills %d -kill-seed %d", points, about, *kills, from)
 	n := 0
 	for at := first; at <= points && !t.Failed(); at += stride {
 		t.Run(strconv.Itoa(at), func(t *testing.T) { performance(t, stage, at, "") })
@@ -453,8 +464,8 @@ func TestKillAtEveryWrite(t *testing.T) {
 	t.Logf("killed at %d of %d changes", n, points)
 }
 
-// The daemon dies immediately before any change of a file with which a segment of the event log begins, or an old one goes: the death loses
-// nothing, and all event logs can be read and replayed.
+// The daemon dies immediately before any change of a file with which a segment of the event log begins, or an old one
+// goes: the death loses nothing, and all event logs can be read and replayed.
 func TestKillWhereSegmentsBegin(t *testing.T) {
 	needCgroups(t)
 	want := max(1, *kills/3)
@@ -462,7 +473,8 @@ func TestKillWhereSegmentsBegin(t *testing.T) {
 		want = 1
 	}
 	stage := stage(t)
-	for _, about := range []string{"daemon make events/", "daemon write events/00000", "daemon rename events/", "daemon remove events/"} {
+	for _, about := range []string{"daemon make events/", "daemon write events/00000", "daemon rename events/",
+		"daemon remove events/"} {
 		points := len(performance(t, stage, 0, about))
 		if points == 0 {
 			t.Errorf("no change is a %s", about)

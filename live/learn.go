@@ -16,15 +16,15 @@ import (
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-// What runs teach goes from the usage that is stored with their ends (see usage.go) into a profile.History for each application of
-// an owner, which the store keeps. From there it goes into the forecasts of jobs, when they are submitted and while they wait.
-// The engine sees only forecasts, in its events, so that a replay needs no history.
+// What runs teach goes from the usage that is stored with their ends (see usage.go) into a profile.History for each
+// application of an owner, which the store keeps. From there it goes into the forecasts of jobs, when they are
+// submitted and while they wait. The engine sees only forecasts, in its events, so that a replay needs no history.
 
 // learnAgain is how long learning waits after it failed, as on a full disk.
 const learnAgain = time.Minute
 
-// learnPart bounds the time that learning takes to 1/learnPart of all time: models are fitted after each round, and where short jobs end
-// all the time, a round learns from several jobs.
+// learnPart bounds the time that learning takes to 1/learnPart of all time: models are fitted after each round, and
+// where short jobs end all the time, a round learns from several jobs.
 const learnPart = 10
 
 // Programs that never run again would otherwise fill the store.
@@ -54,8 +54,8 @@ func (l *learning) hasCaughtUp() { close(l.caught) }
 // caughtUp is closed once the lessons that an earlier Driver left are learned or have failed.
 func (l *learning) caughtUp() <-chan struct{} { return l.caught }
 
-// learn learns from the jobs that have ended, and until ctx ends from every job that ends. The store knows the jobs that were not
-// learned from, so a crash loses none of them: the next Driver learns from them.
+// learn learns from the jobs that have ended, and until ctx ends from every job that ends. The store knows the jobs
+// that were not learned from, so a crash loses none of them: the next Driver learns from them.
 func (d *Driver) learn(ctx context.Context) {
 	d.findUnreadable(ctx)
 	l := learner{Driver: d, bad: map[cluster.JobID]bool{}, taught: appsBeyond}
@@ -114,7 +114,8 @@ func (l *learner) forget(ctx context.Context) {
 		l.log.Warn("cannot forget applications that have not run for long, trying again", "error", err)
 		return
 	case n > 0:
-		l.log.Info("forgot what was learned of applications that have not run for long", "applications", n, "kept_of_each_user", appsKept)
+		l.log.Info("forgot what was learned of applications that have not run for long", "applications", n,
+			"kept_of_each_user", appsKept)
 	}
 	l.taught = 0
 }
@@ -126,7 +127,8 @@ func (d *Driver) findUnreadable(ctx context.Context) {
 		d.log.Warn("cannot check what was learned", "error", err)
 	}
 	for _, a := range apps {
-		d.log.Warn("what was learned of an application cannot be read: its history begins anew with its next run", "app", a.Name, "uid", a.UID)
+		d.log.Warn("what was learned of an application cannot be read: its history begins anew with its next run", "app",
+			a.Name, "uid", a.UID)
 	}
 }
 
@@ -136,8 +138,8 @@ type course struct {
 	jobs []cluster.JobID
 }
 
-// learnFrom adds the runs of jobs to the histories of their applications, and then revises the forecasts of jobs of these
-// applications that wait.
+// learnFrom adds the runs of jobs to the histories of their applications, and then revises the forecasts of jobs of
+// these applications that wait.
 func (l *learner) learnFrom(ctx context.Context, jobs []cluster.JobID) error {
 	courses := map[ownedApp]*course{}
 	var order []ownedApp
@@ -190,7 +192,8 @@ func (d *Driver) lessonsOf(ctx context.Context, id cluster.JobID) (key ownedApp,
 	return appOf(j.Request.As, j.Request.Job.App), runs, err
 }
 
-// teach adds runs to the history of an application, and then reports the runs that were only partly measured or are not sound.
+// teach adds runs to the history of an application, and then reports the runs that were only partly measured or are
+// not sound.
 func (d *Driver) teach(ctx context.Context, key ownedApp, c *course) error {
 	var report []func()
 	err := d.withHistory(ctx, key, func(h *profile.History, _ error) (*taught, error) {
@@ -202,7 +205,8 @@ func (d *Driver) teach(ctx context.Context, key ownedApp, c *course) error {
 				report = append(report, func() { d.teachesNothing(r.which(), err.Error(), notes) })
 			case len(notes) > 0:
 				report = append(report, func() {
-					d.log.Info("a run teaches with reservations: not all of it was measured, or is sound", "app", key.app, r.which(), "notes", notes)
+					d.log.Info("a run teaches with reservations: not all of it was measured, or is sound", "app", key.app, r.which(),
+						"notes", notes)
 				})
 			}
 		}
@@ -244,8 +248,8 @@ func (l *lesson) which() slog.Attr {
 	return slog.Any("container", l.container)
 }
 
-// runsOf returns the measured runs of the tasks of a job that succeeded, in the order in which they ended: of each stage at most
-// profile.MostRuns, the latest.
+// runsOf returns the measured runs of the tasks of a job that succeeded, in the order in which they ended: of each
+// stage at most profile.MostRuns, the latest.
 func (d *Driver) runsOf(ctx context.Context, j *store.Job) ([]lesson, error) {
 	tasks, err := d.store.Tasks(ctx, j.ID)
 	if err != nil {
@@ -278,7 +282,8 @@ func (d *Driver) runsOf(ctx context.Context, j *store.Job) ([]lesson, error) {
 			return nil
 		}
 		if pressed := u.Usage.Pressed(); pressed > most {
-			d.teachesNothing(which, fmt.Sprintf("others hindered it on the disk for %v, more than a tenth of its time", pressed), missing)
+			d.teachesNothing(which, fmt.Sprintf("others hindered it on the disk for %v, more than a tenth of its time",
+				pressed), missing)
 			return nil
 		}
 		run, notes := profile.Segment(stretches(u.Usage))
@@ -300,11 +305,12 @@ func (d *Driver) runsOf(ctx context.Context, j *store.Job) ([]lesson, error) {
 	return all, nil
 }
 
-// mostHindered is the largest share of a run for which its disk may be bounded, or pressed by others. Above it, the run took longer
-// than it needs, by an unknown amount, and transferred less per second than it demands.
+// mostHindered is the largest share of a run for which its disk may be bounded, or pressed by others. Above it, the
+// run took longer than it needs, by an unknown amount, and transferred less per second than it demands.
 const mostHindered = 0.1
 
-// stretches returns a usage in the form in which phases are found in it: without the time in which the programs were stopped.
+// stretches returns a usage in the form in which phases are found in it: without the time in which the programs were
+// stopped.
 func stretches(u usage.Usage) (all []profile.Stretch) {
 	for i := range u.Spans {
 		s := &u.Spans[i]
@@ -338,9 +344,9 @@ func (d *Driver) reviseAll(ctx context.Context) {
 	}
 }
 
-// mostRevised is how many jobs of an application are revised at a time, in the order of their submission. Each revision is
-// stored and decided on, so thousands of waiting jobs would keep the daemon busy after every run. Further jobs are
-// revised after later runs, when fewer jobs wait before them.
+// mostRevised is how many jobs of an application are revised at a time, in the order of their submission. Each
+// revision is stored and decided on, so thousands of waiting jobs would keep the daemon busy after every run. Further
+// jobs are revised after later runs, when fewer jobs wait before them.
 const mostRevised = 100
 
 // revise changes the forecasts of the jobs of an application that have not started any task.
@@ -385,7 +391,8 @@ func (j *job) app() ownedApp { return appOf(j.Request.As, j.Request.Job.App) }
 
 // revisable reports whether the forecasts of a job may still change.
 func (j *job) revisable() bool {
-	return j.state != nil && !j.State.Ended && !j.State.Cancelled && len(j.runs) == 0 && j.state.Status == cluster.StatusPending && !j.isAside()
+	return j.state != nil && !j.State.Ended && !j.State.Cancelled && len(j.runs) == 0 &&
+		j.state.Status == cluster.StatusPending && !j.isAside()
 }
 
 // reviseJob gives a job other forecasts.

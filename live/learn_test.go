@@ -26,7 +26,8 @@ func readThenWrite(seconds int) usage.Usage {
 	var u usage.Usage
 	known := usage.SetOf(usage.CPU, usage.Memory, usage.Swap, usage.Read, usage.Written)
 	for i := range 2 * seconds {
-		s := usage.Span{Length: time.Second, Known: known, Used: usage.Amounts{usage.CPU: 100, usage.Memory: 50 << 20, usage.Read: 80 << 20}}
+		s := usage.Span{Length: time.Second, Known: known, Used: usage.Amounts{usage.CPU: 100, usage.Memory: 50 << 20,
+			usage.Read: 80 << 20}}
 		if i >= seconds {
 			s.Used = usage.Amounts{usage.CPU: 1000, usage.Memory: 200 << 20}
 		}
@@ -66,7 +67,8 @@ func TestLearning(t *testing.T) {
 		if s := first.Stages[0]; len(s.Phases) > 0 || s.Duration != 0 {
 			t.Errorf("the first run is expected to %+v", s.Stage)
 		}
-		if e, err := r.Explain(t.Context(), first.ID); err != nil || e.Forecasts[0].Runs != 1 || !strings.Contains(e.Forecasts[0].Notes[0], "among the first runs") {
+		if e, err := r.Explain(t.Context(), first.ID); err != nil || e.Forecasts[0].Runs != 1 ||
+			!strings.Contains(e.Forecasts[0].Notes[0], "among the first runs") {
 			t.Errorf("%v %+v", err, e.Forecasts)
 		}
 		second := r.runUsing(twoPhases(2*resource.GiB), readThenWrite(20))
@@ -80,7 +82,8 @@ func TestLearning(t *testing.T) {
 		}
 		stated := twoPhases(resource.GiB)
 		stated.Job.Stages[0].Duration = 10 * time.Second
-		if s := r.runUsing(stated, readThenWrite(10)).Stages[0]; s.Duration != 10*time.Second || s.RunTime() != 10*time.Second || s.Phases[0].Duration != 5*time.Second || s.Told.Samples != 2 {
+		if s := r.runUsing(stated, readThenWrite(10)).Stages[0]; s.Duration != 10*time.Second ||
+			s.RunTime() != 10*time.Second || s.Phases[0].Duration != 5*time.Second || s.Told.Samples != 2 {
 			t.Errorf("with a stated run time: %+v", s.Stage)
 		}
 		stated.Job.Stages[0].Phases = []cluster.Phase{{Duration: 10 * time.Second}}
@@ -110,8 +113,8 @@ func TestLearning(t *testing.T) {
 	})
 }
 
-// What a run teaches counts for jobs of its application that wait, and for no job that has started or says itself what it
-// will do. The revised forecast survives a restart.
+// What a run teaches counts for jobs of its application that wait, and for no job that has started or says itself
+// what it will do. The revised forecast survives a restart.
 func TestLearningWhileAJobWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -192,9 +195,9 @@ func TestLearningWhileAJobIsPaused(t *testing.T) {
 	})
 }
 
-// Time in which a program was suspended, or kept still by a throttle, is no time that it needs. A run whose disk the kernel
-// bounded for long, or which others hindered there for long, teaches nothing, and one for a moment not what it demands of the disk
-// then.
+// Time in which a program was suspended, or kept still by a throttle, is no time that it needs. A run whose disk the
+// kernel bounded for long, or which others hindered there for long, teaches nothing, and one for a moment not what it
+// demands of the disk then.
 func TestStandingStillTeachesNothing(t *testing.T) {
 	suspended, throttled, bounded, briefly := readThenWrite(10), readThenWrite(10), readThenWrite(10), readThenWrite(10)
 	hindered, hinderedBriefly := readThenWrite(10), readThenWrite(10)
@@ -202,7 +205,8 @@ func TestStandingStillTeachesNothing(t *testing.T) {
 		hindered.Spans[3+i].Pressed = time.Second
 	}
 	hinderedBriefly.Spans[4].Pressed, hinderedBriefly.Spans[4].Used[usage.Read] = time.Second, 20<<20
-	stands := usage.Span{Length: 30 * time.Second, Still: 30 * time.Second, Known: suspended.Spans[0].Known, Used: usage.Amounts{usage.Memory: 50 << 20}}
+	stands := usage.Span{Length: 30 * time.Second, Still: 30 * time.Second, Known: suspended.Spans[0].Known,
+		Used: usage.Amounts{usage.Memory: 50 << 20}}
 	suspended.Spans = slices.Insert(suspended.Spans, 5, stands)
 	for i := range throttled.Spans[2:8] {
 		throttled.Spans[2+i].Length, throttled.Spans[2+i].Still = 4*time.Second, 3*time.Second
@@ -220,8 +224,8 @@ func TestStandingStillTeachesNothing(t *testing.T) {
 		what string
 		u    usage.Usage
 		runs int
-	}{{"suspended", suspended, 1}, {"throttled by standing still", throttled, 1}, {"bounded", bounded, 0}, {"bounded for a moment", briefly, 1},
-		{"hindered", hindered, 0}, {"hindered for a moment", hinderedBriefly, 1}} {
+	}{{"suspended", suspended, 1}, {"throttled by standing still", throttled, 1}, {"bounded", bounded, 0},
+		{"bounded for a moment", briefly, 1}, {"hindered", hindered, 0}, {"hindered for a moment", hinderedBriefly, 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, fifo(t))
 			defer r.end()
@@ -239,11 +243,13 @@ func TestStandingStillTeachesNothing(t *testing.T) {
 	}
 }
 
-// If something of a run was not measured or is not sound, the log says so once, at its default level, and what runs taught shows it. The log
-// also names a run that teaches nothing. A run that is whole is not mentioned.
+// If something of a run was not measured or is not sound, the log says so once, at its default level, and what runs
+// taught shows it. The log also names a run that teaches nothing. A run that is whole is not mentioned.
 func TestReservations(t *testing.T) {
 	gap, nothing, beyond, torn := readThenWrite(10), readThenWrite(10), readThenWrite(10), readThenWrite(10)
-	gap.Spans[12] = usage.Span{Length: time.Hour, Known: usage.SetOf(usage.CPU), Used: usage.Amounts{usage.CPU: 3_600_000}, Gap: true} // a clock that jumped
+	// a clock that jumped
+	gap.Spans[12] = usage.Span{Length: time.Hour, Known: usage.SetOf(usage.CPU),
+		Used: usage.Amounts{usage.CPU: 3_600_000}, Gap: true}
 	for i := range nothing.Spans {
 		nothing.Spans[i].Known, nothing.Spans[i].Used = 0, usage.Amounts{}
 	}
@@ -258,9 +264,11 @@ func TestReservations(t *testing.T) {
 		{"whole", readThenWrite(10), "", "", false},
 		{"a jump of the clock", gap, "", "no samples were taken for 1h0m0s of 1h0m19s", true},
 		{"an amount out of range", beyond, "", "samples 1: memory must be 0 to", true},
-		{"damaged samples", torn, "the last 5 bytes of its samples were damaged and are dropped", "the last 5 bytes of its samples", true},
+		{"damaged samples", torn, "the last 5 bytes of its samples were damaged and are dropped",
+			"the last 5 bytes of its samples", true},
 		{"no kind", nothing, "", "gaps 20: nothing was measured for 20s of 20s", true},
-		{"no length", usage.Usage{Spans: []usage.Span{{Length: time.Second, Still: time.Second}}}, "", "nothing of it was measured", false},
+		{"no length", usage.Usage{Spans: []usage.Span{{Length: time.Second, Still: time.Second}}}, "",
+			"nothing of it was measured", false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -282,10 +290,12 @@ func TestReservations(t *testing.T) {
 						lines = append(lines, line)
 					}
 				}
-				if c.said == "" && len(lines) > 0 || c.said != "" && (len(lines) != 1 || !strings.Contains(lines[0], c.said) || !strings.Contains(lines[0], "container=")) {
+				if c.said == "" && len(lines) > 0 || c.said != "" && (len(lines) != 1 || !strings.Contains(lines[0], c.said) ||
+					!strings.Contains(lines[0], "container=")) {
 					t.Errorf("the log says %q, want %q", lines, c.said)
 				}
-				doubtful := len(all) == 1 && all[0].DoubtfulRuns == 1 && strings.Contains(strings.Join(all[0].Doubtful[0].Notes, "; "), c.said)
+				doubtful := len(all) == 1 && all[0].DoubtfulRuns == 1 &&
+					strings.Contains(strings.Join(all[0].Doubtful[0].Notes, "; "), c.said)
 				if doubtful != c.kept || !c.kept && len(all) == 1 && all[0].DoubtfulRuns != 0 {
 					t.Errorf("known is %+v", all)
 				}
@@ -301,7 +311,8 @@ func TestUnreadableHistory(t *testing.T) {
 			r := &rig{t: t, dir: t.TempDir(), fake: newFake()}
 			r.fake.usage = map[cluster.ContainerID]usage.Usage{}
 			r.open()
-			if err := r.store.PutLearned(t.Context(), store.App{UID: user.UID, User: "ada", Name: "two-phases", Learned: json.RawMessage(text)}); err != nil {
+			if err := r.store.PutLearned(t.Context(), store.App{UID: user.UID, User: "ada", Name: "two-phases",
+				Learned: json.RawMessage(text)}); err != nil {
 				t.Fatal(err)
 			}
 			r.start(fifo(t))
@@ -335,7 +346,8 @@ func TestLearningIsTriedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		if _, err := db.Exec(`CREATE TRIGGER full BEFORE INSERT ON apps BEGIN SELECT RAISE(FAIL, 'disk full'); END`); err != nil {
+		if _, err := db.Exec(
+			`CREATE TRIGGER full BEFORE INSERT ON apps BEGIN SELECT RAISE(FAIL, 'disk full'); END`); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
@@ -360,12 +372,14 @@ func TestForgottenIsLearnedAnew(t *testing.T) {
 		r := newRig(t, fifo(t))
 		defer r.end()
 		r.fake.usage = map[cluster.ContainerID]usage.Usage{}
-		if err := r.store.PutProfile(t.Context(), store.Profile{UID: user.UID, User: user.User, Name: "two-phases", IdealMemory: 10, MinMemory: 1}); err != nil {
+		if err := r.store.PutProfile(t.Context(), store.Profile{UID: user.UID, User: user.User, Name: "two-phases",
+			IdealMemory: 10, MinMemory: 1}); err != nil {
 			t.Fatal(err)
 		}
 		r.runUsing(twoPhases(0), readThenWrite(10))
 		r.runUsing(twoPhases(0), readThenWrite(10))
-		if a, err := r.store.App(t.Context(), user.UID, user.User, "two-phases"); err != nil || a.Profile == nil || a.Learned == nil {
+		if a, err := r.store.App(t.Context(), user.UID, user.User, "two-phases"); err != nil || a.Profile == nil ||
+			a.Learned == nil {
 			t.Errorf("%v %+v", err, a)
 		}
 		if err := r.store.Forget(t.Context(), user.UID, user.User, "two-phases"); err != nil {
@@ -388,13 +402,16 @@ func TestForecastBeyondTheNode(t *testing.T) {
 		r := newRig(t, fifo(t))
 		defer r.end()
 		s := twoPhases(0)
-		s.Job.Stages[0].Phases = []cluster.Phase{{Duration: 0}, {Duration: time.Second, Demand: resource.Of(64*resource.Core, resource.MiB)}}
+		s.Job.Stages[0].Phases = []cluster.Phase{{Duration: 0},
+			{Duration: time.Second, Demand: resource.Of(64*resource.Core, resource.MiB)}}
 		id := r.submit(s)
 		e, err := r.Explain(t.Context(), id)
 		if err != nil || len(e.Forecasts) != 1 || len(e.Forecasts[0].Notes) != 2 {
 			t.Fatalf("%v %+v", err, e.Forecasts)
 		}
-		if got, want := e.Forecasts[0].Notes[1], "Phase 2 demands 64 cores, and no node has more than 2 cores: it will take longer than expected."; !strings.EqualFold(got, want) {
+		if got, want := e.Forecasts[0].Notes[1],
+			"Phase 2 demands 64 cores, and no node has more than 2 cores: it will take longer than "+
+				"expected."; !strings.EqualFold(got, want) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	})
@@ -437,8 +454,8 @@ func TestManyJobsThatWaitAreRevisedInTurn(t *testing.T) {
 	})
 }
 
-// BenchmarkLearningForManyThatWait ends a run of an application while two thousand more jobs of it wait, and waits until the
-// daemon answers again.
+// BenchmarkLearningForManyThatWait ends a run of an application while two thousand more jobs of it wait, and waits
+// until the daemon answers again.
 func BenchmarkLearningForManyThatWait(b *testing.B) {
 	r := &rig{t: b, dir: b.TempDir(), fake: newFake()}
 	r.open()
@@ -457,7 +474,8 @@ func BenchmarkLearningForManyThatWait(b *testing.B) {
 		r.fake.usage[o.Container] = readThenWrite(10)
 		r.fake.ended(o.Container, cluster.Succeeded, 0)
 		r.wait(o.Task.Job)
-		for ids, err := r.store.Unlearned(b.Context()); err != nil || len(ids) > 0; ids, err = r.store.Unlearned(b.Context()) {
+		for ids, err := r.store.Unlearned(b.Context()); err != nil || len(ids) > 0; ids,
+			err = r.store.Unlearned(b.Context()) {
 			time.Sleep(time.Millisecond)
 		}
 		r.submit(whole) // after the forecasts are revised
@@ -470,7 +488,8 @@ func TestForget(t *testing.T) {
 		r := newRig(t, fifo(t))
 		defer r.end()
 		for i := range appsKept + 3 {
-			a := store.App{UID: user.UID, User: user.User, Name: fmt.Sprint("once-", i), Learned: json.RawMessage("{}"), LearnedAt: timeline.Time(i)}
+			a := store.App{UID: user.UID, User: user.User, Name: fmt.Sprint("once-", i), Learned: json.RawMessage("{}"),
+				LearnedAt: timeline.Time(i)}
 			if err := r.store.PutLearned(t.Context(), a); err != nil {
 				t.Fatal(err)
 			}

@@ -7,9 +7,10 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
-// Lend notes that the programs of jobs have nothing to do, so that their running tasks lend their cores, or that they have something to do
-// again. Nothing changes for their containers: a program that has something to do again runs at once, by its weight. It lasts until the
-// next call about the job, or until the Driver ends. Jobs that run no task are passed over.
+// Lend notes that the programs of jobs have nothing to do, so that their running tasks lend their cores, or that they
+// have something to do again. Nothing changes for their containers: a program that has something to do again runs at
+// once, by its weight. It lasts until the next call about the job, or until the Driver ends. Jobs that run no task
+// are passed over.
 func (d *Driver) Lend(ctx context.Context, ids []cluster.JobID, idle bool) error {
 	if err := d.awaitInventory(ctx); err != nil {
 		return err

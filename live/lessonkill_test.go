@@ -38,7 +38,8 @@ type mortal struct {
 }
 
 func newMortal(r *rig) *mortal {
-	return &mortal{fake: r.fake, dir: r.dir, over: map[cluster.ContainerID]usage.Usage{}, alive: map[cluster.ContainerID]resource.Vector{}}
+	return &mortal{fake: r.fake, dir: r.dir, over: map[cluster.ContainerID]usage.Usage{},
+		alive: map[cluster.ContainerID]resource.Vector{}}
 }
 
 func (m *mortal) Forget(id cluster.ContainerID) {
@@ -86,7 +87,8 @@ func (m *mortal) keep(t *testing.T, op durable.Op, path string) {
 	if err := os.CopyFS(dir, withoutShared{os.DirFS(m.dir)}); err != nil {
 		t.Error(err)
 	}
-	m.kills = append(m.kills, left{dir, string(op) + " " + strings.TrimPrefix(path, m.dir+"/"), maps.Clone(m.over), maps.Clone(m.alive), m.runs})
+	m.kills = append(m.kills, left{dir, string(op) + " " + strings.TrimPrefix(path, m.dir+"/"), maps.Clone(m.over),
+		maps.Clone(m.alive), m.runs})
 }
 
 // withoutShared leaves out what is memory that processes share, and no file.
@@ -144,8 +146,8 @@ func (r *rig) learnedRuns(app string) int {
 	return n
 }
 
-// A daemon that is killed immediately before any change of a file, from the ends of two runs until both have been learned
-// from, loses no lesson and learns none twice; and the job that waits is expected to do what both taught.
+// A daemon that is killed immediately before any change of a file, from the ends of two runs until both have been
+// learned from, loses no lesson and learns none twice; and the job that waits is expected to do what both taught.
 func TestLearnedOnceAfterAKill(t *testing.T) {
 	defer func() { durable.Watch = nil }()
 	synctest.Test(t, func(t *testing.T) {

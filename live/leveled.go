@@ -48,8 +48,8 @@ type MemoryWait struct {
 	Behind []cluster.TaskID `json:"behind,omitempty" doc:"the tasks of its node that stand in line for memory before it, in their order; omitted if it is the first"`
 }
 
-// memoryWaitOf returns what a task waits for that stands in line for memory: that of the first phase, from the present one on, which needs
-// more than it is granted; nil if there is none, or if it does not stand in line.
+// memoryWaitOf returns what a task waits for that stands in line for memory: that of the first phase, from the
+// present one on, which needs more than it is granted; nil if there is none, or if it does not stand in line.
 func memoryWaitOf(t *book.TaskState, now timeline.Time) *MemoryWait {
 	_, waits := t.WaitsForMemory()
 	at, known := t.PhaseAt(now)

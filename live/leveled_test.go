@@ -24,15 +24,16 @@ func (l *levels) Decide(now timeline.Time, p *book.Plan) {
 		for _, t := range n.Tasks {
 			if t.Running && !l.done[t.ID] {
 				l.done[t.ID] = true
-				p.SuspendUntil(t, now.Add(time.Minute), cluster.TaskID{Job: 9}, cluster.BecauseNodePressure(resource.Disk, 40e6, 100e6))
+				p.SuspendUntil(t, now.Add(time.Minute), cluster.TaskID{Job: 9},
+					cluster.BecauseNodePressure(resource.Disk, 40e6, 100e6))
 			}
 		}
 	}
 	l.Policy.Decide(now, p)
 }
 
-// Leveling stops a task for a while; views show until when, for which task and why. The driver orders the end in time, without
-// another event.
+// Leveling stops a task for a while; views show until when, for which task and why. The driver orders the end in
+// time, without another event.
 func TestLeveledTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, &levels{Policy: fifo(t), done: map[cluster.TaskID]bool{}})
@@ -42,9 +43,11 @@ func TestLeveledTask(t *testing.T) {
 		id := r.submit(s)
 		o := r.order(cluster.Start)
 		begun := time.Now()
-		r.fake.events <- cluster.Event{Kind: cluster.DecisionDone, Task: o.Task, Run: 1, Decision: o.ID, Launched: timeline.Time(begun.UnixNano())}
+		r.fake.events <- cluster.Event{Kind: cluster.DecisionDone, Task: o.Task, Run: 1, Decision: o.ID,
+			Launched: timeline.Time(begun.UnixNano())}
 		o = r.order(cluster.Suspend)
-		if o.By != cluster.HeldByLeveling || o.At != timeline.Time(begun.Add(time.Minute).UnixNano()) || o.For != (cluster.TaskID{Job: 9}) {
+		if o.By != cluster.HeldByLeveling || o.At != timeline.Time(begun.Add(time.Minute).UnixNano()) ||
+			o.For != (cluster.TaskID{Job: 9}) {
 			t.Errorf("ordered %+v", o)
 		}
 		r.hears(o, cluster.DecisionDone, "")
@@ -54,16 +57,19 @@ func TestLeveledTask(t *testing.T) {
 		}
 		const why = "node pressure: the node gives 40MB/s of disk, of 100MB/s"
 		want := Leveled{Since: begun, Until: begun.Add(time.Minute), For: cluster.TaskID{Job: 9}, Why: why}
-		if l := e.Job.Tasks[0].Leveled; l == nil || !l.Since.Equal(want.Since) || !l.Until.Equal(want.Until) || l.For != want.For || l.Why != why || l.Failed != "" {
+		if l := e.Job.Tasks[0].Leveled; l == nil || !l.Since.Equal(want.Since) || !l.Until.Equal(want.Until) ||
+			l.For != want.For || l.Why != why || l.Failed != "" {
 			t.Errorf("leveled %+v, want %+v", l, want)
 		}
 		if still := e.Job.Tasks[0].Still; still == nil || still.By != cluster.HeldByLeveling || !still.Lends {
 			t.Errorf("it stands still: %+v", still)
 		}
-		if e.Why != "The last task of the job is held by leveling." || !e.EstimatedEnd.After(want.Until) || !e.Tasks[0].EstimatedEnd.Equal(e.EstimatedEnd) {
+		if e.Why != "The last task of the job is held by leveling." || !e.EstimatedEnd.After(want.Until) ||
+			!e.Tasks[0].EstimatedEnd.Equal(e.EstimatedEnd) {
 			t.Errorf("explained %q, it ends at %v, its task at %v", e.Why, e.EstimatedEnd, e.Tasks[0].EstimatedEnd)
 		}
-		if d := e.Decisions[1]; d.Kind != cluster.Suspend || !d.Until.Equal(want.Until) || d.For != want.For || d.Why != why || d.Answer != AnswerDone {
+		if d := e.Decisions[1]; d.Kind != cluster.Suspend || !d.Until.Equal(want.Until) || d.For != want.For ||
+			d.Why != why || d.Answer != AnswerDone {
 			t.Errorf("decided %+v", d)
 		}
 		time.Sleep(time.Minute)
@@ -100,14 +106,16 @@ func TestLevelingOutlivesTheDriver(t *testing.T) {
 		synctest.Wait()
 		r.end()
 		until := timeline.Time(time.Now().Add(20 * time.Second).UnixNano())
-		r.fake = newFake(cluster.Event{Kind: cluster.TaskAdopted, Task: o.Task, Run: 1, Grant: o.Grant, Launched: 1, By: cluster.HeldByLeveling,
-			Found: &cluster.Condition{HeldBy: cluster.HeldByLeveling, HeldUntil: until, HeldFor: cluster.TaskID{Job: 9}}})
+		r.fake = newFake(cluster.Event{Kind: cluster.TaskAdopted, Task: o.Task, Run: 1, Grant: o.Grant, Launched: 1,
+			By: cluster.HeldByLeveling, Found: &cluster.Condition{HeldBy: cluster.HeldByLeveling, HeldUntil: until,
+				HeldFor: cluster.TaskID{Job: 9}}})
 		r.open()
 		r.start(fifo(t))
 		defer r.end()
 		synctest.Wait()
 		r.noOrder()
-		if l := r.job(id).Tasks[0].Leveled; l == nil || !l.Until.Equal(time.Unix(0, int64(until))) || l.For != (cluster.TaskID{Job: 9}) || !l.Since.Equal(time.Now()) || l.Why != "" {
+		if l := r.job(id).Tasks[0].Leveled; l == nil || !l.Until.Equal(time.Unix(0, int64(until))) ||
+			l.For != (cluster.TaskID{Job: 9}) || !l.Since.Equal(time.Now()) || l.Why != "" {
 			t.Errorf("leveled %+v", l)
 		}
 		time.Sleep(20 * time.Second)
@@ -124,8 +132,8 @@ func TestAdoptedWithAnExpiredThrottle(t *testing.T) {
 		r.end()
 		time.Sleep(time.Minute)
 		until := timeline.Time(time.Now().Add(20 * time.Second).UnixNano())
-		r.fake = newFake(cluster.Event{Kind: cluster.TaskAdopted, Task: o.Task, Run: 1, Grant: o.Grant, Launched: 1, By: cluster.HeldByLeveling,
-			Found: &cluster.Condition{HeldBy: cluster.HeldByLeveling, HeldUntil: until}})
+		r.fake = newFake(cluster.Event{Kind: cluster.TaskAdopted, Task: o.Task, Run: 1, Grant: o.Grant, Launched: 1,
+			By: cluster.HeldByLeveling, Found: &cluster.Condition{HeldBy: cluster.HeldByLeveling, HeldUntil: until}})
 		r.open()
 		r.rig.start(fifo(t))
 		defer r.end()
@@ -136,8 +144,8 @@ func TestAdoptedWithAnExpiredThrottle(t *testing.T) {
 	})
 }
 
-// Two tasks stop before their second phases, which need more memory than is free. Views show how much they need, and who comes first, also
-// under the next driver.
+// Two tasks stop before their second phases, which need more memory than is free. Views show how much they need, and
+// who comes first, also under the next driver.
 func TestWaitForMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ecs := func() policy.Policy {
@@ -161,14 +169,17 @@ func TestWaitForMemory(t *testing.T) {
 			launched := timeline.Time(time.Now().UnixNano())
 			r.fake.events <- cluster.Event{Kind: cluster.DecisionDone, Task: o.Task, Run: 1, Decision: o.ID, Launched: launched}
 			synctest.Wait()
-			found = append(found, cluster.Event{Kind: cluster.TaskAdopted, Task: o.Task, Run: 1, Grant: o.Grant, Launched: launched, Found: &cluster.Condition{ByPhase: o.ByPhase}})
+			found = append(found, cluster.Event{Kind: cluster.TaskAdopted, Task: o.Task, Run: 1, Grant: o.Grant,
+				Launched: launched, Found: &cluster.Condition{ByPhase: o.ByPhase}})
 			return id
 		}
 		phase := func(lasts time.Duration, memory resource.Amount) cluster.Phase {
 			return cluster.Phase{Duration: lasts, Demand: resource.Of(500, memory)}
 		}
-		first := run(cluster.Flex, 600*resource.MiB, phase(60*time.Second, 100*resource.MiB), phase(time.Minute, 600*resource.MiB))
-		second := run(cluster.Flex, 600*resource.MiB, phase(90*time.Second, 100*resource.MiB), phase(time.Minute, 600*resource.MiB))
+		first := run(cluster.Flex, 600*resource.MiB, phase(60*time.Second, 100*resource.MiB),
+			phase(time.Minute, 600*resource.MiB))
+		second := run(cluster.Flex, 600*resource.MiB, phase(90*time.Second, 100*resource.MiB),
+			phase(time.Minute, 600*resource.MiB))
 		run(cluster.Regular, 500*resource.MiB)
 		for i, at := range []time.Duration{54 * time.Second, 81 * time.Second} {
 			o := r.order(cluster.Suspend)
@@ -181,7 +192,8 @@ func TestWaitForMemory(t *testing.T) {
 			r.fake.events <- out
 			synctest.Wait()
 			found[i].By = cluster.HeldByLeveling
-			found[i].SetCondition(cluster.Condition{ByPhase: true, HeldBy: cluster.HeldByLeveling, HeldUntil: o.At, PageOut: true, Out: 100 * resource.MiB})
+			found[i].SetCondition(cluster.Condition{ByPhase: true, HeldBy: cluster.HeldByLeveling, HeldUntil: o.At,
+				PageOut: true, Out: 100 * resource.MiB})
 		}
 		check := func() {
 			t.Helper()
@@ -192,10 +204,12 @@ func TestWaitForMemory(t *testing.T) {
 					t.Fatal(err)
 				}
 				l, m := e.Job.Tasks[0].Leveled, e.Tasks[0].MemoryWait
-				if l == nil || m == nil || !reflect.DeepEqual(*m, want) || l.Since.Sub(begun) > 81*time.Second || !l.Until.After(time.Now()) {
+				if l == nil || m == nil || !reflect.DeepEqual(*m, want) || l.Since.Sub(begun) > 81*time.Second ||
+					!l.Until.After(time.Now()) {
 					t.Fatalf("job %d is leveled %+v, waits for %+v, want %+v", id, l, m, want)
 				}
-				if e, err := r.Explain(t.Context(), id); err != nil || !e.EstimatedEnd.IsZero() || !e.Tasks[0].EstimatedEnd.IsZero() {
+				if e, err := r.Explain(t.Context(), id); err != nil || !e.EstimatedEnd.IsZero() ||
+					!e.Tasks[0].EstimatedEnd.IsZero() {
 					t.Errorf("job %d should end at %v, its task at %v: %v", id, e.EstimatedEnd, e.Tasks[0].EstimatedEnd, err)
 				}
 			}

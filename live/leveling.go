@@ -16,8 +16,8 @@ type Leveling struct {
 	Answered time.Time `json:"answered,omitzero" doc:"omitted while it is being solved"`
 	// Result says what came of it in one clause, with the value, and the bound or that the value is proved.
 	Result string `json:"result" doc:"one clause on what came of it: the value of the schedule, and whether it is proved optimal or how far it may be above the least value"`
-	// Newest is its answer, Used the answer that is in use: the same, or an earlier one if Newest was stale or failed or is yet to
-	// come.
+	// Newest is its answer, Used the answer that is in use: the same, or an earlier one if Newest was stale or failed or
+	// is yet to come.
 	Newest *Schedule `json:"newest,omitempty" doc:"the answer; omitted while it is being solved"`
 	Stale  bool      `json:"stale,omitempty" doc:"the answer is not used, because the node changed while it was solved"`
 	Used   *Schedule `json:"used,omitempty" doc:"the newest answer that was used; omitted if there is none"`
@@ -46,7 +46,8 @@ func levelingOf(n *book.NodeState) *Leveling {
 	if q == nil {
 		return nil
 	}
-	l := &Leveling{Node: n.Name, Why: q.Why.Words(clock), Asked: instant(q.At), Result: q.Words(), Newest: scheduleOf(q.Answer), Stale: q.Stale, Used: scheduleOf(n.Leveled)}
+	l := &Leveling{Node: n.Name, Why: q.Why.Words(clock), Asked: instant(q.At), Result: q.Words(),
+		Newest: scheduleOf(q.Answer), Stale: q.Stale, Used: scheduleOf(n.Leveled)}
 	if q.Answer != nil {
 		l.Answered = instant(q.Answered)
 	}
@@ -59,8 +60,8 @@ type Shift struct {
 	To   time.Time `json:"to" doc:"when it is to go on"`
 }
 
-// shiftsOf returns when a task is to stand still later, by the answer about its node that was used last. A shift that has begun is
-// not among them: either the task is held until its end, or goes on because there is room again.
+// shiftsOf returns when a task is to stand still later, by the answer about its node that was used last. A shift that
+// has begun is not among them: either the task is held until its end, or goes on because there is room again.
 func shiftsOf(t *book.TaskState, now timeline.Time) (shifts []Shift) {
 	if t.Node.Leveled == nil {
 		return nil

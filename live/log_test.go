@@ -10,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
-// The log at its default level says when a job was submitted, started and ended, what killed it, and why. A job whose tasks
-// all succeeded has three lines, regardless of the number of its tasks.
+// The log at its default level says when a job was submitted, started and ended, what killed it, and why. A job whose
+// tasks all succeeded has three lines, regardless of the number of its tasks.
 func TestLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -40,9 +40,11 @@ func TestLog(t *testing.T) {
 		if err := r.do(t.Context(), func() { got = strings.Split(strings.TrimSpace(text.String()), "\n") }); err != nil {
 			t.Fatal(err)
 		}
-		want := []string{`msg="job submitted" job=1`, `msg="job started" job=1 container=1-0-0-1`, `msg="job ended" job=1 name=sorts status=succeeded`,
-			`msg="job submitted" job=2`, `msg="job started" job=2 container=2-0-0-1`, `msg="job cancelled" job=2 by_uid=1000`,
-			`msg="killing container" job=2 container=2-0-0-1 preempt=false reason=`, `msg="container ended" job=2 container=2-0-0-1 outcome=killed`,
+		want := []string{`msg="job submitted" job=1`, `msg="job started" job=1 container=1-0-0-1`,
+			`msg="job ended" job=1 name=sorts status=succeeded`, `msg="job submitted" job=2`,
+			`msg="job started" job=2 container=2-0-0-1`, `msg="job cancelled" job=2 by_uid=1000`,
+			`msg="killing container" job=2 container=2-0-0-1 preempt=false reason=`,
+			`msg="container ended" job=2 container=2-0-0-1 outcome=killed`,
 			`msg="job ended" job=2 name=sorts status=cancelled`}
 		if len(got) != len(want) {
 			t.Fatalf("log is\n%s", strings.Join(got, "\n"))
@@ -76,8 +78,10 @@ func TestLogAfterARestart(t *testing.T) {
 			}
 		}
 		r.end()
-		for _, want := range []string{`msg="containers of an earlier daemon continue" containers=2 jobs=1`, `msg="job paused" job=1 by_uid=2000 task=1.0.0`,
-			`msg="suspending container" job=1 container=1-0-0-1 by=owner reason="paused by its owner"`, "msg=\"job paused\" job=1 by_uid=2000\n"} {
+		for _, want := range []string{`msg="containers of an earlier daemon continue" containers=2 jobs=1`,
+			`msg="job paused" job=1 by_uid=2000 task=1.0.0`,
+			`msg="suspending container" job=1 container=1-0-0-1 by=owner reason="paused by its owner"`,
+			"msg=\"job paused\" job=1 by_uid=2000\n"} {
 			if !strings.Contains(text.String(), "level=INFO "+want) {
 				t.Errorf("no %q in\n%s", want, text.String())
 			}

@@ -27,8 +27,8 @@ var (
 	lifeSeed = flag.Uint64("life-seed", 0, "what the machine of TestLongLife comes from; 0 is the time")
 )
 
-// lifeLoad is how many jobs per second TestLongLife submits at most: the machine has 40 times 100 millicores, and a job runs for 10 s on
-// average, so that half of the machine is busy.
+// lifeLoad is how many jobs per second TestLongLife submits at most: the machine has 40 times 100 millicores, and a
+// job runs for 10 s on average, so that half of the machine is busy.
 const lifeLoad = 2
 
 // holding is what a driver holds at one moment.
@@ -41,8 +41,9 @@ type holding struct {
 }
 
 func (h holding) String() string {
-	return fmt.Sprintf("heap %d KiB, RSS %d KiB, store %d KiB, %d goroutines, %d descriptors, %d files, %d jobs kept, %d open, %d applications", h.heap>>10, h.resident>>10, h.stored>>10,
-		h.goroutines, h.descriptors, h.files, h.kept, h.open, h.apps)
+	return fmt.Sprintf("heap %d KiB, RSS %d KiB, store %d KiB, %d goroutines, %d descriptors, %d files, %d jobs "+
+		"kept, %d open, %d applications", h.heap>>10, h.resident>>10, h.stored>>10, h.goroutines, h.descriptors, h.files,
+		h.kept, h.open, h.apps)
 }
 
 // holds measures a driver between two jobs.
@@ -96,9 +97,9 @@ func (r *rig) holds() (h holding) {
 	return h
 }
 
-// In 72 hours of a machine that does everything that it may do, and with restarts, what the driver holds stays as it was: memory,
-// goroutines, descriptors, files and the store. Time is compressed: the machine and its programs are simulated, and the driver and
-// its store are real.
+// In 72 hours of a machine that does everything that it may do, and with restarts, what the driver holds stays as it
+// was: memory, goroutines, descriptors, files and the store. Time is compressed: the machine and its programs are
+// simulated, and the driver and its store are real.
 func TestLongLife(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -180,13 +181,14 @@ func longLife(t *testing.T, dir string, jobs int, random *rand.Rand) {
 	grows("memory in bytes", func(h holding) int64 { return h.heap }, 1<<20)
 	grows("RSS in bytes", func(h holding) int64 { return h.resident }, 4<<20)
 	grows("the store in bytes", func(h holding) int64 { return h.stored }, 1<<20)
-	grows("the number of goroutines", func(h holding) int64 { return int64(h.goroutines) }, 20) // of programs that run just now
+	// of programs that run just now
+	grows("the number of goroutines", func(h holding) int64 { return int64(h.goroutines) }, 20)
 	grows("the number of descriptors", func(h holding) int64 { return int64(h.descriptors) }, 4)
 	grows("the number of files", func(h holding) int64 { return int64(h.files) }, samples) // the event log of each run
 }
 
-// lifeJob is a small job: nine of ten have one task. One of ten is of a program that runs again and again, the others are of programs that
-// never do.
+// lifeJob is a small job: nine of ten have one task. One of ten is of a program that runs again and again, the others
+// are of programs that never do.
 func lifeJob(random *rand.Rand) Submission {
 	memory := resource.Amount(8+random.IntN(16)) * resource.MiB
 	tasks := 1

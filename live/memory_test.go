@@ -69,11 +69,13 @@ func TestLeftoverIsNotGranted(t *testing.T) {
 		synctest.Wait()
 		r.noOrder()
 		e, err := r.Explain(t.Context(), id)
-		if want := "no node has 400MiB free. 700MiB outlives the tasks that have used it: "; err != nil || !strings.Contains(e.Why, want) {
+		if want := "no node has 400MiB free. 700MiB outlives the tasks that have used it: "; err != nil ||
+			!strings.Contains(e.Why, want) {
 			t.Errorf("it waits because %q, %v; want %q", e.Why, err, want)
 		}
 		s, err := r.Status(t.Context())
-		if n := s.Nodes[0]; err != nil || n.LeftoverMemory != int64(700*resource.MiB) || n.FreeMemory != int64(324*resource.MiB) || n.OverdrawnMemory != 0 {
+		if n := s.Nodes[0]; err != nil || n.LeftoverMemory != int64(700*resource.MiB) ||
+			n.FreeMemory != int64(324*resource.MiB) || n.OverdrawnMemory != 0 {
 			t.Errorf("status %+v, %v", n, err)
 		}
 		r.fake.events <- cluster.Event{Kind: cluster.NodeLeftover}
@@ -81,7 +83,8 @@ func TestLeftoverIsNotGranted(t *testing.T) {
 		r.fake.launched(o)
 		r.fake.events <- cluster.Event{Kind: cluster.NodeLeftover, Held: 800 * resource.MiB}
 		synctest.Wait()
-		if s, err := r.Status(t.Context()); err != nil || s.Nodes[0].FreeMemory != 0 || s.Nodes[0].OverdrawnMemory != int64(176*resource.MiB) {
+		if s, err := r.Status(t.Context()); err != nil || s.Nodes[0].FreeMemory != 0 ||
+			s.Nodes[0].OverdrawnMemory != int64(176*resource.MiB) {
 			t.Errorf("with more than is free: %+v, %v", s.Nodes[0], err)
 		}
 		r.fake.ended(o.Container, cluster.Succeeded, 0)
@@ -101,7 +104,8 @@ func TestFlexNeedsSwap(t *testing.T) {
 		s := submission(1)
 		s.Job.Class = cluster.Flex
 		_, err := r.Submit(t.Context(), s)
-		if err == nil || KindOf(err) != Conflict || !strings.HasPrefix(err.Error(), "class flex: needs swap, and this machine has none: run `bellows swap create") {
+		if err == nil || KindOf(err) != Conflict ||
+			!strings.HasPrefix(err.Error(), "class flex: needs swap, and this machine has none: run `bellows swap create") {
 			t.Errorf("error is %v", err)
 		}
 		s.Job.Stages[0].MinMemory, s.Job.Stages[0].Duration = 100*resource.MiB, time.Minute
@@ -122,7 +126,8 @@ func TestFlexNeedsSwap(t *testing.T) {
 // coordinator does not grow at all.
 func TestEnvelopeIsOfTheNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		nodes := []cluster.Node{{Name: "n1", Capacity: resource.Of(2000, resource.GiB)}, {ID: 1, Name: "n2", Capacity: resource.Of(8000, 4*resource.GiB)}}
+		nodes := []cluster.Node{{Name: "n1", Capacity: resource.Of(2000, resource.GiB)},
+			{ID: 1, Name: "n2", Capacity: resource.Of(8000, 4*resource.GiB)}}
 		r := &rig{t: t, dir: t.TempDir(), fake: newFake(cluster.Event{Kind: cluster.NodeJoined, NewNode: &nodes[1]})}
 		r.open()
 		r.start(fifo(t))
@@ -135,7 +140,8 @@ func TestEnvelopeIsOfTheNode(t *testing.T) {
 			id := r.submit(s)
 			o := r.order(cluster.Start)
 			e := o.Envelope
-			if e.Class != cluster.Flex || e.Max != nodes[o.Node].Capacity[resource.Memory] || e.Rank != int(id) || e.Duration != time.Minute {
+			if e.Class != cluster.Flex || e.Max != nodes[o.Node].Capacity[resource.Memory] || e.Rank != int(id) ||
+				e.Duration != time.Minute {
 				t.Errorf("on node %d it is started as %s, %+v", o.Node, e.Class, e)
 			}
 			seen[o.Node] = true

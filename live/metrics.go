@@ -14,8 +14,8 @@ import (
 type Metrics struct {
 	Steps  Histogram // of the engine: how long each step took
 	Writes Histogram // to the store: how long each took that succeeded or failed
-	// WriteFailures is how often the events and decisions of a piece of work could not be recorded. Hangs is how often the engine
-	// stopped answering.
+	// WriteFailures is how often the events and decisions of a piece of work could not be recorded. Hangs is how often
+	// the engine stopped answering.
 	WriteFailures, Hangs int64
 	Events               []int64 // by cluster.EventKind
 	Decisions            []int64 // by cluster.DecisionKind
@@ -23,13 +23,15 @@ type Metrics struct {
 	Jobs                 []int64 // that have ended, by cluster.JobStatus
 	Runs                 []int64 // of tasks that have ended, by cluster.Outcome
 	Holds                []Holds
-	// RefusedOfUsers and RefusedOfQueues are submissions that a quota of a user, or of a queue, refused, by cluster.QuotaKind.
+	// RefusedOfUsers and RefusedOfQueues are submissions that a quota of a user, or of a queue, refused, by
+	// cluster.QuotaKind.
 	RefusedOfUsers, RefusedOfQueues []int64
 	// Swapped is the memory of the containers that is in swap now, in bytes.
 	Swapped int64
 }
 
-// Holds are the times for which one holder has kept tasks from running. A task that has several holders counts for each.
+// Holds are the times for which one holder has kept tasks from running. A task that has several holders counts for
+// each.
 type Holds struct {
 	By    cluster.Holders // one holder
 	Begun int64           // how often it began to hold a task
@@ -39,14 +41,17 @@ type Holds struct {
 
 // Histogram is how many of some durations were at most as long as a bound.
 type Histogram struct {
-	Counts []int64 // of durations up to each of HistogramBounds, and more than the one before; the last is for longer durations
+	// of durations up to each of HistogramBounds, and more than the one before; the last is for longer durations
+	Counts []int64
 	Sum    time.Duration
 }
 
 // HistogramBounds are the bounds of every Histogram: a step takes microseconds, a write to a slow disk seconds.
 var HistogramBounds = [...]time.Duration{
-	10 * time.Microsecond, 25 * time.Microsecond, 50 * time.Microsecond, 100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
-	time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
+	10 * time.Microsecond, 25 * time.Microsecond, 50 * time.Microsecond, 100 * time.Microsecond, 250 * time.Microsecond,
+	500 * time.Microsecond,
+	time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond,
+	50 * time.Millisecond,
 	100 * time.Millisecond, 250 * time.Millisecond, time.Second, 10 * time.Second,
 }
 
@@ -78,8 +83,8 @@ func numbers(counters []atomic.Int64) []int64 {
 	return all
 }
 
-// counts are the counters of a Driver. The loop adds to them where something happens, and whoever asks reads them: there is
-// nothing to publish.
+// counts are the counters of a Driver. The loop adds to them where something happens, and whoever asks reads them:
+// there is nothing to publish.
 type counts struct {
 	steps, writes histogram
 	failures      atomic.Int64
@@ -201,7 +206,8 @@ func (h *holds) read(now timeline.Time) []Holds {
 func (d *Driver) Metrics() Metrics {
 	c := &d.counts
 	m := Metrics{Steps: c.steps.read(), Writes: c.writes.read(), WriteFailures: c.failures.Load(), Hangs: c.hangs.Load(),
-		Events: numbers(c.events[:]), Decisions: numbers(c.decisions[:]), Jobs: numbers(c.jobs[:]), Runs: numbers(c.runs[:]), Holds: c.holds.read(d.now()),
+		Events: numbers(c.events[:]), Decisions: numbers(c.decisions[:]), Jobs: numbers(c.jobs[:]),
+		Runs: numbers(c.runs[:]), Holds: c.holds.read(d.now()),
 		RefusedOfUsers: numbers(c.refused[0][:]), RefusedOfQueues: numbers(c.refused[1][:])}
 	m.Open = make([]int64, cluster.NumJobStatuses)
 	for j := range d.board.newest().jobs.all() {

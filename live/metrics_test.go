@@ -25,11 +25,15 @@ func TestMetrics(t *testing.T) {
 		r.fake.launched(second)
 		r.fake.events <- cluster.Event{Kind: cluster.TaskStill, Task: first.Task, Run: 1, By: cluster.HeldByMemory}
 		time.Sleep(10 * time.Second)
-		r.fake.events <- cluster.Event{Kind: cluster.TaskStill, Task: first.Task, Run: 1, By: cluster.HeldByMemory | cluster.HeldByOwner}
+		r.fake.events <- cluster.Event{Kind: cluster.TaskStill, Task: first.Task, Run: 1,
+			By: cluster.HeldByMemory | cluster.HeldByOwner}
 		time.Sleep(5 * time.Second)
-		r.fake.readings = map[cluster.ContainerID]cluster.Reading{first.Container: {Swap: new(int64(7))}, second.Container: {}}
-		memory, owner := Holds{By: cluster.HeldByMemory, Begun: 1, Tasks: 1, Time: 15 * time.Second}, Holds{By: cluster.HeldByOwner, Begun: 1, Tasks: 1, Time: 5 * time.Second}
-		if m := r.Metrics(); m.Holds[0] != memory || m.Holds[1] != owner || m.Holds[2] != (Holds{By: cluster.HeldByLeveling}) || m.Swapped != 7 {
+		r.fake.readings = map[cluster.ContainerID]cluster.Reading{first.Container: {Swap: new(int64(7))},
+			second.Container: {}}
+		memory, owner := Holds{By: cluster.HeldByMemory, Begun: 1, Tasks: 1, Time: 15 * time.Second},
+			Holds{By: cluster.HeldByOwner, Begun: 1, Tasks: 1, Time: 5 * time.Second}
+		if m := r.Metrics(); m.Holds[0] != memory || m.Holds[1] != owner ||
+			m.Holds[2] != (Holds{By: cluster.HeldByLeveling}) || m.Swapped != 7 {
 			t.Errorf("while a task stands still, the metrics are %+v", m)
 		} else if m.Open[cluster.StatusRunning] != 1 || sum(m.Open) != 1 {
 			t.Errorf("the jobs that have not ended are %v", m.Open)
@@ -46,12 +50,14 @@ func TestMetrics(t *testing.T) {
 		if m.Holds[0] != memory || m.Holds[1] != owner {
 			t.Errorf("afterwards the tasks were held as %+v", m.Holds)
 		}
-		for kind, want := range map[cluster.EventKind]int64{cluster.NodeJoined: 1, cluster.JobSubmitted: 1, cluster.DecisionDone: 2, cluster.TaskStill: 2, cluster.TaskGoesOn: 1, cluster.TaskEnded: 2} {
+		for kind, want := range map[cluster.EventKind]int64{cluster.NodeJoined: 1, cluster.JobSubmitted: 1,
+			cluster.DecisionDone: 2, cluster.TaskStill: 2, cluster.TaskGoesOn: 1, cluster.TaskEnded: 2} {
 			if m.Events[kind] != want {
 				t.Errorf("%d events %s, want %d", m.Events[kind], kind, want)
 			}
 		}
-		if m.Decisions[cluster.Start] != 2 || m.Runs[cluster.Succeeded] != 1 || m.Runs[cluster.Failed] != 1 || m.Jobs[cluster.StatusFailed] != 1 || sum(m.Jobs) != 1 || sum(m.Open) != 0 {
+		if m.Decisions[cluster.Start] != 2 || m.Runs[cluster.Succeeded] != 1 || m.Runs[cluster.Failed] != 1 ||
+			m.Jobs[cluster.StatusFailed] != 1 || sum(m.Jobs) != 1 || sum(m.Open) != 0 {
 			t.Errorf("metrics are %+v", m)
 		}
 		s, err := r.Status(t.Context())
@@ -81,7 +87,8 @@ func TestHistogram(t *testing.T) {
 	}
 	got := h.read()
 	last := len(HistogramBounds)
-	if got.Counts[0] != 2 || got.Counts[1] != 1 || got.Counts[last-1] != 1 || got.Counts[last] != 1 || sum(got.Counts) != 5 || got.Sum != time.Hour+3*time.Second+21*time.Microsecond {
+	if got.Counts[0] != 2 || got.Counts[1] != 1 || got.Counts[last-1] != 1 || got.Counts[last] != 1 ||
+		sum(got.Counts) != 5 || got.Sum != time.Hour+3*time.Second+21*time.Microsecond {
 		t.Errorf("the histogram is %+v", got)
 	}
 }

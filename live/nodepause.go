@@ -8,9 +8,9 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// A machine that lacks descriptors, processes or disk space can start no program, and no job caused that. Its node is paused
-// for this time and then tried again; each further failure doubles the time. These failures do not count as attempts: jobs
-// wait until the machine has recovered.
+// A machine that lacks descriptors, processes or disk space can start no program, and no job caused that. Its node is
+// paused for this time and then tried again; each further failure doubles the time. These failures do not count as
+// attempts: jobs wait until the machine has recovered.
 const (
 	firstPause   = time.Second
 	longestPause = 30 * time.Second

@@ -14,7 +14,8 @@ import (
 
 // short reports that a start failed because the machine lacks a resource of its own.
 func (f *fake) short(o cluster.Order) {
-	f.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Detail: "start the supervisor: too many open files", Short: true}
+	f.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Decision: o.ID,
+		Detail: "start the supervisor: too many open files", Short: true}
 }
 
 // If a machine can start nothing for an hour, each job loses only that hour: the driver tries again after 1, 2, 4 … and
@@ -41,11 +42,13 @@ func TestNoJobFailsForTheMachine(t *testing.T) {
 		if got := fmt.Sprint(waits[:7]); got != "[1s 2s 4s 8s 16s 30s 30s]" || slices.Max(waits) > longestPause {
 			t.Errorf("it was asked again after %v", waits)
 		}
-		words := "node n1 can start nothing since " + begun.Format(time.TimeOnly) + ", and it is tried again at " + time.Now().Add(longestPause).Format(time.TimeOnly) + ": start the supervisor: too many open files"
+		words := "node n1 can start nothing since " + begun.Format(time.TimeOnly) + ", and it is tried again at " +
+			time.Now().Add(longestPause).Format(time.TimeOnly) + ": start the supervisor: too many open files"
 		if j := r.job(id); j.Status != cluster.StatusPending || j.Waiting != words || j.Stages[0].Pending != 1 {
 			t.Errorf("job %+v", j)
 		}
-		if e, err := r.Explain(t.Context(), id); err != nil || e.Why != "The next task of the job has not started: "+words+"." || !e.EarliestStart.IsZero() {
+		if e, err := r.Explain(t.Context(), id); err != nil || e.Why != "The next task of the job has not started: "+words+
+			"." || !e.EarliestStart.IsZero() {
 			t.Errorf("explained %+v, %v", e, err)
 		}
 		if s, err := r.Status(t.Context()); err != nil || s.Trouble != words || s.Nodes[0].FreeMemory != s.Nodes[0].Memory {
@@ -58,7 +61,8 @@ func TestNoJobFailsForTheMachine(t *testing.T) {
 		r.fake.ended(b.Container, cluster.Succeeded, 0)
 		for _, id := range []cluster.JobID{id, other} {
 			j := r.wait(id)
-			if runs, err := r.store.Tasks(t.Context(), id); j.Status != cluster.StatusSucceeded || err != nil || len(runs) != 1 || runs[0].Container.Run < 100 {
+			if runs, err := r.store.Tasks(t.Context(), id); j.Status != cluster.StatusSucceeded || err != nil ||
+				len(runs) != 1 || runs[0].Container.Run < 100 {
 				t.Errorf("job %+v, runs %+v, %v", j, runs, err)
 			}
 		}

@@ -57,10 +57,10 @@ func (o *outbox) dropRun(r *run) {
 	o.gone = append(o.gone, r.Container)
 }
 
-// flush records events and decisions, publishes them, and then acts on them: event log and store, board, Backend. If recording fails,
-// nothing is acted on except kills, which may free space. Recording is tried again until it succeeds; meanwhile
-// everything stays in memory and no new jobs are accepted. On a full disk there is still reserved space: ends are
-// recorded there, and nothing is started.
+// flush records events and decisions, publishes them, and then acts on them: event log and store, board, Backend. If
+// recording fails, nothing is acted on except kills, which may free space. Recording is tried again until it
+// succeeds; meanwhile everything stays in memory and no new jobs are accepted. On a full disk there is still reserved
+// space: ends are recorded there, and nothing is started.
 func (d *Driver) flush() {
 	d.endShort()
 	if err := d.recordAll(); err != nil {
@@ -98,7 +98,8 @@ func (d *Driver) flush() {
 
 // applyKills sends the kills to the Backend and returns the other orders.
 func (d *Driver) applyKills(orders []cluster.Order) (rest []cluster.Order) {
-	waiting := map[cluster.ContainerID]bool{} // containers to be started; a Kill must not overtake its Start, but any other order
+	// containers to be started; a Kill must not overtake its Start, but any other order
+	waiting := map[cluster.ContainerID]bool{}
 	for _, o := range orders {
 		if o.Kind == cluster.Kill && !waiting[o.Container] {
 			d.backend.Apply([]cluster.Order{o})
@@ -115,11 +116,14 @@ func (d *Driver) runShort() {
 	if d.short != nil {
 		return
 	}
-	d.short = fmt.Errorf("state directory %s: %w; until then no task starts, and ends of tasks are recorded in reserved space, without what they used over time", d.config.Dir, store.ErrFull)
+	d.short = fmt.Errorf(
+		"state directory %s: %w; until then no task starts, and ends of tasks are recorded in reserved space, without "+
+			"what they used over time", d.config.Dir, store.ErrFull)
 	d.log.Error("disk full: no task is started", "error", d.short)
 }
 
-// endShort lets tasks start again if there is space on the disk. A run that could not be recorded when it began is recorded first.
+// endShort lets tasks start again if there is space on the disk. A run that could not be recorded when it began is
+// recorded first.
 func (d *Driver) endShort() {
 	if d.short == nil || store.IsFull(d.store.SetAside()) {
 		return
@@ -131,8 +135,8 @@ func (d *Driver) endShort() {
 	d.short = nil
 }
 
-// bare is what is to be started without its environment yet: own are the variables that it has besides those of its job, and cpu is
-// what it may use, millicores.
+// bare is what is to be started without its environment yet: own are the variables that it has besides those of its
+// job, and cpu is what it may use, millicores.
 type bare struct {
 	job    cluster.JobID
 	launch *cluster.Launch
@@ -140,7 +144,8 @@ type bare struct {
 	cpu    resource.Amount
 }
 
-// dress reads the environments of what is to be started. Until then they are not in memory: they may be large, and many jobs may wait.
+// dress reads the environments of what is to be started. Until then they are not in memory: they may be large, and
+// many jobs may wait.
 func (d *Driver) dress() error {
 	var job cluster.JobID
 	var env []string
@@ -175,7 +180,8 @@ func (d *Driver) recordAll() error {
 			return err
 		}
 	}
-	batch := store.Batch{Jobs: d.out.jobs, Pauses: d.out.pauses, Revised: d.out.newer, Gone: d.out.gone, Usage: d.measured(d.out.forget)}
+	batch := store.Batch{Jobs: d.out.jobs, Pauses: d.out.pauses, Revised: d.out.newer, Gone: d.out.gone,
+		Usage: d.measured(d.out.forget)}
 	for _, t := range d.out.tasks {
 		batch.Tasks = append(batch.Tasks, t)
 	}

@@ -94,5 +94,6 @@ func (d *Driver) checkOutput(j *cluster.Job) error {
 	if taken == nil || (*taken)[j.Owner] < quota.Most {
 		return nil
 	}
-	return Errorf(OverQuota, "job %q %w", j.Name, &cluster.Excess{Party: party, Kind: cluster.QuotaOutput, Quota: quota, Taken: (*taken)[j.Owner]})
+	return Errorf(OverQuota, "job %q %w", j.Name, &cluster.Excess{Party: party, Kind: cluster.QuotaOutput, Quota: quota,
+		Taken: (*taken)[j.Owner]})
 }

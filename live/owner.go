@@ -7,8 +7,8 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
-// Owner is the user to whom a job belongs. When a user is removed from the system, the uid can be given to another user:
-// therefore two owners are the same user only if the names are the same, too.
+// Owner is the user to whom a job belongs. When a user is removed from the system, the uid can be given to another
+// user: therefore two owners are the same user only if the names are the same, too.
 //
 // The Driver does what it is asked, whoever asks: who may ask for what is decided in door/server/access.go alone.
 type Owner struct {

@@ -13,17 +13,18 @@ import (
 // paceSpan is the time for which a quota of submissions limits their number.
 const paceSpan = time.Minute
 
-// pace has the times of the submissions of the last minute of each user and each queue with a quota of them. It is not a part of the
-// loop, so that many submissions are refused without it.
+// pace has the times of the submissions of the last minute of each user and each queue with a quota of them. It is
+// not a part of the loop, so that many submissions are refused without it.
 type pace struct {
 	mu    sync.Mutex
 	times map[cluster.Party][]timeline.Time // ascending
 	swept timeline.Time                     // when parties without submissions in the last minute were last forgotten
 }
 
-// enter counts submissions, unless a quota has too little left for them: then it returns the quota, and how long until enough is
-// left. If there are more than the whole quota, that is how long until all of it is.
-func (p *pace) enter(now timeline.Time, q *cluster.Quotas, jobs []*cluster.Job) (over *cluster.Excess, wait time.Duration) {
+// enter counts submissions, unless a quota has too little left for them: then it returns the quota, and how long
+// until enough is left. If there are more than the whole quota, that is how long until all of it is.
+func (p *pace) enter(now timeline.Time, q *cluster.Quotas, jobs []*cluster.Job) (over *cluster.Excess,
+	wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sweep(now)
@@ -129,8 +130,8 @@ func (p *pace) sweep(now timeline.Time) {
 	}
 }
 
-// keepPace waits until quotas permit the submission of jobs, or returns an error that is OverQuota: at once if the quota refuses, or
-// if the wait would be too long.
+// keepPace waits until quotas permit the submission of jobs, or returns an error that is OverQuota: at once if the
+// quota refuses, or if the wait would be too long.
 func (d *Driver) keepPace(ctx context.Context, jobs ...*cluster.Job) error {
 	until := d.now().Add(quotaPatience)
 	for {

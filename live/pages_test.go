@@ -26,15 +26,18 @@ func (r *rig) keepEnded(n int) {
 	request := store.Request{Job: s.Job, As: s.Caller, Env: env, Dir: s.Dir}
 	b := store.Batch{Jobs: map[cluster.JobID]store.JobState{}}
 	for range n {
-		id, err := r.store.AddJob(context.Background(), store.Job{Submitted: 1, Request: request, State: store.JobState{Status: cluster.StatusPending}})
+		id, err := r.store.AddJob(context.Background(),
+			store.Job{Submitted: 1, Request: request, State: store.JobState{Status: cluster.StatusPending}})
 		if err != nil {
 			r.t.Fatal(err)
 		}
 		code := 1
-		b.Jobs[id] = store.JobState{Status: cluster.StatusFailed, Ended: true, Started: 1, Finished: 2, ExitCode: &code, Detail: "why", Succeeded: 2}
+		b.Jobs[id] = store.JobState{Status: cluster.StatusFailed, Ended: true, Started: 1, Finished: 2, ExitCode: &code,
+			Detail: "why", Succeeded: 2}
 		for i := range int32(3) {
-			t := store.Task{Container: cluster.ContainerID{Task: cluster.TaskID{Job: id, Index: i}, Run: 1}, Node: "n1", Grant: resource.Of(1000, resource.GiB),
-				Why: "fits", Booked: 1, Started: 1, Ended: 2, Outcome: cluster.Succeeded, Exit: &cluster.Exit{Started: 1, Ended: 2}}
+			t := store.Task{Container: cluster.ContainerID{Task: cluster.TaskID{Job: id, Index: i}, Run: 1}, Node: "n1",
+				Grant: resource.Of(1000, resource.GiB), Why: "fits", Booked: 1, Started: 1, Ended: 2, Outcome: cluster.Succeeded,
+				Exit: &cluster.Exit{Started: 1, Ended: 2}}
 			if i == 2 {
 				t.Outcome, t.Exit.Code, t.Detail = cluster.Failed, 1, "ended with exit code 1"
 			}
@@ -90,8 +93,8 @@ func TestPagesOfEndedJobs(t *testing.T) {
 	})
 }
 
-// What is kept of jobs that have ended is what the store has: lists and jobs are the same the second time, and jobs that were removed are
-// gone from both.
+// What is kept of jobs that have ended is what the store has: lists and jobs are the same the second time, and jobs
+// that were removed are gone from both.
 func TestEndedJobsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ended = 5*spanSize + 20
@@ -117,7 +120,8 @@ func TestEndedJobsAreKept(t *testing.T) {
 			for _, id := range []cluster.JobID{1, 5, spanSize, spanSize + 1, ended} {
 				first, err := r.Job(t.Context(), id, false)
 				again, err2 := r.Job(t.Context(), id, false)
-				if removed[id] != (KindOf(err) == NotFound) || (err2 == nil) != (err == nil) || !reflect.DeepEqual(first, again) || err == nil && first.Version != final {
+				if removed[id] != (KindOf(err) == NotFound) || (err2 == nil) != (err == nil) ||
+					!reflect.DeepEqual(first, again) || err == nil && first.Version != final {
 					t.Fatalf("job %d: %+v, %v, and then %+v, %v", id, first, err, again, err2)
 				}
 			}

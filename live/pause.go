@@ -34,11 +34,12 @@ func (j *job) paused(task cluster.TaskID) *store.Pause {
 	return nil
 }
 
-// Pause pauses a job until it is resumed, or one of its tasks if task is not zero: no task of it starts, and its programs
-// are stopped, also after a restart of the daemon. pageOut says that their memory is to be paged out. A second pause does nothing,
-// but it can add pageOut. Pause returns when the pause is stored and the orders are given. The error is Invalid if the job or the
-// task has ended.
-func (d *Driver) Pause(ctx context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID, pageOut bool) error {
+// Pause pauses a job until it is resumed, or one of its tasks if task is not zero: no task of it starts, and its
+// programs are stopped, also after a restart of the daemon. pageOut says that their memory is to be paged out. A
+// second pause does nothing, but it can add pageOut. Pause returns when the pause is stored and the orders are given.
+// The error is Invalid if the job or the task has ended.
+func (d *Driver) Pause(ctx context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID,
+	pageOut bool) error {
 	return d.change(ctx, id, deed{"paused", "it is paused"}, func(j *job) error {
 		was := j.paused(task)
 		if err := j.pausable(task); err != nil || was != nil && (was.PageOut || !pageOut) {
@@ -182,8 +183,8 @@ func (d *Driver) repause(j *job, e cluster.Event) {
 	d.tell(j)
 }
 
-// retellPauses notifies the engine, which has just got a job, of the tasks of the job that are paused, and of what is to be paged
-// out. The submission says whether the whole job is paused.
+// retellPauses notifies the engine, which has just got a job, of the tasks of the job that are paused, and of what is
+// to be paged out. The submission says whether the whole job is paused.
 func (d *Driver) retellPauses(j *job) {
 	for i := range j.Pauses {
 		if p := &j.Pauses[i]; j.state != nil && (p.PageOut || p.Task != (cluster.TaskID{})) {

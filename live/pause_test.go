@@ -43,7 +43,8 @@ func TestPauseJob(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Job.Paused == nil || e.Job.Paused.By != "ada" || !strings.HasPrefix(e.Why, "The job is paused by ada since ") || e.Job.Waiting != "paused by its owner" {
+		if e.Job.Paused == nil || e.Job.Paused.By != "ada" ||
+			!strings.HasPrefix(e.Why, "The job is paused by ada since ") || e.Job.Waiting != "paused by its owner" {
 			t.Errorf("paused %+v, %q, waiting %q", e.Job.Paused, e.Why, e.Job.Waiting)
 		}
 		for _, task := range e.Job.Tasks {
@@ -54,26 +55,29 @@ func TestPauseJob(t *testing.T) {
 			if task.Paused == nil || task.Paused.Failed != want {
 				t.Errorf("task %s: %+v, want failed %q", task.Task, task.Paused, want)
 			}
-			if still := task.Still; (still == nil) != (want != "") || still != nil && (still.By != cluster.HeldByOwner || !still.Lends || !still.Since.Equal(time.Now())) {
+			if still := task.Still; (still == nil) != (want != "") || still != nil &&
+				(still.By != cluster.HeldByOwner || !still.Lends || !still.Since.Equal(time.Now())) {
 				t.Errorf("task %s is stopped: %+v, failed %q", task.Task, still, want)
 			}
 		}
 		// The end of a task gives room, but not to a paused job.
-		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: b.Task, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}}
+		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: b.Task, Run: 1, Outcome: cluster.Succeeded,
+			Exit: &cluster.Exit{}}
 		synctest.Wait()
 		if err := r.Resume(t.Context(), user, id, cluster.TaskID{}); err != nil {
 			t.Fatal(err)
 		}
 		r.hears(r.order(cluster.Resume), cluster.DecisionDone, "")
 		r.order(cluster.Start)
-		if err := r.Resume(t.Context(), user, id, cluster.TaskID{}); err == nil || !strings.Contains(err.Error(), "is not paused") {
+		if err := r.Resume(t.Context(), user, id, cluster.TaskID{}); err == nil ||
+			!strings.Contains(err.Error(), "is not paused") {
 			t.Errorf("resumed twice: %v", err)
 		}
 	})
 }
 
-// Of orders that replace each other before they are carried out, each is answered once. That the newest is superseded, and a
-// second answer, are ignored.
+// Of orders that replace each other before they are carried out, each is answered once. That the newest is
+// superseded, and a second answer, are ignored.
 func TestPausesReplaceEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -91,7 +95,8 @@ func TestPausesReplaceEachOther(t *testing.T) {
 				}
 				run := r.jobs[id].newest(o.Task)
 				if run.unheld != unheld || len(run.holds) != earlier+waits || task.Still != stands || r.broken != nil {
-					t.Errorf("%s: not held for %q, open are %v, it stands still: %v, ordered was %+v; %v", when, run.unheld, run.holds, task.Still, task.Hold, r.broken)
+					t.Errorf("%s: not held for %q, open are %v, it stands still: %v, ordered was %+v; %v", when, run.unheld,
+						run.holds, task.Still, task.Hold, r.broken)
 				}
 			}); err != nil {
 				t.Fatal(err)
@@ -132,14 +137,15 @@ func TestPausesReplaceEachOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.hears(r.order(cluster.Suspend), cluster.DecisionDone, "")
-		if j := r.job(id); j.Tasks[0].State != TaskRunning || j.Tasks[0].Paused == nil || j.Tasks[0].Paused.Failed != "" || r.broken != nil {
+		if j := r.job(id); j.Tasks[0].State != TaskRunning || j.Tasks[0].Paused == nil || j.Tasks[0].Paused.Failed != "" ||
+			r.broken != nil {
 			t.Errorf("%+v; %v", j.Tasks[0], r.broken)
 		}
 	})
 }
 
-// A pause outlives the driver: a waiting job stays in the queue, and a running task that was found is held, or let go if
-// its job was resumed meanwhile.
+// A pause outlives the driver: a waiting job stays in the queue, and a running task that was found is held, or let go
+// if its job was resumed meanwhile.
 func TestPauseOutlivesTheDriver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -157,9 +163,10 @@ func TestPauseOutlivesTheDriver(t *testing.T) {
 		r.end()
 
 		r.fake = newFake(
-			cluster.Event{Kind: cluster.TaskAdopted, Task: first.Task, Run: 1, Grant: first.Grant, Launched: 1}, // it was not held any more
-			cluster.Event{Kind: cluster.TaskAdopted, Task: second.Task, Run: 1, Grant: second.Grant, Launched: 1, By: cluster.HeldByOwner,
-				Found: &cluster.Condition{HeldBy: cluster.HeldByOwner}})
+			// it was not held any more
+			cluster.Event{Kind: cluster.TaskAdopted, Task: first.Task, Run: 1, Grant: first.Grant, Launched: 1},
+			cluster.Event{Kind: cluster.TaskAdopted, Task: second.Task, Run: 1, Grant: second.Grant, Launched: 1,
+				By: cluster.HeldByOwner, Found: &cluster.Condition{HeldBy: cluster.HeldByOwner}})
 		r.open()
 		r.start(fifo(t))
 		defer r.end()
@@ -173,7 +180,8 @@ func TestPauseOutlivesTheDriver(t *testing.T) {
 		}
 		synctest.Wait()
 		for _, id := range []cluster.TaskID{first.Task, second.Task} {
-			r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: id, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}}
+			r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: id, Run: 1, Outcome: cluster.Succeeded,
+				Exit: &cluster.Exit{}}
 		}
 		synctest.Wait()
 		if j, err := r.Job(t.Context(), waits, false); err != nil || j.Paused == nil || len(j.Tasks) > 0 {
@@ -209,7 +217,8 @@ func TestWhatCannotBePaused(t *testing.T) {
 		if err := r.Cancel(t.Context(), user, id); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Pause(t.Context(), user, id, cluster.TaskID{}, false); err == nil || !strings.Contains(err.Error(), "is being killed") {
+		if err := r.Pause(t.Context(), user, id, cluster.TaskID{}, false); err == nil ||
+			!strings.Contains(err.Error(), "is being killed") {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -224,7 +233,8 @@ func TestExplainAPausedTask(t *testing.T) {
 		first, second := r.order(cluster.Start), r.order(cluster.Start)
 		r.fake.launched(first)
 		r.fake.launched(second)
-		for i, want := range []string{"Of the 2 remaining tasks of the job, 1 is running, 1 is paused.", "The remaining tasks of the job are paused."} {
+		for i, want := range []string{"Of the 2 remaining tasks of the job, 1 is running, 1 is paused.",
+			"The remaining tasks of the job are paused."} {
 			if err := r.Pause(t.Context(), user, id, cluster.TaskID{Job: id, Index: int32(i)}, false); err != nil {
 				t.Fatal(err)
 			}

@@ -7,9 +7,9 @@ import (
 	"github.com/bellows-rm/bellows/format/eventlog"
 )
 
-// Present returns the cluster as it is and a job as it would be submitted now, with forecasts, and who owns the jobs. It changes
-// nothing. The ID of the job is one that the next job can get. The error is Invalid if the job cannot be submitted. Whether it fits on
-// a node under the policy is not checked.
+// Present returns the cluster as it is and a job as it would be submitted now, with forecasts, and who owns the jobs.
+// It changes nothing. The ID of the job is one that the next job can get. The error is Invalid if the job cannot be
+// submitted. Whether it fits on a node under the policy is not checked.
 func (d *Driver) Present(ctx context.Context, s Submission) (*eventlog.Present, map[cluster.JobID]Owner, error) {
 	if err := d.awaitInventory(ctx); err != nil {
 		return nil, nil, err

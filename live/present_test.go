@@ -12,8 +12,8 @@ import (
 	"github.com/bellows-rm/bellows/format/eventlog"
 )
 
-// What is present is enough to bring another engine to where the driver's is, and asking changes nothing. It can be written and
-// read.
+// What is present is enough to bring another engine to where the driver's is, and asking changes nothing. It can be
+// written and read.
 func TestPresent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -31,7 +31,8 @@ func TestPresent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Job.ID != id+1 || p.Job.Submitted != p.Now || len(p.Job.Stages[0].Args) > 0 || owners[id] != (Owner{2000, "ada"}) || p.Header.Policy != "fifo" {
+		if p.Job.ID != id+1 || p.Job.Submitted != p.Now || len(p.Job.Stages[0].Args) > 0 ||
+			owners[id] != (Owner{2000, "ada"}) || p.Header.Policy != "fifo" {
 			t.Errorf("%+v, %v", p, owners)
 		}
 		if jobs, err := r.Jobs(t.Context()); err != nil || len(jobs) != 1 || !reflect.DeepEqual(r.job(id), before) {

@@ -11,20 +11,23 @@ import (
 
 // Pressure says that the machine gives much less of a resource than it could, and what jobs use of it.
 type Pressure struct {
-	// Gives is what the machine gives of each resource that is pressed, per second. It is zero if none is pressed any more.
+	// Gives is what the machine gives of each resource that is pressed, per second. It is zero if none is pressed any
+	// more.
 	Gives resource.Vector
-	// Bounded says that the policy bounds what some programs use of it, so that nothing else need be done. Uses is not found out then.
+	// Bounded says that the policy bounds what some programs use of it, so that nothing else need be done. Uses is not
+	// found out then.
 	Bounded bool
-	// Uses are the bytes per second that the running tasks of each job have transferred lately, to and from disk and network. Jobs that
-	// have transferred nothing, as far as is known, are left out.
+	// Uses are the bytes per second that the running tasks of each job have transferred lately, to and from disk and
+	// network. Jobs that have transferred nothing, as far as is known, are left out.
 	Uses map[cluster.JobID]resource.Vector
 }
 
 // usesOver is the time over which it is found out what jobs use. The agent takes a sample every second.
 const usesOver = 3 * time.Second
 
-// Pressure waits until the Backend reports that something of the machine is pressed, or still is, or is not any more. It then takes some
-// seconds to find out who uses it. A report that comes meanwhile is for the next call; of several, the newest counts. There is one caller.
+// Pressure waits until the Backend reports that something of the machine is pressed, or still is, or is not any more.
+// It then takes some seconds to find out who uses it. A report that comes meanwhile is for the next call; of several,
+// the newest counts. There is one caller.
 func (d *Driver) Pressure(ctx context.Context) (p Pressure, err error) {
 	select {
 	case <-d.pressed:
@@ -104,7 +107,8 @@ func (d *Driver) transferred(containers []cluster.ContainerID) map[cluster.Conta
 			y, _ := u.Total(b)
 			return resource.Amount(x + y)
 		}
-		all[id] = transfers{resource.Vector{}.With(resource.Disk, sum(usage.Read, usage.Written)).With(resource.Network, sum(usage.Received, usage.Sent)), u.Length()}
+		all[id] = transfers{resource.Vector{}.With(resource.Disk, sum(usage.Read, usage.Written)).With(resource.Network,
+			sum(usage.Received, usage.Sent)), u.Length()}
 	}
 	return all
 }

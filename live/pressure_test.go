@@ -13,15 +13,17 @@ import (
 	"github.com/bellows-rm/bellows/core/usage"
 )
 
-// The machine's report that its disk is pressed reaches the policy, which has one task wait for its turn, and people; so does its
-// end. Both are in the event log: a replay with them gives the same decisions, and one without the pressure different ones.
+// The machine's report that its disk is pressed reaches the policy, which has one task wait for its turn, and people;
+// so does its end. Both are in the event log: a replay with them gives the same decisions, and one without the
+// pressure different ones.
 func TestPressureReachesThePolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, err := policy.New("prophet", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &rig{t: t, dir: t.TempDir(), fake: &fake{events: make(chan cluster.Event, 1000), orders: make(chan cluster.Order, 1000), forgotten: map[cluster.ContainerID]bool{}}}
+		r := &rig{t: t, dir: t.TempDir(), fake: &fake{events: make(chan cluster.Event, 1000),
+			orders: make(chan cluster.Order, 1000), forgotten: map[cluster.ContainerID]bool{}}}
 		node := cluster.Node{Name: "n1", Capacity: resource.Of(2000, resource.GiB).With(resource.Disk, 100*resource.MB)}
 		r.fake.events <- cluster.Event{Kind: cluster.NodeJoined, NewNode: &node}
 		r.fake.events <- cluster.Event{Kind: cluster.Synced}
@@ -40,7 +42,8 @@ func TestPressureReachesThePolicy(t *testing.T) {
 		}
 		pressed := func(gives resource.Amount) {
 			t.Helper()
-			r.fake.events <- cluster.Event{Kind: cluster.NodePressed, Found: &cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, gives)}}
+			r.fake.events <- cluster.Event{Kind: cluster.NodePressed,
+				Found: &cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, gives)}}
 			synctest.Wait()
 			if s, err := r.Status(t.Context()); err != nil || s.Nodes[0].DiskGives != int64(gives) {
 				t.Errorf("status %+v %v", s.Nodes, err)
@@ -53,10 +56,12 @@ func TestPressureReachesThePolicy(t *testing.T) {
 		}
 		r.fake.events <- cluster.Event{Kind: cluster.DecisionDone, Task: o.Task, Run: o.Container.Run, Decision: o.ID}
 		synctest.Wait()
-		if p, err := r.Pressure(t.Context()); err != nil || !p.Bounded || p.Gives[resource.Disk] != 30*resource.MB || p.Uses != nil {
+		if p, err := r.Pressure(t.Context()); err != nil || !p.Bounded || p.Gives[resource.Disk] != 30*resource.MB ||
+			p.Uses != nil {
 			t.Errorf("with back-off by the policy: %+v, %v", p, err)
 		}
-		if th := r.job(2).Tasks[0].Throttle; th == nil || !th.InForce || th.Why != "node pressure: the node gives 30MB/s of disk, of 100MB/s" {
+		if th := r.job(2).Tasks[0].Throttle; th == nil || !th.InForce ||
+			th.Why != "node pressure: the node gives 30MB/s of disk, of 100MB/s" {
 			t.Errorf("throttled %+v", th)
 		}
 		time.Sleep(3 * time.Second)
@@ -96,8 +101,8 @@ func TestPressureReachesThePolicy(t *testing.T) {
 	})
 }
 
-// Whoever waits for the pressure learns what the disk gives, and what each job has used of it lately; and that it is over. Nobody is
-// blamed for what it used long ago.
+// Whoever waits for the pressure learns what the disk gives, and what each job has used of it lately; and that it is
+// over. Nobody is blamed for what it used long ago.
 func TestPressureNamesItsUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -110,7 +115,8 @@ func TestPressureNamesItsUsers(t *testing.T) {
 			containers = append(containers, o.Container)
 		}
 		span := func(seconds int, read, written int64) usage.Span {
-			return usage.Span{Length: time.Duration(seconds) * time.Second, Known: usage.SetOf(usage.Read, usage.Written), Used: usage.Amounts{usage.Read: read << 20, usage.Written: written << 20}}
+			return usage.Span{Length: time.Duration(seconds) * time.Second, Known: usage.SetOf(usage.Read, usage.Written),
+				Used: usage.Amounts{usage.Read: read << 20, usage.Written: written << 20}}
 		}
 		measured := func(spans ...[]usage.Span) {
 			r.fake.measuring.Lock()
@@ -121,7 +127,8 @@ func TestPressureNamesItsUsers(t *testing.T) {
 			}
 		}
 		report := func(gives resource.Amount) {
-			r.fake.events <- cluster.Event{Kind: cluster.NodePressed, Found: &cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, gives)}}
+			r.fake.events <- cluster.Event{Kind: cluster.NodePressed,
+				Found: &cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, gives)}}
 		}
 		type answer struct {
 			Pressure

@@ -5,10 +5,11 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
-// Progress of running tasks: the engine is notified when their programs are stopped, are resumed or enter a phase, and the
-// store keeps it for the engine after a restart.
+// Progress of running tasks: the engine is notified when their programs are stopped, are resumed or enter a phase,
+// and the store keeps it for the engine after a restart.
 
-// stands handles the event that the programs of a run were stopped or resumed. The Backend may report it before the launch.
+// stands handles the event that the programs of a run were stopped or resumed. The Backend may report it before the
+// launch.
 func (d *Driver) stands(e cluster.Event) {
 	j, r := d.lookUp(&e)
 	if r == nil || r.ended() || r.still == e.By {
@@ -32,7 +33,8 @@ func (d *Driver) leaves(e cluster.Event) {
 	if r.out = nil; c.Out > 0 || c.Stays != "" {
 		r.out = &PagedOut{Bytes: int64(c.Out), Stays: c.Stays}
 	}
-	d.log.Debug("memory of a container has left, or is back", "job", j.ID, "container", r.Container, "out", int64(c.Out), "stays", c.Stays)
+	d.log.Debug("memory of a container has left, or is back", "job", j.ID, "container", r.Container, "out", int64(c.Out),
+		"stays", c.Stays)
 	d.step(e)
 	d.tell(j)
 }

@@ -15,7 +15,8 @@ func threePhases() Submission {
 	s := submission(1)
 	stage := &s.Job.Stages[0]
 	for range 3 {
-		stage.Phases = append(stage.Phases, cluster.Phase{Duration: time.Minute, Demand: resource.Vector{}.With(resource.Disk, 20*resource.MB)})
+		stage.Phases = append(stage.Phases,
+			cluster.Phase{Duration: time.Minute, Demand: resource.Vector{}.With(resource.Disk, 20*resource.MB)})
 	}
 	return s
 }
@@ -50,8 +51,8 @@ func (r *throttled) found(phase int32, since timeline.Time) {
 	synctest.Wait()
 }
 
-// A driver knows what the driver before it knew of a running task: the phase that was reported, how long it stood still,
-// what throttled it, and hence when it should end. What happened between the two is as the machine found it.
+// A driver knows what the driver before it knew of a running task: the phase that was reported, how long it stood
+// still, what throttled it, and hence when it should end. What happened between the two is as the machine found it.
 func TestProgressOutlivesTheDriver(t *testing.T) {
 	for name, c := range map[string]struct {
 		before func(*throttled) // while the first driver runs
@@ -62,9 +63,10 @@ func TestProgressOutlivesTheDriver(t *testing.T) {
 		since  time.Duration // as shown, after the launch
 		late   time.Duration
 	}{
-		"nothing is known":  {before: func(*throttled) {}, phase: 1},
-		"time has passed":   {before: func(*throttled) { time.Sleep(70 * time.Second) }, phase: 2, since: time.Minute},
-		"a phase came soon": {before: func(r *throttled) { r.happens(cluster.TaskPhase, 2) }, phase: 3, late: -2 * time.Minute},
+		"nothing is known": {before: func(*throttled) {}, phase: 1},
+		"time has passed":  {before: func(*throttled) { time.Sleep(70 * time.Second) }, phase: 2, since: time.Minute},
+		"a phase came soon": {before: func(r *throttled) { r.happens(cluster.TaskPhase, 2) }, phase: 3,
+			late: -2 * time.Minute},
 		"a phase was found late": {before: func(r *throttled) {
 			time.Sleep(50 * time.Second)
 			r.found(1, r.now().Add(-30*time.Second))
@@ -106,7 +108,9 @@ func TestProgressOutlivesTheDriver(t *testing.T) {
 			r.happens(cluster.TaskStill, 0)
 			time.Sleep(90 * time.Second)
 		}, phase: 1, late: 100 * time.Second},
-		"it stood still since": {before: func(*throttled) {}, still: true, after: func(*throttled) { time.Sleep(20 * time.Second) }, phase: 1, late: 20 * time.Second},
+		"it stood still since": {before: func(*throttled) {}, still: true, after: func(*throttled) {
+			time.Sleep(20 * time.Second)
+		}, phase: 1, late: 20 * time.Second},
 		"it is throttled": {before: func(r *throttled) {
 			r.answer(cluster.DecisionDone, r.throttle(5*resource.MB, 80*time.Second), "")
 			time.Sleep(10 * time.Second)

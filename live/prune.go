@@ -21,22 +21,23 @@ import (
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-// Retention says which ended jobs are kept, with their tasks and their output. Jobs that have not ended are always kept, and
-// jobs that ended less than 10 seconds ago, so that waiting clients see how they ended.
+// Retention says which ended jobs are kept, with their tasks and their output. Jobs that have not ended are always
+// kept, and jobs that ended less than 10 seconds ago, so that waiting clients see how they ended.
 type Retention struct {
 	// For is how long a job stays after its end.
 	For time.Duration
-	// Jobs is the largest number of jobs that stay, and Output the largest number of bytes of output; 0 is no limit. Beyond them, the
-	// oldest job of the owner who has most goes, so that the history of one owner does not push out that of others.
+	// Jobs is the largest number of jobs that stay, and Output the largest number of bytes of output; 0 is no limit.
+	// Beyond them, the oldest job of the owner who has most goes, so that the history of one owner does not push out
+	// that of others.
 	Jobs   int
 	Output resource.Amount
-	// UserJobs and UserOutput are the largest numbers of each owner, of the most recently ended jobs. What is beyond them does not count
-	// for Jobs and Output.
+	// UserJobs and UserOutput are the largest numbers of each owner, of the most recently ended jobs. What is beyond
+	// them does not count for Jobs and Output.
 	UserJobs   int
 	UserOutput resource.Amount
-	// Events is the largest number of bytes of event logs that stay; 0 is no limit. The current run gets half of it, of which the newest
-	// segments stay; no segment is smaller than three times its inventory. Earlier runs get the other half: the latest stay, for at most
-	// as long as jobs, and at most 100.
+	// Events is the largest number of bytes of event logs that stay; 0 is no limit. The current run gets half of it, of
+	// which the newest segments stay; no segment is smaller than three times its inventory. Earlier runs get the other
+	// half: the latest stay, for at most as long as jobs, and at most 100.
 	Events resource.Amount
 	// Newest is the number of most recently ended jobs that are kept regardless of the other bounds.
 	Newest int
@@ -124,8 +125,8 @@ func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (Pruned, e
 	return p, nil
 }
 
-// Retain changes which ended jobs and which event logs are kept, and has the others removed. A segment that has ended at its bound stays as
-// it is: steps are missing after its end.
+// Retain changes which ended jobs and which event logs are kept, and has the others removed. A segment that has ended
+// at its bound stays as it is: steps are missing after its end.
 func (d *Driver) Retain(keep Retention) error {
 	d.keeping.change(&keep)
 	return d.do(context.Background(), func() {
@@ -148,7 +149,8 @@ func (keep *Retention) choose(ended []store.Ended, now timeline.Time, size func(
 			this.bytes = size(j.ID)
 			this.output += this.bytes
 		}
-		this.beyond = keep.UserJobs > 0 && this.jobs > keep.UserJobs || keep.UserOutput > 0 && this.output > int64(keep.UserOutput)
+		this.beyond = keep.UserJobs > 0 && this.jobs > keep.UserJobs || keep.UserOutput > 0 &&
+			this.output > int64(keep.UserOutput)
 		users[j.UID], all[i] = this, this
 		if !this.beyond {
 			counted = append(counted, &all[i])
@@ -170,16 +172,16 @@ func (keep *Retention) choose(ended []store.Ended, now timeline.Time, size func(
 	return p
 }
 
-// past is an ended job: the bytes of its output, how many jobs and bytes of output its user has with it and those that ended later, and
-// whether it is beyond a limit.
+// past is an ended job: the bytes of its output, how many jobs and bytes of output its user has with it and those
+// that ended later, and whether it is beyond a limit.
 type past struct {
 	bytes, output int64
 	jobs          int
 	beyond        bool
 }
 
-// level says which jobs, the last first, are beyond the limits of all users together: as many as necessary, each the oldest of the user
-// who then has the most.
+// level says which jobs, the last first, are beyond the limits of all users together: as many as necessary, each the
+// oldest of the user who then has the most.
 func (keep *Retention) level(all []*past) {
 	within := func(limit int64, of func(*past) (most, more int64)) {
 		if limit == 0 {
@@ -201,8 +203,9 @@ func (keep *Retention) level(all []*past) {
 	within(int64(keep.Output), func(j *past) (most, more int64) { return j.output, j.bytes })
 }
 
-// ofSegment returns the largest size of a segment, bytes: half of what the run may have, so that there is always another one; 0 is no limit.
-// A segment usually has half of that, and more if orders are under way all the time. The Retention may be nil.
+// ofSegment returns the largest size of a segment, bytes: half of what the run may have, so that there is always
+// another one; 0 is no limit. A segment usually has half of that, and more if orders are under way all the time. The
+// Retention may be nil.
 func (keep *Retention) ofSegment() int64 { return (keep.ofEvents() + 1) / 2 }
 
 // ofEvents returns the largest size of one run's event log, bytes; 0 is no limit. The Retention may be nil.
@@ -304,8 +307,8 @@ func outputDir(state string, id cluster.JobID) string {
 	return filepath.Join(state, "logs", fmt.Sprint(id))
 }
 
-// prune finishes the removals of an earlier Driver, and then removes ended jobs and old keys and shrinks the store, every hour, when the
-// retention has changed, and after many new keys. It ends with ctx.
+// prune finishes the removals of an earlier Driver, and then removes ended jobs and old keys and shrinks the store,
+// every hour, when the retention has changed, and after many new keys. It ends with ctx.
 func (d *Driver) prune(ctx context.Context) {
 	ids, err := d.store.Removed(ctx)
 	if err == nil {

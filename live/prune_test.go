@@ -85,17 +85,20 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 			{Retention{For: 0}, false, "3", "4"},
 		} {
 			pruned, err := r.Prune(t.Context(), c.keep, c.dry)
-			if got := cluster.JobRanges(pruned.Jobs); err != nil || got != c.goes || pruned.OutputBytes != int64(100*len(pruned.Jobs)) {
+			if got := cluster.JobRanges(pruned.Jobs); err != nil || got != c.goes ||
+				pruned.OutputBytes != int64(100*len(pruned.Jobs)) {
 				t.Errorf("%+v: jobs %q with %d bytes went, want %q: %v", c.keep, got, pruned.OutputBytes, c.goes, err)
 			}
 			if got := r.kept(); got != c.left {
 				t.Errorf("%+v: jobs %s are left, want %s", c.keep, got, c.left)
 			}
 		}
-		if _, err := r.Job(t.Context(), 1, false); KindOf(err) != NotFound || !strings.Contains(err.Error(), "was removed after its end") {
+		if _, err := r.Job(t.Context(), 1, false); KindOf(err) != NotFound ||
+			!strings.Contains(err.Error(), "was removed after its end") {
 			t.Errorf("job 1: %v", err)
 		}
-		if _, err := r.Job(t.Context(), 5, false); KindOf(err) != NotFound || !strings.Contains(err.Error(), "does not exist") {
+		if _, err := r.Job(t.Context(), 5, false); KindOf(err) != NotFound ||
+			!strings.Contains(err.Error(), "does not exist") {
 			t.Errorf("job 5: %v", err)
 		}
 		if _, err := r.Logs(t.Context(), 2); KindOf(err) != NotFound {
@@ -121,7 +124,8 @@ func TestRetentionChooses(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range 2000 {
-		keep := Retention{For: time.Duration(random.IntN(5)) * time.Minute, Jobs: random.IntN(6), Newest: random.IntN(4), UserJobs: random.IntN(4)}
+		keep := Retention{For: time.Duration(random.IntN(5)) * time.Minute, Jobs: random.IntN(6), Newest: random.IntN(4),
+			UserJobs: random.IntN(4)}
 		if random.IntN(2) == 0 {
 			keep.Output = 1 + 100
 		}
@@ -183,8 +187,8 @@ func historyOf(jobs []store.Ended, uid uint32, size func(cluster.JobID) int64) (
 	return n, bytes
 }
 
-// shrunk removes jobs, the last first, one by one until there are few enough: the oldest of the user who has most, of several such
-// users the oldest of all.
+// shrunk removes jobs, the last first, one by one until there are few enough: the oldest of the user who has most, of
+// several such users the oldest of all.
 func shrunk(jobs []store.Ended, of func([]store.Ended, uint32) (most int64, enough bool)) []store.Ended {
 	left := slices.Clone(jobs)
 	for {
@@ -312,8 +316,8 @@ func TestRetentionChanges(t *testing.T) {
 	})
 }
 
-// A run goes on in another segment when its log is large, and the newest segments stay: no more bytes than the run may have. Each of them is
-// replayed alone. Of earlier runs, the latest stay.
+// A run goes on in another segment when its log is large, and the newest segments stay: no more bytes than the run
+// may have. Each of them is replayed alone. Of earlier runs, the latest stay.
 func TestEventLogsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 40_000

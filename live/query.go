@@ -28,8 +28,8 @@ func (d *Driver) Jobs(context.Context) ([]Job, error) {
 }
 
 // JobsAfter returns a page of all jobs, ended or not: jobs whose ID is greater than after, by ascending ID, without
-// Tasks. most is the largest number of jobs on a page; a page with fewer is the last. Ended jobs have no Stages. Other callers may get the
-// same page: it must not be changed.
+// Tasks. most is the largest number of jobs on a page; a page with fewer is the last. Ended jobs have no Stages.
+// Other callers may get the same page: it must not be changed.
 func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) ([]Job, error) {
 	var out []Job
 	for len(out) < most {
@@ -73,8 +73,8 @@ func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) (
 	return out, nil
 }
 
-// page returns stored jobs as they are on a board that is not older. ok is false if one of them has left the board and its end was
-// not stored when the page was read: by now it is.
+// page returns stored jobs as they are on a board that is not older. ok is false if one of them has left the board
+// and its end was not stored when the page was read: by now it is.
 func (b *board) page(stored []store.Listed) (out []Job, ok bool) {
 	out = make([]Job, 0, len(stored))
 	for i := range stored {
@@ -94,7 +94,8 @@ func (b *board) page(stored []store.Listed) (out []Job, ok bool) {
 }
 
 func listedView(l *store.Listed) Job {
-	out := Job{ID: l.ID, Name: l.Name, Owner: nameOf(l.UID, l.User), UID: l.UID, Submitted: instant(l.Submitted), TaskCount: l.Tasks, SucceededCount: l.State.Succeeded}
+	out := Job{ID: l.ID, Name: l.Name, Owner: nameOf(l.UID, l.User), UID: l.UID, Submitted: instant(l.Submitted),
+		TaskCount: l.Tasks, SucceededCount: l.State.Succeeded}
 	out.put(&l.State)
 	if out.Ended {
 		out.Version = final
@@ -208,8 +209,8 @@ func (d *Driver) Tasks(_ context.Context, usage bool) ([]Task, error) {
 	return out, nil
 }
 
-// Measured returns the tasks that have a container, by TaskID, with what their containers use, and when that was measured. It takes
-// time in proportion to the number of containers.
+// Measured returns the tasks that have a container, by TaskID, with what their containers use, and when that was
+// measured. It takes time in proportion to the number of containers.
 func (d *Driver) Measured(context.Context) ([]Task, time.Time, error) {
 	readings, at := d.datedReadings()
 	b, err := d.current()
@@ -291,7 +292,8 @@ func (d *Driver) Logs(ctx context.Context, id cluster.JobID) ([]LogFile, error) 
 	var out []LogFile
 	for _, t := range j.runs() {
 		path := logPath(d.config.Dir, cluster.ContainerID{Task: t.Task, Run: t.Run})
-		out = append(out, LogFile{Task: t.Task, Run: t.Run, Stdout: path + ".out", Stderr: path + ".err", Ended: t.State == TaskEnded})
+		out = append(out, LogFile{Task: t.Task, Run: t.Run, Stdout: path + ".out", Stderr: path + ".err",
+			Ended: t.State == TaskEnded})
 	}
 	return out, nil
 }
@@ -324,7 +326,8 @@ func count(s *Stage, r *run, final bool) {
 }
 
 func (r *run) view(s *cluster.Stage, of Owner) Task {
-	out := Task{Task: r.Container.Task, Owner: of, Run: r.Container.Run, State: r.state(), Node: r.Node, Grant: grantOf(r.Grant), UnderSized: r.Grant[resource.Memory] < s.Ideal[resource.Memory], Why: r.Why,
+	out := Task{Task: r.Container.Task, Owner: of, Run: r.Container.Run, State: r.state(), Node: r.Node,
+		Grant: grantOf(r.Grant), UnderSized: r.Grant[resource.Memory] < s.Ideal[resource.Memory], Why: r.Why,
 		Booked: instant(r.Booked), Started: instant(r.Started), Ended: instant(r.Ended), Exit: r.Exit, Detail: r.Detail,
 		Throttle: throttleOf(r, 0)} // boardTask.at leaves out one that is over
 	if r.ended() {

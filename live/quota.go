@@ -10,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
-// Quotas of what starts are kept by the engine, which knows what has started (core/book/gate.go). The driver keeps those of what is
-// submitted: it asks the engine how many jobs wait, and counts submissions and output itself.
+// Quotas of what starts are kept by the engine, which knows what has started (core/book/gate.go). The driver keeps
+// those of what is submitted: it asks the engine how many jobs wait, and counts submissions and output itself.
 
 const (
 	// quotaPatience is how long a submission waits for a quota at most; a client waits for its answer for a minute.
@@ -22,11 +22,12 @@ const (
 
 type hurried struct{}
 
-// Hurried returns the context of a submission that does not wait for a quota, because its caller has something meanwhile that others
-// wait for.
+// Hurried returns the context of a submission that does not wait for a quota, because its caller has something
+// meanwhile that others wait for.
 func Hurried(ctx context.Context) context.Context { return context.WithValue(ctx, hurried{}, true) }
 
-// SetQuotas changes the quotas of users and queues; nil means none. Running tasks that exceed a lower quota keep running.
+// SetQuotas changes the quotas of users and queues; nil means none. Running tasks that exceed a lower quota keep
+// running.
 func (d *Driver) SetQuotas(q *cluster.Quotas) error {
 	q = cmp.Or(q, &cluster.Quotas{})
 	if reflect.DeepEqual(d.quotas.Swap(q), q) {
@@ -48,8 +49,8 @@ func (d *Driver) tellQuotas() {
 	d.step(cluster.Event{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: d.quotas.Load()}})
 }
 
-// checkQuotas returns an error if jobs of one user would exceed a quota: one that is Invalid if a job does so whatever else runs, or else
-// OverQuota.
+// checkQuotas returns an error if jobs of one user would exceed a quota: one that is Invalid if a job does so
+// whatever else runs, or else OverQuota.
 func (d *Driver) checkQuotas(jobs ...*cluster.Job) error {
 	for _, j := range jobs {
 		if w := d.quotas.Load().Never(j); w != nil {
@@ -62,8 +63,8 @@ func (d *Driver) checkQuotas(jobs ...*cluster.Job) error {
 	return d.checkOutput(jobs[0])
 }
 
-// awaitQuotas calls submit until no quota is in the way that lets submissions wait, but not for longer than quotaPatience. It returns
-// the last error of submit.
+// awaitQuotas calls submit until no quota is in the way that lets submissions wait, but not for longer than
+// quotaPatience. It returns the last error of submit.
 func (d *Driver) awaitQuotas(ctx context.Context, submit func() error) error {
 	end := time.After(quotaPatience)
 	for {

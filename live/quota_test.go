@@ -48,7 +48,8 @@ func (r *rig) overQuota(s Submission, want string) error {
 	return err
 }
 
-// What a user may not have now waits, also after a restart, and others are not kept waiting. A replay of the log decides the same.
+// What a user may not have now waits, also after a restart, and others are not kept waiting. A replay of the log
+// decides the same.
 func TestQuotaOfMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newQuotaRig(t, ofUsers(cluster.Limits{cluster.QuotaMemory: {Most: int64(400 * resource.MiB)}}))
@@ -81,7 +82,8 @@ func TestQuotaOfMemory(t *testing.T) {
 			t.Errorf("a replay decides otherwise at record %d", at)
 		}
 
-		r.fake = newFake(cluster.Event{Kind: cluster.TaskAdopted, Task: second.Task, Run: 1, Grant: second.Grant, Launched: 1})
+		r.fake = newFake(cluster.Event{Kind: cluster.TaskAdopted, Task: second.Task, Run: 1, Grant: second.Grant,
+			Launched: 1})
 		r.open()
 		r.start(fifo(t))
 		defer r.end()
@@ -98,16 +100,19 @@ func TestQuotaOfMemory(t *testing.T) {
 // A job that exceeds a quota whatever else runs is refused as a mistake, one that exceeds a quota now as its kind says.
 func TestQuotaRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newQuotaRig(t, ofUsers(cluster.Limits{cluster.QuotaMemory: {Most: int64(300 * resource.MiB)}, cluster.QuotaRunning: {Most: 1, Refuses: true}}))
+		r := newQuotaRig(t, ofUsers(cluster.Limits{cluster.QuotaMemory: {Most: int64(300 * resource.MiB)},
+			cluster.QuotaRunning: {Most: 1, Refuses: true}}))
 		defer r.end()
 		_, err := r.Submit(t.Context(), submission(1))
-		if KindOf(err) != Invalid || !strings.Contains(err.Error(), "memory 400MiB: must be at most 300MiB, the quota of user ada") {
+		if KindOf(err) != Invalid ||
+			!strings.Contains(err.Error(), "memory 400MiB: must be at most 300MiB, the quota of user ada") {
 			t.Errorf("error %v", err)
 		}
 		small := submission(1)
 		small.Job.Stages[0].Ideal = resource.Of(100, 100*resource.MiB)
 		r.submit(small)
-		e := r.overQuota(small, `job "sorts" quota running of user ada: must be at most 1 job, with 1 job taken and 1 job added`)
+		e := r.overQuota(small,
+			`job "sorts" quota running of user ada: must be at most 1 job, with 1 job taken and 1 job added`)
 		if RetryAfter(e) != 0 {
 			t.Error("the end of a job is foreseen")
 		}
@@ -118,14 +123,16 @@ func TestQuotaRefuses(t *testing.T) {
 	})
 }
 
-// Submissions above the quota of a minute are refused with the time to wait, also after a restart; those of others are not.
+// Submissions above the quota of a minute are refused with the time to wait, also after a restart; those of others
+// are not.
 func TestQuotaOfSubmissions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newQuotaRig(t, ofUsers(cluster.Limits{cluster.QuotaSubmissions: {Most: 2, Refuses: true}}))
 		r.submit(submission(1))
 		time.Sleep(20 * time.Second)
 		r.submit(submission(1))
-		err := r.overQuota(submission(1), `job "sorts" quota submissions of user ada: must be at most 2 jobs a minute, with 2 jobs taken and 1 job added: try again in 40s`)
+		err := r.overQuota(submission(1),
+			`job "sorts" quota submissions of user ada: must be at most 2 jobs a minute, with 2 jobs taken and 1 job added: try again in 40s`)
 		if wait := RetryAfter(err); wait > 40*time.Second || wait < 39*time.Second {
 			t.Errorf("try again after %v", wait)
 		}
@@ -167,7 +174,8 @@ func TestSubmissionWaits(t *testing.T) {
 			t.Errorf("it waited for %v", took)
 		}
 		time.Sleep(50 * time.Second)
-		if _, err := r.Submit(Hurried(t.Context()), submission(1)); KindOf(err) != OverQuota || RetryAfter(err) != 10*time.Second {
+		if _, err := r.Submit(Hurried(t.Context()), submission(1)); KindOf(err) != OverQuota ||
+			RetryAfter(err) != 10*time.Second {
 			t.Errorf("a caller in a hurry: %v", err)
 		}
 		time.Sleep(10 * time.Second)
@@ -191,7 +199,8 @@ func TestQuotaOfWaitingJobs(t *testing.T) {
 		r.order(cluster.Start)
 		r.submit(submission(1))
 		begun := time.Now()
-		r.overQuota(submission(1), `job "sorts" quota waiting of user ada: must be at most 1 job, with 1 job taken and 1 job added`)
+		r.overQuota(submission(1),
+			`job "sorts" quota waiting of user ada: must be at most 1 job, with 1 job taken and 1 job added`)
 		if took := time.Since(begun); took != quotaPatience {
 			t.Errorf("it was refused after %v", took)
 		}
@@ -289,7 +298,8 @@ func TestQuotasOfManyJobs(t *testing.T) {
 		refused := func(n int, want string) {
 			t.Helper()
 			begun := time.Now()
-			if _, _, err := r.SubmitAll(t.Context(), user, Key{}, many(n, nil)); KindOf(err) != OverQuota || err.Error() != want || time.Since(begun) != 0 {
+			if _, _, err := r.SubmitAll(t.Context(), user, Key{}, many(n, nil)); KindOf(err) != OverQuota ||
+				err.Error() != want || time.Since(begun) != 0 {
 				t.Errorf("%d jobs: %v, want %s", n, err, want)
 			}
 		}
@@ -299,7 +309,8 @@ func TestQuotasOfManyJobs(t *testing.T) {
 			s.Job.Stages[0].Ideal[resource.Memory]++
 			return nil
 		}))
-		if of, ok := errors.AsType[*OfJob](err); !ok || of.Index != 0 || KindOf(err) != Invalid || !strings.Contains(err.Error(), "the quota of user ada") {
+		if of, ok := errors.AsType[*OfJob](err); !ok || of.Index != 0 || KindOf(err) != Invalid ||
+			!strings.Contains(err.Error(), "the quota of user ada") {
 			t.Errorf("error %v", err)
 		}
 		if _, n, err := r.SubmitAll(t.Context(), user, Key{}, many(3, nil)); err != nil || n != 3 {
@@ -315,7 +326,8 @@ func TestQuotasOfManyJobs(t *testing.T) {
 func TestQuotaRefusalsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newQuotaRig(t, &cluster.Quotas{
-			Users:  map[string]cluster.Limits{"": {cluster.QuotaSubmissions: {Most: 3, Refuses: true}, cluster.QuotaMemory: {Most: int64(400 * resource.MiB)}}},
+			Users: map[string]cluster.Limits{"": {cluster.QuotaSubmissions: {Most: 3, Refuses: true},
+				cluster.QuotaMemory: {Most: int64(400 * resource.MiB)}}},
 			Queues: map[string]cluster.Limits{"batch": {cluster.QuotaRunning: {Most: 1, Refuses: true}}}})
 		defer r.end()
 		submit := func(kind Kind, s Submission) {
@@ -331,7 +343,8 @@ func TestQuotaRefusalsAreCounted(t *testing.T) {
 		submit(OverQuota, of)  // running, of the queue
 		submit(Invalid, large) // memory, for ever
 		submit(OverQuota, by("ada", 1000, 1))
-		if _, _, err := r.SubmitAll(t.Context(), cluster.Credentials{UID: 1000, User: "ada"}, Key{}, func(yield func(Submission, error) bool) { yield(by("ada", 1000, 1), nil) }); KindOf(err) != OverQuota {
+		if _, _, err := r.SubmitAll(t.Context(), cluster.Credentials{UID: 1000, User: "ada"}, Key{},
+			func(yield func(Submission, error) bool) { yield(by("ada", 1000, 1), nil) }); KindOf(err) != OverQuota {
 			t.Errorf("many at once: %v", err)
 		}
 		m := r.Metrics()
@@ -348,7 +361,8 @@ func TestQuotaRefusalsAreCounted(t *testing.T) {
 func TestQuotaUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newQuotaRig(t, &cluster.Quotas{
-			Users: map[string]cluster.Limits{"": {cluster.QuotaMemory: {Most: int64(400 * resource.MiB)}, cluster.QuotaWaiting: {Most: 5, Refuses: true}, cluster.QuotaSubmissions: {Most: 9, Refuses: true}},
+			Users: map[string]cluster.Limits{"": {cluster.QuotaMemory: {Most: int64(400 * resource.MiB)},
+				cluster.QuotaWaiting: {Most: 5, Refuses: true}, cluster.QuotaSubmissions: {Most: 9, Refuses: true}},
 				"bob": {cluster.QuotaMemory: {Most: cluster.Unlimited}, cluster.QuotaRunning: {Most: 3}}},
 			Queues: map[string]cluster.Limits{"batch": {cluster.QuotaCPU: {Most: 4000}}}})
 		defer r.end()
@@ -371,9 +385,11 @@ func TestQuotaUse(t *testing.T) {
 			}
 		}
 		const me, queue = "ada", "batch cpus: 0 cores of 4 cores"
-		bobs := []string{"bob running: 0 jobs of 3 jobs", "bob waiting: 0 jobs of 5 jobs", "bob submissions: 0 jobs of 9 jobs"}
+		bobs := []string{"bob running: 0 jobs of 3 jobs", "bob waiting: 0 jobs of 5 jobs",
+			"bob submissions: 0 jobs of 9 jobs"}
 		is("", append(bobs, queue)...)
-		is(me, append(append([]string{"ada memory: 0B of 400MiB", "ada waiting: 0 jobs of 5 jobs", "ada submissions: 0 jobs of 9 jobs"}, bobs...), queue)...)
+		is(me, append(append([]string{"ada memory: 0B of 400MiB", "ada waiting: 0 jobs of 5 jobs",
+			"ada submissions: 0 jobs of 9 jobs"}, bobs...), queue)...)
 		is("root", append(bobs, queue)...)
 
 		of := by(me, 1000, 1)
@@ -383,8 +399,10 @@ func TestQuotaUse(t *testing.T) {
 		r.fake.launched(o)
 		synctest.Wait()
 		r.submit(by(me, 1000, 2))
-		is("", append(append([]string{"ada memory: 400MiB of 400MiB", "ada waiting: 1 job of 5 jobs", "ada submissions: 2 jobs of 9 jobs"}, bobs...), "batch cpus: 1 core of 4 cores")...)
-		if got := r.QueuesOf(Owner{1000, me}); !maps.Equal(got, map[string]bool{"batch": true, cluster.DefaultQueue: true}) || len(r.QueuesOf(Owner{1001, me})) > 0 {
+		is("", append(append([]string{"ada memory: 400MiB of 400MiB", "ada waiting: 1 job of 5 jobs",
+			"ada submissions: 2 jobs of 9 jobs"}, bobs...), "batch cpus: 1 core of 4 cores")...)
+		if got := r.QueuesOf(Owner{1000, me}); !maps.Equal(got,
+			map[string]bool{"batch": true, cluster.DefaultQueue: true}) || len(r.QueuesOf(Owner{1001, me})) > 0 {
 			t.Errorf("queues %v", got)
 		}
 		r.fake.ended(o.Container, cluster.Succeeded, 0)

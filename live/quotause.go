@@ -24,8 +24,8 @@ type QuotaUse struct {
 	Named bool `json:"-"`
 }
 
-// takenPause is the shortest time between two looks at what is taken. Whoever asks gets what was taken after the question; those who ask
-// meanwhile share an answer, so that their number does not matter to the loop.
+// takenPause is the shortest time between two looks at what is taken. Whoever asks gets what was taken after the
+// question; those who ask meanwhile share an answer, so that their number does not matter to the loop.
 const takenPause = 100 * time.Millisecond
 
 // takenView is what is taken of the quotas that the engine counts.
@@ -67,8 +67,8 @@ func (d *Driver) taken(ctx context.Context) (map[cluster.Party]cluster.Taken, er
 	return v.all, nil
 }
 
-// QuotaUse returns the quotas of all users and queues that the settings name or that have jobs, and of a user with this name: users first,
-// by name. Root and others without a limit have none.
+// QuotaUse returns the quotas of all users and queues that the settings name or that have jobs, and of a user with
+// this name: users first, by name. Root and others without a limit have none.
 func (d *Driver) QuotaUse(ctx context.Context, user string) ([]QuotaUse, error) {
 	q := d.quotas.Load()
 	if q.None() {

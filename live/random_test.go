@@ -67,7 +67,8 @@ type session struct {
 }
 
 func newMachine(random *rand.Rand) *machine {
-	return &machine{random: random, running: map[cluster.ContainerID]*box{}, over: map[cluster.ContainerID]cluster.Event{}, starts: map[cluster.ContainerID]int{}}
+	return &machine{random: random, running: map[cluster.ContainerID]*box{},
+		over: map[cluster.ContainerID]cluster.Event{}, starts: map[cluster.ContainerID]int{}}
 }
 
 // connect begins a session with an inventory.
@@ -83,7 +84,8 @@ func (m *machine) connect() *session {
 		}
 		b.throttles, b.holds, b.resizes, b.told = nil, nil, nil, b.heldBy()
 		e := cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Grant: b.grant, Launched: 1, By: b.told}
-		found := cluster.Condition{HeldBy: b.engine, HeldUntil: b.until, PageOut: b.pageOut, Out: b.out, Was: b.was, Why: b.why, ByPhase: b.byPhase}
+		found := cluster.Condition{HeldBy: b.engine, HeldUntil: b.until, PageOut: b.pageOut, Out: b.out, Was: b.was,
+			Why: b.why, ByPhase: b.byPhase}
 		if b.throttle.At > timeline.Time(time.Now().UnixNano()) {
 			found.Bound, found.Until = b.throttle.Bound, b.throttle.At
 		}
@@ -126,7 +128,8 @@ func (s *session) Input(cluster.ContainerID) (io.ReadWriteCloser, error) {
 	return nil, io.ErrClosedPipe
 }
 func (s *session) Usage(cluster.ContainerID) (usage.Usage, error) {
-	return usage.Usage{Spans: []usage.Span{{Length: time.Second, Used: usage.Amounts{usage.CPU: 500}, Known: usage.SetOf(usage.CPU)}}}, nil
+	return usage.Usage{Spans: []usage.Span{{Length: time.Second, Used: usage.Amounts{usage.CPU: 500},
+		Known: usage.SetOf(usage.CPU)}}}, nil
 }
 func (s *session) Readings() map[cluster.ContainerID]cluster.Reading { return nil }
 
@@ -179,8 +182,8 @@ func (b *box) heldFor(o cluster.Decision, failed bool) {
 	}
 }
 
-// resized notes that an order to resize was carried out; if it failed, the container is as before. What a container gets whose
-// memory is out is not in memory either.
+// resized notes that an order to resize was carried out; if it failed, the container is as before. What a container
+// gets whose memory is out is not in memory either.
 func (b *box) resized(o cluster.Decision, failed bool) {
 	if !failed {
 		if b.out > 0 {
@@ -190,8 +193,8 @@ func (b *box) resized(o cluster.Decision, failed bool) {
 	}
 }
 
-// slow carries out the orders of a container after a while: of several, the last. Of a container that has ended, it may answer
-// one all the same.
+// slow carries out the orders of a container after a while: of several, the last. Of a container that has ended, it
+// may answer one all the same.
 func (s *session) slow(id cluster.ContainerID, b *box, orders *[]cluster.Order, done func(cluster.Decision, bool)) {
 	s.mu.Lock()
 	pause := time.Duration(s.random.IntN(2000)) * time.Millisecond
@@ -289,8 +292,8 @@ func (m *machine) happens(id cluster.ContainerID, b *box) {
 	m.tellStillness(id, b)
 }
 
-// lives lets the programs of a container run for a time, not counting what the engine has it stand still. ok is false if it is
-// to end before. A hold of leveling that the engine does not end, ends by itself.
+// lives lets the programs of a container run for a time, not counting what the engine has it stand still. ok is false
+// if it is to end before. A hold of leveling that the engine does not end, ends by itself.
 func (m *machine) lives(id cluster.ContainerID, b *box, length time.Duration) (ok bool) {
 	for length > 0 {
 		part := min(length, time.Second)
@@ -325,9 +328,9 @@ func (m *machine) press() {
 	m.tell(e)
 }
 
-// unruly is a policy that in addition throttles and resizes running tasks, whoever they are, holds them for a while, and asks about
-// nodes, which takes some time. It panics if only some of the tasks of a stage
-// that start together were started, which stops the driver.
+// unruly is a policy that in addition throttles and resizes running tasks, whoever they are, holds them for a while,
+// and asks about nodes, which takes some time. It panics if only some of the tasks of a stage that start together
+// were started, which stops the driver.
 type unruly struct{ policy.Policy }
 
 func (u unruly) Decide(now timeline.Time, p *book.Plan) {
@@ -349,10 +352,12 @@ func (u unruly) Decide(now timeline.Time, p *book.Plan) {
 		}
 	})
 	for _, n := range p.Nodes {
-		if v := uint64(now) >> 10; v%16 == 0 && len(p.Jobs) > 0 && !n.Gone && (n.Asked == nil || n.Asked.Version != n.Version) {
+		if v := uint64(now) >> 10; v%16 == 0 && len(p.Jobs) > 0 && !n.Gone &&
+			(n.Asked == nil || n.Asked.Version != n.Version) {
 			p.Ask(n, solving(func(int) cluster.Answer {
 				time.Sleep(time.Duration(1+v>>4%3) * time.Second) // at once, it would ask for ever
-				return cluster.Answer{Shifts: []cluster.Shift{{From: now, To: now.Add(time.Minute)}}, Value: 3, Bound: float64(v >> 6 % 4), Proved: v>>6%4 == 3, States: 1}
+				return cluster.Answer{Shifts: []cluster.Shift{{From: now, To: now.Add(time.Minute)}}, Value: 3,
+					Bound: float64(v >> 6 % 4), Proved: v>>6%4 == 3, States: 1}
 			}), cluster.BecauseNodePressure(resource.CPU, 1, 2))
 		}
 		for _, t := range n.Tasks {
@@ -361,19 +366,23 @@ func (u unruly) Decide(now timeline.Time, p *book.Plan) {
 			switch v := h.Sum64() >> 8; {
 			case !t.Running:
 			case v%16 == 1:
-				p.SuspendUntil(t, now.Add(time.Duration(1+v>>16%9)*time.Second), cluster.TaskID{Job: 99}, cluster.BecauseNodePressure(resource.CPU, 1, 2))
+				p.SuspendUntil(t, now.Add(time.Duration(1+v>>16%9)*time.Second), cluster.TaskID{Job: 99},
+					cluster.BecauseNodePressure(resource.CPU, 1, 2))
 			case v%32 == 2:
 				p.Resume(t, cluster.HeldByLeveling, cluster.BecauseNodePressure(resource.CPU, 1, 2))
-			case v%32 == 3 && (t.Resized == nil || t.Resized.Since < now): // not much less than it started with: many small tasks would get many orders
+			// not much less than it started with: many small tasks would get many orders
+			case v%32 == 3 && (t.Resized == nil || t.Resized.Since < now):
 				ideal := t.Stage().Ideal
-				want := resource.Of(ideal[resource.CPU]-100+resource.Amount(v>>8%1000), ideal[resource.Memory]*resource.Amount(2+v>>20%4)/3)
+				want := resource.Of(ideal[resource.CPU]-100+resource.Amount(v>>8%1000),
+					ideal[resource.Memory]*resource.Amount(2+v>>20%4)/3)
 				if t.ByPhase {
 					want[resource.Memory] = t.WantedGrant()[resource.Memory]
 				}
 				want[resource.Memory] = min(want[resource.Memory], t.Grant[resource.Memory]+max(0, n.Unused()[resource.Memory]))
 				p.Resize(t, want.Min(n.Room()), cluster.BecausePhaseDemands(0, want))
 			case v%8 == 0:
-				bound, until := resource.Vector{}.With(resource.Disk, resource.Amount(v>>8%3)*10*resource.MB), now.Add(time.Duration(1+v>>16%9)*time.Second)
+				bound, until := resource.Vector{}.With(resource.Disk, resource.Amount(v>>8%3)*10*resource.MB),
+					now.Add(time.Duration(1+v>>16%9)*time.Second)
 				if th, ok := t.Bounded(now); ok && th.Until == until {
 					continue // ordered by an earlier step of this moment
 				}
@@ -389,7 +398,8 @@ func (m *machine) run(o cluster.Order, b *box) {
 		m.mu.Lock()
 		delete(m.running, o.Container)
 		m.mu.Unlock()
-		m.tell(cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Detail: "no", Short: m.chance(50)})
+		m.tell(cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Detail: "no",
+			Short: m.chance(50)})
 		return
 	}
 	if !m.chance(5) {
@@ -411,7 +421,8 @@ func (m *machine) run(o cluster.Order, b *box) {
 	if !goesOn || !m.lives(o.Container, b, life) {
 		outcome = cluster.Killed
 	}
-	e := cluster.Event{Kind: cluster.TaskEnded, Task: o.Task, Run: o.Container.Run, Outcome: outcome, Exit: &cluster.Exit{Started: 1, Ended: 2}}
+	e := cluster.Event{Kind: cluster.TaskEnded, Task: o.Task, Run: o.Container.Run, Outcome: outcome,
+		Exit: &cluster.Exit{Started: 1, Ended: 2}}
 	m.mu.Lock()
 	delete(m.running, o.Container)
 	m.over[o.Container] = e
@@ -421,11 +432,13 @@ func (m *machine) run(o cluster.Order, b *box) {
 
 // randomSubmission is a job of one to three stages, of which some start together if the policy accepts that.
 func randomSubmission(random *rand.Rand, together bool) Submission {
-	s := Submission{Job: cluster.Job{Name: "j", MaxAttempts: 1 + random.IntN(3), RetryDelay: time.Duration(random.IntN(3)) * time.Second}, Caller: user, Dir: "/"}
+	s := Submission{Job: cluster.Job{Name: "j", MaxAttempts: 1 + random.IntN(3),
+		RetryDelay: time.Duration(random.IntN(3)) * time.Second}, Caller: user, Dir: "/"}
 	for i := range 1 + random.IntN(3) {
 		ideal := resource.Amount(100+random.IntN(800)) * resource.MiB
 		stage := cluster.Stage{Tasks: 1 + random.IntN(5), Ideal: resource.Of(500, ideal), MinMemory: ideal / 4,
-			Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 1.5}, Duration: time.Duration(random.IntN(20)) * time.Second}
+			Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 1.5},
+			Duration:   time.Duration(random.IntN(20)) * time.Second}
 		if i > 0 && random.IntN(3) > 0 {
 			stage.Parents = []int{random.IntN(i)}
 		}
@@ -464,7 +477,8 @@ func randomQuotas(random *rand.Rand) *cluster.Quotas {
 var machineSeed = flag.Uint64("machine-seed", 0, "what the machines of TestRandomMachines come from; 0 is the time")
 
 // Whatever the machine does, and however often the driver is restarted, no event and no decision is impossible, no
-// container is started twice, and every job ends. The board shows what is, and whoever follows its changes knows what it shows.
+// container is started twice, and every job ends. The board shows what is, and whoever follows its changes knows what
+// it shows.
 func TestRandomMachines(t *testing.T) {
 	seed := *machineSeed
 	if seed == 0 {
@@ -532,7 +546,8 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 			}
 			time.Sleep(time.Duration(random.IntN(5000)) * time.Millisecond)
 		}
-		if s, err := r.Status(ctx); err != nil || s.Trouble != "" && !strings.Contains(s.Trouble, "can start nothing") && !strings.Contains(s.Trouble, "could not be started") {
+		if s, err := r.Status(ctx); err != nil || s.Trouble != "" && !strings.Contains(s.Trouble, "can start nothing") &&
+			!strings.Contains(s.Trouble, "could not be started") {
 			t.Fatalf("status %+v %v", s, err)
 		}
 		r.checkBoard()
@@ -612,8 +627,8 @@ func (r *rig) waitUnpaused(ctx context.Context, ids []cluster.JobID) {
 	r.t.Fatalf("job %+v does not end: %+v", r.job(ids[0]), s)
 }
 
-// compare checks that a driver that has just begun knows what holds and what throttles the containers that it found, and has
-// ordered what their owners want.
+// compare checks that a driver that has just begun knows what holds and what throttles the containers that it found,
+// and has ordered what their owners want.
 func (m *machine) compare(t *testing.T, r *rig) {
 	t.Helper()
 	synctest.Wait()
@@ -637,24 +652,29 @@ func (m *machine) compare(t *testing.T, r *rig) {
 				out = max(0, out+task.Grant[resource.Memory]-b.grant[resource.Memory])
 			}
 			if task.Out != out {
-				t.Errorf("%d bytes of container %s are out, %d with what was decided, and the engine says %d", b.out, id, out, task.Out)
+				t.Errorf("%d bytes of container %s are out, %d with what was decided, and the engine says %d", b.out, id, out,
+					task.Out)
 			}
 			paused := j.paused(id.Task) != nil || j.paused(cluster.TaskID{}) != nil
 			if held := task.Hold != nil && task.Hold.By&cluster.HeldByOwner != 0; held != paused && !task.Killing {
 				t.Errorf("container %s is paused (%v), and ordered is %+v", id, paused, task.Hold)
 			}
 			leveled := b.engine&cluster.HeldByLeveling != 0 && b.until > r.now()
-			if h, ok := task.HeldUntil(); leveled && task.Hold == nil || ok && task.Hold.Decision == 0 && (!leveled || h.Until != b.until) {
+			if h, ok := task.HeldUntil(); leveled && task.Hold == nil || ok && task.Hold.Decision == 0 &&
+				(!leveled || h.Until != b.until) {
 				t.Errorf("container %s is held by leveling (%v) until %v, and ordered is %+v", id, leveled, b.until, task.Hold)
 			}
-			if z := task.Resized; z != nil && z.Decision == 0 && (z.Was != b.was || z.Why != b.why) || (z == nil || z.Decision == 0) && task.Grant != b.grant || j.find(id).Grant != b.grant {
-				t.Errorf("container %s is granted %v after %v, and the engine says %v after %+v, the driver %v", id, b.grant, b.was, task.Grant, z, j.find(id).Grant)
+			if z := task.Resized; z != nil && z.Decision == 0 && (z.Was != b.was || z.Why != b.why) ||
+				(z == nil || z.Decision == 0) && task.Grant != b.grant || j.find(id).Grant != b.grant {
+				t.Errorf("container %s is granted %v after %v, and the engine says %v after %+v, the driver %v", id, b.grant,
+					b.was, task.Grant, z, j.find(id).Grant)
 			}
 			bound := resource.Vector{}
 			if b.throttle.At > r.now() {
 				bound = b.throttle.Bound
 			}
-			if th, ok := task.Bounded(r.now()); ok && th.Decision == 0 && th.Bound != bound || !ok && bound != (resource.Vector{}) && task.Throttled == nil {
+			if th, ok := task.Bounded(r.now()); ok && th.Decision == 0 && th.Bound != bound || !ok &&
+				bound != (resource.Vector{}) && task.Throttled == nil {
 				t.Errorf("container %s is bounded to %v, and the engine says %+v", id, bound, task.Throttled)
 			}
 		}
@@ -663,7 +683,8 @@ func (m *machine) compare(t *testing.T, r *rig) {
 	}
 }
 
-// unanswered returns the orders of a log, but kills, without answer whose task has not ended. There is at most one answer.
+// unanswered returns the orders of a log, but kills, without answer whose task has not ended. There is at most one
+// answer.
 func unanswered(t *testing.T, log []eventlog.Record) map[cluster.DecisionID]cluster.TaskID {
 	t.Helper()
 	open, answered := map[cluster.DecisionID]cluster.TaskID{}, map[cluster.DecisionID]bool{}
@@ -682,7 +703,9 @@ func unanswered(t *testing.T, log []eventlog.Record) map[cluster.DecisionID]clus
 				answered[e.Decision] = true
 				delete(open, e.Decision)
 			}
-			maps.DeleteFunc(open, func(_ cluster.DecisionID, of cluster.TaskID) bool { return e.Kind == cluster.TaskEnded && of == e.Task })
+			maps.DeleteFunc(open, func(_ cluster.DecisionID, of cluster.TaskID) bool {
+				return e.Kind == cluster.TaskEnded && of == e.Task
+			})
 		}
 	}
 	return open

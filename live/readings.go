@@ -7,14 +7,15 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
-// Reading all containers takes milliseconds, and callers do not wait for it while there are readings that are young enough.
+// Reading all containers takes milliseconds, and callers do not wait for it while there are readings that are young
+// enough.
 const (
 	// readingsLast is how long readings are shown before new ones are taken: people see no difference sooner.
 	readingsLast = 100 * time.Millisecond
 	// readingsOld is how long readings are shown at most.
 	readingsOld = 500 * time.Millisecond
-	// readingsPart bounds the time for which containers are read to 1/readingsPart of all time, unless readings would become older than
-	// readingsOld: new ones are begun when there is still time for four of them.
+	// readingsPart bounds the time for which containers are read to 1/readingsPart of all time, unless readings would
+	// become older than readingsOld: new ones are begun when there is still time for four of them.
 	readingsPart = 20
 )
 
@@ -27,8 +28,8 @@ type recent[T any] struct {
 	making chan struct{} // closed when the one that is being made is there; nil if none is
 }
 
-// get returns a value that is at most readingsOld old, and when it was made. It waits only if there is none: while one is made that
-// replaces one younger than that, callers get the one before.
+// get returns a value that is at most readingsOld old, and when it was made. It waits only if there is none: while
+// one is made that replaces one younger than that, callers get the one before.
 func (r *recent[T]) get(from func() T) (T, time.Time) {
 	for {
 		r.mu.Lock()
@@ -85,8 +86,8 @@ func (d *Driver) datedReadings() (map[cluster.ContainerID]cluster.Reading, time.
 	return d.gauges.read(d.backend)
 }
 
-// crowded says whether all daemons of the machine together may grant more than it has: see Status. The Backend reads all sockets and
-// groups of the machine for it, so the answer is kept as long as readings are.
+// crowded says whether all daemons of the machine together may grant more than it has: see Status. The Backend reads
+// all sockets and groups of the machine for it, so the answer is kept as long as readings are.
 func (d *Driver) crowded() string {
 	c, ok := d.backend.(Crowded)
 	if !ok {

@@ -25,8 +25,9 @@ func (s *slow) Readings() map[cluster.ContainerID]cluster.Reading {
 	return map[cluster.ContainerID]cluster.Reading{}
 }
 
-// However many callers request readings at once, containers are read at most ten times a second and for at most a twentieth of the
-// time, no caller gets readings older than half a second, and none waits while there are younger ones.
+// However many callers request readings at once, containers are read at most ten times a second and for at most a
+// twentieth of the time, no caller gets readings older than half a second, and none waits while there are younger
+// ones.
 func TestReadingsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slow{fake: newFake()}
@@ -72,8 +73,8 @@ func TestReadingsAreShared(t *testing.T) {
 	})
 }
 
-// However long a value takes to make, up to a bound, it is replaced before it is too old: while callers come all the time, only the first waits,
-// even if one takes three times as long as the one before.
+// However long a value takes to make, up to a bound, it is replaced before it is too old: while callers come all the
+// time, only the first waits, even if one takes three times as long as the one before.
 func TestRecentIsReplacedInTime(t *testing.T) {
 	for _, takes := range []time.Duration{0, time.Millisecond, 25 * time.Millisecond, 60 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -101,8 +102,8 @@ func TestRecentIsReplacedInTime(t *testing.T) {
 	}
 }
 
-// Measured are the tasks that have a container, each with what it uses, and when that was read. Containers of others, of earlier runs and
-// of tasks that have ended do not count.
+// Measured are the tasks that have a container, each with what it uses, and when that was read. Containers of others,
+// of earlier runs and of tasks that have ended do not count.
 func TestMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -113,10 +114,12 @@ func TestMeasured(t *testing.T) {
 		r.fake.launched(second)
 		earlier, other := second.Container, cluster.ContainerID{Task: cluster.TaskID{Job: 99}, Run: 1}
 		earlier.Run = 7
-		r.fake.readings = map[cluster.ContainerID]cluster.Reading{second.Container: {Swap: new(int64(7))}, first.Container: {Swap: new(int64(5))}, earlier: {}, other: {}}
+		r.fake.readings = map[cluster.ContainerID]cluster.Reading{second.Container: {Swap: new(int64(7))},
+			first.Container: {Swap: new(int64(5))}, earlier: {}, other: {}}
 		synctest.Wait()
 		tasks, at, err := r.Measured(t.Context())
-		if err != nil || !at.Equal(time.Now()) || len(tasks) != 2 || tasks[0].Task != first.Task || *tasks[0].Usage.Swap != 5 || tasks[1].Task != second.Task || *tasks[1].Usage.Swap != 7 {
+		if err != nil || !at.Equal(time.Now()) || len(tasks) != 2 || tasks[0].Task != first.Task ||
+			*tasks[0].Usage.Swap != 5 || tasks[1].Task != second.Task || *tasks[1].Usage.Swap != 7 {
 			t.Errorf("at %v: %+v, %v", at, tasks, err)
 		}
 		r.fake.ended(first.Container, cluster.Succeeded, 0)

@@ -2,8 +2,8 @@ package live
 
 import "time"
 
-// Ready returns why the Driver does not serve now; nil if it does: its state is recovered, the engine answers, and the store can
-// be written. The error is Unavailable. Ready does not use the engine.
+// Ready returns why the Driver does not serve now; nil if it does: its state is recovered, the engine answers, and
+// the store can be written. The error is Unavailable. Ready does not use the engine.
 func (d *Driver) Ready() error {
 	select {
 	case <-d.calls.ended():

@@ -91,7 +91,8 @@ func TestNotReadyWhileTheEngineHangs(t *testing.T) {
 	})
 }
 
-// Right after a full disk was the answer, the daemon is not ready, whoever has tried to write, and for as long as there is no space.
+// Right after a full disk was the answer, the daemon is not ready, whoever has tried to write, and for as long as
+// there is no space.
 func TestNotReadyOnAFullDisk(t *testing.T) {
 	for name, write := range map[string]func(*rig) error{
 		"submission": func(r *rig) error {
@@ -107,7 +108,8 @@ func TestNotReadyOnAFullDisk(t *testing.T) {
 			return err
 		},
 		"profile": func(r *rig) error {
-			return r.store.PutProfile(r.t.Context(), store.Profile{UID: 7, Name: "a", IdealMemory: 10, MinMemory: 1, Args: []string{strings.Repeat("x", 100_000)}})
+			return r.store.PutProfile(r.t.Context(), store.Profile{UID: 7, Name: "a", IdealMemory: 10, MinMemory: 1,
+				Args: []string{strings.Repeat("x", 100_000)}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +126,8 @@ func TestNotReadyOnAFullDisk(t *testing.T) {
 					t.Errorf("written with %v", err)
 				}
 				r.expectReady("its disk is full: free some space")
-				if s, err := r.Status(t.Context()); name != "profile" && (err != nil || !strings.Contains(s.Trouble, "its disk is full")) {
+				if s, err := r.Status(t.Context()); name != "profile" &&
+					(err != nil || !strings.Contains(s.Trouble, "its disk is full")) {
 					t.Errorf("status %+v, %v", s, err)
 				}
 				empty()

@@ -86,7 +86,8 @@ func (d *Driver) launched(e cluster.Event) {
 	if j.State.Started == 0 && r.Started != 0 {
 		j.State.Started = r.Started
 		d.out.putJob(j)
-		d.log.Info("job started", "job", j.ID, "container", r.Container, "memory", resource.FormatMemory(r.Grant[resource.Memory]), "reason", r.Why)
+		d.log.Info("job started", "job", j.ID, "container", r.Container, "memory",
+			resource.FormatMemory(r.Grant[resource.Memory]), "reason", r.Why)
 	}
 	d.log.Debug("container started", "job", j.ID, "container", r.Container)
 	d.out.putRun(r)
@@ -158,7 +159,8 @@ func (d *Driver) logEnd(j *job, r *run) {
 	if r.Outcome == cluster.Succeeded {
 		level = slog.LevelDebug
 	}
-	d.log.Log(context.Background(), level, "container ended", "job", j.ID, "container", r.Container, "outcome", r.Outcome, "reason", r.Detail)
+	d.log.Log(context.Background(), level, "container ended", "job", j.ID, "container", r.Container, "outcome",
+		r.Outcome, "reason", r.Detail)
 }
 
 // nodeLeft records that the tasks on a node are lost; the engine does the same for itself.

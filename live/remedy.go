@@ -57,7 +57,8 @@ func remedies(j *Job, spec *cluster.Job, forecasts []Forecast) (all []string) {
 		stage := &spec.Stages[t.Task.Stage]
 		switch oom := t.Exit != nil && t.Exit.OOMKills > 0; {
 		case oom && spec.Class == cluster.Flex:
-			text = fmt.Sprintf("Task %s needed more than the maximum of its container: a larger --max-memory lets it grow further.", t.Task)
+			text = fmt.Sprintf("Task %s needed more than the maximum of its container: a larger --max-memory lets it "+
+				"grow further.", t.Task)
 		case oom:
 			text = fmt.Sprintf("Task %s could use at most %s", t.Task, resource.FormatMemory(resource.Amount(t.MemoryBytes)))
 			peak := int64(0)
@@ -65,13 +66,15 @@ func remedies(j *Job, spec *cluster.Job, forecasts []Forecast) (all []string) {
 				peak = peakOf(f.Phases)
 			}
 			if peak > t.MemoryBytes {
-				text += fmt.Sprintf(", and earlier runs used up to %s: give it --memory %s", resource.FormatMemory(resource.Amount(peak)), resource.FormatMemory(resource.Amount(withRoom(peak))))
+				text += fmt.Sprintf(", and earlier runs used up to %s: give it --memory %s",
+					resource.FormatMemory(resource.Amount(peak)), resource.FormatMemory(resource.Amount(withRoom(peak))))
 			} else {
 				text += " and needed more: give it a larger --memory"
 			}
 			text += ", or --class flex, so that its container grows."
 		case spec.Class == cluster.Flex && t.Outcome == cluster.Failed && stage.Runtime == "" && startsJVM(stage.Args):
-			text = "A JVM sizes its heap once, by the memory that its container has at first: --runtime jvm sizes it by the maximum of the container."
+			text = "A JVM sizes its heap once, by the memory that its container has at first: --runtime jvm sizes it by " +
+				"the maximum of the container."
 		default:
 			continue
 		}

@@ -31,11 +31,14 @@ func TestProfileOfWhatRunsTaught(t *testing.T) {
 		ok    bool
 	}{
 		{"nothing", nil, "s", cluster.Profile{}, false},
-		{"one stage", []Learned{{Variants: []LearnedVariant{uses(10*mib, 80*mib), uses(160 * mib)}}}, "s", cluster.Profile{Ideal: 180 * resource.MiB, Duration: 2 * time.Second}, true},
-		{"the stage", []Learned{{Stage: "a", Variants: []LearnedVariant{uses(8 * mib)}}, {Stage: "b", Variants: []LearnedVariant{uses(80 * mib)}}}, "b",
+		{"one stage", []Learned{{Variants: []LearnedVariant{uses(10*mib, 80*mib), uses(160 * mib)}}}, "s",
+			cluster.Profile{Ideal: 180 * resource.MiB, Duration: 2 * time.Second}, true},
+		{"the stage", []Learned{{Stage: "a", Variants: []LearnedVariant{uses(8 * mib)}},
+			{Stage: "b", Variants: []LearnedVariant{uses(80 * mib)}}}, "b",
 			cluster.Profile{Ideal: 90 * resource.MiB, Duration: 2 * time.Second}, true},
 		{"no such stage", []Learned{{Stage: "a", Variants: []LearnedVariant{uses(8 * mib)}}}, "b", cluster.Profile{}, false},
-		{"memory not measured", []Learned{{Variants: []LearnedVariant{unmeasured}}}, "s", cluster.Profile{Duration: 2 * time.Second}, true},
+		{"memory not measured", []Learned{{Variants: []LearnedVariant{unmeasured}}}, "s",
+			cluster.Profile{Duration: 2 * time.Second}, true},
 	} {
 		if got, ok := ProfileOf(c.all, c.stage); !reflect.DeepEqual(got, c.want) || ok != c.ok {
 			t.Errorf("%s: %+v (%v), want %+v (%v)", c.name, got, ok, c.want, c.ok)
@@ -43,10 +46,11 @@ func TestProfileOfWhatRunsTaught(t *testing.T) {
 	}
 }
 
-// A task that was killed for memory is told its limit, what earlier runs used, and what to do; so is a JVM that sized its
-// heap by a small flex container.
+// A task that was killed for memory is told its limit, what earlier runs used, and what to do; so is a JVM that sized
+// its heap by a small flex container.
 func TestRemedies(t *testing.T) {
-	oom := Task{State: TaskEnded, Outcome: cluster.OutOfMemory, Exit: &cluster.Exit{Code: 137, OOMKills: 1}, Grant: Grant{MemoryBytes: 64 * mib}}
+	oom := Task{State: TaskEnded, Outcome: cluster.OutOfMemory, Exit: &cluster.Exit{Code: 137, OOMKills: 1},
+		Grant: Grant{MemoryBytes: 64 * mib}}
 	failed := Task{State: TaskEnded, Outcome: cluster.Failed, Exit: &cluster.Exit{Code: 1}}
 	knows := Forecast{Phases: []ForecastPhase{{Memory: 10 * mib}, {Memory: 624 * mib}}}
 	for _, c := range []struct {
@@ -57,11 +61,17 @@ func TestRemedies(t *testing.T) {
 		forecast Forecast
 		want     string
 	}{
-		{"known", cluster.Regular, "sort", oom, knows, "Task 0.0.0 could use at most 64MiB, and earlier runs used up to 624MiB: give it --memory 702MiB, or --class flex, so that its container grows."},
-		{"unknown", cluster.Regular, "sort", oom, Forecast{}, "Task 0.0.0 could use at most 64MiB and needed more: give it a larger --memory, or --class flex, so that its container grows."},
-		{"flex", cluster.Flex, "sort", oom, knows, "Task 0.0.0 needed more than the maximum of its container: a larger --max-memory lets it grow further."},
+		{"known", cluster.Regular, "sort", oom, knows,
+			"Task 0.0.0 could use at most 64MiB, and earlier runs used up to 624MiB: give it --memory 702MiB, or --class " +
+				"flex, so that its container grows."},
+		{"unknown", cluster.Regular, "sort", oom, Forecast{},
+			"Task 0.0.0 could use at most 64MiB and needed more: give it a larger --memory, or --class flex, so that its " +
+				"container grows."},
+		{"flex", cluster.Flex, "sort", oom, knows,
+			"Task 0.0.0 needed more than the maximum of its container: a larger --max-memory lets it grow further."},
 		{"jvm", cluster.Flex, "/usr/bin/java -jar a.jar", failed, Forecast{},
-			"A JVM sizes its heap once, by the memory that its container has at first: --runtime jvm sizes it by the maximum of the container."},
+			"A JVM sizes its heap once, by the memory that its container has at first: --runtime jvm sizes it by the " +
+				"maximum of the container."},
 		{"jvm with a heap", cluster.Flex, "java -Xmx1g -jar a.jar", failed, Forecast{}, ""},
 		{"regular jvm", cluster.Regular, "java -jar a.jar", failed, Forecast{}, ""},
 		{"failed", cluster.Flex, "sort", failed, Forecast{}, ""},

@@ -18,7 +18,8 @@ func replay(t *testing.T, header eventlog.Header, log []eventlog.Record) (at int
 }
 
 // replayBy is replay by what is made of the policy of the log.
-func replayBy(t *testing.T, header eventlog.Header, log []eventlog.Record, made func(policy.Policy) policy.Policy) (at int, ok bool) {
+func replayBy(t *testing.T, header eventlog.Header, log []eventlog.Record,
+	made func(policy.Policy) policy.Policy) (at int, ok bool) {
 	t.Helper()
 	p, err := policy.New(header.Policy, header.Settings)
 	if err != nil {

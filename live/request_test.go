@@ -36,10 +36,12 @@ func TestIsolationNeedsRoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
 		defer r.end()
-		for _, isolate := range []func(*cluster.Command){func(c *cluster.Command) { c.PrivateTmp = true }, func(c *cluster.Command) { c.NoNetwork = true }} {
+		for _, isolate := range []func(*cluster.Command){func(c *cluster.Command) { c.PrivateTmp = true },
+			func(c *cluster.Command) { c.NoNetwork = true }} {
 			s := submission(1)
 			isolate(&s.Job.Stages[0].Command)
-			if _, err := r.Submit(t.Context(), s); KindOf(err) != Invalid || !strings.HasSuffix(err.Error(), "private_tmp, no_network: need a daemon of root") {
+			if _, err := r.Submit(t.Context(), s); KindOf(err) != Invalid ||
+				!strings.HasSuffix(err.Error(), "private_tmp, no_network: need a daemon of root") {
 				t.Error(err)
 			}
 		}

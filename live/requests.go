@@ -6,9 +6,10 @@ import (
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-// The largest sizes of the requests of jobs that have not ended: of one user, and of all. A request is as large as its arguments and its
-// environment; the daemon has the former in memory, and both in the store. A job with an environment of 6 KiB takes that and 1 KiB more, so
-// that a user may have 18,000 of them, or many times that if they are submitted together, since then they share the environment.
+// The largest sizes of the requests of jobs that have not ended: of one user, and of all. A request is as large as
+// its arguments and its environment; the daemon has the former in memory, and both in the store. A job with an
+// environment of 6 KiB takes that and 1 KiB more, so that a user may have 18,000 of them, or many times that if they
+// are submitted together, since then they share the environment.
 const (
 	mostRequests    = 128 * resource.MiB
 	mostAllRequests = 512 * resource.MiB
@@ -38,7 +39,8 @@ func (r *requests) add(uid uint32, bytes resource.Amount) {
 	}
 }
 
-// check returns an error, which is OverQuota, if no further request fits. The last one that fits may go beyond the bound.
+// check returns an error, which is OverQuota, if no further request fits. The last one that fits may go beyond the
+// bound.
 func (r *requests) check(j *store.Job) error {
 	whose, taken, most := "your jobs", r.of[j.Request.As.UID], mostRequests
 	if taken < most {
@@ -47,6 +49,8 @@ func (r *requests) check(j *store.Job) error {
 	if taken < most {
 		return nil
 	}
-	return Errorf(OverQuota, "job %q: the requests of %s that have not ended take %s, and may take %s: wait until jobs have ended, kill some, or submit together what has the same environment",
-		cluster.Printable(j.Request.Job.Name), whose, resource.FormatMemory(taken), resource.FormatMemory(most))
+	return Errorf(OverQuota,
+		"job %q: the requests of %s that have not ended take %s, and may take %s: wait until jobs have ended, kill "+
+			"some, or submit together what has the same environment", cluster.Printable(j.Request.Job.Name), whose,
+		resource.FormatMemory(taken), resource.FormatMemory(most))
 }

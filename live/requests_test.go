@@ -82,8 +82,8 @@ func TestLargeEnvironmentIsRefused(t *testing.T) {
 	})
 }
 
-// The environment of a job that waits is in the store alone. When a task starts, it has the environment, and a daemon that was started
-// again has it too.
+// The environment of a job that waits is in the store alone. When a task starts, it has the environment, and a daemon
+// that was started again has it too.
 func TestEnvironmentIsReadAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -94,7 +94,8 @@ func TestEnvironmentIsReadAtTheStart(t *testing.T) {
 		id := r.submit(s)
 		first, second := r.order(cluster.Start), r.order(cluster.Start)
 		for _, o := range []cluster.Order{first, second} {
-			if !slices.Contains(o.Launch.Env, "PATH=/bin") || !slices.Contains(o.Launch.Env, "LC_ALL=C") || slices.Contains(o.Launch.Env, "LC_ALL=de_DE") {
+			if !slices.Contains(o.Launch.Env, "PATH=/bin") || !slices.Contains(o.Launch.Env, "LC_ALL=C") ||
+				slices.Contains(o.Launch.Env, "LC_ALL=de_DE") {
 				t.Errorf("environment %v", o.Launch.Env)
 			}
 		}
@@ -125,7 +126,8 @@ func TestEnvironmentIsReadAtTheStart(t *testing.T) {
 			r.fake.ended(o.Container, cluster.Succeeded, 0)
 		}
 		last := r.order(cluster.Start)
-		if last.Container.Task.Job != id || !slices.Contains(last.Launch.Env, s.Env[2]) || !slices.Contains(last.Launch.Env, "BELLOWS_JOB=2") {
+		if last.Container.Task.Job != id || !slices.Contains(last.Launch.Env, s.Env[2]) ||
+			!slices.Contains(last.Launch.Env, "BELLOWS_JOB=2") {
 			t.Errorf("%v has the environment %v", last.Container, last.Launch.Env)
 		}
 		r.fake.launched(last)
@@ -180,7 +182,8 @@ func TestEnvironmentThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// What waits is bounded in bytes, for each user and for all together. Others go on, and so does the user once jobs have ended.
+// What waits is bounded in bytes, for each user and for all together. Others go on, and so does the user once jobs
+// have ended.
 func TestRequestsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -198,7 +201,9 @@ func TestRequestsAreBounded(t *testing.T) {
 		refused := func(s Submission, want string) {
 			t.Helper()
 			_, alone := r.Submit(t.Context(), s)
-			_, _, together := r.SubmitAll(t.Context(), s.Caller, Key{}, func(yield func(Submission, error) bool) { yield(s, nil) })
+			_, _, together := r.SubmitAll(t.Context(), s.Caller, Key{}, func(yield func(Submission, error) bool) {
+				yield(s, nil)
+			})
 			for _, err := range []error{alone, together} {
 				if KindOf(err) != OverQuota || !strings.HasPrefix(err.Error(), `job "sorts": the requests of `+want) {
 					t.Errorf("%v\nwant %s", err, want)

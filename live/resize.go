@@ -52,7 +52,8 @@ func (d *Driver) resize(j *job, decision *cluster.Decision) {
 	}
 	r.resizes, r.unresized = append(r.resizes, resizing{decision.ID, decision.Grant}), ""
 	d.remember(j, r)
-	d.log.Debug("resizing container", "job", j.ID, "container", r.Container, "grant", decision.Grant, "reason", decision.Reason.Words(clock))
+	d.log.Debug("resizing container", "job", j.ID, "container", r.Container, "grant", decision.Grant, "reason",
+		decision.Reason.Words(clock))
 	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: r.Container})
 }
 

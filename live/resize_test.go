@@ -21,7 +21,8 @@ type resizer struct {
 
 func (p *resizer) Decide(now timeline.Time, plan *book.Plan) {
 	if len(plan.Jobs) > 0 && plan.Jobs[0].Ready(0) && len(plan.Jobs[0].Stages[0].Phases) > 0 {
-		plan.StartPhased(plan.Jobs[0], 0, plan.Nodes[0], plan.Jobs[0].GrantIn(0, 0), cluster.BecausePhaseDemands(0, plan.Jobs[0].GrantIn(0, 0)))
+		plan.StartPhased(plan.Jobs[0], 0, plan.Nodes[0], plan.Jobs[0].GrantIn(0, 0),
+			cluster.BecausePhaseDemands(0, plan.Jobs[0].GrantIn(0, 0)))
 	}
 	if p.want != (resource.Vector{}) {
 		plan.Resize(plan.Jobs[0].Tasks[0], p.want, cluster.BecausePhaseDemands(1, p.want))
@@ -30,8 +31,9 @@ func (p *resizer) Decide(now timeline.Time, plan *book.Plan) {
 	p.Policy.Decide(now, plan)
 }
 
-// A task of a job that is granted resources by phase is told the size of its largest phase. It is resized, which is shown until the
-// next daemon has taken over what its machine found; and by how much the node is over-granted meanwhile.
+// A task of a job that is granted resources by phase is told the size of its largest phase. It is resized, which is
+// shown until the next daemon has taken over what its machine found; and by how much the node is over-granted
+// meanwhile.
 func TestResize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &resizer{Policy: fifo(t)}
@@ -42,7 +44,8 @@ func TestResize(t *testing.T) {
 		s.Job.Stages[0].Args = []string{"true", "{memory:MiB}", "{cpus:milli}"}
 		id := r.submit(s)
 		start := r.order(cluster.Start)
-		if got := strings.Join(start.Launch.Args, " "); got != "true 484 1500" || start.Grant != cores(300) || !start.ByPhase {
+		if got := strings.Join(start.Launch.Args, " "); got != "true 484 1500" || start.Grant != cores(300) ||
+			!start.ByPhase {
 			t.Fatalf("%q is started with %v", got, start.Grant)
 		}
 		r.fake.launched(start)
@@ -79,7 +82,8 @@ func TestResize(t *testing.T) {
 					t.Errorf("resized %+v, want %+v", got, want)
 				}
 			}
-			if e.Job.Tasks[0].Grant != grantOf(grant) || e.Tasks[0].Grant != grantOf(grant) || !e.Tasks[0].ByPhase || e.Job.Tasks[0].UnderSized {
+			if e.Job.Tasks[0].Grant != grantOf(grant) || e.Tasks[0].Grant != grantOf(grant) || !e.Tasks[0].ByPhase ||
+				e.Job.Tasks[0].UnderSized {
 				t.Errorf("%+v and %+v, want %v", e.Job.Tasks[0], e.Tasks[0], grant)
 			}
 		}
@@ -88,14 +92,17 @@ func TestResize(t *testing.T) {
 		is(cores(1500), Resized{Was: grantOf(cores(300)), Why: why})
 		r.hears(more, cluster.DecisionDone, "")
 		is(cores(1500), Resized{Was: grantOf(cores(300)), Why: why, InForce: true})
-		if e, err := r.Explain(t.Context(), id); err != nil || e.Decisions[len(e.Decisions)-1].Answer != AnswerDone || *e.Decisions[len(e.Decisions)-1].Grant != grantOf(cores(1500)) {
+		if e, err := r.Explain(t.Context(), id); err != nil || e.Decisions[len(e.Decisions)-1].Answer != AnswerDone ||
+			*e.Decisions[len(e.Decisions)-1].Grant != grantOf(cores(1500)) {
 			t.Errorf("decisions %+v (%v)", e.Decisions, err)
 		}
 
 		waits := r.submit(small)
 		synctest.Wait()
 		e, err := r.Explain(t.Context(), waits)
-		const words = "The next task of the job has not started: no node has 1 core free. Running tasks were granted more cores than were free: together they are granted 500m cores more than the node has. 1.5 cores are held by job 1, 1 core by job 2."
+		const words = "The next task of the job has not started: no node has 1 core free. Running tasks were granted " +
+			"more cores than were free: together they are granted 500m cores more than the node has. 1.5 cores are held " +
+			"by job 1, 1 core by job 2."
 		if err != nil || e.Why != words {
 			t.Errorf("explained %q (%v)", e.Why, err)
 		}
@@ -112,7 +119,8 @@ func TestResize(t *testing.T) {
 		}
 		found := cluster.Event{Kind: cluster.TaskAdopted, Task: start.Task, Run: 1, Grant: cores(1500), Launched: 1,
 			Found: &cluster.Condition{ByPhase: true, Was: cores(300), Why: more.Reason, Resized: 7}}
-		r.fake = newFake(found, cluster.Event{Kind: cluster.TaskAdopted, Task: other.Task, Run: 1, Grant: other.Grant, Launched: 1})
+		r.fake = newFake(found, cluster.Event{Kind: cluster.TaskAdopted, Task: other.Task, Run: 1, Grant: other.Grant,
+			Launched: 1})
 		r.start(p)
 		defer r.end()
 		is(cores(1500), Resized{Was: grantOf(cores(300)), Why: why, InForce: true})
@@ -122,8 +130,8 @@ func TestResize(t *testing.T) {
 	})
 }
 
-// Where a grant of CPU is a weight, a program is told the most that it may use. That is shown while it is more than its grant, also by a
-// next daemon whose policy has quotas.
+// Where a grant of CPU is a weight, a program is told the most that it may use. That is shown while it is more than
+// its grant, also by a next daemon whose policy has quotas.
 func TestGrantIsAWeight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ecs := func(cpu string) policy.Policy {
@@ -137,15 +145,18 @@ func TestGrantIsAWeight(t *testing.T) {
 		cores := func(millis resource.Amount) resource.Vector { return resource.Of(millis, 400*resource.MiB) }
 		s := submission(1)
 		s.Job.Stages[0].Ideal = cores(1800)
-		s.Job.Stages[0].Phases = []cluster.Phase{{Duration: time.Minute, Demand: cores(300)}, {Duration: time.Minute, Demand: cores(1500)}}
+		s.Job.Stages[0].Phases = []cluster.Phase{{Duration: time.Minute, Demand: cores(300)},
+			{Duration: time.Minute, Demand: cores(1500)}}
 		s.Job.Stages[0].Args = []string{"true", "{cpus:milli}"}
 		id := r.submit(s)
 		start := r.order(cluster.Start)
-		if got := strings.Join(start.Launch.Args, " "); got != "true 1800" || start.Grant != cores(300) || start.Envelope.MostCPU != 1800 {
+		if got := strings.Join(start.Launch.Args, " "); got != "true 1800" || start.Grant != cores(300) ||
+			start.Envelope.MostCPU != 1800 {
 			t.Fatalf("%q is started with %v, %+v", got, start.Grant, start.Envelope)
 		}
 		launched := timeline.Time(time.Now().UnixNano())
-		r.fake.events <- cluster.Event{Kind: cluster.DecisionDone, Task: start.Task, Run: 1, Decision: start.ID, Launched: launched}
+		r.fake.events <- cluster.Event{Kind: cluster.DecisionDone, Task: start.Task, Run: 1, Decision: start.ID,
+			Launched: launched}
 		shows := func(grant resource.Vector) {
 			t.Helper()
 			synctest.Wait()
@@ -165,8 +176,8 @@ func TestGrantIsAWeight(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		r.fake = newFake(cluster.Event{Kind: cluster.TaskAdopted, Task: start.Task, Run: 1, Grant: cores(1500), Launched: launched,
-			Found: &cluster.Condition{ByPhase: true, MostCPU: 1800}})
+		r.fake = newFake(cluster.Event{Kind: cluster.TaskAdopted, Task: start.Task, Run: 1, Grant: cores(1500),
+			Launched: launched, Found: &cluster.Condition{ByPhase: true, MostCPU: 1800}})
 		r.start(ecs("quota"))
 		defer r.end()
 		shows(cores(1500))

@@ -56,8 +56,9 @@ func (d *Driver) recall(ctx context.Context, stored store.Job) (*job, error) {
 }
 
 // restore rebuilds the engine from the store and the inventory of the Backend, and begins to decide. The engine
-// receives the events in an order in which they could have happened: the jobs, the ends of earlier runs of tasks (none of them ended a job, since
-// another run followed), the running containers, the cancellations, the ends of the last runs.
+// receives the events in an order in which they could have happened: the jobs, the ends of earlier runs of tasks
+// (none of them ended a job, since another run followed), the running containers, the cancellations, the ends of the
+// last runs.
 func (d *Driver) restore() {
 	d.makeRoom()
 	if !d.quotas.Load().None() {
@@ -83,7 +84,8 @@ func (d *Driver) restore() {
 		}
 	}
 	for _, e := range d.inventory.all() {
-		if e.Kind == cluster.NodeMemory || e.Kind == cluster.NodeLeftover { // only now, because it is beside running containers
+		// only now, because it is beside running containers
+		if e.Kind == cluster.NodeMemory || e.Kind == cluster.NodeLeftover {
 			d.step(e)
 		}
 	}
@@ -120,7 +122,8 @@ func (d *Driver) logFound(adopted []cluster.Event) {
 		}
 	}
 	if containers > 0 {
-		d.log.Info("containers of an earlier daemon continue", "containers", containers, "jobs", cluster.JobRanges(slices.Sorted(maps.Keys(jobs))))
+		d.log.Info("containers of an earlier daemon continue", "containers", containers, "jobs",
+			cluster.JobRanges(slices.Sorted(maps.Keys(jobs))))
 	}
 }
 
@@ -140,7 +143,8 @@ func (d *Driver) inOrder() (before, later []cluster.JobID) {
 }
 
 // match compares the inventory with the store. It returns the running containers, in the Backend's order. It records
-// the ends of containers that ended meanwhile, kills those whose runs the store has as ended, and sets apart those that it does not know.
+// the ends of containers that ended meanwhile, kills those whose runs the store has as ended, and sets apart those
+// that it does not know.
 func (d *Driver) match() (adopted []cluster.Event) {
 	found := map[cluster.ContainerID]bool{}
 	for _, e := range d.inventory.all() {
@@ -156,7 +160,8 @@ func (d *Driver) match() (adopted []cluster.Event) {
 			}
 			if r == nil || r.ended() || r != j.newest(e.Task) {
 				d.log.Warn("killing container whose run has ended", "container", id)
-				d.out.orders = append(d.out.orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: e.Task}, Container: id})
+				d.out.orders = append(d.out.orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: e.Task},
+					Container: id})
 				continue
 			}
 			found[id], r.launched = true, true
@@ -181,7 +186,8 @@ func (d *Driver) match() (adopted []cluster.Event) {
 		for _, r := range j.alive() {
 			if !found[r.Container] {
 				// It was stored, but the order never arrived; or the Backend has lost its record.
-				e := cluster.Event{Kind: cluster.DecisionFailed, Outcome: cluster.Lost, Detail: "bellows ended before it was started"}
+				e := cluster.Event{Kind: cluster.DecisionFailed, Outcome: cluster.Lost,
+					Detail: "bellows ended before it was started"}
 				if r.Started != 0 {
 					e.Kind, e.Detail = cluster.TaskEnded, "it had started, and nothing is known of how it ended"
 				}
@@ -209,8 +215,8 @@ func (d *Driver) retell(j *job, last bool) {
 	}
 }
 
-// makeRoom raises the memory of each node to at least that of its running containers. The user may have made the node smaller; no
-// container is killed for that. Of other resources a node may be granted more than it has.
+// makeRoom raises the memory of each node to at least that of its running containers. The user may have made the node
+// smaller; no container is killed for that. Of other resources a node may be granted more than it has.
 func (d *Driver) makeRoom() {
 	held := map[cluster.NodeID]resource.Amount{}
 	for _, e := range d.inventory.all() {

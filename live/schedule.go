@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/live/drive"
 )
 
-// schedule has the events that the Driver itself makes, for now and for later. Only the loop uses it; now and begun may be called from any
-// goroutine.
+// schedule has the events that the Driver itself makes, for now and for later. Only the loop uses it; now and begun
+// may be called from any goroutine.
 type schedule struct {
 	drive.Agenda
 	clock drive.Clock

@@ -17,8 +17,9 @@ import (
 	"github.com/bellows-rm/bellows/format/eventlog"
 )
 
-// A run of the daemon has as many event logs, its segments, as it has engines: when a log has become large, another engine learns from an
-// inventory what the engine knows, and takes its place. So each segment is a whole event log, and is replayed alone.
+// A run of the daemon has as many event logs, its segments, as it has engines: when a log has become large, another
+// engine learns from an inventory what the engine knows, and takes its place. So each segment is a whole event log,
+// and is replayed alone.
 
 // retryRoll is how long after a failure the next segment is tried again.
 const retryRoll = time.Minute
@@ -65,16 +66,16 @@ func (s *rolls) fail() bool {
 	return !was
 }
 
-// begin notes that another segment has begun, after an engine that took some steps, and reports whether steps or attempts were lost
-// before.
+// begin notes that another segment has begun, after an engine that took some steps, and reports whether steps or
+// attempts were lost before.
 func (s *rolls) begin(steps int64) (late bool) {
 	late = s.ended || s.fails
 	*s = rolls{newest: s.newest + 1, steps: s.steps + steps}
 	return late
 }
 
-// isLarge reports whether the next segment should begin: half of what a segment may have, and more than twice its inventory, has been
-// written; or the log has ended.
+// isLarge reports whether the next segment should begin: half of what a segment may have, and more than twice its
+// inventory, has been written; or the log has ended.
 func (l *eventLog) isLarge() bool {
 	size := l.good + int64(l.text.Len())
 	return l.full() || l.most > 0 && size >= l.most/2 && size >= 2*l.head
@@ -88,11 +89,12 @@ func (d *Driver) newEngine() *engine.Engine {
 	})
 }
 
-// roll begins the next segment if the log is large, with another engine. It waits for a moment in which no order but starts is under way. If
-// something fails, everything stays as it was.
+// roll begins the next segment if the log is large, with another engine. It waits for a moment in which no order but
+// starts is under way. If something fails, everything stays as it was.
 func (d *Driver) roll() {
 	now := d.now()
-	if !d.inventory.over() || d.broken != nil || d.trouble != nil || d.short != nil || !d.rolls.mayBegin(now) || !d.events.isLarge() || !d.engine.Snapshot().Quiet() {
+	if !d.inventory.over() || d.broken != nil || d.trouble != nil || d.short != nil || !d.rolls.mayBegin(now) ||
+		!d.events.isLarge() || !d.engine.Snapshot().Quiet() {
 		return
 	}
 	d.rolls.tried(now)
@@ -146,7 +148,8 @@ func (d *Driver) newLog(e *engine.Engine, now timeline.Time, found []cluster.Eve
 }
 
 // begin tells an engine what was found.
-func (d *Driver) begin(e *engine.Engine, now timeline.Time, found []cluster.Event) (decisions []cluster.Decision, err error) {
+func (d *Driver) begin(e *engine.Engine, now timeline.Time, found []cluster.Event) (decisions []cluster.Decision,
+	err error) {
 	d.note.begin(d.noteOf(&cluster.Event{Kind: cluster.Continued}))
 	defer d.note.end()
 	defer func() {
@@ -213,7 +216,8 @@ func (d *Driver) logsNamed(pattern string) []string {
 	return paths
 }
 
-// sizeOf returns how many bytes the segments of a run have, and when the newest was last written; ok is false if there is none.
+// sizeOf returns how many bytes the segments of a run have, and when the newest was last written; ok is false if
+// there is none.
 func sizeOf(segments []string) (size int64, written time.Time, ok bool) {
 	for _, path := range segments {
 		if info, err := os.Stat(path); err == nil {

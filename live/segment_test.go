@@ -19,8 +19,8 @@ import (
 	"github.com/bellows-rm/bellows/durable"
 )
 
-// replayLogs passes each event log in the state directory to another engine, which must take the same decisions, and returns how many there
-// are. A log may end in the middle of its last step.
+// replayLogs passes each event log in the state directory to another engine, which must take the same decisions, and
+// returns how many there are. A log may end in the middle of its last step.
 func (r *rig) replayLogs(made func(policy.Policy) policy.Policy) int {
 	r.t.Helper()
 	paths := r.logsNamed("*.jsonl")
@@ -55,7 +55,8 @@ func TestSegmentWaitsForQuiet(t *testing.T) {
 		if r.rolls.newest != 1 || !r.rolls.ended {
 			t.Errorf("segment %d, ended %v", r.rolls.newest, r.rolls.ended)
 		}
-		r.fake.events <- cluster.Event{Kind: cluster.DecisionDone, Task: hold.Task, Run: hold.Container.Run, Decision: hold.ID}
+		r.fake.events <- cluster.Event{Kind: cluster.DecisionDone, Task: hold.Task, Run: hold.Container.Run,
+			Decision: hold.ID}
 		synctest.Wait()
 		if r.rolls.newest != 2 || r.rolls.ended {
 			t.Errorf("segment %d, ended %v", r.rolls.newest, r.rolls.ended)
@@ -68,11 +69,13 @@ func TestSegmentWaitsForQuiet(t *testing.T) {
 	})
 }
 
-// If the next segment cannot be begun, the engine and its log stay as they were, which is said once, and it is tried again.
+// If the next segment cannot be begun, the engine and its log stay as they were, which is said once, and it is tried
+// again.
 func TestSegmentFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
-		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &Retention{For: 1000 * time.Hour, Events: 400_000}, logTo: &text}
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &Retention{For: 1000 * time.Hour, Events: 400_000},
+			logTo: &text}
 		r.open()
 		r.start(fifo(t))
 		defer r.end()
@@ -104,7 +107,8 @@ func TestSegmentFails(t *testing.T) {
 		if r.rolls.newest != 2 {
 			t.Errorf("segment %d", r.rolls.newest)
 		}
-		if n := strings.Count(text.String(), "cannot begin the next segment"); n != 1 || !strings.Contains(text.String(), `level=INFO msg="the event log goes on in another segment"`) {
+		if n := strings.Count(text.String(), "cannot begin the next segment"); n != 1 ||
+			!strings.Contains(text.String(), `level=INFO msg="the event log goes on in another segment"`) {
 			t.Errorf("%d warnings, in the log\n%s", n, text.String())
 		}
 		r.replayLogs(unchanged)
@@ -126,7 +130,8 @@ func TestSegmentOnAFullDisk(t *testing.T) {
 		synctest.Wait()
 		empty := fill(t, dir)
 		// Its end makes the log large.
-		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: a.Task, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}, Detail: strings.Repeat("x", 150_000)}
+		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: a.Task, Run: 1, Outcome: cluster.Succeeded,
+			Exit: &cluster.Exit{}, Detail: strings.Repeat("x", 150_000)}
 		synctest.Wait()
 		r.noOrder()
 		if err := r.do(t.Context(), func() {
@@ -155,8 +160,9 @@ func TestSegmentOnAFullDisk(t *testing.T) {
 	})
 }
 
-// A daemon that is killed immediately before any change of a file with which a segment begins or the oldest one goes, or after one, leaves event
-// logs that can all be read and replayed. The next daemon has every job and every end, and removes what is unfinished.
+// A daemon that is killed immediately before any change of a file with which a segment begins or the oldest one goes,
+// or after one, leaves event logs that can all be read and replayed. The next daemon has every job and every end, and
+// removes what is unfinished.
 func TestKillWhileASegmentBegins(t *testing.T) {
 	defer func() { durable.Watch = nil }()
 	synctest.Test(t, func(t *testing.T) {
@@ -221,14 +227,16 @@ func (h holdsFirst) Decide(now timeline.Time, p *book.Plan) {
 	for _, n := range p.Nodes {
 		for _, t := range n.Tasks {
 			if _, held := t.HeldUntil(); !held && t.Running && t.ID.Job == 1 {
-				p.SuspendUntil(t, now.Add(time.Hour), cluster.TaskID{Job: 9}, cluster.BecauseNodePressure(resource.Disk, 40e6, 100e6))
+				p.SuspendUntil(t, now.Add(time.Hour), cluster.TaskID{Job: 9},
+					cluster.BecauseNodePressure(resource.Disk, 40e6, 100e6))
 			}
 		}
 	}
 	h.Policy.Decide(now, p)
 }
 
-// What is shown of a hold of leveling is the same in the next segment: since when it holds the task, until when, why, and that it failed.
+// What is shown of a hold of leveling is the same in the next segment: since when it holds the task, until when, why,
+// and that it failed.
 func TestHoldInTheNextSegment(t *testing.T) {
 	for _, answer := range []cluster.EventKind{cluster.DecisionDone, cluster.DecisionFailed} {
 		t.Run(answer.String(), func(t *testing.T) {
@@ -247,7 +255,8 @@ func TestHoldInTheNextSegment(t *testing.T) {
 					synctest.Wait()
 				}
 				after := r.job(id).Tasks[0].Leveled
-				if before == nil || after == nil || *before != *after || before.Since.IsZero() || before.Why == "" || (answer == cluster.DecisionFailed) != (before.Failed != "") {
+				if before == nil || after == nil || *before != *after || before.Since.IsZero() || before.Why == "" ||
+					(answer == cluster.DecisionFailed) != (before.Failed != "") {
 					t.Errorf("leveled %+v, and in segment %d %+v", before, r.rolls.newest, after)
 				}
 				r.replayLogs(func(p policy.Policy) policy.Policy { return holdsFirst{p} })

@@ -41,7 +41,8 @@ type shifting struct {
 }
 
 func newShifting(t *testing.T, policy string, seed uint64) *shifting {
-	s := &shifting{t: t, random: rand.New(rand.NewPCG(seed, 0)), policy: policy, state: filepath.Join(t.TempDir(), "state"), ran: t.TempDir()}
+	s := &shifting{t: t, random: rand.New(rand.NewPCG(seed, 0)), policy: policy,
+		state: filepath.Join(t.TempDir(), "state"), ran: t.TempDir()}
 	s.p = startDaemon(t, s.state, policy)
 	return s
 }
@@ -49,19 +50,22 @@ func newShifting(t *testing.T, policy string, seed uint64) *shifting {
 // shiftStage is a stage of one task, which demands an amount of CPU for the time began, and then another one.
 func shiftStage(name, script string, first, later resource.Amount, began, long time.Duration) cluster.Stage {
 	demand := func(cpu resource.Amount) resource.Vector { return resource.Of(cpu, 16*resource.MiB) }
-	return cluster.Stage{Name: name, Tasks: 1, Ideal: demand(max(first, later)), Command: cluster.Command{Args: []string{"sh", "-c", `mkdir "$RAN/$BELLOWS_JOB-` + name + `" || exit 99; ` + script}},
-		Phases: []cluster.Phase{{Duration: began, Demand: demand(first)}, {Duration: long, Demand: demand(later)}}}
+	return cluster.Stage{Name: name, Tasks: 1, Ideal: demand(max(first, later)),
+		Command: cluster.Command{Args: []string{"sh", "-c", `mkdir "$RAN/$BELLOWS_JOB-` + name + `" || exit 99; ` +
+			script}}, Phases: []cluster.Phase{{Duration: began, Demand: demand(first)}, {Duration: long, Demand: demand(later)}}}
 }
 
-// submit submits two jobs. After a moment sort and join demand more than the four cores; sort has time until fetch ends. It returns
-// the job of sort.
+// submit submits two jobs. After a moment sort and join demand more than the four cores; sort has time until fetch
+// ends. It returns the job of sort.
 func (s *shifting) submit(script string) (id cluster.JobID) {
 	for _, stages := range [][]cluster.Stage{
 		{shiftStage("join", script, 500, 3000, 60*time.Millisecond, 600*time.Millisecond)},
-		{shiftStage("sort", script, 500, 3000, 60*time.Millisecond, 600*time.Millisecond), shiftStage("fetch", script, 100, 100, time.Second, 2*time.Second)},
+		{shiftStage("sort", script, 500, 3000, 60*time.Millisecond, 600*time.Millisecond),
+			shiftStage("fetch", script, 100, 100, time.Second, 2*time.Second)},
 	} {
 		job := cluster.Job{Name: stages[0].Name, Stages: stages}
-		id = s.p.mustAsk(ask{Submit: &live.Submission{Job: job, Env: []string{"PATH=/usr/bin:/bin", "RAN=" + s.ran}, Dir: "/"}}).ID
+		id = s.p.mustAsk(ask{Submit: &live.Submission{Job: job, Env: []string{"PATH=/usr/bin:/bin", "RAN=" + s.ran},
+			Dir: "/"}}).ID
 		s.told = append(s.told, id)
 	}
 	return id
@@ -69,10 +73,13 @@ func (s *shifting) submit(script string) (id cluster.JobID) {
 
 // shifted reports whether leveling has stopped a task of a job.
 func shifted(j *live.Job) bool {
-	return slices.ContainsFunc(j.Tasks, func(t live.Task) bool { return t.Still != nil && t.Still.By&cluster.HeldByLeveling != 0 })
+	return slices.ContainsFunc(j.Tasks, func(t live.Task) bool {
+		return t.Still != nil && t.Still.By&cluster.HeldByLeveling != 0
+	})
 }
 
-// awaitShift waits until leveling has stopped a task of a job, and reports whether it has; it has not if the job has ended.
+// awaitShift waits until leveling has stopped a task of a job, and reports whether it has; it has not if the job has
+// ended.
 func (s *shifting) awaitShift(id cluster.JobID) bool {
 	return shifted(&s.p.mustAsk(ask{Shift: id}).Jobs[0])
 }
@@ -149,7 +156,8 @@ func (s *shifting) limited(g *cgroup.Group) string {
 	return ""
 }
 
-// bound returns how much CPU time a container may use, in millicores; ok is false if the kernel has control groups of version 1.
+// bound returns how much CPU time a container may use, in millicores; ok is false if the kernel has control groups of
+// version 1.
 func bound(t *testing.T, g *cgroup.Group) (millicores int, ok bool) {
 	if v, here := g.Has(cgroup.CPU); !here || v == cgroup.V1 {
 		return 0, false
@@ -164,8 +172,8 @@ func bound(t *testing.T, g *cgroup.Group) (millicores int, ok bool) {
 	return 1000 * quota / period, true
 }
 
-// check does something once more in a shift, of tasks that run for longer than expected. After their shifts they must run as granted,
-// and every job must succeed.
+// check does something once more in a shift, of tasks that run for longer than expected. After their shifts they must
+// run as granted, and every job must succeed.
 func (s *shifting) check(does func()) {
 	s.t.Helper()
 	id := s.submit(`until [ -e "$RAN/gate" ]; do sleep 0.02; done`)
@@ -206,7 +214,8 @@ func (s *shifting) finish() {
 	}
 }
 
-// A daemon that is killed (SIGKILL) at random moments of shifts loses no job, and leaves no task frozen, throttled or beyond its limits.
+// A daemon that is killed (SIGKILL) at random moments of shifts loses no job, and leaves no task frozen, throttled or
+// beyond its limits.
 func TestDaemonDiesInShifts(t *testing.T) {
 	needCgroups(t)
 	want, from := *shifts, *shiftSeed
@@ -232,8 +241,8 @@ func TestDaemonDiesInShifts(t *testing.T) {
 	})
 }
 
-// A machine that is stopped as a whole, as a virtual machine may be, and goes on after the end of a shift, and after the end of the daemon's
-// lease: the shift ends, and all goes on as after a death of the daemon, which has not died.
+// A machine that is stopped as a whole, as a virtual machine may be, and goes on after the end of a shift, and after
+// the end of the daemon's lease: the shift ends, and all goes on as after a death of the daemon, which has not died.
 func TestStoppedMachineEndsShifts(t *testing.T) {
 	needCgroups(t)
 	stopped := 12 * time.Second

@@ -62,7 +62,8 @@ func TestAsk(t *testing.T) {
 			budget.Store(int32(states))
 			time.Sleep(time.Second)
 			begun := cluster.Shift{Task: shift.Task, From: now, To: shift.From}
-			return cluster.Answer{Shifts: []cluster.Shift{begun, shift, {Task: cluster.TaskID{Job: 9}, From: shift.From, To: shift.To}}, Value: 2, Bound: 1, States: 9}
+			return cluster.Answer{Shifts: []cluster.Shift{begun, shift, {Task: cluster.TaskID{Job: 9}, From: shift.From,
+				To: shift.To}}, Value: 2, Bound: 1, States: 9}
 		}})
 		defer r.end()
 		if q := r.asked(); q.Answer != nil {
@@ -84,7 +85,8 @@ func TestAsk(t *testing.T) {
 		}
 		e, err := r.Explain(t.Context(), id)
 		want := Schedule{Value: 2, Bound: 1, Gap: 0.5, States: 9}
-		if l := status.Nodes[0].Leveling; err != nil || l.Result != "value 2, bound 1, gap 50 %, 9 states" || *l.Newest != want || *l.Used != want || l.Answered.Sub(l.Asked) != time.Second ||
+		if l := status.Nodes[0].Leveling; err != nil || l.Result != "value 2, bound 1, gap 50 %, 9 states" ||
+			*l.Newest != want || *l.Used != want || l.Answered.Sub(l.Asked) != time.Second ||
 			len(e.Levelings) != 1 || e.Levelings[0].Result != l.Result {
 			t.Errorf("status has %+v, and explain %+v", l, e.Levelings)
 		}

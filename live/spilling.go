@@ -24,11 +24,13 @@ func SpillInstead(j *cluster.Job, measured func(stage int) (cluster.Profile, boo
 		s.MaxMemory = 0
 		s.Command = s.WithHeap(cluster.Regular, 0)
 		if !s.Elastic() {
-			return "", Errorf(Conflict, "class flex: needs swap, and this machine has none: run `bellows swap create --size 4GiB`, "+
-				"or use class regular, or name a profile by which the program can spill")
+			return "", Errorf(Conflict,
+				"class flex: needs swap, and this machine has none: run `bellows swap create --size 4GiB`, "+
+					"or use class regular, or name a profile by which the program can spill")
 		}
-		size := fmt.Sprintf("%s, or spilling with as little as %s, %.2gx as long by its profile", resource.FormatMemory(s.Ideal[resource.Memory]),
-			resource.FormatMemory(s.MinMemory), s.Elasticity.Slowdown(s.Ideal[resource.Memory], s.MinMemory))
+		size := fmt.Sprintf("%s, or spilling with as little as %s, %.2gx as long by its profile",
+			resource.FormatMemory(s.Ideal[resource.Memory]), resource.FormatMemory(s.MinMemory),
+			s.Elasticity.Slowdown(s.Ideal[resource.Memory], s.MinMemory))
 		if len(stages) > 1 {
 			size = fmt.Sprintf("stage %q with %s", j.StageName(i), size)
 		} else {

@@ -12,13 +12,15 @@ import (
 func TestSpillInstead(t *testing.T) {
 	const mib, gib = resource.MiB, resource.GiB
 	stage := func(ideal, least resource.Amount, factor float64) cluster.Stage {
-		s := cluster.Stage{Tasks: 1, Ideal: resource.Of(1000, ideal), MinMemory: least, MaxMemory: 4 * gib, HeartbeatTimeout: time.Minute}
+		s := cluster.Stage{Tasks: 1, Ideal: resource.Of(1000, ideal), MinMemory: least, MaxMemory: 4 * gib,
+			HeartbeatTimeout: time.Minute}
 		if factor > 0 {
 			s.Elasticity = cluster.Elasticity{Kind: cluster.Step, Factor: factor}
 		}
 		return s
 	}
-	sort := cluster.Profile{Ideal: 2 * gib, MinMemory: 512 * mib, Duration: time.Minute, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 1.4}}
+	sort := cluster.Profile{Ideal: 2 * gib, MinMemory: 512 * mib, Duration: time.Minute,
+		Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 1.4}}
 	for _, c := range []struct {
 		why    string
 		stages []cluster.Stage
@@ -48,9 +50,11 @@ func TestSpillInstead(t *testing.T) {
 		switch {
 		case words != c.words || (err == nil) != (c.words != "") || s.Ideal[resource.Memory] != c.ideal:
 			t.Errorf("%s: %q, %v, ideal %d", c.why, words, err, s.Ideal[resource.Memory])
-		case err != nil && (KindOf(err) != Conflict || !strings.Contains(err.Error(), "needs swap") || j.Class != cluster.Flex || s.MaxMemory != 4*gib):
+		case err != nil && (KindOf(err) != Conflict || !strings.Contains(err.Error(), "needs swap") ||
+			j.Class != cluster.Flex || s.MaxMemory != 4*gib):
 			t.Errorf("%s: %v, class %s, most %d", c.why, err, j.Class, s.MaxMemory)
-		case err == nil && (j.Class != cluster.Regular || j.Check() != nil || s.MaxMemory != 0 || s.HeartbeatTimeout != time.Minute):
+		case err == nil && (j.Class != cluster.Regular || j.Check() != nil || s.MaxMemory != 0 ||
+			s.HeartbeatTimeout != time.Minute):
 			t.Errorf("%s: class %s, stage %+v, %v", c.why, j.Class, s, j.Check())
 		}
 	}

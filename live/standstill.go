@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
-// flexReading returns the reading of the container of a task, with the state in which the memory manager keeps it; nil if the
-// memory manager leaves it alone.
+// flexReading returns the reading of the container of a task, with the state in which the memory manager keeps it;
+// nil if the memory manager leaves it alone.
 func (d *Driver) flexReading(t *book.TaskState, readings map[cluster.ContainerID]cluster.Reading) *cluster.Reading {
 	j, ok := d.jobs[t.ID.Job]
 	if !ok {
@@ -25,8 +25,9 @@ func (d *Driver) flexReading(t *book.TaskState, readings map[cluster.ContainerID
 	return nil
 }
 
-// standing says whether and why a task makes no progress: ContainerSuspended if the engine knows that its programs have been
-// stopped, ContainerWaiting if r, the reading of its container, says that it waits for memory to start, else ContainerRunning.
+// standing says whether and why a task makes no progress: ContainerSuspended if the engine knows that its programs
+// have been stopped, ContainerWaiting if r, the reading of its container, says that it waits for memory to start,
+// else ContainerRunning.
 func standing(t *book.TaskState, r *cluster.Reading) cluster.ContainerState {
 	switch {
 	case t.Still:
@@ -43,8 +44,8 @@ type standstill struct{ paused, suspended, leveled, waiting int }
 // endless reports whether tasks make no progress for a time that is unknown.
 func (s standstill) endless() bool { return s.paused+s.suspended+s.waiting > 0 }
 
-// count adds a task in a state as standing returns it. A stopped task is paused if its owner holds it, and leveled if leveling
-// alone does, as in "bellows ps".
+// count adds a task in a state as standing returns it. A stopped task is paused if its owner holds it, and leveled if
+// leveling alone does, as in "bellows ps".
 func (s *standstill) count(t *book.TaskState, how cluster.ContainerState) {
 	switch {
 	case how == cluster.ContainerWaiting:
@@ -64,7 +65,8 @@ func (s standstill) why(left int) string {
 	for _, part := range []struct {
 		tasks int
 		are   string
-	}{{left - s.paused - s.suspended - s.leveled - s.waiting, "running"}, {s.paused, "paused"}, {s.suspended, "suspended"}, {s.leveled, "held by leveling"}, {s.waiting, "waiting for memory"}} {
+	}{{left - s.paused - s.suspended - s.leveled - s.waiting, "running"}, {s.paused, "paused"},
+		{s.suspended, "suspended"}, {s.leveled, "held by leveling"}, {s.waiting, "waiting for memory"}} {
 		switch {
 		case part.tasks == left && left == 1:
 			return "The last task of the job is " + part.are + "."

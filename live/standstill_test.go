@@ -21,11 +21,16 @@ func TestExplainStandstill(t *testing.T) {
 		ends      [2]bool // whether the end of a task is estimated
 		room      bool    // whether the time of room for the waiting job is estimated
 	}{
-		"running":   {[2]cluster.ContainerState{running, 0}, left + "running.", next, [2]bool{true, true}, true},
-		"one":       {[2]cluster.ContainerState{running, suspended}, "Of the 2 remaining tasks of the job, 1 is running, 1 is suspended.", next + " A suspended task keeps its cores.", [2]bool{true, false}, true},
-		"all":       {[2]cluster.ContainerState{suspended, suspended}, left + "suspended.", next + " 2 suspended tasks keep their cores.", [2]bool{}, false},
-		"waiting":   {[2]cluster.ContainerState{waiting, waiting}, left + "waiting for memory.", next, [2]bool{}, false},
-		"of either": {[2]cluster.ContainerState{suspended, waiting}, "Of the 2 remaining tasks of the job, 1 is suspended, 1 is waiting for memory.", next + " A suspended task keeps its cores.", [2]bool{}, false},
+		"running": {[2]cluster.ContainerState{running, 0}, left + "running.", next, [2]bool{true, true}, true},
+		"one": {[2]cluster.ContainerState{running, suspended},
+			"Of the 2 remaining tasks of the job, 1 is running, 1 is suspended.", next + " A suspended task keeps its cores.",
+			[2]bool{true, false}, true},
+		"all": {[2]cluster.ContainerState{suspended, suspended}, left + "suspended.",
+			next + " 2 suspended tasks keep their cores.", [2]bool{}, false},
+		"waiting": {[2]cluster.ContainerState{waiting, waiting}, left + "waiting for memory.", next, [2]bool{}, false},
+		"of either": {[2]cluster.ContainerState{suspended, waiting},
+			"Of the 2 remaining tasks of the job, 1 is suspended, 1 is waiting for memory.",
+			next + " A suspended task keeps its cores.", [2]bool{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -75,8 +80,8 @@ func TestExplainStandstill(t *testing.T) {
 	}
 }
 
-// A stopped task lends its cores: a waiting job starts at once. When the first task is resumed, the next job learns why it
-// waits although fewer tasks run than there are cores for.
+// A stopped task lends its cores: a waiting job starts at once. When the first task is resumed, the next job learns
+// why it waits although fewer tasks run than there are cores for.
 func TestLentCores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -95,7 +100,9 @@ func TestLentCores(t *testing.T) {
 		waits := r.submit(small)
 		synctest.Wait()
 		e, err := r.Explain(t.Context(), waits)
-		const want = "The next task of the job has not started: no node has 1 core free. Tasks that go on share the node with tasks that borrowed their cores: together they are granted 1 core more than the node has. 2 cores are held by job 1, 1 core by job 2."
+		const want = "The next task of the job has not started: no node has 1 core free. Tasks that go on share the " +
+			"node with tasks that borrowed their cores: together they are granted 1 core more than the node has. 2 cores " +
+			"are held by job 1, 1 core by job 2."
 		if err != nil || e.Why != want {
 			t.Errorf("explained %q, want %q: %v", e.Why, want, err)
 		}

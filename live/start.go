@@ -61,8 +61,8 @@ func (d *Driver) start(now timeline.Time, j *job, decision *cluster.Decision) {
 	for d.hasPrinted(id) { // before the store was replaced by an earlier one
 		id.Run++
 	}
-	r := &run{Task: store.Task{Container: id, UID: j.Request.As.UID, Node: d.nodeName(decision.Node), Grant: decision.Grant,
-		Why: decision.Reason.Words(clock), Booked: now}}
+	r := &run{Task: store.Task{Container: id, UID: j.Request.As.UID, Node: d.nodeName(decision.Node),
+		Grant: decision.Grant, Why: decision.Reason.Words(clock), Booked: now}}
 	j.add(r)
 	d.out.putRun(r)
 	launch, err := d.launch(j, id, decision)
@@ -105,8 +105,10 @@ func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision)
 	}
 	out := logPath(d.config.Dir, id)
 	launch := &cluster.Launch{Args: command.Args, Dir: dir, As: j.Request.As, Inherited: j.Request.Inherited,
-		Input: j.Request.Input, Stdin: command.Stdin, PrivateTmp: command.PrivateTmp, NoNetwork: command.NoNetwork, Timeout: command.Timeout, Tasks: j.Request.Job.Tasks(), Stdout: out + ".out", Stderr: out + ".err"}
-	d.out.bare = append(d.out.bare, bare{job: j.ID, launch: launch, own: withOwn(command.Env, id, size[resource.Memory]), cpu: size[resource.CPU]})
+		Input: j.Request.Input, Stdin: command.Stdin, PrivateTmp: command.PrivateTmp, NoNetwork: command.NoNetwork,
+		Timeout: command.Timeout, Tasks: j.Request.Job.Tasks(), Stdout: out + ".out", Stderr: out + ".err"}
+	d.out.bare = append(d.out.bare, bare{job: j.ID, launch: launch, own: withOwn(command.Env, id, size[resource.Memory]),
+		cpu: size[resource.CPU]})
 	return launch, nil
 }
 
@@ -156,12 +158,14 @@ func (d *Driver) kill(j *job, decision *cluster.Decision) {
 		return
 	}
 	r.killing, r.preempts = true, decision.Preempt
-	d.log.Info("killing container", "job", j.ID, "container", r.Container, "preempt", decision.Preempt, "reason", decision.Reason.Words(clock))
+	d.log.Info("killing container", "job", j.ID, "container", r.Container, "preempt", decision.Preempt, "reason",
+		decision.Reason.Words(clock))
 	if r.ended() {
 		return // The engine is yet to learn that.
 	}
 	if start, ok := d.withdraw(r.Container); ok {
-		e := cluster.Event{Kind: cluster.DecisionFailed, Task: r.Container.Task, Run: r.Container.Run, Decision: start, Outcome: cluster.Lost, Detail: "ended before it was started"}
+		e := cluster.Event{Kind: cluster.DecisionFailed, Task: r.Container.Task, Run: r.Container.Run, Decision: start,
+			Outcome: cluster.Lost, Detail: "ended before it was started"}
 		r.refused = true
 		d.close(j, r, &e)
 		d.agenda.next(e)
@@ -172,7 +176,9 @@ func (d *Driver) kill(j *job, decision *cluster.Decision) {
 
 // withdraw drops the order to start a container if that waits, as it does on a full disk. It returns the decision.
 func (d *Driver) withdraw(id cluster.ContainerID) (start cluster.DecisionID, ok bool) {
-	at := slices.IndexFunc(d.out.orders, func(o cluster.Order) bool { return o.Kind == cluster.Start && o.Container == id })
+	at := slices.IndexFunc(d.out.orders, func(o cluster.Order) bool {
+		return o.Kind == cluster.Start && o.Container == id
+	})
 	if at < 0 {
 		return 0, false
 	}

@@ -43,11 +43,12 @@ func (r *rig) startsNow(id cluster.JobID) (starts bool) {
 	}
 }
 
-// However one user tries to take all of a machine, the job of another user starts at once, if each has quotas of less than the machine
-// has. The node has 2 cores and 1 GiB.
+// However one user tries to take all of a machine, the job of another user starts at once, if each has quotas of less
+// than the machine has. The node has 2 cores and 1 GiB.
 func TestOneUserStarvesNobody(t *testing.T) {
 	quotas := ofUsers(cluster.Limits{
-		cluster.QuotaMemory: {Most: int64(600 * resource.MiB)}, cluster.QuotaCPU: {Most: int64(resource.Core)}, cluster.QuotaRunning: {Most: 4},
+		cluster.QuotaMemory: {Most: int64(600 * resource.MiB)}, cluster.QuotaCPU: {Most: int64(resource.Core)},
+		cluster.QuotaRunning: {Most: 4},
 		cluster.QuotaWaiting: {Most: 50, Refuses: true}, cluster.QuotaSubmissions: {Most: 100, Refuses: true}})
 	for _, way := range []struct {
 		name, policy string

@@ -154,8 +154,11 @@ func (d *Driver) answer(left stepNote) {
 		d.out.putJob(j)
 		d.log.Warn("a job is set aside: it stays, and does not start", "job", left.Job)
 	case left.Careful:
-		d.broken = Errorf(Internal, "policy %s hangs whenever it decides about the jobs that run, so nothing is decided until bellows is started again; the containers continue: kill the job that causes it, and start bellows again", d.config.Policy.Name())
-		d.log.Error("the engine decides nothing; the containers continue", "policy", d.config.Policy.Name(), "error", d.broken)
+		d.broken = Errorf(Internal,
+			"policy %s hangs whenever it decides about the jobs that run, so nothing is decided until bellows is started "+
+				"again; the containers continue: kill the job that causes it, and start bellows again", d.config.Policy.Name())
+		d.log.Error("the engine decides nothing; the containers continue", "policy", d.config.Policy.Name(), "error",
+			d.broken)
 	default:
 		d.careful = true
 	}

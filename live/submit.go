@@ -34,7 +34,8 @@ type Submission struct {
 }
 
 // Submit checks and accepts a job; when it returns, the job is stored and survives any crash. The error is Invalid if
-// the job cannot be run, OverQuota if a quota of its user or queue refuses it, and KeyReused if its key belongs to another request.
+// the job cannot be run, OverQuota if a quota of its user or queue refuses it, and KeyReused if its key belongs to
+// another request.
 func (d *Driver) Submit(ctx context.Context, s Submission) (id cluster.JobID, err error) {
 	defer func() { d.counts.submission(err) }()
 	key := s.Key.stored(s.Caller, d.now())
@@ -69,7 +70,8 @@ func (d *Driver) Submit(ctx context.Context, s Submission) (id cluster.JobID, er
 }
 
 // learnedProfile returns what the runs of an application taught, for a stage that names it as its profile.
-func (d *Driver) learnedProfile(ctx context.Context, caller cluster.Credentials, app, stage string) (p cluster.Profile, ok bool) {
+func (d *Driver) learnedProfile(ctx context.Context, caller cluster.Credentials, app,
+	stage string) (p cluster.Profile, ok bool) {
 	all, err := d.Learned(ctx, caller.UID, caller.User, app)
 	if err != nil {
 		return p, false
@@ -88,7 +90,8 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	j.Stages = slices.Clone(j.Stages)
 	j.Owner = OwnerOf(s.Caller).Name
 	if !filepath.IsAbs(s.Dir) {
-		return store.Job{}, Errorf(Invalid, "%w", &cluster.WrongField{Job: j.Name, Stage: -1, Field: "working directory", Value: strconv.Quote(s.Dir), Must: "must be an absolute path"})
+		return store.Job{}, Errorf(Invalid, "%w", &cluster.WrongField{Job: j.Name, Stage: -1, Field: "working directory",
+			Value: strconv.Quote(s.Dir), Must: "must be an absolute path"})
 	}
 	if err := s.Inherited.Check(); err != nil {
 		return store.Job{}, Errorf(Invalid, "job %q %w", j.Name, err)
@@ -117,8 +120,8 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 				j.Stages[i].Profile = ""
 				continue
 			}
-			return store.Job{}, Errorf(Invalid, "%w", &cluster.WrongField{Job: j.Name, Stage: i, StageName: j.StageName(i), Field: "profile", Value: strconv.Quote(name),
-				Must: "does not exist; measure it with bellows profile"})
+			return store.Job{}, Errorf(Invalid, "%w", &cluster.WrongField{Job: j.Name, Stage: i, StageName: j.StageName(i),
+				Field: "profile", Value: strconv.Quote(name), Must: "does not exist; measure it with bellows profile"})
 		}
 		if err != nil {
 			return store.Job{}, err
@@ -148,16 +151,19 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 			return store.Job{}, Errorf(Invalid, "job %q stage %q %w", j.Name, j.StageName(i), err)
 		}
 		if s := &j.Stages[i]; d.config.UID != 0 && (s.PrivateTmp || s.NoNetwork) {
-			return store.Job{}, Errorf(Invalid, "job %q stage %q private_tmp, no_network: need a daemon of root", j.Name, j.StageName(i))
+			return store.Job{}, Errorf(Invalid, "job %q stage %q private_tmp, no_network: need a daemon of root", j.Name,
+				j.StageName(i))
 		}
 	}
 	return store.Job{
-		Request: store.Request{Job: j, As: s.Caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input, Untimed: times},
-		State:   store.JobState{Status: cluster.StatusPending},
+		Request: store.Request{Job: j, As: s.Caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input,
+			Untimed: times},
+		State: store.JobState{Status: cluster.StatusPending},
 	}, nil
 }
 
-// needSwap makes sure that a FLEX job does not run without swap. The command has told its user before how the job will run.
+// needSwap makes sure that a FLEX job does not run without swap. The command has told its user before how the job
+// will run.
 func (d *Driver) needSwap(j *cluster.Job, known map[int]cluster.Profile) error {
 	if j.Class != cluster.Flex || d.config.HasSwap == nil {
 		return nil

@@ -82,8 +82,10 @@ func obey(dir, name string) error {
 		return err
 	}
 	d, err := daemon.Open(daemon.Config{State: dir, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Agent:  agent.Config{Node: "n1", Capacity: resource.Of(4000, 512*resource.MiB), Grace: 100 * time.Millisecond},
-		Driver: live.Config{Policy: slowing{p}, Settings: brisk, Keep: tiny, HasSwap: func() (bool, error) { return true, nil }}})
+		Agent: agent.Config{Node: "n1", Capacity: resource.Of(4000, 512*resource.MiB), Grace: 100 * time.Millisecond},
+		Driver: live.Config{Policy: slowing{p}, Settings: brisk, Keep: tiny, HasSwap: func() (bool, error) {
+			return true, nil
+		}}})
 	if err != nil {
 		return err
 	}
@@ -108,8 +110,8 @@ func obey(dir, name string) error {
 	}
 }
 
-// slowing is a policy that also throttles each task of jobs named "slowed" once it runs, resizes those of jobs named "resized", and
-// lets those of jobs named "leveled" stand still soon after they began: for as long as the name says.
+// slowing is a policy that also throttles each task of jobs named "slowed" once it runs, resizes those of jobs named
+// "resized", and lets those of jobs named "leveled" stand still soon after they began: for as long as the name says.
 type slowing struct{ policy.Policy }
 
 // lasting is how long the name of a job says that something lasts, such as "slowed for 5s".
@@ -122,14 +124,15 @@ func lasting(name string, byDefault time.Duration) time.Duration {
 	return byDefault
 }
 
-// cue returns since when a task may be throttled, resized and leveled: since it runs and, if the name of its job ends in "with kept", since
-// its owner also holds the task of the job named "kept".
+// cue returns since when a task may be throttled, resized and leveled: since it runs and, if the name of its job ends
+// in "with kept", since its owner also holds the task of the job named "kept".
 func cue(p *book.Plan, j *book.JobState, t *book.TaskState) (since timeline.Time, ok bool) {
 	if !strings.HasSuffix(j.Name, " with kept") {
 		return t.Launched, t.Running
 	}
 	for _, other := range p.Jobs {
-		if other.Name == "kept" && len(other.Tasks) > 0 && other.Tasks[0].Still && other.Tasks[0].StillBy&cluster.HeldByOwner != 0 {
+		if other.Name == "kept" && len(other.Tasks) > 0 && other.Tasks[0].Still &&
+			other.Tasks[0].StillBy&cluster.HeldByOwner != 0 {
 			return max(t.Launched, other.Tasks[0].StillSince), t.Running
 		}
 	}
@@ -144,11 +147,14 @@ func (s slowing) Decide(now timeline.Time, p *book.Plan) {
 			switch _, held := t.HeldUntil(); {
 			case !ok:
 			case strings.HasPrefix(j.Name, "slowed") && t.Throttled == nil:
-				p.Throttle(t, resource.Vector{}.With(resource.Disk, resource.MB), now.Add(lasting(j.Name, time.Hour)), cluster.BecauseNodePressure(resource.Disk, resource.MB, 2*resource.MB))
+				p.Throttle(t, resource.Vector{}.With(resource.Disk, resource.MB), now.Add(lasting(j.Name, time.Hour)),
+					cluster.BecauseNodePressure(resource.Disk, resource.MB, 2*resource.MB))
 			case j.Name == "resized" && t.Resized == nil:
-				p.Resize(t, t.Grant.With(resource.CPU, 2*t.Grant[resource.CPU]).With(resource.Memory, t.Grant[resource.Memory]+resource.MiB), cluster.BecausePhaseDemands(0, t.Grant))
+				p.Resize(t, t.Grant.With(resource.CPU, 2*t.Grant[resource.CPU]).With(resource.Memory, t.Grant[resource.Memory]+
+					resource.MiB), cluster.BecausePhaseDemands(0, t.Grant))
 			case strings.HasPrefix(j.Name, "leveled") && !held && now < since.Add(60*time.Millisecond):
-				p.SuspendUntil(t, now.Add(lasting(j.Name, 100*time.Millisecond)), cluster.TaskID{}, cluster.BecauseNodePressure(resource.CPU, resource.Core, resource.Core))
+				p.SuspendUntil(t, now.Add(lasting(j.Name, 100*time.Millisecond)), cluster.TaskID{},
+					cluster.BecauseNodePressure(resource.CPU, resource.Core, resource.Core))
 			}
 		}
 	}
@@ -305,8 +311,10 @@ func kinds(random *rand.Rand) map[string]*kind {
 	code := 1 + random.IntN(98)
 	pause := func() string { return fmt.Sprintf("sleep 0.%03d; ", random.IntN(400)) }
 	return map[string]*kind{
-		"good": {1 + random.IntN(4), "echo begun; " + pause() + "echo done", 16 * resource.MiB, 0, "succeeded", "succeeded", "begun\ndone\n"},
-		"bad":  {1, "echo begun; " + pause() + fmt.Sprintf("exit %d", code), 16 * resource.MiB, code, "failed", "failed", "begun\n"},
+		"good": {1 + random.IntN(4), "echo begun; " + pause() + "echo done", 16 * resource.MiB, 0, "succeeded", "succeeded",
+			"begun\ndone\n"},
+		"bad": {1, "echo begun; " + pause() + fmt.Sprintf("exit %d", code), 16 * resource.MiB, code, "failed", "failed",
+			"begun\n"},
 		"big":  {1, pause() + `exec "$SELF" allocate`, 32 * resource.MiB, 137, "out-of-memory", "failed", ""},
 		"gone": {1, "exec no-such-program", 16 * resource.MiB, 127, "failed", "failed", ""},
 		"long": {1, "echo begun; exec sleep 1000", 16 * resource.MiB, 143, "killed", "cancelled", "begun\n"},
@@ -407,7 +415,8 @@ func replayAll(t *testing.T, dir string) {
 		}
 		header, log := live.ReadLog(t, path)
 		records += len(log)
-		if at, ok := live.ReplayBy(t, header, log, func(p policy.Policy) policy.Policy { return slowing{p} }); !ok && at < len(log)-1 {
+		if at, ok := live.ReplayBy(t, header, log, func(p policy.Policy) policy.Policy { return slowing{p} }); !ok &&
+			at < len(log)-1 {
 			t.Errorf("%s: record %d of %d came out differently", path, at, len(log))
 		}
 	}
@@ -428,7 +437,8 @@ func verify(t *testing.T, dir string, j *live.Job, k *kind) {
 			continue // It was ended before it started.
 		}
 		if task.Outcome.String() != k.outcome || task.Exit == nil || (task.Exit.Code != k.code && k.status != "cancelled") {
-			t.Errorf("job %s task %s run %d: %s %+v, want %s %d; %s", j.Name, task.Task, task.Run, task.Outcome, task.Exit, k.outcome, k.code, task.Detail)
+			t.Errorf("job %s task %s run %d: %s %+v, want %s %d; %s", j.Name, task.Task, task.Run, task.Outcome, task.Exit,
+				k.outcome, k.code, task.Detail)
 			continue
 		}
 		id := cluster.ContainerID{Task: task.Task, Run: task.Run}
@@ -459,8 +469,8 @@ func TestContainersSurviveEveryEnd(t *testing.T) {
 	needCgroups(t)
 	dir, ran := t.TempDir(), t.TempDir()
 	gate := filepath.Join(ran, "gate")
-	k := kind{tasks: 2, script: `echo begun; until [ -e "$RAN/gate" ]; do sleep 0.01; done; echo done`, memory: 16 * resource.MiB,
-		outcome: "succeeded", status: "succeeded", output: "begun\ndone\n"}
+	k := kind{tasks: 2, script: `echo begun; until [ -e "$RAN/gate" ]; do sleep 0.01; done; echo done`,
+		memory: 16 * resource.MiB, outcome: "succeeded", status: "succeeded", output: "begun\ndone\n"}
 	p := startDaemon(t, dir, "fair")
 	id := p.mustAsk(ask{Submit: k.submission(t, "waits", ran)}).ID
 	for index := range int32(k.tasks) {

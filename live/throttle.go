@@ -52,7 +52,8 @@ func (d *Driver) throttle(j *job, decision *cluster.Decision) {
 	if (decision.Bound == resource.Vector{}) {
 		d.log.Info("ending the throttle of container", "job", j.ID, "container", r.Container, "reason", r.Throttle.Why)
 	} else {
-		d.log.Info("throttling container", "job", j.ID, "container", r.Container, "bound", decision.Bound, "until", clock(decision.At), "reason", r.Throttle.Why)
+		d.log.Info("throttling container", "job", j.ID, "container", r.Container, "bound", decision.Bound, "until",
+			clock(decision.At), "reason", r.Throttle.Why)
 	}
 	d.out.putRun(r)
 	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: r.Container})
@@ -62,7 +63,8 @@ func (d *Driver) throttle(j *job, decision *cluster.Decision) {
 func (d *Driver) throttled(j *job, r *run, e cluster.Event) {
 	at := slices.Index(r.throttles, e.Decision)
 	if at < 0 {
-		d.log.Debug("ignored the answer to an unknown decision", "container", r.Container, "event", e.Kind, "decision", e.Decision)
+		d.log.Debug("ignored the answer to an unknown decision", "container", r.Container, "event", e.Kind, "decision",
+			e.Decision)
 		return
 	}
 	newest := at == len(r.throttles)-1
@@ -87,8 +89,8 @@ func (d *Driver) throttled(j *job, r *run, e cluster.Event) {
 	d.tell(j)
 }
 
-// adoptThrottle compares the stored throttle of a run with the throttle that the Backend found, which counts: an order may
-// not have arrived.
+// adoptThrottle compares the stored throttle of a run with the throttle that the Backend found, which counts: an
+// order may not have arrived.
 func (d *Driver) adoptThrottle(r *run, e *cluster.Event) {
 	was, found := store.Throttle{}, e.Condition()
 	switch t := r.Throttle; {
@@ -101,7 +103,8 @@ func (d *Driver) adoptThrottle(r *run, e *cluster.Event) {
 		return
 	}
 	if was.Bound != found.Bound {
-		d.log.Warn("the last throttle of a container did not arrive", "container", r.Container, "ordered", was.Bound, "found", found.Bound)
+		d.log.Warn("the last throttle of a container did not arrive", "container", r.Container, "ordered", was.Bound,
+			"found", found.Bound)
 		was = store.Throttle{}
 	}
 	switch {

@@ -25,7 +25,8 @@ type throttler struct {
 func (p *throttler) Decide(now timeline.Time, plan *book.Plan) {
 	if p.due {
 		p.due = false
-		plan.Throttle(plan.Jobs[0].Tasks[0], resource.Vector{}.With(resource.Disk, p.bound), p.until, cluster.BecauseNodePressure(resource.Disk, 40*resource.MB, 110*resource.MB))
+		plan.Throttle(plan.Jobs[0].Tasks[0], resource.Vector{}.With(resource.Disk, p.bound), p.until,
+			cluster.BecauseNodePressure(resource.Disk, 40*resource.MB, 110*resource.MB))
 	}
 	p.Policy.Decide(now, plan)
 }
@@ -49,7 +50,8 @@ func newThrottledBy(t *testing.T, p policy.Policy, s Submission) *throttled {
 	r.job = r.submit(s)
 	r.start = r.order(cluster.Start)
 	r.begun = r.now()
-	r.fake.events <- cluster.Event{Kind: cluster.DecisionDone, Task: r.start.Task, Run: 1, Decision: r.start.ID, Launched: r.begun}
+	r.fake.events <- cluster.Event{Kind: cluster.DecisionDone, Task: r.start.Task, Run: 1, Decision: r.start.ID,
+		Launched: r.begun}
 	synctest.Wait()
 	return r
 }
@@ -84,7 +86,8 @@ func (r *throttled) is(want *Throttle) {
 		r.t.Fatalf("%+v %v", e, err)
 	}
 	for _, got := range []*Throttle{e.Job.Tasks[0].Throttle, e.Tasks[0].Throttle} {
-		if (got == nil) != (want == nil) || got != nil && (got.Disk != want.Disk || got.InForce != want.InForce || got.How != want.How || got.Failed != want.Failed || got.Why != want.Why) {
+		if (got == nil) != (want == nil) || got != nil && (got.Disk != want.Disk || got.InForce != want.InForce ||
+			got.How != want.How || got.Failed != want.Failed || got.Why != want.Why) {
 			r.t.Errorf("throttled %+v, want %+v", got, want)
 		}
 	}
@@ -149,7 +152,8 @@ func TestThrottle(t *testing.T) {
 
 		failing := r.throttle(3*resource.MB, time.Hour)
 		r.answer(cluster.DecisionFailed, failing, "no such thing")
-		r.decided(shown(10, AnswerDone, "slowly"), shown(5, AnswerSuperseded, ""), shown(4, AnswerDone, ""), shown(3, AnswerFailed, "no such thing"))
+		r.decided(shown(10, AnswerDone, "slowly"), shown(5, AnswerSuperseded, ""), shown(4, AnswerDone, ""),
+			shown(3, AnswerFailed, "no such thing"))
 		r.is(&Throttle{Bound: Bound{Disk: 3e6}, Why: pressure, Failed: "no such thing"})
 
 		fourth := r.throttle(2*resource.MB, time.Hour)
@@ -184,12 +188,13 @@ func TestThrottleOfATaskThatEnds(t *testing.T) {
 		r.throttle(10*resource.MB, time.Minute)
 		r.fake.ended(r.start.Container, cluster.Succeeded, 0)
 		synctest.Wait()
-		r.decided(DecisionNote{Kind: cluster.Throttle, Bound: Bound{Disk: 10e6}, Answer: AnswerSuperseded, Detail: "its task ended first"})
+		r.decided(DecisionNote{Kind: cluster.Throttle, Bound: Bound{Disk: 10e6}, Answer: AnswerSuperseded,
+			Detail: "its task ended first"})
 	})
 }
 
-// recites checks that the log of a run with a throttler, told to a new engine, gives the same decisions: the policy throttles
-// when it did, and all else follows from the events. It returns the number of throttles.
+// recites checks that the log of a run with a throttler, told to a new engine, gives the same decisions: the policy
+// throttles when it did, and all else follows from the events. It returns the number of throttles.
 func recites(t *testing.T, path string) (throttles int) {
 	t.Helper()
 	p := &throttler{Policy: fifo(t)}

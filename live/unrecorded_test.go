@@ -28,10 +28,12 @@ func TestStoreThatWasRemoved(t *testing.T) {
 		r.fake.launched(r.order(cluster.Start))
 		synctest.Wait()
 		r.removeState()
-		if _, err := r.Submit(t.Context(), submission(1)); err == nil || !strings.Contains(err.Error(), "was removed while bellows ran") {
+		if _, err := r.Submit(t.Context(), submission(1)); err == nil ||
+			!strings.Contains(err.Error(), "was removed while bellows ran") {
 			t.Errorf("submitted with %v", err)
 		}
-		if s, err := r.Status(t.Context()); err != nil || !strings.Contains(s.Trouble, "was removed while bellows ran") || s.Jobs != 1 {
+		if s, err := r.Status(t.Context()); err != nil || !strings.Contains(s.Trouble, "was removed while bellows ran") ||
+			s.Jobs != 1 {
 			t.Errorf("status %+v, %v", s, err)
 		}
 		synctest.Wait()
@@ -50,7 +52,9 @@ func TestEndWithoutRecording(t *testing.T) {
 		r.fake.launched(o)
 		synctest.Wait()
 		r.removeState()
-		if err := r.Cancel(t.Context(), user, id); err == nil || !strings.HasPrefix(err.Error(), "job 1: its tasks are being killed and none starts again, but that cannot be recorded now: ") {
+		if err := r.Cancel(t.Context(), user, id); err == nil ||
+			!strings.HasPrefix(err.Error(),
+				"job 1: its tasks are being killed and none starts again, but that cannot be recorded now: ") {
 			t.Errorf("killed with %v", err)
 		}
 		if k := r.order(cluster.Kill); k.Container != o.Container {

@@ -16,8 +16,8 @@ type TaskUsage struct {
 	State   TaskState       `json:"state"`
 	Outcome cluster.Outcome `json:"outcome,omitempty" doc:"omitted while it runs"` // 0 while it runs
 	Started time.Time       `json:"started"`
-	// DurationSeconds is how long it ran, or has run so far; MeasuredSeconds is the part of it that the spans cover, including
-	// gaps, and GapSeconds the part that gaps cover.
+	// DurationSeconds is how long it ran, or has run so far; MeasuredSeconds is the part of it that the spans cover,
+	// including gaps, and GapSeconds the part that gaps cover.
 	DurationSeconds float64 `json:"duration_s" doc:"how long it ran"`
 	MeasuredSeconds float64 `json:"measured_s" doc:"the part that the spans cover, gaps among them"`
 	GapSeconds      float64 `json:"gap_s,omitempty" doc:"the part of measured_s in gaps"`
@@ -41,10 +41,12 @@ type TaskUsage struct {
 
 // Rates are levels, and amounts used per second. An unknown rate is nil.
 type Rates struct {
-	CPU      *int64 `json:"cpu_millicores,omitempty" doc:"mean; a field that was not measured is omitted, which differs from 0"`
-	Memory   *int64 `json:"memory_bytes,omitempty" doc:"largest sample of anonymous and shared memory, without page cache"` // anonymous and shared, without page cache
-	Swap     *int64 `json:"swap_bytes,omitempty" doc:"largest sample"`
-	Read     *int64 `json:"read_bytes_per_s,omitempty" doc:"mean, from disks; with version 1 of control groups from the device of the state directory only"` // from disks
+	CPU *int64 `json:"cpu_millicores,omitempty" doc:"mean; a field that was not measured is omitted, which differs from 0"`
+	// anonymous and shared, without page cache
+	Memory *int64 `json:"memory_bytes,omitempty" doc:"largest sample of anonymous and shared memory, without page cache"`
+	Swap   *int64 `json:"swap_bytes,omitempty" doc:"largest sample"`
+	// from disks
+	Read     *int64 `json:"read_bytes_per_s,omitempty" doc:"mean, from disks; with version 1 of control groups from the device of the state directory only"`
 	Written  *int64 `json:"written_bytes_per_s,omitempty" doc:"mean, to disks; with version 1 of control groups a write counts when it makes a page of the cache dirty"`
 	Received *int64 `json:"received_bytes_per_s,omitempty" doc:"mean, from the network"` // from the network
 	Sent     *int64 `json:"sent_bytes_per_s,omitempty" doc:"mean, to the network"`
@@ -70,8 +72,8 @@ type UsageSpan struct {
 // ratesOf makes Rates of a function that returns one rate.
 func ratesOf(of func(usage.Kind) (int64, bool)) Rates {
 	var r Rates
-	for k, into := range map[usage.Kind]**int64{usage.CPU: &r.CPU, usage.Memory: &r.Memory, usage.Swap: &r.Swap, usage.Read: &r.Read,
-		usage.Written: &r.Written, usage.Received: &r.Received, usage.Sent: &r.Sent} {
+	for k, into := range map[usage.Kind]**int64{usage.CPU: &r.CPU, usage.Memory: &r.Memory, usage.Swap: &r.Swap,
+		usage.Read: &r.Read, usage.Written: &r.Written, usage.Received: &r.Received, usage.Sent: &r.Sent} {
 		if v, ok := of(k); ok {
 			*into = &v
 		}
@@ -89,8 +91,9 @@ func (t *TaskUsage) put(u usage.Usage, most int) {
 	t.Spans = make([]UsageSpan, len(u.Spans))
 	for i := range u.Spans {
 		s := &u.Spans[i]
-		t.Spans[i] = UsageSpan{FromSeconds: at.Seconds(), LengthSeconds: s.Length.Seconds(), Gap: s.Gap, StillSeconds: s.Still.Seconds(),
-			PressedSeconds: s.Pressed.Seconds(), IdleSeconds: s.Idle.Seconds(), Bounded: s.Bounded, Rates: ratesOf(s.Rate)}
+		t.Spans[i] = UsageSpan{FromSeconds: at.Seconds(), LengthSeconds: s.Length.Seconds(), Gap: s.Gap,
+			StillSeconds: s.Still.Seconds(), PressedSeconds: s.Pressed.Seconds(), IdleSeconds: s.Idle.Seconds(),
+			Bounded: s.Bounded, Rates: ratesOf(s.Rate)}
 		at += s.Length
 	}
 }
@@ -117,8 +120,8 @@ func (d *Driver) Usage(ctx context.Context, id cluster.JobID, most int) ([]TaskU
 			until = now
 		}
 		at[cluster.ContainerID{Task: t.Task, Run: t.Run}] = len(out)
-		out = append(out, TaskUsage{Task: t.Task, Run: t.Run, State: t.State, Outcome: t.Outcome, Started: t.Started, CPUMillicores: t.CPUMillicores,
-			MemoryBytes: t.MemoryBytes, DurationSeconds: max(0, until.Sub(t.Started).Seconds())})
+		out = append(out, TaskUsage{Task: t.Task, Run: t.Run, State: t.State, Outcome: t.Outcome, Started: t.Started,
+			CPUMillicores: t.CPUMillicores, MemoryBytes: t.MemoryBytes, DurationSeconds: max(0, until.Sub(t.Started).Seconds())})
 	}
 	each := max(1, spansInAnswer/max(1, len(out)))
 	if most > 0 {
@@ -165,8 +168,8 @@ func (j *Job) runs() []Task {
 	return all
 }
 
-// measured returns the usage of containers that are to be forgotten. On a full disk it is lost, because the reserved space
-// is kept for the ends of tasks.
+// measured returns the usage of containers that are to be forgotten. On a full disk it is lost, because the reserved
+// space is kept for the ends of tasks.
 func (d *Driver) measured(forgotten []cluster.ContainerID) []store.Usage {
 	if d.short != nil {
 		return nil
@@ -186,7 +189,8 @@ func (d *Driver) measured(forgotten []cluster.ContainerID) []store.Usage {
 	return all
 }
 
-// thinAfter is how long the usage of a run is stored in detail, thinnedAtOnce the number of runs that are thinned in one transaction.
+// thinAfter is how long the usage of a run is stored in detail, thinnedAtOnce the number of runs that are thinned in
+// one transaction.
 const (
 	thinAfter     = 24 * time.Hour
 	thinnedAtOnce = 100

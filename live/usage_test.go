@@ -15,8 +15,9 @@ import (
 func used(n int) usage.Usage {
 	var u usage.Usage
 	for i := range n {
-		u.Spans = append(u.Spans, usage.Span{Length: time.Second, Used: usage.Amounts{usage.CPU: int64(i%2) * 1000, usage.Memory: int64(i) << 20},
-			Known: usage.SetOf(usage.CPU, usage.Memory)})
+		u.Spans = append(u.Spans,
+			usage.Span{Length: time.Second, Used: usage.Amounts{usage.CPU: int64(i%2) * 1000, usage.Memory: int64(i) << 20},
+				Known: usage.SetOf(usage.CPU, usage.Memory)})
 	}
 	return u
 }
@@ -36,7 +37,8 @@ func TestUsage(t *testing.T) {
 		r.fake.launched(first)
 		synctest.Wait()
 		got, err := r.Usage(t.Context(), id, 0)
-		if err != nil || len(got) != 1 || got[0].Missing != "it was not measured" || len(got[0].Spans) != 0 || got[0].Mean.CPU != nil {
+		if err != nil || len(got) != 1 || got[0].Missing != "it was not measured" || len(got[0].Spans) != 0 ||
+			got[0].Mean.CPU != nil {
 			t.Errorf("not measured: %v, %+v", err, got)
 		}
 		r.fake.usage[first.Container] = used(4)
@@ -53,10 +55,12 @@ func TestUsage(t *testing.T) {
 				t.Fatalf("%s: %v, %+v", when, err, got)
 			}
 			a, b := got[0], got[1]
-			if a.Run != 1 || a.Missing != "" || a.MeasuredSeconds != 4 || *a.Mean.CPU != 500 || *a.Peak.CPU != 1000 || a.Mean.Read != nil || a.Outcome != cluster.Failed {
+			if a.Run != 1 || a.Missing != "" || a.MeasuredSeconds != 4 || *a.Mean.CPU != 500 || *a.Peak.CPU != 1000 ||
+				a.Mean.Read != nil || a.Outcome != cluster.Failed {
 				t.Errorf("%s: first run %+v", when, a)
 			}
-			if b.Run != 2 || b.Missing != "" || b.MeasuredSeconds != 10 || *b.Peak.Memory != 9<<20 || len(b.Spans) > 3 || b.Spans[1].FromSeconds != b.Spans[0].LengthSeconds {
+			if b.Run != 2 || b.Missing != "" || b.MeasuredSeconds != 10 || *b.Peak.Memory != 9<<20 || len(b.Spans) > 3 ||
+				b.Spans[1].FromSeconds != b.Spans[0].LengthSeconds {
 				t.Errorf("%s: second run %+v", when, b)
 			}
 		}
@@ -117,7 +121,8 @@ func TestUsageIsThinned(t *testing.T) {
 
 // On a full disk what a run used is not stored: the reserved space is for its end.
 func TestUsageOnAFullDisk(t *testing.T) {
-	d := &Driver{backend: &fake{usage: map[cluster.ContainerID]usage.Usage{{Run: 1}: used(1)}}, log: slog.New(slog.DiscardHandler)}
+	d := &Driver{backend: &fake{usage: map[cluster.ContainerID]usage.Usage{{Run: 1}: used(1)}},
+		log: slog.New(slog.DiscardHandler)}
 	d.runShort()
 	if got := d.measured([]cluster.ContainerID{{Run: 1}}); got != nil {
 		t.Errorf("on a full disk: %+v", got)

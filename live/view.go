@@ -13,10 +13,11 @@ import (
 
 // Job is a job as people see it. It is a copy that belongs to the caller.
 type Job struct {
-	ID    cluster.JobID `json:"id"`
-	Name  string        `json:"name"`
-	Owner string        `json:"owner" doc:"name of its user, or the number if that has none"` // user name, or the number of the user if it has none
-	UID   uint32        `json:"uid"`
+	ID   cluster.JobID `json:"id"`
+	Name string        `json:"name"`
+	// user name, or the number of the user if it has none
+	Owner string `json:"owner" doc:"name of its user, or the number if that has none"`
+	UID   uint32 `json:"uid"`
 	// A failed or cancelled job may still have tasks that are being killed: see Ended.
 	Status cluster.JobStatus `json:"status" doc:"pending, running or set-aside, or how it has ended: succeeded, failed or cancelled"`
 	// Ended says that the job will not change any more.
@@ -55,9 +56,9 @@ type Job struct {
 	// Earlier are the earlier runs of tasks, by stage, index and run. Left out where Tasks are.
 	Earlier []Task `json:"earlier,omitempty" doc:"earlier runs of tasks"`
 
-	// Version is equal for two Jobs of the same ID only if they are equal in everything. It is 0 if that is unknown, because
-	// something in the Job follows from the time or was measured. It does not say whether Tasks and Earlier, or the Stages of a job that
-	// has ended, were left out.
+	// Version is equal for two Jobs of the same ID only if they are equal in everything. It is 0 if that is unknown,
+	// because something in the Job follows from the time or was measured. It does not say whether Tasks and Earlier, or
+	// the Stages of a job that has ended, were left out.
 	Version int64 `json:"-"`
 }
 
@@ -68,27 +69,34 @@ const final = -1
 // shown, because all callers may see it.
 type Stage struct {
 	cluster.Stage
-	Class     cluster.Class `json:"class"`
-	Pending   int           `json:"pending" doc:"tasks that have not started, or are to run again"` // not started, or to run again
-	Startable int           `json:"-"`                                                              // of Pending: those that wait for nothing but room, or for their turn
-	Running   int           `json:"running" doc:"tasks that are being started, or run"`             // being started, or running
-	Succeeded int           `json:"succeeded" doc:"tasks that ended well"`                          // ended well
-	Failed    int           `json:"failed" doc:"tasks that ended for good without success"`         // ended for good without success
+	Class cluster.Class `json:"class"`
+	// not started, or to run again
+	Pending int `json:"pending" doc:"tasks that have not started, or are to run again"`
+	// of Pending: those that wait for nothing but room, or for their turn
+	Startable int `json:"-"`
+	// being started, or running
+	Running   int `json:"running" doc:"tasks that are being started, or run"`
+	Succeeded int `json:"succeeded" doc:"tasks that ended well"` // ended well
+	// ended for good without success
+	Failed int `json:"failed" doc:"tasks that ended for good without success"`
 
 	// The fields below repeat fields of the stage in units for people.
-	Elasticity      string  `json:"elasticity" doc:"what less memory costs, in words"` // in words
-	CPUMillicores   int64   `json:"cpu_millicores"`
-	IdealBytes      int64   `json:"ideal_memory_bytes" doc:"memory with which a task runs at full speed"`
-	DurationSeconds float64 `json:"duration_s,omitempty" doc:"estimated run time of a task with ideal memory; omitted if unknown"` // estimated, at ideal memory; 0 is unknown
-	TimeoutSeconds  float64 `json:"timeout_s,omitempty" doc:"after which a task is killed; omitted if there is no limit"`          // after which a task is killed; 0 is no limit
+	Elasticity    string `json:"elasticity" doc:"what less memory costs, in words"` // in words
+	CPUMillicores int64  `json:"cpu_millicores"`
+	IdealBytes    int64  `json:"ideal_memory_bytes" doc:"memory with which a task runs at full speed"`
+	// estimated, at ideal memory; 0 is unknown
+	DurationSeconds float64 `json:"duration_s,omitempty" doc:"estimated run time of a task with ideal memory; omitted if unknown"`
+	// after which a task is killed; 0 is no limit
+	TimeoutSeconds float64 `json:"timeout_s,omitempty" doc:"after which a task is killed; omitted if there is no limit"`
 }
 
 // stageOf returns the view of a stage that has not started.
 func stageOf(j *cluster.Job, i int) Stage {
 	s := j.Stages[i]
 	s.Command = cluster.Command{Timeout: s.Timeout}
-	return Stage{Stage: s, Class: j.Class, Pending: s.Tasks, Elasticity: s.Elasticity.String(), CPUMillicores: int64(s.Ideal[resource.CPU]),
-		IdealBytes: int64(s.Ideal[resource.Memory]), DurationSeconds: s.Duration.Seconds(), TimeoutSeconds: s.Timeout.Seconds()}
+	return Stage{Stage: s, Class: j.Class, Pending: s.Tasks, Elasticity: s.Elasticity.String(),
+		CPUMillicores: int64(s.Ideal[resource.CPU]), IdealBytes: int64(s.Ideal[resource.Memory]),
+		DurationSeconds: s.Duration.Seconds(), TimeoutSeconds: s.Timeout.Seconds()}
 }
 
 // Task is one run of a task.
@@ -138,11 +146,13 @@ type Grant struct {
 }
 
 func grantOf(g resource.Vector) Grant {
-	return Grant{CPUMillicores: int64(g[resource.CPU]), MemoryBytes: int64(g[resource.Memory]), Disk: int64(g[resource.Disk]), Network: int64(g[resource.Network])}
+	return Grant{CPUMillicores: int64(g[resource.CPU]), MemoryBytes: int64(g[resource.Memory]),
+		Disk: int64(g[resource.Disk]), Network: int64(g[resource.Network])}
 }
 
-// InPhase is the phase of its forecast that a running task is in: the phase that was reported or found by what the task used,
-// or a later one that the task should have reached since by the time that it ran. It is zero if the task has no forecast.
+// InPhase is the phase of its forecast that a running task is in: the phase that was reported or found by what the
+// task used, or a later one that the task should have reached since by the time that it ran. It is zero if the task
+// has no forecast.
 type InPhase struct {
 	Phase  int    `json:"phase,omitempty" doc:"number of the phase that the task is in, 1 for the first; omitted if the task has no forecast or does not run"`
 	Phases int    `json:"phases,omitempty" doc:"number of phases of its forecast"`
@@ -157,7 +167,8 @@ func inPhase(t *book.TaskState, now timeline.Time) InPhase {
 		return InPhase{}
 	}
 	phases := t.Stage().Phases
-	return InPhase{Phase: int(phase) + 1, Phases: len(phases), Name: phases[phase].Name, Since: instant(t.EnteredAt(now, phase))}
+	return InPhase{Phase: int(phase) + 1, Phases: len(phases), Name: phases[phase].Name,
+		Since: instant(t.EnteredAt(now, phase))}
 }
 
 // Still says who stopped the programs of a running task, and since when.
@@ -225,7 +236,8 @@ type Node struct {
 	Leveling *Leveling `json:"leveling,omitempty" doc:"the newest question of the policy about how to level the demand on the node; omitted if there was none"`
 }
 
-// LeftMemory is the memory that is neither granted, nor held by containers that have grown beyond their grants, nor left in use by tasks.
+// LeftMemory is the memory that is neither granted, nor held by containers that have grown beyond their grants, nor
+// left in use by tasks.
 func (n *Node) LeftMemory() int64 {
 	return max(0, min(n.FreeMemory, n.Memory-n.HeldMemory-n.LeftoverMemory))
 }
@@ -240,10 +252,12 @@ func nodeOf(n *book.NodeState) Node {
 		return new(int64(free[k]))
 	}
 	return Node{Name: n.Name, CPU: int64(n.Capacity[resource.CPU]), Memory: int64(n.Capacity[resource.Memory]),
-		FreeCPU: int64(free[resource.CPU]), OverdrawnCPU: int64(n.Overdrawn()[resource.CPU]), FreeMemory: int64(free[resource.Memory]), HeldMemory: int64(n.Held),
+		FreeCPU: int64(free[resource.CPU]), OverdrawnCPU: int64(n.Overdrawn()[resource.CPU]),
+		FreeMemory: int64(free[resource.Memory]), HeldMemory: int64(n.Held),
 		LeftoverMemory: int64(n.Leftover), OverdrawnMemory: max(0, -int64(n.Spare()[resource.Memory])),
 		FreeDisk: known(resource.Disk), FreeNetwork: known(resource.Network), Disk: int64(n.Capacity[resource.Disk]),
-		DiskGives: int64(n.Pressed[resource.Disk]), Network: int64(n.Capacity[resource.Network]), Unknown: n.Unknown.Fields(), Leveling: levelingOf(n)}
+		DiskGives: int64(n.Pressed[resource.Disk]), Network: int64(n.Capacity[resource.Network]),
+		Unknown: n.Unknown.Fields(), Leveling: levelingOf(n)}
 }
 
 // Status is the daemon as a whole.
@@ -279,8 +293,8 @@ type Explanation struct {
 	// Why is a sentence on the state of the job. A second one may follow on suspended tasks that keep their cores, or on
 	// resumed tasks whose cores were borrowed.
 	Why string `json:"why" doc:"a sentence on the state of the job"`
-	// EarliestStart is the earliest time at which its next task could have room, or all tasks that start together with it, if no
-	// other task came first; zero if no task waits, or if the ends of the tasks in its way are unknown.
+	// EarliestStart is the earliest time at which its next task could have room, or all tasks that start together with
+	// it, if no other task came first; zero if no task waits, or if the ends of the tasks in its way are unknown.
 	EarliestStart time.Time `json:"earliest_start,omitzero" doc:"when its next task, or all that start together with it, could have room, if no other task came first; it does not count on the end of a suspended or waiting task"`
 	// EstimatedEnd is when the job is expected to end: the policy's last estimate, or the end that follows from its
 	// running tasks. It is zero if unknown, and while one of its tasks is paused, suspended or waits for memory.
@@ -303,8 +317,9 @@ type Explanation struct {
 type TaskExplanation struct {
 	Task cluster.TaskID `json:"task"`
 	Grant
-	IdealBytes int64   `json:"ideal_memory_bytes" doc:"memory with which it would run at full speed"`
-	Slowdown   float64 `json:"slowdown" doc:"estimated run time / run time with ideal memory"` // estimated run time divided by that at ideal memory
+	IdealBytes int64 `json:"ideal_memory_bytes" doc:"memory with which it would run at full speed"`
+	// estimated run time divided by that at ideal memory
+	Slowdown float64 `json:"slowdown" doc:"estimated run time / run time with ideal memory"`
 	Sized
 	Why          string    `json:"why" doc:"one clause on why it has its memory"`
 	EstimatedEnd time.Time `json:"estimated_end,omitzero" doc:"when it should end; omitted if unknown, and while it is paused, suspended or waits"`
@@ -326,8 +341,9 @@ type TaskExplanation struct {
 
 // DecisionNote is a decision in words.
 type DecisionNote struct {
-	At    time.Time            `json:"at" doc:"when it was taken"`
-	Kind  cluster.DecisionKind `json:"kind" doc:"start, kill, throttle, suspend, resume, resize, reserve, unreserve or wait"` // never Wake
+	At time.Time `json:"at" doc:"when it was taken"`
+	// never Wake
+	Kind  cluster.DecisionKind `json:"kind" doc:"start, kill, throttle, suspend, resume, resize, reserve, unreserve or wait"`
 	Task  cluster.TaskID       `json:"task" doc:"about which task"`
 	Why   string               `json:"why" doc:"one clause"`
 	Grant *Grant               `json:"grant,omitempty" doc:"of a resize: what the task is granted from now on"`

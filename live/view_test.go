@@ -8,12 +8,13 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// What a task was granted of every resource is shown with the task, and what is left of it with the node; a bandwidth that is
-// unknown is left out.
+// What a task was granted of every resource is shown with the task, and what is left of it with the node; a bandwidth
+// that is unknown is left out.
 func TestGrantsOfEveryResource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t, dir: t.TempDir(), fake: newFake()}
-		node := cluster.Node{Name: "n1", Capacity: resource.Of(2000, resource.GiB).With(resource.Disk, 100*resource.MB), Unknown: resource.KindsOf(resource.Network)}
+		node := cluster.Node{Name: "n1", Capacity: resource.Of(2000, resource.GiB).With(resource.Disk, 100*resource.MB),
+			Unknown: resource.KindsOf(resource.Network)}
 		r.fake.events = make(chan cluster.Event, 10)
 		r.fake.events <- cluster.Event{Kind: cluster.NodeJoined, NewNode: &node}
 		r.fake.events <- cluster.Event{Kind: cluster.Synced}
@@ -42,7 +43,8 @@ func TestGrantsOfEveryResource(t *testing.T) {
 
 // What is left of a node's memory is neither granted nor held by flex containers that have grown.
 func TestLeftMemory(t *testing.T) {
-	for _, c := range []struct{ free, held, want int64 }{{800, 0, 800}, {800, 200, 800}, {800, 990, 10}, {0, 990, 0}, {800, 1100, 0}} {
+	for _, c := range []struct{ free, held, want int64 }{{800, 0, 800}, {800, 200, 800}, {800, 990, 10}, {0, 990, 0},
+		{800, 1100, 0}} {
 		if n := (Node{Memory: 1000, FreeMemory: c.free, HeldMemory: c.held}); n.LeftMemory() != c.want {
 			t.Errorf("%d are not granted and %d held: %d are left, want %d", c.free, c.held, n.LeftMemory(), c.want)
 		}

@@ -11,8 +11,8 @@ import (
 )
 
 // Why a job waits: the engine knows the reasons that lie in the policy and in the room on nodes (core/book/waiting.go).
-// This file adds what only the driver knows: jobs that are set aside, nodes that can start nothing, containers that have
-// been stopped.
+// This file adds what only the driver knows: jobs that are set aside, nodes that can start nothing, containers that
+// have been stopped.
 
 // whyWaits says in one clause why the next task of a job has not started, as of now; empty if no task waits.
 func (d *Driver) whyWaits(j *job) string {
@@ -46,12 +46,14 @@ func (d *Driver) whyWaits(j *job) string {
 	return ""
 }
 
-// engineWhy puts into words what the engine knows. A policy that panics here has changed nothing, and the engine continues.
+// engineWhy puts into words what the engine knows. A policy that panics here has changed nothing, and the engine
+// continues.
 func (d *Driver) engineWhy(state *book.JobState) (words string, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			words, ok = fmt.Sprintf("unknown: policy %s failed to say why: %v", d.config.Policy.Name(), p), true
-			d.log.Error("the policy failed to say why a job waits", "policy", d.config.Policy.Name(), "job", state.ID, "panic", p)
+			d.log.Error("the policy failed to say why a job waits", "policy", d.config.Policy.Name(), "job", state.ID, "panic",
+				p)
 		}
 	}()
 	why, ok := d.engine.WhyWaits(d.now(), state)
@@ -99,8 +101,8 @@ func (d *Driver) least(state *book.JobState, stage int) resource.Vector {
 	return need
 }
 
-// leftMemory returns a sentence on memory that a waiting task needs, and that outlives the tasks that have used it. It is empty if the task
-// waits for something else.
+// leftMemory returns a sentence on memory that a waiting task needs, and that outlives the tasks that have used it.
+// It is empty if the task waits for something else.
 func leftMemory(s *book.Snapshot, need resource.Vector) string {
 	var left resource.Amount
 	for _, n := range s.Nodes {
@@ -115,11 +117,13 @@ func leftMemory(s *book.Snapshot, need resource.Vector) string {
 	if left == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" %s outlives the tasks that have used it: files in memory, such as those in /dev/shm, or segments that programs shared.", resource.FormatMemory(left))
+	return fmt.Sprintf(" %s outlives the tasks that have used it: files in memory, such as those in /dev/shm, or "+
+		"segments that programs shared.", resource.FormatMemory(left))
 }
 
-// keptCores returns a sentence on tasks that hold the cores which a waiting task needs: suspended tasks that keep their cores,
-// resumed tasks and executors that had lent them, or tasks that were granted more while they ran. It is empty if the task waits for something else.
+// keptCores returns a sentence on tasks that hold the cores which a waiting task needs: suspended tasks that keep
+// their cores, resumed tasks and executors that had lent them, or tasks that were granted more while they ran. It is
+// empty if the task waits for something else.
 func keptCores(s *book.Snapshot, need resource.Vector) string {
 	suspended, overdrawn, grown := 0, resource.Amount(0), false
 	for _, n := range s.Nodes {
@@ -139,9 +143,11 @@ func keptCores(s *book.Snapshot, need resource.Vector) string {
 	}
 	switch {
 	case overdrawn > 0 && grown:
-		return fmt.Sprintf(" Running tasks were granted more cores than were free: together they are granted %s more than the node has.", resource.CPU.Format(overdrawn))
+		return fmt.Sprintf(" Running tasks were granted more cores than were free: together they are granted %s more "+
+			"than the node has.", resource.CPU.Format(overdrawn))
 	case overdrawn > 0:
-		return fmt.Sprintf(" Tasks that go on share the node with tasks that borrowed their cores: together they are granted %s more than the node has.", resource.CPU.Format(overdrawn))
+		return fmt.Sprintf(" Tasks that go on share the node with tasks that borrowed their cores: together they are "+
+			"granted %s more than the node has.", resource.CPU.Format(overdrawn))
 	case suspended == 0:
 		return ""
 	case suspended == 1:

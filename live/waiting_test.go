@@ -98,7 +98,8 @@ func TestExplainIsOfOneMoment(t *testing.T) {
 				t.Errorf("task %s is %v, and explained as running: %v", task.Task, task.State, explained[task.Task])
 			}
 		}
-		if e.Job.Waiting != "" || e.Job.SucceededCount != 1 || len(e.Tasks) != 2 || e.Tasks[0].MemoryBytes != int64(400*resource.MiB) {
+		if e.Job.Waiting != "" || e.Job.SucceededCount != 1 || len(e.Tasks) != 2 ||
+			e.Tasks[0].MemoryBytes != int64(400*resource.MiB) {
 			t.Errorf("explained as %+v", e)
 		}
 	})

@@ -13,8 +13,8 @@ type Update struct {
 	Revision int64 `json:"revision" doc:"what the update leads to; revisions grow, also from one run of the daemon to the next"`
 	// Snapshot says that Jobs are all jobs that have not ended with all their tasks, instead of what has changed.
 	Snapshot bool `json:"snapshot,omitempty" doc:"the jobs are all that have not ended, with all their tasks: what was known before is to be forgotten"`
-	// Jobs are the jobs that have changed, or of which a task has. Tasks of a job are only those that have changed, and Earlier is
-	// left out.
+	// Jobs are the jobs that have changed, or of which a task has. Tasks of a job are only those that have changed, and
+	// Earlier is left out.
 	Jobs []Job `json:"jobs,omitempty" doc:"jobs that have changed, or of which a task has; tasks of a job are those that have changed. A job that has ended is there once more"`
 	More bool  `json:"more,omitempty" doc:"the update goes on in the next event"`
 }
@@ -31,7 +31,9 @@ func (u *Update) Apply(jobs map[cluster.JobID]Job) {
 		}
 		tasks := slices.Clone(jobs[j.ID].Tasks)
 		for _, t := range j.Tasks {
-			at, here := slices.BinarySearchFunc(tasks, t.Task, func(t Task, id cluster.TaskID) int { return compareTasks(t.Task, id) })
+			at, here := slices.BinarySearchFunc(tasks, t.Task, func(t Task, id cluster.TaskID) int {
+				return compareTasks(t.Task, id)
+			})
 			if !here {
 				tasks = slices.Insert(tasks, at, t)
 			}
@@ -42,9 +44,10 @@ func (u *Update) Apply(jobs map[cluster.JobID]Job) {
 	}
 }
 
-// Changes waits until something has changed since a revision, and returns what, as of now. It returns a snapshot at once if the
-// revision is 0, of an earlier run of the daemon, or so old that some of the jobs that have ended since are forgotten. It keeps
-// nothing for its caller: whoever asks seldom gets all that has changed meanwhile, each job once.
+// Changes waits until something has changed since a revision, and returns what, as of now. It returns a snapshot at
+// once if the revision is 0, of an earlier run of the daemon, or so old that some of the jobs that have ended since
+// are forgotten. It keeps nothing for its caller: whoever asks seldom gets all that has changed meanwhile, each job
+// once.
 func (d *Driver) Changes(ctx context.Context, from int64) (Update, error) {
 	for {
 		newer := d.board.newer()

@@ -74,8 +74,8 @@ func TestChanges(t *testing.T) {
 	})
 }
 
-// Those who wait for changes are woken by a change, all of them, and by the end of the driver. A reader that does not come back
-// holds up nobody.
+// Those who wait for changes are woken by a change, all of them, and by the end of the driver. A reader that does not
+// come back holds up nobody.
 func TestWaitingForChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Patience is how long one piece of the engine's work may take before it counts as a hang; 0 is the default. A step takes
-// microseconds, and with ten thousand jobs some milliseconds.
+// Patience is how long one piece of the engine's work may take before it counts as a hang; 0 is the default. A step
+// takes microseconds, and with ten thousand jobs some milliseconds.
 type Patience struct {
 	// Hangs is when the log says where the engine is, and callers stop waiting for it. The default is DefaultHangs.
 	Hangs time.Duration
@@ -81,7 +81,8 @@ func (d *Driver) hangs() (silent time.Duration, hangs bool) {
 // silent returns the error for callers of an engine that hangs.
 func (d *Driver) silent() error {
 	silent, _ := d.hangs()
-	return Errorf(Internal, "the engine has not answered for %v; the containers continue, and bellows status says more", silent.Round(time.Second))
+	return Errorf(Internal, "the engine has not answered for %v; the containers continue, and bellows status says more",
+		silent.Round(time.Second))
 }
 
 // Dead is closed when the engine has hung for longer than Patience.Dead. The process should then end without Close,
@@ -113,7 +114,8 @@ func (d *Driver) watch(p Patience) {
 			d.sayWhereItHangs()
 		}
 		if time.Duration(same)*(p.Hangs/glances) >= p.Dead {
-			d.log.Error("the engine does not recover: bellows ends; the containers continue, and bellows up finds them again", "at", d.note.String())
+			d.log.Error("the engine does not recover: bellows ends; the containers continue, and bellows up finds them again",
+				"at", d.note.String())
 			close(w.dead)
 			return
 		}
@@ -128,7 +130,8 @@ func (d *Driver) sayWhereItHangs() {
 	close(w.hung)
 	w.mu.Unlock()
 	silent, _ := d.hangs()
-	d.log.Error("the engine does not answer", "for", silent.Round(time.Second), "at", d.note.String(), "stack", stackOf(d.watchdog.loop))
+	d.log.Error("the engine does not answer", "for", silent.Round(time.Second), "at", d.note.String(), "stack",
+		stackOf(d.watchdog.loop))
 }
 
 func (d *Driver) recovered() {

@@ -76,7 +76,8 @@ func (r *hangsRig) restart(when func(*book.Plan) bool, inventory ...cluster.Even
 	r.t.Helper()
 	p := &hanging{Policy: fifo(r.t), when: when, letGo: make(chan struct{})}
 	r.policy, r.fake = p, newFake(inventory...)
-	d, err := Start(Config{Policy: p, Backend: r.fake, Store: r.store, Dir: r.dir, UID: 1000, Log: slog.New(slog.NewTextHandler(r.log, nil))})
+	d, err := Start(Config{Policy: p, Backend: r.fake, Store: r.store, Dir: r.dir, UID: 1000,
+		Log: slog.New(slog.NewTextHandler(r.log, nil))})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -112,7 +113,8 @@ func named(name string) Submission {
 // submitHanging submits a job on which the engine hangs: the submission returns an error after a while.
 func (r *hangsRig) submitHanging() {
 	r.t.Helper()
-	if _, err := r.Submit(r.t.Context(), named("hangs")); err == nil || !strings.Contains(err.Error(), "the engine has not answered for 6s") {
+	if _, err := r.Submit(r.t.Context(), named("hangs")); err == nil ||
+		!strings.Contains(err.Error(), "the engine has not answered for 6s") {
 		r.t.Errorf("submitted with %v", err)
 	}
 }
@@ -131,13 +133,15 @@ func TestStatusAnswersWhileTheEngineHangs(t *testing.T) {
 		r.submitHanging()
 		time.Sleep(time.Second)
 		s := r.status()
-		if want := "the engine has not answered for 7s; what follows is as of " + before.Format(time.TimeOnly); s.Trouble != want {
+		if want := "the engine has not answered for 7s; what follows is as of " +
+			before.Format(time.TimeOnly); s.Trouble != want {
 			t.Errorf("trouble %q, want %q", s.Trouble, want)
 		}
 		if !s.AsOf.Equal(before) || s.Jobs != 1 || s.Running != 1 || len(s.Nodes) != 1 {
 			t.Errorf("status %+v", s)
 		}
-		if said := r.log.String(); !strings.Contains(said, "(*hanging).Decide") || !strings.Contains(said, "taking in job 2") {
+		if said := r.log.String(); !strings.Contains(said, "(*hanging).Decide") ||
+			!strings.Contains(said, "taking in job 2") {
 			t.Errorf("the log does not say where it hangs: %s", said)
 		}
 		if _, err := r.Jobs(t.Context()); err == nil || KindOf(err) != Internal {
@@ -196,7 +200,8 @@ func TestJobThatHangsTheEngineIsSetAside(t *testing.T) {
 			r.fake.launched(o)
 			r.fake.ended(o.Container, cluster.Succeeded, 0)
 			r.wait(o.Task.Job)
-			if j := r.job(1); j.Status != cluster.StatusSetAside || j.Ended || !strings.Contains(j.Waiting, "the engine hung when it took the job in") {
+			if j := r.job(1); j.Status != cluster.StatusSetAside || j.Ended ||
+				!strings.Contains(j.Waiting, "the engine hung when it took the job in") {
 				t.Errorf("job %+v", j)
 			}
 			if e, err := r.Explain(t.Context(), 1); err != nil || !strings.Contains(e.Why, "set aside") {
@@ -225,7 +230,8 @@ func TestJobThatHangsTheEngineIsSetAside(t *testing.T) {
 // If the engine hangs after an event of another job, the next start finds the culprit by taking in the jobs one by one.
 func TestCarefulStartFindsTheJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tight := func(p *book.Plan) bool { return len(p.Nodes) > 0 && len(p.Nodes[0].Tasks) < 2 } // when there is room to decide about
+		// when there is room to decide about
+		tight := func(p *book.Plan) bool { return len(p.Nodes) > 0 && len(p.Nodes[0].Tasks) < 2 }
 		r := newHangsRig(t, tight)
 		a, b := r.submit(named("runs")), r.submit(named("runs"))
 		first, second := r.order(cluster.Start), r.order(cluster.Start)
@@ -237,14 +243,16 @@ func TestCarefulStartFindsTheJob(t *testing.T) {
 		r.fake.ended(first.Container, cluster.Succeeded, 0)
 		<-r.Dead() // At an event of job a.
 		running := cluster.Event{Kind: cluster.TaskAdopted, Task: second.Task, Run: 1, Grant: second.Grant, Launched: 1}
-		ended := cluster.Event{Kind: cluster.TaskEnded, Task: first.Task, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{Started: 1, Ended: 2}}
+		ended := cluster.Event{Kind: cluster.TaskEnded, Task: first.Task, Run: 1, Outcome: cluster.Succeeded,
+			Exit: &cluster.Exit{Started: 1, Ended: 2}}
 		r.restart(tight, running, ended)
 		<-r.Dead() // when it took in the culprit
 		r.restart(tight, running, ended)
 		if o := r.order(cluster.Start); o.Task.Job != waits {
 			t.Errorf("order %+v", o)
 		}
-		for id, want := range map[cluster.JobID]cluster.JobStatus{a: cluster.StatusSucceeded, b: cluster.StatusRunning, guilty: cluster.StatusSetAside, waits: cluster.StatusPending} {
+		for id, want := range map[cluster.JobID]cluster.JobStatus{a: cluster.StatusSucceeded, b: cluster.StatusRunning,
+			guilty: cluster.StatusSetAside, waits: cluster.StatusPending} {
 			if j := r.job(id); j.Status != want {
 				t.Errorf("job %d is %s, want %s", id, j.Status, want)
 			}
@@ -267,7 +275,8 @@ func TestNothingIsDecidedIfThatHangs(t *testing.T) {
 		r.fake.ended(first.Container, cluster.Succeeded, 0)
 		<-r.Dead()
 		running := cluster.Event{Kind: cluster.TaskAdopted, Task: second.Task, Run: 1, Grant: second.Grant, Launched: 1}
-		ended := cluster.Event{Kind: cluster.TaskEnded, Task: first.Task, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{Started: 1, Ended: 2}}
+		ended := cluster.Event{Kind: cluster.TaskEnded, Task: first.Task, Run: 1, Outcome: cluster.Succeeded,
+			Exit: &cluster.Exit{Started: 1, Ended: 2}}
 		r.restart(tight, running, ended)
 		<-r.Dead()
 		r.restart(tight, running, ended)

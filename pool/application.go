@@ -15,7 +15,8 @@ import (
 	"github.com/bellows-rm/bellows/executor"
 )
 
-// application is an application that has enrolled. The engine knows it as an open job, whose stages are those of the application.
+// application is an application that has enrolled. The engine knows it as an open job, whose stages are those of the
+// application.
 type application struct {
 	id       cluster.JobID
 	key      string
@@ -84,8 +85,8 @@ func (a *application) find(stage, index int) *task {
 	return s.tasks[index]
 }
 
-// Enrol enrols an application. An earlier one with the same key is replaced: its running tasks are cancelled, because whoever
-// enrols again submits again what has no result.
+// Enrol enrols an application. An earlier one with the same key is replaced: its running tasks are cancelled, because
+// whoever enrols again submits again what has no result.
 //
 // The payload is for executors that are attached to one that drives. The errors are ErrInvalid and ErrFull.
 func (p *Pool) Enrol(ctx context.Context, e executor.Enrolment, payload []byte) (lease executor.Lease, err error) {
@@ -95,7 +96,8 @@ func (p *Pool) Enrol(ctx context.Context, e executor.Enrolment, payload []byte) 
 	case !(e.Weight >= 0 && e.Weight <= 1e6):
 		return lease, fmt.Errorf("weight %v: %w: must be from 0 to 1000000", e.Weight, ErrInvalid)
 	case len(payload) > executor.MostAttach || !e.Drives && len(payload) > 0:
-		return lease, fmt.Errorf("%d bytes follow: %w: must be at most %d, of an application that drives, and else none", len(payload), ErrInvalid, executor.MostAttach)
+		return lease, fmt.Errorf("%d bytes follow: %w: must be at most %d, of an application that drives, and else none",
+			len(payload), ErrInvalid, executor.MostAttach)
 	case e.Attempts < 0 || e.Attempts > 1000:
 		return lease, fmt.Errorf("attempts %d: %w: must be from 0 to 1000", e.Attempts, ErrInvalid)
 	}
@@ -110,16 +112,20 @@ func (p *Pool) Enrol(ctx context.Context, e executor.Enrolment, payload []byte) 
 		if len(p.apps) >= MostApplications {
 			return fmt.Errorf("the pool has %d applications, and at most %d: %w", len(p.apps), MostApplications, ErrFull)
 		}
-		job := &cluster.Job{ID: p.nextApp, Name: e.Name, Queue: e.Queue, Weight: e.Weight, Open: true, Drives: e.Drives, Submitted: p.loop.Now(), MaxAttempts: 1}
+		job := &cluster.Job{ID: p.nextApp, Name: e.Name, Queue: e.Queue, Weight: e.Weight, Open: true, Drives: e.Drives,
+			Submitted: p.loop.Now(), MaxAttempts: 1}
 		if err := p.admits(job); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
-		a := &application{id: job.ID, key: e.Key, name: e.Name, fresh: e.Fresh, attempts: cmp.Or(e.Attempts, 4), lease: rand.Text(), expires: p.renew()}
+		a := &application{id: job.ID, key: e.Key, name: e.Name, fresh: e.Fresh, attempts: cmp.Or(e.Attempts, 4),
+			lease: rand.Text(), expires: p.renew()}
 		if e.Drives {
 			if p.config.OfOwner.full(len(payload)) {
-				return fmt.Errorf("the applications of the owner have %d bytes, at most %d: %w", p.config.OfOwner.held.Load(), p.config.OfOwner.most, ErrFull)
+				return fmt.Errorf("the applications of the owner have %d bytes, at most %d: %w", p.config.OfOwner.held.Load(),
+					p.config.OfOwner.most, ErrFull)
 			}
-			a.driving = &driving{attach: payload, attached: map[int64]*member{}, holds: map[int64]executor.Attachment{}, found: map[int]int32{}}
+			a.driving = &driving{attach: payload, attached: map[int64]*member{}, holds: map[int64]executor.Attachment{},
+				found: map[int]int32{}}
 			p.hold(a, int64(len(payload)))
 		}
 		p.nextApp++
@@ -148,8 +154,8 @@ func (p *Pool) applicationOf(id int64, lease string) (*application, error) {
 	return a, p.broken
 }
 
-// Grow adds tasks to an application, unless it was cancelled. The payload contains their arguments, and then belongs to the pool. The
-// errors are ErrGone, ErrInvalid and ErrFull.
+// Grow adds tasks to an application, unless it was cancelled. The payload contains their arguments, and then belongs
+// to the pool. The errors are ErrGone, ErrInvalid and ErrFull.
 func (p *Pool) Grow(ctx context.Context, id int64, g executor.Growth, payload []byte) (room executor.Room, err error) {
 	err = p.do(ctx, func() error {
 		a, err := p.applicationOf(id, g.Lease)
@@ -173,7 +179,8 @@ func (p *Pool) Grow(ctx context.Context, id int64, g executor.Growth, payload []
 		case a.held > 0 && a.held+int64(len(payload)) > p.config.Room:
 			return fmt.Errorf("%d bytes of arguments and results are here, at most %d: %w", a.held, p.config.Room, ErrFull)
 		case p.config.OfOwner.full(len(payload)):
-			return fmt.Errorf("the applications of the owner have %d bytes of arguments and results, at most %d: %w", p.config.OfOwner.held.Load(), p.config.OfOwner.most, ErrFull)
+			return fmt.Errorf("the applications of the owner have %d bytes of arguments and results, at most %d: %w",
+				p.config.OfOwner.held.Load(), p.config.OfOwner.most, ErrFull)
 		}
 		if err := a.checkGrowth(&g, len(payload)); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -281,7 +288,8 @@ func (p *Pool) grow(a *application, g *executor.Growth, payload []byte) {
 			if size < 0 {
 				continue
 			}
-			t := &task{id: cluster.TaskID{Job: a.id, Stage: int32(grown.Stage), Index: int32(len(s.tasks))}, stage: grown.Stage, index: index, arguments: argumentsIn(payload[:size:size], whole), since: p.loop.Now()}
+			t := &task{id: cluster.TaskID{Job: a.id, Stage: int32(grown.Stage), Index: int32(len(s.tasks))},
+				stage: grown.Stage, index: index, arguments: argumentsIn(payload[:size:size], whole), since: p.loop.Now()}
 			payload = payload[size:]
 			s.add(t)
 			p.hold(a, int64(size))
@@ -295,9 +303,11 @@ func (p *Pool) grow(a *application, g *executor.Growth, payload []byte) {
 		}
 		switch {
 		case isNew && a.driving != nil:
-			growth.Stages = append(growth.Stages, cluster.Stage{Name: grown.Name, Tasks: grown.Tasks, Ideal: need, Parents: slices.Compact(slices.Sorted(slices.Values(grown.After)))})
+			growth.Stages = append(growth.Stages, cluster.Stage{Name: grown.Name, Tasks: grown.Tasks, Ideal: need,
+				Parents: slices.Compact(slices.Sorted(slices.Values(grown.After)))})
 		case isNew:
-			growth.Stages = append(growth.Stages, cluster.Stage{Name: grown.Name, Tasks: n, Ideal: need, Parents: a.parents(grown.After)})
+			growth.Stages = append(growth.Stages, cluster.Stage{Name: grown.Name, Tasks: n, Ideal: need,
+				Parents: a.parents(grown.After)})
 		case n > 0:
 			growth.Tasks = append(growth.Tasks, cluster.MoreTasks{Stage: grown.Stage, Tasks: n})
 		}
@@ -336,8 +346,8 @@ func (p *Pool) cancelIfHopeless(a *application) {
 	}
 }
 
-// argumentsIn returns arguments that are a part of a message of whole bytes. Small ones are copied, so that the message does not stay in
-// memory until the last of its tasks has ended.
+// argumentsIn returns arguments that are a part of a message of whole bytes. Small ones are copied, so that the
+// message does not stay in memory until the last of its tasks has ended.
 func argumentsIn(part []byte, whole int) []byte {
 	if 2*len(part) >= whole {
 		return part
@@ -392,9 +402,10 @@ func (p *Pool) reclaim(a *application, added []*task) {
 	}
 }
 
-// Collect confirms results and returns those after them, as soon as there are some or the application has ended, or none after a while.
-// The payload contains the result and the output of each.
-func (p *Pool) Collect(ctx context.Context, id int64, c executor.Collect) (out executor.Results, payloads [][]byte, err error) {
+// Collect confirms results and returns those after them, as soon as there are some or the application has ended, or
+// none after a while. The payload contains the result and the output of each.
+func (p *Pool) Collect(ctx context.Context, id int64, c executor.Collect) (out executor.Results, payloads [][]byte,
+	err error) {
 	changed := make(chan struct{}, 1)
 	look := func(waits bool) error {
 		a, err := p.applicationOf(id, c.Lease)
@@ -412,7 +423,8 @@ func (p *Pool) Collect(ctx context.Context, id int64, c executor.Collect) (out e
 		}
 		return nil
 	}
-	if err := p.do(ctx, func() error { return look(true) }); err != nil || len(out.Results)+len(out.Changes) > 0 || out.Ended {
+	if err := p.do(ctx, func() error { return look(true) }); err != nil || len(out.Results)+len(out.Changes) > 0 ||
+		out.Ended {
 		return out, payloads, err
 	}
 	timer := time.NewTimer(p.config.Poll)
@@ -463,7 +475,9 @@ func (p *Pool) confirm(a *application, after int64) {
 	}
 	a.results = slices.Delete(a.results, 0, n)
 	if d := a.driving; d != nil { // Answers may still read the list.
-		i, _ := slices.BinarySearchFunc(d.changes, after+1, func(c executor.Change, number int64) int { return cmp.Compare(c.Number, number) })
+		i, _ := slices.BinarySearchFunc(d.changes, after+1, func(c executor.Change, number int64) int {
+			return cmp.Compare(c.Number, number)
+		})
 		for _, c := range d.changes[:i] {
 			if c.What == executor.Ended {
 				d.unheard--

@@ -9,20 +9,21 @@ import (
 	"github.com/bellows-rm/bellows/executor"
 )
 
-// An application that drives starts its own tasks. What its executors run is an attachment, which the engine knows as a task, and
-// the pool as a run of it. An executor reports what it serves and gets the differences, so the next message makes up for a lost one; an
-// application gets numbered changes, which are repeated until it confirms them. An attachment keeps its number in later daemons:
-// executor and application know it by that.
+// An application that drives starts its own tasks. What its executors run is an attachment, which the engine knows as
+// a task, and the pool as a run of it. An executor reports what it serves and gets the differences, so the next
+// message makes up for a lost one; an application gets numbered changes, which are repeated until it confirms them.
+// An attachment keeps its number in later daemons: executor and application know it by that.
 
 // driving is what only an application that drives has.
 type driving struct {
-	attach   []byte                        // what attached executors are to know
-	attached map[int64]*member             // by the numbers of attachments
-	holds    map[int64]executor.Attachment // from before it enrolled, until it is known whether their executors have come back
-	found    map[int]int32                 // how many of them were found, by stage
-	failures int                           // attachments in a row that have failed
-	changes  []executor.Change             // that were not confirmed
-	unheard  int                           // of them, ends of attachments
+	attach   []byte            // what attached executors are to know
+	attached map[int64]*member // by the numbers of attachments
+	// from before it enrolled, until it is known whether their executors have come back
+	holds    map[int64]executor.Attachment
+	found    map[int]int32     // how many of them were found, by stage
+	failures int               // attachments in a row that have failed
+	changes  []executor.Change // that were not confirmed
+	unheard  int               // of them, ends of attachments
 }
 
 // known is what an executor last said of its attachment.
@@ -40,7 +41,9 @@ func (p *Pool) attach(m *member, w *work) {
 	p.change(m, w, executor.Change{What: executor.Assigned})
 	if !m.attaches {
 		m.work = nil
-		p.finish(m, w, report{Report: executor.Report{Failed: true, Error: fmt.Sprintf("executor %d cannot be attached: its program does not serve applications that start their own tasks", m.number)}})
+		p.finish(m, w, report{Report: executor.Report{Failed: true,
+			Error: fmt.Sprintf("executor %d cannot be attached: its program does not serve applications that start their "+
+				"own tasks", m.number)}})
 		return
 	}
 	p.answer(m)
@@ -62,7 +65,8 @@ func (p *Pool) change(m *member, w *work, c executor.Change) {
 	p.tell(w.app, c)
 }
 
-// tell gives a change its number, and keeps it until the application confirms it. An application that confirms none is cancelled.
+// tell gives a change its number, and keeps it until the application confirms it. An application that confirms none
+// is cancelled.
 func (p *Pool) tell(a *application, c executor.Change) {
 	a.number++
 	c.Number = a.number
@@ -93,7 +97,8 @@ func (p *Pool) countFailure(a *application, r *executor.Report) {
 		return
 	}
 	if a.driving.failures++; a.driving.failures >= a.attempts {
-		p.cancel(a, fmt.Sprintf("%d attachments of executors in a row have failed; the last: %s", a.driving.failures, r.Error))
+		p.cancel(a, fmt.Sprintf("%d attachments of executors in a row have failed; the last: %s", a.driving.failures,
+			r.Error))
 	}
 }
 
@@ -128,7 +133,8 @@ func (p *Pool) holdsFromBefore(a *application, held []executor.Attachment) {
 	}
 }
 
-// adoptAttachment continues what an executor has served since before it registered, if its application says the same; only until the pool is synced.
+// adoptAttachment continues what an executor has served since before it registered, if its application says the same;
+// only until the pool is synced.
 func (p *Pool) adoptAttachment(m *member, a *application) {
 	e := m.earlier
 	h, held := a.driving.holds[e.Attachment]
@@ -136,7 +142,8 @@ func (p *Pool) adoptAttachment(m *member, a *application) {
 		return
 	}
 	delete(a.driving.holds, e.Attachment)
-	t := &task{id: cluster.TaskID{Job: a.id, Stage: int32(h.Stage), Index: a.driving.found[h.Stage]}, stage: h.Stage, index: int(a.driving.found[h.Stage]), running: m, run: 1}
+	t := &task{id: cluster.TaskID{Job: a.id, Stage: int32(h.Stage), Index: a.driving.found[h.Stage]}, stage: h.Stage,
+		index: int(a.driving.found[h.Stage]), running: m, run: 1}
 	a.driving.found[h.Stage]++
 	m.work = &work{id: e.Attachment, app: a, task: t, begun: p.loop.Now(), delivered: true}
 	m.earlier, m.last = nil, a.id
@@ -150,33 +157,39 @@ func (p *Pool) adoptAttachment(m *member, a *application) {
 // dropHolds tells an application which of its attachments from before it enrolled have ended.
 func (p *Pool) dropHolds(a *application) {
 	for _, n := range slices.Sorted(maps.Keys(a.driving.holds)) {
-		p.tell(a, executor.Change{What: executor.Ended, Attachment: a.driving.holds[n], Why: "its executor has not come back, or serves it no more"})
+		p.tell(a, executor.Change{What: executor.Ended, Attachment: a.driving.holds[n],
+			Why: "its executor has not come back, or serves it no more"})
 	}
 	clear(a.driving.holds)
 }
 
-// serve answers the request of an executor that serves an application that drives, or has done so. It reports whether it had an answer.
+// serve answers the request of an executor that serves an application that drives, or has done so. It reports whether
+// it had an answer.
 func (p *Pool) serve(m *member) bool {
 	w, knows := m.work, &m.knows
 	switch {
 	case m.earlier != nil:
 		return false
-	case w != nil && w.app.driving != nil && w.cancelled == 0 && knows.attached != w.id && (w.delivered || !p.crowded(w.app)):
+	case w != nil && w.app.driving != nil && w.cancelled == 0 && knows.attached != w.id &&
+		(w.delivered || !p.crowded(w.app)):
 		if w.delivered {
 			p.counters.Repeated++
 		}
 		w.delivered = true
 		a := w.app
 		s := a.stages[w.task.stage]
-		m.waiting <- answer{work: executor.Work{Do: executor.DoAttach, Work: w.id, Application: int64(a.id), Name: a.name, Fresh: a.fresh, Size: len(a.driving.attach),
-			Task:     executor.Held{Key: a.key, Stage: w.task.stage, Task: w.task.index, Run: w.task.run, Attachment: w.id},
+		m.waiting <- answer{work: executor.Work{Do: executor.DoAttach, Work: w.id, Application: int64(a.id), Name: a.name,
+			Fresh: a.fresh, Size: len(a.driving.attach), Task: executor.Held{Key: a.key, Stage: w.task.stage,
+				Task: w.task.index, Run: w.task.run, Attachment: w.id},
 			Function: s.function, Path: s.path}, arguments: a.driving.attach}
 	case w != nil && w.id == knows.attached && w.cancelled == 0 && w.asked != "" && !knows.released:
 		m.waiting <- answer{work: executor.Work{Do: executor.DoRelease, Work: w.id, Why: w.asked}}
 	case knows.attached != 0 && (w == nil && m.draining == "" || w != nil && w.cancelled != 0):
 		m.waiting <- answer{work: executor.Work{Do: executor.DoPark, Work: knows.attached}}
 	default:
-		i := slices.IndexFunc(knows.keeps, func(key string) bool { return p.synced && (p.byKey[key] == nil || p.byKey[key].ended()) })
+		i := slices.IndexFunc(knows.keeps, func(key string) bool {
+			return p.synced && (p.byKey[key] == nil || p.byKey[key].ended())
+		})
 		if i < 0 || w != nil && w.app.driving == nil {
 			return false
 		}

@@ -22,7 +22,8 @@ type attachable struct {
 
 func registerAttachable(t *testing.T, p *pool.Pool, number int, running *executor.Held) *attachable {
 	t.Helper()
-	lease, err := p.Register(t.Context(), executor.Registration{Executor: number, Secret: "secret", Language: "go", Attaches: true, Running: running})
+	lease, err := p.Register(t.Context(), executor.Registration{Executor: number, Secret: "secret", Language: "go",
+		Attaches: true, Running: running})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,8 @@ func (x *attachable) is(want string, attachment int64) {
 
 func enrolDriver(t *testing.T, p *pool.Pool, name string) *client {
 	t.Helper()
-	lease, err := p.Enrol(t.Context(), executor.Enrolment{Key: keyOf(name), Name: name, Drives: true, Attempts: 2}, []byte("to "+name))
+	lease, err := p.Enrol(t.Context(), executor.Enrolment{Key: keyOf(name), Name: name, Drives: true, Attempts: 2},
+		[]byte("to "+name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +112,8 @@ func (c *client) hears(want ...string) (all []executor.Change) {
 	return all
 }
 
-// Executors move between two applications that start their own tasks, as their shares say: nobody waits for a poll. An executor keeps what it
-// has of an application until that has ended.
+// Executors move between two applications that start their own tasks, as their shares say: nobody waits for a poll.
+// An executor keeps what it has of an application until that has ended.
 func TestAttach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, nil)
@@ -120,7 +122,8 @@ func TestAttach(t *testing.T) {
 		a.demands(0, 5)
 		held := a.hears("assigned 0", "assigned 1")
 		work, payload := x1.hear()
-		if work.Do != executor.DoAttach || payload != "to a" || work.Function != "f" || work.Task.Attachment != work.Work || work.Work != held[1].Attachment.Attachment {
+		if work.Do != executor.DoAttach || payload != "to a" || work.Function != "f" || work.Task.Attachment != work.Work ||
+			work.Work != held[1].Attachment.Attachment {
 			t.Fatalf("executor 1 is told %+v with %q", work, payload)
 		}
 		x0.is(executor.DoAttach, held[0].Attachment.Attachment)
@@ -132,8 +135,10 @@ func TestAttach(t *testing.T) {
 		a.hears("asked 1")
 		x1.is(executor.DoRelease, x1.knows.Attached)
 		x1.knows.Released = true
-		if v, err := p.View(t.Context()); err != nil || v.Applications[0].Demand != 5 || v.Applications[0].Asked != 1 || v.Applications[0].Executors != 2 ||
-			v.Executors[1].State != pool.Attached || !strings.Contains(v.Executors[1].Why, "asked back: the application holds 2 executors and is entitled to 1 of 2") {
+		if v, err := p.View(t.Context()); err != nil || v.Applications[0].Demand != 5 || v.Applications[0].Asked != 1 ||
+			v.Applications[0].Executors != 2 ||
+			v.Executors[1].State != pool.Attached ||
+			!strings.Contains(v.Executors[1].Why, "asked back: the application holds 2 executors and is entitled to 1 of 2") {
 			t.Fatalf("%+v, %v", v, err)
 		}
 		a.say(executor.Growth{GivesBack: []int64{x1.knows.Attached, x1.knows.Attached, 7}})
@@ -149,7 +154,8 @@ func TestAttach(t *testing.T) {
 		b.hears("asked 1")
 		x1.is(executor.DoRelease, toB)
 		x1.knows = executor.Next{Lease: x1.lease, Done: &executor.Report{Work: toB}, Keeps: []string{keyOf("a"), keyOf("b")}}
-		if work, _, err := p.Next(t.Context(), 1, x1.knows, nil); err != nil || work.Do != executor.DoAttach || work.Name != "a" {
+		if work, _, err := p.Next(t.Context(), 1, x1.knows, nil); err != nil || work.Do != executor.DoAttach ||
+			work.Name != "a" {
 			t.Fatalf("executor 1 is told %+v, %v", work, err)
 		}
 		b.hears("ended 1")
@@ -209,7 +215,8 @@ func TestDriverDies(t *testing.T) {
 	})
 }
 
-// An application to which executors cannot be attached is cancelled, and says why: executors that run tasks alone, and those that fail.
+// An application to which executors cannot be attached is cancelled, and says why: executors that run tasks alone,
+// and those that fail.
 func TestAttachFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, nil)
@@ -217,7 +224,9 @@ func TestAttachFails(t *testing.T) {
 		a := enrolDriver(t, p, "a")
 		a.demands(0, 1)
 		synctest.Wait()
-		if out := a.collect(); !out.Ended || len(out.Changes) != 4 || !out.Changes[3].Failed || !strings.Contains(out.Why, "2 attachments of executors in a row have failed; the last: executor 0 cannot be attached") {
+		if out := a.collect(); !out.Ended || len(out.Changes) != 4 || !out.Changes[3].Failed ||
+			!strings.Contains(out.Why,
+				"2 attachments of executors in a row have failed; the last: executor 0 cannot be attached") {
 			t.Errorf("%+v", out)
 		}
 		enrol(t, p, "c").grow(true, tasks(0, 1))
@@ -245,7 +254,8 @@ func TestAttachFails(t *testing.T) {
 	})
 }
 
-// An application that was killed hears nothing, and the function of its executor returns at once: that ends, until the application is heard of.
+// An application that was killed hears nothing, and the function of its executor returns at once: that ends, until
+// the application is heard of.
 func TestDriverHearsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, nil)
@@ -266,7 +276,8 @@ func TestDriverHearsNothing(t *testing.T) {
 		}
 		serves()
 		v, err := p.View(t.Context())
-		if want := "it is not attached yet: the application has to confirm the ends of 64 attachments first"; err != nil || attached != 64 || v.Executors[0].Why != want {
+		if want := "it is not attached yet: the application has to confirm the ends of 64 attachments first"; err != nil ||
+			attached != 64 || v.Executors[0].Why != want {
 			t.Errorf("after %d attachments, %v: %+v, want %s", attached, err, v.Executors[0], want)
 		}
 		if n := len(a.changes()); n != 2*64+1 {
@@ -289,7 +300,8 @@ func TestDriverConfirmsNothing(t *testing.T) {
 		for {
 			out := a.collect()
 			if out.Ended {
-				if len(out.Changes) != pool.MostChanges || !strings.HasPrefix(out.Why, fmt.Sprintf("it has not confirmed %d changes", pool.MostChanges)) {
+				if len(out.Changes) != pool.MostChanges ||
+					!strings.HasPrefix(out.Why, fmt.Sprintf("it has not confirmed %d changes", pool.MostChanges)) {
 					t.Errorf("after %d changes: %q", len(out.Changes), out.Why)
 				}
 				return
@@ -308,32 +320,35 @@ func TestOtherPoliciesRefuseDrivers(t *testing.T) {
 		}
 		p := start(t, func(c *pool.Config) { c.Policy = fifo })
 		_, err = p.Enrol(t.Context(), executor.Enrolment{Key: keyOf("a"), Name: "a", Drives: true}, nil)
-		if want := `job "a" starts its own tasks: policy fifo asks for no executor back`; !errors.Is(err, pool.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if want := `job "a" starts its own tasks: policy fifo asks for no executor back`; !errors.Is(err,
+			pool.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	})
 }
 
-// After the daemon was started again, what both an executor and its application say goes on, under its number. Of all else the application hears
-// that it has ended, and the executor that it is to leave it.
+// After the daemon was started again, what both an executor and its application say goes on, under its number. Of all
+// else the application hears that it has ended, and the executor that it is to leave it.
 func TestAttachmentsSurvive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, func(c *pool.Config) { c.Expected, c.Lease, c.Poll = 5, time.Minute, time.Minute })
 		running := func(name string, n int64) *executor.Held {
 			return &executor.Held{Key: keyOf(name), Stage: 0, Run: 1, Attachment: n}
 		}
-		// 0 and 1 are known to both, before and after the application has enrolled; 2 to the executor alone, 3 to the application alone, and 4 belongs to an
-		// application that does not come back.
+		// 0 and 1 are known to both, before and after the application has enrolled; 2 to the executor alone, 3 to the
+		// application alone, and 4 belongs to an application that does not come back.
 		registerAttachable(t, p, 0, running("a", 100))
 		x2, x4 := registerAttachable(t, p, 2, running("a", 102)), registerAttachable(t, p, 4, running("b", 104))
 		a := enrolDriver(t, p, "a")
-		a.say(executor.Growth{Stages: []executor.StageGrowth{{Function: "f", Demand: 3}}, Holds: []executor.Attachment{{Attachment: 100}, {Attachment: 101, Executor: 1}, {Attachment: 103, Executor: 3}}})
+		a.say(executor.Growth{Stages: []executor.StageGrowth{{Function: "f", Demand: 3}},
+			Holds: []executor.Attachment{{Attachment: 100}, {Attachment: 101, Executor: 1}, {Attachment: 103, Executor: 3}}})
 		x1 := registerAttachable(t, p, 1, running("a", 101))
 		a.hears("assigned 0", "assigned 1")
 		x2.knows.Attached, x4.knows.Attached = 102, 104
 		time.Sleep(pool.DefaultGrace)
 		synctest.Wait()
-		if got := a.hears("ended 3", "assigned 2"); got[0].Attachment.Attachment != 103 || got[1].Attachment.Attachment == 102 {
+		if got := a.hears("ended 3", "assigned 2"); got[0].Attachment.Attachment != 103 ||
+			got[1].Attachment.Attachment == 102 {
 			t.Errorf("%+v", got)
 		}
 		if work, _ := x2.hear(); work.Do != executor.DoAttach || work.Work == 102 {

@@ -19,9 +19,10 @@ import (
 	"github.com/bellows-rm/bellows/pool"
 )
 
-// BenchmarkAssignments measures the time from the report of a task to the next task of the same executor: 10 applications share stub
-// executors in the process of the pool, whose tasks last so long that one becomes free as often as one of 112 with tasks of 1 s (Mira,
-// section V). With http each executor has a connection to a socket. p75/8 is p75 over that of the fewest executors: the goal at 112 is at most 1.5.
+// BenchmarkAssignments measures the time from the report of a task to the next task of the same executor: 10
+// applications share stub executors in the process of the pool, whose tasks last so long that one becomes free as
+// often as one of 112 with tasks of 1 s (Mira, section V). With http each executor has a connection to a socket.
+// p75/8 is p75 over that of the fewest executors: the goal at 112 is at most 1.5.
 func BenchmarkAssignments(b *testing.B) {
 	for _, how := range []string{"calls", "http"} {
 		few := 0.0
@@ -52,15 +53,17 @@ func served(b *testing.B, p *pool.Pool) asker {
 	s := &http.Server{Handler: p.Handler()}
 	b.Cleanup(func() { _ = s.Close() })
 	go func() { _ = s.Serve(l) }()
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2000, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	}}}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2000,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		}}}
 	return func(ctx context.Context, number int, n executor.Next) (work executor.Work, err error) {
 		m, err := executor.Encode(n)
 		if err != nil {
 			return work, err
 		}
-		r, err := http.NewRequestWithContext(ctx, "POST", fmt.Sprintf("http://pool/executors/%d/next", number), bytes.NewReader(m))
+		r, err := http.NewRequestWithContext(ctx, "POST", fmt.Sprintf("http://pool/executors/%d/next", number),
+			bytes.NewReader(m))
 		if err != nil {
 			return work, err
 		}
@@ -156,7 +159,8 @@ func endless(ctx context.Context, p *pool.Pool, key string) {
 				s.Function = "f"
 			}
 			added += 1000
-			_, err = p.Grow(ctx, lease.Application, executor.Growth{Lease: lease.Lease, Number: growths, Stages: []executor.StageGrowth{s}}, nil)
+			_, err = p.Grow(ctx, lease.Application, executor.Growth{Lease: lease.Lease, Number: growths,
+				Stages: []executor.StageGrowth{s}}, nil)
 			continue
 		}
 		var out executor.Results

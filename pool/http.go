@@ -13,8 +13,8 @@ import (
 // MostMessage bounds one message, in bytes.
 const MostMessage = 64 << 20
 
-// Handler answers the messages of package executor for one pool. It does not check permissions: its caller does. The paths are
-// those below that of the pool.
+// Handler answers the messages of package executor for one pool. It does not check permissions: its caller does. The
+// paths are those below that of the pool.
 func (p *Pool) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /executors", func(w http.ResponseWriter, r *http.Request) {
@@ -74,7 +74,8 @@ func number(r *http.Request, name string) int {
 }
 
 // exchange reads a message, calls do with it, and writes what do returns as a message.
-func exchange[In any](w http.ResponseWriter, r *http.Request, do func(in *In, payload []byte) (out any, payloads [][]byte, err error)) {
+func exchange[In any](w http.ResponseWriter, r *http.Request,
+	do func(in *In, payload []byte) (out any, payloads [][]byte, err error)) {
 	in := new(In)
 	payload, err := executor.Read(r.Body, MostMessage, r.ContentLength, in)
 	if err != nil && (r.Method != http.MethodDelete || r.ContentLength != 0) {
@@ -105,7 +106,9 @@ func exchange[In any](w http.ResponseWriter, r *http.Request, do func(in *In, pa
 
 // statusOf returns the HTTP status of an error.
 func statusOf(err error) int {
-	for kind, status := range map[error]int{ErrGone: http.StatusGone, ErrNotFound: http.StatusNotFound, ErrInvalid: http.StatusBadRequest, ErrFull: http.StatusTooManyRequests, ErrSecret: http.StatusForbidden, drive.ErrEnded: http.StatusServiceUnavailable} {
+	for kind, status := range map[error]int{ErrGone: http.StatusGone, ErrNotFound: http.StatusNotFound,
+		ErrInvalid: http.StatusBadRequest, ErrFull: http.StatusTooManyRequests, ErrSecret: http.StatusForbidden,
+		drive.ErrEnded: http.StatusServiceUnavailable} {
 		if errors.Is(err, kind) {
 			return status
 		}

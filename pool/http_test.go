@@ -39,31 +39,39 @@ func message(t *testing.T, head any, payload ...[]byte) []byte {
 func TestHandler(t *testing.T) {
 	h := start(t, nil).Handler()
 	var a, e executor.Lease
-	if status, text := post(t, h, "/applications", message(t, executor.Enrolment{Key: "0123456789abcdef"}), &a); status != 200 {
+	if status, text := post(t, h, "/applications", message(t, executor.Enrolment{Key: "0123456789abcdef"}),
+		&a); status != 200 {
 		t.Fatalf("enrol: %d %s", status, text)
 	}
-	if status, text := post(t, h, "/executors", message(t, executor.Registration{Executor: 7, Secret: "secret"}), &e); status != 200 {
+	if status, text := post(t, h, "/executors", message(t, executor.Registration{Executor: 7, Secret: "secret"}),
+		&e); status != 200 {
 		t.Fatalf("register: %d %s", status, text)
 	}
-	g := executor.Growth{Lease: a.Lease, Number: 1, Stages: []executor.StageGrowth{{Function: "f", Sizes: []int{3, 2}}}, Closed: true}
+	g := executor.Growth{Lease: a.Lease, Number: 1, Stages: []executor.StageGrowth{{Function: "f", Sizes: []int{3, 2}}},
+		Closed: true}
 	var room executor.Room
-	if status, text := post(t, h, "/applications/1/tasks", message(t, g, []byte("abcde")), &room); status != 200 || room.Held != 5 {
+	if status, text := post(t, h, "/applications/1/tasks", message(t, g, []byte("abcde")), &room); status != 200 ||
+		room.Held != 5 {
 		t.Fatalf("grow: %d %s, %+v", status, text, room)
 	}
 	var work executor.Work
-	if status, arguments := post(t, h, "/executors/7/next", message(t, executor.Next{Lease: e.Lease}), &work); status != 200 || string(arguments) != "abc" {
+	if status, arguments := post(t, h, "/executors/7/next", message(t, executor.Next{Lease: e.Lease}),
+		&work); status != 200 || string(arguments) != "abc" {
 		t.Fatalf("next: %d %s, %+v", status, arguments, work)
 	}
 	var beat executor.BeatAnswer
-	if status, text := post(t, h, "/executors/7/beat", message(t, executor.Beat{Lease: e.Lease, Work: work.Work}), &beat); status != 200 || beat.Cancel {
+	if status, text := post(t, h, "/executors/7/beat", message(t, executor.Beat{Lease: e.Lease, Work: work.Work}),
+		&beat); status != 200 || beat.Cancel {
 		t.Errorf("beat: %d %s, %+v", status, text, beat)
 	}
 	done := executor.Next{Lease: e.Lease, Done: &executor.Report{Work: work.Work, Size: 2, Output: 3}}
-	if status, arguments := post(t, h, "/executors/7/next", message(t, done, []byte("ok"), []byte("out")), &work); status != 200 || string(arguments) != "de" {
+	if status, arguments := post(t, h, "/executors/7/next", message(t, done, []byte("ok"), []byte("out")),
+		&work); status != 200 || string(arguments) != "de" {
 		t.Errorf("next: %d %s, %+v", status, arguments, work)
 	}
 	var results executor.Results
-	if status, payload := post(t, h, "/applications/1/results", message(t, executor.Collect{Lease: a.Lease}), &results); status != 200 || string(payload) != "okout" ||
+	if status, payload := post(t, h, "/applications/1/results", message(t, executor.Collect{Lease: a.Lease}),
+		&results); status != 200 || string(payload) != "okout" ||
 		len(results.Results) != 1 || results.Results[0].Output != 3 || results.Running != 1 {
 		t.Errorf("results: %d %s, %+v", status, payload, results)
 	}
@@ -94,10 +102,14 @@ func TestHandlerRefuses(t *testing.T) {
 		{"/applications", message(t, executor.Enrolment{Key: "short"}), 400, "16 to 256 bytes"},
 		{"/applications", message(t, executor.Enrolment{Key: "0123456789abcdeg", Weight: -1}), 400, "weight"},
 		{"/applications/1/tasks", grow(executor.Growth{Stages: []executor.StageGrowth{stage}}, "ab"), 400, "2 follow"},
-		{"/applications/1/tasks", grow(executor.Growth{Stages: []executor.StageGrowth{{Stage: 1, Function: "f"}}}, ""), 400, "from 0 to 0"},
-		{"/applications/1/tasks", grow(executor.Growth{Stages: []executor.StageGrowth{{Sizes: []int{1}}}}, "a"), 400, "function"},
-		{"/applications/1/tasks", grow(executor.Growth{Stages: []executor.StageGrowth{{Function: "f", Sizes: []int{-2}}}}, ""), 400, "sizes[0]"},
-		{"/applications/1/tasks", grow(executor.Growth{Stages: []executor.StageGrowth{{Function: "f", After: []int{0}}}}, ""), 400, "earlier stage"},
+		{"/applications/1/tasks", grow(executor.Growth{Stages: []executor.StageGrowth{{Stage: 1, Function: "f"}}}, ""), 400,
+			"from 0 to 0"},
+		{"/applications/1/tasks", grow(executor.Growth{Stages: []executor.StageGrowth{{Sizes: []int{1}}}}, "a"), 400,
+			"function"},
+		{"/applications/1/tasks", grow(executor.Growth{Stages: []executor.StageGrowth{{Function: "f", Sizes: []int{-2}}}},
+			""), 400, "sizes[0]"},
+		{"/applications/1/tasks", grow(executor.Growth{Stages: []executor.StageGrowth{{Function: "f", After: []int{0}}}},
+			""), 400, "earlier stage"},
 		{"/applications/2/results", message(t, executor.Collect{Lease: a.Lease}), 410, "lease has ended"},
 	} {
 		var out map[string]any
@@ -107,8 +119,11 @@ func TestHandlerRefuses(t *testing.T) {
 		}
 	}
 	// A single growth may exceed the room; the next has to wait.
-	post(t, h, "/applications/1/tasks", grow(executor.Growth{Stages: []executor.StageGrowth{{Function: "f", Sizes: []int{20}}}}, strings.Repeat("a", 20)), new(executor.Room))
-	more := message(t, executor.Growth{Lease: a.Lease, Number: 2, Stages: []executor.StageGrowth{{Sizes: []int{1}}}}, []byte("a"))
+	post(t, h, "/applications/1/tasks",
+		grow(executor.Growth{Stages: []executor.StageGrowth{{Function: "f", Sizes: []int{20}}}}, strings.Repeat("a", 20)),
+		new(executor.Room))
+	more := message(t, executor.Growth{Lease: a.Lease, Number: 2, Stages: []executor.StageGrowth{{Sizes: []int{1}}}},
+		[]byte("a"))
 	if status, text := post(t, h, "/applications/1/tasks", more, new(executor.Room)); status != 429 {
 		t.Errorf("without room: %d %s", status, text)
 	}
@@ -118,7 +133,8 @@ func TestHandlerRefuses(t *testing.T) {
 func FuzzHandler(f *testing.F) {
 	paths := []string{"/executors", "/executors/0/beat", "/applications", "/applications/1/tasks"}
 	f.Add(uint8(0), []byte(`{"executor":0,"secret":"secret","running":{"key":"0123456789abcdef","stage":-1}}`))
-	f.Add(uint8(3), []byte(`{"lease":"L","number":1,"stages":[{"function":"f","sizes":[1,-1,2]},{"stage":1,"function":"g","after":[0]}],"closed":true}`+"\nabc"))
+	f.Add(uint8(3), []byte(
+		`{"lease":"L","number":1,"stages":[{"function":"f","sizes":[1,-1,2]},{"stage":1,"function":"g","after":[0]}],"closed":true}`+"\nabc"))
 	f.Add(uint8(2), []byte(`{"key":"0123456789abcdef0","weight":1e300}`))
 	f.Fuzz(func(t *testing.T, path uint8, text []byte) {
 		p := start(t, nil)

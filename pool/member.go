@@ -83,7 +83,8 @@ func (p *Pool) Register(ctx context.Context, r executor.Registration) (lease exe
 			}
 			p.leave(old, "it registered again")
 		}
-		m := &member{number: r.Executor, lease: rand.Text(), language: r.Language, pid: r.PID, attaches: r.Attaches, idle: p.loop.Now(), earlier: r.Running, ran: map[string]bool{}}
+		m := &member{number: r.Executor, lease: rand.Text(), language: r.Language, pid: r.PID, attaches: r.Attaches,
+			idle: p.loop.Now(), earlier: r.Running, ran: map[string]bool{}}
 		m.expires = p.renew()
 		p.members[m.number] = m
 		p.join(m)
@@ -104,7 +105,8 @@ func (m *member) goesOnWith(h *executor.Held) bool {
 	case w != nil && w.app.driving != nil:
 		return h.Attachment == w.id
 	case w != nil:
-		return h.Attachment == 0 && h.Key == w.app.key && h.Stage == w.task.stage && h.Task == w.task.index && h.Run == w.task.run
+		return h.Attachment == 0 && h.Key == w.app.key && h.Stage == w.task.stage && h.Task == w.task.index &&
+			h.Run == w.task.run
 	}
 	return m.earlier != nil && *m.earlier == *h
 }
@@ -128,7 +130,8 @@ func (p *Pool) join(m *member) {
 	}
 	p.nodes[m.node] = m
 	capacity := p.config.Machine.With(resource.CPU, need[resource.CPU]).With(resource.Memory, need[resource.Memory])
-	p.loop.Event(cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: m.node, Name: fmt.Sprint(m.number), Capacity: capacity}})
+	p.loop.Event(cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: m.node, Name: fmt.Sprint(m.number),
+		Capacity: capacity}})
 	if p.synced {
 		p.pauseIfTaken(m)
 	}
@@ -154,7 +157,8 @@ func (p *Pool) pause(m *member, why string) {
 	}
 }
 
-// adopt finds the task that an executor has run since before it registered; that is possible only until the pool is synced.
+// adopt finds the task that an executor has run since before it registered; that is possible only until the pool is
+// synced.
 func (p *Pool) adopt(m *member) {
 	a := p.byKey[m.earlier.Key]
 	if p.synced || a == nil || (m.earlier.Attachment != 0) != (a.driving != nil) {
@@ -185,11 +189,14 @@ func (p *Pool) holder(number int, lease string) (*member, error) {
 	return m, p.broken
 }
 
-// Next takes the report of an executor, if there is one, and returns its next task, or nothing to do after a while. The payload holds the
-// result and the output of the report.
+// Next takes the report of an executor, if there is one, and returns its next task, or nothing to do after a while.
+// The payload holds the result and the output of the report.
 func (p *Pool) Next(ctx context.Context, number int, n executor.Next, payload []byte) (executor.Work, []byte, error) {
-	if d := n.Done; d != nil && (d.Size < 0 || d.Output < 0 || d.Output > executor.MostOutput || d.Size != len(payload)-d.Output) {
-		return executor.Work{}, nil, fmt.Errorf("done: %w: size %d and output_size %d must be the %d bytes that follow, and the output at most %d", ErrInvalid, d.Size, d.Output, len(payload), executor.MostOutput)
+	if d := n.Done; d != nil && (d.Size < 0 || d.Output < 0 || d.Output > executor.MostOutput ||
+		d.Size != len(payload)-d.Output) {
+		return executor.Work{}, nil,
+			fmt.Errorf("done: %w: size %d and output_size %d must be the %d bytes that follow, and the output at most %d",
+				ErrInvalid, d.Size, d.Output, len(payload), executor.MostOutput)
 	}
 	answers := make(chan answer, 1)
 	if err := p.do(ctx, func() error { return p.next(number, n, payload, answers) }); err != nil {
@@ -247,7 +254,8 @@ func (p *Pool) stopWaiting(number int, answers chan<- answer) {
 	}
 }
 
-// report handles the report of an executor. A repeated report, or one of a run that is no longer known, changes nothing.
+// report handles the report of an executor. A repeated report, or one of a run that is no longer known, changes
+// nothing.
 func (p *Pool) report(m *member, r *executor.Report, payload []byte) {
 	full := report{Report: *r, result: payload[:r.Size:r.Size], output: payload[r.Size:]}
 	if w := m.work; w != nil && (w.earlier || w.id == r.Work) {
@@ -263,7 +271,8 @@ func (p *Pool) report(m *member, r *executor.Report, payload []byte) {
 		}
 		if p.synced {
 			p.counters.Dropped++
-			p.log.Warn("the result of a task is dropped: no application waits for it", "pool", p.config.Name, "executor", m.number, "stage", h.Stage, "task", h.Task)
+			p.log.Warn("the result of a task is dropped: no application waits for it", "pool", p.config.Name, "executor",
+				m.number, "stage", h.Stage, "task", h.Task)
 			if m.draining == "" {
 				m.paused = false
 				p.loop.Event(cluster.Event{Kind: cluster.NodeResumed, Node: m.node})
@@ -291,8 +300,9 @@ func (p *Pool) answer(m *member) {
 		}
 		w.delivered = true
 		a := w.app
-		m.waiting <- answer{work: executor.Work{Do: executor.DoRun, Work: w.id, Application: int64(a.id), Name: a.name, Fresh: a.fresh, Size: len(w.task.arguments),
-			Task:     executor.Held{Key: a.key, Stage: w.task.stage, Task: w.task.index, Run: w.task.run},
+		m.waiting <- answer{work: executor.Work{Do: executor.DoRun, Work: w.id, Application: int64(a.id), Name: a.name,
+			Fresh: a.fresh, Size: len(w.task.arguments), Task: executor.Held{Key: a.key, Stage: w.task.stage,
+				Task: w.task.index, Run: w.task.run},
 			Function: a.stages[w.task.stage].function, Path: a.stages[w.task.stage].path}, arguments: w.task.arguments}
 	case m.draining != "" && m.earlier == nil:
 		m.waiting <- answer{work: executor.Work{Do: executor.DoEnd, Why: m.draining}}
@@ -341,8 +351,8 @@ func (p *Pool) Drain(ctx context.Context, number int, why string) error {
 	})
 }
 
-// Left says that the process of an executor has ended, and how, for people; empty if that is not known. It returns whether the executor has
-// received a task, as far as the pool knows.
+// Left says that the process of an executor has ended, and how, for people; empty if that is not known. It returns
+// whether the executor has received a task, as far as the pool knows.
 func (p *Pool) Left(ctx context.Context, number int, how string) (served bool, err error) {
 	err = p.do(ctx, func() error {
 		if m := p.members[number]; m != nil {
@@ -366,7 +376,8 @@ const (
 	departedShown = 5 * time.Minute
 )
 
-// depart forgets an executor that did not end as ordered, and keeps what it did for people to see. how it ended is empty if that is not known.
+// depart forgets an executor that did not end as ordered, and keeps what it did for people to see. how it ended is
+// empty if that is not known.
 func (p *Pool) depart(m *member, as State, why, how string) {
 	now := p.loop.Now()
 	e := p.viewOf(m, now)

@@ -1,6 +1,7 @@
-// Package pool lends warm executors to applications (Mira, section III). A pool is a second, small cluster: its nodes are executors, its
-// jobs are applications, and an engine with a policy, usually mira, decides in milliseconds which application has which executor. What a
-// pool knows is in memory alone: executors and applications hold leases, and report what they know to a new daemon.
+// Package pool lends warm executors to applications (Mira, section III). A pool is a second, small cluster: its nodes
+// are executors, its jobs are applications, and an engine with a policy, usually mira, decides in milliseconds which
+// application has which executor. What a pool knows is in memory alone: executors and applications hold leases, and
+// report what they know to a new daemon.
 package pool
 
 import (
@@ -56,8 +57,8 @@ type Config struct {
 	Verify func(executor int, secret string) bool
 	// Machine is the capacity of the machine of all executors. Only its bandwidths count: see Pressed.
 	Machine resource.Vector
-	// Expected are how many executors of an earlier daemon are still there. The pool decides nothing before they have registered, or Grace
-	// has passed.
+	// Expected are how many executors of an earlier daemon are still there. The pool decides nothing before they have
+	// registered, or Grace has passed.
 	Expected int
 	Grace    time.Duration // 0 is DefaultGrace
 	Lease    time.Duration // of executors and applications; 0 is DefaultLease
@@ -65,9 +66,9 @@ type Config struct {
 	Patience time.Duration
 	// Poll is how long a request waits for an answer; 0 is DefaultPoll.
 	Poll time.Duration
-	// Room is how many bytes of arguments and results an application may have in the pool; 0 is DefaultRoom. OfOwner bounds those of all
-	// applications of the owner. While results fill the room, tasks wait until the application has collected some: what runs then may
-	// exceed it.
+	// Room is how many bytes of arguments and results an application may have in the pool; 0 is DefaultRoom. OfOwner
+	// bounds those of all applications of the owner. While results fill the room, tasks wait until the application has
+	// collected some: what runs then may exceed it.
 	Room    int64
 	OfOwner *Room
 	// End ends the process of an executor that does not answer. It must not wait. nil does nothing.
@@ -116,9 +117,10 @@ type Counters struct {
 	Repeated  int64 `json:"repeated" doc:"messages that came again"`
 	Expired   int64 `json:"expired" doc:"leases of executors that ended"`
 	Abandoned int64 `json:"abandoned" doc:"applications whose lease has ended"`
-	// Events are what the policy received: of executors, applications, tasks and what was decided. Divisions is how often it then divided the
-	// executors among the applications anew, once for the events of up to a millisecond; Filtered are the events that it knew could not
-	// change the division (Mira, section III.C). Both are 0 with a policy that divides none.
+	// Events are what the policy received: of executors, applications, tasks and what was decided. Divisions is how
+	// often it then divided the executors among the applications anew, once for the events of up to a millisecond;
+	// Filtered are the events that it knew could not change the division (Mira, section III.C). Both are 0 with a policy
+	// that divides none.
 	Events    int64 `json:"events" doc:"what the policy received; 0 with a policy that divides no executors"`
 	Filtered  int64 `json:"filtered" doc:"of them, those that could not change how executors are divided"`
 	Divisions int64 `json:"divisions" doc:"times that the executors were divided anew"`
@@ -141,8 +143,9 @@ func Start(c Config) *Pool {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	p := &Pool{config: c, log: c.Log, members: map[int]*member{}, nodes: map[cluster.NodeID]*member{}, apps: map[cluster.JobID]*application{},
-		byKey: map[string]*application{}, nextApp: 1, nextWork: mathrand.Int64N(1 << 52), check: timeline.Never, orphans: map[place]report{}}
+	p := &Pool{config: c, log: c.Log, members: map[int]*member{}, nodes: map[cluster.NodeID]*member{},
+		apps: map[cluster.JobID]*application{}, byKey: map[string]*application{}, nextApp: 1,
+		nextWork: mathrand.Int64N(1 << 52), check: timeline.Never, orphans: map[place]report{}}
 	p.loop = drive.NewLoop(engine.New(c.Policy, nil), p)
 	p.awake = p.loop.Now()
 	p.syncAt = p.awake.Add(c.Grace)
@@ -191,8 +194,9 @@ func (p *Pool) Due(now timeline.Time) (next timeline.Time) {
 	return min(next, now.Add(p.config.Lease/4)) // to find out whether messages could arrive
 }
 
-// forgive extends everything that expires, after a time in which this process took no message: it was stopped, had no CPU, or the whole
-// machine was stopped while its clock went on. Other processes may have been stopped too, or their messages wait.
+// forgive extends everything that expires, after a time in which this process took no message: it was stopped, had no
+// CPU, or the whole machine was stopped while its clock went on. Other processes may have been stopped too, or their
+// messages wait.
 func (p *Pool) forgive(silence time.Duration) {
 	p.syncAt = p.syncAt.Add(silence)
 	for _, m := range p.members {
@@ -280,7 +284,8 @@ func (p *Pool) Took(now timeline.Time, decisions []cluster.Decision) {
 		case d.Kind == cluster.Reserve, d.Kind == cluster.Unreserve:
 			m.why = d.Reason
 		case d.Kind == cluster.Throttle: // of prophet, when executors overuse the machine
-			p.loop.Event(cluster.Event{Kind: cluster.DecisionFailed, Decision: d.ID, Task: d.Task, Node: d.Node, Detail: "a pool bounds no program"})
+			p.loop.Event(cluster.Event{Kind: cluster.DecisionFailed, Decision: d.ID, Task: d.Task, Node: d.Node,
+				Detail: "a pool bounds no program"})
 		}
 	}
 	if p.config.Changed != nil {
@@ -306,7 +311,9 @@ func (p *Pool) countEvents() {
 
 // Broke implements drive.Handler.
 func (p *Pool) Broke(err error) {
-	p.broken = fmt.Errorf("pool %s: a bug of bellows or of policy %s, so nothing more is decided until the daemon is started again: %w", p.config.Name, p.config.Policy.Name(), err)
+	p.broken = fmt.Errorf(
+		"pool %s: a bug of bellows or of policy %s, so nothing more is decided until the daemon is started again: %w",
+		p.config.Name, p.config.Policy.Name(), err)
 	p.log.Error("a pool decides nothing more", "pool", p.config.Name, "policy", p.config.Policy.Name(), "error", err)
 }
 

@@ -32,7 +32,9 @@ func begin(t testing.TB, change func(*pool.Config)) *pool.Pool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := pool.Config{Name: "test", Lease: time.Minute, Policy: mira, Verify: func(_ int, secret string) bool { return secret == "secret" }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	c := pool.Config{Name: "test", Lease: time.Minute, Policy: mira, Verify: func(_ int, secret string) bool {
+		return secret == "secret"
+	}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	if change != nil {
 		change(&c)
 	}
@@ -59,7 +61,8 @@ func register(t *testing.T, p *pool.Pool, number int) *worker {
 // next asks for work, and reports the last with the result "ok" if done is given.
 func (w *worker) next(done *executor.Work) executor.Work {
 	w.t.Helper()
-	work, _, err := w.pool.Next(w.t.Context(), w.number, executor.Next{Lease: w.lease, Done: reportOf(done)}, payloadOf(done))
+	work, _, err := w.pool.Next(w.t.Context(), w.number, executor.Next{Lease: w.lease, Done: reportOf(done)},
+		payloadOf(done))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -71,7 +74,8 @@ func (w *worker) report(done executor.Work) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Millisecond)
 	defer cancel()
-	if _, _, err := w.pool.Next(ctx, w.number, executor.Next{Lease: w.lease, Done: reportOf(&done)}, payloadOf(&done)); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := w.pool.Next(ctx, w.number, executor.Next{Lease: w.lease, Done: reportOf(&done)},
+		payloadOf(&done)); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		w.t.Fatal(err)
 	}
 }
@@ -112,7 +116,8 @@ func enrol(t *testing.T, p *pool.Pool, key string) *client {
 func (c *client) grow(closed bool, stages ...executor.StageGrowth) {
 	c.t.Helper()
 	c.growths++
-	if _, err := c.pool.Grow(c.t.Context(), c.lease.Application, executor.Growth{Lease: c.lease.Lease, Number: c.growths, Stages: stages, Closed: closed}, nil); err != nil {
+	if _, err := c.pool.Grow(c.t.Context(), c.lease.Application, executor.Growth{Lease: c.lease.Lease, Number: c.growths,
+		Stages: stages, Closed: closed}, nil); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -124,7 +129,8 @@ func tasks(stage, n int, after ...int) executor.StageGrowth {
 // collect returns all results that are here, and confirms them.
 func (c *client) collect() executor.Results {
 	c.t.Helper()
-	out, _, err := c.pool.Collect(c.t.Context(), c.lease.Application, executor.Collect{Lease: c.lease.Lease, After: c.after})
+	out, _, err := c.pool.Collect(c.t.Context(), c.lease.Application,
+		executor.Collect{Lease: c.lease.Lease, After: c.after})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -167,13 +173,15 @@ func TestExecutorServesApplications(t *testing.T) {
 				t.Errorf("got %+v", out)
 			}
 		}
-		if v, _ := p.View(t.Context()); v.Counters.Switched == 0 || v.Executors[0].State != pool.Parked || strings.Contains(v.Executors[0].Why, "memory") {
+		if v, _ := p.View(t.Context()); v.Counters.Switched == 0 || v.Executors[0].State != pool.Parked ||
+			strings.Contains(v.Executors[0].Why, "memory") {
 			t.Errorf("the pool is %+v", v)
 		}
 	})
 }
 
-// A stage waits for the stages before it, and a failed task of those cancels the application, because its other stages cannot run.
+// A stage waits for the stages before it, and a failed task of those cancels the application, because its other
+// stages cannot run.
 func TestStagesFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, nil)
@@ -201,8 +209,8 @@ func TestStagesFollow(t *testing.T) {
 	})
 }
 
-// Only events that can change the division of executors cause one: an application that wants more than it has, and still does, changes
-// nothing, nor does the end of a task that another one follows.
+// Only events that can change the division of executors cause one: an application that wants more than it has, and
+// still does, changes nothing, nor does the end of a task that another one follows.
 func TestFilters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, nil)
@@ -225,7 +233,8 @@ func TestFilters(t *testing.T) {
 		work := w.next(nil)
 		w.next(&work)
 		after := counts()
-		if events := after.Events - before.Events; events < 3 || after.Filtered-before.Filtered != events || after.Divisions != before.Divisions {
+		if events := after.Events - before.Events; events < 3 || after.Filtered-before.Filtered != events ||
+			after.Divisions != before.Divisions {
 			t.Errorf("more tasks and the end of one: from %+v to %+v", before, after)
 		}
 		enrol(t, p, "b").grow(false, tasks(0, 1))
@@ -259,7 +268,8 @@ func TestLeaseEnds(t *testing.T) {
 		if again.Do != executor.DoRun || again.Task.Run != 2 || len(ended) != 1 || ended[0] != 0 {
 			t.Fatalf("got %+v, ended %v", again, ended)
 		}
-		if _, _, err := p.Next(t.Context(), 0, executor.Next{Lease: w.lease, Done: reportOf(&lost)}, payloadOf(&lost)); !errors.Is(err, pool.ErrGone) {
+		if _, _, err := p.Next(t.Context(), 0, executor.Next{Lease: w.lease, Done: reportOf(&lost)},
+			payloadOf(&lost)); !errors.Is(err, pool.ErrGone) {
 			t.Errorf("the report of a lost run: %v", err)
 		}
 		other.report(again)
@@ -337,7 +347,8 @@ func TestRequestsKeepLeases(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, nil)
-		if _, err := p.Register(t.Context(), executor.Registration{Executor: 0, Secret: "wrong"}); !errors.Is(err, pool.ErrSecret) {
+		if _, err := p.Register(t.Context(), executor.Registration{Executor: 0, Secret: "wrong"}); !errors.Is(err,
+			pool.ErrSecret) {
 			t.Errorf("a wrong secret: %v", err)
 		}
 		register(t, p, 0)
@@ -346,7 +357,8 @@ func TestStrangers(t *testing.T) {
 			if _, _, err := p.Next(t.Context(), 0, executor.Next{Lease: lease}, nil); !errors.Is(err, pool.ErrGone) {
 				t.Errorf("lease %q: %v", lease, err)
 			}
-			if _, _, err := p.Collect(t.Context(), a.lease.Application, executor.Collect{Lease: lease}); !errors.Is(err, pool.ErrGone) {
+			if _, _, err := p.Collect(t.Context(), a.lease.Application, executor.Collect{Lease: lease}); !errors.Is(err,
+				pool.ErrGone) {
 				t.Errorf("lease %q: %v", lease, err)
 			}
 		}
@@ -375,7 +387,8 @@ func TestDeadlyTask(t *testing.T) {
 	})
 }
 
-// A task that an executor was to get and never asked for is not lost with it, however often that happens, and has not run.
+// A task that an executor was to get and never asked for is not lost with it, however often that happens, and has not
+// run.
 func TestNotReceived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, nil)
@@ -394,14 +407,15 @@ func TestNotReceived(t *testing.T) {
 		work := w.next(nil)
 		w.report(work)
 		out := a.collect()
-		if v, _ := p.View(t.Context()); len(out.Results) != 1 || out.Results[0].Failed || out.Results[0].Run != 1 || v.Counters.Lost != 0 {
+		if v, _ := p.View(t.Context()); len(out.Results) != 1 || out.Results[0].Failed || out.Results[0].Run != 1 ||
+			v.Counters.Lost != 0 {
 			t.Errorf("got %+v, %+v", out, v.Counters)
 		}
 	})
 }
 
-// A daemon that stood still for longer than a lease has heard nobody, so nobody loses a lease, and a task that was to end gets its time
-// again. Who is silent afterwards loses it as ever.
+// A daemon that stood still for longer than a lease has heard nobody, so nobody loses a lease, and a task that was to
+// end gets its time again. Who is silent afterwards loses it as ever.
 func TestDaemonStoodStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var still atomic.Bool
@@ -436,13 +450,15 @@ func TestDaemonStoodStill(t *testing.T) {
 		}
 		w.report(work)
 		out := a.collect()
-		if v, _ := p.View(t.Context()); len(out.Results) != 1 || out.Results[0].Run != 1 || v.Counters.Lost != 1 || v.Counters.Expired != 1 || len(ended) != 2 || ended[0] != 1 || ended[1] != 1 {
+		if v, _ := p.View(t.Context()); len(out.Results) != 1 || out.Results[0].Run != 1 || v.Counters.Lost != 1 ||
+			v.Counters.Expired != 1 || len(ended) != 2 || ended[0] != 1 || ended[1] != 1 {
 			t.Errorf("got %+v, %+v, ended %v", out, v.Counters, ended)
 		}
 	})
 }
 
-// A new daemon learns from executors and applications, in any order, what runs: nothing runs twice, and no result is lost.
+// A new daemon learns from executors and applications, in any order, what runs: nothing runs twice, and no result is
+// lost.
 func TestNewDaemon(t *testing.T) {
 	for _, order := range []string{"executor first", "application first", "report first"} {
 		t.Run(order, func(t *testing.T) {
@@ -460,7 +476,8 @@ func TestNewDaemon(t *testing.T) {
 				var a *client
 				application := func() {
 					a = enrol(t, p, "a")
-					a.grow(true, executor.StageGrowth{Stage: 0, Function: "f", Sizes: []int{-1, 0, 0}}) // It has the result of the first task.
+					// It has the result of the first task.
+					a.grow(true, executor.StageGrowth{Stage: 0, Function: "f", Sizes: []int{-1, 0, 0}})
 				}
 				old := &executor.Work{Work: 77}
 				switch order {
@@ -516,7 +533,8 @@ func TestRegistersTwice(t *testing.T) {
 		}
 		w.report(work)
 		out := a.collect()
-		if v, _ := p.View(t.Context()); len(out.Results) != 1 || out.Results[0].Failed || out.Results[0].Run != 1 || v.Counters.Lost != 0 {
+		if v, _ := p.View(t.Context()); len(out.Results) != 1 || out.Results[0].Failed || out.Results[0].Run != 1 ||
+			v.Counters.Lost != 0 {
 			t.Errorf("got %+v, %+v", out, v.Counters)
 		}
 	})
@@ -543,7 +561,8 @@ func TestWaitsForAllExecutors(t *testing.T) {
 func TestResultsOfNoApplication(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, func(c *pool.Config) { c.Expected = 2 })
-		lease, err := p.Register(t.Context(), executor.Registration{Executor: 0, Secret: "secret", Running: &executor.Held{Key: "a-0123456789abcdef", Run: 1}})
+		lease, err := p.Register(t.Context(), executor.Registration{Executor: 0, Secret: "secret",
+			Running: &executor.Held{Key: "a-0123456789abcdef", Run: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -569,7 +588,8 @@ func TestDrain(t *testing.T) {
 		if end := w.next(&work); end.Do != executor.DoEnd || end.Why != "the pool shrinks" {
 			t.Errorf("got %+v", end)
 		}
-		if v, _ := p.View(t.Context()); len(v.Executors) != 0 || v.Applications[0].Waiting != 1 || v.Applications[0].Why == "" {
+		if v, _ := p.View(t.Context()); len(v.Executors) != 0 || v.Applications[0].Waiting != 1 ||
+			v.Applications[0].Why == "" {
 			t.Errorf("the pool is %+v", v)
 		}
 	})

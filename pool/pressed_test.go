@@ -95,8 +95,8 @@ func (s *pressing) view() pool.View {
 	return v
 }
 
-// An application whose executors press the machine has half of them for some seconds, or until the machine is relieved; its other executors
-// serve other applications meanwhile. People see why.
+// An application whose executors press the machine has half of them for some seconds, or until the machine is
+// relieved; its other executors serve other applications meanwhile. People see why.
 func TestPressedBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := press(t, "mira", nil)

@@ -25,8 +25,8 @@ var (
 	poolSeed  = flag.Uint64("pool-seed", 0, "the first seed of TestRandomPool; 0 is the time")
 )
 
-// Executors that die, are silent, press their machine, or send messages twice, applications that are cancelled, and daemons that end and begin again: each
-// application gets exactly one result of each of its tasks, and it is right.
+// Executors that die, are silent, press their machine, or send messages twice, applications that are cancelled, and
+// daemons that end and begin again: each application gets exactly one result of each of its tasks, and it is right.
 func TestRandomPool(t *testing.T) {
 	from := *poolSeed
 	if from == 0 {
@@ -143,7 +143,8 @@ func (s *storm) run() {
 	executors.Wait()
 }
 
-// begin begins a pool, whose policy is mira, or another that answers pressure, unless applications start their own tasks.
+// begin begins a pool, whose policy is mira, or another that answers pressure, unless applications start their own
+// tasks.
 func (s *storm) begin(expected int) *pool.Pool {
 	name, settings := "mira", map[string]string(nil)
 	if len(s.drivers) == 0 && s.chance(2) {
@@ -190,14 +191,17 @@ func (e *stormExecutor) work() {
 	for e.ctx.Err() == nil && !e.chance(40) {
 		if e.pool != e.now() || e.lease == "" {
 			e.pool = e.now()
-			lease, err := e.pool.Register(e.ctx, executor.Registration{Executor: e.number, Secret: "secret", Attaches: true, Running: e.running})
+			lease, err := e.pool.Register(e.ctx, executor.Registration{Executor: e.number, Secret: "secret", Attaches: true,
+				Running: e.running})
 			if err != nil {
 				e.pause(time.Second)
 				continue
 			}
 			e.lease = lease.Lease
 		}
-		work, arguments, err := e.pool.Next(e.ctx, e.number, executor.Next{Lease: e.lease, Done: e.done, Attached: e.serves.Work, Released: e.asked, Keeps: slices.Clone(e.keeps)}, e.result)
+		work, arguments, err := e.pool.Next(e.ctx, e.number,
+			executor.Next{Lease: e.lease, Done: e.done, Attached: e.serves.Work, Released: e.asked,
+				Keeps: slices.Clone(e.keeps)}, e.result)
 		if err == nil && e.chance(10) {
 			continue // The answer is lost.
 		}
@@ -291,7 +295,8 @@ func (s *storm) application(n int) {
 	}
 }
 
-// submit submits what has no result, and collects results until the application has ended or the pool does not answer any more.
+// submit submits what has no result, and collects results until the application has ended or the pool does not answer
+// any more.
 func (s *storm) submit(p *pool.Pool, lease executor.Lease, arguments [][]byte, got []bool) (ended bool) {
 	after, growth, next := int64(0), int64(0), 0
 	for {
@@ -310,7 +315,8 @@ func (s *storm) submit(p *pool.Pool, lease executor.Lease, arguments [][]byte, g
 				stage.Sizes = append(stage.Sizes, len(arguments[i]))
 				payload = append(payload, arguments[i]...)
 			}
-			g := executor.Growth{Lease: lease.Lease, Number: growth + 1, Stages: []executor.StageGrowth{stage}, Closed: next+n == len(arguments)}
+			g := executor.Growth{Lease: lease.Lease, Number: growth + 1, Stages: []executor.StageGrowth{stage},
+				Closed: next+n == len(arguments)}
 			for range 1 + s.upTo(2) { // perhaps twice
 				if _, err := p.Grow(s.ctx, lease.Application, g, payload); err != nil {
 					return false

@@ -10,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/pool"
 )
 
-// stormDriver is an application of a storm that starts its own tasks: executors that are attached take them from it, without the pool.
-// Its fields are used with the mutex of the storm.
+// stormDriver is an application of a storm that starts its own tasks: executors that are attached take them from it,
+// without the pool. Its fields are used with the mutex of the storm.
 type stormDriver struct {
 	*storm
 	key  string
@@ -24,14 +24,16 @@ type stormDriver struct {
 }
 
 func (s *storm) newDriver(n int) *stormDriver {
-	d := &stormDriver{storm: s, key: fmt.Sprintf("driver-%d-of-a-storm", n), runs: map[int]int{}, done: make([]bool, 20+s.upTo(20)), held: map[int64]executor.Attachment{}, late: map[int64]bool{}}
+	d := &stormDriver{storm: s, key: fmt.Sprintf("driver-%d-of-a-storm", n), runs: map[int]int{},
+		done: make([]bool, 20+s.upTo(20)), held: map[int64]executor.Attachment{}, late: map[int64]bool{}}
 	for i := range d.done {
 		d.left = append(d.left, i)
 	}
 	return d
 }
 
-// take gives an executor a task of the driver; ok is false if the driver does not know the attachment, or wants it back.
+// take gives an executor a task of the driver; ok is false if the driver does not know the attachment, or wants it
+// back.
 func (d *stormDriver) take(attachment int64, number int) (task int, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,7 +87,8 @@ func (d *stormDriver) drive() {
 	}
 }
 
-// converse tells the pool what is demanded, and hears what is assigned, until the application has ended or the pool does not answer any more.
+// converse tells the pool what is demanded, and hears what is assigned, until the application has ended or the pool
+// does not answer any more.
 func (d *stormDriver) converse(p *pool.Pool, lease executor.Lease) (ended bool) {
 	after, growth := int64(0), int64(0)
 	for p == d.now() {
@@ -96,7 +99,9 @@ func (d *stormDriver) converse(p *pool.Pool, lease executor.Lease) (ended bool) 
 		g.GivesBack = back
 		demand := len(d.left) + len(d.runs)
 		if growth == 1 {
-			g.Holds = slices.SortedFunc(maps.Values(d.held), func(a, b executor.Attachment) int { return cmp.Compare(a.Attachment, b.Attachment) })
+			g.Holds = slices.SortedFunc(maps.Values(d.held), func(a, b executor.Attachment) int {
+				return cmp.Compare(a.Attachment, b.Attachment)
+			})
 			g.Stages = []executor.StageGrowth{{Function: "f", Demand: demand}}
 		} else if g.Closed = demand == 0; !g.Closed {
 			g.Stages = []executor.StageGrowth{{Demand: demand}}
@@ -143,8 +148,8 @@ func (d *stormDriver) converse(p *pool.Pool, lease executor.Lease) (ended bool) 
 	return false
 }
 
-// attach serves a driver: it takes its tasks one by one, with short waits between two, until the driver or the pool wants it to leave. It
-// reports whether the executor survives.
+// attach serves a driver: it takes its tasks one by one, with short waits between two, until the driver or the pool
+// wants it to leave. It reports whether the executor survives.
 func (e *stormExecutor) attach(work executor.Work) bool {
 	d := e.drivers[work.Task.Key]
 	for range 1 + e.upTo(4) {

@@ -2,8 +2,8 @@ package pool
 
 import "sync/atomic"
 
-// Room bounds the bytes of arguments and results that all applications of one owner have, in however many pools. It may be used by several
-// pools at a time. A nil Room bounds nothing.
+// Room bounds the bytes of arguments and results that all applications of one owner have, in however many pools. It
+// may be used by several pools at a time. A nil Room bounds nothing.
 type Room struct {
 	most int64
 	held atomic.Int64
@@ -33,18 +33,20 @@ func (p *Pool) hold(a *application, n int64) {
 	p.config.OfOwner.add(n)
 }
 
-// release frees the arguments of a task of an application that was cancelled. If that has been forgotten, they are free.
+// release frees the arguments of a task of an application that was cancelled. If that has been forgotten, they are
+// free.
 func (p *Pool) release(a *application, t *task) {
 	p.hold(a, -min(a.held, int64(len(t.arguments))))
 	t.arguments = nil
 }
 
-// mostUnheard is how many attachments may have ended without their application having confirmed it. An executor whose function returns at once,
-// because the application was killed, would otherwise be attached to it again and again until its lease ends.
+// mostUnheard is how many attachments may have ended without their application having confirmed it. An executor whose
+// function returns at once, because the application was killed, would otherwise be attached to it again and again
+// until its lease ends.
 const mostUnheard = 64
 
-// crowded reports whether an application has to collect results before it gets more: its tasks wait. One that drives has to hear of the ends
-// of attachments before executors are attached to it again.
+// crowded reports whether an application has to collect results before it gets more: its tasks wait. One that drives
+// has to hear of the ends of attachments before executors are attached to it again.
 func (p *Pool) crowded(a *application) bool {
 	if d := a.driving; d != nil {
 		return d.unheard >= mostUnheard && a.cancelled == ""

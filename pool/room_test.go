@@ -60,7 +60,8 @@ func TestOwnersShareRoom(t *testing.T) {
 	})
 }
 
-// An application that was cancelled needs room for what still runs alone. If it has cancelled itself, its results are not collected any more.
+// An application that was cancelled needs room for what still runs alone. If it has cancelled itself, its results are
+// not collected any more.
 func TestCancelledGivesRoomBack(t *testing.T) {
 	for _, own := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -56,8 +56,8 @@ func warmth(a *application, t *task) string {
 	return s.path + "\x00" + s.function
 }
 
-// kill makes an executor end a task that is no longer wanted. One that has not received the task never runs it. An application that
-// drives and has not ended is asked for the executor.
+// kill makes an executor end a task that is no longer wanted. One that has not received the task never runs it. An
+// application that drives and has not ended is asked for the executor.
 func (p *Pool) kill(now timeline.Time, m *member, d *cluster.Decision) {
 	w := m.work
 	if w == nil || w.task.id != d.Task {
@@ -103,7 +103,8 @@ func (p *Pool) finish(m *member, w *work, r report) {
 	p.record(a, t, r, executor.Result{Executor: m.number, Warm: w.warm, Waited: w.begun.Sub(t.since).Seconds()})
 }
 
-// record keeps the result of a task until it is confirmed. If it failed, and another stage needs it, the application is cancelled.
+// record keeps the result of a task until it is confirmed. If it failed, and another stage needs it, the application
+// is cancelled.
 func (p *Pool) record(a *application, t *task, r report, about executor.Result) {
 	p.hold(a, int64(len(r.result)+len(r.output))-int64(len(t.arguments)))
 	t.arguments = nil
@@ -126,8 +127,9 @@ func (p *Pool) record(a *application, t *task, r report, about executor.Result) 
 	p.settle(a)
 }
 
-// lose records that the executor of a run was lost. The task runs again, unless it has lost too many executors: then it has failed, so that
-// a task that kills its executors cannot do so forever. A task that was not handed over has not run.
+// lose records that the executor of a run was lost. The task runs again, unless it has lost too many executors: then
+// it has failed, so that a task that kills its executors cannot do so forever. A task that was not handed over has
+// not run.
 func (p *Pool) lose(m *member, w *work, why string) {
 	a, t := w.app, w.task
 	t.running = nil
@@ -146,7 +148,8 @@ func (p *Pool) lose(m *member, w *work, why string) {
 		p.settle(a)
 	case t.lost >= a.attempts:
 		p.loop.Event(cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Outcome: cluster.Succeeded})
-		p.record(a, t, report{Report: executor.Report{Failed: true, Error: fmt.Sprintf("its executor was lost %d times; the last time, %s", t.lost, why)}},
+		p.record(a, t, report{Report: executor.Report{Failed: true,
+			Error: fmt.Sprintf("its executor was lost %d times; the last time, %s", t.lost, why)}},
 			executor.Result{Executor: m.number})
 	}
 }

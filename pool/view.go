@@ -97,7 +97,8 @@ func (p *Pool) View(ctx context.Context) (v View, err error) {
 }
 
 func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
-	e := Executor{Executor: m.number, State: Registered, Language: m.language, PID: m.pid, Tasks: m.tasks, Memory: m.memory}
+	e := Executor{Executor: m.number, State: Registered, Language: m.language, PID: m.pid, Tasks: m.tasks,
+		Memory: m.memory}
 	if m.tasks > 0 {
 		e.State = Parked
 	}
@@ -113,18 +114,21 @@ func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
 	}
 	switch w := m.work; {
 	case w != nil:
-		e.State, e.Application, e.Stage, e.Task, e.Running = Attached, int64(w.app.id), w.task.stage, w.task.index, now.Sub(w.begun)
+		e.State, e.Application, e.Stage, e.Task, e.Running = Attached, int64(w.app.id), w.task.stage, w.task.index,
+			now.Sub(w.begun)
 		if w.asked != "" {
 			e.Why = w.asked
 		}
 		switch waits := !w.delivered && p.crowded(w.app); {
 		case waits && w.app.driving != nil:
-			e.Why = fmt.Sprintf("it is not attached yet: the application has to confirm the ends of %d attachments first", w.app.driving.unheard)
+			e.Why = fmt.Sprintf("it is not attached yet: the application has to confirm the ends of %d attachments first",
+				w.app.driving.unheard)
 		case waits:
 			e.Why = fmt.Sprintf("its task waits: the application has %d results that it has not collected", len(w.app.results))
 		}
 	case m.earlier != nil:
-		e.State, e.Stage, e.Task, e.Why = Attached, m.earlier.Stage, m.earlier.Task, "it runs a task that it got from an earlier daemon"
+		e.State, e.Stage, e.Task, e.Why = Attached, m.earlier.Stage, m.earlier.Task,
+			"it runs a task that it got from an earlier daemon"
 	default:
 		e.Idle = now.Sub(m.idle)
 	}
@@ -141,7 +145,8 @@ func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
 }
 
 func (p *Pool) viewOfApplication(a *application, now timeline.Time) Application {
-	v := Application{Application: int64(a.id), Name: a.name, Waiting: a.left - a.running, Running: a.running, Ended: a.done, Results: len(a.results), Held: a.held, Drives: a.driving != nil, State: "open"}
+	v := Application{Application: int64(a.id), Name: a.name, Waiting: a.left - a.running, Running: a.running,
+		Ended: a.done, Results: len(a.results), Held: a.held, Drives: a.driving != nil, State: "open"}
 	switch {
 	case a.cancelled != "":
 		v.State, v.Why, v.Waiting = "cancelled", a.cancelled, 0
@@ -177,12 +182,14 @@ func (p *Pool) viewOfApplication(a *application, now timeline.Time) Application 
 		v.Why = "no executor has registered"
 	}
 	if v.Drives {
-		v.Why = strings.TrimSuffix(fmt.Sprintf("starts its own tasks: demands %d, asked for %d; %s", v.Demand, v.Asked, v.Why), "; ")
+		v.Why = strings.TrimSuffix(fmt.Sprintf("starts its own tasks: demands %d, asked for %d; %s", v.Demand, v.Asked,
+			v.Why), "; ")
 	}
 	return v
 }
 
-// words puts a reason into one clause for people, to whom the jobs and nodes of a pool's engine are applications and executors.
+// words puts a reason into one clause for people, to whom the jobs and nodes of a pool's engine are applications and
+// executors.
 func words(r cluster.Reason) string {
 	if r.Code == cluster.NoRoom { // A task needs a whole executor, and which part is not free is no reason.
 		return "no executor is free"
@@ -191,4 +198,5 @@ func words(r cluster.Reason) string {
 }
 
 // terms are those of a pool. What presses is the machine of the executors.
-var terms = strings.NewReplacer("node pressure: the node gives", "it uses much of what is short: the machine gives", "a job", "an application", "job", "application", "a node", "an executor", "node", "executor")
+var terms = strings.NewReplacer("node pressure: the node gives", "it uses much of what is short: the machine gives",
+	"a job", "an application", "job", "application", "a node", "an executor", "node", "executor")

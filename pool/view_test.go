@@ -24,9 +24,11 @@ func TestWordsOfPools(t *testing.T) {
 		t.Errorf("%d reasons have words", n)
 	}
 	for why, want := range map[cluster.Reason]string{
-		cluster.BecauseAllAtWork(1, 2, 4): "the application holds 1 of the 2 executors that it is entitled to: another application must give one back first",
-		cluster.BecauseBehindJob(7):       "application 7 comes first",
-		cluster.BecauseNoRoom(need):       "no executor is free",
+		cluster.BecauseAllAtWork(1, 2,
+			4): "the application holds 1 of the 2 executors that it is entitled to: another application must give one " +
+			"back first",
+		cluster.BecauseBehindJob(7): "application 7 comes first",
+		cluster.BecauseNoRoom(need): "no executor is free",
 	} {
 		if said := words(why); said != want {
 			t.Errorf("%q, want %q", said, want)

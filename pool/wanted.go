@@ -8,7 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/core/book"
 )
 
-// Wanted says how many executors the applications of a pool could use, and what each executor does: what the size of the pool depends on.
+// Wanted says how many executors the applications of a pool could use, and what each executor does: what the size of
+// the pool depends on.
 type Wanted struct {
 	Synced  bool
 	Broken  string // why nothing more is decided; empty if it is
@@ -38,7 +39,8 @@ func (p *Pool) Wanted(ctx context.Context) (w Wanted, err error) {
 		}
 		now := p.loop.Now()
 		for _, m := range p.members {
-			one := Member{Number: m.number, Busy: m.work != nil || m.earlier != nil, Draining: m.draining != "", Tasks: m.tasks, Memory: m.after}
+			one := Member{Number: m.number, Busy: m.work != nil || m.earlier != nil, Draining: m.draining != "",
+				Tasks: m.tasks, Memory: m.after}
 			if !one.Busy {
 				one.Idle = now.Sub(m.idle)
 			}

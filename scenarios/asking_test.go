@@ -13,9 +13,9 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// asking is a policy that also asks how to level the CPU demand of a node as if the node gave half of its cores: when at least
-// two tasks run there, all of them launched, and the node has changed since the last question. It uses an answer only to wake
-// up when the first shift ends. A stale answer makes it ask again.
+// asking is a policy that also asks how to level the CPU demand of a node as if the node gave half of its cores: when
+// at least two tasks run there, all of them launched, and the node has changed since the last question. It uses an
+// answer only to wake up when the first shift ends. A stale answer makes it ask again.
 type asking struct{ policy.Policy }
 
 func (a asking) Decide(now timeline.Time, p *book.Plan) {
@@ -59,9 +59,12 @@ const (
 
 // levels returns a question about n with a capacity. What a task still has to do is made up.
 func levels(now timeline.Time, n *book.NodeState, capacity resource.Amount) *levelingQuestion {
-	q := &levelingQuestion{at: now, problem: leveling.Problem{Capacity: capacity, Fixed: make([]resource.Amount, intervals), Suspension: capacity * 3 / 10, Delay: capacity / 20}}
+	q := &levelingQuestion{at: now,
+		problem: leveling.Problem{Capacity: capacity, Fixed: make([]resource.Amount, intervals),
+			Suspension: capacity * 3 / 10, Delay: capacity / 20}}
 	tasks := slices.SortedFunc(slices.Values(n.Tasks), func(a, b *book.TaskState) int {
-		return cmp.Or(cmp.Compare(a.ID.Job, b.ID.Job), cmp.Compare(a.ID.Stage, b.ID.Stage), cmp.Compare(a.ID.Index, b.ID.Index))
+		return cmp.Or(cmp.Compare(a.ID.Job, b.ID.Job), cmp.Compare(a.ID.Stage, b.ID.Stage),
+			cmp.Compare(a.ID.Index, b.ID.Index))
 	})
 	for _, t := range tasks {
 		var demand []resource.Amount

@@ -29,8 +29,8 @@ type auditor struct {
 	until    map[cluster.NodeID]timeline.Time // until when a job of mira keeps a node that is idle
 	jobs     map[cluster.JobID]*auditedJob
 	holds    map[cluster.NodeID]resource.Amount // the sum of the limits of the node's containers, as last reported
-	// pressed is what nodes give of the rates that are pressed, orders those to throttle, to stand still, to go on and to resize that have
-	// not been answered.
+	// pressed is what nodes give of the rates that are pressed, orders those to throttle, to stand still, to go on and
+	// to resize that have not been answered.
 	pressed map[cluster.NodeID]resource.Vector
 	backs   map[cluster.JobID]timeline.Time // until when jobs of mira may back off
 	orders  map[cluster.DecisionID]cluster.TaskID
@@ -80,8 +80,11 @@ const (
 
 // audit returns the first violation in h.
 func audit(s *scenario, c choice, h *history) error {
-	a := &auditor{s: s, c: c, nodes: map[cluster.NodeID]cluster.Node{}, kept: map[cluster.NodeID]cluster.JobID{}, idle: map[cluster.NodeID]timeline.Time{}, until: map[cluster.NodeID]timeline.Time{}, jobs: map[cluster.JobID]*auditedJob{}, holds: map[cluster.NodeID]resource.Amount{},
-		pressed: map[cluster.NodeID]resource.Vector{}, backs: map[cluster.JobID]timeline.Time{}, orders: map[cluster.DecisionID]cluster.TaskID{}, asked: map[cluster.NodeID]cluster.DecisionID{}}
+	a := &auditor{s: s, c: c, nodes: map[cluster.NodeID]cluster.Node{}, kept: map[cluster.NodeID]cluster.JobID{},
+		idle: map[cluster.NodeID]timeline.Time{}, until: map[cluster.NodeID]timeline.Time{},
+		jobs: map[cluster.JobID]*auditedJob{}, holds: map[cluster.NodeID]resource.Amount{},
+		pressed: map[cluster.NodeID]resource.Vector{}, backs: map[cluster.JobID]timeline.Time{},
+		orders: map[cluster.DecisionID]cluster.TaskID{}, asked: map[cluster.NodeID]cluster.DecisionID{}}
 	synced := false
 	for i := range h.steps {
 		step := &h.steps[i]
@@ -301,7 +304,8 @@ func (a *auditor) decision(d *cluster.Decision) {
 		a.start(d)
 	case cluster.Kill:
 		t := a.task(d.Task)
-		if t.state != booked && t.state != running || t.killing || !d.Preempt && !a.jobs[d.Task.Job].stopped || d.Preempt && a.flag("preemption") != "true" && !a.jobs[d.Task.Job].Drives {
+		if t.state != booked && t.state != running || t.killing || !d.Preempt && !a.jobs[d.Task.Job].stopped || d.Preempt &&
+			a.flag("preemption") != "true" && !a.jobs[d.Task.Job].Drives {
 			a.fail("task %s is killed in state %d", d.Task, t.state)
 		}
 		t.killing, t.preempted = true, d.Preempt
@@ -324,7 +328,8 @@ func (a *auditor) decision(d *cluster.Decision) {
 			a.fail("node %s is kept for job %d, and has not what its task needs when nothing runs there", n.Name, d.Task.Job)
 		}
 		a.kept[d.Node] = d.Task.Job
-		if moves := a.gaveBack == (given{d.Node, d.Task.Job}); a.c.name == "mira" && !moves && !a.busy(d.Node) { // A job that was paused takes what its tasks run on.
+		// A job that was paused takes what its tasks run on.
+		if moves := a.gaveBack == (given{d.Node, d.Task.Job}); a.c.name == "mira" && !moves && !a.busy(d.Node) {
 			a.withinQueues(d.Task.Job)
 		}
 		if d.Reason.Code == cluster.KeptForStage {
@@ -343,7 +348,8 @@ func (a *auditor) decision(d *cluster.Decision) {
 		}
 	}
 	switch r := &d.Reason; {
-	case r.Code == cluster.WouldEndAfterJob && r.B <= r.C, r.Code == cluster.FitsUnderSized && r.B > r.C, r.Code == cluster.FitsInGap && r.B > r.C:
+	case r.Code == cluster.WouldEndAfterJob && r.B <= r.C, r.Code == cluster.FitsUnderSized && r.B > r.C,
+		r.Code == cluster.FitsInGap && r.B > r.C:
 		a.fail("%s of %s: %s", d.Kind, d.Task, r.Words(seconds))
 	}
 }
@@ -390,9 +396,11 @@ func (a *auditor) start(d *cluster.Decision) {
 		if want, ok := a.need(stage); !ok || d.Grant != want {
 			a.fail("task %s is granted %v, want %v (%v)", d.Task, d.Grant, want, ok)
 		}
-	case memory != ideal && !a.startsPhased(d, j, stage) && (memory > ideal || memory < stage.MinMemory || stage.MinMemory == 0 || a.c.name != "yarn-me" || stage.Elasticity.Kind == cluster.NotElastic):
+	case memory != ideal && !a.startsPhased(d, j, stage) && (memory > ideal || memory < stage.MinMemory ||
+		stage.MinMemory == 0 || a.c.name != "yarn-me" || stage.Elasticity.Kind == cluster.NotElastic):
 		a.fail("task %s is granted %d bytes: must be %d to %d", d.Task, memory, stage.MinMemory, ideal)
-	case memory != resource.Amount(d.Reason.A) && d.Reason.Code != cluster.BestAhead && d.Reason.Code != cluster.BestAheadOfKnown:
+	case memory != resource.Amount(d.Reason.A) && d.Reason.Code != cluster.BestAhead &&
+		d.Reason.Code != cluster.BestAheadOfKnown:
 		a.fail("task %s is granted %d bytes, but the reason says %d", d.Task, memory, d.Reason.A)
 	case !d.Grant.FitsIn(a.free(n)):
 		a.fail("task %s is granted %v on node %s, which has %v free", d.Task, d.Grant, n.Name, a.free(n))
@@ -418,8 +426,8 @@ func (a *auditor) start(d *cluster.Decision) {
 	t.until, t.out, t.pageOut, t.waits = 0, 0, false, false
 }
 
-// everHolds reports whether a task could start on a node that runs nothing: with its ideal amounts or, under yarn-me, with
-// its minimum memory.
+// everHolds reports whether a task could start on a node that runs nothing: with its ideal amounts or, under yarn-me,
+// with its minimum memory.
 func (a *auditor) everHolds(n *cluster.Node, stage *cluster.Stage) bool {
 	least := stage.Ideal
 	if a.c.name == "yarn-me" && stage.Elastic() && stage.Duration > 0 {
@@ -441,8 +449,8 @@ func (a *auditor) need(stage *cluster.Stage) (need resource.Vector, ok bool) {
 	return stage.Ideal.With(resource.Memory, size), stage.Ideal[resource.Memory] <= size || a.flag("too-large") == "run"
 }
 
-// peaks is what a task is granted on a node besides memory: what it needs, and under tetris the most of disk and network
-// that it demands by its forecast, as far as the node has that much.
+// peaks is what a task is granted on a node besides memory: what it needs, and under tetris the most of disk and
+// network that it demands by its forecast, as far as the node has that much.
 func (a *auditor) peaks(stage *cluster.Stage, n cluster.Node) resource.Vector {
 	grant := stage.Ideal
 	if a.c.name != "tetris" || len(stage.Phases) == 0 {
@@ -460,7 +468,8 @@ func (a *auditor) peaks(stage *cluster.Stage, n cluster.Node) resource.Vector {
 	return grant
 }
 
-// free is what no task holds on a node, less than 0 after tasks that lent their cores went on or got more; nothing if the node has as many tasks as it may have.
+// free is what no task holds on a node, less than 0 after tasks that lent their cores went on or got more; nothing if
+// the node has as many tasks as it may have.
 func (a *auditor) free(n cluster.Node) resource.Vector {
 	free, tasks := a.rest(n)
 	if most := a.s.containers * int(n.Capacity[resource.CPU]/resource.Core); most > 0 && tasks >= most {
@@ -495,13 +504,15 @@ func (a *auditor) disk(d *cluster.Decision, n *cluster.Node, stage *cluster.Stag
 	for _, j := range a.jobs {
 		for _, t := range j.tasks {
 			s := &j.Stages[t.id.Stage]
-			if t.node == n.ID && (t.state == booked || t.state == running) && t.grant[resource.Memory] < s.Ideal[resource.Memory] {
+			if t.node == n.ID && (t.state == booked || t.state == running) &&
+				t.grant[resource.Memory] < s.Ideal[resource.Memory] {
 				used += float64(s.Elasticity.DiskRate)
 			}
 		}
 	}
 	if limit := float64(n.Capacity[resource.Disk]); limit > 0 && stage.Elasticity.DiskRate > 0 && used > share*limit {
-		a.fail("under-sized tasks with task %s ask for %g bytes/s of node %s's disk, and may for %g", d.Task, used, n.Name, share*limit)
+		a.fail("under-sized tasks with task %s ask for %g bytes/s of node %s's disk, and may for %g", d.Task, used, n.Name,
+			share*limit)
 	}
 }
 
@@ -563,7 +574,8 @@ func (a *auditor) fairness(j *auditedJob, n cluster.Node) {
 		if !ok || other == j {
 			continue
 		}
-		first := cmp.Or(cmp.Compare(other.consumption(), j.consumption()), cmp.Compare(other.Submitted, j.Submitted), cmp.Compare(other.ID, j.ID)) < 0
+		first := cmp.Or(cmp.Compare(other.consumption(), j.consumption()), cmp.Compare(other.Submitted, j.Submitted),
+			cmp.Compare(other.ID, j.ID)) < 0
 		if first && other.Stages[stage].Ideal.FitsIn(free) {
 			a.fail("job %s is served on node %s before job %s, which consumes less", j.Name, n.Name, other.Name)
 		}
@@ -584,7 +596,8 @@ func (a *auditor) conserving() {
 		a.askedAtOnce()
 		return
 	}
-	if a.s.heartbeat > 0 || a.c.name == "contention-aware" || a.flag("reservations") == "true" || a.c.name == "tetris" && a.flag("fairness") != "0" {
+	if a.s.heartbeat > 0 || a.c.name == "contention-aware" || a.flag("reservations") == "true" || a.c.name == "tetris" &&
+		a.flag("fairness") != "0" {
 		return
 	}
 	if a.c.name == "capacity" {
@@ -605,7 +618,8 @@ func (a *auditor) conserving() {
 			if a.c.name == "ecs" && a.flag("memory") != "ideal" && a.lacksMemory(n.ID) {
 				continue // its next phase may come first
 			}
-			if started && need.FitsIn(a.free(n)) && (a.c.name != "pufferfish" || j.Class == cluster.Regular || a.leaves(n, need)) {
+			if started && need.FitsIn(a.free(n)) && (a.c.name != "pufferfish" || j.Class == cluster.Regular ||
+				a.leaves(n, need)) {
 				a.fail("a task of job %s stage %d waits, but fits on node %s", j.Name, stage, n.Name)
 			}
 		}

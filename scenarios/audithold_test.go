@@ -31,7 +31,8 @@ func (a *auditor) hold(d *cluster.Decision) {
 	}
 	t.waits = levels && (t.waits || d.Reason.Code == cluster.MemoryWaits)
 	if d.PageOut != (j.paused && j.pageOut || t.waits) {
-		a.fail("%s of task %s with page-out %v, and its job is paused: %v, with its memory: %v", d.Kind, d.Task, d.PageOut, j.paused, j.pageOut)
+		a.fail("%s of task %s with page-out %v, and its job is paused: %v, with its memory: %v", d.Kind, d.Task, d.PageOut,
+			j.paused, j.pageOut)
 	}
 	a.orders[d.ID], t.ordered, t.until, t.pageOut = d.Task, d.By, d.At, d.PageOut
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// conservingExecutors checks that no executor of mira is idle beside a task that fits there: not one that no job holds, not one that the
-// job of the task holds, and one that another job holds only while that may keep it for a stage that is about to start.
+// conservingExecutors checks that no executor of mira is idle beside a task that fits there: not one that no job
+// holds, not one that the job of the task holds, and one that another job holds only while that may keep it for a
+// stage that is about to start.
 func (a *auditor) conservingExecutors() {
 	for _, id := range slices.Sorted(maps.Keys(a.jobs)) {
 		j := a.jobs[id]
@@ -96,8 +97,8 @@ func (a *auditor) coming(j *auditedJob) (n int) {
 	return n
 }
 
-// othersWait reports whether tasks of other jobs wait: such a job is entitled to executors that are too small for it, and a job that starts
-// its own tasks gets none above what it is entitled to.
+// othersWait reports whether tasks of other jobs wait: such a job is entitled to executors that are too small for it,
+// and a job that starts its own tasks gets none above what it is entitled to.
 func (a *auditor) othersWait(j *auditedJob) bool {
 	for _, other := range a.jobs {
 		if _, waits := other.next(); waits && other != j {
@@ -107,7 +108,8 @@ func (a *auditor) othersWait(j *auditedJob) bool {
 	return false
 }
 
-// heldForever reports whether an open job holds an executor for which it starts its own tasks: it may be the only one for others.
+// heldForever reports whether an open job holds an executor for which it starts its own tasks: it may be the only one
+// for others.
 func (a *auditor) heldForever() bool {
 	for _, j := range a.jobs {
 		if j.Drives && j.Open && len(j.tasks) > 0 {
@@ -133,13 +135,15 @@ func (a *auditor) askedAtOnce() {
 		for stage := range j.Stages {
 			kept := j.attached(stage, func(t *auditedTask) bool { return !t.killing })
 			if j.Drives && !j.stopped && !j.paused && kept > j.demands[stage] {
-				a.fail("stage %d of job %s demands %d executors, keeps %d, and was not asked for the others", stage, j.Name, j.demands[stage], kept)
+				a.fail("stage %d of job %s demands %d executors, keeps %d, and was not asked for the others", stage, j.Name,
+					j.demands[stage], kept)
 			}
 		}
 	}
 }
 
-// backsOff reports whether a job may have fewer executors than it could use, because it had a task on a node that was pressed.
+// backsOff reports whether a job may have fewer executors than it could use, because it had a task on a node that was
+// pressed.
 func (a *auditor) backsOff(id cluster.JobID) bool {
 	until, ok := a.backs[id]
 	return ok && a.now < until

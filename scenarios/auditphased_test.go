@@ -17,10 +17,12 @@ func (a *auditor) stops() bool {
 
 // memoryByPhase reports whether the tasks of a stage are granted the memory that each phase demands.
 func (a *auditor) memoryByPhase(j *auditedJob, s *cluster.Stage) bool {
-	return a.c.name == "ecs" && a.flag("memory") != "ideal" && j.Class == cluster.Flex && s.HeartbeatTimeout == 0 && s.Peak()[resource.Memory] > 0
+	return a.c.name == "ecs" && a.flag("memory") != "ideal" && j.Class == cluster.Flex && s.HeartbeatTimeout == 0 &&
+		s.Peak()[resource.Memory] > 0
 }
 
-// grantsByPhase returns what the tasks of a stage are granted in each phase that lasts; nil if it is their ideal need throughout.
+// grantsByPhase returns what the tasks of a stage are granted in each phase that lasts; nil if it is their ideal need
+// throughout.
 func (a *auditor) grantsByPhase(j *auditedJob, s *cluster.Stage) (grants []resource.Vector) {
 	total, most := 0.0, resource.Amount(0)
 	for _, p := range s.Phases {
@@ -43,7 +45,8 @@ func (a *auditor) grantsByPhase(j *auditedJob, s *cluster.Stage) (grants []resou
 	return grants
 }
 
-// startsPhased reports whether a task starts with what its first phase demands or, if it is short, with what its largest does.
+// startsPhased reports whether a task starts with what its first phase demands or, if it is short, with what its
+// largest does.
 func (a *auditor) startsPhased(d *cluster.Decision, j *auditedJob, s *cluster.Stage) bool {
 	grants := a.grantsByPhase(j, s)
 	if grants == nil {
@@ -70,8 +73,9 @@ func (a *auditor) weighs(d *cluster.Decision) {
 	}
 }
 
-// resizesPhased reports whether a running task is granted what one of its phases demands, or the memory of the phase that the reason names,
-// which should begin soon. Of memory it may be less, or what it has, if there is nothing that it could wait for.
+// resizesPhased reports whether a running task is granted what one of its phases demands, or the memory of the phase
+// that the reason names, which should begin soon. Of memory it may be less, or what it has, if there is nothing that
+// it could wait for.
 func (a *auditor) resizesPhased(d *cluster.Decision, t *auditedTask) (known bool) {
 	n, j := a.nodes[d.Node], a.jobs[d.Task.Job]
 	s := &j.Stages[d.Task.Stage]
@@ -82,14 +86,17 @@ func (a *auditor) resizesPhased(d *cluster.Decision, t *auditedTask) (known bool
 		}
 		known = known || cpu == d.Grant[resource.CPU] && (memory == most || a.memoryByPhase(j, s) && memory < most)
 	}
-	return known && d.Grant == t.grant.With(resource.CPU, d.Grant[resource.CPU]).With(resource.Memory, d.Grant[resource.Memory]) && (d.Grant != t.grant || d.Grant != t.wants.Grant)
+	return known && d.Grant == t.grant.With(resource.CPU, d.Grant[resource.CPU]).With(resource.Memory,
+		d.Grant[resource.Memory]) && (d.Grant != t.grant || d.Grant != t.wants.Grant)
 }
 
-// lacksMemory reports whether a task may come before others on a node: it is granted the memory of a phase that is not its largest.
+// lacksMemory reports whether a task may come before others on a node: it is granted the memory of a phase that is
+// not its largest.
 func (a *auditor) lacksMemory(n cluster.NodeID) bool {
 	for _, j := range a.jobs {
 		for _, t := range j.tasks {
-			if s := &j.Stages[t.id.Stage]; t.node == n && (t.state == booked || t.state == running) && t.grant[resource.Memory] < s.Ideal[resource.Memory] {
+			if s := &j.Stages[t.id.Stage]; t.node == n && (t.state == booked || t.state == running) &&
+				t.grant[resource.Memory] < s.Ideal[resource.Memory] {
 				return true
 			}
 		}

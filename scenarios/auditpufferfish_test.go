@@ -37,7 +37,8 @@ func (a *auditor) knowsWhatIsLeft(d *cluster.Decision, class cluster.Class) {
 		a.fail("FLEX task %s is started on node %s, which has %d bytes available", d.Task, chosen.Name, a.available(chosen))
 	}
 	if int64(a.available(chosen)) != d.Reason.B {
-		a.fail("task %s is started where %d bytes are available, but the reason says %d", d.Task, a.available(chosen), d.Reason.B)
+		a.fail("task %s is started where %d bytes are available, but the reason says %d", d.Task, a.available(chosen),
+			d.Reason.B)
 	}
 	most := d.Reason.Code == cluster.FitsMostAvailable || d.Reason.Code == cluster.FitsNearData
 	if a.s.heartbeat > 0 && !most || a.flag("count-quantile") != "off" {

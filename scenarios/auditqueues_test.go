@@ -15,7 +15,9 @@ import (
 
 // TestRandomQueues runs random scenarios under the policies with queues.
 func TestRandomQueues(t *testing.T) {
-	withQueues := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.name != "capacity" && c.name != "drf" })
+	withQueues := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool {
+		return c.name != "capacity" && c.name != "drf"
+	})
 	rapid.Check(t, func(rt *rapid.T) {
 		s := draw(rt)
 		s.policies = []choice{rapid.SampledFrom(withQueues).Draw(rt, "policy")}
@@ -199,7 +201,9 @@ func (a *auditor) leavesOf(top string) (leaves []string) {
 		return []string{""}
 	}
 	for _, q := range queues {
-		if within(q.name, top) && !slices.ContainsFunc(queues, func(r auditedQueue) bool { return parentOf(r.name) == q.name }) {
+		if within(q.name, top) && !slices.ContainsFunc(queues, func(r auditedQueue) bool {
+			return parentOf(r.name) == q.name
+		}) {
 			leaves = append(leaves, q.name)
 		}
 	}
@@ -210,10 +214,12 @@ func (a *auditor) anyStartable(top string) bool {
 	return slices.ContainsFunc(a.leavesOf(top), func(leaf string) bool { return a.startable(leaf) != nil })
 }
 
-// servesQueues checks that j is the next job to serve, and that its start takes no queue above its maximum. It may on a node that was
-// kept for j: meanwhile the cluster may have become smaller, or tasks of the queue may have taken back what they lent.
+// servesQueues checks that j is the next job to serve, and that its start takes no queue above its maximum. It may on
+// a node that was kept for j: meanwhile the cluster may have become smaller, or tasks of the queue may have taken
+// back what they lent.
 func (a *auditor) servesQueues(d *cluster.Decision, j *auditedJob, kept bool) {
-	if a.c.name == "capacity" && !(kept && len(a.s.departures)+len(a.s.pauses)+len(a.s.suspensions) > 0) && a.aboveMost(j, d.Grant) {
+	if a.c.name == "capacity" && !(kept && len(a.s.departures)+len(a.s.pauses)+len(a.s.suspensions) > 0) &&
+		a.aboveMost(j, d.Grant) {
 		a.fail("task %s takes queue %s above what it may hold", d.Task, queueOf(j))
 	}
 	if a.s.heartbeat > 0 || a.flag("reservations") == "true" || a.flag("user-limits") == "true" {
@@ -228,8 +234,10 @@ func (a *auditor) servesQueues(d *cluster.Decision, j *auditedJob, kept bool) {
 	}
 	for name := leaf; name != ""; name = parentOf(name) {
 		for _, q := range a.queues() {
-			if q.name != name && parentOf(q.name) == parentOf(name) && a.anyStartable(q.name) && a.turn(q.name) < a.turn(name)-1e-9 {
-				a.fail("task %s of queue %s is started, but it is the turn of queue %s: %g is less than %g", d.Task, name, q.name, a.turn(q.name), a.turn(name))
+			if q.name != name && parentOf(q.name) == parentOf(name) && a.anyStartable(q.name) &&
+				a.turn(q.name) < a.turn(name)-1e-9 {
+				a.fail("task %s of queue %s is started, but it is the turn of queue %s: %g is less than %g", d.Task, name, q.name,
+					a.turn(q.name), a.turn(name))
 			}
 		}
 	}

@@ -32,7 +32,8 @@ func auditReasons(e *engine.Engine, now timeline.Time) error {
 		case !ok && s.AtOnce():
 			return fmt.Errorf("job %s waits without a reason; recorded was: %s", j.Name, j.Waiting.Words(seconds))
 		case ok && !isTrue(s, j, now, why):
-			return fmt.Errorf("job %s does not wait because %s; recorded was: %s", j.Name, why.Words(seconds), j.Waiting.Words(seconds))
+			return fmt.Errorf("job %s does not wait because %s; recorded was: %s", j.Name, why.Words(seconds),
+				j.Waiting.Words(seconds))
 		}
 	}
 	return nil
@@ -71,7 +72,8 @@ func isTrue(s *book.Snapshot, j *book.JobState, now timeline.Time, why cluster.R
 		return !some(func(n *book.NodeState) bool { return n.ReservedFor == nil && need.FitsIn(n.Free) })
 	case cluster.BehindPhase:
 		return some(func(n *book.NodeState) bool {
-			return resource.Amount(why.A) <= n.Free[resource.Memory] && slices.ContainsFunc(n.Tasks, func(t *book.TaskState) bool { return int64(t.ID.Job) == why.B })
+			return resource.Amount(why.A) <= n.Free[resource.Memory] &&
+				slices.ContainsFunc(n.Tasks, func(t *book.TaskState) bool { return int64(t.ID.Job) == why.B })
 		})
 	case cluster.NodeFull:
 		return some((*book.NodeState).Full)
@@ -85,7 +87,8 @@ func isTrue(s *book.Snapshot, j *book.JobState, now timeline.Time, why cluster.R
 		_, runnable := first.NextStage()
 		return runnable
 	case cluster.WouldEndAfterJob:
-		return why.C == int64(j.Estimate.End) && some(func(n *book.NodeState) bool { return j.Stages[stage].MinMemory <= n.Free[resource.Memory] })
+		return why.C == int64(j.Estimate.End) &&
+			some(func(n *book.NodeState) bool { return j.Stages[stage].MinMemory <= n.Free[resource.Memory] })
 	case cluster.TooCoarse:
 		return some(func(n *book.NodeState) bool { return n.Free[resource.Memory] == resource.Amount(why.C) })
 	case cluster.WaitedTooLittle:
@@ -101,7 +104,8 @@ func isTrue(s *book.Snapshot, j *book.JobState, now timeline.Time, why cluster.R
 		return longer >= int(why.A) && int(why.B) <= waiting
 	case cluster.TooFewServers, cluster.TooFewPlaces:
 		return why.B < why.A && some(func(n *book.NodeState) bool { return need.FitsIn(n.Free) })
-	case cluster.NotAvailable: // B is less than what is available by the part that no FLEX container may start in, at most half a node here
+	// B is less than what is available by the part that no FLEX container may start in, at most half a node here
+	case cluster.NotAvailable:
 		return !some(func(n *book.NodeState) bool {
 			return need.FitsIn(n.Free) && n.Available() > resource.Amount(why.B)+n.Capacity[resource.Memory]/2
 		})

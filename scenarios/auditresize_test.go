@@ -5,7 +5,8 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// resize checks a change of a grant: the scenario or a phase of the task wants that, the task runs, and memory is not granted twice.
+// resize checks a change of a grant: the scenario or a phase of the task wants that, the task runs, and memory is not
+// granted twice.
 func (a *auditor) resize(d *cluster.Decision) {
 	t, n := a.task(d.Task), a.nodes[d.Node]
 	wanted := a.s.resizingOf(d.Task, a.now)

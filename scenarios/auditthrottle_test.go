@@ -95,8 +95,8 @@ func (f foreseer) see(now timeline.Time, events []cluster.Event, decisions []clu
 	}
 }
 
-// check compares what the engine says of running tasks: a task ends as much later as it stood still, and at most as much
-// later again as it was throttled.
+// check compares what the engine says of running tasks: a task ends as much later as it stood still, and at most as
+// much later again as it was throttled.
 func (f foreseer) check(e *engine.Engine, now timeline.Time) error {
 	for _, n := range e.Snapshot().Nodes {
 		for _, task := range n.Tasks {
@@ -120,7 +120,8 @@ func (f foreseer) check(e *engine.Engine, now timeline.Time) error {
 				latest = latest.Add(max(0, s.until.Sub(s.from)))
 			}
 			if end, latest = max(now, end), max(now, latest); got < end-10 || got > latest+10 {
-				return fmt.Errorf("task %s should end at %s, and not from %s to %s", task.ID, seconds(got), seconds(end), seconds(latest))
+				return fmt.Errorf("task %s should end at %s, and not from %s to %s", task.ID, seconds(got), seconds(end),
+					seconds(latest))
 			}
 		}
 	}

@@ -15,8 +15,9 @@ func seesForecasts(name string) bool {
 	return err == nil && (p.Traits().LooksAhead || name == "tetris")
 }
 
-// TestBaselinesAreBlindToForecasts: policies that existed before forecasts take the same decisions, for the same reasons,
-// with forecasts and without them. A run time is known in both cases: without it a forecast would supply one.
+// TestBaselinesAreBlindToForecasts: policies that existed before forecasts take the same decisions, for the same
+// reasons, with forecasts and without them. A run time is known in both cases: without it a forecast would supply
+// one.
 func TestBaselinesAreBlindToForecasts(t *testing.T) {
 	for _, name := range policy.Names() {
 		of := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.name != name })
@@ -25,7 +26,9 @@ func TestBaselinesAreBlindToForecasts(t *testing.T) {
 				t.Fatal("the random scenarios never choose this policy")
 			}
 			if seesForecasts(name) {
-				differs := rapid.Custom(func(rt *rapid.T) bool { return decidesByForecasts(rt, rapid.SampledFrom(of).Draw(rt, "policy")) })
+				differs := rapid.Custom(func(rt *rapid.T) bool {
+					return decidesByForecasts(rt, rapid.SampledFrom(of).Draw(rt, "policy"))
+				})
 				for seed := range 200 {
 					if differs.Example(seed) {
 						return

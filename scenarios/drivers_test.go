@@ -42,8 +42,9 @@ func mustEnd(t tester, s *scenario, c choice, h *history) {
 	}
 }
 
-// passOver skips a random run in which tasks are preempted again and again, while none succeeds: preemption frees room on
-// several nodes one by one, and a preempted task can be the first to start again there. The simulator gives such runs up.
+// passOver skips a random run in which tasks are preempted again and again, while none succeeds: preemption frees
+// room on several nodes one by one, and a preempted task can be the first to start again there. The simulator gives
+// such runs up.
 func passOver(t tester, h *history) {
 	preempted, succeeded := 0, 0
 	for _, st := range h.steps[len(h.steps)/2:] {
@@ -67,8 +68,9 @@ func passOver(t tester, h *history) {
 func simulate(t tester, s *scenario, c choice) history {
 	t.Helper()
 	var h history
-	config := sim.Config{Nodes: s.nodes, Heartbeat: s.heartbeat, StartsPerHeartbeat: s.starts, CoordinatorHeartbeat: s.coordinates,
-		Coordinator: s.coordinator, KeepTasks: true, Lends: s.lends, PageOutSpeed: s.outSpeed, Solver: sim.Solver{States: s.states, PerState: s.each}}
+	config := sim.Config{Nodes: s.nodes, Heartbeat: s.heartbeat, StartsPerHeartbeat: s.starts,
+		CoordinatorHeartbeat: s.coordinates, Coordinator: s.coordinator, KeepTasks: true, Lends: s.lends,
+		PageOutSpeed: s.outSpeed, Solver: sim.Solver{States: s.states, PerState: s.each}}
 	if len(s.resizings) > 0 { // as in the world
 		config.Caps, config.Series.Nodes = resource.KindsOf(resource.CPU), true
 	}
@@ -77,12 +79,13 @@ func simulate(t tester, s *scenario, c choice) history {
 		h.steps = append(h.steps, step{now, slices.Clone(events), slices.Clone(decisions)})
 	}
 	for _, p := range s.pressures {
-		config.Incidents = append(config.Incidents, sim.Incident{At: time.Duration(p.at), Kind: sim.NodePressure, Node: p.node, Gives: p.gives})
+		config.Incidents = append(config.Incidents, sim.Incident{At: time.Duration(p.at), Kind: sim.NodePressure,
+			Node: p.node, Gives: p.gives})
 	}
 	for _, p := range s.pauses {
 		id := s.jobs[p.job].ID
-		config.Incidents = append(config.Incidents, sim.Incident{At: time.Duration(p.at), Kind: sim.JobPause, Job: id, PageOut: p.out},
-			sim.Incident{At: time.Duration(p.until), Kind: sim.JobResume, Job: id})
+		config.Incidents = append(config.Incidents, sim.Incident{At: time.Duration(p.at), Kind: sim.JobPause, Job: id,
+			PageOut: p.out}, sim.Incident{At: time.Duration(p.until), Kind: sim.JobResume, Job: id})
 	}
 	slices.SortStableFunc(config.Incidents, func(a, b sim.Incident) int { return int(a.At - b.At) })
 	var w workload.Workload
@@ -132,7 +135,8 @@ func loopLater(t tester, s *scenario, c choice) history {
 func loopFrom(t tester, s *scenario, c choice, origin timeline.Time) history {
 	t.Helper()
 	var h history
-	e, ends := engine.New(s.policy(t, c), s.describe), foreseer{map[cluster.JobID]*cluster.Job{}, map[cluster.TaskID]*foreseen{}}
+	e, ends := engine.New(s.policy(t, c), s.describe),
+		foreseer{map[cluster.JobID]*cluster.Job{}, map[cluster.TaskID]*foreseen{}}
 	tell := func(now timeline.Time, events ...cluster.Event) []cluster.Decision {
 		for i := range events {
 			events[i] = shift(events[i], origin)
@@ -245,7 +249,8 @@ func (h *history) moveBack(origin timeline.Time) {
 
 func moveReason(r *cluster.Reason, origin timeline.Time) {
 	switch r.Code {
-	case cluster.FitsUnderSized, cluster.FitsUnderSizedNoLimit, cluster.FitsInGap, cluster.WouldEndAfterJob, cluster.KeptForStage:
+	case cluster.FitsUnderSized, cluster.FitsUnderSizedNoLimit, cluster.FitsInGap, cluster.WouldEndAfterJob,
+		cluster.KeptForStage:
 		for _, at := range []*int64{&r.B, &r.C} {
 			if *at != 0 && *at != int64(timeline.Never) {
 				*at -= int64(origin)
@@ -336,7 +341,9 @@ func runLive(tb tester, s *scenario, c choice) (h history) {
 			b.events <- cluster.Event{Kind: cluster.NodeJoined, NewNode: &s.nodes[i]}
 		}
 		b.events <- cluster.Event{Kind: cluster.Synced}
-		d, err := live.Start(live.Config{Policy: s.policy(t, c), Settings: c.settings, Backend: b, Store: st, Dir: dir, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), ContainersPerCore: s.containers, Keeps: !s.lends, SolverStates: s.states})
+		d, err := live.Start(live.Config{Policy: s.policy(t, c), Settings: c.settings, Backend: b, Store: st, Dir: dir,
+			Log: slog.New(slog.NewTextHandler(t.Output(), nil)), ContainersPerCore: s.containers, Keeps: !s.lends,
+			SolverStates: s.states})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -386,7 +393,8 @@ func hand(t *testing.T, d *live.Driver, b *backend, e cluster.Event, origin time
 			t.Fatalf("submit job %s: id %d, %v", job.Name, id, err)
 		}
 	case cluster.JobCancelled:
-		if err := d.Cancel(context.Background(), cluster.Credentials{}, e.Job); err != nil && live.KindOf(err) != live.Invalid {
+		if err := d.Cancel(context.Background(), cluster.Credentials{}, e.Job); err != nil &&
+			live.KindOf(err) != live.Invalid {
 			t.Fatal(err)
 		}
 	case cluster.JobPaused, cluster.JobResumed:
@@ -444,7 +452,8 @@ func replay(of driver) func(tester, *scenario, choice) history {
 				t.Fatalf("%s: %v", c.title, err)
 			}
 			if fmt.Sprintf("%+v", decisions) != fmt.Sprintf("%+v", step.decisions) {
-				t.Fatalf("%s: at %s, replaying %+v, it decides\n%+v\ninstead of\n%+v", c.title, seconds(step.now), step.events, decisions, step.decisions)
+				t.Fatalf("%s: at %s, replaying %+v, it decides\n%+v\ninstead of\n%+v", c.title, seconds(step.now), step.events,
+					decisions, step.decisions)
 			}
 		}
 		return h

@@ -56,17 +56,21 @@ type intervention struct {
 // interventions returns the orders that s gives, by time.
 func (s *scenario) interventions() (all []intervention) {
 	for _, h := range s.suspensions {
-		all = append(all, intervention{h.task, h.at, cluster.Because(cluster.LevelingEnds), func(p *book.Plan, t *book.TaskState, origin timeline.Time) {
-			p.SuspendUntil(t, origin+h.until, h.forTask, cluster.BecauseNodePressure(resource.CPU, resource.Core, resource.Core))
-		}})
+		all = append(all, intervention{h.task, h.at, cluster.Because(cluster.LevelingEnds),
+			func(p *book.Plan, t *book.TaskState, origin timeline.Time) {
+				p.SuspendUntil(t, origin+h.until, h.forTask, cluster.BecauseNodePressure(resource.CPU, resource.Core,
+					resource.Core))
+			}})
 	}
 	for _, r := range s.resizings {
-		all = append(all, intervention{r.task, r.at, cluster.Because(cluster.EstimatesDue), func(p *book.Plan, t *book.TaskState, _ timeline.Time) {
-			want := r.of(t.WantedGrant())
-			if more := want[resource.Memory] - t.Grant[resource.Memory]; want.FitsIn(t.Node.Room()) && more <= max(0, t.Node.Unused()[resource.Memory]) {
-				p.Resize(t, want, cluster.BecausePhaseDemands(0, want))
-			}
-		}})
+		all = append(all, intervention{r.task, r.at, cluster.Because(cluster.EstimatesDue),
+			func(p *book.Plan, t *book.TaskState, _ timeline.Time) {
+				want := r.of(t.WantedGrant())
+				if more := want[resource.Memory] - t.Grant[resource.Memory]; want.FitsIn(t.Node.Room()) &&
+					more <= max(0, t.Node.Unused()[resource.Memory]) {
+					p.Resize(t, want, cluster.BecausePhaseDemands(0, want))
+				}
+			}})
 	}
 	slices.SortStableFunc(all, func(a, b intervention) int { return int(a.at - b.at) })
 	return all

@@ -113,7 +113,8 @@ func (p *parser) line(line string) error {
 		}
 	case "coordinator":
 		p.s.coordinates = p.parseDuration(kind, name)
-		p.s.coordinator = resource.Of(p.amount("cores", "0", resource.ParseCPU), p.amount("memory", "0B", resource.ParseMemory))
+		p.s.coordinator = resource.Of(p.amount("cores", "0", resource.ParseCPU),
+			p.amount("memory", "0B", resource.ParseMemory))
 	case "job":
 		p.job(name)
 	case "stage":
@@ -139,7 +140,8 @@ func (p *parser) line(line string) error {
 	case "leave":
 		p.departure(name)
 	case "holds":
-		p.s.reports = append(p.s.reports, report{p.findNode(name), p.time("at"), p.amount("memory", "", resource.ParseMemory)})
+		p.s.reports = append(p.s.reports,
+			report{p.findNode(name), p.time("at"), p.amount("memory", "", resource.ParseMemory)})
 	case "pressed":
 		p.pressure(name)
 	case "still":
@@ -151,7 +153,8 @@ func (p *parser) line(line string) error {
 			p.fail("show %q: must be tasks", name)
 		}
 	default:
-		return fmt.Errorf("%q: must be one of nodes, policy, heartbeat, containers, lends, solver, coordinator, job, stage, cancel, pause, revise, grow, demand, close, fail, leave, holds, pressed, still, enters, show", kind)
+		return fmt.Errorf("%q: must be one of nodes, policy, heartbeat, containers, lends, solver, coordinator, job, "+
+			"stage, cancel, pause, revise, grow, demand, close, fail, leave, holds, pressed, still, enters, show", kind)
 	}
 	for key := range p.keys {
 		p.fail("%s %s: is not a key that it knows", kind, key)
@@ -235,12 +238,14 @@ func (p *parser) nodes(count string) {
 			capacity[k] = p.amount(k.Field(), "0B/s", resource.ParseRate)
 		}
 	}
-	if p.err == nil && (capacity[resource.CPU] <= 0 || capacity[resource.Memory] <= 0 || capacity[resource.Memory] > resource.PB || capacity[resource.CPU] > 1e9) {
+	if p.err == nil && (capacity[resource.CPU] <= 0 || capacity[resource.Memory] <= 0 ||
+		capacity[resource.Memory] > resource.PB || capacity[resource.CPU] > 1e9) {
 		p.fail("nodes %v: must have some CPU and memory, at most 1PB", capacity)
 	}
 	for range n {
 		id := len(p.s.nodes)
-		p.s.nodes = append(p.s.nodes, cluster.Node{ID: cluster.NodeID(id), Name: "n" + strconv.Itoa(id+1), Capacity: capacity, Unknown: unknown})
+		p.s.nodes = append(p.s.nodes, cluster.Node{ID: cluster.NodeID(id), Name: "n" + strconv.Itoa(id+1),
+			Capacity: capacity, Unknown: unknown})
 	}
 }
 
@@ -258,7 +263,8 @@ func (p *parser) policy(name string) {
 }
 
 func (p *parser) job(name string) {
-	j := plannedJob{Job: cluster.Job{ID: cluster.JobID(len(p.s.jobs) + 1), Name: name, Submitted: p.time("at"), MaxAttempts: p.whole("attempts", 1, 1, 1000)}}
+	j := plannedJob{Job: cluster.Job{ID: cluster.JobID(len(p.s.jobs) + 1), Name: name, Submitted: p.time("at"),
+		MaxAttempts: p.whole("attempts", 1, 1, 1000)}}
 	if strings.Contains(name, ".") {
 		p.fail("job %q: must have no dot in its name", name)
 	}
@@ -266,7 +272,8 @@ func (p *parser) job(name string) {
 		p.fail("job %q: another job has that name", name)
 	}
 	if last := len(p.s.jobs) - 1; last >= 0 && j.Submitted < p.s.jobs[last].Submitted {
-		p.fail("job %q at %s: must not be before the job above, %s", name, seconds(j.Submitted), seconds(p.s.jobs[last].Submitted))
+		p.fail("job %q at %s: must not be before the job above, %s", name, seconds(j.Submitted),
+			seconds(p.s.jobs[last].Submitted))
 	}
 	weight := p.text("weight", "0")
 	w, err := strconv.ParseFloat(weight, 64)
@@ -298,7 +305,8 @@ func (p *parser) stage(name string) {
 	}
 	at := len(p.s.jobs) - 1
 	j := &p.s.jobs[at]
-	if strings.Contains(name, ".") || p.stageIndex(j, name) >= 0 || (len(j.Stages) > 0 && (name == "" || j.Stages[0].Name == "")) {
+	if strings.Contains(name, ".") || p.stageIndex(j, name) >= 0 ||
+		(len(j.Stages) > 0 && (name == "" || j.Stages[0].Name == "")) {
 		p.fail("stage %q: must have a name of its own without a dot", name)
 	}
 	var err error
@@ -308,7 +316,8 @@ func (p *parser) stage(name string) {
 	}
 	s := cluster.Stage{Name: name, Tasks: p.whole("tasks", 1, least, 10000),
 		Ideal:     resource.Of(p.amount("cores", "1", resource.ParseCPU), p.amount("memory", "", resource.ParseMemory)),
-		MinMemory: p.amount("min", "0B", resource.ParseMemory), Duration: p.duration("run"), Elasticity: p.penalty(p.text("penalty", "none"))}
+		MinMemory: p.amount("min", "0B", resource.ParseMemory), Duration: p.duration("run"),
+		Elasticity: p.penalty(p.text("penalty", "none"))}
 	for _, k := range rates {
 		s.Ideal[k] = p.amount(k.Field(), "0B/s", resource.ParseRate)
 	}
@@ -384,7 +393,8 @@ func (p *parser) grows(job int, by cluster.Growth) {
 	}
 	for _, g := range p.s.growths {
 		if g.job == job && (g.at > at || g.by.Closes) {
-			p.fail("job %q grows at %s: must not be before the line above, %s, nor after it closes", p.s.jobs[job].Name, seconds(at), seconds(g.at))
+			p.fail("job %q grows at %s: must not be before the line above, %s, nor after it closes", p.s.jobs[job].Name,
+				seconds(at), seconds(g.at))
 		}
 	}
 	p.s.growths = append(p.s.growths, growing{job, at, by})
@@ -464,7 +474,8 @@ func (p *parser) failure(name string) {
 		p.fail("after: must be given")
 	}
 	outcome := p.text("outcome", "failed")
-	if err := f.outcome.UnmarshalText([]byte(outcome)); err != nil || f.outcome != cluster.Failed && f.outcome != cluster.OutOfMemory {
+	if err := f.outcome.UnmarshalText([]byte(outcome)); err != nil || f.outcome != cluster.Failed &&
+		f.outcome != cluster.OutOfMemory {
 		p.fail("outcome %q: must be failed or out-of-memory", outcome)
 	}
 	f.task = p.findTask(name)
@@ -584,7 +595,8 @@ func (p *parser) finish() error {
 	case s.coordinates > 0 && s.heartbeat == 0:
 		return fmt.Errorf("coordinator: needs a heartbeat")
 	case s.heartbeat > 0 && (!s.simulable() || len(s.pressures)+len(s.suspensions)+len(s.resizings) > 0):
-		return fmt.Errorf("heartbeat: cannot be had together with cancel, pause, suspend, resize, fail, leave, holds, pressed, still, enters, containers, open=true or class=flex")
+		return fmt.Errorf("heartbeat: cannot be had together with cancel, pause, suspend, resize, fail, leave, holds, " +
+			"pressed, still, enters, containers, open=true or class=flex")
 	case slices.ContainsFunc(s.revisions, func(r revision) bool { return s.jobs[r.job].Open }):
 		return fmt.Errorf("revise: must not be an open job")
 	}
@@ -659,7 +671,8 @@ func TestParseErrors(t *testing.T) {
 		{"solver 9 each=1h30\n", `each "1h30": must be a positive duration`},
 		{"show nothing\n", `show "nothing": must be tasks`},
 		{node + "policy fifo\njob A\n----\n", `job "A" stages: must be at least one`},
-		{node + "policy fifo\njob A\nstage a after=b memory=1GB run=1s\n----\n", `job "A" stage "a" after "b": there is no such stage`},
+		{node + "policy fifo\njob A\nstage a after=b memory=1GB run=1s\n----\n",
+			`job "A" stage "a" after "b": there is no such stage`},
 		{node + "policy fifo\njob A\nstage a after=a memory=1GB run=1s\n----\n", "must not form a cycle"},
 		{node + "policy fifo\ncoordinator 1s\n----\n", "coordinator: needs a heartbeat"},
 		{node + "policy fifo\nheartbeat 1s\nleave n1 at=1s\n----\n", "heartbeat: cannot be had together"},

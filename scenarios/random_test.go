@@ -20,17 +20,22 @@ var choices = []choice{
 	made("capacity", "queues", queuesForRandom, "reservations", "false", "calculator", "dominant", "ordering", "fair"),
 	made("capacity", "queues", tightQueues, "ordering", "fair"),
 	made("capacity", "queues", tightQueues, "reservations", "false"),
-	made("capacity", "queues", queuesForRandom, "preemption", "true", "preemption-interval", oddInterval, "preemption-per-round", "1", "preemption-termination", "1"),
-	made("capacity", "queues", tightQueues, "preemption", "true", "preemption-per-round", "1", "preemption-wait", "1s", "preemption-interval", oddInterval, "preemption-ignored", "0"),
-	made("capacity", "queues", queuesForRandom, "preemption", "true", "preemption-interval", oddInterval, "preemption-per-round", "1", "calculator", "dominant"),
-	made("capacity", "queues", tightQueues, "user-limits", "true", "minimum-user-limit-percent", "25", "user-limit-factor", "1.5"),
+	made("capacity", "queues", queuesForRandom, "preemption", "true", "preemption-interval", oddInterval,
+		"preemption-per-round", "1", "preemption-termination", "1"),
+	made("capacity", "queues", tightQueues, "preemption", "true", "preemption-per-round", "1", "preemption-wait", "1s",
+		"preemption-interval", oddInterval, "preemption-ignored", "0"),
+	made("capacity", "queues", queuesForRandom, "preemption", "true", "preemption-interval", oddInterval,
+		"preemption-per-round", "1", "calculator", "dominant"),
+	made("capacity", "queues", tightQueues, "user-limits", "true", "minimum-user-limit-percent", "25",
+		"user-limit-factor", "1.5"),
 	made("contention-aware"),
 	made("drf"),
 	made("drf", "queues", "a=2,b=1,b.x=1,b.y=3,default=1"),
 	made("drf", "queues", "a=2,b=1,b.x=1,b.y=3,default=1", "hierarchy", "naive"),
 	made("ecs"),
 	made("ecs", "short", "false", "threshold", "0", "interval", "1s"),
-	made("ecs", "short", "false", "threshold", "0", "interval", "3s", "units", "core", "suspension", "0.1", "delay", "0.01", "sets", "2", "states", "100"),
+	made("ecs", "short", "false", "threshold", "0", "interval", "3s", "units", "core", "suspension", "0.1", "delay",
+		"0.01", "sets", "2", "states", "100"),
 	made("ecs", "short", "false", "threshold", "1", "discount", "0.5", "eta", "0"),
 	made("ecs", "short", "false", "leveling", "false"),
 	made("ecs", "overcommit", "false"),
@@ -119,8 +124,8 @@ func TestRandomScenarios(t *testing.T) {
 	})
 }
 
-// apart removes the changes of grants from a scenario under a policy that grants by phase: drivers that let tasks compete for CPU
-// would let them end at other times.
+// apart removes the changes of grants from a scenario under a policy that grants by phase: drivers that let tasks
+// compete for CPU would let them end at other times.
 func (s *scenario) apart(t tester) {
 	if s.policies[0].make(t).Traits().ByPhase {
 		s.resizings = nil
@@ -146,7 +151,8 @@ func TestEveryJobOfProphetEnds(t *testing.T) {
 	})
 }
 
-// TestEveryJobByPhaseEnds does the same with the policies that grant by phase, whose forecasts are as wrong as chance has it.
+// TestEveryJobByPhaseEnds does the same with the policies that grant by phase, whose forecasts are as wrong as chance
+// has it.
 func TestEveryJobByPhaseEnds(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := draw(rt)
@@ -158,9 +164,12 @@ func TestEveryJobByPhaseEnds(t *testing.T) {
 		}
 		if s.asks, s.halts, s.entries, s.pauses, s.suspensions = false, nil, nil, nil, nil; s.heartbeat == 0 {
 			s.drawProgress(rt)
-			s.suspensions, s.pauses, s.resizings = nil, nil, nil // tasks that are resumed at the same time end at the same time, in any order
+			// tasks that are resumed at the same time end at the same time, in any order
+			s.suspensions, s.pauses, s.resizings = nil, nil, nil
 		}
-		of := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.name != "ecs" && c.name != "prism" && c.name != "contention-aware" })
+		of := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool {
+			return c.name != "ecs" && c.name != "prism" && c.name != "contention-aware"
+		})
 		s.policies = []choice{rapid.SampledFrom(of).Draw(rt, "policy")}
 		if s.tooLarge(s.policies[0].make(rt)) == nil {
 			check(rt, s, s.drivers())
@@ -168,8 +177,8 @@ func TestEveryJobByPhaseEnds(t *testing.T) {
 	})
 }
 
-// TestEveryJobByMemoryEnds does the same with FLEX jobs of which the phases need different amounts of memory: the auditor fails a grant
-// of memory that a node does not have, and a job that does not end.
+// TestEveryJobByMemoryEnds does the same with FLEX jobs of which the phases need different amounts of memory: the
+// auditor fails a grant of memory that a node does not have, and a job that does not end.
 func TestEveryJobByMemoryEnds(t *testing.T) {
 	seen := map[cluster.ReasonCode]int{}
 	checkUntil(t, func(rt *rapid.T) {
@@ -210,8 +219,8 @@ func (h history) count(reasons map[cluster.ReasonCode]int) {
 	}
 }
 
-// TestJobsThatDrive does the same with jobs that start their own tasks, beside others: no executor works for two jobs, none is kept that is not
-// demanded without being asked back at once, and a job that closes ends.
+// TestJobsThatDrive does the same with jobs that start their own tasks, beside others: no executor works for two
+// jobs, none is kept that is not demanded without being asked back at once, and a job that closes ends.
 func TestJobsThatDrive(t *testing.T) {
 	asked := map[cluster.ReasonCode]int{}
 	checkUntil(t, func(rt *rapid.T) {
@@ -227,7 +236,8 @@ func TestJobsThatDrive(t *testing.T) {
 		check(rt, s, s.drivers())
 		loop(rt, s, s.policies[0]).count(asked)
 	}, func() bool { return asked[cluster.AskedBack] > 0 && asked[cluster.StageHasMore] > 0 })
-	t.Logf("%d executors were asked back for other jobs, and %d for other stages", asked[cluster.AskedBack], asked[cluster.StageHasMore])
+	t.Logf("%d executors were asked back for other jobs, and %d for other stages", asked[cluster.AskedBack],
+		asked[cluster.StageHasMore])
 }
 
 // drawMemory makes most jobs FLEX, and lets their phases demand parts of their memory.
@@ -241,7 +251,8 @@ func (s *scenario) drawMemory(t *rapid.T) {
 			stage := &s.jobs[i].Stages[k]
 			stage.Together = false
 			for n := range stage.Phases {
-				stage.Phases[n].Demand[resource.Memory] = stage.Ideal[resource.Memory] / 4 * resource.Amount(number("quarters", 0, 4))
+				stage.Phases[n].Demand[resource.Memory] = stage.Ideal[resource.Memory] / 4 * resource.Amount(number("quarters", 0,
+					4))
 			}
 		}
 	}
@@ -319,7 +330,8 @@ func draw(t *rapid.T) *scenario {
 	oneIn := func(what string, n int) bool { return number(what, 1, n) == n }
 	nodes := number("nodes", 1, 4)
 	for i := range nodes {
-		capacity := resource.Of(resource.Amount(number("cores", 1, 4))*resource.Core, resource.Amount(number("gigabytes", 6, 10))*resource.GB)
+		capacity := resource.Of(resource.Amount(number("cores", 1, 4))*resource.Core,
+			resource.Amount(number("gigabytes", 6, 10))*resource.GB)
 		if i == 0 {
 			capacity = resource.Of(4*resource.Core, 10*resource.GB)
 		}
@@ -339,12 +351,15 @@ func draw(t *rapid.T) *scenario {
 	at := 0
 	for i := range number("jobs", 1, 5) {
 		at += number("pause", 0, 3) * number("pause unit", 0, 20)
-		j := plannedJob{Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprintf("J%d", i+1), Submitted: timeline.Seconds(float64(at)),
-			Weight: float64(number("weight", 0, 2)), MaxAttempts: number("attempts", 0, 3),
-			Queue: rapid.SampledFrom([]string{"", "a", "b.x", "b.y"}).Draw(t, "queue"), Owner: rapid.SampledFrom([]string{"ada", "bob"}).Draw(t, "owner")}}
+		j := plannedJob{Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprintf("J%d", i+1),
+			Submitted: timeline.Seconds(float64(at)), Weight: float64(number("weight", 0, 2)),
+			MaxAttempts: number("attempts", 0, 3),
+			Queue:       rapid.SampledFrom([]string{"", "a", "b.x", "b.y"}).Draw(t, "queue"),
+			Owner:       rapid.SampledFrom([]string{"ada", "bob"}).Draw(t, "owner")}}
 		for k := range number("stages", 1, 3) {
 			j.Stages = append(j.Stages, drawStage(t, k))
-			j.really = append(j.really, max(j.Stages[k].Duration+time.Duration(number("error", -1, 1)*number("error size", 0, 9))*time.Second, time.Second))
+			j.really = append(j.really,
+				max(j.Stages[k].Duration+time.Duration(number("error", -1, 1)*number("error size", 0, 9))*time.Second, time.Second))
 		}
 		s.jobs = append(s.jobs, j)
 	}
@@ -455,7 +470,8 @@ func (s *scenario) close() {
 func drawStage(t *rapid.T, index int) cluster.Stage {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	stage := cluster.Stage{Name: fmt.Sprintf("s%d", index), Tasks: number("tasks", 1, 5),
-		Ideal:    resource.Of(max(cluster.LeastRunCPU, resource.Amount(number("task cores", 0, 2))*resource.Core), resource.Amount(number("task memory", 1, 10))*resource.GB),
+		Ideal: resource.Of(max(cluster.LeastRunCPU, resource.Amount(number("task cores", 0, 2))*resource.Core),
+			resource.Amount(number("task memory", 1, 10))*resource.GB),
 		Duration: time.Duration(number("run", 0, 12)*5) * time.Second}
 	if stage.Ideal[resource.Memory] == 10*resource.GB {
 		stage.Ideal[resource.Memory] -= 2 * resource.GB // so that a coordinator fits, too
@@ -472,7 +488,8 @@ func drawStage(t *rapid.T, index int) cluster.Stage {
 		stage.Elasticity = cluster.Elasticity{Kind: cluster.SawTooth, Factor: float64(number("factor", 2, 6)) / 2}
 	case 3:
 		half := stage.Ideal[resource.Memory] / 2
-		stage.Elasticity = cluster.Elasticity{Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: half, Slowdown: 1.4}, {Memory: 2 * half, Slowdown: 1}}}
+		stage.Elasticity = cluster.Elasticity{Kind: cluster.Points,
+			Points: []cluster.ElasticityPoint{{Memory: half, Slowdown: 1.4}, {Memory: 2 * half, Slowdown: 1}}}
 	}
 	if stage.Elasticity.Kind != cluster.NotElastic {
 		stage.MinMemory = stage.Ideal[resource.Memory] * resource.Amount(number("least", 1, 10)) / 10
@@ -506,7 +523,8 @@ func (s *scenario) drawAccidents(t *rapid.T) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	for range number("cancellations", 0, 2) {
 		job := number("cancelled", 0, len(s.jobs)-1)
-		s.cancellations = append(s.cancellations, cancellation{job, s.jobs[job].Submitted + timeline.Seconds(float64(number("cancelled after", 0, 80)))})
+		s.cancellations = append(s.cancellations,
+			cancellation{job, s.jobs[job].Submitted + timeline.Seconds(float64(number("cancelled after", 0, 80)))})
 	}
 	for range number("revisions", 0, 2) {
 		job := number("revised", 0, len(s.jobs)-1)
@@ -516,13 +534,15 @@ func (s *scenario) drawAccidents(t *rapid.T) {
 	for range number("failures", 0, 3) {
 		job := number("failing job", 0, len(s.jobs)-1)
 		stage := number("failing stage", 0, len(s.jobs[job].Stages)-1)
-		task := cluster.TaskID{Job: cluster.JobID(job + 1), Stage: int32(stage), Index: int32(number("failing task", 0, s.jobs[job].Stages[stage].Tasks-1))}
-		s.failures = append(s.failures, failure{task, time.Duration(number("failing after", 0, 20)) * time.Second, number("failing runs", 1, 3),
-			cluster.Outcome(number("outcome", int(cluster.Failed), int(cluster.OutOfMemory)))})
+		task := cluster.TaskID{Job: cluster.JobID(job + 1), Stage: int32(stage),
+			Index: int32(number("failing task", 0, s.jobs[job].Stages[stage].Tasks-1))}
+		s.failures = append(s.failures, failure{task, time.Duration(number("failing after", 0, 20)) * time.Second,
+			number("failing runs", 1, 3), cluster.Outcome(number("outcome", int(cluster.Failed), int(cluster.OutOfMemory)))})
 	}
 	for n := 1; n < len(s.nodes); n++ { // the first node, on which everything fits, stays
 		if number("leaves", 0, 3) == 0 {
-			s.departures = append(s.departures, departure{cluster.NodeID(n), timeline.Seconds(float64(number("leaves at", 0, 150)))})
+			s.departures = append(s.departures,
+				departure{cluster.NodeID(n), timeline.Seconds(float64(number("leaves at", 0, 150)))})
 		}
 	}
 }
@@ -534,8 +554,8 @@ func (s *scenario) drawFlex(t *rapid.T) {
 		s.jobs[i].Class = cluster.Class(number("class", 0, 1))
 	}
 	for range number("reports", 0, 8) {
-		s.reports = append(s.reports, report{cluster.NodeID(number("reporting", 0, len(s.nodes)-1)), timeline.Seconds(float64(number("reported at", 0, 150))),
-			resource.Amount(number("held", 0, 10)) * resource.GB})
+		s.reports = append(s.reports, report{cluster.NodeID(number("reporting", 0, len(s.nodes)-1)),
+			timeline.Seconds(float64(number("reported at", 0, 150))), resource.Amount(number("held", 0, 10)) * resource.GB})
 	}
 }
 
@@ -545,7 +565,8 @@ func (s *scenario) drawProgress(t *rapid.T) {
 	task := func() cluster.TaskID {
 		job := number("job", 0, len(s.jobs)-1)
 		stage := number("stage", 0, len(s.jobs[job].Stages)-1)
-		return cluster.TaskID{Job: cluster.JobID(job + 1), Stage: int32(stage), Index: int32(number("task", 0, s.jobs[job].Stages[stage].Tasks-1))}
+		return cluster.TaskID{Job: cluster.JobID(job + 1), Stage: int32(stage),
+			Index: int32(number("task", 0, s.jobs[job].Stages[stage].Tasks-1))}
 	}
 	for range number("halts", 0, 5) {
 		at := s.oddly(number("halted at", 0, 150))
@@ -559,7 +580,9 @@ func (s *scenario) drawProgress(t *rapid.T) {
 	}
 	for range number("suspensions", 0, 4) {
 		at := s.oddly(number("suspended at", 0, 150))
-		s.suspensions = append(s.suspensions, suspension{task: task(), at: at, until: at + s.oddly(number("suspended for", 1, 60)), forTask: cluster.TaskID{Job: 1, Index: 99}})
+		s.suspensions = append(s.suspensions,
+			suspension{task: task(), at: at, until: at + s.oddly(number("suspended for", 1, 60)),
+				forTask: cluster.TaskID{Job: 1, Index: 99}})
 	}
 	for range number("resizings", 0, 4) {
 		r := resizing{task: task(), at: s.oddly(number("resized at", 0, 150)), fails: number("fails", 0, 3) == 0}
@@ -572,7 +595,8 @@ func (s *scenario) drawProgress(t *rapid.T) {
 	for range number("entries", 0, 5) {
 		id := task()
 		if phases := len(s.jobs[id.Job-1].Stages[id.Stage].Phases); phases > 0 {
-			s.entries = append(s.entries, entry{id, s.oddly(number("entered at", 0, 150)), int32(number("entered", 0, phases-1))})
+			s.entries = append(s.entries, entry{id, s.oddly(number("entered at", 0, 150)),
+				int32(number("entered", 0, phases-1))})
 		}
 	}
 }
@@ -608,7 +632,8 @@ func (s *scenario) drawPressure(t *rapid.T) {
 }
 
 // oddly returns a time at which nothing else happens, so that all drivers report the same events in the same order.
-// Such times are more than 1 microsecond apart: prophet orders jobs by floats, which do not tell apart two times within 128 ns of today.
+// Such times are more than 1 microsecond apart: prophet orders jobs by floats, which do not tell apart two times
+// within 128 ns of today.
 func (s *scenario) oddly(second int) timeline.Time {
 	s.odd++
 	return timeline.Seconds(float64(second)) + timeline.Time(17_317_001+1_000_003*second+1031*s.odd)
@@ -623,17 +648,22 @@ func (s *scenario) String() string {
 	fmt.Fprintf(&out, "heartbeat %v starts=%d coordinator %v %v\n", s.heartbeat, s.starts, s.coordinates, s.coordinator)
 	for i := range s.jobs {
 		j := &s.jobs[i]
-		fmt.Fprintf(&out, "job %s at=%s open=%v first=%v weight=%v attempts=%d retry=%v class=%s deadline=%v\n", j.Name, seconds(j.Submitted), j.Open, j.first, j.Weight, j.MaxAttempts, j.RetryDelay, j.Class, j.Deadline)
+		fmt.Fprintf(&out, "job %s at=%s open=%v first=%v weight=%v attempts=%d retry=%v class=%s deadline=%v\n", j.Name,
+			seconds(j.Submitted), j.Open, j.first, j.Weight, j.MaxAttempts, j.RetryDelay, j.Class, j.Deadline)
 		for k := range j.Stages {
-			fmt.Fprintf(&out, "  stage tasks=%d after=%v needs %v min=%d run=%v really=%v penalty=%v spill=%d phases=%v together=%v\n", j.Stages[k].Tasks, j.Stages[k].Parents,
-				j.Stages[k].Ideal, j.Stages[k].MinMemory, j.Stages[k].Duration, j.really[k], j.Stages[k].Elasticity, j.Stages[k].Elasticity.DiskRate, j.Stages[k].Phases, j.Stages[k].Together)
+			fmt.Fprintf(&out, "  stage tasks=%d after=%v needs %v min=%d run=%v really=%v penalty=%v spill=%d phases=%v "+
+				"together=%v\n", j.Stages[k].Tasks, j.Stages[k].Parents, j.Stages[k].Ideal, j.Stages[k].MinMemory,
+				j.Stages[k].Duration, j.really[k], j.Stages[k].Elasticity, j.Stages[k].Elasticity.DiskRate, j.Stages[k].Phases,
+				j.Stages[k].Together)
 		}
 	}
 	fmt.Fprintf(&out, "asks %v %d %v\n", s.asks, s.states, s.each)
-	fmt.Fprintf(&out, "pressed %v still %v pauses %v out %dB/s suspensions %v resizings %v lends %v enters %v\n", s.pressures, s.halts, s.pauses, s.outSpeed, s.suspensions, s.resizings, s.lends, s.entries)
+	fmt.Fprintf(&out, "pressed %v still %v pauses %v out %dB/s suspensions %v resizings %v lends %v enters %v\n",
+		s.pressures, s.halts, s.pauses, s.outSpeed, s.suspensions, s.resizings, s.lends, s.entries)
 	for _, g := range s.growths {
 		fmt.Fprintf(&out, "grow %s at=%s by %+v\n", s.jobs[g.job].Name, seconds(g.at), g.by)
 	}
-	fmt.Fprintf(&out, "cancel %v revise %v fail %v leave %v holds %v\n", s.cancellations, s.revisions, s.failures, s.departures, s.reports)
+	fmt.Fprintf(&out, "cancel %v revise %v fail %v leave %v holds %v\n", s.cancellations, s.revisions, s.failures,
+		s.departures, s.reports)
 	return out.String()
 }

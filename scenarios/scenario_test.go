@@ -19,7 +19,8 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the decisions that were taken into the scenarios; commit a change only if you understand it")
+var rewrite = flag.Bool("rewrite", false,
+	"write the decisions that were taken into the scenarios; commit a change only if you understand it")
 
 // TestScenarios runs every file of this folder. A file is a comment that tells the story, a description, a line of four
 // dashes, and the decisions with their times and reasons, followed by the ends of the jobs. The description has one
@@ -31,25 +32,32 @@ var rewrite = flag.Bool("rewrite", false, "write the decisions that were taken i
 //	containers 2                                 nodes run at most two containers per core
 //	lends cores                                  a task that stands still lends its cores and bandwidths
 //	coordinator 1s cores=1 memory=1GB            jobs have coordinators, with this heartbeat
-//	job A at=10s weight=2 attempts=3 queue=a.b owner=ada class=flex   its stages follow, or its only stage is on the same line
+//	job A at=10s weight=2 attempts=3 queue=a.b owner=ada class=flex   its stages follow, or its only stage is on the
+//	                                                                  same line
 //	stage map tasks=3 cores=1 memory=6GB disk=10MB/s min=1GB penalty=sawtooth:2 spill=50MB/s run=100s really=120s
 //	stage reduce after=map data=n1,n2 ...         nodes that store its data
 //	stage write phases=5s:disk=20MB/s,9s:cores=500m:network=5MB/s   forecast of a task
 //	stage gang together=true ...                  its tasks start together
-//	job A deadline=90s retry=2s ...              longest wait; pause after the first attempt of a task, doubled after each further one
+//	job A deadline=90s retry=2s ...              longest wait; pause after the first attempt of a task, doubled after
+//	                                             each further one
 //	cancel A at=30s
 //	pause A at=30s until=40s                     its owner pauses it, and resumes it
 //	pause A at=30s until=40s out=1GB/s           meanwhile its memory goes out, and then comes back, at this speed
-//	out 1GB/s                                    memory that a policy has paged out goes out, and comes back, at this speed
-//	suspend A.map.1 at=20s until=30s for=B.0     leveling holds the task, so that the other one keeps going; for may be left out
-//	resize A.map.1 at=20s cores=2 memory=4GB fails=true   its grant changes, if there is memory; each of cores, memory and fails may be left out
+//	out 1GB/s                                    memory that a policy has paged out goes out, and comes back, at this
+//	                                             speed
+//	suspend A.map.1 at=20s until=30s for=B.0     leveling holds the task, so that the other one keeps going; for may be
+//	                                             left out
+//	resize A.map.1 at=20s cores=2 memory=4GB fails=true   its grant changes, if there is memory; each of cores, memory
+//	                                                      and fails may be left out
 //	fail A.map.1 after=5s runs=2 outcome=out-of-memory
 //	leave n2 at=50s
 //	holds n1 at=20s memory=8GB                   sum of the limits of the node's containers
-//	pressed n1 at=20s disk=40MB/s network=9MB/s   what the node gives of the rates that are pressed; without a rate, it is relieved
+//	pressed n1 at=20s disk=40MB/s network=9MB/s   what the node gives of the rates that are pressed; without a rate, it
+//	                                              is relieved
 //	still A.map.1 at=20s until=30s               the task makes no progress
 //	enters A.write.0 at=40s phase=2              the task is reported to be in a phase, the first is 1
-//	solver 1000 each=1ms                         the policy asks how to level nodes: see asking; the budget in states, and how long each takes
+//	solver 1000 each=1ms                         the policy asks how to level nodes: see asking; the budget in states,
+//	                                             and how long each takes
 //	show tasks                                   also list when and where each task ran
 //
 // Cores are 1 and penalty is none by default; run without a value is unknown, and really is equal to run by default.
@@ -141,7 +149,8 @@ func (c choice) make(t tester) policy.Policy {
 type plannedJob struct {
 	cluster.Job
 	really []time.Duration // per stage, at ideal memory
-	// A job that is Open has all its stages with all their tasks here. It is submitted with the first stages, which have so many tasks.
+	// A job that is Open has all its stages with all their tasks here. It is submitted with the first stages, which have
+	// so many tasks.
 	first []int
 }
 
@@ -158,8 +167,8 @@ func (j *plannedJob) submitted() *cluster.Job {
 	return &job
 }
 
-// growing is how an open job grows. What it cannot do any more, it does not. Of new stages it knows the names and how many tasks they have
-// at first.
+// growing is how an open job grows. What it cannot do any more, it does not. Of new stages it knows the names and how
+// many tasks they have at first.
 type growing struct {
 	job int // index in jobs
 	at  timeline.Time
@@ -254,21 +263,24 @@ type entry struct {
 	phase int32
 }
 
-// simulable reports whether the simulator can run s: s has no failures, its nodes run any number of containers, its FLEX
-// containers grow by themselves, and no tasks compete for cores that were lent, which only the simulator knows how to slow
-// down.
+// simulable reports whether the simulator can run s: s has no failures, its nodes run any number of containers, its
+// FLEX containers grow by themselves, and no tasks compete for cores that were lent, which only the simulator knows
+// how to slow down.
 func (s *scenario) simulable() bool {
 	flex := slices.ContainsFunc(s.jobs, func(j plannedJob) bool { return j.Class == cluster.Flex })
-	return len(s.cancellations)+len(s.revisions)+len(s.failures)+len(s.departures)+len(s.reports)+len(s.halts)+len(s.entries)+s.containers == 0 && !s.open() && !flex && !(s.lends && len(s.pauses)+len(s.suspensions) > 0) && !s.grows()
+	return len(s.cancellations)+len(s.revisions)+len(s.failures)+len(s.departures)+len(s.reports)+len(s.halts)+
+		len(s.entries)+s.containers == 0 && !s.open() && !flex && !(s.lends && len(s.pauses)+len(s.suspensions) > 0) &&
+		!s.grows()
 }
 
-// grows reports whether tasks are resized so that the simulator slows them down in another way: they get cores back or too little
-// memory, or the order fails.
+// grows reports whether tasks are resized so that the simulator slows them down in another way: they get cores back
+// or too little memory, or the order fails.
 func (s *scenario) grows() bool {
 	seen := map[cluster.TaskID]bool{}
 	for _, r := range s.resizings {
 		ideal := s.jobs[r.task.Job-1].Stages[r.task.Stage].Ideal
-		if seen[r.task] || r.fails || r.to[resource.CPU] > ideal[resource.CPU] || r.to[resource.Memory] > 0 && r.to[resource.Memory] < ideal[resource.Memory] {
+		if seen[r.task] || r.fails || r.to[resource.CPU] > ideal[resource.CPU] || r.to[resource.Memory] > 0 &&
+			r.to[resource.Memory] < ideal[resource.Memory] {
 			return true
 		}
 		seen[r.task] = true
@@ -411,7 +423,8 @@ func (s *scenario) render(h *history) string {
 	}
 	if s.showTasks {
 		for _, l := range h.tasks {
-			line(l.launched, "%s ran on %s with %s until %s", s.taskName(l.task), s.nodes[l.node].Name, resource.FormatMemory(l.memory), seconds(l.at))
+			line(l.launched, "%s ran on %s with %s until %s", s.taskName(l.task), s.nodes[l.node].Name,
+				resource.FormatMemory(l.memory), seconds(l.at))
 		}
 	}
 	for i, e := range h.jobs {

@@ -10,8 +10,8 @@ import (
 )
 
 // TestUnknownCapacityBoundsNothing: on nodes that lack a number, every policy decides as if they had very much. The
-// exceptions are tetris, whose scores hold the part of that much, prophet, which counts what stays idle of it, and H-DRF,
-// where the part of that much counts alone once all other resources are saturated: they are audited only.
+// exceptions are tetris, whose scores hold the part of that much, prophet, which counts what stays idle of it, and
+// H-DRF, where the part of that much counts alone once all other resources are saturated: they are audited only.
 func TestUnknownCapacityBoundsNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := draw(rt)
@@ -49,8 +49,8 @@ func looksAtParts(c *choice) bool {
 	return c.name == "tetris" || c.name == "prophet" || hierarchical
 }
 
-// drawUnknown lets tasks request disk and network bandwidth, and lets some nodes lack a number for them. The first node has
-// what one task requests.
+// drawUnknown lets tasks request disk and network bandwidth, and lets some nodes lack a number for them. The first
+// node has what one task requests.
 func (s *scenario) drawUnknown(t *rapid.T) {
 	rate := func(what string, least, most int) resource.Amount {
 		return resource.Amount(rapid.IntRange(least, most).Draw(t, what)) * 30 * resource.MB
@@ -70,7 +70,9 @@ func (s *scenario) drawUnknown(t *rapid.T) {
 		}
 	}
 	s.pressures = slices.DeleteFunc(s.pressures, func(p pressure) bool { // a rate without a number is never pressed
-		return slices.ContainsFunc(rates, func(k resource.Kind) bool { return p.gives[k] > 0 && s.nodes[p.node].Unknown.Has(k) })
+		return slices.ContainsFunc(rates, func(k resource.Kind) bool {
+			return p.gives[k] > 0 && s.nodes[p.node].Unknown.Has(k)
+		})
 	})
 	for i := range s.jobs {
 		for j := range s.jobs[i].Stages {

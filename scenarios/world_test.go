@@ -138,8 +138,8 @@ func (w *world) enterAs(at timeline.Time, turn int, do func()) {
 }
 
 // pass runs the world to the end. Before each change of time it calls until, which may return early with decisions that
-// were taken before that time without an event in the world. If nothing is to happen, but tasks stand still, only such decisions can
-// let them go on.
+// were taken before that time without an event in the world. If nothing is to happen, but tasks stand still, only
+// such decisions can let them go on.
 func (w *world) pass(until func(timeline.Time) (timeline.Time, []cluster.Decision)) {
 	for len(w.agenda) > 0 || len(w.runs) > 0 {
 		if len(w.agenda) == 0 {
@@ -166,7 +166,8 @@ func (w *world) pass(until func(timeline.Time) (timeline.Time, []cluster.Decisio
 }
 
 func lifeOrder(a, b *life) int {
-	for _, d := range []int64{int64(a.launched - b.launched), int64(a.task.Job - b.task.Job), int64(a.task.Stage - b.task.Stage), int64(a.task.Index - b.task.Index)} {
+	for _, d := range []int64{int64(a.launched - b.launched), int64(a.task.Job - b.task.Job),
+		int64(a.task.Stage - b.task.Stage), int64(a.task.Index - b.task.Index)} {
 		if d != 0 {
 			return int(max(-1, min(1, d)))
 		}
@@ -182,7 +183,8 @@ func (w *world) carryOut(decisions []cluster.Decision) {
 		switch d.Kind {
 		case cluster.Start:
 			w.count[d.Task]++
-			p := &process{life: life{task: d.Task, node: d.Node, memory: d.Grant[resource.Memory]}, cpu: d.Grant[resource.CPU], has: d.Grant[resource.Memory], run: w.count[d.Task], decision: d.ID}
+			p := &process{life: life{task: d.Task, node: d.Node, memory: d.Grant[resource.Memory]}, cpu: d.Grant[resource.CPU],
+				has: d.Grant[resource.Memory], run: w.count[d.Task], decision: d.ID}
 			w.runs[d.Task] = p
 			w.enter(w.now, func() { w.launch(p) })
 		case cluster.Kill:
@@ -217,14 +219,16 @@ func (w *world) launch(p *process) {
 	if !w.drives(p) || outcome != cluster.Succeeded {
 		w.endIn(p, d)
 	}
-	w.say(cluster.Event{Kind: cluster.DecisionDone, Decision: p.decision, Task: p.task, Node: p.node, Run: p.run, Launched: w.now})
+	w.say(cluster.Event{Kind: cluster.DecisionDone, Decision: p.decision, Task: p.task, Node: p.node, Run: p.run,
+		Launched: w.now})
 }
 
-// drives reports whether p is the attachment of an executor to a job that starts its own tasks there, one after the other.
+// drives reports whether p is the attachment of an executor to a job that starts its own tasks there, one after the
+// other.
 func (w *world) drives(p *process) bool { return w.s.jobs[p.task.Job-1].Drives }
 
-// givesBack is when a run ends that is killed: at once, unless its job starts its own tasks and is asked to give its executor back. Then the
-// task that runs there ends first.
+// givesBack is when a run ends that is killed: at once, unless its job starts its own tasks and is asked to give its
+// executor back. Then the task that runs there ends first.
 func (w *world) givesBack(p *process, asked bool) timeline.Time {
 	each := w.s.jobs[p.task.Job-1].really[p.task.Stage]
 	if !asked || !w.drives(p) || !p.begun {
@@ -246,7 +250,8 @@ func (w *world) fate(p *process) (time.Duration, cluster.Outcome) {
 	return stage.Elasticity.Duration(j.really[p.task.Stage], stage.Ideal[resource.Memory], p.memory), cluster.Succeeded
 }
 
-// endIn enters the end of a run that goes on as it does now. Runs that end at the same time end in the order of their launches, as simulated.
+// endIn enters the end of a run that goes on as it does now. Runs that end at the same time end in the order of their
+// launches, as simulated.
 func (w *world) endIn(p *process, d time.Duration) {
 	change := p.changed
 	w.enterAs(w.now.Add(d), p.turn, func() {
@@ -267,7 +272,8 @@ func (w *world) repace(p *process) {
 			}
 		}
 	}
-	if most := w.s.jobs[p.task.Job-1].Stages[p.task.Stage].Ideal[resource.CPU]; p.cpu < most && len(w.s.resizings) > 0 { // else a task demands no more than its grant
+	// else a task demands no more than its grant
+	if most := w.s.jobs[p.task.Job-1].Stages[p.task.Stage].Ideal[resource.CPU]; p.cpu < most && len(w.s.resizings) > 0 {
 		pace = min(pace, float64(p.cpu)/float64(most))
 	}
 	if p.told != 0 {

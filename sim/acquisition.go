@@ -19,11 +19,11 @@ type Startup struct {
 	Container, Executor time.Duration
 	// Warm is the time to take over an executor that idles on the node, instead of Container and Executor.
 	Warm time.Duration
-	// Handover is the same for an executor that does not go on at once with the job that it has just served, if that takes longer: it was
-	// given back, and is assigned anew.
+	// Handover is the same for an executor that does not go on at once with the job that it has just served, if that
+	// takes longer: it was given back, and is assigned anew.
 	Handover time.Duration
-	// Keep is how long an executor idles after its task; 0: the executor ends with the task. Tasks of others may get the resources of an
-	// idle executor; Result.IdleExecutors says how much memory that is.
+	// Keep is how long an executor idles after its task; 0: the executor ends with the task. Tasks of others may get the
+	// resources of an idle executor; Result.IdleExecutors says how much memory that is.
 	Keep time.Duration
 	// Shared says that an executor may serve any job, not only the job that started it.
 	Shared bool
@@ -44,7 +44,8 @@ type Acquisition struct {
 
 // Apply sets the fields of c that describe acquisition.
 func (a Acquisition) Apply(c *Config) {
-	c.Heartbeat, c.StartsPerHeartbeat, c.CoordinatorHeartbeat, c.Startup = a.Heartbeat, a.StartsPerHeartbeat, a.CoordinatorHeartbeat, a.Startup
+	c.Heartbeat, c.StartsPerHeartbeat, c.CoordinatorHeartbeat, c.Startup = a.Heartbeat, a.StartsPerHeartbeat,
+		a.CoordinatorHeartbeat, a.Startup
 	c.LaunchDelay = 0
 }
 
@@ -65,14 +66,15 @@ func YARN() Acquisition {
 // first executor, 1.9 s of it to start the executor. It works without heartbeats; an application requests executors as
 // on YARN.
 func SparkStandalone() Acquisition {
-	return Acquisition{Startup: Startup{Container: 560 * time.Millisecond, Executor: 1900 * time.Millisecond, Warm: 10 * time.Millisecond,
-		Keep: time.Minute, Ramp: time.Second}}
+	return Acquisition{Startup: Startup{Container: 560 * time.Millisecond, Executor: 1900 * time.Millisecond,
+		Warm: 10 * time.Millisecond, Keep: time.Minute, Ramp: time.Second}}
 }
 
 // Bellows has long-lived executors that all jobs share, as Mira introduced them: a warm executor is taken over within
 // 36 ms (75th percentile), a cold one takes 1.1 s.
 func Bellows() Acquisition {
-	return Acquisition{Startup: Startup{Executor: 1100 * time.Millisecond, Warm: 36 * time.Millisecond, Keep: time.Hour, Shared: true}}
+	return Acquisition{Startup: Startup{Executor: 1100 * time.Millisecond, Warm: 36 * time.Millisecond, Keep: time.Hour,
+		Shared: true}}
 }
 
 // Acquisitions returns the names that AcquisitionOf accepts.
@@ -95,7 +97,8 @@ func (s *Startup) check() error {
 	for _, d := range []struct {
 		name string
 		is   time.Duration
-	}{{"container", s.Container}, {"executor", s.Executor}, {"warm", s.Warm}, {"handover", s.Handover}, {"keep", s.Keep}, {"ramp", s.Ramp}} {
+	}{{"container", s.Container}, {"executor", s.Executor}, {"warm", s.Warm}, {"handover", s.Handover}, {"keep", s.Keep},
+		{"ramp", s.Ramp}} {
 		if d.is < 0 {
 			return fmt.Errorf("startup %s %v: must not be negative", d.name, d.is)
 		}
@@ -159,8 +162,8 @@ type acquiring struct {
 	held  int           // tasks that were ordered and have not ended
 }
 
-// order returns the delay from now, when a task is ordered to run, until it runs. It finds the task an executor; without startup, each
-// task has a process of its own, which is fresh.
+// order returns the delay from now, when a task is ordered to run, until it runs. It finds the task an executor;
+// without startup, each task has a process of its own, which is fresh.
 func (r *run) order(t *task) time.Duration {
 	s := &r.config.Startup
 	if t.result.Coordinator {

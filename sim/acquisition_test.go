@@ -28,7 +28,9 @@ func waits(t *testing.T, a sim.Acquisition, n int, stage int32) []time.Duration 
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := sim.Run(c, &workload.Workload{Jobs: []workload.Job{{After: -1, Job: cluster.Job{ID: 1, Name: "j", Stages: []cluster.Stage{first, second}}}}}, p)
+	res, err := sim.Run(c,
+		&workload.Workload{Jobs: []workload.Job{{After: -1,
+			Job: cluster.Job{ID: 1, Name: "j", Stages: []cluster.Stage{first, second}}}}}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,8 +109,10 @@ func TestHandover(t *testing.T) {
 	after.Parents = []int{0}
 	wide := stage
 	wide.Tasks = 3
-	c := sim.Config{Nodes: sim.Uniform(2, resource.Of(resource.Core, GB)), Startup: sim.Startup{Executor: 5 * time.Second, Handover: time.Second, Keep: time.Hour, Shared: true}}
-	// The third task of the first stage and one of the second go on at once, on the first executor. The other one is given back in between.
+	c := sim.Config{Nodes: sim.Uniform(2, resource.Of(resource.Core, GB)),
+		Startup: sim.Startup{Executor: 5 * time.Second, Handover: time.Second, Keep: time.Hour, Shared: true}}
+	// The third task of the first stage and one of the second go on at once, on the first executor. The other one is
+	// given back in between.
 	r := simulate(t, c, "mira", workload.Job{After: -1, Job: cluster.Job{ID: 1, Stages: []cluster.Stage{wide, after}}})
 	wantEnds(t, r, seconds(15, 15, 25, 35, 36)...)
 }
@@ -116,7 +120,8 @@ func TestHandover(t *testing.T) {
 // Jobs share executors only where they may, and idle executors end after a while.
 func TestWhoseExecutors(t *testing.T) {
 	node := sim.Uniform(1, vector(1, 8, 0, 0))
-	a := sim.Acquisition{Startup: sim.Startup{Container: time.Second, Executor: 4 * time.Second, Warm: time.Second, Keep: 30 * time.Second}}
+	a := sim.Acquisition{Startup: sim.Startup{Container: time.Second, Executor: 4 * time.Second, Warm: time.Second,
+		Keep: 30 * time.Second}}
 	run := func(shared bool, keep time.Duration) *sim.Result {
 		c := sim.Config{Nodes: node}
 		a.Startup.Shared, a.Startup.Keep = shared, keep
@@ -128,8 +133,9 @@ func TestWhoseExecutors(t *testing.T) {
 	wantEnds(t, run(true, 0), 105*time.Second, 210*time.Second, 315*time.Second)
 }
 
-// Two jobs of one task each, 10 s and 1 GB, are submitted at 0 s and at 20 s on one node. The executor of the first holds its memory until it
-// ends, or until the second job takes it over; that of the second holds its memory to the end of the simulation, which is at once.
+// Two jobs of one task each, 10 s and 1 GB, are submitted at 0 s and at 20 s on one node. The executor of the first
+// holds its memory until it ends, or until the second job takes it over; that of the second holds its memory to the
+// end of the simulation, which is at once.
 func TestIdleExecutorsHoldMemory(t *testing.T) {
 	stage := cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, GB), Duration: 10 * time.Second}
 	job := func(id cluster.JobID, at time.Duration) workload.Job {
@@ -149,7 +155,8 @@ func TestIdleExecutorsHoldMemory(t *testing.T) {
 		{"its node is lost", time.Minute, true, 14 * time.Second, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			config := sim.Config{Nodes: sim.Uniform(1, resource.Of(4*resource.Core, 4*GB)), Startup: sim.Startup{Keep: c.keep, Shared: c.shared}}
+			config := sim.Config{Nodes: sim.Uniform(1, resource.Of(4*resource.Core, 4*GB)),
+				Startup: sim.Startup{Keep: c.keep, Shared: c.shared}}
 			if c.lost > 0 {
 				config.Incidents = []sim.Incident{{At: c.lost, Kind: sim.NodeLoss},
 					{At: c.lost, Kind: sim.NodeJoin, New: cluster.Node{Name: "other", Capacity: resource.Of(4*resource.Core, 4*GB)}}}

@@ -12,8 +12,8 @@ import (
 // 31(10), 1988): an item less than two seconds ahead goes into the slot of its millisecond, and a slot is sorted only
 // when its time has come; later items wait in a heap. Heartbeats, the most frequent items, therefore cost the same at
 // any number of nodes. While there are few items, all of them wait in the heap, which is then in the processor's cache,
-// as the slots are not. What happens now, after all else that happens now, is appended to the open slot. Polls are entered in the order of their times, each a fixed delay ahead, so a plain queue holds
-// them.
+// as the slots are not. What happens now, after all else that happens now, is appended to the open slot. Polls are
+// entered in the order of their times, each a fixed delay ahead, so a plain queue holds them.
 type agenda struct {
 	slots [numSlots][]item // ring; slot i holds the items of milliseconds that are i modulo numSlots
 	full  [numSlots / 64]uint64
@@ -70,11 +70,13 @@ const (
 	ordered                        // the next step of a memory manager's order for the container of a task
 	throttled                      // a task is to be throttled, or no longer
 	held                           // a task is to stand still, or to go on
-	holdEnds                       // leveling ends its hold of a task, so that the task makes progress again: unlike woken, that happens by itself
-	pauseEnds                      // the pause of a task between attempts ends, so that the task may start again: this, too, happens by itself
-	solved                         // the question about a node
-	resized                        // the grant of a task is to change
-	paged                          // the memory of a paused task is out, or back
+	// leveling ends its hold of a task, so that the task makes progress again: unlike woken, that happens by itself
+	holdEnds
+	// the pause of a task between attempts ends, so that the task may start again: this, too, happens by itself
+	pauseEnds
+	solved  // the question about a node
+	resized // the grant of a task is to change
+	paged   // the memory of a paused task is out, or back
 )
 
 func (e *item) before(f *item) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }

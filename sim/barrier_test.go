@@ -24,9 +24,11 @@ func TestBarrierWakesNodes(t *testing.T) {
 			}
 			w := &workload.Workload{Jobs: []workload.Job{{After: -1, Job: cluster.Job{ID: 1, Name: "A", Stages: []cluster.Stage{
 				{Name: "map", Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB), Duration: 10 * time.Second},
-				{Name: "reduce", Tasks: 1, Parents: []int{0}, Ideal: resource.Of(resource.Core, 8*resource.GB), Duration: 10 * time.Second},
+				{Name: "reduce", Tasks: 1, Parents: []int{0}, Ideal: resource.Of(resource.Core, 8*resource.GB),
+					Duration: 10 * time.Second},
 			}}}}}
-			res, err := sim.Run(sim.Config{Nodes: nodes, Heartbeat: time.Second, StartsPerHeartbeat: 1, CoordinatorHeartbeat: coordinator}, w, p)
+			res, err := sim.Run(sim.Config{Nodes: nodes, Heartbeat: time.Second, StartsPerHeartbeat: 1,
+				CoordinatorHeartbeat: coordinator}, w, p)
 			if err != nil {
 				t.Fatal(err)
 			}

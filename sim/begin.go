@@ -12,14 +12,15 @@ import (
 
 // Begin is a cluster that runs already, with which a simulation begins.
 //
-// The tasks that were found running have come as far as the engine believes. Where their true run time is another than the estimated,
-// they have the same share of it before them; where no end is known, what their truth leaves after the time that they have run. A
-// task that should have ended ends at once.
+// The tasks that were found running have come as far as the engine believes. Where their true run time is another
+// than the estimated, they have the same share of it before them; where no end is known, what their truth leaves
+// after the time that they have run. A task that should have ended ends at once.
 type Begin struct {
 	// At is when the simulation begins: jobs of the workload that were not found are submitted then or later.
 	At timeline.Time
-	// Found is what book.Snapshot.Inventory returns: Config.Nodes are its nodes, and its jobs are in the workload, with their truth.
-	// With Synced as its last event, the policy considers everything as changed, as another policy than that of the cluster must.
+	// Found is what book.Snapshot.Inventory returns: Config.Nodes are its nodes, and its jobs are in the workload, with
+	// their truth. With Synced as its last event, the policy considers everything as changed, as another policy than
+	// that of the cluster must.
 	Found []cluster.Event
 	// ContainersPerCore is as in book.Snapshot.
 	ContainersPerCore int
@@ -192,7 +193,8 @@ func (r *run) left(t *task) time.Duration {
 		stood, ends = p.Stood, p.Ends
 		// The engine rounds the end that follows from a reported phase.
 		rest, _ := workload.SumPhases(stage.Phases[min(int(p.Phase), len(stage.Phases)):])
-		if exact := p.PhaseSince.Add(rest); p.Phase > 0 && p.Ends > exact.Add(-time.Microsecond) && p.Ends < exact.Add(time.Microsecond) {
+		if exact := p.PhaseSince.Add(rest); p.Phase > 0 && p.Ends > exact.Add(-time.Microsecond) &&
+			p.Ends < exact.Add(time.Microsecond) {
 			ends = exact
 		}
 	}
@@ -205,8 +207,8 @@ func (r *run) left(t *task) time.Duration {
 	return max(0, left)
 }
 
-// skip makes a flow that has not begun enter the phase in which it still has the given time before it, or the phase that was reported
-// if that is a later one.
+// skip makes a flow that has not begun enter the phase in which it still has the given time before it, or the phase
+// that was reported if that is a later one.
 func (r *run) skip(t *task, left time.Duration) {
 	f, here := t.flow, &r.nodes[t.node]
 	reported := 0

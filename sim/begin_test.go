@@ -17,9 +17,10 @@ import (
 	"github.com/bellows-rm/bellows/format/workload"
 )
 
-// foreseeable makes all estimates of a workload true, and lets the last job arrive after all others, at a time at which nothing else
-// happens. What a task demands is within its grant, so that tasks do not slow each other down. Tasks of different stages do not end, or enter
-// phases, together: a cluster as it was found does not tell which of them the policy would have heard of first.
+// foreseeable makes all estimates of a workload true, and lets the last job arrive after all others, at a time at
+// which nothing else happens. What a task demands is within its grant, so that tasks do not slow each other down.
+// Tasks of different stages do not end, or enter phases, together: a cluster as it was found does not tell which of
+// them the policy would have heard of first.
 func foreseeable(t *rapid.T, w *workload.Workload) (at timeline.Time) {
 	at = timeline.Seconds(float64(rapid.IntRange(1, 120).Draw(t, "arrives"))) + 1
 	apart := 3 * time.Nanosecond
@@ -33,7 +34,8 @@ func foreseeable(t *rapid.T, w *workload.Workload) (at timeline.Time) {
 			s.Phases, s.Elasticity.DiskRate = nil, 0
 			s.Ideal[resource.Disk], s.Ideal[resource.Network] = 0, 0
 			if rapid.IntRange(0, 3).Draw(t, "has phases") == 0 {
-				s.Phases = []cluster.Phase{{Duration: s.Duration / 3, Demand: s.Ideal}, {Duration: s.Duration - s.Duration/3, Demand: s.Ideal.With(resource.CPU, s.Ideal[resource.CPU]/2)}}
+				s.Phases = []cluster.Phase{{Duration: s.Duration / 3, Demand: s.Ideal},
+					{Duration: s.Duration - s.Duration/3, Demand: s.Ideal.With(resource.CPU, s.Ideal[resource.CPU]/2)}}
 			}
 		}
 	}
@@ -60,10 +62,12 @@ func playTo(t *rapid.T, c Config, w *workload.Workload, p policy.Policy, at time
 	}
 }
 
-// A simulation that begins with a cluster as it was found goes on as that cluster would: every job ends when it would have, and a
-// job that arrives starts and ends when it would have. prophet is left out: what it does depends on how long earlier jobs have waited.
+// A simulation that begins with a cluster as it was found goes on as that cluster would: every job ends when it would
+// have, and a job that arrives starts and ends when it would have. prophet is left out: what it does depends on how
+// long earlier jobs have waited.
 func TestBeginGoesOnAsItWould(t *testing.T) {
-	for _, name := range []string{"fifo", "fair", "drf", "srjf", "static", "capacity", "tetris", "yarn-me", "pufferfish", "contention-aware", "mira", "prism", "ecs"} {
+	for _, name := range []string{"fifo", "fair", "drf", "srjf", "static", "capacity", "tetris", "yarn-me", "pufferfish",
+		"contention-aware", "mira", "prism", "ecs"} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				made := func() policy.Policy {
@@ -73,7 +77,9 @@ func TestBeginGoesOnAsItWould(t *testing.T) {
 					}
 					return p
 				}
-				c := Config{Nodes: Uniform(rapid.IntRange(1, 3).Draw(t, "nodes"), resource.Of(resource.Core*resource.Amount(rapid.IntRange(2, 6).Draw(t, "cores")), testGB*resource.Amount(rapid.IntRange(2, 6).Draw(t, "memory"))))}
+				c := Config{Nodes: Uniform(rapid.IntRange(1, 3).Draw(t, "nodes"),
+					resource.Of(resource.Core*resource.Amount(rapid.IntRange(2, 6).Draw(t, "cores")),
+						testGB*resource.Amount(rapid.IntRange(2, 6).Draw(t, "memory"))))}
 				w := randomWorkload(t, c.Nodes[0].Capacity)
 				at := foreseeable(t, w)
 				whole, err := Run(c, w, made())
@@ -95,7 +101,8 @@ func TestBeginGoesOnAsItWould(t *testing.T) {
 				for i := range again.Jobs {
 					got, want := &again.Jobs[i], &whole.Jobs[again.Jobs[i].ID-1]
 					if got.Ended != want.Ended || got.Done != want.Done || got.Submitted == at && got.Started != want.Started {
-						t.Fatalf("job %d: started %v, ended %v (%v), and in one go started %v, ended %v (%v)", got.ID, got.Started, got.Ended, got.Stuck, want.Started, want.Ended, want.Stuck)
+						t.Fatalf("job %d: started %v, ended %v (%v), and in one go started %v, ended %v (%v)", got.ID, got.Started,
+							got.Ended, got.Stuck, want.Started, want.Ended, want.Stuck)
 					}
 				}
 			})
@@ -144,13 +151,16 @@ func linesOf(t *rapid.T, events []cluster.Event) (lines []string) {
 // A simulation ends at the time until which it is to go on, and says why a job has not ended.
 func TestUntil(t *testing.T) {
 	job := func(id cluster.JobID) workload.Job {
-		return workload.Job{After: -1, Job: cluster.Job{ID: id, Name: "j", Stages: []cluster.Stage{{Name: "s", Tasks: 1, Ideal: resource.Of(resource.Core, testGB), Duration: time.Hour}}}}
+		return workload.Job{After: -1,
+			Job: cluster.Job{ID: id, Name: "j",
+				Stages: []cluster.Stage{{Name: "s", Tasks: 1, Ideal: resource.Of(resource.Core, testGB), Duration: time.Hour}}}}
 	}
 	p, err := policy.New("fifo", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Run(Config{Nodes: Uniform(1, resource.Of(resource.Core, testGB)), Until: timeline.Time(90 * time.Minute)}, &workload.Workload{Jobs: []workload.Job{job(1), job(2), job(3)}}, p)
+	r, err := Run(Config{Nodes: Uniform(1, resource.Of(resource.Core, testGB)), Until: timeline.Time(90 * time.Minute)},
+		&workload.Workload{Jobs: []workload.Job{job(1), job(2), job(3)}}, p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,12 +149,15 @@ func risingWorkload(jobs int) *workload.Workload {
 		length := time.Duration(2+random.IntN(58)) * time.Minute
 		var phases []cluster.Phase
 		for step := range resource.Amount(20) {
-			phases = append(phases, cluster.Phase{Duration: length / 20, Demand: resource.Of(4*resource.Core, 4*resource.GB+(most-4*resource.GB)*step/19)})
+			phases = append(phases,
+				cluster.Phase{Duration: length / 20,
+					Demand: resource.Of(4*resource.Core, 4*resource.GB+(most-4*resource.GB)*step/19)})
 		}
-		w.Jobs = append(w.Jobs, workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i+1), Class: cluster.Flex,
-			Submitted: timeline.Seconds(random.Float64() * 3600), MaxAttempts: 4,
-			Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(4*resource.Core, 4*resource.GB), Duration: length}}},
-			Truth: []workload.StageTruth{{Phases: workload.ForAll(phases)}}})
+		w.Jobs = append(w.Jobs,
+			workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i+1),
+				Class: cluster.Flex, Submitted: timeline.Seconds(random.Float64() * 3600), MaxAttempts: 4,
+				Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(4*resource.Core, 4*resource.GB), Duration: length}}},
+				Truth: []workload.StageTruth{{Phases: workload.ForAll(phases)}}})
 	}
 	slices.SortFunc(w.Jobs, func(a, b workload.Job) int { return int(a.Submitted - b.Submitted) })
 	return w

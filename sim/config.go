@@ -42,20 +42,21 @@ type Config struct {
 	// Machine says how a node behaves when more is demanded than it has.
 	Machine Machine
 	// Caps are the contended resources of which a task uses no more than it was granted. On a real machine that is the
-	// CPU: a container gets its grant as a quota, or what its envelope permits if that is more (cluster.Envelope.MostCPU). Nothing
-	// limits containers to their grants of disk and network. A grant of 0 caps nothing.
+	// CPU: a container gets its grant as a quota, or what its envelope permits if that is more
+	// (cluster.Envelope.MostCPU). Nothing limits containers to their grants of disk and network. A grant of 0 caps
+	// nothing.
 	Caps resource.Kinds
 	// Lends says that a task whose programs stand still lends its cores and bandwidths, as on a real machine: see
 	// book.Snapshot.
 	Lends bool
 	// KillDelay is how long a task lives on after a kill decision.
 	KillDelay time.Duration
-	// ResizeDelay is how long a task keeps its grant after a decision to change it, and HoldDelay how long its programs run or stand
-	// still after a decision to stop them or to let them go on: see ECSResizeDelay and ECSHoldDelay.
+	// ResizeDelay is how long a task keeps its grant after a decision to change it, and HoldDelay how long its programs
+	// run or stand still after a decision to stop them or to let them go on: see ECSResizeDelay and ECSHoldDelay.
 	ResizeDelay, HoldDelay time.Duration
-	// PageOutSpeed is the speed at which the memory of paused tasks goes to swap and comes back, where their owners want that, bytes per
-	// second; 0: at once. All of a grant goes out, and swap has room for it. With FLEX jobs, the memory of
-	// FLEX tasks alone goes out, at Machine.SwapSpeed and as far as swap has room, also where a policy wants that.
+	// PageOutSpeed is the speed at which the memory of paused tasks goes to swap and comes back, where their owners want
+	// that, bytes per second; 0: at once. All of a grant goes out, and swap has room for it. With FLEX jobs, the memory
+	// of FLEX tasks alone goes out, at Machine.SwapSpeed and as far as swap has room, also where a policy wants that.
 	PageOutSpeed resource.Amount
 	// Incidents happen to the cluster from outside, in the order of their times.
 	Incidents []Incident
@@ -95,8 +96,8 @@ func Uniform(n int, capacity resource.Vector) []cluster.Node {
 	return nodes
 }
 
-// Pool returns one node with the capacities of all nodes together, unknown where one of them is unknown: the Meganode of YARN-ME section 6.2, on which memory
-// is not fragmented.
+// Pool returns one node with the capacities of all nodes together, unknown where one of them is unknown: the Meganode
+// of YARN-ME section 6.2, on which memory is not fragmented.
 func Pool(nodes []cluster.Node) []cluster.Node {
 	all := Uniform(1, resource.Vector{})
 	for _, n := range nodes {

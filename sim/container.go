@@ -24,10 +24,11 @@ type container struct {
 	swapped  resource.Amount // part of the working set on the swap device; the rest has not been allocated yet
 	traffic  int64           // bytes moved to the swap device and back
 	stopped  bool            // its programs are suspended
-	out      bool            // its memory is out, or on its way out, for another party than the memory manager: see sendOut
-	parked   resource.Amount // part of swapped for which no swap is used: see run.freePageOut
-	since    timeline.Time   // when they were suspended
-	stood    time.Duration   // how long they were suspended before
+	// its memory is out, or on its way out, for another party than the memory manager: see sendOut
+	out    bool
+	parked resource.Amount // part of swapped for which no swap is used: see run.freePageOut
+	since  timeline.Time   // when they were suspended
+	stood  time.Duration   // how long they were suspended before
 
 	order  *order    // in progress; nil if there is none
 	moving *transfer // pages moved by its programs: overflow or fault; nil if there are none

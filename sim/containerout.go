@@ -8,8 +8,9 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// A FLEX container stands still without its memory, as on a machine: the memory manager leaves it alone from before its pages go to swap
-// until it has been given its Min again. Then it is suspended, and the manager resumes it. Its pages come back as its programs use them.
+// A FLEX container stands still without its memory, as on a machine: the memory manager leaves it alone from before
+// its pages go to swap until it has been given its Min again. Then it is suspended, and the manager resumes it. Its
+// pages come back as its programs use them.
 
 // sendOut begins to page out the memory of a container whose programs stand still.
 func (r *run) sendOut(c *container) {
@@ -82,7 +83,8 @@ func (r *run) unask(k *keeper, c *container) {
 	k.refused = slices.DeleteFunc(k.refused, func(o *container) bool { return o == c })
 }
 
-// comeBack gives a container its memory again: the memory manager has suspended it, and resumes it in its place in the order.
+// comeBack gives a container its memory again: the memory manager has suspended it, and resumes it in its place in
+// the order.
 func (r *run) comeBack(c *container) {
 	r.waited(c)
 	k := r.keepers[c.task.node]

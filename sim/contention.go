@@ -79,8 +79,8 @@ func fairLevel(claims []claim, capacity float64) float64 {
 	return claims[len(claims)-1].level
 }
 
-// weight is what a task counts when a resource is shared. Where tasks lend, or their grants are weights, a node shares CPU as a real
-// machine does: by the grants, in cores, and a task without a grant counts as one core.
+// weight is what a task counts when a resource is shared. Where tasks lend, or their grants are weights, a node
+// shares CPU as a real machine does: by the grants, in cores, and a task without a grant counts as one core.
 func (r *run) weight(t *task, k resource.Kind) float64 {
 	if cpu := t.grant[resource.CPU]; (r.config.Lends || t.mostCPU > 0) && k == resource.CPU && cpu > 0 {
 		return float64(cpu) / float64(resource.Core)

@@ -29,7 +29,8 @@ func vector(cores, memory, disk, network float64) resource.Vector {
 // oneStage is a job of one stage; a policy sees tasks that need one core and 1 GB and take 100 s.
 func oneStage(id cluster.JobID, tasks int, truth workload.StageTruth, change ...func(*workload.Job)) workload.Job {
 	j := workload.Job{After: -1, Job: cluster.Job{ID: id, Name: "job" + string(rune('0'+id)), Stages: []cluster.Stage{
-		{Name: "work", Tasks: tasks, Ideal: vector(1, 1, 0, 0), Duration: 100 * time.Second}}}, Truth: []workload.StageTruth{truth}}
+		{Name: "work", Tasks: tasks, Ideal: vector(1, 1, 0, 0), Duration: 100 * time.Second}}},
+		Truth: []workload.StageTruth{truth}}
 	for _, c := range change {
 		c(&j)
 	}
@@ -87,7 +88,8 @@ func TestDiskIsShared(t *testing.T) {
 
 // An overloaded hard disk loses capacity: demand is 1.2 times the capacity.
 func TestOverAllocatedDiskLosesCapacity(t *testing.T) {
-	c := sim.Config{Nodes: sim.Uniform(1, vector(4, 8, 100, 0)), Machine: sim.Machine{Disk: sim.Loss{Slope: 0.25, Floor: 0.3}}}
+	c := sim.Config{Nodes: sim.Uniform(1, vector(4, 8, 100, 0)),
+		Machine: sim.Machine{Disk: sim.Loss{Slope: 0.25, Floor: 0.3}}}
 	reads := phases(phase(100*time.Second, vector(1, 1, 60, 0)))
 	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 2, reads)), 126*time.Second, 126*time.Second) // 1.2 × (1 + 0.25 × 0.2)
 }
@@ -114,13 +116,15 @@ func TestRunsEndBeforeTimeDoes(t *testing.T) {
 		j.Class, j.Stages[0].Ideal[resource.Disk] = cluster.Flex, 1
 	})
 	for _, heartbeat := range []time.Duration{0, time.Second} {
-		c := sim.Config{Nodes: sim.Uniform(1, vector(4, 8, 100, 0)), Caps: resource.KindsOf(resource.Disk), Heartbeat: heartbeat}
+		c := sim.Config{Nodes: sim.Uniform(1, vector(4, 8, 100, 0)), Caps: resource.KindsOf(resource.Disk),
+			Heartbeat: heartbeat}
 		c.Flex.Manager, c.Machine.Swap, c.Machine.Paging = memory.Default(), 10*GB, sim.SSDPaging
 		p, err := policy.New("fifo", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := sim.Run(c, &workload.Workload{Jobs: []workload.Job{reads}}, p); err == nil || !strings.Contains(err.Error(), "more than 290 years") {
+		if _, err := sim.Run(c, &workload.Workload{Jobs: []workload.Job{reads}}, p); err == nil ||
+			!strings.Contains(err.Error(), "more than 290 years") {
 			t.Errorf("heartbeat %v: %v", heartbeat, err)
 		}
 	}
@@ -130,7 +134,8 @@ func TestRunsEndBeforeTimeDoes(t *testing.T) {
 func TestOnlyThoseWhoAskAreSlowed(t *testing.T) {
 	c := sim.Config{Nodes: sim.Uniform(2, vector(2, 8, 100, 0))}
 	disk := phases(phase(100*time.Second, vector(1, 1, 100, 0)))
-	res := simulate(t, c, "fifo", oneStage(1, 2, disk), oneStage(2, 1, phases(phase(100*time.Second, vector(1, 1, 0, 0)))), oneStage(3, 1, disk))
+	res := simulate(t, c, "fifo", oneStage(1, 2, disk),
+		oneStage(2, 1, phases(phase(100*time.Second, vector(1, 1, 0, 0)))), oneStage(3, 1, disk))
 	wantEnds(t, res, 200*time.Second, 200*time.Second, 100*time.Second, 100*time.Second)
 }
 
@@ -170,7 +175,8 @@ func TestSpillingContends(t *testing.T) {
 		disk  float64
 		want  time.Duration
 	}{{1, 100, 150 * time.Second}, {2, 100, 240 * time.Second}, {2, 160, 150 * time.Second}, {2, 0, 150 * time.Second}} {
-		res, err := sim.Run(sim.Config{Nodes: sim.Uniform(1, vector(4, 4, c.disk, 0)), KeepTasks: true}, job(c.tasks), least{})
+		res, err := sim.Run(sim.Config{Nodes: sim.Uniform(1, vector(4, 4, c.disk, 0)), KeepTasks: true}, job(c.tasks),
+			least{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +194,8 @@ func TestPhasesAreStretched(t *testing.T) {
 }
 
 func TestWorkingSetAboveTheGrant(t *testing.T) {
-	grows := phases(phase(40*time.Second, vector(1, 0.5, 0, 0)), phase(40*time.Second, vector(1, 2, 0, 0)), phase(20*time.Second, vector(1, 1, 0, 0)))
+	grows := phases(phase(40*time.Second, vector(1, 0.5, 0, 0)), phase(40*time.Second, vector(1, 2, 0, 0)),
+		phase(20*time.Second, vector(1, 1, 0, 0)))
 	c := sim.Config{Nodes: sim.Uniform(1, vector(1, 8, 0, 0))}
 	attempts := func(n int) func(*workload.Job) { return func(j *workload.Job) { j.MaxAttempts = n } }
 
@@ -196,7 +203,8 @@ func TestWorkingSetAboveTheGrant(t *testing.T) {
 		res := simulate(t, c, "fifo", oneStage(1, 1, grows, attempts(4)), oneStage(2, 1, workload.StageTruth{}))
 		wantEnds(t, res, 40*time.Second, 80*time.Second, 120*time.Second, 160*time.Second, 260*time.Second)
 		j := res.Jobs[0]
-		if !j.Failed || j.Done || j.OutOfMemory != 4 || j.Retries != 3 || j.LostWork != 160*time.Second || res.OutOfMemory != 4 ||
+		if !j.Failed || j.Done || j.OutOfMemory != 4 || j.Retries != 3 || j.LostWork != 160*time.Second ||
+			res.OutOfMemory != 4 ||
 			j.Failure != `task 0 of stage "work" ended without success in all its 4 runs, the last out of memory with 1GB` {
 			t.Errorf("job is %+v", j)
 		}
@@ -226,7 +234,8 @@ func TestWorkingSetAboveTheGrant(t *testing.T) {
 		wantEnds(t, simulate(t, c, "fifo", elastic), 150*time.Second)
 	})
 	t.Run("what is said of memory alone", func(t *testing.T) {
-		res := simulate(t, c, "fifo", oneStage(1, 2, workload.StageTruth{IdealMemory: workload.ForEach([]resource.Amount{GB, GB + 1})}))
+		res := simulate(t, c, "fifo",
+			oneStage(1, 2, workload.StageTruth{IdealMemory: workload.ForEach([]resource.Amount{GB, GB + 1})}))
 		if res.OutOfMemory != 1 || !strings.Contains(res.Jobs[0].Failure, "task 1 of") {
 			t.Errorf("result is %+v", res)
 		}
@@ -234,9 +243,11 @@ func TestWorkingSetAboveTheGrant(t *testing.T) {
 }
 
 func TestHeap(t *testing.T) {
-	c := sim.Config{Nodes: sim.Uniform(1, vector(1, 8, 0, 0)), Machine: sim.Machine{Collection: sim.Collection{Cost: 0.5, GiveUp: 0.98}}}
+	c := sim.Config{Nodes: sim.Uniform(1, vector(1, 8, 0, 0)),
+		Machine: sim.Machine{Collection: sim.Collection{Cost: 0.5, GiveUp: 0.98}}}
 	heap := func(live, size float64) workload.StageTruth {
-		return workload.StageTruth{Heap: &workload.Heap{Live: resource.Amount(live * float64(GB)), Size: resource.Amount(size * float64(GB))}}
+		return workload.StageTruth{Heap: &workload.Heap{Live: resource.Amount(live * float64(GB)),
+			Size: resource.Amount(size * float64(GB))}}
 	}
 	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, heap(0.5, 0))), 150*time.Second) // twice the live set
 	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, heap(0, 0))), 100*time.Second)

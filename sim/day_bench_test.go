@@ -11,11 +11,13 @@ import (
 	"testing"
 )
 
-var days = flag.String("days", "", "what BenchmarkDay compares, separated by commas: each is PROGRAM:WORKLOAD, a bellows program and a workload file that it reads")
+var days = flag.String("days", "",
+	"what BenchmarkDay compares, separated by commas: each is PROGRAM:WORKLOAD, a bellows program and a workload "+
+		"file that it reads")
 
 // BenchmarkDay runs `bellows simulate` under fair on 22 nodes, with several programs by turns so that other work on the
-// machine concerns all of them. For each program it reports the median of the processor time per event, garbage collection
-// and reading of the workload included, and the peak resident memory. studies/measured.md has results.
+// machine concerns all of them. For each program it reports the median of the processor time per event, garbage
+// collection and reading of the workload included, and the peak resident memory. studies/measured.md has results.
 func BenchmarkDay(b *testing.B) {
 	if *days == "" {
 		b.Skip("needs programs and their workloads: -days PROGRAM:WORKLOAD,...")
@@ -28,8 +30,8 @@ func BenchmarkDay(b *testing.B) {
 			if !ok {
 				b.Fatalf("%q: must be PROGRAM:WORKLOAD", run)
 			}
-			cmd := exec.Command(program, "simulate", "--workload", workload, "--nodes", "22", "--node-cpus", "16", "--node-memory", "32GiB",
-				"--policy", "fair", "--json")
+			cmd := exec.Command(program, "simulate", "--workload", workload, "--nodes", "22", "--node-cpus", "16",
+				"--node-memory", "32GiB", "--policy", "fair", "--json")
 			out, err := cmd.Output()
 			if err != nil {
 				b.Fatalf("%v: %v", cmd, err)
@@ -53,6 +55,7 @@ func BenchmarkDay(b *testing.B) {
 		slices.Sort(perEvent[i])
 		b.ReportMetric(perEvent[i][len(perEvent[i])/2], filepath.Base(program)+"-cpu-ns/event")
 		b.ReportMetric(peak[i], filepath.Base(program)+"-peak-MB")
-		b.Logf("%s: %.0f ns per event in the fastest run, %.0f in the slowest of %d", program, perEvent[i][0], perEvent[i][len(perEvent[i])-1], len(perEvent[i]))
+		b.Logf("%s: %.0f ns per event in the fastest run, %.0f in the slowest of %d", program, perEvent[i][0],
+			perEvent[i][len(perEvent[i])-1], len(perEvent[i]))
 	}
 }

@@ -147,7 +147,8 @@ func TestFairEqualsDSS(t *testing.T) {
 		{name: "u20-yarn-r-am0", trace: "u20-s777.trace", nodes: 20, settings: "reservations=true", perBeat: 1},
 		{name: "u20-yarn-nor-am0", trace: "u20-s777.trace", nodes: 20, settings: "reservations=false", perBeat: 1},
 		{name: "u20-yarn-r-am0-multi", trace: "u20-s777.trace", nodes: 20, settings: "reservations=true"},
-		{name: "u20-yarn-r-am1000", trace: "u20-s777.trace", nodes: 20, settings: "reservations=true", perBeat: 1, amMemory: 1000 * resource.MB},
+		{name: "u20-yarn-r-am1000", trace: "u20-s777.trace", nodes: 20, settings: "reservations=true", perBeat: 1,
+			amMemory: 1000 * resource.MB},
 		{name: "u100-yarn-r-am0", trace: "u100-s12345.trace", nodes: 100, settings: "reservations=true", perBeat: 1},
 		{name: "u100-yarn-nor-am0", trace: "u100-s12345.trace", nodes: 100, settings: "reservations=false", perBeat: 1},
 	} {
@@ -209,14 +210,22 @@ func TestSRJFEqualsDSS(t *testing.T) {
 func TestYarnMEIsNearerToPeekThanToSmartg(t *testing.T) {
 	needFixtures(t)
 	for _, r := range []dssRun{
-		{name: "u20-peek-r-saw1.5-am0", equal: 17, otherName: "u20-smartg-r-saw1.5-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:1.5"},
-		{name: "u20-peek-r-saw1.5-am0-py27", equal: 17, otherName: "u20-smartg-r-saw1.5-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:1.5"},
-		{name: "u20-peek-r-saw3-am0", equal: 20, otherName: "u20-smartg-r-saw3-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:3"},
-		{name: "u20-peek-r-step3-am0", equal: 20, otherName: "u20-smartg-r-step3-am0", trace: "u20-s777.trace", nodes: 20, penalty: "step:3"},
-		{name: "u20-peek-r-saw3-am1000", equal: 14, otherName: "u20-smartg-r-saw3-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:3", amMemory: 1000 * resource.MB},
-		{name: "u20-peek-rg-saw1.5-am0-py27", equal: 17, otherName: "u20-smartg-r-saw1.5-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:1.5", settings: "gaps=true"},
-		{name: "u20-peek-rg-saw3-am0-py27", equal: 13, otherName: "u20-smartg-r-saw3-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:3", settings: "gaps=true"},
-		{name: "u100-peek-r-saw1.5-am0", equal: 90, otherName: "u100-smartg-r-saw1.5-am0", trace: "u100-s12345.trace", nodes: 100, penalty: "sawtooth:1.5"},
+		{name: "u20-peek-r-saw1.5-am0", equal: 17, otherName: "u20-smartg-r-saw1.5-am0", trace: "u20-s777.trace", nodes: 20,
+			penalty: "sawtooth:1.5"},
+		{name: "u20-peek-r-saw1.5-am0-py27", equal: 17, otherName: "u20-smartg-r-saw1.5-am0", trace: "u20-s777.trace",
+			nodes: 20, penalty: "sawtooth:1.5"},
+		{name: "u20-peek-r-saw3-am0", equal: 20, otherName: "u20-smartg-r-saw3-am0", trace: "u20-s777.trace", nodes: 20,
+			penalty: "sawtooth:3"},
+		{name: "u20-peek-r-step3-am0", equal: 20, otherName: "u20-smartg-r-step3-am0", trace: "u20-s777.trace", nodes: 20,
+			penalty: "step:3"},
+		{name: "u20-peek-r-saw3-am1000", equal: 14, otherName: "u20-smartg-r-saw3-am0", trace: "u20-s777.trace", nodes: 20,
+			penalty: "sawtooth:3", amMemory: 1000 * resource.MB},
+		{name: "u20-peek-rg-saw1.5-am0-py27", equal: 17, otherName: "u20-smartg-r-saw1.5-am0", trace: "u20-s777.trace",
+			nodes: 20, penalty: "sawtooth:1.5", settings: "gaps=true"},
+		{name: "u20-peek-rg-saw3-am0-py27", equal: 13, otherName: "u20-smartg-r-saw3-am0", trace: "u20-s777.trace",
+			nodes: 20, penalty: "sawtooth:3", settings: "gaps=true"},
+		{name: "u100-peek-r-saw1.5-am0", equal: 90, otherName: "u100-smartg-r-saw1.5-am0", trace: "u100-s12345.trace",
+			nodes: 100, penalty: "sawtooth:1.5"},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			r.policy, r.perBeat = "yarn-me", 1
@@ -224,7 +233,8 @@ func TestYarnMEIsNearerToPeekThanToSmartg(t *testing.T) {
 			ours := r.simulate(t)
 			peek, equal := distance(t, ours, theirEnds(t, r.name))
 			smartg, _ := distance(t, ours, theirEnds(t, r.otherName))
-			t.Logf("ends of jobs differ from peek by %.1fs on average (%d of %d equal), from smartg by %.1fs", peek.Seconds(), equal, len(ours.Jobs), smartg.Seconds())
+			t.Logf("ends of jobs differ from peek by %.1fs on average (%d of %d equal), from smartg by %.1fs", peek.Seconds(),
+				equal, len(ours.Jobs), smartg.Seconds())
 			if peek >= smartg {
 				t.Errorf("ends of jobs differ from peek by %v on average, from smartg by %v: must be nearer to peek", peek, smartg)
 			}
@@ -237,7 +247,8 @@ func TestYarnMEIsNearerToPeekThanToSmartg(t *testing.T) {
 
 // tinyRunLine is the head of a block in tiny/expected.txt.
 var tinyRunLine = regexp.MustCompile(`^## (t\d) nodes=(\d) opts='(.*)' (.*)$`)
-var tinyTaskLine = regexp.MustCompile(`^job_(\d+):(\d+), type=(\w+), start_ms=(\d+), end_ms=(\d+), .*given_memory_mb=(\d+)`)
+var tinyTaskLine = regexp.MustCompile(
+	`^job_(\d+):(\d+), type=(\w+), start_ms=(\d+), end_ms=(\d+), .*given_memory_mb=(\d+)`)
 
 // TestTinyEqualsDSS compares every task of the cases with one and two nodes to the millisecond: launch, end and memory.
 func TestTinyEqualsDSS(t *testing.T) {

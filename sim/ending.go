@@ -108,5 +108,6 @@ func (r *run) whyFailed(t *task, how cluster.Outcome) string {
 	if how == cluster.OutOfMemory {
 		why = fmt.Sprintf("out of memory with %s", resource.FormatMemory(t.grant[resource.Memory]))
 	}
-	return fmt.Sprintf("task %d of stage %q ended without success in all its %d runs, the last %s", t.id.Index, j.StageName(int(t.id.Stage)), runs, why)
+	return fmt.Sprintf("task %d of stage %q ended without success in all its %d runs, the last %s", t.id.Index,
+		j.StageName(int(t.id.Stage)), runs, why)
 }

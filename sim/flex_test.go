@@ -23,8 +23,10 @@ func flexJob(id int, least resource.Amount, sets ...resource.Amount) workload.Jo
 	for _, s := range sets {
 		phases = append(phases, cluster.Phase{Duration: time.Minute, Demand: resource.Of(resource.Core, s*testGB)})
 	}
-	return workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(id), Name: fmt.Sprint("flex", id), Class: cluster.Flex, MaxAttempts: 1,
-		Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, least*testGB), Duration: time.Duration(len(sets)) * time.Minute}}},
+	return workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(id), Name: fmt.Sprint("flex", id),
+		Class: cluster.Flex, MaxAttempts: 1,
+		Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, least*testGB),
+			Duration: time.Duration(len(sets)) * time.Minute}}},
 		Truth: []workload.StageTruth{{Phases: workload.ForAll(phases)}}}
 }
 
@@ -56,7 +58,8 @@ func TestFullGrownContainerPages(t *testing.T) {
 		t.Errorf("the job took %v, not %v", got, want)
 	}
 	if r.SwappedBytes != testGB || r.Suspended != 0 || r.ManagerKills != 0 {
-		t.Errorf("%d bytes went to swap, it was suspended for %v and killed %d times", r.SwappedBytes, r.Suspended, r.ManagerKills)
+		t.Errorf("%d bytes went to swap, it was suspended for %v and killed %d times", r.SwappedBytes, r.Suspended,
+			r.ManagerKills)
 	}
 }
 
@@ -83,7 +86,8 @@ func TestSuspensionTeachesNothing(t *testing.T) {
 	flex.App, flex.Stages[0].MaxMemory = "flex", 8*testGB
 	regular.Class, regular.Submitted = cluster.Regular, timeline.Seconds(30)
 	h := &profile.History{}
-	r := runFlex(t, Config{Nodes: Uniform(1, resource.Of(4*resource.Core, 10*testGB)), Machine: swapping(), History: h}, flex, regular)
+	r := runFlex(t, Config{Nodes: Uniform(1, resource.Of(4*resource.Core, 10*testGB)), Machine: swapping(), History: h},
+		flex, regular)
 	runs, _ := h.Runs(profile.App{Name: "flex"})
 	if j := r.Jobs[0]; j.Suspended < 10*time.Second || len(runs) != 1 || runs[0].Duration != j.Runtime()-j.Suspended {
 		t.Errorf("suspended for %v of %v, taught %+v", j.Suspended, j.Runtime(), runs)
@@ -152,7 +156,8 @@ func TestEndInTheMiddleOfAnOrder(t *testing.T) {
 	flex.Stages[0].MaxMemory = 8 * testGB
 	regular.Class, regular.Submitted = cluster.Regular, timeline.Seconds(30)
 	c := Config{Nodes: Uniform(2, resource.Of(4*resource.Core, 9*testGB)), Machine: swapping()}
-	for name, i := range map[string]Incident{"lost": {At: middle, Kind: NodeLoss, Node: 0}, "cancelled": {At: middle, Kind: JobCancel, Job: 2}} {
+	for name, i := range map[string]Incident{"lost": {At: middle, Kind: NodeLoss, Node: 0},
+		"cancelled": {At: middle, Kind: JobCancel, Job: 2}} {
 		c.Incidents = []Incident{i}
 		p, err := policy.New("fifo", nil)
 		if err != nil {
@@ -173,7 +178,8 @@ func TestEndInTheMiddleOfAnOrder(t *testing.T) {
 			t.Errorf("%s: %+v", name, res.Jobs)
 		}
 		for n, k := range r.keepers {
-			if len(k.containers) > 0 || len(k.device.queue) > 0 || k.held != 0 || k.promised != 0 || r.nodes[n].swap != c.Machine.Swap {
+			if len(k.containers) > 0 || len(k.device.queue) > 0 || k.held != 0 || k.promised != 0 ||
+				r.nodes[n].swap != c.Machine.Swap {
 				t.Errorf("%s: on node %d there is still %+v", name, n, k)
 			}
 		}
@@ -184,7 +190,8 @@ func TestEndInTheMiddleOfAnOrder(t *testing.T) {
 func TestFlexSeries(t *testing.T) {
 	j := flexJob(1, 1, 1, 2)
 	j.Stages[0].MaxMemory = testGB
-	r := runFlex(t, Config{Nodes: Uniform(1, resource.Of(resource.Core, 10*testGB)), Machine: swapping(), Series: SeriesOptions{Resolution: time.Minute}}, j)
+	r := runFlex(t, Config{Nodes: Uniform(1, resource.Of(resource.Core, 10*testGB)), Machine: swapping(),
+		Series: SeriesOptions{Resolution: time.Minute}}, j)
 	for i, s := range r.Series.Samples {
 		if s.Granted != resource.Of(resource.Core, testGB) || s.Used != resource.Of(resource.Core, testGB) {
 			t.Errorf("sample %d is %+v", i, s)
@@ -192,7 +199,8 @@ func TestFlexSeries(t *testing.T) {
 	}
 	j = flexJob(1, 1, 4)
 	j.Stages[0].MaxMemory = 4 * testGB
-	r = runFlex(t, Config{Nodes: Uniform(1, resource.Of(resource.Core, 10*testGB)), Machine: swapping(), Series: SeriesOptions{Resolution: time.Second}}, j)
+	r = runFlex(t, Config{Nodes: Uniform(1, resource.Of(resource.Core, 10*testGB)), Machine: swapping(),
+		Series: SeriesOptions{Resolution: time.Second}}, j)
 	for i, s := range r.Series.Samples[1 : len(r.Series.Samples)-1] {
 		if s.Granted != resource.Of(resource.Core, 4*testGB) || s.Used != resource.Of(resource.Core, 4*testGB) {
 			t.Errorf("sample %d is %+v", i+1, s)
@@ -208,7 +216,8 @@ func TestKilledByTheManagerRunsAgain(t *testing.T) {
 	c := Config{Nodes: Uniform(1, resource.Of(4*resource.Core, 10*testGB)), Machine: swapping(),
 		Flex: Flex{Manager: memory.Variants()["ejf"], Look: 2 * time.Second}}
 	r := runFlex(t, c, flexJob(1, 1, 1, 7), flexJob(2, 1, 1, 7))
-	if r.ManagerKills == 0 || r.Preempted != r.ManagerKills || r.Jobs[1].ManagerKills != r.ManagerKills || !r.Jobs[1].Done {
+	if r.ManagerKills == 0 || r.Preempted != r.ManagerKills || r.Jobs[1].ManagerKills != r.ManagerKills ||
+		!r.Jobs[1].Done {
 		t.Errorf("%+v", r.Jobs)
 	}
 }
@@ -217,7 +226,8 @@ func TestKilledByTheManagerRunsAgain(t *testing.T) {
 func TestStandstillIsReported(t *testing.T) {
 	forever := memory.Paper() // no container is killed for too long a suspension
 	forever.Tolerance, forever.LongestSuspension, forever.KillPatience = 0, 0, 1000*time.Hour
-	c := Config{Nodes: Uniform(1, resource.Of(4*resource.Core, 10*testGB)), Machine: swapping(), Flex: Flex{Manager: forever}}
+	c := Config{Nodes: Uniform(1, resource.Of(4*resource.Core, 10*testGB)), Machine: swapping(),
+		Flex: Flex{Manager: forever}}
 	r := runFlex(t, c, flexJob(1, 1, 1, 9), flexJob(2, 1, 1, 9))
 	for _, j := range r.Jobs {
 		if !strings.Contains(j.Stuck, "wait for memory") {

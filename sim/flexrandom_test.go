@@ -20,7 +20,8 @@ import (
 func randomFlex(t *rapid.T, c *Config, w *workload.Workload) {
 	all := memory.Variants()
 	all["default"], all["paper"] = memory.Default(), memory.Paper()
-	c.Flex.Manager = all[rapid.SampledFrom([]string{"default", "default", "default", "paper", "ejf", "ejf+s", "sjf", "kill"}).Draw(t, "manager")]
+	c.Flex.Manager = all[rapid.SampledFrom([]string{"default", "default", "default", "paper", "ejf", "ejf+s", "sjf",
+		"kill"}).Draw(t, "manager")]
 	c.Flex.Look = time.Duration(rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "look")) * time.Second
 	if len(c.Machine.Paging) == 0 {
 		c.Machine.Paging = SSDPaging
@@ -36,7 +37,8 @@ func randomFlex(t *rapid.T, c *Config, w *workload.Workload) {
 		j.Class = cluster.Flex
 		for s := range j.Stages {
 			if rapid.Bool().Draw(t, "bounded") {
-				j.Stages[s].MaxMemory = j.Stages[s].Ideal[resource.Memory] + testGB*resource.Amount(rapid.IntRange(0, 4).Draw(t, "most"))
+				j.Stages[s].MaxMemory = j.Stages[s].Ideal[resource.Memory] +
+					testGB*resource.Amount(rapid.IntRange(0, 4).Draw(t, "most"))
 			}
 			if rapid.Bool().Draw(t, "has heartbeats") {
 				j.Stages[s].HeartbeatTimeout = 10 * time.Second
@@ -62,15 +64,20 @@ func (r *run) checkKeeper(t *rapid.T, id cluster.NodeID) {
 		swapped += c.swapped - c.parked
 		still := c.stopped || c.out
 		switch {
-		case c.resident < 0 || c.swapped < 0 || c.wanting() < 0 || c.resident > c.limit || c.limit > max(c.envelope.Min, c.envelope.Max):
-			t.Fatalf("%v: container %v has limit %d, working set %d: %d resident, %d swapped", r.now, c.id(), c.limit, c.set, c.resident, c.swapped)
+		case c.resident < 0 || c.swapped < 0 || c.wanting() < 0 || c.resident > c.limit ||
+			c.limit > max(c.envelope.Min, c.envelope.Max):
+			t.Fatalf("%v: container %v has limit %d, working set %d: %d resident, %d swapped", r.now, c.id(), c.limit, c.set,
+				c.resident, c.swapped)
 		case !c.flex() && (c.admitted && c.limit != c.task.grant[resource.Memory] || c.stopped):
 			t.Fatalf("%v: REGULAR container %v of %d has limit %d", r.now, c.id(), c.task.grant[resource.Memory], c.limit)
-		case c.flex() && c.task.flow != nil && c.task.ending == 0 && ((still || c.task.flow.held) != (c.task.flow.pace == 0) || c.task.flow.demand[resource.Memory] != c.resident):
-			t.Fatalf("%v: container %v is stopped: %v, pace %v, demand %v", r.now, c.id(), c.stopped, c.task.flow.pace, c.task.flow.demand)
+		case c.flex() && c.task.flow != nil && c.task.ending == 0 &&
+			((still || c.task.flow.held) != (c.task.flow.pace == 0) || c.task.flow.demand[resource.Memory] != c.resident):
+			t.Fatalf("%v: container %v is stopped: %v, pace %v, demand %v", r.now, c.id(), c.stopped, c.task.flow.pace,
+				c.task.flow.demand)
 		case still && c.moving != nil:
 			t.Fatalf("%v: container %v stands still, but its programs move pages", r.now, c.id())
-		case c.flex() && c.task.flow != nil && c.task.ending == 0 && !still && c.wanting() > 0 && (c.resident < c.limit || c.moving == nil):
+		case c.flex() && c.task.flow != nil && c.task.ending == 0 && !still && c.wanting() > 0 &&
+			(c.resident < c.limit || c.moving == nil):
 			t.Fatalf("%v: container %v wants %d and does not get it", r.now, c.id(), c.wanting())
 		}
 	}
@@ -86,7 +93,8 @@ func (r *run) checkKeeper(t *rapid.T, id cluster.NodeID) {
 		t.Fatalf("%v: limits add up to %d, booked as %d, on a node of %d", r.now, limits, k.held, k.memory)
 	}
 	if leaving != k.promised || p.swap+swapped+leaving != r.config.Machine.Swap {
-		t.Fatalf("%v: swap of %d: %d free, %d taken, %d promised, booked as %d", r.now, r.config.Machine.Swap, p.swap, swapped, leaving, k.promised)
+		t.Fatalf("%v: swap of %d: %d free, %d taken, %d promised, booked as %d", r.now, r.config.Machine.Swap, p.swap,
+			swapped, leaving, k.promised)
 	}
 }
 
@@ -258,7 +266,8 @@ func TestFlexInvariants(t *testing.T) {
 		r.checkJobs(t, res)
 		r.checkTasks(t, res)
 		r.checkLeftovers(t, res)
-		if speed := c.Machine.SwapSpeed; speed > 0 && float64(res.SwappedBytes) > float64(speed)*r.now.Sub(0).Seconds()*float64(len(r.keepers))+1 {
+		if speed := c.Machine.SwapSpeed; speed > 0 &&
+			float64(res.SwappedBytes) > float64(speed)*r.now.Sub(0).Seconds()*float64(len(r.keepers))+1 {
 			t.Fatalf("%d bytes went to swap of %d bytes a second until %v", res.SwappedBytes, speed, r.now)
 		}
 		again, err := Run(c, w, make())
@@ -272,8 +281,9 @@ func TestFlexInvariants(t *testing.T) {
 		sum.OutOfMemory += res.OutOfMemory
 		sum.Lost += res.Lost
 	})
-	t.Logf("suspended for %v, %d kills by managers, %d bytes swapped, %v waited for memory, %d out of memory, %d lost; %d never end",
-		sum.Suspended, sum.ManagerKills, sum.SwappedBytes, sum.WaitedForMemory, sum.OutOfMemory, sum.Lost, gaveUp)
+	t.Logf("suspended for %v, %d kills by managers, %d bytes swapped, %v waited for memory, %d out of memory, %d "+
+		"lost; %d never end", sum.Suspended, sum.ManagerKills, sum.SwappedBytes, sum.WaitedForMemory, sum.OutOfMemory,
+		sum.Lost, gaveUp)
 	// The remaining counts are rare, and have tests of their own; with -short, rapid draws so few clusters that these
 	// are rare, too.
 	if !testing.Short() && (sum.Suspended == 0 || sum.SwappedBytes == 0) {

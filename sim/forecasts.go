@@ -10,12 +10,13 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// Forecasts says how good the forecasts were that earlier runs of applications gave, as the first task of each stage found
-// them. A stage counts if it had such a forecast and at least one of its tasks succeeded.
+// Forecasts says how good the forecasts were that earlier runs of applications gave, as the first task of each stage
+// found them. A stage counts if it had such a forecast and at least one of its tasks succeeded.
 type Forecasts struct {
 	// Stages had a forecast. Timed of them had their run time from it, too, because it was not stated.
 	Stages, Timed int
-	// RunTimeError is the mean over the timed stages of |forecast - mean run time of the tasks| / mean run time; 0 without any.
+	// RunTimeError is the mean over the timed stages of |forecast - mean run time of the tasks| / mean run time; 0
+	// without any.
 	RunTimeError float64
 	// DemandError is the mean over all stages, their tasks and the resources that were forecast or demanded, of the area
 	// between forecast and demand over time, as a share of the area below the higher one of both: 0 is as forecast, 1 has
@@ -76,8 +77,8 @@ func (r *Forecasts) judge(told []foretold) {
 	}
 }
 
-// demandError is the area between two courses of demand as a share of the area below the higher one, as the mean over the
-// resources that either demands; 0 if neither demands anything.
+// demandError is the area between two courses of demand as a share of the area below the higher one, as the mean over
+// the resources that either demands; 0 if neither demands anything.
 func demandError(a, b []cluster.Phase) float64 {
 	var between, below [resource.NumKinds]float64
 	for len(a) > 0 || len(b) > 0 {

@@ -27,7 +27,8 @@ func TestDemandError(t *testing.T) {
 		"half as long":      {phasesOf(reads(s, 5, 0)), phasesOf(reads(2*s, 5, 0)), 0.5},
 		"one of two":        {phasesOf(reads(s, 5, 0)), phasesOf(reads(s, 5, 9)), 0.5},
 		// CPU: 4 and 4 of 12; disk, 10 for the other half: nothing in common.
-		"at another time": {phasesOf(reads(s, 4, 10), reads(s, 4, 0)), phasesOf(reads(s, 4, 0), reads(s, 8, 10)), (4.0/12 + 1) / 2},
+		"at another time": {phasesOf(reads(s, 4, 10), reads(s, 4, 0)), phasesOf(reads(s, 4, 0), reads(s, 8, 10)),
+			(4.0/12 + 1) / 2},
 	} {
 		if got, back := demandError(c.a, c.b), demandError(c.b, c.a); got != c.want || back != c.want {
 			t.Errorf("%s: %v and %v, want %v", name, got, back, c.want)

@@ -12,7 +12,8 @@ import (
 	"github.com/bellows-rm/bellows/sim"
 )
 
-// The result of a run does not depend on whether tasks that have ended are kept: with phases and without, killed or not.
+// The result of a run does not depend on whether tasks that have ended are kept: with phases and without, killed or
+// not.
 func TestForgettingTasksChangesNothing(t *testing.T) {
 	o := workload.DefaultGenerateOptions(workload.Uniform)
 	o.Jobs, o.Tasks.Max = 40, 60
@@ -27,18 +28,20 @@ func TestForgettingTasksChangesNothing(t *testing.T) {
 		if i%2 == 0 {
 			j.Truth = []workload.StageTruth{{Phases: workload.ForAll([]cluster.Phase{
 				{Duration: d / 3, Demand: resource.Of(resource.Core, j.Stages[0].Ideal[resource.Memory]/2)},
-				{Duration: d, Demand: resource.Of(resource.Core, j.Stages[0].Ideal[resource.Memory]).With(resource.Disk, 50*resource.MB)}})}}
+				{Duration: d, Demand: resource.Of(resource.Core, j.Stages[0].Ideal[resource.Memory]).With(resource.Disk,
+					50*resource.MB)}})}}
 		}
 	}
-	w.SetPenalty(cluster.Elasticity{Kind: cluster.SawTooth, Factor: 2, DiskRate: 20 * resource.MB}, workload.DefaultMinShare, workload.DefaultGranularity)
+	w.SetPenalty(cluster.Elasticity{Kind: cluster.SawTooth, Factor: 2, DiskRate: 20 * resource.MB},
+		workload.DefaultMinShare, workload.DefaultGranularity)
 	for _, name := range policy.Names() {
 		run := func(keep bool) *sim.Result {
 			p, err := policy.New(name, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := sim.Config{Nodes: sim.Uniform(5, vector(16, 32, 400, 0)), Machine: sim.Machine{Swap: resource.GB, Paging: sim.SSDPaging},
-				KillDelay: time.Second, KeepTasks: keep}
+			c := sim.Config{Nodes: sim.Uniform(5, vector(16, 32, 400, 0)),
+				Machine: sim.Machine{Swap: resource.GB, Paging: sim.SSDPaging}, KillDelay: time.Second, KeepTasks: keep}
 			r, err := sim.Run(c, w, p)
 			if err != nil {
 				t.Fatal(err)

@@ -15,8 +15,9 @@ import (
 // proportion. When collection takes more than the share GiveUp of the run time, the program fails for lack of memory.
 // The zero value costs nothing.
 type Collection struct {
-	Cost   float64 // at least 0
-	GiveUp float64 // share of the run time, above 0 and at most 1; 0 means 1: the program never gives up while the live set fits
+	Cost float64 // at least 0
+	// share of the run time, above 0 and at most 1; 0 means 1: the program never gives up while the live set fits
+	GiveUp float64
 }
 
 // JVMCollection is fitted to Hertz and Berger (OOPSLA 2005): on average 17 % slower than explicit memory management

@@ -11,10 +11,12 @@ import (
 
 // heartbeats is a cluster that works as YARN does, as the YARN-ME authors' simulator models it:
 //
-//   - A node reports ended tasks, and takes new work, with its heartbeats. Heartbeats are left out while nothing happens.
+//   - A node reports ended tasks, and takes new work, with its heartbeats. Heartbeats are left out while nothing
+//     happens.
 //   - A job's coordinator requests tasks, and is notified of grants, with heartbeats of its own: a task granted before
 //     one heartbeat is launched by the next, and ended tasks are counted likewise.
-//   - The coordinator itself is granted like a task. It ends when all other tasks have been counted, and the job ends one
+//   - The coordinator itself is granted like a task. It ends when all other tasks have been counted, and the job
+//     ends one
 //     coordinator heartbeat later.
 type heartbeats struct {
 	*run
@@ -187,7 +189,8 @@ func (h *heartbeats) afterLosses(ended []*task) {
 			orphans = append(orphans, &t.job.master)
 		}
 	}
-	for _, m := range orphans { // after the loop, since giveBackGrants appends to the nodes' lists of ended tasks, which the loop reads
+	// after the loop, since giveBackGrants appends to the nodes' lists of ended tasks, which the loop reads
+	for _, m := range orphans {
 		h.giveBackGrants(m)
 	}
 	h.wakeAllNodes()

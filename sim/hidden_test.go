@@ -39,7 +39,8 @@ func (s *spy) walk(path string, v reflect.Value) {
 	if !v.IsValid() || len(s.found) > 5 {
 		return
 	}
-	if from := v.Type().PkgPath(); strings.HasSuffix(from, "bellows/sim") || strings.HasSuffix(from, "bellows/format/workload") {
+	if from := v.Type().PkgPath(); strings.HasSuffix(from, "bellows/sim") ||
+		strings.HasSuffix(from, "bellows/format/workload") {
 		s.found = append(s.found, fmt.Sprintf("%s is a %v", path, v.Type()))
 		return
 	}
@@ -94,8 +95,9 @@ func truthOfSentinels() workload.StageTruth {
 	return workload.StageTruth{Duration: workload.ForEach([]time.Duration{sentinel, sentinel}),
 		IdealMemory: workload.ForEach([]resource.Amount{sentinel, sentinel}),
 		Elasticity:  &cluster.Elasticity{Kind: cluster.Step, Factor: 2, DiskRate: sentinel},
-		Phases:      workload.ForAll([]cluster.Phase{{Duration: sentinel, Demand: resource.Vector{sentinel, sentinel, sentinel, sentinel}}}),
-		Heap:        &workload.Heap{Live: 1, Size: sentinel}}
+		Phases: workload.ForAll(
+			[]cluster.Phase{{Duration: sentinel, Demand: resource.Vector{sentinel, sentinel, sentinel, sentinel}}}),
+		Heap: &workload.Heap{Live: 1, Size: sentinel}}
 }
 
 // Neither the truth nor the simulator can be reached from what a policy is given.
@@ -107,7 +109,8 @@ func TestPoliciesSeeNoTruth(t *testing.T) {
 				t.Fatal(err)
 			}
 			watch := &spy{Policy: p}
-			c := sim.Config{Nodes: sim.Uniform(2, vector(2, 4, 100, 100)), Machine: sim.Machine{Swap: sentinel, Paging: sim.SSDPaging}}
+			c := sim.Config{Nodes: sim.Uniform(2, vector(2, 4, 100, 100)),
+				Machine: sim.Machine{Swap: sentinel, Paging: sim.SSDPaging}}
 			a.Apply(&c)
 			for _, class := range []cluster.Class{cluster.Regular, cluster.Flex} {
 				job := oneStage(1, 2, truthOfSentinels())
@@ -155,7 +158,8 @@ func TestDecisionsDoNotDependOnTheTruth(t *testing.T) {
 			t.Fatal(err)
 		}
 		var steps []step
-		c := sim.Config{Nodes: sim.Uniform(1, vector(2, 2, 100, 0)), Observe: func(now timeline.Time, e []cluster.Event, d []cluster.Decision) {
+		c := sim.Config{Nodes: sim.Uniform(1, vector(2, 2, 100, 0)), Observe: func(now timeline.Time, e []cluster.Event,
+			d []cluster.Decision) {
 			var what strings.Builder
 			for i := range e {
 				fmt.Fprint(&what, e[i].Kind, e[i].Task, e[i].Outcome, e[i].Decision)
@@ -174,7 +178,8 @@ func TestDecisionsDoNotDependOnTheTruth(t *testing.T) {
 		same := 0
 		for same < len(a) && a[same].now == b[same].now && a[same].events == b[same].events {
 			if a[same].decisions != b[same].decisions {
-				t.Errorf("%s decides %s in one truth and %s in the other, at %v", name, a[same].decisions, b[same].decisions, a[same].now)
+				t.Errorf("%s decides %s in one truth and %s in the other, at %v", name, a[same].decisions, b[same].decisions,
+					a[same].now)
 			}
 			same++
 		}

@@ -15,12 +15,12 @@ type holding struct {
 	paging
 }
 
-// ECSHoldDelay is how long it takes to suspend a task and to let it go on again (ECS section V.E: around 0.7 s): a value for
-// Config.HoldDelay.
+// ECSHoldDelay is how long it takes to suspend a task and to let it go on again (ECS section V.E: around 0.7 s): a
+// value for Config.HoldDelay.
 const ECSHoldDelay = 700 * time.Millisecond
 
-// orderHold takes an order that a task stands still, or goes on. It is carried out after the delay, and after the step in which it
-// was decided. The end of a task answers its orders.
+// orderHold takes an order that a task stands still, or goes on. It is carried out after the delay, and after the
+// step in which it was decided. The end of a task answers its orders.
 func (r *run) orderHold(d *cluster.Decision) {
 	t := r.latest(d.Task)
 	if t == nil || t.ended() {

@@ -14,12 +14,13 @@ import (
 type IncidentKind uint8
 
 const (
-	NodeLoss     IncidentKind = iota + 1 // Node leaves, with the tasks that run on it
-	NodeJoin                             // New joins; it gets the next NodeID
-	JobCancel                            // the owner cancels Job, unless it has ended
-	NodePressure                         // Node reports that it gives only Gives, because of other programs there; the simulated tasks are not slowed down
-	JobPause                             // the owner pauses Job, unless it has not been submitted or has ended; PageOut
-	JobResume                            // the owner resumes Job, if it is paused
+	NodeLoss  IncidentKind = iota + 1 // Node leaves, with the tasks that run on it
+	NodeJoin                          // New joins; it gets the next NodeID
+	JobCancel                         // the owner cancels Job, unless it has ended
+	// Node reports that it gives only Gives, because of other programs there; the simulated tasks are not slowed down
+	NodePressure
+	JobPause  // the owner pauses Job, unless it has not been submitted or has ended; PageOut
+	JobResume // the owner resumes Job, if it is paused
 )
 
 // Incident is an event from outside the cluster at a given time. Each IncidentKind names the fields that it uses.
@@ -31,7 +32,8 @@ type Incident struct {
 	Job  cluster.JobID
 	// PageOut says that the memory of what is paused is to be paged out.
 	PageOut bool
-	// Gives is what the node gives of each rate under pressure, and 0 of each other rate. The zero Vector ends the pressure.
+	// Gives is what the node gives of each rate under pressure, and 0 of each other rate. The zero Vector ends the
+	// pressure.
 	Gives resource.Vector
 }
 
@@ -48,7 +50,8 @@ func (r *run) happens(i *Incident) {
 		r.pause(i.Job, i.Kind == JobPause, i.PageOut)
 	case NodePressure:
 		if int(i.Node) < len(r.engine.Snapshot().Nodes) {
-			r.reports = append(r.reports, report{event: cluster.Event{Kind: cluster.NodePressed, Node: i.Node, Found: &cluster.Condition{Bound: i.Gives}}})
+			r.reports = append(r.reports,
+				report{event: cluster.Event{Kind: cluster.NodePressed, Node: i.Node, Found: &cluster.Condition{Bound: i.Gives}}})
 		}
 	}
 }

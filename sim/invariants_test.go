@@ -32,8 +32,10 @@ func (r *run) checkNodeUse(t *rapid.T, p *node) {
 		}
 		r.checkReported(t, task)
 		for k, most := range task.bound {
-			if f := task.flow; most > 0 && f != nil && f.pace > 0 && float64(f.demand[k])*f.pace/f.speed > float64(most)*(1+1e-9) {
-				t.Fatalf("%v: task %v uses %v of %s at pace %v of %v, but is kept to %d", r.now, task.id, f.demand[k], resource.Kind(k), f.pace, f.speed, most)
+			if f := task.flow; most > 0 && f != nil && f.pace > 0 &&
+				float64(f.demand[k])*f.pace/f.speed > float64(most)*(1+1e-9) {
+				t.Fatalf("%v: task %v uses %v of %s at pace %v of %v, but is kept to %d", r.now, task.id, f.demand[k],
+					resource.Kind(k), f.pace, f.speed, most)
 			}
 		}
 		if still := task.stillFor() != 0; !(pace > 0 && pace <= 1) && !(still && pace == 0) {
@@ -160,7 +162,8 @@ func (r *run) checkTasks(t *rapid.T, res *Result) {
 			for index := range j.Stages[s].Tasks {
 				id := cluster.TaskID{Job: j.ID, Stage: int32(s), Index: int32(index)}
 				if n := succeeded[id]; n > 1 || n == 0 && res.Jobs[i].Done {
-					t.Fatalf("task %v of a job that is done: %v succeeded %d times; job %+v, runs %+v", id, res.Jobs[i].Done, n, res.Jobs[i], res.Tasks)
+					t.Fatalf("task %v of a job that is done: %v succeeded %d times; job %+v, runs %+v", id, res.Jobs[i].Done, n,
+						res.Jobs[i], res.Tasks)
 				}
 			}
 		}

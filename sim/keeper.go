@@ -159,7 +159,8 @@ func (r *run) decide(k *keeper) {
 	}
 	k.seen = k.seen[:0]
 	actions := k.manager.Step(r.now, *in)
-	*in = memory.Input{Readings: in.Readings[:0], Outcomes: in.Outcomes[:0], Ended: in.Ended[:0], Requests: in.Requests[:0]}
+	*in = memory.Input{Readings: in.Readings[:0], Outcomes: in.Outcomes[:0], Ended: in.Ended[:0],
+		Requests: in.Requests[:0]}
 	for i := range actions {
 		r.carryOut(k, &actions[i])
 	}

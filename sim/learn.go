@@ -27,8 +27,8 @@ func (r *run) submission(j *job) *cluster.Job {
 	return &spec
 }
 
-// observe records the run of a task that has succeeded as a machine would measure it, on the assumption that all its phases
-// were slowed down equally. The time for which the task was stopped does not count.
+// observe records the run of a task that has succeeded as a machine would measure it, on the assumption that all its
+// phases were slowed down equally. The time for which the task was stopped does not count.
 func (r *run) observe(t *task, stood time.Duration) {
 	j := t.job
 	if len(j.told) == 0 || t.result.Coordinator {
@@ -42,8 +42,10 @@ func (r *run) observe(t *task, stood time.Duration) {
 	}
 	phases = profile.Lasting(phases, took)
 	j.told[stage].compare(took, phases)
-	j.lessons = append(j.lessons, lesson{profile.AppOf(&j.Job.Job, stage), profile.Run{Duration: took, Ended: r.now, Phases: phases,
-		Features: profile.Features{Cores: t.grant[resource.CPU], Input: j.Stages[stage].Input, Memory: t.grant[resource.Memory]}}})
+	j.lessons = append(j.lessons,
+		lesson{profile.AppOf(&j.Job.Job, stage), profile.Run{Duration: took, Ended: r.now, Phases: phases,
+			Features: profile.Features{Cores: t.grant[resource.CPU], Input: j.Stages[stage].Input,
+				Memory: t.grant[resource.Memory]}}})
 }
 
 // learn adds the runs of a job that has ended to the history. Jobs of its application that wait are revised once the

@@ -17,8 +17,8 @@ import (
 	"github.com/bellows-rm/bellows/sim"
 )
 
-// recurring returns jobs of one application with two phases each, whose run time is about proportional to their input and
-// which nobody has estimated. They are submitted at the given times.
+// recurring returns jobs of one application with two phases each, whose run time is about proportional to their input
+// and which nobody has estimated. They are submitted at the given times.
 func recurring(at ...time.Duration) *workload.Workload {
 	w := &workload.Workload{}
 	for i, t := range at {
@@ -27,8 +27,8 @@ func recurring(at ...time.Duration) *workload.Workload {
 		read := time.Duration(noise * float64(10*time.Second) * float64(input/resource.GiB))
 		ideal := resource.Vector{resource.Core, resource.GiB, 0, 0}
 		w.Jobs = append(w.Jobs, workload.Job{After: -1,
-			Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("j", i+1), Owner: "ada", App: "sort", Submitted: timeline.Time(t),
-				Stages: []cluster.Stage{{Name: "s", Tasks: 1, Ideal: ideal, Input: input}}},
+			Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("j", i+1), Owner: "ada", App: "sort",
+				Submitted: timeline.Time(t), Stages: []cluster.Stage{{Name: "s", Tasks: 1, Ideal: ideal, Input: input}}},
 			Truth: []workload.StageTruth{{Phases: workload.ForAll([]cluster.Phase{
 				{Name: "read", Duration: read, Demand: ideal.With(resource.Disk, 100*resource.MB)},
 				{Name: "sort", Duration: 2 * read, Demand: ideal}})}}})
@@ -36,8 +36,10 @@ func recurring(at ...time.Duration) *workload.Workload {
 	return w
 }
 
-// learnedIn runs a workload and returns every job that the engine was told of, as it was told last before the job's start.
-func learnedIn(t *testing.T, w *workload.Workload, c sim.Config, h *profile.History, name string) (told map[cluster.JobID]cluster.Stage, revised []cluster.JobID) {
+// learnedIn runs a workload and returns every job that the engine was told of, as it was told last before the job's
+// start.
+func learnedIn(t *testing.T, w *workload.Workload, c sim.Config, h *profile.History,
+	name string) (told map[cluster.JobID]cluster.Stage, revised []cluster.JobID) {
 	t.Helper()
 	p, err := policy.New(name, nil)
 	if err != nil {
@@ -69,7 +71,9 @@ func TestLearningInVirtualTime(t *testing.T) {
 	for i := range 8 {
 		apart = append(apart, time.Duration(i)*10*time.Minute)
 	}
-	for name, c := range map[string]sim.Config{"at once": {}, "heartbeats": {Heartbeat: time.Second, CoordinatorHeartbeat: time.Second, Coordinator: resource.Of(0, resource.MiB)}} {
+	for name, c := range map[string]sim.Config{"at once": {},
+		"heartbeats": {Heartbeat: time.Second, CoordinatorHeartbeat: time.Second,
+			Coordinator: resource.Of(0, resource.MiB)}} {
 		t.Run(name, func(t *testing.T) {
 			w := recurring(apart...)
 			told, revised := learnedIn(t, w, c, &profile.History{}, "fifo")
@@ -81,7 +85,8 @@ func TestLearningInVirtualTime(t *testing.T) {
 				t.Errorf("the first run is told %+v, although nothing is known", told[1])
 			}
 			for i := 1; i < len(w.Jobs); i++ {
-				if s := told[cluster.JobID(i+1)]; missed(i) > 0.15 || s.Told.Samples == 0 || len(s.Phases) != 2 || s.Phases[0].Demand[resource.Disk] != 100*resource.MB {
+				if s := told[cluster.JobID(i+1)]; missed(i) > 0.15 || s.Told.Samples == 0 || len(s.Phases) != 2 ||
+					s.Phases[0].Demand[resource.Disk] != 100*resource.MB {
 					t.Errorf("run %d is told %+v, wrong by %.2f", i+1, s, missed(i))
 				}
 			}
@@ -135,7 +140,8 @@ func TestForecastsAreJudged(t *testing.T) {
 		t.Errorf("without a history: %+v", f)
 	}
 	w = recurring(0, time.Hour) // 1 GiB in 30 s, and 2 GiB in 66 s
-	if f := run(w, &profile.History{}); f.Stages != 1 || math.Abs(f.RunTimeError-6.0/66) > 1e-6 || f.DemandError <= 0 || f.DemandError > 0.2 {
+	if f := run(w, &profile.History{}); f.Stages != 1 || math.Abs(f.RunTimeError-6.0/66) > 1e-6 || f.DemandError <= 0 ||
+		f.DemandError > 0.2 {
 		t.Errorf("10 %% longer: %+v", f)
 	}
 	w.Jobs[1].Stages[0].Duration = 66 * time.Second
@@ -148,7 +154,8 @@ func TestForecastsAreJudged(t *testing.T) {
 	}
 }
 
-// BenchmarkLearningForManyThatWait runs an application a thousand times of which most wait, and all are told of each run.
+// BenchmarkLearningForManyThatWait runs an application a thousand times of which most wait, and all are told of each
+// run.
 func BenchmarkLearningForManyThatWait(b *testing.B) {
 	for b.Loop() {
 		w := recurring(make([]time.Duration, 1000)...)

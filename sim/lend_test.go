@@ -15,16 +15,20 @@ import (
 	"github.com/bellows-rm/bellows/format/workload"
 )
 
-// Where tasks lend, the cores of an overdrawn node are shared by the grants, as on a machine. A has two cores and is paused
-// from 10 s to 20 s, in which B starts on one of them. From then on both run at two thirds of their speed, until B ends.
+// Where tasks lend, the cores of an overdrawn node are shared by the grants, as on a machine. A has two cores and is
+// paused from 10 s to 20 s, in which B starts on one of them. From then on both run at two thirds of their speed,
+// until B ends.
 func TestOverdrawnNodeIsSharedByWeight(t *testing.T) {
-	ends := map[bool][2]timeline.Time{true: {timeline.Seconds(135), timeline.Seconds(95)}, false: {timeline.Seconds(110), timeline.Seconds(170)}}
+	ends := map[bool][2]timeline.Time{true: {timeline.Seconds(135), timeline.Seconds(95)},
+		false: {timeline.Seconds(110), timeline.Seconds(170)}}
 	for lends, want := range ends {
-		c := Config{Nodes: Uniform(1, resource.Of(2*resource.Core, 8*testGB)), Caps: resource.KindsOf(resource.CPU), Lends: lends, KeepTasks: true,
-			Incidents: []Incident{{At: 10 * time.Second, Kind: JobPause, Job: 1}, {At: 20 * time.Second, Kind: JobResume, Job: 1}}}
+		c := Config{Nodes: Uniform(1, resource.Of(2*resource.Core, 8*testGB)), Caps: resource.KindsOf(resource.CPU),
+			Lends: lends, KeepTasks: true, Incidents: []Incident{{At: 10 * time.Second, Kind: JobPause, Job: 1},
+				{At: 20 * time.Second, Kind: JobResume, Job: 1}}}
 		job := func(id cluster.JobID, cores resource.Amount, lasts time.Duration) workload.Job {
-			return workload.Job{After: -1, Job: cluster.Job{ID: id, Name: fmt.Sprint(id), Submitted: timeline.Time(id-1) * timeline.Seconds(5),
-				Stages: []cluster.Stage{{Name: "s", Tasks: 1, Ideal: resource.Of(cores*resource.Core, testGB), Duration: lasts}}}}
+			return workload.Job{After: -1,
+				Job: cluster.Job{ID: id, Name: fmt.Sprint(id), Submitted: timeline.Time(id-1) * timeline.Seconds(5),
+					Stages: []cluster.Stage{{Name: "s", Tasks: 1, Ideal: resource.Of(cores*resource.Core, testGB), Duration: lasts}}}}
 		}
 		p, err := policy.New("fifo", nil)
 		if err != nil {
@@ -65,7 +69,8 @@ type loan struct {
 // The bound of decision 44, for any policy: on a node whose tasks go on beside tasks that borrowed their cores
 //   - each task runs at no less than C/G of its speed, if they are granted G cores of C;
 //   - nothing is launched until all have their cores again, except for what was decided before;
-//   - that takes at most G/C times the run time that is left of the tasks that must end, if no other task goes on meanwhile.
+//   - that takes at most G/C times the run time that is left of the tasks that must end, if no other task goes on
+//     meanwhile.
 func TestResumedTasksGetTheirCoresBack(t *testing.T) {
 	loans := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -75,13 +80,17 @@ func TestResumedTasksGetTheirCoresBack(t *testing.T) {
 		w := &workload.Workload{}
 		for i := range rapid.IntRange(2, 12).Draw(t, "jobs") {
 			id := cluster.JobID(i + 1)
-			s := cluster.Stage{Name: "s", Tasks: rapid.IntRange(1, 8).Draw(t, "tasks"), Duration: time.Duration(rapid.IntRange(1, 60).Draw(t, "lasts")) * time.Second,
-				Ideal: resource.Of(resource.Amount(rapid.IntRange(1, int(4*cores)).Draw(t, "quarters"))*resource.Core/4, testGB)}
-			w.Jobs = append(w.Jobs, workload.Job{After: -1, Job: cluster.Job{ID: id, Name: fmt.Sprint("job", id), Stages: []cluster.Stage{s},
-				Submitted: timeline.Seconds(float64(rapid.IntRange(0, 60).Draw(t, "submitted")))}})
+			s := cluster.Stage{Name: "s", Tasks: rapid.IntRange(1, 8).Draw(t, "tasks"),
+				Duration: time.Duration(rapid.IntRange(1, 60).Draw(t, "lasts")) * time.Second,
+				Ideal:    resource.Of(resource.Amount(rapid.IntRange(1, int(4*cores)).Draw(t, "quarters"))*resource.Core/4, testGB)}
+			w.Jobs = append(w.Jobs,
+				workload.Job{After: -1, Job: cluster.Job{ID: id, Name: fmt.Sprint("job", id), Stages: []cluster.Stage{s},
+					Submitted: timeline.Seconds(float64(rapid.IntRange(0, 60).Draw(t, "submitted")))}})
 			at := time.Duration(rapid.IntRange(1, 90).Draw(t, "paused")) * time.Second
 			resumed := at + time.Duration(rapid.IntRange(1, 60).Draw(t, "for"))*time.Second
-			c.Incidents = append(c.Incidents, Incident{At: at, Kind: JobPause, Job: id, PageOut: rapid.Bool().Draw(t, "pages out")}, Incident{At: resumed, Kind: JobResume, Job: id})
+			c.Incidents = append(c.Incidents,
+				Incident{At: at, Kind: JobPause, Job: id, PageOut: rapid.Bool().Draw(t, "pages out")},
+				Incident{At: resumed, Kind: JobResume, Job: id})
 		}
 		slices.SortStableFunc(c.Incidents, func(a, b Incident) int { return int(a.At - b.At) })
 		p, err := policy.New(rapid.SampledFrom(policy.Names()).Draw(t, "policy"), nil)

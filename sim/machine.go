@@ -25,21 +25,24 @@ type Machine struct {
 	FaultShare float64
 	Paging     Paging
 	Collection Collection
-	// PressedBelow is a share of the speed of a node's disk or network, 0 to 1: a node that gives less while more is demanded is
-	// pressed, and this is reported to policies that look ahead. 0 counts as DefaultPressedBelow.
+	// PressedBelow is a share of the speed of a node's disk or network, 0 to 1: a node that gives less while more is
+	// demanded is pressed, and this is reported to policies that look ahead. 0 counts as DefaultPressedBelow.
 	PressedBelow float64
 }
 
-// DefaultPressedBelow is where the paper has "substantially lower" (Prophet section III.B) and no number: the simulator knows
-// the truth, and needs no margin for noise. prophet/fig11 in docs/results.md compares other shares.
+// DefaultPressedBelow is where the paper has "substantially lower" (Prophet section III.B) and no number: the
+// simulator knows the truth, and needs no margin for noise. prophet/fig11 in docs/results.md compares other shares.
 const DefaultPressedBelow = 0.9
 
 // machines are the kinds of nodes that MachineOf knows by name.
 var machines = map[string]Machine{
-	"ideal":    {},
-	"hdd":      {Disk: HDDLoss, Network: IncastLoss, SwapSpeed: HDDSwapSpeed, FaultShare: MeasuredFaultShare, Paging: HDDPaging, Collection: JVMCollection},
-	"ssd":      {Disk: SSDLoss, Network: IncastLoss, SwapSpeed: SSDSwapSpeed, FaultShare: MeasuredFaultShare, Paging: SSDPaging, Collection: JVMCollection},
-	"measured": {Disk: SSDLoss, Network: IncastLoss, SwapSpeed: MeasuredSwapSpeed, FaultShare: MeasuredFaultShare, Paging: must(MeasuredPaging("merge")), Collection: JVMCollection},
+	"ideal": {},
+	"hdd": {Disk: HDDLoss, Network: IncastLoss, SwapSpeed: HDDSwapSpeed, FaultShare: MeasuredFaultShare,
+		Paging: HDDPaging, Collection: JVMCollection},
+	"ssd": {Disk: SSDLoss, Network: IncastLoss, SwapSpeed: SSDSwapSpeed, FaultShare: MeasuredFaultShare,
+		Paging: SSDPaging, Collection: JVMCollection},
+	"measured": {Disk: SSDLoss, Network: IncastLoss, SwapSpeed: MeasuredSwapSpeed, FaultShare: MeasuredFaultShare,
+		Paging: must(MeasuredPaging("merge")), Collection: JVMCollection},
 }
 
 // Speeds of swap devices, out and in, for large transfers, bytes per second.
@@ -111,7 +114,8 @@ func (m *Machine) transferSpeed(why transferReason) float64 {
 	return float64(m.SwapSpeed)
 }
 
-// presses reports whether a node is under pressure that gives less of a resource than is demanded; speed is its capacity.
+// presses reports whether a node is under pressure that gives less of a resource than is demanded; speed is its
+// capacity.
 func (m *Machine) presses(gives, speed float64) bool {
 	return gives < cmp.Or(m.PressedBelow, DefaultPressedBelow)*speed
 }

@@ -90,7 +90,8 @@ func (r *run) plainTime(t *task, here *node) (lasts time.Duration, plain bool) {
 	}
 	truth := truthOf(t.job.Job, int(t.id.Stage), t.id.Index, t.result.Warmth)
 	use, memory := r.plainUse(t), t.grant[resource.Memory]
-	if allowedPace(&use, &t.bound) < 1 || memory < truth.IdealMemory && (!underSized(&truth, memory) || r.spreads(t, here)) {
+	if allowedPace(&use, &t.bound) < 1 || memory < truth.IdealMemory &&
+		(!underSized(&truth, memory) || r.spreads(t, here)) {
 		return 0, false
 	}
 	return truth.Elasticity.Duration(truth.Duration, truth.IdealMemory, memory), true
@@ -123,8 +124,8 @@ func (r *run) nextPhase(t *task) {
 	r.hold(t.container, f.whole[resource.Memory])
 }
 
-// endSoon ends a task now, but after the present happening, as its launch may not have been reported yet, and after void
-// items about its phase.
+// endSoon ends a task now, but after the present happening, as its launch may not have been reported yet, and after
+// void items about its phase.
 func (r *run) endSoon(t *task, how cluster.Outcome) {
 	t.ending = how
 	t.flow.pace, t.flow.speed = 1, 1
@@ -217,8 +218,8 @@ func (r *run) file(id cluster.NodeID) {
 	}
 }
 
-// endAt sets when the present phase of the task in a slot ends. Most changes leave the earliest end on the node what it is,
-// or make the new end the earliest.
+// endAt sets when the present phase of the task in a slot ends. Most changes leave the earliest end on the node what
+// it is, or make the new end the earliest.
 func (n *node) endAt(slot int32, at timeline.Time) {
 	end := &n.ends[slot]
 	n.seek = n.seek || *end == n.first && at > end.at
@@ -274,8 +275,8 @@ func (r *run) setPace(t *task, pace float64) {
 	r.nodes[t.node].endAt(t.slot, t.flow.ends(r.now))
 }
 
-// crowd shares the resources for which demand exceeds capacity: each resource max-min among the tasks, by weight. A task's
-// pace is that of the resource of which it gets the smallest share of its demand.
+// crowd shares the resources for which demand exceeds capacity: each resource max-min among the tasks, by weight. A
+// task's pace is that of the resource of which it gets the smallest share of its demand.
 func (r *run) crowd(here *node) {
 	var level [resource.NumKinds]float64 // 0: no limit
 	for _, k := range contended {

@@ -9,8 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/sim"
 )
 
-// Two nodes with a disk of 100 MB/s; the second leaves at 30 s, empty. On the first, two tasks demand 60 MB/s each for 60
-// s, which takes 72 s, and 10 MB/s each for 40 s more:
+// Two nodes with a disk of 100 MB/s; the second leaves at 30 s, empty. On the first, two tasks demand 60 MB/s each
+// for 60 s, which takes 72 s, and 10 MB/s each for 40 s more:
 //
 //	0 s to 72 s    demand 120, over 20 x 72 = 1440 MB
 //	72 s to 112 s  demand 20, idle 80 x 40 = 3200 MB
@@ -26,7 +26,8 @@ func TestNodeSeries(t *testing.T) {
 		t.Helper()
 		idle, over := r.Nodes[node].Areas(k, timeline.Seconds(from), timeline.Seconds(until))
 		if a, b := idle.UnitSeconds()/1e6, over.UnitSeconds()/1e6; a != wantIdle || b != wantOver {
-			t.Errorf("node %d, %v from %vs to %vs: %v idle, %v over, want %v and %v", node, k, from, until, a, b, wantIdle, wantOver)
+			t.Errorf("node %d, %v from %vs to %vs: %v idle, %v over, want %v and %v", node, k, from, until, a, b, wantIdle,
+				wantOver)
 		}
 	}
 	areas(0, resource.Disk, 0, 112, 3200, 1440)
@@ -34,8 +35,10 @@ func TestNodeSeries(t *testing.T) {
 	areas(0, resource.Network, 0, 112, 0, 0)
 	areas(1, resource.Disk, 0, 112, 3000, 0)
 	for at, want := range map[float64]sim.NodeStep{
-		0:   {Capacity: vector(2, 4, 100, 0), Granted: vector(2, 2, 0, 0), Demand: vector(1, 1, 120, 0), Used: vector(1*5/6.0, 1, 100, 0)},
-		72:  {Capacity: vector(2, 4, 100, 0), Granted: vector(2, 2, 0, 0), Demand: vector(2, 2, 20, 0), Used: vector(2, 2, 20, 0)},
+		0: {Capacity: vector(2, 4, 100, 0), Granted: vector(2, 2, 0, 0), Demand: vector(1, 1, 120, 0),
+			Used: vector(1*5/6.0, 1, 100, 0)},
+		72: {Capacity: vector(2, 4, 100, 0), Granted: vector(2, 2, 0, 0), Demand: vector(2, 2, 20, 0),
+			Used: vector(2, 2, 20, 0)},
 		112: {Capacity: vector(2, 4, 100, 0)},
 	} {
 		found := false

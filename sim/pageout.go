@@ -33,13 +33,15 @@ func (r *run) turnOut(t *task, out bool) {
 	p.wanted, p.moves = out, 0
 	switch {
 	case out && t.container != nil && t.container.envelope.HeartbeatTimeout > 0:
-		r.report(t, cluster.Event{Kind: cluster.TaskOut, Found: &cluster.Condition{Stays: "its programs run briefly from time to time, to send heartbeats"}})
+		r.report(t, cluster.Event{Kind: cluster.TaskOut,
+			Found: &cluster.Condition{Stays: "its programs run briefly from time to time, to send heartbeats"}})
 	case out && t.container != nil && t.container.flex():
 		r.sendOut(t.container)
 	case t.container != nil && t.container.flex():
 		r.callBack(t.container)
 	case out && r.keepers != nil:
-		r.report(t, cluster.Event{Kind: cluster.TaskOut, Found: &cluster.Condition{Stays: "in this simulation the memory managers keep the memory of REGULAR tasks"}})
+		r.report(t, cluster.Event{Kind: cluster.TaskOut,
+			Found: &cluster.Condition{Stays: "in this simulation the memory managers keep the memory of REGULAR tasks"}})
 	case out && p.away():
 		r.leave(t, p.coming) // it was on its way back
 		p.coming = 0

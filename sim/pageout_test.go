@@ -12,9 +12,9 @@ import (
 	"github.com/bellows-rm/bellows/format/workload"
 )
 
-// TestMemoryByPhase: two tasks that need 2 GB at first and 6 GB later, and one of 4 GB, on 9 GB. By their largest phases one runs after the
-// other. By phase they begin together, and the second of them stops before its second phase, with its memory in swap. Free of charge
-// that takes no time.
+// TestMemoryByPhase: two tasks that need 2 GB at first and 6 GB later, and one of 4 GB, on 9 GB. By their largest
+// phases one runs after the other. By phase they begin together, and the second of them stops before its second
+// phase, with its memory in swap. Free of charge that takes no time.
 func TestMemoryByPhase(t *testing.T) {
 	ends := map[string]timeline.Time{}
 	for _, mode := range []string{"ideal", "phase", "paper"} {
@@ -27,8 +27,10 @@ func TestMemoryByPhase(t *testing.T) {
 		config.Machine.Swap = 64 * testGB
 		w := &workload.Workload{}
 		for i, phases := range [][]cluster.Phase{
-			{{Duration: 20 * time.Second, Demand: resource.Of(1000, 2*testGB)}, {Duration: 20 * time.Second, Demand: resource.Of(1000, 6*testGB)}},
-			{{Duration: 25 * time.Second, Demand: resource.Of(1000, 2*testGB)}, {Duration: 20 * time.Second, Demand: resource.Of(1000, 6*testGB)}},
+			{{Duration: 20 * time.Second, Demand: resource.Of(1000, 2*testGB)},
+				{Duration: 20 * time.Second, Demand: resource.Of(1000, 6*testGB)}},
+			{{Duration: 25 * time.Second, Demand: resource.Of(1000, 2*testGB)},
+				{Duration: 20 * time.Second, Demand: resource.Of(1000, 6*testGB)}},
 			{{Duration: 30 * time.Second, Demand: resource.Of(1000, 4*testGB)}},
 		} {
 			s := cluster.Stage{Name: "s", Tasks: 1, Ideal: resource.Of(1000, 0), Phases: phases}
@@ -36,7 +38,9 @@ func TestMemoryByPhase(t *testing.T) {
 				s.Ideal[resource.Memory] = max(s.Ideal[resource.Memory], p.Demand[resource.Memory])
 			}
 			s.MaxMemory = s.Ideal[resource.Memory]
-			w.Jobs = append(w.Jobs, workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint(i), Class: cluster.Flex, Stages: []cluster.Stage{s}}})
+			w.Jobs = append(w.Jobs,
+				workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint(i), Class: cluster.Flex,
+					Stages: []cluster.Stage{s}}})
 		}
 		p, err := policy.New("ecs", map[string]string{"ecs.memory": mode, "ecs.short": "false"})
 		if err != nil {
@@ -61,8 +65,8 @@ func TestMemoryByPhase(t *testing.T) {
 	}
 }
 
-// TestPageOut: the memory of a paused task goes out at the given speed, another task runs in it, and the first task goes on when its
-// memory is free again and back.
+// TestPageOut: the memory of a paused task goes out at the given speed, another task runs in it, and the first task
+// goes on when its memory is free again and back.
 func TestPageOut(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -78,11 +82,13 @@ func TestPageOut(t *testing.T) {
 		{"it is turned round", true, testGB / 10, 20 * time.Second, [2]float64{140, 160}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			config := Config{Nodes: Uniform(1, resource.Of(2*resource.Core, 8*testGB)), Lends: true, KeepTasks: true, PageOutSpeed: c.speed,
-				Incidents: []Incident{{At: 10 * time.Second, Kind: JobPause, Job: 1, PageOut: c.pageOut}, {At: 50 * time.Second, Kind: JobResume, Job: 1}}}
+			config := Config{Nodes: Uniform(1, resource.Of(2*resource.Core, 8*testGB)), Lends: true, KeepTasks: true,
+				PageOutSpeed: c.speed, Incidents: []Incident{{At: 10 * time.Second, Kind: JobPause, Job: 1, PageOut: c.pageOut},
+					{At: 50 * time.Second, Kind: JobResume, Job: 1}}}
 			job := func(id cluster.JobID, lasts time.Duration) workload.Job {
-				return workload.Job{After: -1, Job: cluster.Job{ID: id, Name: fmt.Sprint(id), Submitted: timeline.Time(id-1) * timeline.Seconds(5),
-					Stages: []cluster.Stage{{Name: "s", Tasks: 1, Ideal: resource.Of(resource.Core, 6*testGB), Duration: lasts}}}}
+				return workload.Job{After: -1,
+					Job: cluster.Job{ID: id, Name: fmt.Sprint(id), Submitted: timeline.Time(id-1) * timeline.Seconds(5),
+						Stages: []cluster.Stage{{Name: "s", Tasks: 1, Ideal: resource.Of(resource.Core, 6*testGB), Duration: lasts}}}}
 			}
 			p, err := policy.New("fifo", nil)
 			if err != nil {

@@ -38,8 +38,8 @@ type flow struct {
 	swap   resource.Amount // on the swap device
 }
 
-// newFlow returns the flow of a task before its first phase. If the tasks of its stage are all alike, it copies the flow of
-// the one before, unless that had another grant.
+// newFlow returns the flow of a task before its first phase. If the tasks of its stage are all alike, it copies the
+// flow of the one before, unless that had another grant.
 func (r *run) newFlow(t *task) *flow {
 	j, stage, grant := t.job, t.id.Stage, t.grant[resource.Memory]
 	f := t.room
@@ -179,9 +179,9 @@ func (f *flow) begin(now timeline.Time, n need) {
 	f.pace = f.speed
 }
 
-// slow computes speed and demand of a flow that its memory lets go on at the given pace, above 0, unless it is held: it needs less of each
-// rate at a time. Where that is still above its bounds, it goes on as slowly as they demand, and uses less of all that
-// is contended.
+// slow computes speed and demand of a flow that its memory lets go on at the given pace, above 0, unless it is held:
+// it needs less of each rate at a time. Where that is still above its bounds, it goes on as slowly as they demand,
+// and uses less of all that is contended.
 func (f *flow) slow(pace float64) {
 	f.demand = f.whole
 	if f.held {

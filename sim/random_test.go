@@ -22,7 +22,8 @@ const (
 )
 
 // haphazard is a policy that is arbitrary but deterministic: it gives tasks any memory that they may have, and
-// sometimes kills or preempts a task. With an odd seed it looks ahead, and may throttle and resize tasks and hold them for a while.
+// sometimes kills or preempts a task. With an odd seed it looks ahead, and may throttle and resize tasks and hold
+// them for a while.
 type haphazard struct {
 	seed               uint64
 	throttles, resizes bool
@@ -52,24 +53,28 @@ func (h haphazard) Decide(now timeline.Time, p *book.Plan) {
 			case 3, 4, 5, 6, 7, 8:
 				_, already := t.Bounded(now)
 				if bound := h.draw("bound", now, t.ID) % 3; h.throttles && h.Traits().LooksAhead && t.Running && !already {
-					v := resource.Vector{}.With(resource.Disk, resource.Amount(bound*20)*testMB).With(resource.Network, resource.Amount(bound*30)*testMB)
+					v := resource.Vector{}.With(resource.Disk, resource.Amount(bound*20)*testMB).With(resource.Network,
+						resource.Amount(bound*30)*testMB)
 					p.Throttle(t, v, now.Add(time.Duration(1+h.draw("until", now, t.ID)%5)*time.Second), cluster.BecauseFits(0))
 				}
 			case 9, 10, 11, 12:
 				if h.throttles && h.Traits().LooksAhead && t.Running {
-					p.SuspendUntil(t, now.Add(time.Duration(1+h.draw("held until", now, t.ID)%9)*time.Second), cluster.TaskID{}, cluster.BecauseFits(0))
+					p.SuspendUntil(t, now.Add(time.Duration(1+h.draw("held until", now, t.ID)%9)*time.Second), cluster.TaskID{},
+						cluster.BecauseFits(0))
 				}
 			case 13:
 				if t.Running {
 					p.Resume(t, cluster.HeldByLeveling, cluster.BecauseFits(0))
 				}
 			case 14, 15, 16, 17, 18, 19:
-				if h.resizes && t.Running && !t.Steers && (t.Resized == nil || t.Resized.Since < now) { // or it would go on for ever
+				// or it would go on for ever
+				if h.resizes && t.Running && !t.Steers && (t.Resized == nil || t.Resized.Since < now) {
 					want := t.Grant
 					want[resource.CPU] = min(resource.Amount(200+h.draw("cpus", now, t.ID)%4000), n.Capacity[resource.CPU])
 					if change := h.draw("bytes", now, t.ID) % 3; change > 0 {
 						want[resource.Memory] = t.Stage().Ideal[resource.Memory] / 2 * resource.Amount(1+h.draw("factor", now, t.ID)%4)
-						want[resource.Memory] = min(want[resource.Memory], cmp.Or(t.Stage().MaxMemory, resource.MostMemory), t.Grant[resource.Memory]+max(0, n.Unused()[resource.Memory]))
+						want[resource.Memory] = min(want[resource.Memory], cmp.Or(t.Stage().MaxMemory, resource.MostMemory),
+							t.Grant[resource.Memory]+max(0, n.Unused()[resource.Memory]))
 					}
 					p.Resize(t, want, cluster.BecauseFits(0))
 				}
@@ -85,7 +90,8 @@ func (h haphazard) Decide(now timeline.Time, p *book.Plan) {
 			s := &j.Stages[stage]
 			need := s.Ideal
 			if s.Elastic() && h.draw("size", now, j.ID)%2 == 0 {
-				need[resource.Memory] = s.MinMemory + resource.Amount(h.draw("memory", now, j.ID))%(s.Ideal[resource.Memory]-s.MinMemory)
+				need[resource.Memory] = s.MinMemory +
+					resource.Amount(h.draw("memory", now, j.ID))%(s.Ideal[resource.Memory]-s.MinMemory)
 				need[resource.Memory] = max(need[resource.Memory], s.MinMemory)
 			}
 			n, fits := p.FirstFit(need)
@@ -104,7 +110,8 @@ func randomCluster(t *rapid.T) Config {
 		testMB * rapid.SampledFrom([]resource.Amount{0, 50, 100}).Draw(t, "disk"),
 		testMB * rapid.SampledFrom([]resource.Amount{0, 60, 120}).Draw(t, "network")}
 	c := Config{Nodes: Uniform(rapid.IntRange(1, 3).Draw(t, "nodes"), capacity), KeepTasks: true}
-	c.Caps = rapid.SampledFrom([]resource.Kinds{0, resource.KindsOf(resource.CPU), resource.KindsOf(contended...)}).Draw(t, "caps")
+	c.Caps = rapid.SampledFrom([]resource.Kinds{0, resource.KindsOf(resource.CPU), resource.KindsOf(contended...)}).Draw(
+		t, "caps")
 	kind := rapid.SampledFrom(Machines()).Draw(t, "machine")
 	c.Machine, _ = MachineOf(kind)
 	if len(c.Machine.Paging) > 0 && rapid.Bool().Draw(t, "swaps") {
@@ -152,7 +159,8 @@ func randomWorkload(t *rapid.T, capacity resource.Vector) *workload.Workload {
 	retries := rapid.Bool().Draw(t, "pauses between attempts")
 	for i := range rapid.IntRange(1, 4).Draw(t, "jobs") {
 		j := workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i+1),
-			Submitted: timeline.Seconds(float64(rapid.IntRange(0, 60).Draw(t, "submitted"))), MaxAttempts: rapid.IntRange(0, 4).Draw(t, "attempts")}}
+			Submitted:   timeline.Seconds(float64(rapid.IntRange(0, 60).Draw(t, "submitted"))),
+			MaxAttempts: rapid.IntRange(0, 4).Draw(t, "attempts")}}
 		if retries {
 			j.RetryDelay = time.Duration(rapid.IntRange(0, 20_000).Draw(t, "retry delay")) * time.Millisecond
 		}
@@ -193,8 +201,9 @@ func randomStage(t *rapid.T, capacity resource.Vector) (cluster.Stage, workload.
 	phases := func() []cluster.Phase {
 		var list []cluster.Phase
 		for range rapid.IntRange(1, 4).Draw(t, "phases") {
-			list = append(list, cluster.Phase{Duration: seconds("phase", 30) - time.Millisecond, Demand: resource.Vector{amount("true cpus", 0, 3000),
-				amount("working set", 0, 2*testGB), amount("true disk", 0, 80*testMB), amount("true network", 0, 80*testMB)}})
+			list = append(list, cluster.Phase{Duration: seconds("phase", 30) - time.Millisecond,
+				Demand: resource.Vector{amount("true cpus", 0, 3000), amount("working set", 0, 2*testGB),
+					amount("true disk", 0, 80*testMB), amount("true network", 0, 80*testMB)}})
 		}
 		return list
 	}
@@ -221,7 +230,8 @@ func randomStage(t *rapid.T, capacity resource.Vector) (cluster.Stage, workload.
 		truth.Duration = workload.ForAll(seconds("true duration", 60))
 	}
 	if rapid.IntRange(0, 3).Draw(t, "collects") == 0 {
-		truth.Heap = &workload.Heap{Live: amount("live", 0, testGB), Size: rapid.SampledFrom([]resource.Amount{0, testGB, 4 * testGB}).Draw(t, "heap")}
+		truth.Heap = &workload.Heap{Live: amount("live", 0, testGB),
+			Size: rapid.SampledFrom([]resource.Amount{0, testGB, 4 * testGB}).Draw(t, "heap")}
 	}
 	return s, truth
 }

@@ -119,7 +119,8 @@ func (r *reference) decide(nodes []int, arrived *refJob) {
 
 // estimate continues a copy without under-sizing and without new jobs.
 func (r *reference) estimate(nodes []int, arrived *refJob) {
-	c := &reference{now: r.now, nodes: slices.Clone(r.nodes), running: slices.Clone(r.running), reservations: r.reservations}
+	c := &reference{now: r.now, nodes: slices.Clone(r.nodes), running: slices.Clone(r.running),
+		reservations: r.reservations}
 	var same *refJob
 	for _, j := range r.jobs {
 		k := *j
@@ -205,8 +206,8 @@ func (r *reference) offer(node int) (freed []int) {
 	}
 }
 
-// holds reports whether a task of a job could start on a node that runs nothing: with its ideal memory or, under yarn-me,
-// with any smaller multiple of 100 MB that is at least its minimum memory.
+// holds reports whether a task of a job could start on a node that runs nothing: with its ideal memory or, under
+// yarn-me, with any smaller multiple of 100 MB that is at least its minimum memory.
 func (r *reference) holds(j *refJob, node int) bool {
 	empty := r.nodes[node]
 	for _, t := range r.running {
@@ -231,7 +232,8 @@ func (r *reference) queue() []int {
 		}
 	}
 	slices.SortFunc(q, func(a, b int) int {
-		return cmp.Or(cmp.Compare(r.jobs[a].used, r.jobs[b].used), cmp.Compare(r.jobs[a].submitted, r.jobs[b].submitted), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(r.jobs[a].used, r.jobs[b].used), cmp.Compare(r.jobs[a].submitted, r.jobs[b].submitted),
+			cmp.Compare(a, b))
 	})
 	return q
 }
@@ -298,16 +300,20 @@ func simulated(t rapid.TB, r *reference, name string, settings map[string]string
 	}
 	c := Config{KeepTasks: true}
 	for i, n := range r.nodes {
-		c.Nodes = append(c.Nodes, cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint("node", i), Capacity: resource.Of(resource.Amount(n.cores)*resource.Core, resource.Amount(n.memory)*testMB)})
+		c.Nodes = append(c.Nodes, cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint("node", i),
+			Capacity: resource.Of(resource.Amount(n.cores)*resource.Core, resource.Amount(n.memory)*testMB)})
 	}
 	w := &workload.Workload{}
 	for _, j := range r.jobs {
-		stage := cluster.Stage{Name: "s", Tasks: j.waiting, Ideal: resource.Of(resource.Amount(j.cores)*resource.Core, resource.Amount(j.memory)*testMB),
-			Duration: time.Duration(j.ms) * time.Millisecond}
+		stage := cluster.Stage{Name: "s", Tasks: j.waiting, Ideal: resource.Of(resource.Amount(j.cores)*resource.Core,
+			resource.Amount(j.memory)*testMB), Duration: time.Duration(j.ms) * time.Millisecond}
 		if j.factor2 > 0 {
-			stage.MinMemory, stage.Elasticity = resource.Amount(j.least)*testMB, cluster.Elasticity{Kind: cluster.SawTooth, Factor: float64(j.factor2) / 2}
+			stage.MinMemory, stage.Elasticity = resource.Amount(j.least)*testMB,
+				cluster.Elasticity{Kind: cluster.SawTooth, Factor: float64(j.factor2) / 2}
 		}
-		w.Jobs = append(w.Jobs, workload.Job{Job: cluster.Job{ID: cluster.JobID(j.id), Name: fmt.Sprint("j", j.id), Submitted: j.submitted, Stages: []cluster.Stage{stage}}, After: -1})
+		w.Jobs = append(w.Jobs,
+			workload.Job{Job: cluster.Job{ID: cluster.JobID(j.id), Name: fmt.Sprint("j", j.id), Submitted: j.submitted,
+				Stages: []cluster.Stage{stage}}, After: -1})
 	}
 	res, err := Run(c, w, p)
 	if err != nil {
@@ -315,7 +321,8 @@ func simulated(t rapid.TB, r *reference, name string, settings map[string]string
 	}
 	var lines []string
 	for _, x := range res.Tasks {
-		lines = append(lines, fmt.Sprintf("job %d on node %d: %d to %d ns with %d MB", x.ID.Job, x.Node, x.Launched, x.Finished, x.Memory/testMB))
+		lines = append(lines, fmt.Sprintf("job %d on node %d: %d to %d ns with %d MB", x.ID.Job, x.Node, x.Launched,
+			x.Finished, x.Memory/testMB))
 	}
 	slices.Sort(lines)
 	return lines
@@ -347,7 +354,8 @@ func TestReference(t *testing.T) {
 			kept += r.keeps
 			for _, line := range want {
 				var job, node, from, to, memory int64
-				if _, err := fmt.Sscanf(line, "job %d on node %d: %d to %d ns with %d MB", &job, &node, &from, &to, &memory); err != nil {
+				if _, err := fmt.Sscanf(line, "job %d on node %d: %d to %d ns with %d MB", &job, &node, &from, &to,
+					&memory); err != nil {
 					t.Fatal(err)
 				}
 				if memory < r.jobs[job-1].memory {
@@ -358,21 +366,25 @@ func TestReference(t *testing.T) {
 	})
 	// With -short rapid draws a fifth.
 	if !testing.Short() && (clusters < 400 || underSized < clusters/4 || kept < clusters/4) {
-		t.Errorf("%d clusters with %d under-sized tasks and %d reservations are too few to show anything", clusters, underSized, kept)
+		t.Errorf("%d clusters with %d under-sized tasks and %d reservations are too few to show anything", clusters,
+			underSized, kept)
 	}
 }
 
 func drawReference(t *rapid.T) *reference {
-	r := &reference{reservations: rapid.Bool().Draw(t, "reservations"), elastic: rapid.IntRange(0, 3).Draw(t, "elastic") > 0}
+	r := &reference{reservations: rapid.Bool().Draw(t, "reservations"),
+		elastic: rapid.IntRange(0, 3).Draw(t, "elastic") > 0}
 	for range rapid.IntRange(1, 4).Draw(t, "nodes") {
-		r.nodes = append(r.nodes, refNode{cores: rapid.Int64Range(2, 8).Draw(t, "cores"), memory: 100 * rapid.Int64Range(40, 100).Draw(t, "memory"), kept: -1})
+		r.nodes = append(r.nodes, refNode{cores: rapid.Int64Range(2, 8).Draw(t, "cores"),
+			memory: 100 * rapid.Int64Range(40, 100).Draw(t, "memory"), kept: -1})
 	}
 	at := int64(0) // ms
 	for i := range rapid.IntRange(1, 6).Draw(t, "jobs") {
 		on := r.nodes[rapid.IntRange(0, len(r.nodes)-1).Draw(t, "node")]
 		at += rapid.Int64Range(0, 60_000).Draw(t, "gap")
-		j := &refJob{id: i + 1, waiting: rapid.IntRange(1, 7).Draw(t, "tasks"), cores: rapid.Int64Range(1, on.cores/2).Draw(t, "needs"),
-			memory: 100 * rapid.Int64Range(5, on.memory/100).Draw(t, "ideal"), ms: rapid.Int64Range(1000, 100_000).Draw(t, "ms"),
+		j := &refJob{id: i + 1, waiting: rapid.IntRange(1, 7).Draw(t, "tasks"),
+			cores: rapid.Int64Range(1, on.cores/2).Draw(t, "needs"), memory: 100 * rapid.Int64Range(5, on.memory/100).Draw(t,
+				"ideal"), ms: rapid.Int64Range(1000, 100_000).Draw(t, "ms"),
 			factor2: rapid.SampledFrom([]int64{0, 3, 4, 6}).Draw(t, "twice the factor")}
 		// No job arrives, and no task ends, in the microsecond in which another job arrives.
 		j.submitted = timeline.Time(at*1e6 + int64(i+1)*1e3)
@@ -386,7 +398,8 @@ func drawReference(t *rapid.T) *reference {
 func TestTiny(t *testing.T) {
 	one := []refNode{{cores: 16, memory: 10_000, kept: -1}}
 	job := func(id int, at int64, tasks int, memory, ms, factor2 int64) *refJob {
-		return &refJob{id: id, submitted: timeline.Seconds(float64(at)), waiting: tasks, left: tasks, cores: 1, memory: memory, least: memory / 10, ms: ms, factor2: factor2}
+		return &refJob{id: id, submitted: timeline.Seconds(float64(at)), waiting: tasks, left: tasks, cores: 1,
+			memory: memory, least: memory / 10, ms: ms, factor2: factor2}
 	}
 	for _, c := range []struct {
 		name string
@@ -406,27 +419,33 @@ func TestTiny(t *testing.T) {
 		{"no straggler after all", reference{elastic: true, jobs: []*refJob{job(1, 0, 2, 8000, 100_000, 3)}},
 			[]string{"1: 0 100 s, 8000", "1: 0 137.500 s, 2000"}},
 		// The second job does not fit, and reserves the node: the third waits although it would fit.
-		{"a node is kept", reference{reservations: true, jobs: []*refJob{job(1, 0, 1, 5000, 100_000, 0), job(2, 5, 1, 8000, 50_000, 0), job(3, 6, 1, 4000, 10_000, 0)}},
+		{"a node is kept", reference{reservations: true,
+			jobs: []*refJob{job(1, 0, 1, 5000, 100_000, 0), job(2, 5, 1, 8000, 50_000, 0), job(3, 6, 1, 4000, 10_000, 0)}},
 			[]string{"1: 0 100 s, 5000", "2: 100 150 s, 8000", "3: 150 160 s, 4000"}},
-		{"no node is kept", reference{jobs: []*refJob{job(1, 0, 1, 5000, 100_000, 0), job(2, 5, 1, 8000, 50_000, 0), job(3, 6, 1, 4000, 10_000, 0)}},
-			[]string{"1: 0 100 s, 5000", "2: 100 150 s, 8000", "3: 6 16 s, 4000"}},
+		{"no node is kept", reference{jobs: []*refJob{job(1, 0, 1, 5000, 100_000, 0), job(2, 5, 1, 8000, 50_000, 0),
+			job(3, 6, 1, 4000, 10_000, 0)}}, []string{"1: 0 100 s, 5000", "2: 100 150 s, 8000", "3: 6 16 s, 4000"}},
 		// The second task may be under-sized: 5 GB are free, and 4 GB, half, give 50+25 s. Waiting, it would have ended
 		// at 150 s.
-		{"under-sized instead of waiting", reference{reservations: true, elastic: true, jobs: []*refJob{job(1, 0, 1, 5000, 100_000, 0), job(2, 5, 1, 8000, 50_000, 4)}},
+		{"under-sized instead of waiting",
+			reference{reservations: true, elastic: true,
+				jobs: []*refJob{job(1, 0, 1, 5000, 100_000, 0), job(2, 5, 1, 8000, 50_000, 4)}},
 			[]string{"1: 0 100 s, 5000", "2: 5 80 s, 4000"}},
 		// At 10 s both tasks of the first job end. After one end the second job has the least memory; after the other,
 		// the first.
 		{"least memory first", reference{jobs: []*refJob{job(1, 0, 4, 4000, 10_000, 0), job(2, 1, 2, 4000, 10_000, 0)}},
-			[]string{"1: 0 10 s, 4000", "1: 0 10 s, 4000", "1: 10 20 s, 4000", "1: 20 30 s, 4000", "2: 10 20 s, 4000", "2: 20 30 s, 4000"}},
+			[]string{"1: 0 10 s, 4000", "1: 0 10 s, 4000", "1: 10 20 s, 4000", "1: 20 30 s, 4000", "2: 10 20 s, 4000",
+				"2: 20 30 s, 4000"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.r.nodes = slices.Clone(one)
 			name, settings := c.r.settings()
-			for who, lines := range map[string][]string{"simulated": simulated(t, &c.r, name, settings), "reference": c.r.play()} {
+			for who, lines := range map[string][]string{"simulated": simulated(t, &c.r, name, settings),
+				"reference": c.r.play()} {
 				var got []string
 				for _, line := range lines {
 					var id, node, from, to, memory int64
-					if _, err := fmt.Sscanf(line, "job %d on node %d: %d to %d ns with %d MB", &id, &node, &from, &to, &memory); err != nil {
+					if _, err := fmt.Sscanf(line, "job %d on node %d: %d to %d ns with %d MB", &id, &node, &from, &to,
+						&memory); err != nil {
 						t.Fatal(err)
 					}
 					got = append(got, fmt.Sprintf("%d: %s %s s, %d", id, briefSeconds(from), briefSeconds(to), memory))

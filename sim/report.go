@@ -23,8 +23,8 @@ func (r *run) report(t *task, e cluster.Event) {
 	r.reports = append(r.reports, report{t, e})
 }
 
-// reportPhase reports the phase that a task has entered, to a policy that looks ahead. A phase of the truth is one of the forecast only if the
-// forecast has as many phases; the first is reported by the launch.
+// reportPhase reports the phase that a task has entered, to a policy that looks ahead. A phase of the truth is one of
+// the forecast only if the forecast has as many phases; the first is reported by the launch.
 func (r *run) reportPhase(t *task) {
 	if !r.looksAhead || t.found != nil {
 		return
@@ -38,8 +38,8 @@ func (r *run) reportPhase(t *task) {
 	}
 }
 
-// reportStill reports who stops a running task, if that has changed. It reports to a policy that looks ahead, where tasks
-// lend what they do not use, and if the engine stops the task.
+// reportStill reports who stops a running task, if that has changed. It reports to a policy that looks ahead, where
+// tasks lend what they do not use, and if the engine stops the task.
 func (r *run) reportStill(t *task) {
 	now := t.stillFor()
 	if t.holding == nil {
@@ -73,11 +73,13 @@ func (r *run) reportPressure(id cluster.NodeID) {
 			}
 		}
 		before := here.pressed[k]
-		news = news || (now[k] == 0) != (before == 0) || math.Abs(float64(now[k]-before)) > pressureStep*float64(here.capacity[k])
+		news = news || (now[k] == 0) != (before == 0) ||
+			math.Abs(float64(now[k]-before)) > pressureStep*float64(here.capacity[k])
 	}
 	if news {
 		here.pressed = now
-		r.reports = append(r.reports, report{event: cluster.Event{Kind: cluster.NodePressed, Node: id, Found: &cluster.Condition{Bound: now}}})
+		r.reports = append(r.reports,
+			report{event: cluster.Event{Kind: cluster.NodePressed, Node: id, Found: &cluster.Condition{Bound: now}}})
 	}
 }
 

@@ -55,17 +55,21 @@ type happened struct {
 // node. Other policies are told nothing.
 func TestPhasesAreReported(t *testing.T) {
 	cores := func(n resource.Amount) resource.Vector { return resource.Of(n*resource.Core, testGB) }
-	forecast := []cluster.Phase{{Duration: 2500 * time.Millisecond, Demand: cores(1)}, {Duration: 3 * time.Second, Demand: cores(2)}}
-	j := workload.Job{After: -1, Job: cluster.Job{ID: 1, Name: "j", Stages: []cluster.Stage{{Tasks: 1, Ideal: cores(2), Phases: forecast}}}}
+	forecast := []cluster.Phase{{Duration: 2500 * time.Millisecond, Demand: cores(1)},
+		{Duration: 3 * time.Second, Demand: cores(2)}}
+	j := workload.Job{After: -1,
+		Job: cluster.Job{ID: 1, Name: "j", Stages: []cluster.Stage{{Tasks: 1, Ideal: cores(2), Phases: forecast}}}}
 	other := j
 	other.Truth = []workload.StageTruth{{Phases: workload.ForAll(append(slices.Clone(forecast), forecast...))}}
 	late := j
-	late.Truth = []workload.StageTruth{{Phases: workload.ForAll([]cluster.Phase{{Duration: 7 * time.Second, Demand: cores(1)}, {Duration: time.Second}})}}
+	late.Truth = []workload.StageTruth{{Phases: workload.ForAll([]cluster.Phase{{Duration: 7 * time.Second,
+		Demand: cores(1)}, {Duration: time.Second}})}}
 	at := Config{Nodes: Uniform(1, cores(2))}
 	beats := at
 	beats.Heartbeat = 2 * time.Second
 	entered := func(at float64) []happened {
-		return []happened{{timeline.Seconds(at), cluster.Event{Kind: cluster.TaskPhase, Task: cluster.TaskID{Job: 1}, Phase: 1}}}
+		return []happened{{timeline.Seconds(at), cluster.Event{Kind: cluster.TaskPhase, Task: cluster.TaskID{Job: 1},
+			Phase: 1}}}
 	}
 	for name, c := range map[string]struct {
 		c    Config
@@ -90,7 +94,8 @@ func TestPhasesAreReported(t *testing.T) {
 
 // A policy that looks ahead is told when the memory manager suspends and resumes containers.
 func TestStillnessIsReported(t *testing.T) {
-	c := Config{Nodes: Uniform(1, resource.Of(4*resource.Core, 4*testGB)), Machine: swapping(), Flex: Flex{Manager: memory.Default()}}
+	c := Config{Nodes: Uniform(1, resource.Of(4*resource.Core, 4*testGB)), Machine: swapping(),
+		Flex: Flex{Manager: memory.Default()}}
 	jobs := []workload.Job{flexJob(1, 1, 1, 3), flexJob(2, 1, 1, 3)}
 	got, res := told(t, true, c, jobs...)
 	since := map[cluster.TaskID]timeline.Time{}
@@ -117,14 +122,18 @@ func TestStillnessIsReported(t *testing.T) {
 }
 
 // Two tasks of 80 MB/s for ten seconds on a hard disk of 100 MB/s: with 1.6 times its speed demanded, it gives 100/1.15
-// MB/s, until both end. With 140 MB/s demanded it gives 100/1.1, which is above nine tenths of its speed: no pressure, unless
-// the machine is pressed below a larger share.
+// MB/s, until both end. With 140 MB/s demanded it gives 100/1.1, which is above nine tenths of its speed: no
+// pressure, unless the machine is pressed below a larger share.
 func TestPressureIsReported(t *testing.T) {
 	job := func(id cluster.JobID, rate resource.Amount) workload.Job {
-		phases := []cluster.Phase{{Duration: 10 * time.Second, Demand: resource.Of(resource.Core, testGB).With(resource.Disk, rate*testMB)}}
-		return workload.Job{After: -1, Job: cluster.Job{ID: id, Name: "j", Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, testGB), Phases: phases}}}}
+		phases := []cluster.Phase{{Duration: 10 * time.Second,
+			Demand: resource.Of(resource.Core, testGB).With(resource.Disk, rate*testMB)}}
+		return workload.Job{After: -1,
+			Job: cluster.Job{ID: id, Name: "j",
+				Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, testGB), Phases: phases}}}}
 	}
-	c := Config{Nodes: Uniform(1, resource.Vector{2 * resource.Core, 2 * testGB, 100 * testMB}), Machine: Machine{Disk: HDDLoss}}
+	c := Config{Nodes: Uniform(1, resource.Vector{2 * resource.Core, 2 * testGB, 100 * testMB}),
+		Machine: Machine{Disk: HDDLoss}}
 	got, _ := told(t, true, c, job(1, 80), job(2, 80))
 	gives := resource.Amount(86_956_521)
 	if len(got) != 2 || got[0].at != 0 || got[0].Condition().Bound != (resource.Vector{}).With(resource.Disk, gives) ||

@@ -8,12 +8,12 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// ECSResizeDelay is how long it takes to give a container another size when its task enters its next phase (ECS section V.E: around
-// 50 ms): a value for Config.ResizeDelay.
+// ECSResizeDelay is how long it takes to give a container another size when its task enters its next phase (ECS
+// section V.E: around 50 ms): a value for Config.ResizeDelay.
 const ECSResizeDelay = 50 * time.Millisecond
 
-// orderResize takes an order to change the grant of a task. It is carried out after the delay, and after the step in which it was
-// decided. The end of a task answers its orders.
+// orderResize takes an order to change the grant of a task. It is carried out after the delay, and after the step in
+// which it was decided. The end of a task answers its orders.
 func (r *run) orderResize(d *cluster.Decision) {
 	t := r.latest(d.Task)
 	if t == nil || t.ended() {
@@ -73,8 +73,8 @@ func (r *run) resize(t *task, d *cluster.Decision) (why string) {
 	return ""
 }
 
-// resizeContainer changes what the memory manager of a node may do with a container. A FLEX container grows and shrinks by the
-// actions of the manager alone.
+// resizeContainer changes what the memory manager of a node may do with a container. A FLEX container grows and
+// shrinks by the actions of the manager alone.
 func (r *run) resizeContainer(t *task, e cluster.Envelope) (why string) {
 	c, k := t.container, r.keepers[t.node]
 	if more := e.Min - c.limit; !c.flex() && k.manager.Allocated()+more > k.memory {
@@ -94,8 +94,8 @@ func (r *run) resizeContainer(t *task, e cluster.Envelope) (why string) {
 	return ""
 }
 
-// resizeMemory makes a task go on with another amount of memory, of which it keeps its share of the present phase. It fails if the
-// task would not survive the phase.
+// resizeMemory makes a task go on with another amount of memory, of which it keeps its share of the present phase. It
+// fails if the task would not survive the phase.
 func (r *run) resizeMemory(t *task, to resource.Amount) (why string) {
 	here := &r.nodes[t.node]
 	if t.flow == nil {

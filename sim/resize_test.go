@@ -39,8 +39,8 @@ func (p *resizes) Decide(now timeline.Time, plan *book.Plan) {
 	p.Policy.Decide(now, plan)
 }
 
-// A task goes on as fast as its new grant lets it. It works 10 s on 2 cores with 4 GB; memory that it lacks is spilled (elastic, twice
-// as long with half of it) or paged.
+// A task goes on as fast as its new grant lets it. It works 10 s on 2 cores with 4 GB; memory that it lacks is
+// spilled (elastic, twice as long with half of it) or paged.
 func TestResize(t *testing.T) {
 	const s, ms = time.Second, time.Millisecond
 	for name, c := range map[string]struct {
@@ -54,22 +54,35 @@ func TestResize(t *testing.T) {
 		ends  time.Duration
 		count int
 	}{
-		"not resized":                    {kind: "phases", nodes: 4, caps: cpu, ends: 10 * s},
-		"half the cores for 4 s":         {kind: "phases", nodes: 4, caps: cpu, at: []plannedResize{{2 * s, 1, 4}, {6 * s, 2, 4}}, ends: 12 * s, count: 2},
-		"plain":                          {kind: "plain", nodes: 4, caps: cpu, at: []plannedResize{{2 * s, 1, 4}, {6 * s, 2, 4}}, ends: 12 * s, count: 2},
-		"cores do not bind it":           {kind: "phases", nodes: 4, at: []plannedResize{{2 * s, 1, 4}}, ends: 10 * s, count: 1},
-		"with a delay":                   {kind: "phases", nodes: 4, caps: cpu, delay: sim.ECSResizeDelay, at: []plannedResize{{2 * s, 1, 4}, {6 * s, 2, 4}}, ends: 12 * s, count: 2},
-		"more than it needs":             {kind: "phases", nodes: 4, caps: cpu, at: []plannedResize{{2 * s, 4, 6}}, ends: 10 * s, count: 1},
-		"spills half for 4 s":            {kind: "elastic", nodes: 4, at: []plannedResize{{2 * s, 2, 2}, {6 * s, 2, 4}}, ends: 12 * s, count: 2},
-		"spills from now on":             {kind: "elastic", nodes: 4, at: []plannedResize{{2 * s, 2, 2}}, ends: 18 * s, count: 1},
-		"pages":                          {kind: "phases", nodes: 4, swap: 9 * resource.GB, at: []plannedResize{{2 * s, 2, 2}, {6 * s, 2, 4}}, ends: 12 * s, count: 2},
-		"plain, and pages":               {kind: "plain", nodes: 4, swap: 9 * resource.GB, at: []plannedResize{{2 * s, 2, 2}, {6 * s, 2, 4}}, ends: 12 * s, count: 2},
-		"does not fit without swap":      {kind: "phases", nodes: 4, at: []plannedResize{{2 * s, 2, 2}}, ends: 10 * s},
-		"plain, and does not fit":        {kind: "plain", nodes: 4, at: []plannedResize{{2 * s, 2, 2}}, ends: 10 * s},
-		"after its end":                  {kind: "phases", nodes: 4, delay: 9 * s, at: []plannedResize{{2 * s, 1, 4}}, ends: 10 * s},
-		"FLEX gets more at once":         {kind: "phases", nodes: 4, swap: 9 * resource.GB, class: cluster.Flex, at: []plannedResize{{2 * s, 2, 6}}, ends: 10 * s, count: 1},
-		"FLEX with less keeps its pages": {kind: "phases", nodes: 4, swap: 9 * resource.GB, class: cluster.Flex, at: []plannedResize{{2 * s, 2, 2}}, ends: 10 * s, count: 1},
-		"FLEX, fewer cores":              {kind: "phases", nodes: 4, caps: cpu, swap: 9 * resource.GB, class: cluster.Flex, at: []plannedResize{{2 * s, 1, 4}}, ends: 18 * s, count: 1},
+		"not resized": {kind: "phases", nodes: 4, caps: cpu, ends: 10 * s},
+		"half the cores for 4 s": {kind: "phases", nodes: 4, caps: cpu,
+			at: []plannedResize{{2 * s, 1, 4}, {6 * s, 2, 4}}, ends: 12 * s, count: 2},
+		"plain": {kind: "plain", nodes: 4, caps: cpu,
+			at: []plannedResize{{2 * s, 1, 4}, {6 * s, 2, 4}}, ends: 12 * s, count: 2},
+		"cores do not bind it": {kind: "phases", nodes: 4, at: []plannedResize{{2 * s, 1, 4}}, ends: 10 * s,
+			count: 1},
+		"with a delay": {kind: "phases", nodes: 4, caps: cpu, delay: sim.ECSResizeDelay,
+			at: []plannedResize{{2 * s, 1, 4}, {6 * s, 2, 4}}, ends: 12 * s, count: 2},
+		"more than it needs": {kind: "phases", nodes: 4, caps: cpu, at: []plannedResize{{2 * s, 4, 6}},
+			ends: 10 * s, count: 1},
+		"spills half for 4 s": {kind: "elastic", nodes: 4, at: []plannedResize{{2 * s, 2, 2}, {6 * s, 2, 4}},
+			ends: 12 * s, count: 2},
+		"spills from now on": {kind: "elastic", nodes: 4, at: []plannedResize{{2 * s, 2, 2}}, ends: 18 * s,
+			count: 1},
+		"pages": {kind: "phases", nodes: 4, swap: 9 * resource.GB,
+			at: []plannedResize{{2 * s, 2, 2}, {6 * s, 2, 4}}, ends: 12 * s, count: 2},
+		"plain, and pages": {kind: "plain", nodes: 4, swap: 9 * resource.GB,
+			at: []plannedResize{{2 * s, 2, 2}, {6 * s, 2, 4}}, ends: 12 * s, count: 2},
+		"does not fit without swap": {kind: "phases", nodes: 4, at: []plannedResize{{2 * s, 2, 2}}, ends: 10 * s},
+		"plain, and does not fit":   {kind: "plain", nodes: 4, at: []plannedResize{{2 * s, 2, 2}}, ends: 10 * s},
+		"after its end": {kind: "phases", nodes: 4, delay: 9 * s, at: []plannedResize{{2 * s, 1, 4}},
+			ends: 10 * s},
+		"FLEX gets more at once": {kind: "phases", nodes: 4, swap: 9 * resource.GB, class: cluster.Flex,
+			at: []plannedResize{{2 * s, 2, 6}}, ends: 10 * s, count: 1},
+		"FLEX with less keeps its pages": {kind: "phases", nodes: 4, swap: 9 * resource.GB, class: cluster.Flex,
+			at: []plannedResize{{2 * s, 2, 2}}, ends: 10 * s, count: 1},
+		"FLEX, fewer cores": {kind: "phases", nodes: 4, caps: cpu, swap: 9 * resource.GB, class: cluster.Flex,
+			at: []plannedResize{{2 * s, 1, 4}}, ends: 18 * s, count: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			truth := workload.StageTruth{Duration: workload.ForAll(10 * s)}
@@ -87,9 +100,11 @@ func TestResize(t *testing.T) {
 				t.Fatal(err)
 			}
 			ordered, answers := map[cluster.DecisionID]bool{}, 0
-			config := sim.Config{Nodes: []cluster.Node{{Name: "n1", Capacity: vector(c.nodes, 8, 0, 0)}}, KeepTasks: true, Caps: c.caps, ResizeDelay: c.delay}
+			config := sim.Config{Nodes: []cluster.Node{{Name: "n1", Capacity: vector(c.nodes, 8, 0, 0)}}, KeepTasks: true,
+				Caps: c.caps, ResizeDelay: c.delay}
 			config.Series.Nodes = true
-			config.Machine.Swap, config.Machine.Paging = c.swap, sim.Paging{{Resident: 0.5, Slowdown: 2}, {Resident: 1, Slowdown: 1}}
+			config.Machine.Swap, config.Machine.Paging = c.swap,
+				sim.Paging{{Resident: 0.5, Slowdown: 2}, {Resident: 1, Slowdown: 1}}
 			config.Flex.Manager = memory.Default()
 			config.Observe = func(_ timeline.Time, events []cluster.Event, decisions []cluster.Decision) {
 				for _, e := range events {

@@ -25,8 +25,8 @@ type Result struct {
 	// MemoryUtilisation is granted memory (as in Sample) × time over the cluster's memory × makespan, 0 to 1. If some
 	// jobs did not end, the time from the first submission to the last event replaces the makespan.
 	MemoryUtilisation float64
-	// IdleExecutors is the memory that executors held while they idled, each as much as the grant of its last task, in byte-seconds. It
-	// is not part of MemoryUtilisation: tasks of others may get it. See Startup.Keep.
+	// IdleExecutors is the memory that executors held while they idled, each as much as the grant of its last task, in
+	// byte-seconds. It is not part of MemoryUtilisation: tasks of others may get it. See Startup.Keep.
 	IdleExecutors float64
 	// Started counts launched tasks without coordinators; UnderSized counts the under-sized ones among them.
 	Started, UnderSized int
@@ -66,7 +66,8 @@ type Losses struct {
 }
 
 func (l *Losses) add(more *Losses) {
-	l.OutOfMemory, l.Killed, l.Preempted, l.Lost = l.OutOfMemory+more.OutOfMemory, l.Killed+more.Killed, l.Preempted+more.Preempted, l.Lost+more.Lost
+	l.OutOfMemory, l.Killed, l.Preempted, l.Lost = l.OutOfMemory+more.OutOfMemory, l.Killed+more.Killed,
+		l.Preempted+more.Preempted, l.Lost+more.Lost
 	l.Retries, l.LostWork = l.Retries+more.Retries, l.LostWork+more.LostWork
 	l.Throttles, l.Throttled, l.Resizes = l.Throttles+more.Throttles, l.Throttled+more.Throttled, l.Resizes+more.Resizes
 	l.Suspended, l.ManagerKills = l.Suspended+more.Suspended, l.ManagerKills+more.ManagerKills
@@ -103,7 +104,8 @@ type TaskResult struct {
 	Launched, Finished timeline.Time
 	Decided            timeline.Time // time of its start decision
 	Memory             resource.Amount
-	Warmth             workload.Warmth // of its executor, when it began; a task that was found running was begun on a warm one
+	// of its executor, when it began; a task that was found running was begun on a warm one
+	Warmth workload.Warmth
 }
 
 // Unfinished returns the jobs that did not end.
@@ -136,8 +138,8 @@ func (r *Result) UnderSizedShare() float64 {
 	return float64(r.UnderSized) / float64(r.Started)
 }
 
-// usage integrates granted memory over time. It is not a timeline.Area, which rounds once: stored results have the rounding
-// of this sum.
+// usage integrates granted memory over time. It is not a timeline.Area, which rounds once: stored results have the
+// rounding of this sum.
 type usage struct {
 	held     resource.Amount
 	since    timeline.Time

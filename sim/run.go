@@ -85,7 +85,9 @@ type protocol interface {
 	joined(n cluster.NodeID)        // a node joined; the engine is yet to be notified
 	limitsChanged(n cluster.NodeID) // the limits of the containers of a node have changed
 	reported(reports []report)      // the tasks have something to report
-	freed()                         // tasks or jobs ended without success: other tasks may take their room, or the ended tasks may run again, perhaps after a pause that has ended now
+	// tasks or jobs ended without success: other tasks may take their room, or the ended tasks may run again, perhaps
+	// after a pause that has ended now
+	freed()
 }
 
 // job is the true state of a job.
@@ -122,8 +124,10 @@ func newRun(c Config, w *workload.Workload, p policy.Policy) (*run, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	r := &run{config: c, policy: p, engine: engine.New(p, c.describe), looksAhead: p.Traits().LooksAhead, stops: p.Traits().Stops, freePageOut: p.Traits().FreePageOut, byID: map[cluster.JobID]*job{}, after: map[int][]*job{}, answers: map[cluster.NodeID]cluster.Event{},
-		idle: map[cluster.NodeID][]executor{}, result: &Result{}, recorder: newRecorder(c.Series), uses: map[*task]resource.Vector{}}
+	r := &run{config: c, policy: p, engine: engine.New(p, c.describe), looksAhead: p.Traits().LooksAhead,
+		stops: p.Traits().Stops, freePageOut: p.Traits().FreePageOut, byID: map[cluster.JobID]*job{},
+		after: map[int][]*job{}, answers: map[cluster.NodeID]cluster.Event{}, idle: map[cluster.NodeID][]executor{},
+		result: &Result{}, recorder: newRecorder(c.Series), uses: map[*task]resource.Vector{}}
 	if err := r.load(w); err != nil {
 		return nil, err
 	}
@@ -165,8 +169,8 @@ func (r *run) play() (*Result, error) {
 	return r.finish(), nil
 }
 
-// expect puts the jobs that wait for no other in the order of their arrival. Only the next of them is on the agenda, which
-// stays short, but each has the turn that it would have if all were.
+// expect puts the jobs that wait for no other in the order of their arrival. Only the next of them is on the agenda,
+// which stays short, but each has the turn that it would have if all were.
 func (r *run) expect() {
 	for _, j := range r.jobs {
 		if j.After < 0 && !j.arrived {
@@ -195,7 +199,8 @@ func (r *run) goesRound() bool {
 // standsStill reports whether memory managers keep stepping while all containers are suspended, which can go on for
 // ever where no container may be killed.
 func (r *run) standsStill() bool {
-	return r.still > 50_000*len(r.keepers) && !slices.ContainsFunc(r.nodes, func(p node) bool { return p.due.at != timeline.Never })
+	return r.still > 50_000*len(r.keepers) &&
+		!slices.ContainsFunc(r.nodes, func(p node) bool { return p.due.at != timeline.Never })
 }
 
 // load copies the workload, with coordinators where the cluster has them.
@@ -251,7 +256,8 @@ func (r *run) prepare() error {
 	}
 	pauses := slices.ContainsFunc(r.config.Incidents, func(i Incident) bool { return i.Kind == JobPause })
 	pauses = pauses || r.config.Begin.stopsTasks()
-	r.fluid = r.fluid || r.looksAhead || r.stops || r.config.Series.Nodes || pauses // it may throttle or stop tasks; nodes are recorded
+	// it may throttle or stop tasks; nodes are recorded
+	r.fluid = r.fluid || r.looksAhead || r.stops || r.config.Series.Nodes || pauses
 	if !r.fluid {
 		return nil
 	}
@@ -266,7 +272,8 @@ func (r *run) prepare() error {
 
 // addNode adds the true state of the next node.
 func (r *run) addNode(n *cluster.Node) {
-	r.nodes = append(r.nodes, node{capacity: n.Capacity, swap: r.config.Machine.Swap, first: ending{at: timeline.Never}, due: ending{at: timeline.Never}})
+	r.nodes = append(r.nodes, node{capacity: n.Capacity, swap: r.config.Machine.Swap, first: ending{at: timeline.Never},
+		due: ending{at: timeline.Never}})
 	if r.config.Series.Nodes {
 		r.result.Nodes = append(r.result.Nodes, NodeSeries{Name: n.Name})
 		r.recordNode(n.ID)

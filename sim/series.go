@@ -28,8 +28,9 @@ type Series struct {
 type Sample struct {
 	At timeline.Time // its beginning
 	// Capacity is the sum over the nodes, 0 of a resource that is unknown on one of them. Granted is the sum over the
-	// tasks, from their start decisions on; on nodes with a memory manager, granted memory is the limits of the admitted containers. Used is the true use of the
-	// tasks: resident memory, and the other resources at the tasks' present pace.
+	// tasks, from their start decisions on; on nodes with a memory manager, granted memory is the limits of the admitted
+	// containers. Used is the true use of the tasks: resident memory, and the other resources at the tasks' present
+	// pace.
 	Capacity, Granted, Used resource.Vector
 }
 
@@ -130,7 +131,8 @@ func (r *recorder) series(now timeline.Time) *Series {
 			}
 			return v
 		}
-		s.Samples = append(s.Samples, Sample{At: at, Capacity: mean(ofCapacity), Granted: mean(ofGranted), Used: mean(ofUsed)})
+		s.Samples = append(s.Samples, Sample{At: at, Capacity: mean(ofCapacity), Granted: mean(ofGranted),
+			Used: mean(ofUsed)})
 	}
 	return s
 }

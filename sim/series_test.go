@@ -26,7 +26,8 @@ func TestSeries(t *testing.T) {
 		{Capacity: vector(2, 4, 100, 0), Granted: vector(2, 2, 0, 0), Used: vector(2, 2, 0, 0)},
 	} {
 		got := s.Samples[i]
-		if want.At = timeline.Seconds(36 * float64(i)); got.At != want.At || got.Capacity != want.Capacity || got.Granted != want.Granted {
+		if want.At = timeline.Seconds(36 * float64(i)); got.At != want.At || got.Capacity != want.Capacity ||
+			got.Granted != want.Granted {
 			t.Errorf("sample %d is %+v, want %+v", i, got, want)
 		}
 		for k := range want.Used {
@@ -39,7 +40,8 @@ func TestSeries(t *testing.T) {
 
 // However long a run is, it has few samples, and their sum is the granted amount.
 func TestSeriesIsBounded(t *testing.T) {
-	c := sim.Config{Nodes: sim.Uniform(1, vector(1, 1, 0, 0)), Series: sim.SeriesOptions{Resolution: time.Second, Limit: 7}}
+	c := sim.Config{Nodes: sim.Uniform(1, vector(1, 1, 0, 0)), Series: sim.SeriesOptions{Resolution: time.Second,
+		Limit: 7}}
 	for tasks := 1; tasks < 20; tasks++ {
 		s := simulate(t, c, "fifo", oneStage(1, tasks, workload.StageTruth{})).Series
 		if len(s.Samples) > 7 {

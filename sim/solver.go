@@ -12,8 +12,8 @@ import (
 type Solver struct {
 	// States is the budget of a question; 0 is cluster.SolverStates.
 	States int
-	// PerState is how long a state takes. An answer comes that long after the question for each state that was looked at; with 0,
-	// at the same time.
+	// PerState is how long a state takes. An answer comes that long after the question for each state that was looked
+	// at; with 0, at the same time.
 	PerState time.Duration
 }
 

@@ -13,10 +13,11 @@ type task struct {
 	node   cluster.NodeID
 	result TaskResult // has an outcome once the process has ended; agenda items of the task are void then
 
-	decision  cluster.DecisionID
-	grant     resource.Vector
-	mostCPU   resource.Amount    // as in its envelope
-	bound     resource.Vector    // the most that it may use of each contended resource, 0 is no bound; known from its launch on
+	decision cluster.DecisionID
+	grant    resource.Vector
+	mostCPU  resource.Amount // as in its envelope
+	// the most that it may use of each contended resource, 0 is no bound; known from its launch on
+	bound     resource.Vector
 	throttle  *throttling        // nil if it was never throttled
 	holding   *holding           // nil if it never stood still
 	resizes   []cluster.Decision // orders to change its grant that have not been carried out
@@ -79,7 +80,8 @@ func (s *tasks) add() *task {
 	return t
 }
 
-// forget gives the memory of a task that has ended to new tasks. Agenda items of the task are void, as for every ended task.
+// forget gives the memory of a task that has ended to new tasks. Agenda items of the task are void, as for every
+// ended task.
 func (s *tasks) forget(t *task) {
 	if t.flow != nil {
 		t.room, t.flow = t.flow, nil

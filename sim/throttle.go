@@ -14,8 +14,8 @@ type throttling struct {
 	since  timeline.Time      // when the task began to be bounded without a pause; only if something is bounded
 }
 
-// orderThrottle takes an order to throttle a task. It is carried out at once, but after the step in which it was decided. The
-// end of a task answers its orders.
+// orderThrottle takes an order to throttle a task. It is carried out at once, but after the step in which it was
+// decided. The end of a task answers its orders.
 func (r *run) orderThrottle(d *cluster.Decision) {
 	t := r.latest(d.Task)
 	if t == nil || t.ended() {
@@ -67,8 +67,8 @@ func (r *run) hinder(t *task, bound resource.Vector, until timeline.Time) {
 	th.bound, th.until = bound, until
 }
 
-// rebound makes a task that runs go on within its grant and its throttle, after one of the two has changed. It reports false if it cannot: in a simulation
-// that is not fluid, tasks take as long as they take.
+// rebound makes a task that runs go on within its grant and its throttle, after one of the two has changed. It
+// reports false if it cannot: in a simulation that is not fluid, tasks take as long as they take.
 func (r *run) rebound(t *task) bool {
 	t.bound = r.caps(t)
 	if t.throttle != nil {

@@ -28,8 +28,8 @@ func underSized(t *workload.TaskTruth, memory resource.Amount) bool {
 	return memory < t.IdealMemory && t.Elasticity.Kind != cluster.NotElastic
 }
 
-// trueDuration returns the true run time of a task with the given memory on a node without contention, and on an executor of the given
-// warmth; phases, paging and garbage collection are not included.
+// trueDuration returns the true run time of a task with the given memory on a node without contention, and on an
+// executor of the given warmth; phases, paging and garbage collection are not included.
 func trueDuration(j *workload.Job, stage int, index int32, w workload.Warmth, memory resource.Amount) time.Duration {
 	if s := &j.Stages[stage]; len(j.Truth) == 0 {
 		return s.Elasticity.Duration(s.RunTime(), s.Ideal[resource.Memory], memory)

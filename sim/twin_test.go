@@ -100,7 +100,8 @@ func (w *twin) course(m *Machine, caps resource.Kinds) {
 func (w *twin) keepToGrant(caps resource.Kinds) {
 	speed, demand := big.NewRat(1, 1), &w.phases[len(w.phases)-1].demand
 	for k, grant := range w.run.grant {
-		if caps.Has(resource.Kind(k)) && grant > 0 && demand[k] > grant && speed.Cmp(big.NewRat(int64(grant), int64(demand[k]))) > 0 {
+		if caps.Has(resource.Kind(k)) && grant > 0 && demand[k] > grant &&
+			speed.Cmp(big.NewRat(int64(grant), int64(demand[k]))) > 0 {
 			speed = big.NewRat(int64(grant), int64(demand[k]))
 		}
 	}
@@ -279,9 +280,11 @@ func compareWithTwin(t *rapid.T, w *twin) {
 	end, _ := w.end.Float64()
 	res := w.run.result
 	if off := res.Finished - timeline.Time(end); off > tolerance || off < -tolerance {
-		t.Fatalf("task %v launched at %v with %d ends at %v (%v), its twin at %v", w.run.id, res.Launched, w.run.grant, res.Finished, res.Outcome, timeline.Time(end))
+		t.Fatalf("task %v launched at %v with %d ends at %v (%v), its twin at %v", w.run.id, res.Launched, w.run.grant,
+			res.Finished, res.Outcome, timeline.Time(end))
 	}
-	if natural := res.Outcome == cluster.Succeeded || res.Outcome == cluster.OutOfMemory; natural && (res.Outcome == cluster.OutOfMemory) != w.oom {
+	if natural := res.Outcome == cluster.Succeeded || res.Outcome == cluster.OutOfMemory; natural &&
+		(res.Outcome == cluster.OutOfMemory) != w.oom {
 		t.Fatalf("task %v ends as %v; its twin runs out of memory: %v", w.run.id, res.Outcome, w.oom)
 	}
 }

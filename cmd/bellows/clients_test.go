@@ -20,10 +20,11 @@ import (
 	"github.com/bellows-rm/bellows/executor"
 )
 
-var generators = flag.String("generators", "", "folder of the programs python and openapi-python-client, which internal/clients/run installs")
+var generators = flag.String("generators", "",
+	"folder of the programs python and openapi-python-client, which internal/clients/run installs")
 
-// TestGeneratedClients generates clients from the document that a daemon serves, with the commands of docs/reference/api.md, and uses them with that
-// daemon. See internal/clients.
+// TestGeneratedClients generates clients from the document that a daemon serves, with the commands of
+// docs/reference/api.md, and uses them with that daemon. See internal/clients.
 func TestGeneratedClients(t *testing.T) {
 	switch {
 	case testing.Short():
@@ -67,8 +68,10 @@ func TestGeneratedClients(t *testing.T) {
 		language, generate, use string
 		leftOut                 string // said once for each operation of messages, which the generator leaves out
 	}{
-		{"Python", "openapi-python-client generate --path openapi.json --meta none --output-path bellows", "python client.py ", "Unsupported content type " + executor.MediaType},
-		{"Go", "go tool oapi-codegen -generate types,client,skip-prune -package bellows -o bellows/bellows.go openapi.json", "go run . ", ""},
+		{"Python", "openapi-python-client generate --path openapi.json --meta none --output-path bellows",
+			"python client.py ", "Unsupported content type " + executor.MediaType},
+		{"Go", "go tool oapi-codegen -generate types,client,skip-prune -package bellows -o bellows/bellows.go openapi.json",
+			"go run . ", ""},
 	} {
 		t.Run(tt.language, func(t *testing.T) {
 			if !bytes.Contains(page, []byte("\n"+tt.generate+"\n")) {
@@ -78,7 +81,8 @@ func TestGeneratedClients(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v\n%s", tt.generate, err, said)
 			}
-			if tt.leftOut == "" && said != "" || tt.leftOut != "" && strings.Count(said, "WARNING") != strings.Count(said, tt.leftOut) {
+			if tt.leftOut == "" && said != "" || tt.leftOut != "" && strings.Count(said, "WARNING") != strings.Count(said,
+				tt.leftOut) {
 				t.Errorf("%s:\n%s", tt.generate, said)
 			}
 			out, err := run(tt.use + socket)

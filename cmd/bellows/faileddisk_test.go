@@ -46,7 +46,8 @@ func removeGroups(t *testing.T, state string) {
 		}
 	}
 	t.Cleanup(func() {
-		out, err := exec.Command("find", "/sys/fs/cgroup", "-depth", "-type", "d", "-path", "*"+name+"*", "-exec", "rmdir", "{}", "+").CombinedOutput()
+		out, err := exec.Command("find", "/sys/fs/cgroup", "-depth", "-type", "d", "-path", "*"+name+"*", "-exec", "rmdir",
+			"{}", "+").CombinedOutput()
 		if err != nil {
 			t.Errorf("remove the groups %s: %v: %s", name, err, out)
 		}
@@ -77,7 +78,8 @@ func TestDiskThatFails(t *testing.T) {
 	bellows("1", "run", "-d", "--memory", "64MiB", "--", "sleep", "1000")
 	bellows("2", "run", "-d", "--memory", "64MiB", "--", "sleep", "1001")
 	removeGroups(t, state)
-	if out, err := exec.Command("mount", "-o", "remount,abort", disk.Path()).CombinedOutput(); err != nil { // as after an error of the disk
+	// as after an error of the disk
+	if out, err := exec.Command("mount", "-o", "remount,abort", disk.Path()).CombinedOutput(); err != nil {
 		t.Fatalf("make the disk fail: %v: %s", err, out)
 	}
 	bellows("bellows: ", "run", "-d", "--memory", "64MiB", "--", "true")

@@ -41,8 +41,8 @@ func TestUpOnAFullDisk(t *testing.T) {
 	}
 }
 
-// A daemon that dies again and again on a full disk, whose last space other programs take, starts each time, shows jobs and ends
-// them. It keeps the reserved space for their ends, and goes on by itself once there is space.
+// A daemon that dies again and again on a full disk, whose last space other programs take, starts each time, shows
+// jobs and ends them. It keeps the reserved space for their ends, and goes on by itself once there is space.
 func TestRestartsOnAFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -171,8 +171,11 @@ func TestRestartsOnAFullDisk(t *testing.T) {
 	die()
 	up()
 	run(7, "wait", first)
-	// The reserved space is for kills, too. Where others took all of it first, bellows says so, and what was killed stays so.
-	if code, said := try("kill", "--wait", second); code != 0 && (code != 1 || !strings.Contains(said, "its tasks are being killed and none starts again, but that cannot be recorded now: ")) {
+	// The reserved space is for kills, too. Where others took all of it first, bellows says so, and what was killed
+	// stays so.
+	if code, said := try("kill", "--wait", second); code != 0 &&
+		(code != 1 || !strings.Contains(said,
+			"its tasks are being killed and none starts again, but that cannot be recorded now: ")) {
 		t.Errorf("kill: exit code %d: %s", code, said)
 	}
 	run(143, "wait", second)

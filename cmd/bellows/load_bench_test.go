@@ -65,8 +65,8 @@ func newLoaded(b *testing.B) *loaded {
 	return l
 }
 
-// start starts the daemon, and returns how long it took until it serves. With onOne, it has the first processor and its callers have
-// the others.
+// start starts the daemon, and returns how long it took until it serves. With onOne, it has the first processor and
+// its callers have the others.
 func (l *loaded) start(onOne bool) time.Duration {
 	l.b.Helper()
 	l.up = exec.Command("bellows", "up", "--state", l.dir, "--memory", "4GiB")
@@ -121,7 +121,8 @@ func (l *loaded) startOn(cmd *exec.Cmd, processor int) error {
 		return err
 	}
 	started := cmd.Start()
-	threads := runtime.GOMAXPROCS(others.Count()) // More would take processors from each other in the middle of a question.
+	// More would take processors from each other in the middle of a question.
+	threads := runtime.GOMAXPROCS(others.Count())
 	l.b.Cleanup(func() { runtime.GOMAXPROCS(threads); moveTo(&all) })
 	return errors.Join(started, moveTo(&others))
 }
@@ -295,14 +296,17 @@ func (l *loaded) ended(n int) {
 // question is something that is asked.
 type question struct{ kind, path string }
 
-// ask asks at random moments, rate times per second on average, whether or not earlier questions are answered. It adds to took how long
-// the answers took by kind of question, in milliseconds from the moment at which the question was due.
-func ask(b *testing.B, c *http.Client, took map[string][]float64, rate float64, lasts time.Duration, random *rand.Rand, next func(*rand.Rand) question) {
+// ask asks at random moments, rate times per second on average, whether or not earlier questions are answered. It
+// adds to took how long the answers took by kind of question, in milliseconds from the moment at which the question
+// was due.
+func ask(b *testing.B, c *http.Client, took map[string][]float64, rate float64, lasts time.Duration,
+	random *rand.Rand, next func(*rand.Rand) question) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	clock := newAlarm(b)
 	began := time.Now()
-	for due := began; due.Sub(began) < lasts; due = due.Add(time.Duration(random.ExpFloat64() / rate * float64(time.Second))) {
+	for due := began; due.Sub(began) < lasts; due = due.Add(
+		time.Duration(random.ExpFloat64() / rate * float64(time.Second))) {
 		q := next(random)
 		if err := clock.wait(due); err != nil {
 			b.Fatal(err)
@@ -329,8 +333,8 @@ func quantiles(b *testing.B, name string, ms []float64) {
 	b.ReportMetric(stat.Quantile(0.99, stat.Empirical, ms, nil), "ms-"+name+"-p99")
 }
 
-// repeater is a server that does nothing but answer each question with the bytes of a file in its folder. How long its answers take
-// is what the machine, the client and package http take.
+// repeater is a server that does nothing but answer each question with the bytes of a file in its folder. How long
+// its answers take is what the machine, the client and package http take.
 func repeater() {
 	dir := os.Args[1]
 	l, err := net.Listen("unix", filepath.Join(dir, "repeater.sock"))
@@ -402,11 +406,12 @@ func (l *loaded) cpu() time.Duration {
 	return ticks * (time.Second / 100)
 }
 
-// BenchmarkReaders measures answers while 1,000 questions per second arrive, of a daemon that has one processor, 100 running containers,
-// 10,000 jobs in its store, and 50 watchers. Of the questions, 60 % are for one job, 30 % for a page of 100 jobs, and 10 % for an
-// explanation; every second job, and page, is among those that have ended. Every second part of five seconds the same questions go to a
-// server on the same processor that only repeats answers of the daemon: its times are those of the machine, the client and package
-// http. One iteration takes 40 seconds, and 20 for the status, of which there are 100 per second.
+// BenchmarkReaders measures answers while 1,000 questions per second arrive, of a daemon that has one processor, 100
+// running containers, 10,000 jobs in its store, and 50 watchers. Of the questions, 60 % are for one job, 30 % for a
+// page of 100 jobs, and 10 % for an explanation; every second job, and page, is among those that have ended. Every
+// second part of five seconds the same questions go to a server on the same processor that only repeats answers of
+// the daemon: its times are those of the machine, the client and package http. One iteration takes 40 seconds, and 20
+// for the status, of which there are 100 per second.
 //
 // The goal: 99 % of the answers come within 5 ms, and so does the status.
 func BenchmarkReaders(b *testing.B) {
@@ -503,8 +508,8 @@ func BenchmarkReaders(b *testing.B) {
 	b.Run("status", func(b *testing.B) { measure(b, 100, 4, status, "status") })
 }
 
-// BenchmarkSubmission measures how long it takes from the submission of a job that fits until its program starts, and until its end
-// is known, of jobs one after another on an idle machine.
+// BenchmarkSubmission measures how long it takes from the submission of a job that fits until its program starts, and
+// until its end is known, of jobs one after another on an idle machine.
 //
 // The goal: to the start half within 30 ms and 99 % within 100 ms.
 func BenchmarkSubmission(b *testing.B) {
@@ -547,9 +552,9 @@ func BenchmarkShortJobs(b *testing.B) {
 	b.ReportMetric(float64(n)/time.Since(began).Seconds(), "jobs/s")
 }
 
-// BenchmarkBareJobs does for each job of BenchmarkShortJobs only what cannot be left out, without a daemon, eight at once: it makes a control
-// group with a limit and removes it, a shell enters the group and executes the program, and as many records are written through to the
-// disk: four of a store, one after another, and those of the container.
+// BenchmarkBareJobs does for each job of BenchmarkShortJobs only what cannot be left out, without a daemon, eight at
+// once: it makes a control group with a limit and removes it, a shell enters the group and executes the program, and
+// as many records are written through to the disk: four of a store, one after another, and those of the container.
 func BenchmarkBareJobs(b *testing.B) {
 	needControlGroups(b)
 	const jobs = 500
@@ -577,17 +582,20 @@ func BenchmarkBareJobs(b *testing.B) {
 	}
 	bare := func(name string) error {
 		folder := filepath.Join(dir, name)
-		err := errors.Join(commit(), commit(), durable.MakeDir(folder), durable.Write(filepath.Join(folder, "begin"), make([]byte, 1024)), durable.SyncDir(dir))
+		err := errors.Join(commit(), commit(), durable.MakeDir(folder),
+			durable.Write(filepath.Join(folder, "begin"), make([]byte, 1024)), durable.SyncDir(dir))
 		g, made := root.Create(name)
 		if err := errors.Join(err, made); err != nil {
 			return err
 		}
 		defer g.Remove(context.Background())
-		if err := g.ApplyCounted(context.Background(), cgroup.Limits{MemoryBytes: cgroup.At(int64(8 * resource.MiB))}); err != nil {
+		if err := g.ApplyCounted(context.Background(),
+			cgroup.Limits{MemoryBytes: cgroup.At(int64(8 * resource.MiB))}); err != nil {
 			return err
 		}
 		enter := append([]string{"-c", `for f in "$@"; do echo 0 > "$f"; done; exec true`, "enter"}, g.JoinFiles()...)
-		return errors.Join(exec.Command("sh", enter...).Run(), commit(), durable.Write(filepath.Join(folder, "end"), make([]byte, 1024)), commit(), os.RemoveAll(folder))
+		return errors.Join(exec.Command("sh", enter...).Run(), commit(),
+			durable.Write(filepath.Join(folder, "end"), make([]byte, 1024)), commit(), os.RemoveAll(folder))
 	}
 	began, n := time.Now(), 0
 	for b.Loop() {
@@ -608,9 +616,9 @@ func BenchmarkBareJobs(b *testing.B) {
 	b.ReportMetric(float64(n)/time.Since(began).Seconds(), "jobs/s")
 }
 
-// BenchmarkRestart measures how long a daemon that has one processor takes to serve after it was killed with 200 running containers and
-// 10,000 waiting jobs, in the best of three times: without a history, and with 90,000 jobs in its store that have ended. The goal: 2 s, and
-// a ratio of about 1.
+// BenchmarkRestart measures how long a daemon that has one processor takes to serve after it was killed with 200
+// running containers and 10,000 waiting jobs, in the best of three times: without a history, and with 90,000 jobs in
+// its store that have ended. The goal: 2 s, and a ratio of about 1.
 func BenchmarkRestart(b *testing.B) {
 	var took []float64
 	for _, history := range []int{0, 90_000} {

@@ -14,7 +14,8 @@ import (
 	"github.com/bellows-rm/bellows/sim/trial"
 )
 
-// contest is a slow disk with one arm, a daemon on it, and files to read, one for each of some readers. They hinder each other.
+// contest is a slow disk with one arm, a daemon on it, and files to read, one for each of some readers. They hinder
+// each other.
 type contest struct {
 	t       testing.TB
 	disk    *recordingdisk.Disk
@@ -44,7 +45,8 @@ func newContest(t testing.TB, policy string, settings ...string) *contest {
 
 func (c *contest) file(i int) string { return filepath.Join(c.disk.Path(), fmt.Sprint(i)) }
 
-// readersOn starts a daemon with the policy prophet, and a job for each reader, which reads its file in order without end.
+// readersOn starts a daemon with the policy prophet, and a job for each reader, which reads its file in order without
+// end.
 func readersOn(t testing.TB, settings ...string) *contest {
 	c := newContest(t, "prophet", settings...)
 	for i := range c.readers {
@@ -61,7 +63,8 @@ def read(file):
     subprocess.run(["dd", "if=" + file, "of=/dev/null", "bs=128k", "count=16", "iflag=direct"], check=True, capture_output=True)
 `
 
-// poolOn starts a daemon and a pool of an executor for each reader, and calls the function for each file in turn, until the test is over.
+// poolOn starts a daemon and a pool of an executor for each reader, and calls the function for each file in turn,
+// until the test is over.
 func poolOn(t testing.TB, settings ...string) *contest {
 	c := newContest(t, "fifo")
 	dir := t.TempDir()
@@ -112,8 +115,8 @@ func (c *contest) await(what string, args ...string) {
 	c.t.Errorf("%v does not say %q in time: %s", args, what, said)
 }
 
-// Programs that read from the same slow disk hinder each other: the daemon sees that the disk is pressed and says so, the
-// policy prophet throttles the programs for a while, and the disk is not pressed any more when they have ended.
+// Programs that read from the same slow disk hinder each other: the daemon sees that the disk is pressed and says so,
+// the policy prophet throttles the programs for a while, and the disk is not pressed any more when they have ended.
 func TestPressedDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -142,8 +145,8 @@ func TestPressedDisk(t *testing.T) {
 	}
 }
 
-// Executors of a pool that read from the same slow disk hinder each other: their application has fewer of them for a while, says why, and
-// has all of them again.
+// Executors of a pool that read from the same slow disk hinder each other: their application has fewer of them for a
+// while, says why, and has all of them again.
 func TestPressedPool(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -157,8 +160,8 @@ func TestPressedPool(t *testing.T) {
 	c.await("holds 4 executors; running tasks: 4", "pool", "explain", "readers")
 }
 
-// BenchmarkPressedDisk measures what readers of a disk with one arm get together: jobs without back-off, by shares, and by turns, and a pool
-// without back-off and with it. It takes some 45 minutes, more than the default -timeout.
+// BenchmarkPressedDisk measures what readers of a disk with one arm get together: jobs without back-off, by shares,
+// and by turns, and a pool without back-off and with it. It takes some 45 minutes, more than the default -timeout.
 func BenchmarkPressedDisk(b *testing.B) {
 	b.Run("jobs", func(b *testing.B) {
 		compareContests(b, readersOn, [][]string{{"prophet.backoff=0s"}, {"prophet.backoff=5s", "prophet.relief=share"},
@@ -169,9 +172,9 @@ func BenchmarkPressedDisk(b *testing.B) {
 	})
 }
 
-// compareContests measures every setting for 24 s in each of nine rounds, odd rounds in the reverse order. At the end it reports, for each
-// setting, the mean speed and the geometric mean of the ratios to the speed with the first setting in the same round, with their 95 %
-// confidence intervals.
+// compareContests measures every setting for 24 s in each of nine rounds, odd rounds in the reverse order. At the end
+// it reports, for each setting, the mean speed and the geometric mean of the ratios to the speed with the first
+// setting in the same round, with their 95 % confidence intervals.
 func compareContests(b *testing.B, start func(testing.TB, ...string) *contest, settings [][]string) {
 	const rounds = 9
 	speeds := make([][rounds]float64, len(settings)) // MB/s; 0 is not measured

@@ -37,7 +37,8 @@ func newTree() *command.Tree {
 	t.Invalid = func(err error) bool { return live.KindOf(err).ExitCode() == command.WrongUsage }
 	t.Add("This machine:", slices.Insert(machine.Commands(), 2, top.Command())...) // behind status
 	t.Add("Jobs:", append(jobs.Commands(), pooling.Command(), mapping.Command())...)
-	t.Add("Learn and compare:", demoCommand(), simulate.Command(place.StoredProfiles), replay.Command(), trace.Command(), profiling.Command(), policiesCommand())
+	t.Add("Learn and compare:", demoCommand(), simulate.Command(place.StoredProfiles), replay.Command(), trace.Command(),
+		profiling.Command(), policiesCommand())
 	t.Add("", command.NewVersionCommand(), command.NewManualCommand(), superviseCommand())
 	return t
 }

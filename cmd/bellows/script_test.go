@@ -296,8 +296,8 @@ func needControlGroups(t testing.TB) {
 	}
 }
 
-// makesControlGroups returns what this machine lacks for containers, and otherwise how the removal of what it has made failed. It tries that once,
-// because tests run at the same time.
+// makesControlGroups returns what this machine lacks for containers, and otherwise how the removal of what it has
+// made failed. It tries that once, because tests run at the same time.
 var makesControlGroups = sync.OnceValues(func() (lacks, err error) {
 	host, err := cgroup.Discover("")
 	if err != nil {

@@ -72,10 +72,13 @@ func TestSoak(t *testing.T) {
 		t.Logf("%d jobs after %v: the daemon has %v", len(plan)*(tenth+1)/10, time.Since(began).Round(time.Second), last)
 	}
 	took := time.Since(began)
-	t.Logf("%d jobs in %v, %.1f in a second: %v", len(plan), took.Round(time.Second), float64(len(plan))/took.Seconds(), s.done)
-	// What has a bound, such as the store's pages and the runtime's free spans, has reached it after 6,000 of 20,000 jobs. No job here is
-	// asked for again after its end, so that none is kept for readers. 100 bytes that each job leaves on the heap are found.
-	if len(plan) >= 10_000 && (float64(last.resident) > 1.1*float64(third.resident) || float64(last.heap) > 1.1*float64(third.heap)) {
+	t.Logf("%d jobs in %v, %.1f in a second: %v", len(plan), took.Round(time.Second), float64(len(plan))/took.Seconds(),
+		s.done)
+	// What has a bound, such as the store's pages and the runtime's free spans, has reached it after 6,000 of 20,000
+	// jobs. No job here is asked for again after its end, so that none is kept for readers. 100 bytes that each job
+	// leaves on the heap are found.
+	if len(plan) >= 10_000 && (float64(last.resident) > 1.1*float64(third.resident) ||
+		float64(last.heap) > 1.1*float64(third.heap)) {
 		t.Errorf("the daemon has %v after the last tenth, more than 1.1 times what it had after the third, %v", last, third)
 	}
 	want := map[soakKind]int{}
@@ -123,7 +126,8 @@ func soakPlan(n int, r *rand.Rand) []soakKind {
 	perThousand := []struct {
 		kind soakKind
 		n    int
-	}{{succeeds, 380}, {fails, 380}, {grows, 30}, {killQueued, 12}, {killStarting, 12}, {killRunning, 12}, {oversized, 12}, {prints, 162}}
+	}{{succeeds, 380}, {fails, 380}, {grows, 30}, {killQueued, 12}, {killStarting, 12}, {killRunning, 12},
+		{oversized, 12}, {prints, 162}}
 	var plan []soakKind
 	for _, p := range perThousand {
 		plan = append(plan, slices.Repeat([]soakKind{p.kind}, max(1, n*p.n/1000))...)
@@ -145,7 +149,8 @@ const (
 
 func soakJob(memory resource.Amount, args ...string) server.Submission {
 	return server.Submission{Dir: "/", Env: os.Environ(),
-		Stages: []server.StageSpec{{Stage: cluster.Stage{Tasks: 1, Command: cluster.Command{Args: args}}, CPU: 100, Memory: memory}}}
+		Stages: []server.StageSpec{{Stage: cluster.Stage{Tasks: 1, Command: cluster.Command{Args: args}}, CPU: 100,
+			Memory: memory}}}
 }
 
 // soak is a daemon in a process of its own, and clients of it.
@@ -169,7 +174,8 @@ func startSoak(t *testing.T) *soak {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = errors.Join(os.RemoveAll(dir), os.RemoveAll(dir+store.Mark)) })
-	s := &soak{t: t, dir: dir, profile: filepath.Join(t.TempDir(), "goroutines"), gateDir: t.TempDir(), done: map[soakKind]int{}}
+	s := &soak{t: t, dir: dir, profile: filepath.Join(t.TempDir(), "goroutines"), gateDir: t.TempDir(),
+		done: map[soakKind]int{}}
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
@@ -268,7 +274,8 @@ func (s *soak) ends(ctx context.Context, c *server.Client, job server.Submission
 }
 
 // endsAs waits for the end of a job and returns the job.
-func (s *soak) endsAs(ctx context.Context, c *server.Client, id cluster.JobID, want cluster.JobStatus) (live.Job, error) {
+func (s *soak) endsAs(ctx context.Context, c *server.Client, id cluster.JobID, want cluster.JobStatus) (live.Job,
+	error) {
 	j, err := c.Wait(ctx, id)
 	if err != nil {
 		return j, fmt.Errorf("wait for job %d: %w", id, err)
@@ -374,7 +381,8 @@ type holdings struct {
 }
 
 func (h holdings) String() string {
-	return fmt.Sprintf("%d MiB free, %d goroutines, %d descriptors, %d control groups, %d files", h.free>>20, h.goroutines, h.descriptors, h.cgroups, h.files)
+	return fmt.Sprintf("%d MiB free, %d goroutines, %d descriptors, %d control groups, %d files", h.free>>20,
+		h.goroutines, h.descriptors, h.cgroups, h.files)
 }
 
 // settled returns the daemon's holdings as soon as forty more jobs do not change them.
@@ -534,8 +542,8 @@ func (s *soak) descriptors() (n int) {
 	return n + 1
 }
 
-// tellGoroutines makes this process write the bytes of its objects and its goroutines to a new file at each SIGUSR1, after it has
-// returned its unused memory to the system.
+// tellGoroutines makes this process write the bytes of its objects and its goroutines to a new file at each SIGUSR1,
+// after it has returned its unused memory to the system.
 func tellGoroutines(path string) {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGUSR1)

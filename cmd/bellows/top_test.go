@@ -75,8 +75,8 @@ func (d *watchedDaemon) die() {
 	}
 }
 
-// TestTop watches a machine on a terminal, and orders what the terminal's keys say. It sees the daemon go and come back, and leaves the
-// terminal as it was, also after a signal.
+// TestTop watches a machine on a terminal, and orders what the terminal's keys say. It sees the daemon go and come
+// back, and leaves the terminal as it was, also after a signal.
 func TestTop(t *testing.T) {
 	d := newWatchedDaemon(t)
 	d.bellows("run", "-d", "--name", "first", "--memory", "64MiB", "--", "sleep", "1000")

@@ -49,10 +49,10 @@ def square(n):
     return n * n
 `
 
-// TestPoolsOfTwoPrograms lets the daemon of the baseline and the present one take turns on a state directory, each ended
-// by SIGKILL, while the maps of both programs stream through a pool of Go and one of Python, whose executors are started
-// by both daemons, and those of Go have the libraries of both. Each result is right and there once, and the definitions
-// of the pools stay as they are.
+// TestPoolsOfTwoPrograms lets the daemon of the baseline and the present one take turns on a state directory, each
+// ended by SIGKILL, while the maps of both programs stream through a pool of Go and one of Python, whose executors
+// are started by both daemons, and those of Go have the libraries of both. Each result is right and there once, and
+// the definitions of the pools stay as they are.
 func TestPoolsOfTwoPrograms(t *testing.T) {
 	commit := upgradedFrom(t)
 	needControlGroups(t)
@@ -69,12 +69,14 @@ func TestPoolsOfTwoPrograms(t *testing.T) {
 	turns := []string{u.program, "bellows"}
 	libraries := []string{filepath.Join(filepath.Dir(u.program), "squares"), squares}
 	begin := func(program string) {
-		if said, code := u.run(program, "up", "--memory", "512MiB", "--cpus", "1", "--policy", "fifo", "--detach"); code != 0 {
+		if said, code := u.run(program, "up", "--memory", "512MiB", "--cpus", "1", "--policy", "fifo",
+			"--detach"); code != 0 {
 			t.Fatalf("up: exit code %d: %s", code, said)
 		}
 	}
 	create := func(program, library string) {
-		if said, code := u.run(program, "pool", "create", "go", "--language", "go", "--cpus", "0.25", "--memory", "48MiB", "--min", "1", "--max", "2", "--", library); code != 0 {
+		if said, code := u.run(program, "pool", "create", "go", "--language", "go", "--cpus", "0.25", "--memory", "48MiB",
+			"--min", "1", "--max", "2", "--", library); code != 0 {
 			t.Fatalf("pool create: exit code %d: %s", code, said)
 		}
 	}
@@ -83,7 +85,8 @@ func TestPoolsOfTwoPrograms(t *testing.T) {
 	names := []string{"go"}
 	if _, err := os.Stat("/usr/bin/python3"); err == nil {
 		names = append(names, "python")
-		u.old(0, "pool", "create", "python", "--language", "python", "--cpus", "0.25", "--memory", "48MiB", "--min", "1", "--max", "2", "--idle", "7s", "--", "/usr/bin/python3")
+		u.old(0, "pool", "create", "python", "--language", "python", "--cpus", "0.25", "--memory", "48MiB", "--min", "1",
+			"--max", "2", "--idle", "7s", "--", "/usr/bin/python3")
 	}
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "squares.py"), []byte(squaresInPython), 0o644); err != nil {
@@ -129,7 +132,8 @@ func (u *upgrade) mapUntil(over <-chan struct{}, folder, program, pool string) {
 		return
 	}
 	cmd := exec.Command(path, "map", "--pool", pool, "--json", "--quiet", "squares:square")
-	cmd.Dir, cmd.Env, cmd.Stderr = folder, []string{"PATH=/usr/local/bin:/usr/bin:/bin", "BELLOWS_STATE=" + u.state}, u.t.Output()
+	cmd.Dir, cmd.Env, cmd.Stderr = folder, []string{"PATH=/usr/local/bin:/usr/bin:/bin", "BELLOWS_STATE=" + u.state},
+		u.t.Output()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		u.t.Error(err)
@@ -212,7 +216,8 @@ func (u *upgrade) checkPools(names []string) {
 		if got := fmt.Sprint(s.Name, " ", s.Min, " ", s.Max, " ", int64(s.CPU), " ", int64(s.Memory)); got != want {
 			u.t.Errorf("pool %s is %q, want %q", name, got, want)
 		}
-		if name == "python" && (s.Idle != 7*time.Second || len(s.Command) != 1 || !strings.HasSuffix(s.Command[0], "python3")) {
+		if name == "python" && (s.Idle != 7*time.Second || len(s.Command) != 1 ||
+			!strings.HasSuffix(s.Command[0], "python3")) {
 			u.t.Errorf("pool %s is %+v", name, s)
 		}
 	}

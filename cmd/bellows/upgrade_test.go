@@ -24,7 +24,9 @@ import (
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-var upgradeFrom = flag.String("upgrade-from", "", "commit from whose program TestUpgradeFromPrograms and TestPoolsOfTwoPrograms upgrade; baseline is the last one in CHANGELOG.md")
+var upgradeFrom = flag.String("upgrade-from", "",
+	"commit from whose program TestUpgradeFromPrograms and TestPoolsOfTwoPrograms upgrade; baseline is the last "+
+		"one in CHANGELOG.md")
 
 // upgradedFrom returns the commit from which the program is upgraded.
 func upgradedFrom(t *testing.T) string {
@@ -46,8 +48,8 @@ func upgradedFrom(t *testing.T) string {
 	return *upgradeFrom
 }
 
-// TestUpgradeFromPrograms builds the program of the baseline, lets its daemon run jobs, kills it with SIGKILL, and starts the present
-// daemon on its state directory. Supervisors of the earlier program still run then.
+// TestUpgradeFromPrograms builds the program of the baseline, lets its daemon run jobs, kills it with SIGKILL, and
+// starts the present daemon on its state directory. Supervisors of the earlier program still run then.
 func TestUpgradeFromPrograms(t *testing.T) {
 	commit := upgradedFrom(t)
 	needControlGroups(t)
@@ -132,7 +134,8 @@ func (u *upgrade) old(code int, args ...string) string {
 	return strings.TrimSpace(said)
 }
 
-// new runs a command of the present program, which must end with a code. Under its name in PATH this program is the command: see TestMain.
+// new runs a command of the present program, which must end with a code. Under its name in PATH this program is the
+// command: see TestMain.
 func (u *upgrade) new(code int, args ...string) string {
 	u.t.Helper()
 	said, got := u.run("bellows", args...)
@@ -180,7 +183,8 @@ func (u *upgrade) before() {
 	u.old(0, "kill", cancelled)
 	u.oldUntil("cancelled", cancelled)
 	u.old(0, "submit", "--wait", u.file(upgradeTwo))
-	u.old(0, "profile", "--name", "naps", "--quiet", "--sizes", "8MiB,16MiB,32MiB,64MiB", "--repeats", "1", "--", "sleep", "0.3")
+	u.old(0, "profile", "--name", "naps", "--quiet", "--sizes", "8MiB,16MiB,32MiB,64MiB", "--repeats", "1", "--",
+		"sleep", "0.3")
 	u.old(0, "token", "create", "--scope", "submit", "--expires", "30d", "--file", filepath.Join(u.t.TempDir(), "token"))
 
 	for _, name := range []string{u.fifo, u.fifo + ".alone"} {
@@ -188,9 +192,12 @@ func (u *upgrade) before() {
 			u.t.Fatal(err)
 		}
 	}
-	u.ends = u.old(0, "run", "-d", "--name", "ends", "--cpus", "0.25", "--memory", "32MiB", "--", "sh", "-c", "echo before; read x < "+u.fifo+"; echo after $x; exit 7")
-	u.fails = u.old(0, "run", "-d", "--name", "ends-alone", "--cpus", "0.25", "--memory", "16MiB", "--", "sh", "-c", "echo alone; read x < "+u.fifo+".alone; exit 5")
-	u.flex = u.old(0, "run", "-d", "--name", "flex", "--class", "flex", "--cpus", "0.25", "--memory", "32MiB", "--max-memory", "64MiB", "--", "sleep", "1000")
+	u.ends = u.old(0, "run", "-d", "--name", "ends", "--cpus", "0.25", "--memory", "32MiB", "--", "sh", "-c",
+		"echo before; read x < "+u.fifo+"; echo after $x; exit 7")
+	u.fails = u.old(0, "run", "-d", "--name", "ends-alone", "--cpus", "0.25", "--memory", "16MiB", "--", "sh", "-c",
+		"echo alone; read x < "+u.fifo+".alone; exit 5")
+	u.flex = u.old(0, "run", "-d", "--name", "flex", "--class", "flex", "--cpus", "0.25", "--memory", "32MiB",
+		"--max-memory", "64MiB", "--", "sleep", "1000")
 	u.waits = u.old(0, "run", "-d", "--name", "waits", "--cpus", "0.25", "--memory", "224MiB", "--", "echo", "waited")
 	for _, id := range []string{u.ends, u.fails, u.flex} {
 		u.oldUntil("running", id)
@@ -281,7 +288,8 @@ func (u *upgrade) after() {
 	schema := u.schemaOf()
 	u.open(u.fifo+".alone", "x") // A job ends while there is no daemon.
 	u.up("bellows")
-	for id, want := range map[string]string{"1": "hello succeeded 0", "2": "fails failed 3", "3": "cancelled cancelled 143", "4": "two succeeded 0"} {
+	for id, want := range map[string]string{"1": "hello succeeded 0", "2": "fails failed 3",
+		"3": "cancelled cancelled 143", "4": "two succeeded 0"} {
 		j := u.job(id)
 		code := 0
 		if j.ExitCode != nil {
@@ -304,7 +312,8 @@ func (u *upgrade) after() {
 		t.Errorf("the job that ended without a daemon is %+v", j)
 	}
 	for _, id := range []string{u.ends, u.flex} {
-		if j := u.job(id); j.Status != cluster.StatusRunning || len(j.Tasks) != 1 || j.Tasks[0].Run != 1 || j.Tasks[0].State != live.TaskRunning {
+		if j := u.job(id); j.Status != cluster.StatusRunning || len(j.Tasks) != 1 || j.Tasks[0].Run != 1 ||
+			j.Tasks[0].State != live.TaskRunning {
 			t.Errorf("job %s is %+v", id, j)
 		}
 	}
@@ -314,7 +323,8 @@ func (u *upgrade) after() {
 	u.wantGranted(64 * resource.MiB)
 	u.open(u.fifo, "42")
 	u.until("failed", u.ends)
-	if j := u.job(u.ends); j.ExitCode == nil || *j.ExitCode != 7 || !j.Started.Before(j.Finished) || j.Submitted.After(j.Started) {
+	if j := u.job(u.ends); j.ExitCode == nil || *j.ExitCode != 7 || !j.Started.Before(j.Finished) ||
+		j.Submitted.After(j.Started) {
 		t.Errorf("the job that ended is %+v", j)
 	}
 	if said := u.new(0, "logs", u.ends); !strings.HasPrefix(said+"\n", "before\nafter 42\n") {
@@ -342,7 +352,8 @@ func (u *upgrade) after() {
 	u.kill()
 	if u.schemaOf() > schema {
 		said, code := u.run(u.program, "up", "--memory", "256MiB", "--detach")
-		if want := fmt.Sprintf("versions up to %d", schema); code != 1 || !strings.Contains(said, "its schema has version") || !strings.Contains(said, want) {
+		if want := fmt.Sprintf("versions up to %d", schema); code != 1 ||
+			!strings.Contains(said, "its schema has version") || !strings.Contains(said, want) {
 			t.Errorf("the earlier program ended with exit code %d: %s", code, said)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// A policy that needs more time for an answer than a step may take asks: Plan.Ask hands a Question to the driver, which solves it
-// beside the engine and reports the answer as an Answered event. The question stands beside the decision and is in no log; the
-// answer is in the log, so that a replay solves nothing.
+// A policy that needs more time for an answer than a step may take asks: Plan.Ask hands a Question to the driver,
+// which solves it beside the engine and reports the answer as an Answered event. The question stands beside the
+// decision and is in no log; the answer is in the log, so that a replay solves nothing.
 
 // Asked is the newest question about a node and, once there is one, its answer.
 type Asked struct {
@@ -53,9 +53,10 @@ func (q question) Solve(states int) cluster.Answer {
 	return a
 }
 
-// Ask has the driver solve a question about n. The answer changes n.Asked, is named in Changes.Answered, and becomes n.Leveled
-// unless it has failed or n has changed meanwhile. Ask returns false, and asks nothing, while an earlier question about n is
-// open. A policy asks again only about a node that has changed: an answer may come at the same time as the question.
+// Ask has the driver solve a question about n. The answer changes n.Asked, is named in Changes.Answered, and becomes
+// n.Leveled unless it has failed or n has changed meanwhile. Ask returns false, and asks nothing, while an earlier
+// question about n is open. A policy asks again only about a node that has changed: an answer may come at the same
+// time as the question.
 func (p *Plan) Ask(n *NodeState, q cluster.Question, why cluster.Reason) bool {
 	switch {
 	case n.Gone || q == nil:

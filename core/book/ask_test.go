@@ -45,7 +45,8 @@ func enterAll(t *testing.T, b *Book, events ...cluster.Event) {
 
 func TestAsk(t *testing.T) {
 	b, n := askingBook(t)
-	best := cluster.Answer{Shifts: []cluster.Shift{{Task: cluster.TaskID{Job: 1}, From: 5, To: 9}}, Value: 3, Bound: 3, Proved: true, States: 7}
+	best := cluster.Answer{Shifts: []cluster.Shift{{Task: cluster.TaskID{Job: 1}, From: 5, To: 9}}, Value: 3, Bound: 3,
+		Proved: true, States: 7}
 	asked := askAbout(t, b, 2, known(best))
 	if len(asked) != 1 || asked[0].Kind != cluster.Ask || asked[0].Node != 0 || !n.Asking() || n.Leveled != nil {
 		t.Fatalf("decided %+v, and the node is %+v", asked, n)
@@ -82,7 +83,8 @@ func TestUnusedAnswers(t *testing.T) {
 		used   bool
 	}{
 		{"in time", good, cluster.Event{Kind: cluster.Woken}, "value 2, bound 1, gap 50 %, 9 states", true},
-		{"changed", cluster.Answer{Proved: true}, cluster.Event{Kind: cluster.NodeMemory, Held: 5}, "value 0, proved optimal, 0 states; not used, because the node changed while it was solved", false},
+		{"changed", cluster.Answer{Proved: true}, cluster.Event{Kind: cluster.NodeMemory, Held: 5},
+			"value 0, proved optimal, 0 states; not used, because the node changed while it was solved", false},
 		{"none", cluster.Answer{Failed: "no schedule"}, cluster.Event{Kind: cluster.Woken}, "not solved: no schedule", false},
 	} {
 		asked := askAbout(t, b, 1, known(c.answer))
@@ -98,7 +100,8 @@ func TestUnusedAnswers(t *testing.T) {
 		}
 	}
 	asked := askAbout(t, b, 1, known(good))
-	enterAll(t, b, cluster.Event{Kind: cluster.NodeLeft}, cluster.Event{Kind: cluster.Answered, Decision: asked[0].ID, Answer: &good})
+	enterAll(t, b, cluster.Event{Kind: cluster.NodeLeft}, cluster.Event{Kind: cluster.Answered, Decision: asked[0].ID,
+		Answer: &good})
 	if n.Asked != nil || n.Leveled != nil {
 		t.Errorf("a node that left has %+v", n.Asked)
 	}
@@ -120,7 +123,9 @@ func TestWrongAnswers(t *testing.T) {
 		{cluster.Event{Decision: id, Answer: &cluster.Answer{Bound: 1}}, "bound 1 of value 0"},
 		{cluster.Event{Decision: id, Answer: &cluster.Answer{Value: 1, Proved: true}}, "bound 0 of value 1, proved true"},
 		{cluster.Event{Decision: id, Answer: &cluster.Answer{States: -1}}, "states -1: must not be negative"},
-		{cluster.Event{Decision: id, Answer: &cluster.Answer{Shifts: []cluster.Shift{{Task: cluster.TaskID{Job: 1, Index: 2}, From: 5, To: 5}}}}, "shift of task 1.0.2 from 5ns to 5ns"},
+		{cluster.Event{Decision: id,
+			Answer: &cluster.Answer{Shifts: []cluster.Shift{{Task: cluster.TaskID{Job: 1, Index: 2}, From: 5, To: 5}}}},
+			"shift of task 1.0.2 from 5ns to 5ns"},
 	} {
 		c.e.Kind = cluster.Answered
 		if err := b.Enter(2, &c.e); err == nil || !strings.Contains(err.Error(), c.want) || !n.Asking() {
@@ -130,7 +135,8 @@ func TestWrongAnswers(t *testing.T) {
 			continue
 		}
 		b2, _ := askingBook(t)
-		if got := b2.Question(askAbout(t, b2, 1, known(*c.e.Answer))[0].ID).Solve(1); !strings.Contains(got.Failed, c.want) || got.Check() != nil {
+		if got := b2.Question(askAbout(t, b2, 1, known(*c.e.Answer))[0].ID).Solve(1); !strings.Contains(got.Failed,
+			c.want) || got.Check() != nil {
 			t.Errorf("a question is answered with %+v, want one that failed for %q", got, c.want)
 		}
 	}
@@ -157,7 +163,8 @@ func (a asking) add(s *Snapshot, decisions []cluster.Decision) {
 	}
 }
 
-// answer checks whether an answer was accepted (err is nil): it must be to the open question of the node, or the node has left.
+// answer checks whether an answer was accepted (err is nil): it must be to the open question of the node, or the node
+// has left.
 func (a asking) answer(t *rapid.T, s *Snapshot, e *cluster.Event, err error) {
 	for id := range a {
 		if s.Nodes[id].Gone {

@@ -16,9 +16,12 @@ func fewerTasks(a, b *NodeState) bool { return len(a.Tasks) < len(b.Tasks) }
 func ofNodes(t rapid.TB, every time.Duration, capacities []resource.Vector) (*Plan, *JobState) {
 	b := NewBook(nil)
 	b.Snapshot().Heartbeats.Every = every
-	events := []cluster.Event{{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 1, Stages: []cluster.Stage{{Tasks: 100, Ideal: resource.Of(resource.Core, resource.GB)}}}}}
+	events := []cluster.Event{{Kind: cluster.JobSubmitted,
+		NewJob: &cluster.Job{ID: 1, Stages: []cluster.Stage{{Tasks: 100, Ideal: resource.Of(resource.Core, resource.GB)}}}}}
 	for i, c := range capacities {
-		events = append(events, cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint(i), Capacity: c}})
+		events = append(events,
+			cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint(i),
+				Capacity: c}})
 	}
 	p := b.Open(0)
 	for _, e := range append(events, cluster.Event{Kind: cluster.Synced}) {
@@ -35,7 +38,8 @@ func TestBestIsTheLeastOfAllThatFit(t *testing.T) {
 		number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 		var capacities []resource.Vector
 		for range number("nodes", 0, 9) {
-			capacities = append(capacities, resource.Of(resource.Amount(number("cores", 1, 4))*resource.Core, resource.Amount(number("memory", 1, 4))*resource.GB))
+			capacities = append(capacities, resource.Of(resource.Amount(number("cores", 1, 4))*resource.Core,
+				resource.Amount(number("memory", 1, 4))*resource.GB))
 		}
 		every := time.Duration(number("heartbeats", 0, 1))
 		p, j := ofNodes(t, every, capacities)
@@ -52,7 +56,8 @@ func TestBestIsTheLeastOfAllThatFit(t *testing.T) {
 				p.Reserve(n, j, 0, cluster.Reason{})
 			}
 		}
-		need := resource.Of(resource.Amount(number("need", 0, 4))*resource.Core, resource.Amount(number("need", 0, 4))*resource.GB)
+		need := resource.Of(resource.Amount(number("need", 0, 4))*resource.Core,
+			resource.Amount(number("need", 0, 4))*resource.GB)
 		var want *NodeState
 		for _, n := range p.Nodes {
 			if p.Takes(n) && n.ReservedFor == nil && need.FitsIn(n.Free) && (want == nil || fewerTasks(n, want)) {
@@ -70,7 +75,8 @@ func TestBestIsTheLeastOfAllThatFit(t *testing.T) {
 
 // To look for the best node allocates nothing.
 func TestBestAllocatesNothing(t *testing.T) {
-	p, j := ofNodes(t, 0, []resource.Vector{resource.Of(resource.Core, resource.GB), resource.Of(resource.Core, resource.GB)})
+	p, j := ofNodes(t, 0, []resource.Vector{resource.Of(resource.Core, resource.GB),
+		resource.Of(resource.Core, resource.GB)})
 	if n := testing.AllocsPerRun(10, func() { p.Best(j.Stages[0].Ideal, fewerTasks) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

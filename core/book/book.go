@@ -40,9 +40,9 @@ func (b *Book) Enter(now timeline.Time, e *cluster.Event) error {
 // LastDecision returns the newest decision that was taken.
 func (b *Book) LastDecision() cluster.DecisionID { return b.plan.lastID }
 
-// Hold ends the holds of leveling whose time has come. Then it suspends running tasks whose pause has begun in this step, and
-// resumes those whose pause has ended: in this order, because an order to suspend a task names the end of leveling's hold, which
-// must be in the future.
+// Hold ends the holds of leveling whose time has come. Then it suspends running tasks whose pause has begun in this
+// step, and resumes those whose pause has ended: in this order, because an order to suspend a task names the end of
+// leveling's hold, which must be in the future.
 func (b *Book) Hold() {
 	b.plan.resumeDue()
 	b.plan.holdPaused()
@@ -54,8 +54,8 @@ func (b *Book) Retry() { b.plan.retryDue() }
 // Gate lets tasks through as the quotas of users and queues permit. Tasks that it withholds do not start.
 func (b *Book) Gate() { b.snapshot.gate.pass(&b.plan) }
 
-// Close ends the step: it gives a reason to each changed job that waits and has none, clears the snapshot's Changes, and
-// returns the decisions in the order in which they were taken. The slice is valid until Open.
+// Close ends the step: it gives a reason to each changed job that waits and has none, clears the snapshot's Changes,
+// and returns the decisions in the order in which they were taken. The slice is valid until Open.
 func (b *Book) Close() ([]cluster.Decision, error) {
 	b.snapshot.gate.settleAll(b.snapshot.Changes.Jobs)
 	return b.plan.close(b.why)

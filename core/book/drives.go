@@ -17,9 +17,11 @@ func (j *JobState) checkDemands(g *cluster.Growth) error {
 	for _, d := range g.Demands {
 		switch {
 		case d.Stage <= last || d.Stage >= stages:
-			return fmt.Errorf("job %d: demands executors for stage %d: must be one of its %d stages, in ascending order", j.ID, d.Stage, stages)
+			return fmt.Errorf("job %d: demands executors for stage %d: must be one of its %d stages, in ascending order", j.ID,
+				d.Stage, stages)
 		case d.Tasks < 0 || d.Tasks > cluster.MostTasks:
-			return fmt.Errorf("job %d: demands %d executors for stage %d: must be 0 to %d", j.ID, d.Tasks, d.Stage, cluster.MostTasks)
+			return fmt.Errorf("job %d: demands %d executors for stage %d: must be 0 to %d", j.ID, d.Tasks, d.Stage,
+				cluster.MostTasks)
 		}
 		last = d.Stage
 	}
@@ -85,7 +87,8 @@ func (j *JobState) attach(id cluster.TaskID) error {
 	return nil
 }
 
-// detach records the end of an attachment. Its number is free again: the next gets the lowest free one, whatever happened before.
+// detach records the end of an attachment. Its number is free again: the next gets the lowest free one, whatever
+// happened before.
 func (s *Snapshot) detach(now timeline.Time, j *JobState, id cluster.TaskID) {
 	p := &j.Progress[id.Stage]
 	at, _ := slices.BinarySearch(p.retry, id.Index)

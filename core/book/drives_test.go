@@ -28,17 +28,21 @@ func TestImpossibleDemands(t *testing.T) {
 		{demands(cluster.Demand{Stage: 1, Tasks: 1}, cluster.Demand{Tasks: 1}), "in ascending order"},
 		{demands(cluster.Demand{Tasks: -1}), "job 1: demands -1 executors for stage 0: must be 0 to"},
 		{demands(cluster.Demand{Tasks: cluster.MostTasks + 1}), "must be 0 to"},
-		{grows(1, cluster.Growth{Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB), Together: true}}}), `stage "2" together true: must not be in a job that starts its own tasks`},
-		{grows(1, cluster.Growth{Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB), Coordinator: true}}}), `coordinator true: must not be in a job that starts its own tasks`},
-		{cluster.Event{Kind: cluster.JobPaused, Job: 1, Task: cluster.TaskID{Job: 1}}, "job 1 starts its own tasks: it can be paused as a whole"},
-		{cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1}, Outcome: cluster.Succeeded}, "task 1.0.0: ended, but is not running"},
+		{grows(1, cluster.Growth{Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB),
+			Together: true}}}), `stage "2" together true: must not be in a job that starts its own tasks`},
+		{grows(1, cluster.Growth{Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB),
+			Coordinator: true}}}), `coordinator true: must not be in a job that starts its own tasks`},
+		{cluster.Event{Kind: cluster.JobPaused, Job: 1, Task: cluster.TaskID{Job: 1}},
+			"job 1 starts its own tasks: it can be paused as a whole"},
+		{cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1}, Outcome: cluster.Succeeded},
+			"task 1.0.0: ended, but is not running"},
 	} {
 		refuses(t, bookOf(t, driven()), &c.e, c.want)
 	}
 }
 
-// Executors are attached to a stage while it demands more than it has. An attachment that ends, however it does, is replaced while it is
-// demanded. The job ends when it has closed and the last attachment has ended.
+// Executors are attached to a stage while it demands more than it has. An attachment that ends, however it does, is
+// replaced while it is demanded. The job ends when it has closed and the last attachment has ended.
 func TestDemandsAreMet(t *testing.T) {
 	s := bookOf(t, driven())
 	j := s.Jobs[0]
@@ -83,12 +87,14 @@ func TestDemandsAreMet(t *testing.T) {
 	if _, ready := j.NextStage(); ready || j.Status.Ended() {
 		t.Errorf("after it closed: ready %v, %s", ready, j.Status)
 	}
-	if enter(cluster.Event{Kind: cluster.TaskEnded, Task: second, Outcome: cluster.Lost}); j.Status != cluster.StatusSucceeded || len(s.Jobs) != 0 {
+	if enter(cluster.Event{Kind: cluster.TaskEnded, Task: second,
+		Outcome: cluster.Lost}); j.Status != cluster.StatusSucceeded || len(s.Jobs) != 0 {
 		t.Errorf("%s", j.Status)
 	}
 }
 
-// Another engine that learns of a job which starts its own tasks knows the same, whatever the job has demanded and been given before.
+// Another engine that learns of a job which starts its own tasks knows the same, whatever the job has demanded and
+// been given before.
 func TestAnotherEngineKnowsDemands(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := bookOf(rt, driven())
@@ -112,7 +118,8 @@ func TestAnotherEngineKnowsDemands(t *testing.T) {
 				enter(cluster.Event{Kind: cluster.DecisionDone, Task: task.ID})
 			case 2:
 				if len(j.Tasks) > 0 {
-					enter(cluster.Event{Kind: cluster.TaskEnded, Task: rapid.SampledFrom(j.Tasks).Draw(rt, "task").ID, Outcome: cluster.Preempted})
+					enter(cluster.Event{Kind: cluster.TaskEnded, Task: rapid.SampledFrom(j.Tasks).Draw(rt, "task").ID,
+						Outcome: cluster.Preempted})
 				}
 			}
 		}

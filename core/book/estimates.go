@@ -29,9 +29,9 @@ func (p *Plan) EstimateAllStarted(j *JobState, at timeline.Time, known bool) {
 	j.Estimate.AllStarted, j.Estimate.AllStartedKnown = at, known
 }
 
-// EstimatesStale reports whether the estimates should be renewed: something happened that may change the ends of jobs, and
-// the heartbeat interval in which it happened is over. Without heartbeats the given interval must have passed since the
-// last estimate.
+// EstimatesStale reports whether the estimates should be renewed: something happened that may change the ends of
+// jobs, and the heartbeat interval in which it happened is over. Without heartbeats the given interval must have
+// passed since the last estimate.
 func (p *Plan) EstimatesStale(interval time.Duration) bool {
 	switch every := timeline.Time(p.Heartbeats.Every); {
 	case p.Estimates.StaleSince == timeline.Never:

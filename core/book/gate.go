@@ -7,11 +7,13 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
-// gate keeps tasks from starting that would take a user or a queue above a quota. It decides before the policy does, so that no
-// policy knows of quotas: a task that the gate withholds cannot start (JobState.Ready), as if its job had fewer tasks. What it lets
-// through counts from then on as if it had started. So the policy may start all of that, in any order, and no quota is exceeded.
+// gate keeps tasks from starting that would take a user or a queue above a quota. It decides before the policy does,
+// so that no policy knows of quotas: a task that the gate withholds cannot start (JobState.Ready), as if its job had
+// fewer tasks. What it lets through counts from then on as if it had started. So the policy may start all of that, in
+// any order, and no quota is exceeded.
 //
-// Jobs get their turn in the order of submission. A job for which too little of a quota is left does not keep back later ones.
+// Jobs get their turn in the order of submission. A job for which too little of a quota is left does not keep back
+// later ones.
 type gate struct {
 	quotas *cluster.Quotas // nil means none
 	// anew says that everything is to be counted anew: the quotas have changed, or the inventory is complete.
@@ -36,8 +38,8 @@ type account struct {
 // standing is what a gate knows of a job whose user or queue has a quota.
 type standing struct {
 	accounts []*account
-	// counted are the kinds of which one of the accounts has a quota. Others are not counted: without a bound, the sum over the
-	// tasks of a job might overflow.
+	// counted are the kinds of which one of the accounts has a quota. Others are not counted: without a bound, the sum
+	// over the tasks of a job might overflow.
 	counted [cluster.NumCounted]bool
 	claim   [cluster.NumCounted]int64 // what the job takes of each account
 	least   [cluster.NumCounted]int64 // what the smallest of its tasks takes, of memory and CPU
@@ -84,8 +86,8 @@ func (g *gate) pass(p *Plan) {
 	clear(g.turn)
 }
 
-// letWaiting gives the jobs that wait in an account their turn, until too little is left for any of them: usually that is so after the
-// first.
+// letWaiting gives the jobs that wait in an account their turn, until too little is left for any of them: usually
+// that is so after the first.
 func (g *gate) letWaiting(p *Plan, a *account) {
 	least := [cluster.NumCounted]int64{cluster.QuotaMemory: cluster.Unlimited, cluster.QuotaCPU: cluster.Unlimited}
 	for i := 0; i < len(a.waiting); {
@@ -93,7 +95,8 @@ func (g *gate) letWaiting(p *Plan, a *account) {
 			return
 		}
 		j := a.waiting[i]
-		if st := j.standing; st.claim[cluster.QuotaRunning] > 0 || a.taken[cluster.QuotaRunning] < a.most[cluster.QuotaRunning] {
+		if st := j.standing; st.claim[cluster.QuotaRunning] > 0 ||
+			a.taken[cluster.QuotaRunning] < a.most[cluster.QuotaRunning] {
 			g.letThrough(p, j)
 		}
 		if i == len(a.waiting) || a.waiting[i] != j {
@@ -110,7 +113,8 @@ func (g *gate) letWaiting(p *Plan, a *account) {
 // tight reports whether too little is left for any job that waits in the account.
 func (a *account) tight() bool {
 	left := func(k cluster.QuotaKind) int64 { return a.most[k] - a.taken[k] }
-	return left(cluster.QuotaMemory) < a.least[cluster.QuotaMemory] || left(cluster.QuotaCPU) < a.least[cluster.QuotaCPU] || left(cluster.QuotaRunning) <= 0 && a.inside == 0
+	return left(cluster.QuotaMemory) < a.least[cluster.QuotaMemory] ||
+		left(cluster.QuotaCPU) < a.least[cluster.QuotaCPU] || left(cluster.QuotaRunning) <= 0 && a.inside == 0
 }
 
 // begin forgets what was counted and returns all jobs.
@@ -158,10 +162,12 @@ func (g *gate) count(j *JobState) (waits bool) {
 	return j.standing != nil && j.standing.waits
 }
 
-// exceeds reports whether an account has more than its quota, as after the quota was lowered: then a task that is to run again waits.
+// exceeds reports whether an account has more than its quota, as after the quota was lowered: then a task that is to
+// run again waits.
 func (st *standing) exceeds() bool {
 	return slices.ContainsFunc(st.accounts, func(a *account) bool {
-		return a.taken[cluster.QuotaMemory] > a.most[cluster.QuotaMemory] || a.taken[cluster.QuotaCPU] > a.most[cluster.QuotaCPU]
+		return a.taken[cluster.QuotaMemory] > a.most[cluster.QuotaMemory] ||
+			a.taken[cluster.QuotaCPU] > a.most[cluster.QuotaCPU]
 	})
 }
 
@@ -267,10 +273,13 @@ func (g *gate) settleAll(changed []*JobState) {
 
 // waitsForQuota reports whether tasks of j are withheld.
 func (j *JobState) waitsForQuota() bool {
-	return !j.Status.Ended() && slices.ContainsFunc(j.Progress[j.passed:], func(s StageState) bool { return s.Withheld > 0 })
+	return !j.Status.Ended() && slices.ContainsFunc(j.Progress[j.passed:], func(s StageState) bool {
+		return s.Withheld > 0
+	})
 }
 
-// claimOf is what a job counts for quotas: its tasks that were let through and have not ended, whether they have started or not.
+// claimOf is what a job counts for quotas: its tasks that were let through and have not ended, whether they have
+// started or not.
 func (st *standing) claimOf(j *JobState) (c [cluster.NumCounted]int64) {
 	ended, tasks := j.Status.Ended(), 0
 	for i := j.passed; i < len(j.Progress); i++ {
@@ -353,7 +362,8 @@ func (st *standing) fits(j *JobState, stage int) int {
 	return int(n)
 }
 
-// withheldStage returns the first stage whose tasks could start, if a quota did not withhold them; ok is false if there is none.
+// withheldStage returns the first stage whose tasks could start, if a quota did not withhold them; ok is false if
+// there is none.
 func (j *JobState) withheldStage() (stage int, ok bool) {
 	for i := j.passed; i < len(j.Progress); i++ {
 		if j.Progress[i].Withheld > 0 && j.open(i) && !j.Status.Ended() {
@@ -395,8 +405,8 @@ func (s *Snapshot) Taken() map[cluster.Party]cluster.Taken {
 	return all
 }
 
-// OverQuota returns a quota that jobs would exceed if they were submitted now: one of jobs that wait, or one that refuses what it
-// does not let start at once. ok is false if there is none.
+// OverQuota returns a quota that jobs would exceed if they were submitted now: one of jobs that wait, or one that
+// refuses what it does not let start at once. ok is false if there is none.
 func (s *Snapshot) OverQuota(jobs ...*cluster.Job) (e cluster.Excess, ok bool) {
 	more := map[cluster.Party][cluster.NumCounted]int64{}
 	for _, j := range jobs {

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// gated is a node on which the tasks of several users run under quotas. Its policy starts what the gate lets through, in the order of
-// jobs.
+// gated is a node on which the tasks of several users run under quotas. Its policy starts what the gate lets through,
+// in the order of jobs.
 type gated struct {
 	*testing.T
 	book *Book
@@ -23,7 +23,8 @@ type gated struct {
 func newGated(t *testing.T, q *cluster.Quotas) *gated {
 	g := &gated{T: t, book: NewBook(nil)}
 	g.step(cluster.Event{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: q}})
-	g.step(cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(100*resource.Core, 100*resource.GB)}})
+	g.step(cluster.Event{Kind: cluster.NodeJoined,
+		NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(100*resource.Core, 100*resource.GB)}})
 	g.step(cluster.Event{Kind: cluster.Synced})
 	return g
 }
@@ -36,7 +37,8 @@ func (g *gated) step(e cluster.Event) (started []cluster.TaskID) {
 		g.book.Gate()
 		for _, j := range p.Jobs {
 			for stage, ok := j.NextStage(); ok; stage, ok = j.NextStage() {
-				started = append(started, p.Start(j, stage, p.Nodes[0], j.Stages[stage].Ideal[resource.Memory], cluster.BecauseFits(1)).ID)
+				started = append(started, p.Start(j, stage, p.Nodes[0], j.Stages[stage].Ideal[resource.Memory],
+					cluster.BecauseFits(1)).ID)
 			}
 		}
 	}
@@ -103,11 +105,12 @@ func users(limits cluster.Limits) *cluster.Quotas {
 	return &cluster.Quotas{Users: map[string]cluster.Limits{"": limits}}
 }
 
-// A user has no more memory than the quota, whatever the user submits. A later job that fits is not kept back, and other users and
-// root are not concerned.
+// A user has no more memory than the quota, whatever the user submits. A later job that fits is not kept back, and
+// other users and root are not concerned.
 func TestMemoryQuota(t *testing.T) {
 	g := newGated(t, users(cluster.Limits{cluster.QuotaMemory: {Most: 6 * int64(resource.GB)}}))
-	g.started(g.submit(1, "ada", 3, 2), cluster.TaskID{Job: 1}, cluster.TaskID{Job: 1, Index: 1}, cluster.TaskID{Job: 1, Index: 2})
+	g.started(g.submit(1, "ada", 3, 2), cluster.TaskID{Job: 1}, cluster.TaskID{Job: 1, Index: 1},
+		cluster.TaskID{Job: 1, Index: 2})
 	g.started(g.submit(2, "ada", 1, 4))
 	if w := g.last[0]; w.Kind != cluster.Wait || w.Reason.Code != cluster.OverUserQuota || w.Task.Job != 2 {
 		t.Errorf("decided %+v", g.last)
@@ -118,7 +121,8 @@ func TestMemoryQuota(t *testing.T) {
 	g.started(g.end(cluster.TaskID{Job: 1}, cluster.Succeeded))
 	g.waits(2, "over the memory quota of its user: 4GB of 6GB taken, and it needs more than is left")
 	g.started(g.submit(5, "ada", 2, 1), cluster.TaskID{Job: 5}, cluster.TaskID{Job: 5, Index: 1})
-	g.started(g.end(cluster.TaskID{Job: 1, Index: 1}, cluster.Failed), cluster.TaskID{Job: 1, Index: 1}) // A task that runs again keeps its part of the quota.
+	// A task that runs again keeps its part of the quota.
+	g.started(g.end(cluster.TaskID{Job: 1, Index: 1}, cluster.Failed), cluster.TaskID{Job: 1, Index: 1})
 	g.started(g.end(cluster.TaskID{Job: 1, Index: 2}, cluster.Succeeded))
 	g.started(g.end(cluster.TaskID{Job: 5}, cluster.Succeeded))
 	g.started(g.end(cluster.TaskID{Job: 5, Index: 1}, cluster.Succeeded), cluster.TaskID{Job: 2})
@@ -138,7 +142,8 @@ func TestQuotaWithinAJob(t *testing.T) {
 
 // A job that has started counts until it has ended, also between its stages.
 func TestRunningQuota(t *testing.T) {
-	g := newGated(t, &cluster.Quotas{Users: map[string]cluster.Limits{"": {cluster.QuotaRunning: {Most: 1}}, "ada": {cluster.QuotaRunning: {Most: 2}}, "eve": {cluster.QuotaRunning: {Most: cluster.Unlimited}}},
+	g := newGated(t, &cluster.Quotas{Users: map[string]cluster.Limits{"": {cluster.QuotaRunning: {Most: 1}},
+		"ada": {cluster.QuotaRunning: {Most: 2}}, "eve": {cluster.QuotaRunning: {Most: cluster.Unlimited}}},
 		Queues: map[string]cluster.Limits{"slow": {cluster.QuotaRunning: {Most: 1}}}})
 	g.started(g.submit(1, "ada", 1, 1), cluster.TaskID{Job: 1})
 	two := ofUser(2, "ada", 1, 1)
@@ -170,7 +175,8 @@ func TestQuotaOfAGang(t *testing.T) {
 	gang.Stages[0].Together = true
 	g.started(g.step(cluster.Event{Kind: cluster.JobSubmitted, NewJob: gang}))
 	g.waits(2, "over the memory quota of its user: 4GB of 6GB taken, and it needs more than is left")
-	g.started(g.end(cluster.TaskID{Job: 1}, cluster.Succeeded), cluster.TaskID{Job: 2}, cluster.TaskID{Job: 2, Index: 1}, cluster.TaskID{Job: 2, Index: 2})
+	g.started(g.end(cluster.TaskID{Job: 1}, cluster.Succeeded), cluster.TaskID{Job: 2}, cluster.TaskID{Job: 2, Index: 1},
+		cluster.TaskID{Job: 2, Index: 2})
 }
 
 // A paused job that has not started leaves its part of the quota to others; one whose programs stand still keeps it.
@@ -189,27 +195,34 @@ func TestQuotaAndPauses(t *testing.T) {
 	g.started(g.end(cluster.TaskID{Job: 1, Index: 1}, cluster.Succeeded), cluster.TaskID{Job: 1})
 }
 
-// Quotas can change: what runs stays, what waits starts when there is enough, and a job that could start no longer does.
+// Quotas can change: what runs stays, what waits starts when there is enough, and a job that could start no longer
+// does.
 func TestQuotasChange(t *testing.T) {
 	g := newGated(t, &cluster.Quotas{})
-	g.started(g.submit(1, "ada", 3, 1), cluster.TaskID{Job: 1}, cluster.TaskID{Job: 1, Index: 1}, cluster.TaskID{Job: 1, Index: 2})
-	g.step(cluster.Event{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: users(cluster.Limits{cluster.QuotaMemory: {Most: 2 * int64(resource.GB)}})}})
+	g.started(g.submit(1, "ada", 3, 1), cluster.TaskID{Job: 1}, cluster.TaskID{Job: 1, Index: 1},
+		cluster.TaskID{Job: 1, Index: 2})
+	g.step(cluster.Event{Kind: cluster.QuotasSet,
+		Found: &cluster.Condition{Quotas: users(cluster.Limits{cluster.QuotaMemory: {Most: 2 * int64(resource.GB)}})}})
 	g.started(g.submit(2, "ada", 1, 1))
 	g.started(g.end(cluster.TaskID{Job: 1}, cluster.Succeeded))
 	g.waits(2, "over the memory quota of its user: 2GB of 2GB taken")
 	g.started(g.end(cluster.TaskID{Job: 1, Index: 1}, cluster.Succeeded), cluster.TaskID{Job: 2})
 	g.started(g.submit(3, "ada", 2, 1))
-	g.step(cluster.Event{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: users(cluster.Limits{cluster.QuotaMemory: {Most: int64(resource.GB)}})}})
+	g.step(cluster.Event{Kind: cluster.QuotasSet,
+		Found: &cluster.Condition{Quotas: users(cluster.Limits{cluster.QuotaMemory: {Most: int64(resource.GB)}})}})
 	g.started(g.end(cluster.TaskID{Job: 1, Index: 2}, cluster.Lost)) // It keeps nothing of a quota that is exceeded.
 	g.started(g.end(cluster.TaskID{Job: 2}, cluster.Succeeded), cluster.TaskID{Job: 1, Index: 2})
-	g.started(g.step(cluster.Event{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: &cluster.Quotas{}}}), cluster.TaskID{Job: 3}, cluster.TaskID{Job: 3, Index: 1})
+	g.started(g.step(cluster.Event{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: &cluster.Quotas{}}}),
+		cluster.TaskID{Job: 3}, cluster.TaskID{Job: 3, Index: 1})
 }
 
 // A job that a quota can never let start is refused, with the field; so is one that a quota refuses now.
 func TestOverQuota(t *testing.T) {
-	q := &cluster.Quotas{Users: map[string]cluster.Limits{"": {cluster.QuotaMemory: {Most: 4 * int64(resource.GB), Refuses: true}, cluster.QuotaWaiting: {Most: 2}, cluster.QuotaRunning: {Most: 1}}}}
+	q := &cluster.Quotas{Users: map[string]cluster.Limits{"": {cluster.QuotaMemory: {Most: 4 * int64(resource.GB),
+		Refuses: true}, cluster.QuotaWaiting: {Most: 2}, cluster.QuotaRunning: {Most: 1}}}}
 	g := newGated(t, q)
-	if w := q.Never(ofUser(1, "ada", 1, 5)); w == nil || w.Error() != `job "J1" stage "0" memory 5GB: must be at most 4GB, the quota of user ada` {
+	if w := q.Never(ofUser(1, "ada", 1, 5)); w == nil ||
+		w.Error() != `job "J1" stage "0" memory 5GB: must be at most 4GB, the quota of user ada` {
 		t.Errorf("%v", w)
 	}
 	if w := q.Never(ofUser(1, "root", 1, 5)); w != nil {
@@ -219,13 +232,15 @@ func TestOverQuota(t *testing.T) {
 	if e, over := s.OverQuota(ofUser(1, "ada", 1, 2), ofUser(2, "ada", 1, 2)); over {
 		t.Error(e.Error())
 	}
-	if e, over := s.OverQuota(ofUser(1, "ada", 1, 2), ofUser(2, "ada", 1, 3)); !over || e.Error() != "quota memory of user ada: must be at most 4GB, with 0B taken and 5GB added" {
+	if e, over := s.OverQuota(ofUser(1, "ada", 1, 2), ofUser(2, "ada", 1, 3)); !over ||
+		e.Error() != "quota memory of user ada: must be at most 4GB, with 0B taken and 5GB added" {
 		t.Error(over, e.Error())
 	}
 	g.started(g.submit(1, "ada", 1, 1), cluster.TaskID{Job: 1})
 	g.submit(2, "ada", 1, 1)
 	g.submit(3, "ada", 1, 1)
-	if e, over := s.OverQuota(ofUser(4, "ada", 1, 1)); !over || e.Kind != cluster.QuotaWaiting || e.Taken != 2 || e.Refuses {
+	if e, over := s.OverQuota(ofUser(4, "ada", 1, 1)); !over || e.Kind != cluster.QuotaWaiting || e.Taken != 2 ||
+		e.Refuses {
 		t.Error(over, e)
 	}
 	if e, over := s.OverQuota(ofUser(4, "bob", 1, 1)); over {
@@ -233,8 +248,9 @@ func TestOverQuota(t *testing.T) {
 	}
 }
 
-// TestRandomQuotas: whatever is submitted, ends, is paused or cancelled, and whichever of the tasks that may start a policy chooses,
-// no task starts above a quota, no job waits for a quota of which enough is left, and nothing is counted wrongly.
+// TestRandomQuotas: whatever is submitted, ends, is paused or cancelled, and whichever of the tasks that may start a
+// policy chooses, no task starts above a quota, no job waits for a quota of which enough is left, and nothing is
+// counted wrongly.
 func TestRandomQuotas(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, what) }
@@ -255,7 +271,8 @@ func TestRandomQuotas(t *testing.T) {
 				}
 				return l
 			}
-			return &cluster.Quotas{Users: map[string]cluster.Limits{"": limits(), "ada": limits()}, Queues: map[string]cluster.Limits{"": limits()}}
+			return &cluster.Quotas{Users: map[string]cluster.Limits{"": limits(), "ada": limits()},
+				Queues: map[string]cluster.Limits{"": limits()}}
 		}
 		b, q := NewBook(nil), quotas()
 		now := timeline.Time(0)
@@ -288,18 +305,22 @@ func TestRandomQuotas(t *testing.T) {
 			checkGate(rt, b.Snapshot(), q)
 		}
 		step(cluster.Event{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: q}})
-		step(cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(100*resource.Core, 1000*resource.GB)}})
+		step(cluster.Event{Kind: cluster.NodeJoined,
+			NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(100*resource.Core, 1000*resource.GB)}})
 		step(cluster.Event{Kind: cluster.Synced})
 		for id := range cluster.JobID(number("events", 1, 80)) {
 			jobs := b.Snapshot().Jobs
 			if len(jobs) == 0 || number("event", 0, 2) == 0 {
-				j := ofUser(id+1, rapid.SampledFrom([]string{"ada", "bob", "root"}).Draw(rt, "owner"), number("tasks", 1, 4), number("memory", 1, 3))
+				j := ofUser(id+1, rapid.SampledFrom([]string{"ada", "bob", "root"}).Draw(rt, "owner"), number("tasks", 1, 4),
+					number("memory", 1, 3))
 				j.Queue = rapid.SampledFrom([]string{"", "q"}).Draw(rt, "queue")
 				if number("second stage", 0, 2) == 0 {
-					j.Stages = append(j.Stages, cluster.Stage{Tasks: number("more tasks", 1, 3), Ideal: resource.Of(resource.Core, resource.GB), Parents: []int{0}})
+					j.Stages = append(j.Stages, cluster.Stage{Tasks: number("more tasks", 1, 3),
+						Ideal: resource.Of(resource.Core, resource.GB), Parents: []int{0}})
 				}
 				if number("coordinator", 0, 4) == 0 {
-					j.Stages = append(j.Stages, cluster.Stage{Tasks: 1, Coordinator: true, Ideal: resource.Of(resource.Core, resource.GB)})
+					j.Stages = append(j.Stages,
+						cluster.Stage{Tasks: 1, Coordinator: true, Ideal: resource.Of(resource.Core, resource.GB)})
 				}
 				step(cluster.Event{Kind: cluster.JobSubmitted, NewJob: j})
 				continue
@@ -326,7 +347,9 @@ func TestRandomQuotas(t *testing.T) {
 				case what == 5 && len(j.paused.tasks) > 0:
 					step(cluster.Event{Kind: cluster.JobResumed, Job: j.ID, Task: j.paused.tasks[0]})
 				default:
-					step(cluster.Event{Kind: cluster.TaskEnded, Task: task.ID, Outcome: rapid.SampledFrom([]cluster.Outcome{cluster.Succeeded, cluster.Failed, cluster.Lost}).Draw(rt, "outcome")})
+					step(cluster.Event{Kind: cluster.TaskEnded, Task: task.ID,
+						Outcome: rapid.SampledFrom([]cluster.Outcome{cluster.Succeeded, cluster.Failed, cluster.Lost}).Draw(rt,
+							"outcome")})
 				}
 			}
 		}
@@ -363,14 +386,16 @@ func takes(s *Snapshot, party cluster.Party, k cluster.QuotaKind, letThrough boo
 func checkStart(t *rapid.T, s *Snapshot, q *cluster.Quotas, j *JobState) {
 	for _, party := range j.Parties() {
 		for k := range cluster.QuotaWaiting {
-			if got, most := takes(s, party, k, false), q.Of(party, k).Most; got > most && (k != cluster.QuotaRunning || len(j.Tasks) == 1 && j.Started == 0) {
+			if got, most := takes(s, party, k, false), q.Of(party, k).Most; got > most &&
+				(k != cluster.QuotaRunning || len(j.Tasks) == 1 && j.Started == 0) {
 				t.Fatalf("%s has %s of %s, and may have %s", party, k.Format(got), k, k.Format(most))
 			}
 		}
 	}
 }
 
-// checkGate compares the accounts with what the jobs take, and looks for jobs that wait although enough is left for them.
+// checkGate compares the accounts with what the jobs take, and looks for jobs that wait although enough is left for
+// them.
 func checkGate(t *rapid.T, s *Snapshot, q *cluster.Quotas) {
 	for _, a := range s.gate.accounts {
 		jobs, waiting, inside := 0, 0, 0
@@ -385,7 +410,8 @@ func checkGate(t *rapid.T, s *Snapshot, q *cluster.Quotas) {
 			}
 		}
 		if jobs == 0 || jobs != a.jobs || waiting != len(a.waiting) || inside != a.inside {
-			t.Fatalf("%s has %d jobs, %d waiting and %d of them inside, want %d, %d and %d", a.party, a.jobs, len(a.waiting), a.inside, jobs, waiting, inside)
+			t.Fatalf("%s has %d jobs, %d waiting and %d of them inside, want %d, %d and %d", a.party, a.jobs, len(a.waiting),
+				a.inside, jobs, waiting, inside)
 		}
 		for k := range cluster.NumCounted {
 			if want := takes(s, a.party, k, true); a.most[k] != cluster.Unlimited && a.taken[k] != want {
@@ -405,7 +431,8 @@ func checkGate(t *rapid.T, s *Snapshot, q *cluster.Quotas) {
 		short := false
 		for _, party := range j.Parties() {
 			left := func(k cluster.QuotaKind) int64 { return q.Of(party, k).Most - takes(s, party, k, true) }
-			short = short || left(cluster.QuotaMemory) < int64(needs[resource.Memory]) || left(cluster.QuotaCPU) < int64(needs[resource.CPU]) ||
+			short = short || left(cluster.QuotaMemory) < int64(needs[resource.Memory]) ||
+				left(cluster.QuotaCPU) < int64(needs[resource.CPU]) ||
 				left(cluster.QuotaRunning) < 1 && j.standing.claim[cluster.QuotaRunning] == 0
 		}
 		if !short {

@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// StageEnded reports whether all tasks of a stage have succeeded. A stage without tasks ends when its job closes. A stage of a job that
-// drives has ended while it demands nothing and no executor is attached to it.
+// StageEnded reports whether all tasks of a stage have succeeded. A stage without tasks ends when its job closes. A
+// stage of a job that drives has ended while it demands nothing and no executor is attached to it.
 func (j *JobState) StageEnded(stage int) bool {
 	if j.Drives {
 		return j.Stages[stage].Tasks+j.attached(stage) == 0
@@ -17,13 +17,13 @@ func (j *JobState) StageEnded(stage int) bool {
 	return j.Progress[stage].Ended == j.Stages[stage].Tasks && (j.Stages[stage].Tasks > 0 || !j.Open)
 }
 
-// FirstLeft returns the first stage that has not ended, the number of stages if there is none. A loop over what a job has left need not
-// look at earlier stages, of which a job that grows may have thousands.
+// FirstLeft returns the first stage that has not ended, the number of stages if there is none. A loop over what a job
+// has left need not look at earlier stages, of which a job that grows may have thousands.
 func (j *JobState) FirstLeft() int { return j.passed }
 
-// CheckGrowth returns an error if j cannot grow in that way. It must be open. A stage that has ended gets no more tasks if another
-// stage depends on it, because tasks of that stage may have started. No coordinator is added. Whether the new tasks fit into the cluster is not
-// checked: see Snapshot.CheckFits.
+// CheckGrowth returns an error if j cannot grow in that way. It must be open. A stage that has ended gets no more
+// tasks if another stage depends on it, because tasks of that stage may have started. No coordinator is added.
+// Whether the new tasks fit into the cluster is not checked: see Snapshot.CheckFits.
 func (j *JobState) CheckGrowth(g *cluster.Growth) error {
 	switch {
 	case g == nil || len(g.Tasks)+len(g.Stages)+len(g.Demands) == 0 && !g.Closes:
@@ -36,16 +36,19 @@ func (j *JobState) CheckGrowth(g *cluster.Growth) error {
 	last := -1
 	for _, m := range g.Tasks {
 		if m.Stage <= last || m.Stage >= len(j.Stages) {
-			return fmt.Errorf("job %d: stage %d gets more tasks: must be one of the %d stages that the job has, in ascending order", j.ID, m.Stage, len(j.Stages))
+			return fmt.Errorf("job %d: stage %d gets more tasks: must be one of the %d stages that the job has, in "+
+				"ascending order", j.ID, m.Stage, len(j.Stages))
 		}
 		last = m.Stage
 		switch s := &j.Stages[m.Stage]; {
 		case s.Coordinator:
 			return j.WrongIn(m.Stage, "tasks", m.Tasks, "a coordinator is 1 task")
 		case m.Tasks < 1 || m.Tasks > cluster.MostTasks-s.Tasks:
-			return j.WrongIn(m.Stage, "tasks", m.Tasks, "must be 1 to %d in addition to the %d that the stage has", cluster.MostTasks-s.Tasks, s.Tasks)
+			return j.WrongIn(m.Stage, "tasks", m.Tasks, "must be 1 to %d in addition to the %d that the stage has",
+				cluster.MostTasks-s.Tasks, s.Tasks)
 		case j.Progress[m.Stage].read && j.StageEnded(m.Stage):
-			return j.WrongIn(m.Stage, "tasks", m.Tasks, "must not be added, because the stage has ended and another stage depends on it")
+			return j.WrongIn(m.Stage, "tasks", m.Tasks,
+				"must not be added, because the stage has ended and another stage depends on it")
 		}
 	}
 	for i := range g.Stages {

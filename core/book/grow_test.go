@@ -20,7 +20,8 @@ func stageOf(tasks int, parents ...int) cluster.Stage {
 // bookOf returns a synced cluster of one node with many cores.
 func bookOf(t interface{ Fatal(...any) }, jobs ...*cluster.Job) *Snapshot {
 	s := newSnapshot()
-	events := []cluster.Event{{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(1000*resource.Core, 1000*resource.GB)}}}
+	events := []cluster.Event{{Kind: cluster.NodeJoined,
+		NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(1000*resource.Core, 1000*resource.GB)}}}
 	for _, j := range jobs {
 		events = append(events, cluster.Event{Kind: cluster.JobSubmitted, NewJob: j})
 	}
@@ -41,7 +42,8 @@ func runAll(t interface{ Fatal(...any) }, s *Snapshot, j *JobState, stage int) {
 			t.Fatal(err)
 		}
 		id := task.ID
-		for _, e := range []cluster.Event{{Kind: cluster.DecisionDone, Task: id}, {Kind: cluster.TaskEnded, Task: id, Outcome: cluster.Succeeded}} {
+		for _, e := range []cluster.Event{{Kind: cluster.DecisionDone, Task: id},
+			{Kind: cluster.TaskEnded, Task: id, Outcome: cluster.Succeeded}} {
 			if err := s.apply(1, &e); err != nil {
 				t.Fatal(err)
 			}
@@ -59,30 +61,41 @@ func TestImpossibleGrowth(t *testing.T) {
 		{grows(1, cluster.Growth{}), "job 1: grows by nothing"},
 		{grows(7, cluster.Growth{Closes: true}), "job 7: grows, but it is not here"},
 		{grows(2, cluster.Growth{Closes: true}), "job 2: grows, but is not open"},
-		{grows(1, cluster.Growth{Tasks: []cluster.MoreTasks{{Stage: 0, Tasks: 1}}}), "must not be added, because the stage has ended and another stage depends on it"},
-		{grows(1, cluster.Growth{Tasks: []cluster.MoreTasks{{Stage: 3, Tasks: 1}}}), "stage 3 gets more tasks: must be one of the 3"},
+		{grows(1, cluster.Growth{Tasks: []cluster.MoreTasks{{Stage: 0, Tasks: 1}}}),
+			"must not be added, because the stage has ended and another stage depends on it"},
+		{grows(1, cluster.Growth{Tasks: []cluster.MoreTasks{{Stage: 3, Tasks: 1}}}),
+			"stage 3 gets more tasks: must be one of the 3"},
 		{grows(1, cluster.Growth{Tasks: []cluster.MoreTasks{{Stage: -1, Tasks: 1}}}), "stage -1 gets more tasks"},
-		{grows(1, cluster.Growth{Tasks: []cluster.MoreTasks{{Stage: 2, Tasks: 1}, {Stage: 1, Tasks: 1}}}), "in ascending order"},
-		{grows(1, cluster.Growth{Tasks: []cluster.MoreTasks{{Stage: 1, Tasks: 1}, {Stage: 1, Tasks: 1}}}), "in ascending order"},
-		{grows(1, cluster.Growth{Tasks: []cluster.MoreTasks{{Stage: 1, Tasks: 0}}}), `job "A" stage "1" tasks 0: must be 1 to`},
+		{grows(1, cluster.Growth{Tasks: []cluster.MoreTasks{{Stage: 2, Tasks: 1}, {Stage: 1, Tasks: 1}}}),
+			"in ascending order"},
+		{grows(1, cluster.Growth{Tasks: []cluster.MoreTasks{{Stage: 1, Tasks: 1}, {Stage: 1, Tasks: 1}}}),
+			"in ascending order"},
+		{grows(1, cluster.Growth{Tasks: []cluster.MoreTasks{{Stage: 1, Tasks: 0}}}),
+			`job "A" stage "1" tasks 0: must be 1 to`},
 		{grows(1, cluster.Growth{Tasks: []cluster.MoreTasks{{Stage: 1, Tasks: cluster.MostTasks}}}), "must be 1 to"},
-		{grows(1, cluster.Growth{Stages: []cluster.Stage{stageOf(1, 3)}}), `job "A" stage "3" after 3: must be the index of an earlier stage, 0 to 2`},
+		{grows(1, cluster.Growth{Stages: []cluster.Stage{stageOf(1, 3)}}),
+			`job "A" stage "3" after 3: must be the index of an earlier stage, 0 to 2`},
 		{grows(1, cluster.Growth{Stages: []cluster.Stage{stageOf(1, -1)}}), "after -1"},
 		{grows(1, cluster.Growth{Stages: []cluster.Stage{stageOf(-1)}}), `stage "3" tasks -1: must be 0 to`},
-		{grows(1, cluster.Growth{Stages: []cluster.Stage{{Name: "c", Tasks: 1, Coordinator: true}}}), `stage "c" coordinator true: must not be added`},
+		{grows(1, cluster.Growth{Stages: []cluster.Stage{{Name: "c", Tasks: 1, Coordinator: true}}}),
+			`stage "c" coordinator true: must not be added`},
 		{grows(1, cluster.Growth{Stages: []cluster.Stage{{Tasks: 1}}}), "memory 0B: must be above 0"},
-		{grows(1, cluster.Growth{Demands: []cluster.Demand{{Tasks: 1}}}), "job 1: demands executors, but does not start its own tasks"},
-		{cluster.Event{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 3, Name: "C", Drives: true, Stages: []cluster.Stage{stageOf(1)}}}, `job "C" drives true: must be false unless the job is open`},
-		{cluster.Event{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 3, Name: "C", Stages: []cluster.Stage{stageOf(0)}}}, `tasks 0: must be 1 to`},
+		{grows(1, cluster.Growth{Demands: []cluster.Demand{{Tasks: 1}}}),
+			"job 1: demands executors, but does not start its own tasks"},
+		{cluster.Event{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 3, Name: "C", Drives: true,
+			Stages: []cluster.Stage{stageOf(1)}}}, `job "C" drives true: must be false unless the job is open`},
+		{cluster.Event{Kind: cluster.JobSubmitted,
+			NewJob: &cluster.Job{ID: 3, Name: "C", Stages: []cluster.Stage{stageOf(0)}}}, `tasks 0: must be 1 to`},
 	} {
-		s := bookOf(t, &cluster.Job{ID: 1, Name: "A", Open: true, Stages: []cluster.Stage{stageOf(1), stageOf(2, 0), stageOf(0)}}, &cluster.Job{ID: 2, Name: "B", Stages: []cluster.Stage{stageOf(1)}})
+		s := bookOf(t, &cluster.Job{ID: 1, Name: "A", Open: true, Stages: []cluster.Stage{stageOf(1), stageOf(2, 0),
+			stageOf(0)}}, &cluster.Job{ID: 2, Name: "B", Stages: []cluster.Stage{stageOf(1)}})
 		runAll(t, s, s.Jobs[0], 0)
 		refuses(t, s, &c.e, c.want)
 	}
 }
 
-// An open job without work does not end before it closes. A stage without tasks holds up those that depend on it until it has tasks
-// that succeed, or until then.
+// An open job without work does not end before it closes. A stage without tasks holds up those that depend on it
+// until it has tasks that succeed, or until then.
 func TestOpenJobEnds(t *testing.T) {
 	s := bookOf(t, &cluster.Job{ID: 1, Name: "A", Open: true})
 	j := s.Jobs[0]
@@ -179,7 +192,8 @@ func TestGrowthEndsInTheSameBook(t *testing.T) {
 		}
 		apply(rest)
 		at := bookOf(rt, whole)
-		if got, want := fmt.Sprintf("%+v %+v", grown.Stages, grown.Progress), fmt.Sprintf("%+v %+v", at.Jobs[0].Stages, at.Jobs[0].Progress); got != want {
+		if got, want := fmt.Sprintf("%+v %+v", grown.Stages, grown.Progress),
+			fmt.Sprintf("%+v %+v", at.Jobs[0].Stages, at.Jobs[0].Progress); got != want {
 			rt.Fatalf("it grew to\n%s\nand as a whole it is\n%s", got, want)
 		}
 		// Another engine that learns of both, at any point of their work, knows the same.
@@ -219,7 +233,8 @@ func TestGrowthEndsInTheSameBook(t *testing.T) {
 func stateOf(j *JobState) (text string) {
 	for i := range j.Progress {
 		p := &j.Progress[i]
-		text += fmt.Sprintf("tasks %d pending %d ended %d next %d waits for %d read %v ready %v\n", j.Stages[i].Tasks, p.Pending, p.Ended, p.next, p.parentsLeft, p.read, j.Ready(i))
+		text += fmt.Sprintf("tasks %d pending %d ended %d next %d waits for %d read %v ready %v\n", j.Stages[i].Tasks,
+			p.Pending, p.Ended, p.next, p.parentsLeft, p.read, j.Ready(i))
 	}
 	return text + fmt.Sprintf("open %v passed %d", j.Open, j.passed)
 }
@@ -227,7 +242,8 @@ func stateOf(j *JobState) (text string) {
 // Growth costs as much as it adds: not more if the job has many stages already, or stages of many tasks.
 func TestGrowthIsCheap(t *testing.T) {
 	s := bookOf(t, &cluster.Job{ID: 1, Name: "A", Open: true, Stages: []cluster.Stage{stageOf(100_000)}})
-	stages := []cluster.Event{grows(1, cluster.Growth{Stages: []cluster.Stage{stageOf(0)}}), grows(1, cluster.Growth{Tasks: []cluster.MoreTasks{{Stage: 0, Tasks: 1}}})}
+	stages := []cluster.Event{grows(1, cluster.Growth{Stages: []cluster.Stage{stageOf(0)}}),
+		grows(1, cluster.Growth{Tasks: []cluster.MoreTasks{{Stage: 0, Tasks: 1}}})}
 	if n := testing.AllocsPerRun(2000, func() {
 		s.Changes.reset()
 		for i := range stages {
@@ -240,7 +256,8 @@ func TestGrowthIsCheap(t *testing.T) {
 	}
 }
 
-// BenchmarkGrow is a stage of a job that has grown by as many stages before, from its arrival to the end of its only task.
+// BenchmarkGrow is a stage of a job that has grown by as many stages before, from its arrival to the end of its only
+// task.
 func BenchmarkGrow(b *testing.B) {
 	s := bookOf(b, &cluster.Job{ID: 1, Name: "A", Open: true})
 	for b.Loop() {

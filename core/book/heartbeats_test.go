@@ -14,9 +14,14 @@ import (
 func TestStartsPerHeartbeatCountForEachNode(t *testing.T) {
 	s := newSnapshot()
 	s.Heartbeats.Every, s.Heartbeats.Starts = time.Second, 1
-	events := []cluster.Event{{Kind: cluster.Synced}, {Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 1, Name: "j", Stages: []cluster.Stage{{Tasks: 10, Ideal: resource.Of(1, 1)}}}}}
+	events := []cluster.Event{{Kind: cluster.Synced},
+		{Kind: cluster.JobSubmitted,
+			NewJob: &cluster.Job{ID: 1, Name: "j", Stages: []cluster.Stage{{Tasks: 10, Ideal: resource.Of(1, 1)}}}}}
 	for i := range 2 {
-		events = append(events, cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: cluster.NodeID(i), Capacity: resource.Of(100, 100)}}, cluster.Event{Kind: cluster.Heartbeat, Node: cluster.NodeID(i)})
+		events = append(events,
+			cluster.Event{Kind: cluster.NodeJoined,
+				NewNode: &cluster.Node{ID: cluster.NodeID(i), Capacity: resource.Of(100, 100)}},
+			cluster.Event{Kind: cluster.Heartbeat, Node: cluster.NodeID(i)})
 	}
 	for i := range events {
 		if err := s.apply(0, &events[i]); err != nil {

@@ -10,8 +10,8 @@ import (
 
 // Hold is the newest order to stop a running task or to let it go on.
 type Hold struct {
-	// By are the holders that the order names, never the memory manager; 0 if the task may go on. Owner and Leveling are the
-	// records of these holders, zero for a holder that By does not name.
+	// By are the holders that the order names, never the memory manager; 0 if the task may go on. Owner and Leveling are
+	// the records of these holders, zero for a holder that By does not name.
 	By              cluster.Holders
 	Owner, Leveling Held
 	// Decision is the newest Suspend or Resume; 0 if the task was found held. InForce says that it was carried out, Failed
@@ -24,20 +24,20 @@ type Hold struct {
 
 // Held is what is recorded of one holder of a task.
 type Held struct {
-	// Since is when the holder began to hold the task, and Why is the reason of the newest decision about it. Both are zero if
-	// the task was found held.
+	// Since is when the holder began to hold the task, and Why is the reason of the newest decision about it. Both are
+	// zero if the task was found held.
 	Since timeline.Time
 	Why   cluster.Reason
-	// Until is when leveling ends its hold, and For is the task that keeps going because of it, zero if there is none. Both are
-	// zero for the owner.
+	// Until is when leveling ends its hold, and For is the task that keeps going because of it, zero if there is none.
+	// Both are zero for the owner.
 	Until timeline.Time
 	For   cluster.TaskID
 	// PageOut says that the memory of the task is to be paged out while the holder holds it.
 	PageOut bool
 }
 
-// Suspend stops the programs of a running task on behalf of its owner, until Resume names the owner. It is ignored if the owner
-// holds the task already, or if the task is being killed.
+// Suspend stops the programs of a running task on behalf of its owner, until Resume names the owner. It is ignored if
+// the owner holds the task already, or if the task is being killed.
 func (p *Plan) Suspend(t *TaskState, by cluster.Holders, why cluster.Reason) {
 	h := t.heldFor()
 	if by&cluster.HeldByLeveling != 0 {
@@ -51,21 +51,22 @@ func (p *Plan) Suspend(t *TaskState, by cluster.Holders, why cluster.Reason) {
 	p.hold(t, h, why)
 }
 
-// SuspendUntil stops the programs of a running task on behalf of leveling until the given time, which must be in the future and
-// not Never. The engine then ends the hold; Resume for HeldByLeveling ends it earlier. forTask is the task that keeps going
-// because of it, zero if there is none. A later SuspendUntil of the task replaces the end. SuspendUntil is ignored if nothing
-// would change, or if the task is being killed.
+// SuspendUntil stops the programs of a running task on behalf of leveling until the given time, which must be in the
+// future and not Never. The engine then ends the hold; Resume for HeldByLeveling ends it earlier. forTask is the task
+// that keeps going because of it, zero if there is none. A later SuspendUntil of the task replaces the end.
+// SuspendUntil is ignored if nothing would change, or if the task is being killed.
 func (p *Plan) SuspendUntil(t *TaskState, until timeline.Time, forTask cluster.TaskID, why cluster.Reason) {
 	p.suspendUntil(t, until, forTask, false, why)
 }
 
-// PageOutUntil is SuspendUntil with the memory of the task paged out, so that what has left can be granted to others. When the hold
-// ends, the task takes its memory back: it goes on once that is free.
+// PageOutUntil is SuspendUntil with the memory of the task paged out, so that what has left can be granted to others.
+// When the hold ends, the task takes its memory back: it goes on once that is free.
 func (p *Plan) PageOutUntil(t *TaskState, until timeline.Time, why cluster.Reason) {
 	p.suspendUntil(t, until, cluster.TaskID{}, true, why)
 }
 
-func (p *Plan) suspendUntil(t *TaskState, until timeline.Time, forTask cluster.TaskID, pageOut bool, why cluster.Reason) {
+func (p *Plan) suspendUntil(t *TaskState, until timeline.Time, forTask cluster.TaskID, pageOut bool,
+	why cluster.Reason) {
 	h := t.heldFor()
 	switch {
 	case t.Killing:
@@ -81,12 +82,13 @@ func (p *Plan) suspendUntil(t *TaskState, until timeline.Time, forTask cluster.T
 	if h.By&cluster.HeldByLeveling == 0 {
 		since = p.now
 	}
-	h.By, h.Leveling = h.By|cluster.HeldByLeveling, Held{Since: since, Why: why, Until: until, For: forTask, PageOut: pageOut}
+	h.By, h.Leveling = h.By|cluster.HeldByLeveling, Held{Since: since, Why: why, Until: until, For: forTask,
+		PageOut: pageOut}
 	p.hold(t, h, why)
 }
 
-// Resume ends the hold of some holders of a task; it is ignored if these do not hold the task. The programs go on once the task
-// has no holder.
+// Resume ends the hold of some holders of a task; it is ignored if these do not hold the task. The programs go on
+// once the task has no holder.
 func (p *Plan) Resume(t *TaskState, by cluster.Holders, why cluster.Reason) {
 	h := t.heldFor()
 	if h.By &^= by; h.By&cluster.HeldByOwner == 0 {
@@ -130,8 +132,8 @@ func (t *TaskState) heldFor() (h Hold) {
 	return h
 }
 
-// HeldUntil returns when leveling ends its hold of t, and more about it; ok is false if leveling does not hold t. Other holders
-// may hold the task for longer.
+// HeldUntil returns when leveling ends its hold of t, and more about it; ok is false if leveling does not hold t.
+// Other holders may hold the task for longer.
 func (t *TaskState) HeldUntil() (h Held, ok bool) {
 	if t.heldBy()&cluster.HeldByLeveling == 0 {
 		return Held{}, false
@@ -139,14 +141,16 @@ func (t *TaskState) HeldUntil() (h Held, ok bool) {
 	return t.Hold.Leveling, true
 }
 
-// WaitsForMemory returns the hold of a task that the policy has stopped before a phase, or in one, which needs more memory than is free, with
-// its memory paged out; ok is false if it has not. Such tasks of a node stand in line, in the order of Since.
+// WaitsForMemory returns the hold of a task that the policy has stopped before a phase, or in one, which needs more
+// memory than is free, with its memory paged out; ok is false if it has not. Such tasks of a node stand in line, in
+// the order of Since.
 func (t *TaskState) WaitsForMemory() (h Held, ok bool) {
 	h, ok = t.HeldUntil()
 	return h, ok && h.PageOut
 }
 
-// GoesOnAt returns the earliest time from now on at which a task can make progress: now, unless leveling has stopped it.
+// GoesOnAt returns the earliest time from now on at which a task can make progress: now, unless leveling has stopped
+// it.
 func (t *TaskState) GoesOnAt(now timeline.Time) timeline.Time {
 	if h, ok := t.HeldUntil(); ok && t.StillBy&cluster.HeldByLeveling != 0 {
 		return max(now, h.Until)
@@ -158,7 +162,8 @@ func (t *TaskState) GoesOnAt(now timeline.Time) timeline.Time {
 func (p *Plan) hold(t *TaskState, newer Hold, why cluster.Reason) {
 	was, by := t.heldFor(), newer.By
 	switch {
-	case t.Killing || by == was.By && newer.Leveling.Until == was.Leveling.Until && newer.Leveling.For == was.Leveling.For && newer.pageOut() == was.pageOut():
+	case t.Killing || by == was.By && newer.Leveling.Until == was.Leveling.Until &&
+		newer.Leveling.For == was.Leveling.For && newer.pageOut() == was.pageOut():
 		return
 	case !t.Running:
 		p.fail("suspend or resume task %s for %q: it is not running", t.ID, by)
@@ -191,7 +196,8 @@ func (p *Plan) hold(t *TaskState, newer Hold, why cluster.Reason) {
 // answersHold reports whether an event answers a Suspend or Resume of t.
 func (t *TaskState) answersHold(e *cluster.Event) bool {
 	h := t.Hold
-	return h != nil && e.Decision != 0 && (h.Decision == e.Decision && !h.InForce && !h.Failed || slices.Contains(h.earlier, e.Decision))
+	return h != nil && e.Decision != 0 && (h.Decision == e.Decision && !h.InForce && !h.Failed ||
+		slices.Contains(h.earlier, e.Decision))
 }
 
 // answerHold records the answer to a Suspend or Resume of t. Whether its programs stand still is another event.

@@ -57,8 +57,10 @@ func TestSuspendUntil(t *testing.T) {
 	id, other := ids[0], ids[1]
 	end := l.now.Add(10 * time.Second)
 	got := l.suspendUntil(id, end, other)
-	l.same("suspended", got, cluster.Decision{Kind: cluster.Suspend, By: cluster.HeldByLeveling, At: end, For: other}, cluster.Decision{Kind: cluster.Wake, At: end})
-	if h, ok := l.book.Snapshot().task(id).HeldUntil(); !ok || h.Since != l.now || h.Until != end || h.For != other || h.Why.Code != cluster.NodePressure {
+	l.same("suspended", got, cluster.Decision{Kind: cluster.Suspend, By: cluster.HeldByLeveling, At: end, For: other},
+		cluster.Decision{Kind: cluster.Wake, At: end})
+	if h, ok := l.book.Snapshot().task(id).HeldUntil(); !ok || h.Since != l.now || h.Until != end || h.For != other ||
+		h.Why.Code != cluster.NodePressure {
 		t.Errorf("recorded %+v, %v", h, ok)
 	}
 	l.enter(cluster.Event{Kind: cluster.DecisionDone, Task: id, Decision: got[0].ID})
@@ -90,13 +92,16 @@ func TestSuspendUntilAgain(t *testing.T) {
 	l.suspendUntil(id, at(10), cluster.TaskID{})
 	l.now++
 	l.same("the same", l.suspendUntil(id, at(10), cluster.TaskID{}))
-	l.same("later", l.suspendUntil(id, at(30), ids[1]), cluster.Decision{Kind: cluster.Suspend, By: cluster.HeldByLeveling, At: at(30), For: ids[1]})
+	l.same("later", l.suspendUntil(id, at(30), ids[1]),
+		cluster.Decision{Kind: cluster.Suspend, By: cluster.HeldByLeveling, At: at(30), For: ids[1]})
 	if h, _ := l.book.Snapshot().task(id).HeldUntil(); h.Since != begun {
 		t.Errorf("held since %v, want %v", h.Since, begun)
 	}
 	l.now = at(10)
 	l.same("at the first end", l.step(nil), cluster.Decision{Kind: cluster.Wake, At: at(30)})
-	l.same("earlier", l.suspendUntil(id, at(20), ids[1]), cluster.Decision{Kind: cluster.Suspend, By: cluster.HeldByLeveling, At: at(20), For: ids[1]}, cluster.Decision{Kind: cluster.Wake, At: at(20)})
+	l.same("earlier", l.suspendUntil(id, at(20), ids[1]),
+		cluster.Decision{Kind: cluster.Suspend, By: cluster.HeldByLeveling, At: at(20), For: ids[1]},
+		cluster.Decision{Kind: cluster.Wake, At: at(20)})
 	l.now = at(11)
 	l.same("early", l.step(func(p *Plan) {
 		p.Resume(l.book.Snapshot().task(id), cluster.HeldByLeveling, cluster.Because(cluster.LevelingEnds))
@@ -114,7 +119,9 @@ func TestPausedAndLeveled(t *testing.T) {
 		l.put(cluster.Event{Kind: cluster.JobPaused, Job: 1})
 		l.same("paused", l.step(nil), cluster.Decision{Kind: cluster.Suspend, By: cluster.HeldByOwner})
 		got := l.suspendUntil(id, end, cluster.TaskID{Job: 9})
-		l.same("leveled, too", got, cluster.Decision{Kind: cluster.Suspend, By: cluster.HeldByOwner | cluster.HeldByLeveling, At: end, For: cluster.TaskID{Job: 9}}, cluster.Decision{Kind: cluster.Wake, At: end})
+		l.same("leveled, too", got,
+			cluster.Decision{Kind: cluster.Suspend, By: cluster.HeldByOwner | cluster.HeldByLeveling, At: end,
+				For: cluster.TaskID{Job: 9}}, cluster.Decision{Kind: cluster.Wake, At: end})
 		l.enter(cluster.Event{Kind: cluster.DecisionDone, Task: id, Decision: got[0].ID})
 		l.enter(cluster.Event{Kind: cluster.TaskStill, Task: id, By: cluster.HeldByOwner | cluster.HeldByLeveling})
 		if levelingFirst {
@@ -128,7 +135,8 @@ func TestPausedAndLeveled(t *testing.T) {
 			continue
 		}
 		l.put(cluster.Event{Kind: cluster.JobResumed, Job: 1})
-		l.same("the pause ends first", l.step(nil), cluster.Decision{Kind: cluster.Suspend, By: cluster.HeldByLeveling, At: end, For: cluster.TaskID{Job: 9}})
+		l.same("the pause ends first", l.step(nil), cluster.Decision{Kind: cluster.Suspend, By: cluster.HeldByLeveling,
+			At: end, For: cluster.TaskID{Job: 9}})
 		if free := l.node().Free[resource.CPU]; free != 4*resource.Core {
 			t.Errorf("%d millicores are free while leveling holds the task", free)
 		}
@@ -145,12 +153,14 @@ func TestPausedWhenLevelingEnds(t *testing.T) {
 	l.suspendUntil(id, end, cluster.TaskID{})
 	l.now = end
 	l.put(cluster.Event{Kind: cluster.JobPaused, Job: 1})
-	l.same("the pause begins", l.step(nil), cluster.Decision{Kind: cluster.Resume}, cluster.Decision{Kind: cluster.Suspend, By: cluster.HeldByOwner})
+	l.same("the pause begins", l.step(nil), cluster.Decision{Kind: cluster.Resume},
+		cluster.Decision{Kind: cluster.Suspend, By: cluster.HeldByOwner})
 	end = end.Add(10 * time.Second)
 	l.suspendUntil(id, end, cluster.TaskID{})
 	l.now = end
 	l.put(cluster.Event{Kind: cluster.JobResumed, Job: 1})
-	l.same("the pause ends", l.step(nil), cluster.Decision{Kind: cluster.Suspend, By: cluster.HeldByOwner}, cluster.Decision{Kind: cluster.Resume})
+	l.same("the pause ends", l.step(nil), cluster.Decision{Kind: cluster.Suspend, By: cluster.HeldByOwner},
+		cluster.Decision{Kind: cluster.Resume})
 }
 
 // A new engine takes over what leveling holds: it ends a hold whose end has passed, and wakes for the others.
@@ -160,13 +170,17 @@ func TestAdoptedLeveled(t *testing.T) {
 	ideal := l.book.Snapshot().Jobs[0].Stages[0].Ideal
 	l.now = timeline.Seconds(100)
 	for i, until := range []timeline.Time{timeline.Seconds(90), timeline.Seconds(130)} {
-		e := cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Index: int32(i)}, Grant: ideal, Launched: 1, Found: &cluster.Condition{HeldBy: cluster.HeldByLeveling, HeldUntil: until, HeldFor: cluster.TaskID{Job: 7},
-			Progress: &cluster.Progress{StillBy: cluster.HeldByLeveling, StillSince: timeline.Seconds(80)}}}
+		e := cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Index: int32(i)}, Grant: ideal,
+			Launched: 1, Found: &cluster.Condition{HeldBy: cluster.HeldByLeveling, HeldUntil: until,
+				HeldFor: cluster.TaskID{Job: 7}, Progress: &cluster.Progress{StillBy: cluster.HeldByLeveling,
+					StillSince: timeline.Seconds(80)}}}
 		l.put(e)
 	}
 	l.put(cluster.Event{Kind: cluster.Synced})
-	l.same("at once", l.step(nil), cluster.Decision{Kind: cluster.Resume}, cluster.Decision{Kind: cluster.Wake, At: timeline.Seconds(130)})
-	if h, ok := l.book.Snapshot().task(cluster.TaskID{Job: 1, Index: 1}).HeldUntil(); !ok || h.For != (cluster.TaskID{Job: 7}) {
+	l.same("at once", l.step(nil), cluster.Decision{Kind: cluster.Resume},
+		cluster.Decision{Kind: cluster.Wake, At: timeline.Seconds(130)})
+	if h, ok := l.book.Snapshot().task(cluster.TaskID{Job: 1, Index: 1}).HeldUntil(); !ok ||
+		h.For != (cluster.TaskID{Job: 7}) {
 		t.Errorf("recorded %+v, %v", h, ok)
 	}
 	l.now = timeline.Seconds(130)

@@ -34,7 +34,8 @@ func (r *room) setMax(a, b *room) (changed bool) {
 
 // is compares two rooms: the compiler would call a function for ==.
 func (r *room) is(o *room) bool {
-	return r.available == o.available && r.free[resource.CPU] == o.free[resource.CPU] && r.free[resource.Memory] == o.free[resource.Memory] &&
+	return r.available == o.available && r.free[resource.CPU] == o.free[resource.CPU] &&
+		r.free[resource.Memory] == o.free[resource.Memory] &&
 		r.free[resource.Disk] == o.free[resource.Disk] && r.free[resource.Network] == o.free[resource.Network]
 }
 

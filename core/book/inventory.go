@@ -8,11 +8,13 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// Inventory returns events from which another engine learns, before it decides anything, what s knows of the cluster at now: its
-// nodes, its quotas, its jobs, and the tasks that have ended or run. The last event is Continued. The events share no memory with s that s changes.
+// Inventory returns events from which another engine learns, before it decides anything, what s knows of the cluster
+// at now: its nodes, its quotas, its jobs, and the tasks that have ended or run. The last event is Continued. The
+// events share no memory with s that s changes.
 //
-// The other engine decides anew what s holds as decided: orders without an answer, questions about nodes, which tasks to
-// preempt, which jobs back off, and until when nodes are kept. A node that is paused may start tasks again, and a task that is being started is running.
+// The other engine decides anew what s holds as decided: orders without an answer, questions about nodes, which tasks
+// to preempt, which jobs back off, and until when nodes are kept. A node that is paused may start tasks again, and a
+// task that is being started is running.
 func (s *Snapshot) Inventory(now timeline.Time) (all []cluster.Event) {
 	for _, n := range s.Nodes {
 		node := n.Node
@@ -39,7 +41,8 @@ func (s *Snapshot) Inventory(now timeline.Time) (all []cluster.Event) {
 	}
 	for _, n := range s.Nodes {
 		if j := n.ReservedFor; j != nil {
-			all = append(all, cluster.Event{Kind: cluster.NodeKept, Node: n.ID, Task: cluster.TaskID{Job: j.ID, Stage: int32(n.ReservedStage)}})
+			all = append(all, cluster.Event{Kind: cluster.NodeKept, Node: n.ID,
+				Task: cluster.TaskID{Job: j.ID, Stage: int32(n.ReservedStage)}})
 		}
 		if n.Held > 0 && !n.Gone {
 			all = append(all, cluster.Event{Kind: cluster.NodeMemory, Node: n.ID, Held: n.Held})
@@ -53,7 +56,8 @@ func (s *Snapshot) Inventory(now timeline.Time) (all []cluster.Event) {
 	}
 	for _, j := range s.Jobs {
 		if j.Drives && !j.Open { // Without executors it would have ended.
-			all = append(all, cluster.Event{Kind: cluster.JobGrew, Job: j.ID, Found: &cluster.Condition{Growth: &cluster.Growth{Closes: true}}})
+			all = append(all, cluster.Event{Kind: cluster.JobGrew, Job: j.ID,
+				Found: &cluster.Condition{Growth: &cluster.Growth{Closes: true}}})
 		}
 		if j.Status.Ended() { // its last tasks are being killed
 			all = append(all, cluster.Event{Kind: cluster.JobCancelled, Job: j.ID})
@@ -62,8 +66,8 @@ func (s *Snapshot) Inventory(now timeline.Time) (all []cluster.Event) {
 	return append(all, cluster.Event{Kind: cluster.Continued})
 }
 
-// TakeOver is Inventory for an engine that takes the place of that of s and gets the answers to its orders: tasks that are being started
-// are being started. s must be Quiet.
+// TakeOver is Inventory for an engine that takes the place of that of s and gets the answers to its orders: tasks
+// that are being started are being started. s must be Quiet.
 func (s *Snapshot) TakeOver(now timeline.Time) []cluster.Event {
 	all := s.Inventory(now)
 	for i := range all {
@@ -81,7 +85,8 @@ func (s *Snapshot) TakeOver(now timeline.Time) []cluster.Event {
 	return all
 }
 
-// Quiet reports whether no order but starts is under way, no question is open, and no node is paused. Then another engine can take over.
+// Quiet reports whether no order but starts is under way, no question is open, and no node is paused. Then another
+// engine can take over.
 func (s *Snapshot) Quiet() bool {
 	for _, n := range s.Nodes {
 		if n.Asking() || n.Paused {
@@ -99,11 +104,13 @@ func (s *Snapshot) Quiet() bool {
 // underWay reports whether an order about t other than its start has no answer yet.
 func (t *TaskState) underWay() bool {
 	h, th, r := t.Hold, t.Throttled, t.Resized
-	return t.Killing || h != nil && (!h.InForce && !h.Failed || len(h.earlier) > 0) || th != nil && (!th.InForce || len(th.earlier) > 0) ||
+	return t.Killing || h != nil && (!h.InForce && !h.Failed || len(h.earlier) > 0) || th != nil &&
+		(!th.InForce || len(th.earlier) > 0) ||
 		r != nil && (!r.InForce && !r.Failed || len(r.earlier) > 0)
 }
 
-// goOnAsTold begins to decide after an Inventory. What must be done about jobs that are ended or paused is still to be done.
+// goOnAsTold begins to decide after an Inventory. What must be done about jobs that are ended or paused is still to
+// be done.
 func (s *Snapshot) goOnAsTold() {
 	s.Synced = true
 	s.Changes.reset()
@@ -133,7 +140,8 @@ func (j *JobState) inventory(now timeline.Time) (all []cluster.Event) {
 	}
 	if j.Drives {
 		if demands := j.demands(); len(demands) > 0 {
-			all = append(all, cluster.Event{Kind: cluster.JobGrew, Job: j.ID, Found: &cluster.Condition{Growth: &cluster.Growth{Demands: demands}}})
+			all = append(all, cluster.Event{Kind: cluster.JobGrew, Job: j.ID,
+				Found: &cluster.Condition{Growth: &cluster.Growth{Demands: demands}}})
 		}
 		return all
 	}
@@ -170,7 +178,8 @@ func (j *JobState) inventory(now timeline.Time) (all []cluster.Event) {
 		}
 	}
 	if closed {
-		all = append(all, cluster.Event{Kind: cluster.JobGrew, Job: j.ID, Found: &cluster.Condition{Growth: &cluster.Growth{Closes: true}}})
+		all = append(all, cluster.Event{Kind: cluster.JobGrew, Job: j.ID,
+			Found: &cluster.Condition{Growth: &cluster.Growth{Closes: true}}})
 	}
 	return all
 }

@@ -61,12 +61,13 @@ type JobState struct {
 	begun  bool // one of its tasks was started, perhaps before an engine took the job over
 	// inRetries says that it is among Snapshot.retries.
 	inRetries bool
-	// standing is what the gate knows of the job; nil if neither its user nor its queue has a quota, or if the gate has not met it.
+	// standing is what the gate knows of the job; nil if neither its user nor its queue has a quota, or if the gate has
+	// not met it.
 	standing *standing
 	met      bool
 
-	// Version changes whenever Tasks, the launch, the phase or the stillness of a task, or the pending tasks change. A policy can cache what it
-	// computed for a job until then.
+	// Version changes whenever Tasks, the launch, the phase or the stillness of a task, or the pending tasks change. A
+	// policy can cache what it computed for a job until then.
 	Version uint64
 }
 
@@ -91,7 +92,8 @@ func (j *JobState) Ready(stage int) bool {
 	return j.Startable(stage) > 0 && j.open(stage)
 }
 
-// Startable returns how many pending tasks of the stage no quota withholds. If they start together, that is all or none.
+// Startable returns how many pending tasks of the stage no quota withholds. If they start together, that is all or
+// none.
 func (j *JobState) Startable(stage int) int {
 	s := &j.Progress[stage]
 	if s.Withheld > 0 && j.Stages[stage].Together {
@@ -100,8 +102,8 @@ func (j *JobState) Startable(stage int) int {
 	return s.Pending - s.Withheld
 }
 
-// MayStart returns how many tasks of the stage may start now, which is Startable unless another stage, a pause or the end of the job keeps
-// them from starting.
+// MayStart returns how many tasks of the stage may start now, which is Startable unless another stage, a pause or the
+// end of the job keeps them from starting.
 func (j *JobState) MayStart(stage int) int {
 	if j.Status.Ended() || !j.open(stage) {
 		return 0

@@ -19,9 +19,12 @@ func TestLack(t *testing.T) {
 	}{
 		{"cores", []resource.Vector{resource.Of(core/5, 8*gb)}, false, resource.Of(300, gb), "no node has 300m cores free"},
 		{"memory", []resource.Vector{resource.Of(4*core, gb)}, false, resource.Of(core, 2*gb), "no node has 2GB free"},
-		{"both", []resource.Vector{resource.Of(core, gb)}, false, resource.Of(2*core, 2*gb), "no node has 2GB and 2 cores free"},
-		{"each elsewhere", []resource.Vector{resource.Of(core, 8*gb), resource.Of(8*core, gb)}, false, resource.Of(2*core, 2*gb), "no node has 2GB and 2 cores free"},
-		{"on a reserved node", []resource.Vector{resource.Of(core, 8*gb), resource.Of(core, gb)}, true, resource.Of(2*core, 2*gb), "no node has 2 cores free"},
+		{"both", []resource.Vector{resource.Of(core, gb)}, false, resource.Of(2*core, 2*gb),
+			"no node has 2GB and 2 cores free"},
+		{"each elsewhere", []resource.Vector{resource.Of(core, 8*gb), resource.Of(8*core, gb)}, false,
+			resource.Of(2*core, 2*gb), "no node has 2GB and 2 cores free"},
+		{"on a reserved node", []resource.Vector{resource.Of(core, 8*gb), resource.Of(core, gb)}, true,
+			resource.Of(2*core, 2*gb), "no node has 2 cores free"},
 		{"no node", nil, false, resource.Of(core, gb), "no node has 1GB and 1 core free"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// relend gives what a running task does not hold while it stands still, or has nothing to do, to its node, or takes it back: a task that
-// is about to go on does not lend. Memory is lent apart, if it has left: see TaskState.Out.
+// relend gives what a running task does not hold while it stands still, or has nothing to do, to its node, or takes
+// it back: a task that is about to go on does not lend. Memory is lent apart, if it has left: see TaskState.Out.
 func (s *Snapshot) relend(t *TaskState) {
 	s.relendMemory(t)
 	if t.Idle || t.Still && !t.goesOnSoon() {
@@ -18,14 +18,14 @@ func (s *Snapshot) relend(t *TaskState) {
 	}
 }
 
-// goesOnSoon reports whether a task that stands still is about to go on: the engine has ordered that it goes on, which has not
-// failed, and the memory manager does not hold it.
+// goesOnSoon reports whether a task that stands still is about to go on: the engine has ordered that it goes on,
+// which has not failed, and the memory manager does not hold it.
 func (t *TaskState) goesOnSoon() bool {
 	return t.heldBy() == 0 && t.StillBy&cluster.HeldByMemory == 0 && (t.Hold == nil || !t.Hold.Failed)
 }
 
-// idle records whether the programs of a running task have nothing to do. Its container keeps its bounds and its weight: a task that has
-// something to do again runs at once, and takes its cores back.
+// idle records whether the programs of a running task have nothing to do. Its container keeps its bounds and its
+// weight: a task that has something to do again runs at once, and takes its cores back.
 func (s *Snapshot) idle(now timeline.Time, id cluster.TaskID, is bool) error {
 	t, err := s.running(id)
 	switch {

@@ -21,8 +21,12 @@ func newLending(t *testing.T, lends bool, tasks int) *lending {
 	l := &lending{T: t, book: NewBook(nil)}
 	l.book.Snapshot().Lends = lends
 	need := resource.Vector{resource.Core, resource.GB, 20 * resource.MB, 0}
-	l.enter(cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Vector{4 * resource.Core, 8 * resource.GB, 100 * resource.MB, 0}}})
-	l.enter(cluster.Event{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 1, Name: "j", Stages: []cluster.Stage{{Tasks: tasks, Ideal: need, Duration: 100 * time.Second}}}})
+	l.enter(cluster.Event{Kind: cluster.NodeJoined,
+		NewNode: &cluster.Node{Name: "n", Capacity: resource.Vector{4 * resource.Core, 8 * resource.GB, 100 * resource.MB,
+			0}}})
+	l.enter(cluster.Event{Kind: cluster.JobSubmitted,
+		NewJob: &cluster.Job{ID: 1, Name: "j",
+			Stages: []cluster.Stage{{Tasks: tasks, Ideal: need, Duration: 100 * time.Second}}}})
 	l.enter(cluster.Event{Kind: cluster.Synced})
 	return l
 }
@@ -78,7 +82,8 @@ func TestLend(t *testing.T) {
 		t.Fatalf("%d tasks borrow", len(second))
 	}
 	l.enter(cluster.Event{Kind: cluster.TaskGoesOn, Task: first[0]})
-	if n.Free[resource.CPU] != 0 || n.Overdrawn() != (resource.Vector{resource.Core, 0, 0, 0}) || j.Used[resource.CPU] != 5*resource.Core {
+	if n.Free[resource.CPU] != 0 || n.Overdrawn() != (resource.Vector{resource.Core, 0, 0, 0}) ||
+		j.Used[resource.CPU] != 5*resource.Core {
 		t.Errorf("%v are free, %v overdrawn, the job uses %v", n.Free, n.Overdrawn(), j.Used)
 	}
 	l.enter(cluster.Event{Kind: cluster.TaskEnded, Task: first[1], Outcome: cluster.Succeeded})
@@ -91,7 +96,8 @@ func TestLend(t *testing.T) {
 	}
 }
 
-// A task that has nothing to do lends as one that stands still does, also while it is stopped and goes on, and also in an engine that takes over.
+// A task that has nothing to do lends as one that stands still does, also while it is stopped and goes on, and also
+// in an engine that takes over.
 func TestIdleLends(t *testing.T) {
 	l := newLending(t, true, 10)
 	first := l.start()
@@ -128,23 +134,27 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// Cores that were taken back for a task that is to go on are lent again once it is not about to: the memory manager holds it,
-// it could not be resumed, or it is paused anew.
+// Cores that were taken back for a task that is to go on are lent again once it is not about to: the memory manager
+// holds it, it could not be resumed, or it is paused anew.
 func TestLendAgain(t *testing.T) {
 	still := func(by cluster.Holders) cluster.Event { return cluster.Event{Kind: cluster.TaskStill, By: by} }
 	for name, c := range map[string]struct {
 		after []cluster.Event // the order to resume the task
 		lends bool
 	}{
-		"nothing yet":                        {nil, false},
-		"it has gone on":                     {[]cluster.Event{{Kind: cluster.TaskGoesOn}}, false},
-		"carried out, and not yet seen":      {[]cluster.Event{{Kind: cluster.DecisionDone}}, false},
-		"suspended, then carried out":        {[]cluster.Event{still(cluster.HeldByMemory | cluster.HeldByOwner), still(cluster.HeldByMemory), {Kind: cluster.DecisionDone}}, true},
-		"carried out, then suspended":        {[]cluster.Event{{Kind: cluster.DecisionDone}, still(cluster.HeldByMemory)}, true},
-		"suspended, and about to go on":      {[]cluster.Event{still(cluster.HeldByMemory | cluster.HeldByOwner), still(cluster.HeldByOwner)}, false},
-		"suspended, and the memory is there": {[]cluster.Event{still(cluster.HeldByMemory), {Kind: cluster.DecisionDone}, {Kind: cluster.TaskGoesOn}}, false},
-		"failed":                             {[]cluster.Event{{Kind: cluster.DecisionFailed}}, true},
-		"paused anew":                        {[]cluster.Event{{Kind: cluster.JobPaused, Job: 1}}, true},
+		"nothing yet":                   {nil, false},
+		"it has gone on":                {[]cluster.Event{{Kind: cluster.TaskGoesOn}}, false},
+		"carried out, and not yet seen": {[]cluster.Event{{Kind: cluster.DecisionDone}}, false},
+		"suspended, then carried out": {[]cluster.Event{still(cluster.HeldByMemory | cluster.HeldByOwner),
+			still(cluster.HeldByMemory), {Kind: cluster.DecisionDone}}, true},
+		"carried out, then suspended": {[]cluster.Event{{Kind: cluster.DecisionDone}, still(cluster.HeldByMemory)},
+			true},
+		"suspended, and about to go on": {[]cluster.Event{still(cluster.HeldByMemory | cluster.HeldByOwner),
+			still(cluster.HeldByOwner)}, false},
+		"suspended, and the memory is there": {[]cluster.Event{still(cluster.HeldByMemory), {Kind: cluster.DecisionDone},
+			{Kind: cluster.TaskGoesOn}}, false},
+		"failed":      {[]cluster.Event{{Kind: cluster.DecisionFailed}}, true},
+		"paused anew": {[]cluster.Event{{Kind: cluster.JobPaused, Job: 1}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLending(t, true, 4)

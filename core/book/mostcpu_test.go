@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// Where the policy grants CPU as a weight, a container may use what its stage requests, at most what its node has. It keeps that for life,
-// also under a policy that does not.
+// Where the policy grants CPU as a weight, a container may use what its stage requests, at most what its node has. It
+// keeps that for life, also under a policy that does not.
 func TestMostCPU(t *testing.T) {
 	for _, c := range []struct {
 		weighs      bool
@@ -47,7 +47,8 @@ func TestMostCPU(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		found := cluster.Event{Kind: cluster.TaskAdopted, Task: task.ID, Grant: gb(2, 6), Found: &cluster.Condition{ByPhase: true, MostCPU: -1}}
+		found := cluster.Event{Kind: cluster.TaskAdopted, Task: task.ID, Grant: gb(2, 6),
+			Found: &cluster.Condition{ByPhase: true, MostCPU: -1}}
 		if err := s.apply(0, &found); err == nil {
 			t.Error("adopted with a negative amount")
 		}

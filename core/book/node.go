@@ -13,8 +13,9 @@ type NodeState struct {
 	cluster.Node
 	Gone bool // left the cluster; it has no tasks any more
 
-	// Free is what may be granted: Room less what Tasks hold and less Leftover, or nothing while the node is paused or has as many tasks as
-	// it may have. Of an unknown kind, Unbounded stays Unbounded. Invariant: no component is negative.
+	// Free is what may be granted: Room less what Tasks hold and less Leftover, or nothing while the node is paused or
+	// has as many tasks as it may have. Of an unknown kind, Unbounded stays Unbounded. Invariant: no component is
+	// negative.
 	Free resource.Vector
 	// Paused says that the node can start nothing for now; its tasks keep running. Doubtful says that the node was
 	// paused, and no task has been launched on it since.
@@ -30,8 +31,8 @@ type NodeState struct {
 	// the grants when FLEX containers have grown. 0 until the driver reports.
 	Held resource.Amount
 
-	// Leftover is memory that outlives the containers that have used it, bytes, as the driver last reported it: files in memory,
-	// and segments that programs shared.
+	// Leftover is memory that outlives the containers that have used it, bytes, as the driver last reported it: files in
+	// memory, and segments that programs shared.
 	Leftover resource.Amount
 
 	// ReservedFor is the only job that may start regular work here, nil if none; ReservedStage is the stage for which it
@@ -45,18 +46,19 @@ type NodeState struct {
 	// Pressed, Held or Leftover changes. A policy can cache what it computed for a node until then.
 	Version uint64
 
-	// Asked is the newest question about the node, nil if there was none. Leveled is the newest answer that was not stale when it
-	// came; the node may have changed since. Neither changes Version.
+	// Asked is the newest question about the node, nil if there was none. Leveled is the newest answer that was not
+	// stale when it came; the node may have changed since. Neither changes Version.
 	Asked   *Asked
 	Leveled *cluster.Answer
 
 	// LastHeartbeat is the time of the newest Heartbeat event. Meaningful if the snapshot's Heartbeats.Every is not 0.
 	LastHeartbeat timeline.Time
 
-	booked   resource.Amount // memory granted to booked tasks that are not running yet, bytes
-	most     int             // the most tasks that it may have; 0 is any number
-	withheld resource.Vector // Room less what Tasks hold, and less Free: not zero if the node is paused, full or overdrawn, or has a Leftover
-	unfiled  bool            // the snapshot's indexes lack its newest version
+	booked resource.Amount // memory granted to booked tasks that are not running yet, bytes
+	most   int             // the most tasks that it may have; 0 is any number
+	// Room less what Tasks hold, and less Free: not zero if the node is paused, full or overdrawn, or has a Leftover
+	withheld resource.Vector
+	unfiled  bool // the snapshot's indexes lack its newest version
 }
 
 // ReservedNeed is the need of the stage for which n is reserved. n must be reserved.
@@ -64,8 +66,8 @@ func (n *NodeState) ReservedNeed() resource.Vector {
 	return n.ReservedFor.Stages[n.ReservedStage].Ideal
 }
 
-// ReservationNeeded reports whether the job that reserved n would start its next task from the reserved stage. n must be
-// reserved.
+// ReservationNeeded reports whether the job that reserved n would start its next task from the reserved stage. n must
+// be reserved.
 func (n *NodeState) ReservationNeeded() bool {
 	stage, ok := n.ReservedFor.NextStage()
 	return ok && stage == n.ReservedStage
@@ -119,16 +121,16 @@ func (n *NodeState) setUnused(unused resource.Vector) {
 	}
 }
 
-// Overdrawn is what the tasks of n hold beyond what it has, never memory: a task that lent its grant has gone on, or a task was
-// resized to more than was free.
+// Overdrawn is what the tasks of n hold beyond what it has, never memory: a task that lent its grant has gone on, or
+// a task was resized to more than was free.
 func (n *NodeState) Overdrawn() resource.Vector {
 	return resource.Vector{}.Sub(n.Unused()).Max(resource.Vector{})
 }
 
 // Available is the memory that is neither held nor granted, in bytes: the capacity, less the larger of Held and the
-// grants of running tasks, less the grants of booked tasks, and less Leftover. A booked task may wait until other containers have returned
-// memory, so that Held does not include it yet; while it is being launched it may be counted twice. The result is
-// between 0 and what is free.
+// grants of running tasks, less the grants of booked tasks, and less Leftover. A booked task may wait until other
+// containers have returned memory, so that Held does not include it yet; while it is being launched it may be counted
+// twice. The result is between 0 and what is free.
 func (n *NodeState) Available() resource.Amount {
 	if n.Paused || n.Full() {
 		return 0

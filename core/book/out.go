@@ -7,8 +7,8 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// takeOut records how much memory of the grant of a task has left its node, as the node reports: it is in no use any more, and the
-// task cannot take it back by itself.
+// takeOut records how much memory of the grant of a task has left its node, as the node reports: it is in no use any
+// more, and the task cannot take it back by itself.
 func (s *Snapshot) takeOut(id cluster.TaskID, out resource.Amount) error {
 	t, err := s.running(id)
 	switch {
@@ -24,7 +24,8 @@ func (s *Snapshot) takeOut(id cluster.TaskID, out resource.Amount) error {
 	return nil
 }
 
-// lendsMemory is how much of its grant of memory a task lends: what has left its node, until an order says that it is to come back.
+// lendsMemory is how much of its grant of memory a task lends: what has left its node, until an order says that it is
+// to come back.
 func (t *TaskState) lendsMemory() resource.Amount {
 	if !t.pagesOut() {
 		return 0
@@ -37,8 +38,8 @@ func (t *TaskState) returns() resource.Amount {
 	return max(0, min(t.Out, t.Grant[resource.Memory])-t.OutLent)
 }
 
-// relendMemory gives memory that has left a task to its node, or takes it back. If other tasks use it, the node is overdrawn until
-// enough of these tasks end.
+// relendMemory gives memory that has left a task to its node, or takes it back. If other tasks use it, the node is
+// overdrawn until enough of these tasks end.
 func (s *Snapshot) relendMemory(t *TaskState) {
 	more := t.lendsMemory() - t.OutLent
 	if more == 0 {
@@ -56,8 +57,8 @@ func (s *Snapshot) relendMemory(t *TaskState) {
 	s.Changes.Jobs = append(s.Changes.Jobs, t.Job)
 }
 
-// inMemory is the memory that the tasks of n have now, of what they were granted: never more than n has. It is less than what they
-// hold while memory is to come back to one of them.
+// inMemory is the memory that the tasks of n have now, of what they were granted: never more than n has. It is less
+// than what they hold while memory is to come back to one of them.
 func (n *NodeState) inMemory() resource.Amount {
 	has := n.Capacity[resource.Memory] - n.Unused()[resource.Memory]
 	for _, t := range n.Tasks {

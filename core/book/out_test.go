@@ -20,14 +20,15 @@ func (l *lending) pageOut(id cluster.TaskID, out resource.Amount) {
 	l.enter(cluster.Event{Kind: cluster.TaskOut, Task: id, Found: &cluster.Condition{Out: out}})
 }
 
-// Only the memory that has left a paused task is lent. It is taken back with the order to resume, and the node is overdrawn until
-// a borrower ends, also if the memory manager holds the task meanwhile.
+// Only the memory that has left a paused task is lent. It is taken back with the order to resume, and the node is
+// overdrawn until a borrower ends, also if the memory manager holds the task meanwhile.
 func TestPageOut(t *testing.T) {
 	for _, lends := range []bool{false, true} {
 		l := newLending(t, lends, 4)
 		id := l.start()[0]
 		l.pageOut(id, resource.GB/2)
-		if free := l.node().Free[resource.Memory]; free != 4*resource.GB+resource.GB/2 || l.node().Tasks[0].Holds()[resource.Memory] != resource.GB/2 {
+		if free := l.node().Free[resource.Memory]; free != 4*resource.GB+resource.GB/2 ||
+			l.node().Tasks[0].Holds()[resource.Memory] != resource.GB/2 {
 			t.Errorf("%d bytes are free", free)
 		}
 		coherent(t, l.book.Snapshot())
@@ -65,10 +66,12 @@ func TestPageOutLater(t *testing.T) {
 	if again := l.decide(); len(again) != 0 {
 		t.Errorf("decided %+v again", again)
 	}
-	if err := l.book.Enter(l.now, &cluster.Event{Kind: cluster.JobPaused, Job: 1, Found: &cluster.Condition{PageOut: true}}); err == nil {
+	if err := l.book.Enter(l.now,
+		&cluster.Event{Kind: cluster.JobPaused, Job: 1, Found: &cluster.Condition{PageOut: true}}); err == nil {
 		t.Error("it was paged out twice")
 	}
-	if err := l.book.Enter(l.now, &cluster.Event{Kind: cluster.TaskOut, Task: id, Found: &cluster.Condition{Out: -1}}); err == nil {
+	if err := l.book.Enter(l.now,
+		&cluster.Event{Kind: cluster.TaskOut, Task: id, Found: &cluster.Condition{Out: -1}}); err == nil {
 		t.Error("less than nothing is out")
 	}
 }
@@ -76,13 +79,16 @@ func TestPageOutLater(t *testing.T) {
 // Found tasks may have been granted more memory than the node has, if it is out or is to come back.
 func TestAdoptOut(t *testing.T) {
 	found := func(index int32, memory resource.Amount, c cluster.Condition) cluster.Event {
-		e := cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Index: index}, Grant: resource.Of(resource.Core, memory)}
+		e := cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Index: index},
+			Grant: resource.Of(resource.Core, memory)}
 		e.SetCondition(c)
 		return e
 	}
 	s := newSnapshot()
 	for _, e := range []cluster.Event{
-		joins(0), {Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 1, Name: "j", Stages: []cluster.Stage{{Tasks: 9, Ideal: resource.Of(resource.Core, resource.GB)}}}},
+		joins(0), {Kind: cluster.JobSubmitted,
+			NewJob: &cluster.Job{ID: 1, Name: "j",
+				Stages: []cluster.Stage{{Tasks: 9, Ideal: resource.Of(resource.Core, resource.GB)}}}},
 		found(0, 6*resource.GB, cluster.Condition{HeldBy: cluster.HeldByOwner, PageOut: true, Out: 5 * resource.GB}),
 		found(1, 5*resource.GB, cluster.Condition{Out: 4 * resource.GB}),
 		found(2, 8*resource.GB, cluster.Condition{}),
@@ -95,7 +101,8 @@ func TestAdoptOut(t *testing.T) {
 	if over := s.Nodes[0].Overdrawn()[resource.Memory]; over != 4*resource.GB {
 		t.Errorf("%d bytes are overdrawn", over)
 	}
-	for _, e := range []cluster.Event{found(3, 1, cluster.Condition{}), found(3, 2, cluster.Condition{Out: 3}), found(3, 2, cluster.Condition{Out: -1})} {
+	for _, e := range []cluster.Event{found(3, 1, cluster.Condition{}), found(3, 2, cluster.Condition{Out: 3}),
+		found(3, 2, cluster.Condition{Out: -1})} {
 		if s.apply(1, &e) == nil {
 			t.Errorf("%+v was accepted", e)
 		}

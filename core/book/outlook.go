@@ -41,8 +41,8 @@ func (o *Outlook) RoomFor(count int, need resource.Vector, now timeline.Time) (a
 	return o.free.First(now, func(free resource.Vector) bool { return o.node.times(need, free, 0, count) == count })
 }
 
-// RoomAfterEnd returns the earliest time, from the first end of a task on, at which the free resources are usable. ok is false
-// if that time is unknown.
+// RoomAfterEnd returns the earliest time, from the first end of a task on, at which the free resources are usable. ok
+// is false if that time is unknown.
 func (o *Outlook) RoomAfterEnd(usable func(free resource.Vector) bool) (at timeline.Time, ok bool) {
 	return o.free.First(o.free.FirstStep(), usable)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// pace is how fast a throttled task runs, as a share of its usual pace, from 0 to 1. Per unit of progress a task demands what was
-// forecast, at any pace, so the smallest ratio of bound to demand decides. A bound above the demand slows nothing. A task without
-// a forecast demands its grant.
+// pace is how fast a throttled task runs, as a share of its usual pace, from 0 to 1. Per unit of progress a task
+// demands what was forecast, at any pace, so the smallest ratio of bound to demand decides. A bound above the demand
+// slows nothing. A task without a forecast demands its grant.
 func pace(demand, bound *resource.Vector) float64 {
 	slowest := 1.0
 	for k, most := range bound {
@@ -20,9 +20,9 @@ func pace(demand, bound *resource.Vector) float64 {
 	return slowest
 }
 
-// phaseWith returns the phase in which a task has the given time left to run at its usual pace, and how much of that time
-// belongs to the phase. Phases are stretched or shortened as the whole task is. ok is false if the task has no forecast of some
-// length.
+// phaseWith returns the phase in which a task has the given time left to run at its usual pace, and how much of that
+// time belongs to the phase. Phases are stretched or shortened as the whole task is. ok is false if the task has no
+// forecast of some length.
 func (t *TaskState) phaseWith(left time.Duration) (phase int32, of time.Duration, ok bool) {
 	phases := t.Stage().Phases
 	total := sumPhases(phases)
@@ -42,7 +42,8 @@ func (t *TaskState) phaseWith(left time.Duration) (phase int32, of time.Duration
 
 // walk follows a throttled task, which has the given time left to run at its usual pace, from one time until another or
 // until it ends. It returns the time at which it stopped, and the time left to run then.
-func (t *TaskState) walk(from timeline.Time, left time.Duration, until timeline.Time) (at timeline.Time, rest time.Duration) {
+func (t *TaskState) walk(from timeline.Time, left time.Duration, until timeline.Time) (at timeline.Time,
+	rest time.Duration) {
 	th := t.Throttled
 	for from < min(until, th.Until) && left > 0 {
 		phase, part, ok := t.phaseWith(left)
@@ -98,8 +99,8 @@ func (t *TaskState) slowedEnd(now, usual timeline.Time) timeline.Time {
 	return end
 }
 
-// endsAt sets the end of a task whose end is known. usual is when it would end at its usual pace from now on; a throttled task
-// ends later.
+// endsAt sets the end of a task whose end is known. usual is when it would end at its usual pace from now on; a
+// throttled task ends later.
 func (t *TaskState) endsAt(now, usual timeline.Time) {
 	if t.end == timeline.Never {
 		return
@@ -114,16 +115,16 @@ func (t *TaskState) endsAt(now, usual timeline.Time) {
 	}
 }
 
-// UsualEnd returns when a task should end if it ran at its usual pace from now on: earlier than EstimatedEnd while it is
-// throttled. ok is false if its run time is unknown.
+// UsualEnd returns when a task should end if it ran at its usual pace from now on: earlier than EstimatedEnd while it
+// is throttled. ok is false if its run time is unknown.
 func (t *TaskState) UsualEnd(now timeline.Time) (end timeline.Time, ok bool) {
 	end = t.usualEnd(now)
 	return max(now, end), end != timeline.Never
 }
 
-// PhaseAt returns the phase of its forecast that a running task is in: the one that was last reported, or a later one if
-// that should have begun since. The time that the task stood still does not count, and time in which it is throttled
-// counts as much as its pace. ok is false if it has no forecast.
+// PhaseAt returns the phase of its forecast that a running task is in: the one that was last reported, or a later one
+// if that should have begun since. The time that the task stood still does not count, and time in which it is
+// throttled counts as much as its pace. ok is false if it has no forecast.
 func (t *TaskState) PhaseAt(now timeline.Time) (phase int32, ok bool) {
 	if !t.Running || t.end == timeline.Never {
 		return 0, false
@@ -132,8 +133,8 @@ func (t *TaskState) PhaseAt(now timeline.Time) (phase int32, ok bool) {
 	return max(phase, t.Phase), ok
 }
 
-// EnteredAt returns when a running task entered a phase that PhaseAt returns at the same time. If that was not reported, it
-// is when the task would have entered the phase to be, at its usual pace, where it is.
+// EnteredAt returns when a running task entered a phase that PhaseAt returns at the same time. If that was not
+// reported, it is when the task would have entered the phase to be, at its usual pace, where it is.
 func (t *TaskState) EnteredAt(now timeline.Time, phase int32) timeline.Time {
 	if phase == t.Phase {
 		return t.PhaseSince

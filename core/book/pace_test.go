@@ -24,7 +24,8 @@ type slowTask struct {
 // inPhase returns the phase that the task is in, and when that phase ends, in ms of its run time.
 func (s *slowTask) inPhase() (phase int, ends float64) {
 	for i := range s.phases {
-		if ends += float64(s.phases[i].Duration.Milliseconds()) * s.runs / float64(sumPhases(s.phases).Milliseconds()); s.done < ends-1e-6 {
+		if ends += float64(s.phases[i].Duration.Milliseconds()) * s.runs / float64(
+			sumPhases(s.phases).Milliseconds()); s.done < ends-1e-6 {
 			return i, ends
 		}
 	}
@@ -64,10 +65,12 @@ func after(ms int) timeline.Time { return timeline.Seconds(100) + timeline.Time(
 func TestPaceOfTasks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, what) }
-		stage := cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB).With(resource.Disk, 40*resource.MB), Duration: time.Duration(number("runs", 1, 30)) * 100 * time.Millisecond}
+		stage := cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB).With(resource.Disk, 40*resource.MB),
+			Duration: time.Duration(number("runs", 1, 30)) * 100 * time.Millisecond}
 		for range number("phases", 0, 3) {
-			stage.Phases = append(stage.Phases, cluster.Phase{Duration: time.Duration(number("phase", 1, 5)) * 50 * time.Millisecond,
-				Demand: diskBound(resource.Amount(number("demand", 0, 4)) * 20 * resource.MB)})
+			stage.Phases = append(stage.Phases,
+				cluster.Phase{Duration: time.Duration(number("phase", 1, 5)) * 50 * time.Millisecond,
+					Demand: diskBound(resource.Amount(number("demand", 0, 4)) * 20 * resource.MB)})
 		}
 		s := newSnapshot()
 		apply := func(at int, e cluster.Event) {
@@ -138,7 +141,8 @@ func TestPaceOfTasks(t *testing.T) {
 				}
 			case 4:
 				progress := task.Progress()
-				adopted := cluster.Event{Kind: cluster.TaskAdopted, Task: task.ID, Grant: task.Grant, Launched: task.Launched, Found: &cluster.Condition{Progress: &progress}}
+				adopted := cluster.Event{Kind: cluster.TaskAdopted, Task: task.ID, Grant: task.Grant, Launched: task.Launched,
+					Found: &cluster.Condition{Progress: &progress}}
 				if task.Throttled != nil {
 					adopted.Found.Bound, adopted.Found.Until = task.Throttled.Bound, task.Throttled.Until
 				}

@@ -8,7 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// paused says which part of a job its owner has paused: no task of that part starts, and its running tasks are suspended.
+// paused says which part of a job its owner has paused: no task of that part starts, and its running tasks are
+// suspended.
 type paused struct {
 	all   bool
 	tasks []cluster.TaskID // paused one by one, in that order
@@ -47,13 +48,15 @@ func (s *Snapshot) pausable(id cluster.JobID, task cluster.TaskID) (*JobState, e
 		return j, nil
 	case j.Drives:
 		return nil, fmt.Errorf("task %s: job %d starts its own tasks: it can be paused as a whole", task, id)
-	case task.Job != id || task.Stage < 0 || int(task.Stage) >= len(j.Stages) || task.Index < 0 || int(task.Index) >= j.Stages[task.Stage].Tasks:
+	case task.Job != id || task.Stage < 0 || int(task.Stage) >= len(j.Stages) || task.Index < 0 ||
+		int(task.Index) >= j.Stages[task.Stage].Tasks:
 		return nil, fmt.Errorf("task %s: job %d has no such task", task, id)
 	}
 	return j, nil
 }
 
-// pauseWork records that a job is paused, or one of its tasks if that has a job, and whether its memory is to be paged out.
+// pauseWork records that a job is paused, or one of its tasks if that has a job, and whether its memory is to be
+// paged out.
 func (s *Snapshot) pauseWork(id cluster.JobID, task cluster.TaskID, pageOut bool) error {
 	j, err := s.pausable(id, task)
 	if err != nil {
@@ -137,8 +140,8 @@ func (s *Snapshot) unmet(j *JobState) {
 	s.Changes.Jobs = append(s.Changes.Jobs, j)
 }
 
-// holdPaused suspends the running tasks of changed jobs that are paused, and resumes those that are paused no more. An order that
-// failed is not repeated before the next pause or resumption of the job.
+// holdPaused suspends the running tasks of changed jobs that are paused, and resumes those that are paused no more.
+// An order that failed is not repeated before the next pause or resumption of the job.
 func (p *Plan) holdPaused() {
 	for _, j := range p.Changes.Jobs {
 		if !j.paused.unmet {

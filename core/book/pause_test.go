@@ -40,7 +40,8 @@ func TestPauseJob(t *testing.T) {
 	running := l.start()
 	l.put(cluster.Event{Kind: cluster.JobPaused, Job: 1})
 	orders := l.decide()
-	if len(orders) != 4 || orders[0].Kind != cluster.Suspend || orders[0].By != cluster.HeldByOwner || orders[0].Reason.Code != cluster.PausedByOwner {
+	if len(orders) != 4 || orders[0].Kind != cluster.Suspend || orders[0].By != cluster.HeldByOwner ||
+		orders[0].Reason.Code != cluster.PausedByOwner {
 		t.Fatalf("decided %+v", orders)
 	}
 	if again := l.decide(); len(again) != 0 {
@@ -56,7 +57,8 @@ func TestPauseJob(t *testing.T) {
 		t.Errorf("it waits because %v, %v", why, ok)
 	}
 	l.put(cluster.Event{Kind: cluster.JobResumed, Job: 1})
-	if orders = l.decide(); len(orders) != 4 || orders[0].Kind != cluster.Resume || orders[0].By != 0 || orders[0].Reason.Code != cluster.ResumedByOwner {
+	if orders = l.decide(); len(orders) != 4 || orders[0].Kind != cluster.Resume || orders[0].By != 0 ||
+		orders[0].Reason.Code != cluster.ResumedByOwner {
 		t.Fatalf("decided %+v", orders)
 	}
 	if !j.Ready(0) {
@@ -125,7 +127,8 @@ func TestHoldFails(t *testing.T) {
 	}
 	l = newLending(t, true, 1)
 	l.book.Snapshot().Synced = false
-	l.put(cluster.Event{Kind: cluster.TaskAdopted, Task: id, Grant: l.book.Snapshot().Jobs[0].Stages[0].Ideal, Found: &cluster.Condition{HeldBy: cluster.HeldByOwner}})
+	l.put(cluster.Event{Kind: cluster.TaskAdopted, Task: id, Grant: l.book.Snapshot().Jobs[0].Stages[0].Ideal,
+		Found: &cluster.Condition{HeldBy: cluster.HeldByOwner}})
 	l.put(cluster.Event{Kind: cluster.Synced})
 	if orders := l.decide(); len(orders) != 1 || orders[0].Kind != cluster.Resume {
 		t.Errorf("decided %+v", orders)
@@ -150,7 +153,8 @@ func TestImpossiblePauses(t *testing.T) {
 		}
 	}
 	l.put(cluster.Event{Kind: cluster.JobPaused, Job: 1})
-	if err := l.book.Enter(l.now, &cluster.Event{Kind: cluster.JobPaused, Job: 1}); err == nil || !strings.Contains(err.Error(), "paused already") {
+	if err := l.book.Enter(l.now, &cluster.Event{Kind: cluster.JobPaused, Job: 1}); err == nil ||
+		!strings.Contains(err.Error(), "paused already") {
 		t.Errorf("error %v", err)
 	}
 }

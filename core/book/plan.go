@@ -39,8 +39,8 @@ func (p *Plan) reset(now timeline.Time) {
 	clear(p.starts)
 }
 
-// close ends the plan: it gives a reason to each changed job that waits and has none, clears Changes, and returns the decisions
-// in the order in which they were taken. The slice is valid until reset.
+// close ends the plan: it gives a reason to each changed job that waits and has none, clears Changes, and returns the
+// decisions in the order in which they were taken. The slice is valid until reset.
 func (p *Plan) close(why Why) ([]cluster.Decision, error) {
 	p.checkGangs()
 	p.wakeForDue()
@@ -67,7 +67,8 @@ func (p *Plan) Start(j *JobState, stage int, n *NodeState, memory resource.Amoun
 	s := &j.Stages[stage]
 	least := min(s.Ideal[resource.Memory], max(s.MinMemory, 1))
 	if memory > s.Ideal[resource.Memory] || memory < least || (memory < s.Ideal[resource.Memory] && !s.Elastic()) {
-		p.fail("start of a task of job %d stage %d with %d bytes: must be %d to %d", j.ID, stage, memory, least, s.Ideal[resource.Memory])
+		p.fail("start of a task of job %d stage %d with %d bytes: must be %d to %d", j.ID, stage, memory, least,
+			s.Ideal[resource.Memory])
 		return nil
 	}
 	return p.StartSized(j, stage, n, memory, why)
@@ -85,7 +86,8 @@ func (p *Plan) StartWith(j *JobState, stage int, n *NodeState, grant resource.Ve
 	return p.start(j, stage, n, grant, false, why)
 }
 
-func (p *Plan) start(j *JobState, stage int, n *NodeState, grant resource.Vector, byPhase bool, why cluster.Reason) *TaskState {
+func (p *Plan) start(j *JobState, stage int, n *NodeState, grant resource.Vector, byPhase bool,
+	why cluster.Reason) *TaskState {
 	switch {
 	case !p.Synced:
 		p.fail("start of a task of job %d: before the inventory was complete", j.ID)
@@ -104,7 +106,8 @@ func (p *Plan) start(j *JobState, stage int, n *NodeState, grant resource.Vector
 			t.MostCPU = min(j.Stages[stage].Ideal[resource.CPU], n.Capacity[resource.CPU])
 		}
 		d := p.add(cluster.Start, id, n.ID, why)
-		d.Grant, d.Duration, d.Envelope = grant, t.Duration, j.Envelope(stage, grant[resource.Memory], n.Capacity[resource.Memory])
+		d.Grant, d.Duration, d.Envelope = grant, t.Duration,
+			j.Envelope(stage, grant[resource.Memory], n.Capacity[resource.Memory])
 		d.ByPhase, d.Envelope.MostCPU = byPhase, t.MostCPU
 		t.Decision = d.ID
 		if j.Stages[stage].Together {
@@ -186,7 +189,8 @@ func (p *Plan) WakeBy(at timeline.Time, why cluster.Reason) {
 
 // add adds a decision and returns it, for the fields that not every kind has; it is valid until the next is added. A
 // decision is large: one is not made to be copied.
-func (p *Plan) add(kind cluster.DecisionKind, task cluster.TaskID, n cluster.NodeID, why cluster.Reason) *cluster.Decision {
+func (p *Plan) add(kind cluster.DecisionKind, task cluster.TaskID, n cluster.NodeID,
+	why cluster.Reason) *cluster.Decision {
 	p.lastID++
 	p.decisions = slices.Grow(p.decisions, 1)[:len(p.decisions)+1]
 	d := &p.decisions[len(p.decisions)-1]

@@ -34,7 +34,8 @@ func TestPreempt(t *testing.T) {
 			p.Preempt(s.task(task), cluster.BecauseQueueOverShare(1, 2, 3))
 			p.Kill(s.task(task), cluster.Because(cluster.CancelledByOwner))
 			decisions, err := p.close(nil)
-			if err != nil || len(decisions) != 1 || decisions[0].Kind != cluster.Kill || !decisions[0].Preempt || decisions[0].Task != task {
+			if err != nil || len(decisions) != 1 || decisions[0].Kind != cluster.Kill || !decisions[0].Preempt ||
+				decisions[0].Task != task {
 				t.Fatalf("decisions are %+v (%v)", decisions, err)
 			}
 			if !s.task(task).Mark.Set || s.task(task).Mark.At != 5 {
@@ -55,7 +56,8 @@ func TestPreempt(t *testing.T) {
 				return
 			}
 			p = newPlan(8, s, 1)
-			if again := p.Start(j, 0, s.Nodes[0], j.Stages[0].Ideal[1], cluster.BecauseFits(0)); again == nil || len(j.Progress[0].attempts) > 0 || again.Preempting || again.Mark.Set {
+			if again := p.Start(j, 0, s.Nodes[0], j.Stages[0].Ideal[1], cluster.BecauseFits(0)); again == nil ||
+				len(j.Progress[0].attempts) > 0 || again.Preempting || again.Mark.Set {
 				t.Errorf("the next task is %+v", again)
 			}
 		})
@@ -65,7 +67,8 @@ func TestPreempt(t *testing.T) {
 // A run that was preempted while the engine was not running does not count as an attempt either.
 func TestPreemptedBeforeSync(t *testing.T) {
 	s := newSnapshot()
-	for _, e := range []cluster.Event{joins(0), {Kind: cluster.JobSubmitted, NewJob: twoStages(1)}, {Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1}, Outcome: cluster.Preempted}} {
+	for _, e := range []cluster.Event{joins(0), {Kind: cluster.JobSubmitted, NewJob: twoStages(1)},
+		{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1}, Outcome: cluster.Preempted}} {
 		if err := s.apply(0, &e); err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +83,8 @@ func TestCoordinatorsAreNotPreempted(t *testing.T) {
 	s.task(cluster.TaskID{Job: 1}).Steers = true
 	p := newPlan(5, s, 0)
 	p.Preempt(s.task(cluster.TaskID{Job: 1}), cluster.BecauseQueueOverShare(0, 0, 0))
-	if _, err := p.close(nil); err == nil || !strings.Contains(err.Error(), "preempt task 1.0.0: it is the coordinator of its job") {
+	if _, err := p.close(nil); err == nil ||
+		!strings.Contains(err.Error(), "preempt task 1.0.0: it is the coordinator of its job") {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -90,7 +94,8 @@ func TestPreemptionIsPlanned(t *testing.T) {
 	p := newPlan(5, s, 0)
 	p.PlanPreemption(8, cluster.Because(cluster.PreemptionDue))
 	decisions, err := p.close(nil)
-	if err != nil || len(decisions) != 1 || decisions[0].Kind != cluster.Wake || decisions[0].At != 8 || s.Preemption.At != 8 {
+	if err != nil || len(decisions) != 1 || decisions[0].Kind != cluster.Wake || decisions[0].At != 8 ||
+		s.Preemption.At != 8 {
 		t.Errorf("decisions are %+v (%v)", decisions, err)
 	}
 	if p.EndPreemption(); s.Preemption.At != 0 {

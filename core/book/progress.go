@@ -9,7 +9,8 @@ import (
 
 // Progress returns how far a running task has come.
 func (t *TaskState) Progress() cluster.Progress {
-	p := cluster.Progress{Phase: t.Phase, PhaseSince: t.PhaseSince, StillBy: t.StillBy, StillSince: t.StillSince, Stood: t.Stood}
+	p := cluster.Progress{Phase: t.Phase, PhaseSince: t.PhaseSince, StillBy: t.StillBy, StillSince: t.StillSince,
+		Stood: t.Stood}
 	switch {
 	case t.end == timeline.Never:
 	case t.Throttled != nil:
@@ -20,8 +21,8 @@ func (t *TaskState) Progress() cluster.Progress {
 	return p
 }
 
-// checkProgress returns an error if a task of j cannot have come that far. Whether its end can be is not checked: it is an
-// estimate.
+// checkProgress returns an error if a task of j cannot have come that far. Whether its end can be is not checked: it
+// is an estimate.
 func (j *JobState) checkProgress(id cluster.TaskID, p *cluster.Progress) error {
 	switch {
 	case p == nil || id.Stage < 0 || int(id.Stage) >= len(j.Stages):

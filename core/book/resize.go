@@ -17,8 +17,8 @@ type Resized struct {
 	// Why is the reason of the decision, Since when it was taken.
 	Why   cluster.Reason
 	Since timeline.Time
-	// Decision is the newest Resize of the task; 0 if the task was found resized. InForce says that it was carried out, Failed
-	// that it failed: the task keeps Was.
+	// Decision is the newest Resize of the task; 0 if the task was found resized. InForce says that it was carried out,
+	// Failed that it failed: the task keeps Was.
 	Decision        cluster.DecisionID
 	InForce, Failed bool
 
@@ -30,8 +30,8 @@ type unanswered struct {
 	want resource.Vector
 }
 
-// WantedGrant returns the grant that was decided last and has not failed. Grant has more memory until a Resize that takes memory
-// back is carried out.
+// WantedGrant returns the grant that was decided last and has not failed. Grant has more memory until a Resize that
+// takes memory back is carried out.
 func (t *TaskState) WantedGrant() resource.Vector {
 	switch r := t.Resized; {
 	case r == nil:
@@ -43,8 +43,8 @@ func (t *TaskState) WantedGrant() resource.Vector {
 	}
 }
 
-// counts is the grant that counts: what was decided last, with the most memory that the container may have until all orders
-// are answered.
+// counts is the grant that counts: what was decided last, with the most memory that the container may have until all
+// orders are answered.
 func (t *TaskState) counts() resource.Vector {
 	r, grant := t.Resized, t.WantedGrant()
 	memory := grant[resource.Memory]
@@ -57,12 +57,12 @@ func (t *TaskState) counts() resource.Vector {
 	return grant.With(resource.Memory, memory)
 }
 
-// Resize changes the grant of a running task. CPU and bandwidths count from now on, and the node may be over-granted by them:
-// NodeState.Overdrawn says by how much, and nothing starts there meanwhile. Memory counts with the larger amount until the order
-// is carried out, and must be free, unless the memory of the task has left: then it is lent until the task goes on. A later Resize
-// of the task replaces an earlier one; if that was not carried out yet, it is answered with DecisionSuperseded. A Resize that fails
-// restores the grant. A Resize of a task that is being killed, or whose memory is to come back, or to the grant that it has, is
-// ignored.
+// Resize changes the grant of a running task. CPU and bandwidths count from now on, and the node may be over-granted
+// by them: NodeState.Overdrawn says by how much, and nothing starts there meanwhile. Memory counts with the larger
+// amount until the order is carried out, and must be free, unless the memory of the task has left: then it is lent
+// until the task goes on. A later Resize of the task replaces an earlier one; if that was not carried out yet, it is
+// answered with DecisionSuperseded. A Resize that fails restores the grant. A Resize of a task that is being killed,
+// or whose memory is to come back, or to the grant that it has, is ignored.
 func (p *Plan) Resize(t *TaskState, grant resource.Vector, why cluster.Reason) {
 	if t.Killing || t.returns() > 0 || grant == t.WantedGrant() {
 		return
@@ -75,7 +75,8 @@ func (p *Plan) Resize(t *TaskState, grant resource.Vector, why cluster.Reason) {
 		p.fail("resize task %s: it is the coordinator of its job", t.ID)
 		return
 	case !(resource.Vector{}).FitsIn(grant) || !grant.FitsIn(t.Node.Room()):
-		p.fail("resize task %s to %v: must not be negative, and at most what node %q has, %v", t.ID, grant, t.Node.Name, t.Node.Room())
+		p.fail("resize task %s to %v: must not be negative, and at most what node %q has, %v", t.ID, grant, t.Node.Name,
+			t.Node.Room())
 		return
 	case t.ByPhase && grant[resource.Memory] < least:
 		p.fail("resize task %s to %v: it keeps the memory of its largest phase, %d bytes", t.ID, grant, least)
@@ -87,7 +88,8 @@ func (p *Plan) Resize(t *TaskState, grant resource.Vector, why cluster.Reason) {
 	before := t.Resized
 	t.resize(Resized{Want: grant, Was: t.Grant, Why: why, Since: p.now, Decision: p.lastID + 1})
 	counts := t.counts()
-	if more, unused := counts[resource.Memory]-t.Grant[resource.Memory], t.Node.Spare()[resource.Memory]; t.OutLent == 0 && more > max(0, unused) {
+	if more, unused := counts[resource.Memory]-t.Grant[resource.Memory],
+		t.Node.Spare()[resource.Memory]; t.OutLent == 0 && more > max(0, unused) {
 		t.Resized = before
 		p.fail("resize task %s to %v: it needs %d bytes more, and node %q has %d", t.ID, grant, more, t.Node.Name, unused)
 		return
@@ -118,7 +120,8 @@ func (t *TaskState) resize(newer Resized) {
 // answersResize reports whether an event answers a Resize of t.
 func (t *TaskState) answersResize(e *cluster.Event) bool {
 	r := t.Resized
-	return r != nil && e.Decision != 0 && (r.Decision == e.Decision && !r.InForce && !r.Failed || r.earlierAt(e.Decision) >= 0)
+	return r != nil && e.Decision != 0 && (r.Decision == e.Decision && !r.InForce && !r.Failed ||
+		r.earlierAt(e.Decision) >= 0)
 }
 
 func (r *Resized) earlierAt(id cluster.DecisionID) int {
@@ -170,7 +173,8 @@ func (s *Snapshot) regrant(now timeline.Time, t *TaskState, grant resource.Vecto
 	s.progressed(now, t)
 }
 
-// size notes whether t is under-sized. A task that is granted what each phase demands is not, whatever its ideal memory is.
+// size notes whether t is under-sized. A task that is granted what each phase demands is not, whatever its ideal
+// memory is.
 func (s *Snapshot) size(t *TaskState) {
 	stage := t.Stage()
 	was, is := t.UnderSized, !t.ByPhase && t.Grant[resource.Memory] < stage.Ideal[resource.Memory]
@@ -191,16 +195,17 @@ func (t *TaskState) durationWith(grant resource.Vector) time.Duration {
 	return d
 }
 
-// StartPhased is StartWith for a task that is granted what each phase of its forecast demands, beginning with the first: see
-// Job.GrantIn. The policy resizes the task when it enters the next phase. A REGULAR task is granted the memory of its largest
-// phase from the beginning.
+// StartPhased is StartWith for a task that is granted what each phase of its forecast demands, beginning with the
+// first: see Job.GrantIn. The policy resizes the task when it enters the next phase. A REGULAR task is granted the
+// memory of its largest phase from the beginning.
 func (p *Plan) StartPhased(j *JobState, stage int, n *NodeState, grant resource.Vector, why cluster.Reason) *TaskState {
 	switch least := j.LeastByPhase(stage); {
 	case len(j.Stages[stage].Phases) == 0 || j.Stages[stage].Coordinator:
 		p.fail("start of a task of job %d stage %d by phase: it has no forecast, or is a coordinator", j.ID, stage)
 		return nil
 	case grant[resource.Memory] < least:
-		p.fail("start of a task of job %d stage %d by phase with %v: it keeps the memory of its largest phase, %d bytes", j.ID, stage, grant, least)
+		p.fail("start of a task of job %d stage %d by phase with %v: it keeps the memory of its largest phase, %d bytes",
+			j.ID, stage, grant, least)
 		return nil
 	}
 	return p.start(j, stage, n, grant, true, why)

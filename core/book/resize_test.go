@@ -40,20 +40,23 @@ func TestResize(t *testing.T) {
 		"more": {{want: gb(3, 4), grant: gb(3, 4), wanted: gb(3, 4)},
 			{answer: cluster.DecisionDone, of: 1, grant: gb(3, 4), wanted: gb(3, 4), inForce: true},
 			{answer: cluster.DecisionDone, of: 1, refuse: "launched twice", grant: gb(3, 4), wanted: gb(3, 4), inForce: true}},
-		"less": {{want: gb(3, 4), grant: gb(3, 4), wanted: gb(3, 4)}, {answer: cluster.DecisionDone, of: 1, grant: gb(3, 4), wanted: gb(3, 4), inForce: true},
-			{want: gb(1, 2), grant: gb(1, 4), wanted: gb(1, 2)},
+		"less": {{want: gb(3, 4), grant: gb(3, 4), wanted: gb(3, 4)}, {answer: cluster.DecisionDone, of: 1, grant: gb(3, 4),
+			wanted: gb(3, 4), inForce: true}, {want: gb(1, 2), grant: gb(1, 4), wanted: gb(1, 2)},
 			{answer: cluster.DecisionSuperseded, of: 2, refuse: "it is the newest", grant: gb(1, 4), wanted: gb(1, 2)},
 			{answer: cluster.DecisionDone, of: 2, grant: gb(1, 2), wanted: gb(1, 2), inForce: true}},
 		"fails": {{want: gb(3, 4), grant: gb(3, 4), wanted: gb(3, 4)},
 			{answer: cluster.DecisionFailed, of: 1, grant: gb(1, 1), wanted: gb(1, 1)},
-			{want: gb(2, 3), grant: gb(2, 3), wanted: gb(2, 3)}, {answer: cluster.DecisionFailed, of: 2, grant: gb(1, 1), wanted: gb(1, 1)}},
+			{want: gb(2, 3), grant: gb(2, 3), wanted: gb(2, 3)}, {answer: cluster.DecisionFailed, of: 2, grant: gb(1, 1),
+				wanted: gb(1, 1)}},
 		"replaced": {{want: gb(3, 4), grant: gb(3, 4), wanted: gb(3, 4)}, {want: gb(2, 2), grant: gb(2, 4), wanted: gb(2, 2)},
 			{answer: cluster.DecisionSuperseded, of: 1, grant: gb(2, 2), wanted: gb(2, 2)},
 			{answer: cluster.DecisionSuperseded, of: 1, refuse: "not under way", grant: gb(2, 2), wanted: gb(2, 2)},
 			{answer: cluster.DecisionFailed, of: 2, grant: gb(1, 1), wanted: gb(1, 1)}},
-		"the first is carried out, and the second fails": {{want: gb(3, 4), grant: gb(3, 4), wanted: gb(3, 4)}, {want: gb(2, 2), grant: gb(2, 4), wanted: gb(2, 2)},
-			{answer: cluster.DecisionDone, of: 1, grant: gb(2, 4), wanted: gb(2, 2)}, {answer: cluster.DecisionFailed, of: 2, grant: gb(3, 4), wanted: gb(3, 4)}},
-		"more than there is of CPU": {{want: gb(4, 9), grant: gb(4, 9), wanted: gb(4, 9)}, {answer: cluster.DecisionFailed, of: 1, grant: gb(1, 1), wanted: gb(1, 1)}},
+		"the first is carried out, and the second fails": {{want: gb(3, 4), grant: gb(3, 4), wanted: gb(3, 4)},
+			{want: gb(2, 2), grant: gb(2, 4), wanted: gb(2, 2)}, {answer: cluster.DecisionDone, of: 1, grant: gb(2, 4),
+				wanted: gb(2, 2)}, {answer: cluster.DecisionFailed, of: 2, grant: gb(3, 4), wanted: gb(3, 4)}},
+		"more than there is of CPU": {{want: gb(4, 9), grant: gb(4, 9), wanted: gb(4, 9)},
+			{answer: cluster.DecisionFailed, of: 1, grant: gb(1, 1), wanted: gb(1, 1)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := example(t)
@@ -62,8 +65,11 @@ func TestResize(t *testing.T) {
 			for i, st := range steps {
 				version := n.Version
 				if st.answer == 0 {
-					decisions, err := resizeTask(s, last, func(p *Plan, task *TaskState) { p.Resize(task, st.want, cluster.Because(cluster.ResumedByOwner)) })
-					if err != nil || len(decisions) != 1 || decisions[0].Kind != cluster.Resize || decisions[0].Grant != st.want || decisions[0].Envelope.Min != st.want[resource.Memory] {
+					decisions, err := resizeTask(s, last, func(p *Plan, task *TaskState) {
+						p.Resize(task, st.want, cluster.Because(cluster.ResumedByOwner))
+					})
+					if err != nil || len(decisions) != 1 || decisions[0].Kind != cluster.Resize || decisions[0].Grant != st.want ||
+						decisions[0].Envelope.Min != st.want[resource.Memory] {
 						t.Fatalf("step %d: decisions are %+v (%v)", i, decisions, err)
 					}
 					last++
@@ -106,8 +112,12 @@ func TestResizeIsChecked(t *testing.T) {
 			p.Start(t.Job, 0, t.Node, resource.GB, why)
 			p.Resize(t, gb(1, 10), why)
 		}, "needs 9000000000 bytes more, and node \"n0\" has 8000000000"},
-		{"least by phase", func(p *Plan, t *TaskState) { t.ByPhase = true; p.Resize(t, resource.Of(500, 5), why) }, "keeps the memory of its largest phase, 1000000000 bytes"},
-		{"more than its largest container", func(p *Plan, t *TaskState) { t.Stage().MaxMemory = 2 * resource.GB; p.Resize(t, gb(1, 3), why) }, "its container has at most 2000000000 bytes"},
+		{"least by phase", func(p *Plan, t *TaskState) { t.ByPhase = true; p.Resize(t, resource.Of(500, 5), why) },
+			"keeps the memory of its largest phase, 1000000000 bytes"},
+		{"more than its largest container", func(p *Plan, t *TaskState) {
+			t.Stage().MaxMemory = 2 * resource.GB
+			p.Resize(t, gb(1, 3), why)
+		}, "its container has at most 2000000000 bytes"},
 		{"memory that is out", func(p *Plan, t *TaskState) { t.Out = 5; p.Resize(t, gb(1, 2), why) }, ""},
 		{"the same", func(p *Plan, t *TaskState) { p.Resize(t, t.Grant, why) }, ""},
 		{"killed", func(p *Plan, t *TaskState) { t.Killing = true; p.Resize(t, gb(2, 1), why) }, ""},
@@ -145,7 +155,8 @@ func TestResizeOverGrants(t *testing.T) {
 		t.Errorf("the job uses %v", j.Used)
 	}
 	s.Jobs[0].Progress[0].Pending, s.Jobs[0].Stages[0].Tasks = 1, 4
-	if _, err := resizeTask(s, 3, func(p *Plan, _ *TaskState) { p.Start(j, 0, n, resource.GB, why) }); err == nil || !strings.Contains(err.Error(), "only memory=8GB are free") {
+	if _, err := resizeTask(s, 3, func(p *Plan, _ *TaskState) { p.Start(j, 0, n, resource.GB, why) }); err == nil ||
+		!strings.Contains(err.Error(), "only memory=8GB are free") {
 		t.Errorf("a start on the overdrawn node: %v", err)
 	}
 }
@@ -154,7 +165,8 @@ func TestResizeOverGrants(t *testing.T) {
 func TestAdoptedResize(t *testing.T) {
 	s := newSnapshot()
 	found := func(index int32, grant resource.Vector, c *cluster.Condition) cluster.Event {
-		return cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Index: index}, Launched: 3, Grant: grant, Found: c}
+		return cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Index: index}, Launched: 3,
+			Grant: grant, Found: c}
 	}
 	for _, e := range []cluster.Event{joins(0), {Kind: cluster.JobSubmitted, NewJob: twoStages(1)},
 		found(0, gb(3, 2), &cluster.Condition{ByPhase: true, Was: gb(1, 2), Resized: 4}), found(1, gb(3, 1), nil)} {
@@ -163,7 +175,8 @@ func TestAdoptedResize(t *testing.T) {
 		}
 	}
 	task := s.task(cluster.TaskID{Job: 1})
-	if r := task.Resized; r == nil || !r.InForce || r.Was != gb(1, 2) || r.Since != 4 || task.WantedGrant() != gb(3, 2) || !task.ByPhase {
+	if r := task.Resized; r == nil || !r.InForce || r.Was != gb(1, 2) || r.Since != 4 ||
+		task.WantedGrant() != gb(3, 2) || !task.ByPhase {
 		t.Errorf("by phase %v, %+v", task.ByPhase, r)
 	}
 	if s.Nodes[0].Overdrawn() != gb(2, 0) || s.task(cluster.TaskID{Job: 1, Index: 1}).Resized != nil {
@@ -181,9 +194,11 @@ func growing(class cluster.Class) *cluster.Job {
 	if class == cluster.Flex {
 		most = 5 * resource.GB
 	}
-	return &cluster.Job{ID: 1, Name: "J", Class: class, Stages: []cluster.Stage{{Tasks: 9, Ideal: gb(2, 4), Duration: 30 * time.Second, MinMemory: 1, MaxMemory: most,
-		Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2, DiskRate: 7},
-		Phases:     []cluster.Phase{{Duration: 10 * time.Second, Demand: gb(0, 1)}, {Duration: 20 * time.Second, Demand: gb(2, 6)}}}}}
+	return &cluster.Job{ID: 1, Name: "J", Class: class,
+		Stages: []cluster.Stage{{Tasks: 9, Ideal: gb(2, 4), Duration: 30 * time.Second, MinMemory: 1, MaxMemory: most,
+			Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2, DiskRate: 7},
+			Phases: []cluster.Phase{{Duration: 10 * time.Second, Demand: gb(0, 1)},
+				{Duration: 20 * time.Second, Demand: gb(2, 6)}}}}}
 }
 
 // By phase, CPU follows the forecast; memory does where the container can be resized.
@@ -193,7 +208,8 @@ func TestStartPhased(t *testing.T) {
 		first, second resource.Vector
 		short         string // for a start with less memory
 	}{
-		{cluster.Regular, resource.Of(1, 6*resource.GB), gb(2, 6), "it keeps the memory of its largest phase, 6000000000 bytes"},
+		{cluster.Regular, resource.Of(1, 6*resource.GB), gb(2, 6),
+			"it keeps the memory of its largest phase, 6000000000 bytes"},
 		{cluster.Flex, resource.Of(1, resource.GB), gb(2, 5), ""},
 	} {
 		t.Run(c.class.String(), func(t *testing.T) {
@@ -209,7 +225,8 @@ func TestStartPhased(t *testing.T) {
 			p := newPlan(0, s, 0)
 			task := p.StartPhased(s.Jobs[0], 0, s.Nodes[0], c.first, cluster.Because(cluster.ResumedByOwner))
 			decisions, err := p.close(nil)
-			if err != nil || !task.ByPhase || task.UnderSized || s.Nodes[0].UnderSizedDisk != 0 || task.Duration != 30*time.Second || task.Grant != c.first {
+			if err != nil || !task.ByPhase || task.UnderSized || s.Nodes[0].UnderSizedDisk != 0 ||
+				task.Duration != 30*time.Second || task.Grant != c.first {
 				t.Fatalf("%+v (%v)", task, err)
 			}
 			if d := decisions[0]; !d.ByPhase || d.Envelope.Max < c.second[resource.Memory] || d.Envelope.Class != c.class {
@@ -224,7 +241,8 @@ func TestStartPhased(t *testing.T) {
 	}
 }
 
-// A resize to less than the ideal memory stretches what is left of an under-sized task, and takes its share of the disk.
+// A resize to less than the ideal memory stretches what is left of an under-sized task, and takes its share of the
+// disk.
 func TestResizeUnderSizes(t *testing.T) {
 	s, j := newSnapshot(), growing(cluster.Regular)
 	for _, e := range []cluster.Event{joins(0), {Kind: cluster.JobSubmitted, NewJob: j}, {Kind: cluster.Synced}} {
@@ -240,7 +258,8 @@ func TestResizeUnderSizes(t *testing.T) {
 	}
 	ends := func(now, want timeline.Time, disk resource.Amount) {
 		t.Helper()
-		if end, _ := s.EstimatedEnd(task, now); end != want || s.Nodes[0].UnderSizedDisk != disk || task.UnderSized != (disk > 0) {
+		if end, _ := s.EstimatedEnd(task, now); end != want || s.Nodes[0].UnderSizedDisk != disk ||
+			task.UnderSized != (disk > 0) {
 			t.Errorf("ends %v, want %v; disk %d, want %d", end, want, s.Nodes[0].UnderSizedDisk, disk)
 		}
 	}
@@ -260,8 +279,8 @@ func TestResizeUnderSizes(t *testing.T) {
 	ends(sec(20), sec(50), 7)
 }
 
-// TestRandomResizes: whatever is resized, stopped, answered and ended, the books agree with the grants; memory is never granted
-// twice, an answer never takes memory, and nothing starts on an overdrawn node.
+// TestRandomResizes: whatever is resized, stopped, answered and ended, the books agree with the grants; memory is
+// never granted twice, an answer never takes memory, and nothing starts on an overdrawn node.
 func TestRandomResizes(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -285,7 +304,8 @@ func TestRandomResizes(t *testing.T) {
 					l.enter(cluster.Event{Kind: cluster.TaskStill, Task: task.ID, By: cluster.HeldByMemory})
 				}
 			case 2, 3:
-				want := resource.Vector{resource.Amount(1+random.IntN(40)) * 100, resource.Amount(1+random.IntN(30)) * 100 * resource.MB, resource.Amount(random.IntN(100)) * resource.MB, 0}
+				want := resource.Vector{resource.Amount(1+random.IntN(40)) * 100,
+					resource.Amount(1+random.IntN(30)) * 100 * resource.MB, resource.Amount(random.IntN(100)) * resource.MB, 0}
 				if want[resource.Memory] > task.Grant[resource.Memory]+n.Unused()[resource.Memory] {
 					continue
 				}
@@ -307,7 +327,8 @@ func TestRandomResizes(t *testing.T) {
 				if task == nil {
 					continue
 				}
-				before, kind := task.Grant[resource.Memory], []cluster.EventKind{cluster.DecisionDone, cluster.DecisionFailed, cluster.DecisionSuperseded}[random.IntN(3)]
+				before, kind := task.Grant[resource.Memory], []cluster.EventKind{cluster.DecisionDone, cluster.DecisionFailed,
+					cluster.DecisionSuperseded}[random.IntN(3)]
 				if kind == cluster.DecisionSuperseded && task.Resized.Decision == d.ID {
 					kind = cluster.DecisionDone
 				}
@@ -325,7 +346,8 @@ func TestRandomResizes(t *testing.T) {
 			unused, used := l.node().Capacity, resource.Vector{}
 			for _, task := range l.node().Tasks {
 				unused, used = unused.Sub(task.Holds()), used.Add(task.Holds())
-				if want := task.WantedGrant(); task.Grant.With(resource.Memory, 0) != want.With(resource.Memory, 0) || task.Grant[resource.Memory] < want[resource.Memory] {
+				if want := task.WantedGrant(); task.Grant.With(resource.Memory, 0) != want.With(resource.Memory, 0) ||
+					task.Grant[resource.Memory] < want[resource.Memory] {
 					t.Fatalf("seed %d: grant %v, wanted %v", seed, task.Grant, want)
 				}
 			}

@@ -14,7 +14,9 @@ import (
 // Only the forecasts of a job none of whose tasks has been started can be revised.
 func TestRevise(t *testing.T) {
 	job := func() *cluster.Job {
-		return &cluster.Job{ID: 1, Name: "j", App: "a", Stages: []cluster.Stage{{Name: "s", Tasks: 2, Ideal: resource.Of(resource.Core, resource.GiB), Duration: time.Minute}}}
+		return &cluster.Job{ID: 1, Name: "j", App: "a",
+			Stages: []cluster.Stage{{Name: "s", Tasks: 2, Ideal: resource.Of(resource.Core, resource.GiB),
+				Duration: time.Minute}}}
 	}
 	for _, c := range []struct {
 		change  func(j *cluster.Job)
@@ -31,7 +33,8 @@ func TestRevise(t *testing.T) {
 		{func(j *cluster.Job) { j.Stages[0].Tasks = 3 }, false, "job 1: revised in more than its forecasts"},
 		{func(j *cluster.Job) { j.Stages = nil }, false, "job 1: revised in more than its forecasts"},
 		{func(j *cluster.Job) { j.Deadline = 1 }, false, "job 1: revised in more than its forecasts"},
-		{func(j *cluster.Job) { j.Stages[0].Phases = []cluster.Phase{{Duration: -1}} }, false, `job "j" stage "s" phase 1 duration -1ns: must not be negative`},
+		{func(j *cluster.Job) { j.Stages[0].Phases = []cluster.Phase{{Duration: -1}} }, false,
+			`job "j" stage "s" phase 1 duration -1ns: must not be negative`},
 	} {
 		s := newSnapshot()
 		tell := func(e cluster.Event) error {
@@ -45,7 +48,9 @@ func TestRevise(t *testing.T) {
 			}
 			return s.apply(5, &read)
 		}
-		for _, e := range []cluster.Event{{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(4*resource.Core, 4*resource.GiB)}}, {Kind: cluster.JobSubmitted, NewJob: job()}, {Kind: cluster.Synced}} {
+		for _, e := range []cluster.Event{{Kind: cluster.NodeJoined,
+			NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(4*resource.Core, 4*resource.GiB)}},
+			{Kind: cluster.JobSubmitted, NewJob: job()}, {Kind: cluster.Synced}} {
 			if err := tell(e); err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +69,8 @@ func TestRevise(t *testing.T) {
 			}
 			continue
 		}
-		if got := s.Jobs[0]; err != nil || got.Stages[0].Told.Samples != 3 || got.Stages[0].Duration != time.Second || len(got.Stages[0].Phases) != 1 || len(s.Changes.Jobs) != 1 {
+		if got := s.Jobs[0]; err != nil || got.Stages[0].Told.Samples != 3 || got.Stages[0].Duration != time.Second ||
+			len(got.Stages[0].Phases) != 1 || len(s.Changes.Jobs) != 1 {
 			t.Errorf("%v %+v", err, got.Stages[0])
 		}
 	}

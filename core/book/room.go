@@ -24,9 +24,9 @@ func (s *Snapshot) first(x *roomIndex, need resource.Vector, from cluster.NodeID
 	return s.Nodes[n], true
 }
 
-// someHas reports whether any node that accepts new work has an amount of a resource free, reserved or not. Nodes that have
-// changed are asked themselves. Mostly the indexes need not be brought up to date then: what they still say of such nodes
-// can only be too much.
+// someHas reports whether any node that accepts new work has an amount of a resource free, reserved or not. Nodes
+// that have changed are asked themselves. Mostly the indexes need not be brought up to date then: what they still say
+// of such nodes can only be too much.
 func (s *Snapshot) someHas(k resource.Kind, amount resource.Amount) bool {
 	for _, n := range s.unfiled {
 		if !n.Gone && n.Free[k] >= amount {

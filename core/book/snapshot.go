@@ -16,8 +16,9 @@ type Snapshot struct {
 	// ContainersPerCore is the most tasks a node may have for each of its cores; a node with less than one core counts
 	// as one. 0 means any number.
 	ContainersPerCore int
-	// Lends says that a task that stands still or is idle lends its cores and its bandwidths: only its memory stays taken. When the
-	// task goes on, its node may have granted more than it has, and starts nothing before enough tasks have ended.
+	// Lends says that a task that stands still or is idle lends its cores and its bandwidths: only its memory stays
+	// taken. When the task goes on, its node may have granted more than it has, and starts nothing before enough tasks
+	// have ended.
 	Lends bool
 	// Weighs says that the policy grants CPU as a weight: see TaskState.MostCPU.
 	Weighs bool
@@ -72,15 +73,17 @@ type Changes struct {
 	Heartbeats []cluster.NodeID // reported now
 	Pressed    []cluster.NodeID // their pressure has changed
 	Answered   []cluster.NodeID // a question about them was answered
-	Progress   []cluster.NodeID // on which a task was launched, resized, entered a phase, stopped or went on, or was ordered to stop or go on
-	Jobs       []*JobState      // new, ended, or with a different consumption or different runnable tasks
-	Demand     bool             // some job has new runnable tasks, and nodes that did not change may take them
-	Arrived    bool             // a job was submitted or cancelled
-	Tasks      bool             // a task was launched or ended
-	Woken      bool             // the time of a Wake decision has come
+	// on which a task was launched, resized, entered a phase, stopped or went on, or was ordered to stop or go on
+	Progress []cluster.NodeID
+	Jobs     []*JobState // new, ended, or with a different consumption or different runnable tasks
+	Demand   bool        // some job has new runnable tasks, and nodes that did not change may take them
+	Arrived  bool        // a job was submitted or cancelled
+	Tasks    bool        // a task was launched or ended
+	Woken    bool        // the time of a Wake decision has come
 }
 
-// reset empties c. The lists one by one only get another length, which is faster than a new Changes with the same lists.
+// reset empties c. The lists one by one only get another length, which is faster than a new Changes with the same
+// lists.
 func (c *Changes) reset() {
 	c.Nodes = c.Nodes[:0]
 	c.Heartbeats = c.Heartbeats[:0]
@@ -93,7 +96,8 @@ func (c *Changes) reset() {
 
 // newSnapshot returns an empty cluster.
 func newSnapshot() *Snapshot {
-	return &Snapshot{Estimates: Estimates{StaleSince: timeline.Never}, byJob: map[cluster.JobID]*JobState{}, byName: map[string]*NodeState{}}
+	return &Snapshot{Estimates: Estimates{StaleSince: timeline.Never}, byJob: map[cluster.JobID]*JobState{},
+		byName: map[string]*NodeState{}}
 }
 
 // Job returns the job with the given id if it has not ended.

@@ -17,19 +17,24 @@ import (
 // dump prints a snapshot completely, including unexported fields, so that two snapshots can be compared.
 func dump(s *Snapshot) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%v %d %d %v %v %v %v\n", s.Capacity, s.Running, s.Estimates.At, s.Estimates.StaleSince, s.Synced, s.Heartbeats.Every, s.byTask.tasks)
-	fmt.Fprintf(&out, "changes %v %v %v %v %v %v", s.Changes.Nodes, s.Changes.Heartbeats, s.Changes.Demand, s.Changes.Arrived, s.Changes.Tasks, s.Changes.Woken)
+	fmt.Fprintf(&out, "%v %d %d %v %v %v %v\n", s.Capacity, s.Running, s.Estimates.At, s.Estimates.StaleSince, s.Synced,
+		s.Heartbeats.Every, s.byTask.tasks)
+	fmt.Fprintf(&out, "changes %v %v %v %v %v %v", s.Changes.Nodes, s.Changes.Heartbeats, s.Changes.Demand,
+		s.Changes.Arrived, s.Changes.Tasks, s.Changes.Woken)
 	for _, j := range s.Changes.Jobs {
 		fmt.Fprintf(&out, " job %d", j.ID)
 	}
 	fmt.Fprintf(&out, " leveled %v", s.leveled)
 	for _, n := range s.Nodes {
-		fmt.Fprintf(&out, "\nnode %v gone=%v paused=%v/%v free=%v/%v disk=%v held=%d leftover=%d booked=%d version=%d heartbeat=%v pressed=%v", n.Node, n.Gone, n.Paused, n.Doubtful, n.Unused(), n.Free, n.UnderSizedDisk, n.Held, n.Leftover, n.booked, n.Version, n.LastHeartbeat, n.Pressed)
+		fmt.Fprintf(&out, "\nnode %v gone=%v paused=%v/%v free=%v/%v disk=%v held=%d leftover=%d booked=%d version=%d "+
+			"heartbeat=%v pressed=%v", n.Node, n.Gone, n.Paused, n.Doubtful, n.Unused(), n.Free, n.UnderSizedDisk, n.Held,
+			n.Leftover, n.booked, n.Version, n.LastHeartbeat, n.Pressed)
 		if n.ReservedFor != nil {
 			fmt.Fprintf(&out, " reserved for %d.%d until %v", n.ReservedFor.ID, n.ReservedStage, n.KeptUntil)
 		}
 		for _, t := range n.Tasks {
-			fmt.Fprintf(&out, "\n  task %v %v %v %v %v %v %v %v %v %d %d", t.ID, t.Grant, t.UnderSized, t.Booked, t.Launched, t.Running, t.Killing, t.Preempting, t.Mark.At, t.inNode, t.inJob)
+			fmt.Fprintf(&out, "\n  task %v %v %v %v %v %v %v %v %v %d %d", t.ID, t.Grant, t.UnderSized, t.Booked, t.Launched,
+				t.Running, t.Killing, t.Preempting, t.Mark.At, t.inNode, t.inJob)
 			fmt.Fprintf(&out, " %v %d %v %v %v %v %v", t.end, t.Phase, t.PhaseSince, t.Still, t.StillSince, t.StillBy, t.Stood)
 			if t.Throttled != nil {
 				fmt.Fprintf(&out, " throttled %+v", *t.Throttled)
@@ -43,7 +48,8 @@ func dump(s *Snapshot) string {
 		}
 	}
 	for _, j := range s.Jobs {
-		fmt.Fprintf(&out, "\njob %d %v used=%v tasks=%d steered=%v reservations=%d waiting=%v %v %v paused=%+v", j.ID, j.Status, j.Used, len(j.Tasks), j.Steered, j.Reservations, j.Waiting, j.Started, j.Finish, j.paused)
+		fmt.Fprintf(&out, "\njob %d %v used=%v tasks=%d steered=%v reservations=%d waiting=%v %v %v paused=%+v", j.ID,
+			j.Status, j.Used, len(j.Tasks), j.Steered, j.Reservations, j.Waiting, j.Started, j.Finish, j.paused)
 		if j.Backoff != nil {
 			fmt.Fprintf(&out, " backs off %+v", *j.Backoff)
 		}
@@ -58,7 +64,8 @@ func dump(s *Snapshot) string {
 func example(t *testing.T) *Snapshot {
 	t.Helper()
 	s := newSnapshot()
-	for _, e := range []cluster.Event{joins(0), joins(1), {Kind: cluster.JobSubmitted, NewJob: twoStages(1)}, {Kind: cluster.Synced}} {
+	for _, e := range []cluster.Event{joins(0), joins(1), {Kind: cluster.JobSubmitted, NewJob: twoStages(1)},
+		{Kind: cluster.Synced}} {
 		if err := s.apply(0, &e); err != nil {
 			t.Fatal(err)
 		}
@@ -77,12 +84,14 @@ func example(t *testing.T) *Snapshot {
 }
 
 func joins(id cluster.NodeID) cluster.Event {
-	return cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: id, Name: fmt.Sprint("n", id), Capacity: resource.Of(4*resource.Core, 10*resource.GB)}}
+	return cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: id, Name: fmt.Sprint("n", id),
+		Capacity: resource.Of(4*resource.Core, 10*resource.GB)}}
 }
 
 func twoStages(id cluster.JobID) *cluster.Job {
 	ideal := resource.Of(resource.Core, resource.GB)
-	return &cluster.Job{ID: id, Name: fmt.Sprint("J", id), Stages: []cluster.Stage{{Tasks: 3, Ideal: ideal, Duration: time.Second}, {Tasks: 1, Ideal: ideal, Parents: []int{0}}}}
+	return &cluster.Job{ID: id, Name: fmt.Sprint("J", id),
+		Stages: []cluster.Stage{{Tasks: 3, Ideal: ideal, Duration: time.Second}, {Tasks: 1, Ideal: ideal, Parents: []int{0}}}}
 }
 
 // TestImpossibleEvents checks that an impossible event is rejected and changes nothing.
@@ -96,41 +105,62 @@ func TestImpossibleEvents(t *testing.T) {
 		{cluster.Event{Kind: cluster.NodeJoined}, "its id must be 2"},
 		{joins(1), "its id must be 2"},
 		{joins(3), "its id must be 2"},
-		{cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: 2, Name: "n2", Capacity: resource.Of(-1, 1)}}, `node "n2" cpu -1: must not be negative`},
-		{cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: 2, Name: "n2", Unknown: resource.KindsOf(resource.CPU)}}, `node "n2" cpu: must not be unknown`},
-		{cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: 2, Name: "n2", Capacity: resource.Vector{}.With(resource.Disk, resource.MB), Unknown: resource.KindsOf(resource.Disk)}}, `node "n2" disk 1MB/s: must be 0 if it is unknown`},
+		{cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: 2, Name: "n2", Capacity: resource.Of(-1, 1)}},
+			`node "n2" cpu -1: must not be negative`},
+		{cluster.Event{Kind: cluster.NodeJoined,
+			NewNode: &cluster.Node{ID: 2, Name: "n2", Unknown: resource.KindsOf(resource.CPU)}},
+			`node "n2" cpu: must not be unknown`},
+		{cluster.Event{Kind: cluster.NodeJoined,
+			NewNode: &cluster.Node{ID: 2, Name: "n2", Capacity: resource.Vector{}.With(resource.Disk, resource.MB),
+				Unknown: resource.KindsOf(resource.Disk)}}, `node "n2" disk 1MB/s: must be 0 if it is unknown`},
 		{cluster.Event{Kind: cluster.NodeLeft, Node: 2}, "node 2: not in the cluster"},
 		{cluster.Event{Kind: cluster.NodeLeft, Node: -1}, "node -1: not in the cluster"},
 		{cluster.Event{Kind: cluster.Heartbeat, Node: 7}, "node 7: not in the cluster"},
 		{cluster.Event{Kind: cluster.NodeMemory, Node: 7}, "node 7: not in the cluster"},
 		{cluster.Event{Kind: cluster.NodeMemory, Node: 1, Held: -1}, `node "n1" holds -1 bytes: must not be negative`},
 		{cluster.Event{Kind: cluster.NodeLeftover, Node: 7}, "node 7: not in the cluster"},
-		{cluster.Event{Kind: cluster.NodeLeftover, Node: 1, Held: -1}, `node "n1": containers left -1 bytes in use: must not be negative`},
+		{cluster.Event{Kind: cluster.NodeLeftover, Node: 1, Held: -1},
+			`node "n1": containers left -1 bytes in use: must not be negative`},
 		{cluster.Event{Kind: cluster.NodePaused, Node: 7}, "node 7: not in the cluster"},
 		{cluster.Event{Kind: cluster.NodeResumed, Node: 1}, `node "n1": paused is false already`},
 		{cluster.Event{Kind: cluster.JobSubmitted}, "holds no job"},
 		{cluster.Event{Kind: cluster.JobSubmitted, NewJob: twoStages(1)}, "job 1: submitted twice"},
-		{cluster.Event{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 2, Name: "B"}}, `job "B" stages: must be at least one`},
+		{cluster.Event{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 2, Name: "B"}},
+			`job "B" stages: must be at least one`},
 		{cluster.Event{Kind: cluster.JobCancelled, Job: 2}, "job 2: not here"},
 		{cluster.Event{Kind: cluster.DecisionDone, Task: cluster.TaskID{Job: 1}}, "task 1.0.0: launched twice"},
-		{cluster.Event{Kind: cluster.DecisionDone, Task: cluster.TaskID{Job: 1, Index: 2}}, "task 1.0.2: launched, but was never started"},
-		{cluster.Event{Kind: cluster.DecisionDone, Task: cluster.TaskID{Job: 2}}, "task 2.0.0: launched, but was never started"},
-		{cluster.Event{Kind: cluster.DecisionFailed, Task: cluster.TaskID{Job: 1, Index: 2}}, "task 1.0.2: ended, but is not running"},
-		{cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 2}, Outcome: cluster.Succeeded}, "task 1.0.2: ended, but is not running"},
-		{cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Stage: 1}, Outcome: cluster.Succeeded}, "task 1.1.0: ended, but is not running"},
-		{cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 9}, Outcome: cluster.Succeeded}, "task 9.0.0: ended, but is not running"},
+		{cluster.Event{Kind: cluster.DecisionDone, Task: cluster.TaskID{Job: 1, Index: 2}},
+			"task 1.0.2: launched, but was never started"},
+		{cluster.Event{Kind: cluster.DecisionDone, Task: cluster.TaskID{Job: 2}},
+			"task 2.0.0: launched, but was never started"},
+		{cluster.Event{Kind: cluster.DecisionFailed, Task: cluster.TaskID{Job: 1, Index: 2}},
+			"task 1.0.2: ended, but is not running"},
+		{cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 2}, Outcome: cluster.Succeeded},
+			"task 1.0.2: ended, but is not running"},
+		{cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Stage: 1}, Outcome: cluster.Succeeded},
+			"task 1.1.0: ended, but is not running"},
+		{cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 9}, Outcome: cluster.Succeeded},
+			"task 9.0.0: ended, but is not running"},
 		{cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1}}, "ended with outcome 0: unknown"},
 		{cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1}, Outcome: 77}, "ended with outcome 77: unknown"},
-		{cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Index: 2}, Grant: resource.Of(1, 1)}, "the inventory is complete"},
+		{cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Index: 2}, Grant: resource.Of(1, 1)},
+			"the inventory is complete"},
 		{cluster.Event{Kind: cluster.NodePressed, Node: 7}, "node 7: not in the cluster"},
-		{cluster.Event{Kind: cluster.NodePressed, Node: 1, Found: &cluster.Condition{Bound: resource.Of(1, 0)}}, `node "n1" is pressed and gives 1 of cpu: only rates are pressed`},
-		{cluster.Event{Kind: cluster.NodePressed, Node: 1, Found: &cluster.Condition{Bound: resource.Vector{0, 0, -1}}}, "gives -1 of disk"},
-		{cluster.Event{Kind: cluster.TaskPhase, Task: cluster.TaskID{Job: 1}}, "entered phase 0: its stage has a forecast of 0 phases"},
+		{cluster.Event{Kind: cluster.NodePressed, Node: 1, Found: &cluster.Condition{Bound: resource.Of(1, 0)}},
+			`node "n1" is pressed and gives 1 of cpu: only rates are pressed`},
+		{cluster.Event{Kind: cluster.NodePressed, Node: 1, Found: &cluster.Condition{Bound: resource.Vector{0, 0, -1}}},
+			"gives -1 of disk"},
+		{cluster.Event{Kind: cluster.TaskPhase, Task: cluster.TaskID{Job: 1}},
+			"entered phase 0: its stage has a forecast of 0 phases"},
 		{cluster.Event{Kind: cluster.TaskPhase, Task: cluster.TaskID{Job: 1, Index: 1}}, "task 1.0.1: is not running"},
-		{cluster.Event{Kind: cluster.TaskStill, Task: cluster.TaskID{Job: 1, Index: 1}, By: cluster.HeldByMemory}, "task 1.0.1: is not running"},
-		{cluster.Event{Kind: cluster.TaskStill, Task: cluster.TaskID{Job: 9, Index: 1}, By: cluster.HeldByMemory}, "task 9.0.1: is not running"},
-		{cluster.Event{Kind: cluster.TaskStill, Task: cluster.TaskID{Job: 1}}, `stands still by "": must be some of [memory owner leveling]`},
-		{cluster.Event{Kind: cluster.TaskStill, Task: cluster.TaskID{Job: 1}, By: 9}, `stands still by "holders(9)": must be some of [memory owner leveling]`},
+		{cluster.Event{Kind: cluster.TaskStill, Task: cluster.TaskID{Job: 1, Index: 1}, By: cluster.HeldByMemory},
+			"task 1.0.1: is not running"},
+		{cluster.Event{Kind: cluster.TaskStill, Task: cluster.TaskID{Job: 9, Index: 1}, By: cluster.HeldByMemory},
+			"task 9.0.1: is not running"},
+		{cluster.Event{Kind: cluster.TaskStill, Task: cluster.TaskID{Job: 1}},
+			`stands still by "": must be some of [memory owner leveling]`},
+		{cluster.Event{Kind: cluster.TaskStill, Task: cluster.TaskID{Job: 1}, By: 9},
+			`stands still by "holders(9)": must be some of [memory owner leveling]`},
 		{cluster.Event{Kind: cluster.TaskGoesOn, Task: cluster.TaskID{Job: 1}}, "does not stand still"},
 		{cluster.Event{Kind: cluster.Answered, Answer: &cluster.Answer{}}, `node "n0": decision 0 is not its open question`},
 	} {
@@ -165,7 +195,8 @@ func TestInventory(t *testing.T) {
 		return s
 	}
 	found := func(index int32) cluster.Event {
-		return cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Index: index}, Grant: resource.Of(resource.Core, resource.GB), Launched: 5}
+		return cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Index: index},
+			Grant: resource.Of(resource.Core, resource.GB), Launched: 5}
 	}
 	for _, c := range []struct {
 		name   string
@@ -177,22 +208,40 @@ func TestInventory(t *testing.T) {
 		{"twice", []cluster.Event{found(1)}, found(1), "task 1.0.1: adopted: it is not pending"},
 		{"both neighbours", []cluster.Event{found(1), found(0)}, found(2), ""},
 		{"no such index", nil, found(3), "the job has no such task"},
-		{"no such stage", nil, cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Stage: 2}}, "the job has no such task"},
-		{"negative stage", nil, cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Stage: -1}}, "the job has no such task"},
+		{"no such stage", nil, cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Stage: 2}},
+			"the job has no such task"},
+		{"negative stage", nil, cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Stage: -1}},
+			"the job has no such task"},
 		{"no such job", nil, cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 2}}, "its job is not here"},
-		{"no such node", nil, cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1}, Node: 4}, "node 4: not in the cluster"},
-		{"more than there is", nil, cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1}, Grant: resource.Of(resource.Core, 11*resource.GB)}, "has cpu=4 memory=10GB free"},
-		{"less than nothing", nil, cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1}, Grant: resource.Of(0, -1)}, "memory -1: must not be negative"},
-		{"end of what nobody adopted", nil, cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 2}, Outcome: cluster.Succeeded}, ""},
-		{"end of what was adopted", []cluster.Event{found(1)}, cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 1}, Outcome: cluster.Failed}, ""},
-		{"end told twice", []cluster.Event{{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 2}, Outcome: cluster.Succeeded}}, cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 2}, Outcome: cluster.Succeeded}, "task 1.0.2: ended: it is not pending"},
-		{"a paused task that runs again", []cluster.Event{{Kind: cluster.JobPaused, Job: 1, Task: cluster.TaskID{Job: 1, Index: 1}}, {Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 1}, Outcome: cluster.Lost}}, found(1), ""},
-		{"a task that pauses between attempts", []cluster.Event{{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 1}, Outcome: cluster.Failed, Found: &cluster.Condition{Ended: 6}}}, found(1), ""},
-		{"second end of a paused task", []cluster.Event{{Kind: cluster.JobPaused, Job: 1, Task: cluster.TaskID{Job: 1, Index: 1}}, {Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 1}, Outcome: cluster.Lost}},
+		{"no such node", nil, cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1}, Node: 4},
+			"node 4: not in the cluster"},
+		{"more than there is", nil, cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1},
+			Grant: resource.Of(resource.Core, 11*resource.GB)}, "has cpu=4 memory=10GB free"},
+		{"less than nothing", nil, cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1},
+			Grant: resource.Of(0, -1)}, "memory -1: must not be negative"},
+		{"end of what nobody adopted", nil, cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 2},
+			Outcome: cluster.Succeeded}, ""},
+		{"end of what was adopted", []cluster.Event{found(1)},
+			cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 1}, Outcome: cluster.Failed}, ""},
+		{"end told twice", []cluster.Event{{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 2},
+			Outcome: cluster.Succeeded}}, cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 2},
+			Outcome: cluster.Succeeded}, "task 1.0.2: ended: it is not pending"},
+		{"a paused task that runs again",
+			[]cluster.Event{{Kind: cluster.JobPaused, Job: 1, Task: cluster.TaskID{Job: 1, Index: 1}},
+				{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 1}, Outcome: cluster.Lost}}, found(1), ""},
+		{"a task that pauses between attempts",
+			[]cluster.Event{{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 1}, Outcome: cluster.Failed,
+				Found: &cluster.Condition{Ended: 6}}}, found(1), ""},
+		{"second end of a paused task",
+			[]cluster.Event{{Kind: cluster.JobPaused, Job: 1, Task: cluster.TaskID{Job: 1, Index: 1}},
+				{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 1}, Outcome: cluster.Lost}},
 			cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 1}, Outcome: cluster.Succeeded}, ""},
-		{"end without outcome", nil, cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 2}}, "ended with outcome 0: unknown"},
-		{"end of no such task", nil, cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 3}, Outcome: cluster.Succeeded}, "the job has no such task"},
-		{"end in no such job", nil, cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 3}, Outcome: cluster.Succeeded}, "ended, but is not running"},
+		{"end without outcome", nil, cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 2}},
+			"ended with outcome 0: unknown"},
+		{"end of no such task", nil, cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 3},
+			Outcome: cluster.Succeeded}, "the job has no such task"},
+		{"end in no such job", nil, cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 3},
+			Outcome: cluster.Succeeded}, "ended, but is not running"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := unsynced()
@@ -219,7 +268,8 @@ func TestEndsBeforeSynced(t *testing.T) {
 	s := newSnapshot()
 	events := []cluster.Event{joins(0), {Kind: cluster.JobSubmitted, NewJob: twoStages(1)}}
 	for i := range int32(3) {
-		events = append(events, cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 2 - i}, Outcome: cluster.Succeeded})
+		events = append(events, cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Index: 2 - i},
+			Outcome: cluster.Succeeded})
 	}
 	for _, e := range events {
 		if err := s.apply(3, &e); err != nil {
@@ -230,7 +280,8 @@ func TestEndsBeforeSynced(t *testing.T) {
 	if stage, ok := j.NextStage(); !ok || stage != 1 {
 		t.Errorf("stage %d (%v) is next, want 1", stage, ok)
 	}
-	if err := s.apply(4, &cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Stage: 1}, Outcome: cluster.Succeeded}); err != nil {
+	if err := s.apply(4, &cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1, Stage: 1},
+		Outcome: cluster.Succeeded}); err != nil {
 		t.Fatal(err)
 	}
 	if _, here := s.Job(1); here || j.Status != cluster.StatusSucceeded || j.Finish != 4 {
@@ -242,7 +293,9 @@ func TestEndsBeforeSynced(t *testing.T) {
 func TestCheckFits(t *testing.T) {
 	s := example(t)
 	job := func(cpu, memory, least resource.Amount) *cluster.Job {
-		return &cluster.Job{Name: "A", Stages: []cluster.Stage{{Name: "map", Tasks: 1, Ideal: resource.Of(cpu, memory), MinMemory: least, Duration: time.Second, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}}}
+		return &cluster.Job{Name: "A",
+			Stages: []cluster.Stage{{Name: "map", Tasks: 1, Ideal: resource.Of(cpu, memory), MinMemory: least,
+				Duration: time.Second, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}}}
 	}
 	for _, c := range []struct {
 		job     *cluster.Job
@@ -251,11 +304,15 @@ func TestCheckFits(t *testing.T) {
 	}{
 		{job(resource.Core, 10*resource.GB, 0), false, ""},
 		{job(resource.Core, 20*resource.GB, resource.GB), true, ""},
-		{job(resource.Core, 20*resource.GB, resource.GB), false, `job "A" stage "map" memory 20GB: must be at most what a node has, 10GB`},
-		{job(resource.Core, 20*resource.GB, 11*resource.GB), true, `job "A" stage "map" minimum memory 11GB: must be at most what a node has, 10GB`},
-		{job(5*resource.Core, resource.GB, 0), true, `job "A" stage "map" cpu 5 cores: must be at most what a node has, 4 cores`},
+		{job(resource.Core, 20*resource.GB, resource.GB), false,
+			`job "A" stage "map" memory 20GB: must be at most what a node has, 10GB`},
+		{job(resource.Core, 20*resource.GB, 11*resource.GB), true,
+			`job "A" stage "map" minimum memory 11GB: must be at most what a node has, 10GB`},
+		{job(5*resource.Core, resource.GB, 0), true,
+			`job "A" stage "map" cpu 5 cores: must be at most what a node has, 4 cores`},
 	} {
-		if err := s.CheckFits(c.job, c.elastic); c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+		if err := s.CheckFits(c.job, c.elastic); c.want == "" && err != nil || c.want != "" &&
+			(err == nil || err.Error() != c.want) {
 			t.Errorf("error is %v, want %q", err, c.want)
 		}
 	}
@@ -305,7 +362,8 @@ func coherent(t reporter, s *Snapshot) {
 		if free = free.Max(resource.Vector{}); n.Paused || n.Full() {
 			free = resource.Vector{}
 		}
-		if want := max(0, min(free[resource.Memory], n.Capacity[resource.Memory]-n.Held-booked-n.Leftover)); n.Available() != want {
+		if want := max(0, min(free[resource.Memory],
+			n.Capacity[resource.Memory]-n.Held-booked-n.Leftover)); n.Available() != want {
 			t.Errorf("node %s has %d available, want %d, holding %d", n.Name, n.Available(), want, n.Held)
 		}
 		if n.Free != free || n.UnderSizedDisk != disk {
@@ -394,12 +452,14 @@ func TestNodeMemory(t *testing.T) {
 		{"it has grown", cluster.Event{Kind: cluster.NodeMemory, Held: 6 * resource.GB}, 4, false, true},
 		{"booked on top of that", cluster.Event{}, 3, false, true},
 		{"it waits until others give back", cluster.Event{Kind: cluster.NodeMemory, Held: 5 * resource.GB}, 4, true, true},
-		{"it is held and still to be launched", cluster.Event{Kind: cluster.NodeMemory, Held: 6 * resource.GB}, 3, false, true},
+		{"it is held and still to be launched", cluster.Event{Kind: cluster.NodeMemory, Held: 6 * resource.GB}, 3, false,
+			true},
 		{"launched", cluster.Event{Kind: cluster.DecisionDone, Task: cluster.TaskID{Job: 1, Index: 2}}, 4, true, true},
 		{"a fall", cluster.Event{Kind: cluster.NodeMemory, Held: 5 * resource.GB}, 5, true, true},
 		{"below what was granted", cluster.Event{Kind: cluster.NodeMemory, Held: resource.GB}, 8, true, true},
 		{"more than there is", cluster.Event{Kind: cluster.NodeMemory, Held: 12 * resource.GB}, 0, false, true},
-		{"the end of a task gives nothing back that another holds", cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1}, Outcome: cluster.Succeeded}, 0, true, true},
+		{"the end of a task gives nothing back that another holds",
+			cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1}, Outcome: cluster.Succeeded}, 0, true, true},
 		{"until it is reported", cluster.Event{Kind: cluster.NodeMemory, Held: resource.GB}, 9, true, true},
 	} {
 		p := newPlan(2, s, 0)
@@ -422,7 +482,8 @@ func TestNodeMemory(t *testing.T) {
 	}
 }
 
-// TestLeftover: memory that outlives its containers is not free, on a node of 10 GB on which a task was granted 1 GB; what was granted stays.
+// TestLeftover: memory that outlives its containers is not free, on a node of 10 GB on which a task was granted 1 GB;
+// what was granted stays.
 func TestLeftover(t *testing.T) {
 	s := example(t)
 	n := s.Nodes[0]
@@ -434,9 +495,11 @@ func TestLeftover(t *testing.T) {
 		if err := s.apply(2, &cluster.Event{Kind: cluster.NodeLeftover, Held: c.left * resource.GB}); err != nil {
 			t.Fatal(err)
 		}
-		if n.Free[resource.Memory] != c.free*resource.GB || n.Available() != c.free*resource.GB || n.Unused()[resource.Memory] != 9*resource.GB ||
+		if n.Free[resource.Memory] != c.free*resource.GB || n.Available() != c.free*resource.GB ||
+			n.Unused()[resource.Memory] != 9*resource.GB ||
 			n.Overdrawn() != (resource.Vector{}) || slices.Contains(s.Changes.Nodes, n.ID) != c.named {
-			t.Errorf("%d GB left: %d free, %d available, %d unused, changed %v", c.left, n.Free[resource.Memory], n.Available(), n.Unused()[resource.Memory], s.Changes.Nodes)
+			t.Errorf("%d GB left: %d free, %d available, %d unused, changed %v", c.left, n.Free[resource.Memory],
+				n.Available(), n.Unused()[resource.Memory], s.Changes.Nodes)
 		}
 		if _, fits := n.Fits(resource.Of(0, c.free*resource.GB+1)); fits {
 			t.Errorf("%d GB left: more fits than is free", c.left)
@@ -505,11 +568,13 @@ func (o orders) add(decisions []cluster.Decision) {
 	}
 }
 
-// answer checks whether an event was accepted (err is nil): an answer is if its order is open, but not that the newest order of
-// its kind is superseded. An older one may be, also after the newest was answered. The end of a task answers its orders.
+// answer checks whether an event was accepted (err is nil): an answer is if its order is open, but not that the
+// newest order of its kind is superseded. An older one may be, also after the newest was answered. The end of a task
+// answers its orders.
 func (o orders) answer(t *rapid.T, s *Snapshot, e *cluster.Event, err error) {
 	defer maps.DeleteFunc(o, func(id cluster.TaskID, _ []order) bool { return s.task(id) == nil })
-	if e.Kind != cluster.DecisionDone && e.Kind != cluster.DecisionFailed && e.Kind != cluster.DecisionSuperseded || e.Decision == 0 {
+	if e.Kind != cluster.DecisionDone && e.Kind != cluster.DecisionFailed && e.Kind != cluster.DecisionSuperseded ||
+		e.Decision == 0 {
 		return
 	}
 	all := o[e.Task]
@@ -520,7 +585,9 @@ func (o orders) answer(t *rapid.T, s *Snapshot, e *cluster.Event, err error) {
 		}
 		return
 	}
-	newest := !slices.ContainsFunc(all[at+1:], func(d order) bool { return (d.Kind == cluster.Throttle) == (all[at].Kind == cluster.Throttle) })
+	newest := !slices.ContainsFunc(all[at+1:], func(d order) bool {
+		return (d.Kind == cluster.Throttle) == (all[at].Kind == cluster.Throttle)
+	})
 	if accepts := !newest || e.Kind != cluster.DecisionSuperseded; accepts != (err == nil) {
 		t.Fatalf("%+v: %v, and it answers %+v of %+v", e, err, all[at], all)
 	}
@@ -529,9 +596,13 @@ func (o orders) answer(t *rapid.T, s *Snapshot, e *cluster.Event, err error) {
 
 func anyEvent(t *rapid.T, s *Snapshot) cluster.Event {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
-	task := cluster.TaskID{Job: cluster.JobID(number("job", 1, 3)), Stage: int32(number("stage", 0, 1)), Index: int32(number("index", 0, 2))}
-	e := cluster.Event{Kind: cluster.EventKind(number("kind", 0, int(cluster.QuotasSet)+1)), Phase: int32(number("phase", -1, 3)), By: cluster.Holders(number("holder", 0, 2)), Node: cluster.NodeID(number("node", 0, 3)), Job: task.Job, Task: task, Outcome: cluster.Outcome(number("outcome", 0, 6)),
-		Grant: resource.Of(resource.Core, resource.Amount(number("grant", -1, 3))*resource.GB)}
+	task := cluster.TaskID{Job: cluster.JobID(number("job", 1, 3)), Stage: int32(number("stage", 0, 1)),
+		Index: int32(number("index", 0, 2))}
+	e := cluster.Event{Kind: cluster.EventKind(number("kind", 0, int(cluster.QuotasSet)+1)),
+		Phase: int32(number("phase", -1, 3)), By: cluster.Holders(number("holder", 0, 2)),
+		Node: cluster.NodeID(number("node", 0, 3)), Job: task.Job, Task: task,
+		Outcome: cluster.Outcome(number("outcome", 0, 6)),
+		Grant:   resource.Of(resource.Core, resource.Amount(number("grant", -1, 3))*resource.GB)}
 	for _, n := range s.Nodes {
 		for _, task := range n.Tasks {
 			var newest cluster.DecisionID
@@ -542,23 +613,28 @@ func anyEvent(t *rapid.T, s *Snapshot) cluster.Event {
 				newest = task.Hold.Decision
 			}
 			if newest != 0 { // possible or not
-				return cluster.Event{Kind: rapid.SampledFrom([]cluster.EventKind{cluster.DecisionDone, cluster.DecisionFailed, cluster.DecisionSuperseded}).Draw(t, "answer"), Task: task.ID,
+				return cluster.Event{Kind: rapid.SampledFrom([]cluster.EventKind{cluster.DecisionDone, cluster.DecisionFailed,
+					cluster.DecisionSuperseded}).Draw(t, "answer"), Task: task.ID,
 					Decision: max(1, newest+cluster.DecisionID(number("answered", -2, 1)))}
 			}
 			if task.Running && number("out", 0, 9) == 0 {
-				return cluster.Event{Kind: cluster.TaskOut, Task: task.ID, Found: &cluster.Condition{Out: resource.Amount(number("bytes", -1, 3)) * resource.GB / 2}}
+				return cluster.Event{Kind: cluster.TaskOut, Task: task.ID,
+					Found: &cluster.Condition{Out: resource.Amount(number("bytes", -1, 3)) * resource.GB / 2}}
 			}
 			if task.Running && number("idles", 0, 9) == 0 {
-				return cluster.Event{Kind: cluster.TaskIdle, Task: task.ID, Found: &cluster.Condition{Idle: number("idle", 0, 1) == 0}}
+				return cluster.Event{Kind: cluster.TaskIdle, Task: task.ID,
+					Found: &cluster.Condition{Idle: number("idle", 0, 1) == 0}}
 			}
 			if task.Running && number("stands", 0, 9) == 0 {
-				return cluster.Event{Kind: rapid.SampledFrom([]cluster.EventKind{cluster.TaskStill, cluster.TaskGoesOn}).Draw(t, "still"), Task: task.ID, By: cluster.Holders(number("by", 1, int(cluster.AllHolders)))}
+				return cluster.Event{Kind: rapid.SampledFrom([]cluster.EventKind{cluster.TaskStill, cluster.TaskGoesOn}).Draw(t,
+					"still"), Task: task.ID, By: cluster.Holders(number("by", 1, int(cluster.AllHolders)))}
 			}
 		}
 	}
 	for _, n := range s.Nodes {
 		if n.Asked != nil && number("answers a question", 0, 4) == 0 { // possible or not
-			return cluster.Event{Kind: cluster.Answered, Node: n.ID, Decision: n.Asked.Decision + cluster.DecisionID(number("question", -1, 0)), Answer: &cluster.Answer{}}
+			return cluster.Event{Kind: cluster.Answered, Node: n.ID, Decision: n.Asked.Decision +
+				cluster.DecisionID(number("question", -1, 0)), Answer: &cluster.Answer{}}
 		}
 	}
 	if number("pauses", 0, 9) == 0 {
@@ -585,18 +661,22 @@ func anyEvent(t *rapid.T, s *Snapshot) cluster.Event {
 	case cluster.NodeMemory, cluster.NodeLeftover:
 		e.Held = resource.Amount(number("held", -1, 11)) * resource.GB
 	case cluster.NodePressed:
-		e.Found = &cluster.Condition{Bound: resource.Vector{}.With(resource.Kind(number("pressed kind", 0, int(resource.NumKinds)-1)), resource.Amount(number("gives", -1, 3)))}
+		e.Found = &cluster.Condition{Bound: resource.Vector{}.With(
+			resource.Kind(number("pressed kind", 0, int(resource.NumKinds)-1)), resource.Amount(number("gives", -1, 3)))}
 	case cluster.NodeJoined:
 		j := joins(cluster.NodeID(len(s.Nodes) + max(0, number("gap", -3, 1))))
 		e.NewNode = j.NewNode
 		if number("unknown", 0, 2) == 0 {
-			e.NewNode.Unknown = resource.KindsOf(resource.Kind(number("kind unknown", int(resource.Memory), int(resource.Network))))
+			e.NewNode.Unknown = resource.KindsOf(resource.Kind(number("kind unknown", int(resource.Memory),
+				int(resource.Network))))
 		}
 	case cluster.JobSubmitted:
 		e.NewJob = twoStages(e.Job)
 		e.NewJob.MaxAttempts, e.NewJob.RetryDelay = number("attempts", 0, 3), time.Duration(number("retry delay", 0, 9))
-		e.NewJob.Stages[0].Phases = []cluster.Phase{{Duration: time.Second}, {Duration: 2 * time.Second}}[:number("phases", 0, 2)]
-		e.NewJob.Stages[0].MinMemory, e.NewJob.Stages[0].Elasticity = resource.GB/2, cluster.Elasticity{Kind: cluster.Step, Factor: 2, DiskRate: resource.MB}
+		e.NewJob.Stages[0].Phases = []cluster.Phase{{Duration: time.Second},
+			{Duration: 2 * time.Second}}[:number("phases", 0, 2)]
+		e.NewJob.Stages[0].MinMemory, e.NewJob.Stages[0].Elasticity = resource.GB/2,
+			cluster.Elasticity{Kind: cluster.Step, Factor: 2, DiskRate: resource.MB}
 		if number("coordinator", 0, 2) == 0 {
 			e.NewJob.Stages = append(e.NewJob.Stages, cluster.Stage{Tasks: 1, Coordinator: true})
 		}
@@ -614,7 +694,8 @@ func leveledEnd(t *rapid.T, p *Plan) {
 				continue
 			}
 			if h.Until <= p.now || p.leveled.woken <= p.now || p.leveled.woken > h.Until {
-				t.Fatalf("task %s is held until %v, now is %v, and the engine wakes at %v", task.ID, h.Until, p.now, p.leveled.woken)
+				t.Fatalf("task %s is held until %v, now is %v, and the engine wakes at %v", task.ID, h.Until, p.now,
+					p.leveled.woken)
 			}
 		}
 	}
@@ -666,7 +747,8 @@ func decideAnything(t *rapid.T, p *Plan) {
 		case 4:
 			if len(n.Tasks) > 0 && n.Tasks[len(n.Tasks)-1].Running {
 				bound := diskBound(resource.Amount(number("bound", 0, 2)))
-				p.Throttle(n.Tasks[len(n.Tasks)-1], bound, p.now.Add(time.Duration(number("lasts", 1, 9))), cluster.BecauseNodePressure(resource.Disk, 3, 9))
+				p.Throttle(n.Tasks[len(n.Tasks)-1], bound, p.now.Add(time.Duration(number("lasts", 1, 9))),
+					cluster.BecauseNodePressure(resource.Disk, 3, 9))
 			}
 		case 5:
 			if len(n.Tasks) > 0 && n.Tasks[0].Running {
@@ -678,7 +760,8 @@ func decideAnything(t *rapid.T, p *Plan) {
 			}
 		case 7:
 			if len(n.Tasks) > 0 && n.Tasks[0].Running {
-				p.SuspendUntil(n.Tasks[0], p.now.Add(time.Duration(number("holds", 1, 9))), cluster.TaskID{Job: 99}, cluster.Because(cluster.LevelingEnds))
+				p.SuspendUntil(n.Tasks[0], p.now.Add(time.Duration(number("holds", 1, 9))), cluster.TaskID{Job: 99},
+					cluster.Because(cluster.LevelingEnds))
 			}
 		case 8:
 			if len(n.Tasks) > 0 && n.Tasks[0].Running {
@@ -700,14 +783,19 @@ func TestImpossibleDecisions(t *testing.T) {
 		decide func(p *Plan, j *JobState)
 		want   string
 	}{
-		{"too much memory", func(p *Plan, j *JobState) { p.Start(j, 0, p.Nodes[0], 2*resource.GB, why) }, "with 2000000000 bytes: must be"},
+		{"too much memory", func(p *Plan, j *JobState) { p.Start(j, 0, p.Nodes[0], 2*resource.GB, why) },
+			"with 2000000000 bytes: must be"},
 		{"not elastic", func(p *Plan, j *JobState) { p.Start(j, 0, p.Nodes[0], resource.GB/2, why) }, "with 500000000 bytes"},
-		{"waits for its parents", func(p *Plan, j *JobState) { p.Start(j, 1, p.Nodes[0], resource.GB, why) }, "none is ready"},
+		{"waits for its parents", func(p *Plan, j *JobState) { p.Start(j, 1, p.Nodes[0], resource.GB, why) },
+			"none is ready"},
 		{"none left", func(p *Plan, j *JobState) {
 			p.Start(j, 0, p.Nodes[0], resource.GB, why)
 			p.Start(j, 0, p.Nodes[0], resource.GB, why)
 		}, "none is ready"},
-		{"reserved twice", func(p *Plan, j *JobState) { p.Reserve(p.Nodes[0], j, 0, why); p.Reserve(p.Nodes[0], j, 0, why) }, "it is reserved or gone"},
+		{"reserved twice", func(p *Plan, j *JobState) {
+			p.Reserve(p.Nodes[0], j, 0, why)
+			p.Reserve(p.Nodes[0], j, 0, why)
+		}, "it is reserved or gone"},
 		{"not reserved", func(p *Plan, j *JobState) { p.Unreserve(p.Nodes[0], why) }, "it is not reserved"},
 		{"ask nothing", func(p *Plan, j *JobState) { p.Ask(p.Nodes[0], nil, why) }, "there is no question"},
 		{"wake now", func(p *Plan, j *JobState) { p.Wake(5, why) }, "must be after now"},
@@ -716,7 +804,8 @@ func TestImpossibleDecisions(t *testing.T) {
 			s := example(t)
 			p := newPlan(5, s, 2)
 			c.decide(&p, s.Jobs[0])
-			if _, err := p.close(nil); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "policy at 5ns") {
+			if _, err := p.close(nil); err == nil || !strings.Contains(err.Error(), c.want) ||
+				!strings.Contains(err.Error(), "policy at 5ns") {
 				t.Errorf("error is %v, want one with %q", err, c.want)
 			}
 		})

@@ -89,7 +89,8 @@ func (s *Snapshot) node(id cluster.NodeID) (*NodeState, error) {
 func (s *Snapshot) join(n *cluster.Node) error {
 	again := n != nil && n.ID >= 0 && int(n.ID) < len(s.Nodes) && s.Nodes[n.ID].Gone
 	if n == nil || !again && int(n.ID) != len(s.Nodes) {
-		return fmt.Errorf("node joined: its id must be %d, the number of nodes so far, or that of a node that left", len(s.Nodes))
+		return fmt.Errorf("node joined: its id must be %d, the number of nodes so far, or that of a node that left",
+			len(s.Nodes))
 	}
 	if err := n.Check(); err != nil {
 		return err
@@ -180,7 +181,8 @@ func (s *Snapshot) press(id cluster.NodeID, gives resource.Vector) error {
 	}
 	for k, a := range gives {
 		if kind := resource.Kind(k); a < 0 || a > 0 && !kind.IsRate() {
-			return fmt.Errorf("node %q is pressed and gives %d of %s: only rates are pressed, and must not be negative", n.Name, a, kind)
+			return fmt.Errorf("node %q is pressed and gives %d of %s: only rates are pressed, and must not be negative",
+				n.Name, a, kind)
 		}
 	}
 	n.Pressed = gives
@@ -222,7 +224,8 @@ func (s *Snapshot) submit(job *cluster.Job) error {
 	if err := job.Check(); err != nil {
 		return err
 	}
-	j := &JobState{Job: job, Slot: s.takeSlot(), Progress: make([]StageState, len(job.Stages)), Steered: true, Since: job.Submitted, paused: paused{all: job.Held}}
+	j := &JobState{Job: job, Slot: s.takeSlot(), Progress: make([]StageState, len(job.Stages)), Steered: true,
+		Since: job.Submitted, paused: paused{all: job.Held}}
 	for i := range job.Stages {
 		p := &j.Progress[i]
 		if job.Drives {
@@ -422,9 +425,11 @@ func (s *Snapshot) adopt(now timeline.Time, e *cluster.Event) error {
 		t.Throttled = &Throttled{Bound: found.Bound, Until: found.Until, InForce: true, begun: now}
 	}
 	if found.HeldBy != 0 || found.HoldFailed {
-		t.Hold = &Hold{By: found.HeldBy, Owner: Held{PageOut: found.PageOut}, InForce: !found.HoldFailed, Failed: found.HoldFailed}
+		t.Hold = &Hold{By: found.HeldBy, Owner: Held{PageOut: found.PageOut}, InForce: !found.HoldFailed,
+			Failed: found.HoldFailed}
 		if found.HeldBy&cluster.HeldByLeveling != 0 {
-			t.Hold.Leveling = Held{Since: found.HeldSince, Why: found.HeldWhy, Until: found.HeldUntil, For: found.HeldFor, PageOut: found.PageOut}
+			t.Hold.Leveling = Held{Since: found.HeldSince, Why: found.HeldWhy, Until: found.HeldUntil, For: found.HeldFor,
+				PageOut: found.PageOut}
 			s.leveled.note(t)
 		}
 		s.unmet(j)
@@ -481,7 +486,8 @@ func (p *StageState) nextIndex() int32 {
 }
 
 // book places a task on a node.
-func (s *Snapshot) book(at timeline.Time, j *JobState, id cluster.TaskID, n *NodeState, grant resource.Vector, byPhase bool) *TaskState {
+func (s *Snapshot) book(at timeline.Time, j *JobState, id cluster.TaskID, n *NodeState, grant resource.Vector,
+	byPhase bool) *TaskState {
 	var t *TaskState
 	if last := len(s.spare) - 1; last >= 0 {
 		t, s.spare = s.spare[last], s.spare[:last]
@@ -658,7 +664,8 @@ func (s *Snapshot) foundReserved(id cluster.NodeID, of cluster.TaskID) error {
 	}
 	j, here := s.byJob[of.Job]
 	if !here || of.Stage < 0 || int(of.Stage) >= len(j.Stages) || n.ReservedFor != nil || s.Synced {
-		return fmt.Errorf("node %q was found reserved for stage %d of job %d: there is none, or the node is reserved, or the inventory is complete", n.Name, of.Stage, of.Job)
+		return fmt.Errorf("node %q was found reserved for stage %d of job %d: there is none, or the node is reserved, "+
+			"or the inventory is complete", n.Name, of.Stage, of.Job)
 	}
 	s.reserve(n, j, int(of.Stage))
 	return nil

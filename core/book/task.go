@@ -23,8 +23,8 @@ type TaskState struct {
 	// Killing is set when a Kill decision for the task has been taken, Preempting if that decision makes room for
 	// others.
 	Killing, Preempting bool
-	// Still says that the programs of the task make no progress, Idle that they have nothing to do, Lends that others may use what it
-	// does not hold meanwhile.
+	// Still says that the programs of the task make no progress, Idle that they have nothing to do, Lends that others
+	// may use what it does not hold meanwhile.
 	Still, Idle, Lends bool
 	// ByPhase says that the task is granted what each phase of its forecast demands, and is resized from phase to phase.
 	ByPhase bool
@@ -32,8 +32,8 @@ type TaskState struct {
 	inNode, inJob int32 // positions in Node.Tasks and Job.Tasks
 
 	Node *NodeState
-	// MostCPU is as that of its envelope, throughout its run: what its stage requests, at most what its node has, if it was started by a
-	// policy that grants CPU as a weight.
+	// MostCPU is as that of its envelope, throughout its run: what its stage requests, at most what its node has, if it
+	// was started by a policy that grants CPU as a weight.
 	MostCPU resource.Amount
 	// Duration is the estimated run time with this grant; 0 is unknown.
 	Duration time.Duration
@@ -48,13 +48,13 @@ type TaskState struct {
 	// entered it, at first Launched. Meaningful if Running.
 	Phase      int32
 	PhaseSince timeline.Time
-	// StillSince is when the task stopped, and StillBy are its holders; meaningful if Still. Stood is how long it stood still
-	// before, in all.
+	// StillSince is when the task stopped, and StillBy are its holders; meaningful if Still. Stood is how long it stood
+	// still before, in all.
 	StillBy    cluster.Holders
 	StillSince timeline.Time
 	Stood      time.Duration
-	// Out is how much memory of its grant has left its node, because its owner wants that while the task is paused, in bytes.
-	// OutLent is the part others may use; all of it until page-in is ordered.
+	// Out is how much memory of its grant has left its node, because its owner wants that while the task is paused, in
+	// bytes. OutLent is the part others may use; all of it until page-in is ordered.
 	Out, OutLent resource.Amount
 	// Hold is the newest order to stop the task or to let it go on; nil if there was none.
 	Hold *Hold
@@ -64,8 +64,8 @@ type TaskState struct {
 	Resized *Resized
 }
 
-// Holds returns what the task takes of its node: its grant, or its memory alone while it lends the rest. Memory that has left and is
-// lent does not count.
+// Holds returns what the task takes of its node: its grant, or its memory alone while it lends the rest. Memory that
+// has left and is lent does not count.
 func (t *TaskState) Holds() resource.Vector {
 	holds := t.Grant
 	if t.Lends {
@@ -75,7 +75,8 @@ func (t *TaskState) Holds() resource.Vector {
 	return holds
 }
 
-// lent is what others may use of a grant while the task stands still or has nothing to do: nothing but memory keeps its content. Memory is lent apart.
+// lent is what others may use of a grant while the task stands still or has nothing to do: nothing but memory keeps
+// its content. Memory is lent apart.
 func (t *TaskState) lent() resource.Vector { return t.Grant.With(resource.Memory, 0) }
 
 // Stage returns the stage of the task.

@@ -45,9 +45,9 @@ func (s *Snapshot) foreseeEnd(t *TaskState) {
 	}
 }
 
-// enterPhase records that a task has entered a phase of its forecast. The event says when, which may be in the past: a driver may
-// notice the phase late, or correct an earlier report, even to an earlier phase. The task should end after that phase and the
-// phases that follow, stretched or shortened as the whole task is with its grant.
+// enterPhase records that a task has entered a phase of its forecast. The event says when, which may be in the past:
+// a driver may notice the phase late, or correct an earlier report, even to an earlier phase. The task should end
+// after that phase and the phases that follow, stretched or shortened as the whole task is with its grant.
 func (s *Snapshot) enterPhase(now timeline.Time, e *cluster.Event) error {
 	t, err := s.running(e.Task)
 	if err != nil {
@@ -81,7 +81,8 @@ func (t *TaskState) CheckPhase(now timeline.Time, e *cluster.Event) error {
 	case e.Phase < 0 || int(e.Phase) >= forecast:
 		return fmt.Errorf("task %s entered phase %d: its stage has a forecast of %d phases", t.ID, e.Phase, forecast)
 	case since < t.Launched || since > now:
-		return fmt.Errorf("task %s entered phase %d at %v: it was launched at %v, and now is %v", t.ID, e.Phase, since, t.Launched, now)
+		return fmt.Errorf("task %s entered phase %d at %v: it was launched at %v, and now is %v", t.ID, e.Phase, since,
+			t.Launched, now)
 	case t.Phase == e.Phase && (e.Condition().Progress == nil || since == t.PhaseSince):
 		return fmt.Errorf("task %s entered phase %d: it is in that phase already", t.ID, e.Phase)
 	case t.Still:
@@ -104,7 +105,8 @@ func (s *Snapshot) stand(now timeline.Time, id cluster.TaskID, by cluster.Holder
 	case err != nil:
 		return err
 	case by == 0 || by > cluster.AllHolders:
-		return fmt.Errorf("task %s stands still by %q: must be some of %v", id, by, strings.Split(cluster.AllHolders.String(), "+"))
+		return fmt.Errorf("task %s stands still by %q: must be some of %v", id, by,
+			strings.Split(cluster.AllHolders.String(), "+"))
 	case t.Still && t.StillBy == by:
 		return fmt.Errorf("task %s stands still by %s: it has stood still by %s since %v", id, by, by, t.StillSince)
 	case t.Still:

@@ -9,13 +9,14 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// forecastTask is a cluster with one running task, launched at 10s, of a stage with the given run time and a forecast of
-// phases of 2s, 3s and 5s.
+// forecastTask is a cluster with one running task, launched at 10s, of a stage with the given run time and a forecast
+// of phases of 2s, 3s and 5s.
 func forecastTask(t *testing.T, runs time.Duration) (*Snapshot, *TaskState) {
 	t.Helper()
 	s := newSnapshot()
-	job := &cluster.Job{ID: 1, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB), Duration: runs,
-		Phases: []cluster.Phase{{Duration: 2 * time.Second}, {Duration: 3 * time.Second}, {Duration: 5 * time.Second}}}}}
+	job := &cluster.Job{ID: 1,
+		Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB), Duration: runs,
+			Phases: []cluster.Phase{{Duration: 2 * time.Second}, {Duration: 3 * time.Second}, {Duration: 5 * time.Second}}}}}
 	for _, e := range []cluster.Event{joins(0), {Kind: cluster.JobSubmitted, NewJob: job}, {Kind: cluster.Synced}} {
 		if err := s.apply(0, &e); err != nil {
 			t.Fatal(err)
@@ -32,7 +33,8 @@ func forecastTask(t *testing.T, runs time.Duration) (*Snapshot, *TaskState) {
 // The end of a task follows from the phase that it has entered, and is later by as long as the task stands still.
 func TestEstimatedEndFollowsTheTask(t *testing.T) {
 	id := cluster.TaskID{Job: 1}
-	still, on := cluster.Event{Kind: cluster.TaskStill, Task: id, By: cluster.HeldByMemory}, cluster.Event{Kind: cluster.TaskGoesOn, Task: id}
+	still, on := cluster.Event{Kind: cluster.TaskStill, Task: id, By: cluster.HeldByMemory},
+		cluster.Event{Kind: cluster.TaskGoesOn, Task: id}
 	phase := func(k int32) cluster.Event { return cluster.Event{Kind: cluster.TaskPhase, Task: id, Phase: k} }
 	since := func(k int32, seconds float64) cluster.Event { return phaseSince(id, k, seconds) }
 	type happens struct {
@@ -74,8 +76,10 @@ func TestEstimatedEndFollowsTheTask(t *testing.T) {
 				if err := s.apply(timeline.Seconds(h.at), &h.e); err != nil {
 					t.Fatal(err)
 				}
-				if versions[0] == task.Node.Version || versions[1] == task.Job.Version || s.Estimates.StaleSince != timeline.Seconds(h.at) {
-					t.Errorf("%v: versions %d and %d, estimates stale since %v", h.e.Kind, task.Node.Version, task.Job.Version, s.Estimates.StaleSince)
+				if versions[0] == task.Node.Version || versions[1] == task.Job.Version ||
+					s.Estimates.StaleSince != timeline.Seconds(h.at) {
+					t.Errorf("%v: versions %d and %d, estimates stale since %v", h.e.Kind, task.Node.Version, task.Job.Version,
+						s.Estimates.StaleSince)
 				}
 			}
 			if end, ok := s.EstimatedEnd(task, timeline.Seconds(c.at)); !ok || end != timeline.Seconds(c.want) {
@@ -87,7 +91,8 @@ func TestEstimatedEndFollowsTheTask(t *testing.T) {
 
 // phaseSince is the event that a task was found in a phase that it entered at a time, in seconds.
 func phaseSince(id cluster.TaskID, phase int32, since float64) cluster.Event {
-	return cluster.Event{Kind: cluster.TaskPhase, Task: id, Phase: phase, Found: &cluster.Condition{Progress: &cluster.Progress{PhaseSince: timeline.Seconds(since)}}}
+	return cluster.Event{Kind: cluster.TaskPhase, Task: id, Phase: phase,
+		Found: &cluster.Condition{Progress: &cluster.Progress{PhaseSince: timeline.Seconds(since)}}}
 }
 
 // What a snapshot tells of a task that stands still.
@@ -104,11 +109,13 @@ func TestStillness(t *testing.T) {
 	}
 	apply(12, cluster.Event{Kind: cluster.TaskPhase, Task: task.ID, Phase: 1})
 	apply(13, cluster.Event{Kind: cluster.TaskStill, Task: task.ID, By: cluster.HeldByMemory})
-	if !task.Still || task.StillBy != cluster.HeldByMemory || task.StillSince != timeline.Seconds(13) || task.PhaseSince != timeline.Seconds(12) {
+	if !task.Still || task.StillBy != cluster.HeldByMemory || task.StillSince != timeline.Seconds(13) ||
+		task.PhaseSince != timeline.Seconds(12) {
 		t.Errorf("%+v", task)
 	}
 	before := dump(s)
-	for _, e := range []cluster.Event{{Kind: cluster.TaskStill, Task: task.ID, By: cluster.HeldByMemory}, {Kind: cluster.TaskPhase, Task: task.ID, Phase: 2}} {
+	for _, e := range []cluster.Event{{Kind: cluster.TaskStill, Task: task.ID, By: cluster.HeldByMemory},
+		{Kind: cluster.TaskPhase, Task: task.ID, Phase: 2}} {
 		if err := s.apply(timeline.Seconds(14), &e); err == nil || dump(s) != before {
 			t.Errorf("%v of a task that stands still: %v", e.Kind, err)
 		}

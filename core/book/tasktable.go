@@ -2,8 +2,8 @@ package book
 
 import "github.com/bellows-rm/bellows/core/cluster"
 
-// taskTable finds the booked and running tasks by their IDs. It is a hash table with open addressing: several lookups per
-// event are much of what an event costs, and a map takes several times as long.
+// taskTable finds the booked and running tasks by their IDs. It is a hash table with open addressing: several lookups
+// per event are much of what an event costs, and a map takes several times as long.
 type taskTable struct {
 	slots []*TaskState // as many as a power of two, nil is free; a task is in the first slot that was free from its own on
 	tasks int

@@ -15,7 +15,8 @@ func TestTaskTable(t *testing.T) {
 		want := map[cluster.TaskID]*TaskState{}
 		most := rapid.SampledFrom([]int32{2, 20, 200}).Draw(t, "indexes")
 		for range rapid.IntRange(1, 500).Draw(t, "calls") {
-			id := cluster.TaskID{Job: cluster.JobID(rapid.IntRange(1, 3).Draw(t, "job")), Stage: rapid.Int32Range(0, 1).Draw(t, "stage"), Index: rapid.Int32Range(0, most).Draw(t, "index")}
+			id := cluster.TaskID{Job: cluster.JobID(rapid.IntRange(1, 3).Draw(t, "job")),
+				Stage: rapid.Int32Range(0, 1).Draw(t, "stage"), Index: rapid.Int32Range(0, most).Draw(t, "index")}
 			if got, ok := x.get(id); ok != (want[id] != nil) || got != want[id] {
 				t.Fatalf("%s is %v, want %v", id, got, want[id])
 			}

@@ -41,8 +41,8 @@ func (t *TaskState) Bounded(now timeline.Time) (throttled *Throttled, ok bool) {
 	return t.Throttled, true
 }
 
-// ThrottledFor returns for how long t was throttled until now, from the decisions on, by all its throttles. What an earlier
-// engine saw of them does not count.
+// ThrottledFor returns for how long t was throttled until now, from the decisions on, by all its throttles. What an
+// earlier engine saw of them does not count.
 func (t *TaskState) ThrottledFor(now timeline.Time) time.Duration {
 	if t.Throttled == nil {
 		return 0
@@ -98,7 +98,8 @@ func (t *TaskState) throttle(now timeline.Time, newer Throttled) {
 // answersThrottle reports whether an event answers a Throttle of t.
 func (t *TaskState) answersThrottle(e *cluster.Event) bool {
 	th := t.Throttled
-	return th != nil && e.Decision != 0 && (th.Decision == e.Decision && !th.InForce || slices.Contains(th.earlier, e.Decision))
+	return th != nil && e.Decision != 0 && (th.Decision == e.Decision && !th.InForce ||
+		slices.Contains(th.earlier, e.Decision))
 }
 
 // answerThrottle records the answer to a Throttle of t. After the newest has failed, t is not throttled.

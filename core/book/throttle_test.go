@@ -14,7 +14,8 @@ import (
 func diskBound(a resource.Amount) resource.Vector { return resource.Vector{}.With(resource.Disk, a) }
 
 // throttleTask takes decisions about task 1.0.0 of the example at a time, and returns them.
-func throttleTask(t *testing.T, s *Snapshot, now timeline.Time, last cluster.DecisionID, decide func(*Plan, *TaskState)) ([]cluster.Decision, error) {
+func throttleTask(t *testing.T, s *Snapshot, now timeline.Time, last cluster.DecisionID,
+	decide func(*Plan, *TaskState)) ([]cluster.Decision, error) {
 	t.Helper()
 	p := newPlan(now, s, last)
 	decide(&p, s.task(cluster.TaskID{Job: 1}))
@@ -42,8 +43,11 @@ func TestThrottle(t *testing.T) {
 	order := func(last cluster.DecisionID, bound resource.Amount, until timeline.Time) {
 		t.Helper()
 		version := s.task(id).Node.Version
-		decisions, err := throttleTask(t, s, 5, last, func(p *Plan, task *TaskState) { p.Throttle(task, diskBound(bound), until, why) })
-		if err != nil || len(decisions) != 1 || decisions[0].Kind != cluster.Throttle || decisions[0].Bound != diskBound(bound) || decisions[0].Task != id || decisions[0].Reason != why {
+		decisions, err := throttleTask(t, s, 5, last, func(p *Plan, task *TaskState) {
+			p.Throttle(task, diskBound(bound), until, why)
+		})
+		if err != nil || len(decisions) != 1 || decisions[0].Kind != cluster.Throttle ||
+			decisions[0].Bound != diskBound(bound) || decisions[0].Task != id || decisions[0].Reason != why {
 			t.Fatalf("decisions are %+v (%v)", decisions, err)
 		}
 		if s.task(id).Node.Version == version {
@@ -83,7 +87,9 @@ func TestThrottle(t *testing.T) {
 
 	order(14, 2, 60)
 	answer(cluster.DecisionDone, 15, "")
-	decisions, err := throttleTask(t, s, 5, 15, func(p *Plan, task *TaskState) { p.Throttle(task, resource.Vector{}, 99, why) })
+	decisions, err := throttleTask(t, s, 5, 15, func(p *Plan, task *TaskState) {
+		p.Throttle(task, resource.Vector{}, 99, why)
+	})
 	if err != nil || len(decisions) != 1 || decisions[0].At != 0 || decisions[0].Bound != (resource.Vector{}) {
 		t.Fatalf("decisions are %+v (%v)", decisions, err)
 	}
@@ -107,12 +113,14 @@ func TestThrottleIsChecked(t *testing.T) {
 		decide func(*Plan, *TaskState)
 		want   string
 	}{
-		{"memory", func(p *Plan, t *TaskState) { p.Throttle(t, resource.Of(0, 5), 9, why) }, "throttle task 1.0.0 to 5 of memory: only rates can be bounded"},
+		{"memory", func(p *Plan, t *TaskState) { p.Throttle(t, resource.Of(0, 5), 9, why) },
+			"throttle task 1.0.0 to 5 of memory: only rates can be bounded"},
 		{"cores", func(p *Plan, t *TaskState) { p.Throttle(t, resource.Of(5, 0), 9, why) }, "to 5 of cpu"},
 		{"negative", func(p *Plan, t *TaskState) { p.Throttle(t, diskBound(-1), 9, why) }, "to -1 of disk"},
 		{"past", func(p *Plan, t *TaskState) { p.Throttle(t, diskBound(1), 5, why) }, "must be after now"},
 		{"for ever", func(p *Plan, t *TaskState) { p.Throttle(t, diskBound(1), timeline.Never, why) }, "not for ever"},
-		{"not running", func(p *Plan, t *TaskState) { t.Running = false; p.Throttle(t, diskBound(1), 9, why) }, "it is not running"},
+		{"not running", func(p *Plan, t *TaskState) { t.Running = false; p.Throttle(t, diskBound(1), 9, why) },
+			"it is not running"},
 		{"end of none", func(p *Plan, t *TaskState) { p.Throttle(t, resource.Vector{}, 0, why) }, ""},
 		{"killed", func(p *Plan, t *TaskState) { t.Killing = true; p.Throttle(t, diskBound(1), 9, why) }, ""},
 	} {
@@ -129,7 +137,8 @@ func TestThrottleIsChecked(t *testing.T) {
 func TestAdoptedThrottle(t *testing.T) {
 	s := newSnapshot()
 	for _, e := range []cluster.Event{joins(0), {Kind: cluster.JobSubmitted, NewJob: twoStages(1)},
-		{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1}, Launched: 3, Found: &cluster.Condition{Bound: diskBound(7), Until: 20}}} {
+		{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1}, Launched: 3,
+			Found: &cluster.Condition{Bound: diskBound(7), Until: 20}}} {
 		if err := s.apply(0, &e); err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +146,9 @@ func TestAdoptedThrottle(t *testing.T) {
 	if th, ok := s.task(cluster.TaskID{Job: 1}).Bounded(19); !ok || !th.InForce || th.Bound != diskBound(7) {
 		t.Errorf("it is bounded (%v): %+v", ok, th)
 	}
-	if err := s.apply(0, &cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Index: 1}, Found: &cluster.Condition{Bound: diskBound(-7)}}); err == nil || !strings.Contains(err.Error(), "must not be negative") {
+	if err := s.apply(0, &cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Index: 1},
+		Found: &cluster.Condition{Bound: diskBound(-7)}}); err == nil ||
+		!strings.Contains(err.Error(), "must not be negative") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -19,8 +19,11 @@ func TestUnknownCapacity(t *testing.T) {
 	}
 	known := resource.Of(4*resource.Core, 10*resource.GB).With(resource.Network, 100*resource.MB)
 	enter(cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: 0, Name: "known", Capacity: known}})
-	enter(cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: 1, Name: "not", Capacity: known.With(resource.Network, 0), Unknown: resource.KindsOf(resource.Network)}})
-	if s.Capacity[resource.Network] != 0 || s.Capacity[resource.CPU] != 8*resource.Core || s.Unknown != resource.KindsOf(resource.Network) {
+	enter(cluster.Event{Kind: cluster.NodeJoined,
+		NewNode: &cluster.Node{ID: 1, Name: "not", Capacity: known.With(resource.Network, 0),
+			Unknown: resource.KindsOf(resource.Network)}})
+	if s.Capacity[resource.Network] != 0 || s.Capacity[resource.CPU] != 8*resource.Core ||
+		s.Unknown != resource.KindsOf(resource.Network) {
 		t.Errorf("the cluster has %v, unknown %v", s.Capacity, s.Unknown)
 	}
 	// As many tasks as fit by cores, each with as much as one may request: what is unknown is never used up.
@@ -49,7 +52,8 @@ func TestUnknownCapacity(t *testing.T) {
 	coherent(t, s)
 	p.reset(0)
 	p.Start(s.Jobs[0], 0, s.Nodes[1], need[resource.Memory], cluster.BecauseFits(0))
-	if _, err := p.close(nil); err == nil || err.Error() != `policy at 0s: start of a task of job 1 on node "not" with cpu=1 memory=1GB network=1000PB/s: only memory=6GB network=unknown are free` {
+	if _, err := p.close(nil); err == nil ||
+		err.Error() != `policy at 0s: start of a task of job 1 on node "not" with cpu=1 memory=1GB network=1000PB/s: only memory=6GB network=unknown are free` {
 		t.Errorf("the error is %v", err)
 	}
 	enter(cluster.Event{Kind: cluster.NodeLeft, Node: 1})

@@ -115,7 +115,8 @@ func (p *Plan) explain(why func(j *JobState, stage int) (cluster.Reason, bool)) 
 }
 
 // orFull replaces a reason about room by NodeFull if that is why there is none. n is the node that the reason is about.
-func (s *Snapshot) orFull(j *JobState, stage int, n cluster.NodeID, why cluster.Reason) (cluster.NodeID, cluster.Reason) {
+func (s *Snapshot) orFull(j *JobState, stage int, n cluster.NodeID, why cluster.Reason) (cluster.NodeID,
+	cluster.Reason) {
 	if full, ok := s.fullNode(j, stage, why.Code); ok {
 		return full.ID, cluster.BecauseNodeFull(len(full.Tasks))
 	}
@@ -125,7 +126,8 @@ func (s *Snapshot) orFull(j *JobState, stage int, n cluster.NodeID, why cluster.
 // complete adds to NoRoom which resource is lacking.
 func (s *Snapshot) complete(why cluster.Reason) cluster.Reason {
 	if why.Code == cluster.NoRoom {
-		return why.Lacking(!s.someHas(resource.Memory, resource.Amount(why.A)), !s.someHas(resource.CPU, resource.Amount(why.B)))
+		return why.Lacking(!s.someHas(resource.Memory, resource.Amount(why.A)),
+			!s.someHas(resource.CPU, resource.Amount(why.B)))
 	}
 	return why
 }

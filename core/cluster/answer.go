@@ -8,11 +8,11 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// Question is a problem about a node. It is immutable and shares nothing that changes with the policy or the plan: it is solved
-// in another goroutine, while the engine goes on, or never.
+// Question is a problem about a node. It is immutable and shares nothing that changes with the policy or the plan: it
+// is solved in another goroutine, while the engine goes on, or never.
 type Question interface {
-	// Solve returns the best answer that it finds while it looks at up to the given number of states. It is a pure function: the
-	// same question and the same budget give the same answer.
+	// Solve returns the best answer that it finds while it looks at up to the given number of states. It is a pure
+	// function: the same question and the same budget give the same answer.
 	Solve(states int) Answer
 }
 
@@ -23,8 +23,8 @@ const SolverStates = 400_000
 type Answer struct {
 	// Shifts are when tasks stand still; any other time they run.
 	Shifts []Shift `json:"shifts,omitempty"`
-	// Value is the cost of the schedule, less is better, in the unit of the policy that asked. No schedule costs less than Bound.
-	// Proved says that both are equal: no schedule is better.
+	// Value is the cost of the schedule, less is better, in the unit of the policy that asked. No schedule costs less
+	// than Bound. Proved says that both are equal: no schedule is better.
 	Value  float64 `json:"value"`
 	Bound  float64 `json:"bound"`
 	Proved bool    `json:"proved,omitempty"`
@@ -41,7 +41,8 @@ type Shift struct {
 	To   timeline.Time `json:"to_ns"`
 }
 
-// Gap is the optimality gap: by how much the value may be above the least one, as a share of the value; 0 if that is proved.
+// Gap is the optimality gap: by how much the value may be above the least one, as a share of the value; 0 if that is
+// proved.
 func (a *Answer) Gap() float64 {
 	if a.Proved || a.Value <= 0 {
 		return 0
@@ -81,7 +82,8 @@ func (a *Answer) Check() error {
 	case !finite(a.Value) || !finite(a.Bound):
 		return fmt.Errorf("value %v and bound %v: must be finite", a.Value, a.Bound)
 	case a.Bound > a.Value || a.Proved && a.Bound < a.Value:
-		return fmt.Errorf("bound %v of value %v, proved %v: must be at most the value, and equal to it if that is proved", a.Bound, a.Value, a.Proved)
+		return fmt.Errorf("bound %v of value %v, proved %v: must be at most the value, and equal to it if that is proved",
+			a.Bound, a.Value, a.Proved)
 	case a.States < 0:
 		return fmt.Errorf("states %d: must not be negative", a.States)
 	}

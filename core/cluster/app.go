@@ -55,8 +55,9 @@ var (
 )
 
 // programEndings are the endings of files that are programs for an interpreter.
-var programEndings = map[string]bool{".py": true, ".sh": true, ".pl": true, ".rb": true, ".r": true, ".R": true, ".js": true, ".lua": true,
-	".jl": true, ".jar": true, ".php": true, ".awk": true, ".sed": true, ".sql": true, ".class": true, ".scala": true}
+var programEndings = map[string]bool{".py": true, ".sh": true, ".pl": true, ".rb": true, ".r": true, ".R": true,
+	".js": true, ".lua": true, ".jl": true, ".jar": true, ".php": true, ".awk": true, ".sed": true, ".sql": true,
+	".class": true, ".scala": true}
 
 // recurring returns the part of a word of a command that stays from run to run.
 func recurring(word string) string {

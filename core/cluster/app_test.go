@@ -13,7 +13,8 @@ func TestDeriveApp(t *testing.T) {
 	}{
 		{"sort", "sort -S {memory*0.8} -o out.txt /data/big-17.txt", "sort -S {memory*0.8} -o *.txt *.txt"},
 		{"sort", "/usr/bin/sort -S64M -k2 part-0003", "sort -S# -k2 part-#"},
-		{"python3", "python3 lib/train.py --epochs=20 --rate 0.5 --data=/d/x.csv", "python3 train.py --epochs=# --rate # --data=*.csv"},
+		{"python3", "python3 lib/train.py --epochs=20 --rate 0.5 --data=/d/x.csv",
+			"python3 train.py --epochs=# --rate # --data=*.csv"},
 		{"xz", "xz -9 -T4 a.tar", "xz -9 -T4 *.tar"},
 		{"nightly-2026-11-23", "make all", "nightly-#-#-#: make all"},
 		{"sh", "sh -c", "sh -c"},

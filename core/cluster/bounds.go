@@ -59,7 +59,8 @@ func CheckName(what, text string) error {
 	if text == "" || IsName(text) {
 		return nil
 	}
-	return fmt.Errorf("%s %s: must be at most %d bytes of printable characters, with no space at either end", what, clipName(text), LongestName)
+	return fmt.Errorf("%s %s: must be at most %d bytes of printable characters, with no space at either end", what,
+		clipName(text), LongestName)
 }
 
 // clipName quotes a text that is not a name, for a message of one line.

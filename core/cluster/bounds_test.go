@@ -12,9 +12,10 @@ import (
 
 // runnable is a job within all bounds.
 func runnable() *Job {
-	return &Job{ID: 1, Name: "sort", Queue: "q", Class: Flex, Stages: []Stage{{Name: "map", Tasks: 2, Ideal: resource.Of(resource.Core, resource.GiB),
-		MinMemory: resource.MiB, MaxMemory: 2 * resource.GiB, HeartbeatTimeout: LeastHeartbeatTimeout, DataOn: []string{"n1"},
-		Duration: time.Minute, Elasticity: Elasticity{Kind: SawTooth, Factor: 2}}}}
+	return &Job{ID: 1, Name: "sort", Queue: "q", Class: Flex,
+		Stages: []Stage{{Name: "map", Tasks: 2, Ideal: resource.Of(resource.Core, resource.GiB), MinMemory: resource.MiB,
+			MaxMemory: 2 * resource.GiB, HeartbeatTimeout: LeastHeartbeatTimeout, DataOn: []string{"n1"},
+			Duration: time.Minute, Elasticity: Elasticity{Kind: SawTooth, Factor: 2}}}}
 }
 
 // A value equal to a bound is accepted. A value beyond it is rejected with an error that names the value and the bound.
@@ -24,16 +25,24 @@ func TestBoundsOfEveryJob(t *testing.T) {
 		want         string
 	}{
 		{func(s *Stage) { s.Tasks = MostTasks }, func(s *Stage) { s.Tasks++ }, "tasks 1073741825: must be 1 to 1073741824"},
-		{func(s *Stage) { s.Ideal[resource.Memory], s.MaxMemory = resource.MostMemory, 0 }, func(s *Stage) { s.Ideal[resource.Memory] = 8000 * 1024 * resource.TiB }, "memory 8000PiB: must be at most 1000PB"},
-		{func(s *Stage) {}, func(s *Stage) { s.Ideal[resource.Memory], s.MaxMemory = math.MaxInt64, 0 }, "must be at most 1000PB"},
-		{func(s *Stage) { s.Ideal[resource.CPU] = resource.MostCPU }, func(s *Stage) { s.Ideal[resource.CPU]++ }, "cpus 1000000.001 cores: must be at most 1000000 cores"},
+		{func(s *Stage) { s.Ideal[resource.Memory], s.MaxMemory = resource.MostMemory, 0 },
+			func(s *Stage) { s.Ideal[resource.Memory] = 8000 * 1024 * resource.TiB }, "memory 8000PiB: must be at most 1000PB"},
+		{func(s *Stage) {}, func(s *Stage) { s.Ideal[resource.Memory], s.MaxMemory = math.MaxInt64, 0 },
+			"must be at most 1000PB"},
+		{func(s *Stage) { s.Ideal[resource.CPU] = resource.MostCPU }, func(s *Stage) { s.Ideal[resource.CPU]++ },
+			"cpus 1000000.001 cores: must be at most 1000000 cores"},
 		{func(s *Stage) { s.Ideal[resource.Disk] = resource.MostRate }, func(s *Stage) { s.Ideal[resource.Disk]++ }, "disk"},
-		{func(s *Stage) { s.Ideal[resource.Network] = resource.MostRate }, func(s *Stage) { s.Ideal[resource.Network]++ }, "network"},
+		{func(s *Stage) { s.Ideal[resource.Network] = resource.MostRate }, func(s *Stage) { s.Ideal[resource.Network]++ },
+			"network"},
 		{func(s *Stage) { s.MaxMemory = resource.MostMemory }, func(s *Stage) { s.MaxMemory++ }, "max_memory"},
-		{func(s *Stage) { s.Duration = LongestTime }, func(s *Stage) { s.Duration++ }, "duration 87600h0m0.000000001s: must be at most 87600h0m0s"},
+		{func(s *Stage) {
+			s.Duration = LongestTime
+		}, func(s *Stage) { s.Duration++ }, "duration 87600h0m0.000000001s: must be at most 87600h0m0s"},
 		{func(s *Stage) { s.HeartbeatTimeout = LongestTime }, func(s *Stage) { s.HeartbeatTimeout++ }, "heartbeat_timeout"},
-		{func(s *Stage) { s.Elasticity.Factor = MostSlowdown }, func(s *Stage) { s.Elasticity.Factor *= 2 }, "elasticity slowdown 2e+06: must be at most 1000000"},
-		{func(s *Stage) { s.Elasticity.DiskRate = resource.MostRate }, func(s *Stage) { s.Elasticity.DiskRate++ }, "elasticity disk_rate"},
+		{func(s *Stage) { s.Elasticity.Factor = MostSlowdown }, func(s *Stage) { s.Elasticity.Factor *= 2 },
+			"elasticity slowdown 2e+06: must be at most 1000000"},
+		{func(s *Stage) { s.Elasticity.DiskRate = resource.MostRate }, func(s *Stage) { s.Elasticity.DiskRate++ },
+			"elasticity disk_rate"},
 	}
 	for _, tt := range tests {
 		j := runnable()
@@ -82,7 +91,8 @@ func TestBoundsOfRunnableJobs(t *testing.T) {
 	}{
 		{func(j *Job) { j.Stages[0].Ideal[resource.CPU] = 0 }, "cpus 0: must be at least 1m"},
 		{func(j *Job) { j.Stages[0].MinMemory-- }, "min_memory 1048575B: must be at least 1MiB"},
-		{func(j *Job) { j.Stages[0].MinMemory, j.Stages[0].Ideal[resource.Memory] = 0, 1 }, "memory 1B: must be at least 1MiB"},
+		{func(j *Job) { j.Stages[0].MinMemory, j.Stages[0].Ideal[resource.Memory] = 0, 1 },
+			"memory 1B: must be at least 1MiB"},
 		{func(j *Job) { j.Stages[0].HeartbeatTimeout = 1 }, "heartbeat_timeout 1ns: must be at least 2s"},
 		{func(j *Job) { j.Stages[0].Tasks = MostRunTasks + 1 }, "tasks 100001: must be at most 100000"},
 		{func(j *Job) { j.Stages = make([]Stage, MostRunStages+1) }, "stages 10001: must be at most 10000"},

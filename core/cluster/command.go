@@ -7,15 +7,17 @@ import (
 
 // Command is a program with its arguments. Placeholders such as {memory} are filled in when a task starts.
 type Command struct {
-	Args []string          `json:"args,omitempty" yaml:"command" doc:"program and arguments; {memory} and other placeholders are filled when a task starts. Here, in env, dir and stdin a byte that is not UTF-8 is written as U+0000 and two hexadecimal digits"`
-	Env  map[string]string `json:"env,omitempty" yaml:"env" doc:"variables added to the environment of the job"`                     // added to the submitter's environment
-	Dir  string            `json:"dir,omitempty" yaml:"dir" form:"a directory" doc:"working directory, relative to that of the job"` // working directory; empty is the submitter's
+	Args []string `json:"args,omitempty" yaml:"command" doc:"program and arguments; {memory} and other placeholders are filled when a task starts. Here, in env, dir and stdin a byte that is not UTF-8 is written as U+0000 and two hexadecimal digits"`
+	// added to the submitter's environment
+	Env map[string]string `json:"env,omitempty" yaml:"env" doc:"variables added to the environment of the job"`
+	// working directory; empty is the submitter's
+	Dir string `json:"dir,omitempty" yaml:"dir" form:"a directory" doc:"working directory, relative to that of the job"`
 	// Stdin is the file that the command reads, relative to the working directory; empty means none.
 	Stdin string `json:"stdin,omitempty" yaml:"stdin" form:"a file" doc:"file that the program reads, relative to the working directory; none if empty"`
 	// Timeout is how long the command may run, including time suspended, before it is ended; 0 is no limit.
 	Timeout time.Duration `json:"timeout_ns,omitempty" yaml:"timeout" doc:"how long a task may run, suspensions included, before it is ended; 0 is for ever"`
-	// PrivateTmp says that the command sees empty folders of its own in place of /tmp and /var/tmp, which are removed after
-	// its end. NoNetwork says that it has a network of its own, in which there is nothing.
+	// PrivateTmp says that the command sees empty folders of its own in place of /tmp and /var/tmp, which are removed
+	// after its end. NoNetwork says that it has a network of its own, in which there is nothing.
 	PrivateTmp bool `json:"private_tmp,omitempty" yaml:"private_tmp" doc:"whether the program has folders of its own in place of /tmp and /var/tmp, which are removed after its end"`
 	NoNetwork  bool `json:"no_network,omitempty" yaml:"no_network" doc:"whether the program can connect to nothing but itself"`
 	// Runtime is JVM if java gets memory options before the job is submitted: see WithHeap. Empty means none, as in every

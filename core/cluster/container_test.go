@@ -7,7 +7,8 @@ func TestContainerID(t *testing.T) {
 	if got := id.String(); got != "7-0-12-1" {
 		t.Errorf("printed %s", got)
 	}
-	for _, text := range []string{"", "7", "7-0-12", "7-0-12-1-", "7-0-12-1x", " 7-0-12-1", "07-0-12-1", "+7-0-12-1", "7.0.12-1", "supervisors", "7-0-99999999999-1"} {
+	for _, text := range []string{"", "7", "7-0-12", "7-0-12-1-", "7-0-12-1x", " 7-0-12-1", "07-0-12-1", "+7-0-12-1",
+		"7.0.12-1", "supervisors", "7-0-99999999999-1"} {
 		if got, err := ParseContainerID(text); err == nil {
 			t.Errorf("%q is read as %v", text, got)
 		}

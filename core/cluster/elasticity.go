@@ -183,7 +183,8 @@ func (e *Elasticity) check() *WrongField {
 		}
 		for i, p := range e.Points {
 			if p.Memory <= 0 || (i > 0 && p.Memory <= e.Points[i-1].Memory) {
-				return wrong(fmt.Sprintf("point %d memory", i+1), resource.FormatMemoryExact(p.Memory), "must be positive and ascending")
+				return wrong(fmt.Sprintf("point %d memory", i+1), resource.FormatMemoryExact(p.Memory),
+					"must be positive and ascending")
 			}
 			if !(p.Slowdown > 0) || math.IsInf(p.Slowdown, 0) {
 				return wrong(fmt.Sprintf("point %d slowdown", i+1), p.Slowdown, "must be a positive number")
@@ -196,7 +197,8 @@ func (e *Elasticity) check() *WrongField {
 		return wrong("slowdown", worst, fmt.Sprintf("must be at most %d", MostSlowdown))
 	}
 	if e.DiskRate < 0 || e.DiskRate > resource.MostRate {
-		return wrong("disk_rate", resource.FormatRateExact(e.DiskRate), "must be 0 to "+resource.FormatRateExact(resource.MostRate))
+		return wrong("disk_rate", resource.FormatRateExact(e.DiskRate), "must be 0 to "+
+			resource.FormatRateExact(resource.MostRate))
 	}
 	return nil
 }

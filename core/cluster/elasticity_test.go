@@ -55,7 +55,8 @@ func TestSawToothTable(t *testing.T) {
 		}
 	}
 	// Three tasks of the authors' simulator: 100 s at 6000 MB.
-	for memory, want := range map[resource.Amount]time.Duration{3000: 149956 * time.Millisecond, 600: 189956 * time.Millisecond, 6000: 100 * time.Second} {
+	for memory, want := range map[resource.Amount]time.Duration{3000: 149956 * time.Millisecond,
+		600: 189956 * time.Millisecond, 6000: 100 * time.Second} {
 		if got := e.Duration(100*time.Second, 6000*resource.MB, memory*resource.MB); got != want {
 			t.Errorf("it takes %v with %d MB, want %v", got, memory, want)
 		}
@@ -72,7 +73,8 @@ func TestStepAndPoints(t *testing.T) {
 		want   float64
 	}{
 		{&step, 1, 3}, {&step, 399, 3}, {&step, 400, 1}, {&step, 1000, 1},
-		{&points, 1, 3}, {&points, 100, 3}, {&points, 150, 2.25}, {&points, 200, 1.5}, {&points, 300, 1.25}, {&points, 400, 1}, {&points, 500, 1},
+		{&points, 1, 3}, {&points, 100, 3}, {&points, 150, 2.25}, {&points, 200, 1.5}, {&points, 300, 1.25},
+		{&points, 400, 1}, {&points, 500, 1},
 		{&none, 1, 1},
 	} {
 		if got := c.e.Slowdown(400, c.memory); got != c.want {
@@ -159,10 +161,14 @@ func TestElasticityCheck(t *testing.T) {
 		{Elasticity{Kind: SawToothTable, Factor: math.NaN()}, "elasticity factor NaN: must be a number of at least 1"},
 		{Elasticity{Kind: Step, Factor: math.Inf(1)}, "elasticity factor +Inf: must be a number of at least 1"},
 		{Elasticity{Kind: Points}, "elasticity points 0: must be at least one"},
-		{Elasticity{Kind: Points, Points: []ElasticityPoint{{0, 1}}}, "elasticity point 1 memory 0B: must be positive and ascending"},
-		{Elasticity{Kind: Points, Points: []ElasticityPoint{{5, 2}, {5, 1}}}, "elasticity point 2 memory 5B: must be positive and ascending"},
-		{Elasticity{Kind: Points, Points: []ElasticityPoint{{5, 0}}}, "elasticity point 1 slowdown 0: must be a positive number"},
-		{Elasticity{Kind: Points, Points: []ElasticityPoint{{5, math.Inf(1)}}}, "elasticity point 1 slowdown +Inf: must be a positive number"},
+		{Elasticity{Kind: Points, Points: []ElasticityPoint{{0, 1}}},
+			"elasticity point 1 memory 0B: must be positive and ascending"},
+		{Elasticity{Kind: Points, Points: []ElasticityPoint{{5, 2}, {5, 1}}},
+			"elasticity point 2 memory 5B: must be positive and ascending"},
+		{Elasticity{Kind: Points, Points: []ElasticityPoint{{5, 0}}},
+			"elasticity point 1 slowdown 0: must be a positive number"},
+		{Elasticity{Kind: Points, Points: []ElasticityPoint{{5, math.Inf(1)}}},
+			"elasticity point 1 slowdown +Inf: must be a positive number"},
 		{Elasticity{Kind: 9, Factor: 1}, "elasticity kind 9: unknown"},
 		{Elasticity{DiskRate: -1}, "elasticity disk_rate -1B/s: must be 0 to 1000PB/s"},
 	} {
@@ -201,10 +207,12 @@ func TestJobCheck(t *testing.T) {
 		{stage(func(s *Stage) { s.Parents = []int{1} }), "after 1: must be the index of a stage, 0 to 0"},
 		{stage(func(s *Stage) { s.Parents = []int{-1} }), "after -1: must be"},
 		{stage(func(s *Stage) { s.Parents = []int{0} }), "must not form a cycle, but map waits for map"},
-		{&Job{Name: "A", Stages: []Stage{{Name: "a", Tasks: 1, Ideal: ideal, Parents: []int{2}}, {Tasks: 1, Ideal: ideal, Parents: []int{0}}, {Name: "c", Tasks: 1, Ideal: ideal, Parents: []int{1}}}},
+		{&Job{Name: "A", Stages: []Stage{{Name: "a", Tasks: 1, Ideal: ideal, Parents: []int{2}},
+			{Tasks: 1, Ideal: ideal, Parents: []int{0}}, {Name: "c", Tasks: 1, Ideal: ideal, Parents: []int{1}}}},
 			"must not form a cycle, but a waits for c waits for 1 waits for a"},
 	} {
-		if err := c.job.Check(); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if err := c.job.Check(); c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: error is %v, want %q", c.job, err, c.want)
 		}
 	}

@@ -6,8 +6,9 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// Envelope is what a node may do with a container without asking the engine: its memory manager may resize and stop it, and it may use
-// more CPU than it is granted. It is part of the Start decision, so that simulated and real nodes work with the same envelope.
+// Envelope is what a node may do with a container without asking the engine: its memory manager may resize and stop
+// it, and it may use more CPU than it is granted. It is part of the Start decision, so that simulated and real nodes
+// work with the same envelope.
 //
 // Invariant: Min <= Max, and Min == Max for a REGULAR container.
 type Envelope struct {
@@ -23,8 +24,9 @@ type Envelope struct {
 	// HeartbeatTimeout is how long the programs may be silent before their peers consider them dead; 0 is no limit. It
 	// applies whoever stops a container: the memory manager (FLEX only), a throttle or a pause.
 	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty"`
-	// MostCPU is the most CPU that the container may use while other containers leave it, in millicores, if that is more than it is
-	// granted: then its grant of CPU is its weight alone. Otherwise, and if MostCPU is 0, its grant is its limit, too.
+	// MostCPU is the most CPU that the container may use while other containers leave it, in millicores, if that is more
+	// than it is granted: then its grant of CPU is its weight alone. Otherwise, and if MostCPU is 0, its grant is its
+	// limit, too.
 	MostCPU resource.Amount `json:"most_cpu_millicores,omitempty"`
 }
 

@@ -12,40 +12,52 @@ import (
 type EventKind uint8
 
 const (
-	NodeJoined         EventKind = iota + 1 // NewNode
-	NodeLeft                                // Node; its tasks end as Lost
-	JobSubmitted                            // NewJob
-	JobCancelled                            // Job
-	Heartbeat                               // Node reports and takes new work now (only where the driver uses heartbeats)
-	DecisionDone                            // Decision was carried out; for a Start, Task is running from now on
-	DecisionFailed                          // Decision could not be carried out, Detail says why; for a Start, Task never ran
-	TaskEnded                               // Task, Outcome
-	TaskAdopted                             // Task, Node, Grant, Found: found running when the driver took inventory
-	Synced                                  // the inventory is complete; the engine takes no decisions before
-	Woken                                   // the time of a Wake decision has come
-	NodeMemory                              // Node, Held: the sum of the limits of its containers has changed
-	NodePaused                              // Node can start nothing for now, Detail says why; its tasks keep running
-	NodeResumed                             // Node may be able to start tasks again
-	DecisionSuperseded                      // Decision was not carried out, because a later decision about Task replaces it
-	TaskPhase                               // Task has entered Phase of its stage's forecast, or entered it at another time than was known; Found says when
-	TaskStill                               // the programs of Task make no progress from now on; By are all their holders
-	TaskGoesOn                              // the programs of Task, which stood still, run again
-	JobRevised                              // NewJob: the job of that ID, none of whose tasks has been started, with other forecasts
-	NodePressed                             // Node, Found: what the node gives of each resource that is pressed, 0 of the other resources
-	JobPaused                               // Job, or only Task if that has a job: no task of it starts, and its running tasks are suspended; Found.PageOut, which an event for what is paused already can change
-	JobResumed                              // Job, or only Task if that has a job: the end of the JobPaused of the same
-	Answered                                // Node, Answer: to an Ask, Decision
-	TaskOut                                 // Task, Found: how much of its memory has left (Out), and why not all of it (Stays)
-	QuotasSet                               // Found: the quotas of users and queues from now on
-	NodeKept                                // Node was found reserved for the stage of Task
-	JobGrew                                 // Job, Found: how the open job grows, that it has more stages, or more tasks in stages, or closes
-	Continued                               // as Synced, and nothing has changed since the last decisions: the inventory is that of another engine, whose newest was Decision
-	NodeLeftover                            // Node, Held: how much of its memory outlives the containers that have used it
-	TaskIdle                                // Task, Found: whether its programs have nothing to do from now on (Idle); it lends its cores while they have not
+	NodeJoined   EventKind = iota + 1 // NewNode
+	NodeLeft                          // Node; its tasks end as Lost
+	JobSubmitted                      // NewJob
+	JobCancelled                      // Job
+	Heartbeat                         // Node reports and takes new work now (only where the driver uses heartbeats)
+	DecisionDone                      // Decision was carried out; for a Start, Task is running from now on
+	// Decision could not be carried out, Detail says why; for a Start, Task never ran
+	DecisionFailed
+	TaskEnded   // Task, Outcome
+	TaskAdopted // Task, Node, Grant, Found: found running when the driver took inventory
+	Synced      // the inventory is complete; the engine takes no decisions before
+	Woken       // the time of a Wake decision has come
+	NodeMemory  // Node, Held: the sum of the limits of its containers has changed
+	NodePaused  // Node can start nothing for now, Detail says why; its tasks keep running
+	NodeResumed // Node may be able to start tasks again
+	// Decision was not carried out, because a later decision about Task replaces it
+	DecisionSuperseded
+	// Task has entered Phase of its stage's forecast, or entered it at another time than was known; Found says when
+	TaskPhase
+	TaskStill  // the programs of Task make no progress from now on; By are all their holders
+	TaskGoesOn // the programs of Task, which stood still, run again
+	// NewJob: the job of that ID, none of whose tasks has been started, with other forecasts
+	JobRevised
+	// Node, Found: what the node gives of each resource that is pressed, 0 of the other resources
+	NodePressed
+	// Job, or only Task if that has a job: no task of it starts, and its running tasks are suspended; Found.PageOut,
+	// which an event for what is paused already can change
+	JobPaused
+	JobResumed // Job, or only Task if that has a job: the end of the JobPaused of the same
+	Answered   // Node, Answer: to an Ask, Decision
+	// Task, Found: how much of its memory has left (Out), and why not all of it (Stays)
+	TaskOut
+	QuotasSet // Found: the quotas of users and queues from now on
+	NodeKept  // Node was found reserved for the stage of Task
+	// Job, Found: how the open job grows, that it has more stages, or more tasks in stages, or closes
+	JobGrew
+	// as Synced, and nothing has changed since the last decisions: the inventory is that of another engine, whose newest
+	// was Decision
+	Continued
+	NodeLeftover // Node, Held: how much of its memory outlives the containers that have used it
+	// Task, Found: whether its programs have nothing to do from now on (Idle); it lends its cores while they have not
+	TaskIdle
 )
 
-var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat", "decision-done",
-	"decision-failed", "task-ended", "task-adopted", "synced", "woken",
+var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat",
+	"decision-done", "decision-failed", "task-ended", "task-adopted", "synced", "woken",
 	"node-memory", "node-paused", "node-resumed", "decision-superseded",
 	"task-phase", "task-still", "task-goes-on", "job-revised",
 	"node-pressed",
@@ -87,7 +99,8 @@ const (
 	OutOfMemory         // the kernel killed it for lack of memory
 	Killed              // by a Kill decision or by its owner
 	Lost                // its node left, or its end was not observed
-	Preempted           // a Kill decision that makes room for other tasks: it runs again, and the run does not count as an attempt
+	// a Kill decision that makes room for other tasks: it runs again, and the run does not count as an attempt
+	Preempted
 )
 
 var outcomeNames = [...]string{"", "succeeded", "failed", "out-of-memory", "killed", "lost", "preempted"}
@@ -112,28 +125,34 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Event is something that happened. Each EventKind says which fields are meaningful. There are many events, so fields that few of
-// them have are pointers.
+// Event is something that happened. Each EventKind says which fields are meaningful. There are many events, so fields
+// that few of them have are pointers.
 type Event struct {
-	Kind     EventKind       `json:"kind"`
-	Node     NodeID          `json:"node,omitempty"`
-	Job      JobID           `json:"job,omitempty"`
-	Task     TaskID          `json:"task,omitzero"`
-	Decision DecisionID      `json:"decision,omitempty"`
-	Outcome  Outcome         `json:"outcome,omitempty"`
-	By       Holders         `json:"by,omitempty"`    // TaskStill; TaskAdopted, between a machine and its driver: all holders. The engine takes those of a TaskAdopted from Progress
-	Short    bool            `json:"short,omitempty"` // DecisionFailed: the machine lacked a resource of its own, not of the job
+	Kind     EventKind  `json:"kind"`
+	Node     NodeID     `json:"node,omitempty"`
+	Job      JobID      `json:"job,omitempty"`
+	Task     TaskID     `json:"task,omitzero"`
+	Decision DecisionID `json:"decision,omitempty"`
+	Outcome  Outcome    `json:"outcome,omitempty"`
+	// TaskStill; TaskAdopted, between a machine and its driver: all holders. The engine takes those of a TaskAdopted
+	// from Progress
+	By Holders `json:"by,omitempty"`
+	// DecisionFailed: the machine lacked a resource of its own, not of the job
+	Short    bool            `json:"short,omitempty"`
 	Phase    int32           `json:"phase,omitempty"` // TaskPhase: an index of the phases of its stage
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it started running
-	Found    *Condition      `json:"found,omitempty"`       // TaskAdopted, NodePressed, TaskPhase, TaskOut, TaskIdle, JobPaused, QuotasSet, JobGrew; nil is the zero Condition
-	Held     resource.Amount `json:"held_bytes,omitempty"`  // NodeMemory: the sum of the limits of its containers; NodeLeftover; bytes
-	Detail   string          `json:"detail,omitempty"`
-	Run      int             `json:"run,omitempty"`  // number of the run of Task, with drivers that run containers; see ContainerID
-	Exit     *Exit           `json:"exit,omitempty"` // TaskEnded, with drivers that run containers
-	NewNode  *Node           `json:"new_node,omitempty"`
-	NewJob   *Job            `json:"new_job,omitempty"`
-	Answer   *Answer         `json:"answer,omitempty"`
+	// TaskAdopted, NodePressed, TaskPhase, TaskOut, TaskIdle, JobPaused, QuotasSet, JobGrew; nil is the zero Condition
+	Found *Condition `json:"found,omitempty"`
+	// NodeMemory: the sum of the limits of its containers; NodeLeftover; bytes
+	Held   resource.Amount `json:"held_bytes,omitempty"`
+	Detail string          `json:"detail,omitempty"`
+	// number of the run of Task, with drivers that run containers; see ContainerID
+	Run     int     `json:"run,omitempty"`
+	Exit    *Exit   `json:"exit,omitempty"` // TaskEnded, with drivers that run containers
+	NewNode *Node   `json:"new_node,omitempty"`
+	NewJob  *Job    `json:"new_job,omitempty"`
+	Answer  *Answer `json:"answer,omitempty"`
 }
 
 // Condition returns the condition in which a task, a node or the cluster was found.
@@ -156,17 +175,19 @@ func (e *Event) SetCondition(c Condition) {
 type Condition struct {
 	// Bound is what throttles the task, zero if nothing does; or what the node gives of each resource that is pressed.
 	Bound   resource.Vector `json:"bound,omitzero"`
-	Until   timeline.Time   `json:"until_ns,omitempty"`   // when the throttle ends by itself, or has ended
-	HeldBy  Holders         `json:"held_by,omitempty"`    // the holders of the task, without the memory manager
-	ByPhase bool            `json:"by_phase,omitempty"`   // the task is granted resources by phase
-	Was     resource.Vector `json:"was,omitzero"`         // the grant before the task was resized for the last time, zero if it never was
+	Until   timeline.Time   `json:"until_ns,omitempty"` // when the throttle ends by itself, or has ended
+	HeldBy  Holders         `json:"held_by,omitempty"`  // the holders of the task, without the memory manager
+	ByPhase bool            `json:"by_phase,omitempty"` // the task is granted resources by phase
+	// the grant before the task was resized for the last time, zero if it never was
+	Was     resource.Vector `json:"was,omitzero"`
 	Why     Reason          `json:"why,omitzero"`         // why it was resized for the last time
 	Resized timeline.Time   `json:"resized_ns,omitempty"` // when it was resized for the last time
-	// HeldUntil is when leveling ends its hold, and HeldFor is the task that keeps going because of it; zero without leveling.
+	// HeldUntil is when leveling ends its hold, and HeldFor is the task that keeps going because of it; zero without
+	// leveling.
 	HeldUntil timeline.Time `json:"held_until_ns,omitempty"`
 	HeldFor   TaskID        `json:"held_for,omitzero"`
-	// HeldSince is when leveling began to hold the task, and HeldWhy why; zero unless another engine knew. HoldFailed says that the newest
-	// order to hold the task, or to let it go on, failed.
+	// HeldSince is when leveling began to hold the task, and HeldWhy why; zero unless another engine knew. HoldFailed
+	// says that the newest order to hold the task, or to let it go on, failed.
 	HeldSince  timeline.Time   `json:"held_since_ns,omitempty"`
 	HeldWhy    Reason          `json:"held_why,omitzero"`
 	HoldFailed bool            `json:"hold_failed,omitempty"`
@@ -174,7 +195,8 @@ type Condition struct {
 	Out        resource.Amount `json:"out_bytes,omitempty"` // memory of its grant that has left
 	Stays      string          `json:"stays,omitempty"`     // one clause on why not all of it has left
 	Idle       bool            `json:"idle,omitempty"`      // its programs have nothing to do
-	Progress   *Progress       `json:"progress,omitempty"`  // how far the task had come; nil is unknown. Of a TaskPhase only PhaseSince counts, and nil is now.
+	// how far the task had come; nil is unknown. Of a TaskPhase only PhaseSince counts, and nil is now.
+	Progress *Progress `json:"progress,omitempty"`
 	// MostCPU is as in the envelope of the task.
 	MostCPU resource.Amount `json:"most_cpu_millicores,omitempty"`
 	Quotas  *Quotas         `json:"quotas,omitempty"`

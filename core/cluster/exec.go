@@ -18,9 +18,9 @@ const (
 	usualStrings  = 2 << 20     // with the usual stack of 8 MiB
 )
 
-// CheckExec returns an error if the kernel cannot execute the command of a stage: one of its variables is too long, or its arguments and
-// its environment are too large together. env is the environment of the job, "NAME=value"; the variables of the stage replace those of the
-// same name. h is what the program inherits, and may be nil.
+// CheckExec returns an error if the kernel cannot execute the command of a stage: one of its variables is too long,
+// or its arguments and its environment are too large together. env is the environment of the job, "NAME=value"; the
+// variables of the stage replace those of the same name. h is what the program inherits, and may be nil.
 func (j *Job) CheckExec(stage int, env []string, h *Inherited) error {
 	c := &j.Stages[stage].Command
 	sum := 0
@@ -51,7 +51,8 @@ func (j *Job) CheckExec(stage int, env []string, h *Inherited) error {
 		}
 	}
 	if most := h.strings(); sum > most {
-		return fmt.Errorf("command and environment: take %s, and the kernel executes no program with more than %s: give it less, in a file, or raise its limit of the stack, of which that is a quarter",
+		return fmt.Errorf("command and environment: take %s, and the kernel executes no program with more than %s: "+
+			"give it less, in a file, or raise its limit of the stack, of which that is a quarter",
 			resource.FormatMemory(resource.Amount(sum)), resource.FormatMemory(resource.Amount(most)))
 	}
 	return nil

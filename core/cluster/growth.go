@@ -2,25 +2,28 @@ package cluster
 
 import "slices"
 
-// Demand is how many tasks of a stage run or could run now, in a job that starts its own tasks: for each of them it could use an executor.
+// Demand is how many tasks of a stage run or could run now, in a job that starts its own tasks: for each of them it
+// could use an executor.
 //
-// What the engine calls a task of such a job is the attachment of one executor to one stage. It begins with a Start, and ends when the job
-// gives the executor back: by itself, or because a Kill that makes room (see book.Plan.Preempt) has asked for it. The job still demands the executor then,
-// so that another one is attached as soon as the policy can, unless it demands fewer meanwhile. An attachment has no result:
-// however it ends, the job does not fail, and does not end before it closes.
+// What the engine calls a task of such a job is the attachment of one executor to one stage. It begins with a Start,
+// and ends when the job gives the executor back: by itself, or because a Kill that makes room (see book.Plan.Preempt)
+// has asked for it. The job still demands the executor then, so that another one is attached as soon as the policy
+// can, unless it demands fewer meanwhile. An attachment has no result: however it ends, the job does not fail, and
+// does not end before it closes.
 type Demand struct {
 	Stage int `json:"stage"`
 	Tasks int `json:"tasks"` // at least 0
 }
 
-// Growth is how an open job grows: it gets more tasks in stages that it has, then more stages, and then it may close. Its size is that
-// of what is new: a job may grow thousands of times.
+// Growth is how an open job grows: it gets more tasks in stages that it has, then more stages, and then it may close.
+// Its size is that of what is new: a job may grow thousands of times.
 type Growth struct {
 	Tasks  []MoreTasks `json:"tasks,omitempty"`  // by ascending stage
 	Stages []Stage     `json:"stages,omitempty"` // their parents are earlier stages of the job
 	// Demands take the place of Tasks in a job that drives. They may be of new stages, and are by ascending stage.
 	Demands []Demand `json:"demands,omitempty"`
-	Closes  bool     `json:"closes,omitempty"` // the job does not grow any more, and a job that drives demands nothing any more
+	// the job does not grow any more, and a job that drives demands nothing any more
+	Closes bool `json:"closes,omitempty"`
 }
 
 // MoreTasks are tasks that a stage gets in addition, behind those that it has.
@@ -54,8 +57,8 @@ func (j *Job) Grow(g *Growth) {
 	j.Open = j.Open && !g.Closes
 }
 
-// Revised returns a copy of j with the forecasts of another version of it: per stage, duration, phases and where they come
-// from. Nothing else of j may change while it waits.
+// Revised returns a copy of j with the forecasts of another version of it: per stage, duration, phases and where they
+// come from. Nothing else of j may change while it waits.
 func (j *Job) Revised(by *Job) Job {
 	out := *j
 	out.Stages = slices.Clone(j.Stages)

@@ -28,8 +28,8 @@ type ResourceLimit struct {
 }
 
 // LimitNames are the resource limits of a process, in the kernel's numbering.
-var LimitNames = []string{"cpu", "fsize", "data", "stack", "core", "rss", "nproc", "nofile", "memlock", "as", "locks", "sigpending",
-	"msgqueue", "nice", "rtprio", "rttime"}
+var LimitNames = []string{"cpu", "fsize", "data", "stack", "core", "rss", "nproc", "nofile", "memlock", "as", "locks",
+	"sigpending", "msgqueue", "nice", "rtprio", "rttime"}
 
 // Check returns an error that names the first field that is out of range.
 func (h *Inherited) Check() error {

@@ -55,14 +55,16 @@ func (c *Class) UnmarshalText(text []byte) error {
 
 // Job is what a user submits: a DAG of stages.
 type Job struct {
-	ID          JobID         `json:"id"`
-	Name        string        `json:"name" yaml:"name" form:"name"`
-	Owner       string        `json:"owner,omitempty"`
-	Queue       string        `json:"queue,omitempty" yaml:"queue" form:"name"`
-	Weight      float64       `json:"weight,omitempty" yaml:"weight" most:"1000000"` // share of its queue relative to others; 0 counts as 1
-	Submitted   timeline.Time `json:"submitted_ns"`
-	Class       Class         `json:"class" yaml:"class" form:"regular or flex"`
-	MaxAttempts int           `json:"max_attempts,omitempty" yaml:"max_attempts" most:"1000"` // how many times a task may run; 0 counts as 1
+	ID    JobID  `json:"id"`
+	Name  string `json:"name" yaml:"name" form:"name"`
+	Owner string `json:"owner,omitempty"`
+	Queue string `json:"queue,omitempty" yaml:"queue" form:"name"`
+	// share of its queue relative to others; 0 counts as 1
+	Weight    float64       `json:"weight,omitempty" yaml:"weight" most:"1000000"`
+	Submitted timeline.Time `json:"submitted_ns"`
+	Class     Class         `json:"class" yaml:"class" form:"regular or flex"`
+	// how many times a task may run; 0 counts as 1
+	MaxAttempts int `json:"max_attempts,omitempty" yaml:"max_attempts" most:"1000"`
 	// RetryDelay is how long a task that has failed for the first time pauses before it runs again, doubled after
 	// each further failure: see Pause. 0 is no pause.
 	RetryDelay time.Duration `json:"retry_delay_ns,omitempty" yaml:"retry_delay" least:"0"`
@@ -77,11 +79,12 @@ type Job struct {
 	Deadline time.Duration `json:"deadline_ns,omitempty" yaml:"deadline"`
 	// Held says that the job is paused when it is submitted to the engine.
 	Held bool `json:"held,omitempty" yaml:"-"`
-	// Open says that the job does not end when all its tasks have succeeded, because it may still grow. It may have no stages, and
-	// stages without tasks: others that depend on them wait until they get tasks which succeed, or until the job closes.
+	// Open says that the job does not end when all its tasks have succeeded, because it may still grow. It may have no
+	// stages, and stages without tasks: others that depend on them wait until they get tasks which succeed, or until the
+	// job closes.
 	Open bool `json:"open,omitempty" yaml:"-"`
-	// Drives says that the job starts its own tasks, as an application of Spark does: what the engine starts for it are attachments of
-	// executors to its stages, as many as it demands. See Demand. Such a job is open.
+	// Drives says that the job starts its own tasks, as an application of Spark does: what the engine starts for it are
+	// attachments of executors to its stages, as many as it demands. See Demand. Such a job is open.
 	Drives bool    `json:"drives,omitempty" yaml:"-"`
 	Stages []Stage `json:"stages"`
 }
@@ -103,8 +106,8 @@ func (j *Job) Resizable(stage int) bool { return j.Class == Flex && !j.Stages[st
 // the user or learned.
 type Stage struct {
 	Name string `json:"name,omitempty" yaml:"name" form:"name"`
-	// Tasks is the number of tasks, at least 1; at least 0 if the job is open. In a job that drives it is how many there are to be, and from
-	// the first Demand on how many run or could run now.
+	// Tasks is the number of tasks, at least 1; at least 0 if the job is open. In a job that drives it is how many there
+	// are to be, and from the first Demand on how many run or could run now.
 	Tasks int `json:"tasks" yaml:"tasks" most:"1073741824" doc:"number of tasks, at least 1"`
 	// Parents are the indexes of the stages whose tasks must all have succeeded before a task of this stage starts.
 	Parents []int `json:"parents,omitempty" yaml:"after" doc:"indexes of the stages that must end first"`

@@ -43,20 +43,29 @@ func seeds(f *testing.F, values ...any) {
 	}
 }
 
-var fullJob = Job{ID: 7, Name: "A", Owner: "ada", Queue: "q", Weight: 2.5, Submitted: 3, Class: Flex, MaxAttempts: 4, Stages: []Stage{
-	{Name: "map", Tasks: 3, Ideal: resource.Vector{1, 2, 3, 4}, MinMemory: 1, Duration: time.Second, Elasticity: Elasticity{Kind: SawTooth, Factor: 1.5, DiskRate: 9}},
-	{Name: "am", Tasks: 1, Coordinator: true},
-	{Tasks: 1, Parents: []int{0, 1}, Ideal: resource.Of(1, 2), Elasticity: Elasticity{Kind: Points, Points: []ElasticityPoint{{1, 2}, {2, 1}}}}}}
+var fullJob = Job{ID: 7, Name: "A", Owner: "ada", Queue: "q", Weight: 2.5, Submitted: 3, Class: Flex, MaxAttempts: 4,
+	Stages: []Stage{
+		{Name: "map", Tasks: 3, Ideal: resource.Vector{1, 2, 3, 4}, MinMemory: 1, Duration: time.Second,
+			Elasticity: Elasticity{Kind: SawTooth, Factor: 1.5, DiskRate: 9}},
+		{Name: "am", Tasks: 1, Coordinator: true},
+		{Tasks: 1, Parents: []int{0, 1}, Ideal: resource.Of(1, 2),
+			Elasticity: Elasticity{Kind: Points, Points: []ElasticityPoint{{1, 2}, {2, 1}}}}}}
 
 var fullEvents = []any{
 	Event{Kind: NodeJoined, NewNode: &Node{ID: 1, Name: "n", Capacity: resource.Of(1, 2)}},
-	Event{Kind: NodeJoined, NewNode: &Node{ID: 2, Name: "u", Capacity: resource.Of(1, 2), Unknown: resource.KindsOf(resource.Disk, resource.Network)}},
+	Event{Kind: NodeJoined, NewNode: &Node{ID: 2, Name: "u", Capacity: resource.Of(1, 2),
+		Unknown: resource.KindsOf(resource.Disk, resource.Network)}},
 	Event{Kind: JobSubmitted, NewJob: &fullJob},
-	Event{Kind: TaskEnded, Node: 1, Task: TaskID{1, 2, 3}, Outcome: OutOfMemory, Detail: "d", Run: 2, Exit: &Exit{Code: 137, Signal: 9, OOMKills: 1, Peak: 5, CPUTime: 6, Started: 7, Ended: 8}},
-	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(3, 4), Launched: 5, Found: &Condition{Bound: resource.Vector{0, 0, 6, 7}, Until: 8, Progress: &Progress{Phase: 2, PhaseSince: 9}}},
-	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(3, 4), Launched: 5, Found: &Condition{ByPhase: true, MostCPU: 7, Was: resource.Of(2, 4), Why: Because(ResumedByOwner), Resized: 6}},
-	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 1}, Found: &Condition{HeldBy: HeldByOwner | HeldByLeveling, HeldUntil: 6, HeldFor: TaskID{2, 1, 0}}},
-	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 1}, Decision: 7, Found: &Condition{HeldBy: HeldByLeveling, HeldUntil: 6, HeldSince: 5, HeldWhy: Because(NotShifted), HoldFailed: true}},
+	Event{Kind: TaskEnded, Node: 1, Task: TaskID{1, 2, 3}, Outcome: OutOfMemory, Detail: "d", Run: 2,
+		Exit: &Exit{Code: 137, Signal: 9, OOMKills: 1, Peak: 5, CPUTime: 6, Started: 7, Ended: 8}},
+	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(3, 4), Launched: 5,
+		Found: &Condition{Bound: resource.Vector{0, 0, 6, 7}, Until: 8, Progress: &Progress{Phase: 2, PhaseSince: 9}}},
+	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(3, 4), Launched: 5,
+		Found: &Condition{ByPhase: true, MostCPU: 7, Was: resource.Of(2, 4), Why: Because(ResumedByOwner), Resized: 6}},
+	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 1}, Found: &Condition{HeldBy: HeldByOwner | HeldByLeveling, HeldUntil: 6,
+		HeldFor: TaskID{2, 1, 0}}},
+	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 1}, Decision: 7, Found: &Condition{HeldBy: HeldByLeveling, HeldUntil: 6,
+		HeldSince: 5, HeldWhy: Because(NotShifted), HoldFailed: true}},
 	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 1}, Decision: 7, Found: &Condition{Booked: 4}},
 	Event{Kind: Continued, Decision: 8},
 	Event{Kind: NodeMemory, Node: 1, Held: 5},
@@ -67,18 +76,23 @@ var fullEvents = []any{
 	Event{Kind: TaskGoesOn, Task: TaskID{1, 0, 0}},
 	Event{Kind: NodePressed, Node: 1, Found: &Condition{Bound: resource.Vector{0, 0, 5, 0}}},
 	Event{Kind: JobPaused, Job: 3},
-	Event{Kind: Answered, Node: 1, Decision: 9, Answer: &Answer{Shifts: []Shift{{TaskID{1, 0, 2}, 3, 4}}, Value: 2.5, Bound: 2.25, States: 7}},
+	Event{Kind: Answered, Node: 1, Decision: 9, Answer: &Answer{Shifts: []Shift{{TaskID{1, 0, 2}, 3, 4}}, Value: 2.5,
+		Bound: 2.25, States: 7}},
 	Event{Kind: Answered, Node: 1, Decision: 9, Answer: &Answer{Failed: "no schedule"}},
 	Event{Kind: Answered, Node: 1, Decision: 9, Answer: &Answer{Proved: true}},
 	Event{Kind: JobPaused, Job: 3, Found: &Condition{PageOut: true}},
-	Event{Kind: QuotasSet, Found: &Condition{Quotas: &Quotas{Users: map[string]Limits{"": {QuotaMemory: {Most: 5}}, "ada": {QuotaRunning: {Most: Unlimited, Refuses: true}}}, Queues: map[string]Limits{"q": {QuotaCPU: {Most: 6}}}}}},
+	Event{Kind: QuotasSet,
+		Found: &Condition{Quotas: &Quotas{Users: map[string]Limits{"": {QuotaMemory: {Most: 5}},
+			"ada": {QuotaRunning: {Most: Unlimited, Refuses: true}}}, Queues: map[string]Limits{"q": {QuotaCPU: {Most: 6}}}}}},
 	Event{Kind: TaskOut, Task: TaskID{1, 0, 0}, Found: &Condition{Out: 5, Stays: "swap is full"}},
 	Event{Kind: JobResumed, Job: 3, Task: TaskID{Job: 3, Stage: 1, Index: 2}},
 	Event{Kind: DecisionFailed, Decision: 4, Task: TaskID{1, 0, 0}},
 }
 
-var fullDecision = Decision{ID: 1, Kind: Start, Task: TaskID{1, 2, 3}, Node: 4, Grant: resource.Vector{1, 2, 3, 4}, Duration: 5, At: 6, For: TaskID{4, 5, 6}, Bound: resource.Vector{0, 0, 8, 9}, Preempt: true, ByPhase: true, PageOut: true,
-	Envelope: Envelope{Class: Flex, Min: 1, Max: 2, Rank: 3, Duration: 4, HeartbeatTimeout: 5, MostCPU: 6}, Reason: BecauseFitsUnderSized(7, 8, 9)}
+var fullDecision = Decision{ID: 1, Kind: Start, Task: TaskID{1, 2, 3}, Node: 4, Grant: resource.Vector{1, 2, 3, 4},
+	Duration: 5, At: 6, For: TaskID{4, 5, 6}, Bound: resource.Vector{0, 0, 8, 9}, Preempt: true, ByPhase: true,
+	PageOut: true, Envelope: Envelope{Class: Flex, Min: 1, Max: 2, Rank: 3, Duration: 4, HeartbeatTimeout: 5,
+		MostCPU: 6}, Reason: BecauseFitsUnderSized(7, 8, 9)}
 
 // TestJSON checks that a file preserves every field.
 func TestJSON(t *testing.T) {
@@ -144,7 +158,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("error is %v, want %q", err, c.want)
 		}
 	}
-	if EventKind(99).String() != "event(99)" || DecisionKind(99).String() != "decision(99)" || Outcome(99).String() != "outcome(99)" || ElasticityKind(99).String() != "elasticity(99)" {
+	if EventKind(99).String() != "event(99)" || DecisionKind(99).String() != "decision(99)" ||
+		Outcome(99).String() != "outcome(99)" || ElasticityKind(99).String() != "elasticity(99)" {
 		t.Error("what has no name must be printed as a number")
 	}
 }

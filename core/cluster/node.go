@@ -6,7 +6,8 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// NodeID numbers nodes from 0 in the order in which they joined. The ID of a node that left may be used again by one that joins.
+// NodeID numbers nodes from 0 in the order in which they joined. The ID of a node that left may be used again by one
+// that joins.
 type NodeID int32
 
 // Node is a machine that runs containers.

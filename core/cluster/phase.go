@@ -17,8 +17,8 @@ type Phase struct {
 	Demand resource.Vector `json:"demand,omitzero" yaml:",inline"`
 }
 
-// Beyond says, in a clause, that the phase demands more of a resource than the most that any node has; it is empty if the phase
-// does not.
+// Beyond says, in a clause, that the phase demands more of a resource than the most that any node has; it is empty if
+// the phase does not.
 func (p *Phase) Beyond(k resource.Kind, most resource.Amount) string {
 	if p.Demand[k] <= most {
 		return ""
@@ -76,7 +76,8 @@ func (p *Phase) check() *WrongField {
 		return w
 	}
 	if p.Name != "" && !IsName(p.Name) {
-		return wrong("name", clipName(p.Name), "must be at most %d bytes of printable characters, with no space at either end", LongestName)
+		return wrong("name", clipName(p.Name),
+			"must be at most %d bytes of printable characters, with no space at either end", LongestName)
 	}
 	for k, a := range p.Demand {
 		kind := resource.Kind(k)
@@ -87,10 +88,10 @@ func (p *Phase) check() *WrongField {
 	return nil
 }
 
-// GrantIn is what a task of a stage is granted in a phase of its forecast, if it is granted resources by phase: CPU and memory as
-// the phase demands them, and the ideal amounts of all other resources. If the memory of its container cannot change while it
-// runs, it is that of the largest phase; otherwise it is at most the stage's MaxMemory. A resource that no phase demands is not
-// forecast: its amount is the ideal one, too.
+// GrantIn is what a task of a stage is granted in a phase of its forecast, if it is granted resources by phase: CPU
+// and memory as the phase demands them, and the ideal amounts of all other resources. If the memory of its container
+// cannot change while it runs, it is that of the largest phase; otherwise it is at most the stage's MaxMemory. A
+// resource that no phase demands is not forecast: its amount is the ideal one, too.
 func (j *Job) GrantIn(stage int, phase int32) resource.Vector {
 	s := &j.Stages[stage]
 	grant, peak := s.Ideal, s.Peak()
@@ -110,8 +111,8 @@ func (j *Job) GrantIn(stage int, phase int32) resource.Vector {
 	return grant
 }
 
-// LargestGrant is the largest amount of each resource that a task of a stage is granted in any phase, if it is granted resources by
-// phase.
+// LargestGrant is the largest amount of each resource that a task of a stage is granted in any phase, if it is
+// granted resources by phase.
 func (j *Job) LargestGrant(stage int) (most resource.Vector) {
 	most = j.GrantIn(stage, 0)
 	for phase := range j.Stages[stage].Phases {
@@ -120,8 +121,8 @@ func (j *Job) LargestGrant(stage int) (most resource.Vector) {
 	return most
 }
 
-// LeastByPhase is the least memory that a task of a stage keeps in all phases: nothing, if the memory of its container can change
-// while it runs, and otherwise what its largest phase demands.
+// LeastByPhase is the least memory that a task of a stage keeps in all phases: nothing, if the memory of its
+// container can change while it runs, and otherwise what its largest phase demands.
 func (j *Job) LeastByPhase(stage int) resource.Amount {
 	s := &j.Stages[stage]
 	if j.Resizable(stage) {

@@ -17,7 +17,8 @@ func twoPhases() *Stage {
 
 func TestForecast(t *testing.T) {
 	s := twoPhases()
-	if got, want := s.Peak(), (resource.Vector{2 * resource.Core, 500 * resource.MiB, 100 * resource.MB, resource.MB}); got != want {
+	if got, want := s.Peak(),
+		(resource.Vector{2 * resource.Core, 500 * resource.MiB, 100 * resource.MB, resource.MB}); got != want {
 		t.Errorf("peak %v, want %v", got, want)
 	}
 	if d, ok := s.DurationAt(resource.GiB); d != 5*time.Second || !ok {
@@ -43,7 +44,9 @@ func TestCheckPhases(t *testing.T) {
 		{func(p []Phase) { p[1].Duration = -1 }, "phase 2 duration -1ns: must not be negative"},
 		{func(p []Phase) { p[0].Duration = LongestTime }, "phases: must last 87600h0m0s at most together"},
 		{func(p []Phase) { p[0].Demand[resource.Disk] = -1 }, "phase 1 disk -1B/s: must not be negative"},
-		{func(p []Phase) { p[0].Demand[resource.CPU] = 1e15 }, "phase 1 cpus 1000000000000 cores: must be at most 1000000 cores"},
+		{func(p []Phase) {
+			p[0].Demand[resource.CPU] = 1e15
+		}, "phase 1 cpus 1000000000000 cores: must be at most 1000000 cores"},
 		{func(p []Phase) { p[1].Name = "a\nb" }, `phase 2 name "a\nb": must be at most 200 bytes`},
 	} {
 		s := twoPhases()
@@ -57,7 +60,8 @@ func TestCheckPhases(t *testing.T) {
 	}
 	s := twoPhases()
 	s.Phases = make([]Phase, MostPhases+1)
-	if err := (&Job{Name: "j", Stages: []Stage{*s}}).Check(); err == nil || !strings.Contains(err.Error(), "phases 101: must be at most 100") {
+	if err := (&Job{Name: "j", Stages: []Stage{*s}}).Check(); err == nil ||
+		!strings.Contains(err.Error(), "phases 101: must be at most 100") {
 		t.Error(err)
 	}
 }

@@ -19,7 +19,8 @@ func (j *Job) FillCommand(task TaskID, grant resource.Vector) (Command, error) {
 	c := &j.Stages[task.Stage].Command
 	f := filler{grant: grant, job: j, task: task, left: mostFilled}
 	filled := *c
-	filled.Args, filled.Env, filled.Dir, filled.Stdin = make([]string, len(c.Args)), nil, f.fill("dir", c.Dir), f.fill("stdin", c.Stdin)
+	filled.Args, filled.Env, filled.Dir, filled.Stdin = make([]string, len(c.Args)), nil, f.fill("dir", c.Dir),
+		f.fill("stdin", c.Stdin)
 	for i, arg := range c.Args {
 		filled.Args[i] = f.fill("command", arg)
 	}
@@ -42,7 +43,8 @@ func (j *Job) CheckCommand(stage int) error {
 	if len(s.Args) == 0 || s.Args[0] == "" {
 		return errors.New("command: must begin with the name of a program")
 	}
-	for _, text := range slices.Concat(s.Args, []string{s.Dir, s.Stdin}, slices.Sorted(maps.Keys(s.Env)), slices.Sorted(maps.Values(s.Env))) {
+	for _, text := range slices.Concat(s.Args, []string{s.Dir, s.Stdin}, slices.Sorted(maps.Keys(s.Env)),
+		slices.Sorted(maps.Values(s.Env))) {
 		if _, err := DecodeText(text); err != nil {
 			return fmt.Errorf("command %s: %w", ClipLine(text), err)
 		}
@@ -109,7 +111,8 @@ func (f *filler) write(out *strings.Builder, field, text string) {
 	case out.Len()+len(text) > longestFilled:
 		f.fail("%s: must be at most %d bytes once its placeholders are filled", field, longestFilled)
 	case f.left < 0:
-		f.fail("%s: arguments, env and dir must be at most %d bytes together once their placeholders are filled", field, mostFilled)
+		f.fail("%s: arguments, env and dir must be at most %d bytes together once their placeholders are filled", field,
+			mostFilled)
 	default:
 		out.WriteString(text)
 	}
@@ -140,7 +143,8 @@ func (f *filler) value(field, name string) string {
 	case "cpus:milli":
 		return strconv.FormatInt(int64(f.grant[resource.CPU]), 10)
 	}
-	if sum, isMemory := strings.CutPrefix(name, "memory"); isMemory && (sum == "" || strings.ContainsRune("+-*/:", rune(sum[0]))) {
+	if sum, isMemory := strings.CutPrefix(name, "memory"); isMemory &&
+		(sum == "" || strings.ContainsRune("+-*/:", rune(sum[0]))) {
 		text, err := fillMemory(f.grant[resource.Memory], sum)
 		if err != nil {
 			f.fail("%s: placeholder {%s}: %w", field, ClipLine(name), err)

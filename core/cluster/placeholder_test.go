@@ -50,7 +50,8 @@ func TestFillCommand(t *testing.T) {
 	} {
 		in := Command{Args: []string{"a", text}, Env: map[string]string{"E": text}, Dir: text}
 		got, err := fill(in, grant, j, id)
-		if err != nil || !reflect.DeepEqual(got, Command{Args: []string{"a", want}, Env: map[string]string{"E": want}, Dir: want}) {
+		if err != nil || !reflect.DeepEqual(got, Command{Args: []string{"a", want}, Env: map[string]string{"E": want},
+			Dir: want}) {
 			t.Errorf("%s: got %+v, %v; want %q", text, got, err, want)
 		}
 		if in.Args[1] != text || in.Env["E"] != text {
@@ -112,11 +113,14 @@ func TestFillCommandIsBounded(t *testing.T) {
 		want    string
 	}{
 		{Command{Args: []string{"echo", strings.Repeat("x", longestFilled)}}, ""},
-		{Command{Args: []string{"echo", strings.Repeat("x", longestFilled+1)}}, "command: must be at most 131071 bytes once its placeholders are filled"},
+		{Command{Args: []string{"echo", strings.Repeat("x", longestFilled+1)}},
+			"command: must be at most 131071 bytes once its placeholders are filled"},
 		{Command{Args: []string{"echo", strings.Repeat("{name}", 1_000_000)}}, "command: must be at most 131071 bytes"},
 		{Command{Args: []string{"echo"}, Dir: strings.Repeat("{name}", 1_000_000)}, "dir: must be at most 131071 bytes"},
-		{Command{Args: []string{"echo"}, Env: map[string]string{"A": strings.Repeat("{{", longestFilled+1)}}, "env A: must be at most 131071 bytes"},
-		{Command{Args: append([]string{"echo"}, slices.Repeat([]string{strings.Repeat("{name}", 600)}, 18)...)}, "together once"},
+		{Command{Args: []string{"echo"}, Env: map[string]string{"A": strings.Repeat("{{", longestFilled+1)}},
+			"env A: must be at most 131071 bytes"},
+		{Command{Args: append([]string{"echo"}, slices.Repeat([]string{strings.Repeat("{name}", 600)}, 18)...)},
+			"together once"},
 		{Command{Args: append([]string{"echo"}, slices.Repeat([]string{strings.Repeat("{name}", 600)}, 17)...)}, ""},
 	} {
 		_, err := fill(c.command, grant, j, id)

@@ -6,14 +6,16 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// Progress is how far a running task has come: what an engine knows of the task in addition to its start. A driver stores it and
-// hands it to the next engine.
+// Progress is how far a running task has come: what an engine knows of the task in addition to its start. A driver
+// stores it and hands it to the next engine.
 type Progress struct {
-	// Phase is the phase of its forecast that was last reported. PhaseSince is when the task entered it or, if it has gone on
-	// slower or faster than forecast since, when it would have had to enter it to be, at its usual pace, where it is.
+	// Phase is the phase of its forecast that was last reported. PhaseSince is when the task entered it or, if it has
+	// gone on slower or faster than forecast since, when it would have had to enter it to be, at its usual pace, where
+	// it is.
 	Phase      int32         `json:"phase,omitempty"`
 	PhaseSince timeline.Time `json:"phase_since_ns,omitempty"`
-	// StillBy are its holders, 0 if it runs, and StillSince is when it stopped. Stood is how long it stood still before, in all.
+	// StillBy are its holders, 0 if it runs, and StillSince is when it stopped. Stood is how long it stood still before,
+	// in all.
 	StillBy    Holders       `json:"still_by,omitempty"`
 	StillSince timeline.Time `json:"still_since_ns,omitempty"`
 	Stood      time.Duration `json:"stood_ns,omitempty"`

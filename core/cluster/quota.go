@@ -85,8 +85,9 @@ func (k QuotaKind) Format(v int64) string {
 // Quota is the most that a user or a queue may have of something.
 type Quota struct {
 	Most int64 `json:"most"` // in the unit of its kind
-	// Refuses says that a job which would exceed the quota is refused when it is submitted. Otherwise it waits: a submission
-	// for its answer if there are too many submissions or waiting jobs, and a job that was submitted for its start.
+	// Refuses says that a job which would exceed the quota is refused when it is submitted. Otherwise it waits: a
+	// submission for its answer if there are too many submissions or waiting jobs, and a job that was submitted for its
+	// start.
 	Refuses bool `json:"refuses,omitempty"`
 }
 
@@ -98,8 +99,8 @@ type Limits map[QuotaKind]Quota
 
 // Quotas are the quotas of all users and queues. They are never changed once an event has them.
 type Quotas struct {
-	// Users has the quotas of users by name, and Queues those of queues. The empty name has the defaults, for users and queues
-	// that have no quota of a kind themselves. Defaults do not concern root.
+	// Users has the quotas of users by name, and Queues those of queues. The empty name has the defaults, for users and
+	// queues that have no quota of a kind themselves. Defaults do not concern root.
 	Users  map[string]Limits `json:"users,omitempty"`
 	Queues map[string]Limits `json:"queues,omitempty"`
 }
@@ -110,7 +111,8 @@ func (q *Quotas) None() bool { return q == nil || len(q.Users)+len(q.Queues) == 
 // Limits reports whether some user or queue has a quota of a kind.
 func (q *Quotas) Limits(k QuotaKind) bool {
 	limits := func(own Limits) bool { limit, ok := own[k]; return ok && limit.Most != Unlimited }
-	return q != nil && (slices.ContainsFunc(slices.Collect(maps.Values(q.Users)), limits) || slices.ContainsFunc(slices.Collect(maps.Values(q.Queues)), limits))
+	return q != nil && (slices.ContainsFunc(slices.Collect(maps.Values(q.Users)), limits) ||
+		slices.ContainsFunc(slices.Collect(maps.Values(q.Queues)), limits))
 }
 
 // Check returns an error if a quota is negative.
@@ -205,8 +207,8 @@ type NeverFits struct {
 // Unwrap lets errors.As find the WrongField.
 func (n *NeverFits) Unwrap() error { return &n.WrongField }
 
-// Never returns the field in which a task of j, or the tasks of a stage that start together, exceed a quota even if nothing else
-// runs; nil if there is none.
+// Never returns the field in which a task of j, or the tasks of a stage that start together, exceed a quota even if
+// nothing else runs; nil if there is none.
 func (q *Quotas) Never(j *Job) *NeverFits {
 	for _, party := range j.Parties() {
 		for k := range QuotaRunning {
@@ -219,10 +221,12 @@ func (q *Quotas) Never(j *Job) *NeverFits {
 				if s.Counts(k, s.atOnce()) <= limit {
 					continue
 				}
-				w := &NeverFits{Party: party, Kind: k, WrongField: WrongField{Job: j.Name, Stage: i, StageName: j.StageName(i), Field: k.resource().Field(), Value: k.Format(s.Counts(k, 1)),
+				w := &NeverFits{Party: party, Kind: k, WrongField: WrongField{Job: j.Name, Stage: i, StageName: j.StageName(i),
+					Field: k.resource().Field(), Value: k.Format(s.Counts(k, 1)),
 					Must: fmt.Sprintf("must be at most %s, the quota of %s", k.Format(limit), party)}}
 				if s.Together {
-					w.Must = fmt.Sprintf("must be at most %s, the quota of %s, for its %d tasks, which start together", k.Format(limit), party, s.Tasks)
+					w.Must = fmt.Sprintf("must be at most %s, the quota of %s, for its %d tasks, which start together",
+						k.Format(limit), party, s.Tasks)
 				}
 				return w
 			}

@@ -78,7 +78,8 @@ func (w *WrongField) of(j *Job) error {
 // book.Snapshot.CheckFits for jobs that fit on no node, and CheckRuns for the additional bounds of a job that is run.
 func (j *Job) Check() error { return j.check(j.Open) }
 
-// CheckGrown is Check for a job that may have grown and closed: even then it may have no stages, and stages without tasks.
+// CheckGrown is Check for a job that may have grown and closed: even then it may have no stages, and stages without
+// tasks.
 func (j *Job) CheckGrown() error { return j.check(true) }
 
 // check is Check. empty says that the job may have no stages, and stages without tasks.
@@ -171,7 +172,8 @@ func (j *Job) CheckNames() error {
 	for i := range j.Stages {
 		s := &j.Stages[i]
 		if bad(s.Name) {
-			return &WrongField{Job: j.Name, Stage: i, StageName: strconv.Itoa(i), Field: "name", Value: clipName(s.Name), Must: fmt.Sprintf(must, LongestName)}
+			return &WrongField{Job: j.Name, Stage: i, StageName: strconv.Itoa(i), Field: "name", Value: clipName(s.Name),
+				Must: fmt.Sprintf(must, LongestName)}
 		}
 		if k := slices.IndexFunc(s.DataOn, bad); k >= 0 {
 			return wrong("data_on", clipName(s.DataOn[k]), must, LongestName).in(j, i)
@@ -208,7 +210,8 @@ func (s *Stage) check(least int) *WrongField {
 	case s.MaxMemory != 0 && s.MaxMemory < memory:
 		return wrong("max_memory", size(s.MaxMemory), "must be at least memory, which is %s", size(memory))
 	case s.HeartbeatTimeout > 0 && s.HeartbeatTimeout < LeastHeartbeatTimeout:
-		return wrong("heartbeat_timeout", s.HeartbeatTimeout, "must be at least %v, because a suspended container is silent for a while", LeastHeartbeatTimeout)
+		return wrong("heartbeat_timeout", s.HeartbeatTimeout,
+			"must be at least %v, because a suspended container is silent for a while", LeastHeartbeatTimeout)
 	}
 	v := reflect.ValueOf(s).Elem()
 	for _, f := range measures {
@@ -257,7 +260,9 @@ func measuresOf(t reflect.Type) (all []measure) {
 		case reflect.TypeFor[time.Duration]():
 			m.most, m.show = int64(LongestTime), func(d int64) string { return time.Duration(d).String() }
 		case reflect.TypeFor[resource.Amount]():
-			m.most, m.show = int64(resource.MostMemory), func(a int64) string { return resource.FormatMemoryExact(resource.Amount(a)) }
+			m.most, m.show = int64(resource.MostMemory), func(a int64) string {
+				return resource.FormatMemoryExact(resource.Amount(a))
+			}
 		default:
 			continue
 		}
@@ -291,7 +296,8 @@ func (s *Stage) checkRuns() *WrongField {
 	case cpu < LeastRunCPU:
 		return wrong("cpus", resource.FormatCPU(cpu), "must be at least %s", resource.FormatCPU(LeastRunCPU))
 	case least < LeastRunMemory:
-		return wrong(field, resource.FormatMemoryExact(least), "must be at least %s", resource.FormatMemoryExact(LeastRunMemory))
+		return wrong(field, resource.FormatMemoryExact(least), "must be at least %s",
+			resource.FormatMemoryExact(LeastRunMemory))
 	}
 	return nil
 }

@@ -25,8 +25,9 @@ func (c *Command) checkRuntime() *WrongField {
 	case c.Runtime != JVM:
 		return wrong("runtime", ClipLine(c.Runtime), "must be %s", JVM)
 	case len(c.Args) > 0 && filepath.Base(c.Args[0]) != "java":
-		return wrong("runtime", JVM, "sets -Xmx after java, but the command begins with %s; begin it with java, or omit the runtime and set -Xmx yourself",
-			strconv.Quote(Clip(c.Args[0])))
+		return wrong("runtime", JVM,
+			"sets -Xmx after java, but the command begins with %s; begin it with java, or omit the runtime and set -Xmx "+
+				"yourself", strconv.Quote(Clip(c.Args[0])))
 	}
 	return nil
 }
@@ -52,5 +53,6 @@ func (c Command) WithHeap(class Class, most resource.Amount) Command {
 
 // saysHeap reports whether an argument of java sets the maximum heap size.
 func saysHeap(argument string) bool {
-	return strings.HasPrefix(argument, "-Xmx") || strings.HasPrefix(argument, "-XX:MaxRAM") || strings.HasPrefix(argument, "-XX:MaxHeapSize")
+	return strings.HasPrefix(argument, "-Xmx") || strings.HasPrefix(argument, "-XX:MaxRAM") ||
+		strings.HasPrefix(argument, "-XX:MaxHeapSize")
 }

@@ -8,7 +8,8 @@ import (
 )
 
 func TestEncodeText(t *testing.T) {
-	for raw, want := range map[string]string{"": "", "plain {memory}": "plain {memory}", "caf\xe9.txt": "caf\x00e9.txt", "é\xc3": "é\x00c3", "\xed\xa0\x80": "\x00ed\x00a0\x0080", "\uFFFD": "\uFFFD"} {
+	for raw, want := range map[string]string{"": "", "plain {memory}": "plain {memory}", "caf\xe9.txt": "caf\x00e9.txt",
+		"é\xc3": "é\x00c3", "\xed\xa0\x80": "\x00ed\x00a0\x0080", "\uFFFD": "\uFFFD"} {
 		if got := EncodeText(raw); got != want {
 			t.Errorf("%q is %q, want %q", raw, got, want)
 		}
@@ -49,8 +50,9 @@ func FuzzEncodeText(f *testing.F) {
 }
 
 func TestPrintable(t *testing.T) {
-	for text, want := range map[string]string{"": "", "plain é 日本": "plain é 日本", "evil\x1b[2J\x1b]0;owned\a\r\nX": `evil\x1b[2J\x1b]0;owned\a\r\nX`,
-		"a\u202eb": `a\u202eb`, "a\x9bb": `a\x9bb`, "a\u009bb": `a\u009bb`, "\uFFFD": "\uFFFD", "x\x7f": `x\x7f`} {
+	for text, want := range map[string]string{"": "", "plain é 日本": "plain é 日本",
+		"evil\x1b[2J\x1b]0;owned\a\r\nX": `evil\x1b[2J\x1b]0;owned\a\r\nX`, "a\u202eb": `a\u202eb`, "a\x9bb": `a\x9bb`,
+		"a\u009bb": `a\u009bb`, "\uFFFD": "\uFFFD", "x\x7f": `x\x7f`} {
 		got := Printable(text)
 		if got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)

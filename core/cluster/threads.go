@@ -26,9 +26,9 @@ type threadVariable struct {
 
 const openMP = "OMP_NUM_THREADS"
 
-// threadVariables are those of libraries and languages that count the machine's CPUs otherwise, by their documentation: then
-// their threads are in each other's way within the quota of the container. Those that look the quota up themselves are left out
-// (Java, .NET, Polars), and those that start one thread by default (Julia).
+// threadVariables are those of libraries and languages that count the machine's CPUs otherwise, by their
+// documentation: then their threads are in each other's way within the quota of the container. Those that look the
+// quota up themselves are left out (Java, .NET, Polars), and those that start one thread by default (Julia).
 var threadVariables = []threadVariable{
 	{openMP, 1, ""}, // also PyTorch, Arrow, and nproc and sort of GNU coreutils
 	{"OPENBLAS_NUM_THREADS", 1, openMP},
@@ -44,9 +44,9 @@ func (v threadVariable) value(cpu resource.Amount) string {
 	return strconv.FormatInt(max(v.least, Cores(cpu)), 10)
 }
 
-// WithSize returns own, the variables that a job sets for its program, with those that tell the program how large it is: it
-// may use cpu millicores. env, NAME=value, is what the program has from its submitter. What own or env sets is not replaced,
-// unless the submitter is a task, and env says how large that is.
+// WithSize returns own, the variables that a job sets for its program, with those that tell the program how large it
+// is: it may use cpu millicores. env, NAME=value, is what the program has from its submitter. What own or env sets is
+// not replaced, unless the submitter is a task, and env says how large that is.
 func WithSize(own map[string]string, env []string, cpu resource.Amount) map[string]string {
 	set := map[string]string{}
 	for _, pair := range env {

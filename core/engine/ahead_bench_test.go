@@ -18,13 +18,13 @@ import (
 )
 
 // BenchmarkAhead measures a full cluster in steady state whose tasks have forecasts of six phases in four resources: 20
-// executors run on each node, and 100 applications wait. Tetris has fewer nodes: it grants peaks, so that a third of its
-// applications wait, and filling the nodes takes a time that grows with nearly the cube of their number. In each step one
-// executor ends; whenever applications have started, as many are submitted.
+// executors run on each node, and 100 applications wait. Tetris has fewer nodes: it grants peaks, so that a third of
+// its applications wait, and filling the nodes takes a time that grows with nearly the cube of their number. In each
+// step one executor ends; whenever applications have started, as many are submitted.
 //
-// It reports starts per second, and per second of user CPU time, which other programs of the machine disturb less. p99-step is
-// the 99th percentile of the CPU time of the steps in which something ended, p99-decision that of the calls of Policy.Decide in
-// which something started. One step in 16 is timed: the clock of a thread is a system call.
+// It reports starts per second, and per second of user CPU time, which other programs of the machine disturb less.
+// p99-step is the 99th percentile of the CPU time of the steps in which something ended, p99-decision that of the
+// calls of Policy.Decide in which something started. One step in 16 is timed: the clock of a thread is a system call.
 func BenchmarkAhead(b *testing.B) {
 	for _, c := range []struct {
 		policy           string
@@ -78,7 +78,8 @@ func newAheadCluster(b testing.TB, name string, nodes, executors int) *aheadClus
 	var events []cluster.Event
 	for i := range nodes {
 		n := &cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint("node", i),
-			Capacity: resource.Vector{aheadPerNode * resource.Core, aheadPerNode * resource.GB, 4 * resource.GB, 4 * resource.GB}}
+			Capacity: resource.Vector{aheadPerNode * resource.Core, aheadPerNode * resource.GB, 4 * resource.GB,
+				4 * resource.GB}}
 		events = append(events, cluster.Event{Kind: cluster.NodeJoined, NewNode: n})
 	}
 	c.step(b, append(events, cluster.Event{Kind: cluster.Synced})...)
@@ -93,7 +94,8 @@ func newAheadCluster(b testing.TB, name string, nodes, executors int) *aheadClus
 
 // submit submits the next application.
 func (c *aheadCluster) submit(b testing.TB) {
-	job := &cluster.Job{ID: cluster.JobID(c.submitted), Name: "job", Submitted: c.now, Stages: c.stages[c.submitted%len(c.stages)]}
+	job := &cluster.Job{ID: cluster.JobID(c.submitted), Name: "job", Submitted: c.now,
+		Stages: c.stages[c.submitted%len(c.stages)]}
 	c.step(b, cluster.Event{Kind: cluster.JobSubmitted, NewJob: job})
 	c.submitted++
 }
@@ -124,7 +126,8 @@ func (c *fullCluster) forecast(executors int) cluster.Stage {
 	amount := func(most resource.Amount) resource.Amount { return resource.Amount(c.random.Int64N(int64(most))) }
 	for range 6 {
 		s.Phases = append(s.Phases, cluster.Phase{Duration: time.Duration(10+c.random.IntN(50)) * time.Second,
-			Demand: resource.Vector{amount(resource.Core), amount(resource.GB), amount(400 * resource.MB), amount(400 * resource.MB)}})
+			Demand: resource.Vector{amount(resource.Core), amount(resource.GB), amount(400 * resource.MB),
+				amount(400 * resource.MB)}})
 	}
 	return s
 }

@@ -2,8 +2,9 @@ package engine_test
 
 import "testing"
 
-// TestAheadIsFast notices when a decision of prophet takes several times the work that it should: BenchmarkAhead measures how
-// much it takes. The cluster is smaller than there because the work of a decision does not depend on nodes that did not change.
+// TestAheadIsFast notices when a decision of prophet takes several times the work that it should: BenchmarkAhead
+// measures how much it takes. The cluster is smaller than there because the work of a decision does not depend on
+// nodes that did not change.
 func TestAheadIsFast(t *testing.T) {
 	const atMost, atLeast = 8, 5000
 	for _, executors := range []int{1, 4} {
@@ -17,7 +18,8 @@ func TestAheadIsFast(t *testing.T) {
 			t.Errorf("%d executors: only %d have started", executors, c.started-before)
 		}
 		if allocations > atMost {
-			t.Errorf("%d executors: %v allocations per executor that ends and whatever starts then, want at most %d", executors, allocations, atMost)
+			t.Errorf("%d executors: %v allocations per executor that ends and whatever starts then, want at most %d",
+				executors, allocations, atMost)
 		}
 		before, used := c.started, userTime(t)
 		for range 3000 {

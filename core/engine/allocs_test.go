@@ -9,8 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/core/policy"
 )
 
-// TestDecisionsAllocateNothing: in steady state a step without forecasts allocates nothing, under any policy. Whatever a
-// policy allocates per decision, a driver pays thousands of times per second.
+// TestDecisionsAllocateNothing: in steady state a step without forecasts allocates nothing, under any policy.
+// Whatever a policy allocates per decision, a driver pays thousands of times per second.
 func TestDecisionsAllocateNothing(t *testing.T) {
 	const warmUp, steps = 5_000, 2_000
 	var launch []cluster.Event
@@ -45,5 +45,6 @@ func allocated(times int, f func()) (allocs, bytes float64) {
 		f()
 	}
 	runtime.ReadMemStats(&after)
-	return float64(after.Mallocs-before.Mallocs) / float64(times), float64(after.TotalAlloc-before.TotalAlloc) / float64(times)
+	return float64(after.Mallocs-before.Mallocs) / float64(times),
+		float64(after.TotalAlloc-before.TotalAlloc) / float64(times)
 }

@@ -13,8 +13,8 @@ type budgeted struct{}
 
 func (budgeted) Solve(states int) cluster.Answer { return cluster.Answer{States: states} }
 
-// A driver takes the question of a decision after the step, and solves it while the engine goes on. The same events give the same
-// decisions in an engine whose questions nobody takes.
+// A driver takes the question of a decision after the step, and solves it while the engine goes on. The same events
+// give the same decisions in an engine whose questions nobody takes.
 func TestQuestion(t *testing.T) {
 	ask := func(_ timeline.Time, p *book.Plan) {
 		if n := p.Nodes[0]; n.Asked == nil || n.Asked.Version != n.Version {
@@ -36,7 +36,8 @@ func TestQuestion(t *testing.T) {
 	answer := question.Solve(77)
 	answered := cluster.Event{Kind: cluster.Answered, Decision: first.ID, Answer: &answer}
 	again := step(t, e, 3, answered)
-	if n := e.Snapshot().Nodes[0]; answer.States != 77 || len(again) != 1 || again[0].Kind != cluster.Ask || n.Leveled != nil || !n.Asking() {
+	if n := e.Snapshot().Nodes[0]; answer.States != 77 || len(again) != 1 || again[0].Kind != cluster.Ask ||
+		n.Leveled != nil || !n.Asking() {
 		t.Errorf("after the answer about a changed node %+v is decided, and the node is %+v", again, n.Asked)
 	}
 	step(t, replayed, 1, cluster.Event{Kind: cluster.Synced})

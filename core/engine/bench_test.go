@@ -98,18 +98,21 @@ func benchmarkSteps(b *testing.B, p policy.Policy, nodes int) {
 }
 
 func newFullCluster(t testing.TB, p policy.Policy, nodes int) *fullCluster {
-	c := &fullCluster{engine: engine.New(p, nil), random: rand.New(rand.NewPCG(1, 2)), every: timeline.Time(100*time.Second) / timeline.Time(nodes*tasksPerNode)}
+	c := &fullCluster{engine: engine.New(p, nil), random: rand.New(rand.NewPCG(1, 2)),
+		every: timeline.Time(100*time.Second) / timeline.Time(nodes*tasksPerNode)}
 	events := []cluster.Event{}
 	for i := range nodes {
-		n := &cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint("node", i), Capacity: resource.Of(16*resource.Core, 10*resource.GB)}
+		n := &cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint("node", i),
+			Capacity: resource.Of(16*resource.Core, 10*resource.GB)}
 		events = append(events, cluster.Event{Kind: cluster.NodeJoined, NewNode: n})
 	}
 	c.step(t, append(events, cluster.Event{Kind: cluster.Synced})...)
 	const perJob = 1 << 24 // more than ever start
 	for i := range benchJobs {
-		job := &cluster.Job{ID: cluster.JobID(i), Name: fmt.Sprint("job", i), Class: cluster.Class(i % 2), Stages: []cluster.Stage{{Tasks: perJob,
-			Ideal: resource.Of(resource.Core, resource.GB), MinMemory: 100 * resource.MB, Duration: 100 * time.Second,
-			Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 1.5}}}}
+		job := &cluster.Job{ID: cluster.JobID(i), Name: fmt.Sprint("job", i), Class: cluster.Class(i % 2),
+			Stages: []cluster.Stage{{Tasks: perJob, Ideal: resource.Of(resource.Core, resource.GB),
+				MinMemory: 100 * resource.MB, Duration: 100 * time.Second, Elasticity: cluster.Elasticity{Kind: cluster.SawTooth,
+					Factor: 1.5}}}}
 		c.step(t, cluster.Event{Kind: cluster.JobSubmitted, NewJob: job})
 	}
 	return c
@@ -140,7 +143,8 @@ func (c *fullCluster) launch(t testing.TB, decisions []cluster.Decision) {
 		if decisions[i].Kind == cluster.Start {
 			c.started++
 			c.running = append(c.running, decisions[i].Task)
-			launches = append(launches, cluster.Event{Kind: cluster.DecisionDone, Decision: decisions[i].ID, Task: decisions[i].Task})
+			launches = append(launches, cluster.Event{Kind: cluster.DecisionDone, Decision: decisions[i].ID,
+				Task: decisions[i].Task})
 		}
 	}
 	if c.launches = launches; len(launches) > 0 {

@@ -22,7 +22,8 @@ type Engine struct {
 }
 
 // New returns an engine for an empty cluster. configure sets the snapshot's fields about the driver; nil is a driver
-// without heartbeats. The engine decides nothing before a Synced event. What p has cached of the cluster of another engine is dropped.
+// without heartbeats. The engine decides nothing before a Synced event. What p has cached of the cluster of another
+// engine is dropped.
 func New(p policy.Policy, configure func(*book.Snapshot)) *Engine {
 	if drop := p.Traits().DropCaches; drop != nil {
 		drop()
@@ -38,18 +39,18 @@ func New(p policy.Policy, configure func(*book.Snapshot)) *Engine {
 // Snapshot returns the engine's view of the cluster, to be read between steps only.
 func (e *Engine) Snapshot() *book.Snapshot { return e.book.Snapshot() }
 
-// WhyWaits says why the next task of a job has not started, as of the last step; now is the present time. ok is false if
-// nothing is in the way of the task: no task of the job waits, or the nodes with room have not reported yet.
+// WhyWaits says why the next task of a job has not started, as of the last step; now is the present time. ok is false
+// if nothing is in the way of the task: no task of the job waits, or the nodes with room have not reported yet.
 func (e *Engine) WhyWaits(now timeline.Time, j *book.JobState) (why cluster.Reason, ok bool) {
 	return e.book.WhyWaits(now, j)
 }
 
-// Question returns the question of an Ask that the last Step returned. It may be solved at any time and in any goroutine; the
-// answer is an Answered event.
+// Question returns the question of an Ask that the last Step returned. It may be solved at any time and in any
+// goroutine; the answer is an Answered event.
 func (e *Engine) Question(ask *cluster.Decision) cluster.Question { return e.book.Question(ask.ID) }
 
-// TakeOver returns the events from which another engine learns what e knows, to take its place: see book.Snapshot.TakeOver. Its
-// decisions have the numbers that those of e would have.
+// TakeOver returns the events from which another engine learns what e knows, to take its place: see
+// book.Snapshot.TakeOver. Its decisions have the numbers that those of e would have.
 func (e *Engine) TakeOver(now timeline.Time) []cluster.Event {
 	all := e.book.Snapshot().TakeOver(now)
 	all[len(all)-1].Decision = e.book.LastDecision()

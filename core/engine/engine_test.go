@@ -26,7 +26,8 @@ func rejectAll(_ timeline.Time, _ *book.Plan)                    {}
 func newEngine(f func(timeline.Time, *book.Plan)) *engine.Engine { return engine.New(made{f}, nil) }
 
 func node() cluster.Event {
-	return cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(4*resource.Core, 8*resource.GB)}}
+	return cluster.Event{Kind: cluster.NodeJoined,
+		NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(4*resource.Core, 8*resource.GB)}}
 }
 
 func submitted(id cluster.JobID, tasks int) cluster.Event {
@@ -65,7 +66,8 @@ func TestTimeNeverGoesBack(t *testing.T) {
 	e := newEngine(rejectAll)
 	step(t, e, 10, node())
 	step(t, e, 10, cluster.Event{Kind: cluster.Synced})
-	if _, err := e.Step(9, cluster.Event{Kind: cluster.Woken}); err == nil || !strings.Contains(err.Error(), "step at 9ns after one at 10ns") {
+	if _, err := e.Step(9, cluster.Event{Kind: cluster.Woken}); err == nil ||
+		!strings.Contains(err.Error(), "step at 9ns after one at 10ns") {
 		t.Errorf("error is %v", err)
 	}
 	if e.Steps() != 2 {
@@ -102,7 +104,8 @@ func TestImpossibleDecisionIsAnError(t *testing.T) {
 		}
 	})
 	step(t, e, 0, node(), cluster.Event{Kind: cluster.Synced})
-	if _, err := e.Step(1, submitted(1, 1)); err == nil || !strings.Contains(err.Error(), "policy at 1ns: start of a task of job 1") {
+	if _, err := e.Step(1, submitted(1, 1)); err == nil ||
+		!strings.Contains(err.Error(), "policy at 1ns: start of a task of job 1") {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -114,7 +117,8 @@ func TestChangesAreForgotten(t *testing.T) {
 	step(t, e, 0, node(), cluster.Event{Kind: cluster.Synced})
 	step(t, e, 1, submitted(1, 1))
 	step(t, e, 2, cluster.Event{Kind: cluster.Woken})
-	if len(seen[0].Nodes) != 1 || !seen[1].Arrived || !seen[1].Demand || len(seen[1].Nodes) != 0 || !seen[2].Woken || seen[2].Arrived || len(seen[2].Jobs) != 0 {
+	if len(seen[0].Nodes) != 1 || !seen[1].Arrived || !seen[1].Demand || len(seen[1].Nodes) != 0 || !seen[2].Woken ||
+		seen[2].Arrived || len(seen[2].Jobs) != 0 {
 		t.Errorf("changes are %+v", seen)
 	}
 }
@@ -128,7 +132,8 @@ func TestStoppedJobsAreKilled(t *testing.T) {
 		left int
 	}{
 		{"cancelled", cluster.Event{Kind: cluster.JobCancelled, Job: 1}, cluster.CancelledByOwner, 3},
-		{"failed", cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1}, Outcome: cluster.Failed}, cluster.JobGaveUp, 2},
+		{"failed", cluster.Event{Kind: cluster.TaskEnded, Task: cluster.TaskID{Job: 1}, Outcome: cluster.Failed},
+			cluster.JobGaveUp, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := policy.New("fifo", nil)
@@ -154,7 +159,8 @@ func TestStoppedJobsAreKilled(t *testing.T) {
 				t.Fatalf("job is %v (%v), want ended and still here", j.Status, here)
 			}
 			for _, k := range kills {
-				if again := step(t, e, 3, cluster.Event{Kind: cluster.TaskEnded, Task: k.Task, Outcome: cluster.Killed}); len(again) != 0 {
+				if again := step(t, e, 3, cluster.Event{Kind: cluster.TaskEnded, Task: k.Task, Outcome: cluster.Killed}); len(
+					again) != 0 {
 					t.Errorf("decisions are %+v, want none", again)
 				}
 			}

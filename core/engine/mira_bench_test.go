@@ -13,9 +13,10 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// BenchmarkShares is a pool in steady state under policy mira: the time of a step in which executors are divided anew among the applications
-// (Mira, section V.A), from the event to the decisions. Every other application always has tasks. The others have as many as half of an equal
-// share, and get as many again when all have ended, so that demands go up and down.
+// BenchmarkShares is a pool in steady state under policy mira: the time of a step in which executors are divided anew
+// among the applications (Mira, section V.A), from the event to the decisions. Every other application always has
+// tasks. The others have as many as half of an equal share, and get as many again when all have ended, so that
+// demands go up and down.
 func BenchmarkShares(b *testing.B) {
 	for _, size := range []struct {
 		executors, applications int
@@ -64,19 +65,25 @@ func newSharedPool(t testing.TB, executors, applications int, keep string) *shar
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &sharedPool{fullCluster: fullCluster{engine: engine.New(p, nil), random: rand.New(rand.NewPCG(1, 2)), every: 1000},
-		divisions: p.Traits().Divisions, left: make([]int, applications), tasks: max(1, executors/applications/2)}
+	c := &sharedPool{fullCluster: fullCluster{engine: engine.New(p, nil), random: rand.New(rand.NewPCG(1, 2)),
+		every: 1000}, divisions: p.Traits().Divisions, left: make([]int, applications),
+		tasks: max(1, executors/applications/2)}
 	whole := resource.Of(resource.Core, resource.MiB)
 	var events []cluster.Event
 	for i := range executors {
-		events = append(events, cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint("executor", i), Capacity: whole}})
+		events = append(events,
+			cluster.Event{Kind: cluster.NodeJoined,
+				NewNode: &cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint("executor", i), Capacity: whole}})
 	}
 	for i := range applications {
 		s := cluster.Stage{Tasks: 1 << 24, Ideal: whole} // more than ever start
 		if i%2 == 1 {
 			s.Tasks, c.left[i] = c.tasks, c.tasks
 		}
-		events = append(events, cluster.Event{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: cluster.JobID(i), Name: fmt.Sprint("application", i), Open: true, Stages: []cluster.Stage{s}}})
+		events = append(events,
+			cluster.Event{Kind: cluster.JobSubmitted,
+				NewJob: &cluster.Job{ID: cluster.JobID(i), Name: fmt.Sprint("application", i), Open: true,
+					Stages: []cluster.Stage{s}}})
 	}
 	c.step(t, append(events, cluster.Event{Kind: cluster.Synced})...)
 	return c
@@ -88,11 +95,14 @@ func (c *sharedPool) endOne(t testing.TB) {
 	at, last := c.random.IntN(len(c.running)), len(c.running)-1
 	id := c.running[at]
 	c.running[at], c.running = c.running[last], c.running[:last]
-	events := append(make([]cluster.Event, 0, 2), cluster.Event{Kind: cluster.TaskEnded, Task: id, Outcome: cluster.Succeeded})
+	events := append(make([]cluster.Event, 0, 2), cluster.Event{Kind: cluster.TaskEnded, Task: id,
+		Outcome: cluster.Succeeded})
 	if a := id.Job; c.left[a] > 0 {
 		if c.left[a]--; c.left[a] == 0 {
 			c.left[a] = c.tasks
-			events = append(events, cluster.Event{Kind: cluster.JobGrew, Job: a, Found: &cluster.Condition{Growth: &cluster.Growth{Tasks: []cluster.MoreTasks{{Tasks: c.tasks}}}}})
+			events = append(events,
+				cluster.Event{Kind: cluster.JobGrew, Job: a,
+					Found: &cluster.Condition{Growth: &cluster.Growth{Tasks: []cluster.MoreTasks{{Tasks: c.tasks}}}}})
 		}
 	}
 	before, began := c.divisions(), time.Now()

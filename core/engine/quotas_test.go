@@ -49,7 +49,8 @@ func (r *quotaRun) step(events ...cluster.Event) {
 			next = append(next, cluster.Event{Kind: cluster.TaskEnded, Task: d.Task, Outcome: cluster.Killed})
 			delete(r.tasks, d.Task)
 		case cluster.Ask:
-			next = append(next, cluster.Event{Kind: cluster.Answered, Node: d.Node, Decision: d.ID, Answer: &cluster.Answer{Failed: "it is a test"}})
+			next = append(next, cluster.Event{Kind: cluster.Answered, Node: d.Node, Decision: d.ID,
+				Answer: &cluster.Answer{Failed: "it is a test"}})
 		case cluster.Wake:
 			r.wakes = append(r.wakes, d.At)
 		}
@@ -75,7 +76,8 @@ func (r *quotaRun) check(owner string) {
 			running++
 		}
 	}
-	for k, got := range map[cluster.QuotaKind]int64{cluster.QuotaMemory: memory, cluster.QuotaCPU: cpu, cluster.QuotaRunning: running} {
+	for k, got := range map[cluster.QuotaKind]int64{cluster.QuotaMemory: memory, cluster.QuotaCPU: cpu,
+		cluster.QuotaRunning: running} {
 		if most := r.quotas.Of(cluster.Party{Name: owner}, k).Most; got > most {
 			r.Fatalf("%s has %s of %s, and may have %s", owner, k.Format(got), k, k.Format(most))
 		}
@@ -96,7 +98,8 @@ func (r *quotaRun) passes() {
 // end ends a task that was started.
 func (r *quotaRun) end(outcome cluster.Outcome) {
 	all := slices.SortedFunc(maps.Keys(r.tasks), func(a, b cluster.TaskID) int {
-		return slices.Compare([]int64{int64(a.Job), int64(a.Stage), int64(a.Index)}, []int64{int64(b.Job), int64(b.Stage), int64(b.Index)})
+		return slices.Compare([]int64{int64(a.Job), int64(a.Stage), int64(a.Index)},
+			[]int64{int64(b.Job), int64(b.Stage), int64(b.Index)})
 	})
 	if len(all) == 0 {
 		return
@@ -106,7 +109,8 @@ func (r *quotaRun) end(outcome cluster.Outcome) {
 	r.step(cluster.Event{Kind: cluster.TaskEnded, Task: id, Outcome: outcome})
 }
 
-// Under every policy, no user ever has more than the quotas permit, and every job ends: quotas keep no job waiting for ever.
+// Under every policy, no user ever has more than the quotas permit, and every job ends: quotas keep no job waiting
+// for ever.
 func TestQuotasUnderEveryPolicy(t *testing.T) {
 	for _, name := range policy.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -127,10 +131,12 @@ func TestQuotasUnderEveryPolicy(t *testing.T) {
 					return l
 				}
 				r := &quotaRun{T: rt, quotas: &cluster.Quotas{Users: map[string]cluster.Limits{"": limits(), "ada": limits()}},
-					jobs: map[cluster.JobID]*cluster.Job{}, tasks: map[cluster.TaskID]bool{}, begun: map[cluster.JobID]bool{}, engine: engine.New(p, nil)}
+					jobs: map[cluster.JobID]*cluster.Job{}, tasks: map[cluster.TaskID]bool{}, begun: map[cluster.JobID]bool{},
+					engine: engine.New(p, nil)}
 				r.step(cluster.Event{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: r.quotas}})
 				for i := range number("nodes", 1, 3) {
-					node := cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint("n", i), Capacity: resource.Vector{4 * resource.Core, 8 * resource.GB, 100 * resource.MB, 100 * resource.MB}}
+					node := cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint("n", i),
+						Capacity: resource.Vector{4 * resource.Core, 8 * resource.GB, 100 * resource.MB, 100 * resource.MB}}
 					r.step(cluster.Event{Kind: cluster.NodeJoined, NewNode: &node})
 				}
 				r.step(cluster.Event{Kind: cluster.Synced})
@@ -161,7 +167,8 @@ func TestQuotasUnderEveryPolicy(t *testing.T) {
 	}
 }
 
-// whatBreaks says what of the first user's jobs may keep the job of a second user waiting under a policy: docs/security.md excepts it.
+// whatBreaks says what of the first user's jobs may keep the job of a second user waiting under a policy:
+// docs/security.md excepts it.
 var whatBreaks = map[string]string{
 	"mira": "anything", // A node runs one task at a time.
 	// A job that waits for a rate comes first, reserves the node, or takes a place among those that are considered.
@@ -169,8 +176,8 @@ var whatBreaks = map[string]string{
 	"yarn-me": "disk and network",
 }
 
-// What security.md promises: with the sum of the quotas of two users not above what the machine has, the job of the second
-// starts at once whatever the first does. What it excepts is found again.
+// What security.md promises: with the sum of the quotas of two users not above what the machine has, the job of the
+// second starts at once whatever the first does. What it excepts is found again.
 func TestSecondUserStartsAtOnce(t *testing.T) {
 	for _, name := range policy.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -188,17 +195,20 @@ func TestSecondUserStartsAtOnce(t *testing.T) {
 	}
 }
 
-// secondWaits says why the job of a second user does not start at once; empty if it does. rates says whether jobs of the
-// first request disk and network, of which there are no quotas.
+// secondWaits says why the job of a second user does not start at once; empty if it does. rates says whether jobs of
+// the first request disk and network, of which there are no quotas.
 func secondWaits(rt *rapid.T, name string, rates bool) string {
 	p, err := policy.New(name, nil)
 	if err != nil {
 		rt.Fatal(err)
 	}
-	half := cluster.Limits{cluster.QuotaMemory: {Most: int64(4 * resource.GB)}, cluster.QuotaCPU: {Most: int64(2 * resource.Core)}}
-	r := &quotaRun{T: rt, quotas: &cluster.Quotas{Users: map[string]cluster.Limits{"": half}}, jobs: map[cluster.JobID]*cluster.Job{},
-		tasks: map[cluster.TaskID]bool{}, begun: map[cluster.JobID]bool{}, engine: engine.New(p, nil)}
-	node := cluster.Node{Name: "n", Capacity: resource.Vector{4 * resource.Core, 8 * resource.GB, 100 * resource.MB, 100 * resource.MB}}
+	half := cluster.Limits{cluster.QuotaMemory: {Most: int64(4 * resource.GB)},
+		cluster.QuotaCPU: {Most: int64(2 * resource.Core)}}
+	r := &quotaRun{T: rt, quotas: &cluster.Quotas{Users: map[string]cluster.Limits{"": half}},
+		jobs: map[cluster.JobID]*cluster.Job{}, tasks: map[cluster.TaskID]bool{}, begun: map[cluster.JobID]bool{},
+		engine: engine.New(p, nil)}
+	node := cluster.Node{Name: "n", Capacity: resource.Vector{4 * resource.Core, 8 * resource.GB, 100 * resource.MB,
+		100 * resource.MB}}
 	r.step(cluster.Event{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: r.quotas}},
 		cluster.Event{Kind: cluster.NodeJoined, NewNode: &node}, cluster.Event{Kind: cluster.Synced})
 	number := func(what string, least, most int) resource.Amount {
@@ -209,7 +219,8 @@ func secondWaits(rt *rapid.T, name string, rates bool) string {
 		r.passes()
 		owner, need := "ada", resource.Of(number("cpu", 1, 20)*100, number("memory", 1, 40)*100*resource.MB)
 		if rates {
-			need[resource.Disk], need[resource.Network] = number("disk", 0, 10)*10*resource.MB, number("network", 0, 10)*10*resource.MB
+			need[resource.Disk], need[resource.Network] = number("disk", 0, 10)*10*resource.MB,
+				number("network", 0, 10)*10*resource.MB
 		}
 		if id == all {
 			owner, need = "bob", resource.Of(resource.Core/20, 16*resource.MB)
@@ -233,15 +244,18 @@ func secondWaits(rt *rapid.T, name string, rates bool) string {
 // anyJob returns a job of one or two stages.
 func anyJob(t *rapid.T, id cluster.JobID, now timeline.Time, together bool) *cluster.Job {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
-	need := resource.Of(resource.Amount(number("cores", 1, 2))*resource.Core, resource.Amount(number("memory", 1, 3))*resource.GB)
-	j := &cluster.Job{ID: id, Name: fmt.Sprint("J", id), Owner: rapid.SampledFrom([]string{"ada", "bob", "eve"}).Draw(t, "owner"), Submitted: now, MaxAttempts: 100}
+	need := resource.Of(resource.Amount(number("cores", 1, 2))*resource.Core,
+		resource.Amount(number("memory", 1, 3))*resource.GB)
+	j := &cluster.Job{ID: id, Name: fmt.Sprint("J", id), Owner: rapid.SampledFrom([]string{"ada", "bob", "eve"}).Draw(t,
+		"owner"), Submitted: now, MaxAttempts: 100}
 	for i := range number("stages", 1, 2) {
 		s := cluster.Stage{Tasks: number("tasks", 1, 3), Ideal: need, Duration: 10 * time.Second}
 		if i > 0 {
 			s.Parents = []int{0}
 		}
 		if number("forecast", 0, 1) == 0 {
-			s.Phases = []cluster.Phase{{Duration: 5 * time.Second, Demand: need}, {Duration: 5 * time.Second, Demand: need.With(resource.CPU, resource.Core)}}
+			s.Phases = []cluster.Phase{{Duration: 5 * time.Second, Demand: need},
+				{Duration: 5 * time.Second, Demand: need.With(resource.CPU, resource.Core)}}
 		}
 		s.Together = together && number("together", 0, 2) == 0
 		j.Stages = append(j.Stages, s)
@@ -249,7 +263,8 @@ func anyJob(t *rapid.T, id cluster.JobID, now timeline.Time, together bool) *clu
 	return j
 }
 
-// BenchmarkQuotas is a step in which a task ends and the next of its user starts, while 10,000 jobs of the user wait for a quota.
+// BenchmarkQuotas is a step in which a task ends and the next of its user starts, while 10,000 jobs of the user wait
+// for a quota.
 func BenchmarkQuotas(b *testing.B) {
 	p, err := policy.New("srjf", nil) // whose own steps do not take longer with more jobs
 	if err != nil {
@@ -265,15 +280,18 @@ func BenchmarkQuotas(b *testing.B) {
 		}
 		return decisions
 	}
-	quotas := &cluster.Quotas{Users: map[string]cluster.Limits{"": {cluster.QuotaMemory: {Most: int64(4 * resource.GB)}, cluster.QuotaRunning: {Most: 4}}}}
+	quotas := &cluster.Quotas{Users: map[string]cluster.Limits{"": {cluster.QuotaMemory: {Most: int64(4 * resource.GB)},
+		cluster.QuotaRunning: {Most: 4}}}}
 	step(cluster.Event{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: quotas}})
-	step(cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(100*resource.Core, 100*resource.GB)}})
+	step(cluster.Event{Kind: cluster.NodeJoined,
+		NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(100*resource.Core, 100*resource.GB)}})
 	step(cluster.Event{Kind: cluster.Synced})
 	id := cluster.JobID(0)
 	var running []cluster.TaskID
 	submit := func() {
 		id++
-		j := &cluster.Job{ID: id, Name: "j", Owner: "ada", Submitted: now, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB)}}}
+		j := &cluster.Job{ID: id, Name: "j", Owner: "ada", Submitted: now,
+			Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB)}}}
 		for _, d := range step(cluster.Event{Kind: cluster.JobSubmitted, NewJob: j}) {
 			if d.Kind == cluster.Start {
 				running = append(running, d.Task)

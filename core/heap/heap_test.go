@@ -17,7 +17,8 @@ func TestAgainstSortedList(t *testing.T) {
 		var h heap.Heap[int, int]
 		var list []item
 		for i := range rapid.IntRange(1, 200).Draw(t, "calls") {
-			e := item{Value: i, Key: rapid.IntRange(-3, 3).Draw(t, "key"), Rank: uint64(rapid.IntRange(0, 1).Draw(t, "rank"))<<32 + uint64(i)}
+			e := item{Value: i, Key: rapid.IntRange(-3, 3).Draw(t, "key"),
+				Rank: uint64(rapid.IntRange(0, 1).Draw(t, "rank"))<<32 + uint64(i)}
 			switch call := rapid.IntRange(0, 5).Draw(t, "call"); {
 			case call < 3 || len(list) == 0:
 				h.Push(e.Key, e.Rank, e.Value)

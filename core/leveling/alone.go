@@ -2,7 +2,8 @@ package leveling
 
 import "math"
 
-// Costs are integers: units of amounts, times one where prices take part. Hence they are exact, and the same everywhere.
+// Costs are integers: units of amounts, times one where prices take part. Hence they are exact, and the same
+// everywhere.
 const (
 	// one is the price at which a unit of demand costs as much as a unit of over-allocation.
 	one = 1 << 10
@@ -26,22 +27,24 @@ type window struct {
 // latest returns after how many intervals the set has ended at the latest.
 func (w *window) latest() int { return len(w.demand) + w.float }
 
-// at returns the index in a table of: t intervals are over, the set stood still in idle of them, and does so now or not.
+// at returns the index in a table of: t intervals are over, the set stood still in idle of them, and does so now or
+// not.
 func (w *window) at(t, idle, still int) int { return (t*(w.float+1)+idle)*2 + still }
 
 // cells returns the length of a table.
 func (w *window) cells() int { return (w.latest() + 1) * (w.float + 1) * 2 }
 
-// moves returns whether the set may run and may stand still in interval t, after done intervals of work, if it can do work
-// after its shuffle from ready on and stands still at most float times.
+// moves returns whether the set may run and may stand still in interval t, after done intervals of work, if it can do
+// work after its shuffle from ready on and stands still at most float times.
 func (w *window) moves(t, done, ready, float int) (run, wait bool) {
 	return done < w.shuffle || t >= ready, done >= w.shuffle && t-done < float
 }
 
-// fill writes the least cost of all that is to come into every cell of table. run returns the cost of doing the work after done
-// intervals of it in interval t.
+// fill writes the least cost of all that is to come into every cell of table. run returns the cost of doing the work
+// after done intervals of it in interval t.
 //
-// A schedule of one set depends on how often the set stood still and whether it does: the work done and the delay follow.
+// A schedule of one set depends on how often the set stood still and whether it does: the work done and the delay
+// follow.
 func (w *window) fill(table []int64, ready, float int, run func(t, done int) int64) {
 	d := len(w.demand)
 	for t := w.latest(); t >= 0; t-- {
@@ -73,8 +76,8 @@ func (w *window) start() int {
 	return w.at(0, 0, 0)
 }
 
-// trace writes the cheapest schedule of a filled table to runs, and returns when it ends. Of equally cheap ones it is the one
-// that runs first.
+// trace writes the cheapest schedule of a filled table to runs, and returns when it ends. Of equally cheap ones it is
+// the one that runs first.
 func (w *window) trace(table []int64, ready, float int, run func(t, done int) int64, runs []bool) (end int) {
 	clear(runs)
 	for t, idle := 0, 0; t-idle < len(w.demand); t++ {

@@ -12,11 +12,13 @@ import (
 // sizes are the numbers of sets, with a fixed one, and of intervals of random problems.
 var sizes = []struct {
 	sets, intervals int
-	// What Solve achieves with DefaultStates, of tested problems of each kind: the least number proved, and the most of the median gap.
+	// What Solve achieves with DefaultStates, of tested problems of each kind: the least number proved, and the most of
+	// the median gap.
 	tested, proved int
 	gap            float64
 }{
-	{6, 15, 50, 50, 0}, {10, 15, 20, 20, 0}, {12, 20, 20, 5, 0.06}, {10, 30, 5, 0, 0.15}, {20, 30, 5, 0, 0.2}, {50, 60, 3, 0, 0.85},
+	{6, 15, 50, 50, 0}, {10, 15, 20, 20, 0}, {12, 20, 20, 5, 0.06}, {10, 30, 5, 0, 0.15}, {20, 30, 5, 0, 0.2},
+	{50, 60, 3, 0, 0.85},
 }
 
 // tablesV returns 50 problems of Table V.
@@ -76,7 +78,8 @@ func TestSizes(t *testing.T) {
 			t.Logf("%d sets, %d intervals, %s: %d of %d proved, gap median %.1f %%, worst %.1f %%, at most %d states",
 				size.sets, size.intervals, k, proved, size.tested, 100*gaps[size.tested/2], 100*gaps[size.tested-1], most)
 			if proved < size.proved || gaps[size.tested/2] > size.gap {
-				t.Errorf("%d sets, %d intervals, %s: want %d proved, median gap at most %v", size.sets, size.intervals, k, size.proved, size.gap)
+				t.Errorf("%d sets, %d intervals, %s: want %d proved, median gap at most %v", size.sets, size.intervals, k,
+					size.proved, size.gap)
 			}
 		}
 	}

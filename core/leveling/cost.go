@@ -24,8 +24,8 @@ func (c Cost) Objective(p *Problem, eta float64) float64 {
 	return float64(c.Value(p)) + float64(eta*float64(c.Idle-c.Over))
 }
 
-// Cost returns what a schedule comes to. runs says of each set and each interval whether the set runs. The error names the
-// first constraint that the schedule violates.
+// Cost returns what a schedule comes to. runs says of each set and each interval whether the set runs. The error
+// names the first constraint that the schedule violates.
 func (p *Problem) Cost(runs [][]bool) (c Cost, err error) {
 	if err := p.check(); err != nil {
 		return Cost{}, err
@@ -47,8 +47,8 @@ func (p *Problem) Cost(runs [][]bool) (c Cost, err error) {
 	return c, nil
 }
 
-// follow adds the set's demand to load, and its suspensions and delay to c. It returns how many intervals pass until the set
-// has ended. ends has that of the sets before it.
+// follow adds the set's demand to load, and its suspensions and delay to c. It returns how many intervals pass until
+// the set has ended. ends has that of the sets before it.
 func (s *Set) follow(runs []bool, ends []int, load []resource.Amount, c *Cost) (end int, err error) {
 	if len(runs) != len(load) {
 		return 0, fmt.Errorf("a schedule of %d intervals: must be of %d", len(runs), len(load))
@@ -77,7 +77,8 @@ func (s *Set) follow(runs []bool, ends []int, load []resource.Amount, c *Cost) (
 		}
 	}
 	if done < len(s.Demand) || end > len(s.Demand)+s.Float {
-		return 0, fmt.Errorf("has done %d of %d intervals of work after %d: must end within %d", done, len(s.Demand), end, len(s.Demand)+s.Float)
+		return 0, fmt.Errorf("has done %d of %d intervals of work after %d: must end within %d", done, len(s.Demand), end,
+			len(s.Demand)+s.Float)
 	}
 	c.Delay += end - len(s.Demand)
 	return end, nil

@@ -3,8 +3,8 @@ package leveling
 // mostSweeps bounds how often each set is moved in a descent.
 const mostSweeps = 20
 
-// descend improves a schedule by moving one set at a time to where it costs least while the other sets stay, until none can be
-// improved, and keeps the result if it is the best. runs must satisfy all constraints; it is changed.
+// descend improves a schedule by moving one set at a time to where it costs least while the other sets stay, until
+// none can be improved, and keeps the result if it is the best. runs must satisfy all constraints; it is changed.
 func (g *program) descend(runs [][]bool) {
 	ends, costs := make([]int, len(runs)), make([]int64, len(runs))
 	clear(g.load)
@@ -50,8 +50,8 @@ func (g *program) remove(w *window, runs []bool) {
 	}
 }
 
-// respond makes runs[j] the cheapest schedule of the set together with load, which has the demand of all other sets, and returns when
-// it ends.
+// respond makes runs[j] the cheapest schedule of the set together with load, which has the demand of all other sets,
+// and returns when it ends.
 func (g *program) respond(j int, runs [][]bool, ends []int) (end int) {
 	w := &g.sets[j]
 	ready, float := w.ready, w.float

@@ -5,8 +5,8 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// Detector decides whether what tasks will demand of a node fluctuates enough to level it (section III.B of the paper). The paper
-// has no values.
+// Detector decides whether what tasks will demand of a node fluctuates enough to level it (section III.B of the
+// paper). The paper has no values.
 type Detector struct {
 	// Threshold is H_RF: seconds in which the whole node is idle, or demanded in excess.
 	Threshold float64
@@ -23,11 +23,11 @@ type Fluctuation struct {
 // Sum returns RF.
 func (f Fluctuation) Sum() float64 { return f.Idle + f.Over }
 
-// Fluctuation returns how much the demand of one kind will fluctuate from now until a time, and whether to level it: it exceeds
-// the capacity at some time, and RF is above the threshold (Algorithm 1, lines 12 to 16).
+// Fluctuation returns how much the demand of one kind will fluctuate from now until a time, and whether to level it:
+// it exceeds the capacity at some time, and RF is above the threshold (Algorithm 1, lines 12 to 16).
 //
-// spare is the capacity less what tasks demand together (equation 15), with a step wherever a phase of a task begins or ends: the
-// stages are between the steps. Without a capacity there is nothing to level.
+// spare is the capacity less what tasks demand together (equation 15), with a step wherever a phase of a task begins
+// or ends: the stages are between the steps. Without a capacity there is nothing to level.
 func (d Detector) Fluctuation(spare *timeline.Timeline, kind resource.Kind, capacity resource.Amount,
 	now, until timeline.Time) (f Fluctuation, level bool) {
 	if capacity <= 0 {

@@ -51,7 +51,8 @@ func TestFluctuation(t *testing.T) {
 	}{
 		{"nothing demands", nil, []float64{0, 60}, 0},
 		{"the paper's two phases", []phase{{0, 10, 1000}, {0, 30, 2000}}, []float64{0, 10, 30, 60}, 0},
-		{"two phases exceed it later", []phase{{0, 10, 3000}, {10, 30, 4000}, {0, 20, 2000}}, []float64{0, 10, 20, 30, 60}, 0.25*10 + 0.5*10},
+		{"two phases exceed it later", []phase{{0, 10, 3000}, {10, 30, 4000}, {0, 20, 2000}}, []float64{0, 10, 20, 30, 60},
+			0.25*10 + 0.5*10},
 		{"a phase reaches beyond the window", []phase{{-5, 100, 5000}}, []float64{0, 60}, 0.25 * 60},
 		{"a phase ends before it", []phase{{-5, 0, 9000}, {0, 60, 4000}}, []float64{0, 60}, 0},
 	} {
@@ -69,7 +70,8 @@ func TestFluctuation(t *testing.T) {
 				}
 			}
 		}
-		if f, _ := (Detector{Discount: 1}).Fluctuation(spare, resource.CPU, capacity, now, until); math.Abs(f.Over-c.over) > 1e-9 {
+		if f, _ := (Detector{Discount: 1}).Fluctuation(spare, resource.CPU, capacity, now,
+			until); math.Abs(f.Over-c.over) > 1e-9 {
 			t.Errorf("%s: %v s are over-allocated, want %v s", c.what, f.Over, c.over)
 		}
 		if f, level := (Detector{Discount: 1}).Fluctuation(spare, resource.CPU, 0, now, until); level || f.Sum() != 0 {

@@ -14,7 +14,8 @@ type kind struct {
 }
 
 var kinds = []kind{{}, {Node: true}, {Progress: true}, {Progress: true, Node: true},
-	{Precedence: true}, {Node: true, Precedence: true}, {Progress: true, Precedence: true}, {Progress: true, Node: true, Precedence: true}}
+	{Precedence: true}, {Node: true, Precedence: true}, {Progress: true, Precedence: true},
+	{Progress: true, Node: true, Precedence: true}}
 
 func (k kind) String() string {
 	name := "set"
@@ -41,8 +42,8 @@ func (k kind) weigh(p *Problem) {
 	p.Suspension, p.Delay = of*3/10, of/20
 }
 
-// newSet returns a set of tasks with the CPU demands of Table IV, for I/O-intensive benchmarks: a map maps and sorts, a reduce
-// shuffles, sorts and reduces. The lengths of phases are ours.
+// newSet returns a set of tasks with the CPU demands of Table IV, for I/O-intensive benchmarks: a map maps and sorts,
+// a reduce shuffles, sorts and reduces. The lengths of phases are ours.
 func (k kind) newSet(r *rand.Rand, duration, float, tasks int, reduce bool) (s Set) {
 	s.Float = float
 	phases := []struct {
@@ -74,7 +75,8 @@ func (k kind) newSet(r *rand.Rand, duration, float, tasks int, reduce bool) (s S
 	return s
 }
 
-// tableV returns the task sets of Table V. The paper does not have their demands: they are of 5 to 7 tasks, on 16 cores.
+// tableV returns the task sets of Table V. The paper does not have their demands: they are of 5 to 7 tasks, on 16
+// cores.
 func (k kind) tableV(r *rand.Rand) *Problem {
 	p := &Problem{Capacity: 16 * resource.Core}
 	critical := k.newSet(r, 15, 0, 5+r.IntN(3), false)

@@ -11,22 +11,22 @@ const (
 	mostTogether, mostJoint = 4, 700_000
 	// mostSums is the largest number of different sums of other sets' demands that a joint bound distinguishes.
 	mostSums = 256
-	// jointRounds bounds the rounds of prices of a joint bound. After jointPatience rounds without a better bound, steps become
-	// jointShorter times as long.
+	// jointRounds bounds the rounds of prices of a joint bound. After jointPatience rounds without a better bound, steps
+	// become jointShorter times as long.
 	jointRounds, jointPatience, jointShorter = 10, 1, 0.7
 )
 
-// joint is a bound that looks at what a few sets over-allocate together, not only at a price of their demand. All other sets
-// have the price, and demand in each interval what is best for the bound: one of the sums that they can demand, or anything
-// in between where there are too many.
+// joint is a bound that looks at what a few sets over-allocate together, not only at a price of their demand. All
+// other sets have the price, and demand in each interval what is best for the bound: one of the sums that they can
+// demand, or anything in between where there are too many.
 //
 // Prices alone let half of a set run. The more of the demand the few sets have, the less of it can run by halves.
 type joint struct {
 	sets   []int
 	stride []int // of each set's idle intervals in the table
 	cells  int   // of an interval of the table, per kind of what stands still
-	// gain is by how much the bound is above that of prices alone: in each interval, by idle intervals, by the bits of the sets that
-	// stand still.
+	// gain is by how much the bound is above that of prices alone: in each interval, by idle intervals, by the bits of
+	// the sets that stand still.
 	gain   []int64
 	others []demands // of all other sets, by interval
 	now    ways
@@ -34,8 +34,8 @@ type joint struct {
 	looked int // cells that were worked out since done
 }
 
-// newJoint returns a bound for the first of sets that fit in its table, at the prices that the tables of g were computed with; nil
-// if fewer than two sets fit.
+// newJoint returns a bound for the first of sets that fit in its table, at the prices that the tables of g were
+// computed with; nil if fewer than two sets fit.
 func (g *program) newJoint(sets []int) *joint {
 	b := &joint{cells: 1}
 	for _, j := range sets {
@@ -79,9 +79,9 @@ func (b *joint) finish(g *program, tail []int64) {
 	}
 }
 
-// ascend moves the prices of g to where the bound at the start is higher, and looks there. It goes on for up to a number of cells. As
-// in program.ascend, the bound is concave in prices: the price goes up in an interval in which the other sets demand more when each
-// decides for itself than is best for the sets of the bound.
+// ascend moves the prices of g to where the bound at the start is higher, and looks there. It goes on for up to a
+// number of cells. As in program.ascend, the bound is concave in prices: the price goes up in an interval in which
+// the other sets demand more when each decides for itself than is best for the sets of the bound.
 func (b *joint) ascend(g *program, cells int) {
 	best, prices, price := int64(-forbidden), slices.Clone(g.prices), make([]float64, len(g.prices))
 	for t, p := range g.prices {
@@ -118,8 +118,8 @@ func (b *joint) ascend(g *program, cells int) {
 	b.look(g)
 }
 
-// atStart returns the bound at the start. more becomes what the other sets demand more in each interval, when each decides for
-// itself at the prices, than what is best for the sets of the bound.
+// atStart returns the bound at the start. more becomes what the other sets demand more in each interval, when each
+// decides for itself at the prices, than what is best for the sets of the bound.
 func (b *joint) atStart(g *program, more []int64) (bound int64) {
 	idle, still, cell := make([]int, len(b.sets)), 0, 0
 	for i, j := range b.sets {
@@ -159,7 +159,8 @@ func (b *joint) best(g *program, t, cell int, idle []int, still int) (waits int,
 			continue
 		}
 		over, x := b.others[t].least(w.load[k], g.prices[t])
-		cost := w.cost[k] + over + b.gain[((t+1)*b.cells+w.next[k])*kinds+k] + g.sets[b.sets[0]].suspend*int64(bits.OnesCount(uint(k&^still)))
+		cost := w.cost[k] + over + b.gain[((t+1)*b.cells+w.next[k])*kinds+k] +
+			g.sets[b.sets[0]].suspend*int64(bits.OnesCount(uint(k&^still)))
 		if cost < least {
 			least, waits, other = cost, k, x
 		}
@@ -167,8 +168,8 @@ func (b *joint) best(g *program, t, cell int, idle []int, still int) (waits int,
 	return waits, other
 }
 
-// each calls do for all idle intervals that the sets can have after t intervals. A set that has ended counts as if it had never
-// stood still.
+// each calls do for all idle intervals that the sets can have after t intervals. A set that has ended counts as if it
+// had never stood still.
 func (b *joint) each(g *program, t int, do func(cell int, idle []int)) {
 	idle, cell := make([]int, len(b.sets)), 0
 	for {
@@ -214,8 +215,8 @@ func (b *joint) compare(g *program, t, cell int, idle []int, tail int64) {
 	}
 }
 
-// ways are what the sets of a joint bound may do in an interval, by which of them wait: what they demand beyond the capacity, what it
-// costs without suspensions, and the cell that follows.
+// ways are what the sets of a joint bound may do in an interval, by which of them wait: what they demand beyond the
+// capacity, what it costs without suspensions, and the cell that follows.
 type ways struct {
 	load, cost [1 << mostTogether]int64
 	next       [1 << mostTogether]int
@@ -275,15 +276,15 @@ func (b *joint) fill(g *program, t, cell int, idle []int) {
 	}
 }
 
-// demands are what sets can demand together in an interval: one of sums, in ascending order, or anything from 0 to most if there
-// are too many sums.
+// demands are what sets can demand together in an interval: one of sums, in ascending order, or anything from 0 to
+// most if there are too many sums.
 type demands struct {
 	sums []int64
 	most int64
 }
 
-// least returns the least that an interval costs if some sets demand load beyond the capacity, and others one of d at a price
-// that is paid elsewhere; and which one.
+// least returns the least that an interval costs if some sets demand load beyond the capacity, and others one of d at
+// a price that is paid elsewhere; and which one.
 func (d *demands) least(load, price int64) (cost, other int64) {
 	if d.sums == nil {
 		other = min(max(0, -load), d.most)

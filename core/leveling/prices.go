@@ -3,7 +3,8 @@ package leveling
 import "math"
 
 const (
-	// mostRounds bounds the rounds of prices, patience is after how many rounds without a better bound steps become half as long.
+	// mostRounds bounds the rounds of prices, patience is after how many rounds without a better bound steps become half
+	// as long.
 	mostRounds, patience = 200, 3
 	// leastStep is the length of a step, as a share of the first, at which rounds end.
 	leastStep = 1.0 / 256
@@ -13,10 +14,10 @@ const (
 
 // ascend finds prices with a high bound, and schedules on the way.
 //
-// Over-allocation in an interval, max(0, x), is at least price times x for any price from 0 to 1. With prices the sets no longer
-// depend on each other, and the sum of the cheapest schedules of each is a lower bound (Lagrange): waiting for other sets is
-// reduced to the windows. The bound is concave in prices; where demand exceeds the capacity the price goes up. The length of
-// steps is Polyak's.
+// Over-allocation in an interval, max(0, x), is at least price times x for any price from 0 to 1. With prices the
+// sets no longer depend on each other, and the sum of the cheapest schedules of each is a lower bound (Lagrange):
+// waiting for other sets is reduced to the windows. The bound is concave in prices; where demand exceeds the capacity
+// the price goes up. The length of steps is Polyak's.
 func (g *program) ascend() {
 	cells := 1
 	for j := range g.sets {
@@ -27,7 +28,8 @@ func (g *program) ascend() {
 	best, length, waited := int64(-forbidden), 1.0, 0
 	rounds := min(mostRounds, mostCells/cells+2)
 	if rounds == mostRounds {
-		// Where many prices have the same bound, the prices in between are better for the search; fewer rounds cannot afford the way.
+		// Where many prices have the same bound, the prices in between are better for the search; fewer rounds cannot
+		// afford the way.
 		for t := range price {
 			price[t] = 0.5
 		}
@@ -65,8 +67,8 @@ func (g *program) ascend() {
 // ceil returns units of a cost with prices, rounded up.
 func ceil(cost int64) int64 { return -(-cost >> 10) }
 
-// priced fills the tables at given prices, and returns the bound. load becomes the demand of the schedules of each set, which
-// are kept if they are the best, and possible together.
+// priced fills the tables at given prices, and returns the bound. load becomes the demand of the schedules of each
+// set, which are kept if they are the best, and possible together.
 func (g *program) priced(prices []int64) (bound int64) {
 	clear(g.load)
 	shifts, possible := int64(0), true

@@ -14,32 +14,33 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// Problem is the 0-1 program of equation 14: when which set of tasks runs, over a window of intervals of equal length, so that
-// the least of one resource is over-allocated. Intervals count from 0; the paper's count from 1.
+// Problem is the 0-1 program of equation 14: when which set of tasks runs, over a window of intervals of equal
+// length, so that the least of one resource is over-allocated. Intervals count from 0; the paper's count from 1.
 //
 // The program minimises
 //
 //	sum over intervals of (η F + (1-η) O), plus α S and β L of each set
 //
-// where F is what of the capacity is idle and O what is demanded in excess of it. A set demands the same in total whenever it
-// runs, so that the sum of F - O is the same for all schedules, and the sum above is η times that plus O + α S + β L. Hence η
-// decides nothing and is not here; Cost.Objective has it.
+// where F is what of the capacity is idle and O what is demanded in excess of it. A set demands the same in total
+// whenever it runs, so that the sum of F - O is the same for all schedules, and the sum above is η times that plus O
+// + α S + β L. Hence η decides nothing and is not here; Cost.Objective has it.
 type Problem struct {
 	// Capacity is C, what the node has in each interval, at least 0.
 	Capacity resource.Amount
-	// Fixed is what is demanded in each interval by what does not move, such as critical and short tasks; each at least 0. Its
-	// length is the number of intervals, 1 to MostIntervals.
+	// Fixed is what is demanded in each interval by what does not move, such as critical and short tasks; each at least
+	// 0. Its length is the number of intervals, 1 to MostIntervals.
 	Fixed []resource.Amount
 	Sets  []Set
-	// Suspension and Delay are α, the cost of a suspension, and β, the cost of an interval of delay, at least 0: as amounts of the
-	// resource over one interval. The paper's 0.3 and 0.05 are of the node's capacity, or of a core (see decision 43).
+	// Suspension and Delay are α, the cost of a suspension, and β, the cost of an interval of delay, at least 0: as
+	// amounts of the resource over one interval. The paper's 0.3 and 0.05 are of the node's capacity, or of a core (see
+	// decision 43).
 	Suspension, Delay resource.Amount
 }
 
 // Set is tasks that move together: one task, or all of a kind.
 type Set struct {
-	// Demand is what the set demands in each interval in which it runs, by the work it has done: progress. Its length is the
-	// duration D, at least 1. Equal values are the other reading of R_jt, a demand per set.
+	// Demand is what the set demands in each interval in which it runs, by the work it has done: progress. Its length is
+	// the duration D, at least 1. Equal values are the other reading of R_jt, a demand per set.
 	Demand []resource.Amount
 	// Float is TF, the intervals by which the set may end late; D + TF is at most the number of intervals.
 	Float int
@@ -47,11 +48,11 @@ type Set struct {
 	Shuffle int
 	// Ready is the first interval in which work after Shuffle may be done; 0 to the number of intervals.
 	Ready int
-	// After are the indices of sets that must have ended before work after Shuffle is done (equations 11 and 13): the maps of a
-	// reduce. Each is less than the set's own index.
+	// After are the indices of sets that must have ended before work after Shuffle is done (equations 11 and 13): the
+	// maps of a reduce. Each is less than the set's own index.
 	After []int
-	// Still says that the set does not run now: it was not started, or is suspended. That it goes on waiting at first is no
-	// suspension then. In equation 7 the first start of a set that waits at first is one.
+	// Still says that the set does not run now: it was not started, or is suspended. That it goes on waiting at first is
+	// no suspension then. In equation 7 the first start of a set that waits at first is one.
 	Still bool
 }
 
@@ -59,12 +60,13 @@ type Set struct {
 const (
 	MostIntervals = 240
 	MostSets      = 1000
-	// MostDemand bounds the sum of capacity, of all that is demanded, and of a suspension and a delay per interval and set.
+	// MostDemand bounds the sum of capacity, of all that is demanded, and of a suspension and a delay per interval and
+	// set.
 	MostDemand resource.Amount = 1 << 48
 )
 
-// ErrImpossible is returned by Solve if no schedule satisfies the constraints: some set has too little float for the sets that
-// it must wait for.
+// ErrImpossible is returned by Solve if no schedule satisfies the constraints: some set has too little float for the
+// sets that it must wait for.
 var ErrImpossible = errors.New("no schedule: a set has too little float for the sets that it waits for")
 
 // check returns what is wrong with the fields of p.

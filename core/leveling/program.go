@@ -6,8 +6,8 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// program is a Problem in units, the largest that all of its amounts are multiples of: every value is a whole number of units,
-// so that a bound above v - 1 is a bound of v.
+// program is a Problem in units, the largest that all of its amounts are multiples of: every value is a whole number
+// of units, so that a bound above v - 1 is a bound of v.
 type program struct {
 	unit     resource.Amount
 	excess   []int64 // what is fixed beyond the capacity in each interval: any sign
@@ -23,7 +23,8 @@ type program struct {
 
 // newProgram returns ErrImpossible if no schedule satisfies the constraints.
 func newProgram(p *Problem) (*program, error) {
-	g := &program{unit: max(1, p.divisor()), value: forbidden, prices: make([]int64, len(p.Fixed)), load: make([]int64, len(p.Fixed))}
+	g := &program{unit: max(1, p.divisor()), value: forbidden, prices: make([]int64, len(p.Fixed)),
+		load: make([]int64, len(p.Fixed))}
 	for _, a := range p.Fixed {
 		g.excess = append(g.excess, int64((a-p.Capacity)/g.unit))
 	}
@@ -65,8 +66,8 @@ func (p *Problem) divisor() resource.Amount {
 	return d
 }
 
-// narrow restricts each window to what the other windows allow in some schedule, and reports whether there is one: if so, starting
-// everything as early as possible is one.
+// narrow restricts each window to what the other windows allow in some schedule, and reports whether there is one: if
+// so, starting everything as early as possible is one.
 func (g *program) narrow() (possible bool) {
 	ends := make([]int, len(g.sets))
 	for j := range g.sets {

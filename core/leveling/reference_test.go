@@ -92,7 +92,8 @@ func TestReference(t *testing.T) {
 			equal++
 		}
 	}
-	t.Logf("%d of %d problems have the value that %s proved; the others are within its bounds", equal, len(references()), values.Solver)
+	t.Logf("%d of %d problems have the value that %s proved; the others are within its bounds", equal, len(references()),
+		values.Solver)
 	if equal < 24 {
 		t.Errorf("%d problems were proved by both, want at least 24", equal)
 	}

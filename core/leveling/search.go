@@ -8,17 +8,18 @@ import (
 )
 
 const (
-	// firstWidth is how many states of an interval are kept in the first pass, widening by how much more in each further pass.
+	// firstWidth is how many states of an interval are kept in the first pass, widening by how much more in each further
+	// pass.
 	firstWidth, widening = 4, 8
-	// jointPass is the pass from which on there is a joint bound, which takes a millisecond or some to work out; in the next pass its
-	// prices are better, for some more milliseconds.
+	// jointPass is the pass from which on there is a joint bound, which takes a millisecond or some to work out; in the
+	// next pass its prices are better, for some more milliseconds.
 	jointPass = 3
 	// mostOthers is with how many sets beyond those of the joint bound better prices pay.
 	mostOthers = 2
 )
 
-// key distinguishes states of an interval: per set, in how many intervals it stood still, or that it has ended, and whether it
-// stands still now. Problems whose states do not fit are not searched.
+// key distinguishes states of an interval: per set, in how many intervals it stood still, or that it has ended, and
+// whether it stands still now. Problems whose states do not fit are not searched.
 type key [2]uint64
 
 // state is the best known way to get to where its key says.
@@ -39,8 +40,8 @@ type field struct {
 	ended uint64 // of idle
 }
 
-// search is a search forward over the intervals. A state's value is bounded by the cheapest ways on of all sets, each alone at
-// the prices of the bound.
+// search is a search forward over the intervals. A state's value is bounded by the cheapest ways on of all sets, each
+// alone at the prices of the bound.
 type search struct {
 	*program
 	fields []field
@@ -277,8 +278,8 @@ func (s *search) ended(sets []int, at key) bool {
 	return true
 }
 
-// choose decides for all choices from k on. load is what is demanded beyond the capacity by the sets before, paid what the
-// schedule cost so far, ahead what their cheapest ways on cost beyond that.
+// choose decides for all choices from k on. load is what is demanded beyond the capacity by the sets before, paid
+// what the schedule cost so far, ahead what their cheapest ways on cost beyond that.
 func (s *search) choose(k int, load, paid, ahead int64, runs uint64, to key) {
 	s.left--
 	c := &s.now
@@ -307,9 +308,9 @@ func (s *search) choose(k int, load, paid, ahead int64, runs uint64, to key) {
 
 // reach adds a state to the layer after the current interval, unless one that is known dominates it.
 //
-// States in which the same work has been done differ in what they have paid, and in which sets stand still. A set that stands
-// still may go on waiting without another suspension. So a state dominates another if what it has paid, plus the suspensions
-// that only it would still have to pay, is no more than what the other has paid.
+// States in which the same work has been done differ in what they have paid, and in which sets stand still. A set
+// that stands still may go on waiting without another suspension. So a state dominates another if what it has paid,
+// plus the suspensions that only it would still have to pay, is no more than what the other has paid.
 func (s *search) reach(x state) {
 	layer := &s.layers[s.now.time+1]
 	same := key{x.key[0] &^ s.stills[0], x.key[1] &^ s.stills[1]}
@@ -338,7 +339,8 @@ func (s *search) reach(x state) {
 	}
 }
 
-// dominates reports whether no schedule that goes on from b is better than all that go on from a, which has done the same work.
+// dominates reports whether no schedule that goes on from b is better than all that go on from a, which has done the
+// same work.
 func (s *search) dominates(a, b *state) bool {
 	more := bits.OnesCount64(b.key[0]&^a.key[0]&s.stills[0]) + bits.OnesCount64(b.key[1]&^a.key[1]&s.stills[1])
 	return a.paid+int64(more)*s.sets[0].suspend <= b.paid
@@ -362,7 +364,8 @@ func (s *search) reindex(layer []state) {
 func (s *search) narrowTo(t, width int) {
 	layer := s.layers[t]
 	slices.SortFunc(layer, func(a, b state) int {
-		return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(b.paid, a.paid), cmp.Compare(a.key[0], b.key[0]), cmp.Compare(a.key[1], b.key[1]))
+		return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(b.paid, a.paid), cmp.Compare(a.key[0], b.key[0]),
+			cmp.Compare(a.key[1], b.key[1]))
 	})
 	if len(layer) > width {
 		s.drop(layer[width].low)

@@ -62,7 +62,8 @@ func TestShortIsBest(t *testing.T) {
 			best = min(best, divided(func(i int) bool { return bits>>i&1 == 1 }))
 		}
 		longest := Short(durations)
-		if got := divided(func(i int) bool { return durations[i] <= longest && longest > 0 }); got > best+1e-9 && longest > 0 {
+		if got := divided(func(i int) bool { return durations[i] <= longest && longest > 0 }); got > best+1e-9 &&
+			longest > 0 {
 			t.Errorf("%v up to %v: squares %v, want %v", durations, longest, got, best)
 		}
 	}

@@ -2,8 +2,8 @@ package leveling
 
 import "github.com/bellows-rm/bellows/core/resource"
 
-// DefaultStates is a budget with which problems of the paper's size, up to 6 sets and 15 intervals, are proved, and which takes
-// less than 50 ms for most larger ones.
+// DefaultStates is a budget with which problems of the paper's size, up to 6 sets and 15 intervals, are proved, and
+// which takes less than 50 ms for most larger ones.
 const DefaultStates = 400_000
 
 // Solution is the best schedule that was found.
@@ -25,12 +25,12 @@ func (s *Solution) Gap() float64 {
 	return float64(s.Value-s.Bound) / float64(s.Value)
 }
 
-// Solve returns the best schedule of p, or the best that it finds while it looks at up to budget states. A state is how much each
-// set has done when and whether it stands still, or a part of that. With a budget of 0 it only moves one set at a time. The error
-// is ErrImpossible, or says which field of p is wrong.
+// Solve returns the best schedule of p, or the best that it finds while it looks at up to budget states. A state is
+// how much each set has done when and whether it stands still, or a part of that. With a budget of 0 it only moves
+// one set at a time. The error is ErrImpossible, or says which field of p is wrong.
 //
-// It finds a first schedule by moving sets one at a time, and a bound by prices of demand; then it goes forward over the
-// intervals with the best states, ever more of them, until it has dropped none that could be better.
+// It finds a first schedule by moving sets one at a time, and a bound by prices of demand; then it goes forward over
+// the intervals with the best states, ever more of them, until it has dropped none that could be better.
 func Solve(p *Problem, budget int) (Solution, error) {
 	if err := p.check(); err != nil {
 		return Solution{}, err

@@ -136,7 +136,8 @@ func TestSolveAnytime(t *testing.T) {
 			}
 			verify(t, p, s)
 			if s.Value < best.Bound || s.Bound > best.Value {
-				t.Errorf("seed %d: with %d states %d to %d, with many %d to %d", seed, budget, s.Bound, s.Value, best.Bound, best.Value)
+				t.Errorf("seed %d: with %d states %d to %d, with many %d to %d", seed, budget, s.Bound, s.Value, best.Bound,
+					best.Value)
 			}
 		}
 	}
@@ -184,7 +185,8 @@ func TestJointBound(t *testing.T) {
 			above++
 		}
 		if gain < 0 || alone+gain > optimum || atStart != alone+gain && gain > 0 {
-			t.Errorf("seed %d: prices alone give %d, the joint bound %d and %d, the optimum is %d", seed, alone, alone+gain, atStart, optimum)
+			t.Errorf("seed %d: prices alone give %d, the joint bound %d and %d, the optimum is %d", seed, alone, alone+gain,
+				atStart, optimum)
 		}
 		b.ascend(g, 1e6)
 		higher := b.atStart(g, make([]int64, len(g.prices)))
@@ -330,7 +332,8 @@ func TestProblemIsRefused(t *testing.T) {
 		"set 0: after 0: must be 0 to -1":                                   func(p *Problem) { p.Sets[0].After = []int{0} },
 		"no schedule: a set has too little float for the sets that it wait": func(p *Problem) { p.Sets[0].Ready = 4 },
 	} {
-		p := &Problem{Capacity: 2, Fixed: make([]resource.Amount, 4), Sets: []Set{{Demand: []resource.Amount{1, 1}, Float: 1}}}
+		p := &Problem{Capacity: 2, Fixed: make([]resource.Amount, 4),
+			Sets: []Set{{Demand: []resource.Amount{1, 1}, Float: 1}}}
 		change(p)
 		if _, err := Solve(p, 10); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

@@ -33,9 +33,9 @@ func (k ActionKind) String() string {
 // ActionID numbers actions from 1 in the order in which they were returned.
 type ActionID int64
 
-// Action is one thing to do with one container, and why. The caller answers every Grow, Shrink, Suspend, Resume, Breathe and Kill
-// with one Outcome, or reports that the container has ended. An action without an answer within Parameters.ActionTimeout counts as
-// failed. On a machine Agent.carryOut carries actions out.
+// Action is one thing to do with one container, and why. The caller answers every Grow, Shrink, Suspend, Resume,
+// Breathe and Kill with one Outcome, or reports that the container has ended. An action without an answer within
+// Parameters.ActionTimeout counts as failed. On a machine Agent.carryOut carries actions out.
 type Action struct {
 	ID        ActionID
 	Kind      ActionKind

@@ -16,7 +16,8 @@ type books struct {
 }
 
 func newBooks() *books {
-	return &books{map[cluster.ContainerID]resource.Amount{}, map[cluster.ContainerID][]Action{}, map[ActionID]cluster.ContainerID{}}
+	return &books{map[cluster.ContainerID]resource.Amount{}, map[cluster.ContainerID][]Action{},
+		map[ActionID]cluster.ContainerID{}}
 }
 
 // follow updates the books for one step.
@@ -88,7 +89,8 @@ func audit(m *Manager, actions []Action) error {
 	reserve := m.node.Memory - resource.Amount(m.p.Stop*float64(m.node.Memory))
 	switch {
 	case rooms+awaited+reserve+claimed+l.free() != m.node.Memory:
-		return fmt.Errorf("memory %d is not rooms %d + awaited %d + reserve %d + claimed %d + free %d", m.node.Memory, rooms, awaited, reserve, claimed, l.free())
+		return fmt.Errorf("memory %d is not rooms %d + awaited %d + reserve %d + claimed %d + free %d", m.node.Memory,
+			rooms, awaited, reserve, claimed, l.free())
 	case rooms != l.allocated:
 		return fmt.Errorf("rooms add up to %d: %d are allocated", rooms, l.allocated)
 	case coming != l.coming:
@@ -111,7 +113,8 @@ func audit(m *Manager, actions []Action) error {
 	return nil
 }
 
-// left is what a step leaves of the memory that a growth may take: a container that gets its Min goes before a request that waits.
+// left is what a step leaves of the memory that a growth may take: a container that gets its Min goes before a
+// request that waits.
 func left(l ledger, growth Action) resource.Amount {
 	if growth.Reason.Code == LeastRaised {
 		return l.unallocated()

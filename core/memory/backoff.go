@@ -1,9 +1,9 @@
 package memory
 
-// backoff is Algorithm 1 of the paper (section 4.3.1), backoff-based puffing: the first container that is short grows by φ of its
-// limit, the containers of the next job by φ divided by the number of candidates, and so on; none by more than half of the free
-// memory. If no memory is free, the last candidate is killed for the first. Decision 10 lists the places where the paper can be
-// read in several ways.
+// backoff is Algorithm 1 of the paper (section 4.3.1), backoff-based puffing: the first container that is short grows
+// by φ of its limit, the containers of the next job by φ divided by the number of candidates, and so on; none by more
+// than half of the free memory. If no memory is free, the last candidate is killed for the first. Decision 10 lists
+// the places where the paper can be read in several ways.
 var backoff = strategy{reclaims: true, limitSuspensions: (*Manager).killOverdue, grow: (*Manager).puff}
 
 // puff is Algorithm 1. The numbers are the lines of the paper.
@@ -48,8 +48,8 @@ func (m *Manager) candidates() []*container {
 	return m.short
 }
 
-// killLast kills the last candidate for the first, which is short while nothing is free, once it has been short for KillPatience. A
-// single candidate runs with what it has.
+// killLast kills the last candidate for the first, which is short while nothing is free, once it has been short for
+// KillPatience. A single candidate runs with what it has.
 func (m *Manager) killLast(first, last *container) {
 	switch patient := m.now.Sub(first.shortSince) < m.p.KillPatience; {
 	case m.ledger().coming > 0:
@@ -60,8 +60,8 @@ func (m *Manager) killLast(first, last *container) {
 	}
 }
 
-// killOverdue kills containers that have been suspended for longer than they may be (section 4.3.3), which is also what keeps a
-// consumer from waiting for ever for a suspended producer. After half of that time a container moves
+// killOverdue kills containers that have been suspended for longer than they may be (section 4.3.3), which is also
+// what keeps a consumer from waiting for ever for a suspended producer. After half of that time a container moves
 // before the job that precedes its own.
 func (m *Manager) killOverdue() {
 	for i, c := range m.ordered {

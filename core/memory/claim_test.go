@@ -100,7 +100,8 @@ func (c *claims) served() {
 		c.met = k.now
 	}
 	if c.metNow = met; met && !c.without && k.now.Sub(c.met) > time.Second+k.tick {
-		k.fail("%v needs %d of %d that are free since %v", c.refused[0].Container, c.refused[0].Min, c.free(), time.Duration(c.met))
+		k.fail("%v needs %d of %d that are free since %v", c.refused[0].Container, c.refused[0].Min, c.free(),
+			time.Duration(c.met))
 	}
 }
 
@@ -137,7 +138,8 @@ func TestRandomClaims(t *testing.T) {
 				sum, longest = sum+w, max(longest, w)
 			}
 		}
-		t.Logf("claims %v: %d REGULAR containers were refused, all waited for %v together and %v at most; %d times it was given away", claimFor, refused, sum, longest, given)
+		t.Logf("claims %v: %d REGULAR containers were refused, all waited for %v together and %v at most; %d times it "+
+			"was given away", claimFor, refused, sum, longest, given)
 		if refused < int(*seeds)/10 || without && given == 0 {
 			t.Errorf("only %d REGULAR containers were refused, and %d times what they waited for was given away", refused, given)
 		}
@@ -171,8 +173,10 @@ func TestClaimEnds(t *testing.T) {
 // first.
 func TestClaimsInOrder(t *testing.T) {
 	m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 500, 1000)}, Started{Envelope: flex(2, 500, 1000)})
-	one, other := Request{Envelope{Container: id(8), Envelope: cluster.Envelope{Min: 400, Max: 400, Rank: 8}}}, Request{Envelope{Container: id(7), Envelope: cluster.Envelope{Min: 300, Max: 300, Rank: 7}}}
+	one, other := Request{Envelope{Container: id(8), Envelope: cluster.Envelope{Min: 400, Max: 400, Rank: 8}}},
+		Request{Envelope{Container: id(7), Envelope: cluster.Envelope{Min: 300, Max: 300, Rank: 7}}}
 	expect(t, "no room", m.Step(at(1), Input{Requests: []Request{one, other}}), "refuse 8, refuse 7")
-	expect(t, "the other asks first", m.Step(at(2), Input{Ended: []cluster.ContainerID{id(2)}, Requests: []Request{other}}), "refuse 7")
+	expect(t, "the other asks first",
+		m.Step(at(2), Input{Ended: []cluster.ContainerID{id(2)}, Requests: []Request{other}}), "refuse 7")
 	expect(t, "both ask", m.Step(at(3), Input{Requests: []Request{other, one}}), "admit 8, refuse 7")
 }

@@ -61,8 +61,8 @@ func (c *container) flex() bool { return c.Class == cluster.Flex && !c.out }
 // inactive reports whether c is suspended or yields: its memory is not in use, or not by a program that makes progress.
 func (c *container) inactive() bool { return c.state.suspended() || c.place.standing == yielding }
 
-// wants reports whether more memory would help the container now: it is short or at risk, or suspended because it was and still
-// holds more than its limit, or it has less than its Min.
+// wants reports whether more memory would help the container now: it is short or at risk, or suspended because it was
+// and still holds more than its limit, or it has less than its Min.
 func (c *container) wants() bool {
 	if !c.flex() || c.limit >= c.Max {
 		return false

@@ -1,7 +1,8 @@
-// Package memory is the memory manager of one node (Pufferfish, Chen et al., SoCC 2019): it sees how much memory containers hold
-// and swap, and grows, shrinks, suspends and resumes them within their envelopes, without asking the engine. The manager
-// is a deterministic state machine: Manager.Step takes the time and the news, updates the manager's records, and returns actions. It reads no clock
-// and no file. Its driver, the agent or the simulator, carries the actions out.
+// Package memory is the memory manager of one node (Pufferfish, Chen et al., SoCC 2019): it sees how much memory
+// containers hold and swap, and grows, shrinks, suspends and resumes them within their envelopes, without asking the
+// engine. The manager is a deterministic state machine: Manager.Step takes the time and the news, updates the
+// manager's records, and returns actions. It reads no clock and no file. Its driver, the agent or the simulator,
+// carries the actions out.
 //
 // # Words
 //
@@ -16,30 +17,33 @@
 //	free      memory that any container may get; negative while containers use more than they may
 //	coming    the part of rooms that the kernel is about to free
 //
-// What is in no room is unallocated: awaited + reserve + claimed + free. Of this, claimed + free are available to a container from
-// which no claim is withheld.
+// What is in no room is unallocated: awaited + reserve + claimed + free. Of this, claimed + free are available to a
+// container from which no claim is withheld.
 //
 // What a container could give to another is, from what it misses least:
 //
 //	untouched  its limit above the most that it needed lately, with room to grow by at once
-//	spare      nearly all of its limit above the most that it needed lately: for a suspended container that comes after it
+//	spare      nearly all of its limit above the most that it needed lately: for a suspended container that comes after
+//	           it
 //	slack      its limit above what it holds now: nothing is swapped out
 //	the rest   down to its Min, or to a part of it when it is squeezed: it is suspended, and what it holds goes to swap
 //
 // How much of a need a container gives is Manager.gives: no more than may still be shrunk.
 //
-// A container is short when it is out of memory (the paper: OCM, out of container memory): what it holds and what it has in swap
-// together reach its limit, and it swaps. It lacks the difference between that sum and its limit.
+// A container is short when it is out of memory (the paper: OCM, out of container memory): what it holds and what it
+// has in swap together reach its limit, and it swaps. It lacks the difference between that sum and its limit.
 //
 // # Reading
 //
-// Begin with Manager.Step, whose phases are numbered. What the manager knows of a container is in container.go: its state
-// (state.go), its place in the order (place.go) and the orders that the kernel has not confirmed (orders.go), each a small machine with
-// a diagram, and its usage according to the readings (reading.go). How memory is shared among containers that are short is a strategy:
-// backoff.go is the paper's Algorithm 1, uncoordinated.go its baseline KILL, inorder.go ours. All three keep the ledger of ledger.go.
-// Containers are suspended and resumed in suspension.go, and in yield.go if they yield; memory is taken from them in reclaim.go.
+// Begin with Manager.Step, whose phases are numbered. What the manager knows of a container is in container.go: its
+// state (state.go), its place in the order (place.go) and the orders that the kernel has not confirmed (orders.go),
+// each a small machine with a diagram, and its usage according to the readings (reading.go). How memory is shared
+// among containers that are short is a strategy: backoff.go is the paper's Algorithm 1, uncoordinated.go its baseline
+// KILL, inorder.go ours. All three keep the ledger of ledger.go. Containers are suspended and resumed in
+// suspension.go, and in yield.go if they yield; memory is taken from them in reclaim.go.
 //
-// An action on its way, for example a resumption: Manager.resumeFitting orders Resume; on a machine agent's keeper.decide gets it
-// from Step, keeper.dispatch starts keeper.perform, and Agent.carryOut calls Agent.resume, which writes the control group's files
-// (cgroup: Group.Apply and Group.Thaw). The answer comes back as Input.Outcomes. In the simulator sim/container.go carries it out.
+// An action on its way, for example a resumption: Manager.resumeFitting orders Resume; on a machine agent's
+// keeper.decide gets it from Step, keeper.dispatch starts keeper.perform, and Agent.carryOut calls Agent.resume,
+// which writes the control group's files (cgroup: Group.Apply and Group.Thaw). The answer comes back as
+// Input.Outcomes. In the simulator sim/container.go carries it out.
 package memory

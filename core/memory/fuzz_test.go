@@ -15,7 +15,8 @@ import (
 // request its next step for a time after now.
 func FuzzManager(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 2, 3, 10, 1, 2, 40, 3, 1, 255, 9, 4, 1, 4, 2, 5, 1, 6, 200, 7, 3})
-	f.Add([]byte{5, 0, 1, 16, 200, 0, 2, 16, 200, 3, 1, 16, 100, 3, 2, 16, 100, 4, 1, 3, 1, 16, 120, 6, 10, 4, 9, 4, 9, 1, 3, 90})
+	f.Add([]byte{5, 0, 1, 16, 200, 0, 2, 16, 200, 3, 1, 16, 100, 3, 2, 16, 100, 4, 1, 3, 1, 16, 120, 6, 10, 4, 9, 4, 9,
+		1, 3, 90})
 	f.Add([]byte{4, 0, 1, 16, 16, 3, 1, 30, 30, 4, 40, 1, 7, 200, 5, 1, 2, 7, 1, 250, 4, 200, 3, 7, 1, 1})
 	all := kinds()
 	managers := []Parameters{Paper(), all["default"], all["sjf"], all["kill"], all["ejf"], all["default, shortest first"]}

@@ -40,8 +40,8 @@ func (m *Manager) firstShort() *container {
 	return nil
 }
 
-// minGrowth is the least growth that is worth a call of the kernel: a hundredth of the limit. Half of what is free, and half of the
-// rest, and so on, never come to nothing.
+// minGrowth is the least growth that is worth a call of the kernel: a hundredth of the limit. Half of what is free,
+// and half of the rest, and so on, never come to nothing.
 func (c *container) minGrowth() resource.Amount { return c.limit / 100 }
 
 // grow adds a share of its limit to c, but not more than half of what is free, and returns how much.
@@ -71,8 +71,8 @@ func (m *Manager) growAhead() {
 	}
 }
 
-// growOneAhead grows c if it has nearly filled its limit, if the files that it has mapped do not fit, or if it has less headroom than
-// it may, and returns by how much. short says that a container lacks memory.
+// growOneAhead grows c if it has nearly filled its limit, if the files that it has mapped do not fit, or if it has
+// less headroom than it may, and returns by how much. short says that a container lacks memory.
 func (m *Manager) growOneAhead(c *container, available, free resource.Amount, short bool) resource.Amount {
 	if m.p.Ahead > 0 && c.anonymous+c.mapped >= resource.Amount((1-m.p.Ahead)*float64(c.limit)) {
 		plenty := free
@@ -82,7 +82,8 @@ func (m *Manager) growOneAhead(c *container, available, free resource.Amount, sh
 		// What is free must be worth more than this one growth: other containers may be short any moment.
 		if plenty > c.limit {
 			c.lastShort = moment{m.now, true}
-			return m.grow(c, m.p.AheadRatio, plenty, Reason{Code: NearLimit, A: int64(c.anonymous + c.mapped), B: int64(c.limit)})
+			return m.grow(c, m.p.AheadRatio, plenty, Reason{Code: NearLimit, A: int64(c.anonymous + c.mapped),
+				B: int64(c.limit)})
 		}
 	}
 	if c.thrashes && !short && free > 0 && m.p.Ahead > 0 {
@@ -101,7 +102,8 @@ func (m *Manager) growOneAhead(c *container, available, free resource.Amount, sh
 	return more
 }
 
-// headroom is how far the limit of a container may be above what it holds while no container is short. free includes its headroom.
+// headroom is how far the limit of a container may be above what it holds while no container is short. free includes
+// its headroom.
 func (m *Manager) headroom(free resource.Amount) resource.Amount {
 	return max(0, resource.Amount(m.p.Lend*float64(free)))
 }

@@ -7,16 +7,18 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// inOrder is our strategy. In the order of places, a container that is short gets all memory that it lacks, or none. The memory
-// comes from what is free, then from what other containers never touched, then from inactive containers that come later. For the
-// first container that runs it also comes from running containers that come later, the last one first; they are suspended for it.
-// Memory is not divided among containers that could not run with their part of it. Nor is the swap device: one container at a
-// time is brought back from swap, so that the first one runs as soon as possible.
+// inOrder is our strategy. In the order of places, a container that is short gets all memory that it lacks, or none.
+// The memory comes from what is free, then from what other containers never touched, then from inactive containers
+// that come later. For the first container that runs it also comes from running containers that come later, the last
+// one first; they are suspended for it. Memory is not divided among containers that could not run with their part of
+// it. Nor is the swap device: one container at a time is brought back from swap, so that the first one runs as soon
+// as possible.
 //
-// A container is killed only if the first container could then have what it lacks, and no container runs for whose end the first
-// could wait. A container that was suspended for too long is not killed, but has its turn: it comes before all others for a while.
-var inOrder = strategy{reclaims: true, shortFirst: true, flexTakes: untouchedOnly, limitSuspensions: (*Manager).takeTurns,
-	grow: (*Manager).serveInOrder}
+// A container is killed only if the first container could then have what it lacks, and no container runs for whose
+// end the first could wait. A container that was suspended for too long is not killed, but has its turn: it comes
+// before all others for a while.
+var inOrder = strategy{reclaims: true, shortFirst: true, flexTakes: untouchedOnly,
+	limitSuspensions: (*Manager).takeTurns, grow: (*Manager).serveInOrder}
 
 // round is the memory that can still be given while containers are served in one step.
 type round struct {
@@ -34,8 +36,8 @@ type round struct {
 	searches int // for memory of other containers
 }
 
-// mostSearches bounds the work of one step. Containers that are not served are served in a later step, when the searches have freed
-// memory.
+// mostSearches bounds the work of one step. Containers that are not served are served in a later step, when the
+// searches have freed memory.
 const mostSearches = 16
 
 // serveInOrder gives containers that are short all that they lack, or nothing.
@@ -77,9 +79,10 @@ func (m *Manager) serveInOrder() {
 	}
 }
 
-// serve gives c all that it lacks from one of three sources, if the source has enough beyond what is withheld from c. found is what
-// a search in other containers has found; it is taken only if c is served.
-func (m *Manager) serve(c *container, r *round, withheld resource.Amount, firstToRun bool) (served bool, found resource.Amount) {
+// serve gives c all that it lacks from one of three sources, if the source has enough beyond what is withheld from c.
+// found is what a search in other containers has found; it is taken only if c is served.
+func (m *Manager) serve(c *container, r *round, withheld resource.Amount, firstToRun bool) (served bool,
+	found resource.Amount) {
 	if c.state.suspended() {
 		withheld += r.growth // or it would soon be taken from c again
 	}
@@ -101,8 +104,8 @@ func (m *Manager) serve(c *container, r *round, withheld resource.Amount, firstT
 		return true, 0
 	}
 
-	// 3. What other containers hold. Running containers are suspended only for the first one that could run: to run another one in
-	// their place gains nothing, and costs the way to swap and back.
+	// 3. What other containers hold. Running containers are suspended only for the first one that could run: to run
+	// another one in their place gains nothing, and costs the way to swap and back.
 	far := suspendedToo
 	if firstToRun {
 		far = runningToo
@@ -120,8 +123,8 @@ func (m *Manager) serve(c *container, r *round, withheld resource.Amount, firstT
 	return true, found
 }
 
-// makeDo gives c, the first container that is short, the memory that there is, because c can never have all that it lacks. found is
-// what collect has planned.
+// makeDo gives c, the first container that is short, the memory that there is, because c can never have all that it
+// lacks. found is what collect has planned.
 func (m *Manager) makeDo(c *container, available, found resource.Amount) {
 	switch {
 	case c.belowMin(): // what there is would not bring it to its Min: it is about to be suspended
@@ -134,21 +137,22 @@ func (m *Manager) makeDo(c *container, available, found resource.Amount) {
 	}
 }
 
-// killSparingly kills last for first if first could then have what it lacks, and no container runs for whose end first could wait;
-// otherwise first runs with what it has. No container is killed for one that has its turn: the two would kill each other for ever.
-// A container that yields is not killed.
+// killSparingly kills last for first if first could then have what it lacks, and no container runs for whose end
+// first could wait; otherwise first runs with what it has. No container is killed for one that has its turn: the two
+// would kill each other for ever. A container that yields is not killed.
 func (m *Manager) killSparingly(first, last *container) {
 	switch patient := m.now.Sub(first.shortSince) < m.p.KillPatience; {
 	case m.ledger().coming > 0:
-	case first == last || first.place.standing == onTurn || m.willEnd(first) || last.place.standing == yielding || !m.wouldHelp(first) || patient:
+	case first == last || first.place.standing == onTurn || m.willEnd(first) || last.place.standing == yielding ||
+		!m.wouldHelp(first) || patient:
 		m.letPage(first)
 	case last.ready(m.now):
 		m.order(Kill, last, 0, Reason{Code: Exhausted, A: int64(first.Rank)})
 	}
 }
 
-// wouldHelp reports whether first could get what it lacks from the FLEX containers that come after it, beyond the claims that their
-// rooms would meet.
+// wouldHelp reports whether first could get what it lacks from the FLEX containers that come after it, beyond the
+// claims that their rooms would meet.
 func (m *Manager) wouldHelp(first *container) bool {
 	l := m.ledger()
 	could := l.available()
@@ -190,8 +194,8 @@ func (m *Manager) swapBusy() bool {
 	return false
 }
 
-// sumLater notes for each container, as ordered, what the containers after it could give: inactive ones all, running ones their
-// slack.
+// sumLater notes for each container, as ordered, what the containers after it could give: inactive ones all, running
+// ones their slack.
 func (m *Manager) sumLater() {
 	m.later = slices.Grow(m.later[:0], len(m.ordered))[:len(m.ordered)]
 	var sum resource.Amount
@@ -216,8 +220,8 @@ func (m *Manager) lastFlex() *container {
 	}
 }
 
-// takeTurns gives containers their turn that have been suspended for longer than they may be. Turns that are over end before, or
-// their containers would still come first.
+// takeTurns gives containers their turn that have been suspended for longer than they may be. Turns that are over end
+// before, or their containers would still come first.
 func (m *Manager) takeTurns() {
 	m.endTurns()
 	for _, c := range m.ordered {
@@ -233,8 +237,8 @@ func (m *Manager) takeTurns() {
 	m.sort()
 }
 
-// turn is how long the turn of c takes: as long as it may be suspended, and at least as long as it was, or what it takes to swap
-// others out for it and back would leave no time to get on.
+// turn is how long the turn of c takes: as long as it may be suspended, and at least as long as it was, or what it
+// takes to swap others out for it and back would leave no time to get on.
 func (m *Manager) turn(c *container) time.Duration { return max(m.tolerance(c), c.lastSuspension) }
 
 // endTurns ranks containers again whose turn is over.

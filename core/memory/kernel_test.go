@@ -186,11 +186,12 @@ func (k *kernel) stepWith(happen func(in *Input)) {
 	}
 	k.work(&in)
 	k.finishOrders(&in)
-	in.Node = &NodeReading{Memory: k.memory, SwapFree: min(k.budget, k.swap-k.swapUsed()), SwapFull: k.swap-k.swapUsed() < SwapReserve(k.memory)}
+	in.Node = &NodeReading{Memory: k.memory, SwapFree: min(k.budget, k.swap-k.swapUsed()),
+		SwapFull: k.swap-k.swapUsed() < SwapReserve(k.memory)}
 	for _, p := range k.programs {
 		if p.state == "running" {
-			r := Reading{Container: p.Container, Anonymous: p.resident, Swap: p.swapped(), SwapTraffic: p.traffic, Pressed: p.pressed,
-				Worked: time.Millisecond + p.worked}
+			r := Reading{Container: p.Container, Anonymous: p.resident, Swap: p.swapped(), SwapTraffic: p.traffic,
+				Pressed: p.pressed, Worked: time.Millisecond + p.worked}
 			if p.locked {
 				r.Locked = p.resident
 			}
@@ -199,7 +200,9 @@ func (k *kernel) stepWith(happen func(in *Input)) {
 		}
 	}
 	if k.shuffle != nil {
-		k.shuffle.Shuffle(len(in.Readings), func(i, j int) { in.Readings[i], in.Readings[j] = in.Readings[j], in.Readings[i] })
+		k.shuffle.Shuffle(len(in.Readings), func(i, j int) {
+			in.Readings[i], in.Readings[j] = in.Readings[j], in.Readings[i]
+		})
 	}
 	actions := k.manager.Step(k.now, in)
 	k.audit(&in, actions)
@@ -463,7 +466,8 @@ func (k *kernel) carryOut(a Action) {
 		k.fail("%v of a REGULAR container", a.Kind)
 	}
 	asked := a.Limit
-	fail, silent := k.happens(func(f *faults) float64 { return f.fail }), k.happens(func(f *faults) float64 { return f.silent })
+	fail, silent := k.happens(func(f *faults) float64 { return f.fail }),
+		k.happens(func(f *faults) float64 { return f.silent })
 	if k.seen != nil {
 		fail, silent = k.seen(&a, p)
 	}
@@ -498,7 +502,8 @@ func (k *kernel) carryOut(a Action) {
 	k.orders = append(k.orders, o)
 }
 
-// checkKill checks that no program is killed for another one that fits together with the minimum memory of all: swapping would do.
+// checkKill checks that no program is killed for another one that fits together with the minimum memory of all:
+// swapping would do.
 func (k *kernel) checkKill(a Action) {
 	if k.p.Strategy != InOrder || k.faults != nil || k.budget < k.swap || k.swap-k.swapUsed() < k.swap/2 {
 		return
@@ -542,7 +547,8 @@ func (k *kernel) audit(in *Input, actions []Action) {
 		k.fail("%v", err)
 	}
 	k.books.follow(in, actions, func(id cluster.ContainerID) resource.Amount { return k.byID[id].Min })
-	if rooms, allocated := k.books.rooms(), k.manager.Allocated(); rooms > allocated || rooms < allocated && k.faults == nil {
+	if rooms, allocated := k.books.rooms(), k.manager.Allocated(); rooms > allocated || rooms < allocated &&
+		k.faults == nil {
 		k.fail("rooms add up to %d, and %d are allocated", rooms, allocated)
 	}
 }
@@ -599,8 +605,9 @@ func newKernel(t testing.TB, p Parameters, memory, swap, rate resource.Amount) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &kernel{t: t, manager: m, p: p, memory: memory, swap: swap, rate: rate, budget: swap, tick: 50 * time.Millisecond,
-		books: newBooks(), again: p.Strategy == InOrder, byID: map[cluster.ContainerID]*program{}}
+	return &kernel{t: t, manager: m, p: p, memory: memory, swap: swap, rate: rate, budget: swap,
+		tick: 50 * time.Millisecond, books: newBooks(), again: p.Strategy == InOrder,
+		byID: map[cluster.ContainerID]*program{}}
 }
 
 // add adds a program to the node.

@@ -50,8 +50,8 @@ func (c *container) coming() resource.Amount {
 	return 0
 }
 
-// Allocated is A of Algorithm 1, bytes: what containers may hold together, and what they may still hold until the kernel has
-// finished.
+// Allocated is A of Algorithm 1, bytes: what containers may hold together, and what they may still hold until the
+// kernel has finished.
 func (m *Manager) Allocated() resource.Amount { return m.ledger().allocated }
 
 // metBy returns how much the given memory would meet of the claims, the oldest first.
@@ -64,10 +64,10 @@ func metBy(claims []request, memory resource.Amount) (sum resource.Amount) {
 	return sum
 }
 
-// withheldFrom returns how much of the claims is withheld from c, which is short or nearly so: the claims that can be met before c
-// has ended; otherwise c and a claim would wait for each other. Claims can be met from memory that is available, coming or
-// reclaimable, and from the rooms of other running containers, which will end. If one of them is a service and does not end, c
-// waits until its turn comes.
+// withheldFrom returns how much of the claims is withheld from c, which is short or nearly so: the claims that can be
+// met before c has ended; otherwise c and a claim would wait for each other. Claims can be met from memory that is
+// available, coming or reclaimable, and from the rooms of other running containers, which will end. If one of them is
+// a service and does not end, c waits until its turn comes.
 func (m *Manager) withheldFrom(c *container) resource.Amount {
 	if metBy(m.requests, m.node.Memory) == 0 {
 		return 0

@@ -50,23 +50,24 @@ type Input struct {
 	Out      []Out
 	// Started containers have been launched, or found running, with the given limit.
 	Started []Started
-	// Ended containers are gone for good, whatever other news of them comes in this step or up to ActionTimeout later: a container
-	// that is run again has another ID.
+	// Ended containers are gone for good, whatever other news of them comes in this step or up to ActionTimeout later: a
+	// container that is run again has another ID.
 	Ended []cluster.ContainerID
 	// Changed envelopes replace the envelopes of known containers.
 	Changed []Envelope
-	// Requests for containers that are to start, or that are to come back after Out: each is answered by Admit or Refuse, in this
-	// step or a later one. An admitted container counts from then on as started with its Min. A refused one may ask again; see
-	// Parameters.ClaimFor.
+	// Requests for containers that are to start, or that are to come back after Out: each is answered by Admit or
+	// Refuse, in this step or a later one. An admitted container counts from then on as started with its Min. A refused
+	// one may ask again; see Parameters.ClaimFor.
 	Requests []Request
 }
 
 // Started is a container that was launched or found.
 type Started struct {
 	Envelope
-	Limit     resource.Amount // in force, bytes; 0 is Min
-	Suspended bool            // it was found suspended; of no meaning for a REGULAR container, which the manager never suspends
-	Out       bool            // it was found with its memory paged out: see Out
+	Limit resource.Amount // in force, bytes; 0 is Min
+	// it was found suspended; of no meaning for a REGULAR container, which the manager never suspends
+	Suspended bool
+	Out       bool // it was found with its memory paged out: see Out
 }
 
 // New returns a manager without containers.
@@ -74,19 +75,20 @@ func New(p Parameters) (*Manager, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	return &Manager{p: p, strategy: &strategies[p.Strategy], containers: map[cluster.ContainerID]*container{}, acting: map[ActionID]*container{},
-		endedEarly: map[cluster.ContainerID]timeline.Time{}}, nil
+	return &Manager{p: p, strategy: &strategies[p.Strategy], containers: map[cluster.ContainerID]*container{},
+		acting: map[ActionID]*container{}, endedEarly: map[cluster.ContainerID]timeline.Time{}}, nil
 }
 
-// Step takes in the news and returns the actions to take, in order. The slice is valid until the next step. The caller also calls
-// Step at the time that Next names.
+// Step takes in the news and returns the actions to take, in order. The slice is valid until the next step. The
+// caller also calls Step at the time that Next names.
 //
-// A container gets at most one action in a step, unless it is killed. So a phase passes over containers that an earlier phase has
-// helped, and the order of the phases is their priority.
+// A container gets at most one action in a step, unless it is killed. So a phase passes over containers that an
+// earlier phase has helped, and the order of the phases is their priority.
 func (m *Manager) Step(now timeline.Time, in Input) []Action {
 	m.now, m.actions = now, m.actions[:0]
 
-	// 1. Take in the news, and give up actions that were not answered in time: their containers may get an action in this step.
+	// 1. Take in the news, and give up actions that were not answered in time: their containers may get an action in
+	// this step.
 	m.takeIn(in)
 	m.expireOrders()
 	m.expireRequests()
@@ -95,21 +97,22 @@ func (m *Manager) Step(now timeline.Time, in Input) []Action {
 	m.strategy.limitSuspensions(m)
 	m.updateYielding()
 
-	// 3. Take back what the node no longer has, before any memory is given. First of all, running containers get their Min, which
-	// may have been raised: with less they would be suspended.
+	// 3. Take back what the node no longer has, before any memory is given. First of all, running containers get their
+	// Min, which may have been raised: with less they would be suspended.
 	m.fitNode()
 	m.raiseToMin()
 
-	// 4. Admit containers that are to start. They come before growth: a REGULAR container has a right to its memory, which a
-	// FLEX container that grew first would have to give back.
+	// 4. Admit containers that are to start. They come before growth: a REGULAR container has a right to its memory,
+	// which a FLEX container that grew first would have to give back.
 	m.serveRequests()
 
-	// 5. Resume containers that hold no more than their limit. That takes no memory, but in phase 6 other containers may be
-	// suspended for the first running one, so it must be known which ones run.
+	// 5. Resume containers that hold no more than their limit. That takes no memory, but in phase 6 other containers may
+	// be suspended for the first running one, so it must be known which ones run.
 	m.resumeFitting()
 	m.resumeYielding()
 
-	// 6. Give memory to containers that are short, according to the strategy, and what is left to containers that soon will be.
+	// 6. Give memory to containers that are short, according to the strategy, and what is left to containers that soon
+	// will be.
 	m.growShort()
 	m.growAhead()
 
@@ -125,8 +128,8 @@ func (m *Manager) Step(now timeline.Time, in Input) []Action {
 	return m.actions
 }
 
-// takeIn takes in the news, ends last: a short task requests memory, starts and ends within one step, and news that is taken in
-// after its end would stay for ever.
+// takeIn takes in the news, ends last: a short task requests memory, starts and ends within one step, and news that
+// is taken in after its end would stay for ever.
 func (m *Manager) takeIn(in Input) {
 	if in.Node != nil {
 		m.node = *in.Node
@@ -166,7 +169,8 @@ func (m *Manager) add(s *Started) {
 		m.move(old, m.p.ranked(&s.Envelope))
 		return
 	}
-	c := &container{Envelope: s.Envelope, limit: s.Limit, changedAt: m.now, firstSeen: m.now, stateReason: Reason{Code: Found}, out: s.Out}
+	c := &container{Envelope: s.Envelope, limit: s.Limit, changedAt: m.now, firstSeen: m.now,
+		stateReason: Reason{Code: Found}, out: s.Out}
 	if c.limit == 0 {
 		c.limit = c.Min
 		c.changedAt = m.now.Add(-m.p.Settle) // it has just begun: nothing is to settle
@@ -183,7 +187,8 @@ func (m *Manager) add(s *Started) {
 	m.move(c, m.p.ranked(&c.Envelope))
 }
 
-// change replaces the envelope of c. A REGULAR container has its Min from now on, so the driver must know that there is room.
+// change replaces the envelope of c. A REGULAR container has its Min from now on, so the driver must know that there
+// is room.
 func (m *Manager) change(c *container, to Envelope) {
 	c.Envelope = to
 	if !c.flex() && !c.out {
@@ -231,8 +236,8 @@ func (m *Manager) answer(kind ActionKind, id cluster.ContainerID, why Reason) {
 // Containers returns the containers whose rooms are counted, in no order.
 func (m *Manager) Containers() iter.Seq[cluster.ContainerID] { return maps.Keys(m.containers) }
 
-// Next returns when the manager must be stepped again even if nothing happens; Never if it need not. It is after the time of
-// the last step: what could not be done in that step waits for news.
+// Next returns when the manager must be stepped again even if nothing happens; Never if it need not. It is after the
+// time of the last step: what could not be done in that step waits for news.
 func (m *Manager) Next() timeline.Time {
 	next := timeline.Never
 	at := func(t timeline.Time) {

@@ -82,10 +82,11 @@ func TestShortTask(t *testing.T) {
 	e := Envelope{Container: id(1), Envelope: cluster.Envelope{Min: 600, Max: 600, Rank: 1}}
 	ends, starts, asks := []cluster.ContainerID{id(1)}, []Started{{Envelope: e}}, []Request{{e}}
 	cases := map[string][]Input{
-		"started and ended":            {{Requests: asks}, {Started: starts, Ended: ends}},
-		"asked and ended":              {{Requests: asks, Ended: ends}},
-		"asked, started and ended":     {{Requests: asks, Started: starts, Ended: ends}},
-		"started late, read and ended": {{Requests: asks}, {Started: starts, Readings: []Reading{full(1, 500, 0, 0)}, Ended: ends}},
+		"started and ended":        {{Requests: asks}, {Started: starts, Ended: ends}},
+		"asked and ended":          {{Requests: asks, Ended: ends}},
+		"asked, started and ended": {{Requests: asks, Started: starts, Ended: ends}},
+		"started late, read and ended": {{Requests: asks}, {Started: starts, Readings: []Reading{full(1, 500, 0, 0)},
+			Ended: ends}},
 	}
 	for name, steps := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +109,8 @@ func TestNewsInTheWrongOrder(t *testing.T) {
 	e := flex(1, 600, 900)
 	m.Step(at(1), Input{Ended: []cluster.ContainerID{id(1)}})
 	expect(t, "asks late", m.Step(at(2), Input{Requests: []Request{{e}}}), "")
-	expect(t, "starts late", m.Step(at(3), Input{Started: []Started{{Envelope: e}}, Readings: []Reading{full(1, 500, 500, 1)}}), "")
+	expect(t, "starts late",
+		m.Step(at(3), Input{Started: []Started{{Envelope: e}}, Readings: []Reading{full(1, 500, 500, 1)}}), "")
 	if held := m.Allocated(); held != 0 {
 		t.Errorf("%d bytes stay allocated", held)
 	}
@@ -117,8 +119,9 @@ func TestNewsInTheWrongOrder(t *testing.T) {
 	}
 }
 
-// TestChanged: a container whose minimum is raised gets it at once, also shortly after another was grown, and gives it back when
-// the minimum is lowered. If there is not enough memory it is suspended, and a REGULAR container comes before it.
+// TestChanged: a container whose minimum is raised gets it at once, also shortly after another was grown, and gives
+// it back when the minimum is lowered. If there is not enough memory it is suspended, and a REGULAR container comes
+// before it.
 func TestChanged(t *testing.T) {
 	regular := func(job int, memory resource.Amount) Envelope {
 		return Envelope{Container: id(job), Envelope: cluster.Envelope{Min: memory, Max: memory, Rank: job}}
@@ -131,9 +134,11 @@ func TestChanged(t *testing.T) {
 		in.Outcomes = append(in.Outcomes, expect(t, what, m.Step(at(s), in), want)...)
 		expect(t, what+", afterwards", m.Step(at(s+0.01), Input{Outcomes: in.Outcomes}), "")
 	}
-	step(1, "raised", "grow 1 to 3000", Input{Changed: []Envelope{flex(1, 3000, 9000)}, Readings: []Reading{full(1, 900, 0, 0)}})
+	step(1, "raised", "grow 1 to 3000",
+		Input{Changed: []Envelope{flex(1, 3000, 9000)}, Readings: []Reading{full(1, 900, 0, 0)}})
 	step(1.1, "raised again", "grow 1 to 4000", Input{Changed: []Envelope{flex(1, 4000, 9000)}})
-	step(60, "lowered", "shrink 1 to 1090", Input{Changed: []Envelope{flex(1, 1000, 9000)}, Readings: []Reading{full(1, 900, 0, 0)}})
+	step(60, "lowered", "shrink 1 to 1090",
+		Input{Changed: []Envelope{flex(1, 1000, 9000)}, Readings: []Reading{full(1, 900, 0, 0)}})
 	step(61, "regular", "", Input{Changed: []Envelope{regular(2, 8500)}})
 	if got := m.Allocated(); got != 8500+1090 {
 		t.Errorf("%d are allocated", got)
@@ -149,8 +154,8 @@ func TestBelowLeast(t *testing.T) {
 		t.Fatal(err)
 	}
 	poor := Started{Envelope: flex(2, 400, 4000), Limit: 40}
-	in := Input{Node: &NodeReading{Memory: 1000, SwapFree: 1 << 40}, Started: []Started{{Envelope: flex(1, 900, 900)}, poor},
-		Readings: []Reading{full(1, 900, 0, 0), full(2, 40, 300, 300)}}
+	in := Input{Node: &NodeReading{Memory: 1000, SwapFree: 1 << 40}, Started: []Started{{Envelope: flex(1, 900, 900)},
+		poor}, Readings: []Reading{full(1, 900, 0, 0), full(2, 40, 300, 300)}}
 	outcomes := expect(t, "no room", m.Step(0, in), "suspend 2")
 	if got := words(m.Step(at(1), Input{Outcomes: outcomes})); strings.Contains(got, "resume") {
 		t.Errorf("without its least: %s", got)
@@ -159,7 +164,8 @@ func TestBelowLeast(t *testing.T) {
 	if len(actions) != 1 || actions[0].Kind != Grow || actions[0].Limit < 400 {
 		t.Fatalf("with room: %s", words(actions))
 	}
-	expect(t, "with its least", m.Step(at(3), Input{Outcomes: done(actions), Readings: []Reading{full(2, 300, 0, 600)}}), "resume 2")
+	expect(t, "with its least", m.Step(at(3), Input{Outcomes: done(actions), Readings: []Reading{full(2, 300, 0, 600)}}),
+		"resume 2")
 
 	if m, err = New(Default()); err != nil {
 		t.Fatal(err)
@@ -239,7 +245,8 @@ func TestPageCacheIsNoNeed(t *testing.T) {
 
 func TestFlexIsNotServedByReclaim(t *testing.T) {
 	m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 100, 1000), Limit: 950})
-	expect(t, "request", m.Step(at(1), Input{Readings: []Reading{full(1, 900, 0, 0)}, Requests: []Request{{flex(2, 100, 1000)}}}), "refuse 2")
+	expect(t, "request",
+		m.Step(at(1), Input{Readings: []Reading{full(1, 900, 0, 0)}, Requests: []Request{{flex(2, 100, 1000)}}}), "refuse 2")
 }
 
 func TestKernelThatDoesNotAnswer(t *testing.T) {
@@ -265,7 +272,9 @@ func TestFailedSuspensionIsAskedForAgain(t *testing.T) {
 	m := newManager(t, Paper(), 1000, Started{Envelope: flex(1, 1000, 9000)})
 	a := m.Step(at(1), Input{Readings: []Reading{full(1, 1000, 500, 1)}})
 	expect(t, "once", a, "suspend 1")
-	expect(t, "not at once", m.Step(at(2), Input{Outcomes: []Outcome{{Action: a[0].ID, Failed: true}}, Readings: []Reading{full(1, 1000, 600, 2)}}), "")
+	expect(t, "not at once",
+		m.Step(at(2), Input{Outcomes: []Outcome{{Action: a[0].ID, Failed: true}},
+			Readings: []Reading{full(1, 1000, 600, 2)}}), "")
 	if next := m.Next(); next != at(2.1) {
 		t.Fatalf("next step at %v, want 2.1s", time.Duration(next))
 	}
@@ -293,7 +302,8 @@ func TestShortestFirst(t *testing.T) {
 // TestRequestWaitsForAnAction requests memory that is free as soon as a growth in progress is over.
 func TestRequestWaitsForAnAction(t *testing.T) {
 	m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 100, 1000), Limit: 500})
-	regular := Request{Envelope{Container: id(9), Envelope: cluster.Envelope{Class: cluster.Regular, Min: 600, Max: 600, Rank: 9}}}
+	regular := Request{Envelope{Container: id(9), Envelope: cluster.Envelope{Class: cluster.Regular, Min: 600, Max: 600,
+		Rank: 9}}}
 	out := expect(t, "out of memory", m.Step(at(1), Input{Readings: []Reading{full(1, 500, 100, 1)}}), "grow 1 to 800")
 	expect(t, "asked meanwhile", m.Step(at(1.1), Input{Requests: []Request{regular}}), "")
 	expect(t, "grown", m.Step(at(1.2), Input{Outcomes: out}), "shrink 1 to 400")
@@ -310,7 +320,8 @@ func TestOutlook(t *testing.T) {
 	if _, ok := m.Outlook(id(1)); ok {
 		t.Fatal("what runs is to be resumed")
 	}
-	regular := Request{Envelope{Container: id(9), Envelope: cluster.Envelope{Class: cluster.Regular, Min: 500, Max: 500, Rank: 9}}}
+	regular := Request{Envelope{Container: id(9), Envelope: cluster.Envelope{Class: cluster.Regular, Min: 500, Max: 500,
+		Rank: 9}}}
 	in := Input{Node: &NodeReading{Memory: 1000}, Requests: []Request{regular}}
 	expect(t, "no swap", m.Step(at(2), in), "refuse 9")
 	if got, ok := m.Outlook(id(2)); ok {
@@ -395,11 +406,12 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// TestHeartbeatsOfARegularContainer: others than the manager stop a REGULAR container and let it breathe, even one that was found
-// stopped.
+// TestHeartbeatsOfARegularContainer: others than the manager stop a REGULAR container and let it breathe, even one
+// that was found stopped.
 func TestHeartbeatsOfARegularContainer(t *testing.T) {
 	m := newManager(t, Default(), 1000)
-	e := Envelope{Container: id(1), Envelope: cluster.Envelope{Min: 600, Max: 600, Rank: 1, HeartbeatTimeout: 20 * time.Second}}
+	e := Envelope{Container: id(1), Envelope: cluster.Envelope{Min: 600, Max: 600, Rank: 1,
+		HeartbeatTimeout: 20 * time.Second}}
 	in := Input{Started: []Started{{Envelope: e, Suspended: true}}}
 	for s := range 60 {
 		actions := m.Step(at(float64(1+s)), in)

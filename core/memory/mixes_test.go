@@ -30,9 +30,10 @@ func randomMix(t testing.TB, r *rand.Rand, p Parameters) *kernel {
 	for i := range jobs {
 		work := long/4 + time.Duration(r.Int64N(int64(long)))
 		peak := resource.Amount((0.1 + (large-0.1)*r.Float64()) * float64(memory))
-		pr := &program{Envelope: Envelope{Container: cluster.ContainerID{Task: cluster.TaskID{Job: cluster.JobID(i + 1)}, Run: 1},
-			Envelope: cluster.Envelope{Rank: i, Class: cluster.Flex, Min: memory / 20, Max: memory}}, work: work, arrives: at,
-			pass: time.Duration(20+r.IntN(1000)) * time.Millisecond}
+		pr := &program{Envelope: Envelope{Container: cluster.ContainerID{Task: cluster.TaskID{Job: cluster.JobID(i + 1)},
+			Run: 1}, Envelope: cluster.Envelope{Rank: i, Class: cluster.Flex, Min: memory / 20, Max: memory}}, work: work,
+			arrives: at,
+			pass:    time.Duration(20+r.IntN(1000)) * time.Millisecond}
 		if known {
 			pr.Duration = time.Duration(float64(work) * (0.7 + 0.6*r.Float64()))
 		}

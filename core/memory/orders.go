@@ -69,7 +69,8 @@ func (m *Manager) order(kind ActionKind, c *container, limit resource.Amount, wh
 // send adds an action to those of this step and marks it as under way.
 func (m *Manager) send(kind ActionKind, c *container, limit resource.Amount, why Reason) {
 	m.lastID++
-	a := Action{ID: m.lastID, Kind: kind, Container: c.Container, Limit: limit, Suspended: c.state.suspended(), Reason: why}
+	a := Action{ID: m.lastID, Kind: kind, Container: c.Container, Limit: limit, Suspended: c.state.suspended(),
+		Reason: why}
 	m.actions = append(m.actions, a)
 	m.giveUp(c)
 	c.slot = underWay{a, m.now, c.limit}
@@ -100,7 +101,8 @@ func (m *Manager) takeOutcome(o *Outcome) {
 		c.noteFloor(o, m.now, m.p.ActionTimeout)
 	}
 	if o.Limit > 0 {
-		// The kernel carries out one action after the other: actions ordered before this one will not come into force any more.
+		// The kernel carries out one action after the other: actions ordered before this one will not come into force any
+		// more.
 		c.limit = o.Limit
 		c.overdue = slices.DeleteFunc(c.overdue, func(a Action) bool {
 			if a.ID <= o.Action {
@@ -119,8 +121,8 @@ func (m *Manager) takeOutcome(o *Outcome) {
 	}
 }
 
-// noteFloor notes the limit to which the Shrink under way could not lower c: less than an eighth of the requested memory came free.
-// The next attempt comes after a second, and each further one after twice as long, up to most.
+// noteFloor notes the limit to which the Shrink under way could not lower c: less than an eighth of the requested
+// memory came free. The next attempt comes after a second, and each further one after twice as long, up to most.
 func (c *container) noteFloor(o *Outcome, now timeline.Time, most time.Duration) {
 	if !c.doing(Shrink) || o.Limit <= c.pending.Limit {
 		return

@@ -7,25 +7,29 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// TestOut: what a container gives back while it is paged out is given to others, nothing is ordered for it meanwhile, and it comes
-// back when its memory is free: a REGULAR container running, a FLEX container in its place in the order.
+// TestOut: what a container gives back while it is paged out is given to others, nothing is ordered for it meanwhile,
+// and it comes back when its memory is free: a REGULAR container running, a FLEX container in its place in the order.
 func TestOut(t *testing.T) {
 	regular := func(job int, memory resource.Amount) Envelope {
-		return Envelope{Container: id(job), Envelope: cluster.Envelope{Class: cluster.Regular, Min: memory, Max: memory, Rank: job}}
+		return Envelope{Container: id(job), Envelope: cluster.Envelope{Class: cluster.Regular, Min: memory, Max: memory,
+			Rank: job}}
 	}
 	for _, e := range []Envelope{regular(1, 600), flex(1, 600, 900)} {
 		t.Run(e.Class.String(), func(t *testing.T) {
 			m := newManager(t, Default(), 1000, Started{Envelope: e})
-			expect(t, "before", m.Step(at(1), Input{Readings: []Reading{full(1, 590, 0, 0)}, Out: []Out{{Container: id(1)}}}), "")
+			expect(t, "before", m.Step(at(1), Input{Readings: []Reading{full(1, 590, 0, 0)}, Out: []Out{{Container: id(1)}}}),
+				"")
 			if held := m.Allocated(); held != 600 {
 				t.Errorf("on its way out it counts %d bytes", held)
 			}
-			expect(t, "out", m.Step(at(2), Input{Readings: []Reading{full(1, 90, 500, 500)}, Out: []Out{{Container: id(1), Limit: 100}}}), "")
+			expect(t, "out", m.Step(at(2), Input{Readings: []Reading{full(1, 90, 500, 500)},
+				Out: []Out{{Container: id(1), Limit: 100}}}), "")
 			expect(t, "its memory is given away", m.Step(at(3), Input{Requests: []Request{{regular(2, 900)}}}), "admit 2")
 			expect(t, "pressed", m.Step(at(4), Input{Readings: []Reading{full(1, 99, 501, 600)}}), "")
 			back := Input{Requests: []Request{{e}}}
 			expect(t, "no room", m.Step(at(5), back), "refuse 1")
-			expect(t, "it changes its mind", m.Step(at(6), Input{Out: []Out{{Container: id(1), Limit: 100}}, Ended: []cluster.ContainerID{id(2)}}), "")
+			expect(t, "it changes its mind",
+				m.Step(at(6), Input{Out: []Out{{Container: id(1), Limit: 100}}, Ended: []cluster.ContainerID{id(2)}}), "")
 			expect(t, "the claim is gone", m.Step(at(7), Input{Requests: []Request{{regular(3, 900)}}}), "admit 3")
 			expect(t, "room", m.Step(at(8), Input{Requests: back.Requests, Ended: []cluster.ContainerID{id(3)}}), "admit 1")
 			if held := m.Allocated(); held != 600 {

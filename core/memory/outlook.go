@@ -8,9 +8,9 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// Outlook returns when a suspended container is likely to be resumed: when the expected ends of other containers have freed the
-// memory that it and the containers before it lack. ok is false if it is not suspended, or if the expected ends that are still to come
-// do not free enough. No decision depends on it.
+// Outlook returns when a suspended container is likely to be resumed: when the expected ends of other containers have
+// freed the memory that it and the containers before it lack. ok is false if it is not suspended, or if the expected
+// ends that are still to come do not free enough. No decision depends on it.
 func (m *Manager) Outlook(id cluster.ContainerID) (at timeline.Time, ok bool) {
 	c := m.containers[id]
 	if c == nil || !c.state.suspended() || !c.known {

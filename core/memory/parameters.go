@@ -37,15 +37,17 @@ type Parameters struct {
 	Interval time.Duration
 	// Stop is the share of the node's memory that growing containers may use; the rest is the reserve.
 	Stop float64
-	// Hold is how long a container counts as short after it last was (section 4.3.1: e.g. two minutes). Until then it is not shrunk.
+	// Hold is how long a container counts as short after it last was (section 4.3.1: e.g. two minutes). Until then it is
+	// not shrunk.
 	Hold time.Duration
 	// SlackShare is what a container keeps above its demand when it is shrunk, as a share of the demand, but not more than
 	// SlackBytes (section 4.3.1: 2 GB above 60; the authors' code: 10 %).
 	SlackShare float64
 	SlackBytes resource.Amount
 	// Tolerance is how long a container may be suspended, as a share of the expected duration of its job (section 4.3.3:
-	// half). If it is 0 or the duration is unknown, LongestSuspension holds; 0: for ever. A container that is suspended for
-	// longer is killed; under InOrder it has its turn, for as long as it may be suspended and at least as long as it was.
+	// half). If it is 0 or the duration is unknown, LongestSuspension holds; 0: for ever. A container that is suspended
+	// for longer is killed; under InOrder it has its turn, for as long as it may be suspended and at least as long as it
+	// was.
 	Tolerance         float64
 	LongestSuspension time.Duration
 	// KillPatience is how long the first container must have been short, with nothing left to give, before the last is
@@ -57,38 +59,39 @@ type Parameters struct {
 	Ahead float64
 	// AheadRatio is the share of its limit by which it then grows. Memory that it does not need is taken back as slack.
 	AheadRatio float64
-	// Lend is the fraction of free memory that each running container's limit exceeds its use by, while no container is short,
-	// so that it can grow before the next reading. It is taken back when it is more than twice as much, or when another
-	// container needs it. 0: none.
+	// Lend is the fraction of free memory that each running container's limit exceeds its use by, while no container is
+	// short, so that it can grow before the next reading. It is taken back when it is more than twice as much, or when
+	// another container needs it. 0: none.
 	Lend float64
-	// Squeeze is what a suspended container without heartbeats keeps of its Min if the first needs its memory, as a share of
-	// Min. 1: all.
+	// Squeeze is what a suspended container without heartbeats keeps of its Min if the first needs its memory, as a
+	// share of Min. 1: all.
 	Squeeze float64
-	// Settle is the shortest time between a suspension and the next resumption of a container, and between a resumption and the
-	// next suspension for its own want.
+	// Settle is the shortest time between a suspension and the next resumption of a container, and between a resumption
+	// and the next suspension for its own want.
 	Settle time.Duration
-	// Stall is after how long without progress a running container yields to containers that lack memory: see yield.go. 0: never.
-	// Patience is how long it must then have been awake until it is ranked again. It is also how long the first container is
-	// suspended at most while no other FLEX container runs.
+	// Stall is after how long without progress a running container yields to containers that lack memory: see yield.go.
+	// 0: never. Patience is how long it must then have been awake until it is ranked again. It is also how long the
+	// first container is suspended at most while no other FLEX container runs.
 	Stall, Patience time.Duration
-	// BreathEvery and Breath let a container whose programs send heartbeats run while it is suspended: for Breath, but at most
-	// half of Envelope.HeartbeatTimeout, whenever it was stopped for Envelope.HeartbeatTimeout × BreathEvery. 0: never, as in
-	// the paper, which relies on 1 % of CPU. Breath is to be as long as a garbage collection of a program that pages.
+	// BreathEvery and Breath let a container whose programs send heartbeats run while it is suspended: for Breath, but
+	// at most half of Envelope.HeartbeatTimeout, whenever it was stopped for Envelope.HeartbeatTimeout × BreathEvery. 0:
+	// never, as in the paper, which relies on 1 % of CPU. Breath is to be as long as a garbage collection of a program
+	// that pages.
 	BreathEvery float64
 	Breath      time.Duration
 	// ActionTimeout is how long the kernel may take for one action before the manager goes on without an answer.
 	ActionTimeout time.Duration
-	// ClaimFor is how long free and coming memory is kept for a REGULAR container that was refused, if it does not ask again. It
-	// is withheld from growth and from FLEX containers that are to start; withheldFrom says which exception there is. It must be
-	// longer than the time between two requests of a container. 0: nothing is kept.
+	// ClaimFor is how long free and coming memory is kept for a REGULAR container that was refused, if it does not ask
+	// again. It is withheld from growth and from FLEX containers that are to start; withheldFrom says which exception
+	// there is. It must be longer than the time between two requests of a container. 0: nothing is kept.
 	ClaimFor time.Duration
-	// RetryAfter is how long a container gets no action after the kernel failed to carry one out; twice as long each time, up
-	// to 64 times. Other containers give memory instead.
+	// RetryAfter is how long a container gets no action after the kernel failed to carry one out; twice as long each
+	// time, up to 64 times. Other containers give memory instead.
 	RetryAfter time.Duration
 }
 
-// Paper returns the constants of "Pufferfish: Container-driven Elastic Memory Management for Data-intensive Applications"
-// (Chen et al., SoCC 2019).
+// Paper returns the constants of "Pufferfish: Container-driven Elastic Memory Management for Data-intensive
+// Applications" (Chen et al., SoCC 2019).
 func Paper() Parameters {
 	return Parameters{
 		PuffRatio:     0.4,
@@ -118,8 +121,9 @@ func Variants() map[string]Parameters {
 	return map[string]Parameters{"ejf": earliest, "ejf+s": tolerant, "sjf": shortest, "kill": kill}
 }
 
-// Default returns the constants that bellows uses: the paper's, with reactions in milliseconds, growth ahead of swapping,
-// and memory in order: the first container has what it lacks, and others are swapped out for it instead of killed.
+// Default returns the constants that bellows uses: the paper's, with reactions in milliseconds, growth ahead of
+// swapping, and memory in order: the first container has what it lacks, and others are swapped out for it instead of
+// killed.
 func Default() Parameters {
 	p := Paper()
 	p.Interval = 0

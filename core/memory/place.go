@@ -9,7 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
-// standing says why a container has its place. Greater values come later, but between promoted and ranked the job decides first.
+// standing says why a container has its place. Greater values come later, but between promoted and ranked the job
+// decides first.
 //
 //	from        to         when
 //	ranked      promoted   it has been suspended for half of its tolerance (backoff)

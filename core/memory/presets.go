@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Presets returns the named sets of parameters that users can choose for the memory manager, by name: "default" is Default, "paper" is
-// Paper, and the others are Variants.
+// Presets returns the named sets of parameters that users can choose for the memory manager, by name: "default" is
+// Default, "paper" is Paper, and the others are Variants.
 func Presets() map[string]Parameters {
 	all := Variants()
 	all["default"], all["paper"] = Default(), Paper()
@@ -18,7 +18,8 @@ func Presets() map[string]Parameters {
 // PresetNames returns the names of Presets in order.
 func PresetNames() []string { return slices.Sorted(maps.Keys(Presets())) }
 
-// PresetOf returns the parameters of a preset by its name, with the given puff ratio instead of its own unless that is 0.
+// PresetOf returns the parameters of a preset by its name, with the given puff ratio instead of its own unless that
+// is 0.
 func PresetOf(name string, puffRatio float64) (Parameters, error) {
 	p, known := Presets()[name]
 	if !known {

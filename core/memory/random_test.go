@@ -21,8 +21,9 @@ func randomKernel(t testing.TB, r *rand.Rand, p Parameters) *kernel {
 	for i := range 1 + r.IntN(8) {
 		id := cluster.ContainerID{Task: cluster.TaskID{Job: cluster.JobID(i + 1)}, Run: 1}
 		work := time.Duration(1+r.IntN(20)) * time.Second
-		pr := &program{Envelope: Envelope{Container: id, Envelope: cluster.Envelope{Rank: i, Class: cluster.Regular, Min: resource.Amount(1+r.IntN(16)) << 20}},
-			work: work, pass: time.Duration(20+r.IntN(1000)) * time.Millisecond, arrives: timeline.Time(r.IntN(20)) * timeline.Time(time.Second)}
+		pr := &program{Envelope: Envelope{Container: id, Envelope: cluster.Envelope{Rank: i, Class: cluster.Regular,
+			Min: resource.Amount(1+r.IntN(16)) << 20}}, work: work, pass: time.Duration(20+r.IntN(1000)) * time.Millisecond,
+			arrives: timeline.Time(r.IntN(20)) * timeline.Time(time.Second)}
 		pr.Max = pr.Min
 		pr.sets = []resource.Amount{pr.Min}
 		if r.IntN(3) > 0 {
@@ -55,7 +56,8 @@ func (k *kernel) finish(seed uint64) {
 	k.run(3 * time.Hour)
 	if k.done < len(k.programs) {
 		for _, pr := range k.programs {
-			k.t.Logf("%v %s %v: %v of %v, holds %d, limit %d, stopped %v, duration %v, sets %v", pr.Container, pr.state, pr.Class, pr.progress, pr.work, pr.held, pr.limit, pr.stopped, pr.Duration, pr.sets)
+			k.t.Logf("%v %s %v: %v of %v, holds %d, limit %d, stopped %v, duration %v, sets %v", pr.Container, pr.state,
+				pr.Class, pr.progress, pr.work, pr.held, pr.limit, pr.stopped, pr.Duration, pr.sets)
 		}
 		k.fail("%d of %d programs are done", k.done, len(k.programs))
 	}

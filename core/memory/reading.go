@@ -11,16 +11,16 @@ import (
 // Reading is what was measured of one container.
 type Reading struct {
 	Container cluster.ContainerID
-	// Anonymous is the memory that can only be freed by swapping it out, and Swap is what has been swapped out. Page cache does
-	// not count: the kernel frees it without harm.
+	// Anonymous is the memory that can only be freed by swapping it out, and Swap is what has been swapped out. Page
+	// cache does not count: the kernel frees it without harm.
 	Anonymous, Swap resource.Amount
 	// SwapTraffic is how many bytes were swapped out and in since the container began, as far as the kernel counts them.
 	SwapTraffic int64
 	// Locked is the part of Anonymous that cannot be swapped out, because its programs locked it.
 	Locked resource.Amount
-	// Mapped is the page cache of files that the programs have mapped. Refaulted is how many bytes of mapped files were read again,
-	// since the container began, soon after the kernel had dropped them: they are used again and again, as a file that is read
-	// once is not.
+	// Mapped is the page cache of files that the programs have mapped. Refaulted is how many bytes of mapped files were
+	// read again, since the container began, soon after the kernel had dropped them: they are used again and again, as a
+	// file that is read once is not.
 	Mapped    resource.Amount
 	Refaulted int64
 	// Worked is the CPU time that the programs have used since the container began; 0 is unknown.
@@ -33,15 +33,16 @@ type Reading struct {
 type NodeReading struct {
 	// Memory is what the limits of all containers may add up to, bytes.
 	Memory resource.Amount
-	// SwapFree is how many bytes of swap may still be used: what is unused, or what the write budget allows if that is less.
+	// SwapFree is how many bytes of swap may still be used: what is unused, or what the write budget allows if that is
+	// less.
 	SwapFree resource.Amount
-	// SwapFull says that the swap devices, whatever the budget, are so full that the kernel may kill a program for the next page
-	// that it touches.
+	// SwapFull says that the swap devices, whatever the budget, are so full that the kernel may kill a program for the
+	// next page that it touches.
 	SwapFull bool
 }
 
-// SwapReserve is the unused swap space below which the swap devices of a node with the given memory count as full, bytes: what
-// programs can swap out between two readings.
+// SwapReserve is the unused swap space below which the swap devices of a node with the given memory count as full,
+// bytes: what programs can swap out between two readings.
 func SwapReserve(node resource.Amount) resource.Amount { return max(64*resource.MiB, node/64) }
 
 // usage is the use of memory according to the readings of a container.
@@ -74,8 +75,8 @@ func (u *usage) needs() resource.Amount {
 	return u.demand()
 }
 
-// isShort is the OCM heuristic (section 3.2) for a limit: memory and swap together exceed it, and there is swap activity. Memory is
-// anonymous memory only; a notice of the kernel counts as activity.
+// isShort is the OCM heuristic (section 3.2) for a limit: memory and swap together exceed it, and there is swap
+// activity. Memory is anonymous memory only; a notice of the kernel counts as activity.
 func (u *usage) isShort(r *Reading, limit resource.Amount) bool {
 	if r.Swap == 0 && !r.Pressed {
 		return false

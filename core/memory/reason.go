@@ -33,13 +33,14 @@ const (
 	Found                       // the container was found in this state
 	RoomToSpare                 // A: memory the node has left, bytes
 	BelowLeast                  // A: its limit, bytes; B: the least that it may run with, bytes
-	RegularWaits                // A: memory asked for, bytes; B: memory kept for REGULAR containers that were refused, bytes
-	Yields                      // A: what it holds with swap, bytes; B: its limit, bytes
-	SwapFull                    // A: what it holds with swap, bytes; B: its limit, bytes
-	Locked                      // A: what its programs locked, bytes; B: its limit, bytes
-	FilesComeBack               // A: what it has mapped of files, bytes; B: its limit, bytes
-	LeastRaised                 // A: the least that it may run with, bytes; B: its limit, bytes
-	PagedOut                    // its memory was paged out for another party, and comes back
+	// A: memory asked for, bytes; B: memory kept for REGULAR containers that were refused, bytes
+	RegularWaits
+	Yields        // A: what it holds with swap, bytes; B: its limit, bytes
+	SwapFull      // A: what it holds with swap, bytes; B: its limit, bytes
+	Locked        // A: what its programs locked, bytes; B: its limit, bytes
+	FilesComeBack // A: what it has mapped of files, bytes; B: its limit, bytes
+	LeastRaised   // A: the least that it may run with, bytes; B: its limit, bytes
+	PagedOut      // its memory was paged out for another party, and comes back
 	numReasons
 )
 

@@ -16,8 +16,8 @@ func (m *Manager) fitNode() {
 	}
 }
 
-// gives returns how much of need c could give in addition to what it gives already, and how much would then go to swap in total. c
-// keeps its Min, unless it is squeezed: then it must be suspended until it has its Min again.
+// gives returns how much of need c could give in addition to what it gives already, and how much would then go to
+// swap in total. c keeps its Min, unless it is squeezed: then it must be suspended until it has its Min again.
 func (m *Manager) gives(c *container, already, need resource.Amount, squeeze bool) (gives, swapped resource.Amount) {
 	if !c.flex() || !c.ready(m.now) {
 		return 0, 0
@@ -47,8 +47,9 @@ func (c *container) slack() resource.Amount {
 	return max(0, c.limit-max(c.Min, c.anonymous))
 }
 
-// untouched is what c could give and most likely not miss: its limit above the most that it needed within Hold, with headroom.
-// While swap is full, a container that was recently short keeps everything: it must not come near its limit.
+// untouched is what c could give and most likely not miss: its limit above the most that it needed within Hold, with
+// headroom. While swap is full, a container that was recently short keeps everything: it must not come near its
+// limit.
 func (m *Manager) untouched(c *container) resource.Amount {
 	if !c.flex() || !c.known || c.state.suspended() || !c.ready(m.now) || m.node.SwapFull && c.keeps(m.now, m.p.Hold) {
 		return 0
@@ -56,17 +57,18 @@ func (m *Manager) untouched(c *container) resource.Amount {
 	return max(0, c.limit-max(c.Min, m.fits(c.peak)))
 }
 
-// spare is what c could give to a suspended container that comes after it: if c was not short within Hold, its limit above the most
-// that it needed and a fiftieth more. While swap is full, c must not come near its limit.
+// spare is what c could give to a suspended container that comes after it: if c was not short within Hold, its limit
+// above the most that it needed and a fiftieth more. While swap is full, c must not come near its limit.
 func (m *Manager) spare(c *container) resource.Amount {
-	if untouched := m.untouched(c); c.state.suspended() || m.node.SwapFull || c.keeps(m.now, m.p.Hold) || !c.flex() || !c.known || !c.ready(m.now) {
+	if untouched := m.untouched(c); c.state.suspended() || m.node.SwapFull || c.keeps(m.now, m.p.Hold) || !c.flex() ||
+		!c.known || !c.ready(m.now) {
 		return untouched
 	}
 	return max(0, c.limit-max(c.Min, c.peak+c.peak/50))
 }
 
-// fits is the limit that suits a container which holds the given memory: with the slack that it keeps (section 4.3.1), and with the
-// headroom without which it would at once be grown ahead of need.
+// fits is the limit that suits a container which holds the given memory: with the slack that it keeps (section
+// 4.3.1), and with the headroom without which it would at once be grown ahead of need.
 func (m *Manager) fits(holds resource.Amount) resource.Amount {
 	ahead := resource.Amount(float64(holds) * m.p.Ahead / (1 - m.p.Ahead))
 	return holds + ahead + min(m.p.SlackBytes, resource.Amount(m.p.SlackShare*float64(holds)))
@@ -89,10 +91,11 @@ type gift struct {
 	later          bool            // it comes after the container that the gift is for
 }
 
-// collect plans from which containers memory is taken until need is met, the last container first: first unused memory, then
-// the memory of inactive containers, then that of running ones. protect is the container that the memory is for: containers before
-// it give only what they never touched. If protect is nil, all containers count as later. REGULAR containers give nothing. collect
-// returns how much would come free; accept carries out the plan of the last call.
+// collect plans from which containers memory is taken until need is met, the last container first: first unused
+// memory, then the memory of inactive containers, then that of running ones. protect is the container that the memory
+// is for: containers before it give only what they never touched. If protect is nil, all containers count as later.
+// REGULAR containers give nothing. collect returns how much would come free; accept carries out the plan of the last
+// call.
 func (m *Manager) collect(need resource.Amount, protect *container, far reach) (freed resource.Amount) {
 	m.gifts = m.gifts[:0]
 	later := true
@@ -152,7 +155,8 @@ func (g *gift) allIf(may bool) resource.Amount {
 	return 0
 }
 
-// accept carries out the plan of collect. Containers that must swap for it, or would have less than their Min, are suspended.
+// accept carries out the plan of collect. Containers that must swap for it, or would have less than their Min, are
+// suspended.
 func (m *Manager) accept(why Reason) {
 	for _, g := range m.gifts {
 		if g.bytes == 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// request is a container that is to start. A REGULAR container that was refused leaves a claim: memory that is or becomes free is
-// kept for it until it asks again. Without a claim, growing containers would take that memory again and again, and the REGULAR
-// container would wait for ever.
+// request is a container that is to start. A REGULAR container that was refused leaves a claim: memory that is or
+// becomes free is kept for it until it asks again. Without a claim, growing containers would take that memory again
+// and again, and the REGULAR container would wait for ever.
 type request struct {
 	Envelope
 	asked timeline.Time // the last time
@@ -26,7 +26,8 @@ func (m *Manager) takeRequests(all []Request) {
 			continue
 		}
 		if c, here := m.containers[r.Container]; here && c.out {
-			// It has the rest, and a right to its Min, like a REGULAR container that is to start: it gets what others have above theirs.
+			// It has the rest, and a right to its Min, like a REGULAR container that is to start: it gets what others have
+			// above theirs.
 			r.Min, r.Class = max(0, r.Min-c.limit), cluster.Regular
 		}
 		at := slices.IndexFunc(m.requests, func(old request) bool { return old.Container == r.Container })
@@ -40,8 +41,12 @@ func (m *Manager) takeRequests(all []Request) {
 
 // expireRequests drops the claims of containers that do not ask again, and forgets early ends after which no news came.
 func (m *Manager) expireRequests() {
-	m.requests = slices.DeleteFunc(m.requests, func(r request) bool { return r.claim && m.now.Sub(r.asked) >= m.p.ClaimFor })
-	maps.DeleteFunc(m.endedEarly, func(_ cluster.ContainerID, told timeline.Time) bool { return m.now.Sub(told) >= m.p.ActionTimeout })
+	m.requests = slices.DeleteFunc(m.requests, func(r request) bool {
+		return r.claim && m.now.Sub(r.asked) >= m.p.ClaimFor
+	})
+	maps.DeleteFunc(m.endedEarly, func(_ cluster.ContainerID, told timeline.Time) bool {
+		return m.now.Sub(told) >= m.p.ActionTimeout
+	})
 }
 
 // refuse refuses a request. It stays as a claim if it is one of a REGULAR container.
@@ -56,8 +61,9 @@ func (m *Manager) refuse(i int, why Reason) (stays bool) {
 	return true
 }
 
-// serveRequests admits containers that are to start, in the order of their first requests, and reclaims memory for the first one
-// that does not fit (section 4.3.1, Reclaim; lazily: only now). Later requests wait with it for the memory that is coming.
+// serveRequests admits containers that are to start, in the order of their first requests, and reclaims memory for
+// the first one that does not fit (section 4.3.1, Reclaim; lazily: only now). Later requests wait with it for the
+// memory that is coming.
 func (m *Manager) serveRequests() {
 	short := m.firstShort()
 	if short != nil && short.place.standing == yielding { // perhaps its programs wait for what is to start
@@ -96,10 +102,11 @@ func (m *Manager) serveRequests() {
 	m.sort()
 }
 
-// consider returns the answer to a request: Admit or Refuse, or 0, without a reason, if the answer depends on what the kernel is
-// doing. Earlier claims that the unallocated memory would meet come before a REGULAR container, all earlier claims before a FLEX
-// container.
-func (m *Manager) consider(r *request, unallocated resource.Amount, before []request, short *container) (answer ActionKind, why Reason) {
+// consider returns the answer to a request: Admit or Refuse, or 0, without a reason, if the answer depends on what
+// the kernel is doing. Earlier claims that the unallocated memory would meet come before a REGULAR container, all
+// earlier claims before a FLEX container.
+func (m *Manager) consider(r *request, unallocated resource.Amount, before []request,
+	short *container) (answer ActionKind, why Reason) {
 	claimed := metBy(before, unallocated)
 	if r.Class == cluster.Flex {
 		if short != nil && m.strategy.shortFirst {
@@ -132,8 +139,8 @@ func (m *Manager) consider(r *request, unallocated resource.Amount, before []req
 	return 0, Reason{}
 }
 
-// mayTake says from which containers memory may be taken for a container that is to start. A FLEX container does not make others
-// swap: that would be meaningless (section 4.3.2).
+// mayTake says from which containers memory may be taken for a container that is to start. A FLEX container does not
+// make others swap: that would be meaningless (section 4.3.2).
 func (m *Manager) mayTake(r *request) reach {
 	if r.Class != cluster.Flex {
 		return runningToo
@@ -141,8 +148,8 @@ func (m *Manager) mayTake(r *request) reach {
 	return m.strategy.flexTakes
 }
 
-// giverBusy reports whether a container from which memory could be taken for a REGULAR container has an action under way. How much
-// it can give is known when the action is over, after ActionTimeout at the latest.
+// giverBusy reports whether a container from which memory could be taken for a REGULAR container has an action under
+// way. How much it can give is known when the action is over, after ActionTimeout at the latest.
 func (m *Manager) giverBusy(r *request) bool {
 	for _, c := range m.ordered {
 		if r.Class != cluster.Flex && c.flex() && c.pending != nil && c.room() > c.Min {
@@ -152,8 +159,8 @@ func (m *Manager) giverBusy(r *request) bool {
 	return false
 }
 
-// couldGive collects memory from FLEX containers for a request and reports whether they could give what it needs. If not,
-// why says what is missing.
+// couldGive collects memory from FLEX containers for a request and reports whether they could give what it needs. If
+// not, why says what is missing.
 func (m *Manager) couldGive(r *request, need resource.Amount) (why Reason, possible bool) {
 	far := m.mayTake(r)
 	if m.collect(need, nil, far) >= need {

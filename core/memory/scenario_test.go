@@ -18,18 +18,24 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the actions that were taken into the scenarios; commit a change only if you understand it")
+var rewrite = flag.Bool("rewrite", false,
+	"write the actions that were taken into the scenarios; commit a change only if you understand it")
 
 // TestScenarios runs every file of testdata on the model of a node: a comment that tells the story, a description, a
 // line of four dashes, and the manager's actions with their reasons. The description has one item per line:
 //
-//	node memory=120GiB swap=500GiB speed=2GiB/s look=1s   speed of the swap device, in and out together; how often containers are read
-//	manager paper stop=0.8                             paper, default, ejf, ejf+s, sjf or kill, with settings; may be repeated: run under each
-//	flex A min=4GiB max=64GiB work=100s sets=4GiB,60GiB,60GiB   working set at equal steps of its work, interpolated between them
-//	flex B at=10s duration=60s heartbeat=10s pass=500ms after=A ...   duration: the job's estimate; pass: the work in which it
+//	node memory=120GiB swap=500GiB speed=2GiB/s look=1s   speed of the swap device, in and out together; how often
+//	                                                      containers are read
+//	manager paper stop=0.8                             paper, default, ejf, ejf+s, sjf or kill, with settings; may be
+//	                                                   repeated: run under each
+//	flex A min=4GiB max=64GiB work=100s sets=4GiB,60GiB,60GiB   working set at equal steps of its work, interpolated
+//	                                                            between them
+//	flex B at=10s duration=60s heartbeat=10s pass=500ms after=A ...   duration: the job's estimate; pass: the work in
+//	                                                                  which it
 //	                                                   touches all of its set once; after: no progress before A has ended
 //	flex A2 job=A ...                                  another container of A's job
-//	flex B lock=A from=2s until=5s ...                 after 2s of its work it makes no progress until A has done 5s of work
+//	flex B lock=A from=2s until=5s ...                 after 2s of its work it makes no progress until A has done 5s of
+//	                                                   work
 //	flex B reads=A from=2s holds=100ms ...             after 2s of its work and of A's it reads what A writes into a pipe
 //	flex S sleeps=20s from=3s ...                      sleeps for 20s after 3s of its work
 //	flex L locked=all ...                              nothing of it can be swapped
@@ -56,7 +62,8 @@ func TestScenarios(t *testing.T) {
 			}
 			description, want, ok := strings.Cut(string(text), "----\n")
 			if !ok || !strings.HasPrefix(description, "# ") {
-				t.Fatalf("%s: must begin with a comment that tells its story and have a line of four dashes below the description", file)
+				t.Fatalf("%s: must begin with a comment that tells its story and have a line of four dashes below the "+
+					"description", file)
 			}
 			got, err := playScenario(t, description)
 			if err != nil {
@@ -251,7 +258,8 @@ func (s *scene) line(l string) error {
 	case "fail", "lose":
 		times, err := strconv.Atoi(cmp.Or(w.keys["times"], "1"))
 		w.err = cmp.Or(w.err, err)
-		s.faults = append(s.faults, &fault{kind: w.name(0), of: s.named(w.name(1)), limit: w.size("limit"), times: times, silent: all[0] == "lose"})
+		s.faults = append(s.faults, &fault{kind: w.name(0), of: s.named(w.name(1)), limit: w.size("limit"), times: times,
+			silent: all[0] == "lose"})
 	case "restart":
 		s.on(at, func(in *Input) {
 			k.restart(in)
@@ -270,8 +278,9 @@ func (s *scene) on(at timeline.Time, do func(in *Input)) { s.events = append(s.e
 
 func (s *scene) program(kind string, at timeline.Time, w *arguments) {
 	rank := len(s.k.programs) + 1
-	p := &program{Envelope: Envelope{Container: cluster.ContainerID{Task: cluster.TaskID{Job: cluster.JobID(rank)}, Run: 1},
-		Envelope: cluster.Envelope{Rank: rank, Duration: w.duration("duration", 0), HeartbeatTimeout: w.duration("heartbeat", 0)}},
+	p := &program{Envelope: Envelope{Container: cluster.ContainerID{Task: cluster.TaskID{Job: cluster.JobID(rank)},
+		Run: 1}, Envelope: cluster.Envelope{Rank: rank, Duration: w.duration("duration", 0),
+		HeartbeatTimeout: w.duration("heartbeat", 0)}},
 		arrives: at, work: w.duration("work", time.Hour), pass: w.duration("pass", time.Second)}
 	if kind == "regular" {
 		p.Min, p.Max = w.size("memory"), w.size("memory")
@@ -297,7 +306,8 @@ func (s *scene) program(kind string, at timeline.Time, w *arguments) {
 	}
 	if writer, ok := w.keys["reads"]; ok {
 		other, holds := s.named(writer), w.duration("holds", 0)
-		p.pipe, other.pipe = &pipe{other: other, from: from, holds: holds}, &pipe{other: p, from: from, holds: holds, written: true}
+		p.pipe, other.pipe = &pipe{other: other, from: from, holds: holds},
+			&pipe{other: p, from: from, holds: holds, written: true}
 	}
 	if long := w.duration("sleeps", 0); long > 0 {
 		p.sleeps = &nap{at: from, long: long}
@@ -364,7 +374,8 @@ func (s *scene) action(a *Action, p *program) (fail, silent bool) {
 	if s.said[p] = ""; a.Kind == Refuse {
 		s.said[p] = a.Reason.Words()
 	}
-	s.write(s.names[p], "%v%s: %s%s", a.Kind, limit, a.Reason.Words(), map[bool]string{true: " (the kernel does not)"}[fail])
+	s.write(s.names[p], "%v%s: %s%s", a.Kind, limit, a.Reason.Words(),
+		map[bool]string{true: " (the kernel does not)"}[fail])
 	return fail, silent
 }
 

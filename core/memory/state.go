@@ -13,12 +13,12 @@ package memory
 //	               ◀───────────────
 //	                    resume
 //
-// The state is what the manager has ordered: it changes when an action is ordered, not when the kernel has done it. An action
-// that failed, or was not answered, leaves a state in doubt, which orderAgain orders again: a container that is believed to run
-// must not stay frozen.
+// The state is what the manager has ordered: it changes when an action is ordered, not when the kernel has done it.
+// An action that failed, or was not answered, leaves a state in doubt, which orderAgain orders again: a container
+// that is believed to run must not stay frozen.
 //
-// suspendShort suspends containers that are short, and accept suspends containers from which memory is taken. resumeFitting,
-// resumeYielding and resumeToPage resume them.
+// suspendShort suspends containers that are short, and accept suspends containers from which memory is taken.
+// resumeFitting, resumeYielding and resumeToPage resume them.
 type state uint8
 
 const (

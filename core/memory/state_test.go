@@ -64,7 +64,8 @@ func TestStatesAreReached(t *testing.T) {
 			p.ActionTimeout = 10 * time.Second
 			r := rand.New(rand.NewPCG(seed, 31))
 			k := randomKernel(t, r, p)
-			k.faults = &faults{r: r, until: k.now.Add(3 * time.Minute), fail: 0.2, silent: 0.1, from: k.memory * 3 / 4, most: k.memory}
+			k.faults = &faults{r: r, until: k.now.Add(3 * time.Minute), fail: 0.2, silent: 0.1, from: k.memory * 3 / 4,
+				most: k.memory}
 			look(k)
 			k.finish(seed)
 		}

@@ -33,9 +33,9 @@ func (m *Manager) tolerance(c *container) time.Duration {
 	return m.p.LongestSuspension
 }
 
-// findAtRisk finds the containers that have nearly filled their limit with memory that cannot be swapped out, because swap is full
-// or their programs locked it: the kernel would kill for the next page. Before that, a container that has recently grown gets more
-// memory or is suspended.
+// findAtRisk finds the containers that have nearly filled their limit with memory that cannot be swapped out, because
+// swap is full or their programs locked it: the kernel would kill for the next page. Before that, a container that
+// has recently grown gets more memory or is suspended.
 func (m *Manager) findAtRisk() {
 	if m.p.Ahead <= 0 {
 		return
@@ -57,8 +57,9 @@ func (m *Manager) findAtRisk() {
 	}
 }
 
-// suspendShort suspends containers that are short or at risk and were not helped in this step. A container with less than its Min,
-// because it was found so or an answer was lost, is suspended at once: the kernel may find nothing to swap out, and kill.
+// suspendShort suspends containers that are short or at risk and were not helped in this step. A container with less
+// than its Min, because it was found so or an answer was lost, is suspended at once: the kernel may find nothing to
+// swap out, and kill.
 func (m *Manager) suspendShort() {
 	if !m.strategy.reclaims {
 		return
@@ -86,8 +87,8 @@ func (m *Manager) riskReason(c *container) Reason {
 	return Reason{Code: Locked, A: int64(c.locked), B: int64(c.limit)}
 }
 
-// resumeFitting resumes containers that hold no more than their limit, because they have grown or gave memory back themselves,
-// whether or not they have anything in swap. A container at its maximum is resumed whatever it holds.
+// resumeFitting resumes containers that hold no more than their limit, because they have grown or gave memory back
+// themselves, whether or not they have anything in swap. A container at its maximum is resumed whatever it holds.
 func (m *Manager) resumeFitting() {
 	for _, c := range m.ordered {
 		if !c.state.suspended() || c.atRisk || !c.ready(m.now) || !c.known || !m.settled(c) {
@@ -99,8 +100,8 @@ func (m *Manager) resumeFitting() {
 	}
 }
 
-// resumeToPage resumes a container that is short, if it has nothing to wait for: slow is better than not at all. It may page until its
-// limit changes.
+// resumeToPage resumes a container that is short, if it has nothing to wait for: slow is better than not at all. It
+// may page until its limit changes.
 func (m *Manager) resumeToPage(c *container) {
 	if m.nothingToWaitFor(c) && c.state.suspended() && c.ready(m.now) && m.settled(c) && c.limit >= c.Min {
 		c.mayPage = true
@@ -108,8 +109,8 @@ func (m *Manager) resumeToPage(c *container) {
 	}
 }
 
-// nothingToWaitFor reports whether c, which is short, gains nothing by waiting: it has its turn, no other container runs, or it has
-// waited long enough. A container at risk waits in any case: the kernel would kill it.
+// nothingToWaitFor reports whether c, which is short, gains nothing by waiting: it has its turn, no other container
+// runs, or it has waited long enough. A container at risk waits in any case: the kernel would kill it.
 func (m *Manager) nothingToWaitFor(c *container) bool {
 	return !c.atRisk && (c.place.standing == onTurn || !m.anotherRuns(c) || m.waitedLong(c))
 }
@@ -124,8 +125,8 @@ func (m *Manager) anotherRuns(c *container) bool {
 	return false
 }
 
-// waitedLong reports whether c has been short for Patience, and no container runs for whose end it could wait (REGULAR containers
-// may be services). To run with less than it needs, c must have room in swap.
+// waitedLong reports whether c has been short for Patience, and no container runs for whose end it could wait
+// (REGULAR containers may be services). To run with less than it needs, c must have room in swap.
 func (m *Manager) waitedLong(c *container) bool {
 	for _, o := range m.ordered {
 		if o != c && (o.flex() && !o.inactive() || !o.flex() && m.ends(o)) {
@@ -138,8 +139,9 @@ func (m *Manager) waitedLong(c *container) bool {
 	return m.p.Patience > 0 && m.now.Sub(c.shortSince) >= m.p.Patience
 }
 
-// willEnd reports whether a container runs, or is about to run, whose end will free memory for first: then first can wait. FLEX
-// containers after first do not count, nor do REGULAR containers of unknown duration or that are late: they may be services.
+// willEnd reports whether a container runs, or is about to run, whose end will free memory for first: then first can
+// wait. FLEX containers after first do not count, nor do REGULAR containers of unknown duration or that are late:
+// they may be services.
 func (m *Manager) willEnd(first *container) bool {
 	for _, c := range m.ordered {
 		runs := !c.state.suspended() || !c.wants()

@@ -61,7 +61,8 @@ func TestPuffAgainstSlowTwin(t *testing.T) {
 			w.max = w.limit + resource.Amount(1+r.IntN(3000))
 			wishes = append(wishes, w)
 			in.Started = append(in.Started, Started{Limit: w.limit,
-				Envelope: Envelope{Container: w.id, Envelope: cluster.Envelope{Class: cluster.Flex, Min: 1, Max: w.max, Rank: job}}})
+				Envelope: Envelope{Container: w.id, Envelope: cluster.Envelope{Class: cluster.Flex, Min: 1, Max: w.max,
+					Rank: job}}})
 			if w.short {
 				in.Readings = append(in.Readings, Reading{Container: w.id, Anonymous: w.limit, Swap: 500, Pressed: true})
 				first = i

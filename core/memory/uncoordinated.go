@@ -2,8 +2,8 @@ package memory
 
 import "github.com/bellows-rm/bellows/core/resource"
 
-// uncoordinated is the baseline KILL of section 5.3: each container puffs on its own, and is killed when the node has too little
-// memory for one whole puff. Nothing is suspended or reclaimed; slack is still taken back.
+// uncoordinated is the baseline KILL of section 5.3: each container puffs on its own, and is killed when the node has
+// too little memory for one whole puff. Nothing is suspended or reclaimed; slack is still taken back.
 var uncoordinated = strategy{limitSuspensions: (*Manager).killOverdue, grow: (*Manager).growAlone}
 
 // growAlone lets each container that is short grow by φ of its limit, or kills it.

@@ -30,8 +30,9 @@ func randomWaiters(k *kernel, r *rand.Rand) {
 	n := 2 + r.IntN(5)
 	for i := range n {
 		id := cluster.ContainerID{Task: cluster.TaskID{Job: cluster.JobID(i + 1)}, Run: 1}
-		p := &program{Envelope: Envelope{Container: id, Envelope: cluster.Envelope{Rank: i, Class: cluster.Flex, Min: resource.Amount(1+r.IntN(4)) << 20, Max: k.memory}},
-			work: time.Duration(4+r.IntN(10)) * time.Second, pass: time.Duration(1+r.IntN(10)) * time.Second,
+		p := &program{Envelope: Envelope{Container: id, Envelope: cluster.Envelope{Rank: i, Class: cluster.Flex,
+			Min: resource.Amount(1+r.IntN(4)) << 20, Max: k.memory}}, work: time.Duration(4+r.IntN(10)) * time.Second,
+			pass:    time.Duration(1+r.IntN(10)) * time.Second,
 			arrives: timeline.Time(r.IntN(5)) * timeline.Time(time.Second), sets: []resource.Amount{1 << 20}}
 		for range 3 {
 			p.sets = append(p.sets, resource.Amount(8+r.IntN(48))<<20)
@@ -48,7 +49,8 @@ func randomWaiters(k *kernel, r *rand.Rand) {
 			p.sleeps = &nap{at: from, long: time.Duration(1+r.IntN(40)) * time.Second}
 		case kind == 1 && of.pipe == nil:
 			holds := time.Duration(60+r.IntN(1000)) * time.Millisecond
-			p.pipe, of.pipe = &pipe{other: of, from: from, holds: holds}, &pipe{other: p, from: from, holds: holds, written: true}
+			p.pipe, of.pipe = &pipe{other: of, from: from, holds: holds},
+				&pipe{other: p, from: from, holds: holds, written: true}
 		default:
 			p.lock = &wait{at: from, of: of, until: of.work / time.Duration(1+r.IntN(3))}
 		}
@@ -77,8 +79,8 @@ func (q *quiet) look() {
 	q.work, q.moved = work, k.moved
 	if k.now.Sub(q.since) > most {
 		for _, p := range k.programs {
-			k.t.Logf("%v %s: %v of %v, holds %d+%d of %d, kept still %v, waits %v, sets %v", p.Container, p.state, p.progress, p.work, p.resident,
-				p.swapped(), p.limit, p.stopped, k.waiting(p), p.sets)
+			k.t.Logf("%v %s: %v of %v, holds %d+%d of %d, kept still %v, waits %v, sets %v", p.Container, p.state, p.progress,
+				p.work, p.resident, p.swapped(), p.limit, p.stopped, k.waiting(p), p.sets)
 		}
 		k.fail("for %v nothing goes on, and somebody is kept still that could", most)
 	}

@@ -6,16 +6,16 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// Programs wait for each other: for a lock, for the other end of a pipe. A program that runs and waits for one that is suspended, while
-// the first holds the memory that the other lacks, would wait for ever. From outside this looks like sleep. So a container
-// that runs and makes no progress, while another is suspended for want of memory, yields: it comes after all others, and the memory
-// that is taken from it goes to swap, but it is not kept suspended. A program that sleeps loses nothing by that until it wakes. A
-// program that waits goes on at the speed of swap as soon as it can: two that wait for each other in turns run side by side, since
-// swapping them out and in for each other would move more than they do in a turn. Once it has been awake for a while it is ranked
-// again.
+// Programs wait for each other: for a lock, for the other end of a pipe. A program that runs and waits for one that
+// is suspended, while the first holds the memory that the other lacks, would wait for ever. From outside this looks
+// like sleep. So a container that runs and makes no progress, while another is suspended for want of memory, yields:
+// it comes after all others, and the memory that is taken from it goes to swap, but it is not kept suspended. A
+// program that sleeps loses nothing by that until it wakes. A program that waits goes on at the speed of swap as soon
+// as it can: two that wait for each other in turns run side by side, since swapping them out and in for each other
+// would move more than they do in a turn. Once it has been awake for a while it is ranked again.
 
-// leastWork is the share of the time that a program must compute, or the share of its limit that it must have swapped within
-// Parameters.Stall, to make progress.
+// leastWork is the share of the time that a program must compute, or the share of its limit that it must have swapped
+// within Parameters.Stall, to make progress.
 const leastWork = 0.01
 
 // progress is when a container last made progress: computed, or swapped.
@@ -52,8 +52,8 @@ func (m *Manager) stallsAt(c *container) timeline.Time {
 	return max(c.progress.at, c.changedAt).Add(m.p.Stall)
 }
 
-// awakeUntil is when c, which yields and has woken, is ranked again; later each time, for a container that wakes again and again
-// waits for another one in turns.
+// awakeUntil is when c, which yields and has woken, is ranked again; later each time, for a container that wakes
+// again and again waits for another one in turns.
 func (m *Manager) awakeUntil(c *container) timeline.Time {
 	return c.progress.awoke.at.Add(m.p.Patience << min(c.progress.yielded-1, 6))
 }
@@ -87,11 +87,12 @@ func (m *Manager) updateYielding() {
 // refusedLately is longer than a container that was refused waits until it asks again.
 const refusedLately = 3 * time.Second
 
-// othersWait reports whether a container other than c is suspended, or pages, for want of memory, and is not being helped, or a FLEX
-// container cannot start: all may wait for that one.
+// othersWait reports whether a container other than c is suspended, or pages, for want of memory, and is not being
+// helped, or a FLEX container cannot start: all may wait for that one.
 func (m *Manager) othersWait(c *container) bool {
 	for _, o := range m.ordered {
-		if o != c && o.wants() && o.pending == nil && (o.mayPage || o.state.suspended() && m.now.Sub(o.suspendedAt) >= m.p.Settle) {
+		if o != c && o.wants() && o.pending == nil &&
+			(o.mayPage || o.state.suspended() && m.now.Sub(o.suspendedAt) >= m.p.Settle) {
 			return true
 		}
 	}
@@ -101,7 +102,8 @@ func (m *Manager) othersWait(c *container) bool {
 // resumeYielding resumes containers that yield, once the memory that they give has been taken.
 func (m *Manager) resumeYielding() {
 	for _, c := range m.ordered {
-		if c.place.standing == yielding && c.state.suspended() && !c.atRisk && c.ready(m.now) && c.limit >= c.Min && m.settled(c) {
+		if c.place.standing == yielding && c.state.suspended() && !c.atRisk && c.ready(m.now) && c.limit >= c.Min &&
+			m.settled(c) {
 			c.mayPage = true
 			m.order(Resume, c, 0, Reason{Code: Yields, A: int64(c.demand()), B: int64(c.limit)})
 		}

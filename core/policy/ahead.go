@@ -21,9 +21,9 @@ type ahead struct {
 	gone  []cluster.TaskID
 }
 
-// view is what is available on a node. When the node changes, only the forecasts of tasks that came, left or deviate from what
-// was foreseen are read: to read those of all tasks would take most of the time of a decision, because they are seldom in
-// the processor's cache.
+// view is what is available on a node. When the node changes, only the forecasts of tasks that came, left or deviate
+// from what was foreseen are read: to read those of all tasks would take most of the time of a decision, because they
+// are seldom in the processor's cache.
 type view struct {
 	version   uint64
 	known     bool
@@ -123,8 +123,8 @@ func (v *view) find(near int, p *part) int {
 	return slices.IndexFunc(v.tasks, same)
 }
 
-// drop removes from a view the changes that are past, and the tasks that are no longer there. What the tasks would demand is
-// available: of a task with a known end, that is the sum of its changes to come.
+// drop removes from a view the changes that are past, and the tasks that are no longer there. What the tasks would
+// demand is available: of a task with a known end, that is the sum of its changes to come.
 func (a *ahead) drop(v *view, past int) {
 	a.gone = a.gone[:0]
 	for i := range v.tasks {
@@ -168,9 +168,9 @@ func (v *view) merge(owner cluster.TaskID, steps []timeline.Step) {
 }
 
 // demand returns what t demands now, and adds the later changes of what is available. A task with a forecast is as far
-// from its end as its estimated end says: its phases are stretched or shortened as the whole task is. A task that stands
-// still goes on now, unless it lends what it does not hold: then it demands its memory alone. An overdue task demands
-// nothing more. A task without a forecast demands its grant until it ends.
+// from its end as its estimated end says: its phases are stretched or shortened as the whole task is. A task that
+// stands still goes on now, unless it lends what it does not hold: then it demands its memory alone. An overdue task
+// demands nothing more. A task without a forecast demands its grant until it ends.
 func (a *ahead) demand(now timeline.Time, t *book.TaskState, end timeline.Time) (present resource.Vector) {
 	if end == timeline.Never {
 		return t.Holds()

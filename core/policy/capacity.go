@@ -274,8 +274,8 @@ func (c *capacity) start(p *book.Plan, m *capacityMember, stage int, n *book.Nod
 	c.giveBackExcess(p, m)
 }
 
-// why names the limit of a queue or user that a job would exceed, or the job that blocks its leaf. Every other job of the
-// leaf was considered in the last decision, and what was recorded for it then is true.
+// why names the limit of a queue or user that a job would exceed, or the job that blocks its leaf. Every other job of
+// the leaf was considered in the last decision, and what was recorded for it then is true.
 func (c *capacity) why(_ timeline.Time, _ *book.Snapshot, j *book.JobState, _ int) (cluster.Reason, bool) {
 	m := c.tree.members[j]
 	switch {

@@ -31,9 +31,9 @@ func TestNoJobWaitsWithoutAReason(t *testing.T) {
 	}
 }
 
-// conserves checks that a policy starts what can start. On random small clusters, after each step, each job with a task to start waits for
-// room, or the policy has a reason: another job comes first (Plan.WaitBehind), or what Traits.Why or Plan.Wait says. And when nothing more is
-// submitted, all jobs end. It reports the smallest example.
+// conserves checks that a policy starts what can start. On random small clusters, after each step, each job with a
+// task to start waits for room, or the policy has a reason: another job comes first (Plan.WaitBehind), or what
+// Traits.Why or Plan.Wait says. And when nothing more is submitted, all jobs end. It reports the smallest example.
 func conserves(t *testing.T, made func() policy.Policy) {
 	t.Helper()
 	if err := counterexample(made); err != nil {
@@ -70,8 +70,10 @@ type littleCluster struct {
 func (l *littleCluster) run(nodes, events int) error {
 	var boot []cluster.Event
 	for i := range nodes {
-		capacity := resource.Of(resource.Amount(1+l.random.IntN(4))*resource.Core, resource.Amount(1+l.random.IntN(8))*resource.GB)
-		boot = append(boot, cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprintf("n%d", i+1), Capacity: capacity}})
+		capacity := resource.Of(resource.Amount(1+l.random.IntN(4))*resource.Core,
+			resource.Amount(1+l.random.IntN(8))*resource.GB)
+		boot = append(boot, cluster.Event{Kind: cluster.NodeJoined,
+			NewNode: &cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprintf("n%d", i+1), Capacity: capacity}})
 		l.tell("node n%d has %v", i+1, capacity)
 	}
 	if err := l.step(append(boot, cluster.Event{Kind: cluster.Synced})...); err != nil {
@@ -92,7 +94,8 @@ func (l *littleCluster) run(nodes, events int) error {
 	for len(l.engine.Snapshot().Jobs) > 0 {
 		switch l.now = l.now.Add(time.Second); {
 		case l.engine.Snapshot().Running == 0 && len(l.wakes) == 0:
-			return fmt.Errorf("job %d does not end: nothing runs, and the policy wants no step later", l.engine.Snapshot().Jobs[0].ID)
+			return fmt.Errorf("job %d does not end: nothing runs, and the policy wants no step later",
+				l.engine.Snapshot().Jobs[0].ID)
 		case l.engine.Steps() > 10_000:
 			return fmt.Errorf("job %d does not end after 10000 steps", l.engine.Snapshot().Jobs[0].ID)
 		}
@@ -187,7 +190,8 @@ func (l *littleCluster) decide(now timeline.Time, events ...cluster.Event) error
 		}
 		need := j.Stages[stage].Ideal
 		n, _ := s.FirstOpen(need, 0)
-		return fmt.Errorf("job %d waits though node %s has room: a task needs %v, %v are free, and the policy has no reason", j.ID, n.Name, need, n.Free)
+		return fmt.Errorf("job %d waits though node %s has room: a task needs %v, %v are free, and the policy has no "+
+			"reason", j.ID, n.Name, need, n.Free)
 	}
 	return nil
 }

@@ -9,11 +9,12 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// contentionAware is the baseline of the ECS paper (section V.D): tasks are granted what each phase demands, as under ecs, and start
-// only on nodes that have enough for what all tasks there are forecast to demand until the new one ends. Nothing is stopped.
+// contentionAware is the baseline of the ECS paper (section V.D): tasks are granted what each phase demands, as under
+// ecs, and start only on nodes that have enough for what all tasks there are forecast to demand until the new one
+// ends. Nothing is stopped.
 //
-// The paper has it as a variation of YARN's Capacity Scheduler, without its queues. Here jobs are served in the order of their
-// submission, and jobs whose task starts nowhere are skipped. "The near future" is the run time of the task.
+// The paper has it as a variation of YARN's Capacity Scheduler, without its queues. Here jobs are served in the order
+// of their submission, and jobs whose task starts nowhere are skipped. "The near future" is the run time of the task.
 type contentionAware struct {
 	phased phased
 	fit    firstFit
@@ -65,9 +66,10 @@ func (c *contentionAware) suits(p *book.Plan, j *book.JobState, n *book.NodeStat
 	return !over
 }
 
-// exceeds returns the first time at which n would have too few cores if the next task of a stage started now; ok is false if it
-// would have enough until the task ends.
-func (c *contentionAware) exceeds(now timeline.Time, s *book.Snapshot, j *book.JobState, stage int, n *book.NodeState) (at timeline.Time, ok bool) {
+// exceeds returns the first time at which n would have too few cores if the next task of a stage started now; ok is
+// false if it would have enough until the task ends.
+func (c *contentionAware) exceeds(now timeline.Time, s *book.Snapshot, j *book.JobState, stage int,
+	n *book.NodeState) (at timeline.Time, ok bool) {
 	c.demand.look(now, s, n, nil)
 	lasts := j.Stages[stage].RunTime()
 	if lasts <= 0 {

@@ -337,10 +337,10 @@ func (d *drf) sumShare(q *queue[drfQueue]) drfShare {
 	return s
 }
 
-// saturated reports for each resource whether its free amount is below the smallest request of the jobs that need it most,
-// or, if there are no such jobs, below the smallest request of all jobs. The free amount of a resource that every
-// node states is that of one node that is not reserved; the free amount of other resources is that of the cluster, where
-// an unknown amount is never saturated.
+// saturated reports for each resource whether its free amount is below the smallest request of the jobs that need it
+// most, or, if there are no such jobs, below the smallest request of all jobs. The free amount of a resource that
+// every node states is that of one node that is not reserved; the free amount of other resources is that of the
+// cluster, where an unknown amount is never saturated.
 func (d *drf) saturated(p *book.Plan) (saturated [resource.NumKinds]bool) {
 	var mostly, least resource.Vector // the least amounts
 	for _, need := range d.needs {

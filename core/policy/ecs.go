@@ -9,13 +9,14 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// ecs grants each task what its phase demands, so that more tasks run at once, and stops tasks that have time while their node
-// would be over-allocated (Xu et al., "Improving Utilization and Parallelism of Hadoop Cluster by Elastic Containers",
-// Algorithm 1 and equations 1 to 16). What the paper leaves open is decided in docs/decisions/0047-ecs.md.
+// ecs grants each task what its phase demands, so that more tasks run at once, and stops tasks that have time while
+// their node would be over-allocated (Xu et al., "Improving Utilization and Parallelism of Hadoop Cluster by Elastic
+// Containers", Algorithm 1 and equations 1 to 16). What the paper leaves open is decided in
+// docs/decisions/0047-ecs.md.
 //
-// Jobs are served by dominant share. A task starts where its first phase has room. When it enters another phase, its CPU is
-// resized, even beyond what its node has. If the forecasts of the tasks of a node exceed its cores at some time, and fluctuate
-// enough, the policy asks which tasks should stop when, and carries out the answer.
+// Jobs are served by dominant share. A task starts where its first phase has room. When it enters another phase, its
+// CPU is resized, even beyond what its node has. If the forecasts of the tasks of a node exceed its cores at some
+// time, and fluctuate enough, the policy asks which tasks should stop when, and carries out the answer.
 type ecs struct {
 	detector          leveling.Detector
 	levels            bool
@@ -40,33 +41,41 @@ type ecs struct {
 func newECS(s *settings) Policy {
 	e := &ecs{}
 	e.detector.Threshold = s.declare("threshold", "5",
-		"H_RF: a node is leveled if its demand fluctuates by more than this, in seconds of the whole node, and exceeds its cores at some time "+
+		"H_RF: a node is leveled if its demand fluctuates by more than this, in seconds of the whole node, and "+
+			"exceeds its cores at some time "+
 			"(equation 16). The paper has no value").number()
 	e.detector.Discount = s.declare("discount", "0.8",
-		"λ, from 0 to 1: the n-th stretch of constant demand counts λ^n in the fluctuation (equation 16). The paper has no value").share()
+		"λ, from 0 to 1: the n-th stretch of constant demand counts λ^n in the fluctuation (equation 16). The paper "+
+			"has no value").share()
 	e.suspension = s.declare("suspension", "0.3",
 		"α: a suspension costs as much as this over-allocation for one interval (equation 14)").number()
 	e.delay = s.declare("delay", "0.05",
 		"β: the delay of a task by an interval costs as much as this over-allocation for one interval (equation 14)").number()
 	e.eta = s.declare("eta", "0.4",
-		"η, from 0 to 1: the weight of idle cores in the printed value of a solution (equation 14); it does not change the solution").share()
+		"η, from 0 to 1: the weight of idle cores in the printed value of a solution (equation 14); it does not "+
+			"change the solution").share()
 	e.perCore = s.declare("units", "node",
 		"what suspension and delay are multiples of: the cores of the node, or one core").oneOf("node", "core") == "core"
 	e.interval = s.declare("interval", "10s",
-		"the shortest interval in which a task stops or goes on; intervals are longer if 20 of them do not reach far enough").duration()
+		"the shortest interval in which a task stops or goes on; intervals are longer if 20 of them do not reach far "+
+			"enough").duration()
 	e.sets = s.declare("sets", "12",
-		"how many groups of tasks of a node may be moved; groups that demand less stay where they are").count(leveling.MostSets)
+		"how many groups of tasks of a node may be moved; groups that demand less stay where they are").count(
+		leveling.MostSets)
 	e.states = s.declare("states", "400000",
 		"how many states a search for a solution looks at; the driver may permit fewer").count(1 << 30)
 	e.phased.off = !s.declare("overcommit", "true",
 		"tasks are granted the CPU that each phase demands; false: their ideal need").flag()
 	weighs := s.declare("cpu", "quota",
-		"what a grant of CPU is. quota: the most that a task may use. weight: its share of the cores while the tasks of its node would use more "+
+		"what a grant of CPU is. quota: the most that a task may use. weight: its share of the cores while the tasks "+
+			"of its node would use more "+
 			"than there are; a task may use what others leave, up to what it requests").oneOf("quota", "weight") == "weight"
 	e.weighs = weighs && !e.phased.off
 	memory := s.declare("memory", "ideal",
-		"what memory tasks are granted. ideal: what they request. phase: tasks in FLEX containers are granted what each phase demands; before "+
-			"a phase that needs more than is free a task stops, and its memory is paged out. paper: phase, and memory leaves and comes back "+
+		"what memory tasks are granted. ideal: what they request. phase: tasks in FLEX containers are granted what "+
+			"each phase demands; before "+
+			"a phase that needs more than is free a task stops, and its memory is paged out. paper: phase, and memory "+
+			"leaves and comes back "+
 			"at once and free of charge, which only a simulator can do").oneOf("ideal", "phase", "paper")
 	e.phased.memory, e.free = memory != "ideal" && !e.phased.off, memory == "paper"
 	if ahead := newLookAhead(s); memory == "phase" {
@@ -75,7 +84,8 @@ func newECS(s *settings) Policy {
 	e.levels = s.declare("leveling", "true",
 		"tasks are stopped while their node would be over-allocated; false: never").flag()
 	e.phased.short.on = s.declare("short", "true",
-		"tasks whose run time is in the lower of two clusters get their largest demand throughout, and are not moved; false: all tasks "+
+		"tasks whose run time is in the lower of two clusters get their largest demand throughout, and are not moved; "+
+			"false: all tasks "+
 			"are treated alike").flag()
 	e.fit = firstFit{queue: fitQueue{key: e.share, grant: e.phased.grant}, begin: e.phased.begin, suits: e.suits}
 	return e
@@ -85,7 +95,8 @@ func (*ecs) Name() string { return "ecs" }
 
 // Traits sets Quotas because a task may become short, and then needs more, when another job comes or leaves.
 func (e *ecs) Traits() Traits {
-	return Traits{LooksAhead: true, ByPhase: !e.phased.off, Weighs: e.weighs, Stops: e.levels || e.phased.memory, Quotas: true, Why: e.why, FreePageOut: e.free, DropCaches: e.dropCaches}
+	return Traits{LooksAhead: true, ByPhase: !e.phased.off, Weighs: e.weighs, Stops: e.levels || e.phased.memory,
+		Quotas: true, Why: e.why, FreePageOut: e.free, DropCaches: e.dropCaches}
 }
 
 func (e *ecs) dropCaches() {
@@ -136,8 +147,8 @@ func (e *ecs) follow(p *book.Plan) {
 	}
 }
 
-// next returns the earliest time after now at which a task of n enters a phase in which it is granted another amount, or at
-// which it is to stop; Never if there is none.
+// next returns the earliest time after now at which a task of n enters a phase in which it is granted another amount,
+// or at which it is to stop; Never if there is none.
 func (e *ecs) next(now timeline.Time, s *book.Snapshot, n *book.NodeState) timeline.Time {
 	at := e.phased.next(now, s, n)
 	if e.phased.memory {

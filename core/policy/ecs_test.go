@@ -24,7 +24,8 @@ func newTable(t *testing.T, cores resource.Amount) *table {
 	b := book.NewBook(nil)
 	b.Snapshot().Lends = true
 	s := &table{T: t, book: b, plan: b.Open(0)}
-	s.enter(0, cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(cores*resource.Core, 100*resource.GB)}})
+	s.enter(0, cluster.Event{Kind: cluster.NodeJoined,
+		NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(cores*resource.Core, 100*resource.GB)}})
 	s.enter(0, cluster.Event{Kind: cluster.Synced})
 	return s
 }
@@ -51,7 +52,8 @@ func (s *table) node() *book.NodeState { return s.book.Snapshot().Nodes[0] }
 // submit submits a job with the given stages.
 func (s *table) submit(id cluster.JobID, stages ...cluster.Stage) *book.JobState {
 	s.Helper()
-	s.enter(0, cluster.Event{Kind: cluster.JobSubmitted, Job: id, NewJob: &cluster.Job{ID: id, Name: fmt.Sprint(id), Stages: stages}})
+	s.enter(0, cluster.Event{Kind: cluster.JobSubmitted, Job: id, NewJob: &cluster.Job{ID: id, Name: fmt.Sprint(id),
+		Stages: stages}})
 	j, _ := s.book.Snapshot().Job(id)
 	return j
 }
@@ -99,8 +101,8 @@ func phasesOf(tasks int, text string, parents ...int) cluster.Stage {
 	return s
 }
 
-// The float of a task is how late it can end until its job ends later: behind it come the tasks of its stage that have not started,
-// and the stages after that.
+// The float of a task is how late it can end until its job ends later: behind it come the tasks of its stage that
+// have not started, and the stages after that.
 func TestFloats(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -110,10 +112,14 @@ func TestFloats(t *testing.T) {
 	}{
 		{"one task", []cluster.Stage{phasesOf(1, "40s:1")}, []int{1}, "0.0:0s"},
 		{"equal tasks", []cluster.Stage{phasesOf(2, "40s:1")}, []int{2}, "0.0:0s 0.1:0s"},
-		{"beside a longer stage", []cluster.Stage{phasesOf(1, "40s:1"), phasesOf(1, "100s:1")}, []int{1, 1}, "0.0:1m0s 1.0:0s"},
-		{"before a stage that ends first", []cluster.Stage{phasesOf(1, "40s:1"), phasesOf(1, "100s:1"), phasesOf(1, "20s:1", 0)}, []int{1, 1}, "0.0:40s 1.0:0s"},
-		{"before the last stage", []cluster.Stage{phasesOf(1, "90s:1"), phasesOf(1, "100s:1"), phasesOf(1, "20s:1", 0)}, []int{1, 1}, "0.0:0s 1.0:10s"},
-		{"a parent of a higher index", []cluster.Stage{phasesOf(1, "20s:1", 1), phasesOf(1, "30s:1"), phasesOf(1, "70s:1")}, []int{0, 1, 1}, "1.0:20s 2.0:0s"},
+		{"beside a longer stage", []cluster.Stage{phasesOf(1, "40s:1"), phasesOf(1, "100s:1")}, []int{1, 1},
+			"0.0:1m0s 1.0:0s"},
+		{"before a stage that ends first", []cluster.Stage{phasesOf(1, "40s:1"), phasesOf(1, "100s:1"),
+			phasesOf(1, "20s:1", 0)}, []int{1, 1}, "0.0:40s 1.0:0s"},
+		{"before the last stage", []cluster.Stage{phasesOf(1, "90s:1"), phasesOf(1, "100s:1"), phasesOf(1, "20s:1", 0)},
+			[]int{1, 1}, "0.0:0s 1.0:10s"},
+		{"a parent of a higher index", []cluster.Stage{phasesOf(1, "20s:1", 1), phasesOf(1, "30s:1"), phasesOf(1, "70s:1")},
+			[]int{0, 1, 1}, "1.0:20s 2.0:0s"},
 		// A stage with two parents begins when the later one has ended, whichever comes first in its list.
 		{"after two parents", []cluster.Stage{phasesOf(1, "40s:1"), phasesOf(1, "100s:1"), phasesOf(1, "20s:1", 0, 1)},
 			[]int{1, 1}, "0.0:1m0s 1.0:0s"},
@@ -150,7 +156,8 @@ func TestFloats(t *testing.T) {
 	}
 }
 
-// What a node does not demand follows the phases of its tasks; a task that is held goes on when its hold ends, where it was.
+// What a node does not demand follows the phases of its tasks; a task that is held goes on when its hold ends, where
+// it was.
 func TestDemands(t *testing.T) {
 	s := newTable(t, 4)
 	long := s.start(s.submit(1, phasesOf(1, "20s:1 40s:3")), 0, 1)[0]
@@ -169,7 +176,8 @@ func TestDemands(t *testing.T) {
 	if at, over := d.over(0); !over || at != timeline.Seconds(20) {
 		t.Errorf("over-allocated at %v, %v", at, over)
 	}
-	s.node().Leveled = &cluster.Answer{Shifts: []cluster.Shift{{Task: short.ID, From: timeline.Seconds(20), To: timeline.Seconds(60)}}}
+	s.node().Leveled = &cluster.Answer{Shifts: []cluster.Shift{{Task: short.ID, From: timeline.Seconds(20),
+		To: timeline.Seconds(60)}}}
 	if got, want := spare(0, nil), "0s:2000 20s:1000 1m0s:1000 1m20s:4000"; got != want {
 		t.Errorf("with a shift, spare is %s, want %s", got, want)
 	}

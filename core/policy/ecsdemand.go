@@ -32,9 +32,9 @@ type rest struct {
 	left time.Duration
 }
 
-// restOf returns what t has left to do when it runs next. ok is false if that is unknown. A task that leveling holds goes on when the
-// hold ends, or at `released` if that is not Never. There is no time at which a task goes on that something else holds, or that waits
-// for memory.
+// restOf returns what t has left to do when it runs next. ok is false if that is unknown. A task that leveling holds
+// goes on when the hold ends, or at `released` if that is not Never. There is no time at which a task goes on that
+// something else holds, or that waits for memory.
 func restOf(s *book.Snapshot, t *book.TaskState, released timeline.Time) (r rest, ok bool) {
 	end, known := s.EstimatedEnd(t, timeline.Earliest)
 	if !known {
@@ -104,8 +104,8 @@ func (d *demands) pause(n *book.NodeState, t *book.TaskState, now timeline.Time)
 	}
 }
 
-// look sets d.spare to the cores of n that its tasks do not demand. released is a task that goes on now although it is held; nil is
-// none.
+// look sets d.spare to the cores of n that its tasks do not demand. released is a task that goes on now although it
+// is held; nil is none.
 func (d *demands) look(now timeline.Time, s *book.Snapshot, n *book.NodeState, released *book.TaskState) {
 	d.steps = d.steps[:0]
 	spare := n.Capacity[resource.CPU]
@@ -147,7 +147,8 @@ func (d *demands) follow(at timeline.Time) {
 				lasts = min(lasts, pauses[0].from.Sub(at))
 			}
 			cpu := resource.Vector{}.With(resource.CPU, p.cpu)
-			d.steps = append(d.steps, timeline.Step{At: at, Value: resource.Vector{}.Sub(cpu)}, timeline.Step{At: at.Add(lasts), Value: cpu})
+			d.steps = append(d.steps, timeline.Step{At: at, Value: resource.Vector{}.Sub(cpu)},
+				timeline.Step{At: at.Add(lasts), Value: cpu})
 			at, p.lasts = at.Add(lasts), p.lasts-lasts
 		}
 	}
@@ -162,8 +163,8 @@ func (d *demands) end() (last timeline.Time) {
 	return last
 }
 
-// over returns the first time from now on at which tasks demand more than the node has, by the last look; ok is false if they never
-// do.
+// over returns the first time from now on at which tasks demand more than the node has, by the last look; ok is false
+// if they never do.
 func (d *demands) over(now timeline.Time) (at timeline.Time, ok bool) {
 	return d.spare.First(now, func(v resource.Vector) bool { return v[resource.CPU] < 0 })
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// Memory by phase. Shortly before a phase that needs more memory should begin, its task is granted that memory (see preparation) or, if it
-// is not free on its node, stands in line for it, with its memory paged out. The phases in line begin in the order in which they began to
-// wait, and nothing starts on the node meanwhile: a task waits no longer than until the tasks that run there have ended. Once those that
-// still run have taken twice as long as was forecast, or if their ends are unknown, it goes on with what is free: a FLEX container that
-// lacks memory is served by the memory manager of its node.
+// Memory by phase. Shortly before a phase that needs more memory should begin, its task is granted that memory (see
+// preparation) or, if it is not free on its node, stands in line for it, with its memory paged out. The phases in
+// line begin in the order in which they began to wait, and nothing starts on the node meanwhile: a task waits no
+// longer than until the tasks that run there have ended. Once those that still run have taken twice as long as was
+// forecast, or if their ends are unknown, it goes on with what is free: a FLEX container that lacks memory is served
+// by the memory manager of its node.
 
 // inLine is a task whose phase needs more memory than it is granted.
 type inLine struct {
@@ -25,16 +26,19 @@ type inLine struct {
 	grant resource.Vector // in phase, with the memory of needs
 	held  bool            // it stands still for it
 	runs  bool            // it turned out that it may run
-	less  bool            // it was let go on with less, because there was nothing to wait for, in this phase or one that needs as much
-	since timeline.Time   // when it began to need that, or stopped for it; zero, the first, if it was let go on with less
+	// it was let go on with less, because there was nothing to wait for, in this phase or one that needs as much
+	less  bool
+	since timeline.Time // when it began to need that, or stopped for it; zero, the first, if it was let go on with less
 }
 
-// pagesOut reports whether the tasks of a stage can be granted memory by phase: what they do not need can be taken from them.
+// pagesOut reports whether the tasks of a stage can be granted memory by phase: what they do not need can be taken
+// from them.
 func pagesOut(j *cluster.Job, stage int) bool {
 	return j.Resizable(stage) && j.Stages[stage].HeartbeatTimeout == 0
 }
 
-// lineUp sets e.line to the tasks of n whose phases need more memory than they are granted, in the order in which they are served.
+// lineUp sets e.line to the tasks of n whose phases need more memory than they are granted, in the order in which
+// they are served.
 func (e *ecs) lineUp(now timeline.Time, n *book.NodeState) {
 	e.line = e.line[:0]
 	for _, t := range n.Tasks {
@@ -60,8 +64,8 @@ func (e *ecs) lineUp(now timeline.Time, n *book.NodeState) {
 	})
 }
 
-// grantedFor returns the phase for which the present grant of a task was decided, perhaps before that began; ok is false if it was not decided
-// for a phase.
+// grantedFor returns the phase for which the present grant of a task was decided, perhaps before that began; ok is
+// false if it was not decided for a phase.
 func grantedFor(t *book.TaskState) (phase int32, ok bool) {
 	r := t.Resized
 	if r == nil || r.Failed || r.Why.Code != cluster.PhaseDemands && r.Why.Code != cluster.PhaseAhead {
@@ -70,8 +74,8 @@ func grantedFor(t *book.TaskState) (phase int32, ok bool) {
 	return int32(r.Why.A) - 1, true
 }
 
-// serveMemory lets the phases in line begin for which n has memory, and stops the tasks of the others. It reports whether something
-// was decided.
+// serveMemory lets the phases in line begin for which n has memory, and stops the tasks of the others. It reports
+// whether something was decided.
 func (e *ecs) serveMemory(now timeline.Time, p *book.Plan, n *book.NodeState) (decided bool) {
 	e.lineUp(now, n)
 	blocked := false
@@ -87,7 +91,8 @@ func (e *ecs) serveMemory(now timeline.Time, p *book.Plan, n *book.NodeState) (d
 		case w.less: // or two tasks would take turns, and swap more than they compute
 			w.runs = true
 		case !w.held:
-			p.PageOutUntil(w.task, end.Add(end.Sub(now)+time.Minute), cluster.BecauseMemoryWaits(w.needs, w.grant[resource.Memory], free))
+			p.PageOutUntil(w.task, end.Add(end.Sub(now)+time.Minute),
+				cluster.BecauseMemoryWaits(w.needs, w.grant[resource.Memory], free))
 			decided = true
 			fallthrough
 		default:
@@ -105,8 +110,9 @@ func (w *inLine) fits(n *book.NodeState) bool {
 // page is the least change of a grant of memory.
 const page = 4 * resource.KiB
 
-// reduced returns the memory with which a task goes on that does not get all that its phase needs, of the most that it can have. That it goes
-// on, and keeps its turn, is known by its last resize: a grant that would stay the same becomes a page less.
+// reduced returns the memory with which a task goes on that does not get all that its phase needs, of the most that
+// it can have. That it goes on, and keeps its turn, is known by its last resize: a grant that would stay the same
+// becomes a page less.
 func (w *inLine) reduced(most resource.Amount) resource.Amount {
 	memory, wanted := min(w.grant[resource.Memory], most), w.task.WantedGrant()[resource.Memory]
 	switch {
@@ -129,12 +135,13 @@ func (e *ecs) begin(now timeline.Time, p *book.Plan, w *inLine) (decided bool) {
 	return decided
 }
 
-// lastEnd returns until when the tasks of n that do not wait for memory are waited for: until all have ended, or have taken twice as long
-// as was forecast; now if there is none whose end is known.
+// lastEnd returns until when the tasks of n that do not wait for memory are waited for: until all have ended, or have
+// taken twice as long as was forecast; now if there is none whose end is known.
 func (e *ecs) lastEnd(now timeline.Time, s *book.Snapshot, n *book.NodeState) (last timeline.Time) {
 	last = now
 	for _, t := range n.Tasks {
-		if t.Steers || t.StillBy&cluster.HeldByOwner != 0 || slices.ContainsFunc(e.line, func(w inLine) bool { return w.task == t && !w.runs }) {
+		if t.Steers || t.StillBy&cluster.HeldByOwner != 0 ||
+			slices.ContainsFunc(e.line, func(w inLine) bool { return w.task == t && !w.runs }) {
 			continue
 		}
 		r, known := restOf(s, t, timeline.Never)
@@ -150,8 +157,9 @@ func (e *ecs) lastEnd(now timeline.Time, s *book.Snapshot, n *book.NodeState) (l
 	return last
 }
 
-// nextForMemory returns the earliest time after now at which a task of n is to be prepared for a phase, or is not prepared any longer, or at
-// which the tasks in line should have nothing to wait for any more; Never if there is none.
+// nextForMemory returns the earliest time after now at which a task of n is to be prepared for a phase, or is not
+// prepared any longer, or at which the tasks in line should have nothing to wait for any more; Never if there is
+// none.
 func (e *ecs) nextForMemory(now timeline.Time, s *book.Snapshot, n *book.NodeState) timeline.Time {
 	at := timeline.Never
 	for _, t := range n.Tasks {
@@ -172,8 +180,8 @@ func (e *ecs) nextForMemory(now timeline.Time, s *book.Snapshot, n *book.NodeSta
 	return at
 }
 
-// suits reports whether the next task of a job may start on n, which has room for it: no phase waits for memory there, and all phases of
-// the task would ever fit.
+// suits reports whether the next task of a job may start on n, which has room for it: no phase waits for memory
+// there, and all phases of the task would ever fit.
 func (e *ecs) suits(_ *book.Plan, j *book.JobState, n *book.NodeState) bool {
 	if !e.phased.memory {
 		return true

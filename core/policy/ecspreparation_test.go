@@ -16,9 +16,11 @@ type prepared struct {
 	policy *ecs
 }
 
-// newPrepared is a node with tasks that need the memory of first for 100 s, and then that of second, under ecs with that look ahead.
+// newPrepared is a node with tasks that need the memory of first for 100 s, and then that of second, under ecs with
+// that look ahead.
 func newPrepared(t *testing.T, ahead string, tasks int, first, second resource.Amount) *prepared {
-	p, err := New("ecs", map[string]string{"ecs.memory": "phase", "ecs.short": "false", "ecs.leveling": "false", "ecs.ahead": ahead})
+	p, err := New("ecs", map[string]string{"ecs.memory": "phase", "ecs.short": "false", "ecs.leveling": "false",
+		"ecs.ahead": ahead})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +28,8 @@ func newPrepared(t *testing.T, ahead string, tasks int, first, second resource.A
 	stage := phasesOf(tasks, "100s:1 100s:1")
 	stage.Ideal[resource.Memory] = second
 	stage.Phases[0].Demand[resource.Memory], stage.Phases[1].Demand[resource.Memory] = first, second
-	s.enter(0, cluster.Event{Kind: cluster.JobSubmitted, Job: 1, NewJob: &cluster.Job{ID: 1, Name: "1", Class: cluster.Flex, Stages: []cluster.Stage{stage}}})
+	s.enter(0, cluster.Event{Kind: cluster.JobSubmitted, Job: 1,
+		NewJob: &cluster.Job{ID: 1, Name: "1", Class: cluster.Flex, Stages: []cluster.Stage{stage}}})
 	s.decide(0)
 	return s
 }
@@ -62,8 +65,9 @@ func (s *prepared) found(second, done float64) {
 	s.enter(timeline.Seconds(second), e)
 }
 
-// A task is granted the memory of its second phase 10 s before that should begin. If the phase does not begin, the task gives the memory back
-// 10 s after that at the latest, or as soon as it is known to be further away, and then has it when it is in the phase.
+// A task is granted the memory of its second phase 10 s before that should begin. If the phase does not begin, the
+// task gives the memory back 10 s after that at the latest, or as soon as it is known to be further away, and then
+// has it when it is in the phase.
 func TestPreparedForAPhase(t *testing.T) {
 	const (
 		ahead = "is granted 6GB for its phase 2, which should begin when it has run for 1m40s"
@@ -75,12 +79,16 @@ func TestPreparedForAPhase(t *testing.T) {
 		want         string
 	}
 	for name, moments := range map[string][]moment{
-		"as forecast":             {{second: 89}, {second: 90, want: ahead}, {second: 100}, {second: 150}},
-		"found where it seems":    {{second: 90, want: ahead}, {second: 95, done: 94}, {second: 101}, {second: 150}},
-		"found again and again":   {{second: 90, want: ahead}, {second: 97, done: 90}, {second: 106, done: 90}, {second: 109}, {second: 110, want: late}, {second: 115}, {second: 116, want: now}},
-		"further away":            {{second: 90, want: ahead}, {second: 95, done: 50, want: late}, {second: 135}, {second: 144}, {second: 145, want: now}},
-		"further away afterwards": {{second: 90, want: ahead}, {second: 104, done: 50, want: late}, {second: 144}, {second: 154, want: now}},
-		"further away before":     {{second: 80, done: 50}, {second: 90}, {second: 120, want: strings.Replace(ahead, "1m40s", "2m10s", 1)}, {second: 130}},
+		"as forecast":          {{second: 89}, {second: 90, want: ahead}, {second: 100}, {second: 150}},
+		"found where it seems": {{second: 90, want: ahead}, {second: 95, done: 94}, {second: 101}, {second: 150}},
+		"found again and again": {{second: 90, want: ahead}, {second: 97, done: 90}, {second: 106, done: 90},
+			{second: 109}, {second: 110, want: late}, {second: 115}, {second: 116, want: now}},
+		"further away": {{second: 90, want: ahead}, {second: 95, done: 50, want: late}, {second: 135},
+			{second: 144}, {second: 145, want: now}},
+		"further away afterwards": {{second: 90, want: ahead}, {second: 104, done: 50, want: late}, {second: 144},
+			{second: 154, want: now}},
+		"further away before": {{second: 80, done: 50}, {second: 90},
+			{second: 120, want: strings.Replace(ahead, "1m40s", "2m10s", 1)}, {second: 130}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newPrepared(t, "2s", 1, 2*resource.GB, 6*resource.GB)
@@ -96,11 +104,12 @@ func TestPreparedForAPhase(t *testing.T) {
 	}
 }
 
-// Of two tasks that fill a node and come to larger phases at the same time, one goes on with what it has. That is recorded, so that it
-// keeps its turn.
+// Of two tasks that fill a node and come to larger phases at the same time, one goes on with what it has. That is
+// recorded, so that it keeps its turn.
 func TestTurnWithTheSameGrant(t *testing.T) {
 	s := newPrepared(t, "0s", 2, 50*resource.GB, 100*resource.GB)
-	if got := s.decide(100); !strings.HasPrefix(got, "its phase 2 is granted 1 core and ") || !strings.Contains(got, "; its phase 2 waits for 100GB of memory") {
+	if got := s.decide(100); !strings.HasPrefix(got, "its phase 2 is granted 1 core and ") ||
+		!strings.Contains(got, "; its phase 2 waits for 100GB of memory") {
 		t.Errorf("decided %q", got)
 	}
 	if got := s.decide(101); got != "" {

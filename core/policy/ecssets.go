@@ -13,7 +13,8 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// mostIntervals is T, how many intervals a problem has: with 12 sets most problems of this size are proved within 50 ms.
+// mostIntervals is T, how many intervals a problem has: with 12 sets most problems of this size are proved within 50
+// ms.
 const mostIntervals = 20
 
 // question is the problem of leveling a node: a cluster.Question.
@@ -27,7 +28,8 @@ type question struct {
 	states  int
 }
 
-// group is tasks of one stage in one phase of their forecasts, which stop together. They either all run now, or none does.
+// group is tasks of one stage in one phase of their forecasts, which stop together. They either all run now, or none
+// does.
 type group struct {
 	tasks  []cluster.TaskID
 	still  bool
@@ -48,7 +50,8 @@ type groupRest struct {
 }
 
 func (a *group) compare(b *group) int {
-	return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.stage, b.stage), cmp.Compare(a.phase, b.phase), cmp.Compare(btoi(a.still), btoi(b.still)))
+	return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.stage, b.stage), cmp.Compare(a.phase, b.phase),
+		cmp.Compare(btoi(a.still), btoi(b.still)))
 }
 
 func btoi(b bool) int {
@@ -58,8 +61,9 @@ func btoi(b bool) int {
 	return 0
 }
 
-// ask asks how to level n if its tasks will demand more than it has, and their demand fluctuates enough (Algorithm 1, lines 12 to
-// 16). While a task of n has not been launched, its forecast would move. Without new tasks it asks once per interval at most.
+// ask asks how to level n if its tasks will demand more than it has, and their demand fluctuates enough (Algorithm 1,
+// lines 12 to 16). While a task of n has not been launched, its forecast would move. Without new tasks it asks once
+// per interval at most.
 func (e *ecs) ask(now timeline.Time, p *book.Plan, n *book.NodeState) {
 	byPhase, fresh := false, n.Asked == nil || n.Asked.Stale || now.Sub(n.Asked.At) >= e.interval
 	for _, t := range n.Tasks {
@@ -90,7 +94,8 @@ func (e *ecs) ask(now timeline.Time, p *book.Plan, n *book.NodeState) {
 func (e *ecs) question(now timeline.Time, s *book.Snapshot, n *book.NodeState) *question {
 	groups, end, latest := e.groups(now, s, n)
 	window := min(latest.Sub(now), 2*end.Sub(now))
-	q := &question{from: now, every: max(e.interval, (window+mostIntervals-1)/mostIntervals), eta: e.eta, states: e.states, unit: n.Capacity[resource.CPU]}
+	q := &question{from: now, every: max(e.interval, (window+mostIntervals-1)/mostIntervals), eta: e.eta,
+		states: e.states, unit: n.Capacity[resource.CPU]}
 	intervals := max(1, min(mostIntervals, int((window+q.every-1)/q.every)))
 	unit := q.unit
 	if e.perCore {
@@ -111,9 +116,10 @@ func (e *ecs) question(now timeline.Time, s *book.Snapshot, n *book.NodeState) *
 	return q
 }
 
-// groups returns the groups of the tasks of n that may be moved, when the last task of n ends if none is moved, and when the last
-// one must have ended.
-func (e *ecs) groups(now timeline.Time, s *book.Snapshot, n *book.NodeState) (groups []group, end, latest timeline.Time) {
+// groups returns the groups of the tasks of n that may be moved, when the last task of n ends if none is moved, and
+// when the last one must have ended.
+func (e *ecs) groups(now timeline.Time, s *book.Snapshot, n *book.NodeState) (groups []group, end,
+	latest timeline.Time) {
 	end, latest = now, now
 	tasks := slices.Clone(n.Tasks)
 	slices.SortFunc(tasks, func(a, b *book.TaskState) int { return compareTasks(a.ID, b.ID) })
@@ -245,7 +251,8 @@ func (q *question) Solve(states int) cluster.Answer {
 	}
 	// Of a whole node over an interval. Bound and value differ by as much whatever the weight of idle cores is.
 	value := cost.Objective(&q.problem, q.eta) / float64(q.unit)
-	a := cluster.Answer{Value: value, Bound: value, Proved: solution.Proved, States: solution.States, Shifts: q.shifts(solution.Runs)}
+	a := cluster.Answer{Value: value, Bound: value, Proved: solution.Proved, States: solution.States,
+		Shifts: q.shifts(solution.Runs)}
 	if !a.Proved {
 		a.Bound = value - float64(solution.Value-solution.Bound)/float64(q.unit)
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // carryOut stops and resumes the tasks of n as the newest solution says. A task is stopped only if n would otherwise be
-// over-allocated meanwhile, and goes on early if n would not be: tasks may have ended earlier than forecast. changed says that n
-// has changed, so that the latter may be.
+// over-allocated meanwhile, and goes on early if n would not be: tasks may have ended earlier than forecast. changed
+// says that n has changed, so that the latter may be.
 func (e *ecs) carryOut(now timeline.Time, p *book.Plan, n *book.NodeState, changed bool) {
 	for _, t := range n.Tasks {
 		if !t.Running || t.Killing || t.Steers {
@@ -49,7 +49,8 @@ func shiftOf(a *cluster.Answer, t *book.TaskState, now timeline.Time) (shift clu
 }
 
 // collides reports whether n would be over-allocated before a time if t ran from now on.
-func (e *ecs) collides(now timeline.Time, s *book.Snapshot, n *book.NodeState, t *book.TaskState, until timeline.Time) bool {
+func (e *ecs) collides(now timeline.Time, s *book.Snapshot, n *book.NodeState, t *book.TaskState,
+	until timeline.Time) bool {
 	e.demand.look(now, s, n, t)
 	at, over := e.demand.over(now)
 	return over && at < until

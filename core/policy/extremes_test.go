@@ -18,14 +18,19 @@ func extremes() []*cluster.Job {
 	var jobs []*cluster.Job
 	least := resource.Of(cluster.LeastRunCPU, cluster.LeastRunMemory)
 	most := resource.Vector{resource.MostCPU, resource.MostMemory, resource.MostMemory, resource.MostMemory}
-	for _, ideal := range []resource.Vector{least, least.With(resource.Memory, resource.MostMemory), least.With(resource.CPU, most[resource.CPU]), most} {
+	for _, ideal := range []resource.Vector{least, least.With(resource.Memory, resource.MostMemory),
+		least.With(resource.CPU, most[resource.CPU]), most} {
 		for _, tasks := range []int{1, cluster.MostRunTasks} {
 			for _, duration := range []time.Duration{0, 1, cluster.LongestTime} {
-				for _, e := range []cluster.Elasticity{{}, {Kind: cluster.Step, Factor: cluster.MostSlowdown}, {Kind: cluster.SawTooth, Factor: 1.5, DiskRate: resource.MostMemory},
-					{Kind: cluster.SawToothTable, Factor: 1}, {Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: 1, Slowdown: math.SmallestNonzeroFloat64}, {Memory: math.MaxInt64, Slowdown: cluster.MostSlowdown}}}} {
+				for _, e := range []cluster.Elasticity{{}, {Kind: cluster.Step, Factor: cluster.MostSlowdown},
+					{Kind: cluster.SawTooth, Factor: 1.5, DiskRate: resource.MostMemory}, {Kind: cluster.SawToothTable, Factor: 1},
+					{Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: 1, Slowdown: math.SmallestNonzeroFloat64},
+						{Memory: math.MaxInt64, Slowdown: cluster.MostSlowdown}}}} {
 					for _, class := range []cluster.Class{cluster.Regular, cluster.Flex} {
-						jobs = append(jobs, &cluster.Job{ID: cluster.JobID(len(jobs) + 1), Name: fmt.Sprint("job", len(jobs)), Class: class, Weight: []float64{0, math.SmallestNonzeroFloat64, cluster.MostWeight}[len(jobs)%3],
-							Stages: []cluster.Stage{{Name: "s", Tasks: tasks, Ideal: ideal, MinMemory: cluster.LeastRunMemory, Duration: duration, Elasticity: e}}})
+						jobs = append(jobs, &cluster.Job{ID: cluster.JobID(len(jobs) + 1), Name: fmt.Sprint("job", len(jobs)),
+							Class: class, Weight: []float64{0, math.SmallestNonzeroFloat64, cluster.MostWeight}[len(jobs)%3],
+							Stages: []cluster.Stage{{Name: "s", Tasks: tasks, Ideal: ideal, MinMemory: cluster.LeastRunMemory,
+								Duration: duration, Elasticity: e}}})
 					}
 				}
 			}
@@ -48,8 +53,10 @@ func TestExtremesUnderEveryPolicy(t *testing.T) {
 					t.Fatal(err)
 				}
 				e := engine.New(p, func(s *book.Snapshot) { s.ContainersPerCore = cluster.ContainersPerCore })
-				node := &cluster.Node{Name: "n1", Capacity: resource.Of(4*resource.Core, 16*resource.GiB).With(resource.Disk, 100*resource.MB)}
-				if _, err := e.Step(0, cluster.Event{Kind: cluster.NodeJoined, NewNode: node}, cluster.Event{Kind: cluster.Synced}); err != nil {
+				node := &cluster.Node{Name: "n1", Capacity: resource.Of(4*resource.Core, 16*resource.GiB).With(resource.Disk,
+					100*resource.MB)}
+				if _, err := e.Step(0, cluster.Event{Kind: cluster.NodeJoined, NewNode: node},
+					cluster.Event{Kind: cluster.Synced}); err != nil {
 					t.Fatal(err)
 				}
 				if policy.CheckRuns(p, e.Snapshot(), j) != nil {
@@ -74,7 +81,8 @@ func TestExtremesUnderEveryPolicy(t *testing.T) {
 					if _, err := e.Step(2, cluster.Event{Kind: cluster.DecisionDone, Decision: d.ID, Task: d.Task}); err != nil {
 						t.Fatalf("%+v: %v", j, err)
 					}
-					if _, err := e.Step(3, cluster.Event{Kind: cluster.TaskEnded, Task: d.Task, Outcome: cluster.Succeeded}); err != nil {
+					if _, err := e.Step(3, cluster.Event{Kind: cluster.TaskEnded, Task: d.Task,
+						Outcome: cluster.Succeeded}); err != nil {
 						t.Fatalf("%+v: %v", j, err)
 					}
 					break

@@ -11,8 +11,8 @@ import (
 
 // fair is YARN's FairScheduler by memory: the job with the least memory is served first. With reservations, a node
 // without room for the next task of the job at the head of the queue is reserved for that job (YARN-ME section 3.3,
-// "Node reservations"), unless the node never has room for that task; with gaps, other jobs may use a reserved node as long as that does not delay the job that
-// reserved it.
+// "Node reservations"), unless the node never has room for that task; with gaps, other jobs may use a reserved node
+// as long as that does not delay the job that reserved it.
 type fair struct {
 	name         string
 	reservations bool
@@ -27,8 +27,8 @@ type fair struct {
 	demand bool
 }
 
-// sizing returns with how much memory, in bytes, the next task of a stage may start on n, and why; ok is false if it may
-// not, and then why says why not.
+// sizing returns with how much memory, in bytes, the next task of a stage may start on n, and why; ok is false if it
+// may not, and then why says why not.
 type sizing func(
 	now timeline.Time, s *book.Snapshot, n *book.NodeState, j *book.JobState, stage int,
 ) (memory resource.Amount, why cluster.Reason, ok bool)
@@ -191,8 +191,8 @@ func giveBackUnneeded(p *book.Plan, j *book.JobState) {
 }
 
 // offerGap starts a task of another job on a reserved node if the end of the task is known in time: before the job that
-// reserved the node can use it, with its ideal memory or under-sized, or by the time at which all tasks of that job should
-// have started. Coordinators have no known end and never start in a gap.
+// reserved the node can use it, with its ideal memory or under-sized, or by the time at which all tasks of that job
+// should have started. Coordinators have no known end and never start in a gap.
 func (f *fair) offerGap(now timeline.Time, p *book.Plan, n *book.NodeState) bool {
 	holder, stage := n.ReservedFor, n.ReservedStage
 	f.then = *n

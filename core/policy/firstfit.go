@@ -17,10 +17,11 @@ type firstFit struct {
 	queue fitQueue
 	// blocks is set if no job is served before the first one.
 	blocks bool
-	// demand is set during a decision if some task may fit on nodes that did not change, and anew before one if that may be a
-	// task of any job.
+	// demand is set during a decision if some task may fit on nodes that did not change, and anew before one if that may
+	// be a task of any job.
 	demand, anew bool
-	// begin starts a task with what its job is granted; nil starts it with its memory, and its ideal need of other resources.
+	// begin starts a task with what its job is granted; nil starts it with its memory, and its ideal need of other
+	// resources.
 	begin func(p *book.Plan, j *book.JobState, stage int, n *book.NodeState, need resource.Vector, why cluster.Reason)
 	// suits says whether the next task of a job may start on a node with room for it; nil is always.
 	suits func(p *book.Plan, j *book.JobState, n *book.NodeState) bool

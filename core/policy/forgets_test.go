@@ -14,15 +14,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPoliciesForget: a policy knows nothing that it cannot compute again from the plan. A policy that was made for this one decision takes the
-// same decisions as one that has seen all that came before, whether that has dropped its caches or not, and also when the cluster is learned
-// from an inventory, as at the beginning of a segment of an event log.
+// TestPoliciesForget: a policy knows nothing that it cannot compute again from the plan. A policy that was made for
+// this one decision takes the same decisions as one that has seen all that came before, whether that has dropped its
+// caches or not, and also when the cluster is learned from an inventory, as at the beginning of a segment of an event
+// log.
 func TestPoliciesForget(t *testing.T) {
 	more := map[string][]string{
-		"capacity":   {"preemption=true preemption-interval=1ns preemption-wait=2ns preemption-per-round=1 queues=a=40%,default=60%", "user-limits=true", "reservations=false"},
-		"ecs":        {"short=false threshold=0 interval=2ns suspension=0.01", "memory=phase short=false threshold=0 interval=2ns ahead=1ns", "cpu=weight overcommit=false"},
-		"fair":       {"reservations=false", "gaps=true", "gaps=false"},
-		"mira":       {"backoff=3ns", "keep=next backoff=0s", "keep=9ns", "rule=paper backoff=2ns keep=6ns", "queues=a=2:2..,b=1:..3,default=1 keep=9ns backoff=3ns"},
+		"capacity": {"preemption=true preemption-interval=1ns preemption-wait=2ns preemption-per-round=1 " +
+			"queues=a=40%,default=60%", "user-limits=true", "reservations=false"},
+		"ecs": {"short=false threshold=0 interval=2ns suspension=0.01",
+			"memory=phase short=false threshold=0 interval=2ns ahead=1ns", "cpu=weight overcommit=false"},
+		"fair": {"reservations=false", "gaps=true", "gaps=false"},
+		"mira": {"backoff=3ns", "keep=next backoff=0s", "keep=9ns", "rule=paper backoff=2ns keep=6ns",
+			"queues=a=2:2..,b=1:..3,default=1 keep=9ns backoff=3ns"},
 		"prism":      {"patience=5ns"},
 		"prophet":    {"backoff=3ns", "backoff=3ns relief=share score=literal", "window=1 deadline=1"},
 		"pufferfish": {"order=sjf"},
@@ -116,7 +120,9 @@ func forgets(t *rapid.T, name string, settings map[string]string) {
 	for i := range number("nodes", 1, 4) {
 		capacity := resource.Of(4*resource.Core, resource.Amount(number("memory", 8, 10))*resource.GB)
 		capacity[resource.Disk], capacity[resource.Network] = 100*resource.MB, 100*resource.MB
-		events = append(events, cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprintf("n%d", i), Capacity: capacity}})
+		events = append(events,
+			cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprintf("n%d", i),
+				Capacity: capacity}})
 	}
 	events = append(events, cluster.Event{Kind: cluster.Synced})
 	asks := compare(0, false, same)
@@ -158,7 +164,8 @@ func possibleFor(t *rapid.T, traits *Traits, s *book.Snapshot, now timeline.Time
 	case kind == 2 && driving >= 0:
 		j := s.Jobs[driving]
 		demand := cluster.Demand{Stage: number("stage", 0, len(j.Stages)-1), Tasks: number("demand", 0, 5)}
-		return cluster.Event{Kind: cluster.JobGrew, Job: j.ID, Found: &cluster.Condition{Growth: &cluster.Growth{Demands: []cluster.Demand{demand}}}}, true
+		return cluster.Event{Kind: cluster.JobGrew, Job: j.ID,
+			Found: &cluster.Condition{Growth: &cluster.Growth{Demands: []cluster.Demand{demand}}}}, true
 	}
 	e, ok = possibleEvent(t, s, now)
 	if ok && e.Kind == cluster.JobSubmitted {

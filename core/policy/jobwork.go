@@ -50,8 +50,8 @@ func (s *sum) measure(p *book.Plan) {
 	}
 }
 
-// manyNew is how many new jobs at a time are sorted in: moving them to their places one by one takes a time that grows with the square
-// of their number, as after a restart with many waiting jobs.
+// manyNew is how many new jobs at a time are sorted in: moving them to their places one by one takes a time that
+// grows with the square of their number, as after a restart with many waiting jobs.
 const manyNew = 32
 
 func (s *sum) removeRetired() {

@@ -11,12 +11,14 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// mira is Mira's resource manager (section III.C) with an application scheduler for each job (section III.D). Each node is an executor,
-// which runs one task at a time: a cluster of executors is a pool. An executor is assigned to a job, and to one of its stages, by a
-// reservation. It is given back as soon as its job has no task for it, or holds more than it is entitled to.
+// mira is Mira's resource manager (section III.C) with an application scheduler for each job (section III.D). Each
+// node is an executor, which runs one task at a time: a cluster of executors is a pool. An executor is assigned to a
+// job, and to one of its stages, by a reservation. It is given back as soon as its job has no task for it, or holds
+// more than it is entitled to.
 //
-// Executors are alike: what a task needs must only fit. No task is ended to give an executor back. A coordinator, which steers its job as
-// Mira's driver does, needs no executor: it runs beside other tasks on a node that no job holds.
+// Executors are alike: what a task needs must only fit. No task is ended to give an executor back. A coordinator,
+// which steers its job as Mira's driver does, needs no executor: it runs beside other tasks on a node that no job
+// holds.
 type mira struct {
 	paper  bool // the rule of the paper
 	keeps  keeper
@@ -51,26 +53,30 @@ type miraApp struct {
 	leaf             *queue[miraQueue] // nil if there is no such queue
 	demand, entitled int               // executors
 	held             int               // executors, after the last decision
-	limited          bool              // it may not hold more than it is entitled to, even if other jobs cannot use executors
-	listed           bool              // in keeper.jobs
-	asked            asked             // when executors were asked back last
+	// it may not hold more than it is entitled to, even if other jobs cannot use executors
+	limited bool
+	listed  bool  // in keeper.jobs
+	asked   asked // when executors were asked back last
 }
 
 func newMira(s *settings) Policy {
 	m := &mira{}
 	m.paper = s.declare("rule", "max-min",
-		"how executors are divided among jobs: max-min, by weighted max-min fairness; or paper, by the equation and Algorithm 1 as written, which "+
+		"how executors are divided among jobs: max-min, by weighted max-min fairness; or paper, by the equation and "+
+			"Algorithm 1 as written, which "+
 			"needs several rounds to be fair").oneOf("max-min", "paper") == "paper"
 	m.declareQueues(s)
 	m.keeps.declare(s)
 	m.path = share.SumOfPaths
 	if s.declare("path", "sum",
-		"the weight of a stage among the stages of its job: sum, the tasks on all paths from it to the end, as the authors' code; or longest, the "+
+		"the weight of a stage among the stages of its job: sum, the tasks on all paths from it to the end, as the "+
+			"authors' code; or longest, the "+
 			"tasks on the path with most tasks").oneOf("sum", "longest") == "longest" {
 		m.path = share.LongestPath
 	}
 	m.backs.lasts = s.declare("backoff", usualOffence,
-		"for how long a job, whose tasks run on a node that gives much less of its disk or network than it could, may have half of the executors "+
+		"for how long a job, whose tasks run on a node that gives much less of its disk or network than it could, may "+
+			"have half of the executors "+
 			"(Prophet, section III.B), and half of that when the node reports it again; 0s is never").orNever()
 	return m
 }
@@ -78,11 +84,13 @@ func newMira(s *settings) Policy {
 func (*mira) Name() string { return "mira" }
 
 func (m *mira) Traits() Traits {
-	return Traits{Quotas: true, Drives: true, Admit: func(_ *book.Snapshot, j *cluster.Job) error { return m.tree.check(j) }, DropCaches: func() { m.known = false }, Why: m.why,
-		Divisions: func() int64 { return m.divisions }}
+	return Traits{Quotas: true, Drives: true, Admit: func(_ *book.Snapshot, j *cluster.Job) error {
+		return m.tree.check(j)
+	}, DropCaches: func() { m.known = false }, Why: m.why, Divisions: func() int64 { return m.divisions }}
 }
 
-// why says that all executors work, or that all to which j is entitled do. If an executor is free, the task does not fit there.
+// why says that all executors work, or that all to which j is entitled do. If an executor is free, the task does not
+// fit there.
 func (m *mira) why(_ timeline.Time, s *book.Snapshot, j *book.JobState, stage int) (cluster.Reason, bool) {
 	a := m.app(j)
 	switch {
@@ -99,12 +107,13 @@ func (m *mira) why(_ timeline.Time, s *book.Snapshot, j *book.JobState, stage in
 		n, free = s.FirstOpen(resource.Vector{}, n.ID+1)
 	}
 	_, tooSmall := s.NoRoom(j.Stages[stage].Ideal)
-	return cluster.BecauseAllAtWork(j.Reservations, a.entitled, s.Present), j.Reservations >= a.entitled || !free || !tooSmall
+	return cluster.BecauseAllAtWork(j.Reservations, a.entitled, s.Present), j.Reservations >= a.entitled || !free ||
+		!tooSmall
 }
 
 func (m *mira) Decide(now timeline.Time, p *book.Plan) {
-	// 1. Executors are divided anew if something has changed that can change the division. The rule of the paper, and the share of a queue,
-	// depend on what each job holds at present.
+	// 1. Executors are divided anew if something has changed that can change the division. The rule of the paper, and
+	// the share of a queue, depend on what each job holds at present.
 	jobs := p.Changes.Jobs
 	if !m.known {
 		jobs = p.Jobs
@@ -139,7 +148,8 @@ func (m *mira) Decide(now timeline.Time, p *book.Plan) {
 		}
 	}
 	if m.stale && m.limits && m.keeps.any {
-		// What a job demands depends on what it keeps, and some have given executors back. Limited jobs get none of these beyond their shares.
+		// What a job demands depends on what it keeps, and some have given executors back. Limited jobs get none of these
+		// beyond their shares.
 		m.follow(p, m.keeps.jobs)
 		m.divideAll(p)
 	}
@@ -203,7 +213,8 @@ func (m *mira) app(j *book.JobState) *miraApp {
 	return nil
 }
 
-// follow brings the demands of jobs up to date. It reports whether the division of executors can change: the filters of section III.C.
+// follow brings the demands of jobs up to date. It reports whether the division of executors can change: the filters
+// of section III.C.
 func (m *mira) follow(p *book.Plan, jobs []*book.JobState) (matters bool) {
 	for _, j := range jobs {
 		a := m.app(j)
@@ -266,8 +277,8 @@ func shareWeight(j *book.JobState) int64 {
 	return int64(math.Round(max(1, min(share.MaxWeight, weightOf(j)*1000))))
 }
 
-// retain assigns to j the executors that its tasks occupy without being assigned: of tasks that were found after a restart, or of a job
-// that was paused, which ended its reservations.
+// retain assigns to j the executors that its tasks occupy without being assigned: of tasks that were found after a
+// restart, or of a job that was paused, which ended its reservations.
 func (m *mira) retain(p *book.Plan, a *miraApp) {
 	j := a.job
 	if !p.Synced || j.Status.Ended() || j.PausedWhole() || j.Reservations >= workingInAll(j) {
@@ -302,7 +313,8 @@ func (m *mira) release(p *book.Plan, n *book.NodeState, a *miraApp, why cluster.
 	m.holds(a)
 }
 
-// holds notes that a holds more or fewer executors: how shares are rounded depends on it, and what a may keep. a is nil before its job is known.
+// holds notes that a holds more or fewer executors: how shares are rounded depends on it, and what a may keep. a is
+// nil before its job is known.
 func (m *mira) holds(a *miraApp) {
 	if a == nil {
 		return
@@ -311,7 +323,8 @@ func (m *mira) holds(a *miraApp) {
 	m.keeps.list(a)
 }
 
-// employ starts the next task of the job that holds n there, or gives n back, if nothing runs on it and it accepts work.
+// employ starts the next task of the job that holds n there, or gives n back, if nothing runs on it and it accepts
+// work.
 func (m *mira) employ(now timeline.Time, p *book.Plan, n *book.NodeState) {
 	j := n.ReservedFor
 	if j == nil || occupied(n) {
@@ -327,7 +340,9 @@ func (m *mira) employ(now timeline.Time, p *book.Plan, n *book.NodeState) {
 		m.release(p, n, a, cluster.BecauseOverEntitled(j.Reservations, a.entitled, p.Present))
 		return
 	}
-	stage, ok := m.nextStage(j, j.Reservations, n.ReservedStage, func(need resource.Vector) bool { return need.FitsIn(n.Free) })
+	stage, ok := m.nextStage(j, j.Reservations, n.ReservedStage, func(need resource.Vector) bool {
+		return need.FitsIn(n.Free)
+	})
 	if !ok {
 		m.keep(now, p, n, a)
 		return
@@ -370,8 +385,8 @@ func startIdeal(p *book.Plan, j *book.JobState, stage int, n *book.NodeState) {
 	p.Start(j, stage, n, memory, cluster.BecauseFits(memory))
 }
 
-// freeExecutor returns the first node that no job holds, where nothing runs and need fits. The first has served most often, so it is the
-// warmest.
+// freeExecutor returns the first node that no job holds, where nothing runs and need fits. The first has served most
+// often, so it is the warmest.
 func freeExecutor(p *book.Plan, need resource.Vector) (*book.NodeState, bool) {
 	n, ok := p.FirstFit(need)
 	for ok && occupied(n) { // by a policy that ran before
@@ -404,10 +419,12 @@ func (m *mira) steer(p *book.Plan, j *book.JobState) (waits bool) {
 	return !ok
 }
 
-// nextStage returns the stage for which one more of the executors of j is to work: a stage that may start a task and works with fewer
-// executors than it should. An executor that worked for stage last stays with it if that is such a stage, for its tasks run the same code
-// on related data (section III.D). If what such stages need does not fit, any stage will do whose need fits.
-func (m *mira) nextStage(j *book.JobState, executors, last int, fits func(need resource.Vector) bool) (stage int, ok bool) {
+// nextStage returns the stage for which one more of the executors of j is to work: a stage that may start a task and
+// works with fewer executors than it should. An executor that worked for stage last stays with it if that is such a
+// stage, for its tasks run the same code on related data (section III.D). If what such stages need does not fit, any
+// stage will do whose need fits.
+func (m *mira) nextStage(j *book.JobState, executors, last int, fits func(need resource.Vector) bool) (stage int,
+	ok bool) {
 	if j.Status.Ended() {
 		return 0, false
 	}

@@ -11,16 +11,17 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// offenders are the jobs that back off: those of the tasks on nodes that are pressed. Prophet dispatches fewer tasks to the executors that are
-// likely to overuse a resource, for a few rounds, until the resource gives what it can (section III.B). A job that backs off may have half of
-// the executors that worked for it, and half of that if the node is still pressed when it reports again.
+// offenders are the jobs that back off: those of the tasks on nodes that are pressed. Prophet dispatches fewer tasks
+// to the executors that are likely to overuse a resource, for a few rounds, until the resource gives what it can
+// (section III.B). A job that backs off may have half of the executors that worked for it, and half of that if the
+// node is still pressed when it reports again.
 type offenders struct {
 	lasts   time.Duration    // 0 is never
 	changed []*book.JobState // that may have another number of executors than before this step
 }
 
-// usualOffence is how long back-off lasts by default. A machine reports every 10 s that it is still pressed: the next report then comes in time
-// to halve again.
+// usualOffence is how long back-off lasts by default. A machine reports every 10 s that it is still pressed: the next
+// report then comes in time to halve again.
 const usualOffence = "15s"
 
 // follow takes what nodes have reported, and returns the jobs that may have more or fewer executors than before.
@@ -63,8 +64,8 @@ func (o *offenders) add(now timeline.Time, p *book.Plan, n *book.NodeState, j *b
 		was = *b
 	}
 	k := n.PressedMost()
-	p.BackOff(j, book.Backoff{Until: now.Add(o.lasts), Since: now, Most: max(1, was.Most/2), Nodes: append(was.Nodes, n.ID),
-		Why: cluster.BecauseNodePressure(k, n.Pressed[k], n.Capacity[k])})
+	p.BackOff(j, book.Backoff{Until: now.Add(o.lasts), Since: now, Most: max(1, was.Most/2),
+		Nodes: append(was.Nodes, n.ID), Why: cluster.BecauseNodePressure(k, n.Pressed[k], n.Capacity[k])})
 	if !slices.Contains(o.changed, j) {
 		o.changed = append(o.changed, j)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
-// askBack asks a job that starts its own tasks for the executors that it is not entitled to, or that a stage of it has above what it should
-// have. It gives them back when their tasks there have ended; until then they are its own.
+// askBack asks a job that starts its own tasks for the executors that it is not entitled to, or that a stage of it
+// has above what it should have. It gives them back when their tasks there have ended; until then they are its own.
 func (m *mira) askBack(p *book.Plan, a *miraApp) {
 	j := a.job
 	if now := (asked{j.Version, j.Reservations, a.entitled}); a.asked != now {

@@ -21,14 +21,16 @@ type keeper struct {
 
 func (k *keeper) declare(s *settings) {
 	keep := s.declare("keep", "none",
-		"whether a job keeps executors that have no task for them: none, as the paper; next, as the authors' code: as many as its next stage has "+
-			"tasks, once all tasks before that stage run; or a time such as 2s: as next, but each for at most that time divided by the number of "+
+		"whether a job keeps executors that have no task for them: none, as the paper; next, as the authors' code: as "+
+			"many as its next stage has "+
+			"tasks, once all tasks before that stage run; or a time such as 2s: as next, but each for at most that time "+
+			"divided by the number of "+
 			"those tasks, so that ten executors are kept for 0.2 s")
 	k.any, k.lasts = keep.text != "none", keep.durationOr("none", "next")
 }
 
-// withOffered returns the nodes that are offered, and those that jobs hold and that do nothing: a stage may have started, another job may be
-// entitled to them, or their time may have passed. The order is by NodeID.
+// withOffered returns the nodes that are offered, and those that jobs hold and that do nothing: a stage may have
+// started, another job may be entitled to them, or their time may have passed. The order is by NodeID.
 func (k *keeper) withOffered(p *book.Plan) []*book.NodeState {
 	k.found = append(k.found[:0], k.nodes...)
 	k.nodes = k.nodes[:0]
@@ -69,7 +71,8 @@ func (m *mira) keeping() []*book.JobState {
 	})
 }
 
-// expire gives back the executors that were kept for as long as they may be. What their jobs demand is divided after that.
+// expire gives back the executors that were kept for as long as they may be. What their jobs demand is divided after
+// that.
 func (m *mira) expire(now timeline.Time, p *book.Plan) {
 	for _, n := range m.keeps.nodes {
 		j, until := n.ReservedFor, n.KeptUntil
@@ -131,7 +134,8 @@ func nextToStart(j *book.JobState, n *book.NodeState) (stage int, ok bool) {
 	return 0, false
 }
 
-// aboutToStart reports whether a stage waits for other stages and for nothing else, and all tasks of these run or have ended.
+// aboutToStart reports whether a stage waits for other stages and for nothing else, and all tasks of these run or
+// have ended.
 func aboutToStart(j *book.JobState, stage int) bool {
 	if j.Status.Ended() || j.PausedWhole() || j.StageEnded(stage) || j.Stages[stage].Coordinator {
 		return false

@@ -21,7 +21,8 @@ type miraQueue struct {
 func (m *mira) declareQueues(s *settings) {
 	queues := s.declare("queues", "",
 		"queues with their weights and, if wanted, the least and the most executors that they are granted, such as "+
-			"prod=3:10..,prod.etl=1,prod.web=2:..20,adhoc=1:5..50; jobs name a leaf, and jobs without a queue are in the leaf default; without "+
+			"prod=3:10..,prod.etl=1,prod.web=2:..20,adhoc=1:5..50; jobs name a leaf, and jobs without a queue are in the "+
+			"leaf default; without "+
 			"queues all jobs are equal, whatever queue they name")
 	if err := m.tree.parse(queues.text, readMiraQueue); err != nil {
 		queues.reject(err)
@@ -91,7 +92,8 @@ func (m *mira) entitle(p *book.Plan) {
 			n.First, n.Children = len(m.nodes), len(q.own.apps)
 		}
 		for _, a := range q.own.apps {
-			m.nodes = append(m.nodes, share.Node{Claim: share.Claim{Weight: shareWeight(a.job), Demand: a.demand, Held: a.job.Reservations}})
+			m.nodes = append(m.nodes,
+				share.Node{Claim: share.Claim{Weight: shareWeight(a.job), Demand: a.demand, Held: a.job.Reservations}})
 		}
 	}
 	m.divide()
@@ -100,7 +102,8 @@ func (m *mira) entitle(p *book.Plan) {
 	for _, q := range m.levels {
 		limited := limited(q)
 		for _, a := range q.own.apps {
-			a.entitled, a.limited = m.granted[next], limited || a.job.Drives // It would be asked at once for what it has above that.
+			// It would be asked at once for what it has above that.
+			a.entitled, a.limited = m.granted[next], limited || a.job.Drives
 			m.limits = m.limits || a.limited
 			next++
 		}
@@ -155,8 +158,8 @@ func hold(q *queue[miraQueue], more int) {
 	}
 }
 
-// full reports whether the jobs of q, or of a queue that it is in, hold as many executors as they may. That a job holds more than it is
-// entitled to does not let another one of its queue exceed that.
+// full reports whether the jobs of q, or of a queue that it is in, hold as many executors as they may. That a job
+// holds more than it is entitled to does not let another one of its queue exceed that.
 func full(q *queue[miraQueue]) bool {
 	for ; q != nil; q = q.parent {
 		if q.own.Max > 0 && q.own.held >= q.own.Max {

@@ -11,8 +11,8 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// phased grants each task the CPU that its phase demands, at most its ideal need. Bandwidths are its ideal need throughout. So is
-// memory, unless it is granted by phase, too.
+// phased grants each task the CPU that its phase demands, at most its ideal need. Bandwidths are its ideal need
+// throughout. So is memory, unless it is granted by phase, too.
 type phased struct {
 	off     bool // grant the ideal need
 	memory  bool // tasks whose memory can be paged out are granted the memory that their phase demands
@@ -36,8 +36,8 @@ func cpuIn(j *cluster.Job, stage int, phase int32) resource.Amount {
 	return min(j.GrantIn(stage, phase)[resource.CPU], j.Stages[stage].Ideal[resource.CPU])
 }
 
-// memoryIn returns the memory that a task of a stage is granted in a phase: what it demands, at most the ideal need, if memory is granted
-// by phase, and else the ideal need.
+// memoryIn returns the memory that a task of a stage is granted in a phase: what it demands, at most the ideal need,
+// if memory is granted by phase, and else the ideal need.
 func (d *phased) memoryIn(j *cluster.Job, stage int, phase int32) resource.Amount {
 	ideal := j.Stages[stage].Ideal[resource.Memory]
 	if !d.memory || !pagesOut(j, stage) {
@@ -96,11 +96,13 @@ func (d *phased) grant(j *book.JobState, stage int) (need resource.Vector, why c
 	phase := lasting(j.Stages[stage].Phases, 0)
 	first := cpuIn(j.Job, stage, phase)
 	memory = d.memoryIn(j.Job, stage, phase)
-	return need.With(resource.CPU, first).With(resource.Memory, memory), cluster.BecauseFitsFirstPhase(memory, first, most), true
+	return need.With(resource.CPU, first).With(resource.Memory, memory),
+		cluster.BecauseFitsFirstPhase(memory, first, most), true
 }
 
 // begin starts a task with its grant.
-func (d *phased) begin(p *book.Plan, j *book.JobState, stage int, n *book.NodeState, need resource.Vector, why cluster.Reason) {
+func (d *phased) begin(p *book.Plan, j *book.JobState, stage int, n *book.NodeState, need resource.Vector,
+	why cluster.Reason) {
 	if why.Code == cluster.FitsFirstPhase {
 		p.StartPhased(j, stage, n, need, why)
 	} else {
@@ -115,20 +117,21 @@ func (d *phased) why(_ timeline.Time, s *book.Snapshot, j *book.JobState, stage 
 	return s.NoRoom(need)
 }
 
-// resize resizes the tasks of n that are in a phase in which they are granted another amount, and no more memory, and reports whether
-// there was one.
+// resize resizes the tasks of n that are in a phase in which they are granted another amount, and no more memory, and
+// reports whether there was one.
 func (d *phased) resize(now timeline.Time, p *book.Plan, n *book.NodeState) (resized bool) {
 	for _, t := range n.Tasks {
 		phase, grant, ok := d.wants(now, t)
-		if ok && !t.Still && grant[resource.Memory] <= t.WantedGrant()[resource.Memory] && d.regrant(now, p, t, phase, grant) {
+		if ok && !t.Still && grant[resource.Memory] <= t.WantedGrant()[resource.Memory] &&
+			d.regrant(now, p, t, phase, grant) {
 			resized = true
 		}
 	}
 	return resized
 }
 
-// wants returns the phase that t is in and what it is granted there, with the memory of the phase that it is prepared for. ok is false if
-// t is not granted resources by phase, or does not run.
+// wants returns the phase that t is in and what it is granted there, with the memory of the phase that it is prepared
+// for. ok is false if t is not granted resources by phase, or does not run.
 func (d *phased) wants(now timeline.Time, t *book.TaskState) (phase int32, grant resource.Vector, ok bool) {
 	if !t.ByPhase || !t.Running || t.Killing {
 		return 0, resource.Vector{}, false
@@ -146,7 +149,8 @@ func (d *phased) wants(now timeline.Time, t *book.TaskState) (phase int32, grant
 }
 
 // regrant resizes t for a phase unless it has that grant.
-func (d *phased) regrant(now timeline.Time, p *book.Plan, t *book.TaskState, phase int32, grant resource.Vector) (resized bool) {
+func (d *phased) regrant(now timeline.Time, p *book.Plan, t *book.TaskState, phase int32,
+	grant resource.Vector) (resized bool) {
 	if grant == t.WantedGrant() || failed(now, t, phase) {
 		return false
 	}
@@ -163,14 +167,14 @@ func (d *phased) watchStarted(w *watch) {
 	w.sort()
 }
 
-// failed reports whether the last order to resize a task failed, in the phase that it is in: it is not repeated before the next
-// phase.
+// failed reports whether the last order to resize a task failed, in the phase that it is in: it is not repeated
+// before the next phase.
 func failed(now timeline.Time, t *book.TaskState, phase int32) bool {
 	return t.Resized != nil && t.Resized.Failed && t.Resized.Since >= t.EnteredAt(now, phase)
 }
 
-// next returns the earliest time after now at which a task of n should enter a phase in which it is granted another amount; Never
-// if there is none.
+// next returns the earliest time after now at which a task of n should enter a phase in which it is granted another
+// amount; Never if there is none.
 func (d *phased) next(now timeline.Time, s *book.Snapshot, n *book.NodeState) timeline.Time {
 	at := timeline.Never
 	for _, t := range n.Tasks {
@@ -219,9 +223,12 @@ func (s *shortTasks) is(j *cluster.Job, stage int) bool {
 	return s.on && j.Stages[stage].RunTime() <= s.longest
 }
 
-// follow computes what is short if jobs have come, left or changed, and reports whether other tasks are short than before.
+// follow computes what is short if jobs have come, left or changed, and reports whether other tasks are short than
+// before.
 func (s *shortTasks) follow(p *book.Plan) bool {
-	if !s.on || s.known && !slices.ContainsFunc(p.Changes.Jobs, func(j *book.JobState) bool { return j.NeverStarted() || j.Retired() }) && !p.Changes.Arrived {
+	if !s.on || s.known && !slices.ContainsFunc(p.Changes.Jobs, func(j *book.JobState) bool {
+		return j.NeverStarted() || j.Retired()
+	}) && !p.Changes.Arrived {
 		return false
 	}
 	s.known = true

@@ -1,6 +1,6 @@
 // Package policy decides which task runs where, when, and with how much memory. Each policy is a function of a
-// book.Plan, in a file of its name; a long one has more files, whose names begin with its name. The other files are what
-// several policies share: queues, sort keys, settings.
+// book.Plan, in a file of its name; a long one has more files, whose names begin with its name. The other files are
+// what several policies share: queues, sort keys, settings.
 package policy
 
 import (
@@ -39,8 +39,8 @@ type Traits struct {
 	LooksAhead bool
 	// ByPhase: it may grant tasks what each phase of their forecast demands, instead of their ideal need.
 	ByPhase bool
-	// Weighs: what it grants of CPU is the weight of a task and not its limit. The task may use what the others of its node leave, up to
-	// what its stage requests: see book.TaskState.
+	// Weighs: what it grants of CPU is the weight of a task and not its limit. The task may use what the others of its
+	// node leave, up to what its stage requests: see book.TaskState.
 	Weighs bool
 	// Stops: it may stop running tasks for a while: see book.Plan.SuspendUntil.
 	Stops bool
@@ -68,7 +68,8 @@ type Traits struct {
 func CheckRuns(p Policy, s *book.Snapshot, j *cluster.Job) error {
 	t := p.Traits()
 	if i := slices.IndexFunc(j.Stages, func(s cluster.Stage) bool { return s.Together }); i >= 0 && !t.Together {
-		return fmt.Errorf("job %q stage %q together: policy %s cannot start the tasks of a stage together", j.Name, j.StageName(i), p.Name())
+		return fmt.Errorf("job %q stage %q together: policy %s cannot start the tasks of a stage together", j.Name,
+			j.StageName(i), p.Name())
 	}
 	if j.Drives && !t.Drives {
 		return fmt.Errorf("job %q starts its own tasks: policy %s asks for no executor back", j.Name, p.Name())
@@ -87,20 +88,29 @@ type entry struct {
 
 // registry lists every policy by name.
 var registry = map[string]entry{
-	"capacity":         {"YARN's capacity scheduling: queues with guaranteed and maximum shares", newCapacity},
-	"contention-aware": {"each phase gets what it demands, and tasks start where the forecasts of all leave room until they end (ECS, section V.D)", newContentionAware},
-	"drf":              {"dominant resource fairness, with queues in a hierarchy (DRF, H-DRF)", newDRF},
-	"ecs":              {"each phase gets what it demands, and tasks that have time stop while their node would be over-allocated (ECS, Algorithm 1)", newECS},
-	"fifo":             {"first come, first served; the first job that does not fit blocks all jobs behind it", newFIFO},
-	"fair":             {"YARN's fair sharing by memory", newFair},
-	"mira":             {"each node is an executor that runs one task at a time; executors are shared fairly and change jobs at once (Mira, Algorithm 1)", newMira},
-	"prism":            {"each phase of a task is scheduled like a task, and waits until it has room (PRISM, as ECS describes it)", newPRISM},
-	"prophet":          {"what fits best over time, by forecasts of disk and network demand, among the jobs that have waited longest (Prophet, Algorithm 1)", newProphet},
-	"pufferfish":       {"FLEX containers start where most memory is available, or wait; REGULAR containers get memory back from them (Pufferfish, section 4.3.2)", newPufferfish},
-	"srjf":             {"shortest remaining job first: the job with the least work left to start is served first (YARN-ME, section 6.2)", newSRJF},
-	"static":           {"over-provisioned containers: every task gets its peak memory, or a container of one size", newStatic},
-	"tetris":           {"multi-resource packing by peak demands (Tetris, SIGCOMM 2014)", newTetris},
-	"yarn-me":          {"fair sharing that under-sizes tasks where that does not delay their job (YARN-ME, Algorithm 1)", newYarnME},
+	"capacity": {"YARN's capacity scheduling: queues with guaranteed and maximum shares", newCapacity},
+	"contention-aware": {"each phase gets what it demands, and tasks start where the forecasts of all leave room " +
+		"until they end (ECS, section V.D)", newContentionAware},
+	"drf": {"dominant resource fairness, with queues in a hierarchy (DRF, H-DRF)", newDRF},
+	"ecs": {"each phase gets what it demands, and tasks that have time stop while their node would be " +
+		"over-allocated (ECS, Algorithm 1)", newECS},
+	"fifo": {"first come, first served; the first job that does not fit blocks all jobs behind it", newFIFO},
+	"fair": {"YARN's fair sharing by memory", newFair},
+	"mira": {"each node is an executor that runs one task at a time; executors are shared fairly and " +
+		"change jobs at once (Mira, Algorithm 1)", newMira},
+	"prism": {"each phase of a task is scheduled like a task, and waits until it has room (PRISM, as " +
+		"ECS describes it)", newPRISM},
+	"prophet": {"what fits best over time, by forecasts of disk and network demand, among the jobs that " +
+		"have waited longest (Prophet, Algorithm 1)", newProphet},
+	"pufferfish": {"FLEX containers start where most memory is available, or wait; REGULAR containers get " +
+		"memory back from them (Pufferfish, section 4.3.2)", newPufferfish},
+	"srjf": {"shortest remaining job first: the job with the least work left to start is served first " +
+		"(YARN-ME, section 6.2)", newSRJF},
+	"static": {"over-provisioned containers: every task gets its peak memory, or a container of one size",
+		newStatic},
+	"tetris": {"multi-resource packing by peak demands (Tetris, SIGCOMM 2014)", newTetris},
+	"yarn-me": {"fair sharing that under-sizes tasks where that does not delay their job (YARN-ME, " +
+		"Algorithm 1)", newYarnME},
 }
 
 // Names returns the names of all policies, sorted.
@@ -134,8 +144,8 @@ func New(name string, values map[string]string) (Policy, error) {
 	return p, s.err
 }
 
-// CheckUsed returns an error that names the first of the settings that exists for none of the named policies: it would change
-// nothing.
+// CheckUsed returns an error that names the first of the settings that exists for none of the named policies: it
+// would change nothing.
 func CheckUsed(values map[string]string, names ...string) error {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if err := checkName(key); err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// prism is the baseline of the ECS paper (sections V.A to V.C; Zhang et al., "PRISM: Fine-Grained Resource-Aware Scheduling for
-// MapReduce"): each phase of a task is scheduled like a task. A task that enters a phase that demands more CPU than is free on its
-// node stops until there is room.
+// prism is the baseline of the ECS paper (sections V.A to V.C; Zhang et al., "PRISM: Fine-Grained Resource-Aware
+// Scheduling for MapReduce"): each phase of a task is scheduled like a task. A task that enters a phase that demands
+// more CPU than is free on its node stops until there is room.
 //
-// The paper describes no more than that. Filled in: jobs are served by dominant share, as under ecs; waiting phases come before new
-// tasks, and those that have waited longest come first; the task keeps its memory and, unless stopped tasks lend, the cores of the
-// phase before; if nothing else runs on the node, or a phase has waited for the patience, it begins without
-// room. What a stop costs is up to the machine, or the simulator's delays.
+// The paper describes no more than that. Filled in: jobs are served by dominant share, as under ecs; waiting phases
+// come before new tasks, and those that have waited longest come first; the task keeps its memory and, unless stopped
+// tasks lend, the cores of the phase before; if nothing else runs on the node, or a phase has waited for the
+// patience, it begins without room. What a stop costs is up to the machine, or the simulator's delays.
 type prism struct {
 	patience time.Duration
 	phased   phased
@@ -66,7 +66,8 @@ func (r *prism) Decide(now timeline.Time, p *book.Plan) {
 	r.watch.wake(now, p)
 }
 
-// schedule lets the phases of the tasks of n begin that have room, and stops the tasks of which the next phase has none.
+// schedule lets the phases of the tasks of n begin that have room, and stops the tasks of which the next phase has
+// none.
 func (r *prism) schedule(now timeline.Time, p *book.Plan, n *book.NodeState) {
 	r.waiting = r.waiting[:0]
 	for _, t := range n.Tasks {
@@ -98,7 +99,8 @@ func (r *prism) schedule(now timeline.Time, p *book.Plan, n *book.NodeState) {
 			runs = true
 		case !held:
 			// The policy ends the hold earlier: the task must not go on before its phase has been granted.
-			p.SuspendUntil(t, now.Add(2*r.patience), cluster.TaskID{}, cluster.BecausePhaseWaits(phase, cpu, n.Free[resource.CPU]))
+			p.SuspendUntil(t, now.Add(2*r.patience), cluster.TaskID{},
+				cluster.BecausePhaseWaits(phase, cpu, n.Free[resource.CPU]))
 		}
 	}
 }
@@ -112,7 +114,8 @@ func (r *prism) patient(t *book.TaskState) timeline.Time {
 	return h.Until.Add(-r.patience)
 }
 
-// next returns the earliest time after now at which a task of n should enter another phase, or has waited for long enough.
+// next returns the earliest time after now at which a task of n should enter another phase, or has waited for long
+// enough.
 func (r *prism) next(now timeline.Time, s *book.Snapshot, n *book.NodeState) timeline.Time {
 	at := r.phased.next(now, s, n)
 	for _, t := range n.Tasks {

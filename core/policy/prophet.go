@@ -12,14 +12,14 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// prophet starts the tasks that leave the least of the nodes' future resources idle or over-allocated (Xu et al., "Prophet:
-// Scheduling Executors with Time-varying Resource Demands on Data-Parallel Computation Frameworks", section III,
-// Algorithm 1 and equations 1-8). CPU and memory are reserved by ideal need; disk and network are forecast, and not
-// reserved. What the paper leaves open is decided in docs/decisions/0032-prophet.md.
+// prophet starts the tasks that leave the least of the nodes' future resources idle or over-allocated (Xu et al.,
+// "Prophet: Scheduling Executors with Time-varying Resource Demands on Data-Parallel Computation Frameworks", section
+// III, Algorithm 1 and equations 1-8). CPU and memory are reserved by ideal need; disk and network are forecast, and
+// not reserved. What the paper leaves open is decided in docs/decisions/0032-prophet.md.
 //
-// Each decision chooses, among the jobs that have waited longest, the job whose tasks score least on the nodes with room for
-// them, and repeats until none of these jobs has room. A job past its deadline comes before all other jobs, and no other job
-// starts before it does.
+// Each decision chooses, among the jobs that have waited longest, the job whose tasks score least on the nodes with
+// room for them, and repeats until none of these jobs has room. A job past its deadline comes before all other jobs,
+// and no other job starts before it does.
 type prophet struct {
 	eta      float64 // weight of fragmentation; over-allocation weighs 1-eta
 	window   float64 // the share of the waiting jobs that is considered
@@ -59,19 +59,24 @@ func newProphet(s *settings) Policy {
 		window: s.declare("window", "0.5",
 			"only this share of the waiting jobs, those that have waited longest, and at least one job, is considered").share(),
 		deadline: s.declare("deadline", "3",
-			"a job without a deadline of its own comes first when it has waited this multiple of the mean wait; 0 is never").number(),
+			"a job without a deadline of its own comes first when it has waited this multiple of the mean wait; 0 is "+
+				"never").number(),
 	}
 	f.backoff.lasts = s.declare("backoff", usualBackoff,
-		"how long the tasks with the largest demands are throttled on a node that gives much less than it could (section III.B); "+
+		"how long the tasks with the largest demands are throttled on a node that gives much less than it could "+
+			"(section III.B); "+
 			"0s is never. Simulated nodes report pressure of disk and network; real nodes, of the disk only").orNever()
 	f.backoff.turns = s.declare("relief", "turns",
-		"turns: on a pressed node some tasks go on and the other tasks wait for their turn, because a disk loses time when it "+
-			"switches between programs; share: the tasks get bounds that add up to what the node has").oneOf("turns", "share") == "turns"
+		"turns: on a pressed node some tasks go on and the other tasks wait for their turn, because a disk loses time "+
+			"when it "+
+			"switches between programs; share: the tasks get bounds that add up to what the node has").oneOf("turns",
+		"share") == "turns"
 	f.literal = s.declare("score", "sum",
 		"sum: a job scores the sum over the nodes of all its tasks; literal: tasks start one by one on the next node, "+
 			"as the text of Algorithm 1 says").oneOf("sum", "literal") == "literal"
 	f.strict = s.declare("distinct", "auto",
-		"tasks that start together go to different nodes: auto, if there are enough nodes; strict, always").oneOf("auto", "strict") == "strict"
+		"tasks that start together go to different nodes: auto, if there are enough nodes; strict, always").oneOf("auto",
+		"strict") == "strict"
 	f.kinds = s.declare("kinds", "disk,network", "the resources that are scored").kinds()
 	f.ahead.kinds = f.kinds
 	f.unknown = s.declare("unknown", "1m", "how long a task without forecast and run time is taken to run").duration()
@@ -82,7 +87,8 @@ func (*prophet) Name() string { return "prophet" }
 
 // Traits sets Quotas because the end of a task lets jobs be considered that had room on other nodes before.
 func (f *prophet) Traits() Traits {
-	return Traits{Together: true, Deadlines: true, LooksAhead: true, Quotas: true, Admit: f.admit, Why: f.why, DropCaches: f.dropCaches}
+	return Traits{Together: true, Deadlines: true, LooksAhead: true, Quotas: true, Admit: f.admit, Why: f.why,
+		DropCaches: f.dropCaches}
 }
 
 func (f *prophet) dropCaches() {
@@ -96,8 +102,8 @@ func (f *prophet) dropQueue() {
 	f.left = true
 }
 
-// applicant is a job with a task to start, and what was computed for it. The fields that each decision reads for all jobs come
-// first, so that they share lines of the processor's cache.
+// applicant is a job with a task to start, and what was computed for it. The fields that each decision reads for all
+// jobs come first, so that they share lines of the processor's cache.
 type applicant struct {
 	submitted, since timeline.Time
 	deadline         time.Duration // of its own, from its submission; 0 if it has none or has started
@@ -191,9 +197,9 @@ func (f *prophet) file(s *book.Snapshot, j *book.JobState) {
 	f.queue.file(filingOf(j, float64(j.Since), a))
 }
 
-// measure computes how many tasks of a start at once, and returns how many of them have room if nothing runs. A stage whose tasks
-// start together starts all that are pending. So does a stage with a forecast that has no more tasks than nodes could hold them:
-// these are the executors of the paper. The tasks of other stages start one by one.
+// measure computes how many tasks of a start at once, and returns how many of them have room if nothing runs. A stage
+// whose tasks start together starts all that are pending. So does a stage with a forecast that has no more tasks than
+// nodes could hold them: these are the executors of the paper. The tasks of other stages start one by one.
 func (f *prophet) measure(s *book.Snapshot, a *applicant) (room int) {
 	stage := &a.job.Stages[a.stage]
 	servers := f.holders(s, a.need)
@@ -290,7 +296,8 @@ func (f *prophet) startNext(now timeline.Time, p *book.Plan) bool {
 	})
 }
 
-// explained reports whether it is recorded that a scores worse than another job: with which score is recorded only once.
+// explained reports whether it is recorded that a scores worse than another job: with which score is recorded only
+// once.
 func (a *applicant) explained() bool { return a.job.Waiting.Code == cluster.ScoresWorse }
 
 // start starts the tasks of a where they were chosen to run.
@@ -345,8 +352,8 @@ func (f *prophet) meanWait(now timeline.Time, s *book.Snapshot) float64 {
 	return waits.Mean()
 }
 
-// patience is how long a job without a deadline of its own waits before it comes first: several times as long as jobs wait on
-// average. known is false if it waits for ever.
+// patience is how long a job without a deadline of its own waits before it comes first: several times as long as jobs
+// wait on average. known is false if it waits for ever.
 func (f *prophet) patience(mean float64) (wait time.Duration, known bool) {
 	return seconds(f.deadline * mean), f.deadline > 0 && mean > 0
 }
@@ -384,7 +391,8 @@ func (f *prophet) explain(now timeline.Time, p *book.Plan) {
 		}
 	}
 	for i, j := range p.Changes.Jobs {
-		if at := j.Submitted.Add(j.Deadline); j.Deadline > 0 && j.NeverStarted() && !j.Status.Ended() && at > now && !slices.Contains(p.Changes.Jobs[:i], j) {
+		if at := j.Submitted.Add(j.Deadline); j.Deadline > 0 && j.NeverStarted() && !j.Status.Ended() && at > now &&
+			!slices.Contains(p.Changes.Jobs[:i], j) {
 			p.Wake(at, cluster.Because(cluster.DeadlineDue))
 		}
 	}

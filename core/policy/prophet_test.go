@@ -318,7 +318,8 @@ func progress(t *rapid.T, s *book.Snapshot) (e cluster.Event, ok bool) {
 func TestProphetRefusesGangsThatNeverFit(t *testing.T) {
 	b := book.NewBook(nil)
 	for i := range 2 {
-		n := &cluster.Node{ID: cluster.NodeID(i), Name: string(rune('a' + i)), Capacity: resource.Of(4*resource.Core, 10*resource.GB)}
+		n := &cluster.Node{ID: cluster.NodeID(i), Name: string(rune('a' + i)),
+			Capacity: resource.Of(4*resource.Core, 10*resource.GB)}
 		if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: n}); err != nil {
 			t.Fatal(err)
 		}
@@ -330,15 +331,18 @@ func TestProphetRefusesGangsThatNeverFit(t *testing.T) {
 		want     string
 	}{
 		{2, 6 * resource.GB, "auto", ""},
-		{3, 6 * resource.GB, "auto", `job "J" stage "0" tasks 3: start together, and must be at most as many as fit at once, 2`},
+		{3, 6 * resource.GB, "auto",
+			`job "J" stage "0" tasks 3: start together, and must be at most as many as fit at once, 2`},
 		{4, 5 * resource.GB, "auto", ""},
-		{4, 5 * resource.GB, "strict", `job "J" stage "0" tasks 4: start together, and must be at most as many as fit at once, 2`},
+		{4, 5 * resource.GB, "strict",
+			`job "J" stage "0" tasks 4: start together, and must be at most as many as fit at once, 2`},
 	} {
 		p, err := New("prophet", map[string]string{"prophet.distinct": c.distinct})
 		if err != nil {
 			t.Fatal(err)
 		}
-		j := &cluster.Job{Name: "J", Stages: []cluster.Stage{{Tasks: c.tasks, Together: true, Ideal: resource.Of(resource.Core, c.memory)}}}
+		j := &cluster.Job{Name: "J",
+			Stages: []cluster.Stage{{Tasks: c.tasks, Together: true, Ideal: resource.Of(resource.Core, c.memory)}}}
 		got := ""
 		if err := CheckRuns(p, b.Snapshot(), j); err != nil {
 			got = err.Error()

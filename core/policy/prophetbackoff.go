@@ -11,9 +11,9 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// backoff relieves a node whose tasks hinder each other (Prophet, section III.B): a resource is busy and gives much less
-// than it could. The paper dispatches fewer tasks to the executors that are likely to overuse the resource, for a few
-// rounds. Here the tasks themselves are throttled for a fixed time.
+// backoff relieves a node whose tasks hinder each other (Prophet, section III.B): a resource is busy and gives much
+// less than it could. The paper dispatches fewer tasks to the executors that are likely to overuse the resource, for
+// a few rounds. Here the tasks themselves are throttled for a fixed time.
 type backoff struct {
 	lasts   time.Duration // 0 is never
 	turns   bool          // tasks take turns, instead of sharing
@@ -22,7 +22,8 @@ type backoff struct {
 	order   []*demand
 }
 
-// usualBackoff is how long back-off lasts by default: "a few task scheduling rounds" of Spark, which has one every second at least.
+// usualBackoff is how long back-off lasts by default: "a few task scheduling rounds" of Spark, which has one every
+// second at least.
 const usualBackoff = "5s"
 
 // demand is what a task is forecast to demand at present.
@@ -33,8 +34,8 @@ type demand struct {
 	waited time.Duration   // for which the task has been throttled so far
 }
 
-// crawl is the fraction of a node's capacity (1/crawl) that a task may use while it waits for its turn: too little to hinder
-// other tasks, and enough for a task to end that needs hardly any.
+// crawl is the fraction of a node's capacity (1/crawl) that a task may use while it waits for its turn: too little to
+// hinder other tasks, and enough for a task to end that needs hardly any.
 const crawl = 200
 
 // relieve throttles tasks on the nodes whose pressure has changed.
@@ -103,9 +104,10 @@ func (b *backoff) share(k resource.Kind, capacity resource.Amount) {
 	}
 }
 
-// takeTurns lets some tasks use a resource without a bound: their demands add up to at most the capacity, and to at most half
-// of all demands, because tasks hinder each other. At least one task goes on; all other tasks that demand the resource crawl.
-// Tasks with the longest total throttled time go first. A task without a forecast is assumed to demand the whole capacity.
+// takeTurns lets some tasks use a resource without a bound: their demands add up to at most the capacity, and to at
+// most half of all demands, because tasks hinder each other. At least one task goes on; all other tasks that demand
+// the resource crawl. Tasks with the longest total throttled time go first. A task without a forecast is assumed to
+// demand the whole capacity.
 func (b *backoff) takeTurns(k resource.Kind, capacity resource.Amount) {
 	b.order = b.order[:0]
 	sum := resource.Amount(0)
@@ -130,8 +132,8 @@ func (b *backoff) takeTurns(k resource.Kind, capacity resource.Amount) {
 	}
 }
 
-// level returns the bound at which the demands for a resource, each limited to the bound, add up to capacity. over is false if
-// the demands do not exceed the capacity: level is then each task's part of the rest.
+// level returns the bound at which the demands for a resource, each limited to the bound, add up to capacity. over is
+// false if the demands do not exceed the capacity: level is then each task's part of the rest.
 func (b *backoff) level(k resource.Kind, capacity resource.Amount) (level resource.Amount, over bool) {
 	b.sorted = b.sorted[:0]
 	for i := range b.demands {

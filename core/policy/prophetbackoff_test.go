@@ -26,7 +26,9 @@ func (s slowBackoff) relieve(now timeline.Time, p *book.Plan) {
 		if s.lasts == 0 || n.Gone || n.Pressed == (resource.Vector{}) {
 			continue
 		}
-		tasks := slices.DeleteFunc(slices.Clone(n.Tasks), func(t *book.TaskState) bool { return !t.Running || t.Killing || t.Still })
+		tasks := slices.DeleteFunc(slices.Clone(n.Tasks), func(t *book.TaskState) bool {
+			return !t.Running || t.Killing || t.Still
+		})
 		most := make([]resource.Vector, len(tasks))
 		for _, k := range rates {
 			if n.Pressed[k] > 0 && !n.Unknown.Has(k) {
@@ -51,7 +53,8 @@ func (s slowBackoff) relieve(now timeline.Time, p *book.Plan) {
 }
 
 // bounds returns what each of the tasks may use of a resource; 0 is no bound.
-func (s slowBackoff) bounds(now timeline.Time, n *book.NodeState, k resource.Kind, tasks []*book.TaskState) []resource.Amount {
+func (s slowBackoff) bounds(now timeline.Time, n *book.NodeState, k resource.Kind,
+	tasks []*book.TaskState) []resource.Amount {
 	demands, sum := make([]resource.Amount, len(tasks)), resource.Amount(0)
 	for i, t := range tasks {
 		end, known := t.UsualEnd(now)
@@ -71,9 +74,10 @@ func (s slowBackoff) bounds(now timeline.Time, n *book.NodeState, k resource.Kin
 	return slowShares(n.Capacity[k], sum, demands)
 }
 
-// slowTurns lets those go on that have waited longest, as long as they demand no more than there is, and than half of all; at
-// least one.
-func slowTurns(now timeline.Time, capacity, sum resource.Amount, demands []resource.Amount, tasks []*book.TaskState) []resource.Amount {
+// slowTurns lets those go on that have waited longest, as long as they demand no more than there is, and than half of
+// all; at least one.
+func slowTurns(now timeline.Time, capacity, sum resource.Amount, demands []resource.Amount,
+	tasks []*book.TaskState) []resource.Amount {
 	most, left := make([]resource.Amount, len(tasks)), min(capacity, sum/2)
 	for served := range tasks {
 		next := -1
@@ -95,7 +99,8 @@ func slowTurns(now timeline.Time, capacity, sum resource.Amount, demands []resou
 	return most
 }
 
-// slowShares bounds the largest demands to the largest level at which all demands are met, or gives what is left to all alike.
+// slowShares bounds the largest demands to the largest level at which all demands are met, or gives what is left to
+// all alike.
 func slowShares(capacity, sum resource.Amount, demands []resource.Amount) []resource.Amount {
 	most := make([]resource.Amount, len(demands))
 	level := sort.Search(int(capacity), func(level int) bool { // the first that is too much, less one
@@ -116,13 +121,15 @@ func slowShares(capacity, sum resource.Amount, demands []resource.Amount) []reso
 	return most
 }
 
-// pressure is an event about what a node gives, or an answer to a throttle; the decision to be answered is that of the snapshot.
+// pressure is an event about what a node gives, or an answer to a throttle; the decision to be answered is that of
+// the snapshot.
 func pressure(t *rapid.T, s *book.Snapshot) (e cluster.Event, ok bool) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	for _, n := range s.Nodes {
 		for _, task := range n.Tasks {
 			if th := task.Throttled; th != nil && !th.InForce && number("answered", 0, 2) == 0 {
-				return cluster.Event{Kind: rapid.SampledFrom([]cluster.EventKind{cluster.DecisionDone, cluster.DecisionFailed}).Draw(t, "answer"), Task: task.ID, Decision: th.Decision}, true
+				return cluster.Event{Kind: rapid.SampledFrom([]cluster.EventKind{cluster.DecisionDone,
+					cluster.DecisionFailed}).Draw(t, "answer"), Task: task.ID, Decision: th.Decision}, true
 			}
 		}
 	}
@@ -134,7 +141,8 @@ func pressure(t *rapid.T, s *book.Snapshot) (e cluster.Event, ok bool) {
 	return cluster.Event{Kind: cluster.NodePressed, Node: n.ID, Found: &cluster.Condition{Bound: gives}}, !n.Gone
 }
 
-// Bounds meet the capacity exactly, up to what the division into whole bytes leaves, and bound nobody below anybody else.
+// Bounds meet the capacity exactly, up to what the division into whole bytes leaves, and bound nobody below anybody
+// else.
 func TestBackoffShares(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -170,8 +178,8 @@ func TestBackoffShares(t *testing.T) {
 	}
 }
 
-// In turns, those go on without a bound that have waited longest, as far as they demand no more than there is and than half
-// of all, but at least one; nobody who demands nothing waits.
+// In turns, those go on without a bound that have waited longest, as far as they demand no more than there is and
+// than half of all, but at least one; nobody who demands nothing waits.
 func TestBackoffTurns(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
@@ -206,8 +214,8 @@ func TestBackoffTurns(t *testing.T) {
 	}
 }
 
-// A pressed node has the tasks with the largest demands throttled, for as long as the setting says; a relieved node, and a
-// policy without back-off, nobody.
+// A pressed node has the tasks with the largest demands throttled, for as long as the setting says; a relieved node,
+// and a policy without back-off, nobody.
 func TestBackoff(t *testing.T) {
 	for _, c := range []struct {
 		settings map[string]string
@@ -240,8 +248,10 @@ func TestBackoff(t *testing.T) {
 		}
 		job := func(id cluster.JobID, disk resource.Amount) cluster.Event {
 			need := resource.Of(resource.Core, resource.GiB)
-			return cluster.Event{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: id, Stages: []cluster.Stage{{Tasks: 1, Ideal: need,
-				Phases: []cluster.Phase{{Duration: time.Minute, Demand: need.With(resource.Disk, disk)}}}}}}
+			return cluster.Event{Kind: cluster.JobSubmitted,
+				NewJob: &cluster.Job{ID: id,
+					Stages: []cluster.Stage{{Tasks: 1, Ideal: need,
+						Phases: []cluster.Phase{{Duration: time.Minute, Demand: need.With(resource.Disk, disk)}}}}}}
 		}
 		has := resource.Of(4*resource.Core, 4*resource.GiB).With(resource.Disk, 100*resource.MB)
 		var launched []cluster.Event
@@ -253,14 +263,18 @@ func TestBackoff(t *testing.T) {
 		}
 		enter(1, launched...)
 		var got []resource.Amount
-		for _, d := range enter(timeline.Seconds(2), cluster.Event{Kind: cluster.NodePressed, Found: &cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, c.pressed)}}) {
-			if d.Kind != cluster.Throttle || d.Task.Job != 2 || d.At != timeline.Seconds(7) || d.Reason.Code != cluster.NodePressure {
+		for _, d := range enter(timeline.Seconds(2),
+			cluster.Event{Kind: cluster.NodePressed,
+				Found: &cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, c.pressed)}}) {
+			if d.Kind != cluster.Throttle || d.Task.Job != 2 || d.At != timeline.Seconds(7) ||
+				d.Reason.Code != cluster.NodePressure {
 				t.Errorf("decided %+v", d)
 			}
 			got = append(got, d.Bound[resource.Disk])
 		}
 		if len(launched) != 2 || len(got) != len(c.want) || len(got) > 0 && got[0] != c.want[0] {
-			t.Errorf("settings %v, pressure %d: %d launched, bounds %v, want %v", c.settings, c.pressed, len(launched), got, c.want)
+			t.Errorf("settings %v, pressure %d: %d launched, bounds %v, want %v", c.settings, c.pressed, len(launched), got,
+				c.want)
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// best returns the considered job with the least sum of scores, with its chosen places, and how many of the considered jobs have
-// room for all of their tasks; best is nil if none has. Most jobs are not scored: a lower bound of their sum is not below the
-// sum of the best job.
+// best returns the considered job with the least sum of scores, with its chosen places, and how many of the
+// considered jobs have room for all of their tasks; best is nil if none has. Most jobs are not scored: a lower bound
+// of their sum is not below the sum of the best job.
 func (f *prophet) best(now timeline.Time, p *book.Plan) (best *applicant, room int) {
 	var likely *applicant
 	for _, a := range f.contest {
@@ -83,9 +83,9 @@ func (f *prophet) leastSum(now timeline.Time, s *book.Snapshot, a *applicant) (s
 	return sum
 }
 
-// choose stores in a.chosen where the tasks of a start, which have room, and returns the sum of their scores. No node gets a
-// second task before every node has one; nodes with lower scores come first. If the sum is not below limit, choose may return
-// Inf and leave a.chosen empty, which takes less time.
+// choose stores in a.chosen where the tasks of a start, which have room, and returns the sum of their scores. No node
+// gets a second task before every node has one; nodes with lower scores come first. If the sum is not below limit,
+// choose may return Inf and leave a.chosen empty, which takes less time.
 func (f *prophet) choose(now timeline.Time, p *book.Plan, a *applicant, limit float64) (sum float64) {
 	a.chosen = a.chosen[:0]
 	if a.tasks == 1 {
@@ -143,8 +143,8 @@ func comparePlaces(a, b place) int {
 	return cmp.Or(cmp.Compare(a.norm, b.norm), cmp.Compare(a.node.ID, b.node.ID))
 }
 
-// find updates a.places, which are sorted by NodeID. During a decision room only shrinks, and only on nodes on which tasks
-// start.
+// find updates a.places, which are sorted by NodeID. During a decision room only shrinks, and only on nodes on which
+// tasks start.
 func (f *prophet) find(p *book.Plan, a *applicant) {
 	if a.decision != f.decision {
 		a.decision, a.touched, a.loss = f.decision, len(f.touched), cluster.Reason{}
@@ -165,9 +165,9 @@ func (f *prophet) find(p *book.Plan, a *applicant) {
 	a.touched = len(f.touched)
 }
 
-// search finds all places for tasks of a. A single task starts only on a node that takes new work now. Tasks that start at once
-// start on any nodes with room: where nodes report by heartbeats, these nodes would never all report in the same step, and
-// room that the plan knows of was reported before.
+// search finds all places for tasks of a. A single task starts only on a node that takes new work now. Tasks that
+// start at once start on any nodes with room: where nodes report by heartbeats, these nodes would never all report in
+// the same step, and room that the plan knows of was reported before.
 func (f *prophet) search(p *book.Plan, a *applicant) {
 	a.places = a.places[:0]
 	nodes := f.openNodes(p)
@@ -181,8 +181,8 @@ func (f *prophet) search(p *book.Plan, a *applicant) {
 	}
 }
 
-// openNodes returns a superset of the nodes with room for any job in the queue, by NodeID: the nodes with room for f.least. The
-// queue must not be empty.
+// openNodes returns a superset of the nodes with room for any job in the queue, by NodeID: the nodes with room for
+// f.least. The queue must not be empty.
 func (f *prophet) openNodes(p *book.Plan) []*book.NodeState {
 	if f.opened == f.decision {
 		return f.open
@@ -243,8 +243,8 @@ func (f *prophet) rate(now timeline.Time, s *book.Snapshot, a *applicant, on *pl
 	}
 }
 
-// bound computes a lower bound of a place's norm, in less time than its score. Rounding does not matter: areas are exact, and
-// smaller areas never weigh more.
+// bound computes a lower bound of a place's norm, in less time than its score. Rounding does not matter: areas are
+// exact, and smaller areas never weigh more.
 func (f *prophet) bound(now timeline.Time, s *book.Snapshot, a *applicant, on *place) {
 	if on.least {
 		return
@@ -275,8 +275,8 @@ func (f *prophet) known(n *book.NodeState, kinds []resource.Kind) []resource.Kin
 	return kinds
 }
 
-// weigh returns the score from the gaps of the scored resources: the Euclidean norm of their overall scores (equation 8), and the
-// sums of their areas.
+// weigh returns the score from the gaps of the scored resources: the Euclidean norm of their overall scores (equation
+// 8), and the sums of their areas.
 func (f *prophet) weigh(gaps []timeline.Gap, stages int) (total score) {
 	squares := 0.0
 	for i := range gaps {

@@ -209,9 +209,9 @@ func (f *pufferfish) startNext(p *book.Plan, j *book.JobState) bool {
 	return true
 }
 
-// choose returns the node for the next task of a stage, nil if it waits, and whether the node is as good as any: the best
-// node, if it takes work now. Otherwise a FLEX container waits for that node, unless a node that takes work now is
-// equally good; a REGULAR container takes the best of the nodes that take work now.
+// choose returns the node for the next task of a stage, nil if it waits, and whether the node is as good as any: the
+// best node, if it takes work now. Otherwise a FLEX container waits for that node, unless a node that takes work now
+// is equally good; a REGULAR container takes the best of the nodes that take work now.
 func (f *pufferfish) choose(p *book.Plan, j *book.JobState, stage int) (n *book.NodeState, most bool) {
 	need, flex := j.Stages[stage].Ideal, j.Resizable(stage)
 	fits := func(n *book.NodeState) bool {
@@ -329,7 +329,8 @@ func (f *pufferfish) why(_ timeline.Time, s *book.Snapshot, j *book.JobState, st
 }
 
 // notOn says why the next task of j starts on no node; n is the node with most available, if some node has room.
-func (f *pufferfish) notOn(s *book.Snapshot, j *book.JobState, stage int) (n cluster.NodeID, why cluster.Reason, ok bool) {
+func (f *pufferfish) notOn(s *book.Snapshot, j *book.JobState, stage int) (n cluster.NodeID, why cluster.Reason,
+	ok bool) {
 	need := j.Stages[stage].Ideal
 	best, room := s.MostAvailable(need)
 	if !room {

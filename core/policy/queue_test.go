@@ -20,7 +20,8 @@ func TestQueueIsSorted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, what) }
 		name := rapid.SampledFrom([]string{"fair", "yarn-me"}).Draw(rt, "policy")
-		p, err := New(name, map[string]string{name + ".reservations": rapid.SampledFrom([]string{"true", "false"}).Draw(rt, "reservations")})
+		p, err := New(name, map[string]string{name + ".reservations": rapid.SampledFrom([]string{"true", "false"}).Draw(rt,
+			"reservations")})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -41,7 +42,8 @@ func TestQueueIsSorted(t *testing.T) {
 		}
 		var boot []cluster.Event
 		for i := range number("nodes", 1, 3) {
-			boot = append(boot, cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: cluster.NodeID(i), Capacity: resource.Of(4*resource.Core, 8*resource.GB)}})
+			boot = append(boot, cluster.Event{Kind: cluster.NodeJoined,
+				NewNode: &cluster.Node{ID: cluster.NodeID(i), Capacity: resource.Of(4*resource.Core, 8*resource.GB)}})
 		}
 		step(0, append(boot, cluster.Event{Kind: cluster.Synced})...)
 		for now := range timeline.Time(number("steps", 1, 60)) {
@@ -61,9 +63,11 @@ func possibleEvent(t *rapid.T, s *book.Snapshot, now timeline.Time) (e cluster.E
 	}
 	switch kind := number("event", 0, 11); {
 	case kind <= 2:
-		job := &cluster.Job{ID: cluster.JobID(now + 1), Submitted: now - timeline.Time(number("age", 0, 2)), Weight: float64(number("weight", 0, 3)), MaxAttempts: 2}
+		job := &cluster.Job{ID: cluster.JobID(now + 1), Submitted: now - timeline.Time(number("age", 0, 2)),
+			Weight: float64(number("weight", 0, 3)), MaxAttempts: 2}
 		for k := range number("stages", 1, 2) {
-			g := cluster.Stage{Tasks: number("tasks", 1, 4), Ideal: resource.Of(resource.Core, resource.Amount(number("memory", 1, 8))*resource.GB), Duration: 10}
+			g := cluster.Stage{Tasks: number("tasks", 1, 4),
+				Ideal: resource.Of(resource.Core, resource.Amount(number("memory", 1, 8))*resource.GB), Duration: 10}
 			if k > 0 && number("barrier", 0, 1) == 1 {
 				g.Parents = []int{0}
 			}
@@ -77,7 +81,8 @@ func possibleEvent(t *rapid.T, s *book.Snapshot, now timeline.Time) (e cluster.E
 	case kind >= 10:
 		n := s.Nodes[number("reporting", 0, len(s.Nodes)-1)]
 		held := resource.Amount(number("held", 0, 10)) * resource.GB
-		return cluster.Event{Kind: map[int]cluster.EventKind{10: cluster.NodeMemory, 11: cluster.NodeLeftover}[kind], Node: n.ID, Held: held}, !n.Gone
+		return cluster.Event{Kind: map[int]cluster.EventKind{10: cluster.NodeMemory, 11: cluster.NodeLeftover}[kind],
+			Node: n.ID, Held: held}, !n.Gone
 	case len(tasks) > 0:
 		task := tasks[number("task", 0, len(tasks)-1)]
 		if !task.Running && kind < 8 {
@@ -132,12 +137,16 @@ func TestSettings(t *testing.T) {
 		{"yarn-me", "yarn-me.disk-share", "NaN", `must be a number from 0 to 1`},
 		{"yarn-me", "yarn-me.interval", "0s", `must be a positive duration`},
 		{"yarn-me", "yarn-me.interval", "87600h", ""},
-		{"yarn-me", "yarn-me.interval", "87601h", `setting yarn-me.interval="87601h": must be a positive duration such as 1s, up to 87600h0m0s`},
-		{"mira", "mira.keep", "0s", `setting mira.keep="0s": must be one of none, next, or a positive duration such as 1s, up to 87600h0m0s`},
-		{"prophet", "prophet.backoff", "9999999h", `setting prophet.backoff="9999999h": must be a duration such as 1s, up to 87600h0m0s, or 0s for never`},
+		{"yarn-me", "yarn-me.interval", "87601h",
+			`setting yarn-me.interval="87601h": must be a positive duration such as 1s, up to 87600h0m0s`},
+		{"mira", "mira.keep", "0s",
+			`setting mira.keep="0s": must be one of none, next, or a positive duration such as 1s, up to 87600h0m0s`},
+		{"prophet", "prophet.backoff", "9999999h",
+			`setting prophet.backoff="9999999h": must be a duration such as 1s, up to 87600h0m0s, or 0s for never`},
 	} {
 		p, err := New(c.policy, map[string]string{c.key: c.value})
-		if c.want == "" && (err != nil || p.Name() != c.policy) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && (err != nil || p.Name() != c.policy) || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s %s=%s: error is %v, want %q", c.policy, c.key, c.value, err, c.want)
 		}
 	}
@@ -164,8 +173,10 @@ func TestSettings(t *testing.T) {
 func TestBestSizes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		ideal := resource.Amount(rapid.IntRange(1, 60).Draw(rt, "ideal"))
-		stage := &cluster.Stage{Ideal: resource.Of(1, ideal), MinMemory: resource.Amount(rapid.IntRange(1, int(ideal)).Draw(rt, "least")), Duration: 1000 * time.Second,
-			Elasticity: cluster.Elasticity{Kind: rapid.SampledFrom([]cluster.ElasticityKind{cluster.Step, cluster.SawTooth, cluster.SawToothTable}).Draw(rt, "kind"), Factor: 3}}
+		stage := &cluster.Stage{Ideal: resource.Of(1, ideal),
+			MinMemory: resource.Amount(rapid.IntRange(1, int(ideal)).Draw(rt, "least")), Duration: 1000 * time.Second,
+			Elasticity: cluster.Elasticity{Kind: rapid.SampledFrom([]cluster.ElasticityKind{cluster.Step, cluster.SawTooth,
+				cluster.SawToothTable}).Draw(rt, "kind"), Factor: 3}}
 		granularity := resource.Amount(rapid.IntRange(1, 9).Draw(rt, "granularity"))
 		free := resource.Amount(rapid.IntRange(0, 70).Draw(rt, "free"))
 		var want resource.Amount

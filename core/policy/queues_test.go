@@ -34,7 +34,8 @@ func TestQueueSettings(t *testing.T) {
 		{"drf.queues", "a=x", "must be a number above 0"},
 	} {
 		owner, _, _ := strings.Cut(c.name, ".")
-		if _, err := policy.New(owner, map[string]string{c.name: c.value}); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.name) {
+		if _, err := policy.New(owner, map[string]string{c.name: c.value}); err == nil ||
+			!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.name) {
 			t.Errorf("%s=%s: error is %v, want one with %q", c.name, c.value, err, c.want)
 		}
 	}
@@ -47,7 +48,9 @@ func TestQueueSettings(t *testing.T) {
 // Jobs that fit into no queue are rejected on submission.
 func TestAdmission(t *testing.T) {
 	b := book.NewBook(nil)
-	if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}}); err != nil {
+	if err := b.Enter(0,
+		&cluster.Event{Kind: cluster.NodeJoined,
+			NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}}); err != nil {
 		t.Fatal(err)
 	}
 	const queues = "prod=60%..80%,prod.etl=50%..50%,adhoc=40%"
@@ -60,7 +63,8 @@ func TestAdmission(t *testing.T) {
 		{"capacity", queues, "prod.etl", 4 * resource.GB, ""},
 		{"capacity", queues, "", resource.GB, `job "J" queue "": must be one of prod.etl, adhoc`},
 		{"capacity", queues, "prod", resource.GB, `job "J" queue "prod": must be one of prod.etl, adhoc`},
-		{"capacity", queues, "prod.etl", 5 * resource.GB, `job "J" stage 0 memory 5GB: must be at most what queue "prod.etl" may hold, 4GB`},
+		{"capacity", queues, "prod.etl", 5 * resource.GB,
+			`job "J" stage 0 memory 5GB: must be at most what queue "prod.etl" may hold, 4GB`},
 		{"capacity", queues, "adhoc", 11 * resource.GB, "must be at most what a node has"},
 		{"drf", "", "anything", resource.GB, ""},
 		{"drf", "a=1,b=2", "b", resource.GB, ""},
@@ -70,7 +74,8 @@ func TestAdmission(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j := &cluster.Job{Name: "J", Queue: c.queue, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, c.memory)}}}
+		j := &cluster.Job{Name: "J", Queue: c.queue,
+			Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, c.memory)}}}
 		switch err := policy.CheckRuns(p, b.Snapshot(), j); {
 		case c.want == "" && err != nil, c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s %s %q: error is %v, want %q", c.policy, c.queues, c.queue, err, c.want)
@@ -81,7 +86,8 @@ func TestAdmission(t *testing.T) {
 // A job that was admitted although its queue does not exist waits, with that reason.
 func TestJobWithoutQueueWaits(t *testing.T) {
 	for _, c := range [][2]string{{"capacity", "a=100%"}, {"drf", "a=1"}} {
-		j := startAll(t, c[0], c[1], resource.Of(8*resource.Core, 8*resource.GB), []ask{{need: resource.Of(resource.Core, resource.GB), tasks: 1, queue: "b"}})[0]
+		j := startAll(t, c[0], c[1], resource.Of(8*resource.Core, 8*resource.GB),
+			[]ask{{need: resource.Of(resource.Core, resource.GB), tasks: 1, queue: "b"}})[0]
 		if len(j.Tasks) > 0 || j.Waiting.Code != cluster.NoSuchQueue {
 			t.Errorf("%s: the job waits because %s", c[0], j.Waiting.Words(nil))
 		}
@@ -109,10 +115,12 @@ func startAll(t interface {
 	e := engine.New(p, nil)
 	var events []cluster.Event
 	for i, a := range asks {
-		events = append(events, cluster.Event{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: cluster.JobID(i), Name: fmt.Sprint("J", i), Queue: a.queue, Weight: a.weight,
-			Stages: []cluster.Stage{{Tasks: a.tasks, Ideal: a.need}}}})
+		events = append(events,
+			cluster.Event{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: cluster.JobID(i), Name: fmt.Sprint("J", i),
+				Queue: a.queue, Weight: a.weight, Stages: []cluster.Stage{{Tasks: a.tasks, Ideal: a.need}}}})
 	}
-	events = append(events, cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: node}}, cluster.Event{Kind: cluster.Synced})
+	events = append(events, cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: node}},
+		cluster.Event{Kind: cluster.Synced})
 	if _, err := e.Step(0, events...); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +136,8 @@ func TestDRFAgainstProgressiveFilling(t *testing.T) {
 		node := resource.Of(40_000, 40_000_000)
 		asks := make([]ask, rapid.IntRange(1, 5).Draw(t, "jobs"))
 		for i := range asks {
-			asks[i] = ask{resource.Of(resource.Amount(rapid.IntRange(20, 200).Draw(t, "cpu")), resource.Amount(rapid.IntRange(20, 200).Draw(t, "memory"))*1000), 1 << 12,
+			asks[i] = ask{resource.Of(resource.Amount(rapid.IntRange(20, 200).Draw(t, "cpu")),
+				resource.Amount(rapid.IntRange(20, 200).Draw(t, "memory"))*1000), 1 << 12,
 				float64(rapid.IntRange(1, 3).Draw(t, "weight")), ""}
 		}
 		jobs := startAll(t, "drf", "", node, asks)
@@ -148,7 +157,8 @@ func TestDRFAgainstProgressiveFilling(t *testing.T) {
 				t.Fatalf("job %d of %+v has %g, less than its part of a divided cluster", i, asks, got)
 			}
 			for k, other := range jobs {
-				if would := dominant(asks[i].need, node) * wouldRun(other.Used, asks[i].need) * asks[i].weight / asks[k].weight; would > got+0.04 {
+				if would := dominant(asks[i].need, node) * wouldRun(other.Used,
+					asks[i].need) * asks[i].weight / asks[k].weight; would > got+0.04 {
 					t.Fatalf("job %d of %+v has %g, and would rather have what job %d has, which is worth %g", i, asks, got, k, would)
 				}
 			}
@@ -157,7 +167,8 @@ func TestDRFAgainstProgressiveFilling(t *testing.T) {
 }
 
 func dominant(v, whole resource.Vector) float64 {
-	return max(float64(v[resource.CPU])/float64(whole[resource.CPU]), float64(v[resource.Memory])/float64(whole[resource.Memory]))
+	return max(float64(v[resource.CPU])/float64(whole[resource.CPU]),
+		float64(v[resource.Memory])/float64(whole[resource.Memory]))
 }
 
 // wouldRun is how many tasks with the given need run on the resources that another job has.

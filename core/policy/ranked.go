@@ -14,7 +14,8 @@ type ranked[T comparable] struct {
 	filed []filing[T] // how each job is filed, by its slot; no job if it is not
 }
 
-// filing is a job with its key and the policy's data. The time of its submission is here, too, because many keys are equal.
+// filing is a job with its key and the policy's data. The time of its submission is here, too, because many keys are
+// equal.
 type filing[T comparable] struct {
 	job       *book.JobState
 	key       float64
@@ -38,7 +39,8 @@ func (a filing[T]) compare(b filing[T]) int {
 }
 
 func (a *filing[T]) before(b *filing[T]) bool {
-	return a.key < b.key || a.key == b.key && (a.submitted < b.submitted || a.submitted == b.submitted && a.job.ID < b.job.ID)
+	return a.key < b.key || a.key == b.key && (a.submitted < b.submitted || a.submitted == b.submitted &&
+		a.job.ID < b.job.ID)
 }
 
 // as returns how a job is filed; ok is false if it is not.

@@ -23,8 +23,9 @@ func TestPoliciesOnlyRead(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				settings := map[string]string{"capacity.preemption": "true", "capacity.preemption-wait": "2ns", "capacity.preemption-interval": "1ns",
-					"ecs.short": "false", "ecs.threshold": "0", "ecs.interval": "2ns", "ecs.suspension": "0.01", "prism.patience": "5ns"}
+				settings := map[string]string{"capacity.preemption": "true", "capacity.preemption-wait": "2ns",
+					"capacity.preemption-interval": "1ns", "ecs.short": "false", "ecs.threshold": "0", "ecs.interval": "2ns",
+					"ecs.suspension": "0.01", "prism.patience": "5ns"}
 				p, err := New(name, settings)
 				if err != nil {
 					t.Fatal(err)
@@ -72,7 +73,9 @@ func livesByDecisions(t *rapid.T, p Policy) {
 	}
 	plan, other := decided.Open(0), again.Open(0)
 	for i := range number("nodes", 1, 3) {
-		enter(0, cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprintf("n%d", i), Capacity: resource.Of(4*resource.Core, 8*resource.GB)}})
+		enter(0, cluster.Event{Kind: cluster.NodeJoined,
+			NewNode: &cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprintf("n%d", i),
+				Capacity: resource.Of(4*resource.Core, 8*resource.GB)}})
 	}
 	enter(0, cluster.Event{Kind: cluster.Synced})
 	decide(0, plan, other)
@@ -150,11 +153,12 @@ func text(s *book.Snapshot) string {
 		if n.ReservedFor != nil {
 			holder = n.ReservedFor.ID
 		}
-		out += fmt.Sprintln(n.Node, n.Gone, n.Free, n.Paused, n.Doubtful, n.UnderSizedDisk, n.Held, holder, n.ReservedStage, n.Pressed, n.Version)
+		out += fmt.Sprintln(n.Node, n.Gone, n.Free, n.Paused, n.Doubtful, n.UnderSizedDisk, n.Held, holder, n.ReservedStage,
+			n.Pressed, n.Version)
 		var tasks []string
 		for _, t := range n.Tasks {
-			tasks = append(tasks, fmt.Sprintln(t.ID, t.Grant, t.Running, t.UnderSized, t.Steers, t.Killing, t.Preempting, t.Duration, t.Booked, t.Launched,
-				t.Phase, t.PhaseSince, t.Still, t.StillSince, t.StillBy, t.Stood))
+			tasks = append(tasks, fmt.Sprintln(t.ID, t.Grant, t.Running, t.UnderSized, t.Steers, t.Killing, t.Preempting,
+				t.Duration, t.Booked, t.Launched, t.Phase, t.PhaseSince, t.Still, t.StillSince, t.StillBy, t.Stood))
 		}
 		slices.Sort(tasks)
 		out += fmt.Sprint(tasks)
@@ -165,8 +169,8 @@ func text(s *book.Snapshot) string {
 	return out
 }
 
-// TestPoliciesDoNotSeeHeartbeats: the plan hides how nodes report, see Plan.Offers. The exceptions are those of decision
-// 25. core/policy/resimulate plays the cluster forward, and with it the protocol.
+// TestPoliciesDoNotSeeHeartbeats: the plan hides how nodes report, see Plan.Offers. The exceptions are those of
+// decision 25. core/policy/resimulate plays the cluster forward, and with it the protocol.
 func TestPoliciesDoNotSeeHeartbeats(t *testing.T) {
 	exempt := map[string]func(file string) bool{
 		".Heartbeats": func(file string) bool { return filepath.Dir(file) == "resimulate" },

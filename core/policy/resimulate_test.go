@@ -82,15 +82,16 @@ type play struct {
 
 func (s *play) String() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "from %v reservations=%v heartbeat %v starts=%d coordinator %v %v\n", s.from, s.keep, s.config.Heartbeat,
-		s.config.StartsPerHeartbeat, s.config.CoordinatorHeartbeat, s.config.Coordinator)
+	fmt.Fprintf(&out, "from %v reservations=%v heartbeat %v starts=%d coordinator %v %v\n", s.from, s.keep,
+		s.config.Heartbeat, s.config.StartsPerHeartbeat, s.config.CoordinatorHeartbeat, s.config.Coordinator)
 	for _, n := range s.config.Nodes {
 		fmt.Fprintf(&out, "node %v\n", n.Capacity)
 	}
 	for _, j := range s.jobs {
 		fmt.Fprintf(&out, "job %d at %v weight %v\n", j.ID, j.Submitted, j.Weight)
 		for _, g := range j.Stages {
-			fmt.Fprintf(&out, "  %d tasks after %v need %v (%d) for %v, %v\n", g.Tasks, g.Parents, g.Ideal, g.MinMemory, g.Duration, g.Elasticity)
+			fmt.Fprintf(&out, "  %d tasks after %v need %v (%d) for %v, %v\n", g.Tasks, g.Parents, g.Ideal, g.MinMemory,
+				g.Duration, g.Elasticity)
 		}
 	}
 	return out.String()
@@ -102,19 +103,24 @@ func drawPlay(t *rapid.T) *play {
 	for i := range number("nodes", 1, 4) {
 		capacity := resource.Of(4*resource.Core, 10*resource.GB)
 		if i > 0 {
-			capacity = resource.Of(resource.Amount(number("cores", 1, 4))*resource.Core, resource.Amount(number("memory", 5, 10))*resource.GB)
+			capacity = resource.Of(resource.Amount(number("cores", 1, 4))*resource.Core,
+				resource.Amount(number("memory", 5, 10))*resource.GB)
 		}
-		s.config.Nodes = append(s.config.Nodes, cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint("n", i+1), Capacity: capacity})
+		s.config.Nodes = append(s.config.Nodes, cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint("n", i+1),
+			Capacity: capacity})
 	}
 	at := 0
 	for i := range number("jobs", 1, 5) {
 		at += number("pause", 0, 15)
-		j := workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("J", i+1), Submitted: timeline.Seconds(float64(at)), Weight: float64(number("weight", 0, 2))}}
+		j := workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("J", i+1),
+			Submitted: timeline.Seconds(float64(at)), Weight: float64(number("weight", 0, 2))}}
 		for k := range number("stages", 1, 3) {
 			g := cluster.Stage{Tasks: number("tasks", 1, 4), Duration: time.Duration(number("duration", 1, 30)) * time.Second,
-				Ideal: resource.Of(resource.Amount(number("need cores", 0, 2))*resource.Core, resource.Amount(number("need memory", 1, 8))*resource.GB)}
+				Ideal: resource.Of(resource.Amount(number("need cores", 0, 2))*resource.Core,
+					resource.Amount(number("need memory", 1, 8))*resource.GB)}
 			if number("elastic", 0, 1) == 1 {
-				g.MinMemory, g.Elasticity = g.Ideal[resource.Memory]/10, cluster.Elasticity{Kind: cluster.Step, Factor: float64(number("factor", 2, 6)) / 2}
+				g.MinMemory, g.Elasticity = g.Ideal[resource.Memory]/10,
+					cluster.Elasticity{Kind: cluster.Step, Factor: float64(number("factor", 2, 6)) / 2}
 			}
 			for p := range k {
 				if number("parent", 0, 2) == 0 {
@@ -131,7 +137,8 @@ func drawPlay(t *rapid.T) *play {
 
 // run returns what was estimated, and when each job really ended.
 func (s *play) run(t *rapid.T) (*watched, map[cluster.JobID]timeline.Time) {
-	inner, err := policy.New("yarn-me", map[string]string{"yarn-me.timeline": "resimulate", "yarn-me.gaps": "false", "yarn-me.reservations": fmt.Sprint(s.keep)})
+	inner, err := policy.New("yarn-me", map[string]string{"yarn-me.timeline": "resimulate", "yarn-me.gaps": "false",
+		"yarn-me.reservations": fmt.Sprint(s.keep)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +170,8 @@ func TestResimulationComesTrue(t *testing.T) {
 				case known && end != ends[id]:
 					rt.Fatalf("at %v job %d should end at %v, and ends at %v\n%s", note.now, id, end, ends[id], s)
 				case !known && ends[id] <= note.horizon:
-					rt.Fatalf("at %v the end of job %d is not known, but it is at %v, within the horizon %v\n%s", note.now, id, ends[id], note.horizon, s)
+					rt.Fatalf("at %v the end of job %d is not known, but it is at %v, within the horizon %v\n%s", note.now, id,
+						ends[id], note.horizon, s)
 				}
 			}
 		}

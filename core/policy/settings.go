@@ -122,7 +122,8 @@ func (v setting) durationOr(words ...string) time.Duration {
 	}
 	d, err := time.ParseDuration(v.text)
 	if err != nil || d <= 0 || d > cluster.LongestTime {
-		v.fail(fmt.Sprintf("one of %s, or a positive duration such as 1s, up to %v", strings.Join(words, ", "), cluster.LongestTime))
+		v.fail(fmt.Sprintf("one of %s, or a positive duration such as 1s, up to %v", strings.Join(words, ", "),
+			cluster.LongestTime))
 	}
 	return d
 }

@@ -53,8 +53,9 @@ type packedStage struct {
 	preferred bool
 }
 
-// alignment is how well a demand suits the node that was offered last. Jobs with equal demands share it. Every offer reads
-// the alignments of all considered jobs, which is most of what tetris does: they are small, and peaks are kept elsewhere.
+// alignment is how well a demand suits the node that was offered last. Jobs with equal demands share it. Every offer
+// reads the alignments of all considered jobs, which is most of what tetris does: they are small, and peaks are kept
+// elsewhere.
 type alignment struct {
 	grant resource.Vector // on the node of the offer; without peaks it is the ideal need on every node
 	offer int             // the offer for which it was computed

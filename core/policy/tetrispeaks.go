@@ -23,8 +23,8 @@ func peaksOf(s *cluster.Stage) peaks {
 // peakKinds are the resources whose peak a task is granted.
 var peakKinds = []resource.Kind{resource.Disk, resource.Network}
 
-// on is what the task is granted on n. A peak above what n has when nothing runs there is cut to that, so that the task can
-// run there alone.
+// on is what the task is granted on n. A peak above what n has when nothing runs there is cut to that, so that the
+// task can run there alone.
 func (d *peaks) on(n *book.NodeState) resource.Vector {
 	grant := d.ideal
 	if d.ideal != d.most {
@@ -36,8 +36,8 @@ func (d *peaks) on(n *book.NodeState) resource.Vector {
 	return grant
 }
 
-// lacksPeak says which peak of a stage's task is not free on the first node with room for what the task needs; ok is false if there
-// is no such node, or if the task fits there.
+// lacksPeak says which peak of a stage's task is not free on the first node with room for what the task needs; ok is
+// false if there is no such node, or if the task fits there.
 func lacksPeak(s *book.Snapshot, stage *cluster.Stage) (why cluster.Reason, ok bool) {
 	d := peaksOf(stage)
 	if n, ok := s.FirstOpen(d.ideal, 0); ok && d.ideal != d.most {

@@ -208,7 +208,8 @@ func (s *slowPufferfish) startOne(p *book.Plan, starts map[cluster.NodeID]int) b
 		stage, _ := j.NextStage()
 		flex := flexible(j, stage)
 		reports := func(n *book.NodeState) bool {
-			return (p.Heartbeats.Every == 0 || slices.Contains(p.Changes.Heartbeats, n.ID)) && (p.Heartbeats.Starts == 0 || starts[n.ID] < p.Heartbeats.Starts)
+			return (p.Heartbeats.Every == 0 || slices.Contains(p.Changes.Heartbeats, n.ID)) &&
+				(p.Heartbeats.Starts == 0 || starts[n.ID] < p.Heartbeats.Starts)
 		}
 		var nodes []*book.NodeState
 		for _, n := range p.Nodes {
@@ -314,16 +315,21 @@ func TestFastAndSlowStartTheSame(t *testing.T) {
 		{"pufferfish", "", &slowPufferfish{room: 1, stop: 1, quantile: 1}},
 		{"pufferfish", "order=sjf room=2", &slowPufferfish{shortest: true, room: 2, stop: 1, quantile: 1}},
 		{"pufferfish", "room=2 stop=0.8 count-quantile=0.1", &slowPufferfish{room: 2, stop: 0.8, quantile: 0.1}},
-		{"prophet", "", &slowProphet{eta: 0.3, window: 0.5, deadline: 3, kinds: rates, unknown: time.Minute, backoff: slowBackoff{5 * time.Second, true}}},
-		{"prophet", "eta=0.9 window=1 deadline=0 unknown=5ns backoff=0s", &slowProphet{eta: 0.9, window: 1, kinds: rates, unknown: 5}},
-		{"prophet", "window=0.2 deadline=0.5 kinds=network,disk,memory backoff=5ns", &slowProphet{eta: 0.3, window: 0.2, deadline: 0.5,
-			kinds: []resource.Kind{resource.Memory, resource.Disk, resource.Network}, unknown: time.Minute, backoff: slowBackoff{5, true}}},
-		{"prophet", "relief=share backoff=3ns distinct=strict", &slowProphet{eta: 0.3, window: 0.5, deadline: 3, kinds: rates, unknown: time.Minute,
-			strict: true, backoff: slowBackoff{3, false}}},
-		{"prophet", "score=literal relief=share backoff=9ns", &slowProphet{eta: 0.3, window: 0.5, deadline: 3, kinds: rates, unknown: time.Minute,
-			literal: true, backoff: slowBackoff{9, false}}},
-		{"prophet", "score=literal distinct=strict window=1 deadline=0", &slowProphet{eta: 0.3, window: 1, kinds: rates, unknown: time.Minute,
-			literal: true, strict: true, backoff: slowBackoff{5 * time.Second, true}}},
+		{"prophet", "", &slowProphet{eta: 0.3, window: 0.5, deadline: 3, kinds: rates, unknown: time.Minute,
+			backoff: slowBackoff{5 * time.Second, true}}},
+		{"prophet", "eta=0.9 window=1 deadline=0 unknown=5ns backoff=0s",
+			&slowProphet{eta: 0.9, window: 1, kinds: rates, unknown: 5}},
+		{"prophet", "window=0.2 deadline=0.5 kinds=network,disk,memory backoff=5ns",
+			&slowProphet{eta: 0.3, window: 0.2, deadline: 0.5, kinds: []resource.Kind{resource.Memory, resource.Disk,
+				resource.Network}, unknown: time.Minute, backoff: slowBackoff{5, true}}},
+		{"prophet", "relief=share backoff=3ns distinct=strict",
+			&slowProphet{eta: 0.3, window: 0.5, deadline: 3, kinds: rates, unknown: time.Minute, strict: true,
+				backoff: slowBackoff{3, false}}},
+		{"prophet", "score=literal relief=share backoff=9ns", &slowProphet{eta: 0.3, window: 0.5, deadline: 3, kinds: rates,
+			unknown: time.Minute, literal: true, backoff: slowBackoff{9, false}}},
+		{"prophet", "score=literal distinct=strict window=1 deadline=0",
+			&slowProphet{eta: 0.3, window: 1, kinds: rates, unknown: time.Minute, literal: true, strict: true,
+				backoff: slowBackoff{5 * time.Second, true}}},
 		{"srjf", "", slowFirstFit(remainingWork, 0, false)},
 		{"static", "", slowFirstFit(fairKey, 0, false)},
 		{"static", "memory=5GB", slowFirstFit(fairKey, 5*resource.GB, false)},
@@ -433,10 +439,12 @@ func liveTogether(t *rapid.T, fast Policy, twin twin) {
 	}
 	begin(0)
 	for i := range number("nodes", 1, 4) {
-		capacity := resource.Of(resource.Amount(number("cores", 2, 8))*resource.Core, resource.Amount(number("memory", 8, 10))*resource.GB)
+		capacity := resource.Of(resource.Amount(number("cores", 2, 8))*resource.Core,
+			resource.Amount(number("memory", 8, 10))*resource.GB)
 		capacity[resource.Disk] = resource.Amount(number("disk", 0, 2)) * 100 * resource.MB
 		capacity[resource.Network] = resource.Amount(number("network", 0, 1)) * 100 * resource.MB
-		apply(0, cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprintf("n%d", i), Capacity: capacity}})
+		apply(0, cluster.Event{Kind: cluster.NodeJoined,
+			NewNode: &cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprintf("n%d", i), Capacity: capacity}})
 	}
 	apply(0, cluster.Event{Kind: cluster.Synced})
 	decide(0)
@@ -495,7 +503,9 @@ func vary(t *rapid.T, j *cluster.Job) {
 
 func TestStaticRefusesWhatItsContainersCannotHold(t *testing.T) {
 	b := book.NewBook(nil)
-	if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}}); err != nil {
+	if err := b.Enter(0,
+		&cluster.Event{Kind: cluster.NodeJoined,
+			NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -513,7 +523,8 @@ func TestStaticRefusesWhatItsContainersCannotHold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = CheckRuns(p, b.Snapshot(), &cluster.Job{Name: "J", Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, c.need)}}})
+		err = CheckRuns(p, b.Snapshot(),
+			&cluster.Job{Name: "J", Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, c.need)}}})
 		if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
 			t.Errorf("%+v: error is %v", c, err)
 		}
@@ -529,10 +540,13 @@ func TestStaticSaysWhatItRefuses(t *testing.T) {
 	b := book.NewBook(p.Traits().Why)
 	s := &side{b, b.Snapshot(), b.Open(0)}
 	for _, e := range []cluster.Event{
-		{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}},
+		{Kind: cluster.NodeJoined,
+			NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}},
 		{Kind: cluster.Synced},
-		{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 1, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, 6*resource.GB)}}}},
-		{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 2, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB)}}}},
+		{Kind: cluster.JobSubmitted,
+			NewJob: &cluster.Job{ID: 1, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, 6*resource.GB)}}}},
+		{Kind: cluster.JobSubmitted,
+			NewJob: &cluster.Job{ID: 2, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB)}}}},
 	} {
 		if err := s.book.Enter(0, &e); err != nil {
 			t.Fatal(err)
@@ -546,7 +560,8 @@ func TestStaticSaysWhatItRefuses(t *testing.T) {
 	if d := decisions[0]; d.Kind != cluster.Start || d.Task.Job != 2 || d.Grant[resource.Memory] != 5*resource.GB {
 		t.Errorf("it starts %+v", d)
 	}
-	if d := decisions[1]; d.Kind != cluster.Wait || d.Task.Job != 1 || d.Reason.Words(nil) != "refused: it needs 6GB, and every container has 5GB" {
+	if d := decisions[1]; d.Kind != cluster.Wait || d.Task.Job != 1 ||
+		d.Reason.Words(nil) != "refused: it needs 6GB, and every container has 5GB" {
 		t.Errorf("it says %q of %+v", d.Reason.Words(nil), d)
 	}
 }
@@ -561,7 +576,8 @@ func TestSettingsOfBaselines(t *testing.T) {
 		{"tetris", "tetris.remaining-work", "-1", `setting tetris.remaining-work="-1": must be a number of at least 0`},
 		{"srjf", "srjf.pool", "true", `setting "srjf.pool": policy srjf has no settings`},
 	} {
-		if _, err := New(c.policy, map[string]string{c.setting: c.value}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := New(c.policy, map[string]string{c.setting: c.value}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s=%s: error is %v, want %q", c.setting, c.value, err, c.want)
 		}
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// watch says at which nodes a policy must look: those that have changed, and those at which it must look at a certain time. It has
-// the next step requested that is needed for that. A policy that looks at a node without need must decide nothing there.
+// watch says at which nodes a policy must look: those that have changed, and those at which it must look at a certain
+// time. It has the next step requested that is needed for that. A policy that looks at a node without need must
+// decide nothing there.
 type watch struct {
 	nodes []*book.NodeState // to look at in this decision
 	turn  uint64            // counts decisions

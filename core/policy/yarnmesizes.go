@@ -17,7 +17,8 @@ func (y *yarnME) diskLeft(n *book.NodeState, promised resource.Amount) (left res
 	return resource.Amount(y.diskShare*float64(n.Capacity[resource.Disk])) - promised, true
 }
 
-// bestFor returns the best sizes of a stage where no node has more than the given memory. It keeps them until that changes.
+// bestFor returns the best sizes of a stage where no node has more than the given memory. It keeps them until that
+// changes.
 func (y *yarnME) bestFor(stage *cluster.Stage, most resource.Amount) *bestSizes {
 	b, ok := y.best[stage]
 	if !ok || y.most != most {

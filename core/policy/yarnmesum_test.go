@@ -16,7 +16,8 @@ func sumCase(t *testing.T) *book.Book {
 	t.Helper()
 	job := func(id cluster.JobID, tasks int, cores, gb resource.Amount, run time.Duration) *cluster.Job {
 		return &cluster.Job{ID: id, Name: "j", Weight: 1, MaxAttempts: 1,
-			Stages: []cluster.Stage{{Name: "s", Tasks: tasks, Ideal: resource.Of(cores*resource.Core, gb*resource.GB), Duration: run}}}
+			Stages: []cluster.Stage{{Name: "s", Tasks: tasks, Ideal: resource.Of(cores*resource.Core, gb*resource.GB),
+				Duration: run}}}
 	}
 	b := book.NewBook(nil)
 	apply := func(e cluster.Event) {
@@ -25,8 +26,10 @@ func sumCase(t *testing.T) *book.Book {
 			t.Fatal(err)
 		}
 	}
-	apply(cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(10*resource.Core, 10*resource.GB)}})
-	for _, j := range []*cluster.Job{job(1, 3, 1, 6, 100*time.Second), job(2, 2, 2, 1, 50*time.Second), job(3, 1, 1, 4, 20*time.Second)} {
+	apply(cluster.Event{Kind: cluster.NodeJoined,
+		NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(10*resource.Core, 10*resource.GB)}})
+	for _, j := range []*cluster.Job{job(1, 3, 1, 6, 100*time.Second), job(2, 2, 2, 1, 50*time.Second),
+		job(3, 1, 1, 4, 20*time.Second)} {
 		apply(cluster.Event{Kind: cluster.JobSubmitted, NewJob: j})
 	}
 	apply(cluster.Event{Kind: cluster.Synced})
@@ -74,8 +77,10 @@ func TestSum(t *testing.T) {
 				by.Estimate(at(c.now), p)
 				for i, want := range c.want {
 					j := s.Jobs[i]
-					if !near(j.Estimate.End, at(want.end)) || !near(j.Estimate.AllStarted, at(want.started)) || !j.Estimate.EndKnown || !j.Estimate.AllStartedKnown {
-						t.Errorf("job %d should end at %v (%v) and have started all at %v (%v), want %vs and %vs", j.ID, j.Estimate.End, j.Estimate.EndKnown, j.Estimate.AllStarted, j.Estimate.AllStartedKnown, want.end, want.started)
+					if !near(j.Estimate.End, at(want.end)) || !near(j.Estimate.AllStarted, at(want.started)) ||
+						!j.Estimate.EndKnown || !j.Estimate.AllStartedKnown {
+						t.Errorf("job %d should end at %v (%v) and have started all at %v (%v), want %vs and %vs", j.ID, j.Estimate.End,
+							j.Estimate.EndKnown, j.Estimate.AllStarted, j.Estimate.AllStartedKnown, want.end, want.started)
 					}
 				}
 			}
@@ -88,9 +93,11 @@ func TestSum(t *testing.T) {
 func TestSumOfLittle(t *testing.T) {
 	b := book.NewBook(nil)
 	for _, e := range []cluster.Event{
-		{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(10*resource.Core, 10*resource.GB)}},
+		{Kind: cluster.NodeJoined,
+			NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(10*resource.Core, 10*resource.GB)}},
 		{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 1, Name: "j", Weight: 1, MaxAttempts: 1,
-			Stages: []cluster.Stage{{Name: "s", Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB), Duration: 100 * time.Second}}}},
+			Stages: []cluster.Stage{{Name: "s", Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB),
+				Duration: 100 * time.Second}}}},
 		{Kind: cluster.Synced},
 	} {
 		if err := b.Enter(0, &e); err != nil {
@@ -100,7 +107,8 @@ func TestSumOfLittle(t *testing.T) {
 	var by sum
 	p, s := b.Open(timeline.Time(7e9)), b.Snapshot()
 	by.Estimate(timeline.Time(7e9), p)
-	if j := s.Jobs[0]; j.Estimate.End != timeline.Time(107e9) || j.Estimate.AllStarted != timeline.Time(7e9) || !j.Estimate.AllStartedKnown {
+	if j := s.Jobs[0]; j.Estimate.End != timeline.Time(107e9) || j.Estimate.AllStarted != timeline.Time(7e9) ||
+		!j.Estimate.AllStartedKnown {
 		t.Errorf("it should end at %v, with all started at %v", j.Estimate.End, j.Estimate.AllStarted)
 	}
 	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, cluster.BecauseFits(resource.GB))

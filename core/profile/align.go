@@ -33,7 +33,9 @@ func typicalOf(runs []*numbered) (t typical) {
 		return all[len(all)/2]
 	}
 	for i := range runs[0].Phases {
-		t.share = append(t.share, middle(func(r *numbered) float64 { return r.Phases[i].Duration.Seconds() / sum(r.Phases).Seconds() }))
+		t.share = append(t.share, middle(func(r *numbered) float64 {
+			return r.Phases[i].Duration.Seconds() / sum(r.Phases).Seconds()
+		}))
 		var demand resource.Vector
 		for k := range demand {
 			demand[k] = resource.Amount(middle(func(r *numbered) float64 { return float64(r.Phases[i].Demand[k]) }))

@@ -11,7 +11,8 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// Stretch is a part of a run with what was used in it: CPU, disk and network as a mean rate, memory as the largest amount.
+// Stretch is a part of a run with what was used in it: CPU, disk and network as a mean rate, memory as the largest
+// amount.
 type Stretch struct {
 	Length time.Duration // above 0
 	Usage  resource.Vector
@@ -44,15 +45,16 @@ const (
 var trifles = [resource.NumKinds]float64{
 	resource.CPU: 10, resource.Memory: float64(resource.MiB), resource.Disk: 100e3, resource.Network: 100e3}
 
-// Segment returns what a series of stretches says about a run: its phases, duration, peak, and the kinds that were never
-// measured. Features and end are the caller's to fill in. notes say, in a sentence each, what of the series is not sound or
-// was filled in. Without any sound stretch, r is empty.
+// Segment returns what a series of stretches says about a run: its phases, duration, peak, and the kinds that were
+// never measured. Features and end are the caller's to fill in. notes say, in a sentence each, what of the series is
+// not sound or was filled in. Without any sound stretch, r is empty.
 //
 // Phases are the spans between change points of the mean usage of all kinds together. The change points minimise the
-// squared deviations from the means of the phases, in units of the noise of each kind, plus a penalty per phase (optimal
-// partitioning: B. Jackson and others, 2005): among 1 to MostPhases phases the best partition is found for each number.
-// Noise is what neighbouring samples differ by, without the largest differences, which are the changes. A series of more
-// than mostPieces stretches is reduced first: the neighbours that differ least are joined. The effort is O(n log n).
+// squared deviations from the means of the phases, in units of the noise of each kind, plus a penalty per phase
+// (optimal partitioning: B. Jackson and others, 2005): among 1 to MostPhases phases the best partition is found for
+// each number. Noise is what neighbouring samples differ by, without the largest differences, which are the changes.
+// A series of more than mostPieces stretches is reduced first: the neighbours that differ least are joined. The
+// effort is O(n log n).
 func Segment(series []Stretch) (r Run, notes []string) {
 	s, notes := soundSeries(series)
 	if len(s) == 0 {
@@ -74,7 +76,8 @@ func Segment(series []Stretch) (r Run, notes []string) {
 	return r, append(notes, fillIn(s, r.Phases, r.Unknown)...)
 }
 
-// soundSeries returns a copy of the stretches that have a length, with kinds unknown where their amount is out of range.
+// soundSeries returns a copy of the stretches that have a length, with kinds unknown where their amount is out of
+// range.
 func soundSeries(series []Stretch) (s []Stretch, notes []string) {
 	bad, wrong, gaps, gap := 0, [resource.NumKinds]int{}, 0, time.Duration(0)
 	total := time.Duration(0)
@@ -99,12 +102,14 @@ func soundSeries(series []Stretch) (s []Stretch, notes []string) {
 		s = append(s, x)
 	}
 	if bad > 0 {
-		notes = append(notes, fmt.Sprintf("samples %d: must have a length above 0s and at most %v together, left out", bad, cluster.LongestTime))
+		notes = append(notes, fmt.Sprintf("samples %d: must have a length above 0s and at most %v together, left out", bad,
+			cluster.LongestTime))
 	}
 	for k, n := range wrong {
 		if n > 0 {
 			kind := resource.Kind(k)
-			notes = append(notes, fmt.Sprintf("samples %d: %v must be 0 to %s, taken as unknown", n, kind, kind.Format(kind.Most())))
+			notes = append(notes, fmt.Sprintf("samples %d: %v must be 0 to %s, taken as unknown", n, kind,
+				kind.Format(kind.Most())))
 		}
 	}
 	if gaps > 0 {
@@ -133,8 +138,8 @@ func (s *Stretch) peak(unit time.Duration) resource.Vector {
 	return v
 }
 
-// sampleLength returns how far apart samples are: the length that a tenth of all measured stretches do not exceed. Longer
-// ones are several samples that were joined. The last one does not count: it ends with the run.
+// sampleLength returns how far apart samples are: the length that a tenth of all measured stretches do not exceed.
+// Longer ones are several samples that were joined. The last one does not count: it ends with the run.
 func sampleLength(s []Stretch) time.Duration {
 	var lengths []time.Duration
 	for i := range s {
@@ -178,8 +183,8 @@ func piecesOf(s []Stretch, unit time.Duration) []piece {
 	return pieces
 }
 
-// smooth returns the usage of stretch i. For a single sample it is the median with its two neighbours, so that a spike of
-// one sample makes no phase; steps of two samples and more stay where they are.
+// smooth returns the usage of stretch i. For a single sample it is the median with its two neighbours, so that a
+// spike of one sample makes no phase; steps of two samples and more stay where they are.
 func smooth(s []Stretch, i int, k resource.Kind, unit time.Duration) resource.Amount {
 	b := s[i].Usage[k]
 	if i == 0 || i == len(s)-1 || s[i].Length >= 2*unit || s[i-1].Unknown.Has(k) || s[i+1].Unknown.Has(k) {
@@ -189,9 +194,9 @@ func smooth(s []Stretch, i int, k resource.Kind, unit time.Duration) resource.Am
 	return max(min(a, b), min(max(a, b), c))
 }
 
-// levelNoise returns the standard deviation of samples of kind k around the level of their phase, above 0. It is half the mean
-// square of the differences of neighbours, without the largest ones: two for each change that may be found. A stretch of
-// several samples counts as equal samples without a difference.
+// levelNoise returns the standard deviation of samples of kind k around the level of their phase, above 0. It is half
+// the mean square of the differences of neighbours, without the largest ones: two for each change that may be found.
+// A stretch of several samples counts as equal samples without a difference.
 func levelNoise(s []Stretch, k resource.Kind, unit time.Duration) float64 {
 	var largest squares
 	samples, most, last, total, pairs := 0.0, 0.0, -1, 0.0, 0
@@ -343,8 +348,8 @@ func partition(pieces []piece) (ends []int) {
 	return ends
 }
 
-// deviations returns the squared deviations of pieces i to j-1 from their mean, at j(j-1)/2 + i; infinity where they are
-// too short for a phase, and not the whole.
+// deviations returns the squared deviations of pieces i to j-1 from their mean, at j(j-1)/2 + i; infinity where they
+// are too short for a phase, and not the whole.
 func deviations(sums []piece) []float64 {
 	n := len(sums) - 1
 	cost := make([]float64, n*(n+1)/2)

@@ -70,7 +70,8 @@ func TestPlantedPhases(t *testing.T) {
 		{"a step of 3 s in noise", 0.2, []level{{100, low}, {3, high}, {200, low}}, "100 3 200"},
 		{"a step of 3 s in half an hour", 0.05, []level{{700, low}, {3, high}, {1097, low}}, "700 3 1097"},
 		{"a spike of 1 s", 0, []level{{100, low}, {1, high}, {100, low}}, "201"},
-		{"noise of a tenth", 0.1, []level{{30, low}, {40, high}, {20, use(4, 200, 5, 0)}, {30, use(1, 900, 5, 50)}}, "30 40 20 30"},
+		{"noise of a tenth", 0.1, []level{{30, low}, {40, high}, {20, use(4, 200, 5, 0)}, {30, use(1, 900, 5, 50)}},
+			"30 40 20 30"},
 		{"each resource alone", 0.05, []level{{30, use(1, 100, 0, 0)}, {30, use(2, 100, 0, 0)}, {30, use(2, 200, 0, 0)},
 			{30, use(2, 200, 50, 0)}, {30, use(2, 200, 50, 20)}}, "30 30 30 30 30"},
 		{"trifles", 0, []level{{50, use(0.001, 0.1, 0.01, 0)}, {50, use(0.003, 0.3, 0.03, 0)}}, "100"},
@@ -117,7 +118,8 @@ func checkSegmented(t *testing.T, series []Stretch, r Run) {
 }
 
 func TestDemandOfPhases(t *testing.T) {
-	series := sampled(0, nil, level{50, use(1, 100, 10, 0)}, level{1, use(2, 300, 200, 0)}, level{50, use(1, 100, 10, 0)}, level{30, use(2, 500, 80, 20)})
+	series := sampled(0, nil, level{50, use(1, 100, 10, 0)}, level{1, use(2, 300, 200, 0)},
+		level{50, use(1, 100, 10, 0)}, level{30, use(2, 500, 80, 20)})
 	r, _ := Segment(series)
 	want := []cluster.Phase{
 		{Duration: 101 * time.Second, Demand: use(1, 300, 10, 0)}, // a spike counts for memory, and for the peak
@@ -204,20 +206,24 @@ func TestUnsoundSeries(t *testing.T) {
 		{"none", nil, "", 0, ""},
 		{"no length", []Stretch{{Length: 0, Usage: low}, {Length: -5, Usage: low}}, "", 0,
 			"samples 2: must have a length above 0s and at most 87600h0m0s together, left out"},
-		{"only a gap", []Stretch{{Length: time.Minute, Unknown: all}}, "60", all, "gaps 1: nothing was measured for 1m0s of 1m0s"},
-		{"a gap in a phase", join(at(20, low, 0), []Stretch{{Length: time.Minute, Unknown: all}}, at(20, low, 0), at(20, high, 0)),
-			"100 20", 0, "gaps 1: nothing was measured for 1m0s of 2m0s"},
+		{"only a gap", []Stretch{{Length: time.Minute, Unknown: all}}, "60", all,
+			"gaps 1: nothing was measured for 1m0s of 1m0s"},
+		{"a gap in a phase", join(at(20, low, 0), []Stretch{{Length: time.Minute, Unknown: all}}, at(20, low, 0),
+			at(20, high, 0)), "100 20", 0, "gaps 1: nothing was measured for 1m0s of 2m0s"},
 		{"never a kind", join(at(20, low, network), at(20, high, network)), "20 20", network, ""},
-		{"a kind not in one phase", join(at(20, low, 0), at(20, high, network)), "20 20", 0, "phase 2 network: not measured, taken from phase 1"},
-		{"a kind not in the first phase", join(at(20, low, network), at(20, high, 0)), "20 20", 0, "phase 1 network: not measured, taken from phase 2"},
+		{"a kind not in one phase", join(at(20, low, 0), at(20, high, network)), "20 20", 0,
+			"phase 2 network: not measured, taken from phase 1"},
+		{"a kind not in the first phase", join(at(20, low, network), at(20, high, 0)), "20 20", 0,
+			"phase 1 network: not measured, taken from phase 2"},
 		{"amounts out of range", join(at(20, low, 0), at(1, use(-1, 100, 0, 10), 0), at(20, low, 0)), "41", 0,
 			"samples 1: cpu must be 0 to 1000000 cores, taken as unknown"},
-		{"a clock that jumped", join(at(20, low, 0), []Stretch{{Length: cluster.LongestTime + 1, Usage: low}}, at(20, high, 0)), "20 20", 0,
-			"samples 1: must have a length above 0s and at most 87600h0m0s together, left out"},
+		{"a clock that jumped", join(at(20, low, 0), []Stretch{{Length: cluster.LongestTime + 1, Usage: low}},
+			at(20, high, 0)), "20 20", 0, "samples 1: must have a length above 0s and at most 87600h0m0s together, left out"},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			r, notes := Segment(test.series)
-			if got := lengths(r.Phases); got != test.want || r.Unknown&all != test.unknown || strings.Join(notes, "; ") != test.notes {
+			if got := lengths(r.Phases); got != test.want || r.Unknown&all != test.unknown ||
+				strings.Join(notes, "; ") != test.notes {
 				t.Errorf("phases of %q s, unknown %v, notes %q", got, r.Unknown&all, notes)
 			}
 		})
@@ -315,7 +321,8 @@ func TestPartitionIsBest(t *testing.T) {
 
 // A day of samples, and steps in it that are as short as can be. Joining samples first finds them in the same place.
 func TestDayOfSamples(t *testing.T) {
-	levels := []level{{20000, use(1, 500, 5, 1)}, {3, use(1, 500, 120, 1)}, {30000, use(2, 800, 5, 1)}, {5, use(2, 100, 5, 90)}, {36392, use(0.2, 100, 0, 0)}}
+	levels := []level{{20000, use(1, 500, 5, 1)}, {3, use(1, 500, 120, 1)}, {30000, use(2, 800, 5, 1)},
+		{5, use(2, 100, 5, 90)}, {36392, use(0.2, 100, 0, 0)}}
 	series := sampled(0.1, rand.New(rand.NewPCG(1, 1)), levels...)
 	r, _ := Segment(series)
 	if got := lengths(r.Phases); got != "20000 3 30000 5 36392" {
@@ -337,7 +344,8 @@ func TestReduceConstant(t *testing.T) {
 // BenchmarkSegmentDay finds the phases of a day of samples; it takes less than 0.2 s.
 func BenchmarkSegmentDay(b *testing.B) {
 	for _, noise := range []float64{0, 0.1} {
-		series := sampled(noise, rand.New(rand.NewPCG(1, 1)), repeat(12, level{6000, use(1, 500, 5, 1)}, level{1200, use(2, 500, 100, 50)})...)
+		series := sampled(noise, rand.New(rand.NewPCG(1, 1)),
+			repeat(12, level{6000, use(1, 500, 5, 1)}, level{1200, use(2, 500, 100, 50)})...)
 		b.Run(fmt.Sprintf("noise %v", noise), func(b *testing.B) {
 			for b.Loop() {
 				Segment(series)

@@ -13,9 +13,10 @@
 //
 //	samples --Segment--> phases of a run --History.Observe--> --History.Estimate--> phases of the next run
 //
-// Segment finds phases at change points. An estimate has the number of runs, the model and its error for each number, and
-// runs that went two ways are two variants. Follow finds the phase that a run has reached, from what it used so far.
+// Segment finds phases at change points. An estimate has the number of runs, the model and its error for each number,
+// and runs that went two ways are two variants. Follow finds the phase that a run has reached, from what it used so
+// far.
 //
-// PhaseModel predicts the durations of phases of a program with many runs, and keeps only the newest runs. An estimate uses it where
-// it errs less than the other models.
+// PhaseModel predicts the durations of phases of a program with many runs, and keeps only the newest runs. An
+// estimate uses it where it errs less than the other models.
 package profile

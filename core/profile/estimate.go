@@ -56,12 +56,12 @@ type Detail struct {
 	Spread float64 `json:"spread,omitempty"`
 }
 
-// Estimate returns what the runs of app say about a run with features f; ok is false if there is none. One run is taken as
-// it was, two to four give their median; both scale durations by the input, where it is known. From five runs on, each
-// number has the model with the smallest error at runs that it was not fitted to: see the names of rows. Far outside of what
-// was measured, the median predicts. A duration by ByFuzzy can be from more samples than runs are kept. The first estimate after an
-// Observe fits the models, which takes some 40 ms for 25
-// runs of six phases; further ones take microseconds, or less if they are repeated. The caller must not change e.
+// Estimate returns what the runs of app say about a run with features f; ok is false if there is none. One run is
+// taken as it was, two to four give their median; both scale durations by the input, where it is known. From five
+// runs on, each number has the model with the smallest error at runs that it was not fitted to: see the names of
+// rows. Far outside of what was measured, the median predicts. A duration by ByFuzzy can be from more samples than
+// runs are kept. The first estimate after an Observe fits the models, which takes some 40 ms for 25 runs of six
+// phases; further ones take microseconds, or less if they are repeated. The caller must not change e.
 func (h *History) Estimate(app App, f Features) (e Estimate, ok bool) {
 	p := h.apps[app]
 	if p == nil {
@@ -75,7 +75,9 @@ func (h *History) Estimate(app App, f Features) (e Estimate, ok bool) {
 		input = 1
 	}
 	if p.learned[input] == nil {
-		p.learned[input] = p.learn(f.Input > 0, func(row string) bool { return h.Rows == nil || slices.Contains(h.Rows, row) })
+		p.learned[input] = p.learn(f.Input > 0, func(row string) bool {
+			return h.Rows == nil || slices.Contains(h.Rows, row)
+		})
 	}
 	variants := p.learned[input]
 	for _, v := range variants {
@@ -102,7 +104,8 @@ func (v *Variant) byFuzzy() (notes []string) {
 	if phases == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("phases %s: lengths by model %s, from %d runs, mean error at most %.0f %%", strings.Join(phases, ", "), ByFuzzy, told.Samples, 100*told.Error)}
+	return []string{fmt.Sprintf("phases %s: lengths by model %s, from %d runs, mean error at most %.0f %%",
+		strings.Join(phases, ", "), ByFuzzy, told.Samples, 100*told.Error)}
 }
 
 // estimate predicts every target of v.
@@ -173,19 +176,23 @@ func (v *variant) notes(f Features) (notes []string) {
 		asked, least, most := *kind.of(&f), *kind.of(&lowest), *kind.of(&highest)
 		switch {
 		case asked == 0 && most > least:
-			notes = append(notes, fmt.Sprintf("%s: unknown, the runs had %s to %s", kind.name, kind.format(least), kind.format(most)))
+			notes = append(notes, fmt.Sprintf("%s: unknown, the runs had %s to %s", kind.name, kind.format(least),
+				kind.format(most)))
 		case asked > 0 && most == 0 && i != memoryFeature:
-			notes = append(notes, fmt.Sprintf("%s %s: not taken into account, no run says what it had", kind.name, kind.format(asked)))
+			notes = append(notes, fmt.Sprintf("%s %s: not taken into account, no run says what it had", kind.name,
+				kind.format(asked)))
 		case asked > 0 && most > 0 && (asked < least || asked > most):
 			measured := kind.format(least)
 			if least < most {
 				measured += " to " + kind.format(most)
 			}
-			notes = append(notes, fmt.Sprintf("%s %s: outside of what was measured, %s", kind.name, kind.format(asked), measured))
+			notes = append(notes, fmt.Sprintf("%s %s: outside of what was measured, %s", kind.name, kind.format(asked),
+				measured))
 		}
 	}
 	if v.joined > 0 {
-		notes = append(notes, fmt.Sprintf("runs %d: had more phases, which were joined to the %d of the other runs", v.joined, v.phases))
+		notes = append(notes, fmt.Sprintf("runs %d: had more phases, which were joined to the %d of the other runs",
+			v.joined, v.phases))
 	}
 	if v.without > 0 {
 		notes = append(notes, fmt.Sprintf("runs %d: left out, because their input is unknown", v.without))
@@ -246,7 +253,8 @@ func (t *target) predict(f Features) (value float64, from cluster.Provenance) {
 	for i := range t.models {
 		m := &t.models[i]
 		value = m.at(t, f, -1)
-		if sane := !math.IsNaN(value) && !math.IsInf(value, 0) && value >= 0 && !(t.duration && value == 0); sane || i == len(t.models)-1 {
+		if sane := !math.IsNaN(value) && !math.IsInf(value, 0) && value >= 0 && !(t.duration && value == 0); sane ||
+			i == len(t.models)-1 {
 			samples := len(t.runs)
 			if m.fuzzy != nil {
 				samples = len(m.fuzzy.samples)
@@ -257,8 +265,8 @@ func (t *target) predict(f Features) (value float64, from cluster.Provenance) {
 	return 0, cluster.Provenance{}
 }
 
-// scaled returns the value of a run as if it had had input bytes: the run time is in proportion to them, demands and peaks
-// are as they were.
+// scaled returns the value of a run as if it had had input bytes: the run time is in proportion to them, demands and
+// peaks are as they were.
 func (t *target) scaled(run int, input resource.Amount) float64 {
 	if had := t.runs[run].Input; t.duration && had > 0 && input > 0 {
 		return t.values[run] * (float64(input) / float64(had))

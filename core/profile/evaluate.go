@@ -74,7 +74,8 @@ func Evaluate(m Model, fitted, heldOut []Sample) (Evaluation, error) {
 	var e Evaluation
 	for _, s := range held {
 		if seen[s.Memory] {
-			return Evaluation{}, fmt.Errorf("held-out size %s: must not be one of the fitted sizes", resource.FormatMemory(s.Memory))
+			return Evaluation{}, fmt.Errorf("held-out size %s: must not be one of the fitted sizes",
+				resource.FormatMemory(s.Memory))
 		}
 		predicted := m.Duration(s.Memory)
 		miss := Miss{

@@ -10,7 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// sqlite sorting a table that fits its cache from 300 MiB on: below 75 MiB its indexes no longer do. One run of each size.
+// sqlite sorting a table that fits its cache from 300 MiB on: below 75 MiB its indexes no longer do. One run of each
+// size.
 var sqlite = []measured{{60, 0, []float64{47.24}}, {134, 0, []float64{4.51}}, {300, 0, []float64{2.81}}}
 
 // TestCliffIsNotSmoothedAway: one kind smooths 16.8 times into 1.75, and has the smaller error with one size left out.
@@ -20,9 +21,12 @@ func TestCliffIsNotSmoothedAway(t *testing.T) {
 		runs []measured
 	}{
 		{"three sizes", sqlite},
-		{"alone on the machine", []measured{{60, 0, []float64{60.0}}, {75, 0, []float64{10.7}}, {150, 0, []float64{6.9}}, {300, 0, []float64{4.2}}}},
-		{"it writes a log with more memory", []measured{{60, 0, []float64{47.24}}, {134, 1, []float64{4.51}}, {300, 40, []float64{2.81}}}},
-		{"it spills before the cliff", []measured{{60, 40, []float64{47.24}}, {134, 0, []float64{4.51}}, {300, 0, []float64{2.81}}}},
+		{"alone on the machine", []measured{{60, 0, []float64{60.0}}, {75, 0, []float64{10.7}}, {150, 0, []float64{6.9}},
+			{300, 0, []float64{4.2}}}},
+		{"it writes a log with more memory", []measured{{60, 0, []float64{47.24}}, {134, 1, []float64{4.51}},
+			{300, 40, []float64{2.81}}}},
+		{"it spills before the cliff", []measured{{60, 40, []float64{47.24}}, {134, 0, []float64{4.51}},
+			{300, 0, []float64{2.81}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, report, err := Fit(samples(c.runs), Program{Buffer: Buffer{Share: 0.35}})

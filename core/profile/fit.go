@@ -47,7 +47,8 @@ func Fit(samples []Sample, program Program) (Model, Report, error) {
 		return Model{}, Report{}, err
 	}
 	if len(s) < 2 {
-		return Model{}, Report{}, fmt.Errorf("samples %d: must be at least 2 sizes, one under-sized and one well-sized", len(s))
+		return Model{}, Report{}, fmt.Errorf("samples %d: must be at least 2 sizes, one under-sized and one well-sized",
+			len(s))
 	}
 	report := Report{Samples: len(s), Noise: noise(s)}
 	var best *Trial
@@ -157,7 +158,8 @@ func try(kind Kind, s []Sample, program Program) (Model, Trial) {
 		return Model{}, t
 	}
 	if i := slices.IndexFunc(s, m.contradicted); i >= 0 {
-		t.Refused = fmt.Sprintf("it says %v at %s, where %v was measured", seconds(m.Duration(s[i].Memory)), resource.FormatMemory(s[i].Memory), seconds(s[i].Duration))
+		t.Refused = fmt.Sprintf("it says %v at %s, where %v was measured", seconds(m.Duration(s[i].Memory)),
+			resource.FormatMemory(s[i].Memory), seconds(s[i].Duration))
 		return Model{}, t
 	}
 	var total float64
@@ -222,7 +224,8 @@ func splits(s []Sample) []int {
 }
 
 // errOneSided is returned by the fits that need both under-sized and well-sized runs.
-var errOneSided = errors.New("needs at least one under-sized and one well-sized run; measure a larger or a smaller size")
+var errOneSided = errors.New(
+	"needs at least one under-sized and one well-sized run; measure a larger or a smaller size")
 
 // diskRate returns the largest rate at which an under-sized run of s wrote and read back its spilled bytes, bytes per
 // second; 0 if unknown.
@@ -248,7 +251,9 @@ func (r Report) Explain() string {
 		switch {
 		case t.Kind == r.Chosen:
 			leftOut = t.LeftOut
-			chosen = fmt.Sprintf("%s: with each of %d sizes left out in turn it missed by %.1f %% on average and %.1f %% at worst", t.Kind, t.LeftOut, 100*t.Missed, 100*t.Worst)
+			chosen = fmt.Sprintf(
+				"%s: with each of %d sizes left out in turn it missed by %.1f %% on average and %.1f %% at worst", t.Kind,
+				t.LeftOut, 100*t.Missed, 100*t.Worst)
 		case t.Refused != "":
 			others = append(others, fmt.Sprintf("%s cannot be fitted (%s)", t.Kind, t.Refused))
 		default:
@@ -256,7 +261,8 @@ func (r Report) Explain() string {
 		}
 	}
 	if leftOut == 0 {
-		return fmt.Sprintf("%s: %d sizes are too few to compare kinds by leaving one out, and it is the simplest that fits", r.Chosen, r.Samples)
+		return fmt.Sprintf("%s: %d sizes are too few to compare kinds by leaving one out, and it is the simplest that fits",
+			r.Chosen, r.Samples)
 	}
 	return chosen + "; " + strings.Join(others, ", ")
 }

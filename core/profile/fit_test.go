@@ -20,7 +20,8 @@ func drawSamples(t *rapid.T) []Sample {
 	var s []Sample
 	for range rapid.IntRange(2, 9).Draw(t, "sizes") {
 		memory += resource.Amount(rapid.Int64Range(1, 500).Draw(t, "step")) * resource.MiB
-		x := Sample{Memory: memory, Duration: time.Duration(rapid.Int64Range(1, 60_000).Draw(t, "ms")) * time.Millisecond, SpilledKnown: known}
+		x := Sample{Memory: memory, Duration: time.Duration(rapid.Int64Range(1, 60_000).Draw(t, "ms")) * time.Millisecond,
+			SpilledKnown: known}
 		if known {
 			x.Spilled = resource.Amount(rapid.Int64Range(0, 1000).Draw(t, "spilled")) * resource.MiB
 		}
@@ -124,7 +125,8 @@ func TestSawToothIsFound(t *testing.T) {
 		expansion := rapid.Float64Range(0.5, 5).Draw(t, "expansion")
 		at := func(memory resource.Amount) Sample {
 			spilled := SpilledWhole(program.Input, program.Buffer.At(memory))
-			return Sample{Memory: memory, Duration: duration(ideal + float64(spilled)/rate), Spilled: resource.Amount(float64(spilled) / expansion), SpilledKnown: true}
+			return Sample{Memory: memory, Duration: duration(ideal + float64(spilled)/rate),
+				Spilled: resource.Amount(float64(spilled) / expansion), SpilledKnown: true}
 		}
 		top := program.Buffer.MemoryBelow(program.Input, maxMemory) + resource.MiB
 		var s []Sample
@@ -169,7 +171,8 @@ func TestTwoRunsAreEnoughForThePaper(t *testing.T) {
 			t.Errorf("at %d MB: %v, want %v", c.memory, got, c.want)
 		}
 	}
-	if chosen, report, err := Fit(runs, program); err != nil || chosen.Kind != Step || !strings.Contains(report.Explain(), "too few") {
+	if chosen, report, err := Fit(runs, program); err != nil || chosen.Kind != Step ||
+		!strings.Contains(report.Explain(), "too few") {
 		t.Errorf("two sizes: %s, %v, want a step and a word that two are few", report.Explain(), err)
 	}
 }
@@ -186,7 +189,8 @@ func TestFitRefuses(t *testing.T) {
 		{"no memory", []Sample{{Duration: 1}, good[0]}, Program{Buffer: WholeMemory}, "sample memory 0 bytes"},
 		{"no time", []Sample{{Memory: mb}, good[1]}, Program{Buffer: WholeMemory}, "duration 0s: must be above 0"},
 		{"twice", []Sample{good[0], good[0]}, Program{Buffer: WholeMemory}, "must be given once"},
-		{"negative spill", []Sample{good[0], {Memory: 3 * mb, Duration: 1, Spilled: -1, SpilledKnown: true}}, Program{Buffer: WholeMemory}, "spilled -1 bytes"},
+		{"negative spill", []Sample{good[0], {Memory: 3 * mb, Duration: 1, Spilled: -1, SpilledKnown: true}},
+			Program{Buffer: WholeMemory}, "spilled -1 bytes"},
 		{"no share", good, Program{}, "buffer share 0: must be above 0"},
 		{"overhead", good, Program{Buffer: Buffer{Share: 1, Overhead: -1}}, "buffer overhead -1 bytes"},
 		{"input", good, Program{Buffer: WholeMemory, Input: -1}, "input -1 bytes"},
@@ -199,13 +203,15 @@ func TestFitRefuses(t *testing.T) {
 		{Memory: 1 * mb, Duration: 2 * time.Second, Spilled: mb, SpilledKnown: true},
 		{Memory: 2 * mb, Duration: time.Second, Spilled: mb, SpilledKnown: true},
 	}
-	if _, err := FitKind(Step, spills, Program{Buffer: WholeMemory}); err == nil || !strings.Contains(err.Error(), "measure a larger") {
+	if _, err := FitKind(Step, spills, Program{Buffer: WholeMemory}); err == nil ||
+		!strings.Contains(err.Error(), "measure a larger") {
 		t.Errorf("every size spills: error %v, want the advice to measure a larger size", err)
 	}
 }
 
 func TestSampleSummaries(t *testing.T) {
-	s := Sample{Duration: 2 * time.Second, Repeats: []time.Duration{3 * time.Second, 2 * time.Second, 4 * time.Second, 2 * time.Second}}
+	s := Sample{Duration: 2 * time.Second, Repeats: []time.Duration{3 * time.Second, 2 * time.Second, 4 * time.Second,
+		2 * time.Second}}
 	if Fastest(s.Repeats) != 2*time.Second || Median(s.Repeats) != 2500*time.Millisecond {
 		t.Errorf("fastest %v, median %v", Fastest(s.Repeats), Median(s.Repeats))
 	}
@@ -225,13 +231,14 @@ func TestSpillsDecideWhereTimesDoNot(t *testing.T) {
 		seconds float64
 		spread  float64
 		spilled resource.Amount // MB
-	}{{96, 4.23, .215, 57}, {152, 4.04, .31, 54}, {240, 4.74, .034, 60}, {380, 3.92, .244, 49}, {602, 3.70, .219, 41}, {952, 1.99, .132, 0}}
+	}{{96, 4.23, .215, 57}, {152, 4.04, .31, 54}, {240, 4.74, .034, 60}, {380, 3.92, .244, 49}, {602, 3.70, .219, 41},
+		{952, 1.99, .132, 0}}
 	for _, known := range []bool{true, false} {
 		var samples []Sample
 		for _, m := range measured {
 			d := time.Duration(m.seconds * float64(time.Second))
-			samples = append(samples, Sample{Memory: m.mib * resource.MiB, Duration: d, Spilled: m.spilled * resource.MB, SpilledKnown: known,
-				Repeats: []time.Duration{d, d + time.Duration(m.spread*float64(d))}})
+			samples = append(samples, Sample{Memory: m.mib * resource.MiB, Duration: d, Spilled: m.spilled * resource.MB,
+				SpilledKnown: known, Repeats: []time.Duration{d, d + time.Duration(m.spread*float64(d))}})
 		}
 		_, report, err := Fit(samples, Program{Buffer: Buffer{Share: 0.8, Overhead: 16 * resource.MiB}})
 		if err != nil {

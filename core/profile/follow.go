@@ -8,24 +8,25 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// How a run is followed. Costs are logarithms of how unlikely something is, up to a factor. They were chosen by the recordings of
-// TestFollowsRecordings, where half or twice of each is worse, but by little.
+// How a run is followed. Costs are logarithms of how unlikely something is, up to a factor. They were chosen by the
+// recordings of TestFollowsRecordings, where half or twice of each is worse, but by little.
 const (
 	// unlikeSecond is what a second costs in which the use has nothing in common with that of the phase.
 	unlikeSecond = 3
-	// slowest is the unlikeness of a time in which a phase makes no progress: a phase whose pace explains the use is not as likely
-	// as one that has that use.
+	// slowest is the unlikeness of a time in which a phase makes no progress: a phase whose pace explains the use is not
+	// as likely as one that has that use.
 	slowest = 0.1
-	// early is what it costs to leave a phase none of whose work is done, and late to do all of its work once more. Phases shorter
-	// than telling cost less, in proportion: few samples tell of them.
+	// early is what it costs to leave a phase none of whose work is done, and late to do all of its work once more.
+	// Phases shorter than telling cost less, in proportion: few samples tell of them.
 	early, late = 10, 10
 	telling     = 10 * time.Second
-	// fullPace is the share of its demand that a phase uses at its usual pace: a demand is above nearly all samples, and not
-	// their mean. See demandQuantile.
+	// fullPace is the share of its demand that a phase uses at its usual pace: a demand is above nearly all samples, and
+	// not their mean. See demandQuantile.
 	fullPace = 0.8
 	// idlePace is the pace below which a phase is taken to do nothing. A slower network leaves a program more than that.
 	idlePace = 0.1
-	// memoryCounts is the weight of a difference of memory, compared with a difference of a rate: memory grows and shrinks within phases.
+	// memoryCounts is the weight of a difference of memory, compared with a difference of a rate: memory grows and
+	// shrinks within phases.
 	memoryCounts = 0.5
 	// mostUnlike is the mean unlikeness of a run, from 0 to 1, from which on it contradicts the forecast.
 	mostUnlike = 0.25
@@ -38,19 +39,20 @@ const (
 	steps = 200
 )
 
-// Follow returns the phase of its forecast in which a run is that has used series so far, and how far it is into it: how long it would
-// have taken for that at its usual pace. Into is the whole duration if all the work of the phase is done, and the run is still in it.
-// ok is false if series does not tell: less than half of it was measured, it contradicts the forecast, or the phases do not differ in
-// what was measured.
+// Follow returns the phase of its forecast in which a run is that has used series so far, and how far it is into it:
+// how long it would have taken for that at its usual pace. Into is the whole duration if all the work of the phase is
+// done, and the run is still in it. ok is false if series does not tell: less than half of it was measured, it
+// contradicts the forecast, or the phases do not differ in what was measured.
 //
-// The run went through the phases in order, at a pace of its own in each moment: when programs contend for a disk, all rates of
-// one shrink by about the same factor, and the proportion of CPU, disk and network stays. So a stretch of the run is compared with
-// the demand of a phase times the pace from 0 to 1 that fits best (least squares). The path through the phases is the least costly
-// one: a stretch costs how unlike its phase it is, and a change of phase how much of the work of the phase before was not done,
-// where work is time × pace. It is found like the likeliest path of a hidden semi-Markov model (A. Viterbi, 1967; S.-Z. Yu, Hidden
-// semi-Markov models, 2010), with one path kept per phase, so that the effort is linear in stretches and phases; the path that is
-// kept may not be the best one, since what is done of a phase depends on it. A run whose rates are above its forecast is compared at the
-// usual pace: little more is unlike little, and much more contradicts the forecast.
+// The run went through the phases in order, at a pace of its own in each moment: when programs contend for a disk,
+// all rates of one shrink by about the same factor, and the proportion of CPU, disk and network stays. So a stretch
+// of the run is compared with the demand of a phase times the pace from 0 to 1 that fits best (least squares). The
+// path through the phases is the least costly one: a stretch costs how unlike its phase it is, and a change of phase
+// how much of the work of the phase before was not done, where work is time × pace. It is found like the likeliest
+// path of a hidden semi-Markov model (A. Viterbi, 1967; S.-Z. Yu, Hidden semi-Markov models, 2010), with one path
+// kept per phase, so that the effort is linear in stretches and phases; the path that is kept may not be the best
+// one, since what is done of a phase depends on it. A run whose rates are above its forecast is compared at the usual
+// pace: little more is unlike little, and much more contradicts the forecast.
 //
 // A run that uses nothing fits every phase at the pace 0, which is right only as long as something hinders it. So time
 // in which it is idle of its own passes at the usual pace, and contradicts each phase that demands something.

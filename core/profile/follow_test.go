@@ -86,7 +86,8 @@ func bySecond(series []Stretch) (all []Stretch) {
 	return all
 }
 
-// plantedRun is a run of 2 to 8 phases, each of which computes, transfers, does both or nothing, and differs from the one before.
+// plantedRun is a run of 2 to 8 phases, each of which computes, transfers, does both or nothing, and differs from the
+// one before.
 func plantedRun(r *rand.Rand) (f followed) {
 	kinds := []resource.Vector{{1000, 0, 0}, {150, 0, 80 * resource.MB}, {500, 0, 40 * resource.MB}, {30, 0, 0}}
 	last := -1
@@ -96,14 +97,16 @@ func plantedRun(r *rand.Rand) (f followed) {
 		p := cluster.Phase{Duration: time.Duration(5+r.IntN(56)) * time.Second, Demand: kinds[kind]}
 		p.Demand[resource.Memory] = resource.Amount(50+r.IntN(200)) * resource.MiB
 		f.phases = append(f.phases, p)
-		f.series = append(f.series, slices.Repeat([]Stretch{{Length: time.Second, Usage: p.Demand, Unknown: resource.KindsOf(resource.Network)}},
-			int(p.Duration/time.Second))...)
+		f.series = append(f.series,
+			slices.Repeat([]Stretch{{Length: time.Second, Usage: p.Demand, Unknown: resource.KindsOf(resource.Network)}},
+				int(p.Duration/time.Second))...)
 	}
 	return f
 }
 
-// slowed returns the run, with its rates off by 10 %, in which phases that demand more than a tenth of the largest demand of
-// the disk take so many times as long, at rates so much lower. at is how far the run is after each stretch, in time of the forecast.
+// slowed returns the run, with its rates off by 10 %, in which phases that demand more than a tenth of the largest
+// demand of the disk take so many times as long, at rates so much lower. at is how far the run is after each stretch,
+// in time of the forecast.
 func (f *followed) slowed(r *rand.Rand, times float64) (series []Stretch, at []time.Duration) {
 	most := resource.Amount(0)
 	for i := range f.phases {
@@ -147,7 +150,8 @@ func byWork(phases []cluster.Phase, series []Stretch) (phase int, into time.Dura
 		done = done.Add(amounts(&series[i].Usage, series[i].Length))
 	}
 	share := func(v *resource.Vector) float64 {
-		return (float64(v[resource.CPU])/max(1, float64(all[resource.CPU])) + float64(v[resource.Disk])/max(1, float64(all[resource.Disk]))) / 2
+		return (float64(v[resource.CPU])/max(1, float64(all[resource.CPU])) +
+			float64(v[resource.Disk])/max(1, float64(all[resource.Disk]))) / 2
 	}
 	is, before := share(&done), 0.0
 	for ; phase < len(phases)-1; phase++ {
@@ -168,12 +172,13 @@ func amounts(rates *resource.Vector, length time.Duration) (v resource.Vector) {
 	return v
 }
 
-// misses are shares of the looks at a run: those at which it was taken to be in a wrong phase, and those at which nothing was found;
-// and the mean error of the remaining time, as a share of the forecast's length.
+// misses are shares of the looks at a run: those at which it was taken to be in a wrong phase, and those at which
+// nothing was found; and the mean error of the remaining time, as a share of the forecast's length.
 type misses struct{ wrong, late, abstained float64 }
 
 // follow compares where a run is taken to be with where it is, after each third stretch.
-func (f *followed) follow(r *rand.Rand, times float64, place func([]cluster.Phase, []Stretch) (int, time.Duration, bool)) (m misses) {
+func (f *followed) follow(r *rand.Rand, times float64, place func([]cluster.Phase, []Stretch) (int, time.Duration,
+	bool)) (m misses) {
 	series, at := f.slowed(r, times)
 	looks := 0.0
 	for i := 2; i < len(series); i += 3 {
@@ -186,7 +191,8 @@ func (f *followed) follow(r *rand.Rand, times float64, place func([]cluster.Phas
 		if is, _ := placeAt(f.phases, at[i]-series[i].Length/4); phase != is {
 			m.wrong++
 		}
-		m.late += (sum(f.phases[:phase]) + min(into, f.phases[phase].Duration) - at[i]).Abs().Seconds() / sum(f.phases).Seconds()
+		m.late += (sum(f.phases[:phase]) + min(into, f.phases[phase].Duration) - at[i]).Abs().Seconds() / sum(
+			f.phases).Seconds()
 	}
 	return misses{m.wrong / looks, m.late / looks, m.abstained / looks}
 }
@@ -198,8 +204,8 @@ func length(series []Stretch) (d time.Duration) {
 	return d
 }
 
-// Recorded and planted runs whose phases at the disk are slower than forecast are followed better by their samples than by time or by
-// work. This is the table of decision 31.
+// Recorded and planted runs whose phases at the disk are slower than forecast are followed better by their samples
+// than by time or by work. This is the table of decision 31.
 func TestFollowsSlowedRuns(t *testing.T) {
 	var planted []followed
 	r := rand.New(rand.NewPCG(1, 2))
@@ -234,9 +240,10 @@ func TestFollowsSlowedRuns(t *testing.T) {
 				}
 				n := float64(len(group.runs))
 				m = misses{m.wrong / n, m.late / n, m.abstained / n}
-				t.Logf("%-8s %.1f times as long, by %-7s: in a wrong phase %4.1f %%, remaining time off by %4.1f %%, abstained %4.1f %%",
-					group.name, times, way.name, 100*m.wrong, 100*m.late, 100*m.abstained)
-				if way.name == "samples" && (m.wrong > group.most.wrong || m.late > group.most.late || m.abstained > group.most.abstained) {
+				t.Logf("%-8s %.1f times as long, by %-7s: in a wrong phase %4.1f %%, remaining time off by %4.1f %%, "+
+					"abstained %4.1f %%", group.name, times, way.name, 100*m.wrong, 100*m.late, 100*m.abstained)
+				if way.name == "samples" && (m.wrong > group.most.wrong || m.late > group.most.late ||
+					m.abstained > group.most.abstained) {
 					t.Errorf("want at most %+v", group.most)
 				}
 			}
@@ -264,8 +271,8 @@ func TestFollowKnowsOtherPrograms(t *testing.T) {
 	}
 }
 
-// A change between phases that differ is found within a few samples of it, even if each phase is much slower, and nothing that Follow
-// returns is out of range.
+// A change between phases that differ is found within a few samples of it, even if each phase is much slower, and
+// nothing that Follow returns is out of range.
 func TestFollowFindsChanges(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var lags []float64
@@ -293,7 +300,8 @@ func TestFollowFindsChanges(t *testing.T) {
 	}
 	slices.Sort(lags)
 	nearly := lags[len(lags)*95/100]
-	t.Logf("samples until a change is found: median %g, 95 %% %g, most %g, of %d", lags[len(lags)/2], nearly, lags[len(lags)-1], len(lags))
+	t.Logf("samples until a change is found: median %g, 95 %% %g, most %g, of %d", lags[len(lags)/2], nearly,
+		lags[len(lags)-1], len(lags))
 	if nearly > 4 {
 		t.Error("want at most 4 for 95 %")
 	}
@@ -305,8 +313,9 @@ func TestFollowAbstains(t *testing.T) {
 		return cluster.Phase{Duration: 20 * time.Second, Demand: resource.Vector{cpu, 100 * resource.MiB, disk * resource.MB}}
 	}
 	used := func(n int, cpu, disk resource.Amount, unknown ...resource.Kind) []Stretch {
-		return slices.Repeat([]Stretch{{Length: time.Second, Usage: resource.Vector{cpu, 100 * resource.MiB, disk * resource.MB},
-			Unknown: resource.KindsOf(append(unknown, resource.Network)...)}}, n)
+		return slices.Repeat(
+			[]Stretch{{Length: time.Second, Usage: resource.Vector{cpu, 100 * resource.MiB, disk * resource.MB},
+				Unknown: resource.KindsOf(append(unknown, resource.Network)...)}}, n)
 	}
 	nothing := []resource.Kind{resource.CPU, resource.Memory, resource.Disk}
 	two := []cluster.Phase{phase(100, 40), phase(1000, 0)}
@@ -324,22 +333,27 @@ func TestFollowAbstains(t *testing.T) {
 		{"in its second phase", two, append(used(20, 90, 35), used(5, 900, 0)...), 1, 5, true},
 		{"in its second phase after half a minute", two, append(used(30, 50, 20), used(5, 900, 0)...), 1, 5, true},
 		{"in its second phase at once", two, used(8, 900, 0), 1, 8, true},
-		{"one long stretch", two, append(used(20, 90, 35), Stretch{Length: 10 * time.Second, Usage: two[1].Demand}), 1, 10, true},
+		{"one long stretch", two, append(used(20, 90, 35), Stretch{Length: 10 * time.Second, Usage: two[1].Demand}), 1, 10,
+			true},
 		{"a spike", two, append(used(10, 90, 35), used(1, 1000, 0)...), 0, 10, true},
 		{"the disk is unknown", two, append(used(20, 90, 0, resource.Disk), used(5, 900, 0, resource.Disk)...), 1, 5, true},
 		{"the disk is unknown at times", two, append(used(10, 90, 0, resource.Disk), used(5, 90, 35)...), 0, 15, true},
 		{"a gap", two, append(append(used(10, 90, 35), used(5, 0, 0, nothing...)...), used(5, 90, 35)...), 0, 15, true},
-		{"a phase of no length", []cluster.Phase{two[0], {}, two[1]}, append(used(20, 90, 35), used(5, 900, 0)...), 2, 5, true},
-		{"less memory than stated", []cluster.Phase{{Duration: 5 * time.Second, Demand: resource.Vector{1000, 800 * resource.MiB}},
-			{Duration: time.Minute, Demand: resource.Vector{5, 800 * resource.MiB}}}, used(10, 490, 0), 0, 5, true},
+		{"a phase of no length", []cluster.Phase{two[0], {}, two[1]}, append(used(20, 90, 35), used(5, 900, 0)...), 2, 5,
+			true},
+		{"less memory than stated",
+			[]cluster.Phase{{Duration: 5 * time.Second, Demand: resource.Vector{1000, 800 * resource.MiB}},
+				{Duration: time.Minute, Demand: resource.Vector{5, 800 * resource.MiB}}}, used(10, 490, 0), 0, 5, true},
 		{"no phases", nil, used(10, 90, 35), 0, 0, false},
 		{"one phase", two[:1], used(10, 90, 35), 0, 0, false},
 		{"no samples", two, nil, 0, 0, false},
 		{"nothing was measured", two, used(10, 0, 0, nothing...), 0, 0, false},
 		{"mostly unknown", two, append(used(5, 90, 35), used(6, 0, 0, nothing...)...), 0, 0, false},
-		{"alike in what was measured", []cluster.Phase{phase(500, 40), phase(500, 0)}, used(10, 400, 0, resource.Disk), 0, 0, false},
+		{"alike in what was measured", []cluster.Phase{phase(500, 40), phase(500, 0)}, used(10, 400, 0, resource.Disk), 0,
+			0, false},
 		{"alike", []cluster.Phase{phase(500, 40), phase(480, 40)}, used(10, 400, 40), 0, 0, false},
-		{"phases without demand", []cluster.Phase{{Duration: time.Second}, {Duration: time.Second}}, used(10, 400, 40), 0, 0, false},
+		{"phases without demand", []cluster.Phase{{Duration: time.Second}, {Duration: time.Second}}, used(10, 400, 40), 0,
+			0, false},
 		{"another program", two, used(10, 1000, 80), 0, 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

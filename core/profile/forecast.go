@@ -32,11 +32,11 @@ func Untimed(j *cluster.Job) (stages []int) {
 	return stages
 }
 
-// Forecast fills in what a task of each stage of j is expected to demand when, from the runs of its application: the phases,
-// unless they are stated, and the run time of the stages that untimed has, as Untimed returned them before anything was
-// filled in. Where the run time is stated, the phases are stretched to it. Of a resource that no run measured, the
-// phases demand what the stage requests, as a stage without a forecast does. The elements of j.Stages are changed. known
-// reports whether anything was filled in.
+// Forecast fills in what a task of each stage of j is expected to demand when, from the runs of its application: the
+// phases, unless they are stated, and the run time of the stages that untimed has, as Untimed returned them before
+// anything was filled in. Where the run time is stated, the phases are stretched to it. Of a resource that no run
+// measured, the phases demand what the stage requests, as a stage without a forecast does. The elements of j.Stages
+// are changed. known reports whether anything was filled in.
 func (h *History) Forecast(j *cluster.Job, untimed []int) (known bool) {
 	if j.App == "" {
 		return false
@@ -46,7 +46,8 @@ func (h *History) Forecast(j *cluster.Job, untimed []int) (known bool) {
 		if s.Coordinator || len(s.Phases) > 0 && s.Told == (cluster.Provenance{}) {
 			continue // What is stated wins.
 		}
-		e, ok := h.Estimate(AppOf(j, i), Features{Cores: s.Ideal[resource.CPU], Input: s.Input, Memory: s.Ideal[resource.Memory]})
+		e, ok := h.Estimate(AppOf(j, i), Features{Cores: s.Ideal[resource.CPU], Input: s.Input,
+			Memory: s.Ideal[resource.Memory]})
 		if !ok {
 			continue
 		}

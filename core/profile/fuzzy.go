@@ -40,7 +40,8 @@ func (p *past) keep(o outline) {
 
 // MarshalJSON writes a list of integers: number, cores, input, memory, milliseconds of the run and of each phase.
 func (o outline) MarshalJSON() ([]byte, error) {
-	return json.Marshal(append([]int64{int64(o.number), int64(o.Cores), int64(o.Input), int64(o.Memory)}, o.milliseconds...))
+	return json.Marshal(append([]int64{int64(o.number), int64(o.Cores), int64(o.Input), int64(o.Memory)},
+		o.milliseconds...))
 }
 
 // readOutline reads what MarshalJSON wrote. below is what its number must be below.
@@ -48,7 +49,8 @@ func readOutline(list []int64, below int) (o outline, err error) {
 	if len(list) < 6 || len(list) > 5+MostLearned {
 		return o, fmt.Errorf("%d numbers: must be 6 to %d", len(list), 5+MostLearned)
 	}
-	o = outline{int(list[0]), Features{resource.Amount(list[1]), resource.Amount(list[2]), resource.Amount(list[3])}, list[4:]}
+	o = outline{int(list[0]), Features{resource.Amount(list[1]), resource.Amount(list[2]), resource.Amount(list[3])},
+		list[4:]}
 	if o.number < 0 || o.number >= below {
 		return o, fmt.Errorf("number %d: must be 0 to %d", o.number, below-1)
 	}
@@ -65,8 +67,9 @@ func readOutline(list []int64, below int) (o outline, err error) {
 	return o, nil
 }
 
-// samples returns what a PhaseModel learns from for v, one of variants: the runs with the phases of v, the oldest first. There are
-// none if another variant has as many phases: an outline does not say to which of the two it belongs. See past.learn for input.
+// samples returns what a PhaseModel learns from for v, one of variants: the runs with the phases of v, the oldest
+// first. There are none if another variant has as many phases: an outline does not say to which of the two it
+// belongs. See past.learn for input.
 func (p *past) samples(v *variant, variants []*variant, input bool) (all []numberedSample) {
 	for _, other := range variants {
 		if v.phases == 0 || other != v && other.phases == v.phases {
@@ -105,11 +108,12 @@ type numberedSample struct {
 	phaseSample
 }
 
-// fuzzyFolds is the number of groups of samples that are left out in turn. Each run left out alone, as for rows, would take 20
-// times as long.
+// fuzzyFolds is the number of groups of samples that are left out in turn. Each run left out alone, as for rows,
+// would take 20 times as long.
 const fuzzyFolds = 10
 
-// tryFuzzy gives each duration of v the fuzzy model in the first place if its error at samples left out is the smallest.
+// tryFuzzy gives each duration of v the fuzzy model in the first place if its error at samples left out is the
+// smallest.
 func (v *variant) tryFuzzy(samples []numberedSample) {
 	if len(samples) < FewestPhaseSamples {
 		return

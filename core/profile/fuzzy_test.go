@@ -28,7 +28,8 @@ func observePlanted(t *testing.T, h *History, n int, program func(Features) []fl
 		run := Run{Features: drawFeatures(r)}
 		for i, s := range program(run.Features) {
 			d := time.Duration(s * math.Exp(0.08*r.NormFloat64()) * float64(time.Second))
-			run.Phases = append(run.Phases, cluster.Phase{Duration: d, Demand: resource.Vector{resource.CPU: resource.Amount(500 * (1 + i%2))}})
+			run.Phases = append(run.Phases,
+				cluster.Phase{Duration: d, Demand: resource.Vector{resource.CPU: resource.Amount(500 * (1 + i%2))}})
 		}
 		if notes, err := h.Observe(app, run); err != nil || len(notes) > 0 {
 			t.Fatal(notes, err)
@@ -68,7 +69,8 @@ func missedPhases(t *testing.T, h *History, program func(Features) []float64) (m
 
 var middle = Features{Cores: 3000, Input: 4 * resource.GiB, Memory: 3 * resource.GiB}
 
-// A program that bends is forecast by the fuzzy model once there are enough runs, and better; one without a bend is not.
+// A program that bends is forecast by the fuzzy model once there are enough runs, and better; one without a bend is
+// not.
 func TestFuzzyWhereItErrsLess(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 11))
 	var h History
@@ -97,12 +99,14 @@ func TestFuzzyWhereItErrsLess(t *testing.T) {
 	}
 }
 
-// What a detail says of the fuzzy model: it learned from more runs than are kept, and its error is that at runs left out.
+// What a detail says of the fuzzy model: it learned from more runs than are kept, and its error is that at runs left
+// out.
 func TestFuzzySaysWhereFrom(t *testing.T) {
 	var h History
 	observePlanted(t, &h, 150, planted, rand.New(rand.NewPCG(6, 11)))
 	e, _ := h.Estimate(app, middle)
-	if want := "phases 1, 2, 4: lengths by model fuzzy, from 150 runs, mean error at most"; len(e.Notes) != 1 || !strings.HasPrefix(e.Notes[0], want) {
+	if want := "phases 1, 2, 4: lengths by model fuzzy, from 150 runs, mean error at most"; len(e.Notes) != 1 ||
+		!strings.HasPrefix(e.Notes[0], want) {
 		t.Errorf("notes %q, want %q", e.Notes, want)
 	}
 	for _, d := range e.Variants[0].Details {
@@ -146,7 +150,8 @@ func TestFuzzyIsReadBack(t *testing.T) {
 	}
 	full, _ := json.Marshal(h.apps[app].runs)
 	older, _ := json.Marshal(h.apps[app].older)
-	t.Logf("%d runs in full take %d bytes, the durations of %d more %d", len(h.apps[app].runs), len(full), len(h.apps[app].older), len(older))
+	t.Logf("%d runs in full take %d bytes, the durations of %d more %d", len(h.apps[app].runs), len(full),
+		len(h.apps[app].older), len(older))
 	if len(h.apps[app].older) != mostOlder || len(older) > len(full) {
 		t.Errorf("%d older runs take %d bytes", len(h.apps[app].older), len(older))
 	}
@@ -159,8 +164,9 @@ func TestFuzzyOfTwoVariants(t *testing.T) {
 	for i := range 200 {
 		f := Features{Cores: 2000, Input: resource.Amount(1+i%3) * resource.GiB}
 		slow := 1 + 4*float64(i%2)
-		if _, err := h.Observe(app, Run{Features: f, Duration: time.Duration(slow * (10 + r.Float64()) * float64(time.Second)),
-			Phases: []cluster.Phase{{Duration: time.Duration(slow * (10 + r.Float64()) * float64(time.Second))}}}); err != nil {
+		if _, err := h.Observe(app,
+			Run{Features: f, Duration: time.Duration(slow * (10 + r.Float64()) * float64(time.Second)),
+				Phases: []cluster.Phase{{Duration: time.Duration(slow * (10 + r.Float64()) * float64(time.Second))}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -192,7 +198,8 @@ func TestReadUnsoundOutlines(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := strings.TrimPrefix(strings.Join(notes, "; "), `"a" older run 1: left out: `)
-		if kept := len(h.apps[App{Name: "a"}].older); got != want || kept != len(slices.DeleteFunc([]string{want}, func(s string) bool { return s != "" })) {
+		if kept := len(h.apps[App{Name: "a"}].older); got != want ||
+			kept != len(slices.DeleteFunc([]string{want}, func(s string) bool { return s != "" })) {
 			t.Errorf("%s: %q, kept %d", list, got, kept)
 		}
 	}
@@ -202,8 +209,8 @@ func TestReadUnsoundOutlines(t *testing.T) {
 	}
 }
 
-// BenchmarkLearn200 learns an application of five phases from the 40 runs that are kept and the durations of 160 more, and
-// estimates: with the fuzzy model and without.
+// BenchmarkLearn200 learns an application of five phases from the 40 runs that are kept and the durations of 160
+// more, and estimates: with the fuzzy model and without.
 func BenchmarkLearn200(b *testing.B) {
 	for name, rows := range map[string][]string{"fuzzy": nil, "rows": {ByHuberLog, ByHuberErnest, BySVRLog, BySVR}} {
 		b.Run(name, func(b *testing.B) {

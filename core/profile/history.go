@@ -12,8 +12,8 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// App names what recurs: a stage of an application of an owner. Runs of one App are runs of one program on other data, or
-// on more cores.
+// App names what recurs: a stage of an application of an owner. Runs of one App are runs of one program on other
+// data, or on more cores.
 type App struct {
 	Owner string `json:"owner,omitempty"`
 	Name  string `json:"name"`
@@ -44,8 +44,8 @@ type Run struct {
 	Peak resource.Vector `json:"peak,omitzero"`
 	// Unknown has the kinds that were not measured: their demands and peak are 0.
 	Unknown resource.Kinds `json:"unknown,omitempty"`
-	// Notes say, in a sentence each, what of the run is not sound or was not measured; History.Observe adds its own. The first mostNotes
-	// are kept.
+	// Notes say, in a sentence each, what of the run is not sound or was not measured; History.Observe adds its own. The
+	// first mostNotes are kept.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -68,8 +68,9 @@ const (
 // History is what past runs say about future ones. It is a pure value: the same calls in the same order give the same
 // estimates. It belongs to one goroutine. The zero History is empty and ready for use.
 type History struct {
-	// Rows are the names of the rows that may predict from five runs on, ByFuzzy from FewestPhaseSamples on; nil allows all. The median is always allowed: a row
-	// predicts a number only if its error there is smaller. Rows must not change after the first call.
+	// Rows are the names of the rows that may predict from five runs on, ByFuzzy from FewestPhaseSamples on; nil allows
+	// all. The median is always allowed: a row predicts a number only if its error there is smaller. Rows must not
+	// change after the first call.
 	Rows []string
 	apps map[App]*past
 }
@@ -94,8 +95,8 @@ type numbered struct {
 	Number int `json:"number"`
 }
 
-// Observe adds a run. notes say, in a sentence each, what of the run is not sound and was left out; the rest is used. err
-// says why nothing of the run can be used. r is copied.
+// Observe adds a run. notes say, in a sentence each, what of the run is not sound and was left out; the rest is used.
+// err says why nothing of the run can be used. r is copied.
 func (h *History) Observe(app App, r Run) (notes []string, err error) {
 	number := 0
 	if p := h.apps[app]; p != nil {

@@ -49,7 +49,8 @@ func TestOneRun(t *testing.T) {
 	e, _ := h.Estimate(app, Features{Cores: 2000, Input: 4 * resource.GiB})
 	v := e.Variants[0]
 	want := cluster.Provenance{Model: AsMeasured, Samples: 1}
-	if v.Duration != 80*time.Second || !reflect.DeepEqual(seconds2(v.Phases), []float64{20, 60}) || v.Told != want || v.Phases[1].Name != "sort" {
+	if v.Duration != 80*time.Second || !reflect.DeepEqual(seconds2(v.Phases), []float64{20, 60}) || v.Told != want ||
+		v.Phases[1].Name != "sort" {
 		t.Errorf("got %+v", v)
 	}
 	if v.Phases[0].Demand != use(1, 100, 80, 0) || v.Peak != use(2, 500, 80, 0) {
@@ -73,7 +74,8 @@ func TestFewRuns(t *testing.T) {
 	if got := seconds2(v.Phases); v.Duration != 41*time.Second || !reflect.DeepEqual(got, []float64{10.25, 30.75}) {
 		t.Errorf("got %v, %v", v.Duration, got)
 	}
-	if d := v.Details[0]; d.Model != ByMedian || d.Samples != 3 || !(d.Error > 0.01 && d.Error < 0.05) || math.Abs(d.Spread-2.5/41) > 1e-9 || len(v.Details) != 15 {
+	if d := v.Details[0]; d.Model != ByMedian || d.Samples != 3 || !(d.Error > 0.01 && d.Error < 0.05) ||
+		math.Abs(d.Spread-2.5/41) > 1e-9 || len(v.Details) != 15 {
 		t.Errorf("details %+v", v.Details)
 	}
 }
@@ -82,7 +84,8 @@ func TestFewRuns(t *testing.T) {
 func TestFarOutside(t *testing.T) {
 	var h History
 	for i := range 12 {
-		observe(t, &h, Run{Features: Features{Cores: 1000, Input: resource.GiB + resource.Amount(i%4)*50*resource.MiB}, Duration: time.Duration(100+i%5) * time.Second})
+		observe(t, &h, Run{Features: Features{Cores: 1000, Input: resource.GiB + resource.Amount(i%4)*50*resource.MiB},
+			Duration: time.Duration(100+i%5) * time.Second})
 	}
 	e, _ := h.Estimate(app, Features{Cores: 1000, Input: 10 * resource.GiB})
 	if v := e.Variants[0]; v.Told.Model != ByMedian || v.Duration < 850*time.Second || v.Duration > 1050*time.Second {
@@ -102,7 +105,8 @@ func TestRecentRuns(t *testing.T) {
 	for range 12 {
 		observe(t, &h, short(2, 1, 12, 36))
 	}
-	if e, _ := h.Estimate(app, Features{Cores: 2000, Input: resource.GiB}); e.Variants[0].Duration != 48*time.Second || len(e.Variants) != 1 {
+	if e, _ := h.Estimate(app, Features{Cores: 2000, Input: resource.GiB}); e.Variants[0].Duration != 48*time.Second ||
+		len(e.Variants) != 1 {
 		t.Errorf("got %+v", e.Variants)
 	}
 }
@@ -146,7 +150,8 @@ func TestVariants(t *testing.T) {
 			}
 			return r
 		}, 20, []string{"", "takes 2x as long with the same features"}, []int{13, 7}, 0},
-		{"longer because of more input", func(i int) Run { return short(2, resource.Amount(1+9*(i%2)), 10, 30) }, 8, []string{""}, []int{8}, 0},
+		{"longer because of more input", func(i int) Run { return short(2, resource.Amount(1+9*(i%2)), 10, 30) }, 8,
+			[]string{""}, []int{8}, 0},
 		{"the other way round", func(i int) Run {
 			r := short(2, 1, 20, 20)
 			if i%3 == 1 {
@@ -182,7 +187,8 @@ func TestJoinedPhases(t *testing.T) {
 	var h History
 	observe(t, &h, short(2, 1, 10, 30), short(2, 1, 11, 31))
 	split := short(2, 1, 10, 30)
-	split.Phases = []cluster.Phase{split.Phases[0], {Duration: time.Second, Demand: use(2, 450, 80, 0)}, {Duration: 14 * time.Second, Demand: use(1.9, 490, 0, 0)},
+	split.Phases = []cluster.Phase{split.Phases[0], {Duration: time.Second, Demand: use(2, 450, 80, 0)},
+		{Duration: 14 * time.Second, Demand: use(1.9, 490, 0, 0)},
 		{Name: "sort", Duration: 15 * time.Second, Demand: use(2, 500, 0, 0)}}
 	observe(t, &h, split)
 	e, _ := h.Estimate(app, Features{Cores: 2000, Input: resource.GiB})
@@ -190,7 +196,8 @@ func TestJoinedPhases(t *testing.T) {
 	if len(e.Variants) != 1 || v.Runs != 3 || len(v.Phases) != 2 || v.Phases[1].Demand != use(2, 500, 0, 0) {
 		t.Errorf("got %+v", v)
 	}
-	if want := []string{"runs 1: had more phases, which were joined to the 2 of the other runs"}; !reflect.DeepEqual(e.Notes, want) {
+	if want := []string{"runs 1: had more phases, which were joined to the 2 of the other runs"}; !reflect.DeepEqual(
+		e.Notes, want) {
 		t.Errorf("notes %q", e.Notes)
 	}
 	if kept, _ := h.Runs(app); len(kept[2].Phases) != 4 {
@@ -201,10 +208,12 @@ func TestJoinedPhases(t *testing.T) {
 // Runs without measured phases count for the whole run.
 func TestRunsWithoutPhases(t *testing.T) {
 	var h History
-	observe(t, &h, short(2, 1, 10, 30), Run{Features: short(2, 1, 0, 0).Features, Duration: 44 * time.Second, Unknown: resource.KindsOf(resource.Disk)})
+	observe(t, &h, short(2, 1, 10, 30), Run{Features: short(2, 1, 0, 0).Features, Duration: 44 * time.Second,
+		Unknown: resource.KindsOf(resource.Disk)})
 	e, _ := h.Estimate(app, Features{Cores: 2000, Input: resource.GiB})
 	v := e.Variants[0]
-	if len(e.Variants) != 1 || v.Duration != 42*time.Second || v.Runs != 2 || len(v.Phases) != 2 || v.Details[3].Samples != 1 || v.Details[0].Samples != 2 {
+	if len(e.Variants) != 1 || v.Duration != 42*time.Second || v.Runs != 2 || len(v.Phases) != 2 ||
+		v.Details[3].Samples != 1 || v.Details[0].Samples != 2 {
 		t.Errorf("got %+v", e)
 	}
 }
@@ -220,12 +229,24 @@ func TestUnsoundRuns(t *testing.T) {
 	}{
 		{"sound", func(*Run) {}, "", "", 2},
 		{"nothing", func(r *Run) { r.Phases = nil }, "", "run: has neither a duration nor a phase with one", 0},
-		{"a phase without length", func(r *Run) { r.Phases[0].Duration = 0 }, "phase 1 duration 0s: must be above 0s and at most 87600h0m0s, left out", "", 1},
-		{"a phase that ends before it begins", func(r *Run) { r.Phases[1].Duration = -time.Second }, "phase 2 duration -1s: must be above 0s and at most 87600h0m0s, left out", "", 1},
-		{"negative demand", func(r *Run) { r.Phases[1].Demand[resource.Disk] = -1 }, "phase 2 disk -1: must be 0 to 1000000000000000000, disk is taken as unknown", "", 2},
-		{"features", func(r *Run) { r.Cores, r.Input = -1, math.MinInt64 }, "cores -1: must be 0 to 1000000000, taken as unknown; input -9223372036854775808: must be 0 to 1000000000000000000, taken as unknown", "", 2},
-		{"a duration that is none", func(r *Run) { r.Duration = -1 }, "duration -1ns: must be above 0s and at most 87600h0m0s, taken from the phases", "", 2},
-		{"phases of another run", func(r *Run) { r.Duration = time.Hour }, "phases last 40s of a run of 1h0m0s: they are left out", "", 0},
+		{"a phase without length", func(r *Run) {
+			r.Phases[0].Duration = 0
+		}, "phase 1 duration 0s: must be above 0s and at most 87600h0m0s, left out", "", 1},
+		{"a phase that ends before it begins", func(r *Run) { r.Phases[1].Duration = -time.Second },
+			"phase 2 duration -1s: must be above 0s and at most 87600h0m0s, left out", "", 1},
+		{"negative demand", func(r *Run) {
+			r.Phases[1].Demand[resource.Disk] = -1
+		}, "phase 2 disk -1: must be 0 to 1000000000000000000, disk is taken as unknown", "", 2},
+		{"features", func(r *Run) {
+			r.Cores, r.Input = -1, math.MinInt64
+		}, "cores -1: must be 0 to 1000000000, taken as unknown; input -9223372036854775808: must be 0 to " +
+			"1000000000000000000, taken as unknown", "", 2},
+		{"a duration that is none", func(r *Run) {
+			r.Duration = -1
+		}, "duration -1ns: must be above 0s and at most 87600h0m0s, taken from the phases", "", 2},
+		{"phases of another run", func(r *Run) {
+			r.Duration = time.Hour
+		}, "phases last 40s of a run of 1h0m0s: they are left out", "", 0},
 		{"endless", func(r *Run) {
 			r.Phases[0].Duration, r.Phases[1].Duration = cluster.LongestTime, cluster.LongestTime
 		}, "", "run: phases last 175200h0m0s, must be at most 87600h0m0s together", 0},
@@ -319,7 +340,8 @@ func TestReadUnsoundHistory(t *testing.T) {
 		{`{"version":1,"apps":[]}`, "", ""},
 		{`{"version":2,"apps":[]}`, "", "version 2: must be 1: history of another version"},
 		{`{}`, "", "version 0: must be 1: history of another version"},
-		{`{"version":1,"apps":[{"name":"a","runs":[{"duration_ns":NaN}]}]}`, "", "history: invalid character 'N' looking for beginning of value"},
+		{`{"version":1,"apps":[{"name":"a","runs":[{"duration_ns":NaN}]}]}`, "",
+			"history: invalid character 'N' looking for beginning of value"},
 		{`{"version":1,"apps":[{"name":"a","runs":[{"number":0},{"duration_ns":"long"},{"duration_ns":1,"peak":[1,2,3,4,5]}]}]}`,
 			`"a" run 1: left out: run: has neither a duration nor a phase with one; "a" run 2: left out: json: cannot unmarshal string into Go struct field runForm.numbered.Run.duration_ns of type time.Duration; ` +
 				`"a" run 3: peak has 5 resources: must be at most 4, the rest is left out`, ""},
@@ -390,12 +412,14 @@ func checkEstimate(t *testing.T, h *History, app App, f Features) {
 			t.Errorf("duration %v, phases %v", v.Duration, v.Phases)
 		}
 		for _, p := range v.Phases {
-			if _, negative := p.Demand.Negative(); negative || p.Duration < 0 || !p.Demand.FitsIn(v.Peak) || v.Unknown.In(p.Demand, 0) != p.Demand {
+			if _, negative := p.Demand.Negative(); negative || p.Duration < 0 || !p.Demand.FitsIn(v.Peak) ||
+				v.Unknown.In(p.Demand, 0) != p.Demand {
 				t.Errorf("phase %+v, peak %v, unknown %v", p, v.Peak, v.Unknown)
 			}
 		}
 		for _, d := range v.Details {
-			if d.Model == "" || d.Samples < 1 || d.Samples > v.Runs && d.Model != ByFuzzy || !(d.Error >= 0) || math.IsInf(d.Error, 0) || !(d.Spread >= 0) || math.IsInf(d.Spread, 0) {
+			if d.Model == "" || d.Samples < 1 || d.Samples > v.Runs && d.Model != ByFuzzy || !(d.Error >= 0) ||
+				math.IsInf(d.Error, 0) || !(d.Spread >= 0) || math.IsInf(d.Spread, 0) {
 				t.Errorf("detail %+v of %d runs", d, v.Runs)
 			}
 		}
@@ -421,7 +445,8 @@ func TestRandomHistories(t *testing.T) {
 			}
 			twin.Estimate(app, Features{}) // asking changes nothing
 		}
-		for _, f := range []Features{{}, {Cores: 1000}, {Cores: 4000, Input: resource.GiB, Memory: resource.GiB}, {Cores: 1, Input: resource.MostMemory}, {-1, -1, -1}} {
+		for _, f := range []Features{{}, {Cores: 1000}, {Cores: 4000, Input: resource.GiB, Memory: resource.GiB},
+			{Cores: 1, Input: resource.MostMemory}, {-1, -1, -1}} {
 			checkEstimate(t, &h, app, f)
 			a, _ := h.Estimate(app, f)
 			if b, _ := twin.Estimate(app, f); !reflect.DeepEqual(a, b) {

@@ -66,8 +66,9 @@ func (h *History) MarshalJSON() ([]byte, error) {
 	return json.Marshal(form)
 }
 
-// ReadHistory reads what MarshalJSON wrote. Runs that are not sound are left out or used in part, as by Observe; notes say
-// so, in a sentence each. err says why nothing was read: the text is no JSON object of that form, or ErrHistoryVersion.
+// ReadHistory reads what MarshalJSON wrote. Runs that are not sound are left out or used in part, as by Observe;
+// notes say so, in a sentence each. err says why nothing was read: the text is no JSON object of that form, or
+// ErrHistoryVersion.
 func ReadHistory(text []byte) (h *History, notes []string, err error) {
 	h = &History{}
 	var form historyForm
@@ -138,13 +139,15 @@ func (h *History) read(app App, text json.RawMessage) (notes []string, err error
 			}
 		}
 		if len(list) > len(v) {
-			notes = append(notes, fmt.Sprintf("%s has %d resources: must be at most %d, the rest is left out", where, len(list), len(v)))
+			notes = append(notes, fmt.Sprintf("%s has %d resources: must be at most %d, the rest is left out", where,
+				len(list), len(v)))
 		}
 		return v
 	}
 	r.Phases = nil
 	for i, p := range form.Phases {
-		r.Phases = append(r.Phases, cluster.Phase{Name: p.Name, Duration: p.Duration, Demand: amounts(fmt.Sprintf("phase %d", i+1), p.Demand)})
+		r.Phases = append(r.Phases, cluster.Phase{Name: p.Name, Duration: p.Duration,
+			Demand: amounts(fmt.Sprintf("phase %d", i+1), p.Demand)})
 	}
 	r.Peak = amounts("peak", form.Peak)
 	next := 0
@@ -152,7 +155,8 @@ func (h *History) read(app App, text json.RawMessage) (notes []string, err error
 		next = p.seen
 	}
 	if form.Number < next || form.Number >= mostObserved {
-		notes = append(notes, fmt.Sprintf("number %d: must be %d to %d, taken as %d", form.Number, next, mostObserved-1, next))
+		notes = append(notes, fmt.Sprintf("number %d: must be %d to %d, taken as %d", form.Number, next, mostObserved-1,
+			next))
 		form.Number = next
 	}
 	said, err := h.observe(app, r, form.Number)

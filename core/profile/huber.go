@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// huber is a linear regression with Huber's loss (P. J. Huber, 1964), which is quadratic for small errors and linear for
-// large ones, so that a few slow runs do not move the line far. It is fitted by iteratively reweighted least squares: the
-// first rounds minimise absolute errors, whose median then is the scale of what is a small error; the last rounds minimise
-// Huber's loss with that scale. The zero huber is ready for use.
+// huber is a linear regression with Huber's loss (P. J. Huber, 1964), which is quadratic for small errors and linear
+// for large ones, so that a few slow runs do not move the line far. It is fitted by iteratively reweighted least
+// squares: the first rounds minimise absolute errors, whose median then is the scale of what is a small error; the
+// last rounds minimise Huber's loss with that scale. The zero huber is ready for use.
 type huber struct {
 	// Space of fit, which is reused.
 	weight, off, sorted []float64
@@ -28,10 +28,10 @@ const (
 	leastPivot = 1e-8
 )
 
-// fit returns the line through rows x with targets y. weight is that of each row's loss, not negative. unit is the unit of
-// each row's error, above 0: 1 for errors as they are, the target for relative errors. All values must be finite. It
-// neither keeps nor changes its arguments. ok is false where the rows do not determine a line: there are fewer rows than
-// columns and one more, or a column is constant or a combination of other columns.
+// fit returns the line through rows x with targets y. weight is that of each row's loss, not negative. unit is the
+// unit of each row's error, above 0: 1 for errors as they are, the target for relative errors. All values must be
+// finite. It neither keeps nor changes its arguments. ok is false where the rows do not determine a line: there are
+// fewer rows than columns and one more, or a column is constant or a combination of other columns.
 func (h *huber) fit(x [][]float64, y, weight, unit []float64) (l linear, ok bool) {
 	if len(x) == 0 || len(x) < len(x[0])+1 {
 		return linear{}, false
@@ -81,8 +81,8 @@ func (h *huber) prepare(rows, columns int) {
 	h.mean, h.solution, h.squares = h.mean[:columns+1], h.solution[:columns], h.squares[:columns*columns]
 }
 
-// errors computes the absolute error of each row in its unit, and returns their median without the smallest ones, of which
-// the line passes through one per coefficient.
+// errors computes the absolute error of each row in its unit, and returns their median without the smallest ones, of
+// which the line passes through one per coefficient.
 func (h *huber) errors(l *linear, x [][]float64, y, unit []float64) (median float64) {
 	for i := range x {
 		h.off[i] = math.Abs(y[i]-l.at(x[i])) / unit[i]
@@ -93,8 +93,8 @@ func (h *huber) errors(l *linear, x [][]float64, y, unit []float64) (median floa
 	return rest[len(rest)/2]
 }
 
-// solve replaces l by the line of least squares with the current weights. ok is false, and l is unchanged, where the rows
-// do not determine it. Columns are centred, and scaled to variance 1, so that their units do not matter.
+// solve replaces l by the line of least squares with the current weights. ok is false, and l is unchanged, where the
+// rows do not determine it. Columns are centred, and scaled to variance 1, so that their units do not matter.
 func (h *huber) solve(l *linear, x [][]float64, y []float64) (ok bool) {
 	p := len(l.W)
 	total := 0.0
@@ -134,9 +134,9 @@ func (h *huber) solve(l *linear, x [][]float64, y []float64) (ok bool) {
 	return true
 }
 
-// cholesky replaces b by the solution of a·b, where a is symmetric, given by its lower half, and is overwritten. mean has
-// the means of the columns. ok is false if a column has no variance around its mean, or none that the columns before it
-// leave.
+// cholesky replaces b by the solution of a·b, where a is symmetric, given by its lower half, and is overwritten. mean
+// has the means of the columns. ok is false if a column has no variance around its mean, or none that the columns
+// before it leave.
 func cholesky(a, b, mean []float64) (ok bool) {
 	p := len(b)
 	for i := range p {

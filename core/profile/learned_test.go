@@ -10,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// synthetic is an application whose phases last a + b·s/c + k·ln(c)·√s + d·c seconds on c cores with s GiB of input, and
-// whose peaks saturate in c: the applications of the notes on predictors.
+// synthetic is an application whose phases last a + b·s/c + k·ln(c)·√s + d·c seconds on c cores with s GiB of input,
+// and whose peaks saturate in c: the applications of the notes on predictors.
 type synthetic struct {
 	phases [][8]float64
 }
@@ -27,14 +27,16 @@ func makeSynthetic(r *rand.Rand) (s synthetic) {
 
 // run returns the run on cores with input GiB. time and rate are the noise of durations and of bandwidths.
 func (s synthetic) run(cores, input float64, noise func(share float64) float64) Run {
-	r := Run{Features: Features{Cores: resource.Amount(cores) * resource.Core, Input: resource.Amount(input * float64(resource.GiB))}}
+	r := Run{Features: Features{Cores: resource.Amount(cores) * resource.Core,
+		Input: resource.Amount(input * float64(resource.GiB))}}
 	for _, p := range s.phases {
 		seconds := p[0] + p[1]*input/cores + p[2]*math.Log(cores)*math.Sqrt(input) + p[3]*cores
 		rate := func(most, half float64) resource.Amount {
 			return resource.Amount(most * cores / (cores + half) * math.Pow(input, 0.1) * noise(0.1) * float64(resource.MB))
 		}
 		r.Phases = append(r.Phases, cluster.Phase{Duration: time.Duration(seconds * noise(0.05) * 1e9),
-			Demand: resource.Vector{resource.CPU: resource.Amount(cores) * resource.Core, resource.Disk: rate(p[4], p[5]), resource.Network: rate(p[6], p[7])}})
+			Demand: resource.Vector{resource.CPU: resource.Amount(cores) * resource.Core, resource.Disk: rate(p[4], p[5]),
+				resource.Network: rate(p[6], p[7])}})
 	}
 	return r
 }
@@ -85,7 +87,8 @@ func (table *table) learn(t *testing.T, seed uint64, outliers float64, rows []st
 			}
 		}
 	}
-	for _, at := range []struct{ cores, input float64 }{{1, 3}, {2, 5}, {3, 8.5}, {4, 3}, {5, 5}, {2, 20}, {4, 15}, {8, 10}, {6, 20}} {
+	for _, at := range []struct{ cores, input float64 }{{1, 3}, {2, 5}, {3, 8.5}, {4, 3}, {5, 5}, {2, 20}, {4, 15},
+		{8, 10}, {6, 20}} {
 		truth := s.run(at.cores, at.input, exact)
 		e, ok := h.Estimate(app, truth.Features)
 		if !ok || len(e.Variants) != 1 || e.Variants[0].Runs != 25 || sum(e.Variants[0].Phases) != e.Variants[0].Duration {
@@ -122,10 +125,10 @@ func meanOf(all []fourErrors) (m fourErrors) {
 	return m
 }
 
-// The mean errors stay in the range of a table that was made with prototypes: 60 applications, 25 runs each, noise of 5 %
-// on durations and 10 % on rates. Its best rows reach 1.7 % for starts, 1.8 % for durations and 3.3 % for rates inside of
-// what was measured, 2.6 % for starts outside, and with outliers 2.5, 2.3, 3.8 and 2.8 %; its support vectors on features
-// as they are, the paper's predictor, 19.5 % for starts and 5.2 % for rates.
+// The mean errors stay in the range of a table that was made with prototypes: 60 applications, 25 runs each, noise of
+// 5 % on durations and 10 % on rates. Its best rows reach 1.7 % for starts, 1.8 % for durations and 3.3 % for rates
+// inside of what was measured, 2.6 % for starts outside, and with outliers 2.5, 2.3, 3.8 and 2.8 %; its support
+// vectors on features as they are, the paper's predictor, 19.5 % for starts and 5.2 % for rates.
 func TestSyntheticTable(t *testing.T) {
 	apps := uint64(60)
 	if testing.Short() {
@@ -157,11 +160,12 @@ func (e fourErrors) within(most fourErrors) bool {
 	return e.start <= most.start && e.duration <= most.duration && e.disk <= most.disk && e.network <= most.network
 }
 
-// From samples to an estimate: a program reads, computes and writes; the durations depend on its input. It is sampled once a
-// second, from any moment on, while it shares a machine. Some samples are missing.
+// From samples to an estimate: a program reads, computes and writes; the durations depend on its input. It is sampled
+// once a second, from any moment on, while it shares a machine. Some samples are missing.
 func TestLearnedFromSamples(t *testing.T) {
 	program := func(input float64) []level {
-		return []level{{int(5 * input), use(0.5, 100*input, 90, 5)}, {int(8 + 10*input), use(3, 400, 0, 0)}, {int(4 * input), use(0.3, 400, 70, 0)}}
+		return []level{{int(5 * input), use(0.5, 100*input, 90, 5)}, {int(8 + 10*input), use(3, 400, 0, 0)},
+			{int(4 * input), use(0.3, 400, 70, 0)}}
 	}
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 6))
@@ -185,7 +189,8 @@ func TestLearnedFromSamples(t *testing.T) {
 					s.Usage[k] /= count
 				}
 				if random.IntN(30) == 0 {
-					s.Usage, s.Unknown = resource.Vector{}, resource.KindsOf(resource.CPU, resource.Memory, resource.Disk, resource.Network)
+					s.Usage, s.Unknown = resource.Vector{}, resource.KindsOf(resource.CPU, resource.Memory, resource.Disk,
+						resource.Network)
 				}
 				series = append(series, s)
 				from += n
@@ -199,7 +204,8 @@ func TestLearnedFromSamples(t *testing.T) {
 		e, _ := h.Estimate(app, Features{Cores: 4 * resource.Core, Input: 6 * resource.GiB})
 		v := e.Variants[0]
 		if len(v.Phases) != 3 || v.Share < 0.7 {
-			t.Errorf("seed %d: %d variants, the first with %.2f of the runs and %d phases", seed, len(e.Variants), v.Share, len(v.Phases))
+			t.Errorf("seed %d: %d variants, the first with %.2f of the runs and %d phases", seed, len(e.Variants), v.Share,
+				len(v.Phases))
 			continue
 		}
 		for i, want := range program(6) {
@@ -230,7 +236,9 @@ func BenchmarkLearn25(b *testing.B) {
 	s := makeSynthetic(random)
 	var h History
 	for i := range 25 {
-		if _, err := h.Observe(App{}, s.run(float64(i%5+1), float64(i/5+1), func(share float64) float64 { return math.Exp(share * random.NormFloat64()) })); err != nil {
+		if _, err := h.Observe(App{}, s.run(float64(i%5+1), float64(i/5+1), func(share float64) float64 {
+			return math.Exp(share * random.NormFloat64())
+		})); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -36,8 +36,8 @@ func samples(runs []measured) []Sample {
 	return s
 }
 
-// samtools 1.16.1 sort -u -m {memory*0.8-16MiB} of 4 million reads of 100 bases, two cores shared with other work. Which
-// sizes are fitted was fixed before this input was measured.
+// samtools 1.16.1 sort -u -m {memory*0.8-16MiB} of 4 million reads of 100 bases, two cores shared with other work.
+// Which sizes are fitted was fixed before this input was measured.
 var (
 	samtools       = Program{Buffer: Buffer{Share: 0.8, Overhead: 16 * resource.MiB}}
 	samtoolsFitted = []measured{
@@ -57,8 +57,9 @@ var (
 	}
 )
 
-// GNU sort 9.1 --parallel=1 -S {memory-24MiB} of 4 million lines of a web log, five repeats; the split was fixed before the
-// first run here too. Everything is spilled once whatever the size, and smaller buffers sort a little faster.
+// GNU sort 9.1 --parallel=1 -S {memory-24MiB} of 4 million lines of a web log, five repeats; the split was fixed
+// before the first run here too. Everything is spilled once whatever the size, and smaller buffers sort a little
+// faster.
 var (
 	gnuSort       = Program{Buffer: Buffer{Share: 1, Overhead: 24 * resource.MiB}}
 	gnuSortFitted = []measured{
@@ -100,10 +101,12 @@ func TestHeldOutSizes(t *testing.T) {
 			}
 			t.Log(report.Explain())
 			for _, miss := range e.Misses {
-				t.Logf("%s: measured %v, model %+.1f %%, constant %+.1f %%, linear %+.1f %%, noise %.1f %%", resource.FormatMemory(miss.Memory),
-					miss.Measured, 100*miss.Model, 100*miss.Constant, 100*miss.Linear, 100*miss.Noise)
+				t.Logf("%s: measured %v, model %+.1f %%, constant %+.1f %%, linear %+.1f %%, noise %.1f %%",
+					resource.FormatMemory(miss.Memory), miss.Measured, 100*miss.Model, 100*miss.Constant, 100*miss.Linear,
+					100*miss.Noise)
 			}
-			t.Logf("mean: model %.1f %%, constant %.1f %%, linear %.1f %%", 100*e.ModelMean, 100*e.ConstantMean, 100*e.LinearMean)
+			t.Logf("mean: model %.1f %%, constant %.1f %%, linear %.1f %%", 100*e.ModelMean, 100*e.ConstantMean,
+				100*e.LinearMean)
 			if m.Kind != c.want {
 				t.Errorf("chose %s, want %s", m.Kind, c.want)
 			}

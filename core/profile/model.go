@@ -214,7 +214,8 @@ func (m *Model) checkPoints() error {
 		case i > 0 && p.Memory <= m.Points[i-1].Memory:
 			return fmt.Errorf("%s.memory_bytes %d: must be above the one before, %d", name, p.Memory, m.Points[i-1].Memory)
 		case m.Kind == Monotone && i > 0 && p.Duration > m.Points[i-1].Duration:
-			return fmt.Errorf("%s.duration_ns %d: must not be above the one before, %d", name, p.Duration, m.Points[i-1].Duration)
+			return fmt.Errorf("%s.duration_ns %d: must not be above the one before, %d", name, p.Duration,
+				m.Points[i-1].Duration)
 		}
 	}
 	last := m.Points[len(m.Points)-1]

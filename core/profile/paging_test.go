@@ -39,7 +39,8 @@ func TestBreakEven(t *testing.T) {
 		{"a run that was given up is slower by at least that", curve(givenUp, point(0.75, 2, 1)), 0.75 - 0.25/19, true},
 		{"what was killed once is no choice", curve(killed, point(0.75, 2, 1)), 0.75, true},
 		{"what cannot spill must page", curve(cannotSpill, point(0.5, 2, 1)), 0.25, true},
-		{"better again further down does not count", curve(point(0.25, 5, 3), point(0.5, 2, 3), point(0.75, 2, 1)), 0.625, true},
+		{"better again further down does not count", curve(point(0.25, 5, 3), point(0.5, 2, 3), point(0.75, 2, 1)), 0.625,
+			true},
 	} {
 		got, ok := tt.c.BreakEven()
 		if ok != tt.ok || math.Abs(got-tt.want) > 1e-9 {
@@ -102,7 +103,8 @@ func TestReadPagingRefuses(t *testing.T) {
 		{`{"swap":""}`, "paging: swap: must be given"},
 		{`{"swap":"file","speed":3}`, `unknown field "speed"`},
 		{`{"swap":"file"} x`, "must be one JSON object"},
-		{`{"swap":"file","curves":[{"pattern":"a","ideal_memory_bytes":1,"ideal_duration_s":1,"points":[{"share":0.5}]}]}`, "curves[0].points: must end at share 1"},
+		{`{"swap":"file","curves":[{"pattern":"a","ideal_memory_bytes":1,"ideal_duration_s":1,"points":[{"share":0.5}]}]}`,
+			"curves[0].points: must end at share 1"},
 		{`{"swap":"file","curves":[{"pattern":"a","ideal_memory_bytes":0}]}`, "curves[0].ideal_memory_bytes 0: must be 1 to"},
 		{`{"swap":"file","curves":[{"pattern":"a","ideal_memory_bytes":1,"ideal_duration_s":1,"points":[{"share":1,"page":{"seconds_each":[-1]}}]}]}`, "curves[0].points[0]: seconds_each -1"},
 	} {

@@ -29,7 +29,8 @@ func TestMeasuredPaging(t *testing.T) {
 			cheaper := ok && at.Share >= from && at.Share < 1
 			faster := at.Share < 1 && at.Page.Failures == 0 && !at.Page.AtLeast() && at.Page.Median() <= at.Spill.Median()
 			if cheaper != faster {
-				t.Errorf("%s at %v: cheaper to page is %v, but it took %.2f s and spilling %.2f s", c.Pattern, at.Share, cheaper, at.Page.Median(), at.Spill.Median())
+				t.Errorf("%s at %v: cheaper to page is %v, but it took %.2f s and spilling %.2f s", c.Pattern, at.Share, cheaper,
+					at.Page.Median(), at.Spill.Median())
 			}
 			if at.Share <= 0.9 && cheaper {
 				t.Errorf("%s at %v: paging is cheaper, studies/measured.md says nowhere below 94 %%", c.Pattern, at.Share)

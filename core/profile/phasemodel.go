@@ -9,9 +9,9 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
-// PhaseModel predicts how long each phase of a task takes, from what is known of the task before it starts: the self-adaptive
-// fuzzy model with several inputs and outputs of ECS (section III.C), whose equations are not in the paper. This is the usual
-// form of such a model (T. Takagi, M. Sugeno, 1985):
+// PhaseModel predicts how long each phase of a task takes, from what is known of the task before it starts: the
+// self-adaptive fuzzy model with several inputs and outputs of ECS (section III.C), whose equations are not in the
+// paper. This is the usual form of such a model (T. Takagi, M. Sugeno, 1985):
 //
 //	inputs u    logarithms of the features, each from 0 to 1 over the samples
 //	rules r     places in the inputs, the centres of subtractive clusters (S. L. Chiu, 1994)
@@ -22,9 +22,9 @@ import (
 // mostPhaseSamples samples, and when errors have doubled.
 //
 // It bends where a program does, such as at the input from which on it spills, and needs many samples for that: from
-// FewestPhaseSamples on it predicts, and it is worse than a line before (see decision 43). History predicts durations by it
-// where it errs less than its other models (ByFuzzy). The same calls in the same order give the same predictions. It belongs to
-// one goroutine. The zero PhaseModel is empty and ready for use.
+// FewestPhaseSamples on it predicts, and it is worse than a line before (see decision 43). History predicts durations
+// by it where it errs less than its other models (ByFuzzy). The same calls in the same order give the same
+// predictions. It belongs to one goroutine. The zero PhaseModel is empty and ready for use.
 type PhaseModel struct {
 	samples []phaseSample // the latest ones, the oldest first
 	since   int           // samples since the rules were found
@@ -32,8 +32,8 @@ type PhaseModel struct {
 	low     []float64     // logarithm of the least of each input
 	width   []float64     // of the range of each input
 	rules   [][]float64   // centres; nil until there are enough samples
-	// theta has a row for each rule and 1 and each input, with a column for each phase; spread is the matrix P of the same number of
-	// rows.
+	// theta has a row for each rule and 1 and each input, with a column for each phase; spread is the matrix P of the
+	// same number of rows.
 	theta, spread [][]float64
 	usual, recent float64 // mean absolute errors of logarithms: of the samples in the fit, of the latest samples
 }
@@ -55,17 +55,19 @@ const (
 	nearness, apart = 0.6, 1.5
 	// acceptPotential and rejectPotential are Chiu's, as shares of the first cluster's potential.
 	acceptPotential, rejectPotential = 0.5, 0.15
-	// forgetting is the factor by which the weight of samples falls with each new one; firstSpread is the diagonal of P at first,
-	// above which nothing is forgotten: where samples do not differ P would grow for ever.
+	// forgetting is the factor by which the weight of samples falls with each new one; firstSpread is the diagonal of P
+	// at first, above which nothing is forgotten: where samples do not differ P would grow for ever.
 	forgetting, firstSpread = 0.98, 100
-	// newErrors is the weight of a sample in the mean of recent errors; leastError is what an error of logarithms always may be.
+	// newErrors is the weight of a sample in the mean of recent errors; leastError is what an error of logarithms always
+	// may be.
 	newErrors, leastError = 0.05, 0.01
 	// leastPhase stands for phases that are shorter.
 	leastPhase = time.Millisecond
 )
 
-// Observe adds a run with the durations of its phases. A run must have as many phases as the runs before it, at least one, and each
-// must be at least 0 and at most cluster.LongestTime; otherwise the error says so, and the run does not count.
+// Observe adds a run with the durations of its phases. A run must have as many phases as the runs before it, at least
+// one, and each must be at least 0 and at most cluster.LongestTime; otherwise the error says so, and the run does not
+// count.
 func (m *PhaseModel) Observe(f Features, phases []time.Duration) error {
 	if len(phases) == 0 || len(m.samples) > 0 && len(phases) != len(m.samples[0].logs) {
 		want := "at least 1"
@@ -88,8 +90,9 @@ func (m *PhaseModel) Observe(f Features, phases []time.Duration) error {
 // logSeconds is how a sample has a duration.
 func logSeconds(d time.Duration) float64 { return math.Log(max(d, leastPhase).Seconds()) }
 
-// phaseModelOf returns the model that has observed samples, the oldest first. It also predicts with fewer than FewestPhaseSamples,
-// so that its errors at samples that were left out can be measured; there must be samplesPerRule at least.
+// phaseModelOf returns the model that has observed samples, the oldest first. It also predicts with fewer than
+// FewestPhaseSamples, so that its errors at samples that were left out can be measured; there must be samplesPerRule
+// at least.
 func phaseModelOf(samples []phaseSample) *PhaseModel {
 	first := min(len(samples), FewestPhaseSamples)
 	m := &PhaseModel{samples: slices.Clone(samples[:first])}
@@ -121,9 +124,9 @@ func (m *PhaseModel) add(s phaseSample) {
 	}
 }
 
-// Predict returns the durations of the phases of a run with features f. ok is false if there are fewer than FewestPhaseSamples
-// samples, a feature that matters is unknown, or one is farther outside of what was measured than the measured range is wide, as
-// a ratio.
+// Predict returns the durations of the phases of a run with features f. ok is false if there are fewer than
+// FewestPhaseSamples samples, a feature that matters is unknown, or one is farther outside of what was measured than
+// the measured range is wide, as a ratio.
 func (m *PhaseModel) Predict(f Features) (phases []time.Duration, ok bool) {
 	u, known := m.inputs(&f)
 	if m.rules == nil || !known {
@@ -202,8 +205,9 @@ func (m *PhaseModel) choose() {
 	}
 }
 
-// cluster finds rules by subtractive clustering of inputs and the mean output: the sample with the most others near it is the
-// first centre; it takes away from its neighbours, and the next one is sought, until what is left is little.
+// cluster finds rules by subtractive clustering of inputs and the mean output: the sample with the most others near
+// it is the first centre; it takes away from its neighbours, and the next one is sought, until what is left is
+// little.
 func (m *PhaseModel) cluster() {
 	points := m.points()
 	potential := make([]float64, len(points))
@@ -299,8 +303,8 @@ func (m *PhaseModel) output(x []float64, i int) (y float64) {
 	return y
 }
 
-// follow moves the functions towards a sample by recursive least squares, with a factor for older samples, and returns the mean
-// absolute error before.
+// follow moves the functions towards a sample by recursive least squares, with a factor for older samples, and
+// returns the mean absolute error before.
 func (m *PhaseModel) follow(u, logs []float64, factor float64) (missed float64) {
 	x := m.regressors(u)
 	gain, size := make([]float64, len(x)), 0.0

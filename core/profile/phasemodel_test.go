@@ -22,12 +22,14 @@ func planted(f Features) (seconds []float64) {
 	if memory < input/2 {
 		spills = 2.5
 	}
-	return []float64{3 + 40*input/cores, 5 * input * spills, 2 + 8*input, 4 * input / cores * spills, 20 * input / math.Sqrt(cores)}
+	return []float64{3 + 40*input/cores, 5 * input * spills, 2 + 8*input, 4 * input / cores * spills,
+		20 * input / math.Sqrt(cores)}
 }
 
 func drawFeatures(r *rand.Rand) Features {
 	between := func(least, most float64) float64 { return least * math.Pow(most/least, r.Float64()) }
-	return Features{resource.Amount(between(1000, 8000)), resource.Amount(between(1e9, 16e9)), resource.Amount(between(1e9, 8e9))}
+	return Features{resource.Amount(between(1000, 8000)), resource.Amount(between(1e9, 16e9)),
+		resource.Amount(between(1e9, 8e9))}
 }
 
 // phasesOf returns the phases of a run with noise of 8 %.
@@ -105,7 +107,8 @@ func TestPhaseModelLearns(t *testing.T) {
 		}
 		law := missedBy(t, 1, func(f Features) (all []float64) {
 			for _, line := range lines {
-				all = append(all, math.Exp(line.at([]float64{math.Log(float64(f.Cores)), math.Log(float64(f.Input)), math.Log(float64(f.Memory))})))
+				all = append(all, math.Exp(line.at([]float64{math.Log(float64(f.Cores)), math.Log(float64(f.Input)),
+					math.Log(float64(f.Memory))})))
 			}
 			return all
 		})
@@ -143,10 +146,12 @@ func TestPhaseModelFollowsDrift(t *testing.T) {
 func TestPhaseModelOnDegenerateData(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		amount := func(what string, most resource.Amount) resource.Amount {
-			return resource.Amount(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, 3), rapid.Int64Range(0, int64(most))).Draw(rt, what))
+			return resource.Amount(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, 3),
+				rapid.Int64Range(0, int64(most))).Draw(rt, what))
 		}
 		features := func() Features {
-			return Features{amount("cores", resource.MostCPU), amount("input", resource.MostMemory), amount("memory", resource.MostMemory)}
+			return Features{amount("cores", resource.MostCPU), amount("input", resource.MostMemory),
+				amount("memory", resource.MostMemory)}
 		}
 		kinds := []Features{features(), features(), features()}
 		count := rapid.IntRange(1, 3).Draw(rt, "phases")
@@ -156,7 +161,8 @@ func TestPhaseModelOnDegenerateData(t *testing.T) {
 			f := kinds[r.IntN(len(kinds))]
 			var phases []time.Duration
 			for range count {
-				phases = append(phases, []time.Duration{0, 1, time.Second, cluster.LongestTime, time.Duration(r.Int64N(1e12))}[r.IntN(5)])
+				phases = append(phases, []time.Duration{0, 1, time.Second, cluster.LongestTime,
+					time.Duration(r.Int64N(1e12))}[r.IntN(5)])
 			}
 			if a.Observe(f, phases) != nil || b.Observe(f, slices.Clone(phases)) != nil {
 				rt.Fatal("a run was refused")
@@ -188,7 +194,8 @@ func TestPhaseModelRefuses(t *testing.T) {
 		"phase 2 duration -1ns: must be 0s to 87600h0m0s":       {1, -1},
 		"phase 1 duration 87600h0m0.000000001s: must be 0s to ": {cluster.LongestTime + 1, 1},
 	} {
-		if err := m.Observe(Features{}, phases); err == nil || len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
+		if err := m.Observe(Features{}, phases); err == nil || len(err.Error()) < len(want) ||
+			err.Error()[:len(want)] != want {
 			t.Errorf("%v: got %v, want %s", phases, err, want)
 		}
 	}

@@ -86,7 +86,8 @@ func bitbrains(t *testing.T, most int) (all [][]Stretch) {
 		kind  resource.Kind
 		scale float64
 	}{"cpu_mhz": {resource.CPU, 1000.0 / 2600}, "mem_mb": {resource.Memory, 1e6}, "disk_read_kbps": {resource.Disk, 1000},
-		"disk_write_kbps": {resource.Disk, 1000}, "net_rx_kbps": {resource.Network, 1000}, "net_tx_kbps": {resource.Network, 1000}}
+		"disk_write_kbps": {resource.Disk, 1000}, "net_rx_kbps": {resource.Network, 1000},
+		"net_tx_kbps": {resource.Network, 1000}}
 	var series []Stretch
 	for vm := ""; len(all) < most; {
 		line, err := r.Read()
@@ -158,7 +159,8 @@ func TestBitbrains(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%.1f %% of samples above the demand of their phase; demand is %.0f %% of the peak in the mean", 100*above/samples, 100*demanded/peaks)
+	t.Logf("%.1f %% of samples above the demand of their phase; demand is %.0f %% of the peak in the mean",
+		100*above/samples, 100*demanded/peaks)
 	if above > 0.05*samples || demanded > 0.6*peaks {
 		t.Error("want at most 5 % of samples above, and at most 60 % of the peak")
 	}

@@ -30,8 +30,8 @@ const (
 // fewestRuns is the number of runs from which on regressions are tried.
 const fewestRuns = 5
 
-// basis says which features are columns of regressions: the features that all runs have and that differ in two runs at least, so
-// that they differ whichever run is left out.
+// basis says which features are columns of regressions: the features that all runs have and that differ in two runs
+// at least, so that they differ whichever run is left out.
 type basis [features]bool
 
 func basisOf(runs []*numbered, input bool) (b basis) {
@@ -150,8 +150,8 @@ type learner struct {
 	heldWeigh []float64
 }
 
-// choose sets t.models: the median, and every row that can be fitted whichever run is left out and has a smaller error at
-// runs left out than the median and the rows tried before it.
+// choose sets t.models: the median, and every row that can be fitted whichever run is left out and has a smaller
+// error at runs left out than the median and the rows tried before it.
 func (l *learner) choose(t *target, b basis, allowed func(row string) bool) {
 	best := model{name: ByMedian}
 	if len(t.runs) == 1 {
@@ -182,8 +182,8 @@ func same(values []float64) bool {
 	return true
 }
 
-// missed returns the weighted mean of the relative errors of predictions for each run without it. ok is false if it is not
-// below limit, or if one prediction fails; the rest is not computed then.
+// missed returns the weighted mean of the relative errors of predictions for each run without it. ok is false if it
+// is not below limit, or if one prediction fails; the rest is not computed then.
 func missed(t *target, limit float64, predict func(run int) (value float64, ok bool)) (mean float64, ok bool) {
 	sum, total := 0.0, 0.0
 	for _, w := range t.weight {
@@ -199,9 +199,9 @@ func missed(t *target, limit float64, predict func(run int) (value float64, ok b
 	return sum, true
 }
 
-// try fits a row to t. ok is false if its error is not below limit, or where the runs do not suffice: fewer than two more
-// different features than columns, a value of 0 of which a logarithm would be needed, or collinear columns whichever run
-// is left out.
+// try fits a row to t. ok is false if its error is not below limit, or where the runs do not suffice: fewer than two
+// more different features than columns, a value of 0 of which a logarithm would be needed, or collinear columns
+// whichever run is left out.
 func (l *learner) try(r *row, t *target, b basis, limit float64) (m model, ok bool) {
 	x, y, unit := make([][]float64, len(t.runs)), make([]float64, len(t.runs)), make([]float64, len(t.runs))
 	for i, run := range t.runs {

@@ -8,14 +8,16 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// Each number has the model that errs least at runs that it was not fitted to: for each model of each number the error is
-// that of fits without one run, made one by one, and no other row has a smaller one.
+// Each number has the model that errs least at runs that it was not fitted to: for each model of each number the
+// error is that of fits without one run, made one by one, and no other row has a smaller one.
 func TestLeastErrorWithOneRunLeftOut(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 4))
 	s := makeSynthetic(random)
 	var h History
 	for i := range 12 {
-		if _, err := h.Observe(app, s.run(float64(i%4+1), float64(i%3+i/3+1), func(share float64) float64 { return math.Exp(share * random.NormFloat64()) })); err != nil {
+		if _, err := h.Observe(app, s.run(float64(i%4+1), float64(i%3+i/3+1), func(share float64) float64 {
+			return math.Exp(share * random.NormFloat64())
+		})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -35,7 +37,8 @@ func TestLeastErrorWithOneRunLeftOut(t *testing.T) {
 				continue
 			}
 			least = min(least, missed)
-			if (r == nil && best.row == nil || r != nil && best.row != nil && r.name == best.row.name) && math.Abs(missed-best.missed) > 1e-12 {
+			if (r == nil && best.row == nil || r != nil && best.row != nil && r.name == best.row.name) &&
+				math.Abs(missed-best.missed) > 1e-12 {
 				t.Errorf("target %d, %s: error %v, one by one %v", i, best.name, best.missed, missed)
 			}
 		}
@@ -48,8 +51,8 @@ func TestLeastErrorWithOneRunLeftOut(t *testing.T) {
 	}
 }
 
-// missedOneByOne returns the weighted mean of the relative errors of a row, nil for the median, at each run of t, fitted to a
-// target without that run.
+// missedOneByOne returns the weighted mean of the relative errors of a row, nil for the median, at each run of t,
+// fitted to a target without that run.
 func missedOneByOne(t *target, r *row) (missed float64, ok bool) {
 	b := basisOf(t.runs, true)
 	total := 0.0

@@ -79,11 +79,14 @@ func sorted(samples []Sample) ([]Sample, error) {
 		case x.Memory <= 0 || x.Memory > maxMemory:
 			return nil, fmt.Errorf("sample memory %d bytes: must be 1 to %d", x.Memory, maxMemory)
 		case x.Duration <= 0 || x.Duration.Seconds() > maxSeconds:
-			return nil, fmt.Errorf("sample at %s: duration %v: must be above 0 and at most %.0f s", resource.FormatMemory(x.Memory), x.Duration, maxSeconds)
+			return nil, fmt.Errorf("sample at %s: duration %v: must be above 0 and at most %.0f s",
+				resource.FormatMemory(x.Memory), x.Duration, maxSeconds)
 		case x.SpilledKnown && (x.Spilled < 0 || x.Spilled > maxMemory):
-			return nil, fmt.Errorf("sample at %s: spilled %d bytes: must be 0 to %d", resource.FormatMemory(x.Memory), x.Spilled, maxMemory)
+			return nil, fmt.Errorf("sample at %s: spilled %d bytes: must be 0 to %d", resource.FormatMemory(x.Memory),
+				x.Spilled, maxMemory)
 		case i > 0 && x.Memory == s[i-1].Memory:
-			return nil, fmt.Errorf("sample memory %s: must be given once; put repeats into one sample", resource.FormatMemory(x.Memory))
+			return nil, fmt.Errorf("sample memory %s: must be given once; put repeats into one sample",
+				resource.FormatMemory(x.Memory))
 		}
 	}
 	return s, nil

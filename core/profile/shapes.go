@@ -73,7 +73,8 @@ func fitStep(s []Sample) (Model, error) {
 func fitSawTooth(s []Sample, program Program) (Model, error) {
 	buffer := program.Buffer
 	if least := s[0].Memory; buffer.At(least) <= 1 {
-		return Model{}, fmt.Errorf("the overhead of %s leaves no buffer at %s", resource.FormatMemory(buffer.Overhead), resource.FormatMemory(least))
+		return Model{}, fmt.Errorf("the overhead of %s leaves no buffer at %s", resource.FormatMemory(buffer.Overhead),
+			resource.FormatMemory(least))
 	}
 	best := line{squares: math.Inf(1)}
 	var m Model
@@ -172,7 +173,9 @@ func fitPoints(s []Sample, levels []time.Duration) (Model, error) {
 	if known {
 		ideal = min(w, last)
 		// Memory serves other purposes than avoiding spills: where run times still fall, the ideal is higher.
-		for ideal < last && slices.ContainsFunc(s[ideal:], func(y Sample) bool { return y.Contradicts(mean(levels[ideal:])) }) {
+		for ideal < last && slices.ContainsFunc(s[ideal:], func(y Sample) bool {
+			return y.Contradicts(mean(levels[ideal:]))
+		}) {
 			ideal++
 		}
 	} else {

@@ -75,7 +75,9 @@ func (s SparkSort) Learn(memory, spilled resource.Amount, spills int) (SparkSort
 		return s, nil
 	}
 	if spills < 1 || spilled < 1 {
-		return s, errors.New("expansion: must be given, or the number of spills and the spilled bytes of the under-sized run, from which it is learned")
+		return s, errors.New(
+			"expansion: must be given, or the number of spills and the spilled bytes of the under-sized run, from which " +
+				"it is learned")
 	}
 	s.Expansion = float64(spills) * float64(s.Buffer(memory)) / float64(spilled)
 	if err := s.Check(); err != nil {

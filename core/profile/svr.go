@@ -16,8 +16,8 @@ func (l linear) at(x []float64) float64 {
 	return sum
 }
 
-// svr is linear support vector regression with an epsilon-insensitive loss (V. Vapnik, 1995; Prophet, section II.B): the
-// line that minimises |W|²/2 + C·sum of weight·max(0, |W·x + B - y| - Epsilon). The zero svr is not valid.
+// svr is linear support vector regression with an epsilon-insensitive loss (V. Vapnik, 1995; Prophet, section II.B):
+// the line that minimises |W|²/2 + C·sum of weight·max(0, |W·x + B - y| - Epsilon). The zero svr is not valid.
 type svr struct {
 	C       float64 // above 0: what a unit of error costs
 	Epsilon float64 // at least 0: errors up to it cost nothing

@@ -112,7 +112,8 @@ func fitsOf25(tb testing.TB, do func(name string, fit func())) {
 	}
 }
 
-// A fit of the 25 runs of Prophet's profiles takes less than 1 ms. The fastest of some counts: neighbours only add time.
+// A fit of the 25 runs of Prophet's profiles takes less than 1 ms. The fastest of some counts: neighbours only add
+// time.
 func TestSVRIsFast(t *testing.T) {
 	fits, slowest := 0, time.Duration(0)
 	fitsOf25(t, func(name string, fit func()) {

@@ -25,8 +25,8 @@ const (
 	mostRounds = 5
 )
 
-// halves returns runs as they are, or in two parts if they went two ways: the one takes longer with the same features, or
-// uses a resource at another time. Fewer than four runs show no two ways.
+// halves returns runs as they are, or in two parts if they went two ways: the one takes longer with the same
+// features, or uses a resource at another time. Fewer than four runs show no two ways.
 func halves(runs []*numbered) []half {
 	if durations, ok := explained(runs); ok {
 		if high, low, up, split := twoWays(runs, durations, math.Log(leastSlower)); split {
@@ -46,7 +46,8 @@ func halves(runs []*numbered) []half {
 			continue
 		}
 		if late, early, _, split := twoWays(runs, centres, leastShifted); split {
-			return []half{{early, fmt.Sprintf("uses %v earlier in its run", k)}, {late, fmt.Sprintf("uses %v later in its run", k)}}
+			return []half{{early, fmt.Sprintf("uses %v earlier in its run", k)},
+				{late, fmt.Sprintf("uses %v later in its run", k)}}
 		}
 	}
 	return []half{{runs: runs}}
@@ -68,8 +69,8 @@ func centreOf(r *numbered, k resource.Kind) (share float64, ok bool) {
 	return weighted / used / at, true
 }
 
-// twoWays splits runs by their values in two. ok is false if they do not clearly go two ways. up is the difference of the
-// means.
+// twoWays splits runs by their values in two. ok is false if they do not clearly go two ways. up is the difference of
+// the means.
 func twoWays(runs []*numbered, values []float64, least float64) (high, low []*numbered, up float64, ok bool) {
 	cut, gap, sd := bestCut(values)
 	if math.IsNaN(cut) || gap < least || gap < gapOfNoise*sd {
@@ -93,7 +94,8 @@ func twoWays(runs []*numbered, values []float64, least float64) (high, low []*nu
 }
 
 // bestCut returns the value up to which values are low, so that the squared deviations from the means of low and high
-// values are least; the gap above it; and the standard deviation around the means. cut is NaN if there are too few values.
+// values are least; the gap above it; and the standard deviation around the means. cut is NaN if there are too few
+// values.
 func bestCut(values []float64) (cut, gap, sd float64) {
 	v := slices.Sorted(slices.Values(values))
 	n := len(v)
@@ -119,8 +121,8 @@ func deviation(v []float64) (squares float64) {
 	return squares
 }
 
-// explained returns the logarithms of the durations of runs, less what a regression on the features that differ explains.
-// ok is false where features differ, but in too few runs for a regression.
+// explained returns the logarithms of the durations of runs, less what a regression on the features that differ
+// explains. ok is false where features differ, but in too few runs for a regression.
 func explained(runs []*numbered) (rest []float64, ok bool) {
 	n := len(runs)
 	y, one := make([]float64, n), make([]float64, n)

@@ -32,7 +32,8 @@ func (v *variant) name(i int) string {
 }
 
 // learn sorts the runs into variants, the likeliest first, and fits models to each. input says whether the input of the
-// run to be estimated is known: then learn uses only the runs with a known input if there are at least fewestRuns of them.
+// run to be estimated is known: then learn uses only the runs with a known input if there are at least fewestRuns of
+// them.
 func (p *past) learn(input bool, allowed func(row string) bool) []*variant {
 	all := make([]*numbered, len(p.runs))
 	for i := range p.runs {
@@ -82,10 +83,14 @@ func (v *variant) prepare(weight func(*numbered) float64) {
 	}
 	longest := whole.median(0, -1)
 	for i := range v.phases {
-		v.add(target{phase: i + 1, duration: true}, longest/100, weight, func(r *numbered) float64 { return r.Phases[i].Duration.Seconds() })
+		v.add(target{phase: i + 1, duration: true}, longest/100, weight, func(r *numbered) float64 {
+			return r.Phases[i].Duration.Seconds()
+		})
 		for k := range resource.NumKinds {
 			if !v.unknown.Has(k) {
-				v.add(target{phase: i + 1, kind: k}, largest[k]/20, weight, func(r *numbered) float64 { return float64(r.Phases[i].Demand[k]) })
+				v.add(target{phase: i + 1, kind: k}, largest[k]/20, weight, func(r *numbered) float64 {
+					return float64(r.Phases[i].Demand[k])
+				})
 			}
 		}
 	}

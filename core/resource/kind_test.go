@@ -7,7 +7,8 @@ func TestKinds(t *testing.T) {
 	names, fields := map[string]Kind{}, map[string]Kind{}
 	for k := range NumKinds {
 		r := &kinds[k]
-		if r.name == "" || r.field == "" || r.unit == "" || r.parse == nil || r.format == nil || r.exact == nil || r.work == "" ||
+		if r.name == "" || r.field == "" || r.unit == "" || r.parse == nil || r.format == nil || r.exact == nil ||
+			r.work == "" ||
 			r.workSize < 1 || r.most < 1 {
 			t.Errorf("kind %d: the row %+v is not complete", k, *r)
 			continue
@@ -36,7 +37,8 @@ func TestKindOfLaterVersion(t *testing.T) {
 
 // Where the unit says of what an amount is, the name of the kind is not repeated.
 func TestFormatOf(t *testing.T) {
-	for k, want := range map[Kind]string{CPU: "2 cores", Memory: "2GB of memory", Disk: "2GB/s of disk", Network: "2GB/s of network"} {
+	for k, want := range map[Kind]string{CPU: "2 cores", Memory: "2GB of memory", Disk: "2GB/s of disk",
+		Network: "2GB/s of network"} {
 		a := Amount(2 * GB)
 		if k == CPU {
 			a = 2 * Core

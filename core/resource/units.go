@@ -79,8 +79,8 @@ func ParseMemory(text string) (Amount, error) {
 	return parseBytes("memory", text, "", acceptedMemory, byteUnits, shortUnits)
 }
 
-// ParseRate reads bytes per second ("110MB/s"), with the units of ParseMemory, or bits per second ("1Gbit/s"), and returns
-// bytes per second.
+// ParseRate reads bytes per second ("110MB/s"), with the units of ParseMemory, or bits per second ("1Gbit/s"), and
+// returns bytes per second.
 func ParseRate(text string) (Amount, error) {
 	return parseBytes("rate", text, "/s", acceptedRate, byteUnits, shortUnits, bitUnits)
 }
@@ -218,8 +218,9 @@ func FormatCPU(a Amount) string {
 	return text
 }
 
-// FormatMemory prints bytes for people: exactly if that takes at most four digits of a power of 1024 or five of a power of
-// 1000 ("4GiB", "1536MiB", "10GB"), and otherwise with three or four digits of the largest ("1.18GiB", "92.9MiB").
+// FormatMemory prints bytes for people: exactly if that takes at most four digits of a power of 1024 or five of a
+// power of 1000 ("4GiB", "1536MiB", "10GB"), and otherwise with three or four digits of the largest ("1.18GiB",
+// "92.9MiB").
 func FormatMemory(a Amount) string { return formatShort(a, true) }
 
 // FormatMemoryExact prints bytes as a whole number of the largest unit that divides them. ParseMemory reads the

@@ -201,7 +201,8 @@ func FuzzFormat(f *testing.F) {
 // Parsing never panics; it gives an amount that prints and reads back, or one line that names what is accepted.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"", "2", "500m", "1.5", "4GiB", "10000MB", "512M", "1024", "110MB/s", "-1", "NaN", "1.",
-		"9223372036854775807B", "9223372036854775807.5B", "99999999999999999999", "0.0000000000000000000001GB", "1/s", "\xff"} {
+		"9223372036854775807B", "9223372036854775807.5B", "99999999999999999999", "0.0000000000000000000001GB", "1/s",
+		"\xff"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -20,7 +20,8 @@ func TestVectorArithmetic(t *testing.T) {
 		fits := true
 		for k := range v {
 			fits = fits && v[k] <= w[k]
-			if sum[k] != v[k]+w[k] || diff[k] != v[k]-w[k] || lo[k] != min(v[k], w[k]) || hi[k] != max(v[k], w[k]) || thrice[k] != 3*v[k] {
+			if sum[k] != v[k]+w[k] || diff[k] != v[k]-w[k] || lo[k] != min(v[k], w[k]) || hi[k] != max(v[k], w[k]) ||
+				thrice[k] != 3*v[k] {
 				t.Fatalf("seed %d: component %v of %v and %v is wrong", seed, Kind(k), v, w)
 			}
 		}

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Claim is what one of several parties may have of a number of executors. A party is an application, a queue with all that is
-// below it, or a stage.
+// Claim is what one of several parties may have of a number of executors. A party is an application, a queue with all
+// that is below it, or a stage.
 type Claim struct {
 	Weight int64 // its part relative to others, 1 to MaxWeight
 	Demand int   // how many executors it could use now, with the ones that it holds
@@ -36,22 +36,24 @@ func (c *Claim) high() int {
 // low is what c is granted if the Min of every party can be.
 func (c *Claim) low() int { return min(c.Min, c.high()) }
 
-// Fair divides executors by weighted max-min fairness: no party is granted more than it demands, and what one party leaves is divided
-// among the others by their weights. Its zero value is ready; it keeps buffers, so one Fair serves one goroutine.
+// Fair divides executors by weighted max-min fairness: no party is granted more than it demands, and what one party
+// leaves is divided among the others by their weights. Its zero value is ready; it keeps buffers, so one Fair serves
+// one goroutine.
 type Fair struct {
 	open   []party  // whose share is not decided yet
 	keys   []uint64 // of the parties that could be granted one more
 	claims []Claim  // of the children of one node
 }
 
-// Divide writes to granted how many of total executors each party is granted, and returns granted. granted has the length of claims,
-// which has at most MaxClaims parties.
+// Divide writes to granted how many of total executors each party is granted, and returns granted. granted has the
+// length of claims, which has at most MaxClaims parties.
 //
-// With no rounding, party i would be granted w_i·λ, not less than its low and not more than its high, with the one λ that grants
-// total executors in all. Divide grants the next lower or the next higher whole number. Of the parties that could be granted the
-// higher one, those come first that hold as many already, so that no party loses an executor for the sake of rounding. Then come those
-// with the greater rest (to 32 bits), then those that come first in claims. If the low of all parties together is more than total,
-// the parties share total by weight up to their low.
+// With no rounding, party i would be granted w_i·λ, not less than its low and not more than its high, with the one λ
+// that grants total executors in all. Divide grants the next lower or the next higher whole number. Of the parties
+// that could be granted the higher one, those come first that hold as many already, so that no party loses an
+// executor for the sake of rounding. Then come those with the greater rest (to 32 bits), then those that come first
+// in claims. If the low of all parties together is more than total, the parties share total by weight up to their
+// low.
 func (f *Fair) Divide(total int, claims []Claim, granted []int) []int {
 	lows, highs := 0, 0
 	for i := range claims {
@@ -85,10 +87,11 @@ type party struct {
 
 // fill is Divide for a total that is between the sums of the bounds of f.open.
 //
-// It finds λ by pegging (Bretthauer and Shetty, "The nonlinear knapsack problem", section 3.1): λ is computed as if no open party had
-// bounds. If the parties, each within its bounds, then get less than there is, the right λ is greater, so whoever is at its
-// upper bound stays there; if they get more, whoever is at its lower bound stays there. Such parties are no longer open, and the others
-// divide the rest. Each round decides one party at least; few rounds suffice.
+// It finds λ by pegging (Bretthauer and Shetty, "The nonlinear knapsack problem", section 3.1): λ is computed as if
+// no open party had bounds. If the parties, each within its bounds, then get less than there is, the right λ is
+// greater, so whoever is at its upper bound stays there; if they get more, whoever is at its lower bound stays there.
+// Such parties are no longer open, and the others divide the rest. Each round decides one party at least; few rounds
+// suffice.
 func (f *Fair) fill(total int, claims []Claim, granted []int) {
 	rest := uint64(total)
 	for {
@@ -132,7 +135,9 @@ func (f *Fair) round(rest, weights uint64, claims []Claim, granted []int) {
 	for _, p := range f.open {
 		high, low := bits.Mul64(p.weight, rest)
 		whole, over := bits.Div64(high, low, weights)
-		switch { // A bound, which is a whole number, is met exactly, or is nearer than what the party would be granted without bounds.
+		// A bound, which is a whole number, is met exactly, or is nearer than what the party would be granted without
+		// bounds.
+		switch {
 		case whole < uint64(p.low):
 			whole, over = uint64(p.low), 0
 		case whole >= uint64(p.high):
@@ -183,8 +188,9 @@ func (w *wide) add(o wide) {
 	w.low, w.high = low, w.high+o.high+carry
 }
 
-// Matters reports whether a party that was granted a number of executors, and now demands a different number than before, can change
-// the division. It cannot if it was granted less than it demanded, and still is: the first two filters of Mira (section III.C).
+// Matters reports whether a party that was granted a number of executors, and now demands a different number than
+// before, can change the division. It cannot if it was granted less than it demanded, and still is: the first two
+// filters of Mira (section III.C).
 func Matters(granted, before, now int) bool {
 	return now != before && (granted >= before || granted >= now)
 }

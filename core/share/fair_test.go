@@ -32,7 +32,8 @@ func check(t *testing.T, property func(*rapid.T)) {
 	}
 }
 
-// obvious returns what Divide grants before it rounds, from the definition: it tries every λ at which a party reaches a bound.
+// obvious returns what Divide grants before it rounds, from the definition: it tries every λ at which a party reaches
+// a bound.
 func obvious(total int, claims []Claim) []*big.Rat {
 	low := func(c *Claim) int { return c.low() }
 	high := func(c *Claim) int { return c.high() }
@@ -61,7 +62,8 @@ func obvious(total int, claims []Claim) []*big.Rat {
 	}
 	lambdas := []*big.Rat{new(big.Rat)}
 	for i := range claims {
-		lambdas = append(lambdas, big.NewRat(int64(low(&claims[i])), claims[i].Weight), big.NewRat(int64(high(&claims[i])), claims[i].Weight))
+		lambdas = append(lambdas, big.NewRat(int64(low(&claims[i])), claims[i].Weight),
+			big.NewRat(int64(high(&claims[i])), claims[i].Weight))
 	}
 	slices.SortFunc(lambdas, (*big.Rat).Cmp)
 	want := big.NewRat(int64(total), 1)

@@ -2,20 +2,21 @@ package share
 
 import "math/bits"
 
-// Mira divides total executors among applications as Mira's resource manager does: its equation and Algorithm 1 as written (section
-// III.C), one evaluation. Min and Max of the claims, which the paper does not have, do not count.
+// Mira divides total executors among applications as Mira's resource manager does: its equation and Algorithm 1 as
+// written (section III.C), one evaluation. Min and Max of the claims, which the paper does not have, do not count.
 //
-// The relative share of application n is W_n / Σ min(Ŵ_m, W_m), where Ŵ is "the weight corresponding to the actually used resources".
-// Its absolute share is that part of total, rounded down, but not more than it demands. Applications that hold more than their share
-// keep their share. The other executors go one by one and in turn to applications that have less than their share, and then, as "other
-// applications get resources beyond their weighted fair share", to those that have less than they demand.
+// The relative share of application n is W_n / Σ min(Ŵ_m, W_m), where Ŵ is "the weight corresponding to the actually
+// used resources". Its absolute share is that part of total, rounded down, but not more than it demands. Applications
+// that hold more than their share keep their share. The other executors go one by one and in turn to applications
+// that have less than their share, and then, as "other applications get resources beyond their weighted fair share",
+// to those that have less than they demand.
 //
-// What an application uses is read as what it would use, Demand / total · ΣW. Read as what it holds, an application that comes when all
-// executors are held never gets one: it uses nothing, so the others' shares are the whole.
+// What an application uses is read as what it would use, Demand / total · ΣW. Read as what it holds, an application
+// that comes when all executors are held never gets one: it uses nothing, so the others' shares are the whole.
 //
-// One evaluation is not fair. If some leave a part of what they are due, the equation divides less than the whole among the others (two
-// equal applications share 10, and one demands 2: the other's share is 7, not 8), and what is left over is given out in turn, whatever
-// the weights are. Divide has no such gaps.
+// One evaluation is not fair. If some leave a part of what they are due, the equation divides less than the whole
+// among the others (two equal applications share 10, and one demands 2: the other's share is 7, not 8), and what is
+// left over is given out in turn, whatever the weights are. Divide has no such gaps.
 func Mira(total int, claims []Claim, granted []int) []int {
 	var weights, used uint64 // used is Σ min(Ŵ, W), in units of 1/total
 	for i := range claims {

@@ -8,11 +8,12 @@ type Stage struct {
 	Next  []int // indexes of the stages that read what it writes; there is no cycle
 }
 
-// Path says how much a stage counts that has left tasks of its own, from the weights of the stages that read what it writes.
+// Path says how much a stage counts that has left tasks of its own, from the weights of the stages that read what it
+// writes.
 type Path func(left int64, next []int64) int64
 
-// SumOfPaths counts the tasks on all paths from a stage to the end, as the authors of Mira do (their level weight is 0, as in their
-// script). A task that several paths share counts once for each of them.
+// SumOfPaths counts the tasks on all paths from a stage to the end, as the authors of Mira do (their level weight is
+// 0, as in their script). A task that several paths share counts once for each of them.
 func SumOfPaths(left int64, next []int64) int64 {
 	for _, w := range next {
 		left += w
@@ -29,8 +30,8 @@ func LongestPath(left int64, next []int64) int64 {
 	return left + longest
 }
 
-// Stages divides the executors of an application among its stages. Its zero value is ready; it keeps buffers, so one Stages serves one
-// goroutine.
+// Stages divides the executors of an application among its stages. Its zero value is ready; it keeps buffers, so one
+// Stages serves one goroutine.
 type Stages struct {
 	fair    Fair
 	weights []int64
@@ -40,10 +41,11 @@ type Stages struct {
 	to      []int
 }
 
-// Divide writes to granted how many of executors each stage is granted, and returns granted, which has the length of stages. Stages
-// that are ready share the executors at the same time, by their path, and none is granted more executors than it has tasks left. No
-// executor is left over while a ready stage has more tasks than executors. What stages hold decides how shares are rounded, so that the
-// tasks of a stage stay together on the executors that already ran some of them (section III.D).
+// Divide writes to granted how many of executors each stage is granted, and returns granted, which has the length of
+// stages. Stages that are ready share the executors at the same time, by their path, and none is granted more
+// executors than it has tasks left. No executor is left over while a ready stage has more tasks than executors. What
+// stages hold decides how shares are rounded, so that the tasks of a stage stay together on the executors that
+// already ran some of them (section III.D).
 func (s *Stages) Divide(executors int, stages []Stage, path Path, granted []int) []int {
 	s.weights = append(s.weights[:0], make([]int64, len(stages))...)
 	s.claims, s.at = s.claims[:0], s.at[:0]

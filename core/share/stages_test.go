@@ -19,11 +19,13 @@ func TestStages(t *testing.T) {
 		{"figure 8: two independent stages run at once, each on its own executors", 4, SumOfPaths,
 			[]Stage{{Ready: true, Left: 4, Next: []int{2}}, {Ready: true, Left: 4, Next: []int{2}}, {Left: 4}}, []int{2, 2, 0}},
 		{"a stage that ends leaves its executors to the other", 4, SumOfPaths,
-			[]Stage{{Ready: true, Left: 1, Held: 2, Next: []int{2}}, {Ready: true, Left: 3, Held: 2, Next: []int{2}}, {Left: 4}}, []int{1, 3, 0}},
+			[]Stage{{Ready: true, Left: 1, Held: 2, Next: []int{2}}, {Ready: true, Left: 3, Held: 2, Next: []int{2}},
+				{Left: 4}}, []int{1, 3, 0}},
 		{"the longer path has more executors", 6, LongestPath,
 			[]Stage{{Ready: true, Left: 10, Next: []int{2}}, {Ready: true, Left: 10}, {Left: 10}}, []int{4, 2, 0}},
 		{"two paths from one stage count both", 8, SumOfPaths,
-			[]Stage{{Ready: true, Left: 10, Next: []int{2, 3}}, {Ready: true, Left: 10}, {Left: 10}, {Left: 10}}, []int{6, 2, 0, 0}},
+			[]Stage{{Ready: true, Left: 10, Next: []int{2, 3}}, {Ready: true, Left: 10}, {Left: 10}, {Left: 10}},
+			[]int{6, 2, 0, 0}},
 		{"nobody has more executors than tasks", 9, LongestPath,
 			[]Stage{{Ready: true, Left: 3, Next: []int{2}}, {Ready: true, Left: 20}, {Left: 1000}}, []int{3, 6, 0}},
 	} {
@@ -41,7 +43,8 @@ func TestStagesAreNeverIdle(t *testing.T) {
 		left := 0
 		for i := range stages {
 			st := &stages[i]
-			*st = Stage{Ready: rapid.Bool().Draw(t, "ready"), Left: rapid.IntRange(0, 5000).Draw(t, "left"), Held: rapid.IntRange(0, 9).Draw(t, "held")}
+			*st = Stage{Ready: rapid.Bool().Draw(t, "ready"), Left: rapid.IntRange(0, 5000).Draw(t, "left"),
+				Held: rapid.IntRange(0, 9).Draw(t, "held")}
 			for n := i + 1; n < min(len(stages), i+4); n++ {
 				st.Next = append(st.Next, n)
 			}

@@ -6,11 +6,12 @@ type Node struct {
 	First, Children int // the node's children are Children nodes from First on; an application has none
 }
 
-// DivideTree divides total executors among the children of nodes[0], what each queue is granted among its children, and so on, each time
-// as Divide does. It writes what each node is granted to granted, which has the length of nodes, and returns granted.
+// DivideTree divides total executors among the children of nodes[0], what each queue is granted among its children,
+// and so on, each time as Divide does. It writes what each node is granted to granted, which has the length of nodes,
+// and returns granted.
 //
-// A node comes before its children, and the children of a node are neighbors. Demand and Held of a queue are the sums of its
-// children's, and its Min is not less than what its children are promised: DivideTree sets them.
+// A node comes before its children, and the children of a node are neighbors. Demand and Held of a queue are the sums
+// of its children's, and its Min is not less than what its children are promised: DivideTree sets them.
 func (f *Fair) DivideTree(total int, nodes []Node, granted []int) []int {
 	for i := len(nodes) - 1; i >= 0; i-- {
 		n := &nodes[i]

@@ -17,7 +17,8 @@ type Area struct {
 	lo uint64
 }
 
-// AreaOf returns amount × t, which is the area of the amount from the origin to t. Areas between two times are differences.
+// AreaOf returns amount × t, which is the area of the amount from the origin to t. Areas between two times are
+// differences.
 func AreaOf(amount resource.Amount, t Time) Area {
 	hi, lo := bits.Mul64(uint64(amount), uint64(t))
 	// uint64(x) of a negative x is x + 2^64.

@@ -21,8 +21,8 @@ type Gap struct {
 	Over Area // where the demand exceeds what is available: the resource is over-allocated
 }
 
-// Supply is what is available of some resources as a function of time, made for comparisons with many demands. A negative
-// amount is nothing: it is another's over-allocation. The zero Supply must be set before it is used.
+// Supply is what is available of some resources as a function of time, made for comparisons with many demands. A
+// negative amount is nothing: it is another's over-allocation. The zero Supply must be set before it is used.
 type Supply struct {
 	times  []Time                     // ascend, from Earliest on
 	levels [resource.NumKinds][]level // one for each of times
@@ -34,8 +34,9 @@ type level struct {
 	until Area            // what was available before
 }
 
-// Set makes s the function that starts with before and changes by the Value of each of changes, which ascend in time. Only the
-// given kinds are set, and comparisons are possible of these only. It takes O(changes) and reuses the memory of s.
+// Set makes s the function that starts with before and changes by the Value of each of changes, which ascend in time.
+// Only the given kinds are set, and comparisons are possible of these only. It takes O(changes) and reuses the memory
+// of s.
 func (s *Supply) Set(before resource.Vector, changes []Step, kinds []resource.Kind) {
 	s.times = append(s.times[:0], Earliest)
 	for i := range changes {
@@ -70,11 +71,11 @@ func (s *Supply) until(x Time, i int, k resource.Kind) Area {
 // Overlap adds to gaps, one for each of kinds, the areas between the demand of spans, which begins at from, and what s
 // says is available then, less what a number of others take that demand the same at the same time.
 //
-// These are Prophet's F and O before the division by the number of stages (Xu et al., section III.A, equations 1-7). For a stage
-// of the demand and a stage of what is available, equations 3 to 7 distinguish how they overlap: not at all, the second within the
-// first, ending after it, beginning before it, or around it. Where several of the conditions hold, because two times are equal, the
-// formulas agree: each is the height times the length of the intersection. Overlap walks both functions once, in O(changes + spans)
-// and without allocation.
+// These are Prophet's F and O before the division by the number of stages (Xu et al., section III.A, equations 1-7).
+// For a stage of the demand and a stage of what is available, equations 3 to 7 distinguish how they overlap: not at
+// all, the second within the first, ending after it, beginning before it, or around it. Where several of the
+// conditions hold, because two times are equal, the formulas agree: each is the height times the length of the
+// intersection. Overlap walks both functions once, in O(changes + spans) and without allocation.
 func (s *Supply) Overlap(from Time, spans []Span, others int, kinds []resource.Kind, gaps []Gap) {
 	first := s.at(from)
 	for g, k := range kinds {

@@ -118,7 +118,8 @@ func TestEquationsAgreeOnTheirBorders(t *testing.T) {
 	}
 	const last = 4
 	for i := range last * last * last * last {
-		k, s := stage{Time(i % last), Time(i / last % last), 0}, stage{Time(i / last / last % last), Time(i / last / last / last), 0}
+		k, s := stage{Time(i % last), Time(i / last % last), 0},
+			stage{Time(i / last / last % last), Time(i / last / last / last), 0}
 		if k.start >= k.end || s.start >= s.end {
 			continue
 		}
@@ -154,7 +155,8 @@ func TestNet(t *testing.T) {
 		from := Time(number("from", -4, 12))
 		var spans []Span
 		for range number("spans", 0, 5) {
-			spans = append(spans, Span{Length: time.Duration(number("length", 0, 5)), Demand: rates("demand", 0), Weight: int64(number("weight", 0, 3))})
+			spans = append(spans, Span{Length: time.Duration(number("length", 0, 5)), Demand: rates("demand", 0),
+				Weight: int64(number("weight", 0, 3))})
 		}
 		got, want := make([]Gap, len(kinds)), make([]Gap, len(kinds))
 		supply.Net(from, spans, kinds, got)
@@ -187,11 +189,13 @@ func TestOverlapOfLongTimes(t *testing.T) {
 	}
 }
 
-// BenchmarkOverlap compares a demand of six phases with what a node of some 20 tasks has: for each resource, exactly and net.
+// BenchmarkOverlap compares a demand of six phases with what a node of some 20 tasks has: for each resource, exactly
+// and net.
 func BenchmarkOverlap(b *testing.B) {
 	var changes []Step
 	for i := range 120 {
-		changes = append(changes, Step{Seconds(float64(i)), resource.Vector{}.With(resource.Disk, resource.Amount(i%7-3)*resource.MB)})
+		changes = append(changes,
+			Step{Seconds(float64(i)), resource.Vector{}.With(resource.Disk, resource.Amount(i%7-3)*resource.MB)})
 	}
 	kinds, gaps := []resource.Kind{resource.Disk, resource.Network}, make([]Gap, 2)
 	var supply Supply

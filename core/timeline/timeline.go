@@ -19,8 +19,8 @@ type Step struct {
 	Value resource.Vector
 }
 
-// Timeline is a step function from Time to resource.Vector, with components of any sign. The zero Timeline is the zero Vector
-// at all times.
+// Timeline is a step function from Time to resource.Vector, with components of any sign. The zero Timeline is the
+// zero Vector at all times.
 type Timeline struct {
 	before resource.Vector // the value before the first step
 	steps  []Step          // ascend strictly in time
@@ -69,7 +69,8 @@ func (t *Timeline) FirstStep() Time {
 	return t.steps[0].At
 }
 
-// NextStep returns the time of the first step after x, Never if there is none. The value may be the same before and after it.
+// NextStep returns the time of the first step after x, Never if there is none. The value may be the same before and
+// after it.
 func (t *Timeline) NextStep(x Time) Time {
 	if i := t.after(x); i < len(t.steps) {
 		return t.steps[i].At

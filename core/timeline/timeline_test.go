@@ -8,13 +8,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSumAgainstDefinition: the value at any time is what was there before and all changes up to then, and the first time at which
-// something fits is the first of all times at which it does.
+// TestSumAgainstDefinition: the value at any time is what was there before and all changes up to then, and the first
+// time at which something fits is the first of all times at which it does.
 func TestSumAgainstDefinition(t *testing.T) {
 	var line Timeline // one for all, so that what the last run left in it shows
 	rapid.Check(t, func(rt *rapid.T) {
 		vector := func(what string) resource.Vector {
-			return resource.Of(resource.Amount(rapid.IntRange(-2, 3).Draw(rt, what)), resource.Amount(rapid.IntRange(-2, 3).Draw(rt, what)))
+			return resource.Of(resource.Amount(rapid.IntRange(-2, 3).Draw(rt, what)),
+				resource.Amount(rapid.IntRange(-2, 3).Draw(rt, what)))
 		}
 		before := vector("before")
 		var changes []Step

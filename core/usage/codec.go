@@ -20,8 +20,8 @@ import (
 //   - if its bit is set, the set of known kinds: it differs from that of the span before;
 //   - for each kind whose bit is set, its counter, or the change of its level since the span before: neither is 0.
 //
-// The head has a bit for a gap, for the set, for each kind, for stillness, for a bounded disk, for a pressed disk and for
-// idleness.
+// The head has a bit for a gap, for the set, for each kind, for stillness, for a bounded disk, for a pressed disk and
+// for idleness.
 const (
 	headGap     = 1 << 0
 	headSet     = 1 << 1
@@ -200,7 +200,8 @@ func Unmarshal(text []byte) (Usage, error) {
 	case len(text) == 0:
 		return Usage{}, fmt.Errorf("read a usage: it is empty")
 	case text[0] != version:
-		return Usage{}, fmt.Errorf("read a usage: its format has version %d, and this program reads version %d", text[0], version)
+		return Usage{}, fmt.Errorf("read a usage: its format has version %d, and this program reads version %d", text[0],
+			version)
 	}
 	spans, ok := takeSpans(text[1:])
 	if !ok {

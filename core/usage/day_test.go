@@ -15,7 +15,8 @@ import (
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-var short = flag.Bool("short-containers", false, "measure the day of a busy node with containers of 10 and 30 s, for which no size is required")
+var short = flag.Bool("short-containers", false,
+	"measure the day of a busy node with containers of 10 and 30 s, for which no size is required")
 
 // source makes the samples of a container, one a second.
 type source struct {
@@ -51,8 +52,8 @@ var sources = map[string]func(s *source, second int){
 	},
 }
 
-// recorded returns the file of a container that has run, written every five seconds as an agent does, and the largest size that
-// the file had.
+// recorded returns the file of a container that has run, written every five seconds as an agent does, and the largest
+// size that the file had.
 func (s *source) recorded(seconds int) (file []byte, largest int) {
 	s.Sample = usage.Sample{Known: usage.SetOf(usage.CPU, usage.Memory, usage.Swap, usage.Read, usage.Written)}
 	l := usage.NewLog(0, usage.ToleranceFor(resource.Of(resource.Core, resource.GiB)))
@@ -77,9 +78,10 @@ func (s *source) recorded(seconds int) (file []byte, largest int) {
 	return file, largest
 }
 
-// A day of a busy node takes less than 100 MB: 100 containers at any time, for which noise in all kinds is the worst case. Containers of 440 s
-// are the worst length, because one usage fills a little more than half of a page. The store is a real one with some of the day's runs. The
-// growth of its file is multiplied, as every run adds the same; its write-ahead log and the files of containers that run are not.
+// A day of a busy node takes less than 100 MB: 100 containers at any time, for which noise in all kinds is the worst
+// case. Containers of 440 s are the worst length, because one usage fills a little more than half of a page. The
+// store is a real one with some of the day's runs. The growth of its file is multiplied, as every run adds the same;
+// its write-ahead log and the files of containers that run are not.
 func TestDayOfABusyNode(t *testing.T) {
 	const (
 		containers, day = 100, 24 * 3600
@@ -114,8 +116,9 @@ func TestDayOfABusyNode(t *testing.T) {
 			with := storeSize(t, ended, some)
 			stored, all := with-without[some], with-without[0]
 			total, whole := stored*runs/some+wal+containers*running, all*runs/some+wal+containers*running
-			t.Logf("%s, %d s: %.1f bytes per sample in a file of at most %d KiB; runs %d, %d bytes each in the store; %.1f MB per day, with the runs themselves %.1f MB",
-				name, seconds, float64(samples)/float64(len(ended)*seconds), running>>10, runs, stored/some, float64(total)/1e6, float64(whole)/1e6)
+			t.Logf("%s, %d s: %.1f bytes per sample in a file of at most %d KiB; runs %d, %d bytes each in the store; "+
+				"%.1f MB per day, with the runs themselves %.1f MB", name, seconds, float64(samples)/float64(len(ended)*seconds),
+				running>>10, runs, stored/some, float64(total)/1e6, float64(whole)/1e6)
 			if total > most && seconds >= 60 {
 				t.Errorf("%s, %d s: %d bytes per day, want at most %d", name, seconds, total, most)
 			}
@@ -123,8 +126,8 @@ func TestDayOfABusyNode(t *testing.T) {
 	}
 }
 
-// storeSize returns the size of the file of a store with some runs, which are tasks of one job. Their usage is taken from ended in turn; without
-// ended they have none.
+// storeSize returns the size of the file of a store with some runs, which are tasks of one job. Their usage is taken
+// from ended in turn; without ended they have none.
 func storeSize(t *testing.T, ended []usage.Usage, runs int) int {
 	t.Helper()
 	dir := t.TempDir()
@@ -132,8 +135,9 @@ func storeSize(t *testing.T, ended []usage.Usage, runs int) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := store.Job{Request: store.Request{Job: cluster.Job{Name: "busy", App: "busy", Stages: []cluster.Stage{{Tasks: runs, Ideal: resource.Of(resource.Core, resource.GiB),
-		Duration: time.Minute, Command: cluster.Command{Args: []string{"true"}}}}}, Dir: "/"}}
+	job := store.Job{Request: store.Request{Job: cluster.Job{Name: "busy", App: "busy",
+		Stages: []cluster.Stage{{Tasks: runs, Ideal: resource.Of(resource.Core, resource.GiB), Duration: time.Minute,
+			Command: cluster.Command{Args: []string{"true"}}}}}, Dir: "/"}}
 	id, err := s.AddJob(t.Context(), job)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +150,8 @@ func storeSize(t *testing.T, ended []usage.Usage, runs int) int {
 			b.Usage = append(b.Usage, store.Usage{Container: c, Ended: 1, Usage: ended[i%len(ended)]})
 		}
 	}
-	if err := errors.Join(s.Write(t.Context(), b), s.Close()); err != nil { // closing moves the write-ahead log into the file
+	// closing moves the write-ahead log into the file
+	if err := errors.Join(s.Write(t.Context(), b), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(filepath.Join(dir, "bellows.db"))

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Log records the usage of a running container in a file, piece by piece. It does not write itself: Unwritten says what to
-// write where, and Written that it was. What Unwritten returned last makes the file complete, up to the last sample. A file
-// that is full is replaced by a smaller one: see Full. The zero Log is not valid.
+// Log records the usage of a running container in a file, piece by piece. It does not write itself: Unwritten says
+// what to write where, and Written that it was. What Unwritten returned last makes the file complete, up to the last
+// sample. A file that is full is replaced by a smaller one: see Full. The zero Log is not valid.
 //
-// The file is a head, which says when the container's program began, and pieces: a length, spans, and a checksum. The last
-// piece is written again until it is long enough, so that a span that grows is stored, too. A file that ends in the middle
-// of a piece lacks that piece and nothing else.
+// The file is a head, which says when the container's program began, and pieces: a length, spans, and a checksum. The
+// last piece is written again until it is long enough, so that a span that grows is stored, too. A file that ends in
+// the middle of a piece lacks that piece and nothing else.
 type Log struct {
 	recorder
 	origin  time.Duration
@@ -37,11 +37,12 @@ const (
 	pendingMost = 512
 )
 
-// FileMost is the size in bytes from which on the file of a Log is full: 128 KiB hold nearly two hours of noise in all kinds,
-// and the files of 100 containers take 13 MB, however long the containers run.
+// FileMost is the size in bytes from which on the file of a Log is full: 128 KiB hold nearly two hours of noise in
+// all kinds, and the files of 100 containers take 13 MB, however long the containers run.
 const FileMost = 128 << 10
 
-// NewLog returns the log of a container whose program began at origin, a time of the machine's clock that does not jump.
+// NewLog returns the log of a container whose program began at origin, a time of the machine's clock that does not
+// jump.
 func NewLog(origin time.Duration, t Tolerance) *Log {
 	return &Log{recorder: recorder{tolerance: t}, origin: origin, at: headSize, full: FileMost}
 }
@@ -98,7 +99,8 @@ func (p Parsed) Continue(t Tolerance) *Log {
 	return l
 }
 
-// pass moves a sample over spans, from their begin to their end if forth is 1 and back if it is -1. Levels stay as they are.
+// pass moves a sample over spans, from their begin to their end if forth is 1 and back if it is -1. Levels stay as
+// they are.
 func (s *Sample) pass(spans []Span, forth int64) {
 	for i := range spans {
 		span := &spans[i]
@@ -159,13 +161,13 @@ func (l *Log) Written() {
 	}
 }
 
-// Full reports whether the file is to be replaced, in one step, by the text that Thinned returns. Call Replaced after that. If the file
-// cannot be replaced, call NotReplaced, and write what Unwritten returned as usual.
+// Full reports whether the file is to be replaced, in one step, by the text that Thinned returns. Call Replaced after
+// that. If the file cannot be replaced, call NotReplaced, and write what Unwritten returned as usual.
 func (l *Log) Full() bool { return l.begun && l.at >= l.full }
 
-// Thinned returns the content of a smaller file, given the content of the file before the offset of the last Unwritten, whose
-// result text is at the end of the smaller file. The earlier spans are thinned, as by Usage.Thin, until they take at most half of FileMost.
-// A damaged part of the file becomes a gap; lost is its length in bytes.
+// Thinned returns the content of a smaller file, given the content of the file before the offset of the last
+// Unwritten, whose result text is at the end of the smaller file. The earlier spans are thinned, as by Usage.Thin,
+// until they take at most half of FileMost. A damaged part of the file becomes a gap; lost is its length in bytes.
 func (l *Log) Thinned(file, text []byte) (smaller []byte, lost int64) {
 	p, err := Parse(file)
 	if err != nil {
@@ -206,8 +208,8 @@ func (l *Log) Replaced(smaller, text []byte) {
 // NotReplaced says that the file could not be replaced: it is full again when it has grown by an eighth of FileMost.
 func (l *Log) NotReplaced() { l.full = l.at + FileMost/8 }
 
-// Lost says that the last result of Unwritten could not be written. If more than pendingMost spans wait, they become one gap: details
-// reports whether that happened.
+// Lost says that the last result of Unwritten could not be written. If more than pendingMost spans wait, they become
+// one gap: details reports whether that happened.
 func (l *Log) Lost() (details bool) {
 	if len(l.closed) <= pendingMost {
 		return false

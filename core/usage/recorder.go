@@ -29,8 +29,8 @@ const GapAfter = 15 * time.Second
 // Tolerance is how far the samples of one span may differ from each other, in the unit of their rates.
 type Tolerance Amounts
 
-// The tolerance of what is granted is a part of the grant: half of the change that must be noticed. The tolerance of rates of
-// bytes is a part of the largest rate, because disk and network are not granted as a rule.
+// The tolerance of what is granted is a part of the grant: half of the change that must be noticed. The tolerance of
+// rates of bytes is a part of the largest rate, because disk and network are not granted as a rule.
 const (
 	parts      = 20
 	partsBytes = 8
@@ -62,8 +62,8 @@ type recorder struct {
 	low, high Amounts
 }
 
-// add takes a sample in and returns the span that it completes, if it does. A sample that is not later than the last one
-// is dropped.
+// add takes a sample in and returns the span that it completes, if it does. A sample that is not later than the last
+// one is dropped.
 func (r *recorder) add(s Sample) (complete []Span) {
 	for _, d := range []*time.Duration{&s.At, &s.Still, &s.Pressed, &s.Idle} {
 		*d = d.Truncate(time.Millisecond)
@@ -115,8 +115,8 @@ func (r *recorder) since(s Sample, length time.Duration) Span {
 	return span
 }
 
-// A bound keeps transfers back if their rate is at least atBound of it. If the programs stood still for more than mostStill of the time,
-// that explains the rate, and not the bound.
+// A bound keeps transfers back if their rate is at least atBound of it. If the programs stood still for more than
+// mostStill of the time, that explains the rate, and not the bound.
 const (
 	atBound   = 0.8
 	mostStill = 0.1

@@ -65,24 +65,24 @@ type Span struct {
 	Known Set
 	// Gap says that the only sample of the span is at its end: the counters are right, and levels are unknown.
 	Gap bool
-	// Still is how long the programs stood still in it, because they were suspended, paused or throttled, in whole milliseconds.
-	// Invariant: 0 <= Still <= Length.
+	// Still is how long the programs stood still in it, because they were suspended, paused or throttled, in whole
+	// milliseconds. Invariant: 0 <= Still <= Length.
 	Still time.Duration
 	// Bounded says that the kernel kept the programs from reading or writing faster in a part of it.
 	Bounded bool
-	// Pressed is how long, in whole milliseconds, the disk was pressed while the programs transferred something and did not
-	// stand still: other programs hindered them. Invariant: 0 <= Pressed <= Active.
+	// Pressed is how long, in whole milliseconds, the disk was pressed while the programs transferred something and did
+	// not stand still: other programs hindered them. Invariant: 0 <= Pressed <= Active.
 	Pressed time.Duration
-	// Idle is how long, in whole milliseconds, the programs used next to nothing although nothing kept them from more: they
-	// waited for a timer, a lock or the network. It is 0 where that is unknown. Invariant: 0 <= Idle <= Active.
+	// Idle is how long, in whole milliseconds, the programs used next to nothing although nothing kept them from more:
+	// they waited for a timer, a lock or the network. It is 0 where that is unknown. Invariant: 0 <= Idle <= Active.
 	Idle time.Duration
 }
 
 // Active returns how long the programs did not stand still in the span.
 func (s *Span) Active() time.Duration { return s.Length - s.Still }
 
-// Rate returns the mean of a counter per second, in millicores or bytes per second, or the level in bytes; ok is false if
-// it is unknown.
+// Rate returns the mean of a counter per second, in millicores or bytes per second, or the level in bytes; ok is
+// false if it is unknown.
 func (s *Span) Rate(k Kind) (rate int64, ok bool) {
 	if !s.Known.Has(k) {
 		return 0, false
@@ -95,11 +95,11 @@ func (s *Span) Rate(k Kind) (rate int64, ok bool) {
 
 func perSecond(n int64, d time.Duration) int64 { return int64(float64(n) / d.Seconds()) }
 
-// Demand returns what the programs demand while they do not stand still, as resources: CPU in millicores, memory and swap
-// together in bytes, disk (read and written) and network (received and sent) in bytes per second. known has the kinds of
-// which every part is known; others are 0. Memory in swap counts, because a task with all the memory it wants would have it
-// in memory. The rate of a disk that was bounded, or pressed for most of the time, does not show the demand, which is unknown
-// then; so are all rates of a span in which the programs only stood still.
+// Demand returns what the programs demand while they do not stand still, as resources: CPU in millicores, memory and
+// swap together in bytes, disk (read and written) and network (received and sent) in bytes per second. known has the
+// kinds of which every part is known; others are 0. Memory in swap counts, because a task with all the memory it
+// wants would have it in memory. The rate of a disk that was bounded, or pressed for most of the time, does not show
+// the demand, which is unknown then; so are all rates of a span in which the programs only stood still.
 func (s *Span) Demand() (demand resource.Vector, known resource.Kinds) {
 	active := *s
 	active.Length = s.Active()
@@ -117,7 +117,8 @@ func (s *Span) rates() (demand resource.Vector, known resource.Kinds) {
 	for _, r := range []struct {
 		kind  resource.Kind
 		parts []Kind
-	}{{resource.CPU, []Kind{CPU}}, {resource.Memory, []Kind{Memory, Swap}}, {resource.Disk, []Kind{Read, Written}}, {resource.Network, []Kind{Received, Sent}}} {
+	}{{resource.CPU, []Kind{CPU}}, {resource.Memory, []Kind{Memory, Swap}}, {resource.Disk, []Kind{Read, Written}},
+		{resource.Network, []Kind{Received, Sent}}} {
 		sum, all := int64(0), true
 		for _, k := range r.parts {
 			rate, ok := s.Rate(k)
@@ -212,8 +213,8 @@ func (u Usage) Mean(k Kind) (rate int64, ok bool) {
 // shortest is the length of the shortest span whose rate can be a peak: the rate of a shorter time varies too much.
 const shortest = 500 * time.Millisecond
 
-// Peak returns the largest rate of a span of at least half a second that is no gap, but at least the mean rate; or the largest
-// level. ok is false if the kind is unknown in all spans.
+// Peak returns the largest rate of a span of at least half a second that is no gap, but at least the mean rate; or
+// the largest level. ok is false if the kind is unknown in all spans.
 func (u Usage) Peak(k Kind) (rate int64, ok bool) {
 	rate, ok = u.Mean(k)
 	for i := range u.Spans {
@@ -238,11 +239,11 @@ func (u Usage) Total(k Kind) (n int64, ok bool) {
 	return n, ok
 }
 
-// join returns two spans that follow each other as one. A kind is known only if it is known in both. Levels are the exception:
-// in a gap they are unknown, and those of the other span count.
+// join returns two spans that follow each other as one. A kind is known only if it is known in both. Levels are the
+// exception: in a gap they are unknown, and those of the other span count.
 func join(a, b Span) Span {
-	out := Span{Length: a.Length + b.Length, Known: a.Known & b.Known, Gap: a.Gap && b.Gap, Still: a.Still + b.Still, Bounded: a.Bounded || b.Bounded,
-		Pressed: a.Pressed + b.Pressed, Idle: a.Idle + b.Idle}
+	out := Span{Length: a.Length + b.Length, Known: a.Known & b.Known, Gap: a.Gap && b.Gap, Still: a.Still + b.Still,
+		Bounded: a.Bounded || b.Bounded, Pressed: a.Pressed + b.Pressed, Idle: a.Idle + b.Idle}
 	switch {
 	case a.Gap && !b.Gap:
 		out.Known |= b.Known & levels
@@ -261,17 +262,17 @@ func join(a, b Span) Span {
 	return out
 }
 
-// SpansStored is how many spans of a container's usage are stored at most after its end, and SpansOld how many are left after
-// a day.
+// SpansStored is how many spans of a container's usage are stored at most after its end, and SpansOld how many are
+// left after a day.
 const (
 	SpansStored = 512
 	SpansOld    = 64
 )
 
-// Of noise in all kinds, a span takes up to 25 bytes per second. So the usage of a run is thinned to storedRate bytes per second of the
-// container's life, together with the rowBytes that the store needs for each run. 100 containers then take less than 100 MB a day, although
-// half of a page of the store is empty where a usage takes a little more than the other half. At least spansShort spans are kept, which show
-// the steps of a run of less than a minute.
+// Of noise in all kinds, a span takes up to 25 bytes per second. So the usage of a run is thinned to storedRate bytes
+// per second of the container's life, together with the rowBytes that the store needs for each run. 100 containers
+// then take less than 100 MB a day, although half of a page of the store is empty where a usage takes a little more
+// than the other half. At least spansShort spans are kept, which show the steps of a run of less than a minute.
 const (
 	storedRate = 5
 	rowBytes   = 150
@@ -288,9 +289,9 @@ func (u Usage) Stored() Usage {
 	return u
 }
 
-// Thin returns the usage in at most most spans, where most is at least 1: neighbours whose rates differ least are joined
-// first. Totals of counters and peaks of levels stay as they are; peaks of rates may fall. A counter that is unknown in one
-// of two spans is unknown in the joined span. The result may share memory with u.
+// Thin returns the usage in at most most spans, where most is at least 1: neighbours whose rates differ least are
+// joined first. Totals of counters and peaks of levels stay as they are; peaks of rates may fall. A counter that is
+// unknown in one of two spans is unknown in the joined span. The result may share memory with u.
 func (u Usage) Thin(most int) Usage {
 	spans := slices.Clone(u.Spans)
 	for len(spans) > most {
@@ -345,8 +346,8 @@ func largest(spans []Span) (scale [NumKinds]float64) {
 	return scale
 }
 
-// unlike returns how much is lost when two neighbours are joined: the difference of their rates, as parts of scale, over the
-// time of the shorter one, in seconds.
+// unlike returns how much is lost when two neighbours are joined: the difference of their rates, as parts of scale,
+// over the time of the shorter one, in seconds.
 func unlike(a, b *Span, scale *[NumKinds]float64) float64 {
 	sum := 0.0
 	for _, k := range Kinds() {

@@ -49,7 +49,8 @@ func (p *program) skip(d time.Duration, cpu, memory, written int64) {
 }
 
 func (p *program) sample() {
-	p.log.Add(Sample{At: p.at, Value: p.used, Known: p.kinds, Still: p.still, Pressed: p.pressed, Idle: p.idle, Bound: p.bound})
+	p.log.Add(Sample{At: p.at, Value: p.used, Known: p.kinds, Still: p.still, Pressed: p.pressed, Idle: p.idle,
+		Bound: p.bound})
 }
 
 // file returns what the file contains after everything was written.
@@ -101,7 +102,9 @@ func TestSteps(t *testing.T) {
 		t.Error("the network was not measured, and has a mean")
 	}
 	demand, kinds := u.Spans[2].Demand()
-	if kinds != resource.KindsOf(resource.CPU, resource.Memory, resource.Disk) || demand != (resource.Vector{resource.CPU: 500, resource.Memory: resource.Amount(300 * mib), resource.Disk: resource.Amount(50 * mib)}) {
+	if kinds != resource.KindsOf(resource.CPU, resource.Memory, resource.Disk) ||
+		demand != (resource.Vector{resource.CPU: 500, resource.Memory: resource.Amount(300 * mib),
+			resource.Disk: resource.Amount(50 * mib)}) {
 		t.Errorf("demand %v of %v", demand, kinds)
 	}
 }
@@ -121,8 +124,8 @@ func TestRamp(t *testing.T) {
 	}
 }
 
-// A time without samples is a gap: how much was used is known, what was held is not. A clock that stands or goes back adds
-// nothing.
+// A time without samples is a gap: how much was used is known, what was held is not. A clock that stands or goes back
+// adds nothing.
 func TestGap(t *testing.T) {
 	p := newProgram(resource.Of(1000, resource.GiB))
 	p.run(10, 1000, mib, 0)
@@ -149,9 +152,9 @@ func TestGap(t *testing.T) {
 	}
 }
 
-// Time in which a program stands still is no time of its own: it demands what it uses while it runs, also if it runs a part
-// of each second only. A gap may have stillness, a clock that goes back has none, and a daemon that goes on where another
-// one ended knows how long the program had stood still.
+// Time in which a program stands still is no time of its own: it demands what it uses while it runs, also if it runs
+// a part of each second only. A gap may have stillness, a clock that goes back has none, and a daemon that goes on
+// where another one ended knows how long the program had stood still.
 func TestStill(t *testing.T) {
 	p := newProgram(resource.Of(2000, 4*resource.GiB))
 	p.run(10, 1000, 100*mib, 40*mib)
@@ -178,7 +181,8 @@ func TestStill(t *testing.T) {
 			if kinds != resource.KindsOf(resource.Memory) || demand[resource.Memory] != resource.Amount(100*mib) {
 				t.Errorf("span %d, %+v: demand %v of %v", i, s, demand, kinds)
 			}
-		case demand[resource.CPU] < 990 || demand[resource.CPU] > 1010 || demand[resource.Disk] < resource.Amount(39*mib) || demand[resource.Disk] > resource.Amount(41*mib):
+		case demand[resource.CPU] < 990 || demand[resource.CPU] > 1010 || demand[resource.Disk] < resource.Amount(39*mib) ||
+			demand[resource.Disk] > resource.Amount(41*mib):
 			t.Errorf("span %d, %+v: demand %v", i, s, demand)
 		}
 	}
@@ -200,8 +204,8 @@ func TestStill(t *testing.T) {
 	}
 }
 
-// A bound of the kernel that a program reaches hides what it demands of the disk; one that it does not reach hides nothing,
-// and what a program transfers that stands still part of the time is no matter of the bound.
+// A bound of the kernel that a program reaches hides what it demands of the disk; one that it does not reach hides
+// nothing, and what a program transfers that stands still part of the time is no matter of the bound.
 func TestBounded(t *testing.T) {
 	p := newProgram(resource.Of(2000, 4*resource.GiB))
 	p.run(10, 1000, 100*mib, 40*mib)
@@ -226,8 +230,9 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// Time in which the disk was pressed is counted to the millisecond, also by a daemon that goes on where another one ended; in a
-// span that was pressed for the most part, what is demanded of the disk is unknown. A program that stood still was not hindered.
+// Time in which the disk was pressed is counted to the millisecond, also by a daemon that goes on where another one
+// ended; in a span that was pressed for the most part, what is demanded of the disk is unknown. A program that stood
+// still was not hindered.
 func TestPressed(t *testing.T) {
 	p := newProgram(resource.Of(2000, 4*resource.GiB))
 	p.run(10, 1000, 100*mib, 40*mib)
@@ -322,12 +327,14 @@ func anyUsage() *rapid.Generator[Usage] {
 	return rapid.Custom(func(t *rapid.T) Usage {
 		return Usage{rapid.SliceOf(rapid.Custom(func(t *rapid.T) Span {
 			s := Span{Length: time.Duration(rapid.Int64Range(1, 1<<40).Draw(t, "ms")) * time.Millisecond,
-				Known: Set(rapid.IntRange(0, 1<<NumKinds-1).Draw(t, "known")), Gap: rapid.Bool().Draw(t, "gap"), Bounded: rapid.Bool().Draw(t, "bounded")}
+				Known: Set(rapid.IntRange(0, 1<<NumKinds-1).Draw(t, "known")), Gap: rapid.Bool().Draw(t, "gap"),
+				Bounded: rapid.Bool().Draw(t, "bounded")}
 			if rapid.Bool().Draw(t, "stood") {
 				s.Still = time.Duration(rapid.Int64Range(0, int64(s.Length/time.Millisecond)).Draw(t, "still")) * time.Millisecond
 			}
 			if rapid.Bool().Draw(t, "hindered") {
-				s.Pressed = time.Duration(rapid.Int64Range(0, int64(s.Active()/time.Millisecond)).Draw(t, "pressed")) * time.Millisecond
+				s.Pressed = time.Duration(rapid.Int64Range(0, int64(s.Active()/time.Millisecond)).Draw(t,
+					"pressed")) * time.Millisecond
 			}
 			if rapid.Bool().Draw(t, "waited") {
 				s.Idle = time.Duration(rapid.Int64Range(0, int64(s.Active()/time.Millisecond)).Draw(t, "idle")) * time.Millisecond
@@ -353,7 +360,8 @@ func TestMarshal(t *testing.T) {
 			t.Fatalf("%v: %+v, want %+v", err, got, u)
 		}
 	})
-	for _, text := range []string{"", "\x00", "\x05", "\x01\x00", "\x01\x00\x00", "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "\x01\x02\x01\xff\x01"} {
+	for _, text := range []string{"", "\x00", "\x05", "\x01\x00", "\x01\x00\x00",
+		"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "\x01\x02\x01\xff\x01"} {
 		if u, err := Unmarshal([]byte(text)); err == nil {
 			t.Errorf("%q is %+v", text, u)
 		}
@@ -513,8 +521,9 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// The file of a container that runs for hours of noise stays small, and loses neither totals nor peaks of levels, whatever dies when:
-// before and after each write it is a whole log. One that cannot be replaced grows, and is tried again later.
+// The file of a container that runs for hours of noise stays small, and loses neither totals nor peaks of levels,
+// whatever dies when: before and after each write it is a whole log. One that cannot be replaced grows, and is tried
+// again later.
 func TestFullFile(t *testing.T) {
 	p := newProgram(resource.Of(1000, resource.GiB))
 	var file []byte
@@ -557,8 +566,10 @@ func TestFullFile(t *testing.T) {
 		}
 		total, _ := parsed.Usage.Total(Written)
 		highest, _ := parsed.Usage.Peak(Memory)
-		if kib := int64(resource.KiB); total != p.used[Written]-p.used[Written]%kib || highest != peak || parsed.Usage.Gap() != 0 {
-			t.Fatalf("after %v: written %d of %d, peak %d of %d, gap %v", p.at, total, p.used[Written], highest, peak, parsed.Usage.Gap())
+		if kib := int64(resource.KiB); total != p.used[Written]-p.used[Written]%kib || highest != peak ||
+			parsed.Usage.Gap() != 0 {
+			t.Fatalf("after %v: written %d of %d, peak %d of %d, gap %v", p.at, total, p.used[Written], highest, peak,
+				parsed.Usage.Gap())
 		}
 		if l := parsed.Continue(p.log.tolerance); l.at != int64(len(file)) || l.last.At != p.at {
 			t.Fatalf("continued at %d of %d, %v of %v", l.at, len(file), l.last.At, p.at)

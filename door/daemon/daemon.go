@@ -32,16 +32,18 @@ type Config struct {
 	// daemon's user may; nil is no group.
 	Door      server.Door
 	Operators *server.Group
-	// Listen is the address of the network, HOST:PORT, at which the API is served over TLS to clients with a token; empty means none. It needs
-	// a socket, too. Certificate is that of the daemon.
+	// Listen is the address of the network, HOST:PORT, at which the API is served over TLS to clients with a token;
+	// empty means none. It needs a socket, too. Certificate is that of the daemon.
 	Listen      string
 	Certificate *tls.Certificate
 	// Configuration is the path of the configuration file, for people; empty if there is none.
 	Configuration string
-	// Hangups receives when Serve is to read the configuration again, by Reread, whose error is one sentence; nil is never.
+	// Hangups receives when Serve is to read the configuration again, by Reread, whose error is one sentence; nil is
+	// never.
 	Hangups <-chan os.Signal
 	Reread  func() (Reread, error)
-	// Level is the least level of messages in Log, which a configuration that was read again changes; nil only without Hangups.
+	// Level is the least level of messages in Log, which a configuration that was read again changes; nil only without
+	// Hangups.
 	Level *slog.LevelVar
 	// Agent configures what part of the machine is managed, and how. Open sets Dir and Log.
 	Agent agent.Config
@@ -51,7 +53,8 @@ type Config struct {
 	// MeasureDisk says that the bandwidth of the disk below State is measured, once, and becomes a part of the
 	// capacity. A disk that cannot be measured has no limit.
 	MeasureDisk bool
-	// AcceptStore says that a store which is damaged, or behind what is known of it, is no reason not to open: see store.Accept.
+	// AcceptStore says that a store which is damaged, or behind what is known of it, is no reason not to open: see
+	// store.Accept.
 	AcceptStore bool
 	// Version is the version of this program that the API reports.
 	Version string
@@ -75,14 +78,15 @@ type Daemon struct {
 	configured server.Configuration
 }
 
-// Open opens the parts, each on the parts before it. It finds the containers of an earlier daemon. The errors are errors
-// of the parts: another daemon has locked the state directory, another daemon answers on the socket, or an
+// Open opens the parts, each on the parts before it. It finds the containers of an earlier daemon. The errors are
+// errors of the parts: another daemon has locked the state directory, another daemon answers on the socket, or an
 // agent.NoCgroupError.
 func Open(c Config) (*Daemon, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	d := &Daemon{config: c, log: c.Log, configured: server.Configuration{File: c.Configuration}, served: make(chan error, 2)}
+	d := &Daemon{config: c, log: c.Log, configured: server.Configuration{File: c.Configuration},
+		served: make(chan error, 2)}
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -111,7 +115,8 @@ func (d *Daemon) open() (err error) {
 		return errors.Join(err, closeAll(socket, network))
 	}
 	if err := d.Store.Unmarked(); err != nil {
-		d.log.Warn("the mark of the store is in the state directory: if that is lost, the next one is taken for a new one", "error", err)
+		d.log.Warn("the mark of the store is in the state directory: if that is lost, the next one is taken for a new one",
+			"error", err)
 	}
 	// 4. The pools of executors: an executor that finds no pool ends. Then clients are answered.
 	if d.config.Socket != "" {
@@ -127,8 +132,10 @@ func (d *Daemon) open() (err error) {
 		listens = network.Addr().String()
 	}
 	capacity := d.Capacity()
-	d.log.Info("bellows started", "version", d.config.Version, "pid", os.Getpid(), "state_dir", d.config.State, "socket", d.config.Socket, "network", listens, "configuration", cmp.Or(d.config.Configuration, "none"),
-		"policy", d.config.Driver.Policy.Name(), "memory", resource.FormatMemory(capacity[resource.Memory]), "cpus", resource.FormatCPU(capacity[resource.CPU]))
+	d.log.Info("bellows started", "version", d.config.Version, "pid", os.Getpid(), "state_dir", d.config.State, "socket",
+		d.config.Socket, "network", listens, "configuration", cmp.Or(d.config.Configuration, "none"), "policy",
+		d.config.Driver.Policy.Name(), "memory", resource.FormatMemory(capacity[resource.Memory]), "cpus",
+		resource.FormatCPU(capacity[resource.CPU]))
 	return nil
 }
 
@@ -171,8 +178,8 @@ func closeAll(all ...net.Listener) (err error) {
 
 // serve answers the clients that connect.
 func (d *Daemon) serve(socket, network net.Listener) {
-	about := server.Daemon{Version: d.config.Version, PID: os.Getpid(), UID: uint32(os.Geteuid()), State: d.config.State, Settings: d.config.Driver.Settings,
-		Operators: d.config.Operators}
+	about := server.Daemon{Version: d.config.Version, PID: os.Getpid(), UID: uint32(os.Geteuid()), State: d.config.State,
+		Settings: d.config.Driver.Settings, Operators: d.config.Operators}
 	about.Configuration = d.configured.Shown()
 	s := server.New(withPools{d.Driver, d.Pools}, d.Pools, d.Store, about, d.log)
 	d.server = s
@@ -188,7 +195,8 @@ func (d *Daemon) manage() (err error) {
 	a := d.config.Agent
 	a.Dir, a.Log = d.config.State, d.log
 	if err := goBeside(d.config.State); err != nil {
-		d.log.Warn("the daemon is not in the control group of its containers, which may vanish with the last one", "error", err)
+		d.log.Warn("the daemon is not in the control group of its containers, which may vanish with the last one", "error",
+			err)
 	}
 	if d.Agent, err = agent.Open(a); err != nil {
 		return err
@@ -207,7 +215,8 @@ func (d *Daemon) manage() (err error) {
 
 // openPools opens the pools on the driver.
 func (d *Daemon) openPools() (err error) {
-	d.Pools, err = pools.Open(pools.Config{State: d.config.State, Socket: d.config.Socket, Capacity: d.Capacity(), Jobs: d.Driver, MostExecutors: server.MostExecutors(), HasSwap: d.config.Driver.HasSwap, Log: d.log})
+	d.Pools, err = pools.Open(pools.Config{State: d.config.State, Socket: d.config.Socket, Capacity: d.Capacity(),
+		Jobs: d.Driver, MostExecutors: server.MostExecutors(), HasSwap: d.config.Driver.HasSwap, Log: d.log})
 	return err
 }
 
@@ -242,8 +251,9 @@ func (d *Daemon) findDisk() {
 func (d *Daemon) Capacity() resource.Vector { return d.config.Agent.Capacity }
 
 // Serve works until the daemon ends, and meanwhile reads the configuration again when it should. A request to the API
-// ends the daemon for good, and Serve removes the control groups. The end of ctx ends it for now, and every container runs
-// on. An engine that hangs ends it, too: Serve returns an error and does not clean up, because that would need the engine.
+// ends the daemon for good, and Serve removes the control groups. The end of ctx ends it for now, and every container
+// runs on. An engine that hangs ends it, too: Serve returns an error and does not clean up, because that would need
+// the engine.
 func (d *Daemon) Serve(ctx context.Context) error {
 	var err error
 	why := "its process was asked to end; containers continue"
@@ -267,7 +277,8 @@ func (d *Daemon) Serve(ctx context.Context) error {
 			why = "the API cannot be served; containers continue"
 		case <-d.Driver.Dead():
 			why = "the engine hung; containers continue"
-			return errors.New("the engine hung and did not recover; the containers continue: start bellows up again, which sets aside the job that the engine hung on")
+			return errors.New("the engine hung and did not recover; the containers continue: start bellows up again, " +
+				"which sets aside the job that the engine hung on")
 		}
 		return errors.Join(err, d.Close())
 	}

@@ -35,7 +35,8 @@ func config(t *testing.T, state string) daemon.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return daemon.Config{State: state, Socket: filepath.Join(state, "socket"), Version: "test", Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	return daemon.Config{State: state, Socket: filepath.Join(state, "socket"), Version: "test",
+		Log:   slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Agent: agent.Config{Node: "n1", Capacity: resource.Of(2000, 512*resource.MiB)}, Driver: live.Config{Policy: p}}
 }
 
@@ -132,7 +133,8 @@ func TestDownWithPool(t *testing.T) {
 	c := config(t, t.TempDir())
 	d := open(t, c)
 	by := cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
-	kept := pools.Spec{Name: "p", Command: []string{"sleep", "1000"}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/", Min: 1, Max: 1, CPU: 100, Memory: 16 * resource.MiB}
+	kept := pools.Spec{Name: "p", Command: []string{"sleep", "1000"}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/",
+		Min: 1, Max: 1, CPU: 100, Memory: 16 * resource.MiB}
 	if created, err := d.Pools.Put(t.Context(), by, live.OwnerOf(by), kept); err != nil || !created {
 		t.Fatal(created, err)
 	}

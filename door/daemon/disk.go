@@ -28,7 +28,8 @@ func speedOfDisk(state string, measure func(dir string) (resource.Amount, error)
 	}
 	path := filepath.Join(state, "disk-speed.json")
 	var kept diskSpeed
-	if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &kept) == nil && kept.Device == device && kept.Rate > 0 {
+	if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &kept) == nil && kept.Device == device &&
+		kept.Rate > 0 {
 		return kept.Rate, nil
 	}
 	rate, err := measure(state)

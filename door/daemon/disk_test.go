@@ -38,7 +38,9 @@ func TestDiskSpeedIsKept(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := speedOfDisk(state, func(string) (resource.Amount, error) { return 0, errors.ErrUnsupported }); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := speedOfDisk(state, func(string) (resource.Amount, error) {
+		return 0, errors.ErrUnsupported
+	}); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("a disk that cannot be measured: %v", err)
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {

@@ -14,7 +14,8 @@ import (
 // Reread is a configuration that was read again while the daemon runs.
 type Reread struct {
 	File string // empty if there is none any more
-	// Applied are the settings below with a changed value, and Waiting all others that differ from what the daemon started with.
+	// Applied are the settings below with a changed value, and Waiting all others that differ from what the daemon
+	// started with.
 	Applied, Waiting []Change
 	Level            slog.Level
 	Keep             live.Retention
@@ -26,7 +27,8 @@ type Reread struct {
 // Change is a setting whose value in force differs from that in the configuration. An empty value is the default.
 type Change struct{ Setting, From, To string }
 
-// reload reads the configuration again and applies what a running daemon can apply. If that is not possible, nothing changes.
+// reload reads the configuration again and applies what a running daemon can apply. If that is not possible, nothing
+// changes.
 func (d *Daemon) reload() {
 	r, err := d.config.Reread()
 	if err == nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// A daemon applies what it can of a configuration that was read again, and its status names the rest. A mistake changes nothing.
+// A daemon applies what it can of a configuration that was read again, and its status names the rest. A mistake
+// changes nothing.
 func TestReload(t *testing.T) {
 	c := config(t, t.TempDir())
 	c.Configuration = "/etc/first.yaml"
@@ -24,7 +25,10 @@ func TestReload(t *testing.T) {
 		err error
 	}
 	hangups, answers := make(chan os.Signal), make(chan answer)
-	c.Hangups, c.Level, c.Reread = hangups, &slog.LevelVar{}, func() (daemon.Reread, error) { a := <-answers; return a.r, a.err }
+	c.Hangups, c.Level, c.Reread = hangups, &slog.LevelVar{}, func() (daemon.Reread, error) {
+		a := <-answers
+		return a.r, a.err
+	}
 	d := open(t, c)
 	served := make(chan error, 1)
 	go func() { served <- d.Serve(t.Context()) }()
@@ -43,7 +47,8 @@ func TestReload(t *testing.T) {
 		}
 	}
 	check(&server.Configuration{File: "/etc/first.yaml"})
-	reload(daemon.Reread{File: "/etc/second.yaml", Waiting: []daemon.Change{{Setting: "memory", From: "1GiB", To: "2GiB"}}, Level: slog.LevelDebug,
+	reload(daemon.Reread{File: "/etc/second.yaml",
+		Waiting: []daemon.Change{{Setting: "memory", From: "1GiB", To: "2GiB"}}, Level: slog.LevelDebug,
 		Keep: live.Retention{For: time.Hour}, OutputLimit: resource.MiB}, nil)
 	check(&server.Configuration{File: "/etc/second.yaml", Waiting: []string{"memory"}})
 	if c.Level.Level() != slog.LevelDebug {

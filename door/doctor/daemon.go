@@ -34,11 +34,13 @@ const synchronize = "run `timedatectl set-ntp true`, or start another program th
 
 func (f *Facts) clock() Finding {
 	if ahead := f.Changed.Sub(f.Now); f.Newest != "" && ahead > jump {
-		return warning(fmt.Sprintf("the clock was set back: the last change of %s is %v ahead of now", filepath.Join(f.State, f.Newest), ahead.Round(time.Second)), synchronize)
+		return warning(fmt.Sprintf("the clock was set back: the last change of %s is %v ahead of now",
+			filepath.Join(f.State, f.Newest), ahead.Round(time.Second)), synchronize)
 	}
 	if f.Status != nil && !f.Began.IsZero() {
 		if off := f.Began.Sub(f.Status.Since).Round(time.Second); off.Abs() > jump {
-			return warning(fmt.Sprintf("the clock was set by %v since the daemon started, and the daemon keeps to its old time", off),
+			return warning(fmt.Sprintf(
+				"the clock was set by %v since the daemon started, and the daemon keeps to its old time", off),
 				f.orReport(fmt.Sprintf("run `kill %d` and start the daemon again: its containers continue", f.Status.PID)))
 		}
 	}
@@ -46,7 +48,8 @@ func (f *Facts) clock() Finding {
 	case f.ClockErr != nil:
 		return fine("whether a program synchronizes the clock is unknown: %v", f.ClockErr)
 	case !f.Synced:
-		return warning("no program synchronizes the clock: if it is set later, the daemon keeps to the time of its start, and its times are off", synchronize)
+		return warning("no program synchronizes the clock: if it is set later, the daemon keeps to the time of its "+
+			"start, and its times are off", synchronize)
 	}
 	return fine("a program synchronizes the clock")
 }
@@ -55,7 +58,8 @@ func (f *Facts) clock() Finding {
 const renewal = 14 * 24 * time.Hour
 
 func (f *Facts) certificate() Finding {
-	const renew = "write a new certificate to the files of tls_cert and tls_key, and send the daemon a SIGHUP, which reads them again"
+	const renew = "write a new certificate to the files of tls_cert and tls_key, and send the daemon a SIGHUP, " +
+		"which reads them again"
 	if f.Status == nil || f.Status.Listens == nil {
 		return fine("no daemon here listens on the network")
 	}
@@ -63,7 +67,8 @@ func (f *Facts) certificate() Finding {
 	date := ends.UTC().Format(time.DateOnly)
 	switch left := ends.Sub(f.Now); {
 	case left <= 0:
-		return problem(fmt.Sprintf("the certificate of %s has expired on %s: no client on the network can connect", at, date), renew)
+		return problem(fmt.Sprintf("the certificate of %s has expired on %s: no client on the network can connect", at,
+			date), renew)
 	case left < renewal:
 		return warning(fmt.Sprintf("the certificate of %s expires on %s", at, date), renew)
 	}
@@ -119,7 +124,8 @@ func (f *Facts) quotas() Finding {
 		return fine("whether there are quotas is unknown: the daemon is of another version")
 	case !f.Status.Quotas:
 		return warning(fmt.Sprintf("there are no quotas, and %s can take the whole machine and fill its queue", open),
-			"set user_quota in the configuration file, such as user_quota: {memory: 16GiB, waiting: 1000, submissions: 120}, and send the daemon a SIGHUP; `bellows quota` shows what is taken")
+			"set user_quota in the configuration file, such as user_quota: {memory: 16GiB, waiting: 1000, submissions: "+
+				"120}, and send the daemon a SIGHUP; `bellows quota` shows what is taken")
 	}
 	return fine("there are quotas; %s can have jobs", open)
 }
@@ -131,19 +137,25 @@ func (f *Facts) daemon() Finding {
 		return f.noDaemon()
 	case s.Trouble != "":
 		return problem(fmt.Sprintf("process %d reports: %s", s.PID, s.Trouble),
-			f.orReport(fmt.Sprintf("read %s, if the daemon was started with --detach, and `bellows status`", filepath.Join(s.State, "daemon.log"))))
+			f.orReport(fmt.Sprintf("read %s, if the daemon was started with --detach, and `bellows status`",
+				filepath.Join(s.State, "daemon.log"))))
 	case s.Version != f.Version:
 		return warning(fmt.Sprintf("process %d is version %s, and this program is version %s", s.PID, s.Version, f.Version),
-			f.orReport(fmt.Sprintf("run `kill %d` and start the daemon again with this program: its containers continue", s.PID)))
+			f.orReport(fmt.Sprintf("run `kill %d` and start the daemon again with this program: its containers continue",
+				s.PID)))
 	case leftover(s) > 0:
-		return warning(fmt.Sprintf("%s of memory outlives the tasks that have used it, and is not granted again", resource.FormatMemory(leftover(s))),
+		return warning(fmt.Sprintf("%s of memory outlives the tasks that have used it, and is not granted again",
+			resource.FormatMemory(leftover(s))),
 			"remove files in memory, such as those in /dev/shm, and segments that programs shared, which `ipcs -m` lists")
 	case s.Crowded != "":
-		return warning(s.Crowded, f.orReport("end one of the daemons with `bellows down`, or start each with its part of the memory"))
+		return warning(s.Crowded,
+			f.orReport("end one of the daemons with `bellows down`, or start each with its part of the memory"))
 	case f.served() && s.UID == 0:
-		return fine("process %d of root serves this user: %s under %s, version %s", s.PID, terminal.Count(s.Running, "running task"), s.Policy, s.Version)
+		return fine("process %d of root serves this user: %s under %s, version %s", s.PID,
+			terminal.Count(s.Running, "running task"), s.Policy, s.Version)
 	case f.served():
-		return fine("process %d of user %d serves this user: %s under %s, version %s", s.PID, s.UID, terminal.Count(s.Running, "running task"), s.Policy, s.Version)
+		return fine("process %d of user %d serves this user: %s under %s, version %s", s.PID, s.UID,
+			terminal.Count(s.Running, "running task"), s.Policy, s.Version)
 	}
 	return fine("process %d runs %s under %s, version %s", s.PID, terminal.Count(s.Running, "task"), s.Policy, s.Version)
 }
@@ -161,14 +173,18 @@ func (f *Facts) noDaemon() Finding {
 	kind := live.KindOf(f.StatusErr)
 	switch {
 	case f.Held:
-		return problem(fmt.Sprintf("process %s uses %s, but does not answer on %s: %v", f.Holder, f.State, f.Socket, f.StatusErr),
-			fmt.Sprintf("name its socket with --socket, wait until it has started or ended, or run `kill %s`: its containers continue", f.Holder))
+		return problem(fmt.Sprintf("process %s uses %s, but does not answer on %s: %v", f.Holder, f.State, f.Socket,
+			f.StatusErr), fmt.Sprintf(
+			"name its socket with --socket, wait until it has started or ended, or run `kill %s`: its containers continue",
+			f.Holder))
 	case kind == live.Denied:
 		return problem(f.StatusErr.Error(), "choose another path with --socket")
 	case errors.Is(f.StatusErr, context.DeadlineExceeded):
-		return problem(fmt.Sprintf("the process that listens on %s has not answered for %v", f.Socket, patience), "end it, and start `bellows up` again: containers continue")
+		return problem(fmt.Sprintf("the process that listens on %s has not answered for %v", f.Socket, patience),
+			"end it, and start `bellows up` again: containers continue")
 	case kind == live.Unavailable:
 		return fine("none runs; `bellows up --detach` starts one")
 	}
-	return problem(fmt.Sprintf("%s: %v", f.Socket, f.StatusErr), "choose another path with --socket, or end the process that listens there")
+	return problem(fmt.Sprintf("%s: %v", f.Socket, f.StatusErr),
+		"choose another path with --socket, or end the process that listens there")
 }

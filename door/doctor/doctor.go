@@ -1,5 +1,5 @@
-// Package doctor finds out whether a machine is ready for a daemon, and what a daemon on it lacks. It asks the probes of the
-// parts that a daemon opens, and changes nothing.
+// Package doctor finds out whether a machine is ready for a daemon, and what a daemon on it lacks. It asks the probes
+// of the parts that a daemon opens, and changes nothing.
 package doctor
 
 import (

@@ -38,16 +38,22 @@ func sound() *Facts {
 	return &Facts{
 		Config:  Config{State: "/var/lib/bellows", Socket: "/run/bellows/bellows.sock", Version: "1.2.3"},
 		Release: "6.1.0-18-amd64", Arch: "amd64", User: "root",
-		Usable: agent.Usable{Has: resource.Of(2000, 24*resource.GiB), Machine: 24 * resource.GiB}, Available: 20 * resource.GiB,
-		Groups:  agent.Found{Mode: cgroup.Unified, Site: cgroup.Site{Above: "/", Unified: "/sys/fs/cgroup", Has: has}, Made: true, Processes: cgroup.NoLimit, Threads: 4096},
-		Devices: []swap.Device{{Path: "/dev/zram0", Kind: swap.Zram, Size: 8 * resource.GiB, Priority: 100, On: true}, {Path: "/swapfile", Kind: swap.File, Size: 4 * resource.GiB, Used: resource.GiB, Priority: -2, On: true}},
-		Zswap:   &swap.Zswap{Enabled: true, Compressor: "zstd"},
+		Usable:    agent.Usable{Has: resource.Of(2000, 24*resource.GiB), Machine: 24 * resource.GiB},
+		Available: 20 * resource.GiB,
+		Groups: agent.Found{Mode: cgroup.Unified, Site: cgroup.Site{Above: "/", Unified: "/sys/fs/cgroup", Has: has},
+			Made: true, Processes: cgroup.NoLimit, Threads: 4096},
+		Devices: []swap.Device{{Path: "/dev/zram0", Kind: swap.Zram, Size: 8 * resource.GiB, Priority: 100, On: true},
+			{Path: "/swapfile", Kind: swap.File, Size: 4 * resource.GiB, Used: resource.GiB, Priority: -2, On: true}},
+		Zswap: &swap.Zswap{Enabled: true, Compressor: "zstd"},
 
-		StateExists: true, Disk: unix.Statfs_t{Bsize: 4096, Blocks: 10 << 20, Bavail: 5 << 20, Files: 2 << 20, Ffree: 1 << 20},
-		Descriptors: 1 << 20, Connections: 512, Most: 512, Rlimits: map[string]uint64{fileSize: unix.RLIM_INFINITY, addressSpace: unix.RLIM_INFINITY, userProcesses: 90_000},
+		StateExists: true, Disk: unix.Statfs_t{Bsize: 4096, Blocks: 10 << 20, Bavail: 5 << 20, Files: 2 << 20,
+			Ffree: 1 << 20},
+		Descriptors: 1 << 20, Connections: 512, Most: 512, Rlimits: map[string]uint64{fileSize: unix.RLIM_INFINITY,
+			addressSpace: unix.RLIM_INFINITY, userProcesses: 90_000},
 		Now: now, Synced: true, Newest: "bellows.db", Changed: now.Add(-time.Second),
-		Status: &server.Status{Daemon: server.Daemon{Version: "1.2.3", PID: 4711, State: "/var/lib/bellows"}, Status: live.Status{Policy: "yarn-me", Since: now.Add(-time.Hour), Running: 3}},
-		Began:  now.Add(-time.Hour - 2*time.Second),
+		Status: &server.Status{Daemon: server.Daemon{Version: "1.2.3", PID: 4711, State: "/var/lib/bellows"},
+			Status: live.Status{Policy: "yarn-me", Since: now.Add(-time.Hour), Running: 3}},
+		Began: now.Add(-time.Hour - 2*time.Second),
 	}
 }
 
@@ -59,7 +65,8 @@ func (f *Facts) become(uid int, name string) { f.UID, f.User, f.Status.UID = uid
 
 var absent = live.Errorf(live.Unavailable, "no daemon listens")
 
-// rare are states that few machines are in. The golden file has what is found in them beyond a sound machine's findings.
+// rare are states that few machines are in. The golden file has what is found in them beyond a sound machine's
+// findings.
 var rare = []struct {
 	name   string
 	differ func(*Facts)
@@ -69,9 +76,12 @@ var rare = []struct {
 		f.Release = ""
 		f.CapacityErr = errors.New("read the memory of this machine: open /proc/meminfo: no such file or directory")
 		f.SwapErr = errors.New("read the swap devices of this machine: permission denied")
-		f.GroupsErr = &agent.NoCgroupError{Err: errors.New("discover cgroups: open /proc/self/mountinfo: no such file or directory")}
+		f.GroupsErr = &agent.NoCgroupError{Err: errors.New(
+			"discover cgroups: open /proc/self/mountinfo: no such file or directory")}
 	}},
-	{"a job that left a file in memory", func(f *Facts) { f.Status.Nodes = []live.Node{{LeftoverMemory: int64(300 * resource.MiB)}} }},
+	{"a job that left a file in memory", func(f *Facts) {
+		f.Status.Nodes = []live.Node{{LeftoverMemory: int64(300 * resource.MiB)}}
+	}},
 	{"a container of half a core, and huge pages", func(f *Facts) {
 		f.Usable.Has = resource.Of(500, 23*resource.GiB)
 		f.Usable.Less[resource.Memory] = "1GiB of its 24GiB is reserved as huge pages"
@@ -79,9 +89,11 @@ var rare = []struct {
 	}},
 	{"an ordinary user without delegation", func(f *Facts) {
 		f.become(1000, "ada")
-		f.GroupsErr = &agent.NoCgroupError{Err: &cgroup.NeedError{Missing: "the group /user.slice/user-1000.slice/session-2.scope was not delegated to this user", Err: syscall.EACCES,
-			Remedy: "run it as root, or as `systemd-run --user --scope -p Delegate=yes COMMAND`"}}
-		f.Groups.Priority, f.Groups.Unprotected = syscall.EPERM, &fs.PathError{Op: "write", Path: "/proc/self/oom_score_adj", Err: syscall.EACCES}
+		f.GroupsErr = &agent.NoCgroupError{Err: &cgroup.NeedError{Err: syscall.EACCES,
+			Missing: "the group /user.slice/user-1000.slice/session-2.scope was not delegated to this user",
+			Remedy:  "run it as root, or as `systemd-run --user --scope -p Delegate=yes COMMAND`"}}
+		f.Groups.Priority, f.Groups.Unprotected = syscall.EPERM,
+			&fs.PathError{Op: "write", Path: "/proc/self/oom_score_adj", Err: syscall.EACCES}
 		f.away(absent)
 	}},
 	{"a user without a name and with half a delegation", func(f *Facts) {
@@ -91,7 +103,8 @@ var rare = []struct {
 		f.Groups.Processes, f.Groups.NetworkUnknown = 120, "count network bytes: it needs CAP_SYS_ADMIN"
 	}},
 	{"a container with read-only control groups", func(f *Facts) {
-		f.GroupsErr = &agent.NoCgroupError{Err: &cgroup.NeedError{Missing: "/sys/fs/cgroup is mounted read-only", Err: unix.EROFS, Remedy: "start the container with writable cgroups, or run outside of it"}}
+		f.GroupsErr = &agent.NoCgroupError{Err: &cgroup.NeedError{Missing: "/sys/fs/cgroup is mounted read-only",
+			Err: unix.EROFS, Remedy: "start the container with writable cgroups, or run outside of it"}}
 	}},
 	{"version 1 without PSI and without some controllers", func(f *Facts) {
 		f.Groups.Mode, f.Groups.Unified, f.PSI = cgroup.Legacy, "", os.ErrNotExist
@@ -113,9 +126,12 @@ var rare = []struct {
 		}
 	}},
 	{"an unsafe state directory", func(f *Facts) {
-		f.StateErr = &statedir.UnsafeError{Dir: "/data/state", Path: "/data", Why: "is writable by everybody (mode 0777)", Mend: "chmod go-w /data"}
+		f.StateErr = &statedir.UnsafeError{Dir: "/data/state", Path: "/data", Why: "is writable by everybody (mode 0777)",
+			Mend: "chmod go-w /data"}
 	}},
-	{"a state directory that cannot be made", func(f *Facts) { f.StateErr = fmt.Errorf("make the state directory /x: %w", syscall.EACCES) }},
+	{"a state directory that cannot be made", func(f *Facts) {
+		f.StateErr = fmt.Errorf("make the state directory /x: %w", syscall.EACCES)
+	}},
 	{"a state directory that is missing", func(f *Facts) { f.StateExists, f.Newest = false, "" }},
 	{"a read-only disk", func(f *Facts) { f.Disk.Flags = unix.MS_RDONLY }},
 	{"a file system in memory", func(f *Facts) { f.Disk.Type = unix.TMPFS_MAGIC }},
@@ -141,8 +157,12 @@ var rare = []struct {
 	}},
 	{"a socket for everybody, without quotas", func(f *Facts) { f.SocketMode, f.SocketGID = fs.ModeSocket|0o666, 0 }},
 	{"a socket for a group, without quotas", func(f *Facts) { f.SocketMode, f.SocketGID = fs.ModeSocket|0o660, 987654 }},
-	{"a socket for a group, with quotas", func(f *Facts) { f.SocketMode, f.SocketGID, f.Status.Quotas = fs.ModeSocket|0o660, 987654, true }},
-	{"a certificate that has expired", func(f *Facts) { f.Status.Listens = &server.Listens{Address: "192.0.2.7:8443", Certificate: now} }},
+	{"a socket for a group, with quotas", func(f *Facts) {
+		f.SocketMode, f.SocketGID, f.Status.Quotas = fs.ModeSocket|0o660, 987654, true
+	}},
+	{"a certificate that has expired", func(f *Facts) {
+		f.Status.Listens = &server.Listens{Address: "192.0.2.7:8443", Certificate: now}
+	}},
 	{"a socket that cannot be made", func(f *Facts) {
 		f.away(absent)
 		f.SocketErr = errors.New("socket /run/x: the path exists and is no socket")
@@ -152,7 +172,8 @@ var rare = []struct {
 	{"a daemon that does not answer", func(f *Facts) { f.away(context.DeadlineExceeded); f.SocketLeft = true }},
 	{"a daemon elsewhere", func(f *Facts) { f.away(absent); f.Held, f.Holder = true, "4711" }},
 	{"a daemon of another user", func(f *Facts) {
-		f.away(live.Errorf(live.Denied, "socket /tmp/s: user 1001 listens there, and is neither root nor you; nothing was sent"))
+		f.away(live.Errorf(live.Denied,
+			"socket /tmp/s: user 1001 listens there, and is neither root nor you; nothing was sent"))
 		f.SocketLeft = true
 	}},
 	{"another program at the socket", func(f *Facts) {
@@ -164,10 +185,13 @@ var rare = []struct {
 	{"a user whom the daemon of root serves", func(f *Facts) {
 		f.UID, f.User, f.StateErr, f.GroupsErr = 1000, "ada", errors.New("nowhere"), errors.New("no groups")
 	}},
-	{"a user whom a daemon of root in trouble serves", func(f *Facts) { f.UID, f.Status.Trouble = 1000, "the engine has not answered for 7s" }},
+	{"a user whom a daemon of root in trouble serves", func(f *Facts) {
+		f.UID, f.Status.Trouble = 1000, "the engine has not answered for 7s"
+	}},
 	{"root, who asks a daemon of a user", func(f *Facts) { f.Status.UID, f.Status.Version = 1000, "1.0.0" }},
 	{"a crowded machine", func(f *Facts) {
-		f.Status.Crowded = "other bellows daemons manage 20GiB of this machine, and this one 21GiB: together more than its 24GiB"
+		f.Status.Crowded = "other bellows daemons manage 20GiB of this machine, and this one 21GiB: together more " +
+			"than its 24GiB"
 	}},
 }
 
@@ -240,7 +264,8 @@ func TestExamine(t *testing.T) {
 	if had, found := err == nil, len(findings) == len(checks); had != found {
 		t.Errorf("control groups can be had: %t (%v), but the findings are %v", had, err, findings)
 	}
-	if last := findings[len(findings)-1]; last.Check != "daemon" || last.Level != OK || !strings.HasPrefix(last.Found, "none runs") {
+	if last := findings[len(findings)-1]; last.Check != "daemon" || last.Level != OK ||
+		!strings.HasPrefix(last.Found, "none runs") {
 		t.Errorf("without a daemon, the last finding is %+v", last)
 	}
 }

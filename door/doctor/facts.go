@@ -80,7 +80,8 @@ type Facts struct {
 
 // look collects the facts of this machine.
 func look(ctx context.Context, c Config) *Facts {
-	f := &Facts{Config: c, Arch: runtime.GOARCH, UID: os.Geteuid(), Now: time.Now(), Rlimits: rlimits(), PSI: readable("/proc/pressure/memory")}
+	f := &Facts{Config: c, Arch: runtime.GOARCH, UID: os.Geteuid(), Now: time.Now(), Rlimits: rlimits(),
+		PSI: readable("/proc/pressure/memory")}
 	f.Release = release()
 	if u, err := user.LookupId(strconv.Itoa(f.UID)); err == nil {
 		f.User = u.Username
@@ -122,7 +123,8 @@ func readable(path string) error {
 // rlimits returns the limits of this process.
 func rlimits() map[string]uint64 {
 	all := map[string]uint64{}
-	for name, which := range map[string]int{fileSize: unix.RLIMIT_FSIZE, addressSpace: unix.RLIMIT_AS, userProcesses: unix.RLIMIT_NPROC} {
+	for name, which := range map[string]int{fileSize: unix.RLIMIT_FSIZE, addressSpace: unix.RLIMIT_AS,
+		userProcesses: unix.RLIMIT_NPROC} {
 		var limit unix.Rlimit
 		if unix.Getrlimit(which, &limit) == nil {
 			all[name] = limit.Cur

@@ -10,7 +10,8 @@ import (
 )
 
 func (f *Facts) openFiles() Finding {
-	said := fmt.Sprintf("a process may have %d open: %d connections, and about %d containers", f.Descriptors, f.Connections, f.Descriptors/2)
+	said := fmt.Sprintf("a process may have %d open: %d connections, and about %d containers", f.Descriptors,
+		f.Connections, f.Descriptors/2)
 	if f.Connections < f.Most {
 		return warning(said, "run `ulimit -n 65536` before `bellows up`, or write LimitNOFILE=65536 into its unit of systemd")
 	}
@@ -36,7 +37,8 @@ func (f *Facts) limits() Finding {
 		low = append(low, fmt.Sprintf("%s (%d)", userProcesses, n))
 	}
 	if len(low) > 0 {
-		return warning("this shell limits "+strings.Join(low, ", ")+", which a daemon that is started in it inherits", "run `ulimit -f unlimited -v unlimited -u 65536` before `bellows up`")
+		return warning("this shell limits "+strings.Join(low, ", ")+", which a daemon that is started in it inherits",
+			"run `ulimit -f unlimited -v unlimited -u 65536` before `bellows up`")
 	}
 	return fine("no limit of this shell hinders a daemon")
 }

@@ -15,7 +15,8 @@ func (f *Facts) kernel() Finding {
 	said := fmt.Sprintf("Linux %s on %s", cmp.Or(f.Release, "of unknown release"), f.Arch)
 	var major, minor int
 	if _, err := fmt.Sscanf(f.Release, "%d.%d", &major, &minor); err != nil || major < 5 || major == 5 && minor < 10 {
-		return warning(said+": containers that are paused or suspended can be paged out only slowly", "use Linux 5.10 or later")
+		return warning(said+": containers that are paused or suspended can be paged out only slowly",
+			"use Linux 5.10 or later")
 	}
 	return fine("%s", said)
 }
@@ -24,7 +25,8 @@ func (f *Facts) user() Finding {
 	if f.UID == 0 {
 		return fine("root, who can make control groups and swap")
 	}
-	return fine("%s, who needs a delegated control group, and cannot make swap", cmp.Or(f.User, fmt.Sprintf("user %d", f.UID)))
+	return fine("%s, who needs a delegated control group, and cannot make swap",
+		cmp.Or(f.User, fmt.Sprintf("user %d", f.UID)))
 }
 
 func (f *Facts) resources() Finding {
@@ -33,7 +35,8 @@ func (f *Facts) resources() Finding {
 	}
 	manages := f.Usable.Default()
 	said := fmt.Sprintf("a daemon manages %s of the machine's %s, and %s, unless the flags of `bellows up` say otherwise",
-		resource.FormatMemory(manages[resource.Memory]), resource.FormatMemory(f.Usable.Machine), resource.CPU.Format(manages[resource.CPU]))
+		resource.FormatMemory(manages[resource.Memory]), resource.FormatMemory(f.Usable.Machine),
+		resource.CPU.Format(manages[resource.CPU]))
 	for _, k := range []resource.Kind{resource.Memory, resource.CPU} {
 		if why := f.Usable.Less[k]; why != "" {
 			said += fmt.Sprintf("; it may use only %s: %s", k.FormatOf(f.Usable.Has[k]), why)
@@ -43,7 +46,8 @@ func (f *Facts) resources() Finding {
 }
 
 // modes say in words what versions of control groups a machine has.
-var modes = map[cgroup.Mode]string{cgroup.Legacy: "version 1", cgroup.Hybrid: "versions 1 and 2", cgroup.Unified: "version 2"}
+var modes = map[cgroup.Mode]string{cgroup.Legacy: "version 1", cgroup.Hybrid: "versions 1 and 2",
+	cgroup.Unified: "version 2"}
 
 func (f *Facts) groups() Finding {
 	if need, ok := errors.AsType[*cgroup.NeedError](f.GroupsErr); ok {
@@ -58,8 +62,8 @@ func (f *Facts) groups() Finding {
 	return fine("%s; a daemon makes its own in the group %s", modes[f.Groups.Mode], f.Groups.Above)
 }
 
-// wanted are the controllers that bellows uses in addition to memory, without which it does not start, and what it lacks
-// without them.
+// wanted are the controllers that bellows uses in addition to memory, without which it does not start, and what it
+// lacks without them.
 var wanted = []struct {
 	controller cgroup.Controller
 	lack       string
@@ -86,7 +90,9 @@ func (f *Facts) controllers() Finding {
 	}
 	remedy := "mount them, or turn them on on the kernel command line"
 	if f.Groups.Above != "/" {
-		remedy = fmt.Sprintf("run `systemctl edit user@.service`, add the line Delegate=%s memory below [Service], and log in again", strings.Join(names, " "))
+		remedy = fmt.Sprintf(
+			"run `systemctl edit user@.service`, add the line Delegate=%s memory below [Service], and log in again",
+			strings.Join(names, " "))
 	}
 	return warning("containers lack "+strings.Join(lacks, "; "), remedy)
 }
@@ -99,7 +105,9 @@ func (f *Facts) processes() Finding {
 	}
 	said := fmt.Sprintf("a container may have %d processes and threads, all together %s", f.Groups.Threads, left)
 	if f.Groups.Processes < few {
-		return warning(said, fmt.Sprintf("raise pids.max of the group %s and of the groups above it, which is TasksMax= in systemd", f.Groups.Above))
+		return warning(said,
+			fmt.Sprintf("raise pids.max of the group %s and of the groups above it, which is TasksMax= in systemd",
+				f.Groups.Above))
 	}
 	return fine("%s", said)
 }
@@ -115,7 +123,8 @@ func (f *Facts) pressure() Finding {
 	if !errors.Is(f.PSI, os.ErrNotExist) {
 		why = f.PSI.Error()
 	}
-	return warning("the kernel reports no pressure stalls ("+why+"), so that FLEX containers may wait longer for memory", "add psi=1 to the kernel command line")
+	return warning("the kernel reports no pressure stalls ("+why+"), so that FLEX containers may wait longer for memory",
+		"add psi=1 to the kernel command line")
 }
 
 func (f *Facts) network() Finding {
@@ -128,16 +137,20 @@ func (f *Facts) network() Finding {
 
 func (f *Facts) priority() Finding {
 	if f.Groups.Priority != nil {
-		return warning(fmt.Sprintf("the memory loop cannot run before other programs (%v), so that it reacts some milliseconds later on busy cores", f.Groups.Priority),
-			"run the daemon as root, or with the right to set priorities (CAP_SYS_NICE)")
+		return warning(fmt.Sprintf(
+			"the memory loop cannot run before other programs (%v), so that it reacts some milliseconds later on busy cores",
+			f.Groups.Priority), "run the daemon as root, or with the right to set priorities (CAP_SYS_NICE)")
 	}
 	return fine("the memory loop can run before other programs")
 }
 
 func (f *Facts) protection() Finding {
 	if f.Groups.Unprotected != nil {
-		return warning(fmt.Sprintf("when the machine's memory runs out, the kernel may kill the daemon and its supervisors as soon as programs (%v)", f.Groups.Unprotected),
-			"run the daemon as root with CAP_SYS_RESOURCE, which containers often lack, or give it less of the memory with `bellows up --memory`")
+		return warning(fmt.Sprintf(
+			"when the machine's memory runs out, the kernel may kill the daemon and its supervisors as soon as programs (%v)",
+			f.Groups.Unprotected),
+			"run the daemon as root with CAP_SYS_RESOURCE, which containers often lack, or give it less of the memory "+
+				"with `bellows up --memory`")
 	}
 	return fine("when the machine's memory runs out, the kernel kills programs before the daemon and its supervisors")
 }

@@ -14,7 +14,8 @@ import (
 // What a file system is, by the type that statfs returns.
 var (
 	inMemory = map[int64]bool{unix.TMPFS_MAGIC: true, unix.RAMFS_MAGIC: true}
-	remote   = map[int64]bool{unix.NFS_SUPER_MAGIC: true, unix.CIFS_SUPER_MAGIC: true, unix.SMB2_SUPER_MAGIC: true, unix.V9FS_MAGIC: true, unix.CEPH_SUPER_MAGIC: true}
+	remote   = map[int64]bool{unix.NFS_SUPER_MAGIC: true, unix.CIFS_SUPER_MAGIC: true, unix.SMB2_SUPER_MAGIC: true,
+		unix.V9FS_MAGIC: true, unix.CEPH_SUPER_MAGIC: true}
 )
 
 func (f *Facts) stateDirectory() Finding {
@@ -26,11 +27,14 @@ func (f *Facts) stateDirectory() Finding {
 	}
 	switch {
 	case f.DiskErr == nil && f.Disk.Flags&unix.MS_RDONLY != 0:
-		return problem(f.State+" is on a file system that is mounted read-only", "mount it writable, or choose another directory with --state")
+		return problem(f.State+" is on a file system that is mounted read-only",
+			"mount it writable, or choose another directory with --state")
 	case f.DiskErr == nil && inMemory[f.Disk.Type]:
-		return warning(f.State+" is in memory, so that all jobs are forgotten when the machine starts again", "choose a directory on a disk with --state")
+		return warning(f.State+" is in memory, so that all jobs are forgotten when the machine starts again",
+			"choose a directory on a disk with --state")
 	case f.DiskErr == nil && remote[f.Disk.Type]:
-		return warning(f.State+" is on another machine, where the store can be damaged if the connection breaks", "choose a directory on a disk of this machine with --state")
+		return warning(f.State+" is on another machine, where the store can be damaged if the connection breaks",
+			"choose a directory on a disk of this machine with --state")
 	case !f.StateExists:
 		return fine("%s does not exist; `bellows up` makes it", f.State)
 	}
@@ -50,7 +54,8 @@ func (f *Facts) diskSpace() Finding {
 	case free < 2*reserve:
 		return problem(said+": no task starts", cure)
 	case reserve == 0:
-		return warning(said+": the disk is too small to reserve space for recording how jobs end", "choose a directory on a larger disk with --state")
+		return warning(said+": the disk is too small to reserve space for recording how jobs end",
+			"choose a directory on a larger disk with --state")
 	case free < little:
 		return warning(said+", less than "+resource.FormatMemory(resource.Amount(little)), cure)
 	}

@@ -14,16 +14,20 @@ func (f *Facts) swap() Finding {
 		return problem(f.SwapErr.Error(), "mount /proc, or start the daemon outside of this container")
 	}
 	if len(f.Devices) == 0 {
-		return warning("none: a FLEX job is refused, unless its profile says that it can spill", "run `bellows swap create --size 4GiB`")
+		return warning("none: a FLEX job is refused, unless its profile says that it can spill",
+			"run `bellows swap create --size 4GiB`")
 	}
 	said := f.swapWords()
 	room := swap.RoomOn(f.Devices, f.Available, 0, false)
 	switch {
 	case room.Bytes == 0:
-		return warning(said+": there is no room beyond the tenth that is reserved for other programs, so no container is swapped out",
+		return warning(said+
+			": there is no room beyond the tenth that is reserved for other programs, so no container is swapped out",
 			"run `bellows swap create --size 4GiB`, or end programs that are swapped out")
 	case f.PerDay > 0 && f.Spent >= f.PerDay:
-		return warning(fmt.Sprintf("%s: swapping has written %s to disks in the last 24 hours, which spends the budget of %s, so no container is swapped out", said, resource.FormatMemory(f.Spent), resource.FormatMemory(f.PerDay)),
+		return warning(fmt.Sprintf(
+			"%s: swapping has written %s to disks in the last 24 hours, which spends the budget of %s, so no container "+
+				"is swapped out", said, resource.FormatMemory(f.Spent), resource.FormatMemory(f.PerDay)),
 			"wait, or start the daemon with a larger --swap-budget")
 	case swap.DisksFirst(f.Devices):
 		return warning(said+": a disk is filled before zram, which is faster and does not wear out",

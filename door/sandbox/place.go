@@ -27,9 +27,9 @@ const InputDir = "input"
 // prefix begins the names of working directories; before a directory is locked, its name begins with a dot.
 const prefix = "bellows-demo-"
 
-// Parent returns where working directories are made: in the given directory, else where temporary files go. If temporary
-// files are in memory, Parent returns where large temporary files go, because data spilled into memory would count as memory of the
-// task.
+// Parent returns where working directories are made: in the given directory, else where temporary files go. If
+// temporary files are in memory, Parent returns where large temporary files go, because data spilled into memory
+// would count as memory of the task.
 func Parent(wanted string) string {
 	if wanted != "" {
 		return wanted
@@ -52,7 +52,8 @@ func Make(parent string, need resource.Amount) (*Place, error) {
 		return nil, fmt.Errorf("directory %s: %w", parent, err)
 	}
 	if free := resource.Amount(fs.Bavail) * resource.Amount(fs.Bsize); free < need {
-		return nil, NoRoomError(fmt.Sprintf("directory %s has %s free: must be at least %s; --dir names another", parent, resource.FormatMemory(free), resource.FormatMemory(need)))
+		return nil, NoRoomError(fmt.Sprintf("directory %s has %s free: must be at least %s; --dir names another", parent,
+			resource.FormatMemory(free), resource.FormatMemory(need)))
 	}
 	hidden, err := os.MkdirTemp(parent, "."+prefix)
 	if err != nil {
@@ -60,7 +61,8 @@ func Make(parent string, need resource.Amount) (*Place, error) {
 	}
 	w := &Place{Dir: filepath.Join(parent, strings.TrimPrefix(filepath.Base(hidden), "."))}
 	if w.lock, err = os.OpenFile(filepath.Join(hidden, "lock"), os.O_CREATE|os.O_RDWR, 0o600); err == nil {
-		err = errors.Join(unix.Flock(int(w.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB), os.Mkdir(filepath.Join(hidden, InputDir), 0o700), os.Rename(hidden, w.Dir))
+		err = errors.Join(unix.Flock(int(w.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB),
+			os.Mkdir(filepath.Join(hidden, InputDir), 0o700), os.Rename(hidden, w.Dir))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make the working directory: %w", err), os.RemoveAll(hidden))
@@ -92,7 +94,8 @@ func Sweep(ctx context.Context, parent string) (swept int, err error) {
 		}
 		swept++
 		if err := w.clear(ctx); err != nil {
-			return swept, fmt.Errorf("remove what is left of an earlier demonstration in %s: %w", dir, errors.Join(err, w.lock.Close()))
+			return swept, fmt.Errorf("remove what is left of an earlier demonstration in %s: %w", dir,
+				errors.Join(err, w.lock.Close()))
 		}
 	}
 	return swept, nil

@@ -51,8 +51,11 @@ func TestSweep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stage := cluster.Stage{Tasks: 1, Ideal: resource.Of(100, 32*resource.MiB), Command: cluster.Command{Args: []string{"sleep", "100"}}}
-		id, err := m.Driver.Submit(t.Context(), live.Submission{Job: cluster.Job{Name: "left", Stages: []cluster.Stage{stage}}, Caller: Caller(), Env: Environment(), Dir: parent})
+		stage := cluster.Stage{Tasks: 1, Ideal: resource.Of(100, 32*resource.MiB),
+			Command: cluster.Command{Args: []string{"sleep", "100"}}}
+		id, err := m.Driver.Submit(t.Context(),
+			live.Submission{Job: cluster.Job{Name: "left", Stages: []cluster.Stage{stage}}, Caller: Caller(),
+				Env: Environment(), Dir: parent})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +73,8 @@ func TestSweep(t *testing.T) {
 		t.Errorf("swept %d, %v; want 1", swept, err)
 	}
 	left, _ := filepath.Glob(filepath.Join(parent, "*"))
-	if want := strings.Join([]string{alive.Dir, foreign}, " "); len(left) != 2 || !strings.Contains(want, left[0]) || !strings.Contains(want, left[1]) {
+	if want := strings.Join([]string{alive.Dir, foreign}, " "); len(left) != 2 || !strings.Contains(want, left[0]) ||
+		!strings.Contains(want, left[1]) {
 		t.Errorf("left are %v, want %s", left, want)
 	}
 	if err := alive.Remove(t.Context()); err != nil {

@@ -24,8 +24,9 @@ func (s *Session) Since(t time.Time) time.Duration { return t.Sub(s.Begun) }
 // Run manages capacity in the folder work, calls look every interval while play runs, and removes everything
 // afterwards. play returns the CPU time of the programs that it ran. others is how many cores other work on the machine
 // used, on average; nil is unknown.
-func Run(ctx context.Context, work, policy string, settings map[string]string, capacity resource.Vector, every time.Duration,
-	look func(*Session), play func(context.Context, *Session) (time.Duration, error)) (others *float64, err error) {
+func Run(ctx context.Context, work, policy string, settings map[string]string, capacity resource.Vector,
+	every time.Duration, look func(*Session), play func(context.Context, *Session) (time.Duration, error)) (
+	others *float64, err error) {
 	m, err := Open(work, policy, settings, capacity)
 	if err != nil {
 		return nil, err

@@ -25,13 +25,15 @@ func OpenSwap(dir string, size resource.Amount) (s *Swap, why string, err error)
 		return &Swap{About: "FLEX uses the swap that the machine has"}, "", nil
 	}
 	if os.Geteuid() != 0 {
-		return nil, fmt.Sprintf("%s of swap are needed, %s are free, and only root can create more", resource.FormatMemory(size), resource.FormatMemory(free)), nil
+		return nil, fmt.Sprintf("%s of swap are needed, %s are free, and only root can create more",
+			resource.FormatMemory(size), resource.FormatMemory(free)), nil
 	}
 	ledger := swap.NewLedger(swap.Machine{}, dir)
 	if _, err := ledger.CreateFile("", size); err != nil {
 		return nil, fmt.Sprintf("swap cannot be created: %v", err), nil
 	}
-	return &Swap{fmt.Sprintf("FLEX uses a swap file of %s, created for the demo", resource.FormatMemory(size)), true}, "", nil
+	return &Swap{fmt.Sprintf("FLEX uses a swap file of %s, created for the demo", resource.FormatMemory(size)), true},
+		"", nil
 }
 
 // Suffices reports whether swap of the machine, which other users may remove at any time, still has the given room.

@@ -13,15 +13,16 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// Who may do what, and sees what, is decided in this file and nowhere else. Every operation is registered with one of the
-// rules below, and register applies it before the operation is called and to what it answers. What concerns a job cannot be
-// registered with a rule that ignores whose job it is.
+// Who may do what, and sees what, is decided in this file and nowhere else. Every operation is registered with one of
+// the rules below, and register applies it before the operation is called and to what it answers. What concerns a job
+// cannot be registered with a rule that ignores whose job it is.
 //
-// A caller owns what a user of the same uid and the same name submitted: see live.Owner. Operators own everything: root, the
-// daemon's user, and the members of the operator group.
+// A caller owns what a user of the same uid and the same name submitted: see live.Owner. Operators own everything:
+// root, the daemon's user, and the members of the operator group.
 //
-// A caller over the network presents a token (see token.go), and has at most the rights of the token's user. The rule of an
-// operation and its method say which scope the token needs. Only with the scope admin is an operator one over the network.
+// A caller over the network presents a token (see token.go), and has at most the rights of the token's user. The rule
+// of an operation and its method say which scope the token needs. Only with the scope admin is an operator one over
+// the network.
 
 // access is a rule: who may call an operation, and what of a job the answer shows.
 type access uint8
@@ -46,8 +47,9 @@ const (
 // words says in the document of the API who may call an operation.
 func (who access) words() string {
 	return [...]string{
-		anyone:   "For everybody who can connect: concerns the daemon, or what belongs to the caller.",
-		sizes:    "For everybody who can connect: of jobs of other users only the size, the class and the progress are shown.",
+		anyone: "For everybody who can connect: concerns the daemon, or what belongs to the caller.",
+		sizes: "For everybody who can connect: of jobs of other users only the size, the class and the progress " +
+			"are shown.",
 		owner:    "For the owner of the job, and operators.",
 		operator: "For operators: root, the daemon's user, and the members of the operator group.",
 		local:    "For everybody who can connect to the socket: concerns what belongs to the caller; operators: to any user.",
@@ -112,7 +114,8 @@ func (s Scope) words() string {
 func (s Scope) allow(needs Scope, operation string) error {
 	switch {
 	case needs == noScope:
-		return live.Errorf(live.Denied, "%s: needs the unix socket of the daemon, and is not possible over the network", operation)
+		return live.Errorf(live.Denied, "%s: needs the unix socket of the daemon, and is not possible over the network",
+			operation)
 	case s < needs:
 		return live.Errorf(live.Denied, "%s: needs a token of scope %s, and this one has scope %s", operation, needs, s)
 	}
@@ -151,7 +154,8 @@ func cuts(t reflect.Type) bool {
 // shows reports whether values of a type have jobs or tasks in them.
 func shows(t reflect.Type, seen map[reflect.Type]bool) bool {
 	switch t {
-	case reflect.TypeFor[live.Job](), reflect.TypeFor[live.Stage](), reflect.TypeFor[live.Task](), reflect.TypeFor[live.TaskExplanation](), reflect.TypeFor[live.LogFile]():
+	case reflect.TypeFor[live.Job](), reflect.TypeFor[live.Stage](), reflect.TypeFor[live.Task](),
+		reflect.TypeFor[live.TaskExplanation](), reflect.TypeFor[live.LogFile]():
 		return true
 	}
 	if seen[t] {
@@ -191,8 +195,8 @@ func (g *guard) operates(c *cluster.Credentials) bool {
 	return c.UID == 0 || c.UID == g.uid || g.operators.has(c)
 }
 
-// admit applies a rule to a request, and returns the context in which the operation is called. needs is the scope that a token
-// must have.
+// admit applies a rule to a request, and returns the context in which the operation is called. needs is the scope
+// that a token must have.
 func (g *guard) admit(ctx context.Context, who access, needs Scope, operation string, in any) (context.Context, error) {
 	scope, byToken := scopeOf(ctx)
 	if byToken {
@@ -291,7 +295,8 @@ func (c *caller) task(t live.Task) live.Task {
 	return sizeOfTask(&t)
 }
 
-// mayAskFor returns the user whose things, such as quotas, c wants: itself, or for an operator the one that is named, and all if none is.
+// mayAskFor returns the user whose things, such as quotas, c wants: itself, or for an operator the one that is named,
+// and all if none is.
 func (c *caller) mayAskFor(user, things string) (string, error) {
 	me := live.OwnerOf(c.Credentials).Name
 	switch {
@@ -303,7 +308,8 @@ func (c *caller) mayAskFor(user, things string) (string, error) {
 	return me, nil
 }
 
-// quotas returns the quotas that c may see: its own, and those of queues, unless only jobs of other users tell that there is the queue.
+// quotas returns the quotas that c may see: its own, and those of queues, unless only jobs of other users tell that
+// there is the queue.
 func (c *caller) quotas(all []live.QuotaUse, queuesOf func(live.Owner) map[string]bool) []live.QuotaUse {
 	if c.operator {
 		return all
@@ -315,8 +321,8 @@ func (c *caller) quotas(all []live.QuotaUse, queuesOf func(live.Owner) map[strin
 	})
 }
 
-// quotasSet returns the quotas that c may see, as quotas does: its own, those of users that have none themselves, and those of queues,
-// all of which the settings name.
+// quotasSet returns the quotas that c may see, as quotas does: its own, those of users that have none themselves, and
+// those of queues, all of which the settings name.
 func (c *caller) quotasSet(all *cluster.Quotas) *cluster.Quotas {
 	if all == nil {
 		return nil
@@ -330,11 +336,12 @@ func (c *caller) quotasSet(all *cluster.Quotas) *cluster.Quotas {
 	return &own
 }
 
-// sizeOf returns what everybody may know of a job. What is not named here is not shown: neither texts of its owner or its
-// programs, nor what its programs answered.
+// sizeOf returns what everybody may know of a job. What is not named here is not shown: neither texts of its owner or
+// its programs, nor what its programs answered.
 func sizeOf(j *live.Job) live.Job {
-	out := live.Job{ID: j.ID, Owner: j.Owner, UID: j.UID, Status: j.Status, Ended: j.Ended, Submitted: j.Submitted, Started: j.Started, Finished: j.Finished,
-		Paused: sizeOfPause(j.Paused), TaskCount: j.TaskCount, SucceededCount: j.SucceededCount}
+	out := live.Job{ID: j.ID, Owner: j.Owner, UID: j.UID, Status: j.Status, Ended: j.Ended, Submitted: j.Submitted,
+		Started: j.Started, Finished: j.Finished, Paused: sizeOfPause(j.Paused), TaskCount: j.TaskCount,
+		SucceededCount: j.SucceededCount}
 	for i := range j.Stages {
 		out.Stages = append(out.Stages, sizeOfStage(&j.Stages[i]))
 	}
@@ -350,16 +357,19 @@ func sizeOf(j *live.Job) live.Job {
 // sizeOfStage returns what everybody may know of a stage.
 func sizeOfStage(s *live.Stage) live.Stage {
 	return live.Stage{
-		Stage: cluster.Stage{Tasks: s.Tasks, Parents: s.Parents, Ideal: s.Ideal, MinMemory: s.MinMemory, MaxMemory: s.MaxMemory, Duration: s.Duration,
-			Elasticity: s.Stage.Elasticity, Command: cluster.Command{Timeout: s.Timeout}},
+		Stage: cluster.Stage{Tasks: s.Tasks, Parents: s.Parents, Ideal: s.Ideal, MinMemory: s.MinMemory,
+			MaxMemory: s.MaxMemory, Duration: s.Duration, Elasticity: s.Stage.Elasticity,
+			Command: cluster.Command{Timeout: s.Timeout}},
 		Class: s.Class, Pending: s.Pending, Running: s.Running, Succeeded: s.Succeeded, Failed: s.Failed,
-		Elasticity: s.Elasticity, CPUMillicores: s.CPUMillicores, IdealBytes: s.IdealBytes, DurationSeconds: s.DurationSeconds, TimeoutSeconds: s.TimeoutSeconds}
+		Elasticity: s.Elasticity, CPUMillicores: s.CPUMillicores, IdealBytes: s.IdealBytes,
+		DurationSeconds: s.DurationSeconds, TimeoutSeconds: s.TimeoutSeconds}
 }
 
 // sizeOfTask returns what everybody may know of a run of a task.
 func sizeOfTask(t *live.Task) live.Task {
-	out := live.Task{Task: t.Task, Owner: t.Owner, Run: t.Run, State: t.State, Node: t.Node, Grant: t.Grant, UnderSized: t.UnderSized,
-		Booked: t.Booked, Started: t.Started, Ended: t.Ended, Outcome: t.Outcome, Still: t.Still, Paused: sizeOfPause(t.Paused)}
+	out := live.Task{Task: t.Task, Owner: t.Owner, Run: t.Run, State: t.State, Node: t.Node, Grant: t.Grant,
+		UnderSized: t.UnderSized, Booked: t.Booked, Started: t.Started, Ended: t.Ended, Outcome: t.Outcome, Still: t.Still,
+		Paused: sizeOfPause(t.Paused)}
 	if u := t.Usage; u != nil {
 		used := *u
 		used.Why = ""
@@ -369,7 +379,8 @@ func sizeOfTask(t *live.Task) live.Task {
 }
 
 // events returns the parts of the events of a book.Snapshot.Inventory that c may see. settings are those of the policy.
-func (c *caller) events(all []cluster.Event, owners map[cluster.JobID]live.Owner, settings map[string]string) []cluster.Event {
+func (c *caller) events(all []cluster.Event, owners map[cluster.JobID]live.Owner,
+	settings map[string]string) []cluster.Event {
 	if c.operator {
 		return all
 	}
@@ -385,7 +396,8 @@ func (c *caller) events(all []cluster.Event, owners map[cluster.JobID]live.Owner
 
 // sizeOfEvent returns what c may know of an event about a job that is not its own, or about no job.
 func (c *caller) sizeOfEvent(e *cluster.Event, owner string, settings map[string]string) cluster.Event {
-	out := cluster.Event{Kind: e.Kind, Node: e.Node, NewNode: e.NewNode, Job: e.Job, Task: e.Task, Outcome: e.Outcome, Grant: e.Grant, Held: e.Held, Launched: e.Launched}
+	out := cluster.Event{Kind: e.Kind, Node: e.Node, NewNode: e.NewNode, Job: e.Job, Task: e.Task, Outcome: e.Outcome,
+		Grant: e.Grant, Held: e.Held, Launched: e.Launched}
 	if e.NewJob != nil {
 		out.NewJob = sizeOfSpec(e.NewJob, owner, settings)
 	}
@@ -393,19 +405,22 @@ func (c *caller) sizeOfEvent(e *cluster.Event, owner string, settings map[string
 		return out
 	}
 	f := e.Condition()
-	found := cluster.Condition{Quotas: c.quotasSet(f.Quotas), Bound: f.Bound, Until: f.Until, HeldBy: f.HeldBy, HeldUntil: f.HeldUntil, HeldFor: f.HeldFor, HeldSince: f.HeldSince, HoldFailed: f.HoldFailed, PageOut: f.PageOut, Out: f.Out, MostCPU: f.MostCPU, Ended: f.Ended}
+	found := cluster.Condition{Quotas: c.quotasSet(f.Quotas), Bound: f.Bound, Until: f.Until, HeldBy: f.HeldBy,
+		HeldUntil: f.HeldUntil, HeldFor: f.HeldFor, HeldSince: f.HeldSince, HoldFailed: f.HoldFailed, PageOut: f.PageOut,
+		Out: f.Out, MostCPU: f.MostCPU, Ended: f.Ended}
 	if p := f.Progress; p != nil { // without the phase, since the phases are not shown
-		found.Progress = &cluster.Progress{StillBy: p.StillBy, StillSince: p.StillSince, Stood: p.Stood, Since: p.Since, Ends: p.Ends}
+		found.Progress = &cluster.Progress{StillBy: p.StillBy, StillSince: p.StillSince, Stood: p.Stood, Since: p.Since,
+			Ends: p.Ends}
 	}
 	out.SetCondition(found)
 	return out
 }
 
-// sizeOfSpec returns what everybody may know of a job as the engine has it. A queue is shown if the settings of the policy, which
-// everybody may see, declare it.
+// sizeOfSpec returns what everybody may know of a job as the engine has it. A queue is shown if the settings of the
+// policy, which everybody may see, declare it.
 func sizeOfSpec(j *cluster.Job, owner string, settings map[string]string) *cluster.Job {
-	out := &cluster.Job{ID: j.ID, Owner: owner, Weight: j.Weight, Submitted: j.Submitted, Class: j.Class, MaxAttempts: j.MaxAttempts, RetryDelay: j.RetryDelay, AtMostOnce: j.AtMostOnce,
-		Deadline: j.Deadline, Held: j.Held}
+	out := &cluster.Job{ID: j.ID, Owner: owner, Weight: j.Weight, Submitted: j.Submitted, Class: j.Class,
+		MaxAttempts: j.MaxAttempts, RetryDelay: j.RetryDelay, AtMostOnce: j.AtMostOnce, Deadline: j.Deadline, Held: j.Held}
 	if declares(settings, j.Queue) {
 		out.Queue = j.Queue
 	}

@@ -24,16 +24,22 @@ import (
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-// allowed has a row for each operation of the API: what a request about job 1 of ada is answered to ada, to another user, and
-// to an operator.
+// allowed has a row for each operation of the API: what a request about job 1 of ada is answered to ada, to another
+// user, and to an operator.
 var allowed = map[string]struct{ owner, stranger, operator int }{
-	"status": {200, 200, 200}, "health": {200, 200, 200}, "ready": {200, 200, 200}, "shutdown": {403, 403, 202}, "prune": {403, 403, 200},
-	"submit": {201, 201, 201}, "plan": {200, 200, 200}, "submit-bulk": {201, 201, 201}, "jobs": {200, 200, 200}, "job": {200, 200, 200}, "tasks": {200, 200, 200}, "watch": {200, 200, 200},
-	"usage": {200, 403, 200}, "explain": {200, 403, 200}, "logs": {200, 403, 200}, "task": {200, 403, 200}, "output": {200, 403, 200},
-	"kill": {202, 403, 202}, "input": {101, 403, 101}, "pause": {202, 403, 202}, "resume": {202, 403, 202}, "pauseTask": {202, 403, 202}, "resumeTask": {202, 403, 202},
+	"status": {200, 200, 200}, "health": {200, 200, 200}, "ready": {200, 200, 200}, "shutdown": {403, 403, 202},
+	"prune":  {403, 403, 200},
+	"submit": {201, 201, 201}, "plan": {200, 200, 200}, "submit-bulk": {201, 201, 201}, "jobs": {200, 200, 200},
+	"job": {200, 200, 200}, "tasks": {200, 200, 200}, "watch": {200, 200, 200},
+	"usage": {200, 403, 200}, "explain": {200, 403, 200}, "logs": {200, 403, 200}, "task": {200, 403, 200},
+	"output": {200, 403, 200},
+	"kill":   {202, 403, 202}, "input": {101, 403, 101}, "pause": {202, 403, 202}, "resume": {202, 403, 202},
+	"pauseTask": {202, 403, 202}, "resumeTask": {202, 403, 202},
 	"profiles": {200, 200, 200}, "profile": {200, 200, 200}, "store-profile": {204, 204, 204},
-	"applications": {200, 200, 200}, "application": {200, 200, 200}, "import-runs": {200, 200, 200}, "forget-application": {204, 204, 204},
-	"create-token": {201, 201, 201}, "tokens": {200, 200, 200}, "quotas": {200, 200, 200}, "revoke-token": {204, 404, 204},
+	"applications": {200, 200, 200}, "application": {200, 200, 200}, "import-runs": {200, 200, 200},
+	"forget-application": {204, 204, 204},
+	"create-token":       {201, 201, 201}, "tokens": {200, 200, 200}, "quotas": {200, 200, 200},
+	"revoke-token": {204, 404, 204},
 	// A pool that does not say of whom is one of the caller: an operator has no pool p, either.
 	"pools": {200, 200, 200}, "pool": {200, 404, 404}, "put-pool": {200, 200, 200}, "remove-pool": {204, 404, 404},
 	"register-executor": {200, 404, 404}, "next-task": {200, 404, 404}, "beat": {200, 404, 404},
@@ -42,17 +48,19 @@ var allowed = map[string]struct{ owner, stranger, operator int }{
 
 const daemonUser, operators = 2000, 500
 
-// callers are users, with what each is to job 1 of ada, user 1000. A user who has got the uid of ada since is not ada, and
-// neither is a user of the same name from elsewhere.
+// callers are users, with what each is to job 1 of ada, user 1000. A user who has got the uid of ada since is not
+// ada, and neither is a user of the same name from elsewhere.
 var callers = map[string]struct {
 	uid    uint32
 	name   string
 	groups []uint32
 }{
 	"ada, owner": {1000, "ada", []uint32{100}}, "bob, stranger": {3000, "bob", []uint32{100, 501}},
-	"eve with the uid of ada, stranger": {1000, "eve", nil}, "another ada, stranger": {3001, "ada", nil}, "nobody, stranger": {1<<32 - 2, "nobody", nil},
-	"root, operator": {0, "root", nil}, "the daemon's user, operator": {daemonUser, "d", nil},
-	"a member of the group, operator": {4000, "op", []uint32{100, operators}}, "one whose own group it is, operator": {operators, "op2", nil},
+	"eve with the uid of ada, stranger": {1000, "eve", nil}, "another ada, stranger": {3001, "ada", nil},
+	"nobody, stranger": {1<<32 - 2, "nobody", nil},
+	"root, operator":   {0, "root", nil}, "the daemon's user, operator": {daemonUser, "d", nil},
+	"a member of the group, operator":     {4000, "op", []uint32{100, operators}},
+	"one whose own group it is, operator": {operators, "op2", nil},
 }
 
 // guarded is a server with job 1 of ada.
@@ -97,14 +105,16 @@ func foundOf(job *live.Job) []cluster.Event {
 	}
 	text := ""
 	some := cluster.Limits{cluster.QuotaRunning: {Most: 1}}
-	quotas := &cluster.Quotas{Users: map[string]cluster.Limits{"": some, "ada": some}, Queues: map[string]cluster.Limits{"named": some}}
+	quotas := &cluster.Quotas{Users: map[string]cluster.Limits{"": some, "ada": some},
+		Queues: map[string]cluster.Limits{"named": some}}
 	if job.Name != "" {
 		text = secret + "found"
 		quotas.Users[secret+"quotas.user"] = some
 	}
 	return []cluster.Event{{Kind: cluster.QuotasSet, Detail: text, Found: &cluster.Condition{Quotas: quotas}},
 		{Kind: cluster.JobSubmitted, Job: 1, NewJob: spec, Detail: text},
-		{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1}, Detail: text, Found: &cluster.Condition{Stays: text, Progress: &cluster.Progress{Phase: 1}}}}
+		{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1}, Detail: text,
+			Found: &cluster.Condition{Stays: text, Progress: &cluster.Progress{Phase: 1}}}}
 }
 
 // operation is a request for an operation of the document.
@@ -122,11 +132,13 @@ func operations(t *testing.T) (all []operation) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bodies := map[string]string{"submit": `{"dir":"/","stages":null}`, "plan": `{"dir":"/","stages":null}`, "submit-bulk": `{"dir":"/","jobs":[{"stages":null}]}`, "store-profile": `{"ideal_memory_bytes":2,"min_memory_bytes":1,"duration_ns":1,"elasticity":{"kind":"step","factor":2}}`, "import-runs": string(recorded),
-		"create-token": `{"scope":"read","lifetime_ns":3600000000000}`, "put-pool": `{"name":"p","max":1,"ideal_memory_bytes":1}`}
+	bodies := map[string]string{"submit": `{"dir":"/","stages":null}`, "plan": `{"dir":"/","stages":null}`,
+		"submit-bulk":   `{"dir":"/","jobs":[{"stages":null}]}`,
+		"store-profile": `{"ideal_memory_bytes":2,"min_memory_bytes":1,"duration_ns":1,"elasticity":{"kind":"step","factor":2}}`, "import-runs": string(recorded), "create-token": `{"scope":"read","lifetime_ns":3600000000000}`, "put-pool": `{"name":"p","max":1,"ideal_memory_bytes":1}`}
 	for path, item := range asDescribed(t, h).doc.Paths.Map() {
 		for method, o := range item.Operations() {
-			all = append(all, operation{o.OperationID, method, strings.NewReplacer("{job}", "1", "{task}", "1.0.0", "{token}", "1", "{name}", "p", "{pool}", "p", "{executor}", "1", "{application}", "1").Replace(path), bodies[o.OperationID]})
+			all = append(all, operation{o.OperationID, method, strings.NewReplacer("{job}", "1", "{task}", "1.0.0", "{token}",
+				"1", "{name}", "p", "{pool}", "p", "{executor}", "1", "{application}", "1").Replace(path), bodies[o.OperationID]})
 		}
 	}
 	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.id, b.id) })
@@ -134,7 +146,8 @@ func operations(t *testing.T) (all []operation) {
 }
 
 // askAs sends a request as a user, and returns the answer.
-func askAs(h http.Handler, o operation, query string, uid uint32, name string, groups []uint32) *httptest.ResponseRecorder {
+func askAs(h http.Handler, o operation, query string, uid uint32, name string,
+	groups []uint32) *httptest.ResponseRecorder {
 	r := asCaller(o.method, o.path+query, strings.NewReader(o.body))
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, r.WithContext(asUser(context.Background(), uid, name, groups...)))
@@ -156,9 +169,11 @@ func TestEveryOperationKnowsWhoMayCallIt(t *testing.T) {
 		var h http.Handler
 		for who, c := range callers {
 			if h == nil || o.id == "forget-application" || strings.HasSuffix(o.id, "-pool") {
-				h, _ = guarded(t, live.Job{Ended: true, Stages: []live.Stage{{Stage: cluster.Stage{Tasks: 1}}}, Tasks: []live.Task{{Task: cluster.TaskID{Job: 1}, Run: 1}}})
+				h, _ = guarded(t, live.Job{Ended: true, Stages: []live.Stage{{Stage: cluster.Stage{Tasks: 1}}},
+					Tasks: []live.Task{{Task: cluster.TaskID{Job: 1}, Run: 1}}})
 			}
-			status := map[string]int{"owner": want.owner, "stranger": want.stranger, "operator": want.operator}[who[strings.LastIndex(who, " ")+1:]]
+			status := map[string]int{"owner": want.owner, "stranger": want.stranger,
+				"operator": want.operator}[who[strings.LastIndex(who, " ")+1:]]
 			if answer := askAs(h, o, "", c.uid, c.name, c.groups); answer.Code != status {
 				t.Errorf("operation %s: %s gets %d, want %d: %s", o.id, who, answer.Code, status, answer.Body)
 			}
@@ -166,8 +181,8 @@ func TestEveryOperationKnowsWhoMayCallIt(t *testing.T) {
 	}
 }
 
-// What nobody may do to the job of another user is said in one sentence, which names the owner and nothing else of the job. A
-// job that does not exist is missing for everybody.
+// What nobody may do to the job of another user is said in one sentence, which names the owner and nothing else of
+// the job. A job that does not exist is missing for everybody.
 func TestDenied(t *testing.T) {
 	h, d := guarded(t, live.Job{Name: secret})
 	for _, o := range operations(t) {
@@ -182,7 +197,8 @@ func TestDenied(t *testing.T) {
 			e.Message = o.id + ": only root, the daemon's user and members of group ops may do this"
 		}
 		var got live.Error
-		if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || got.Kind != live.Denied || got.Message != e.Message {
+		if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || got.Kind != live.Denied ||
+			got.Message != e.Message {
 			t.Errorf("operation %s: %s, %v, want %s", o.id, answer.Body, err, e.Message)
 		}
 		if strings.Contains(o.path, "/1") {
@@ -237,10 +253,11 @@ func plant(v reflect.Value, field string) {
 }
 
 // public are the texts of a job that everybody may see: the names of users and nodes, and words that describe numbers.
-var public = []string{"job.Stages.Elasticity", "job.Tasks.Node", "job.Earlier.Node", "job.Paused.By", "job.Tasks.Paused.By", "job.Earlier.Paused.By"}
+var public = []string{"job.Stages.Elasticity", "job.Tasks.Node", "job.Earlier.Node", "job.Paused.By",
+	"job.Tasks.Paused.By", "job.Earlier.Paused.By"}
 
-// No answer that another user can get has a text of a job of ada, whatever texts a job gets in future, and its owner and
-// operators get them all.
+// No answer that another user can get has a text of a job of ada, whatever texts a job gets in future, and its owner
+// and operators get them all.
 func TestNoWordOfAStrangersJob(t *testing.T) {
 	planted := secretsIn(mustJSON(t, plantedJob()))
 	if len(planted) < 30 { // there were more when this was written
@@ -248,7 +265,8 @@ func TestNoWordOfAStrangersJob(t *testing.T) {
 	}
 	for _, o := range operations(t) {
 		h, _ := guarded(t, plantedJob())
-		for _, query := range []string{"", "?all=true", "?usage=true", "?ended=true", "?all=true&usage=true&ended=true&kill=false&stderr=false&from=0"} {
+		for _, query := range []string{"", "?all=true", "?usage=true", "?ended=true",
+			"?all=true&usage=true&ended=true&kill=false&stderr=false&from=0"} {
 			for who, c := range callers {
 				answer := askAs(h, o, query, c.uid, c.name, c.groups)
 				said := secretsIn(answer.Body.String())
@@ -259,7 +277,8 @@ func TestNoWordOfAStrangersJob(t *testing.T) {
 					}
 				} else if o.id == "job" && len(said) != len(planted)-1 { // guarded has put in the name of the owner
 					t.Errorf("%s %s%s tells %s only %v", o.method, o.path, query, who, said)
-				} else if (o.id == "plan" || o.id == "quotas") && strings.HasSuffix(who, "operator") != slices.Contains(said, "quotas.user") {
+				} else if (o.id == "plan" || o.id == "quotas") && strings.HasSuffix(who, "operator") != slices.Contains(said,
+					"quotas.user") {
 					t.Errorf("%s %s%s tells %s %v", o.method, o.path, query, who, said)
 				}
 			}
@@ -338,12 +357,15 @@ func TestSizeOfAStrangersJob(t *testing.T) {
 	}
 	s, was := &got.Stages[0], &job.Stages[0]
 	task, wasTask := &got.Tasks[0], &job.Tasks[0]
-	if got.Owner != "ada" || got.Status != job.Status || got.TaskCount != job.TaskCount || !got.Submitted.Equal(job.Submitted) ||
-		s.Ideal != was.Ideal || s.MaxMemory != was.MaxMemory || s.Class != was.Class || s.Running != was.Running || s.Stage.Duration != was.Stage.Duration ||
+	if got.Owner != "ada" || got.Status != job.Status || got.TaskCount != job.TaskCount ||
+		!got.Submitted.Equal(job.Submitted) ||
+		s.Ideal != was.Ideal || s.MaxMemory != was.MaxMemory || s.Class != was.Class || s.Running != was.Running ||
+		s.Stage.Duration != was.Stage.Duration ||
 		task.Grant != wasTask.Grant || task.State != wasTask.State || *task.Usage.Memory != *wasTask.Usage.Memory {
 		t.Errorf("%s", answer.Body)
 	}
-	if got.Name != "" || got.ExitCode != nil || got.Waiting != "" || s.Name != "" || s.Phases != nil || task.Why != "" || task.Exit != nil {
+	if got.Name != "" || got.ExitCode != nil || got.Waiting != "" || s.Name != "" || s.Phases != nil || task.Why != "" ||
+		task.Exit != nil {
 		t.Errorf("%s", answer.Body)
 	}
 }
@@ -356,7 +378,8 @@ func TestCutLeavesTheOriginal(t *testing.T) {
 	for _, path := range []string{"/v1/jobs?all=true", "/v1/tasks"} {
 		o := operation{method: "GET"}
 		o.path, _, _ = strings.Cut(path, "?")
-		if answer := askAs(h, o, strings.TrimPrefix(path, o.path), 3000, "bob", nil); answer.Code != 200 || strings.Contains(answer.Body.String(), "mine") {
+		if answer := askAs(h, o, strings.TrimPrefix(path, o.path), 3000, "bob", nil); answer.Code != 200 ||
+			strings.Contains(answer.Body.String(), "mine") {
 			t.Errorf("%s: %d %s", path, answer.Code, answer.Body)
 		}
 	}
@@ -373,10 +396,15 @@ func TestRulesThatDoNotSuit(t *testing.T) {
 			register(a, 0, "GET", "/a", "a", "", 200, func(context.Context, *nothing) (*nothing, error) { return nil, nil })
 		},
 		"a job, for anyone": func(a *api) {
-			register(a, anyone, "PUT", "/a/{job}", "a", "", 200, func(context.Context, *struct{ JobPath }) (*nothing, error) { return nil, nil })
+			register(a, anyone, "PUT", "/a/{job}", "a", "", 200, func(context.Context, *struct{ JobPath }) (*nothing, error) {
+				return nil, nil
+			})
 		},
 		"a task, for operators": func(a *api) {
-			register(a, operator, "PUT", "/a/{task}", "a", "", 200, func(context.Context, *struct{ TaskPath }) (*nothing, error) { return nil, nil })
+			register(a, operator, "PUT", "/a/{task}", "a", "", 200, func(context.Context, *struct{ TaskPath }) (*nothing,
+				error) {
+				return nil, nil
+			})
 		},
 		"no job, for its owner": func(a *api) {
 			register(a, owner, "GET", "/a", "a", "", 200, func(context.Context, *nothing) (*nothing, error) { return nil, nil })
@@ -389,7 +417,9 @@ func TestRulesThatDoNotSuit(t *testing.T) {
 			})
 		},
 		"an answer that is not cut": func(a *api) {
-			register(a, sizes, "GET", "/a", "a", "", 200, func(context.Context, *nothing) (*body[live.Explanation], error) { return nil, nil })
+			register(a, sizes, "GET", "/a", "a", "", 200, func(context.Context, *nothing) (*body[live.Explanation], error) {
+				return nil, nil
+			})
 		},
 	}
 	for name, add := range tests {
@@ -416,22 +446,29 @@ func TestCallerWithoutAName(t *testing.T) {
 	}
 }
 
-// What another user gets of a cluster has no text of a job of ada, and an engine accepts it. The queue is shown if the settings of the
-// policy name it.
+// What another user gets of a cluster has no text of a job of ada, and an engine accepts it. The queue is shown if
+// the settings of the policy name it.
 func TestSizeOfAStrangersJobInACluster(t *testing.T) {
 	node := cluster.Node{Name: "n", Capacity: resource.Of(4*resource.Core, 4*resource.GiB)}
 	need := resource.Of(resource.Core, resource.GiB)
-	spec := &cluster.Job{ID: 1, Name: secret, Owner: "ada", Queue: "production", App: secret, Weight: 2, Stages: []cluster.Stage{{Name: secret, Tasks: 1, Ideal: need, DataOn: []string{secret},
-		Phases: []cluster.Phase{{Name: secret, Duration: time.Second}, {Duration: 2 * time.Second}}, Told: cluster.Provenance{Model: secret}}}}
+	spec := &cluster.Job{ID: 1, Name: secret, Owner: "ada", Queue: "production", App: secret, Weight: 2,
+		Stages: []cluster.Stage{{Name: secret, Tasks: 1, Ideal: need, DataOn: []string{secret},
+			Phases: []cluster.Phase{{Name: secret, Duration: time.Second}, {Duration: 2 * time.Second}},
+			Told:   cluster.Provenance{Model: secret}}}}
 	some := func(most int64) cluster.Limits { return cluster.Limits{cluster.QuotaRunning: {Most: most}} }
-	quotas := &cluster.Quotas{Users: map[string]cluster.Limits{"": some(1), "bob": some(2), secret: some(3)}, Queues: map[string]cluster.Limits{"named": some(4)}}
-	found := []cluster.Event{{Kind: cluster.NodeJoined, NewNode: &node}, {Kind: cluster.NodeMemory, Held: resource.MiB, Detail: secret},
-		{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: quotas}}, {Kind: cluster.JobSubmitted, Job: 1, NewJob: spec},
-		{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1}, Grant: need, Launched: 1, Found: &cluster.Condition{ByPhase: true, Stays: secret, Progress: &cluster.Progress{Phase: 1, Ends: 5}}},
+	quotas := &cluster.Quotas{Users: map[string]cluster.Limits{"": some(1), "bob": some(2), secret: some(3)},
+		Queues: map[string]cluster.Limits{"named": some(4)}}
+	found := []cluster.Event{{Kind: cluster.NodeJoined, NewNode: &node},
+		{Kind: cluster.NodeMemory, Held: resource.MiB, Detail: secret},
+		{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: quotas}},
+		{Kind: cluster.JobSubmitted, Job: 1, NewJob: spec},
+		{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1}, Grant: need, Launched: 1,
+			Found: &cluster.Condition{ByPhase: true, Stays: secret, Progress: &cluster.Progress{Phase: 1, Ends: 5}}},
 		{Kind: cluster.Continued}}
 	bob := &caller{Credentials: cluster.Credentials{UID: 3000, User: "bob"}}
 	for settings, queue := range map[string]string{"production=70,tests=30": "production", "tests=30": ""} {
-		cut := bob.events(found, map[cluster.JobID]live.Owner{1: {UID: 1000, Name: "ada"}}, map[string]string{"capacity.queues": settings})
+		cut := bob.events(found, map[cluster.JobID]live.Owner{1: {UID: 1000, Name: "ada"}},
+			map[string]string{"capacity.queues": settings})
 		if text := mustJSON(t, cut); strings.Contains(text, secret) {
 			t.Errorf("%s", text)
 		}
@@ -441,7 +478,8 @@ func TestSizeOfAStrangersJobInACluster(t *testing.T) {
 				t.Fatalf("%+v: %v", cut[i], err)
 			}
 		}
-		if j, ok := b.Snapshot().Job(1); !ok || j.Queue != queue || j.Owner != "ada" || j.Weight != 2 || len(j.Tasks) != 1 || j.Stages[0].RunTime() != 3*time.Second {
+		if j, ok := b.Snapshot().Job(1); !ok || j.Queue != queue || j.Owner != "ada" || j.Weight != 2 ||
+			len(j.Tasks) != 1 || j.Stages[0].RunTime() != 3*time.Second {
 			t.Errorf("%+v", j)
 		}
 		if n := b.Snapshot().Nodes[0]; n.Node != node || n.Held != resource.MiB {

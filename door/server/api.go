@@ -92,7 +92,8 @@ func ParseTask(text string) (cluster.TaskID, error) {
 
 // handler returns the handler of all requests to the API.
 func (s *Server) handler() http.Handler {
-	a := newAPI("bellows", "1", "Jobs that share the memory of a machine. Times are RFC 3339, sizes bytes, CPU millicores.",
+	a := newAPI("bellows", "1",
+		"Jobs that share the memory of a machine. Times are RFC 3339, sizes bytes, CPU millicores.",
 		guard{s.daemon.UID, s.daemon.Operators, s.driver.Owner})
 	s.machine(a)
 	s.health(a)
@@ -118,7 +119,8 @@ func (s *Server) handler() http.Handler {
 				"must be one of %s at %s", strings.Join(has, ", "), clipped(r.URL.Path)))
 			return
 		}
-		writeError(w, live.Errorf(live.NotFound, "%s %s: no such address; GET /openapi.json lists them", r.Method, clipped(r.URL.Path)))
+		writeError(w, live.Errorf(live.NotFound, "%s %s: no such address; GET /openapi.json lists them", r.Method,
+			clipped(r.URL.Path)))
 	})
 	return s.metrics.counted(a.doc, a.mux)
 }
@@ -215,8 +217,8 @@ func (s *Server) jobs(a *api) {
 		func(ctx context.Context, in *struct{ JobPath }) (*struct{}, error) {
 			return nil, s.driver.Cancel(ctx, callerOf(ctx).Credentials, in.id())
 		})
-	register(a, owner, "PUT", "/v1/jobs/{job}/pause", "pause", "Pause a job: none of its tasks starts, and its programs are stopped", 202,
-		func(ctx context.Context, in *struct {
+	register(a, owner, "PUT", "/v1/jobs/{job}/pause", "pause",
+		"Pause a job: none of its tasks starts, and its programs are stopped", 202, func(ctx context.Context, in *struct {
 			JobPath
 			PageOut
 		}) (*struct{}, error) {
@@ -231,7 +233,8 @@ func (s *Server) jobs(a *api) {
 			why, err := s.explain(ctx, in.id())
 			return &body[live.Explanation]{why}, err
 		})
-	register(a, owner, "POST", "/v1/jobs/{job}/input", "input", "Send input to the program of a job, in frames on the upgraded connection", 101,
+	register(a, owner, "POST", "/v1/jobs/{job}/input", "input",
+		"Send input to the program of a job, in frames on the upgraded connection", 101,
 		func(ctx context.Context, in *struct{ JobPath }) (*upgraded, error) {
 			sink, err := s.driver.Input(ctx, in.id())
 			if err != nil {
@@ -360,8 +363,8 @@ func (s *Server) knowledge(a *api) {
 			}
 			return &body[NamedProfile]{profileOf(stored)}, err
 		})
-	register(a, anyone, "PUT", "/v1/profiles/{name}", "store-profile", "Store a profile, in place of an old profile of the same name", 204,
-		func(ctx context.Context, in *struct {
+	register(a, anyone, "PUT", "/v1/profiles/{name}", "store-profile",
+		"Store a profile, in place of an old profile of the same name", 204, func(ctx context.Context, in *struct {
 			Name string `path:"name"`
 			Body Profile
 		}) (*struct{}, error) {

@@ -71,7 +71,8 @@ type ofUser struct {
 	User string `query:"user" doc:"for operators: those of the user of this name, instead of the caller's"`
 }
 
-// whose returns the caller, and the other user whose applications an operator asks for; empty if they are the caller's own.
+// whose returns the caller, and the other user whose applications an operator asks for; empty if they are the
+// caller's own.
 func (u *ofUser) whose(ctx context.Context) (caller cluster.Credentials, other string, err error) {
 	if caller, err = peer(ctx); err != nil || u.User == "" || u.User == live.OwnerOf(caller).Name {
 		return caller, "", err
@@ -111,8 +112,8 @@ func (s *Server) applications(a *api) {
 			}
 			return &body[[]Application]{out}, nil
 		})
-	register(a, anyone, "GET", "/v1/apps/{name}", "application", "Return what is known of an application of the caller", 200,
-		func(ctx context.Context, in *ApplicationPath) (*body[Application], error) {
+	register(a, anyone, "GET", "/v1/apps/{name}", "application", "Return what is known of an application of the caller",
+		200, func(ctx context.Context, in *ApplicationPath) (*body[Application], error) {
 			caller, err := peer(ctx)
 			if err != nil {
 				return nil, err
@@ -124,7 +125,8 @@ func (s *Server) applications(a *api) {
 			out, err := s.applicationOf(ctx, &stored)
 			return &body[Application]{out}, err
 		})
-	register(a, anyone, "POST", "/v1/apps", "import-runs", "Add runs that another system recorded to what is known of the caller's applications", 200,
+	register(a, anyone, "POST", "/v1/apps", "import-runs",
+		"Add runs that another system recorded to what is known of the caller's applications", 200,
 		func(ctx context.Context, in *body[RecordedRuns]) (*body[ImportedRuns], error) {
 			caller, err := peer(ctx)
 			if err != nil {
@@ -137,8 +139,8 @@ func (s *Server) applications(a *api) {
 			out, err := s.driver.Import(ctx, caller, h)
 			return &body[ImportedRuns]{ImportedRuns{out, notes}}, err
 		})
-	register(a, own, "DELETE", "/v1/apps/{name}", "forget-application", "Forget all that is known of an application of the caller", 204,
-		func(ctx context.Context, in *struct {
+	register(a, own, "DELETE", "/v1/apps/{name}", "forget-application",
+		"Forget all that is known of an application of the caller", 204, func(ctx context.Context, in *struct {
 			ApplicationPath
 			ofUser
 		}) (*struct{}, error) {

@@ -51,8 +51,8 @@ func orEnded(ctx context.Context, err error) error {
 	return err
 }
 
-// cutIfEnded ends the connection of a request whose token has ceased to be valid, so that the client does not take a part of an answer
-// for the whole.
+// cutIfEnded ends the connection of a request whose token has ceased to be valid, so that the client does not take a
+// part of an answer for the whole.
 func cutIfEnded(ctx context.Context) {
 	if orEnded(ctx, nil) != nil {
 		panic(http.ErrAbortHandler)
@@ -67,14 +67,15 @@ func scopeOf(ctx context.Context) (s Scope, ok bool) {
 	return s, ok
 }
 
-// recheck is how long a token is taken for valid while a request lasts: then its expiry and its user are looked at again.
+// recheck is how long a token is taken for valid while a request lasts: then its expiry and its user are looked at
+// again.
 const recheck = 10 * time.Second
 
 // usedPace is how exactly the last use of a token is recorded: not more often than that.
 const usedPace = time.Hour
 
-// authenticated returns a handler for requests over the network. Whoever presents a valid token is its user to next; everybody
-// else gets the same answer, after the same time, and only the log has the reason.
+// authenticated returns a handler for requests over the network. Whoever presents a valid token is its user to next;
+// everybody else gets the same answer, after the same time, and only the log has the reason.
 func (k *tokens) authenticated(next http.Handler, counted func()) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, secret, ok := bearer(r.Header["Authorization"])
@@ -123,7 +124,8 @@ func (k *tokens) begin(ctx context.Context, id int64) (within context.Context, d
 
 // identify returns the token with an id and a secret, and its user. why is the reason if it is not valid. The error is
 // that this cannot be found out now.
-func (k *tokens) identify(ctx context.Context, id int64, secret string, presented bool) (t store.Token, from cluster.Credentials, why string, err error) {
+func (k *tokens) identify(ctx context.Context, id int64, secret string, presented bool) (t store.Token,
+	from cluster.Credentials, why string, err error) {
 	t, err = k.store.Token(ctx, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return t, from, "", err
@@ -170,7 +172,8 @@ func (k *tokens) used(ctx context.Context, t *store.Token) {
 	}
 }
 
-// look ends the requests with a token when the token expires, or its user is removed, while one of them lasts: until ctx ends.
+// look ends the requests with a token when the token expires, or its user is removed, while one of them lasts: until
+// ctx ends.
 func (k *tokens) look(ctx context.Context, id int64, expires timeline.Time) {
 	for {
 		select {
@@ -212,8 +215,9 @@ func (k *tokens) end(id int64, why string) {
 	}
 }
 
-// Refusals are answered at a bounded rate, whoever sends the requests: each at least refusalDelay after it was found out, and
-// refusalPace after the one before. A connection that would wait for longer than refusalWait is closed. Valid tokens do not wait.
+// Refusals are answered at a bounded rate, whoever sends the requests: each at least refusalDelay after it was found
+// out, and refusalPace after the one before. A connection that would wait for longer than refusalWait is closed.
+// Valid tokens do not wait.
 const (
 	refusalDelay = 100 * time.Millisecond
 	refusalPace  = 50 * time.Millisecond
@@ -254,8 +258,11 @@ func (k *tokens) refuse(w http.ResponseWriter, r *http.Request, id int64, why st
 	case <-r.Context().Done():
 	}
 	// Package http may read the rest of the body before it answers.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // every connection supports it; recorders in tests may not
+	// every connection supports it; recorders in tests may not
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
 	w.Header().Set("WWW-Authenticate", `Bearer realm="bellows"`)
 	w.Header().Set("Connection", "close")
-	writeError(w, live.Errorf(live.NoToken, "a request over the network needs a valid token in its header Authorization: `bellows token create` makes one, on the machine of the daemon"))
+	writeError(w, live.Errorf(live.NoToken,
+		"a request over the network needs a valid token in its header Authorization: `bellows token create` makes "+
+			"one, on the machine of the daemon"))
 }

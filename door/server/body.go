@@ -20,7 +20,8 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// The limits of a request's body, if it has none of its own. A job with the environment of its submitter is some 10 KiB.
+// The limits of a request's body, if it has none of its own. A job with the environment of its submitter is some 10
+// KiB.
 const (
 	maxBody    = 8 << 20  // bytes
 	smallBody  = 64 << 10 // bytes; a larger body waits for its turn
@@ -36,7 +37,8 @@ type (
 		values int // JSON values
 	}
 	limited interface{ limits() bodyLimits }
-	// complete is a body that has all fields that the document requires. Of other bodies a field that is missing has its zero value.
+	// complete is a body that has all fields that the document requires. Of other bodies a field that is missing has its
+	// zero value.
 	complete interface{ complete() }
 )
 
@@ -49,8 +51,8 @@ type bodyRoom struct {
 
 func newBodyRoom() bodyRoom { return bodyRoom{make(chan struct{}, 1), &turns{}} }
 
-// read decodes the JSON of a request into a variable, and returns its text. done is never nil; the caller calls it when it no
-// longer needs the variable.
+// read decodes the JSON of a request into a variable, and returns its text. done is never nil; the caller calls it
+// when it no longer needs the variable.
 func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (text []byte, done func(), e *live.Error) {
 	done = func() {}
 	if stated := r.Header.Get("Content-Type"); stated != "" {
@@ -94,7 +96,8 @@ func (b bodyRoom) enter(r *http.Request) (done func(), e *live.Error) {
 	if err := r.Context().Err(); err != nil {
 		return func() {}, live.Errorf(live.Unavailable, "request body: %v", err)
 	}
-	return func() {}, live.Errorf(live.Unavailable, "request body: other bodies of more than %d bytes have been in work for %v; try again later", smallBody, bodyTurn)
+	return func() {}, live.Errorf(live.Unavailable,
+		"request body: other bodies of more than %d bytes have been in work for %v; try again later", smallBody, bodyTurn)
 }
 
 // receive appends the body to text as it arrives.
@@ -147,7 +150,8 @@ func decode(text []byte, into any, most int) *live.Error {
 	return nil
 }
 
-// missing returns the path of a field that the document requires and that a JSON text of a type lacks or has as null, or "".
+// missing returns the path of a field that the document requires and that a JSON text of a type lacks or has as null,
+// or "".
 func missing(text []byte, of reflect.Type) string {
 	if of.Kind() == reflect.Pointer {
 		return missing(text, of.Elem())

@@ -24,8 +24,8 @@ func asCaller(method, address string, body io.Reader) *http.Request {
 	return r.WithContext(asUser(r.Context(), 1000, "ada"))
 }
 
-// asUser returns the context of a request from a user and the groups of the user, the first of which is that of the same
-// number.
+// asUser returns the context of a request from a user and the groups of the user, the first of which is that of the
+// same number.
 func asUser(ctx context.Context, uid uint32, name string, groups ...uint32) context.Context {
 	return context.WithValue(ctx, peerKey{}, cluster.Credentials{UID: uid, GID: uid, User: name, Groups: groups})
 }
@@ -52,7 +52,8 @@ func TestLargeBodiesWaitForEachOther(t *testing.T) {
 		a := newAPI("test", "1", "", guard{})
 		working, most := 0, 0
 		let := make(chan struct{})
-		register(a, anyone, "POST", "/large", "large", "", 204, func(_ context.Context, in *body[[]string]) (*struct{}, error) {
+		register(a, anyone, "POST", "/large", "large", "", 204, func(_ context.Context, in *body[[]string]) (*struct{},
+			error) {
 			working++
 			most = max(most, working)
 			if len(in.Body) > 0 {
@@ -130,7 +131,8 @@ func (*buggy) Status(context.Context) (live.Status, error) {
 
 // Every request is answered: as the API describes, or with an Error of one line that is no bug of ours.
 func FuzzRequests(f *testing.F) {
-	f.Add("POST", "/v1/jobs", `{"dir":"/","stages":[{"tasks":1,"cpu_millicores":1,"args":["true"],"elasticity":{"kind":1}}]}`)
+	f.Add("POST", "/v1/jobs",
+		`{"dir":"/","stages":[{"tasks":1,"cpu_millicores":1,"args":["true"],"elasticity":{"kind":1}}]}`)
 	f.Add("POST", "/v1/jobs", `{"stages":[{"elasticity":{"kind":"points","points":[{"memory_bytes":1e300}]}}]}`)
 	f.Add("POST", "/v1/jobs", `{"class":{"a":[]},"weight":"x","stages":{}}`)
 	f.Add("PUT", "/v1/profiles/a b", `{"ideal_memory_bytes":-1,"elasticity":{"kind":[]}}`)
@@ -151,19 +153,22 @@ func FuzzRequests(f *testing.F) {
 			return
 		}
 		var e live.Error
-		if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil || e.Message == "" || strings.Contains(e.Message, "bug of bellows") || strings.Contains(e.Message, "\n") {
+		if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil || e.Message == "" ||
+			strings.Contains(e.Message, "bug of bellows") || strings.Contains(e.Message, "\n") {
 			t.Errorf("%s %q %q: %d %s, %v", method, address, body, answer.Code, answer.Body, err)
 		}
 	})
 }
 
-// One user who sends large bodies over many connections does not keep the body of another user waiting for more than one of them.
+// One user who sends large bodies over many connections does not keep the body of another user waiting for more than
+// one of them.
 func TestUsersTakeTurnsWithLargeBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI("test", "1", "", guard{})
 		var order []uint32
 		let := make(chan struct{})
-		register(a, anyone, "POST", "/large", "large", "", 204, func(ctx context.Context, _ *body[[]string]) (*struct{}, error) {
+		register(a, anyone, "POST", "/large", "large", "", 204, func(ctx context.Context, _ *body[[]string]) (*struct{},
+			error) {
 			order = append(order, ctx.Value(peerKey{}).(cluster.Credentials).UID)
 			<-let
 			return nil, nil

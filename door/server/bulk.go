@@ -30,8 +30,8 @@ type SubmittedBulk struct {
 	IDs []int64 `json:"ids" doc:"of the jobs, in their order"`
 }
 
-// unreadBulk is a Bulk whose jobs are decoded when they are checked, so that one at a time takes memory for what it turns out not to
-// need.
+// unreadBulk is a Bulk whose jobs are decoded when they are checked, so that one at a time takes memory for what it
+// turns out not to need.
 type unreadBulk struct {
 	Env       []string           `json:"env"`
 	Dir       string             `json:"dir"`

@@ -19,15 +19,18 @@ func TestBulk(t *testing.T) {
 	d := newFake()
 	c, _ := start(t, d, newFakeStore())
 	all, own := &cluster.Inherited{Umask: 0o027}, &cluster.Inherited{Umask: 0o077}
-	ids, err := c.SubmitAll(context.Background(), Bulk{Env: []string{"A=all"}, Dir: "/all", Inherited: all, Jobs: []Submission{
-		{Name: "first"}, {Name: "second", Env: []string{"A=own"}, Dir: "/own", Inherited: own}, {Name: "third", Env: []string{}}}})
+	ids, err := c.SubmitAll(context.Background(), Bulk{Env: []string{"A=all"}, Dir: "/all", Inherited: all,
+		Jobs: []Submission{
+			{Name: "first"}, {Name: "second", Env: []string{"A=own"}, Dir: "/own", Inherited: own},
+			{Name: "third", Env: []string{}}}})
 	if err != nil || !slices.Equal(ids, []cluster.JobID{1, 2, 3}) {
 		t.Fatal(ids, err)
 	}
 	for i, want := range []live.Submission{
 		{Job: cluster.Job{Name: "first"}, Env: []string{"A=all"}, Dir: "/all", Inherited: all},
 		{Job: cluster.Job{Name: "second"}, Env: []string{"A=own"}, Dir: "/own", Inherited: own},
-		{Job: cluster.Job{Name: "third"}, Env: []string{"A=all"}, Dir: "/all", Inherited: all}, // an empty list is left out of the JSON
+		// an empty list is left out of the JSON
+		{Job: cluster.Job{Name: "third"}, Env: []string{"A=all"}, Dir: "/all", Inherited: all},
 	} {
 		got := d.submitted[i]
 		if (got.Key == live.Key{}) != (i > 0) || got.Caller.UID == 0 && got.Caller.User == "" {
@@ -59,10 +62,12 @@ func TestBulkThatIsWrong(t *testing.T) {
 		{"no list", `{"jobs":{}}`, "request body, field jobs: must be of type array, but is a JSON object", -1},
 		{"a wrong job", many(7312, job)[:len(many(7312, job))-2] + `,{"stages":[{"tasks":"x"}]},` + job + `]}`,
 			"jobs[7312]: request body, field stages.tasks: must be of type integer, but is a JSON string", 7312},
-		{"a job of too many values", `{"jobs":[` + job + `,{"stages":[{"args":[""` + strings.Repeat(`,""`, mostValues) + `]}]}]}`,
-			"jobs[1]: request body: must hold at most 200000 values, but holds 200005", 1},
-		{"too many values", `{"jobs":[` + job + `,[""` + strings.Repeat(`,""`, bulkLimits.values) + `]]}`, "request body: must hold at most 1000000 values, but holds 1000018", -1},
-		{"too many bytes", many(1, job) + strings.Repeat(" ", int(bulkLimits.bytes)), "request body: must be at most 33554432 bytes", -1},
+		{"a job of too many values", `{"jobs":[` + job + `,{"stages":[{"args":[""` + strings.Repeat(`,""`, mostValues) +
+			`]}]}]}`, "jobs[1]: request body: must hold at most 200000 values, but holds 200005", 1},
+		{"too many values", `{"jobs":[` + job + `,[""` + strings.Repeat(`,""`, bulkLimits.values) + `]]}`,
+			"request body: must hold at most 1000000 values, but holds 1000018", -1},
+		{"too many bytes", many(1, job) + strings.Repeat(" ", int(bulkLimits.bytes)),
+			"request body: must be at most 33554432 bytes", -1},
 	}
 	for _, tt := range tests {
 		d := newFake()
@@ -71,7 +76,8 @@ func TestBulkThatIsWrong(t *testing.T) {
 		handler.ServeHTTP(answer, asCaller("POST", "/v1/jobs/bulk", strings.NewReader(tt.body)))
 		if tt.want == "" {
 			var got SubmittedBulk
-			if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || answer.Code != 201 || len(got.IDs) != MostInBulk || got.IDs[MostInBulk-1] != MostInBulk {
+			if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || answer.Code != 201 ||
+				len(got.IDs) != MostInBulk || got.IDs[MostInBulk-1] != MostInBulk {
 				t.Errorf("%s: %d %.200s", tt.name, answer.Code, answer.Body)
 			}
 			continue
@@ -90,10 +96,13 @@ func TestBulkThatIsWrong(t *testing.T) {
 
 // A field of a job that the driver refuses is named with the job.
 func TestBulkThatIsRefused(t *testing.T) {
-	err := &live.OfJob{Index: 3, Err: live.Errorf(live.Invalid, "%w", &cluster.WrongField{Job: "j", Stage: 1, StageName: "s", Field: "tasks", Value: "0", Must: "must be 1 to 5"})}
+	err := &live.OfJob{Index: 3,
+		Err: live.Errorf(live.Invalid, "%w", &cluster.WrongField{Job: "j", Stage: 1, StageName: "s", Field: "tasks",
+			Value: "0", Must: "must be 1 to 5"})}
 	got := problemOf(said(err))
-	want := Problem{Title: "Bad Request", Status: 400, Kind: live.Invalid, Detail: `jobs[3]: job "j" stage "s" tasks 0: must be 1 to 5`, Index: new(int),
-		Field: "stages[1].tasks", Value: "0", Limit: "must be 1 to 5"}
+	want := Problem{Title: "Bad Request", Status: 400, Kind: live.Invalid,
+		Detail: `jobs[3]: job "j" stage "s" tasks 0: must be 1 to 5`, Index: new(int), Field: "stages[1].tasks", Value: "0",
+		Limit: "must be 1 to 5"}
 	*want.Index, want.Message = 3, want.Detail
 	if !reflect.DeepEqual(*got, want) {
 		t.Errorf("%+v, want %+v", *got, want)

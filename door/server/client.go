@@ -27,8 +27,8 @@ import (
 	"github.com/bellows-rm/bellows/pool/pools"
 )
 
-// Client talks to the daemon behind a socket, or at an address of the network. Its errors are an Error if the daemon returned one or
-// cannot be reached.
+// Client talks to the daemon behind a socket, or at an address of the network. Its errors are an Error if the daemon
+// returned one or cannot be reached.
 type Client struct {
 	socket   string // its path, or the URL of a daemon on the network
 	http     *http.Client
@@ -48,7 +48,8 @@ func NewClient(socket string) *Client {
 		}
 		return c, nil
 	}
-	return &Client{socket, &http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}}, submitTime}
+	return &Client{socket, &http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}},
+		submitTime}
 }
 
 // trusted returns an error unless root or the caller's own user listens at the other end: a submission contains the
@@ -59,12 +60,14 @@ func trusted(c net.Conn, socket string) error {
 		return err
 	}
 	if cred.Uid != 0 && int(cred.Uid) != os.Geteuid() {
-		return live.Errorf(live.Denied, "socket %s: user %d listens there, and is neither root nor you; nothing was sent", socket, cred.Uid)
+		return live.Errorf(live.Denied, "socket %s: user %d listens there, and is neither root nor you; nothing was sent",
+			socket, cred.Uid)
 	}
 	return nil
 }
 
-// Messages returns what sends the messages of package executor to one of the caller's pools: a client of HTTP, and the URL of the pool.
+// Messages returns what sends the messages of package executor to one of the caller's pools: a client of HTTP, and
+// the URL of the pool.
 func (c *Client) Messages(pool string) (*http.Client, string) {
 	return c.http, "http://bellows" + poolAddress(pool)
 }
@@ -92,7 +95,8 @@ func (c *Client) Prune(ctx context.Context, olderThan time.Duration, keep int, d
 // submitTime is how long a client waits for the answer to a submission: longer than a large body waits for its turn.
 const submitTime = time.Minute
 
-// Submit submits a job, once: see submit. If the daemon hangs, Submit returns an error after submitTime, even if ctx never ends.
+// Submit submits a job, once: see submit. If the daemon hangs, Submit returns an error after submitTime, even if ctx
+// never ends.
 func (c *Client) Submit(ctx context.Context, s Submission) (cluster.JobID, error) {
 	done, err := submit[Submitted](ctx, c, "/v1/jobs", s)
 	return cluster.JobID(done.ID), err
@@ -108,11 +112,12 @@ func (c *Client) SubmitAll(ctx context.Context, b Bulk) ([]cluster.JobID, error)
 	return ids, err
 }
 
-// resubmitTime is how long a client tries to repeat a submission whose answer was lost: longer than a restart of the daemon takes.
+// resubmitTime is how long a client tries to repeat a submission whose answer was lost: longer than a restart of the
+// daemon takes.
 const resubmitTime = 5 * time.Second
 
-// submit sends a submission with a key of its own. If the connection breaks before the answer, which then may be lost, the same
-// request is sent again; the daemon does not carry it out twice.
+// submit sends a submission with a key of its own. If the connection breaks before the answer, which then may be
+// lost, the same request is sent again; the daemon does not carry it out twice.
 func submit[Out any](ctx context.Context, c *Client, path string, in any) (out Out, err error) {
 	bounded, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
@@ -139,7 +144,9 @@ func submit[Out any](ctx context.Context, c *Client, path string, in any) (out O
 		}
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = live.Errorf(live.Unavailable, "the daemon on %s has not answered for %v; it may have accepted the job: `bellows ps` shows it then", c.socket, c.patience)
+		err = live.Errorf(live.Unavailable,
+			"the daemon on %s has not answered for %v; it may have accepted the job: `bellows ps` shows it then", c.socket,
+			c.patience)
 	}
 	return out, err
 }
@@ -205,10 +212,10 @@ func (c *Client) Tasks(ctx context.Context, usage bool) ([]live.Task, error) {
 	return call[[]live.Task](ctx, c, "GET", "/v1/tasks", query("usage", usage), nil)
 }
 
-// Watch yields the jobs that have not ended, or what has changed since a revision if that is known, and then what changes:
-// Update.Apply keeps jobs up to date by it. When the daemon ends, or drops a caller that was too slow, Watch connects again
-// and goes on where it was; what it yields then may be a snapshot. After an error it ends: the daemon could not be reached at first or
-// refused, or ctx has ended.
+// Watch yields the jobs that have not ended, or what has changed since a revision if that is known, and then what
+// changes: Update.Apply keeps jobs up to date by it. When the daemon ends, or drops a caller that was too slow, Watch
+// connects again and goes on where it was; what it yields then may be a snapshot. After an error it ends: the daemon
+// could not be reached at first or refused, or ctx has ended.
 func (c *Client) Watch(ctx context.Context, from int64) iter.Seq2[live.Update, error] {
 	return func(yield func(live.Update, error) bool) {
 		for seen, err := range c.watch(ctx, from, false) {
@@ -278,7 +285,8 @@ func (c *Client) watch(ctx context.Context, from int64, machine bool) iter.Seq2[
 // watchAgain is how long Watch waits before it connects again.
 const watchAgain = 200 * time.Millisecond
 
-// seenIn returns what is in a stream of server-sent events, until the stream ends or breaks. Events of other kinds do not count.
+// seenIn returns what is in a stream of server-sent events, until the stream ends or breaks. Events of other kinds do
+// not count.
 func seenIn(from io.Reader) iter.Seq2[Seen, error] {
 	return func(yield func(Seen, error) bool) {
 		lines, kind := bufio.NewReader(from), ""
@@ -381,7 +389,8 @@ func (c *Client) App(ctx context.Context, name string) (Application, error) {
 	return call[Application](ctx, c, "GET", "/v1/apps/"+url.PathEscape(name), nil, nil)
 }
 
-// Import adds runs that another system recorded to the histories of the caller's applications. The owners in h are ignored.
+// Import adds runs that another system recorded to the histories of the caller's applications. The owners in h are
+// ignored.
 func (c *Client) Import(ctx context.Context, h *profile.History) (ImportedRuns, error) {
 	text, err := h.MarshalJSON()
 	if err != nil {
@@ -390,7 +399,8 @@ func (c *Client) Import(ctx context.Context, h *profile.History) (ImportedRuns, 
 	return call[ImportedRuns](ctx, c, "POST", "/v1/apps", nil, RecordedRuns{text})
 }
 
-// ForgetApp removes the stored application of that name of the caller; for operators that of user, unless that is empty.
+// ForgetApp removes the stored application of that name of the caller; for operators that of user, unless that is
+// empty.
 func (c *Client) ForgetApp(ctx context.Context, user, name string) error {
 	_, err := call[struct{}](ctx, c, "DELETE", "/v1/apps/"+url.PathEscape(name), url.Values{"user": {user}}, nil)
 	return err
@@ -406,7 +416,8 @@ func (c *Client) Quotas(ctx context.Context, user string) ([]live.QuotaUse, erro
 	return call[[]live.QuotaUse](ctx, c, "GET", "/v1/quotas", url.Values{"user": {user}}, nil)
 }
 
-// Pools returns the pools of the caller, for operators those of all users; user may be empty, or the only user whose pools are wanted.
+// Pools returns the pools of the caller, for operators those of all users; user may be empty, or the only user whose
+// pools are wanted.
 func (c *Client) Pools(ctx context.Context, user string) ([]pools.Summary, error) {
 	return call[[]pools.Summary](ctx, c, "GET", "/v1/pools", url.Values{"user": {user}}, nil)
 }
@@ -563,12 +574,16 @@ func (c *Client) failed(err error, attempted string) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return &outage{said: live.Errorf(live.Unavailable, "no daemon listens on %s: start one with `bellows up`, or name its socket with --socket", c.socket)}
+		return &outage{said: live.Errorf(live.Unavailable,
+			"no daemon listens on %s: start one with `bellows up`, or name its socket with --socket", c.socket)}
 	case errors.Is(err, fs.ErrPermission):
-		return live.Errorf(live.Denied, "the daemon's socket %s is not open to you: run this as the daemon's user, as root or as a member of the socket's group", c.socket)
+		return live.Errorf(live.Denied,
+			"the daemon's socket %s is not open to you: run this as the daemon's user, as root or as a member of the "+
+				"socket's group", c.socket)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.HasSuffix(err.Error(), closedIdle),
 		errors.As(err, &broken) && broken.Op != "dial": // reset, broken pipe, or closed by net/http at the first sign of that
-		return &outage{live.Errorf(live.Unavailable, "%s: the daemon on %s ended; its containers continue, and `bellows up` finds them again", attempted, c.socket), true}
+		return &outage{live.Errorf(live.Unavailable,
+			"%s: the daemon on %s ended; its containers continue, and `bellows up` finds them again", attempted, c.socket), true}
 	}
 	return fmt.Errorf("%s on %s: %w", attempted, c.socket, err)
 }

@@ -41,28 +41,30 @@ func descriptorLimit() uint64 {
 // mostOfExecutors is the largest number of connections of executors at a time, if the limit on descriptors allows that.
 const mostOfExecutors = 2048
 
-// executorsFor returns how many connections the executors of pools may have in addition, with the given limit on descriptors. An executor has
-// a container: they are of the half that is left for those.
+// executorsFor returns how many connections the executors of pools may have in addition, with the given limit on
+// descriptors. An executor has a container: they are of the half that is left for those.
 func executorsFor(descriptors uint64) int { return int(min(mostOfExecutors, descriptors/8)) }
 
-// MostExecutors returns how many executors may be connected to a server in this process, each by a connection. An ordinary user may have half of them.
+// MostExecutors returns how many executors may be connected to a server in this process, each by a connection. An
+// ordinary user may have half of them.
 func MostExecutors() int { return executorsFor(descriptorLimit()) }
 
-// Descriptors returns how many descriptors this process may have open, how many connections a server in it may have at a time,
-// and how many it would have without that limit.
+// Descriptors returns how many descriptors this process may have open, how many connections a server in it may have
+// at a time, and how many it would have without that limit.
 func Descriptors() (limit uint64, connections, most int) {
 	limit = descriptorLimit()
 	return limit, connectionsFor(limit), mostConnections
 }
 
 // connections bounds the number of connections at a time. A new connection replaces the connection that has been idle
-// longest. If none is idle, it waits until a connection becomes idle or ends. An ordinary user, and a place of the network, has at
-// most a share of all connections, so that no one keeps out the others; above it, only a connection of the same one is
-// replaced. Whoever opens a connection over the network need not have a token: if none is idle, a new connection replaces one
-// over which no valid token came yet, of the place that has most of them, or of the same place above its share.
+// longest. If none is idle, it waits until a connection becomes idle or ends. An ordinary user, and a place of the
+// network, has at most a share of all connections, so that no one keeps out the others; above it, only a connection
+// of the same one is replaced. Whoever opens a connection over the network need not have a token: if none is idle, a
+// new connection replaces one over which no valid token came yet, of the place that has most of them, or of the same
+// place above its share.
 //
-// An executor of a pool waits for tasks on its connection for most of its life. The policy of the machine decides how many executors there are,
-// so their connections are not among those: see excuse.
+// An executor of a pool waits for tasks on its connection for most of its life. The policy of the machine decides how
+// many executors there are, so their connections are not among those: see excuse.
 type connections struct {
 	daemon uint32 // the daemon's user, who has no share, as root
 
@@ -86,7 +88,8 @@ type connections struct {
 const mostRefusing = 16
 
 func newConnections(most int, daemon uint32) *connections {
-	return &connections{most: most, daemon: daemon, of: map[party]int{}, ofExecutors: map[party]int{}, change: make(chan struct{}), refusing: make(chan struct{}, mostRefusing)}
+	return &connections{most: most, daemon: daemon, of: map[party]int{}, ofExecutors: map[party]int{},
+		change: make(chan struct{}), refusing: make(chan struct{}, mostRefusing)}
 }
 
 // party is who has connections: a user of this machine, or a place of the network.
@@ -111,8 +114,8 @@ func partyOf(c net.Conn) (p party, ok bool, err error) {
 	return party{}, false, nil
 }
 
-// placeOf returns the addresses that count as one place of the network: one address of version 4, and a network of version 6, of
-// which one customer usually has all addresses.
+// placeOf returns the addresses that count as one place of the network: one address of version 4, and a network of
+// version 6, of which one customer usually has all addresses.
 func placeOf(a netip.Addr) netip.Prefix {
 	a = a.Unmap().WithZone("")
 	bits := 64
@@ -196,14 +199,16 @@ func less(of map[party]int, p party) {
 	}
 }
 
-// excuse takes c, over which an executor has shown that it is one, out of the connections that its user may have, until it is closed. Of those
-// of executors an ordinary user has at most half, too; if there is no room among them, c stays where it is.
+// excuse takes c, over which an executor has shown that it is one, out of the connections that its user may have,
+// until it is closed. Of those of executors an ordinary user has at most half, too; if there is no room among them, c
+// stays where it is.
 func (c *connection) excuse() {
 	s := c.among
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	privileged := c.of.uid == 0 || c.of.uid == s.daemon
-	if c.executor || c.of.place.IsValid() || s.executors >= s.mostExecutors || !privileged && s.ofExecutors[c.of] >= s.mostExecutors/2 {
+	if c.executor || c.of.place.IsValid() || s.executors >= s.mostExecutors || !privileged &&
+		s.ofExecutors[c.of] >= s.mostExecutors/2 {
 		return
 	}
 	c.executor = true
@@ -236,15 +241,17 @@ func without(some []*connection, c *connection) []*connection {
 // forget removes c from the idle connections.
 func (s *connections) forget(c *connection) { s.idle = without(s.idle, c) }
 
-// A connection whose place has its share is kept for so long without a handshake, and for so long until a token comes over it: if all need
-// less, more clients come than can be served, and those that came first are not cut off for others.
+// A connection whose place has its share is kept for so long without a handshake, and for so long until a token comes
+// over it: if all need less, more clients come than can be served, and those that came first are not cut off for
+// others.
 const (
 	helloWait     = 100 * time.Millisecond
 	handshakeWait = 2 * time.Second
 )
 
-// stranger returns the connection without a token that makes room; nil if there is none. It is the oldest of the party that has most of
-// them. If a party has its share, it is the oldest of this party that has not begun a handshake in time, else the oldest without a token in time.
+// stranger returns the connection without a token that makes room; nil if there is none. It is the oldest of the
+// party that has most of them. If a party has its share, it is the oldest of this party that has not begun a
+// handshake in time, else the oldest without a token in time.
 func (s *connections) stranger(p party, full bool) (late *connection) {
 	if !full {
 		p = s.crowd()
@@ -306,8 +313,8 @@ func (s *connections) follow(c net.Conn, state http.ConnState) {
 // errShare is the answer to a connection of a party that has a whole share of busy connections.
 var errShare = errors.New("this user has as many connections as one user may have")
 
-// enter counts a connection of a party when there is room for it. The error is errShare, or net.ErrClosed if closed ended
-// before.
+// enter counts a connection of a party when there is room for it. The error is errShare, or net.ErrClosed if closed
+// ended before.
 func (s *connections) enter(c net.Conn, p party, closed <-chan struct{}) (*connection, error) {
 	privileged := !p.place.IsValid() && (p.uid == 0 || p.uid == s.daemon)
 	for {
@@ -358,14 +365,18 @@ func (s *connections) refuse(c *net.UnixConn, uid uint32) {
 		defer func() { <-s.refusing }()
 		defer c.Close()
 		_ = c.SetDeadline(time.Now().Add(time.Second))
-		if _, err := c.Read(make([]byte, 4<<10)); err != nil { // An answer before the request would be an error of the protocol.
+		// An answer before the request would be an error of the protocol.
+		if _, err := c.Read(make([]byte, 4<<10)); err != nil {
 			return
 		}
 		s.mu.Lock()
 		share := s.share()
 		s.mu.Unlock()
-		text, _ := json.Marshal(problemOf(live.Errorf(live.Unavailable, "connections: user %d has %d that are in use, as many as one user may have: try again when one of them has ended", uid, share)))
-		_, _ = fmt.Fprintf(c, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: "+problemType+"\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(text), text)
+		text, _ := json.Marshal(problemOf(live.Errorf(live.Unavailable,
+			"connections: user %d has %d that are in use, as many as one user may have: try again when one of them has ended",
+			uid, share)))
+		_, _ = fmt.Fprintf(c, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: "+problemType+
+			"\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(text), text)
 	}()
 }
 

@@ -108,7 +108,8 @@ func TestBusyConnectionsAreWaitedFor(t *testing.T) {
 
 // Connections leave at least one half of the descriptors to containers, even with a low limit.
 func TestConnectionsLeaveDescriptors(t *testing.T) {
-	for descriptors, want := range map[uint64]int{0: 4, 16: 4, 64: 16, 256: 64, 1024: 256, 4096: 512, 1 << 40: 512, ^uint64(0): 512} {
+	for descriptors, want := range map[uint64]int{0: 4, 16: 4, 64: 16, 256: 64, 1024: 256, 4096: 512, 1 << 40: 512,
+		^uint64(0): 512} {
 		got := connectionsFor(descriptors)
 		if got != want {
 			t.Errorf("%d connections with %d descriptors, want %d", got, descriptors, want)
@@ -117,7 +118,8 @@ func TestConnectionsLeaveDescriptors(t *testing.T) {
 			t.Errorf("%d connections with %d descriptors leave less than one half", got, descriptors)
 		}
 	}
-	if s := New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)); s.connections.most != connectionsFor(descriptorLimit()) {
+	if s := New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{},
+		slog.New(slog.DiscardHandler)); s.connections.most != connectionsFor(descriptorLimit()) {
 		t.Errorf("a server takes %d connections", s.connections.most)
 	}
 }
@@ -142,8 +144,8 @@ func pair(t *testing.T) (here, there *net.UnixConn) {
 	return here, there
 }
 
-// A user has a share of all connections, and replaces only connections of its own above it; root and the daemon's user have no
-// share.
+// A user has a share of all connections, and replaces only connections of its own above it; root and the daemon's
+// user have no share.
 func TestOneUserKeepsNobodyOut(t *testing.T) {
 	s := newConnections(12, 2000)
 	enter := func(uid uint32) (*connection, error) {
@@ -207,8 +209,10 @@ func TestRefusedConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	var e live.Error
-	const want = "connections: user 7 has 6 that are in use, as many as one user may have: try again when one of them has ended"
-	if err := json.NewDecoder(answer.Body).Decode(&e); err != nil || answer.StatusCode != 503 || e.Kind != live.Unavailable || e.Message != want {
+	const want = "connections: user 7 has 6 that are in use, as many as one user may have: try again when one of " +
+		"them has ended"
+	if err := json.NewDecoder(answer.Body).Decode(&e); err != nil || answer.StatusCode != 503 ||
+		e.Kind != live.Unavailable || e.Message != want {
 		t.Errorf("%s %+v %v", answer.Status, e, err)
 	}
 	// Of many at a time, some are just closed.

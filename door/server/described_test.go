@@ -302,7 +302,8 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 		errs["pause a "+what] = c.Pause(ctx, 1, id, true)
 		errs["resume a "+what] = c.Resume(ctx, 1, id)
 	}
-	_, errs["put-pool"] = c.PutPool(ctx, "", pools.Spec{Name: "p", Command: []string{"sleep"}, Settings: map[string]string{"a": "b"}, Inherited: job.Inherited})
+	_, errs["put-pool"] = c.PutPool(ctx, "", pools.Spec{Name: "p", Command: []string{"sleep"},
+		Settings: map[string]string{"a": "b"}, Inherited: job.Inherited})
 	_, errs["pools"] = c.Pools(ctx, "")
 	_, errs["pool"] = c.Pool(ctx, "", "p")
 	say := func(operation, method, path string, head any) {

@@ -44,7 +44,8 @@ type fake struct {
 }
 
 func newFake() *fake {
-	return &fake{jobs: map[cluster.JobID]live.Job{}, keys: map[string]cluster.JobID{}, ended: make(chan struct{}), done: make(chan struct{})}
+	return &fake{jobs: map[cluster.JobID]live.Job{}, keys: map[string]cluster.JobID{}, ended: make(chan struct{}),
+		done: make(chan struct{})}
 }
 
 func (f *fake) Submit(_ context.Context, s live.Submission) (cluster.JobID, error) {
@@ -64,7 +65,8 @@ func (f *fake) Submit(_ context.Context, s live.Submission) (cluster.JobID, erro
 	return id, f.err
 }
 
-func (f *fake) SubmitAll(ctx context.Context, by cluster.Credentials, key live.Key, jobs iter.Seq2[live.Submission, error]) (first cluster.JobID, n int, err error) {
+func (f *fake) SubmitAll(ctx context.Context, by cluster.Credentials, key live.Key,
+	jobs iter.Seq2[live.Submission, error]) (first cluster.JobID, n int, err error) {
 	for s, err := range jobs {
 		if err != nil {
 			return 0, 0, &live.OfJob{Index: n, Err: err}
@@ -84,7 +86,8 @@ func (f *fake) SubmitAll(ctx context.Context, by cluster.Credentials, key live.K
 	return first, n, nil
 }
 
-func (f *fake) Pause(_ context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID, pageOut bool) error {
+func (f *fake) Pause(_ context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID,
+	pageOut bool) error {
 	if id == 999 {
 		return live.Errorf(live.NotFound, "job %d: there is none", id)
 	}
@@ -184,7 +187,8 @@ func (f *fake) Explain(_ context.Context, id cluster.JobID) (live.Explanation, e
 }
 
 // Present has what the test presents as job 1, and the submitted job as job 2.
-func (f *fake) Present(ctx context.Context, s live.Submission) (*eventlog.Present, map[cluster.JobID]live.Owner, error) {
+func (f *fake) Present(ctx context.Context, s live.Submission) (*eventlog.Present, map[cluster.JobID]live.Owner,
+	error) {
 	owner, _ := f.Owner(ctx, 1)
 	s.Job.ID = 2
 	return &eventlog.Present{Found: f.found, Job: s.Job}, map[cluster.JobID]live.Owner{1: owner}, f.err
@@ -198,8 +202,10 @@ func (f *fake) Logs(context.Context, cluster.JobID) ([]live.LogFile, error) { re
 
 // QuotaUse has quotas of ada, bob and three queues, and of whoever is named.
 func (f *fake) QuotaUse(_ context.Context, user string) ([]live.QuotaUse, error) {
-	all := []live.QuotaUse{{User: "ada", Kind: cluster.QuotaMemory, Most: 5, Taken: new(int64(3))}, {User: "bob", Kind: cluster.QuotaOutput, Most: 7, Refuses: true},
-		{Queue: "named", Kind: cluster.QuotaRunning, Most: 1, Taken: new(int64(1)), Named: true}, {Queue: "of-ada", Kind: cluster.QuotaRunning, Most: 1, Taken: new(int64(0))}}
+	all := []live.QuotaUse{{User: "ada", Kind: cluster.QuotaMemory, Most: 5, Taken: new(int64(3))},
+		{User: "bob", Kind: cluster.QuotaOutput, Most: 7, Refuses: true},
+		{Queue: "named", Kind: cluster.QuotaRunning, Most: 1, Taken: new(int64(1)), Named: true},
+		{Queue: "of-ada", Kind: cluster.QuotaRunning, Most: 1, Taken: new(int64(0))}}
 	return append(all, f.quotas...), f.err
 }
 
@@ -230,8 +236,9 @@ func (f *fake) Learned(_ context.Context, _ uint32, _, app string) ([]live.Learn
 	if app == "broken" {
 		return nil, live.Errorf(live.Invalid, "what its runs taught cannot be read")
 	}
-	return []live.Learned{{Runs: 1, Last: time.Unix(1, 0), Variants: []live.LearnedVariant{{Share: 1, Runs: 1, DurationSeconds: 1,
-		Phases: []live.ForecastPhase{{LengthSeconds: 1}}, Unknown: []string{"network"}}}}}, nil
+	return []live.Learned{{Runs: 1, Last: time.Unix(1, 0),
+		Variants: []live.LearnedVariant{{Share: 1, Runs: 1, DurationSeconds: 1,
+			Phases: []live.ForecastPhase{{LengthSeconds: 1}}, Unknown: []string{"network"}}}}}, nil
 }
 
 // fakeProfiles keeps profiles in memory.
@@ -372,14 +379,16 @@ func startDescribed(t *testing.T, d Driver, p Store) (c *Client, socket string, 
 }
 
 // startBehind is startDescribed behind another handler.
-func startBehind(t *testing.T, d Driver, p Store, before func(http.Handler) http.Handler) (c *Client, socket string, about *description) {
+func startBehind(t *testing.T, d Driver, p Store, before func(http.Handler) http.Handler) (c *Client, socket string,
+	about *description) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
 	l, err := Listen(socket, Door{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(d, &fakePools{}, p, Daemon{Version: "test", PID: os.Getpid(), UID: uint32(os.Getuid())}, slog.New(slog.DiscardHandler))
+	s := New(d, &fakePools{}, p, Daemon{Version: "test", PID: os.Getpid(), UID: uint32(os.Getuid())},
+		slog.New(slog.DiscardHandler))
 	about = asDescribed(t, s.http.Handler)
 	s.http.Handler = before(about)
 	serveUntilEnd(t, s, func() error { return s.Serve(l) })

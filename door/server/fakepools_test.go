@@ -15,7 +15,8 @@ import (
 	"github.com/bellows-rm/bellows/pool/pools"
 )
 
-// fakePools are Pools that record what was put, and whose messages a handler answers, the same for all pools; by default stubAnswers.
+// fakePools are Pools that record what was put, and whose messages a handler answers, the same for all pools; by
+// default stubAnswers.
 type fakePools struct {
 	mu      sync.Mutex
 	all     map[pools.Ref]pools.Detail
@@ -26,7 +27,8 @@ type fakePools struct {
 // ofAda has pool p of ada.
 func ofAda() *fakePools {
 	r := pools.Ref{UID: 1000, User: "ada", Name: "p"}
-	return &fakePools{all: map[pools.Ref]pools.Detail{r: {Summary: pools.Summary{Ref: r, Spec: pools.Spec{Name: "p", Env: []string{secret + "env"}, Command: []string{secret + "command"}}}}}}
+	return &fakePools{all: map[pools.Ref]pools.Detail{r: {Summary: pools.Summary{Ref: r,
+		Spec: pools.Spec{Name: "p", Env: []string{secret + "env"}, Command: []string{secret + "command"}}}}}}
 }
 
 func (f *fakePools) find(r pools.Ref) (pools.Detail, error) {
@@ -39,7 +41,8 @@ func (f *fakePools) find(r pools.Ref) (pools.Detail, error) {
 	return d, nil
 }
 
-func (f *fakePools) Put(_ context.Context, by cluster.Credentials, owner live.Owner, s pools.Spec) (created bool, err error) {
+func (f *fakePools) Put(_ context.Context, by cluster.Credentials, owner live.Owner, s pools.Spec) (created bool,
+	err error) {
 	r := pools.Ref{UID: owner.UID, User: owner.Name, Name: s.Name}
 	_, err = f.find(r)
 	f.mu.Lock()
@@ -68,7 +71,9 @@ func (f *fakePools) Delete(_ context.Context, by cluster.Credentials, r pools.Re
 func (f *fakePools) List(context.Context) (all []pools.Summary, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, r := range slices.SortedFunc(maps.Keys(f.all), func(a, b pools.Ref) int { return strings.Compare(a.User+a.Name, b.User+b.Name) }) {
+	for _, r := range slices.SortedFunc(maps.Keys(f.all), func(a, b pools.Ref) int {
+		return strings.Compare(a.User+a.Name, b.User+b.Name)
+	}) {
 		all = append(all, f.all[r].Summary)
 	}
 	return all, nil

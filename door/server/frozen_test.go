@@ -242,8 +242,8 @@ func frozen(t *testing.T) object {
 	return documentIn(t, text)
 }
 
-// Version 1 of the API is stable: whoever keeps to the frozen document can use every later daemon. docs/reference/api.md says what may change,
-// and when the document is frozen anew.
+// Version 1 of the API is stable: whoever keeps to the frozen document can use every later daemon.
+// docs/reference/api.md says what may change, and when the document is frozen anew.
 func TestFrozen(t *testing.T) {
 	text := servedDocument(t)
 	for _, what := range incompatible(frozen(t), documentIn(t, text)) {
@@ -271,14 +271,20 @@ func TestIncompatible(t *testing.T) {
 		{func(object) {}, ""},
 		{func(d object) { delete(within(d, "paths"), "/v1/jobs/{job}/explain") }, "GET /v1/jobs/{job}/explain is gone"},
 		{func(d object) { delete(within(d, "paths", "/v1/jobs"), "post") }, "POST /v1/jobs is gone"},
-		{func(d object) { within(d, "paths", "/v1/jobs", "get")["operationId"] = "list" }, "GET /v1/jobs is called list, and was jobs"},
+		{func(d object) { within(d, "paths", "/v1/jobs", "get")["operationId"] = "list" },
+			"GET /v1/jobs is called list, and was jobs"},
 		{func(d object) {
 			within(d, "paths", "/v1/jobs", "get")["parameters"] = []any{parameter(d, "/v1/jobs", 1)}
 		}, "GET /v1/jobs parameter all in query is gone"},
-		{func(d object) { parameter(d, "/v1/jobs", 1)["required"] = true }, "GET /v1/jobs parameter after in query is required"},
-		{func(d object) { within(parameter(d, "/v1/jobs", 1), "schema")["minimum"] = 1.0 }, "GET /v1/jobs parameter after in query has minimum 1, and had 0"},
-		{func(d object) { within(parameter(d, "/v1/jobs", 1), "schema")["type"] = "string" }, "GET /v1/jobs parameter after in query is of type string, and was of type integer"},
-		{func(d object) { within(d, "paths", "/v1/prune", "post")["requestBody"] = object{"required": true} }, "POST /v1/prune request is required"},
+		{func(d object) {
+			parameter(d, "/v1/jobs", 1)["required"] = true
+		}, "GET /v1/jobs parameter after in query is required"},
+		{func(d object) { within(parameter(d, "/v1/jobs", 1), "schema")["minimum"] = 1.0 },
+			"GET /v1/jobs parameter after in query has minimum 1, and had 0"},
+		{func(d object) { within(parameter(d, "/v1/jobs", 1), "schema")["type"] = "string" },
+			"GET /v1/jobs parameter after in query is of type string, and was of type integer"},
+		{func(d object) { within(d, "paths", "/v1/prune", "post")["requestBody"] = object{"required": true} },
+			"POST /v1/prune request is required"},
 		{func(d object) {
 			delete(within(d, "paths", "/v1/jobs", "post", "requestBody", "content"), "application/json")
 		}, "POST /v1/jobs request cannot be application/json"},
@@ -286,7 +292,8 @@ func TestIncompatible(t *testing.T) {
 			r := within(d, "paths", "/v1/jobs", "post", "responses")
 			r["202"] = r["201"]
 		}, "POST /v1/jobs can be answered with 202"},
-		{func(d object) { delete(within(d, "paths", "/v1/jobs", "post", "responses"), "201") }, "POST /v1/jobs answer 201 is gone"},
+		{func(d object) { delete(within(d, "paths", "/v1/jobs", "post", "responses"), "201") },
+			"POST /v1/jobs answer 201 is gone"},
 		{func(d object) {
 			c := within(d, "paths", "/v1/jobs", "get", "responses", "200", "content")
 			c["text/plain"] = c["application/json"]
@@ -307,14 +314,16 @@ func TestIncompatible(t *testing.T) {
 		{func(d object) { property(d, "Submission", "weight")["maximum"] = 5.0 }, "weight has maximum 5, and had <nil>"},
 		{func(d object) { property(d, "Submission", "class")["enum"] = []any{"flex"} }, "class must be one of [flex]"},
 		{func(d object) { property(d, "Submission", "name")["format"] = "uri" }, "name has format uri, and had format <nil>"},
-		{func(d object) { p := property(d, "NewToken", "scope"); p["enum"] = without(p["enum"], "read") }, "scope cannot be read"},
+		{func(d object) { p := property(d, "NewToken", "scope"); p["enum"] = without(p["enum"], "read") },
+			"scope cannot be read"},
 		{func(d object) { delete(schema(d, "Update", "properties"), "revision") }, "Update revision is gone"},
 		{func(d object) { delete(schema(d), "Dropped") }, "Dropped is gone"},
 
 		{func(d object) { within(d, "paths")["/v1/more"] = object{"get": object{"operationId": "more"}} }, ""},
 		{func(d object) {
 			o := within(d, "paths", "/v1/jobs", "get")
-			o["parameters"] = append(o["parameters"].([]any), object{"name": "more", "in": "query", "schema": object{"type": "string"}})
+			o["parameters"] = append(o["parameters"].([]any),
+				object{"name": "more", "in": "query", "schema": object{"type": "string"}})
 			o["summary"] = "List them"
 		}, ""},
 		{func(d object) {
@@ -345,7 +354,9 @@ func TestIncompatible(t *testing.T) {
 		is := documentIn(t, bytes.Clone(text))
 		tt.change(is)
 		got := incompatible(was, is)
-		if ok := slices.ContainsFunc(got, func(what string) bool { return strings.Contains(what, tt.want) }); tt.want != "" && !ok || tt.want == "" && len(got) > 0 {
+		if ok := slices.ContainsFunc(got, func(what string) bool {
+			return strings.Contains(what, tt.want)
+		}); tt.want != "" && !ok || tt.want == "" && len(got) > 0 {
 			t.Errorf("change %d: found %q, want %q", i, got, tt.want)
 		}
 	}

@@ -23,7 +23,8 @@ func TestHealth(t *testing.T) {
 	if _, err := call[Health](t.Context(), c, "GET", "/v1/health", nil, nil); err != nil {
 		t.Errorf("a daemon that does not serve is not alive: %v", err)
 	}
-	if _, err := call[Readiness](t.Context(), c, "GET", "/v1/ready", nil, nil); live.KindOf(err) != live.Unavailable || err.Error() != "the engine has not answered for 7s" {
+	if _, err := call[Readiness](t.Context(), c, "GET", "/v1/ready", nil, nil); live.KindOf(err) != live.Unavailable ||
+		err.Error() != "the engine has not answered for 7s" {
 		t.Errorf("it is ready, or does not say why not: %v", err)
 	}
 }

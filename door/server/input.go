@@ -18,7 +18,8 @@ func (s *Server) relay(ctx context.Context, source net.Conn, sink io.ReadWriteCl
 	cut := func() { source.Close(); sink.Close() }
 	defer cut()
 	defer context.AfterFunc(s.leaving, cut)()
-	defer context.AfterFunc(ctx, func() { source.Close() })() // its token is not valid any more: as if the client had disconnected
+	// its token is not valid any more: as if the client had disconnected
+	defer context.AfterFunc(ctx, func() { source.Close() })()
 	back := make(chan struct{})
 	go func() {
 		defer close(back)

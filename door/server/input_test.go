@@ -60,7 +60,8 @@ func TestInputWithTheRequest(t *testing.T) {
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
 	var sent bytes.Buffer
-	sent.WriteString("POST /v1/jobs/1/input HTTP/1.1\r\nHost: bellows\r\nConnection: Upgrade\r\nUpgrade: " + inputProtocol + "\r\n\r\n")
+	sent.WriteString("POST /v1/jobs/1/input HTTP/1.1\r\nHost: bellows\r\nConnection: Upgrade\r\nUpgrade: " +
+		inputProtocol + "\r\n\r\n")
 	text := strings.Repeat("line\n", 100)
 	for _, frame := range []string{text, ""} {
 		if err := input.WriteFrame(&sent, []byte(frame)); err != nil {

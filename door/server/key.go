@@ -10,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// keyed is a request that can have a key: draft-ietf-httpapi-idempotency-key-header. Of the other requests, none does more when it
-// arrives twice than when it arrives once.
+// keyed is a request that can have a key: draft-ietf-httpapi-idempotency-key-header. Of the other requests, none does
+// more when it arrives twice than when it arrives once.
 type keyed[T any] struct {
 	Key    string `header:"Idempotency-Key" doc:"what the caller calls the request by, 1 to 200 visible ASCII characters, in quotes or not: for 24 hours, the caller's request with the same key is not carried out again, but answered as the first was; another request with the key is refused"`
 	Digest digest // set by register
@@ -46,7 +46,8 @@ func (k *keyed[T]) key() (live.Key, error) {
 		ok = ok && visible(text[i])
 	}
 	if !ok {
-		return live.Key{}, wrong("Idempotency-Key", strconv.Quote(clipped(k.Key)), "must be 1 to %d visible ASCII characters, with or without quotes around them", cluster.LongestName)
+		return live.Key{}, wrong("Idempotency-Key", strconv.Quote(clipped(k.Key)),
+			"must be 1 to %d visible ASCII characters, with or without quotes around them", cluster.LongestName)
 	}
 	return live.Key{Text: text, Digest: k.Digest}, nil
 }

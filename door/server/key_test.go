@@ -62,13 +62,15 @@ func TestKeyHeader(t *testing.T) {
 		if err != nil || json.Unmarshal(text, &got) != nil || answer.StatusCode != tt.status || got.ID != tt.id {
 			t.Errorf("key %s: %d %s, %v, want %d and job %d", tt.key, answer.StatusCode, text, err, tt.status, tt.id)
 		}
-		if want := map[int]live.Kind{400: live.Invalid, 422: live.KeyReused}[tt.status]; got.Kind != want || want == live.Invalid && got.Field != "Idempotency-Key" {
+		if want := map[int]live.Kind{400: live.Invalid, 422: live.KeyReused}[tt.status]; got.Kind != want ||
+			want == live.Invalid && got.Field != "Idempotency-Key" {
 			t.Errorf("key %s: %s", tt.key, text)
 		}
 	}
 }
 
-// cutting returns a handler that carries out requests to submit, and cuts the connection instead of answering the first ones.
+// cutting returns a handler that carries out requests to submit, and cuts the connection instead of answering the
+// first ones.
 func cutting(h http.Handler, answers *atomic.Int32) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == "POST" && answers.Add(-1) >= 0 {
@@ -100,7 +102,8 @@ func TestLostAnswer(t *testing.T) {
 	c.patience = 2 * watchAgain
 	lost.Store(1 << 20)
 	begun := time.Now()
-	if _, err := c.Submit(context.Background(), Submission{Dir: "/"}); live.KindOf(err) != live.Unavailable || accepted() != 4 {
+	if _, err := c.Submit(context.Background(), Submission{Dir: "/"}); live.KindOf(err) != live.Unavailable ||
+		accepted() != 4 {
 		t.Errorf("all answers are lost: %v after %v, %d jobs", err, time.Since(begun), accepted())
 	}
 }

@@ -12,17 +12,18 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// jobsOnPage is the largest number of jobs in one answer: some 300 kB of jobs that have ended. Other lists have pages of the same size.
+// jobsOnPage is the largest number of jobs in one answer: some 300 kB of jobs that have ended. Other lists have pages
+// of the same size.
 const jobsOnPage = 1000
 
-// Page is the part of a request for a list that says how much of it is wanted. The entries have an order; whoever wants the next
-// page asks for what follows the last entry.
+// Page is the part of a request for a list that says how much of it is wanted. The entries have an order; whoever
+// wants the next page asks for what follows the last entry.
 type Page struct {
 	Limit int `query:"limit" doc:"the most entries of the answer; an answer with fewer is the last; 0 is the default of the list" minimum:"0" maximum:"1000"`
 }
 
-// JobFilter is the part of a request for jobs that says which are wanted: those with all that is stated. It compares what the
-// caller may see of a job.
+// JobFilter is the part of a request for jobs that says which are wanted: those with all that is stated. It compares
+// what the caller may see of a job.
 type JobFilter struct {
 	Status string `query:"status" doc:"only jobs of this status" enum:"pending,running,set-aside,succeeded,failed,cancelled"`
 	User   string `query:"user" doc:"only jobs of the user of this name"`
@@ -31,7 +32,8 @@ type JobFilter struct {
 
 // wants reports whether a job is wanted. Only who owns it sees its name.
 func (f *JobFilter) wants(j *live.Job, owns bool) bool {
-	return (f.Status == "" || f.Status == j.Status.String()) && (f.User == "" || f.User == j.Owner) && (f.Name == "" || owns && f.Name == j.Name)
+	return (f.Status == "" || f.Status == j.Status.String()) && (f.User == "" || f.User == j.Owner) &&
+		(f.Name == "" || owns && f.Name == j.Name)
 }
 
 // put puts the filter into a query.
@@ -83,7 +85,8 @@ func (s *Server) list(ctx context.Context, in *listJobs) ([]live.Job, error) {
 func (in *listJobs) add(to, jobs []live.Job, limit int, c *caller) []live.Job {
 	for i := range jobs {
 		j := &jobs[i]
-		if len(to) < limit && (in.After == 0 || int64(j.ID) > in.After) && in.wants(j, c.owns(live.Owner{UID: j.UID, Name: j.Owner})) {
+		if len(to) < limit && (in.After == 0 || int64(j.ID) > in.After) &&
+			in.wants(j, c.owns(live.Owner{UID: j.UID, Name: j.Owner})) {
 			to = append(to, *j)
 		}
 	}
@@ -109,7 +112,8 @@ func (in *listTasks) list(all []live.Task) ([]live.Task, error) {
 		}
 	}
 	follows := func(t cluster.TaskID) bool {
-		return in.After == "" || cmp.Or(cmp.Compare(t.Job, after.Job), cmp.Compare(t.Stage, after.Stage), cmp.Compare(t.Index, after.Index)) > 0
+		return in.After == "" || cmp.Or(cmp.Compare(t.Job, after.Job), cmp.Compare(t.Stage, after.Stage),
+			cmp.Compare(t.Index, after.Index)) > 0
 	}
 	var out []live.Task
 	for i := range all {
@@ -133,8 +137,8 @@ func pageOf[T any](in *named, all []T, name func(*T) string) []T {
 	return all[:min(len(all), cmp.Or(in.Limit, len(all)))]
 }
 
-// JobPages returns the jobs that a filter wants by ascending id, one page at a time: all, or those that have not ended. It ends
-// after an error.
+// JobPages returns the jobs that a filter wants by ascending id, one page at a time: all, or those that have not
+// ended. It ends after an error.
 func (c *Client) JobPages(ctx context.Context, all bool, f JobFilter) iter.Seq2[[]live.Job, error] {
 	return func(yield func([]live.Job, error) bool) {
 		q := query("all", all)

@@ -14,7 +14,8 @@ import (
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-// listed is a server with 2500 jobs of ada and bob: every third has ended, every fifth is bob's, and three are called rare.
+// listed is a server with 2500 jobs of ada and bob: every third has ended, every fifth is bob's, and three are called
+// rare.
 func listed(t *testing.T) (http.Handler, *fake) {
 	t.Helper()
 	h, d := guarded(t, live.Job{})
@@ -81,14 +82,16 @@ func TestListOfJobs(t *testing.T) {
 			got = append(got, j.ID)
 		}
 		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s of user %d: %d jobs %.80s, want %.80s", tt.query, tt.uid, len(got), fmt.Sprint(got), fmt.Sprint(tt.want))
+			t.Errorf("%s of user %d: %d jobs %.80s, want %.80s", tt.query, tt.uid, len(got), fmt.Sprint(got),
+				fmt.Sprint(tt.want))
 		}
 	}
 	for query, want := range map[string]string{
-		"?limit=1001":                         "limit 1001: must be from 0 to 1000",
-		"?limit=-1":                           "limit -1: must be from 0 to 1000",
-		"?status=odd":                         `status "odd": must be one of pending, running, set-aside, succeeded, failed, cancelled`,
-		"?status=" + strings.Repeat("x", 999): `status "` + strings.Repeat("x", 300) + `...": must be one of pending, running, set-aside, succeeded, failed, cancelled`,
+		"?limit=1001": "limit 1001: must be from 0 to 1000",
+		"?limit=-1":   "limit -1: must be from 0 to 1000",
+		"?status=odd": `status "odd": must be one of pending, running, set-aside, succeeded, failed, cancelled`,
+		"?status=" + strings.Repeat("x", 999): `status "` + strings.Repeat("x", 300) +
+			`...": must be one of pending, running, set-aside, succeeded, failed, cancelled`,
 	} {
 		var e live.Error
 		answer := askAs(h, operation{method: "GET", path: "/v1/jobs"}, query, 0, "root", nil)
@@ -98,7 +101,8 @@ func TestListOfJobs(t *testing.T) {
 	}
 	// The values that the parameter may have are all that a status can be.
 	for s := range cluster.JobStatus(cluster.NumJobStatuses) {
-		if answer := askAs(h, operation{method: "GET", path: "/v1/jobs"}, "?limit=1&status="+s.String(), 0, "root", nil); answer.Code != 200 {
+		if answer := askAs(h, operation{method: "GET", path: "/v1/jobs"}, "?limit=1&status="+s.String(), 0, "root",
+			nil); answer.Code != 200 {
 			t.Errorf("status %s: %s", s, answer.Body)
 		}
 	}
@@ -112,7 +116,8 @@ func TestJobPages(t *testing.T) {
 		all    bool
 		filter JobFilter
 		want   int
-	}{{true, JobFilter{}, 2500}, {false, JobFilter{}, 1667}, {true, JobFilter{Name: "rare"}, 3}, {true, JobFilter{Status: "failed", User: "bob"}, 166}} {
+	}{{true, JobFilter{}, 2500}, {false, JobFilter{}, 1667}, {true, JobFilter{Name: "rare"}, 3},
+		{true, JobFilter{Status: "failed", User: "bob"}, 166}} {
 		n, last := 0, cluster.JobID(0)
 		for page, err := range c.JobPages(context.Background(), tt.all, tt.filter) {
 			if err != nil {
@@ -136,7 +141,8 @@ func TestOtherLists(t *testing.T) {
 	h, d := guarded(t, live.Job{})
 	d.tasks = nil
 	for i := range int32(4) {
-		task := live.Task{Task: cluster.TaskID{Job: 1, Stage: i / 2, Index: i % 2}, Run: 1, State: live.TaskState(i), Owner: live.Owner{UID: 1000, Name: "ada"}}
+		task := live.Task{Task: cluster.TaskID{Job: 1, Stage: i / 2, Index: i % 2}, Run: 1, State: live.TaskState(i),
+			Owner: live.Owner{UID: 1000, Name: "ada"}}
 		d.tasks = append(d.tasks, task)
 		task.Task.Job, task.Owner.Name = 2, "bob"
 		d.tasks = append(d.tasks, task)
@@ -164,14 +170,16 @@ func TestOtherLists(t *testing.T) {
 			t.Errorf("%s?%s: %s, want %s", path, query, got, want)
 		}
 	}
-	if answer := askAs(h, operation{method: "GET", path: "/v1/tasks"}, "?after=x", 0, "root", nil); answer.Code != 400 || !strings.Contains(answer.Body.String(), `"field":"after"`) {
+	if answer := askAs(h, operation{method: "GET", path: "/v1/tasks"}, "?after=x", 0, "root", nil); answer.Code != 400 ||
+		!strings.Contains(answer.Body.String(), `"field":"after"`) {
 		t.Errorf("%d %s", answer.Code, answer.Body)
 	}
 	names := []store.Profile{{Name: "a"}, {Name: "b"}, {Name: "c"}}
 	for _, tt := range []struct {
 		in   named
 		want string
-	}{{named{}, "abc"}, {named{After: "a"}, "bc"}, {named{After: "aa", Page: Page{Limit: 1}}, "b"}, {named{Page: Page{Limit: 2}}, "ab"}, {named{After: "c"}, ""}} {
+	}{{named{}, "abc"}, {named{After: "a"}, "bc"}, {named{After: "aa", Page: Page{Limit: 1}}, "b"},
+		{named{Page: Page{Limit: 2}}, "ab"}, {named{After: "c"}, ""}} {
 		got := ""
 		for _, p := range pageOf(&tt.in, slices.Clone(names), func(p *store.Profile) string { return p.Name }) {
 			got += p.Name

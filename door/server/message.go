@@ -15,8 +15,9 @@ import (
 	"github.com/bellows-rm/bellows/pool"
 )
 
-// message is the body of a request in the form of package executor: a line of JSON, which is a T, and bytes that belong to it. The operation
-// reads it itself, so that the bytes are never copied and a request that waits does not keep others from being read.
+// message is the body of a request in the form of package executor: a line of JSON, which is a T, and bytes that
+// belong to it. The operation reads it itself, so that the bytes are never copied and a request that waits does not
+// keep others from being read.
 type message[T any] struct{ request *http.Request }
 
 // reply is the body of an answer of the same form.
@@ -44,7 +45,8 @@ func lineOf(t reflect.Type) (line reflect.Type, ok bool) {
 }
 
 // aboutMessages says in the document of the API what a message is.
-const aboutMessages = " Request and answer are messages: an object of JSON of the stated type in one line, a line feed, and then the bytes whose number the object says."
+const aboutMessages = " Request and answer are messages: an object of JSON of the stated type in one line, a " +
+	"line feed, and then the bytes whose number the object says."
 
 // sender is who sends a message.
 type sender uint8
@@ -56,7 +58,8 @@ const (
 )
 
 // relay passes a message to a pool, and what the pool answers back.
-func relay[Out any](ctx context.Context, s *Server, to *PoolPath, r *http.Request, from sender) (*body[reply[Out]], error) {
+func relay[Out any](ctx context.Context, s *Server, to *PoolPath, r *http.Request, from sender) (*body[reply[Out]],
+	error) {
 	ref, err := s.refOf(ctx, to)
 	if err != nil {
 		return nil, err
@@ -76,16 +79,18 @@ func relay[Out any](ctx context.Context, s *Server, to *PoolPath, r *http.Reques
 // errLeaving answers whoever waits when the daemon ends: the next daemon answers the same message.
 var errLeaving = live.Errorf(live.Unavailable, "the daemon ends: send the same message to the next")
 
-// exchange lets a pool answer a message. The error is the answer if there is one. A message that waits is answered at once when the daemon
-// ends.
-func (s *Server) exchange(ctx context.Context, w http.ResponseWriter, r *http.Request, below *url.URL, h http.Handler, from sender) error {
+// exchange lets a pool answer a message. The error is the answer if there is one. A message that waits is answered at
+// once when the daemon ends.
+func (s *Server) exchange(ctx context.Context, w http.ResponseWriter, r *http.Request, below *url.URL, h http.Handler,
+	from sender) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.leaving, cancel)()
 	uid := callerOf(ctx).UID
 	if from == waitsForResults {
 		if most := s.watchers.enter(uid); most > 0 {
-			return live.Errorf(live.Unavailable, "applications: %d connections watch or wait for results already, which is the most; try again later", most)
+			return live.Errorf(live.Unavailable,
+				"applications: %d connections watch or wait for results already, which is the most; try again later", most)
 		}
 		defer s.watchers.leave(uid)
 	}
@@ -112,7 +117,8 @@ func (s *Server) exchange(ctx context.Context, w http.ResponseWriter, r *http.Re
 	return live.Errorf(live.KindOfStatus(answer.refused), "%s", strings.TrimSpace(answer.why.String()))
 }
 
-// refusable is the answer of a pool. It keeps a refusal, which is a status and a text, and passes on every other answer.
+// refusable is the answer of a pool. It keeps a refusal, which is a status and a text, and passes on every other
+// answer.
 type refusable struct {
 	http.ResponseWriter
 	begun   bool // its status was written
@@ -147,8 +153,9 @@ const (
 	messageRate  = 4 << 20              // bytes a second at which a message must arrive, after bodyTime
 )
 
-// messageRoom bounds the bytes of large messages that are arriving, so that many at once do not fill the memory. An ordinary user has at most
-// the room of the largest message, and the messages of a user take turns for it: a slow sender does not block others.
+// messageRoom bounds the bytes of large messages that are arriving, so that many at once do not fill the memory. An
+// ordinary user has at most the room of the largest message, and the messages of a user take turns for it: a slow
+// sender does not block others.
 type messageRoom struct {
 	daemon uint32 // the daemon's user, who has all of it, as root
 	users  turns
@@ -213,11 +220,12 @@ func (m *messageRoom) await(ctx context.Context, uid uint32, bytes int64) error 
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return live.Errorf(live.Unavailable, "message of %d bytes: other messages have been arriving for %v: try again later", bytes, bodyTurn)
+	return live.Errorf(live.Unavailable,
+		"message of %d bytes: other messages have been arriving for %v: try again later", bytes, bodyTurn)
 }
 
-// arriving is the body of a message. Once it has arrived, it takes no room, and has no deadline. If it has not when the pool has answered, the
-// deadline stays, because package http still reads the rest of the body.
+// arriving is the body of a message. Once it has arrived, it takes no room, and has no deadline. If it has not when
+// the pool has answered, the deadline stays, because package http still reads the rest of the body.
 type arriving struct {
 	io.ReadCloser
 	connection *http.ResponseController
@@ -234,7 +242,8 @@ func (a *arriving) Read(p []byte) (int, error) {
 }
 
 // receive returns the body of a message when there is room for it.
-func (m *messageRoom) receive(ctx context.Context, w http.ResponseWriter, r *http.Request, uid uint32) (*arriving, error) {
+func (m *messageRoom) receive(ctx context.Context, w http.ResponseWriter, r *http.Request, uid uint32) (*arriving,
+	error) {
 	size := r.ContentLength
 	if size < 0 || size > pool.MostMessage {
 		size = pool.MostMessage
@@ -247,6 +256,7 @@ func (m *messageRoom) receive(ctx context.Context, w http.ResponseWriter, r *htt
 		free = sync.OnceFunc(func() { m.give(uid, size) })
 	}
 	connection := http.NewResponseController(w)
-	_ = connection.SetReadDeadline(time.Now().Add(bodyTime + time.Duration(size)*time.Second/messageRate)) // every connection supports it; recorders in tests may not
+	// every connection supports it; recorders in tests may not
+	_ = connection.SetReadDeadline(time.Now().Add(bodyTime + time.Duration(size)*time.Second/messageRate))
 	return &arriving{r.Body, connection, free}, nil
 }

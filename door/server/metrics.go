@@ -18,8 +18,8 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// metrics are what GET /metrics shows: what the driver has counted, what its nodes have, and the requests to this server. No
-// label has a text that a user chose, so that the number of series is bounded.
+// metrics are what GET /metrics shows: what the driver has counted, what its nodes have, and the requests to this
+// server. No label has a text that a user chose, so that the number of series is bounded.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -33,14 +33,16 @@ func newMetrics(s *Server) *metrics {
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "bellows_api_requests_total",
 			Help: "Requests that were answered, by operation and status."}, []string{"operation", "code"}),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "bellows_api_request_duration_seconds",
-			Help:    "Time from a request to the end of its answer, by operation. An operation that waits for something includes that.",
+			Help: "Time from a request to the end of its answer, by operation. An operation that waits for something " +
+				"includes that.",
 			Buckets: []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10}}, []string{"operation"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "bellows_api_errors_total",
 			Help: "Requests that were answered with an error, by its kind, which is code in the answer."}, []string{"reason"}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "bellows_api_refused_total",
 			Help: "Requests over the network that had no valid token."}),
 	}
-	m.registry.MustRegister(m.requests, m.latency, m.errors, m.refused, &collector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.requests, m.latency, m.errors, m.refused, &collector{s}, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, kind := range live.KindNames() {
 		m.errors.WithLabelValues(kind) // A series from the beginning: that of an error that has not happened is 0.
 	}
@@ -51,7 +53,8 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 }
 
-// unnamed has the patterns of the mux that are no operations of the document, with the names under which they are counted.
+// unnamed has the patterns of the mux that are no operations of the document, with the names under which they are
+// counted.
 var unnamed = map[string]string{"GET /openapi.json": "openapi", "GET /metrics": "metrics"}
 
 // counted counts the requests to a handler of the operations of a document.
@@ -81,8 +84,8 @@ func (m *metrics) counted(doc *openapi3.T, next http.Handler) http.Handler {
 	})
 }
 
-// collector turns what the driver and the server know into metrics, when they are asked for. It describes none beforehand: the
-// registry checks what it collects.
+// collector turns what the driver and the server know into metrics, when they are asked for. It describes none
+// beforehand: the registry checks what it collects.
 type collector struct{ server *Server }
 
 // Describe implements prometheus.Collector.
@@ -93,38 +96,48 @@ func described(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	descStep          = described("engine_step_duration_seconds", "Time that a step of the engine took.")
-	descEvents        = described("engine_events_total", "Events that the engine handled, by kind.", "kind")
-	descDecisions     = described("engine_decisions_total", "Decisions that the engine took, by kind.", "kind")
-	descHangs         = described("engine_hangs_total", "How often the engine stopped answering for longer than a step may take.")
-	descReady         = described("ready", "1 if the daemon serves, as GET /v1/ready says, else 0.")
-	descJobs          = described("jobs", "Jobs that have not ended, by status.", "status")
-	descJobsEnded     = described("jobs_ended_total", "Jobs that have ended, by status.", "status")
-	descTasks         = described("tasks", "Tasks of jobs that have not ended, by state.", "state")
-	descRunsEnded     = described("task_runs_ended_total", "Runs of tasks that have ended, by outcome.", "outcome")
-	descHeld          = described("tasks_held", "Tasks that stand still now, by holder; a task with several holders counts for each.", "holder")
-	descHolds         = described("task_holds_total", "How often a holder began to keep a task from running.", "holder")
-	descHoldTime      = described("task_held_seconds_total", "Time for which a holder kept tasks from running, added up.", "holder")
+	descStep      = described("engine_step_duration_seconds", "Time that a step of the engine took.")
+	descEvents    = described("engine_events_total", "Events that the engine handled, by kind.", "kind")
+	descDecisions = described("engine_decisions_total", "Decisions that the engine took, by kind.", "kind")
+	descHangs     = described("engine_hangs_total",
+		"How often the engine stopped answering for longer than a step may take.")
+	descReady     = described("ready", "1 if the daemon serves, as GET /v1/ready says, else 0.")
+	descJobs      = described("jobs", "Jobs that have not ended, by status.", "status")
+	descJobsEnded = described("jobs_ended_total", "Jobs that have ended, by status.", "status")
+	descTasks     = described("tasks", "Tasks of jobs that have not ended, by state.", "state")
+	descRunsEnded = described("task_runs_ended_total", "Runs of tasks that have ended, by outcome.", "outcome")
+	descHeld      = described("tasks_held",
+		"Tasks that stand still now, by holder; a task with several holders counts for each.", "holder")
+	descHolds    = described("task_holds_total", "How often a holder began to keep a task from running.", "holder")
+	descHoldTime = described("task_held_seconds_total",
+		"Time for which a holder kept tasks from running, added up.", "holder")
 	descMemory        = described("memory_capacity_bytes", "Memory that all tasks together may be granted.")
 	descMemoryGranted = described("memory_granted_bytes", "Memory that tasks are granted.")
-	descMemoryOver    = described("memory_overgranted_bytes", "Memory that is granted beyond the capacity, because it comes back to resumed tasks.")
-	descMemoryUsed    = described("memory_used_bytes", "Memory that containers use, with page cache.")
-	descAnonymous     = described("memory_anonymous_bytes", "Memory that containers use, without page cache.")
-	descSwapped       = described("memory_swapped_bytes", "Memory of containers that is in swap.")
-	descCPU           = described("cpu_capacity_cores", "Cores that all tasks together may be granted.")
-	descCPUGranted    = described("cpu_granted_cores", "Cores that tasks are granted.")
-	descCPUOver       = described("cpu_overgranted_cores", "Cores that are granted beyond the capacity, because tasks were resumed or resized.")
+	descMemoryOver    = described("memory_overgranted_bytes",
+		"Memory that is granted beyond the capacity, because it comes back to resumed tasks.")
+	descMemoryUsed = described("memory_used_bytes", "Memory that containers use, with page cache.")
+	descAnonymous  = described("memory_anonymous_bytes", "Memory that containers use, without page cache.")
+	descSwapped    = described("memory_swapped_bytes", "Memory of containers that is in swap.")
+	descCPU        = described("cpu_capacity_cores", "Cores that all tasks together may be granted.")
+	descCPUGranted = described("cpu_granted_cores", "Cores that tasks are granted.")
+	descCPUOver    = described("cpu_overgranted_cores",
+		"Cores that are granted beyond the capacity, because tasks were resumed or resized.")
 	descContainers    = described("containers", "Containers that are there.")
 	descWrite         = described("store_write_duration_seconds", "Time that a write to the store took.")
-	descWriteFailures = described("store_write_failures_total", "How often events could not be recorded; each attempt counts.")
-	descRefused       = described("quota_refusals_total", "Submissions that a quota refused, by what it limits, and whether it is of a user or a queue.", "of", "quota")
-	descConnections   = described("api_connections", "Connections to the socket.")
-	descOfExecutors   = described("api_executor_connections", "Connections to the socket that executors of pools have, which do not count among the others.")
-	descTurnedAway    = described("api_connections_refused_total", "Connections that were refused because their user, or their place of the network, has its share.", "door")
-	descMost          = described("api_connections_limit", "Connections to the socket that there may be at a time.")
-	descRemote        = described("api_network_connections", "Connections over the network.")
-	descMostRemote    = described("api_network_connections_limit", "Connections over the network that there may be at a time; 0 if the daemon does not listen there.")
-	descBuild         = described("build_info", "1, with the version of the daemon and of Go.", "version", "goversion")
+	descWriteFailures = described("store_write_failures_total",
+		"How often events could not be recorded; each attempt counts.")
+	descRefused = described("quota_refusals_total",
+		"Submissions that a quota refused, by what it limits, and whether it is of a user or a queue.", "of", "quota")
+	descConnections = described("api_connections", "Connections to the socket.")
+	descOfExecutors = described("api_executor_connections",
+		"Connections to the socket that executors of pools have, which do not count among the others.")
+	descTurnedAway = described("api_connections_refused_total",
+		"Connections that were refused because their user, or their place of the network, has its share.", "door")
+	descMost       = described("api_connections_limit", "Connections to the socket that there may be at a time.")
+	descRemote     = described("api_network_connections", "Connections over the network.")
+	descMostRemote = described("api_network_connections_limit",
+		"Connections over the network that there may be at a time; 0 if the daemon does not listen there.")
+	descBuild = described("build_info", "1, with the version of the daemon and of Go.", "version", "goversion")
 )
 
 // sink takes metrics.
@@ -211,10 +224,12 @@ func (c *collector) machine(s sink) {
 	var sum live.Node
 	for i := range status.Nodes {
 		n := &status.Nodes[i]
-		sum.Memory, sum.FreeMemory, sum.OverdrawnMemory = sum.Memory+n.Memory, sum.FreeMemory+n.FreeMemory, sum.OverdrawnMemory+n.OverdrawnMemory
+		sum.Memory, sum.FreeMemory, sum.OverdrawnMemory = sum.Memory+n.Memory, sum.FreeMemory+n.FreeMemory,
+			sum.OverdrawnMemory+n.OverdrawnMemory
 		sum.LeftoverMemory += n.LeftoverMemory
 		sum.CPU, sum.FreeCPU, sum.OverdrawnCPU = sum.CPU+n.CPU, sum.FreeCPU+n.FreeCPU, sum.OverdrawnCPU+n.OverdrawnCPU
-		sum.UsedMemory, sum.UsedAnonymous, sum.Containers = sum.UsedMemory+n.UsedMemory, sum.UsedAnonymous+n.UsedAnonymous, sum.Containers+n.Containers
+		sum.UsedMemory, sum.UsedAnonymous, sum.Containers = sum.UsedMemory+n.UsedMemory, sum.UsedAnonymous+n.UsedAnonymous,
+			sum.Containers+n.Containers
 	}
 	cores := func(milli int64) float64 { return float64(milli) / float64(resource.Core) }
 	s.gauge(descMemory, float64(sum.Memory))

@@ -39,8 +39,8 @@ func (n *network) init(s *Server, handler http.Handler) {
 	}
 }
 
-// networkShare: once a server listens on the network, one in networkShare of its connections is for the network, and the socket has
-// the others. Neither takes connections from the other.
+// networkShare: once a server listens on the network, one in networkShare of its connections is for the network, and
+// the socket has the others. Neither takes connections from the other.
 const networkShare = 4
 
 type connectionKey struct{}
@@ -50,8 +50,8 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, countedIn(c))
 }
 
-// handshakes spreads the work of TLS handshakes, which anybody can cause, over time: those of one place, and all. After a pause some
-// may follow each other at once.
+// handshakes spreads the work of TLS handshakes, which anybody can cause, over time: those of one place, and all.
+// After a pause some may follow each other at once.
 type handshakes struct {
 	mu     sync.Mutex
 	all    time.Time // when the next one may go on, less the time of a burst
@@ -69,7 +69,8 @@ const (
 func (h *handshakes) take(now time.Time, place netip.Prefix) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.places) > mostConnections && now.Sub(h.swept) >= handshakeBurst { // Places that may go on at once are as those that never came.
+	// Places that may go on at once are as those that never came.
+	if len(h.places) > mostConnections && now.Sub(h.swept) >= handshakeBurst {
 		h.swept = now
 		maps.DeleteFunc(h.places, func(_ netip.Prefix, next time.Time) bool { return next.Before(now.Add(-handshakeBurst)) })
 	}
@@ -117,8 +118,8 @@ func (h *handshakes) wait(hello *tls.ClientHelloInfo) error {
 	}
 }
 
-// OnNetwork makes s ready to answer requests on l, over TLS with a certificate. It is called before Serve. serve answers the
-// requests until Shutdown is called or l fails.
+// OnNetwork makes s ready to answer requests on l, over TLS with a certificate. It is called before Serve. serve
+// answers the requests until Shutdown is called or l fails.
 func (s *Server) OnNetwork(l net.Listener, c *tls.Certificate) (serve func() error) {
 	n := &s.network
 	s.connections.yield(n.connections.most)
@@ -152,15 +153,16 @@ func (s *Server) listens() *Listens {
 	return &Listens{Address: s.network.address, Certificate: s.network.certificate.Load().Leaf.NotAfter}
 }
 
-// LoadCertificate reads a certificate with those of its authorities, and its key, both PEM. It refuses a key that all users of
-// the machine can read.
+// LoadCertificate reads a certificate with those of its authorities, and its key, both PEM. It refuses a key that all
+// users of the machine can read.
 func LoadCertificate(certificate, key string) (*tls.Certificate, error) {
 	info, err := os.Stat(key)
 	if err != nil {
 		return nil, fmt.Errorf("tls_key: %w", err)
 	}
 	if info.Mode().Perm()&0o007 != 0 {
-		return nil, fmt.Errorf("tls_key %s: has mode %04o, with which all users can get at it: run `chmod o= %s`", key, info.Mode().Perm(), key)
+		return nil, fmt.Errorf("tls_key %s: has mode %04o, with which all users can get at it: run `chmod o= %s`", key,
+			info.Mode().Perm(), key)
 	}
 	c, err := tls.LoadX509KeyPair(certificate, key)
 	if err != nil {

@@ -45,7 +45,8 @@ func listen(t *testing.T, d Driver) *listening {
 		t.Fatal(err)
 	}
 	stored := newFakeStore()
-	s := &listening{New(d, &fakePools{}, stored, Daemon{UID: daemonUser}, slog.New(slog.DiscardHandler)), l.Addr().String(), stored, certificate}
+	s := &listening{New(d, &fakePools{}, stored, Daemon{UID: daemonUser}, slog.New(slog.DiscardHandler)),
+		l.Addr().String(), stored, certificate}
 	s.tokens.account = usual().of
 	serveUntilEnd(t, s.Server, s.OnNetwork(l, pair))
 	return s
@@ -94,7 +95,8 @@ func TestSubmitOverTheNetwork(t *testing.T) {
 	if err := c.Shutdown(t.Context(), true); live.KindOf(err) != live.Denied || d.shutdown != nil {
 		t.Errorf("shut down: %v", err)
 	}
-	if _, err := c.CreateToken(t.Context(), NewToken{Scope: ReadScope, Lifetime: MostLifetime}); live.KindOf(err) != live.Denied || len(s.stored.tokens) != 1 {
+	if _, err := c.CreateToken(t.Context(), NewToken{Scope: ReadScope, Lifetime: MostLifetime}); live.KindOf(
+		err) != live.Denied || len(s.stored.tokens) != 1 {
 		t.Errorf("a token made a token: %v", err)
 	}
 }
@@ -136,14 +138,16 @@ func TestOnlyTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := io.WriteString(c, "GET /v1/status HTTP/1.1\r\nHost: bellows\r\nAuthorization: Bearer x\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(c,
+		"GET /v1/status HTTP/1.1\r\nHost: bellows\r\nAuthorization: Bearer x\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	text, err := io.ReadAll(c)
 	if want := "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"; string(text) != want {
 		t.Errorf("answered %q, %v", text, err)
 	}
-	if c, err := tls.Dial("tcp", s.address, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}); err == nil {
+	if c, err := tls.Dial("tcp", s.address,
+		&tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}); err == nil {
 		c.Close()
 		t.Error("TLS 1.2 is answered")
 	}
@@ -180,9 +184,13 @@ func TestTokenStaysWithTheClient(t *testing.T) {
 		kind             live.Kind
 		want             string
 	}{
-		{good.URL, "", live.Denied, good.URL + ": its certificate is not trusted, and no token was sent: name the authority that signed it with --ca-file"},
-		{"https://" + plain.Addr().String(), s.certificate, live.Denied, "answers without TLS of version 1.3, and no token was sent"},
-		{"https://" + gone.Addr().String(), s.certificate, live.Unavailable, "cannot be reached: connect: connection refused"},
+		{good.URL, "", live.Denied,
+			good.URL + ": its certificate is not trusted, and no token was sent: name the authority that signed it with " +
+				"--ca-file"},
+		{"https://" + plain.Addr().String(), s.certificate, live.Denied,
+			"answers without TLS of version 1.3, and no token was sent"},
+		{"https://" + gone.Addr().String(), s.certificate, live.Unavailable,
+			"cannot be reached: connect: connection refused"},
 	} {
 		_, err := s.client(t, Remote{tt.url, good.TokenFile, tt.authorities}).Status(t.Context())
 		if live.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
@@ -194,7 +202,8 @@ func TestTokenStaysWithTheClient(t *testing.T) {
 	}
 }
 
-// A file with a token is refused if other users can read it, and so is whatever is no token, no address and no authority.
+// A file with a token is refused if other users can read it, and so is whatever is no token, no address and no
+// authority.
 func TestRemoteIsChecked(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
@@ -214,7 +223,8 @@ func TestRemoteIsChecked(t *testing.T) {
 		r    Remote
 		want string
 	}{
-		{Remote{"http://host:1", good, ""}, `server "http://host:1": must be https://HOST:PORT: a token is sent over TLS alone`},
+		{Remote{"http://host:1", good, ""},
+			`server "http://host:1": must be https://HOST:PORT: a token is sent over TLS alone`},
 		{Remote{"host:1", good, ""}, "must be https://HOST:PORT"},
 		{Remote{"https://", good, ""}, "must be https://HOST:PORT"},
 		{Remote{"https://user:word@host:1", good, ""}, "must be https://HOST:PORT"},
@@ -223,10 +233,12 @@ func TestRemoteIsChecked(t *testing.T) {
 		{Remote{"https://host:1", "", ""}, "needs a token: name its file with --token-file or $BELLOWS_TOKEN_FILE"},
 		{Remote{"https://host:1", filepath.Join(dir, "none"), ""}, "no such file"},
 		{Remote{"https://host:1", dir, ""}, "must be a regular file"},
-		{Remote{"https://host:1", write("group", token, 0o640), ""}, "has mode 0640, with which other users can get at it: run `chmod 600 "},
+		{Remote{"https://host:1", write("group", token, 0o640), ""},
+			"has mode 0640, with which other users can get at it: run `chmod 600 "},
 		{Remote{"https://host:1", write("others", token, 0o604), ""}, "has mode 0604"},
 		{Remote{"https://host:1", write("two", token+"\n"+token, 0o600), ""}, "must have the text of one token"},
-		{Remote{"https://host:1", write("long", token+strings.Repeat(" ", 1000)+"x", 0o600), ""}, "must have the text of one token"},
+		{Remote{"https://host:1", write("long", token+strings.Repeat(" ", 1000)+"x", 0o600), ""},
+			"must have the text of one token"},
 		{Remote{"https://host:1", good, filepath.Join(dir, "none")}, "ca file: open "},
 		{Remote{"https://host:1", good, good}, "must have certificates in PEM"},
 		{Remote{"https://host:1/", write("line", token+"\n", 0o400), ""}, ""},
@@ -236,7 +248,8 @@ func TestRemoteIsChecked(t *testing.T) {
 			if err != nil {
 				t.Errorf("%+v: %v", tt.r, err)
 			}
-		} else if live.KindOf(err) != live.Invalid || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), token) {
+		} else if live.KindOf(err) != live.Invalid || !strings.Contains(err.Error(), tt.want) ||
+			strings.Contains(err.Error(), token) {
 			t.Errorf("%+v: %v, want %s", tt.r, err, tt.want)
 		}
 	}
@@ -324,7 +337,8 @@ func TestNetworkTakesNoConnections(t *testing.T) {
 	for _, tt := range []struct {
 		address string
 		want    error
-	}{{"192.0.2.1", nil}, {"::ffff:192.0.2.1", nil}, {"192.0.2.1", errShare}, {"2001:db8::1", nil}, {"2001:db8::2", nil}, {"2001:db8::3", errShare}, {"2001:db8::ffff:0:0:1", errShare}} {
+	}{{"192.0.2.1", nil}, {"::ffff:192.0.2.1", nil}, {"192.0.2.1", errShare}, {"2001:db8::1", nil}, {"2001:db8::2", nil},
+		{"2001:db8::3", errShare}, {"2001:db8::ffff:0:0:1", errShare}} {
 		if err := enter(tt.address); err != tt.want {
 			t.Errorf("%s: %v, want %v", tt.address, err, tt.want)
 		}
@@ -334,8 +348,8 @@ func TestNetworkTakesNoConnections(t *testing.T) {
 	}
 }
 
-// BenchmarkRequestByToken is what a request over the network costs beside TLS: its token is read from the store, and its user from the
-// system.
+// BenchmarkRequestByToken is what a request over the network costs beside TLS: its token is read from the store, and
+// its user from the system.
 func BenchmarkRequestByToken(b *testing.B) {
 	kept, err := store.Open(b.TempDir())
 	if err != nil {
@@ -347,7 +361,8 @@ func BenchmarkRequestByToken(b *testing.B) {
 		b.Skip(err)
 	}
 	secret, now := newSecret(), time.Now()
-	id, err := kept.AddToken(b.Context(), store.Token{User: root.User, Scope: "read", Hash: hashOf(secret), Expires: timeline.Time(now.Add(time.Hour).UnixNano()), Used: timeline.Time(now.UnixNano())})
+	id, err := kept.AddToken(b.Context(), store.Token{User: root.User, Scope: "read", Hash: hashOf(secret),
+		Expires: timeline.Time(now.Add(time.Hour).UnixNano()), Used: timeline.Time(now.UnixNano())})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -359,16 +374,19 @@ func BenchmarkRequestByToken(b *testing.B) {
 	}
 }
 
-// Whoever opens connections and sends no token, be it half a handshake or half a header, keeps out nobody who has one, from however many
-// places.
+// Whoever opens connections and sends no token, be it half a handshake or half a header, keeps out nobody who has
+// one, from however many places.
 func TestHalfOpenConnectionsMakeRoom(t *testing.T) {
 	t.Run("from four places", func(t *testing.T) {
 		halfOpenConnectionsMakeRoom(t, []string{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"}, 4, 3)
 	})
-	t.Run("from the place of the client", func(t *testing.T) { halfOpenConnectionsMakeRoom(t, []string{"127.0.0.1", "127.0.0.1"}, 8, 2) })
+	t.Run("from the place of the client", func(t *testing.T) {
+		halfOpenConnectionsMakeRoom(t, []string{"127.0.0.1", "127.0.0.1"}, 8, 2)
+	})
 }
 
-// halfOpenConnectionsMakeRoom opens a number of connections from each place, those of one place of one of so many kinds.
+// halfOpenConnectionsMakeRoom opens a number of connections from each place, those of one place of one of so many
+// kinds.
 func halfOpenConnectionsMakeRoom(t *testing.T, places []string, each, kinds int) {
 	s := listen(t, newFake())
 	c := s.network.connections
@@ -405,7 +423,8 @@ func halfOpenConnectionsMakeRoom(t *testing.T, places []string, each, kinds int)
 	r, _ := s.remote(t, "read")
 	client, begun := s.client(t, r), time.Now()
 	_, err := client.Status(t.Context())
-	for err != nil && time.Since(begun) < 3*time.Second { // The server gives a place 0.1 s for its handshakes, and closes half ones itself after 10 s.
+	// The server gives a place 0.1 s for its handshakes, and closes half ones itself after 10 s.
+	for err != nil && time.Since(begun) < 3*time.Second {
 		_, err = client.Status(t.Context())
 	}
 	if err != nil {
@@ -416,7 +435,8 @@ func halfOpenConnectionsMakeRoom(t *testing.T, places []string, each, kinds int)
 	}
 }
 
-// A connection without a token makes room: the oldest of the place with most of them. One over which a token came does not.
+// A connection without a token makes room: the oldest of the place with most of them. One over which a token came
+// does not.
 func TestStrangersMakeRoom(t *testing.T) {
 	c := newConnections(4, 0)
 	closed := make(chan struct{})
@@ -452,8 +472,9 @@ func TestStrangersMakeRoom(t *testing.T) {
 	}
 }
 
-// At the share of a place a connection without a token makes room, too: first the oldest that has not begun a handshake, then the oldest
-// that had time enough for it. Clients that come faster than handshakes go on do not cut off each other.
+// At the share of a place a connection without a token makes room, too: first the oldest that has not begun a
+// handshake, then the oldest that had time enough for it. Clients that come faster than handshakes go on do not cut
+// off each other.
 func TestStrangersMakeRoomForTheirPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newConnections(8, 0)

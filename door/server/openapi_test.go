@@ -36,8 +36,8 @@ func TestOpenAPI(t *testing.T) {
 	testfile.Golden(t, "openapi.json", got.Bytes())
 }
 
-// Later daemons can answer with words that this document does not have, such as codes of errors. Clients generated from an enum refuse
-// these, so what is answered has none.
+// Later daemons can answer with words that this document does not have, such as codes of errors. Clients generated
+// from an enum refuse these, so what is answered has none.
 func TestAnswersAreOpen(t *testing.T) {
 	doc := documentIn(t, servedDocument(t))
 	seen := map[string]bool{}

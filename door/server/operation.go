@@ -35,7 +35,8 @@ type api struct {
 }
 
 func newAPI(title, version, description string, g guard) *api {
-	a := &api{mux: http.NewServeMux(), schemas: schemas{openapi3.Schemas{}, map[string]reflect.Type{}}, bodies: newBodyRoom(), guard: g, texts: newTexts()}
+	a := &api{mux: http.NewServeMux(), schemas: schemas{openapi3.Schemas{}, map[string]reflect.Type{}},
+		bodies: newBodyRoom(), guard: g, texts: newTexts()}
 	a.doc = &openapi3.T{
 		OpenAPI: "3.1.0",
 		Info:    &openapi3.Info{Title: title, Version: version, Description: description},
@@ -50,14 +51,17 @@ type streamed struct{ Body func(io.Writer) }
 // upgraded is a response after which the connection belongs to Body, which closes it.
 type upgraded struct{ Body func(net.Conn) }
 
-// register adds one operation. The fields of In are the parameters, tagged path, query or header, Body if the request has
-// a body, JSON or a message, and Digest if the digest of JSON is needed. Out has a field Body: a value to write as JSON, a reply to a message, a stream, events, a function
-// that takes the connection over, or nothing. Errors are answered as a Problem. who says who may call the operation, and what the answer shows them: see access.
-func register[In, Out any](a *api, who access, method, path, id, summary string, status int, do func(context.Context, *In) (*Out, error)) {
+// register adds one operation. The fields of In are the parameters, tagged path, query or header, Body if the request
+// has a body, JSON or a message, and Digest if the digest of JSON is needed. Out has a field Body: a value to write
+// as JSON, a reply to a message, a stream, events, a function that takes the connection over, or nothing. Errors are
+// answered as a Problem. who says who may call the operation, and what the answer shows them: see access.
+func register[In, Out any](a *api, who access, method, path, id, summary string, status int,
+	do func(context.Context, *In) (*Out, error)) {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	who.check(id, new(In), out)
 	parameters, needs := parametersOf(in), who.needs(method, id)
-	a.describe(method, path, status, in, out, &openapi3.Operation{OperationID: id, Summary: summary, Description: who.words() + needs.words()})
+	a.describe(method, path, status, in, out, &openapi3.Operation{OperationID: id, Summary: summary,
+		Description: who.words() + needs.words()})
 	_, answers := out.FieldByName("Body")
 	a.mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) {
 		in := new(In)
@@ -99,7 +103,9 @@ func register[In, Out any](a *api, who access, method, path, id, summary string,
 		case answers:
 			answer := reflect.ValueOf(out).Elem().FieldByName("Body").Interface()
 			if who == sizes {
-				done, err := a.texts.answer(callerOf(ctx), answer, func(text []byte) { writeText(w, "application/json", status, text) })
+				done, err := a.texts.answer(callerOf(ctx), answer, func(text []byte) {
+					writeText(w, "application/json", status, text)
+				})
 				if err != nil {
 					writeError(w, unwritable(err))
 				}
@@ -167,7 +173,8 @@ func parametersOf(t reflect.Type) []parameter {
 }
 
 // bind sets in, a struct, from a request. Unknown parameters are ignored. A parameter with an empty value counts as
-// absent, unless it is part of the path. An empty text in a header is refused: it comes from a variable that its client forgot to set.
+// absent, unless it is part of the path. An empty text in a header is refused: it comes from a variable that its
+// client forgot to set.
 func bind(r *http.Request, parameters []parameter, in reflect.Value) *live.Error {
 	query := r.URL.Query()
 	for _, p := range parameters {
@@ -246,7 +253,8 @@ func writeBody(w http.ResponseWriter, status int, body any) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(status)
 		to := &eventStream{w, http.NewResponseController(w)}
-		_ = to.write(nil) // The client knows that it watches, although nothing may change for long. send finds out if it is gone.
+		// The client knows that it watches, although nothing may change for long. send finds out if it is gone.
+		_ = to.write(nil)
 		send(to)
 		return
 	}
@@ -283,7 +291,8 @@ func unwritable(err error) *live.Error {
 	return live.Errorf(live.Internal, "write the answer as JSON: %v", err)
 }
 
-// switchOver hands over the connection of a request. Package http may have read more than the request: take reads that first.
+// switchOver hands over the connection of a request. Package http may have read more than the request: take reads
+// that first.
 func switchOver(w http.ResponseWriter, take func(net.Conn)) {
 	w.Header().Set("Connection", "Upgrade")
 	w.Header().Set("Upgrade", inputProtocol)
@@ -335,12 +344,15 @@ func (a *api) describe(method, path string, status int, in, out reflect.Type, o 
 		case reflect.TypeFor[upgraded]():
 		case reflect.TypeFor[streamed]():
 			// Without a schema, generated clients in Python answer None.
-			done.WithContent(openapi3.Content{"application/octet-stream": openapi3.NewMediaType().WithSchema(openapi3.NewStringSchema().WithFormat("binary"))})
+			done.WithContent(openapi3.Content{"application/octet-stream": openapi3.NewMediaType().WithSchema(
+				openapi3.NewStringSchema().WithFormat("binary"))})
 		case reflect.TypeFor[events]():
 			a.schemas.of(reflect.TypeFor[live.Update]())
 			a.schemas.of(reflect.TypeFor[Machine]())
 			a.schemas.of(reflect.TypeFor[Dropped]())
-			done.WithDescription("Events update, whose data is an Update, on request machine, whose data is a Machine, and at last dropped, whose data is a Dropped")
+			done.WithDescription(
+				"Events update, whose data is an Update, on request machine, whose data is a Machine, and at last dropped, " +
+					"whose data is a Dropped")
 			done.WithContent(openapi3.Content{"text/event-stream": openapi3.NewMediaType()})
 		default:
 			done.WithContent(a.contentOf(body.Type))
@@ -379,16 +391,20 @@ func (a *api) parameter(p parameter) *openapi3.Parameter {
 		s.Examples = []any{example}
 	}
 	return &openapi3.Parameter{
-		Name: p.name, In: p.in, Required: p.in == "path", AllowEmptyValue: p.in == "query", Description: p.field.Tag.Get("doc"),
-		Schema: s.NewRef(),
+		Name: p.name, In: p.in, Required: p.in == "path", AllowEmptyValue: p.in == "query",
+		Description: p.field.Tag.Get("doc"),
+		Schema:      s.NewRef(),
 	}
 }
 
 // document returns the description of everything registered, as JSON.
 func (a *api) document() []byte {
-	token := openapi3.NewSecurityScheme().WithType("http").WithScheme("bearer").WithDescription("Over the network every request needs a token; over the socket none does.")
-	a.doc.Components = &openapi3.Components{Schemas: a.schemas.named, SecuritySchemes: openapi3.SecuritySchemes{"token": {Value: token}}}
-	a.doc.Security = openapi3.SecurityRequirements{openapi3.NewSecurityRequirement(), openapi3.NewSecurityRequirement().Authenticate("token")}
+	token := openapi3.NewSecurityScheme().WithType("http").WithScheme("bearer").WithDescription(
+		"Over the network every request needs a token; over the socket none does.")
+	a.doc.Components = &openapi3.Components{Schemas: a.schemas.named,
+		SecuritySchemes: openapi3.SecuritySchemes{"token": {Value: token}}}
+	a.doc.Security = openapi3.SecurityRequirements{openapi3.NewSecurityRequirement(),
+		openapi3.NewSecurityRequirement().Authenticate("token")}
 	text, err := json.Marshal(a.doc)
 	if err != nil {
 		panic(fmt.Sprintf("server: describe the API: %v", err))

@@ -145,20 +145,26 @@ func TestBodies(t *testing.T) {
 		{"no type", "", job, ""},
 		{"type with a parameter", "application/json; charset=utf-8", job, ""},
 		{"type of JSON", "application/merge-patch+json", job, ""},
-		{"another type", "application/x-www-form-urlencoded", job, `Content-Type "application/x-www-form-urlencoded": must be application/json`},
+		{"another type", "application/x-www-form-urlencoded", job,
+			`Content-Type "application/x-www-form-urlencoded": must be application/json`},
 		{"no type at all", "json", job, `Content-Type "json": must be application/json`},
 		{"none", "application/json", "", "request body: must be JSON, but is empty"},
 		{"null", "application/json", " null\n", "request body: must be a JSON object, but is null"},
 		{"cut off", "application/json", "{", "request body: unexpected end of JSON input"},
 		{"two", "application/json", job + job, "request body: invalid character '{' after top-level value"},
 		{"no object", "application/json", "[]", "request body: must be of type object, but is a JSON array"},
-		{"no array", "application/json", `{"stages": 3}`, "request body, field stages: must be of type array, but is a JSON number"},
-		{"no integer", "application/json", `{"stages": [{"tasks": 1.5}]}`, "request body, field stages.tasks: must be of type integer, but is a JSON number 1.5"},
-		{"a number for a word", "application/json", `{"stages": [{"elasticity": {"kind": 1}}]}`, "request body, field stages.elasticity.kind: must be of type string, but is a JSON number"},
-		{"too large a number", "application/json", `{"stages": [{"tasks": 1e300}]}`, "request body, field stages.tasks: must be of type integer, but is a JSON number 1e300"},
+		{"no array", "application/json", `{"stages": 3}`,
+			"request body, field stages: must be of type array, but is a JSON number"},
+		{"no integer", "application/json", `{"stages": [{"tasks": 1.5}]}`,
+			"request body, field stages.tasks: must be of type integer, but is a JSON number 1.5"},
+		{"a number for a word", "application/json", `{"stages": [{"elasticity": {"kind": 1}}]}`,
+			"request body, field stages.elasticity.kind: must be of type string, but is a JSON number"},
+		{"too large a number", "application/json", `{"stages": [{"tasks": 1e300}]}`,
+			"request body, field stages.tasks: must be of type integer, but is a JSON number 1e300"},
 		{"a word that is none", "application/json", `{"stages": [{"elasticity": {"kind": "odd"}}]}`,
 			`request body: elasticity kind "odd": must be one of none, step, sawtooth, points, sawtooth-table`},
-		{"a class that is none", "application/json", `{"class": "loose"}`, `request body: class "loose": must be regular or flex`},
+		{"a class that is none", "application/json", `{"class": "loose"}`,
+			`request body: class "loose": must be regular or flex`},
 	}
 	for _, tt := range tests {
 		r, err := http.NewRequest("POST", "http://bellows/v1/jobs", strings.NewReader(tt.body))
@@ -176,7 +182,8 @@ func TestBodies(t *testing.T) {
 		var e live.Error
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
-		if err != nil || json.Unmarshal(text, &e) != nil || e.Message != tt.want || (answer.StatusCode == 201) != (tt.want == "") {
+		if err != nil || json.Unmarshal(text, &e) != nil || e.Message != tt.want ||
+			(answer.StatusCode == 201) != (tt.want == "") {
 			t.Errorf("%s: status %d, %s, %v; want %s", tt.name, answer.StatusCode, text, err, tt.want)
 		}
 	}
@@ -189,9 +196,11 @@ func TestLongestBody(t *testing.T) {
 	for size, refused := range map[int]bool{maxBody: false, maxBody + 1: true} {
 		job := `{"dir":"/","stages":null}`
 		answer := httptest.NewRecorder()
-		handler.ServeHTTP(answer, httptest.NewRequest("POST", "/v1/jobs", strings.NewReader(job+strings.Repeat(" ", size-len(job)))))
+		handler.ServeHTTP(answer,
+			httptest.NewRequest("POST", "/v1/jobs", strings.NewReader(job+strings.Repeat(" ", size-len(job)))))
 		const why = "request body: must be at most 8388608 bytes"
-		if got := strings.Contains(answer.Body.String(), why); got != refused || strings.Contains(answer.Body.String(), "request body") != refused {
+		if got := strings.Contains(answer.Body.String(), why); got != refused ||
+			strings.Contains(answer.Body.String(), "request body") != refused {
 			t.Errorf("%d bytes: %d %s", size, answer.Code, answer.Body)
 		}
 	}
@@ -203,7 +212,8 @@ func TestBodyThatDoesNotArrive(t *testing.T) {
 		s := New(newFake(), &fakePools{}, newFakeStore(), Daemon{}, slog.New(slog.DiscardHandler))
 		here, there := net.Pipe()
 		go func() { _ = s.http.Serve(&oneConnection{conn: there, closed: make(chan struct{})}) }()
-		if _, err := io.WriteString(here, "POST /v1/jobs HTTP/1.1\r\nHost: bellows\r\nContent-Length: 10\r\n\r\n{"); err != nil {
+		if _, err := io.WriteString(here,
+			"POST /v1/jobs HTTP/1.1\r\nHost: bellows\r\nContent-Length: 10\r\n\r\n{"); err != nil {
 			t.Fatal(err)
 		}
 		text, err := io.ReadAll(here)
@@ -244,7 +254,8 @@ func TestAnswerThatIsNoJSON(t *testing.T) {
 	w := httptest.NewRecorder()
 	a.mux.ServeHTTP(w, httptest.NewRequest("GET", "/nan", nil))
 	if want := `{"title":"Internal Server Error","status":500,"detail":"write the answer as JSON: json: unsupported value: NaN",` +
-		`"code":"internal","message":"write the answer as JSON: json: unsupported value: NaN"}`; w.Code != 500 || strings.TrimSpace(w.Body.String()) != want {
+		`"code":"internal","message":"write the answer as JSON: json: unsupported value: NaN"}`; w.Code != 500 ||
+		strings.TrimSpace(w.Body.String()) != want {
 		t.Errorf("status %d, %s", w.Code, w.Body)
 	}
 }
@@ -273,10 +284,14 @@ func TestOperationsThatCannotBe(t *testing.T) {
 			})
 		},
 		"two types of one name": func(a *api) {
-			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *struct{}) (*body[Problem], error) { return nil, nil })
+			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *struct{}) (*body[Problem], error) {
+				return nil, nil
+			})
 		},
 		"a type that only its method describes": func(a *api) {
-			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *struct{}) (*body[openapi3.Schema], error) { return nil, nil })
+			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *struct{}) (*body[openapi3.Schema], error) {
+				return nil, nil
+			})
 		},
 		"a field twice": func(a *api) {
 			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *struct{}) (*body[struct {

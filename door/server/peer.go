@@ -29,8 +29,8 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }
 
-// peer returns the sender of a request: what the rules of access.go need is in caller. The name is looked up here and not
-// where connections are accepted: if the directory of users is slow, only this caller waits.
+// peer returns the sender of a request: what the rules of access.go need is in caller. The name is looked up here and
+// not where connections are accepted: if the directory of users is slow, only this caller waits.
 func peer(ctx context.Context) (cluster.Credentials, error) {
 	p, ok := ctx.Value(peerKey{}).(cluster.Credentials)
 	if !ok {

@@ -27,7 +27,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A uid without a user, or with another user than before, is noticed; a directory of users that does not answer changes nothing.
+// A uid without a user, or with another user than before, is noticed; a directory of users that does not answer
+// changes nothing.
 func TestNamesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var u *user.User

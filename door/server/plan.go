@@ -7,11 +7,12 @@ import (
 	"github.com/bellows-rm/bellows/format/eventlog"
 )
 
-// plan registers the operation of `bellows plan`. The client plays the cluster forward: a daemon that computes for seconds is slow for
-// all others.
+// plan registers the operation of `bellows plan`. The client plays the cluster forward: a daemon that computes for
+// seconds is slow for all others.
 func (s *Server) plan(a *api) {
-	register(a, sizes, "POST", "/v1/plan", "plan", "Return the cluster as it is, and a job as it would be submitted, as an event log of two steps; nothing is submitted", 200,
-		func(ctx context.Context, in *body[Submission]) (*streamed, error) {
+	register(a, sizes, "POST", "/v1/plan", "plan",
+		"Return the cluster as it is, and a job as it would be submitted, as an event log of two steps; nothing is "+
+			"submitted", 200, func(ctx context.Context, in *body[Submission]) (*streamed, error) {
 			caller := callerOf(ctx)
 			p, owners, err := s.driver.Present(ctx, in.Body.live(caller.Credentials))
 			if err != nil {
@@ -22,8 +23,8 @@ func (s *Server) plan(a *api) {
 		})
 }
 
-// Present returns the cluster as it is, and a job as it would be submitted: see live.Driver.Present. Of jobs of other users it has
-// the sizes alone.
+// Present returns the cluster as it is, and a job as it would be submitted: see live.Driver.Present. Of jobs of other
+// users it has the sizes alone.
 func (c *Client) Present(ctx context.Context, s Submission) (*eventlog.Present, error) {
 	r, err := c.send(ctx, "POST", "/v1/plan", nil, s)
 	if err != nil {

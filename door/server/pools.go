@@ -50,8 +50,8 @@ type StoredPool struct {
 	Created bool `json:"created" doc:"false: there was a pool of that name, which has been changed"`
 }
 
-// refOf returns the pool that a request names. Whether there is one of the caller is not looked at. Of another user it is not said to who
-// is no operator.
+// refOf returns the pool that a request names. Whether there is one of the caller is not looked at. Of another user
+// it is not said to who is no operator.
 func (s *Server) refOf(ctx context.Context, p *PoolPath) (pools.Ref, error) {
 	c := callerOf(ctx)
 	me := live.OwnerOf(c.Credentials)
@@ -79,8 +79,8 @@ func withoutEnv(s pools.Spec) pools.Spec {
 	return s
 }
 
-// poolOperations adds the operations about pools of executors. A user has no access to the pools of another one, and sees nothing of them:
-// their executors are jobs, whose size everybody sees.
+// poolOperations adds the operations about pools of executors. A user has no access to the pools of another one, and
+// sees nothing of them: their executors are jobs, whose size everybody sees.
 func (s *Server) poolOperations(a *api) {
 	register(a, own, "GET", "/v1/pools", "pools", "List the caller's pools; for operators those of all users", 200,
 		func(ctx context.Context, in *PoolOwner) (*body[[]pools.Summary], error) {
@@ -101,7 +101,8 @@ func (s *Server) poolOperations(a *api) {
 			}
 			return &body[[]pools.Summary]{all}, nil
 		})
-	register(a, own, "GET", "/v1/pools/{pool}", "pool", "Return a pool with its executors and applications; the environment of executors is left out", 200,
+	register(a, own, "GET", "/v1/pools/{pool}", "pool",
+		"Return a pool with its executors and applications; the environment of executors is left out", 200,
 		func(ctx context.Context, in *PoolPath) (*body[pools.Detail], error) {
 			r, err := s.refOf(ctx, in)
 			if err != nil {
@@ -111,7 +112,8 @@ func (s *Server) poolOperations(a *api) {
 			d.Spec = withoutEnv(d.Spec)
 			return &body[pools.Detail]{d}, err
 		})
-	register(a, own, "PUT", "/v1/pools/{pool}", "put-pool", "Make a pool, or change it: executors that are not as it says any more are replaced", 200,
+	register(a, own, "PUT", "/v1/pools/{pool}", "put-pool",
+		"Make a pool, or change it: executors that are not as it says any more are replaced", 200,
 		func(ctx context.Context, in *struct {
 			PoolPath
 			Body pools.Spec
@@ -126,7 +128,8 @@ func (s *Server) poolOperations(a *api) {
 			created, err := s.pools.Put(ctx, callerOf(ctx).Credentials, r.Owner(), in.Body)
 			return &body[StoredPool]{StoredPool{created}}, err
 		})
-	register(a, own, "DELETE", "/v1/pools/{pool}", "remove-pool", "Remove a pool, with its executors and applications; the answer comes when they have ended", 204,
+	register(a, own, "DELETE", "/v1/pools/{pool}", "remove-pool",
+		"Remove a pool, with its executors and applications; the answer comes when they have ended", 204,
 		func(ctx context.Context, in *PoolPath) (*struct{}, error) {
 			r, err := s.refOf(ctx, in)
 			if err != nil {
@@ -153,15 +156,17 @@ func (s *Server) messages(a *api) {
 			Body message[T]
 		}
 	)
-	register(a, own, "POST", "/v1/pools/{pool}/executors", "register-executor", "Register an executor with its secret", 200,
-		func(ctx context.Context, in *toPool[executor.Registration]) (*body[reply[executor.Lease]], error) {
+	register(a, own, "POST", "/v1/pools/{pool}/executors", "register-executor", "Register an executor with its secret",
+		200, func(ctx context.Context, in *toPool[executor.Registration]) (*body[reply[executor.Lease]], error) {
 			return relay[executor.Lease](ctx, s, &in.PoolPath, in.Body.request, fromExecutor)
 		})
-	register(a, own, "POST", "/v1/pools/{pool}/executors/{executor}/next", "next-task", "Report a task, and wait for the next", 200,
+	register(a, own, "POST", "/v1/pools/{pool}/executors/{executor}/next", "next-task",
+		"Report a task, and wait for the next", 200,
 		func(ctx context.Context, in *toExecutors[executor.Next]) (*body[reply[executor.Work]], error) {
 			return relay[executor.Work](ctx, s, &in.PoolPath, in.Body.request, fromExecutor)
 		})
-	register(a, own, "POST", "/v1/pools/{pool}/executors/{executor}/beat", "beat", "Keep the lease of an executor while its task runs", 200,
+	register(a, own, "POST", "/v1/pools/{pool}/executors/{executor}/beat", "beat",
+		"Keep the lease of an executor while its task runs", 200,
 		func(ctx context.Context, in *toExecutors[executor.Beat]) (*body[reply[executor.BeatAnswer]], error) {
 			return relay[executor.BeatAnswer](ctx, s, &in.PoolPath, in.Body.request, fromExecutor)
 		})
@@ -169,15 +174,17 @@ func (s *Server) messages(a *api) {
 		func(ctx context.Context, in *toPool[executor.Enrolment]) (*body[reply[executor.Lease]], error) {
 			return relay[executor.Lease](ctx, s, &in.PoolPath, in.Body.request, fromApplication)
 		})
-	register(a, own, "POST", "/v1/pools/{pool}/applications/{application}/tasks", "grow", "Add tasks to an application", 200,
-		func(ctx context.Context, in *toApplications[executor.Growth]) (*body[reply[executor.Room]], error) {
+	register(a, own, "POST", "/v1/pools/{pool}/applications/{application}/tasks", "grow", "Add tasks to an application",
+		200, func(ctx context.Context, in *toApplications[executor.Growth]) (*body[reply[executor.Room]], error) {
 			return relay[executor.Room](ctx, s, &in.PoolPath, in.Body.request, fromApplication)
 		})
-	register(a, own, "POST", "/v1/pools/{pool}/applications/{application}/results", "collect", "Confirm results, and wait for the next", 200,
+	register(a, own, "POST", "/v1/pools/{pool}/applications/{application}/results", "collect",
+		"Confirm results, and wait for the next", 200,
 		func(ctx context.Context, in *toApplications[executor.Collect]) (*body[reply[executor.Results]], error) {
 			return relay[executor.Results](ctx, s, &in.PoolPath, in.Body.request, waitsForResults)
 		})
-	register(a, own, "DELETE", "/v1/pools/{pool}/applications/{application}", "cancel-application", "Cancel an application", 200,
+	register(a, own, "DELETE", "/v1/pools/{pool}/applications/{application}", "cancel-application",
+		"Cancel an application", 200,
 		func(ctx context.Context, in *toApplications[executor.Cancellation]) (*body[reply[struct{}]], error) {
 			return relay[struct{}](ctx, s, &in.PoolPath, in.Body.request, fromApplication)
 		})

@@ -40,8 +40,9 @@ func poolRequests(t *testing.T) (all []operation) {
 	return all
 }
 
-// Another user neither registers an executor nor attaches an application, neither sees a pool nor reads what passes, whatever the request
-// names; and the answer does not tell whether there is such a pool. Operators do all that if they say whose pool it is.
+// Another user neither registers an executor nor attaches an application, neither sees a pool nor reads what passes,
+// whatever the request names; and the answer does not tell whether there is such a pool. Operators do all that if
+// they say whose pool it is.
 func TestPoolsOfOthers(t *testing.T) {
 	for _, o := range poolRequests(t) {
 		for who, c := range callers {
@@ -49,7 +50,8 @@ func TestPoolsOfOthers(t *testing.T) {
 			for _, pool := range []string{"p", "q"} {
 				h, _ := guarded(t, live.Job{})
 				asked := o
-				asked.path, asked.body = strings.Replace(o.path, "/pools/p", "/pools/"+pool, 1), strings.Replace(o.body, `"p"`, `"`+pool+`"`, 1)
+				asked.path, asked.body = strings.Replace(o.path, "/pools/p", "/pools/"+pool, 1),
+					strings.Replace(o.body, `"p"`, `"`+pool+`"`, 1)
 				answer := askAs(h, asked, "?user=ada", c.uid, c.name, c.groups)
 				var e live.Error
 				_ = json.Unmarshal(answer.Body.Bytes(), &e)
@@ -65,7 +67,8 @@ func TestPoolsOfOthers(t *testing.T) {
 				case e.Kind != live.Denied || e.Message != `user "ada": only this user and operators may see these pools`:
 					t.Errorf("%s of pool %s of ada by %s: %d %s", o.id, pool, who, answer.Code, answer.Body)
 				}
-				if strings.Contains(answer.Body.String(), secret) && (!operates && who != "ada, owner" || strings.Contains(answer.Body.String(), secret+"env")) {
+				if strings.Contains(answer.Body.String(), secret) &&
+					(!operates && who != "ada, owner" || strings.Contains(answer.Body.String(), secret+"env")) {
 					t.Errorf("%s of pool %s by %s: %s", o.id, pool, who, answer.Body)
 				}
 			}
@@ -82,10 +85,12 @@ func TestListOfPools(t *testing.T) {
 		name  string
 		query string
 		n     int
-	}{{1000, "ada", "", 1}, {1000, "eve", "", 0}, {3001, "ada", "", 0}, {3000, "bob", "", 0}, {0, "root", "", 1}, {0, "root", "?user=ada", 1}, {0, "root", "?user=bob", 0}} {
+	}{{1000, "ada", "", 1}, {1000, "eve", "", 0}, {3001, "ada", "", 0}, {3000, "bob", "", 0}, {0, "root", "", 1},
+		{0, "root", "?user=ada", 1}, {0, "root", "?user=bob", 0}} {
 		var got []pools.Summary
 		answer := askAs(h, list, tt.query, tt.uid, tt.name, nil)
-		if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || len(got) != tt.n || strings.Contains(answer.Body.String(), secret+"env") {
+		if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || len(got) != tt.n ||
+			strings.Contains(answer.Body.String(), secret+"env") {
 			t.Errorf("%s%s: %d %s", tt.name, tt.query, answer.Code, answer.Body)
 		}
 	}
@@ -99,7 +104,8 @@ func TestPutPool(t *testing.T) {
 	l := &fakePools{}
 	s := New(newFake(), l, newFakeStore(), Daemon{UID: daemonUser}, slog.New(slog.DiscardHandler))
 	put := func(body string) int {
-		return askAs(s.http.Handler, operation{method: "PUT", path: "/v1/pools/q", body: body}, "", 1000, "ada", []uint32{100}).Code
+		return askAs(s.http.Handler, operation{method: "PUT", path: "/v1/pools/q", body: body}, "", 1000, "ada",
+			[]uint32{100}).Code
 	}
 	if code := put(`{"name":"other","max":1,"ideal_memory_bytes":1}`); code != 400 || len(l.by) > 0 {
 		t.Errorf("another name: %d", code)
@@ -108,7 +114,8 @@ func TestPutPool(t *testing.T) {
 		t.Errorf("%d", code)
 	}
 	r := pools.Ref{UID: 1000, User: "ada", Name: "q"}
-	if d := l.all[r]; d.Spec.Name != "q" || d.Spec.Max != 3 || d.Spec.Env[0] != "A=b" || l.by[0].UID != 1000 || l.by[0].Groups[0] != 100 {
+	if d := l.all[r]; d.Spec.Name != "q" || d.Spec.Max != 3 || d.Spec.Env[0] != "A=b" || l.by[0].UID != 1000 ||
+		l.by[0].Groups[0] != 100 {
 		t.Errorf("%+v by %+v", l.all, l.by)
 	}
 }
@@ -150,8 +157,8 @@ func servePools(t *testing.T, l Pools, most int) (s *Server, socket string) {
 	return s, socket
 }
 
-// The library works over the API as over a pool alone: 112 executors of one user and its applications get all results, while the user has 12
-// connections that are no executors'. Answers and requests are as the document says.
+// The library works over the API as over a pool alone: 112 executors of one user and its applications get all
+// results, while the user has 12 connections that are no executors'. Answers and requests are as the document says.
 func TestExecutorsOverTheAPI(t *testing.T) {
 	p := startPool(t, pool.Config{Grace: time.Millisecond})
 	s, socket := servePools(t, ownPool(t, p.Handler()), 12)
@@ -162,8 +169,9 @@ func TestExecutorsOverTheAPI(t *testing.T) {
 	const many, applications, tasks = 112, 3, 60
 	for number := range many {
 		executors.Go(func() {
-			e := &executor.Executor{Socket: socket, Pool: "p", Number: number, Secret: "secret", Functions: map[string]executor.Function{
-				"double": func(_ context.Context, a []byte) ([]byte, error) { return append(a, a...), nil }}}
+			e := &executor.Executor{Socket: socket, Pool: "p", Number: number, Secret: "secret",
+				Functions: map[string]executor.Function{
+					"double": func(_ context.Context, a []byte) ([]byte, error) { return append(a, a...), nil }}}
 			if err := e.Run(ctx); ctx.Err() == nil {
 				t.Errorf("executor %d: %v", number, err)
 			}
@@ -172,7 +180,8 @@ func TestExecutorsOverTheAPI(t *testing.T) {
 	var all sync.WaitGroup
 	for number := range applications {
 		all.Go(func() {
-			a, err := executor.Enrol(ctx, executor.ApplicationConfig{Socket: socket, Pool: "p", Enrolment: executor.Enrolment{Name: fmt.Sprint(number)}})
+			a, err := executor.Enrol(ctx, executor.ApplicationConfig{Socket: socket, Pool: "p",
+				Enrolment: executor.Enrolment{Name: fmt.Sprint(number)}})
 			if err != nil {
 				t.Error(err)
 				return
@@ -230,7 +239,8 @@ func runAll(ctx context.Context, a *executor.Application, arguments [][]byte) (n
 	}
 }
 
-// A wrong secret, a lease that has ended, an unknown application and a full pool are problems with a kind; a pool that ends, too.
+// A wrong secret, a lease that has ended, an unknown application and a full pool are problems with a kind; a pool
+// that ends, too.
 func TestRefusalsOfPools(t *testing.T) {
 	p := startPool(t, pool.Config{Grace: time.Millisecond, Room: 1 << 10})
 	_, socket := servePools(t, ownPool(t, p.Handler()), 100)
@@ -266,10 +276,15 @@ func TestRefusalsOfPools(t *testing.T) {
 		{"/executors/x/next", executor.Next{}, 0, live.Invalid},
 		{"/executors/1/next", executor.Next{Lease: "guessed"}, 0, live.Gone},
 		{"/applications/1/results", executor.Collect{Lease: "guessed"}, 0, live.Gone},
-		{"/applications/1/tasks", executor.Growth{Lease: app.Lease, Number: 1, Stages: []executor.StageGrowth{{Function: "f", Sizes: []int{900}}}}, 900, 0},
-		{"/applications/1/tasks", executor.Growth{Lease: app.Lease, Number: 2, Stages: []executor.StageGrowth{{Function: "f", Sizes: []int{900}}}}, 900, live.OverQuota},
+		{"/applications/1/tasks",
+			executor.Growth{Lease: app.Lease, Number: 1, Stages: []executor.StageGrowth{{Function: "f", Sizes: []int{900}}}},
+			900, 0},
+		{"/applications/1/tasks",
+			executor.Growth{Lease: app.Lease, Number: 2, Stages: []executor.StageGrowth{{Function: "f", Sizes: []int{900}}}},
+			900, live.OverQuota},
 	} {
-		if err := send(tt.path, tt.head, tt.payload); live.KindOf(err) != tt.want || tt.want == 0 && err != nil || tt.want != 0 && err.Error() == "" {
+		if err := send(tt.path, tt.head, tt.payload); live.KindOf(err) != tt.want || tt.want == 0 && err != nil ||
+			tt.want != 0 && err.Error() == "" {
 			t.Errorf("%s %+v: %v %v, want %v", tt.path, tt.head, live.KindOf(err), err, tt.want)
 		}
 	}
@@ -278,9 +293,12 @@ func TestRefusalsOfPools(t *testing.T) {
 // Whatever values a pool or a message has, they are as described.
 func TestPoolsAreAsDescribed(t *testing.T) {
 	d := asDescribed(t, New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler)
-	for name, value := range map[string]any{"PoolDetail": new(pools.Detail), "PoolSummary": new(pools.Summary), "PoolSpec": new(pools.Spec),
-		"Registration": new(executor.Registration), "Lease": new(executor.Lease), "Next": new(executor.Next), "Work": new(executor.Work), "Beat": new(executor.Beat), "BeatAnswer": new(executor.BeatAnswer),
-		"Enrolment": new(executor.Enrolment), "Growth": new(executor.Growth), "Room": new(executor.Room), "Collect": new(executor.Collect), "Results": new(executor.Results), "Cancellation": new(executor.Cancellation)} {
+	for name, value := range map[string]any{"PoolDetail": new(pools.Detail), "PoolSummary": new(pools.Summary),
+		"PoolSpec": new(pools.Spec), "Registration": new(executor.Registration), "Lease": new(executor.Lease),
+		"Next": new(executor.Next), "Work": new(executor.Work), "Beat": new(executor.Beat),
+		"BeatAnswer": new(executor.BeatAnswer),
+		"Enrolment":  new(executor.Enrolment), "Growth": new(executor.Growth), "Room": new(executor.Room),
+		"Collect": new(executor.Collect), "Results": new(executor.Results), "Cancellation": new(executor.Cancellation)} {
 		for _, filled := range []bool{false, true} {
 			if v := reflect.ValueOf(value).Elem(); filled {
 				fill(v)
@@ -292,7 +310,8 @@ func TestPoolsAreAsDescribed(t *testing.T) {
 	}
 }
 
-// A request that waits for work or for results ends at once when the daemon ends, and says that the next daemon answers it.
+// A request that waits for work or for results ends at once when the daemon ends, and says that the next daemon
+// answers it.
 func TestPollsEndWithTheDaemon(t *testing.T) {
 	p := startPool(t, pool.Config{Grace: time.Millisecond})
 	lease, err := p.Register(t.Context(), executor.Registration{Executor: 1, Secret: "secret"})
@@ -311,7 +330,8 @@ func TestPollsEndWithTheDaemon(t *testing.T) {
 	})), 100)
 	c := NewClient(socket)
 	ended := make(chan error, 2)
-	for path, head := range map[string]any{"/executors/1/next": executor.Next{Lease: lease.Lease}, fmt.Sprintf("/applications/%d/results", app.Application): executor.Collect{Lease: app.Lease}} {
+	for path, head := range map[string]any{"/executors/1/next": executor.Next{Lease: lease.Lease},
+		fmt.Sprintf("/applications/%d/results", app.Application): executor.Collect{Lease: app.Lease}} {
 		go func() { ended <- sendMessage(c, "POST", "/v1/pools/p"+path, head) }()
 	}
 	for came.Load() < 2 {
@@ -410,7 +430,8 @@ func TestRoomForMessages(t *testing.T) {
 		if err := m.await(t.Context(), 9, 100); err != nil || time.Since(begun) != 5*time.Second {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
-		if err := m.await(t.Context(), 8, 11); live.KindOf(err) != live.Unavailable || time.Since(begun) != 5*time.Second+bodyTurn {
+		if err := m.await(t.Context(), 8, 11); live.KindOf(err) != live.Unavailable || time.Since(begun) != 5*time.Second+
+			bodyTurn {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
 	})
@@ -435,11 +456,13 @@ func TestMessageThatDoesNotArrive(t *testing.T) {
 			}
 			return ctx
 		}
-		for _, tt := range []struct{ body, want string }{{"{", "HTTP/1.1 400 "}, {"{}" + strings.Repeat("\n", 99_998), "HTTP/1.1 200 "}} {
+		for _, tt := range []struct{ body, want string }{{"{", "HTTP/1.1 400 "},
+			{"{}" + strings.Repeat("\n", 99_998), "HTTP/1.1 200 "}} {
 			here, there := net.Pipe()
 			go func() { _ = s.http.Serve(&oneConnection{conn: there, closed: make(chan struct{})}) }()
 			go func() {
-				_, _ = io.WriteString(here, "POST /v1/pools/p/executors/1/next HTTP/1.1\r\nHost: bellows\r\nContent-Length: 100000\r\n\r\n"+tt.body)
+				_, _ = io.WriteString(here,
+					"POST /v1/pools/p/executors/1/next HTTP/1.1\r\nHost: bellows\r\nContent-Length: 100000\r\n\r\n"+tt.body)
 			}()
 			begun := time.Now()
 			line, err := bufio.NewReader(here).ReadString('\n')

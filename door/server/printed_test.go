@@ -38,7 +38,8 @@ func TestWhatWasLeftOutIsTold(t *testing.T) {
 	d.logs = []live.LogFile{{Task: task, Run: 1, Stdout: file, Ended: true}}
 	c, _ := start(t, d, fakeProfiles{})
 	for from, want := range map[int64]string{
-		0:         part("a") + "\n[bellows: 8192 bytes were left out here]\n" + part("b") + "\n[bellows: 5 bytes were left out here]\n",
+		0: part("a") + "\n[bellows: 8192 bytes were left out here]\n" + part("b") +
+			"\n[bellows: 5 bytes were left out here]\n",
 		2 * block: "\n[bellows: 4096 bytes were left out here]\n" + part("b") + "\n[bellows: 5 bytes were left out here]\n",
 	} {
 		var b bytes.Buffer

@@ -12,8 +12,8 @@ import (
 // problemType is the media type of a Problem.
 const problemType = "application/problem+json"
 
-// Problem is the answer to a request that failed: the members of RFC 9457, without a type, and what bellows adds. Code and message
-// are all that Client reads.
+// Problem is the answer to a request that failed: the members of RFC 9457, without a type, and what bellows adds.
+// Code and message are all that Client reads.
 type Problem struct {
 	Title   string    `json:"title" doc:"the phrase of the HTTP status"`
 	Status  int       `json:"status" doc:"the HTTP status"`
@@ -26,7 +26,8 @@ type Problem struct {
 	Limit   string    `json:"limit,omitempty" doc:"what the value must be"`
 }
 
-// problemOf returns the answer that has an error. Its texts are of one line each, even if they quote a part of the request.
+// problemOf returns the answer that has an error. Its texts are of one line each, even if they quote a part of the
+// request.
 func problemOf(e *live.Error) *Problem {
 	status, said := statusOf(e), cluster.Printable(e.Message)
 	p := &Problem{Title: http.StatusText(status), Status: status, Detail: said, Kind: e.Kind, Message: said}
@@ -50,7 +51,8 @@ func statusOf(e *live.Error) int {
 	return e.Kind.Status()
 }
 
-// wrongValue is the error of a part of a request that is no field of a job: its method, a parameter, a header, or the body.
+// wrongValue is the error of a part of a request that is no field of a job: its method, a parameter, a header, or the
+// body.
 type wrongValue struct {
 	status int    // of HTTP; 0 is that of the kind
 	where  string // before the name, in the sentence

@@ -9,8 +9,9 @@ import (
 
 // quotas adds the operation about quotas.
 func (s *Server) quotas(a *api) {
-	register(a, own, "GET", "/v1/quotas", "quotas", "List the caller's quotas and those of queues, and how much of each is taken; for operators the quotas of all users", 200,
-		func(ctx context.Context, in *struct {
+	register(a, own, "GET", "/v1/quotas", "quotas",
+		"List the caller's quotas and those of queues, and how much of each is taken; for operators the quotas of all "+
+			"users", 200, func(ctx context.Context, in *struct {
 			User string `query:"user" doc:"only the quotas of the user of this name"`
 		}) (*body[[]live.QuotaUse], error) {
 			of, err := callerOf(ctx).mayAskFor(in.User, "quotas")

@@ -16,16 +16,19 @@ func TestOverQuota(t *testing.T) {
 	f := newFake()
 	handler := New(f, &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
 	for wait, want := range map[time.Duration]string{0: "", 1500 * time.Millisecond: "2", time.Minute: "60"} {
-		f.err = &live.Error{Kind: live.OverQuota, Message: "quota submissions of user ada: must be at most 2 jobs a minute", Retry: wait}
+		f.err = &live.Error{Kind: live.OverQuota, Message: "quota submissions of user ada: must be at most 2 jobs a minute",
+			Retry: wait}
 		answer := httptest.NewRecorder()
 		handler.ServeHTTP(answer, asCaller("POST", "/v1/jobs", strings.NewReader(`{"dir":"/","stages":[{}]}`)))
-		if got := answer.Header().Get("Retry-After"); answer.Code != 429 || got != want || !strings.Contains(answer.Body.String(), `"code":"over-quota"`) {
+		if got := answer.Header().Get("Retry-After"); answer.Code != 429 || got != want ||
+			!strings.Contains(answer.Body.String(), `"code":"over-quota"`) {
 			t.Errorf("after %v: %d, Retry-After %q, %s", wait, answer.Code, got, answer.Body)
 		}
 	}
 }
 
-// Users see their own quotas and those of queues that the settings name or that they use; operators see all, or those of one user.
+// Users see their own quotas and those of queues that the settings name or that they use; operators see all, or those
+// of one user.
 func TestWhoSeesQuotas(t *testing.T) {
 	h, _ := guarded(t, live.Job{})
 	for _, tt := range []struct {
@@ -74,9 +77,11 @@ func TestWhoForgetsApplications(t *testing.T) {
 		name, user string
 		want       int
 	}{
-		{1000, "ada", "", 200}, {1000, "ada", "ada", 200}, {1000, "ada", "bob", 403}, {4000, "", "ada", 403}, {0, "root", "ada", 200},
+		{1000, "ada", "", 200}, {1000, "ada", "ada", 200}, {1000, "ada", "bob", 403}, {4000, "", "ada", 403},
+		{0, "root", "ada", 200},
 	} {
-		if answer := askAs(h, operation{method: "GET", path: "/v1/apps?user=" + tt.user}, "", tt.uid, tt.name, nil); answer.Code != tt.want {
+		if answer := askAs(h, operation{method: "GET", path: "/v1/apps?user=" + tt.user}, "", tt.uid, tt.name,
+			nil); answer.Code != tt.want {
 			t.Errorf("%s asks for the applications of %q: %d %s", tt.name, tt.user, answer.Code, answer.Body)
 		}
 		gone := tt.want

@@ -12,7 +12,8 @@ import (
 	"github.com/bellows-rm/bellows/pool"
 )
 
-// What a message of an executor costs in the pool alone, and over the API: access, deadlines, metrics and passing on. Both without a socket.
+// What a message of an executor costs in the pool alone, and over the API: access, deadlines, metrics and passing on.
+// Both without a socket.
 func BenchmarkMessage(b *testing.B) {
 	p := startPool(b, pool.Config{Grace: time.Millisecond})
 	lease, err := p.Register(b.Context(), executor.Registration{Executor: 1, Secret: "secret"})

@@ -26,15 +26,18 @@ type Remote struct {
 	AuthorityFile string // certificates of those who may have signed the daemon's, PEM; empty: those of the system
 }
 
-// NewRemoteClient returns a client for the daemon at an address of the network. It reads the files, and does not connect yet. A
-// token is sent over TLS alone, and only to whoever has a certificate for the host of the URL. The error is Invalid.
+// NewRemoteClient returns a client for the daemon at an address of the network. It reads the files, and does not
+// connect yet. A token is sent over TLS alone, and only to whoever has a certificate for the host of the URL. The
+// error is Invalid.
 func NewRemoteClient(r Remote) (*Client, error) {
 	at, err := url.Parse(r.URL)
-	if err != nil || at.Scheme != "https" || at.Hostname() == "" || at.User != nil || strings.Trim(at.Path, "/") != "" || at.RawQuery != "" || at.Fragment != "" {
+	if err != nil || at.Scheme != "https" || at.Hostname() == "" || at.User != nil || strings.Trim(at.Path, "/") != "" ||
+		at.RawQuery != "" || at.Fragment != "" {
 		return nil, live.Errorf(live.Invalid, "server %q: must be https://HOST:PORT: a token is sent over TLS alone", r.URL)
 	}
 	if r.TokenFile == "" {
-		return nil, live.Errorf(live.Invalid, "server %s: needs a token: name its file with --token-file or $BELLOWS_TOKEN_FILE", r.URL)
+		return nil, live.Errorf(live.Invalid,
+			"server %s: needs a token: name its file with --token-file or $BELLOWS_TOKEN_FILE", r.URL)
 	}
 	token, err := readToken(r.TokenFile)
 	if err != nil {
@@ -91,7 +94,8 @@ func readToken(path string) (string, error) {
 	case st.Uid != 0 && st.Uid != uint32(os.Geteuid()):
 		return "", live.Errorf(live.Invalid, "token file %s: belongs to user %d: must belong to you or root", path, st.Uid)
 	case st.Mode&0o077 != 0:
-		return "", live.Errorf(live.Invalid, "token file %s: has mode %04o, with which other users can get at it: run `chmod 600 %s`", path, st.Mode&0o7777, path)
+		return "", live.Errorf(live.Invalid,
+			"token file %s: has mode %04o, with which other users can get at it: run `chmod 600 %s`", path, st.Mode&0o7777, path)
 	}
 	const longest = 200
 	text, err := io.ReadAll(io.LimitReader(f, longest+1))
@@ -100,7 +104,8 @@ func readToken(path string) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if _, _, ok := parseToken(token); !ok || len(text) > longest {
-		return "", live.Errorf(live.Invalid, "token file %s: must have the text of one token, as `bellows token create` prints it", path)
+		return "", live.Errorf(live.Invalid,
+			"token file %s: must have the text of one token, as `bellows token create` prints it", path)
 	}
 	return token, nil
 }
@@ -136,17 +141,23 @@ func (c *Client) failedRemotely(err error, attempted string) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &unknown):
-		return live.Errorf(live.Denied, "%s: its certificate is not trusted, and no token was sent: name the authority that signed it with --ca-file", c.socket)
+		return live.Errorf(live.Denied,
+			"%s: its certificate is not trusted, and no token was sent: name the authority that signed it with --ca-file",
+			c.socket)
 	case errors.As(err, &untrusted):
-		return live.Errorf(live.Denied, "%s: its certificate is not trusted, and no token was sent: %w", c.socket, untrusted.Err)
-	case errors.As(err, &noTLS), errors.Is(err, http.ErrSchemeMismatch), broken != nil && (broken.Op == "remote error" || broken.Op == "local error"):
+		return live.Errorf(live.Denied, "%s: its certificate is not trusted, and no token was sent: %w", c.socket,
+			untrusted.Err)
+	case errors.As(err, &noTLS), errors.Is(err, http.ErrSchemeMismatch), broken != nil &&
+		(broken.Op == "remote error" || broken.Op == "local error"):
 		return live.Errorf(live.Denied, "%s: answers without TLS of version 1.3, and no token was sent", c.socket)
 	case broken != nil && broken.Op == "dial":
 		return &outage{said: live.Errorf(live.Unavailable, "%s: cannot be reached: %w", c.socket, broken.Err)}
 	case errors.As(err, &slow) && slow.Timeout():
 		return live.Errorf(live.Unavailable, "%s: has not answered in time", c.socket)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.HasSuffix(err.Error(), closedIdle), broken != nil:
-		return &outage{live.Errorf(live.Unavailable, "%s: the connection to %s broke; jobs continue", attempted, c.socket), true}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.HasSuffix(err.Error(), closedIdle),
+		broken != nil:
+		return &outage{live.Errorf(live.Unavailable, "%s: the connection to %s broke; jobs continue", attempted, c.socket),
+			true}
 	}
 	return fmt.Errorf("%s on %s: %w", attempted, c.socket, err)
 }

@@ -106,8 +106,8 @@ func jsonType(t reflect.Type) string {
 	panic(fmt.Sprintf("server: schema of %s: not a type that the API has", t))
 }
 
-// object returns a reference to the schema of a struct. The tag doc of a field describes it. enum lists all its values, in requests;
-// examples those that an answer has today: later daemons may have more.
+// object returns a reference to the schema of a struct. The tag doc of a field describes it. enum lists all its
+// values, in requests; examples those that an answer has today: later daemons may have more.
 func (s schemas) object(t reflect.Type) *openapi3.SchemaRef {
 	if t.NumField() == 0 {
 		return openapi3.NewObjectSchema().NewRef()
@@ -148,8 +148,9 @@ func jsonField(f reflect.StructField) (name string, required bool) {
 	return name, !strings.Contains(options, "omit")
 }
 
-// jsonFields returns the fields that the JSON of a struct has: its own, and those of embedded structs that it does not hide by a field with
-// the same names. reflect.VisibleFields does not know that the JSON has no field for an embedded struct, which hides nothing there.
+// jsonFields returns the fields that the JSON of a struct has: its own, and those of embedded structs that it does
+// not hide by a field with the same names. reflect.VisibleFields does not know that the JSON has no field for an
+// embedded struct, which hides nothing there.
 func jsonFields(t reflect.Type) (all []reflect.StructField) {
 	own := map[string]string{} // names in Go, by those in the JSON
 	for f := range t.Fields() {

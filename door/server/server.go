@@ -24,7 +24,8 @@ import (
 // Driver is the part of live.Driver that the API uses.
 type Driver interface {
 	Submit(ctx context.Context, s live.Submission) (cluster.JobID, error)
-	SubmitAll(ctx context.Context, by cluster.Credentials, key live.Key, jobs iter.Seq2[live.Submission, error]) (first cluster.JobID, n int, err error)
+	SubmitAll(ctx context.Context, by cluster.Credentials, key live.Key,
+		jobs iter.Seq2[live.Submission, error]) (first cluster.JobID, n int, err error)
 	Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error
 	Pause(ctx context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID, pageOut bool) error
 	Resume(ctx context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID) error
@@ -70,7 +71,8 @@ type Server struct {
 	messageRoom *messageRoom
 	explaining  turns
 	updates     updates
-	// leaving ends when the server shuts down: clients that send input, watch, or wait for a pool then connect again, to the next daemon.
+	// leaving ends when the server shuts down: clients that send input, watch, or wait for a pool then connect again, to
+	// the next daemon.
 	leaving context.Context
 	leave   context.CancelFunc
 	// configuration replaces that of daemon.
@@ -79,7 +81,9 @@ type Server struct {
 
 // New returns a server. It does not listen yet: see Serve.
 func New(d Driver, l Pools, p Store, about Daemon, log *slog.Logger) *Server {
-	s := &Server{driver: d, pools: l, profiles: p, tokens: newTokens(p, log), daemon: about, log: log, connections: newConnections(connectionsFor(descriptorLimit()), about.UID), messageRoom: newMessageRoom(about.UID), updates: newUpdates()}
+	s := &Server{driver: d, pools: l, profiles: p, tokens: newTokens(p, log), daemon: about, log: log,
+		connections: newConnections(connectionsFor(descriptorLimit()), about.UID), messageRoom: newMessageRoom(about.UID),
+		updates: newUpdates()}
 	s.connections.mostExecutors = MostExecutors()
 	s.configuration.Store(about.Configuration)
 	s.metrics = newMetrics(s)
@@ -88,8 +92,10 @@ func New(d Driver, l Pools, p Store, about Daemon, log *slog.Logger) *Server {
 	handler := s.handler()
 	s.network.init(s, handler)
 	s.http = &http.Server{
-		Handler:           s.survive(handler),
-		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return withConnection(withPeer(ctx, c), c) },
+		Handler: s.survive(handler),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return withConnection(withPeer(ctx, c), c)
+		},
 		ConnState:         s.connections.follow,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
@@ -101,8 +107,8 @@ func New(d Driver, l Pools, p Store, about Daemon, log *slog.Logger) *Server {
 // Configured changes the configuration that the status of the daemon has; nil means none.
 func (s *Server) Configured(c *Configuration) { s.configuration.Store(c) }
 
-// survive answers a request when its handler panics, which is a bug of bellows: the caller gets an error, and the log the
-// stack.
+// survive answers a request when its handler panics, which is a bug of bellows: the caller gets an error, and the log
+// the stack.
 func (s *Server) survive(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := &answering{ResponseWriter: w}
@@ -113,11 +119,13 @@ func (s *Server) survive(h http.Handler) http.Handler {
 			case p == http.ErrAbortHandler:
 				panic(p)
 			default:
-				s.log.Error("a request hit a bug of bellows", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+				s.log.Error("a request hit a bug of bellows", "method", r.Method, "path", r.URL.Path, "panic", p, "stack",
+					string(debug.Stack()))
 				if answer.begun {
 					panic(http.ErrAbortHandler) // cuts the connection, so that the caller does not take half an answer for a whole one
 				}
-				writeError(w, live.Errorf(live.Internal, "%s %s: hit a bug of bellows, which the daemon's log describes", r.Method, r.URL.Path))
+				writeError(w, live.Errorf(live.Internal, "%s %s: hit a bug of bellows, which the daemon's log describes",
+					r.Method, r.URL.Path))
 			}
 		}()
 		h.ServeHTTP(answer, r)
@@ -150,7 +158,8 @@ func (a *answering) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // Serve answers requests until Shutdown is called or l fails.
 func (s *Server) Serve(l net.Listener) error {
-	if err := s.http.Serve(&roomy{Listener: l, connections: s.connections, closed: make(chan struct{})}); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.http.Serve(&roomy{Listener: l, connections: s.connections, closed: make(chan struct{})}); !errors.Is(err,
+		http.ErrServerClosed) {
 		return fmt.Errorf("answer on %s: %w", l.Addr(), err)
 	}
 	return nil

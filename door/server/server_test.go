@@ -26,12 +26,14 @@ func TestSubmissionArrivesWithCaller(t *testing.T) {
 	d := newFake()
 	c, _ := start(t, d, fakeProfiles{})
 	job := cluster.Job{Name: "sort", Class: cluster.Flex, MaxAttempts: 2, Stages: []cluster.Stage{
-		{Name: "a", Tasks: 3, Ideal: resource.Of(1500, 1<<30).With(resource.Disk, 7), MinMemory: 1 << 28, Duration: time.Minute,
-			Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 1.5},
-			Command:    cluster.Command{Args: []string{"sort", "-S", "{memory}"}, Env: map[string]string{"A": "b"}}},
-		{Name: "b", Tasks: 1, Parents: []int{0}, Ideal: resource.Of(1000, 1<<20), Profile: "p", Command: cluster.Command{Args: []string{"true"}, Dir: "sub"}},
+		{Name: "a", Tasks: 3, Ideal: resource.Of(1500, 1<<30).With(resource.Disk, 7), MinMemory: 1 << 28,
+			Duration: time.Minute, Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 1.5},
+			Command: cluster.Command{Args: []string{"sort", "-S", "{memory}"}, Env: map[string]string{"A": "b"}}},
+		{Name: "b", Tasks: 1, Parents: []int{0}, Ideal: resource.Of(1000, 1<<20), Profile: "p",
+			Command: cluster.Command{Args: []string{"true"}, Dir: "sub"}},
 	}}
-	own := cluster.Inherited{Umask: 0o027, Nice: 3, Limits: map[string]cluster.ResourceLimit{"nofile": {Soft: 10, Hard: -1}}}
+	own := cluster.Inherited{Umask: 0o027, Nice: 3,
+		Limits: map[string]cluster.ResourceLimit{"nofile": {Soft: 10, Hard: -1}}}
 	id, err := c.Submit(context.Background(), SubmissionOf(&job, []string{"X=y"}, "/tmp", &own))
 	if err != nil || id != 1 {
 		t.Fatalf("Submit: id %d, %v", id, err)
@@ -52,7 +54,8 @@ func TestSubmissionArrivesWithCaller(t *testing.T) {
 
 // A submission of several attempts that states no pause between them has the usual one; a stated pause of 0 means none.
 func TestRetryDelayOfASubmission(t *testing.T) {
-	for body, want := range map[string]time.Duration{`{}`: 0, `{"max_attempts":2}`: cluster.DefaultRetryDelay, `{"max_attempts":2,"retry_delay_ns":0}`: 0, `{"max_attempts":2,"retry_delay_ns":5}`: 5} {
+	for body, want := range map[string]time.Duration{`{}`: 0, `{"max_attempts":2}`: cluster.DefaultRetryDelay,
+		`{"max_attempts":2,"retry_delay_ns":0}`: 0, `{"max_attempts":2,"retry_delay_ns":5}`: 5} {
 		var s Submission
 		if err := json.Unmarshal([]byte(body), &s); err != nil {
 			t.Fatal(err)
@@ -68,7 +71,8 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 		kind live.Kind
 		want live.Kind
 	}{
-		{live.Invalid, live.Invalid}, {live.NotFound, live.NotFound}, {live.Denied, live.Denied}, {live.Conflict, live.Conflict}, {live.Internal, live.Internal}, {0, live.Internal},
+		{live.Invalid, live.Invalid}, {live.NotFound, live.NotFound}, {live.Denied, live.Denied},
+		{live.Conflict, live.Conflict}, {live.Internal, live.Internal}, {0, live.Internal},
 	}
 	for _, tt := range tests {
 		d := newFake()
@@ -179,7 +183,8 @@ func TestProfilesBelongToTheCaller(t *testing.T) {
 	if _, err := c.Profile(ctx, "a b/c"); live.KindOf(err) != live.NotFound {
 		t.Errorf("before it is stored: %v", err)
 	}
-	p := store.Profile{IdealMemory: 5, MinMemory: 2, Duration: time.Second, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}, Args: []string{"x"}}
+	p := store.Profile{IdealMemory: 5, MinMemory: 2, Duration: time.Second,
+		Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}, Args: []string{"x"}}
 	if err := c.PutProfile(ctx, "a b/c", p); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +199,8 @@ func TestProfilesBelongToTheCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	apps, err := c.Apps(ctx, "")
-	if err != nil || len(apps) != 2 || apps[0].Measured.IdealMemory != 5 || len(apps[0].Learned) != 1 || len(apps[0].Learned[0].Variants[0].Phases) != 1 ||
+	if err != nil || len(apps) != 2 || apps[0].Measured.IdealMemory != 5 || len(apps[0].Learned) != 1 ||
+		len(apps[0].Learned[0].Variants[0].Phases) != 1 ||
 		!strings.Contains(apps[1].Trouble, "cannot be read") {
 		t.Errorf("applications %+v, %v", apps, err)
 	}
@@ -217,7 +223,8 @@ func TestProfilesBelongToTheCaller(t *testing.T) {
 func TestProfilesAreComplete(t *testing.T) {
 	profiles := fakeProfiles{}
 	c, _ := start(t, newFake(), profiles)
-	all := map[string]any{"ideal_memory_bytes": 4, "min_memory_bytes": 1, "duration_ns": 1, "elasticity": cluster.Elasticity{}}
+	all := map[string]any{"ideal_memory_bytes": 4, "min_memory_bytes": 1, "duration_ns": 1,
+		"elasticity": cluster.Elasticity{}}
 	for field := range all {
 		body := maps.Clone(all)
 		delete(body, field)
@@ -290,7 +297,8 @@ func TestParseTask(t *testing.T) {
 		{"1.2.3.4", cluster.TaskID{}, false},
 		{"1.2.3.4.5", cluster.TaskID{}, false},
 		{"1.9999999999.0", cluster.TaskID{}, false},
-		{"999999999999999999.999999999.999999999", cluster.TaskID{Job: 999999999999999999, Stage: 999999999, Index: 999999999}, true},
+		{"999999999999999999.999999999.999999999", cluster.TaskID{Job: 999999999999999999, Stage: 999999999,
+			Index: 999999999}, true},
 		{"+1", cluster.TaskID{}, false},
 		{"1.2\n", cluster.TaskID{}, false},
 	}

@@ -59,14 +59,15 @@ func (d *Door) makeFolder(dir string) error {
 	}
 	const passes = 0o011 // for the group and all others; the group of a folder may be another than that of the socket
 	if d.Mode&0o077 != 0 && info.Mode()&passes == 0 {
-		return fmt.Errorf("other users cannot reach it, because its folder has mode %#o: name a socket elsewhere with --socket", info.Mode().Perm())
+		return fmt.Errorf("other users cannot reach it, because its folder has mode %#o: name a socket elsewhere with "+
+			"--socket", info.Mode().Perm())
 	}
 	return nil
 }
 
 // Listen opens the socket at path, for the users whom the door admits. A socket that a killed daemon left behind is
-// replaced; a socket with a live daemon is an error. The folder is made if it is missing. Closing the listener removes the
-// socket.
+// replaced; a socket with a live daemon is an error. The folder is made if it is missing. Closing the listener
+// removes the socket.
 func Listen(path string, door Door) (net.Listener, error) {
 	if err := door.makeFolder(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("socket %s: %w", path, err)
@@ -131,8 +132,8 @@ func socketAt(path string) (exists bool, err error) {
 	return true, nil
 }
 
-// CheckSocket returns why Listen could not make a socket at path, as far as that is known without making it. A daemon that
-// answers there is no such reason.
+// CheckSocket returns why Listen could not make a socket at path, as far as that is known without making it. A daemon
+// that answers there is no such reason.
 func CheckSocket(path string) error {
 	if _, err := socketAt(path); err != nil {
 		return err

@@ -62,7 +62,8 @@ func TestStrangerOnTheSocket(t *testing.T) {
 		}
 	}()
 	_, err = NewClient(socket).Submit(context.Background(), Submission{Env: []string{"TOKEN=secret"}, Dir: "/"})
-	if live.KindOf(err) != live.Denied || !strings.HasSuffix(err.Error(), "user 12345 listens there, and is neither root nor you; nothing was sent") {
+	if live.KindOf(err) != live.Denied ||
+		!strings.HasSuffix(err.Error(), "user 12345 listens there, and is neither root nor you; nothing was sent") {
 		t.Errorf("%v: %v", live.KindOf(err), err)
 	}
 	if n := <-heard; n != 0 {
@@ -84,7 +85,8 @@ func TestSubmitToDaemonThatHangs(t *testing.T) {
 	}
 	c.patience = 50 * time.Millisecond
 	_, err = c.Submit(context.Background(), Submission{Dir: "/"})
-	if want := "has not answered for 50ms; it may have accepted the job: `bellows ps` shows it then"; live.KindOf(err) != live.Unavailable || !strings.HasSuffix(err.Error(), want) {
+	if want := "has not answered for 50ms; it may have accepted the job: `bellows ps` shows it then"; live.KindOf(
+		err) != live.Unavailable || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("%v: %v", live.KindOf(err), err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 // textRoom bounds the bytes of JSON that are kept of jobs: some 20,000 jobs as lists show them.
 const textRoom = 16 << 20
 
-// texts writes jobs as JSON. A job that has not changed since it was written for a caller of the same rights is not written again.
+// texts writes jobs as JSON. A job that has not changed since it was written for a caller of the same rights is not
+// written again.
 type texts struct {
 	kept    *kept.Cache[textKey, []byte]
 	buffers sync.Pool // of *bytes.Buffer
@@ -29,11 +30,12 @@ type textKey struct {
 }
 
 func newTexts() *texts {
-	return &texts{kept: kept.New[textKey, []byte](textRoom), buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
+	return &texts{kept: kept.New[textKey, []byte](textRoom),
+		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
 }
 
-// answer calls write with an answer as JSON if that is a job or a list of jobs; otherwise ok is false. It shows what c may see, which
-// is decided here again, whatever was cut before.
+// answer calls write with an answer as JSON if that is a job or a list of jobs; otherwise ok is false. It shows what
+// c may see, which is decided here again, whatever was cut before.
 func (t *texts) answer(c *caller, answer any, write func(text []byte)) (ok bool, err error) {
 	text := t.buffers.Get().(*bytes.Buffer)
 	defer t.buffers.Put(text)
@@ -103,7 +105,8 @@ func encode(to *bytes.Buffer, value any) error {
 	return e.Encode(value)
 }
 
-// updates are the newest updates as events. All watchers of the same rights who know the same revision get the same bytes.
+// updates are the newest updates as events. All watchers of the same rights who know the same revision get the same
+// bytes.
 type updates struct {
 	kept *kept.Cache[updateKey, eventTexts]
 }
@@ -125,8 +128,8 @@ const updateRoom = 4 << 20
 
 func newUpdates() updates { return updates{kept.New[updateKey, eventTexts](updateRoom)} }
 
-// texts returns the events of an update that leads from a revision on, as c may see it. What follows from the time is at most watchPace
-// old.
+// texts returns the events of an update that leads from a revision on, as c may see it. What follows from the time is
+// at most watchPace old.
 func (u *updates) texts(c *caller, from int64, up live.Update) ([][]byte, error) {
 	key := updateKey{from: from, to: up.Revision, all: c.operator}
 	if !c.operator {

@@ -17,12 +17,12 @@ func viewers() map[string]*caller {
 	of := func(uid uint32, name string, operator bool) *caller {
 		return &caller{cluster.Credentials{UID: uid, User: name}, operator}
 	}
-	return map[string]*caller{"operator": of(0, "root", true), "owner": of(1000, "ada", false), "namesake": of(1001, "ada", false),
-		"heir": of(1000, "eve", false), "stranger": of(2000, "bob", false)}
+	return map[string]*caller{"operator": of(0, "root", true), "owner": of(1000, "ada", false),
+		"namesake": of(1001, "ada", false), "heir": of(1000, "eve", false), "stranger": of(2000, "bob", false)}
 }
 
-// What is kept of jobs is what would be written anew, for each caller what that caller may see, whoever asked before, and for each
-// version of a job what that version is.
+// What is kept of jobs is what would be written anew, for each caller what that caller may see, whoever asked before,
+// and for each version of a job what that version is.
 func TestTextsAreThoseOfTheCaller(t *testing.T) {
 	kept := newTexts()
 	for round := range 3 {
@@ -43,7 +43,8 @@ func TestTextsAreThoseOfTheCaller(t *testing.T) {
 						t.Fatal(err)
 					}
 					got := ""
-					if ok, err := kept.answer(c, answer, func(text []byte) { got = string(text) }); !ok || err != nil || got != want.String() {
+					if ok, err := kept.answer(c, answer, func(text []byte) { got = string(text) }); !ok || err != nil ||
+						got != want.String() {
 						t.Errorf("%s gets %s, %v, want %s", name, got, err, want.String())
 					}
 				}

@@ -27,9 +27,9 @@ type Tokens interface {
 	TokenUsed(ctx context.Context, id int64, at timeline.Time) error
 }
 
-// The text of a token is bellows_ID_SECRET: a prefix by which programs find texts that should be secret, the id of the token,
-// which is not secret, and 256 random bits in 52 letters and digits of base 32. What is stored is the SHA-256 of the secret: a
-// slow hash is for secrets that people choose.
+// The text of a token is bellows_ID_SECRET: a prefix by which programs find texts that should be secret, the id of
+// the token, which is not secret, and 256 random bits in 52 letters and digits of base 32. What is stored is the
+// SHA-256 of the secret: a slow hash is for secrets that people choose.
 const (
 	tokenPrefix  = "bellows_"
 	secretBytes  = 32
@@ -59,14 +59,15 @@ func parseToken(text string) (id int64, secret string, ok bool) {
 	rest, ok := strings.CutPrefix(text, tokenPrefix)
 	number, secret, found := strings.Cut(rest, "_")
 	id, err := strconv.ParseInt(number, 10, 64)
-	if !ok || !found || err != nil || id <= 0 || strconv.FormatInt(id, 10) != number || len(secret) != secretLength || strings.Trim(secret, secretDigits) != "" {
+	if !ok || !found || err != nil || id <= 0 || strconv.FormatInt(id, 10) != number || len(secret) != secretLength ||
+		strings.Trim(secret, secretDigits) != "" {
 		return 0, "", false
 	}
 	return id, secret, true
 }
 
-// bearer returns the token that a request presents; ok is false unless it has exactly one header Authorization, with the scheme
-// Bearer and a token: see RFC 6750, section 2.1. headers are the values of all headers of that name.
+// bearer returns the token that a request presents; ok is false unless it has exactly one header Authorization, with
+// the scheme Bearer and a token: see RFC 6750, section 2.1. headers are the values of all headers of that name.
 func bearer(headers []string) (id int64, secret string, ok bool) {
 	if len(headers) != 1 {
 		return 0, "", false
@@ -123,10 +124,12 @@ func tokenOf(t *store.Token) Token {
 		}
 		return time.Unix(0, int64(ns))
 	}
-	return Token{ID: t.ID, UID: t.UID, User: t.User, Scope: scopeNamed(t.Scope), Created: at(t.Created), Expires: at(t.Expires), Revoked: at(t.Revoked), Used: at(t.Used)}
+	return Token{ID: t.ID, UID: t.UID, User: t.User, Scope: scopeNamed(t.Scope), Created: at(t.Created),
+		Expires: at(t.Expires), Revoked: at(t.Revoked), Used: at(t.Used)}
 }
 
-// scopeNamed returns the scope of a stored token; noScope, which allows nothing, if a later release has stored another one.
+// scopeNamed returns the scope of a stored token; noScope, which allows nothing, if a later release has stored
+// another one.
 func scopeNamed(name string) (s Scope) {
 	if s.UnmarshalText([]byte(name)) != nil {
 		return noScope
@@ -134,10 +137,11 @@ func scopeNamed(name string) (s Scope) {
 	return s
 }
 
-// tokenOperations adds the operations about tokens. They need the socket: a token that is stolen must not make others, which outlive
-// it.
+// tokenOperations adds the operations about tokens. They need the socket: a token that is stolen must not make
+// others, which outlive it.
 func (s *Server) tokenOperations(a *api) {
-	register(a, local, "POST", "/v1/tokens", "create-token", "Create a token, with which a client over the network has rights of its user", 201,
+	register(a, local, "POST", "/v1/tokens", "create-token",
+		"Create a token, with which a client over the network has rights of its user", 201,
 		func(ctx context.Context, in *body[NewToken]) (*body[IssuedToken], error) {
 			issued, err := s.createToken(ctx, &a.guard, callerOf(ctx), &in.Body)
 			return &body[IssuedToken]{issued}, err
@@ -153,11 +157,13 @@ func (s *Server) tokenOperations(a *api) {
 			}
 			return &body[[]Token]{own}, err
 		})
-	register(a, local, "DELETE", "/v1/tokens/{token}", "revoke-token", "Revoke a token of the caller, for operators one of any user; requests with it end", 204,
+	register(a, local, "DELETE", "/v1/tokens/{token}", "revoke-token",
+		"Revoke a token of the caller, for operators one of any user; requests with it end", 204,
 		func(ctx context.Context, in *TokenPath) (*struct{}, error) {
 			t, err := s.tokens.store.Token(ctx, in.Token)
 			if errors.Is(err, store.ErrNotFound) || err == nil && !callerOf(ctx).owns(ownerOf(&t)) {
-				return nil, live.Errorf(live.NotFound, "token %d: you have no such token; `bellows token list` lists yours", in.Token)
+				return nil, live.Errorf(live.NotFound, "token %d: you have no such token; `bellows token list` lists yours",
+					in.Token)
 			}
 			if err == nil {
 				err = s.tokens.revoke(ctx, t.ID)
@@ -187,13 +193,15 @@ func (s *Server) createToken(ctx context.Context, g *guard, by *caller, n *NewTo
 	}
 	switch {
 	case of.User == "":
-		return IssuedToken{}, live.Errorf(live.Invalid, "user %d: has no name on this machine, and a token belongs to a user with a name", of.UID)
+		return IssuedToken{},
+			live.Errorf(live.Invalid, "user %d: has no name on this machine, and a token belongs to a user with a name", of.UID)
 	case n.Scope == noScope:
 		return IssuedToken{}, live.Errorf(live.Invalid, "scope: must be one of %s", strings.Join(ScopeNames(), ", "))
 	case n.Scope == AdminScope && !operates:
 		return IssuedToken{}, live.Errorf(live.Denied, "scope admin: %s is no operator: must be read or submit", of.User)
 	case n.Lifetime < LeastLifetime || n.Lifetime > MostLifetime:
-		return IssuedToken{}, live.Errorf(live.Invalid, "lifetime %v: must be from %v to %v", n.Lifetime, LeastLifetime, MostLifetime)
+		return IssuedToken{}, live.Errorf(live.Invalid, "lifetime %v: must be from %v to %v", n.Lifetime, LeastLifetime,
+			MostLifetime)
 	}
 	now := time.Now()
 	secret := newSecret()
@@ -202,7 +210,8 @@ func (s *Server) createToken(ctx context.Context, g *guard, by *caller, n *NewTo
 	if err := s.tokens.add(ctx, &t); err != nil {
 		return IssuedToken{}, err
 	}
-	s.log.Info("token created", "token", t.ID, "user", t.User, "scope", t.Scope, "expires", tokenOf(&t).Expires.Format(time.RFC3339), "by_uid", by.UID)
+	s.log.Info("token created", "token", t.ID, "user", t.User, "scope", t.Scope, "expires",
+		tokenOf(&t).Expires.Format(time.RFC3339), "by_uid", by.UID)
 	return IssuedToken{tokenOf(&t), tokenText(t.ID, secret)}, nil
 }
 
@@ -221,14 +230,15 @@ func (k *tokens) add(ctx context.Context, t *store.Token) error {
 		}
 	}
 	if n >= mostTokens {
-		return live.Errorf(live.Conflict, "user %s: has %d tokens that are valid, which is the most: revoke one with `bellows token revoke`", t.User, n)
+		return live.Errorf(live.Conflict,
+			"user %s: has %d tokens that are valid, which is the most: revoke one with `bellows token revoke`", t.User, n)
 	}
 	t.ID, err = k.store.AddToken(ctx, *t)
 	return err
 }
 
-// account returns a user of this machine with the groups that the system gives the user: jobs that are submitted with a token run
-// with these rights. The error is a user.UnknownUserIdError if there is no such user.
+// account returns a user of this machine with the groups that the system gives the user: jobs that are submitted with
+// a token run with these rights. The error is a user.UnknownUserIdError if there is no such user.
 func account(uid uint32) (cluster.Credentials, error) {
 	return withGroups(user.LookupId(strconv.FormatUint(uint64(uid), 10)))
 }

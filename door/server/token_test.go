@@ -26,12 +26,15 @@ import (
 // needed is the scope that a token needs for each operation; "" if no token is enough.
 var needed = map[string]string{
 	"status": "read", "health": "read", "ready": "read", "shutdown": "admin", "prune": "admin",
-	"submit": "submit", "plan": "read", "submit-bulk": "submit", "jobs": "read", "job": "read", "tasks": "read", "watch": "read",
+	"submit": "submit", "plan": "read", "submit-bulk": "submit", "jobs": "read", "job": "read", "tasks": "read",
+	"watch": "read",
 	"usage": "read", "explain": "read", "logs": "read", "task": "read", "output": "read",
-	"kill": "submit", "input": "submit", "pause": "submit", "resume": "submit", "pauseTask": "submit", "resumeTask": "submit",
-	"profiles": "read", "profile": "read", "store-profile": "submit",
+	"kill": "submit", "input": "submit", "pause": "submit", "resume": "submit", "pauseTask": "submit",
+	"resumeTask": "submit",
+	"profiles":   "read", "profile": "read", "store-profile": "submit",
 	"applications": "read", "application": "read", "import-runs": "submit", "forget-application": "submit",
-	"pools": "read", "pool": "read", "put-pool": "submit", "remove-pool": "submit", "register-executor": "submit", "next-task": "submit", "beat": "submit",
+	"pools": "read", "pool": "read", "put-pool": "submit", "remove-pool": "submit", "register-executor": "submit",
+	"next-task": "submit", "beat": "submit",
 	"enrol": "submit", "grow": "submit", "collect": "submit", "cancel-application": "submit",
 	"create-token": "", "tokens": "", "quotas": "read", "revoke-token": "",
 }
@@ -72,7 +75,8 @@ func (a accounts) named(name string) (cluster.Credentials, error) {
 
 // usual are ada, who owns job 1, an operator and root.
 func usual() accounts {
-	return accounts{0: {User: "root"}, 1000: {UID: 1000, GID: 100, Groups: []uint32{100, 501}, User: "ada"}, 4000: {UID: 4000, GID: 4000, Groups: []uint32{4000, operators}, User: "op"}}
+	return accounts{0: {User: "root"}, 1000: {UID: 1000, GID: 100, Groups: []uint32{100, 501}, User: "ada"},
+		4000: {UID: 4000, GID: 4000, Groups: []uint32{4000, operators}, User: "op"}}
 }
 
 // issue stores a token and returns its text.
@@ -111,7 +115,8 @@ func everyPresented() []presented {
 	long := timeline.Time(time.Now().Add(time.Hour).UnixNano())
 	unknown := tokenText(1<<62, newSecret())
 	all := []presented{
-		{name: "nothing", none: true}, {name: "no token", none: true, text: "secret"}, {name: "an unknown token", none: true, text: unknown},
+		{name: "nothing", none: true}, {name: "no token", none: true, text: "secret"},
+		{name: "an unknown token", none: true, text: unknown},
 		{name: "the id of a token with another secret", none: true, text: tokenText(1, newSecret())},
 		{name: "an expired token", token: store.Token{UID: 1000, User: "ada", Scope: "read", Expires: 1}},
 		{name: "a revoked token", token: store.Token{UID: 1000, User: "ada", Scope: "admin", Expires: long, Revoked: 1}},
@@ -120,9 +125,12 @@ func everyPresented() []presented {
 	}
 	for _, scope := range ScopeNames() {
 		all = append(all,
-			presented{name: scope + " of ada", token: store.Token{UID: 1000, User: "ada", Scope: scope}, scope: scope, as: "owner"},
-			presented{name: scope + " of an operator", token: store.Token{UID: 4000, User: "op", Scope: scope}, scope: scope, as: "stranger"},
-			presented{name: scope + " of root", token: store.Token{UID: 0, User: "root", Scope: scope}, scope: scope, as: "stranger"})
+			presented{name: scope + " of ada", token: store.Token{UID: 1000, User: "ada", Scope: scope}, scope: scope,
+				as: "owner"},
+			presented{name: scope + " of an operator", token: store.Token{UID: 4000, User: "op", Scope: scope}, scope: scope,
+				as: "stranger"},
+			presented{name: scope + " of root", token: store.Token{UID: 0, User: "root", Scope: scope}, scope: scope,
+				as: "stranger"})
 	}
 	for i := range all[len(all)-2:] {
 		all[len(all)-1-i].as = "operator" // with the scope admin
@@ -130,8 +138,8 @@ func everyPresented() []presented {
 	return all
 }
 
-// Every operation is answered to whoever presents a token as the tables say. Whatever is wrong with a token, the answer is the same,
-// after the same time.
+// Every operation is answered to whoever presents a token as the tables say. Whatever is wrong with a token, the
+// answer is the same, after the same time.
 func TestEveryOperationByToken(t *testing.T) {
 	for _, o := range operations(t) {
 		scope, ok := needed[o.id]
@@ -141,7 +149,8 @@ func TestEveryOperationByToken(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			var refusal *httptest.ResponseRecorder
-			ended := live.Job{Ended: true, Stages: []live.Stage{{Stage: cluster.Stage{Tasks: 1}}}, Tasks: []live.Task{{Task: cluster.TaskID{Job: 1}, Run: 1}}}
+			ended := live.Job{Ended: true, Stages: []live.Stage{{Stage: cluster.Stage{Tasks: 1}}},
+				Tasks: []live.Task{{Task: cluster.TaskID{Job: 1}, Run: 1}}}
 			s, _, stored := guardedServer(t, ended)
 			for _, p := range everyPresented() {
 				s.tokens.account = usual().of
@@ -200,7 +209,8 @@ func TestScopesAreNamed(t *testing.T) {
 	}
 }
 
-// Neither the document nor the metrics are for whoever has no token, and no answer has the headers of a request without one.
+// Neither the document nor the metrics are for whoever has no token, and no answer has the headers of a request
+// without one.
 func TestNothingWithoutAToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, stored := guardedServer(t, live.Job{})
@@ -224,8 +234,8 @@ func TestNothingWithoutAToken(t *testing.T) {
 	})
 }
 
-// Requests without a valid token are answered at a bounded rate, whoever sends them, and hold up nobody who has one. The log says why, once
-// a second, and has no token.
+// Requests without a valid token are answered at a bounded rate, whoever sends them, and hold up nobody who has one.
+// The log says why, once a second, and has no token.
 func TestRefusalsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, stored := guardedServer(t, live.Job{})
@@ -254,17 +264,20 @@ func TestRefusalsAreBounded(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if answer := present(s, operation{method: "GET", path: "/v1/status"}, valid); answer.Code != 200 || time.Since(begun) != 0 {
+		if answer := present(s, operation{method: "GET", path: "/v1/status"}, valid); answer.Code != 200 ||
+			time.Since(begun) != 0 {
 			t.Errorf("a valid token gets %d after %v", answer.Code, time.Since(begun))
 		}
 		all.Wait()
-		if most := int(refusalWait/refusalPace) + 1; answered > most || answered < most-5 || answered+cut != many || time.Since(begun) > refusalWait {
+		if most := int(refusalWait/refusalPace) + 1; answered > most || answered < most-5 || answered+cut != many ||
+			time.Since(begun) > refusalWait {
 			t.Errorf("%d were answered and %d cut off within %v", answered, cut, time.Since(begun))
 		}
 		time.Sleep(time.Second) // of the bubble
 		present(s, operation{method: "GET", path: "/v1/status"}, revoked)
 		_, secret, _ := parseToken(revoked)
-		if text := log.String(); strings.Count(text, "\n") != 2 || strings.Contains(text, secret) || !strings.Contains(text, `reason="a revoked token"`) || !strings.Contains(text, "others=999") {
+		if text := log.String(); strings.Count(text, "\n") != 2 || strings.Contains(text, secret) ||
+			!strings.Contains(text, `reason="a revoked token"`) || !strings.Contains(text, "others=999") {
 			t.Errorf("the log has\n%s", text)
 		}
 	})
@@ -275,7 +288,8 @@ func TestUseIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, stored := guardedServer(t, live.Job{})
 		s.tokens.account = usual().of
-		token := stored.issue(store.Token{UID: 1000, User: "ada", Scope: "read", Expires: timeline.Time(time.Now().Add(9 * time.Hour).UnixNano())})
+		token := stored.issue(store.Token{UID: 1000, User: "ada", Scope: "read",
+			Expires: timeline.Time(time.Now().Add(9 * time.Hour).UnixNano())})
 		id, _, _ := parseToken(token)
 		var uses []timeline.Time
 		for range 8 {
@@ -306,7 +320,8 @@ func (p presents) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // overNetwork serves d to clients that present tokens, within the process, until the test ends.
-func overNetwork(t *testing.T, d Driver, users accounts) (client func(token string) *Client, s *served, stored *fakeStore) {
+func overNetwork(t *testing.T, d Driver, users accounts) (client func(token string) *Client, s *served,
+	stored *fakeStore) {
 	t.Helper()
 	stored = newFakeStore()
 	s = &served{New(d, &fakePools{}, stored, Daemon{UID: 2000}, slog.New(slog.DiscardHandler)), newPipes()}
@@ -324,16 +339,19 @@ func overNetwork(t *testing.T, d Driver, users accounts) (client func(token stri
 	}, s, stored
 }
 
-// A watch ends, with the reason, when its token is revoked or expires, and when the user is removed or another user has got the uid.
+// A watch ends, with the reason, when its token is revoked or expires, and when the user is removed or another user
+// has got the uid.
 func TestTokenEndsUnderAWatch(t *testing.T) {
 	for name, tt := range map[string]struct {
 		end    func(s *served, users accounts, id int64)
 		within time.Duration
 		why    string
 	}{
-		"revoked":      {func(s *served, _ accounts, id int64) { _ = s.tokens.revoke(context.Background(), id) }, 0, "a revoked token"},
-		"expires":      {func(*served, accounts, int64) {}, 25 * time.Second, "an expired token"},
-		"user removed": {func(_ *served, users accounts, _ int64) { users.change(1000, nil) }, recheck, "a token of a user who was removed"},
+		"revoked": {func(s *served, _ accounts, id int64) { _ = s.tokens.revoke(context.Background(), id) }, 0,
+			"a revoked token"},
+		"expires": {func(*served, accounts, int64) {}, 25 * time.Second, "an expired token"},
+		"user removed": {func(_ *served, users accounts, _ int64) { users.change(1000, nil) }, recheck,
+			"a token of a user who was removed"},
 		"uid used again": {func(_ *served, users accounts, _ int64) {
 			users.change(1000, &cluster.Credentials{UID: 1000, User: "eve"})
 		}, recheck, "a token of a user whose uid belongs to another user"},
@@ -343,7 +361,8 @@ func TestTokenEndsUnderAWatch(t *testing.T) {
 				d, users := newChanging(), usual()
 				d.change(jobOf(1, "first"))
 				client, s, stored := overNetwork(t, d, users)
-				token := stored.issue(store.Token{UID: 1000, User: "ada", Scope: "read", Expires: timeline.Time(time.Now().Add(25 * time.Second).UnixNano())})
+				token := stored.issue(store.Token{UID: 1000, User: "ada", Scope: "read",
+					Expires: timeline.Time(time.Now().Add(25 * time.Second).UnixNano())})
 				id, _, _ := parseToken(token)
 				raw, err := client(token).send(t.Context(), "GET", "/v1/watch", nil, nil)
 				if err != nil {
@@ -361,7 +380,8 @@ func TestTokenEndsUnderAWatch(t *testing.T) {
 						synctest.Wait()
 						tt.end(s, users, id)
 						got := readEvents(t, raw.Body, 20)
-						want := fmt.Sprintf("event: dropped\ndata: {\"reason\":\"the request has %s: token %d is not valid any more\"}", tt.why, id)
+						want := fmt.Sprintf("event: dropped\ndata: {\"reason\":\"the request has %s: token %d is not valid any more\"}",
+							tt.why, id)
 						if n := len(got); n < 2 || got[n-2] != want || got[n-1] != "end" || time.Since(begun) > tt.within {
 							t.Errorf("after %v, sent %q", time.Since(begun), got)
 						}
@@ -379,8 +399,8 @@ func TestTokenEndsUnderAWatch(t *testing.T) {
 	}
 }
 
-// Who waits for the end of a job with a token that is revoked is answered at once, and who follows an output does not take what
-// came for the whole.
+// Who waits for the end of a job with a token that is revoked is answered at once, and who follows an output does not
+// take what came for the whole.
 func TestTokenEndsUnderARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newFake()
@@ -395,12 +415,14 @@ func TestTokenEndsUnderARequest(t *testing.T) {
 		id, _, _ := parseToken(token)
 		var all sync.WaitGroup
 		all.Go(func() {
-			if _, err := client(token).Wait(t.Context(), 1); live.KindOf(err) != live.NoToken || !strings.Contains(err.Error(), "a revoked token") {
+			if _, err := client(token).Wait(t.Context(), 1); live.KindOf(err) != live.NoToken ||
+				!strings.Contains(err.Error(), "a revoked token") {
 				t.Errorf("who waits gets %v", err)
 			}
 		})
 		all.Go(func() {
-			if n, err := client(token).Output(t.Context(), &strings.Builder{}, Output{Task: cluster.TaskID{Job: 1}, Follow: true}); err == nil {
+			if n, err := client(token).Output(t.Context(), &strings.Builder{},
+				Output{Task: cluster.TaskID{Job: 1}, Follow: true}); err == nil {
 				t.Errorf("who follows gets %d bytes as a whole output", n)
 			}
 		})
@@ -449,13 +471,15 @@ func TestCreateToken(t *testing.T) {
 		{1000, "ada", `{"scope":"read",` + hour + `}`, nil, 201, `"uid":1000,"user":"ada","scope":"read"`},
 		{1000, "ada", `{"user":"ada","scope":"submit",` + hour + `}`, nil, 201, `"scope":"submit"`},
 		{1000, "ada", `{"scope":"admin",` + hour + `}`, nil, 403, "scope admin: ada is no operator: must be read or submit"},
-		{1000, "ada", `{"user":"op","scope":"read",` + hour + `}`, nil, 403, "user op: only root creates tokens for other users"},
+		{1000, "ada", `{"user":"op","scope":"read",` + hour + `}`, nil, 403,
+			"user op: only root creates tokens for other users"},
 		{4000, "op", `{"scope":"admin",` + hour + `}`, []uint32{operators}, 201, `"scope":"admin"`},
 		{4000, "op", `{"user":"ada","scope":"read",` + hour + `}`, []uint32{operators}, 403, "only root"},
 		{0, "root", `{"user":"ada","scope":"submit",` + hour + `}`, nil, 201, `"uid":1000,"user":"ada"`},
 		{0, "root", `{"user":"ada","scope":"admin",` + hour + `}`, nil, 403, "ada is no operator"},
 		{0, "root", `{"user":"op","scope":"admin",` + hour + `}`, nil, 201, `"uid":4000`},
-		{0, "root", `{"user":"nope","scope":"read",` + hour + `}`, nil, 400, "user nope: cannot be found on this machine: user: unknown user nope"},
+		{0, "root", `{"user":"nope","scope":"read",` + hour + `}`, nil, 400,
+			"user nope: cannot be found on this machine: user: unknown user nope"},
 		{1<<32 - 9, "", `{"scope":"read",` + hour + `}`, nil, 400, "user 4294967287: has no name on this machine"},
 		{1000, "ada", `{` + hour + `}`, nil, 400, "scope: must be one of read, submit, admin"},
 		{1000, "ada", `{"scope":"all",` + hour + `}`, nil, 400, `must be one of read, submit, admin`},
@@ -472,7 +496,8 @@ func TestCreateToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	id, secret, ok := parseToken(issued.Secret)
-	if kept := stored.tokens[id]; !ok || id != issued.ID || kept.Hash != hashOf(secret) || strings.Contains(mustJSON(t, kept), secret) || issued.Expires.Sub(issued.Created) != time.Hour {
+	if kept := stored.tokens[id]; !ok || id != issued.ID || kept.Hash != hashOf(secret) ||
+		strings.Contains(mustJSON(t, kept), secret) || issued.Expires.Sub(issued.Created) != time.Hour {
 		t.Errorf("issued %+v, stored %+v", issued, kept)
 	}
 	for len(stored.tokens) < 2*mostTokens {
@@ -495,7 +520,8 @@ func TestOthersTokens(t *testing.T) {
 	}
 	for _, c := range callers {
 		if c.groups != nil && slices.Contains(c.groups, operators) {
-			if text := askAs(s.http.Handler, list, "", c.uid, c.name, c.groups).Body.String(); !strings.Contains(text, `"user":"ada"`) {
+			if text := askAs(s.http.Handler, list, "", c.uid, c.name, c.groups).Body.String(); !strings.Contains(text,
+				`"user":"ada"`) {
 				t.Errorf("operator %s sees %s", c.name, text)
 			}
 		}
@@ -515,7 +541,8 @@ func TestAccount(t *testing.T) {
 	if err != nil {
 		t.Skipf("needs a user with the uid 0: %v", err)
 	}
-	if again, err := accountNamed(root.User); err != nil || fmt.Sprint(again) != fmt.Sprint(root) || root.UID != 0 || !slices.Contains(root.Groups, root.GID) {
+	if again, err := accountNamed(root.User); err != nil || fmt.Sprint(again) != fmt.Sprint(root) || root.UID != 0 ||
+		!slices.Contains(root.Groups, root.GID) {
 		t.Errorf("root is %+v, and by its name %+v, %v", root, again, err)
 	}
 	if c, err := account(1<<32 - 7); err == nil {
@@ -523,11 +550,13 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// Whatever a header has, it is a token only if it is one in every letter, so that no two headers present the same token but for the
-// case of the scheme and spaces after it.
+// Whatever a header has, it is a token only if it is one in every letter, so that no two headers present the same
+// token but for the case of the scheme and spaces after it.
 func FuzzBearer(f *testing.F) {
-	for _, text := range []string{"", "Bearer", "Bearer ", "Basic YTpi", "bearer  " + tokenText(7, newSecret()), "Bearer " + tokenText(1<<62, newSecret()), "Bearer bellows_07_" + newSecret(),
-		"Bearer bellows_+7_" + newSecret(), "Bearer bellows_7_" + strings.ToUpper(newSecret()), "Bearer " + tokenText(7, newSecret()) + " ", "Bearer\t" + tokenText(7, newSecret()), "Bearer bellows_99999999999999999999_" + newSecret()} {
+	for _, text := range []string{"", "Bearer", "Bearer ", "Basic YTpi", "bearer  " + tokenText(7, newSecret()),
+		"Bearer " + tokenText(1<<62, newSecret()), "Bearer bellows_07_" + newSecret(), "Bearer bellows_+7_" + newSecret(),
+		"Bearer bellows_7_" + strings.ToUpper(newSecret()), "Bearer " + tokenText(7, newSecret()) + " ",
+		"Bearer\t" + tokenText(7, newSecret()), "Bearer bellows_99999999999999999999_" + newSecret()} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
@@ -539,7 +568,8 @@ func FuzzBearer(f *testing.F) {
 			return
 		}
 		text := tokenText(id, secret)
-		if !strings.HasSuffix(header, " "+text) || strings.Trim(strings.TrimSuffix(header[len("Bearer"):], text), " ") != "" || id <= 0 || len(secret) != secretLength {
+		if !strings.HasSuffix(header, " "+text) || strings.Trim(strings.TrimSuffix(header[len("Bearer"):], text),
+			" ") != "" || id <= 0 || len(secret) != secretLength {
 			t.Errorf("%q is token %d with secret %q", header, id, secret)
 		}
 		if _, _, ok := bearer([]string{header, header}); ok {

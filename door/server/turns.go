@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// turns lets one request of each user at a time compete for a scarce resource, so that it does not matter how many requests a user
-// has.
+// turns lets one request of each user at a time compete for a scarce resource, so that it does not matter how many
+// requests a user has.
 type turns struct {
 	mu sync.Mutex
 	of map[uint32]*turn
@@ -64,7 +64,8 @@ func newPlaces(most int, daemon uint32) *places {
 // share is how many places an ordinary user may have.
 func (p *places) share() int { return max(1, p.most/2) }
 
-// enter takes a place for a user. It returns how many places there are for the user if all of them are taken, or else 0.
+// enter takes a place for a user. It returns how many places there are for the user if all of them are taken, or else
+// 0.
 func (p *places) enter(uid uint32) (full int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

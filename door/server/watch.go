@@ -11,8 +11,9 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// Whoever watches gets an update at once, and then at most one per watchPace: what changes meanwhile is in the next one, each job
-// once. Nothing is kept for a watcher between updates, and of an update at most inEvent jobs and tasks are written at a time.
+// Whoever watches gets an update at once, and then at most one per watchPace: what changes meanwhile is in the next
+// one, each job once. Nothing is kept for a watcher between updates, and of an update at most inEvent jobs and tasks
+// are written at a time.
 const (
 	watchPace     = 100 * time.Millisecond
 	inEvent       = 1000
@@ -37,7 +38,8 @@ type Dropped struct {
 }
 
 func (s *Server) watch(a *api) {
-	register(a, sizes, "GET", "/v1/watch", "watch", "Send the jobs that have not ended, and then what changes about them and their tasks, as server-sent events", 200,
+	register(a, sizes, "GET", "/v1/watch", "watch",
+		"Send the jobs that have not ended, and then what changes about them and their tasks, as server-sent events", 200,
 		func(ctx context.Context, in *struct {
 			From    int64 `query:"from" doc:"revision that the caller knows: what has changed since is sent instead of all; 0, and a revision that is too old, send all" minimum:"0"`
 			Last    int64 `header:"Last-Event-ID" doc:"the same, as clients of server-sent events send it when they connect again; the greater one counts" minimum:"0"`
@@ -45,7 +47,8 @@ func (s *Server) watch(a *api) {
 		}) (*events, error) {
 			uid := callerOf(ctx).UID
 			if most := s.watchers.enter(uid); most > 0 {
-				return nil, live.Errorf(live.Unavailable, "watch: %d connections watch already, which is the most; try again later", most)
+				return nil, live.Errorf(live.Unavailable,
+					"watch: %d connections watch already, which is the most; try again later", most)
 			}
 			return &events{func(to *eventStream) {
 				defer s.watchers.leave(uid)
@@ -70,8 +73,8 @@ func (w *watching) wait() time.Duration {
 	return heartbeat
 }
 
-// follow sends what has changed since a revision, or everything, and then what changes, until the client is gone or too slow, or
-// the daemon ends.
+// follow sends what has changed since a revision, or everything, and then what changes, until the client is gone or
+// too slow, or the daemon ends.
 func (s *Server) follow(ctx context.Context, to *watching, from int64) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -84,7 +87,8 @@ func (s *Server) follow(ctx context.Context, to *watching, from int64) {
 			_ = to.send("dropped", 0, Dropped{why.Error()})
 			return
 		case begun && u.Snapshot:
-			_ = to.send("dropped", 0, Dropped{"too slow: what has changed since the last event is not known any more; connect again"})
+			_ = to.send("dropped", 0,
+				Dropped{"too slow: what has changed since the last event is not known any more; connect again"})
 			return
 		}
 		events, err := s.updates.texts(to.caller, from, u)
@@ -104,7 +108,8 @@ func (s *Server) follow(ctx context.Context, to *watching, from int64) {
 	}
 }
 
-// changes waits for changes since a revision. Now and then it sends the state of the machine, if the client wants it, or a comment.
+// changes waits for changes since a revision. Now and then it sends the state of the machine, if the client wants it,
+// or a comment.
 func (s *Server) changes(ctx context.Context, to *watching, from int64) (live.Update, error) {
 	for ctx.Err() == nil {
 		if err := s.sendMachine(ctx, to); err != nil {
@@ -140,8 +145,8 @@ func (s *Server) sendMachine(ctx context.Context, to *watching) error {
 	return to.send("machine", 0, Machine{Status: status, At: at, Tasks: to.caller.tasks(tasks)})
 }
 
-// nextMachine returns when the state of the machine is sent next: at the same time to all who want it, so that the containers are read once
-// for all of them.
+// nextMachine returns when the state of the machine is sent next: at the same time to all who want it, so that the
+// containers are read once for all of them.
 func nextMachine(now time.Time) time.Time {
 	next := now.Add(machinePace / 2).Truncate(machinePace).Add(machinePace)
 	return now.Add(next.Sub(now)) // by the clock that is never set, as now

@@ -87,7 +87,8 @@ func (s *served) client(most func() int) *Client {
 		c, err := s.pipes.connect()
 		return &breaking{c, most()}, err
 	}
-	return &Client{"pipe", &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}, submitTime}
+	return &Client{"pipe", &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}},
+		submitTime}
 }
 
 // breaking is a connection that breaks after some bytes were read.
@@ -119,7 +120,8 @@ func (s *served) watch(t *testing.T, query string) io.ReadCloser {
 	return r.Body
 }
 
-// changing is a driver whose jobs change: each update is of the next revision. It knows no updates up to the revision forgotten.
+// changing is a driver whose jobs change: each update is of the next revision. It knows no updates up to the revision
+// forgotten.
 type changing struct {
 	*fake
 	mu        sync.Mutex
@@ -188,8 +190,8 @@ func jobOf(id cluster.JobID, name string, tasks ...int32) live.Job {
 	return j
 }
 
-// Wherever its connections break, and however much the driver forgets, a client that watches knows the jobs in the end, and nobody
-// waits for it.
+// Wherever its connections break, and however much the driver forgets, a client that watches knows the jobs in the
+// end, and nobody waits for it.
 func TestWatchResumes(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -276,7 +278,8 @@ func readEvents(t *testing.T, from io.Reader, most int) (all []string) {
 	return all
 }
 
-// What is sent are server-sent events: updates with the revision as id, a comment now and then, and at last why they end.
+// What is sent are server-sent events: updates with the revision as id, a comment now and then, and at last why they
+// end.
 func TestWatchedEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newChanging()
@@ -285,7 +288,8 @@ func TestWatchedEvents(t *testing.T) {
 		d.change(jobOf(2, "second", 3))
 		from := s.watch(t, "?from=1")
 		begun := time.Now()
-		if got := readEvents(t, from, 1); !strings.HasPrefix(got[0], "event: update\nid: 2\ndata: {\"revision\":2,\"jobs\":[{\"id\":2,") || !strings.Contains(got[0], `"index":3}`) {
+		if got := readEvents(t, from, 1); !strings.HasPrefix(got[0],
+			"event: update\nid: 2\ndata: {\"revision\":2,\"jobs\":[{\"id\":2,") || !strings.Contains(got[0], `"index":3}`) {
 			t.Errorf("sent %q", got)
 		}
 		if got := readEvents(t, from, 1); got[0] != ":" || time.Since(begun) != watchPace+heartbeat {
@@ -298,15 +302,18 @@ func TestWatchedEvents(t *testing.T) {
 		d.change(jobOf(1, "not seen"))
 		d.change(jobOf(2, "not seen either"))
 		d.forget()
-		if got := readEvents(t, from, 3); len(got) != 2 || !strings.HasPrefix(got[0], "event: dropped\ndata: {\"reason\":\"too slow: ") || got[1] != "end" {
+		if got := readEvents(t, from, 3); len(got) != 2 ||
+			!strings.HasPrefix(got[0], "event: dropped\ndata: {\"reason\":\"too slow: ") || got[1] != "end" {
 			t.Errorf("sent %q", got)
 		}
 		again := s.watch(t, "?from=3")
-		if got := readEvents(t, again, 1); !strings.HasPrefix(got[0], "event: update\nid: 5\ndata: {\"revision\":5,\"snapshot\":true,") {
+		if got := readEvents(t, again, 1); !strings.HasPrefix(got[0],
+			"event: update\nid: 5\ndata: {\"revision\":5,\"snapshot\":true,") {
 			t.Errorf("sent %q", got)
 		}
 		s.leave()
-		if got := readEvents(t, again, 3); len(got) != 2 || !strings.HasPrefix(got[0], "event: dropped\ndata: {\"reason\":\"the daemon ends") {
+		if got := readEvents(t, again, 3); len(got) != 2 ||
+			!strings.HasPrefix(got[0], "event: dropped\ndata: {\"reason\":\"the daemon ends") {
 			t.Errorf("sent %q", got)
 		}
 	})
@@ -320,7 +327,8 @@ func TestLastEventID(t *testing.T) {
 		for range 5 {
 			d.change(jobOf(1, "first"))
 		}
-		for id, want := range map[string]string{"": "snapshot", "4": "id: 5", "x": "Last-Event-ID \"x\": must be an integer"} {
+		for id, want := range map[string]string{"": "snapshot", "4": "id: 5",
+			"x": "Last-Event-ID \"x\": must be an integer"} {
 			request, _ := http.NewRequest("GET", "http://bellows/v1/watch?from=0", nil)
 			request.Header.Set("Last-Event-ID", id)
 			r, err := s.client(func() int { return 1 << 30 }).http.Do(request)
@@ -329,7 +337,8 @@ func TestLastEventID(t *testing.T) {
 			}
 			text := make([]byte, 1000)
 			n, _ := r.Body.Read(text)
-			if got := string(text[:n]); !strings.Contains(strings.ReplaceAll(got, `\"`, `"`), want) || id == "4" && strings.Contains(got, "snapshot") {
+			if got := string(text[:n]); !strings.Contains(strings.ReplaceAll(got, `\"`, `"`), want) || id == "4" &&
+				strings.Contains(got, "snapshot") {
 				t.Errorf("after %q, sent %q", id, got)
 			}
 			r.Body.Close()
@@ -384,7 +393,8 @@ func TestPartsOfUpdates(t *testing.T) {
 	for i := range int32(2500) {
 		tasks = append(tasks, i)
 	}
-	whole := live.Update{Revision: 9, Snapshot: true, Jobs: []live.Job{jobOf(1, "few", 1, 2), jobOf(2, "many", tasks...), jobOf(3, "none")}}
+	whole := live.Update{Revision: 9, Snapshot: true, Jobs: []live.Job{jobOf(1, "few", 1, 2), jobOf(2, "many", tasks...),
+		jobOf(3, "none")}}
 	all := parts(whole)
 	jobs, want := map[cluster.JobID]live.Job{7: {}}, map[cluster.JobID]live.Job{}
 	for i, part := range all {
@@ -433,13 +443,13 @@ func TestWatchersSeeNoNamesOfOthers(t *testing.T) {
 	})
 }
 
-// Who wants the state of the machine gets it at first and then about every second, whether jobs change or not, and is told when
-// the daemon ends. Of the tasks of others it has no texts.
+// Who wants the state of the machine gets it at first and then about every second, whether jobs change or not, and is
+// told when the daemon ends. Of the tasks of others it has no texts.
 func TestWatchMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newChanging()
-		d.tasks = []live.Task{{Task: cluster.TaskID{Job: 1}, Owner: live.Owner{UID: 1000, Name: "ada"}, Run: 1, Detail: "secret",
-			Usage: &cluster.Reading{Anonymous: new(int64(5)), Why: "secret"}}}
+		d.tasks = []live.Task{{Task: cluster.TaskID{Job: 1}, Owner: live.Owner{UID: 1000, Name: "ada"}, Run: 1,
+			Detail: "secret", Usage: &cluster.Reading{Anonymous: new(int64(5)), Why: "secret"}}}
 		d.change(jobOf(1, "first"))
 		for _, user := range []struct {
 			uid   uint32
@@ -466,8 +476,10 @@ func TestWatchMachine(t *testing.T) {
 				}
 				text, _ := json.Marshal(seen.Machine)
 				at, usual := time.Since(begun), time.Duration(machines)*machinePace
-				if m := seen.Machine; m.Status.Policy != "fair" || m.At.Year() != 2030 || len(m.Tasks) != 1 || *m.Tasks[0].Usage.Anonymous != 5 ||
-					strings.Count(string(text), "secret") != user.texts || at < usual-machinePace/2 || at > usual+machinePace/2+watchPace {
+				if m := seen.Machine; m.Status.Policy != "fair" || m.At.Year() != 2030 || len(m.Tasks) != 1 ||
+					*m.Tasks[0].Usage.Anonymous != 5 ||
+					strings.Count(string(text), "secret") != user.texts || at < usual-machinePace/2 || at > usual+machinePace/2+
+					watchPace {
 					t.Errorf("%s gets %s after %v", user.name, text, at)
 				}
 				if machines++; machines == 3 {
@@ -515,7 +527,8 @@ func TestWatchBeginsAtOnce(t *testing.T) {
 // Whenever clients have begun to watch, the state of the machine is sent to all of them at the same times.
 func TestMachineAtTheSameTimes(t *testing.T) {
 	second := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	for after, want := range map[time.Duration]time.Duration{0: time.Second, 499 * time.Millisecond: time.Second, 500 * time.Millisecond: 2 * time.Second, 999 * time.Millisecond: 2 * time.Second} {
+	for after, want := range map[time.Duration]time.Duration{0: time.Second, 499 * time.Millisecond: time.Second,
+		500 * time.Millisecond: 2 * time.Second, 999 * time.Millisecond: 2 * time.Second} {
 		if got := nextMachine(second.Add(after)).Sub(second); got != want {
 			t.Errorf("after %v, it is sent at %v, want %v", after, got, want)
 		}

@@ -91,7 +91,8 @@ func specOf(s cluster.Stage) StageSpec {
 
 // amounts returns the kinds of resources that have a field of their own; the amounts of other kinds are in Ideal.
 func (s *StageSpec) amounts() map[resource.Kind]*resource.Amount {
-	return map[resource.Kind]*resource.Amount{resource.CPU: &s.CPU, resource.Memory: &s.Memory, resource.Disk: &s.Disk, resource.Network: &s.Network}
+	return map[resource.Kind]*resource.Amount{resource.CPU: &s.CPU, resource.Memory: &s.Memory, resource.Disk: &s.Disk,
+		resource.Network: &s.Network}
 }
 
 // stage returns the stage in the form that the driver accepts.
@@ -109,8 +110,8 @@ func (s *StageSpec) stage() cluster.Stage {
 // SubmissionOf returns the submission of a job with what the submitter passes on: environment, working directory and
 // inherited settings. Variables and paths that are not UTF-8 are encoded.
 func SubmissionOf(j *cluster.Job, env []string, dir string, from *cluster.Inherited) Submission {
-	s := Submission{Name: j.Name, Queue: j.Queue, Weight: j.Weight, Class: j.Class, MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce,
-		App: j.App, Deadline: j.Deadline,
+	s := Submission{Name: j.Name, Queue: j.Queue, Weight: j.Weight, Class: j.Class, MaxAttempts: j.MaxAttempts,
+		AtMostOnce: j.AtMostOnce, App: j.App, Deadline: j.Deadline,
 		Env: cluster.EncodeTexts(env), Dir: cluster.EncodeText(dir), Inherited: from}
 	if j.MaxAttempts > 1 {
 		s.RetryDelay = &j.RetryDelay
@@ -124,8 +125,8 @@ func SubmissionOf(j *cluster.Job, env []string, dir string, from *cluster.Inheri
 // live returns s in the form that the driver accepts.
 func (s *Submission) live(caller cluster.Credentials) live.Submission {
 	out := live.Submission{Caller: caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input}
-	out.Job = cluster.Job{Name: s.Name, Queue: s.Queue, Class: s.Class, Weight: s.Weight, MaxAttempts: s.MaxAttempts, AtMostOnce: s.AtMostOnce,
-		App: s.App, Deadline: s.Deadline}
+	out.Job = cluster.Job{Name: s.Name, Queue: s.Queue, Class: s.Class, Weight: s.Weight, MaxAttempts: s.MaxAttempts,
+		AtMostOnce: s.AtMostOnce, App: s.App, Deadline: s.Deadline}
 	if out.Job.RetryByDefault(); s.RetryDelay != nil {
 		out.Job.RetryDelay = *s.RetryDelay
 	}

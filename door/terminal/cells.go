@@ -6,8 +6,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Cells returns how many columns of a terminal a printable text takes: East Asian wide characters take two, and marks that are
-// combined with the character before take none (Unicode Standard Annex 11).
+// Cells returns how many columns of a terminal a printable text takes: East Asian wide characters take two, and marks
+// that are combined with the character before take none (Unicode Standard Annex 11).
 func Cells(text string) int {
 	n := 0
 	for _, r := range text {

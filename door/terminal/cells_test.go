@@ -8,7 +8,8 @@ import (
 )
 
 func TestCells(t *testing.T) {
-	for text, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "日本": 4, "ｶﾅ": 2, "▇·…": 3, "👍": 2, "한글": 4} {
+	for text, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "日本": 4, "ｶﾅ": 2, "▇·…": 3, "👍": 2,
+		"한글": 4} {
 		if got := Cells(text); got != want {
 			t.Errorf("%q takes %d columns, want %d", text, got, want)
 		}
@@ -21,7 +22,8 @@ func TestCut(t *testing.T) {
 		n    int
 		want string
 	}{
-		{"abcdef", 6, "abcdef"}, {"abcdef", 4, "abc…"}, {"abcdef", 1, "…"}, {"abcdef", 0, ""}, {"abcdef", -3, ""}, {"", 0, ""},
+		{"abcdef", 6, "abcdef"}, {"abcdef", 4, "abc…"}, {"abcdef", 1, "…"}, {"abcdef", 0, ""}, {"abcdef", -3, ""},
+		{"", 0, ""},
 		{"日本語", 6, "日本語"}, {"日本語", 5, "日本…"}, {"日本語", 4, "日…"}, {"日本語", 2, "…"}, {"ae\u0301bc", 3, "ae\u0301…"},
 	} {
 		if got := Cut(tt.text, tt.n); got != tt.want {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Console is a terminal that one program has for itself until Close: a screen of lines, and the keys as they are pressed. The
-// terminal keeps what it showed before, and shows it again afterwards.
+// Console is a terminal that one program has for itself until Close: a screen of lines, and the keys as they are
+// pressed. The terminal keeps what it showed before, and shows it again afterwards.
 type Console struct {
 	in, out *os.File
 	before  unix.Termios
@@ -33,14 +33,15 @@ type frame struct {
 	afresh bool // whatever the screen shows, as after a change of its size
 }
 
-// What a console writes at its begin and its end: another screen, on which long lines are cut, pasted text is marked, and no cursor
-// shows; and all of that back. (XTerm Control Sequences.)
+// What a console writes at its begin and its end: another screen, on which long lines are cut, pasted text is marked,
+// and no cursor shows; and all of that back. (XTerm Control Sequences.)
 const (
 	enter = "\033[?1049h\033[?7l\033[?2004h\033[?25l\033[2J"
 	leave = "\033[0m\033[?25h\033[?2004l\033[?7h\033[?1049l"
 )
 
-// OpenConsole takes a terminal over. A program does so once: what reads the keys of a console is there until the next key.
+// OpenConsole takes a terminal over. A program does so once: what reads the keys of a console is there until the next
+// key.
 func OpenConsole(in, out *os.File) (*Console, error) {
 	c := &Console{in: in, out: out, keys: make(chan Key), resized: make(chan os.Signal, 1), frames: make(chan frame, 1),
 		stops: make(chan struct{}, 1), closing: make(chan struct{}), painted: make(chan struct{})}
@@ -58,7 +59,8 @@ func OpenConsole(in, out *os.File) (*Console, error) {
 	return c, nil
 }
 
-// uncooked returns settings with which every key arrives at once, and nothing but the program writes to the screen: see termios(3).
+// uncooked returns settings with which every key arrives at once, and nothing but the program writes to the screen:
+// see termios(3).
 func uncooked(t unix.Termios) *unix.Termios {
 	t.Iflag &^= unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
 	t.Oflag &^= unix.OPOST
@@ -99,9 +101,9 @@ func (c *Console) Size() (columns, lines int) {
 	return int(size.Col), int(size.Row)
 }
 
-// Show shows lines, at most as wide as the screen and as many as it has. It does not wait: lines that a slow terminal has not shown when
-// newer ones come are never shown. afresh says that the screen may show something else than the lines before. One goroutine
-// calls Show.
+// Show shows lines, at most as wide as the screen and as many as it has. It does not wait: lines that a slow terminal
+// has not shown when newer ones come are never shown. afresh says that the screen may show something else than the
+// lines before. One goroutine calls Show.
 func (c *Console) Show(lines []string, afresh bool) {
 	select {
 	case old := <-c.frames:
@@ -111,7 +113,8 @@ func (c *Console) Show(lines []string, afresh bool) {
 	c.frames <- frame{lines, afresh} // There is room: no other goroutine adds a frame.
 }
 
-// Suspend gives the terminal back until the user lets the program go on, as programs do at Ctrl-Z. It does not wait for that.
+// Suspend gives the terminal back until the user lets the program go on, as programs do at Ctrl-Z. It does not wait
+// for that.
 func (c *Console) Suspend() {
 	select {
 	case c.stops <- struct{}{}:
@@ -119,8 +122,8 @@ func (c *Console) Suspend() {
 	}
 }
 
-// suspend stops this program, with those that a shell has started together with it, as a terminal does that is not taken over. If
-// there is no shell that could let them go on, the kernel does not stop them.
+// suspend stops this program, with those that a shell has started together with it, as a terminal does that is not
+// taken over. If there is no shell that could let them go on, the kernel does not stop them.
 func (c *Console) suspend() {
 	const stopped = 100 * time.Millisecond // by then
 	_, _ = io.WriteString(c.out, leave)

@@ -33,8 +33,8 @@ type decoder struct {
 	pasting bool
 }
 
-// keys returns the keys in p, which follows what arrived before. last says that nothing else arrives for now: then an escape
-// character is the key Escape, and not the beginning of another.
+// keys returns the keys in p, which follows what arrived before. last says that nothing else arrives for now: then an
+// escape character is the key Escape, and not the beginning of another.
 func (d *decoder) keys(p []byte, last bool) (all []Key) {
 	d.rest = append(d.rest, p...)
 	for len(d.rest) > 0 {
@@ -82,8 +82,9 @@ func decode(p []byte, last bool) (Key, int) {
 	return Key(r), n
 }
 
-// decodeEscape is decode for what begins with an escape character: the key Escape, a character with Alt, which is not used here, or
-// a control sequence (ECMA-48, 5.4): ESC [ or ESC O, parameters, and a last character that names the key.
+// decodeEscape is decode for what begins with an escape character: the key Escape, a character with Alt, which is not
+// used here, or a control sequence (ECMA-48, 5.4): ESC [ or ESC O, parameters, and a last character that names the
+// key.
 func decodeEscape(p []byte, last bool) (Key, int) {
 	switch {
 	case len(p) == 1 && !last:
@@ -109,7 +110,8 @@ func decodeEscape(p []byte, last bool) (Key, int) {
 }
 
 // numbered are the keys whose control sequences have a number as parameter.
-var numbered = map[string]Key{"1": KeyHome, "7": KeyHome, "4": KeyEnd, "8": KeyEnd, "5": KeyPageUp, "6": KeyPageDown, "200": pasteBegins, "201": pasteEnds}
+var numbered = map[string]Key{"1": KeyHome, "7": KeyHome, "4": KeyEnd, "8": KeyEnd, "5": KeyPageUp, "6": KeyPageDown,
+	"200": pasteBegins, "201": pasteEnds}
 
 // keyOf returns the key of a control sequence.
 func keyOf(parameters string, end byte) Key {

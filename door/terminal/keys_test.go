@@ -44,7 +44,8 @@ func TestKeys(t *testing.T) {
 func TestAnyBytesAreKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var d decoder
-		for _, part := range rapid.SliceOf(rapid.SliceOfN(rapid.SampledFrom([]byte("\x1b[O~A2015;x\x00\xff\xc3\xa9")), 0, 8)).Draw(t, "parts") {
+		for _, part := range rapid.SliceOf(rapid.SliceOfN(rapid.SampledFrom([]byte("\x1b[O~A2015;x\x00\xff\xc3\xa9")), 0,
+			8)).Draw(t, "parts") {
 			for _, k := range d.keys(part, false) {
 				if k == noKey || k == pasteBegins || k == pasteEnds {
 					t.Fatalf("%q is key %d", part, k)

@@ -20,7 +20,8 @@ func TestScreen(t *testing.T) {
 	}
 	b.Reset()
 	fmt.Fprint(s, strings.Repeat("line\n", 30))
-	if err := s.Show(); err != nil || strings.Count(b.String(), "line\033[K\n") != 23 || !strings.HasSuffix(b.String(), "7 more lines\033[K\033[J") {
+	if err := s.Show(); err != nil || strings.Count(b.String(), "line\033[K\n") != 23 ||
+		!strings.HasSuffix(b.String(), "7 more lines\033[K\033[J") {
 		t.Errorf("shows %q, %v", b.String(), err)
 	}
 }

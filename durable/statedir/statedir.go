@@ -33,9 +33,11 @@ const mostLinks = 40
 // Make makes a state directory for this user alone, with the directories above it, unless it exists. The error is an
 // *UnsafeError unless all of this is true:
 //
-//   - An existing state directory is a directory, no symbolic link, belongs to this user, and only its owner can write to it.
+//   - An existing state directory is a directory, no symbolic link, belongs to this user, and only its owner can
+//     write to it.
 //   - Everything in it belongs to root or this user.
-//   - The directories above it, and the symbolic links among them, belong to root or this user, and only their owners can
+//   - The directories above it, and the symbolic links among them, belong to root or this user, and only their
+//     owners can
 //     write to them unless they are sticky, as /tmp is.
 //
 // Afterwards no other user can replace any part of the path.
@@ -51,8 +53,8 @@ func Make(dir string) error {
 // errMissing is returned by a walk that only looks, for a directory that Make would make.
 var errMissing = errors.New("missing")
 
-// Check returns the error that Make would return, and makes nothing. exists is false if the state directory is missing, and Make
-// would make it.
+// Check returns the error that Make would return, and makes nothing. exists is false if the state directory is
+// missing, and Make would make it.
 func Check(dir string) (exists bool, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return false, fmt.Errorf("check the state directory: %w", err)
@@ -183,8 +185,8 @@ func (w *walk) to(names []string) error {
 	return w.own(&st)
 }
 
-// link returns the target of a symbolic link, and "" for a directory, which it makes if nothing of that name exists. A walk
-// that only looks returns errMissing instead, if it could make it.
+// link returns the target of a symbolic link, and "" for a directory, which it makes if nothing of that name exists.
+// A walk that only looks returns errMissing instead, if it could make it.
 func (w *walk) link(name string, last bool) (target string, err error) {
 	path := filepath.Join(w.path, name)
 	var st unix.Stat_t
@@ -212,7 +214,8 @@ func (w *walk) link(name string, last bool) (target string, err error) {
 	case last:
 		return "", w.unsafe(path, "is a symbolic link", "name the directory itself with --state")
 	case st.Uid != 0 && st.Uid != w.uid:
-		return "", w.unsafe(path, fmt.Sprintf("is a symbolic link of user %d, who could point it elsewhere", st.Uid), "choose another directory with --state")
+		return "", w.unsafe(path, fmt.Sprintf("is a symbolic link of user %d, who could point it elsewhere", st.Uid),
+			"choose another directory with --state")
 	}
 	if w.links++; w.links > mostLinks {
 		return "", &fs.PathError{Op: "open", Path: path, Err: unix.ELOOP}
@@ -233,7 +236,8 @@ func (w *walk) unsafe(path, why, mend string) error {
 // ours.
 func (w *walk) above(st *unix.Stat_t) error {
 	if st.Uid != 0 && st.Uid != w.uid {
-		return w.unsafe(w.path, fmt.Sprintf("belongs to user %d, who could replace what is in it", st.Uid), "choose another directory with --state")
+		return w.unsafe(w.path, fmt.Sprintf("belongs to user %d, who could replace what is in it", st.Uid),
+			"choose another directory with --state")
 	}
 	if st.Mode&unix.S_ISVTX != 0 {
 		return nil
@@ -244,7 +248,8 @@ func (w *walk) above(st *unix.Stat_t) error {
 // own checks the state directory itself.
 func (w *walk) own(st *unix.Stat_t) error {
 	if st.Uid != w.uid {
-		return w.unsafe(w.path, fmt.Sprintf("belongs to user %d, who could change the state", st.Uid), "choose another directory with --state")
+		return w.unsafe(w.path, fmt.Sprintf("belongs to user %d, who could change the state", st.Uid),
+			"choose another directory with --state")
 	}
 	return w.writable(st)
 }
@@ -261,7 +266,8 @@ func (w *walk) writable(st *unix.Stat_t) error {
 	if who == "" {
 		return nil
 	}
-	return w.unsafe(w.path, fmt.Sprintf("is writable by %s (mode %04o)", whom, st.Mode&0o7777), fmt.Sprintf("chmod %s-w %s", who, w.path))
+	return w.unsafe(w.path, fmt.Sprintf("is writable by %s (mode %04o)", whom, st.Mode&0o7777),
+		fmt.Sprintf("chmod %s-w %s", who, w.path))
 }
 
 // contents checks the content of the state directory: other users may have added to it while they could write to it.
@@ -279,7 +285,8 @@ func (w *walk) contents() error {
 			return fmt.Errorf("make the state directory %s: %w", w.dir, &fs.PathError{Op: "stat", Path: path, Err: err})
 		}
 		if st.Uid != 0 && st.Uid != w.uid {
-			return w.unsafe(path, fmt.Sprintf("belongs to user %d", st.Uid), fmt.Sprintf("remove it, or chown -h %d %s", w.uid, path))
+			return w.unsafe(path, fmt.Sprintf("belongs to user %d", st.Uid), fmt.Sprintf("remove it, or chown -h %d %s", w.uid,
+				path))
 		}
 	}
 	return nil

@@ -14,8 +14,8 @@ import (
 // stranger is a user who is neither root nor the user that runs the tests.
 const stranger = 12345
 
-// layout makes a tree below a folder: each line is a path with its mode, and what else it is: "-> TARGET" a symbolic link, "file",
-// "fifo", "of stranger".
+// layout makes a tree below a folder: each line is a path with its mode, and what else it is: "-> TARGET" a symbolic
+// link, "file", "fifo", "of stranger".
 func layout(t *testing.T, base, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -63,28 +63,40 @@ func TestMake(t *testing.T) {
 		{"dots in the path", "state 0700", "a/../state", ""},
 		{"writable by the group", "state 0775", "state", "state is writable by its group (mode 0775): chmod g-w BASE/state"},
 		{"writable by all", "state 0777", "state", "state is writable by everybody (mode 0777): chmod go-w BASE/state"},
-		{"writable by all but the group", "state 0757", "state", "state is writable by everybody (mode 0757): chmod o-w BASE/state"},
+		{"writable by all but the group", "state 0757", "state",
+			"state is writable by everybody (mode 0757): chmod o-w BASE/state"},
 		{"sticky itself", "state 1777", "state", "state is writable by everybody (mode 1777): chmod go-w BASE/state"},
-		{"of somebody else", "state 0755 of stranger", "state", "state belongs to user 12345, who could change the state: choose another directory with --state"},
+		{"of somebody else", "state 0755 of stranger", "state",
+			"state belongs to user 12345, who could change the state: choose another directory with --state"},
 		{"a link", "real 0700\nstate -> real", "state", "state is a symbolic link: name the directory itself with --state"},
-		{"a link to nothing", "state -> nothing", "state", "state is a symbolic link: name the directory itself with --state"},
+		{"a link to nothing", "state -> nothing", "state",
+			"state is a symbolic link: name the directory itself with --state"},
 		{"a file", "state file", "state", "state is not a directory: choose another one with --state"},
 		{"a pipe", "state fifo", "state", "state is not a directory: choose another one with --state"},
 		{"below a file", "a file", "a/state", "a is not a directory: choose another one with --state"},
-		{"above writable by all", "a 0777\na/state 0700", "a/state", "a is writable by everybody (mode 0777): chmod go-w BASE/a"},
+		{"above writable by all", "a 0777\na/state 0700", "a/state",
+			"a is writable by everybody (mode 0777): chmod go-w BASE/a"},
 		{"above writable by the group", "a 0770", "a/state", "a is writable by its group (mode 0770): chmod g-w BASE/a"},
-		{"far above writable by all", "a 0777\na/b 0700", "a/b/state", "a is writable by everybody (mode 0777): chmod go-w BASE/a"},
+		{"far above writable by all", "a 0777\na/b 0700", "a/b/state",
+			"a is writable by everybody (mode 0777): chmod go-w BASE/a"},
 		{"above sticky", "a 1777", "a/state", ""},
-		{"above sticky of somebody else", "a 1777 of stranger", "a/state", "a belongs to user 12345, who could replace what is in it: choose another directory with --state"},
-		{"above of somebody else", "a 0755 of stranger", "a/state", "a belongs to user 12345, who could replace what is in it: choose another directory with --state"},
-		{"in a sticky one, of somebody else", "a 1777\na/state 0700 of stranger", "a/state", "a/state belongs to user 12345, who could change the state: choose another directory with --state"},
+		{"above sticky of somebody else", "a 1777 of stranger", "a/state",
+			"a belongs to user 12345, who could replace what is in it: choose another directory with --state"},
+		{"above of somebody else", "a 0755 of stranger", "a/state",
+			"a belongs to user 12345, who could replace what is in it: choose another directory with --state"},
+		{"in a sticky one, of somebody else", "a 1777\na/state 0700 of stranger", "a/state",
+			"a/state belongs to user 12345, who could change the state: choose another directory with --state"},
 		{"a link of mine above", "real 0700\na -> real", "a/state", ""},
 		{"a full link of mine above", "real 0700\nreal/b 0700\na -> BASE/real/../real/b", "a/state", ""},
-		{"a link to what all can write", "real 0777\na -> real", "a/state", "real is writable by everybody (mode 0777): chmod go-w BASE/real"},
-		{"a link of somebody else above", "real 0700\na 1777\na/b -> ../real of stranger", "a/b/state", "a/b is a symbolic link of user 12345, who could point it elsewhere: choose another directory with --state"},
+		{"a link to what all can write", "real 0777\na -> real", "a/state",
+			"real is writable by everybody (mode 0777): chmod go-w BASE/real"},
+		{"a link of somebody else above", "real 0700\na 1777\na/b -> ../real of stranger", "a/b/state",
+			"a/b is a symbolic link of user 12345, who could point it elsewhere: choose another directory with --state"},
 		{"what is mine inside", "state 0700\nstate/lock file\nstate/logs -> /elsewhere", "state", ""},
-		{"what others put inside", "state 0700\nstate/containers 0700 of stranger", "state", "state/containers belongs to user 12345: remove it, or chown -h 0 BASE/state/containers"},
-		{"a link that others put inside", "state 0700\nstate/lock -> /etc/passwd of stranger", "state", "state/lock belongs to user 12345: remove it, or chown -h 0 BASE/state/lock"},
+		{"what others put inside", "state 0700\nstate/containers 0700 of stranger", "state",
+			"state/containers belongs to user 12345: remove it, or chown -h 0 BASE/state/containers"},
+		{"a link that others put inside", "state 0700\nstate/lock -> /etc/passwd of stranger", "state",
+			"state/lock belongs to user 12345: remove it, or chown -h 0 BASE/state/lock"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			base := t.TempDir()
@@ -117,7 +129,8 @@ func TestMake(t *testing.T) {
 			if _, ok := errors.AsType[*UnsafeError](err); !ok {
 				t.Fatalf("error %v, want that it is unsafe", err)
 			}
-			if want := "state directory " + dir + ": " + base + "/" + strings.ReplaceAll(c.want, "BASE", base); err.Error() != want {
+			if want := "state directory " + dir + ": " + base + "/" + strings.ReplaceAll(c.want, "BASE",
+				base); err.Error() != want {
 				t.Errorf("error\n%v, want\n%s", err, want)
 			}
 		})

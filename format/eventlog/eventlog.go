@@ -38,8 +38,9 @@ type Header struct {
 
 // NewHeader returns the header for an engine with the given policy, settings and snapshot.
 func NewHeader(policy string, settings map[string]string, s *book.Snapshot) Header {
-	return Header{Policy: policy, Settings: settings, Heartbeat: s.Heartbeats.Every, StartsPerHeartbeat: s.Heartbeats.Starts,
-		ContainersPerCore: s.ContainersPerCore, Lends: s.Lends, LaunchDelay: s.LaunchDelay, LaunchHeartbeat: s.Heartbeats.Launch}
+	return Header{Policy: policy, Settings: settings, Heartbeat: s.Heartbeats.Every,
+		StartsPerHeartbeat: s.Heartbeats.Starts, ContainersPerCore: s.ContainersPerCore, Lends: s.Lends,
+		LaunchDelay: s.LaunchDelay, LaunchHeartbeat: s.Heartbeats.Launch}
 }
 
 // Configure sets in s the configuration in the header.
@@ -132,7 +133,9 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 		return nil, r.fault("must be an event log, but its first line is no header with bellows_event_log")
 	}
 	if *version.Version != eventLogVersion {
-		return nil, r.fault("bellows_event_log %d: must be %d, the version of the format: read it with the program that wrote it", *version.Version, eventLogVersion)
+		return nil, r.fault(
+			"bellows_event_log %d: must be %d, the version of the format: read it with the program that wrote it",
+			*version.Version, eventLogVersion)
 	}
 	if err := fault.DecodeLine(text, &r.Header); err != nil {
 		return nil, r.fault("header %s", fault.OfJSON(err))

@@ -19,7 +19,8 @@ import (
 
 // Every field of the header has a row in docs/reference/recordings.md.
 func TestEveryFieldIsDocumented(t *testing.T) {
-	for _, name := range testfile.Undocumented(t, "../../docs/reference/recordings.md", "Event log", append(fault.Names(&Header{}), fault.Names(&logLine{})...)) {
+	for _, name := range testfile.Undocumented(t, "../../docs/reference/recordings.md", "Event log",
+		append(fault.Names(&Header{}), fault.Names(&logLine{})...)) {
 		t.Errorf("no row for %s", name)
 	}
 }
@@ -27,25 +28,30 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 // loggedRun is a header and a few records with every field set somewhere.
 func loggedRun() (Header, []Record) {
 	s := book.NewBook(nil).Snapshot()
-	s.Heartbeats.Every, s.Heartbeats.Starts, s.LaunchDelay, s.Heartbeats.Launch = time.Second, 1, time.Millisecond, 2*time.Second
+	s.Heartbeats.Every, s.Heartbeats.Starts, s.LaunchDelay, s.Heartbeats.Launch = time.Second, 1, time.Millisecond,
+		2*time.Second
 	h := NewHeader("yarn-me", map[string]string{"yarn-me.timeline": "sum"}, s)
-	stage := cluster.Stage{Name: "map", Tasks: 2, Ideal: resource.Of(1000, resource.GiB), MinMemory: resource.MiB, Duration: time.Minute,
-		Elasticity: cluster.Elasticity{Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: resource.MiB, Slowdown: 1.1}}}}
+	stage := cluster.Stage{Name: "map", Tasks: 2, Ideal: resource.Of(1000, resource.GiB), MinMemory: resource.MiB,
+		Duration: time.Minute, Elasticity: cluster.Elasticity{Kind: cluster.Points,
+			Points: []cluster.ElasticityPoint{{Memory: resource.MiB, Slowdown: 1.1}}}}
 	id := cluster.TaskID{Job: 7, Index: 1}
 	grant := resource.Of(1000, resource.MiB)
 	return h, []Record{
 		{Now: 5, Events: []cluster.Event{
 			{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "a", Capacity: resource.Of(2000, resource.GiB)}},
-			{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 7, Name: "logs", Class: cluster.Flex, Weight: 0.5, Stages: []cluster.Stage{stage}}},
+			{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 7, Name: "logs", Class: cluster.Flex, Weight: 0.5,
+				Stages: []cluster.Stage{stage}}},
 			{Kind: cluster.TaskAdopted, Task: id, Grant: grant, Launched: 3},
 			{Kind: cluster.Synced}}},
 		{Now: 5, Decisions: []cluster.Decision{{ID: 1, Kind: cluster.Start, Task: id, Grant: grant, Duration: time.Minute,
 			Reason: cluster.BecauseFitsUnderSized(1, 2, 3)}, {ID: 2, Kind: cluster.Wake, At: 9}}},
 		{Now: 6, Events: []cluster.Event{}},
 		{Now: 6, Events: []cluster.Event{{Kind: cluster.NodeMemory, Held: resource.GiB}}},
-		{Now: 6, Events: []cluster.Event{{Kind: cluster.TaskPhase, Task: id, Phase: 1}, {Kind: cluster.TaskStill, Task: id, By: cluster.HeldByMemory}}},
+		{Now: 6, Events: []cluster.Event{{Kind: cluster.TaskPhase, Task: id, Phase: 1},
+			{Kind: cluster.TaskStill, Task: id, By: cluster.HeldByMemory}}},
 		{Now: 7, Events: []cluster.Event{{Kind: cluster.TaskGoesOn, Task: id}}},
-		{Now: 7, Events: []cluster.Event{{Kind: cluster.TaskEnded, Task: id, Outcome: cluster.OutOfMemory, Detail: "line\nbreak"}}},
+		{Now: 7, Events: []cluster.Event{{Kind: cluster.TaskEnded, Task: id, Outcome: cluster.OutOfMemory,
+			Detail: "line\nbreak"}}},
 	}
 }
 
@@ -98,7 +104,8 @@ func TestEventLog(t *testing.T) {
 	}
 	s := book.NewBook(nil).Snapshot()
 	r.Header.Configure(s)
-	if s.Heartbeats.Every != time.Second || s.Heartbeats.Starts != 1 || s.LaunchDelay != time.Millisecond || s.Heartbeats.Launch != 2*time.Second {
+	if s.Heartbeats.Every != time.Second || s.Heartbeats.Starts != 1 || s.LaunchDelay != time.Millisecond ||
+		s.Heartbeats.Launch != 2*time.Second {
 		t.Errorf("configured: %+v", s)
 	}
 }
@@ -132,20 +139,27 @@ func TestEventLogRefuses(t *testing.T) {
 	const header = `{"bellows_event_log":2,"policy":"fifo"}` + "\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "x:1: must begin with a header, but holds no whole line"},
-		{"no header", `{"now_ns":1,"events":[]}` + "\n", "x:1: must be an event log, but its first line is no header with bellows_event_log"},
+		{"no header", `{"now_ns":1,"events":[]}` + "\n",
+			"x:1: must be an event log, but its first line is no header with bellows_event_log"},
 		{"not JSON", "hello\n", "x:1: must be an event log, but its first line is no header with bellows_event_log"},
-		{"older version", `{"bellows_event_log":1}` + "\n", "x:1: bellows_event_log 1: must be 2, the version of the format: read it with the program that wrote it"},
-		{"later version", `{"bellows_event_log":3}` + "\n", "x:1: bellows_event_log 3: must be 2, the version of the format: read it with the program that wrote it"},
-		{"header field", `{"bellows_event_log":2,"polizei":""}` + "\n", `x:1: header polizei: unknown field; must be one of bellows_event_log, policy, settings, heartbeat_ns, starts_per_heartbeat, containers_per_core, lends, launch_delay_ns, launch_heartbeat_ns`},
+		{"older version", `{"bellows_event_log":1}` + "\n",
+			"x:1: bellows_event_log 1: must be 2, the version of the format: read it with the program that wrote it"},
+		{"later version", `{"bellows_event_log":3}` + "\n",
+			"x:1: bellows_event_log 3: must be 2, the version of the format: read it with the program that wrote it"},
+		{"header field", `{"bellows_event_log":2,"polizei":""}` + "\n",
+			`x:1: header polizei: unknown field; must be one of bellows_event_log, policy, settings, heartbeat_ns, starts_per_heartbeat, containers_per_core, lends, launch_delay_ns, launch_heartbeat_ns`},
 		{"broken line", header + "{\n", "x:2: record must be a JSON object, but the line ends within it"},
 		{"blank line", header + "\n", "x:2: record must be a JSON object, but the line is empty"},
-		{"two values", header + `{"now_ns":1,"events":[]} {}` + "\n", "x:2: record must be one value in a line, but more follows"},
+		{"two values", header + `{"now_ns":1,"events":[]} {}` + "\n",
+			"x:2: record must be one value in a line, but more follows"},
 		{"no time", header + `{"events":[]}` + "\n", "x:2: now_ns is missing: must be a time in nanoseconds"},
 		{"neither", header + `{"now_ns":1}` + "\n", "x:2: record: must have either events or decisions"},
 		{"event without a kind", header + `{"now_ns":1,"events":[{}]}` + "\n", "x:2: event: kind is missing"},
 		{"decision without a kind", header + `{"now_ns":1,"decisions":[{}]}` + "\n", "x:2: decision: kind is missing"},
-		{"both", header + `{"now_ns":1,"events":[],"decisions":[]}` + "\n", "x:2: record: must have either events or decisions"},
-		{"backwards", header + `{"now_ns":2,"events":[]}` + "\n" + `{"now_ns":1,"events":[]}` + "\n", "x:3: now_ns 1: must not be before that of the line above, 2"},
+		{"both", header + `{"now_ns":1,"events":[],"decisions":[]}` + "\n",
+			"x:2: record: must have either events or decisions"},
+		{"backwards", header + `{"now_ns":2,"events":[]}` + "\n" + `{"now_ns":1,"events":[]}` + "\n",
+			"x:3: now_ns 1: must not be before that of the line above, 2"},
 		{"kind", header + `{"now_ns":2,"events":[{"kind":"party"}]}` + "\n", `x:2: record event kind "party": unknown`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,8 +7,9 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// Present is a running cluster at one time, and a job that is about to be submitted. It is written as an event log of two steps: what
-// was found, and the submission. An engine that takes these steps is where that of the cluster would be.
+// Present is a running cluster at one time, and a job that is about to be submitted. It is written as an event log of
+// two steps: what was found, and the submission. An engine that takes these steps is where that of the cluster would
+// be.
 type Present struct {
 	Header Header
 	Now    timeline.Time
@@ -29,7 +30,8 @@ func (p *Present) Write(out io.Writer) error {
 	return w.Events(p.Now, cluster.Event{Kind: cluster.JobSubmitted, Job: p.Job.ID, NewJob: &p.Job})
 }
 
-// ReadPresent reads what Write has written. name is used in errors, which are a *fault.Fault if the content is wrong or incomplete.
+// ReadPresent reads what Write has written. name is used in errors, which are a *fault.Fault if the content is wrong
+// or incomplete.
 func ReadPresent(in io.Reader, name string) (*Present, error) {
 	r, err := NewReader(in, name)
 	if err != nil {

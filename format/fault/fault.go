@@ -29,8 +29,8 @@ func (f *Fault) Error() string { // it may quote arbitrary content of a file
 	return cluster.Printable(fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.What))
 }
 
-// All are the faults of a file, in the order of its lines, for a reader that continues after the first. As an error it has a
-// line for each.
+// All are the faults of a file, in the order of its lines, for a reader that continues after the first. As an error
+// it has a line for each.
 type All []*Fault
 
 func (a *All) Error() string {

@@ -54,7 +54,9 @@ func OfJSON(err error) string {
 // embedded structs.
 func FieldPath(path string) string {
 	parts := strings.Split(path, ".")
-	return strings.Join(slices.DeleteFunc(parts, func(name string) bool { return name != "" && 'A' <= name[0] && name[0] <= 'Z' }), ".")
+	return strings.Join(slices.DeleteFunc(parts, func(name string) bool {
+		return name != "" && 'A' <= name[0] && name[0] <= 'Z'
+	}), ".")
 }
 
 // unknownField is the first field of a JSON value that its type lacks.
@@ -65,11 +67,12 @@ type unknownField struct {
 
 func (u *unknownField) Error() string {
 	name := u.path[strings.LastIndexByte(u.path, '.')+1:]
-	return fmt.Sprintf("%s: unknown field; must be one of %s%s", cluster.Clip(u.path), strings.Join(u.known, ", "), DidYouMean(name, u.known))
+	return fmt.Sprintf("%s: unknown field; must be one of %s%s", cluster.Clip(u.path), strings.Join(u.known, ", "),
+		DidYouMean(name, u.known))
 }
 
-// findUnknown returns the first unknown field of a valid JSON value of type t at a path; nil if there is none. What a type
-// decodes itself is not searched.
+// findUnknown returns the first unknown field of a valid JSON value of type t at a path; nil if there is none. What a
+// type decodes itself is not searched.
 func findUnknown(text []byte, t reflect.Type, path string) (found *unknownField) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

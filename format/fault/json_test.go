@@ -27,8 +27,10 @@ type outer struct {
 // An unknown field is named with its place and the names that may stand there, wherever it is.
 func TestUnknownField(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"nme":1}`:                                  "nme: unknown field; must be one of name, deep, own, maybe; did you mean name?",
-		`{"name":"a","deep":[{},{"lst":[]}]}`:        "deep[1].lst: unknown field; must be one of more, list; did you mean list?",
+		`{"nme":1}`: "nme: unknown field; must be one of name, deep, own, maybe; did " +
+			"you mean name?",
+		`{"name":"a","deep":[{},{"lst":[]}]}`: "deep[1].lst: unknown field; must be one of more, list; did you " +
+			"mean list?",
 		`{"deep":[{"list":[{},{"Off":1}]}],"x":1}`:   "deep[0].list[1].Off: unknown field; must be one of name",
 		`{"maybe":{"NAME":"a","n":"b"}}`:             "maybe.n: unknown field; must be one of name",
 		`{"own":{"anything":1},"maybe":null,"y":{}}`: "y: unknown field; must be one of name, deep, own, maybe",

@@ -3,8 +3,9 @@ package fault
 import "strings"
 
 // Nearest returns the known name that was probably meant by another one: a known name of which it is the
-// beginning, or one from which it differs by a typing mistake or, if it is longer than four letters, by two. It returns ""
-// if there is none. A mistake is a letter too many, missing or wrong, or two neighbours in the wrong order.
+// beginning, or one from which it differs by a typing mistake or, if it is longer than four letters, by two. It
+// returns "" if there is none. A mistake is a letter too many, missing or wrong, or two neighbours in the wrong
+// order.
 func Nearest(name string, known []string) string {
 	nearest, least := "", 2
 	if len(name) > 4 {
@@ -51,7 +52,8 @@ func mistakes(a, b string) int {
 	return last[len(b)]
 }
 
-// DidYouMean returns the question for a name that is not known, to be put behind a sentence; "" if no known one is near.
+// DidYouMean returns the question for a name that is not known, to be put behind a sentence; "" if no known one is
+// near.
 func DidYouMean(name string, known []string) string {
 	if near := Nearest(name, known); near != "" {
 		return "; did you mean " + near + "?"

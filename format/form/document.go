@@ -10,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/format/fault"
 )
 
-// Document parses a file that describes one thing, such as a cluster, in one YAML document, which is a mapping. An empty file
-// is an empty mapping. file is used in errors, which are a *fault.Fault.
+// Document parses a file that describes one thing, such as a cluster, in one YAML document, which is a mapping. An
+// empty file is an empty mapping. file is used in errors, which are a *fault.Fault.
 func Document(text []byte, file, thing string) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, more yaml.Node

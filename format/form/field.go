@@ -10,13 +10,13 @@ import (
 )
 
 // field is a field of a struct as people write it. The struct is the only description: its tag yaml names the field.
-// Its tag form gives the notation where the type does not: name for a text that is a name; a resource for an amount that
-// is not one of memory; otherwise the description of a valid text. Numbers are positive, unless the tag least is 0; a
-// number requires the tag most. A pointer is nil if the field is missing.
+// Its tag form gives the notation where the type does not: name for a text that is a name; a resource for an amount
+// that is not one of memory; otherwise the description of a valid text. Numbers are positive, unless the tag least is
+// 0; a number requires the tag most. A pointer is nil if the field is missing.
 //
-// A vector has a field for each kind of resource, and an embedded struct has its own. Fields of other types, such as lists
-// of stages, are special: the caller that reads the struct reads them, and a test of the caller should compare what it
-// reads with Special.
+// A vector has a field for each kind of resource, and an embedded struct has its own. Fields of other types, such as
+// lists of stages, are special: the caller that reads the struct reads them, and a test of the caller should compare
+// what it reads with Special.
 type field struct {
 	name, form  string
 	least, most int64

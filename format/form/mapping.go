@@ -1,6 +1,6 @@
-// Package form reads and writes YAML that people fill in: job files, cluster files and configuration files. A struct describes a form by the
-// tags of its fields, and a Mapping reads fields that no struct describes. Errors say where a value stands, what it is, and
-// what it must be.
+// Package form reads and writes YAML that people fill in: job files, cluster files and configuration files. A struct
+// describes a form by the tags of its fields, and a Mapping reads fields that no struct describes. Errors say where a
+// value stands, what it is, and what it must be.
 package form
 
 import (
@@ -27,8 +27,8 @@ type Mapping struct {
 	err    *error // the first error in the file, or a *fault.All; shared by all its mappings
 }
 
-// Open opens n, whose field names must be among known. who is the prefix of a field's name in an error; the first error is
-// stored in err. If err is a *fault.All, all errors are added to it.
+// Open opens n, whose field names must be among known. who is the prefix of a field's name in an error; the first
+// error is stored in err. If err is a *fault.All, all errors are added to it.
 func Open(file, who string, n *yaml.Node, err *error, known ...string) *Mapping {
 	m := &Mapping{file: file, Line: n.Line, Who: who, fields: map[string]*yaml.Node{}, err: err}
 	if n.Kind != yaml.MappingNode {
@@ -212,8 +212,8 @@ func (m *Mapping) Amount(name string, k resource.Kind, least resource.Amount) re
 	return least
 }
 
-// Unknown returns the resources of which a field says "unknown", where that may be, and removes their fields, so that Read
-// leaves their amounts 0.
+// Unknown returns the resources of which a field says "unknown", where that may be, and removes their fields, so that
+// Read leaves their amounts 0.
 func (m *Mapping) Unknown() (s resource.Kinds) {
 	for k := range resource.NumKinds {
 		if text, _ := m.Scalar(k.Field()); text == "unknown" && !k.Stated() {
@@ -268,7 +268,8 @@ func (m *Mapping) Names(name string) []string {
 	all := m.Texts(name, "name")
 	for _, one := range all {
 		if !cluster.IsName(one) {
-			m.Fail(name, "each must be a name of 1 to %d printable characters, but one is %s", cluster.LongestName, cluster.ClipLine(one))
+			m.Fail(name, "each must be a name of 1 to %d printable characters, but one is %s", cluster.LongestName,
+				cluster.ClipLine(one))
 		}
 	}
 	return all
@@ -308,8 +309,8 @@ func (m *Mapping) Open(name string, known ...string) *Mapping {
 	return m.Child(name, m.fields[name], known...)
 }
 
-// Fill reads a field, if it is present, whose value is a mapping of the fields of a struct. It returns nil if the field is
-// missing. more are names of fields that the caller reads.
+// Fill reads a field, if it is present, whose value is a mapping of the fields of a struct. It returns nil if the
+// field is missing. more are names of fields that the caller reads.
 func (m *Mapping) Fill(name string, into any, more ...string) *Mapping {
 	if !m.Has(name) {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"github.com/bellows-rm/bellows/format/workload"
 )
 
-// Alibaba reads tasks of cluster-trace-v2018: either batch_task.csv as it is published, or a table whose head names job,
-// task, instances, start_s, end_s, avg_instance_s, plan_cpu and plan_mem. The name of a task holds the DAG: R4_1_2 is
-// task 4 and waits for tasks 1 and 2 of its job.
+// Alibaba reads tasks of cluster-trace-v2018: either batch_task.csv as it is published, or a table whose head names
+// job, task, instances, start_s, end_s, avg_instance_s, plan_cpu and plan_mem. The name of a task holds the DAG:
+// R4_1_2 is task 4 and waits for tasks 1 and 2 of its job.
 type Alibaba struct {
 	MachineMemory resource.Amount // memory that a plan_mem of 100 means
 	MachineCPU    resource.Amount // of a machine, for the suggested cluster
@@ -65,7 +65,8 @@ type alibabaTask struct {
 }
 
 // alibabaColumns are the columns of batch_task.csv, which has no head.
-var alibabaColumns = []string{"task", "instances", "job", "task_type", "status", "start_s", "end_s", "plan_cpu", "plan_mem"}
+var alibabaColumns = []string{"task", "instances", "job", "task_type", "status", "start_s", "end_s", "plan_cpu",
+	"plan_mem"}
 
 func (f *Alibaba) read(in *input, job func(workload.Job) error) error {
 	rows, err := f.rows(in)
@@ -81,7 +82,8 @@ func (f *Alibaba) read(in *input, job func(workload.Job) error) error {
 func (f *Alibaba) rows(in *input) (func(each func(*row) error) error, error) {
 	start, _ := in.in.Peek(4)
 	if string(start) == "job," {
-		t, err := in.table("job", "task", "instances", "start_s", "end_s", "avg_instance_s", "plan_cpu", "plan_mem", "?cpu_usage_sum", "?mem_usage_sum")
+		t, err := in.table("job", "task", "instances", "start_s", "end_s", "avg_instance_s", "plan_cpu", "plan_mem",
+			"?cpu_usage_sum", "?mem_usage_sum")
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +91,8 @@ func (f *Alibaba) rows(in *input) (func(each func(*row) error) error, error) {
 	}
 	width := func(cells int) error {
 		if cells != len(alibabaColumns) {
-			return in.fault("columns: must be the %d of batch_task.csv, or named by a head that begins with job, but are %d", len(alibabaColumns), cells)
+			return in.fault("columns: must be the %d of batch_task.csv, or named by a head that begins with job, but are %d",
+				len(alibabaColumns), cells)
 		}
 		return nil
 	}
@@ -154,7 +157,8 @@ func (f *Alibaba) keeps(r *row, instances int64, lasting float64) bool {
 		r.in.notes.add("tasks have no instances and were left out", 1)
 	case status == "Failed" && !f.KeepFailed:
 		r.in.notes.add("tasks have failed and were left out (--keep-failed keeps them)", 1)
-	case (status == "Running" || status == "Waiting" || status == "Ready" || lasting <= 0) && status != "Failed" && status != "Terminated" && !f.KeepRunning:
+	case (status == "Running" || status == "Waiting" || status == "Ready" || lasting <= 0) && status != "Failed" &&
+		status != "Terminated" && !f.KeepRunning:
 		r.in.notes.add("tasks had not ended when the trace did and were left out (--keep-running keeps them)", 1)
 	default:
 		return true

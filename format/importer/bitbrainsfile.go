@@ -21,7 +21,8 @@ type vmSample struct {
 // published reads a file of the trace as it is published: the samples of one machine, which has the name of the file.
 func (f *Bitbrains) published(in *input, job func(workload.Job) error) error {
 	t, err := in.separated(";", "Timestamp [ms]", "CPU cores", "CPU capacity provisioned [MHZ]", "CPU usage [MHZ]",
-		"Memory capacity provisioned [KB]", "Memory usage [KB]", "Disk read throughput [KB/s]", "Disk write throughput [KB/s]",
+		"Memory capacity provisioned [KB]", "Memory usage [KB]", "Disk read throughput [KB/s]",
+		"Disk write throughput [KB/s]",
 		"Network received throughput [KB/s]", "Network transmitted throughput [KB/s]")
 	if err != nil {
 		return err

@@ -27,8 +27,8 @@ type Decima struct {
 	Waves bool
 }
 
-// decimaWarmUp is what a fresh executor costs where only one of both was measured, a fresh one or one that is merely new to the stage.
-// It is Decima's warmup_delay.
+// decimaWarmUp is what a fresh executor costs where only one of both was measured, a fresh one or one that is merely
+// new to the stage. It is Decima's warmup_delay.
 const decimaWarmUp = time.Second
 
 // DefaultDecima returns one core and two gigabytes for a task, and arrivals frequent enough for queues on 50 executors.
@@ -149,7 +149,8 @@ func (f *Decima) query(in *input, text string) (workload.Job, error) {
 		if len(durations) != s.Tasks {
 			in.notes.add("stages have another number of tasks at the number of executors that was taken", 1)
 		}
-		stage := cluster.Stage{Name: fmt.Sprintf("stage-%d", i), Tasks: len(durations), Duration: mean(durations), Ideal: resource.Of(f.CPU, f.Memory)}
+		stage := cluster.Stage{Name: fmt.Sprintf("stage-%d", i), Tasks: len(durations), Duration: mean(durations),
+			Ideal: resource.Of(f.CPU, f.Memory)}
 		truth := workload.StageTruth{Duration: workload.ForEach(durations)}
 		if f.Waves {
 			if truth, err = f.waves(in, i, s, len(durations)); err != nil {
@@ -173,8 +174,9 @@ func (f *Decima) query(in *input, text string) (workload.Job, error) {
 	return j, nil
 }
 
-// waves returns the truth of a stage by waves, each as measured with the closest number of executors with which it was. If every first
-// task was one of a fresh executor, or none was, the other differs by decimaWarmUp; if all tasks were first ones, later ones take as long.
+// waves returns the truth of a stage by waves, each as measured with the closest number of executors with which it
+// was. If every first task was one of a fresh executor, or none was, the other differs by decimaWarmUp; if all tasks
+// were first ones, later ones take as long.
 func (f *Decima) waves(in *input, stage int, s *decimaStage, tasks int) (t workload.StageTruth, err error) {
 	new := map[string][]int{} // to the stage, but not fresh
 	for key, first := range s.First {

@@ -69,7 +69,8 @@ func TestFaults(t *testing.T) {
 			{1, "M1", "M1_2", `f:1: job "j_1" parents: must not form a cycle`},
 		},
 		"sparrow": {
-			{1, "10 3 20.0 10.5 20 29.5", "10 3", "f:1: columns: must be arrival, tasks, mean and a duration for each task, but are 2"},
+			{1, "10 3 20.0 10.5 20 29.5", "10 3",
+				"f:1: columns: must be arrival, tasks, mean and a duration for each task, but are 2"},
 			{1, " 29.5", "", `f:1: tasks "3": must be how many durations follow, 2`},
 			{2, "5 1", "-5 1", `f:2: arrival_s "-5": must be a number from 0`},
 			{2, "7 7", "7 NaN", `f:2: duration of task 0 "NaN": must be a number from 0`},
@@ -215,7 +216,8 @@ func fuzz(f *testing.F, name string, others ...string) {
 	}
 	e := exampleOf(f, name)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := Import(e.format(), []Source{{"f", bytes.NewReader(text)}}, Options{Seed: 1, TasksScale: 0.1, ArrivalsScale: 1})
+		r, err := Import(e.format(), []Source{{"f", bytes.NewReader(text)}},
+			Options{Seed: 1, TasksScale: 0.1, ArrivalsScale: 1})
 		if err != nil {
 			return
 		}

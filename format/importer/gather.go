@@ -13,8 +13,8 @@ type gathering interface {
 // gather reads rows of tasks, each with the name of its job in a column, and passes the jobs on in the order of their
 // first rows. In a file without that column, all tasks are of one job, which has the name of the file. begin returns a
 // job without tasks; empty is the note on jobs that stay without.
-func gather(in *input, rows func(each func(*row) error) error, column string, begin func(name string) gathering, empty string,
-	job func(workload.Job) error) error {
+func gather(in *input, rows func(each func(*row) error) error, column string, begin func(name string) gathering,
+	empty string, job func(workload.Job) error) error {
 	type begun struct {
 		gathering
 		line int

@@ -20,8 +20,8 @@ var (
 	googleUsage = []string{"start_us", "end_us", "job", "task", "machine", "cpu_rate", "memory", "assigned_memory",
 		"unmapped_page_cache", "page_cache", "max_memory", "disk_io_time", "disk_space", "max_cpu_rate", "max_disk_io_time",
 		"cycles_per_instruction", "memory_accesses_per_instruction", "sample_portion", "aggregation_type", "sampled_cpu"}
-	googleEvents = []string{"time_us", "missing_info", "job", "task", "machine", "event", "user", "scheduling_class", "priority",
-		"cpu_request", "memory_request", "disk_request", "different_machine"}
+	googleEvents = []string{"time_us", "missing_info", "job", "task", "machine", "event", "user", "scheduling_class",
+		"priority", "cpu_request", "memory_request", "disk_request", "different_machine"}
 )
 
 // googleTask is a task of a job. Times are in microseconds.

@@ -89,7 +89,8 @@ type Result struct {
 	// Asked is the work of all tasks, with their estimated needs and their true run times, over the capacity of Cluster
 	// during Span: for the resources that every node states, CPU and memory.
 	Asked [resource.NumKinds]float64
-	// Span is the time over which jobs are submitted, or, if it is longer, the 90th percentile of the jobs' critical paths.
+	// Span is the time over which jobs are submitted, or, if it is longer, the 90th percentile of the jobs' critical
+	// paths.
 	Span time.Duration
 	// Notes are sentences that say what was left out or repaired, and how often.
 	Notes []string
@@ -200,7 +201,8 @@ func (o *Options) settle() error {
 		name  string
 		value *float64
 		usual float64
-	}{{"arrivals scale", &o.ArrivalsScale, 1}, {"tasks scale", &o.TasksScale, 1}, {"memory scale", &o.MemoryScale, 1}, {"load", &o.Load, DefaultLoad}} {
+	}{{"arrivals scale", &o.ArrivalsScale, 1}, {"tasks scale", &o.TasksScale, 1}, {"memory scale", &o.MemoryScale, 1},
+		{"load", &o.Load, DefaultLoad}} {
 		if *s.value == 0 {
 			*s.value = s.usual
 		}
@@ -412,8 +414,9 @@ func (r *Result) suggest(f Format, o *Options) {
 	}
 	for k, a := range s.Largest {
 		if a > node[k] {
-			r.Notes = append(r.Notes, fmt.Sprintf("The nodes of the suggested cluster have more %v than usual, since a task needs %s.",
-				resource.Kind(k), resource.Kind(k).Format(a)))
+			r.Notes = append(r.Notes,
+				fmt.Sprintf("The nodes of the suggested cluster have more %v than usual, since a task needs %s.",
+					resource.Kind(k), resource.Kind(k).Format(a)))
 			node[k] = a
 		}
 	}
@@ -440,7 +443,9 @@ func (r *Result) hint(s *workload.Summary, o *Options) {
 	used := s.Used[resource.Memory] / s.Work[resource.Memory]
 	regular := func(j workload.Job) bool { return j.Class == cluster.Regular }
 	if used < 0.9 && o.Class == nil && slices.ContainsFunc(r.Workload.Jobs, regular) {
-		r.Notes = append(r.Notes, fmt.Sprintf("Tasks use %.0f %% of the memory that is estimated for them. The jobs are of class "+
-			"regular, whose memory stays fixed; --class flex imports them as jobs whose memory follows what they use.", 100*used))
+		r.Notes = append(r.Notes,
+			fmt.Sprintf("Tasks use %.0f %% of the memory that is estimated for them. The jobs are of class "+
+				"regular, whose memory stays fixed; --class flex imports them as jobs whose memory follows what they use.",
+				100*used))
 	}
 }

@@ -39,7 +39,8 @@ func examples() []example {
 		{"alibaba2018", func() Format { return DefaultAlibaba() }, []string{"alibaba.csv"}, "alibaba2018-dags/*.csv.gz"},
 		{"alibaba2018-usage", func() Format { f := DefaultAlibaba(); f.Usage = true; return f }, []string{"alibaba.csv"}, ""},
 		{"alibaba2018-batch", func() Format { return DefaultAlibaba() }, []string{"batch_task.csv"}, ""},
-		{"alibaba2018-kept", func() Format { f := DefaultAlibaba(); f.KeepFailed, f.KeepRunning = true, true; return f }, []string{"batch_task.csv"}, ""},
+		{"alibaba2018-kept", func() Format { f := DefaultAlibaba(); f.KeepFailed, f.KeepRunning = true, true; return f },
+			[]string{"batch_task.csv"}, ""},
 		{"sparrow", func() Format { return DefaultSparrow() }, []string{"sparrow.tr"}, "sparrow-traces/*.tr.gz"},
 		{"decima", func() Format { return DefaultDecima() }, []string{"decima.jsonl"}, "decima-tpch/*.jsonl.gz"},
 		{"decima-waves", func() Format { f := DefaultDecima(); f.Waves = true; return f }, []string{"decima.jsonl"}, ""},
@@ -126,7 +127,8 @@ func TestSWIMModel(t *testing.T) {
 	}
 	f := DefaultSWIM()
 	f.MostReducers = 2
-	if b := f.stages(1000, 3e9, 0); b[1].Tasks != 2 || !b[1].Elastic() || b[1].MinMemory != resource.GiB || b[1].Ideal[resource.Memory] != 2678571429 {
+	if b := f.stages(1000, 3e9, 0); b[1].Tasks != 2 || !b[1].Elastic() || b[1].MinMemory != resource.GiB ||
+		b[1].Ideal[resource.Memory] != 2678571429 {
 		t.Errorf("reducers that do not fit: %+v", b[1])
 	}
 }
@@ -149,7 +151,8 @@ func TestAlibabaModel(t *testing.T) {
 	if w.Jobs[0].Name != "j_1" || j.Submitted != timeline.Time(100*time.Second) || len(j.Stages) != 3 {
 		t.Fatalf("jobs %+v", w.Jobs)
 	}
-	if s := j.Stages[1]; s.Tasks != 2 || s.Duration != 25*time.Second || s.Ideal != resource.Of(500, 5497558139) || !slices.Equal(s.Parents, []int{0}) {
+	if s := j.Stages[1]; s.Tasks != 2 || s.Duration != 25*time.Second || s.Ideal != resource.Of(500, 5497558139) ||
+		!slices.Equal(s.Parents, []int{0}) {
 		t.Errorf("R2_1: %+v", s)
 	}
 	if s := j.Stages[2]; !slices.Equal(s.Parents, []int{0, 1}) || s.Ideal != resource.Of(1000, 2*resource.GiB) {
@@ -167,13 +170,16 @@ func TestSparkModel(t *testing.T) {
 	// 2 tasks.
 	x := executor{slots: 2, heap: resource.GiB, overhead: 384 * resource.MiB, fraction: 0.6}
 	outside := x.outside()
-	if want := (resource.GiB - amount(0.6*float64(resource.GiB-300*resource.MiB)) + 384*resource.MiB) / 2; outside != want {
+	if want := (resource.GiB - amount(0.6*float64(resource.GiB-300*resource.MiB)) +
+		384*resource.MiB) / 2; outside != want {
 		t.Errorf("a task has %d bytes beside execution memory, want %d", outside, want)
 	}
 	// It had 100 MB and spilled 300 MB, 60 MB on disk: written and read at 100 MB/s, 1.2 s of 5.2 s.
 	e := sort.Elasticity
-	if sort.Ideal[resource.Memory] != outside+400*resource.MB || sort.MinMemory != outside+100*resource.MB || sort.Duration != 4*time.Second ||
-		e.Kind != cluster.Points || len(e.Points) != 2 || e.Points[0].Memory != sort.MinMemory || e.Points[0].Slowdown != 1.3 {
+	if sort.Ideal[resource.Memory] != outside+400*resource.MB || sort.MinMemory != outside+100*resource.MB ||
+		sort.Duration != 4*time.Second ||
+		e.Kind != cluster.Points || len(e.Points) != 2 || e.Points[0].Memory != sort.MinMemory ||
+		e.Points[0].Slowdown != 1.3 {
 		t.Errorf("sort: %+v", sort)
 	}
 	if scan := j.Stages[0]; scan.Input != 200*resource.MB || sort.Input != 50*resource.MB || j.Stages[2].Input != 0 {
@@ -233,10 +239,12 @@ func TestNextflowModel(t *testing.T) {
 		t.Fatalf("stages %v", names)
 	}
 	// QC and ALIGN began after INDEX had ended, and REPORT after ALIGN and QC; that it waits for INDEX is implied.
-	if !slices.Equal(parents["NF:QC"], []int{0}) || !slices.Equal(parents["NF:ALIGN"], []int{0}) || !slices.Equal(parents["NF:REPORT"], []int{1, 2}) {
+	if !slices.Equal(parents["NF:QC"], []int{0}) || !slices.Equal(parents["NF:ALIGN"], []int{0}) ||
+		!slices.Equal(parents["NF:REPORT"], []int{1, 2}) {
 		t.Errorf("parents %v", parents)
 	}
-	if m := j.Truth[2].IdealMemory.Values(); !slices.Equal(m, []resource.Amount{6 * resource.GB, 8 * resource.GB}) || j.Stages[2].Ideal != resource.Of(4000, 8*resource.GB) {
+	if m := j.Truth[2].IdealMemory.Values(); !slices.Equal(m, []resource.Amount{6 * resource.GB, 8 * resource.GB}) ||
+		j.Stages[2].Ideal != resource.Of(4000, 8*resource.GB) {
 		t.Errorf("memory %v of %v", m, j.Stages[2].Ideal)
 	}
 }
@@ -472,12 +480,14 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v keeps %s, want %s", c.o, got, c.want)
 		}
 	}
-	if a, b := names(Options{Jobs: 2, Sample: true, Seed: 3}), names(Options{Jobs: 2, Sample: true, Seed: 3}); a != b || len(a) != 2 {
+	if a, b := names(Options{Jobs: 2, Sample: true, Seed: 3}), names(Options{Jobs: 2, Sample: true, Seed: 3}); a != b ||
+		len(a) != 2 {
 		t.Errorf("the same seed draws %s and %s", a, b)
 	}
 	w := imported(t, "sparrow", Options{ArrivalsScale: 0.5, TasksScale: 2, MemoryScale: 0.25}).Workload
 	j := w.Jobs[1] // first in the file, 5 s after the job before it
-	if j.Submitted != timeline.Time(2500*time.Millisecond) || j.Stages[0].Tasks != 6 || j.Stages[0].Ideal[resource.Memory] != resource.GiB/2 {
+	if j.Submitted != timeline.Time(2500*time.Millisecond) || j.Stages[0].Tasks != 6 ||
+		j.Stages[0].Ideal[resource.Memory] != resource.GiB/2 {
 		t.Errorf("scaled: %+v", j)
 	}
 	if d := j.Truth[0].Duration.Values(); len(d) != 6 || d[0] != d[1] || d[4] != 29500*time.Millisecond {
@@ -491,7 +501,8 @@ func TestOptions(t *testing.T) {
 		Options{ArrivalsScale: 100}); err == nil || !strings.Contains(err.Error(), "must be at most 87600h0m0s") {
 		t.Errorf("jobs decades apart: %v", err)
 	}
-	for _, o := range []Options{{From: -1}, {From: 5, To: 5}, {Jobs: -1}, {Load: -1}, {MemoryScale: -2}, {From: 1000 * time.Hour}} {
+	for _, o := range []Options{{From: -1}, {From: 5, To: 5}, {Jobs: -1}, {Load: -1}, {MemoryScale: -2},
+		{From: 1000 * time.Hour}} {
 		e := exampleOf(t, "swim")
 		if _, err := Import(e.format(), e.sources(t), o); err == nil {
 			t.Errorf("%+v is taken", o)
@@ -580,7 +591,8 @@ func TestPacked(t *testing.T) {
 		t.Fatalf("packed: %v", err)
 	}
 	_, err = Import(e.format(), []Source{{"day.tsv.gz", bytes.NewReader(packed.Bytes()[:packed.Len()/2])}}, Options{})
-	if err == nil || !strings.Contains(err.Error(), "day.tsv.gz:") || !strings.Contains(err.Error(), "the gzip data is truncated: it ends after") {
+	if err == nil || !strings.Contains(err.Error(), "day.tsv.gz:") ||
+		!strings.Contains(err.Error(), "the gzip data is truncated: it ends after") {
 		t.Errorf("truncated: %v", err)
 	}
 }

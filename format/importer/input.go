@@ -504,8 +504,8 @@ func (n *notes) sentences() []string {
 		all = append(all, fmt.Sprintf("%s: %d", what, n.count[what]))
 	}
 	if n.left > 0 {
-		all = append(all, fmt.Sprintf("records are wrong or contradict the rest of their log, and were left out: %d, first %v",
-			n.left, n.first))
+		all = append(all, fmt.Sprintf(
+			"records are wrong or contradict the rest of their log, and were left out: %d, first %v", n.left, n.first))
 	}
 	return append(all, n.said...)
 }

@@ -97,7 +97,8 @@ func (s *samples) add(in *input, cells []string, metrics []string) error {
 			missing++
 			v = last
 		case !ok:
-			return in.fault("%s sample %d %q: must be a number from 0 on, or -1 for a missing one", metric, i, cluster.Clip(text))
+			return in.fault("%s sample %d %q: must be a number from 0 on, or -1 for a missing one", metric, i,
+				cluster.Clip(text))
 		}
 		if values[i], last = v, v; last >= 0 && i > 0 && values[0] < 0 {
 			for k := range i {
@@ -119,13 +120,15 @@ func vmJob(in *input, name string, s samples, metrics []string, interval time.Du
 	slots := len(s.values[metrics[0]])
 	for _, m := range metrics {
 		if len(s.values[m]) != slots || slots == 0 {
-			return workload.Job{}, in.faultAt(s.line, "vm %q: must have as many samples of each metric, but has %d of %s and %d of %s", cluster.Clip(name),
-				slots, metrics[0], len(s.values[m]), m)
+			return workload.Job{},
+				in.faultAt(s.line, "vm %q: must have as many samples of each metric, but has %d of %s and %d of %s",
+					cluster.Clip(name), slots, metrics[0], len(s.values[m]), m)
 		}
 	}
 	lasting := time.Duration(slots) * interval
 	if lasting > mostSeconds*time.Second {
-		return workload.Job{}, in.faultAt(s.line, "vm %q: must not run for more than %d s", cluster.Clip(name), int64(mostSeconds))
+		return workload.Job{}, in.faultAt(s.line, "vm %q: must not run for more than %d s", cluster.Clip(name),
+			int64(mostSeconds))
 	}
 	phases := make([]cluster.Phase, slots)
 	for i := range phases {
@@ -153,8 +156,8 @@ func machineJob(name string, provisioned resource.Vector, phases []cluster.Phase
 	}
 }
 
-// Bitbrains reads the GWA-T-12 trace: as it is published, a file for each machine, or as a study derived it, a file with
-// lines of vm, metric and values and a file with the provisioned resources of each machine.
+// Bitbrains reads the GWA-T-12 trace: as it is published, a file for each machine, or as a study derived it, a file
+// with lines of vm, metric and values and a file with the provisioned resources of each machine.
 type Bitbrains struct {
 	Interval time.Duration // between samples
 	// VMs is the file with cores, cpu_capacity_mhz and mem_provisioned_mb of each vm, which a derived file needs.
@@ -169,7 +172,8 @@ func (f *Bitbrains) Name() string { return "bitbrains" }
 
 // Node implements Format: a host of virtual machines.
 func (f *Bitbrains) Node() resource.Vector {
-	return resource.Of(32*resource.Core, 256*resource.GiB).With(resource.Disk, 500*resource.MB).With(resource.Network, 1250*resource.MB)
+	return resource.Of(32*resource.Core, 256*resource.GiB).With(resource.Disk, 500*resource.MB).With(resource.Network,
+		1250*resource.MB)
 }
 
 func (f *Bitbrains) check() error { return checkInterval(f.Interval) }
@@ -243,14 +247,15 @@ func (f *Bitbrains) provisions(in *input) (map[string]provision, error) {
 	all, seen := map[string]provision{}, map[string]int{}
 	return all, t.rows(func(r *row) error {
 		// Machines that were always off have empty cells.
-		all[r.once("vm", seen, "")] = provision{r.numberOr("cores", 0, mostCores, 0), r.numberOr("cpu_capacity_mhz", 0, mostBytes, 0),
-			r.numberOr("mem_provisioned_mb", 0, 1e9, 0)}
+		all[r.once("vm", seen, "")] = provision{r.numberOr("cores", 0, mostCores, 0),
+			r.numberOr("cpu_capacity_mhz", 0, mostBytes, 0), r.numberOr("mem_provisioned_mb", 0, 1e9, 0)}
 		return nil
 	})
 }
 
-// GoogleVMs reads the Google trace of 2011: parts of its tables task_usage and task_events as they are published, or its
-// jobs as virtual machines, lines of vm, metric and values, in percent. The capacity of a machine is not documented.
+// GoogleVMs reads the Google trace of 2011: parts of its tables task_usage and task_events as they are published, or
+// its jobs as virtual machines, lines of vm, metric and values, in percent. The capacity of a machine is not
+// documented.
 type GoogleVMs struct {
 	Interval time.Duration   // between samples of virtual machines
 	CPU      resource.Amount // CPU of a machine at 100 %

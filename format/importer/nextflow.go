@@ -31,7 +31,8 @@ func (f *Nextflow) Name() string { return "nextflow" }
 
 // Node implements Format.
 func (f *Nextflow) Node() resource.Vector {
-	return resource.Of(32*resource.Core, 128*resource.GiB).With(resource.Disk, 500*resource.MB).With(resource.Network, 1250*resource.MB)
+	return resource.Of(32*resource.Core, 128*resource.GiB).With(resource.Disk, 500*resource.MB).With(resource.Network,
+		1250*resource.MB)
 }
 
 func (f *Nextflow) check() error { return nil }

@@ -22,5 +22,6 @@ func (o *onePhaseTasks) add(p cluster.Phase) {
 }
 
 func (o *onePhaseTasks) truth() workload.StageTruth {
-	return workload.StageTruth{Duration: workload.ForEach(o.durations), IdealMemory: workload.ForEach(o.memories), Phases: workload.ForEach(o.phases)}
+	return workload.StageTruth{Duration: workload.ForEach(o.durations), IdealMemory: workload.ForEach(o.memories),
+		Phases: workload.ForEach(o.phases)}
 }

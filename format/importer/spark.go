@@ -82,7 +82,8 @@ func (f *Spark) read(in *input, job func(workload.Job) error) error {
 		return in.nothing("SparkListenerTaskEnd: must have at least one task that succeeded")
 	}
 	f.shape.Nodes += max(a.mostExecutors, 1)
-	f.shape.Node = f.shape.Node.Max(resource.Of(x.cpu, x.heap+x.overhead).With(resource.Disk, 500*resource.MB).With(resource.Network, 1250*resource.MB))
+	f.shape.Node = f.shape.Node.Max(resource.Of(x.cpu, x.heap+x.overhead).With(resource.Disk,
+		500*resource.MB).With(resource.Network, 1250*resource.MB))
 	started := a.started
 	if started == 0 { // the beginning of the log is missing
 		started = kept[0].ran().begin
@@ -108,7 +109,9 @@ func (f *Spark) read(in *input, job func(workload.Job) error) error {
 		return in.faultAt(kept[0].line, "%v", err)
 	}
 	if lasting > 0 {
-		in.notes.say(fmt.Sprintf("%s: %.1f %% of the time of its tasks was garbage collection, and is part of their durations.", j.Name, 100*float64(gc)/float64(lasting)))
+		in.notes.say(fmt.Sprintf(
+			"%s: %.1f %% of the time of its tasks was garbage collection, and is part of their durations.", j.Name,
+			100*float64(gc)/float64(lasting)))
 	}
 	f.runs = append(f.runs, run)
 	return job(j)
@@ -156,7 +159,8 @@ func (f *Spark) demand(t *sparkTask, lasting time.Duration, memory resource.Amou
 	per := func(bytes int64) resource.Amount { return amount(float64(bytes) / lasting.Seconds()) }
 	disk, network := f.transferred(t)
 	cpu := float64(t.CPUTime+t.DeserializeCPUTime) / float64(lasting) * float64(resource.Core)
-	return resource.Of(amount(min(cpu, 1000*float64(resource.Core))), memory).With(resource.Disk, per(disk)).With(resource.Network, per(network))
+	return resource.Of(amount(min(cpu, 1000*float64(resource.Core))), memory).With(resource.Disk,
+		per(disk)).With(resource.Network, per(network))
 }
 
 // transferred returns the bytes that a task read and wrote on disks of its node and over the network, without what it
@@ -206,7 +210,8 @@ func (s *sparkTotals) underSized(stage *cluster.Stage, outside resource.Amount) 
 	}
 	stage.MinMemory = had
 	stage.Elasticity = cluster.Elasticity{Kind: cluster.Points, DiskRate: amount(2 * float64(s.disk) / s.spent.Seconds()),
-		Points: []cluster.ElasticityPoint{{Memory: had, Slowdown: max(1, float64(s.spent)/float64(s.ideal))}, {Memory: ideal, Slowdown: 1}}}
+		Points: []cluster.ElasticityPoint{{Memory: had, Slowdown: max(1, float64(s.spent)/float64(s.ideal))},
+			{Memory: ideal, Slowdown: 1}}}
 }
 
 // merge looks for stages that ran with different memory in different logs, and learns their elasticity.
@@ -220,7 +225,8 @@ func (f *Spark) merge(jobs []workload.Job, n *notes) {
 	}
 	elastic := func(s cluster.Stage) bool { return s.Elastic() }
 	if !slices.ContainsFunc(jobs, func(j workload.Job) bool { return slices.ContainsFunc(j.Stages, elastic) }) {
-		n.say("No task spilled in a way that tells what less memory costs: that is unknown, and no task may be under-sized. " +
+		n.say("No task spilled in a way that tells what less memory costs: that is unknown, and no task may be " +
+			"under-sized. " +
 			"\"bellows simulate --penalty sawtooth:1.5\" assumes that spilling all makes a task 1.5 times as long.")
 	}
 }
@@ -262,7 +268,8 @@ func (f *Spark) mergeStage(jobs []workload.Job, i, k int, n *notes) {
 	for at, o := range same {
 		t := &jobs[o].Truth[k]
 		m.Apply(&jobs[o].Stages[k])
-		rescale(t, float64(m.IdealDuration)/float64(samples[at].Duration), float64(mean(t.Duration.Values())), float64(samples[at].Duration))
+		rescale(t, float64(m.IdealDuration)/float64(samples[at].Duration), float64(mean(t.Duration.Values())),
+			float64(samples[at].Duration))
 		t.IdealMemory = t.IdealMemory.Map(func(a resource.Amount) resource.Amount { return min(a, m.IdealMemory) })
 		f.runs[o].samples[k].SpilledKnown = false
 	}

@@ -97,9 +97,11 @@ func (m *sparkMetrics) check() (name string, value int64, bad bool) {
 		name  string
 		value int64
 	}{{"Executor CPU Time", m.CPUTime}, {"Executor Deserialize CPU Time", m.DeserializeCPUTime}, {"JVM GC Time", m.GCTime},
-		{"Peak Execution Memory", m.PeakExecution}, {"Memory Bytes Spilled", m.MemorySpilled}, {"Disk Bytes Spilled", m.DiskSpilled},
+		{"Peak Execution Memory", m.PeakExecution}, {"Memory Bytes Spilled", m.MemorySpilled},
+		{"Disk Bytes Spilled", m.DiskSpilled},
 		{"Remote Bytes Read", m.ShuffleRead.Remote}, {"Remote Bytes Read To Disk", m.ShuffleRead.RemoteToDisk},
-		{"Local Bytes Read", m.ShuffleRead.Local}, {"Shuffle Bytes Written", m.ShuffleWrite.Bytes}, {"Bytes Read", m.Input.Bytes},
+		{"Local Bytes Read", m.ShuffleRead.Local}, {"Shuffle Bytes Written", m.ShuffleWrite.Bytes},
+		{"Bytes Read", m.Input.Bytes},
 		{"Bytes Written", m.Output.Bytes}} {
 		if f.value < 0 || f.value > 1e15 {
 			return f.name, f.value, true
@@ -198,7 +200,8 @@ func readSparkLog(in *input) (*sparkApp, error) {
 // sparkEvents are the events that are decoded.
 var sparkEvents = map[string]bool{
 	"SparkListenerApplicationStart": true, "SparkListenerApplicationEnd": true, "SparkListenerEnvironmentUpdate": true,
-	"SparkListenerExecutorAdded": true, "SparkListenerExecutorRemoved": true, "SparkListenerJobStart": true, "SparkListenerJobEnd": true,
+	"SparkListenerExecutorAdded": true, "SparkListenerExecutorRemoved": true, "SparkListenerJobStart": true,
+	"SparkListenerJobEnd":         true,
 	"SparkListenerStageSubmitted": true, "SparkListenerTaskEnd": true,
 }
 
@@ -320,7 +323,8 @@ func (a *sparkApp) taskEnded(in *input, e *sparkEvent, lacks sparkLacks) error {
 		return in.fault("Task Info, Task End Reason: must be given")
 	case a.tasks[e.Task.ID]:
 		return in.fault("Task ID %d: ended twice", e.Task.ID)
-	case e.Task.Launch < 0 || e.Task.Finish > mostMilliseconds || e.Task.Finish < e.Task.Launch || e.Task.Finish-e.Task.Launch > mostSeconds*1000:
+	case e.Task.Launch < 0 || e.Task.Finish > mostMilliseconds || e.Task.Finish < e.Task.Launch ||
+		e.Task.Finish-e.Task.Launch > mostSeconds*1000:
 		return in.fault("Finish Time %d: must not be before Launch Time, %d, nor negative", e.Task.Finish, e.Task.Launch)
 	}
 	a.tasks[e.Task.ID] = true

@@ -50,7 +50,8 @@ func TestSparkLeavesRecordsOut(t *testing.T) {
 		{edit{2, `{"Event"`, `{"Evint"`, "f:2: Event: must be the name of an event"}, 1, 5},
 		{edit{3, `"Timestamp":1700000000000`, `"Timestamp":-1`, "f:3: Timestamp -1: must be milliseconds from 0"}, 1, 5},
 		{edit{8, `"Finish Time":`, `"Finish Time":1,"X":`, "f:8: Finish Time 1: must not be before Launch Time"}, 1, 4},
-		{edit{8, `"Peak Execution Memory":`, `"Peak Execution Memory":-1,"X":`, "f:8: Peak Execution Memory -1: must be"}, 1, 4},
+		{edit{8, `"Peak Execution Memory":`, `"Peak Execution Memory":-1,"X":`, "f:8: Peak Execution Memory -1: must be"},
+			1, 4},
 		{edit{8, `"JVM GC Time":`, `"JVM GC Time":NaN,"X":`, "f:8: event: must be a JSON object"}, 1, 4},
 		{edit{9, `"Task ID":1`, `"Task ID":0`, "f:9: Task ID 0: ended twice"}, 1, 5},
 		{edit{8, `"Stage ID":0`, `"Stage ID":5`, "f:8: Stage ID 5: must be of a stage that was submitted"}, 1, 4},
@@ -74,7 +75,8 @@ func TestSparkLeavesRecordsOut(t *testing.T) {
 	lines := sparkLines(t)
 	kept := append(lines[:6:6], lines[7]) // a task of a stage that was neither submitted nor announced
 	_, err := Import(DefaultSpark(), []Source{sourceOf("f", kept)}, Options{})
-	want := "f:8: SparkListenerTaskEnd: must have at least one task that succeeded, but it has none: Stage ID 0: must be of"
+	want := "f:8: SparkListenerTaskEnd: must have at least one task that succeeded, but it has none: Stage ID 0: " +
+		"must be of"
 	if !fault.Is(err) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("a log without a task that counts: %v, want %s", err, want)
 	}
@@ -138,7 +140,8 @@ func TestSparkParts(t *testing.T) {
 func TestSparkPartsInOrder(t *testing.T) {
 	for _, c := range []struct{ given, want, note string }{
 		{"events_3_a events_1_a events_2_a.compact events_2_a", "events_2_a.compact events_3_a", ""},
-		{"events_4_a events_1_a events_2_a", "events_1_a events_2_a events_4_a", "parts of a log are missing before events_4_a: 1"},
+		{"events_4_a events_1_a events_2_a", "events_1_a events_2_a events_4_a",
+			"parts of a log are missing before events_4_a: 1"},
 		{"events_3_a", "events_3_a", "parts of a log are missing before events_3_a: 2"},
 		{"events_7_a.lz4.compact events_8_a.lz4", "events_7_a.lz4.compact events_8_a.lz4", ""},
 		{"events_1_a events_1_b", "events_1_a | events_1_b", ""},
@@ -203,7 +206,8 @@ func TestSparkCutOffWhileCompressed(t *testing.T) {
 		}
 	}
 	_, err = Import(DefaultSpark(), []Source{{"f.zstd", bytes.NewReader(file.Bytes()[:30])}}, Options{})
-	if !fault.Is(err) || !strings.Contains(err.Error(), "but it has none: the zstd data is truncated: it ends after 0 bytes") {
+	if !fault.Is(err) ||
+		!strings.Contains(err.Error(), "but it has none: the zstd data is truncated: it ends after 0 bytes") {
 		t.Errorf("nothing is whole: %v", err)
 	}
 }

@@ -19,15 +19,16 @@ type StageRun struct {
 	Run   profile.Run
 }
 
-// Runs reads event logs as runs from which a profile.History can learn, in the order in which they ended. A stage of a log is
-// one run, regardless of the number of its tasks, because its tasks are repeats of one execution of the application. app, if it is not
-// empty, is the name of the application instead of the name in the logs. progress, if not nil, is called now and then with
-// the bytes read.
+// Runs reads event logs as runs from which a profile.History can learn, in the order in which they ended. A stage of
+// a log is one run, regardless of the number of its tasks, because its tasks are repeats of one execution of the
+// application. app, if it is not empty, is the name of the application instead of the name in the logs. progress, if
+// not nil, is called now and then with the bytes read.
 //
 // A log has totals of each task and not their course over time. A run therefore has one phase: the mean duration of the
-// tasks, their demand of CPU, disk and network over all of that time, and the memory of the largest task. What the log does
-// not have is unknown; notes say how often. Errors are a *fault.Fault if a file is wrong.
-func (f *Spark) Runs(sources []Source, app string, progress func(bytes int64)) (runs []StageRun, said []string, err error) {
+// tasks, their demand of CPU, disk and network over all of that time, and the memory of the largest task. What the
+// log does not have is unknown; notes say how often. Errors are a *fault.Fault if a file is wrong.
+func (f *Spark) Runs(sources []Source, app string, progress func(bytes int64)) (runs []StageRun, said []string,
+	err error) {
 	if err := f.check(); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
@@ -107,7 +108,8 @@ func (f *Spark) runOf(s *sparkStage, x *executor, n *notes) profile.Run {
 		lasting += t.lasting().Seconds()
 		cpu += (float64(t.CPUTime) + float64(t.DeserializeCPUTime)) / 1e9
 		onDisk, overNetwork := f.transferred(t)
-		disk, network = disk+float64(onDisk+2*t.DiskSpilled), network+float64(overNetwork) // what is spilled is written, and read again
+		// what is spilled is written, and read again
+		disk, network = disk+float64(onDisk+2*t.DiskSpilled), network+float64(overNetwork)
 		peak, ended = max(peak, t.PeakExecution), max(ended, t.finish)
 		lacks |= t.lacks
 		measured = measured || t.lacks&lacksMemory == 0

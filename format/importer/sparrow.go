@@ -53,10 +53,12 @@ func (f *Sparrow) read(in *input, job func(workload.Job) error) error {
 
 func (f *Sparrow) job(in *input, cells []string) (workload.Job, error) {
 	if len(cells) < 4 {
-		return workload.Job{}, in.fault("columns: must be arrival, tasks, mean and a duration for each task, but are %d", len(cells))
+		return workload.Job{}, in.fault("columns: must be arrival, tasks, mean and a duration for each task, but are %d",
+			len(cells))
 	}
 	r := &row{in: in, cells: cells, at: columnsAt([]string{"arrival_s", "tasks", "mean_s"})}
-	arrival, tasks, mean := r.number("arrival_s", 0, mostSeconds), r.whole("tasks", 1, mostTasks), r.number("mean_s", 0, mostSeconds)
+	arrival, tasks, mean := r.number("arrival_s", 0, mostSeconds), r.whole("tasks", 1, mostTasks),
+		r.number("mean_s", 0, mostSeconds)
 	if r.err == nil && int(tasks) != len(cells)-3 {
 		r.fail("tasks", "must be how many durations follow, %d", len(cells)-3)
 	}
@@ -68,7 +70,8 @@ func (f *Sparrow) job(in *input, cells []string) (workload.Job, error) {
 	for i, cell := range cells[3:] {
 		v, ok := parseNumber(cell, 0, mostSeconds)
 		if !ok {
-			return workload.Job{}, in.fault("duration of task %d %q: must be a number from 0 to %d", i, cluster.Clip(cell), mostSeconds)
+			return workload.Job{}, in.fault("duration of task %d %q: must be a number from 0 to %d", i, cluster.Clip(cell),
+				mostSeconds)
 		}
 		if durations[i] = seconds(v); durations[i] < time.Millisecond {
 			durations[i] = time.Millisecond

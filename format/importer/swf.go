@@ -45,7 +45,8 @@ func (f *SWF) check() error {
 }
 
 var swfColumns = []string{"job_number", "submit_s", "wait_s", "run_s", "processors", "cpu_s", "memory_kb",
-	"requested_processors", "requested_s", "requested_memory_kb", "status", "user", "group", "executable", "queue", "partition",
+	"requested_processors", "requested_s", "requested_memory_kb", "status", "user", "group", "executable", "queue",
+	"partition",
 	"preceding_job", "think_s"}
 
 func (f *SWF) read(in *input, job func(workload.Job) error) error {

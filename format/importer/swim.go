@@ -14,16 +14,18 @@ import (
 // SWIM reads the workload samples of SWIM: one MapReduce job per line, with the bytes that it reads, shuffles and
 // writes. The number, run times and memory of its tasks are assumed.
 type SWIM struct {
-	Split         resource.Amount // bytes of input per map: HDFS's dfs.blocksize
-	ReducerInput  resource.Amount // bytes of shuffle per reducer: Hive's hive.exec.reducers.bytes.per.reducer
-	MostReducers  int             // hive.exec.reducers.max
-	MapRate       resource.Amount // bytes of input per second and map
-	ReduceRate    resource.Amount // bytes of shuffle per second and reducer
-	Startup       time.Duration   // of every task
-	MapMemory     resource.Amount // mapreduce.map.memory.mb
-	ReduceMemory  resource.Amount // mapreduce.reduce.memory.mb; reducers whose input exceeds their buffer have a larger ideal memory
-	BufferShare   float64         // of a reducer's memory that buffers its input: heap share times shuffle.input.buffer.percent
-	SpillSlowdown float64         // of a reducer that spills all of its input (YARN-ME section 6.1)
+	Split        resource.Amount // bytes of input per map: HDFS's dfs.blocksize
+	ReducerInput resource.Amount // bytes of shuffle per reducer: Hive's hive.exec.reducers.bytes.per.reducer
+	MostReducers int             // hive.exec.reducers.max
+	MapRate      resource.Amount // bytes of input per second and map
+	ReduceRate   resource.Amount // bytes of shuffle per second and reducer
+	Startup      time.Duration   // of every task
+	MapMemory    resource.Amount // mapreduce.map.memory.mb
+	// mapreduce.reduce.memory.mb; reducers whose input exceeds their buffer have a larger ideal memory
+	ReduceMemory resource.Amount
+	// of a reducer's memory that buffers its input: heap share times shuffle.input.buffer.percent
+	BufferShare   float64
+	SpillSlowdown float64 // of a reducer that spills all of its input (YARN-ME section 6.1)
 }
 
 // DefaultSWIM returns the defaults of Hadoop and Hive where they exist.
@@ -38,7 +40,8 @@ func (f *SWIM) Name() string { return "swim" }
 
 // Node implements Format: a Hadoop node of the time, two gigabytes per core.
 func (f *SWIM) Node() resource.Vector {
-	return resource.Of(16*resource.Core, 32*resource.GiB).With(resource.Disk, 400*resource.MB).With(resource.Network, 1250*resource.MB)
+	return resource.Of(16*resource.Core, 32*resource.GiB).With(resource.Disk, 400*resource.MB).With(resource.Network,
+		1250*resource.MB)
 }
 
 func (f *SWIM) check() error {
@@ -62,14 +65,16 @@ func (f *SWIM) check() error {
 	return nil
 }
 
-var swimColumns = []string{"job_id", "submit_time_s", "inter_arrival_s", "map_input_bytes", "shuffle_bytes", "reduce_output_bytes"}
+var swimColumns = []string{"job_id", "submit_time_s", "inter_arrival_s", "map_input_bytes", "shuffle_bytes",
+	"reduce_output_bytes"}
 
 func (f *SWIM) read(in *input, job func(workload.Job) error) error {
 	first := map[string]int{}
 	width := func(cells int) error {
 		// Files with the paths of input have three more columns.
 		if cells != len(swimColumns) && cells != len(swimColumns)+3 {
-			return in.fault("columns: must be %d or %d, separated by tabs, but are %d", len(swimColumns), len(swimColumns)+3, cells)
+			return in.fault("columns: must be %d or %d, separated by tabs, but are %d", len(swimColumns), len(swimColumns)+3,
+				cells)
 		}
 		return nil
 	}
@@ -77,7 +82,8 @@ func (f *SWIM) read(in *input, job func(workload.Job) error) error {
 		j := workload.Job{Job: cluster.Job{Name: r.once("job_id", first, "")}}
 		j.Submitted = timeline.Time(seconds(r.number("submit_time_s", 0, mostSeconds)))
 		r.number("inter_arrival_s", 0, mostSeconds)
-		read, shuffled, written := r.number("map_input_bytes", 0, mostBytes), r.number("shuffle_bytes", 0, mostBytes), r.number("reduce_output_bytes", 0, mostBytes)
+		read, shuffled, written := r.number("map_input_bytes", 0, mostBytes), r.number("shuffle_bytes", 0, mostBytes),
+			r.number("reduce_output_bytes", 0, mostBytes)
 		if maps := math.Ceil(read / float64(f.Split)); maps > mostTasks {
 			r.fail("map_input_bytes", "makes %.0f maps of %s, more than %d", maps, resource.FormatMemory(f.Split), mostTasks)
 		}
@@ -112,7 +118,8 @@ func (f *SWIM) stages(read, shuffled, written float64) []cluster.Stage {
 	}
 	reducers := min(max(1, math.Ceil(shuffled/float64(f.ReducerInput))), float64(f.MostReducers))
 	fits := amount(math.Ceil(shuffled / reducers / f.BufferShare))
-	reduce := stage("reduce", reducers, float64(f.ReduceRate), max(shuffled, written), max(f.ReduceMemory, fits), written, shuffled)
+	reduce := stage("reduce", reducers, float64(f.ReduceRate), max(shuffled, written), max(f.ReduceMemory, fits),
+		written, shuffled)
 	reduce.Parents = []int{0}
 	if fits > f.ReduceMemory && f.SpillSlowdown > 1 {
 		reduce.MinMemory = f.ReduceMemory

@@ -32,9 +32,12 @@ func TestBomb(t *testing.T) {
 		most total
 		want string
 	}{
-		{total{mostJobs: 100, mostTasks: 1 << 20, mostBytes: 1 << 30}, "f.gz:101: jobs: must be at most 100 in all files together"},
-		{total{mostJobs: 1 << 20, mostTasks: 100, mostBytes: 1 << 30}, "f.gz:51: tasks: must be at most 100 in all files together"},
-		{total{mostJobs: 1 << 20, mostTasks: 1 << 20, mostBytes: 100_000}, "bytes: must be at most 100000 in all files together, after unpacking"},
+		{total{mostJobs: 100, mostTasks: 1 << 20, mostBytes: 1 << 30},
+			"f.gz:101: jobs: must be at most 100 in all files together"},
+		{total{mostJobs: 1 << 20, mostTasks: 100, mostBytes: 1 << 30},
+			"f.gz:51: tasks: must be at most 100 in all files together"},
+		{total{mostJobs: 1 << 20, mostTasks: 1 << 20, mostBytes: 100_000},
+			"bytes: must be at most 100000 in all files together, after unpacking"},
 	} {
 		_, err := Import(DefaultSparrow(), []Source{packed(t, 100_000)}, Options{total: &tt.most})
 		if !fault.Is(err) || !strings.Contains(err.Error(), tt.want) {
@@ -52,7 +55,8 @@ func TestBoundsAreOfAllFiles(t *testing.T) {
 	if want := "f.gz:51: jobs: must be at most 150 in all files together"; !fault.Is(err) || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
 	}
-	if r, err := Import(DefaultSparrow(), []Source{packed(t, 100), packed(t, 100)}, Options{}); err != nil || len(r.Workload.Jobs) != 200 {
+	if r, err := Import(DefaultSparrow(), []Source{packed(t, 100), packed(t, 100)}, Options{}); err != nil ||
+		len(r.Workload.Jobs) != 200 {
 		t.Errorf("200 jobs in two files: %v", err)
 	}
 }

@@ -18,7 +18,9 @@ func TestEveryFieldIsReadAndWritten(t *testing.T) {
 	special := form.Special(&cluster.Stage{})
 	for _, name := range special {
 		if _, known := specialFields[name]; !known {
-			t.Errorf("job files would drop the field %s of cluster.Stage, because package form does not know its type: add a row to specialFields in stage.go that reads and writes it, or give it a type that isPlain in format/form/field.go knows", name)
+			t.Errorf("job files would drop the field %s of cluster.Stage, because package form does not know its type: "+
+				"add a row to specialFields in stage.go that reads and writes it, or give it a type that isPlain in "+
+				"format/form/field.go knows", name)
 		}
 	}
 	for name := range specialFields {
@@ -27,7 +29,8 @@ func TestEveryFieldIsReadAndWritten(t *testing.T) {
 		}
 	}
 	for _, name := range append(form.Special(&cluster.Phase{}), form.Special(&workload.Heap{})...) {
-		t.Errorf("job files would drop the field %s of a phase or a heap: give it a type that isPlain in format/form/field.go knows", name)
+		t.Errorf("job files would drop the field %s of a phase or a heap: give it a type that isPlain in "+
+			"format/form/field.go knows", name)
 	}
 }
 

@@ -35,7 +35,9 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields := slices.Concat([]string{"memory:FORM", "slowdown", "disk_rate", "durations"}, jobFields, form.Names(&cluster.Stage{}), elasticityShapes, truthFields, form.Names(&cluster.Phase{}), form.Names(&workload.Heap{}))
+	fields := slices.Concat([]string{"memory:FORM", "slowdown", "disk_rate", "durations"}, jobFields,
+		form.Names(&cluster.Stage{}), elasticityShapes, truthFields, form.Names(&cluster.Phase{}),
+		form.Names(&workload.Heap{}))
 	for _, name := range fields {
 		if !strings.Contains(string(text), "`"+name+"`") && !strings.Contains(string(text), "`{"+name+"}`") {
 			t.Errorf("docs/formats.md does not mention %s", name)

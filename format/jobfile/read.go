@@ -181,14 +181,16 @@ func (f *jobFile) workload() (*workload.Workload, error) {
 		at, known := index[parent]
 		if !known {
 			name := f.jobs[i].Name
-			return nil, fault.At(f.file, f.lines[name], "job %q after %q: must be the name of a job in the file", name, cluster.Clip(parent))
+			return nil, fault.At(f.file, f.lines[name], "job %q after %q: must be the name of a job in the file", name,
+				cluster.Clip(parent))
 		}
 		f.jobs[i].After = at
 	}
 	w := &workload.Workload{Jobs: f.jobs}
 	if i, cycle := w.AfterCycle(); cycle != nil {
 		name := w.Jobs[i].Name
-		return nil, fault.At(f.file, f.lines[name], "job %q after: must not form a cycle, but %s", name, cluster.ClipList(cycle, " waits for "))
+		return nil, fault.At(f.file, f.lines[name], "job %q after: must not form a cycle, but %s", name,
+			cluster.ClipList(cycle, " waits for "))
 	}
 	w.Sort()
 	for i := range w.Jobs {

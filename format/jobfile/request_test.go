@@ -25,7 +25,8 @@ func TestFilesRefuseWhatNoJobMayRequest(t *testing.T) {
 			if c.Notation {
 				want, _, _ = strings.Cut(want, ":")
 			}
-			if err == nil || !strings.HasPrefix(err.Error(), place+strings.Fields(want)[0]) || !c.Notation && err.Error() != place+want {
+			if err == nil || !strings.HasPrefix(err.Error(), place+strings.Fields(want)[0]) || !c.Notation &&
+				err.Error() != place+want {
 				t.Errorf("got  %v\nwant %s", err, place+want)
 			}
 		})

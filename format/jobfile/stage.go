@@ -170,7 +170,8 @@ func readPoints(m *form.Mapping, ideal resource.Amount) []cluster.ElasticityPoin
 }
 
 // truthFields are the fields of a stage's truth.
-var truthFields = []string{"duration", "durations", "fresh", "first", "memory", "memories", "elasticity", "phases", "task_phases", "heap"}
+var truthFields = []string{"duration", "durations", "fresh", "first", "memory", "memories", "elasticity", "phases",
+	"task_phases", "heap"}
 
 // readTruth reads the truth of the tasks.
 func (s *stageReader) readTruth() {
@@ -180,7 +181,8 @@ func (s *stageReader) readTruth() {
 		t.Duration = workload.ForAll(m.Duration("duration", 1))
 	}
 	if m.Has("durations") {
-		t.Duration = readEach(s, m, "durations", "duration", "duration", form.ParseDuration, cluster.LongestTime, time.Duration.String)
+		t.Duration = readEach(s, m, "durations", "duration", "duration", form.ParseDuration, cluster.LongestTime,
+			time.Duration.String)
 	}
 	for _, list := range []struct {
 		name string
@@ -196,7 +198,8 @@ func (s *stageReader) readTruth() {
 		t.IdealMemory = workload.ForAll(ideal)
 	}
 	if m.Has("memories") {
-		t.IdealMemory = readEach(s, m, "memories", "memory", "size", resource.ParseMemory, resource.Memory.Most(), resource.FormatMemoryExact)
+		t.IdealMemory = readEach(s, m, "memories", "memory", "size", resource.ParseMemory, resource.Memory.Most(),
+			resource.FormatMemoryExact)
 	}
 	if text, _ := m.Scalar("elasticity"); text == cluster.NotElastic.String() {
 		t.Elasticity = &cluster.Elasticity{}
@@ -222,10 +225,10 @@ func (s *stageReader) readTruth() {
 	}
 }
 
-// readEach reads a list with a value from 1 to most for each task. element is what a value is, and other the field for a
-// value that all tasks share.
-func readEach[T ~int64](s *stageReader, m *form.Mapping, name, other, element string, parse func(string) (T, error), most T,
-	show func(T) string) workload.PerTask[T] {
+// readEach reads a list with a value from 1 to most for each task. element is what a value is, and other the field
+// for a value that all tasks share.
+func readEach[T ~int64](s *stageReader, m *form.Mapping, name, other, element string, parse func(string) (T, error),
+	most T, show func(T) string) workload.PerTask[T] {
 	if m.Has(other) {
 		m.Fail(name, "cannot be combined with %s", other)
 	}
@@ -237,7 +240,8 @@ func readEach[T ~int64](s *stageReader, m *form.Mapping, name, other, element st
 }
 
 // readList reads a list of values from 1 to most.
-func readList[T ~int64](m *form.Mapping, name, element string, parse func(string) (T, error), most T, show func(T) string) (all []T) {
+func readList[T ~int64](m *form.Mapping, name, element string, parse func(string) (T, error), most T,
+	show func(T) string) (all []T) {
 	for _, text := range m.Texts(name, element) {
 		v, err := parse(text)
 		if err != nil || v < 1 || v > most {
@@ -280,7 +284,8 @@ func (s *stageReader) readTaskPhases(m *form.Mapping) [][]cluster.Phase {
 	var all [][]cluster.Phase
 	for i, n := range m.List("task_phases", "list of phases") {
 		if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
-			m.FailAt(n.Line, "%stask_phases: must be a list of at least one phase for each task, but one is %s", m.Who, form.Kind(n))
+			m.FailAt(n.Line, "%stask_phases: must be a list of at least one phase for each task, but one is %s", m.Who,
+				form.Kind(n))
 			return nil
 		}
 		all = append(all, readPhases(m, fmt.Sprintf("task %d ", i), n.Content))

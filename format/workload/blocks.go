@@ -10,8 +10,9 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// Java programs such as Spark write lz4 and snappy in frames of their libraries' own, of the classes LZ4BlockOutputStream
-// and SnappyOutputStream: blocks with a head each. They differ from the frames that lz4 and snappy describe.
+// Java programs such as Spark write lz4 and snappy in frames of their libraries' own, of the classes
+// LZ4BlockOutputStream and SnappyOutputStream: blocks with a head each. They differ from the frames that lz4 and
+// snappy describe.
 
 const (
 	lz4Magic    = "LZ4Block"

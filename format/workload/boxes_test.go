@@ -17,9 +17,11 @@ func boxable() *Workload {
 	return &Workload{Jobs: []Job{
 		{After: -1, Job: cluster.Job{ID: 1, Class: cluster.Flex, Stages: []cluster.Stage{
 			{Tasks: 1, Coordinator: true, Ideal: resource.Of(1, 10)},
-			{Tasks: 2, Ideal: resource.Of(1, 20), MinMemory: 15, MaxMemory: 100, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}},
+			{Tasks: 2, Ideal: resource.Of(1, 20), MinMemory: 15, MaxMemory: 100,
+				Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}},
 			{Tasks: 1, Ideal: resource.Of(1, 30)}}},
-			Truth: []StageTruth{{}, {Phases: ForEach([][]cluster.Phase{need(40), need(70)}), Heap: &Heap{Live: 35, Size: 90}}, {}}},
+			Truth: []StageTruth{{}, {Phases: ForEach([][]cluster.Phase{need(40), need(70)}), Heap: &Heap{Live: 35, Size: 90}},
+				{}}},
 		{After: -1, Job: cluster.Job{ID: 2, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(1, 50)}}}},
 	}}
 }
@@ -82,7 +84,8 @@ func TestGenerateFlex(t *testing.T) {
 			before = p.Demand[resource.Memory]
 		}
 		peak := truth.peak(s)
-		if j.Class != cluster.Flex || s.Ideal[resource.Memory] != flexStart || total != s.Duration || peak < 2*resource.GB || peak > 8*resource.GB || peak%(100*resource.MB) != 0 {
+		if j.Class != cluster.Flex || s.Ideal[resource.Memory] != flexStart || total != s.Duration ||
+			peak < 2*resource.GB || peak > 8*resource.GB || peak%(100*resource.MB) != 0 {
 			t.Errorf("job %d: %v from %d to %d bytes in %v of %v", i, j.Class, s.Ideal[resource.Memory], peak, total, s.Duration)
 		}
 		if err := j.Check(); err != nil {
@@ -91,7 +94,8 @@ func TestGenerateFlex(t *testing.T) {
 		if err := j.CheckTruth(); err != nil {
 			t.Error(err)
 		}
-		if other := &small.Jobs[i]; other.Submitted != j.Submitted || other.Stages[0].Duration != s.Duration || other.Stages[0].Tasks != s.Tasks {
+		if other := &small.Jobs[i]; other.Submitted != j.Submitted || other.Stages[0].Duration != s.Duration ||
+			other.Stages[0].Tasks != s.Tasks {
 			t.Errorf("job %d: less memory changed other draws", i)
 		}
 	}

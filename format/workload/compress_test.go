@@ -12,9 +12,9 @@ import (
 )
 
 // testdata/blocks.lz4 and blocks.snappy have the same content: the lines below, 1,500 random bytes, and an end. The
-// classes LZ4CompressionCodec and SnappyCompressionCodec of Spark 4.0.1 wrote them, in blocks of 1 KiB, flushed after 100
-// bytes, and as two streams behind each other, of which the second begins at byte 2,500. The random bytes are in blocks
-// that lz4 does not compress.
+// classes LZ4CompressionCodec and SnappyCompressionCodec of Spark 4.0.1 wrote them, in blocks of 1 KiB, flushed after
+// 100 bytes, and as two streams behind each other, of which the second begins at byte 2,500. The random bytes are in
+// blocks that lz4 does not compress.
 func javaBlocks(t testing.TB, codec string) (packed []byte, lines string) {
 	t.Helper()
 	packed, err := os.ReadFile("testdata/blocks." + codec)

@@ -36,9 +36,9 @@ type dssReader struct {
 }
 
 // ReadDSS reads a trace of the YARN-ME authors' simulator: a sequence of JSON objects, one per job, with any line
-// breaks; see docs/reference/simulation.md. The jobs of the workload are in the order of submission; jobs that wait for another job
-// come last and after that job; the id of job_N is N. Name is used in errors, which are a *fault.Fault if the trace is
-// wrong.
+// breaks; see docs/reference/simulation.md. The jobs of the workload are in the order of submission; jobs that wait
+// for another job come last and after that job; the id of job_N is N. Name is used in errors, which are a
+// *fault.Fault if the trace is wrong.
 func ReadDSS(r io.Reader, name string) (*Workload, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -121,7 +121,8 @@ func (d *dssReader) stages(job string, classes []object) ([]cluster.Stage, error
 			Elasticity: v.penalty(),
 		}
 		memory := resource.Amount(v.whole("c.mem", leastDSSMemory, int64(resource.MostMemory/resource.MB))) * resource.MB
-		s.Ideal = resource.Of(resource.Amount(v.wholeOr("c.cores", 1, int64(resource.MostCPU/resource.Core), 1))*resource.Core, memory)
+		s.Ideal = resource.Of(resource.Amount(v.wholeOr("c.cores", 1, int64(resource.MostCPU/resource.Core),
+			1))*resource.Core, memory)
 		if s.Elasticity.Kind != cluster.NotElastic {
 			s.MinMemory = leastMemory(memory, DefaultMinShare, DefaultGranularity)
 		}
@@ -159,7 +160,8 @@ func (d *dssReader) resolveAfter() error {
 		}
 		at, known := d.index[cluster.JobID(number)]
 		if !known {
-			return d.objects.fault(d.lines[i], "%s job.start.ms \"job_%d\": must be milliseconds or the id of a job in the file", d.jobs[i].Name, number)
+			return d.objects.fault(d.lines[i],
+				"%s job.start.ms \"job_%d\": must be milliseconds or the id of a job in the file", d.jobs[i].Name, number)
 		}
 		d.jobs[i].After = at
 	}
@@ -197,7 +199,8 @@ func (v *dssValues) fail(name, must string) {
 	if f.raw == nil {
 		value = "[]"
 	}
-	v.err = v.objects.fault(f.line, "%s%s %s: %s", v.who, name, cluster.Clip(strings.Join(strings.Fields(value), " ")), must)
+	v.err = v.objects.fault(f.line, "%s%s %s: %s", v.who, name, cluster.Clip(strings.Join(strings.Fields(value), " ")),
+		must)
 }
 
 func (v *dssValues) known(names []string) {

@@ -65,7 +65,8 @@ func TestReadDSSFixtures(t *testing.T) {
 
 // dssJob is a job in the trace format, one field per line: start in line 1, id in 2, tasks from 3.
 func dssJob(id, start string, classes ...string) string {
-	return `{"job.start.ms": ` + start + ",\n" + `"job.id": ` + id + ",\n" + `"job.tasks": [` + strings.Join(classes, ",\n") + "]}\n"
+	return `{"job.start.ms": ` + start + ",\n" + `"job.id": ` + id + ",\n" + `"job.tasks": [` +
+		strings.Join(classes, ",\n") + "]}\n"
 }
 
 const plainClass = `{"c.dur": 1000, "c.mem": 3000, "c.nr": 2}`
@@ -81,7 +82,8 @@ func TestReadDSS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.Jobs[0].Name != "job_0" || w.Jobs[1].ID != 10 || w.Jobs[2].ID != 3 || w.Jobs[2].After != 1 || w.Jobs[1].After != -1 {
+	if w.Jobs[0].Name != "job_0" || w.Jobs[1].ID != 10 || w.Jobs[2].ID != 3 || w.Jobs[2].After != 1 ||
+		w.Jobs[1].After != -1 {
 		t.Errorf("jobs in the wrong order: %+v", w.Jobs)
 	}
 	j := w.Jobs[1]
@@ -89,12 +91,14 @@ func TestReadDSS(t *testing.T) {
 		t.Fatalf("job_10: %+v", j)
 	}
 	s := j.Stages[0]
-	if s.Name != "map" || s.Tasks != 7 || s.Duration != time.Second || s.Ideal != resource.Of(resource.Core, 2050*resource.MB) ||
+	if s.Name != "map" || s.Tasks != 7 || s.Duration != time.Second ||
+		s.Ideal != resource.Of(resource.Core, 2050*resource.MB) ||
 		s.Elasticity.Kind != cluster.Step || s.Elasticity.Factor != 3 || s.MinMemory != 300*resource.MB || s.Parents != nil {
 		t.Errorf("first stage: %+v", s)
 	}
 	s = j.Stages[1]
-	if s.Name != "reduce" || s.Ideal != resource.Of(2*resource.Core, 100*resource.MB) || s.Elasticity.Kind != cluster.SawToothTable || s.MinMemory != 100*resource.MB {
+	if s.Name != "reduce" || s.Ideal != resource.Of(2*resource.Core, 100*resource.MB) ||
+		s.Elasticity.Kind != cluster.SawToothTable || s.MinMemory != 100*resource.MB {
 		t.Errorf("second stage: %+v", s)
 	}
 	if s = j.Stages[2]; s.Name != "reduce-2" || s.Elastic() {
@@ -119,7 +123,8 @@ func TestReadDSS(t *testing.T) {
 
 func TestReadDSSRefuses(t *testing.T) {
 	class := func(field, value string) string {
-		return strings.Replace(plainClass, `"`+field+`": `+map[string]string{"c.dur": "1000", "c.mem": "3000", "c.nr": "2"}[field], `"`+field+`": `+value, 1)
+		return strings.Replace(plainClass, `"`+field+`": `+map[string]string{"c.dur": "1000", "c.mem": "3000",
+			"c.nr": "2"}[field], `"`+field+`": `+value, 1)
 	}
 	job := func(classes ...string) string { return dssJob(`"job_1"`, "0", classes...) }
 	for _, c := range []struct{ name, text, want string }{
@@ -127,21 +132,32 @@ func TestReadDSSRefuses(t *testing.T) {
 		{"blank", " \n\n", "x: jobs: must be at least one, but the file holds none"},
 		{"not an object", "\n[]", "x:2: job: must be a JSON object, but found ["},
 		{"a text with line ends", `"a\nb\u2028"`, `x:1: job: must be a JSON object, but found a\nb\u2028`},
-		{"not JSON", job(plainClass) + "nonsense", "x:4: job: must be JSON, but found an invalid character 'o' in literal null (expecting 'u')"},
+		{"not JSON", job(plainClass) + "nonsense",
+			"x:4: job: must be JSON, but found an invalid character 'o' in literal null (expecting 'u')"},
 		{"truncated", job(plainClass)[:60], "x:3: field: the file is truncated: it ends inside an object"},
 		{"truncated between", job(plainClass) + "{", "x:4: object: the file is truncated: it ends inside an object"},
-		{"twice the field", `{"job.id": "job_1",` + "\n" + `"job.id": "job_2"}`, "x:2: job.id: written twice, first in line 1"},
-		{"unknown field", job(`{"c.dur": 1, "c.mem": 100, "c.nr": 1, "c.penaltee": "STEP"}`), `x:3: job_1 c.penaltee "STEP": unknown field; must be one of c.host, c.dur, c.prio, c.mem, c.type, c.nr, c.cores, c.penalty, c.ib`},
+		{"twice the field", `{"job.id": "job_1",` + "\n" + `"job.id": "job_2"}`,
+			"x:2: job.id: written twice, first in line 1"},
+		{"unknown field", job(`{"c.dur": 1, "c.mem": 100, "c.nr": 1, "c.penaltee": "STEP"}`),
+			`x:3: job_1 c.penaltee "STEP": unknown field; must be one of c.host, c.dur, c.prio, c.mem, c.type, c.nr, c.cores, c.penalty, c.ib`},
 		{"twice the id", job(plainClass) + job(plainClass), `x:5: job_1 job.id "job_1": given twice, first in line 1`},
-		{"bad id", dssJob(`"seven"`, "0", plainClass), `x:2: job.id "seven": must be job_N with a whole number N of at least 0`},
-		{"huge id", dssJob(`"job_99999999999999999999"`, "0", plainClass), `x:2: job.id "job_99999999999999999999": must be job_N with a whole number N of at least 0`},
+		{"bad id", dssJob(`"seven"`, "0", plainClass),
+			`x:2: job.id "seven": must be job_N with a whole number N of at least 0`},
+		{"huge id", dssJob(`"job_99999999999999999999"`, "0", plainClass),
+			`x:2: job.id "job_99999999999999999999": must be job_N with a whole number N of at least 0`},
 		{"id missing", `{"job.start.ms": 0}`, "x:1: job.id is missing: must be a string"},
-		{"unknown job", dssJob(`"job_1"`, `"job_2"`, plainClass), `x:1: job_1 job.start.ms "job_2": must be milliseconds or the id of a job in the file`},
-		{"bad job", dssJob(`"job_1"`, `"soon"`, plainClass), `x:1: job_1 job.start.ms "soon": must be milliseconds or job_N, the job whose end starts this one`},
-		{"negative start", dssJob(`"job_1"`, `-1`, plainClass), `x:1: job_1 job.start.ms -1: must be a whole number from 0 to 315360000000`},
-		{"start missing", `{"job.id": "job_1"}`, "x:1: job_1 job.start.ms is missing: must be a whole number from 0 to 315360000000"},
-		{"waits for itself", dssJob(`"job_1"`, `"job_1"`, plainClass), "x:1: job_1 job.start.ms: must not form a cycle, but job_1 waits for job_1"},
-		{"cycle", dssJob(`"job_1"`, `"job_2"`, plainClass) + dssJob(`"job_2"`, `"job_3"`, plainClass) + dssJob(`"job_3"`, `"job_2"`, plainClass),
+		{"unknown job", dssJob(`"job_1"`, `"job_2"`, plainClass),
+			`x:1: job_1 job.start.ms "job_2": must be milliseconds or the id of a job in the file`},
+		{"bad job", dssJob(`"job_1"`, `"soon"`, plainClass),
+			`x:1: job_1 job.start.ms "soon": must be milliseconds or job_N, the job whose end starts this one`},
+		{"negative start", dssJob(`"job_1"`, `-1`, plainClass),
+			`x:1: job_1 job.start.ms -1: must be a whole number from 0 to 315360000000`},
+		{"start missing", `{"job.id": "job_1"}`,
+			"x:1: job_1 job.start.ms is missing: must be a whole number from 0 to 315360000000"},
+		{"waits for itself", dssJob(`"job_1"`, `"job_1"`, plainClass),
+			"x:1: job_1 job.start.ms: must not form a cycle, but job_1 waits for job_1"},
+		{"cycle", dssJob(`"job_1"`, `"job_2"`, plainClass) + dssJob(`"job_2"`, `"job_3"`, plainClass) +
+			dssJob(`"job_3"`, `"job_2"`, plainClass),
 			"x:4: job_2 job.start.ms: must not form a cycle, but job_2 waits for job_3 waits for job_2"},
 		{"no tasks", job(), "x:3: job_1 job.tasks []: must be a list of at least one object"},
 		{"tasks are no list", `{"job.tasks": 7}`, "x:1: job.tasks: must be a list of objects, but found 7"},
@@ -149,18 +165,29 @@ func TestReadDSSRefuses(t *testing.T) {
 		{"zero tasks", job(class("c.nr", "0")), "x:3: job_1 c.nr 0: must be a whole number from 1 to 1073741824"},
 		{"negative tasks", job(class("c.nr", "-3")), "x:3: job_1 c.nr -3: must be a whole number from 1 to 1073741824"},
 		{"zero memory", job(class("c.mem", "0")), "x:3: job_1 c.mem 0: must be a whole number from 100 to 1000000000000"},
-		{"little memory", job(plainClass, class("c.mem", "99")), "x:4: job_1 c.mem 99: must be a whole number from 100 to 1000000000000"},
-		{"much memory", job(class("c.mem", "99999999999999999999")), "x:3: job_1 c.mem 99999999999999999999: must be a whole number from 100 to 1000000000000"},
-		{"memory as text", job(class("c.mem", `"3000"`)), `x:3: job_1 c.mem "3000": must be a whole number from 100 to 1000000000000`},
+		{"little memory", job(plainClass, class("c.mem", "99")),
+			"x:4: job_1 c.mem 99: must be a whole number from 100 to 1000000000000"},
+		{"much memory", job(class("c.mem", "99999999999999999999")),
+			"x:3: job_1 c.mem 99999999999999999999: must be a whole number from 100 to 1000000000000"},
+		{"memory as text", job(class("c.mem", `"3000"`)),
+			`x:3: job_1 c.mem "3000": must be a whole number from 100 to 1000000000000`},
 		{"zero duration", job(class("c.dur", "0")), "x:3: job_1 c.dur 0: must be a whole number from 1 to 315360000000"},
-		{"part of a duration", job(class("c.dur", "1.5")), "x:3: job_1 c.dur 1.5: must be a whole number from 1 to 315360000000"},
-		{"NaN", job(class("c.dur", "NaN")), "x:3: c.dur: must be JSON, but found an invalid character 'N' looking for beginning of value"},
-		{"duration missing", job(`{"c.mem": 100, "c.nr": 1}`), "x:3: job_1 c.dur is missing: must be a whole number from 1 to 315360000000"},
-		{"zero cores", job(`{"c.dur": 1, "c.mem": 100, "c.nr": 1, "c.cores": 0}`), "x:3: job_1 c.cores 0: must be a whole number from 1 to 1000000"},
-		{"other penalty", job(`{"c.dur": 1, "c.mem": 100, "c.nr": 1, "c.penalty": "POWER2", "c.ib": 2}`), `x:3: job_1 c.penalty "POWER2": must be STEP or SAWTOOTH`},
-		{"factor missing", job(`{"c.dur": 1, "c.mem": 100, "c.nr": 1, "c.penalty": "STEP"}`), `x:3: job_1 c.ib is missing: must be a number from 1 to 1000000`},
-		{"factor below 1", job(`{"c.dur": 1, "c.mem": 100, "c.nr": 1, "c.penalty": "STEP", "c.ib": 0.5}`), `x:3: job_1 c.ib 0.5: must be a number from 1 to 1000000`},
-		{"penalty missing", job(`{"c.dur": 1, "c.mem": 100, "c.nr": 1, "c.ib": 2}`), `x:3: job_1 c.penalty is missing: must be a string`},
+		{"part of a duration", job(class("c.dur", "1.5")),
+			"x:3: job_1 c.dur 1.5: must be a whole number from 1 to 315360000000"},
+		{"NaN", job(class("c.dur", "NaN")),
+			"x:3: c.dur: must be JSON, but found an invalid character 'N' looking for beginning of value"},
+		{"duration missing", job(`{"c.mem": 100, "c.nr": 1}`),
+			"x:3: job_1 c.dur is missing: must be a whole number from 1 to 315360000000"},
+		{"zero cores", job(`{"c.dur": 1, "c.mem": 100, "c.nr": 1, "c.cores": 0}`),
+			"x:3: job_1 c.cores 0: must be a whole number from 1 to 1000000"},
+		{"other penalty", job(`{"c.dur": 1, "c.mem": 100, "c.nr": 1, "c.penalty": "POWER2", "c.ib": 2}`),
+			`x:3: job_1 c.penalty "POWER2": must be STEP or SAWTOOTH`},
+		{"factor missing", job(`{"c.dur": 1, "c.mem": 100, "c.nr": 1, "c.penalty": "STEP"}`),
+			`x:3: job_1 c.ib is missing: must be a number from 1 to 1000000`},
+		{"factor below 1", job(`{"c.dur": 1, "c.mem": 100, "c.nr": 1, "c.penalty": "STEP", "c.ib": 0.5}`),
+			`x:3: job_1 c.ib 0.5: must be a number from 1 to 1000000`},
+		{"penalty missing", job(`{"c.dur": 1, "c.mem": 100, "c.nr": 1, "c.ib": 2}`),
+			`x:3: job_1 c.penalty is missing: must be a string`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := ReadDSS(strings.NewReader(c.text), "x")
@@ -179,7 +206,8 @@ func TestParsePenalty(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, e, err)
 		}
 	}
-	for _, text := range []string{"", "step", "step:", "step:0.9", "step:NaN", "step:Inf", "step:-1", "power:2", "step:2:3", "none:1"} {
+	for _, text := range []string{"", "step", "step:", "step:0.9", "step:NaN", "step:Inf", "step:-1", "power:2",
+		"step:2:3", "none:1"} {
 		if e, err := ParsePenalty(text); err == nil || !strings.HasPrefix(err.Error(), "penalty ") {
 			t.Errorf("%s: %v, %v", text, e, err)
 		}

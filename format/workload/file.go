@@ -281,8 +281,8 @@ func Save(path string, w *Workload, h Header) error {
 	return SaveFile(path, CompressionOf(path), func(out io.Writer) error { return Write(out, w, h) })
 }
 
-// SaveFile creates or replaces a file atomically with what write writes, compressed by c. It returns once a loss of power cannot
-// undo that.
+// SaveFile creates or replaces a file atomically with what write writes, compressed by c. It returns once a loss of
+// power cannot undo that.
 func SaveFile(path string, c Compression, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -302,8 +302,8 @@ func SaveFile(path string, c Compression, write func(io.Writer) error) (err erro
 	if err := write(packed); err != nil {
 		return err
 	}
-	for _, finish := range []func() error{packed.Close, buffered.Flush, func() error { return f.Chmod(0o644) }, f.Sync, f.Close,
-		func() error { return durable.Rename(f.Name(), path) }} {
+	for _, finish := range []func() error{packed.Close, buffered.Flush, func() error { return f.Chmod(0o644) }, f.Sync,
+		f.Close, func() error { return durable.Rename(f.Name(), path) }} {
 		if err := finish(); err != nil {
 			return fmt.Errorf("write %s: %w", path, err)
 		}
@@ -330,7 +330,8 @@ type Reader struct {
 
 // NewReader reads the header. Name is used in errors, which are a *fault.Fault if the file is wrong.
 func NewReader(in io.Reader, name string) (*Reader, error) {
-	r := &Reader{file: name, truths: map[string]StageTruth{}, in: bufio.NewReaderSize(in, 64<<10), seen: map[cluster.JobID]bool{}, last: timeline.Earliest}
+	r := &Reader{file: name, truths: map[string]StageTruth{}, in: bufio.NewReaderSize(in, 64<<10),
+		seen: map[cluster.JobID]bool{}, last: timeline.Earliest}
 	text, err := r.next()
 	if err != nil {
 		return nil, err
@@ -343,7 +344,8 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 		return nil, r.fault("must be a workload file, but its first line is no header with bellows_workload")
 	}
 	if *version.Version != workloadFileVersion {
-		return nil, r.fault("bellows_workload %d: must be %d, the version of the format", *version.Version, workloadFileVersion)
+		return nil, r.fault("bellows_workload %d: must be %d, the version of the format", *version.Version,
+			workloadFileVersion)
 	}
 	var h headerLine
 	if err := fault.DecodeLine(text, &h); err != nil {
@@ -415,7 +417,8 @@ func (r *Reader) truth(text []byte) error {
 		return r.fault("truth profile %s", fault.OfJSON(err))
 	}
 	if _, twice := r.truths[record.Name]; twice || record.Name == "" || record.Truth == nil {
-		return r.fault("truth_profile %q: must be a name of its own, together with the field truth", cluster.Clip(record.Name))
+		return r.fault("truth_profile %q: must be a name of its own, together with the field truth",
+			cluster.Clip(record.Name))
 	}
 	r.truths[record.Name] = record.Truth.truth()
 	return nil
@@ -440,7 +443,8 @@ func (r *Reader) decode(text []byte) (*Job, error) {
 		if t, known := r.truths[name]; known {
 			j.Truth[i] = t
 		} else if name != "" {
-			return nil, r.fault("job %q truth %q: must be the name of a truth profile in a line above", cluster.Clip(j.Name), cluster.Clip(name))
+			return nil, r.fault("job %q truth %q: must be the name of a truth profile in a line above", cluster.Clip(j.Name),
+				cluster.Clip(name))
 		}
 	}
 	if len(j.Truth) == len(j.Stages) && !slices.ContainsFunc(j.Truth, func(t StageTruth) bool { return !t.IsZero() }) {

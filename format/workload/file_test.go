@@ -24,7 +24,8 @@ import (
 // Every field of a workload file has a row in docs/reference/recordings.md.
 func TestEveryFieldIsDocumented(t *testing.T) {
 	job := fault.Names(&jobRecord{})
-	names := slices.Concat(fault.Names(&headerLine{}), job, fault.Names(&truthRecord{}), fault.Names(&truthFields{}), fault.Names(&cluster.Stage{}))
+	names := slices.Concat(fault.Names(&headerLine{}), job, fault.Names(&truthRecord{}), fault.Names(&truthFields{}),
+		fault.Names(&cluster.Stage{}))
 	if !slices.Contains(job, "deadline_ns") {
 		t.Errorf("fields of a job: %q", job)
 	}
@@ -39,7 +40,8 @@ func drawWorkload(t *rapid.T) *Workload {
 	w := &Workload{}
 	var at timeline.Time
 	for i := range rapid.IntRange(1, 5).Draw(t, "jobs") {
-		j := Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: rapid.SampledFrom([]string{"", "sort <é> \"x\"", "j"}).Draw(t, "name")}}
+		j := Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1),
+			Name: rapid.SampledFrom([]string{"", "sort <é> \"x\"", "j"}).Draw(t, "name")}}
 		if rapid.Bool().Draw(t, "own id") {
 			j.ID = cluster.JobID(1000 - i)
 		}
@@ -49,7 +51,8 @@ func drawWorkload(t *rapid.T) *Workload {
 			at += timeline.Time(drawTime(t, unit, 0))
 			j.Submitted = at
 		}
-		j.Queue, j.Owner = rapid.SampledFrom([]string{"", "q"}).Draw(t, "queue"), rapid.SampledFrom([]string{"", "me"}).Draw(t, "owner")
+		j.Queue, j.Owner = rapid.SampledFrom([]string{"", "q"}).Draw(t, "queue"),
+			rapid.SampledFrom([]string{"", "me"}).Draw(t, "owner")
 		j.Weight = rapid.SampledFrom([]float64{0, 0.1, 3}).Draw(t, "weight")
 		j.Class = rapid.SampledFrom([]cluster.Class{cluster.Regular, cluster.Flex}).Draw(t, "class")
 		j.MaxAttempts = rapid.IntRange(0, 3).Draw(t, "attempts")
@@ -74,10 +77,13 @@ func drawStages(t *rapid.T, j *Job, unit time.Duration) {
 	truth := make([]StageTruth, stages)
 	said := false
 	for i := range stages {
-		s := cluster.Stage{Name: rapid.SampledFrom([]string{"", "map"}).Draw(t, "stage"), Tasks: rapid.IntRange(1, 4).Draw(t, "tasks"), Duration: drawTime(t, unit, 0)}
+		s := cluster.Stage{Name: rapid.SampledFrom([]string{"", "map"}).Draw(t, "stage"),
+			Tasks: rapid.IntRange(1, 4).Draw(t, "tasks"), Duration: drawTime(t, unit, 0)}
 		s.Phases, s.Input, s.Together = drawPhases(t, unit, 0), drawMemory(t, 0), rapid.Bool().Draw(t, "together")
-		s.Told = cluster.Provenance{Model: rapid.SampledFrom([]string{"", "median"}).Draw(t, "model"), Samples: rapid.IntRange(0, 9).Draw(t, "samples"), Error: rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "error")}
-		s.Ideal = resource.Vector{resource.Amount(rapid.Int64Range(0, 5000).Draw(t, "cpu")), drawMemory(t, 1), 0, resource.Amount(rapid.Int64Range(0, 9).Draw(t, "network"))}
+		s.Told = cluster.Provenance{Model: rapid.SampledFrom([]string{"", "median"}).Draw(t, "model"),
+			Samples: rapid.IntRange(0, 9).Draw(t, "samples"), Error: rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "error")}
+		s.Ideal = resource.Vector{resource.Amount(rapid.Int64Range(0, 5000).Draw(t, "cpu")), drawMemory(t, 1), 0,
+			resource.Amount(rapid.Int64Range(0, 9).Draw(t, "network"))}
 		s.MinMemory = resource.Amount(rapid.Int64Range(0, int64(s.Ideal[resource.Memory])).Draw(t, "least"))
 		breathes := j.Class == cluster.Flex && rapid.Bool().Draw(t, "breathes")
 		if breathes {
@@ -117,7 +123,8 @@ func drawElasticity(t *rapid.T) cluster.Elasticity {
 		return cluster.Elasticity{Kind: cluster.SawTooth, Factor: rapid.Float64Range(1, 100).Draw(t, "factor"), DiskRate: 7}
 	case 2:
 		m := drawMemory(t, 1)
-		return cluster.Elasticity{Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: m, Slowdown: 1.7}, {Memory: m + 1, Slowdown: 1}}}
+		return cluster.Elasticity{Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: m, Slowdown: 1.7},
+			{Memory: m + 1, Slowdown: 1}}}
 	}
 	return cluster.Elasticity{}
 }
@@ -215,11 +222,14 @@ func TestRecordedWorkloadFile(t *testing.T) {
 
 // Stages with the same truth share one name.
 func TestTruthIsNamedOnce(t *testing.T) {
-	truth := StageTruth{Duration: ForAll(time.Second), Phases: ForAll([]cluster.Phase{{Duration: time.Second, Demand: resource.Of(1, 2)}})}
+	truth := StageTruth{Duration: ForAll(time.Second),
+		Phases: ForAll([]cluster.Phase{{Duration: time.Second, Demand: resource.Of(1, 2)}})}
 	w := &Workload{}
 	for i := range 1000 {
 		stage := cluster.Stage{Tasks: 3, Ideal: resource.Of(1, 2)}
-		w.Jobs = append(w.Jobs, Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Stages: []cluster.Stage{stage, stage}}, Truth: []StageTruth{{}, truth}})
+		w.Jobs = append(w.Jobs,
+			Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Stages: []cluster.Stage{stage, stage}},
+				Truth: []StageTruth{{}, truth}})
 	}
 	var out bytes.Buffer
 	if err := Write(&out, w, Header{}); err != nil {
@@ -245,19 +255,23 @@ func TestReadWorkloadRefuses(t *testing.T) {
 		return job(`{"id":1,"name":"a","stages":[{"tasks":1,"ideal":[1000,5],` + text + `}]}`)
 	}
 	truth := func(text string) string {
-		return job(`{"truth_profile":"t","truth":{` + text + "}}\n" + `{"id":1,"truth":["t"],"stages":[{"tasks":1,"ideal":[0,1]}]}`)
+		return job(`{"truth_profile":"t","truth":{` + text + "}}\n" +
+			`{"id":1,"truth":["t"],"stages":[{"tasks":1,"ideal":[0,1]}]}`)
 	}
 	for _, c := range []struct{ text, want string }{
 		{"", "x:1: the file is truncated after 0 jobs"},
 		{"{}\n", "x:1: must be a workload file"},
-		{`{"bellows_workload":1,"units":{"time":"s"}}` + "\n", "x:1: bellows_workload 1: must be 2, the version of the format"},
+		{`{"bellows_workload":1,"units":{"time":"s"}}` + "\n",
+			"x:1: bellows_workload 1: must be 2, the version of the format"},
 		{`{"bellows_workload":3}` + "\n", "x:1: bellows_workload 3: must be 2, the version of the format"},
 		{`{"bellows_workload":2,"cluster":{"nodes":0}}` + "\n", "x:1: header cluster nodes 0: must be 1 to"},
 		{workloadHeader + `{"jobs":1}` + "\n", "x:2: jobs 1: must be the number of jobs in the file, 0"},
 		{workloadHeader + `{"jobs":0}` + "\n", "x: jobs: must be at least one"},
 		{job(`{"id":1,"name":"a"}`), `x:2: job "a" stages: must be at least one`},
-		{job(`{"id":1,"name":"a","submitted_ns":-1,"stages":[{"tasks":1,"ideal":[0,1]}]}`), "x:2: job \"a\" at -1ns: must be 0s to"},
-		{job(`{"id":1,"name":"a","after":0,"stages":[{"tasks":1,"ideal":[0,1]}]}`), "after 0: must be the index of a job above"},
+		{job(`{"id":1,"name":"a","submitted_ns":-1,"stages":[{"tasks":1,"ideal":[0,1]}]}`),
+			"x:2: job \"a\" at -1ns: must be 0s to"},
+		{job(`{"id":1,"name":"a","after":0,"stages":[{"tasks":1,"ideal":[0,1]}]}`),
+			"after 0: must be the index of a job above"},
 		{job(`{"id":1,"name":"a","stages":[{"tasks":0,"ideal":[0,1]}]}`), "tasks 0: must be 1 to"},
 		{stage(`"parents":[0]`), "must not form a cycle"},
 		{stage(`"parents":[1]`), "must be the index of a stage"},
@@ -266,9 +280,13 @@ func TestReadWorkloadRefuses(t *testing.T) {
 		{truth(`"durations_ns":[-1]`), "task 0 duration -1ns: must be above 0s"},
 		{truth(`"ideal_memories_bytes":[0]`), "task 0 memory 0 bytes"},
 		{truth(`"phases":[{"duration_ns":1,"demand":[-1]}]`), "phase 1 cpus -1m cores: must not be negative"},
-		{truth(`"task_phases":[[{"duration_ns":1}],[{"duration_ns":1}]]`), "task phases: must be one for each task, 1, but are 2"},
-		{workloadHeader + `{"id":1,"submitted_ns":2,"stages":[{"tasks":1,"ideal":[0,1]}]}` + "\n" + `{"id":2,"name":"b","submitted_ns":1,"stages":[{"tasks":1,"ideal":[0,1]}]}` + "\n", `x:3: job "b" at 1ns: must not be before`},
-		{workloadHeader + `{"id":2,"stages":[{"tasks":1,"ideal":[0,1]}]}` + "\n" + `{"id":2,"stages":[{"tasks":1,"ideal":[0,1]}]}` + "\n", `x:3: job "" id 2: another job has it`},
+		{truth(`"task_phases":[[{"duration_ns":1}],[{"duration_ns":1}]]`),
+			"task phases: must be one for each task, 1, but are 2"},
+		{workloadHeader + `{"id":1,"submitted_ns":2,"stages":[{"tasks":1,"ideal":[0,1]}]}` + "\n" +
+			`{"id":2,"name":"b","submitted_ns":1,"stages":[{"tasks":1,"ideal":[0,1]}]}` + "\n",
+			`x:3: job "b" at 1ns: must not be before`},
+		{workloadHeader + `{"id":2,"stages":[{"tasks":1,"ideal":[0,1]}]}` + "\n" +
+			`{"id":2,"stages":[{"tasks":1,"ideal":[0,1]}]}` + "\n", `x:3: job "" id 2: another job has it`},
 		{job(`{"id":1,"stages":[{"tasks":1,"ideal":[0,1]}]}`) + "x", "x:4: must end after the line with jobs"},
 		{workloadHeader, "x:2: the file is truncated after 0 jobs"},
 		{job(`{"id":1,"nme":"a"}`), `x:2: job nme: unknown field; must be one of id, name, owner, `},
@@ -278,11 +296,15 @@ func TestReadWorkloadRefuses(t *testing.T) {
 		{stage(`"needs":[1]`), `x:2: job stages[0].needs: unknown field; must be one of name, tasks, `},
 		{job(`{"id":1,"after":-1,"stages":[]}`), "after -1: must be the index of a job"},
 		{job(`{"id":1,"name":"a","open":true,"stages":[]}`), `x:2: job "a" open true: must be false`},
-		{job(`{"id":1,"truth":["t"],"stages":[{"tasks":1,"ideal":[0,1]}]}`), `x:2: job "" truth "t": must be the name of a truth profile in a line above`},
-		{job(`{"id":1,"truth":["",""],"stages":[{"tasks":1,"ideal":[0,1]}]}`), `truth: must be one for each stage, 1, but are 2`},
+		{job(`{"id":1,"truth":["t"],"stages":[{"tasks":1,"ideal":[0,1]}]}`),
+			`x:2: job "" truth "t": must be the name of a truth profile in a line above`},
+		{job(`{"id":1,"truth":["",""],"stages":[{"tasks":1,"ideal":[0,1]}]}`),
+			`truth: must be one for each stage, 1, but are 2`},
 		{job(`{"truth_profile":"t"}`), `x:2: truth_profile "t": must be a name of its own, together with the field truth`},
-		{job(`{"truth_profile":"t","truth":{}}` + "\n" + `{"truth_profile":"t","truth":{}}`), `x:3: truth_profile "t": must be a name of its own`},
-		{job(`{"truth_profile":"t","truth":{"durations":[1]}}`), `x:2: truth profile truth.durations: unknown field; must be one of durations_ns, duration_ns, fresh_ns, first_ns, ideal_memory_bytes, elasticity, ideal_memories_bytes, phases, task_phases, heap`},
+		{job(`{"truth_profile":"t","truth":{}}` + "\n" + `{"truth_profile":"t","truth":{}}`),
+			`x:3: truth_profile "t": must be a name of its own`},
+		{job(`{"truth_profile":"t","truth":{"durations":[1]}}`),
+			`x:2: truth profile truth.durations: unknown field; must be one of durations_ns, duration_ns, fresh_ns, first_ns, ideal_memory_bytes, elasticity, ideal_memories_bytes, phases, task_phases, heap`},
 		{truth(`"durations_ns":[1,2]`), "durations: must be one for each task, 1, but are 2"},
 	} {
 		_, _, err := read(strings.NewReader(c.text), "x")
@@ -365,18 +387,22 @@ func TestDocumentedWorkloadFile(t *testing.T) {
 }
 
 func FuzzReadWorkload(f *testing.F) {
-	w, err := Generate(Uniform, GenerateOptions{Jobs: 2, Tasks: Range[int]{1, 3}, Memory: Range[resource.Amount]{1, 9}, Duration: Range[time.Duration]{1e9, 2e9}})
+	w, err := Generate(Uniform, GenerateOptions{Jobs: 2, Tasks: Range[int]{1, 3}, Memory: Range[resource.Amount]{1, 9},
+		Duration: Range[time.Duration]{1e9, 2e9}})
 	if err != nil {
 		f.Fatal(err)
 	}
-	w.Jobs[0].Truth = []StageTruth{{Phases: ForAll([]cluster.Phase{{Name: "a", Duration: time.Second}}), Heap: &Heap{Live: 1}}}
+	w.Jobs[0].Truth = []StageTruth{{Phases: ForAll([]cluster.Phase{{Name: "a", Duration: time.Second}}),
+		Heap: &Heap{Live: 1}}}
 	var text bytes.Buffer
 	if err := Write(&text, w, Header{}); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(text.Bytes())
-	f.Add([]byte(workloadHeader + `{"truth_profile":"t","truth":{"durations_ns":[3],"task_phases":[[{"duration_ns":1}]]}}` + "\n" +
-		`{"id":1,"class":"flex","stages":[{"tasks":1,"ideal":[1,5],"max_memory_bytes":7}],"truth":["t"]}` + "\n{\"jobs\":1}\n"))
+	f.Add([]byte(workloadHeader +
+		`{"truth_profile":"t","truth":{"durations_ns":[3],"task_phases":[[{"duration_ns":1}]]}}` + "\n" +
+		`{"id":1,"class":"flex","stages":[{"tasks":1,"ideal":[1,5],"max_memory_bytes":7}],"truth":["t"]}` +
+		"\n{\"jobs\":1}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in, err := Unpack(bytes.NewReader(data), "x")
 		if err != nil {

@@ -70,8 +70,10 @@ func DefaultGenerateOptions(d Distribution) GenerateOptions {
 		o.Tasks.Max = 120
 		o.Duration.Min = 50 * time.Second
 	case Flex:
-		return GenerateOptions{Jobs: 20, Tasks: Range[int]{1, 6}, Memory: Range[resource.Amount]{2 * resource.GB, 8 * resource.GB},
-			Duration: Range[time.Duration]{time.Minute, 5 * time.Minute}, Arrivals: Range[time.Duration]{0, 5 * time.Minute}, Seed: 1}
+		return GenerateOptions{Jobs: 20, Tasks: Range[int]{1, 6},
+			Memory:   Range[resource.Amount]{2 * resource.GB, 8 * resource.GB},
+			Duration: Range[time.Duration]{time.Minute, 5 * time.Minute}, Arrivals: Range[time.Duration]{0, 5 * time.Minute},
+			Seed: 1}
 	}
 	return o
 }

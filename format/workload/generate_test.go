@@ -104,7 +104,9 @@ func TestGenerateRefuses(t *testing.T) {
 		{func(o *GenerateOptions) { o.Tasks.Min = 0 }, "tasks 0:300: must be ascending, from 1 to 1073741824"},
 		{func(o *GenerateOptions) { o.Memory.Min = -1 }, "task memory -1B:10GB: must be ascending, from 1B to 1000PB"},
 		{func(o *GenerateOptions) { o.Duration.Max = 0 }, "task duration 1s:0s: must be ascending, from 1ms to 87600h0m0s"},
-		{func(o *GenerateOptions) { o.Arrivals.Min = -time.Second }, "arrivals -1s:16m40s: must be ascending, from 0s to 87600h0m0s"},
+		{func(o *GenerateOptions) {
+			o.Arrivals.Min = -time.Second
+		}, "arrivals -1s:16m40s: must be ascending, from 0s to 87600h0m0s"},
 	} {
 		o := DefaultGenerateOptions(Uniform)
 		c.change(&o)
@@ -134,7 +136,8 @@ func TestParseRange(t *testing.T) {
 		{text(ParseTaskMemory("100MB:1GiB")), "{100000000 1073741824} <nil>"},
 		{text(ParseTaskDuration("10s:5m")), "{10s 5m0s} <nil>"},
 		{text(ParseTaskDuration("0:5m")), "{0s 5m0s} task duration 0s:5m0s: must be ascending, from 1ms to 87600h0m0s"},
-		{text(ParseTaskDuration("1:5")), `{0s 0s} task duration "1:5": "1" is no duration with its unit, such as 90s, up to 87600h0m0s`},
+		{text(ParseTaskDuration("1:5")),
+			`{0s 0s} task duration "1:5": "1" is no duration with its unit, such as 90s, up to 87600h0m0s`},
 		{text(ParseArrivals("0:1000s")), "{0s 16m40s} <nil>"},
 		{text(ParseArrivals("-1s:1s")), "{-1s 1s} arrivals -1s:1s: must be ascending, from 0s to 87600h0m0s"},
 	} {

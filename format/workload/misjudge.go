@@ -30,8 +30,8 @@ type Misjudgement struct {
 	// scheduler "perceives elastic tasks as taking longer" with positive errors.
 	Penalty Deviation
 	// Demand is drawn for each job: the demands of phases that a policy sees are the real demands times one plus
-	// the error, in all phases and resources alike; when phases begin stays right. It changes the estimate, too, and concerns stages
-	// with a forecast only.
+	// the error, in all phases and resources alike; when phases begin stays right. It changes the estimate, too, and
+	// concerns stages with a forecast only.
 	Demand Deviation
 }
 
@@ -50,7 +50,9 @@ func ParseMisjudgement(text string) (Misjudgement, error) {
 		name, value, _ := strings.Cut(part, "=")
 		field, known := m.field(name)
 		if !known || seen[name] {
-			return m, fmt.Errorf("misjudgement %q: must be none, or one each of duration=, memory=, penalty= and demand= with an error such as 0.15 or -0.5:0.5", cluster.Clip(text))
+			return m, fmt.Errorf(
+				"misjudgement %q: must be none, or one each of duration=, memory=, penalty= and demand= with an error such "+
+					"as 0.15 or -0.5:0.5", cluster.Clip(text))
 		}
 		seen[name] = true
 		d, err := parseDeviation(value)
@@ -193,8 +195,8 @@ func misjudgeMemory(s *cluster.Stage, t *StageTruth, factor float64) {
 	t.MapMemory(func(a resource.Amount) resource.Amount { return resource.Amount(max(1, scaled(int64(a), factor))) })
 }
 
-// misjudgeDemand multiplies every demand of the forecast by factor. The truth keeps the previous forecast, and what followed from
-// it, unless it has phases of its own. No demand becomes nothing.
+// misjudgeDemand multiplies every demand of the forecast by factor. The truth keeps the previous forecast, and what
+// followed from it, unless it has phases of its own. No demand becomes nothing.
 func misjudgeDemand(s *cluster.Stage, t *StageTruth, factor float64) {
 	if len(s.Phases) == 0 {
 		return

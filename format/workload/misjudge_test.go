@@ -55,7 +55,8 @@ func TestMisjudgeStaysInItsInterval(t *testing.T) {
 			w.Jobs = append(w.Jobs, Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Stages: []cluster.Stage{
 				{Tasks: tasks, Ideal: resource.Of(resource.Core, 10*resource.GB), MinMemory: resource.GB, Duration: time.Hour,
 					Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 3},
-					Phases:     []cluster.Phase{{Duration: 20 * time.Minute, Demand: resource.Of(0, resource.GB)}, {Duration: 40 * time.Minute, Demand: phaseDemand}}}}}})
+					Phases: []cluster.Phase{{Duration: 20 * time.Minute, Demand: resource.Of(0, resource.GB)},
+						{Duration: 40 * time.Minute, Demand: phaseDemand}}}}}})
 		}
 		before := &Workload{}
 		*before = *w
@@ -76,7 +77,8 @@ func TestMisjudgeStaysInItsInterval(t *testing.T) {
 		}
 		within := func(what string, d Deviation, ratio float64) {
 			const rounding = 1e-6
-			if x := ratio - 1; x < d.Low-rounding || x > d.High+rounding || d.Low == 0 && x < -rounding || d.High == 0 && x > rounding {
+			if x := ratio - 1; x < d.Low-rounding || x > d.High+rounding || d.Low == 0 && x < -rounding || d.High == 0 &&
+				x > rounding {
 				t.Fatalf("%s is off by %v, want within %v", what, x, d)
 			}
 		}
@@ -100,7 +102,8 @@ func TestMisjudgeStaysInItsInterval(t *testing.T) {
 		if len(distinct) < jobs*tasks-1 {
 			t.Fatalf("only %d different durations of %d tasks", len(distinct), jobs*tasks)
 		}
-		if p := off.Jobs[0].Stages[0].Phases; p[0].Demand[resource.CPU] != 0 || p[0].Duration != 20*time.Minute || p[1].Duration != 40*time.Minute {
+		if p := off.Jobs[0].Stages[0].Phases; p[0].Demand[resource.CPU] != 0 || p[0].Duration != 20*time.Minute ||
+			p[1].Duration != 40*time.Minute {
 			t.Fatalf("more of the forecast was changed than its demands: %+v", p)
 		}
 		alone := Misjudge(w, Misjudgement{Memory: m.Memory}, seed)
@@ -112,7 +115,8 @@ func TestMisjudgeStaysInItsInterval(t *testing.T) {
 
 // All parts of the truth of memory are scaled together.
 func TestMisjudgeMovesTheWholeTruthOfMemory(t *testing.T) {
-	phase := []cluster.Phase{{Duration: time.Second, Demand: resource.Of(resource.Core, resource.GB)}, {Duration: time.Second}}
+	phase := []cluster.Phase{{Duration: time.Second, Demand: resource.Of(resource.Core, resource.GB)},
+		{Duration: time.Second}}
 	ideal := resource.Of(resource.Core, 2*resource.GB)
 	w := &Workload{Jobs: []Job{{After: -1, Job: cluster.Job{Stages: []cluster.Stage{
 		{Coordinator: true, Tasks: 1},
@@ -120,13 +124,16 @@ func TestMisjudgeMovesTheWholeTruthOfMemory(t *testing.T) {
 			Points: []cluster.ElasticityPoint{{Memory: 1, Slowdown: 3}, {Memory: 5, Slowdown: 2}, {Memory: 9, Slowdown: 0.9}}}},
 		{Tasks: 1, Ideal: ideal},
 	}}, Truth: []StageTruth{{},
-		{Phases: ForEach([][]cluster.Phase{phase}), IdealMemory: ForEach([]resource.Amount{resource.GB}), Heap: &Heap{Live: resource.GB, Size: 5}},
+		{Phases: ForEach([][]cluster.Phase{phase}), IdealMemory: ForEach([]resource.Amount{resource.GB}),
+			Heap: &Heap{Live: resource.GB, Size: 5}},
 		{Phases: ForAll(phase)}}}}}
 	off := Misjudge(w, Misjudgement{Memory: Deviation{0.5, 0.5}, Penalty: Deviation{-0.5, -0.5}}, 1).Jobs[0]
 	const more = resource.GB * 3 / 2
 	tr, given, assumed := off.Truth[1], off.Task(1, 0), off.Task(2, 0)
-	if given.IdealMemory != more || given.Phases[0].Demand[resource.Memory] != more || tr.Heap.Live != more || tr.Heap.Size != 5 ||
-		given.Phases[1].Demand[resource.Memory] != 0 || assumed.IdealMemory != 2*more || assumed.Phases[0].Demand[resource.Memory] != more {
+	if given.IdealMemory != more || given.Phases[0].Demand[resource.Memory] != more || tr.Heap.Live != more ||
+		tr.Heap.Size != 5 ||
+		given.Phases[1].Demand[resource.Memory] != 0 || assumed.IdealMemory != 2*more ||
+		assumed.Phases[0].Demand[resource.Memory] != more {
 		t.Errorf("truth is %+v, heap %+v, and %+v", tr, tr.Heap, assumed)
 	}
 	if p := off.Stages[1].Elasticity.Points; p[0].Slowdown != 1.5 || p[1].Slowdown != 1.25 || p[2].Slowdown != 0.9 {
@@ -142,7 +149,8 @@ func TestMisjudgeMovesTheWholeTruthOfMemory(t *testing.T) {
 
 // Whatever is wrong about a forecast, the tasks do what they did before.
 func TestMisjudgedDemandKeepsTheTruth(t *testing.T) {
-	forecast := []cluster.Phase{{Duration: time.Second, Demand: resource.Of(resource.Core, resource.GB)}, {Duration: time.Second}}
+	forecast := []cluster.Phase{{Duration: time.Second, Demand: resource.Of(resource.Core, resource.GB)},
+		{Duration: time.Second}}
 	own := []cluster.Phase{{Duration: 5 * time.Second, Demand: resource.Of(resource.Core, 3*resource.GB)}}
 	ideal := resource.Of(resource.Core, 2*resource.GB)
 	stage := cluster.Stage{Tasks: 2, Ideal: ideal, Phases: forecast}
@@ -154,13 +162,15 @@ func TestMisjudgedDemandKeepsTheTruth(t *testing.T) {
 	w := &Workload{Jobs: []Job{
 		{After: -1, Job: cluster.Job{Stages: []cluster.Stage{stage, longer, bare, timed}}},
 		{After: -1, Job: cluster.Job{Stages: []cluster.Stage{stage, stage, longer}},
-			Truth: []StageTruth{{Phases: ForAll(own)}, {Duration: ForEach([]time.Duration{3 * time.Second, 4 * time.Second})}, {IdealMemory: ForAll(3 * resource.GB)}}},
+			Truth: []StageTruth{{Phases: ForAll(own)}, {Duration: ForEach([]time.Duration{3 * time.Second, 4 * time.Second})},
+				{IdealMemory: ForAll(3 * resource.GB)}}},
 	}}
 	off := Misjudge(w, Misjudgement{Demand: Deviation{1, 1}}, 1)
 	for i := range w.Jobs {
 		for k := range w.Jobs[i].Stages {
 			for task := range 2 {
-				if was, is := w.Jobs[i].Task(k, task), off.Jobs[i].Task(k, task); was.Duration != is.Duration || was.IdealMemory != is.IdealMemory || !reflect.DeepEqual(was.Phases, is.Phases) {
+				if was, is := w.Jobs[i].Task(k, task), off.Jobs[i].Task(k, task); was.Duration != is.Duration ||
+					was.IdealMemory != is.IdealMemory || !reflect.DeepEqual(was.Phases, is.Phases) {
 					t.Errorf("task %d of stage %d of job %d did %+v, and does %+v", task, k, i, was, is)
 				}
 			}
@@ -181,11 +191,14 @@ func TestMisjudgedDemandKeepsTheTruth(t *testing.T) {
 
 // The run times of tasks on executors that are not warm deviate as those on warm ones do.
 func TestMisjudgeMovesEveryWave(t *testing.T) {
-	w := &Workload{Jobs: []Job{{After: -1, Job: cluster.Job{Stages: []cluster.Stage{{Tasks: 3, Duration: 10 * time.Second}}},
-		Truth: []StageTruth{{Fresh: []time.Duration{40 * time.Second, time.Minute}, First: []time.Duration{20 * time.Second}}}}}}
+	w := &Workload{Jobs: []Job{{After: -1,
+		Job: cluster.Job{Stages: []cluster.Stage{{Tasks: 3, Duration: 10 * time.Second}}},
+		Truth: []StageTruth{{Fresh: []time.Duration{40 * time.Second, time.Minute},
+			First: []time.Duration{20 * time.Second}}}}}}
 	off := Misjudge(w, Misjudgement{Duration: Deviation{0.5, 0.5}}, 1).Jobs[0].Truth[0]
 	for task, want := range []time.Duration{time.Minute, 90 * time.Second, time.Minute} {
-		if fresh, first := off.DurationIn(Fresh, task, 0), off.DurationIn(First, task, 0); fresh != want || first != 30*time.Second {
+		if fresh, first := off.DurationIn(Fresh, task, 0), off.DurationIn(First, task, 0); fresh != want ||
+			first != 30*time.Second {
 			t.Errorf("task %d takes %v on a fresh executor and %v as the first of the stage", task, fresh, first)
 		}
 	}

@@ -17,7 +17,8 @@ const (
 	DefaultGranularity = 100 * resource.MB
 )
 
-// ParsePenalty reads "sawtooth:1.5", "step:3" or "none": the shape of a penalty and the slowdown at its worst, at least 1.
+// ParsePenalty reads "sawtooth:1.5", "step:3" or "none": the shape of a penalty and the slowdown at its worst, at
+// least 1.
 func ParsePenalty(text string) (cluster.Elasticity, error) {
 	const accepted = "must be none, step:FACTOR or sawtooth:FACTOR, such as sawtooth:1.5"
 	if text == "none" {
@@ -29,7 +30,8 @@ func ParsePenalty(text string) (cluster.Elasticity, error) {
 	}
 	worst, ok := parseFactor(factor)
 	if !ok {
-		return cluster.Elasticity{}, fmt.Errorf("penalty %q: its factor must be a number from 1 to %d", cluster.Clip(text), cluster.MostSlowdown)
+		return cluster.Elasticity{}, fmt.Errorf("penalty %q: its factor must be a number from 1 to %d", cluster.Clip(text),
+			cluster.MostSlowdown)
 	}
 	e, known := elasticityOf(shape, worst)
 	if !known {

@@ -12,8 +12,8 @@ type PerTask[T any] struct {
 // ForAll returns a value that all tasks share.
 func ForAll[T any](value T) PerTask[T] { return PerTask[T]{values: []T{value}} }
 
-// ForEach returns values that differ from task to task, in the order of the tasks. It keeps the slice; an empty slice is
-// nothing.
+// ForEach returns values that differ from task to task, in the order of the tasks. It keeps the slice; an empty slice
+// is nothing.
 func ForEach[T any](values []T) PerTask[T] {
 	if len(values) == 0 {
 		return PerTask[T]{}
@@ -54,8 +54,8 @@ func (p PerTask[T]) Map(f func(T) T) PerTask[T] {
 	return mapped
 }
 
-// check returns an error if there is neither one value for all tasks nor one for each of them, or the error of the first
-// value that is wrong. name is the name of the list.
+// check returns an error if there is neither one value for all tasks nor one for each of them, or the error of the
+// first value that is wrong. name is the name of the list.
 func (p PerTask[T]) check(name string, tasks int, wrong func(T) error) error {
 	if p.each && len(p.values) != tasks {
 		return fmt.Errorf("%s: must be one for each task, %d, but are %d", name, tasks, len(p.values))

@@ -43,12 +43,14 @@ func ParseArrivals(text string) (Range[time.Duration], error) {
 func parseTime(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no duration with its unit, such as 90s, up to %v", cluster.Clip(text), cluster.LongestTime)
+		return 0, fmt.Errorf("%q is no duration with its unit, such as 90s, up to %v", cluster.Clip(text),
+			cluster.LongestTime)
 	}
 	return d, nil
 }
 
-func parseRange[T ~int | ~int64](what, text string, least, most T, show func(T) string, parse func(string) (T, error)) (Range[T], error) {
+func parseRange[T ~int | ~int64](what, text string, least, most T, show func(T) string,
+	parse func(string) (T, error)) (Range[T], error) {
 	low, high, found := strings.Cut(text, ":")
 	if !found {
 		return Range[T]{}, fmt.Errorf("%s %q: must be MIN:MAX", what, cluster.Clip(text))
@@ -66,7 +68,8 @@ func parseRange[T ~int | ~int64](what, text string, least, most T, show func(T) 
 
 func (r Range[T]) check(what string, least, most T, show func(T) string) error {
 	if r.Min < least || r.Min > r.Max || r.Max > most {
-		return fmt.Errorf("%s %s:%s: must be ascending, from %s to %s", what, show(r.Min), show(r.Max), show(least), show(most))
+		return fmt.Errorf("%s %s:%s: must be ascending, from %s to %s", what, show(r.Min), show(r.Max), show(least),
+			show(most))
 	}
 	return nil
 }

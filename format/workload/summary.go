@@ -104,8 +104,10 @@ func Summarise(w *Workload) Summary {
 		last = at
 	}
 	s.Last, s.Span = last, last-s.First
-	s.TasksOfJob, s.StagesOfJob, s.PathOfJob, s.Gap = s.tasks.quantiles(), s.stages.quantiles(), s.path.quantiles(), s.gap.quantiles()
-	s.Duration, s.CPU, s.Memory, s.MemoryUsed = s.duration.quantiles(), s.cpu.quantiles(), s.memory.quantiles(), s.used.quantiles()
+	s.TasksOfJob, s.StagesOfJob, s.PathOfJob, s.Gap = s.tasks.quantiles(), s.stages.quantiles(), s.path.quantiles(),
+		s.gap.quantiles()
+	s.Duration, s.CPU, s.Memory, s.MemoryUsed = s.duration.quantiles(), s.cpu.quantiles(), s.memory.quantiles(),
+		s.used.quantiles()
 	return s.Summary
 }
 

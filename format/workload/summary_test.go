@@ -25,7 +25,8 @@ func TestQuantilesAreOfAList(t *testing.T) {
 		slices.Sort(list)
 		at := func(percent int) float64 { return list[(percent*len(list)+99)/100-1] }
 		got := w.quantiles()
-		want := Quantiles{Count: int64(len(list)), Min: list[0], P25: at(25), P50: at(50), P75: at(75), P90: at(90), P99: at(99), Max: list[len(list)-1], Mean: got.Mean}
+		want := Quantiles{Count: int64(len(list)), Min: list[0], P25: at(25), P50: at(50), P75: at(75), P90: at(90),
+			P99: at(99), Max: list[len(list)-1], Mean: got.Mean}
 		if got != want {
 			t.Fatalf("%v gives %+v, want %+v", list, got, want)
 		}
@@ -43,11 +44,13 @@ func TestSummarise(t *testing.T) {
 	need := resource.Of(2000, 1000)
 	w := &Workload{Jobs: []Job{
 		{After: -1, Job: cluster.Job{Submitted: timeline.Time(5 * time.Second), Stages: []cluster.Stage{
-			{Tasks: 2, Ideal: need, Duration: 10 * time.Second, MinMemory: 10, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}},
+			{Tasks: 2, Ideal: need, Duration: 10 * time.Second, MinMemory: 10,
+				Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}},
 			{Tasks: 1, Ideal: need, Duration: 7 * time.Second, Parents: []int{0}},
 			{Tasks: 1, Coordinator: true},
 		}}, Truth: []StageTruth{{Duration: ForEach([]time.Duration{4 * time.Second, 20 * time.Second})}, {}, {}}},
-		{After: -1, Job: cluster.Job{Submitted: timeline.Time(65 * time.Second), Stages: []cluster.Stage{{Tasks: 1, Ideal: need, Duration: 8 * time.Second}}},
+		{After: -1, Job: cluster.Job{Submitted: timeline.Time(65 * time.Second),
+			Stages: []cluster.Stage{{Tasks: 1, Ideal: need, Duration: 8 * time.Second}}},
 			Truth: []StageTruth{{Phases: ForAll([]cluster.Phase{
 				{Duration: time.Second, Demand: resource.Vector{1000, 400, 10, 0}},
 				{Duration: 3 * time.Second, Demand: resource.Vector{0, 800, 0, 2}},

@@ -11,7 +11,8 @@ import (
 
 // IsZero reports whether the truth is empty: everything is as estimated.
 func (t *StageTruth) IsZero() bool {
-	return !t.Duration.Given() && !t.Warms() && !t.IdealMemory.Given() && t.Elasticity == nil && !t.Phases.Given() && t.Heap == nil
+	return !t.Duration.Given() && !t.Warms() && !t.IdealMemory.Given() && t.Elasticity == nil && !t.Phases.Given() &&
+		t.Heap == nil
 }
 
 // Differs reports whether the truth has a value for each task of its own.
@@ -22,8 +23,8 @@ func (t *StageTruth) Differs() bool {
 // Warms reports whether an executor takes longer, or shorter, for its first tasks.
 func (t *StageTruth) Warms() bool { return len(t.Fresh)+len(t.First) > 0 }
 
-// Warmth is what an executor has run when it begins a task. It survives that an executor changes to another job: what it has run
-// belongs to the process.
+// Warmth is what an executor has run when it begins a task. It survives that an executor changes to another job: what
+// it has run belongs to the process.
 type Warmth uint8
 
 const (
@@ -44,8 +45,8 @@ func (t *StageTruth) DurationIn(w Warmth, task int, warm time.Duration) time.Dur
 	return list[task%len(list)]
 }
 
-// TaskTruth is what one task really does, whatever its grant. Where the truth of its stage says nothing, the estimate is
-// true.
+// TaskTruth is what one task really does, whatever its grant. Where the truth of its stage says nothing, the estimate
+// is true.
 type TaskTruth struct {
 	Duration    time.Duration   // with enough memory, on a warm executor
 	IdealMemory resource.Amount // the least memory that is enough, bytes
@@ -54,7 +55,8 @@ type TaskTruth struct {
 	Heap        *Heap           // nil: no garbage collection
 }
 
-// Distinct returns how many tasks of a stage, from the first on, show everything that its tasks do: 1 if all do the same.
+// Distinct returns how many tasks of a stage, from the first on, show everything that its tasks do: 1 if all do the
+// same.
 func (j *Job) Distinct(stage int) int {
 	if stage < len(j.Truth) && j.Truth[stage].Differs() {
 		return j.Stages[stage].Tasks
@@ -65,7 +67,8 @@ func (j *Job) Distinct(stage int) int {
 // Task returns the truth of a task, counted from 0, of a stage.
 func (j *Job) Task(stage, task int) TaskTruth {
 	s := &j.Stages[stage]
-	r := TaskTruth{Duration: s.RunTime(), IdealMemory: s.Ideal[resource.Memory], Elasticity: &s.Elasticity, Phases: s.Phases}
+	r := TaskTruth{Duration: s.RunTime(), IdealMemory: s.Ideal[resource.Memory], Elasticity: &s.Elasticity,
+		Phases: s.Phases}
 	if stage >= len(j.Truth) {
 		return r
 	}
@@ -139,8 +142,8 @@ func (j *Job) CheckTruth() error {
 	return nil
 }
 
-// Check returns an error that names the first field of the truth, of a stage with the given number of tasks, that is out of
-// range.
+// Check returns an error that names the first field of the truth, of a stage with the given number of tasks, that is
+// out of range.
 func (t *StageTruth) Check(tasks int) error {
 	if err := t.Duration.check("durations", tasks, checkDuration); err != nil {
 		return err
@@ -153,7 +156,9 @@ func (t *StageTruth) Check(tasks int) error {
 			return err
 		}
 	}
-	err := t.IdealMemory.check("memories", tasks, func(m resource.Amount) error { return checkTruthMemory("memory", m, 1) })
+	err := t.IdealMemory.check("memories", tasks, func(m resource.Amount) error {
+		return checkTruthMemory("memory", m, 1)
+	})
 	if err != nil {
 		return err
 	}

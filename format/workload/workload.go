@@ -30,8 +30,9 @@ type StageTruth struct {
 	// Duration is the run time at ideal memory, above 0.
 	Duration PerTask[time.Duration]
 	// Fresh and First are the run times, at ideal memory, of tasks for which the executor is not warm yet: the first task
-	// that an executor runs at all, and the first task of the stage on an executor that has run others. Task i takes value i, and
-	// they repeat. Without Fresh, a fresh executor is as one that has run others; without First, as one that has run the stage.
+	// that an executor runs at all, and the first task of the stage on an executor that has run others. Task i takes
+	// value i, and they repeat. Without Fresh, a fresh executor is as one that has run others; without First, as one
+	// that has run the stage.
 	Fresh, First []time.Duration
 	// IdealMemory is the least memory, in bytes, with which a task really runs unhindered, above 0.
 	IdealMemory PerTask[resource.Amount]

@@ -35,7 +35,8 @@ func TestProject(t *testing.T) {
 // load reads all packages of the module.
 func load(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "./...")
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles",
+		"./...")
 	cmd.Dir = filepath.Join("..", "..")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -78,8 +79,10 @@ func TestRules(t *testing.T) {
 		name, path, text string
 		want             string // part of the sentence; empty if the example is good
 	}{
-		{"good core", "core/cluster", doc + "package cluster\n" + ours("core/resource") + "\nimport \"time\"\nvar _ time.Duration = resource.X", ""},
-		{"upwards", "core/resource", doc + "package resource\n" + ours("core/cluster"), "imports core/cluster, but may import nothing else of this module"},
+		{"good core", "core/cluster", doc + "package cluster\n" + ours("core/resource") +
+			"\nimport \"time\"\nvar _ time.Duration = resource.X", ""},
+		{"upwards", "core/resource", doc + "package resource\n" + ours("core/cluster"),
+			"imports core/cluster, but may import nothing else of this module"},
 		{"mechanisms", "core/memory", doc + "package memory\n" + ours("core/leveling"), "imports core/leveling"},
 		{"mechanisms", "core/leveling", doc + "package leveling\n" + ours("core/profile"), "imports core/profile"},
 		{"policy asks the engine", "core/policy", doc + "package policy\n" + ours("core/engine"), "imports core/engine"},
@@ -97,9 +100,11 @@ func TestRules(t *testing.T) {
 		{"harness outside of tests", "node/agent", doc + "package agent\n" + ours("internal/guest"), "only tests do"},
 		{"harness in the command", "cmd/bellows", doc + "package main\n" + ours("internal/guest"), "only tests do"},
 		{"command as a library", "door/server", doc + "package server\n" + ours("cmd/bellows"), "imports cmd/bellows"},
-		{"demo as a library", "live", doc + "package live\n" + ours("cmd/bellows/internal/demo"), "imports cmd/bellows/internal/demo"},
+		{"demo as a library", "live", doc + "package live\n" + ours("cmd/bellows/internal/demo"),
+			"imports cmd/bellows/internal/demo"},
 		{"command wires", "cmd/bellows", doc + "package main\n" + ours("sim") + "\n" + ours("live"), ""},
-		{"library in the core", "core/timeline", doc + "package timeline\nimport \"github.com/spf13/cobra\"", "standard library only"},
+		{"library in the core", "core/timeline", doc + "package timeline\nimport \"github.com/spf13/cobra\"",
+			"standard library only"},
 		{"library outside of the core", "door/server", doc + "package server\nimport \"github.com/spf13/cobra\"", ""},
 		{"os", "core/profile", doc + "package profile\nimport \"os\"", "imports os"},
 		{"below os", "core/engine", doc + "package engine\nimport \"os/exec\"", "imports os/exec"},
@@ -110,29 +115,49 @@ func TestRules(t *testing.T) {
 		{"goroutine", "core/engine", doc + "package engine\nfunc f() { go f() }", "core/engine/x.go:3 starts a goroutine"},
 		{"goroutine outside of the core", "live", doc + "package live\nfunc f() { go f() }", ""},
 		{"clock", "core/policy", doc + "package policy\nimport \"time\"\nvar x = time.Now()", "reads the clock (time.Now)"},
-		{"clock as a value", "core/policy", doc + "package policy\nimport \"time\"\nvar x = time.Since", "reads the clock (time.Since)"},
-		{"clock under another name", "core/engine", doc + "package engine\nimport c \"time\"\nfunc f() { c.Sleep(1) }", "reads the clock (time.Sleep)"},
-		{"clock without a name", "sim", doc + "package sim\nimport . \"time\"\nvar x = Now()", "imports time without its name"},
+		{"clock as a value", "core/policy", doc + "package policy\nimport \"time\"\nvar x = time.Since",
+			"reads the clock (time.Since)"},
+		{"clock under another name", "core/engine", doc + "package engine\nimport c \"time\"\nfunc f() { c.Sleep(1) }",
+			"reads the clock (time.Sleep)"},
+		{"clock without a name", "sim", doc + "package sim\nimport . \"time\"\nvar x = Now()",
+			"imports time without its name"},
 		{"timer", "sim", doc + "package sim\nimport \"time\"\nvar x = time.Tick(1)", "reads the clock (time.Tick)"},
-		{"something called time", "core/policy", doc + "package policy\nfunc f(time struct{ Now int }) int { return time.Now }", ""},
+		{"something called time", "core/policy",
+			doc + "package policy\nfunc f(time struct{ Now int }) int { return time.Now }", ""},
 		{"clock outside of the core", "live", doc + "package live\nimport \"time\"\nvar x = time.Now()", ""},
-		{"global randomness", "format/workload", doc + "package workload\nimport \"math/rand/v2\"\nvar x = rand.IntN(6)", "global randomness (rand.IntN)"},
-		{"global randomness", "core/profile", doc + "package profile\nimport \"math/rand\"\nfunc f() { rand.Shuffle(1, nil) }", "global randomness (rand.Shuffle)"},
-		{"seeded randomness", "format/workload", doc + "package workload\nimport \"math/rand/v2\"\nvar x = rand.New(rand.NewPCG(1, 2)).IntN(6)", ""},
-		{"a file behind the back", "node/agent", doc + "package agent\nimport \"os\"\nvar x = os.WriteFile", "uses os.WriteFile"},
+		{"global randomness", "format/workload", doc + "package workload\nimport \"math/rand/v2\"\nvar x = rand.IntN(6)",
+			"global randomness (rand.IntN)"},
+		{"global randomness", "core/profile",
+			doc + "package profile\nimport \"math/rand\"\nfunc f() { rand.Shuffle(1, nil) }",
+			"global randomness (rand.Shuffle)"},
+		{"seeded randomness", "format/workload",
+			doc + "package workload\nimport \"math/rand/v2\"\nvar x = rand.New(rand.NewPCG(1, 2)).IntN(6)", ""},
+		{"a file behind the back", "node/agent", doc + "package agent\nimport \"os\"\nvar x = os.WriteFile",
+			"uses os.WriteFile"},
 		{"a file that is read", "live/store", doc + "package store\nimport \"os\"\nvar x = os.ReadFile", ""},
 		{"a file of another package", "door/server", doc + "package server\nimport \"os\"\nvar x = os.Rename", ""},
-		{"truth in live", "live", doc + "package live\n" + ours("format/workload") + "\nfunc f(j workload.Job) any { return j.Truth }", "uses Truth"},
-		{"truth in the command", "cmd/bellows", doc + "package main\n" + ours("format/workload") + "\nvar x = workload.Job{Truth: nil}", "uses Truth"},
-		{"truth by its type", "door/server", doc + "package server\n" + ours("format/workload") + "\nvar x workload.StageTruth", "uses StageTruth"},
-		{"truth in sim", "sim", doc + "package sim\n" + ours("format/workload") + "\nfunc f(j workload.Job) any { return j.Truth }", ""},
-		{"amounts by position", "sim", doc + "package sim\n" + ours("core/resource") + "\nvar x = resource.Vector{1, 2}", "x.go:4 names amounts of resources by position"},
-		{"amounts by number", "sim", doc + "package sim\n" + ours("core/resource") + "\nvar x = [resource.NumKinds]int{1: 2}", "names amounts of resources by position"},
-		{"amounts by name", "sim", doc + "package sim\n" + ours("core/resource") + "\nvar x = resource.Vector{resource.CPU: 1, resource.Disk: 2}", ""},
-		{"all kinds", "live", doc + "package live\n" + ours("core/resource") + "\nvar x = []resource.Kind{resource.CPU, resource.Memory, resource.Disk}", "lists kinds of resources"},
-		{"two special kinds", "live", doc + "package live\n" + ours("core/resource") + "\nvar x = []resource.Kind{resource.CPU, resource.Memory}", ""},
-		{"a kind by number", "live", doc + "package live\n" + ours("core/resource") + "\nvar x = resource.Kind(1)", "makes a kind of resource from a number"},
-		{"a component by number", "live", doc + "package live\nfunc f(n node) any { return n.Capacity[0] }", "indexes Capacity by a number"},
+		{"truth in live", "live", doc + "package live\n" + ours("format/workload") +
+			"\nfunc f(j workload.Job) any { return j.Truth }", "uses Truth"},
+		{"truth in the command", "cmd/bellows", doc + "package main\n" + ours("format/workload") +
+			"\nvar x = workload.Job{Truth: nil}", "uses Truth"},
+		{"truth by its type", "door/server", doc + "package server\n" + ours("format/workload") +
+			"\nvar x workload.StageTruth", "uses StageTruth"},
+		{"truth in sim", "sim", doc + "package sim\n" + ours("format/workload") +
+			"\nfunc f(j workload.Job) any { return j.Truth }", ""},
+		{"amounts by position", "sim", doc + "package sim\n" + ours("core/resource") + "\nvar x = resource.Vector{1, 2}",
+			"x.go:4 names amounts of resources by position"},
+		{"amounts by number", "sim", doc + "package sim\n" + ours("core/resource") +
+			"\nvar x = [resource.NumKinds]int{1: 2}", "names amounts of resources by position"},
+		{"amounts by name", "sim", doc + "package sim\n" + ours("core/resource") +
+			"\nvar x = resource.Vector{resource.CPU: 1, resource.Disk: 2}", ""},
+		{"all kinds", "live", doc + "package live\n" + ours("core/resource") +
+			"\nvar x = []resource.Kind{resource.CPU, resource.Memory, resource.Disk}", "lists kinds of resources"},
+		{"two special kinds", "live", doc + "package live\n" + ours("core/resource") +
+			"\nvar x = []resource.Kind{resource.CPU, resource.Memory}", ""},
+		{"a kind by number", "live", doc + "package live\n" + ours("core/resource") + "\nvar x = resource.Kind(1)",
+			"makes a kind of resource from a number"},
+		{"a component by number", "live", doc + "package live\nfunc f(n node) any { return n.Capacity[0] }",
+			"indexes Capacity by a number"},
 		{"a vector in package resource", "core/resource", doc + "package resource\nvar x = Vector{1, 2}", ""},
 		{"no comment", "sim/sweep", "package sweep", "has no package comment"},
 		{"licence for a comment", "sim/sweep", "// Copyright somebody\n\npackage sweep", "has no package comment"},
@@ -175,8 +200,10 @@ func TestImportsOfTests(t *testing.T) {
 		path, imported string
 		may            bool
 	}{
-		{"core/memory", "core/cluster", true}, {"core/memory", "core/memory", true}, {"core/memory", "internal/testfile", true}, {"core/memory", "sim", false},
-		{"core/policy", "sim", true}, {"core/policy", "live", false}, {"scenarios", "sim", true}, {"docs", "node/agent", false},
+		{"core/memory", "core/cluster", true}, {"core/memory", "core/memory", true},
+		{"core/memory", "internal/testfile", true}, {"core/memory", "sim", false},
+		{"core/policy", "sim", true}, {"core/policy", "live", false}, {"scenarios", "sim", true},
+		{"docs", "node/agent", false},
 		{"sim", "live", false}, {"nowhere", "core/cluster", false}, {"cmd/bellows", "node/agent", true},
 	} {
 		text := "package p_test\nimport \"" + module + "/" + c.imported + "\""
@@ -190,8 +217,8 @@ func TestImportsOfTests(t *testing.T) {
 	}
 }
 
-// TestTable checks the tables themselves: every row has a reason, folders at the top import only those above them, so that
-// no import runs back up, and no other row gives a package a right that it has.
+// TestTable checks the tables themselves: every row has a reason, folders at the top import only those above them, so
+// that no import runs back up, and no other row gives a package a right that it has.
 func TestTable(t *testing.T) {
 	var above []string
 	for _, f := range folders {

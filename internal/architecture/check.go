@@ -120,7 +120,8 @@ func within(path string, folders []string) bool {
 func (c *checker) tests() error {
 	may := func(imported string) bool {
 		more := row(tests, c.pkg.path)
-		return below(imported, "internal") || imported == c.pkg.path || c.row != nil && c.row.allows(imported) || more != nil && more.allows(imported)
+		return below(imported, "internal") || imported == c.pkg.path || c.row != nil && c.row.allows(imported) ||
+			more != nil && more.allows(imported)
 	}
 	for _, s := range c.pkg.tests {
 		f, err := parser.ParseFile(c.set, s.name, s.text, parser.ImportsOnly)
@@ -130,7 +131,8 @@ func (c *checker) tests() error {
 		for _, spec := range f.Imports {
 			imported, _ := strconv.Unquote(spec.Path.Value)
 			if inside, ours := strings.CutPrefix(imported, module+"/"); ours && !may(inside) {
-				c.failf("%s imports %s, which neither the package nor its tests may: say in the table of tests why they need it", c.at(spec), inside)
+				c.failf("%s imports %s, which neither the package nor its tests may: say in the table of tests why they need it",
+					c.at(spec), inside)
 			}
 		}
 	}
@@ -256,7 +258,8 @@ func (c *checker) functions(f *ast.File) {
 		case imported == "time" && slices.Contains(clock, s.Sel.Name):
 			c.failf("%s reads the clock (time.%s): now is an argument", c.at(n), s.Sel.Name)
 		case strings.HasPrefix(imported, "math/rand") && !slices.Contains(seeded, s.Sel.Name):
-			c.failf("%s uses global randomness (rand.%s): randomness is a seeded source handed to a constructor", c.at(n), s.Sel.Name)
+			c.failf("%s uses global randomness (rand.%s): randomness is a seeded source handed to a constructor", c.at(n),
+				s.Sel.Name)
 		}
 		return true
 	})

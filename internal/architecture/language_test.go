@@ -33,9 +33,11 @@ func TestLanguage(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (name == "testdata" || name == "results" || name == "bin" || strings.HasPrefix(name, ".") && path != root):
+		case entry.IsDir() && (name == "testdata" || name == "results" || name == "bin" || strings.HasPrefix(name, ".") &&
+			path != root):
 			return filepath.SkipDir
-		case entry.IsDir() || name == "results.md" || strings.HasSuffix(name, "_test.go") || filepath.Ext(name) != ".go" && filepath.Ext(name) != ".md":
+		case entry.IsDir() || name == "results.md" || strings.HasSuffix(name, "_test.go") || filepath.Ext(name) != ".go" &&
+			filepath.Ext(name) != ".md":
 			return nil
 		}
 		file, err := os.Open(path)
@@ -54,7 +56,8 @@ func TestLanguage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]string{"So much of it": "the amount", "a job that is told": `"is notified", "knows", "is reported"`, "the foretold": ""} {
+	for text, want := range map[string]string{"So much of it": "the amount",
+		"a job that is told": `"is notified", "knows", "is reported"`, "the foretold": ""} {
 		if got := found.FindString(text); (got != "") != (want != "") || got != "" && insteadOf(got) != want {
 			t.Errorf("%q: found %q", text, got)
 		}

@@ -11,7 +11,8 @@ type folder struct {
 // that the row names. All of them stand above it, so that no import runs back up.
 var folders = []folder{
 	{"core", nil,
-		"events become decisions in one way wherever they come from: the core knows neither machines, nor files, nor the clock"},
+		"events become decisions in one way wherever they come from: the core knows neither machines, nor files, nor " +
+			"the clock"},
 	{"durable", nil,
 		"what a file needs to survive is the same for every owner of files"},
 	{"executor", nil,
@@ -54,7 +55,8 @@ var narrower = []folder{
 		"as memory"},
 	{"core/share", nil,
 		"who is due how many of a number of executors does not depend on what the executors are"},
-	{"core/policy", []string{"core/heap", "core/resource", "core/timeline", "core/cluster", "core/book", "core/memory", "core/leveling", "core/profile", "core/share", "core/policy"},
+	{"core/policy", []string{"core/heap", "core/resource", "core/timeline", "core/cluster", "core/book", "core/memory",
+		"core/leveling", "core/profile", "core/share", "core/policy"},
 		"a policy combines mechanisms and sees estimates; it knows neither who asks nor what is true"},
 	{"sim/sweep", nil,
 		"many runs in a fixed order, whatever is run"},
@@ -64,8 +66,8 @@ var narrower = []folder{
 		"whoever owns an engine in real time has the same clock, agenda and steps: live and pool"},
 	{"live/store", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/profile", "durable"},
 		"what must survive is stored as it is submitted; the store does not decide and does not run anything"},
-	{"node/agent", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/memory", "durable", "node"},
-		"one node carries out orders: it knows no policy and no engine"},
+	{"node/agent", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/memory", "durable",
+		"node"}, "one node carries out orders: it knows no policy and no engine"},
 	{"node/keeper", []string{"core/resource", "core/timeline", "core/cluster", "core/memory", "node/cgroup", "node/swap"},
 		"it keeps the memory of containers whoever owns them: it knows neither supervisors, nor folders, nor the agent"},
 	{"node/cgroup", nil,
@@ -80,7 +82,8 @@ var narrower = []folder{
 		"a pool is driven like a cluster, and starts no process: it knows neither live nor agent"},
 	{"door/terminal", []string{"core/resource", "core/cluster"},
 		"every command and every report prints tables and paragraphs, and shows progress, in the same way"},
-	{"door/server", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/profile", "core/policy", "format", "live", "executor", "pool", "node/input"},
+	{"door/server", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/profile",
+		"core/policy", "format", "live", "executor", "pool", "node/input"},
 		"the API shows what live, store and pools know; it asks no engine and no node, and runs nothing itself"},
 	{"internal/architecture", nil,
 		"a judge has no friends"},
@@ -99,7 +102,8 @@ var tests = []folder{
 		"what a policy decides shows in a simulated run"},
 	{"pool/pools", []string{"node/agent", "door/daemon"},
 		"deaths of a whole daemon and of executors lose no result"},
-	{"executor", []string{"core/timeline", "core/cluster", "core/book", "core/share", "core/policy", "format/workload", "format/importer", "pool"},
+	{"executor", []string{"core/timeline", "core/cluster", "core/book", "core/share", "core/policy", "format/workload",
+		"format/importer", "pool"},
 		"executors and a pool, set as pools are, speak to each other, and run what was recorded elsewhere"},
 	{"node/swap", []string{"node/cgroup"},
 		"only a group with little memory is swapped out"},
@@ -109,7 +113,8 @@ var tests = []folder{
 		"what a caller may see of a running cluster is tested with the inventory of a book"},
 	{"docs", []string{"node/cgroup"},
 		"some commands of documents need control groups"},
-	{"scenarios", []string{"core/resource", "core/timeline", "core/cluster", "core/book", "core/usage", "core/leveling", "core/policy", "core/engine", "format/eventlog", "format/workload", "sim", "live"},
+	{"scenarios", []string{"core/resource", "core/timeline", "core/cluster", "core/book", "core/usage", "core/leveling",
+		"core/policy", "core/engine", "format/eventlog", "format/workload", "sim", "live"},
 		"both drivers of the engine replay the same stories"},
 }
 
@@ -138,20 +143,22 @@ var clocked = []string{"core", "format", "sim"}
 var clock = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 
 // seeded are the names of math/rand and math/rand/v2 that do not use the global source: constructors and types.
-var seeded = []string{"New", "NewSource", "NewPCG", "NewChaCha8", "NewZipf", "Rand", "Source", "Source64", "PCG", "ChaCha8", "Zipf"}
+var seeded = []string{"New", "NewSource", "NewPCG", "NewChaCha8", "NewZipf", "Rand", "Source", "Source64", "PCG",
+	"ChaCha8", "Zipf"}
 
 // durables are the folders whose files must survive a crash. changers are the functions of package os that change
 // files and bypass package durable.
 var (
 	durables = []string{"live", "node/agent", "node/keeper", "door/daemon"}
-	changers = []string{"Create", "CreateTemp", "Link", "Mkdir", "MkdirAll", "Remove", "RemoveAll", "Rename", "Symlink", "Truncate", "WriteFile"}
+	changers = []string{"Create", "CreateTemp", "Link", "Mkdir", "MkdirAll", "Remove", "RemoveAll", "Rename", "Symlink",
+		"Truncate", "WriteFile"}
 )
 
 // vague are names that do not say what a package is for.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "base"}
 
-// truthful are the folders that handle the truth of tasks: formats read it, the simulator uses it, and a replay gives the
-// simulator measured facts that policies do not know.
+// truthful are the folders that handle the truth of tasks: formats read it, the simulator uses it, and a replay gives
+// the simulator measured facts that policies do not know.
 var truthful = []string{"format", "sim", "cmd/bellows/internal/replay"}
 
 // vectors are names of fields that hold a resource.Vector.

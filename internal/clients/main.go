@@ -1,5 +1,5 @@
-// Command clients uses the client that was generated from the document of the API: a job, its result, and refusals. Package bellows is
-// the generated client, which TestGeneratedClients puts here: see run.
+// Command clients uses the client that was generated from the document of the API: a job, its result, and refusals.
+// Package bellows is the generated client, which TestGeneratedClients puts here: see run.
 package main
 
 import (
@@ -35,12 +35,14 @@ func use(ctx context.Context, socket string) error {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}
-	c, err := bellows.NewClientWithResponses("http://bellows", bellows.WithHTTPClient(&http.Client{Transport: &http.Transport{DialContext: dial}}))
+	c, err := bellows.NewClientWithResponses("http://bellows",
+		bellows.WithHTTPClient(&http.Client{Transport: &http.Transport{DialContext: dial}}))
 	if err != nil {
 		return err
 	}
 	job := bellows.Submission{Dir: new("/"), Env: &[]string{"PATH=/usr/bin:/bin"}, Stages: &[]bellows.StageSpec{{
-		Tasks: 1, CpuMillicores: new(int64(10)), IdealMemoryBytes: new(int64(4 << 20)), Args: &[]string{"echo", "hello from Go"}}}}
+		Tasks: 1, CpuMillicores: new(int64(10)), IdealMemoryBytes: new(int64(4 << 20)),
+		Args: &[]string{"echo", "hello from Go"}}}}
 	// A job is submitted once, though its request is sent twice.
 	var ids []int64
 	for range 2 {
@@ -54,7 +56,8 @@ func use(ctx context.Context, socket string) error {
 		return fmt.Errorf("one request was carried out as jobs %d", ids)
 	}
 	ended, err := c.JobWithResponse(ctx, ids[0], &bellows.JobParams{Ended: new(true)})
-	if err != nil || ended.JSON200 == nil || ended.JSON200.Status != "succeeded" || (*ended.JSON200.Stages)[0].Succeeded != 1 {
+	if err != nil || ended.JSON200 == nil || ended.JSON200.Status != "succeeded" ||
+		(*ended.JSON200.Stages)[0].Succeeded != 1 {
 		return fmt.Errorf("job: %v %+v", err, ended)
 	}
 	printed, err := c.OutputWithResponse(ctx, strconv.FormatInt(ids[0], 10)+".0.0", &bellows.OutputParams{})
@@ -67,7 +70,8 @@ func use(ctx context.Context, socket string) error {
 	if err != nil || refused.StatusCode() != http.StatusBadRequest || refused.ApplicationproblemJSONDefault == nil {
 		return fmt.Errorf("submit no tasks: %v %+v", err, refused)
 	}
-	if p := refused.ApplicationproblemJSONDefault; p.Code != "invalid" || p.Status != 400 || *p.Field != "stages[0].tasks" {
+	if p := refused.ApplicationproblemJSONDefault; p.Code != "invalid" || p.Status != 400 ||
+		*p.Field != "stages[0].tasks" {
 		return fmt.Errorf("submit no tasks: %+v", p)
 	}
 	return read(ctx, c)
@@ -89,12 +93,14 @@ func read(ctx context.Context, c *bellows.ClientWithResponses) error {
 			return fmt.Errorf("read %d: %w", i, err)
 		}
 	}
-	for what, n := range map[string]int{"jobs": count(jobs.JSON200), "tasks": count(tasks.JSON200), "pools": count(pools.JSON200)} {
+	for what, n := range map[string]int{"jobs": count(jobs.JSON200), "tasks": count(tasks.JSON200),
+		"pools": count(pools.JSON200)} {
 		if n == 0 {
 			return fmt.Errorf("there are no %s", what)
 		}
 	}
-	if profiles.JSON200 == nil || apps.JSON200 == nil || tokens.JSON200 == nil || quotas.JSON200 == nil || status.JSON200 == nil || health.JSON200 == nil {
+	if profiles.JSON200 == nil || apps.JSON200 == nil || tokens.JSON200 == nil || quotas.JSON200 == nil ||
+		status.JSON200 == nil || health.JSON200 == nil {
 		return fmt.Errorf("%+v %+v %+v %+v %+v %+v", profiles, apps, tokens, quotas, status, health)
 	}
 	for _, j := range *jobs.JSON200 {
@@ -113,7 +119,8 @@ func count[T any](list *[]T) int {
 	return len(*list)
 }
 
-// watch reads the first event, which has all jobs that have not ended. Only the description of the operation says what an event has.
+// watch reads the first event, which has all jobs that have not ended. Only the description of the operation says
+// what an event has.
 func watch(ctx context.Context, c *bellows.ClientWithResponses) error {
 	r, err := c.ClientInterface.Watch(ctx, nil)
 	if err != nil {

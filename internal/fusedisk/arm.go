@@ -19,8 +19,8 @@ type Arm struct {
 	free time.Time // when all transfers that have come are done
 }
 
-// late is how far behind its schedule the arm may be and catch up, so that transfers which were woken late, and the time
-// from one transfer to the next, cost no speed. After a longer pause it was idle.
+// late is how far behind its schedule the arm may be and catch up, so that transfers which were woken late, and the
+// time from one transfer to the next, cost no speed. After a longer pause it was idle.
 const late = 100 * time.Millisecond
 
 // Set changes the pace from now on.

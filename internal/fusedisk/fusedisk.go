@@ -57,8 +57,8 @@ func Need() string {
 	return ""
 }
 
-// New serves content as a disk, in a new folder below parent. The name of the folder begins with the prefix and the number
-// of this process, so that Sweep finds it. The disk has no file system yet.
+// New serves content as a disk, in a new folder below parent. The name of the folder begins with the prefix and the
+// number of this process, so that Sweep finds it. The disk has no file system yet.
 func New(parent, prefix string, content Content) (*Disk, error) {
 	dir, err := os.MkdirTemp(parent, prefix+strconv.Itoa(os.Getpid())+"-")
 	if err != nil {
@@ -172,7 +172,8 @@ func serve(dir string, content Content) (*fuse.Server, error) {
 	return fs.Mount(dir, root, &fs.Options{
 		MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "bellows-disk", MaxWrite: 1 << 17},
 		OnAdd: func(ctx context.Context) {
-			root.AddChild("disk", root.NewPersistentInode(ctx, &file{content: content}, fs.StableAttr{Mode: syscall.S_IFREG}), false)
+			root.AddChild("disk", root.NewPersistentInode(ctx, &file{content: content}, fs.StableAttr{Mode: syscall.S_IFREG}),
+				false)
 		}})
 }
 

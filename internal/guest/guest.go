@@ -3,8 +3,8 @@
 // groups for a controller, and a test machine has only one kernel.
 //
 // The machine is QEMU, with hardware acceleration where the processor supports it. Elsewhere, for example inside most
-// virtual machines, it is emulated. It boots Debian's kernel in about two seconds. internal/guest/setup downloads its parts; Run
-// skips where they are missing.
+// virtual machines, it is emulated. It boots Debian's kernel in about two seconds. internal/guest/setup downloads its
+// parts; Run skips where they are missing.
 //
 // Only tests import this package.
 package guest
@@ -105,8 +105,8 @@ type Config struct {
 	Timeout time.Duration
 }
 
-// Build compiles the tests of the package in dir ("." is the package under test) to a binary that runs in any guest, and
-// returns its path. tags are build tags, for instance "guest".
+// Build compiles the tests of the package in dir ("." is the package under test) to a binary that runs in any guest,
+// and returns its path. tags are build tags, for instance "guest".
 func Build(t *testing.T, dir string, tags ...string) (binary string) {
 	t.Helper()
 	binary = filepath.Join(t.TempDir(), "program")
@@ -194,8 +194,8 @@ func selection(test string, as As) (tests string, selected bool) {
 	return strings.Join(levels[1:], "/"), selected || err != nil // testing itself reports a wrong expression
 }
 
-// turn says why a run is left to another turn; "" if it is not. TURN=K/N in the environment means that this is turn K of N: root with
-// version 2 of control groups runs in each of them, all else in one.
+// turn says why a run is left to another turn; "" if it is not. TURN=K/N in the environment means that this is turn K
+// of N: root with version 2 of control groups runs in each of them, all else in one.
 func (c Config) turn(as As) string {
 	var k, n int
 	if _, err := fmt.Sscanf(os.Getenv("TURN"), "%d/%d", &k, &n); err != nil || n < 1 {
@@ -239,7 +239,8 @@ func (c Config) withDefaults() Config {
 
 // mounts lists the file systems that the first program mounts. systemd mounts its own.
 func (c Config) mounts() []plan.Mount {
-	out := []plan.Mount{{Kind: "proc", Dir: "/proc"}, {Kind: "sysfs", Dir: "/sys"}, {Kind: "devtmpfs", Dir: "/dev"}, {Kind: "tmpfs", Dir: "/tmp"}}
+	out := []plan.Mount{{Kind: "proc", Dir: "/proc"}, {Kind: "sysfs", Dir: "/sys"}, {Kind: "devtmpfs", Dir: "/dev"},
+		{Kind: "tmpfs", Dir: "/tmp"}}
 	const top = "/sys/fs/cgroup"
 	switch {
 	case c.Init == Systemd:

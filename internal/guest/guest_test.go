@@ -36,7 +36,8 @@ func TestArchive(t *testing.T) {
 		}
 		mode, size, nameSize := number(1), number(6), number(11)
 		content := (110 + nameSize + 3) &^ 3
-		got = append(got, strconv.FormatInt(int64(mode), 8)+" "+string(rest[110:110+nameSize-1])+" "+string(rest[content:content+size]))
+		got = append(got, strconv.FormatInt(int64(mode), 8)+" "+string(rest[110:110+nameSize-1])+" "+
+			string(rest[content:content+size]))
 		rest = rest[(content+size+3)&^3:]
 	}
 	want := "40755 dir |100755 dir/five 12345|100644 empty |0 TRAILER!!! "
@@ -51,12 +52,16 @@ func TestCopyRun(t *testing.T) {
 		{"half a line\n" + plan.End + "2\n", "half a line\n", "", "2"},
 		{"x\n" + plan.Fail + "no such user\n", "x\n", "", "no such user"},
 		{"x\ny", "x\n", "", "nothing: the guest is gone"},
-		{"x\n" + plan.Stop + "paused 3s\r\ny\n" + plan.Stop + "asleep 1m0s\n" + plan.End + "0\n", "x\ny\n", "paused 3s, asleep 1m0s, ", "0"},
+		{"x\n" + plan.Stop + "paused 3s\r\ny\n" + plan.Stop + "asleep 1m0s\n" + plan.End + "0\n", "x\ny\n",
+			"paused 3s, asleep 1m0s, ", "0"},
 	} {
 		var out, stops strings.Builder
-		end := copyRun(&out, bufio.NewReader(strings.NewReader(c.answers)), func(request string) { stops.WriteString(request + ", ") })
+		end := copyRun(&out, bufio.NewReader(strings.NewReader(c.answers)), func(request string) {
+			stops.WriteString(request + ", ")
+		})
 		if out.String() != c.output || stops.String() != c.stops || end != c.end {
-			t.Errorf("%q: output %q, stops %q and end %q, want %q, %q and %q", c.answers, out.String(), stops.String(), end, c.output, c.stops, c.end)
+			t.Errorf("%q: output %q, stops %q and end %q, want %q, %q and %q", c.answers, out.String(), stops.String(), end,
+				c.output, c.stops, c.end)
 		}
 	}
 }

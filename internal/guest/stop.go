@@ -20,10 +20,11 @@ import (
 type Stop string
 
 const (
-	// Paused stops the processors of the guest, as a hypervisor does that takes a snapshot or moves the guest to another host. The
-	// clocks of the guest stand meanwhile, the calendar too.
+	// Paused stops the processors of the guest, as a hypervisor does that takes a snapshot or moves the guest to another
+	// host. The clocks of the guest stand meanwhile, the calendar too.
 	Paused Stop = "paused"
-	// Asleep stops the hypervisor itself, as a host that sleeps does. The clocks of the guest go on: for its programs they jump.
+	// Asleep stops the hypervisor itself, as a host that sleeps does. The clocks of the guest go on: for its programs
+	// they jump.
 	Asleep Stop = "asleep"
 )
 
@@ -35,8 +36,8 @@ func Need(t *testing.T) {
 	}
 }
 
-// StopMachine has the host stop the guest in which the test runs, for a time by the clock of the host, and returns when the guest goes
-// on.
+// StopMachine has the host stop the guest in which the test runs, for a time by the clock of the host, and returns
+// when the guest goes on.
 func StopMachine(t *testing.T, how Stop, lasts time.Duration) {
 	t.Helper()
 	port, err := os.OpenFile(plan.Port, os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -83,7 +84,9 @@ func (m *machine) stopFor(request string) error {
 	case Paused:
 		stop, goOn = func() error { return m.command("stop") }, func() error { return m.command("cont") }
 	case Asleep:
-		stop, goOn = func() error { return m.qemu.Process.Signal(syscall.SIGSTOP) }, func() error { return m.qemu.Process.Signal(syscall.SIGCONT) }
+		stop, goOn = func() error {
+			return m.qemu.Process.Signal(syscall.SIGSTOP)
+		}, func() error { return m.qemu.Process.Signal(syscall.SIGCONT) }
 	default:
 		return fmt.Errorf("stop %q: must be %s or %s", how, Paused, Asleep)
 	}

@@ -78,8 +78,8 @@ func TestCutAtTheSuperblock(t *testing.T) {
 	}
 }
 
-// A slow disk takes its time for each byte that is read, and for each move of its arm. Only the least time is tested, which no load on the
-// machine makes shorter; TestArm tests the rest.
+// A slow disk takes its time for each byte that is read, and for each move of its arm. Only the least time is tested,
+// which no load on the machine makes shorter; TestArm tests the rest.
 func TestSlow(t *testing.T) {
 	const file, block, rate, seek = 8 << 20, 128 << 10, 32 << 20, 8 * time.Millisecond
 	const idle = 100 * time.Millisecond // for which the arm may have been before, and catches up

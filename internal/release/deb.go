@@ -61,7 +61,8 @@ Description: elastic resource manager for memory-hungry batch work
  the system, or of a user.
 `, r.version, arch, size)
 	about, err := tarball([]file{{"control", 0o644, []byte(control)}, {"md5sums", 0o644, []byte(sums.String())},
-		{"prerm", 0o755, []byte(before)}, {"postinst", 0o755, []byte(afterwards)}, {"postrm", 0o755, []byte(afterwards)}}, "./", r.date)
+		{"prerm", 0o755, []byte(before)}, {"postinst", 0o755, []byte(afterwards)}, {"postrm", 0o755, []byte(afterwards)}},
+		"./", r.date)
 	if err != nil {
 		return "", nil, err
 	}
@@ -70,7 +71,8 @@ Description: elastic resource manager for memory-hungry batch work
 		return "", nil, err
 	}
 	b := bytes.NewBufferString("!<arch>\n")
-	members := []file{{"debian-binary", 0o644, []byte("2.0\n")}, {"control.tar.gz", 0o644, about}, {"data.tar.gz", 0o644, data}}
+	members := []file{{"debian-binary", 0o644, []byte("2.0\n")}, {"control.tar.gz", 0o644, about},
+		{"data.tar.gz", 0o644, data}}
 	for _, member := range members {
 		fmt.Fprintf(b, "%-16s%-12d%-6d%-6d%-8s%-10d`\n", member.path, r.date.Unix(), 0, 0, "100644", len(member.text))
 		b.Write(member.text)

@@ -82,7 +82,8 @@ func TestPackageOfDebian(t *testing.T) {
 
 	root.does(t, "systemctl", "start", "bellows")
 	root.does(t, "dpkg", "--force-bad-path", "-r", "bellows")
-	for _, path := range []string{"/usr/bin/bellows", "/usr/lib/systemd/system/bellows.service", "/usr/share/doc/bellows"} {
+	for _, path := range []string{"/usr/bin/bellows", "/usr/lib/systemd/system/bellows.service",
+		"/usr/share/doc/bellows"} {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("after its removal the package has left %s: %v", path, err)
 		}

@@ -91,7 +91,8 @@ func (r *release) build(dir, when string, arches []string) (err error) {
 		if err != nil {
 			return err
 		}
-		for _, pack := range []func(arch string, program []byte) (name string, packed []byte, err error){r.archive, r.deb, r.wheel} {
+		for _, pack := range []func(arch string, program []byte) (name string, packed []byte, err error){r.archive, r.deb,
+			r.wheel} {
 			name, packed, err := pack(arch, text)
 			if err != nil {
 				return fmt.Errorf("pack for %s: %w", arch, err)
@@ -115,7 +116,8 @@ func (r *release) compile(dir, work, arch string) (program string, err error) {
 	// The records of the go command would depend on whether the tree is a clone.
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", stamp, "-o", program, "./cmd/bellows")
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFLAGS=")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0",
+		"GOEXPERIMENT=", "GOFLAGS=")
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("build for %s: %w", arch, err)
 	}

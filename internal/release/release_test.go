@@ -95,7 +95,8 @@ func TestRelease(t *testing.T) {
 // Trees that are not a commit are not released.
 func TestNotACommit(t *testing.T) {
 	for _, r := range []release{{}, {commit: "0123456789ab-dirty"}} {
-		if err := r.build("../..", "2026-11-29T22:39:01Z", nil); err == nil || !strings.Contains(err.Error(), "must be a commit") {
+		if err := r.build("../..", "2026-11-29T22:39:01Z", nil); err == nil ||
+			!strings.Contains(err.Error(), "must be a commit") {
 			t.Errorf("%q: %v", r.commit, err)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Write writes the files cert.pem and key.pem to a folder, in place of old ones: a certificate for localhost and the loopback
-// addresses, which is its own authority and is valid for an hour, and its key.
+// Write writes the files cert.pem and key.pem to a folder, in place of old ones: a certificate for localhost and the
+// loopback addresses, which is its own authority and is valid for an hour, and its key.
 func Write(dir string) (certificate, key string, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -30,7 +30,8 @@ func Write(dir string) (certificate, key string, err error) {
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "bellows test"},
 		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true, IsCA: true,
 		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 	}

@@ -51,8 +51,8 @@ func Examples(t *testing.T, page, language string) []string {
 	return all
 }
 
-// Undocumented returns the names that begin no row of a table in a section of a page of the documentation: no first cell of a
-// row contains them.
+// Undocumented returns the names that begin no row of a table in a section of a page of the documentation: no first
+// cell of a row contains them.
 func Undocumented(t *testing.T, page, section string, names []string) (missing []string) {
 	t.Helper()
 	text, err := os.ReadFile(page)

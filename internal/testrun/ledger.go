@@ -98,7 +98,8 @@ func accountFor(path string, out, complaints io.Writer) int {
 			}
 		}
 	}
-	slices.SortStableFunc(faults, func(a, b result) int { return strings.Compare(string(b.Outcome), string(a.Outcome)) }) // flaky first: the end is read most
+	// flaky first: the end is read most
+	slices.SortStableFunc(faults, func(a, b result) int { return strings.Compare(string(b.Outcome), string(a.Outcome)) })
 	showOutputs(faults, out)
 	list(out, "left to another turn", left, result.name)
 	list(out, "skipped in every run", never, func(o result) string { return o.name() + ": " + o.Output })

@@ -9,8 +9,8 @@
 //
 // If the environment has TEST_LEDGER=FILE, the outcome of each test is added to that file. -account reads the results
 // of several runs from the file and prints which tests failed and which were flaky. It fails if a test was skipped in
-// all runs, unless the test needs data that is next to the project and not in it ("../shared"), or what a guest has that was left to
-// another turn (TURN of .ci/run).
+// all runs, unless the test needs data that is next to the project and not in it ("../shared"), or what a guest has
+// that was left to another turn (TURN of .ci/run).
 //
 // Exit codes: 0 all passed, 1 a test failed, 2 wrong usage.
 package main
@@ -88,12 +88,13 @@ func split(args []string) [][]string {
 	return lists
 }
 
-// propertySeed is an environment variable of package rapid: the seed of the random cases on which properties are tested; 0 draws
-// new ones in each run.
+// propertySeed is an environment variable of package rapid: the seed of the random cases on which properties are
+// tested; 0 draws new ones in each run.
 const propertySeed = "RAPID_SEED"
 
-// goTest runs the go command. Unless the environment has a seed, properties are tested on the same cases in each run, so that a
-// failure is due to a change. If the command failed although no test and no package did, that is a failure, too.
+// goTest runs the go command. Unless the environment has a seed, properties are tested on the same cases in each run,
+// so that a failure is due to a change. If the command failed although no test and no package did, that is a failure,
+// too.
 func goTest(args []string, out, complaints io.Writer) *run {
 	r := &run{}
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
@@ -110,7 +111,8 @@ func goTest(args []string, out, complaints io.Writer) *run {
 		err = errors.Join(errRead, cmd.Wait())
 	}
 	if err != nil && !r.hasFailed() {
-		r.results = append(r.results, result{Package: fmt.Sprintf("go test %q", args), Outcome: failed, Output: err.Error() + "\n"})
+		r.results = append(r.results, result{Package: fmt.Sprintf("go test %q", args), Outcome: failed,
+			Output: err.Error() + "\n"})
 	}
 	return r
 }

@@ -12,7 +12,8 @@ import (
 const mostRetries = 4
 
 // A failure with one of these texts in its output is not by chance, however rare it is.
-var certain = regexp.MustCompile(`(?m)WARNING: DATA RACE|race detected during execution of test|^\s*panic: |^\s*fatal error: |^it did not end$`)
+var certain = regexp.MustCompile(
+	`(?m)WARNING: DATA RACE|race detected during execution of test|^\s*panic: |^\s*fatal error: |^it did not end$`)
 
 // retry runs failed tests once more, each alone, with its arguments. A test that passes then is flaky. retry runs no
 // test again if a failure is certain: a data race, a panic, a test that did not end, a package that was not built.
@@ -95,6 +96,7 @@ func (r *run) said(name testName) (output string) {
 // ran reports whether the test, or one below it, passed.
 func (r *run) ran(name testName) bool {
 	return slices.ContainsFunc(r.results, func(o result) bool {
-		return o.Outcome == passed && o.Package == name.pkg && (o.Test == name.test || strings.HasPrefix(o.Test, name.test+"/"))
+		return o.Outcome == passed && o.Package == name.pkg &&
+			(o.Test == name.test || strings.HasPrefix(o.Test, name.test+"/"))
 	})
 }

@@ -40,9 +40,12 @@ func TestRetry(t *testing.T) {
 		retried string
 		end     string
 	}{
-		{"by chance", []string{byChance}, 0, "=== once more, alone: m TestTwice/a_case\n", "FLAKY: m TestTwice/a_case\n3 passed, 0 failed, 0 skipped in "},
-		{"for certain", []string{byChance, always}, 1, "=== once more, alone: m TestAlways\n", "FLAKY: m TestTwice/a_case\nfailed: m TestAlways\n3 passed, 1 failed, 0 skipped in "},
-		{"with a panic", []string{byChance, panics}, 1, "", "failed: m TestTwice/a_case\nfailed: m TestPanics\n2 passed, 2 failed, 0 skipped in "},
+		{"by chance", []string{byChance}, 0, "=== once more, alone: m TestTwice/a_case\n",
+			"FLAKY: m TestTwice/a_case\n3 passed, 0 failed, 0 skipped in "},
+		{"for certain", []string{byChance, always}, 1, "=== once more, alone: m TestAlways\n",
+			"FLAKY: m TestTwice/a_case\nfailed: m TestAlways\n3 passed, 1 failed, 0 skipped in "},
+		{"with a panic", []string{byChance, panics}, 1, "",
+			"failed: m TestTwice/a_case\nfailed: m TestPanics\n2 passed, 2 failed, 0 skipped in "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -58,11 +61,13 @@ func TestRetry(t *testing.T) {
 			ledger := filepath.Join(t.TempDir(), "ledger")
 			var out strings.Builder
 			code := execute(t.Context(), []string{"--", "-count=1", "-vet=off", "./..."}, &out, &out, ledger)
-			if code != c.code || !strings.Contains(out.String(), c.end) || !strings.Contains(out.String(), c.retried) || strings.Contains(out.String(), "once more") != (c.retried != "") {
+			if code != c.code || !strings.Contains(out.String(), c.end) || !strings.Contains(out.String(), c.retried) ||
+				strings.Contains(out.String(), "once more") != (c.retried != "") {
 				t.Errorf("exit code %d, want %d, and output\n%swant %q and\n%s", code, c.code, out.String(), c.retried, c.end)
 			}
 			out.Reset()
-			if code := execute(t.Context(), []string{"-account", ledger}, &out, &out, ""); code != c.code || !strings.Contains(out.String(), "the first time") {
+			if code := execute(t.Context(), []string{"-account", ledger}, &out, &out, ""); code != c.code ||
+				!strings.Contains(out.String(), "the first time") {
 				t.Errorf("the account: exit code %d, want %d, and output\n%s", code, c.code, out.String())
 			}
 		})

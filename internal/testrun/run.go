@@ -183,7 +183,8 @@ func packageLine(text string, out io.Writer) {
 	case "PASS", "FAIL", "":
 		return
 	}
-	if strings.Contains(text, "[no test files]") || strings.Contains(text, "[no tests to run]") || strings.HasPrefix(text, "testing: warning: no tests to run") {
+	if strings.Contains(text, "[no test files]") || strings.Contains(text, "[no tests to run]") ||
+		strings.HasPrefix(text, "testing: warning: no tests to run") {
 		return
 	}
 	fmt.Fprint(out, text)
@@ -191,8 +192,8 @@ func packageLine(text string, out io.Writer) {
 
 var skipLine = regexp.MustCompile(`(?m)^\s+[\w.-]+\.go:\d+: (.*)$`)
 
-// reason returns why a test was skipped: the last line of its output. A script says so before its log, which begins with its
-// environment.
+// reason returns why a test was skipped: the last line of its output. A script says so before its log, which begins
+// with its environment.
 func reason(output string) string {
 	why := "it does not say why"
 	for _, said := range skipLine.FindAllStringSubmatch(output, -1) {
@@ -225,7 +226,8 @@ func (r *run) report(out io.Writer, took time.Duration) int {
 	for _, o := range r.results {
 		count[o.Outcome]++
 	}
-	fmt.Fprintf(out, "%d passed, %d failed, %d skipped in %s\n", count[passed]+count[flaky], count[failed], count[skipped], took.Round(time.Second))
+	fmt.Fprintf(out, "%d passed, %d failed, %d skipped in %s\n", count[passed]+count[flaky], count[failed],
+		count[skipped], took.Round(time.Second))
 	if count[failed] > 0 {
 		return 1
 	}

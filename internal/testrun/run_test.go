@@ -143,13 +143,18 @@ func TestAccount(t *testing.T) {
 {"Action":"output","Package":"m/a","Test":"TestGuest/hybrid/root","Output":"    guest.go:180: left to turn 2 of 3\n"}
 {"Action":"skip","Package":"m/a","Test":"TestGuest/hybrid/root"}`}, "left to another turn: m/a TestSwap\nleft to another turn: m/a TestGuest/hybrid/root\n", 0},
 		{"a test that ran in a guest", []string{events, guestEvents}, "", 0},
-		{"a test that ran in another run", []string{events, `{"Action":"pass","Package":"m/a","Test":"TestSwap","Elapsed":20}`}, "", 0},
+		{"a test that ran in another run",
+			[]string{events, `{"Action":"pass","Package":"m/a","Test":"TestSwap","Elapsed":20}`}, "", 0},
 		{"a test of which a part ran in another run", []string{events, `{"Action":"run","Package":"m/a","Test":"TestSwap/file"}
 {"Action":"pass","Package":"m/a","Test":"TestSwap/file","Elapsed":20}
 {"Action":"pass","Package":"m/a","Test":"TestSwap","Elapsed":20}`}, "", 0},
-		{"a test of which another one is no part", []string{events, `{"Action":"pass","Package":"m/a","Test":"TestSwapped/file","Elapsed":20}`}, "skipped in every run: m/a TestSwap: needs swap\n", 1},
-		{"the end of what a failed test said", []string{long}, "--- fail: m/b TestBad/case\n" + strings.Repeat("1 is not 2\n", shownLines) + "failed: m/b TestBad/case\n", 1},
-		{"what did not compile", []string{notCompiled}, "--- fail: m/c\nc.go:3: undefined: x\nFAIL	m/c [build failed]\nfailed: m/c\n", 1},
+		{"a test of which another one is no part",
+			[]string{events, `{"Action":"pass","Package":"m/a","Test":"TestSwapped/file","Elapsed":20}`},
+			"skipped in every run: m/a TestSwap: needs swap\n", 1},
+		{"the end of what a failed test said", []string{long}, "--- fail: m/b TestBad/case\n" +
+			strings.Repeat("1 is not 2\n", shownLines) + "failed: m/b TestBad/case\n", 1},
+		{"what did not compile", []string{notCompiled},
+			"--- fail: m/c\nc.go:3: undefined: x\nFAIL	m/c [build failed]\nfailed: m/c\n", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ledger := filepath.Join(t.TempDir(), "ledger")
@@ -176,7 +181,8 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if code := execute(t.Context(), []string{"-account", filepath.Join(t.TempDir(), "absent")}, &out, &out, ""); code != 1 {
+	if code := execute(t.Context(), []string{"-account", filepath.Join(t.TempDir(), "absent")}, &out, &out,
+		""); code != 1 {
 		t.Errorf("no ledger: exit code %d, want 1: %s", code, out.String())
 	}
 }
@@ -188,15 +194,17 @@ func TestExecute(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, out.String())
 	}
 	out.Reset()
-	if code := execute(t.Context(), []string{"--", "./absent"}, &out, &out, ""); code != 1 || !strings.Contains(out.String(), "1 failed") {
+	if code := execute(t.Context(), []string{"--", "./absent"}, &out, &out, ""); code != 1 ||
+		!strings.Contains(out.String(), "1 failed") {
 		t.Errorf("exit code %d, want 1: %s", code, out.String())
 	}
 }
 
 func TestReason(t *testing.T) {
 	for output, want := range map[string]string{
-		"    a_test.go:5: a remark\n    a_test.go:9: needs swap\n":                                             "needs swap",
-		"    cmd.go:380: long: run without -short\n    testscript.go:609: WORK=$WORK\n        HOME=/no-home\n": "long: run without -short",
+		"    a_test.go:5: a remark\n    a_test.go:9: needs swap\n": "needs swap",
+		"    cmd.go:380: long: run without -short\n    testscript.go:609: WORK=$WORK\n        " +
+			"HOME=/no-home\n": "long: run without -short",
 		"--- SKIP: TestSwap (0.00s)\n": "it does not say why",
 	} {
 		if got := reason(output); got != want {

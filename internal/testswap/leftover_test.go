@@ -59,8 +59,10 @@ func TestKilled(t *testing.T) {
 
 func TestSince(t *testing.T) {
 	t.Setenv("TMPDIR", "/tmp/tests/")
-	now := []string{"/dev/vdb", "/dev/zram0", "/dev/zram1", "/tmp/tests/swap", "/tmp/tests/before", "/tmp/testswap", "/home/swap"}
-	if got, want := since([]string{"/dev/zram0", "/tmp/tests/before"}, now), []string{"/dev/zram1", "/tmp/tests/swap"}; !slices.Equal(got, want) {
+	now := []string{"/dev/vdb", "/dev/zram0", "/dev/zram1", "/tmp/tests/swap", "/tmp/tests/before", "/tmp/testswap",
+		"/home/swap"}
+	if got, want := since([]string{"/dev/zram0", "/tmp/tests/before"}, now),
+		[]string{"/dev/zram1", "/tmp/tests/swap"}; !slices.Equal(got, want) {
 		t.Errorf("%q are tests', want %q", got, want)
 	}
 }

@@ -80,7 +80,8 @@ func own(t testing.TB, bytes int64) error {
 		return fmt.Errorf("a file in %s cannot be swapped to: %v", dir, err)
 	}
 	file := filepath.Join(dir, "swap")
-	for _, args := range [][]string{{"fallocate", "-l", fmt.Sprint(bytes), file}, {"chmod", "600", file}, {"mkswap", "-q", file}, {"swapon", "-p", "32767", file}} {
+	for _, args := range [][]string{{"fallocate", "-l", fmt.Sprint(bytes), file}, {"chmod", "600", file},
+		{"mkswap", "-q", file}, {"swapon", "-p", "32767", file}} {
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, out)
 		}

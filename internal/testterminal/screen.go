@@ -13,8 +13,8 @@ import (
 // Cell is a column of a line of the screen. The second column of a wide character has no text.
 type Cell struct{ Text, Style string }
 
-// screen is what a terminal shows. It knows the control sequences that the project's programs write, and no others, which are in
-// strange.
+// screen is what a terminal shows. It knows the control sequences that the project's programs write, and no others,
+// which are in strange.
 type screen struct {
 	columns, rows int
 	lines, other  [][]Cell // other is the screen that is not shown
@@ -82,7 +82,8 @@ var (
 	begun    = regexp.MustCompile(`^\x1b(\[\??[0-9;]*)?$`)
 )
 
-// take shows the first character, or carries out the first control sequence; n is its length, 0 if its end has not arrived.
+// take shows the first character, or carries out the first control sequence; n is its length, 0 if its end has not
+// arrived.
 func (s *screen) take(p []byte) (n int) {
 	switch c := p[0]; {
 	case c == '\r':

@@ -28,8 +28,8 @@ type Terminal struct {
 	slow   sync.Mutex    // locked while nothing is read
 }
 
-// Open returns a terminal of a size. It is closed when the test ends, which fails if something was written to it that Terminal does not
-// know.
+// Open returns a terminal of a size. It is closed when the test ends, which fails if something was written to it that
+// Terminal does not know.
 func Open(t testing.TB, columns, rows int) *Terminal {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -156,7 +156,8 @@ func (x *Terminal) Screen() string {
 	return x.screen.text()
 }
 
-// Untouched reports whether the terminal is as programs expect it: its first screen, a cursor, long lines go on in the next.
+// Untouched reports whether the terminal is as programs expect it: its first screen, a cursor, long lines go on in
+// the next.
 func (x *Terminal) Untouched() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

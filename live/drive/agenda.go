@@ -1,5 +1,6 @@
-// Package drive runs an engine in real time. It has what every driver needs that is not virtual: a clock, the events to come, steps that
-// survive a bug of the policy, and a loop that handles together what happened together. It stores nothing and starts no process.
+// Package drive runs an engine in real time. It has what every driver needs that is not virtual: a clock, the events
+// to come, steps that survive a bug of the policy, and a loop that handles together what happened together. It stores
+// nothing and starts no process.
 package drive
 
 import (
@@ -11,7 +12,8 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// Clock is the wall clock at the time when it was made plus the time since then: it never runs backwards, however the calendar is set.
+// Clock is the wall clock at the time when it was made plus the time since then: it never runs backwards, however the
+// calendar is set.
 type Clock struct{ begun time.Time }
 
 // NewClock returns a clock that begins now.
@@ -25,8 +27,8 @@ func (c Clock) Now() timeline.Time {
 	return timeline.Time(c.begun.UnixNano()).Add(time.Since(c.begun))
 }
 
-// Agenda is the times at which a policy is to be woken, and the events that are to be handled later than they arrived. It is not safe for
-// concurrent use.
+// Agenda is the times at which a policy is to be woken, and the events that are to be handled later than they
+// arrived. It is not safe for concurrent use.
 type Agenda struct {
 	wakes []timeline.Time
 	held  []heldEvent
@@ -74,7 +76,8 @@ func (a *Agenda) Held() iter.Seq2[timeline.Time, *cluster.Event] {
 	}
 }
 
-// Due appends the events whose time has come to a list, and forgets them. However many wakes are due, there is one Woken event.
+// Due appends the events whose time has come to a list, and forgets them. However many wakes are due, there is one
+// Woken event.
 func (a *Agenda) Due(now timeline.Time, to []cluster.Event) []cluster.Event {
 	a.held = slices.DeleteFunc(a.held, func(h heldEvent) bool {
 		due := h.at <= now

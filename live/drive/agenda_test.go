@@ -34,7 +34,8 @@ func TestAgenda(t *testing.T) {
 			id++
 		case 2:
 			one := cluster.JobID(random.IntN(int(id)))
-			if e, ok := a.TakeHeld(func(e *cluster.Event) bool { return e.Job == one }); ok != (held[one] != 0) || ok && e.Job != one {
+			if e, ok := a.TakeHeld(func(e *cluster.Event) bool { return e.Job == one }); ok != (held[one] != 0) || ok &&
+				e.Job != one {
 				t.Fatalf("took %v %v", e, ok)
 			}
 			delete(held, one)

@@ -20,8 +20,8 @@ var ErrEnded = errors.New("the loop has ended")
 
 // Handler is what a Loop works for. The loop calls its methods in its own goroutine, in which it alone runs.
 type Handler interface {
-	// Due handles what is due, and returns when there is something to handle next; timeline.Never is not at all. It is called before each
-	// step.
+	// Due handles what is due, and returns when there is something to handle next; timeline.Never is not at all. It is
+	// called before each step.
 	Due(now timeline.Time) (next timeline.Time)
 	// Took handles the decisions of a step, but for Wake. The slice is valid until it returns.
 	Took(now timeline.Time, decisions []cluster.Decision)
@@ -47,7 +47,8 @@ type Loop struct {
 
 // NewLoop returns a loop that has not begun.
 func NewLoop(e *engine.Engine, h Handler) *Loop {
-	return &Loop{clock: NewClock(), engine: e, handler: h, calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{})}
+	return &Loop{clock: NewClock(), engine: e, handler: h, calls: make(chan func()), stop: make(chan struct{}),
+		done: make(chan struct{})}
 }
 
 // Run runs the loop until End is called.
@@ -140,8 +141,8 @@ func (l *Loop) Events() int64 { return l.passed }
 // Event hands an event to the engine, in the next step. It must be called in the loop's goroutine.
 func (l *Loop) Event(e cluster.Event) { l.events = append(l.events, e) }
 
-// Do calls f in the loop's goroutine, between two steps, and returns when f has returned. The error is ErrEnded, or that of ctx if f was
-// not called. If f panics, the loop is broken.
+// Do calls f in the loop's goroutine, between two steps, and returns when f has returned. The error is ErrEnded, or
+// that of ctx if f was not called. If f panics, the loop is broken.
 func (l *Loop) Do(ctx context.Context, f func()) error {
 	called := make(chan struct{})
 	select {

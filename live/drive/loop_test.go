@@ -66,7 +66,8 @@ func TestLoop(t *testing.T) {
 		err := l.Do(t.Context(), func() {
 			l.Event(cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: need}})
 			l.Event(cluster.Event{Kind: cluster.Synced})
-			l.Event(cluster.Event{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 1, Stages: []cluster.Stage{{Tasks: 2, Ideal: need}}}})
+			l.Event(cluster.Event{Kind: cluster.JobSubmitted,
+				NewJob: &cluster.Job{ID: 1, Stages: []cluster.Stage{{Tasks: 2, Ideal: need}}}})
 			h.next = l.Now().Add(time.Minute)
 		})
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// Step is a step of an engine that turns a panic into an error: a bug of a policy must not harm what runs. After an error the engine must
-// not be used any more.
+// Step is a step of an engine that turns a panic into an error: a bug of a policy must not harm what runs. After an
+// error the engine must not be used any more.
 func Step(e *engine.Engine, now timeline.Time, events ...cluster.Event) (decisions []cluster.Decision, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Cache keeps what was put or found most recently: at least half of its size, at most all of it. It may be used by several goroutines
-// at once.
+// Cache keeps what was put or found most recently: at least half of its size, at most all of it. It may be used by
+// several goroutines at once.
 type Cache[K comparable, V any] struct {
 	mu         sync.Mutex
 	most       int
@@ -53,8 +53,9 @@ func (c *Cache[K, V]) Put(key K, value V, size int) {
 	c.put(key, entry[V]{value, size})
 }
 
-// Offer keeps a value if its key has been offered before and was not forgotten since: what is wanted only once takes no room. Of every two
-// keys with the same index the older one is forgotten, so that some 20,000 other keys may be offered in between.
+// Offer keeps a value if its key has been offered before and was not forgotten since: what is wanted only once takes
+// no room. Of every two keys with the same index the older one is forgotten, so that some 20,000 other keys may be
+// offered in between.
 func (c *Cache[K, V]) Offer(key K, value V, size int) {
 	hash := maphash.Comparable(c.seed, key)
 	index, mark := hash%mostOffered, uint32(hash>>32)|1 // an index without a key has 0

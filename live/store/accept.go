@@ -22,8 +22,8 @@ import (
 	"github.com/bellows-rm/bellows/durable"
 )
 
-// A store that was lost, emptied, or replaced by an earlier one does not know that itself. What is known outside of it are the mark, and
-// what stands in the state directory under numbers of jobs.
+// A store that was lost, emptied, or replaced by an earlier one does not know that itself. What is known outside of
+// it are the mark, and what stands in the state directory under numbers of jobs.
 
 // commits is the name of the sequence, beside those of the tables, that counts commits. So the count needs no table.
 const commits = "commits"
@@ -57,7 +57,8 @@ func (s *Store) witness() (last witness) {
 	}
 	for _, name := range namesIn(filepath.Join(dir, "containers")) {
 		if id, err := cluster.ParseContainerID(name); err == nil && id.Task.Job > last.job {
-			last = witness{id.Task.Job, fmt.Sprintf("a container of job %d is in %s", id.Task.Job, filepath.Join(dir, "containers", name))}
+			last = witness{id.Task.Job, fmt.Sprintf("a container of job %d is in %s", id.Task.Job,
+				filepath.Join(dir, "containers", name))}
 		}
 	}
 	return last
@@ -113,7 +114,8 @@ func (s *Store) isBehind() error {
 // sequences finds out how many commits the store has had, and the highest number of a job.
 func (s *Store) sequences() (newest cluster.JobID, err error) {
 	var made, had int64
-	if err := s.reader.QueryRow("SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_sequence'").Scan(&made); err != nil || made == 0 {
+	if err := s.reader.QueryRow("SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_sequence'").Scan(
+		&made); err != nil || made == 0 {
 		return 0, err
 	}
 	for name, into := range map[string]any{commits: &had, "jobs": &newest} {
@@ -151,9 +153,9 @@ func (s *Store) isReadable() error {
 	return errors.Join(jobs, tasks, runs, last)
 }
 
-// Accept makes Open take the store of a state directory as it is, although it is behind. One that is damaged is moved aside, and an empty one
-// takes its place. Numbers go on above every one that may have been in use. Accept returns a clause for each thing that it has changed. No
-// other process may have the store open.
+// Accept makes Open take the store of a state directory as it is, although it is behind. One that is damaged is moved
+// aside, and an empty one takes its place. Numbers go on above every one that may have been in use. Accept returns a
+// clause for each thing that it has changed. No other process may have the store open.
 func Accept(dir string) (changed []string, err error) {
 	s, err := newStore(dir)
 	if err != nil {
@@ -191,7 +193,8 @@ func Accept(dir string) (changed []string, err error) {
 	return changed, errors.Join(err, s.Close())
 }
 
-// putAside renames the files of the store, and returns the new name of the first of them; "" if there is none with content.
+// putAside renames the files of the store, and returns the new name of the first of them; "" if there is none with
+// content.
 func (s *Store) putAside() (kept string, err error) {
 	to := s.path + ".damaged-" + time.Now().UTC().Format("20060102-150405.000")
 	for _, ending := range []string{"", "-wal"} { // as SQLite names them
@@ -207,8 +210,8 @@ func (s *Store) putAside() (kept string, err error) {
 	return kept, nil
 }
 
-// goOn lets the numbers of jobs and runs of the daemon go on above every one that may have been in use, and the mark say what is true of
-// the store. It returns what has changed, as a clause.
+// goOn lets the numbers of jobs and runs of the daemon go on above every one that may have been in use, and the mark
+// say what is true of the store. It returns what has changed, as a clause.
 func (s *Store) goOn() (changed string, err error) {
 	had := s.mark.says
 	missing := max(0, had.commits-s.commits.Load())
@@ -221,14 +224,16 @@ func (s *Store) goOn() (changed string, err error) {
 	last := map[string]int64{"jobs": int64(had.jobs), "runs": s.lastRun()}
 	err = s.write(context.Background(), "write to", func(tx *change) error {
 		for name, seq := range last {
-			raised, err := tx.ExecContext(context.Background(), "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", seq, name)
+			raised, err := tx.ExecContext(context.Background(), "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?",
+				seq, name)
 			if err != nil {
 				return err
 			}
 			if n, err := raised.RowsAffected(); err != nil || n > 0 {
 				continue
 			}
-			if _, err := tx.ExecContext(context.Background(), "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", name, seq); err != nil {
+			if _, err := tx.ExecContext(context.Background(), "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", name,
+				seq); err != nil {
 				return err
 			}
 		}
@@ -260,7 +265,8 @@ type unreadable struct{ error }
 // Unwrap returns the reason.
 func (e *unreadable) Unwrap() error { return e.error }
 
-// damage reports whether an error says that the content of the store is damaged, and how, in printable words: SQLite quotes what it finds.
+// damage reports whether an error says that the content of the store is damaged, and how, in printable words: SQLite
+// quotes what it finds.
 func damage(err error) (text string, damaged bool) {
 	if row, ok := errors.AsType[*unreadable](err); ok {
 		return printable(row.Error()), true

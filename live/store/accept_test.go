@@ -14,7 +14,8 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
-// used is a store with jobs 1 to 3, whose last changes are in its write-ahead log alone, as a daemon that was killed leaves it.
+// used is a store with jobs 1 to 3, whose last changes are in its write-ahead log alone, as a daemon that was killed
+// leaves it.
 func used(t *testing.T) (dir string) {
 	t.Helper()
 	whole := filepath.Join(t.TempDir(), "state")
@@ -24,14 +25,17 @@ func used(t *testing.T) (dir string) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Write(t.Context(), Batch{Jobs: map[cluster.JobID]JobState{1: {Status: cluster.StatusSucceeded, Ended: true}}}); err != nil {
+	if err := s.Write(t.Context(),
+		Batch{Jobs: map[cluster.JobID]JobState{1: {Status: cluster.StatusSucceeded, Ended: true}}}); err != nil {
 		t.Fatal(err)
 	}
 	dir = filepath.Join(t.TempDir(), "state")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for from, to := range map[string]string{whole + Mark: dir + Mark, filepath.Join(whole, File): filepath.Join(dir, File), filepath.Join(whole, File+"-wal"): filepath.Join(dir, File+"-wal")} {
+	for from, to := range map[string]string{whole + Mark: dir + Mark,
+		filepath.Join(whole, File): filepath.Join(dir, File), filepath.Join(whole, File+"-wal"): filepath.Join(dir,
+			File+"-wal")} {
 		copyFile(t, from, to)
 	}
 	return dir
@@ -61,8 +65,9 @@ func overwrite(t *testing.T, path string, at int64, text string) {
 	}
 }
 
-// A store that is not what it was is refused in one sentence that says what to do, as often as it is opened, and nothing is changed. Once it
-// is accepted, it goes on with numbers that were never used, and what was damaged is kept.
+// A store that is not what it was is refused in one sentence that says what to do, as often as it is opened, and
+// nothing is changed. Once it is accepted, it goes on with numbers that were never used, and what was damaged is
+// kept.
 func TestStoreThatIsNotWhatItWas(t *testing.T) {
 	db := func(dir string) string { return filepath.Join(dir, File) }
 	for _, c := range []struct {
@@ -72,20 +77,27 @@ func TestStoreThatIsNotWhatItWas(t *testing.T) {
 		kept bool   // under another name
 		jobs int
 	}{
-		{"lost", func(t *testing.T, dir string) { remove(t, db(dir)) }, `it is missing, and .*\.mark says that it has had 4 changes`, true, 0},
-		{"lost with its log", func(t *testing.T, dir string) { remove(t, db(dir), db(dir)+"-wal") }, `it is missing, and .* 4 changes`, false, 0},
+		{"lost", func(t *testing.T, dir string) {
+			remove(t, db(dir))
+		}, `it is missing, and .*\.mark says that it has had 4 changes`, true, 0},
+		{"lost with its log", func(t *testing.T, dir string) { remove(t, db(dir), db(dir)+"-wal") },
+			`it is missing, and .* 4 changes`, false, 0},
 		{"lost with its log and the mark", func(t *testing.T, dir string) {
 			remove(t, db(dir), db(dir)+"-wal", dir+Mark)
 			mkdir(t, filepath.Join(dir, "logs", "3"))
 		}, `it is missing, and output of job 3 is in .*/logs/3`, false, 0},
-		{"lost with the state directory", func(t *testing.T, dir string) { remove(t, dir) }, `it is missing, and .* 4 changes`, false, 0},
+		{"lost with the state directory", func(t *testing.T, dir string) { remove(t, dir) },
+			`it is missing, and .* 4 changes`, false, 0},
 		{"emptied", func(t *testing.T, dir string) {
 			if err := os.Truncate(db(dir), 0); err != nil {
 				t.Fatal(err)
 			}
 		}, `it is empty, and .* 4 changes`, true, 0},
-		{"log lost", func(t *testing.T, dir string) { remove(t, db(dir)+"-wal") }, `its last 4 changes are missing, which .*\.mark counts`, false, 0},
-		{"log overwritten", func(t *testing.T, dir string) { overwrite(t, db(dir)+"-wal", 32, strings.Repeat("x", 8192)) }, `its last 4 changes are missing, .*`, false, 0},
+		{"log lost", func(t *testing.T, dir string) {
+			remove(t, db(dir)+"-wal")
+		}, `its last 4 changes are missing, which .*\.mark counts`, false, 0},
+		{"log overwritten", func(t *testing.T, dir string) { overwrite(t, db(dir)+"-wal", 32, strings.Repeat("x", 8192)) },
+			`its last 4 changes are missing, .*`, false, 0},
 		{"end of the log overwritten", func(t *testing.T, dir string) {
 			info, err := os.Stat(db(dir) + "-wal")
 			if err != nil {
@@ -126,7 +138,8 @@ func TestStoreThatIsNotWhatItWas(t *testing.T) {
 					}
 					continue
 				}
-				want := "^open the store " + regexp.QuoteMeta(db(dir)) + ": " + c.says + ": restore .*`bellows up --accept-store`[^`]*$"
+				want := "^open the store " + regexp.QuoteMeta(db(dir)) + ": " + c.says +
+					": restore .*`bellows up --accept-store`[^`]*$"
 				if err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
 					t.Fatalf("opened with %v\nwant %s", err, want)
 				}
@@ -141,7 +154,8 @@ func TestStoreThatIsNotWhatItWas(t *testing.T) {
 				t.Errorf("%d jobs, %v", len(jobs), err)
 			}
 			id, err := s.AddJob(t.Context(), sample("new"))
-			if least := cluster.JobID(map[bool]int{false: 4, true: 10}[c.name == "behind a container"]); err != nil || id < least || id > 3+2*markBlock {
+			if least := cluster.JobID(map[bool]int{false: 4, true: 10}[c.name == "behind a container"]); err != nil ||
+				id < least || id > 3+2*markBlock {
 				t.Errorf("the next job is %d, %v", id, err)
 			}
 			kept, err := filepath.Glob(db(dir) + ".damaged-*")
@@ -177,7 +191,8 @@ func TestMarkElsewhere(t *testing.T) {
 		t.Skip("needs root")
 	}
 	dir := filepath.Join(t.TempDir(), "state")
-	if err := os.WriteFile(dir+Mark, []byte("commits                    7\njobs                       9\n"), 0o644); err != nil {
+	if err := os.WriteFile(dir+Mark, []byte("commits                    7\njobs                       9\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chown(dir+Mark, 65534, 65534); err != nil {
@@ -233,8 +248,8 @@ func TestNumbersAreReserved(t *testing.T) {
 	}
 }
 
-// A store that a killed process has left is opened on a disk without any space, where it can be read by several at once. Once there is space,
-// it can be written, too.
+// A store that a killed process has left is opened on a disk without any space, where it can be read by several at
+// once. Once there is space, it can be written, too.
 func TestOpenOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	mount(t, dir, "size=1m", 0)

@@ -20,8 +20,8 @@ type Job struct {
 	Request   Request
 	State     JobState
 	Pauses    []Pause
-	// Bytes is what the request of a job that has not ended takes in the store, with its part of an environment that it shares. AddJobs and
-	// OpenJobs set it.
+	// Bytes is what the request of a job that has not ended takes in the store, with its part of an environment that it
+	// shares. AddJobs and OpenJobs set it.
 	Bytes int64
 }
 
@@ -114,7 +114,8 @@ type Batch struct {
 
 // Empty reports whether there is nothing to write.
 func (b *Batch) Empty() bool {
-	return len(b.Jobs) == 0 && len(b.Tasks) == 0 && len(b.Gone) == 0 && len(b.Usage) == 0 && len(b.Revised) == 0 && len(b.Pauses) == 0
+	return len(b.Jobs) == 0 && len(b.Tasks) == 0 && len(b.Gone) == 0 && len(b.Usage) == 0 && len(b.Revised) == 0 &&
+		len(b.Pauses) == 0
 }
 
 // AddJob is AddJobs of one job without a key.
@@ -123,9 +124,9 @@ func (s *Store) AddJob(ctx context.Context, j Job) (cluster.JobID, error) {
 	return id, err
 }
 
-// AddJobs stores new jobs of one user, at least one, all or none, and returns the id of the first; the ids of the others follow. No
-// id was ever used before, and those in jobs are ignored; their Bytes are set. key may be nil. If it counts already, nothing is stored, and earlier is
-// what was stored with it; otherwise it is stored with the jobs.
+// AddJobs stores new jobs of one user, at least one, all or none, and returns the id of the first; the ids of the
+// others follow. No id was ever used before, and those in jobs are ignored; their Bytes are set. key may be nil. If
+// it counts already, nothing is stored, and earlier is what was stored with it; otherwise it is stored with the jobs.
 func (s *Store) AddJobs(ctx context.Context, jobs []Job, key *Key) (first cluster.JobID, earlier *Key, err error) {
 	shared, requests, err := requestsOf(jobs)
 	if err != nil {
@@ -150,7 +151,8 @@ func (s *Store) AddJobs(ctx context.Context, jobs []Job, key *Key) (first cluste
 	return first, earlier, err
 }
 
-// requestsOf returns the requests of jobs as JSON. If the jobs have the same environment, it is in shared, and in none of the requests.
+// requestsOf returns the requests of jobs as JSON. If the jobs have the same environment, it is in shared, and in
+// none of the requests.
 func requestsOf(jobs []Job) (shared string, requests []string, err error) {
 	env := jobs[0].Request.Env
 	together := len(jobs) > 1 && len(env) > 0
@@ -179,11 +181,12 @@ func requestsOf(jobs []Job) (shared string, requests []string, err error) {
 }
 
 // addJobs stores jobs with what requestsOf returned for them, and returns the id of the first.
-func addJobs(ctx context.Context, tx *change, jobs []Job, shared string, requests []string) (first cluster.JobID, err error) {
+func addJobs(ctx context.Context, tx *change, jobs []Job, shared string, requests []string) (first cluster.JobID,
+	err error) {
 	for i := range jobs {
 		j := &jobs[i]
-		added, err := tx.ExecContext(ctx, `INSERT INTO jobs (owner_uid, owner_name, name, status, submitted_ns, request, task_count) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			j.Request.As.UID, j.Request.As.User, j.Request.Job.Name, j.State.Status.String(), int64(j.Submitted), requests[i], j.Request.Job.Tasks())
+		added, err := tx.ExecContext(ctx,
+			`INSERT INTO jobs (owner_uid, owner_name, name, status, submitted_ns, request, task_count) VALUES (?, ?, ?, ?, ?, ?, ?)`, j.Request.As.UID, j.Request.As.User, j.Request.Job.Name, j.State.Status.String(), int64(j.Submitted), requests[i], j.Request.Job.Tasks())
 		if err != nil {
 			return 0, err
 		}
@@ -201,7 +204,8 @@ func addJobs(ctx context.Context, tx *change, jobs []Job, shared string, request
 	if shared == "" {
 		return first, nil
 	}
-	added, err := tx.ExecContext(ctx, `INSERT INTO environments (owner_uid, env) VALUES (?, ?)`, jobs[0].Request.As.UID, shared)
+	added, err := tx.ExecContext(ctx, `INSERT INTO environments (owner_uid, env) VALUES (?, ?)`, jobs[0].Request.As.UID,
+		shared)
 	if err != nil {
 		return 0, err
 	}
@@ -209,7 +213,8 @@ func addJobs(ctx context.Context, tx *change, jobs []Job, shared string, request
 	if err != nil {
 		return 0, err
 	}
-	_, err = tx.ExecContext(ctx, `UPDATE jobs SET environment = ? WHERE id >= ? AND id < ?`, environment, int64(first), int64(first)+int64(len(jobs)))
+	_, err = tx.ExecContext(ctx, `UPDATE jobs SET environment = ? WHERE id >= ? AND id < ?`, environment, int64(first),
+		int64(first)+int64(len(jobs)))
 	return first, err
 }
 
@@ -239,8 +244,9 @@ func (s *Store) Write(ctx context.Context, b Batch) error {
 			if err != nil {
 				return fmt.Errorf("job %d: %w", id, err)
 			}
-			if _, err := tx.ExecContext(ctx, `UPDATE jobs SET request = json_set(request, '$.job', json(?)) WHERE id = ? AND ended = 0`,
-				string(revised), int64(id)); err != nil {
+			if _, err := tx.ExecContext(ctx,
+				`UPDATE jobs SET request = json_set(request, '$.job', json(?)) WHERE id = ? AND ended = 0`, string(revised),
+				int64(id)); err != nil {
 				return fmt.Errorf("job %d: %w", id, err)
 			}
 		}
@@ -280,7 +286,8 @@ func putJobState(ctx context.Context, tx *change, id cluster.JobID, s JobState) 
 	_, err := tx.ExecContext(ctx, `UPDATE jobs SET status = ?, ended = ?, cancelled = ?, started_ns = ?, finished_ns = ?,
 		exit_code = ?, detail = ?, succeeded_count = ?, request = iif(?, json_remove(request, '$.env'), request),
 		environment = iif(?, NULL, environment), unlearned = iif(? AND ended = 0, 1, unlearned) WHERE id = ?`,
-		s.Status.String(), s.Ended, s.Cancelled, int64(s.Started), int64(s.Finished), s.ExitCode, s.Detail, s.Succeeded, s.Ended, s.Ended, s.Ended, int64(id))
+		s.Status.String(), s.Ended, s.Cancelled, int64(s.Started), int64(s.Finished), s.ExitCode, s.Detail, s.Succeeded,
+		s.Ended, s.Ended, s.Ended, int64(id))
 	if err != nil {
 		return fmt.Errorf("job %d: %w", id, err)
 	}
@@ -361,8 +368,9 @@ func (s *Store) List(ctx context.Context, after cluster.JobID, most int) ([]List
 		detail, succeeded_count, task_count FROM jobs WHERE id > ? ORDER BY id LIMIT ?`
 	err := s.read(ctx, query, []any{int64(after), most}, func(scan func(...any) error) error {
 		var j Listed
-		err := scan(&j.ID, &j.UID, &j.User, &j.Name, &j.Submitted, scanned{&j.State.Status}, &j.State.Ended, &j.State.Cancelled,
-			&j.State.Started, &j.State.Finished, &j.State.ExitCode, &j.State.Detail, &j.State.Succeeded, &j.Tasks)
+		err := scan(&j.ID, &j.UID, &j.User, &j.Name, &j.Submitted, scanned{&j.State.Status}, &j.State.Ended,
+			&j.State.Cancelled, &j.State.Started, &j.State.Finished, &j.State.ExitCode, &j.State.Detail, &j.State.Succeeded,
+			&j.Tasks)
 		jobs = append(jobs, j)
 		return err
 	})
@@ -389,8 +397,9 @@ func (s *Store) jobs(ctx context.Context, query string, args ...any) ([]Job, err
 		var request string
 		var pauses sql.NullString
 		var environment sql.NullInt64
-		if err := scan(&j.ID, scanned{&j.State.Status}, &j.State.Ended, &j.State.Cancelled, &j.Submitted, &j.State.Started, &j.State.Finished,
-			&j.State.ExitCode, &j.State.Detail, &j.State.Succeeded, &request, &pauses, &environment); err != nil {
+		if err := scan(&j.ID, scanned{&j.State.Status}, &j.State.Ended, &j.State.Cancelled, &j.Submitted, &j.State.Started,
+			&j.State.Finished, &j.State.ExitCode, &j.State.Detail, &j.State.Succeeded, &request, &pauses,
+			&environment); err != nil {
 			return err
 		}
 		if pauses.Valid {
@@ -454,8 +463,9 @@ func (s *Store) tasks(ctx context.Context, which string, args ...any) ([]Task, e
 		var t Task
 		var grant, outcome string
 		var exit, throttle, progress sql.NullString
-		if err := scan(&t.Container.Task.Job, &t.Container.Task.Stage, &t.Container.Task.Index, &t.Container.Run, &t.UID, &t.Node, &grant, &t.Why,
-			&t.Booked, &t.Started, &t.Ended, &outcome, &exit, &t.Detail, &throttle, &progress); err != nil {
+		if err := scan(&t.Container.Task.Job, &t.Container.Task.Stage, &t.Container.Task.Index, &t.Container.Run, &t.UID,
+			&t.Node, &grant, &t.Why, &t.Booked, &t.Started, &t.Ended, &outcome, &exit, &t.Detail, &throttle,
+			&progress); err != nil {
 			return err
 		}
 		if err := json.Unmarshal([]byte(grant), &t.Grant); err != nil {
@@ -499,9 +509,9 @@ func (s scanned) Scan(value any) error {
 	return s.into.UnmarshalText([]byte(text))
 }
 
-// read runs a query on a connection of its own and calls f with the scan function of every row. The text of a query is one of a few:
-// values are arguments. A query that has begun is not interrupted at the end of ctx: the goroutines with which package sql and the
-// driver would wait for that cost as much as the query.
+// read runs a query on a connection of its own and calls f with the scan function of every row. The text of a query
+// is one of a few: values are arguments. A query that has begun is not interrupted at the end of ctx: the goroutines
+// with which package sql and the driver would wait for that cost as much as the query.
 func (s *Store) read(ctx context.Context, query string, args []any, f func(scan func(...any) error) error) error {
 	err := ctx.Err()
 	if err == nil {

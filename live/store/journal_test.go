@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A loss of power may leave a transaction that was written before the store had a write-ahead log: of the daemon that made it, or of
-// whoever restored a copy. It is undone, and the store opens with what it had before.
+// A loss of power may leave a transaction that was written before the store had a write-ahead log: of the daemon that
+// made it, or of whoever restored a copy. It is undone, and the store opens with what it had before.
 func TestOpenUndoesWhatAJournalSays(t *testing.T) {
 	for name, accept := range map[string]bool{"opened": false, "accepted": true} {
 		for _, jobs := range []int{0, 2} {
@@ -48,7 +48,8 @@ func TestOpenUndoesWhatAJournalSays(t *testing.T) {
 	}
 }
 
-// interrupted copies a file of SQLite amid a transaction, a part of which is in the file, with the journal that undoes it.
+// interrupted copies a file of SQLite amid a transaction, a part of which is in the file, with the journal that
+// undoes it.
 func interrupted(t *testing.T, from, to string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", from)
@@ -57,8 +58,10 @@ func interrupted(t *testing.T, from, to string) {
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1)
-	for _, statement := range []string{"PRAGMA journal_mode = DELETE", "PRAGMA cache_size = 1", "BEGIN", "CREATE TABLE lost (x)",
-		"WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 100) INSERT INTO lost SELECT randomblob(4000) FROM n"} {
+	for _, statement := range []string{"PRAGMA journal_mode = DELETE", "PRAGMA cache_size = 1", "BEGIN",
+		"CREATE TABLE lost (x)",
+		"WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 100) INSERT INTO lost SELECT " +
+			"randomblob(4000) FROM n"} {
 		if _, err := db.Exec(statement); err != nil {
 			t.Fatal(err)
 		}

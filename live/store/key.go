@@ -40,8 +40,8 @@ func findKey(ctx context.Context, in interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }, k *Key) (*Key, error) {
 	found := Key{UID: k.UID, User: k.User, Text: k.Text}
-	err := in.QueryRowContext(ctx, `SELECT digest, made_ns, first_job, jobs FROM keys WHERE owner_uid = ? AND owner_name = ? AND key = ? AND made_ns > ?`,
-		k.UID, k.User, k.Text, int64(k.At.Add(-KeyLife))).Scan(&found.Digest, &found.At, &found.First, &found.Jobs)
+	err := in.QueryRowContext(ctx,
+		`SELECT digest, made_ns, first_job, jobs FROM keys WHERE owner_uid = ? AND owner_name = ? AND key = ? AND made_ns > ?`, k.UID, k.User, k.Text, int64(k.At.Add(-KeyLife))).Scan(&found.Digest, &found.At, &found.First, &found.Jobs)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -53,8 +53,8 @@ func findKey(ctx context.Context, in interface {
 
 // putKey stores a key, in place of one of the same user and text that counts no more.
 func putKey(ctx context.Context, tx *change, k *Key) error {
-	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO keys (owner_uid, owner_name, key, made_ns, digest, first_job, jobs) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		k.UID, k.User, k.Text, int64(k.At), k.Digest, int64(k.First), k.Jobs)
+	_, err := tx.ExecContext(ctx,
+		`INSERT OR REPLACE INTO keys (owner_uid, owner_name, key, made_ns, digest, first_job, jobs) VALUES (?, ?, ?, ?, ?, ?, ?)`, k.UID, k.User, k.Text, int64(k.At), k.Digest, int64(k.First), k.Jobs)
 	if err != nil {
 		return fmt.Errorf("key: %w", err)
 	}
@@ -64,7 +64,8 @@ func putKey(ctx context.Context, tx *change, k *Key) error {
 // prunedKeys is how many keys a transaction of PruneKeys deletes, so that other writers can write in between.
 const prunedKeys = 1000
 
-// PruneKeys deletes the keys that do not count any more: those older than KeyLife, and of each user all but the newest most.
+// PruneKeys deletes the keys that do not count any more: those older than KeyLife, and of each user all but the
+// newest most.
 func (s *Store) PruneKeys(ctx context.Context, now timeline.Time, most int) error {
 	var gone []int64
 	query := `SELECT id FROM (SELECT id, made_ns, row_number() OVER (PARTITION BY owner_uid, owner_name ORDER BY id DESC) AS nth FROM keys)

@@ -29,7 +29,8 @@ func TestJobsWithKey(t *testing.T) {
 	if first, earlier := add(key("ada", "a", 0), 3); first != 1 || earlier != nil {
 		t.Errorf("first job %d, %+v", first, earlier)
 	}
-	if _, earlier := add(key("ada", "a", KeyLife-1), 5); earlier == nil || earlier.First != 1 || earlier.Jobs != 3 || string(earlier.Digest) != "adaa" || earlier.At != begun {
+	if _, earlier := add(key("ada", "a", KeyLife-1), 5); earlier == nil || earlier.First != 1 || earlier.Jobs != 3 ||
+		string(earlier.Digest) != "adaa" || earlier.At != begun {
 		t.Errorf("%+v", earlier)
 	}
 	if first, earlier := add(key("bob", "a", 1), 1); first != 4 || earlier != nil {
@@ -48,7 +49,8 @@ func TestJobsWithKey(t *testing.T) {
 		t.Errorf("%+v, %v", k, err)
 	}
 	// Where the key cannot be stored, no job is.
-	if _, err := s.db.Exec("CREATE TRIGGER refuse BEFORE INSERT ON keys BEGIN SELECT RAISE(ABORT, 'no'); END"); err != nil {
+	if _, err := s.db.Exec(
+		"CREATE TRIGGER refuse BEFORE INSERT ON keys BEGIN SELECT RAISE(ABORT, 'no'); END"); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := s.AddJobs(ctx, slices.Repeat([]Job{sample("a")}, 2), key("ada", "d", 0)); err == nil {

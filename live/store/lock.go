@@ -31,8 +31,8 @@ const (
 const closing = "closing"
 
 // TakeLock locks a state directory, which it makes if it is missing. It waits for up to ClosingWait while the holder of
-// the lock is closing. The error is ErrLocked if another daemon has the lock, and a *statedir.UnsafeError if other users
-// could change the directory.
+// the lock is closing. The error is ErrLocked if another daemon has the lock, and a *statedir.UnsafeError if other
+// users could change the directory.
 func TakeLock(dir string) (*Lock, error) {
 	if err := statedir.Make(dir); err != nil {
 		return nil, err
@@ -46,7 +46,9 @@ func TakeLock(dir string) (*Lock, error) {
 		process, _ := holder(f)
 		f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("state directory %s: %w (process %s): end that process, or choose another directory with --state", dir, ErrLocked, process)
+			return nil, fmt.Errorf(
+				"state directory %s: %w (process %s): end that process, or choose another directory with --state", dir, ErrLocked,
+				process)
 		}
 		return nil, fmt.Errorf("lock the state directory %s: %w", dir, err)
 	}
@@ -55,8 +57,8 @@ func TakeLock(dir string) (*Lock, error) {
 	return l, nil
 }
 
-// write writes the text of the lock, for people and for waiting processes. On a full disk the text is missing: then no process
-// waits for longer than lockWait.
+// write writes the text of the lock, for people and for waiting processes. On a full disk the text is missing: then
+// no process waits for longer than lockWait.
 func (l *Lock) write(state string) {
 	_ = l.file.Truncate(0)
 	_, _ = l.file.WriteAt(fmt.Appendf(nil, "%d\n%s", os.Getpid(), state), 0)
@@ -83,8 +85,8 @@ func holder(f *os.File) (process string, closes bool) {
 	return process, state == closing
 }
 
-// LockHolder returns the process that has the lock of a state directory, and whether that process is closing; held is false if no
-// process has it, or if that is unknown.
+// LockHolder returns the process that has the lock of a state directory, and whether that process is closing; held is
+// false if no process has it, or if that is unknown.
 func LockHolder(dir string) (process string, held, closes bool) {
 	f, err := os.Open(filepath.Join(dir, "lock"))
 	if err != nil {

@@ -15,9 +15,10 @@ import (
 	"github.com/bellows-rm/bellows/durable/statedir"
 )
 
-// mark says, outside of the store, how far the store had come: a store that has been lost or replaced does not know that itself. It is a
-// small file beside the state directory, whose name has the ending Mark, so that it outlasts the directory, too. Where that cannot be
-// written it is in the directory. Its lines have a fixed length and are overwritten in place, which needs no space on a full disk.
+// mark says, outside of the store, how far the store had come: a store that has been lost or replaced does not know
+// that itself. It is a small file beside the state directory, whose name has the ending Mark, so that it outlasts the
+// directory, too. Where that cannot be written it is in the directory. Its lines have a fixed length and are
+// overwritten in place, which needs no space on a full disk.
 type mark struct {
 	mu    sync.Mutex
 	paths []string // where it may be; the first that can be written is used
@@ -148,8 +149,8 @@ func (m *mark) close() (err error) {
 	return err
 }
 
-// Unmarked returns why the mark is not beside the state directory, so that it is lost with that; nil if it is there, or has not been written
-// yet.
+// Unmarked returns why the mark is not beside the state directory, so that it is lost with that; nil if it is there,
+// or has not been written yet.
 func (s *Store) Unmarked() error {
 	s.mark.mu.Lock()
 	defer s.mark.mu.Unlock()

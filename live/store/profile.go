@@ -12,8 +12,8 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// An owner is a uid with the name of its user, empty if the user has none: what was stored for the last user of a uid is not that
-// of the next, whose application of the same name replaces it.
+// An owner is a uid with the name of its user, empty if the user has none: what was stored for the last user of a uid
+// is not that of the next, whose application of the same name replaces it.
 
 // App is what is known of an application of an owner: what was measured of it at several sizes of memory, what its runs
 // taught, or both.
@@ -63,10 +63,11 @@ const (
 )
 
 // ErrProfiles is returned by PutProfile for an owner who has too many profiles.
-var ErrProfiles = fmt.Errorf("at most %d profiles and %d bytes of them are kept of a user: forget some", mostProfiles, mostProfileBytes)
+var ErrProfiles = fmt.Errorf("at most %d profiles and %d bytes of them are kept of a user: forget some", mostProfiles,
+	mostProfileBytes)
 
-// PutProfile stores a profile and replaces the owner's profile of the same name. What the runs of the application of that
-// name taught stays. The error is ErrProfiles if the owner has too many.
+// PutProfile stores a profile and replaces the owner's profile of the same name. What the runs of the application of
+// that name taught stays. The error is ErrProfiles if the owner has too many.
 func (s *Store) PutProfile(ctx context.Context, p Profile) error {
 	if p.Name == "" {
 		return fmt.Errorf("profile name %q: must not be empty", p.Name)
@@ -97,8 +98,9 @@ func (s *Store) PutProfile(ctx context.Context, p Profile) error {
 	})
 }
 
-// PutLearned stores what the runs of an application taught, and replaces what they taught before. Its profile stays. from are
-// the jobs that were learned from: they leave Unlearned in the same transaction, so that each is learned from once.
+// PutLearned stores what the runs of an application taught, and replaces what they taught before. Its profile stays.
+// from are the jobs that were learned from: they leave Unlearned in the same transaction, so that each is learned
+// from once.
 func (s *Store) PutLearned(ctx context.Context, a App, from ...cluster.JobID) error {
 	return s.write(ctx, "write what was learned to", func(tx *change) error {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO apps (owner_uid, owner_name, name, learned_ns, learned) VALUES (?, ?, ?, ?, ?)
@@ -112,12 +114,13 @@ func (s *Store) PutLearned(ctx context.Context, a App, from ...cluster.JobID) er
 	})
 }
 
-// ForgetOldest deletes what was learned of applications of which each owner has more than keep: those whose latest run is the oldest.
-// Profiles stay, and what was learned of an application that has one.
+// ForgetOldest deletes what was learned of applications of which each owner has more than keep: those whose latest
+// run is the oldest. Profiles stay, and what was learned of an application that has one.
 func (s *Store) ForgetOldest(ctx context.Context, keep int) (forgotten int64, err error) {
 	var all int
 	query := `SELECT count(*) FROM apps WHERE measured IS NULL`
-	if err := s.read(ctx, query, nil, func(scan func(...any) error) error { return scan(&all) }); err != nil || all <= keep {
+	if err := s.read(ctx, query, nil, func(scan func(...any) error) error { return scan(&all) }); err != nil ||
+		all <= keep {
 		return 0, err
 	}
 	err = s.write(ctx, "forget applications in", func(tx *change) error {
@@ -216,8 +219,8 @@ func (s *Store) Apps(ctx context.Context, uid uint32, user string) ([]App, error
 	return s.apps(ctx, "WHERE owner_uid = ? AND owner_name = ? ORDER BY name", uid, user)
 }
 
-// AppsOfUser returns what is known of all applications of the users of a name, or of the uid that a user without a name has, by name. A
-// name may have been that of several uids.
+// AppsOfUser returns what is known of all applications of the users of a name, or of the uid that a user without a
+// name has, by name. A name may have been that of several uids.
 func (s *Store) AppsOfUser(ctx context.Context, user string) ([]App, error) {
 	return s.apps(ctx, "WHERE "+ofUser+" ORDER BY name, owner_uid", user)
 }

@@ -74,6 +74,8 @@ func (s *Store) FilesGone(ctx context.Context, ids []cluster.JobID) error {
 // not found has been removed.
 func (s *Store) Newest(ctx context.Context) (cluster.JobID, error) {
 	var id cluster.JobID
-	err := s.read(ctx, "SELECT seq FROM sqlite_sequence WHERE name = 'jobs'", nil, func(scan func(...any) error) error { return scan(&id) })
+	err := s.read(ctx, "SELECT seq FROM sqlite_sequence WHERE name = 'jobs'", nil, func(scan func(...any) error) error {
+		return scan(&id)
+	})
 	return id, err
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/durable"
 )
 
-// A store reserves space on its disk: a file next to it, which is made shorter when the disk is full. The freed space is for
-// recording how jobs and tasks ended, a little at a time, because other processes take what is left of it.
+// A store reserves space on its disk: a file next to it, which is made shorter when the disk is full. The freed space
+// is for recording how jobs and tasks ended, a little at a time, because other processes take what is left of it.
 const (
 	reserveFile  = "reserve"
 	reserveLeast = 1 << 20 // bytes; a disk on which less would be reserved is too small for a reserve
@@ -22,8 +22,8 @@ const (
 
 func (s *Store) reserve() string { return filepath.Join(filepath.Dir(s.path), reserveFile) }
 
-// SetAside reserves the space, unless all of it is reserved already. The error is ErrFull if afterwards less than as much would be free.
-// On a disk that is too small for a reserve, that is the same share of it.
+// SetAside reserves the space, unless all of it is reserved already. The error is ErrFull if afterwards less than as
+// much would be free. On a disk that is too small for a reserve, that is the same share of it.
 func (s *Store) SetAside() error {
 	size, has, err := s.room()
 	if err != nil || size <= has {
@@ -39,7 +39,8 @@ func (s *Store) SetAside() error {
 	return s.explain("reserve space for", errors.Join(err, f.Close()))
 }
 
-// room returns how many bytes are to be reserved, and how many are. The error is ErrFull if there is no room for SetAside.
+// room returns how many bytes are to be reserved, and how many are. The error is ErrFull if there is no room for
+// SetAside.
 func (s *Store) room() (size, has int64, err error) {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(filepath.Dir(s.path), &disk); err != nil {
@@ -71,8 +72,8 @@ func (s *Store) reserved() int64 {
 	return info.Size()
 }
 
-// ReserveOn returns how much space a store reserves on a disk, in bytes, 0 if the disk is too small for a reserve, and how much
-// is free. While less than twice the reserve is free, the store cannot reserve it, and no task starts.
+// ReserveOn returns how much space a store reserves on a disk, in bytes, 0 if the disk is too small for a reserve,
+// and how much is free. While less than twice the reserve is free, the store cannot reserve it, and no task starts.
 func ReserveOn(disk *unix.Statfs_t) (size, free int64) {
 	free = int64(disk.Bavail) * disk.Bsize
 	if size = min(reserveMost, int64(disk.Blocks)*disk.Bsize/reserveShare); size < reserveLeast {
@@ -84,8 +85,8 @@ func ReserveOn(disk *unix.Statfs_t) (size, free int64) {
 // IsFull reports whether an error says that the disk is full, whoever has written.
 func IsFull(err error) bool { return errors.Is(err, ErrFull) || causedBy(err, ErrFull) }
 
-// Give frees a part of the reserved space if err says that the disk is full. It returns true if the failed write may be tried
-// again.
+// Give frees a part of the reserved space if err says that the disk is full. It returns true if the failed write may
+// be tried again.
 func (s *Store) Give(err error) bool {
 	has := s.reserved()
 	if !IsFull(err) || has == 0 {

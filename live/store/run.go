@@ -27,7 +27,8 @@ func (s *Store) AddRun(ctx context.Context, r Run) (int64, error) {
 	}
 	var id int64
 	err = s.write(ctx, "write to", func(tx *change) error {
-		return tx.QueryRowContext(ctx, `INSERT INTO runs (owner_uid, owner_name, policy, settings, started_ns) VALUES (?, ?, ?, ?, ?) RETURNING id`,
+		return tx.QueryRowContext(ctx,
+			`INSERT INTO runs (owner_uid, owner_name, policy, settings, started_ns) VALUES (?, ?, ?, ?, ?) RETURNING id`,
 			r.UID, r.User, r.Policy, string(settings), int64(r.Started)).Scan(&id)
 	})
 	return id, err

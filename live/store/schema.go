@@ -8,13 +8,13 @@ import (
 	"github.com/bellows-rm/bellows/durable"
 )
 
-// baseline is the version of the schema of bellows 0.1.0, the first one. Programs before that counted up to 16, and no release opens what
-// they wrote.
+// baseline is the version of the schema of bellows 0.1.0, the first one. Programs before that counted up to 16, and
+// no release opens what they wrote.
 const baseline = 17
 
-// migrations lead from an empty file to the baseline, and from each version of the schema to the next: the result of the last of N has the
-// version baseline+N-1. A released migration is never changed. Times are nanoseconds since the Unix epoch, 0 or NULL for an event that
-// has not happened.
+// migrations lead from an empty file to the baseline, and from each version of the schema to the next: the result of
+// the last of N has the version baseline+N-1. A released migration is never changed. Times are nanoseconds since the
+// Unix epoch, 0 or NULL for an event that has not happened.
 var migrations = []string{`
 -- Jobs. AUTOINCREMENT: an id is never given twice, even if the newest job is deleted.
 CREATE TABLE jobs (
@@ -156,10 +156,12 @@ func version(db *sql.DB) (v int, err error) {
 	}
 	switch {
 	case v != 0 && v < baseline:
-		return v, fmt.Errorf("its schema has version %d, from before bellows 0.1.0: finish its jobs with the program that wrote it, "+
-			"and start this one with another state directory", v)
+		return v, fmt.Errorf(
+			"its schema has version %d, from before bellows 0.1.0: finish its jobs with the program that wrote it, "+
+				"and start this one with another state directory", v)
 	case v > latest():
-		return v, fmt.Errorf("its schema has version %d, and this bellows knows versions up to %d: start a newer bellows", v, latest())
+		return v, fmt.Errorf("its schema has version %d, and this bellows knows versions up to %d: start a newer bellows",
+			v, latest())
 	}
 	return v, nil
 }

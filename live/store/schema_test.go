@@ -91,7 +91,8 @@ func rows(t *testing.T, db *sql.DB, query string) (all []string) {
 
 // later are migrations of later releases; each writes some pages.
 var later = []string{
-	"CREATE TABLE one AS WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n LIMIT 40) SELECT i, hex(zeroblob(2000)) AS body FROM n",
+	"CREATE TABLE one AS WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n LIMIT 40) SELECT i, " +
+		"hex(zeroblob(2000)) AS body FROM n",
 	"CREATE TABLE two AS SELECT i, body FROM one; UPDATE jobs SET detail = 'seen'",
 	"DROP TABLE one; CREATE TABLE three AS SELECT i, body || body AS body FROM two",
 }
@@ -133,8 +134,8 @@ func migrateIn(t *testing.T, dir string) {
 	}
 }
 
-// A program that is killed when it has made a step of a migration, and has not committed it, leaves the schema before; the next program
-// goes on from there, and loses nothing. Making a store is such a step.
+// A program that is killed when it has made a step of a migration, and has not committed it, leaves the schema
+// before; the next program goes on from there, and loses nothing. Making a store is such a step.
 func TestKilledMigration(t *testing.T) {
 	old, empty := t.TempDir(), t.TempDir()
 	ofBaseline(t, old)
@@ -186,8 +187,8 @@ func exitStatus(e *exec.ExitError) (status syscall.WaitStatus, ok bool) {
 	return status, ok
 }
 
-// migrateUntilKilled is a program of a later release that opens a store, and dies right before the commit of one of the steps of its
-// migration.
+// migrateUntilKilled is a program of a later release that opens a store, and dies right before the commit of one of
+// the steps of its migration.
 func migrateUntilKilled(dir string, step int) {
 	migrations = slices.Concat(migrations, later)
 	durable.Watch = func(op durable.Op, _ string) {
@@ -204,7 +205,8 @@ func migrateUntilKilled(dir string, step int) {
 	os.Exit(1)
 }
 
-// A disk that is full when a store is migrated is named in one sentence. Nothing is lost: with room the migration goes on.
+// A disk that is full when a store is migrated is named in one sentence. Nothing is lost: with room the migration
+// goes on.
 func TestMigrationOnAFullDisk(t *testing.T) {
 	old := t.TempDir()
 	ofBaseline(t, old)
@@ -251,18 +253,21 @@ func TestMigrationOnAFullDisk(t *testing.T) {
 	}
 }
 
-// A store of another schema, of a later release or of a program before 0.1.0, is refused in one sentence that says what to do, also if it is
-// to be accepted as it is, and nothing in it is changed.
+// A store of another schema, of a later release or of a program before 0.1.0, is refused in one sentence that says
+// what to do, also if it is to be accepted as it is, and nothing in it is changed.
 func TestOtherSchemasAreLeftAlone(t *testing.T) {
 	for version, want := range map[int]string{
-		1:            "its schema has version 1, from before bellows 0.1.0: finish its jobs with the program that wrote it, and start this one with another state directory",
-		baseline - 1: "its schema has version 16, from before bellows 0.1.0: finish its jobs with the program that wrote it, and start this one with another state directory",
+		1: "its schema has version 1, from before bellows 0.1.0: finish its jobs with the program that " +
+			"wrote it, and start this one with another state directory",
+		baseline - 1: "its schema has version 16, from before bellows 0.1.0: finish its jobs with the program that " +
+			"wrote it, and start this one with another state directory",
 		baseline + 1: "its schema has version 18, and this bellows knows versions up to 17: start a newer bellows",
 	} {
 		dir := t.TempDir()
 		ofBaseline(t, dir)
 		rawly(t, dir, func(db *sql.DB) {
-			if _, err := db.ExecContext(context.Background(), fmt.Sprintf("CREATE TABLE other (a); PRAGMA user_version = %d", version)); err != nil {
+			if _, err := db.ExecContext(context.Background(), fmt.Sprintf("CREATE TABLE other (a); PRAGMA user_version = %d",
+				version)); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -5,20 +5,22 @@ import (
 	"fmt"
 )
 
-// Pages of a store that nothing uses are kept for what is written next: a quarter of all, and at least leastSpare. shrinkStep pages are
-// returned at a time, so that others write in between.
+// Pages of a store that nothing uses are kept for what is written next: a quarter of all, and at least leastSpare.
+// shrinkStep pages are returned at a time, so that others write in between.
 const (
 	leastSpare = 1000 // pages of 4 KiB
 	shrinkStep = 1000
 )
 
-// Shrink returns to the disk most of the space that deleted rows have left. A store that was made before stores could shrink
-// stays as large as it is.
+// Shrink returns to the disk most of the space that deleted rows have left. A store that was made before stores could
+// shrink stays as large as it is.
 func (s *Store) Shrink(ctx context.Context) error {
 	for {
 		var mode, all, unused int
 		query := `SELECT auto_vacuum, page_count, freelist_count FROM pragma_auto_vacuum, pragma_page_count, pragma_freelist_count`
-		if err := s.read(ctx, query, nil, func(scan func(...any) error) error { return scan(&mode, &all, &unused) }); err != nil {
+		if err := s.read(ctx, query, nil, func(scan func(...any) error) error {
+			return scan(&mode, &all, &unused)
+		}); err != nil {
 			return err
 		}
 		n := min(shrinkStep, unused-max(leastSpare, all/4))

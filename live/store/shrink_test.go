@@ -72,7 +72,8 @@ func TestProfilesAreBounded(t *testing.T) {
 		}
 	}
 	put := func(uid uint32, name string) error {
-		return s.PutProfile(ctx, Profile{UID: uid, User: "ada", Name: name, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}})
+		return s.PutProfile(ctx,
+			Profile{UID: uid, User: "ada", Name: name, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}})
 	}
 	fill(1, mostProfiles, 10)
 	fill(2, 4, mostProfileBytes/4)
@@ -90,7 +91,8 @@ func TestProfilesAreBounded(t *testing.T) {
 	if err := put(1, "new"); err != nil {
 		t.Errorf("after one was forgotten: %v", err)
 	}
-	if apps, err := s.AppsOfUser(ctx, "ada"); err != nil || len(apps) != mostProfiles+2+4 || apps[0].Name != "new" || apps[1].UID != 1 {
+	if apps, err := s.AppsOfUser(ctx, "ada"); err != nil || len(apps) != mostProfiles+2+4 || apps[0].Name != "new" ||
+		apps[1].UID != 1 {
 		t.Errorf("%d applications of ada, %v", len(apps), err)
 	}
 	if err := s.ForgetOfUser(ctx, "ada", "new"); err != nil {

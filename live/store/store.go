@@ -29,7 +29,8 @@ var (
 	// ErrReadOnly is returned by Open, and by every method that writes, when the store cannot be written.
 	ErrReadOnly = errors.New("it is read-only: make it writable, or choose another state directory")
 	// ErrDamaged is returned by every method when the content of the store cannot be read.
-	ErrDamaged = errors.New("restore a copy of it, or begin with an empty store by `bellows up --accept-store`, which moves this one aside")
+	ErrDamaged = errors.New(
+		"restore a copy of it, or begin with an empty store by `bellows up --accept-store`, which moves this one aside")
 	// ErrBehind is returned by Open when the store is missing, or an earlier state of it.
 	ErrBehind = errors.New("restore its newest copy, or go on with what is there by `bellows up --accept-store`")
 	// ErrNotFound is returned when there is no job or profile of that name.
@@ -55,8 +56,9 @@ type Store struct {
 	changes   map[string]*sql.Stmt // by text, the statements of write; nil if it is to be parsed
 }
 
-// Open opens the store in a state directory, and makes both if they are missing. Only their owner may access the files. The error is
-// ErrBehind if the store is not what it was: see Accept. A store that is there is opened on a full disk, too.
+// Open opens the store in a state directory, and makes both if they are missing. Only their owner may access the
+// files. The error is ErrBehind if the store is not what it was: see Accept. A store that is there is opened on a
+// full disk, too.
 func Open(dir string) (*Store, error) {
 	s, err := newStore(dir)
 	if err != nil {
@@ -85,8 +87,9 @@ func newStore(dir string) (*Store, error) {
 	return s, nil
 }
 
-// onAnyDisk opens the file. What a loss of power interrupted before the store had a write-ahead log is undone first. If the disk has no space
-// for the index of that log, which is for all processes, the index is in the memory of this process, and others cannot open the store meanwhile.
+// onAnyDisk opens the file. What a loss of power interrupted before the store had a write-ahead log is undone first.
+// If the disk has no space for the index of that log, which is for all processes, the index is in the memory of this
+// process, and others cannot open the store meanwhile.
 func (s *Store) onAnyDisk(open func() error) error {
 	err := open()
 	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK {
@@ -111,8 +114,8 @@ func (s *Store) rollBack() error {
 	return errors.Join(err, db.Close())
 }
 
-// open opens the file, unless check fails. Readers come first: whoever closes a store that was opened for writing clears its write-ahead
-// log.
+// open opens the file, unless check fails. Readers come first: whoever closes a store that was opened for writing
+// clears its write-ahead log.
 func (s *Store) open(check func() error) error {
 	fresh, err := s.touch()
 	if err != nil {
@@ -133,7 +136,8 @@ func (s *Store) open(check func() error) error {
 		return errors.Join(err, s.reader.Close())
 	}
 	// FULL makes every commit reach the disk before it is reported, so that a loss of power does not undo it.
-	settings := []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "secure_delete(1)"}
+	settings := []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
+		"secure_delete(1)"}
 	if fresh { // It comes first, and in a store that is there it would be a write.
 		settings = slices.Insert(settings, 1, "auto_vacuum(incremental)")
 	}
@@ -147,7 +151,8 @@ func (s *Store) open(check func() error) error {
 	return nil
 }
 
-// connect returns a pool of up to most connections to the file. They stay open: to open one takes longer than most queries.
+// connect returns a pool of up to most connections to the file. They stay open: to open one takes longer than most
+// queries.
 func (s *Store) connect(most int, options url.Values) (*sql.DB, error) {
 	if s.vfs != "" {
 		options.Set("vfs", s.vfs)
@@ -213,8 +218,9 @@ type change struct {
 	store *Store
 }
 
-// ExecContext executes a statement that was parsed before: to parse one takes longer than most of them. While a transaction has the connection,
-// none can be parsed for later, so that the first time it is parsed for this time only.
+// ExecContext executes a statement that was parsed before: to parse one takes longer than most of them. While a
+// transaction has the connection, none can be parsed for later, so that the first time it is parsed for this time
+// only.
 func (c *change) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
 	s := c.store
 	s.preparing.Lock()
@@ -256,7 +262,8 @@ func (s *Store) explain(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, unsafe := errors.AsType[*statedir.UnsafeError](err); unsafe || errors.Is(err, ErrNotFound) || errors.Is(err, ErrProfiles) {
+	if _, unsafe := errors.AsType[*statedir.UnsafeError](err); unsafe || errors.Is(err, ErrNotFound) ||
+		errors.Is(err, ErrProfiles) {
 		return err
 	}
 	for _, cause := range []error{ErrFull, ErrReadOnly} {
@@ -280,7 +287,8 @@ func causedBy(err, cause error) bool {
 	switch cause {
 	case ErrFull:
 		// The index of the write-ahead log could not be made larger: SQLite does not say that as FULL.
-		return code == sqlite3.SQLITE_FULL || extended == sqlite3.SQLITE_IOERR_SHMSIZE || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+		return code == sqlite3.SQLITE_FULL || extended == sqlite3.SQLITE_IOERR_SHMSIZE || errors.Is(err, unix.ENOSPC) ||
+			errors.Is(err, unix.EDQUOT)
 	case ErrReadOnly:
 		return code == sqlite3.SQLITE_READONLY || errors.Is(err, unix.EROFS) || errors.Is(err, fs.ErrPermission)
 	}

@@ -59,9 +59,10 @@ func sample(name string) Job {
 	return Job{
 		Submitted: 1234,
 		Request: Request{
-			Job: cluster.Job{Name: name, Owner: "ada", MaxAttempts: 2, Stages: []cluster.Stage{{Name: "sort", Tasks: 3, Ideal: resource.Of(1000, resource.GiB),
-				MinMemory: resource.MiB, Duration: time.Second, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 1.5},
-				Command: cluster.Command{Args: []string{"sort", "{memory}"}, Env: map[string]string{"A": "b"}}}}},
+			Job: cluster.Job{Name: name, Owner: "ada", MaxAttempts: 2,
+				Stages: []cluster.Stage{{Name: "sort", Tasks: 3, Ideal: resource.Of(1000, resource.GiB), MinMemory: resource.MiB,
+					Duration: time.Second, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 1.5},
+					Command: cluster.Command{Args: []string{"sort", "{memory}"}, Env: map[string]string{"A": "b"}}}}},
 			As:  cluster.Credentials{UID: 7, GID: 8, Groups: []uint32{9}, User: "ada"},
 			Env: []string{"PATH=/bin"}, Dir: "/work",
 		},
@@ -84,13 +85,17 @@ func TestJobsAndTasks(t *testing.T) {
 		t.Fatal(id, err)
 	}
 	code := 137
-	want.State = JobState{Status: cluster.StatusFailed, Ended: true, Cancelled: true, Started: 1, Finished: 2, ExitCode: &code, Detail: "why", Succeeded: 2}
+	want.State = JobState{Status: cluster.StatusFailed, Ended: true, Cancelled: true, Started: 1, Finished: 2,
+		ExitCode: &code, Detail: "why", Succeeded: 2}
 	tasks := []Task{
-		{Container: cluster.ContainerID{Task: cluster.TaskID{Job: 1, Index: 0}, Run: 1}, UID: 7, Node: "n", Grant: resource.Of(1, 2), Why: "fits", Booked: 3, Started: 4, Ended: 5,
-			Outcome: cluster.OutOfMemory, Exit: &cluster.Exit{Code: 137, Signal: 9, Peak: 77, OOMKills: 1}, Detail: "d",
+		{Container: cluster.ContainerID{Task: cluster.TaskID{Job: 1, Index: 0}, Run: 1}, UID: 7, Node: "n",
+			Grant: resource.Of(1, 2), Why: "fits", Booked: 3, Started: 4, Ended: 5, Outcome: cluster.OutOfMemory,
+			Exit: &cluster.Exit{Code: 137, Signal: 9, Peak: 77, OOMKills: 1}, Detail: "d",
 			Throttle: &Throttle{Bound: resource.Vector{0, 0, 5, 6}, Until: 7, Why: "w", How: "h", InForce: true, Failed: "f"},
-			Progress: &cluster.Progress{Phase: 1, PhaseSince: 2, StillBy: cluster.HeldByMemory, StillSince: 3, Stood: 4, Since: 5, Ends: 6}},
-		{Container: cluster.ContainerID{Task: cluster.TaskID{Job: 1, Index: 0}, Run: 2}, UID: 7, Node: "n", Grant: resource.Of(1, 2), Booked: 6},
+			Progress: &cluster.Progress{Phase: 1, PhaseSince: 2, StillBy: cluster.HeldByMemory, StillSince: 3, Stood: 4,
+				Since: 5, Ends: 6}},
+		{Container: cluster.ContainerID{Task: cluster.TaskID{Job: 1, Index: 0}, Run: 2}, UID: 7, Node: "n",
+			Grant: resource.Of(1, 2), Booked: 6},
 	}
 	if err := s.Write(ctx, Batch{Jobs: map[cluster.JobID]JobState{1: want.State}, Tasks: tasks}); err != nil {
 		t.Fatal(err)
@@ -146,8 +151,9 @@ func TestProfiles(t *testing.T) {
 	ctx := t.Context()
 	s := open(t, t.TempDir())
 	p := Profile{UID: 7, User: "ada", Name: "sort", Made: 5, IdealMemory: 10, MinMemory: 1, Duration: time.Second,
-		Elasticity: cluster.Elasticity{Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: 1, Slowdown: 2}, {Memory: 10, Slowdown: 1}}},
-		Args:       []string{"sort"}, Evidence: json.RawMessage(`{"a":1}`)}
+		Elasticity: cluster.Elasticity{Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: 1, Slowdown: 2},
+			{Memory: 10, Slowdown: 1}}},
+		Args: []string{"sort"}, Evidence: json.RawMessage(`{"a":1}`)}
 	other := p
 	other.UID, other.IdealMemory = 8, 20
 	for _, p := range []Profile{p, other, p} {
@@ -170,14 +176,17 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// What runs taught and what was measured are one thing per owner and name: neither replaces the other, and both go at once.
+// What runs taught and what was measured are one thing per owner and name: neither replaces the other, and both go at
+// once.
 func TestApps(t *testing.T) {
 	ctx := t.Context()
 	s := open(t, t.TempDir())
-	p := Profile{UID: 7, User: "ada", Name: "sort", Made: 5, IdealMemory: 10, MinMemory: 1, Duration: time.Second, Args: []string{"sort"}}
+	p := Profile{UID: 7, User: "ada", Name: "sort", Made: 5, IdealMemory: 10, MinMemory: 1, Duration: time.Second,
+		Args: []string{"sort"}}
 	learned := App{UID: 7, User: "ada", Name: "sort", Learned: json.RawMessage(`{"version":1}`), LearnedAt: 9}
 	for range 2 {
-		for _, a := range []App{learned, {UID: 7, User: "ada", Name: "wc", Learned: json.RawMessage("broken"), LearnedAt: 8}} {
+		for _, a := range []App{learned, {UID: 7, User: "ada", Name: "wc", Learned: json.RawMessage("broken"),
+			LearnedAt: 8}} {
 			if err := s.PutLearned(ctx, a); err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +200,8 @@ func TestApps(t *testing.T) {
 	if got, err := s.App(ctx, 7, "ada", "sort"); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("application %+v %v", got, err)
 	}
-	if got, err := s.Apps(ctx, 7, "ada"); err != nil || len(got) != 2 || string(got[1].Learned) != "broken" || got[1].Profile != nil {
+	if got, err := s.Apps(ctx, 7, "ada"); err != nil || len(got) != 2 || string(got[1].Learned) != "broken" ||
+		got[1].Profile != nil {
 		t.Errorf("applications %+v %v", got, err)
 	}
 	if got, err := s.Unreadable(ctx); err != nil || len(got) != 1 || got[0].Name != "wc" {
@@ -220,12 +230,14 @@ func TestForgetOldest(t *testing.T) {
 	ctx := t.Context()
 	for uid := uint32(7); uid < 9; uid++ {
 		for i := range 5 {
-			if err := s.PutLearned(ctx, App{UID: uid, User: "ada", Name: fmt.Sprint("app", i), Learned: []byte("{}"), LearnedAt: timeline.Time(100 - i)}); err != nil {
+			if err := s.PutLearned(ctx, App{UID: uid, User: "ada", Name: fmt.Sprint("app", i), Learned: []byte("{}"),
+				LearnedAt: timeline.Time(100 - i)}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	p := Profile{UID: 7, User: "ada", Name: "app4", Made: 5, IdealMemory: 10, MinMemory: 1, Duration: time.Second, Args: []string{"sort"}}
+	p := Profile{UID: 7, User: "ada", Name: "app4", Made: 5, IdealMemory: 10, MinMemory: 1, Duration: time.Second,
+		Args: []string{"sort"}}
 	if err := s.PutProfile(ctx, p); err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +288,8 @@ func TestAppsOfANewUser(t *testing.T) {
 		if a, err := s.App(ctx, 7, "ada", "sort"); !errors.Is(err, ErrNotFound) {
 			t.Errorf("ada has %+v, %v", a, err)
 		}
-		if a, err := s.App(ctx, 7, "eve", "sort"); err != nil || (a.Profile != nil) != measured || (a.Learned != nil) == measured {
+		if a, err := s.App(ctx, 7, "eve", "sort"); err != nil || (a.Profile != nil) != measured ||
+			(a.Learned != nil) == measured {
 			t.Errorf("eve has %+v, %v", a, err)
 		}
 	}
@@ -298,10 +311,12 @@ func TestUnreadableProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	apps, err := s.Apps(ctx, 7, "")
-	if err != nil || len(apps) != 2 || apps[0].Profile != nil || apps[0].Unreadable == nil || string(apps[0].Learned) != "{}" || apps[1].Profile == nil || apps[1].Unreadable != nil {
+	if err != nil || len(apps) != 2 || apps[0].Profile != nil || apps[0].Unreadable == nil ||
+		string(apps[0].Learned) != "{}" || apps[1].Profile == nil || apps[1].Unreadable != nil {
 		t.Errorf("applications %+v %v", apps, err)
 	}
-	if _, err := s.Profile(ctx, 7, "", "sort"); err == nil || errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), `profile "sort" cannot be read`) {
+	if _, err := s.Profile(ctx, 7, "", "sort"); err == nil || errors.Is(err, ErrNotFound) ||
+		!strings.Contains(err.Error(), `profile "sort" cannot be read`) {
 		t.Errorf("profile: %v", err)
 	}
 	if got, err := s.Profiles(ctx, 7, ""); err != nil || len(got) != 1 {
@@ -323,7 +338,9 @@ func TestUnlearned(t *testing.T) {
 	}
 	end := func(id cluster.JobID, at timeline.Time) {
 		t.Helper()
-		if err := s.Write(ctx, Batch{Jobs: map[cluster.JobID]JobState{id: {Status: cluster.StatusSucceeded, Ended: at > 0, Finished: at}}}); err != nil {
+		if err := s.Write(ctx,
+			Batch{Jobs: map[cluster.JobID]JobState{id: {Status: cluster.StatusSucceeded, Ended: at > 0,
+				Finished: at}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -351,7 +368,8 @@ func TestUnlearned(t *testing.T) {
 	check()
 }
 
-// A statement is parsed once, before a later transaction: its second use leaves none to be parsed, and no result differs.
+// A statement is parsed once, before a later transaction: its second use leaves none to be parsed, and no result
+// differs.
 func TestStatementsAreParsedOnce(t *testing.T) {
 	s, ctx := open(t, t.TempDir()), t.Context()
 	for want := range cluster.JobID(3) {
@@ -502,10 +520,12 @@ func TestFullDisk(t *testing.T) {
 	}
 	big := sample(strings.Repeat("x", 20_000))
 	_, err = s.AddJob(ctx, big)
-	if want := "add a job to the store " + filepath.Join(dir, File) + ": its disk is full: free some space"; err == nil || err.Error() != want || !errors.Is(err, ErrFull) {
+	if want := "add a job to the store " + filepath.Join(dir, File) +
+		": its disk is full: free some space"; err == nil || err.Error() != want || !errors.Is(err, ErrFull) {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	write := Batch{Jobs: map[cluster.JobID]JobState{id: {Status: cluster.StatusFailed, Detail: strings.Repeat("y", 20_000)}}}
+	write := Batch{Jobs: map[cluster.JobID]JobState{id: {Status: cluster.StatusFailed,
+		Detail: strings.Repeat("y", 20_000)}}}
 	if err := s.Write(ctx, write); !errors.Is(err, ErrFull) {
 		t.Errorf("write: %v", err)
 	}
@@ -554,7 +574,8 @@ func TestReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(dir)
-	if want := "open the store " + filepath.Join(dir, File) + ": it is read-only: make it writable, or choose another state directory"; err == nil || err.Error() != want {
+	if want := "open the store " + filepath.Join(dir, File) +
+		": it is read-only: make it writable, or choose another state directory"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	if _, err := TakeLock(dir); !errors.Is(err, ErrReadOnly) {
@@ -765,7 +786,8 @@ func TestSharedEnvironment(t *testing.T) {
 		}
 	}
 	// A revised request has it once, too.
-	if err := s.Write(ctx, Batch{Revised: map[cluster.JobID]cluster.Job{first: jobs[0].Request.Job, other: jobs[2].Request.Job}}); err != nil {
+	if err := s.Write(ctx,
+		Batch{Revised: map[cluster.JobID]cluster.Job{first: jobs[0].Request.Job, other: jobs[2].Request.Job}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []cluster.JobID{first, other} {
@@ -780,7 +802,8 @@ func TestSharedEnvironment(t *testing.T) {
 		if n := count("SELECT count(*) FROM environments"); n != 1 {
 			t.Errorf("%d environments are there while %d jobs of it have ended", n, left)
 		}
-		if err := s.Write(ctx, Batch{Jobs: map[cluster.JobID]JobState{id: {Status: cluster.StatusSucceeded, Ended: true}}}); err != nil {
+		if err := s.Write(ctx,
+			Batch{Jobs: map[cluster.JobID]JobState{id: {Status: cluster.StatusSucceeded, Ended: true}}}); err != nil {
 			t.Fatal(err)
 		}
 		if got := env(id); got != nil {

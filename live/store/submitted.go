@@ -17,8 +17,8 @@ type Submitted struct {
 // mostSubmitted bounds the jobs that SubmittedBetween looks at.
 const mostSubmitted = 100_000
 
-// SubmittedBetween returns the jobs that were submitted after one time and not after another, by ascending id, of the newest 100,000
-// jobs.
+// SubmittedBetween returns the jobs that were submitted after one time and not after another, by ascending id, of the
+// newest 100,000 jobs.
 func (s *Store) SubmittedBetween(ctx context.Context, after, until timeline.Time) ([]Submitted, error) {
 	var all []Submitted
 	query := `SELECT owner_uid, owner_name, coalesce(json_extract(request, '$.job.queue'), ''), submitted_ns FROM jobs

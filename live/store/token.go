@@ -23,17 +23,18 @@ type Token struct {
 // deadTokens is how many tokens of a user are kept that were revoked or have expired: the newest.
 const deadTokens = 100
 
-// AddToken stores a token and returns its id. Of the tokens of its user that are dead when it is created, it removes all but
-// the newest.
+// AddToken stores a token and returns its id. Of the tokens of its user that are dead when it is created, it removes
+// all but the newest.
 func (s *Store) AddToken(ctx context.Context, t Token) (id int64, err error) {
 	err = s.write(ctx, "add a token to", func(tx *change) error {
 		const dead = "owner_uid = ?1 AND (revoked_ns > 0 OR expires_ns <= ?2)"
-		if _, err := tx.ExecContext(ctx, "DELETE FROM tokens WHERE "+dead+" AND id NOT IN (SELECT id FROM tokens WHERE "+dead+" ORDER BY id DESC LIMIT ?3)",
-			t.UID, int64(t.Created), deadTokens); err != nil {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM tokens WHERE "+dead+" AND id NOT IN (SELECT id FROM tokens WHERE "+
+			dead+" ORDER BY id DESC LIMIT ?3)", t.UID, int64(t.Created), deadTokens); err != nil {
 			return err
 		}
-		res, err := tx.ExecContext(ctx, "INSERT INTO tokens (owner_uid, owner_name, scope, hash, created_ns, expires_ns) VALUES (?, ?, ?, ?, ?, ?)",
-			t.UID, t.User, t.Scope, t.Hash[:], int64(t.Created), int64(t.Expires))
+		res, err := tx.ExecContext(ctx,
+			"INSERT INTO tokens (owner_uid, owner_name, scope, hash, created_ns, expires_ns) VALUES (?, ?, ?, ?, ?, ?)", t.UID,
+			t.User, t.Scope, t.Hash[:], int64(t.Created), int64(t.Expires))
 		if err != nil {
 			return err
 		}
@@ -59,7 +60,8 @@ func (s *Store) Token(ctx context.Context, id int64) (Token, error) {
 func (s *Store) Tokens(ctx context.Context) ([]Token, error) { return s.tokens(ctx, "ORDER BY id") }
 
 func (s *Store) tokens(ctx context.Context, where string, args ...any) (all []Token, err error) {
-	query := "SELECT id, owner_uid, owner_name, scope, hash, created_ns, expires_ns, revoked_ns, used_ns FROM tokens " + where
+	query := "SELECT id, owner_uid, owner_name, scope, hash, created_ns, expires_ns, revoked_ns, used_ns FROM tokens " +
+		where
 	err = s.read(ctx, query, args, func(scan func(...any) error) error {
 		var t Token
 		var hash []byte

@@ -70,7 +70,8 @@ func TestDeadTokensAreRemoved(t *testing.T) {
 	}
 	last := add(7, 9, 1000) // when all but one of those before are dead
 	all, err := s.Tokens(ctx)
-	if err != nil || len(all) != deadTokens+3 || all[0].ID != other || all[1].ID != live || all[2].ID != revoked+1 || all[len(all)-1].ID != last {
+	if err != nil || len(all) != deadTokens+3 || all[0].ID != other || all[1].ID != live || all[2].ID != revoked+1 ||
+		all[len(all)-1].ID != last {
 		t.Errorf("%d tokens, the first are %+v: %v", len(all), all[:min(3, len(all))], err)
 	}
 }

@@ -23,22 +23,24 @@ func putUsage(ctx context.Context, tx *change, u *Usage) error {
 	id := u.Container
 	_, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO usage (job, stage, idx, run, owner_uid, ended_ns, spans, body, missing)
 		SELECT job, stage, idx, run, owner_uid, ?5, ?6, ?7, ?8 FROM tasks WHERE job = ?1 AND stage = ?2 AND idx = ?3 AND run = ?4`,
-		int64(id.Task.Job), id.Task.Stage, id.Task.Index, id.Run, int64(u.Ended), len(u.Usage.Spans), u.Usage.Marshal(), u.Missing)
+		int64(id.Task.Job), id.Task.Stage, id.Task.Index, id.Run, int64(u.Ended), len(u.Usage.Spans), u.Usage.Marshal(),
+		u.Missing)
 	if err != nil {
 		return fmt.Errorf("usage of task %s: %w", id.Task, err)
 	}
 	return nil
 }
 
-// Usage calls each with what every measured run of a job's tasks used over time, one after the other, the last that ended
-// first: all of them together may be large. One that this program cannot read has no spans, and says so in Missing. An error
-// of each ends it.
+// Usage calls each with what every measured run of a job's tasks used over time, one after the other, the last that
+// ended first: all of them together may be large. One that this program cannot read has no spans, and says so in
+// Missing. An error of each ends it.
 func (s *Store) Usage(ctx context.Context, job cluster.JobID, each func(Usage) error) error {
 	query := `SELECT stage, idx, run, ended_ns, body, missing FROM usage WHERE job = ? ORDER BY ended_ns DESC, stage DESC, idx DESC, run DESC`
 	return s.read(ctx, query, []any{int64(job)}, func(scan func(...any) error) error {
 		u := Usage{Container: cluster.ContainerID{Task: cluster.TaskID{Job: job}}}
 		var body []byte
-		if err := scan(&u.Container.Task.Stage, &u.Container.Task.Index, &u.Container.Run, &u.Ended, &body, &u.Missing); err != nil {
+		if err := scan(&u.Container.Task.Stage, &u.Container.Task.Index, &u.Container.Run, &u.Ended, &body,
+			&u.Missing); err != nil {
 			return err
 		}
 		var unreadable error
@@ -49,8 +51,8 @@ func (s *Store) Usage(ctx context.Context, job cluster.JobID, each func(Usage) e
 	})
 }
 
-// ThinUsage thins the usage of runs that ended before a time to at most most spans, up to atOnce of them, and returns how
-// many it thinned. One that this program cannot read stays as it is.
+// ThinUsage thins the usage of runs that ended before a time to at most most spans, up to atOnce of them, and returns
+// how many it thinned. One that this program cannot read stays as it is.
 func (s *Store) ThinUsage(ctx context.Context, before timeline.Time, most, atOnce int) (thinned int, err error) {
 	type long struct {
 		row  int64
@@ -72,7 +74,8 @@ func (s *Store) ThinUsage(ctx context.Context, before timeline.Time, most, atOnc
 			if err == nil {
 				r.body = u.Thin(most).Marshal()
 			}
-			if _, err := tx.ExecContext(ctx, `UPDATE usage SET spans = ?, body = ? WHERE rowid = ?`, min(len(u.Spans), most), r.body, r.row); err != nil {
+			if _, err := tx.ExecContext(ctx, `UPDATE usage SET spans = ?, body = ? WHERE rowid = ?`, min(len(u.Spans), most),
+				r.body, r.row); err != nil {
 				return err
 			}
 		}

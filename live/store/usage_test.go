@@ -15,8 +15,9 @@ import (
 func steps(n int) usage.Usage {
 	var u usage.Usage
 	for i := range n {
-		u.Spans = append(u.Spans, usage.Span{Length: time.Second, Used: usage.Amounts{usage.CPU: int64(i * 10), usage.Memory: int64(i%3) << 20},
-			Known: usage.SetOf(usage.CPU, usage.Memory)})
+		u.Spans = append(u.Spans,
+			usage.Span{Length: time.Second, Used: usage.Amounts{usage.CPU: int64(i * 10), usage.Memory: int64(i%3) << 20},
+				Known: usage.SetOf(usage.CPU, usage.Memory)})
 	}
 	return u
 }
@@ -53,13 +54,15 @@ func all(ctx context.Context, s *Store, id cluster.JobID) (out []Usage, err erro
 func TestUsage(t *testing.T) {
 	s := open(t, t.TempDir())
 	id, runs := withRuns(t, s, 3)
-	want := []Usage{{Container: runs[2], Ended: 6, Usage: steps(1), Missing: "the first hour"}, {Container: runs[0], Ended: 5, Usage: steps(4)}}
+	want := []Usage{{Container: runs[2], Ended: 6, Usage: steps(1), Missing: "the first hour"},
+		{Container: runs[0], Ended: 5, Usage: steps(4)}}
 	stranger := Usage{Container: cluster.ContainerID{Task: cluster.TaskID{Job: id + 1}, Run: 1}, Usage: steps(1)}
 	if err := s.Write(t.Context(), Batch{Usage: append(want, stranger)}); err != nil {
 		t.Fatal(err)
 	}
 	// A run that is reported again, as after a crash, keeps what it has; and the run may be written again.
-	again := Batch{Usage: []Usage{{Container: runs[0], Ended: 9, Usage: steps(2)}}, Tasks: []Task{{Container: runs[0], UID: 7, Node: "n", Ended: 9}}}
+	again := Batch{Usage: []Usage{{Container: runs[0], Ended: 9, Usage: steps(2)}},
+		Tasks: []Task{{Container: runs[0], UID: 7, Node: "n", Ended: 9}}}
 	if err := s.Write(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +73,8 @@ func TestUsage(t *testing.T) {
 		t.Errorf("of no job: %v, %+v", err, got)
 	}
 	// It goes with its job.
-	if err := s.Write(t.Context(), Batch{Jobs: map[cluster.JobID]JobState{id: {Status: cluster.StatusSucceeded, Ended: true}}}); err != nil {
+	if err := s.Write(t.Context(),
+		Batch{Jobs: map[cluster.JobID]JobState{id: {Status: cluster.StatusSucceeded, Ended: true}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Remove(t.Context(), []cluster.JobID{id}); err != nil {

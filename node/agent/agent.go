@@ -94,7 +94,8 @@ type Agent struct {
 	remover  *remover
 	pressure *pressure // of the disk; nil if the speed of the disk is unknown, or what it does
 	network  *network
-	// counted is the disk whose transfers version 1 of the kernel counts for each container, major:minor; empty if there is none.
+	// counted is the disk whose transfers version 1 of the kernel counts for each container, major:minor; empty if there
+	// is none.
 	counted string
 	// diskUnknown says why what containers transfer to and from disks is not counted; empty if it is.
 	diskUnknown string
@@ -121,9 +122,10 @@ type container struct {
 	decides   sync.Once
 	// group is nil until it is made. group and spec are written once, with Agent.mu locked. Goroutines that read them
 	// before the program runs, or that found the container in Agent.containers, lock Agent.mu.
-	group   *cgroup.Group
-	kept    *keeper.Container // what the keeper keeps; nil until the group is made, and written with it
-	counter *netcount.Counter // of the network, from its begin until the monitor has it; only the goroutine that starts it may use it
+	group *cgroup.Group
+	kept  *keeper.Container // what the keeper keeps; nil until the group is made, and written with it
+	// of the network, from its begin until the monitor has it; only the goroutine that starts it may use it
+	counter *netcount.Counter
 
 	gone chan struct{} // closed when the agent watches it no longer
 }
@@ -162,11 +164,14 @@ func Open(c Config) (*Agent, error) {
 	if err := refuseOlder(filepath.Join(c.Dir, "containers")); err != nil {
 		return nil, err
 	}
-	a := &Agent{config: c, log: c.Log, remover: left, events: newQueue(), starting: make(chan struct{}, 8), containers: map[cluster.ContainerID]*container{}}
+	a := &Agent{config: c, log: c.Log, remover: left, events: newQueue(), starting: make(chan struct{}, 8),
+		containers: map[cluster.ContainerID]*container{}}
 	a.closed, a.close = context.WithCancel(context.Background())
 	if a.claim, err = takeClaim(groupName(c.Dir)); err != nil {
 		a.events.close()
-		return nil, fmt.Errorf("another bellows has the control groups of state directory %s, and its programs run there: end it with `bellows down`, or by signal: %w", c.Dir, err)
+		return nil, fmt.Errorf(
+			"another bellows has the control groups of state directory %s, and its programs run there: end it with "+
+				"`bellows down`, or by signal: %w", c.Dir, err)
 	}
 	if err := a.openGroups(); err != nil {
 		a.claim.Close()
@@ -179,8 +184,9 @@ func Open(c Config) (*Agent, error) {
 	a.monitor = newMonitor(a)
 	a.pressure = a.newPressure()
 	a.lease = lease{path: a.leasePath(), log: c.Log}
-	a.keeper, err = keeper.New(a.closed, owner{a}, keeper.Config{Memory: c.Memory, Capacity: c.Capacity[resource.Memory], All: a.root.Group, Apart: a.supervisors,
-		SwapBudget: c.SwapBudget, Written: swap.BudgetPath(c.Dir), Disk: a.device, Clock: c.clock, Log: c.Log})
+	a.keeper, err = keeper.New(a.closed, owner{a}, keeper.Config{Memory: c.Memory, Capacity: c.Capacity[resource.Memory],
+		All: a.root.Group, Apart: a.supervisors, SwapBudget: c.SwapBudget, Written: swap.BudgetPath(c.Dir), Disk: a.device,
+		Clock: c.clock, Log: c.Log})
 	if err != nil {
 		a.Close()
 		return nil, err
@@ -347,7 +353,8 @@ func (a *Agent) Remove(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("remove control group %s: %d supervisors are still there: %w", a.root.Place(), len(pids), ctx.Err())
+			return fmt.Errorf("remove control group %s: %d supervisors are still there: %w", a.root.Place(), len(pids),
+				ctx.Err())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -390,8 +397,8 @@ func (a *Agent) Apply(orders []cluster.Order) {
 	}
 }
 
-// order passes an order for a running container on to the keeper. The end of a container answers its orders: an order for a container
-// that is gone needs no answer.
+// order passes an order for a running container on to the keeper. The end of a container answers its orders: an order
+// for a container that is gone needs no answer.
 func (a *Agent) order(o cluster.Order) {
 	a.mu.Lock()
 	c := a.containers[o.Container]
@@ -407,7 +414,8 @@ func (a *Agent) order(o cluster.Order) {
 }
 
 func (a *Agent) newContainer(id cluster.ContainerID) *container {
-	return &container{id: id, dir: a.folder(id), killed: make(chan struct{}), decided: make(chan struct{}), gone: make(chan struct{})}
+	return &container{id: id, dir: a.folder(id), killed: make(chan struct{}), decided: make(chan struct{}),
+		gone: make(chan struct{})}
 }
 
 // end requests the end of a container; preempted says that its task will run again.
@@ -445,5 +453,6 @@ func (a *Agent) forgetRunning(id cluster.ContainerID) {
 
 // failed answers an order that could not be carried out.
 func (a *Agent) failed(id cluster.ContainerID, decision cluster.DecisionID, err error) {
-	a.events.put(cluster.Event{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run, Decision: decision, Detail: err.Error(), Short: isShortage(err)})
+	a.events.put(cluster.Event{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run, Decision: decision,
+		Detail: err.Error(), Short: isShortage(err)})
 }

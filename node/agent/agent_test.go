@@ -142,7 +142,8 @@ func (b *bench) open() {
 // take is open without the inventory.
 func (b *bench) take() {
 	b.t.Helper()
-	a, err := Open(Config{Dir: b.dir, Node: "n1", Capacity: resource.Of(2000, cmp.Or(b.memory, resource.GiB)), Grace: 300 * time.Millisecond, clock: b.engine,
+	a, err := Open(Config{Dir: b.dir, Node: "n1", Capacity: resource.Of(2000, cmp.Or(b.memory, resource.GiB)),
+		Grace: 300 * time.Millisecond, clock: b.engine,
 		Log: slog.New(slog.NewTextHandler(b.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		if _, ok := err.(*NoCgroupError); ok {
@@ -223,14 +224,16 @@ func (b *bench) order(args ...string) cluster.Order {
 		Decision:  cluster.Decision{ID: 7, Kind: cluster.Start, Task: id.Task, Grant: resource.Of(1000, 64*resource.MiB)},
 		Container: id,
 		Launch: &cluster.Launch{Args: args, Env: []string{"PATH=" + path, "GREETING=hello"}, Dir: b.dir,
-			As: cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}, Stdout: out + ".out", Stderr: out + ".err"},
+			As: cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}, Stdout: out + ".out",
+			Stderr: out + ".err"},
 	}
 }
 
 // Apply is that of the agent, with the envelopes that the engine would have given.
 func (b *bench) Apply(orders []cluster.Order) { b.Agent.Apply(enveloped(orders)) }
 
-// enveloped completes the envelopes of orders made by hand: a container starts with its grant, which a REGULAR one keeps.
+// enveloped completes the envelopes of orders made by hand: a container starts with its grant, which a REGULAR one
+// keeps.
 func enveloped(orders []cluster.Order) []cluster.Order {
 	for i := range orders {
 		if o := &orders[i]; o.Kind == cluster.Start {
@@ -304,7 +307,8 @@ func TestProgramsThatCannotRun(t *testing.T) {
 		{"no such path", "", []string{"/no/such/program"}, 127, `program "/no/such/program" was not found`},
 		{"directory", "", []string{"/tmp"}, 126, `program "/tmp" is a directory`},
 		{"not executable", "", []string{plain}, 126, fmt.Sprintf("program %q may not be executed by this user", plain)},
-		{"no such directory", "/no/such/dir", []string{"true"}, 126, `working directory "/no/such/dir": no such file or directory`},
+		{"no such directory", "/no/such/dir", []string{"true"}, 126,
+			`working directory "/no/such/dir": no such file or directory`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := b.order(c.args...)
@@ -326,13 +330,15 @@ func TestMemoryKillIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := b.run(b.order(self, "allocate", "200"))
-	if e.Outcome != cluster.OutOfMemory || e.Exit.OOMKills < 1 || e.Exit.Code != 137 || !strings.Contains(e.Detail, "for memory") {
+	if e.Outcome != cluster.OutOfMemory || e.Exit.OOMKills < 1 || e.Exit.Code != 137 ||
+		!strings.Contains(e.Detail, "for memory") {
 		t.Errorf("ended %s %+v: %s", e.Outcome, e.Exit, e.Detail)
 	}
 	o := b.order(self, "allocate", "30")
 	o.Grant[resource.Memory] = 256 * resource.MiB
 	e = b.run(o)
-	if e.Outcome != cluster.Succeeded || e.Exit.OOMKills != 0 || e.Exit.Peak < 30*resource.MiB || e.Exit.Peak > 256*resource.MiB {
+	if e.Outcome != cluster.Succeeded || e.Exit.OOMKills != 0 || e.Exit.Peak < 30*resource.MiB ||
+		e.Exit.Peak > 256*resource.MiB {
 		t.Errorf("ended %s %+v: %s", e.Outcome, e.Exit, e.Detail)
 	}
 	// A shell that outlives the victim passes its exit code on.
@@ -344,7 +350,8 @@ func TestMemoryKillIsTold(t *testing.T) {
 
 func TestKillEndsForksToo(t *testing.T) {
 	b := newBench(t)
-	o := b.order("sh", "-c", `trap "" TERM; (trap "" TERM; setsid sleep 1000 & sleep 1000) & echo ready; while :; do sleep 1000; done`)
+	o := b.order("sh", "-c",
+		`trap "" TERM; (trap "" TERM; setsid sleep 1000 & sleep 1000) & echo ready; while :; do sleep 1000; done`)
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	b.awaitOutput(o, "ready\n")
@@ -403,7 +410,8 @@ func TestStoppedProgramHearsThatItIsToEnd(t *testing.T) {
 			await(t, "the stopped program", func() bool {
 				pid, _, whole := strings.Cut(read(t, o.Launch.Stdout), "\n")
 				status, err := os.ReadFile("/proc/" + pid + "/status")
-				return whole && (err != nil || strings.Contains(string(status), "T (stopped)")) // an error: its time limit has ended it
+				// an error: its time limit has ended it
+				return whole && (err != nil || strings.Contains(string(status), "T (stopped)"))
 			})
 			c.end(o)
 			if e := b.next(cluster.TaskEnded); e.Outcome != c.want || e.Exit == nil || e.Exit.Signal != 0 {
@@ -581,7 +589,8 @@ func TestReadings(t *testing.T) {
 	b.next(cluster.DecisionDone)
 	b.awaitOutput(o, "ready\n")
 	r, ok := b.Readings()[o.Container]
-	if !ok || r.Memory == nil || *r.Memory <= 0 || r.Limit == nil || *r.Limit != int64(64*resource.MiB) || r.Anonymous == nil ||
+	if !ok || r.Memory == nil || *r.Memory <= 0 || r.Limit == nil || *r.Limit != int64(64*resource.MiB) ||
+		r.Anonymous == nil ||
 		r.CPUTime == nil || *r.CPUTime <= 0 || r.Processes == nil || *r.Processes != 1 || r.Peak == nil {
 		t.Errorf("reading %+v", r)
 	}
@@ -649,8 +658,8 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// TestUsable: of CPU the least of affinity and quotas counts, of memory what is not reserved as huge pages, at most the limits of the
-// control groups; and a value above that is refused with the reason.
+// TestUsable: of CPU the least of affinity and quotas counts, of memory what is not reserved as huge pages, at most
+// the limits of the control groups; and a value above that is refused with the reason.
 func TestUsable(t *testing.T) {
 	const mounts = "32 31 0:29 / /cpu rw - cgroup cgroup rw,cpu\n35 31 0:32 / /memory rw - cgroup cgroup rw,memory\n"
 	for _, c := range []struct {
@@ -658,18 +667,23 @@ func TestUsable(t *testing.T) {
 		cpus                     int
 		memory, cpu              string // why a value that is too large is refused
 	}{
-		{"all of it", "Hugetlb: 0 kB\n", "-1", "9223372036854771712", 2, "what this machine has, 4GiB", "what this machine has, 2 cores"},
+		{"all of it", "Hugetlb: 0 kB\n", "-1", "9223372036854771712", 2, "what this machine has, 4GiB",
+			"what this machine has, 2 cores"},
 		{"huge pages", "HugePages_Total: 512\nHugepagesize: 2048 kB\nHugetlb: 1048576 kB\n", "-1", "9223372036854771712", 2,
-			"what may be used of this machine, 3GiB: 1GiB of its 4GiB is reserved as huge pages", "what this machine has, 2 cores"},
+			"what may be used of this machine, 3GiB: 1GiB of its 4GiB is reserved as huge pages",
+			"what this machine has, 2 cores"},
 		{"bounds of the group", "Hugetlb: 1048576 kB\n", "50000", "1073741824", 2,
-			"what may be used of this machine, 1GiB: the control group /own may use no more", "what may be used of this machine, 500m cores: the control group /own may use no more"},
+			"what may be used of this machine, 1GiB: the control group /own may use no more",
+			"what may be used of this machine, 500m cores: the control group /own may use no more"},
 		{"affinity", "", "150000", "9223372036854771712", 1,
 			"what this machine has, 4GiB", "what may be used of this machine, 1 core: this process may run on 1 of its 2 CPUs"},
 	} {
 		root := t.TempDir()
-		for name, text := range map[string]string{"proc/self/mountinfo": mounts, "proc/self/cgroup": "4:memory:/own\n2:cpu:/own\n",
-			"proc/meminfo": "MemTotal: 4194304 kB\n" + c.info, "proc/stat": "cpu  1 2\ncpu0 1 2\ncpu1 1 2\nintr 5\n",
-			"cpu/own/cpu.cfs_quota_us": c.quota, "cpu/own/cpu.cfs_period_us": "100000", "memory/own/memory.limit_in_bytes": c.limit} {
+		for name, text := range map[string]string{"proc/self/mountinfo": mounts,
+			"proc/self/cgroup": "4:memory:/own\n2:cpu:/own\n", "proc/meminfo": "MemTotal: 4194304 kB\n" + c.info,
+			"proc/stat":                "cpu  1 2\ncpu0 1 2\ncpu1 1 2\nintr 5\n",
+			"cpu/own/cpu.cfs_quota_us": c.quota, "cpu/own/cpu.cfs_period_us": "100000",
+			"memory/own/memory.limit_in_bytes": c.limit} {
 			path := filepath.Join(root, name)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 				t.Fatal(err)
@@ -695,13 +709,14 @@ func TestProgramIsInsideFromTheStart(t *testing.T) {
 	if e := b.run(o); e.Outcome != cluster.Succeeded {
 		t.Fatalf("ended %+v", e)
 	}
-	if got := read(t, o.Launch.Stdout); !strings.Contains(got, "memory:"+b.root.Place()+"/"+o.Container.String()) && !strings.Contains(got, "0::") {
+	if got := read(t, o.Launch.Stdout); !strings.Contains(got, "memory:"+b.root.Place()+"/"+o.Container.String()) &&
+		!strings.Contains(got, "0::") {
 		t.Errorf("inside %s", got)
 	}
 }
 
-// A disk that is full when a program ends loses neither its exit code nor the fact that it ended: room for the record was
-// set aside. One that is full when it is to start fails the start, in one sentence.
+// A disk that is full when a program ends loses neither its exit code nor the fact that it ended: room for the record
+// was set aside. One that is full when it is to start fails the start, in one sentence.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("bellows-test", dir, "tmpfs", 0, "size=256k"); errors.Is(err, unix.EPERM) {
@@ -762,8 +777,8 @@ func TestNoControlGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "program")
-	if err := errors.Join(os.WriteFile(program, text, 0o755), os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "state"), 0o700),
-		os.Chown(filepath.Join(dir, "state"), 12345, 12345)); err != nil {
+	if err := errors.Join(os.WriteFile(program, text, 0o755), os.Chmod(dir, 0o755),
+		os.Mkdir(filepath.Join(dir, "state"), 0o700), os.Chown(filepath.Join(dir, "state"), 12345, 12345)); err != nil {
 		t.Fatal(err)
 	}
 	command := exec.Command(program, "open", filepath.Join(dir, "state"))

@@ -18,8 +18,8 @@ import (
 // studies/measured.md for the measurements.
 const anchorPages = 64
 
-// lay charges an anchor to the control group, and gives the pages to the pipe. The program can run without an anchor; one that swaps much is
-// then in some danger.
+// lay charges an anchor to the control group, and gives the pages to the pipe. The program can run without an anchor;
+// one that swaps much is then in some danger.
 func (w *way) lay(pipe *os.File) {
 	size := anchorPages * os.Getpagesize()
 	// The kernel may allow less to an ordinary user with many pipes; the anchor uses what fits.
@@ -31,6 +31,7 @@ func (w *way) lay(pipe *os.File) {
 	w.anchor = place
 	vector := &unix.Iovec{Base: &place[0]}
 	vector.SetLen(size)
-	w.may(unix.SYS_MMAP, addressOf(place), size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED|unix.MAP_POPULATE, -1, 0).failed = 1
+	w.may(unix.SYS_MMAP, addressOf(place), size, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED|unix.MAP_POPULATE, -1, 0).failed = 1
 	w.may(unix.SYS_VMSPLICE, int(pipe.Fd()), vector, 1, unix.SPLICE_F_NONBLOCK)
 }

@@ -42,7 +42,8 @@ func TestAnchor(t *testing.T) {
 	if slow() {
 		long /= 3
 	}
-	for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(time.Duration(r.Int64N(int64(1500 * time.Millisecond)))) {
+	for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(
+		time.Duration(r.Int64N(int64(1500 * time.Millisecond)))) {
 		if r.IntN(2) == 0 {
 			limit([]int64{40, 52, 64, 96}[r.IntN(4)])
 			continue

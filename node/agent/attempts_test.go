@@ -70,7 +70,8 @@ func TestKillStopsWhatWaitsToBeStarted(t *testing.T) {
 	b.Apply(orders)
 	b.Apply(kills)
 	for range orders {
-		if e := b.next(cluster.DecisionFailed); e.Detail != "ended before it was started" && e.Detail != "ended before its memory was available" || e.Short {
+		if e := b.next(cluster.DecisionFailed); e.Detail != "ended before it was started" &&
+			e.Detail != "ended before its memory was available" || e.Short {
 			t.Errorf("event %+v", e)
 		}
 	}

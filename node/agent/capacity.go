@@ -25,8 +25,8 @@ type Usable struct {
 	Machine resource.Amount
 }
 
-// FindUsable returns what this process may use: of CPU the least of its affinity and of the quotas of its control groups, and
-// of memory what is not reserved as huge pages, at most the limits of its control groups.
+// FindUsable returns what this process may use: of CPU the least of its affinity and of the quotas of its control
+// groups, and of memory what is not reserved as huge pages, at most the limits of its control groups.
 func FindUsable() (Usable, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -43,7 +43,8 @@ func usableOf(machine swap.Machine, cpus int) (u Usable, err error) {
 	}
 	u.Has, u.Machine = resource.Of(resource.Amount(cpus)*resource.Core, memory.Total), memory.Total+memory.HugePages
 	if memory.HugePages > 0 {
-		u.Less[resource.Memory] = fmt.Sprintf("%s of its %s is reserved as huge pages", resource.FormatMemory(memory.HugePages), resource.FormatMemory(u.Machine))
+		u.Less[resource.Memory] = fmt.Sprintf("%s of its %s is reserved as huge pages",
+			resource.FormatMemory(memory.HugePages), resource.FormatMemory(u.Machine))
 	}
 	if all := inherited.Online(machine.Root); cpus < all {
 		u.Less[resource.CPU] = fmt.Sprintf("this process may run on %d of its %d CPUs", cpus, all)
@@ -77,8 +78,8 @@ func (u *Usable) has(k resource.Kind) string {
 
 // Capacity returns what the containers of this machine may use together. memory (bytes) and cpu (millicores) are the
 // user's values; 0 stands for the default: all CPU that this process may use, and nine tenths of the memory, where
-// at least 512 MiB stay for the rest of the machine (half, on a machine with less than 1 GiB). A value above what may be
-// used, or below zero, is the caller's mistake.
+// at least 512 MiB stay for the rest of the machine (half, on a machine with less than 1 GiB). A value above what may
+// be used, or below zero, is the caller's mistake.
 func Capacity(memory, cpu resource.Amount) (resource.Vector, error) {
 	u, err := FindUsable()
 	if err != nil {
@@ -92,7 +93,8 @@ func (u *Usable) Capacity(memory, cpu resource.Amount) (resource.Vector, error) 
 	total := u.Has[resource.Memory]
 	switch {
 	case memory < 0 || memory > total:
-		return resource.Vector{}, fmt.Errorf("memory %s: must be at most %s", resource.FormatMemory(memory), u.has(resource.Memory))
+		return resource.Vector{}, fmt.Errorf("memory %s: must be at most %s", resource.FormatMemory(memory),
+			u.has(resource.Memory))
 	case cpu < 0 || cpu > u.Has[resource.CPU]:
 		return resource.Vector{}, fmt.Errorf("cpus %s: must be at most %s", resource.FormatCPU(cpu), u.has(resource.CPU))
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// The calendar is an hour ahead of the engine's clock, or an hour behind it, because it was set or the machine slept: what is ordered until
-// a time does not end at once, and does not last for an hour longer.
+// The calendar is an hour ahead of the engine's clock, or an hour behind it, because it was set or the machine slept:
+// what is ordered until a time does not end at once, and does not last for an hour longer.
 func TestCalendarIsSet(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -31,7 +31,8 @@ func TestCalendarIsSet(t *testing.T) {
 			h.next(cluster.DecisionDone)
 			h.last++
 			o := h.start
-			o.Decision = cluster.Decision{ID: h.last, Kind: cluster.Throttle, Task: o.Task, Bound: resource.Vector{}.With(resource.Disk, resource.MiB), At: b.engine().Add(c.lasts)}
+			o.Decision = cluster.Decision{ID: h.last, Kind: cluster.Throttle, Task: o.Task,
+				Bound: resource.Vector{}.With(resource.Disk, resource.MiB), At: b.engine().Add(c.lasts)}
 			h.Apply([]cluster.Order{o})
 			h.next(cluster.DecisionDone)
 			if c.ends {

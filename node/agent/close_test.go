@@ -12,8 +12,8 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 )
 
-// TestCloseWaits closes an agent while it waits for the first word of a supervisor, which never comes, and while a program runs: once it
-// is closed nothing of it is at work.
+// TestCloseWaits closes an agent while it waits for the first word of a supervisor, which never comes, and while a
+// program runs: once it is closed nothing of it is at work.
 func TestCloseWaits(t *testing.T) {
 	b := newBench(t)
 	runs := b.order("sleep", "1000")

@@ -158,7 +158,8 @@ func (m *mortal) listen(log io.Reader, actions chan<- string, silent chan<- stru
 }
 
 // within is how soon after an action begins the daemon may be killed to be killed in it: the kernel takes that long.
-var within = map[string]time.Duration{"grow": 3 * time.Millisecond, "shrink": 60 * time.Millisecond, "suspend": 3 * time.Millisecond, "resume": 3 * time.Millisecond}
+var within = map[string]time.Duration{"grow": 3 * time.Millisecond, "shrink": 60 * time.Millisecond,
+	"suspend": 3 * time.Millisecond, "resume": 3 * time.Millisecond}
 
 func (m *mortal) forgetActions() {
 	for len(m.actions) > 0 {
@@ -166,8 +167,8 @@ func (m *mortal) forgetActions() {
 	}
 }
 
-// await waits until the memory manager begins an action, and then for a moment in which the kernel is at it; not for ever,
-// since there may be no need for it. It returns whether it began.
+// await waits until the memory manager begins an action, and then for a moment in which the kernel is at it; not for
+// ever, since there may be no need for it. It returns whether it began.
 func (m *mortal) await(action string, r *rand.Rand) bool {
 	for timeout := time.After(2 * time.Second); ; {
 		select {
@@ -269,8 +270,8 @@ func (m *mortal) checkLimits() {
 	}
 }
 
-// abandon kills the daemon and lets its lease run out: supervisors take every container out of its suspension. It returns how
-// many were suspended.
+// abandon kills the daemon and lets its lease run out: supervisors take every container out of its suspension. It
+// returns how many were suspended.
 func (m *mortal) abandon() (suspended int) {
 	m.t.Helper()
 	m.die()
@@ -281,7 +282,9 @@ func (m *mortal) abandon() (suspended int) {
 	}
 	// Supervisors that look now and then are to see that it was renewed, and then that it was not.
 	agedLease(m.t, filepath.Join(m.b.dir, "lease"), leaseTerm-2*leaseRenewal)
-	await(m.t, "the end of every suspension", func() bool { return !slices.ContainsFunc(testgroups.Busy(m.t, m.b.dir, false), stopped) })
+	await(m.t, "the end of every suspension", func() bool {
+		return !slices.ContainsFunc(testgroups.Busy(m.t, m.b.dir, false), stopped)
+	})
 	return suspended
 }
 
@@ -322,8 +325,9 @@ func (m *mortal) flex(mib int) cluster.ContainerID {
 	return m.order(o)
 }
 
-// TestDaemonDies kills the daemon (SIGKILL) at random moments while containers puff, are reclaimed from and suspended: no
-// container is lost, none keeps standing still, limits never exceed the machine, no program loses a byte.
+// TestDaemonDies kills the daemon (SIGKILL) at random moments while containers puff, are reclaimed from and
+// suspended: no container is lost, none keeps standing still, limits never exceed the machine, no program loses a
+// byte.
 func TestDaemonDies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -336,8 +340,9 @@ func TestDaemonDies(t *testing.T) {
 	t.Logf("again: go test ./agent -run TestDaemonDies -seed %d -deaths %d", from, *deaths)
 	r := rand.New(rand.NewPCG(from, 0))
 	newBench(t) // skips where there can be no containers
-	m := &mortal{t: t, b: &bench{t: t, dir: t.TempDir()}, gate: filepath.Join(t.TempDir(), "gate"), running: map[cluster.ContainerID]bool{},
-		pending: map[cluster.ContainerID]bool{}, ended: map[cluster.ContainerID]cluster.Event{}}
+	m := &mortal{t: t, b: &bench{t: t, dir: t.TempDir()}, gate: filepath.Join(t.TempDir(), "gate"),
+		running: map[cluster.ContainerID]bool{}, pending: map[cluster.ContainerID]bool{},
+		ended: map[cluster.ContainerID]cluster.Event{}}
 	m.start()
 	t.Cleanup(m.cleanUp)
 	m.sync()
@@ -403,7 +408,8 @@ func TestDaemonDies(t *testing.T) {
 func (m *mortal) cleanUp() {
 	_ = m.command.Process.Kill()
 	m.reap()
-	a, err := Open(Config{Dir: m.b.dir, Node: "n1", Capacity: resource.Of(2000, crashCapacity), Grace: 300 * time.Millisecond})
+	a, err := Open(Config{Dir: m.b.dir, Node: "n1", Capacity: resource.Of(2000, crashCapacity),
+		Grace: 300 * time.Millisecond})
 	if err != nil {
 		m.t.Error(err)
 		return

@@ -17,9 +17,10 @@ import (
 	"github.com/bellows-rm/bellows/node/inherited"
 )
 
-// A supervisor has one container at a time, but may have several one after another: a process takes longer to start than the work of
-// starting a program. Between containers it waits for the agent that started it, and ends with it: the connection
-// between them is closed. So no supervisor works for an agent of another release, and none is left behind.
+// A supervisor has one container at a time, but may have several one after another: a process takes longer to start
+// than the work of starting a program. Between containers it waits for the agent that started it, and ends with it:
+// the connection between them is closed. So no supervisor works for an agent of another release, and none is left
+// behind.
 
 const (
 	// leisure is how long a supervisor without a container waits for one. One of them waits as long as the agent works.
@@ -117,8 +118,8 @@ func (s *supervisor) assign(dir folder, lock, log *os.File) error {
 	return err
 }
 
-// freed returns a channel that is closed when the supervisor is done with its container. It can have the next one then, unless the process
-// has ended. If the agent is closed, the channel is closed when the process ends.
+// freed returns a channel that is closed when the supervisor is done with its container. It can have the next one
+// then, unless the process has ended. If the agent is closed, the channel is closed when the process ends.
 func (a *Agent) freed(s *supervisor) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -178,16 +179,16 @@ func (a *Agent) dismissIdle() {
 	}
 }
 
-// serve is the process of a supervisor: it takes care of the container that it was started for, and then of those that the agent gives it. It
-// shows which one it has, and ends when the agent has gone.
+// serve is the process of a supervisor: it takes care of the container that it was started for, and then of those
+// that the agent gives it. It shows which one it has, and ends when the agent has gone.
 func serve(f folder, shown title) int {
 	lock, tell := os.NewFile(lockFD, "lock"), os.NewFile(statusFD, "agent")
 	if err := inherited.CloseDescriptors(); err != nil {
 		fail(tell, lock, err)
 		return 1
 	}
-	// An execution that fails has an effect: package syscall gives the number of open files, which it has raised for this process, the limit
-	// that programs are to inherit.
+	// An execution that fails has an effect: package syscall gives the number of open files, which it has raised for
+	// this process, the limit that programs are to inherit.
 	_ = syscall.Exec("", []string{""}, nil)
 	// Signals are caught and dropped, not ignored: ignored signals would stay ignored in the program.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
@@ -209,7 +210,8 @@ func serve(f folder, shown title) int {
 	}
 }
 
-// nextContainer waits for the next container of a supervisor. An error says that the agent has gone, or is shutting down.
+// nextContainer waits for the next container of a supervisor. An error says that the agent has gone, or is shutting
+// down.
 func nextContainer(agent *net.UnixConn) (folder, *os.File, error) {
 	text, rights := make([]byte, unix.PathMax), make([]byte, unix.CmsgSpace(2*4))
 	n, m, _, _, err := agent.ReadMsgUnix(text, rights)

@@ -32,8 +32,8 @@ func (b *bench) parent() int {
 	return pid
 }
 
-// TestSupervisorsAreEmployedAgain runs programs one after another, some of which cannot be run: one supervisor takes care of all, and keeps nothing
-// of the earlier ones open.
+// TestSupervisorsAreEmployedAgain runs programs one after another, some of which cannot be run: one supervisor takes
+// care of all, and keeps nothing of the earlier ones open.
 func TestSupervisorsAreEmployedAgain(t *testing.T) {
 	b := newBench(t)
 	first := b.parent()
@@ -70,7 +70,8 @@ func TestSupervisorsAreEmployedAgain(t *testing.T) {
 	}
 }
 
-// TestIdleSupervisorDies kills supervisors that wait for a container: one that nobody has given any, and one that has not begun with it.
+// TestIdleSupervisorDies kills supervisors that wait for a container: one that nobody has given any, and one that has
+// not begun with it.
 func TestIdleSupervisorDies(t *testing.T) {
 	b := newBench(t)
 	for _, given := range []bool{false, true} {
@@ -265,8 +266,8 @@ func TestMostIdle(t *testing.T) {
 	})
 }
 
-// TestOpenFilesOfPrograms: a program has the limit of open files that the daemon was started with, not the higher one that a Go program gives
-// itself.
+// TestOpenFilesOfPrograms: a program has the limit of open files that the daemon was started with, not the higher one
+// that a Go program gives itself.
 func TestOpenFilesOfPrograms(t *testing.T) {
 	want, err := exec.Command(shell(), "-c", "ulimit -Sn").Output()
 	if err != nil {
@@ -298,7 +299,8 @@ func TestSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	for name, mode := range map[string]os.FileMode{"closed": 0o700, "folder": 0o755, "plain": 0o755, "real": 0o755, "broken": 0o755} {
+	for name, mode := range map[string]os.FileMode{"closed": 0o700, "folder": 0o755, "plain": 0o755, "real": 0o755,
+		"broken": 0o755} {
 		if err := os.Mkdir(dir+"/"+name, mode); err != nil {
 			t.Fatal(err)
 		}

@@ -24,8 +24,8 @@ type way struct {
 	candidates []candidate // for the program, in the order in which they are tried
 }
 
-// candidate is a path that may be the program. Its calls are one after another: whether it exists, whether it is a directory, whether it may
-// be executed, and its execution.
+// candidate is a path that may be the program. Its calls are one after another: whether it exists, whether it is a
+// directory, whether it may be executed, and its execution.
 type candidate struct {
 	path  string
 	first int // index of its first call
@@ -33,9 +33,9 @@ type candidate struct {
 
 const callsOfCandidate = 4
 
-// enter prepares the way of a program into its container: into the control group, with the rights of its user, to the user's program. As
-// much as possible comes before the control group, because from then on the memory of the process counts. The streams are standard
-// input, which may be nil, output and error.
+// enter prepares the way of a program into its container: into the control group, with the rights of its user, to the
+// user's program. As much as possible comes before the control group, because from then on the memory of the process
+// counts. The streams are standard input, which may be nil, output and error.
 func (f folder) enter(s *spec, streams [3]*os.File, anchor *os.File) (*way, *ending) {
 	launch, err := s.Launch.Decoded()
 	if err != nil {
@@ -113,8 +113,8 @@ func (w *way) close() {
 }
 
 // become takes a user's rights, in the only order that works: groups first, the user last. A process without privileges
-// can only keep its own rights. Nothing that an ordinary user executes afterwards has more rights, as a program with the
-// setuid bit would have otherwise: such a program could leave the control group.
+// can only keep its own rights. Nothing that an ordinary user executes afterwards has more rights, as a program with
+// the setuid bit would have otherwise: such a program could leave the control group.
 func (w *way) become(as cluster.Credentials) error {
 	uid, gid := uintptr(as.UID), uintptr(as.GID)
 	if os.Geteuid() != 0 {
@@ -145,8 +145,8 @@ func (w *way) read(l *cluster.Launch) {
 	w.may(unix.SYS_FCNTL, 0, unix.F_SETFL, flags)
 }
 
-// execute looks the program up as a shell would, with the user's rights, and executes it: a name with a slash is a path, any other name is
-// searched for along PATH of the program's environment.
+// execute looks the program up as a shell would, with the user's rights, and executes it: a name with a slash is a
+// path, any other name is searched for along PATH of the program's environment.
 func (w *way) execute(l *cluster.Launch) {
 	w.name = l.Args[0]
 	paths := []string{w.name}
@@ -170,7 +170,8 @@ func (w *way) execute(l *cluster.Launch) {
 		w.may(unix.SYS_FACCESSAT, here, path, unix.X_OK).failed = callsOfCandidate - 3
 		w.must(func(err syscall.Errno) *ending {
 			if isShortage(err) && err != unix.ENOMEM { // That may result from the little memory of the container.
-				return faulty("execute a program: %w", err) // All users see the faults of the machine: the text does not name the program.
+				// All users see the faults of the machine: the text does not name the program.
+				return faulty("execute a program: %w", err)
 			}
 			return unable(126, "program %q cannot be executed: %v", path, err)
 		}, unix.SYS_EXECVE, path, args, env)

@@ -28,8 +28,9 @@ import (
 	"github.com/bellows-rm/bellows/node/keeper"
 )
 
-// These benchmarks compare two ways of doing a thing on this machine, in pairs that alternate, and report medians and the
-// tenth and ninetieth percentiles. One iteration is the whole comparison. studies/measured.md keeps what they once said.
+// These benchmarks compare two ways of doing a thing on this machine, in pairs that alternate, and report medians and
+// the tenth and ninetieth percentiles. One iteration is the whole comparison. studies/measured.md keeps what they
+// once said.
 
 // spread is what was measured, sorted.
 type spread []float64
@@ -43,7 +44,8 @@ func (s spread) report(b *testing.B, unit string) {
 	b.ReportMetric(s.at(0.5), unit+"-median")
 	b.ReportMetric(s.at(0.1), unit+"-p10")
 	b.ReportMetric(s.at(0.9), unit+"-p90")
-	b.Logf("%s: median %.4g, p10 %.4g, p90 %.4g, from %.4g to %.4g of %d; load %s", unit, s.at(0.5), s.at(0.1), s.at(0.9), s.at(0), s.at(1), len(s), load())
+	b.Logf("%s: median %.4g, p10 %.4g, p90 %.4g, from %.4g to %.4g of %d; load %s", unit, s.at(0.5), s.at(0.1),
+		s.at(0.9), s.at(0), s.at(1), len(s), load())
 }
 
 func load() string {
@@ -168,7 +170,8 @@ func (s *stage) must(err error) {
 // shrink is our way to take its memory.
 func (s *stage) shrink() {
 	s.b.Helper()
-	_, err := new(keeper.Keeper).Act(s.b.Context(), s.c, memory.Envelope{}, memory.Action{Kind: memory.Shrink, Limit: keptMiB << 20, Suspended: true})
+	_, err := new(keeper.Keeper).Act(s.b.Context(), s.c, memory.Envelope{},
+		memory.Action{Kind: memory.Shrink, Limit: keptMiB << 20, Suspended: true})
 	s.must(err)
 }
 
@@ -190,7 +193,8 @@ func (s *stage) lower(ctx context.Context) {
 	}
 }
 
-// direct writes as much as is reclaimed to the device of the swap file, past the page cache, and returns how long that took.
+// direct writes as much as is reclaimed to the device of the swap file, past the page cache, and returns how long
+// that took.
 func direct(b *testing.B, dir string) time.Duration {
 	const block = 4 << 20
 	raw := make([]byte, block+4096)
@@ -216,8 +220,8 @@ func direct(b *testing.B, dir string) time.Duration {
 	return time.Since(began)
 }
 
-// BenchmarkReclaim takes 320 of 384 MiB that do not compress from a container that rests and from one that writes all the
-// time, in our way and by lowering the limit alone; and compares with a direct write of as much.
+// BenchmarkReclaim takes 320 of 384 MiB that do not compress from a container that rests and from one that writes all
+// the time, in our way and by lowering the limit alone; and compares with a direct write of as much.
 func BenchmarkReclaim(b *testing.B) {
 	for _, writing := range []bool{false, true} {
 		b.Run(map[bool]string{false: "idle", true: "writing"}[writing], func(b *testing.B) {
@@ -262,8 +266,8 @@ func BenchmarkReclaim(b *testing.B) {
 	}
 }
 
-// BenchmarkResume brings 320 MiB back from swap by prefetching and by faults: from the growth of the limit until the program
-// has touched everything.
+// BenchmarkResume brings 320 MiB back from swap by prefetching and by faults: from the growth of the limit until the
+// program has touched everything.
 func BenchmarkResume(b *testing.B) {
 	testswap.Need(b, 1<<30)
 	s := newStage(b)
@@ -301,7 +305,8 @@ func benchAgent(b *testing.B, capacity resource.Amount) *Agent {
 }
 
 func benchAgentOf(b *testing.B, capacity resource.Amount, p memory.Parameters) *Agent {
-	a, err := Open(Config{Dir: b.TempDir(), Node: "n1", Capacity: resource.Of(2000, capacity), Grace: 300 * time.Millisecond, Memory: p})
+	a, err := Open(Config{Dir: b.TempDir(), Node: "n1", Capacity: resource.Of(2000, capacity),
+		Grace: 300 * time.Millisecond, Memory: p})
 	if _, ok := err.(*NoCgroupError); ok {
 		b.Skipf("needs a control group with a memory controller: %v", err)
 	}
@@ -326,7 +331,8 @@ func benchOrder(a *Agent, min resource.Amount, args ...string) cluster.Order {
 		Decision:  cluster.Decision{ID: 7, Kind: cluster.Start, Task: id.Task, Grant: resource.Of(1000, min)},
 		Container: id,
 		Launch: &cluster.Launch{Args: args, Env: []string{"PATH=" + path}, Dir: a.config.Dir,
-			As: cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}, Stdout: out + ".out", Stderr: out + ".err"},
+			As: cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}, Stdout: out + ".out",
+			Stderr: out + ".err"},
 	}
 }
 
@@ -468,8 +474,8 @@ func reaction(b *testing.B, a *Agent, what string) (d time.Duration, swapped boo
 	return d, swapped
 }
 
-// BenchmarkNotice compares the ways in which the kernel tells that a group is full with reading it every 10 ms: how long after
-// the first page was swapped out each tells, and how often it is the first.
+// BenchmarkNotice compares the ways in which the kernel tells that a group is full with reading it every 10 ms: how
+// long after the first page was swapped out each tells, and how often it is the first.
 func BenchmarkNotice(b *testing.B) {
 	const limit, brim = 64 << 20, 1 << 20
 	under(b, "full", func(b *testing.B) {
@@ -629,8 +635,8 @@ func runTime(b *testing.B, a *Agent, o cluster.Order) time.Duration {
 	return time.Duration(e.Exit.Ended - e.Exit.Started)
 }
 
-// BenchmarkKeeper is the share of a core that managing 500 FLEX containers takes, reading included: 475 that rest, and 25
-// whose memory comes and goes.
+// BenchmarkKeeper is the share of a core that managing 500 FLEX containers takes, reading included: 475 that rest,
+// and 25 whose memory comes and goes.
 func BenchmarkKeeper(b *testing.B) {
 	a := benchAgent(b, 500*resource.GiB)
 	var groups []*cgroup.Group

@@ -52,7 +52,8 @@ func show(r cluster.Reading) string {
 		}
 		return *p >> 20
 	}
-	return fmt.Sprintf("state %q limit %d MiB anonymous %d swap %d: %s", r.State, value(r.Limit), value(r.Anonymous), value(r.Swap), r.Why)
+	return fmt.Sprintf("state %q limit %d MiB anonymous %d swap %d: %s", r.State, value(r.Limit), value(r.Anonymous),
+		value(r.Swap), r.Why)
 }
 
 func TestFlexGrows(t *testing.T) {
@@ -110,8 +111,11 @@ func TestFlexGivesWay(t *testing.T) {
 	b.Apply([]cluster.Order{regular})
 	b.next(cluster.DecisionDone)
 	t.Logf("reclaimed and started after %v", time.Since(began).Round(time.Millisecond))
-	r := b.until("a suspension", flex.Container, func(r cluster.Reading) bool { return r.State == cluster.ContainerSuspended })
-	for e := b.next(cluster.TaskStill); e.Task != flex.Task || e.Run != flex.Container.Run || e.By != cluster.HeldByMemory; e = b.next(cluster.TaskStill) {
+	r := b.until("a suspension", flex.Container, func(r cluster.Reading) bool {
+		return r.State == cluster.ContainerSuspended
+	})
+	for e := b.next(cluster.TaskStill); e.Task != flex.Task || e.Run != flex.Container.Run ||
+		e.By != cluster.HeldByMemory; e = b.next(cluster.TaskStill) {
 	}
 	if *r.Limit > 124<<20 || !strings.Contains(r.Why, "is to start needs 924MiB") {
 		t.Errorf("beside it: %s", show(r))
@@ -154,7 +158,8 @@ func TestNothingStaysFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := c.group.Has(cgroup.CPU); ok {
-		if err := c.group.Apply(t.Context(), cgroup.Limits{CPUMillicores: cgroup.At(keeper.SuspendedMillicores)}); err != nil {
+		if err := c.group.Apply(t.Context(),
+			cgroup.Limits{CPUMillicores: cgroup.At(keeper.SuspendedMillicores)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -199,15 +204,18 @@ func TestFoundSuspended(t *testing.T) {
 	}
 	b.next(cluster.TaskGoesOn) // there is memory for it
 	b.until("a resumption", o.Container, func(r cluster.Reading) bool { return r.State == cluster.ContainerRunning })
-	await(t, "the kernel's part of it", func() bool { frozen, _ := b.containers[o.Container].group.Frozen(); return !frozen })
+	await(t, "the kernel's part of it", func() bool {
+		frozen, _ := b.containers[o.Container].group.Frozen()
+		return !frozen
+	})
 	b.reopen()
 	if e := b.next(cluster.TaskAdopted); e.By != 0 {
 		t.Errorf("found running, it is held by %q", e.By)
 	}
 }
 
-// TestRefusedContainerWaits: a container whose memory cannot be had, because the other has its least already, starts when
-// that ends. One that waits can be ended.
+// TestRefusedContainerWaits: a container whose memory cannot be had, because the other has its least already, starts
+// when that ends. One that waits can be ended.
 func TestRefusedContainerWaits(t *testing.T) {
 	b := newBench(t)
 	flex := b.order(os.Args[0], "hold", "100", "4")
@@ -222,13 +230,15 @@ func TestRefusedContainerWaits(t *testing.T) {
 		b.Apply([]cluster.Order{regular})
 		ids = append(ids, regular.Container)
 	}
-	for end := time.Now().Add(20 * time.Second); b.Readings()[ids[0]].State != cluster.ContainerWaiting || b.Readings()[ids[1]].State != cluster.ContainerWaiting; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); b.Readings()[ids[0]].State != cluster.ContainerWaiting ||
+		b.Readings()[ids[1]].State != cluster.ContainerWaiting; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("no reading with waiting: %+v", b.Readings())
 		}
 	}
 	b.Apply([]cluster.Order{{Decision: cluster.Decision{Kind: cluster.Kill}, Container: ids[1]}})
-	if e := b.next(cluster.DecisionFailed); e.Task != ids[1].Task || !strings.Contains(e.Detail, "ended before its memory was available") {
+	if e := b.next(cluster.DecisionFailed); e.Task != ids[1].Task ||
+		!strings.Contains(e.Detail, "ended before its memory was available") {
 		t.Errorf("killed while it waited: %+v", e)
 	}
 	for range 2 {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// entry is a list of system calls that a process makes, one after another; the last one executes a program. The process is a clone of this
-// one, in which no Go code can run but a loop that makes the calls: everything is prepared before. So only the program is
-// loaded for a container, and not this large one as well.
+// entry is a list of system calls that a process makes, one after another; the last one executes a program. The
+// process is a clone of this one, in which no Go code can run but a loop that makes the calls: everything is prepared
+// before. So only the program is loaded for a container, and not this large one as well.
 type entry struct {
 	calls []call
 	kept  []any // what the calls refer to by address
@@ -51,8 +51,8 @@ func (e *entry) may(number uintptr, args ...any) *call {
 	return &e.calls[len(e.calls)-1]
 }
 
-// address returns an argument as a system call takes it, and keeps what it refers to. A string gets an end; one that contains an end itself
-// becomes the address of none, as which the kernel refuses it.
+// address returns an argument as a system call takes it, and keeps what it refers to. A string gets an end; one that
+// contains an end itself becomes the address of none, as which the kernel refuses it.
 func (e *entry) address(arg any) uintptr {
 	switch v := arg.(type) {
 	case int:
@@ -104,14 +104,15 @@ const here = ^uintptr(99)
 // results is what became of the calls of an entry: memory that supervisor and clone share.
 type results struct {
 	pages []byte
-	// errs has the error of each call, 0 for none; and last 1 + the index of the call whose failure ended the process, 1 + their number if the
-	// program was not executed, 0 if it was.
+	// errs has the error of each call, 0 for none; and last 1 + the index of the call whose failure ended the process, 1
+	// + their number if the program was not executed, 0 if it was.
 	errs []uintptr
 }
 
 func newResults(calls int) (*results, error) {
 	size := (calls + 1) * int(unsafe.Sizeof(uintptr(0)))
-	pages, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
+	pages, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_SHARED|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,8 @@ func newResults(calls int) (*results, error) {
 // of returns the error of a call; 0 means none.
 func (r *results) of(i int) syscall.Errno { return syscall.Errno(r.errs[i]) }
 
-// ended returns the index of the call that ended the process before it executed a program; ok is false if it executed one, or was killed.
+// ended returns the index of the call that ended the process before it executed a program; ok is false if it executed
+// one, or was killed.
 func (r *results) ended() (i int, ok bool) {
 	end := int(r.errs[len(r.errs)-1])
 	return end - 1, end > 0
@@ -151,8 +153,9 @@ func (e *entry) start(namespaces uintptr) (*os.Process, *results, error) {
 	return process, r, nil
 }
 
-// clone is what package syscall does when it starts a program, with a list of calls in between. The memory of the clone is its own. In the
-// clone there are no other threads: nothing may allocate, grow the stack, or wait for another goroutine.
+// clone is what package syscall does when it starts a program, with a list of calls in between. The memory of the
+// clone is its own. In the clone there are no other threads: nothing may allocate, grow the stack, or wait for
+// another goroutine.
 //
 //go:noinline
 //go:norace
@@ -197,7 +200,8 @@ func (e *entry) clone(flags uintptr, errs []uintptr) (pid uintptr, failed syscal
 	}
 }
 
-// What the runtime needs around a clone: signals are blocked meanwhile, and get the handlers of a new process in the clone.
+// What the runtime needs around a clone: signals are blocked meanwhile, and get the handlers of a new process in the
+// clone.
 
 //go:linkname beforeFork syscall.runtime_BeforeFork
 func beforeFork()

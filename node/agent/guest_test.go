@@ -15,17 +15,23 @@ import (
 func TestGuest(t *testing.T) {
 	binary := guest.Build(t, ".")
 	// The guest has a C library, but no shell.
-	programs := map[string]string{"sh": "/bin/sh", "sleep": "/bin/sleep", "cat": "/bin/cat", "id": "/usr/bin/id", "setsid": "/usr/bin/setsid", "true": "/bin/true",
-		"sha256sum": "/usr/bin/sha256sum", "nice": "/usr/bin/nice", "touch": "/usr/bin/touch", "stat": "/usr/bin/stat", "ls": "/bin/ls",
+	programs := map[string]string{"sh": "/bin/sh", "sleep": "/bin/sleep", "cat": "/bin/cat", "id": "/usr/bin/id",
+		"setsid": "/usr/bin/setsid", "true": "/bin/true", "sha256sum": "/usr/bin/sha256sum", "nice": "/usr/bin/nice",
+		"touch": "/usr/bin/touch", "stat": "/usr/bin/stat", "ls": "/bin/ls",
 		"grep": "/bin/grep", "mkdir": "/bin/mkdir", "chmod": "/bin/chmod", "nproc": "/usr/bin/nproc", "head": "/usr/bin/head"}
-	// What root, a scope and the controllers that were delegated decide, in each of them: all else is the same as for root.
-	const rights = "^(TestProgramRunsAndItsEndIsTold|TestMemoryKillIsTold|TestKillEndsForksToo|TestContainersAreFoundAgain|" +
-		"TestFoundAgainContainersCanBeKilled|TestReadings|TestProgramHasTheRightsOfItsUser|TestProgramIsInsideFromTheStart|TestCapacity|" +
-		"TestNoControlGroups|TestFullDisk|TestFlexGrows|TestFlexGivesWay|TestSuspendedContainerCanBeKilled|TestNothingStaysFrozen|" +
+	// What root, a scope and the controllers that were delegated decide, in each of them: all else is the same as for
+	// root.
+	const rights = "^(TestProgramRunsAndItsEndIsTold|TestMemoryKillIsTold|TestKillEndsForksToo|" +
+		"TestContainersAreFoundAgain|" +
+		"TestFoundAgainContainersCanBeKilled|TestReadings|TestProgramHasTheRightsOfItsUser|" +
+		"TestProgramIsInsideFromTheStart|TestCapacity|" +
+		"TestNoControlGroups|TestFullDisk|TestFlexGrows|TestFlexGivesWay|TestSuspendedContainerCanBeKilled|" +
+		"TestNothingStaysFrozen|" +
 		"TestShrinkLeavesTimeForHeartbeats|TestRestartWhileSuspended|TestOwn|TestUnreadableRecords|TestUnreadableFolders|" +
 		"TestSecondAgentOfTheSameGroups|TestOtherDaemonsAreCounted|TestLease)$"
 	// What depends on what memory is swapped to.
-	const swapping = "^(TestFlex|TestNothingStaysFrozen|TestRefusedContainerWaits|TestShrink|TestStreaming|TestFullSwap|TestNothingGivesWay|" +
+	const swapping = "^(TestFlex|TestNothingStaysFrozen|TestRefusedContainerWaits|TestShrink|TestStreaming|" +
+		"TestFullSwap|TestNothingGivesWay|" +
 		"TestRestartWhileSuspended|TestSwap|TestWriteBudget|TestPromised|TestAnchor|TestDaemonDies)"
 	const swap, spare = 448 << 20, 2560 // MiB of memory: what zram may hold counts no further than what containers leave
 	for _, c := range []struct {
@@ -44,7 +50,8 @@ func TestGuest(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // Each guest has one core, and runs for ten minutes.
 			guest.Run(t, guest.Config{
-				Init: guest.Systemd, Cgroups: c.cgroups, As: c.as, SwapBytes: c.disk, ZramBytes: c.zram, MemoryMiB: c.memory, Timeout: 25 * time.Minute, Run: c.run,
+				Init: guest.Systemd, Cgroups: c.cgroups, As: c.as, SwapBytes: c.disk, ZramBytes: c.zram, MemoryMiB: c.memory,
+				Timeout: 25 * time.Minute, Run: c.run,
 				Env: []string{"BELLOWS_TEST_GUEST=1"}, Files: programs,
 				Skips: func(as guest.As, test string) bool {
 					if strings.HasPrefix(test, "TestIdle/") { // Its programs are not there; TestKernelAsleep of package cgroup is.
@@ -55,7 +62,8 @@ func TestGuest(t *testing.T) {
 						return true
 					case "TestNetworkIsCounted": // nor the programs that make a link
 						return true
-					case "TestMappedFile", "TestSwapRunsFull", "TestPageOutStays/little_swap": // nor files on a disk, nor so little swap
+					// nor files on a disk, nor so little swap
+					case "TestMappedFile", "TestSwapRunsFull", "TestPageOutStays/little_swap":
 						return true
 					case "TestPressureOfDisks": // nor FUSE
 						return true
@@ -64,7 +72,8 @@ func TestGuest(t *testing.T) {
 					case "TestNoNewRights": // nor a program to copy in its path
 						return true
 					case "TestLockedMemory", "TestOutputLeavesRoomOnTheDisk",
-						"TestAnchor", "TestShrinkLeavesTimeForHeartbeats", "TestProgramHasTheRightsOfItsUser", "TestNoControlGroups", "TestFullDisk":
+						"TestAnchor", "TestShrinkLeavesTimeForHeartbeats", "TestProgramHasTheRightsOfItsUser", "TestNoControlGroups",
+						"TestFullDisk":
 						return as != guest.Root && as != guest.RootScope
 					}
 					return false

@@ -19,8 +19,8 @@ import (
 	"github.com/bellows-rm/bellows/node/keeper"
 )
 
-// TestHeartbeats suspends a JVM that does nothing but collect garbage, for several times as long as it may be silent: it is caught in a
-// collection, during which it has no heartbeats, and must come to its next in time even so.
+// TestHeartbeats suspends a JVM that does nothing but collect garbage, for several times as long as it may be silent:
+// it is caught in a collection, during which it has no heartbeats, and must come to its next in time even so.
 func TestHeartbeats(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -34,12 +34,14 @@ func TestHeartbeats(t *testing.T) {
 	testswap.Need(t, 768<<20)
 	b := newBench(t)
 	classes := t.TempDir()
-	if out, err := exec.Command("javac", "-d", classes, filepath.Join("testdata", "Heart.java")).CombinedOutput(); err != nil {
+	if out, err := exec.Command("javac", "-d", classes,
+		filepath.Join("testdata", "Heart.java")).CombinedOutput(); err != nil {
 		t.Fatalf("javac: %v: %s", err, out)
 	}
 	gate := filepath.Join(classes, "gate")
 	b.rival(gate, 4) // with the race detector it holds 24 MiB
-	o := asFlex(b.order("java", "-XX:+UseSerialGC", "-Xmx400m", "-cp", classes, "Heart", "200", gate), 172*resource.MiB, resource.GiB)
+	o := asFlex(b.order("java", "-XX:+UseSerialGC", "-Xmx400m", "-cp", classes, "Heart", "200", gate), 172*resource.MiB,
+		resource.GiB)
 	o.Envelope.HeartbeatTimeout = timeout
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
@@ -50,7 +52,9 @@ func TestHeartbeats(t *testing.T) {
 	b.Apply([]cluster.Order{regular})
 	b.next(cluster.DecisionDone)
 	began := time.Now()
-	r := b.until("a suspension", o.Container, func(r cluster.Reading) bool { return r.State == cluster.ContainerSuspended })
+	r := b.until("a suspension", o.Container, func(r cluster.Reading) bool {
+		return r.State == cluster.ContainerSuspended
+	})
 	t.Logf("%s", show(r))
 	for time.Since(began) < suspension {
 		if r := b.reading(o.Container); r.State != cluster.ContainerSuspended {
@@ -74,7 +78,8 @@ func TestHeartbeats(t *testing.T) {
 			gap = d
 		}
 	}
-	t.Logf("suspended for %v: %d heartbeats, the longest time between two %v", ended.Sub(began).Round(time.Second), in, gap)
+	t.Logf("suspended for %v: %d heartbeats, the longest time between two %v", ended.Sub(began).Round(time.Second), in,
+		gap)
 	if gap >= timeout {
 		t.Errorf("it was silent for %v, and may be for less than %v", gap, timeout)
 	}
@@ -96,8 +101,8 @@ func heartbeats(t *testing.T, path string) (beats []time.Time) {
 	return beats
 }
 
-// TestShrinkLeavesTimeForHeartbeats takes memory from a program with heartbeats to send, for which it may stand still for too short
-// a time: it does so in several goes, and does not stand still afterwards.
+// TestShrinkLeavesTimeForHeartbeats takes memory from a program with heartbeats to send, for which it may stand still
+// for too short a time: it does so in several goes, and does not stand still afterwards.
 func TestShrinkLeavesTimeForHeartbeats(t *testing.T) {
 	onceInGuests(t)
 	testswap.Need(t, 512<<20)
@@ -107,7 +112,9 @@ func TestShrinkLeavesTimeForHeartbeats(t *testing.T) {
 		size = 128
 	}
 	gate := filepath.Join(t.TempDir(), "gate")
-	o := asFlex(b.order(os.Args[0], "pattern", fmt.Sprint(int64(size)), gate), (size+32)*resource.MiB, (size+32)*resource.MiB) // the agent leaves it alone
+	// the agent leaves it alone
+	o := asFlex(b.order(os.Args[0], "pattern", fmt.Sprint(int64(size)), gate), (size+32)*resource.MiB,
+		(size+32)*resource.MiB)
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	b.awaitOutput(o, "full\n")
@@ -126,7 +133,8 @@ func TestShrinkLeavesTimeForHeartbeats(t *testing.T) {
 			t.Fatalf("after %d goes the limit is %d MiB", goes, c.group.MemoryLimit().Or(0)>>20)
 		}
 		before := c.group.MemoryLimit().Or(0)
-		_, err := b.keeper.Act(t.Context(), c.kept, e, memory.Action{Kind: memory.Shrink, Limit: 32 * resource.MiB, Suspended: true})
+		_, err := b.keeper.Act(t.Context(), c.kept, e, memory.Action{Kind: memory.Shrink, Limit: 32 * resource.MiB,
+			Suspended: true})
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, cgroup.ErrBusy) {
 			t.Fatal(err)
 		}

@@ -57,8 +57,8 @@ func (h *holdBench) stands(is bool) {
 	}
 }
 
-// A pause is carried out, answered once and reported, survives the agent, and ends by a Resume. The memory manager of the next agent
-// does not hold what it finds paused.
+// A pause is carried out, answered once and reported, survives the agent, and ends by a Resume. The memory manager of
+// the next agent does not hold what it finds paused.
 func TestHold(t *testing.T) {
 	for _, class := range []cluster.Class{cluster.Regular, cluster.Flex} {
 		t.Run(class.String(), func(t *testing.T) { testHold(newHeldOf(t, cluster.Envelope{Class: class})) })
@@ -107,8 +107,8 @@ func TestHoldWithoutAnAgent(t *testing.T) {
 	h.next(cluster.TaskAdopted)
 }
 
-// A container that a person, leveling, the memory manager and a throttle hold at once goes on when the last of them lets go,
-// whatever the order.
+// A container that a person, leveling, the memory manager and a throttle hold at once goes on when the last of them
+// lets go, whatever the order.
 func TestHoldersInEveryOrder(t *testing.T) {
 	h := newHeld(t)
 	engine := keeper.Hold{}
@@ -126,8 +126,12 @@ func TestHoldersInEveryOrder(t *testing.T) {
 	holders := []holder{
 		{person, person},
 		{leveling, leveling},
-		{func() error { return h.c.kept.Stop(t.Context(), keeper.ByMemory) }, func() error { return h.c.kept.Release(t.Context(), keeper.ByMemory|keeper.BySwapping) }},
-		{func() error { return h.c.kept.Stop(t.Context(), keeper.ByBackOff) }, func() error { return h.c.kept.Release(t.Context(), keeper.ByBackOff) }},
+		{func() error {
+			return h.c.kept.Stop(t.Context(), keeper.ByMemory)
+		}, func() error { return h.c.kept.Release(t.Context(), keeper.ByMemory|keeper.BySwapping) }},
+		{func() error {
+			return h.c.kept.Stop(t.Context(), keeper.ByBackOff)
+		}, func() error { return h.c.kept.Release(t.Context(), keeper.ByBackOff) }},
 	}
 	orders := everyOrder(len(holders))
 	for _, begins := range orders[:6] { // in which the first begins first: the ends come in every order
@@ -177,12 +181,13 @@ func everyOrder(n int) (all [][]int) {
 func (h *holdBench) level(by cluster.Holders, until timeline.Time) {
 	h.last++
 	o := h.start
-	o.Decision = cluster.Decision{ID: h.last, Kind: cluster.Suspend, Task: h.start.Task, By: by | cluster.HeldByLeveling, At: until, For: cluster.TaskID{Job: 7}}
+	o.Decision = cluster.Decision{ID: h.last, Kind: cluster.Suspend, Task: h.start.Task, By: by | cluster.HeldByLeveling,
+		At: until, For: cluster.TaskID{Job: 7}}
 	h.Apply([]cluster.Order{o})
 }
 
-// A container that leveling holds stands still, survives the agent with its end, and ends its hold by itself some time after
-// the end, because no engine does.
+// A container that leveling holds stands still, survives the agent with its end, and ends its hold by itself some
+// time after the end, because no engine does.
 func TestLevelingEndsByItself(t *testing.T) {
 	h := newHeld(t)
 	until := now().Add(time.Second)
@@ -194,7 +199,8 @@ func TestLevelingEndsByItself(t *testing.T) {
 	h.stands(true)
 	h.reopen()
 	e := h.next(cluster.TaskAdopted)
-	if c := e.Condition(); c.HeldBy != cluster.HeldByLeveling || c.HeldUntil != until || c.HeldFor != (cluster.TaskID{Job: 7}) {
+	if c := e.Condition(); c.HeldBy != cluster.HeldByLeveling || c.HeldUntil != until ||
+		c.HeldFor != (cluster.TaskID{Job: 7}) {
 		t.Errorf("found as %+v", c)
 	}
 	h.c = h.containers[h.start.Container]
@@ -228,8 +234,8 @@ func TestLevelingWithoutAnAgent(t *testing.T) {
 	}
 }
 
-// A whole machine is stopped and goes on: at its first look the supervisor finds an expired lease, which the agent renews then. The
-// container stays held. It goes on if the agent does not renew the lease.
+// A whole machine is stopped and goes on: at its first look the supervisor finds an expired lease, which the agent
+// renews then. The container stays held. It goes on if the agent does not renew the lease.
 func TestStoppedMachineGoesOn(t *testing.T) {
 	h := newHeld(t)
 	h.level(0, now().Add(time.Hour))
@@ -296,13 +302,14 @@ func TestHoldThatFails(t *testing.T) {
 	h.c.kept.Group = gone
 	err = h.keeper.Hold(h.c.kept, keeper.Hold{By: cluster.HeldByOwner | cluster.HeldByMemory})
 	h.c.kept.Group = whole
-	if record, ok := keeper.HoldOf(h.c.dir); err == nil || h.c.kept.Held().By != cluster.HeldByOwner || !ok || record.By != cluster.HeldByOwner {
+	if record, ok := keeper.HoldOf(h.c.dir); err == nil || h.c.kept.Held().By != cluster.HeldByOwner || !ok ||
+		record.By != cluster.HeldByOwner {
 		t.Errorf("error %v, held for %q, recorded for %q, %v", err, h.c.kept.Held().By, record.By, ok)
 	}
 }
 
-// A paused or leveled container whose programs send heartbeats breathes, whatever its class, by one goroutine however often it is
-// paused and resumed, and does not run on where its agent ends within a breath.
+// A paused or leveled container whose programs send heartbeats breathes, whatever its class, by one goroutine however
+// often it is paused and resumed, and does not run on where its agent ends within a breath.
 func TestPausedBreaths(t *testing.T) {
 	for _, class := range []cluster.Class{cluster.Regular, cluster.Flex} {
 		for _, holder := range []cluster.Holders{cluster.HeldByOwner, cluster.HeldByLeveling} {
@@ -330,7 +337,8 @@ func pausedBreaths(t *testing.T, class cluster.Class, holder cluster.Holders) {
 		millicores, _ := cpuOf(h.t, h.c.group)
 		return millicores > keeper.SuspendedMillicores
 	}
-	for _, by := range []cluster.Holders{cluster.HeldByOwner, 0, cluster.HeldByLeveling, cluster.HeldByOwner | cluster.HeldByLeveling, 0, holder} {
+	for _, by := range []cluster.Holders{cluster.HeldByOwner, 0, cluster.HeldByLeveling,
+		cluster.HeldByOwner | cluster.HeldByLeveling, 0, holder} {
 		if err := h.keeper.Hold(h.c.kept, keeper.Hold{By: by, Until: now().Add(time.Hour)}); err != nil {
 			t.Fatal(err)
 		}

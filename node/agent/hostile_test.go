@@ -108,7 +108,8 @@ func TestStreamingSuspendsNobody(t *testing.T) {
 	}
 	b := newBench(t)
 	file := filepath.Join(t.TempDir(), "streamed")
-	o := asFlex(b.order(os.Args[0], "hostile", "stream", file, fmt.Sprint(long.Seconds())), 64*resource.MiB, 128*resource.MiB)
+	o := asFlex(b.order(os.Args[0], "hostile", "stream", file, fmt.Sprint(long.Seconds())), 64*resource.MiB,
+		128*resource.MiB)
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	done := make(chan cluster.Event, 1)
@@ -133,7 +134,8 @@ func TestStreamingSuspendsNobody(t *testing.T) {
 			t.Fatal("it does not end")
 		case <-time.After(50 * time.Millisecond):
 			// Room to spare it may have.
-			if r := b.reading(o.Container); r.State == cluster.ContainerSuspended || strings.HasPrefix(r.Why, "was out of memory") || strings.Contains(r.Why, "plenty left") {
+			if r := b.reading(o.Container); r.State == cluster.ContainerSuspended ||
+				strings.HasPrefix(r.Why, "was out of memory") || strings.Contains(r.Why, "plenty left") {
 				t.Fatalf("page cache is taken for need: %s", show(r))
 			}
 		}
@@ -152,8 +154,8 @@ func TestFlood(t *testing.T) {
 	t.Logf("160 MiB from 16 in %v", time.Since(began).Round(time.Millisecond))
 }
 
-// TestFullSwap has a container for which there is neither memory nor swap: it alone ends, killed by the kernel, and the next
-// one runs.
+// TestFullSwap has a container for which there is neither memory nor swap: it alone ends, killed by the kernel, and
+// the next one runs.
 func TestFullSwap(t *testing.T) {
 	testswap.Need(t, 64<<20)
 	b := newBench(t)
@@ -170,7 +172,8 @@ func TestFullSwap(t *testing.T) {
 	if e.Outcome != cluster.OutOfMemory {
 		t.Fatalf("it ended as %s: %s", e.Outcome, e.Detail)
 	}
-	if e := b.run(asFlex(b.order(os.Args[0], "hostile", "flood", "8"), 16*resource.MiB, 32*resource.MiB)); e.Outcome != cluster.Succeeded {
+	if e := b.run(asFlex(b.order(os.Args[0], "hostile", "flood", "8"), 16*resource.MiB,
+		32*resource.MiB)); e.Outcome != cluster.Succeeded {
 		t.Fatalf("the next one ended as %s: %s", e.Outcome, e.Detail)
 	}
 }
@@ -236,7 +239,8 @@ func TestNothingGivesWay(t *testing.T) {
 	b.awaitOutput(o, "full\n")
 	c := b.containers[o.Container]
 	began := time.Now()
-	_, err := b.keeper.Act(t.Context(), c.kept, memory.Envelope{Container: c.id, Envelope: c.spec.Envelope}, memory.Action{Kind: memory.Shrink, Limit: 32 * resource.MiB})
+	_, err := b.keeper.Act(t.Context(), c.kept, memory.Envelope{Container: c.id, Envelope: c.spec.Envelope},
+		memory.Action{Kind: memory.Shrink, Limit: 32 * resource.MiB})
 	if took := time.Since(began); err == nil || took > 20*time.Second {
 		t.Errorf("after %v: %v", took, err)
 	}
@@ -263,7 +267,8 @@ func TestThousandForks(t *testing.T) {
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := asFlex(b.order("sh", "-c", fmt.Sprintf(`trap "" TERM; i=0; while [ $i -lt %d ]; do : <%s & i=$((i+1)); done; echo ready; wait`, forks, pipe)),
+	o := asFlex(b.order("sh", "-c",
+		fmt.Sprintf(`trap "" TERM; i=0; while [ $i -lt %d ]; do : <%s & i=$((i+1)); done; echo ready; wait`, forks, pipe)),
 		256*resource.MiB, 512*resource.MiB)
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
@@ -322,11 +327,15 @@ func TestRestartWhileSuspended(t *testing.T) {
 	for range 3 {
 		b.next(cluster.TaskAdopted)
 	}
-	if r := b.until("a state", flex.Container, func(r cluster.Reading) bool { return r.State != 0 }); r.State != cluster.ContainerSuspended || *r.Limit > 124<<20 {
+	if r := b.until("a state", flex.Container, func(r cluster.Reading) bool {
+		return r.State != 0
+	}); r.State != cluster.ContainerSuspended || *r.Limit > 124<<20 {
 		t.Fatalf("after the restart: %s", show(r))
 	}
 	b.Apply(kill(regular.Container))
 	b.next(cluster.TaskEnded)
-	b.until("growth", flex.Container, func(r cluster.Reading) bool { return r.State == cluster.ContainerRunning && *r.Limit >= 160<<20 })
+	b.until("growth", flex.Container, func(r cluster.Reading) bool {
+		return r.State == cluster.ContainerRunning && *r.Limit >= 160<<20
+	})
 	b.openGate(gate, 2)
 }

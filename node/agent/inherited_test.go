@@ -23,7 +23,8 @@ func TestDescriptors(t *testing.T) {
 	}
 	defer unix.Close(fd)
 	b := newBench(t)
-	o := b.order("sh", "-c", `for f in /proc/$$/fd/*; do echo $f; [ $f -ef "$0" ] && echo has the secret; done; true`, secret)
+	o := b.order("sh", "-c", `for f in /proc/$$/fd/*; do echo $f; [ $f -ef "$0" ] && echo has the secret; done; true`,
+		secret)
 	if e := b.run(o); e.Outcome != cluster.Succeeded {
 		t.Fatalf("ended %+v", e)
 	}
@@ -40,7 +41,9 @@ func TestDescriptors(t *testing.T) {
 func TestOwn(t *testing.T) {
 	b := newBench(t)
 	b.config.OOMScore = 300
-	o := b.order("sh", "-c", "umask; set -- $(cat /proc/$$/stat); echo ${19}; ulimit -Sn; ulimit -Hn; ulimit -c; ulimit -v; cat /proc/self/oom_score_adj; : > made")
+	o := b.order("sh", "-c",
+		"umask; set -- $(cat /proc/$$/stat); echo ${19}; ulimit -Sn; ulimit -Hn; ulimit -c; ulimit -v; cat "+
+			"/proc/self/oom_score_adj; : > made")
 	o.Launch.Inherited = &cluster.Inherited{Umask: 0o077, Nice: 5, Limits: map[string]cluster.ResourceLimit{
 		"nofile": {Soft: 77, Hard: 99}, "core": {Soft: 0, Hard: 0}, "as": {Soft: 1 << 30, Hard: 1 << 30}}}
 	if e := b.run(o); e.Outcome != cluster.Succeeded {
@@ -75,8 +78,8 @@ func TestOwn(t *testing.T) {
 	}
 	// Limits that bound how the program is brought to run do not keep it from running.
 	o = b.order("true")
-	o.Launch.Inherited = &cluster.Inherited{Limits: map[string]cluster.ResourceLimit{"as": {Soft: 64 << 20, Hard: 64 << 20},
-		"nofile": {Soft: 8, Hard: 8}, "fsize": {Soft: 0, Hard: 0}, "data": {Soft: 64 << 20, Hard: 64 << 20}}}
+	o.Launch.Inherited = &cluster.Inherited{Limits: map[string]cluster.ResourceLimit{"as": {Soft: 64 << 20,
+		Hard: 64 << 20}, "nofile": {Soft: 8, Hard: 8}, "fsize": {Soft: 0, Hard: 0}, "data": {Soft: 64 << 20, Hard: 64 << 20}}}
 	if e := b.run(o); e.Outcome != cluster.Succeeded {
 		t.Errorf("within little: ended %+v: %s", e, read(t, o.Launch.Stderr))
 	}

@@ -91,7 +91,8 @@ func (m *mouth) end() *os.File {
 func (m *mouth) feed(lease string) {
 	absent := time.Duration(0) // how long no client was connected although one could have been
 	for !m.sink.Over() {
-		_ = m.listener.SetDeadline(time.Now().Add(inputLook)) // It fails if the listener is closed, and so does the next call.
+		// It fails if the listener is closed, and so does the next call.
+		_ = m.listener.SetDeadline(time.Now().Add(inputLook))
 		c, err := m.listener.Accept()
 		switch {
 		case err == nil:

@@ -117,7 +117,8 @@ func TestInputOfFile(t *testing.T) {
 	}
 }
 
-// A named pipe that no program writes to is an empty input: it stops neither the start of a program nor the end of its job.
+// A named pipe that no program writes to is an empty input: it stops neither the start of a program nor the end of
+// its job.
 func TestPipeWithoutWriterAsInput(t *testing.T) {
 	b := newBench(t)
 	if err := unix.Mkfifo(b.dir+"/pipe", 0o600); err != nil {

@@ -167,7 +167,8 @@ func (a *Agent) recover(c *container) (cluster.Event, error) {
 		// A power failure may have removed the note that the program was launched.
 		rebooted := c.spec.Identity.Boot != a.supervisors.Identity().Boot
 		if !launched && how.record == nil && !rebooted {
-			return cluster.Event{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run, Detail: "bellows ended before it was started"}, nil
+			return cluster.Event{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run,
+				Detail: "bellows ended before it was started"}, nil
 		}
 		return how.event(id), nil
 	}
@@ -196,9 +197,11 @@ func (a *Agent) recover(c *container) (cluster.Event, error) {
 		at = s.At
 	}
 	a.monitor.found(c, at)
-	e := cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at, Detail: is.Detail, By: is.By}
-	e.SetCondition(cluster.Condition{ByPhase: c.spec.ByPhase, MostCPU: c.spec.Envelope.MostCPU, Was: of.Was, Why: of.Why, Resized: of.At, Bound: is.Bound.Bound, Until: is.Bound.Until,
-		HeldBy: is.Hold.By, HeldUntil: is.Hold.Until, HeldFor: is.Hold.For, PageOut: is.Out, Out: is.Left})
+	e := cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at,
+		Detail: is.Detail, By: is.By}
+	e.SetCondition(cluster.Condition{ByPhase: c.spec.ByPhase, MostCPU: c.spec.Envelope.MostCPU, Was: of.Was, Why: of.Why,
+		Resized: of.At, Bound: is.Bound.Bound, Until: is.Bound.Until, HeldBy: is.Hold.By, HeldUntil: is.Hold.Until,
+		HeldFor: is.Hold.For, PageOut: is.Out, Out: is.Left})
 	return e, nil
 }
 
@@ -234,7 +237,8 @@ func (a *Agent) drop(c *container, how *end, why error) cluster.Event {
 	}
 	kept, err := a.keepAside(string(c.dir))
 	if err != nil {
-		a.log.Warn("cannot move the record of a lost container to the folder of damaged records", "container", c.id, "error", err)
+		a.log.Warn("cannot move the record of a lost container to the folder of damaged records", "container", c.id,
+			"error", err)
 	}
 	a.log.Error("killing a container whose record cannot be used", "container", c.id, "error", why, "kept", kept)
 	return e

@@ -30,8 +30,8 @@ func namespaces(l *cluster.Launch) (flags uintptr) {
 // tmpRecord is the file in the folder of a container that has the path of its private temporary folder.
 const tmpRecord = "private_tmp.json"
 
-// makeTmp makes the private temporary folder of a container: below that of the system, so that it has the same disk, in a
-// folder that other users cannot enter. The path is recorded before, so that the folder is removed in any case.
+// makeTmp makes the private temporary folder of a container: below that of the system, so that it has the same disk,
+// in a folder that other users cannot enter. The path is recorded before, so that the folder is removed in any case.
 func (f folder) makeTmp() error {
 	path := filepath.Join(os.TempDir(), "bellows-"+rand.Text())
 	if err := f.put(tmpRecord, path); err != nil {
@@ -60,12 +60,14 @@ func (w *way) isolate(f folder, l *cluster.Launch) error {
 		w.doors = append(w.doors, dir)
 		// What is mounted here stays here; what the system mounts later arrives here, too.
 		w.must(fault("mount a private temporary folder"), unix.SYS_MOUNT, "", "/", "", unix.MS_REC|unix.MS_SLAVE, "")
-		// The folder is opened again, in the new namespace, in place of the file of the old one. The first mount may hide the path.
+		// The folder is opened again, in the new namespace, in place of the file of the old one. The first mount may hide
+		// the path.
 		w.must(fault("open a private temporary folder"), unix.SYS_OPENAT, here, tmpIn(path), unix.O_PATH|unix.O_CLOEXEC)
 		w.must(fault("open a private temporary folder"), unix.SYS_DUP3, 0, int(dir.Fd()), unix.O_CLOEXEC).takes = 1
 		source := fmt.Sprintf("/proc/self/fd/%d", dir.Fd())
 		for _, target := range tmpDirs {
-			w.must(fault("mount a private temporary folder: %s", target), unix.SYS_MOUNT, source, target, "", unix.MS_BIND, "").harmless = unix.ENOENT
+			w.must(fault("mount a private temporary folder: %s", target), unix.SYS_MOUNT, source, target, "", unix.MS_BIND,
+				"").harmless = unix.ENOENT
 		}
 	}
 	if l.NoNetwork {

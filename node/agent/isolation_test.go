@@ -34,7 +34,9 @@ func TestPrivateTmp(t *testing.T) {
 		t.Skip("needs root, to mount")
 	}
 	b := newBench(t)
-	o := b.order("sh", "-c", "ls -A /tmp /var/tmp; echo mine > /tmp/file; cat /var/tmp/file; stat -c %a /tmp; mkdir -p /tmp/deep/er; chmod 0 /tmp/deep")
+	o := b.order("sh", "-c",
+		"ls -A /tmp /var/tmp; echo mine > /tmp/file; cat /var/tmp/file; stat -c %a /tmp; mkdir -p /tmp/deep/er; chmod "+
+			"0 /tmp/deep")
 	o.Launch.PrivateTmp = true
 	if got := b.printsAsUser(o); got != "/tmp:\n\n/var/tmp:\nmine\n1777\n" {
 		t.Errorf("output %q", got)
@@ -58,7 +60,9 @@ func TestHiddenDir(t *testing.T) {
 	b := newBench(t)
 	o := b.order("true")
 	o.Launch.PrivateTmp, o.Launch.Dir = true, b.dir
-	want := fmt.Sprintf("working directory %q: no such file or directory; the job has a private temporary folder, which hides /tmp of the system", b.dir)
+	want := fmt.Sprintf(
+		"working directory %q: no such file or directory; the job has a private temporary folder, which hides /tmp of "+
+			"the system", b.dir)
 	if e := b.run(o); e.Exit.Code != 126 || e.Detail != want {
 		t.Errorf("ended %s: %s; want %s", e.Outcome, e.Detail, want)
 	}
@@ -143,9 +147,11 @@ func TestRemovalIsTriedAgain(t *testing.T) {
 	b.Forget(second)
 	after := b.leave(second)
 	b.Forget(second)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // The one is removed although the other is not.
+	// The one is removed although the other is not.
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		left, err := os.ReadDir(b.remover.dir)
-		if _, gone := os.Lstat(after); os.IsNotExist(gone) && err == nil && len(left) == 1 && strings.HasPrefix(left[0].Name(), id.String()+"-") {
+		if _, gone := os.Lstat(after); os.IsNotExist(gone) && err == nil && len(left) == 1 &&
+			strings.HasPrefix(left[0].Name(), id.String()+"-") {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -177,7 +183,8 @@ func TestDamagedContainerKeepsNoTmp(t *testing.T) {
 		t.Errorf("ended %+v", e)
 	}
 	b.awaitRemoval(path)
-	if kept, err := filepath.Glob(filepath.Join(b.dir, "damaged", id.String()+"-*", "spec.json")); err != nil || len(kept) != 1 {
+	if kept, err := filepath.Glob(filepath.Join(b.dir, "damaged", id.String()+"-*", "spec.json")); err != nil ||
+		len(kept) != 1 {
 		t.Errorf("kept %v, %v", kept, err)
 	}
 }
@@ -188,7 +195,8 @@ func TestNoNetwork(t *testing.T) {
 		t.Skip("needs root, to make a network")
 	}
 	b := newBench(t)
-	o := b.order("sh", "-c", "grep -c : /proc/net/dev; grep -o lo: /proc/net/dev; grep -q 127.0.0.1 /proc/net/fib_trie && echo up")
+	o := b.order("sh", "-c",
+		"grep -c : /proc/net/dev; grep -o lo: /proc/net/dev; grep -q 127.0.0.1 /proc/net/fib_trie && echo up")
 	o.Launch.NoNetwork = true
 	if got := b.printsAsUser(o); got != "1\nlo:\nup\n" {
 		t.Errorf("output %q", got)
@@ -214,7 +222,8 @@ func TestNoNewRights(t *testing.T) {
 	}
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "id")
-	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(program, text, 0o755), os.Chmod(program, 0o755|os.ModeSetuid)); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(program, text, 0o755),
+		os.Chmod(program, 0o755|os.ModeSetuid)); err != nil {
 		t.Fatal(err)
 	}
 	elsewhere := exec.Command(program, "-u")

@@ -18,9 +18,9 @@ import (
 	"github.com/bellows-rm/bellows/node/swap"
 )
 
-// The agent renews its lease while its memory manager works. When it has not renewed the lease for leaseTerm, and then for
-// leaseRenewal more, supervisors resume the programs of their containers: no container stays frozen without an agent that could
-// thaw it, except for what its owner paused.
+// The agent renews its lease while its memory manager works. When it has not renewed the lease for leaseTerm, and
+// then for leaseRenewal more, supervisors resume the programs of their containers: no container stays frozen without
+// an agent that could thaw it, except for what its owner paused.
 const (
 	leaseRenewal = keeper.Lives
 	leaseTerm    = 10 * time.Second
@@ -98,8 +98,8 @@ func guard(ctx context.Context, f folder, s *spec) {
 type lookout struct {
 	f folder
 	s *spec
-	// expired says that the lease had expired at the last look. A machine that was stopped as a whole and goes on has an expired lease and
-	// a living agent, which renews the lease before the next look.
+	// expired says that the lease had expired at the last look. A machine that was stopped as a whole and goes on has an
+	// expired lease and a living agent, which renews the lease before the next look.
 	expired bool
 	read    time.Duration // when a lease was last found that had not expired, since the machine started
 	resumed bool          // the container, since the lease expired
@@ -158,8 +158,8 @@ func readLease(path string) (bool, error) {
 	return age > -leaseTerm && age < leaseTerm, nil
 }
 
-// release ends every stop of a container except a pause by its owner, and gives it memory to run in. A container whose memory is paged
-// out stays stopped, and keeps its limit. release lifts the bound of a throttle that is over.
+// release ends every stop of a container except a pause by its owner, and gives it memory to run in. A container
+// whose memory is paged out stays stopped, and keeps its limit. release lifts the bound of a throttle that is over.
 func release(s *spec, th keeper.Throttle, over, paused, out bool) error {
 	g, err := openGroup(s)
 	if err != nil {

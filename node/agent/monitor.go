@@ -37,13 +37,13 @@ var firstSamples = []time.Duration{100 * time.Millisecond, 400 * time.Millisecon
 // usageFile is the file with a container's samples, in its folder.
 const usageFile = "usage"
 
-// monitor samples what every container uses. It reads on a goroutine of its own, so that a kernel that hangs delays only
-// samples. Errors lose samples, and never affect a container.
+// monitor samples what every container uses. It reads on a goroutine of its own, so that a kernel that hangs delays
+// only samples. Errors lose samples, and never affect a container.
 type monitor struct {
 	agent *Agent
 	clock func() time.Duration // neither jumps nor counts while the machine sleeps
-	// openMost is the largest number of containers whose kernel files stay open. The files of further containers are opened for each
-	// sample, so that the daemon can open the files that it needs for other purposes.
+	// openMost is the largest number of containers whose kernel files stay open. The files of further containers are
+	// opened for each sample, so that the daemon can open the files that it needs for other purposes.
 	openMost int
 	// pressed says whether the disk of the state directory was pressed at the last reading.
 	pressed atomic.Bool
@@ -84,7 +84,8 @@ func newMonitor(a *Agent) *monitor {
 	const part = 24 // of the files that may be open; a container has up to twelve
 	var files unix.Rlimit
 	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &files)
-	return &monitor{agent: a, clock: monotonic, openMost: int(min(files.Cur/part, 10_000)), all: map[cluster.ContainerID]*monitored{}}
+	return &monitor{agent: a, clock: monotonic, openMost: int(min(files.Cur/part, 10_000)),
+		all: map[cluster.ContainerID]*monitored{}}
 }
 
 // monotonic returns the time since some moment before the machine's start, the same for all its processes.
@@ -167,8 +168,8 @@ func (m *monitor) begin(c *container, begun timeline.Time) {
 	}
 }
 
-// found samples a container that an earlier agent started; begun is a time of the calendar. Without samples of that agent, all of the time
-// before is a gap.
+// found samples a container that an earlier agent started; begun is a time of the calendar. Without samples of that
+// agent, all of the time before is a gap.
 func (m *monitor) found(c *container, begun timeline.Time) *monitored {
 	tolerance := usage.ToleranceFor(c.spec.Grant)
 	p, err := c.dir.usage()
@@ -183,28 +184,30 @@ func (m *monitor) found(c *container, begun timeline.Time) *monitored {
 // calendarOff is how far the calendar may be off since a container began before it is reported.
 const calendarOff = 2 * time.Second
 
-// origin returns when a container that began at a time of the calendar did so by the clock. The calendar may have been set since then: the
-// record of the begin also has the clock's time; a full disk may have lost it.
+// origin returns when a container that began at a time of the calendar did so by the clock. The calendar may have
+// been set since then: the record of the begin also has the clock's time; a full disk may have lost it.
 func (m *monitor) origin(c *container, begun timeline.Time) time.Duration {
 	clock, age := m.clock(), time.Duration(now()-begun)
 	var s started
 	if c.dir.get("started.json", &s) == nil && s.Clock > 0 && s.Clock <= clock {
 		if off := age - (clock - s.Clock); off.Abs() > calendarOff {
-			m.agent.log.Info("the calendar was set since a container began, or the machine slept: its samples count from its begin by the clock",
-				"container", c.id, "off", off)
+			m.agent.log.Info("the calendar was set since a container began, or the machine slept: its samples count from "+
+				"its begin by the clock", "container", c.id, "off", off)
 		}
 		return s.Clock
 	}
 	if age < 0 || age > clock {
-		m.agent.log.Warn("the calendar was set since a container began: the length of what it used without samples is unknown", "container", c.id, "age", age)
+		m.agent.log.Warn("the calendar was set since a container began: the length of what it used without samples is "+
+			"unknown", "container", c.id, "age", age)
 	}
 	return m.ago(begun)
 }
 
 // add begins to sample a container.
 func (m *monitor) add(c *container, log *usage.Log) *monitored {
-	w := &monitored{monitor: m, id: c.id, dir: c.dir, group: c.group, kept: c.kept, tolerance: usage.ToleranceFor(c.spec.Grant),
-		origin: log.Origin(), log: log, before: log.Still(), pressed: log.Pressed(), idle: idleness{total: log.Idle()}}
+	w := &monitored{monitor: m, id: c.id, dir: c.dir, group: c.group, kept: c.kept,
+		tolerance: usage.ToleranceFor(c.spec.Grant), origin: log.Origin(), log: log, before: log.Still(),
+		pressed: log.Pressed(), idle: idleness{total: log.Idle()}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.all[c.id] = w
@@ -217,7 +220,8 @@ func (m *monitor) add(c *container, log *usage.Log) *monitored {
 	return w
 }
 
-// ago returns the clock's time for a time of the calendar, which must not have been set since then. It is between 0 and now.
+// ago returns the clock's time for a time of the calendar, which must not have been set since then. It is between 0
+// and now.
 func (m *monitor) ago(at timeline.Time) time.Duration {
 	clock := m.clock()
 	return min(clock, max(0, clock-time.Duration(now()-at)))
@@ -339,13 +343,15 @@ func (w *monitored) sample(now time.Duration) {
 	})
 }
 
-// due reports whether memory.stat is to be read: while the container is young, at least every detailed, and as soon as memory can have grown
-// by a tenth of the grant. The charge shows that, unless page cache shrank meanwhile, as it does in a container at its limit: so a container
-// with much page cache is read each time.
+// due reports whether memory.stat is to be read: while the container is young, at least every detailed, and as soon
+// as memory can have grown by a tenth of the grant. The charge shows that, unless page cache shrank meanwhile, as it
+// does in a container at its limit: so a container with much page cache is read each time.
 func (w *monitored) due(now time.Duration, charged cgroup.Charged) bool {
-	moved := max(charged.Bytes-w.charged.Bytes, w.charged.Bytes-charged.Bytes) + max(charged.SwapBytes-w.charged.SwapBytes, w.charged.SwapBytes-charged.SwapBytes)
+	moved := max(charged.Bytes-w.charged.Bytes, w.charged.Bytes-charged.Bytes) +
+		max(charged.SwapBytes-w.charged.SwapBytes, w.charged.SwapBytes-charged.SwapBytes)
 	step := w.tolerance[usage.Memory] / 2
-	return w.full == 0 || now-w.origin < young || now-w.full >= detailed-sampling/2 || moved > step || w.held.FileBytes+moved > 4*step
+	return w.full == 0 || now-w.origin < young || now-w.full >= detailed-sampling/2 || moved > step || w.held.FileBytes+
+		moved > 4*step
 }
 
 // counters returns a sample of all counters except those of disks; now is the clock's time.
@@ -387,8 +393,8 @@ func (w *monitored) write() {
 	w.monitor.report(err)
 }
 
-// shrink replaces the file, which is full, by a smaller one with what is not written yet. A failure is logged; the file then stays as it
-// is, and grows.
+// shrink replaces the file, which is full, by a smaller one with what is not written yet. A failure is logged; the
+// file then stays as it is, and grows.
 func (w *monitored) shrink(text []byte, offset int64) (done bool) {
 	path := w.dir.path(usageFile)
 	before, err := readStart(path, offset)
@@ -402,7 +408,8 @@ func (w *monitored) shrink(text []byte, offset int64) (done bool) {
 	}
 	w.log.NotReplaced()
 	if !errors.Is(err, fs.ErrNotExist) {
-		w.monitor.agent.log.Warn("cannot shrink the file with the samples of a container; the file grows", "container", w.id, "error", err)
+		w.monitor.agent.log.Warn("cannot shrink the file with the samples of a container; the file grows", "container",
+			w.id, "error", err)
 	}
 	return false
 }

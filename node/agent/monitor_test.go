@@ -26,8 +26,9 @@ import (
 	"github.com/bellows-rm/bellows/node/keeper"
 )
 
-// step sleeps, then uses a core and 40 MiB for three seconds, and writes and reads a file of a disk meanwhile, and sleeps again. It prints when
-// the step began and ended, as times of monotonic, and how many bytes it wrote, and read; 0 where the file is on no disk.
+// step sleeps, then uses a core and 40 MiB for three seconds, and writes and reads a file of a disk meanwhile, and
+// sleeps again. It prints when the step began and ended, as times of monotonic, and how many bytes it wrote, and
+// read; 0 where the file is on no disk.
 func step(path string) {
 	const block = 256 << 10
 	time.Sleep(2300 * time.Millisecond)
@@ -117,7 +118,8 @@ func TestPlantedStep(t *testing.T) {
 					t.Errorf("kind %d: the step from %v to %v was seen from %v to %v in %+v", kind, began, ended, first, last, u.Spans)
 				}
 			}
-			if total, ok := u.Total(usage.CPU); !ok || max(total-e.Exit.CPUTime.Milliseconds(), e.Exit.CPUTime.Milliseconds()-total) > 50 {
+			if total, ok := u.Total(usage.CPU); !ok ||
+				max(total-e.Exit.CPUTime.Milliseconds(), e.Exit.CPUTime.Milliseconds()-total) > 50 {
 				t.Errorf("CPU time %d ms, its record says %v", total, e.Exit.CPUTime)
 			}
 			covers(t, &u, &e, heard[o.Task])
@@ -128,8 +130,8 @@ func TestPlantedStep(t *testing.T) {
 	}
 }
 
-// A FLEX container that is swapped out, for three seconds at least, because a REGULAR one starts, is seen in swap within a sample, and in memory
-// again.
+// A FLEX container that is swapped out, for three seconds at least, because a REGULAR one starts, is seen in swap
+// within a sample, and in memory again.
 func TestPlantedStepInSwap(t *testing.T) {
 	testswap.Need(t, 256<<20)
 	b := newBench(t)
@@ -176,7 +178,8 @@ func rateAt(u usage.Usage, k usage.Kind, at time.Duration) int64 {
 	return 0
 }
 
-// whereAbove returns where, after the first second, a rate is above some amount for the first time, and where for the last.
+// whereAbove returns where, after the first second, a rate is above some amount for the first time, and where for the
+// last.
 func whereAbove(u usage.Usage, k usage.Kind, amount int64) (first, last time.Duration) {
 	at := time.Duration(0)
 	for i := range u.Spans {
@@ -224,8 +227,8 @@ func dirty(then, stays string, paths []string) {
 	os.Exit(0)
 }
 
-// What a container writes is measured, also where the counters of groups miss what stays in the page cache: of programs that end
-// before the first sample, of children that live between samples or through them, and only once.
+// What a container writes is measured, also where the counters of groups miss what stays in the page cache: of
+// programs that end before the first sample, of children that live between samples or through them, and only once.
 func TestWritesAreMeasured(t *testing.T) {
 	b := newBench(t)
 	var st unix.Stat_t
@@ -238,10 +241,15 @@ func TestWritesAreMeasured(t *testing.T) {
 	}
 	path := func(name string) string { return filepath.Join(b.dir, name) }
 	orders := map[string]cluster.Order{
-		"one program":   b.order(os.Args[0], "dirty", then, "0.3s", path("a"), path("b"), path("c"), path("d")),
-		"children":      b.order("sh", "-c", fmt.Sprintf("for i in 1 2 3 4; do %s dirty %s 0.3s %s$i; done; :", os.Args[0], then, path("e"))),
-		"grandchildren": b.order("sh", "-c", fmt.Sprintf("(%[1]s dirty %[2]s 0.3s %[3]s1 & %[1]s dirty %[2]s 0.3s %[3]s2 & wait); (%[1]s dirty %[2]s 0.3s %[3]s3 %[3]s4; :); sleep 1.5", os.Args[0], then, path("f"))),
-		"remaining":     b.order("sh", "-c", fmt.Sprintf("setsid %s dirty %s 100s %s1 %[3]s2 %[3]s3 %[3]s4 & until [ -e %[3]s4.done ]; do sleep 0.02; done", os.Args[0], then, path("g"))),
+		"one program": b.order(os.Args[0], "dirty", then, "0.3s", path("a"), path("b"), path("c"), path("d")),
+		"children": b.order("sh", "-c", fmt.Sprintf("for i in 1 2 3 4; do %s dirty %s 0.3s %s$i; done; :", os.Args[0],
+			then, path("e"))),
+		"grandchildren": b.order("sh", "-c",
+			fmt.Sprintf("(%[1]s dirty %[2]s 0.3s %[3]s1 & %[1]s dirty %[2]s 0.3s %[3]s2 & wait); (%[1]s dirty %[2]s 0.3s "+
+				"%[3]s3 %[3]s4; :); sleep 1.5", os.Args[0], then, path("f"))),
+		"remaining": b.order("sh", "-c",
+			fmt.Sprintf("setsid %s dirty %s 100s %s1 %[3]s2 %[3]s3 %[3]s4 & until [ -e %[3]s4.done ]; do sleep 0.02; done",
+				os.Args[0], then, path("g"))),
 	}
 	if then == "leave" {
 		orders["removed"] = b.order(os.Args[0], "dirty", "remove", "0.3s", path("h"), path("i"), path("j"), path("k"))
@@ -260,7 +268,8 @@ func TestWritesAreMeasured(t *testing.T) {
 			least, most = 0, 2<<20+64<<10 // a sample may see one file of the four before it is removed
 		}
 		if n, ok := b.usageOf(o.Container).Total(usage.Written); !ok || n < least || n > most {
-			t.Errorf("%s: %d bytes were written (known: %v), want from %d to %d: %+v", name, n, ok, least, most, b.usageOf(o.Container).Spans)
+			t.Errorf("%s: %d bytes were written (known: %v), want from %d to %d: %+v", name, n, ok, least, most,
+				b.usageOf(o.Container).Spans)
 		}
 	}
 }
@@ -285,8 +294,8 @@ func TestUsageOfShortProgram(t *testing.T) {
 	}
 }
 
-// A daemon that is killed loses the samples of the last seconds. The next one goes on with the same log, and counts what was
-// used in between.
+// A daemon that is killed loses the samples of the last seconds. The next one goes on with the same log, and counts
+// what was used in between.
 func TestSamplesSurviveKill(t *testing.T) {
 	b := newBench(t)
 	b.Close()
@@ -478,7 +487,8 @@ func TestUnwritableSamples(t *testing.T) {
 	}
 }
 
-// A container whose folder or group is gone is no longer sampled, and no error is logged: it was forgotten a moment ago.
+// A container whose folder or group is gone is no longer sampled, and no error is logged: it was forgotten a moment
+// ago.
 func TestSamplesOfWhatIsGone(t *testing.T) {
 	b := newBench(t)
 	g, err := b.root.Create("gone")
@@ -486,7 +496,8 @@ func TestSamplesOfWhatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = b.root.Discard(t.Context(), "gone") }()
-	c := &container{id: cluster.ContainerID{Task: cluster.TaskID{Job: 1_000_000}, Run: 1}, dir: folder(t.TempDir()), group: g, kept: keeper.NewContainer(keeper.Setup{Group: g}), spec: &spec{Grant: resource.Of(1000, 64*resource.MiB)}}
+	c := &container{id: cluster.ContainerID{Task: cluster.TaskID{Job: 1_000_000}, Run: 1}, dir: folder(t.TempDir()),
+		group: g, kept: keeper.NewContainer(keeper.Setup{Group: g}), spec: &spec{Grant: resource.Of(1000, 64*resource.MiB)}}
 	w := b.monitor.found(c, now())
 	sample := func(after time.Duration) time.Duration {
 		w.mu.Lock()
@@ -516,7 +527,8 @@ func TestSamplesOfWhatIsGone(t *testing.T) {
 	b.monitor.end(c, nil)
 	b.monitor.forget(c.id)
 	if !w.ended || b.monitor.open != open-1 || b.monitor.full {
-		t.Errorf("ended: %v, %d of %d containers have open files; reported: %v", w.ended, b.monitor.open, open, b.monitor.full)
+		t.Errorf("ended: %v, %d of %d containers have open files; reported: %v", w.ended, b.monitor.open, open,
+			b.monitor.full)
 	}
 }
 
@@ -559,13 +571,16 @@ func TestSamplesAreWrittenAgain(t *testing.T) {
 	w.write()
 	p, err := w.dir.usage()
 	if err != nil || b.monitor.full || p.Torn != 0 || p.Usage.Length() != w.log.Last() {
-		t.Errorf("%v: %v of %v are in the file, %d bytes are torn; reported: %v", err, p.Usage.Length(), w.log.Last(), p.Torn, b.monitor.full)
+		t.Errorf("%v: %v of %v are in the file, %d bytes are torn; reported: %v", err, p.Usage.Length(), w.log.Last(),
+			p.Torn, b.monitor.full)
 	}
 }
 
-// The file of a container that runs for long is replaced by a smaller one, which the daemon shows and the next daemon goes on with.
+// The file of a container that runs for long is replaced by a smaller one, which the daemon shows and the next daemon
+// goes on with.
 func TestLongRun(t *testing.T) {
-	w := &monitored{monitor: &monitor{agent: &Agent{log: slog.New(slog.NewTextHandler(t.Output(), nil))}, clock: monotonic}, dir: folder(t.TempDir())}
+	w := &monitored{monitor: &monitor{agent: &Agent{log: slog.New(slog.NewTextHandler(t.Output(), nil))},
+		clock: monotonic}, dir: folder(t.TempDir())}
 	w.tolerance = usage.ToleranceFor(resource.Of(1000, resource.GiB))
 	w.log = usage.NewLog(0, w.tolerance)
 	noise := rand.New(rand.NewPCG(1, 2))
@@ -637,8 +652,9 @@ func newPaper(t *testing.T) *paper {
 	root := t.TempDir()
 	p := &paper{dir: filepath.Join(root, "memory", "bellows-paper", "c"), clock: 1000 * time.Hour}
 	for name, text := range map[string]string{
-		"proc/self/mountinfo": "35 31 0:32 / /memory rw - cgroup cgroup rw,memory\n", "proc/self/cgroup": "4:memory:/\n", "proc/sys/kernel/random/boot_id": "b00t\n",
-		"memory/memory.use_hierarchy": "1\n",
+		"proc/self/mountinfo": "35 31 0:32 / /memory rw - cgroup cgroup rw,memory\n", "proc/self/cgroup": "4:memory:/\n",
+		"proc/sys/kernel/random/boot_id": "b00t\n",
+		"memory/memory.use_hierarchy":    "1\n",
 	} {
 		path := filepath.Join(root, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
@@ -661,7 +677,8 @@ func newPaper(t *testing.T) *paper {
 	a.network = &network{why: "not in this test"}
 	p.monitor = newMonitor(a)
 	p.monitor.clock = func() time.Duration { return p.clock }
-	p.c = &container{id: cluster.ContainerID{Task: cluster.TaskID{Job: 1}, Run: 1}, dir: folder(t.TempDir()), group: g, kept: keeper.NewContainer(keeper.Setup{Group: g}), spec: &spec{Grant: resource.Of(1000, resource.GiB)}}
+	p.c = &container{id: cluster.ContainerID{Task: cluster.TaskID{Job: 1}, Run: 1}, dir: folder(t.TempDir()), group: g,
+		kept: keeper.NewContainer(keeper.Setup{Group: g}), spec: &spec{Grant: resource.Of(1000, resource.GiB)}}
 	p.holds(t, 0, 0)
 	if err := os.WriteFile(filepath.Join(p.dir, "cgroup.procs"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -670,7 +687,8 @@ func newPaper(t *testing.T) *paper {
 }
 
 // holds lets the container hold memory and page cache, in MiB.
-// begins samples the container from now on. Of a container that was found, the calendar says when it began, and goes on meanwhile.
+// begins samples the container from now on. Of a container that was found, the calendar says when it began, and goes
+// on meanwhile.
 func (p *paper) begins() *monitored {
 	return p.add(p.c, usage.NewLog(p.clock, usage.ToleranceFor(p.c.spec.Grant)))
 }
@@ -688,8 +706,9 @@ func (p *paper) holds(t *testing.T, memory, cache int) {
 	}
 }
 
-// A container is sampled each second. After ten minutes, memory is read in detail every five seconds, and in the same second when it may have
-// grown by more than a tenth of the grant, of 1 GiB here: because the charge has moved, or because page cache may have made room.
+// A container is sampled each second. After ten minutes, memory is read in detail every five seconds, and in the same
+// second when it may have grown by more than a tenth of the grant, of 1 GiB here: because the charge has moved, or
+// because page cache may have made room.
 func TestWhenMemoryIsRead(t *testing.T) {
 	type change struct{ second, memory, cache int } // in MiB
 	for _, c := range []struct {
@@ -756,8 +775,9 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// A container without samples that is found after a restart has run since its begin by the clock, whatever the calendar says; where
-// only the calendar's time is known, what cannot be right is reported. A container with samples goes on with its own begin.
+// A container without samples that is found after a restart has run since its begin by the clock, whatever the
+// calendar says; where only the calendar's time is known, what cannot be right is reported. A container with samples
+// goes on with its own begin.
 func TestFoundAfterCalendarWasSet(t *testing.T) {
 	const age = 20 * time.Minute
 	for _, c := range []struct {
@@ -771,7 +791,8 @@ func TestFoundAfterCalendarWasSet(t *testing.T) {
 		{"set forward", age + 5*time.Hour, true, age, "the calendar was set since a container began"},
 		{"set back", age - 5*time.Hour, true, age, "the calendar was set since a container began"},
 		{"only the calendar", age, false, age, ""},
-		{"only the calendar, set forward by years", 30_000 * time.Hour, false, 1000 * time.Hour, "the length of what it used without samples is unknown"},
+		{"only the calendar, set forward by years", 30_000 * time.Hour, false, 1000 * time.Hour,
+			"the length of what it used without samples is unknown"},
 		{"only the calendar, set back", age - 5*time.Hour, false, 0, "the length of what it used without samples is unknown"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -787,7 +808,8 @@ func TestFoundAfterCalendarWasSet(t *testing.T) {
 			p.clock += time.Second
 			p.sample()
 			u, err := w.usage()
-			if err != nil || (u.Gap()-c.want-time.Second).Abs() > time.Second && c.want > 0 || u.Length() > c.want+2*time.Second {
+			if err != nil || (u.Gap()-c.want-time.Second).Abs() > time.Second && c.want > 0 || u.Length() > c.want+
+				2*time.Second {
 				t.Errorf("%v: %v, of which %v are a gap, want %v", err, u.Length(), u.Gap(), c.want)
 			}
 			if said := p.log.String(); c.said == "" && said != "" || !strings.Contains(said, c.said) {
@@ -805,10 +827,10 @@ func TestFoundAfterCalendarWasSet(t *testing.T) {
 	}
 }
 
-// The cost of sampling 100 containers with real groups, in each of which a program comes and goes every second, uses CPU and memory, and writes.
-// A second passes between samples, as in the daemon, so that every write and every process of that second counts: "-benchtime 60x" takes a
-// minute for each age. "%core" is the part of a core that this takes, in percent, and "most%core" the most of ten seconds, which two writes
-// are a part of.
+// The cost of sampling 100 containers with real groups, in each of which a program comes and goes every second, uses
+// CPU and memory, and writes. A second passes between samples, as in the daemon, so that every write and every
+// process of that second counts: "-benchtime 60x" takes a minute for each age. "%core" is the part of a core that
+// this takes, in percent, and "most%core" the most of ten seconds, which two writes are a part of.
 func BenchmarkMonitor(b *testing.B) {
 	const containers = 100
 	host, err := cgroup.Discover("")
@@ -825,7 +847,9 @@ func BenchmarkMonitor(b *testing.B) {
 		}
 	}()
 	for _, old := range []bool{false, true} {
-		b.Run(map[bool]string{false: "young", true: "old"}[old], func(b *testing.B) { benchmarkMonitor(b, root, containers, old) })
+		b.Run(map[bool]string{false: "young", true: "old"}[old], func(b *testing.B) {
+			benchmarkMonitor(b, root, containers, old)
+		})
 	}
 }
 
@@ -865,7 +889,8 @@ func benchmarkMonitor(b *testing.B, root *cgroup.Root, containers int, old bool)
 				b.Fatal(err)
 			}
 		}
-		m.found(&container{id: cluster.ContainerID{Task: cluster.TaskID{Job: 1, Index: int32(i)}}, dir: folder(dir), group: g, kept: keeper.NewContainer(keeper.Setup{Group: g}),
+		m.found(&container{id: cluster.ContainerID{Task: cluster.TaskID{Job: 1, Index: int32(i)}}, dir: folder(dir),
+			group: g, kept: keeper.NewContainer(keeper.Setup{Group: g}),
 			spec: &spec{Grant: resource.Of(1000, 256*resource.MiB)}, counter: counter}, now())
 	}
 	if old {

@@ -28,8 +28,8 @@ func newNetwork(a *Agent) *network {
 	return n
 }
 
-// uncounted returns why network bytes are not counted for control groups whose directory in the version 2 hierarchy is given,
-// empty for none; it returns "" if try finds nothing in the way.
+// uncounted returns why network bytes are not counted for control groups whose directory in the version 2 hierarchy
+// is given, empty for none; it returns "" if try finds nothing in the way.
 func uncounted(unified string, try func(dir string) error) string {
 	if unified == "" {
 		return "its control groups are not in a hierarchy of version 2"
@@ -54,7 +54,8 @@ func (n *network) count(g *cgroup.Group, how func(dir string) (*netcount.Counter
 	c, err := how(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		n.warn.Do(func() {
-			n.agent.log.Warn("cannot count a container's network bytes; other containers may be affected", "group", dir, "error", err)
+			n.agent.log.Warn("cannot count a container's network bytes; other containers may be affected", "group", dir,
+				"error", err)
 		})
 	}
 	return c

@@ -20,8 +20,8 @@ import (
 	"github.com/bellows-rm/bellows/core/usage"
 )
 
-// link makes a network namespace, in which programs run under "nsenter -t PID -n", and in which 192.0.2.2 is at the other end of
-// a link. l listens there. Both ends are gone with the test.
+// link makes a network namespace, in which programs run under "nsenter -t PID -n", and in which 192.0.2.2 is at the
+// other end of a link. l listens there. Both ends are gone with the test.
 func link(t *testing.T) (pid int, l net.Listener) {
 	t.Helper()
 	holder := exec.Command("sleep", "1000")
@@ -84,7 +84,8 @@ func TestNetworkIsCounted(t *testing.T) {
 	}
 	const part = 1_000_000
 	o := b.order("nsenter", "-t", fmt.Sprint(pid), "-n", "bash", "-c",
-		fmt.Sprintf("exec 3<>/dev/tcp/192.0.2.2/9000; head -c %[1]d /dev/zero >&3; read <%[2]s; head -c %[1]d /dev/zero >&3; head -c %[1]d <&3 >/dev/null", part, gate))
+		fmt.Sprintf("exec 3<>/dev/tcp/192.0.2.2/9000; head -c %[1]d /dev/zero >&3; read <%[2]s; head -c %[1]d "+
+			"/dev/zero >&3; head -c %[1]d <&3 >/dev/null", part, gate))
 	b.Apply([]cluster.Order{o})
 	c, err := l.Accept()
 	if err != nil {

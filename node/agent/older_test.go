@@ -25,7 +25,9 @@ func TestOlderContainersAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Open(Config{Dir: state, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
-		want := string(dir) + " is of a program from before bellows 0.1.0: finish its job with that program, and start this one with another state directory"
+		want := string(dir) +
+			" is of a program from before bellows 0.1.0: finish its job with that program, and start this one with " +
+			"another state directory"
 		if err == nil || err.Error() != want {
 			t.Errorf("opened with %v, want %s", err, want)
 		}

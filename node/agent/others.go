@@ -26,8 +26,8 @@ func tellSize(name string, memory resource.Amount) net.Listener {
 }
 
 // others returns how much memory agents other than the named one manage, bytes by name of their groups: the sizes in
-// sockets, the text of /proc/net/unix, or else the memory granted to containers that have outlived their agent. beside are the names of all
-// that have groups.
+// sockets, the text of /proc/net/unix, or else the memory granted to containers that have outlived their agent.
+// beside are the names of all that have groups.
 func others(name, sockets string, beside []string, granted func(name string) int64) map[string]resource.Amount {
 	const most = 1 << 48 // Any user may make a socket with such a name.
 	sizes := map[string]resource.Amount{}
@@ -68,8 +68,9 @@ func crowded(own resource.Amount, u *Usable, others map[string]resource.Amount) 
 		return fmt.Sprintf("this daemon manages %s, more than %s; start it again, or give it less with `bellows up --memory`",
 			resource.FormatMemory(own), u.has(resource.Memory))
 	}
-	return fmt.Sprintf("other bellows daemons manage %s of this machine, and this one %s: together more than its %s; give each a part of it with `bellows up --memory`",
-		resource.FormatMemory(sum), resource.FormatMemory(own), resource.FormatMemory(machine))
+	return fmt.Sprintf("other bellows daemons manage %s of this machine, and this one %s: together more than its "+
+		"%s; give each a part of it with `bellows up --memory`", resource.FormatMemory(sum), resource.FormatMemory(own),
+		resource.FormatMemory(machine))
 }
 
 // Crowded returns one sentence if the daemons of this machine together manage more memory than it has; empty if they do

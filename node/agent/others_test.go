@@ -35,7 +35,8 @@ ffff: 00000003 00000000 00000000 0001 03 105
 		own, machine resource.Amount
 		crowded      bool
 	}{{2 * gib, 8 * gib, false}, {2*gib + 1, 8 * gib, true}, {8 * gib, 8 * gib, true}} {
-		if text := crowded(c.own, &Usable{Has: resource.Of(0, c.machine)}, got); (text != "") != c.crowded || c.crowded && !strings.Contains(text, "daemons manage 6GiB") {
+		if text := crowded(c.own, &Usable{Has: resource.Of(0, c.machine)}, got); (text != "") != c.crowded || c.crowded &&
+			!strings.Contains(text, "daemons manage 6GiB") {
 			t.Errorf("%d of %d: %q", c.own, c.machine, text)
 		}
 	}
@@ -44,7 +45,8 @@ ffff: 00000003 00000000 00000000 0001 03 105
 	}
 	less := Usable{Has: resource.Of(0, 8*gib)}
 	less.Less[resource.Memory] = "1GiB of its 9GiB is reserved as huge pages"
-	const want = "this daemon manages 9GiB, more than what may be used of this machine, 8GiB: 1GiB of its 9GiB is reserved as huge pages; " +
+	const want = "this daemon manages 9GiB, more than what may be used of this machine, 8GiB: 1GiB of its 9GiB is " +
+		"reserved as huge pages; " +
 		"start it again, or give it less with `bellows up --memory`"
 	if text := crowded(9*gib, &less, nil); text != want {
 		t.Errorf("one that began before huge pages were reserved: %q, want %q", text, want)

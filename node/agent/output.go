@@ -59,8 +59,8 @@ type output struct {
 	stuck   int64 // position of a reader that is no longer waited for, -1 if there is none
 }
 
-// newOutput returns the output for the file at path, and the end of the pipe for the program. The file must be missing, or empty: what
-// another program has printed is of another run, perhaps of another user.
+// newOutput returns the output for the file at path, and the end of the pipe for the program. The file must be
+// missing, or empty: what another program has printed is of another run, perhaps of another user.
 func newOutput(path string, as cluster.Credentials, limit int64) (*output, *os.File, error) {
 	if err := durable.MakeDir(filepath.Dir(path)); err != nil {
 		return nil, nil, err
@@ -81,7 +81,8 @@ func newOutput(path string, as cluster.Credentials, limit int64) (*output, *os.F
 		return nil, nil, errors.Join(err, to.Close())
 	}
 	err = unix.SetNonblock(int(pipe.Fd()), false) // programs expect writes to block
-	o := &output{from: from, to: to, limit: limit, begun: time.Now(), ended: make(chan struct{}), cut: blocks(limit / 2), stuck: -1}
+	o := &output{from: from, to: to, limit: limit, begun: time.Now(), ended: make(chan struct{}), cut: blocks(limit / 2),
+		stuck: -1}
 	// Programs open /dev/stdout; for that they must own the pipe.
 	if err == nil && os.Geteuid() == 0 {
 		err = pipe.Chown(int(as.UID), int(as.GID))

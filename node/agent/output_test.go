@@ -19,8 +19,8 @@ import (
 // me is the user of this test.
 var me = cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
 
-// startOutput returns the output that goes to a new file, the end of the pipe to print into, and a function that waits until all is
-// copied. The time in which readers come is over.
+// startOutput returns the output that goes to a new file, the end of the pipe to print into, and a function that
+// waits until all is copied. The time in which readers come is over.
 func startOutput(t *testing.T, dir string, limit int64) (path string, print *os.File, finish func()) {
 	t.Helper()
 	path = filepath.Join(dir, "out")
@@ -73,7 +73,8 @@ func lines(size int) []byte {
 	return b.Bytes()[:size]
 }
 
-// However many tasks a job has, what is kept of its output is bounded; a task of a small job has all that a task may have.
+// However many tasks a job has, what is kept of its output is bounded; a task of a small job has all that a task may
+// have.
 func TestOutputShare(t *testing.T) {
 	for _, c := range []struct {
 		limit int64
@@ -93,8 +94,8 @@ func TestOutputShare(t *testing.T) {
 	}
 }
 
-// Of any output the beginning and the end are kept, of half the limit each, every byte at its offset; and one that is not
-// longer than the limit is kept whole.
+// Of any output the beginning and the end are kept, of half the limit each, every byte at its offset; and one that is
+// not longer than the limit is kept whole.
 func TestOutputKeepsBothEnds(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -122,9 +123,11 @@ func TestOutputKeepsBothEnds(t *testing.T) {
 		}
 		head, tail := limit/2, size-limit/2
 		whole := len(parts) <= 1 && int64(len(kept)) == size
-		both := len(parts) == 2 && parts[0] == [2]int64{0, head} && parts[1][0] <= tail && parts[1][1] == size && int64(len(kept)) <= limit+3*outputBlock+32<<10
+		both := len(parts) == 2 && parts[0] == [2]int64{0, head} && parts[1][0] <= tail && parts[1][1] == size &&
+			int64(len(kept)) <= limit+3*outputBlock+32<<10
 		if !bytes.Equal(kept, want) || !both && !(whole && size <= limit+2*outputBlock) {
-			t.Fatalf("seed %d: of %d bytes with limit %d, %v are kept; as printed: %v", seed, size, limit, parts, bytes.Equal(kept, want))
+			t.Fatalf("seed %d: of %d bytes with limit %d, %v are kept; as printed: %v", seed, size, limit, parts,
+				bytes.Equal(kept, want))
 		}
 	}
 }
@@ -158,7 +161,8 @@ func TestReaderHoldsOutputUp(t *testing.T) {
 			time.Sleep(time.Millisecond) // More comes.
 			continue
 		}
-		if err := unix.FcntlFlock(reader.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_UNLCK, Len: int64(at)}); err != nil {
+		if err := unix.FcntlFlock(reader.Fd(), unix.F_OFD_SETLK,
+			&unix.Flock_t{Type: unix.F_UNLCK, Len: int64(at)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -168,7 +172,8 @@ func TestReaderHoldsOutputUp(t *testing.T) {
 	finish()
 }
 
-// A program that left its container may keep the pipe for ever; the end is recorded nevertheless, with all that was printed.
+// A program that left its container may keep the pipe for ever; the end is recorded nevertheless, with all that was
+// printed.
 func TestOutputOfWhoStays(t *testing.T) {
 	path, print, finish := startOutput(t, t.TempDir(), 1<<20)
 	defer print.Close()
@@ -220,7 +225,8 @@ func TestOutputLeavesRoomOnTheDisk(t *testing.T) {
 	for _, p := range parts {
 		want = append(want, printed[p[0]:p[1]]...)
 	}
-	if size != int64(len(printed)) || len(parts) != 2 || parts[0][0] != 0 || parts[0][1] < 2<<20 || !bytes.Equal(kept, want) {
+	if size != int64(len(printed)) || len(parts) != 2 || parts[0][0] != 0 || parts[0][1] < 2<<20 ||
+		!bytes.Equal(kept, want) {
 		t.Errorf("of %d bytes %v are kept; as printed: %v", size, parts, bytes.Equal(kept, want))
 	}
 }

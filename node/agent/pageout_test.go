@@ -42,7 +42,8 @@ func newOut(t *testing.T, class cluster.Class, swap int64) *outBench {
 func (o *outBench) pageOut() {
 	o.last++
 	order := o.start
-	order.Decision = cluster.Decision{ID: o.last, Kind: cluster.Suspend, Task: o.start.Task, By: cluster.HeldByOwner, PageOut: true}
+	order.Decision = cluster.Decision{ID: o.last, Kind: cluster.Suspend, Task: o.start.Task, By: cluster.HeldByOwner,
+		PageOut: true}
 	o.Apply([]cluster.Order{order})
 }
 
@@ -65,8 +66,8 @@ func (o *outBench) ends() {
 	o.openGate(o.gate, 1)
 }
 
-// A paused container gives its memory back, which others get; it stays out over a restart. It comes back when there is memory for it
-// again, and nothing is lost.
+// A paused container gives its memory back, which others get; it stays out over a restart. It comes back when there
+// is memory for it again, and nothing is lost.
 func TestPageOut(t *testing.T) {
 	for _, class := range []cluster.Class{cluster.Regular, cluster.Flex} {
 		t.Run(class.String(), func(t *testing.T) {
@@ -104,7 +105,9 @@ func TestPageOut(t *testing.T) {
 			if e := o.next(cluster.TaskStill); e.By != cluster.HeldByMemory {
 				t.Errorf("it waits by %s", e.By)
 			}
-			r := o.until("a reason", o.start.Container, func(r cluster.Reading) bool { return r.State == cluster.ContainerSuspended && r.Why != "" })
+			r := o.until("a reason", o.start.Container, func(r cluster.Reading) bool {
+				return r.State == cluster.ContainerSuspended && r.Why != ""
+			})
 			if !strings.Contains(r.Why, "waits for its memory") || *r.Limit > 36<<20 {
 				t.Errorf("it waits as %s", show(r))
 			}
@@ -122,14 +125,14 @@ func TestPageOut(t *testing.T) {
 	}
 }
 
-// A policy stops a FLEX container before a phase that needs more memory, with what it has paged out, and gives it that memory before it
-// goes on: it stays stopped until all of it is free.
+// A policy stops a FLEX container before a phase that needs more memory, with what it has paged out, and gives it
+// that memory before it goes on: it stays stopped until all of it is free.
 func TestPageOutBeforeALargerPhase(t *testing.T) {
 	o := newOut(t, cluster.Flex, 512<<20)
 	o.last++
 	hold := o.start
-	hold.Decision = cluster.Decision{ID: o.last, Kind: cluster.Suspend, Task: o.start.Task, By: cluster.HeldByLeveling, PageOut: true,
-		At: now().Add(time.Hour)}
+	hold.Decision = cluster.Decision{ID: o.last, Kind: cluster.Suspend, Task: o.start.Task, By: cluster.HeldByLeveling,
+		PageOut: true, At: now().Add(time.Hour)}
 	o.Apply([]cluster.Order{hold})
 	before := o.outOf(true)
 	other := o.order("sleep", "1000")
@@ -143,9 +146,11 @@ func TestPageOutBeforeALargerPhase(t *testing.T) {
 	resize := o.start
 	resize.Launch = nil
 	resize.Decision = cluster.Decision{ID: o.last + 1, Kind: cluster.Resize, Task: o.start.Task, Grant: grant,
-		Envelope: cluster.Envelope{Class: cluster.Flex, Min: 384 * resource.MiB, Max: 384 * resource.MiB, Rank: 1}, Reason: cluster.BecausePhaseDemands(1, grant)}
+		Envelope: cluster.Envelope{Class: cluster.Flex, Min: 384 * resource.MiB, Max: 384 * resource.MiB, Rank: 1},
+		Reason:   cluster.BecausePhaseDemands(1, grant)}
 	o.Apply([]cluster.Order{resize})
-	if e := o.nextOf(cluster.DecisionDone, cluster.DecisionFailed); e.Kind != cluster.DecisionDone || e.Decision != o.last+1 {
+	if e := o.nextOf(cluster.DecisionDone, cluster.DecisionFailed); e.Kind != cluster.DecisionDone ||
+		e.Decision != o.last+1 {
 		t.Fatalf("resized while it is out: %+v", e)
 	}
 	if more := o.c.kept.Out() - before.Out; more != 128*resource.MiB {
@@ -153,7 +158,9 @@ func TestPageOutBeforeALargerPhase(t *testing.T) {
 	}
 	o.last++
 	o.hold(0)
-	o.until("a reason", o.start.Container, func(r cluster.Reading) bool { return strings.Contains(r.Why, "waits for its memory") })
+	o.until("a reason", o.start.Container, func(r cluster.Reading) bool {
+		return strings.Contains(r.Why, "waits for its memory")
+	})
 	o.stands(true)
 	o.Apply([]cluster.Order{{Decision: cluster.Decision{Kind: cluster.Kill}, Container: other.Container}})
 	o.outOf(false)
@@ -166,7 +173,8 @@ func TestPageOutBeforeALargerPhase(t *testing.T) {
 	o.ends()
 }
 
-// Orders and restarts that come while memory is on its way leave the container as the last order wants it, and nothing is lost.
+// Orders and restarts that come while memory is on its way leave the container as the last order wants it, and
+// nothing is lost.
 func TestPageOutTurnsRound(t *testing.T) {
 	o := newOut(t, cluster.Regular, 512<<20)
 	for i := range 4 {
@@ -198,7 +206,8 @@ func TestPageOutStays(t *testing.T) {
 		o := newOut(t, cluster.Regular, 0)
 		o.pageOut()
 		c := o.outOf(true)
-		if r := o.reading(o.start.Container); !strings.Contains(c.Stays, "stay in memory: swap has room for") || *r.Anonymous < 50<<20 || *r.Limit < *r.Anonymous {
+		if r := o.reading(o.start.Container); !strings.Contains(c.Stays, "stay in memory: swap has room for") ||
+			*r.Anonymous < 50<<20 || *r.Limit < *r.Anonymous {
 			t.Errorf("%q, and it holds %s", c.Stays, show(r))
 		}
 		o.hold(0)
@@ -234,8 +243,8 @@ func TestKillOut(t *testing.T) {
 	}
 }
 
-// BenchmarkPageOut pages a REGULAR container out and back whose program changes all of its 384 MiB again and again: from the order until
-// the memory is reported to be out, and until all of it is in memory again.
+// BenchmarkPageOut pages a REGULAR container out and back whose program changes all of its 384 MiB again and again:
+// from the order until the memory is reported to be out, and until all of it is in memory again.
 func BenchmarkPageOut(b *testing.B) {
 	testswap.Need(b, 1<<30)
 	a := benchAgent(b, resource.GiB)

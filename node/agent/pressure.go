@@ -12,8 +12,8 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// When a disk is pressed: several containers use it, it is busy all the time, and it gives well below its speed (Prophet,
-// section III.B). Decision 40 has the recordings that these numbers are from.
+// When a disk is pressed: several containers use it, it is busy all the time, and it gives well below its speed
+// (Prophet, section III.B). Decision 40 has the recordings that these numbers are from.
 const (
 	// pressedBelow and relievedFrom are shares of the speed. A disk that gives less than the one is short, and one that
 	// gives at least the other is not. What it gives in between changes nothing.
@@ -21,8 +21,8 @@ const (
 	relievedFrom = 0.65
 	// busyFrom is the share of the time in which the disk has something to do, from which on it is busy.
 	busyFrom = 0.9
-	// waitFrom is the mean time of a request from which on the disk is late. A disk that serves many requests at once is busy
-	// with a single one, and gives little for small ones; but it does not keep them waiting.
+	// waitFrom is the mean time of a request from which on the disk is late. A disk that serves many requests at once is
+	// busy with a single one, and gives little for small ones; but it does not keep them waiting.
 	waitFrom = 8 * time.Millisecond
 	// crowd is how many containers have to use a disk. One container alone is hindered by no other.
 	crowd = 2
@@ -72,7 +72,8 @@ func parseDisk(text string) (diskCounters, error) {
 		}
 	}
 	return diskCounters{bytes: sector * (n[sectorsRead] + n[sectorsWritten]), requests: n[reads] + n[writes],
-		waited: time.Duration(n[msRead]+n[msWritten]) * time.Millisecond, busy: time.Duration(n[msBusy]) * time.Millisecond}, nil
+		waited: time.Duration(n[msRead]+n[msWritten]) * time.Millisecond,
+		busy:   time.Duration(n[msBusy]) * time.Millisecond}, nil
 }
 
 // diskUse says whether a container uses the disk. The mutex of its monitored guards it.
@@ -89,7 +90,8 @@ func (u *diskUse) take(bytes int64) (moved bool) {
 	return moved
 }
 
-// uses reports whether the container has transferred anything since the last call, or may have because the kernel does not count.
+// uses reports whether the container has transferred anything since the last call, or may have because the kernel
+// does not count.
 func (u *diskUse) uses() bool {
 	moved := !u.known || u.bytes != u.lookedAt
 	u.lookedAt = u.bytes
@@ -127,11 +129,13 @@ func (a *Agent) lookAtDisk() {
 		return
 	}
 	if gives > 0 {
-		a.log.Info("the disk is pressed", "gives", resource.FormatRate(gives), "of", resource.FormatRate(a.config.Capacity[resource.Disk]))
+		a.log.Info("the disk is pressed", "gives", resource.FormatRate(gives), "of",
+			resource.FormatRate(a.config.Capacity[resource.Disk]))
 	} else {
 		a.log.Info("the disk is not pressed any more")
 	}
-	a.events.put(cluster.Event{Kind: cluster.NodePressed, Found: &cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, gives)}})
+	a.events.put(cluster.Event{Kind: cluster.NodePressed,
+		Found: &cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, gives)}})
 }
 
 // diskUsers returns how many containers have used the disk since the last call.

@@ -22,7 +22,8 @@ import (
 	"github.com/bellows-rm/bellows/node/profiler"
 )
 
-var recordPressure = flag.Bool("record-pressure", false, "record anew what TestRecordedPressure judges, which takes ten minutes")
+var recordPressure = flag.Bool("record-pressure", false,
+	"record anew what TestRecordedPressure judges, which takes ten minutes")
 
 // pressedDisk is a disk whose statistics are recorded.
 type pressedDisk struct {
@@ -33,11 +34,14 @@ type pressedDisk struct {
 var pressedDisks = []pressedDisk{
 	{"arm", "a model: 32 MiB/s, one arm, 8 ms before a transfer elsewhere; ext4 on a loop device on FUSE",
 		recordingdisk.Pace{Rate: 32 << 20, Seek: 8 * time.Millisecond}},
-	{"bounded", "a model: 32 MiB/s, wherever transfers are; ext4 on a loop device on FUSE", recordingdisk.Pace{Rate: 32 << 20}},
-	{"own", "the disk of the machine that made the recording, virtual, shared with other work, of no stated speed", recordingdisk.Pace{}},
+	{"bounded", "a model: 32 MiB/s, wherever transfers are; ext4 on a loop device on FUSE",
+		recordingdisk.Pace{Rate: 32 << 20}},
+	{"own", "the disk of the machine that made the recording, virtual, shared with other work, of no stated speed",
+		recordingdisk.Pace{}},
 }
 
-// recordAll records what the statistics of disks say while 1 to 16 programs of each kind use them, as testdata/pressure.
+// recordAll records what the statistics of disks say while 1 to 16 programs of each kind use them, as
+// testdata/pressure.
 func recordAll(t *testing.T) {
 	for i := range pressedDisks {
 		d := &pressedDisks[i]
@@ -61,7 +65,8 @@ func TestPressureOfDisks(t *testing.T) {
 	}
 }
 
-// record returns what the statistics of the disk say while the given numbers of programs use it in each of several ways.
+// record returns what the statistics of the disk say while the given numbers of programs use it in each of several
+// ways.
 func (d *pressedDisk) record(t *testing.T, ways []string, programs []int) string {
 	dir, files := t.TempDir(), slices.Max(programs)
 	if d.pace.Rate > 0 {

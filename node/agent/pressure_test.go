@@ -40,19 +40,20 @@ func TestPressure(t *testing.T) {
 	full, idle := second{mb: 80, wait: 20, busy: 1000, users: 3}, second{mb: 5, wait: 1, busy: 300, users: 3}
 	begins := join(quiet(inARow-1, short), says(short, "30MB/s"))
 	for name, all := range map[string][]second{
-		"short":           begins,
-		"briefly":         join(quiet(inARow-1, short), quiet(1, full), quiet(inARow-1, short)),
-		"briefly less":    join(quiet(inARow-1, short), quiet(1, between), quiet(inARow-1, short)),
-		"in between":      quiet(20, between),
-		"full":            quiet(20, full),
-		"idle":            quiet(20, idle),
-		"alone":           quiet(20, second{mb: 30, wait: 20, busy: 1000, users: 1}),
-		"many at once":    quiet(20, second{mb: 30, wait: 1, busy: 1000, users: 3}),
-		"stuck":           join(quiet(inARow-1, second{busy: 1000, users: 2}), says(second{busy: 1000, users: 2}, "1B/s")),
-		"relieved":        join(begins, quiet(inARow-1, full), says(full, "0B/s"), quiet(9, full)),
-		"idle again":      join(begins, quiet(inARow-1, idle), says(idle, "0B/s"), quiet(9, idle)),
-		"briefly full":    join(begins, quiet(inARow-1, full), quiet(1, between), quiet(inARow-1, full)),
-		"lasts":           join(begins, quiet(int(pressedAgain/sampling)-1, short), says(short, "30MB/s"), quiet(int(pressedAgain/sampling)-1, short), says(short, "30MB/s")),
+		"short":        begins,
+		"briefly":      join(quiet(inARow-1, short), quiet(1, full), quiet(inARow-1, short)),
+		"briefly less": join(quiet(inARow-1, short), quiet(1, between), quiet(inARow-1, short)),
+		"in between":   quiet(20, between),
+		"full":         quiet(20, full),
+		"idle":         quiet(20, idle),
+		"alone":        quiet(20, second{mb: 30, wait: 20, busy: 1000, users: 1}),
+		"many at once": quiet(20, second{mb: 30, wait: 1, busy: 1000, users: 3}),
+		"stuck":        join(quiet(inARow-1, second{busy: 1000, users: 2}), says(second{busy: 1000, users: 2}, "1B/s")),
+		"relieved":     join(begins, quiet(inARow-1, full), says(full, "0B/s"), quiet(9, full)),
+		"idle again":   join(begins, quiet(inARow-1, idle), says(idle, "0B/s"), quiet(9, idle)),
+		"briefly full": join(begins, quiet(inARow-1, full), quiet(1, between), quiet(inARow-1, full)),
+		"lasts": join(begins, quiet(int(pressedAgain/sampling)-1, short), says(short, "30MB/s"),
+			quiet(int(pressedAgain/sampling)-1, short), says(short, "30MB/s")),
 		"begins anew":     join(begins, quiet(inARow-1, idle), says(idle, "0B/s"), begins),
 		"lasts unclearly": join(begins, quiet(5*int(pressedAgain/sampling), between)),
 	} {
@@ -104,8 +105,8 @@ func TestPressureAfterGaps(t *testing.T) {
 //go:embed testdata/pressure
 var recordings embed.FS
 
-// What was recorded on disks, see the first line of each file, is pressed or not. With -record-pressure it is recorded anew, and
-// judged by the next run.
+// What was recorded on disks, see the first line of each file, is pressed or not. With -record-pressure it is
+// recorded anew, and judged by the next run.
 func TestRecordedPressure(t *testing.T) {
 	if *recordPressure {
 		recordAll(t)
@@ -171,7 +172,8 @@ func (p *pressure) describe(before *pressure) string {
 	if before.sampled == 0 {
 		return "begins"
 	}
-	return fmt.Sprintf("%.2f of the speed, busy %.2f, %v a request", float64(p.last.bytes-before.last.bytes)/passed.Seconds()/p.speed,
+	return fmt.Sprintf("%.2f of the speed, busy %.2f, %v a request",
+		float64(p.last.bytes-before.last.bytes)/passed.Seconds()/p.speed,
 		float64(p.last.busy-before.last.busy)/float64(passed), (p.last.waited-before.last.waited)/time.Duration(max(1, n)))
 }
 

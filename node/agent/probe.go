@@ -21,13 +21,14 @@ type Found struct {
 	Processes, Threads int64
 	// NetworkUnknown says in one clause why network bytes are not counted; empty if they are.
 	NetworkUnknown string
-	// Priority is why the memory loop cannot run before ordinary threads; nil if it can. Unprotected is why the kernel may kill the
-	// daemon before programs when memory runs out; nil if it kills programs first.
+	// Priority is why the memory loop cannot run before ordinary threads; nil if it can. Unprotected is why the kernel
+	// may kill the daemon before programs when memory runs out; nil if it kills programs first.
 	Priority, Unprotected error
 }
 
-// Probe returns what Open would find for a state directory, and changes nothing. The error is the NoCgroupError that Open would
-// return, as far as it is known before control groups are made; then only Mode, Threads, Priority and Unprotected are set.
+// Probe returns what Open would find for a state directory, and changes nothing. The error is the NoCgroupError that
+// Open would return, as far as it is known before control groups are made; then only Mode, Threads, Priority and
+// Unprotected are set.
 func Probe(dir string) (Found, error) {
 	f := Found{Threads: mostThreads(), Priority: tryPriority(), Unprotected: tryProtection()}
 	host, err := cgroup.Discover("")

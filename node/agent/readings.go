@@ -44,8 +44,9 @@ func (a *Agent) groups() map[cluster.ContainerID]*cgroup.Group {
 }
 
 func translate(r cgroup.Reading) cluster.Reading {
-	out := cluster.Reading{Memory: known(r.MemoryBytes), Anonymous: known(r.AnonBytes), Swap: known(r.SwapBytes), Peak: known(r.PeakBytes),
-		Limit: known(r.MemoryLimitBytes), Read: known(r.ReadBytes), Written: known(r.WrittenBytes), Processes: known(r.Procs)}
+	out := cluster.Reading{Memory: known(r.MemoryBytes), Anonymous: known(r.AnonBytes), Swap: known(r.SwapBytes),
+		Peak: known(r.PeakBytes), Limit: known(r.MemoryLimitBytes), Read: known(r.ReadBytes),
+		Written: known(r.WrittenBytes), Processes: known(r.Procs)}
 	if t, ok := r.CPUTime.Get(); ok {
 		ns := int64(t)
 		out.CPUTime = &ns
@@ -63,8 +64,8 @@ func known(m cgroup.Maybe[int64]) *int64 {
 	return nil
 }
 
-// accountIO finds out whether the kernel counts disk transfers of containers, on the device of the state directory. Without
-// it they are unknown, which is no reason not to run.
+// accountIO finds out whether the kernel counts disk transfers of containers, on the device of the state directory.
+// Without it they are unknown, which is no reason not to run.
 func (a *Agent) accountIO() {
 	device := a.device()
 	if device == "" {

@@ -50,11 +50,12 @@ type spec struct {
 	Supervisor int `json:"supervisor,omitempty"`
 }
 
-// supervisorVersion says what the supervisors of this release do while there is no agent; in programs from before 0.1.0 it was at most 2.
+// supervisorVersion says what the supervisors of this release do while there is no agent; in programs from before
+// 0.1.0 it was at most 2.
 const supervisorVersion = 3
 
-// refuseOlder returns an error if a container among those in a folder has a supervisor from before 0.1.0: neither this agent nor that
-// supervisor knows what the other does.
+// refuseOlder returns an error if a container among those in a folder has a supervisor from before 0.1.0: neither
+// this agent nor that supervisor knows what the other does.
 func refuseOlder(containers string) error {
 	entries, err := os.ReadDir(containers)
 	if err != nil {
@@ -66,7 +67,8 @@ func refuseOlder(containers string) error {
 			continue // Not ours.
 		}
 		var s spec
-		if f := folder(filepath.Join(containers, entry.Name())); f.getSpec(id, &s) == nil && s.Supervisor < supervisorVersion {
+		if f := folder(filepath.Join(containers, entry.Name())); f.getSpec(id, &s) == nil &&
+			s.Supervisor < supervisorVersion {
 			return fmt.Errorf("%s is of a program from before bellows 0.1.0: finish its job with that program, "+
 				"and start this one with another state directory", f)
 		}
@@ -102,7 +104,8 @@ type ending struct {
 	Fault bool `json:"fault,omitempty"`
 	// Short says that the machine was short of something that it may have again.
 	Short bool `json:"short,omitempty"`
-	// Transferred is what the container's processes have transferred; nil if that is unknown, or if the group's counters have it.
+	// Transferred is what the container's processes have transferred; nil if that is unknown, or if the group's counters
+	// have it.
 	Transferred *cgroup.Transfers `json:"transferred,omitempty"`
 }
 
@@ -155,7 +158,8 @@ func (f folder) getSpec(id cluster.ContainerID, s *spec) error {
 		return err
 	}
 	if s.Container != id || s.Place == "" {
-		return fmt.Errorf("read %s: it is the record of container %s in control group %q", f.path("spec.json"), s.Container, s.Place)
+		return fmt.Errorf("read %s: it is the record of container %s in control group %q", f.path("spec.json"), s.Container,
+			s.Place)
 	}
 	return nil
 }
@@ -194,8 +198,8 @@ func (f folder) get(name string, value any) error {
 // endingSize is the space reserved for exit.json, bytes. Longer details are cut.
 const endingSize = 4096
 
-// setAside reserves the disk space that the record of the end will need. It does not wait for the disk, unless the file system allocates
-// space only when it writes: a loss of power ends the program, too.
+// setAside reserves the disk space that the record of the end will need. It does not wait for the disk, unless the
+// file system allocates space only when it writes: a loss of power ends the program, too.
 func (f folder) setAside() error {
 	file, err := durable.Create(f.path("exit.tmp"))
 	if err != nil {
@@ -286,7 +290,8 @@ func (f folder) launched() (bool, error) {
 
 // readable returns why a record that adds to spec.json cannot be read now; nil if each says something or is not there.
 func (f folder) readable() error {
-	for _, name := range []string{"started.json", fileOf(keeper.SizeRecord), fileOf(keeper.HoldRecord), fileOf(keeper.ThrottleRecord), fileOf(keeper.OutRecord), usageFile} {
+	for _, name := range []string{"started.json", fileOf(keeper.SizeRecord), fileOf(keeper.HoldRecord),
+		fileOf(keeper.ThrottleRecord), fileOf(keeper.OutRecord), usageFile} {
 		if _, err := os.ReadFile(f.path(name)); isUnread(err) {
 			return err
 		}

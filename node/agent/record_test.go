@@ -23,7 +23,9 @@ var damages = []struct {
 	{"missing", os.Remove},
 	{"a directory", func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }},
 	{"a link to nothing", func(path string) error { return errors.Join(os.Remove(path), os.Symlink("nothing", path)) }},
-	{"a link to itself", func(path string) error { return errors.Join(os.Remove(path), os.Symlink(filepath.Base(path), path)) }},
+	{"a link to itself", func(path string) error {
+		return errors.Join(os.Remove(path), os.Symlink(filepath.Base(path), path))
+	}},
 	{"no permission", func(path string) error { return os.Chmod(path, 0) }},
 }
 
@@ -47,7 +49,8 @@ func TestUnreadableRecords(t *testing.T) {
 			b.next(cluster.TaskEnded)
 			b.next(cluster.TaskEnded)
 			b.Close()
-			for _, path := range []string{b.folder(runs.Container).path("spec.json"), b.folder(ended.Container).path("spec.json"), b.folder(unknown.Container).path("exit.json")} {
+			for _, path := range []string{b.folder(runs.Container).path("spec.json"),
+				b.folder(ended.Container).path("spec.json"), b.folder(unknown.Container).path("exit.json")} {
 				if err := d.do(path); err != nil {
 					t.Fatal(err)
 				}
@@ -133,7 +136,8 @@ func TestUnreadableFolders(t *testing.T) {
 	}
 	b.Close()
 	first, second := string(b.folder(ids[0])), b.folder(ids[1])
-	if err := errors.Join(os.RemoveAll(first), os.WriteFile(first, nil, 0o600), os.Remove(second.path("lock")), os.Remove(second.path("exit.json")), os.Mkdir(second.path("lock"), 0o700)); err != nil {
+	if err := errors.Join(os.RemoveAll(first), os.WriteFile(first, nil, 0o600), os.Remove(second.path("lock")),
+		os.Remove(second.path("exit.json")), os.Mkdir(second.path("lock"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	b.open()

@@ -9,8 +9,9 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// remains is the memory that outlives the containers that have used it: files that they wrote to a file system in memory, such as
-// /dev/shm, and segments that they shared. No container is charged for it any more, and nothing may be granted in its place.
+// remains is the memory that outlives the containers that have used it: files that they wrote to a file system in
+// memory, such as /dev/shm, and segments that they shared. No container is charged for it any more, and nothing may
+// be granted in its place.
 type remains struct {
 	mu    sync.Mutex
 	bytes resource.Amount // as the engine knows it
@@ -72,5 +73,6 @@ func (c *container) outlived() string {
 	if left < leastRemains {
 		return ""
 	}
-	return fmt.Sprintf("left %s in memory, in files such as those in /dev/shm or in segments that it shared: nothing else gets that memory until they are removed", resource.FormatMemory(left))
+	return fmt.Sprintf("left %s in memory, in files such as those in /dev/shm or in segments that it shared: "+
+		"nothing else gets that memory until they are removed", resource.FormatMemory(left))
 }

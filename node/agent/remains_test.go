@@ -10,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// TestMemoryThatOutlivesItsContainer: a program leaves a file in memory. Its end says so, and the engine learns of it before the end, after
-// a restart of the agent, and when the file is gone.
+// TestMemoryThatOutlivesItsContainer: a program leaves a file in memory. Its end says so, and the engine learns of it
+// before the end, after a restart of the agent, and when the file is gone.
 func TestMemoryThatOutlivesItsContainer(t *testing.T) {
 	b := newBench(t)
 	file := fmt.Sprintf("/dev/shm/bellows-test-%d", os.Getpid())
@@ -25,7 +25,8 @@ func TestMemoryThatOutlivesItsContainer(t *testing.T) {
 	if e := b.next(cluster.NodeLeftover); e.Held < size || e.Held > 2*size {
 		t.Errorf("%d bytes are reported as left, want about %d", e.Held, size)
 	}
-	if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Succeeded || !strings.Contains(e.Detail, "left 24MiB in memory") {
+	if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Succeeded ||
+		!strings.Contains(e.Detail, "left 24MiB in memory") {
 		t.Errorf("ended %+v", e)
 	}
 	b.Forget(o.Container)

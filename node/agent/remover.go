@@ -14,9 +14,10 @@ import (
 	"github.com/bellows-rm/bellows/durable"
 )
 
-// remover removes what is left of containers that have ended: their folders, and their private temporary folders. In the latter a program
-// made what it pleased, so that their removal may take any time, or fail. No loop waits for it: a folder is renamed into that of the
-// remover, which is one step, and removed from there by a goroutine, now or after the next start.
+// remover removes what is left of containers that have ended: their folders, and their private temporary folders. In
+// the latter a program made what it pleased, so that their removal may take any time, or fail. No loop waits for it:
+// a folder is renamed into that of the remover, which is one step, and removed from there by a goroutine, now or
+// after the next start.
 type remover struct {
 	dir  string // with the folders of containers that are to be removed
 	log  *slog.Logger
@@ -51,7 +52,8 @@ func (r *remover) takeTmp(f folder) error {
 	return nil
 }
 
-// place returns where the folder of a container is renamed to. A loss of power may undo that, so its name may come again.
+// place returns where the folder of a container is renamed to. A loss of power may undo that, so its name may come
+// again.
 func (r *remover) place(f folder) string {
 	return filepath.Join(r.dir, fmt.Sprintf("%s-%d", filepath.Base(string(f)), time.Now().UnixNano()))
 }
@@ -77,7 +79,8 @@ func (r *remover) run(ctx context.Context) {
 	}
 }
 
-// turn is how long the remover stays with one folder while others wait: a program that still runs elsewhere could make files in it for ever.
+// turn is how long the remover stays with one folder while others wait: a program that still runs elsewhere could
+// make files in it for ever.
 const turn = 10 * time.Second
 
 // all removes all folders but those that failed, to which it adds those that cannot be removed.
@@ -105,7 +108,8 @@ func (r *remover) all(ctx context.Context, failed map[string]bool) {
 				again = true
 			default:
 				failed[e.Name()] = true
-				r.log.Warn("cannot remove what is left of a container, trying again at the next start", "folder", e.Name(), "error", err)
+				r.log.Warn("cannot remove what is left of a container, trying again at the next start", "folder", e.Name(),
+					"error", err)
 			}
 		}
 	}

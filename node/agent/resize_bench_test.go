@@ -17,7 +17,8 @@ import (
 func (s spread) tail(b *testing.B, name string) {
 	b.ReportMetric(s.at(0.5), name+"-ms-p50")
 	b.ReportMetric(s.at(0.99), name+"-ms-p99")
-	b.Logf("%s: p50 %.3g ms, p99 %.3g ms, from %.3g to %.3g of %d; load %s", name, s.at(0.5), s.at(0.99), s.at(0), s.at(1), len(s), load())
+	b.Logf("%s: p50 %.3g ms, p99 %.3g ms, from %.3g to %.3g of %d; load %s", name, s.at(0.5), s.at(0.99), s.at(0),
+		s.at(1), len(s), load())
 }
 
 // quietAndLoaded runs a benchmark with nothing else, and with twice as many busy programs as the machine has cores.
@@ -50,8 +51,8 @@ func busyContainer(b *testing.B) (*Agent, *container) {
 	return a, a.containers[o.Container]
 }
 
-// BenchmarkResize raises the CPU and the memory of a container whose program is busy, 200 times each: the time that the kernel takes
-// for the limits, and the time of the whole order, with its record and the memory manager's consent.
+// BenchmarkResize raises the CPU and the memory of a container whose program is busy, 200 times each: the time that
+// the kernel takes for the limits, and the time of the whole order, with its record and the memory manager's consent.
 func BenchmarkResize(b *testing.B) {
 	quietAndLoaded(b, func(b *testing.B) {
 		a, c := busyContainer(b)
@@ -83,7 +84,8 @@ func BenchmarkResize(b *testing.B) {
 				kernelCPU = append(kernelCPU, ms(limits(func() error {
 					return (&keeper.Rest{Grant: resource.Of(600+i, 0)}).CarryOut(b.Context(), c.group)
 				})))
-				kernelMemory = append(kernelMemory, ms(limits(func() error { return keeper.SetMemory(b.Context(), c.group, (100+i)*resource.MiB) })))
+				kernelMemory = append(kernelMemory,
+					ms(limits(func() error { return keeper.SetMemory(b.Context(), c.group, (100+i)*resource.MiB) })))
 				order(500, 64)
 				wholeCPU = append(wholeCPU, ms(order(600+i, 64)))
 				wholeMemory = append(wholeMemory, ms(order(600+i, 128)))
@@ -96,7 +98,8 @@ func BenchmarkResize(b *testing.B) {
 	})
 }
 
-// BenchmarkHold freezes a container whose program is busy, and thaws it, 200 times: from the request until the kernel says so.
+// BenchmarkHold freezes a container whose program is busy, and thaws it, 200 times: from the request until the kernel
+// says so.
 func BenchmarkHold(b *testing.B) {
 	quietAndLoaded(b, func(b *testing.B) {
 		_, c := busyContainer(b)

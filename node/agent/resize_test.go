@@ -40,7 +40,8 @@ func grantOf(cpu, mib resource.Amount) resource.Vector { return resource.Of(cpu,
 func (r *resizeBench) order(grant resource.Vector) cluster.Order {
 	r.last++
 	o := r.start
-	o.Decision = cluster.Decision{ID: r.last, Kind: cluster.Resize, Task: r.start.Task, Grant: grant, Envelope: r.start.Envelope, Reason: cluster.BecausePhaseDemands(1, grant)}
+	o.Decision = cluster.Decision{ID: r.last, Kind: cluster.Resize, Task: r.start.Task, Grant: grant,
+		Envelope: r.start.Envelope, Reason: cluster.BecausePhaseDemands(1, grant)}
 	o.Envelope.Min, o.Launch = grant[resource.Memory], nil
 	o.Envelope.Max = max(o.Envelope.Min, o.Envelope.Max)
 	if o.Envelope.Class == cluster.Regular {
@@ -87,13 +88,14 @@ func (r *resizeBench) is(grant resource.Vector) {
 	if want, _ := cgroup.WeightOf(int64(grant[resource.CPU])).Get(); most != int64(grant[resource.CPU]) || weight != want {
 		r.t.Errorf("CPU %d weight %d, want %d and %d", most, weight, grant[resource.CPU], want)
 	}
-	if limit := resource.Amount(r.c.group.MemoryLimit().Or(0)) / resource.MiB; limit != grant[resource.Memory]/resource.MiB {
+	if limit := resource.Amount(
+		r.c.group.MemoryLimit().Or(0)) / resource.MiB; limit != grant[resource.Memory]/resource.MiB {
 		r.t.Errorf("memory %d MiB, want %v", limit, grant[resource.Memory])
 	}
 }
 
-// A REGULAR container gets its grant at once, answered once, and keeps it when the agent is another one, and when there is none. What
-// its programs hold cannot be taken from it.
+// A REGULAR container gets its grant at once, answered once, and keeps it when the agent is another one, and when
+// there is none. What its programs hold cannot be taken from it.
 func TestResize(t *testing.T) {
 	r := newResized(t, func(b *bench) cluster.Order { return b.order(os.Args[0], "hold", "40", "1000") })
 	r.is(grantOf(1000, 64))
@@ -101,12 +103,16 @@ func TestResize(t *testing.T) {
 		t.Fatalf("%+v", e)
 	}
 	r.is(grantOf(500, 128))
-	r.until("it holds its memory", r.start.Container, func(u cluster.Reading) bool { return u.Memory != nil && *u.Memory > 40<<20 })
-	if e := r.resize(grantOf(1500, 30)); e.Kind != cluster.DecisionFailed || !strings.Contains(e.Detail, "its programs hold ") {
+	r.until("it holds its memory", r.start.Container, func(u cluster.Reading) bool {
+		return u.Memory != nil && *u.Memory > 40<<20
+	})
+	if e := r.resize(grantOf(1500, 30)); e.Kind != cluster.DecisionFailed ||
+		!strings.Contains(e.Detail, "its programs hold ") {
 		t.Errorf("%+v", e)
 	}
 	r.is(grantOf(500, 128))
-	if e := r.resize(grantOf(1500, 0)); e.Kind != cluster.DecisionFailed || !strings.Contains(e.Detail, "must be at least") {
+	if e := r.resize(grantOf(1500, 0)); e.Kind != cluster.DecisionFailed ||
+		!strings.Contains(e.Detail, "must be at least") {
 		t.Errorf("%+v", e)
 	}
 	if e := r.resize(grantOf(1500, 100)); e.Kind != cluster.DecisionDone {
@@ -120,13 +126,16 @@ func TestResize(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.is(grantOf(1500, 100))
-	for _, left := range []cgroup.Limits{{}, {CPUMillicores: cgroup.At(100), CPUWeight: cgroup.At(7), MemoryBytes: cgroup.At(100 << 20)}} { // by an agent that died
+	// by an agent that died
+	for _, left := range []cgroup.Limits{{}, {CPUMillicores: cgroup.At(100), CPUWeight: cgroup.At(7),
+		MemoryBytes: cgroup.At(100 << 20)}} {
 		if err := r.c.group.Apply(t.Context(), left); err != nil {
 			t.Fatal(err)
 		}
 		r.open()
 		e := r.next(cluster.TaskAdopted)
-		if c := e.Condition(); e.Grant != grantOf(1500, 100) || c.Was != grantOf(500, 128) || c.Resized == 0 || c.Why != cluster.BecausePhaseDemands(1, e.Grant) || !c.ByPhase {
+		if c := e.Condition(); e.Grant != grantOf(1500, 100) || c.Was != grantOf(500, 128) || c.Resized == 0 ||
+			c.Why != cluster.BecausePhaseDemands(1, e.Grant) || !c.ByPhase {
 			t.Errorf("found %v, %+v", e.Grant, c)
 		}
 		r.c = r.containers[r.start.Container]
@@ -142,7 +151,9 @@ func TestResizeFlex(t *testing.T) {
 	r := newResized(t, func(b *bench) cluster.Order { return b.flexOrder(40) })
 	grows := func(to int64) {
 		t.Helper()
-		r.until("its limit grows", r.start.Container, func(u cluster.Reading) bool { return u.Limit != nil && *u.Limit >= to<<20 })
+		r.until("its limit grows", r.start.Container, func(u cluster.Reading) bool {
+			return u.Limit != nil && *u.Limit >= to<<20
+		})
 	}
 	if e := r.resize(grantOf(500, 200)); e.Kind != cluster.DecisionDone {
 		t.Fatalf("%+v", e)
@@ -169,7 +180,8 @@ func TestResizeIntoGrownMemory(t *testing.T) {
 	flex.Grant = grantOf(500, 600)
 	r.Apply([]cluster.Order{flex})
 	r.next(cluster.DecisionDone)
-	if e := r.resize(grantOf(1000, 500)); e.Kind != cluster.DecisionFailed || !strings.Contains(e.Detail, "FLEX containers have grown into the memory") {
+	if e := r.resize(grantOf(1000, 500)); e.Kind != cluster.DecisionFailed ||
+		!strings.Contains(e.Detail, "FLEX containers have grown into the memory") {
 		t.Errorf("%+v", e)
 	}
 	r.is(grantOf(1000, 64))
@@ -178,8 +190,8 @@ func TestResizeIntoGrownMemory(t *testing.T) {
 	}
 }
 
-// A container may use what its envelope says, whatever it is granted, and its weight follows its grant: also when the agent is another
-// one, and when there is none.
+// A container may use what its envelope says, whatever it is granted, and its weight follows its grant: also when the
+// agent is another one, and when there is none.
 func TestGrantIsAWeight(t *testing.T) {
 	r := newResized(t, func(b *bench) cluster.Order {
 		o := b.order("sleep", "1000")
@@ -202,7 +214,8 @@ func TestGrantIsAWeight(t *testing.T) {
 	r.Close()
 	undo := func() { // as an agent that died may have
 		t.Helper()
-		if err := r.c.group.Apply(t.Context(), cgroup.Limits{CPUMillicores: cgroup.At(100), CPUWeight: cgroup.At(7)}); err != nil {
+		if err := r.c.group.Apply(t.Context(),
+			cgroup.Limits{CPUMillicores: cgroup.At(100), CPUWeight: cgroup.At(7)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -221,8 +234,8 @@ func TestGrantIsAWeight(t *testing.T) {
 	is(150)
 }
 
-// Orders that follow each other at once are answered each, the last one is carried out, and a stopped container gets its grant when it
-// goes on.
+// Orders that follow each other at once are answered each, the last one is carried out, and a stopped container gets
+// its grant when it goes on.
 func TestResizesAreAnsweredOnce(t *testing.T) {
 	r := newResized(t, func(b *bench) cluster.Order { return b.order("sleep", "1000") })
 	if _, ok := r.c.group.Has(cgroup.Freezer); !ok {

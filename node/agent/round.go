@@ -2,14 +2,14 @@ package agent
 
 import "time"
 
-// While a goroutine computes or reads files of the kernel without a pause, the Go scheduler does not ask the kernel for new requests on connections
-// if the daemon has one processor: they wait until the goroutine has worked for 10 ms, or is done. What is done for every container is
-// therefore done in steps, with a pause after each.
+// While a goroutine computes or reads files of the kernel without a pause, the Go scheduler does not ask the kernel
+// for new requests on connections if the daemon has one processor: they wait until the goroutine has worked for 10
+// ms, or is done. What is done for every container is therefore done in steps, with a pause after each.
 const (
 	// stepWork is how long a step takes, apart from what is done for one container.
 	stepWork = time.Millisecond
-	// stepPause is how long others have the processor after a step. Less would be as long on an idle processor, where the Go runtime
-	// waits for whole milliseconds.
+	// stepPause is how long others have the processor after a step. Less would be as long on an idle processor, where
+	// the Go runtime waits for whole milliseconds.
 	stepPause = time.Millisecond
 	// mostSteps bounds the pauses of a round, for the sake of those who wait for its end.
 	mostSteps = 50

@@ -7,8 +7,8 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// TestShortTasks: programs that end as soon as they begin, many at a time, or that do not exist, leave nothing allocated: in the
-// end one that needs all of the machine starts.
+// TestShortTasks: programs that end as soon as they begin, many at a time, or that do not exist, leave nothing
+// allocated: in the end one that needs all of the machine starts.
 func TestShortTasks(t *testing.T) {
 	const tasks, atATime = 120, 12
 	b := newBench(t)

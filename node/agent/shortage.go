@@ -9,7 +9,8 @@ import (
 
 // shortages are the kernel's errors for what a machine lacks but may have again: descriptors, memory, processes, space
 // on a disk, or a disk that works.
-var shortages = []unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EAGAIN, unix.ENOSPC, unix.EDQUOT, unix.EIO, unix.EROFS, unix.ENOBUFS}
+var shortages = []unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EAGAIN, unix.ENOSPC, unix.EDQUOT, unix.EIO,
+	unix.EROFS, unix.ENOBUFS}
 
 // isShortage reports whether an action failed because the machine was short of something of its own, independent of the
 // program. The same action may succeed later.

@@ -21,11 +21,14 @@ func TestShortages(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{fmt.Errorf("start the supervisor: %w", &os.PathError{Op: "fork/exec", Path: "/bin/bellows", Err: unix.EAGAIN}), true},
-		{errors.Join(fmt.Errorf("limit the container: %w", &os.PathError{Op: "write", Path: "memory.max", Err: unix.ENOMEM}), nil), true},
+		{fmt.Errorf("start the supervisor: %w", &os.PathError{Op: "fork/exec", Path: "/bin/bellows", Err: unix.EAGAIN}),
+			true},
+		{errors.Join(fmt.Errorf("limit the container: %w",
+			&os.PathError{Op: "write", Path: "memory.max", Err: unix.ENOMEM}), nil), true},
 		{os.NewSyscallError("pipe2", unix.EMFILE), true},
 		{&exec.Error{Name: "bellows", Err: unix.ENFILE}, true},
-		{fmt.Errorf("start the supervisor: %w", ending{Detail: "reserve space: no space left on device", Short: true}.fault()), true},
+		{fmt.Errorf("start the supervisor: %w", ending{Detail: "reserve space: no space left on device",
+			Short: true}.fault()), true},
 		{faulty("open the output file: %w", &os.PathError{Op: "open", Path: "x", Err: unix.EROFS}).fault(), true},
 		{ending{Detail: "run as user 7: only root can"}.fault(), false},
 		{&os.PathError{Op: "open", Path: "x", Err: unix.EACCES}, false},

@@ -59,11 +59,13 @@ func (a *Agent) start(c *container, o cluster.Order) {
 		a.monitor.begin(c, s.Started)
 	}
 	c.dropCounter() // The monitor has it, or has no files to spare.
-	a.events.put(cluster.Event{Kind: cluster.DecisionDone, Task: c.id.Task, Run: c.id.Run, Decision: o.ID, Node: o.Node, Launched: s.Started})
+	a.events.put(cluster.Event{Kind: cluster.DecisionDone, Task: c.id.Task, Run: c.id.Run, Decision: o.ID, Node: o.Node,
+		Launched: s.Started})
 	a.watch(c, supervisor)
 }
 
-// takeCounter hands over the counter of the network that began with the container; nil if there is none, or not any more.
+// takeCounter hands over the counter of the network that began with the container; nil if there is none, or not any
+// more.
 func (c *container) takeCounter() *netcount.Counter {
 	counter := c.counter
 	c.counter = nil
@@ -100,7 +102,8 @@ func (a *Agent) discard(c *container) {
 }
 
 // spawn makes the control group and the folder and starts the supervisor. It returns when the program runs or the
-// supervisor has recorded why it does not, with a channel that is closed when the supervisor is done with the container.
+// supervisor has recorded why it does not, with a channel that is closed when the supervisor is done with the
+// container.
 func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, error) {
 	if o.Launch == nil || len(o.Launch.Args) == 0 {
 		return status{}, nil, errors.New("the command is empty")
@@ -111,9 +114,11 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, e
 	}
 	c.counter = a.network.begin(group)
 	a.mu.Lock()
-	c.spec = &spec{Container: c.id, Grant: o.Grant, ByPhase: o.ByPhase, Booked: now(), Launch: *o.Launch, Envelope: o.Envelope, Place: a.root.Place(), Identity: group.Identity(),
-		Join: group.JoinFiles(), SupervisorJoin: a.supervisors.JoinFiles(), Lease: a.leasePath(), Grace: a.config.Grace,
-		OutputLimit: outputShare(int64(a.config.OutputLimit), o.Launch.Tasks), OOMScore: a.config.OOMScore, Supervisor: supervisorVersion}
+	c.spec = &spec{Container: c.id, Grant: o.Grant, ByPhase: o.ByPhase, Booked: now(), Launch: *o.Launch,
+		Envelope: o.Envelope, Place: a.root.Place(), Identity: group.Identity(), Join: group.JoinFiles(),
+		SupervisorJoin: a.supervisors.JoinFiles(), Lease: a.leasePath(), Grace: a.config.Grace,
+		OutputLimit: outputShare(int64(a.config.OutputLimit), o.Launch.Tasks), OOMScore: a.config.OOMScore,
+		Supervisor: supervisorVersion}
 	c.group, c.kept = group, c.keep(group, c.spec)
 	a.mu.Unlock()
 	if err := c.dir.putSpec(c.spec); err != nil {
@@ -169,7 +174,8 @@ func (a *Agent) supervised(c *container, lock, log *os.File) (*supervisor, statu
 		}
 		if launched || unread != nil {
 			// It is unknown how far it came: the program may have started, and this counts as if it had.
-			a.log.Warn("a supervisor died while it started a program", "container", c.id, "error", err, "log", strings.TrimSpace(string(text)))
+			a.log.Warn("a supervisor died while it started a program", "container", c.id, "error", err, "log",
+				strings.TrimSpace(string(text)))
 			return s, status{Started: now()}, nil
 		}
 		if !s.proven { // otherwise it may have died while it waited for a container
@@ -178,7 +184,8 @@ func (a *Agent) supervised(c *container, lock, log *os.File) (*supervisor, statu
 	}
 }
 
-// makeGroup makes a control group with the limits of a grant and an envelope. An existing group of that name can only be left over.
+// makeGroup makes a control group with the limits of a grant and an envelope. An existing group of that name can only
+// be left over.
 func (a *Agent) makeGroup(name string, grant resource.Vector, e cluster.Envelope) (*cgroup.Group, error) {
 	ctx, cancel := context.WithTimeout(a.closed, 30*time.Second)
 	defer cancel()
@@ -195,8 +202,8 @@ func (a *Agent) makeGroup(name string, grant resource.Vector, e cluster.Envelope
 	return g, nil
 }
 
-// limit bounds a container by its grant and its envelope. A REGULAR container is not swapped out: its task was promised that amount of
-// memory.
+// limit bounds a container by its grant and its envelope. A REGULAR container is not swapped out: its task was
+// promised that amount of memory.
 func (a *Agent) limit(ctx context.Context, g *cgroup.Group, grant resource.Vector, e cluster.Envelope) error {
 	limits := cgroup.Limits{MemoryBytes: cgroup.At(int64(grant[resource.Memory])), SwapBytes: cgroup.At(0)}
 	if e.Class == cluster.Flex {

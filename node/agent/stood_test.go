@@ -10,7 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/node/keeper"
 )
 
-// The samples show how long a container stood still, whoever stopped it, also after a restart of the agent; and which bound its disk has.
+// The samples show how long a container stood still, whoever stopped it, also after a restart of the agent; and which
+// bound its disk has.
 func TestSamplesKnowStillness(t *testing.T) {
 	b := newBench(t)
 	o := b.order("sh", "-c", "while :; do :; done")
@@ -46,7 +47,8 @@ func TestSamplesKnowStillness(t *testing.T) {
 	check := func(when string) usage.Usage {
 		t.Helper()
 		u := b.usageOf(o.Container)
-		if most := time.Since(begun) - 700*time.Millisecond; u.Still() < want-10*time.Millisecond || u.Still() > min(most, want+time.Second) {
+		if most := time.Since(begun) - 700*time.Millisecond; u.Still() < want-10*time.Millisecond ||
+			u.Still() > min(most, want+time.Second) {
 			t.Errorf("%s: it stood still for %v, want %v: %+v", when, u.Still(), want, u.Spans)
 		}
 		return u

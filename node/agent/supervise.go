@@ -32,8 +32,8 @@ const (
 // Supervise is the supervisor of one container: the program calls it with the arguments after SuperviseCommand, before
 // anything else, and exits with the returned code. It is no command for people.
 //
-// "supervise DIR" is started by the agent. A clone of it enters the control group, takes the rights of the user and becomes the
-// user's program: see entry. When its container has ended, it can have another: see serve.
+// "supervise DIR" is started by the agent. A clone of it enters the control group, takes the rights of the user and
+// becomes the user's program: see entry. When its container has ended, it can have another: see serve.
 func Supervise(args []string) int {
 	if len(args) != 1 {
 		fmt.Fprintln(os.Stderr, "bellows supervise: is started by bellows itself")
@@ -52,7 +52,8 @@ type status struct {
 	// machine was short of something that it may have again.
 	Failed string `json:"failed,omitempty"`
 	Short  bool   `json:"short,omitempty"`
-	// Free says that the container has ended, its end is recorded, and its lock released: the supervisor can have another container.
+	// Free says that the container has ended, its end is recorded, and its lock released: the supervisor can have
+	// another container.
 	Free bool `json:"free,omitempty"`
 }
 
@@ -67,8 +68,8 @@ func faulty(format string, operands ...any) *ending {
 	return &ending{Exit: cluster.Exit{Code: 126}, Detail: err.Error(), Fault: true, Short: isShortage(err)}
 }
 
-// supervise stays with one container until its end is recorded, and closes its lock. It returns false if it could not do its work: then
-// nothing ran.
+// supervise stays with one container until its end is recorded, and closes its lock. It returns false if it could not
+// do its work: then nothing ran.
 func supervise(f folder, lock *os.File, tell io.Writer) bool {
 	// The record of the end goes into this folder, also if it has been moved meanwhile, with a state directory.
 	at := f
@@ -224,8 +225,8 @@ func launch(f folder, s *spec, lock, stdin, anchor *os.File, printed *outputs) (
 	return process, nil
 }
 
-// awaitEnd waits until a child has ended and returns what it and its children have transferred, which the kernel forgets
-// when the child is waited for; nil if it is unknown.
+// awaitEnd waits until a child has ended and returns what it and its children have transferred, which the kernel
+// forgets when the child is waited for; nil if it is unknown.
 func awaitEnd(pid int) *cgroup.Transfers {
 	for errors.Is(unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}
@@ -247,8 +248,8 @@ func withRemaining(g *cgroup.Group, transferred *cgroup.Transfers) *cgroup.Trans
 	return &sum
 }
 
-// settle kills the other processes of the container and takes its last reading. A container ends with its program, which has
-// transferred this.
+// settle kills the other processes of the container and takes its last reading. A container ends with its program,
+// which has transferred this.
 func settle(f folder, s *spec, state *os.ProcessState, tooLong bool, transferred *cgroup.Transfers) ending {
 	e := ending{Exit: cluster.Exit{Ended: now(), Code: state.ExitCode(), CPUTime: state.UserTime() + state.SystemTime()}}
 	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
@@ -331,8 +332,8 @@ func openGroup(s *spec) (*cgroup.Group, error) {
 	return g, nil
 }
 
-// roots are the roots that this process has found: a supervisor has one container after another below the same one, and looks for it longer
-// than for all else that it reads at the end of a container.
+// roots are the roots that this process has found: a supervisor has one container after another below the same one,
+// and looks for it longer than for all else that it reads at the end of a container.
 var roots places
 
 type places struct {

@@ -19,9 +19,9 @@ import (
 	"github.com/bellows-rm/bellows/node/keeper"
 )
 
-// transfer writes to a file in blocks of 256 KiB, like dd: by way of the page cache, at the speed of a disk, or past it as
-// fast as it can ("direct"), or, after it has written 64 MiB, it reads them past the page cache ("read"). The file becomes
-// as large as mib says, and is then written anew. The file of marks grows by a byte per block.
+// transfer writes to a file in blocks of 256 KiB, like dd: by way of the page cache, at the speed of a disk, or past
+// it as fast as it can ("direct"), or, after it has written 64 MiB, it reads them past the page cache ("read"). The
+// file becomes as large as mib says, and is then written anew. The file of marks grows by a byte per block.
 func transfer(how, path, marks, mib string) {
 	const block = 256 << 10
 	var size int64
@@ -68,7 +68,8 @@ type filler struct {
 	next  cluster.DecisionID
 }
 
-// newFiller returns a program that transfers as fast as it can; start starts it. It skips where files are not on a disk.
+// newFiller returns a program that transfers as fast as it can; start starts it. It skips where files are not on a
+// disk.
 func newFiller(b *bench, how string) *filler {
 	var st unix.Stat_t
 	if err := unix.Stat(b.dir, &st); err != nil || unix.Major(st.Dev) == 0 {
@@ -111,7 +112,8 @@ func (f *filler) rate(over time.Duration) float64 {
 // throttle is an order to throttle it to some bytes per second for a time.
 func (f *filler) throttle(rate resource.Amount, lasts time.Duration) cluster.Order {
 	f.next++
-	o := cluster.Order{Decision: cluster.Decision{ID: f.next, Kind: cluster.Throttle, Task: f.order.Task, Bound: resource.Vector{}.With(resource.Disk, rate)}, Container: f.order.Container}
+	o := cluster.Order{Decision: cluster.Decision{ID: f.next, Kind: cluster.Throttle, Task: f.order.Task,
+		Bound: resource.Vector{}.With(resource.Disk, rate)}, Container: f.order.Container}
 	if rate > 0 {
 		o.At = now().Add(lasts)
 	}
@@ -130,9 +132,9 @@ func (f *filler) apply(kind cluster.EventKind, o cluster.Order) cluster.Event {
 
 const throttledTo = 8 * resource.MiB
 
-// holds checks that the program is kept within the bound, and not by much below it: a bound is no stop. On a busy machine
-// it is stopped late and then stands still for longer, and the measurement may begin before or after: half of the bound
-// to one and a half times is right.
+// holds checks that the program is kept within the bound, and not by much below it: a bound is no stop. On a busy
+// machine it is stopped late and then stands still for longer, and the measurement may begin before or after: half of
+// the bound to one and a half times is right.
 func (f *filler) holds(bound resource.Amount) {
 	f.b.t.Helper()
 	rate := f.rate(5 * time.Second)
@@ -213,11 +215,13 @@ func TestThrottlesAreAnsweredOnce(t *testing.T) {
 	b.Apply(orders)
 	for i := range orders {
 		e := <-b.Events()
-		if e.Decision != orders[i].ID || e.Kind != cluster.DecisionDone && (e.Kind != cluster.DecisionSuperseded || i == len(orders)-1) {
+		if e.Decision != orders[i].ID || e.Kind != cluster.DecisionDone &&
+			(e.Kind != cluster.DecisionSuperseded || i == len(orders)-1) {
 			t.Fatalf("%+v answers %+v", e, orders[i])
 		}
 	}
-	if th, ok := keeper.ThrottleOf(b.containers[o.Container].dir); !ok || th.Bound != orders[4].Bound || th.Until != orders[4].At {
+	if th, ok := keeper.ThrottleOf(b.containers[o.Container].dir); !ok || th.Bound != orders[4].Bound ||
+		th.Until != orders[4].At {
 		t.Errorf("the record is %+v", th)
 	}
 	network := f.throttle(0, 0)
@@ -239,7 +243,8 @@ func TestThrottleOutlivesTheAgent(t *testing.T) {
 	f.apply(cluster.DecisionDone, o)
 	b.reopen()
 	e := b.next(cluster.TaskAdopted)
-	if is := e.Condition(); is.Bound != o.Bound || is.Until != o.At || (e.Detail != "") != !b.containers[o.Container].group.BoundsAll() {
+	if is := e.Condition(); is.Bound != o.Bound || is.Until != o.At ||
+		(e.Detail != "") != !b.containers[o.Container].group.BoundsAll() {
 		t.Errorf("found as %+v", e)
 	}
 	b.next(cluster.Synced)
@@ -310,16 +315,17 @@ func TestHoldersLetGoForThemselves(t *testing.T) {
 	}
 }
 
-// TestDaemonDiesWhileItThrottles kills the daemon (SIGKILL) at random moments between an order and its effect, and after:
-// what the next one finds is what was ordered last, or what was before if the order had not arrived. No program stays
-// frozen.
+// TestDaemonDiesWhileItThrottles kills the daemon (SIGKILL) at random moments between an order and its effect, and
+// after: what the next one finds is what was ordered last, or what was before if the order had not arrived. No
+// program stays frozen.
 func TestDaemonDiesWhileItThrottles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
 	}
 	newBench(t) // skips where there can be no containers
-	m := &mortal{t: t, b: &bench{t: t, dir: t.TempDir()}, gate: filepath.Join(t.TempDir(), "gate"), running: map[cluster.ContainerID]bool{},
-		pending: map[cluster.ContainerID]bool{}, ended: map[cluster.ContainerID]cluster.Event{}}
+	m := &mortal{t: t, b: &bench{t: t, dir: t.TempDir()}, gate: filepath.Join(t.TempDir(), "gate"),
+		running: map[cluster.ContainerID]bool{}, pending: map[cluster.ContainerID]bool{},
+		ended: map[cluster.ContainerID]cluster.Event{}}
 	m.start()
 	t.Cleanup(m.cleanUp)
 	m.sync()

@@ -74,7 +74,8 @@ func tight(args []string) {
 
 // tightOrder starts one that begins with 32 MiB.
 func (b *bench) tightOrder(kind string, mib int, more ...string) cluster.Order {
-	o := asFlex(b.order(append([]string{os.Args[0], "tight", kind, fmt.Sprint(mib)}, more...)...), 32*resource.MiB, 256*resource.MiB)
+	o := asFlex(b.order(append([]string{os.Args[0], "tight", kind, fmt.Sprint(mib)}, more...)...), 32*resource.MiB,
+		256*resource.MiB)
 	o.Grant[resource.CPU] = 500
 	return o
 }
@@ -88,8 +89,8 @@ func smallBench(t *testing.T, memory resource.Amount) *bench {
 }
 
 // TestLockedMemory: a program that locks its memory is suspended before the kernel would kill it, with that reason, and
-// runs on when there is memory. It need not yield memory that cannot be taken. The node is so large that what else the program
-// holds, 18 MiB with the race detector, is less than a tenth of what it may hold.
+// runs on when there is memory. It need not yield memory that cannot be taken. The node is so large that what else
+// the program holds, 18 MiB with the race detector, is less than a tenth of what it may hold.
 func TestLockedMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -146,7 +147,8 @@ func TestLockedMemory(t *testing.T) {
 	waits.Grant[resource.Memory] = half
 	b.Apply([]cluster.Order{waits})
 	b.awaitState(waits.Container, cluster.ContainerWaiting)
-	if r := b.reading(locks.Container); r.State != cluster.ContainerRunning || c.group.MemoryLimit().Or(0) < int64(locked) || before == cgroup.NoLimit {
+	if r := b.reading(locks.Container); r.State != cluster.ContainerRunning ||
+		c.group.MemoryLimit().Or(0) < int64(locked) || before == cgroup.NoLimit {
 		t.Errorf("asked for what it has locked: %s", show(r))
 	}
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {

@@ -49,7 +49,8 @@ func TestTimeLimit(t *testing.T) {
 			for e.Task != o.Container.Task { // A new agent tells again of what ended right before the old one did.
 				e = b.next(cluster.TaskEnded)
 			}
-			if e.Outcome != cluster.Failed || e.Exit == nil || e.Exit.Code != 124 || e.Exit.TimeLimit != time.Second || e.Detail != "reached its time limit of 1s" {
+			if e.Outcome != cluster.Failed || e.Exit == nil || e.Exit.Code != 124 || e.Exit.TimeLimit != time.Second ||
+				e.Detail != "reached its time limit of 1s" {
 				t.Errorf("ended %s, %q, %+v", e.Outcome, e.Detail, e.Exit)
 			}
 		})

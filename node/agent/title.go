@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// self is the program that this process runs, whatever lies at its path by now: it may have been removed, or replaced by
-// another.
+// self is the program that this process runs, whatever lies at its path by now: it may have been removed, or replaced
+// by another.
 const self = "/proc/self/exe"
 
 // A supervisor has one container after another. So that people find, and end, the right one in a list of processes, it

@@ -5,9 +5,9 @@ import (
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
-// transfers counts what one container reads from disks and writes to them. Where the kernel knows whose pages it writes, the
-// counters of the group have everything. Elsewhere they have everything that is read, but only those writes for which a
-// process waits; what the processes themselves have made dirty is added up.
+// transfers counts what one container reads from disks and writes to them. Where the kernel knows whose pages it
+// writes, the counters of the group have everything. Elsewhere they have everything that is read, but only those
+// writes for which a process waits; what the processes themselves have made dirty is added up.
 type transfers struct {
 	byGroup bool          // the counters of the group have everything
 	tally   *cgroup.Tally // nil if byGroup, or if the kernel does not count transfers of processes
@@ -46,7 +46,8 @@ func (t *transfers) read(g *cgroup.Gauge, s *usage.Sample) {
 	t.put(g, nil, s)
 }
 
-// put puts the counters into a sample; processes is what the container's processes have transferred, nil if that is unknown.
+// put puts the counters into a sample; processes is what the container's processes have transferred, nil if that is
+// unknown.
 func (t *transfers) put(g *cgroup.Gauge, processes *cgroup.Transfers, s *usage.Sample) {
 	read, written, counted := g.Transfers()
 	counted = counted || t.countsIO && !t.byGroup

@@ -113,7 +113,8 @@ func TestKillDecides(t *testing.T) {
 	b.Apply(kill(o.Container))
 	await(t, "the end of the trouble", func() bool { return len(b.Troubles()) == 0 })
 	restore()
-	if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Killed || !strings.HasPrefix(e.Detail, "killed, and how its program ended cannot be read: ") {
+	if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Killed ||
+		!strings.HasPrefix(e.Detail, "killed, and how its program ended cannot be read: ") {
 		t.Errorf("ended %+v", e)
 	}
 }
@@ -153,7 +154,8 @@ func TestInventoryOfWhatCannotBeRead(t *testing.T) {
 	for _, c := range []struct {
 		file       string
 		ended, end bool // it ended while there was no agent; it is ended while its record cannot be read
-	}{{"spec.json", false, false}, {"spec.json", true, false}, {"exit.json", true, false}, {"started.json", false, false}, {"spec.json", false, true}, {"exit.json", true, true}} {
+	}{{"spec.json", false, false}, {"spec.json", true, false}, {"exit.json", true, false},
+		{"started.json", false, false}, {"spec.json", false, true}, {"exit.json", true, true}} {
 		t.Run(fmt.Sprintf("%s, ended %v, killed %v", c.file, c.ended, c.end), func(t *testing.T) {
 			b := newBench(t)
 			o, end := b.gated()
@@ -250,7 +252,8 @@ func TestPausesGrow(t *testing.T) {
 				return nil
 			}
 			if tries == 100 {
-				want := "a record of container 3-0-0-1 cannot be read since " + begun.Format(time.TimeOnly) + ", and is read again at "
+				want := "a record of container 3-0-0-1 cannot be read since " + begun.Format(time.TimeOnly) +
+					", and is read again at "
 				if got := a.Troubles()[c.id]; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, ": input/output error") {
 					t.Errorf("shown is %q", got)
 				}

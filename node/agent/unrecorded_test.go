@@ -36,8 +36,8 @@ func TestSupervisorGivesUpWhereNothingCanBeRecorded(t *testing.T) {
 	})
 }
 
-// A lease that ran out, of another start of the machine, or from the future is none. The time of the file, which a clock that is set
-// changes, does not count.
+// A lease that ran out, of another start of the machine, or from the future is none. The time of the file, which a
+// clock that is set changes, does not count.
 func TestLease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	if leased(path) {
@@ -58,7 +58,8 @@ func TestLease(t *testing.T) {
 		}
 	}
 	l := &lease{path: path}
-	for _, before := range []string{"none", "", "of an earlier start " + string(leaseAt(keeper.SinceBoot())), string(leaseAt(keeper.SinceBoot() - time.Hour))} {
+	for _, before := range []string{"none", "", "of an earlier start " + string(leaseAt(keeper.SinceBoot())),
+		string(leaseAt(keeper.SinceBoot() - time.Hour))} {
 		if before != "none" {
 			if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 				t.Fatal(err)
@@ -84,8 +85,8 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// An agent without a descriptor to spare renews its lease, and a supervisor that cannot read the lease goes by the one that
-// it has read last, for as long as that lasts.
+// An agent without a descriptor to spare renews its lease, and a supervisor that cannot read the lease goes by the
+// one that it has read last, for as long as that lasts.
 func TestLeaseWithoutDescriptors(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "lease")
@@ -124,7 +125,8 @@ func agedLease(t *testing.T, path string, age time.Duration) string {
 	return path
 }
 
-// An agent leaves the groups of another alone that lives, even if the state directory was made anew: its programs go on.
+// An agent leaves the groups of another alone that lives, even if the state directory was made anew: its programs go
+// on.
 func TestSecondAgentOfTheSameGroups(t *testing.T) {
 	b := newBench(t)
 	o := b.order("sh", "-c", "echo begun; exec sleep 1000")

@@ -23,8 +23,8 @@ var scale = flag.Float64("scale", 0.25, "share of 1 GiB that programs which wait
 
 func scaled(mib int) int { return int(float64(mib) * *scale) }
 
-// filled is memory with a pattern in it, taken 4 MiB at a time: at a scale at which nothing takes long the kernel's notice must
-// still come before the next piece.
+// filled is memory with a pattern in it, taken 4 MiB at a time: at a scale at which nothing takes long the kernel's
+// notice must still come before the next piece.
 type filled []uint64
 
 const pageWords = 512
@@ -138,8 +138,8 @@ func awaitFile(path string) {
 
 // waiterOrder starts a waiting program with the given number of MiB of a node of 1 GiB.
 func (b *bench) waiterOrder(kind string, mib int, file string) cluster.Order {
-	o := asFlex(b.order(os.Args[0], "waiter", kind, fmt.Sprint(scaled(mib)), file), resource.Amount(scaled(64))*resource.MiB,
-		resource.Amount(scaled(1024))*resource.MiB)
+	o := asFlex(b.order(os.Args[0], "waiter", kind, fmt.Sprint(scaled(mib)), file),
+		resource.Amount(scaled(64))*resource.MiB, resource.Amount(scaled(1024))*resource.MiB)
 	o.Grant[resource.CPU] = 300
 	return o
 }

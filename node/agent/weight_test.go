@@ -35,8 +35,8 @@ func pinned(core string, args []string) {
 	os.Exit(1)
 }
 
-// A container that goes on beside one that borrowed its cores shares them with it by the grants: of one core, a container of
-// one core gets two thirds, and one of half a core a third.
+// A container that goes on beside one that borrowed its cores shares them with it by the grants: of one core, a
+// container of one core gets two thirds, and one of half a core a third.
 func TestSharesOfAnOverdrawnNode(t *testing.T) {
 	var allowed unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
@@ -55,7 +55,8 @@ func TestSharesOfAnOverdrawnNode(t *testing.T) {
 		return o
 	}
 	hold := func(o cluster.Order, kind cluster.DecisionKind, by cluster.Holders) {
-		b.Apply([]cluster.Order{{Decision: cluster.Decision{ID: 8, Kind: kind, Task: o.Task, By: by}, Container: o.Container}})
+		b.Apply([]cluster.Order{{Decision: cluster.Decision{ID: 8, Kind: kind, Task: o.Task, By: by},
+			Container: o.Container}})
 	}
 	used := func(o cluster.Order) time.Duration {
 		if r := b.Readings()[o.Container]; r.CPUTime != nil {

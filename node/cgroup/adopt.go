@@ -53,7 +53,8 @@ func (h *Host) Adopt(place string, need ...Controller) (*Group, error) {
 	case unified != "" && h.unified.holds(unified):
 		return nil, fmt.Errorf("group %s: must not be one that this process is in", place)
 	case strings.HasPrefix(kind, "threaded"):
-		return nil, fmt.Errorf("group %s: is a group of threads, whose memory is that of the group above it: %w", place, ErrUnsupported)
+		return nil, fmt.Errorf("group %s: is a group of threads, whose memory is that of the group above it: %w", place,
+			ErrUnsupported)
 	}
 	for _, c := range sorted(need) {
 		if version[c] == 0 {

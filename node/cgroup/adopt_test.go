@@ -32,7 +32,8 @@ func TestAdopt(t *testing.T) {
 	}{
 		{"v2", v2, "/" + scope, []Controller{Memory, Freezer}, "memory2 cpu2 cpuacct2 freezer2", "", nil},
 		{"v1", v1, "/" + scope, []Controller{Memory}, "memory1 freezer1", "", nil},
-		{"hybrid", hybridMachine().with(files{"sys/fs/cgroup/memory/" + scope + "/": ""}), "/" + scope, nil, "memory1", "", nil},
+		{"hybrid", hybridMachine().with(files{"sys/fs/cgroup/memory/" + scope + "/": ""}), "/" + scope, nil, "memory1", "",
+			nil},
 		{"none", v2, "/kubepods.slice/pod3.slice", nil, "", "the group is gone", ErrGone},
 		{"lacks", v2, "/" + scope, []Controller{Memory, IO}, "", "its maker gave it no controller io", ErrUnsupported},
 		{"lacks", v1, "/" + scope, []Controller{CPU}, "", "its maker gave it no controller cpu", ErrUnsupported},
@@ -108,7 +109,8 @@ func TestKernelAdopt(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, g, fmt.Sprint("hold ", 32*mib)).ready(t)
-	if r := read(t, g); known(t, "AnonBytes", r.AnonBytes) < 32*mib || known(t, "MemoryLimitBytes", r.MemoryLimitBytes) != 128*mib {
+	if r := read(t, g); known(t, "AnonBytes", r.AnonBytes) < 32*mib ||
+		known(t, "MemoryLimitBytes", r.MemoryLimitBytes) != 128*mib {
 		t.Errorf("it is read as %+v", r)
 	}
 	if err := g.Freeze(ctx); err != nil {

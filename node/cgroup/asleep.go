@@ -12,12 +12,13 @@ const mostThreads = 1000
 const looks = 3
 
 // Asleep reports whether every thread of the group, and of the groups below it, waits for something that comes from
-// elsewhere: a timer, a lock, the network, another program. A thread that runs, waits for its turn on a CPU, or waits for
-// the disk or for its memory does not (the states R and D of proc(5)). It is false if there are no threads or more than
-// a thousand, and where the kernel does not say.
+// elsewhere: a timer, a lock, the network, another program. A thread that runs, waits for its turn on a CPU, or waits
+// for the disk or for its memory does not (the states R and D of proc(5)). It is false if there are no threads or
+// more than a thousand, and where the kernel does not say.
 //
-// Threads are looked at one after the other, and two that take turns may each be seen waiting. One that waits after it ran
-// has used CPU time, so that they all waited at the first look if the group has used none until after the last.
+// Threads are looked at one after the other, and two that take turns may each be seen waiting. One that waits after
+// it ran has used CPU time, so that they all waited at the first look if the group has used none until after the
+// last.
 func (g *Group) Asleep() bool {
 	used := g.cpuTime()
 	for range looks {
@@ -52,8 +53,8 @@ func (g *Group) seemsAsleep() bool {
 	return threads > 0
 }
 
-// stateOf returns the state in a file /proc/PID/stat; empty if there is none. The name of a program before it may contain
-// anything.
+// stateOf returns the state in a file /proc/PID/stat; empty if there is none. The name of a program before it may
+// contain anything.
 func stateOf(stat string) string {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) == 0 {

@@ -13,15 +13,16 @@ func (r *Root) Beside() (names []string) {
 	own := r.dirs[Memory]
 	entries, _ := os.ReadDir(filepath.Dir(own))
 	for _, e := range entries {
-		if name, ours := strings.CutPrefix(e.Name(), prefix); ours && e.IsDir() && e.Name() != leaf && e.Name() != filepath.Base(own) {
+		if name, ours := strings.CutPrefix(e.Name(), prefix); ours && e.IsDir() && e.Name() != leaf &&
+			e.Name() != filepath.Base(own) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// GrantedBeside returns how many bytes of memory each group of a subtree that Beside names is granted: its bound if it contains processes. A
-// group without processes or without a bound counts as 0.
+// GrantedBeside returns how many bytes of memory each group of a subtree that Beside names is granted: its bound if
+// it contains processes. A group without processes or without a bound counts as 0.
 func (r *Root) GrantedBeside(name string) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		top := filepath.Join(filepath.Dir(r.dirs[Memory]), prefix+name)
@@ -60,8 +61,9 @@ func populated(dir string) (found bool) {
 	return found
 }
 
-// Leftover returns how much memory is on the account of the root that programs of groups shared which were removed, bytes: files in
-// memory, and segments. The kernel goes on to count it for the group above. ok is false if that is unknown.
+// Leftover returns how much memory is on the account of the root that programs of groups shared which were removed,
+// bytes: files in memory, and segments. The kernel goes on to count it for the group above. ok is false if that is
+// unknown.
 func (r *Root) Leftover() (bytes int64, ok bool) {
 	// What a group shares changes meanwhile, and groups come and go: the larger of two readings counts.
 	groups := map[string]int64{}
@@ -80,8 +82,8 @@ func (r *Root) Leftover() (bytes int64, ok bool) {
 	return max(0, bytes), ok
 }
 
-// Shared returns the memory that programs of the group share, bytes: files in memory, and segments. Once no program is left in it, it
-// outlives the group.
+// Shared returns the memory that programs of the group share, bytes: files in memory, and segments. Once no program
+// is left in it, it outlives the group.
 func (g *Group) Shared() int64 {
 	return field([]byte(slurp(g.dirs[Memory], "memory.stat")), memoryOf[g.version[Memory]].stat.shared)
 }

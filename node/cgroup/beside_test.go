@@ -28,7 +28,8 @@ func TestBeside(t *testing.T) {
 			"system.slice/a/cgroup.procs":              "23\n",
 			"system.slice/a/" + file:                   "6000\n",
 		})
-		r := &Root{Group: &Group{dirs: map[Controller]string{Memory: filepath.Join(root, "bellows-own")}, version: map[Controller]Version{Memory: version}}}
+		r := &Root{Group: &Group{dirs: map[Controller]string{Memory: filepath.Join(root, "bellows-own")},
+			version: map[Controller]Version{Memory: version}}}
 		got := map[string]int64{}
 		for _, name := range r.Beside() {
 			for bytes := range r.GrantedBeside(name) {
@@ -52,7 +53,8 @@ func TestLeftover(t *testing.T) {
 			"bellows-own/8-0-0-1/in/memory.stat":  word + " 50\n", // which the group above counts
 		})
 		has := map[Controller]Version{Memory: version}
-		r := &Root{Group: &Group{dirs: map[Controller]string{Memory: filepath.Join(root, "bellows-own")}, version: has, unified: filepath.Join(root, "bellows-own")}, children: has}
+		r := &Root{Group: &Group{dirs: map[Controller]string{Memory: filepath.Join(root, "bellows-own")}, version: has,
+			unified: filepath.Join(root, "bellows-own")}, children: has}
 		if left, ok := r.Leftover(); left != 700 || !ok {
 			t.Errorf("version %v: %d, %t, want 700", version, left, ok)
 		}

@@ -274,8 +274,8 @@ func adopt(place string) error {
 	return err
 }
 
-// openDir opens the group's directory for syscall.SysProcAttr.CgroupFD. The error is ErrUnsupported if any controller is
-// version 1.
+// openDir opens the group's directory for syscall.SysProcAttr.CgroupFD. The error is ErrUnsupported if any controller
+// is version 1.
 func openDir(g *Group) (*os.File, error) {
 	if len(g.each()) != 1 || g.unified == "" {
 		return nil, ErrUnsupported

@@ -16,8 +16,8 @@
 //
 // A path is not an identity: after a group is removed, another group may get its path. Identity distinguishes them.
 //
-// Two libraries are used: github.com/moby/sys/mountinfo parses mountinfo, escapes and optional fields included, from any
-// reader, so that tests can hand it a file; golang.org/x/sys/unix has the system calls. The rest is a few dozen lines
-// here: libraries for whole container runtimes neither reclaim memory on request, nor distinguish a missing reading from
-// zero, nor give up a slow write of a limit.
+// Two libraries are used: github.com/moby/sys/mountinfo parses mountinfo, escapes and optional fields included, from
+// any reader, so that tests can hand it a file; golang.org/x/sys/unix has the system calls. The rest is a few dozen
+// lines here: libraries for whole container runtimes neither reclaim memory on request, nor distinguish a missing
+// reading from zero, nor give up a slow write of a limit.
 package cgroup

@@ -61,9 +61,11 @@ func (g *Group) frozen() (freezeState, error) {
 func (g *Group) setFrozen(want freezeState) error {
 	switch g.version[Freezer] {
 	case V1:
-		return writeFile(filepath.Join(g.dirs[Freezer], "freezer.state"), map[freezeState]string{thawed: "THAWED", frozen: "FROZEN"}[want])
+		return writeFile(filepath.Join(g.dirs[Freezer], "freezer.state"),
+			map[freezeState]string{thawed: "THAWED", frozen: "FROZEN"}[want])
 	case V2:
-		return writeFile(filepath.Join(g.dirs[Freezer], "cgroup.freeze"), map[freezeState]string{thawed: "0", frozen: "1"}[want])
+		return writeFile(filepath.Join(g.dirs[Freezer], "cgroup.freeze"),
+			map[freezeState]string{thawed: "0", frozen: "1"}[want])
 	}
 	return unsupported(Freezer, "freezing")
 }
@@ -107,9 +109,9 @@ func (g *Group) Thaw(ctx context.Context) error {
 // stuck is how long a freeze may take before a thaw in between.
 const stuck = 50 * time.Millisecond
 
-// reach requests a state and waits for it. The version 1 kernel can miss a process that forks meanwhile; repeating the request catches
-// it. A thread that executes a program waits for the end of the other threads of its process, which do not end while they are frozen:
-// only a thaw in between lets such a process go on.
+// reach requests a state and waits for it. The version 1 kernel can miss a process that forks meanwhile; repeating
+// the request catches it. A thread that executes a program waits for the end of the other threads of its process,
+// which do not end while they are frozen: only a thaw in between lets such a process go on.
 func (g *Group) reach(ctx context.Context, want freezeState) error {
 	pause := newPause(200*time.Microsecond, 5*time.Millisecond)
 	patience, since := stuck, time.Now()

@@ -127,8 +127,8 @@ func (g *Gauge) held() (h Held, swapCounted bool, err error) {
 	return g.words.held(text, swapped), g.swap >= 0 || word, nil
 }
 
-// Reading takes the sample that Group.Read takes, without OOMKills, at a fraction of its cost. The error is ErrGone after the group was
-// removed.
+// Reading takes the sample that Group.Read takes, without OOMKills, at a fraction of its cost. The error is ErrGone
+// after the group was removed.
 func (g *Gauge) Reading() (Reading, error) {
 	var r Reading
 	h, swapCounted, err := g.held()
@@ -207,8 +207,8 @@ func field(text []byte, key string) int64 {
 	return n
 }
 
-// counted returns the number after a word at the beginning of a line; ok is false if no line begins with the word, or what
-// follows is no number of at least 0.
+// counted returns the number after a word at the beginning of a line; ok is false if no line begins with the word, or
+// what follows is no number of at least 0.
 func counted(text []byte, key string) (n int64, ok bool) {
 	for len(text) > 0 {
 		line := text

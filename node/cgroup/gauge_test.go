@@ -59,7 +59,8 @@ func TestKernelGauge(t *testing.T) {
 
 func TestField(t *testing.T) {
 	const text = "rss 1\ntotal_rss 23\nswapcached 5\ntotal_rss_huge 7\nbad x\nminus -4\nlast 9"
-	for key, want := range map[string]int64{"rss": 1, "total_rss": 23, "total_rss_huge": 7, "bad": 0, "minus": 0, "last": 9, "swap": 0} {
+	for key, want := range map[string]int64{"rss": 1, "total_rss": 23, "total_rss_huge": 7, "bad": 0, "minus": 0,
+		"last": 9, "swap": 0} {
 		if got := field([]byte(text), key); got != want {
 			t.Errorf("%s is %d, want %d", key, got, want)
 		}
@@ -127,7 +128,8 @@ func BenchmarkGauge(b *testing.B) {
 	})
 }
 
-// BenchmarkGroup is what a container costs that begins and ends: the steps of a supervisor at its end, and those of the daemon.
+// BenchmarkGroup is what a container costs that begins and ends: the steps of a supervisor at its end, and those of
+// the daemon.
 func BenchmarkGroup(b *testing.B) {
 	root, g := benchGroup(b, "bench-group")
 	for _, step := range []struct {
@@ -181,7 +183,8 @@ func TestKernelGaugeReading(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := read(t, g)
-	if before.Procs != after.Procs || got.Procs != after.Procs || got.MemoryLimitBytes != after.MemoryLimitBytes || got.MemoryLimitBytes.Or(0) != 256*mib {
+	if before.Procs != after.Procs || got.Procs != after.Procs || got.MemoryLimitBytes != after.MemoryLimitBytes ||
+		got.MemoryLimitBytes.Or(0) != 256*mib {
 		t.Errorf("it reads %+v, the group %+v", got, after)
 	}
 	between := func(what string, low, is, high Maybe[int64], slack int64) {
@@ -190,9 +193,17 @@ func TestKernelGaugeReading(t *testing.T) {
 		}
 	}
 	for what, of := range map[string]func(*Reading) Maybe[int64]{
-		"memory": func(r *Reading) Maybe[int64] { return r.MemoryBytes }, "anonymous": func(r *Reading) Maybe[int64] { return r.AnonBytes },
-		"files": func(r *Reading) Maybe[int64] { return r.FileBytes }, "swap": func(r *Reading) Maybe[int64] { return r.SwapBytes },
-		"peak": func(r *Reading) Maybe[int64] { return r.PeakBytes }, "read": func(r *Reading) Maybe[int64] { return r.ReadBytes }, "written": func(r *Reading) Maybe[int64] { return r.WrittenBytes },
+		"memory": func(r *Reading) Maybe[int64] {
+			return r.MemoryBytes
+		}, "anonymous": func(r *Reading) Maybe[int64] { return r.AnonBytes },
+		"files": func(r *Reading) Maybe[int64] {
+			return r.FileBytes
+		}, "swap": func(r *Reading) Maybe[int64] { return r.SwapBytes },
+		"peak": func(r *Reading) Maybe[int64] {
+			return r.PeakBytes
+		}, "read": func(r *Reading) Maybe[int64] {
+			return r.ReadBytes
+		}, "written": func(r *Reading) Maybe[int64] { return r.WrittenBytes },
 	} {
 		between(what, of(&before), of(&got), of(&after), 2*mib)
 	}

@@ -30,7 +30,8 @@ type Group struct {
 }
 
 // newGroup fills in identity; the directories exist.
-func newGroup(h *Host, name string, dirs map[Controller]string, version map[Controller]Version, unified string) (*Group, error) {
+func newGroup(h *Host, name string, dirs map[Controller]string, version map[Controller]Version,
+	unified string) (*Group, error) {
 	g := &Group{host: h, name: name, dirs: dirs, version: version, unified: unified, slow: make(chan struct{}, 1)}
 	id, err := identify(g.dir(), h.boot)
 	if err != nil {
@@ -52,8 +53,8 @@ func (g *Group) Has(c Controller) (v Version, ok bool) {
 	return v, ok
 }
 
-// BoundsAll reports whether the kernel bounds and counts all transfers of the group: version 2 does, because it knows the owner of
-// each page that it writes, if the memory controller is in the same hierarchy.
+// BoundsAll reports whether the kernel bounds and counts all transfers of the group: version 2 does, because it knows
+// the owner of each page that it writes, if the memory controller is in the same hierarchy.
 func (g *Group) BoundsAll() bool {
 	io, _ := g.Has(IO)
 	memory, _ := g.Has(Memory)
@@ -245,7 +246,8 @@ func (g *Group) writeSlow(ctx context.Context, path, content string) error {
 	select {
 	case g.slow <- struct{}{}:
 	case <-ctx.Done():
-		return &WriteError{Path: path, Content: content, Err: fmt.Errorf("an earlier write is still under way: %w", ctx.Err())}
+		return &WriteError{Path: path, Content: content, Err: fmt.Errorf("an earlier write is still under way: %w",
+			ctx.Err())}
 	}
 	return writeSlowly(ctx, path, content, func() { <-g.slow })
 }
@@ -278,9 +280,9 @@ func (g *Group) Reclaim(ctx context.Context, bytes int64) error {
 // noRate is a bound on transfers that never takes effect: 1 TB/s.
 const noRate = 1_000_000_000_000
 
-// AccountIO makes a version 1 kernel count the bytes that this group reads from and writes to device ("254:0"). It sets a
-// bound that never takes effect. Some kernels then count the transfers of all groups on the device, others, such as Linux
-// 6.1, only the transfers of groups that have a bound themselves. Version 2 always counts.
+// AccountIO makes a version 1 kernel count the bytes that this group reads from and writes to device ("254:0"). It
+// sets a bound that never takes effect. Some kernels then count the transfers of all groups on the device, others,
+// such as Linux 6.1, only the transfers of groups that have a bound themselves. Version 2 always counts.
 func (g *Group) AccountIO(device string) error {
 	if g.version[IO] != V1 {
 		return nil

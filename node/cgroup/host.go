@@ -33,8 +33,9 @@ type Host struct {
 	legacy  bool      // At least one version 1 controller is mounted.
 }
 
-// Discover reads /proc/self/mountinfo, /proc/self/cgroup and the files that list controllers below fsRoot ("" or "/" for
-// the machine itself; a test hands in a tree of its own). A machine without any cgroup is not an error: its Mode is None.
+// Discover reads /proc/self/mountinfo, /proc/self/cgroup and the files that list controllers below fsRoot ("" or "/"
+// for the machine itself; a test hands in a tree of its own). A machine without any cgroup is not an error: its Mode
+// is None.
 func Discover(fsRoot string) (*Host, error) {
 	if fsRoot == "" {
 		fsRoot = "/"
@@ -169,8 +170,8 @@ func (h Hierarchy) above(dir string) iter.Seq[string] {
 	}
 }
 
-// OwnMemory returns the tightest bound on the memory of this process's own group and of the groups above it, bytes, and the
-// group that has it; NoLimit if there is none. The bound at which version 2 slows a group down counts, too.
+// OwnMemory returns the tightest bound on the memory of this process's own group and of the groups above it, bytes,
+// and the group that has it; NoLimit if there is none. The bound at which version 2 slows a group down counts, too.
 func (h *Host) OwnMemory() (bytes int64, group string) {
 	return h.tightest(Memory, func(v Version, dir string) int64 {
 		least := parseBound(slurp(dir, memoryOf[v].limit)).Or(NoLimit)
@@ -181,8 +182,8 @@ func (h *Host) OwnMemory() (bytes int64, group string) {
 	})
 }
 
-// OwnCPU returns the tightest quota of CPU time of this process's own group and of the groups above it, millicores and at
-// least 1, and the group that has it; NoLimit if there is none. Version 1 refuses a group a quota above it.
+// OwnCPU returns the tightest quota of CPU time of this process's own group and of the groups above it, millicores
+// and at least 1, and the group that has it; NoLimit if there is none. Version 1 refuses a group a quota above it.
 func (h *Host) OwnCPU() (millicores int64, group string) {
 	return h.tightest(CPU, func(v Version, dir string) int64 {
 		words := readWords(filepath.Join(dir, "cpu.max"))
@@ -200,7 +201,8 @@ func (h *Host) OwnCPU() (millicores int64, group string) {
 	})
 }
 
-// tightest returns the least bound on this process's own group and the groups above it, and the first group that has it.
+// tightest returns the least bound on this process's own group and the groups above it, and the first group that has
+// it.
 func (h *Host) tightest(c Controller, bound func(v Version, dir string) int64) (least int64, group string) {
 	least = NoLimit
 	hierarchy, ok := h.serves[c]

@@ -53,8 +53,9 @@ func TestDiscover(t *testing.T) {
 			"proc/self/cgroup":    "4:memory:/docker/c1/inner\n", "sys/fs/cgroup/memory/inner/": "",
 		}, Legacy, map[Controller]string{Memory: "1 /sys/fs/cgroup/memory /sys/fs/cgroup/memory/inner"}},
 		{"a mount above wins over one of the own group alone", files{
-			"proc/self/mountinfo": "35 31 0:32 /docker/c1 /a rw - cgroup cgroup rw,memory\n36 31 0:32 / /b rw - cgroup cgroup rw,memory\n",
-			"proc/self/cgroup":    "4:memory:/docker/c1\n", "a/": "", "b/docker/c1/": "",
+			"proc/self/mountinfo": "35 31 0:32 /docker/c1 /a rw - cgroup cgroup rw,memory\n36 31 0:32 / /b rw - cgroup " +
+				"cgroup rw,memory\n",
+			"proc/self/cgroup": "4:memory:/docker/c1\n", "a/": "", "b/docker/c1/": "",
 		}, Legacy, map[Controller]string{Memory: "1 /b /b/docker/c1"}},
 		{"outside the cgroup namespace", files{
 			"proc/self/mountinfo": "35 31 0:32 / /c rw - cgroup2 cgroup2 rw\n",
@@ -83,7 +84,8 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestOwnBounds: the tightest bound on the own group and on any group above it, up to the top of what is mounted, and where it is.
+// TestOwnBounds: the tightest bound on the own group and on any group above it, up to the top of what is mounted, and
+// where it is.
 func TestOwnBounds(t *testing.T) {
 	const v1CPU, v1Memory, v2 = "sys/fs/cgroup/cpu,cpuacct/", "sys/fs/cgroup/memory/", "sys/fs/cgroup/"
 	inGroup := files{"proc/self/cgroup": "4:memory:/jobs/a:b\n2:cpu,cpuacct:/slice/own\n", v1CPU + "slice/own/": ""}
@@ -92,18 +94,22 @@ func TestOwnBounds(t *testing.T) {
 		machine files
 		want    string // memory, its group, CPU, its group
 	}{
-		{"v1 without bounds", v1Machine().with(files{v1CPU + "cpu.cfs_quota_us": "-1\n", v1CPU + "cpu.cfs_period_us": "100000\n",
-			v1Memory + "jobs/a:b/memory.limit_in_bytes": "9223372036854771712\n"}), `none "" none ""`},
-		{"v1, at the top", v1Machine().with(files{v1CPU + "cpu.cfs_quota_us": "50000\n", v1CPU + "cpu.cfs_period_us": "100000\n",
-			v1Memory + "memory.limit_in_bytes": "4096\n"}), `4096 "/" 500 "/"`},
+		{"v1 without bounds",
+			v1Machine().with(files{v1CPU + "cpu.cfs_quota_us": "-1\n", v1CPU + "cpu.cfs_period_us": "100000\n",
+				v1Memory + "jobs/a:b/memory.limit_in_bytes": "9223372036854771712\n"}), `none "" none ""`},
+		{"v1, at the top", v1Machine().with(files{v1CPU + "cpu.cfs_quota_us": "50000\n",
+			v1CPU + "cpu.cfs_period_us": "100000\n", v1Memory + "memory.limit_in_bytes": "4096\n"}), `4096 "/" 500 "/"`},
 		{"v1, a group above is tighter", v1Machine().with(inGroup).with(files{
 			v1CPU + "slice/own/cpu.cfs_quota_us": "400000\n", v1CPU + "slice/own/cpu.cfs_period_us": "100000\n",
 			v1CPU + "slice/cpu.cfs_quota_us": "33333\n", v1CPU + "slice/cpu.cfs_period_us": "20000\n",
-			v1Memory + "jobs/memory.limit_in_bytes": "4096\n", v1Memory + "jobs/a:b/memory.limit_in_bytes": "8192\n"}), `4096 "/jobs" 1666 "/slice"`},
-		{"v2", v2Machine().with(files{v2 + "user.slice/u.scope/cpu.max": "max 100000\n", v2 + "user.slice/cpu.max": "150000 100000\n",
-			v2 + "user.slice/u.scope/memory.max": "max\n", v2 + "user.slice/u.scope/memory.high": "8192\n", v2 + "user.slice/memory.max": "16384\n"}),
+			v1Memory + "jobs/memory.limit_in_bytes": "4096\n", v1Memory + "jobs/a:b/memory.limit_in_bytes": "8192\n"}),
+			`4096 "/jobs" 1666 "/slice"`},
+		{"v2", v2Machine().with(files{v2 + "user.slice/u.scope/cpu.max": "max 100000\n",
+			v2 + "user.slice/cpu.max": "150000 100000\n", v2 + "user.slice/u.scope/memory.max": "max\n",
+			v2 + "user.slice/u.scope/memory.high": "8192\n", v2 + "user.slice/memory.max": "16384\n"}),
 			`8192 "/user.slice/u.scope" 1500 "/user.slice"`},
-		{"v2, less than any core", v2Machine().with(files{v2 + "user.slice/u.scope/cpu.max": "1000 1000000000\n"}), `none "" 1 "/user.slice/u.scope"`},
+		{"v2, less than any core", v2Machine().with(files{v2 + "user.slice/u.scope/cpu.max": "1000 1000000000\n"}),
+			`none "" 1 "/user.slice/u.scope"`},
 		{"v2 without its controllers", files{"proc/self/mountinfo": ""}, `none "" none ""`},
 	} {
 		host, _ := discover(t, c.machine)

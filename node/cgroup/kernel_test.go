@@ -135,7 +135,8 @@ func TestKernelMemoryGrowsAndShrinks(t *testing.T) {
 	g := testGroup(t)
 	swap := noSwap(g, 0).SwapBytes
 	for _, step := range []struct{ memory, swap int64 }{
-		{64 * mib, 0}, {256 * mib, 64 * mib}, {512 * mib, 0}, {32 * mib, 0}, {16 * mib, 128 * mib}, {64 * mib, 16 * mib}, {NoLimit, NoLimit}, {96 * mib, 8 * mib},
+		{64 * mib, 0}, {256 * mib, 64 * mib}, {512 * mib, 0}, {32 * mib, 0}, {16 * mib, 128 * mib}, {64 * mib, 16 * mib},
+		{NoLimit, NoLimit}, {96 * mib, 8 * mib},
 	} {
 		l := Limits{MemoryBytes: At(step.memory)}
 		if _, ok := swap.Get(); ok {
@@ -186,7 +187,9 @@ func TestKernelHigh(t *testing.T) {
 		t.Fatal(err)
 	}
 	if st.Type != unix.TMPFS_MAGIC && st.Type != unix.RAMFS_MAGIC { // whose files cannot be taken away
-		waitFor(t, "usage below memory.high", func() bool { return known(t, "MemoryBytes", read(t, g).MemoryBytes) <= 50*mib })
+		waitFor(t, "usage below memory.high", func() bool {
+			return known(t, "MemoryBytes", read(t, g).MemoryBytes) <= 50*mib
+		})
 	}
 	if r := read(t, g); r.OOMKills.Or(0) != 0 {
 		t.Errorf("%d processes were killed", r.OOMKills.Or(0))
@@ -275,8 +278,8 @@ func TestKernelFreezeAndThaw(t *testing.T) {
 	})
 }
 
-// A thread that executes a program waits for the end of the other threads, and frozen threads do not end: a process can be frozen in
-// that moment, too.
+// A thread that executes a program waits for the end of the other threads, and frozen threads do not end: a process
+// can be frozen in that moment, too.
 func TestKernelFreezeWhileExecuting(t *testing.T) {
 	g := testGroup(t, Freezer)
 	start(t, g, "execute")
@@ -642,8 +645,8 @@ func testTally(t *testing.T, g *Group) *Tally {
 	return tally
 }
 
-// What children transfer counts once, whether or not a reading sees them before they end, while no parent has waited for
-// them, and after that. What they cancel counts apart.
+// What children transfer counts once, whether or not a reading sees them before they end, while no parent has waited
+// for them, and after that. What they cancel counts apart.
 func TestKernelTallyOfChildren(t *testing.T) {
 	g := testGroup(t)
 	path, _ := scratch(t)

@@ -59,10 +59,10 @@ func (g *Group) killOnce() int {
 	return max(1, len(pids)) // There is none now: the caller looks once more.
 }
 
-// Terminate asks every process in the group to end, but not the processes of groups below it. It sends SIGTERM, and then
-// SIGCONT, because a process that a signal has stopped handles SIGTERM only when it continues. A process that ended
-// meanwhile gets no signal, and neither does another process that has the same number since then. Frozen processes handle
-// both signals when they are thawed.
+// Terminate asks every process in the group to end, but not the processes of groups below it. It sends SIGTERM, and
+// then SIGCONT, because a process that a signal has stopped handles SIGTERM only when it continues. A process that
+// ended meanwhile gets no signal, and neither does another process that has the same number since then. Frozen
+// processes handle both signals when they are thawed.
 func (g *Group) Terminate() {
 	list := func() []int { return members(g.each()) }
 	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGCONT} {
@@ -167,8 +167,8 @@ func (r *Root) Discard(ctx context.Context, name string) error {
 	return r.child(name, r.children).purge(ctx)
 }
 
-// purge kills and removes until nothing is left. Most groups are empty, with no groups below them, and are removed at once: the kernel refuses
-// to remove others.
+// purge kills and removes until nothing is left. Most groups are empty, with no groups below them, and are removed at
+// once: the kernel refuses to remove others.
 func (g *Group) purge(ctx context.Context) error {
 	if removeAll(g.each()) == nil {
 		return nil

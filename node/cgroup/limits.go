@@ -21,7 +21,8 @@ func At(n int64) Limit { return Limit{wanted: true, value: n} }
 // Unlimited returns a limit that lifts the bound.
 func Unlimited() Limit { return At(NoLimit) }
 
-// WeightOf is the CPUWeight of a group that is to have some CPU time: for each core the weight that the kernel gives a process.
+// WeightOf is the CPUWeight of a group that is to have some CPU time: for each core the weight that the kernel gives
+// a process.
 func WeightOf(millicores int64) Limit {
 	const perCore, least, most = 100, 1, 10_000
 	return At(min(most, max(least, millicores*perCore/1000)))
@@ -160,7 +161,9 @@ func planMemoryV1(have State, want Limits) ([]Write, error) {
 		swap = v
 	}
 	if memory == NoLimit && swap != NoLimit && want.SwapBytes.wanted {
-		return nil, fmt.Errorf("SwapBytes %d: must be set together with MemoryBytes, because version 1 bounds only the sum of memory and swap", swap)
+		return nil, fmt.Errorf(
+			"SwapBytes %d: must be set together with MemoryBytes, because version 1 bounds only the sum of memory and swap",
+			swap)
 	}
 	sum := NoLimit
 	if memory <= NoLimit-swap {
@@ -211,7 +214,8 @@ func planCPU(have State, want Limits) ([]Write, error) {
 	}
 	if now, ok := have.PeriodMicros.Get(); !ok || now != period {
 		// The old quota in a new period could exceed the parent's, which the kernel refuses.
-		writes = append(writes, Write{CPU, "cpu.cfs_quota_us", "-1"}, Write{CPU, "cpu.cfs_period_us", strconv.FormatInt(period, 10)})
+		writes = append(writes, Write{CPU, "cpu.cfs_quota_us", "-1"},
+			Write{CPU, "cpu.cfs_period_us", strconv.FormatInt(period, 10)})
 	}
 	return append(writes, Write{CPU, "cpu.cfs_quota_us", orMinusOne(quota)}), nil
 }

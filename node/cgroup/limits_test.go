@@ -17,7 +17,8 @@ func versions(v Version) map[Controller]Version {
 }
 
 func TestPlan(t *testing.T) {
-	v1 := State{Version: versions(V1), MemoryBytes: Known[int64](100), MemoryAndSwapBytes: Known[int64](150), PeriodMicros: Known[int64](100_000)}
+	v1 := State{Version: versions(V1), MemoryBytes: Known[int64](100), MemoryAndSwapBytes: Known[int64](150),
+		PeriodMicros: Known[int64](100_000)}
 	v2 := State{Version: versions(V2)}
 	for _, c := range []struct {
 		name string
@@ -26,15 +27,19 @@ func TestPlan(t *testing.T) {
 		plan string
 	}{
 		{"nothing", v1, Limits{}, ""},
-		{"v1 memory grows beyond the sum", v1, Limits{MemoryBytes: At(200)}, "memory.memsw.limit_in_bytes=250 memory.limit_in_bytes=200"},
-		{"v1 memory grows below the sum", v1, Limits{MemoryBytes: At(120)}, "memory.limit_in_bytes=120 memory.memsw.limit_in_bytes=170"},
+		{"v1 memory grows beyond the sum", v1, Limits{MemoryBytes: At(200)},
+			"memory.memsw.limit_in_bytes=250 memory.limit_in_bytes=200"},
+		{"v1 memory grows below the sum", v1, Limits{MemoryBytes: At(120)},
+			"memory.limit_in_bytes=120 memory.memsw.limit_in_bytes=170"},
 		{"v1 memory shrinks", v1, Limits{MemoryBytes: At(50)}, "memory.limit_in_bytes=50 memory.memsw.limit_in_bytes=100"},
-		{"v1 memory becomes unlimited", v1, Limits{MemoryBytes: Unlimited(), SwapBytes: Unlimited()}, "memory.memsw.limit_in_bytes=-1 memory.limit_in_bytes=-1"},
+		{"v1 memory becomes unlimited", v1, Limits{MemoryBytes: Unlimited(), SwapBytes: Unlimited()},
+			"memory.memsw.limit_in_bytes=-1 memory.limit_in_bytes=-1"},
 		{"v1 swap alone", v1, Limits{SwapBytes: At(0)}, "memory.memsw.limit_in_bytes=100"},
 		{"v1 memory as it is", v1, Limits{MemoryBytes: At(100)}, "memory.limit_in_bytes=100"},
 		{"v1 without swap accounting", State{Version: versions(V1)}, Limits{MemoryBytes: At(7)}, "memory.limit_in_bytes=7"},
 		{"v1 quota", v1, Limits{CPUMillicores: At(1500), CPUWeight: At(100)}, "cpu.shares=1024 cpu.cfs_quota_us=150000"},
-		{"v1 small quota needs a longer period", v1, Limits{CPUMillicores: At(5)}, "cpu.cfs_quota_us=-1 cpu.cfs_period_us=200000 cpu.cfs_quota_us=1000"},
+		{"v1 small quota needs a longer period", v1, Limits{CPUMillicores: At(5)},
+			"cpu.cfs_quota_us=-1 cpu.cfs_period_us=200000 cpu.cfs_quota_us=1000"},
 		{"v1 no quota", v1, Limits{CPUMillicores: Unlimited()}, "cpu.cfs_quota_us=-1"},
 		{"v2 memory", v2, Limits{MemoryBytes: At(100), SwapBytes: Unlimited()}, "memory.swap.max=max memory.max=100"},
 		{"v2 high", v2, Limits{HighBytes: At(80)}, "memory.high=80"},
@@ -44,8 +49,10 @@ func TestPlan(t *testing.T) {
 		{"v2 small quota", v2, Limits{CPUMillicores: At(1)}, "cpu.max=1000 1000000"},
 		{"v2 no quota", v2, Limits{CPUMillicores: Unlimited()}, "cpu.max=max 100000"},
 		{"v2 threads", v2, Limits{PIDsMax: At(0)}, "pids.max=0"},
-		{"v1 disk", v1, Limits{Disk: DiskLimit{"254:0", At(1000)}}, "blkio.throttle.read_bps_device=254:0 1000 blkio.throttle.write_bps_device=254:0 1000"},
-		{"v1 disk without a bound", v1, Limits{Disk: DiskLimit{"254:0", Unlimited()}}, "blkio.throttle.read_bps_device=254:0 1000000000000 blkio.throttle.write_bps_device=254:0 1000000000000"},
+		{"v1 disk", v1, Limits{Disk: DiskLimit{"254:0", At(1000)}},
+			"blkio.throttle.read_bps_device=254:0 1000 blkio.throttle.write_bps_device=254:0 1000"},
+		{"v1 disk without a bound", v1, Limits{Disk: DiskLimit{"254:0", Unlimited()}},
+			"blkio.throttle.read_bps_device=254:0 1000000000000 blkio.throttle.write_bps_device=254:0 1000000000000"},
 		{"v2 disk", v2, Limits{Disk: DiskLimit{"254:0", At(1000)}}, "io.max=254:0 rbps=1000 wbps=1000"},
 		{"v2 disk without a bound", v2, Limits{Disk: DiskLimit{"254:0", Unlimited()}}, "io.max=254:0 rbps=max wbps=max"},
 	} {
@@ -76,7 +83,8 @@ func TestPlanRefuses(t *testing.T) {
 		{v2, Limits{CPUWeight: At(10_001)}, "CPUWeight 10001: must be 1 to 10000", false},
 		{v2, Limits{PIDsMax: At(-2)}, "PIDsMax -2: must be 0 or more", false},
 		{v1, Limits{MemoryBytes: At(1), SwapBytes: At(0)}, "does not account swap", true},
-		{State{Version: versions(V1), MemoryBytes: Known(NoLimit), MemoryAndSwapBytes: Known(NoLimit)}, Limits{SwapBytes: At(5)}, "SwapBytes 5: must be set together with MemoryBytes", false},
+		{State{Version: versions(V1), MemoryBytes: Known(NoLimit), MemoryAndSwapBytes: Known(NoLimit)},
+			Limits{SwapBytes: At(5)}, "SwapBytes 5: must be set together with MemoryBytes", false},
 		{State{}, Limits{MemoryBytes: At(1)}, "memory", true},
 		{State{}, Limits{CPUWeight: At(1)}, "cpu", true},
 		{State{}, Limits{PIDsMax: At(1)}, "pids", true},

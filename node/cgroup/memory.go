@@ -14,7 +14,8 @@ type memoryFiles struct {
 // statWords are the words of memory.stat from which Held is made; an empty word means none.
 type statWords struct {
 	anon, shared, swap, locked, files, mapped, anonRefaults, fileRefaults, majorFaults string
-	// cached counts pages in memory whose place in swap is kept: swap and charged count them, too; empty where they do not.
+	// cached counts pages in memory whose place in swap is kept: swap and charged count them, too; empty where they do
+	// not.
 	cached string
 	// lists count every page that only swap can free, except locked pages.
 	lists []string
@@ -36,9 +37,10 @@ var memoryOf = map[Version]*memoryFiles{
 			lists: []string{"total_inactive_anon", "total_active_anon"}}},
 	V2: {usage: "memory.current", limit: "memory.max", peak: "memory.peak", kills: "memory.events",
 		swap: "memory.swap.current", charged: "memory.swap.current",
-		stat: statWords{anon: "anon", shared: "shmem", locked: "unevictable", files: "file", mapped: "file_mapped", cached: "swapcached",
-			anonRefaults: "workingset_refault_anon", fileRefaults: "workingset_refault_file", majorFaults: "pgmajfault",
-			lists: []string{"inactive_anon", "active_anon"}}},
+		stat: statWords{anon: "anon", shared: "shmem", locked: "unevictable", files: "file", mapped: "file_mapped",
+			cached: "swapcached", anonRefaults: "workingset_refault_anon", fileRefaults: "workingset_refault_file",
+			majorFaults: "pgmajfault",
+			lists:       []string{"inactive_anon", "active_anon"}}},
 }
 
 // Held is the memory of a group that the kernel can free only by swapping, and its page cache.
@@ -64,12 +66,13 @@ type Held struct {
 // InMemory is the anonymous and shared memory, bytes, that is in memory, whether or not a program has mapped it.
 func (h *Held) InMemory() int64 { return h.AnonBytes + h.UnmappedBytes }
 
-// held reads the text of memory.stat. inSwap is what the file with the swapped bytes says, where memory.stat has no word
-// for them. A page that was read back from swap may keep its place there: it counts once, as memory.
+// held reads the text of memory.stat. inSwap is what the file with the swapped bytes says, where memory.stat has no
+// word for them. A page that was read back from swap may keep its place there: it counts once, as memory.
 func (w *statWords) held(text []byte, inSwap int64) Held {
 	shared, cached := field(text, w.shared), field(text, w.cached)
-	h := Held{AnonBytes: field(text, w.anon) + shared, SwapBytes: max(0, inSwap-cached), LockedBytes: field(text, w.locked),
-		AnonRefaults: field(text, w.anonRefaults), FileRefaults: field(text, w.fileRefaults), MajorFaults: field(text, w.majorFaults)}
+	h := Held{AnonBytes: field(text, w.anon) + shared, SwapBytes: max(0, inSwap-cached),
+		LockedBytes: field(text, w.locked), AnonRefaults: field(text, w.anonRefaults),
+		FileRefaults: field(text, w.fileRefaults), MajorFaults: field(text, w.majorFaults)}
 	if w.swap != "" {
 		h.SwapBytes = field(text, w.swap)
 	}

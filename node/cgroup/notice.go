@@ -102,8 +102,8 @@ func NewWatcher() (*Watcher, error) {
 	return w, nil
 }
 
-// Close frees the watcher's descriptors. It must not be called during Wait. Afterwards Wait must not be called, and the other
-// methods do nothing.
+// Close frees the watcher's descriptors. It must not be called during Wait. Afterwards Wait must not be called, and
+// the other methods do nothing.
 func (w *Watcher) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -242,7 +242,8 @@ func (w *Watcher) drop(s *source) {
 
 // interest requests one notice.
 func (s *source) interest() *unix.EpollEvent {
-	return &unix.EpollEvent{Events: s.ready | unix.EPOLLONESHOT, Fd: int32(uint32(s.slot)), Pad: int32(uint32(s.slot >> 32))}
+	return &unix.EpollEvent{Events: s.ready | unix.EPOLLONESHOT, Fd: int32(uint32(s.slot)),
+		Pad: int32(uint32(s.slot >> 32))}
 }
 
 func (s *source) close() {
@@ -310,7 +311,8 @@ func openEvent(g *Group, means Means, file, condition string) (*source, error) {
 		unix.Close(about)
 		return nil, err
 	}
-	if err := writeFile(filepath.Join(dir, "cgroup.event_control"), fmt.Sprintf("%d %d %s", fd, about, condition)); err != nil {
+	if err := writeFile(filepath.Join(dir, "cgroup.event_control"),
+		fmt.Sprintf("%d %d %s", fd, about, condition)); err != nil {
 		unix.Close(about)
 		unix.Close(fd)
 		return nil, err

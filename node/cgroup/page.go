@@ -40,7 +40,8 @@ func (g *Group) advise(ctx context.Context, advice int, more func(asked int64) b
 		case errors.Is(err, errEnough):
 			return asked, nil
 		case errors.Is(err, unix.ESRCH) || errors.Is(err, os.ErrNotExist): // it ended meanwhile
-		case errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES):
+		case errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) ||
+			errors.Is(err, unix.EACCES):
 			return asked, fmt.Errorf("page group %s: process %d: %w", g.name, pid, errors.Join(ErrUnsupported, err))
 		case err != nil:
 			return asked, fmt.Errorf("page group %s: process %d: %w", g.name, pid, err)
@@ -86,7 +87,8 @@ func adviseProcess(ctx context.Context, pid, advice int, asked int64, more func(
 
 func processMadvise(pidfd int, at, length uintptr, advice int) (int64, error) {
 	vector := struct{ base, length uintptr }{at, length}
-	n, _, errno := unix.Syscall6(unix.SYS_PROCESS_MADVISE, uintptr(pidfd), uintptr(unsafe.Pointer(&vector)), 1, uintptr(advice), 0, 0)
+	n, _, errno := unix.Syscall6(unix.SYS_PROCESS_MADVISE, uintptr(pidfd), uintptr(unsafe.Pointer(&vector)), 1,
+		uintptr(advice), 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -120,7 +122,8 @@ func parseAnonymous(line string) (r addressRange, ok bool) {
 	if len(fields) < 5 || !strings.HasPrefix(fields[1], "rw") || !strings.HasSuffix(fields[1], "p") || fields[4] != "0" {
 		return addressRange{}, false
 	}
-	if len(fields) > 5 && fields[5] != "[heap]" && !strings.HasPrefix(fields[5], "[anon") && !strings.HasPrefix(fields[5], "[stack") {
+	if len(fields) > 5 && fields[5] != "[heap]" && !strings.HasPrefix(fields[5], "[anon") &&
+		!strings.HasPrefix(fields[5], "[stack") {
 		return addressRange{}, false
 	}
 	if _, err := fmt.Sscanf(fields[0], "%x-%x", &r.from, &r.to); err != nil || r.to <= r.from {

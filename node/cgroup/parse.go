@@ -91,7 +91,8 @@ func parseIOStat(text string) (read, written int64) {
 }
 
 // parseServiceBytes parses blkio.throttle.io_service_bytes of version 1, lines of device, kind and number, and adds up
-// the devices. It uses Read and Write and not Total, which includes discards. counted is false if there is no such line.
+// the devices. It uses Read and Write and not Total, which includes discards. counted is false if there is no such
+// line.
 func parseServiceBytes(text string) (read, written int64, counted bool) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
@@ -140,7 +141,8 @@ func parseProcessIO(text []byte) (Transfers, error) {
 	return Transfers{read, written, cancelled}, nil
 }
 
-// parseKinship parses /proc/PID/stat. The name of the program, which may contain anything, ends at the last parenthesis.
+// parseKinship parses /proc/PID/stat. The name of the program, which may contain anything, ends at the last
+// parenthesis.
 func parseKinship(text []byte) (kinship, error) {
 	const state, parent, born = 0, 1, 19 // fields after the name
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])

@@ -13,7 +13,8 @@ func TestParseProcessIO(t *testing.T) {
 		want Transfers
 		ok   bool
 	}{
-		{"rchar: 9\nwchar: 8\nsyscr: 1\nsyscw: 1\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 1024\n", Transfers{4096, 8192, 1024}, true},
+		{"rchar: 9\nwchar: 8\nsyscr: 1\nsyscw: 1\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 1024\n",
+			Transfers{4096, 8192, 1024}, true},
 		{"read_bytes: 4096\nwrite_bytes: 8192\n", Transfers{4096, 8192, 0}, true},
 		{"rchar: 9\nwchar: 8\n", Transfers{}, false},
 		{"read_bytes: 1\nwrite_bytes: many\n", Transfers{}, false},
@@ -46,8 +47,9 @@ func TestParseKinship(t *testing.T) {
 
 func TestParseBound(t *testing.T) {
 	for text, want := range map[string]Maybe[int64]{
-		"max\n": Known(NoLimit), "-1\n": Known(NoLimit), "9223372036854771712\n": Known(NoLimit), "9223372036854775807": Known(NoLimit),
-		"0\n": Known[int64](0), "67108864\n": Known[int64](67108864),
+		"max\n": Known(NoLimit), "-1\n": Known(NoLimit), "9223372036854771712\n": Known(NoLimit),
+		"9223372036854775807": Known(NoLimit),
+		"0\n":                 Known[int64](0), "67108864\n": Known[int64](67108864),
 		"": {}, "-2": {}, "1 2": {}, "18446744073709551615": {}, "MAX": {},
 	} {
 		if got := parseBound(text); got != want {
@@ -57,11 +59,13 @@ func TestParseBound(t *testing.T) {
 }
 
 func TestParseTransfers(t *testing.T) {
-	v2 := "8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=4096 dios=1\n8:0 \n254:0 wbytes=2 rbytes=1\nother rbytes=1 wbytes=1\n9:0 rbytes=5\n"
+	v2 := "8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=4096 dios=1\n8:0 \n254:0 wbytes=2 " +
+		"rbytes=1\nother rbytes=1 wbytes=1\n9:0 rbytes=5\n"
 	if read, written := parseIOStat(v2); read != 1459200+1+5 || written != 314773504+2 {
 		t.Errorf("io.stat: %d read, %d written", read, written)
 	}
-	v1 := "254:0 Read 12288\n254:0 Write 4096\n254:0 Sync 4096\n254:0 Discard 999\n254:0 Total 17383\n8:0 Write 1\nTotal 17383\n"
+	v1 := "254:0 Read 12288\n254:0 Write 4096\n254:0 Sync 4096\n254:0 Discard 999\n254:0 Total 17383\n8:0 Write " +
+		"1\nTotal 17383\n"
 	if read, written, counted := parseServiceBytes(v1); read != 12288 || written != 4096+1 || !counted {
 		t.Errorf("io_service_bytes: %d read, %d written, %t", read, written, counted)
 	}
@@ -162,7 +166,8 @@ func FuzzParseIOStat(f *testing.F) {
 			t.Errorf("io.stat: %d and %d became %d and %d", before, beforeWritten, after, afterWritten)
 		}
 		before, beforeWritten, _ = parseServiceBytes(text)
-		after, afterWritten, counted := parseServiceBytes(fmt.Sprintf("%s\n8:7 Read %d\n8:7 Write %d\nTotal 1\n", text, read, written))
+		after, afterWritten,
+			counted := parseServiceBytes(fmt.Sprintf("%s\n8:7 Read %d\n8:7 Write %d\nTotal 1\n", text, read, written))
 		if after-before != int64(read) || afterWritten-beforeWritten != int64(written) || !counted {
 			t.Errorf("io_service_bytes: %d and %d became %d and %d", before, beforeWritten, after, afterWritten)
 		}

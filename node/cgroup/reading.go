@@ -26,7 +26,8 @@ type Reading struct {
 	PeakBytes Maybe[int64]
 	// MemoryLimitBytes bounds MemoryBytes; NoLimit if there is no bound.
 	MemoryLimitBytes Maybe[int64]
-	// OOMKills counts processes that the kernel killed for memory. In version 1 it counts this group only, without the groups below it.
+	// OOMKills counts processes that the kernel killed for memory. In version 1 it counts this group only, without the
+	// groups below it.
 	OOMKills Maybe[int64]
 
 	// CPUTime is the CPU time used since the group was made.
@@ -37,7 +38,8 @@ type Reading struct {
 	ReadBytes    Maybe[int64]
 	WrittenBytes Maybe[int64]
 
-	// Procs counts the processes in the group itself. Refused counts how often the kernel refused it a process or thread at its bound.
+	// Procs counts the processes in the group itself. Refused counts how often the kernel refused it a process or thread
+	// at its bound.
 	Procs   Maybe[int64]
 	Refused Maybe[int64]
 }
@@ -161,8 +163,8 @@ func slurp(dir, file string) string {
 	return string(text)
 }
 
-// readFile is os.ReadFile for files of the kernel, in half of its time: it neither asks for their size, which is unknown, nor waits for
-// them as for a connection.
+// readFile is os.ReadFile for files of the kernel, in half of its time: it neither asks for their size, which is
+// unknown, nor waits for them as for a connection.
 func readFile(path string) ([]byte, error) {
 	file, err := again(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {

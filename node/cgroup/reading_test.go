@@ -13,12 +13,14 @@ import (
 )
 
 func TestReadV1(t *testing.T) {
-	const memory, cpu, disk = "sys/fs/cgroup/memory/bellows-main/one/", "sys/fs/cgroup/cpu,cpuacct/bellows-main/one/", "sys/fs/cgroup/block io/bellows-main/one/"
+	const memory, cpu, disk = "sys/fs/cgroup/memory/bellows-main/one/", "sys/fs/cgroup/cpu,cpuacct/bellows-main/one/",
+		"sys/fs/cgroup/block io/bellows-main/one/"
 	g := fakeGroup(t, hybridMachine().with(files{
-		memory + "memory.usage_in_bytes":                   "9000\n",
-		memory + "memory.max_usage_in_bytes":               "9500\n",
-		memory + "memory.limit_in_bytes":                   "10000\n",
-		memory + "memory.stat":                             "cache 1\nrss 2\nswap 3\ntotal_swap 300\ntotal_cache 100\ntotal_rss 150\ntotal_shmem 30\ntotal_active_anon 150\ntotal_inactive_anon 50\ntotal_pgmajfault 5\n",
+		memory + "memory.usage_in_bytes":     "9000\n",
+		memory + "memory.max_usage_in_bytes": "9500\n",
+		memory + "memory.limit_in_bytes":     "10000\n",
+		memory + "memory.stat": "cache 1\nrss 2\nswap 3\ntotal_swap 300\ntotal_cache " +
+			"100\ntotal_rss 150\ntotal_shmem 30\ntotal_active_anon 150\ntotal_inactive_anon 50\ntotal_pgmajfault 5\n",
 		memory + "memory.oom_control":                      "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
 		memory + "cgroup.procs":                            "1\n2\n",
 		cpu + "cpuacct.usage":                              "1500000000\n",
@@ -28,7 +30,8 @@ func TestReadV1(t *testing.T) {
 	}))
 	got, err := g.Read()
 	want := Reading{
-		MemoryBytes: Known[int64](9000), PeakBytes: Known[int64](9500), AnonBytes: Known[int64](200), FileBytes: Known[int64](50), SwapBytes: Known[int64](300),
+		MemoryBytes: Known[int64](9000), PeakBytes: Known[int64](9500), AnonBytes: Known[int64](200),
+		FileBytes: Known[int64](50), SwapBytes: Known[int64](300),
 		MemoryLimitBytes: Known[int64](10000), OOMKills: Known[int64](2), CPUTime: Known(1500 * time.Millisecond),
 		ReadBytes: Known[int64](11), WrittenBytes: Known[int64](22),
 		Procs: Known[int64](2),
@@ -55,7 +58,8 @@ func TestReadV2(t *testing.T) {
 	}))
 	got, err := g.Read()
 	want := Reading{
-		MemoryBytes: Known[int64](9000), PeakBytes: Known[int64](9500), AnonBytes: Known[int64](200), FileBytes: Known[int64](100), SwapBytes: Known[int64](300),
+		MemoryBytes: Known[int64](9000), PeakBytes: Known[int64](9500), AnonBytes: Known[int64](200),
+		FileBytes: Known[int64](100), SwapBytes: Known[int64](300),
 		MemoryLimitBytes: Known(NoLimit), OOMKills: Known[int64](2), CPUTime: Known(1500 * time.Millisecond),
 		ReadBytes: Known[int64](0), WrittenBytes: Known[int64](0), Procs: Known[int64](0),
 	}
@@ -64,12 +68,14 @@ func TestReadV2(t *testing.T) {
 	}
 }
 
-// Version 2 counts a page that came back from swap as swapped for as long as it keeps its place there. It counts once, as memory,
-// whether or not a program has mapped it. Kernels that do not say how many such pages there are count them as swapped.
+// Version 2 counts a page that came back from swap as swapped for as long as it keeps its place there. It counts
+// once, as memory, whether or not a program has mapped it. Kernels that do not say how many such pages there are
+// count them as swapped.
 func TestHeldCountsSwapCacheOnce(t *testing.T) {
 	const stat = "anon 170\nfile 190\nshmem 30\ninactive_anon 210\nactive_anon 40\n"
 	words := &memoryOf[V2].stat
-	if got, want := words.held([]byte(stat+"swapcached 60\n"), 300), (Held{AnonBytes: 200, SwapBytes: 240, UnmappedBytes: 50, FileBytes: 100}); got != want {
+	if got, want := words.held([]byte(stat+"swapcached 60\n"), 300),
+		(Held{AnonBytes: 200, SwapBytes: 240, UnmappedBytes: 50, FileBytes: 100}); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	if got, want := words.held([]byte(stat), 300), (Held{AnonBytes: 200, SwapBytes: 300, FileBytes: 160}); got != want {

@@ -71,7 +71,8 @@ func (h *Host) base() (string, error) {
 			case errors.Is(err, unix.EROFS):
 				return "", readOnly(hierarchy.Mount)
 			case err != nil:
-				return "", &NeedError{"this user cannot make groups in " + hierarchy.Mount, err, "run it as root, version 1 delegates nothing to ordinary users"}
+				return "", &NeedError{"this user cannot make groups in " + hierarchy.Mount, err,
+					"run it as root, version 1 delegates nothing to ordinary users"}
 			}
 		}
 		return "/", nil
@@ -96,7 +97,8 @@ func (h *Host) base() (string, error) {
 }
 
 func readOnly(dir string) error {
-	return &NeedError{dir + " is mounted read-only", unix.EROFS, "start the container with writable cgroups (privileged, with a cgroup namespace of its own), or run outside of it"}
+	return &NeedError{dir + " is mounted read-only", unix.EROFS,
+		"start the container with writable cgroups (privileged, with a cgroup namespace of its own), or run outside of it"}
 }
 
 // ownable reports whether this process may make groups in dir, move processes there and turn controllers on.
@@ -134,7 +136,8 @@ func relativeTo(mount, dir string) string {
 
 // child returns the group at place in every hierarchy, with the controllers that the machine has.
 func (h *Host) child(place string) *Group {
-	g := &Group{host: h, name: path.Base(place), dirs: map[Controller]string{}, version: map[Controller]Version{}, slow: make(chan struct{}, 1)}
+	g := &Group{host: h, name: path.Base(place), dirs: map[Controller]string{}, version: map[Controller]Version{},
+		slow: make(chan struct{}, 1)}
 	for c, hierarchy := range h.serves {
 		g.version[c] = hierarchy.Version
 		g.dirs[c] = filepath.Join(hierarchy.Mount, place)
@@ -150,7 +153,8 @@ func (h *Host) child(place string) *Group {
 func (h *Host) openRoot(place string, need []Controller) (*Root, error) {
 	g := h.child(place)
 	if g.unified != "" {
-		if err := enable(filepath.Dir(g.unified), filepath.Join(h.unified.Mount, path.Dir(place)) != h.unified.Mount || namespaced(h.unified.Mount)); err != nil {
+		if err := enable(filepath.Dir(g.unified), filepath.Join(h.unified.Mount, path.Dir(place)) != h.unified.Mount ||
+			namespaced(h.unified.Mount)); err != nil {
 			return nil, err
 		}
 	}
@@ -214,7 +218,8 @@ func enable(dir string, evict bool) error {
 	}
 	for _, c := range wanted {
 		if err := writeFile(file, "+"+c); errors.Is(err, ErrBusy) {
-			return fmt.Errorf("the group %s contains processes, so the kernel turns on no controllers for its children: %w: %s", dir, err, advice)
+			return fmt.Errorf("the group %s contains processes, so the kernel turns on no controllers for its children: "+
+				"%w: %s", dir, err, advice)
 		}
 		// Other failures mean that this controller is not available; Root reports that if the controller is needed.
 	}
@@ -301,8 +306,8 @@ func (r *Root) List() ([]string, error) {
 	return names, nil
 }
 
-// checkName accepts directory names that cannot be mistaken for files of the kernel: all these files have a dot after the
-// name of a controller.
+// checkName accepts directory names that cannot be mistaken for files of the kernel: all these files have a dot after
+// the name of a controller.
 func checkName(name string) error {
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
 		return fmt.Errorf("group name %q: must be letters, digits, - and _", name)

@@ -21,11 +21,12 @@ type Site struct {
 	Has map[Controller]Version
 }
 
-// Site returns where Root would make a subtree, and makes nothing. The error is that of Root, as far as it is known before
-// controllers are turned on.
+// Site returns where Root would make a subtree, and makes nothing. The error is that of Root, as far as it is known
+// before controllers are turned on.
 func (h *Host) Site(need ...Controller) (Site, error) {
 	if h.Mode() == None {
-		return Site{}, &NeedError{"no cgroup file system is mounted", ErrUnsupported, "mount one, or in a container start it with its own writable cgroups"}
+		return Site{}, &NeedError{"no cgroup file system is mounted", ErrUnsupported,
+			"mount one, or in a container start it with its own writable cgroups"}
 	}
 	above, err := h.base()
 	if err != nil {
@@ -38,7 +39,8 @@ func (h *Host) Site(need ...Controller) (Site, error) {
 	return h.site(above, offered, need)
 }
 
-// SiteOf returns the site of the subtree at place, as Place returned it. It fails with ErrGone if the subtree no longer exists.
+// SiteOf returns the site of the subtree at place, as Place returned it. It fails with ErrGone if the subtree no
+// longer exists.
 func (h *Host) SiteOf(place string, need ...Controller) (Site, error) {
 	clean, err := h.there(place)
 	if err != nil {
@@ -47,8 +49,8 @@ func (h *Host) SiteOf(place string, need ...Controller) (Site, error) {
 	return h.site(path.Dir(clean), h.turnedOn(clean), need)
 }
 
-// ProcessesLeft returns how many more processes and threads the groups above the subtree of a site permit; NoLimit if they
-// permit any number, or if no controller bounds them.
+// ProcessesLeft returns how many more processes and threads the groups above the subtree of a site permit; NoLimit if
+// they permit any number, or if no controller bounds them.
 func (h *Host) ProcessesLeft(s Site) int64 {
 	hierarchy, ok := h.serves[PIDs]
 	if !ok {
@@ -113,5 +115,6 @@ func lacks(above, missing string) error {
 		return &NeedError{"the group " + above + " was delegated without these controllers: " + missing, ErrUnsupported,
 			"run it as root outside of that group, or add them to Delegate= of user@.service and log in again"}
 	}
-	return &NeedError{"this machine lacks these cgroup controllers: " + missing, ErrUnsupported, "turn them on on the kernel command line or mount them"}
+	return &NeedError{"this machine lacks these cgroup controllers: " + missing, ErrUnsupported,
+		"turn them on on the kernel command line or mount them"}
 }

@@ -34,13 +34,15 @@ func TestSite(t *testing.T) {
 		{"v1", v1Machine(), "", []Controller{Memory}, "/ memory:1 cpu:1 cpuacct:1 cpuset:1 freezer:1 io:1"},
 		{"hybrid", hybridMachine(), "", []Controller{Memory}, "/ memory:1 cpu:1 cpuacct:1 cpuset:1 freezer:1 io:1 pids:2"},
 		{"v2", v2Machine(), "", []Controller{Memory}, "/ memory:2 cpu:2 cpuacct:2 cpuset:2 freezer:2 io:2 pids:2"},
-		{"v2 without memory", v2Machine().with(files{"sys/fs/cgroup/cgroup.controllers": "cpu pids\n"}), "", []Controller{Memory},
-			"this machine lacks these cgroup controllers: memory"},
+		{"v2 without memory", v2Machine().with(files{"sys/fs/cgroup/cgroup.controllers": "cpu pids\n"}), "",
+			[]Controller{Memory}, "this machine lacks these cgroup controllers: memory"},
 		{"nothing mounted", files{"proc/self/mountinfo": ""}, "", nil, "no cgroup file system is mounted"},
-		{"found", v2Machine().with(files{"sys/fs/cgroup/bellows-x/cgroup.subtree_control": "memory cpu\n"}), "/bellows-x", []Controller{Memory},
-			"/ memory:2 cpu:2 cpuacct:2 freezer:2"},
-		{"found without memory", v2Machine().with(files{"sys/fs/cgroup/user.slice/u.scope/bellows-x/cgroup.subtree_control": "cpu\n"}),
-			"/user.slice/u.scope/bellows-x", []Controller{Memory}, "the group /user.slice/u.scope was delegated without these controllers: memory"},
+		{"found", v2Machine().with(files{"sys/fs/cgroup/bellows-x/cgroup.subtree_control": "memory cpu\n"}), "/bellows-x",
+			[]Controller{Memory}, "/ memory:2 cpu:2 cpuacct:2 freezer:2"},
+		{"found without memory",
+			v2Machine().with(files{"sys/fs/cgroup/user.slice/u.scope/bellows-x/cgroup.subtree_control": "cpu\n"}),
+			"/user.slice/u.scope/bellows-x", []Controller{Memory},
+			"the group /user.slice/u.scope was delegated without these controllers: memory"},
 		{"gone", v2Machine(), "/bellows-x", nil, ErrGone.Error()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -64,7 +66,8 @@ func TestSite(t *testing.T) {
 func TestProcessesLeft(t *testing.T) {
 	const slice, scope = "sys/fs/cgroup/user.slice/", "sys/fs/cgroup/user.slice/u.scope/"
 	host, _ := discover(t, v2Machine().with(files{
-		slice + "pids.max": "1000\n", slice + "pids.current": "900\n", scope + "pids.max": "max\n", scope + "pids.current": "3\n",
+		slice + "pids.max": "1000\n", slice + "pids.current": "900\n", scope + "pids.max": "max\n",
+		scope + "pids.current": "3\n",
 	}))
 	for above, want := range map[string]int64{"/": NoLimit, "/user.slice": 100, "/user.slice/u.scope": 100} {
 		if got := host.ProcessesLeft(Site{Above: above}); got != want {

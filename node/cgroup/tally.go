@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Transfers is what processes have read from disks and written to them, as the kernel counts it for each process: a write
-// counts when it makes a page of the cache dirty, whereas the counters of groups have it late (version 2) or, unless the
-// process waits for the disk, never (version 1). What is read from the cache does not count.
+// Transfers is what processes have read from disks and written to them, as the kernel counts it for each process: a
+// write counts when it makes a page of the cache dirty, whereas the counters of groups have it late (version 2) or,
+// unless the process waits for the disk, never (version 1). What is read from the cache does not count.
 type Transfers struct {
 	Read, Written int64 // bytes
 	// Cancelled is how much of Written never went to a disk, because the file was removed or cut before, bytes.
@@ -30,9 +30,9 @@ func (a Transfers) above(b Transfers) Transfers {
 	return Transfers{max(0, a.Read-b.Read), max(0, a.Written-b.Written), max(0, a.Cancelled-b.Cancelled)}
 }
 
-// TransfersOf returns what a process, all its threads, and the children that it has waited for have transferred. It also
-// works for a process that has ended and was not waited for. The error is ErrUnsupported if the kernel does not count it,
-// fs.ErrPermission if this process may not read it; any other error means that there is no such process.
+// TransfersOf returns what a process, all its threads, and the children that it has waited for have transferred. It
+// also works for a process that has ended and was not waited for. The error is ErrUnsupported if the kernel does not
+// count it, fs.ErrPermission if this process may not read it; any other error means that there is no such process.
 func TransfersOf(pid int) (Transfers, error) {
 	file, err := unix.Open(transfersFile(pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,15 +59,16 @@ func transfersIn(file int, buffer []byte) (Transfers, error) {
 	return parseProcessIO(buffer[:n])
 }
 
-// Tally adds up what the processes of a group transfer, including children that have ended: when a parent waits for a child,
-// the kernel adds the child's transfers to the parent's. What a process for which no parent waits transfers between the last
-// reading and its end is missing. One goroutine at a time may use it.
+// Tally adds up what the processes of a group transfer, including children that have ended: when a parent waits for a
+// child, the kernel adds the child's transfers to the parent's. What a process for which no parent waits transfers
+// between the last reading and its end is missing. One goroutine at a time may use it.
 type Tally struct {
 	group *Group
 	procs string // lists the processes
 	last  map[int]tallied
 	total Transfers
-	// list is the open file procs, and spare the number of further files of processes that may stay open; both are 0 unless KeepOpen was called.
+	// list is the open file procs, and spare the number of further files of processes that may stay open; both are 0
+	// unless KeepOpen was called.
 	list, spare int
 	buffer      [8192]byte
 }
@@ -107,8 +108,9 @@ func (p tallied) close() {
 	}
 }
 
-// kinship is the parent and the begin of a process. It is read only for processes that have transferred something, and for
-// their ancestors: reading it costs more than reading what a process has transferred. The zero kinship was not read.
+// kinship is the parent and the begin of a process. It is read only for processes that have transferred something,
+// and for their ancestors: reading it costs more than reading what a process has transferred. The zero kinship was
+// not read.
 type kinship struct {
 	parent int
 	born   int64 // since the machine's start, in the kernel's unit: with the id it identifies the process
@@ -118,9 +120,9 @@ type kinship struct {
 // mostTallied bounds the work of one reading. Of more processes, those with the lowest ids are read.
 const mostTallied = 1000
 
-// Tally begins to count; the first reading includes everything that the processes transferred before. The error is ErrUnsupported
-// if the kernel does not count the transfers of processes. It is ErrGone if the group does not exist, and fs.ErrPermission if this
-// process may not read what the group's processes transfer.
+// Tally begins to count; the first reading includes everything that the processes transferred before. The error is
+// ErrUnsupported if the kernel does not count the transfers of processes. It is ErrGone if the group does not exist,
+// and fs.ErrPermission if this process may not read what the group's processes transfer.
 func (g *Group) Tally() (*Tally, error) {
 	pids, err := g.Procs()
 	if err != nil {
@@ -138,8 +140,8 @@ func (g *Group) Tally() (*Tally, error) {
 	return &Tally{group: g, procs: filepath.Join(dir, "cgroup.procs")}, nil
 }
 
-// Read returns what was transferred so far. The error is ErrGone, or fs.ErrPermission if a process has gained rights that hide
-// what it transfers.
+// Read returns what was transferred so far. The error is ErrGone, or fs.ErrPermission if a process has gained rights
+// that hide what it transfers.
 func (t *Tally) Read() (Transfers, error) {
 	pids, err := t.processes()
 	if err != nil {
@@ -202,7 +204,8 @@ func (t *Tally) processes() ([]int, error) {
 	return pids[:min(len(pids), mostTallied)], nil
 }
 
-// look reads what a process has transferred. The file of a process that was in the last reading stays open if spare allows it.
+// look reads what a process has transferred. The file of a process that was in the last reading stays open if spare
+// allows it.
 func (t *Tally) look(pid int) (tallied, error) {
 	was, known := t.last[pid]
 	if was.file > 0 {
@@ -234,8 +237,8 @@ func (t *Tally) look(pid int) (tallied, error) {
 	return tallied{was.kinship, has, file}, nil
 }
 
-// keepEnded adds processes that the group no longer lists because they have ended, but for which no parent has waited: the
-// kernel has not added their transfers to the parent's yet.
+// keepEnded adds processes that the group no longer lists because they have ended, but for which no parent has
+// waited: the kernel has not added their transfers to the parent's yet.
 func (t *Tally) keepEnded(now map[int]tallied) {
 	for pid, was := range t.last {
 		if _, listed := now[pid]; listed || was.has == (Transfers{}) {
@@ -246,15 +249,16 @@ func (t *Tally) keepEnded(now map[int]tallied) {
 			continue
 		}
 		has, err := TransfersOf(pid)
-		if err != nil { // The file of a process that has ended belongs to root. The kernel will add the rest to the parent's transfers.
+		// The file of a process that has ended belongs to root. The kernel will add the rest to the parent's transfers.
+		if err != nil {
 			has = was.has
 		}
 		now[pid] = tallied{k, has, was.file}
 	}
 }
 
-// trace reads the kinship of a process and of its ancestors in the group, unless it is known. If the parent has ended, it is
-// read again, because the process then has another parent.
+// trace reads the kinship of a process and of its ancestors in the group, unless it is known. If the parent has
+// ended, it is read again, because the process then has another parent.
 func (t *Tally) trace(now map[int]tallied, pid int) {
 	for range mostTallied { // Processes whose ids were used before could seem to be ancestors of each other.
 		p, there := now[pid]
@@ -274,8 +278,9 @@ func (t *Tally) trace(now map[int]tallied, pid int) {
 	}
 }
 
-// taken returns what the processes that have ended since the last reading had transferred by that reading, for each process whose
-// counters include it now: their nearest ancestor in the group that still runs, which has waited for them.
+// taken returns what the processes that have ended since the last reading had transferred by that reading, for each
+// process whose counters include it now: their nearest ancestor in the group that still runs, which has waited for
+// them.
 func (t *Tally) taken(now map[int]tallied) map[int]Transfers {
 	out := map[int]Transfers{}
 	for pid, p := range t.last {

@@ -70,7 +70,8 @@ func hybridMachine() files {
 // v2 has version 2 alone, and us in a scope of a user's.
 func v2Machine() files {
 	return files{
-		"proc/self/mountinfo":                              "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n",
+		"proc/self/mountinfo": "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 " +
+			"rw,nsdelegate\n",
 		"proc/self/cgroup":                                 "0::/user.slice/u.scope\n",
 		"sys/fs/cgroup/cgroup.controllers":                 "cpuset cpu io memory hugetlb pids rdma misc\n",
 		"sys/fs/cgroup/cgroup.procs":                       "",

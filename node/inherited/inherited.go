@@ -1,6 +1,6 @@
-// Package inherited reads and sets what a process inherits from its parent: umask, limits, nice, CPUs and open files. A job
-// inherits them from the process that submitted it; neither the job nor its supervisor inherits the open files of the
-// daemon's parent.
+// Package inherited reads and sets what a process inherits from its parent: umask, limits, nice, CPUs and open files.
+// A job inherits them from the process that submitted it; neither the job nor its supervisor inherits the open files
+// of the daemon's parent.
 package inherited
 
 import (
@@ -131,11 +131,12 @@ func raw(v int64) uint64 {
 // never.
 const protected = -900
 
-// OOMScore is the file with the oom_score_adj of the process that opens it. To lower it needs CAP_SYS_RESOURCE, which even root may lack.
+// OOMScore is the file with the oom_score_adj of the process that opens it. To lower it needs CAP_SYS_RESOURCE, which
+// even root may lack.
 const OOMScore = "/proc/self/oom_score_adj"
 
-// Protect makes the kernel kill other processes before this process and its children. It returns the previous oom_score_adj of this
-// process, and why it is not protected.
+// Protect makes the kernel kill other processes before this process and its children. It returns the previous
+// oom_score_adj of this process, and why it is not protected.
 func Protect() (was int, err error) {
 	text, err := os.ReadFile(OOMScore)
 	if err != nil {
@@ -150,9 +151,9 @@ func Protect() (was int, err error) {
 // SetOOMScore sets the oom_score_adj of this process, -1000 to 1000.
 func SetOOMScore(score int) error { return os.WriteFile(OOMScore, []byte(strconv.Itoa(score)), 0) }
 
-// Nice returns the nice value that a program of a user gets, and whether it differs from that of this thread, which a clone inherits. A
-// process must take it before it takes the rights of the user, who could not lower the nice value of a daemon that runs with a higher one;
-// but only root gets a value below 0 in this way.
+// Nice returns the nice value that a program of a user gets, and whether it differs from that of this thread, which a
+// clone inherits. A process must take it before it takes the rights of the user, who could not lower the nice value
+// of a daemon that runs with a higher one; but only root gets a value below 0 in this way.
 func Nice(h *cluster.Inherited, uid uint32) (nice int, differs bool) {
 	nice = h.Nice
 	if uid != 0 {
@@ -162,8 +163,9 @@ func Nice(h *cluster.Inherited, uid uint32) (nice int, differs bool) {
 	return nice, err != nil || 20-now != nice
 }
 
-// Limits returns the limits that a program gets, by their number, none of them above the hard limit of this process, which is that of the
-// daemon. A process that has taken them should do little but execute another program, since memory may be limited.
+// Limits returns the limits that a program gets, by their number, none of them above the hard limit of this process,
+// which is that of the daemon. A process that has taken them should do little but execute another program, since
+// memory may be limited.
 func Limits(h *cluster.Inherited) map[int]unix.Rlimit {
 	all := map[int]unix.Rlimit{}
 	for number, name := range cluster.LimitNames {

@@ -23,7 +23,8 @@ func TestMain(m *testing.M) {
 		fmt.Println(string(text), err)
 		return
 	case "take":
-		h := cluster.Inherited{Limits: map[string]cluster.ResourceLimit{"nofile": {Soft: 70, Hard: 1 << 40}, "core": {Soft: 0, Hard: 0}}}
+		h := cluster.Inherited{Limits: map[string]cluster.ResourceLimit{"nofile": {Soft: 70, Hard: 1 << 40},
+			"core": {Soft: 0, Hard: 0}}}
 		take(&h)
 		now, err := Read()
 		fmt.Println(now.Limits["nofile"].Soft, now.Limits["nofile"].Hard >= 70, now.Limits["core"], err)
@@ -38,7 +39,8 @@ func TestMain(m *testing.M) {
 		}
 		was, unprotected := Protect()
 		now, _ := os.ReadFile(OOMScore)
-		fmt.Println(was, strings.TrimSpace(string(now)), have[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0, unprotected != nil, err)
+		fmt.Println(was, strings.TrimSpace(string(now)), have[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0,
+			unprotected != nil, err)
 		return
 	case "raise":
 		before, _ := Read()
@@ -76,7 +78,8 @@ func TestOwn(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &h); err != nil {
 		t.Fatal(err)
 	}
-	if got := h.Limits["nofile"]; h.Umask != 0o027 || got.Soft != 88 || got.Hard != 99 || h.Limits["core"].Soft != 0 || len(h.Limits) != len(cluster.LimitNames) {
+	if got := h.Limits["nofile"]; h.Umask != 0o027 || got.Soft != 88 || got.Hard != 99 || h.Limits["core"].Soft != 0 ||
+		len(h.Limits) != len(cluster.LimitNames) {
 		t.Errorf("read %s", text)
 	}
 	if err := h.Check(); err != nil {

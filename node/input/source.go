@@ -119,7 +119,8 @@ func (s *Source) acknowledge(t taken) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.bytes < s.base || t.bytes-s.base > uint64(len(s.kept)) {
-		return fmt.Errorf("%w: it has taken %d bytes, and this source has sent %d to %d", errForeign, t.bytes, s.base, s.base+uint64(len(s.kept)))
+		return fmt.Errorf("%w: it has taken %d bytes, and this source has sent %d to %d", errForeign, t.bytes, s.base,
+			s.base+uint64(len(s.kept)))
 	}
 	s.kept = append(s.kept[:0], s.kept[t.bytes-s.base:]...)
 	s.base = t.bytes

@@ -33,7 +33,8 @@ func (k *Keeper) headStart(c *Container, e memory.Envelope, act memory.Action) {
 
 // Act carries out one action of the memory manager in the container's control group, and returns the limit in force
 // afterwards, 0 if that is unknown.
-func (k *Keeper) Act(ctx context.Context, c *Container, e memory.Envelope, act memory.Action) (limit resource.Amount, err error) {
+func (k *Keeper) Act(ctx context.Context, c *Container, e memory.Envelope, act memory.Action) (limit resource.Amount,
+	err error) {
 	c.acting.Lock()
 	defer c.acting.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -129,7 +130,8 @@ func (k *Keeper) shrink(ctx context.Context, c *Container, e memory.Envelope, ac
 
 // takeDown lowers the limit, after swapping out the memory above it. Programs with heartbeats are frozen for a quarter
 // of their time-out at most: as much time may have passed before, in suspension.
-func (k *Keeper) takeDown(ctx context.Context, c *Container, e memory.Envelope, limit resource.Amount, push bool) error {
+func (k *Keeper) takeDown(ctx context.Context, c *Container, e memory.Envelope, limit resource.Amount,
+	push bool) error {
 	if e.HeartbeatTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, e.HeartbeatTimeout/4)

@@ -67,8 +67,8 @@ func (k *Keeper) mend(id cluster.ContainerID, what string) {
 // overdue is how late the duty cycle of a throttle may be before the audit resumes its container.
 const overdue = 30 * time.Second
 
-// auditStillness resumes containers that a throttle has stopped for longer than its duty cycle planned, or leveling for longer
-// than it should, because the goroutine that should resume them hangs.
+// auditStillness resumes containers that a throttle has stopped for longer than its duty cycle planned, or leveling
+// for longer than it should, because the goroutine that should resume them hangs.
 func (k *Keeper) auditStillness(there map[cluster.ContainerID]*Container) {
 	for id, c := range there {
 		if c.leveledFor(k.config.Clock(), LevelingGrace+overdue) {
@@ -86,8 +86,8 @@ func (k *Keeper) auditStillness(there map[cluster.ContainerID]*Container) {
 	}
 }
 
-// leveledFor reports whether leveling should have ended its hold of a container some time before now. It does not wait for a change that
-// is under way.
+// leveledFor reports whether leveling should have ended its hold of a container some time before now. It does not
+// wait for a change that is under way.
 func (c *Container) leveledFor(now timeline.Time, by time.Duration) bool {
 	if !c.changing.TryLock() {
 		return false
@@ -96,18 +96,19 @@ func (c *Container) leveledFor(now timeline.Time, by time.Duration) bool {
 	return c.stance.engine.overdue(now, by)
 }
 
-// leftover is what a container's stance, or the kernel, does to it although no party wants that any more. A change of stance that
-// failed leaves it: nothing orders the end of a throttle again, and an action of the memory manager that was given up may come
-// after the one that replaced it. A hold of the engine is never left over: its record is there as long as the hold, and the
-// engine, which learns that an order failed, can order again. For a hold of leveling see auditStillness.
+// leftover is what a container's stance, or the kernel, does to it although no party wants that any more. A change of
+// stance that failed leaves it: nothing orders the end of a throttle again, and an action of the memory manager that
+// was given up may come after the one that replaced it. A hold of the engine is never left over: its record is there
+// as long as the hold, and the engine, which learns that an order failed, can order again. For a hold of leveling see
+// auditStillness.
 type leftover struct {
 	still  Party // who have it stopped
 	bound  bool  // its disk is bounded
 	frozen bool  // the kernel has it frozen, and its stance does not
 }
 
-// leftoverOf returns what of a stance of c no party wants any more. While no action of the memory manager is under way, nothing
-// of its memory is being swapped out.
+// leftoverOf returns what of a stance of c no party wants any more. While no action of the memory manager is under
+// way, nothing of its memory is being swapped out.
 func (k *Keeper) leftoverOf(c *Container, s *stance) (l leftover) {
 	k.mu.Lock()
 	if l.still = s.still & (ByMemory | BySwapping); k.state[c.ID].suspended {
@@ -136,7 +137,8 @@ func (k *Keeper) auditStances(there map[cluster.ContainerID]*Container) {
 			continue
 		}
 		k.mended.Add(1)
-		k.log.Error("resuming a container that no party wanted stopped or bounded any more", "container", id, "left", fmt.Sprintf("%+v", l))
+		k.log.Error("resuming a container that no party wanted stopped or bounded any more", "container", id, "left",
+			fmt.Sprintf("%+v", l))
 		k.owner.Go(func() { k.endLeftover(c) })
 	}
 	k.left = left

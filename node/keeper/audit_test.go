@@ -9,8 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
-// TestAudit: a container in the memory manager's books that there is not, and one that there is and is not in the books, are found
-// wrong at the first audit and mended at the second; what is right stays.
+// TestAudit: a container in the memory manager's books that there is not, and one that there is and is not in the
+// books, are found wrong at the first audit and mended at the second; what is right stays.
 func TestAudit(t *testing.T) {
 	k := play(t, new(cgroup.Group), new(cgroup.Group))
 	const size = 64 * resource.MiB
@@ -18,7 +18,8 @@ func TestAudit(t *testing.T) {
 	right, missing := k.add(new(cgroup.Group), envelope), k.add(new(cgroup.Group), envelope)
 	k.decide(memory.Input{Started: []memory.Started{{Envelope: right.envelope()}, {Envelope: missing.envelope()}}})
 	lost := cluster.ContainerID{Task: cluster.TaskID{Job: 9999}, Run: 1}
-	k.decide(memory.Input{Started: []memory.Started{{Envelope: memory.Envelope{Container: lost, Envelope: cluster.Envelope{Min: 100 * resource.MiB, Max: 100 * resource.MiB}}}},
+	k.decide(memory.Input{Started: []memory.Started{{Envelope: memory.Envelope{Container: lost,
+		Envelope: cluster.Envelope{Min: 100 * resource.MiB, Max: 100 * resource.MiB}}}},
 		Ended: []cluster.ContainerID{missing.ID}})
 	if held := k.manager.Allocated(); held != 164*resource.MiB {
 		t.Fatalf("%d bytes are allocated, and the books are not as wrong as they should be", held)
@@ -39,7 +40,8 @@ func TestAuditBeforeTheStart(t *testing.T) {
 	k := play(t, new(cgroup.Group), new(cgroup.Group))
 	id := cluster.ContainerID{Task: cluster.TaskID{Job: 5}, Run: 1}
 	k.containers[id] = nil
-	k.decide(memory.Input{Started: []memory.Started{{Envelope: memory.Envelope{Container: id, Envelope: cluster.Envelope{Min: resource.MiB, Max: resource.MiB}}}}})
+	k.decide(memory.Input{Started: []memory.Started{{Envelope: memory.Envelope{Container: id,
+		Envelope: cluster.Envelope{Min: resource.MiB, Max: resource.MiB}}}}})
 	for range 3 {
 		k.audit()
 	}

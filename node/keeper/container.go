@@ -52,7 +52,8 @@ type Container struct {
 
 // NewContainer returns a container that no party has stopped.
 func NewContainer(s Setup) *Container {
-	return &Container{Setup: s, stance: stance{grant: s.Grant, mostCPU: s.Envelope.MostCPU}, ordered: make(chan struct{}, 1)}
+	return &Container{Setup: s, stance: stance{grant: s.Grant, mostCPU: s.Envelope.MostCPU},
+		ordered: make(chan struct{}, 1)}
 }
 
 // mailbox has the orders of a kind, for one container, that have not been carried out. busy says that a goroutine

@@ -2,9 +2,9 @@ package keeper
 
 import "time"
 
-// dutyCycle keeps the programs of a container within a rate by stopping them part of the time, where the kernel does not
-// bound their transfers. They may transfer what the rate allows since the cycle began; when they have transferred more,
-// they are stopped until they are within the rate again.
+// dutyCycle keeps the programs of a container within a rate by stopping them part of the time, where the kernel does
+// not bound their transfers. They may transfer what the rate allows since the cycle began; when they have transferred
+// more, they are stopped until they are within the rate again.
 type dutyCycle struct {
 	rate   float64   // bytes per second
 	credit float64   // bytes that they may transfer; below 0 they have transferred too many

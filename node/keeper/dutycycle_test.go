@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// run lets programs that transfer the given number of bytes per second while they run go through a cycle. It returns their rate, the
-// longest time for which they stood still, and the shortest breath, 0 if there was none.
+// run lets programs that transfer the given number of bytes per second while they run go through a cycle. It returns
+// their rate, the longest time for which they stood still, and the shortest breath, 0 if there was none.
 func (d *dutyCycle) run(eager float64, long time.Duration) (rate float64, longest, breath time.Duration) {
 	begun := time.Now()
 	d.looked = begun
@@ -51,13 +51,16 @@ func TestDutyCycle(t *testing.T) {
 		{"within", 10 * mb, 9 * mb, 0, 0, 9 * mb, 9 * mb, 0, 0},
 		{"idle", 10 * mb, 0, 0, 0, 0, 0, 0, 0},
 		{"slow", 1, 1000 * mb, 0, 0, 0, 1.1 * mb, time.Minute, 0},
-		{"heartbeats", mb, 100 * mb, 250 * time.Millisecond, 50 * time.Millisecond, 10 * mb, 20 * mb, 250 * time.Millisecond, 50 * time.Millisecond},
+		{"heartbeats", mb, 100 * mb, 250 * time.Millisecond, 50 * time.Millisecond, 10 * mb, 20 * mb,
+			250 * time.Millisecond, 50 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := dutyCycle{rate: c.rate, longest: c.longest, breath: c.breath}
 			rate, still, breath := d.run(c.eager, 20*time.Second)
-			if rate < c.least*0.999 || rate > c.most*1.001+1 || still > c.still || (still > 0) != (c.still > 0) || breath != c.breathing {
-				t.Errorf("%.3g bytes per second, want %.3g to %.3g; still for %v, want at most %v; breaths of %v, want %v", rate, c.least, c.most, still, c.still, breath, c.breathing)
+			if rate < c.least*0.999 || rate > c.most*1.001+1 || still > c.still || (still > 0) != (c.still > 0) ||
+				breath != c.breathing {
+				t.Errorf("%.3g bytes per second, want %.3g to %.3g; still for %v, want at most %v; breaths of %v, want %v", rate,
+					c.least, c.most, still, c.still, breath, c.breathing)
 			}
 		})
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/internal/guest"
 )
 
-// The tests of this package, once for each kind of control groups. Those of package agent are about the same keeper, with containers that
-// an agent starts.
+// The tests of this package, once for each kind of control groups. Those of package agent are about the same keeper,
+// with containers that an agent starts.
 func TestGuest(t *testing.T) {
 	binary := guest.Build(t, ".")
 	for _, c := range []struct {
@@ -19,7 +19,8 @@ func TestGuest(t *testing.T) {
 	}{{"v2", guest.Unified}, {"hybrid", guest.Hybrid}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			guest.Run(t, guest.Config{Init: guest.Systemd, Cgroups: c.cgroups, As: []guest.As{guest.Root}, Timeout: 5 * time.Minute}, binary)
+			guest.Run(t, guest.Config{Init: guest.Systemd, Cgroups: c.cgroups, As: []guest.As{guest.Root},
+				Timeout: 5 * time.Minute}, binary)
 		})
 	}
 }

@@ -22,8 +22,8 @@ type Hold struct {
 	For   cluster.TaskID `json:"for,omitzero"`
 }
 
-// LevelingGrace is how much longer than it should leveling holds a container that the engine does not resume: its daemon hangs, or
-// the order was lost.
+// LevelingGrace is how much longer than it should leveling holds a container that the engine does not resume: its
+// daemon hangs, or the order was lost.
 const LevelingGrace = 5 * time.Second
 
 // holdOf returns the hold that an order demands.
@@ -72,8 +72,8 @@ func (k *Keeper) takeHolds(c *Container) (orders []cluster.Order, ok bool) {
 	return orders, ok
 }
 
-// carryOutHolds carries out the last of the waiting orders to stop or to run; the others are superseded. It ends a hold of leveling
-// that is overdue.
+// carryOutHolds carries out the last of the waiting orders to stop or to run; the others are superseded. It ends a
+// hold of leveling that is overdue.
 func (k *Keeper) carryOutHolds(c *Container) {
 	for orders, ok := k.takeHolds(c); ok; orders, ok = k.takeHolds(c) {
 		last := len(orders) - 1
@@ -102,12 +102,13 @@ func (k *Keeper) carryOutHold(c *Container, o *cluster.Order) {
 	k.answer(c.ID, o.ID, err)
 }
 
-// endLeveling ends the hold of leveling if it is overdue, and otherwise looks again when it will be. The engine ends it in time; that
-// the container does not stay stopped must not depend on the engine.
+// endLeveling ends the hold of leveling if it is overdue, and otherwise looks again when it will be. The engine ends
+// it in time; that the container does not stay stopped must not depend on the engine.
 func (k *Keeper) endLeveling(c *Container) {
 	h := c.Held()
 	if h.overdue(k.config.Clock(), LevelingGrace) {
-		k.log.Warn("resuming a container that leveling should have let go on", "container", c.ID, "until", time.Unix(0, int64(h.Until)))
+		k.log.Warn("resuming a container that leveling should have let go on", "container", c.ID, "until",
+			time.Unix(0, int64(h.Until)))
 		err := k.Hold(c, Hold{By: h.By &^ cluster.HeldByLeveling})
 		if err == nil || errors.Is(err, cgroup.ErrGone) || k.closed.Err() != nil {
 			return
@@ -145,8 +146,8 @@ func (k *Keeper) overdue(c *Container) {
 	}
 }
 
-// Hold stops a container for the given holders of the engine; with none only the holders of this machine can keep it stopped. If
-// Hold fails, the container is as before.
+// Hold stops a container for the given holders of the engine; with none only the holders of this machine can keep it
+// stopped. If Hold fails, the container is as before.
 func (k *Keeper) Hold(c *Container, h Hold) error {
 	ctx, cancel := context.WithTimeout(k.closed, holdWithin)
 	defer cancel()
@@ -179,7 +180,8 @@ func (k *Keeper) Hold(c *Container, h Hold) error {
 	return nil
 }
 
-// beginsToBreathe reports whether the programs of a held container send heartbeats, and no goroutine lets it breathe yet.
+// beginsToBreathe reports whether the programs of a held container send heartbeats, and no goroutine lets it breathe
+// yet.
 func (c *Container) beginsToBreathe() bool {
 	c.changing.Lock()
 	defer c.changing.Unlock()
@@ -196,8 +198,8 @@ func (c *Container) stopsBreathing() bool {
 	return !c.breathing
 }
 
-// breatheWhileHeld lets a container run for a moment, again and again, so that its programs can send heartbeats, for as long
-// as the engine holds it. It also ends a breath when the keeper is closed.
+// breatheWhileHeld lets a container run for a moment, again and again, so that its programs can send heartbeats, for
+// as long as the engine holds it. It also ends a breath when the keeper is closed.
 func (k *Keeper) breatheWhileHeld(c *Container) {
 	timeout := c.Envelope.HeartbeatTimeout
 	breathe := func(does bool) {
@@ -299,7 +301,8 @@ func (k *Keeper) heldByMemoryNow(c *Container, is bool) {
 	k.tellStillness(c)
 }
 
-// Wake lets a container run that is stopped, or may be, because it is to end: a frozen process does not handle the request to end.
+// Wake lets a container run that is stopped, or may be, because it is to end: a frozen process does not handle the
+// request to end.
 func (k *Keeper) Wake(c *Container) {
 	c.ordering.Lock()
 	ordered := c.throttles.busy || c.holds.busy

@@ -151,8 +151,9 @@ func New(closed context.Context, o Owner, c Config) (*Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &Keeper{owner: o, config: c, log: c.Log, closed: closed, manager: m, watcher: watcher, done: make(chan struct{}), pagingOut: make(chan struct{}, 1),
-		swap: newGauge(closed, &c), kept: map[cluster.ContainerID]*kept{}, byGroup: map[*cgroup.Group]cluster.ContainerID{},
+	k := &Keeper{owner: o, config: c, log: c.Log, closed: closed, manager: m, watcher: watcher,
+		done: make(chan struct{}), pagingOut: make(chan struct{}, 1), swap: newGauge(closed, &c),
+		kept: map[cluster.ContainerID]*kept{}, byGroup: map[*cgroup.Group]cluster.ContainerID{},
 		answers: map[cluster.ContainerID]chan<- error{}, state: map[cluster.ContainerID]keptState{}}
 	go k.swap.keepCount()
 	return k, nil
@@ -295,7 +296,8 @@ func (k *Keeper) adopt() {
 
 // decide lets the manager work and dispatches its actions.
 func (k *Keeper) decide(in memory.Input) {
-	in.Node = &memory.NodeReading{Memory: max(0, k.config.Capacity-k.owner.Remaining()), SwapFree: k.swap.free(), SwapFull: k.swap.full()}
+	in.Node = &memory.NodeReading{Memory: max(0, k.config.Capacity-k.owner.Remaining()), SwapFree: k.swap.free(),
+		SwapFull: k.swap.full()}
 	if in.Node.SwapFull {
 		k.swapFull.Store(time.Now().UnixNano())
 	}
@@ -409,7 +411,8 @@ func (k *Keeper) keep(c *Container, s *memory.Started) {
 	if err != nil {
 		return // it is about to end
 	}
-	k.kept[c.ID] = &kept{container: c, envelope: s.Envelope, gauge: gauge, limit: max(s.Limit, s.Min), suspended: s.Suspended, due: time.Now(), alert: time.Now().Add(alert)}
+	k.kept[c.ID] = &kept{container: c, envelope: s.Envelope, gauge: gauge, limit: max(s.Limit, s.Min),
+		suspended: s.Suspended, due: time.Now(), alert: time.Now().Add(alert)}
 	k.note(c, s.Suspended, memory.Reason{})
 	k.byGroup[c.Group] = c.ID
 	k.kept[c.ID].blind = len(k.watcher.Add(c.Group)) == 0
@@ -464,7 +467,8 @@ func (k *Keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 		return // it is about to end
 	}
 	const page = 4096
-	c.traffic += max(held.SwapBytes-c.held.SwapBytes, c.held.SwapBytes-held.SwapBytes) + max(0, held.AnonRefaults-c.held.AnonRefaults)*page
+	c.traffic += max(held.SwapBytes-c.held.SwapBytes, c.held.SwapBytes-held.SwapBytes) +
+		max(0, held.AnonRefaults-c.held.AnonRefaults)*page
 	// File pages that programs only read and write come back without faults. A fault also brings in pages around its
 	// own: at least 128 KiB, and up to some MiB, depending on the disk's settings.
 	const least, most = 32, 2048
@@ -481,7 +485,8 @@ func (k *Keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 		c.worked = used
 	}
 	in.Readings = append(in.Readings, memory.Reading{Container: id, Anonymous: resource.Amount(held.InMemory()),
-		Swap: resource.Amount(held.SwapBytes), SwapTraffic: c.traffic, Pressed: pressed, Locked: resource.Amount(held.LockedBytes),
+		Swap: resource.Amount(held.SwapBytes), SwapTraffic: c.traffic, Pressed: pressed,
+		Locked: resource.Amount(held.LockedBytes),
 		Mapped: resource.Amount(mapped), Refaulted: c.refaulted, Worked: c.worked})
 	k.noteLocked(id, held.LockedBytes)
 }
@@ -534,8 +539,8 @@ func (k *Keeper) logAction(a *memory.Action, was, suspended bool) {
 	default:
 		level = slog.LevelDebug
 	}
-	k.log.Log(context.Background(), level, message, "job", a.Container.Task.Job, "container", a.Container, "action", a.Kind,
-		"limit", int64(a.Limit), "reason", a.Reason.Words())
+	k.log.Log(context.Background(), level, message, "job", a.Container.Task.Job, "container", a.Container, "action",
+		a.Kind, "limit", int64(a.Limit), "reason", a.Reason.Words())
 }
 
 // note records the state that people may query, and reports when programs are stopped and when they run again.
@@ -573,7 +578,8 @@ func (k *Keeper) WhyKilled(id cluster.ContainerID) string {
 	k.mu.Unlock()
 	switch {
 	case s.locked > int64(brim):
-		return fmt.Sprintf("its programs had locked %s, which cannot go to swap", resource.FormatMemory(resource.Amount(s.locked)))
+		return fmt.Sprintf("its programs had locked %s, which cannot go to swap",
+			resource.FormatMemory(resource.Amount(s.locked)))
 	case time.Since(time.Unix(0, k.swapFull.Load())) < lately:
 		return "swap was full"
 	}
@@ -611,7 +617,8 @@ func (k *Keeper) perform(c *Container, e memory.Envelope, a memory.Action) {
 	defer cancel()
 	limit, err := k.Act(ctx, c, e, a)
 	if err != nil && !errors.Is(err, cgroup.ErrGone) && !errors.Is(err, errOut) && k.closed.Err() == nil {
-		k.log.Warn("memory action failed", "job", c.ID.Task.Job, "container", c.ID, "action", a.Kind.String(), "limit", int64(a.Limit), "error", err)
+		k.log.Warn("memory action failed", "job", c.ID.Task.Job, "container", c.ID, "action", a.Kind.String(), "limit",
+			int64(a.Limit), "error", err)
 	}
 	k.tell(news{of: c, outcome: &memory.Outcome{Action: a.ID, Limit: limit, Failed: err != nil}})
 	if limit > 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
-// What stops a container, and is wanted by no party, is ended by the second audit that finds it. What a party wants stays.
+// What stops a container, and is wanted by no party, is ended by the second audit that finds it. What a party wants
+// stays.
 func TestLeftoversAreEnded(t *testing.T) {
 	suspended := func(k *played, c *Container) { k.state[c.ID] = keptState{suspended: true} }
 	throttled := func(_ *played, c *Container) { c.throttles.busy = true }
@@ -47,7 +48,8 @@ func TestLeftoversAreEnded(t *testing.T) {
 	}
 }
 
-// What is left over is looked at again when it is ended: a party that wants it by then keeps it. An action under way is no leftover.
+// What is left over is looked at again when it is ended: a party that wants it by then keeps it. An action under way
+// is no leftover.
 func TestLeftoversThatAreWantedAgain(t *testing.T) {
 	k := play(t, new(cgroup.Group), new(cgroup.Group))
 	c := k.add(new(cgroup.Group), cluster.Envelope{})

@@ -13,15 +13,15 @@ import (
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
-// A container that is stopped gives its memory back if its owner, or the policy, wants that. It stands still (ByOut) from before its pages go to swap until
-// it has its memory again:
+// A container that is stopped gives its memory back if its owner, or the policy, wants that. It stands still (ByOut)
+// from before its pages go to swap until it has its memory again:
 //
 //	in memory ──▶ pageOut ──▶ out ──▶ bringBack ──▶ in memory
 //	                 ▲                   │
 //	                 └───────────────────┘  an order that comes meanwhile turns it round
 //
-// Its limit is lowered to what is left in memory: only the rest is available to other containers. Before the limit is raised again,
-// the memory manager must have the memory.
+// Its limit is lowered to what is left in memory: only the rest is available to other containers. Before the limit is
+// raised again, the memory manager must have the memory.
 
 // outing says what was ordered about the memory of a container, and what is being done; guarded by Container.ordering.
 type outing struct {
@@ -31,8 +31,8 @@ type outing struct {
 	stop      context.CancelFunc // of the move under way, nil if there is none
 }
 
-// outRecord is there from before a container's memory is paged out until it is back. Meanwhile the container stays stopped, with its
-// limit, if there is no keeper: only a keeper knows whether memory is free.
+// outRecord is there from before a container's memory is paged out until it is back. Meanwhile the container stays
+// stopped, with its limit, if there is no keeper: only a keeper knows whether memory is free.
 type outRecord struct {
 	Wanted bool `json:"wanted"`
 }
@@ -195,8 +195,8 @@ func (k *Keeper) leave(ctx context.Context, c *Container) error {
 	return nil
 }
 
-// shrinkToRest swaps out as much of a container's memory as swap has room for, and lowers its limit to the rest. stays says how
-// much is left and why; empty if next to nothing is.
+// shrinkToRest swaps out as much of a container's memory as swap has room for, and lowers its limit to the rest.
+// stays says how much is left and why; empty if next to nothing is.
 func (k *Keeper) shrinkToRest(ctx context.Context, c *Container, swap swapOutlook) (stays string, err error) {
 	const spare, rounds = 1 << 20, 4
 	gauge, err := c.Group.Gauge()
@@ -209,7 +209,8 @@ func (k *Keeper) shrinkToRest(ctx context.Context, c *Container, swap swapOutloo
 		return "", err
 	}
 	if c.Envelope.Class != cluster.Flex {
-		if err := c.Group.ApplyCounted(ctx, cgroup.Limits{SwapBytes: cgroup.At(before.SwapBytes + int64(swap.room))}); err != nil {
+		if err := c.Group.ApplyCounted(ctx,
+			cgroup.Limits{SwapBytes: cgroup.At(before.SwapBytes + int64(swap.room))}); err != nil {
 			return "", err
 		}
 	}
@@ -257,8 +258,8 @@ func lowerToUse(ctx context.Context, g *cgroup.Group, spare int64) error {
 	return nil
 }
 
-// staysWords says how much of a container's memory has not left, and why; empty if next to nothing is left. bound is what bounds the
-// room in swap, for which aim was to stay.
+// staysWords says how much of a container's memory has not left, and why; empty if next to nothing is left. bound is
+// what bounds the room in swap, for which aim was to stay.
 func staysWords(before, after cgroup.Held, aim int64, bound string) string {
 	rest := after.InMemory()
 	if rest <= max(4<<20, before.InMemory()/50) {
@@ -341,7 +342,8 @@ func (k *Keeper) adoptOut(c *Container) {
 	c.outing.wanted, c.outing.moving = r.Wanted && c.stance.engine.By != 0, true
 }
 
-// out hands a container over to the goroutine that moves its memory, or notifies the memory manager of its limit, and returns the room in swap.
+// out hands a container over to the goroutine that moves its memory, or notifies the memory manager of its limit, and
+// returns the room in swap.
 func (k *Keeper) out(ctx context.Context, c *Container, limit resource.Amount) (swapOutlook, error) {
 	room := make(chan swapOutlook, 1)
 	k.tell(news{out: &memory.Out{Container: c.ID, Limit: limit}, of: c, room: room})
@@ -353,8 +355,8 @@ func (k *Keeper) out(ctx context.Context, c *Container, limit resource.Amount) (
 	}
 }
 
-// comeBack waits until the memory manager has the memory of a container that is out, and returns the envelope that it has when that was
-// asked for: the container may have been resized.
+// comeBack waits until the memory manager has the memory of a container that is out, and returns the envelope that it
+// has when that was asked for: the container may have been resized.
 func (k *Keeper) comeBack(ctx context.Context, c *Container) (e memory.Envelope, err error) {
 	for {
 		e = c.sized()
@@ -400,7 +402,8 @@ func (k *Keeper) takeOut(n *news, in *memory.Input) {
 	n.room <- k.swap.outlook()
 }
 
-// cameBack notes that the memory manager has admitted a container that was out: a FLEX container is suspended from now on.
+// cameBack notes that the memory manager has admitted a container that was out: a FLEX container is suspended from
+// now on.
 func (k *Keeper) cameBack(id cluster.ContainerID) {
 	c, ok := k.kept[id]
 	if !ok || !c.container.isOut() {

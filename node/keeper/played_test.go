@@ -55,8 +55,8 @@ type played struct {
 	containers map[cluster.ContainerID]*Container
 }
 
-// play returns a keeper of containers below the group all, one of which, apart, has none. Without groups, what is wanted of a container
-// can be seen, and nothing happens to processes.
+// play returns a keeper of containers below the group all, one of which, apart, has none. Without groups, what is
+// wanted of a container can be seen, and nothing happens to processes.
 func play(t *testing.T, all, apart *cgroup.Group) *played {
 	t.Helper()
 	p := &played{t: t, containers: map[cluster.ContainerID]*Container{}}
@@ -68,8 +68,9 @@ func play(t *testing.T, all, apart *cgroup.Group) *played {
 		<-p.swap.saved
 	})
 	var err error
-	p.Keeper, err = New(closed, p, Config{Memory: memory.Default(), Capacity: resource.GiB, All: all, Apart: apart, Written: filepath.Join(t.TempDir(), "written"),
-		Disk: func() string { return "" }, Clock: calendar, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	p.Keeper, err = New(closed, p, Config{Memory: memory.Default(), Capacity: resource.GiB, All: all, Apart: apart,
+		Written: filepath.Join(t.TempDir(), "written"), Disk: func() string { return "" }, Clock: calendar,
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,8 @@ func (p *played) add(g *cgroup.Group, e cluster.Envelope) *Container {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	id := cluster.ContainerID{Task: cluster.TaskID{Job: cluster.JobID(len(p.containers) + 1)}, Run: 1}
-	c := NewContainer(Setup{ID: id, Group: g, Envelope: e, Records: &records{}, Ending: make(chan struct{}), Gone: make(chan struct{})})
+	c := NewContainer(Setup{ID: id, Group: g, Envelope: e, Records: &records{}, Ending: make(chan struct{}),
+		Gone: make(chan struct{})})
 	p.containers[id] = c
 	return c
 }

@@ -12,5 +12,6 @@ import (
 // control group that may have real-time threads.
 func TakePriority() error {
 	runtime.LockOSThread()
-	return unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Priority: 1}, 0)
+	return unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR,
+		Flags: unix.SCHED_FLAG_RESET_ON_FORK, Priority: 1}, 0)
 }

@@ -27,8 +27,8 @@ func TestHoldRecords(t *testing.T) {
 	}
 }
 
-// An order to page out that comes just before the record of the last one is removed keeps its record: otherwise the next order would
-// leave the container stopped for ever.
+// An order to page out that comes just before the record of the last one is removed keeps its record: otherwise the
+// next order would leave the container stopped for ever.
 func TestPageOutKeepsItsRecord(t *testing.T) {
 	k := play(t, new(cgroup.Group), new(cgroup.Group))
 	c := k.add(new(cgroup.Group), cluster.Envelope{})

@@ -13,9 +13,9 @@ import (
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
-// Size is the grant of a container that was resized. It is recorded from before it takes effect: the next keeper, and who looks after
-// the container while there is none, go by it. Only a memory limit is lowered before: then the larger grant counts until the
-// limit is known to be lower.
+// Size is the grant of a container that was resized. It is recorded from before it takes effect: the next keeper, and
+// who looks after the container while there is none, go by it. Only a memory limit is lowered before: then the larger
+// grant counts until the limit is known to be lower.
 type Size struct {
 	Grant    resource.Vector  `json:"grant"`
 	Envelope cluster.Envelope `json:"envelope"`
@@ -28,7 +28,8 @@ type Size struct {
 // resizeWithin is how long the kernel may take to resize a container.
 const resizeWithin = 10 * time.Second
 
-// SizeOf returns the record of a container's size; ok is false if the container was never resized, or the record cannot be read.
+// SizeOf returns the record of a container's size; ok is false if the container was never resized, or the record
+// cannot be read.
 func SizeOf(f Records) (s Size, ok bool) {
 	err := f.Get(SizeRecord, &s)
 	return s, err == nil && s.Grant[resource.Memory] > 0
@@ -81,11 +82,12 @@ func (k *Keeper) carryOutResizes(c *Container) {
 	}
 }
 
-// Resize gives a container another grant. If it fails, the container is as before. A FLEX container gets and gives memory by the
-// actions of the memory manager alone, which works with another envelope from now on.
+// Resize gives a container another grant. If it fails, the container is as before. A FLEX container gets and gives
+// memory by the actions of the memory manager alone, which works with another envelope from now on.
 func (k *Keeper) Resize(c *Container, o *cluster.Order) error {
 	if o.Grant[resource.Memory] < cluster.LeastRunMemory || o.Grant[resource.CPU] < cluster.LeastRunCPU {
-		return fmt.Errorf("resize to %v: must be at least %v", o.Grant, resource.Of(cluster.LeastRunCPU, cluster.LeastRunMemory))
+		return fmt.Errorf("resize to %v: must be at least %v", o.Grant,
+			resource.Of(cluster.LeastRunCPU, cluster.LeastRunMemory))
 	}
 	ctx, cancel := context.WithTimeout(k.closed, resizeWithin)
 	defer cancel()
@@ -120,7 +122,8 @@ func (k *Keeper) Resize(c *Container, o *cluster.Order) error {
 			return err
 		}
 	}
-	after := Size{Grant: o.Grant, Envelope: o.Envelope, Was: before.Grant, At: timeline.Time(time.Now().UnixNano()), Why: o.Reason}
+	after := Size{Grant: o.Grant, Envelope: o.Envelope, Was: before.Grant, At: timeline.Time(time.Now().UnixNano()),
+		Why: o.Reason}
 	if err := c.Records.Put(SizeRecord, &after); err != nil {
 		return undo(fmt.Errorf("record the new size: %w", err))
 	}
@@ -142,7 +145,8 @@ func (k *Keeper) giveBack(ctx context.Context, c *Container, limit resource.Amou
 		return err
 	}
 	if holds := r.AnonBytes.Or(0); holds > int64(limit) {
-		return fmt.Errorf("its programs hold %s of memory, more than %s", resource.FormatMemory(resource.Amount(holds)), resource.FormatMemory(limit))
+		return fmt.Errorf("its programs hold %s of memory, more than %s", resource.FormatMemory(resource.Amount(holds)),
+			resource.FormatMemory(limit))
 	}
 	if err := SetMemory(ctx, c.Group, limit); err != nil {
 		return fmt.Errorf("lower the container's memory limit: %w", err)
@@ -150,8 +154,8 @@ func (k *Keeper) giveBack(ctx context.Context, c *Container, limit resource.Amou
 	return nil
 }
 
-// change has the memory manager work with another envelope of a container. A REGULAR container gets more memory only if that is
-// allocated to no container.
+// change has the memory manager work with another envelope of a container. A REGULAR container gets more memory only
+// if that is allocated to no container.
 func (k *Keeper) change(ctx context.Context, e memory.Envelope, more resource.Amount) error {
 	answer := make(chan error, 1)
 	k.tell(news{changed: &e, more: more, answer: answer})

@@ -12,12 +12,12 @@ const (
 	soonest       = 10 * time.Millisecond // the shortest interval for a container that grows
 	latest        = 5 * time.Second       // the interval of a container of which nothing is expected
 	blindInterval = time.Second           // the interval where the kernel may send no notice
-	// shortDeaf is how long after a notice the next one is requested. The time doubles, up to longDeaf, for each notice that led to
-	// nothing, as under page cache that comes and goes.
+	// shortDeaf is how long after a notice the next one is requested. The time doubles, up to longDeaf, for each notice
+	// that led to nothing, as under page cache that comes and goes.
 	shortDeaf = 20 * time.Millisecond
 	longDeaf  = time.Second
-	// eager is the interval between readings for the time alert after a notice: the container may be nearly full, and the kernel's
-	// counters of swap lag behind.
+	// eager is the interval between readings for the time alert after a notice: the container may be nearly full, and
+	// the kernel's counters of swap lag behind.
 	eager = 2 * time.Millisecond
 	alert = 50 * time.Millisecond
 	// together is how much earlier than due a container is read when another one is read anyway.
@@ -63,9 +63,9 @@ func (c *kept) interval(now time.Time, held cgroup.Held) time.Duration {
 	return calm
 }
 
-// glance returns what the container holds. It reuses the last full reading while the charge is unchanged and below the limit, where
-// memory would take the place of page cache, and the container has nothing in swap: most idle containers are like that, and a full
-// reading is slow.
+// glance returns what the container holds. It reuses the last full reading while the charge is unchanged and below
+// the limit, where memory would take the place of page cache, and the container has nothing in swap: most idle
+// containers are like that, and a full reading is slow.
 func (c *kept) glance(now time.Time) (cgroup.Held, error) {
 	charged, err := c.gauge.Charged()
 	same := err == nil && charged == c.charged && charged.Bytes < int64(c.limit-brim) && c.held.SwapBytes == 0

@@ -7,7 +7,8 @@ import (
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
-// A container is stopped while any party holds it; breaths override all of them; with heartbeats it keeps a little CPU time.
+// A container is stopped while any party holds it; breaths override all of them; with heartbeats it keeps a little
+// CPU time.
 func TestStance(t *testing.T) {
 	cpu := func(m int64) cgroup.Limits { return cgroup.Limits{CPUMillicores: cgroup.At(m)} }
 	granted := resource.Of(1500, resource.GiB)

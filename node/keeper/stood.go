@@ -7,8 +7,8 @@ import (
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
-// stood adds up how long a container has stood still because its stance says so, and has the bound on its disk: a program teaches
-// nothing while it is kept from running or from transferring.
+// stood adds up how long a container has stood still because its stance says so, and has the bound on its disk: a
+// program teaches nothing while it is kept from running or from transferring.
 type stood struct {
 	mu    sync.Mutex
 	still bool
@@ -17,7 +17,8 @@ type stood struct {
 	bound int64         // bytes per second that the kernel lets it read, and the same for writes; 0 is no bound
 }
 
-// note takes in the stance that a container has from now on. Without a freezer and a CPU controller, the container does not stand still.
+// note takes in the stance that a container has from now on. Without a freezer and a CPU controller, the container
+// does not stand still.
 func (s *stood) note(of *stance, g *cgroup.Group) {
 	_, freezes := g.Has(cgroup.Freezer)
 	_, slows := g.Has(cgroup.CPU)

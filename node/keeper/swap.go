@@ -95,7 +95,8 @@ func (g *gauge) read() {
 		g.log.Warn("cannot read the room in swap, so containers are not swapped out", "error", err)
 	}
 	if room.Budgeted && g.left == 0 && !g.spent {
-		g.log.Warn("the write budget of swap is spent: containers yield memory again when its writes are a day old", "budget", int64(g.budget.PerDay))
+		g.log.Warn("the write budget of swap is spent: containers yield memory again when its writes are a day old",
+			"budget", int64(g.budget.PerDay))
 	}
 	g.room, g.failed, g.spent = room, err != nil, room.Budgeted && g.left == 0
 }
@@ -140,7 +141,8 @@ func (g *gauge) outlook() swapOutlook {
 	case g.none:
 		o.bound = "this machine has no swap"
 	case g.room.Budgeted:
-		o.bound = fmt.Sprintf("the write budget of swap, %s a day, leaves %s", resource.FormatMemory(g.budget.PerDay), resource.FormatMemory(g.left))
+		o.bound = fmt.Sprintf("the write budget of swap, %s a day, leaves %s", resource.FormatMemory(g.budget.PerDay),
+			resource.FormatMemory(g.left))
 	default:
 		o.bound = fmt.Sprintf("swap has room for %s", resource.FormatMemory(o.room))
 	}
@@ -167,7 +169,8 @@ func (g *gauge) explain(r memory.Reason) string {
 	if r.Code != memory.NoSwapLeft || !g.room.Budgeted {
 		return r.Words()
 	}
-	return fmt.Sprintf("%s: the write budget of %s a day leaves %s", r.Words(), resource.FormatMemory(g.budget.PerDay), resource.FormatMemory(g.left))
+	return fmt.Sprintf("%s: the write budget of %s a day leaves %s", r.Words(), resource.FormatMemory(g.budget.PerDay),
+		resource.FormatMemory(g.left))
 }
 
 // keepCount saves the count at intervals, and at the end.

@@ -29,7 +29,8 @@ func newSwapping(t *testing.T, swaps string, budget resource.Amount) *swapping {
 	s.put("proc/sys/kernel/random/boot_id", "b\n")
 	s.put("proc/meminfo", "MemTotal: 4194304 kB\nMemAvailable: 2097152 kB\n")
 	s.wrote(0)
-	s.config = Config{Written: filepath.Join(t.TempDir(), "written"), Capacity: resource.GiB, SwapBudget: budget, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	s.config = Config{Written: filepath.Join(t.TempDir(), "written"), Capacity: resource.GiB, SwapBudget: budget,
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	return s
 }
 

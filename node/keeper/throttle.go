@@ -16,8 +16,9 @@ import (
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
-// Throttle is an ordered bound on a container. It is recorded from before it takes effect until after it is lifted: after a crash in
-// between, the next keeper, or who looks after the container while there is none, finishes what was ordered.
+// Throttle is an ordered bound on a container. It is recorded from before it takes effect until after it is lifted:
+// after a crash in between, the next keeper, or who looks after the container while there is none, finishes what was
+// ordered.
 type Throttle struct {
 	Bound resource.Vector `json:"bound"` // zero: the throttle is to end
 	Until timeline.Time   `json:"until_ns"`
@@ -28,8 +29,8 @@ type Throttle struct {
 // Lasts reports whether the throttle still bounds something at a time.
 func (t *Throttle) Lasts(now timeline.Time) bool { return t.Bound[resource.Disk] > 0 && t.Until > now }
 
-// ThrottleOf returns the record of a throttle; ok is false if there is none. A record that cannot be read counts as a throttle
-// that is to end.
+// ThrottleOf returns the record of a throttle; ok is false if there is none. A record that cannot be read counts as a
+// throttle that is to end.
 func ThrottleOf(f Records) (t Throttle, ok bool) {
 	err := f.Get(ThrottleRecord, &t)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +43,9 @@ func ThrottleOf(f Records) (t Throttle, ok bool) {
 }
 
 // byDutyCycle is how a disk is bounded where the kernel does not bound all transfers.
-var byDutyCycle = fmt.Sprintf("by stopping it part of the time, checked every %v to %v, because this kernel does not bound buffered writes", dutySoon, dutyLook)
+var byDutyCycle = fmt.Sprintf(
+	"by stopping it part of the time, checked every %v to %v, because this kernel does not bound buffered writes",
+	dutySoon, dutyLook)
 
 // orderThrottle takes an order to throttle a container.
 func (k *Keeper) orderThrottle(c *Container, o cluster.Order) {
@@ -59,16 +62,16 @@ func (k *Keeper) orderThrottle(c *Container, o cluster.Order) {
 	}
 }
 
-// takeThrottles returns the orders that have not been carried out. ok is false if there are none and no throttle is in force: then
-// the caller need not stay with the container.
+// takeThrottles returns the orders that have not been carried out. ok is false if there are none and no throttle is
+// in force: then the caller need not stay with the container.
 func (k *Keeper) takeThrottles(c *Container, inForce bool) (orders []cluster.Order, ok bool) {
 	c.ordering.Lock()
 	defer c.ordering.Unlock()
 	return c.throttles.take(inForce)
 }
 
-// keepThrottled carries out the throttles of a container, one after another, and stays with the container while one is in
-// force. th is in force already; zero means none.
+// keepThrottled carries out the throttles of a container, one after another, and stays with the container while one
+// is in force. th is in force already; zero means none.
 func (k *Keeper) keepThrottled(c *Container, th Throttle) {
 	for {
 		if th.Bound != (resource.Vector{}) && !th.Lasts(k.config.Clock()) {
@@ -102,8 +105,8 @@ func (k *Keeper) keepThrottled(c *Container, th Throttle) {
 	}
 }
 
-// impose records a throttle and puts it into effect; detail says how, unless the kernel alone bounds the container. If impose
-// fails, the container is not throttled.
+// impose records a throttle and puts it into effect; detail says how, unless the kernel alone bounds the container.
+// If impose fails, the container is not throttled.
 func (k *Keeper) impose(c *Container, th *Throttle) (detail string, err error) {
 	if th.Bound[resource.Network] > 0 {
 		return "", errors.Join(errors.New("this machine cannot bound the network bandwidth of a container"), k.lift(c, th))
@@ -132,7 +135,8 @@ func (k *Keeper) impose(c *Container, th *Throttle) (detail string, err error) {
 	_, freezes := c.Group.Has(cgroup.Freezer)
 	_, slows := c.Group.Has(cgroup.CPU)
 	if !freezes && !slows {
-		return "", errors.Join(errors.New("this machine can neither bound the disk bandwidth of a container nor stop the container"), k.lift(c, th))
+		return "", errors.Join(
+			errors.New("this machine can neither bound the disk bandwidth of a container nor stop the container"), k.lift(c, th))
 	}
 	if _, err := c.Group.Tally(); err != nil {
 		return "", errors.Join(fmt.Errorf("bound disk bandwidth: %w", err), k.lift(c, th))
@@ -143,8 +147,8 @@ func (k *Keeper) impose(c *Container, th *Throttle) (detail string, err error) {
 // throttleWithin is how long the kernel may take to set a bound.
 const throttleWithin = 10 * time.Second
 
-// lift ends a throttle: first by its record, so that it is ended even if that is interrupted. A full disk has no room for that
-// record, but it allows the removal of the old one.
+// lift ends a throttle: first by its record, so that it is ended even if that is interrupted. A full disk has no room
+// for that record, but it allows the removal of the old one.
 func (k *Keeper) lift(c *Container, th *Throttle) error {
 	if recorded, ok := ThrottleOf(c.Records); ok {
 		if err := c.Records.Put(ThrottleRecord, &Throttle{Device: recorded.Device}); err != nil {
@@ -166,8 +170,8 @@ func (k *Keeper) lift(c *Container, th *Throttle) error {
 	return c.Records.Remove(ThrottleRecord)
 }
 
-// adoptThrottle finishes the last order of an earlier keeper. It returns the throttle that is in force, zero if there is none, and
-// how it is carried out.
+// adoptThrottle finishes the last order of an earlier keeper. It returns the throttle that is in force, zero if there
+// is none, and how it is carried out.
 func (k *Keeper) adoptThrottle(c *Container) (th Throttle, detail string) {
 	th, ok := ThrottleOf(c.Records)
 	if !ok {
@@ -182,8 +186,9 @@ func (k *Keeper) adoptThrottle(c *Container) (th Throttle, detail string) {
 	return th, detail
 }
 
-// keepWithin enforces a throttle until it expires or is replaced, which returns true, or until the container ends or the keeper is
-// closed, which returns false. In every case the container is no longer stopped by the throttle afterwards.
+// keepWithin enforces a throttle until it expires or is replaced, which returns true, or until the container ends or
+// the keeper is closed, which returns false. In every case the container is no longer stopped by the throttle
+// afterwards.
 func (k *Keeper) keepWithin(c *Container, th *Throttle) bool {
 	over := time.NewTimer(th.Until.Sub(k.config.Clock()))
 	defer over.Stop()
@@ -234,7 +239,8 @@ func (k *Keeper) newCycling(c *Container, th *Throttle, tally *cgroup.Tally) *cy
 	p := k.config.Memory
 	before, _ := tally.Read() // what was transferred before the throttle
 	return &cycling{keeper: k, c: c, tally: tally, seen: before.Read + before.Written, timer: time.NewTimer(dutySoon),
-		dutyCycle: dutyCycle{rate: float64(th.Bound[resource.Disk]), looked: time.Now(), speed: math.Inf(1), longest: timeout / 4, breath: p.BreathOf(timeout)}}
+		dutyCycle: dutyCycle{rate: float64(th.Bound[resource.Disk]), looked: time.Now(), speed: math.Inf(1),
+			longest: timeout / 4, breath: p.BreathOf(timeout)}}
 }
 
 // look measures the container, and lets it run or stops it.

@@ -25,11 +25,13 @@ type Counter struct {
 	Resumed bool
 }
 
-// allowMulti is BPF_F_ALLOW_MULTI of linux/bpf.h: programs that others attach to the group, its ancestors or descendants run, too.
+// allowMulti is BPF_F_ALLOW_MULTI of linux/bpf.h: programs that others attach to the group, its ancestors or
+// descendants run, too.
 const allowMulti = 1 << 1
 
-// Attach counts for the group in dir, a directory of the version 2 hierarchy. If the group is counted already, it goes on
-// with the same counters. The error says why this is not possible: an old kernel, or a process without CAP_SYS_ADMIN.
+// Attach counts for the group in dir, a directory of the version 2 hierarchy. If the group is counted already, it
+// goes on with the same counters. The error says why this is not possible: an old kernel, or a process without
+// CAP_SYS_ADMIN.
 func Attach(dir string) (*Counter, error) {
 	if err := able(); err != nil {
 		return nil, err
@@ -45,8 +47,8 @@ func able() error {
 	return sound("/proc")
 }
 
-// Begin is Attach for a new group, on a machine where Try has succeeded: it does not look for programs that are attached already, which
-// takes most of the time.
+// Begin is Attach for a new group, on a machine where Try has succeeded: it does not look for programs that are
+// attached already, which takes most of the time.
 func Begin(dir string) (*Counter, error) { return count(dir, begin) }
 
 // count opens the group in dir for one of attach and begin.
@@ -81,8 +83,8 @@ func Try(dir string) error {
 	return nil
 }
 
-// Check returns why Attach would not work for groups below the one in dir, as far as that is known without attaching: it loads
-// the programs, and lists those of the group.
+// Check returns why Attach would not work for groups below the one in dir, as far as that is known without attaching:
+// it loads the programs, and lists those of the group.
 func Check(dir string) error {
 	if err := able(); err != nil {
 		return err
@@ -131,7 +133,8 @@ func (c *Counter) Close() error {
 }
 
 // attach finds the counters of a group, or attaches programs with new ones. A process that was killed before it
-// attached the second program has left the first alone: that is replaced. Packets of the device with the index except do not count.
+// attached the second program has left the first alone: that is replaced. Packets of the device with the index except
+// do not count.
 func attach(group int, except int32) (*Counter, error) {
 	found := [numDirections]*ebpf.Map{}
 	for d := range directions {
@@ -265,7 +268,8 @@ func (d direction) attach(group int, counts *ebpf.Map, except int32) error {
 		return err
 	}
 	defer p.Close()
-	err = link.RawAttachProgram(link.RawAttachProgramOptions{Target: group, Program: p, Attach: d.where(), Flags: allowMulti})
+	err = link.RawAttachProgram(link.RawAttachProgramOptions{Target: group, Program: p, Attach: d.where(),
+		Flags: allowMulti})
 	if errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("%w: %w", errTaken, err)
 	}
@@ -280,10 +284,11 @@ func (d direction) detach(group int) error {
 }
 
 // errTaken is returned by attach if the kernel loads the program but refuses to attach it.
-var errTaken = errors.New("CAP_NET_ADMIN is missing, or a BPF program on this group or an ancestor permits no second program")
+var errTaken = errors.New(
+	"CAP_NET_ADMIN is missing, or a BPF program on this group or an ancestor permits no second program")
 
-// privileged reports whether this process has CAP_SYS_ADMIN in its user namespace. Without it, some kernels attach programs, but no
-// process finds them again.
+// privileged reports whether this process has CAP_SYS_ADMIN in its user namespace. Without it, some kernels attach
+// programs, but no process finds them again.
 func privileged() bool {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
@@ -295,15 +300,17 @@ func explain(err error) error {
 	switch {
 	case errors.Is(err, errTaken):
 	case errors.Is(err, ebpf.ErrNotSupported):
-		return fmt.Errorf("the kernel has no BPF programs for control groups (CONFIG_CGROUP_BPF, Linux 4.15), or not in a user namespace: %w", err)
+		return fmt.Errorf("the kernel has no BPF programs for control groups (CONFIG_CGROUP_BPF, Linux 4.15), or not "+
+			"in a user namespace: %w", err)
 	case errors.Is(err, unix.EPERM):
-		return fmt.Errorf("this needs the initial user namespace, and before Linux 5.11 a higher limit of locked memory (ulimit -l): %w", err)
+		return fmt.Errorf("this needs the initial user namespace, and before Linux 5.11 a higher limit of locked "+
+			"memory (ulimit -l): %w", err)
 	}
 	return err
 }
 
-// sound returns an error if the kernel may assign sockets to no group: kernels before Linux 5.15 stop assigning them once the version 1
-// controller net_cls or net_prio is used. The counters would stay at 0.
+// sound returns an error if the kernel may assign sockets to no group: kernels before Linux 5.15 stop assigning them
+// once the version 1 controller net_cls or net_prio is used. The counters would stay at 0.
 func sound(proc string) error {
 	text, err := os.ReadFile(filepath.Join(proc, "cgroups"))
 	if err != nil {
@@ -314,8 +321,10 @@ func sound(proc string) error {
 		if len(f) < 2 || f[0] != "net_cls" && f[0] != "net_prio" || f[1] == "0" {
 			continue
 		}
-		if release, err := os.ReadFile(filepath.Join(proc, "sys/kernel/osrelease")); err != nil || olderThan(string(release), 5, 15) {
-			return fmt.Errorf("count network bytes: kernels before Linux 5.15 cannot count while the version 1 controller %s is mounted", f[0])
+		if release, err := os.ReadFile(filepath.Join(proc, "sys/kernel/osrelease")); err != nil ||
+			olderThan(string(release), 5, 15) {
+			return fmt.Errorf("count network bytes: kernels before Linux 5.15 cannot count while the version 1 "+
+				"controller %s is mounted", f[0])
 		}
 	}
 	return nil

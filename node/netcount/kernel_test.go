@@ -23,8 +23,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The tests named TestKernel run against the kernel of the machine. The test binary is also the program that is counted: with
-// the environment variable NETCOUNT_JOIN it joins the group with that name, and then does what its arguments say.
+// The tests named TestKernel run against the kernel of the machine. The test binary is also the program that is
+// counted: with the environment variable NETCOUNT_JOIN it joins the group with that name, and then does what its
+// arguments say.
 func TestMain(m *testing.M) {
 	dir := os.Getenv("NETCOUNT_JOIN")
 	if dir == "" {
@@ -246,11 +247,12 @@ func expect(t *testing.T, network string, ip netip.Addr, got Reading) {
 	}
 	bounds("sent", got.Sent, streamSent, streamReceived)
 	bounds("received", got.Received, streamReceived, streamSent)
-	t.Logf("%s to %v: sent %d bytes and received %d, of which data are %d and %d", network, ip, got.Sent, got.Received, streamSent, streamReceived)
+	t.Logf("%s to %v: sent %d bytes and received %d, of which data are %d and %d", network, ip, got.Sent, got.Received,
+		streamSent, streamReceived)
 }
 
-// tryAll exchanges data by each protocol with servers at the given hosts, and compares what was counted. near and far run
-// functions in the namespaces of the counted program and of the servers.
+// tryAll exchanges data by each protocol with servers at the given hosts, and compares what was counted. near and far
+// run functions in the namespaces of the counted program and of the servers.
 func tryAll(t *testing.T, dir string, c *Counter, hosts []string, near, far func(func())) {
 	for _, network := range []string{"tcp", "udp"} {
 		for _, host := range hosts {
@@ -467,7 +469,8 @@ func TestKernelOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer theirs.Close()
-	if err := link.RawAttachProgram(link.RawAttachProgramOptions{Target: int(group.Fd()), Program: theirs, Attach: received.where(), Flags: allowMulti}); err != nil {
+	if err := link.RawAttachProgram(link.RawAttachProgramOptions{Target: int(group.Fd()), Program: theirs,
+		Attach: received.where(), Flags: allowMulti}); err != nil {
 		t.Fatal(err)
 	}
 	c := attachOrSkip(t, dir, 0)
@@ -494,7 +497,8 @@ func TestKernelOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer top.Close()
-	if err := link.RawAttachProgram(link.RawAttachProgramOptions{Target: int(top.Fd()), Program: theirs, Attach: received.where()}); err != nil {
+	if err := link.RawAttachProgram(link.RawAttachProgramOptions{Target: int(top.Fd()), Program: theirs,
+		Attach: received.where()}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Attach(alone); !errors.Is(err, errTaken) {

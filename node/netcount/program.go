@@ -26,7 +26,8 @@ func (d direction) where() ebpf.AttachType {
 
 // newCounts makes the counters of one group.
 func newCounts() (*ebpf.Map, error) {
-	return ebpf.NewMap(&ebpf.MapSpec{Name: "bellows_net1", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: uint32(numDirections)})
+	return ebpf.NewMap(&ebpf.MapSpec{Name: "bellows_net1", Type: ebpf.Array, KeySize: 4, ValueSize: 8,
+		MaxEntries: uint32(numDirections)})
 }
 
 // Fields of struct __sk_buff of linux/bpf.h, which a program gets for each packet.
@@ -41,19 +42,20 @@ const loopback = 1
 // program adds the length of each packet to the counter of its direction, and lets the packet pass. It leaves out the
 // device with the index except.
 func (d direction) program(counts *ebpf.Map, except int32) *ebpf.ProgramSpec {
-	return &ebpf.ProgramSpec{Name: d.name(), Type: ebpf.CGroupSKB, AttachType: d.where(), License: "Apache-2.0", Instructions: asm.Instructions{
-		asm.LoadMem(asm.R6, asm.R1, skbLength, asm.Word),
-		asm.LoadMem(asm.R7, asm.R1, skbInterface, asm.Word),
-		asm.JEq.Imm(asm.R7, except, "pass"),
-		// counts[d], which exists; the verifier requires the test.
-		asm.StoreImm(asm.RFP, -4, int64(d), asm.Word),
-		asm.Mov.Reg(asm.R2, asm.RFP),
-		asm.Add.Imm(asm.R2, -4),
-		asm.LoadMapPtr(asm.R1, counts.FD()),
-		asm.FnMapLookupElem.Call(),
-		asm.JEq.Imm(asm.R0, 0, "pass"),
-		asm.StoreXAdd(asm.R0, asm.R6, asm.DWord),
-		asm.Mov.Imm(asm.R0, 1).WithSymbol("pass"),
-		asm.Return(),
-	}}
+	return &ebpf.ProgramSpec{Name: d.name(), Type: ebpf.CGroupSKB, AttachType: d.where(), License: "Apache-2.0",
+		Instructions: asm.Instructions{
+			asm.LoadMem(asm.R6, asm.R1, skbLength, asm.Word),
+			asm.LoadMem(asm.R7, asm.R1, skbInterface, asm.Word),
+			asm.JEq.Imm(asm.R7, except, "pass"),
+			// counts[d], which exists; the verifier requires the test.
+			asm.StoreImm(asm.RFP, -4, int64(d), asm.Word),
+			asm.Mov.Reg(asm.R2, asm.RFP),
+			asm.Add.Imm(asm.R2, -4),
+			asm.LoadMapPtr(asm.R1, counts.FD()),
+			asm.FnMapLookupElem.Call(),
+			asm.JEq.Imm(asm.R0, 0, "pass"),
+			asm.StoreXAdd(asm.R0, asm.R6, asm.DWord),
+			asm.Mov.Imm(asm.R0, 1).WithSymbol("pass"),
+			asm.Return(),
+		}}
 }

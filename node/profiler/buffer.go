@@ -47,7 +47,8 @@ func BufferOf(c cluster.Command, overhead, most resource.Amount) (profile.Buffer
 // fillBytes evaluates a placeholder.
 func fillBytes(expression string, memory resource.Amount) (resource.Amount, error) {
 	grant := resource.Of(resource.Core, memory)
-	job := cluster.Job{ID: 1, Stages: []cluster.Stage{{Tasks: 1, Ideal: grant, Command: cluster.Command{Args: []string{expression}}}}}
+	job := cluster.Job{ID: 1,
+		Stages: []cluster.Stage{{Tasks: 1, Ideal: grant, Command: cluster.Command{Args: []string{expression}}}}}
 	filled, err := job.FillCommand(cluster.TaskID{Job: 1}, grant)
 	if err != nil {
 		return 0, err

@@ -30,7 +30,9 @@ func (c *curve) Run(_ context.Context, memory resource.Amount) (Measurement, err
 
 // TestSizesAreChosenWhereItBends: run time is the same above 200 MiB and below 50 MiB; between, it falls to a tenth.
 func TestSizesAreChosenWhereItBends(t *testing.T) {
-	program := &curve{seconds: func(m float64) float64 { return math.Pow(10, 1-math.Log(min(max(m, 50), 200)/50)/math.Log(4)) }}
+	program := &curve{seconds: func(m float64) float64 {
+		return math.Pow(10, 1-math.Log(min(max(m, 50), 200)/50)/math.Log(4))
+	}}
 	p := Plan{Fitted: []resource.Amount{16 * mib, 1024 * mib}, Choose: 8, Try: 3, Repeats: 1}
 	res, err := Measure(context.Background(), program, &p, nil)
 	if err != nil {
@@ -75,8 +77,8 @@ func TestACliffIsFound(t *testing.T) {
 	}
 }
 
-// TestLeastIsFoundByBisection: whatever the smallest size that works, it is found to a twentieth, in at most 12 runs that
-// never go below the smallest size given, and is fitted to.
+// TestLeastIsFoundByBisection: whatever the smallest size that works, it is found to a twentieth, in at most 12 runs
+// that never go below the smallest size given, and is fitted to.
 func TestLeastIsFoundByBisection(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given := resource.Amount(rapid.Int64Range(2, 500).Draw(t, "given")) * mib
@@ -102,7 +104,8 @@ func TestLeastIsFoundByBisection(t *testing.T) {
 		}
 		least, failed := res.Fitted[0].Memory, res.Failed[len(res.Failed)-1].Memory
 		if float64(least) > 1.06*float64(failed)+float64(2*mib) || float64(least) < works*float64(mib) {
-			t.Fatalf("found %s, it fails with %s and works from %f MiB", resource.FormatMemory(least), resource.FormatMemory(failed), works)
+			t.Fatalf("found %s, it fails with %s and works from %f MiB", resource.FormatMemory(least),
+				resource.FormatMemory(failed), works)
 		}
 	})
 }

@@ -65,7 +65,8 @@ func (c *Container) Run(ctx context.Context, memory resource.Amount) (m Measurem
 // of swap.
 func (c *Container) RunTold(ctx context.Context, told, memory, swap resource.Amount) (m Measurement, err error) {
 	grant := resource.Of(c.cpu, told)
-	job := cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{{Name: "profile", Tasks: 1, Ideal: grant, Command: c.command}}}
+	job := cluster.Job{ID: 1, Name: "profile",
+		Stages: []cluster.Stage{{Name: "profile", Tasks: 1, Ideal: grant, Command: c.command}}}
 	filled, err := job.FillCommand(cluster.TaskID{Job: 1}, grant)
 	if err != nil {
 		return m, err
@@ -80,7 +81,8 @@ func (c *Container) RunTold(ctx context.Context, told, memory, swap resource.Amo
 		return m, err
 	}
 	c.dropFiles(filled.Args)
-	cmd := exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", enter, "sh"}, append(append(group.JoinFiles(), "--"), filled.Args...)...)...)
+	cmd := exec.CommandContext(ctx, "/bin/sh",
+		append([]string{"-c", enter, "sh"}, append(append(group.JoinFiles(), "--"), filled.Args...)...)...)
 	cmd.Env, cmd.Dir = slices.Clone(c.env), c.dir
 	for name, value := range cluster.WithSize(nil, c.env, c.cpu) { // as a job of this size has them
 		cmd.Env = append(cmd.Env, name+"="+value)

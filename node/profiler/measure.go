@@ -71,14 +71,17 @@ func sortedBySize(s []profile.Sample) []profile.Sample {
 
 // Measure carries out a plan. A size whose run fails is not run again. seen, if not nil, is called with every run: done
 // so far, and the number of all runs, which grows with sizes that are chosen on the way.
-func Measure(ctx context.Context, r Runner, p *Plan, seen func(done, all int, run Run, m Measurement)) (*Result, error) {
+func Measure(ctx context.Context, r Runner, p *Plan, seen func(done, all int, run Run, m Measurement)) (*Result,
+	error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	m := measuring{Plan: *p, runner: r, seen: seen, runs: map[resource.Amount][]Measurement{}, failed: map[resource.Amount]string{}}
+	m := measuring{Plan: *p, runner: r, seen: seen, runs: map[resource.Amount][]Measurement{},
+		failed: map[resource.Amount]string{}}
 	m.Fitted, m.HeldOut = slices.Clone(p.Fitted), slices.Clone(p.HeldOut)
 	m.all = 1 + p.Repeats*(len(p.Fitted)+p.Choose+len(p.HeldOut)+p.Try)
-	for _, step := range []func(context.Context) error{m.warmUp, m.givenSizes, m.searchLeast, m.chooseFitted, m.chooseHeldOut, m.repeat, m.settle} {
+	for _, step := range []func(context.Context) error{m.warmUp, m.givenSizes, m.searchLeast, m.chooseFitted,
+		m.chooseHeldOut, m.repeat, m.settle} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -139,7 +142,9 @@ func (m *measuring) round(ctx context.Context, round int, sizes []resource.Amoun
 
 // sizes are all sizes that are not known to fail, ascending.
 func (m *measuring) sizes() []resource.Amount {
-	sizes := slices.DeleteFunc(slices.Concat(m.Fitted, m.HeldOut), func(size resource.Amount) bool { return m.failed[size] != "" })
+	sizes := slices.DeleteFunc(slices.Concat(m.Fitted, m.HeldOut), func(size resource.Amount) bool {
+		return m.failed[size] != ""
+	})
 	slices.Sort(sizes)
 	return sizes
 }
@@ -308,7 +313,8 @@ func medianWritten(runs []Measurement) resource.Amount {
 // sample condenses the repeats at one size. The fastest run stands for the size: other programs on the machine only add
 // time.
 func sample(memory resource.Amount, runs []Measurement, least resource.Amount) profile.Sample {
-	s := profile.Sample{Memory: memory, Spilled: max(0, medianWritten(runs)-least), SpilledKnown: true, Repeats: durations(runs)}
+	s := profile.Sample{Memory: memory, Spilled: max(0, medianWritten(runs)-least), SpilledKnown: true,
+		Repeats: durations(runs)}
 	s.Duration = profile.Fastest(s.Repeats)
 	return s
 }

@@ -32,7 +32,8 @@ func (s *scripted) Run(_ context.Context, memory resource.Amount) (Measurement, 
 }
 
 func TestMeasure(t *testing.T) {
-	p := Plan{Fitted: []resource.Amount{2 * mib, 4 * mib, 16 * mib}, HeldOut: []resource.Amount{3 * mib, 8 * mib}, Repeats: 2}
+	p := Plan{Fitted: []resource.Amount{2 * mib, 4 * mib, 16 * mib}, HeldOut: []resource.Amount{3 * mib, 8 * mib},
+		Repeats: 2}
 	var program scripted
 	seen := 0
 	res, err := Measure(context.Background(), &program, &p, func(done, all int, _ Run, _ Measurement) {
@@ -59,7 +60,8 @@ func TestMeasure(t *testing.T) {
 		{res.Fitted[0], 4 * mib, 70_000}, {res.Fitted[1], 16 * mib, 0}, {res.HeldOut[0], 8 * mib, 0},
 	}
 	for _, w := range want {
-		if w.s.Memory != w.memory || w.s.Spilled != w.spilled || len(w.s.Repeats) != 2 || w.s.Duration != min(w.s.Repeats[0], w.s.Repeats[1]) {
+		if w.s.Memory != w.memory || w.s.Spilled != w.spilled || len(w.s.Repeats) != 2 ||
+			w.s.Duration != min(w.s.Repeats[0], w.s.Repeats[1]) {
 			t.Errorf("sample %+v, want memory %d and %d spilled", w.s, w.memory, w.spilled)
 		}
 	}
@@ -103,7 +105,8 @@ func TestBufferOf(t *testing.T) {
 			t.Errorf("%s: %v", tt.arg, err)
 			continue
 		}
-		if err == nil && (got.Share != tt.want.Share || got.Overhead > tt.want.Overhead+1 || got.Overhead < tt.want.Overhead-1) {
+		if err == nil && (got.Share != tt.want.Share || got.Overhead > tt.want.Overhead+1 ||
+			got.Overhead < tt.want.Overhead-1) {
 			t.Errorf("%s: %+v, want %+v", tt.arg, got, tt.want)
 		}
 	}

@@ -37,7 +37,8 @@ func cpuTimesOf(stat string) (busy, stolen time.Duration, ok bool) {
 	const tick = 10 * time.Millisecond // in this file on every machine
 	var user, nice, system, idle, waiting, interrupts, soft, taken int64
 	line, _, _ := strings.Cut(stat, "\n")
-	if _, err := fmt.Sscanf(line, "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &waiting, &interrupts, &soft, &taken); err != nil {
+	if _, err := fmt.Sscanf(line, "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &waiting, &interrupts,
+		&soft, &taken); err != nil {
 		return 0, 0, false
 	}
 	return time.Duration(user+nice+system+interrupts+soft+taken) * tick, time.Duration(taken) * tick, true
@@ -65,7 +66,9 @@ func undisturbed(runs []Measurement) (counting []Measurement, quiet bool) {
 			quietest = min(quietest, m.Others)
 		}
 	}
-	kept := slices.DeleteFunc(slices.Clone(runs), func(m Measurement) bool { return m.OthersKnown && m.Others-aside > quietest })
+	kept := slices.DeleteFunc(slices.Clone(runs), func(m Measurement) bool {
+		return m.OthersKnown && m.Others-aside > quietest
+	})
 	if len(kept) < len(runs) && len(kept) < 2 {
 		return runs, false
 	}

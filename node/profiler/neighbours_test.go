@@ -59,7 +59,8 @@ func TestNeighboursAreSetAside(t *testing.T) {
 		}
 		setAside := res.Beside[sizes[0]].SetAside + res.Beside[sizes[1]].SetAside
 		if program.runs != c.runs || setAside != c.setAside || noisy(res) != c.noisy {
-			t.Errorf("%s: %d runs, %d set aside, %d sizes too noisy; want %d, %d, %d", c.name, program.runs, setAside, noisy(res), c.runs, c.setAside, c.noisy)
+			t.Errorf("%s: %d runs, %d set aside, %d sizes too noisy; want %d, %d, %d", c.name, program.runs, setAside,
+				noisy(res), c.runs, c.setAside, c.noisy)
 		}
 	}
 }
@@ -70,7 +71,8 @@ func TestBusy(t *testing.T) {
 		want, stolen time.Duration
 		ok           bool
 	}{
-		{"cpu  100 10 20 5000 300 3 4 50 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n", 1870 * time.Millisecond, 500 * time.Millisecond, true},
+		{"cpu  100 10 20 5000 300 3 4 50 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n", 1870 * time.Millisecond, 500 * time.Millisecond,
+			true},
 		{"cpu  100 10\n", 0, 0, false},
 		{"", 0, 0, false},
 	} {

@@ -48,7 +48,8 @@ func (p *Plan) Check() error {
 	for _, list := range [][]resource.Amount{p.Fitted, p.HeldOut} {
 		for i, m := range list {
 			if m < LeastMemory {
-				return fmt.Errorf("size %s: must be at least %s, which a program takes to start", resource.FormatMemory(m), resource.FormatMemory(LeastMemory))
+				return fmt.Errorf("size %s: must be at least %s, which a program takes to start", resource.FormatMemory(m),
+					resource.FormatMemory(LeastMemory))
 			}
 			if i > 0 && m <= list[i-1] {
 				return fmt.Errorf("size %s: must be given once, and sizes in ascending order", resource.FormatMemory(m))

@@ -41,7 +41,8 @@ const (
 
 func checkSize(size resource.Amount) error {
 	if size < leastSize || size > mostSize {
-		return refuse("size %s: must be from %s to %s", resource.FormatMemory(size), resource.FormatMemory(leastSize), resource.FormatMemory(mostSize))
+		return refuse("size %s: must be from %s to %s", resource.FormatMemory(size), resource.FormatMemory(leastSize),
+			resource.FormatMemory(mostSize))
 	}
 	return nil
 }
@@ -142,8 +143,8 @@ const (
 func checkDisk(dir string, size, total, free resource.Amount) error {
 	margin := max(total/marginShare, marginLeast)
 	if size > free-margin {
-		return refuse("size %s: the file system of %s has %s free, of which %s must stay free", resource.FormatMemory(size), dir,
-			resource.FormatMemory(free), resource.FormatMemory(margin))
+		return refuse("size %s: the file system of %s has %s free, of which %s must stay free", resource.FormatMemory(size),
+			dir, resource.FormatMemory(free), resource.FormatMemory(margin))
 	}
 	return nil
 }

@@ -46,8 +46,8 @@ func hold(what string) {
 	os.Exit(0)
 }
 
-// squeeze makes a program use more memory than the limit of its control group. release ends the program; reclaim, after that, makes the
-// kernel free what memory and swap the group still has.
+// squeeze makes a program use more memory than the limit of its control group. release ends the program; reclaim,
+// after that, makes the kernel free what memory and swap the group still has.
 func squeeze(t *testing.T, what string) (release, reclaim func()) {
 	t.Helper()
 	host, err := cgroup.Discover("")
@@ -81,7 +81,8 @@ func squeeze(t *testing.T, what string) (release, reclaim func()) {
 	}
 	reclaim = func() {
 		dir, _ := g.Dir(cgroup.Memory)
-		for file, text := range map[string]string{"memory.force_empty": "0", "memory.reclaim": fmt.Sprint(kindsHeld)} { // of versions 1 and 2
+		// of versions 1 and 2
+		for file, text := range map[string]string{"memory.force_empty": "0", "memory.reclaim": fmt.Sprint(kindsHeld)} {
 			if f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0); err == nil {
 				_, _ = f.WriteString(text) // Less may be there to reclaim.
 				_ = f.Close()
@@ -186,9 +187,11 @@ func tryKind(t *testing.T, kind, data, path string) {
 	during, zswap, now := look()
 	release()
 	toDisks, went := now.ToDisks(began), during.Used-before.Used
-	t.Logf("%s %s: %s of %s in use, %s written to disks", kind, path, resource.FormatMemory(went), resource.FormatMemory(during.Size), resource.FormatMemory(toDisks))
+	t.Logf("%s %s: %s of %s in use, %s written to disks", kind, path, resource.FormatMemory(went),
+		resource.FormatMemory(during.Size), resource.FormatMemory(toDisks))
 	if went < least || went > most {
-		t.Errorf("%s are in use, want %s to %s", resource.FormatMemory(went), resource.FormatMemory(least), resource.FormatMemory(most))
+		t.Errorf("%s are in use, want %s to %s", resource.FormatMemory(went), resource.FormatMemory(least),
+			resource.FormatMemory(most))
 	}
 	if disk := kind == "file" || kind == "partition"; disk != (toDisks >= least) || !disk && toDisks > 8*mib {
 		t.Errorf("%s counts as written to disks", resource.FormatMemory(toDisks))
@@ -196,20 +199,24 @@ func tryKind(t *testing.T, kind, data, path string) {
 	if n := written(&during) - written(&before); kind != "file" && (n >= least) != (kind != "zswap") {
 		t.Errorf("the device has taken %s", resource.FormatMemory(n))
 	}
-	if c := during.Compressed; (c != nil) != (kind == "zram") || c != nil && (c.Stored < least || c.Memory <= 0 || c.Memory > c.Stored/4) {
+	if c := during.Compressed; (c != nil) != (kind == "zram") || c != nil &&
+		(c.Stored < least || c.Memory <= 0 || c.Memory > c.Stored/4) {
 		t.Errorf("zram: %+v", c)
 	}
-	if kind == "zswap" && (!zswap.Enabled || zswap.Stored != nil && (*zswap.Stored < least || *zswap.Memory > *zswap.Stored/2)) {
+	if kind == "zswap" &&
+		(!zswap.Enabled || zswap.Stored != nil && (*zswap.Stored < least || *zswap.Memory > *zswap.Stored/2)) {
 		t.Errorf("zswap: %+v", zswap)
 	}
-	// What is being written to swap when its program ends keeps its place there until the kernel looks for memory to reclaim.
+	// What is being written to swap when its program ends keeps its place there until the kernel looks for memory to
+	// reclaim.
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		after, _, _ := look()
 		if after.Used <= before.Used+mib {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s stay in use when the program has ended, of %s", resource.FormatMemory(after.Used-before.Used), resource.FormatMemory(went))
+			t.Fatalf("%s stay in use when the program has ended, of %s", resource.FormatMemory(after.Used-before.Used),
+				resource.FormatMemory(went))
 		}
 		reclaim()
 	}

@@ -112,7 +112,8 @@ func (l *Ledger) exists(e *entry) bool {
 		if size == "" || l.machine.identifyZram(n) != *e.Zram {
 			return false
 		}
-		return e.Zram.Sequence != "" || size == strconv.FormatInt(int64(e.Size), 10) // where the kernel has no sequence numbers
+		// where the kernel has no sequence numbers
+		return e.Zram.Sequence != "" || size == strconv.FormatInt(int64(e.Size), 10)
 	case e.Kind == File && e.File != nil:
 		id, err := identify(unix.AT_FDCWD, e.Path, 0)
 		return err == nil && id.same(*e.File)
@@ -199,7 +200,8 @@ func (l *Ledger) checkForgotten(path string) error {
 	}
 	for _, d := range all {
 		if d.Path == path && d.Ours && !d.On {
-			return refuse("file %s: was made by `bellows swap create` before and is off: `bellows swap remove %s` first", path, path)
+			return refuse("file %s: was made by `bellows swap create` before and is off: `bellows swap remove %s` first", path,
+				path)
 		}
 	}
 	return nil
@@ -262,7 +264,8 @@ func (l *Ledger) checkZram(size resource.Amount) error {
 		return err
 	}
 	if size > mostZram*memory.Total {
-		return refuse("size %s: zram is memory, and more than twice the machine's, %s, could not be filled", resource.FormatMemory(size), resource.FormatMemory(memory.Total))
+		return refuse("size %s: zram is memory, and more than twice the machine's, %s, could not be filled",
+			resource.FormatMemory(size), resource.FormatMemory(memory.Total))
 	}
 	return nil
 }
@@ -283,7 +286,8 @@ func (l *Ledger) Remove(ctx context.Context, path string) error {
 		}
 		at := slices.IndexFunc(entries, func(e entry) bool { return e.Path == path && l.exists(&e) })
 		if at < 0 {
-			return refuse("device %s: was not made by `bellows swap create`; `bellows swap status` lists the devices that were", path)
+			return refuse("device %s: was not made by `bellows swap create`; `bellows swap status` lists the devices "+
+				"that were", path)
 		}
 		return l.remove(ctx, &entries[at])
 	})
@@ -325,8 +329,8 @@ func (l *Ledger) checkFits(devices []Device, at int) error {
 		available += z.Memory // is freed page by page
 	}
 	if used > available-margin {
-		return fmt.Errorf("device %s: its %s do not fit into the %s of available memory: end programs that use memory first", devices[at].Path,
-			resource.FormatMemory(used), resource.FormatMemory(max(0, available-margin)))
+		return fmt.Errorf("device %s: its %s do not fit into the %s of available memory: end programs that use memory "+
+			"first", devices[at].Path, resource.FormatMemory(used), resource.FormatMemory(max(0, available-margin)))
 	}
 	return nil
 }

@@ -39,7 +39,8 @@ func newLedger(t *testing.T) *Ledger {
 	if why, bad := noSwapOn[int64(s.Type)]; bad {
 		t.Skipf("needs a folder on a disk: %s", why)
 	}
-	if free := resource.Amount(s.Bavail) * resource.Amount(s.Bsize); free < resource.Amount(s.Blocks)*resource.Amount(s.Bsize)/marginShare+2*marginLeast {
+	if free := resource.Amount(s.Bavail) * resource.Amount(s.Bsize); free < resource.Amount(s.Blocks)*resource.Amount(
+		s.Bsize)/marginShare+2*marginLeast {
 		t.Skipf("needs room on the disk of %s", dir)
 	}
 	l := NewLedger(Machine{}, dir)
@@ -131,7 +132,8 @@ func TestZram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Kind != Zram || !d.On || !d.Ours || d.Priority != zramPriority || d.Compressed == nil || d.Compressed.Algorithm == "" {
+	if d.Kind != Zram || !d.On || !d.Ours || d.Priority != zramPriority || d.Compressed == nil ||
+		d.Compressed.Algorithm == "" {
 		t.Errorf("made %+v", d)
 	}
 	l.expect(t, d.Path)
@@ -166,7 +168,9 @@ func TestCrash(t *testing.T) {
 	}
 
 	// Before it is turned on: the ledger finds it and can remove it.
-	made, err := writeFile(path, 8*mib, func(id FileID) error { return l.note(entry{Path: path, Kind: File, Size: 8 * mib, File: &id}) })
+	made, err := writeFile(path, 8*mib, func(id FileID) error {
+		return l.note(entry{Path: path, Kind: File, Size: 8 * mib, File: &id})
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +236,8 @@ func TestOthersAreLeftAlone(t *testing.T) {
 	l.expect(t)
 	refused(t, l.Remove(t.Context(), path), "was not made by `bellows swap create`")
 	refused(t, l.Remove(t.Context(), "/dev/zram0"), "was not made by")
-	if all, err := l.Devices(); err != nil || !slices.ContainsFunc(all, func(d Device) bool { return d.Path == path && d.On }) {
+	if all, err := l.Devices(); err != nil ||
+		!slices.ContainsFunc(all, func(d Device) bool { return d.Path == path && d.On }) {
 		t.Errorf("it is off: %+v, %v", all, err)
 	}
 }
@@ -262,7 +267,8 @@ func TestRefusals(t *testing.T) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		t.Fatal(err)
 	}
-	if err := create("", mib); err == nil || !strings.Contains(err.Error(), "another command is creating or removing swap") {
+	if err := create("", mib); err == nil ||
+		!strings.Contains(err.Error(), "another command is creating or removing swap") {
 		t.Errorf("beside another command: %v", err)
 	}
 }
@@ -351,8 +357,8 @@ func TestZramOfOthers(t *testing.T) {
 		{"b", "", "65536", false},
 		{"b", "7", "", false},
 	} {
-		l := NewLedger(fake(t, map[string]string{"proc/sys/kernel/random/boot_id": c.boot, "sys/block/zram3/diskseq": c.sequence,
-			"sys/block/zram3/disksize": c.size}), t.TempDir())
+		l := NewLedger(fake(t, map[string]string{"proc/sys/kernel/random/boot_id": c.boot,
+			"sys/block/zram3/diskseq": c.sequence, "sys/block/zram3/disksize": c.size}), t.TempDir())
 		if got := l.exists(&entry{Path: "/dev/zram3", Kind: Zram, Size: 65536, Zram: &zramID{"b", "7"}}); got != c.ours {
 			t.Errorf("%+v: ours %v", c, got)
 		}

@@ -154,8 +154,8 @@ func amount(n int64) *resource.Amount {
 
 // Memory is the memory of a machine, bytes.
 type Memory struct {
-	// Total is without HugePages: what is reserved as huge pages, of all sizes, serves only programs that ask for them, and is
-	// charged to no group.
+	// Total is without HugePages: what is reserved as huge pages, of all sizes, serves only programs that ask for them,
+	// and is charged to no group.
 	Total, HugePages resource.Amount
 	// Available is what programs could still have of Total; page cache is a part of it.
 	Available resource.Amount

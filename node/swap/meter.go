@@ -29,9 +29,9 @@ type Hour struct {
 	Bytes resource.Amount `json:"bytes"`
 }
 
-// Count takes a reading of the counters. Bytes written since the last reading count as written now. If the time since the
-// last reading, or since the start of the machine if that is later, exceeds a day, only the share of one day counts, as if
-// the bytes were written evenly.
+// Count takes a reading of the counters. Bytes written since the last reading count as written now. If the time since
+// the last reading, or since the start of the machine if that is later, exceeds a day, only the share of one day
+// counts, as if the bytes were written evenly.
 func (m *Meter) Count(c Counters) {
 	since := m.Last.At
 	if m.Last.Boot != c.Boot {

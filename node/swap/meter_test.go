@@ -145,7 +145,8 @@ func TestBudgetSurvives(t *testing.T) {
 	if err := b.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if spent, perDay, err := LastDay(machineAt(t, 4*time.Hour, 1500), path); err != nil || spent != 1500*page || perDay != 1000*page {
+	if spent, perDay, err := LastDay(machineAt(t, 4*time.Hour, 1500), path); err != nil || spent != 1500*page ||
+		perDay != 1000*page {
 		t.Errorf("in the last day %d of %d pages, %v", spent/page, perDay/page, err)
 	}
 	b = open(machineAt(t, 30*time.Hour, 1500))
@@ -215,7 +216,8 @@ func TestRoomIsMonotonic(t *testing.T) {
 		for range rapid.IntRange(0, 4).Draw(t, "devices") {
 			size := resource.Amount(rapid.Int64Range(0, 100).Draw(t, "size"))
 			devices = append(devices, Device{Kind: rapid.SampledFrom([]Kind{File, Partition, Zram}).Draw(t, "kind"), Size: size,
-				Used: resource.Amount(rapid.Int64Range(0, int64(size)).Draw(t, "used")), Priority: rapid.IntRange(-2, 2).Draw(t, "priority"), On: true})
+				Used:     resource.Amount(rapid.Int64Range(0, int64(size)).Draw(t, "used")),
+				Priority: rapid.IntRange(-2, 2).Draw(t, "priority"), On: true})
 		}
 		draw := func(name string) resource.Amount { return resource.Amount(rapid.Int64Range(-10, 300).Draw(t, name)) }
 		spare, left := draw("spare"), draw("left")

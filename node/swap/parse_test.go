@@ -43,17 +43,20 @@ func TestParseNumbers(t *testing.T) {
 	if _, ok := parseSectorsWritten("1 2 3 4 5 6"); ok {
 		t.Error("six numbers have no seventh")
 	}
-	if stored, memory, ok := parseZramMemory("  8192 100 12288 0 12288 0 0 0 0\n"); !ok || stored != 8192 || memory != 12288 {
+	if stored, memory, ok := parseZramMemory("  8192 100 12288 0 12288 0 0 0 0\n"); !ok || stored != 8192 ||
+		memory != 12288 {
 		t.Errorf("mm_stat: %d, %d, %v", stored, memory, ok)
 	}
 	if n, ok := parseZramWriteback("5 6 7\n"); !ok || n != 7*4*kib {
 		t.Errorf("bd_stat: %d, %v", n, ok)
 	}
-	if chosen, all := parseAlgorithms("lzo [lz4] zstd\n"); chosen != "lz4" || !reflect.DeepEqual(all, []string{"lzo", "lz4", "zstd"}) {
+	if chosen, all := parseAlgorithms("lzo [lz4] zstd\n"); chosen != "lz4" ||
+		!reflect.DeepEqual(all, []string{"lzo", "lz4", "zstd"}) {
 		t.Errorf("algorithms: %q of %q", chosen, all)
 	}
 	info := parseKeyed("MemTotal:  24 kB\npswpout 7\nnegative -1\nHugePages_Total: 3\nx y z\n")
-	if want := map[string]int64{"MemTotal:": 24 * 1024, "pswpout": 7, "HugePages_Total:": 3}; !reflect.DeepEqual(info, want) {
+	if want := map[string]int64{"MemTotal:": 24 * 1024, "pswpout": 7, "HugePages_Total:": 3}; !reflect.DeepEqual(info,
+		want) {
 		t.Errorf("keyed: %v", info)
 	}
 }
@@ -111,8 +114,10 @@ const swaps = "Filename Type Size Used Priority\n"
 
 func TestDevices(t *testing.T) {
 	m := fake(t, map[string]string{
-		"proc/swaps":                             swaps + "/f file 100 10 -2\n/dev/sda2 partition 200 20 -3\n/dev/zram1 partition 300 30 100\n",
-		"proc/meminfo":                           "MemTotal: 1000 kB\nMemAvailable: 400 kB\nHugetlb: 100 kB\nZswap: 4 kB\nZswapped: 12 kB\n",
+		"proc/swaps": swaps +
+			"/f file 100 10 -2\n/dev/sda2 partition 200 20 -3\n/dev/zram1 partition 300 30 100\n",
+		"proc/meminfo": "MemTotal: 1000 kB\nMemAvailable: 400 kB\nHugetlb: 100 kB\nZswap: 4 " +
+			"kB\nZswapped: 12 kB\n",
 		"sys/class/block/sda2/stat":              "0 0 0 0 0 0 16 0",
 		"sys/class/block/zram1/stat":             "0 0 0 0 0 0 32 0",
 		"sys/block/zram1/mm_stat":                "30000 1 15000 0 0 0 0",
@@ -133,10 +138,13 @@ func TestDevices(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	if z, want := m.Zswap(), (&Zswap{Enabled: true, Compressor: "lz4", Stored: amount(12 << 10), Memory: amount(4 << 10)}); !reflect.DeepEqual(z, want) {
+	if z, want := m.Zswap(),
+		(&Zswap{Enabled: true, Compressor: "lz4", Stored: amount(12 << 10), Memory: amount(4 << 10)}); !reflect.DeepEqual(z,
+		want) {
 		t.Errorf("zswap: %+v", z)
 	}
-	if got, err := m.Memory(); err != nil || got != (Memory{Total: 900 * kib, HugePages: 100 * kib, Available: 400 * kib}) {
+	if got, err := m.Memory(); err != nil ||
+		got != (Memory{Total: 900 * kib, HugePages: 100 * kib, Available: 400 * kib}) {
 		t.Errorf("memory %+v, %v", got, err)
 	}
 }

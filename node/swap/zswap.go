@@ -49,7 +49,8 @@ func (l *Ledger) TurnOnZswap(compressor string) error {
 		case err != nil:
 			return err
 		case !disk:
-			return refuse("zswap: keeps pages on their way to a swap file or partition, and there is none: `bellows swap create --size 4GiB` first")
+			return refuse("zswap: keeps pages on their way to a swap file or partition, and there is none: `bellows swap " +
+				"create --size 4GiB` first")
 		}
 		text, err := json.Marshal(zswapBefore{l.machine.boot(), z.Compressor})
 		if err == nil {

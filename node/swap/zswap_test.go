@@ -21,7 +21,8 @@ func TestZswap(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const enabled, compressor, swaps = "sys/module/zswap/parameters/enabled", "sys/module/zswap/parameters/compressor", "proc/swaps"
+	const enabled, compressor, swaps = "sys/module/zswap/parameters/enabled", "sys/module/zswap/parameters/compressor",
+		"proc/swaps"
 	const none = "Filename\tType\tSize\tUsed\tPriority\n"
 	l := NewLedger(m, t.TempDir())
 	is := func(on, ours bool, how string) {

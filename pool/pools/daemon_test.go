@@ -96,7 +96,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// ownerOf is the owner of a pool: another user than that of the daemon, if it can be, and another one of the pool "other".
+// ownerOf is the owner of a pool: another user than that of the daemon, if it can be, and another one of the pool
+// "other".
 func ownerOf(pool string) cluster.Credentials {
 	if os.Getuid() != 0 {
 		return cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
@@ -118,7 +119,8 @@ func beDaemon(dir string) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	c := daemon.Config{State: stateIn(dir), Version: "test", Log: log, Agent: agent.Config{Node: "n1", Capacity: resource.Of(4000, resource.GiB)}, Driver: live.Config{Policy: divides}}
+	c := daemon.Config{State: stateIn(dir), Version: "test", Log: log,
+		Agent: agent.Config{Node: "n1", Capacity: resource.Of(4000, resource.GiB)}, Driver: live.Config{Policy: divides}}
 	d, err := daemon.Open(c)
 	if err != nil {
 		return err
@@ -132,7 +134,8 @@ func beDaemon(dir string) error {
 		return err
 	}
 	lease, _ := time.ParseDuration(os.Getenv(leaseVariable))
-	all, err := pools.Open(pools.Config{State: stateIn(dir), Socket: socketIn(dir), Capacity: d.Capacity(), Jobs: d.Driver, Lease: lease, Log: log})
+	all, err := pools.Open(pools.Config{State: stateIn(dir), Socket: socketIn(dir), Capacity: d.Capacity(),
+		Jobs: d.Driver, Lease: lease, Log: log})
 	if err != nil {
 		return err
 	}
@@ -207,7 +210,8 @@ func newRigOn(t *testing.T, prepare func(dir string)) *rig {
 	prepare(dir)
 	self, err := os.ReadFile("/proc/self/exe") // which may be where the owner of the pools cannot go
 	if err == nil {
-		err = errors.Join(os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "worker"), self, 0o755), os.WriteFile(filepath.Join(dir, "squares.py"), []byte(module), 0o644))
+		err = errors.Join(os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "worker"), self, 0o755),
+			os.WriteFile(filepath.Join(dir, "squares.py"), []byte(module), 0o644))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -259,14 +263,16 @@ func (r *rig) kill() {
 // send sends a request to the daemon, and returns the status and the body of its answer.
 func (r *rig) send(method, name string, in any) (status int, body string) {
 	r.t.Helper()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socketIn(r.dir))
-	}}}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socketIn(r.dir))
+		}}}
 	text, err := json.Marshal(in)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(r.t.Context(), method, "http://bellows/v1/pools/"+name, bytes.NewReader(text))
+	request, err := http.NewRequestWithContext(r.t.Context(), method, "http://bellows/v1/pools/"+name,
+		bytes.NewReader(text))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -298,8 +304,8 @@ func (r *rig) call(method, name string, in, out any) {
 
 // spec is that of a pool.
 func (r *rig) spec(name, language, command string, least, most int) pools.Spec {
-	return pools.Spec{Name: name, Language: language, Command: []string{command}, Dir: "/", Env: r.env, Min: least, Max: most,
-		CPU: 500, Memory: 64 * resource.MiB, Idle: 2 * time.Second}
+	return pools.Spec{Name: name, Language: language, Command: []string{command}, Dir: "/", Env: r.env, Min: least,
+		Max: most, CPU: 500, Memory: 64 * resource.MiB, Idle: 2 * time.Second}
 }
 
 // put makes a pool.
@@ -308,8 +314,8 @@ func (r *rig) put(name, language, command string, least, most int) {
 	r.call(http.MethodPut, name, r.spec(name, language, command, least, most), nil)
 }
 
-// putBoth makes a pool of Go and one of Python, if the machine has that, of one executor up to most, and returns what squares a number in each,
-// once an executor of each is warm.
+// putBoth makes a pool of Go and one of Python, if the machine has that, of one executor up to most, and returns what
+// squares a number in each, once an executor of each is warm.
 func (r *rig) putBoth(most int) (functions map[string]string) {
 	r.t.Helper()
 	functions = map[string]string{"a": "square", "b": "square"}
@@ -347,7 +353,8 @@ func (r *rig) until(name, what string, holds func(d *pools.Detail) bool) {
 
 // squares runs tasks of an application, and checks that each has the right result once.
 func (r *rig) squares(ctx context.Context, name, function string, n int) error {
-	a, err := executor.Enrol(ctx, executor.ApplicationConfig{Socket: socketIn(r.dir), Pool: name, Enrolment: executor.Enrolment{Attempts: 1000}})
+	a, err := executor.Enrol(ctx, executor.ApplicationConfig{Socket: socketIn(r.dir), Pool: name,
+		Enrolment: executor.Enrolment{Attempts: 1000}})
 	if err != nil {
 		return err
 	}
@@ -382,8 +389,8 @@ func (r *rig) squares(ctx context.Context, name, function string, n int) error {
 	return nil
 }
 
-// streams runs application after application in each pool until end is called, which returns when the last ones have ended. goOn waits until
-// some more have ended in each.
+// streams runs application after application in each pool until end is called, which returns when the last ones have
+// ended. goOn waits until some more have ended in each.
 func (r *rig) streams(functions map[string]string) (goOn, end func()) {
 	var all sync.WaitGroup
 	ctx, cancel := context.WithCancel(r.t.Context())
@@ -417,8 +424,8 @@ func (r *rig) streams(functions map[string]string) (goOn, end func()) {
 
 var deaths = flag.Int("deaths", 5, "how often TestDeaths kills the daemon; executors are killed twice as often")
 
-// Two pools, of Go and of Python, run tasks while their daemon and their executors are killed at random moments. Each result is right and there once, executors
-// outlive the daemon, and afterwards the pools shrink to what they keep.
+// Two pools, of Go and of Python, run tasks while their daemon and their executors are killed at random moments. Each
+// result is right and there once, executors outlive the daemon, and afterwards the pools shrink to what they keep.
 func TestDeaths(t *testing.T) {
 	r := newRig(t)
 	functions := r.putBoth(2)
@@ -464,7 +471,9 @@ func TestDeaths(t *testing.T) {
 	t.Logf("%d tasks of each pool outlive %d deaths of the daemon and %d of executors", tasks, killed[true], killed[false])
 	<-ended
 	for _, name := range []string{"a", "b"} {
-		r.until(name, "small again", func(d *pools.Detail) bool { return d.Executors == 1 && d.Idle == 1 && d.Applications == 0 })
+		r.until(name, "small again", func(d *pools.Detail) bool {
+			return d.Executors == 1 && d.Idle == 1 && d.Applications == 0
+		})
 	}
 	var before, after pools.Detail
 	r.call(http.MethodGet, "a", nil, &before)
@@ -475,8 +484,8 @@ func TestDeaths(t *testing.T) {
 	}
 }
 
-// An executor of Go and one of Python stand still for ever while they run tasks. Their leases end, and so do their jobs; their tasks run elsewhere,
-// and other executors take their places.
+// An executor of Go and one of Python stand still for ever while they run tasks. Their leases end, and so do their
+// jobs; their tasks run elsewhere, and other executors take their places.
 func TestExecutorNeverAnswers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -511,13 +520,15 @@ func TestExecutorNeverAnswers(t *testing.T) {
 	goOn()
 	for name := range functions {
 		r.until(name, "whole again", func(d *pools.Detail) bool { return d.Counters.Expired > 0 && d.Busy+d.Idle == 2 })
-		r.until(name, "rid of the process", func(*pools.Detail) bool { return syscall.Kill(silent[name], 0) == syscall.ESRCH })
+		r.until(name, "rid of the process", func(*pools.Detail) bool {
+			return syscall.Kill(silent[name], 0) == syscall.ESRCH
+		})
 	}
 	goOn()
 }
 
-// A pool that has the whole machine gives half of it to the pool of another user within seconds, and has all of it again when the other needs
-// nothing any more.
+// A pool that has the whole machine gives half of it to the pool of another user within seconds, and has all of it
+// again when the other needs nothing any more.
 func TestTwoUsers(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only a daemon of root serves two users")

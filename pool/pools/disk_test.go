@@ -16,9 +16,10 @@ import (
 	"github.com/bellows-rm/bellows/pool/pools"
 )
 
-// The disk with the definitions of pools, the secrets, and the output of executors is full while pools run tasks. Streams go on, with one
-// executor less; a pool is refused in one sentence and leaves nothing behind; executors that are missing are held back, which explain says.
-// When there is room again, all goes on by itself, and the next daemon has every definition.
+// The disk with the definitions of pools, the secrets, and the output of executors is full while pools run tasks.
+// Streams go on, with one executor less; a pool is refused in one sentence and leaves nothing behind; executors that
+// are missing are held back, which explain says. When there is room again, all goes on by itself, and the next daemon
+// has every definition.
 func TestFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -51,10 +52,12 @@ func TestFullDisk(t *testing.T) {
 	goOn()
 	before := r.definitions()
 	status, said := r.send(http.MethodPut, "refused", r.spec("refused", pools.Go, worker, 0, 1))
-	if status != http.StatusInternalServerError || !strings.Contains(said, `store pool "refused"`) || !strings.Contains(said, "its disk is full: free some space") || strings.Count(strings.TrimSpace(said), "\n") > 0 {
+	if status != http.StatusInternalServerError || !strings.Contains(said, `store pool "refused"`) ||
+		!strings.Contains(said, "its disk is full: free some space") || strings.Count(strings.TrimSpace(said), "\n") > 0 {
 		t.Errorf("a pool on a full disk: %d %q", status, said)
 	}
-	if status, said := r.send(http.MethodPut, "a", r.spec("a", pools.Go, worker, 1, 7)); status != http.StatusInternalServerError {
+	if status, said := r.send(http.MethodPut, "a",
+		r.spec("a", pools.Go, worker, 1, 7)); status != http.StatusInternalServerError {
 		t.Errorf("a change on a full disk: %d %q", status, said)
 	}
 	if status, said := r.send(http.MethodGet, "refused", nil); status != http.StatusNotFound {

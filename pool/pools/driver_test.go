@@ -25,8 +25,8 @@ import (
 	"github.com/bellows-rm/bellows/pool/pools"
 )
 
-// driverVariable names the application that this test program is, which starts its own tasks, tasksVariable how many, and functionVariable what
-// executors call that are attached.
+// driverVariable names the application that this test program is, which starts its own tasks, tasksVariable how many,
+// and functionVariable what executors call that are attached.
 const (
 	driverVariable   = "BELLOWS_TEST_DRIVER"
 	tasksVariable    = "BELLOWS_TEST_TASKS"
@@ -53,7 +53,8 @@ func serveSquares(ctx context.Context, where []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// squarer is an application that starts its own tasks. It writes results to a file, from which it goes on after it was killed.
+// squarer is an application that starts its own tasks. It writes results to a file, from which it goes on after it
+// was killed.
 type squarer struct {
 	app     *executor.Application
 	stage   int
@@ -189,7 +190,8 @@ func (s *squarer) use(c net.Conn) {
 func (r *rig) driver(name, function string, tasks int) *exec.Cmd {
 	r.t.Helper()
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), stateVariable+"="+r.dir, driverVariable+"="+name, functionVariable+"="+function, fmt.Sprintf("%s=%d", tasksVariable, tasks))
+	cmd.Env = append(os.Environ(), stateVariable+"="+r.dir, driverVariable+"="+name, functionVariable+"="+function,
+		fmt.Sprintf("%s=%d", tasksVariable, tasks))
 	cmd.Stderr = r.t.Output()
 	if err := cmd.Start(); err != nil {
 		r.t.Fatal(err)
@@ -197,8 +199,8 @@ func (r *rig) driver(name, function string, tasks int) *exec.Cmd {
 	return cmd
 }
 
-// Two applications that start their own tasks and one that does not share a pool, while the daemon, executors and these applications are killed
-// at random moments. Each task has one result, and it is right.
+// Two applications that start their own tasks and one that does not share a pool, while the daemon, executors and
+// these applications are killed at random moments. Each task has one result, and it is right.
 func TestDriversDie(t *testing.T) {
 	rounds := (*deaths + 1) / 2
 	if testing.Short() {
@@ -219,7 +221,8 @@ func TestDriversDie(t *testing.T) {
 	})
 }
 
-// driversDie does so in the pool a, whose executors call serve for the applications that start their own tasks, and square for the other one.
+// driversDie does so in the pool a, whose executors call serve for the applications that start their own tasks, and
+// square for the other one.
 func (r *rig) driversDie(serve, square string, rounds int) {
 	t := r.t
 	r.until("a", "warm", func(d *pools.Detail) bool { return d.Idle == 1 })

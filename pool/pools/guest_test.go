@@ -15,8 +15,9 @@ import (
 	"github.com/bellows-rm/bellows/pool/pools"
 )
 
-// packPython is a program of Python that packs the interpreter for a guest, which has a C library: it writes the standard library as an
-// archive, and prints the names of the files that the interpreter and the modules of the worker are loaded from.
+// packPython is a program of Python that packs the interpreter for a guest, which has a C library: it writes the
+// standard library as an archive, and prints the names of the files that the interpreter and the modules of the
+// worker are loaded from.
 const packPython = `
 import ctypes, glob, mmap, os, subprocess, sys, termios, zipfile
 there = os.path.dirname(os.__file__)
@@ -52,16 +53,19 @@ func TestGuest(t *testing.T) {
 		}
 	}
 	t.Run("v2", func(t *testing.T) {
-		guest.Run(t, guest.Config{Init: guest.Systemd, Cgroups: guest.Unified, MemoryMiB: 1536, Files: files, Timeout: 10 * time.Minute}, guest.Build(t, ".", "guest"), "-test.run=^TestClockJumps$")
+		guest.Run(t, guest.Config{Init: guest.Systemd, Cgroups: guest.Unified, MemoryMiB: 1536, Files: files,
+			Timeout: 10 * time.Minute}, guest.Build(t, ".", "guest"), "-test.run=^TestClockJumps$")
 	})
 }
 
-// The calendar is set forward and back by hours and a day while pools of Go and Python run tasks, and the machine sleeps for longer than a lease
-// lasts: no lease ends, no task runs twice, and what is shown of times is what has passed. A daemon that then begins in the past goes on, too.
+// The calendar is set forward and back by hours and a day while pools of Go and Python run tasks, and the machine
+// sleeps for longer than a lease lasts: no lease ends, no task runs twice, and what is shown of times is what has
+// passed. A daemon that then begins in the past goes on, too.
 func TestClockJumps(t *testing.T) {
 	guest.Need(t)
 	r := newRig(t)
-	r.python, r.env, r.once = "/guest/python3", append(r.env, "LD_LIBRARY_PATH=/guest", "PYTHONPATH=/guest/python.zip:/guest"), true
+	r.python, r.env, r.once = "/guest/python3",
+		append(r.env, "LD_LIBRARY_PATH=/guest", "PYTHONPATH=/guest/python.zip:/guest"), true
 	began := time.Now()
 	functions := r.putBoth(1)
 	t.Logf("warm after %v", time.Since(began).Round(time.Millisecond))

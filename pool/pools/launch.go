@@ -29,8 +29,8 @@ type launched struct {
 
 func ownUID() uint32 { return uint32(os.Geteuid()) }
 
-// launch submits executors. Their numbers are stored first, so that no number is used twice, whenever the daemon dies; submitted jobs
-// are found by name.
+// launch submits executors. Their numbers are stored first, so that no number is used twice, whenever the daemon
+// dies; submitted jobs are found by name.
 func (p *Pools) launch(h *held, n int) {
 	r := h.record
 	r.Launched += n
@@ -81,9 +81,11 @@ func (p *Pools) submissions(r *record, first, n int) iter.Seq2[live.Submission, 
 				command.Args = append(command.Args[:len(command.Args):len(command.Args)], p.workerPath())
 			}
 			command.Env = map[string]string{
-				executor.SocketVariable: p.config.Socket, executor.PoolVariable: r.Spec.Name, executor.ExecutorVariable: fmt.Sprint(number),
-				executor.SecretVariable: p.handover.secretPath(r.ID, number)}
-			if !yield(live.Submission{Job: *job, Caller: r.As, Env: r.Spec.Env, Dir: r.Spec.Dir, Inherited: r.Spec.Inherited}, nil) {
+				executor.SocketVariable: p.config.Socket, executor.PoolVariable: r.Spec.Name,
+				executor.ExecutorVariable: fmt.Sprint(number),
+				executor.SecretVariable:   p.handover.secretPath(r.ID, number)}
+			if !yield(live.Submission{Job: *job, Caller: r.As, Env: r.Spec.Env, Dir: r.Spec.Dir, Inherited: r.Spec.Inherited},
+				nil) {
 				return
 			}
 		}
@@ -124,7 +126,8 @@ func (p *Pools) launchFailed(h *held, err error) {
 	now := time.Now()
 	h.backoff.failed(now, h.record.Launched, fmt.Sprintf("none was launched: %v", err))
 	p.kick()
-	p.log.Warn("executors cannot be launched", "pool", h.record.Spec.Name, "owner", h.record.ref().User, "error", err, "again_in", h.backoff.holds(now))
+	p.log.Warn("executors cannot be launched", "pool", h.record.Spec.Name, "owner", h.record.ref().User, "error", err,
+		"again_in", h.backoff.holds(now))
 }
 
 // forget forgets an executor that has ended, or was not submitted.
@@ -135,7 +138,8 @@ func (p *Pools) forget(h *held, l *launched) {
 	p.fewer = make(chan struct{})
 }
 
-// sameUser returns an error if the uid of the owner of a pool now belongs to another user: an executor would have the wrong rights.
+// sameUser returns an error if the uid of the owner of a pool now belongs to another user: an executor would have the
+// wrong rights.
 func (p *Pools) sameUser(c cluster.Credentials) error {
 	if c.User == "" {
 		return nil
@@ -247,7 +251,8 @@ func (p *Pools) executorOf(j *live.Job) (h *held, number int) {
 	return h, number
 }
 
-// seeMissing looks for the ends of executors whose jobs are not in a snapshot: they ended before it, or were submitted after it.
+// seeMissing looks for the ends of executors whose jobs are not in a snapshot: they ended before it, or were
+// submitted after it.
 func (p *Pools) seeMissing() {
 	for _, h := range p.pools {
 		for _, l := range h.executors {
@@ -271,7 +276,8 @@ func (p *Pools) seeMissing() {
 	}
 }
 
-// ended handles the end of an executor. One that soon ended by itself, without having run a task, delays further launches.
+// ended handles the end of an executor. One that soon ended by itself, without having run a task, delays further
+// launches.
 func (p *Pools) ended(h *held, l *launched, j *live.Job) {
 	if h.executors[l.number] != l {
 		return
@@ -284,8 +290,11 @@ func (p *Pools) ended(h *held, l *launched, j *live.Job) {
 		return
 	}
 	now := time.Now()
-	h.backoff.failed(now, h.record.Launched, fmt.Sprintf("executor %d ended before it ran a task: %s; `bellows logs --stderr %d` has what it printed", l.number, cmp.Or(how, "its program ended by itself"), j.ID))
-	p.log.Warn("an executor ended before it ran a task", "pool", h.record.Spec.Name, "owner", h.record.ref().User, "executor", l.number, "job", j.ID, "reason", j.Detail, "again_in", h.backoff.holds(now))
+	h.backoff.failed(now, h.record.Launched,
+		fmt.Sprintf("executor %d ended before it ran a task: %s; `bellows logs --stderr %d` has what it printed", l.number,
+			cmp.Or(how, "its program ended by itself"), j.ID))
+	p.log.Warn("an executor ended before it ran a task", "pool", h.record.Spec.Name, "owner", h.record.ref().User,
+		"executor", l.number, "job", j.ID, "reason", j.Detail, "again_in", h.backoff.holds(now))
 }
 
 // howEnded says how the process of an executor has ended; empty if it ended by itself, without a failure.

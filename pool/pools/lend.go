@@ -10,7 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// lendsAfter is how long an executor must have run nothing before it lends its cores: one that is between two tasks does not lend.
+// lendsAfter is how long an executor must have run nothing before it lends its cores: one that is between two tasks
+// does not lend.
 const lendsAfter = time.Second
 
 // lendsWhy is why an executor that lends uses less than it is granted.
@@ -22,8 +23,9 @@ type lending struct {
 	again      time.Duration // after which time alone changes the answer; 0 is never
 }
 
-// lend decides which executors of a pool lend their cores: of those that have been idle for lendsAfter, the one idle for longest
-// first, and as many as others lack cores. An executor lends until it has a task or is to end, so that cores do not go back and forth.
+// lend decides which executors of a pool lend their cores: of those that have been idle for lendsAfter, the one idle
+// for longest first, and as many as others lack cores. An executor lends until it has a task or is to end, so that
+// cores do not go back and forth.
 func lend(members []member, lends map[int]bool, each, lacking resource.Amount) (out lending) {
 	var may []member
 	for _, m := range members {
@@ -34,7 +36,9 @@ func lend(members []member, lends map[int]bool, each, lacking resource.Amount) (
 			may = append(may, m)
 		}
 	}
-	slices.SortFunc(may, func(a, b member) int { return cmp.Or(cmp.Compare(b.since, a.since), cmp.Compare(b.number, a.number)) })
+	slices.SortFunc(may, func(a, b member) int {
+		return cmp.Or(cmp.Compare(b.since, a.since), cmp.Compare(b.number, a.number))
+	})
 	for _, m := range may {
 		switch {
 		case lacking <= 0 || each <= 0:
@@ -74,8 +78,8 @@ func (p *Pools) lendsCores(id cluster.JobID) bool {
 	return slices.ContainsFunc(j.Tasks, func(t live.Task) bool { return t.State != live.TaskEnded && t.Lends })
 }
 
-// lends decides which executors of one pool lend, adds the jobs to report to the driver, and returns when time alone changes the answer.
-// The driver ignores what it already knows, so it may get the same report twice.
+// lends decides which executors of one pool lend, adds the jobs to report to the driver, and returns when time alone
+// changes the answer. The driver ignores what it already knows, so it may get the same report twice.
 func (p *Pools) lends(h *held, members []member, lent, taken *[]cluster.JobID) time.Duration {
 	now := map[int]bool{}
 	for number, l := range h.executors {
@@ -91,7 +95,8 @@ func (p *Pools) lends(h *held, members []member, lent, taken *[]cluster.JobID) t
 	return out.again
 }
 
-// tellLends tells the driver which executors lend from now on, or no longer do. If it fails, the next step tries it again.
+// tellLends tells the driver which executors lend from now on, or no longer do. If it fails, the next step tries it
+// again.
 func (p *Pools) tellLends(ids []cluster.JobID, lends bool) {
 	if len(ids) == 0 {
 		return

@@ -22,11 +22,13 @@ func TestLend(t *testing.T) {
 	}{
 		{"nobody waits", idleFor(time.Minute, of(idle, idle)), nil, 0, "[] []", 0},
 		{"no more than what lacks", idleFor(time.Minute, of(idle, idle, idle)), nil, core + core/2, "[3 2] []", 0},
-		{"the longest idle first", []member{{number: 1, stage: idle, since: time.Hour}, {number: 2, stage: idle, since: time.Minute}}, nil, 1, "[1] []", 0},
+		{"the longest idle first", []member{{number: 1, stage: idle, since: time.Hour},
+			{number: 2, stage: idle, since: time.Minute}}, nil, 1, "[1] []", 0},
 		{"not between two tasks", idleFor(lendsAfter/4, of(idle)), nil, core, "[] []", lendsAfter * 3 / 4},
 		{"only those that run nothing", idleFor(time.Minute, of(queued, starting, busy, leaving)), nil, core, "[] []", 0},
 		{"it goes on when nobody waits any more", idleFor(time.Minute, of(idle)), map[int]bool{1: true}, 0, "[] []", 0},
-		{"who has a task takes its cores back, whoever waits", of(busy, idle), map[int]bool{1: true, 2: true}, core, "[] [1]", 0},
+		{"who has a task takes its cores back, whoever waits", of(busy, idle), map[int]bool{1: true, 2: true}, core,
+			"[] [1]", 0},
 		{"and who is to end", of(leaving), map[int]bool{1: true}, core, "[] [1]", 0},
 	} {
 		got := lend(c.members, c.lends, core, c.lacking)
@@ -36,8 +38,8 @@ func TestLend(t *testing.T) {
 	}
 }
 
-// A job of the same owner gets the cores that a kept executor does not use, with this daemon and with the next. The executor takes them
-// back when it has a task.
+// A job of the same owner gets the cores that a kept executor does not use, with this daemon and with the next. The
+// executor takes them back when it has a task.
 func TestIdleExecutorLends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, 1)

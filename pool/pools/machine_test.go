@@ -30,8 +30,8 @@ var (
 	bob = cluster.Credentials{UID: ownUID(), GID: 100, User: "bob-of-a-test"}
 )
 
-// machine is Jobs on a machine of some cores, which starts jobs in the order in which they were submitted. The programs of executors are
-// goroutines. Its clock is that of a synctest bubble.
+// machine is Jobs on a machine of some cores, which starts jobs in the order in which they were submitted. The
+// programs of executors are goroutines. Its clock is that of a synctest bubble.
 type machine struct {
 	t        *testing.T
 	dir      string
@@ -80,14 +80,18 @@ func newMachine(t *testing.T, cores int) *machine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return &machine{t: t, dir: dir, cores: cores, jobs: map[cluster.JobID]*running{}, news: make(chan struct{}), taskFor: time.Second, unknown: errors.New("unknown"), pressures: make(chan live.Pressure), results: map[Ref]int{}}
+	return &machine{t: t, dir: dir, cores: cores, jobs: map[cluster.JobID]*running{}, news: make(chan struct{}),
+		taskFor: time.Second, unknown: errors.New("unknown"), pressures: make(chan live.Pressure), results: map[Ref]int{}}
 }
 
 // open opens the pools; after close it opens those of the next daemon.
 func (m *machine) open() {
 	m.t.Helper()
-	all, err := Open(Config{State: m.dir, Socket: filepath.Join(m.dir, "s"), Capacity: cores(m.cores).Add(resource.Of(0, resource.GiB)).With(resource.Disk, 100*resource.MB), Jobs: m, MostExecutors: m.most, LookUp: func(string) (*user.User, error) { return nil, m.unknown },
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	all, err := Open(Config{State: m.dir, Socket: filepath.Join(m.dir, "s"),
+		Capacity: cores(m.cores).Add(resource.Of(0, resource.GiB)).With(resource.Disk, 100*resource.MB), Jobs: m,
+		MostExecutors: m.most, LookUp: func(string) (*user.User, error) {
+			return nil, m.unknown
+		}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -118,7 +122,8 @@ func (m *machine) touch(j *running) {
 }
 
 // SubmitAll implements Jobs.
-func (m *machine) SubmitAll(_ context.Context, by cluster.Credentials, _ live.Key, jobs iter.Seq2[live.Submission, error]) (first cluster.JobID, n int, err error) {
+func (m *machine) SubmitAll(_ context.Context, by cluster.Credentials, _ live.Key,
+	jobs iter.Seq2[live.Submission, error]) (first cluster.JobID, n int, err error) {
 	var all []live.Submission
 	for s := range jobs {
 		all = append(all, s)
@@ -141,7 +146,8 @@ func (m *machine) SubmitAll(_ context.Context, by cluster.Credentials, _ live.Ke
 func (m *machine) add(by cluster.Credentials, s *live.Submission) cluster.JobID {
 	m.last++
 	o := live.OwnerOf(by)
-	j := &running{Job: live.Job{ID: m.last, Name: s.Job.Name, App: s.Job.App, UID: o.UID, Owner: o.Name, Status: cluster.StatusPending, Waiting: "no node has room"}, env: s.Job.Stages[0].Env}
+	j := &running{Job: live.Job{ID: m.last, Name: s.Job.Name, App: s.Job.App, UID: o.UID, Owner: o.Name,
+		Status: cluster.StatusPending, Waiting: "no node has room"}, env: s.Job.Stages[0].Env}
 	j.Stages = []live.Stage{{Stage: cluster.Stage{Tasks: 1, Ideal: s.Job.Stages[0].Ideal}, Pending: 1, Startable: 1}}
 	m.jobs[j.ID] = j
 	m.touch(j)
@@ -174,7 +180,8 @@ func (m *machine) startSome() {
 		j.Status, j.Started, j.Waiting = cluster.StatusRunning, time.Now(), ""
 		j.Stages = slices.Clone(j.Stages) // Whoever follows the jobs has the former ones.
 		j.Stages[0].Pending, j.Stages[0].Startable = 0, 0
-		j.Tasks = []live.Task{{Task: cluster.TaskID{Job: id}, Run: 1, State: live.TaskRunning, Grant: live.Grant{CPUMillicores: 1000, MemoryBytes: int64(resource.MiB)}}}
+		j.Tasks = []live.Task{{Task: cluster.TaskID{Job: id}, Run: 1, State: live.TaskRunning,
+			Grant: live.Grant{CPUMillicores: 1000, MemoryBytes: int64(resource.MiB)}}}
 		m.touch(j)
 		if strings.HasPrefix(j.App, appPrefix) {
 			var ctx context.Context
@@ -244,7 +251,8 @@ func (e *process) register(owner live.Owner, name string) (err error) {
 func (e *process) work() error {
 	var done *executor.Report
 	for {
-		work, _, err := e.pool.Next(e.ctx, e.number, executor.Next{Lease: e.lease.Lease, Done: done, Memory: int64(resource.MiB)}, nil)
+		work, _, err := e.pool.Next(e.ctx, e.number,
+			executor.Next{Lease: e.lease.Lease, Done: done, Memory: int64(resource.MiB)}, nil)
 		switch {
 		case err != nil:
 			return err
@@ -407,13 +415,15 @@ func (m *machine) enrol(r Ref, n int) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	g := executor.Growth{Lease: lease.Lease, Number: 1, Closed: true, Stages: []executor.StageGrowth{{Function: "f", Sizes: make([]int, n)}}}
+	g := executor.Growth{Lease: lease.Lease, Number: 1, Closed: true,
+		Stages: []executor.StageGrowth{{Function: "f", Sizes: make([]int, n)}}}
 	if _, err := one.Grow(m.t.Context(), lease.Application, g, nil); err != nil {
 		m.t.Fatal(err)
 	}
 	go func() {
 		for after := int64(0); ; {
-			out, _, err := one.Collect(context.Background(), lease.Application, executor.Collect{Lease: lease.Lease, After: after})
+			out, _, err := one.Collect(context.Background(), lease.Application,
+				executor.Collect{Lease: lease.Lease, After: after})
 			if err != nil {
 				return
 			}

@@ -13,15 +13,16 @@ import (
 )
 
 const (
-	// stepPause is the shortest time between two looks at the sizes of pools, and at the jobs of the machine. The first look after a
-	// quiet time comes at once.
+	// stepPause is the shortest time between two looks at the sizes of pools, and at the jobs of the machine. The first
+	// look after a quiet time comes at once.
 	stepPause = 200 * time.Millisecond
-	// endsWithin is how long the process of an executor may go on after it was ordered to end, before its job is cancelled.
+	// endsWithin is how long the process of an executor may go on after it was ordered to end, before its job is
+	// cancelled.
 	endsWithin = 10 * time.Second
 )
 
-// follow starts following the jobs of the machine and managing the sizes of pools, unless that has started already: a daemon without
-// pools does neither.
+// follow starts following the jobs of the machine and managing the sizes of pools, unless that has started already: a
+// daemon without pools does neither.
 func (p *Pools) follow() {
 	p.begin.Do(func() {
 		p.beside.Go(p.followJobs)
@@ -82,8 +83,8 @@ func (p *Pools) step() (again time.Duration) {
 	return again
 }
 
-// adjustAll brings all pools closer to their sizes. It returns what to report to the driver about executors that lend, and when time alone
-// changes what is to be done; 0 means never.
+// adjustAll brings all pools closer to their sizes. It returns what to report to the driver about executors that
+// lend, and when time alone changes what is to be done; 0 means never.
 func (p *Pools) adjustAll(all []*held, wanted []pool.Wanted) (lent, taken []cluster.JobID, again time.Duration) {
 	now := time.Now()
 	p.mu.Lock()
@@ -93,7 +94,8 @@ func (p *Pools) adjustAll(all []*held, wanted []pool.Wanted) (lent, taken []clus
 		if p.pools[h.record.ref()] != h {
 			continue
 		}
-		for _, next := range []time.Duration{p.adjust(now, h, &wanted[i]), p.lends(h, h.members(now, &wanted[i]), &lent, &taken)} {
+		for _, next := range []time.Duration{p.adjust(now, h, &wanted[i]),
+			p.lends(h, h.members(now, &wanted[i]), &lent, &taken)} {
 			if next > 0 && (again == 0 || next < again) {
 				again = next
 			}
@@ -179,8 +181,8 @@ func stuckAfter(told bool, again time.Duration) time.Duration {
 // state returns what the size of a pool depends on.
 func (h *held) state(now time.Time, w *pool.Wanted, members []member) *state {
 	spec := &h.record.Spec
-	s := &state{min: spec.Min, max: spec.Max, idle: spec.Idle, recycle: spec.Recycle, demand: w.Tasks, members: members, limits: h.limits,
-		holds: h.backoff.holds(now), why: h.backoff.why}
+	s := &state{min: spec.Min, max: spec.Max, idle: spec.Idle, recycle: spec.Recycle, demand: w.Tasks, members: members,
+		limits: h.limits, holds: h.backoff.holds(now), why: h.backoff.why}
 	if !h.surplus.IsZero() {
 		s.surplus = now.Sub(h.surplus)
 	}
@@ -226,21 +228,23 @@ func later(a, b time.Time) time.Time {
 // end tells an executor to end.
 func (p *Pools) end(now time.Time, h *held, e ending) {
 	l := h.executors[e.number]
-	p.log.Debug("ending an executor", "pool", h.record.Spec.Name, "owner", h.record.ref().User, "executor", e.number, "now", e.now, "reason", e.why)
+	p.log.Debug("ending an executor", "pool", h.record.Spec.Name, "owner", h.record.ref().User, "executor", e.number,
+		"now", e.now, "reason", e.why)
 	l.ordered, l.orderedAt = e.why, now
 	if e.now || h.pool.Drain(p.ctx, e.number, e.why) != nil { // or it has left in the meantime
 		p.cancel(h, l)
 	}
 }
 
-// insist cancels the jobs of executors that were ordered to end and whose processes go on. It returns whether there are executors that were
-// ordered to end.
+// insist cancels the jobs of executors that were ordered to end and whose processes go on. It returns whether there
+// are executors that were ordered to end.
 func (p *Pools) insist(now time.Time, h *held, w *pool.Wanted) (told bool) {
 	registered := map[int]bool{}
 	for i := range w.Members {
 		m := &w.Members[i]
 		registered[m.Number] = true
-		if l := h.executors[m.Number]; l != nil && l.ordered != "" && !m.Draining { // It was ordered by a pool that has been replaced.
+		// It was ordered by a pool that has been replaced.
+		if l := h.executors[m.Number]; l != nil && l.ordered != "" && !m.Draining {
 			_ = h.pool.Drain(p.ctx, m.Number, l.ordered)
 		}
 	}
@@ -286,7 +290,8 @@ func (p *Pools) removeFurther(h *held) {
 		return
 	}
 	if err := p.book.remove(&h.record); err != nil {
-		p.log.Warn("a pool that was removed may come back with the next daemon", "pool", h.record.Spec.Name, "owner", h.record.ref().User, "error", err)
+		p.log.Warn("a pool that was removed may come back with the next daemon", "pool", h.record.Spec.Name, "owner",
+			h.record.ref().User, "error", err)
 	}
 	delete(p.pools, h.record.ref())
 	p.route()
@@ -303,7 +308,8 @@ func (p *Pools) setLimits(now time.Time, all []*held, wanted []pool.Wanted) {
 		switch {
 		case l.waited:
 			h.waited = now
-		case now.Sub(h.waited) < h.record.Spec.Idle: // Executors that ended for others are not kept again at once, unless tasks need them.
+		// Executors that ended for others are not kept again at once, unless tasks need them.
+		case now.Sub(h.waited) < h.record.Spec.Idle:
 			l.warm = h.limits.warm
 		}
 		h.limits = l
@@ -394,8 +400,8 @@ func (a *party) add(u *use, executor bool, capacity resource.Vector) {
 	}
 }
 
-// Retire ends all executors before the daemon ends for good, unless applications need them: then the error is live.Conflict. With kill,
-// it only stops further launches. resume undoes it.
+// Retire ends all executors before the daemon ends for good, unless applications need them: then the error is
+// live.Conflict. With kill, it only stops further launches. resume undoes it.
 func (p *Pools) Retire(ctx context.Context, kill bool) (resume func(), err error) {
 	all, err := p.List(ctx)
 	if err != nil {
@@ -403,7 +409,9 @@ func (p *Pools) Retire(ctx context.Context, kill bool) (resume func(), err error
 	}
 	for _, s := range all {
 		if n := s.Applications; n > 0 && !kill {
-			return nil, live.Errorf(live.Conflict, "pool %q of %s has applications that have not ended, %d of them: wait for the end, or have them killed", s.Name, s.User, n)
+			return nil, live.Errorf(live.Conflict,
+				"pool %q of %s has applications that have not ended, %d of them: wait for the end, or have them killed", s.Name,
+				s.User, n)
 		}
 	}
 	jobs, err := p.config.Jobs.Jobs(ctx)
@@ -454,7 +462,8 @@ func (p *Pools) awaitNone(ctx context.Context) error {
 		select {
 		case <-fewer:
 		case <-late:
-			err = live.Errorf(live.Conflict, "%d executors of pools have not ended within %v: have them killed", left, retiresWithin)
+			err = live.Errorf(live.Conflict, "%d executors of pools have not ended within %v: have them killed", left,
+				retiresWithin)
 		case <-ctx.Done():
 			err = ctx.Err()
 		case <-p.ctx.Done():
@@ -482,7 +491,8 @@ func (p *Pools) endProcess(ref Ref, number int, why string) {
 	p.kick()
 }
 
-// endProcesses ends the executors that do not answer. One whose programs are stopped cannot answer: it registers again when they go on.
+// endProcesses ends the executors that do not answer. One whose programs are stopped cannot answer: it registers
+// again when they go on.
 func (p *Pools) endProcesses() {
 	p.unanswering.Lock()
 	all := p.unanswering.all
@@ -495,7 +505,8 @@ func (p *Pools) endProcesses() {
 		if h == nil || h.executors[u.number] == nil || h.executors[u.number].still {
 			continue
 		}
-		p.log.Warn("ending an executor that does not answer", "pool", u.ref.Name, "owner", u.ref.User, "executor", u.number, "job", h.executors[u.number].job, "reason", u.why)
+		p.log.Warn("ending an executor that does not answer", "pool", u.ref.Name, "owner", u.ref.User, "executor", u.number,
+			"job", h.executors[u.number].job, "reason", u.why)
 		p.end(time.Now(), h, ending{u.number, true, fmt.Sprintf("it does not answer: %s", u.why)})
 	}
 }

@@ -26,7 +26,8 @@ import (
 
 // Jobs is the part of live.Driver that pools use.
 type Jobs interface {
-	SubmitAll(ctx context.Context, by cluster.Credentials, key live.Key, jobs iter.Seq2[live.Submission, error]) (first cluster.JobID, n int, err error)
+	SubmitAll(ctx context.Context, by cluster.Credentials, key live.Key,
+		jobs iter.Seq2[live.Submission, error]) (first cluster.JobID, n int, err error)
 	Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error
 	Lend(ctx context.Context, ids []cluster.JobID, idle bool) error
 	Jobs(ctx context.Context) ([]live.Job, error)
@@ -95,13 +96,15 @@ type held struct {
 	ended     chan struct{} // closed once a removed pool has ended
 }
 
-// Open reads the definitions of pools, and finds the executors that earlier daemons launched. Nothing is launched before the pools know
-// which of them are still there.
+// Open reads the definitions of pools, and finds the executors that earlier daemons launched. Nothing is launched
+// before the pools know which of them are still there.
 func Open(c Config) (p *Pools, err error) {
 	if c.LookUp == nil {
 		c.LookUp = user.LookupId
 	}
-	p = &Pools{config: c, log: cmp.Or(c.Log, slog.Default()), dirty: make(chan struct{}, 1), pools: map[Ref]*held{}, rooms: map[live.Owner]*pool.Room{}, jobs: map[cluster.JobID]live.Job{}, uses: map[cluster.JobID]use{}, fewer: make(chan struct{})}
+	p = &Pools{config: c, log: cmp.Or(c.Log, slog.Default()), dirty: make(chan struct{}, 1), pools: map[Ref]*held{},
+		rooms: map[live.Owner]*pool.Room{}, jobs: map[cluster.JobID]live.Job{}, uses: map[cluster.JobID]use{},
+		fewer: make(chan struct{})}
 	if p.book, err = openBook(c.State); err != nil {
 		return nil, err
 	}
@@ -114,7 +117,8 @@ func Open(c Config) (p *Pools, err error) {
 	if err := p.handover.clear(); err != nil {
 		return nil, err
 	}
-	if err := p.handover.write(p.workerPath(), string(executor.PythonWorker), 0o644, cluster.Credentials{UID: ownUID()}); err != nil {
+	if err := p.handover.write(p.workerPath(), string(executor.PythonWorker), 0o644,
+		cluster.Credentials{UID: ownUID()}); err != nil {
 		return nil, fmt.Errorf("write the program of executors: %w", err)
 	}
 	records, err := p.book.read(func(file string, err error) {
@@ -178,9 +182,12 @@ func (p *Pools) start(h *held) error {
 	if p.rooms[owner] == nil {
 		p.rooms[owner] = pool.NewRoom(MostHeld)
 	}
-	h.pool = pool.Start(pool.Config{Name: ref.Name, Policy: divides, Machine: p.config.Capacity, Expected: expected, OfOwner: p.rooms[owner], Log: p.log.With("owner", ref.User), Changed: p.kick,
-		Verify: func(number int, secret string) bool { return p.key.verify(id, number, secret) && p.knows(h, number) },
-		End:    func(number int, why string) { p.endProcess(ref, number, why) }})
+	h.pool = pool.Start(pool.Config{Name: ref.Name, Policy: divides, Machine: p.config.Capacity, Expected: expected,
+		OfOwner: p.rooms[owner], Log: p.log.With("owner", ref.User), Changed: p.kick,
+		Verify: func(number int, secret string) bool {
+			return p.key.verify(id, number, secret) && p.knows(h, number)
+		},
+		End: func(number int, why string) { p.endProcess(ref, number, why) }})
 	return nil
 }
 
@@ -202,8 +209,8 @@ func (p *Pools) route() {
 	p.routes.Store(&routes)
 }
 
-// Handler returns what answers the messages of package executor for a pool; the paths are those below that of the pool. The error is
-// live.NotFound.
+// Handler returns what answers the messages of package executor for a pool; the paths are those below that of the
+// pool. The error is live.NotFound.
 func (p *Pools) Handler(r Ref) (http.Handler, error) {
 	if h := (*p.routes.Load())[r]; h != nil {
 		return h, nil
@@ -232,9 +239,9 @@ func (p *Pools) Close() {
 	}
 }
 
-// Put makes a pool of an owner, or changes it. Executors are replaced, each when its task has ended, if what they are has changed. Only its
-// owner can make a pool, because executors have the rights of the maker. The error may be live.Invalid, live.OverQuota, live.Conflict
-// or live.NotFound.
+// Put makes a pool of an owner, or changes it. Executors are replaced, each when its task has ended, if what they are
+// has changed. Only its owner can make a pool, because executors have the rights of the maker. The error may be
+// live.Invalid, live.OverQuota, live.Conflict or live.NotFound.
 func (p *Pools) Put(_ context.Context, by cluster.Credentials, owner live.Owner, s Spec) (created bool, err error) {
 	if err := s.Check(); err != nil {
 		return false, err
@@ -254,7 +261,8 @@ func (p *Pools) Put(_ context.Context, by cluster.Credentials, owner live.Owner,
 	case h != nil:
 		return false, p.change(h, by, s)
 	case live.OwnerOf(by) != owner:
-		return false, live.Errorf(live.NotFound, "pool %q of %s: there is none, and only %s can make it", s.Name, owner.Name, owner.Name)
+		return false, live.Errorf(live.NotFound, "pool %q of %s: there is none, and only %s can make it", s.Name,
+			owner.Name, owner.Name)
 	}
 	if err := oneMore(ref, p.count(owner), len(p.pools)); err != nil {
 		return false, err
@@ -280,12 +288,16 @@ var errStopped = live.Errorf(live.Unavailable, "bellows is going down")
 func (p *Pools) hasRoom(s *Spec) error {
 	switch c := p.config.Capacity; {
 	case s.CPU > c[resource.CPU]:
-		return live.Errorf(live.Invalid, "pool %q cpus %s: must be at most %s, what bellows manages", s.Name, resource.CPU.Format(s.CPU), resource.CPU.Format(c[resource.CPU]))
+		return live.Errorf(live.Invalid, "pool %q cpus %s: must be at most %s, what bellows manages", s.Name,
+			resource.CPU.Format(s.CPU), resource.CPU.Format(c[resource.CPU]))
 	case s.Memory > c[resource.Memory]:
-		return live.Errorf(live.Invalid, "pool %q memory %s: must be at most %s, what bellows manages", s.Name, resource.FormatMemory(s.Memory), resource.FormatMemory(c[resource.Memory]))
+		return live.Errorf(live.Invalid, "pool %q memory %s: must be at most %s, what bellows manages", s.Name,
+			resource.FormatMemory(s.Memory), resource.FormatMemory(c[resource.Memory]))
 	case s.Class == cluster.Flex && p.config.HasSwap != nil:
 		if has, err := p.config.HasSwap(); err == nil && !has {
-			return live.Errorf(live.Conflict, "pool %q class flex: needs swap, and this machine has none: run `bellows swap create --size 4GiB`, or use class regular", s.Name)
+			return live.Errorf(live.Conflict,
+				"pool %q class flex: needs swap, and this machine has none: run `bellows swap create --size 4GiB`, or use "+
+					"class regular", s.Name)
 		}
 	}
 	return nil
@@ -305,9 +317,12 @@ func (p *Pools) count(owner live.Owner) (n int) {
 func oneMore(r Ref, own, all int) error {
 	switch {
 	case own >= MostPools:
-		return live.Errorf(live.OverQuota, "pool %q: %s has %d pools, and may have at most %d: remove one", r.Name, r.User, own, MostPools)
+		return live.Errorf(live.OverQuota, "pool %q: %s has %d pools, and may have at most %d: remove one", r.Name, r.User,
+			own, MostPools)
 	case all >= MostInAll:
-		return live.Errorf(live.OverQuota, "pool %q: all users together have %d pools, and may have at most %d: try again when one was removed", r.Name, all, MostInAll)
+		return live.Errorf(live.OverQuota,
+			"pool %q: all users together have %d pools, and may have at most %d: try again when one was removed", r.Name, all,
+			MostInAll)
 	}
 	return nil
 }
@@ -346,8 +361,8 @@ func (s Spec) executor() Spec {
 	return s
 }
 
-// Delete removes a pool, with its executors and applications, and returns when they have ended. If ctx ends earlier, the pool is removed
-// nevertheless. The error may be live.NotFound.
+// Delete removes a pool, with its executors and applications, and returns when they have ended. If ctx ends earlier,
+// the pool is removed nevertheless. The error may be live.NotFound.
 func (p *Pools) Delete(ctx context.Context, by cluster.Credentials, r Ref) error {
 	p.mu.Lock()
 	h := p.pools[r]

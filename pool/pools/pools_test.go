@@ -30,7 +30,8 @@ func bubble(t *testing.T, cores int, f func(t *testing.T, m *machine)) {
 	})
 }
 
-// A pool grows as soon as there are tasks, and shrinks when there have been none for a minute. Nothing of its executors stays.
+// A pool grows as soon as there are tasks, and shrinks when there have been none for a minute. Nothing of its
+// executors stays.
 func TestPoolFollowsItsTasks(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
 		r := m.put(ada, func(s *Spec) { s.Min = 1 })
@@ -39,7 +40,8 @@ func TestPoolFollowsItsTasks(t *testing.T) {
 		m.enrol(r, 6)
 		m.later(500 * time.Millisecond)
 		m.expect("with tasks", 3, 3)
-		if d := m.detail(r); d.Wanted != 3 || d.Busy != 3 || d.Applications != 1 || len(d.Members) != 3 || d.Members[0].Job == 0 || !strings.Contains(d.Why, "6 tasks") {
+		if d := m.detail(r); d.Wanted != 3 || d.Busy != 3 || d.Applications != 1 || len(d.Members) != 3 ||
+			d.Members[0].Job == 0 || !strings.Contains(d.Why, "6 tasks") {
 			t.Errorf("it is %+v", d)
 		}
 		m.later(10 * time.Second)
@@ -91,7 +93,9 @@ func TestWrongProgram(t *testing.T) {
 		m.enrol(r, 2)
 		m.later(6500 * time.Millisecond)
 		m.expect("three attempts: at 0, 1 and 3 s", 0, 3)
-		if d := m.detail(r); !strings.Contains(d.Why, "executor 3 ended before it ran a task: exit code 127; `bellows logs --stderr 3` has what it printed; next attempt at") {
+		if d := m.detail(r); !strings.Contains(d.Why,
+			"executor 3 ended before it ran a task: exit code 127; `bellows logs --stderr 3` has what it printed; next "+
+				"attempt at") {
 			t.Errorf("why is %q", d.Why)
 		}
 		m.runs(nil)
@@ -115,7 +119,8 @@ func TestExecutorDiesWithTask(t *testing.T) {
 		m.enrol(r, 1)
 		m.later(3 * time.Second)
 		m.expect("replaced", 1, 4)
-		if d := m.detail(r); m.collected(r) != 1 || len(d.Members) != 4 || d.Members[0].State != pool.Lost || d.Members[0].Why != "its process ended while it ran a task: killed" {
+		if d := m.detail(r); m.collected(r) != 1 || len(d.Members) != 4 || d.Members[0].State != pool.Lost ||
+			d.Members[0].Why != "its process ended while it ran a task: killed" {
 			t.Errorf("it is %+v", d)
 		}
 	})
@@ -142,13 +147,15 @@ func TestQuotaHasRoomForFewer(t *testing.T) {
 		m.refuse = func(int) error { return live.Errorf(live.Invalid, "no such queue") }
 		m.put(bob, func(s *Spec) { s.Min = 1 })
 		m.later(900 * time.Millisecond) // The next attempt is after a second.
-		if all, err := m.pools.List(t.Context()); err != nil || len(all) != 2 || !strings.Contains(all[1].Why, "none was launched: no such queue; next attempt at") {
+		if all, err := m.pools.List(t.Context()); err != nil || len(all) != 2 ||
+			!strings.Contains(all[1].Why, "none was launched: no such queue; next attempt at") {
 			t.Errorf("the pools are %+v, %v", all, err)
 		}
 	})
 }
 
-// While a job of another owner waits, idle executors end at once, and then busy ones at the end of their tasks, down to the fair share.
+// While a job of another owner waits, idle executors end at once, and then busy ones at the end of their tasks, down
+// to the fair share.
 func TestOthersWait(t *testing.T) {
 	bubble(t, 4, func(t *testing.T, m *machine) {
 		r := m.put(ada, func(s *Spec) { s.Min, s.Max = 2, 4 })
@@ -206,8 +213,8 @@ func TestTwoOwnersShare(t *testing.T) {
 	})
 }
 
-// The next daemon finds the executors, whose secrets are good, and launches none twice, also if the last one died after it had
-// submitted some and before it knew.
+// The next daemon finds the executors, whose secrets are good, and launches none twice, also if the last one died
+// after it had submitted some and before it knew.
 func TestNextDaemon(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
 		m.runs(func(e *process) error {
@@ -236,7 +243,8 @@ func TestNextDaemon(t *testing.T) {
 			m.mu.Lock()
 			job := all[0].Spec.job(4)
 			job.Name = name
-			job.Stages[0].Env = map[string]string{executor.ExecutorVariable: "4", executor.PoolVariable: "p", executor.SecretVariable: m.pools.handover.secretPath(all[0].ID, 4)}
+			job.Stages[0].Env = map[string]string{executor.ExecutorVariable: "4", executor.PoolVariable: "p",
+				executor.SecretVariable: m.pools.handover.secretPath(all[0].ID, 4)}
 			m.add(ada, &live.Submission{Job: *job})
 			m.mu.Unlock()
 		}
@@ -263,8 +271,8 @@ func TestNextDaemon(t *testing.T) {
 	})
 }
 
-// Executors of a pool that is changed are replaced when their tasks have ended, and never are there more than the pool may have. With another
-// policy the applications and executors begin anew.
+// Executors of a pool that is changed are replaced when their tasks have ended, and never are there more than the
+// pool may have. With another policy the applications and executors begin anew.
 func TestChange(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
 		r := m.put(ada, nil)
@@ -290,7 +298,8 @@ func TestChange(t *testing.T) {
 	})
 }
 
-// Whoever is not the owner cannot make a pool, an owner can have only some, and what the machine does not have is refused.
+// Whoever is not the owner cannot make a pool, an owner can have only some, and what the machine does not have is
+// refused.
 func TestPutIsRefused(t *testing.T) {
 	bubble(t, 2, func(t *testing.T, m *machine) {
 		s := Spec{Name: "p", Command: []string{"/worker"}, Dir: "/", Max: 3, Memory: resource.MiB}
@@ -298,19 +307,22 @@ func TestPutIsRefused(t *testing.T) {
 			t.Errorf("by another user: %v", err)
 		}
 		s.CPU = 3 * resource.Core
-		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), s); live.KindOf(err) != live.Invalid || !strings.Contains(err.Error(), "cpus 3 cores: must be at most 2 cores") {
+		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), s); live.KindOf(err) != live.Invalid ||
+			!strings.Contains(err.Error(), "cpus 3 cores: must be at most 2 cores") {
 			t.Errorf("three cores of two: %v", err)
 		}
 		s.CPU, s.Class = 0, cluster.Flex
 		m.pools.config.HasSwap = func() (bool, error) { return false, nil }
-		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), s); live.KindOf(err) != live.Conflict || !strings.Contains(err.Error(), "class flex: needs swap") {
+		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), s); live.KindOf(err) != live.Conflict ||
+			!strings.Contains(err.Error(), "class flex: needs swap") {
 			t.Errorf("flex executors without swap: %v", err)
 		}
 		m.pools.config.HasSwap, s.Class = func() (bool, error) { return true, nil }, cluster.Regular
 		for i := range MostPools {
 			m.put(ada, func(s *Spec) { s.Name = fmt.Sprint("p", i) })
 		}
-		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), s); live.KindOf(err) != live.OverQuota || !strings.Contains(err.Error(), "at most 32") {
+		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), s); live.KindOf(err) != live.OverQuota ||
+			!strings.Contains(err.Error(), "at most 32") {
 			t.Errorf("one too many: %v", err)
 		}
 		m.put(bob, nil)
@@ -323,9 +335,11 @@ func TestPoolsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		own, all int
 		says     string
-	}{{0, 0, ""}, {31, 511, ""}, {32, 32, "ada has 32 pools, and may have at most 32: remove one"}, {0, 512, "all users together have 512 pools, and may have at most 512: try again when one was removed"}} {
+	}{{0, 0, ""}, {31, 511, ""}, {32, 32, "ada has 32 pools, and may have at most 32: remove one"},
+		{0, 512, "all users together have 512 pools, and may have at most 512: try again when one was removed"}} {
 		err := oneMore(r, c.own, c.all)
-		if (err == nil) != (c.says == "") || err != nil && (live.KindOf(err) != live.OverQuota || err.Error() != `pool "p": `+c.says) {
+		if (err == nil) != (c.says == "") || err != nil &&
+			(live.KindOf(err) != live.OverQuota || err.Error() != `pool "p": `+c.says) {
 			t.Errorf("%d of %d: %v", c.own, c.all, err)
 		}
 	}
@@ -343,7 +357,8 @@ func TestExecutorsAreBounded(t *testing.T) {
 		second := m.put(ada, func(s *Spec) { s.Name, s.Min, s.Max = "second", 3, 10 })
 		m.later(time.Second)
 		m.expect("half of all", 4, 4)
-		if d := m.detail(second); d.Executors != 1 || !strings.HasSuffix(d.Why, "; all pools of its owner together may have 4 executors") {
+		if d := m.detail(second); d.Executors != 1 ||
+			!strings.HasSuffix(d.Why, "; all pools of its owner together may have 4 executors") {
 			t.Errorf("the second pool is %+v", d)
 		}
 		m.put(bob, func(s *Spec) { s.Min, s.Max = 3, 10 })
@@ -351,7 +366,8 @@ func TestExecutorsAreBounded(t *testing.T) {
 		late := m.put(eve, func(s *Spec) { s.Min, s.Max = 3, 10 })
 		m.later(time.Second)
 		m.expect("all", 8, 8)
-		if d := m.detail(late); d.Executors != 1 || !strings.HasSuffix(d.Why, "; all pools of the machine together may have 8 executors") {
+		if d := m.detail(late); d.Executors != 1 ||
+			!strings.HasSuffix(d.Why, "; all pools of the machine together may have 8 executors") {
 			t.Errorf("the last pool is %+v", d)
 		}
 		if err := m.pools.Delete(t.Context(), ada, first); err != nil {
@@ -412,7 +428,8 @@ func TestRetire(t *testing.T) {
 		r := m.put(ada, func(s *Spec) { s.Min = 2 })
 		m.enrol(r, 20)
 		m.later(time.Second)
-		if _, err := m.pools.Retire(t.Context(), false); live.KindOf(err) != live.Conflict || !strings.Contains(err.Error(), "applications that have not ended") {
+		if _, err := m.pools.Retire(t.Context(), false); live.KindOf(err) != live.Conflict ||
+			!strings.Contains(err.Error(), "applications that have not ended") {
 			t.Errorf("with an application: %v", err)
 		}
 		m.later(20 * time.Second)
@@ -437,8 +454,8 @@ func TestRetire(t *testing.T) {
 	})
 }
 
-// A removed pool is gone for its executors at once, and for good if the daemon dies meanwhile. Until its executors have ended there can be
-// none of its name.
+// A removed pool is gone for its executors at once, and for good if the daemon dies meanwhile. Until its executors
+// have ended there can be none of its name.
 func TestDeleteIsInterrupted(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
 		stuck := make(chan struct{})
@@ -492,7 +509,8 @@ func TestNothingCanBeStored(t *testing.T) {
 	})
 }
 
-// Launches that fail are tried ever less often, although an executor of before works. One that was launched since is a sign that all is well.
+// Launches that fail are tried ever less often, although an executor of before works. One that was launched since is
+// a sign that all is well.
 func TestFailedLaunchesBesideOneThatWorks(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
 		r := m.put(ada, func(s *Spec) { s.Min = 1 })

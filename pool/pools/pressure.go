@@ -35,8 +35,9 @@ func (p *Pools) offending(offend map[cluster.JobID]bool) map[*pool.Pool]map[int]
 	return all
 }
 
-// offenders returns the jobs whose tasks overuse what is pressed: at least half the average of the jobs that use it. It returns none while
-// the policy of the machine bounds what programs use: the two together would leave capacity idle.
+// offenders returns the jobs whose tasks overuse what is pressed: at least half the average of the jobs that use it.
+// It returns none while the policy of the machine bounds what programs use: the two together would leave capacity
+// idle.
 func offenders(p *live.Pressure) map[cluster.JobID]bool {
 	offend := map[cluster.JobID]bool{}
 	if p.Bounded {

@@ -46,8 +46,8 @@ func TestOffenders(t *testing.T) {
 	}
 }
 
-// When the machine is pressed, the pool whose executors use much of its disk has fewer tasks for a while, and says why. A pool that uses
-// little goes on.
+// When the machine is pressed, the pool whose executors use much of its disk has fewer tasks for a while, and says
+// why. A pool that uses little goes on.
 func TestMachineIsPressed(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
 		a, b := m.put(ada, func(s *Spec) { s.Max = 4 }), m.put(bob, func(s *Spec) { s.Max = 4 })

@@ -22,9 +22,11 @@ type record struct {
 	// As is the owner with the rights that it had when it made the pool or last changed it: executors have the same.
 	As   cluster.Credentials `json:"as"`
 	Spec Spec                `json:"spec"`
-	// Launched is the number of the newest executor. No number is used twice, so the secret of an executor is good for one launch.
+	// Launched is the number of the newest executor. No number is used twice, so the secret of an executor is good for
+	// one launch.
 	Launched int `json:"launched"`
-	// Changed is the number of the newest executor when the definition of executors last changed: earlier ones are replaced.
+	// Changed is the number of the newest executor when the definition of executors last changed: earlier ones are
+	// replaced.
 	Changed int `json:"changed,omitempty"`
 	// Removed says that the pool ends as soon as its executors have.
 	Removed bool `json:"removed,omitempty"`

@@ -22,8 +22,8 @@ type key []byte
 
 const keySize = 32 // bytes
 
-// openKey returns the key in a folder, and makes one if there is none. With another key than before, executors of an earlier daemon are
-// refused, and replaced.
+// openKey returns the key in a folder, and makes one if there is none. With another key than before, executors of an
+// earlier daemon are refused, and replaced.
 func openKey(dir string) (key, error) {
 	path := filepath.Join(dir, "key")
 	switch k, err := os.ReadFile(path); {
@@ -52,8 +52,9 @@ func (k key) verify(pool string, number int, text string) bool {
 	return hmac.Equal([]byte(k.secret(pool, number)), []byte(text))
 }
 
-// handover is the folder from which executors read what they need to begin: beside the socket of the daemon, because whoever can reach
-// the socket can reach the folder. Its files can be made again at any time, so none has to survive a crash.
+// handover is the folder from which executors read what they need to begin: beside the socket of the daemon, because
+// whoever can reach the socket can reach the folder. Its files can be made again at any time, so none has to survive
+// a crash.
 type handover struct{ dir string }
 
 const secretSuffix = ".secret"
@@ -91,7 +92,8 @@ func (h handover) give(pool string, number int, secret string, to cluster.Creden
 
 // write writes a file, entirely or not at all, unless it says the same: on a full disk it may not be possible.
 func (h handover) write(path, text string, mode fs.FileMode, to cluster.Credentials) error {
-	if info, err := os.Lstat(path); err == nil && info.Mode() == mode && to.UID == uint32(os.Geteuid()) && ownedBy(info, to.UID) {
+	if info, err := os.Lstat(path); err == nil && info.Mode() == mode && to.UID == uint32(os.Geteuid()) &&
+		ownedBy(info, to.UID) {
 		if has, err := os.ReadFile(path); err == nil && string(has) == text {
 			return nil
 		}

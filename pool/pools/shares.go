@@ -8,7 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// party is an owner with what it has of the machine and what it waits for. Executors of pools are not in jobs and waits, but in pools.
+// party is an owner with what it has of the machine and what it waits for. Executors of pools are not in jobs and
+// waits, but in pools.
 type party struct {
 	owner live.Owner
 	held  resource.Vector // by all its tasks and executors
@@ -32,12 +33,14 @@ const unit = 1_000_000
 // rounding is how far shares may be off because they are whole numbers.
 const rounding = unit / 10_000
 
-// divide returns the limits of the pools of each party: of its first party's first pool, and so on. The owners share the machine
-// by weighted max-min fairness of their dominant shares (Ghodsi, "Dominant Resource Fairness"), all with the same weight: what an owner does not demand
-// is left to the others. A pool is limited only while another owner waits and has less than its share.
+// divide returns the limits of the pools of each party: of its first party's first pool, and so on. The owners share
+// the machine by weighted max-min fairness of their dominant shares (Ghodsi, "Dominant Resource Fairness"), all with
+// the same weight: what an owner does not demand is left to the others. A pool is limited only while another owner
+// waits and has less than its share.
 //
-// An executor that runs a task is spared if its owner would have less than its share without it, unless another owner is due a whole task; the last
-// one is always spared. So two owners that share an odd number of executors do not take them from each other in turn. An idle executor is not spared.
+// An executor that runs a task is spared if its owner would have less than its share without it, unless another owner
+// is due a whole task; the last one is always spared. So two owners that share an odd number of executors do not take
+// them from each other in turn. An idle executor is not spared.
 func divide(capacity resource.Vector, parties []party) (all [][]limits) {
 	entitled := entitle(capacity, parties)
 	short := make([]bool, len(parties)) // those that wait, and have less than their share
@@ -84,7 +87,8 @@ func entitle(capacity resource.Vector, parties []party) []int {
 	return fair.Divide(unit, claims, make([]int, len(claims)))
 }
 
-// one is what one task of p needs: each owner gets that much before others get more. It is zero if p neither has nor waits for a task.
+// one is what one task of p needs: each owner gets that much before others get more. It is zero if p neither has nor
+// waits for a task.
 func (p *party) one() resource.Vector {
 	for _, c := range p.pools {
 		if c.tasks > 0 && c.held > 0 {
@@ -100,7 +104,8 @@ func (p *party) limits(capacity resource.Vector, entitled int) []limits {
 	claims := make([]share.Claim, len(p.pools))
 	for i, c := range p.pools {
 		each := dominant(capacity, c.need)
-		claims[i] = share.Claim{Weight: 1, Demand: min(unit, each*min(c.wanted, unit)), Held: min(unit, each*min(c.held, unit))}
+		claims[i] = share.Claim{Weight: 1, Demand: min(unit, each*min(c.wanted, unit)),
+			Held: min(unit, each*min(c.held, unit))}
 	}
 	var fair share.Fair
 	room := fair.Divide(max(0, entitled-dominant(capacity, p.jobs)), claims, make([]int, len(claims)))

@@ -16,7 +16,8 @@ func cores(n int) resource.Vector {
 
 // pooled is an owner with one pool of executors of a number of cores, of which some have started.
 func pooled(wanted, held, each int) party {
-	p := party{pools: []claim{{tasks: wanted, wanted: wanted, held: held, need: cores(each)}}, held: times(cores(each), held)}
+	p := party{pools: []claim{{tasks: wanted, wanted: wanted, held: held, need: cores(each)}},
+		held: times(cores(each), held)}
 	if wanted > held {
 		p.least = cores(each)
 	}
@@ -56,9 +57,12 @@ func TestDivide(t *testing.T) {
 		{"another waits for little", 4, []party{pooled(9, 4, 1), jobs(0, 1)}, [][]limits{{{3, 3, true}}, {}}},
 		{"another waits, and has its share", 4, []party{pooled(9, 2, 1), jobs(2, 100)}, [][]limits{{unlimited}, {}}},
 		{"kept executors beyond the share", 4, []party{pooled(4, 4, 1), jobs(0, 100)}, [][]limits{{{2, 2, true}}, {}}},
-		{"five cores for two: they do not take one from each other", 5, []party{pooled(9, 3, 1), pooled(9, 2, 1)}, [][]limits{{{3, 2, true}}, {unlimited}}},
-		{"three owners", 3, []party{pooled(9, 3, 1), pooled(9, 0, 1), pooled(9, 0, 1)}, [][]limits{{{1, 1, true}}, {{1, 1, true}}, {{1, 1, true}}}},
-		{"who has nothing is due one, however large", 5, []party{pooled(9, 5, 1), pooled(1, 0, 4)}, [][]limits{{{1, 1, true}}, {unlimited}}},
+		{"five cores for two: they do not take one from each other", 5, []party{pooled(9, 3, 1), pooled(9, 2, 1)},
+			[][]limits{{{3, 2, true}}, {unlimited}}},
+		{"three owners", 3, []party{pooled(9, 3, 1), pooled(9, 0, 1), pooled(9, 0, 1)},
+			[][]limits{{{1, 1, true}}, {{1, 1, true}}, {{1, 1, true}}}},
+		{"who has nothing is due one, however large", 5, []party{pooled(9, 5, 1), pooled(1, 0, 4)},
+			[][]limits{{{1, 1, true}}, {unlimited}}},
 		{"a large one that runs a task", 5, []party{pooled(1, 1, 4), jobs(0, 2)}, [][]limits{{{1, 1, true}}, {}}},
 		{"a large kept one is beyond the share", 5, []party{kept(1, 4), jobs(0, 2)}, [][]limits{{{1, 0, true}}, {}}},
 	} {
@@ -83,8 +87,9 @@ func TestDividePoolsOfOneOwner(t *testing.T) {
 	}
 }
 
-// Owners with random demands who keep to their limits, where the machine gives what is free to whoever waits in random order, come to rest:
-// none takes from another what it gives back later, and none has more than a fair share while another waits with less, but for one executor.
+// Owners with random demands who keep to their limits, where the machine gives what is free to whoever waits in
+// random order, come to rest: none takes from another what it gives back later, and none has more than a fair share
+// while another waits with less, but for one executor.
 func TestDivideComesToRest(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 1))

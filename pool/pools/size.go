@@ -10,13 +10,14 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// How many executors a pool has is decided here, by functions of what is known: Size for one pool, and Divide in shares.go among owners.
+// How many executors a pool has is decided here, by functions of what is known: Size for one pool, and Divide in
+// shares.go among owners.
 
 // NoLimit is a number of executors that no pool reaches.
 const NoLimit = math.MaxInt32
 
-// registersWithin is how long an executor may take from the start of its program until it registers, before it is replaced. Importing
-// a large library from a slow disk takes a minute.
+// registersWithin is how long an executor may take from the start of its program until it registers, before it is
+// replaced. Importing a large library from a slow disk takes a minute.
 const registersWithin = 2 * time.Minute
 
 // stage is how far an executor has come.
@@ -83,8 +84,9 @@ type sizing struct {
 	why    string        // why there should be target executors, or why there are fewer
 }
 
-// size decides how many executors a pool should have: one for each task that could run, at least min and at most max, and not more than
-// other owners leave to it. It grows at once. It shrinks by executors that have run nothing for idle, or at once while others wait.
+// size decides how many executors a pool should have: one for each task that could run, at least min and at most max,
+// and not more than other owners leave to it. It grows at once. It shrinks by executors that have run nothing for
+// idle, or at once while others wait.
 func size(s *state) (out sizing) {
 	alive := out.replace(s)
 	wanted := max(s.demand, min(s.min, s.limits.warm))
@@ -110,7 +112,9 @@ func (out *sizing) replace(s *state) (alive []member) {
 		case m.stage == starting && !m.still && m.since >= registersWithin:
 			out.end = append(out.end, ending{m.number, true, fmt.Sprintf("it has not registered within %v", registersWithin)})
 		case s.recycle > 0 && m.tasks > 0 && m.memory > s.recycle:
-			out.end = append(out.end, ending{m.number, false, fmt.Sprintf("it has %s after a task, more than %s", resource.FormatMemory(m.memory), resource.FormatMemory(s.recycle))})
+			out.end = append(out.end,
+				ending{m.number, false, fmt.Sprintf("it has %s after a task, more than %s", resource.FormatMemory(m.memory),
+					resource.FormatMemory(s.recycle))})
 		default:
 			if m.stage == starting && !m.still {
 				out.lookAgain(registersWithin - m.since)
@@ -151,9 +155,9 @@ func (out *sizing) grow(s *state, missing int) {
 	out.launch = max(0, min(missing, s.max-len(s.members)))
 }
 
-// shrink ends executors beyond the target: first those whose programs have not begun, then those that are starting, then idle
-// ones, longest idle first, and if others wait also busy ones, after their current task. Among equals the newest ends first,
-// because older ones are warmer.
+// shrink ends executors beyond the target: first those whose programs have not begun, then those that are starting,
+// then idle ones, longest idle first, and if others wait also busy ones, after their current task. Among equals the
+// newest ends first, because older ones are warmer.
 func (out *sizing) shrink(s *state, alive []member) {
 	slices.SortFunc(alive, func(a, b member) int {
 		return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(b.since, a.since), cmp.Compare(b.number, a.number))
@@ -207,7 +211,8 @@ func (b *backoff) failed(now time.Time, newest int, why string) {
 	b.why = fmt.Sprintf("%s; next attempt at %s", why, b.until.Format(time.TimeOnly))
 }
 
-// worked forgets the failures, if an executor that has run a task was launched since. Executors launched before say nothing about new launches.
+// worked forgets the failures, if an executor that has run a task was launched since. Executors launched before say
+// nothing about new launches.
 func (b *backoff) worked(number int) {
 	if number > b.newest {
 		b.forget()

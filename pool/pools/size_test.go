@@ -47,34 +47,57 @@ func TestSize(t *testing.T) {
 		end    string
 		why    string
 	}{
-		{name: "one for each task", state: state{demand: 3, max: 10, limits: unlimited}, target: 3, launch: 3, why: "3 tasks run or could run"},
-		{name: "not more than allowed", state: state{demand: 30, max: 10, limits: unlimited, members: of(busy, busy)}, target: 10, launch: 8, why: "30 tasks run or could run; the pool may have 10"},
-		{name: "those that end count until they have", state: state{demand: 4, max: 4, limits: unlimited, members: of(leaving, leaving, busy)}, target: 4, launch: 1},
-		{name: "some are kept", state: state{min: 2, max: 10, limits: unlimited}, target: 2, launch: 2, why: "0 tasks run or could run; 2 executors are kept"},
-		{name: "idle for less than a minute", state: state{max: 10, limits: unlimited, members: idleFor(59*time.Second, of(idle, idle))}, target: 0},
-		{name: "idle for a minute", state: state{min: 1, max: 10, limits: unlimited, members: idleFor(time.Minute, of(idle, idle))}, target: 1, end: "2"},
+		{name: "one for each task", state: state{demand: 3, max: 10, limits: unlimited}, target: 3, launch: 3,
+			why: "3 tasks run or could run"},
+		{name: "not more than allowed", state: state{demand: 30, max: 10, limits: unlimited, members: of(busy, busy)},
+			target: 10, launch: 8, why: "30 tasks run or could run; the pool may have 10"},
+		{name: "those that end count until they have", state: state{demand: 4, max: 4, limits: unlimited,
+			members: of(leaving, leaving, busy)}, target: 4, launch: 1},
+		{name: "some are kept", state: state{min: 2, max: 10, limits: unlimited}, target: 2, launch: 2,
+			why: "0 tasks run or could run; 2 executors are kept"},
+		{name: "idle for less than a minute",
+			state: state{max: 10, limits: unlimited, members: idleFor(59*time.Second, of(idle, idle))}, target: 0},
+		{name: "idle for a minute",
+			state: state{min: 1, max: 10, limits: unlimited, members: idleFor(time.Minute, of(idle, idle))}, target: 1,
+			end: "2"},
 		{name: "the longest idle ends, then the newest", state: state{min: 1, max: 10, limits: unlimited, members: []member{
-			{number: 1, stage: idle, since: 2 * time.Minute}, {number: 2, stage: idle, since: 3 * time.Minute}, {number: 3, stage: idle, since: 2 * time.Minute}}}, target: 1, end: "2 3"},
-		{name: "queued without tasks, for a while", state: state{max: 10, limits: unlimited, surplus: 30 * time.Second, members: of(queued, starting)}, target: 0},
-		{name: "queued without tasks, for long", state: state{max: 10, limits: unlimited, surplus: time.Minute, members: of(queued, starting)}, target: 0, end: "1! 2!"},
-		{name: "others wait: busy ones end, the queued first", state: state{demand: 9, max: 10, limits: limits{2, 1, true}, members: of(busy, busy, busy, idle, queued)}, target: 2, end: "5! 4 3",
+			{number: 1, stage: idle, since: 2 * time.Minute}, {number: 2, stage: idle, since: 3 * time.Minute},
+			{number: 3, stage: idle, since: 2 * time.Minute}}}, target: 1, end: "2 3"},
+		{name: "queued without tasks, for a while", state: state{max: 10, limits: unlimited, surplus: 30 * time.Second,
+			members: of(queued, starting)}, target: 0},
+		{name: "queued without tasks, for long", state: state{max: 10, limits: unlimited, surplus: time.Minute,
+			members: of(queued, starting)}, target: 0, end: "1! 2!"},
+		{name: "others wait: busy ones end, the queued first", state: state{demand: 9, max: 10, limits: limits{2, 1, true},
+			members: of(busy, busy, busy, idle, queued)}, target: 2, end: "5! 4 3",
 			why: "9 tasks run or could run; other owners wait, and this is the fair share of its owner"},
-		{name: "others wait: not even the kept are kept", state: state{min: 3, max: 10, limits: limits{2, 1, true}, members: of(idle, idle, idle)}, target: 1, end: "3 2"},
-		{name: "others wait: what fits the share stays", state: state{demand: 3, max: 10, limits: limits{3, 2, true}, members: of(busy, busy, idle)}, target: 3},
-		{name: "others wait: what no task needs ends at once", state: state{demand: 1, max: 10, limits: limits{3, 2, true}, members: of(busy, idle, queued)}, target: 1, end: "3! 2"},
-		{name: "others have waited: fewer are kept for a while", state: state{min: 3, max: 10, limits: limits{NoLimit, 1, false}, members: of(idle)}, target: 1},
-		{name: "changed", state: state{demand: 3, max: 3, limits: unlimited, members: []member{{number: 1, stage: busy, old: true}, {number: 2, stage: queued, old: true}, {number: 3, stage: idle}}}, target: 3, end: "1 2!"},
-		{name: "large after a task", state: state{demand: 2, max: 3, recycle: resource.GiB, limits: unlimited, members: []member{{number: 1, stage: busy, tasks: 1, memory: resource.GiB + 1}, {number: 2, stage: idle, memory: 2 * resource.GiB}}}, target: 2, launch: 1, end: "1"},
-		{name: "does not register", state: state{demand: 2, max: 3, limits: unlimited, members: idleFor(registersWithin, of(starting, starting))}, target: 2, launch: 1, end: "1! 2!"},
-		{name: "cannot register, because it is stopped", state: state{demand: 1, max: 3, limits: unlimited, members: []member{{number: 1, stage: starting, since: time.Hour, still: true}}}, target: 1},
-		{name: "executors ended young", state: state{demand: 2, max: 3, holds: time.Second, why: "executor 1 ended", limits: unlimited}, target: 2, why: "2 tasks run or could run; executor 1 ended"},
+		{name: "others wait: not even the kept are kept", state: state{min: 3, max: 10, limits: limits{2, 1, true},
+			members: of(idle, idle, idle)}, target: 1, end: "3 2"},
+		{name: "others wait: what fits the share stays", state: state{demand: 3, max: 10, limits: limits{3, 2, true},
+			members: of(busy, busy, idle)}, target: 3},
+		{name: "others wait: what no task needs ends at once", state: state{demand: 1, max: 10, limits: limits{3, 2, true},
+			members: of(busy, idle, queued)}, target: 1, end: "3! 2"},
+		{name: "others have waited: fewer are kept for a while",
+			state: state{min: 3, max: 10, limits: limits{NoLimit, 1, false}, members: of(idle)}, target: 1},
+		{name: "changed", state: state{demand: 3, max: 3, limits: unlimited,
+			members: []member{{number: 1, stage: busy, old: true}, {number: 2, stage: queued, old: true},
+				{number: 3, stage: idle}}}, target: 3, end: "1 2!"},
+		{name: "large after a task", state: state{demand: 2, max: 3, recycle: resource.GiB, limits: unlimited,
+			members: []member{{number: 1, stage: busy, tasks: 1, memory: resource.GiB + 1},
+				{number: 2, stage: idle, memory: 2 * resource.GiB}}}, target: 2, launch: 1, end: "1"},
+		{name: "does not register", state: state{demand: 2, max: 3, limits: unlimited,
+			members: idleFor(registersWithin, of(starting, starting))}, target: 2, launch: 1, end: "1! 2!"},
+		{name: "cannot register, because it is stopped", state: state{demand: 1, max: 3, limits: unlimited,
+			members: []member{{number: 1, stage: starting, since: time.Hour, still: true}}}, target: 1},
+		{name: "executors ended young", state: state{demand: 2, max: 3, holds: time.Second, why: "executor 1 ended",
+			limits: unlimited}, target: 2, why: "2 tasks run or could run; executor 1 ended"},
 	} {
 		if c.state.idle == 0 {
 			c.state.idle = time.Minute
 		}
 		got := size(&c.state)
 		if got.target != c.target || got.launch != c.launch || told(got.end) != c.end || c.why != "" && got.why != c.why {
-			t.Errorf("%s: target %d, launch %d, end %q, why %q; want %d, %d, %q, %q", c.name, got.target, got.launch, told(got.end), got.why, c.target, c.launch, c.end, c.why)
+			t.Errorf("%s: target %d, launch %d, end %q, why %q; want %d, %d, %q, %q", c.name, got.target, got.launch,
+				told(got.end), got.why, c.target, c.launch, c.end, c.why)
 		}
 	}
 }
@@ -107,7 +130,8 @@ func TestBackoff(t *testing.T) {
 		pauses = append(pauses, b.holds(now))
 		now = now.Add(b.holds(now))
 	}
-	if s := time.Second; !slices.Equal(pauses, []time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s, 60 * s}) {
+	if s := time.Second; !slices.Equal(pauses, []time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s,
+		60 * s}) {
 		t.Errorf("pauses are %v", pauses)
 	}
 	b.worked(4)
@@ -116,8 +140,9 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// Whatever happens, there are never more executors than the pool may have, kept ones are kept while others do not wait, nothing is launched
-// in a step that ends others for want of tasks, and when nothing changes any more nothing is done any more.
+// Whatever happens, there are never more executors than the pool may have, kept ones are kept while others do not
+// wait, nothing is launched in a step that ends others for want of tasks, and when nothing changes any more nothing
+// is done any more.
 func TestSizeIsStable(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 0))

@@ -104,7 +104,9 @@ func (s Spec) Check() error {
 	s = s.withDefaults()
 	switch {
 	case !isPoolName(s.Name):
-		return live.Errorf(live.Invalid, "pool %q: its name must be 1 to %d letters, digits, dots, hyphens and underscores, and begin with a letter or a digit", cluster.Clip(s.Name), LongestName)
+		return live.Errorf(live.Invalid,
+			"pool %q: its name must be 1 to %d letters, digits, dots, hyphens and underscores, and begin with a letter "+
+				"or a digit", cluster.Clip(s.Name), LongestName)
 	case s.Language != "" && s.Language != Python && s.Language != Go:
 		return fail("language %q: must be python, go, or left out", cluster.Clip(s.Language))
 	case len(s.Command) == 0:
@@ -177,8 +179,10 @@ func (s *Spec) need() resource.Vector { return resource.Of(s.CPU, s.Memory) }
 
 // job is the job that an executor is, without what depends on its launch.
 func (s *Spec) job(number int) *cluster.Job {
-	return &cluster.Job{Name: fmt.Sprintf("%s executor %d", s.Name, number), App: appOf(s.Name), Queue: s.Queue, Class: s.Class, MaxAttempts: 1,
-		Stages: []cluster.Stage{{Name: "executor", Tasks: 1, Ideal: s.need(), MaxMemory: s.MaxMemory, Command: cluster.Command{Args: s.Command}}}}
+	return &cluster.Job{Name: fmt.Sprintf("%s executor %d", s.Name, number), App: appOf(s.Name), Queue: s.Queue,
+		Class: s.Class, MaxAttempts: 1,
+		Stages: []cluster.Stage{{Name: "executor", Tasks: 1, Ideal: s.need(), MaxMemory: s.MaxMemory,
+			Command: cluster.Command{Args: s.Command}}}}
 }
 
 // appOf is what jobs of a pool have in common.

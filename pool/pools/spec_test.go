@@ -52,7 +52,8 @@ func TestCheck(t *testing.T) {
 	} {
 		s := sound()
 		c.change(&s)
-		if err := s.Check(); err == nil || live.KindOf(err) != live.Invalid || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if err := s.Check(); err == nil || live.KindOf(err) != live.Invalid || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("error is %v, want %q", err, c.want)
 		}
 	}
@@ -78,7 +79,8 @@ func TestSpecAsJSON(t *testing.T) {
 // The name of a job says which executor of a pool it is.
 func TestNumberOf(t *testing.T) {
 	s := sound()
-	for name, want := range map[string]int{s.job(12).Name: 12, "p executor 0": 0, "p executor ": -1, "p executor -1": -1, "p executor 99999999999": -1, "q executor 1": -1} {
+	for name, want := range map[string]int{s.job(12).Name: 12, "p executor 0": 0, "p executor ": -1, "p executor -1": -1,
+		"p executor 99999999999": -1, "q executor 1": -1} {
 		number, ok := numberOf("p", &live.Job{Name: name})
 		if ok != (want >= 0) || ok && number != want {
 			t.Errorf("%q: %d, %v", name, number, ok)
@@ -124,7 +126,8 @@ func TestDamagedDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, damage := range []string{"", string(text[:len(text)/2]), strings.Replace(string(text), `"max":4`, `"max":0`, 1), strings.Replace(string(text), `"name":"p"`, `"name":"q"`, 1), "[]"} {
+	for _, damage := range []string{"", string(text[:len(text)/2]), strings.Replace(string(text), `"max":4`, `"max":0`,
+		1), strings.Replace(string(text), `"name":"p"`, `"name":"q"`, 1), "[]"} {
 		if err := os.WriteFile(b.path(&bad), []byte(damage), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +159,8 @@ func TestSecret(t *testing.T) {
 	if err != nil || again.secret("a", 1) != k.secret("a", 1) {
 		t.Errorf("the key was not kept: %v", err)
 	}
-	for _, wrong := range []string{k.secret("a", 2), k.secret("b", 1), k.secret("a", 11), "", make(key, keySize).secret("a", 1)} {
+	for _, wrong := range []string{k.secret("a", 2), k.secret("b", 1), k.secret("a", 11), "",
+		make(key, keySize).secret("a", 1)} {
 		if k.verify("a", 1, wrong) {
 			t.Errorf("%q is accepted", wrong)
 		}
@@ -190,13 +194,14 @@ func TestSecret(t *testing.T) {
 	if err := os.Symlink(dir, h.dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openHandover(filepath.Join(dir, "s")); err == nil || !strings.Contains(err.Error(), "must be a directory") {
+	if _, err := openHandover(filepath.Join(dir, "s")); err == nil ||
+		!strings.Contains(err.Error(), "must be a directory") {
 		t.Errorf("a link in place of the folder: %v", err)
 	}
 }
 
-// Whenever the daemon dies while it stores a pool, makes the first one, or removes one, the next daemon finds the former definition or the
-// new one, and nothing else.
+// Whenever the daemon dies while it stores a pool, makes the first one, or removes one, the next daemon finds the
+// former definition or the new one, and nothing else.
 func TestKilledWhileStoring(t *testing.T) {
 	b, err := openBook(t.TempDir())
 	if err != nil {

@@ -133,7 +133,8 @@ func (p *Pools) Detail(ctx context.Context, r Ref) (Detail, error) {
 	}
 	for number, l := range h.executors {
 		if !there[number] {
-			d.Members = append(d.Members, Executor{Executor: pool.Executor{Executor: number, State: l.state(), Why: p.whyNot(l)}, Job: l.job})
+			d.Members = append(d.Members,
+				Executor{Executor: pool.Executor{Executor: number, State: l.state(), Why: p.whyNot(l)}, Job: l.job})
 		}
 	}
 	slices.SortFunc(d.Members, func(a, b Executor) int { return cmp.Compare(a.Executor.Executor, b.Executor.Executor) })

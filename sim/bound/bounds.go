@@ -7,8 +7,8 @@
 // least of each.
 //
 // A container is assumed to keep its grant all its life, and to be granted from its least to its ideal memory, unless
-// Options.AnySize or Options.ByPhase says otherwise. A FLEX container is granted its minimum, and its limit moves: its memory does not
-// count, and it runs as with its maximum.
+// Options.AnySize or Options.ByPhase says otherwise. A FLEX container is granted its minimum, and its limit moves:
+// its memory does not count, and it runs as with its maximum.
 //
 // A row is a way to count a resource (see row): its plain area, or with the sizes of tasks rounded by a dual feasible
 // function, which sees that tasks larger than half a node cannot share a node.
@@ -78,7 +78,8 @@ type Value struct {
 
 // Bounds are lower bounds for every schedule of a workload. The zero value is that of a workload without jobs.
 type Bounds struct {
-	// Makespan is the time from the first submission to the end of the last job: the largest of Makespans, named in MakespanBy.
+	// Makespan is the time from the first submission to the end of the last job: the largest of Makespans, named in
+	// MakespanBy.
 	Makespan   time.Duration
 	MakespanBy string
 	// AverageJobRuntime is the mean time from submission to end: the largest of Averages, named in AverageBy.

@@ -50,7 +50,8 @@ func TestLeastUse(t *testing.T) {
 			}
 			for k := range areas {
 				if areas[k] < st.work[k]*(1-1e-12) || st.work[k] < st.even[k]*(1-1e-9) {
-					t.Fatalf("seed %d, %v: %d bytes take %v, counted %v, evenly %v\n%+v", seed, &p.rows[k], m, areas[k], st.work[k], st.even[k], s)
+					t.Fatalf("seed %d, %v: %d bytes take %v, counted %v, evenly %v\n%+v", seed, &p.rows[k], m, areas[k], st.work[k],
+						st.even[k], s)
 				}
 			}
 		}
@@ -96,17 +97,22 @@ func TestLowerBoundsByHand(t *testing.T) {
 		makespan, mean time.Duration
 	}{
 		{name: "none"},
-		{"one task", []workload.Job{job(3*time.Second, 10*time.Second, 1, resource.GB)}, false, 10 * time.Second, 10 * time.Second},
-		{"five waves", []workload.Job{job(3*time.Second, 10*time.Second, 10, resource.GB)}, false, 50 * time.Second, 50 * time.Second},
+		{"one task", []workload.Job{job(3*time.Second, 10*time.Second, 1, resource.GB)}, false, 10 * time.Second,
+			10 * time.Second},
+		{"five waves", []workload.Job{job(3*time.Second, 10*time.Second, 10, resource.GB)}, false, 50 * time.Second,
+			50 * time.Second},
 		// Two jobs of 10 s and 20 s, each of which needs the whole cluster: one waits for the other.
-		{"shortest first", []workload.Job{job(0, 20*time.Second, 2, resource.GB), job(0, 10*time.Second, 2, resource.GB)}, false, 30 * time.Second, 20 * time.Second},
-		{"after", []workload.Job{job(3*time.Second, 10*time.Second, 1, resource.GB), after}, false, 15 * time.Second, 7500 * time.Millisecond},
+		{"shortest first", []workload.Job{job(0, 20*time.Second, 2, resource.GB), job(0, 10*time.Second, 2, resource.GB)},
+			false, 30 * time.Second, 20 * time.Second},
+		{"after", []workload.Job{job(3*time.Second, 10*time.Second, 1, resource.GB), after}, false, 15 * time.Second,
+			7500 * time.Millisecond},
 		{"elastic, but the policy is not", []workload.Job{elasticJob}, false, 50 * time.Second, 50 * time.Second},
 		// A tenth of the memory for twice the time is a fifth of the area, 10 s, which equals the shortest run time.
 		// Rounding to milliseconds could reduce the area slightly, but not the run time.
 		{"elastic", []workload.Job{elasticJob}, true, 10 * time.Second, 10 * time.Second},
 	} {
-		b := Of(&workload.Workload{Jobs: c.jobs}, sim.Uniform(1, resource.Of(16*resource.Core, 2*resource.GB)), c.elastic, Options{})
+		b := Of(&workload.Workload{Jobs: c.jobs}, sim.Uniform(1, resource.Of(16*resource.Core, 2*resource.GB)), c.elastic,
+			Options{})
 		near := func(got, want time.Duration) bool { return got <= want && want-got < time.Microsecond }
 		if !near(b.Makespan, c.makespan) || !near(b.AverageJobRuntime, c.mean) {
 			t.Errorf("%s: got %+v, want %v and %v", c.name, b, c.makespan, c.mean)
@@ -205,9 +211,10 @@ func checkBounds(t *testing.T, w *workload.Workload, nodes int, what string) {
 
 // A FLEX container is granted only its minimum, and runs with the memory that it gets later: its memory does not count.
 func TestMemoryOfFlexDoesNotCount(t *testing.T) {
-	w := &workload.Workload{Jobs: []workload.Job{{After: -1, Truth: []workload.StageTruth{{IdealMemory: workload.ForAll(2 * resource.GB)}},
-		Job: cluster.Job{Stages: []cluster.Stage{{Tasks: 8, Duration: 10 * time.Second, Ideal: resource.Of(resource.Core, resource.GB),
-			Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 3}}}}}}}
+	w := &workload.Workload{Jobs: []workload.Job{{After: -1,
+		Truth: []workload.StageTruth{{IdealMemory: workload.ForAll(2 * resource.GB)}},
+		Job: cluster.Job{Stages: []cluster.Stage{{Tasks: 8, Duration: 10 * time.Second,
+			Ideal: resource.Of(resource.Core, resource.GB), Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 3}}}}}}}
 	j := &w.Jobs[0]
 	for _, c := range []struct {
 		class   cluster.Class
@@ -237,7 +244,8 @@ func TestAnySize(t *testing.T) {
 	if b := Of(w, nodes, false, Options{}); b.Makespan < 39*time.Second {
 		t.Errorf("makespan at least %v, want 40s", b.Makespan)
 	}
-	if b := Of(w, nodes, false, Options{AnySize: true, Iterations: DefaultIterations}); b.Makespan > 10*time.Second || b.AverageJobRuntime > 10*time.Second {
+	if b := Of(w, nodes, false, Options{AnySize: true, Iterations: DefaultIterations}); b.Makespan > 10*time.Second ||
+		b.AverageJobRuntime > 10*time.Second {
 		t.Errorf("with any size: makespan at least %v, mean %v; 10s can be had", b.Makespan, b.AverageJobRuntime)
 	}
 }

@@ -128,7 +128,8 @@ func rowsOf(nodes []cluster.Node, stages []stage) []row {
 func cuts(stages []stage, k resource.Kind, reference resource.Amount) []resource.Amount {
 	var all []resource.Amount
 	for i := range stages {
-		for _, a := range []resource.Amount{stages[i].ideal[k], reference - stages[i].ideal[k], reference - stages[i].ideal[k] + 1} {
+		for _, a := range []resource.Amount{stages[i].ideal[k], reference - stages[i].ideal[k],
+			reference - stages[i].ideal[k] + 1} {
 			if a > 0 && a <= reference/2 {
 				all = append(all, a)
 			}

@@ -49,7 +49,8 @@ func gridWorkload(r *rand.Rand) (w *workload.Workload, seconds int) {
 			for m := 1; m < ideal; m++ {
 				really := 1 + r.IntN(4)
 				longest = max(longest, really)
-				s.Elasticity.Points = append(s.Elasticity.Points, cluster.ElasticityPoint{Memory: resource.Amount(m), Slowdown: float64(really) / float64(d)})
+				s.Elasticity.Points = append(s.Elasticity.Points, cluster.ElasticityPoint{Memory: resource.Amount(m),
+					Slowdown: float64(really) / float64(d)})
 			}
 			seconds += n * longest
 			if len(j.Stages) > 0 && r.IntN(2) == 0 {
@@ -161,8 +162,8 @@ func TestOptimumAgainstAllStartTimes(t *testing.T) {
 			makespan, sum := g.solve()
 			x := newOptimum(w, nodes, elastic)
 			if m, s := x.solve(true), x.solve(false); m != makespan || s != sum {
-				t.Fatalf("seed %d, elastic %v: branch and bound finds %v and %v, trying all start times %v and %v\n%+v", seed, elastic, m, s,
-					makespan, sum, w)
+				t.Fatalf("seed %d, elastic %v: branch and bound finds %v and %v, trying all start times %v and %v\n%+v", seed,
+					elastic, m, s, makespan, sum, w)
 			}
 			b := Of(w, nodes, elastic, Options{Iterations: DefaultIterations})
 			if mean := sum / time.Duration(len(w.Jobs)); b.Makespan > makespan || b.AverageJobRuntime > mean {

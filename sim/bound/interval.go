@@ -109,7 +109,8 @@ func (p *problem) tightest() (rows []int) {
 }
 
 func (x *relaxation) add(c *chain) {
-	cl := claim{release: c.release, work: make([]float64, len(x.rows)), constraints: []constraint{{constant: c.release + c.alone}}}
+	cl := claim{release: c.release, work: make([]float64, len(x.rows)),
+		constraints: []constraint{{constant: c.release + c.alone}}}
 	for i := range c.stages {
 		s := &c.stages[i]
 		if s.longest <= 0 {
@@ -220,7 +221,8 @@ func (x *relaxation) spans(s *piece) []span {
 	spans := x.scratch[:0]
 	for l := s.first; l < len(x.price); l++ {
 		p := &x.price[l]
-		c := span{from: x.knots[l], length: x.knots[l+1] - x.knots[l], start: s.weight * x.knots[l], end: s.weight * x.knots[l+1]}
+		c := span{from: x.knots[l], length: x.knots[l+1] - x.knots[l], start: s.weight * x.knots[l],
+			end: s.weight * x.knots[l+1]}
 		for _, r := range x.active {
 			c.start += p.start[r] * s.work[r]
 			c.end += p.end[r] * s.work[r]

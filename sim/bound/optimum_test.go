@@ -48,7 +48,8 @@ type size struct {
 
 // newOptimum requires nodes with equal capacities.
 func newOptimum(w *workload.Workload, nodes []cluster.Node, elastic bool) *optimum {
-	x := &optimum{w: w, nodes: nodes, jobEnd: make([]time.Duration, len(w.Jobs)), stageEnd: make([][]time.Duration, len(w.Jobs))}
+	x := &optimum{w: w, nodes: nodes, jobEnd: make([]time.Duration, len(w.Jobs)),
+		stageEnd: make([][]time.Duration, len(w.Jobs))}
 	for j := range w.Jobs {
 		x.stageEnd[j] = make([]time.Duration, len(w.Jobs[j].Stages))
 		for s := range w.Jobs[j].Stages {

@@ -105,7 +105,8 @@ func checkTiny(t *testing.T, seed uint64, elastic bool, r *ratios) {
 	which := map[bool]string{false: "rigid", true: "elastic"}[elastic]
 	b := Of(w, nodes, elastic, Options{Iterations: DefaultIterations})
 	if b.Makespan > makespan || b.AverageJobRuntime > mean {
-		t.Fatalf("seed %d, %s: bounds %+v, but a schedule has makespan %v and mean %v\n%+v", seed, which, b, makespan, mean, w)
+		t.Fatalf("seed %d, %s: bounds %+v, but a schedule has makespan %v and mean %v\n%+v", seed, which, b, makespan, mean,
+			w)
 	}
 	r.bounds(which+" makespan", b.Makespans, b.Makespan, makespan)
 	r.bounds(which+" mean", b.Averages, b.AverageJobRuntime, mean)
@@ -126,8 +127,8 @@ func checkTiny(t *testing.T, seed uint64, elastic bool, r *ratios) {
 			total += result.Jobs[i].Runtime()
 		}
 		if result.Makespan < makespan || total < sum {
-			t.Fatalf("seed %d, %s: %s has makespan %v and run times of %v, the best schedule has %v and %v\n%+v", seed, which, name,
-				result.Makespan, total, makespan, sum, w)
+			t.Fatalf("seed %d, %s: %s has makespan %v and run times of %v, the best schedule has %v and %v\n%+v", seed, which,
+				name, result.Makespan, total, makespan, sum, w)
 		}
 		r.add(which+" makespan", "policy "+name, result.Makespan, makespan)
 		r.add(which+" mean", "policy "+name, total, sum)

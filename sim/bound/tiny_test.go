@@ -82,7 +82,8 @@ func tinyElasticity(r *rand.Rand, ideal resource.Amount) cluster.Elasticity {
 		return cluster.Elasticity{Kind: cluster.SawTooth, Factor: factor}
 	case 2:
 		return cluster.Elasticity{Kind: cluster.Points, Points: []cluster.ElasticityPoint{
-			{Memory: ideal / 4, Slowdown: 0.5 + r.Float64()}, {Memory: ideal / 2, Slowdown: 0.5 + r.Float64()}, {Memory: ideal, Slowdown: 0.5 + r.Float64()}}}
+			{Memory: ideal / 4, Slowdown: 0.5 + r.Float64()}, {Memory: ideal / 2, Slowdown: 0.5 + r.Float64()},
+			{Memory: ideal, Slowdown: 0.5 + r.Float64()}}}
 	case 3:
 		return cluster.Elasticity{Kind: cluster.SawToothTable, Factor: factor}
 	}

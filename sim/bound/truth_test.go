@@ -60,8 +60,9 @@ func drawStage(t *rapid.T) (cluster.Stage, workload.StageTruth) {
 	var truth workload.StageTruth
 	phases := func() (list []cluster.Phase) {
 		for range rapid.IntRange(1, 3).Draw(t, "phases") {
-			list = append(list, cluster.Phase{Duration: long("phase", 20) - time.Millisecond, Demand: resource.Vector{amount("true cpus", 0, 2500),
-				amount("working set", 0, 2*gb), amount("true disk", 0, 80*mb), amount("true network", 0, 80*mb)}})
+			list = append(list, cluster.Phase{Duration: long("phase", 20) - time.Millisecond,
+				Demand: resource.Vector{amount("true cpus", 0, 2500), amount("working set", 0, 2*gb),
+					amount("true disk", 0, 80*mb), amount("true network", 0, 80*mb)}})
 		}
 		return list
 	}
@@ -89,20 +90,24 @@ func drawStage(t *rapid.T) (cluster.Stage, workload.StageTruth) {
 		truth.Elasticity = &e
 	}
 	if rapid.IntRange(0, 3).Draw(t, "collects garbage") == 0 {
-		truth.Heap = &workload.Heap{Live: amount("live", 0, gb/2), Size: rapid.SampledFrom([]resource.Amount{0, gb, 4 * gb}).Draw(t, "heap")}
+		truth.Heap = &workload.Heap{Live: amount("live", 0, gb/2),
+			Size: rapid.SampledFrom([]resource.Amount{0, gb, 4 * gb}).Draw(t, "heap")}
 	}
 	return s, truth
 }
 
 func drawElasticity(t *rapid.T, ideal resource.Amount) cluster.Elasticity {
 	factor := rapid.Float64Range(1, 4)
-	kind := rapid.SampledFrom([]cluster.ElasticityKind{cluster.Step, cluster.SawTooth, cluster.SawToothTable, cluster.Points}).Draw(t, "kind")
+	kind := rapid.SampledFrom([]cluster.ElasticityKind{cluster.Step, cluster.SawTooth, cluster.SawToothTable,
+		cluster.Points}).Draw(t, "kind")
 	if kind != cluster.Points {
-		return cluster.Elasticity{Kind: kind, Factor: factor.Draw(t, "factor"), DiskRate: resource.MB * resource.Amount(rapid.IntRange(0, 40).Draw(t, "disk rate"))}
+		return cluster.Elasticity{Kind: kind, Factor: factor.Draw(t, "factor"),
+			DiskRate: resource.MB * resource.Amount(rapid.IntRange(0, 40).Draw(t, "disk rate"))}
 	}
 	e := cluster.Elasticity{Kind: kind}
 	for i := range resource.Amount(4) {
-		e.Points = append(e.Points, cluster.ElasticityPoint{Memory: ideal * (i + 1) / 4, Slowdown: factor.Draw(t, "slowdown") / 2})
+		e.Points = append(e.Points, cluster.ElasticityPoint{Memory: ideal * (i + 1) / 4,
+			Slowdown: factor.Draw(t, "slowdown") / 2})
 	}
 	return e
 }
@@ -112,7 +117,8 @@ func drawCluster(t *rapid.T) sim.Config {
 	for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
 		memory := resource.GB * resource.Amount(rapid.IntRange(2, 4).Draw(t, "node memory"))
 		capacity := resource.Vector{resource.Core * resource.Amount(rapid.IntRange(2, 4).Draw(t, "cores")), memory,
-			resource.MB * rapid.SampledFrom([]resource.Amount{0, 100}).Draw(t, "disk"), resource.MB * rapid.SampledFrom([]resource.Amount{0, 120}).Draw(t, "network")}
+			resource.MB * rapid.SampledFrom([]resource.Amount{0, 100}).Draw(t, "disk"),
+			resource.MB * rapid.SampledFrom([]resource.Amount{0, 120}).Draw(t, "network")}
 		nodes = append(nodes, cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint("n", i), Capacity: capacity})
 	}
 	c := sim.Config{Nodes: nodes}
@@ -133,8 +139,9 @@ func drawCluster(t *rapid.T) sim.Config {
 func drawWorkload(t *rapid.T) *workload.Workload {
 	w := &workload.Workload{}
 	for i := range rapid.IntRange(1, 4).Draw(t, "jobs") {
-		j := workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i+1), MaxAttempts: rapid.IntRange(1, 3).Draw(t, "attempts"),
-			Submitted: timeline.Seconds(float64(rapid.IntRange(0, 30).Draw(t, "submitted")))}}
+		j := workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i+1),
+			MaxAttempts: rapid.IntRange(1, 3).Draw(t, "attempts"),
+			Submitted:   timeline.Seconds(float64(rapid.IntRange(0, 30).Draw(t, "submitted")))}}
 		if i > 0 && rapid.IntRange(0, 3).Draw(t, "waits") == 0 {
 			j.After = rapid.IntRange(0, i-1).Draw(t, "waits for")
 		}
@@ -172,7 +179,8 @@ func TestNoTruthBeatsLowerBounds(t *testing.T) {
 			}
 			b := Of(w, c.Nodes, p.Traits().UnderSizes, Options{Iterations: 20})
 			if result.Makespan < b.Makespan || result.AverageJobRuntime < b.AverageJobRuntime {
-				t.Fatalf("%s has makespan %v and mean run time %v, bounds are %+v", p.Name(), result.Makespan, result.AverageJobRuntime, b)
+				t.Fatalf("%s has makespan %v and mean run time %v, bounds are %+v", p.Name(), result.Makespan,
+					result.AverageJobRuntime, b)
 			}
 			judged++
 			closest = max(closest, b.Makespan.Seconds()/result.Makespan.Seconds())
@@ -231,17 +239,19 @@ func TestNoGrantByPhaseBeatsLowerBounds(t *testing.T) {
 	}
 }
 
-// Two tasks reserve a core and all of the disk each, but read in turn: 40 s and 20 s at full speed, 100 MB/s. Counted by
-// phases, the disk is busy for 120 s on one node; by ideals, for 240 s. Granted little, they run side by side for 80, 60 and
-// 40 s, which is less than a grant for life allows.
+// Two tasks reserve a core and all of the disk each, but read in turn: 40 s and 20 s at full speed, 100 MB/s. Counted
+// by phases, the disk is busy for 120 s on one node; by ideals, for 240 s. Granted little, they run side by side for
+// 80, 60 and 40 s, which is less than a grant for life allows.
 func TestBoundByPhase(t *testing.T) {
 	const mb = resource.MB
 	read := func(rate resource.Amount, d time.Duration) cluster.Phase {
 		return cluster.Phase{Duration: d, Demand: resource.Of(resource.Core, 100*mb).With(resource.Disk, rate*mb)}
 	}
-	stage := cluster.Stage{Tasks: 2, Ideal: resource.Of(resource.Core, resource.GB).With(resource.Disk, 100*mb), Duration: 2 * time.Minute,
-		Phases: []cluster.Phase{read(100, 40*time.Second), read(0, 60*time.Second), read(100, 20*time.Second)}}
-	w := &workload.Workload{Jobs: []workload.Job{{After: -1, Job: cluster.Job{ID: 1, Name: "j", Stages: []cluster.Stage{stage}}}}}
+	stage := cluster.Stage{Tasks: 2, Ideal: resource.Of(resource.Core, resource.GB).With(resource.Disk, 100*mb),
+		Duration: 2 * time.Minute, Phases: []cluster.Phase{read(100, 40*time.Second), read(0, 60*time.Second),
+			read(100, 20*time.Second)}}
+	w := &workload.Workload{Jobs: []workload.Job{{After: -1,
+		Job: cluster.Job{ID: 1, Name: "j", Stages: []cluster.Stage{stage}}}}}
 	nodes := sim.Uniform(1, resource.Of(8*resource.Core, 8*resource.GB).With(resource.Disk, 100*mb))
 	for _, c := range []struct {
 		byPhase bool

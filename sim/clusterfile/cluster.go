@@ -1,6 +1,6 @@
 // Package clusterfile reads descriptions of simulated clusters: nodes of several sizes, how they acquire work, how they
-// behave under too much demand, when they fail, and how far estimates deviate from the truth. docs/reference/simulation.md describes
-// the file.
+// behave under too much demand, when they fail, and how far estimates deviate from the truth.
+// docs/reference/simulation.md describes the file.
 package clusterfile
 
 import (
@@ -68,10 +68,11 @@ type Failures struct {
 
 // Flex is how the memory of FLEX containers is managed.
 type Flex struct {
-	Manager      string          // a name of memory.Presets
-	PuffRatio    float64         // 0 means the manager's own
-	MinContainer resource.Amount `yaml:"min_container" least:"0"` // initial memory of containers, bytes; 0 means that of the workload
-	Look         *time.Duration  `yaml:"look" least:"0"`          // sim.Flex.Look
+	Manager   string  // a name of memory.Presets
+	PuffRatio float64 // 0 means the manager's own
+	// initial memory of containers, bytes; 0 means that of the workload
+	MinContainer resource.Amount `yaml:"min_container" least:"0"`
+	Look         *time.Duration  `yaml:"look" least:"0"` // sim.Flex.Look
 }
 
 // Misjudge is how far the workload's estimates deviate from the truth.
@@ -81,12 +82,14 @@ type Misjudge struct {
 }
 
 // caps are the sets of resources of which tasks can be kept to their grants.
-var caps = map[string]resource.Kinds{"none": 0, "cpus": resource.KindsOf(resource.CPU), "all": resource.KindsOf(resource.KindsWhere(resource.Kind.Contended)...)}
+var caps = map[string]resource.Kinds{"none": 0, "cpus": resource.KindsOf(resource.CPU),
+	"all": resource.KindsOf(resource.KindsWhere(resource.Kind.Contended)...)}
 
-// New returns a cluster with no field given, in which tasks are kept to their grants, and lend them while they stand still, as on a
-// real machine.
+// New returns a cluster with no field given, in which tasks are kept to their grants, and lend them while they stand
+// still, as on a real machine.
 func New() *Cluster {
-	return &Cluster{Caps: "cpus", Still: "lends", Failures: Failures{Seed: 1}, Flex: Flex{Manager: "default"}, Misjudge: Misjudge{Text: "none", Seed: 1}}
+	return &Cluster{Caps: "cpus", Still: "lends", Failures: Failures{Seed: 1}, Flex: Flex{Manager: "default"},
+		Misjudge: Misjudge{Text: "none", Seed: 1}}
 }
 
 // paperLook is the interval at which Pufferfish's nodes sample their containers.
@@ -106,17 +109,20 @@ func Numbered(base string, n int) []string {
 
 // Config returns the cluster for the simulator. A nil field gets the zero value of sim.Config.
 func (c *Cluster) Config() (sim.Config, error) {
-	config := sim.Config{Coordinator: resource.Of(c.Coordinator.CPU, c.Coordinator.Memory), LaunchDelay: c.LaunchDelay, Caps: caps[c.Caps], Lends: c.Still == "lends"}
+	config := sim.Config{Coordinator: resource.Of(c.Coordinator.CPU, c.Coordinator.Memory), LaunchDelay: c.LaunchDelay,
+		Caps: caps[c.Caps], Lends: c.Still == "lends"}
 	for _, g := range c.Groups {
 		for _, name := range g.Names {
-			config.Nodes = append(config.Nodes, cluster.Node{ID: cluster.NodeID(len(config.Nodes)), Name: name, Capacity: g.Capacity, Unknown: g.Unknown})
+			config.Nodes = append(config.Nodes, cluster.Node{ID: cluster.NodeID(len(config.Nodes)), Name: name,
+				Capacity: g.Capacity, Unknown: g.Unknown})
 		}
 	}
 	set(&config.Heartbeat, c.Heartbeat)
 	set(&config.StartsPerHeartbeat, c.StartsPerHeartbeat)
 	set(&config.CoordinatorHeartbeat, c.Coordinator.Heartbeat)
 	if config.CoordinatorHeartbeat > 0 && config.Heartbeat == 0 {
-		return config, fmt.Errorf("application_master heartbeat %v: needs a heartbeat of nodes, but that is 0", config.CoordinatorHeartbeat)
+		return config, fmt.Errorf("application_master heartbeat %v: needs a heartbeat of nodes, but that is 0",
+			config.CoordinatorHeartbeat)
 	}
 	if c.Acquire != nil {
 		a, err := sim.AcquisitionOf(*c.Acquire)
@@ -133,7 +139,8 @@ func (c *Cluster) Config() (sim.Config, error) {
 		return config, err
 	}
 	if f := c.Failures; f.Every > 0 {
-		config.Incidents, err = sim.RandomFailures(sim.Failures{Every: f.Every, Until: mostFailures * f.Every, Repair: f.Repair}, config.Nodes, f.Seed)
+		config.Incidents, err = sim.RandomFailures(sim.Failures{Every: f.Every, Until: mostFailures * f.Every,
+			Repair: f.Repair}, config.Nodes, f.Seed)
 		if err != nil {
 			return config, err
 		}
@@ -155,7 +162,8 @@ func (c *Cluster) machine() (m sim.Machine, err error) {
 	}
 	set(&m.Swap, c.Swap.Size)
 	if m.Swap > 0 && len(m.Paging) == 0 {
-		return m, fmt.Errorf("swap size %s: needs machine hdd, ssd or measured, which say what paging costs", resource.FormatMemoryExact(m.Swap))
+		return m, fmt.Errorf("swap size %s: needs machine hdd, ssd or measured, which say what paging costs",
+			resource.FormatMemoryExact(m.Swap))
 	}
 	set(&m.SwapSpeed, c.Swap.Speed)
 	return m, nil

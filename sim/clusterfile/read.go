@@ -31,7 +31,8 @@ func Read(r io.Reader, name string) (*Cluster, error) {
 		return nil, err
 	}
 	c := New()
-	known := append([]string{"bellows_cluster", "nodes", "application_master", "acquire", "machine", "swap", "caps", "failures", "flex", "misjudge"}, form.Names(c)...)
+	known := append([]string{"bellows_cluster", "nodes", "application_master", "acquire", "machine", "swap", "caps",
+		"failures", "flex", "misjudge"}, form.Names(c)...)
 	c.read(form.Open(name, "", n, &err, known...))
 	if err != nil {
 		return nil, err

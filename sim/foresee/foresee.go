@@ -1,5 +1,5 @@
-// Package foresee says what a running cluster will do, by playing it forward in the simulator: when a job that has not been submitted
-// would start and end, and which other jobs would start or end at another time because of it.
+// Package foresee says what a running cluster will do, by playing it forward in the simulator: when a job that has
+// not been submitted would start and end, and which other jobs would start or end at another time because of it.
 package foresee
 
 import (
@@ -36,8 +36,9 @@ type Future struct {
 	jobs      []cluster.Job // that are in the cluster
 }
 
-// New returns the future of a cluster under a policy, which need not be the policy that it has. assume is how long a task of unknown
-// run time runs; 0: it never ends. The error says that there is no such policy or setting, or that the policy can never run the job.
+// New returns the future of a cluster under a policy, which need not be the policy that it has. assume is how long a
+// task of unknown run time runs; 0: it never ends. The error says that there is no such policy or setting, or that
+// the policy can never run the job.
 func New(p *eventlog.Present, c trial.Contender, assume time.Duration) (*Future, error) {
 	f := &Future{present: p, contender: c, assume: assume}
 	flex := p.Job.Class == cluster.Flex
@@ -50,11 +51,13 @@ func New(p *eventlog.Present, c trial.Contender, assume time.Duration) (*Future,
 		}
 	}
 	found := slices.Clone(p.Found)
-	if last := len(found) - 1; last >= 0 && (c.Policy != p.Header.Policy || !maps.Equal(settingsOf(c.Policy, c.Settings), settingsOf(c.Policy, p.Header.Settings))) {
+	if last := len(found) - 1; last >= 0 &&
+		(c.Policy != p.Header.Policy ||
+			!maps.Equal(settingsOf(c.Policy, c.Settings), settingsOf(c.Policy, p.Header.Settings))) {
 		found[last] = cluster.Event{Kind: cluster.Synced} // The policy sees all of the cluster for the first time.
 	}
-	f.config = sim.Config{Nodes: nodes, Heartbeat: p.Header.Heartbeat, LaunchDelay: p.Header.LaunchDelay, Lends: p.Header.Lends,
-		Caps:  resource.KindsOf(resource.CPU),
+	f.config = sim.Config{Nodes: nodes, Heartbeat: p.Header.Heartbeat, LaunchDelay: p.Header.LaunchDelay,
+		Lends: p.Header.Lends, Caps: resource.KindsOf(resource.CPU),
 		Begin: &sim.Begin{At: p.Now, Found: found, ContainersPerCore: p.Header.ContainersPerCore}, Until: p.Now.Add(horizon)}
 	if flex { // The machine has swap, or FLEX jobs would not have been accepted.
 		f.config.Machine, _ = sim.MachineOf("measured")
@@ -88,16 +91,16 @@ type Moved struct {
 // Answer is what is foreseen of the job in question.
 type Answer struct {
 	Times
-	// Early and Late are the times if every run time that was learned is shorter, or longer, by the usual error of its forecast. They
-	// are not known if no such error is.
+	// Early and Late are the times if every run time that was learned is shorter, or longer, by the usual error of its
+	// forecast. They are not known if no such error is.
 	Early, Late   Times
 	IntervalKnown bool
 	// Why says why the job does not start or end; empty if it does.
 	Why string
 	// Moved are the other jobs that start or end at another time, by ID.
 	Moved []Moved
-	// Unknown are the jobs with stages of unknown run time, by ID. Overdue counts running tasks that have run for longer than estimated:
-	// they are taken to end now.
+	// Unknown are the jobs with stages of unknown run time, by ID. Overdue counts running tasks that have run for longer
+	// than estimated: they are taken to end now.
 	Unknown []cluster.JobID
 	Overdue int
 }
@@ -115,7 +118,8 @@ func (f *Future) Plan() (*Answer, error) {
 	a := &Answer{Times: with[f.present.Job.ID], Why: why, Unknown: f.unknown(), Overdue: f.overdue()}
 	for i := range f.jobs {
 		j := &f.jobs[i]
-		if m := (Moved{j, without[j.ID], with[j.ID]}); differ(m.Before.Start, m.After.Start) || differ(m.Before.End, m.After.End) {
+		if m := (Moved{j, without[j.ID], with[j.ID]}); differ(m.Before.Start, m.After.Start) ||
+			differ(m.Before.End, m.After.End) {
 			a.Moved = append(a.Moved, m)
 		}
 	}
@@ -144,8 +148,8 @@ func differ(a, b timeline.Time) bool {
 	return d >= notable || d <= -notable
 }
 
-// play simulates the cluster, with the job in question or without it. longer is by how much of their errors the learned run times are
-// longer: 0 is as forecast. why says why the job in question does not end.
+// play simulates the cluster, with the job in question or without it. longer is by how much of their errors the
+// learned run times are longer: 0 is as forecast. why says why the job in question does not end.
 func (f *Future) play(with bool, longer float64) (times map[cluster.JobID]Times, why string, err error) {
 	w := &workload.Workload{}
 	for i := range f.jobs {
@@ -221,7 +225,8 @@ func (f *Future) unknown() (all []cluster.JobID) {
 // overdue counts the running tasks that should have ended.
 func (f *Future) overdue() (n int) {
 	for i := range f.present.Found {
-		if p := f.present.Found[i].Condition().Progress; p != nil && p.Ends != 0 && p.Ends <= f.present.Now && p.StillBy == 0 {
+		if p := f.present.Found[i].Condition().Progress; p != nil && p.Ends != 0 && p.Ends <= f.present.Now &&
+			p.StillBy == 0 {
 			n++
 		}
 	}

@@ -22,7 +22,8 @@ func after(d time.Duration) timeline.Time { return now.Add(d) }
 
 // job has one task of one core.
 func job(id cluster.JobID, memory resource.Amount, runs time.Duration) cluster.Job {
-	return cluster.Job{ID: id, Name: fmt.Sprint("job", id), Submitted: now, Stages: []cluster.Stage{{Name: "s", Tasks: 1, Ideal: resource.Of(resource.Core, memory*resource.GB), Duration: runs}}}
+	return cluster.Job{ID: id, Name: fmt.Sprint("job", id), Submitted: now,
+		Stages: []cluster.Stage{{Name: "s", Tasks: 1, Ideal: resource.Of(resource.Core, memory*resource.GB), Duration: runs}}}
 }
 
 // present is a node of 10 GB and 10 cores with job 1, which has run for 60 s, and jobs that wait.
@@ -38,14 +39,16 @@ func present(policy string, running, asked cluster.Job, waiting ...cluster.Job) 
 	if d := running.Stages[0].Duration; d > 0 {
 		progress.Ends = after(d - time.Minute)
 	}
-	p.Found = append(p.Found, cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: running.ID}, Grant: running.Stages[0].Ideal, Launched: after(-time.Minute),
-		Found: &cluster.Condition{Progress: progress}}, cluster.Event{Kind: cluster.Continued})
+	p.Found = append(p.Found, cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: running.ID},
+		Grant: running.Stages[0].Ideal, Launched: after(-time.Minute), Found: &cluster.Condition{Progress: progress}},
+		cluster.Event{Kind: cluster.Continued})
 	return p
 }
 
 func plan(t *testing.T, p *eventlog.Present, policy string, assume time.Duration) *Answer {
 	t.Helper()
-	f, err := New(p, trial.Contender{Label: policy, Policy: policy, Settings: map[string]string{"fair.reservations": "false"}}, assume)
+	f, err := New(p, trial.Contender{Label: policy, Policy: policy,
+		Settings: map[string]string{"fair.reservations": "false"}}, assume)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +63,8 @@ func plan(t *testing.T, p *eventlog.Present, policy string, assume time.Duration
 func TestPlan(t *testing.T) {
 	p := present("fifo", job(1, 8, 2*time.Minute), job(3, 2, 5*time.Minute), job(2, 9, 30*time.Second))
 	a := plan(t, p, "fifo", 0)
-	if want := (Times{after(90 * time.Second), after(390 * time.Second)}); a.Times != want || len(a.Moved) > 0 || a.IntervalKnown || a.Why != "" {
+	if want := (Times{after(90 * time.Second), after(390 * time.Second)}); a.Times != want || len(a.Moved) > 0 ||
+		a.IntervalKnown || a.Why != "" {
 		t.Errorf("fifo: %+v, want %v", a, want)
 	}
 	a = plan(t, p, "fair", 0)
@@ -68,7 +72,8 @@ func TestPlan(t *testing.T) {
 		t.Fatalf("fair: %+v, want %v", a, want)
 	}
 	m := a.Moved[0]
-	if m.Job.ID != 2 || m.Before != (Times{after(time.Minute), after(90 * time.Second)}) || m.After != (Times{after(5 * time.Minute), after(330 * time.Second)}) {
+	if m.Job.ID != 2 || m.Before != (Times{after(time.Minute), after(90 * time.Second)}) ||
+		m.After != (Times{after(5 * time.Minute), after(330 * time.Second)}) {
 		t.Errorf("%+v", m)
 	}
 	if again := plan(t, p, "fair", 0); !reflect.DeepEqual(again, a) {
@@ -80,13 +85,16 @@ func TestPlan(t *testing.T) {
 func TestPlanOfUnknownRunTime(t *testing.T) {
 	p := present("fifo", job(1, 8, 0), job(2, 4, time.Minute))
 	a := plan(t, p, "fifo", 0)
-	if a.Start != timeline.Never || a.End != timeline.Never || a.Why == "" || !slices.Equal(a.Unknown, []cluster.JobID{1}) {
+	if a.Start != timeline.Never || a.End != timeline.Never || a.Why == "" ||
+		!slices.Equal(a.Unknown, []cluster.JobID{1}) {
 		t.Errorf("%+v", a)
 	}
-	if a = plan(t, p, "fifo", 3*time.Minute); a.Times != (Times{after(2 * time.Minute), after(3 * time.Minute)}) || a.Why != "" {
+	if a = plan(t, p, "fifo", 3*time.Minute); a.Times != (Times{after(2 * time.Minute), after(3 * time.Minute)}) ||
+		a.Why != "" {
 		t.Errorf("%+v", a)
 	}
-	if a = plan(t, present("fifo", job(1, 8, time.Hour), job(2, 1, 0)), "fifo", 0); a.Times != (Times{now, timeline.Never}) {
+	if a = plan(t, present("fifo", job(1, 8, time.Hour), job(2, 1, 0)), "fifo",
+		0); a.Times != (Times{now, timeline.Never}) {
 		t.Errorf("%+v", a)
 	}
 }
@@ -107,7 +115,8 @@ func TestInterval(t *testing.T) {
 	if a.Times != (Times{after(60 * time.Second), after(100 * time.Second)}) || !a.IntervalKnown {
 		t.Errorf("%+v", a)
 	}
-	if a.Early != (Times{after(48 * time.Second), after(88 * time.Second)}) || a.Late != (Times{after(75 * time.Second), after(115 * time.Second)}) {
+	if a.Early != (Times{after(48 * time.Second), after(88 * time.Second)}) ||
+		a.Late != (Times{after(75 * time.Second), after(115 * time.Second)}) {
 		t.Errorf("early %v, late %v", a.Early, a.Late)
 	}
 }

@@ -70,12 +70,14 @@ func (c *Comparison) summary(p int, base map[uint64]*Outcome) Summary {
 		}
 		s.Runs++
 		s.FailedJobs += r.FailedJobs
-		for k, v := range []float64{r.Average, r.Makespan, r.Utilisation, r.Elastic, r.Average / r.BoundAverage, r.Makespan / r.BoundMakespan} {
+		for k, v := range []float64{r.Average, r.Makespan, r.Utilisation, r.Elastic, r.Average / r.BoundAverage,
+			r.Makespan / r.BoundMakespan} {
 			of[k] = append(of[k], v)
 		}
 		if b := base[r.Seed]; b != nil {
 			ratio[0], ratio[1] = append(ratio[0], r.Average/b.Average), append(ratio[1], r.Makespan/b.Makespan)
-			difference[0], difference[1] = append(difference[0], r.Average-b.Average), append(difference[1], r.Makespan-b.Makespan)
+			difference[0], difference[1] = append(difference[0], r.Average-b.Average),
+				append(difference[1], r.Makespan-b.Makespan)
 		}
 	}
 	s.Average, s.Makespan, s.Utilisation, s.Elastic = Mean(of[0]), Mean(of[1]), Mean(of[2]), Mean(of[3])

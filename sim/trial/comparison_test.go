@@ -60,10 +60,11 @@ func TestGeometricMeanOfInverse(t *testing.T) {
 
 // example has two policies on three seeds; the first policy fails on the second seed, the other on the third.
 func example() *Comparison {
-	c := &Comparison{Contenders: []Contender{{Label: "fair"}, {Label: "yarn-me:a=b", Settings: map[string]string{"yarn-me.a": "b"}}}}
+	c := &Comparison{Contenders: []Contender{{Label: "fair"},
+		{Label: "yarn-me:a=b", Settings: map[string]string{"yarn-me.a": "b"}}}}
 	run := func(contender int, seed uint64, average float64) Outcome {
-		return Outcome{Contender: contender, Seed: seed, Jobs: 2, Tasks: 9, Average: average, Makespan: 2 * average, Utilisation: 0.5, BoundAverage: 10,
-			BoundMakespan: 20, FailedJobs: contender}
+		return Outcome{Contender: contender, Seed: seed, Jobs: 2, Tasks: 9, Average: average, Makespan: 2 * average,
+			Utilisation: 0.5, BoundAverage: 10, BoundMakespan: 20, FailedJobs: contender}
 	}
 	c.Add(run(0, 1, 100))
 	c.Add(run(1, 1, 50))
@@ -87,10 +88,12 @@ func TestPairs(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	c := example()
-	if got := strings.Join(c.Notes(), "\n"); got != "yarn-me:a=b: 2 jobs failed over all runs; job runtimes leave them out." {
+	if got := strings.Join(c.Notes(),
+		"\n"); got != "yarn-me:a=b: 2 jobs failed over all runs; job runtimes leave them out." {
 		t.Error(got)
 	}
-	if got := strings.Join(c.Errors(), "\n"); got != "policy fair, seed 2: no room <anywhere>\npolicy yarn-me:a=b, seed 3: stuck" {
+	if got := strings.Join(c.Errors(),
+		"\n"); got != "policy fair, seed 2: no room <anywhere>\npolicy yarn-me:a=b, seed 3: stuck" {
 		t.Error(got)
 	}
 }
@@ -116,7 +119,8 @@ yarn-me:a=b,3,,,,,,,,,,,stuck
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{`{"runs":2,"failed_runs":1`, `"average_job_runtime_ratio":{"mean":0.5}`, `{"error":"stuck","seed":3}`} {
+	for _, part := range []string{`{"runs":2,"failed_runs":1`, `"average_job_runtime_ratio":{"mean":0.5}`,
+		`{"error":"stuck","seed":3}`} {
 		if !strings.Contains(string(text), part) {
 			t.Errorf("no %s in %s", part, text)
 		}

@@ -17,7 +17,8 @@ func TestParseContender(t *testing.T) {
 		t.Errorf("a setting of another contender: %s", got)
 	}
 	all := c.AllSettings()
-	if c.Policy != "yarn-me" || !c.Pooled || c.Box.String() != "4GB" || all["yarn-me.timeline"] != "resimulate" || all["yarn-me.granularity"] != "a:b" {
+	if c.Policy != "yarn-me" || !c.Pooled || c.Box.String() != "4GB" || all["yarn-me.timeline"] != "resimulate" ||
+		all["yarn-me.granularity"] != "a:b" {
 		t.Errorf("%+v", c)
 	}
 	for text, want := range map[string]string{

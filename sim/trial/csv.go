@@ -7,8 +7,8 @@ import (
 )
 
 // columns of the CSV file, which docs/reference/output.md describes.
-var columns = []string{"policy", "seed", "jobs", "failed_jobs", "tasks", "retries", "average_job_runtime_s", "makespan_s",
-	"memory_utilisation", "elastic_task_share", "bound_average_job_runtime_s", "bound_makespan_s", "error"}
+var columns = []string{"policy", "seed", "jobs", "failed_jobs", "tasks", "retries", "average_job_runtime_s",
+	"makespan_s", "memory_utilisation", "elastic_task_share", "bound_average_job_runtime_s", "bound_makespan_s", "error"}
 
 // WriteCSV writes one row per outcome, in their order. An unknown value is an empty field.
 func (c *Comparison) WriteCSV(to io.Writer) error {

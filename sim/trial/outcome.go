@@ -59,5 +59,6 @@ func Finished(r *sim.Result) error {
 	if len(r.Jobs) == 1 {
 		jobs = "job"
 	}
-	return fmt.Errorf("%d of %d %s %s; job %d (%s): %s%s", len(left), len(r.Jobs), jobs, kind, left[0].ID, left[0].Name, left[0].Stuck, left[0].Failure)
+	return fmt.Errorf("%d of %d %s %s; job %d (%s): %s%s", len(left), len(r.Jobs), jobs, kind, left[0].ID, left[0].Name,
+		left[0].Stuck, left[0].Failure)
 }

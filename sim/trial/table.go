@@ -16,7 +16,8 @@ func (c *Comparison) Table() (heads []string, rows [][]string) {
 		heads = slices.Insert(heads, 2, ">÷ "+strings.ToUpper(short(first)))
 	}
 	for p, s := range c.Summaries() {
-		row := []string{c.Contenders[p].Label, measured(s.Average), ratio(s.AverageOver), measured(s.Makespan), ratio(s.MakespanOver), percent(s.Utilisation), percent(s.Elastic)}
+		row := []string{c.Contenders[p].Label, measured(s.Average), ratio(s.AverageOver), measured(s.Makespan),
+			ratio(s.MakespanOver), percent(s.Utilisation), percent(s.Elastic)}
 		if len(c.Contenders) > 1 {
 			against := ratioInterval(s.AverageRatio)
 			if p == 0 {
@@ -75,7 +76,8 @@ func (c *Comparison) Notes() []string {
 	var notes []string
 	for p, s := range c.Summaries() {
 		if s.FailedJobs > 0 {
-			notes = append(notes, fmt.Sprintf("%s: %d jobs failed over all runs; job runtimes leave them out.", c.Contenders[p].Label, s.FailedJobs))
+			notes = append(notes, fmt.Sprintf("%s: %d jobs failed over all runs; job runtimes leave them out.",
+				c.Contenders[p].Label, s.FailedJobs))
 		}
 	}
 	return notes
@@ -94,6 +96,8 @@ func (c *Comparison) Method() string {
 	if len(c.Outcomes) <= len(c.Contenders) {
 		return "One seed: no confidence intervals. ÷: over the lower bound, and over " + c.Contenders[0].Label + "."
 	}
-	return "Means over " + c.Seeds() + ", ±: 95 % confidence interval (Student's t). ÷: geometric means over seeds of the result over the lower bound, and over " +
+	return "Means over " + c.Seeds() +
+		", ±: 95 % confidence interval (Student's t). ÷: geometric means over seeds of the result over the lower " +
+		"bound, and over " +
 		c.Contenders[0].Label + " on the same seed, with its interval."
 }

@@ -68,5 +68,6 @@ func (t *Trial) UnderSizes() bool { return t.policy.Traits().UnderSizes }
 // iterations are above 0.
 func (t *Trial) Bounds(iterations int) bound.Bounds {
 	traits := t.policy.Traits()
-	return bound.Of(t.Workload, t.Cluster.Nodes, t.UnderSizes(), bound.Options{AnySize: traits.Resizes, ByPhase: traits.ByPhase, Iterations: iterations})
+	return bound.Of(t.Workload, t.Cluster.Nodes, t.UnderSizes(),
+		bound.Options{AnySize: traits.Resizes, ByPhase: traits.ByPhase, Iterations: iterations})
 }

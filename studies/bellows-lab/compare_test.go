@@ -17,7 +17,8 @@ func runCompare(t *testing.T, args ...string) (code int, errOut string, files ma
 	t.Helper()
 	dir := t.TempDir()
 	var stdout, stderr bytes.Buffer
-	args = append([]string{"compare", "--svg", filepath.Join(dir, "svg"), "--png", filepath.Join(dir, "png"), "--html", filepath.Join(dir, "page.html")}, args...)
+	args = append([]string{"compare", "--svg", filepath.Join(dir, "svg"), "--png", filepath.Join(dir, "png"), "--html",
+		filepath.Join(dir, "page.html")}, args...)
 	code = newTree().Execute(args, command.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
 	files = map[string]string{"stdout": stdout.String()}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -41,8 +42,8 @@ func TestCompareOnAnyNumberOfCores(t *testing.T) {
 	var first map[string]string
 	for _, workers := range []int{1, 2, 7} {
 		runtime.GOMAXPROCS(workers)
-		code, errOut, files := runCompare(t, "--policy", "fair,yarn-me,yarn-me:granularity=50MB,srjf@pool", "--workload", "uniform:tasks=1:20", "--jobs", "6", "--nodes", "3",
-			"--penalty", "sawtooth:1.5", "--seeds", "5")
+		code, errOut, files := runCompare(t, "--policy", "fair,yarn-me,yarn-me:granularity=50MB,srjf@pool", "--workload",
+			"uniform:tasks=1:20", "--jobs", "6", "--nodes", "3", "--penalty", "sawtooth:1.5", "--seeds", "5")
 		if code != 0 || errOut != "" {
 			t.Fatalf("exit code %d: %s", code, errOut)
 		}

@@ -41,7 +41,8 @@ type demandOptions struct {
 }
 
 func demandCommand() *cobra.Command {
-	o := demandOptions{Options: demo.Options{Rounds: 9, Repeats: 2}, mix: demo.DemandMixes()[0], speed: 24 * resource.MB, tenths: 10}
+	o := demandOptions{Options: demo.Options{Rounds: 9, Repeats: 2}, mix: demo.DemandMixes()[0], speed: 24 * resource.MB,
+		tenths: 10}
 	cmd := &cobra.Command{
 		Use:     "demand",
 		Short:   "Compare static boxes and policies that look ahead by real programs",
@@ -52,14 +53,18 @@ func demandCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(flags.Choice(&o.mix, demo.DemandMixes()...), "mix", "programs to run, and the policies to compare by them: disk, cores or weights")
-	f.Var(flags.Count(&o.Rounds, 1, 100), "rounds", "number of runs of the mix under each policy; at least 9 are needed for a result")
+	f.Var(flags.Choice(&o.mix, demo.DemandMixes()...), "mix",
+		"programs to run, and the policies to compare by them: disk, cores or weights")
+	f.Var(flags.Count(&o.Rounds, 1, 100), "rounds",
+		"number of runs of the mix under each policy; at least 9 are needed for a result")
 	f.Var(flags.Count(&o.Repeats, 1, 40), "repeats", "number of runs of each program alone")
 	f.Var(flags.Count(&o.tenths, 1, 20), "tenths", "size of the inputs, in tenths of the full size")
 	f.Var(flags.Rate(&o.speed), "speed", "speed of the disk")
 	f.Var(flags.Duration(&o.Limit, 0), "limit", "leave out rounds that would end later than this; 0: no limit")
-	f.StringVar(&o.out, "out", "bellows-demand", "`directory` for results and the picture; runs whose results are there are not repeated")
-	f.StringVar(&o.Dir, "dir", "", "`directory` for the content of the disk, up to 6 GiB; default: that for temporary files")
+	f.StringVar(&o.out, "out", "bellows-demand",
+		"`directory` for results and the picture; runs whose results are there are not repeated")
+	f.StringVar(&o.Dir, "dir", "",
+		"`directory` for the content of the disk, up to 6 GiB; default: that for temporary files")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	return cmd

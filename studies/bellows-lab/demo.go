@@ -71,7 +71,8 @@ type demoResult struct {
 }
 
 func demoCommand() *cobra.Command {
-	o := demoOptions{part: bothParts, rounds: 3, repeats: 3, limit: 7*time.Minute + 40*time.Second, every: flexEvery, jobs: []int{0, 1, 2, 4, 8}}
+	o := demoOptions{part: bothParts, rounds: 3, repeats: 3, limit: 7*time.Minute + 40*time.Second, every: flexEvery,
+		jobs: []int{0, 1, 2, 4, 8}}
 	cmd := &cobra.Command{
 		Use:     "demo",
 		Short:   "Repeat, judge and draw how real programs share memory",
@@ -82,17 +83,26 @@ func demoCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(flags.Choice(&o.part, bothParts, elasticPart, flexPart, realPart), "part", "part to run: elastic, flex, both of these, or real")
+	f.Var(flags.Choice(&o.part, bothParts, elasticPart, flexPart, realPart), "part",
+		"part to run: elastic, flex, both of these, or real")
 	f.Var(flags.Count(&o.rounds, 1, 100), "rounds", "number of runs of a mix under each allocation")
-	f.Var(flags.Count(&o.repeats, 1, 100), "repeats", "number of measurements of a program of the part elastic at each size")
-	f.Var(flags.Duration(&o.limit, 0), "limit", "leave out rounds of a part that would end later than this (part flex: than 3m; part real: only if given, for each number of jobs); 0: no limit")
+	f.Var(flags.Count(&o.repeats, 1, 100), "repeats",
+		"number of measurements of a program of the part elastic at each size")
+	f.Var(flags.Duration(&o.limit, 0), "limit",
+		"leave out rounds of a part that would end later than this (part flex: than 3m; part real: only if given, for "+
+			"each number of jobs); 0: no limit")
 	f.Var(flags.Duration(&o.every, time.Millisecond), "every", "time from one job of the part flex to the next")
-	f.Var(flags.Counts(&o.jobs, 0, 64), "jobs", "numbers of jobs that the part real runs at a time; 0: the short jobs alone, for a minute")
-	f.StringVar(&o.out, "out", "bellows-demo-real", "`directory` for results and pictures of the part real; runs whose results are there are not repeated")
+	f.Var(flags.Counts(&o.jobs, 0, 64), "jobs",
+		"numbers of jobs that the part real runs at a time; 0: the short jobs alone, for a minute")
+	f.StringVar(&o.out, "out", "bellows-demo-real",
+		"`directory` for results and pictures of the part real; runs whose results are there are not repeated")
 	f.StringVar(&o.dir, "dir", "", "`directory` to work in, on a disk; default: that for temporary files")
-	f.StringVar(&o.svg, "svg", "bellows-demo.svg", "`file` for the picture of the part elastic, memory and tasks over time; empty: none")
-	f.StringVar(&o.flexSVG, "flex-svg", "bellows-demo-flex.svg", "`file` for the picture of the part flex, the memory of each container over time; empty: none")
-	f.BoolVar(&o.simulate, "simulate-only", false, "simulate the part elastic with profiles recorded elsewhere, and run no program")
+	f.StringVar(&o.svg, "svg", "bellows-demo.svg",
+		"`file` for the picture of the part elastic, memory and tasks over time; empty: none")
+	f.StringVar(&o.flexSVG, "flex-svg", "bellows-demo-flex.svg",
+		"`file` for the picture of the part flex, the memory of each container over time; empty: none")
+	f.BoolVar(&o.simulate, "simulate-only", false,
+		"simulate the part elastic with profiles recorded elsewhere, and run no program")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	return cmd
@@ -103,7 +113,8 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 	if !o.quiet {
 		line = terminal.NewProgress(cmd.ErrOrStderr(), "demo")
 	}
-	with := demo.Options{Rounds: o.rounds, Repeats: o.repeats, Limit: o.limit, Dir: o.dir, Simulate: o.simulate, Say: line.Say, Show: line.Show}
+	with := demo.Options{Rounds: o.rounds, Repeats: o.repeats, Limit: o.limit, Dir: o.dir, Simulate: o.simulate,
+		Say: line.Say, Show: line.Show}
 	var res demoResult
 	out := cmd.OutOrStdout()
 	if o.asJSON {
@@ -131,7 +142,9 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 	if o.part == elasticPart || o.part == bothParts {
 		var err error
 		res.Elastic, err = demo.Elastic(cmd.Context(), with)
-		if err := shown(res.Elastic, err, func(string) string { return o.svg }, "The picture of memory and tasks over time is"); err != nil {
+		if err := shown(res.Elastic, err, func(string) string {
+			return o.svg
+		}, "The picture of memory and tasks over time is"); err != nil {
 			return err
 		}
 	}
@@ -141,7 +154,9 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 		}
 		var err error
 		res.Flex, err = demo.Flex(cmd.Context(), with, o.every)
-		if err := shown(res.Flex, err, func(string) string { return o.flexSVG }, "The picture of each container's memory over time is"); err != nil {
+		if err := shown(res.Flex, err, func(string) string {
+			return o.flexSVG
+		}, "The picture of each container's memory over time is"); err != nil {
 			return err
 		}
 	}

@@ -91,7 +91,8 @@ func experimentRunCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(flags.Count(&o.Runs, 1, 1<<30), "runs", "number of runs, in the unit of the experiment; default: by the experiment")
+	f.Var(flags.Count(&o.Runs, 1, 1<<30), "runs",
+		"number of runs, in the unit of the experiment; default: by the experiment")
 	f.BoolVar(&o.Full, "full", false, "as many runs as the paper has; this can take hours")
 	f.BoolVar(&o.again, "again", false, "as many runs as the result in the folder, with the same seed")
 	f.Var(flags.Seed(&o.Seed), "seed", "seed of the runs; the same seed gives the same results")
@@ -141,7 +142,8 @@ func (o *experimentOptions) run(cmd *cobra.Command, names []string) error {
 
 // possible returns the experiments whose recorded data is there, and says which are left out. It returns an error if it
 // is the only one.
-func (o *experimentOptions) possible(w io.Writer, list []experiments.Experiment) (some []experiments.Experiment, err error) {
+func (o *experimentOptions) possible(w io.Writer, list []experiments.Experiment) (some []experiments.Experiment,
+	err error) {
 	for i := range list {
 		lacks := list[i].Lacks(o.Data)
 		switch {
@@ -335,7 +337,8 @@ func showExperiments(w io.Writer, from string, names []string) error {
 		}
 	}
 	if shown == 0 {
-		return command.Usagef("from %q: has no results of %s; `bellows-lab experiment run` writes them", from, strings.Join(names, ", "))
+		return command.Usagef("from %q: has no results of %s; `bellows-lab experiment run` writes them", from,
+			strings.Join(names, ", "))
 	}
 	return nil
 }

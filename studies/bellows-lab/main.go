@@ -25,7 +25,8 @@ Exit codes: 0 done, 1 the work failed, 2 the input or the usage was wrong.`
 // newTree returns the program.
 func newTree() *command.Tree {
 	t := command.NewTree("bellows-lab", "Study how bellows shares memory", rootLong)
-	t.Add("", experimentCommand(), compareCommand(), demoCommand(), demandCommand(), modelCommand(), pagingCommand(), patternCommand(), command.NewVersionCommand())
+	t.Add("", experimentCommand(), compareCommand(), demoCommand(), demandCommand(), modelCommand(), pagingCommand(),
+		patternCommand(), command.NewVersionCommand())
 	return t
 }
 

@@ -51,7 +51,8 @@ func modelCommand() *cobra.Command {
 		Example: modelExample,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return command.Usagef("framework %q: must be one of hadoop-mapper, hadoop-reducer, spark-sort, tez-reducer", args[0])
+				return command.Usagef("framework %q: must be one of hadoop-mapper, hadoop-reducer, spark-sort, tez-reducer",
+					args[0])
 			}
 			return nil
 		},
@@ -63,7 +64,8 @@ func modelCommand() *cobra.Command {
 
 // modelOf returns the command of one framework. task returns its settings after the flags are parsed; settings are the
 // flags with a different value in the paper's reading.
-func modelOf(name, short string, add func(*pflag.FlagSet, *modelOptions), task func() framework.Task, paper map[string]string) *cobra.Command {
+func modelOf(name, short string, add func(*pflag.FlagSet, *modelOptions), task func() framework.Task,
+	paper map[string]string) *cobra.Command {
 	o := modelOptions{preset: "framework"}
 	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -81,7 +83,8 @@ func modelOf(name, short string, add func(*pflag.FlagSet, *modelOptions), task f
 	f := cmd.Flags()
 	f.SortFlags = false
 	add(f, &o)
-	f.Var(flags.Choice(&o.preset, "framework", "paper"), "preset", "values of settings that are not given: framework, or paper")
+	f.Var(flags.Choice(&o.preset, "framework", "paper"), "preset",
+		"values of settings that are not given: framework, or paper")
 	f.Var(&o.well, "well", "memory and time of a run that did not spill")
 	f.Var(&o.under, "under", "memory and time of a run that spilled")
 	f.Var(flags.Memory(&o.least), "min-memory", "smallest size; default: a tenth of the ideal")
@@ -110,31 +113,36 @@ func reducerFlags(f *pflag.FlagSet, r *framework.HadoopReducer) {
 	f.Var(flags.Memory(&r.Segment), "segment", "size of one map's output for the reducer")
 	f.Var(flags.Number(&r.InputBufferPercent, 0, 1), "input-buffer-percent", "`share` of the heap that is shuffle buffer")
 	f.Var(flags.Number(&r.MergePercent, 0, 1), "merge-percent", "`share` of the shuffle buffer at which it is spilled")
-	f.Var(flags.Number(&r.MemoryLimitPercent, 0, 1), "memory-limit-percent", "`share` of the shuffle buffer above which a segment goes straight to disk")
-	f.Var(flags.Number(&r.ReduceInputBufferPercent, 0, 1), "reduce-input-buffer-percent", "`share` of the heap in which input may stay when the reduce function starts")
+	f.Var(flags.Number(&r.MemoryLimitPercent, 0, 1), "memory-limit-percent",
+		"`share` of the shuffle buffer above which a segment goes straight to disk")
+	f.Var(flags.Number(&r.ReduceInputBufferPercent, 0, 1), "reduce-input-buffer-percent",
+		"`share` of the heap in which input may stay when the reduce function starts")
 	f.Var(flags.Count(&r.SortFactor, 0, 10_000), "sort-factor", "number of `files` merged at once; 0: no limit")
 }
 
 func reducerModel() *cobra.Command {
 	r := framework.HadoopReducerDefaults(0, 10*resource.MB)
-	return modelOf(r.Name(), "Model a Hadoop reducer: a saw-tooth, if its settings allow", func(f *pflag.FlagSet, _ *modelOptions) {
-		reducerFlags(f, &r)
-	}, func() framework.Task { return r }, reducerPaper)
+	return modelOf(r.Name(), "Model a Hadoop reducer: a saw-tooth, if its settings allow",
+		func(f *pflag.FlagSet, _ *modelOptions) {
+			reducerFlags(f, &r)
+		}, func() framework.Task { return r }, reducerPaper)
 }
 
 func tezModel() *cobra.Command {
 	t := framework.TezReducer{HadoopReducer: framework.HadoopReducerDefaults(0, 10*resource.MB)}
-	return modelOf(t.Name(), "Model a Tez reducer: its memory holds no local input", func(f *pflag.FlagSet, _ *modelOptions) {
-		reducerFlags(f, &t.HadoopReducer)
-		f.Var(flags.Number(&t.LocalShare, 0, 1), "local-share", "`share` of the input on the reducer's node")
-	}, func() framework.Task { return t }, reducerPaper)
+	return modelOf(t.Name(), "Model a Tez reducer: its memory holds no local input",
+		func(f *pflag.FlagSet, _ *modelOptions) {
+			reducerFlags(f, &t.HadoopReducer)
+			f.Var(flags.Number(&t.LocalShare, 0, 1), "local-share", "`share` of the input on the reducer's node")
+		}, func() framework.Task { return t }, reducerPaper)
 }
 
 func sparkModel() *cobra.Command {
 	s := profile.SparkSortDefaults(0)
 	return modelOf(s.Name(), "Model a Spark task that sorts by key: a saw-tooth", func(f *pflag.FlagSet, o *modelOptions) {
 		f.Var(flags.Memory(&s.Input), "input", "size of the serialised input")
-		f.Var(flags.Number(&s.Expansion, 0, 1000), "expansion", "`bytes` in memory for a byte of input; 0: from --spilled and --spills")
+		f.Var(flags.Number(&s.Expansion, 0, 1000), "expansion",
+			"`bytes` in memory for a byte of input; 0: from --spilled and --spills")
 		f.Var(flags.Number(&s.MemoryFraction, 0, 1), "memory-fraction", "`share` of the heap for execution")
 		f.Var(flags.Memory(&s.Reserved).OrZero(), "reserved", "memory that Spark reserves")
 		f.Var(flags.Count(&s.Tasks, 1, 10_000), "tasks", "`number` of tasks that share the heap")
@@ -200,7 +208,8 @@ func printModel(w io.Writer, r *framework.Span) error {
 	t := terminal.NewTable(">MEMORY", ">OF IDEAL", ">BUFFER", ">SPILLED", ">TIME", ">SLOWDOWN", ">DISK")
 	for _, memory := range r.Sizes() {
 		row := []string{resource.FormatMemory(memory), fmt.Sprintf("%.0f%%", 100*float64(memory)/float64(r.Ideal)),
-			resource.FormatMemory(r.Task.Buffer(memory) / resource.MB * resource.MB), terminal.MemoryOrDash(r.Task.SpilledBytes(memory) / resource.MB * resource.MB)}
+			resource.FormatMemory(r.Task.Buffer(memory) / resource.MB * resource.MB),
+			terminal.MemoryOrDash(r.Task.SpilledBytes(memory) / resource.MB * resource.MB)}
 		if r.Model == nil {
 			row = append(row, "-", "-", "-")
 		} else {
@@ -208,7 +217,8 @@ func printModel(w io.Writer, r *framework.Span) error {
 			if n := r.Model.DiskRate(memory); n > 0 {
 				rate = fmt.Sprintf("%.0fMB/s", float64(n)/1e6)
 			}
-			row = append(row, fmt.Sprintf("%.1fs", r.Model.Duration(memory).Seconds()), fmt.Sprintf("%.2fx", r.Model.Slowdown(memory)), rate)
+			row = append(row, fmt.Sprintf("%.1fs", r.Model.Duration(memory).Seconds()),
+				fmt.Sprintf("%.2fx", r.Model.Slowdown(memory)), rate)
 		}
 		t.Add(row...)
 	}
@@ -227,8 +237,8 @@ func printModel(w io.Writer, r *framework.Span) error {
 		say("a byte of input takes %.2f bytes in memory", s.Expansion)
 	}
 	best := r.Best()
-	say("ideal memory %s; it loses a second for every %.0f MB that it spills; best with less: %s, %.2f times as long", resource.FormatMemory(r.Ideal),
-		r.Model.SpillRate/1e6, resource.FormatMemory(best), r.Model.Slowdown(best))
+	say("ideal memory %s; it loses a second for every %.0f MB that it spills; best with less: %s, %.2f times as long",
+		resource.FormatMemory(r.Ideal), r.Model.SpillRate/1e6, resource.FormatMemory(best), r.Model.Slowdown(best))
 	fmt.Fprintf(w, "\nFor a job file:\n\n%s", r.JobFields())
 	return nil
 }

@@ -71,7 +71,8 @@ func pagingCommand() *cobra.Command {
 	f.Var(flags.Memory(&o.ideal), "ideal", "memory with which COMMAND neither spills nor pages")
 	f.Var(flags.Numbers(&o.shares, 0, 1), "shares", "sizes to measure, as `shares` of the ideal memory")
 	f.Var(flags.Count(&o.repeats, 1, 100), "repeats", "number of runs at each size, each way")
-	f.Var(flags.Number(&o.giveUp, 1, 1e6), "give-up", "stop a run that is this many `times` as slow as with its ideal memory")
+	f.Var(flags.Number(&o.giveUp, 1, 1e6), "give-up",
+		"stop a run that is this many `times` as slow as with its ideal memory")
 	f.Var(flags.CPU(&o.cpus), "cpus", "cores for each run")
 	f.StringVar(&o.dir, "dir", ".", "`folder` for the swap file and spilled data")
 	f.StringVar(&o.name, "name", "", "`name` of COMMAND in the results; default: the program's name")
@@ -115,8 +116,8 @@ func (o *pagingOptions) campaign(cmd *cobra.Command, args []string) (*paging.Cam
 	if o.quiet {
 		say = func(string) {}
 	}
-	c := &paging.Campaign{Subjects: subjects, Plan: paging.Plan{Shares: o.shares, Repeats: o.repeats, GiveUp: o.giveUp}, CPU: o.cpus,
-		Dir: o.dir, Note: o.note, Say: say}
+	c := &paging.Campaign{Subjects: subjects, Plan: paging.Plan{Shares: o.shares, Repeats: o.repeats, GiveUp: o.giveUp},
+		CPU: o.cpus, Dir: o.dir, Note: o.note, Say: say}
 	if err := c.Check(); err != nil {
 		return nil, command.Usage(err)
 	}

@@ -1,9 +1,10 @@
-// Package boundeddisk is a disk of a stated speed, for studies of real programs. All transfers from and to the disk, direct ones
-// and the kernel's own for its page cache, pass through one queue that serves a fixed number of bytes per second. Reads that
-// the page cache can answer cost nothing, as with any disk.
+// Package boundeddisk is a disk of a stated speed, for studies of real programs. All transfers from and to the disk,
+// direct ones and the kernel's own for its page cache, pass through one queue that serves a fixed number of bytes per
+// second. Reads that the page cache can answer cost nothing, as with any disk.
 //
-// A process of its own serves the disk. A process that used a disk which it serves itself could deadlock: while one of its
-// threads waits for the disk in a page fault or between fork and exec, Go cannot stop that thread, and stops all other threads.
+// A process of its own serves the disk. A process that used a disk which it serves itself could deadlock: while one
+// of its threads waits for the disk in a page fault or between fork and exec, Go cannot stop that thread, and stops
+// all other threads.
 package boundeddisk
 
 import (
@@ -35,15 +36,16 @@ type Disk struct {
 // Need says in one clause what this machine lacks for a bounded disk; empty if nothing is known to be missing.
 func Need() string { return fusedisk.Need() }
 
-// New makes a disk of the given size, bytes, and speed, bytes per second, with a file below parent as its content. It starts
-// this program again, with Command as its first argument, as the server, which removes the disk also if this process is
-// killed.
+// New makes a disk of the given size, bytes, and speed, bytes per second, with a file below parent as its content. It
+// starts this program again, with Command as its first argument, as the server, which removes the disk also if this
+// process is killed.
 func New(parent string, size, speed resource.Amount) (d *Disk, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	d = &Disk{speed: speed, server: exec.Command(self, Command, parent, strconv.FormatInt(int64(size), 10), strconv.FormatInt(int64(speed), 10))}
+	d = &Disk{speed: speed, server: exec.Command(self, Command, parent, strconv.FormatInt(int64(size), 10),
+		strconv.FormatInt(int64(speed), 10))}
 	d.server.Dir, d.server.Stderr = "/", os.Stderr
 	d.server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C ends the programs that use the disk first
 	d.orders, err = d.server.StdinPipe()

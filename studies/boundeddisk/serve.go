@@ -13,8 +13,8 @@ import (
 	"github.com/bellows-rm/bellows/internal/fusedisk"
 )
 
-// Command is the first argument of a program that shall be the server of a disk: its main function passes the other arguments to
-// Serve, and exits with the result.
+// Command is the first argument of a program that shall be the server of a disk: its main function passes the other
+// arguments to Serve, and exits with the result.
 const Command = "bounded-disk"
 
 // prefix begins the names of the disks' folders; the number of the server's process follows.

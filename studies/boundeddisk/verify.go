@@ -79,7 +79,8 @@ func (d *Disk) Verify(each time.Duration) (checks []Check, err error) {
 	return checks, nil
 }
 
-// Holds reports whether the speed that was achieved is near the stated one: at most a tenth more, and at least four fifths.
+// Holds reports whether the speed that was achieved is near the stated one: at most a tenth more, and at least four
+// fifths.
 func (d *Disk) Holds(c Check) bool {
 	return c.Achieved <= d.speed*11/10 && c.Achieved >= d.speed*4/5
 }

@@ -87,7 +87,9 @@ func (b *Bars) paint(s *sheet, y scale) {
 
 // swatch returns the legend entry of a colour.
 func swatch(name string, c color.NRGBA, faint bool) entry {
-	return entry{name, markSample, func(s *sheet, b box) { s.block(c, box{b.left, b.top + 0.5, b.right, b.top + 0.5 + markSample}, faint) }}
+	return entry{name, markSample, func(s *sheet, b box) {
+		s.block(c, box{b.left, b.top + 0.5, b.right, b.top + 0.5 + markSample}, faint)
+	}}
 }
 
 // zero returns the pixel at which bars begin.

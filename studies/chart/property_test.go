@@ -15,15 +15,17 @@ import (
 
 // odd draws numbers of all kinds, including NaN and infinities.
 func odd() *rapid.Generator[float64] {
-	return rapid.OneOf(rapid.Float64Range(-10, 1000), rapid.Float64(), rapid.SampledFrom([]float64{0, 1, -1, math.NaN(), math.Inf(1), math.Inf(-1),
-		math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64, 1e-300, 1e300, 3, 3 + 1e-15}))
+	return rapid.OneOf(rapid.Float64Range(-10, 1000), rapid.Float64(),
+		rapid.SampledFrom([]float64{0, 1, -1, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -math.MaxFloat64,
+			math.SmallestNonzeroFloat64, 1e-300, 1e300, 3, 3 + 1e-15}))
 }
 
 func anySeries(t *rapid.T) Series {
 	n := rapid.IntRange(0, 12).Draw(t, "n")
 	list := func(name string) []float64 { return rapid.SliceOfN(odd(), n, n).Draw(t, name) }
 	s := Series{Name: rapid.String().Draw(t, "name"), X: list("x"), Y: list("y"), Step: rapid.Bool().Draw(t, "step"),
-		Points: rapid.Bool().Draw(t, "points"), Dashed: rapid.Bool().Draw(t, "dashed"), Color: rapid.IntRange(-3, 12).Draw(t, "color")}
+		Points: rapid.Bool().Draw(t, "points"), Dashed: rapid.Bool().Draw(t, "dashed"),
+		Color: rapid.IntRange(-3, 12).Draw(t, "color")}
 	return s
 }
 
@@ -58,8 +60,10 @@ func checkDrawn(t *rapid.T, p Picture) {
 
 func TestAnyPlot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := &Plot{Title: rapid.String().Draw(t, "title"), X: "x", Y: rapid.String().Draw(t, "label"), LogX: rapid.Bool().Draw(t, "log x"),
-			LogY: rapid.Bool().Draw(t, "log y"), Width: rapid.Float64Range(smallest, 900).Draw(t, "width"), Height: rapid.Float64Range(smallest, 900).Draw(t, "height")}
+		p := &Plot{Title: rapid.String().Draw(t, "title"), X: "x", Y: rapid.String().Draw(t, "label"),
+			LogX: rapid.Bool().Draw(t, "log x"), LogY: rapid.Bool().Draw(t, "log y"),
+			Width: rapid.Float64Range(smallest, 900).Draw(t, "width"), Height: rapid.Float64Range(smallest, 900).Draw(t,
+				"height")}
 		for range rapid.IntRange(0, 3).Draw(t, "series") {
 			p.Series = append(p.Series, anySeries(t))
 		}
@@ -91,8 +95,9 @@ func TestAnyTracks(t *testing.T) {
 			list := func(name string) []float64 { return rapid.SliceOfN(odd(), n, n).Draw(t, name) }
 			x := rapid.SliceOfN(rapid.Float64Range(0, 1000), n, n).Draw(t, "x")
 			slices.Sort(x)
-			p.Rows = append(p.Rows, Track{Name: rapid.String().Draw(t, "name"), Top: rapid.Float64Range(1e-9, 1e9).Draw(t, "top"), X: x,
-				Areas: []Area{{"a", list("a"), 1}, {"b", list("b"), 0}}, Lines: []Series{anySeries(t)}})
+			p.Rows = append(p.Rows,
+				Track{Name: rapid.String().Draw(t, "name"), Top: rapid.Float64Range(1e-9, 1e9).Draw(t, "top"), X: x,
+					Areas: []Area{{"a", list("a"), 1}, {"b", list("b"), 0}}, Lines: []Series{anySeries(t)}})
 		}
 		checkDrawn(t, p)
 	})
@@ -107,7 +112,8 @@ func TestAnyGantt(t *testing.T) {
 			if finite(ends[0]) && finite(ends[1]) {
 				slices.Sort(ends)
 			}
-			g.Spans = append(g.Spans, Span{Row: rapid.IntRange(0, 2).Draw(t, "row"), From: ends[0], To: ends[1], Color: rapid.Int().Draw(t, "color"), Faint: rapid.Bool().Draw(t, "faint"), Label: "x"})
+			g.Spans = append(g.Spans, Span{Row: rapid.IntRange(0, 2).Draw(t, "row"), From: ends[0], To: ends[1],
+				Color: rapid.Int().Draw(t, "color"), Faint: rapid.Bool().Draw(t, "faint"), Label: "x"})
 		}
 		l, err := g.stack()
 		if err != nil {
@@ -127,7 +133,9 @@ func TestAnyGantt(t *testing.T) {
 // TestCDF: the distribution at x is the share of values that are at most x.
 func TestCDF(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		values := rapid.SliceOf(rapid.Custom(func(t *rapid.T) float64 { return float64(rapid.IntRange(0, 9).Draw(t, "v")) })).Draw(t, "values")
+		values := rapid.SliceOf(rapid.Custom(func(t *rapid.T) float64 {
+			return float64(rapid.IntRange(0, 9).Draw(t, "v"))
+		})).Draw(t, "values")
 		s := CDF("", append(values, math.NaN()))
 		for x := -1.0; x < 11; x++ {
 			got, want := 0.0, 0.0
@@ -153,7 +161,8 @@ func TestNumbers(t *testing.T) {
 	for _, c := range []struct {
 		v, step float64
 		want    string
-	}{{0, 1, "0"}, {12000, 2000, "12,000"}, {1500, 500, "1500"}, {0.25, 0.05, "0.25"}, {-0.5, 0.5, "−0.5"}, {2e7, 5e6, "20M"}, {1e-7, 1e-7, "1e-07"}, {3, 1, "3"}, {2.5, 0.5, "2.5"}, {3e9, 1e9, "3G"}} {
+	}{{0, 1, "0"}, {12000, 2000, "12,000"}, {1500, 500, "1500"}, {0.25, 0.05, "0.25"}, {-0.5, 0.5, "−0.5"},
+		{2e7, 5e6, "20M"}, {1e-7, 1e-7, "1e-07"}, {3, 1, "3"}, {2.5, 0.5, "2.5"}, {3e9, 1e9, "3G"}} {
 		if got := number(c.v, c.step); got != c.want {
 			t.Errorf("%v by %v: %s, want %s", c.v, c.step, got, c.want)
 		}

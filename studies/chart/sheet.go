@@ -62,8 +62,8 @@ func svg(width, height float64, paint func(*sheet)) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("the canvas wrote no group")
 	}
-	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" viewBox="0 0 %g %g" font-family="'Liberation Sans',Arial,Helvetica,sans-serif">`+"\n<g ",
-		width, height, width, height)
+	head := fmt.Sprintf(
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" viewBox="0 0 %g %g" font-family="'Liberation Sans',Arial,Helvetica,sans-serif">`+"\n<g ", width, height, width, height)
 	return []byte(head + spelledOut.Replace(body)), nil
 }
 
@@ -182,7 +182,8 @@ func (s *sheet) hatch(c color.NRGBA, b box) {
 }
 
 func (s *sheet) outline(l stroke, b box) {
-	s.lines(l, []vg.Point{s.at(b.left, b.top), s.at(b.right, b.top), s.at(b.right, b.bottom), s.at(b.left, b.bottom), s.at(b.left, b.top)})
+	s.lines(l, []vg.Point{s.at(b.left, b.top), s.at(b.right, b.top), s.at(b.right, b.bottom), s.at(b.left, b.bottom),
+		s.at(b.left, b.top)})
 }
 
 // marker draws the marker of a series around a point.
@@ -213,7 +214,8 @@ func (s *sheet) marker(i int, c color.NRGBA, x, y, r float64) {
 
 // within clips a path to a box.
 func (s *sheet) within(b box) draw.Canvas {
-	return draw.Canvas{Canvas: s.canvas.Canvas, Rectangle: vg.Rectangle{Min: s.at(b.left, b.bottom), Max: s.at(b.right, b.top)}}
+	return draw.Canvas{Canvas: s.canvas.Canvas, Rectangle: vg.Rectangle{Min: s.at(b.left, b.bottom),
+		Max: s.at(b.right, b.top)}}
 }
 
 // wrap breaks a text between words into lines that are, if possible, not wider than width.

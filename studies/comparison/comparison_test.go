@@ -18,14 +18,17 @@ func near(t *testing.T, what string, got, want, within float64) {
 
 // example has two policies on three seeds; on the second seed the first policy fails, on the third the second policy.
 func example() *Comparison {
-	c := New([]trial.Contender{{Label: "fair"}, {Label: "yarn-me:a=b", Policy: "yarn-me", Settings: map[string]string{"yarn-me.timeline": "resimulate"}}})
+	c := New([]trial.Contender{{Label: "fair"},
+		{Label: "yarn-me:a=b", Policy: "yarn-me", Settings: map[string]string{"yarn-me.timeline": "resimulate"}}})
 	run := func(contender int, seed uint64, average float64, runtimes ...float64) Run {
-		return Run{Outcome: trial.Outcome{Contender: contender, Seed: seed, Jobs: 2, Tasks: 9, Average: average, Makespan: 2 * average, Utilisation: 0.5, BoundAverage: 10,
-			BoundMakespan: 20, FailedJobs: contender}, Runtimes: runtimes}
+		return Run{Outcome: trial.Outcome{Contender: contender, Seed: seed, Jobs: 2, Tasks: 9, Average: average,
+			Makespan: 2 * average, Utilisation: 0.5, BoundAverage: 10, BoundMakespan: 20, FailedJobs: contender},
+			Runtimes: runtimes}
 	}
 	first := run(0, 1, 100, 80, 120)
 	first.Picture = &Schedule{End: 10, Nodes: []string{"n1", "n2"}, Resources: []string{"memory"}, Capacity: []float64{4},
-		Tasks: []Task{{0, 0, 0, 10, false, []float64{2}}, {0, 1, 0, 5, true, []float64{1}}, {1, 1, 2, 4, false, []float64{1}}}}
+		Tasks: []Task{{0, 0, 0, 10, false, []float64{2}}, {0, 1, 0, 5, true, []float64{1}},
+			{1, 1, 2, 4, false, []float64{1}}}}
 	c.Add(first)
 	c.Add(run(1, 1, 50, 20, 240))
 	c.Add(Run{Outcome: trial.Outcome{Contender: 0, Seed: 2, Error: "no room <anywhere>"}})
@@ -50,7 +53,8 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, part := range []string{"a &lt;b&gt; &amp; c", "no room &lt;anywhere&gt;", "prefers-color-scheme:dark", "Tasks on nodes, fair", "Memory granted over time", "yarn-me.timeline=resimulate"} {
+	for _, part := range []string{"a &lt;b&gt; &amp; c", "no room &lt;anywhere&gt;", "prefers-color-scheme:dark",
+		"Tasks on nodes, fair", "Memory granted over time", "yarn-me.timeline=resimulate"} {
 		if !strings.Contains(page, part) {
 			t.Errorf("no %s in the page", part)
 		}

@@ -19,7 +19,8 @@ func (c *Comparison) Figures() []Figure {
 	figures = append(figures, c.utilisation()...)
 	for p, s := range c.pictures {
 		if s != nil {
-			figures = append(figures, Figure{"gantt-" + fileName(c.Contenders[p].Label), gantt(c.Contenders[p].Label, s, c.end())})
+			figures = append(figures, Figure{"gantt-" + fileName(c.Contenders[p].Label),
+				gantt(c.Contenders[p].Label, s, c.end())})
 		}
 	}
 	return figures
@@ -28,7 +29,8 @@ func (c *Comparison) Figures() []Figure {
 // fileName turns a label into a part of a file's name.
 func fileName(label string) string {
 	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '=' || r == '@' {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '=' ||
+			r == '@' {
 			return r
 		}
 		return '_'
@@ -37,8 +39,9 @@ func fileName(label string) string {
 
 func (c *Comparison) overBounds() chart.Picture {
 	b := &chart.Bars{Title: "How far from the best possible",
-		Subtitle: "result over the bound for policies of its kind, elastic or not; 1 cannot be beaten; " + c.Seeds(), Y: "result ÷ lower bound",
-		Groups: []string{"mean job runtime", "makespan"}, Lines: []chart.Rule{{At: 1, Label: ""}}}
+		Subtitle: "result over the bound for policies of its kind, elastic or not; 1 cannot be beaten; " + c.Seeds(),
+		Y:        "result ÷ lower bound",
+		Groups:   []string{"mean job runtime", "makespan"}, Lines: []chart.Rule{{At: 1, Label: ""}}}
 	for p, s := range c.Summaries() {
 		bars := chart.BarSeries{Name: c.Contenders[p].Label}
 		for _, e := range []trial.Estimate{s.AverageOver, s.MakespanOver} {
@@ -65,7 +68,8 @@ func (c *Comparison) pooled() string {
 const most = 500
 
 func (c *Comparison) distribution() chart.Picture {
-	p := &chart.Plot{Title: "Job runtimes", Subtitle: c.pooled() + "; further left is better", X: "time from submission to end (s)", Y: "share of jobs"}
+	p := &chart.Plot{Title: "Job runtimes", Subtitle: c.pooled() + "; further left is better",
+		X: "time from submission to end (s)", Y: "share of jobs"}
 	least, largest := math.Inf(1), 0.0
 	for i, values := range c.runtimes {
 		s := thin(chart.CDF(c.Contenders[i].Label, values))
@@ -95,8 +99,9 @@ func thin(s chart.Series) chart.Series {
 
 // sortedRatios shows, for each policy, which share of jobs gains how much.
 func (c *Comparison) sortedRatios() chart.Picture {
-	p := &chart.Plot{Title: "Job by job against " + c.Contenders[0].Label, Subtitle: c.pooled() + ", sorted; below 1 a job ends sooner",
-		X: "jobs (%)", Y: "runtime ÷ runtime under " + c.Contenders[0].Label, LogY: true, Lines: []chart.Rule{{At: 1}}}
+	p := &chart.Plot{Title: "Job by job against " + c.Contenders[0].Label, Subtitle: c.pooled() +
+		", sorted; below 1 a job ends sooner", X: "jobs (%)", Y: "runtime ÷ runtime under " + c.Contenders[0].Label,
+		LogY: true, Lines: []chart.Rule{{At: 1}}}
 	for i := 1; i < len(c.Contenders); i++ {
 		values := slices.Clone(c.ratios[i])
 		slices.Sort(values)
@@ -141,8 +146,8 @@ func (c *Comparison) utilisation() []Figure {
 	var figures []Figure
 	for k, name := range any.Resources {
 		demanded := false
-		p := &chart.Plot{Title: strings.ToUpper(name[:1]) + name[1:] + " granted over time", Subtitle: "first seed", X: "time (" + unit + ")",
-			Y: name + " granted (% of all nodes)", YMin: &low, YMax: &high}
+		p := &chart.Plot{Title: strings.ToUpper(name[:1]) + name[1:] + " granted over time", Subtitle: "first seed",
+			X: "time (" + unit + ")", Y: name + " granted (% of all nodes)", YMin: &low, YMax: &high}
 		for i, s := range c.pictures {
 			if s == nil {
 				continue

@@ -35,7 +35,8 @@ func (c *Comparison) WritePage(to io.Writer, title string, about []Setting, figu
 		About         []Setting
 		Policies      []trial.Contender
 		Notes, Errors []string
-	}{Title: title, Method: c.Method(), Style: template.CSS(chart.Style()), Rows: rows, About: about, Policies: c.Contenders, Notes: c.Notes(), Errors: c.Errors()}
+	}{Title: title, Method: c.Method(), Style: template.CSS(chart.Style()), Rows: rows, About: about,
+		Policies: c.Contenders, Notes: c.Notes(), Errors: c.Errors()}
 	for _, h := range heads {
 		if h[0] == '>' {
 			h = h[1:]

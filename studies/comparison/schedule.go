@@ -14,8 +14,8 @@ type Schedule struct {
 	End   float64 // seconds
 	Nodes []string
 	Tasks []Task
-	// Capacity is the capacity of all nodes together, per resource that every node knows and the cluster limits, in the order
-	// of Resources.
+	// Capacity is the capacity of all nodes together, per resource that every node knows and the cluster limits, in the
+	// order of Resources.
 	Resources []string
 	Capacity  []float64
 }
@@ -73,7 +73,8 @@ func (g Grants) Schedule(config sim.Config, res *sim.Result) *Schedule {
 	for _, t := range res.Tasks {
 		held := g[t.ID]
 		held[resource.Memory] = t.Memory // of this run of the task
-		task := Task{Node: int(t.Node), Job: index[t.ID.Job], From: t.Launched.Seconds(), To: t.Finished.Seconds(), Faint: t.UnderSized}
+		task := Task{Node: int(t.Node), Job: index[t.ID.Job], From: t.Launched.Seconds(), To: t.Finished.Seconds(),
+			Faint: t.UnderSized}
 		for _, k := range kinds {
 			task.Held = append(task.Held, float64(held[k]))
 		}

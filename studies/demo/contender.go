@@ -41,7 +41,8 @@ var (
 			"ideal memory, or less where that ends no later than the job", cluster.Regular, nil},
 	}
 	allocations = []contender{
-		fair("static peak", "REGULAR containers, each of the size that the largest job of its program needs", cluster.Regular, whole),
+		fair("static peak", "REGULAR containers, each of the size that the largest job of its program needs",
+			cluster.Regular, whole),
 		fair("static half", "REGULAR containers of half that size", cluster.Regular, half),
 		fair("FLEX", "FLEX containers that begin with a little and breathe", cluster.Flex, smallest),
 	}

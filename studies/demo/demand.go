@@ -41,8 +41,8 @@ type DemandResult struct {
 	Programs []DemandProgram `json:"programs"`
 	Runs     []DemandRun     `json:"runs"`      // in the order in which they ran
 	Policies []DemandSummary `json:"summaries"` // one per policy
-	// Least is a time below which no schedule can be: that of the job that takes longest alone, that of all programs at a time that
-	// have cores, or of the cores for all CPU time, and that of the disk for all bytes.
+	// Least is a time below which no schedule can be: that of the job that takes longest alone, that of all programs at
+	// a time that have cores, or of the cores for all CPU time, and that of the disk for all bytes.
 	Least time.Duration `json:"lower_bound_ns"`
 	Took  time.Duration `json:"took_ns"`
 }
@@ -107,11 +107,15 @@ const (
 // demandDisk is the size of the disk.
 const demandDisk = 6 * resource.GiB
 
-// Demand runs a mix of existing programs, one of DemandMixes, on a disk of the given speed, bytes per second, under the policies that
-// the mix compares. Inputs have the given number of tenths of their full size. Every run is kept in dir, and is not run again. Before it
-// returns, it removes everything else that it made, also after an error or when ctx ends.
-func Demand(ctx context.Context, o Options, mix string, speed resource.Amount, tenths int, dir string) (*DemandResult, error) {
-	d := &demandDemonstration{demonstration: begin(o), dir: dir, mix: demandMixOf(mix), result: &DemandResult{Mix: mix, Build: o.Build, CPUs: runtime.NumCPU(), Speed: speed, Tenths: tenths, Repeats: o.Repeats}}
+// Demand runs a mix of existing programs, one of DemandMixes, on a disk of the given speed, bytes per second, under
+// the policies that the mix compares. Inputs have the given number of tenths of their full size. Every run is kept in
+// dir, and is not run again. Before it returns, it removes everything else that it made, also after an error or when
+// ctx ends.
+func Demand(ctx context.Context, o Options, mix string, speed resource.Amount, tenths int, dir string) (*DemandResult,
+	error) {
+	d := &demandDemonstration{demonstration: begin(o), dir: dir, mix: demandMixOf(mix),
+		result: &DemandResult{Mix: mix, Build: o.Build, CPUs: runtime.NumCPU(), Speed: speed, Tenths: tenths,
+			Repeats: o.Repeats}}
 	defer func() { d.result.Took = time.Since(d.begun) }()
 	if err := d.real(ctx); err != nil {
 		return nil, err
@@ -158,14 +162,18 @@ func (d *demandDemonstration) real(ctx context.Context) (err error) {
 		return err
 	}
 	d.say("making the inputs")
-	if err := d.disk.Hasten(func() error { return d.mix.makeInputs(ctx, filepath.Join(d.work, sandbox.InputDir), d.result.Tenths) }); err != nil {
+	if err := d.disk.Hasten(func() error {
+		return d.mix.makeInputs(ctx, filepath.Join(d.work, sandbox.InputDir), d.result.Tenths)
+	}); err != nil {
 		return err
 	}
 	if err := d.learn(ctx); err != nil {
 		return err
 	}
 	d.describe()
-	if err := d.repeat(d.mix.policies, func(c *contender, round int) (time.Duration, error) { return d.runOne(ctx, c, round) }); err != nil {
+	if err := d.repeat(d.mix.policies, func(c *contender, round int) (time.Duration, error) {
+		return d.runOne(ctx, c, round)
+	}); err != nil {
 		return err
 	}
 	d.result.summarise()
@@ -195,7 +203,8 @@ func (d *demandDemonstration) verify() (err error) {
 	for _, c := range d.result.Verified {
 		d.say("the disk of %s: %s under %s", rate(d.result.Speed), rate(c.Achieved), c.What)
 		if !d.disk.Holds(c) {
-			return fmt.Errorf("the disk of %s achieves %s under %s: the machine must be able to keep that speed; a lower one may help", rate(d.result.Speed), rate(c.Achieved), c.What)
+			return fmt.Errorf("the disk of %s achieves %s under %s: the machine must be able to keep that speed; a lower "+
+				"one may help", rate(d.result.Speed), rate(c.Achieved), c.What)
 		}
 	}
 	return nil
@@ -208,8 +217,8 @@ func (d *demandDemonstration) keep(name string) string { return filepath.Join(d.
 func (r *DemandResult) aloneIdentity() string {
 	host, _ := os.Hostname()
 	m := r.mix()
-	return fmt.Sprintf("%x, %d tenths, %d times, %s, %d CPUs, %s, %s", sha256.Sum256([]byte(m.file(".yaml")+m.file(".sh"))), r.Tenths, r.Repeats, rate(r.Speed),
-		r.CPUs, host, r.Build)
+	return fmt.Sprintf("%x, %d tenths, %d times, %s, %d CPUs, %s, %s",
+		sha256.Sum256([]byte(m.file(".yaml")+m.file(".sh"))), r.Tenths, r.Repeats, rate(r.Speed), r.CPUs, host, r.Build)
 }
 
 // identity returns what runs must have in common to be compared.
@@ -224,14 +233,14 @@ func (d *demandDemonstration) describe() {
 			d.result.Programs = append(d.result.Programs, d.describeOne(&d.jobs[i], k))
 		}
 	}
-	d.say("peaks of the disk: %.2f times its speed; of the cores: %.2f times %s of %d", d.result.peaks(), d.result.corePeaks(),
-		resource.FormatCPU(d.result.Node[resource.CPU]), d.result.CPUs)
+	d.say("peaks of the disk: %.2f times its speed; of the cores: %.2f times %s of %d", d.result.peaks(),
+		d.result.corePeaks(), resource.FormatCPU(d.result.Node[resource.CPU]), d.result.CPUs)
 }
 
 func (d *demandDemonstration) describeOne(j *cluster.Job, stage int) DemandProgram {
 	s, a := &j.Stages[stage], d.learned.by(j, stage)
-	p := DemandProgram{Name: programName(j, stage), Command: s.Args[len(s.Args)-1], Peak: a.Peak, Cores: s.Ideal[resource.CPU], PeakCPU: a.PeakCPU,
-		Count: a.Phases, Phases: a.Typical}
+	p := DemandProgram{Name: programName(j, stage), Command: s.Args[len(s.Args)-1], Peak: a.Peak,
+		Cores: s.Ideal[resource.CPU], PeakCPU: a.PeakCPU, Count: a.Phases, Phases: a.Typical}
 	for _, parent := range s.Parents {
 		p.After = append(p.After, programName(j, int(parent)))
 	}
@@ -295,8 +304,8 @@ func (d *demandDemonstration) runOne(ctx context.Context, c *contender, round in
 	}
 	r := kept.Run
 	d.result.Runs = append(d.result.Runs, *r)
-	d.say("round %d of %d, %-8s makespan %5.1f s, CPU %.1f s of %.1f, stolen %.1f s (%s)", round, d.Rounds, c.Label+":", r.Makespan().Seconds(),
-		r.CPU.Seconds(), r.Busy.Seconds(), r.Stolen.Seconds(), how)
+	d.say("round %d of %d, %-8s makespan %5.1f s, CPU %.1f s of %.1f, stolen %.1f s (%s)", round, d.Rounds, c.Label+":",
+		r.Makespan().Seconds(), r.CPU.Seconds(), r.Busy.Seconds(), r.Stolen.Seconds(), how)
 	return r.Took, nil
 }
 
@@ -314,7 +323,10 @@ func (r *DemandResult) summarise() {
 	}
 	if m.byCores() {
 		cores := float64(r.Node[resource.CPU]) / float64(resource.Core)
-		r.Least = max(r.Least, time.Duration(over(among(r.Runs, func(*DemandRun) bool { return true }), func(r *DemandRun) float64 { return float64(r.CPU) }).Least/cores))
+		r.Least = max(r.Least,
+			time.Duration(over(among(r.Runs, func(*DemandRun) bool { return true }), func(r *DemandRun) float64 {
+				return float64(r.CPU)
+			}).Least/cores))
 	} else {
 		r.Least = max(r.Least, alone/time.Duration(m.atOnce))
 	}
@@ -354,9 +366,12 @@ func (r *DemandResult) summaryOf(c *contender) DemandSummary {
 	s := DemandSummary{Policy: c.Label, About: c.about, Rounds: len(runs),
 		Makespan: seconds((*DemandRun).Makespan), Wait: seconds((*DemandRun).wait), AtOnce: over(runs, (*DemandRun).atOnce),
 		Slowdown: over(runs, func(run *DemandRun) float64 { return run.slowdown(r) }),
-		Idle:     over(runs, func(r *DemandRun) float64 { return r.Areas.Idle }), Beyond: over(runs, func(r *DemandRun) float64 { return r.Areas.Beyond }),
-		CPU: seconds(func(r *DemandRun) time.Duration { return r.CPU }), Busy: seconds(func(r *DemandRun) time.Duration { return r.Busy }),
-		Stolen: seconds(func(r *DemandRun) time.Duration { return r.Stolen }), Counted: over(runs, func(r *DemandRun) float64 { return r.Counted })}
+		Idle:     over(runs, func(r *DemandRun) float64 { return r.Areas.Idle }),
+		Beyond:   over(runs, func(r *DemandRun) float64 { return r.Areas.Beyond }),
+		CPU:      seconds(func(r *DemandRun) time.Duration { return r.CPU }),
+		Busy:     seconds(func(r *DemandRun) time.Duration { return r.Busy }),
+		Stolen:   seconds(func(r *DemandRun) time.Duration { return r.Stolen }),
+		Counted:  over(runs, func(r *DemandRun) float64 { return r.Counted })}
 	last := r.of(r.mix().last())
 	if r.mix().byCores() {
 		s.Sharing = r.sharing(runs)
@@ -385,7 +400,8 @@ func (r *DemandResult) sharing(runs []*DemandRun) *CoreSharing {
 	}
 }
 
-// pairedRatio estimates a time of runs over that of the runs of the same rounds in others, with its confidence interval.
+// pairedRatio estimates a time of runs over that of the runs of the same rounds in others, with its confidence
+// interval.
 func pairedRatio(runs, others []*DemandRun, of func(*DemandRun) time.Duration) trial.Estimate {
 	var ratios []float64
 	for _, r := range runs {

@@ -22,8 +22,8 @@ import (
 	"github.com/bellows-rm/bellows/studies/boundeddisk"
 )
 
-// TestDemandMixes: the jobs of each mix are at least six, and run programs that its tools name; not all of them fit at once in boxes of their
-// peak.
+// TestDemandMixes: the jobs of each mix are at least six, and run programs that its tools name; not all of them fit
+// at once in boxes of their peak.
 func TestDemandMixes(t *testing.T) {
 	for _, m := range demandMixes {
 		jobs, err := m.jobs()
@@ -49,7 +49,8 @@ func TestDemandMixes(t *testing.T) {
 				}
 			}
 		}
-		if node[resource.CPU] > 2*resource.Core || node[resource.CPU] >= want[resource.CPU] || node[resource.Disk] != 24*resource.MB || node[resource.Memory] != want[resource.Memory] {
+		if node[resource.CPU] > 2*resource.Core || node[resource.CPU] >= want[resource.CPU] ||
+			node[resource.Disk] != 24*resource.MB || node[resource.Memory] != want[resource.Memory] {
 			t.Errorf("%s: the node has %v, the jobs want %v", m.name, node, want)
 		}
 	}
@@ -92,7 +93,8 @@ func TestDemandInputs(t *testing.T) {
 			if err := m.makeInputs(t.Context(), dir, 1); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command("sh", "-c", "git -C repository rev-parse HEAD; sqlite3 database .dump | cksum; cksum *-1 *.bz2 python.json tree/*")
+			cmd := exec.Command("sh", "-c",
+				"git -C repository rev-parse HEAD; sqlite3 database .dump | cksum; cksum *-1 *.bz2 python.json tree/*")
 			cmd.Dir = dir
 			sum, err := cmd.Output()
 			if err != nil {
@@ -146,12 +148,14 @@ func TestCurve(t *testing.T) {
 // TestDemand: a program demands what it demanded alone at the same progress, however long it takes.
 func TestDemand(t *testing.T) {
 	alone := readsTwice()
-	if got := fmt.Sprint(alone.demand(alone, (*Piece).disk)); got != "[10 10 10 10 10 10 10 10 10 10 0 0 0 0 0 0 0 0 0 0 4 4 4 4 4]" {
+	if got := fmt.Sprint(alone.demand(alone,
+		(*Piece).disk)); got != "[10 10 10 10 10 10 10 10 10 10 0 0 0 0 0 0 0 0 0 0 4 4 4 4 4]" {
 		t.Errorf("alone: %s", got)
 	}
 	slow := slices.Clone(alone)
 	slow[0] = piece(20, 5, 100) // half as fast while it reads first
-	if got := slow.demand(alone, (*Piece).disk); len(got) != 35 || got[0] != 10 || got[19] != 10 || got[20] != 0 || got[29] != 0 || got[30] != 4 {
+	if got := slow.demand(alone, (*Piece).disk); len(got) != 35 || got[0] != 10 || got[19] != 10 || got[20] != 0 ||
+		got[29] != 0 || got[30] != 4 {
 		t.Errorf("slowed down: %v", got)
 	}
 	stopped := slices.Insert(slices.Clone(alone), 1, piece(3, 0, 0)) // after it has read
@@ -172,7 +176,8 @@ func TestDiskMeter(t *testing.T) {
 	var m diskMeter
 	m.look(boundeddisk.Meter{Read: 99}) // before it begins
 	m.begin(time.Now(), boundeddisk.Meter{Read: 100})
-	m.at, m.total = []time.Duration{0, 500 * time.Millisecond, 1500 * time.Millisecond, 3 * time.Second}, []resource.Amount{100, 150, 250, 250}
+	m.at, m.total = []time.Duration{0, 500 * time.Millisecond, 1500 * time.Millisecond, 3 * time.Second},
+		[]resource.Amount{100, 150, 250, 250}
 	if got := fmt.Sprint(m.perSecond(2500 * time.Millisecond)); got != "[100 50 0]" {
 		t.Errorf("%s", got)
 	}
@@ -181,18 +186,22 @@ func TestDiskMeter(t *testing.T) {
 // cannedDemand is a result of two rounds with two programs.
 func cannedDemand() *DemandResult {
 	const s = time.Second
-	r := &DemandResult{Build: "devel", CPUs: 2, Repeats: 1, Node: resource.Of(400, 384*resource.MiB).With(resource.Disk, 10*resource.MB), Speed: 10 * resource.MB, Tenths: 1,
-		Verified: []boundeddisk.Check{{What: "buffered writes", Achieved: 10_100_000}, {What: "direct reads", Achieved: 9_900_000}}}
+	r := &DemandResult{Build: "devel", CPUs: 2, Repeats: 1, Node: resource.Of(400, 384*resource.MiB).With(resource.Disk,
+		10*resource.MB), Speed: 10 * resource.MB, Tenths: 1,
+		Verified: []boundeddisk.Check{{What: "buffered writes", Achieved: 10_100_000},
+			{What: "direct reads", Achieved: 9_900_000}}}
 	use := curve{piece(10, 8*resource.MB, 100), piece(10, 0, 200)}
 	for _, name := range []string{"gzip", "sort"} {
 		bytes, cpu := use.totals()
-		r.Programs = append(r.Programs, DemandProgram{Name: name, Command: name, Alone: figure([]float64{20}), CPU: cpu, Bytes: bytes, Peak: 8 * resource.MB, Phases: use})
+		r.Programs = append(r.Programs, DemandProgram{Name: name, Command: name, Alone: figure([]float64{20}), CPU: cpu,
+			Bytes: bytes, Peak: 8 * resource.MB, Phases: use})
 	}
 	for round := 1; round <= 2; round++ {
 		for i, second := range []time.Duration{20 * s, 20 * s, 10 * s} {
 			run := DemandRun{Policy: r.mix().policies[i].Label, Round: round, CPU: 6 * s, Busy: 8 * s, Counted: 0.95,
 				Jobs: []DemandJob{{Name: "gzip", Ended: 20 * s, Use: use},
-					{Name: "sort", Started: second, Ended: second + time.Duration(20+round)*s, Use: append(slices.Clone(use), piece(round, 0, 0))}}}
+					{Name: "sort", Started: second, Ended: second + time.Duration(20+round)*s,
+						Use: append(slices.Clone(use), piece(round, 0, 0))}}}
 			run.Disk = make([]resource.Amount, int(run.Makespan()/s))
 			for _, j := range run.Jobs {
 				for t := range 10 {
@@ -207,16 +216,18 @@ func cannedDemand() *DemandResult {
 	return r
 }
 
-// cannedCores is a result of two rounds with two jobs, of which one has two programs that follow each other. Under ecs the programs of different
-// jobs run beside each other, and one is stopped.
+// cannedCores is a result of two rounds with two jobs, of which one has two programs that follow each other. Under
+// ecs the programs of different jobs run beside each other, and one is stopped.
 func cannedCores() *DemandResult {
 	const s = time.Second
-	r := &DemandResult{Mix: "cores", Build: "devel", CPUs: 2, Repeats: 1, Node: resource.Of(2000, 384*resource.MiB).With(resource.Disk, 10*resource.MB), Speed: 10 * resource.MB,
-		Tenths: 10, Verified: []boundeddisk.Check{{What: "direct reads", Achieved: 9_900_000}}}
+	r := &DemandResult{Mix: "cores", Build: "devel", CPUs: 2, Repeats: 1,
+		Node: resource.Of(2000, 384*resource.MiB).With(resource.Disk, 10*resource.MB), Speed: 10 * resource.MB, Tenths: 10,
+		Verified: []boundeddisk.Check{{What: "direct reads", Achieved: 9_900_000}}}
 	use := curve{piece(60, 2*resource.MB, 200), piece(40, 0, 2000)}
 	for _, name := range []string{"xz", "mirror/fetch", "mirror/pack"} {
 		bytes, cpu := use.totals()
-		p := DemandProgram{Name: name, Command: name, Alone: figure([]float64{100}), CPU: cpu, Bytes: bytes, Peak: 2 * resource.MB, Cores: 2000, PeakCPU: 2000, Count: 2, Phases: use}
+		p := DemandProgram{Name: name, Command: name, Alone: figure([]float64{100}), CPU: cpu, Bytes: bytes,
+			Peak: 2 * resource.MB, Cores: 2000, PeakCPU: 2000, Count: 2, Phases: use}
 		if name == "mirror/pack" {
 			p.After = []string{"mirror/fetch"}
 		}
@@ -266,7 +277,8 @@ func TestJobsOfPrograms(t *testing.T) {
 	if static.wait() != 100*time.Second || static.jobTime() != 250*time.Second {
 		t.Errorf("static: jobs wait %v and take %v", static.wait(), static.jobTime())
 	}
-	// From 60 s on two programs demand four cores, but one of them is stopped until 80 s. It ends at 120 s, 10 s after the third began.
+	// From 60 s on two programs demand four cores, but one of them is stopped until 80 s. It ends at 120 s, 10 s after
+	// the third began.
 	if ecs.Over != 30*time.Second || ecs.Still != 20*time.Second || ecs.jobTime() != 165*time.Second {
 		t.Errorf("ecs: over-allocated for %v, stopped for %v, jobs take %v", ecs.Over, ecs.Still, ecs.jobTime())
 	}
@@ -288,8 +300,11 @@ func TestStopsInLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := cluster.TaskID{Job: 1}, cluster.TaskID{Job: 2}
-	for i, d := range []cluster.Decision{{Kind: cluster.Resize, Task: a}, {Kind: cluster.Suspend, Task: a, By: cluster.HeldByLeveling}, {Kind: cluster.Suspend, Task: b, By: cluster.HeldByOwner},
-		{Kind: cluster.Suspend, Task: a, By: cluster.HeldByLeveling}, {Kind: cluster.Resume, Task: a}, {Kind: cluster.Suspend, Task: a, By: cluster.HeldByLeveling}} {
+	for i, d := range []cluster.Decision{{Kind: cluster.Resize, Task: a},
+		{Kind: cluster.Suspend, Task: a, By: cluster.HeldByLeveling},
+		{Kind: cluster.Suspend, Task: b, By: cluster.HeldByOwner},
+		{Kind: cluster.Suspend, Task: a, By: cluster.HeldByLeveling}, {Kind: cluster.Resume, Task: a},
+		{Kind: cluster.Suspend, Task: a, By: cluster.HeldByLeveling}} {
 		if err := w.Decisions(timeline.Time(i), []cluster.Decision{d}); err != nil {
 			t.Fatal(err)
 		}
@@ -312,8 +327,8 @@ func TestPairedRatio(t *testing.T) {
 	}
 }
 
-// TestStoredDemand judges the stored results again: everything that they say follows from their runs, they are no trials, and their
-// reports and pictures are the published ones.
+// TestStoredDemand judges the stored results again: everything that they say follows from their runs, they are no
+// trials, and their reports and pictures are the published ones.
 func TestStoredDemand(t *testing.T) {
 	for _, name := range []string{"demand-real", "demand-cores"} {
 		t.Run(name, func(t *testing.T) { judgeAgain(t, name) })

@@ -33,7 +33,8 @@ func curveOf(u *live.TaskUsage) (c curve) {
 	for i := range u.Spans {
 		s := &u.Spans[i]
 		seconds := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
-		c = append(c, Piece{seconds(s.LengthSeconds), known(s.Read) + known(s.Written), known(s.CPU), seconds(s.StillSeconds)})
+		c = append(c, Piece{seconds(s.LengthSeconds), known(s.Read) + known(s.Written), known(s.CPU),
+			seconds(s.StillSeconds)})
 	}
 	return c
 }
@@ -91,8 +92,8 @@ func (c curve) at(t time.Duration) (p Piece, i int) {
 	return Piece{}, -1
 }
 
-// demand returns what a program would use per second if it were alone, at each second of a run that has the given curve: the program is
-// where alone it had done the same share of its work. While it is stopped it demands nothing.
+// demand returns what a program would use per second if it were alone, at each second of a run that has the given
+// curve: the program is where alone it had done the same share of its work. While it is stopped it demands nothing.
 func (c curve) demand(alone curve, what func(*Piece) resource.Amount) (perSecond []resource.Amount) {
 	done, place := c.progress(), alone.progress()
 	for t := time.Duration(0); t < c.length(); t += time.Second {

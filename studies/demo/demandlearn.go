@@ -36,8 +36,8 @@ type AloneStage struct {
 	// Took is the time of each run, Typical the use over time of the run whose time is the median.
 	Took    []time.Duration `json:"took_ns"`
 	Typical curve           `json:"typical"`
-	// Peak is the most that the program demands of the disk at any time, by its forecast, bytes per second, and PeakCPU the most of
-	// the cores, millicores. Phases is how many phases it has.
+	// Peak is the most that the program demands of the disk at any time, by its forecast, bytes per second, and PeakCPU
+	// the most of the cores, millicores. Phases is how many phases it has.
 	Peak    resource.Amount `json:"peak_disk_bytes_per_s"`
 	PeakCPU resource.Amount `json:"peak_cpu_millicores"`
 	Phases  int             `json:"phases"`
@@ -54,32 +54,34 @@ func (d *demandDemonstration) learn(ctx context.Context) error {
 		return err
 	}
 	d.learned.Programs = d.result.aloneIdentity()
-	_, err := sandbox.Run(ctx, d.work, "fifo", nil, d.result.Node, time.Second, func(*sandbox.Session) {}, func(ctx context.Context, s *sandbox.Session) (time.Duration, error) {
-		curves := map[string][][]curve{} // of each job, run by run those of its stages
-		for i := range d.Repeats {
+	_, err := sandbox.Run(ctx, d.work, "fifo", nil, d.result.Node, time.Second, func(*sandbox.Session) {},
+		func(ctx context.Context, s *sandbox.Session) (time.Duration, error) {
+			curves := map[string][][]curve{} // of each job, run by run those of its stages
+			for i := range d.Repeats {
+				for k := range d.jobs {
+					j := &d.jobs[k]
+					d.Show(fmt.Sprintf("alone: run %d of %d of %s", i+1, d.Repeats, j.Name))
+					used, err := d.runAlone(ctx, s, j)
+					if err != nil {
+						return 0, fmt.Errorf("%s alone: %w", j.Name, err)
+					}
+					for stage, c := range used {
+						disk, cpu := c.totals()
+						d.say("alone: %-8s run %d of %d, %5.1f s, %4.0f MB of the disk, %4.1f s of CPU", programName(j, stage), i+1,
+							d.Repeats, c.length().Seconds(), disk/1e6, cpu)
+					}
+					curves[j.Name] = append(curves[j.Name], used)
+				}
+			}
 			for k := range d.jobs {
-				j := &d.jobs[k]
-				d.Show(fmt.Sprintf("alone: run %d of %d of %s", i+1, d.Repeats, j.Name))
-				used, err := d.runAlone(ctx, s, j)
+				a, err := d.taught(ctx, s, &d.jobs[k], curves[d.jobs[k].Name])
 				if err != nil {
-					return 0, fmt.Errorf("%s alone: %w", j.Name, err)
+					return 0, err
 				}
-				for stage, c := range used {
-					disk, cpu := c.totals()
-					d.say("alone: %-8s run %d of %d, %5.1f s, %4.0f MB of the disk, %4.1f s of CPU", programName(j, stage), i+1, d.Repeats, c.length().Seconds(), disk/1e6, cpu)
-				}
-				curves[j.Name] = append(curves[j.Name], used)
+				d.learned.Alone = append(d.learned.Alone, a)
 			}
-		}
-		for k := range d.jobs {
-			a, err := d.taught(ctx, s, &d.jobs[k], curves[d.jobs[k].Name])
-			if err != nil {
-				return 0, err
-			}
-			d.learned.Alone = append(d.learned.Alone, a)
-		}
-		return 0, nil
-	})
+			return 0, nil
+		})
 	if err != nil {
 		return err
 	}
@@ -99,8 +101,8 @@ func (d *demandDemonstration) runAlone(ctx context.Context, s *sandbox.Session, 
 	return c, err
 }
 
-// prepare removes what earlier runs wrote, and what memory holds of files, except for the programs themselves: these lie on
-// another disk.
+// prepare removes what earlier runs wrote, and what memory holds of files, except for the programs themselves: these
+// lie on another disk.
 func (d *demandDemonstration) prepare(ctx context.Context, input string) error {
 	if err := d.disk.Hasten(func() error { return clearResults(input) }); err != nil {
 		return err
@@ -111,8 +113,10 @@ func (d *demandDemonstration) prepare(ctx context.Context, input string) error {
 	return d.mix.warm(ctx)
 }
 
-// taught waits until the history of a job's application has all runs, and sums it up. runs are the curves of its stages, run by run.
-func (d *demandDemonstration) taught(ctx context.Context, s *sandbox.Session, j *cluster.Job, runs [][]curve) (AloneResult, error) {
+// taught waits until the history of a job's application has all runs, and sums it up. runs are the curves of its
+// stages, run by run.
+func (d *demandDemonstration) taught(ctx context.Context, s *sandbox.Session, j *cluster.Job,
+	runs [][]curve) (AloneResult, error) {
 	a := AloneResult{Name: j.Name}
 	for end := time.Now().Add(time.Minute); ; {
 		me := sandbox.Caller()
@@ -172,7 +176,8 @@ func (l *learned) remember(ctx context.Context, s *sandbox.Session) error {
 	as := sandbox.Caller()
 	for i := range l.Alone {
 		a := &l.Alone[i]
-		if err := s.Store.PutLearned(ctx, store.App{UID: as.UID, User: as.User, Name: a.Name, Learned: a.Forecast, LearnedAt: 1}); err != nil {
+		if err := s.Store.PutLearned(ctx, store.App{UID: as.UID, User: as.User, Name: a.Name, Learned: a.Forecast,
+			LearnedAt: 1}); err != nil {
 			return err
 		}
 	}

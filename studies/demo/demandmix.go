@@ -29,21 +29,24 @@ type demandMix struct {
 	programs string
 	// about says in one clause what the programs have in common.
 	about string
-	// tools are the programs that the mix and its inputs need, and load prints something with those that load libraries late.
+	// tools are the programs that the mix and its inputs need, and load prints something with those that load libraries
+	// late.
 	tools []string
 	load  string
 	// policies are the contenders. The others are compared with the last.
 	policies []contender
-	// atOnce is how many programs have cores at the same time, if all are granted the same; 0: the mix is about cores, which
-	// programs need more or fewer of.
+	// atOnce is how many programs have cores at the same time, if all are granted the same; 0: the mix is about cores,
+	// which programs need more or fewer of.
 	atOnce resource.Amount
 }
 
 // demandMixes are the mixes of the part demand.
 var demandMixes = []demandMix{
 	{name: "disk", programs: "disk", about: "the demand of the disk comes and goes",
-		tools: []string{"sh", "openssl", "base64", "cat", "dd", "head", "split", "fold", "sed", "tr", "gzip", "bzip2", "xz", "zstd", "sort", "tar", "sqlite3", "git", "python3"},
-		load:  "python3 -m zipfile -h; python3 -m json.tool -h; openssl version; git -C / archive -h; git -C / pack-objects -h",
+		tools: []string{"sh", "openssl", "base64", "cat", "dd", "head", "split", "fold", "sed", "tr", "gzip", "bzip2", "xz",
+			"zstd", "sort", "tar", "sqlite3", "git", "python3"},
+		load: "python3 -m zipfile -h; python3 -m json.tool -h; openssl version; git -C / archive -h; git -C / " +
+			"pack-objects -h",
 		policies: []contender{
 			{Contender: trial.Contender{Label: "static", Policy: "static"},
 				about: "fixed boxes: each job reserves the most of the disk that it demands at any time"},
@@ -56,24 +59,30 @@ var demandMixes = []demandMix{
 	},
 	coresMix("cores", inPeakBoxes, contender{Contender: trial.Contender{Label: "prophet", Policy: "prophet"},
 		about: "the same boxes, placed by what the forecasts demand of the disk"}, byPhase),
-	coresMix("weights", inPeakBoxes, byPhase, contender{Contender: trial.Contender{Label: "weights", Policy: "ecs", Settings: map[string]string{"ecs.short": "false", "ecs.cpu": "weight"}},
-		about: "is ecs, where a grant of cores is a weight: a task may use what others leave of its box"}),
+	coresMix("weights", inPeakBoxes, byPhase,
+		contender{Contender: trial.Contender{Label: "weights", Policy: "ecs",
+			Settings: map[string]string{"ecs.short": "false", "ecs.cpu": "weight"}},
+			about: "is ecs, where a grant of cores is a weight: a task may use what others leave of its box"}),
 }
 
 // Contenders of the mixes about cores.
 var (
 	inPeakBoxes = contender{Contender: trial.Contender{Label: "static", Policy: "static"},
 		about: "fixed boxes: each task has the cores that it uses at its peak, throughout"}
-	// No program of the mix is short: with a handful of programs, the faster half would be called so, and be granted its peaks.
-	byPhase = contender{Contender: trial.Contender{Label: "ecs", Policy: "ecs", Settings: map[string]string{"ecs.short": "false"}},
+	// No program of the mix is short: with a handful of programs, the faster half would be called so, and be granted its
+	// peaks.
+	byPhase = contender{Contender: trial.Contender{Label: "ecs", Policy: "ecs",
+		Settings: map[string]string{"ecs.short": "false"}},
 		about: "grants each task the cores that its present phase demands, and stops tasks that have time"}
 )
 
 // coresMix is a mix of the programs that use two cores, one or hardly any.
 func coresMix(name string, policies ...contender) demandMix {
 	return demandMix{name: name, programs: "cores", about: "the number of cores that they use comes and goes",
-		tools:    []string{"sh", "openssl", "base64", "cat", "dd", "head", "split", "sed", "tr", "gzip", "bzip2", "xz", "zstd", "sort", "tar", "sqlite3", "git", "python3", "go", "curl", "sha256sum"},
-		load:     "python3 -m http.server -h; python3 -m zipfile -h; openssl version; git -C / repack -h; go version; go tool compile -V; go tool asm -V; go tool link -V",
+		tools: []string{"sh", "openssl", "base64", "cat", "dd", "head", "split", "sed", "tr", "gzip", "bzip2", "xz",
+			"zstd", "sort", "tar", "sqlite3", "git", "python3", "go", "curl", "sha256sum"},
+		load: "python3 -m http.server -h; python3 -m zipfile -h; openssl version; git -C / repack -h; go version; " +
+			"go tool compile -V; go tool asm -V; go tool link -V",
 		policies: policies}
 }
 
@@ -125,8 +134,8 @@ func (m *demandMix) jobs() (jobs []cluster.Job, err error) {
 	return jobs, nil
 }
 
-// node returns what the jobs share: memory for all of them, a disk of the given speed, and cores for atOnce of them, or for the
-// largest.
+// node returns what the jobs share: memory for all of them, a disk of the given speed, and cores for atOnce of them,
+// or for the largest.
 func (m *demandMix) node(jobs []cluster.Job, speed resource.Amount) (node resource.Vector) {
 	most := resource.Amount(0)
 	for i := range jobs {
@@ -138,7 +147,8 @@ func (m *demandMix) node(jobs []cluster.Job, speed resource.Amount) (node resour
 	return node.With(resource.CPU, max(1, m.atOnce)*most).With(resource.Disk, speed)
 }
 
-// under returns the job as it is submitted under a contender: where the mix is about the disk, fixed boxes reserve the peak of the disk.
+// under returns the job as it is submitted under a contender: where the mix is about the disk, fixed boxes reserve
+// the peak of the disk.
 func (m *demandMix) under(c *contender, j cluster.Job, of *learned) cluster.Job {
 	j.Stages = slices.Clone(j.Stages)
 	if c.Policy == "static" && !m.byCores() {

@@ -35,8 +35,9 @@ func (t *text) demand(r *DemandResult) {
 		t.say("TRIAL, no result: %s.", strings.Join(trials, "; "))
 		t.WriteString("\n")
 	}
-	t.say("%d existing programs share a disk of %s, %s cores of %d and %s. Medians of %s, with the least and the most.", len(r.Programs), rate(r.Speed),
-		resource.FormatCPU(r.Node[resource.CPU]), r.CPUs, resource.FormatMemory(r.Node[resource.Memory]), rounds(r.Policies[0].Rounds))
+	t.say("%d existing programs share a disk of %s, %s cores of %d and %s. Medians of %s, with the least and the most.",
+		len(r.Programs), rate(r.Speed), resource.FormatCPU(r.Node[resource.CPU]), r.CPUs,
+		resource.FormatMemory(r.Node[resource.Memory]), rounds(r.Policies[0].Rounds))
 	t.WriteString("\n")
 	t.demandTables(r)
 	t.WriteString("\n")
@@ -67,11 +68,13 @@ func (t *text) demandTables(r *DemandResult) {
 	for i := range r.Policies {
 		s := &r.Policies[i]
 		times = append(times, []string{s.Policy, s.Makespan.spread(1, 1), ratioText(s.Ratio), s.Wait.spread(1, 1)})
-		areas = append(areas, []string{s.Policy, s.Idle.spread(2, 1e9), s.Beyond.spread(2, 1e9), s.AtOnce.spread(1, 1), s.Slowdown.spread(2, 1)})
+		areas = append(areas, []string{s.Policy, s.Idle.spread(2, 1e9), s.Beyond.spread(2, 1e9), s.AtOnce.spread(1, 1),
+			s.Slowdown.spread(2, 1)})
 		cpu = append(cpu, []string{s.Policy, s.CPU.spread(1, 1), s.Busy.spread(1, 1), s.Stolen.spread(1, 1)})
 		if c := s.Sharing; c != nil {
 			jobs = append(jobs, []string{s.Policy, c.JobTime.spread(1, 1), ratioText(c.JobRatio)})
-			cores = append(cores, []string{s.Policy, c.Used.spread(0, 0.01), c.Over.spread(0, 1), c.Stops.spread(0, 1), c.Still.spread(1, 1), c.Resizes.spread(0, 1)})
+			cores = append(cores, []string{s.Policy, c.Used.spread(0, 0.01), c.Over.spread(0, 1), c.Stops.spread(0, 1),
+				c.Still.spread(1, 1), c.Resizes.spread(0, 1)})
 		}
 	}
 	t.table(times)
@@ -85,9 +88,16 @@ func (t *text) demandTables(r *DemandResult) {
 	if r.mix().byCores() {
 		compared = "times"
 	}
-	t.say("%s is the mean ratio of the %s of one round, with its 95 %% confidence interval. FA is what the disk could have transferred and did not, OA what the running programs demanded beyond its speed, by what each demanded alone at the same progress. RUNNING is how many programs ran at once on average, SLOWDOWN their mean time over that alone. CPU is of the programs, BUSY of the machine with what was stolen from it, STEAL.", versus, compared)
+	t.say("%s is the mean ratio of the %s of one round, with its 95 %% confidence interval. FA is what the disk "+
+		"could have transferred and did not, OA what the running programs demanded beyond its speed, by what each "+
+		"demanded alone at the same progress. RUNNING is how many programs ran at once on average, SLOWDOWN their "+
+		"mean time over that alone. CPU is of the programs, BUSY of the machine with what was stolen from it, STEAL.",
+		versus, compared)
 	if r.mix().byCores() {
-		t.say("JOB TIME is the mean from submission to end. CORES is the CPU time of the programs over that of the cores. OVER is how long the running programs demanded more than %.2f times the cores, by what each used alone at the same progress. STOPS is how often a program was stopped so that others keep going, STILL how long all programs stood still, RESIZES how often a grant changed.", overAllocated)
+		t.say("JOB TIME is the mean from submission to end. CORES is the CPU time of the programs over that of the "+
+			"cores. OVER is how long the running programs demanded more than %.2f times the cores, by what each used "+
+			"alone at the same progress. STOPS is how often a program was stopped so that others keep going, STILL how "+
+			"long all programs stood still, RESIZES how often a grant changed.", overAllocated)
 	}
 }
 
@@ -102,9 +112,11 @@ func (t *text) alone(r *DemandResult) {
 		disk := fmt.Sprintf("%.0f", p.Bytes/1e6)
 		row := []string{p.Name, p.Alone.spread(1, 1), fmt.Sprintf("%.1f", p.CPU)}
 		if r.mix().byCores() {
-			row = append(row, resource.FormatCPU(p.Cores), fmt.Sprintf("%.2f", float64(p.PeakCPU)/float64(resource.Core)), fmt.Sprint(p.Count), disk)
+			row = append(row, resource.FormatCPU(p.Cores), fmt.Sprintf("%.2f", float64(p.PeakCPU)/float64(resource.Core)),
+				fmt.Sprint(p.Count), disk)
 		} else {
-			row = append(row, disk, fmt.Sprintf("%.1f", float64(p.Peak)/1e6), fmt.Sprintf("%.2f", float64(p.Peak)/float64(r.Speed)))
+			row = append(row, disk, fmt.Sprintf("%.1f", float64(p.Peak)/1e6),
+				fmt.Sprintf("%.2f", float64(p.Peak)/float64(r.Speed)))
 		}
 		rows = append(rows, row)
 	}
@@ -130,16 +142,18 @@ func (r *DemandResult) trial() (why []string) {
 		why = append(why, fmt.Sprintf("there are %s, and %d are needed", rounds(n), demandRounds))
 	}
 	if round, mean := r.shortestRound(); mean < shortestRun {
-		why = append(why, fmt.Sprintf("the runs of round %d took %.0f s on average, and %v are needed", round, mean.Seconds(), shortestRun))
+		why = append(why, fmt.Sprintf("the runs of round %d took %.0f s on average, and %v are needed", round,
+			mean.Seconds(), shortestRun))
 	}
 	if times := r.peaks(); !r.mix().byCores() && (times < leastPeaks || times > mostPeaks) {
-		why = append(why, fmt.Sprintf("the peaks are %.2f times the speed of the disk, and must be %v to %v times", times, leastPeaks, mostPeaks))
+		why = append(why, fmt.Sprintf("the peaks are %.2f times the speed of the disk, and must be %v to %v times", times,
+			leastPeaks, mostPeaks))
 	}
 	return why
 }
 
-// shortestRound returns the round whose runs took the shortest time on average, and that time. One run alone may be shorter than
-// the others: its policy would disqualify itself by ending early.
+// shortestRound returns the round whose runs took the shortest time on average, and that time. One run alone may be
+// shorter than the others: its policy would disqualify itself by ending early.
 func (r *DemandResult) shortestRound() (round int, mean time.Duration) {
 	sum, n := map[int]time.Duration{}, map[int]time.Duration{}
 	for i := range r.Runs {
@@ -159,19 +173,22 @@ func (r *DemandResult) claims() (all []claim) {
 	last := &r.Policies[len(r.Policies)-1]
 	for i := range r.Policies[:len(r.Policies)-1] {
 		s := &r.Policies[i]
-		all = append(all, shorter(fmt.Sprintf("%s ends earlier than %s: that takes %%s times as long", last.Policy, s.Policy), s.Ratio))
+		all = append(all, shorter(fmt.Sprintf("%s ends earlier than %s: that takes %%s times as long", last.Policy,
+			s.Policy), s.Ratio))
 		if c, of := last.Sharing, s.Sharing; c != nil {
-			all = append(all, shorter(fmt.Sprintf("under %s the mean time of a job is shorter than under %s: that takes %%s times as long", last.Policy, s.Policy), of.JobRatio),
-				claim{fmt.Sprintf("%s uses more of the cores than %s: %.0f %% instead of %.0f %%.", last.Policy, s.Policy, 100*c.Used.Median, 100*of.Used.Median),
-					c.Used.Median > of.Used.Median},
-				claim{fmt.Sprintf("under %s programs demand more than the cores for no longer than under %s: %.0f s and %.0f s.", last.Policy, s.Policy, c.Over.Median, of.Over.Median),
-					c.Over.Median <= of.Over.Median})
+			all = append(all, shorter(
+				fmt.Sprintf("under %s the mean time of a job is shorter than under %s: that takes %%s times as long", last.Policy,
+					s.Policy), of.JobRatio),
+				claim{fmt.Sprintf("%s uses more of the cores than %s: %.0f %% instead of %.0f %%.", last.Policy, s.Policy,
+					100*c.Used.Median, 100*of.Used.Median), c.Used.Median > of.Used.Median},
+				claim{fmt.Sprintf("under %s programs demand more than the cores for no longer than under %s: %.0f s and %.0f s.",
+					last.Policy, s.Policy, c.Over.Median, of.Over.Median), c.Over.Median <= of.Over.Median})
 			continue
 		}
-		all = append(all, claim{fmt.Sprintf("%s leaves less of the disk idle than %s: %.2f GB instead of %.2f GB.", last.Policy, s.Policy, last.Idle.Median/1e9, s.Idle.Median/1e9),
-			last.Idle.Median < s.Idle.Median},
-			claim{fmt.Sprintf("%s over-allocates no more than %s: %.2f GB and %.2f GB.", last.Policy, s.Policy, last.Beyond.Median/1e9, s.Beyond.Median/1e9),
-				last.Beyond.Median <= s.Beyond.Median})
+		all = append(all, claim{fmt.Sprintf("%s leaves less of the disk idle than %s: %.2f GB instead of %.2f GB.",
+			last.Policy, s.Policy, last.Idle.Median/1e9, s.Idle.Median/1e9), last.Idle.Median < s.Idle.Median},
+			claim{fmt.Sprintf("%s over-allocates no more than %s: %.2f GB and %.2f GB.", last.Policy, s.Policy,
+				last.Beyond.Median/1e9, s.Beyond.Median/1e9), last.Beyond.Median <= s.Beyond.Median})
 	}
 	return all
 }
@@ -190,19 +207,27 @@ func shorter(words string, ratio *trial.Estimate) claim {
 // why says what bounds the makespans.
 func (t *text) why(r *DemandResult) {
 	if r.mix().byCores() {
-		t.say("No schedule is shorter than %.1f s: no job ends earlier alone, the programs need their CPU time, and all bytes pass through the disk.", r.Least.Seconds())
+		t.say("No schedule is shorter than %.1f s: no job ends earlier alone, the programs need their CPU time, and "+
+			"all bytes pass through the disk.", r.Least.Seconds())
 	} else {
-		longest := slices.MaxFunc(r.Programs, func(a, b DemandProgram) int { return int(math.Round(a.Alone.Median - b.Alone.Median)) })
-		t.say("No schedule is shorter than %.1f s: the longest program alone takes %.1f s (%s), at most %d programs run at once, and all bytes pass through the disk.", r.Least.Seconds(), longest.Alone.Median, longest.Name, r.mix().atOnce)
-		t.say("The disk serves one transfer after the other, without an arm that moves: what is demanded beyond its speed slows the programs down, and costs no transfer. So a policy loses time here by what it leaves idle, and not by over-allocation.")
+		longest := slices.MaxFunc(r.Programs, func(a, b DemandProgram) int {
+			return int(math.Round(a.Alone.Median - b.Alone.Median))
+		})
+		t.say("No schedule is shorter than %.1f s: the longest program alone takes %.1f s (%s), at most %d programs "+
+			"run at once, and all bytes pass through the disk.", r.Least.Seconds(), longest.Alone.Median, longest.Name,
+			r.mix().atOnce)
+		t.say("The disk serves one transfer after the other, without an arm that moves: what is demanded beyond its " +
+			"speed slows the programs down, and costs no transfer. So a policy loses time here by what it leaves idle, " +
+			"and not by over-allocation.")
 	}
 	for _, s := range r.Policies {
-		t.say("%s took %.2f times that. Of what the disk transferred, %.0f %% were counted for programs, and so known to the forecasts.", s.Policy, s.Makespan.Median/r.Least.Seconds(), 100*s.Counted.Median)
+		t.say("%s took %.2f times that. Of what the disk transferred, %.0f %% were counted for programs, and so known "+
+			"to the forecasts.", s.Policy, s.Makespan.Median/r.Least.Seconds(), 100*s.Counted.Median)
 	}
 }
 
-// Pictures returns what the disk, or the cores, and the programs did over time under each policy, of the run whose makespan is the median;
-// nothing if the part was left out.
+// Pictures returns what the disk, or the cores, and the programs did over time under each policy, of the run whose
+// makespan is the median; nothing if the part was left out.
 func (r *DemandResult) Pictures() []Picture {
 	if r.Why != "" {
 		return nil
@@ -244,14 +269,16 @@ func (run *DemandRun) cores() []resource.Amount {
 // track draws what was used of a resource in each second, beside its capacity.
 func (run *DemandRun) track(used []resource.Amount, capacity resource.Amount, name, limit, note string) chart.Track {
 	most := float64(capacity)
-	t := chart.Track{Name: run.Policy, High: 80, Top: most * 1.1, Notes: []string{fmt.Sprintf("makespan %.1f s", run.Makespan().Seconds()), note}}
+	t := chart.Track{Name: run.Policy, High: 80, Top: most * 1.1,
+		Notes: []string{fmt.Sprintf("makespan %.1f s", run.Makespan().Seconds()), note}}
 	area := chart.Area{Name: name, Color: 6}
 	for i, n := range used {
 		t.X, area.Y = append(t.X, float64(i)), append(area.Y, float64(n))
 	}
 	t.X, area.Y = append(t.X, run.Makespan().Seconds()), append(area.Y, 0)
 	t.Areas = []chart.Area{area}
-	t.Lines = []chart.Series{{Name: limit, X: []float64{0, run.Makespan().Seconds()}, Y: []float64{most, most}, Dashed: true, Color: 8}}
+	t.Lines = []chart.Series{{Name: limit, X: []float64{0, run.Makespan().Seconds()}, Y: []float64{most, most},
+		Dashed: true, Color: 8}}
 	return t
 }
 

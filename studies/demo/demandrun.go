@@ -28,15 +28,17 @@ type DemandRun struct {
 	// Disk has what the disk transferred in each second.
 	Disk  []resource.Amount `json:"disk_bytes_per_s"`
 	Areas Areas             `json:"areas"`
-	// CPU is the CPU time of the programs, Busy that of the machine, Stolen what a hypervisor took of the machine meanwhile.
+	// CPU is the CPU time of the programs, Busy that of the machine, Stolen what a hypervisor took of the machine
+	// meanwhile.
 	CPU    time.Duration `json:"cpu_ns"`
 	Busy   time.Duration `json:"busy_ns"`
 	Stolen time.Duration `json:"stolen_ns"`
-	// Counted is the share of what the disk transferred that was counted for the programs: the rest is the machine's own, or
-	// written back by a kernel that does not attribute it.
+	// Counted is the share of what the disk transferred that was counted for the programs: the rest is the machine's
+	// own, or written back by a kernel that does not attribute it.
 	Counted float64 `json:"counted"`
-	// Over is how long the running programs demanded more than the cores, Stops how often programs were to be stopped for others to
-	// keep going, Still how long programs stood still, in total, and Resizes how often grants were to be changed.
+	// Over is how long the running programs demanded more than the cores, Stops how often programs were to be stopped
+	// for others to keep going, Still how long programs stood still, in total, and Resizes how often grants were to be
+	// changed.
 	Over    time.Duration `json:"over_allocated_ns,omitempty"`
 	Stops   int           `json:"stops,omitempty"`
 	Still   time.Duration `json:"still_ns,omitempty"`
@@ -63,16 +65,21 @@ func (r *DemandRun) Makespan() (last time.Duration) {
 
 // wait is how long the jobs waited for the start of their first program, on average.
 func (r *DemandRun) wait() time.Duration {
-	return r.ofJobs(func(j *DemandJob) time.Duration { return j.Started }, func(a, b time.Duration) time.Duration { return min(a, b) })
+	return r.ofJobs(func(j *DemandJob) time.Duration {
+		return j.Started
+	}, func(a, b time.Duration) time.Duration { return min(a, b) })
 }
 
 // jobTime is how long the jobs took until their last program ended, on average.
 func (r *DemandRun) jobTime() time.Duration {
-	return r.ofJobs(func(j *DemandJob) time.Duration { return j.Ended }, func(a, b time.Duration) time.Duration { return max(a, b) })
+	return r.ofJobs(func(j *DemandJob) time.Duration {
+		return j.Ended
+	}, func(a, b time.Duration) time.Duration { return max(a, b) })
 }
 
 // ofJobs returns the mean over the jobs of a time, which is one of their programs'.
-func (r *DemandRun) ofJobs(of func(*DemandJob) time.Duration, which func(a, b time.Duration) time.Duration) (sum time.Duration) {
+func (r *DemandRun) ofJobs(of func(*DemandJob) time.Duration,
+	which func(a, b time.Duration) time.Duration) (sum time.Duration) {
 	times := map[string]time.Duration{}
 	for i := range r.Jobs {
 		j := &r.Jobs[i]
@@ -141,8 +148,8 @@ func (r *DemandRun) judge(of *DemandResult) {
 	}
 }
 
-// overAllocated is the share of the cores beyond which programs demand too much: what two programs of one core each use alone is now and
-// then a little more than two cores.
+// overAllocated is the share of the cores beyond which programs demand too much: what two programs of one core each
+// use alone is now and then a little more than two cores.
 const overAllocated = 1.05
 
 // runDemand runs the mix once under a contender.
@@ -154,33 +161,34 @@ func (d *demandDemonstration) runDemand(ctx context.Context, c *contender) (r *D
 			meter.look(m)
 		}
 	}
-	_, err = sandbox.Run(ctx, d.work, c.Policy, c.Settings, d.result.Node, 250*time.Millisecond, look, func(ctx context.Context, s *sandbox.Session) (time.Duration, error) {
-		if err := d.learned.remember(ctx, s); err != nil {
-			return 0, err
-		}
-		if err := d.prepare(ctx, s.Input); err != nil {
-			return 0, err
-		}
-		m, err := d.disk.Meter()
-		if err != nil {
-			return 0, err
-		}
-		begun := time.Now()
-		r.Begun = begun.UTC().Truncate(time.Second)
-		meter.begin(begun, m)
-		busy, _ := profiler.BusyTime()
-		stolen, _ := profiler.StolenTime()
-		if err := d.play(ctx, s, c, r, begun); err != nil {
-			return 0, err
-		}
-		if err := r.count(s.Driver.EventLog()); err != nil {
-			return 0, err
-		}
-		busyNow, _ := profiler.BusyTime()
-		stolenNow, _ := profiler.StolenTime()
-		r.Busy, r.Stolen = busyNow-busy, stolenNow-stolen
-		return r.CPU, nil
-	})
+	_, err = sandbox.Run(ctx, d.work, c.Policy, c.Settings, d.result.Node, 250*time.Millisecond, look,
+		func(ctx context.Context, s *sandbox.Session) (time.Duration, error) {
+			if err := d.learned.remember(ctx, s); err != nil {
+				return 0, err
+			}
+			if err := d.prepare(ctx, s.Input); err != nil {
+				return 0, err
+			}
+			m, err := d.disk.Meter()
+			if err != nil {
+				return 0, err
+			}
+			begun := time.Now()
+			r.Begun = begun.UTC().Truncate(time.Second)
+			meter.begin(begun, m)
+			busy, _ := profiler.BusyTime()
+			stolen, _ := profiler.StolenTime()
+			if err := d.play(ctx, s, c, r, begun); err != nil {
+				return 0, err
+			}
+			if err := r.count(s.Driver.EventLog()); err != nil {
+				return 0, err
+			}
+			busyNow, _ := profiler.BusyTime()
+			stolenNow, _ := profiler.StolenTime()
+			r.Busy, r.Stolen = busyNow-busy, stolenNow-stolen
+			return r.CPU, nil
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +207,8 @@ func (d *demandDemonstration) runDemand(ctx context.Context, c *contender) (r *D
 }
 
 // play submits all jobs and waits for them.
-func (d *demandDemonstration) play(ctx context.Context, s *sandbox.Session, c *contender, r *DemandRun, begun time.Time) error {
+func (d *demandDemonstration) play(ctx context.Context, s *sandbox.Session, c *contender, r *DemandRun,
+	begun time.Time) error {
 	var ids []cluster.JobID
 	for i := range d.jobs {
 		id, err := submitDemand(ctx, s, d.mix.under(c, d.jobs[i], d.learned))
@@ -217,7 +226,8 @@ func (d *demandDemonstration) play(ctx context.Context, s *sandbox.Session, c *c
 		for k := range j.Tasks {
 			t := &j.Tasks[k]
 			stage := int(t.Task.Stage)
-			program := DemandJob{Name: programName(&d.jobs[i], stage), Started: t.Started.Sub(begun), Ended: t.Ended.Sub(begun), Use: used[stage]}
+			program := DemandJob{Name: programName(&d.jobs[i], stage), Started: t.Started.Sub(begun),
+				Ended: t.Ended.Sub(begun), Use: used[stage]}
 			if program.Name != j.Name {
 				program.Job = j.Name
 			}
@@ -265,7 +275,8 @@ func (r *DemandRun) count(log string) error {
 }
 
 func submitDemand(ctx context.Context, s *sandbox.Session, j cluster.Job) (cluster.JobID, error) {
-	id, err := s.Driver.Submit(ctx, live.Submission{Job: j, Caller: sandbox.Caller(), Env: sandbox.Environment(), Dir: s.Input})
+	id, err := s.Driver.Submit(ctx, live.Submission{Job: j, Caller: sandbox.Caller(), Env: sandbox.Environment(),
+		Dir: s.Input})
 	if err != nil {
 		return 0, fmt.Errorf("submit job %q: %w", j.Name, err)
 	}
@@ -315,8 +326,8 @@ func (m *diskMeter) look(is boundeddisk.Meter) {
 	}
 }
 
-// perSecond returns what was transferred in each second until the end; the last second may be a part of one. Between two
-// readings the rate is taken to be constant.
+// perSecond returns what was transferred in each second until the end; the last second may be a part of one. Between
+// two readings the rate is taken to be constant.
 func (m *diskMeter) perSecond(end time.Duration) (rates []resource.Amount) {
 	before := m.by(0)
 	for t := time.Duration(0); t < end; t += time.Second {

@@ -67,7 +67,8 @@ func (d *demonstration) say(format string, operands ...any) {
 // repeat runs the mix under every contender, round after round, every second round in reverse order. run returns how
 // long it took. The first round always runs; rounds that, taking as long as the round before, would end after the limit
 // are left out.
-func (d *demonstration) repeat(all []contender, run func(c *contender, round int) (took time.Duration, err error)) error {
+func (d *demonstration) repeat(all []contender, run func(c *contender, round int) (took time.Duration,
+	err error)) error {
 	order := make([]*contender, len(all))
 	for i := range order {
 		order[i] = &all[i]
@@ -75,7 +76,8 @@ func (d *demonstration) repeat(all []contender, run func(c *contender, round int
 	var last time.Duration
 	for round := 1; round <= d.Rounds; round++ {
 		if round > 1 && d.Limit > 0 && time.Since(d.begun)+last > d.Limit {
-			d.say("left out: %s of %d, since the next would end after the limit of %v", rounds(d.Rounds-round+1), d.Rounds, d.Limit)
+			d.say("left out: %s of %d, since the next would end after the limit of %v", rounds(d.Rounds-round+1), d.Rounds,
+				d.Limit)
 			return nil
 		}
 		last = 0

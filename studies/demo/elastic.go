@@ -90,7 +90,8 @@ func (d *elasticDemonstration) simulateAll() error {
 	if d.Simulate {
 		d.say("simulating only: nothing is run, and what follows is all simulated, from profiles recorded on another machine")
 	} else {
-		d.say("nothing can run here (%s): what follows is all simulated, from profiles recorded on another machine", d.result.Why)
+		d.say("nothing can run here (%s): what follows is all simulated, from profiles recorded on another machine",
+			d.result.Why)
 	}
 	r, err := recorded()
 	if err != nil {
@@ -105,7 +106,8 @@ func (d *elasticDemonstration) simulateAll() error {
 
 // real runs everything on this machine.
 func (d *elasticDemonstration) real(ctx context.Context) error {
-	d.say("working in %s and in control groups named bellows-*; both are removed at the end, and nothing else is changed", d.work)
+	d.say("working in %s and in control groups named bellows-*; both are removed at the end, and nothing else is "+
+		"changed", d.work)
 	input := filepath.Join(d.work, sandbox.InputDir)
 	if err := writeInputs(input); err != nil {
 		return err
@@ -126,7 +128,9 @@ func (d *elasticDemonstration) real(ctx context.Context) error {
 		return err
 	}
 	// 4. The mix runs.
-	if err := d.repeat(sizings, func(c *contender, round int) (time.Duration, error) { return d.runOne(ctx, c, round) }); err != nil {
+	if err := d.repeat(sizings, func(c *contender, round int) (time.Duration, error) {
+		return d.runOne(ctx, c, round)
+	}); err != nil {
 		return err
 	}
 	// 5. Predictions and runs are compared.
@@ -152,8 +156,9 @@ func (d *elasticDemonstration) profileAll(ctx context.Context, input string) err
 		d.result.Profiles = append(d.result.Profiles, profile)
 		m := &profile.Model
 		e := m.Elasticity()
-		d.say("measured %s: ideal %s, %.2f s there, at most %.2f times as long down to %s (%s)", p.name, resource.FormatMemory(m.IdealMemory),
-			m.IdealDuration.Seconds(), e.Worst(), resource.FormatMemory(m.MinMemory), m.Kind)
+		d.say("measured %s: ideal %s, %.2f s there, at most %.2f times as long down to %s (%s)", p.name,
+			resource.FormatMemory(m.IdealMemory), m.IdealDuration.Seconds(), e.Worst(), resource.FormatMemory(m.MinMemory),
+			m.Kind)
 	}
 	return nil
 }
@@ -179,8 +184,8 @@ func (d *elasticDemonstration) measureLaunch(ctx context.Context) error {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// measureNeighbour runs one task of every program with half its ideal memory, one at a time, and then two of each, two at
-// a time.
+// measureNeighbour runs one task of every program with half its ideal memory, one at a time, and then two of each,
+// two at a time.
 func (d *elasticDemonstration) measureNeighbour(ctx context.Context) error {
 	var mean [2]time.Duration
 	for i := range mean {
@@ -243,7 +248,8 @@ func (d *elasticDemonstration) runOne(ctx context.Context, c *contender, round i
 	}
 	begun := time.Now()
 	r, err := runReal(ctx, d.work, c, node, w, func(ended int) {
-		d.Show(fmt.Sprintf("round %d of %d, %s: %.0f s, %d of %d tasks ended", round, d.Rounds, c.Label, time.Since(begun).Seconds(), ended, tasks))
+		d.Show(fmt.Sprintf("round %d of %d, %s: %.0f s, %d of %d tasks ended", round, d.Rounds, c.Label,
+			time.Since(begun).Seconds(), ended, tasks))
 	})
 	if err != nil {
 		return 0, err

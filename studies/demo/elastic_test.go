@@ -24,7 +24,8 @@ import (
 // TestSimulateOnly runs everything that needs no machine.
 func TestSimulateOnly(t *testing.T) {
 	var said []string
-	res, err := Elastic(t.Context(), Options{Rounds: 1, Repeats: 1, Simulate: true, Say: func(line string) { said = append(said, line) }})
+	res, err := Elastic(t.Context(),
+		Options{Rounds: 1, Repeats: 1, Simulate: true, Say: func(line string) { said = append(said, line) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,8 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	decisions := 0
-	_, err = sim.Run(sim.Config{Nodes: sim.Uniform(1, node), Observe: func(now timeline.Time, events []cluster.Event, taken []cluster.Decision) {
+	_, err = sim.Run(sim.Config{Nodes: sim.Uniform(1, node), Observe: func(now timeline.Time, events []cluster.Event,
+		taken []cluster.Decision) {
 		decisions += len(taken)
 		if err := errors.Join(writer.Events(now, events...), writer.Decisions(now, taken)); err != nil {
 			t.Fatal(err)
@@ -115,8 +117,9 @@ func TestReal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Model.IdealMemory != tiny.ideal() || got.Sizes[0].Spilled < resource.Amount(tiny.size())/2 {
-		t.Errorf("ideal memory %s, want %s; with %s it spilled %s", resource.FormatMemory(got.Model.IdealMemory), resource.FormatMemory(tiny.ideal()),
-			resource.FormatMemory(got.Sizes[0].Memory), resource.FormatMemory(got.Sizes[0].Spilled))
+		t.Errorf("ideal memory %s, want %s; with %s it spilled %s", resource.FormatMemory(got.Model.IdealMemory),
+			resource.FormatMemory(tiny.ideal()), resource.FormatMemory(got.Sizes[0].Memory),
+			resource.FormatMemory(got.Sizes[0].Spilled))
 	}
 	stage := cluster.Stage{Name: "sort", Tasks: 2}
 	got.Model.Apply(&stage)

@@ -42,8 +42,9 @@ type FlexSummary struct {
 	Runtime  Figure `json:"mean_job_runtime_s"` // of jobs that finished
 	// Used is the memory use of programs / the memory of the node, on average over the makespan.
 	Used Figure `json:"utilisation"`
-	// Waiting is the share of the makespan in which anyone waits for memory; UsedWaiting and GrantedWaiting are what programs use, and the limits of
-	// their containers, over the memory of the node, on average then. They are 0 if there is no such time.
+	// Waiting is the share of the makespan in which anyone waits for memory; UsedWaiting and GrantedWaiting are what
+	// programs use, and the limits of their containers, over the memory of the node, on average then. They are 0 if
+	// there is no such time.
 	Waiting        Figure `json:"waiting"`
 	UsedWaiting    Figure `json:"utilisation_while_waiting"`
 	GrantedWaiting Figure `json:"granted_while_waiting"`
@@ -136,7 +137,9 @@ func (d *flexDemonstration) real(ctx context.Context) (err error) {
 		return err
 	}
 	d.say("%s; working in %s and in control groups named bellows-*, all removed at the end", d.swap.About, d.work)
-	if err := d.repeat(d.mix.contenders(), func(c *contender, round int) (time.Duration, error) { return d.runOne(ctx, c, round) }); err != nil {
+	if err := d.repeat(d.mix.contenders(), func(c *contender, round int) (time.Duration, error) {
+		return d.runOne(ctx, c, round)
+	}); err != nil {
 		return err
 	}
 	d.summarise()
@@ -197,7 +200,8 @@ func (d *flexDemonstration) runNow(ctx context.Context, a *contender, round int)
 	}
 	begun := time.Now()
 	r, err := runFlex(ctx, d.work, d.mix, a, func(ended, all int) {
-		d.Show(fmt.Sprintf("round %d of %d, %s: %.0f s, %d of %d jobs ended", round, d.Rounds, a.Label, time.Since(begun).Seconds(), ended, all))
+		d.Show(fmt.Sprintf("round %d of %d, %s: %.0f s, %d of %d jobs ended", round, d.Rounds, a.Label,
+			time.Since(begun).Seconds(), ended, all))
 	})
 	if err != nil {
 		return nil, err

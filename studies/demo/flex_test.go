@@ -30,7 +30,8 @@ func cannedFlex() *FlexResult {
 	stream := func(took ...time.Duration) (jobs []FlexJob) {
 		for i, d := range took {
 			at := time.Duration(i) * s
-			jobs = append(jobs, FlexJob{Name: "short", Submitted: at, Started: at, Ended: at + d, Finished: true, Attempts: 1, ID: 9})
+			jobs = append(jobs, FlexJob{Name: "short", Submitted: at, Started: at, Ended: at + d, Finished: true, Attempts: 1,
+				ID: 9})
 		}
 		return jobs
 	}
@@ -49,7 +50,8 @@ func cannedFlex() *FlexResult {
 			{Name: "sort 0.3", Submitted: s, Started: 2 * s, Ended: 6 * s, Finished: true, Attempts: 1, ID: 2}},
 			Stream: stream(s/2, s/2, s)},
 	}
-	r := &FlexResult{Node: resource.Of(2000, 640*mib), Jobs: 2, Attempts: 3, Programs: []string{"grow, a working set that grows", "sort, a sort of numbers in memory"}}
+	r := &FlexResult{Node: resource.Of(2000, 640*mib), Jobs: 2, Attempts: 3,
+		Programs: []string{"grow, a working set that grows", "sort, a sort of numbers in memory"}}
 	for i := range runs {
 		run := &runs[i]
 		run.Round, run.Slots, run.Others = 1, 6, &others
@@ -59,8 +61,8 @@ func cannedFlex() *FlexResult {
 				x.waiting = 1
 			}
 			if at >= 2*s {
-				x.containers = append(x.containers, held{id: container(2), anonymous: 40 * mib, swap: 20 * mib, limit: 40 * mib, suspended: i == 2 && at < 4*s},
-					held{id: container(9), anonymous: 30 * mib, limit: 64 * mib})
+				x.containers = append(x.containers, held{id: container(2), anonymous: 40 * mib, swap: 20 * mib, limit: 40 * mib,
+					suspended: i == 2 && at < 4*s}, held{id: container(9), anonymous: 30 * mib, limit: 64 * mib})
 			}
 			run.samples = append(run.samples, x)
 		}
@@ -113,7 +115,8 @@ func TestHold(t *testing.T) {
 		container(3): {State: cluster.ContainerWaiting},
 	})
 	slices.SortFunc(got, func(a, b held) int { return cmp.Compare(a.id.Task.Job, b.id.Task.Job) })
-	want := []held{{id: container(1), anonymous: resource.MiB, limit: resource.MiB}, {id: container(2), swap: resource.MiB, suspended: true}}
+	want := []held{{id: container(1), anonymous: resource.MiB, limit: resource.MiB},
+		{id: container(2), swap: resource.MiB, suspended: true}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -147,7 +150,8 @@ func TestMixes(t *testing.T) {
 					t.Errorf("%s: %v", allocations[k].Label, err)
 				}
 				if size := job.Stages[0].Ideal[resource.Memory]; size > memory/10*6 || len(args) != 5 {
-					t.Errorf("%s: %v gets %s of %s", allocations[k].Label, args, resource.FormatMemory(size), resource.FormatMemory(memory))
+					t.Errorf("%s: %v gets %s of %s", allocations[k].Label, args, resource.FormatMemory(size),
+						resource.FormatMemory(memory))
 				}
 			}
 		}

@@ -72,8 +72,8 @@ func ownMix(memory resource.Amount) *flexMix {
 	const small = 0.3
 	add := func(kind, about string, sixteenths resource.Amount, reads int, sizes ...float64) {
 		largest := memory / 16 * sixteenths
-		m.programs = append(m.programs, hungryProgram{name: kind, about: about, peak: largest + beside, least: memory / 10, sizes: sizes,
-			command: func(share float64, _ resource.Amount) []string {
+		m.programs = append(m.programs, hungryProgram{name: kind, about: about, peak: largest + beside, least: memory / 10,
+			sizes: sizes, command: func(share float64, _ resource.Amount) []string {
 				return own(kind, resource.Amount(share*float64(largest)), int(share*float64(reads)))
 			}})
 	}
@@ -122,5 +122,6 @@ func (j *hungryJob) job(m *flexMix, a *contender) (cluster.Job, []string) {
 	if a.class == cluster.Flex {
 		stage.MaxMemory = most
 	}
-	return cluster.Job{Name: j.program.name, Class: a.class, MaxAttempts: m.attempts, Stages: []cluster.Stage{stage}}, j.program.command(j.share, most)
+	return cluster.Job{Name: j.program.name, Class: a.class, MaxAttempts: m.attempts, Stages: []cluster.Stage{stage}},
+		j.program.command(j.share, most)
 }

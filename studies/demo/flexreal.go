@@ -37,14 +37,17 @@ func realMix(ctx context.Context, dir string, jobs int) (m *flexMix, missing []s
 	}
 	files := filepath.Join(dir, "programs")
 	add := func(name, about string, command func(share float64, most resource.Amount) []string) {
-		m.programs = append(m.programs, hungryProgram{name: name, about: about, peak: peak, least: 96 * mib, command: command})
+		m.programs = append(m.programs, hungryProgram{name: name, about: about, peak: peak, least: 96 * mib,
+			command: command})
 	}
 	// scaled returns a whole number in proportion to the share of the largest job.
 	scaled := func(share, largest float64) string { return fmt.Sprint(int(share * largest)) }
-	if out, err := exec.CommandContext(ctx, "javac", "-d", files, filepath.Join(files, "Grow.java")).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "javac", "-d", files,
+		filepath.Join(files, "Grow.java")).CombinedOutput(); err != nil {
 		missing = append(missing, fmt.Sprintf("the program of the JVM: javac does not work (%v) %.100s", err, out))
 	} else {
-		about := fmt.Sprintf("a JVM whose live set grows to %d MiB; its heap is four fifths of the container, of a FLEX one of the node", live)
+		about := fmt.Sprintf(
+			"a JVM whose live set grows to %d MiB; its heap is four fifths of the container, of a FLEX one of the node", live)
 		add("java", about, func(share float64, most resource.Amount) []string {
 			heap := fmt.Sprintf("-Xmx%dm", int64(most)*4/5/int64(mib))
 			return []string{"java", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError", heap, "-cp", files, "Grow",
@@ -61,16 +64,18 @@ func realMix(ctx context.Context, dir string, jobs int) (m *flexMix, missing []s
 	if system := "/usr/bin/python3"; exec.CommandContext(ctx, system, "-c", "").Run() == nil {
 		python = system
 	}
-	about := fmt.Sprintf("a Python program whose working set swells to %d MiB, shrinks, and swells half as much again", swell)
+	about := fmt.Sprintf("a Python program whose working set swells to %d MiB, shrinks, and swells half as much again",
+		swell)
 	add("python", about, func(share float64, _ resource.Amount) []string {
 		return []string{python, filepath.Join(files, "swell.py"), scaled(share, swell), scaled(share, 5_000)}
 	})
 	if _, err := exec.LookPath("memcached"); err != nil {
 		missing = append(missing, "the server: there is no memcached")
 	} else {
-		add("server", fmt.Sprintf("memcached under load, with %d MiB of values", values), func(share float64, _ resource.Amount) []string {
-			return []string{python, filepath.Join(files, "server.py"), scaled(share, values), scaled(share, 60)}
-		})
+		add("server", fmt.Sprintf("memcached under load, with %d MiB of values", values),
+			func(share float64, _ resource.Amount) []string {
+				return []string{python, filepath.Join(files, "server.py"), scaled(share, values), scaled(share, 60)}
+			})
 	}
 	return m.fill(jobs), missing, nil
 }

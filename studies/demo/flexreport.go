@@ -22,11 +22,17 @@ func (r *FlexResult) Write(w io.Writer) error {
 }
 
 // flexLegend explains the columns.
-const flexLegend = "KILLS are of programs, for memory: a job has %d attempts; JOB RUNTIME is the mean from submission to end of jobs that finished; USED is the memory that programs held over that of the node; RUNNING is how many ran at once, SUSPENDED how many stood still meanwhile, both on average. WAITING is how much of the time a program was suspended, or a job not started, for lack of memory; USED THEN is the memory that programs held during that time, GRANTED the limits of their containers, both over that of the node; CPU is the CPU time of all jobs over that of the cores."
+const flexLegend = "KILLS are of programs, for memory: a job has %d attempts; JOB RUNTIME is the mean from " +
+	"submission to end of jobs that finished; USED is the memory that programs held over that of the node; RUNNING " +
+	"is how many ran at once, SUSPENDED how many stood still meanwhile, both on average. WAITING is how much of " +
+	"the time a program was suspended, or a job not started, for lack of memory; USED THEN is the memory that " +
+	"programs held during that time, GRANTED the limits of their containers, both over that of the node; CPU is " +
+	"the CPU time of all jobs over that of the cores."
 
 func (t *text) flex(r *FlexResult) {
-	t.say("%d jobs whose memory comes and goes share %s and %s cores with a stream of short REGULAR jobs. Medians of %s, with the least and the most.",
-		r.Jobs, resource.FormatMemory(r.Node[resource.Memory]), resource.FormatCPU(r.Node[resource.CPU]), rounds(r.Summaries[0].Rounds))
+	t.say("%d jobs whose memory comes and goes share %s and %s cores with a stream of short REGULAR jobs. Medians "+
+		"of %s, with the least and the most.", r.Jobs, resource.FormatMemory(r.Node[resource.Memory]),
+		resource.FormatCPU(r.Node[resource.CPU]), rounds(r.Summaries[0].Rounds))
 	t.WriteString("\n")
 	t.flexTables([]FlexResult{*r}, false)
 	t.say(flexLegend, r.Attempts)
@@ -143,11 +149,12 @@ func flexClaims(r *FlexResult) []claim {
 	peak, half, flex := &r.Summaries[0], &r.Summaries[1], &r.Summaries[2]
 	jobs := float64(r.Jobs)
 	claims := []claim{
-		{fmt.Sprintf("too little memory kills with fixed containers (%.0f kills, %.0f of %d jobs finished) and not with FLEX (%.0f kills, %.0f finished).",
-			half.Kills.Median, half.Finished.Median, r.Jobs, flex.Kills.Median, flex.Finished.Median),
+		{fmt.Sprintf("too little memory kills with fixed containers (%.0f kills, %.0f of %d jobs finished) and not "+
+			"with FLEX (%.0f kills, %.0f finished).", half.Kills.Median, half.Finished.Median, r.Jobs, flex.Kills.Median,
+			flex.Finished.Median),
 			half.Kills.Least > 0 && flex.Kills.Most == 0 && flex.Finished.Least == jobs},
-		{fmt.Sprintf("memory was short enough for FLEX to suspend and to swap: %.2f jobs stood still on average, with up to %s in swap.",
-			flex.Suspended.Median, wholeMiB(flex.Swapped)),
+		{fmt.Sprintf("memory was short enough for FLEX to suspend and to swap: %.2f jobs stood still on average, with "+
+			"up to %s in swap.", flex.Suspended.Median, wholeMiB(flex.Swapped)),
 			flex.Suspended.Least > 0 && flex.Swapped > 0},
 	}
 	words := "FLEX ends %.2f times as fast as containers of the peak: it ran %.2f jobs at once, they %.2f"
@@ -157,12 +164,12 @@ func flexClaims(r *FlexResult) []claim {
 	claims = append(claims,
 		claim{fmt.Sprintf(words+".", peak.Makespan.Median/flex.Makespan.Median, flex.AtOnce.Median, peak.AtOnce.Median),
 			flex.Makespan.Median < peak.Makespan.Median},
-		claim{fmt.Sprintf("FLEX uses more of the memory: %.0f %% instead of %.0f %%.", 100*flex.Used.Median, 100*peak.Used.Median),
-			flex.Used.Median > peak.Used.Median},
-		claim{fmt.Sprintf("FLEX uses at least %.0f %% of the memory while anyone waits for memory: %.0f %%.", 100*enoughUsed, 100*flex.UsedWaiting.Median),
-			flex.Waiting.Least > 0 && flex.UsedWaiting.Median >= enoughUsed},
-		claim{fmt.Sprintf("short jobs wait less beside FLEX: p95 %.2f s instead of %.2f s.", flex.Stream.P95, peak.Stream.P95),
-			flex.Stream.P95 < peak.Stream.P95})
+		claim{fmt.Sprintf("FLEX uses more of the memory: %.0f %% instead of %.0f %%.", 100*flex.Used.Median,
+			100*peak.Used.Median), flex.Used.Median > peak.Used.Median},
+		claim{fmt.Sprintf("FLEX uses at least %.0f %% of the memory while anyone waits for memory: %.0f %%.",
+			100*enoughUsed, 100*flex.UsedWaiting.Median), flex.Waiting.Least > 0 && flex.UsedWaiting.Median >= enoughUsed},
+		claim{fmt.Sprintf("short jobs wait less beside FLEX: p95 %.2f s instead of %.2f s.", flex.Stream.P95,
+			peak.Stream.P95), flex.Stream.P95 < peak.Stream.P95})
 	return claims
 }
 

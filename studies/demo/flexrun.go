@@ -14,7 +14,8 @@ import (
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-// FlexRun is one run of a mix of programs whose memory use rises and falls, under one contender. Times count from the beginning of the run.
+// FlexRun is one run of a mix of programs whose memory use rises and falls, under one contender. Times count from the
+// beginning of the run.
 type FlexRun struct {
 	Allocation string    `json:"allocation"`
 	Round      int       `json:"round"` // from 1
@@ -145,8 +146,8 @@ func (r *FlexRun) Suspended() float64 {
 // startsWithin is the time within which a job starts that waits for nothing.
 const startsWithin = 500 * time.Millisecond
 
-// waits reports whether anyone waits for memory: a program that is suspended, a container that has not begun, or a job that has not been started
-// although there are cores for it.
+// waits reports whether anyone waits for memory: a program that is suspended, a container that has not begun, or a
+// job that has not been started although there are cores for it.
 func (r *FlexRun) waits(s *sample) bool {
 	if s.waiting > 0 || slices.ContainsFunc(s.containers, func(c held) bool { return c.suspended }) {
 		return true
@@ -165,7 +166,8 @@ func (r *FlexRun) Waiting() float64 {
 	})
 }
 
-// whileWaiting is the sum over the containers of an amount, on average over the time in which anyone waits for memory; 0 if there is none.
+// whileWaiting is the sum over the containers of an amount, on average over the time in which anyone waits for
+// memory; 0 if there is none.
 func (r *FlexRun) whileWaiting(of func(*held) resource.Amount) float64 {
 	sum := r.over(func(s *sample) (all float64) {
 		if r.waits(s) {
@@ -178,8 +180,8 @@ func (r *FlexRun) whileWaiting(of func(*held) resource.Amount) float64 {
 	return sum / max(r.Waiting(), 1e-9)
 }
 
-// UsedWaiting is the memory use of programs, and GrantedWaiting the limits of their containers, on average while anyone waits for memory,
-// bytes.
+// UsedWaiting is the memory use of programs, and GrantedWaiting the limits of their containers, on average while
+// anyone waits for memory, bytes.
 func (r *FlexRun) UsedWaiting() float64 {
 	return r.whileWaiting(func(c *held) resource.Amount { return c.anonymous })
 }
@@ -219,7 +221,8 @@ func (r *FlexRun) Wrong() error {
 }
 
 // runFlex runs the mix on this machine under a contender.
-func runFlex(ctx context.Context, work string, mix *flexMix, a *contender, seen func(ended, all int)) (r *FlexRun, err error) {
+func runFlex(ctx context.Context, work string, mix *flexMix, a *contender, seen func(ended, all int)) (r *FlexRun,
+	err error) {
 	r = &FlexRun{Allocation: a.Label, Slots: int(mix.node[resource.CPU] / mix.cpu)}
 	r.Others, err = sandbox.Run(ctx, work, a.Policy, a.Settings, mix.node, 100*time.Millisecond, r.sample,
 		func(ctx context.Context, s *sandbox.Session) (time.Duration, error) {
@@ -242,7 +245,8 @@ type flexInProgress struct {
 func (f *flexInProgress) submit(ctx context.Context, j cluster.Job, args []string) (cluster.JobID, error) {
 	j.Stages = slices.Clone(j.Stages)
 	j.Stages[0].Args = args
-	id, err := f.Driver.Submit(ctx, live.Submission{Job: j, Caller: sandbox.Caller(), Env: sandbox.Environment(), Dir: f.Input})
+	id, err := f.Driver.Submit(ctx, live.Submission{Job: j, Caller: sandbox.Caller(), Env: sandbox.Environment(),
+		Dir: f.Input})
 	if err != nil {
 		return 0, fmt.Errorf("submit job %q: %w", j.Name, err)
 	}
@@ -298,7 +302,8 @@ func (f *flexInProgress) stream(ctx, more context.Context) ([]FlexJob, error) {
 		if pause(more, time.Until(f.Begun.Add(at))) != nil {
 			break
 		}
-		id, err := f.submit(ctx, cluster.Job{Name: "short", MaxAttempts: f.mix.attempts, Stages: []cluster.Stage{stage}}, f.mix.stream)
+		id, err := f.submit(ctx, cluster.Job{Name: "short", MaxAttempts: f.mix.attempts, Stages: []cluster.Stage{stage}},
+			f.mix.stream)
 		if err != nil {
 			return nil, err
 		}
@@ -331,7 +336,8 @@ func (f *flexInProgress) await(ctx context.Context, id cluster.JobID) (FlexJob, 
 	if err != nil {
 		return FlexJob{}, fmt.Errorf("wait for job %d: %w", id, err)
 	}
-	out := FlexJob{Name: j.Name, Submitted: f.Since(j.Submitted), Ended: f.Since(j.Finished), Finished: j.Status == cluster.StatusSucceeded, ID: id}
+	out := FlexJob{Name: j.Name, Submitted: f.Since(j.Submitted), Ended: f.Since(j.Finished),
+		Finished: j.Status == cluster.StatusSucceeded, ID: id}
 	runs, err := f.Store.Tasks(ctx, id)
 	if err != nil {
 		return FlexJob{}, fmt.Errorf("look up the attempts of job %d: %w", id, err)
@@ -360,7 +366,8 @@ func (j *FlexJob) take(t *store.Task, f *flexInProgress) {
 	}
 	switch {
 	case t.Outcome == cluster.Succeeded:
-	case t.Outcome == cluster.OutOfMemory, t.Outcome == cluster.Preempted, t.Exit.OOMKills > 0, f.mix.outOfMemory > 0 && t.Exit.Code == f.mix.outOfMemory:
+	case t.Outcome == cluster.OutOfMemory, t.Outcome == cluster.Preempted, t.Exit.OOMKills > 0, f.mix.outOfMemory > 0 &&
+		t.Exit.Code == f.mix.outOfMemory:
 		j.Kills++
 	default:
 		j.Wrong = fmt.Sprintf("ended as %s with exit code %d: %s", t.Outcome, t.Exit.Code, t.Detail)

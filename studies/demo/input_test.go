@@ -50,7 +50,8 @@ func TestMixLeavesACoreIdle(t *testing.T) {
 		ideal := s.Ideal[resource.Memory]
 		least = min(least, ideal)
 		if share := float64(ideal) / float64(node[resource.Memory]); share < 0.55 || share > 0.9 {
-			t.Errorf("job %s: ideal memory %s is %.0f %% of the node, want 55 to 90", w.Jobs[i].Name, resource.FormatMemory(ideal), 100*share)
+			t.Errorf("job %s: ideal memory %s is %.0f %% of the node, want 55 to 90", w.Jobs[i].Name,
+				resource.FormatMemory(ideal), 100*share)
 		}
 		if s.Ideal[resource.CPU] != resource.Core {
 			t.Errorf("job %s: cpus %s, want 1", w.Jobs[i].Name, resource.FormatCPU(s.Ideal[resource.CPU]))

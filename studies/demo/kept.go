@@ -22,19 +22,21 @@ type keptRuns struct{ dir string }
 type keptRun struct {
 	Programs string   `json:"programs"` // runs of other programs are not used
 	Run      *FlexRun `json:"run"`
-	// Samples are rows, one per container and time: milliseconds, job, then bytes of anonymous memory, swap and limit, and 1
-	// if it was suspended. A row without a job says in its last number how many containers waited for memory before they began.
+	// Samples are rows, one per container and time: milliseconds, job, then bytes of anonymous memory, swap and limit,
+	// and 1 if it was suspended. A row without a job says in its last number how many containers waited for memory
+	// before they began.
 	Samples [][6]int64 `json:"samples"`
 }
 
 func (k *keptRuns) path(jobs int, allocation string, round int) string {
-	return filepath.Join(k.dir, fmt.Sprintf("%d-jobs-%s-%d.json", jobs, strings.ReplaceAll(strings.ToLower(allocation), " ", "-"), round))
+	return filepath.Join(k.dir,
+		fmt.Sprintf("%d-jobs-%s-%d.json", jobs, strings.ReplaceAll(strings.ToLower(allocation), " ", "-"), round))
 }
 
 // identity returns what runs must have in common to be compared.
 func (r *FlexResult) identity() string {
-	return fmt.Sprintf("%s, %s cores: %s", resource.FormatMemory(r.Node[resource.Memory]), resource.FormatCPU(r.Node[resource.CPU]),
-		strings.Join(r.Programs, "; "))
+	return fmt.Sprintf("%s, %s cores: %s", resource.FormatMemory(r.Node[resource.Memory]),
+		resource.FormatCPU(r.Node[resource.CPU]), strings.Join(r.Programs, "; "))
 }
 
 // load returns a kept run, or nil.
@@ -82,7 +84,8 @@ func readKept(path, programs string, into kept) (found bool, err error) {
 		return false, fmt.Errorf("file %s: holds no run: %w", path, err)
 	}
 	if into.of() != programs {
-		return false, fmt.Errorf("file %s: was run with %q: must be %q; name another directory, or remove it", path, into.of(), programs)
+		return false, fmt.Errorf("file %s: was run with %q: must be %q; name another directory, or remove it", path,
+			into.of(), programs)
 	}
 	return true, nil
 }
@@ -129,7 +132,8 @@ func unpack(rows [][6]int64) (samples []sample) {
 			continue
 		}
 		s.containers = append(s.containers, held{id: cluster.ContainerID{Task: cluster.TaskID{Job: cluster.JobID(row[1])}},
-			anonymous: resource.Amount(row[2]), swap: resource.Amount(row[3]), limit: resource.Amount(row[4]), suspended: row[5] == 1})
+			anonymous: resource.Amount(row[2]), swap: resource.Amount(row[3]), limit: resource.Amount(row[4]),
+			suspended: row[5] == 1})
 	}
 	return samples
 }

@@ -15,8 +15,9 @@ import (
 )
 
 // BenchmarkShortJobsBesideSuspended measures how long short jobs of one core wait and run on a node whose two cores are
-// granted to two paused containers, and on the same node without these containers. Each of 20 rounds does both, odd rounds in
-// the reverse order, with 12 jobs one after another. One iteration is the whole comparison; it takes some minutes.
+// granted to two paused containers, and on the same node without these containers. Each of 20 rounds does both, odd
+// rounds in the reverse order, with 12 jobs one after another. One iteration is the whole comparison; it takes some
+// minutes.
 //
 // The goals: the jobs beside paused containers wait for less than 1 s (p95), and run at most twice as long as alone.
 func BenchmarkShortJobsBesideSuspended(b *testing.B) {
@@ -47,8 +48,8 @@ func BenchmarkShortJobsBesideSuspended(b *testing.B) {
 		load, _ := os.ReadFile("/proc/loadavg")
 		b.Logf("load at the end: %s", strings.TrimSpace(string(load)))
 		say := func(name string, values []float64) {
-			b.Logf("%s: median %.3f, p5 %.3f, p95 %.3f, from %.3f to %.3f of %d", name, quantile(values, 0.5), quantile(values, 0.05),
-				quantile(values, 0.95), slices.Min(values), slices.Max(values), len(values))
+			b.Logf("%s: median %.3f, p5 %.3f, p95 %.3f, from %.3f to %.3f of %d", name, quantile(values, 0.5),
+				quantile(values, 0.05), quantile(values, 0.95), slices.Min(values), slices.Max(values), len(values))
 			b.ReportMetric(quantile(values, 0.5), name+"-median")
 			b.ReportMetric(quantile(values, 0.95), name+"-p95")
 		}
@@ -97,16 +98,16 @@ func (s *shortJobs) submit(script string) cluster.JobID {
 	s.b.Helper()
 	stage := cluster.Stage{Name: "s", Tasks: 1, Ideal: resource.Of(resource.Core, 32*resource.MiB)}
 	stage.Args = []string{"sh", "-c", script}
-	id, err := s.Driver.Submit(s.ctx, live.Submission{Job: cluster.Job{Name: "j", Stages: []cluster.Stage{stage}}, Caller: sandbox.Caller(),
-		Env: sandbox.Environment(), Dir: s.dir})
+	id, err := s.Driver.Submit(s.ctx, live.Submission{Job: cluster.Job{Name: "j", Stages: []cluster.Stage{stage}},
+		Caller: sandbox.Caller(), Env: sandbox.Environment(), Dir: s.dir})
 	if err != nil {
 		s.b.Fatal(err)
 	}
 	return id
 }
 
-// suspend starts containers of one core each that compute without end, and returns when all are paused and lend their cores.
-// release ends them.
+// suspend starts containers of one core each that compute without end, and returns when all are paused and lend their
+// cores. release ends them.
 func (s *shortJobs) suspend(n int) (release func()) {
 	s.b.Helper()
 	var ids []cluster.JobID

@@ -15,7 +15,8 @@ import (
 
 // runReal runs a workload on this machine under c, in the folder work. seen, if not nil, is called now and then with
 // the number of ended tasks.
-func runReal(ctx context.Context, work string, c *contender, capacity resource.Vector, w *workload.Workload, seen func(ended int)) (*Run, error) {
+func runReal(ctx context.Context, work string, c *contender, capacity resource.Vector, w *workload.Workload,
+	seen func(ended int)) (*Run, error) {
 	var r *Run
 	var usage []Usage
 	look := func(s *sandbox.Session) {

@@ -45,7 +45,9 @@ func measure(ctx context.Context, p program, dir string, repeats int, seen func(
 	if err != nil {
 		return Profile{}, err
 	}
-	res, err := profiler.Measure(ctx, c, plan, func(done, all int, _ profiler.Run, _ profiler.Measurement) { seen(done, all) })
+	res, err := profiler.Measure(ctx, c, plan, func(done, all int, _ profiler.Run, _ profiler.Measurement) {
+		seen(done, all)
+	})
 	if closing := c.Close(); err == nil && closing != nil {
 		err = closing
 	}
@@ -54,7 +56,8 @@ func measure(ctx context.Context, p program, dir string, repeats int, seen func(
 	}
 	if len(res.Failed) > 0 {
 		f := res.Failed[len(res.Failed)-1]
-		return Profile{}, fmt.Errorf("measure %s: with %s it does not work: %s", p.name, resource.FormatMemory(f.Memory), f.Why)
+		return Profile{}, fmt.Errorf("measure %s: with %s it does not work: %s", p.name, resource.FormatMemory(f.Memory),
+			f.Why)
 	}
 	// The median represents a size, not the fastest run: the model must predict how long tasks usually take.
 	for i := range res.Fitted {

@@ -61,7 +61,8 @@ func (m models) lookUp(name string) (cluster.Profile, bool) {
 	if !ok {
 		return cluster.Profile{}, false
 	}
-	return cluster.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.IdealDuration, Elasticity: p.Elasticity()}, true
+	return cluster.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.IdealDuration,
+		Elasticity: p.Elasticity()}, true
 }
 
 // workload returns the mix as it is submitted under c.

@@ -31,11 +31,12 @@ func (r *ElasticResult) Pictures() []Picture {
 		run := typical(runsOf(runs, &sizings[i]), (*Run).AverageJobRuntime)
 		p.To = max(p.To, run.Makespan().Seconds())
 		p.Rows = append(p.Rows, r.memoryTrack(&sizings[i], run), r.tasksTrack(run))
-		p.Title = fmt.Sprintf("Four ways to share %s and %s cores among the same %d jobs with %d tasks", resource.FormatMemory(r.Node[resource.Memory]),
-			resource.FormatCPU(r.Node[resource.CPU]), len(run.Jobs), len(run.Tasks))
+		p.Title = fmt.Sprintf("Four ways to share %s and %s cores among the same %d jobs with %d tasks",
+			resource.FormatMemory(r.Node[resource.Memory]), resource.FormatCPU(r.Node[resource.CPU]), len(run.Jobs),
+			len(run.Tasks))
 	}
-	p.Subtitle = fmt.Sprintf("memory granted to each job, in tracks of %s; how many programs run, of %s", resource.FormatMemory(r.Node[resource.Memory]),
-		resource.FormatCPU(r.Node[resource.CPU]))
+	p.Subtitle = fmt.Sprintf("memory granted to each job, in tracks of %s; how many programs run, of %s",
+		resource.FormatMemory(r.Node[resource.Memory]), resource.FormatCPU(r.Node[resource.CPU]))
 	if r.Simulated {
 		p.Subtitle += "; all simulated"
 	}
@@ -49,7 +50,8 @@ func (r *ElasticResult) memoryTrack(c *contender, run *Run) chart.Track {
 		name += " (simulated)"
 	}
 	t := chart.Track{Name: name, High: 96, Top: float64(r.Node[resource.Memory]), Notes: []string{
-		fmt.Sprintf("average runtime %.1f s", run.AverageJobRuntime().Seconds()), fmt.Sprintf("makespan %.1f s", run.Makespan().Seconds())}}
+		fmt.Sprintf("average runtime %.1f s", run.AverageJobRuntime().Seconds()),
+		fmt.Sprintf("makespan %.1f s", run.Makespan().Seconds())}}
 	times := changes(run, func(t *TaskRun) time.Duration { return t.Booked })
 	for j := range run.Jobs {
 		granted := func(at time.Duration) (memory float64) {
@@ -86,7 +88,8 @@ func (r *ElasticResult) tasksTrack(run *Run) chart.Track {
 		return n
 	})
 	cores := float64(r.Node[resource.CPU]) / float64(resource.Core)
-	return chart.Track{Notes: []string{"programs running"}, High: 26, Top: cores, X: x, Areas: []chart.Area{{Name: "programs running", Y: y, Color: 8}}}
+	return chart.Track{Notes: []string{"programs running"}, High: 26, Top: cores, X: x,
+		Areas: []chart.Area{{Name: "programs running", Y: y, Color: 8}}}
 }
 
 // steps returns a step function with its values at the given times.
@@ -127,9 +130,12 @@ func flexPicture(r *FlexResult) *chart.Tracks {
 		}
 	}
 	p := &chart.Tracks{
-		Title: fmt.Sprintf("%d programs in FLEX containers share %s with short REGULAR jobs", len(run.Jobs), resource.FormatMemory(node)),
-		Subtitle: fmt.Sprintf("a real run: %d of %d finished, %d killed, makespan %.1f s; the track of the node is %s high, others %s; times are from submission to end",
-			run.Finished(), len(run.Jobs), run.Kills(), run.Makespan().Seconds(), resource.FormatMemory(node), wholeMiB(most)),
+		Title: fmt.Sprintf("%d programs in FLEX containers share %s with short REGULAR jobs", len(run.Jobs),
+			resource.FormatMemory(node)),
+		Subtitle: fmt.Sprintf(
+			"a real run: %d of %d finished, %d killed, makespan %.1f s; the track of the node is %s high, others %s; "+
+				"times are from submission to end", run.Finished(), len(run.Jobs), run.Kills(), run.Makespan().Seconds(),
+			resource.FormatMemory(node), wholeMiB(most)),
 		X: sinceFirst, Shade: "suspended", To: run.Makespan().Seconds(),
 	}
 	whole := run.track(float64(node), func(*held) bool { return true })

@@ -37,7 +37,8 @@ func canned() *ElasticResult {
 		said := *run
 		said.Simulated, said.Round, said.Usage = true, 0, nil
 		r.Predicted = append(r.Predicted, said)
-		r.Summaries = append(r.Summaries, summarise(c, []*Run{run}, []resource.Amount{100 * resource.MiB, 100 * resource.MiB}))
+		r.Summaries = append(r.Summaries,
+			summarise(c, []*Run{run}, []resource.Amount{100 * resource.MiB, 100 * resource.MiB}))
 	}
 	d := elasticDemonstration{result: r}
 	d.compare()

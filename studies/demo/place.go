@@ -22,7 +22,8 @@ func unsuitable(ctx context.Context, work string) string {
 	if _, err := agent.Capacity(node[resource.Memory], node[resource.CPU]); err != nil {
 		return err.Error()
 	}
-	if text, err := exec.CommandContext(ctx, "sort", "--version").Output(); err != nil || !bytes.Contains(text, []byte("GNU coreutils")) {
+	if text, err := exec.CommandContext(ctx, "sort", "--version").Output(); err != nil ||
+		!bytes.Contains(text, []byte("GNU coreutils")) {
 		return "there is no GNU sort"
 	}
 	if _, err := exec.LookPath("gzip"); err != nil {

@@ -26,7 +26,8 @@ func Real(ctx context.Context, o Options, counts []int, dir string) (*RealResult
 	defer func() { res.Took = time.Since(begun) }()
 	for _, n := range slices.Compact(slices.Sorted(slices.Values(counts))) {
 		o.Say(countJobs(n))
-		r, err := demonstrateFlex(ctx, o, func(ctx context.Context, dir string, _ resource.Amount) (*flexMix, []string, error) {
+		r, err := demonstrateFlex(ctx, o, func(ctx context.Context, dir string, _ resource.Amount) (*flexMix, []string,
+			error) {
 			return realMix(ctx, dir, n)
 		}, &keptRuns{dir})
 		if err != nil {
@@ -77,8 +78,9 @@ func (r *RealResult) Write(w io.Writer) error {
 
 func (t *text) real(r *RealResult) {
 	of := &r.Sizes[len(r.Sizes)-1] // with the most jobs
-	t.say("Jobs of larger programs share %s and %s cores with a stream of short REGULAR jobs. Medians of %s, with the least and the most.",
-		resource.FormatMemory(of.Node[resource.Memory]), resource.FormatCPU(of.Node[resource.CPU]), allRounds(r.Sizes...))
+	t.say("Jobs of larger programs share %s and %s cores with a stream of short REGULAR jobs. Medians of %s, with "+
+		"the least and the most.", resource.FormatMemory(of.Node[resource.Memory]),
+		resource.FormatCPU(of.Node[resource.CPU]), allRounds(r.Sizes...))
 	t.WriteString("\n")
 	t.flexTables(r.Sizes, true)
 	t.say(flexLegend+" CORES is how many the jobs kept busy.", of.Attempts)
@@ -148,8 +150,8 @@ func realMakespans(r *RealResult) *chart.Bars {
 
 // realLatencies is the counterpart of Pufferfish's Figures 6c and 10a.
 func realLatencies(r *RealResult, most *FlexResult) *chart.Plot {
-	p := &chart.Plot{Title: fmt.Sprintf("Latency of short REGULAR jobs beside %d others", most.Jobs), LogX: true, Width: 760,
-		X: "s, from submission to end", Y: "share of the short jobs",
+	p := &chart.Plot{Title: fmt.Sprintf("Latency of short REGULAR jobs beside %d others", most.Jobs), LogX: true,
+		Width: 760, X: "s, from submission to end", Y: "share of the short jobs",
 		Subtitle: "real programs; all of " + allRounds(*most)}
 	add := func(name string, runs []*FlexRun) { p.Series = append(p.Series, chart.CDF(name, latencies(runs))) }
 	for i := range allocations {

@@ -12,7 +12,8 @@ import (
 // cannedReal is a result of two jobs, and of the short jobs alone.
 func cannedReal() *RealResult {
 	two := cannedFlex()
-	short := FlexRun{Allocation: alone.Label, Round: 1, Stream: []FlexJob{{Name: "short", Ended: time.Second / 4, Finished: true, Attempts: 1, ID: 1}}}
+	short := FlexRun{Allocation: alone.Label, Round: 1,
+		Stream: []FlexJob{{Name: "short", Ended: time.Second / 4, Finished: true, Attempts: 1, ID: 1}}}
 	none := FlexResult{Node: two.Node, Attempts: two.Attempts, Programs: two.Programs, Runs: []FlexRun{short},
 		Summaries: []FlexSummary{summariseFlex(&alone, []*FlexRun{&short}, two.Node)}}
 	two.Missing = []string{"the server: there is no memcached"}
@@ -27,7 +28,8 @@ func TestRealReport(t *testing.T) {
 	testfile.Golden(t, "real.txt", out.Bytes())
 	narrow(t, out.String())
 	out.Reset()
-	if err := (&RealResult{Sizes: []FlexResult{{Why: "there is no disk"}}}).Write(&out); err != nil || !strings.Contains(out.String(), "left out: there is no disk.") {
+	if err := (&RealResult{Sizes: []FlexResult{{Why: "there is no disk"}}}).Write(&out); err != nil ||
+		!strings.Contains(out.String(), "left out: there is no disk.") {
 		t.Errorf("%v, %s", err, &out)
 	}
 }
@@ -65,7 +67,8 @@ func TestKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Makespan() != flex.Makespan() || got.Used() != flex.Used() || got.Suspended() != flex.Suspended() || got.AtOnce() != flex.AtOnce() || got.UsedWaiting() != flex.UsedWaiting() ||
+	if got.Makespan() != flex.Makespan() || got.Used() != flex.Used() || got.Suspended() != flex.Suspended() ||
+		got.AtOnce() != flex.AtOnce() || got.UsedWaiting() != flex.UsedWaiting() ||
 		len(got.samples) != len(flex.samples) || len(got.Stream) != len(flex.Stream) {
 		t.Errorf("kept %+v, got %+v", flex, got)
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// Run is one run of the mix of the part elastic under one contender, real or simulated. Times count from the beginning of the run.
+// Run is one run of the mix of the part elastic under one contender, real or simulated. Times count from the
+// beginning of the run.
 type Run struct {
 	Configuration string    `json:"configuration"`
 	Round         int       `json:"round"` // from 1; 0 if simulated
@@ -153,15 +154,15 @@ type Summary struct {
 
 // summarise summarises the runs of one contender; ideals has the ideal memory of the tasks of each job.
 func summarise(c *contender, runs []*Run, ideals []resource.Amount) Summary {
-	return Summary{Configuration: c.Label, Policy: c.Policy, About: c.about, Simulated: runs[0].Simulated, Rounds: len(runs),
-		AverageJobRuntime: over(runs, func(r *Run) float64 { return r.AverageJobRuntime().Seconds() }),
-		Makespan:          over(runs, func(r *Run) float64 { return r.Makespan().Seconds() }),
-		Granted:           over(runs, (*Run).Granted),
-		Used:              overIfKnown(runs, (*Run).Used),
-		AtATime:           over(runs, (*Run).AtATime),
-		Slowdown:          over(runs, (*Run).Slowdown),
-		UnderSized:        over(runs, func(r *Run) float64 { return float64(r.UnderSized(ideals)) }),
-		Kills:             over(runs, func(r *Run) float64 { return float64(r.Kills()) }),
-		Others:            overIfKnown(runs, func(r *Run) *float64 { return r.Others }),
+	return Summary{Configuration: c.Label, Policy: c.Policy, About: c.about, Simulated: runs[0].Simulated,
+		Rounds: len(runs), AverageJobRuntime: over(runs, func(r *Run) float64 { return r.AverageJobRuntime().Seconds() }),
+		Makespan:   over(runs, func(r *Run) float64 { return r.Makespan().Seconds() }),
+		Granted:    over(runs, (*Run).Granted),
+		Used:       overIfKnown(runs, (*Run).Used),
+		AtATime:    over(runs, (*Run).AtATime),
+		Slowdown:   over(runs, (*Run).Slowdown),
+		UnderSized: over(runs, func(r *Run) float64 { return float64(r.UnderSized(ideals)) }),
+		Kills:      over(runs, func(r *Run) float64 { return float64(r.Kills()) }),
+		Others:     overIfKnown(runs, func(r *Run) *float64 { return r.Others }),
 	}
 }

@@ -21,7 +21,8 @@ func idealModels(t *testing.T) models {
 			t.Fatalf("program %s: its command names no input", p.name)
 		}
 		sizes := sizesOf(p.input)
-		m[p.name] = profile.Model{Version: 1, Kind: profile.Step, IdealMemory: p.input.ideal(), MinMemory: sizes[0], IdealDuration: time.Second, UnderSized: 2 * time.Second}
+		m[p.name] = profile.Model{Version: 1, Kind: profile.Step, IdealMemory: p.input.ideal(), MinMemory: sizes[0],
+			IdealDuration: time.Second, UnderSized: 2 * time.Second}
 	}
 	return m
 }

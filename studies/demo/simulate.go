@@ -63,7 +63,8 @@ func simulateOnce(c *contender, m models, launch time.Duration, slower float64) 
 	for i := range w.Jobs {
 		j := &w.Jobs[i]
 		for s := range j.Stages {
-			j.Truth = append(j.Truth, workload.StageTruth{Duration: workload.ForAll(time.Duration(slower * float64(j.Stages[s].Duration)))})
+			j.Truth = append(j.Truth,
+				workload.StageTruth{Duration: workload.ForAll(time.Duration(slower * float64(j.Stages[s].Duration)))})
 		}
 	}
 	t, err := c.On(sim.Config{Nodes: sim.Uniform(1, node), LaunchDelay: launch, KeepTasks: true}, w)
@@ -86,8 +87,8 @@ func simulateOnce(c *contender, m models, launch time.Duration, slower float64) 
 	ideal := idealDurations(w, m)
 	for _, t := range res.Tasks {
 		job := index[t.ID.Job]
-		r.Tasks = append(r.Tasks, TaskRun{Job: job, Memory: t.Memory, Booked: time.Duration(t.Decided), Started: time.Duration(t.Launched),
-			Ended: time.Duration(t.Finished), Ideal: ideal[job]})
+		r.Tasks = append(r.Tasks, TaskRun{Job: job, Memory: t.Memory, Booked: time.Duration(t.Decided),
+			Started: time.Duration(t.Launched), Ended: time.Duration(t.Finished), Ideal: ideal[job]})
 	}
 	r.sortTasks()
 	return r, nil

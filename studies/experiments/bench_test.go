@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkFig6c is one trace of Fig. 6c for one distribution and penalty: the Meganode and YARN-ME. min/20000 is how many
-// minutes the paper's 20,000 traces would take on two cores at this rate.
+// BenchmarkFig6c is one trace of Fig. 6c for one distribution and penalty: the Meganode and YARN-ME. min/20000 is how
+// many minutes the paper's 20,000 traces would take on two cores at this rate.
 func BenchmarkFig6c(b *testing.B) {
 	const size, full, cores = 100, 20_000, 2
 	for _, r := range tableTwo {

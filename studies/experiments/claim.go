@@ -67,8 +67,8 @@ func (c Claim) judge(ours string, whole, half bool) Claim {
 	return c
 }
 
-// near judges a gain by the paper's: the claim holds if they differ by at most 10 points, and in part if ours is larger,
-// or at least half of it.
+// near judges a gain by the paper's: the claim holds if they differ by at most 10 points, and in part if ours is
+// larger, or at least half of it.
 func (c Claim) near(ours string, paper, gain float64) Claim {
 	c.Criterion = "within 10 points; in part: more, or at least half"
 	if gain > paper {

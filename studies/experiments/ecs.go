@@ -11,13 +11,15 @@ import (
 
 // ecs has the runs of the experiments of ECS.
 var ecs = map[string]run{
-	"ecs/fig1": ecsFigure1, "ecs/fig2-3": ecsFigure2, "ecs/fig8-9": ecsFigure8, "ecs/fig10": ecsFigure10, "ecs/assumed": ecsSweep,
-	"ecs/table5": ecsTable5, "ecs/detector": ecsDetector, "ecs/wrong": ecsWrong, "ecs/overhead": ecsOverhead, "ecs/real": ecsOnReal,
+	"ecs/fig1": ecsFigure1, "ecs/fig2-3": ecsFigure2, "ecs/fig8-9": ecsFigure8, "ecs/fig10": ecsFigure10,
+	"ecs/assumed": ecsSweep,
+	"ecs/table5":  ecsTable5, "ecs/detector": ecsDetector, "ecs/wrong": ecsWrong, "ecs/overhead": ecsOverhead,
+	"ecs/real":   ecsOnReal,
 	"ecs/table4": ecsTableFour,
 }
 
-// ecsNodes are the slaves of the paper's cluster of 7 servers of 16 cores and 9 of 20 cores (section V.A): two servers are masters,
-// and the paper does not say which.
+// ecsNodes are the slaves of the paper's cluster of 7 servers of 16 cores and 9 of 20 cores (section V.A): two
+// servers are masters, and the paper does not say which.
 type ecsNodes struct {
 	name string
 	of16 int
@@ -30,7 +32,8 @@ var ecsClusters = []ecsNodes{{"7 nodes of 16 cores and 7 of 20", 7, 7}, {"5 node
 // cores is how many cores the nodes have together.
 func (n *ecsNodes) cores() int { return 16*n.of16 + 20*n.of20 }
 
-// cluster is the simulated cluster. A container has its grant of CPU as a quota, as on a real machine; a stopped one lends its cores.
+// cluster is the simulated cluster. A container has its grant of CPU as a quota, as on a real machine; a stopped one
+// lends its cores.
 func (n *ecsNodes) cluster() sim.Config {
 	const memory = 128 * resource.GB
 	nodes := sim.Uniform(n.of16+n.of20, resource.Of(16*resource.Core, memory))
@@ -40,25 +43,29 @@ func (n *ecsNodes) cluster() sim.Config {
 	return ecsConfig(nodes)
 }
 
-// ecsPerState makes a search that uses up its budget of 400,000 states as long as the paper's optimizer takes (section V.E: 2.1 s).
+// ecsPerState makes a search that uses up its budget of 400,000 states as long as the paper's optimizer takes
+// (section V.E: 2.1 s).
 const ecsPerState = 5 * time.Microsecond
 
-// ecsConfig is how the nodes acquire work, and what changes of a container cost (section V.E). A container starts in 0.9 s, as on YARN.
+// ecsConfig is how the nodes acquire work, and what changes of a container cost (section V.E). A container starts in
+// 0.9 s, as on YARN.
 func ecsConfig(nodes []cluster.Node) sim.Config {
-	c := sim.Config{Nodes: nodes, Caps: resource.KindsOf(resource.CPU), Lends: true, ResizeDelay: sim.ECSResizeDelay, HoldDelay: sim.ECSHoldDelay,
-		Solver: sim.Solver{PerState: ecsPerState}}
+	c := sim.Config{Nodes: nodes, Caps: resource.KindsOf(resource.CPU), Lends: true, ResizeDelay: sim.ECSResizeDelay,
+		HoldDelay: sim.ECSHoldDelay, Solver: sim.Solver{PerState: ecsPerState}}
 	yarn := sim.YARN()
 	yarn.Startup = sim.Startup{Container: yarn.Startup.Container}
 	yarn.Apply(&c)
 	return c
 }
 
-// The schedulers of section V.A. YARN's Capacity Scheduler counts CPU here: by memory alone it would run four tasks per core.
+// The schedulers of section V.A. YARN's Capacity Scheduler counts CPU here: by memory alone it would run four tasks
+// per core.
 var (
-	ecsCapacity = contender{Contender: trial.Contender{Label: "Capacity", Policy: "capacity", Settings: map[string]string{"capacity.calculator": "dominant"}}}
-	ecsPRISM    = contender{Contender: trial.Contender{Label: "PRISM", Policy: "prism"}}
-	ecsOwn      = ecsWith("ECS", "short", "false")
-	ecsShort    = ecsWith("ECS, short tasks apart")
+	ecsCapacity = contender{Contender: trial.Contender{Label: "Capacity", Policy: "capacity",
+		Settings: map[string]string{"capacity.calculator": "dominant"}}}
+	ecsPRISM = contender{Contender: trial.Contender{Label: "PRISM", Policy: "prism"}}
+	ecsOwn   = ecsWith("ECS", "short", "false")
+	ecsShort = ecsWith("ECS, short tasks apart")
 )
 
 // ecsWith is ECS with some settings, each a name and a value.

@@ -15,13 +15,14 @@ import (
 // ecsBenchmark is a model of one of the seven benchmarks (section V.B).
 type ecsBenchmark struct {
 	name, kind string
-	// deviations are the standard deviations over time of the CPU use of a map task and of a reduce task, of the largest use.
+	// deviations are the standard deviations over time of the CPU use of a map task and of a reduce task, of the largest
+	// use.
 	deviations [2]float64
 	listed     bool // in Table I
 }
 
-// The deviations are those of Table I. It lists neither inverted-index nor join: these have the deviations of the first benchmark of
-// their kind.
+// The deviations are those of Table I. It lists neither inverted-index nor join: these have the deviations of the
+// first benchmark of their kind.
 var ecsBenchmarks = []ecsBenchmark{
 	{"wordcount", "I/O", [2]float64{0.22, 0.29}, true},
 	{"terasort", "I/O", [2]float64{0.21, 0.28}, true},
@@ -47,21 +48,23 @@ type ecsAssumed struct {
 	maps, reduces       int             // tasks of a job
 	mapTime, reduceTime time.Duration   // of a task with the CPU that it demands
 	sorting             float64         // the share of a reduce task's time that it sorts
-	skew                float64         // by which the work of a task differs from the mean: standard deviation of its logarithm
+	// by which the work of a task differs from the mean: standard deviation of its logarithm
+	skew float64
 }
 
-// ecsUsual is what we take. A static container has the largest demands of Table IV. The times are those of Fig. 2, the maps of a job read
-// 96 GB in blocks of 128 MB, and its reduces are 1.75 times the containers of the cluster, as Hadoop's manual says.
-var ecsUsual = ecsAssumed{native: ecsDemand(1, 2), maps: 750, reduces: 440, mapTime: 50 * time.Second, reduceTime: 210 * time.Second,
-	sorting: 0.1, skew: 0.2}
+// ecsUsual is what we take. A static container has the largest demands of Table IV. The times are those of Fig. 2,
+// the maps of a job read 96 GB in blocks of 128 MB, and its reduces are 1.75 times the containers of the cluster, as
+// Hadoop's manual says.
+var ecsUsual = ecsAssumed{native: ecsDemand(1, 2), maps: 750, reduces: 440, mapTime: 50 * time.Second,
+	reduceTime: 210 * time.Second, sorting: 0.1, skew: 0.2}
 
 // ecsDemand is a demand of cores and of GB of memory.
 func ecsDemand(cores, gb float64) resource.Vector {
 	return resource.Of(at(cores, resource.Core), at(gb, resource.GB))
 }
 
-// shuffling is the CPU that a reduce task demands while it shuffles, in cores (Table IV). The other demands of Table IV are the same for
-// all kinds of benchmarks.
+// shuffling is the CPU that a reduce task demands while it shuffles, in cores (Table IV). The other demands of Table
+// IV are the same for all kinds of benchmarks.
 func (b *ecsBenchmark) shuffling() float64 {
 	if b.kind == "CPU" {
 		return 0.2
@@ -69,14 +72,15 @@ func (b *ecsBenchmark) shuffling() float64 {
 	return 0.3
 }
 
-// mapping is the share of its time in which a map task maps, and then demands one core; it sorts for the rest, with half a core. The
-// share follows from the deviation. Of the two shares that do, programs that do not compute have the lower one: their use is low for
-// more than half of the time (section II.A).
+// mapping is the share of its time in which a map task maps, and then demands one core; it sorts for the rest, with
+// half a core. The share follows from the deviation. Of the two shares that do, programs that do not compute have the
+// lower one: their use is low for more than half of the time (section II.A).
 func (b *ecsBenchmark) mapping() float64 {
 	return b.root(0.25, 0.25, b.deviations[0]*b.deviations[0])
 }
 
-// reducing is the share of its time in which a reduce task reduces, found like mapping. It sorts for a given share, and shuffles for the rest.
+// reducing is the share of its time in which a reduce task reduces, found like mapping. It sorts for a given share,
+// and shuffles for the rest.
 func (b *ecsBenchmark) reducing(sorting float64) float64 {
 	low, variance := b.shuffling(), b.deviations[1]*b.deviations[1]
 	least := (1-sorting)*low + 0.5*sorting // its mean use if it never reduced
@@ -93,10 +97,12 @@ func (b *ecsBenchmark) root(a, c, rest float64) float64 {
 	return (c - apart) / (2 * a)
 }
 
-// phasesOfMap returns what a map task demands with the CPU that it demands; work is its work over that of the mean task.
+// phasesOfMap returns what a map task demands with the CPU that it demands; work is its work over that of the mean
+// task.
 func (a *ecsAssumed) phasesOfMap(b *ecsBenchmark, work float64) []cluster.Phase {
 	whole, maps := a.mapTime.Seconds()*work, b.mapping()
-	return []cluster.Phase{ecsPhase("map", whole*maps, ecsDemand(1, 1.5)), ecsPhase("sort", whole*(1-maps), ecsDemand(0.5, 2))}
+	return []cluster.Phase{ecsPhase("map", whole*maps, ecsDemand(1, 1.5)),
+		ecsPhase("sort", whole*(1-maps), ecsDemand(0.5, 2))}
 }
 
 // phasesOfReduce is phasesOfMap for a reduce task.
@@ -110,11 +116,14 @@ func ecsPhase(name string, seconds float64, demand resource.Vector) cluster.Phas
 	return cluster.Phase{Name: name, Duration: time.Duration(seconds * 1e9).Round(time.Millisecond), Demand: demand}
 }
 
-// job returns a job of a benchmark. Policies know the phases of the mean task; the work of each task differs from it, drawn from r.
+// job returns a job of a benchmark. Policies know the phases of the mean task; the work of each task differs from it,
+// drawn from r.
 func (a *ecsAssumed) job(b *ecsBenchmark, id int, submitted timeline.Time, r *rand.Rand) workload.Job {
-	j := workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(id), Name: fmt.Sprintf("%s %d", b.name, id), App: b.name, Submitted: submitted}}
+	j := workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(id), Name: fmt.Sprintf("%s %d", b.name, id),
+		App: b.name, Submitted: submitted}}
 	add := func(name string, tasks int, parents []int, phases func(*ecsBenchmark, float64) []cluster.Phase) {
-		s := cluster.Stage{Name: name, Tasks: tasks, Parents: parents, Ideal: a.native, Phases: phases(b, 1), Told: cluster.Provenance{Model: "given"}}
+		s := cluster.Stage{Name: name, Tasks: tasks, Parents: parents, Ideal: a.native, Phases: phases(b, 1),
+			Told: cluster.Provenance{Model: "given"}}
 		s.Duration = s.RunTime()
 		truth := make([][]cluster.Phase, tasks)
 		for i := range truth {

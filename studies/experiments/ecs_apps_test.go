@@ -27,13 +27,16 @@ func TestDeviationsOfECS(t *testing.T) {
 			}
 		}
 	}
-	if got := deviationOf([]cluster.Phase{ecsPhase("", 3, ecsDemand(2, 1)), ecsPhase("", 1, ecsDemand(0, 1))}); math.Abs(got-math.Sqrt(3)/4) > 1e-9 {
+	if got := deviationOf([]cluster.Phase{ecsPhase("", 3, ecsDemand(2, 1)), ecsPhase("", 1, ecsDemand(0, 1))}); math.Abs(
+		got-math.Sqrt(3)/4) > 1e-9 {
 		t.Errorf("2 cores for three quarters of the time deviate by %v of the peak", got)
 	}
-	if least := ecsClusters[0].cores(); least != 252 || ecsClusters[1].cores() != 260 || len(ecsClusters[0].cluster().Nodes) != 14 {
+	if least := ecsClusters[0].cores(); least != 252 || ecsClusters[1].cores() != 260 ||
+		len(ecsClusters[0].cluster().Nodes) != 14 {
 		t.Errorf("%d cores", least)
 	}
-	if n := ecsClusters[1].cluster().Nodes; n[4].Capacity[resource.CPU] != 16*resource.Core || n[5].Capacity[resource.CPU] != 20*resource.Core {
+	if n := ecsClusters[1].cluster().Nodes; n[4].Capacity[resource.CPU] != 16*resource.Core ||
+		n[5].Capacity[resource.CPU] != 20*resource.Core {
 		t.Errorf("nodes %v", n)
 	}
 }

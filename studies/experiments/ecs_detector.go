@@ -12,8 +12,8 @@ import (
 	"github.com/bellows-rm/bellows/studies/chart"
 )
 
-// loaded fills a cluster with all benchmarks: two jobs of each, submitted one after the other in loadedWindow, so that maps of some run beside
-// reduces of others. A job has that part of the usual tasks.
+// loaded fills a cluster with all benchmarks: two jobs of each, submitted one after the other in loadedWindow, so
+// that maps of some run beside reduces of others. A job has that part of the usual tasks.
 func (a *ecsAssumed) loaded(part int, seed uint64) *workload.Workload {
 	few := *a
 	few.maps, few.reduces = a.maps/part, a.reduces/part
@@ -28,7 +28,8 @@ func (a *ecsAssumed) loaded(part int, seed uint64) *workload.Workload {
 
 const loadedWindow = 300 * time.Second
 
-// ecsHalf is half of the paper's cluster, with half of the tasks of a job: as many tasks per node for half the time to simulate.
+// ecsHalf is half of the paper's cluster, with half of the tasks of a job: as many tasks per node for half the time
+// to simulate.
 var ecsHalf = ecsNodes{"4 nodes of 16 cores and 3 of 20", 4, 3}
 
 const (
@@ -44,8 +45,8 @@ type detected struct{ threshold, discount string }
 
 var ecsDiscounts = []string{"0.7", "0.8", "0.9", "0.97"}
 
-// ecsDetected are the settings of the sweep. The first does not level; with a threshold of 0 every node is leveled that will be over-allocated,
-// whatever λ is.
+// ecsDetected are the settings of the sweep. The first does not level; with a threshold of 0 every node is leveled
+// that will be over-allocated, whatever λ is.
 func ecsDetected() []detected {
 	all := []detected{{}, {"0", "0.9"}}
 	for _, threshold := range []string{"2", "5", "10", "20"} {
@@ -110,8 +111,8 @@ func (s *detectorSweep) removed(setting int) float64 {
 	return 1 - s.each(setting, overTime)/s.each(0, overTime)
 }
 
-// useful says of each setting whether its makespan is at most 1 % above the least and it removes at least half of the over-allocation that
-// the best removes. best is the useful setting with the fewest problems to solve; -1 is none.
+// useful says of each setting whether its makespan is at most 1 % above the least and it removes at least half of the
+// over-allocation that the best removes. best is the useful setting with the fewest problems to solve; -1 is none.
 func (s *detectorSweep) useful() (which []bool, best int) {
 	shortest, most := 1.0, 0.0
 	for i := range s.settings {
@@ -147,10 +148,12 @@ func ecsDetector(l *lab) (*Findings, error) {
 		s.trials = append(s.trials, t)
 	}
 	f := &Findings{Claims: ecsDetectorClaims(&s, ecsDefaults()),
-		Pictures: []Picture{{"detector", "Over-allocation that is left, over the problems to solve, by setting of the detector (simulated)", s.picture()}}}
+		Pictures: []Picture{{"detector",
+			"Over-allocation that is left, over the problems to solve, by setting of the detector (simulated)", s.picture()}}}
 	which, best := s.useful()
-	all := newTable("Both ways to treat short tasks together (means of the runs)", "H_RF and λ", "makespan over that without leveling, "+inPairs, "over-allocation removed",
-		"problems to solve", "stops of tasks", "over-allocation removed per problem, seconds of the cluster", "useful")
+	all := newTable("Both ways to treat short tasks together (means of the runs)", "H_RF and λ",
+		"makespan over that without leveling, "+inPairs, "over-allocation removed", "problems to solve", "stops of tasks",
+		"over-allocation removed per problem, seconds of the cluster", "useful")
 	for i, d := range s.settings {
 		note := "no"
 		if which[i] {
@@ -159,19 +162,22 @@ func ecsDetector(l *lab) (*Findings, error) {
 		if i == best {
 			note += ", with the fewest problems"
 		}
-		all.add(d.contender("").Label, interval(trial.GeometricMean(s.over(i, ecsEnds)), 3), percent(s.removed(i)), decimals(s.each(i, ecsAsks), 0), decimals(s.each(i, ecsStops), 0),
-			decimals(s.perProblem(i), 3), note)
+		all.add(d.contender("").Label, interval(trial.GeometricMean(s.over(i, ecsEnds)), 3), percent(s.removed(i)),
+			decimals(s.each(i, ecsAsks), 0), decimals(s.each(i, ecsStops), 0), decimals(s.perProblem(i), 3), note)
 	}
 	f.Tables = append(f.Tables, all)
-	data := newTable("trials", "short", "setting", "run", "makespan_s", "completion_s", "oa_s", "stops", "problems", "proved", "states")
+	data := newTable("trials", "short", "setting", "run", "makespan_s", "completion_s", "oa_s", "stops", "problems",
+		"proved", "states")
 	for of, treated := range ecsTreated {
-		table := newTable("Under ECS, "+treated.name+" (means of the runs)", "H_RF and λ", "makespan", "mean completion", "over-allocation, seconds of the cluster", "problems to solve",
-			"stops of tasks")
+		table := newTable("Under ECS, "+treated.name+" (means of the runs)", "H_RF and λ", "makespan", "mean completion",
+			"over-allocation, seconds of the cluster", "problems to solve", "stops of tasks")
 		for i, d := range s.settings {
 			mean := func(number func(*ecsTrial) float64) float64 { return mean(numbersOf(s.trials[of][i], number)) }
-			table.add(d.contender("").Label, decimals(mean(ecsEnds), 0)+" s", decimals(mean(completes), 0)+" s", decimals(mean(overTime), 1), decimals(mean(ecsAsks), 0), decimals(mean(ecsStops), 0))
+			table.add(d.contender("").Label, decimals(mean(ecsEnds), 0)+" s", decimals(mean(completes), 0)+" s",
+				decimals(mean(overTime), 1), decimals(mean(ecsAsks), 0), decimals(mean(ecsStops), 0))
 			for run, t := range s.trials[of][i] {
-				data.put(treated.name, d.contender("").Label, run, t.Makespan, t.Completion, overTime(&t), t.Stops, t.Asks, t.Proved, t.States)
+				data.put(treated.name, d.contender("").Label, run, t.Makespan, t.Completion, overTime(&t), t.Stops, t.Asks,
+					t.Proved, t.States)
 			}
 		}
 		f.Tables = append(f.Tables, table)
@@ -187,7 +193,8 @@ func (s *detectorSweep) perProblem(setting int) float64 {
 
 // picture draws over-allocation that is left over problems to solve: a line for each λ, a point for each H_RF.
 func (s *detectorSweep) picture() *chart.Plot {
-	p := &chart.Plot{Title: "What the detector's settings cost, and leave", X: "problems to solve", Y: "over-allocation, of that without leveling",
+	p := &chart.Plot{Title: "What the detector's settings cost, and leave", X: "problems to solve",
+		Y:        "over-allocation, of that without leveling",
 		Subtitle: "simulated; along a line H_RF is 20, 10, 5, 2 and 0 s, from left to right"}
 	for _, discount := range ecsDiscounts {
 		line := chart.Series{Name: "λ " + discount}
@@ -223,10 +230,13 @@ func ecsDetectorClaims(s *detectorSweep, defaults detected) []Claim {
 	calls, recent := s.each(at, ecsAsks)/s.each(always, ecsAsks), s.perProblem(at)/s.perProblem(unweighted)
 	return []Claim{
 		stated(fig, "threshold").judge(chosen, at == best, at >= 0 && which[at]),
-		stated(fig, "significant").judge(fmt.Sprintf("%s of the problems, %s of the over-allocation removed instead of %s", percent(calls), percent(s.removed(at)), percent(s.removed(always))),
-			calls <= 0.5 && s.removed(at) >= s.removed(always)/2, calls <= 0.5 || s.removed(at) >= s.removed(always)/2),
-		stated(fig, "recent").judge(decimals(recent, 1)+" times as much over-allocation removed per problem as with λ 0.97", recent >= 1.5, recent > 1),
-		stated(fig, "leveled").judge(fmt.Sprintf("%s of the over-allocation removed, makespan %s times that without leveling", percent(s.removed(at)), decimals(s.ends(at), 3)),
-			s.removed(at) >= 0.5 && s.ends(at) <= 1.01, s.removed(at) > 0 && s.ends(at) <= 1.01),
+		stated(fig, "significant").judge(fmt.Sprintf("%s of the problems, %s of the over-allocation removed instead of %s",
+			percent(calls), percent(s.removed(at)), percent(s.removed(always))), calls <= 0.5 &&
+			s.removed(at) >= s.removed(always)/2, calls <= 0.5 || s.removed(at) >= s.removed(always)/2),
+		stated(fig, "recent").judge(decimals(recent, 1)+" times as much over-allocation removed per problem as with λ 0.97",
+			recent >= 1.5, recent > 1),
+		stated(fig, "leveled").judge(
+			fmt.Sprintf("%s of the over-allocation removed, makespan %s times that without leveling", percent(s.removed(at)),
+				decimals(s.ends(at), 3)), s.removed(at) >= 0.5 && s.ends(at) <= 1.01, s.removed(at) > 0 && s.ends(at) <= 1.01),
 	}
 }

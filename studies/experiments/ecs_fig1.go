@@ -12,8 +12,8 @@ import (
 )
 
 func ecsFigure1(*lab) (*Findings, error) {
-	table := newTable("Deviations of CPU use (Table I), which the models follow, and phases of the models", "benchmark", "kind", "map task, paper", "model",
-		"reduce task, paper", "model", "phases of a map task", "phases of a reduce task")
+	table := newTable("Deviations of CPU use (Table I), which the models follow, and phases of the models", "benchmark",
+		"kind", "map task, paper", "model", "reduce task, paper", "model", "phases of a map task", "phases of a reduce task")
 	least, most := math.Inf(1), 0.0
 	for i := range ecsBenchmarks {
 		b := &ecsBenchmarks[i]
@@ -39,7 +39,8 @@ func ecsFigure1(*lab) (*Findings, error) {
 		return nil, err
 	}
 	return &Findings{Tables: append([]Table{table}, real.Tables...), Claims: append(claims, real.Claims...),
-		Pictures: append([]Picture{{"wordcount", "CPU that a map task and a reduce task of wordcount demand over time (synthetic)", plot}}, real.Pictures...)}, nil
+		Pictures: append([]Picture{{"wordcount",
+			"CPU that a map task and a reduce task of wordcount demand over time (synthetic)", plot}}, real.Pictures...)}, nil
 }
 
 // phasesText names phases with how long they last and what CPU they demand.
@@ -48,7 +49,8 @@ func phasesText(phases []cluster.Phase) (text string) {
 		if i > 0 {
 			text += ", "
 		}
-		text += fmt.Sprintf("%s %s s of %s", p.Name, decimals(p.Duration.Seconds(), 0), decimals(float64(p.Demand[resource.CPU])/float64(resource.Core), 1))
+		text += fmt.Sprintf("%s %s s of %s", p.Name, decimals(p.Duration.Seconds(), 0),
+			decimals(float64(p.Demand[resource.CPU])/float64(resource.Core), 1))
 	}
 	return text + " cores"
 }
@@ -73,22 +75,24 @@ func shareBelow(phases []cluster.Phase) (share float64) {
 	return share
 }
 
-// ecsFig1Claims judges the least and the largest deviation of all tasks, for which share of its time a map and a reduce task of wordcount demand
-// little, and the phases of the latter.
+// ecsFig1Claims judges the least and the largest deviation of all tasks, for which share of its time a map and a
+// reduce task of wordcount demand little, and the phases of the latter.
 func ecsFig1Claims(least, most, maps, reduces float64, phases []cluster.Phase) []Claim {
 	const fig = "ecs/fig1"
 	u, first := usageOf(phases), phases[0].Demand[resource.CPU]
 	peak, average := float64(u.peak[resource.CPU]), float64(u.mean[resource.CPU])
 	return []Claim{
-		stated(fig, "deviations").madeSo(decimals(least, 2)+" to "+decimals(most, 2), within(least, 0.115, 0.125) && within(most, 0.325, 0.335)),
-		stated(fig, "low").madeSo(fmt.Sprintf("at most half of the peak: map %s, reduce %s of the time", percent(maps), percent(reduces)), maps > 0.5 && reduces > 0.5),
-		stated(fig, "peak").judge(fmt.Sprintf("%s of the peak initially; the peak is %s times the mean", percent(float64(first)/peak), decimals(peak/average, 1)),
-			float64(first) == peak, peak > 2*average),
+		stated(fig, "deviations").madeSo(decimals(least, 2)+" to "+decimals(most, 2), within(least, 0.115, 0.125) &&
+			within(most, 0.325, 0.335)),
+		stated(fig, "low").madeSo(fmt.Sprintf("at most half of the peak: map %s, reduce %s of the time", percent(maps),
+			percent(reduces)), maps > 0.5 && reduces > 0.5),
+		stated(fig, "peak").judge(fmt.Sprintf("%s of the peak initially; the peak is %s times the mean",
+			percent(float64(first)/peak), decimals(peak/average, 1)), float64(first) == peak, peak > 2*average),
 	}
 }
 
-// deviation is the standard deviation over time of what was used of a resource, of its peak, where it is known; low is the share
-// of the time with at most half of the peak.
+// deviation is the standard deviation over time of what was used of a resource, of its peak, where it is known; low
+// is the share of the time with at most half of the peak.
 func (r *recording) deviation(k resource.Kind) (deviates, low float64) {
 	mean, _ := r.share(k)
 	peak, whole, squares := float64(r.peak(k)), 0.0, 0.0
@@ -112,9 +116,11 @@ func ecsRecorded() (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := newTable("Recorded programs (not jobs of the paper; of peaks of half a second or more)", "program", "what it does", "run time", "phases found",
-		"deviation of CPU", "of memory", "CPU, mean of peak", "memory, mean of peak", "time with at most half of its CPU peak")
-	p := &chart.Tracks{Title: "CPU of real programs", Subtitle: "recorded; each to its own scale, the first 70 s", X: "time, s", To: 70}
+	table := newTable("Recorded programs (not jobs of the paper; of peaks of half a second or more)", "program",
+		"what it does", "run time", "phases found", "deviation of CPU", "of memory", "CPU, mean of peak",
+		"memory, mean of peak", "time with at most half of its CPU peak")
+	p := &chart.Tracks{Title: "CPU of real programs", Subtitle: "recorded; each to its own scale, the first 70 s",
+		X: "time, s", To: 70}
 	var deviates [][2]float64
 	idle := 0
 	for i := range all {
@@ -124,8 +130,8 @@ func ecsRecorded() (*Findings, error) {
 		memory, _ := r.deviation(resource.Memory)
 		meanCPU, _ := r.share(resource.CPU)
 		meanMemory, _ := r.share(resource.Memory)
-		table.add(r.name, r.what, decimals(run.Duration.Seconds(), 0)+" s", strconv.Itoa(len(run.Phases)), decimals(cpu, 2), decimals(memory, 2),
-			percent(meanCPU), percent(meanMemory), percent(low))
+		table.add(r.name, r.what, decimals(run.Duration.Seconds(), 0)+" s", strconv.Itoa(len(run.Phases)), decimals(cpu, 2),
+			decimals(memory, 2), percent(meanCPU), percent(meanMemory), percent(low))
 		deviates = append(deviates, [2]float64{cpu, memory})
 		if low > 0.5 {
 			idle++
@@ -133,11 +139,12 @@ func ecsRecorded() (*Findings, error) {
 		p.Rows = append(p.Rows, r.coresTrack(run.Phases))
 	}
 	return &Findings{Tables: []Table{table}, Claims: ecsRecordedClaims(deviates, idle),
-		Pictures: []Picture{{"recorded", "CPU of real programs over time, and the demand of the phases found (recorded)", p}}}, nil
+		Pictures: []Picture{{"recorded", "CPU of real programs over time, and the demand of the phases found (recorded)",
+			p}}}, nil
 }
 
-// ecsRecordedClaims judges the deviations of CPU and memory of programs, and how many programs use little CPU for more than half of
-// their time.
+// ecsRecordedClaims judges the deviations of CPU and memory of programs, and how many programs use little CPU for
+// more than half of their time.
 func ecsRecordedClaims(deviates [][2]float64, idle int) []Claim {
 	const least = 0.12
 	both, cpu, memory := 0, 0, 0
@@ -154,7 +161,8 @@ func ecsRecordedClaims(deviates [][2]float64, idle int) []Claim {
 	}
 	all := len(deviates)
 	return []Claim{
-		stated("ecs/fig1", "fluctuate").judge(fmt.Sprintf("CPU of %d and memory of %d of %d programs, both of %d", cpu, memory, all, both), both == all, 2*max(cpu, memory) > all),
+		stated("ecs/fig1", "fluctuate").judge(fmt.Sprintf("CPU of %d and memory of %d of %d programs, both of %d", cpu,
+			memory, all, both), both == all, 2*max(cpu, memory) > all),
 		stated("ecs/fig1", "idle").judge(fmt.Sprintf("%d of %d programs", idle, all), 2*idle > all, idle > 0),
 	}
 }
@@ -165,7 +173,8 @@ func (r *recording) coresTrack(phases []cluster.Phase) chart.Track {
 	t.Notes = []string{"peak " + decimals(t.Top/1.05, 2) + " cores"}
 	used, at := chart.Area{Name: "used", Color: 1}, 0.0
 	for i := range r.spans {
-		t.X, used.Y = append(t.X, at), append(used.Y, min(t.Top, float64(r.spans[i].Usage[resource.CPU])/float64(resource.Core)))
+		t.X, used.Y = append(t.X, at),
+			append(used.Y, min(t.Top, float64(r.spans[i].Usage[resource.CPU])/float64(resource.Core)))
 		at += r.spans[i].Length.Seconds()
 	}
 	t.X, used.Y = append(t.X, at), append(used.Y, 0)

@@ -14,7 +14,8 @@ import (
 	"github.com/bellows-rm/bellows/studies/chart"
 )
 
-// ecsSets are the task sets of Table V, by how many intervals each lasts. Set A is critical: it lasts as long as the window.
+// ecsSets are the task sets of Table V, by how many intervals each lasts. Set A is critical: it lasts as long as the
+// window.
 var ecsSets = []struct {
 	name  string
 	lasts int
@@ -25,8 +26,8 @@ const (
 	ecsInterval = 10 * time.Second // its length: assumed
 )
 
-// setsOf returns the six sets as stages of one job that wait for nothing, so that each has the float of Table V. Each has 5 to 7 tasks,
-// and is of maps or of reduces with phases of random lengths, drawn from r; A is of reduces.
+// setsOf returns the six sets as stages of one job that wait for nothing, so that each has the float of Table V. Each
+// has 5 to 7 tasks, and is of maps or of reduces with phases of random lengths, drawn from r; A is of reduces.
 func setsOf(r *rand.Rand) *workload.Workload {
 	j := workload.Job{After: -1, Job: cluster.Job{ID: 1, Name: "sets"}}
 	for i, set := range ecsSets {
@@ -41,20 +42,23 @@ func setOf(name string, lasts, tasks int, critical bool, r *rand.Rand) cluster.S
 	s := cluster.Stage{Name: name, Tasks: tasks, Ideal: ecsUsual.native, Told: cluster.Provenance{Model: "given"}}
 	first := 0.2 + 0.6*r.Float64()
 	if !critical && r.IntN(2) == 0 {
-		s.Phases = []cluster.Phase{ecsPhase("map", whole*first, ecsDemand(1, 1.5)), ecsPhase("sort", whole*(1-first), ecsDemand(0.5, 2))}
+		s.Phases = []cluster.Phase{ecsPhase("map", whole*first, ecsDemand(1, 1.5)),
+			ecsPhase("sort", whole*(1-first), ecsDemand(0.5, 2))}
 	} else {
 		first *= 0.9
-		s.Phases = []cluster.Phase{ecsPhase("shuffle", whole*first, ecsDemand(0.3, 1)), ecsPhase("sort", whole*0.1, ecsDemand(0.5, 1.5)),
-			ecsPhase("reduce", whole*(0.9-first), ecsDemand(1, 2))}
+		s.Phases = []cluster.Phase{ecsPhase("shuffle", whole*first, ecsDemand(0.3, 1)),
+			ecsPhase("sort", whole*0.1, ecsDemand(0.5, 1.5)), ecsPhase("reduce", whole*(0.9-first), ecsDemand(1, 2))}
 	}
 	s.Duration = s.RunTime()
 	return s
 }
 
-// The schedulers of section V.D. All grant CPU by phase. Capacity looks at what is free now alone. The claims are about the first three.
+// The schedulers of section V.D. All grant CPU by phase. Capacity looks at what is free now alone. The claims are
+// about the first three.
 var ecsLevelers = []contender{ecsWith("Capacity", "leveling", "false", "short", "false"),
 	{Contender: trial.Contender{Label: "contention-aware", Policy: "contention-aware"}},
-	ecsWith("ECS", "short", "false"), ecsWith("ECS, α and β of a core", "short", "false", "units", "core"), ecsWith("ECS, H_RF 0", "short", "false", "threshold", "0")}
+	ecsWith("ECS", "short", "false"), ecsWith("ECS, α and β of a core", "short", "false", "units", "core"),
+	ecsWith("ECS, H_RF 0", "short", "false", "threshold", "0")}
 
 // ecsProfile is what the sets demanded of a node over time.
 type ecsProfile struct {
@@ -109,22 +113,25 @@ func ecsFigure10(l *lab) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := newTable("Demand on one node, of its 16 cores (median of the draws, and range)", "scheduler", "fragmentation in the window", "over-allocation until the end",
-		"fragmentation until the end", "end", "fragmentation in the window less that of Capacity, mean", "stops")
+	table := newTable("Demand on one node, of its 16 cores (median of the draws, and range)", "scheduler",
+		"fragmentation in the window", "over-allocation until the end", "fragmentation until the end", "end",
+		"fragmentation in the window less that of Capacity, mean", "stops")
 	data := newTable("profiles", "scheduler", "run", "makespan_s", "fa", "oa", "fa_whole", "stops")
 	for i, c := range ecsLevelers {
 		share := func(number func(ecsProfile) float64) string {
 			return acrossTraces(scaled(values(t[i], number), 100), 0) + " %"
 		}
 		table.add(c.Label, share(windowIdle), share(windowOver), share(func(p ecsProfile) float64 { return p.Whole }),
-			acrossTraces(values(t[i], func(p ecsProfile) float64 { return p.Makespan }), 0)+" s", points(mean(values(t[i], windowIdle))-mean(values(t[0], windowIdle))),
+			acrossTraces(values(t[i], func(p ecsProfile) float64 { return p.Makespan }), 0)+" s",
+			points(mean(values(t[i], windowIdle))-mean(values(t[0], windowIdle))),
 			acrossTraces(values(t[i], func(p ecsProfile) float64 { return float64(p.Stops) }), 0))
 		for run, p := range t[i] {
 			data.put(c.Label, run, p.Makespan, p.Idle, p.Over, p.Whole, p.Stops)
 		}
 	}
 	return &Findings{Tables: []Table{table}, Data: []Table{data}, Claims: ecsFig10Claims(t),
-		Pictures: []Picture{{"profiles", "Demand of the six task sets on a node over time, by scheduler, first draw (simulated)", profilesOf(t)}}}, nil
+		Pictures: []Picture{{"profiles",
+			"Demand of the six task sets on a node over time, by scheduler, first draw (simulated)", profilesOf(t)}}}, nil
 }
 
 func windowIdle(p ecsProfile) float64 { return p.Idle }
@@ -132,7 +139,8 @@ func windowOver(p ecsProfile) float64 { return p.Over }
 
 // profilesOf draws the first draw.
 func profilesOf(t [][]ecsProfile) *chart.Tracks {
-	p := &chart.Tracks{Title: "Demand of six task sets on a node", X: "time, s", Subtitle: "simulated; demand over capacity, mean of each interval of 10 s"}
+	p := &chart.Tracks{Title: "Demand of six task sets on a node", X: "time, s",
+		Subtitle: "simulated; demand over capacity, mean of each interval of 10 s"}
 	top := 1.2
 	for i := range t {
 		_, most := extremes(t[i][0].Demand)
@@ -144,7 +152,8 @@ func profilesOf(t [][]ecsProfile) *chart.Tracks {
 		for k := range x {
 			x[k] = float64(k) * ecsInterval.Seconds()
 		}
-		p.Rows = append(p.Rows, chart.Track{Name: c.Label, Top: top, High: 70, X: x, Areas: []chart.Area{{Name: "demand", Y: append(y[:len(y):len(y)], 0), Color: 1}},
+		p.Rows = append(p.Rows, chart.Track{Name: c.Label, Top: top, High: 70, X: x,
+			Areas: []chart.Area{{Name: "demand", Y: append(y[:len(y):len(y)], 0), Color: 1}},
 			Lines: []chart.Series{{Name: "capacity", X: []float64{0, p.To}, Y: []float64{1, 1}, Dashed: true, Color: 2}}})
 	}
 	return p
@@ -157,10 +166,11 @@ func ecsFig10Claims(t [][]ecsProfile) []Claim {
 	over := func(i int) float64 { return mean(values(t[i], windowOver)) }
 	more := idle(1)/idle(0) - 1
 	return []Claim{
-		stated(fig, "oblivious").judge(fmt.Sprintf("over-allocation %s, fragmentation %s", percent(over(0)), percent(idle(0))),
-			over(0) >= 0.05 && idle(0) >= 0.05, over(0) >= 0.05 || idle(0) >= 0.05),
+		stated(fig, "oblivious").judge(fmt.Sprintf("over-allocation %s, fragmentation %s", percent(over(0)),
+			percent(idle(0))), over(0) >= 0.05 && idle(0) >= 0.05, over(0) >= 0.05 || idle(0) >= 0.05),
 		stated(fig, "eliminated").judge(percent(over(1))+" over-allocation", over(1) <= over(0)/10, over(1) <= over(0)/2),
-		stated(fig, "fragmentation").close(fmt.Sprintf("%s more, %s of the node", percent(more), points(idle(1)-idle(0))), gained{0.15, more}),
+		stated(fig, "fragmentation").close(fmt.Sprintf("%s more, %s of the node", percent(more), points(idle(1)-idle(0))),
+			gained{0.15, more}),
 		stated(fig, "leveled").judge(fmt.Sprintf("over-allocation %s, fragmentation %s", percent(over(2)), percent(idle(2))),
 			over(2) <= over(0)/2 && idle(2) <= idle(1), over(2) < over(0)),
 	}

@@ -12,15 +12,16 @@ import (
 	"github.com/bellows-rm/bellows/studies/chart"
 )
 
-// The case study of section II.B: two jobs of pagerank on a cluster of 7 nodes of 16 cores. The tasks of a job are assumed: two jobs have
-// two tasks per core.
+// The case study of section II.B: two jobs of pagerank on a cluster of 7 nodes of 16 cores. The tasks of a job are
+// assumed: two jobs have two tasks per core.
 const (
 	ecsCaseNodes = 7
 	ecsCaseTasks = ecsCaseNodes * 16
 	ecsInit      = 20 // seconds at the beginning in which map tasks start, by Fig. 2
 )
 
-// ecsCases are native containers, elastic ones under a scheduler that looks at what is free now alone, and elastic ones under ECS.
+// ecsCases are native containers, elastic ones under a scheduler that looks at what is free now alone, and elastic
+// ones under ECS.
 var ecsCases = []contender{
 	{Contender: trial.Contender{Label: "native containers", Policy: ecsCapacity.Policy, Settings: ecsCapacity.Settings}},
 	ecsWith("elastic containers", "leveling", "false", "short", "false"), ecsOwn,
@@ -93,22 +94,28 @@ func ecsFigure2(l *lab) (*Findings, error) {
 	if l.quick {
 		tasks /= 4
 	}
-	t, err := eachRun(l, "containers", len(ecsCases), func(point, run int) (ecsCase, error) { return ecsCases[point].ecsCaseOf(l.seed(run), tasks) })
+	t, err := eachRun(l, "containers", len(ecsCases), func(point, run int) (ecsCase, error) {
+		return ecsCases[point].ecsCaseOf(l.seed(run), tasks)
+	})
 	if err != nil {
 		return nil, err
 	}
-	table := newTable("Two jobs of pagerank (means of the runs)", "containers", "until both jobs have ended", "on a node at a time", fmt.Sprintf("in the first %d s", ecsInit), "CPU used",
+	table := newTable("Two jobs of pagerank (means of the runs)", "containers", "until both jobs have ended",
+		"on a node at a time", fmt.Sprintf("in the first %d s", ecsInit), "CPU used",
 		"CPU demanded beyond capacity (over-allocation)", "time with more demand than capacity")
-	data := newTable("runs", "containers", "run", "makespan_s", "containers_per_node", "containers_first", "cpu", "oa", "beyond")
+	data := newTable("runs", "containers", "run", "makespan_s", "containers_per_node", "containers_first", "cpu", "oa",
+		"beyond")
 	for i, c := range ecsCases {
 		of := func(number func(ecsCase) float64) float64 { return mean(values(t[i], number)) }
-		table.add(c.Label, decimals(of(caseEnds), 0)+" s", decimals(of(caseMean), 1), decimals(of(caseInit), 1), percent(of(caseUsed)), percent(of(caseOver)), percent(of(caseBeyond)))
+		table.add(c.Label, decimals(of(caseEnds), 0)+" s", decimals(of(caseMean), 1), decimals(of(caseInit), 1),
+			percent(of(caseUsed)), percent(of(caseOver)), percent(of(caseBeyond)))
 		for run, k := range t[i] {
 			data.put(c.Label, run, k.Makespan, k.Mean, k.Init, k.Used, k.Over, k.Beyond)
 		}
 	}
 	return &Findings{Tables: []Table{table}, Data: []Table{data}, Claims: ecsFig2Claims(t),
-		Pictures: []Picture{{"containers", "Containers on a node over time (simulated)", containersOf(t)}, {"demand", "CPU demanded on a node over time (simulated)", demandOf(t)}}}, nil
+		Pictures: []Picture{{"containers", "Containers on a node over time (simulated)", containersOf(t)},
+			{"demand", "CPU demanded on a node over time (simulated)", demandOf(t)}}}, nil
 }
 
 func caseEnds(k ecsCase) float64   { return k.Makespan }
@@ -120,7 +127,8 @@ func caseBeyond(k ecsCase) float64 { return k.Beyond }
 
 // containersOf draws the map and the reduce tasks on the first node in the first run.
 func containersOf(t [][]ecsCase) *chart.Plot {
-	p := &chart.Plot{Title: "Containers on a node", Subtitle: "simulated, two jobs of pagerank", X: "time, s", Y: "containers"}
+	p := &chart.Plot{Title: "Containers on a node", Subtitle: "simulated, two jobs of pagerank", X: "time, s",
+		Y: "containers"}
 	for i, c := range ecsCases[:2] {
 		for stage, name := range []string{"map", "reduce"} {
 			s := chart.Series{Name: c.Label + ", " + name, Step: true, Dashed: stage == 0}
@@ -135,8 +143,8 @@ func containersOf(t [][]ecsCase) *chart.Plot {
 
 // demandOf draws what is demanded of the first node in the first run.
 func demandOf(t [][]ecsCase) *chart.Plot {
-	p := &chart.Plot{Title: "CPU demanded on a node, over capacity", Subtitle: "simulated, two jobs of pagerank", X: "time, s", Y: "demand over capacity",
-		Lines: []chart.Rule{{At: 1}}}
+	p := &chart.Plot{Title: "CPU demanded on a node, over capacity", Subtitle: "simulated, two jobs of pagerank",
+		X: "time, s", Y: "demand over capacity", Lines: []chart.Rule{{At: 1}}}
 	for i, c := range ecsCases[:2] {
 		s := chart.Series{Name: c.Label, Step: true}
 		for step, d := range t[i][0].Demand {
@@ -155,9 +163,11 @@ func ecsFig2Claims(t [][]ecsCase) []Claim {
 	first, more, used, ends := over(caseInit), over(caseMean), over(caseUsed), over(caseEnds)
 	return []Claim{
 		stated(fig, "similar").judge(decimals(first, 2)+"x", within(first, 0.8, 1.2), within(first, 0.5, 2)),
-		stated(fig, "more").judge(fmt.Sprintf("%sx the containers, %sx the use of CPU", decimals(more, 2), decimals(used, 2)), min(more, used) >= 1.1, max(more, used) >= 1.1),
-		stated(fig, "over").judge(fmt.Sprintf("%s of the time, native containers %s", percent(of(1, caseBeyond)), percent(of(0, caseBeyond))),
-			of(1, caseBeyond) >= 0.1 && of(0, caseBeyond) <= 0.01, of(1, caseBeyond) > of(0, caseBeyond)),
+		stated(fig, "more").judge(fmt.Sprintf("%sx the containers, %sx the use of CPU", decimals(more, 2),
+			decimals(used, 2)), min(more, used) >= 1.1, max(more, used) >= 1.1),
+		stated(fig, "over").judge(fmt.Sprintf("%s of the time, native containers %s", percent(of(1, caseBeyond)),
+			percent(of(0, caseBeyond))), of(1, caseBeyond) >= 0.1 && of(0, caseBeyond) <= 0.01,
+			of(1, caseBeyond) > of(0, caseBeyond)),
 		stated(fig, "outperforms").judge(percent(1-ends)+" shorter", ends <= 0.95, ends < 1),
 	}
 }

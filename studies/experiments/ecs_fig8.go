@@ -74,7 +74,9 @@ func (c contender) replayECS(config sim.Config, w *workload.Workload) (t ecsTria
 
 // alone is one job of a benchmark.
 func (a *ecsAssumed) alone(b *ecsBenchmark, seed uint64) *workload.Workload {
-	return &workload.Workload{Jobs: []workload.Job{a.job(b, 1, 0, rand.New(rand.NewPCG(seed, uint64(0xec5+slices.IndexFunc(ecsBenchmarks, func(o ecsBenchmark) bool { return o.name == b.name })))))}}
+	return &workload.Workload{Jobs: []workload.Job{a.job(b, 1, 0,
+		rand.New(rand.NewPCG(seed,
+			uint64(0xec5+slices.IndexFunc(ecsBenchmarks, func(o ecsBenchmark) bool { return o.name == b.name })))))}}
 }
 
 // together is a job of each benchmark, with a third of the tasks each, all submitted at once.
@@ -201,7 +203,9 @@ func ecsFigure8(l *lab) (*Findings, error) {
 			trials[i] = append(trials[i], all[row*len(ecsContenders):(row+1)*len(ecsContenders)])
 		}
 	}
-	f := &Findings{Claims: ecsFig8Claims(trials), Pictures: []Picture{{"parallelism", "Containers that run at a time, one job of wordcount (simulated)", parallelism(trials)}}}
+	f := &Findings{Claims: ecsFig8Claims(trials),
+		Pictures: []Picture{{"parallelism", "Containers that run at a time, one job of wordcount (simulated)",
+			parallelism(trials)}}}
 	for i := range ecsClusters {
 		f.Tables = append(f.Tables, ecsUtilisation(trials, i), ecsTimes(trials, i))
 	}
@@ -227,13 +231,15 @@ var (
 
 // ecsUtilisation is the table of Fig. 8 on a cluster.
 func ecsUtilisation(t ecsTrials, at int) Table {
-	table := newTable("Utilisation and parallelism, "+ecsClusters[at].name+" (means of the runs)", "benchmark", "scheduler", "CPU used", "memory used",
-		"CPU not demanded (fragmentation)", "CPU demanded beyond capacity (over-allocation)", "containers at a time", "of those of Capacity", "stops of tasks")
+	table := newTable("Utilisation and parallelism, "+ecsClusters[at].name+" (means of the runs)", "benchmark",
+		"scheduler", "CPU used", "memory used", "CPU not demanded (fragmentation)",
+		"CPU demanded beyond capacity (over-allocation)", "containers at a time", "of those of Capacity", "stops of tasks")
 	for _, row := range ecsRows() {
 		for _, c := range ecsContenders {
 			of := func(number func(*ecsTrial) float64) float64 { return t.on(at, row, c.Label, number) }
-			table.add(row, c.Label, percent(of(cpuUsed)), percent(of(memoryUsed)), percent(of(cpuIdle)), percent(of(cpuOver)), decimals(of(containers), 0),
-				decimals(of(containers)/t.on(at, row, ecsCapacity.Label, containers), 2)+"x", decimals(of(ecsStops), 0))
+			table.add(row, c.Label, percent(of(cpuUsed)), percent(of(memoryUsed)), percent(of(cpuIdle)), percent(of(cpuOver)),
+				decimals(of(containers), 0), decimals(of(containers)/t.on(at, row, ecsCapacity.Label, containers), 2)+"x",
+				decimals(of(ecsStops), 0))
 		}
 	}
 	return table
@@ -241,7 +247,8 @@ func ecsUtilisation(t ecsTrials, at int) Table {
 
 // ecsTimes is the table of Fig. 9 on a cluster.
 func ecsTimes(t ecsTrials, at int) Table {
-	table := newTable("Times over those under Capacity, "+ecsClusters[at].name+" (means of the runs)", "benchmark", "under Capacity: job", "map task", "reduce task")
+	table := newTable("Times over those under Capacity, "+ecsClusters[at].name+" (means of the runs)", "benchmark",
+		"under Capacity: job", "map task", "reduce task")
 	for _, c := range ecsContenders[1:] {
 		table.Heads = append(table.Heads, c.Label+": job", "map task", "reduce task")
 	}
@@ -261,12 +268,14 @@ func ecsTimes(t ecsTrials, at int) Table {
 }
 
 func ecsData(t ecsTrials) Table {
-	data := newTable("trials", "cluster", "benchmark", "scheduler", "run", "completion_s", "map_s", "reduce_s", "containers", "cpu", "memory", "fa", "oa", "stops")
+	data := newTable("trials", "cluster", "benchmark", "scheduler", "run", "completion_s", "map_s", "reduce_s",
+		"containers", "cpu", "memory", "fa", "oa", "stops")
 	for i := range t {
 		for row, name := range ecsRows() {
 			for k, c := range ecsContenders {
 				for run, one := range t[i][row][k] {
-					data.put(ecsClusters[i].name, name, c.Label, run, one.Completion, one.Map, one.Reduce, one.Containers, one.CPU, one.Memory, one.Idle, one.Over, one.Stops)
+					data.put(ecsClusters[i].name, name, c.Label, run, one.Completion, one.Map, one.Reduce, one.Containers, one.CPU,
+						one.Memory, one.Idle, one.Over, one.Stops)
 				}
 			}
 		}
@@ -276,7 +285,8 @@ func ecsData(t ecsTrials) Table {
 
 // parallelism draws how many containers of wordcount run in the first run on the first cluster.
 func parallelism(t ecsTrials) *chart.Plot {
-	p := &chart.Plot{Title: "Containers of a job of wordcount", Subtitle: "simulated, " + ecsClusters[0].name, X: "time, s", Y: "containers"}
+	p := &chart.Plot{Title: "Containers of a job of wordcount", Subtitle: "simulated, " + ecsClusters[0].name,
+		X: "time, s", Y: "containers"}
 	for _, c := range []contender{ecsCapacity, ecsOwn} {
 		s := chart.Series{Name: c.Label, Step: true}
 		for step, n := range t[0][0][place(c.Label, ecsContenders)][0].Running {
@@ -332,12 +342,17 @@ func ecsFig8Claims(t ecsTrials) []Claim {
 	parallel := t.of("wordcount", ecsOwn.Label, containers) / t.of("wordcount", ecsCapacity.Label, containers)
 	return append([]Claim{
 		stated(fig, "cpu").close(cpu("Capacity", alone...), gained{0.18, gain("Capacity", cpuUsed, alone...)}),
-		stated(fig, "memory").close(points(gain("Capacity", memoryUsed, alone...)), gained{0.04, gain("Capacity", memoryUsed, alone...)}),
+		stated(fig, "memory").close(points(gain("Capacity", memoryUsed, alone...)),
+			gained{0.04, gain("Capacity", memoryUsed, alone...)}),
 		stated(fig, "cpu-prism").close(cpu("PRISM", alone...), gained{0.12, gain("PRISM", cpuUsed, alone...)}),
-		stated(fig, "memory-prism").close(points(gain("PRISM", memoryUsed, alone...)), gained{0.03, gain("PRISM", memoryUsed, alone...)}),
-		stated(fig, "marginal").judge(fmt.Sprintf("k-means %s, bayes %s", points(kmeans), points(bayes)), max(kmeans, bayes) <= 0.05, min(kmeans, bayes) <= 0.05),
-		stated(fig, "io").close(cpu("Capacity", "wordcount", "inverted-index"), gained{0.25, gain("Capacity", cpuUsed, "wordcount", "inverted-index")}),
-		stated(fig, "prism-less").judge(fmt.Sprintf("of %d of %d benchmarks", better, len(alone)), better == len(alone), 2*better > len(alone)),
+		stated(fig, "memory-prism").close(points(gain("PRISM", memoryUsed, alone...)),
+			gained{0.03, gain("PRISM", memoryUsed, alone...)}),
+		stated(fig, "marginal").judge(fmt.Sprintf("k-means %s, bayes %s", points(kmeans), points(bayes)),
+			max(kmeans, bayes) <= 0.05, min(kmeans, bayes) <= 0.05),
+		stated(fig, "io").close(cpu("Capacity", "wordcount", "inverted-index"),
+			gained{0.25, gain("Capacity", cpuUsed, "wordcount", "inverted-index")}),
+		stated(fig, "prism-less").judge(fmt.Sprintf("of %d of %d benchmarks", better, len(alone)), better == len(alone),
+			2*better > len(alone)),
 		stated(fig, "parallelism").close(decimals(parallel, 2)+"x", gained{0.5, parallel - 1}),
 	}, ecsFig9Claims(t)...)
 }
@@ -358,8 +373,10 @@ func ecsFig9Claims(t ecsTrials) []Claim {
 		return text, all
 	}
 	stock, prism := "Capacity", "PRISM"
-	io, ioPairs := pairs(stock, map[string]float64{"wordcount": 0.29, "terasort": 0.19, "inverted-index": 0.26}, "wordcount", "terasort", "inverted-index")
-	over, overPairs := pairs(prism, map[string]float64{"wordcount": 0.17, "terasort": 0.14, "inverted-index": 0.17}, "wordcount", "terasort", "inverted-index")
+	io, ioPairs := pairs(stock, map[string]float64{"wordcount": 0.29, "terasort": 0.19, "inverted-index": 0.26},
+		"wordcount", "terasort", "inverted-index")
+	over, overPairs := pairs(prism, map[string]float64{"wordcount": 0.17, "terasort": 0.14, "inverted-index": 0.17},
+		"wordcount", "terasort", "inverted-index")
 	hybrid, hybridPairs := pairs(stock, map[string]float64{"pagerank": 0.20, "join": 0.21}, "pagerank", "join")
 	compute, rest, longer, slower, tasks := 0.0, 1.0, 0.0, 0.0, 0.0
 	for i := range ecsBenchmarks {
@@ -380,7 +397,8 @@ func ecsFig9Claims(t ecsTrials) []Claim {
 		stated(fig, "jct-io").close(io, ioPairs...),
 		stated(fig, "jct-prism").close(over, overPairs...),
 		stated(fig, "jct-hybrid").close(hybrid, hybridPairs...),
-		stated(fig, "jct-cpu").judge(fmt.Sprintf("at most %s, others at least %s", percent(compute), percent(rest)), compute < rest && compute <= rest/2, compute < rest),
+		stated(fig, "jct-cpu").judge(fmt.Sprintf("at most %s, others at least %s", percent(compute), percent(rest)),
+			compute < rest && compute <= rest/2, compute < rest),
 		stated(fig, "task-time").close(percent(longer), gained{0.11, longer}),
 		stated(fig, "prism-delays").judge(percent(slower)+" longer than under ECS", slower >= 0.1, slower > 0.02),
 	}

@@ -36,8 +36,9 @@ var ecsUnits = []struct {
 	of   resource.Amount
 }{{"node", ecsNodeCores}, {"core", resource.Core}}
 
-// sizedProblem draws a program like that of Table V with sets of tasks that move beside a critical one, in control intervals of some seconds.
-// Sets last as long, and have as much float, as those of Table V. However many there are, they demand as much together.
+// sizedProblem draws a program like that of Table V with sets of tasks that move beside a critical one, in control
+// intervals of some seconds. Sets last as long, and have as much float, as those of Table V. However many there are,
+// they demand as much together.
 func sizedProblem(unit resource.Amount, sets, seconds int, r *rand.Rand) *leveling.Problem {
 	const window = ecsWindow * ecsInterval
 	every := max(time.Duration(seconds)*time.Second, window/ecsMostIntervals)
@@ -58,8 +59,8 @@ func sizedProblem(unit resource.Amount, sets, seconds int, r *rand.Rand) *leveli
 	return p
 }
 
-// overheadSweep has what the sweep gave: problems by unit, size, interval and draw, and trials by cluster, setting and run. The first setting does
-// not level; the others are intervals, for each of which there are numbers of sets.
+// overheadSweep has what the sweep gave: problems by unit, size, interval and draw, and trials by cluster, setting
+// and run. The first setting does not level; the others are intervals, for each of which there are numbers of sets.
 type overheadSweep struct {
 	problems [][][][]ecsSolved
 	trials   [][][]ecsTrial
@@ -72,17 +73,19 @@ func ecsOverhead(l *lab) (*Findings, error) {
 	}
 	s := overheadSweep{}
 	for _, unit := range ecsUnits {
-		solved, err := eachRun(l, "problems, "+unit.name, len(ecsSizes)*len(ecsIntervals), func(point, run int) (all []ecsSolved, err error) {
-			r := rand.New(rand.NewPCG(l.seed(run), 0x0e))
-			for range draws {
-				s, err := solvedOf(sizedProblem(unit.of, ecsSizes[point/len(ecsIntervals)], ecsIntervals[point%len(ecsIntervals)], r), nil)
-				if err != nil {
-					return nil, err
+		solved, err := eachRun(l, "problems, "+unit.name, len(ecsSizes)*len(ecsIntervals),
+			func(point, run int) (all []ecsSolved, err error) {
+				r := rand.New(rand.NewPCG(l.seed(run), 0x0e))
+				for range draws {
+					s, err := solvedOf(sizedProblem(unit.of, ecsSizes[point/len(ecsIntervals)], ecsIntervals[point%len(ecsIntervals)],
+						r), nil)
+					if err != nil {
+						return nil, err
+					}
+					all = append(all, s)
 				}
-				all = append(all, s)
-			}
-			return all, nil
-		})
+				return all, nil
+			})
 		if err != nil {
 			return nil, err
 		}
@@ -97,16 +100,19 @@ func ecsOverhead(l *lab) (*Findings, error) {
 		s.problems = append(s.problems, sizes)
 	}
 	for i := range ecsClusters {
-		t, err := eachRun(l, ecsClusters[i].name, 1+len(ecsIntervals)*len(ecsMovable), func(point, run int) (ecsTrial, error) {
-			return overheadContender(point).replayECS(ecsClusters[i].cluster(), ecsUsual.loaded(part, l.seed(run)))
-		})
+		t, err := eachRun(l, ecsClusters[i].name, 1+len(ecsIntervals)*len(ecsMovable),
+			func(point, run int) (ecsTrial, error) {
+				return overheadContender(point).replayECS(ecsClusters[i].cluster(), ecsUsual.loaded(part, l.seed(run)))
+			})
 		if err != nil {
 			return nil, err
 		}
 		s.trials = append(s.trials, t)
 	}
 	f := &Findings{Claims: ecsOverheadClaims(&s), Data: s.data(),
-		Pictures: []Picture{{"states", "States that a search for a solution looks at, by how many sets move and by the control interval (computed)", s.picture()}}}
+		Pictures: []Picture{{"states",
+			"States that a search for a solution looks at, by how many sets move and by the control interval (computed)",
+			s.picture()}}}
 	for u := range ecsUnits {
 		f.Tables = append(f.Tables, s.problemTable(u))
 	}
@@ -122,12 +128,14 @@ func overheadContender(point int) contender {
 		return ecsWith("no leveling", "short", "false", "leveling", "false")
 	}
 	seconds, sets := ecsIntervals[(point-1)/len(ecsMovable)], ecsMovable[(point-1)%len(ecsMovable)]
-	return ecsWith(fmt.Sprintf("%d s, %d sets", seconds, sets), "short", "false", "interval", fmt.Sprintf("%ds", seconds), "sets", strconv.Itoa(sets))
+	return ecsWith(fmt.Sprintf("%d s, %d sets", seconds, sets), "short", "false", "interval",
+		fmt.Sprintf("%ds", seconds), "sets", strconv.Itoa(sets))
 }
 
 func (s *overheadSweep) problemTable(u int) Table {
-	table := newTable("Problems of a node, α and β of a "+ecsUnits[u].name+" (median of the draws, and range)", "sets that move", "control interval", "intervals", "proved optimal", "worst optimality gap", "states", "at 5 µs per state",
-		"over-allocation if all run at once, of the node", "leveled")
+	table := newTable("Problems of a node, α and β of a "+ecsUnits[u].name+" (median of the draws, and range)",
+		"sets that move", "control interval", "intervals", "proved optimal", "worst optimality gap", "states",
+		"at 5 µs per state", "over-allocation if all run at once, of the node", "leveled")
 	for i, sets := range ecsSizes {
 		for k, seconds := range ecsIntervals {
 			of := s.problems[u][i][k]
@@ -136,8 +144,9 @@ func (s *overheadSweep) problemTable(u int) Table {
 			share := func(number func(ecsSolved) float64) string {
 				return percent(mean(values(of, number)) / float64(problemIntervals(seconds)))
 			}
-			table.add(strconv.Itoa(sets), fmt.Sprintf("%d s", seconds), strconv.Itoa(problemIntervals(seconds)), percent(proved(of)), percent(gap), acrossTraces(values(of, statesOf), 0),
-				searches(median(values(of, statesOf))), share(atOnce), share(leveled))
+			table.add(strconv.Itoa(sets), fmt.Sprintf("%d s", seconds), strconv.Itoa(problemIntervals(seconds)),
+				percent(proved(of)), percent(gap), acrossTraces(values(of, statesOf), 0), searches(median(values(of, statesOf))),
+				share(atOnce), share(leveled))
 		}
 	}
 	return table
@@ -156,7 +165,8 @@ func searches(states float64) string { return decimals(1000*states*ecsPerState.S
 // workOf adds up what leveling did in all trials.
 func workOf(all []ecsTrial) (w ecsWork) {
 	for _, t := range all {
-		w.Asks, w.Answers, w.Proved, w.States, w.Most = w.Asks+t.Asks, w.Answers+t.Answers, w.Proved+t.Proved, w.States+t.States, max(w.Most, t.Most)
+		w.Asks, w.Answers, w.Proved, w.States, w.Most = w.Asks+t.Asks, w.Answers+t.Answers, w.Proved+t.Proved,
+			w.States+t.States, max(w.Most, t.Most)
 	}
 	return w
 }
@@ -165,13 +175,15 @@ func workOf(all []ecsTrial) (w ecsWork) {
 func (w *ecsWork) provedShare() float64 { return float64(w.Proved) / float64(w.Answers) }
 
 func (s *overheadSweep) clusterTable(at int) Table {
-	table := newTable("A loaded cluster, "+ecsClusters[at].name+" (means of the runs)", "control interval, sets at most", "makespan", "over that without leveling", "over-allocation, seconds of the cluster",
-		"problems to solve", "proved optimal", "search, mean", "longest", "stops of tasks")
+	table := newTable("A loaded cluster, "+ecsClusters[at].name+" (means of the runs)", "control interval, sets at most",
+		"makespan", "over that without leveling", "over-allocation, seconds of the cluster", "problems to solve",
+		"proved optimal", "search, mean", "longest", "stops of tasks")
 	t := s.trials[at]
 	for point := range t {
 		of := func(number func(*ecsTrial) float64) float64 { return mean(numbersOf(t[point], number)) }
 		w := workOf(t[point])
-		table.add(overheadContender(point).Label, decimals(of(ecsEnds), 0)+" s", decimals(s.ends(at, point), 3), decimals(of(overTime), 1), decimals(of(ecsAsks), 0), percent(w.provedShare()),
+		table.add(overheadContender(point).Label, decimals(of(ecsEnds), 0)+" s", decimals(s.ends(at, point), 3),
+			decimals(of(overTime), 1), decimals(of(ecsAsks), 0), percent(w.provedShare()),
 			searches(float64(w.States)/float64(w.Answers)), searches(float64(w.Most)), decimals(of(ecsStops), 0))
 	}
 	return table
@@ -188,21 +200,25 @@ func (s *overheadSweep) removed(at, point int) float64 {
 }
 
 func (s *overheadSweep) data() []Table {
-	problems := newTable("problems", "unit", "sets", "interval_s", "draw", "value", "bound", "proved", "gap", "states", "at_once", "over", "suspensions")
+	problems := newTable("problems", "unit", "sets", "interval_s", "draw", "value", "bound", "proved", "gap", "states",
+		"at_once", "over", "suspensions")
 	for u, unit := range ecsUnits {
 		for i, sets := range ecsSizes {
 			for k, seconds := range ecsIntervals {
 				for draw, p := range s.problems[u][i][k] {
-					problems.put(unit.name, sets, seconds, draw, p.Value, p.Bound, p.Proved, p.Gap, p.States, p.AtOnce, p.Over, p.Stops)
+					problems.put(unit.name, sets, seconds, draw, p.Value, p.Bound, p.Proved, p.Gap, p.States, p.AtOnce, p.Over,
+						p.Stops)
 				}
 			}
 		}
 	}
-	trials := newTable("trials", "cluster", "setting", "run", "makespan_s", "oa_s", "stops", "problems", "answers", "proved", "states", "most_states")
+	trials := newTable("trials", "cluster", "setting", "run", "makespan_s", "oa_s", "stops", "problems", "answers",
+		"proved", "states", "most_states")
 	for i := range ecsClusters {
 		for point := range s.trials[i] {
 			for run, t := range s.trials[i][point] {
-				trials.put(ecsClusters[i].name, overheadContender(point).Label, run, t.Makespan, overTime(&t), t.Stops, t.Asks, t.Answers, t.Proved, t.States, t.Most)
+				trials.put(ecsClusters[i].name, overheadContender(point).Label, run, t.Makespan, overTime(&t), t.Stops, t.Asks,
+					t.Answers, t.Proved, t.States, t.Most)
 			}
 		}
 	}
@@ -216,7 +232,9 @@ func (s *overheadSweep) states(u, size, interval int) float64 {
 
 // picture draws the states of problems with α and β of a core: a line for each interval.
 func (s *overheadSweep) picture() *chart.Plot {
-	p := &chart.Plot{Title: "States of a search", Subtitle: "computed, α and β of a core, mean of the draws; the budget is 400,000", X: "sets that move", Y: "states", LogX: true, LogY: true}
+	p := &chart.Plot{Title: "States of a search",
+		Subtitle: "computed, α and β of a core, mean of the draws; the budget is 400,000", X: "sets that move", Y: "states",
+		LogX: true, LogY: true}
 	for k, seconds := range ecsIntervals {
 		line := chart.Series{Name: fmt.Sprintf("%d s", seconds)}
 		for i, sets := range ecsSizes {
@@ -271,11 +289,16 @@ func ecsOverheadClaims(s *overheadSweep) []Claim {
 	}
 	interval, size := spread(byInterval), spread(bySize)
 	return []Claim{
-		stated(fig, "optimizer").judge(fmt.Sprintf("with each setting at least %s of the problems are proved optimal; the longest search takes %s at 5 µs per state", percent(least), searches(float64(longest))),
-			least >= 0.9, least >= 0.5),
-		stated(fig, "sensitive").judge(fmt.Sprintf("states of a search differ by a factor of %s between intervals, and of %s between numbers of sets that are searched", decimals(interval, 1), decimals(size, 1)),
-			min(interval, size) >= 2, max(interval, size) >= 2),
-		stated(fig, "fine-grained").judge(fmt.Sprintf("makespan %s above the least of the sweep; %s of the over-allocation removed, at most %s", percent(ends/shortest-1), percent(removed), percent(most)),
-			ends <= 1.02*shortest && removed >= most/2, ends <= 1.02*shortest),
+		stated(fig, "optimizer").judge(
+			fmt.Sprintf("with each setting at least %s of the problems are proved optimal; the longest search takes %s "+
+				"at 5 µs per state", percent(least), searches(float64(longest))), least >= 0.9, least >= 0.5),
+		stated(fig, "sensitive").judge(
+			fmt.Sprintf("states of a search differ by a factor of %s between intervals, and of %s between numbers of "+
+				"sets that are searched", decimals(interval, 1), decimals(size, 1)), min(interval, size) >= 2,
+			max(interval, size) >= 2),
+		stated(fig, "fine-grained").judge(
+			fmt.Sprintf("makespan %s above the least of the sweep; %s of the over-allocation removed, at most %s",
+				percent(ends/shortest-1), percent(removed), percent(most)), ends <= 1.02*shortest && removed >= most/2,
+			ends <= 1.02*shortest),
 	}
 }

@@ -34,7 +34,8 @@ func (c ecsCondition) names() (forecast, grant string) {
 	return forecast, grant
 }
 
-// ecsUnleveled grants by phase and stops nothing. ecsByWeight has weights and limits (ecs.cpu=weight), under every condition.
+// ecsUnleveled grants by phase and stops nothing. ecsByWeight has weights and limits (ecs.cpu=weight), under every
+// condition.
 const (
 	ecsUnleveled = "ECS without leveling"
 	ecsByWeight  = "ECS by weight"
@@ -42,8 +43,10 @@ const (
 
 // ecsOnRecorded are the schedulers, with an interval of ecs.
 func ecsOnRecorded(interval string) []contender {
-	return []contender{ecsCapacity, {Contender: trial.Contender{Label: "contention-aware", Policy: "contention-aware"}}, ecsPRISM,
-		ecsWith(ecsUnleveled, "short", "false", "leveling", "false"), ecsWith("ECS", "short", "false", "interval", interval), ecsWith(ecsByWeight, "short", "false", "interval", interval, "cpu", "weight")}
+	return []contender{ecsCapacity, {Contender: trial.Contender{Label: "contention-aware", Policy: "contention-aware"}},
+		ecsPRISM, ecsWith(ecsUnleveled, "short", "false", "leveling", "false"),
+		ecsWith("ECS", "short", "false", "interval", interval), ecsWith(ecsByWeight, "short", "false", "interval", interval,
+			"cpu", "weight")}
 }
 
 // ecsOutcome is the outcome of a workload. Shares are of the cores until the last job ends.
@@ -65,7 +68,9 @@ func (c contender) onRecorded(nodes []cluster.Node, weight bool, w *workload.Wor
 	if weight {
 		config.Caps = 0
 	}
-	config.Observe = func(_ timeline.Time, _ []cluster.Event, decisions []cluster.Decision) { o.Stops += stopsIn(decisions) }
+	config.Observe = func(_ timeline.Time, _ []cluster.Event, decisions []cluster.Decision) {
+		o.Stops += stopsIn(decisions)
+	}
 	r, err := c.succeed(config, w)
 	if err != nil {
 		return o, err
@@ -74,7 +79,8 @@ func (c contender) onRecorded(nodes []cluster.Node, weight bool, w *workload.Wor
 	o.Task = ran(r) / float64(len(r.Tasks))
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
-		o.CPU += usedOf(n, resource.CPU, timeline.Time(r.Makespan)) / float64(n.Steps[0].Capacity[resource.CPU]) / o.Makespan / float64(len(nodes))
+		o.CPU += usedOf(n, resource.CPU,
+			timeline.Time(r.Makespan)) / float64(n.Steps[0].Capacity[resource.CPU]) / o.Makespan / float64(len(nodes))
 		o.Over += areasOf(n, resource.CPU, 0, o.Makespan).Over / float64(len(nodes))
 	}
 	return o, nil
@@ -109,7 +115,8 @@ func ecsOnReal(l *lab) (*Findings, error) {
 			f.Pictures = append(f.Pictures, picture)
 		}
 	}
-	f.Tables, f.Data, f.Claims = ecsRealTables(sources, all), []Table{ecsRealData(sources, all)}, ecsRealClaims(sources, all)
+	f.Tables, f.Data, f.Claims = ecsRealTables(sources, all), []Table{ecsRealData(sources, all)},
+		ecsRealClaims(sources, all)
 	return f, nil
 }
 
@@ -152,8 +159,10 @@ func recordedOver(o ecsOutcome) float64      { return o.Over }
 func ecsRealTables(sources []ecsSource, all ecsOutcomes) (tables []Table) {
 	for i := range sources {
 		s := &sources[i]
-		t := newTable(s.name+" (recorded demand, simulated schedulers; means of the draws)", "forecasts", "a grant of CPU is a", "scheduler", "last job ends", "over static boxes", "job completes",
-			"over static boxes", "task runs, over static boxes", "CPU used", "CPU demanded beyond capacity", "stops", "CPU of tasks above their forecast")
+		t := newTable(s.name+" (recorded demand, simulated schedulers; means of the draws)", "forecasts",
+			"a grant of CPU is a", "scheduler", "last job ends", "over static boxes", "job completes", "over static boxes",
+			"task runs, over static boxes", "CPU used", "CPU demanded beyond capacity", "stops",
+			"CPU of tasks above their forecast")
 		for k, c := range ecsConditions {
 			forecast, grant := c.names()
 			for at, scheduler := range ecsOnRecorded(s.interval) {
@@ -164,8 +173,10 @@ func ecsRealTables(sources []ecsSource, all ecsOutcomes) (tables []Table) {
 				hours := func(number func(ecsOutcome) float64) string {
 					return time.Duration(of(number) * 1e9).Round(time.Second).String()
 				}
-				t.add(forecast, grant, scheduler.Label, hours(recordedEnds), over(recordedEnds), hours(recordedCompletes), over(recordedCompletes), over(recordedTask), percent(of(recordedCPU)),
-					percent(of(recordedOver)), decimals(of(func(o ecsOutcome) float64 { return float64(o.Stops) }), 0), percent(of(func(o ecsOutcome) float64 { return o.Beyond })))
+				t.add(forecast, grant, scheduler.Label, hours(recordedEnds), over(recordedEnds), hours(recordedCompletes),
+					over(recordedCompletes), over(recordedTask), percent(of(recordedCPU)), percent(of(recordedOver)),
+					decimals(of(func(o ecsOutcome) float64 { return float64(o.Stops) }), 0),
+					percent(of(func(o ecsOutcome) float64 { return o.Beyond })))
 			}
 		}
 		tables = append(tables, t)
@@ -174,13 +185,15 @@ func ecsRealTables(sources []ecsSource, all ecsOutcomes) (tables []Table) {
 }
 
 func ecsRealData(sources []ecsSource, all ecsOutcomes) Table {
-	data := newTable("outcomes", "source", "forecasts", "grant", "scheduler", "draw", "makespan_s", "completion_s", "task_s", "cpu", "oa", "stops", "beyond")
+	data := newTable("outcomes", "source", "forecasts", "grant", "scheduler", "draw", "makespan_s", "completion_s",
+		"task_s", "cpu", "oa", "stops", "beyond")
 	for i := range sources {
 		for k, c := range ecsConditions {
 			forecast, grant := c.names()
 			for at, scheduler := range ecsOnRecorded(sources[i].interval) {
 				for run, o := range all[i][k][at] {
-					data.put(sources[i].name, forecast, grant, scheduler.Label, run, o.Makespan, o.Completion, o.Task, o.CPU, o.Over, o.Stops, o.Beyond)
+					data.put(sources[i].name, forecast, grant, scheduler.Label, run, o.Makespan, o.Completion, o.Task, o.CPU, o.Over,
+						o.Stops, o.Beyond)
 				}
 			}
 		}
@@ -198,27 +211,32 @@ func (s *ecsSource) picture(l *lab, recorded []workload.Job) (Picture, error) {
 	if err != nil {
 		return Picture{}, err
 	}
-	p := &chart.Tracks{Title: "CPU of machines of " + s.name, Subtitle: "recorded; each to its own scale, in cores", X: "time, s"}
+	p := &chart.Tracks{Title: "CPU of machines of " + s.name, Subtitle: "recorded; each to its own scale, in cores",
+		X: "time, s"}
 	for at := range min(2, len(learned.Jobs)) {
 		for k := range learned.Jobs[at].Stages {
 			stage := &learned.Jobs[at].Stages[k]
 			truth, _ := learned.Jobs[at].Truth[k].Phases.Of(0)
 			used := coresOf("used", truth)
 			used.Y[len(used.Y)-1] = 0 // it has ended
-			t := chart.Track{Name: stage.Name, Top: 1.05 * max(float64(usageOf(truth).peak[resource.CPU]), float64(stage.Ideal[resource.CPU])) / float64(resource.Core), High: 50,
-				X: used.X, Areas: []chart.Area{{Name: "used", Y: used.Y, Color: 1}}}
+			t := chart.Track{Name: stage.Name, Top: 1.05 * max(float64(usageOf(truth).peak[resource.CPU]),
+				float64(stage.Ideal[resource.CPU])) / float64(resource.Core), High: 50, X: used.X,
+				Areas: []chart.Area{{Name: "used", Y: used.Y, Color: 1}}}
 			t.Notes = []string{"box " + decimals(float64(stage.Ideal[resource.CPU])/float64(resource.Core), 1) + " cores"}
-			forecast, oracle := coresOf("forecast, learned", stage.Phases), coresOf("forecast, oracle", told.Jobs[at].Stages[k].Phases)
+			forecast, oracle := coresOf("forecast, learned", stage.Phases),
+				coresOf("forecast, oracle", told.Jobs[at].Stages[k].Phases)
 			forecast.Color, oracle.Color, oracle.Dashed = 2, 3, true
 			t.Lines = []chart.Series{forecast, oracle}
 			p.Rows, p.To = append(p.Rows, t), max(p.To, usageOf(truth).lasts)
 		}
 	}
-	return Picture{map[string]string{"Bitbrains": "bitbrains", "Google": "google"}[s.name], "What machines of " + s.name + " used (recorded), what bellows had learned to forecast, and an oracle", p}, nil
+	return Picture{map[string]string{"Bitbrains": "bitbrains", "Google": "google"}[s.name], "What machines of " +
+		s.name + " used (recorded), what bellows had learned to forecast, and an oracle", p}, nil
 }
 
 // of is the mean of a number of a scheduler, and NaN for a source that did not run.
-func (all ecsOutcomes) of(sources []ecsSource, source string, c ecsCondition, scheduler string, number func(ecsOutcome) float64) float64 {
+func (all ecsOutcomes) of(sources []ecsSource, source string, c ecsCondition, scheduler string,
+	number func(ecsOutcome) float64) float64 {
 	var numbers []float64
 	for i := range all {
 		if sources[i].name == source {
@@ -230,7 +248,8 @@ func (all ecsOutcomes) of(sources []ecsSource, source string, c ecsCondition, sc
 }
 
 // gains are by what share a number is smaller under ECS than under another scheduler, by source.
-func (all ecsOutcomes) gains(sources []ecsSource, c ecsCondition, over string, number func(ecsOutcome) float64) (text string, each []float64) {
+func (all ecsOutcomes) gains(sources []ecsSource, c ecsCondition, over string,
+	number func(ecsOutcome) float64) (text string, each []float64) {
 	for i, s := range ecsSources {
 		gain := 1 - all.of(sources, s.name, c, "ECS", number)/all.of(sources, s.name, c, over, number)
 		if each = append(each, gain); i > 0 {
@@ -241,8 +260,10 @@ func (all ecsOutcomes) gains(sources []ecsSource, c ecsCondition, over string, n
 	return text, each
 }
 
-// usual are gains with the forecasts and the grants that ECS would have: learned, and quotas. The text has those under other conditions, too.
-func (all ecsOutcomes) usual(sources []ecsSource, over string, number func(ecsOutcome) float64) (text string, each []float64) {
+// usual are gains with the forecasts and the grants that ECS would have: learned, and quotas. The text has those
+// under other conditions, too.
+func (all ecsOutcomes) usual(sources []ecsSource, over string, number func(ecsOutcome) float64) (text string,
+	each []float64) {
 	text, each = all.gains(sources, ecsConditions[0], over, number)
 	oracle, _ := all.gains(sources, ecsConditions[1], over, number)
 	weight, _ := all.gains(sources, ecsConditions[2], over, number)

@@ -21,8 +21,8 @@ type ecsSource struct {
 	name string
 	// read reads the data from the folder of recorded data.
 	read func(dir string) ([]workload.Job, error)
-	// workload is made of what was read, with draws from r. Its forecasts are learned from what was recorded before what runs, or are of what
-	// runs if oracle is set.
+	// workload is made of what was read, with draws from r. Its forecasts are learned from what was recorded before what
+	// runs, or are of what runs if oracle is set.
 	workload func(recorded []workload.Job, r *rand.Rand, oracle bool) (*workload.Workload, error)
 	nodes    []cluster.Node // on which it runs
 	interval string         // ecs.interval
@@ -41,7 +41,8 @@ var ecsHosts = sim.Uniform(2, resource.Of(16*resource.Core, 1000*resource.GiB))
 const (
 	ecsHostsLoad     = 3 // static boxes of all machines over the cores of the hosts
 	ecsMachinesOfJob = 4
-	// ecsFluctuates is the least standard deviation of CPU use over time, of the largest use, of machines that count. It is the least of Table I.
+	// ecsFluctuates is the least standard deviation of CPU use over time, of the largest use, of machines that count. It
+	// is the least of Table I.
 	ecsFluctuates = 0.12
 )
 
@@ -61,7 +62,8 @@ func readGoogle(dir string) ([]workload.Job, error) {
 }
 
 func readQ72(dir string) ([]workload.Job, error) {
-	return readRecorded(importer.DefaultSpark(), filepath.Join(dir, "spark-eventlogs", "original", "tpcds-q72-dataproc__nds_q72_dataproc_2_2.zstd"))
+	return readRecorded(importer.DefaultSpark(), filepath.Join(dir, "spark-eventlogs", "original",
+		"tpcds-q72-dataproc__nds_q72_dataproc_2_2.zstd"))
 }
 
 // readRecorded imports one file.
@@ -78,8 +80,8 @@ func readRecorded(f importer.Format, path string) ([]workload.Job, error) {
 	return r.Workload.Jobs, nil
 }
 
-// ecsMachines makes tasks of curves of virtual machines. A curve has several periods. A task is a stretch of the last period, and the same
-// stretch of the periods before has been seen.
+// ecsMachines makes tasks of curves of virtual machines. A curve has several periods. A task is a stretch of the last
+// period, and the same stretch of the periods before has been seen.
 type ecsMachines struct {
 	period  time.Duration
 	periods int
@@ -88,13 +90,16 @@ type ecsMachines struct {
 // last is when the last period begins.
 func (m ecsMachines) last() time.Duration { return time.Duration(m.periods-1) * m.period }
 
-// ecsCounts reports whether a machine is taken, from what it used before the last period: at most 0.5 to 8 cores, and not always the same.
+// ecsCounts reports whether a machine is taken, from what it used before the last period: at most 0.5 to 8 cores, and
+// not always the same.
 func ecsCounts(before []cluster.Phase) bool {
 	peak := usageOf(before).peak[resource.CPU]
-	return within(float64(peak), float64(resource.Core)/2, float64(8*resource.Core)) && deviationOf(before) >= ecsFluctuates
+	return within(float64(peak), float64(resource.Core)/2, float64(8*resource.Core)) &&
+		deviationOf(before) >= ecsFluctuates
 }
 
-// workload draws machines until their static boxes are ecsHostsLoad times the cores of the hosts, and makes jobs of some machines each.
+// workload draws machines until their static boxes are ecsHostsLoad times the cores of the hosts, and makes jobs of
+// some machines each.
 func (m ecsMachines) workload(machines []workload.Job, r *rand.Rand, oracle bool) (*workload.Workload, error) {
 	w, boxes := &workload.Workload{}, resource.Amount(0)
 	for _, at := range r.Perm(len(machines)) {
@@ -109,23 +114,28 @@ func (m ecsMachines) workload(machines []workload.Job, r *rand.Rand, oracle bool
 		}
 		s.Name = machines[at].Name
 		if n := len(w.Jobs); n == 0 || len(w.Jobs[n-1].Stages) == ecsMachinesOfJob {
-			w.Jobs = append(w.Jobs, workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(n + 1), Name: fmt.Sprintf("machines %d", n+1)}})
+			w.Jobs = append(w.Jobs,
+				workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(n + 1), Name: fmt.Sprintf("machines %d", n+1)}})
 		}
 		j := &w.Jobs[len(w.Jobs)-1]
 		j.Stages, j.Truth = append(j.Stages, s), append(j.Truth, workload.StageTruth{Phases: workload.ForAll(truth)})
-		if boxes += s.Ideal[resource.CPU]; boxes >= ecsHostsLoad*ecsHosts[0].Capacity[resource.CPU]*resource.Amount(len(ecsHosts)) {
+		if boxes += s.Ideal[resource.CPU]; boxes >= ecsHostsLoad*ecsHosts[0].Capacity[resource.CPU]*resource.Amount(
+			len(ecsHosts)) {
 			break
 		}
 	}
 	return w, nil
 }
 
-// task is the first part of the last period of a curve. Its box is the most CPU that the machine used in all periods before, and the memory that
-// covers what it uses in any. The forecast is what bellows learns from the periods before, or, of an oracle, the phases that it finds in what
-// will run.
-func (m ecsMachines) task(curve []cluster.Phase, length time.Duration, oracle bool) (s cluster.Stage, truth []cluster.Phase, err error) {
+// task is the first part of the last period of a curve. Its box is the most CPU that the machine used in all periods
+// before, and the memory that covers what it uses in any. The forecast is what bellows learns from the periods
+// before, or, of an oracle, the phases that it finds in what will run.
+func (m ecsMachines) task(curve []cluster.Phase, length time.Duration, oracle bool) (s cluster.Stage,
+	truth []cluster.Phase, err error) {
 	truth = between(curve, m.last(), m.last()+length)
-	s = cluster.Stage{Tasks: 1, Duration: length, Ideal: resource.Of(usageOf(between(curve, 0, m.last())).peak[resource.CPU], max(usageOf(curve).peak[resource.Memory], resource.MiB))}
+	s = cluster.Stage{Tasks: 1, Duration: length,
+		Ideal: resource.Of(usageOf(between(curve, 0, m.last())).peak[resource.CPU],
+			max(usageOf(curve).peak[resource.Memory], resource.MiB))}
 	var app profile.App
 	h := &profile.History{Rows: []string{profile.ByMedian}} // all runs have the same features
 	for k := range m.periods {
@@ -164,8 +174,8 @@ func usedIn(phases []cluster.Phase) (all []profile.Stretch) {
 	return all
 }
 
-// ecsQuery is an application whose tasks were each recorded as a whole. The forecast of a stage is the mean of its tasks, or of the first tenth
-// of them, in the order in which they ended.
+// ecsQuery is an application whose tasks were each recorded as a whole. The forecast of a stage is the mean of its
+// tasks, or of the first tenth of them, in the order in which they ended.
 func ecsQuery(recorded []workload.Job, _ *rand.Rand, oracle bool) (*workload.Workload, error) {
 	j := recorded[0]
 	j.ID = 1
@@ -177,7 +187,8 @@ func ecsQuery(recorded []workload.Job, _ *rand.Rand, oracle bool) (*workload.Wor
 		}
 		p := meanOf(tasks)
 		p.Demand[resource.Memory] = min(p.Demand[resource.Memory], s.Ideal[resource.Memory])
-		s.Phases, s.Duration, s.Told = []cluster.Phase{p}, p.Duration, cluster.Provenance{Model: profile.AsMeasured, Samples: len(tasks)}
+		s.Phases, s.Duration, s.Told = []cluster.Phase{p}, p.Duration,
+			cluster.Provenance{Model: profile.AsMeasured, Samples: len(tasks)}
 	}
 	return &workload.Workload{Jobs: []workload.Job{j}}, nil
 }
@@ -189,10 +200,12 @@ func meanOf(tasks [][]cluster.Phase) (p cluster.Phase) {
 		all = append(all, t...)
 	}
 	u := usageOf(all)
-	return cluster.Phase{Demand: u.mean, Duration: time.Duration(u.lasts / float64(len(tasks)) * 1e9).Round(time.Millisecond)}
+	return cluster.Phase{Demand: u.mean,
+		Duration: time.Duration(u.lasts / float64(len(tasks)) * 1e9).Round(time.Millisecond)}
 }
 
-// beyondForecast is how much of the CPU that tasks use is above what they were forecast to demand at that time, as a share.
+// beyondForecast is how much of the CPU that tasks use is above what they were forecast to demand at that time, as a
+// share.
 func beyondForecast(w *workload.Workload) float64 {
 	above, whole := 0.0, 0.0
 	for i := range w.Jobs {

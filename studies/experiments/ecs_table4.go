@@ -11,7 +11,8 @@ import (
 // ecsKinds are the columns of Table IV, each with a benchmark of the kind.
 var ecsKinds = []struct{ kind, benchmark string }{{"I/O", "wordcount"}, {"CPU", "k-means"}, {"hybrid", "pagerank"}}
 
-// ecsTable4 has the cores and GB of Table IV, by phase and by kind. The sort phase of a map task is the second row, that of a reduce task the fourth.
+// ecsTable4 has the cores and GB of Table IV, by phase and by kind. The sort phase of a map task is the second row,
+// that of a reduce task the fourth.
 var ecsTable4 = []struct {
 	task, phase string
 	cores, gb   [3]float64
@@ -33,8 +34,8 @@ func ecsDemandsOf(task string, kind int) (phases []cluster.Phase) {
 	return phases
 }
 
-// mostDeviation is the largest deviation that demands permit, whatever the lengths of the phases: that of half of the time each at the least
-// and at the largest demand.
+// mostDeviation is the largest deviation that demands permit, whatever the lengths of the phases: that of half of the
+// time each at the least and at the largest demand.
 func mostDeviation(phases []cluster.Phase) float64 {
 	least, most := phases[0].Demand[resource.CPU], phases[0].Demand[resource.CPU]
 	for _, p := range phases {
@@ -44,8 +45,9 @@ func mostDeviation(phases []cluster.Phase) float64 {
 }
 
 func ecsTableFour(*lab) (*Findings, error) {
-	demands := newTable("Demands of phases (Table IV), and how long the phases last in our models (the paper has no lengths)", "task, phase", "I/O", "CPU", "hybrid",
-		"wordcount", "k-means", "pagerank")
+	demands := newTable(
+		"Demands of phases (Table IV), and how long the phases last in our models (the paper has no lengths)",
+		"task, phase", "I/O", "CPU", "hybrid", "wordcount", "k-means", "pagerank")
 	alike := true
 	for _, row := range ecsTable4 {
 		cells := []string{row.task + ", " + row.phase}
@@ -66,8 +68,10 @@ func ecsTableFour(*lab) (*Findings, error) {
 		}
 		demands.add(append(cells, lengths...)...)
 	}
-	permits := newTable("Deviation of CPU use (Table I) beside what Table IV permits", "benchmark", "kind", "map task, Table I", "largest by Table IV", "with phases of equal lengths", "reduce task, Table I",
-		"largest by Table IV", "with phases of equal lengths", "mean CPU of a task of the model, of a box of the largest demand")
+	permits := newTable("Deviation of CPU use (Table I) beside what Table IV permits", "benchmark", "kind",
+		"map task, Table I", "largest by Table IV", "with phases of equal lengths", "reduce task, Table I",
+		"largest by Table IV", "with phases of equal lengths",
+		"mean CPU of a task of the model, of a box of the largest demand")
 	listed, inside, bound := 0, 0, 0.0
 	equal := map[string]float64{}
 	for i := range ecsBenchmarks {
@@ -83,7 +87,8 @@ func ecsTableFour(*lab) (*Findings, error) {
 				inside++
 			}
 			equal[b.kind] = max(equal[b.kind], deviationOf(phases))
-			cells = append(cells, decimals(b.deviations[k], 2), decimals(mostDeviation(phases), 2), decimals(deviationOf(phases), 2))
+			cells = append(cells, decimals(b.deviations[k], 2), decimals(mostDeviation(phases), 2),
+				decimals(deviationOf(phases), 2))
 		}
 		share := ecsMeanOfBox(b)
 		if b.name == "wordcount" {
@@ -114,16 +119,19 @@ func ecsMeanOfBox(b *ecsBenchmark) float64 {
 	return used / box
 }
 
-// ecsTable4Claims judges whether the models have the demands of the table, how many of the listed deviations are within what it permits, the
-// largest deviation by kind with phases of equal lengths, and the largest parallelism of wordcount.
+// ecsTable4Claims judges whether the models have the demands of the table, how many of the listed deviations are
+// within what it permits, the largest deviation by kind with phases of equal lengths, and the largest parallelism of
+// wordcount.
 func ecsTable4Claims(alike bool, inside, listed int, equal map[string]float64, bound float64) []Claim {
 	const table = "ecs/table4"
 	says := map[bool]string{true: "the same", false: "others"}[alike]
 	cpu, others := equal["CPU"], min(equal["I/O"], equal["hybrid"])
 	return []Claim{
 		stated(table, "demands").madeSo(says, alike),
-		stated(table, "consistent").judge(fmt.Sprintf("%d of %d deviations are at most what the demands permit", inside, listed), inside == listed, 2*inside > listed),
-		stated(table, "stable").judge(fmt.Sprintf("%s, others %s", decimals(cpu, 2), decimals(others, 2)), cpu <= others/1.5, cpu < others-1e-9),
+		stated(table, "consistent").judge(fmt.Sprintf("%d of %d deviations are at most what the demands permit", inside,
+			listed), inside == listed, 2*inside > listed),
+		stated(table, "stable").judge(fmt.Sprintf("%s, others %s", decimals(cpu, 2), decimals(others, 2)),
+			cpu <= others/1.5, cpu < others-1e-9),
 		stated(table, "bound").judge(decimals(bound, 2)+"x at most", bound >= 1.5 && !math.IsInf(bound, 0), bound >= 1.25),
 	}
 }

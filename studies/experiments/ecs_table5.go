@@ -18,7 +18,8 @@ type ecsReading struct {
 	core bool // α and β are of a core, and otherwise of the node
 }
 
-var ecsReadings = []ecsReading{{"by phases, node", false, false}, {"by phases, core", false, true}, {"one demand per set, node", true, false}, {"one demand per set, core", true, true}}
+var ecsReadings = []ecsReading{{"by phases, node", false, false}, {"by phases, core", false, true},
+	{"one demand per set, node", true, false}, {"one demand per set, core", true, true}}
 
 // ecsNodeCores is the node of Fig. 10, as of one slave.
 const ecsNodeCores = 16 * resource.Core
@@ -48,7 +49,8 @@ func (g ecsReading) problem(r *rand.Rand) *leveling.Problem {
 	return p
 }
 
-// demandsOf is the CPU that a set demands in each interval in which it runs: a phase holds for the intervals of which it has the middle.
+// demandsOf is the CPU that a set demands in each interval in which it runs: a phase holds for the intervals of which
+// it has the middle.
 func demandsOf(s *cluster.Stage, every time.Duration) []resource.Amount {
 	const rounded = 10 * time.Millisecond // by which phases that were rounded may be too long together
 	demand := make([]resource.Amount, (s.Duration-rounded+every-1)/every)
@@ -98,7 +100,8 @@ func solvedOf(p *leveling.Problem, names []string) (s ecsSolved, err error) {
 		return s, err
 	}
 	of := func(a resource.Amount) float64 { return float64(a) / float64(p.Capacity) }
-	s = ecsSolved{of(solution.Value), of(solution.Bound), solution.Proved, solution.Gap(), solution.States, of(first.Over), of(last.Over), last.Suspensions, nil}
+	s = ecsSolved{of(solution.Value), of(solution.Bound), solution.Proved, solution.Gap(), solution.States,
+		of(first.Over), of(last.Over), last.Suspensions, nil}
 	for j, name := range names {
 		if slices.Contains(solution.Runs[j][:len(p.Sets[j].Demand)], false) {
 			s.Moved = append(s.Moved, name)
@@ -118,17 +121,22 @@ func ecsTable5(l *lab) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := newTable("Problems of Table V (amounts are of the node over one interval; median of the draws, and range)", "demand, unit of α and β", "proved optimal", "worst optimality gap",
-		"states", "value", "over-allocation if all run at once", "over-allocation, leveled", "suspensions", "over-allocated at first, and a set moves", "E or F moves")
-	data := newTable("problems", "reading", "run", "value", "bound", "proved", "gap", "states", "at_once", "over", "suspensions", "moved")
+	table := newTable("Problems of Table V (amounts are of the node over one interval; median of the draws, and range)",
+		"demand, unit of α and β", "proved optimal", "worst optimality gap", "states", "value",
+		"over-allocation if all run at once", "over-allocation, leveled", "suspensions",
+		"over-allocated at first, and a set moves", "E or F moves")
+	data := newTable("problems", "reading", "run", "value", "bound", "proved", "gap", "states", "at_once", "over",
+		"suspensions", "moved")
 	for i, g := range ecsReadings {
 		across := func(digits int, number func(ecsSolved) float64) string {
 			return acrossTraces(values(t[i], number), digits)
 		}
 		m := movesOf(t[i])
 		_, gap := extremes(values(t[i], func(s ecsSolved) float64 { return s.Gap }))
-		table.add(g.name, percent(proved(t[i])), percent(gap), across(0, func(s ecsSolved) float64 { return float64(s.States) }), across(2, func(s ecsSolved) float64 { return s.Value }),
-			across(2, atOnce), across(2, leveled), across(0, func(s ecsSolved) float64 { return float64(s.Stops) }),
+		table.add(g.name, percent(proved(t[i])), percent(gap),
+			across(0, func(s ecsSolved) float64 { return float64(s.States) }),
+			across(2, func(s ecsSolved) float64 { return s.Value }), across(2, atOnce), across(2, leveled),
+			across(0, func(s ecsSolved) float64 { return float64(s.Stops) }),
 			fmt.Sprintf("%d of %d", m.any, m.over), fmt.Sprintf("%d of %d", m.late, m.over))
 		for run, s := range t[i] {
 			data.put(g.name, run, s.Value, s.Bound, s.Proved, s.Gap, s.States, s.AtOnce, s.Over, s.Stops, s.Moved)
@@ -150,7 +158,8 @@ func proved(all []ecsSolved) float64 {
 	}))
 }
 
-// ecsMoves count problems with over-allocation if all sets run at once, those where any set moves, and those where E or F does.
+// ecsMoves count problems with over-allocation if all sets run at once, those where any set moves, and those where E
+// or F does.
 type ecsMoves struct{ over, any, late int }
 
 func movesOf(all []ecsSolved) (m ecsMoves) {
@@ -173,7 +182,8 @@ func movesOf(all []ecsSolved) (m ecsMoves) {
 	return m
 }
 
-// ecsTable5Claims judges solutions by reading and draw. What is removed, and which sets move, is judged by phases with both units.
+// ecsTable5Claims judges solutions by reading and draw. What is removed, and which sets move, is judged by phases
+// with both units.
 func ecsTable5Claims(t [][]ecsSolved) []Claim {
 	const table = "ecs/table5"
 	least, all := 1.0, 0
@@ -184,10 +194,12 @@ func ecsTable5Claims(t [][]ecsSolved) []Claim {
 	node, core := movesOf(t[0]), movesOf(t[1])
 	moving := func(m ecsMoves) bool { return 2*m.late >= m.over && m.over > 0 }
 	return []Claim{
-		stated(table, "optimal").judge(fmt.Sprintf("%s or more of each of %d kinds of problems, %d in all", percent(least), len(t), all), least == 1, least >= 0.9),
-		stated(table, "leveled").judge(fmt.Sprintf("%s removed with α and β of the node, %s with those of a core", percent(1-left(0)), percent(1-left(1))),
-			max(left(0), left(1)) <= 0.5, min(left(0), left(1)) <= 0.5),
-		stated(table, "suspended").judge(fmt.Sprintf("E or F moves in %d of %d problems with α and β of the node, in %d of %d with those of a core", node.late, node.over, core.late, core.over),
-			moving(node) && moving(core), moving(node) || moving(core)),
+		stated(table, "optimal").judge(fmt.Sprintf("%s or more of each of %d kinds of problems, %d in all", percent(least),
+			len(t), all), least == 1, least >= 0.9),
+		stated(table, "leveled").judge(fmt.Sprintf("%s removed with α and β of the node, %s with those of a core",
+			percent(1-left(0)), percent(1-left(1))), max(left(0), left(1)) <= 0.5, min(left(0), left(1)) <= 0.5),
+		stated(table, "suspended").judge(
+			fmt.Sprintf("E or F moves in %d of %d problems with α and β of the node, in %d of %d with those of a core",
+				node.late, node.over, core.late, core.over), moving(node) && moving(core), moving(node) || moving(core)),
 	}
 }

@@ -26,8 +26,8 @@ var ecsErrors = []ecsError{
 	{"each stage by itself", 1, 1, true},
 }
 
-// tell changes what schedulers know, and not what tasks do. A task that is said to demand more than a static container requests as
-// much.
+// tell changes what schedulers know, and not what tasks do. A task that is said to demand more than a static
+// container requests as much.
 func (e *ecsError) tell(w *workload.Workload, seed uint64) *workload.Workload {
 	r := rand.New(rand.NewPCG(seed, 0x3770))
 	for i := range w.Jobs {
@@ -83,16 +83,21 @@ func ecsWrong(l *lab) (*Findings, error) {
 		}
 		s = append(s, of)
 	}
-	f := &Findings{Claims: ecsWrongClaims(s), Pictures: []Picture{{"wrong", "Makespan with leveling over that without, by how forecasts are wrong (simulated)", s.picture(errors)}}}
-	data := newTable("trials", "short", "forecasts", "leveling", "run", "makespan_s", "completion_s", "oa_s", "stops", "problems")
+	f := &Findings{Claims: ecsWrongClaims(s),
+		Pictures: []Picture{{"wrong", "Makespan with leveling over that without, by how forecasts are wrong (simulated)",
+			s.picture(errors)}}}
+	data := newTable("trials", "short", "forecasts", "leveling", "run", "makespan_s", "completion_s", "oa_s", "stops",
+		"problems")
 	for of, treated := range ecsTreated {
-		table := newTable("Under ECS, "+treated.name+" (means of the runs)", "forecasts", "makespan without leveling", "with leveling over that, geometric mean of the pairs", "worst", "mean completion, with over without",
+		table := newTable("Under ECS, "+treated.name+" (means of the runs)", "forecasts", "makespan without leveling",
+			"with leveling over that, geometric mean of the pairs", "worst", "mean completion, with over without",
 			"stops of tasks", "problems to solve", "over-allocation without leveling, seconds of the cluster", "with leveling")
 		for e := range errors {
 			number := func(leveling int, n func(*ecsTrial) float64) float64 { return mean(numbersOf(s[of][e][leveling], n)) }
 			_, worst := extremes(s.over(of, e))
-			table.add(errors[e].name, decimals(number(0, ecsEnds), 0)+" s", decimals(trial.GeometricMean(s.over(of, e)).Mean, 3), decimals(worst, 3),
-				decimals(number(1, completes)/number(0, completes), 3), decimals(number(1, ecsStops), 0), decimals(number(1, ecsAsks), 0),
+			table.add(errors[e].name, decimals(number(0, ecsEnds), 0)+" s", decimals(trial.GeometricMean(s.over(of, e)).Mean,
+				3), decimals(worst, 3), decimals(number(1, completes)/number(0, completes), 3), decimals(number(1, ecsStops), 0),
+				decimals(number(1, ecsAsks), 0),
 				decimals(number(0, overTime), 1), decimals(number(1, overTime), 1))
 			for leveling, on := range []bool{false, true} {
 				for run, t := range s[of][e][leveling] {
@@ -108,7 +113,8 @@ func ecsWrong(l *lab) (*Findings, error) {
 
 // picture draws the geometric means, with the least and the largest of the runs.
 func (s wrongSweep) picture(errors []ecsError) *chart.Bars {
-	b := &chart.Bars{Title: "Makespan with leveling over that without", Subtitle: "simulated; bars are geometric means, lines reach from the least to the largest run", Y: "ratio",
+	b := &chart.Bars{Title: "Makespan with leveling over that without",
+		Subtitle: "simulated; bars are geometric means, lines reach from the least to the largest run", Y: "ratio",
 		Lines: []chart.Rule{{At: 1.1, Label: "1.1"}}, Width: 960}
 	for i := range errors {
 		b.Groups = append(b.Groups, errors[i].name)
@@ -141,8 +147,11 @@ func ecsWrongClaims(s wrongSweep) []Claim {
 	}
 	right := s.with(0, 1, ecsStops)
 	return []Claim{
-		stated(fig, "interference").judge(fmt.Sprintf("at worst %s times the makespan without leveling, in %d runs", decimals(worst, 3), runs), worst <= 1.1, worst <= 1.2),
-		stated(fig, "overhead").judge(fmt.Sprintf("at most %s stops per run, %s with right forecasts", decimals(stops, 0), decimals(right, 0)), stops <= 2*right, stops <= 4*right),
-		stated(fig, "over").judge(fmt.Sprintf("no more with %d of %d kinds of wrong forecasts", less, len(s[0])-1), less == len(s[0])-1, 2*less > len(s[0])-1),
+		stated(fig, "interference").judge(fmt.Sprintf("at worst %s times the makespan without leveling, in %d runs",
+			decimals(worst, 3), runs), worst <= 1.1, worst <= 1.2),
+		stated(fig, "overhead").judge(fmt.Sprintf("at most %s stops per run, %s with right forecasts", decimals(stops, 0),
+			decimals(right, 0)), stops <= 2*right, stops <= 4*right),
+		stated(fig, "over").judge(fmt.Sprintf("no more with %d of %d kinds of wrong forecasts", less, len(s[0])-1),
+			less == len(s[0])-1, 2*less > len(s[0])-1),
 	}
 }

@@ -132,7 +132,8 @@ func (e *Experiment) Run(ctx context.Context, s Settings) (*Result, error) {
 func (e *Experiment) Lacks(data string) string {
 	for _, name := range e.Needs {
 		if _, err := os.Stat(filepath.Join(data, name)); data == "" || err != nil {
-			return fmt.Sprintf("needs %s, recorded data that is not part of bellows, in the folder --data", strings.Join(e.Needs, ", "))
+			return fmt.Sprintf("needs %s, recorded data that is not part of bellows, in the folder --data",
+				strings.Join(e.Needs, ", "))
 		}
 	}
 	return ""

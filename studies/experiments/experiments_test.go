@@ -46,9 +46,9 @@ func everything(t *testing.T, r *Result) []byte {
 	return text
 }
 
-// TestSameBytes: a small version of every experiment gives the same bytes with one worker and with several, interrupted and
-// continued from its journal or not. With the race detector it runs with several workers only: one worker has nobody to
-// race with.
+// TestSameBytes: a small version of every experiment gives the same bytes with one worker and with several,
+// interrupted and continued from its journal or not. With the race detector it runs with several workers only: one
+// worker has nobody to race with.
 func TestSameBytes(t *testing.T) {
 	for _, e := range All() {
 		t.Run(e.Name, func(t *testing.T) {
@@ -168,7 +168,8 @@ func TestDeclared(t *testing.T) {
 			t.Errorf("%s: lacks title, paper, setup or run", e.Name)
 		}
 		for _, c := range e.Claims {
-			if c.ID == "" || c.Says == "" || c.Where == "" || c.Paper == "" || c.Holds != "" && (c.Holds != Untested || c.Ours == "") {
+			if c.ID == "" || c.Says == "" || c.Where == "" || c.Paper == "" || c.Holds != "" &&
+				(c.Holds != Untested || c.Ours == "") {
 				t.Errorf("%s: claim %q lacks its text, or has a verdict", e.Name, c.ID)
 			}
 		}
@@ -179,7 +180,8 @@ func TestDeclared(t *testing.T) {
 	if runs := len(yarnME) + len(pufferfish) + len(prophet) + len(ecs) + len(mira); len(seen) != runs {
 		t.Errorf("%d experiments are declared, and %d can be run", len(seen), runs)
 	}
-	for pattern, want := range map[string]int{"yarn-me/fig6a": 1, "yarn-me/*": len(yarnME), "yarn-me/...": len(yarnME), "yarn-me/fig7?": 3} {
+	for pattern, want := range map[string]int{"yarn-me/fig6a": 1, "yarn-me/*": len(yarnME), "yarn-me/...": len(yarnME),
+		"yarn-me/fig7?": 3} {
 		if found, err := Find(pattern); err != nil || len(found) != want {
 			t.Errorf("%s finds %d, %v", pattern, len(found), err)
 		}
@@ -198,14 +200,15 @@ func TestDataThatIsNotThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, data := range []string{"", t.TempDir()} {
-		if _, err := e[0].Run(t.Context(), Settings{Data: data}); err == nil || !strings.Contains(err.Error(), "ecs/real: needs bitbrains, ") {
+		if _, err := e[0].Run(t.Context(), Settings{Data: data}); err == nil ||
+			!strings.Contains(err.Error(), "ecs/real: needs bitbrains, ") {
 			t.Errorf("data %q: %v", data, err)
 		}
 	}
 }
 
-// TestReport: docs/results.md and the pages of the experiments are rendered from the stored summaries, no other page is there, and
-// their pictures exist. The table of all verdicts is short enough to be read.
+// TestReport: docs/results.md and the pages of the experiments are rendered from the stored summaries, no other page
+// is there, and their pictures exist. The table of all verdicts is short enough to be read.
 func TestReport(t *testing.T) {
 	stored, err := ReadSummaries("../../docs/results")
 	if err != nil {

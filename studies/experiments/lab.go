@@ -21,7 +21,8 @@ func newLab(ctx context.Context, e *Experiment, s Settings) (*lab, error) {
 		return l, nil
 	}
 	var err error
-	l.journal, err = openJournal(s.Journal, journalHead{Version: 1, Experiment: e.Name, Runs: s.Runs, Full: s.Full, Seed: s.Seed, Program: s.Program})
+	l.journal, err = openJournal(s.Journal, journalHead{Version: 1, Experiment: e.Name, Runs: s.Runs, Full: s.Full,
+		Seed: s.Seed, Program: s.Program})
 	return l, err
 }
 

@@ -34,7 +34,8 @@ func (w *memoryWatch) watching(config sim.Config) sim.Config {
 }
 
 // over returns the sum of an amount over containers, over time, in GB.
-func (w *memoryWatch) over(which func(sim.ContainerMemory) bool, of func(sim.ContainerMemory) resource.Amount) (x, y []float64) {
+func (w *memoryWatch) over(which func(sim.ContainerMemory) bool, of func(sim.ContainerMemory) resource.Amount) (x,
+	y []float64) {
 	latest := map[cluster.ContainerID]resource.Amount{}
 	sum := resource.Amount(0)
 	for _, m := range w.states {

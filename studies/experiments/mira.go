@@ -19,7 +19,8 @@ import (
 )
 
 // mira has the runs of Mira's experiments.
-var mira = map[string]run{"mira/fig1-10": miraAcquire, "mira/fig9-12": miraAlone, "mira/fig13-16": miraShared, "mira/readings": miraReadings, "mira/keep": miraKeep}
+var mira = map[string]run{"mira/fig1-10": miraAcquire, "mira/fig9-12": miraAlone, "mira/fig13-16": miraShared,
+	"mira/readings": miraReadings, "mira/keep": miraKeep}
 
 // Mira's cluster (section IV.A): 14 servers of 8 executors.
 const (
@@ -33,13 +34,14 @@ const miraHeap = 8.0
 
 // What Mira measured (sections II.A, IV.B and IV.C).
 const (
-	miraCold         = 1100 * time.Millisecond // until a new executor is available
-	miraWarm         = 36 * time.Millisecond   // until one is that has served before: the 75th percentile
-	sparkStarts      = 1900 * time.Millisecond // the start of a Spark executor
-	yarnContainer    = 1100 * time.Millisecond // of its container on YARN, so that with a heartbeat the first is there after 3.2 s
-	standaloneStarts = 560 * time.Millisecond  // and what the standalone manager needs: see sim.SparkStandalone
-	// From the submission of an application to its first task, it takes 4 s on Mira and 10 s on YARN. We take the driver to need
-	// what is left of them beside the first executor.
+	miraCold    = 1100 * time.Millisecond // until a new executor is available
+	miraWarm    = 36 * time.Millisecond   // until one is that has served before: the 75th percentile
+	sparkStarts = 1900 * time.Millisecond // the start of a Spark executor
+	// of its container on YARN, so that with a heartbeat the first is there after 3.2 s
+	yarnContainer    = 1100 * time.Millisecond
+	standaloneStarts = 560 * time.Millisecond // and what the standalone manager needs: see sim.SparkStandalone
+	// From the submission of an application to its first task, it takes 4 s on Mira and 10 s on YARN. We take the driver
+	// to need what is left of them beside the first executor.
 	miraDriver = 4*time.Second - miraCold
 	yarnDriver = 10*time.Second - 3200*time.Millisecond
 )
@@ -55,17 +57,19 @@ type miraSystem struct {
 	executors int
 }
 
-// miraYARN is Spark on YARN. Applications that share it have a queue each, with half of the cluster guaranteed and 99 % at most (section
-// IV.D).
+// miraYARN is Spark on YARN. Applications that share it have a queue each, with half of the cluster guaranteed and 99
+// % at most (section IV.D).
 func miraYARN(idle time.Duration, shared bool) miraSystem {
-	m := &sparkManager{name: "Spark+YARN", idle: idle, start: yarnContainer + sparkStarts, yarn: true, most: miraExecutors - 1}
+	m := &sparkManager{name: "Spark+YARN", idle: idle, start: yarnContainer + sparkStarts, yarn: true,
+		most: miraExecutors - 1}
 	if shared {
 		m.most, m.guaranteed, m.preemption = miraExecutors*99/100-1, miraExecutors/2, yarnTableOne
 	}
 	return miraSystem{name: "Spark+YARN, " + inSeconds(idle), spark: m, driver: yarnDriver}
 }
 
-// miraStandalone is Spark's own manager. It takes nothing back, so that applications that share it may have half of the executors each.
+// miraStandalone is Spark's own manager. It takes nothing back, so that applications that share it may have half of
+// the executors each.
 func miraStandalone(idle time.Duration, shared bool) miraSystem {
 	m := &sparkManager{name: "Spark standalone", idle: idle, start: standaloneStarts + sparkStarts, most: miraExecutors}
 	if shared {
@@ -79,7 +83,8 @@ func inSeconds(d time.Duration) string { return decimals(d.Seconds(), 0) + " s" 
 
 // miraRivals are the baselines: each manager, with the settings of Table I and with Spark's default.
 func miraRivals(shared bool) []miraSystem {
-	return []miraSystem{miraYARN(time.Second, shared), miraYARN(time.Minute, shared), miraStandalone(time.Second, shared), miraStandalone(time.Minute, shared)}
+	return []miraSystem{miraYARN(time.Second, shared), miraYARN(time.Minute, shared),
+		miraStandalone(time.Second, shared), miraStandalone(time.Minute, shared)}
 }
 
 var (
@@ -87,12 +92,14 @@ var (
 	miraBackToBack = miraSystem{name: "Mira's executors, stages back to back", driver: miraDriver, policy: "fifo"}
 )
 
-// config is the simulated cluster: each node is an executor. Spark has one more node, the first, for drivers; on Mira, a driver takes an
-// executor while it starts.
+// config is the simulated cluster: each node is an executor. Spark has one more node, the first, for drivers; on
+// Mira, a driver takes an executor while it starts.
 func (s *miraSystem) config() sim.Config {
 	capacity := resource.Of(resource.Core, miraHeap*resource.GiB)
-	if s.spark != nil { // it starts executors itself; the last one of an application may idle longer, and then counts as new
-		return sim.Config{Nodes: sim.Uniform(1+miraExecutors, capacity), KeepTasks: true, Startup: sim.Startup{Keep: s.spark.idle + time.Second}}
+	// it starts executors itself; the last one of an application may idle longer, and then counts as new
+	if s.spark != nil {
+		return sim.Config{Nodes: sim.Uniform(1+miraExecutors, capacity), KeepTasks: true,
+			Startup: sim.Startup{Keep: s.spark.idle + time.Second}}
 	}
 	return sim.Config{Nodes: sim.Uniform(cmp.Or(s.executors, miraExecutors), capacity), KeepTasks: true,
 		Startup: sim.Startup{Executor: miraCold, Handover: miraWarm, Keep: 1000 * time.Hour, Shared: true}}
@@ -135,9 +142,11 @@ func miraLoad(j *book.JobState) (n int) {
 }
 
 // miraJob is an application: its driver, and the stages of a query, or of anything else, after that.
-func miraJob(id int, name string, after int, driver time.Duration, stages []cluster.Stage, truth []workload.StageTruth) workload.Job {
+func miraJob(id int, name string, after int, driver time.Duration, stages []cluster.Stage,
+	truth []workload.StageTruth) workload.Job {
 	j := workload.Job{After: after, Job: cluster.Job{ID: cluster.JobID(id), Name: name}}
-	j.Stages = append(j.Stages, cluster.Stage{Name: "driver", Tasks: 1, Ideal: resource.Of(resource.Core/2, resource.GB), Duration: driver})
+	j.Stages = append(j.Stages, cluster.Stage{Name: "driver", Tasks: 1, Ideal: resource.Of(resource.Core/2, resource.GB),
+		Duration: driver})
 	for _, s := range stages {
 		parents := []int{0}
 		for _, p := range s.Parents {

@@ -6,7 +6,8 @@ import (
 	"github.com/bellows-rm/bellows/format/workload"
 )
 
-// miraKeeps are the settings mira.keep that are compared, with the one that pools of `bellows pool create` have; miraPoolKeeps is its index.
+// miraKeeps are the settings mira.keep that are compared, with the one that pools of `bellows pool create` have;
+// miraPoolKeeps is its index.
 var miraKeeps = []string{"none", "500ms", "2s", "8s", "next"}
 
 const miraPoolKeeps = 2
@@ -25,7 +26,8 @@ func miraKeep(l *lab) (*Findings, error) {
 	var mixes [][][]miraTrial
 	contest := func(name string, mix []workload.Job) error {
 		trials, err := miraContest(l, name, systems, mix)
-		tables, mixes = append(tables, miraTableTwo(name+" beside the background (Table II): means of the runs", systems, trials)), append(mixes, trials)
+		tables, mixes = append(tables, miraTableTwo(name+" beside the background (Table II): means of the runs", systems,
+			trials)), append(mixes, trials)
 		return err
 	}
 	for _, size := range miraKeepSizes {
@@ -60,8 +62,9 @@ func miraKeepClaims(mixes [][][]miraTrial) []Claim {
 			return slices.Max(values(mixes, func(trials [][]miraTrial) float64 { return miraMean(trials[setting], of) }))
 		}
 		none, kept, next := worst(0), worst(miraPoolKeeps), worst(len(miraKeeps)-1)
-		return stated("mira/keep", id).judge("in the worst mix "+tenths(kept)+" with keep="+miraKeeps[miraPoolKeeps]+", "+tenths(none)+" with none and "+tenths(next)+" with next",
-			kept <= limit, kept <= max(none, next)/2)
+		return stated("mira/keep", id).judge("in the worst mix "+tenths(kept)+" with keep="+miraKeeps[miraPoolKeeps]+", "+
+			tenths(none)+" with none and "+tenths(next)+" with next", kept <= limit, kept <= max(none, next)/2)
 	}
-	return []Claim{claim("missed", 0.009, func(t *miraTrial) float64 { return t.missed() }), claim("wasted", 0.029, (*miraTrial).wasted)}
+	return []Claim{claim("missed", 0.009, func(t *miraTrial) float64 { return t.missed() }),
+		claim("wasted", 0.029, (*miraTrial).wasted)}
 }

@@ -55,8 +55,8 @@ func measurementOf(cells []string) (m measurement, err error) {
 	return m, nil
 }
 
-// miraReal is how long tasks of a real pool waited for their executors, in milliseconds, by number of tasks; and how long it took to divide
-// executors anew, in microseconds, by executors and applications.
+// miraReal is how long tasks of a real pool waited for their executors, in milliseconds, by number of tasks; and how
+// long it took to divide executors anew, in microseconds, by executors and applications.
 type miraReal struct{ acquisition, shares []measurement }
 
 // miraMeasured reads the measurements of real pools, with tables of them.
@@ -66,11 +66,13 @@ func miraMeasured() (real miraReal, tables []Table, err error) {
 		return real, nil, err
 	}
 	real.acquisition = all
-	waits := newTable("Real: milliseconds from the time when N tasks are ready until their first lines, on one machine, executors in Go ("+about+")",
-		"N", "warm: first", "half", "three quarters", "last", "new: first", "half", "three quarters", "last")
+	waits := newTable("Real: milliseconds from the time when N tasks are ready until their first lines, on one "+
+		"machine, executors in Go ("+about+")", "N", "warm: first", "half", "three quarters", "last", "new: first", "half",
+		"three quarters", "last")
 	for _, m := range all {
 		row := []string{strings.TrimPrefix(m.name, "go/executors=")}
-		for _, metric := range []string{"warm-first-ms", "warm-p50-ms", "warm-p75-ms", "warm-last-ms", "cold-first-ms", "cold-p50-ms", "cold-p75-ms", "cold-last-ms"} {
+		for _, metric := range []string{"warm-first-ms", "warm-p50-ms", "warm-p75-ms", "warm-last-ms", "cold-first-ms",
+			"cold-p50-ms", "cold-p75-ms", "cold-last-ms"} {
 			row = append(row, decimals(m.of[metric], 1))
 		}
 		waits.add(row...)
@@ -78,9 +80,11 @@ func miraMeasured() (real miraReal, tables []Table, err error) {
 	if about, real.shares, err = readMeasured("shares"); err != nil {
 		return real, nil, err
 	}
-	shares := newTable("Real: microseconds in which a step divides executors anew, and share of the steps that do ("+about+")", "pool", "p50", "p99", "share of the steps", "p50 of the others")
+	shares := newTable("Real: microseconds in which a step divides executors anew, and share of the steps that do ("+
+		about+")", "pool", "p50", "p99", "share of the steps", "p50 of the others")
 	for _, m := range real.shares {
-		shares.add(m.name, decimals(m.of["divided-p50-us"], 1), decimals(m.of["divided-p99-us"], 1), percent(m.of["divided-share"]), decimals(m.of["filtered-p50-us"], 1))
+		shares.add(m.name, decimals(m.of["divided-p50-us"], 1), decimals(m.of["divided-p99-us"], 1),
+			percent(m.of["divided-share"]), decimals(m.of["filtered-p50-us"], 1))
 	}
 	return real, []Table{waits, shares}, nil
 }

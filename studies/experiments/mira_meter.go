@@ -7,8 +7,9 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// miraMeter is a policy that looks at what applications have after the decisions of another. The background is the first job; one other
-// application at a time is in the foreground. Once the last job has ended, it decides nothing more, so that the simulation ends.
+// miraMeter is a policy that looks at what applications have after the decisions of another. The background is the
+// first job; one other application at a time is in the foreground. Once the last job has ended, it decides nothing
+// more, so that the simulation ends.
 type miraMeter struct {
 	policy.Policy
 	spark *spark        // knows which executors have registered; nil: those that run tasks
@@ -165,7 +166,8 @@ func miraContends(j *book.JobState) bool {
 // gibHours is the memory of executors over time.
 func gibHours(executorSeconds float64) float64 { return executorSeconds * miraHeap / 3600 }
 
-// acquisition is how long an executor takes to come to the foreground, in seconds: what it lacks over time, by what came.
+// acquisition is how long an executor takes to come to the foreground, in seconds: what it lacks over time, by what
+// came.
 func (e *miraEfficiency) acquisition() float64 { return e.Delay / float64(e.Came) }
 
 // increase follows what becomes of an increase of the load.

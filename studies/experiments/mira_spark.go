@@ -12,17 +12,18 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// sparkManager says how Spark with dynamic allocation gets executors, from YARN's CapacityScheduler or from Spark's standalone manager.
-// The zero values of its times are none.
+// sparkManager says how Spark with dynamic allocation gets executors, from YARN's CapacityScheduler or from Spark's
+// standalone manager. The zero values of its times are none.
 type sparkManager struct {
 	name string
 	idle time.Duration // spark.dynamicAllocation.executorIdleTimeout
 	// start is the time from the grant of a container until its executor has registered.
 	start time.Duration
-	// yarn: nodes take one container with each heartbeat, the application learns of it with its next one, and the application master needs
-	// a container too.
+	// yarn: nodes take one container with each heartbeat, the application learns of it with its next one, and the
+	// application master needs a container too.
 	yarn bool
-	// most is how many containers an application may have. guaranteed is what the preemption of YARN restores; 0 is no preemption.
+	// most is how many containers an application may have. guaranteed is what the preemption of YARN restores; 0 is no
+	// preemption.
 	most, guaranteed int
 	preemption       yarnPreemption
 }
@@ -42,16 +43,18 @@ var (
 
 // What Spark and YARN do by default (Spark 2.2 configuration and running on YARN; yarn-default.xml 2.7).
 const (
-	sparkAsksEvery   = time.Second            // sustainedSchedulerBacklogTimeout: the next request, of twice as many
-	sparkFirstBeat   = 200 * time.Millisecond // yarn.scheduler.initial-allocation.interval, which doubles while requests are open
-	sparkSlowestBeat = 3 * time.Second        // yarn.scheduler.heartbeat.interval-ms
-	yarnBeat         = time.Second            // heartbeats of nodes
-	yarnIgnored      = 0.1                    // max_ignored_over_capacity
-	yarnTermination  = 0.2                    // natural_termination_factor
+	sparkAsksEvery = time.Second // sustainedSchedulerBacklogTimeout: the next request, of twice as many
+	// yarn.scheduler.initial-allocation.interval, which doubles while requests are open
+	sparkFirstBeat   = 200 * time.Millisecond
+	sparkSlowestBeat = 3 * time.Second // yarn.scheduler.heartbeat.interval-ms
+	yarnBeat         = time.Second     // heartbeats of nodes
+	yarnIgnored      = 0.1             // max_ignored_over_capacity
+	yarnTermination  = 0.2             // natural_termination_factor
 )
 
-// spark is a model of applications that hold executors, as a policy of a cluster whose node 0 is for drivers and whose other nodes are
-// executors, miraPerNode on each server. It has a state of its own, which no snapshot has, so it serves simulations alone.
+// spark is a model of applications that hold executors, as a policy of a cluster whose node 0 is for drivers and
+// whose other nodes are executors, miraPerNode on each server. It has a state of its own, which no snapshot has, so
+// it serves simulations alone.
 type spark struct {
 	sparkManager
 	slots   []sparkSlot // by node
@@ -223,8 +226,8 @@ func (s *spark) registered(now timeline.Time, o *sparkSlot) bool {
 	return o.owner != nil && !o.master && o.picked && o.usable <= now
 }
 
-// request is Spark's ExecutorAllocationManager: while tasks wait, the number of executors that it wants grows by one, then by two more, and
-// so on, every second, up to the number of tasks; it falls at once.
+// request is Spark's ExecutorAllocationManager: while tasks wait, the number of executors that it wants grows by one,
+// then by two more, and so on, every second, up to the number of tasks; it falls at once.
 func (s *spark) request(now timeline.Time, a *sparkApp) {
 	needed := miraLoad(a.job)
 	if most := max(needed, 1); a.target > most {
@@ -306,8 +309,8 @@ func (s *spark) nextBeat(now timeline.Time, slot int) timeline.Time {
 	return at
 }
 
-// heartbeats are those of applications that are due, and those of servers that come now: each server is granted one container, for the
-// application with the smallest share.
+// heartbeats are those of applications that are due, and those of servers that come now: each server is granted one
+// container, for the application with the smallest share.
 func (s *spark) heartbeats(now timeline.Time) {
 	for _, a := range s.apps {
 		if now >= a.beat {
@@ -340,8 +343,8 @@ func (s *spark) heartbeats(now timeline.Time) {
 	}
 }
 
-// preempt is a round of YARN's ProportionalCapacityPreemptionPolicy with one queue for each application: the newest containers of a queue
-// that holds more than it should are marked, and end if they are still marked a while later.
+// preempt is a round of YARN's ProportionalCapacityPreemptionPolicy with one queue for each application: the newest
+// containers of a queue that holds more than it should are marked, and end if they are still marked a while later.
 func (s *spark) preempt(now timeline.Time, p *book.Plan) {
 	for _, a := range s.apps {
 		left := s.surplus(a)

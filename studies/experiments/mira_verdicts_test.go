@@ -23,9 +23,11 @@ func TestVerdictsOfMira(t *testing.T) {
 	for i := range queries {
 		queries[i].Stages = []cluster.Stage{{Tasks: i + 1, Duration: time.Second}}
 	}
-	// trial is a run of ten queries that take the given seconds each in the mean, and the longer ones less by the given share each.
+	// trial is a run of ten queries that take the given seconds each in the mean, and the longer ones less by the given
+	// share each.
 	trial := func(query, less, whole, rate, delay float64, missed int, wasted float64) []miraTrial {
-		t := miraTrial{Whole: whole, Throughput: rate, miraEfficiency: miraEfficiency{Delay: 10 * delay, Came: 100, Unassigned: wasted * whole * miraExecutors, Increases: 1000, Missed: missed, Lasted: []float64{0.1}}}
+		t := miraTrial{Whole: whole, Throughput: rate, miraEfficiency: miraEfficiency{Delay: 10 * delay, Came: 100,
+			Unassigned: wasted * whole * miraExecutors, Increases: 1000, Missed: missed, Lasted: []float64{0.1}}}
 		for i := range queries {
 			t.Latency = append(t.Latency, query*(1+less*(4.5-float64(i))))
 		}
@@ -53,13 +55,17 @@ func TestVerdictsOfMira(t *testing.T) {
 	// real is a pool in which 8 and 112 tasks wait for warm executors, 112 for new ones, and a step divides executors.
 	real := func(few, many, new, step float64) miraReal {
 		return miraReal{[]measurement{{"go/executors=8", map[string]float64{"warm-p75-ms": few}},
-			{"go/executors=112", map[string]float64{"warm-p75-ms": many, "warm-last-ms": many, "cold-p50-ms": new, "cold-last-ms": new}}},
-			[]measurement{{"executors=112/applications=10", map[string]float64{"divided-p50-us": step}}, {"executors=10000/applications=1000", map[string]float64{"divided-p50-us": step}}}}
+			{"go/executors=112", map[string]float64{"warm-p75-ms": many, "warm-last-ms": many, "cold-p50-ms": new,
+				"cold-last-ms": new}}},
+			[]measurement{{"executors=112/applications=10", map[string]float64{"divided-p50-us": step}},
+				{"executors=10000/applications=1000", map[string]float64{"divided-p50-us": step}}}}
 	}
-	paper := miraAcquireClaims([][][]float64{waits(3.2, 5.4, 15.6, 16.1), waits(2.46, 3.4, 5, 9.9), waits(0.036, 1.1, 0.036, 1.1)}, waves, grows(9), real(36, 36, 1100, 99))
+	paper := miraAcquireClaims([][][]float64{waits(3.2, 5.4, 15.6, 16.1), waits(2.46, 3.4, 5, 9.9),
+		waits(0.036, 1.1, 0.036, 1.1)}, waves, grows(9), real(36, 36, 1100, 99))
 	flat := waits(1, 1, 1, 1)
 
-	lives := miraLives{yarn: miraLife{ready: 6.8, first: 3.2, all: 15, lag: 5}, cold: miraLife{ready: 2.9, met: 1.1, work: 9}, warm: miraLife{work: 6}}
+	lives := miraLives{yarn: miraLife{ready: 6.8, first: 3.2, all: 15, lag: 5},
+		cold: miraLife{ready: 2.9, met: 1.1, work: 9}, warm: miraLife{work: 6}}
 	alike := miraLives{yarn: miraLife{all: 4}, cold: miraLife{work: 9}, warm: miraLife{work: 9}}
 	times := func(yarn1, yarn60, alone, cold, warm, apart float64, lives miraLives) []Claim {
 		var all []miraTimes
@@ -74,18 +80,26 @@ func TestVerdictsOfMira(t *testing.T) {
 		want []Verdict
 	}{
 		{"shared", shared(all(yarn, mira)), slices.Repeat([]Verdict{Holds}, 12)},
-		{"shared, all alike", shared(all(mira, mira)), []Verdict{Fails, Fails, Fails, Fails, Fails, Fails, Partly, Fails, Fails, Fails, Fails, Fails}},
-		{"shared, one as good as Mira", shared(behind), []Verdict{Fails, Fails, Partly, Holds, Holds, Fails, Holds, Fails, Fails, Holds, Fails, Holds}},
+		{"shared, all alike", shared(all(mira, mira)), []Verdict{Fails, Fails, Fails, Fails, Fails, Fails, Partly, Fails,
+			Fails, Fails, Fails, Fails}},
+		{"shared, one as good as Mira", shared(behind), []Verdict{Fails, Fails, Partly, Holds, Holds, Fails, Holds, Fails,
+			Fails, Holds, Fails, Holds}},
 		{"readings", readings(yarn, trial(42, 0, 304, 87, 914, 435, 0.112), mira), slices.Repeat([]Verdict{Holds}, 9)},
-		{"readings, all alike", readings(yarn, yarn, yarn), []Verdict{Fails, Fails, Fails, Fails, Partly, Fails, Fails, Fails, Partly}},
+		{"readings, all alike", readings(yarn, yarn, yarn), []Verdict{Fails, Fails, Fails, Fails, Partly, Fails, Fails,
+			Fails, Partly}},
 		{"keeps", keeps(yarn, mira, yarn), []Verdict{Holds, Holds}},
-		{"keeps, in part", keeps(trial(10, 0, 148, 91, 131, 30, 0.02), trial(10, 0, 148, 91, 131, 15, 0.04), trial(10, 0, 148, 91, 131, 0, 0.08)), []Verdict{Partly, Partly}},
+		{"keeps, in part", keeps(trial(10, 0, 148, 91, 131, 30, 0.02), trial(10, 0, 148, 91, 131, 15, 0.04),
+			trial(10, 0, 148, 91, 131, 0, 0.08)), []Verdict{Partly, Partly}},
 		{"keeps, all alike", keeps(yarn, yarn, yarn), []Verdict{Fails, Fails}},
-		{"waits", paper, []Verdict{Untested, Holds, Untested, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds}},
-		{"waits, all alike", miraAcquireClaims([][][]float64{flat, flat, flat}, miraWaves{waves[1], waves[0]}, grows(3), real(10, 100, 100, 300)), slices.Repeat([]Verdict{Fails}, 15)},
+		{"waits", paper, []Verdict{Untested, Holds, Untested, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds,
+			Holds, Holds, Holds}},
+		{"waits, all alike", miraAcquireClaims([][][]float64{flat, flat, flat}, miraWaves{waves[1], waves[0]}, grows(3),
+			real(10, 100, 100, 300)), slices.Repeat([]Verdict{Fails}, 15)},
 		{"real, in part", miraRealClaims(real(10, 36, 1200, 150)), []Verdict{Holds, Partly, Partly, Partly}},
-		{"alone", times(63, 42, 64, 21, 20, 25, lives), []Verdict{Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds, Untested, Holds, Untested}},
-		{"alone, standalone as fast", times(63, 42, 21, 21, 20, 20, alike), []Verdict{Fails, Fails, Partly, Partly, Holds, Fails, Fails, Fails, Fails, Fails, Fails}},
+		{"alone", times(63, 42, 64, 21, 20, 25, lives), []Verdict{Holds, Holds, Holds, Holds, Holds, Holds, Holds, Holds,
+			Untested, Holds, Untested}},
+		{"alone, standalone as fast", times(63, 42, 21, 21, 20, 20, alike),
+			[]Verdict{Fails, Fails, Partly, Partly, Holds, Fails, Fails, Fails, Fails, Fails, Fails}},
 	} {
 		if got := verdictsOf(c.made); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -120,8 +134,8 @@ func TestIncreases(t *testing.T) {
 	}
 }
 
-// TestSparkAsksForExecutors: requests grow by 1, 2, 4, ... each second, YARN grants each server one container per second, and idle
-// executors end; on a standalone cluster an application gets its half at most.
+// TestSparkAsksForExecutors: requests grow by 1, 2, 4, ... each second, YARN grants each server one container per
+// second, and idle executors end; on a standalone cluster an application gets its half at most.
 func TestSparkAsksForExecutors(t *testing.T) {
 	alone := miraStandalone(time.Second, false)
 	waits, err := alone.wait(8)
@@ -138,7 +152,9 @@ func TestSparkAsksForExecutors(t *testing.T) {
 	}
 	half := miraStandalone(time.Minute, true)
 	m := &miraMeter{fair: miraExecutors, last: 2, keep: true}
-	if _, err := half.run(&workload.Workload{Jobs: []workload.Job{miraJob(2, "waves", -1, half.driver, miraBenchmark(110, 1).Stages, nil)}}, m); err != nil {
+	if _, err := half.run(
+		&workload.Workload{Jobs: []workload.Job{miraJob(2, "waves", -1, half.driver, miraBenchmark(110, 1).Stages, nil)}},
+		m); err != nil {
 		t.Fatal(err)
 	}
 	most := 0
@@ -155,7 +171,8 @@ func TestSparkIsPreempted(t *testing.T) {
 	yarn := miraYARN(time.Second, true)
 	long := miraBenchmark(2000, 1)
 	short := miraBenchmark(50, 1)
-	w := &workload.Workload{Jobs: []workload.Job{miraJob(1, "background", -1, time.Second, long.Stages, nil), miraJob(2, "query", -1, yarn.driver, short.Stages, nil)}}
+	w := &workload.Workload{Jobs: []workload.Job{miraJob(1, "background", -1, time.Second, long.Stages, nil),
+		miraJob(2, "query", -1, yarn.driver, short.Stages, nil)}}
 	w.Jobs[1].Submitted = 60e9
 	m := &miraMeter{fair: miraExecutors / 2, last: 2, keep: true}
 	r, err := yarn.run(w, m)
@@ -167,7 +184,8 @@ func TestSparkIsPreempted(t *testing.T) {
 	}
 	for _, row := range m.rows {
 		if row.Usable+row.BackUsable > miraExecutors-2 {
-			t.Fatalf("at %v applications have %d and %d executors, beside two masters", time.Duration(row.At), row.Usable, row.BackUsable)
+			t.Fatalf("at %v applications have %d and %d executors, beside two masters", time.Duration(row.At), row.Usable,
+				row.BackUsable)
 		}
 	}
 }
@@ -185,13 +203,15 @@ func TestLoadOfAnApplication(t *testing.T) {
 	}
 }
 
-// Two tasks of 10 s and then one, on a standalone cluster: executors come 2.46 s after their requests, at 2.9 s and 3.9 s. They hold memory from the
-// requests on, until they have been idle for so long, or to the end at 26.36 s. On Mira all executors of the pool hold memory all the time.
+// Two tasks of 10 s and then one, on a standalone cluster: executors come 2.46 s after their requests, at 2.9 s and
+// 3.9 s. They hold memory from the requests on, until they have been idle for so long, or to the end at 26.36 s. On
+// Mira all executors of the pool hold memory all the time.
 func TestMemoryThatIdleExecutorsHold(t *testing.T) {
 	first, second := miraBenchmark(2, 1).Stages[0], miraBenchmark(1, 1).Stages[0]
 	second.Parents = []int{0}
 	w := func(s *miraSystem) *workload.Workload {
-		return &workload.Workload{Jobs: []workload.Job{miraJob(2, "waves", -1, s.driver, []cluster.Stage{first, second}, nil)}}
+		return &workload.Workload{Jobs: []workload.Job{miraJob(2, "waves", -1, s.driver, []cluster.Stage{first, second},
+			nil)}}
 	}
 	for _, c := range []struct {
 		system      miraSystem
@@ -200,20 +220,22 @@ func TestMemoryThatIdleExecutorsHold(t *testing.T) {
 	}{
 		{miraStandalone(time.Minute, false), 23.46 + 22.46, 15.92, 2},
 		{miraStandalone(time.Second, false), 23.46 + 13.46, 6.92, 2},
-		{miraOwn, 25.1 * miraExecutors, 25.1*miraExecutors - 30 - 2.9, 0}, // ends after the start of two executors, driver and tasks
+		// ends after the start of two executors, driver and tasks
+		{miraOwn, 25.1 * miraExecutors, 25.1*miraExecutors - 30 - 2.9, 0},
 	} {
 		m := &miraMeter{fair: miraExecutors, last: 2}
 		if _, err := c.system.run(w(&c.system), m); err != nil {
 			t.Fatal(err)
 		}
 		if !within(m.Held-c.held, -1e-6, 1e-6) || !within(m.Spare-c.spare, -1e-6, 1e-6) || m.Begun != c.begun {
-			t.Errorf("%s: executors hold memory for %v ES, %v of them idle, and %d started; want %v, %v, %d", c.system.name, m.Held, m.Spare, m.Begun, c.held, c.spare, c.begun)
+			t.Errorf("%s: executors hold memory for %v ES, %v of them idle, and %d started; want %v, %v, %d", c.system.name,
+				m.Held, m.Spare, m.Begun, c.held, c.spare, c.begun)
 		}
 	}
 }
 
-// wantWaves checks that each task of j took as long as its truth says for what its executor had run before: the first task of the executor, the
-// first of the stage there, or a later one. It returns how many tasks there were of each.
+// wantWaves checks that each task of j took as long as its truth says for what its executor had run before: the first
+// task of the executor, the first of the stage there, or a later one. It returns how many tasks there were of each.
 func wantWaves(t *testing.T, j workload.Job) (seen [3]int) {
 	t.Helper()
 	s := miraOwn.newly()
@@ -253,8 +275,9 @@ func wantWaves(t *testing.T, j workload.Job) (seen [3]int) {
 func TestWavesOfAnApplication(t *testing.T) {
 	j := miraBenchmark(300, 2)
 	for i := range j.Stages {
-		j.Truth = append(j.Truth, workload.StageTruth{Duration: workload.ForAll(time.Duration(i+1) * time.Second), Fresh: []time.Duration{7 * time.Second, 8 * time.Second},
-			First: []time.Duration{3 * time.Second, 4 * time.Second, 5 * time.Second}})
+		j.Truth = append(j.Truth, workload.StageTruth{Duration: workload.ForAll(time.Duration(i+1) * time.Second),
+			Fresh: []time.Duration{7 * time.Second, 8 * time.Second}, First: []time.Duration{3 * time.Second, 4 * time.Second,
+				5 * time.Second}})
 	}
 	// One executor is not fresh for the first stage: it has served the driver.
 	if got, want := wantWaves(t, j), [3]int{600 - 224, 113, 111}; got != want {
@@ -262,7 +285,8 @@ func TestWavesOfAnApplication(t *testing.T) {
 	}
 }
 
-// TestRecordedWavesStay: what was recorded of fresh executors, of first and of later tasks is what tasks take, each by itself.
+// TestRecordedWavesStay: what was recorded of fresh executors, of first and of later tasks is what tasks take, each
+// by itself.
 func TestRecordedWavesStay(t *testing.T) {
 	file := filepath.Join(sharedData, "decima-tpch", "tpch-spark-dags.jsonl.gz")
 	packed, err := os.Open(file)
@@ -320,11 +344,13 @@ func TestRecordedWavesStay(t *testing.T) {
 
 // TestMeasurements: a line of a benchmark is read as go test prints it, and one that is none is named.
 func TestMeasurements(t *testing.T) {
-	m, err := measurementOf([]string{"BenchmarkAcquisition/go/executors=8-2", "5", "2.5", "warm-p75-ms", "60", "cold-p75-ms"})
+	m, err := measurementOf([]string{"BenchmarkAcquisition/go/executors=8-2", "5", "2.5", "warm-p75-ms", "60",
+		"cold-p75-ms"})
 	if err != nil || m.name != "go/executors=8" || m.of["warm-p75-ms"] != 2.5 || m.of["cold-p75-ms"] != 60 {
 		t.Errorf("%v, %v", m, err)
 	}
-	for _, bad := range [][]string{{}, {"BenchmarkA/b-2", "5", "2.5"}, {"BenchmarkA/b-2", "5", "two", "ms"}, {"ok", "example.org/a"}} {
+	for _, bad := range [][]string{{}, {"BenchmarkA/b-2", "5", "2.5"}, {"BenchmarkA/b-2", "5", "two", "ms"},
+		{"ok", "example.org/a"}} {
 		if m, err := measurementOf(bad); err == nil {
 			t.Errorf("%q: %v", bad, m)
 		}

@@ -12,8 +12,9 @@ import (
 // prophet has the runs of Prophet's experiments.
 var prophet = map[string]run{
 	"prophet/fig1": prophetFigure1, "prophet/fig3": prophetFigure3,
-	"prophet/table3": prophetTable3, "prophet/fig7": prophetFigure7, "prophet/fig8": prophetFigure8, "prophet/fig9-10": prophetFigure9,
-	"prophet/fig11": prophetFigure11, "prophet/eta": prophetEta, "prophet/assumed": prophetSweep,
+	"prophet/table3": prophetTable3, "prophet/fig7": prophetFigure7, "prophet/fig8": prophetFigure8,
+	"prophet/fig9-10": prophetFigure9,
+	"prophet/fig11":   prophetFigure11, "prophet/eta": prophetEta, "prophet/assumed": prophetSweep,
 }
 
 // Prophet's cluster (section IV.B): 16 servers of 24 cores, 32 GB, three disks of 110 MB/s and a NIC of 1 Gbit/s.
@@ -30,15 +31,16 @@ type prophetAssumed struct {
 	diskPerCore, networkPerCore float64         // bytes per second that a core moves
 	network                     resource.Amount // that a NIC carries
 	disk, incast                sim.Loss        // of over-allocated disks and NICs
-	pressedBelow                float64         // the share of its speed that a pressed disk or NIC does not give; 0 is the usual one
-	traced                      bool            // applications arrive as in a trace, not at random times
-	predicted                   bool            // Prophet's predictor makes its forecasts from 25 runs of each benchmark
+	// the share of its speed that a pressed disk or NIC does not give; 0 is the usual one
+	pressedBelow float64
+	traced       bool // applications arrive as in a trace, not at random times
+	predicted    bool // Prophet's predictor makes its forecasts from 25 runs of each benchmark
 }
 
 // prophetUsual is what we take. amounts are fitted: the makespan under CS is that of Table III. The NIC counts both
 // directions: Fig. 2 shows up to 160 MB/s, and one direction is 125 MB/s.
-var prophetUsual = prophetAssumed{executors: 4, memory: 8 * resource.GB, amounts: 7.2, diskPerCore: 110e6, networkPerCore: 60e6,
-	network: 250 * resource.MB, disk: sim.HDDLoss, incast: sim.IncastLoss}
+var prophetUsual = prophetAssumed{executors: 4, memory: 8 * resource.GB, amounts: 7.2, diskPerCore: 110e6,
+	networkPerCore: 60e6, network: 250 * resource.MB, disk: sim.HDDLoss, incast: sim.IncastLoss}
 
 func (a *prophetAssumed) cluster() sim.Config {
 	c := sim.Config{Nodes: sim.Uniform(prophetServers, resource.Of(24*resource.Core, 32*resource.GB).
@@ -49,8 +51,9 @@ func (a *prophetAssumed) cluster() sim.Config {
 	return c
 }
 
-// The schedulers of section IV.B, and the fair scheduler of the abstract. Executors of one application start together under Prophet alone.
-// A simulated node loses nothing unless more is demanded than it has, so that bounds which add up to it relieve it best.
+// The schedulers of section IV.B, and the fair scheduler of the abstract. Executors of one application start together
+// under Prophet alone. A simulated node loses nothing unless more is demanded than it has, so that bounds which add
+// up to it relieve it best.
 var (
 	prophetOwn   = prophetWith("Prophet")
 	prophetPlain = prophetWith("Prophet w/o back-off", "backoff", "0s")
@@ -64,7 +67,8 @@ var (
 
 // prophetWith is Prophet with some settings, each a name and a value.
 func prophetWith(label string, settings ...string) contender {
-	c := contender{Contender: trial.Contender{Label: label, Policy: "prophet", Settings: map[string]string{"prophet.relief": "share"}}}
+	c := contender{Contender: trial.Contender{Label: label, Policy: "prophet",
+		Settings: map[string]string{"prophet.relief": "share"}}}
 	for i := 0; i < len(settings); i += 2 {
 		c.Settings["prophet."+settings[i]] = settings[i+1]
 	}
@@ -75,8 +79,8 @@ func prophetSchedulers() []contender {
 	return append(prophetRest[:len(prophetRest):len(prophetRest)], prophetPlain, prophetOwn)
 }
 
-// prophetTrial is the outcome of all applications under one scheduler. Times are in seconds, by application in the order of
-// the workload.
+// prophetTrial is the outcome of all applications under one scheduler. Times are in seconds, by application in the
+// order of the workload.
 type prophetTrial struct {
 	Makespan   float64   `json:"makespan_s"`
 	Execution  []float64 `json:"execution_s"`  // mean run time of the executors

@@ -47,11 +47,15 @@ var prophetBenchmarks = []prophetBenchmark{
 		[]prophetStage{{"contributions", 5, 0, 30}, {"shuffle", 0.5, 8, 8}}, 6, []prophetStage{{"write", 4, 0, 5}}},
 	{"SVD++", [3]float64{0.3656, 0.1633, 0.0781}, []prophetStage{{"load", 10, 0, 200}},
 		[]prophetStage{{"messages", 40, 5, 350}, {"shuffle", 5, 80, 60}}, 6, []prophetStage{{"write", 20, 0, 40}}},
-	{"TriangleCount", [3]float64{0.3647, 0.1672, 0.0865}, []prophetStage{{"load", 10, 0, 200}, {"partition", 40, 120, 200}},
+	{"TriangleCount", [3]float64{0.3647, 0.1672, 0.0865},
+		[]prophetStage{{"load", 10, 0, 200}, {"partition", 40, 120, 200}},
 		[]prophetStage{{"neighbours", 80, 0, 500}, {"shuffle", 10, 150, 100}}, 3, []prophetStage{{"write", 20, 0, 40}}},
-	{"Terasort", [3]float64{37.3, 18.6, 9.3}, []prophetStage{{"map", 1, 0, 6}, {"spill", 1, 0, 2}, {"shuffle", 0.3, 1, 2}, {"reduce", 2, 0.5, 4}}, nil, 0, nil},
-	{"WordCount", [3]float64{44, 22, 11}, []prophetStage{{"map", 1, 0, 12}, {"shuffle", 0.1, 0.1, 1}, {"write", 0.1, 0, 0.5}}, nil, 0, nil},
-	{"Sort", [3]float64{44, 22, 11}, []prophetStage{{"map", 1, 0, 6}, {"spill", 1, 0, 2}, {"shuffle", 0.3, 1, 2}, {"write", 1, 0, 2}}, nil, 0, nil},
+	{"Terasort", [3]float64{37.3, 18.6, 9.3}, []prophetStage{{"map", 1, 0, 6}, {"spill", 1, 0, 2},
+		{"shuffle", 0.3, 1, 2}, {"reduce", 2, 0.5, 4}}, nil, 0, nil},
+	{"WordCount", [3]float64{44, 22, 11}, []prophetStage{{"map", 1, 0, 12}, {"shuffle", 0.1, 0.1, 1},
+		{"write", 0.1, 0, 0.5}}, nil, 0, nil},
+	{"Sort", [3]float64{44, 22, 11}, []prophetStage{{"map", 1, 0, 6}, {"spill", 1, 0, 2}, {"shuffle", 0.3, 1, 2},
+		{"write", 1, 0, 2}}, nil, 0, nil},
 	{"Grep", [3]float64{44, 22, 11}, []prophetStage{{"scan", 1, 0, 4}, {"collect", 0, 0.05, 0.2}}, nil, 0, nil},
 }
 
@@ -123,8 +127,8 @@ func (a *prophetAssumed) apps() []prophetApp {
 // job returns the application as a job. forecast is what Prophet knows of an executor; the truth differs from what the
 // model says by as much as two runs of one setting (Fig. 3), drawn from r.
 func (a *prophetApp) job(id int, submitted timeline.Time, forecast []cluster.Phase, r *rand.Rand) workload.Job {
-	stage := cluster.Stage{Name: a.name, Tasks: a.executors, Ideal: resource.Of(resource.Amount(a.cores)*resource.Core, a.memory),
-		Phases: forecast, Input: at(a.input/float64(a.executors), resource.GB), Together: true}
+	stage := cluster.Stage{Name: a.name, Tasks: a.executors, Ideal: resource.Of(resource.Amount(a.cores)*resource.Core,
+		a.memory), Phases: forecast, Input: at(a.input/float64(a.executors), resource.GB), Together: true}
 	stage.Told = cluster.Provenance{Model: "given"}
 	stage.Duration = stage.RunTime()
 	each := make([][]cluster.Phase, a.executors)
@@ -133,7 +137,8 @@ func (a *prophetApp) job(id int, submitted timeline.Time, forecast []cluster.Pha
 		each[i] = run
 	}
 	return workload.Job{After: -1, Truth: []workload.StageTruth{{Phases: workload.ForEach(each)}},
-		Job: cluster.Job{ID: cluster.JobID(id), Name: a.String(), App: a.name, Submitted: submitted, Stages: []cluster.Stage{stage}}}
+		Job: cluster.Job{ID: cluster.JobID(id), Name: a.String(), App: a.name, Submitted: submitted,
+			Stages: []cluster.Stage{stage}}}
 }
 
 // drawn returns the applications of a run, at most 90, in random order, and what draws the rest of the run.
@@ -200,7 +205,9 @@ var swim string
 
 // swimArrivals returns the times at which 90 jobs of a trace were submitted, after the first of them.
 func swimArrivals(run int) (times []timeline.Time) {
-	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(swim), "\n"), func(line string) bool { return strings.HasPrefix(line, "#") })
+	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(swim), "\n"), func(line string) bool {
+		return strings.HasPrefix(line, "#")
+	})
 	for _, text := range strings.Fields(lines[run%len(lines)]) {
 		seconds, err := strconv.Atoi(text)
 		if err != nil {

@@ -28,7 +28,9 @@ func prophetVariants() []prophetVariant {
 	}
 	vary("half of all bytes and work", func(a *prophetAssumed) { a.amounts /= 2 })
 	vary("twice all bytes and work", func(a *prophetAssumed) { a.amounts *= 2 })
-	vary("half the rates per core", func(a *prophetAssumed) { a.diskPerCore, a.networkPerCore = a.diskPerCore/2, a.networkPerCore/2 })
+	vary("half the rates per core", func(a *prophetAssumed) {
+		a.diskPerCore, a.networkPerCore = a.diskPerCore/2, a.networkPerCore/2
+	})
 	for _, rate := range []resource.Amount{125, 160} {
 		vary(fmt.Sprintf("NICs of %d MB/s", rate), func(a *prophetAssumed) { a.network = rate * resource.MB })
 	}
@@ -76,7 +78,8 @@ func prophetSweep(l *lab) (*Findings, error) {
 			data.put(v.name, "Prophet", run, one.Makespan)
 		}
 		middle := func(t prophetTrial) float64 { return median(t.Completion) }
-		table.add(append(row, acrossTraces(values(own, makespan), 0)+" s", acrossTraces(ratios(values(own, middle), values(cs, middle)), 2))...)
+		table.add(append(row, acrossTraces(values(own, makespan), 0)+" s",
+			acrossTraces(ratios(values(own, middle), values(cs, middle)), 2))...)
 		pairs.add(pair...)
 		gains = append(gains, 1-median(ratios(values(own, makespan), values(cs, makespan))))
 		slower = append(slower, median(ratios(values(t[place("Tetris", all)], makespan), values(own, makespan))))
@@ -84,13 +87,15 @@ func prophetSweep(l *lab) (*Findings, error) {
 	return &Findings{Tables: []Table{table, pairs}, Data: []Table{data}, Claims: assumedClaims(gains, slower)}, nil
 }
 
-// assumedClaims judges, by assumption, what Prophet saves of the makespan under CS, and how many times as long Tetris takes.
+// assumedClaims judges, by assumption, what Prophet saves of the makespan under CS, and how many times as long Tetris
+// takes.
 func assumedClaims(gains, slower []float64) []Claim {
 	least, most := extremes(gains)
 	shortest, longest := extremes(slower)
 	return []Claim{
-		stated("prophet/assumed", "cs").judge(percent(least)+" to "+percent(most), within(least, 0.22, 0.42) && most <= 0.42, most >= 0.22),
-		stated("prophet/assumed", "tetris").judge(fmt.Sprintf("%s to %s times as long", decimals(shortest, 2), decimals(longest, 2)),
-			shortest >= 1.2 && longest <= 4.3, shortest > 1),
+		stated("prophet/assumed", "cs").judge(percent(least)+" to "+percent(most), within(least, 0.22, 0.42) &&
+			most <= 0.42, most >= 0.22),
+		stated("prophet/assumed", "tetris").judge(fmt.Sprintf("%s to %s times as long", decimals(shortest, 2),
+			decimals(longest, 2)), shortest >= 1.2 && longest <= 4.3, shortest > 1),
 	}
 }

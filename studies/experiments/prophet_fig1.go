@@ -24,9 +24,10 @@ func prophetAppOf(name string) prophetApp {
 }
 
 func prophetFigure1(*lab) (*Findings, error) {
-	table := newTable("An executor of five cores with the large input", "benchmark", "run time", "disk, peak", "disk, mean",
-		"network, peak", "network, mean", "time below a tenth of its network peak")
-	data := newTable("phases", "benchmark", "phase", "begins_s", "lasts_s", "cpu_cores", "disk_bytes_per_s", "network_bytes_per_s")
+	table := newTable("An executor of five cores with the large input", "benchmark", "run time", "disk, peak",
+		"disk, mean", "network, peak", "network, mean", "time below a tenth of its network peak")
+	data := newTable("phases", "benchmark", "phase", "begins_s", "lasts_s", "cpu_cores", "disk_bytes_per_s",
+		"network_bytes_per_s")
 	disk := &chart.Plot{Title: "Disk bandwidth of one executor", Subtitle: "models", X: "time, s", Y: "MB/s"}
 	network := &chart.Plot{Title: "Network bandwidth of one executor", Subtitle: "models", X: "time, s", Y: "MB/s"}
 	peaks, idle := resource.Vector{}, map[string]float64{}
@@ -55,13 +56,15 @@ func prophetFigure1(*lab) (*Findings, error) {
 		Claims: append(fig1Claims(peaks, idle["KMeans"], idle["SVM"]), real.Claims...)}, nil
 }
 
-// fig1Claims judges the largest rates of the models, and for which share of its time each of two hardly uses the network.
+// fig1Claims judges the largest rates of the models, and for which share of its time each of two hardly uses the
+// network.
 func fig1Claims(peaks resource.Vector, kmeans, svm float64) []Claim {
 	disk, network := peaks[resource.Disk], peaks[resource.Network]
 	return []Claim{
 		stated("prophet/fig1", "peaks").madeSo(fmt.Sprintf("%s of disk, %s of network", megabytes(disk), megabytes(network)),
 			within(float64(disk), 270e6, 330e6) && within(float64(network), 140e6, 180e6)),
-		stated("prophet/fig1", "idle").madeSo(fmt.Sprintf("KMeans %s, SVM %s of the run time", percent(kmeans), percent(svm)), kmeans > 0.5 && svm > 0.5),
+		stated("prophet/fig1", "idle").madeSo(fmt.Sprintf("KMeans %s, SVM %s of the run time", percent(kmeans),
+			percent(svm)), kmeans > 0.5 && svm > 0.5),
 	}
 }
 
@@ -110,7 +113,8 @@ func megabytes(rate resource.Amount) string { return decimals(float64(rate)/1e6,
 
 // tableOne has the inputs of Table I, and the stages of the models.
 func tableOne() Table {
-	table := newTable("Inputs (Table I), which the models follow, and stages of the models", "benchmark", "large", "medium", "small", "stages")
+	table := newTable("Inputs (Table I), which the models follow, and stages of the models", "benchmark", "large",
+		"medium", "small", "stages")
 	for i := range prophetBenchmarks {
 		b := &prophetBenchmarks[i]
 		row := []string{b.name}

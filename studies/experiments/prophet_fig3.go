@@ -19,7 +19,8 @@ type misses struct {
 }
 
 func (m *misses) add(more misses) {
-	m.Start, m.Disk, m.Network = append(m.Start, more.Start...), append(m.Disk, more.Disk...), append(m.Network, more.Network...)
+	m.Start, m.Disk, m.Network = append(m.Start, more.Start...), append(m.Disk, more.Disk...),
+		append(m.Network, more.Network...)
 }
 
 func (m *misses) all() []float64 {
@@ -87,7 +88,8 @@ func predicted(h *profile.History, a *prophetApp) (m misses) {
 }
 
 func featuresOf(a *prophetApp) profile.Features {
-	return profile.Features{Cores: resource.Amount(a.cores) * resource.Core, Input: at(a.input/float64(a.executors), resource.GB), Memory: a.memory}
+	return profile.Features{Cores: resource.Amount(a.cores) * resource.Core,
+		Input: at(a.input/float64(a.executors), resource.GB), Memory: a.memory}
 }
 
 // The 25 profiled settings, and new ones: within the profiled range, and beyond it.
@@ -109,7 +111,8 @@ func (b *prophetBenchmark) profiled(assumed *prophetAssumed, seed uint64, rows [
 	for _, cores := range profiledCores {
 		for _, share := range profiledShares {
 			a := prophetApp{b, assumed, b.inputs[0] * share, cores}
-			if _, err := h.Observe(profile.App{Name: b.name}, profile.Run{Features: featuresOf(&a), Phases: a.phases(varied(r))}); err != nil {
+			if _, err := h.Observe(profile.App{Name: b.name},
+				profile.Run{Features: featuresOf(&a), Phases: a.phases(varied(r))}); err != nil {
 				return nil, err
 			}
 		}
@@ -160,9 +163,11 @@ func prophetFigure3(l *lab) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := newTable("Errors of predictions from 25 runs (medians, and shares below 10 %)", "predictor", "settings", "stage start", "disk", "network", "all")
-	plot := &chart.Plot{Title: "Errors of predictions from 25 runs", Subtitle: "models of benchmarks, with the spread of repeated runs", X: "relative error, %", Y: "share of predictions",
-		XMin: new(float64), XMax: to(50.0)}
+	table := newTable("Errors of predictions from 25 runs (medians, and shares below 10 %)", "predictor", "settings",
+		"stage start", "disk", "network", "all")
+	plot := &chart.Plot{Title: "Errors of predictions from 25 runs",
+		Subtitle: "models of benchmarks, with the spread of repeated runs", X: "relative error, %",
+		Y: "share of predictions", XMin: new(float64), XMax: to(50.0)}
 	below := func(v []float64) string { return percent(median(v)) + ", " + percent(shareAtMost(v, 0.1)) }
 	for i, p := range predictors {
 		for _, s := range []struct {
@@ -175,23 +180,30 @@ func prophetFigure3(l *lab) (*Findings, error) {
 	}
 	return &Findings{Tables: []Table{table},
 		Pictures: []Picture{
-			{"spread", "Relative standard errors over five runs of each setting (models)", &chart.Plot{Title: "Spread of five runs", Subtitle: "models",
-				X: "relative standard error, %", Y: "share of stages", Series: []chart.Series{chart.CDF("stage start", scaled(spread.Start, 100)),
-					chart.CDF("disk bandwidth", scaled(spread.Disk, 100)), chart.CDF("network bandwidth", scaled(spread.Network, 100))}}},
+			{"spread", "Relative standard errors over five runs of each setting (models)",
+				&chart.Plot{Title: "Spread of five runs", Subtitle: "models", X: "relative standard error, %",
+					Y: "share of stages", Series: []chart.Series{chart.CDF("stage start", scaled(spread.Start, 100)),
+						chart.CDF("disk bandwidth", scaled(spread.Disk, 100)),
+						chart.CDF("network bandwidth", scaled(spread.Network, 100))}}},
 			{"predictions", "Errors of predictions of new settings from 25 profiled ones (models)", plot}},
 		Claims: fig3Claims(&spread, &results[0], &results[1])}, nil
 }
 
-// fig3Claims judges the spread of repeated runs, and the errors of the paper's predictor. The errors of our models are only printed.
+// fig3Claims judges the spread of repeated runs, and the errors of the paper's predictor. The errors of our models
+// are only printed.
 func fig3Claims(spread *misses, paper, ours *predictions) []Claim {
 	judged := func(id string, paper, ours *misses) Claim {
 		good := shareAtMost(paper.all(), 0.1)
-		return stated("prophet/fig3", id).judge(fmt.Sprintf("below 10 %% for %s of the predictions (stage starts %s), and for %s with the best model of each number",
-			percent(good), percent(shareAtMost(paper.Start, 0.1)), percent(shareAtMost(ours.all(), 0.1))), good >= 0.8, good >= 0.5)
+		return stated("prophet/fig3",
+			id).judge(fmt.Sprintf(
+			"below 10 %% for %s of the predictions (stage starts %s), and for %s with the best model of each number",
+			percent(good), percent(shareAtMost(paper.Start, 0.1)), percent(shareAtMost(ours.all(), 0.1))), good >= 0.8,
+			good >= 0.5)
 	}
 	all, starts := shareAtMost(spread.all(), 0.1), shareAtMost(spread.Start, 0.05)
 	return []Claim{
-		stated("prophet/fig3", "stable").madeSo(fmt.Sprintf("below 10 %% for %s, stage starts below 5 %% for %s", percent(all), percent(starts)), all > 0.9 && starts > 0.9),
+		stated("prophet/fig3", "stable").madeSo(fmt.Sprintf("below 10 %% for %s, stage starts below 5 %% for %s",
+			percent(all), percent(starts)), all > 0.9 && starts > 0.9),
 		judged("predicted", &paper.Inside, &ours.Inside), judged("extrapolated", &paper.Outside, &ours.Outside),
 	}
 }

@@ -125,8 +125,10 @@ var (
 )
 
 func utilisationTable(k resource.Kind, kind int, all []contender, t [][]prophetLoad) Table {
-	table := newTable(fmt.Sprintf("Utilisation of %ss, as shares of their capacity until the makespan (mean over the servers; median of the workloads, and range)", k), "scheduler",
-		"demand over capacity", "FA", "OA", "OA of the servers with the least and the most", "time with more demand than capacity",
+	table := newTable(fmt.Sprintf(
+		"Utilisation of %ss, as shares of their capacity until the makespan (mean over the servers; median of the "+
+			"workloads, and range)", k), "scheduler", "demand over capacity", "FA", "OA",
+		"OA of the servers with the least and the most", "time with more demand than capacity",
 		"demand over that under Tetris, "+inPairs)
 	tetris := meanLoad(t[place("Tetris", all)], kind, demanded)
 	for i, c := range all {
@@ -134,8 +136,8 @@ func utilisationTable(k resource.Kind, kind int, all []contender, t [][]prophetL
 			return acrossTraces(scaled(meanLoad(t[i], kind, number), 100), 0) + " %"
 		}
 		least, most := extremes(pooled(t[i], func(l prophetLoad) []float64 { return l.of(kind, overArea) }))
-		table.add(c.Label, share(demanded), share(idleArea), share(overArea), percent(least)+" to "+percent(most), share(beyondTime),
-			paired(meanLoad(t[i], kind, demanded), tetris))
+		table.add(c.Label, share(demanded), share(idleArea), share(overArea), percent(least)+" to "+percent(most),
+			share(beyondTime), paired(meanLoad(t[i], kind, demanded), tetris))
 	}
 	return table
 }
@@ -160,9 +162,11 @@ func loadPicture(k resource.Kind, kind int, all []contender, t [][]prophetLoad) 
 			Areas: []chart.Area{{Name: "demand", Y: append(y[:len(y):len(y)], 0), Color: 1}}})
 	}
 	for i := range p.Rows {
-		p.Rows[i].Lines = []chart.Series{{Name: "capacity", X: []float64{0, p.To}, Y: []float64{1, 1}, Dashed: true, Color: 2}}
+		p.Rows[i].Lines = []chart.Series{{Name: "capacity", X: []float64{0, p.To}, Y: []float64{1, 1}, Dashed: true,
+			Color: 2}}
 	}
-	return Picture{k.String(), fmt.Sprintf("Demand over capacity of the %s of one server over time, by scheduler (simulated)", k), p}
+	return Picture{k.String(),
+		fmt.Sprintf("Demand over capacity of the %s of one server over time, by scheduler (simulated)", k), p}
 }
 
 func extremes(all []float64) (least, most float64) {
@@ -182,16 +186,20 @@ func fig9and10Claims(all []contender, t [][]prophetLoad) []Claim {
 	tetrisDisk, tetrisNetwork := over("Tetris")
 	ownDisk, ownNetwork := over("Prophet")
 	little := func(disk, network, share float64) bool { return disk <= share*baseDisk && network <= share*baseNetwork }
-	gainDisk, gainNetwork := of("Prophet", disk, demanded)/of("Tetris", disk, demanded), of("Prophet", network, demanded)/of("Tetris", network, demanded)
+	gainDisk, gainNetwork := of("Prophet", disk, demanded)/of("Tetris", disk, demanded),
+		of("Prophet", network, demanded)/of("Tetris", network, demanded)
 	return []Claim{
 		stated("prophet/fig9-10", "over-allocated").judge(
-			fmt.Sprintf("CS %s of the time (disk) and %s (network), DRF %s and %s", percent(csDisk), percent(csNetwork), percent(drfDisk), percent(drfNetwork)),
+			fmt.Sprintf("CS %s of the time (disk) and %s (network), DRF %s and %s", percent(csDisk), percent(csNetwork),
+				percent(drfDisk), percent(drfNetwork)),
 			min(csDisk, csNetwork, drfDisk, drfNetwork) >= 0.1, min(max(csDisk, csNetwork), max(drfDisk, drfNetwork)) >= 0.1),
 		stated("prophet/fig9-10", "little").judge(
-			fmt.Sprintf("OA of disk and network: CS %s and %s, Tetris %s and %s, Prophet %s and %s of their capacity", percent(baseDisk), percent(baseNetwork),
-				percent(tetrisDisk), percent(tetrisNetwork), percent(ownDisk), percent(ownNetwork)),
-			little(tetrisDisk, tetrisNetwork, 0.25) && little(ownDisk, ownNetwork, 0.25), little(tetrisDisk, tetrisNetwork, 0.25) || little(ownDisk, ownNetwork, 0.25)),
-		stated("prophet/fig9-10", "higher").judge(fmt.Sprintf("%sx of disks, %sx of networks", decimals(gainDisk, 2), decimals(gainNetwork, 2)),
-			min(gainDisk, gainNetwork) >= 1.3, min(gainDisk, gainNetwork) > 1),
+			fmt.Sprintf("OA of disk and network: CS %s and %s, Tetris %s and %s, Prophet %s and %s of their capacity",
+				percent(baseDisk), percent(baseNetwork), percent(tetrisDisk), percent(tetrisNetwork), percent(ownDisk),
+				percent(ownNetwork)),
+			little(tetrisDisk, tetrisNetwork, 0.25) && little(ownDisk, ownNetwork, 0.25),
+			little(tetrisDisk, tetrisNetwork, 0.25) || little(ownDisk, ownNetwork, 0.25)),
+		stated("prophet/fig9-10", "higher").judge(fmt.Sprintf("%sx of disks, %sx of networks", decimals(gainDisk, 2),
+			decimals(gainNetwork, 2)), min(gainDisk, gainNetwork) >= 1.3, min(gainDisk, gainNetwork) > 1),
 	}
 }

@@ -71,8 +71,8 @@ func spanOf(cells []string) (s profile.Stretch, err error) {
 	return s, err
 }
 
-// briefest is the length of the shortest span that counts for a peak: a program that starts reads for a moment as fast as
-// the disk can.
+// briefest is the length of the shortest span that counts for a peak: a program that starts reads for a moment as
+// fast as the disk can.
 const briefest = 500 * time.Millisecond
 
 func (r *recording) peak(k resource.Kind) (most resource.Amount) {
@@ -84,7 +84,8 @@ func (r *recording) peak(k resource.Kind) (most resource.Amount) {
 	return most
 }
 
-// share returns the mean use of a resource as a share of its peak, and the share of the time with at most a tenth of the peak.
+// share returns the mean use of a resource as a share of its peak, and the share of the time with at most a tenth of
+// the peak.
 func (r *recording) share(k resource.Kind) (used, low float64) {
 	whole, peak := 0.0, r.peak(k)
 	for i := range r.spans {
@@ -107,9 +108,11 @@ func recordedFindings() (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := newTable("Recorded programs (peaks of half a second or more)", "program", "what it does", "run time", "phases found", "CPU, mean of peak", "memory, mean of peak",
-		"disk, peak", "disk, mean of peak", "time below a tenth of its disk peak", "demand of its phases on disks, of peak")
-	p := &chart.Tracks{Title: "Disk bandwidth of real programs", Subtitle: "recorded; each to its own scale, the first 70 s", X: "time, s", To: 70}
+	table := newTable("Recorded programs (peaks of half a second or more)", "program", "what it does", "run time",
+		"phases found", "CPU, mean of peak", "memory, mean of peak", "disk, peak", "disk, mean of peak",
+		"time below a tenth of its disk peak", "demand of its phases on disks, of peak")
+	p := &chart.Tracks{Title: "Disk bandwidth of real programs",
+		Subtitle: "recorded; each to its own scale, the first 70 s", X: "time, s", To: 70}
 	wasted, idle := 0, 0
 	for i := range all {
 		r := &all[i]
@@ -118,8 +121,9 @@ func recordedFindings() (*Findings, error) {
 		memory, _ := r.share(resource.Memory)
 		disk, low := r.share(resource.Disk)
 		peak, phases := r.peak(resource.Disk), usageOf(run.Phases)
-		table.add(r.name, r.what, decimals(run.Duration.Seconds(), 0)+" s", strconv.Itoa(len(run.Phases)), percent(cpu), percent(memory),
-			megabytes(peak), percent(disk), percent(low), percent(float64(phases.mean[resource.Disk])/float64(peak)))
+		table.add(r.name, r.what, decimals(run.Duration.Seconds(), 0)+" s", strconv.Itoa(len(run.Phases)), percent(cpu),
+			percent(memory), megabytes(peak), percent(disk), percent(low),
+			percent(float64(phases.mean[resource.Disk])/float64(peak)))
 		if disk <= 0.5 {
 			wasted++
 		}
@@ -129,12 +133,13 @@ func recordedFindings() (*Findings, error) {
 		p.Rows = append(p.Rows, r.track(resource.Disk, run.Phases))
 	}
 	return &Findings{Tables: []Table{table},
-		Pictures: []Picture{{"recorded", "Disk bandwidth of real programs over time, and the demand of the phases found (recorded)", p}},
-		Claims:   recordedClaims(wasted, idle, len(all))}, nil
+		Pictures: []Picture{{"recorded",
+			"Disk bandwidth of real programs over time, and the demand of the phases found (recorded)", p}},
+		Claims: recordedClaims(wasted, idle, len(all))}, nil
 }
 
-// recordedClaims judges how many of all programs use at most half of their disk peak in the mean, and how many use next to
-// nothing for more than half of their time.
+// recordedClaims judges how many of all programs use at most half of their disk peak in the mean, and how many use
+// next to nothing for more than half of their time.
 func recordedClaims(wasted, idle, all int) []Claim {
 	return []Claim{
 		stated("prophet/fig1", "wasted").judge(fmt.Sprintf("%d of %d programs", wasted, all), wasted == all, 2*wasted > all),

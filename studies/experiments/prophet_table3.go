@@ -9,7 +9,8 @@ import (
 )
 
 // prophetMakespans are the makespans of Table III, in seconds.
-var prophetMakespans = map[string]float64{"CS": 16604, "DRF": 18369, "Tetris": 25537, "Prophet": 11290, "Prophet w/o back-off": 15707}
+var prophetMakespans = map[string]float64{"CS": 16604, "DRF": 18369, "Tetris": 25537, "Prophet": 11290,
+	"Prophet w/o back-off": 15707}
 
 func prophetTable3(l *lab) (*Findings, error) {
 	all := prophetSchedulers()
@@ -17,7 +18,8 @@ func prophetTable3(l *lab) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := newTable("Makespan (median of the workloads, and range)", "scheduler", "ours", "paper", "over Prophet's, ours", "over Prophet's, ours, "+inPairs, "over Prophet's, paper")
+	table := newTable("Makespan (median of the workloads, and range)", "scheduler", "ours", "paper",
+		"over Prophet's, ours", "over Prophet's, ours, "+inPairs, "over Prophet's, paper")
 	data := newTable("makespans", "scheduler", "run", "makespan_s")
 	own := place("Prophet", all)
 	for i, c := range all {
@@ -26,7 +28,8 @@ func prophetTable3(l *lab) (*Findings, error) {
 			paper, over = decimals(m, 0)+" s", decimals(m/prophetMakespans["Prophet"], 2)
 		}
 		ours, prophets := values(t[i], makespan), values(t[own], makespan)
-		table.add(c.Label, acrossTraces(ours, 0)+" s", paper, acrossTraces(ratios(ours, prophets), 2), paired(ours, prophets), over)
+		table.add(c.Label, acrossTraces(ours, 0)+" s", paper, acrossTraces(ratios(ours, prophets), 2),
+			paired(ours, prophets), over)
 		for run, one := range t[i] {
 			data.put(c.Label, run, one.Makespan)
 		}
@@ -41,13 +44,16 @@ func table3Claims(all []contender, t [][]prophetTrial) []Claim {
 	for _, c := range []struct {
 		id, by, from string
 		paper        float64
-	}{{"cs", "Prophet", "CS", 0.32}, {"drf", "Prophet", "DRF", 0.39}, {"tetris", "Prophet", "Tetris", 0.56}, {"backoff", "Prophet", "Prophet w/o back-off", 0.28}} {
-		claims = append(claims, stated("prophet/table3", c.id).near(percent(saved(c.by, c.from)), c.paper, saved(c.by, c.from)))
+	}{{"cs", "Prophet", "CS", 0.32}, {"drf", "Prophet", "DRF", 0.39}, {"tetris", "Prophet", "Tetris", 0.56},
+		{"backoff", "Prophet", "Prophet w/o back-off", 0.28}} {
+		claims = append(claims, stated("prophet/table3", c.id).near(percent(saved(c.by, c.from)), c.paper,
+			saved(c.by, c.from)))
 	}
 	plain, capacity, fair := saved("Prophet w/o back-off", "CS"), saved("Prophet", "CS"), saved("Prophet", "Fair")
 	cs, drf, tetris := median(of("CS")), median(of("DRF")), median(of("Tetris"))
 	return append(claims,
-		stated("prophet/table3", "fair").near(fmt.Sprintf("%s, and %s", percent(capacity), percent(fair)), 0.39, max(capacity, fair)),
+		stated("prophet/table3", "fair").near(fmt.Sprintf("%s, and %s", percent(capacity), percent(fair)), 0.39,
+			max(capacity, fair)),
 		stated("prophet/table3", "placement").judge(percent(plain), within(plain, 0.02, 0.08), plain > 0),
 		stated("prophet/table3", "order").judge(fmt.Sprintf("CS %.0f, DRF %.0f, Tetris %.0f s", cs, drf, tetris),
 			cs < drf && drf < tetris, tetris > max(cs, drf)))
@@ -56,8 +62,8 @@ func table3Claims(all []contender, t [][]prophetTrial) []Claim {
 // prophetCDFs draws distributions of how much faster applications are.
 func prophetCDFs(title string, series ...chart.Series) *chart.Plot {
 	from, to := -1.0, 1.0
-	return &chart.Plot{Title: title, Subtitle: "simulated; all workloads together", X: "reduction; below 0: slower", Y: "share of applications",
-		Series: series, XMin: &from, XMax: &to, Lines: []chart.Rule{{At: 0, Vertical: true}}}
+	return &chart.Plot{Title: title, Subtitle: "simulated; all workloads together", X: "reduction; below 0: slower",
+		Y: "share of applications", Series: series, XMin: &from, XMax: &to, Lines: []chart.Rule{{At: 0, Vertical: true}}}
 }
 
 func prophetFigure7(l *lab) (*Findings, error) {
@@ -72,19 +78,22 @@ func prophetFigure7(l *lab) (*Findings, error) {
 	for _, reading := range []struct {
 		suffix, picture, name string
 		times                 func(prophetTrial) []float64
-	}{{"", "cdf", "execution times", execution}, {"-whole", "whole", "times from the start of an application's first executor to the end of its last", whole}} {
-		cs, drf := reductions(trialsOf("Prophet"), trialsOf("CS"), reading.times), reductions(trialsOf("Prophet"), trialsOf("DRF"), reading.times)
+	}{{"", "cdf", "execution times", execution},
+		{"-whole", "whole", "times from the start of an application's first executor to the end of its last", whole}} {
+		cs, drf := reductions(trialsOf("Prophet"), trialsOf("CS"), reading.times),
+			reductions(trialsOf("Prophet"), trialsOf("DRF"), reading.times)
 		tetris := reductions(trialsOf("Tetris"), trialsOf("Prophet"), reading.times)
 		f.Tables = append(f.Tables, quartiles("Reduction of "+reading.name, rows, l.Runs, cs, drf, tetris))
-		f.Pictures = append(f.Pictures, Picture{reading.picture, "Distribution over applications of the reduction of " + reading.name + " (simulated)",
-			prophetCDFs("Reduction of "+reading.name, chart.CDF("Prophet vs. CS", cs), chart.CDF("Prophet vs. DRF", drf), chart.CDF("Tetris vs. Prophet", tetris))})
+		f.Pictures = append(f.Pictures, Picture{reading.picture, "Distribution over applications of the reduction of " +
+			reading.name + " (simulated)", prophetCDFs("Reduction of "+reading.name, chart.CDF("Prophet vs. CS", cs),
+			chart.CDF("Prophet vs. DRF", drf), chart.CDF("Tetris vs. Prophet", tetris))})
 		f.Claims = append(f.Claims, fig7Claims(reading.suffix, cs, drf, tetris)...)
 	}
 	return f, nil
 }
 
-// fig7Claims judges reductions of execution times by Prophet over CS and over DRF, and by Tetris over Prophet. suffix says
-// from when on they were measured: "-whole" is from the start of an application's first executor.
+// fig7Claims judges reductions of execution times by Prophet over CS and over DRF, and by Tetris over Prophet. suffix
+// says from when on they were measured: "-whole" is from the start of an application's first executor.
 func fig7Claims(suffix string, cs, drf, tetris []float64) []Claim {
 	lose := max(shareAtMost(cs, 0), shareAtMost(drf, 0))
 	shorter := 1 - shareAtMost(tetris, -0.01)
@@ -92,8 +101,10 @@ func fig7Claims(suffix string, cs, drf, tetris []float64) []Claim {
 		stated("prophet/fig7", "cs"+suffix).near(percent(median(cs)), 0.31, median(cs)),
 		stated("prophet/fig7", "drf"+suffix).near(percent(median(drf)), 0.40, median(drf)),
 		stated("prophet/fig7", "tetris"+suffix).near(percent(median(tetris)), 0.18, median(tetris)),
-		stated("prophet/fig7", "few-lose"+suffix).judge(percent(lose)+" of applications", lose > 0 && lose <= 0.1, lose <= 0.25),
-		stated("prophet/fig7", "tetris-shorter"+suffix).judge("shorter, or at most 1 % longer, for "+percent(shorter)+" of applications", shorter >= 0.95, shorter >= 0.7),
+		stated("prophet/fig7", "few-lose"+suffix).judge(percent(lose)+" of applications", lose > 0 && lose <= 0.1,
+			lose <= 0.25),
+		stated("prophet/fig7", "tetris-shorter"+suffix).judge("shorter, or at most 1 % longer, for "+percent(shorter)+
+			" of applications", shorter >= 0.95, shorter >= 0.7),
 	}
 }
 
@@ -122,7 +133,8 @@ func prophetFigure8(l *lab) (*Findings, error) {
 func fig8Claims(overCS, overFair, overTetris []float64) []Claim {
 	cs, fair, tetris, tenth := median(overCS), median(overFair), median(overTetris), quantile(overTetris, 0.1)
 	return []Claim{
-		stated("prophet/fig8", "median").near(fmt.Sprintf("%s over CS, %s over Fair", percent(cs), percent(fair)), 0.23, min(cs, fair)),
+		stated("prophet/fig8", "median").near(fmt.Sprintf("%s over CS, %s over Fair", percent(cs), percent(fair)), 0.23,
+			min(cs, fair)),
 		stated("prophet/fig8", "tetris").judge(percent(tetris), tetris >= 0.1, tetris > 0),
 		stated("prophet/fig8", "half").near(percent(tetris), 0.36, tetris),
 		stated("prophet/fig8", "tenth").near(percent(tenth), 0.12, tenth),
@@ -144,7 +156,8 @@ func prophetFigure11(l *lab) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Findings{Tables: []Table{quartiles("Reduction by task back-off", []string{"execution time", "completion time"}, l.Runs, ran, done), lasting, thresholds},
+	return &Findings{Tables: []Table{quartiles("Reduction by task back-off",
+		[]string{"execution time", "completion time"}, l.Runs, ran, done), lasting, thresholds},
 		Pictures: []Picture{{"cdf", "Distribution over applications of the reduction of times by task back-off (simulated)",
 			prophetCDFs("Reduction by task back-off", chart.CDF("execution time", ran), chart.CDF("completion time", done))}},
 		Claims: fig11Claims(median(ran), median(done))}, nil
@@ -165,7 +178,8 @@ func prophetLasting(l *lab) (Table, error) {
 		all = append(all, prophetWith(lasts, "backoff", lasts))
 	}
 	all = append(all, prophetWith("5s, in turns", "backoff", "5s", "relief", "turns"))
-	table := newTable("By how long tasks are throttled (median of the workloads, and range)", "throttled for", "makespan", "mean completion time", "mean execution time")
+	table := newTable("By how long tasks are throttled (median of the workloads, and range)", "throttled for",
+		"makespan", "mean completion time", "mean execution time")
 	t, err := prophetContest(l, "lasting", all, &prophetUsual)
 	if err != nil {
 		return table, err
@@ -176,15 +190,15 @@ func prophetLasting(l *lab) (Table, error) {
 	return table, nil
 }
 
-// prophetPressedBelow are the shares of its speed below which a disk or a NIC is called pressed; the paper says "substantially
-// lower than their peak one".
+// prophetPressedBelow are the shares of its speed below which a disk or a NIC is called pressed; the paper says
+// "substantially lower than their peak one".
 var prophetPressedBelow = []float64{0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95}
 
-// prophetThresholds compares from when on back-off relieves a server. plain is without back-off, where a server that is pressed
-// changes nothing, wherever that begins.
+// prophetThresholds compares from when on back-off relieves a server. plain is without back-off, where a server that
+// is pressed changes nothing, wherever that begins.
 func prophetThresholds(l *lab, plain []prophetTrial) (Table, error) {
-	table := newTable("By the share of its speed below which a disk or a NIC is pressed (median of the workloads, and range)",
-		"pressed below", "at a demand of disk above", "makespan", "mean completion time", "mean execution time")
+	table := newTable("By the share of its speed below which a disk or a NIC is pressed (median of the workloads, "+
+		"and range)", "pressed below", "at a demand of disk above", "makespan", "mean completion time", "mean execution time")
 	for _, share := range prophetPressedBelow {
 		a := prophetUsual
 		a.pressedBelow = share
@@ -209,7 +223,8 @@ func timesOf(name string, t []prophetTrial) []string {
 
 // quartiles is a table of distributions, each over the applications of runs workloads, one workload after the other.
 func quartiles(name string, rows []string, runs int, each ...[]float64) Table {
-	table := newTable(name+" (over applications of all workloads)", "", "10 %", "25 %", "median", "75 %", "90 %", "slower", "median of a workload, mean and 95 % interval")
+	table := newTable(name+" (over applications of all workloads)", "", "10 %", "25 %", "median", "75 %", "90 %",
+		"slower", "median of a workload, mean and 95 % interval")
 	for i, all := range each {
 		row := []string{rows[i]}
 		for _, share := range []float64{0.1, 0.25, 0.5, 0.75, 0.9} {
@@ -237,7 +252,8 @@ func prophetEta(l *lab) (*Findings, error) {
 		return nil, err
 	}
 	usual := slices.Index(prophetEtas, "0.3")
-	table := newTable("By the weight of fragmentation (median of the workloads, and range)", "η", "makespan", "mean completion time", "mean execution time", "makespan over that of 0.3, "+inPairs)
+	table := newTable("By the weight of fragmentation (median of the workloads, and range)", "η", "makespan",
+		"mean completion time", "mean execution time", "makespan over that of 0.3, "+inPairs)
 	spans := make([]float64, len(all))
 	for i := range all {
 		spans[i] = median(values(t[i], makespan))
@@ -248,5 +264,6 @@ func prophetEta(l *lab) (*Findings, error) {
 
 // etaClaims judges by how much the makespan with the paper's η exceeds the best of all, as a share of the best.
 func etaClaims(over float64) []Claim {
-	return []Claim{stated("prophet/eta", "balanced").judge(decimals(100*over, 1)+" % above the best makespan", over <= 0.02, over <= 0.05)}
+	return []Claim{stated("prophet/eta", "balanced").judge(decimals(100*over, 1)+" % above the best makespan",
+		over <= 0.02, over <= 0.05)}
 }

@@ -54,13 +54,19 @@ func TestVerdictsOfProphet(t *testing.T) {
 		made []Claim
 		want []Verdict
 	}{
-		{"Table III", table(makespans(16604, 18369, 18369, 25537, 15707, 11290)), []Verdict{Holds, Holds, Holds, Holds, Holds, Holds, Holds}},
-		{"Table III, all as long", table(makespans(1, 1, 1, 1, 1, 1)), []Verdict{Fails, Fails, Fails, Fails, Fails, Fails, Fails}},
-		{"Table III, half the savings", table(makespans(100, 100, 100, 150, 99, 80)), []Verdict{Partly, Partly, Holds, Holds, Partly, Partly, Partly}},
-		{"Table III, too much saved", table(makespans(100, 110, 120, 150, 80, 20)), []Verdict{Partly, Partly, Partly, Partly, Partly, Partly, Holds}},
+		{"Table III", table(makespans(16604, 18369, 18369, 25537, 15707, 11290)),
+			[]Verdict{Holds, Holds, Holds, Holds, Holds, Holds, Holds}},
+		{"Table III, all as long", table(makespans(1, 1, 1, 1, 1, 1)), []Verdict{Fails, Fails, Fails, Fails, Fails, Fails,
+			Fails}},
+		{"Table III, half the savings", table(makespans(100, 100, 100, 150, 99, 80)),
+			[]Verdict{Partly, Partly, Holds, Holds, Partly, Partly, Partly}},
+		{"Table III, too much saved", table(makespans(100, 110, 120, 150, 80, 20)),
+			[]Verdict{Partly, Partly, Partly, Partly, Partly, Partly, Holds}},
 		{"Fig. 7", fig7Claims("", with(1, 0.31), with(1, 0.4), one(0.18)), []Verdict{Holds, Holds, Holds, Holds, Holds}},
-		{"Fig. 7, no application loses", fig7Claims("-whole", one(0.2), one(0.1), one(0.3)), []Verdict{Partly, Fails, Partly, Partly, Holds}},
-		{"Fig. 7, many lose", fig7Claims("", with(8, 0.5), with(8, 0.6), []float64{-0.2, -0.1, 0.1}), []Verdict{Partly, Partly, Fails, Fails, Fails}},
+		{"Fig. 7, no application loses", fig7Claims("-whole", one(0.2), one(0.1), one(0.3)),
+			[]Verdict{Partly, Fails, Partly, Partly, Holds}},
+		{"Fig. 7, many lose", fig7Claims("", with(8, 0.5), with(8, 0.6), []float64{-0.2, -0.1, 0.1}),
+			[]Verdict{Partly, Partly, Fails, Fails, Fails}},
 		{"Fig. 8", fig8Claims(one(0.23), one(0.25), []float64{0.12, 0.36, 0.5}), []Verdict{Holds, Holds, Holds, Holds}},
 		{"Fig. 8, over CS alone", fig8Claims(one(0.23), one(0.01), one(0.05)), []Verdict{Fails, Partly, Fails, Holds}},
 		{"Fig. 8, slower", fig8Claims(one(-0.2), one(-0.2), one(-0.2)), []Verdict{Fails, Fails, Fails, Fails}},
@@ -80,9 +86,12 @@ func TestVerdictsOfProphet(t *testing.T) {
 		{"recorded, all", recordedClaims(5, 3, 5), []Verdict{Holds, Holds}},
 		{"recorded, most", recordedClaims(3, 2, 5), []Verdict{Partly, Partly}},
 		{"recorded, few", recordedClaims(2, 0, 5), []Verdict{Fails, Fails}},
-		{"Fig. 3", fig3Claims(missed(0.02, 10), &predictions{*missed(0.05, 8), *missed(0.05, 8)}, &predictions{}), []Verdict{Untested, Holds, Holds}},
-		{"Fig. 3, half of them", fig3Claims(missed(0.07, 10), &predictions{*missed(0.05, 5), *missed(0.05, 7)}, &predictions{}), []Verdict{Fails, Partly, Partly}},
-		{"Fig. 3, less than half", fig3Claims(missed(0.02, 9), &predictions{*missed(0.05, 4), *missed(0.05, 0)}, &predictions{}), []Verdict{Fails, Fails, Fails}},
+		{"Fig. 3", fig3Claims(missed(0.02, 10), &predictions{*missed(0.05, 8), *missed(0.05, 8)}, &predictions{}),
+			[]Verdict{Untested, Holds, Holds}},
+		{"Fig. 3, half of them", fig3Claims(missed(0.07, 10), &predictions{*missed(0.05, 5), *missed(0.05, 7)},
+			&predictions{}), []Verdict{Fails, Partly, Partly}},
+		{"Fig. 3, less than half", fig3Claims(missed(0.02, 9), &predictions{*missed(0.05, 4), *missed(0.05, 0)},
+			&predictions{}), []Verdict{Fails, Fails, Fails}},
 	} {
 		if got := verdictsOf(c.made); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -93,7 +102,8 @@ func TestVerdictsOfProphet(t *testing.T) {
 	}
 }
 
-// TestVerdictsOfUtilisation: over-allocation for a long time, little of it, and more demand than under Tetris are distinguished.
+// TestVerdictsOfUtilisation: over-allocation for a long time, little of it, and more demand than under Tetris are
+// distinguished.
 func TestVerdictsOfUtilisation(t *testing.T) {
 	all := prophetSchedulers()
 	// loads has areas of disk and of network by scheduler; those that are not named are empty.
@@ -111,11 +121,14 @@ func TestVerdictsOfUtilisation(t *testing.T) {
 		of   map[string][2]areas
 		want []Verdict
 	}{
-		{"as in the paper", map[string][2]areas{"CS": full, "DRF": full, "Tetris": both(0.7, 0, 0), "Prophet": both(0.4, 0.1, 0.2)}, []Verdict{Holds, Holds, Holds}},
-		{"Prophet over-allocates", map[string][2]areas{"CS": full, "DRF": full, "Tetris": both(0.7, 0, 0), "Prophet": full}, []Verdict{Holds, Partly, Holds}},
-		{"disks alone", map[string][2]areas{"CS": {full[0], {0.8, 0, 0}}, "DRF": {full[0], {0.8, 0, 0}}, "Tetris": both(0.7, 0, 0), "Prophet": both(0.75, 0.1, 0.1)},
-			[]Verdict{Partly, Partly, Partly}},
-		{"no scheduler", map[string][2]areas{"CS": both(0.8, 0.1, 0.05), "DRF": both(0.8, 0.1, 0.05), "Tetris": both(0.7, 0.1, 0.1), "Prophet": both(0.8, 0.1, 0)}, []Verdict{Fails, Fails, Fails}},
+		{"as in the paper", map[string][2]areas{"CS": full, "DRF": full, "Tetris": both(0.7, 0, 0),
+			"Prophet": both(0.4, 0.1, 0.2)}, []Verdict{Holds, Holds, Holds}},
+		{"Prophet over-allocates", map[string][2]areas{"CS": full, "DRF": full, "Tetris": both(0.7, 0, 0), "Prophet": full},
+			[]Verdict{Holds, Partly, Holds}},
+		{"disks alone", map[string][2]areas{"CS": {full[0], {0.8, 0, 0}}, "DRF": {full[0], {0.8, 0, 0}},
+			"Tetris": both(0.7, 0, 0), "Prophet": both(0.75, 0.1, 0.1)}, []Verdict{Partly, Partly, Partly}},
+		{"no scheduler", map[string][2]areas{"CS": both(0.8, 0.1, 0.05), "DRF": both(0.8, 0.1, 0.05),
+			"Tetris": both(0.7, 0.1, 0.1), "Prophet": both(0.8, 0.1, 0)}, []Verdict{Fails, Fails, Fails}},
 	} {
 		if got := verdictsOf(fig9and10Claims(all, loads(c.of))); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

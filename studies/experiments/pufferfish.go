@@ -11,7 +11,8 @@ import (
 // pufferfish runs the experiments of Pufferfish: "Container-driven Elastic Memory Management for Data-intensive
 // Applications", Chen et al., SoCC 2019.
 var pufferfish = map[string]run{
-	"pufferfish/fig1": pufferfishFigure1, "pufferfish/fig2": pufferfishFigure2, "pufferfish/fig3": fig3Squeeze, "pufferfish/fig5": fig5Contention,
+	"pufferfish/fig1": pufferfishFigure1, "pufferfish/fig2": pufferfishFigure2, "pufferfish/fig3": fig3Squeeze,
+	"pufferfish/fig5":  fig5Contention,
 	"pufferfish/fig6a": fig6aPuff, "pufferfish/fig6b": fig6bReclaim, "pufferfish/fig6c": fig6cLatency,
 	"pufferfish/fig7a": fig7aKmeans, "pufferfish/fig7b": fig7bWordcount, "pufferfish/fig7c": fig7cMixed,
 	"pufferfish/table1-2": pufferfishMix, "pufferfish/table3": pufferfishOutOfMemory,
@@ -47,7 +48,8 @@ func pufferfishCluster(nodes int) sim.Config {
 // pufferfishMachine returns a machine with hard disks for data and a solid-state disk for swap (sections 5.1 and 5.4).
 func pufferfishMachine() sim.Machine {
 	return sim.Machine{Disk: sim.HDDLoss, Network: sim.IncastLoss, Paging: sim.SSDPaging,
-		Collection: sim.JVMCollection, Swap: pufferfishSwap, SwapSpeed: pufferfishSwapSpeed, FaultShare: sim.MeasuredFaultShare}
+		Collection: sim.JVMCollection, Swap: pufferfishSwap, SwapSpeed: pufferfishSwapSpeed,
+		FaultShare: sim.MeasuredFaultShare}
 }
 
 // gigabytes prints an amount such as 64 GB.

@@ -55,27 +55,37 @@ var skewed, alike = [2]float64{0.4, 0.6}, [2]float64{0.9, 1}
 
 // pufferfishApps are the applications of Table 1, small inputs before large ones.
 var pufferfishApps = []pufferfishApp{
-	{name: "WC", framework: "Spark", jobs: 23, executors: 1, duration: 900 * time.Second, peak: 24 * resource.GB, usage: usageWC, cold: alike,
-		leastHeap: [2]float64{1.5, 2.5}, cache: 14 * resource.GB, respill: 0.1, cpu: 4 * resource.Core, disk: 100 * resource.MB},
-	{name: "KM", framework: "Spark", jobs: 31, executors: 1, duration: 700 * time.Second, peak: 61 * resource.GB, usage: usageKM, cold: skewed,
-		leastHeap: [2]float64{4.5, 7}, cache: 38400 * resource.MB, respill: 1.75, cpu: 8 * resource.Core, disk: 5 * resource.MB},
-	{name: "PR", framework: "Spark", jobs: 41, executors: 1, duration: 1000 * time.Second, peak: 62 * resource.GB, usage: usagePR, cold: skewed,
-		leastHeap: [2]float64{6.76, 12}, cache: 19200 * resource.MB, respill: 1, cpu: 6 * resource.Core, disk: 20 * resource.MB},
-	{name: "NW", framework: "Spark", jobs: 3, executors: 1, duration: 1000 * time.Second, peak: 62 * resource.GB, usage: usagePR, cold: skewed,
-		leastHeap: [2]float64{33, 38}, cache: 19200 * resource.MB, respill: 1, cpu: 6 * resource.Core, disk: 20 * resource.MB},
+	{name: "WC", framework: "Spark", jobs: 23, executors: 1, duration: 900 * time.Second, peak: 24 * resource.GB,
+		usage: usageWC, cold: alike, leastHeap: [2]float64{1.5, 2.5}, cache: 14 * resource.GB, respill: 0.1,
+		cpu: 4 * resource.Core, disk: 100 * resource.MB},
+	{name: "KM", framework: "Spark", jobs: 31, executors: 1, duration: 700 * time.Second, peak: 61 * resource.GB,
+		usage: usageKM, cold: skewed, leastHeap: [2]float64{4.5, 7}, cache: 38400 * resource.MB, respill: 1.75,
+		cpu: 8 * resource.Core, disk: 5 * resource.MB},
+	{name: "PR", framework: "Spark", jobs: 41, executors: 1, duration: 1000 * time.Second, peak: 62 * resource.GB,
+		usage: usagePR, cold: skewed, leastHeap: [2]float64{6.76, 12}, cache: 19200 * resource.MB, respill: 1,
+		cpu: 6 * resource.Core, disk: 20 * resource.MB},
+	{name: "NW", framework: "Spark", jobs: 3, executors: 1, duration: 1000 * time.Second, peak: 62 * resource.GB,
+		usage: usagePR, cold: skewed, leastHeap: [2]float64{33, 38}, cache: 19200 * resource.MB, respill: 1,
+		cpu: 6 * resource.Core, disk: 20 * resource.MB},
 
-	{name: "WC", large: true, framework: "Spark", jobs: 26, executors: 6, duration: 1500 * time.Second, peak: 24 * resource.GB, usage: usageWC, cold: alike,
-		leastHeap: [2]float64{1.5, 2.5}, cache: 14 * resource.GB, respill: 0.1, cpu: 4 * resource.Core, disk: 100 * resource.MB},
-	{name: "KM", large: true, framework: "Spark", jobs: 20, executors: 6, duration: 600 * time.Second, peak: 61 * resource.GB, usage: usageKM, cold: skewed,
-		leastHeap: [2]float64{4.5, 7}, cache: 38400 * resource.MB, respill: 1.75, cpu: 8 * resource.Core, disk: 5 * resource.MB},
-	{name: "PR", large: true, framework: "Spark", jobs: 24, executors: 8, duration: 2500 * time.Second, peak: 62 * resource.GB, usage: usagePR, cold: skewed,
-		leastHeap: [2]float64{16.5, 31}, cache: 19200 * resource.MB, respill: 1, cpu: 6 * resource.Core, disk: 20 * resource.MB},
-	{name: "NW", large: true, framework: "Spark", jobs: 5, executors: 8, duration: 2500 * time.Second, peak: 62 * resource.GB, usage: usagePR, cold: skewed,
-		leastHeap: [2]float64{33, 38}, cache: 19200 * resource.MB, respill: 1, cpu: 6 * resource.Core, disk: 20 * resource.MB},
-	{name: "TS", large: true, framework: "MapReduce", jobs: 3, executors: 25, duration: 500 * time.Second, peak: 18 * resource.GB, usage: usageTS, cold: alike,
-		leastHeap: [2]float64{1, 2}, cache: 12800 * resource.MB, respill: 0.6, cpu: 2 * resource.Core, disk: 60 * resource.MB},
-	{name: "II", large: true, framework: "MapReduce", jobs: 2, executors: 6, duration: 1200 * time.Second, peak: 50 * resource.GB, usage: usageII, cold: alike,
-		leastHeap: [2]float64{1, 2}, cache: 30 * resource.GB, respill: 0.6, cpu: 4 * resource.Core, disk: 80 * resource.MB},
+	{name: "WC", large: true, framework: "Spark", jobs: 26, executors: 6, duration: 1500 * time.Second,
+		peak: 24 * resource.GB, usage: usageWC, cold: alike, leastHeap: [2]float64{1.5, 2.5}, cache: 14 * resource.GB,
+		respill: 0.1, cpu: 4 * resource.Core, disk: 100 * resource.MB},
+	{name: "KM", large: true, framework: "Spark", jobs: 20, executors: 6, duration: 600 * time.Second,
+		peak: 61 * resource.GB, usage: usageKM, cold: skewed, leastHeap: [2]float64{4.5, 7}, cache: 38400 * resource.MB,
+		respill: 1.75, cpu: 8 * resource.Core, disk: 5 * resource.MB},
+	{name: "PR", large: true, framework: "Spark", jobs: 24, executors: 8, duration: 2500 * time.Second,
+		peak: 62 * resource.GB, usage: usagePR, cold: skewed, leastHeap: [2]float64{16.5, 31}, cache: 19200 * resource.MB,
+		respill: 1, cpu: 6 * resource.Core, disk: 20 * resource.MB},
+	{name: "NW", large: true, framework: "Spark", jobs: 5, executors: 8, duration: 2500 * time.Second,
+		peak: 62 * resource.GB, usage: usagePR, cold: skewed, leastHeap: [2]float64{33, 38}, cache: 19200 * resource.MB,
+		respill: 1, cpu: 6 * resource.Core, disk: 20 * resource.MB},
+	{name: "TS", large: true, framework: "MapReduce", jobs: 3, executors: 25, duration: 500 * time.Second,
+		peak: 18 * resource.GB, usage: usageTS, cold: alike, leastHeap: [2]float64{1, 2}, cache: 12800 * resource.MB,
+		respill: 0.6, cpu: 2 * resource.Core, disk: 60 * resource.MB},
+	{name: "II", large: true, framework: "MapReduce", jobs: 2, executors: 6, duration: 1200 * time.Second,
+		peak: 50 * resource.GB, usage: usageII, cold: alike, leastHeap: [2]float64{1, 2}, cache: 30 * resource.GB,
+		respill: 0.6, cpu: 4 * resource.Core, disk: 80 * resource.MB},
 }
 
 // app returns the model of an application, which must exist.
@@ -194,7 +204,8 @@ func (j pufferfishJob) inContainers(container, heap resource.Amount) workload.Jo
 			phases = append(phases, j.executorPhases(share, j.spills(share, heap)))
 		}
 		truth := workload.StageTruth{Phases: workload.ForEach(phases), Heap: &workload.Heap{Live: live, Size: heap}}
-		t.Stages = append(t.Stages, cluster.Stage{Name: name, Tasks: len(shares), Ideal: resource.Of(resource.Core, container), Duration: expected})
+		t.Stages = append(t.Stages,
+			cluster.Stage{Name: name, Tasks: len(shares), Ideal: resource.Of(resource.Core, container), Duration: expected})
 		t.Truth = append(t.Truth, truth)
 	}
 	add("hot", j.live, 1)
@@ -217,7 +228,8 @@ func (j pufferfishJob) with(heap resource.Amount) (s split, ok bool) {
 		most = max(most, p.Demand[resource.Memory])
 	}
 	for _, p := range phases {
-		cost, alive := sim.JVMCollection.Slowdown(float64(heap), float64(j.live)*float64(p.Demand[resource.Memory])/float64(most))
+		cost, alive := sim.JVMCollection.Slowdown(float64(heap),
+			float64(j.live)*float64(p.Demand[resource.Memory])/float64(most))
 		if !alive {
 			return split{}, false
 		}

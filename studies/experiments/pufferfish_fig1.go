@@ -9,7 +9,8 @@ import (
 )
 
 // pufferfishHeaps are the heaps of section 2 and 5.
-var pufferfishHeaps = []resource.Amount{4 * resource.GB, 8 * resource.GB, 16 * resource.GB, 32 * resource.GB, 64 * resource.GB}
+var pufferfishHeaps = []resource.Amount{4 * resource.GB, 8 * resource.GB, 16 * resource.GB, 32 * resource.GB,
+	64 * resource.GB}
 
 func pufferfishFigure1(*lab) (*Findings, error) {
 	table := newTable("Run time by heap size, s (of it garbage collection)", "application")
@@ -17,7 +18,8 @@ func pufferfishFigure1(*lab) (*Findings, error) {
 	for _, h := range pufferfishHeaps {
 		table.Heads = append(table.Heads, gigabytes(h))
 	}
-	bars := &chart.Bars{Title: "Run time by heap size", Subtitle: "computed from models; what is missing runs out of memory", Y: "s", Width: 960}
+	bars := &chart.Bars{Title: "Run time by heap size",
+		Subtitle: "computed from models; what is missing runs out of memory", Y: "s", Width: 960}
 	execution, collection := chart.BarSeries{Name: "execution"}, chart.BarSeries{Name: "garbage collection"}
 	for _, a := range []*pufferfishApp{app("KM", false), app("PR", false), app("PR", true), app("TS", true)} {
 		row := []string{a.String()}
@@ -81,7 +83,8 @@ func pufferfishFigure1Claims() []Claim {
 		stated("pufferfish/fig1", "larger-is-faster").judge(fmt.Sprintf("%d of 3", larger),
 			larger == 3, larger == 2),
 		stated("pufferfish/fig1", "beyond-survival").
-			judge(fmt.Sprintf("of Kmeans' time with 8 GB %s is collection; execution alone is %.1fx of that with 64 GB", percent(collecting), s.run.Seconds()/app("KM", false).duration.Seconds()),
+			judge(fmt.Sprintf("of Kmeans' time with 8 GB %s is collection; execution alone is %.1fx of that with 64 GB",
+				percent(collecting), s.run.Seconds()/app("KM", false).duration.Seconds()),
 				s.run.Seconds() >= 1.5*app("KM", false).duration.Seconds(), false),
 	}
 }

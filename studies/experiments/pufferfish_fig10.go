@@ -31,7 +31,8 @@ func (q query) job() workload.Job {
 	phase := cluster.Phase{Duration: q.takes, Demand: resource.Of(4*resource.Core, 8*resource.GB)}
 	return workload.Job{After: -1, Truth: []workload.StageTruth{{Phases: workload.ForAll([]cluster.Phase{phase})}},
 		Job: cluster.Job{Name: "TPC-H", Submitted: q.at, MaxAttempts: sparkAttempts,
-			Stages: []cluster.Stage{{Name: "query", Tasks: 4, Ideal: resource.Of(resource.Core, 8*resource.GB), Duration: q.takes}}}}
+			Stages: []cluster.Stage{{Name: "query", Tasks: 4, Ideal: resource.Of(resource.Core, 8*resource.GB),
+				Duration: q.takes}}}}
 }
 
 // mixedTrace returns a share of the data-intensive jobs and queries of Fig. 10, submitted denser times as densely.
@@ -103,7 +104,9 @@ func pufferfishFigure10(l *lab) (*Findings, error) {
 	all := []mixed{alone, {contender: box}, {contender: pufferfishPaper}, {contender: pufferfishOurs}}
 	var f *Findings
 	dense := newTable("The same, more densely submitted (median over the traces, and range)", "submitted within",
-		"99th percentile of TPC-H over that alone on YARN: Pufferfish", "bellows", "80th percentile of data-intensive jobs, YARN over Pufferfish", "over bellows", "95th over 1st percentile, Pufferfish", "bellows")
+		"99th percentile of TPC-H over that alone on YARN: Pufferfish", "bellows",
+		"80th percentile of data-intensive jobs, YARN over Pufferfish", "over bellows",
+		"95th over 1st percentile, Pufferfish", "bellows")
 	for _, denser := range []float64{1, 2, 3} {
 		trials, err := mixedTrials(l, all, denser)
 		if err != nil {
@@ -115,7 +118,8 @@ func pufferfishFigure10(l *lab) (*Findings, error) {
 		dense.add(fmt.Sprintf("%.0f min", mixedTime.Minutes()/denser),
 			acrossTraces(mixedRatio(trials, mixedPaper, mixedAlone, ofQueries, 0.99), 2),
 			acrossTraces(mixedRatio(trials, mixedOurs, mixedAlone, ofQueries, 0.99), 2),
-			acrossTraces(mixedRatio(trials, mixedYARN, mixedPaper, ofData, 0.8), 1), acrossTraces(mixedRatio(trials, mixedYARN, mixedOurs, ofData, 0.8), 1),
+			acrossTraces(mixedRatio(trials, mixedYARN, mixedPaper, ofData, 0.8), 1),
+			acrossTraces(mixedRatio(trials, mixedYARN, mixedOurs, ofData, 0.8), 1),
 			acrossTraces(mixedSpread(trials[mixedPaper]), 1), acrossTraces(mixedSpread(trials[mixedOurs]), 1))
 	}
 	f.Tables = append(f.Tables, dense)
@@ -151,13 +155,17 @@ func ofQueries(t mixedTrial) []float64 { return t.Queries }
 func ofData(t mixedTrial) []float64    { return t.Data }
 
 func fig10Findings(all []mixed, trials [][]mixedTrial) *Findings {
-	queries := newTable("Latency of TPC-H queries, s (median over the traces, and range)", "", "median", "90th percentile", "99th percentile", "longest")
+	queries := newTable("Latency of TPC-H queries, s (median over the traces, and range)", "", "median",
+		"90th percentile", "99th percentile", "longest")
 	data := newTable("Normalised run time of data-intensive jobs (median over the traces, and range)", "",
-		"1st percentile", "median", "80th percentile", "95th percentile", "killed for memory's sake", "suspended, h", "swapped, GB")
+		"1st percentile", "median", "80th percentile", "95th percentile", "killed for memory's sake", "suspended, h",
+		"swapped, GB")
 	rows := newTable("runtimes", "way", "run", "kind", "value")
-	latency := &chart.Plot{Title: "Latency of TPC-H queries", Subtitle: "simulated; all traces together", X: "s", Y: "share of queries", LogX: true}
+	latency := &chart.Plot{Title: "Latency of TPC-H queries", Subtitle: "simulated; all traces together", X: "s",
+		Y: "share of queries", LogX: true}
 	runtime := &chart.Plot{Title: "Run times of data-intensive jobs",
-		Subtitle: "simulated; all traces together; over those alone with a heap of 64 GB", X: "normalised run time", Y: "share of jobs", LogX: true}
+		Subtitle: "simulated; all traces together; over those alone with a heap of 64 GB", X: "normalised run time",
+		Y: "share of jobs", LogX: true}
 	for i, m := range all {
 		q := func(share float64) string { return acrossTraces(percentiles(trials[i], ofQueries, share), 0) }
 		queries.add(m.Label, q(0.5), q(0.9), q(0.99), q(1))
@@ -176,7 +184,8 @@ func fig10Findings(all []mixed, trials [][]mixedTrial) *Findings {
 		d := func(share float64) string { return acrossTraces(percentiles(trials[i], ofData, share), 2) }
 		number := func(of func(mixedTrial) float64) string { return acrossTraces(values(trials[i], of), 0) }
 		data.add(m.Label, d(0.01), d(0.5), d(0.8), d(0.95), number(func(t mixedTrial) float64 { return float64(t.Kills) }),
-			number(func(t mixedTrial) float64 { return t.Suspended / 3600 }), number(func(t mixedTrial) float64 { return t.Swapped }))
+			number(func(t mixedTrial) float64 { return t.Suspended / 3600 }),
+			number(func(t mixedTrial) float64 { return t.Swapped }))
 		s := chart.CDF(m.Label, pooled(trials[i], ofData))
 		s.Color = i + 1
 		runtime.Series = append(runtime.Series, s)

@@ -47,12 +47,14 @@ func fig11Overhead(*lab) (*Findings, error) {
 	table := newTable("Run time over that with 64 GB from the start (simulated)", "application", "Pufferfish",
 		"suspended for", "bellows", "suspended for", "Pufferfish, if the peak comes after a tenth of the time")
 	data := newTable("overheads", "application", "manager", "overhead", "suspended_share")
-	bars := &chart.Bars{Title: "What starting with 4 GB costs", Subtitle: "simulated; run time over that with 64 GB from the start", Y: "%"}
+	bars := &chart.Bars{Title: "What starting with 4 GB costs",
+		Subtitle: "simulated; run time over that with 64 GB from the start", Y: "%"}
 	for _, m := range flexRivals {
 		bars.Series = append(bars.Series, chart.BarSeries{Name: m.Label})
 	}
 	var most [2]float64
-	for _, a := range []*pufferfishApp{app("WC", false), app("KM", false), app("PR", false), app("NW", false), app("TS", true), app("II", true)} {
+	for _, a := range []*pufferfishApp{app("WC", false), app("KM", false), app("PR", false), app("NW", false),
+		app("TS", true), app("II", true)} {
 		row := []string{a.name}
 		for i, m := range flexRivals {
 			more, suspended, err := a.typical().overhead(m, pufferfishMinCont)

@@ -30,7 +30,8 @@ type fig12Run struct {
 }
 
 // fig12Sweep simulates all runs for the values of a parameter. set returns the manager and MIN_CONT for a value.
-func fig12Sweep(what, unit string, values []float64, set func(m contender, value float64) (contender, resource.Amount)) (*Findings, map[string][]float64, error) {
+func fig12Sweep(what, unit string, values []float64, set func(m contender, value float64) (contender,
+	resource.Amount)) (*Findings, map[string][]float64, error) {
 	f := &Findings{}
 	data := newTable("overheads", "run", "manager", what, "overhead", "suspended_share")
 	all := map[string][]float64{} // by manager and run
@@ -73,10 +74,11 @@ func fig12Sweep(what, unit string, values []float64, set func(m contender, value
 }
 
 func fig12aRatio(*lab) (*Findings, error) {
-	f, all, err := fig12Sweep("puff ratio φ", "", []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1}, func(m contender, v float64) (contender, resource.Amount) {
-		m.flex.Manager.PuffRatio = v
-		return m, pufferfishMinCont
-	})
+	f, all, err := fig12Sweep("puff ratio φ", "", []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1},
+		func(m contender, v float64) (contender, resource.Amount) {
+			m.flex.Manager.PuffRatio = v
+			return m, pufferfishMinCont
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +87,10 @@ func fig12aRatio(*lab) (*Findings, error) {
 }
 
 func fig12bStart(*lab) (*Findings, error) {
-	f, all, err := fig12Sweep("MIN_CONT", " GB", []float64{1, 2, 4, 8, 16}, func(m contender, v float64) (contender, resource.Amount) {
-		return m, at(v, resource.GB)
-	})
+	f, all, err := fig12Sweep("MIN_CONT", " GB", []float64{1, 2, 4, 8, 16},
+		func(m contender, v float64) (contender, resource.Amount) {
+			return m, at(v, resource.GB)
+		})
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,8 @@ func measuredWays(pattern string, shares []float64) (twoWays, error) {
 		if s, ok := c.PageSlowdown(share); ok {
 			page = s
 		}
-		w.spill, w.page, w.pagesAtLeast = append(w.spill, spill.Factor), append(w.page, page.Factor), append(w.pagesAtLeast, page.AtLeast)
+		w.spill, w.page, w.pagesAtLeast = append(w.spill, spill.Factor), append(w.page, page.Factor),
+			append(w.pagesAtLeast, page.AtLeast)
 	}
 	return w, nil
 }
@@ -163,7 +164,8 @@ func fig13Paging(*lab) (*Findings, error) {
 	for _, s := range shares {
 		heads = append(heads, percent(s))
 	}
-	table := newTable("Run time over that with all memory, by the share of it; the first four simulated, the others measured", heads...)
+	table := newTable("Run time over that with all memory, by the share of it; the first four simulated, the "+
+		"others measured", heads...)
 	data := newTable("slowdowns", "program", "simulated", "memory_share", "spilling", "paging", "paging_is_lower_bound")
 	for _, w := range []*twoWays{&large, &small, &scan, &merge} {
 		table.add(w.row("spills", "out of memory")...)
@@ -173,14 +175,16 @@ func fig13Paging(*lab) (*Findings, error) {
 		}
 	}
 	simulated := &chart.Plot{Title: "Pagerank with less memory",
-		Subtitle: "simulated; solid: spilling, dashed: paging (its curve is the paper's number)", X: "memory, % of 64 GB", Y: "slowdown", LogY: true}
+		Subtitle: "simulated; solid: spilling, dashed: paging (its curve is the paper's number)", X: "memory, % of 64 GB",
+		Y: "slowdown", LogY: true}
 	simulated.Series = append(large.series(1), small.series(2)...)
 	measured := &chart.Plot{Title: "Small programs with less memory",
 		Subtitle: "measured; solid: spilling, dashed: paging", X: "memory, % of the ideal", Y: "slowdown", LogY: true}
 	measured.Series = append(scan.series(3), merge.series(4)...)
 	return &Findings{
 		Tables: []Table{table}, Data: []Table{data},
-		Pictures: []Picture{{"simulated", "Paging and spilling of Pagerank (simulated; the curve for paging was taken from this figure)", simulated},
+		Pictures: []Picture{{"simulated",
+			"Paging and spilling of Pagerank (simulated; the curve for paging was taken from this figure)", simulated},
 			{"measured", "Paging and spilling of two small programs (measured)", measured}},
 		Claims: fig13Claims(large, small, scan, merge),
 	}, nil
@@ -219,18 +223,22 @@ func fig13Claims(large, small, scan, merge twoWays) []Claim {
 	}
 	return []Claim{
 		stated("pufferfish/fig13", "ideal-at-half").
-			judge(fmt.Sprintf("up to %sx (large), %sx (small) simulated; %sx (scan), %sx (merge) measured, from 0.5 to 1", decimals(atHalf(&large), 1), decimals(atHalf(&small), 1), decimals(atHalf(&scan), 1), decimals(atHalf(&merge), 1)),
-				max(atHalf(&large), atHalf(&small), atHalf(&scan), atHalf(&merge)) <= 1.1,
+			judge(fmt.Sprintf("up to %sx (large), %sx (small) simulated; %sx (scan), %sx (merge) measured, from 0.5 to 1",
+				decimals(atHalf(&large), 1), decimals(atHalf(&small), 1), decimals(atHalf(&scan), 1),
+				decimals(atHalf(&merge), 1)), max(atHalf(&large), atHalf(&small), atHalf(&scan), atHalf(&merge)) <= 1.1,
 				min(atHalf(&large), atHalf(&small), atHalf(&scan), atHalf(&merge)) <= 1.1),
 		stated("pufferfish/fig13", "spilling-wins").
 			judge(fmt.Sprintf("measured: in %d of %d; simulated: in %d of %d", wins, tried, simulatedWins, simulatedTried),
 				wins == tried, wins > 0),
 		stated("pufferfish/fig13", "spilling-fails").
-			judge(fmt.Sprintf("simulated: up to %s (large), %s (small); measured: none", decimals(fails(&large), 1), decimals(fails(&small), 1)),
-				fails(&large) >= 0.2 && fails(&large) <= 0.3 || fails(&small) >= 0.2 && fails(&small) <= 0.3, fails(&small) >= 0.1 || fails(&large) >= 0.1),
+			judge(fmt.Sprintf("simulated: up to %s (large), %s (small); measured: none", decimals(fails(&large), 1),
+				decimals(fails(&small), 1)), fails(&large) >= 0.2 && fails(&large) <= 0.3 || fails(&small) >= 0.2 &&
+				fails(&small) <= 0.3, fails(&small) >= 0.1 || fails(&large) >= 0.1),
 		stated("pufferfish/fig13", "paging-completes").
-			judge(fmt.Sprintf("measured: scan more than %sx, merge up to %sx; simulated: up to %sx, the curve being the paper's", decimals(worst(&scan), 0), decimals(worst(&merge), 0), decimals(max(worst(&large), worst(&small)), 0)),
-				within(worst(&scan), 5, 20) && within(worst(&merge), 5, 20), within(worst(&scan), 5, 20) || within(worst(&merge), 5, 20)),
+			judge(fmt.Sprintf("measured: scan more than %sx, merge up to %sx; simulated: up to %sx, the curve being the "+
+				"paper's", decimals(worst(&scan), 0), decimals(worst(&merge), 0), decimals(max(worst(&large), worst(&small)), 0)),
+				within(worst(&scan), 5, 20) && within(worst(&merge), 5, 20), within(worst(&scan), 5, 20) ||
+					within(worst(&merge), 5, 20)),
 	}
 }
 

@@ -22,7 +22,8 @@ func (a *pufferfishApp) usageOver(share float64) []float64 {
 func pufferfishFigure2(l *lab) (*Findings, error) {
 	data := newTable("percentiles", "application", "executor", "p50_gb", "p90_gb", "peak_gb")
 	j := app("PR", true).draw(rand.New(rand.NewPCG(l.Seed, 2)))
-	bars := &chart.Bars{Title: "Memory of Pagerank's executors over time", Subtitle: "computed from a model, large input; the heap is 64 GB", Y: "GB in use"}
+	bars := &chart.Bars{Title: "Memory of Pagerank's executors over time",
+		Subtitle: "computed from a model, large input; the heap is 64 GB", Y: "GB in use"}
 	middle, high := chart.BarSeries{Name: "50th percentile"}, chart.BarSeries{Name: "90th percentile"}
 	for i, share := range append([]float64{1}, j.cold...) {
 		use := j.usageOver(share)
@@ -37,11 +38,12 @@ func pufferfishFigure2(l *lab) (*Findings, error) {
 	for i := range pufferfishApps {
 		a := &pufferfishApps[i]
 		use := a.usageOver(1)
-		table.add(a.String(), decimals(quantile(use, 1./3), 0), decimals(quantile(use, 0.5), 0), decimals(quantile(use, 0.9), 0), decimals(quantile(use, 1), 0),
-			percent(a.boxShare()))
+		table.add(a.String(), decimals(quantile(use, 1./3), 0), decimals(quantile(use, 0.5), 0),
+			decimals(quantile(use, 0.9), 0), decimals(quantile(use, 1), 0), percent(a.boxShare()))
 	}
 	return &Findings{Tables: []Table{table}, Data: []Table{data}, Claims: pufferfishFigure2Claims(middle.Values),
-		Pictures: []Picture{{"executors", "Percentiles over time of the memory of each executor of Pagerank; the first is the hot one (computed)", bars}},
+		Pictures: []Picture{{"executors",
+			"Percentiles over time of the memory of each executor of Pagerank; the first is the hot one (computed)", bars}},
 	}, nil
 }
 
@@ -66,11 +68,13 @@ func pufferfishFigure2Claims(medians []float64) []Claim {
 	perNode := used / all * float64(pufferfishMaxHeap)
 	return []Claim{
 		stated("pufferfish/fig2", "third-of-the-time").
-			madeSo(fmt.Sprintf("%s, %s and %s", percent(pr), percent(km), percent(ts)), max(pr-0.49, 0.49-pr, km-0.64, 0.64-km, ts-0.86, 0.86-ts) <= 0.02),
+			madeSo(fmt.Sprintf("%s, %s and %s", percent(pr), percent(km), percent(ts)),
+				max(pr-0.49, 0.49-pr, km-0.64, 0.64-km, ts-0.86, 0.86-ts) <= 0.02),
 		stated("pufferfish/fig2", "hot-executor").
 			madeSo(fmt.Sprintf("the hot executor %.1fx the others", hot), hot >= 1.5),
 		stated("pufferfish/fig2", "unused").
-			judge(fmt.Sprintf("over all jobs of Table 2, weighed by their run time, %s of containers of 64 GB is in use; %s executors would fit into a node's 120 GB instead of one if each held no more than it uses", percent(used/all), decimals(float64(pufferfishNodeHas)/perNode, 1)),
-				used/all < 0.7, used/all < 0.9),
+			judge(fmt.Sprintf("over all jobs of Table 2, weighed by their run time, %s of containers of 64 GB is in use; "+
+				"%s executors would fit into a node's 120 GB instead of one if each held no more than it uses", percent(used/all),
+				decimals(float64(pufferfishNodeHas)/perNode, 1)), used/all < 0.7, used/all < 0.9),
 	}
 }

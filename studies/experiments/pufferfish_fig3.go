@@ -47,7 +47,8 @@ type squeezeMoment struct{ limit, resident, out, in float64 } // bytes, bytes pe
 
 // squeeze simulates Fig. 3 with the given CPU during suspension, and returns its seconds.
 func squeeze(suspended float64) []squeezeMoment {
-	s := squeezed{inUse: 45 * resource.GB, resident: 45 * resource.GB, limit: 64 * resource.GB, cpu: 1, speed: 2 * float64(resource.GB), paging: sim.SSDPaging}
+	s := squeezed{inUse: 45 * resource.GB, resident: 45 * resource.GB, limit: 64 * resource.GB, cpu: 1,
+		speed: 2 * float64(resource.GB), paging: sim.SSDPaging}
 	var all []squeezeMoment
 	for second := range squeezeEnds {
 		switch second {
@@ -94,7 +95,8 @@ func squeezeRate(run []squeezeMoment, from, to int) float64 {
 }
 
 func fig3Squeeze(*lab) (*Findings, error) {
-	data := newTable("seconds", "suspension", "time_s", "limit_bytes", "resident_bytes", "out_bytes_per_s", "in_bytes_per_s")
+	data := newTable("seconds", "suspension", "time_s", "limit_bytes", "resident_bytes", "out_bytes_per_s",
+		"in_bytes_per_s")
 	slow, frozen := squeeze(oneOfEight), squeeze(0)
 	for second := range slow {
 		for _, c := range []struct {
@@ -108,9 +110,11 @@ func fig3Squeeze(*lab) (*Findings, error) {
 	for _, span := range []struct {
 		name     string
 		from, to int
-	}{{"reclaimed, running (300 to 450 s)", 300, squeezeSuspends}, {"suspended (450 to 750 s)", squeezeSuspends, squeezeRestores},
+	}{{"reclaimed, running (300 to 450 s)", 300, squeezeSuspends},
+		{"suspended (450 to 750 s)", squeezeSuspends, squeezeRestores},
 		{"restored (first 30 s)", squeezeRestores, squeezeRestores + 30}} {
-		table.add(span.name, decimals(squeezeRate(slow, span.from, span.to), 1), decimals(squeezeRate(frozen, span.from, span.to), 1))
+		table.add(span.name, decimals(squeezeRate(slow, span.from, span.to), 1),
+			decimals(squeezeRate(frozen, span.from, span.to), 1))
 	}
 	memory := &chart.Plot{Title: "A container reclaimed at 265 s, suspended at 450 s, restored at 750 s",
 		Subtitle: "simulated", X: "time, s", Y: "memory, GB", XMin: new(float64), Series: []chart.Series{
@@ -118,7 +122,8 @@ func fig3Squeeze(*lab) (*Findings, error) {
 			squeezeLine("resident", slow, resource.GB, func(m squeezeMoment) float64 { return m.resident }),
 		}}
 	traffic := &chart.Plot{Title: "Swapping of the same container",
-		Subtitle: "simulated; frozen, it swaps nothing from 450 to 750 s", X: "time, s", Y: "MB/s", LogY: true, XMin: new(float64), Series: []chart.Series{
+		Subtitle: "simulated; frozen, it swaps nothing from 450 to 750 s", X: "time, s", Y: "MB/s", LogY: true,
+		XMin: new(float64), Series: []chart.Series{
 			squeezeLine("to swap", slow, resource.MB, func(m squeezeMoment) float64 { return m.out }),
 			squeezeLine("from swap", slow, resource.MB, func(m squeezeMoment) float64 { return m.in }),
 		}}
@@ -132,14 +137,15 @@ func fig3Squeeze(*lab) (*Findings, error) {
 
 func fig3SqueezeClaims(slow, frozen []squeezeMoment) []Claim {
 	thrash, throttled := squeezeRate(slow, 300, squeezeSuspends), squeezeRate(slow, squeezeSuspends, squeezeRestores)
-	nothing, burst := squeezeRate(frozen, squeezeSuspends, squeezeRestores), squeezeRate(frozen, squeezeRestores, squeezeRestores+5)
+	nothing, burst := squeezeRate(frozen, squeezeSuspends, squeezeRestores),
+		squeezeRate(frozen, squeezeRestores, squeezeRestores+5)
 	most, all := returns(frozen, 0.9), returns(frozen, 0.99)
 	return []Claim{
 		stated("pufferfish/fig3", "throttled").
-			judge(fmt.Sprintf("from %s to %s MB/s; frozen: %s MB/s", decimals(thrash, 0), decimals(throttled, 0), decimals(nothing, 0)),
-				throttled < 1, throttled < thrash/10),
+			judge(fmt.Sprintf("from %s to %s MB/s; frozen: %s MB/s", decimals(thrash, 0), decimals(throttled, 0),
+				decimals(nothing, 0)), throttled < 1, throttled < thrash/10),
 		stated("pufferfish/fig3", "burst").
-			judge(fmt.Sprintf("%s MB/s in the first 5 s; 90 %% of the working set is back after %d s, 99 %% after %d s", decimals(burst, 0), most, all),
-				burst > 10*throttled && most <= 60, burst > throttled),
+			judge(fmt.Sprintf("%s MB/s in the first 5 s; 90 %% of the working set is back after %d s, 99 %% after %d s",
+				decimals(burst, 0), most, all), burst > 10*throttled && most <= 60, burst > throttled),
 	}
 }

@@ -63,7 +63,8 @@ func (c contention) programs() (w *workload.Workload, ids [2]cluster.TaskID) {
 	}
 	for i := range len(ids) / stage.Tasks {
 		w.Jobs = append(w.Jobs, workload.Job{After: -1, Truth: []workload.StageTruth{{Phases: workload.ForAll(c.growing())}},
-			Job: cluster.Job{ID: cluster.JobID(i + 1), Name: "program", Class: cluster.Flex, MaxAttempts: 1, Stages: []cluster.Stage{stage}}})
+			Job: cluster.Job{ID: cluster.JobID(i + 1), Name: "program", Class: cluster.Flex, MaxAttempts: 1,
+				Stages: []cluster.Stage{stage}}})
 	}
 	return w, ids
 }
@@ -155,7 +156,9 @@ func (r *contended) picture(title string) *chart.Plot {
 	*p.XMax, *p.YMax = contendedShow, 135
 	p.Lines = []chart.Rule{{At: float64(pufferfishNodeHas) / float64(resource.GB), Label: "node"}}
 	for i := range r.ids {
-		for k, of := range []func(sim.ContainerMemory) resource.Amount{limitOf, func(m sim.ContainerMemory) resource.Amount { return m.Resident + m.Swapped }} {
+		for k, of := range []func(sim.ContainerMemory) resource.Amount{limitOf, func(m sim.ContainerMemory) resource.Amount {
+			return m.Resident + m.Swapped
+		}} {
 			s := chart.Series{Color: i + 1, Step: true, Dashed: k == 1}
 			if k == 0 {
 				s.Name = fmt.Sprintf("container %d", i+1)
@@ -181,15 +184,18 @@ func (r *contended) rows(name string, data *Table) {
 	for i := range r.ids {
 		for _, m := range r.watch.states {
 			if r.of(i)(m) {
-				data.put(name, i+1, time.Duration(m.At).Seconds(), float64(m.Limit), float64(m.Resident), float64(m.Swapped), m.Suspended)
+				data.put(name, i+1, time.Duration(m.At).Seconds(), float64(m.Limit), float64(m.Resident), float64(m.Swapped),
+					m.Suspended)
 			}
 		}
 	}
 }
 
 func fig5Contention(*lab) (*Findings, error) {
-	table := newTable("What becomes of container 1, which comes first, and of container 2; working sets grow by 20 GB/s", "case", "container 1", "container 2")
-	data := newTable("memory", "case", "container", "time_s", "limit_bytes", "resident_bytes", "swapped_bytes", "suspended")
+	table := newTable("What becomes of container 1, which comes first, and of container 2; working sets grow by 20 GB/s",
+		"case", "container 1", "container 2")
+	data := newTable("memory", "case", "container", "time_s", "limit_bytes", "resident_bytes", "swapped_bytes",
+		"suspended")
 	cases := contentions()
 	results := make([]*contended, len(cases))
 	for i, c := range cases {
@@ -208,7 +214,8 @@ func fig5Contention(*lab) (*Findings, error) {
 	return &Findings{
 		Tables: []Table{table, grid}, Data: []Table{data},
 		Pictures: []Picture{
-			{"equal", "Two containers of 70 GB on 120 GB, equal ratios, nothing is killed (simulated; Fig. 5a)", equal.picture("Equal ratios: both are stuck")},
+			{"equal", "Two containers of 70 GB on 120 GB, equal ratios, nothing is killed (simulated; Fig. 5a)",
+				equal.picture("Equal ratios: both are stuck")},
 			{"backoff", "The same with Algorithm 1's back-off (simulated)", backOff.picture("Back-off: the first is served")},
 			{"kill", "Two containers of 110 GB, Pufferfish: the last is killed (simulated; Fig. 5b)",
 				paperFull.picture("Algorithm 1: the last is killed for the first")},
@@ -233,7 +240,8 @@ func fig5Contention(*lab) (*Findings, error) {
 // of cases in which equal ratios block both programs and the back-off lets the first end.
 func backOffGrid() (t Table, freed, tried int, err error) {
 	speeds := []resource.Amount{1, 2, 5, 20, 100}
-	t = newTable("Without kills, is the first container served? Equal ratios / back-off, by working set (down) and how fast it grows", "GB", "1 GB/s", "2 GB/s", "5 GB/s", "20 GB/s", "100 GB/s")
+	t = newTable("Without kills, is the first container served? Equal ratios / back-off, by working set (down) and "+
+		"how fast it grows", "GB", "1 GB/s", "2 GB/s", "5 GB/s", "20 GB/s", "100 GB/s")
 	word := func(r *contended) string {
 		switch {
 		case r.ended[0] > 0:

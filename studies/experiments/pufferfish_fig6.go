@@ -25,7 +25,8 @@ func fig6aPuff(*lab) (*Findings, error) {
 		"ends at, s", "suspended for, s", "killed at, s", "starts again after, s")
 	var paper, authors *memoryWatch
 	// The authors' code starts a FLEX container where twice its size is free in 80 % of the node.
-	placed := inFlex("Pufferfish, the authors' placement", pufferfishPaper.flex, map[string]string{"pufferfish.room": "2", "pufferfish.stop": "0.8"})
+	placed := inFlex("Pufferfish, the authors' placement", pufferfishPaper.flex,
+		map[string]string{"pufferfish.room": "2", "pufferfish.stop": "0.8"})
 	for _, o := range []contender{pufferfishPaper, placed, pufferfishOurs} {
 		r, w, err := o.watched(inBoxes(jobs, 0, sparkAttempts))
 		if err != nil {
@@ -48,18 +49,22 @@ func fig6aPuff(*lab) (*Findings, error) {
 			paper = w
 		}
 		plot := &chart.Plot{Title: "One Pagerank and two Kmeans, " + o.Label,
-			Subtitle: "simulated; solid: memory that they hold, dashed: that they may hold", X: "time, s", Y: "GB", YMin: new(float64), XMin: new(float64)}
-		data := newTable("memory-"+FileName(o.Label), "container", "time_s", "limit_bytes", "resident_bytes", "swapped_bytes", "suspended")
+			Subtitle: "simulated; solid: memory that they hold, dashed: that they may hold", X: "time, s", Y: "GB",
+			YMin: new(float64), XMin: new(float64)}
+		data := newTable("memory-"+FileName(o.Label), "container", "time_s", "limit_bytes", "resident_bytes",
+			"swapped_bytes", "suspended")
 		for _, j := range r.Jobs {
 			plot.Series = append(plot.Series, w.lines(fmt.Sprintf("container %d", j.ID), int(j.ID), ofJob(j.ID))...)
 		}
 		for _, m := range w.states {
 			if m.Class == cluster.Flex {
-				data.put(int(m.Container.Task.Job), time.Duration(m.At).Seconds(), float64(m.Limit), float64(m.Resident), float64(m.Swapped), m.Suspended)
+				data.put(int(m.Container.Task.Job), time.Duration(m.At).Seconds(), float64(m.Limit), float64(m.Resident),
+					float64(m.Swapped), m.Suspended)
 			}
 		}
 		f.Data = append(f.Data, data)
-		f.Pictures = append(f.Pictures, Picture{FileName(o.Label), "Memory of the three containers, " + o.Label + " (simulated)", plot})
+		f.Pictures = append(f.Pictures, Picture{FileName(o.Label), "Memory of the three containers, " + o.Label +
+			" (simulated)", plot})
 	}
 	f.Tables = []Table{table}
 	f.Claims = puffClaims(paper, authors)
@@ -85,11 +90,11 @@ func puffClaims(paper, authors *memoryWatch) []Claim {
 			judge(fmt.Sprintf("%d times, first at %s s; container 2 %d times", len(third), decimals(first, 0), len(second)),
 				len(third) == 1 && within(first, 500, 700) && len(second) == 0, len(third) > 0),
 		stated("pufferfish/fig6a", "blocked").
-			judge(fmt.Sprintf("at most %s s; with the authors' placement %s s", decimals(longest(paper), 0), decimals(longest(authors), 0)),
-				longest(paper) >= 60, longest(authors) >= 60),
+			judge(fmt.Sprintf("at most %s s; with the authors' placement %s s", decimals(longest(paper), 0),
+				decimals(longest(authors), 0)), longest(paper) >= 60, longest(authors) >= 60),
 		stated("pufferfish/fig6a", "slack").
-			judge(fmt.Sprintf("shrunk first at %s s; another container grows %s s later", decimals(shrunk, 0), decimals(given, 0)),
-				given <= 10, !math.IsNaN(shrunk)),
+			judge(fmt.Sprintf("shrunk first at %s s; another container grows %s s later", decimals(shrunk, 0),
+				decimals(given, 0)), given <= 10, !math.IsNaN(shrunk)),
 	}
 }
 
@@ -105,7 +110,8 @@ func shortQueries(seed uint64, load resource.Amount) []workload.Job {
 	const shortest, longest, over = 8.0, 60.0, 15 * time.Minute // seconds
 	r := rand.New(rand.NewPCG(seed, 6))
 	one := query{}.job().Stages[0]
-	each := float64(one.Tasks) * float64(one.Ideal[resource.Memory]) * (longest - shortest) / math.Log(longest/shortest) // byte-seconds
+	// byte-seconds
+	each := float64(one.Tasks) * float64(one.Ideal[resource.Memory]) * (longest - shortest) / math.Log(longest/shortest)
 	var all []workload.Job
 	for i, at := range arrivals(int(math.Round(float64(load)*over.Seconds()/each)), over, r) {
 		q := query{time.Duration(shortest * math.Pow(longest/shortest, r.Float64()) * float64(time.Second)), at}.job()
@@ -203,7 +209,8 @@ func fig6bReclaim(l *lab) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := newTable("Run time of Kmeans over that alone with 64 GB, by what the queries would hold on average (simulated, medians)", "load", "mix-YARN", "mix-PF", "mix-bellows", "to swap, GB: mix-PF", "mix-bellows")
+	table := newTable("Run time of Kmeans over that alone with 64 GB, by what the queries would hold on average "+
+		"(simulated, medians)", "load", "mix-YARN", "mix-PF", "mix-bellows", "to swap, GB: mix-PF", "mix-bellows")
 	var base map[string][]besideQueries
 	for _, load := range queryLoads(l) {
 		all, err := runMixes(l, load)
@@ -218,7 +225,9 @@ func fig6bReclaim(l *lab) (*Findings, error) {
 			row = append(row, decimals(kmeansOver(all[w.name], alone), 2)+"x")
 		}
 		for _, w := range mixWays[1:3] {
-			row = append(row, decimals(median(values(all[w.name], func(m besideQueries) float64 { return m.Swapped / float64(resource.GB) })), 0))
+			row = append(row, decimals(median(values(all[w.name], func(m besideQueries) float64 {
+				return m.Swapped / float64(resource.GB)
+			})), 0))
 		}
 		table.add(row...)
 	}
@@ -256,11 +265,13 @@ func fig6bReclaim(l *lab) (*Findings, error) {
 func (f *Findings) showMix(name string, w *memoryWatch) {
 	regular := func(m sim.ContainerMemory) bool { return m.Class == cluster.Regular }
 	plot := &chart.Plot{Title: "Kmeans beside short jobs, " + name,
-		Subtitle: "simulated; solid: memory that they hold, dashed: that they may hold", X: "time, s", Y: "GB", YMin: new(float64), XMin: new(float64)}
+		Subtitle: "simulated; solid: memory that they hold, dashed: that they may hold", X: "time, s", Y: "GB",
+		YMin: new(float64), XMin: new(float64)}
 	short := chart.Series{Name: "REGULAR containers", Color: 3, Step: true}
 	short.X, short.Y = w.over(regular, limitOf)
 	plot.Series = append(w.lines("Kmeans (FLEX)", 1, ofJob(1)), short)
-	f.Pictures = append(f.Pictures, Picture{FileName(name), "Memory of Kmeans and of short jobs, " + name + " (simulated)", plot})
+	f.Pictures = append(f.Pictures, Picture{FileName(name), "Memory of Kmeans and of short jobs, " + name +
+		" (simulated)", plot})
 	data := newTable("memory-"+FileName(name), "what", "time_s", "bytes")
 	for _, s := range []struct {
 		name  string
@@ -277,7 +288,9 @@ func (f *Findings) showMix(name string, w *memoryWatch) {
 
 func fig6cLatency(l *lab) (*Findings, error) {
 	f := &Findings{}
-	table := newTable("Latency of queries, s (simulated): 50th, 95th and 99th percentile of all runs, by what they would hold on average", "load", "mix-YARN", "mix-PF", "mix-bellows", "TPC-H alone", "99th: PF better by", "bellows better by")
+	table := newTable("Latency of queries, s (simulated): 50th, 95th and 99th percentile of all runs, by what they "+
+		"would hold on average", "load", "mix-YARN", "mix-PF", "mix-bellows", "TPC-H alone", "99th: PF better by",
+		"bellows better by")
 	data := newTable("latencies", "load_bytes", "way", "run", "latency_s")
 	all := map[resource.Amount]map[string][]besideQueries{}
 	for _, load := range queryLoads(l) {
@@ -313,13 +326,14 @@ func fig6cLatency(l *lab) (*Findings, error) {
 		}
 	}
 	f.Tables, f.Data = []Table{table}, []Table{data}
-	f.Pictures = []Picture{latencyPicture("light", queryLoad, all[queryLoad]), latencyPicture("heavy", heavyLoad, all[heavyLoad])}
+	f.Pictures = []Picture{latencyPicture("light", queryLoad, all[queryLoad]),
+		latencyPicture("heavy", heavyLoad, all[heavyLoad])}
 	alone := func(load resource.Amount) float64 { return latency(all[load]["TPC-H alone"], 0.99) }
 	f.Claims = []Claim{
 		stated("pufferfish/fig6c", "improvement").
 			because(gigabytes(heavyLoad), percent(gain(yarn(heavyLoad, 0.99), alone(heavyLoad)))).
-			judge(fmt.Sprintf("%s with a load of %s, %s with %s", percent(better), gigabytes(queryLoad), percent(most), gigabytes(at)),
-				within(better, 0.7, 0.9), most >= 0.4),
+			judge(fmt.Sprintf("%s with a load of %s, %s with %s", percent(better), gigabytes(queryLoad), percent(most),
+				gigabytes(at)), within(better, 0.7, 0.9), most >= 0.4),
 		stated("pufferfish/fig6c", "queuing").
 			judge(fmt.Sprintf("99th percentile: %s s, and %s s without Kmeans; with %s: %s and %s s",
 				decimals(yarn(queryLoad, 0.99), 0), decimals(alone(queryLoad), 0),

@@ -18,14 +18,18 @@ func TestMemoryWatch(t *testing.T) {
 	again := two
 	again.Run = 2
 	state := func(at int, c cluster.ContainerID, gb resource.Amount) sim.ContainerMemory {
-		return sim.ContainerMemory{At: timeline.Seconds(float64(at)), Container: c, Class: cluster.Flex, Limit: gb * resource.GB}
+		return sim.ContainerMemory{At: timeline.Seconds(float64(at)), Container: c, Class: cluster.Flex,
+			Limit: gb * resource.GB}
 	}
 	order := func(at int, c cluster.ContainerID, kind memory.ActionKind, why memory.ReasonCode) memoryOrder {
-		return memoryOrder{timeline.Seconds(float64(at)), memory.Action{Kind: kind, Container: c, Reason: memory.Reason{Code: why}}}
+		return memoryOrder{timeline.Seconds(float64(at)),
+			memory.Action{Kind: kind, Container: c, Reason: memory.Reason{Code: why}}}
 	}
 	w := memoryWatch{
-		states: []sim.ContainerMemory{state(1, one, 4), state(2, two, 4), state(2, one, 6), state(5, two, 0), state(9, again, 4), state(10, one, 5)},
-		orders: []memoryOrder{order(5, two, memory.Kill, memory.Exhausted), order(10, one, memory.Shrink, memory.Slack), order(12, again, memory.Grow, memory.RoomToGrow)},
+		states: []sim.ContainerMemory{state(1, one, 4), state(2, two, 4), state(2, one, 6), state(5, two, 0),
+			state(9, again, 4), state(10, one, 5)},
+		orders: []memoryOrder{order(5, two, memory.Kill, memory.Exhausted), order(10, one, memory.Shrink, memory.Slack),
+			order(12, again, memory.Grow, memory.RoomToGrow)},
 	}
 	all := func(sim.ContainerMemory) bool { return true }
 	x, y := w.over(all, limitOf)

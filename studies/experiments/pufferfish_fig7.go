@@ -110,7 +110,8 @@ func runParallel(l *lab, cases []parallelCase, data *Table) error {
 }
 
 func parallelData() Table {
-	return newTable("runs", "jobs", "rival", "run", "makespan_s", "done", "submitted", "kills", "out_of_memory", "suspended_s", "swapped_bytes", "together")
+	return newTable("runs", "jobs", "rival", "run", "makespan_s", "done", "submitted", "kills", "out_of_memory",
+		"suspended_s", "swapped_bytes", "together")
 }
 
 // makespan returns the median over the runs; NaN if a job failed in one of them.
@@ -141,8 +142,11 @@ func parallelFindings(title string, cases []parallelCase, single *parallelCase, 
 	} else {
 		scale = single.makespan(pufferfishPaper)
 	}
-	heads, behind := []string{"jobs"}, newTable("What stands behind it: tasks at a time; kills by the manager; hours suspended; GB to swap (medians)", "jobs", "64 GB", "Pufferfish", "bellows")
-	bars := &chart.Bars{Title: title, Subtitle: "simulated; medians of the runs, bars their ends; no bar: a job failed", Y: y}
+	heads, behind := []string{"jobs"},
+		newTable("What stands behind it: tasks at a time; kills by the manager; hours suspended; GB to swap (medians)",
+			"jobs", "64 GB", "Pufferfish", "bellows")
+	bars := &chart.Bars{Title: title, Subtitle: "simulated; medians of the runs, bars their ends; no bar: a job failed",
+		Y: y}
 	for _, w := range parallelRivals() {
 		heads = append(heads, w.Label)
 		bars.Series = append(bars.Series, chart.BarSeries{Name: w.Label})
@@ -174,7 +178,8 @@ func parallelFindings(title string, cases []parallelCase, single *parallelCase, 
 		}
 		behind.add(row...)
 	}
-	return &Findings{Tables: []Table{table, behind}, Data: []Table{data}, Pictures: []Picture{{"makespan", title + " (simulated)", bars}}}
+	return &Findings{Tables: []Table{table, behind}, Data: []Table{data},
+		Pictures: []Picture{{"makespan", title + " (simulated)", bars}}}
 }
 
 // concurrentCases returns cases of 1, 2, 4 and 8 jobs of an application.
@@ -202,8 +207,12 @@ func othersOneNode() []otherOneNode {
 		{name: "as above"},
 		{name: "programs hold their peak from a tenth of their time on", jobs: soonFull},
 		{name: "disks of 1 GB/s instead of 400 MB/s", change: fastDisks},
-		{name: "swap device of 200 MB/s instead of 2 GB/s", change: func(c *sim.Config) { c.Machine.SwapSpeed = 200 * resource.MB }},
-		{name: "paging as measured here for a program that merges", change: func(c *sim.Config) { c.Machine.Paging, _ = sim.MeasuredPaging("merge") }},
+		{name: "swap device of 200 MB/s instead of 2 GB/s", change: func(c *sim.Config) {
+			c.Machine.SwapSpeed = 200 * resource.MB
+		}},
+		{name: "paging as measured here for a program that merges", change: func(c *sim.Config) {
+			c.Machine.Paging, _ = sim.MeasuredPaging("merge")
+		}},
 		{name: "containers start at once, not with heartbeats",
 			change: func(c *sim.Config) { c.Heartbeat, c.StartsPerHeartbeat, c.CoordinatorHeartbeat = 0, 0, 0 }},
 		{name: "all jobs submitted at once", jobs: allAtOnce},
@@ -254,7 +263,8 @@ type oneNodeTrio [3]float64
 // oneNodeSensitivity returns by how much Pufferfish and bellows are faster than a heap of 64 GB under other
 // assumptions.
 func (l *lab) oneNodeSensitivity(apps []*pufferfishApp) (Table, error) {
-	t := newTable("Makespan less than with 64 GB under other assumptions (medians, simulated)", "assumption", "Pufferfish", "bellows")
+	t := newTable("Makespan less than with 64 GB under other assumptions (medians, simulated)", "assumption",
+		"Pufferfish", "bellows")
 	others := othersOneNode()
 	gains := make([][2][]float64, len(others))
 	err := each(l, "other assumptions", len(others)*l.Runs, func(i int) (trio oneNodeTrio, err error) {
@@ -300,7 +310,8 @@ func fig7aKmeans(l *lab) (*Findings, error) {
 	sensitivity.Name = strconv.Itoa(len(four.apps)) + " Kmeans: " + sensitivity.Name
 	f.Tables = append(f.Tables, sensitivity)
 	gains := func(c *parallelCase) string {
-		return fmt.Sprintf("%s (bellows %s)", percent(c.better(largeHeap, pufferfishPaper)), percent(c.better(largeHeap, pufferfishOurs)))
+		return fmt.Sprintf("%s (bellows %s)", percent(c.better(largeHeap, pufferfishPaper)),
+			percent(c.better(largeHeap, pufferfishOurs)))
 	}
 	sooner, tried := 0, 0
 	for k := range cases[1:] {
@@ -376,8 +387,10 @@ func fig7bWordcount(l *lab) (*Findings, error) {
 		stated("pufferfish/fig7b", "outperforms-64").judge(text, least >= 1.6 && greatest <= 2.75, least >= 1.5),
 		stated("pufferfish/fig7b", "small-heaps-win").
 			judge(fmt.Sprintf("in %d of %d cases; if the most come at once, with fast disks, by %s and %s", won,
-				tried, percent(fast.better(pufferfishPaper, yarnBox(8*resource.GB))), percent(fast.better(pufferfishPaper, yarnBox(16*resource.GB)))),
-				won == tried, won > 0 || fast.better(pufferfishPaper, yarnBox(8*resource.GB)) > 0 && fast.better(pufferfishPaper, yarnBox(16*resource.GB)) > 0),
+				tried, percent(fast.better(pufferfishPaper, yarnBox(8*resource.GB))),
+				percent(fast.better(pufferfishPaper, yarnBox(16*resource.GB)))),
+				won == tried, won > 0 || fast.better(pufferfishPaper, yarnBox(8*resource.GB)) > 0 &&
+					fast.better(pufferfishPaper, yarnBox(16*resource.GB)) > 0),
 	}
 	f.Notes = []string{pufferfishVersus(cases)}
 	return f, nil
@@ -394,7 +407,8 @@ func mixedApps() []*pufferfishApp {
 
 // mixedPicture has one bar for each rival; a heap with which jobs fail is marked.
 func mixedPicture(c *parallelCase) *chart.Bars {
-	bars := &chart.Bars{Title: "Two Wordcount, Kmeans, Pagerank and NWeight jobs", Subtitle: "simulated; medians of the runs", Y: "makespan, minutes",
+	bars := &chart.Bars{Title: "Two Wordcount, Kmeans, Pagerank and NWeight jobs",
+		Subtitle: "simulated; medians of the runs", Y: "makespan, minutes",
 		Series: []chart.BarSeries{{Name: "all jobs succeed"}, {Name: "jobs fail for lack of memory"}}}
 	for _, r := range parallelRivals() {
 		bars.Groups = append(bars.Groups, r.Label)
@@ -402,7 +416,8 @@ func mixedPicture(c *parallelCase) *chart.Bars {
 		if math.IsNaN(well) {
 			failed = c.over(r, ends) / 60
 		}
-		bars.Series[0].Values, bars.Series[1].Values = append(bars.Series[0].Values, well), append(bars.Series[1].Values, failed)
+		bars.Series[0].Values, bars.Series[1].Values = append(bars.Series[0].Values, well),
+			append(bars.Series[1].Values, failed)
 	}
 	return bars
 }

@@ -30,12 +30,15 @@ func pufferfishFigure8a(l *lab) (*Findings, error) {
 	all := slices.Insert(slices.Clone(rivals), place("bellows", rivals), pufferfishRoomy)
 	bars := &chart.Bars{Title: "Makespan of synthetic workloads",
 		Subtitle: "simulated; median and range of the workloads; with 8 to 32 GB some jobs fail", Y: "minutes"}
-	data := newTable("makespans", "input", "rival", "run", "makespan_s", "last_success_s", "failed", "manager_kills", "suspended_s", "lost_s")
+	data := newTable("makespans", "input", "rival", "run", "makespan_s", "last_success_s", "failed", "manager_kills",
+		"suspended_s", "lost_s")
 	f := &Findings{}
 	found := map[bool]contest{}
 	for _, large := range []bool{false, true} {
 		size := map[bool]string{false: "small", true: "large"}[large]
-		c, err := hold(l, size, all, nodes, 1, func(run int) []submission { return syntheticWorkload(large, copies, l.seed(run)) })
+		c, err := hold(l, size, all, nodes, 1, func(run int) []submission {
+			return syntheticWorkload(large, copies, l.seed(run))
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -45,9 +48,12 @@ func pufferfishFigure8a(l *lab) (*Findings, error) {
 		s := chart.BarSeries{Name: size + " inputs"}
 		for i, o := range all {
 			minutes := scaled(c.of(i, func(t rivalTrial) float64 { return t.Makespan }), 1./60)
-			s.Values, s.Low, s.High = append(s.Values, median(minutes)), append(s.Low, slices.Min(minutes)), append(s.High, slices.Max(minutes))
-			table.add(o.Label, acrossTraces(minutes, 0), acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Succeeded }), 1./60), 0),
-				acrossTraces(c.of(i, unsuccessful), 0), acrossTraces(c.of(i, func(t rivalTrial) float64 { return float64(t.Kills) }), 0),
+			s.Values, s.Low, s.High = append(s.Values, median(minutes)), append(s.Low, slices.Min(minutes)),
+				append(s.High, slices.Max(minutes))
+			table.add(o.Label, acrossTraces(minutes, 0),
+				acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Succeeded }), 1./60), 0),
+				acrossTraces(c.of(i, unsuccessful), 0),
+				acrossTraces(c.of(i, func(t rivalTrial) float64 { return float64(t.Kills) }), 0),
 				acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Lost }), 1./3600), 0))
 			for run, t := range c[i] {
 				data.put(size, o.Label, run, t.Makespan, t.Succeeded, t.Failed, t.Kills, t.Suspended, t.Lost)
@@ -84,13 +90,15 @@ func fig8aClaims(all []contender, small, large contest) []Claim {
 	ours := max(failed(small, "bellows"), failed(large, "bellows"))
 	return []Claim{
 		stated("pufferfish/fig8a", "best-large").
-			judge(fmt.Sprintf("%.0f min, with room for two %.0f, bellows %.0f; 64 GB %.0f; 32, 16 and 8 GB %.0f, %.0f and %.0f, with jobs that fail", at(large, "Pufferfish", makespan),
-				at(large, pufferfishRoomy.Label, makespan), at(large, "bellows", makespan), at(large, "64 GB", makespan),
+			judge(fmt.Sprintf("%.0f min, with room for two %.0f, bellows %.0f; 64 GB %.0f; 32, 16 and 8 GB %.0f, %.0f "+
+				"and %.0f, with jobs that fail", at(large, "Pufferfish", makespan), at(large, pufferfishRoomy.Label, makespan),
+				at(large, "bellows", makespan), at(large, "64 GB", makespan),
 				at(large, "32 GB", makespan), at(large, "16 GB", makespan), at(large, "8 GB", makespan)),
 				best, bestWhole),
 		stated("pufferfish/fig8a", "small").
-			judge(fmt.Sprintf("%.0f min, bellows %.0f; 32 GB: %.0f until the last success, %.0f with those that fail", pf, at(small, "bellows", makespan), half, at(small, "32 GB", makespan)),
-				pf > half && pf <= 1.5*half, pf > half && pf <= 2.5*half),
+			judge(fmt.Sprintf("%.0f min, bellows %.0f; 32 GB: %.0f until the last success, %.0f with those that fail", pf,
+				at(small, "bellows", makespan), half, at(small, "32 GB", makespan)), pf > half && pf <= 1.5*half, pf > half &&
+				pf <= 2.5*half),
 		stated("pufferfish/fig8a", "no-failure").judge(fmt.Sprintf("%.0f, bellows %.0f", most, ours),
 			most+ours == 0, most == 0),
 	}
@@ -112,7 +120,8 @@ func tracePart(l *lab, within time.Duration, all []contender) (contest, error) {
 }
 
 func normalTable(name string, all []contender, c contest) Table {
-	table := newTable(name, "", "median", "90th percentile", "99th percentile", "jobs that fail", "that never end", "killed for memory's sake", "makespan, h")
+	table := newTable(name, "", "median", "90th percentile", "99th percentile", "jobs that fail", "that never end",
+		"killed for memory's sake", "makespan, h")
 	for i, o := range all {
 		table.add(o.Label, acrossTraces(c.of(i, medianTime), 2), acrossTraces(c.of(i, tailTime), 2),
 			acrossTraces(c.of(i, func(t rivalTrial) float64 { return t.quantile(0.99) }), 1),
@@ -142,7 +151,8 @@ func pufferfishFigure8b(l *lab) (*Findings, error) {
 		return nil, err
 	}
 	plot := &chart.Plot{Title: "Run times of the jobs that succeed",
-		Subtitle: "simulated; over those alone with a heap of 64 GB", X: "normalised run time", Y: "share of jobs", LogX: true}
+		Subtitle: "simulated; over those alone with a heap of 64 GB", X: "normalised run time", Y: "share of jobs",
+		LogX: true}
 	for i, o := range rivals {
 		plot.Series = append(plot.Series, chart.CDF(o.Label, pooled(c[i], func(t rivalTrial) []float64 { return t.Normal })))
 	}
@@ -156,8 +166,10 @@ func pufferfishFigure8b(l *lab) (*Findings, error) {
 	most := func(name string) float64 { return slices.Max(c.of(place(name, rivals), unsuccessful)) }
 	half, full := median(faster("32 GB")), median(faster("64 GB"))
 	return &Findings{
-		Tables: []Table{normalTable("Normalised run time of the jobs that succeed (median over the traces, and range)", rivals, c), load}, Data: []Table{normalData(rivals, c)},
-		Pictures: []Picture{{"cdf", "Distribution of normalised run times over the jobs that succeed, all traces together (simulated)", plot}},
+		Tables: []Table{normalTable("Normalised run time of the jobs that succeed (median over the traces, and range)",
+			rivals, c), load}, Data: []Table{normalData(rivals, c)},
+		Pictures: []Picture{{"cdf",
+			"Distribution of normalised run times over the jobs that succeed, all traces together (simulated)", plot}},
 		Claims: []Claim{
 			stated("pufferfish/fig8b", "over-64").
 				judge(acrossTraces(faster("64 GB"), 1)+"x, bellows "+acrossTraces(over("64 GB"), 1)+"x",
@@ -177,7 +189,9 @@ var loads = []float64{0.5, 0.75, 1, 2}
 
 // loadTable replays the trace within other periods than 5 hours; usual is the result with 5 hours.
 func loadTable(l *lab, usual contest) (Table, error) {
-	table := newTable("The same jobs submitted within other times: median of the normalised run times (median over the traces, and range)", "submitted within", "8 GB", "16 GB", "32 GB", "64 GB", "Pufferfish", "bellows", "32 GB over Pufferfish", "64 GB over Pufferfish")
+	table := newTable("The same jobs submitted within other times: median of the normalised run times (median over "+
+		"the traces, and range)", "submitted within", "8 GB", "16 GB", "32 GB", "64 GB", "Pufferfish", "bellows",
+		"32 GB over Pufferfish", "64 GB over Pufferfish")
 	for _, factor := range loads {
 		within, c := time.Duration(factor*float64(pufferfishHours)), usual
 		if factor != 1 {
@@ -204,7 +218,8 @@ func pufferfishFigure8c(l *lab) (*Findings, error) {
 	}
 	table := newTable("Memory in use, % of the cluster's (median over the traces, and range)", "",
 		"median over time", "most", "mean while jobs are submitted", "in vain, % of the time of executors")
-	plot := &chart.Plot{Title: "Memory in use over time", Subtitle: "simulated; first trace", X: "hours", Y: "% of the cluster's memory", YMin: new(float64)}
+	plot := &chart.Plot{Title: "Memory in use over time", Subtitle: "simulated; first trace", X: "hours",
+		Y: "% of the cluster's memory", YMin: new(float64)}
 	data := newTable("memory", "rival", "hour", "share")
 	for i, o := range rivals {
 		table.add(o.Label, acrossTraces(scaled(c.of(i, medianMemory), 100), 0),
@@ -233,8 +248,10 @@ func pufferfishFigure8c(l *lab) (*Findings, error) {
 				judge(acrossTraces(more, 1)+"x, bellows "+acrossTraces(c.ratio(ours, full, medianMemory), 1)+"x",
 					median(more) >= 2.7, median(more) >= 2),
 			stated("pufferfish/fig8c", "useless-failover").
-				judge(fmt.Sprintf("while jobs are submitted %.0f and %.0f %% (64 GB: %.0f %%); of all that ran %s and %s were in vain", busy("16 GB"), busy("8 GB"), busy("64 GB"), percent(vain("16 GB")), percent(vain("8 GB"))),
-					min(busy("16 GB"), busy("8 GB")) > busy("64 GB") && min(vain("16 GB"), vain("8 GB")) >= 1./3, max(vain("16 GB"), vain("8 GB")) >= 1./3),
+				judge(fmt.Sprintf("while jobs are submitted %.0f and %.0f %% (64 GB: %.0f %%); of all that ran %s and %s "+
+					"were in vain", busy("16 GB"), busy("8 GB"), busy("64 GB"), percent(vain("16 GB")), percent(vain("8 GB"))),
+					min(busy("16 GB"), busy("8 GB")) > busy("64 GB") && min(vain("16 GB"), vain("8 GB")) >= 1./3,
+					max(vain("16 GB"), vain("8 GB")) >= 1./3),
 			stated("pufferfish/fig8c", "highest").
 				judge(fmt.Sprintf("median %.0f %%, bellows %.0f %%; 8, 16, 32 and 64 GB %s",
 					100*median(c.of(pf, medianMemory)), 100*median(c.of(ours, medianMemory)), boxMedians(c)),

@@ -16,7 +16,8 @@ func pufferfishPolicies() []contender {
 	shortest := pufferfishOurs
 	shortest.Label = "bellows SJF"
 	shortest.flex.Manager.Order = memory.ShortestFirst
-	return []contender{pufferfishAs("ejf"), pufferfishAs("ejf+s"), pufferfishAs("sjf"), pufferfishAs("kill"), pufferfishOurs, shortest}
+	return []contender{pufferfishAs("ejf"), pufferfishAs("ejf+s"), pufferfishAs("sjf"), pufferfishAs("kill"),
+		pufferfishOurs, shortest}
 }
 
 func pufferfishFigure9(l *lab) (*Findings, error) {
@@ -25,7 +26,8 @@ func pufferfishFigure9(l *lab) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	bars := &chart.Bars{Title: "Normalised run time under various policies", Subtitle: "simulated; median and range of the traces", Y: "normalised run time"}
+	bars := &chart.Bars{Title: "Normalised run time under various policies",
+		Subtitle: "simulated; median and range of the traces", Y: "normalised run time"}
 	middle, tail := chart.BarSeries{Name: "median"}, chart.BarSeries{Name: "90th percentile"}
 	for i, o := range all {
 		bars.Groups = append(bars.Groups, o.Label)
@@ -44,8 +46,9 @@ func pufferfishFigure9(l *lab) (*Findings, error) {
 		return nil, err
 	}
 	return &Findings{
-		Tables: []Table{normalTable("Normalised run time (median over the traces, and range)", all, c), suspendedTable(all, c), denser},
-		Data:   []Table{normalData(all, c)}, Claims: fig9Claims(all, c),
+		Tables: []Table{normalTable("Normalised run time (median over the traces, and range)", all, c),
+			suspendedTable(all, c), denser},
+		Data: []Table{normalData(all, c)}, Claims: fig9Claims(all, c),
 		Pictures: []Picture{{"policies",
 			"Median and 90th percentile of normalised run times under various policies (simulated)", bars}},
 	}, nil
@@ -62,7 +65,8 @@ func shown(v float64) float64 {
 // denserPolicies replays the trace within shorter periods. KILL is left out: when the cluster is full, containers are
 // killed again and again, and no job ends.
 func denserPolicies(l *lab) (Table, error) {
-	table := newTable("90th percentile of the normalised run times if the same jobs are submitted within other times (median over the traces, and range)", "submitted within")
+	table := newTable("90th percentile of the normalised run times if the same jobs are submitted within other "+
+		"times (median over the traces, and range)", "submitted within")
 	all := slices.DeleteFunc(pufferfishPolicies(), func(o contender) bool { return o.Label == "KILL" })
 	for _, o := range all {
 		table.Heads = append(table.Heads, o.Label)
@@ -83,7 +87,8 @@ func denserPolicies(l *lab) (Table, error) {
 }
 
 func suspendedTable(all []contender, c contest) Table {
-	table := newTable("What policies cost, hours of all containers together (median over the traces, and range)", "", "suspended", "in vain")
+	table := newTable("What policies cost, hours of all containers together (median over the traces, and range)", "",
+		"suspended", "in vain")
 	for i, o := range all {
 		table.add(o.Label, acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Suspended }), 1./3600), 0),
 			acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Lost }), 1./3600), 0))

@@ -71,8 +71,8 @@ func (o contender) replay(nodes int, jobs []submission, attempts int) (t rivalTr
 	if err != nil {
 		return t, err
 	}
-	t = rivalTrial{Endless: len(r.Unfinished()), Makespan: r.Makespan.Seconds(), Failed: len(r.Failures()), Kills: r.ManagerKills,
-		Suspended: r.Suspended.Seconds(), Lost: r.LostWork.Seconds(), Ran: ran(r)}
+	t = rivalTrial{Endless: len(r.Unfinished()), Makespan: r.Makespan.Seconds(), Failed: len(r.Failures()),
+		Kills: r.ManagerKills, Suspended: r.Suspended.Seconds(), Lost: r.LostWork.Seconds(), Ran: ran(r)}
 	for i, j := range r.Jobs {
 		if j.Done {
 			t.Normal = append(t.Normal, j.Runtime().Seconds()/jobs[i].alone().Seconds())

@@ -54,7 +54,8 @@ func TestSameWorkForAllRivals(t *testing.T) {
 			if f.Stages[k].Tasks != b.Stages[k].Tasks || *f.Truth[k].Heap != *b.Truth[k].Heap {
 				t.Errorf("%s stage %d differs: %+v and %+v", f.Name, k, f.Stages[k], b.Stages[k])
 			}
-			if got := f.Stages[k].Ideal[resource.Memory]; got != pufferfishMinCont || f.Stages[k].MaxMemory != pufferfishMaxHeap {
+			if got := f.Stages[k].Ideal[resource.Memory]; got != pufferfishMinCont ||
+				f.Stages[k].MaxMemory != pufferfishMaxHeap {
 				t.Errorf("%s stage %d starts with %d and grows to %d", f.Name, k, got, f.Stages[k].MaxMemory)
 			}
 			for n, phases := range f.Truth[k].Phases.Values() {

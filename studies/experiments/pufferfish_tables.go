@@ -58,7 +58,8 @@ func acrossTraces(values []float64, digits int) string {
 	if len(values) == 1 {
 		return decimals(values[0], digits)
 	}
-	return fmt.Sprintf("%s (%s to %s)", decimals(median(values), digits), decimals(slices.Min(values), digits), decimals(slices.Max(values), digits))
+	return fmt.Sprintf("%s (%s to %s)", decimals(median(values), digits), decimals(slices.Min(values), digits),
+		decimals(slices.Max(values), digits))
 }
 
 func pufferfishMix(l *lab) (*Findings, error) {
@@ -152,7 +153,8 @@ func pufferfishOutOfMemory(l *lab) (*Findings, error) {
 		"ours, %", "time of containers lost with runs that failed, %", "who (mean number of jobs)")
 	for k, h := range sizes {
 		paper := map[bool]string{true: "> "}[h == 4*resource.GB] + percent1(tableThree[h])
-		table.add(gigabytes(h), paper, acrossTraces(scaled(failed[k], 100), 1), acrossTraces(scaled(lost[k], 100), 0), meanCounts(byApp[k], l.Runs))
+		table.add(gigabytes(h), paper, acrossTraces(scaled(failed[k], 100), 1), acrossTraces(scaled(lost[k], 100), 0),
+			meanCounts(byApp[k], l.Runs))
 	}
 	return &Findings{Tables: []Table{table}, Data: []Table{data}, Claims: []Claim{oomClaim(sizes, failed)}}, nil
 }

@@ -11,8 +11,8 @@ import (
 //go:embed results-head.md
 var reportHead string
 
-// Report renders summaries as docs/results.md: a table of verdicts, with links to the pages of the experiments in folder, which is
-// relative to the document.
+// Report renders summaries as docs/results.md: a table of verdicts, with links to the pages of the experiments in
+// folder, which is relative to the document.
 func Report(all []Summary, folder string) []byte {
 	text := new(strings.Builder)
 	text.WriteString(reportHead)
@@ -23,8 +23,8 @@ func Report(all []Summary, folder string) []byte {
 		for _, c := range m.Claims {
 			count[c.Holds]++
 		}
-		fmt.Fprintf(text, "| [%s](%s/%s) | %s | %s | %d of %d | %d | %d |\n", m.Experiment, folder, m.PageName(), m.Title, m.scale(),
-			count[Holds], len(m.Claims), count[Partly], count[Fails])
+		fmt.Fprintf(text, "| [%s](%s/%s) | %s | %s | %d of %d | %d | %d |\n", m.Experiment, folder, m.PageName(), m.Title,
+			m.scale(), count[Holds], len(m.Claims), count[Partly], count[Fails])
 	}
 	return []byte(text.String())
 }
@@ -65,10 +65,12 @@ func (m *Summary) command() string {
 // defaultSeed is the seed of the command line.
 const defaultSeed = 1
 
-// Page renders a summary as a document beside its pictures: claims with verdicts and reasons, tables, pictures and notes.
+// Page renders a summary as a document beside its pictures: claims with verdicts and reasons, tables, pictures and
+// notes.
 func (m *Summary) Page() []byte {
 	text := new(strings.Builder)
-	fmt.Fprintf(text, "# %s: %s\n\n%s. Runs: %s; seed %d: `%s`", m.Experiment, m.Title, m.Paper, m.scale(), m.Seed, m.command())
+	fmt.Fprintf(text, "# %s: %s\n\n%s. Runs: %s; seed %d: `%s`", m.Experiment, m.Title, m.Paper, m.scale(), m.Seed,
+		m.command())
 	if len(m.Needs) > 0 {
 		fmt.Fprintf(text, ", where FOLDER has %s", strings.Join(m.Needs, ", "))
 	}
@@ -84,7 +86,8 @@ func (m *Summary) Page() []byte {
 	}
 	for _, c := range m.Claims {
 		holds := "**" + string(c.Holds) + "**"
-		fmt.Fprintf(text, "| %s (%s) | %s | %s | %s | %s |\n", cell(c.Says), cell(c.Where), cell(c.Paper), cell(c.Ours), holds, cell(c.Criterion))
+		fmt.Fprintf(text, "| %s (%s) | %s | %s | %s | %s |\n", cell(c.Says), cell(c.Where), cell(c.Paper), cell(c.Ours),
+			holds, cell(c.Criterion))
 	}
 	for _, c := range m.Claims {
 		if c.Why != "" {

@@ -50,7 +50,8 @@ const summaryVersion = 1
 
 func (e *Experiment) summary(s Settings, f *Findings) Summary {
 	m := Summary{
-		Version: summaryVersion, Experiment: e.Name, Title: e.Title, Paper: e.Paper, Setup: e.Setup, Needs: e.Needs, Unit: e.Unit,
+		Version: summaryVersion, Experiment: e.Name, Title: e.Title, Paper: e.Paper, Setup: e.Setup, Needs: e.Needs,
+		Unit: e.Unit,
 		Runs: s.Runs, Full: s.Full, FullRuns: e.Full, Seed: s.Seed,
 		Claims: f.Claims, Tables: f.Tables, Pictures: []SummaryPicture{}, Notes: slices.Concat(e.Notes, f.Notes),
 	}
@@ -153,7 +154,8 @@ func (e *Experiment) CheckOverwrite(dir string, s Settings) error {
 	if stored.Full {
 		scale = ", of the paper's scale,"
 	}
-	return fmt.Errorf("%s: the result in %q is of %d %s%s and must not be replaced with %d: give as many, or another --out", e.Name, dir, stored.Runs, e.Unit, scale, e.runs(s))
+	return fmt.Errorf("%s: the result in %q is of %d %s%s and must not be replaced with %d: give as many, or "+
+		"another --out", e.Name, dir, stored.Runs, e.Unit, scale, e.runs(s))
 }
 
 // ReadSummaries returns the summaries stored in a folder, in the order of All.
@@ -187,7 +189,8 @@ func readSummary(dir, name string) (m Summary, ok bool, err error) {
 		return m, false, fmt.Errorf("%s: is no summary of an experiment: %w", file, err)
 	}
 	if m.Version != summaryVersion || m.Experiment != name {
-		return m, false, fmt.Errorf("%s: bellows_experiment %d of %q: must be %d of %q", file, m.Version, m.Experiment, summaryVersion, name)
+		return m, false, fmt.Errorf("%s: bellows_experiment %d of %q: must be %d of %q", file, m.Version, m.Experiment,
+			summaryVersion, name)
 	}
 	return m, true, nil
 }

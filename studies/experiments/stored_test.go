@@ -18,7 +18,9 @@ import (
 // storedResults is the folder of the results in docs/results.md.
 const storedResults = "../../docs/results"
 
-var remake = flag.Bool("results", false, "make stored results anew, the whole of those that take up to 15 s and the first traces of each longer one, and compare every byte")
+var remake = flag.Bool("results", false,
+	"make stored results anew, the whole of those that take up to 15 s and the first traces of each longer one, "+
+		"and compare every byte")
 
 // The time limits, on the two cores of a small machine, of experiments that are reproduced as a whole: in every run of
 // the tests, and with -results.
@@ -84,7 +86,8 @@ func TestCountsOfTesting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("the %d that take at most 15 s each are run completely, of the %d longer ones the first traces", whole, part)
+	want := fmt.Sprintf("the %d that take at most 15 s each are run completely, of the %d longer ones the first traces",
+		whole, part)
 	if !strings.Contains(string(page), want) {
 		t.Errorf("docs/testing.md must have %q", want)
 	}
@@ -152,7 +155,8 @@ func sameFile(file string, made []byte) error {
 		i++
 	}
 	there, here = append(there, []byte("(end)")), append(here, []byte("(end)"))
-	return fmt.Errorf("%s, line %d, is not what is made now\nstored: %s\nmade:   %s", filepath.Base(file), i+1, there[i], here[i])
+	return fmt.Errorf("%s, line %d, is not what is made now\nstored: %s\nmade:   %s", filepath.Base(file), i+1, there[i],
+		here[i])
 }
 
 // compareTexts compares the texts of a small version of the experiment with the stored texts.
@@ -167,7 +171,8 @@ func compareTexts(t *testing.T, e *Experiment) {
 	}
 	made := small.Summary
 	if testfile.Rewriting() {
-		stored.Title, stored.Paper, stored.Setup, stored.Needs, stored.Unit, stored.FullRuns = made.Title, made.Paper, made.Setup, made.Needs, made.Unit, made.FullRuns
+		stored.Title, stored.Paper, stored.Setup, stored.Needs, stored.Unit, stored.FullRuns = made.Title, made.Paper,
+			made.Setup, made.Needs, made.Unit, made.FullRuns
 		text, err := stored.JSON()
 		if err != nil {
 			t.Fatal(err)
@@ -262,7 +267,8 @@ func TestCheckOverwrite(t *testing.T) {
 	e := Experiment{Name: "yarn-me/fig6a", Unit: "traces", Runs: 2, Full: 100}
 	dir := t.TempDir()
 	store := func(runs int, full bool) {
-		r := Result{Summary: Summary{Version: summaryVersion, Experiment: e.Name, Runs: runs, Full: full, Claims: []Claim{}, Tables: []Table{}}}
+		r := Result{Summary: Summary{Version: summaryVersion, Experiment: e.Name, Runs: runs, Full: full, Claims: []Claim{},
+			Tables: []Table{}}}
 		if err := r.Save(dir, true); err != nil {
 			t.Fatal(err)
 		}

@@ -23,16 +23,19 @@ type contender struct {
 // The contenders of YARN-ME's evaluation. Heartbeats, and one start per node and heartbeat, are as in YARN and in the
 // authors' simulator.
 var (
-	yarn           = contender{Contender: trial.Contender{Label: "YARN", Policy: "fair", Settings: map[string]string{"fair.reservations": "true"}}}
+	yarn = contender{Contender: trial.Contender{Label: "YARN", Policy: "fair",
+		Settings: map[string]string{"fair.reservations": "true"}}}
 	yarnUnreserved = contender{Contender: trial.Contender{Label: "YARN without reservations", Policy: "fair",
 		Settings: map[string]string{"fair.reservations": "false"}}}
-	yarnMESum   = contender{Contender: trial.Contender{Label: "YARN-ME (sum)", Policy: "yarn-me", Settings: map[string]string{"yarn-me.timeline": "sum"}}}
+	yarnMESum = contender{Contender: trial.Contender{Label: "YARN-ME (sum)", Policy: "yarn-me",
+		Settings: map[string]string{"yarn-me.timeline": "sum"}}}
 	yarnMEAgain = contender{Contender: trial.Contender{Label: "YARN-ME (resimulate)", Policy: "yarn-me",
 		Settings: map[string]string{"yarn-me.timeline": "resimulate"}}}
 	// The Meganode reports once a second, as a node of the authors' simulator does; a prompt Meganode reports as often
 	// as its nodes would.
 	meganode       = contender{Contender: trial.Contender{Label: "Meganode", Policy: "srjf", Pooled: true}}
-	meganodePrompt = contender{Contender: trial.Contender{Label: "prompt Meganode", Policy: "srjf", Pooled: true}, prompt: true}
+	meganodePrompt = contender{Contender: trial.Contender{Label: "prompt Meganode", Policy: "srjf", Pooled: true},
+		prompt: true}
 )
 
 // outcome is the result of a contender with a workload. Times are in seconds.

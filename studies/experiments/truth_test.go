@@ -41,22 +41,25 @@ func paging(name string, c sim.Paging) chart.Series {
 	})
 }
 
-// breathing draws the memory of a FLEX container beside which a REGULAR one starts after 7 minutes and runs for 5, on a node
-// of 64 GB.
+// breathing draws the memory of a FLEX container beside which a REGULAR one starts after 7 minutes and runs for 5, on
+// a node of 64 GB.
 func breathing(t *testing.T) []chart.Series {
 	const gb = float64(resource.GB)
 	var rise []cluster.Phase
 	for step := range resource.Amount(19) {
-		rise = append(rise, cluster.Phase{Duration: 15 * time.Second, Demand: resource.Of(resource.Core, (4+2*step)*resource.GB)})
+		rise = append(rise, cluster.Phase{Duration: 15 * time.Second,
+			Demand: resource.Of(resource.Core, (4+2*step)*resource.GB)})
 	}
 	rise = append(rise, cluster.Phase{Duration: 8 * time.Minute, Demand: resource.Of(resource.Core, 40*resource.GB)},
 		cluster.Phase{Duration: 5 * time.Minute, Demand: resource.Of(resource.Core, 12*resource.GB)})
 	w := &workload.Workload{Jobs: []workload.Job{
-		{After: -1, Job: cluster.Job{ID: 1, Class: cluster.Flex, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, 4*resource.GB),
-			Duration: 20 * time.Minute}}}, Truth: []workload.StageTruth{{Phases: workload.ForAll(rise)}}},
-		{After: -1, Job: cluster.Job{ID: 2, Submitted: timeline.Seconds(420), Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, 36*resource.GB),
-			Duration: 5 * time.Minute}}}}}}
-	set, limit, resident := chart.Series{Name: "working set", Step: true, Dashed: true}, chart.Series{Name: "limit", Step: true}, chart.Series{Name: "resident", Step: true}
+		{After: -1, Job: cluster.Job{ID: 1, Class: cluster.Flex,
+			Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, 4*resource.GB), Duration: 20 * time.Minute}}},
+			Truth: []workload.StageTruth{{Phases: workload.ForAll(rise)}}},
+		{After: -1, Job: cluster.Job{ID: 2, Submitted: timeline.Seconds(420),
+			Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, 36*resource.GB), Duration: 5 * time.Minute}}}}}}
+	set, limit, resident := chart.Series{Name: "working set", Step: true, Dashed: true},
+		chart.Series{Name: "limit", Step: true}, chart.Series{Name: "resident", Step: true}
 	machine, err := sim.MachineOf("ssd")
 	if err != nil {
 		t.Fatal(err)
@@ -88,19 +91,24 @@ func breathing(t *testing.T) []chart.Series {
 func TestPicturesOfTheTruth(t *testing.T) {
 	bounded := func(v float64) *float64 { return &v }
 	for name, p := range map[string]*chart.Plot{
-		"contention": {Title: "Over-allocated disks and networks", Subtitle: "simulated: tasks that ask for nothing but the one resource",
-			X: "demand over capacity", Y: "run time over that alone", YMin: bounded(0), Series: []chart.Series{
-				slowdowns("hard disk", sim.HDDLoss), slowdowns("solid-state disk", sim.SSDLoss), slowdowns("network", sim.IncastLoss),
+		"contention": {Title: "Over-allocated disks and networks",
+			Subtitle: "simulated: tasks that ask for nothing but the one resource", X: "demand over capacity",
+			Y: "run time over that alone", YMin: bounded(0), Series: []chart.Series{
+				slowdowns("hard disk", sim.HDDLoss), slowdowns("solid-state disk", sim.SSDLoss),
+				slowdowns("network", sim.IncastLoss),
 				slowdowns("shared without loss", sim.Loss{})}},
-		"paging": {Title: "Paging", Subtitle: "simulated", X: "share of the working set that the grant holds", Y: "run time over that with all in memory",
-			LogY: true, Series: []chart.Series{paging("hard disk", sim.HDDPaging), paging("solid-state disk", sim.SSDPaging)}},
-		"collection": {Title: "Garbage collection", Subtitle: "simulated", X: "heap over live set", Y: "run time over that without collection",
-			LogY: true, Series: []chart.Series{curve("JVM", 1.13, 6, func(r float64) float64 {
+		"paging": {Title: "Paging", Subtitle: "simulated", X: "share of the working set that the grant holds",
+			Y: "run time over that with all in memory", LogY: true, Series: []chart.Series{paging("hard disk", sim.HDDPaging),
+				paging("solid-state disk", sim.SSDPaging)}},
+		"collection": {Title: "Garbage collection", Subtitle: "simulated", X: "heap over live set",
+			Y: "run time over that without collection", LogY: true,
+			Series: []chart.Series{curve("JVM", 1.13, 6, func(r float64) float64 {
 				slower, _ := sim.JVMCollection.Slowdown(r, 1)
 				return slower
 			}), {Name: "Hertz and Berger", X: []float64{2, 3, 5}, Y: []float64{1.7, 1.17, 1}, Points: true}}},
-		"flex": {Title: "A FLEX container", Subtitle: "simulated: a REGULAR one of 36 GB starts beside it after 7 minutes, on 64 GB",
-			X: "minutes", Y: "GB", YMin: bounded(0), Series: breathing(t)},
+		"flex": {Title: "A FLEX container",
+			Subtitle: "simulated: a REGULAR one of 36 GB starts beside it after 7 minutes, on 64 GB", X: "minutes", Y: "GB",
+			YMin: bounded(0), Series: breathing(t)},
 	} {
 		got, err := p.SVG()
 		if err != nil {
@@ -113,7 +121,8 @@ func TestPicturesOfTheTruth(t *testing.T) {
 			}
 		}
 		if want, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s is not what the simulator's functions give (%v); draw it anew with -rewrite if that is right", path, err)
+			t.Errorf("%s is not what the simulator's functions give (%v); draw it anew with -rewrite if that is right", path,
+				err)
 		}
 	}
 }

@@ -40,12 +40,14 @@ func profileSeries(name string, m framework.Model, ideal resource.Amount, data *
 }
 
 func profilePlot(title string) *chart.Plot {
-	return &chart.Plot{Title: title, Subtitle: "computed from a model of the framework", X: "memory, % of the ideal", Y: "slowdown"}
+	return &chart.Plot{Title: title, Subtitle: "computed from a model of the framework", X: "memory, % of the ideal",
+		Y: "slowdown"}
 }
 
 func fig1a(*lab) (*Findings, error) {
 	const output, records = 256 * resource.MB, 2_560_000
-	plot, data := profilePlot("Mappers: slowdown with less memory"), newTable("profiles", "task", "memory_share", "slowdown")
+	plot, data := profilePlot("Mappers: slowdown with less memory"),
+		newTable("profiles", "task", "memory_share", "slowdown")
 	worst := 0.0
 	for _, c := range []struct {
 		name    string
@@ -77,18 +79,20 @@ func fig1a(*lab) (*Findings, error) {
 	return &Findings{
 		Data: []Table{data}, Pictures: []Picture{{"profiles", "Slowdown of mappers over memory (computed)", plot}},
 		Claims: []Claim{stated("yarn-me/fig1a", "step").
-			judge(fmt.Sprintf("with Hadoop's defaults %s of the sizes from 10 %% on are within 5 %% of the step; at worst %.2fx instead of 1.5x", percent(share), worst),
-				share >= 0.9, share >= 0.5)},
+			judge(fmt.Sprintf("with Hadoop's defaults %s of the sizes from 10 %% on are within 5 %% of the step; at "+
+				"worst %.2fx instead of 1.5x", percent(share), worst), share >= 0.9, share >= 0.5)},
 	}, nil
 }
 
 func fig1b(*lab) (*Findings, error) {
 	reducer := framework.HadoopReducerPaper(10*resource.GB, 10*resource.MB)
-	plot, data := profilePlot("Reducers: slowdown with less memory"), newTable("profiles", "task", "memory_share", "slowdown")
+	plot, data := profilePlot("Reducers: slowdown with less memory"),
+		newTable("profiles", "task", "memory_share", "slowdown")
 	for _, c := range []struct {
 		name    string
 		penalty float64 // Table 1 and the introduction
-	}{{"Pagerank job 1", 1.22}, {"Pagerank job 2", 1.75}, {"NutchIndexing", 1.08}, {"WordCount", 1.9}, {"Recommender job 1", 2.6}, {"Recommender job 2", 3.3}} {
+	}{{"Pagerank job 1", 1.22}, {"Pagerank job 2", 1.75}, {"NutchIndexing", 1.08}, {"WordCount", 1.9},
+		{"Recommender job 1", 2.6}, {"Recommender job 2", 3.3}} {
 		m, ideal, err := fitted(reducer, 0.999, c.penalty)
 		if err != nil {
 			return nil, err
@@ -99,7 +103,8 @@ func fig1b(*lab) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := newTable("WordCount's reducer: the paper's measurements and the model fitted to the first", "memory", "paper", "model", "error")
+	table := newTable("WordCount's reducer: the paper's measurements and the model fitted to the first", "memory",
+		"paper", "model", "error")
 	worst := 0.0
 	for _, p := range []struct{ share, slower float64 }{{0.83, 1.84}, {0.41, 1.83}, {0.1, 1.82}} {
 		says := words.Slowdown(at(p.share, ideal))
@@ -114,7 +119,8 @@ func fig1b(*lab) (*Findings, error) {
 	exactly := math.Abs(half-2) < 0.005 && math.Abs(one5-1.5) < 0.005 && math.Abs(two-2) < 0.005
 	low, high := words.Slowdown(at(0.52, ideal)), words.Slowdown(at(0.83, ideal))
 	return &Findings{
-		Tables: []Table{table}, Data: []Table{data}, Pictures: []Picture{{"profiles", "Slowdown of reducers over memory (computed)", plot}},
+		Tables: []Table{table}, Data: []Table{data},
+		Pictures: []Picture{{"profiles", "Slowdown of reducers over memory (computed)", plot}},
 		Claims: []Claim{
 			stated("yarn-me/fig1b", "word-count").because(words.Slowdown(at(0.101, ideal))).
 				judge(fmt.Sprintf("%.2f and %.2f, predicted", words.Slowdown(at(0.41, ideal)), words.Slowdown(at(0.1, ideal))),
@@ -130,9 +136,11 @@ func fig1b(*lab) (*Findings, error) {
 func fig1c(*lab) (*Findings, error) {
 	measured := profile.MeasuredPaging()
 	table := newTable("Errors of the model at sizes it was not fitted to", "memory", "merge", "sort")
-	data := newTable("predictions", "program", "memory_share", "measured_s", "predicted_s", "written_bytes", "computed_bytes")
-	plot := &chart.Plot{Title: "Error of the two-run model", Subtitle: "measured here with small programs; fitted at 50 and 100 %", X: "memory, % of the ideal", Y: "predicted over measured, % off",
-		Lines: []chart.Rule{{At: 5}, {At: -5}}}
+	data := newTable("predictions", "program", "memory_share", "measured_s", "predicted_s", "written_bytes",
+		"computed_bytes")
+	plot := &chart.Plot{Title: "Error of the two-run model",
+		Subtitle: "measured here with small programs; fitted at 50 and 100 %", X: "memory, % of the ideal",
+		Y: "predicted over measured, % off", Lines: []chart.Rule{{At: 5}, {At: -5}}}
 	var errors, spills []float64
 	rows := map[float64][]string{}
 	var shares []float64
@@ -168,15 +176,17 @@ func fig1c(*lab) (*Findings, error) {
 	bytesOff := quantile(spills, 1)
 	five, ten := shareAtMost(errors, profile.Near), shareAtMost(errors, profile.Far)
 	return &Findings{
-		Tables: []Table{table}, Data: []Table{data}, Pictures: []Picture{{"errors", "Errors of the two-run model (measured)", plot}},
-		Claims: []Claim{stated("yarn-me/fig1c", "computable").judge(fmt.Sprintf("at most %.1f %% off what was written", 100*bytesOff),
-			bytesOff <= 0.05, bytesOff <= 0.1), stated("yarn-me/fig1c", "accuracy").
-			judge(fmt.Sprintf("%s within 5 %%, %s within 10 %%, the worst is off by %s", percent(five), percent(ten), percent(quantile(errors, 1))),
-				five > 0.5, ten > 0.5)},
+		Tables: []Table{table}, Data: []Table{data},
+		Pictures: []Picture{{"errors", "Errors of the two-run model (measured)", plot}},
+		Claims: []Claim{stated("yarn-me/fig1c", "computable").judge(fmt.Sprintf("at most %.1f %% off what was written",
+			100*bytesOff), bytesOff <= 0.05, bytesOff <= 0.1), stated("yarn-me/fig1c", "accuracy").
+			judge(fmt.Sprintf("%s within 5 %%, %s within 10 %%, the worst is off by %s", percent(five), percent(ten),
+				percent(quantile(errors, 1))), five > 0.5, ten > 0.5)},
 	}, nil
 }
 
-// twoRuns is the paper's model, T = well + spilled bytes / rate, fitted to a run with all memory and one with half of it.
+// twoRuns is the paper's model, T = well + spilled bytes / rate, fitted to a run with all memory and one with half of
+// it.
 type twoRuns struct {
 	input resource.Amount
 	well  float64 // seconds

@@ -20,7 +20,8 @@ import (
 func fig2a(*lab) (*Findings, error) {
 	spark := profile.SparkSortDefaults(10 * resource.GB)
 	spark.Expansion = 2
-	plot, data := profilePlot("Three frameworks: slowdown with less memory"), newTable("profiles", "task", "memory_share", "slowdown")
+	plot, data := profilePlot("Three frameworks: slowdown with less memory"),
+		newTable("profiles", "task", "memory_share", "slowdown")
 	for _, c := range []struct {
 		name string
 		f    framework.Task
@@ -44,10 +45,11 @@ func fig2a(*lab) (*Findings, error) {
 	}
 	claim := func(id string, k int) Claim {
 		d := differ(k)
-		return stated("yarn-me/fig2a", id).judge(fmt.Sprintf("%.1f %% apart on average over all sizes", 100*d), d <= 0.05, d <= 0.1)
+		return stated("yarn-me/fig2a", id).judge(fmt.Sprintf("%.1f %% apart on average over all sizes", 100*d), d <= 0.05,
+			d <= 0.1)
 	}
-	return &Findings{Data: []Table{data}, Pictures: []Picture{{"profiles", "Slowdown over memory for three frameworks (computed)", plot}},
-		Claims: []Claim{
+	return &Findings{Data: []Table{data},
+		Pictures: []Picture{{"profiles", "Slowdown over memory for three frameworks (computed)", plot}}, Claims: []Claim{
 			claim("spark", 1),
 			claim("tez", 2),
 		},
@@ -130,10 +132,12 @@ func (s spiller) together(n int) (float64, error) {
 	real := cluster.Elasticity{Kind: cluster.Step, Factor: s.slower, DiskRate: s.rate}
 	w := &workload.Workload{}
 	for i := range n {
-		w.Jobs = append(w.Jobs, workload.Job{After: -1, Truth: []workload.StageTruth{{IdealMemory: workload.ForAll(2 * resource.GB)}},
-			Job: cluster.Job{ID: cluster.JobID(i + 1), Name: "reducer" + strconv.Itoa(i+1), Submitted: timeline.Time(i) * timeline.Time(time.Second),
-				Stages: []cluster.Stage{{Name: "reduce", Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB),
-					MinMemory: resource.GB, Duration: 189 * time.Second, Elasticity: real}}}})
+		w.Jobs = append(w.Jobs,
+			workload.Job{After: -1, Truth: []workload.StageTruth{{IdealMemory: workload.ForAll(2 * resource.GB)}},
+				Job: cluster.Job{ID: cluster.JobID(i + 1), Name: "reducer" + strconv.Itoa(i+1),
+					Submitted: timeline.Time(i) * timeline.Time(time.Second),
+					Stages: []cluster.Stage{{Name: "reduce", Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB),
+						MinMemory: resource.GB, Duration: 189 * time.Second, Elasticity: real}}}})
 	}
 	node := resource.Of(16*resource.Core, 64*resource.GB)
 	node[resource.Disk] = s.diskRate
@@ -152,7 +156,8 @@ func fig2c(*lab) (*Findings, error) {
 		{"Pagerank job 1, Recommender, hard disk", 1.22, 15 * resource.MB, hdd, 110 * resource.MB},
 		{"WordCount, solid-state disk", 1.9, 20_700_000, ssd, 145 * resource.MB},
 	}
-	table := newTable("Slowdown by running at the same time", "reducers", spillers[0].name, spillers[1].name, spillers[2].name)
+	table := newTable("Slowdown by running at the same time", "reducers", spillers[0].name, spillers[1].name,
+		spillers[2].name)
 	data := newTable("slowdowns", "reducers", "task", "slowdown")
 	plot := &chart.Plot{Title: "Under-sized reducers that share a disk",
 		Subtitle: "simulated; calibrated to the paper's figure", X: "reducers at the same time", Y: "slowdown"}

@@ -18,9 +18,10 @@ func fig3Workload() *workload.Workload {
 	others := workload.Job{After: -1, Job: cluster.Job{ID: 1, Name: "others", Stages: []cluster.Stage{
 		{Name: "first", Tasks: 1, Ideal: memory(4), Duration: 100 * time.Second},
 		{Name: "second", Tasks: 1, Ideal: memory(5), Duration: 200 * time.Second}}}}
-	job := workload.Job{After: -1, Job: cluster.Job{ID: 2, Name: "job", Submitted: timeline.Time(time.Second), Stages: []cluster.Stage{
-		{Name: "tasks", Tasks: 3, Ideal: memory(3), MinMemory: 300 * resource.MB, Duration: 25 * time.Second,
-			Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}}}}
+	job := workload.Job{After: -1, Job: cluster.Job{ID: 2, Name: "job", Submitted: timeline.Time(time.Second),
+		Stages: []cluster.Stage{
+			{Name: "tasks", Tasks: 3, Ideal: memory(3), MinMemory: 300 * resource.MB, Duration: 25 * time.Second,
+				Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}}}}
 	return &workload.Workload{Jobs: []workload.Job{others, job}}
 }
 
@@ -28,7 +29,8 @@ func fig3(*lab) (*Findings, error) {
 	config := sim.Config{Nodes: sim.Uniform(1, resource.Of(16*resource.Core, 10*resource.GB)), KeepTasks: true}
 	table := newTable("The job of three tasks", "scheduler", "job runtime", "runs of its tasks")
 	data := newTable("tasks", "scheduler", "job", "task", "memory_bytes", "launched_s", "finished_s")
-	gantt := &chart.Gantt{Title: "Three tasks on a busy node", Subtitle: "simulated", Legend: []string{"other jobs", "the job"}, Faint: "under-sized"}
+	gantt := &chart.Gantt{Title: "Three tasks on a busy node", Subtitle: "simulated",
+		Legend: []string{"other jobs", "the job"}, Faint: "under-sized"}
 	var runtime [2]float64
 	for k, c := range []contender{yarn, yarnMESum} {
 		r, err := c.succeed(config, fig3Workload())
@@ -41,7 +43,8 @@ func fig3(*lab) (*Findings, error) {
 			from, to := time.Duration(t.Launched).Seconds(), time.Duration(t.Finished).Seconds()
 			mine := t.ID.Job == 2
 			data.put(c.Label, int(t.ID.Job), i, int64(t.Memory), from, to)
-			span := chart.Span{Row: len(gantt.Rows), From: from, To: to, Label: resource.FormatMemory(t.Memory), Faint: t.UnderSized}
+			span := chart.Span{Row: len(gantt.Rows), From: from, To: to, Label: resource.FormatMemory(t.Memory),
+				Faint: t.UnderSized}
 			row := "others"
 			if mine {
 				row, span.Color = "task "+strconv.Itoa(int(t.ID.Index)+1), 1

@@ -80,12 +80,14 @@ func concurrentData() Table {
 func concurrentFindings(app application, perRuns [][]pair) (Table, Picture) {
 	table := newTable("Share by which YARN-ME is faster than YARN, "+app.name+" (average of the iterations)",
 		"runs", "runtime", "map phase", "reduce phase", "makespan", "memory in use", "under-sized")
-	bars := &chart.Bars{Title: app.name + ": YARN-ME over YARN", Subtitle: "simulated; average, minimum and maximum of the iterations", Y: "improvement, %"}
+	bars := &chart.Bars{Title: app.name + ": YARN-ME over YARN",
+		Subtitle: "simulated; average, minimum and maximum of the iterations", Y: "improvement, %"}
 	for _, m := range metrics {
 		s := chart.BarSeries{Name: m.name}
 		for _, pairs := range perRuns {
 			g := gains(pairs, m)
-			s.Values, s.Low, s.High = append(s.Values, 100*mean(g)), append(s.Low, 100*slices.Min(g)), append(s.High, 100*slices.Max(g))
+			s.Values, s.Low, s.High = append(s.Values, 100*mean(g)), append(s.Low, 100*slices.Min(g)),
+				append(s.High, 100*slices.Max(g))
 		}
 		bars.Series = append(bars.Series, s)
 	}
@@ -102,7 +104,8 @@ func concurrentFindings(app application, perRuns [][]pair) (Table, Picture) {
 		}
 		table.add(append(row, percent(before)+" → "+percent(after), percent(elastic))...)
 	}
-	return table, Picture{FileName(app.name), "Improvement of YARN-ME over YARN for " + app.name + ", over the number of concurrent runs (simulated)", bars}
+	return table, Picture{FileName(app.name), "Improvement of YARN-ME over YARN for " + app.name +
+		", over the number of concurrent runs (simulated)", bars}
 }
 
 // meanMemory returns the share of memory in use under YARN and under YARN-ME.
@@ -138,7 +141,8 @@ func fig4(l *lab) (*Findings, error) {
 func fig4Timelines(l *lab, f *Findings, starts []start) error {
 	memory := &chart.Plot{Title: "Memory in use, " + strconv.Itoa(len(starts)) + " Pagerank runs",
 		Subtitle: "simulated; granted memory", X: "time, s", Y: "share of memory, %", YMin: new(float64)}
-	running := &chart.Plot{Title: "Under-sized tasks under YARN-ME", Subtitle: "simulated", X: "time, s", Y: "running tasks", YMin: new(float64)}
+	running := &chart.Plot{Title: "Under-sized tasks under YARN-ME", Subtitle: "simulated", X: "time, s",
+		Y: "running tasks", YMin: new(float64)}
 	data := newTable("timeline", "scheduler", "time_s", "memory", "under_sized_tasks")
 	for _, c := range []contender{yarn, yarnMESum} {
 		_, r, err := assumedDefault.runPhases(c, starts, l.seed(0))
@@ -281,7 +285,8 @@ func fig5ab(l *lab) (*Findings, error) {
 		all[app.name] = perRuns
 		table, bars := concurrentFindings(app, perRuns)
 		f.Tables, f.Pictures = append(f.Tables, table), append(f.Pictures, bars)
-		sensitivity, err := sensitivityTable(&lab{ctx: l.ctx, Settings: Settings{Seed: l.Seed, Workers: l.Workers}}, homogeneous(app, len(perRuns)))
+		sensitivity, err := sensitivityTable(&lab{ctx: l.ctx, Settings: Settings{Seed: l.Seed, Workers: l.Workers}},
+			homogeneous(app, len(perRuns)))
 		if err != nil {
 			return nil, err
 		}

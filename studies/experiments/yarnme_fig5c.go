@@ -12,7 +12,8 @@ import (
 // mix is the heterogeneous workload of section 5.2.
 func mix() []start {
 	all := []start{{pagerank, 0}, {recommender, 0}, {wordCount, 0}, {wordCount, 0}, {wordCount, 0}}
-	for i, app := range []application{wordCount, pagerank, wordCount, recommender, wordCount, pagerank, wordCount, recommender, wordCount} {
+	for i, app := range []application{wordCount, pagerank, wordCount, recommender, wordCount, pagerank, wordCount,
+		recommender, wordCount} {
 		all = append(all, start{app, time.Duration(i+1) * 5 * time.Minute})
 	}
 	return all
@@ -24,7 +25,8 @@ func fig5c(l *lab) (*Findings, error) {
 		starts = starts[2:4]
 	}
 	var pairs []pair
-	data := newTable("runs", "iteration", "application", "start_s", "yarn_runtime_s", "yarn_me_runtime_s", "yarn_map_s", "yarn_me_map_s")
+	data := newTable("runs", "iteration", "application", "start_s", "yarn_runtime_s", "yarn_me_runtime_s", "yarn_map_s",
+		"yarn_me_map_s")
 	err := each(l, "mix", l.Runs, func(i int) (pair, error) {
 		return assumedDefault.runPair(yarnMESum, starts, l.seed(i))
 	}, func(i int, p pair) {
@@ -63,7 +65,8 @@ func ofApplication(starts []start, pairs []pair, name string, of func(phases) []
 
 func fig5cFindings(starts []start, pairs []pair) *Findings {
 	runtimes, maps := func(p phases) []float64 { return p.Runtimes }, func(p phases) []float64 { return p.Maps }
-	table := newTable("Share by which YARN-ME is faster than YARN (average of the iterations)", "application", "runtime", "map phase")
+	table := newTable("Share by which YARN-ME is faster than YARN (average of the iterations)", "application", "runtime",
+		"map phase")
 	bars := &chart.Bars{Title: "A mix of applications: YARN-ME over YARN",
 		Subtitle: "simulated; average, minimum and maximum of the iterations", Y: "improvement, %",
 		Series: []chart.BarSeries{{Name: "runtime"}, {Name: "map phase"}}}
@@ -80,7 +83,8 @@ func fig5cFindings(starts []start, pairs []pair) *Findings {
 		for k, of := range []func(phases) []float64{runtimes, maps} {
 			g := ofApplication(starts, pairs, name, of)
 			s := &bars.Series[k]
-			s.Values, s.Low, s.High = append(s.Values, 100*mean(g)), append(s.Low, 100*slices.Min(g)), append(s.High, 100*slices.Max(g))
+			s.Values, s.Low, s.High = append(s.Values, 100*mean(g)), append(s.Low, 100*slices.Min(g)),
+				append(s.High, 100*slices.Max(g))
 			row = append(row, percent(mean(g)))
 		}
 		table.add(row...)

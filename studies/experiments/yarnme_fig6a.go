@@ -20,7 +20,8 @@ type fig6aRatios struct{ yarn, unreserved [][]float64 }
 
 func fig6a(l *lab, elasticOne contender, endsOnly bool) (*Findings, error) {
 	data := newTable("traces", "distribution", "tasks_max", "memory_max_gb", "duration_max_s", "run", "penalty",
-		"yarn_job_runtime_s", "yarn_unreserved_job_runtime_s", "yarn_me_job_runtime_s", "yarn_makespan_s", "yarn_me_makespan_s",
+		"yarn_job_runtime_s", "yarn_unreserved_job_runtime_s", "yarn_me_job_runtime_s", "yarn_makespan_s",
+		"yarn_me_makespan_s",
 		"yarn_memory", "yarn_me_memory", "yarn_me_elastic")
 	found := map[curve]*fig6aRatios{}
 	for _, r := range tableTwo {
@@ -90,23 +91,27 @@ func (o contender) underPenalties(size int, c configuration, seed uint64) ([]out
 }
 
 func fig6aFindings(found map[curve]*fig6aRatios, data Table) *Findings {
-	table := newTable("Ratio of YARN-ME's average job runtime to YARN's, over configurations", "curve", "best", "25 %", "median", "75 %", "worst",
-		"configurations ≤ 0.7", "worst trace", "median to YARN without reservations")
-	plot := &chart.Plot{Title: "YARN-ME to YARN, average job runtime", Subtitle: "simulated; solid: median of a configuration's traces, dashed: maximum",
-		X: "ratio (below 1: YARN-ME is faster)", Y: "share of configurations", Lines: []chart.Rule{{At: 1, Vertical: true}}}
+	table := newTable("Ratio of YARN-ME's average job runtime to YARN's, over configurations", "curve", "best", "25 %",
+		"median", "75 %", "worst", "configurations ≤ 0.7", "worst trace", "median to YARN without reservations")
+	plot := &chart.Plot{Title: "YARN-ME to YARN, average job runtime",
+		Subtitle: "simulated; solid: median of a configuration's traces, dashed: maximum",
+		X:        "ratio (below 1: YARN-ME is faster)", Y: "share of configurations",
+		Lines: []chart.Rule{{At: 1, Vertical: true}}}
 	medians := map[curve][]float64{}
 	for k, c := range curves() {
 		f := found[c]
 		m, worst, free := values(f.yarn, median), values(f.yarn, slices.Max[[]float64]), values(f.unreserved, median)
 		medians[c] = m
-		table.add(c.String(), decimals(slices.Min(m), 2), decimals(quantile(m, 0.25), 2), decimals(median(m), 2), decimals(quantile(m, 0.75), 2),
-			decimals(slices.Max(m), 2), percent(shareAtMost(m, 0.7)), decimals(slices.Max(worst), 2), decimals(median(free), 2))
+		table.add(c.String(), decimals(slices.Min(m), 2), decimals(quantile(m, 0.25), 2), decimals(median(m), 2),
+			decimals(quantile(m, 0.75), 2), decimals(slices.Max(m), 2), percent(shareAtMost(m, 0.7)),
+			decimals(slices.Max(worst), 2), decimals(median(free), 2))
 		solid, dashed := chart.CDF(c.String(), m), chart.CDF("", worst)
 		solid.Color, dashed.Color, dashed.Dashed = k+1, k+1, true
 		plot.Series = append(plot.Series, solid, dashed)
 	}
 	f := &Findings{Tables: []Table{table}, Data: []Table{data}, Claims: fig6aClaims(medians),
-		Pictures: []Picture{{"cdf", "Distribution over configurations of the ratio of YARN-ME's average job runtime to YARN's (simulated)", plot}},
+		Pictures: []Picture{{"cdf",
+			"Distribution over configurations of the ratio of YARN-ME's average job runtime to YARN's (simulated)", plot}},
 	}
 	return f
 }

@@ -30,7 +30,8 @@ func fig6b(l *lab) (*Findings, error) {
 		sizes = []int{10, 20}
 	}
 	ratios := make([][][]float64, len(sizes)) // per size and penalty
-	data := newTable("traces", "nodes", "run", "penalty", "yarn_job_runtime_s", "yarn_me_job_runtime_s", "yarn_makespan_s", "yarn_me_makespan_s")
+	data := newTable("traces", "nodes", "run", "penalty", "yarn_job_runtime_s", "yarn_me_job_runtime_s",
+		"yarn_makespan_s", "yarn_me_makespan_s")
 	err := each(l, "sizes", len(sizes)*l.Runs, func(i int) (fig6bTrial, error) {
 		return fig6bRun(sizes[i/l.Runs], l.seed(i%l.Runs))
 	}, func(i int, t fig6bTrial) {
@@ -77,9 +78,11 @@ func fig6bRun(size int, seed uint64) (t fig6bTrial, err error) {
 }
 
 func fig6bFindings(sizes []int, ratios [][][]float64, data Table) *Findings {
-	table := newTable("Ratio of YARN-ME's average job runtime to YARN's, median of the traces", "nodes and jobs", "1.5x", "3x")
-	plot := &chart.Plot{Title: "YARN-ME to YARN as cluster and workload grow", Subtitle: "simulated, one uniform trace per size",
-		X: "nodes, and jobs", Y: "ratio of average job runtimes", LogX: true, YMin: new(float64)}
+	table := newTable("Ratio of YARN-ME's average job runtime to YARN's, median of the traces", "nodes and jobs", "1.5x",
+		"3x")
+	plot := &chart.Plot{Title: "YARN-ME to YARN as cluster and workload grow",
+		Subtitle: "simulated, one uniform trace per size", X: "nodes, and jobs", Y: "ratio of average job runtimes",
+		LogX: true, YMin: new(float64)}
 	worst, drift := 0.0, 0.0
 	for k, p := range penalties {
 		s := chart.Series{Name: fmt.Sprintf("unif %gx", p)}
@@ -95,7 +98,8 @@ func fig6bFindings(sizes []int, ratios [][][]float64, data Table) *Findings {
 	}
 	return &Findings{
 		Tables: []Table{table}, Data: []Table{data},
-		Pictures: []Picture{{"scaling", "Ratio of average job runtimes, YARN-ME to YARN, from 100 nodes on (simulated)", plot}},
+		Pictures: []Picture{{"scaling", "Ratio of average job runtimes, YARN-ME to YARN, from 100 nodes on (simulated)",
+			plot}},
 		Claims: []Claim{stated("yarn-me/fig6b", "scaling").
 			judge(fmt.Sprintf("up to %d nodes the ratio is at most %.2f, and at most %.2f above that at %d nodes",
 				sizes[len(sizes)-1], worst, max(0, drift), sizes[0]),

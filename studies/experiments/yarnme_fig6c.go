@@ -25,7 +25,8 @@ func (r sweepRange) draw(seed uint64) configuration {
 func fig6c(l *lab) (*Findings, error) {
 	ratios, toPrompt := map[curve][]float64{}, map[curve][]float64{}
 	data := newTable("traces", "distribution", "run", "tasks_max", "memory_max_gb", "duration_max_s", "penalty",
-		"meganode_job_runtime_s", "prompt_meganode_job_runtime_s", "yarn_me_job_runtime_s", "meganode_makespan_s", "yarn_me_makespan_s", "meganode_memory")
+		"meganode_job_runtime_s", "prompt_meganode_job_runtime_s", "yarn_me_job_runtime_s", "meganode_makespan_s",
+		"yarn_me_makespan_s", "meganode_memory")
 	for _, r := range tableTwo {
 		err := each(l, r.dist.String(), l.Runs, func(i int) (fig6cTrial, error) {
 			return fig6cRun(l.size(), r.draw(l.seed(i)), l.seed(i))
@@ -75,8 +76,8 @@ func wins(ratios []float64) float64 {
 func fig6cFindings(ratios, toPrompt map[curve][]float64, data Table) *Findings {
 	table := newTable("Ratio of YARN-ME's average job runtime to the Meganode's, over traces", "curve",
 		"YARN-ME wins", "by over 5 %", "5 %", "median", "95 %", "wins against the prompt one")
-	plot := &chart.Plot{Title: "YARN-ME to Meganode, average job runtime", Subtitle: "simulated", X: "ratio (below 1: YARN-ME is faster)",
-		Y: "share of traces", Lines: []chart.Rule{{At: 1, Vertical: true}}}
+	plot := &chart.Plot{Title: "YARN-ME to Meganode, average job runtime", Subtitle: "simulated",
+		X: "ratio (below 1: YARN-ME is faster)", Y: "share of traces", Lines: []chart.Rule{{At: 1, Vertical: true}}}
 	for _, c := range curves() {
 		r := ratios[c]
 		table.add(c.String(), percent(wins(r)), percent(shareAtMost(r, 0.95)), decimals(quantile(r, 0.05), 2),
@@ -86,7 +87,8 @@ func fig6cFindings(ratios, toPrompt map[curve][]float64, data Table) *Findings {
 	won := func(d workload.Distribution, p float64) float64 { return wins(ratios[curve{d, p}]) }
 	return &Findings{
 		Tables: []Table{table}, Data: []Table{data},
-		Pictures: []Picture{{"cdf", "Distribution over traces of the ratio of YARN-ME's average job runtime to the Meganode's (simulated)", plot}},
+		Pictures: []Picture{{"cdf",
+			"Distribution over traces of the ratio of YARN-ME's average job runtime to the Meganode's (simulated)", plot}},
 		Claims: []Claim{
 			fig6cUniformWins(won(workload.Uniform, 3), won(workload.Uniform, 1.5)),
 			fig6cExponentialWins(won(workload.Exponential, 1.5), wins(toPrompt[curve{workload.Exponential, 1.5}])),
@@ -102,8 +104,8 @@ func fig6cUniformWins(at3, at15 float64) Claim {
 
 func fig6cExponentialWins(once, prompt float64) Claim {
 	return stated("yarn-me/fig6c", "exponential").
-		judge(fmt.Sprintf("%s, but %s against a Meganode that reports as often as all nodes together", percent(once), percent(prompt)),
-			once >= 0.2 && prompt >= 0.2, once >= 0.2)
+		judge(fmt.Sprintf("%s, but %s against a Meganode that reports as often as all nodes together", percent(once),
+			percent(prompt)), once >= 0.2 && prompt >= 0.2, once >= 0.2)
 }
 
 func fig6cMeganodeWins(at15, at3 float64) Claim {

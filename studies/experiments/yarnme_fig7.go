@@ -24,12 +24,13 @@ type fig7Trial struct {
 func fig7(l *lab, what string, claims func(ratios [][]float64) []Claim) (*Findings, error) {
 	ratios := make([][]float64, len(fig7Errors))
 	data := newTable("traces", "run", "error", "yarn_job_runtime_s", "yarn_me_job_runtime_s", "yarn_me_elastic")
-	err := each(l, what, l.Runs, func(i int) (fig7Trial, error) { return fig7Run(l.size(), what, l.seed(i)) }, func(i int, t fig7Trial) {
-		for k, e := range fig7Errors {
-			ratios[k] = append(ratios[k], t.Elastic[k].Runtime/t.YARN[k].Runtime)
-			data.put(i, e.String(), t.YARN[k].Runtime, t.Elastic[k].Runtime, t.Elastic[k].Elastic)
-		}
-	})
+	err := each(l, what, l.Runs, func(i int) (fig7Trial, error) { return fig7Run(l.size(), what, l.seed(i)) },
+		func(i int, t fig7Trial) {
+			for k, e := range fig7Errors {
+				ratios[k] = append(ratios[k], t.Elastic[k].Runtime/t.YARN[k].Runtime)
+				data.put(i, e.String(), t.YARN[k].Runtime, t.Elastic[k].Runtime, t.Elastic[k].Elastic)
+			}
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -99,16 +100,18 @@ func lost(with, without []float64) []float64 {
 func fig7Findings(what string, ratios [][]float64) *Findings {
 	table := newTable("Ratio of YARN-ME's average job runtime to YARN's, over traces", "error of "+what, "median",
 		"5 %", "95 %", "YARN-ME is faster", "gain lost: median", "95 %")
-	plot := &chart.Plot{Title: "YARN-ME to YARN, " + what + " mis-estimated", Subtitle: "simulated, 3x penalty", X: "ratio (below 1: YARN-ME is faster)",
-		Y: "share of traces", Lines: []chart.Rule{{At: 1, Vertical: true}}}
+	plot := &chart.Plot{Title: "YARN-ME to YARN, " + what + " mis-estimated", Subtitle: "simulated, 3x penalty",
+		X: "ratio (below 1: YARN-ME is faster)", Y: "share of traces", Lines: []chart.Rule{{At: 1, Vertical: true}}}
 	for k, e := range fig7Errors {
 		less := lost(ratios[k], ratios[0])
-		table.add(fig7Name(e), decimals(median(ratios[k]), 3), decimals(quantile(ratios[k], 0.05), 3), decimals(quantile(ratios[k], 0.95), 3),
-			percent(wins(ratios[k])), decimals(median(less), 3), decimals(quantile(less, 0.95), 3))
+		table.add(fig7Name(e), decimals(median(ratios[k]), 3), decimals(quantile(ratios[k], 0.05), 3),
+			decimals(quantile(ratios[k], 0.95), 3), percent(wins(ratios[k])), decimals(median(less), 3),
+			decimals(quantile(less, 0.95), 3))
 		plot.Series = append(plot.Series, chart.CDF(fig7Name(e), ratios[k]))
 	}
 	return &Findings{Tables: []Table{table},
-		Pictures: []Picture{{"cdf", "Distribution over traces of the ratio of average job runtimes with mis-estimated " + what + " (simulated)", plot}}}
+		Pictures: []Picture{{"cdf", "Distribution over traces of the ratio of average job runtimes with mis-estimated " +
+			what + " (simulated)", plot}}}
 }
 
 // Indexes in fig7Errors.
@@ -136,8 +139,8 @@ func fig7aSimilar(off float64) Claim {
 
 func fig7aComparable(touched, bounded float64) Claim {
 	return stated("yarn-me/fig7a", "comparable").
-		judge(fmt.Sprintf("%s of traces gain less; in %s of all it is at most 10 %% of YARN's runtime", percent(touched), percent(bounded)),
-			bounded >= 0.95 && touched <= 0.5, bounded >= 0.95 || touched <= 0.5)
+		judge(fmt.Sprintf("%s of traces gain less; in %s of all it is at most 10 %% of YARN's runtime", percent(touched),
+			percent(bounded)), bounded >= 0.95 && touched <= 0.5, bounded >= 0.95 || touched <= 0.5)
 }
 
 func fig7bClaims(r [][]float64) []Claim {
@@ -161,7 +164,8 @@ func fig7bNegligible(off float64) Claim {
 
 func fig7cClaims(r [][]float64) []Claim {
 	reduced := func(k int) float64 { return quantile(lost(r[k], r[noError]), 0.95) }
-	return []Claim{fig7cReduced(reduced(muchMore)), fig7cOthers(max(reduced(someMore), reduced(someLess), reduced(muchLess)))}
+	return []Claim{fig7cReduced(reduced(muchMore)),
+		fig7cOthers(max(reduced(someMore), reduced(someLess), reduced(muchLess)))}
 }
 
 func fig7cReduced(gain float64) Claim {

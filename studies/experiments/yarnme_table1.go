@@ -50,8 +50,8 @@ type assumed struct {
 	disk       resource.Amount // bandwidth of a node's disk, bytes per second; 0 is no limit
 }
 
-// assumedDefault has mappers of 25 to 50 s and reducers of 98 to 238 s. The disk is one hard disk of 2010s servers (Prophet section
-// IV), as in docs/truth.md.
+// assumedDefault has mappers of 25 to 50 s and reducers of 98 to 238 s. The disk is one hard disk of 2010s servers
+// (Prophet section IV), as in docs/truth.md.
 var assumedDefault = assumed{"as assumed", 10, 20, 0.1, 1536 * resource.MiB, 0.1, 110 * resource.MB}
 
 // cluster returns the cluster of section 5.1.
@@ -107,7 +107,8 @@ func (a assumed) workload(starts []start, seed uint64) (w *workload.Workload, ru
 
 func (a assumed) mappers(app application, m mapReduce) cluster.Stage {
 	perMap := app.input * 1000 / float64(app.jobs[0].maps) // MB; the second job's input is not given
-	return a.underSizable("map", m.maps, m.mapMemory, perMap/a.mapRate, app.spill, cluster.Elasticity{Kind: cluster.Step, Factor: m.mapPenalty})
+	return a.underSizable("map", m.maps, m.mapMemory, perMap/a.mapRate, app.spill,
+		cluster.Elasticity{Kind: cluster.Step, Factor: m.mapPenalty})
 }
 
 func (a assumed) reducers(app application, m mapReduce) cluster.Stage {
@@ -118,7 +119,8 @@ func (a assumed) reducers(app application, m mapReduce) cluster.Stage {
 	return s
 }
 
-func (a assumed) underSizable(name string, tasks int, gb, seconds float64, spill resource.Amount, e cluster.Elasticity) cluster.Stage {
+func (a assumed) underSizable(name string, tasks int, gb, seconds float64, spill resource.Amount,
+	e cluster.Elasticity) cluster.Stage {
 	memory := resource.Amount(math.Round(gb*10)) * 100 * resource.MB
 	least := resource.Amount(math.Ceil(gb*10*a.leastShare-1e-9)) * 100 * resource.MB
 	e.DiskRate = spill

@@ -22,7 +22,8 @@ type HadoopMapper struct {
 
 // HadoopMapperDefaults returns a mapper with Hadoop's default settings (mapred-default.xml).
 func HadoopMapperDefaults(output, records resource.Amount) HadoopMapper {
-	return HadoopMapper{Output: output, Records: records, SortBufferPercent: 0.5, SpillPercent: 0.8, RecordBytes: 16, SortFactor: 10}
+	return HadoopMapper{Output: output, Records: records, SortBufferPercent: 0.5, SpillPercent: 0.8, RecordBytes: 16,
+		SortFactor: 10}
 }
 
 // HadoopMapperPaper returns a mapper in the reading of YARN-ME: a step, because any number of spills is merged in one

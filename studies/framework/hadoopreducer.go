@@ -33,13 +33,15 @@ type HadoopReducer struct {
 
 // HadoopReducerDefaults returns a reducer with Hadoop's default settings (mapred-default.xml).
 func HadoopReducerDefaults(input, segment resource.Amount) HadoopReducer {
-	return HadoopReducer{Input: input, Segment: segment, InputBufferPercent: 0.70, MergePercent: 0.66, MemoryLimitPercent: 0.25, SortFactor: 10}
+	return HadoopReducer{Input: input, Segment: segment, InputBufferPercent: 0.70, MergePercent: 0.66,
+		MemoryLimitPercent: 0.25, SortFactor: 10}
 }
 
 // HadoopReducerPaper returns a reducer in the reading for which the formula of YARN-ME is exact: the buffer is spilled
 // only when it is completely full, the rest stays in memory, and no file is written twice.
 func HadoopReducerPaper(input, segment resource.Amount) HadoopReducer {
-	return HadoopReducer{Input: input, Segment: segment, InputBufferPercent: 0.70, MergePercent: 1, MemoryLimitPercent: 0.25, ReduceInputBufferPercent: 1}
+	return HadoopReducer{Input: input, Segment: segment, InputBufferPercent: 0.70, MergePercent: 1,
+		MemoryLimitPercent: 0.25, ReduceInputBufferPercent: 1}
 }
 
 // Name implements Task.
@@ -59,14 +61,16 @@ func (r HadoopReducer) Check() error {
 		least bool // 0 is allowed
 	}{
 		{"input-buffer-percent", r.InputBufferPercent, false}, {"merge-percent", r.MergePercent, false},
-		{"memory-limit-percent", r.MemoryLimitPercent, false}, {"reduce-input-buffer-percent", r.ReduceInputBufferPercent, true},
+		{"memory-limit-percent", r.MemoryLimitPercent, false}, {"reduce-input-buffer-percent", r.ReduceInputBufferPercent,
+			true},
 	} {
 		if err := checkShare(s.name, s.value, s.least); err != nil {
 			return err
 		}
 	}
 	if r.MergePercent <= r.MemoryLimitPercent {
-		return fmt.Errorf("merge-percent %v: must be above memory-limit-percent, %v, or Hadoop refuses it", r.MergePercent, r.MemoryLimitPercent)
+		return fmt.Errorf("merge-percent %v: must be above memory-limit-percent, %v, or Hadoop refuses it", r.MergePercent,
+			r.MemoryLimitPercent)
 	}
 	return checkFactor(r.SortFactor)
 }
@@ -127,9 +131,9 @@ func (r HadoopReducer) evicted(buffer, rest resource.Amount) resource.Amount {
 	return rest - part - (mayStay-part)/r.Segment*r.Segment
 }
 
-// merged returns the bytes that are written in addition to the first spills: evicted data, unless the number of files is so large
-// that they are merged from memory, and files merged on disk, while fetching and before the reduce function
-// starts.
+// merged returns the bytes that are written in addition to the first spills: evicted data, unless the number of files
+// is so large that they are merged from memory, and files merged on disk, while fetching and before the reduce
+// function starts.
 func (r HadoopReducer) merged(s spills, evicted resource.Amount) resource.Amount {
 	if s.count > mostFiles {
 		s.size, s.count = s.size*(s.count/mostFiles), mostFiles

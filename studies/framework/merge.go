@@ -11,8 +11,8 @@ const mostFiles = 1 << 16
 
 // rewritten returns how many bytes are written again when files of these sizes are merged into one stream, at most
 // factor files at a time: a merge takes the smallest files, and the first merge takes as many as leave only full merges
-// after it (Hadoop's Merger). The last merge is only read. The files are used up. A factor of 0 is no limit; otherwise it
-// is at least 2.
+// after it (Hadoop's Merger). The last merge is only read. The files are used up. A factor of 0 is no limit;
+// otherwise it is at least 2.
 func rewritten(files sizes, factor int) resource.Amount {
 	if factor == 0 || files.len() <= factor {
 		return 0

@@ -70,15 +70,19 @@ func Fit(f Task, well, under Run) (Model, error) {
 		}
 	}
 	if n := f.SpilledBytes(well.Memory); n > 0 {
-		return Model{}, fmt.Errorf("well-sized run: with %s it spills %s: %s", resource.FormatMemory(well.Memory), resource.FormatMemory(n), enough(f))
+		return Model{}, fmt.Errorf("well-sized run: with %s it spills %s: %s", resource.FormatMemory(well.Memory),
+			resource.FormatMemory(n), enough(f))
 	}
 	spilled := f.SpilledBytes(under.Memory)
 	if spilled == 0 {
-		return Model{}, fmt.Errorf("under-sized run: with %s it spills nothing: %s", resource.FormatMemory(under.Memory), enough(f))
+		return Model{}, fmt.Errorf("under-sized run: with %s it spills nothing: %s", resource.FormatMemory(under.Memory),
+			enough(f))
 	}
 	lost := under.Duration - well.Duration
 	if lost <= 0 {
-		return Model{}, fmt.Errorf("under-sized run: its duration %v must be longer than that of the well-sized one, %v, or spilling costs nothing", under.Duration, well.Duration)
+		return Model{}, fmt.Errorf(
+			"under-sized run: its duration %v must be longer than that of the well-sized one, %v, or spilling costs nothing",
+			under.Duration, well.Duration)
 	}
 	return Model{Task: f, Ideal: well.Duration, SpillRate: float64(spilled) / lost.Seconds()}, nil
 }
@@ -101,13 +105,15 @@ func enough(f Task) string {
 	return "by its settings it is never well-sized, whatever its memory"
 }
 
-// IdealMemory returns the smallest memory with which f spills nothing. ok is false if there is none: a Hadoop reducer with
-// default settings always writes all its input.
+// IdealMemory returns the smallest memory with which f spills nothing. ok is false if there is none: a Hadoop reducer
+// with default settings always writes all its input.
 func IdealMemory(f Task) (memory resource.Amount, ok bool) {
 	if f.SpilledBytes(maxMemory) > 0 {
 		return 0, false
 	}
-	return 1 + resource.Amount(sort.Search(int(maxMemory), func(m int) bool { return f.SpilledBytes(resource.Amount(m)+1) == 0 })), true
+	return 1 + resource.Amount(sort.Search(int(maxMemory), func(m int) bool {
+		return f.SpilledBytes(resource.Amount(m)+1) == 0
+	})), true
 }
 
 // Duration returns the predicted run time with memory bytes.

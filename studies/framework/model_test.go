@@ -15,7 +15,8 @@ import (
 )
 
 func TestHadoopMapperSpills(t *testing.T) {
-	for _, c := range []struct{ sortMiB, want, spilled resource.Amount }{{50, 6, 200 * mb}, {100, 3, 200 * mb}, {200, 2, 200 * mb}, {300, 1, 0}} {
+	for _, c := range []struct{ sortMiB, want, spilled resource.Amount }{{50, 6, 200 * mb}, {100, 3, 200 * mb},
+		{200, 2, 200 * mb}, {300, 1, 0}} {
 		m := HadoopMapperDefaults(200*mb, 2_000_000)
 		heap := 2 * c.sortMiB * resource.MiB
 		if got := m.Spills(heap); got != c.want {
@@ -117,7 +118,8 @@ func TestFit(t *testing.T) {
 	for _, c := range []struct {
 		memory resource.Amount
 		want   time.Duration
-	}{{2500 * mb, 100 * time.Second}, {1500 * mb, 130 * time.Second}, {2000 * mb, 140 * time.Second}, {500 * mb, 140 * time.Second}} {
+	}{{2500 * mb, 100 * time.Second}, {1500 * mb, 130 * time.Second}, {2000 * mb, 140 * time.Second},
+		{500 * mb, 140 * time.Second}} {
 		if got := m.Duration(c.memory); got != c.want {
 			t.Errorf("%d MB: %v, want %v", c.memory/mb, got, c.want)
 		}
@@ -128,7 +130,8 @@ func TestFitLearnsExpansion(t *testing.T) {
 	truth := sparkSortPaper(2010 * mb)
 	truth.Expansion = 2.5
 	memory := 1200 * mb
-	under := Run{Memory: memory, Duration: 90 * time.Second, Spilled: truth.SpilledBytes(memory), Spills: 4} // 2.5*2010/1200
+	// 2.5*2010/1200
+	under := Run{Memory: memory, Duration: 90 * time.Second, Spilled: truth.SpilledBytes(memory), Spills: 4}
 	m, err := Fit(sparkSortPaper(2010*mb), Run{Memory: 6000 * mb, Duration: time.Minute}, under)
 	if err != nil {
 		t.Fatal(err)
@@ -151,9 +154,12 @@ func TestFitRefuses(t *testing.T) {
 		well, under Run
 		want        string
 	}{
-		{paper, run(2000, 10), run(1000, 20), "well-sized run: with 2GB it spills 2GB: by its settings it is well-sized from 1.87GiB"},
-		{paper, run(3000, 10), run(2900, 20), "under-sized run: with 2900MB it spills nothing: by its settings it is well-sized from"},
-		{paper, run(3000, 20), run(1000, 20), "under-sized run: its duration 20s must be longer than that of the well-sized one, 20s"},
+		{paper, run(2000, 10), run(1000, 20),
+			"well-sized run: with 2GB it spills 2GB: by its settings it is well-sized from 1.87GiB"},
+		{paper, run(3000, 10), run(2900, 20),
+			"under-sized run: with 2900MB it spills nothing: by its settings it is well-sized from"},
+		{paper, run(3000, 20), run(1000, 20),
+			"under-sized run: its duration 20s must be longer than that of the well-sized one, 20s"},
 		{paper, run(3000, 0), run(1000, 20), "well-sized run: duration 0: must be above 0"},
 		{paper, run(3000, 1), run(0, 20), "under-sized run: memory 0 bytes: must be 1 to"},
 		{HadoopReducerDefaults(2010*mb, 10*mb), run(9000, 1), run(1000, 20), "it is never well-sized, whatever its memory"},
@@ -168,8 +174,8 @@ func TestFitRefuses(t *testing.T) {
 	}
 }
 
-// frameworks draws any task that can be well-sized, with an input of which a byte is next to nothing: a model of a thousand bytes
-// has steps of one byte.
+// frameworks draws any task that can be well-sized, with an input of which a byte is next to nothing: a model of a
+// thousand bytes has steps of one byte.
 func frameworks() *rapid.Generator[Task] {
 	return rapid.Custom(func(t *rapid.T) Task {
 		input := resource.Amount(rapid.IntRange(100_000, 100_000_000).Draw(t, "input"))

@@ -41,7 +41,8 @@ func NewSpan(task Task, model *Model, least resource.Amount) (*Span, error) {
 		r.Least = inMiB(r.Ideal / 10)
 	}
 	if r.Least >= r.Ideal {
-		return nil, fmt.Errorf("min-memory %s: must be below the ideal, %s", resource.FormatMemory(r.Least), resource.FormatMemory(r.Ideal))
+		return nil, fmt.Errorf("min-memory %s: must be below the ideal, %s", resource.FormatMemory(r.Least),
+			resource.FormatMemory(r.Ideal))
 	}
 	if model == nil {
 		return r, nil

@@ -23,7 +23,8 @@ func TestJobFieldsAreReadBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := "bellows: 1\nname: x\nstages:\n  - name: s\n    " + strings.ReplaceAll(strings.TrimSpace(r.JobFields()), "\n", "\n    ") + "\n"
+		text := "bellows: 1\nname: x\nstages:\n  - name: s\n    " + strings.ReplaceAll(strings.TrimSpace(r.JobFields()),
+			"\n", "\n    ") + "\n"
 		w, err := jobfile.Read(strings.NewReader(text), "job.yaml", nil)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", f.Name(), err, text)
@@ -31,7 +32,8 @@ func TestJobFieldsAreReadBack(t *testing.T) {
 		e := w.Jobs[0].Stages[0].Elasticity
 		for i := range resource.Amount(50) {
 			memory := r.Least + (r.Ideal-r.Least)*i/50
-			if got, want := e.Slowdown(r.Ideal, memory), r.Elasticity.Slowdown(r.Ideal, memory); math.Abs(got-want) > 0.001*want {
+			if got, want := e.Slowdown(r.Ideal, memory),
+				r.Elasticity.Slowdown(r.Ideal, memory); math.Abs(got-want) > 0.001*want {
 				t.Errorf("%s with %d: %v in the file, %v in the model", f.Name(), memory, got, want)
 			}
 		}

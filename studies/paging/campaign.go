@@ -88,7 +88,8 @@ func (c *Campaign) Run(ctx context.Context) (res profile.Paging, err error) {
 			err = failure
 		}
 	}()
-	res = profile.Paging{Date: time.Now().UTC().Format(time.DateOnly), Swap: "file", Device: DeviceOf(dir), Kernel: KernelRelease(), Note: c.Note}
+	res = profile.Paging{Date: time.Now().UTC().Format(time.DateOnly), Swap: "file", Device: DeviceOf(dir),
+		Kernel: KernelRelease(), Note: c.Note}
 	for _, s := range c.Subjects {
 		curve, err := c.measure(ctx, s, dir)
 		if err != nil {

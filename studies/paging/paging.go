@@ -94,7 +94,8 @@ func (p *Plan) Runs() []Run {
 // Measure carries out a plan. A way that was stopped once at a share, or failed in all of two or more runs there, is
 // not run there again. seen, if not nil, is called for every run with the number of finished runs and of all runs. The
 // caller sets the curve's pattern.
-func Measure(ctx context.Context, r WayRunner, p *Plan, seen func(done, all int, run Run, m profiler.Measurement)) (profile.PagingCurve, error) {
+func Measure(ctx context.Context, r WayRunner, p *Plan, seen func(done, all int, run Run, m profiler.Measurement)) (
+	profile.PagingCurve, error) {
 	if err := p.Check(); err != nil {
 		return profile.PagingCurve{}, err
 	}
@@ -133,7 +134,8 @@ func Measure(ctx context.Context, r WayRunner, p *Plan, seen func(done, all int,
 const givenUp = "given up"
 
 // runWithin runs the program and stops it after limit.
-func runWithin(ctx context.Context, r WayRunner, way Way, memory resource.Amount, limit time.Duration) (profiler.Measurement, error) {
+func runWithin(ctx context.Context, r WayRunner, way Way, memory resource.Amount,
+	limit time.Duration) (profiler.Measurement, error) {
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	m, err := r.RunWay(bounded, way, memory)

@@ -104,8 +104,10 @@ func TestPagingPlanRefuses(t *testing.T) {
 		{Plan{Ideal: 64 * mib, Shares: []float64{0.5}, GiveUp: 5}, "repeats 0: must be 1 to 100"},
 		{Plan{Ideal: 64 * mib, Shares: []float64{0.5}, Repeats: 1, GiveUp: 1}, "give-up 1: must be a number above 1"},
 		{Plan{Ideal: 64 * mib, Repeats: 1, GiveUp: 5}, "shares: at least one"},
-		{Plan{Ideal: 64 * mib, Shares: []float64{0.5, 0.5}, Repeats: 1, GiveUp: 5}, "share 0.5: must be above 0, below 1, and above the one before"},
-		{Plan{Ideal: 4 * mib, Shares: []float64{0.25}, Repeats: 1, GiveUp: 5}, "share 0.25: is 1MiB of memory, must be at least 2MiB"},
+		{Plan{Ideal: 64 * mib, Shares: []float64{0.5, 0.5}, Repeats: 1, GiveUp: 5},
+			"share 0.5: must be above 0, below 1, and above the one before"},
+		{Plan{Ideal: 4 * mib, Shares: []float64{0.25}, Repeats: 1, GiveUp: 5},
+			"share 0.25: is 1MiB of memory, must be at least 2MiB"},
 	} {
 		if err := tt.p.Check(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v, want %q", err, tt.want)
@@ -203,18 +205,21 @@ func TestDescribeDevice(t *testing.T) {
 	sys := t.TempDir()
 	disk := filepath.Join(sys, "devices", "vda")
 	part := filepath.Join(disk, "vda1")
-	for _, d := range []string{filepath.Join(disk, "queue"), filepath.Join(disk, "device"), part, filepath.Join(sys, "dev", "block")} {
+	for _, d := range []string{filepath.Join(disk, "queue"), filepath.Join(disk, "device"), part,
+		filepath.Join(sys, "dev", "block")} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for file, text := range map[string]string{filepath.Join(disk, "queue", "rotational"): "0\n", filepath.Join(part, "partition"): "1\n"} {
+	for file, text := range map[string]string{filepath.Join(disk, "queue", "rotational"): "0\n",
+		filepath.Join(part, "partition"): "1\n"} {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for link, to := range map[string]string{
-		filepath.Join(sys, "dev", "block", "254:1"): part, filepath.Join(disk, "device", "driver"): "../../bus/drivers/virtio_blk",
+		filepath.Join(sys, "dev", "block", "254:1"): part,
+		filepath.Join(disk, "device", "driver"):     "../../bus/drivers/virtio_blk",
 	} {
 		if err := os.Symlink(to, link); err != nil {
 			t.Fatal(err)

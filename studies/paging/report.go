@@ -16,7 +16,8 @@ var Heads = []string{">SHARE", ">SPILL", ">FROM", ">TO", ">PAGE", ">FROM", ">TO"
 func Rows(c *profile.PagingCurve) (rows [][]string) {
 	for _, at := range c.Points {
 		spill, page := slowdownCells(at.Spill, c.IdealSeconds), slowdownCells(at.Page, c.IdealSeconds)
-		rows = append(rows, slices.Concat([]string{fmt.Sprintf("%.0f%%", 100*at.Share)}, spill, page, []string{failures(at.Page), cheaper(at)}))
+		rows = append(rows, slices.Concat([]string{fmt.Sprintf("%.0f%%", 100*at.Share)}, spill, page,
+			[]string{failures(at.Page), cheaper(at)}))
 	}
 	return rows
 }
@@ -56,7 +57,8 @@ func slowdownCells(t profile.Times, ideal float64) []string {
 		mark = ">"
 	}
 	fastest, slowest := t.Range()
-	return []string{fmt.Sprintf("%s%.2fx", mark, t.Median()/ideal), fmt.Sprintf("%.2fx", fastest/ideal), fmt.Sprintf("%s%.2fx", mark, slowest/ideal)}
+	return []string{fmt.Sprintf("%s%.2fx", mark, t.Median()/ideal), fmt.Sprintf("%.2fx", fastest/ideal),
+		fmt.Sprintf("%s%.2fx", mark, slowest/ideal)}
 }
 
 // failures prints how many runs failed of how many.

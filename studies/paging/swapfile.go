@@ -20,7 +20,8 @@ func NewSwapFile(dir string, size resource.Amount) (*SwapFile, error) {
 		return nil, err
 	}
 	if len(others) > 0 {
-		return nil, fmt.Errorf("make a swap file: the machine already swaps to %s: it must be off while this is measured", others[0].Path)
+		return nil, fmt.Errorf("make a swap file: the machine already swaps to %s: it must be off while this is measured",
+			others[0].Path)
 	}
 	path := filepath.Join(dir, fmt.Sprintf("bellows-swap-%d", os.Getpid()))
 	if err := swap.MakeFile(path, size, swap.Highest, nil); err != nil {

@@ -53,7 +53,8 @@ func (t *table) sorted() []record {
 // the end the runs are merged and groups of the same key added up.
 func aggregate(c Config) (Result, error) {
 	t := table{slots: c.buffer()}
-	groups := uint64(c.Input/recordBytes) * (fullest*16 - 1) / (4 * 16) // slightly fewer than fill a table as large as the input
+	// slightly fewer than fill a table as large as the input
+	groups := uint64(c.Input/recordBytes) * (fullest*16 - 1) / (4 * 16)
 	var s spillFile
 	defer s.close()
 	for i := range 3 * groups {

@@ -17,8 +17,9 @@ import (
 type Config struct {
 	Pattern string          // one of Names
 	Input   resource.Amount // bytes of data in memory, at least MinInput
-	Buffer  resource.Amount // bytes of data the program may keep in memory, at least MinBuffer; Input or more: it does not spill
-	Dir     string          // where it spills
+	// bytes of data the program may keep in memory, at least MinBuffer; Input or more: it does not spill
+	Buffer resource.Amount
+	Dir    string // where it spills
 }
 
 // Result is the result of a run.
@@ -41,7 +42,8 @@ var programs = map[string]func(Config) (Result, error){
 }
 
 var says = []struct{ name, what string }{
-	{"merge", "sorted segments arrive one after the other and are merged once, as in a Hadoop reducer: many streams, each read in order"},
+	{"merge", "sorted segments arrive one after the other and are merged once, as in a Hadoop reducer: many " +
+		"streams, each read in order"},
 	{"sort", "records arrive in any order and are sorted in place: passes over ever smaller parts"},
 	{"hash", "records are counted by key in a hash table: every access at a random place"},
 	{"scan", "data are read from the first byte to the last five times over, as by an iterative program on cached data"},
@@ -73,9 +75,11 @@ func Run(c Config) (Result, error) {
 	case !ok:
 		return Result{}, fmt.Errorf("pattern %q: must be one of %s", c.Pattern, strings.Join(Names(), ", "))
 	case c.Input < MinInput:
-		return Result{}, fmt.Errorf("input %s: must be at least %s", resource.FormatMemory(c.Input), resource.FormatMemory(MinInput))
+		return Result{}, fmt.Errorf("input %s: must be at least %s", resource.FormatMemory(c.Input),
+			resource.FormatMemory(MinInput))
 	case c.Buffer < MinBuffer:
-		return Result{}, fmt.Errorf("buffer %s: must be at least %s", resource.FormatMemory(c.Buffer), resource.FormatMemory(MinBuffer))
+		return Result{}, fmt.Errorf("buffer %s: must be at least %s", resource.FormatMemory(c.Buffer),
+			resource.FormatMemory(MinBuffer))
 	}
 	return program(c)
 }

@@ -13,7 +13,8 @@ func TestManual(t *testing.T) {
 	version, commit, date = "0.1.0", "0123456789ab", "2026-11-29T21:39:01Z"
 	defer func() { version, commit, date = "", "", "" }()
 	tree := NewTree("p", "Do things", "p does things.\n\n  p do --now     at once\n\n.p is a file, and \\ is kept.")
-	do := &cobra.Command{Use: "do THING", Short: "Do one thing", Example: "  p do it", Run: func(*cobra.Command, []string) {}}
+	do := &cobra.Command{Use: "do THING", Short: "Do one thing", Example: "  p do it",
+		Run: func(*cobra.Command, []string) {}}
 	do.Flags().Bool("now", false, "at once")
 	tree.Add("", do, &cobra.Command{Use: "secret", Hidden: true, Run: func(*cobra.Command, []string) {}})
 	dir := t.TempDir()

@@ -110,7 +110,8 @@ func (t *Tree) completeWords() {
 	for _, cmd := range t.Commands() {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if value, ok := f.Value.(interface{ Words() []string }); ok {
-				_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(value.Words(), cobra.ShellCompDirectiveNoFileComp))
+				_ = cmd.RegisterFlagCompletionFunc(f.Name,
+					cobra.FixedCompletions(value.Words(), cobra.ShellCompDirectiveNoFileComp))
 			}
 		})
 	}
@@ -165,8 +166,8 @@ func (t *Tree) refuseHelpOnUnknown() {
 	}
 }
 
-// unknown returns the error for a command line that names a command that does not exist; nil if it names none. It asks for
-// the near command, or for the one that does what other programs call so.
+// unknown returns the error for a command line that names a command that does not exist; nil if it names none. It
+// asks for the near command, or for the one that does what other programs call so.
 func (t *Tree) unknown(args []string) error {
 	cmd, rest, err := t.root.Find(args)
 	if err != nil || !cmd.HasAvailableSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
@@ -209,9 +210,9 @@ func seeHelp(cmd *cobra.Command, meant string) string {
 	return fmt.Sprintf("; did you mean %s? See `%s --help`", meant, cmd.CommandPath())
 }
 
-// Heed returns a context that ends with the first of the signals. Signals that the caller of this program ignores are not
-// among them: nohup ignores some, and the shell of a script does for the commands that it puts into the background. Of an
-// ignored SIGTERM the runtime of Go does not know, so that one ends the context in any case.
+// Heed returns a context that ends with the first of the signals. Signals that the caller of this program ignores are
+// not among them: nohup ignores some, and the shell of a script does for the commands that it puts into the
+// background. Of an ignored SIGTERM the runtime of Go does not know, so that one ends the context in any case.
 func Heed(ctx context.Context, signals ...os.Signal) (context.Context, context.CancelFunc) {
 	signals = slices.DeleteFunc(signals, signal.Ignored)
 	if len(signals) == 0 { // which would be all signals to NotifyContext

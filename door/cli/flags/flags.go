@@ -72,7 +72,8 @@ func Budget(to *resource.Amount) Amount {
 	return amount(to, "budget", parse, func(a resource.Amount) string { return resource.FormatMemoryExact(a) + perDay })
 }
 
-func amount(to *resource.Amount, unit string, parse func(string) (resource.Amount, error), print func(resource.Amount) string) Amount {
+func amount(to *resource.Amount, unit string, parse func(string) (resource.Amount, error),
+	print func(resource.Amount) string) Amount {
 	return Amount{value: value[resource.Amount]{to, unit, parse, func(a resource.Amount) string {
 		if a == 0 {
 			return ""
@@ -107,7 +108,8 @@ func Duration(to *time.Duration, least time.Duration) pflag.Value {
 		d, err := time.ParseDuration(text)
 		switch {
 		case err != nil:
-			return 0, fmt.Errorf("write a number and one of ms, s, m, h, such as 90s, up to %v", time.Duration(math.MaxInt64).Truncate(time.Hour))
+			return 0, fmt.Errorf("write a number and one of ms, s, m, h, such as 90s, up to %v",
+				time.Duration(math.MaxInt64).Truncate(time.Hour))
 		case d < least && least > 0:
 			return 0, fmt.Errorf("must be at least %v", least)
 		case d < least:
@@ -137,7 +139,8 @@ func Switch(to *bool) pflag.Value {
 
 // Count is a flag for a whole number from least to most.
 func Count[T ~int | ~int64](to *T, least, most T) pflag.Value {
-	return value[T]{to, "number", func(text string) (T, error) { return parseCount(text, least, most) }, func(n T) string { return strconv.FormatInt(int64(n), 10) }}
+	return value[T]{to, "number", func(text string) (T, error) { return parseCount(text, least, most) },
+		func(n T) string { return strconv.FormatInt(int64(n), 10) }}
 }
 
 func parseCount[T ~int | ~int64](text string, least, most T) (T, error) {
@@ -167,7 +170,8 @@ func Seed(to *uint64) pflag.Value {
 
 // Number is a flag for a number from least to most.
 func Number(to *float64, least, most float64) pflag.Value {
-	return value[float64]{to, "number", func(text string) (float64, error) { return parseNumber(text, least, most) }, formatNumber}
+	return value[float64]{to, "number", func(text string) (float64, error) { return parseNumber(text, least, most) },
+		formatNumber}
 }
 
 // Numbers is a flag for numbers from least to most, separated by commas.
@@ -190,7 +194,8 @@ func formatNumber(n float64) string {
 	return strconv.FormatFloat(n, 'g', -1, 64)
 }
 
-// Sizes is a flag for amounts of memory, separated by commas, such as 64MiB,128MiB. It sorts them and drops repetitions.
+// Sizes is a flag for amounts of memory, separated by commas, such as 64MiB,128MiB. It sorts them and drops
+// repetitions.
 func Sizes(to *[]resource.Amount) pflag.Value {
 	v := list(to, "sizes", func(text string) (resource.Amount, error) {
 		a, err := resource.ParseMemory(text)
@@ -239,12 +244,15 @@ func (v Words) Words() []string { return v.words }
 
 // Choice is a flag for one of a few words.
 func Choice(to *string, words ...string) Words {
-	return Words{words: words, value: value[string]{to, "name", func(text string) (string, error) { return parseWord(text, words) }, func(text string) string { return text }}}
+	return Words{words: words, value: value[string]{to, "name", func(text string) (string, error) {
+		return parseWord(text, words)
+	}, func(text string) string { return text }}}
 }
 
 // Choices is a flag for some of a few words, separated by commas.
 func Choices(to *[]string, words ...string) pflag.Value {
-	return list(to, "names", func(text string) (string, error) { return parseWord(text, words) }, func(text string) string { return text })
+	return list(to, "names", func(text string) (string, error) { return parseWord(text, words) },
+		func(text string) string { return text })
 }
 
 func parseWord(text string, words []string) (string, error) {

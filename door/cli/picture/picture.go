@@ -64,8 +64,8 @@ var blocks = []rune(" ▁▂▃▄▅▆▇█")
 
 const unknown = '?'
 
-// Write draws the strips. The top of each is its largest value. A value that is not 0 has at least an eighth of a row, and an unknown
-// one is a question mark.
+// Write draws the strips. The top of each is its largest value. A value that is not 0 has at least an eighth of a
+// row, and an unknown one is a question mark.
 func (s *Strips) Write(w io.Writer) error {
 	var out strings.Builder
 	width := s.labelWidth()

@@ -36,7 +36,9 @@ nothing
 	if got := draw(t, s); got != want {
 		t.Errorf("drew\n%swant\n%s", got, want)
 	}
-	s = &Strips{Rows: 4, Time: func(int) string { return "a long time" }, Strips: []Strip{{"one column", []float64{3}, plain}}}
+	s = &Strips{Rows: 4, Time: func(int) string {
+		return "a long time"
+	}, Strips: []Strip{{"one column", []float64{3}, plain}}}
 	want = `one column
 3 ┤█
   │█

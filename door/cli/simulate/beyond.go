@@ -48,8 +48,8 @@ func (s *Study) beyond() (all []beyondJSON) {
 	return all
 }
 
-// beyond returns the first phase that demands more than largest, counted from 1, and what it demands. Phases of length 0
-// take no time, whatever they demand.
+// beyond returns the first phase that demands more than largest, counted from 1, and what it demands. Phases of
+// length 0 take no time, whatever they demand.
 func beyond(phases []cluster.Phase, largest *resource.Vector) (phase int, why string) {
 	for i := range phases {
 		for _, k := range resource.KindsWhere(resource.Kind.Contended) {

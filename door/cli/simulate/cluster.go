@@ -24,11 +24,13 @@ type clusterOptions struct {
 
 func (o *clusterOptions) flags(f *pflag.FlagSet) {
 	o.nodes, o.node, o.heartbeat = 100, resource.Of(16*resource.Core, 10*resource.GB), time.Second
-	f.StringVar(&o.file, "cluster", "", "cluster `file`: nodes of several sizes, failures, swap and more (docs/reference/simulation.md)")
+	f.StringVar(&o.file, "cluster", "",
+		"cluster `file`: nodes of several sizes, failures, swap and more (docs/reference/simulation.md)")
 	f.Var(flags.Count(&o.nodes, 1, 1<<20), "nodes", "number of nodes (1 for job and workload files)")
 	f.Var(flags.Memory(&o.node[resource.Memory]), "node-memory", "memory of a node")
 	f.Var(flags.CPU(&o.node[resource.CPU]), "node-cpus", "cores of a node")
-	f.Var(flags.Duration(&o.heartbeat, 0), "heartbeat", "time between two reports of a node; 0: nodes report at once (0 for job and workload files, and flex)")
+	f.Var(flags.Duration(&o.heartbeat, 0), "heartbeat",
+		"time between two reports of a node; 0: nodes report at once (0 for job and workload files, and flex)")
 }
 
 // settle returns the cluster. Each value comes from the flags, else from the cluster file, else from the workload, else
@@ -74,7 +76,8 @@ func (o *clusterOptions) settleNodes(c *clusterfile.Cluster, w *workloadOptions,
 	suggested := w.cluster()
 	switch {
 	case len(c.Groups) > 1 && (changed("nodes") || changed("node-memory") || changed("node-cpus")):
-		return command.Usagef("nodes, node-memory, node-cpus: cannot be combined with %s, whose nodes have several sizes", o.file)
+		return command.Usagef("nodes, node-memory, node-cpus: cannot be combined with %s, whose nodes have several sizes",
+			o.file)
 	case len(c.Groups) > 1:
 		return nil
 	case len(c.Groups) == 1:

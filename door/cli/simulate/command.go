@@ -89,7 +89,8 @@ func Command(profiles Profiles) *cobra.Command {
 	}
 	o.Flags(cmd, 1)
 	f := cmd.Flags()
-	f.BoolVar(&o.history, "history", false, "learn from the jobs that end what later jobs of their applications will do (docs/forecasts.md)")
+	f.BoolVar(&o.history, "history", false,
+		"learn from the jobs that end what later jobs of their applications will do (docs/forecasts.md)")
 	f.BoolVar(&p.asJSON, "json", false, "print JSON")
 	f.BoolVar(&p.perJob, "per-job", false, "add the times of each job to the JSON of one seed")
 	f.BoolVar(&p.series, "series", false, "add what each node had, granted and used over time to the JSON of one seed")

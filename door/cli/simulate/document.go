@@ -175,15 +175,18 @@ func (s *Study) describe() simulationJSON {
 	c, config := s.cluster, &s.Config
 	doc := simulationJSON{Workload: s.options.workload.describe(s.Workload), Cluster: clusterJSON{
 		Nodes: len(config.Nodes), Heartbeat: config.Heartbeat.Seconds(), StartsPerHeartbeat: config.StartsPerHeartbeat,
-		AMHeartbeat: config.CoordinatorHeartbeat.Seconds(), AMMemory: int64(config.Coordinator[resource.Memory]), LaunchDelay: config.LaunchDelay.Seconds(),
-		truthJSON: truthJSON{Swap: int64(config.Machine.Swap), FailEvery: c.Failures.Every.Seconds(), Repair: c.Failures.Repair.Seconds()},
+		AMHeartbeat: config.CoordinatorHeartbeat.Seconds(), AMMemory: int64(config.Coordinator[resource.Memory]),
+		LaunchDelay: config.LaunchDelay.Seconds(),
+		truthJSON: truthJSON{Swap: int64(config.Machine.Swap), FailEvery: c.Failures.Every.Seconds(),
+			Repair: c.Failures.Repair.Seconds()},
 	}}
 	doc.Workload.Beyond = s.beyond()
 	if c.Misjudge.Text != "none" {
 		doc.Workload.Misjudged, doc.Workload.MisjudgeSeed = c.Misjudge.Text, &c.Misjudge.Seed
 	}
 	for _, g := range c.Groups {
-		doc.Cluster.Groups = append(doc.Cluster.Groups, groupJSON{len(g.Names), int64(g.Capacity[resource.Memory]), float64(g.Capacity[resource.CPU]) / float64(resource.Core)})
+		doc.Cluster.Groups = append(doc.Cluster.Groups, groupJSON{len(g.Names), int64(g.Capacity[resource.Memory]),
+			float64(g.Capacity[resource.CPU]) / float64(resource.Core)})
 	}
 	if g := doc.Cluster.Groups; len(g) == 1 {
 		doc.Cluster.NodeMemory, doc.Cluster.NodeCPU, doc.Cluster.Groups = g[0].NodeMemory, g[0].NodeCPU, nil
@@ -198,7 +201,8 @@ func (s *Study) describe() simulationJSON {
 		doc.Cluster.FailSeed = c.Failures.Seed
 	}
 	if hasFlex(s.Workload) {
-		doc.Cluster.Flex = &flexManagerJSON{c.Flex.Manager, config.Flex.Manager.PuffRatio, int64(c.Flex.MinContainer), config.Flex.Look.Seconds(), int64(config.Machine.SwapSpeed)}
+		doc.Cluster.Flex = &flexManagerJSON{c.Flex.Manager, config.Flex.Manager.PuffRatio, int64(c.Flex.MinContainer),
+			config.Flex.Look.Seconds(), int64(config.Machine.SwapSpeed)}
 	}
 	return doc
 }
@@ -211,7 +215,8 @@ func hasFlex(w *workload.Workload) bool {
 // head begins the result of contender p.
 func (s *Study) head(p int, w workloadJSON) resultJSON {
 	c := s.Contenders[p]
-	r := resultJSON{Policy: c.Policy, Pooled: c.Pooled, Box: c.Box.String(), Settings: c.AllSettings(), Jobs: w.Jobs, Tasks: w.Tasks, Label: c.Label}
+	r := resultJSON{Policy: c.Policy, Pooled: c.Pooled, Box: c.Box.String(), Settings: c.AllSettings(), Jobs: w.Jobs,
+		Tasks: w.Tasks, Label: c.Label}
 	r.Timeline = r.Settings[c.Policy+".timeline"]
 	if s.options.history {
 		r.Forecasts = forecastsOf(s.forecasts[p])
@@ -268,7 +273,8 @@ func (s *Study) overSeeds(p int, w workloadJSON, c *trial.Comparison) resultJSON
 		r.Error = "no seed has a result"
 		return r
 	}
-	r.Average, r.Makespan, r.Utilisation, r.Elastic = &sum.Average.Mean, &sum.Makespan.Mean, &sum.Utilisation.Mean, &sum.Elastic.Mean
+	r.Average, r.Makespan, r.Utilisation, r.Elastic = &sum.Average.Mean, &sum.Makespan.Mean, &sum.Utilisation.Mean,
+		&sum.Elastic.Mean
 	for _, o := range r.PerSeed {
 		r.Bounds.Average += o.BoundAverage / float64(sum.Runs)
 		r.Bounds.Makespan += o.BoundMakespan / float64(sum.Runs)
@@ -278,7 +284,8 @@ func (s *Study) overSeeds(p int, w workloadJSON, c *trial.Comparison) resultJSON
 
 // boundsOf describes lower bounds, whose makespan counts from the first submission, as that of a result.
 func boundsOf(b *bound.Bounds) boundsJSON {
-	return boundsJSON{Makespan: b.Makespan.Seconds(), Average: b.AverageJobRuntime.Seconds(), MakespanBy: b.MakespanBy, AverageBy: b.AverageBy}
+	return boundsJSON{Makespan: b.Makespan.Seconds(), Average: b.AverageJobRuntime.Seconds(), MakespanBy: b.MakespanBy,
+		AverageBy: b.AverageBy}
 }
 
 // firstSubmission returns when the first job is submitted.
@@ -305,7 +312,8 @@ func perJob(res *sim.Result) []jobResultJSON {
 	var list []jobResultJSON
 	for i := range res.Jobs {
 		j := &res.Jobs[i]
-		row := jobResultJSON{Job: int64(j.ID), Name: j.Name, Submitted: j.Submitted.Seconds(), Tasks: j.Tasks, Elastic: j.UnderSized}
+		row := jobResultJSON{Job: int64(j.ID), Name: j.Name, Submitted: j.Submitted.Seconds(), Tasks: j.Tasks,
+			Elastic: j.UnderSized}
 		if j.Tasks > 0 {
 			row.Started = seconds(time.Duration(j.Started))
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/sim"
 )
 
-// forecastsJSON says how good the forecasts were that earlier runs gave. An error is nil if there was nothing to compare.
+// forecastsJSON says how good the forecasts were that earlier runs gave. An error is nil if there was nothing to
+// compare.
 type forecastsJSON struct {
 	Stages       int      `json:"stages"`
 	DemandError  *float64 `json:"demand_error,omitempty"`
@@ -36,7 +37,8 @@ func (s *Study) printForecasts(w io.Writer) (err error) {
 		f := &s.forecasts[i]
 		text := "no stage was forecast, because no application had run before"
 		if f.Stages > 0 {
-			text = fmt.Sprintf("%s forecast from earlier runs; demand was wrong by %s on average", terminal.Count(f.Stages, "stage"), percentText(f.DemandError))
+			text = fmt.Sprintf("%s forecast from earlier runs; demand was wrong by %s on average",
+				terminal.Count(f.Stages, "stage"), percentText(f.DemandError))
 		}
 		if f.Timed > 0 {
 			text += fmt.Sprintf(", and the run time of %d of them by %s", f.Timed, percentText(f.RunTimeError))

@@ -35,7 +35,8 @@ type Options struct {
 
 // NewOptions returns options that look up the profiles of job files in profiles.
 func NewOptions(profiles Profiles) *Options {
-	return &Options{workload: workloadOptions{profiles: profiles}, policies: []string{"fair", "yarn-me"}, settings: map[string]string{}}
+	return &Options{workload: workloadOptions{profiles: profiles}, policies: []string{"fair", "yarn-me"},
+		settings: map[string]string{}}
 }
 
 // Flags adds the flags to a command. seeds is the command's default number of seeds if anything is random.
@@ -44,12 +45,16 @@ func (o *Options) Flags(cmd *cobra.Command, seeds int) {
 	f.SortFlags = false
 	o.workload.flags(f)
 	o.cluster.flags(f)
-	f.Var(flags.Texts(&o.policies), "policy", "`names` of policies; NAME@pool: on one node as large as all; NAME@SIZE, NAME@peak: FLEX jobs in fixed containers; NAME:SETTING=VALUE: settings of its own. Names: "+strings.Join(policy.Names(), ", "))
+	f.Var(flags.Texts(&o.policies), "policy",
+		"`names` of policies; NAME@pool: on one node as large as all; NAME@SIZE, NAME@peak: FLEX jobs in fixed "+
+			"containers; NAME:SETTING=VALUE: settings of its own. Names: "+strings.Join(policy.Names(), ", "))
 	f.Var(flags.Settings(o.settings), "set", "setting of one of the policies; may be repeated")
 	o.seeds = seeds
 	f.Var(flags.Count(&o.seeds, 1, 1_000_000), "seeds", "number of seeds to run each policy on, from --seed on")
-	f.BoolVar(&o.intervals, "bounds", false, "compute the interval bound, a tighter lower bound of the mean job runtime, too; takes seconds")
-	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policy.Names(), cobra.ShellCompDirectiveNoFileComp))
+	f.BoolVar(&o.intervals, "bounds", false,
+		"compute the interval bound, a tighter lower bound of the mean job runtime, too; takes seconds")
+	_ = cmd.RegisterFlagCompletionFunc("policy",
+		cobra.FixedCompletions(policy.Names(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // Study is the requested simulations: every contender on every seed.
@@ -109,7 +114,9 @@ func (o *Options) settleSeeds(c *clusterfile.Cluster, given bool) (int, error) {
 	case !given:
 		return 1, nil
 	}
-	return 0, command.Usagef("seeds %d: nothing is random about the file %s: give misjudge in the file of --cluster, or one seed", o.seeds, o.workload.name)
+	return 0, command.Usagef(
+		"seeds %d: nothing is random about the file %s: give misjudge in the file of --cluster, or one seed", o.seeds,
+		o.workload.name)
 }
 
 // contenders returns the requested policies.
@@ -131,7 +138,8 @@ func (o *Options) contenders() ([]trial.Contender, error) {
 	return all, nil
 }
 
-// check returns an error if a contender could never run the workload of the first seed, or if a setting is one of no contender.
+// check returns an error if a contender could never run the workload of the first seed, or if a setting is one of no
+// contender.
 func (s *Study) check() error {
 	var used []string
 	for _, c := range s.Contenders {
@@ -165,7 +173,8 @@ func (s *Study) draw(ctx context.Context, k int) (*workload.Workload, error) {
 	return w, command.Usage(err)
 }
 
-// nameApps names what recurs in jobs that do not say it, as for jobs that are submitted. The error says that nothing does.
+// nameApps names what recurs in jobs that do not say it, as for jobs that are submitted. The error says that nothing
+// does.
 func nameApps(w *workload.Workload) error {
 	any := false
 	for i := range w.Jobs {
@@ -174,7 +183,8 @@ func nameApps(w *workload.Workload) error {
 		any = any || j.App != ""
 	}
 	if !any {
-		return errors.New("history: no job of the workload names its application (app), or has a command from which it could be derived")
+		return errors.New("history: no job of the workload names its application (app), or has a command from which " +
+			"it could be derived")
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/bellows-rm/bellows/sim/trial"
 )
 
-// Policies are the policies under which a command simulates what a daemon has, and settings of them. Without any, it is the policy of
-// the daemon.
+// Policies are the policies under which a command simulates what a daemon has, and settings of them. Without any, it
+// is the policy of the daemon.
 type Policies struct {
 	texts    []string // as trial.ParseContender reads them
 	settings map[string]string
@@ -23,14 +23,17 @@ type Policies struct {
 func (o *Policies) Flags(cmd *cobra.Command) {
 	o.settings = map[string]string{}
 	f := cmd.Flags()
-	f.Var(flags.Texts(&o.texts), "policy", "`names` of policies, each also NAME:SETTING=VALUE; default: that of the daemon")
+	f.Var(flags.Texts(&o.texts), "policy",
+		"`names` of policies, each also NAME:SETTING=VALUE; default: that of the daemon")
 	f.Var(flags.Settings(o.settings), "set", "setting of one of the policies; may be repeated")
-	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policy.Names(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("policy",
+		cobra.FixedCompletions(policy.Names(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Contenders returns the chosen policies, with the settings of the daemon, whose policy is given, where the user gives no others. An
-// error is a mistake of the user, and so is an error of check, which is called with each policy.
-func (o *Policies) Contenders(daemon string, given map[string]string, check func(trial.Contender) error) (all []trial.Contender, err error) {
+// Contenders returns the chosen policies, with the settings of the daemon, whose policy is given, where the user
+// gives no others. An error is a mistake of the user, and so is an error of check, which is called with each policy.
+func (o *Policies) Contenders(daemon string, given map[string]string,
+	check func(trial.Contender) error) (all []trial.Contender, err error) {
 	settings := map[string]string{}
 	maps.Copy(settings, given)
 	maps.Copy(settings, o.settings)
@@ -55,8 +58,8 @@ func (o *Policies) Contenders(daemon string, given map[string]string, check func
 	return all, nil
 }
 
-// Until returns what run returns, or the cause of the end of ctx if ctx ends first: a simulation cannot be interrupted, and the end of
-// the process ends it.
+// Until returns what run returns, or the cause of the end of ctx if ctx ends first: a simulation cannot be
+// interrupted, and the end of the process ends it.
 func Until[T any](ctx context.Context, run func() (T, error)) (T, error) {
 	type result struct {
 		value T

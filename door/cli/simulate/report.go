@@ -14,7 +14,8 @@ import (
 
 // printOneSeed prints the results as a table, each also as a multiple of its lower bound.
 func printOneSeed(w io.Writer, doc simulationJSON) error {
-	fmt.Fprintf(w, "%s: %s, %s on %s", doc.Workload.Name, terminal.Count(doc.Workload.Jobs, "job"), terminal.Count(doc.Workload.Tasks, "task"), doc.Cluster.nodesText())
+	fmt.Fprintf(w, "%s: %s, %s on %s", doc.Workload.Name, terminal.Count(doc.Workload.Jobs, "job"),
+		terminal.Count(doc.Workload.Tasks, "task"), doc.Cluster.nodesText())
 	if doc.Cluster.Heartbeat > 0 {
 		fmt.Fprintf(w, ", heartbeat %gs", doc.Cluster.Heartbeat)
 	}
@@ -51,7 +52,8 @@ func printOneSeed(w io.Writer, doc simulationJSON) error {
 			fmt.Fprintf(w, "%s: estimated ends of jobs by timeline %s\n", r.Label, r.Timeline)
 		}
 		if r.Throttles > 0 {
-			fmt.Fprintf(w, "%s: throttled tasks %s, for %s in total\n", r.Label, terminal.Count(r.Throttles, "time"), secondsText(&r.Throttled))
+			fmt.Fprintf(w, "%s: throttled tasks %s, for %s in total\n", r.Label, terminal.Count(r.Throttles, "time"),
+				secondsText(&r.Throttled))
 		}
 		if r.Resizes > 0 {
 			fmt.Fprintf(w, "%s: resized running tasks %s\n", r.Label, terminal.Count(r.Resizes, "time"))
@@ -98,13 +100,15 @@ func (s *Study) About() [][2]string {
 	doc := s.describe()
 	c := doc.Cluster
 	return [][2]string{
-		{"workload", fmt.Sprintf("%s, %s, %s on the first seed", doc.Workload.Name, terminal.Count(doc.Workload.Jobs, "job"), terminal.Count(doc.Workload.Tasks, "task"))},
+		{"workload", fmt.Sprintf("%s, %s, %s on the first seed", doc.Workload.Name,
+			terminal.Count(doc.Workload.Jobs, "job"), terminal.Count(doc.Workload.Tasks, "task"))},
 		{"seeds", fmt.Sprintf("%d, from %d on", s.Seeds, s.SeedOf(0))},
 		{"penalty", doc.Workload.Penalty},
 		{"misjudged", s.cluster.Misjudge.Text},
 		{"nodes", c.nodesText()},
 		{"heartbeat", fmt.Sprintf("%gs, %d starts each (0: any number)", c.Heartbeat, c.StartsPerHeartbeat)},
-		{"application masters", fmt.Sprintf("heartbeat %gs, memory %s", c.AMHeartbeat, resource.FormatMemory(resource.Amount(c.AMMemory)))},
+		{"application masters", fmt.Sprintf("heartbeat %gs, memory %s", c.AMHeartbeat,
+			resource.FormatMemory(resource.Amount(c.AMMemory)))},
 		{"launch delay", fmt.Sprintf("%gs", c.LaunchDelay)},
 	}
 }
@@ -121,7 +125,8 @@ func (c *clusterJSON) nodesText() string {
 		if g.NodeCPU != 1 {
 			cores = strconv.FormatFloat(g.NodeCPU, 'g', -1, 64) + " cores"
 		}
-		parts = append(parts, fmt.Sprintf("%s of %s, %s each", terminal.Count(g.Nodes, "node"), resource.FormatMemory(resource.Amount(g.NodeMemory)), cores))
+		parts = append(parts, fmt.Sprintf("%s of %s, %s each", terminal.Count(g.Nodes, "node"),
+			resource.FormatMemory(resource.Amount(g.NodeMemory)), cores))
 	}
 	return strings.Join(parts, ", and ")
 }
@@ -178,6 +183,6 @@ func (r *resultJSON) flexRow() []string {
 	if f == nil {
 		return []string{r.Label, "-", "-", "-", "-", fmt.Sprint(killed)}
 	}
-	return []string{r.Label, secondsText(&f.Suspended), secondsText(&f.Waited), resource.FormatMemory(resource.Amount(f.Swapped)),
-		fmt.Sprint(f.ManagerKills), fmt.Sprint(killed)}
+	return []string{r.Label, secondsText(&f.Suspended), secondsText(&f.Waited),
+		resource.FormatMemory(resource.Amount(f.Swapped)), fmt.Sprint(f.ManagerKills), fmt.Sprint(killed)}
 }

@@ -37,7 +37,8 @@ func (r *Run) Interrupted() bool { return errors.Is(r.Err, errInterrupted) }
 // RunAll runs all trials, several at a time, and calls each with their results, in their order. Before a trial begins,
 // prepare is called with it, unless prepare is nil; several goroutines call it. When ctx ends, trials that have not
 // ended are stopped. If progress is a terminal, RunAll shows the progress on it.
-func (s *Study) RunAll(ctx context.Context, progress io.Writer, prepare func(i int, t *trial.Trial), each func(i int, r Run)) {
+func (s *Study) RunAll(ctx context.Context, progress io.Writer, prepare func(i int, t *trial.Trial),
+	each func(i int, r Run)) {
 	title := "runs"
 	if s.Seeds == 1 {
 		title = "jobs ended"

@@ -6,8 +6,8 @@ import (
 	"github.com/bellows-rm/bellows/sim"
 )
 
-// seriesJSON is the nodes over time, exactly: with a step for each change. Areas are from the first submission to the end of
-// the last job; they are omitted if no job has ended.
+// seriesJSON is the nodes over time, exactly: with a step for each change. Areas are from the first submission to the
+// end of the last job; they are omitted if no job has ended.
 type seriesJSON struct {
 	From  float64          `json:"from_s"`
 	Until float64          `json:"until_s"`
@@ -77,15 +77,17 @@ func nodeSeriesOf(of *sim.NodeSeries, from, until timeline.Time) nodeSeriesJSON 
 	for i := range of.Steps {
 		s := &of.Steps[i]
 		most = most.Max(s.Capacity)
-		out.Steps = append(out.Steps, nodeStepJSON{At: s.At.Seconds(), Gone: s.Capacity == resource.Vector{}, Capacity: capacityJSON(amountsOf(s.Capacity)),
-			Granted: amountsOf(s.Granted), Demand: amountsOf(s.Demand), Used: amountsOf(s.Used)})
+		out.Steps = append(out.Steps, nodeStepJSON{At: s.At.Seconds(), Gone: s.Capacity == resource.Vector{},
+			Capacity: capacityJSON(amountsOf(s.Capacity)), Granted: amountsOf(s.Granted), Demand: amountsOf(s.Demand),
+			Used: amountsOf(s.Used)})
 	}
 	for k := range resource.NumKinds {
 		if most[k] > 0 && until > from {
 			idle, over := of.Areas(k, from, until)
 			unit, size := k.WorkUnit()
 			name := k.String() + "_" + unit
-			out.add(&areasJSON{workJSON{name: idle.UnitSeconds() / float64(size)}, workJSON{name: over.UnitSeconds() / float64(size)}})
+			out.add(&areasJSON{workJSON{name: idle.UnitSeconds() / float64(size)},
+				workJSON{name: over.UnitSeconds() / float64(size)}})
 		}
 	}
 	return out

@@ -20,7 +20,8 @@ import (
 func execute(out, errOut io.Writer, args ...string) int {
 	tree := command.NewTree("bellows", "", "")
 	tree.Add("", Command(nil))
-	return tree.Execute(append([]string{"simulate"}, args...), command.Streams{In: strings.NewReader(""), Out: out, Err: errOut})
+	return tree.Execute(append([]string{"simulate"}, args...), command.Streams{In: strings.NewReader(""), Out: out,
+		Err: errOut})
 }
 
 // simulateJSON runs simulate --json and returns its document, whose fields must all be known.
@@ -44,8 +45,9 @@ func simulateJSON(t *testing.T, args ...string) simulationJSON {
 }
 
 func TestSimulateContract(t *testing.T) {
-	doc := simulateJSON(t, "--workload", "uniform:tasks=1:40,memory=1GB:9GB,duration=10s:100s,arrivals=0s:100s", "--jobs", "30", "--seed", "7", "--nodes", "10", "--node-memory", "10000MB", "--node-cpus", "16", "--heartbeat", "1s",
-		"--policy", "fair,yarn-me", "--policy", "fifo", "--penalty", "sawtooth:1.5",
+	doc := simulateJSON(t, "--workload", "uniform:tasks=1:40,memory=1GB:9GB,duration=10s:100s,arrivals=0s:100s",
+		"--jobs", "30", "--seed", "7", "--nodes", "10", "--node-memory", "10000MB", "--node-cpus", "16", "--heartbeat",
+		"1s", "--policy", "fair,yarn-me", "--policy", "fifo", "--penalty", "sawtooth:1.5",
 		"--set", "fair.reservations=true", "--set", "yarn-me.reservations=true", "--set", "yarn-me.timeline=resimulate")
 	var order []string
 	for _, r := range doc.Results {
@@ -90,7 +92,8 @@ func TestMakespanOfALateFirstJob(t *testing.T) {
 // TestFlagsThatWouldDoNothing: a flag without an effect is refused.
 func TestFlagsThatWouldDoNothing(t *testing.T) {
 	jobs := filepath.Join(t.TempDir(), "jobs.yaml")
-	if err := os.WriteFile(jobs, []byte("bellows: 1\nname: a\nstages: [{name: s, memory: 1GiB, duration: 1s}]\n"), 0o600); err != nil {
+	if err := os.WriteFile(jobs, []byte("bellows: 1\nname: a\nstages: [{name: s, memory: 1GiB, duration: 1s}]\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -103,14 +106,16 @@ func TestFlagsThatWouldDoNothing(t *testing.T) {
 		{[]string{"--workload", jobs, "--seed", "1"}, "seed: cannot be combined with the file"},
 		{[]string{"--workload", "uniform", "--format", "dss"}, "format dss: cannot be combined with generated jobs"},
 		{[]string{"--workload", jobs, "--per-job"}, "per-job: needs --json, and one seed"},
-		{[]string{"--workload", "uniform", "--jobs", "2", "--seeds", "2", "--json", "--per-job"}, "per-job: needs --json, and one seed"},
+		{[]string{"--workload", "uniform", "--jobs", "2", "--seeds", "2", "--json", "--per-job"},
+			"per-job: needs --json, and one seed"},
 		{[]string{"--workload", jobs, "--policy", "fair,fair"}, `policy "fair": given twice`},
 		{[]string{"--workload", jobs, "--policy", "fair,fair:reservations=true"}, ""},
 		{[]string{"--workload", jobs, "--csv", "-", "--json"}, "csv -: cannot be combined with --json"},
 	} {
 		var out, problem bytes.Buffer
 		code := execute(&out, &problem, c.args...)
-		if c.want == "" && code != 0 || c.want != "" && (code != command.WrongUsage || !strings.HasPrefix(problem.String(), "bellows: "+c.want)) {
+		if c.want == "" && code != 0 || c.want != "" &&
+			(code != command.WrongUsage || !strings.HasPrefix(problem.String(), "bellows: "+c.want)) {
 			t.Errorf("%v: exit code %d, %q, want %q", c.args, code, problem.String(), c.want)
 		}
 	}
@@ -120,10 +125,12 @@ func TestFlagsThatWouldDoNothing(t *testing.T) {
 func TestCSVOnStandardOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var out, problem bytes.Buffer
-	if code := execute(&out, &problem, "--workload", "uniform", "--jobs", "2", "--policy", "fair", "--csv", "-"); code != 0 {
+	if code := execute(&out, &problem, "--workload", "uniform", "--jobs", "2", "--policy", "fair", "--csv",
+		"-"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, &problem)
 	}
-	if lines := strings.Split(out.String(), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[0], "policy,seed,") || !strings.HasPrefix(lines[1], "fair,1,2,") {
+	if lines := strings.Split(out.String(), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[0], "policy,seed,") ||
+		!strings.HasPrefix(lines[1], "fair,1,2,") {
 		t.Errorf("printed %q", out.String())
 	}
 	if _, err := os.Stat("-"); err == nil {
@@ -131,13 +138,14 @@ func TestCSVOnStandardOutput(t *testing.T) {
 	}
 }
 
-// TestThrottledTime: the time for which a policy throttles tasks is in the results. Three tasks demand one and a half times
-// what their disk can.
+// TestThrottledTime: the time for which a policy throttles tasks is in the results. Three tasks demand one and a half
+// times what their disk can.
 func TestThrottledTime(t *testing.T) {
 	dir := t.TempDir()
 	jobs, cluster := filepath.Join(dir, "jobs.yaml"), filepath.Join(dir, "cluster.yaml")
 	for name, text := range map[string]string{
-		jobs:    "bellows: 1\nname: a\nstages: [{name: s, tasks: 3, memory: 1GiB, phases: [{duration: 60s, cpus: 1, memory: 1GiB, disk: 50MB/s}]}]\n",
+		jobs: "bellows: 1\nname: a\nstages: [{name: s, tasks: 3, memory: 1GiB, phases: [{duration: 60s, cpus: 1, " +
+			"memory: 1GiB, disk: 50MB/s}]}]\n",
 		cluster: "bellows_cluster: 1\nmachine: hdd\nnodes: [{count: 1, cpus: 4, memory: 8GiB, disk: 100MB/s}]\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -156,7 +164,8 @@ func TestThrottledTime(t *testing.T) {
 // TestResizes: how often a policy changes the grants of running tasks is in the results.
 func TestResizes(t *testing.T) {
 	jobs := filepath.Join(t.TempDir(), "jobs.yaml")
-	text := "bellows: 1\nname: a\nstages: [{name: s, tasks: 1, cpus: 2, memory: 1GiB, phases: [{duration: 60s, cpus: 1, memory: 1GiB}, {duration: 60s, cpus: 2, memory: 1GiB}]}]\n"
+	text := "bellows: 1\nname: a\nstages: [{name: s, tasks: 1, cpus: 2, memory: 1GiB, phases: [{duration: 60s, " +
+		"cpus: 1, memory: 1GiB}, {duration: 60s, cpus: 2, memory: 1GiB}]}]\n"
 	if err := os.WriteFile(jobs, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -172,9 +181,12 @@ func TestBeyondTheNodes(t *testing.T) {
 	jobs, cluster := filepath.Join(dir, "jobs.yaml"), filepath.Join(dir, "cluster.yaml")
 	for name, text := range map[string]string{
 		jobs: "bellows: 1\nname: a\nstages:\n" +
-			"- {name: fits, tasks: 2, memory: 1GiB, truth: {phases: [{duration: 10s, cpus: 1, memory: 1GiB, disk: 100MB/s}]}}\n" +
-			"- {name: cores, tasks: 2, memory: 1GiB, phases: [{duration: 0s, cpus: 99}, {duration: 5s, cpus: 1, memory: 1GiB}, {duration: 5s, cpus: 64, memory: 1GiB}]}\n" +
-			"- {name: disk, tasks: 2, memory: 1GiB, truth: {phases: [{duration: 10s, cpus: 1, memory: 1GiB, disk: 900MB/s, network: 1GB/s}]}}\n",
+			"- {name: fits, tasks: 2, memory: 1GiB, truth: {phases: [{duration: 10s, cpus: 1, memory: 1GiB, disk: " +
+			"100MB/s}]}}\n" +
+			"- {name: cores, tasks: 2, memory: 1GiB, phases: [{duration: 0s, cpus: 99}, {duration: 5s, cpus: 1, memory: " +
+			"1GiB}, {duration: 5s, cpus: 64, memory: 1GiB}]}\n" +
+			"- {name: disk, tasks: 2, memory: 1GiB, truth: {phases: [{duration: 10s, cpus: 1, memory: 1GiB, disk: " +
+			"900MB/s, network: 1GB/s}]}}\n",
 		cluster: "bellows_cluster: 1\nnodes: [{count: 2, cpus: 4, memory: 8GiB, disk: 100MB/s}]\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -201,7 +213,8 @@ func TestBeyondTheNodes(t *testing.T) {
 
 func TestSimulateDoesNotDependOnParallelism(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	args := []string{"--workload", "exponential", "--jobs", "40", "--nodes", "8", "--penalty", "step:2", "--policy", "yarn-me,fair,fifo,yarn-me:timeline=sum", "--per-job"}
+	args := []string{"--workload", "exponential", "--jobs", "40", "--nodes", "8", "--penalty", "step:2", "--policy",
+		"yarn-me,fair,fifo,yarn-me:timeline=sum", "--per-job"}
 	strip := func(doc simulationJSON) simulationJSON {
 		for i := range doc.Results {
 			r := &doc.Results[i]
@@ -235,7 +248,8 @@ func TestSimulatePooled(t *testing.T) {
 		t.Errorf("results are of %s (pooled %v) and %s (pooled %v)", many.Policy, many.Pooled, one.Policy, one.Pooled)
 	}
 	if *one.Utilisation <= *many.Utilisation || *one.Average >= *many.Average {
-		t.Errorf("pooled: %.1f s, %.3f of the memory; on ten nodes: %.1f s, %.3f", *one.Average, *one.Utilisation, *many.Average, *many.Utilisation)
+		t.Errorf("pooled: %.1f s, %.3f of the memory; on ten nodes: %.1f s, %.3f", *one.Average, *one.Utilisation,
+			*many.Average, *many.Utilisation)
 	}
 	if one.Bounds.Average > many.Bounds.Average || one.Bounds.Makespan > many.Bounds.Makespan {
 		t.Errorf("bounds are %v pooled and %v on ten nodes, want no more", one.Bounds, many.Bounds)
@@ -255,8 +269,9 @@ func TestSeedsOnAnyNumberOfCores(t *testing.T) {
 		runtime.GOMAXPROCS(workers)
 		csv := filepath.Join(t.TempDir(), "runs.csv")
 		var out, errOut bytes.Buffer
-		code := execute(&out, &errOut, "--policy", "fair,yarn-me,yarn-me:granularity=50MB,srjf@pool", "--workload", "uniform:tasks=1:20", "--jobs", "6", "--nodes", "3",
-			"--penalty", "sawtooth:1.5", "--cluster", cluster, "--seeds", "5", "--json", "--csv", csv)
+		code := execute(&out, &errOut, "--policy", "fair,yarn-me,yarn-me:granularity=50MB,srjf@pool", "--workload",
+			"uniform:tasks=1:20", "--jobs", "6", "--nodes", "3", "--penalty", "sawtooth:1.5", "--cluster", cluster, "--seeds",
+			"5", "--json", "--csv", csv)
 		if code != 0 || errOut.Len() > 0 {
 			t.Fatalf("exit code %d: %s", code, &errOut)
 		}
@@ -329,7 +344,8 @@ func TestFailedSeed(t *testing.T) {
 	if err := s.finish(&out, &errOut, &printing{}, s.describe(), sum); command.ExitCode(err) != command.Failed {
 		t.Errorf("%v", err)
 	}
-	if !strings.Contains(out.String(), "5.0s") || errOut.String() != "bellows: policy fair, seed 1: 2 of 3 jobs did not end\n" {
+	if !strings.Contains(out.String(), "5.0s") ||
+		errOut.String() != "bellows: policy fair, seed 1: 2 of 3 jobs did not end\n" {
 		t.Errorf("printed %q and %q", out.String(), errOut.String())
 	}
 }
@@ -338,9 +354,11 @@ func TestFailedSeed(t *testing.T) {
 func TestSeries(t *testing.T) {
 	dir := t.TempDir()
 	jobs, cluster := filepath.Join(dir, "jobs.yaml"), filepath.Join(dir, "cluster.yaml")
-	// Two tasks demand 60 MB/s each of a disk of 100 MB/s, which takes them 12 s instead of 10 s; then 10 MB/s each for 5 s.
+	// Two tasks demand 60 MB/s each of a disk of 100 MB/s, which takes them 12 s instead of 10 s; then 10 MB/s each for
+	// 5 s.
 	for name, text := range map[string]string{
-		jobs:    "bellows: 1\nname: a\nstages: [{name: s, tasks: 2, memory: 1GiB, truth: {phases: [{duration: 10s, cpus: 500m, memory: 1GiB, disk: 60MB/s}, {duration: 5s, cpus: 1, memory: 1GiB, disk: 10MB/s}]}}]\n",
+		jobs: "bellows: 1\nname: a\nstages: [{name: s, tasks: 2, memory: 1GiB, truth: {phases: [{duration: 10s, " +
+			"cpus: 500m, memory: 1GiB, disk: 60MB/s}, {duration: 5s, cpus: 1, memory: 1GiB, disk: 10MB/s}]}}]\n",
 		cluster: "bellows_cluster: 1\nnodes: [{count: 2, cpus: 2, memory: 4GiB, disk: 100MB/s}]\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -355,7 +373,8 @@ func TestSeries(t *testing.T) {
 		if got.Pooled {
 			nodes = 1
 		}
-		if s := got.Series; want.Series != nil || s == nil || len(s.Nodes) != nodes || s.From != 0 || s.Until != *got.Makespan {
+		if s := got.Series; want.Series != nil || s == nil || len(s.Nodes) != nodes || s.From != 0 ||
+			s.Until != *got.Makespan {
 			t.Errorf("%s: series %+v, and %+v unasked", got.Label, s, want.Series)
 		}
 		if *got.Makespan != *want.Makespan || *got.Average != *want.Average {
@@ -372,19 +391,23 @@ func TestSeries(t *testing.T) {
 		t.Fatalf("node %s has steps at %v", n.Node, at)
 	}
 	first, last := n.Steps[0], n.Steps[2]
-	if first.Capacity.Disk != 100e6 || first.Capacity.Network != 0 || first.Granted.CPU != 2000 || first.Demand.Disk != 120e6 || first.Used.Disk != 100e6 || last.Used != (amountsJSON{}) {
+	if first.Capacity.Disk != 100e6 || first.Capacity.Network != 0 || first.Granted.CPU != 2000 ||
+		first.Demand.Disk != 120e6 || first.Used.Disk != 100e6 || last.Used != (amountsJSON{}) {
 		t.Errorf("steps %+v", n.Steps)
 	}
 	// Node 1 is over by 20 MB/s for 12 s, then idle with 80 MB/s for 5 s; node 2 is idle all of the 17 s.
-	if n.OverAllocation["disk_bytes"] != 240e6 || n.Fragmentation["disk_bytes"] != 400e6 || s.Fragmentation["disk_bytes"] != 2100e6 || s.OverAllocation["disk_bytes"] != 240e6 {
+	if n.OverAllocation["disk_bytes"] != 240e6 || n.Fragmentation["disk_bytes"] != 400e6 ||
+		s.Fragmentation["disk_bytes"] != 2100e6 || s.OverAllocation["disk_bytes"] != 240e6 {
 		t.Errorf("areas %+v, of all nodes %+v", n.areasJSON, s.areasJSON)
 	}
 	if _, has := n.Fragmentation["network_bytes"]; has {
 		t.Errorf("a network without a number has the areas %v", n.Fragmentation)
 	}
-	for _, wrong := range [][]string{{"--workload", jobs, "--series"}, {"--workload", "uniform", "--seeds", "2", "--json", "--series"}} {
+	for _, wrong := range [][]string{{"--workload", jobs, "--series"},
+		{"--workload", "uniform", "--seeds", "2", "--json", "--series"}} {
 		var out, errOut bytes.Buffer
-		if code := execute(&out, &errOut, wrong...); code != command.WrongUsage || !strings.HasPrefix(errOut.String(), "bellows: series: needs --json, and one seed") {
+		if code := execute(&out, &errOut, wrong...); code != command.WrongUsage ||
+			!strings.HasPrefix(errOut.String(), "bellows: series: needs --json, and one seed") {
 			t.Errorf("%v: exit code %d: %s", wrong, code, &errOut)
 		}
 	}

@@ -35,10 +35,12 @@ func (o *workloadOptions) flags(f *pflag.FlagSet) {
 	usual := workload.DefaultGenerateOptions(workload.Uniform)
 	o.format, o.penalty, o.jobs, o.seed = workloadfile.Auto, "none", usual.Jobs, usual.Seed
 	f.StringVar(&o.name, "workload", "", "`file` with jobs, - for standard input, or uniform, exponential or flex")
-	f.Var(flags.Choice(&o.format, workloadfile.Formats...), "format", "format of the file: bellows (a job file), workload or dss; auto: by its content")
+	f.Var(flags.Choice(&o.format, workloadfile.Formats...), "format",
+		"format of the file: bellows (a job file), workload or dss; auto: by its content")
 	f.Var(flags.Count(&o.jobs, 1, 1_000_000), "jobs", "number of generated jobs (20 for flex)")
 	f.Var(flags.Seed(&o.seed), "seed", "seed of generated jobs; the same seed gives the same jobs")
-	f.StringVar(&o.penalty, "penalty", o.penalty, "`shape` of the slowdown with less memory, for tasks without elasticity: none, step:FACTOR or sawtooth:FACTOR")
+	f.StringVar(&o.penalty, "penalty", o.penalty,
+		"`shape` of the slowdown with less memory, for tasks without elasticity: none, step:FACTOR or sawtooth:FACTOR")
 }
 
 // open opens the file of the workload and recognises its format, or parses the settings of the generator.

@@ -1,9 +1,9 @@
-// Package supervisor makes each program that imports it the supervisor of its containers, too: the agent starts the program
-// with the arguments of agent.SuperviseCommand.
+// Package supervisor makes each program that imports it the supervisor of its containers, too: the agent starts the
+// program with the arguments of agent.SuperviseCommand.
 //
-// The supervisor runs while packages are initialized. Packages are initialized in the order of their paths, those that others
-// import first: so what a supervisor does not need, such as the description of the API, is not initialized at all. That takes
-// several milliseconds, and 2 MB for as long as the container runs.
+// The supervisor runs while packages are initialized. Packages are initialized in the order of their paths, those
+// that others import first: so what a supervisor does not need, such as the description of the API, is not
+// initialized at all. That takes several milliseconds, and 2 MB for as long as the container runs.
 package supervisor
 
 import (

@@ -31,7 +31,8 @@ func Run(args []string) int {
 	mib, err := strconv.Atoi(args[1])
 	reads, err2 := strconv.Atoi(args[2])
 	if err != nil || err2 != nil || mib < 4 || reads < 0 {
-		fmt.Fprintf(os.Stderr, "%s %q %q: must be a number of MiB, at least 4, and a number of reads\n", args[0], args[1], args[2])
+		fmt.Fprintf(os.Stderr, "%s %q %q: must be a number of MiB, at least 4, and a number of reads\n", args[0], args[1],
+			args[2])
 		return workUsage
 	}
 	right := false

@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runsOnly is how the first program, being process 1, starts itself again to have its runs done, while it reaps orphans.
+// runsOnly is how the first program, being process 1, starts itself again to have its runs done, while it reaps
+// orphans.
 const runsOnly = "runs"
 
 func main() {

@@ -18,8 +18,8 @@ func makeZram(bytes int64) error {
 	return makeSwap("/dev/zram0")
 }
 
-// makeSwap writes a swap header to a device and uses it. The header is the first page: from byte 1024 on a version (1), the
-// number of the last page and the number of bad pages, and at the end of the page a signature.
+// makeSwap writes a swap header to a device and uses it. The header is the first page: from byte 1024 on a version
+// (1), the number of the last page and the number of bad pages, and at the end of the page a signature.
 func makeSwap(device string) error {
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	if err != nil {

@@ -104,7 +104,8 @@ func (d *demonstration) unsuitable(ctx context.Context, node resource.Vector) st
 
 // withoutSort returns in one clause why this machine cannot sort; empty if it can.
 func withoutSort(ctx context.Context) string {
-	if text, err := exec.CommandContext(ctx, "sort", "--version").Output(); err != nil || !strings.Contains(string(text), "GNU coreutils") {
+	if text, err := exec.CommandContext(ctx, "sort", "--version").Output(); err != nil ||
+		!strings.Contains(string(text), "GNU coreutils") {
 		return "there is no GNU sort"
 	}
 	return ""

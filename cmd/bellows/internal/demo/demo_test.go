@@ -35,12 +35,18 @@ func canned() *Result {
 	const s, mib = time.Second, resource.MiB
 	busy := 0.7
 	return &Result{Parts: []Part{
-		{Name: Elastic, About: "5 jobs of 3 sorts each; a sort is fastest with 145MiB and can run with 48MiB", Node: resource.Of(2000, 208*mib),
-			Fixed:  Run{About: "fixed sizes", JobRuntime: 14 * s, Makespan: 24 * s, AtOnce: 1, Used: 100 * mib, Right: 15},
-			Shared: Run{About: "elastic sizes", JobRuntime: 7 * s, Makespan: 15 * s, AtOnce: 1.94, Used: 130 * mib, UnderSized: 7, Right: 15, Why: "job 1 (sort-1), task 1.0.1: under-sized to 48MiB: ends 10:00:02, no later than its job (10:00:04)"}},
+		{Name: Elastic, About: "5 jobs of 3 sorts each; a sort is fastest with 145MiB and can run with 48MiB",
+			Node: resource.Of(2000, 208*mib), Fixed: Run{About: "fixed sizes", JobRuntime: 14 * s, Makespan: 24 * s, AtOnce: 1,
+				Used: 100 * mib, Right: 15},
+			Shared: Run{About: "elastic sizes", JobRuntime: 7 * s, Makespan: 15 * s, AtOnce: 1.94, Used: 130 * mib,
+				UnderSized: 7, Right: 15,
+				Why: "job 1 (sort-1), task 1.0.1: under-sized to 48MiB: ends 10:00:02, no later than its job (10:00:04)"}},
 		{Name: Flex, About: "9 programs whose memory comes and goes", Node: resource.Of(2000, 640*mib),
-			Fixed:  Run{About: "REGULAR containers", JobRuntime: 10 * s, Makespan: 20 * s, AtOnce: 1.3, Used: 130 * mib, Right: 9},
-			Shared: Run{About: "FLEX containers", JobRuntime: 12 * s, Makespan: 21 * s, AtOnce: 3, Used: 320 * mib, Swapped: 81 * mib, Killed: 1, Right: 8, Wrong: []string{"job 3 (sort): task 3.0.0 ended as failed: exit code 4"}, Others: &busy}},
+			Fixed: Run{About: "REGULAR containers", JobRuntime: 10 * s, Makespan: 20 * s, AtOnce: 1.3, Used: 130 * mib,
+				Right: 9},
+			Shared: Run{About: "FLEX containers", JobRuntime: 12 * s, Makespan: 21 * s, AtOnce: 3, Used: 320 * mib,
+				Swapped: 81 * mib, Killed: 1, Right: 8, Wrong: []string{"job 3 (sort): task 3.0.0 ended as failed: exit code 4"},
+				Others: &busy}},
 		{Name: Flex, LeftOut: "there can be no swap"},
 	}}
 }
@@ -80,10 +86,13 @@ func TestTake(t *testing.T) {
 	at := func(seconds int) time.Time { return begun.Add(time.Duration(seconds) * time.Second) }
 	var r Run
 	r.take([]live.Job{
-		{ID: 1, Name: "a", Submitted: at(0), Finished: at(4), Tasks: []live.Task{{Outcome: cluster.Succeeded, UnderSized: true, Why: "fits", Started: at(1), Ended: at(4)}}},
-		{ID: 2, Name: "b", Submitted: at(1), Finished: at(3), Tasks: []live.Task{{Outcome: cluster.OutOfMemory, Detail: "too little"}}},
+		{ID: 1, Name: "a", Submitted: at(0), Finished: at(4),
+			Tasks: []live.Task{{Outcome: cluster.Succeeded, UnderSized: true, Why: "fits", Started: at(1), Ended: at(4)}}},
+		{ID: 2, Name: "b", Submitted: at(1), Finished: at(3),
+			Tasks: []live.Task{{Outcome: cluster.OutOfMemory, Detail: "too little"}}},
 	}, begun)
-	if r.JobRuntime != 3*time.Second || r.Makespan != 4*time.Second || r.UnderSized != 1 || r.Killed != 1 || len(r.Wrong) != 1 || r.Why == "" {
+	if r.JobRuntime != 3*time.Second || r.Makespan != 4*time.Second || r.UnderSized != 1 || r.Killed != 1 ||
+		len(r.Wrong) != 1 || r.Why == "" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -110,7 +119,8 @@ func TestRealRun(t *testing.T) {
 	}{{"echo same", 2, 0}, {"echo other", 0, 1}, {"exit 3", 1, 1}} {
 		w := &workload.Workload{}
 		for _, script := range []string{"echo same", c.second} {
-			stage := cluster.Stage{Name: "s", Tasks: 1, Ideal: resource.Of(100, 16*resource.MiB), Command: cluster.Command{Args: []string{"sh", "-c", script}}}
+			stage := cluster.Stage{Name: "s", Tasks: 1, Ideal: resource.Of(100, 16*resource.MiB),
+				Command: cluster.Command{Args: []string{"sh", "-c", script}}}
 			w.Jobs = append(w.Jobs, workload.Job{After: -1, Job: cluster.Job{Name: "j", Stages: []cluster.Stage{stage}}})
 		}
 		r, err := d.run(t.Context(), &under{about: "test", policy: "fair"}, node, w)

@@ -54,8 +54,8 @@ func (d *demonstration) elastic(ctx context.Context, p *Part) error {
 		return err
 	}
 	cost := cluster.Elasticity{Kind: cluster.Step, Factor: max(1, least.Seconds()/ideal.Seconds())}
-	d.Say(fmt.Sprintf("a sort takes %.1f s with %s, and %.2f times as long with %s", ideal.Seconds(), resource.FormatMemory(sortIdeal),
-		cost.Factor, resource.FormatMemory(sortLeast)))
+	d.Say(fmt.Sprintf("a sort takes %.1f s with %s, and %.2f times as long with %s", ideal.Seconds(),
+		resource.FormatMemory(sortIdeal), cost.Factor, resource.FormatMemory(sortLeast)))
 	stage := sortStage(sortTasks, sortIdeal)
 	stage.Duration = ideal
 	fixed := under{about: "fixed sizes", policy: "fair"}
@@ -77,15 +77,18 @@ func sortStage(tasks int, memory resource.Amount) cluster.Stage {
 func sorts(stage cluster.Stage) *workload.Workload {
 	w := &workload.Workload{}
 	for i := range sortJobs {
-		w.Jobs = append(w.Jobs, workload.Job{After: -1, Job: cluster.Job{Name: fmt.Sprintf("sort-%d", i+1), Stages: []cluster.Stage{stage},
-			Submitted: timeline.Time(time.Duration(i) * time.Second)}})
+		w.Jobs = append(w.Jobs,
+			workload.Job{After: -1, Job: cluster.Job{Name: fmt.Sprintf("sort-%d", i+1), Stages: []cluster.Stage{stage},
+				Submitted: timeline.Time(time.Duration(i) * time.Second)}})
 	}
 	return w
 }
 
 // timeOf returns how long one sort takes alone with the given memory.
-func (d *demonstration) timeOf(ctx context.Context, node resource.Vector, memory resource.Amount) (time.Duration, error) {
-	w := &workload.Workload{Jobs: []workload.Job{{After: -1, Job: cluster.Job{Name: "sort", Stages: []cluster.Stage{sortStage(1, memory)}}}}}
+func (d *demonstration) timeOf(ctx context.Context, node resource.Vector, memory resource.Amount) (time.Duration,
+	error) {
+	w := &workload.Workload{Jobs: []workload.Job{{After: -1,
+		Job: cluster.Job{Name: "sort", Stages: []cluster.Stage{sortStage(1, memory)}}}}}
 	alone := under{about: "a sort alone", policy: "fair"}
 	r, err := d.run(ctx, &alone, node, w)
 	if err != nil {

@@ -65,12 +65,14 @@ func hungryJobs(memory resource.Amount, class cluster.Class) *workload.Workload 
 			peak := memory / 16 * kind.sixteenths
 			share := round[i]
 			stage := cluster.Stage{Name: kind.name, Tasks: 1, Ideal: resource.Of(resource.Core*3/10, peak+beside),
-				Command: cluster.Command{Args: []string{self, hungry.Command, kind.name, fmt.Sprint(int64(share * float64(peak/resource.MiB))), fmt.Sprint(int(share * kind.reads))}}}
+				Command: cluster.Command{Args: []string{self, hungry.Command, kind.name,
+					fmt.Sprint(int64(share * float64(peak/resource.MiB))), fmt.Sprint(int(share * kind.reads))}}}
 			if class == cluster.Flex {
 				stage.Ideal[resource.Memory], stage.MaxMemory = memory/10, memory
 			}
-			w.Jobs = append(w.Jobs, workload.Job{After: -1, Job: cluster.Job{Name: kind.name, Class: class, MaxAttempts: 3, Stages: []cluster.Stage{stage},
-				Submitted: timeline.Time(time.Duration(len(w.Jobs)) * every)}})
+			w.Jobs = append(w.Jobs,
+				workload.Job{After: -1, Job: cluster.Job{Name: kind.name, Class: class, MaxAttempts: 3,
+					Stages: []cluster.Stage{stage}, Submitted: timeline.Time(time.Duration(len(w.Jobs)) * every)}})
 		}
 	}
 	return w

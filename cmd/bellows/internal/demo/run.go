@@ -47,28 +47,31 @@ type Run struct {
 }
 
 // run runs a workload on a machine of its own.
-func (d *demonstration) run(ctx context.Context, u *under, node resource.Vector, w *workload.Workload) (r Run, err error) {
+func (d *demonstration) run(ctx context.Context, u *under, node resource.Vector, w *workload.Workload) (r Run,
+	err error) {
 	var l lookout
 	look := func(s *sandbox.Session) {
 		l.look(s)
 		d.Show(fmt.Sprintf("%s with %s: %.0f s", terminal.Count(len(w.Jobs), "job"), u.about, l.last.Seconds()))
 	}
 	const every = 100 * time.Millisecond
-	r.Others, err = sandbox.Run(ctx, d.work, u.policy, u.settings, node, every, look, func(ctx context.Context, s *sandbox.Session) (time.Duration, error) {
-		jobs, err := s.RunJobs(ctx, s.Input, s.Begun, w)
-		if err != nil {
-			return 0, err
-		}
-		r.take(jobs, s.Begun)
-		return cpuTime(jobs), r.check(ctx, s.Machine, jobs)
-	})
+	r.Others, err = sandbox.Run(ctx, d.work, u.policy, u.settings, node, every, look,
+		func(ctx context.Context, s *sandbox.Session) (time.Duration, error) {
+			jobs, err := s.RunJobs(ctx, s.Input, s.Begun, w)
+			if err != nil {
+				return 0, err
+			}
+			r.take(jobs, s.Begun)
+			return cpuTime(jobs), r.check(ctx, s.Machine, jobs)
+		})
 	if err != nil {
 		return r, err
 	}
 	r.About, r.Swapped, r.Why = u.about, l.swapped, cmp.Or(l.why, r.Why)
 	r.AtOnce, r.Used = l.running/r.Makespan.Seconds(), resource.Amount(l.used/r.Makespan.Seconds())
 	if len(w.Jobs) > 1 {
-		d.Say(fmt.Sprintf("%s: mean job runtime %.1f s, makespan %.1f s", u.about, r.JobRuntime.Seconds(), r.Makespan.Seconds()))
+		d.Say(fmt.Sprintf("%s: mean job runtime %.1f s, makespan %.1f s", u.about, r.JobRuntime.Seconds(),
+			r.Makespan.Seconds()))
 	}
 	return r, nil
 }
@@ -99,7 +102,8 @@ func (r *Run) take(jobs []live.Job, begun time.Time) {
 			r.taskTime = t.Ended.Sub(t.Started)
 			switch {
 			case t.Outcome != cluster.Succeeded:
-				r.Wrong = append(r.Wrong, fmt.Sprintf("job %d (%s): task %s ended as %s: %s", j.ID, j.Name, t.Task, t.Outcome, t.Detail))
+				r.Wrong = append(r.Wrong, fmt.Sprintf("job %d (%s): task %s ended as %s: %s", j.ID, j.Name, t.Task, t.Outcome,
+					t.Detail))
 			case t.UnderSized:
 				r.UnderSized++
 				if r.Why == "" {

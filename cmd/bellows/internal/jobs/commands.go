@@ -5,5 +5,6 @@ import "github.com/spf13/cobra"
 
 // Commands returns the commands in the order in which help lists them.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{runCommand(), submitCommand(), planCommand(), psCommand(), logsCommand(), explainCommand(), waitCommand(), pauseCommand(), resumeCommand(), killCommand()}
+	return []*cobra.Command{runCommand(), submitCommand(), planCommand(), psCommand(), logsCommand(), explainCommand(),
+		waitCommand(), pauseCommand(), resumeCommand(), killCommand()}
 }

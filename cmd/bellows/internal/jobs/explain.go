@@ -144,7 +144,8 @@ func explainTask(say func(string), j *live.Job, t *live.TaskExplanation, now tim
 	}
 	text := fmt.Sprintf("%s %s %s", t.Task, has, resource.FormatMemory(resource.Amount(t.MemoryBytes)))
 	if t.MemoryBytes < t.IdealBytes && !t.ByPhase {
-		text += fmt.Sprintf(" of %s, and so takes %.2f times as long", resource.FormatMemory(resource.Amount(t.IdealBytes)), t.Slowdown)
+		text += fmt.Sprintf(" of %s, and so takes %.2f times as long", resource.FormatMemory(resource.Amount(t.IdealBytes)),
+			t.Slowdown)
 	}
 	if rates := ratesWords(t.Disk, t.Network); rates != "" {
 		text += "; it was granted " + rates
@@ -238,8 +239,8 @@ func explainHold(say func(string), t *live.Task, more *live.TaskExplanation) {
 	}
 }
 
-// heldWords says what a paused or leveled task holds and what it lends; empty while its programs run. managed says that its memory is
-// described together with the memory manager.
+// heldWords says what a paused or leveled task holds and what it lends; empty while its programs run. managed says
+// that its memory is described together with the memory manager.
 func heldWords(t *live.Task, managed bool) string {
 	if t.Still == nil {
 		return ""

@@ -18,7 +18,8 @@ func expectations(j *live.Job) (all []string) {
 		all = append(all, "app: "+appOf(j))
 	}
 	if j.DeadlineSeconds > 0 {
-		all = append(all, fmt.Sprintf("deadline: should start within %s", terminal.Age(time.Duration(j.DeadlineSeconds*float64(time.Second)))))
+		all = append(all, fmt.Sprintf("deadline: should start within %s",
+			terminal.Age(time.Duration(j.DeadlineSeconds*float64(time.Second)))))
 	}
 	for i := range j.Stages {
 		s := &j.Stages[i]
@@ -33,7 +34,8 @@ func expectations(j *live.Job) (all []string) {
 			all = append(all, fmt.Sprintf("tasks%s: start together", name))
 		}
 		if len(s.Phases) > 0 {
-			all = append(all, fmt.Sprintf("forecast%s: %s, %s", name, terminal.Count(len(s.Phases), "phase"), provenance(&s.Told)))
+			all = append(all, fmt.Sprintf("forecast%s: %s, %s", name, terminal.Count(len(s.Phases), "phase"),
+				provenance(&s.Told)))
 		}
 	}
 	return all

@@ -24,14 +24,16 @@ func TestHeapWithoutMaximum(t *testing.T) {
 		{resource.GiB, 2 * resource.GiB, resource.GiB},
 		{4 * resource.GiB, 2 * resource.GiB, 2 * resource.GiB},
 	} {
-		o := runOptions{class: "flex", maxAttempts: 1, stage: cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, 256*resource.MiB),
-			MaxMemory: c.most, Command: cluster.Command{Runtime: cluster.JVM}}}
+		o := runOptions{class: "flex", maxAttempts: 1,
+			stage: cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, 256*resource.MiB), MaxMemory: c.most,
+				Command: cluster.Command{Runtime: cluster.JVM}}}
 		job, err := o.job([]string{java, "Main"}, dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		fitStages(job, c.managed, &strings.Builder{})
-		want := []string{java, fmt.Sprintf("-Xmx%dk", resource.Amount(cluster.HeapShare*float64(c.heap))/resource.KiB), "Main"}
+		want := []string{java, fmt.Sprintf("-Xmx%dk", resource.Amount(cluster.HeapShare*float64(c.heap))/resource.KiB),
+			"Main"}
 		if got := job.Stages[0].Args; !slices.Equal(got, want) {
 			t.Errorf("with a maximum of %d and %d managed: %q, want %q", c.most, c.managed, got, want)
 		}

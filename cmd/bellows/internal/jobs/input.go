@@ -36,7 +36,9 @@ func (o *runOptions) input(from io.Reader) (io.Reader, error) {
 	reader, waiting := readable(file)
 	if reader != nil && o.maxAttempts > 1 {
 		if waiting {
-			return nil, command.Usagef("max-attempts %d: must be 1 for a command that reads its standard input, which cannot be read again: give a file with --stdin, or add </dev/null", o.maxAttempts)
+			return nil, command.Usagef(
+				"max-attempts %d: must be 1 for a command that reads its standard input, which cannot be read again: give a "+
+					"file with --stdin, or add </dev/null", o.maxAttempts)
 		}
 		return nil, nil
 	}
@@ -72,8 +74,8 @@ func readable(file *os.File) (r io.Reader, waiting bool) {
 	return file, err == nil && poll[0].Revents&unix.POLLIN != 0
 }
 
-// foreground is a terminal that is read only while this process is in the foreground. A command that a shell has put into
-// the background must continue there and not be stopped by a read.
+// foreground is a terminal that is read only while this process is in the foreground. A command that a shell has put
+// into the background must continue there and not be stopped by a read.
 type foreground struct{ file *os.File }
 
 func (t foreground) Read(p []byte) (int, error) {

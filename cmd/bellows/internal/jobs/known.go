@@ -49,8 +49,9 @@ func warnOfPeak(j *cluster.Job, stage int, learned []live.Learned, to io.Writer)
 	}
 	for i := range learned {
 		if l := &learned[i]; l.Stage == of && l.Peak() > memory {
-			fmt.Fprintf(to, "bellows: job %q memory %s: earlier runs used up to %s, so it may be killed; request more, or use class flex\n",
-				cluster.Printable(j.Name), resource.FormatMemory(resource.Amount(memory)), resource.FormatMemory(resource.Amount(l.Peak())))
+			fmt.Fprintf(to, "bellows: job %q memory %s: earlier runs used up to %s, so it may be killed; request more, "+
+				"or use class flex\n", cluster.Printable(j.Name), resource.FormatMemory(resource.Amount(memory)),
+				resource.FormatMemory(resource.Amount(l.Peak())))
 		}
 	}
 }

@@ -29,7 +29,8 @@ func TestWarnOfPeak(t *testing.T) {
 			Command: cluster.Command{Args: []string{"sort", c.arg}}}}}, 0, learned, &said)
 		want := ""
 		if c.warns {
-			want = "bellows: job \"sort\" memory 64MiB: earlier runs used up to 629MiB, so it may be killed; request more, or use class flex\n"
+			want = "bellows: job \"sort\" memory 64MiB: earlier runs used up to 629MiB, so it may be killed; request " +
+				"more, or use class flex\n"
 		}
 		if said.String() != want {
 			t.Errorf("%+v: said %q, want %q", c, said.String(), want)

@@ -10,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// leveledWords says since when and until when leveling holds a task, for which other task and why, or that this was not possible;
-// empty if it does not hold the task.
+// leveledWords says since when and until when leveling holds a task, for which other task and why, or that this was
+// not possible; empty if it does not hold the task.
 func leveledWords(l *live.Leveled) string {
 	if l == nil {
 		return ""
@@ -30,15 +30,16 @@ func leveledWords(l *live.Leveled) string {
 	return text
 }
 
-// memoryWaitWords says before which phase a task waits for memory, since when and until when at the latest, what it lacks, and which tasks are
-// before it in line.
+// memoryWaitWords says before which phase a task waits for memory, since when and until when at the latest, what it
+// lacks, and which tasks are before it in line.
 func memoryWaitWords(l *live.Leveled, m *live.MemoryWait) string {
 	text := fmt.Sprintf("waits for memory before its phase %d", m.Phase)
 	if !l.Since.IsZero() {
 		text += " since " + l.Since.Local().Format(time.TimeOnly)
 	}
 	memory := func(bytes int64) string { return resource.FormatMemory(resource.Amount(bytes)) }
-	text += fmt.Sprintf(", until %s at the latest: the phase needs %s, of which the task has %s, and %s are free on its node; it is ",
+	text += fmt.Sprintf(
+		", until %s at the latest: the phase needs %s, of which the task has %s, and %s are free on its node; it is ",
 		l.Until.Local().Format(time.TimeOnly), memory(m.Needs), memory(m.Has), memory(m.Free))
 	if len(m.Behind) == 0 {
 		return text + "the first in line"

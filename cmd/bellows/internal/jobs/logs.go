@@ -82,12 +82,14 @@ func (o *logsOptions) show(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	if !o.stderr && job.Status == cluster.StatusFailed {
-		fmt.Fprintf(cmd.ErrOrStderr(), "bellows: job %d: failed; `bellows logs --stderr %s` shows its standard error\n", job.ID, arg)
+		fmt.Fprintf(cmd.ErrOrStderr(), "bellows: job %d: failed; `bellows logs --stderr %s` shows its standard error\n",
+			job.ID, arg)
 	}
 	return nil
 }
 
-func (o *logsOptions) showAll(ctx context.Context, client *server.Client, w io.Writer, job *live.Job, tasks []cluster.TaskID) error {
+func (o *logsOptions) showAll(ctx context.Context, client *server.Client, w io.Writer, job *live.Job,
+	tasks []cluster.TaskID) error {
 	switch {
 	case len(tasks) == 1:
 		_, err := client.Output(ctx, w, o.output(tasks[0]))
@@ -117,7 +119,8 @@ func interrupted(ctx context.Context, err error) error {
 func (o *logsOptions) choose(job *live.Job, id cluster.TaskID, one bool) ([]cluster.TaskID, error) {
 	if one {
 		if int(id.Stage) >= len(job.Stages) || int(id.Index) >= job.Stages[id.Stage].Tasks {
-			return nil, command.Usagef("task %s: job %d has no such task; `bellows ps %d` lists those that have started", id, id.Job, id.Job)
+			return nil, command.Usagef("task %s: job %d has no such task; `bellows ps %d` lists those that have started", id,
+				id.Job, id.Job)
 		}
 		return []cluster.TaskID{id}, nil
 	}
@@ -132,7 +135,9 @@ func (o *logsOptions) choose(job *live.Job, id cluster.TaskID, one bool) ([]clus
 	}
 	if o.follow {
 		if len(all) > mostFollowed {
-			return nil, command.Usagef("job %d: must have at most %d tasks to be followed as a whole, but has %d: name one, such as %s", job.ID, mostFollowed, len(all), all[0])
+			return nil, command.Usagef(
+				"job %d: must have at most %d tasks to be followed as a whole, but has %d: name one, such as %s", job.ID,
+				mostFollowed, len(all), all[0])
 		}
 		return all, nil
 	}

@@ -43,7 +43,8 @@ restored. --page-out can be added to a pause.`,
 		}
 		return awaitPageOut(cmd, client, id, task)
 	})
-	cmd.Flags().BoolVar(&pageOut, "page-out", false, "page out the memory of the programs, and grant what has left to others")
+	cmd.Flags().BoolVar(&pageOut, "page-out", false,
+		"page out the memory of the programs, and grant what has left to others")
 	return cmd
 }
 
@@ -64,7 +65,8 @@ for a while when that time is over.`,
 }
 
 // pausing completes a command that pauses or resumes each of its arguments.
-func pausing(cmd *cobra.Command, do func(*cobra.Command, *server.Client, cluster.JobID, cluster.TaskID) error) *cobra.Command {
+func pausing(cmd *cobra.Command, do func(*cobra.Command, *server.Client, cluster.JobID,
+	cluster.TaskID) error) *cobra.Command {
 	var p place.Place
 	cmd.Args = command.SomeArguments("job: must be the id of at least one job or task")
 	cmd.RunE = p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
@@ -89,8 +91,8 @@ func pausing(cmd *cobra.Command, do func(*cobra.Command, *server.Client, cluster
 	return cmd
 }
 
-// awaitPageOut waits until the memory of the paused programs of a job, or of one of its tasks if task is not zero, has left as far as
-// it can, and prints how much has left.
+// awaitPageOut waits until the memory of the paused programs of a job, or of one of its tasks if task is not zero,
+// has left as far as it can, and prints how much has left.
 func awaitPageOut(cmd *cobra.Command, client *server.Client, id cluster.JobID, task cluster.TaskID) error {
 	for {
 		j, err := client.Job(cmd.Context(), id, false)
@@ -110,8 +112,8 @@ func awaitPageOut(cmd *cobra.Command, client *server.Client, id cluster.JobID, t
 	}
 }
 
-// pageOutWords says, in a line for each running task, how much of its memory has left; done is false while that is not known of
-// one of the tasks.
+// pageOutWords says, in a line for each running task, how much of its memory has left; done is false while that is
+// not known of one of the tasks.
 func pageOutWords(j *live.Job, task cluster.TaskID) (words string, done bool) {
 	for i := range j.Tasks {
 		t := &j.Tasks[i]
@@ -137,7 +139,8 @@ func outWords(t *live.Task) string {
 	if out.Bytes == 0 {
 		return strings.TrimSuffix("no memory has left: "+out.Stays, ": ")
 	}
-	text := fmt.Sprintf("%s of its %s of memory has left, and may be granted to others", resource.FormatMemory(resource.Amount(out.Bytes)), resource.FormatMemory(resource.Amount(t.MemoryBytes)))
+	text := fmt.Sprintf("%s of its %s of memory has left, and may be granted to others",
+		resource.FormatMemory(resource.Amount(out.Bytes)), resource.FormatMemory(resource.Amount(t.MemoryBytes)))
 	return join(text, out.Stays)
 }
 
@@ -148,7 +151,8 @@ func parseJobOrTask(text string) (cluster.TaskID, error) {
 		id.Stage = -1
 	}
 	if err != nil || id.Job < 1 || strings.Count(text, ".") == 1 {
-		return id, command.Usagef("job %q: must be the id of a job, such as 7, or of a task, such as 7.0.2; `bellows ps` lists them", text)
+		return id, command.Usagef(
+			"job %q: must be the id of a job, such as 7, or of a task, such as 7.0.2; `bellows ps` lists them", text)
 	}
 	return id, nil
 }

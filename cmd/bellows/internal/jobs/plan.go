@@ -57,7 +57,8 @@ func planCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	o.policies.Flags(cmd)
-	f.Var(flags.Duration(&o.assume, time.Millisecond), "assume", "how long a task takes whose run time is unknown; default: for ever")
+	f.Var(flags.Duration(&o.assume, time.Millisecond), "assume",
+		"how long a task takes whose run time is unknown; default: for ever")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	o.place.Flags(cmd, false)
 	return cmd
@@ -100,7 +101,8 @@ func readPresent(cmd *cobra.Command, client *server.Client, file string) (*event
 		return nil, err
 	}
 	if len(w.Jobs) != 1 {
-		return nil, command.Usagef("%s: has %d jobs: must have one, because jobs are planned one at a time", file, len(w.Jobs))
+		return nil, command.Usagef("%s: has %d jobs: must have one, because jobs are planned one at a time", file,
+			len(w.Jobs))
 	}
 	dir, err := os.Getwd()
 	if err != nil {
@@ -202,7 +204,8 @@ func runTimeOf(j *cluster.Job, stage int) runTimeJSON {
 }
 
 func policyPlanOf(label string, a *foresee.Answer) policyPlanJSON {
-	out := policyPlanJSON{Policy: label, timesJSON: timesOf(a.Times), Why: a.Why, Moved: []movedJSON{}, Unknown: a.Unknown, Overdue: a.Overdue}
+	out := policyPlanJSON{Policy: label, timesJSON: timesOf(a.Times), Why: a.Why, Moved: []movedJSON{},
+		Unknown: a.Unknown, Overdue: a.Overdue}
 	if a.IntervalKnown {
 		early, late := timesOf(a.Early), timesOf(a.Late)
 		out.Early, out.Late = &early, &late
@@ -212,7 +215,8 @@ func policyPlanOf(label string, a *foresee.Answer) policyPlanJSON {
 	}
 	for i := range a.Moved {
 		m := &a.Moved[i]
-		moved := movedJSON{ID: m.Job.ID, Name: m.Job.Name, Owner: m.Job.Owner, Class: m.Job.Class, Tasks: m.Job.Tasks(), Before: timesOf(m.Before), After: timesOf(m.After)}
+		moved := movedJSON{ID: m.Job.ID, Name: m.Job.Name, Owner: m.Job.Owner, Class: m.Job.Class, Tasks: m.Job.Tasks(),
+			Before: timesOf(m.Before), After: timesOf(m.After)}
 		for k := range m.Job.Stages {
 			moved.Memory = max(moved.Memory, int64(m.Job.Stages[k].Ideal[resource.Memory]))
 		}
@@ -228,7 +232,8 @@ func (d *planJSON) print(w io.Writer) error {
 		r := &d.RunTimes[i]
 		text := "run time of a task of stage " + cluster.Printable(r.Stage) + ": unknown"
 		if r.Seconds > 0 {
-			text = fmt.Sprintf("run time of a task of stage %s: %s, %s", cluster.Printable(r.Stage), terminal.Age(seconds(r.Seconds)), r.Source)
+			text = fmt.Sprintf("run time of a task of stage %s: %s, %s", cluster.Printable(r.Stage),
+				terminal.Age(seconds(r.Seconds)), r.Source)
 		}
 		fmt.Fprintf(w, "  %s\n", terminal.Fold(text, terminal.Width-2, "  "))
 	}
@@ -248,10 +253,12 @@ func (p *policyPlanJSON) print(w io.Writer, job string, now time.Time) error {
 		say("The reason: " + p.Why + ".")
 	}
 	if p.Early != nil {
-		say(fmt.Sprintf("With what was learned wrong by its usual error, it would %s at the earliest, and %s at the latest.", p.Early.words(now), p.Late.words(now)))
+		say(fmt.Sprintf("With what was learned wrong by its usual error, it would %s at the earliest, and %s at the "+
+			"latest.", p.Early.words(now), p.Late.words(now)))
 	}
 	if len(p.Unknown) > 0 {
-		say("The run time of tasks of jobs " + cluster.JobRanges(p.Unknown) + " is unknown, and taken to be endless: see --assume.")
+		say("The run time of tasks of jobs " + cluster.JobRanges(p.Unknown) +
+			" is unknown, and taken to be endless: see --assume.")
 	}
 	if p.Overdue > 0 {
 		say(terminal.Count(p.Overdue, "running task") + " should have ended by now, and are taken to end at once.")
@@ -266,7 +273,8 @@ func (p *policyPlanJSON) print(w io.Writer, job string, now time.Time) error {
 	for i := range p.Moved {
 		m := &p.Moved[i]
 		t.Add(fmt.Sprint(m.ID), m.Name, m.Owner, m.Class.String(), fmt.Sprint(m.Tasks), terminal.MemoryOrDash(m.Memory),
-			soon(m.After.Start, now), moves(m.Before.Start, m.After.Start), soon(m.After.End, now), moves(m.Before.End, m.After.End))
+			soon(m.After.Start, now), moves(m.Before.Start, m.After.Start), soon(m.After.End, now),
+			moves(m.Before.End, m.After.End))
 	}
 	return t.Write(w)
 }
@@ -279,7 +287,8 @@ func (t *timesJSON) words(now time.Time) string {
 	case t.End.IsZero():
 		return "start " + when(t.Start, now) + ", and end at no known time"
 	}
-	return fmt.Sprintf("start %s (%s) and end %s (%s)", when(t.Start, now), t.Start.Local().Format(time.TimeOnly), when(t.End, now), t.End.Local().Format(time.TimeOnly))
+	return fmt.Sprintf("start %s (%s) and end %s (%s)", when(t.Start, now), t.Start.Local().Format(time.TimeOnly),
+		when(t.End, now), t.End.Local().Format(time.TimeOnly))
 }
 
 // soon prints a time for a cell.

@@ -57,9 +57,11 @@ only size and progress are shown, except to operators. See docs/watching.md.`,
 		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
 			switch {
 			case filter != (server.JobFilter{}) && (watch || len(args) > 0):
-				return command.Usagef("--status, --user, --name: choose from a list of jobs, and go neither with --watch nor with a job")
+				return command.Usagef(
+					"--status, --user, --name: choose from a list of jobs, and go neither with --watch nor with a job")
 			case watch && (all || overTime || len(args) > 0):
-				return command.Usagef("--watch: shows the jobs that have not ended, and goes neither with --all nor with --usage nor with a job")
+				return command.Usagef(
+					"--watch: shows the jobs that have not ended, and goes neither with --all nor with --usage nor with a job")
 			case watch:
 				return watchJobs(cmd, client, asJSON)
 			case overTime && len(args) == 0:
@@ -71,15 +73,19 @@ only size and progress are shown, except to operators. See docs/watching.md.`,
 			}
 			var status cluster.JobStatus
 			if err := status.UnmarshalText([]byte(filter.Status)); filter.Status != "" && err != nil {
-				return command.Usagef("--status %q: must be pending, running, set-aside, succeeded, failed or cancelled", filter.Status)
+				return command.Usagef("--status %q: must be pending, running, set-aside, succeeded, failed or cancelled",
+					filter.Status)
 			}
-			return showJobs(cmd, client, client.JobPages(cmd.Context(), all || filter.Status != "" && status.Ended(), filter), asJSON)
+			return showJobs(cmd, client, client.JobPages(cmd.Context(), all || filter.Status != "" && status.Ended(), filter),
+				asJSON)
 		}),
 		ValidArgsFunction: completeJobs(&p),
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "list ended jobs, too")
-	cmd.Flags().StringVar(&filter.Status, "status", "", "list only jobs of this `status`: pending, running, or one of jobs that have ended, which implies --all: succeeded, failed, cancelled")
+	cmd.Flags().StringVar(&filter.Status, "status", "",
+		"list only jobs of this `status`: pending, running, or one of jobs that have ended, which implies --all: "+
+			"succeeded, failed, cancelled")
 	cmd.Flags().StringVar(&filter.User, "user", "", "list only jobs of the user of this `name`")
 	cmd.Flags().StringVar(&filter.Name, "name", "", "list only jobs of this `name`")
 	cmd.Flags().BoolVar(&overTime, "usage", false, "what the tasks of the job used over time")
@@ -151,8 +157,9 @@ func printJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Tas
 		for i := range page {
 			j := &page[i]
 			s := of[j.ID]
-			t.Add(strconv.FormatInt(int64(j.ID), 10), terminal.Cut(j.Name, 14), terminal.Cut(j.Owner, 8), s.status(j), fmt.Sprintf("%d/%d", j.SucceededCount, j.TaskCount),
-				terminal.MemoryOrDash(s.limit), terminal.MemoryOrDash(s.held), took(j.Started, j.Finished, now), s.whyOf(j, tasks))
+			t.Add(strconv.FormatInt(int64(j.ID), 10), terminal.Cut(j.Name, 14), terminal.Cut(j.Owner, 8), s.status(j),
+				fmt.Sprintf("%d/%d", j.SucceededCount, j.TaskCount), terminal.MemoryOrDash(s.limit),
+				terminal.MemoryOrDash(s.held), took(j.Started, j.Finished, now), s.whyOf(j, tasks))
 		}
 		if err := t.Write(w); err != nil {
 			return err
@@ -173,10 +180,12 @@ const (
 	unhindered
 )
 
-var hindranceNames = [...]string{paused: "paused", suspended: "suspended", waiting: "waiting", leveled: "leveled", throttled: "throttled"}
+var hindranceNames = [...]string{paused: "paused", suspended: "suspended", waiting: "waiting", leveled: "leveled",
+	throttled: "throttled"}
 
-// hindranceOf returns what hinders a task. Whether its programs have been stopped is known from the engine, as in "bellows
-// explain"; whether they wait for memory to start is a reading of the container, because only the node knows it.
+// hindranceOf returns what hinders a task. Whether its programs have been stopped is known from the engine, as in
+// "bellows explain"; whether they wait for memory to start is a reading of the container, because only the node knows
+// it.
 func hindranceOf(t *live.Task) hindrance {
 	switch {
 	case t.State == live.TaskStarting && t.Usage != nil && t.Usage.State == cluster.ContainerWaiting:
@@ -268,7 +277,8 @@ func (s hindered) holder(tasks []live.Task) string {
 	return fmt.Sprintf("task %s may hold %s", most.Task, resource.FormatMemory(resource.Amount(Limit(most))))
 }
 
-// status returns the status of the job: paused if the whole job is, or the hindrance of its started tasks if all are hindered.
+// status returns the status of the job: paused if the whole job is, or the hindrance of its started tasks if all are
+// hindered.
 func (s started) status(j *live.Job) string {
 	if j.Paused != nil && !j.Status.Ended() {
 		return hindranceNames[paused]
@@ -357,7 +367,8 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 	if j.Name != "" { // the name of a job of another user is not shown
 		name = " (" + terminal.Cut(j.Name, 24) + ")"
 	}
-	head := fmt.Sprintf("job %d%s of %s: %s, submitted %s", j.ID, name, j.Owner, startedOf(j.Tasks).status(j), j.Submitted.Local().Format(time.DateTime))
+	head := fmt.Sprintf("job %d%s of %s: %s, submitted %s", j.ID, name, j.Owner, startedOf(j.Tasks).status(j),
+		j.Submitted.Local().Format(time.DateTime))
 	if pending > 0 {
 		head += fmt.Sprintf(", %s waiting", terminal.Count(pending, "task"))
 	}
@@ -382,8 +393,9 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 		if s := stageOf(j, k.Task); s != nil {
 			ideal, most = s.IdealBytes, int64(s.MaxMemory)
 		}
-		t.Add(columns([]string{k.Task.String(), strconv.Itoa(k.Run), taskState(k), terminal.MemoryOrDash(Limit(k)), terminal.MemoryOrDash(ideal), terminal.MemoryOrDash(used(k)),
-			terminal.MemoryOrDash(swapped(k)), took(k.Started, k.Ended, now), terminal.OneLine(taskWhy(k, most))})...)
+		t.Add(columns([]string{k.Task.String(), strconv.Itoa(k.Run), taskState(k), terminal.MemoryOrDash(Limit(k)),
+			terminal.MemoryOrDash(ideal), terminal.MemoryOrDash(used(k)), terminal.MemoryOrDash(swapped(k)),
+			took(k.Started, k.Ended, now), terminal.OneLine(taskWhy(k, most))})...)
 	}
 	t.Notes = true
 	if err := t.Write(w); err != nil || len(j.Earlier) == 0 {
@@ -402,7 +414,8 @@ func printEarlier(w io.Writer, j *live.Job) error {
 		if !k.Started.IsZero() {
 			begun = k.Started.Local().Format(time.DateTime)
 		}
-		t.Add(k.Task.String(), strconv.Itoa(k.Run), terminal.Cut(k.Node, 12), taskState(k), begun, took(k.Started, k.Ended, k.Ended), terminal.OneLine(k.Detail))
+		t.Add(k.Task.String(), strconv.Itoa(k.Run), terminal.Cut(k.Node, 12), taskState(k), begun,
+			took(k.Started, k.Ended, k.Ended), terminal.OneLine(k.Detail))
 	}
 	t.Notes = true
 	return t.Write(w)
@@ -439,8 +452,8 @@ func Limit(t *live.Task) int64 {
 	return t.MemoryBytes
 }
 
-// taskWhy returns the cause of a failure, or what hinders a task or why the memory manager last acted, and the phase that the
-// task is in. most is the maximum of the task, 0 for none.
+// taskWhy returns the cause of a failure, or what hinders a task or why the memory manager last acted, and the phase
+// that the task is in. most is the maximum of the task, 0 for none.
 func taskWhy(t *live.Task, most int64) string {
 	u, h := t.Usage, hindranceOf(t)
 	switch {

@@ -17,8 +17,8 @@ import (
 // mostFiles is how many files a folder of input may have.
 const mostFiles = 100_000
 
-// dataFlag is a flag for an amount of data: the size of a file, the sum of the files of a folder, or an amount as it is.
-// Repeated, it adds up.
+// dataFlag is a flag for an amount of data: the size of a file, the sum of the files of a folder, or an amount as it
+// is. Repeated, it adds up.
 type dataFlag struct{ to *resource.Amount }
 
 // String implements pflag.Value.

@@ -30,5 +30,6 @@ func resizedWords(r *live.Resized, to *live.Grant) string {
 
 // grantWords is a grant of CPU and memory.
 func grantWords(g *live.Grant) string {
-	return resource.CPU.Format(resource.Amount(g.CPUMillicores)) + " and " + resource.FormatMemory(resource.Amount(g.MemoryBytes))
+	return resource.CPU.Format(resource.Amount(g.CPUMillicores)) + " and " +
+		resource.FormatMemory(resource.Amount(g.MemoryBytes))
 }

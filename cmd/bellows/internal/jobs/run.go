@@ -69,7 +69,8 @@ type runOptions struct {
 }
 
 func runCommand() *cobra.Command {
-	o := runOptions{stage: cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, 0)}, class: "regular", maxAttempts: 1, retryDelay: cluster.DefaultRetryDelay, penalty: "sawtooth:1.5"}
+	o := runOptions{stage: cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, 0)}, class: "regular",
+		maxAttempts: 1, retryDelay: cluster.DefaultRetryDelay, penalty: "sawtooth:1.5"}
 	cmd := &cobra.Command{
 		Use:        "run [flags] -- COMMAND [ARGUMENT...]",
 		SuggestFor: []string{"exec", "srun"},
@@ -83,35 +84,51 @@ func runCommand() *cobra.Command {
 	f.SortFlags = false
 	f.SetInterspersed(false) // arguments after the command are the command's
 	o.requestFlag(f, resource.Memory)
-	f.Var(flags.Memory(&o.stage.MinMemory), "min-memory", "least memory that the command may get; default: the ideal memory")
+	f.Var(flags.Memory(&o.stage.MinMemory), "min-memory",
+		"least memory that the command may get; default: the ideal memory")
 	f.Var(flags.Memory(&o.stage.MaxMemory), "max-memory", "largest memory of a flex container; default: the node's memory")
 	for k := range resource.NumKinds {
 		if k != resource.Memory { // its flag is above, with its bounds
 			o.requestFlag(f, k)
 		}
 	}
-	f.Var(flags.Duration(&o.stage.Duration, time.Millisecond), "duration", "estimated run time with the ideal memory, such as 90s")
-	f.StringVar(&o.stage.Profile, "profile", "", "`name` of bellows profile list to take memory, duration and elasticity from")
+	f.Var(flags.Duration(&o.stage.Duration, time.Millisecond), "duration",
+		"estimated run time with the ideal memory, such as 90s")
+	f.StringVar(&o.stage.Profile, "profile", "",
+		"`name` of bellows profile list to take memory, duration and elasticity from")
 	_ = cmd.RegisterFlagCompletionFunc("profile", o.place.CompleteApps())
-	f.StringVar(&o.penalty, "penalty", o.penalty, "`shape` of the slowdown with less memory, unless a profile has it: none, step:FACTOR or sawtooth:FACTOR")
+	f.StringVar(&o.penalty, "penalty", o.penalty,
+		"`shape` of the slowdown with less memory, unless a profile has it: none, step:FACTOR or sawtooth:FACTOR")
 	f.StringVar(&o.name, "name", "", "`name` of the job; default: the program's name")
 	f.StringVar(&o.queue, "queue", "", "`name` of the job's queue")
 	_ = cmd.RegisterFlagCompletionFunc("queue", o.place.CompleteQueues())
-	f.StringVar(&o.app, "app", "", "`name` of the application whose history the run belongs to; default: derived from name and command")
-	f.Var(dataFlag{&o.stage.Input}, "input", "what the command reads: a file or folder, or a size such as 3GiB; may be repeated; default: the files among its arguments")
-	f.Var(flags.Duration(&o.deadline, time.Millisecond), "deadline", "longest wait for the start, such as 10m, under a policy that observes deadlines; default: the policy chooses")
+	f.StringVar(&o.app, "app", "",
+		"`name` of the application whose history the run belongs to; default: derived from name and command")
+	f.Var(dataFlag{&o.stage.Input}, "input",
+		"what the command reads: a file or folder, or a size such as 3GiB; may be repeated; default: the files among "+
+			"its arguments")
+	f.Var(flags.Duration(&o.deadline, time.Millisecond), "deadline",
+		"longest wait for the start, such as 10m, under a policy that observes deadlines; default: the policy chooses")
 	f.Var(flags.Choice(&o.class, "regular", "flex"), "class", "container class: regular or flex")
 	f.Var(flags.Duration(&o.stage.HeartbeatTimeout, time.Millisecond), "heartbeat-timeout",
-		fmt.Sprintf("time without heartbeats after which peers take the programs for dead; at least %v", cluster.LeastHeartbeatTimeout))
+		fmt.Sprintf("time without heartbeats after which peers take the programs for dead; at least %v",
+			cluster.LeastHeartbeatTimeout))
 	f.Var(flags.Choice(&o.stage.Runtime, cluster.JVM), "runtime",
-		fmt.Sprintf("runtime in a flex container; jvm: java gets an -Xmx of %v of --max-memory, or of the daemon's memory if that is less, unless the command sets its heap", cluster.HeapShare))
-	f.Var(flags.Count(&o.maxAttempts, 1, cluster.MostAttempts), "max-attempts", "number of attempts after which the job has failed")
-	f.Var(flags.Duration(&o.retryDelay, 0), "retry-delay", fmt.Sprintf("pause after an attempt that failed; each is twice the one before, at most %v; 0s: no pause", cluster.LongestRetryDelay))
-	f.Var(flags.Duration(&o.stage.Timeout, time.Millisecond), "timeout", "longest run time, such as 1h, suspensions included; then the command is ended, with exit code 124")
+		fmt.Sprintf("runtime in a flex container; jvm: java gets an -Xmx of %v of --max-memory, or of the daemon's "+
+			"memory if that is less, unless the command sets its heap", cluster.HeapShare))
+	f.Var(flags.Count(&o.maxAttempts, 1, cluster.MostAttempts), "max-attempts",
+		"number of attempts after which the job has failed")
+	f.Var(flags.Duration(&o.retryDelay, 0), "retry-delay",
+		fmt.Sprintf("pause after an attempt that failed; each is twice the one before, at most %v; 0s: no pause",
+			cluster.LongestRetryDelay))
+	f.Var(flags.Duration(&o.stage.Timeout, time.Millisecond), "timeout",
+		"longest run time, such as 1h, suspensions included; then the command is ended, with exit code 124")
 	f.BoolVar(&o.atMostOnce, "at-most-once", false, "never run the command a second time once it may have started")
 	f.StringVar(&o.stage.Stdin, "stdin", "", "`file` that the command reads as its standard input")
-	f.BoolVar(&o.stage.PrivateTmp, "private-tmp", false, "folders of its own in place of /tmp and /var/tmp, removed after the end; needs a daemon of root")
-	f.BoolVar(&o.stage.NoNetwork, "no-network", false, "no network, except to programs of the same task; needs a daemon of root")
+	f.BoolVar(&o.stage.PrivateTmp, "private-tmp", false,
+		"folders of its own in place of /tmp and /var/tmp, removed after the end; needs a daemon of root")
+	f.BoolVar(&o.stage.NoNetwork, "no-network", false,
+		"no network, except to programs of the same task; needs a daemon of root")
 	f.BoolVarP(&o.detach, "detach", "d", false, "print the job's id and return")
 	f.BoolVar(&o.asJSON, "json", false, "with -d: print JSON")
 	o.place.Flags(cmd, false)
@@ -206,8 +223,8 @@ func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
 			return nil, command.Usage(err)
 		}
 	}
-	job := &workload.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, RetryDelay: o.retryDelay, AtMostOnce: o.atMostOnce,
-		App: o.app, Deadline: o.deadline, Stages: []cluster.Stage{stage}}}
+	job := &workload.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts,
+		RetryDelay: o.retryDelay, AtMostOnce: o.atMostOnce, App: o.app, Deadline: o.deadline, Stages: []cluster.Stage{stage}}}
 	if err := job.Class.UnmarshalText([]byte(o.class)); err != nil {
 		return nil, command.Usage(err)
 	}
@@ -280,7 +297,8 @@ func (a *attached) follow(ctx context.Context) error {
 		case <-ended:
 		case <-time.After(time.Second):
 			if ctx.Err() != nil {
-				fmt.Fprintf(a.err, "bellows: job %d was asked to end, and is killed if it has not ended within %v\n", a.id, agent.DefaultGrace)
+				fmt.Fprintf(a.err, "bellows: job %d was asked to end, and is killed if it has not ended within %v\n", a.id,
+					agent.DefaultGrace)
 			}
 		}
 	}()
@@ -315,7 +333,8 @@ func (a *attached) result(job *live.Job, interrupted bool) error {
 	switch {
 	case job.Status == cluster.StatusCancelled && !interrupted:
 		fmt.Fprintf(a.err, "bellows: job %d: was killed\n", a.id)
-	case job.Status == cluster.StatusSucceeded && len(job.Tasks) == 1 && job.Tasks[0].Exit != nil && job.Tasks[0].Exit.Left > 0:
+	case job.Status == cluster.StatusSucceeded && len(job.Tasks) == 1 && job.Tasks[0].Exit != nil &&
+		job.Tasks[0].Exit.Left > 0:
 		fmt.Fprintf(a.err, "bellows: job %d: %s\n", a.id, job.Tasks[0].Detail)
 	case job.Detail != "" && !plainFailure(job):
 		fmt.Fprintf(a.err, "bellows: job %d: %s\n", a.id, cluster.Printable(job.Detail))
@@ -332,7 +351,8 @@ func plainFailure(job *live.Job) bool {
 		return false
 	}
 	t := &job.Tasks[0]
-	return t.Outcome == cluster.Failed && t.Exit != nil && t.Exit.Signal == 0 && t.Exit.TimeLimit == 0 && t.Exit.Left == 0 && t.Exit.Code < 126
+	return t.Outcome == cluster.Failed && t.Exit != nil && t.Exit.Signal == 0 && t.Exit.TimeLimit == 0 &&
+		t.Exit.Left == 0 && t.Exit.Code < 126
 }
 
 // copy copies one stream of every attempt. An error means that output could not be written.

@@ -10,8 +10,8 @@ import (
 
 // What `bellows ps` and `bellows explain` say of jobs, other views say in the same words.
 
-// JobState returns the state of a job in a word, and why it is in that state in a clause, which may be empty. all are the tasks of all jobs;
-// they and those of the job have their usage.
+// JobState returns the state of a job in a word, and why it is in that state in a clause, which may be empty. all are
+// the tasks of all jobs; they and those of the job have their usage.
 func JobState(j *live.Job, all []live.Task) (state, why string) {
 	s := startedOf(j.Tasks)
 	return s.status(j), s.whyOf(j, all)

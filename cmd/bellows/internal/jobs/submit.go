@@ -118,8 +118,9 @@ func (o *submitOptions) run(cmd *cobra.Command, args []string) error {
 	if client.Remote() { // with CPUs of its own
 		own.CPUs = nil
 	}
-	b := batch{client: client, jobs: w.Jobs, dir: dir, env: os.Environ(), own: own, ended: make([]chan struct{}, len(w.Jobs)),
-		ids: make([]cluster.JobID, len(w.Jobs)), results: make([]live.Job, len(w.Jobs))}
+	b := batch{client: client, jobs: w.Jobs, dir: dir, env: os.Environ(), own: own,
+		ended: make([]chan struct{}, len(w.Jobs)), ids: make([]cluster.JobID, len(w.Jobs)),
+		results: make([]live.Job, len(w.Jobs))}
 	if !o.asJSON {
 		b.out = cmd.OutOrStdout()
 	}
@@ -204,8 +205,8 @@ func checkPrograms(j *workload.Job, dir string) error {
 	return nil
 }
 
-// fitMachine changes a FLEX job to what this machine and its largest node have, and says so to the user: see withoutSwap and
-// fitStages. It also says that a deadline has no effect.
+// fitMachine changes a FLEX job to what this machine and its largest node have, and says so to the user: see
+// withoutSwap and fitStages. It also says that a deadline has no effect.
 func fitMachine(ctx context.Context, client *server.Client, j *workload.Job, to io.Writer) error {
 	if err := withoutSwap(ctx, client, j, to); err != nil || j.Class != cluster.Flex && j.Deadline == 0 {
 		return err
@@ -215,8 +216,8 @@ func fitMachine(ctx context.Context, client *server.Client, j *workload.Job, to 
 		return err
 	}
 	if j.Deadline > 0 && !status.Deadlines {
-		fmt.Fprintf(to, "bellows: job %q deadline %s: has no effect, because policy %s lets no job come first for its deadline\n",
-			j.Name, terminal.Age(j.Deadline), status.Policy)
+		fmt.Fprintf(to, "bellows: job %q deadline %s: has no effect, because policy %s lets no job come first for its "+
+			"deadline\n", j.Name, terminal.Age(j.Deadline), status.Policy)
 	}
 	if j.Class != cluster.Flex {
 		return nil
@@ -229,9 +230,9 @@ func fitMachine(ctx context.Context, client *server.Client, j *workload.Job, to 
 	return nil
 }
 
-// fitStages warns if the maximum memory of a stage of a FLEX job exceeds the largest machine, and sizes the heap of every
-// JVM by the real maximum of its container. largest is the memory for containers on the largest machine, 0 if it is
-// unknown.
+// fitStages warns if the maximum memory of a stage of a FLEX job exceeds the largest machine, and sizes the heap of
+// every JVM by the real maximum of its container. largest is the memory for containers on the largest machine, 0 if
+// it is unknown.
 func fitStages(j *workload.Job, largest resource.Amount, to io.Writer) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
@@ -344,7 +345,8 @@ func (b *batch) rest(ctx context.Context, i int, wait bool) error {
 	return nil
 }
 
-// skip reports whether job i is not to be submitted, because the job before it did not succeed or was not submitted either.
+// skip reports whether job i is not to be submitted, because the job before it did not succeed or was not submitted
+// either.
 func (b *batch) skip(i, after int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -354,17 +356,19 @@ func (b *batch) skip(i, after int) bool {
 	case before.Status == cluster.StatusSucceeded:
 		return false
 	case before.ID == 0:
-		b.never = append(b.never, neverSubmitted{b.jobs[i].Name, fmt.Sprintf("it is after job %s, which was not submitted either", name)})
+		b.never = append(b.never,
+			neverSubmitted{b.jobs[i].Name, fmt.Sprintf("it is after job %s, which was not submitted either", name)})
 	default:
-		b.never = append(b.never, neverSubmitted{b.jobs[i].Name, fmt.Sprintf("it is after job %d (%s), which did not succeed: %s",
-			before.ID, name, cmp.Or(before.Detail, before.Status.String()))})
+		b.never = append(b.never,
+			neverSubmitted{b.jobs[i].Name, fmt.Sprintf("it is after job %d (%s), which did not succeed: %s", before.ID, name,
+				cmp.Or(before.Detail, before.Status.String()))})
 	}
 	close(b.ended[i])
 	return true
 }
 
-// submitAll submits the jobs that wait for nothing, all or none, and returns how many these are: the first. With more jobs than one
-// request has, a later part can be refused.
+// submitAll submits the jobs that wait for nothing, all or none, and returns how many these are: the first. With more
+// jobs than one request has, a later part can be refused.
 func (b *batch) submitAll(ctx context.Context) (n int, err error) {
 	for n < len(b.jobs) && b.jobs[n].After < 0 && b.jobs[n].Submitted <= 0 {
 		n++

@@ -34,7 +34,8 @@ func throttleWords(t *live.Throttle) string {
 // ratesWords names bandwidths that are not 0.
 func ratesWords(disk, network int64) string {
 	var rates []string
-	for kind, rate := range (resource.Vector{resource.Disk: resource.Amount(disk), resource.Network: resource.Amount(network)}) {
+	for kind, rate := range (resource.Vector{resource.Disk: resource.Amount(disk),
+		resource.Network: resource.Amount(network)}) {
 		if rate > 0 {
 			rates = append(rates, resource.Kind(kind).FormatOf(rate))
 		}

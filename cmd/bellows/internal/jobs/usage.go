@@ -68,14 +68,16 @@ var measures = []measure{
 	{"SWAP", "memory in swap", "swap", func(r *live.Rates) *int64 { return r.Swap }, inBytes, false},
 	{"READ", "read from disks", "disk", func(r *live.Rates) *int64 { return r.Read }, perSecond, false},
 	{"WRITTEN", "written to disks", "disk", func(r *live.Rates) *int64 { return r.Written }, perSecond, false},
-	{"RECEIVED", "received from the network", "network", func(r *live.Rates) *int64 { return r.Received }, perSecond, false},
+	{"RECEIVED", "received from the network", "network", func(r *live.Rates) *int64 { return r.Received }, perSecond,
+		false},
 	{"SENT", "sent to the network", "network", func(r *live.Rates) *int64 { return r.Sent }, perSecond, false},
 }
 
 // printUsage prints two rows per run, with means and peaks, and a picture of all runs together. noNetwork says why this
 // machine does not count what containers transfer over the network; empty if it does.
 func printUsage(w io.Writer, j *live.Job, runs []live.TaskUsage, noNetwork string) error {
-	head := fmt.Sprintf("job %d (%s) of %s: %s, submitted %s", j.ID, terminal.Cut(j.Name, 24), j.Owner, startedOf(j.Tasks).status(j), j.Submitted.Local().Format(time.DateTime))
+	head := fmt.Sprintf("job %d (%s) of %s: %s, submitted %s", j.ID, terminal.Cut(j.Name, 24), j.Owner,
+		startedOf(j.Tasks).status(j), j.Submitted.Local().Format(time.DateTime))
 	fmt.Fprintf(w, "%s\n\n", terminal.Fold(head, terminal.Width-2, "  "))
 	if len(runs) == 0 {
 		_, err := fmt.Fprintln(w, "none of its tasks has started")
@@ -95,7 +97,8 @@ func printUsage(w io.Writer, j *live.Job, runs []live.TaskUsage, noNetwork strin
 	for i := range runs {
 		r := &runs[i]
 		duration := time.Duration(r.DurationSeconds * float64(time.Second))
-		mean, peak := []string{r.Task.String(), strconv.Itoa(r.Run), terminal.Age(duration), "mean"}, []string{"", "", "", "peak"}
+		mean, peak := []string{r.Task.String(), strconv.Itoa(r.Run), terminal.Age(duration), "mean"},
+			[]string{"", "", "", "peak"}
 		for _, m := range shown {
 			mean, peak = append(mean, m.cell(&r.Mean)), append(peak, m.cell(&r.Peak))
 		}
@@ -126,8 +129,8 @@ func (m *measure) cell(r *live.Rates) string {
 	return "-"
 }
 
-// split returns the measures that have a column, and the kinds that were not measured. A measure that was always 0 has no
-// column.
+// split returns the measures that have a column, and the kinds that were not measured. A measure that was always 0
+// has no column.
 func split(runs []live.TaskUsage) (shown []measure, unknown []string) {
 	for _, m := range measures {
 		known, some := false, m.always
@@ -153,7 +156,8 @@ func split(runs []live.TaskUsage) (shown []measure, unknown []string) {
 func note(r *live.TaskUsage) string {
 	gap, still := "", ""
 	if r.GapSeconds > 0 && r.Missing == "" {
-		gap = fmt.Sprintf("no samples for %s: peaks may be higher", terminal.Age(time.Duration(r.GapSeconds*float64(time.Second))))
+		gap = fmt.Sprintf("no samples for %s: peaks may be higher",
+			terminal.Age(time.Duration(r.GapSeconds*float64(time.Second))))
 	}
 	if r.StillSeconds >= 1 {
 		still = fmt.Sprintf("was stopped for %s", terminal.Age(time.Duration(r.StillSeconds*float64(time.Second))))
@@ -184,15 +188,17 @@ func drawUsage(w io.Writer, runs []live.TaskUsage, shown []measure) error {
 		return terminal.Age(time.Duration(float64(column) * step * float64(time.Second)))
 	}}
 	for _, m := range shown {
-		s.Strips = append(s.Strips, picture.Strip{Title: m.title + granted(runs, &m), Values: sum(runs, &m, from, step, columns),
-			Format: func(v float64) string { return m.format(int64(math.Round(v))) }})
+		s.Strips = append(s.Strips, picture.Strip{Title: m.title + granted(runs, &m),
+			Values: sum(runs, &m, from, step, columns), Format: func(v float64) string {
+				return m.format(int64(math.Round(v)))
+			}})
 	}
 	what := "its task"
 	if len(runs) > 1 {
 		what = "all its measured runs together"
 	}
-	about := fmt.Sprintf("%s over time, since %s; a column is the mean of %s, ? is unknown", what, from.Local().Format(time.TimeOnly),
-		terminal.Age(time.Duration(step*float64(time.Second))))
+	about := fmt.Sprintf("%s over time, since %s; a column is the mean of %s, ? is unknown", what,
+		from.Local().Format(time.TimeOnly), terminal.Age(time.Duration(step*float64(time.Second))))
 	fmt.Fprintf(w, "\n%s\n\n", terminal.Fold(about, terminal.Width-2, ""))
 	return s.Write(w)
 }
@@ -218,8 +224,8 @@ func granted(runs []live.TaskUsage, m *measure) string {
 	return fmt.Sprintf(" (granted %s)", m.format(n))
 }
 
-// sum returns the means of what all runs used in each column of step seconds. A column is unknown if a run was not measured for
-// more than half of its time in the column.
+// sum returns the means of what all runs used in each column of step seconds. A column is unknown if a run was not
+// measured for more than half of its time in the column.
 func sum(runs []live.TaskUsage, m *measure, from time.Time, step float64, columns int) []float64 {
 	values := make([]float64, columns)
 	for i := range runs {

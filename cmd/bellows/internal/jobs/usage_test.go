@@ -27,10 +27,13 @@ func spans(seconds float64, all ...live.Rates) []live.UsageSpan {
 func TestPrintUsage(t *testing.T) {
 	now, _, _ := canned()
 	const mib = 1 << 20
-	job := live.Job{ID: 7, Name: "sort", Owner: "ann", Status: cluster.StatusRunning, Submitted: now.Local(), Tasks: []live.Task{{Run: 1, State: live.TaskRunning}}}
-	one := live.TaskUsage{Task: cluster.TaskID{Job: 7}, Run: 1, State: live.TaskRunning, Started: now, DurationSeconds: 200, MeasuredSeconds: 200, CPUMillicores: 2000,
-		MemoryBytes: 1 << 30, Mean: rates(1025, 480*mib, 0, 0, 20e6), Peak: rates(2000, 960*mib, 0, 0, 80e6),
-		Spans: spans(50, rates(100, 64*mib, 0, 0, 0), rates(2000, 960*mib, 0, 0, 0), rates(1000, 512*mib, 0, 0, 0), rates(1000, 400*mib, 0, 0, 80e6))}
+	job := live.Job{ID: 7, Name: "sort", Owner: "ann", Status: cluster.StatusRunning, Submitted: now.Local(),
+		Tasks: []live.Task{{Run: 1, State: live.TaskRunning}}}
+	one := live.TaskUsage{Task: cluster.TaskID{Job: 7}, Run: 1, State: live.TaskRunning, Started: now,
+		DurationSeconds: 200, MeasuredSeconds: 200, CPUMillicores: 2000, MemoryBytes: 1 << 30,
+		Mean: rates(1025, 480*mib, 0, 0, 20e6), Peak: rates(2000, 960*mib, 0, 0, 80e6),
+		Spans: spans(50, rates(100, 64*mib, 0, 0, 0), rates(2000, 960*mib, 0, 0, 0), rates(1000, 512*mib, 0, 0, 0),
+			rates(1000, 400*mib, 0, 0, 80e6))}
 	view(t, "usage-one", func(b *bytes.Buffer) error {
 		return printUsage(b, &job, []live.TaskUsage{one}, "count network bytes: it needs CAP_SYS_ADMIN")
 	})
@@ -43,19 +46,20 @@ func TestPrintUsage(t *testing.T) {
 	two.Mean, two.Peak = rates(1500, 960*mib, 1<<30, 1<<20, 0), rates(2000, 960*mib, 1<<31, 100e6, 0)
 	two.Spans = spans(30, live.Rates{CPU: two.Mean.CPU}, rates(1500, 960*mib, 1<<30, 100e6, 0))
 	two.Spans[0].Gap = true
-	none := live.TaskUsage{Task: cluster.TaskID{Job: 7, Index: 2}, Run: 1, Started: now, DurationSeconds: 4000, CPUMillicores: 2000, MemoryBytes: 1 << 30,
-		Missing: "it was not measured: the disk was full"}
+	none := live.TaskUsage{Task: cluster.TaskID{Job: 7, Index: 2}, Run: 1, Started: now, DurationSeconds: 4000,
+		CPUMillicores: 2000, MemoryBytes: 1 << 30, Missing: "it was not measured: the disk was full"}
 	view(t, "usage-some", func(b *bytes.Buffer) error { return printUsage(b, &job, []live.TaskUsage{one, two, none}, "") })
 	view(t, "usage-none", func(b *bytes.Buffer) error { return printUsage(b, &job, []live.TaskUsage{none}, "") })
 	view(t, "usage-nothing", func(b *bytes.Buffer) error { return printUsage(b, &job, nil, "") })
 }
 
-// A column has the mean of its time: its sum over all columns is what was used. What is unknown for more than half of a column
-// is unknown, not 0.
+// A column has the mean of its time: its sum over all columns is what was used. What is unknown for more than half of
+// a column is unknown, not 0.
 func TestSum(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	cpu := measures[0]
-	run := live.TaskUsage{Started: now, Spans: spans(1.5, rates(1000, 0, 0, 0, 0), rates(0, 0, 0, 0, 0), rates(500, 0, 0, 0, 0), live.Rates{})}
+	run := live.TaskUsage{Started: now, Spans: spans(1.5, rates(1000, 0, 0, 0, 0), rates(0, 0, 0, 0, 0),
+		rates(500, 0, 0, 0, 0), live.Rates{})}
 	later := live.TaskUsage{Started: now.Add(2 * time.Second), Spans: spans(1, rates(100, 0, 0, 0, 0))}
 	got := sum([]live.TaskUsage{run, later}, &cpu, now, 1, 7)
 	for i, want := range []float64{1000, 500, 100, 500, 500, math.NaN(), 0} {

@@ -58,7 +58,8 @@ func TestJobsAsJSON(t *testing.T) {
 		if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 			t.Fatalf("%v: %s", err, b.String())
 		}
-		if want := slices.Concat(all...); len(got.Jobs) != len(want) || len(want) > 0 && got.Jobs[3].ID != want[3].ID || len(got.Tasks) != len(tasks) {
+		if want := slices.Concat(all...); len(got.Jobs) != len(want) || len(want) > 0 && got.Jobs[3].ID != want[3].ID ||
+			len(got.Tasks) != len(tasks) {
 			t.Errorf("printed %s", b.String())
 		}
 	}
@@ -69,25 +70,34 @@ func pointer[T any](v T) *T { return &v }
 // canned is a machine with one job of each kind.
 func canned() (now time.Time, jobs []live.Job, tasks []live.Task) {
 	now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	stage := live.Stage{Stage: cluster.Stage{Name: "a", Tasks: 300}, Succeeded: 17, Running: 3, Pending: 280, IdealBytes: 4 << 30}
+	stage := live.Stage{Stage: cluster.Stage{Name: "a", Tasks: 300}, Succeeded: 17, Running: 3, Pending: 280,
+		IdealBytes: 4 << 30}
 	jobs = []live.Job{
-		{ID: 1, Name: "sort", Owner: "ann", Status: cluster.StatusSucceeded, Ended: true, Started: now.Add(-time.Hour), Finished: now.Add(-50 * time.Minute),
-			ExitCode: pointer(0), TaskCount: 1, SucceededCount: 1},
-		{ID: 2, Name: "a name that is far too long to be shown", Owner: "somebody-with-a-long-name", Status: cluster.StatusFailed, Ended: true, Started: now.Add(-time.Hour),
-			Finished: now.Add(-59 * time.Minute), ExitCode: pointer(137), TaskCount: 1},
-		{ID: 12345, Name: "join", Owner: "bob", Status: cluster.StatusRunning, Started: now.Add(-90 * time.Second), Stages: []live.Stage{stage}, TaskCount: 300, SucceededCount: 17,
+		{ID: 1, Name: "sort", Owner: "ann", Status: cluster.StatusSucceeded, Ended: true, Started: now.Add(-time.Hour),
+			Finished: now.Add(-50 * time.Minute), ExitCode: pointer(0), TaskCount: 1, SucceededCount: 1},
+		{ID: 2, Name: "a name that is far too long to be shown", Owner: "somebody-with-a-long-name",
+			Status: cluster.StatusFailed, Ended: true, Started: now.Add(-time.Hour), Finished: now.Add(-59 * time.Minute),
+			ExitCode: pointer(137), TaskCount: 1},
+		{ID: 12345, Name: "join", Owner: "bob", Status: cluster.StatusRunning, Started: now.Add(-90 * time.Second),
+			Stages: []live.Stage{stage}, TaskCount: 300, SucceededCount: 17,
 			Waiting: "would fit under-sized (600MB), but end 03:05:00, after its job (03:04:30)"},
-		{ID: 12346, Name: "train", Owner: "bob", Status: cluster.StatusPending, Stages: []live.Stage{{Stage: cluster.Stage{Tasks: 2}, Pending: 2}}, TaskCount: 2, Waiting: "no node has 8GiB and 4 cores free"},
+		{ID: 12346, Name: "train", Owner: "bob", Status: cluster.StatusPending,
+			Stages: []live.Stage{{Stage: cluster.Stage{Tasks: 2}, Pending: 2}}, TaskCount: 2,
+			Waiting: "no node has 8GiB and 4 cores free"},
 	}
 	id := cluster.TaskID{Job: 12345}
 	tasks = []live.Task{
-		{Task: id, Run: 2, State: live.TaskRunning, Grant: live.Grant{MemoryBytes: 2 << 30}, UnderSized: true, Started: now.Add(-30 * time.Second),
-			Usage: &cluster.Reading{Memory: pointer[int64](1700 << 20), Anonymous: pointer[int64](1500 << 20)}},
-		{Task: cluster.TaskID{Job: 12345, Index: 1}, Run: 1, State: live.TaskEnded, Outcome: cluster.Failed, Grant: live.Grant{MemoryBytes: 4 << 30}, Started: now.Add(-80 * time.Second),
-			Ended: now.Add(-20 * time.Second), Exit: &cluster.Exit{Code: 3, Peak: 3 << 30}, Detail: "ended with exit code 3"},
-		{Task: cluster.TaskID{Job: 12345, Index: 12}, Run: 1, State: live.TaskEnded, Outcome: cluster.OutOfMemory, Grant: live.Grant{MemoryBytes: 4 << 30}, Started: now.Add(-80 * time.Second),
-			Ended: now.Add(-20 * time.Second), Exit: &cluster.Exit{Code: 137}, Detail: "the kernel killed a process of it for memory"},
-		{Task: cluster.TaskID{Job: 12345, Index: 13}, Run: 1, State: live.TaskStarting, Grant: live.Grant{MemoryBytes: 4 << 30}},
+		{Task: id, Run: 2, State: live.TaskRunning, Grant: live.Grant{MemoryBytes: 2 << 30}, UnderSized: true,
+			Started: now.Add(-30 * time.Second), Usage: &cluster.Reading{Memory: pointer[int64](1700 << 20),
+				Anonymous: pointer[int64](1500 << 20)}},
+		{Task: cluster.TaskID{Job: 12345, Index: 1}, Run: 1, State: live.TaskEnded, Outcome: cluster.Failed,
+			Grant: live.Grant{MemoryBytes: 4 << 30}, Started: now.Add(-80 * time.Second), Ended: now.Add(-20 * time.Second),
+			Exit: &cluster.Exit{Code: 3, Peak: 3 << 30}, Detail: "ended with exit code 3"},
+		{Task: cluster.TaskID{Job: 12345, Index: 12}, Run: 1, State: live.TaskEnded, Outcome: cluster.OutOfMemory,
+			Grant: live.Grant{MemoryBytes: 4 << 30}, Started: now.Add(-80 * time.Second), Ended: now.Add(-20 * time.Second),
+			Exit: &cluster.Exit{Code: 137}, Detail: "the kernel killed a process of it for memory"},
+		{Task: cluster.TaskID{Job: 12345, Index: 13}, Run: 1, State: live.TaskStarting,
+			Grant: live.Grant{MemoryBytes: 4 << 30}},
 	}
 	return now, jobs, tasks
 }
@@ -96,29 +106,40 @@ func canned() (now time.Time, jobs []live.Job, tasks []live.Task) {
 func breathes(now time.Time) (jobs []live.Job, tasks []live.Task) {
 	const mib = 1 << 20
 	job := func(id cluster.JobID, name string, class cluster.Class, n int, most int64) live.Job {
-		return live.Job{ID: id, Name: name, Owner: "ann", Status: cluster.StatusRunning, Submitted: now.Add(-time.Minute), Started: now.Add(-40 * time.Second),
-			TaskCount: n, Stages: []live.Stage{{Stage: cluster.Stage{Tasks: n, MaxMemory: resource.Amount(most)}, Running: n, IdealBytes: 64 * mib, Class: class}}}
+		return live.Job{ID: id, Name: name, Owner: "ann", Status: cluster.StatusRunning, Submitted: now.Add(-time.Minute),
+			Started: now.Add(-40 * time.Second), TaskCount: n,
+			Stages: []live.Stage{{Stage: cluster.Stage{Tasks: n, MaxMemory: resource.Amount(most)}, Running: n,
+				IdealBytes: 64 * mib, Class: class}}}
 	}
 	task := func(id cluster.TaskID, state cluster.ContainerState, anonymous, swap, limit int64, why string) live.Task {
-		t := live.Task{Task: id, Run: 1, State: live.TaskRunning, Grant: live.Grant{MemoryBytes: 64 * mib}, Started: now.Add(-40 * time.Second), Why: "fits with its ideal memory, 64MiB",
-			Usage: &cluster.Reading{State: state, Memory: pointer(anonymous + 10*mib), Anonymous: &anonymous, Swap: &swap, Limit: &limit, Why: why, Since: now.Add(-12 * time.Second)}}
+		t := live.Task{Task: id, Run: 1, State: live.TaskRunning, Grant: live.Grant{MemoryBytes: 64 * mib},
+			Started: now.Add(-40 * time.Second), Why: "fits with its ideal memory, 64MiB",
+			Usage: &cluster.Reading{State: state, Memory: pointer(anonymous + 10*mib), Anonymous: &anonymous, Swap: &swap,
+				Limit: &limit, Why: why, Since: now.Add(-12 * time.Second)}}
 		if state == cluster.ContainerSuspended {
 			t.Still = &live.Still{By: cluster.HeldByMemory, Since: t.Usage.Since, Lends: true}
 		}
 		return t
 	}
-	jobs = []live.Job{job(7, "stands", cluster.Flex, 1, 0), job(8, "pages", cluster.Flex, 1, 96*mib), job(9, "waits", cluster.Regular, 1, 0), job(10, "some", cluster.Flex, 3, 0)}
+	jobs = []live.Job{job(7, "stands", cluster.Flex, 1, 0), job(8, "pages", cluster.Flex, 1, 96*mib),
+		job(9, "waits", cluster.Regular, 1, 0), job(10, "some", cluster.Flex, 3, 0)}
 	jobs[2].Status, jobs[2].Started = cluster.StatusPending, time.Time{}
 	jobs[3].Waiting = "no node has 64MiB and 1 core free"
 	tasks = []live.Task{
-		task(cluster.TaskID{Job: 7}, cluster.ContainerSuspended, 188<<10, 79024<<10, 10268<<10, "out of memory: held 99.7MiB with what was in swap, and could hold 93.9MiB; likely to go on in 26s"),
-		task(cluster.TaskID{Job: 8}, cluster.ContainerRunning, 90*mib, 30*mib, 96*mib, "held 60MiB of 64MiB, and the node had plenty left"),
-		{Task: cluster.TaskID{Job: 9}, Run: 1, State: live.TaskStarting, Grant: live.Grant{MemoryBytes: 64 * mib}, Why: "fits with its ideal memory, 64MiB",
-			Usage: &cluster.Reading{State: cluster.ContainerWaiting, Why: "needs 64MiB, and job 7 is out of memory already", Since: now.Add(-3 * time.Second)}},
-		task(cluster.TaskID{Job: 10}, cluster.ContainerRunning, 40*mib, 0, 64*mib, "nobody was out of memory, and the node had 30MiB left"),
-		task(cluster.TaskID{Job: 10, Index: 1}, cluster.ContainerSuspended, 188<<10, 95092<<10, 10268<<10, "job 7 comes first and is out of memory"),
-		{Task: cluster.TaskID{Job: 10, Index: 2}, Run: 1, State: live.TaskEnded, Outcome: cluster.OutOfMemory, Grant: live.Grant{MemoryBytes: 64 * mib}, Started: now.Add(-80 * time.Second),
-			Ended: now.Add(-20 * time.Second), Exit: &cluster.Exit{Code: 137, Peak: 64 * mib}, Detail: "the kernel killed a process of it for memory"},
+		task(cluster.TaskID{Job: 7}, cluster.ContainerSuspended, 188<<10, 79024<<10, 10268<<10,
+			"out of memory: held 99.7MiB with what was in swap, and could hold 93.9MiB; likely to go on in 26s"),
+		task(cluster.TaskID{Job: 8}, cluster.ContainerRunning, 90*mib, 30*mib, 96*mib,
+			"held 60MiB of 64MiB, and the node had plenty left"),
+		{Task: cluster.TaskID{Job: 9}, Run: 1, State: live.TaskStarting, Grant: live.Grant{MemoryBytes: 64 * mib},
+			Why: "fits with its ideal memory, 64MiB", Usage: &cluster.Reading{State: cluster.ContainerWaiting,
+				Why: "needs 64MiB, and job 7 is out of memory already", Since: now.Add(-3 * time.Second)}},
+		task(cluster.TaskID{Job: 10}, cluster.ContainerRunning, 40*mib, 0, 64*mib,
+			"nobody was out of memory, and the node had 30MiB left"),
+		task(cluster.TaskID{Job: 10, Index: 1}, cluster.ContainerSuspended, 188<<10, 95092<<10, 10268<<10,
+			"job 7 comes first and is out of memory"),
+		{Task: cluster.TaskID{Job: 10, Index: 2}, Run: 1, State: live.TaskEnded, Outcome: cluster.OutOfMemory,
+			Grant: live.Grant{MemoryBytes: 64 * mib}, Started: now.Add(-80 * time.Second), Ended: now.Add(-20 * time.Second),
+			Exit: &cluster.Exit{Code: 137, Peak: 64 * mib}, Detail: "the kernel killed a process of it for memory"},
 	}
 	return jobs, tasks
 }
@@ -140,7 +161,8 @@ func TestViewsOfBreathing(t *testing.T) {
 			}
 			j.Tasks = append(j.Tasks, k)
 			if k.State != live.TaskEnded {
-				e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: live.Grant{MemoryBytes: k.MemoryBytes}, IdealBytes: 64 << 20, Why: k.Why, Usage: k.Usage})
+				e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: live.Grant{MemoryBytes: k.MemoryBytes},
+					IdealBytes: 64 << 20, Why: k.Why, Usage: k.Usage})
 			}
 		}
 		if j.Name == "pages" {
@@ -148,7 +170,8 @@ func TestViewsOfBreathing(t *testing.T) {
 		}
 		if j.Name == "stands" {
 			for i := range cluster.JobID(5) {
-				e.Tasks[0].Holders = append(e.Tasks[0].Holders, live.Holder{Task: cluster.TaskID{Job: 9 - i}, Bytes: 64 << (24 - i)})
+				e.Tasks[0].Holders = append(e.Tasks[0].Holders,
+					live.Holder{Task: cluster.TaskID{Job: 9 - i}, Bytes: 64 << (24 - i)})
 			}
 		}
 		e.Job = j
@@ -165,21 +188,26 @@ func TestViews(t *testing.T) {
 
 	now, jobs, tasks := canned()
 	view(t, "jobs", func(b *bytes.Buffer) error { return printJobs(b, pages(jobs), tasks, now) })
-	view(t, "jobs-paged", func(b *bytes.Buffer) error { return printJobs(b, pages(jobs[:1], jobs[1:3], jobs[3:]), tasks, now) })
+	view(t, "jobs-paged", func(b *bytes.Buffer) error {
+		return printJobs(b, pages(jobs[:1], jobs[1:3], jobs[3:]), tasks, now)
+	})
 	view(t, "no-jobs", func(b *bytes.Buffer) error { return printJobs(b, pages(nil), nil, now) })
 	job := jobs[2]
 	job.Tasks, job.Submitted = tasks, now.Add(-2*time.Minute)
 	view(t, "tasks", func(b *bytes.Buffer) error { return printTasks(b, &job, now) })
 	view(t, "explanation", func(b *bytes.Buffer) error {
 		return printExplanation(b, &live.Explanation{
-			Job: job, Why: "The next task of the job has not started: would fit under-sized (600MB), but end 03:05:00, after its job (03:04:30).",
+			Job: job, Why: "The next task of the job has not started: would fit under-sized (600MB), but end 03:05:00, " +
+				"after its job (03:04:30).",
 			EarliestStart: now.Add(12 * time.Second), EstimatedEnd: now.Add(time.Minute),
 			Tasks: []live.TaskExplanation{
-				{Task: tasks[0].Task, Grant: live.Grant{MemoryBytes: 2 << 30}, IdealBytes: 4 << 30, Slowdown: 1.25, EstimatedEnd: now.Add(40 * time.Second),
-					Why: "under-sized to 2GiB: ends 03:04:45, no later than its job (03:05:05)"},
+				{Task: tasks[0].Task, Grant: live.Grant{MemoryBytes: 2 << 30}, IdealBytes: 4 << 30, Slowdown: 1.25,
+					EstimatedEnd: now.Add(40 * time.Second),
+					Why:          "under-sized to 2GiB: ends 03:04:45, no later than its job (03:05:05)"},
 			},
 			Decisions: []live.DecisionNote{
-				{At: now.Add(-30 * time.Second), Kind: cluster.Start, Task: tasks[0].Task, Why: "under-sized to 2GiB: ends 03:04:45, no later than its job (03:05:05)"},
+				{At: now.Add(-30 * time.Second), Kind: cluster.Start, Task: tasks[0].Task,
+					Why: "under-sized to 2GiB: ends 03:04:45, no later than its job (03:05:05)"},
 				{At: now.Add(-30 * time.Second), Kind: cluster.Unreserve, Task: tasks[0].Task, Why: "its task started"},
 			},
 		}, now)
@@ -195,24 +223,31 @@ func TestViewsOfForecasts(t *testing.T) {
 	stage := func(name string) live.Stage {
 		return live.Stage{Stage: cluster.Stage{Name: name, Tasks: 1}, Pending: 1}
 	}
-	j := live.Job{ID: 7, Name: "sort", Owner: "ada", Submitted: now, App: "sort -S # *.txt", AppDerived: true, DeadlineSeconds: 600,
-		Stages: []live.Stage{stage("sort"), stage("check"), stage("report")}}
+	j := live.Job{ID: 7, Name: "sort", Owner: "ada", Submitted: now, App: "sort -S # *.txt", AppDerived: true,
+		DeadlineSeconds: 600, Stages: []live.Stage{stage("sort"), stage("check"), stage("report")}}
 	sort := &j.Stages[0]
 	sort.Input, sort.Together, sort.Phases = 3*resource.GiB, true, make([]cluster.Phase, 2)
 	sort.Told = cluster.Provenance{Model: "median", Samples: 3, Error: 0.08}
 	j.Stages[1].Phases = make([]cluster.Phase, 1)
-	e := live.Explanation{Job: j, Why: "The next task of the job has not started: no node has 1GiB free.", Forecasts: []live.Forecast{
-		{Name: "sort", DurationSeconds: 62.5, Runs: 3, Told: sort.Told, Unknown: []string{"network"}, Phases: []live.ForecastPhase{
-			{Name: "read", LengthSeconds: 20.25, CPU: 350, Memory: 600 << 20, Disk: 101_234_567},
-			{FromSeconds: 20.25, LengthSeconds: 42.25, CPU: 1950, Memory: 1 << 30}},
-			Notes: []string{"network: never measured.", "Its runs went 2 ways, and the likeliest is expected (75 % of them); 25 % took 3m0s (2 phases, not 3)."}},
-		{Name: "check", DurationSeconds: 5, Phases: []live.ForecastPhase{{LengthSeconds: 5, CPU: 1000, Memory: 50 << 20}}, Notes: []string{"The phases are as stated with the job."}},
-		{Name: "report", Notes: []string{"Nothing is known of its demand over time: no measured run of its application has succeeded before."}},
-	}}
+	e := live.Explanation{Job: j, Why: "The next task of the job has not started: no node has 1GiB free.",
+		Forecasts: []live.Forecast{
+			{Name: "sort", DurationSeconds: 62.5, Runs: 3, Told: sort.Told, Unknown: []string{"network"},
+				Phases: []live.ForecastPhase{
+					{Name: "read", LengthSeconds: 20.25, CPU: 350, Memory: 600 << 20, Disk: 101_234_567},
+					{FromSeconds: 20.25, LengthSeconds: 42.25, CPU: 1950, Memory: 1 << 30}},
+				Notes: []string{"network: never measured.",
+					"Its runs went 2 ways, and the likeliest is expected (75 % of them); 25 % took 3m0s (2 phases, not 3)."}},
+			{Name: "check", DurationSeconds: 5, Phases: []live.ForecastPhase{{LengthSeconds: 5, CPU: 1000, Memory: 50 << 20}},
+				Notes: []string{"The phases are as stated with the job."}},
+			{Name: "report", Notes: []string{"Nothing is known of its demand over time: no measured run of its " +
+				"application has succeeded before."}},
+		}}
 	view(t, "forecast", func(b *bytes.Buffer) error { return printTasks(b, &j, now) })
 	view(t, "forecast-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
-	running := live.Explanation{Job: live.Job{ID: 8, Name: "sort", Stages: j.Stages[:1]}, Why: "The last task of the job is running.",
-		Tasks: []live.TaskExplanation{{Task: cluster.TaskID{Job: 8}, Grant: live.Grant{MemoryBytes: 1 << 30}, IdealBytes: 1 << 30, Slowdown: 1, InPhase: live.InPhase{Phase: 2, Phases: 3},
+	running := live.Explanation{Job: live.Job{ID: 8, Name: "sort", Stages: j.Stages[:1]},
+		Why: "The last task of the job is running.",
+		Tasks: []live.TaskExplanation{{Task: cluster.TaskID{Job: 8}, Grant: live.Grant{MemoryBytes: 1 << 30},
+			IdealBytes: 1 << 30, Slowdown: 1, InPhase: live.InPhase{Phase: 2, Phases: 3},
 			EstimatedEnd: now.Add(40 * time.Second), Why: "fits with its ideal memory, 1GiB"}}}
 	view(t, "phase-explained", func(b *bytes.Buffer) error { return printExplanation(b, &running, now) })
 }
@@ -226,25 +261,30 @@ func TestThrottledViews(t *testing.T) {
 	job.Tasks, job.Submitted = nil, now.Add(-2*time.Minute)
 	e := live.Explanation{Why: "The remaining tasks of the job are running."}
 	for i, th := range []live.Throttle{
-		{Bound: live.Bound{Disk: 10e6}, Until: now.Add(time.Minute), InForce: true, Why: "node pressure: the node gives 40MB/s of disk, of 110MB/s", How: "by standing still part of the time"},
-		{Bound: live.Bound{Disk: 10e6, Network: 20e6}, Until: now.Add(time.Minute), Why: "node pressure: the node gives 40MB/s of disk, of 110MB/s"},
+		{Bound: live.Bound{Disk: 10e6}, Until: now.Add(time.Minute), InForce: true,
+			Why: "node pressure: the node gives 40MB/s of disk, of 110MB/s", How: "by standing still part of the time"},
+		{Bound: live.Bound{Disk: 10e6, Network: 20e6}, Until: now.Add(time.Minute),
+			Why: "node pressure: the node gives 40MB/s of disk, of 110MB/s"},
 		{Bound: live.Bound{Disk: 10e6}, Until: now.Add(time.Minute), Failed: "record the throttle: no space left on device"},
 	} {
 		k := tasks[0]
 		k.Task.Index, k.Throttle, k.State = int32(i), &th, live.TaskRunning
 		job.Tasks = append(job.Tasks, k)
-		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: live.Grant{MemoryBytes: k.MemoryBytes}, IdealBytes: k.MemoryBytes, Why: k.Why, Throttle: &th})
+		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: live.Grant{MemoryBytes: k.MemoryBytes},
+			IdealBytes: k.MemoryBytes, Why: k.Why, Throttle: &th})
 	}
 	e.Job = job
 	for i, answer := range []live.Answer{live.AnswerSuperseded, live.AnswerDone, live.AnswerFailed, live.AnswerPending} {
-		n := live.DecisionNote{At: now, Kind: cluster.Throttle, Task: tasks[0].Task, Why: "node pressure: the node gives 40MB/s of disk, of 110MB/s",
-			Bound: live.Bound{Disk: int64(i+1) * 1e6}, Until: now.Add(time.Minute), Answer: answer}
+		n := live.DecisionNote{At: now, Kind: cluster.Throttle, Task: tasks[0].Task,
+			Why: "node pressure: the node gives 40MB/s of disk, of 110MB/s", Bound: live.Bound{Disk: int64(i+1) * 1e6},
+			Until: now.Add(time.Minute), Answer: answer}
 		if answer == live.AnswerFailed {
 			n.Detail = "no such device"
 		}
 		e.Decisions = append(e.Decisions, n)
 	}
-	e.Decisions = append(e.Decisions, live.DecisionNote{At: now, Kind: cluster.Suspend, Task: tasks[0].Task, Why: "paused by its owner", Answer: live.AnswerSuperseded, Detail: "its task ended first"})
+	e.Decisions = append(e.Decisions, live.DecisionNote{At: now, Kind: cluster.Suspend, Task: tasks[0].Task,
+		Why: "paused by its owner", Answer: live.AnswerSuperseded, Detail: "its task ended first"})
 	view(t, "throttled", func(b *bytes.Buffer) error { return printTasks(b, &job, now) })
 	one := job
 	one.ID, one.Tasks = 7, []live.Task{job.Tasks[0]}
@@ -274,9 +314,11 @@ func TestResizedViews(t *testing.T) {
 		k.Task.Index, k.State, k.Grant = int32(i), live.TaskRunning, is
 		k.Sized = live.Sized{ByPhase: i < 3, MostCPU: int64(i % 2 * 3000), Resized: &r}
 		e.Job.Tasks = append(e.Job.Tasks, k)
-		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: is, IdealBytes: 2 << 30, Slowdown: 1, Why: k.Why, Sized: k.Sized})
+		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: is, IdealBytes: 2 << 30, Slowdown: 1,
+			Why: k.Why, Sized: k.Sized})
 	}
-	e.Decisions = append(e.Decisions, live.DecisionNote{At: now, Kind: cluster.Resize, Task: tasks[0].Task, Grant: &is, Why: "its phase 2 is granted 2 cores and 1.5GiB", Answer: live.AnswerDone})
+	e.Decisions = append(e.Decisions, live.DecisionNote{At: now, Kind: cluster.Resize, Task: tasks[0].Task, Grant: &is,
+		Why: "its phase 2 is granted 2 cores and 1.5GiB", Answer: live.AnswerDone})
 	view(t, "resized-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
 }
 
@@ -294,18 +336,22 @@ func TestPausedViews(t *testing.T) {
 	failed.Failed = "no freezer"
 	for i, k := range []live.Task{
 		{Paused: &by, Still: &live.Still{By: cluster.HeldByOwner, Since: by.Since, Lends: true}},
-		{Paused: &by, Still: &live.Still{By: cluster.HeldByOwner, Since: by.Since}, Usage: &cluster.Reading{Anonymous: pointer[int64](1500 << 20), Swap: pointer[int64](1 << 20)}},
+		{Paused: &by, Still: &live.Still{By: cluster.HeldByOwner, Since: by.Since},
+			Usage: &cluster.Reading{Anonymous: pointer[int64](1500 << 20), Swap: pointer[int64](1 << 20)}},
 		{Paused: &failed},
-		{Paused: &by, Still: &live.Still{By: cluster.HeldByOwner, Since: by.Since}, PagedOut: &live.PagedOut{Bytes: 1 << 30, Stays: "900MiB stay in memory: swap has room for 0B"}},
+		{Paused: &by, Still: &live.Still{By: cluster.HeldByOwner, Since: by.Since},
+			PagedOut: &live.PagedOut{Bytes: 1 << 30, Stays: "900MiB stay in memory: swap has room for 0B"}},
 		{Grant: live.Grant{Disk: 20e6, Network: 5e6}},
 	} {
-		k.Task, k.Run, k.State, k.MemoryBytes, k.Started = cluster.TaskID{Job: job.ID, Index: int32(i)}, 1, live.TaskRunning, 2<<30, now.Add(-90*time.Second)
+		k.Task, k.Run, k.State, k.MemoryBytes, k.Started = cluster.TaskID{Job: job.ID, Index: int32(i)}, 1,
+			live.TaskRunning, 2<<30, now.Add(-90*time.Second)
 		k.InPhase = live.InPhase{Phase: 1 + i%2, Phases: 2, Since: now.Add(-time.Minute)}
 		if i == 4 {
 			k.Name = "merge"
 		}
 		job.Tasks = append(job.Tasks, k)
-		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: k.Grant, InPhase: k.InPhase, IdealBytes: k.MemoryBytes, Why: "fits with its ideal memory, 2GiB"})
+		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: k.Grant, InPhase: k.InPhase,
+			IdealBytes: k.MemoryBytes, Why: "fits with its ideal memory, 2GiB"})
 	}
 	e.Job = job
 	view(t, "paused", func(b *bytes.Buffer) error { return printTasks(b, &job, now) })
@@ -322,21 +368,27 @@ func TestLeveledViews(t *testing.T) {
 	e := live.Explanation{Job: jobs[2], Why: "The remaining tasks of the job are running."}
 	e.Job.Tasks = nil
 	for i, shifts := range [][]live.Shift{nil, {{From: now.Add(time.Second), To: now.Add(time.Minute)}},
-		{{From: now.Add(time.Minute), To: now.Add(2 * time.Minute)}, {From: now.Add(3 * time.Minute), To: now.Add(4 * time.Minute)}}} {
-		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: cluster.TaskID{Job: e.Job.ID, Index: int32(i)}, Grant: live.Grant{MemoryBytes: 1 << 30}, IdealBytes: 1 << 30,
-			Why: "fits with its ideal memory, 1GiB", Shifts: shifts})
+		{{From: now.Add(time.Minute), To: now.Add(2 * time.Minute)},
+			{From: now.Add(3 * time.Minute), To: now.Add(4 * time.Minute)}}} {
+		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: cluster.TaskID{Job: e.Job.ID, Index: int32(i)},
+			Grant: live.Grant{MemoryBytes: 1 << 30}, IdealBytes: 1 << 30, Why: "fits with its ideal memory, 1GiB",
+			Shifts: shifts})
 	}
-	best, good := live.Schedule{Value: 12.5, Bound: 12.5, Proved: true, States: 3210}, live.Schedule{Value: 14, Bound: 12.5, Gap: 0.108, States: 400_000}
+	best, good := live.Schedule{Value: 12.5, Bound: 12.5, Proved: true, States: 3210},
+		live.Schedule{Value: 14, Bound: 12.5, Gap: 0.108, States: 400_000}
 	e.Levelings = []live.Leveling{
-		{Node: "n1", Asked: now, Answered: now, Result: "value 12.5, proved optimal, 3,210 states", Newest: &best, Used: &best},
-		{Node: "n2", Asked: now, Answered: now, Result: "value 14, bound 12.5, gap 10.8 %, 400,000 states; not used, because the node changed while it was solved", Newest: &good, Stale: true, Used: &best},
+		{Node: "n1", Asked: now, Answered: now, Result: "value 12.5, proved optimal, 3,210 states", Newest: &best,
+			Used: &best},
+		{Node: "n2", Asked: now, Answered: now,
+			Result: "value 14, bound 12.5, gap 10.8 %, 400,000 states; not used, because the node changed while it was solved",
+			Newest: &good, Stale: true, Used: &best},
 		{Node: "n3", Asked: now, Result: "being solved"},
 	}
 	view(t, "leveled-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
 }
 
-// A task that leveling holds for another one, one that its owner paused as well, one that was found held, and one that could not
-// be held.
+// A task that leveling holds for another one, one that its owner paused as well, one that was found held, and one
+// that could not be held.
 func TestHeldUntilViews(t *testing.T) {
 	local := time.Local
 	time.Local = time.UTC
@@ -346,24 +398,29 @@ func TestHeldUntilViews(t *testing.T) {
 	job.Submitted, job.Waiting = now.Add(-2*time.Minute), ""
 	e := live.Explanation{Why: "Of the 4 remaining tasks of the job, 1 is running, 1 is paused, 2 are held by leveling."}
 	by := live.Paused{By: "ann", Since: now.Add(-time.Minute)}
-	held := live.Leveled{Since: now.Add(-10 * time.Second), Until: now.Add(20 * time.Second), For: cluster.TaskID{Job: 7, Index: 1}, Why: "node pressure: the node gives 2 cores, of 2 cores"}
+	held := live.Leveled{Since: now.Add(-10 * time.Second), Until: now.Add(20 * time.Second),
+		For: cluster.TaskID{Job: 7, Index: 1}, Why: "node pressure: the node gives 2 cores, of 2 cores"}
 	found, failed := live.Leveled{Until: held.Until}, held
 	failed.Failed = "no freezer"
 	still := live.Still{By: cluster.HeldByLeveling, Since: held.Since, Lends: true}
 	both := still
 	both.By |= cluster.HeldByOwner
 	for i, k := range []live.Task{
-		{Leveled: &held, Still: &still, Usage: &cluster.Reading{Anonymous: pointer[int64](1500 << 20), Swap: pointer[int64](0)}},
+		{Leveled: &held, Still: &still, Usage: &cluster.Reading{Anonymous: pointer[int64](1500 << 20),
+			Swap: pointer[int64](0)}},
 		{Leveled: &held, Paused: &by, Still: &both},
 		{Leveled: &found, Still: &still},
 		{Leveled: &failed},
 	} {
-		k.Task, k.Run, k.State, k.MemoryBytes, k.Started = cluster.TaskID{Job: job.ID, Index: int32(i)}, 1, live.TaskRunning, 2<<30, now.Add(-90*time.Second)
+		k.Task, k.Run, k.State, k.MemoryBytes, k.Started = cluster.TaskID{Job: job.ID, Index: int32(i)}, 1,
+			live.TaskRunning, 2<<30, now.Add(-90*time.Second)
 		job.Tasks = append(job.Tasks, k)
-		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: k.Grant, IdealBytes: k.MemoryBytes, Why: "fits with its ideal memory, 2GiB"})
+		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: k.Grant, IdealBytes: k.MemoryBytes,
+			Why: "fits with its ideal memory, 2GiB"})
 	}
 	e.Job = job
-	e.Decisions = []live.DecisionNote{{At: held.Since, Kind: cluster.Suspend, Task: job.Tasks[0].Task, Until: held.Until, For: held.For, Why: held.Why, Answer: live.AnswerDone}}
+	e.Decisions = []live.DecisionNote{{At: held.Since, Kind: cluster.Suspend, Task: job.Tasks[0].Task, Until: held.Until,
+		For: held.For, Why: held.Why, Answer: live.AnswerDone}}
 	view(t, "held-until", func(b *bytes.Buffer) error { return printTasks(b, &job, now) })
 	one := job
 	one.ID, one.Tasks = 7, []live.Task{job.Tasks[0], job.Tasks[2]}
@@ -374,7 +431,8 @@ func TestHeldUntilViews(t *testing.T) {
 	view(t, "held-until-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
 }
 
-// Tasks that wait for memory before a phase: one whose memory has left, one behind others, and one that its owner paused as well.
+// Tasks that wait for memory before a phase: one whose memory has left, one behind others, and one that its owner
+// paused as well.
 func TestMemoryWaitViews(t *testing.T) {
 	local := time.Local
 	time.Local = time.UTC
@@ -386,18 +444,23 @@ func TestMemoryWaitViews(t *testing.T) {
 	until := now.Add(20 * time.Minute)
 	held := &live.Leveled{Since: now.Add(-10 * time.Second), Until: until, Why: "not printed"}
 	found := &live.Leveled{Until: until}
-	by, still := live.Paused{By: "ann", Since: now.Add(-time.Minute)}, live.Still{By: cluster.HeldByLeveling, Since: held.Since, Lends: true}
+	by, still := live.Paused{By: "ann", Since: now.Add(-time.Minute)},
+		live.Still{By: cluster.HeldByLeveling, Since: held.Since, Lends: true}
 	waits := []live.MemoryWait{{Phase: 2, Needs: 6 << 30, Free: 5 << 30},
 		{Phase: 3, Needs: 6 << 30, Has: 2 << 30, Free: 5 << 30, Behind: []cluster.TaskID{{Job: job.ID}, {Job: 7, Index: 1}}},
 		{Phase: 2, Needs: 6 << 30, Has: 1 << 30, Free: 5 << 30, Behind: []cluster.TaskID{{Job: job.ID}}}}
 	for i, k := range []live.Task{
 		{Leveled: held, Still: &still, PagedOut: &live.PagedOut{Bytes: 2 << 30}},
-		{Leveled: found, Still: &still, Usage: &cluster.Reading{Anonymous: pointer[int64](1500 << 20), Swap: pointer[int64](0)}},
+		{Leveled: found, Still: &still, Usage: &cluster.Reading{Anonymous: pointer[int64](1500 << 20),
+			Swap: pointer[int64](0)}},
 		{Leveled: held, Paused: &by, Still: &still, PagedOut: &live.PagedOut{Bytes: 1 << 30, Stays: "swap is full"}},
 	} {
-		k.Task, k.Run, k.State, k.MemoryBytes, k.Started = cluster.TaskID{Job: job.ID, Index: int32(i)}, 1, live.TaskRunning, 2<<30, now.Add(-90*time.Second)
+		k.Task, k.Run, k.State, k.MemoryBytes, k.Started = cluster.TaskID{Job: job.ID, Index: int32(i)}, 1,
+			live.TaskRunning, 2<<30, now.Add(-90*time.Second)
 		job.Tasks = append(job.Tasks, k)
-		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: k.Grant, IdealBytes: 6 << 30, Sized: live.Sized{ByPhase: true}, Why: "its first phase fits: 1 core, of 1 core at most, with 2GiB", MemoryWait: &waits[i]})
+		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, Grant: k.Grant, IdealBytes: 6 << 30,
+			Sized: live.Sized{ByPhase: true}, Why: "its first phase fits: 1 core, of 1 core at most, with 2GiB",
+			MemoryWait: &waits[i]})
 	}
 	e.Job = job
 	view(t, "memory-wait-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
@@ -405,7 +468,8 @@ func TestMemoryWaitViews(t *testing.T) {
 
 func TestNameOfProgram(t *testing.T) {
 	for program, want := range map[string]string{
-		"/usr/bin/sort": "sort", "./a b": "a b", "évil": "évil", "evil\x1b[2J": `evil\x1b[2J`, "caf\xe9": `caf\xe9`, "a\uFFFD": "a?", "./ ": "job",
+		"/usr/bin/sort": "sort", "./a b": "a b", "évil": "évil", "evil\x1b[2J": `evil\x1b[2J`, "caf\xe9": `caf\xe9`,
+		"a\uFFFD": "a?", "./ ": "job",
 		strings.Repeat("é", 150): strings.Repeat("é", 100), strings.Repeat("\n", 150): strings.Repeat(`\n`, 100),
 	} {
 		got := nameOf(program)

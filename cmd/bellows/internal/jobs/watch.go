@@ -18,8 +18,8 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// watchJobs prints the jobs that have not ended whenever they change, until it is interrupted: as a table that stays on the terminal,
-// or what has changed as a line of JSON.
+// watchJobs prints the jobs that have not ended whenever they change, until it is interrupted: as a table that stays
+// on the terminal, or what has changed as a line of JSON.
 func watchJobs(cmd *cobra.Command, client *server.Client, asJSON bool) error {
 	out := cmd.OutOrStdout()
 	switch {

@@ -29,7 +29,8 @@ func TestWatchedTable(t *testing.T) {
 		return b.String()
 	}
 	text := shown(live.Update{Snapshot: true, Jobs: []live.Job{running, jobs[3]}})
-	for _, part := range []string{"join", "17/300", "train", "no node has 8GiB and 4 cores free", "trouble: its disk is full"} {
+	for _, part := range []string{"join", "17/300", "train", "no node has 8GiB and 4 cores free",
+		"trouble: its disk is full"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is not in %q", part, text)
 		}
@@ -39,7 +40,8 @@ func TestWatchedTable(t *testing.T) {
 	w.see(&server.Seen{Machine: &server.Machine{Tasks: []live.Task{measured}}})
 	ended := jobs[3]
 	ended.Ended = true
-	if text := shown(live.Update{Jobs: []live.Job{ended}}); strings.Contains(text, "train") || !strings.Contains(text, "join") || !strings.Contains(text, "1234MiB") || strings.Contains(text, "trouble") {
+	if text := shown(live.Update{Jobs: []live.Job{ended}}); strings.Contains(text, "train") ||
+		!strings.Contains(text, "join") || !strings.Contains(text, "1234MiB") || strings.Contains(text, "trouble") {
 		t.Errorf("shown %q", text)
 	}
 }
@@ -62,7 +64,8 @@ func TestUpdatesAsJSON(t *testing.T) {
 	}
 	for i, line := range lines {
 		var u live.Update
-		if err := json.Unmarshal([]byte(line), &u); err != nil || u.Revision != int64(7+i) || len(u.Jobs) != 2 || u.Snapshot != (i == 0) {
+		if err := json.Unmarshal([]byte(line), &u); err != nil || u.Revision != int64(7+i) || len(u.Jobs) != 2 ||
+			u.Snapshot != (i == 0) {
 			t.Errorf("printed %s: %v", line, err)
 		}
 	}

@@ -69,8 +69,8 @@ func configCheckCommand() *cobra.Command {
 	}
 }
 
-// checkConfig returns the number of settings in a configuration file, or its mistakes: those of single settings, otherwise
-// that of the settings together.
+// checkConfig returns the number of settings in a configuration file, or its mistakes: those of single settings,
+// otherwise that of the settings together.
 func checkConfig(path string) (settings int, err error) {
 	entries, err := readConfig(path)
 	if err != nil {
@@ -81,7 +81,9 @@ func checkConfig(path string) (settings int, err error) {
 		return 0, err
 	}
 	if _, err := o.listen.load(); err != nil {
-		i := slices.IndexFunc(entries, func(e entry) bool { return slices.Contains([]string{"listen", "tls_cert", "tls_key"}, e.name) })
+		i := slices.IndexFunc(entries, func(e entry) bool {
+			return slices.Contains([]string{"listen", "tls_cert", "tls_key"}, e.name)
+		})
 		return 0, fault.At(path, entries[i].line, "%v", err)
 	}
 	if _, err := o.daemon(); err != nil {

@@ -79,7 +79,8 @@ func checkLinks(path string) error {
 			continue
 		}
 		if st.Uid != 0 && st.Uid != uint32(os.Geteuid()) {
-			return fault.At(path, 0, "goes through the symbolic link %s of user %d, who could point it elsewhere: name the file itself", next, st.Uid)
+			return fault.At(path, 0,
+				"goes through the symbolic link %s of user %d, who could point it elsewhere: name the file itself", next, st.Uid)
 		}
 		target, err := os.Readlink(next)
 		if err != nil {
@@ -98,7 +99,8 @@ func checkLinks(path string) error {
 // mostLinks is the largest number of symbolic links in a path, as in the kernel.
 const mostLinks = 40
 
-// checkConfigFile refuses a file that other users could change: its settings decide what the daemon does with their jobs.
+// checkConfigFile refuses a file that other users could change: its settings decide what the daemon does with their
+// jobs.
 func checkConfigFile(file *os.File) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(file.Fd()), &st); err != nil {
@@ -110,13 +112,14 @@ func checkConfigFile(file *os.File) error {
 	case st.Uid != 0 && st.Uid != uint32(os.Geteuid()):
 		return fault.At(file.Name(), 0, "belongs to user %d: must belong to root or to the user of the daemon", st.Uid)
 	case st.Mode&unix.S_IWOTH != 0:
-		return fault.At(file.Name(), 0, "is writable by everybody (mode %04o): must be writable by its owner or its group only", st.Mode&0o7777)
+		return fault.At(file.Name(), 0,
+			"is writable by everybody (mode %04o): must be writable by its owner or its group only", st.Mode&0o7777)
 	}
 	return nil
 }
 
-// parseConfig parses a configuration file, whose name is used in errors. It tries each value on the setting. The error is a
-// *fault.All with all mistakes, or a *fault.Fault if the text is not a YAML mapping.
+// parseConfig parses a configuration file, whose name is used in errors. It tries each value on the setting. The
+// error is a *fault.All with all mistakes, or a *fault.Fault if the text is not a YAML mapping.
 func parseConfig(file string, text []byte) ([]entry, error) {
 	n, err := form.Document(text, file, "daemon")
 	if err != nil {
@@ -233,8 +236,8 @@ func (o *upOptions) configure(given *pflag.FlagSet) error {
 	return command.Usage(o.apply(path, entries))
 }
 
-// apply sets the settings of a configuration file that no flag has set. Settings of the file's policy do not apply where a flag
-// names another policy.
+// apply sets the settings of a configuration file that no flag has set. Settings of the file's policy do not apply
+// where a flag names another policy.
 func (o *upOptions) apply(path string, entries []entry) error {
 	o.file = path
 	table := o.table()

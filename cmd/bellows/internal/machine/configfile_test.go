@@ -106,20 +106,25 @@ func TestReadConfig(t *testing.T) {
 		t.Fatal(err)
 	case c.Agent.Capacity != resource.Of(500, 64*resource.MiB).With(resource.Network, 125*resource.MB) || c.MeasureDisk:
 		t.Errorf("capacity %v, measures the disk: %v", c.Agent.Capacity, c.MeasureDisk)
-	case c.Driver.Policy.Name() != "fair" || c.Driver.Settings["fair.reservations"] != "false" || c.Driver.Settings["fair.gaps"] != "auto":
+	case c.Driver.Policy.Name() != "fair" || c.Driver.Settings["fair.reservations"] != "false" ||
+		c.Driver.Settings["fair.gaps"] != "auto":
 		t.Errorf("policy %s with %v", c.Driver.Policy.Name(), c.Driver.Settings)
-	case c.Driver.Keep.For != 90*time.Minute || c.Driver.Keep.Jobs != 7 || c.Driver.Keep.Output != resource.GB || c.Driver.Keep.Events != 2*resource.GB || c.Driver.Keep.UserJobs != 6 || c.Driver.Keep.UserOutput != 500*resource.MB:
+	case c.Driver.Keep.For != 90*time.Minute || c.Driver.Keep.Jobs != 7 || c.Driver.Keep.Output != resource.GB ||
+		c.Driver.Keep.Events != 2*resource.GB || c.Driver.Keep.UserJobs != 6 || c.Driver.Keep.UserOutput != 500*resource.MB:
 		t.Errorf("retention %+v", *c.Driver.Keep)
 	case c.Door.Mode != 0o620 || c.Door.Group.Name != "root" || c.Operators.GID != 54400:
 		t.Errorf("socket %+v, operators %+v", c.Door, c.Operators)
 	case c.Listen != "127.0.0.1:8443" || c.Certificate == nil || c.Certificate.Leaf.Subject.CommonName != "bellows test":
 		t.Errorf("listens on %q with %v", c.Listen, c.Certificate)
 	case !reflect.DeepEqual(c.Driver.Quotas, &cluster.Quotas{
-		Users: map[string]cluster.Limits{"": {cluster.QuotaMemory: {Most: int64(4 * resource.GiB)}, cluster.QuotaSubmissions: {Most: 60, Refuses: true}},
-			"ada.lovelace": {cluster.QuotaRunning: {Most: 3, Refuses: true}}, "root": {cluster.QuotaMemory: {Most: cluster.Unlimited}}},
+		Users: map[string]cluster.Limits{"": {cluster.QuotaMemory: {Most: int64(4 * resource.GiB)},
+			cluster.QuotaSubmissions: {Most: 60, Refuses: true}},
+			"ada.lovelace": {cluster.QuotaRunning: {Most: 3, Refuses: true}},
+			"root":         {cluster.QuotaMemory: {Most: cluster.Unlimited}}},
 		Queues: map[string]cluster.Limits{"": {cluster.QuotaWaiting: {Most: 7}}, "batch": {cluster.QuotaCPU: {Most: 1500}}}}):
 		t.Errorf("quotas %+v", c.Driver.Quotas)
-	case c.Agent.OutputLimit != resource.MiB || c.Agent.SwapBudget != 200*resource.GB || c.Agent.Memory.PuffRatio != 0.2 || !c.Driver.Keeps || !o.verbose || c.Configuration != o.file:
+	case c.Agent.OutputLimit != resource.MiB || c.Agent.SwapBudget != 200*resource.GB ||
+		c.Agent.Memory.PuffRatio != 0.2 || !c.Driver.Keeps || !o.verbose || c.Configuration != o.file:
 		t.Errorf("daemon %+v", c)
 	}
 }
@@ -127,7 +132,8 @@ func TestReadConfig(t *testing.T) {
 // Flags take precedence over the file, each setting of a policy by itself, and the rows say where values come from.
 func TestFlagsTakePrecedence(t *testing.T) {
 	path := write(t, allSettings)
-	o, err := withArguments(t, "--config", path, "--keep-jobs", "8", "--set", "fair.reservations=true", "--memory", "32MiB")
+	o, err := withArguments(t, "--config", path, "--keep-jobs", "8", "--set", "fair.reservations=true", "--memory",
+		"32MiB")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +149,8 @@ func TestFlagsTakePrecedence(t *testing.T) {
 		t.Errorf("no rows of %v", want)
 	}
 	// The daemon that --detach starts gets the flags, and reads the file itself.
-	if again := strings.Join(o.again, " "); strings.Contains(again, "gaps") || strings.Contains(again, "verbose") || !strings.Contains(again, "--config="+path) {
+	if again := strings.Join(o.again, " "); strings.Contains(again, "gaps") || strings.Contains(again, "verbose") ||
+		!strings.Contains(again, "--config="+path) {
 		t.Errorf("arguments %s", again)
 	}
 	// Settings of another policy than that of a flag would change nothing.
@@ -169,36 +176,44 @@ func TestFlagsTakePrecedence(t *testing.T) {
 func TestMistakesInConfig(t *testing.T) {
 	const v = "bellows_config: 1\n"
 	for text, want := range map[string][]string{
-		"":                                {"c: bellows_config is missing: must be 1, the version of the format"},
-		"bellows_config: 2\n":             {"c:1: bellows_config 2: must be 1, the version of the format"},
-		"- 1\n":                           {"c:1: must be a mapping of field names to values, but is a list"},
-		"bellows_config: [\n":             {"c:1: must be YAML: did not find expected node content"},
-		v + "---\na: 1\n":                 {"c:2: must describe one daemon, but a second document begins"},
-		v + "state: /tmp\n":               {"c:2: state: unknown field; must be one of bellows_config, memory, cpus,"},
-		v + "keep-for: 1h\n":              {"c:2: keep-for: unknown field; must be keep_for"},
-		v + "keep_for:\n":                 {"c:2: keep_for empty: must be one value"},
-		v + "keep_for: [1h]\n":            {"c:2: keep_for a list: must be one value"},
-		v + "memory: 1000TiB\n":           {"c:2: memory 1000TiB: must be at most what this machine has"},
-		v + "puff_ratio: 0.001":           {"c:2: puff_ratio 0.001: must be 0, or from 0.01 to 100"},
-		v + "verbose: yes":                {"c:2: verbose yes: must be true or false"},
-		v + "listen: 8443\n":              {"c:2: listen 8443: must be HOST:PORT, such as 127.0.0.1:8443"},
-		v + "listen: a:70000\n":           {"c:2: listen a:70000: must be HOST:PORT"},
-		v + "tls_key: key.pem\n":          {"c:2: tls_key key.pem: must be an absolute path"},
-		v + "set: [a]":                    {"c:2: set: must be a mapping of field names to values, but is a list"},
-		v + "set: {fair: 1}":              {"c:2: set fair 1: must be POLICY.NAME=VALUE"},
-		v + "set: {fair.nope: 1}":         {`c:2: set: setting "fair.nope": must be one of `},
-		v + "set: {nope.a: 1}":            {`c:2: set: setting "nope.a": must be POLICY.NAME with a policy of `},
-		v + "queue_quota: {output: 1GiB}": {"c:2: queue_quota output 1GiB: must not be output, which is a quota of users only"},
-		v + "user_quota: {memory: 4Gx}":   {`c:2: user_quota memory: memory "4Gx" has an unknown unit`},
+		"":                        {"c: bellows_config is missing: must be 1, the version of the format"},
+		"bellows_config: 2\n":     {"c:1: bellows_config 2: must be 1, the version of the format"},
+		"- 1\n":                   {"c:1: must be a mapping of field names to values, but is a list"},
+		"bellows_config: [\n":     {"c:1: must be YAML: did not find expected node content"},
+		v + "---\na: 1\n":         {"c:2: must describe one daemon, but a second document begins"},
+		v + "state: /tmp\n":       {"c:2: state: unknown field; must be one of bellows_config, memory, cpus,"},
+		v + "keep-for: 1h\n":      {"c:2: keep-for: unknown field; must be keep_for"},
+		v + "keep_for:\n":         {"c:2: keep_for empty: must be one value"},
+		v + "keep_for: [1h]\n":    {"c:2: keep_for a list: must be one value"},
+		v + "memory: 1000TiB\n":   {"c:2: memory 1000TiB: must be at most what this machine has"},
+		v + "puff_ratio: 0.001":   {"c:2: puff_ratio 0.001: must be 0, or from 0.01 to 100"},
+		v + "verbose: yes":        {"c:2: verbose yes: must be true or false"},
+		v + "listen: 8443\n":      {"c:2: listen 8443: must be HOST:PORT, such as 127.0.0.1:8443"},
+		v + "listen: a:70000\n":   {"c:2: listen a:70000: must be HOST:PORT"},
+		v + "tls_key: key.pem\n":  {"c:2: tls_key key.pem: must be an absolute path"},
+		v + "set: [a]":            {"c:2: set: must be a mapping of field names to values, but is a list"},
+		v + "set: {fair: 1}":      {"c:2: set fair 1: must be POLICY.NAME=VALUE"},
+		v + "set: {fair.nope: 1}": {`c:2: set: setting "fair.nope": must be one of `},
+		v + "set: {nope.a: 1}":    {`c:2: set: setting "nope.a": must be POLICY.NAME with a policy of `},
+		v + "queue_quota: {output: 1GiB}": {"c:2: queue_quota output 1GiB: must not be output, which is a quota of " +
+			"users only"},
+		v + "user_quota: {memory: 4Gx}":                     {`c:2: user_quota memory: memory "4Gx" has an unknown unit`},
 		v + "user_quota:\n  memory: 1GiB\n  ada.memory: -1": {`c:4: user_quota ada.memory: memory "-1" is negative`},
-		v + "user_quota: {running: 0}":                      {"c:2: user_quota running 0: must be a number of jobs from 1 to 1000000"},
-		v + "user_quota: {running: 1 hangs}":                {"c:2: user_quota running 1 hangs: must be an amount, perhaps with waits or refuses behind it, or none"},
-		v + "user_quota: {ada.speed: 1}":                    {"c:2: user_quota ada.speed 1: must end with one of memory, cpus, running, waiting, submissions, output"},
-		v + "queue_quota: {.memory: 1GiB}":                  {"c:2: queue_quota .memory 1GiB: must have a name before the dot, or no dot"},
-		v + "queue_quota: {q.memory: 0B, a: 1}":             {"c:2: queue_quota a 1: must end with one of ", "c:2: queue_quota q.memory 0B: must be above 0"},
-		v + "set: {capacity.queues=default: 100%}":          {"c:2: set capacity.queues=default 100%: must have a name without ="},
+		v + "user_quota: {running: 0}": {"c:2: user_quota running 0: must be a number of jobs " +
+			"from 1 to 1000000"},
+		v + "user_quota: {running: 1 hangs}": {"c:2: user_quota running 1 hangs: must be an amount, " +
+			"perhaps with waits or refuses behind it, or none"},
+		v + "user_quota: {ada.speed: 1}": {"c:2: user_quota ada.speed 1: must end with one of " +
+			"memory, cpus, running, waiting, submissions, output"},
+		v + "queue_quota: {.memory: 1GiB}": {"c:2: queue_quota .memory 1GiB: must have a name before " +
+			"the dot, or no dot"},
+		v + "queue_quota: {q.memory: 0B, a: 1}": {"c:2: queue_quota a 1: must end with one of ",
+			"c:2: queue_quota q.memory 0B: must be above 0"},
+		v + "set: {capacity.queues=default: 100%}": {"c:2: set capacity.queues=default 100%: must have a " +
+			"name without ="},
 		v + "set:\n  fair.reservations: true\n  fair.reservations: perhaps\n": {
-			"c:4: set fair.reservations: written twice, first in line 3", `c:4: set: setting fair.reservations="perhaps": must be true or false`},
+			"c:4: set fair.reservations: written twice, first in line 3",
+			`c:4: set: setting fair.reservations="perhaps": must be true or false`},
 		"keep_jobs: 0\nkeep_jobs: 1\nmemory: 1\npolicy: nope\nspeed: 1\nkeep_output: 1x\nset: {fair.reservations: 7}\n": {
 			"c:1: bellows_config is missing: must be 1, the version of the format",
 			"c:2: keep_jobs: written twice, first in line 1",
@@ -227,7 +242,8 @@ func TestMistakesInConfig(t *testing.T) {
 	}
 }
 
-// A file that is not there, or that other users could change, is refused; up names the first mistake and the number of others.
+// A file that is not there, or that other users could change, is refused; up names the first mistake and the number
+// of others.
 func TestConfigIsRefused(t *testing.T) {
 	open := write(t, "bellows_config: 1\n")
 	if err := os.Chmod(open, 0o666); err != nil {
@@ -236,20 +252,22 @@ func TestConfigIsRefused(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(t.TempDir(), "none.yaml"): "config: open ",
 		t.TempDir():                             "must be a regular file",
-		open:                                    "is writable by everybody (mode 0666): must be writable by its owner or its group only",
-		"":                                      `--config "": must be the path of a file`,
+		open: "is writable by everybody (mode 0666): must be writable by its owner " +
+			"or its group only",
+		"": `--config "": must be the path of a file`,
 		write(t, "bellows_config: 1\ncpus: x\nverbose: 1\n"):                "and 1 more mistake: `bellows config check ",
 		write(t, "bellows_config: 1\n#"+strings.Repeat("x", largestConfig)): "must be at most 1048576 bytes long",
 	} {
 		_, err := withArguments(t, "--config", path)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || command.ExitCode(err) != command.WrongUsage {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") ||
+			command.ExitCode(err) != command.WrongUsage {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}
 	}
 }
 
-// FuzzParseConfig: whatever a file holds, all its mistakes are faults of one line in the order of lines, or its entries can be
-// applied and show where they come from.
+// FuzzParseConfig: whatever a file holds, all its mistakes are faults of one line in the order of lines, or its
+// entries can be applied and show where they come from.
 func FuzzParseConfig(f *testing.F) {
 	f.Add(allSettings)
 	f.Add("bellows_config: &a 1\nset: {<<: *a, ? [x] : 1}\n")
@@ -320,7 +338,8 @@ func TestConfigThroughLinks(t *testing.T) {
 		}
 	}
 	for _, path := range paths {
-		if _, err := readConfig(path); err == nil || !strings.Contains(err.Error(), "of user 12345, who could point it elsewhere: name the file itself") {
+		if _, err := readConfig(path); err == nil ||
+			!strings.Contains(err.Error(), "of user 12345, who could point it elsewhere: name the file itself") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

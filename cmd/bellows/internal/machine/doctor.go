@@ -52,7 +52,8 @@ exit code is 1 if there is a problem.`,
 					return err
 				}
 			}
-			all := count(doctor.Examine(cmd.Context(), doctor.Config{State: p.State, Socket: p.Socket, Version: command.VersionText()}))
+			all := count(doctor.Examine(cmd.Context(),
+				doctor.Config{State: p.State, Socket: p.Socket, Version: command.VersionText()}))
 			write := all.print
 			if asJSON {
 				write = func(w io.Writer) error { return terminal.WriteJSON(w, all) }

@@ -16,9 +16,12 @@ func TestDoctor(t *testing.T) {
 	var b bytes.Buffer
 	all := count([]doctor.Finding{
 		{Check: "kernel", Found: "Linux 6.1.0-18-amd64 on amd64"},
-		{Check: "control groups", Level: doctor.Problem, Found: "the group /user.slice/user-1000.slice/session-2.scope was not delegated to this user: permission denied",
+		{Check: "control groups", Level: doctor.Problem,
+			Found:  "the group /user.slice/user-1000.slice/session-2.scope was not delegated to this user: permission denied",
 			Remedy: "run it as root, or as `systemd-run --user --scope -p Delegate=yes COMMAND`"},
-		{Check: "swap", Level: doctor.Warning, Found: "none: a FLEX job is refused, unless its profile says that it can spill", Remedy: "run `bellows swap create --size 4GiB`"},
+		{Check: "swap", Level: doctor.Warning,
+			Found:  "none: a FLEX job is refused, unless its profile says that it can spill",
+			Remedy: "run `bellows swap create --size 4GiB`"},
 		{Check: "state directory", Found: "/home/ada/.local/state/bellows does not exist; `bellows up` makes it"},
 	})
 	if err := all.print(&b); err != nil {

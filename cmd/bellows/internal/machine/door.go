@@ -29,7 +29,8 @@ func (v modeFlag) Set(text string) error {
 	const least, most = 0o600, 0o666
 	mode, err := strconv.ParseUint(text, 8, 32)
 	if err != nil || mode&least != least || mode&^most != 0 {
-		return errors.New("must be octal digits from 0600 to 0666 that let the daemon's user, its group or all others read and write, such as 0660")
+		return errors.New("must be octal digits from 0600 to 0666 that let the daemon's user, its group or all others " +
+			"read and write, such as 0660")
 	}
 	*v.to = fs.FileMode(mode)
 	return nil

@@ -10,7 +10,8 @@ import (
 
 // The permissions of a socket are octal digits, and the daemon's user can always connect.
 func TestModeFlag(t *testing.T) {
-	for text, want := range map[string]fs.FileMode{"0600": 0o600, "600": 0o600, "0660": 0o660, "0666": 0o666, "0620": 0o620} {
+	for text, want := range map[string]fs.FileMode{"0600": 0o600, "600": 0o600, "0660": 0o660, "0666": 0o666,
+		"0620": 0o620} {
 		var mode fs.FileMode
 		v := modeFlag{&mode}
 		if err := v.Set(text); err != nil || mode != want {
@@ -23,7 +24,8 @@ func TestModeFlag(t *testing.T) {
 	}
 	for _, text := range []string{"", "0", "0060", "0777", "0670", "0680", "rw-rw----", "-1", "01660", "0o660"} {
 		var mode fs.FileMode
-		if err := (modeFlag{&mode}).Set(text); err == nil || !strings.HasPrefix(err.Error(), "must be octal digits from 0600 to 0666") {
+		if err := (modeFlag{&mode}).Set(text); err == nil ||
+			!strings.HasPrefix(err.Error(), "must be octal digits from 0600 to 0666") {
 			t.Errorf("%q is read as %#o, %v", text, mode, err)
 		}
 	}
@@ -40,7 +42,8 @@ func TestGroupFlag(t *testing.T) {
 	}
 	for _, text := range []string{"", "no such group", "-1", "4294967296"} {
 		var g *server.Group
-		if err := (groupFlag{&g}).Set(text); err == nil || g != nil || err.Error() != "this system has no group of that name" {
+		if err := (groupFlag{&g}).Set(text); err == nil || g != nil ||
+			err.Error() != "this system has no group of that name" {
 			t.Errorf("%q is read as %+v, %v", text, g, err)
 		}
 	}

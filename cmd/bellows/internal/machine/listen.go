@@ -17,8 +17,8 @@ type listening struct {
 	certificate, key string // paths of files
 }
 
-// load reads the certificate and its key, and returns nil if there is none. A setting that lacks another is a mistake of the user, as are
-// files that do not suit each other.
+// load reads the certificate and its key, and returns nil if there is none. A setting that lacks another is a mistake
+// of the user, as are files that do not suit each other.
 func (l *listening) load() (*tls.Certificate, error) {
 	switch {
 	case l.address == "" && l.certificate == "" && l.key == "":
@@ -43,13 +43,15 @@ func (v addressFlag) Type() string { return "address" }
 func (v addressFlag) Set(text string) error {
 	host, port, err := net.SplitHostPort(text)
 	if _, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil || host == "" {
-		return errors.New("must be HOST:PORT, such as 127.0.0.1:8443; the hosts 0.0.0.0 and [::] are all addresses of this machine")
+		return errors.New("must be HOST:PORT, such as 127.0.0.1:8443; the hosts 0.0.0.0 and [::] are all addresses of " +
+			"this machine")
 	}
 	*v.to = text
 	return nil
 }
 
-// pathFlag is a flag for a file that the daemon reads whenever it reads its configuration: it may have another working directory then.
+// pathFlag is a flag for a file that the daemon reads whenever it reads its configuration: it may have another
+// working directory then.
 type pathFlag struct{ to *string }
 
 // String implements pflag.Value.

@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/internal/testcert"
 )
 
-// A daemon does not listen on the network without a certificate and its key, and its file with settings is right only if both suit each
-// other.
+// A daemon does not listen on the network without a certificate and its key, and its file with settings is right only
+// if both suit each other.
 func TestListeningNeedsACertificate(t *testing.T) {
 	certificate, key, err := testcert.Write(t.TempDir())
 	if err != nil {
@@ -56,7 +56,8 @@ func TestRereadCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := reread()
-	if err != nil || r.Certificate == nil || r.Certificate.Leaf.SerialNumber.Cmp(c.Certificate.Leaf.SerialNumber) == 0 || len(r.Applied) > 0 || len(r.Waiting) > 0 {
+	if err != nil || r.Certificate == nil || r.Certificate.Leaf.SerialNumber.Cmp(c.Certificate.Leaf.SerialNumber) == 0 ||
+		len(r.Applied) > 0 || len(r.Waiting) > 0 {
 		t.Errorf("read again %+v, %v", r, err)
 	}
 	if err := os.WriteFile(certificate, []byte("none"), 0o600); err != nil {

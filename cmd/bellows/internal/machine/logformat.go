@@ -24,8 +24,8 @@ func newLogger(to io.Writer, format string, level slog.Leveler) *slog.Logger {
 	return slog.New(slog.NewTextHandler(to, options))
 }
 
-// plain returns an attribute as programs read it: durations are seconds, and a value that the text format prints in words is
-// these words, not a number or an object.
+// plain returns an attribute as programs read it: durations are seconds, and a value that the text format prints in
+// words is these words, not a number or an object.
 func plain(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() {
 	case slog.KindDuration:

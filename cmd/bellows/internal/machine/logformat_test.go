@@ -21,12 +21,14 @@ func TestLogFormats(t *testing.T) {
 		log := newLogger(&b, format, level)
 		log.Debug("too small")
 		log.Warn("node paused: it can start nothing", "node", "n1", "for", 1500*time.Millisecond,
-			"container", cluster.ContainerID{Task: cluster.TaskID{Job: 3, Stage: 1, Index: 2}, Run: 4}, "by", cluster.HeldByOwner, "job", cluster.JobID(3),
+			"container", cluster.ContainerID{Task: cluster.TaskID{Job: 3, Stage: 1, Index: 2}, Run: 4}, "by",
+			cluster.HeldByOwner, "job", cluster.JobID(3),
 			"error", live.Errorf(live.Internal, "no room: %w", errors.New("disk full")), "preempt", true)
 		return b.String()
 	}
 	text := write(logText, slog.LevelInfo)
-	for _, part := range []string{"level=WARN", `msg="node paused: it can start nothing"`, "for=1.5s", "container=3-1-2-4", "by=owner", "job=3", `error="no room: disk full"`} {
+	for _, part := range []string{"level=WARN", `msg="node paused: it can start nothing"`, "for=1.5s",
+		"container=3-1-2-4", "by=owner", "job=3", `error="no room: disk full"`} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the text has no %s: %s", part, text)
 		}
@@ -40,8 +42,8 @@ func TestLogFormats(t *testing.T) {
 		t.Error(err)
 	}
 	delete(got, "time")
-	want := map[string]any{"level": "WARN", "msg": "node paused: it can start nothing", "node": "n1", "for": 1.5, "container": "3-1-2-4", "by": "owner",
-		"job": 3.0, "error": "no room: disk full", "preempt": true}
+	want := map[string]any{"level": "WARN", "msg": "node paused: it can start nothing", "node": "n1", "for": 1.5,
+		"container": "3-1-2-4", "by": "owner", "job": 3.0, "error": "no room: disk full", "preempt": true}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the line is %v, want %v", got, want)
 	}

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// tellServiceManager sends a message as sd_notify(3) describes it, once: nothing that this process starts may speak for it. Without a
-// service manager that listens it does nothing.
+// tellServiceManager sends a message as sd_notify(3) describes it, once: nothing that this process starts may speak
+// for it. Without a service manager that listens it does nothing.
 func tellServiceManager(message string) error {
 	const where = "NOTIFY_SOCKET"
 	socket := os.Getenv(where)

@@ -11,8 +11,8 @@ import (
 	"github.com/bellows-rm/bellows/door/cli/flags"
 )
 
-// quotaFlag is a flag for quotas that may be repeated: [NAME.]KIND=LIMIT, where NAME is a user or a queue. It maps what is before
-// the = to what is behind it.
+// quotaFlag is a flag for quotas that may be repeated: [NAME.]KIND=LIMIT, where NAME is a user or a queue. It maps
+// what is before the = to what is behind it.
 type quotaFlag map[string]string
 
 // String implements pflag.Value.
@@ -25,7 +25,8 @@ func (v quotaFlag) Type() string { return "quota" }
 func (v quotaFlag) Set(text string) error {
 	what, limit, ok := strings.Cut(text, "=")
 	if !ok {
-		return fmt.Errorf("must be QUOTA=LIMIT or NAME.QUOTA=LIMIT, where QUOTA is one of %s", strings.Join(cluster.QuotaNames(), ", "))
+		return fmt.Errorf("must be QUOTA=LIMIT or NAME.QUOTA=LIMIT, where QUOTA is one of %s",
+			strings.Join(cluster.QuotaNames(), ", "))
 	}
 	_, kind, err := quotaOf(what)
 	if err == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/door/daemon"
 )
 
-// rereads returns the function with which the daemon reads its configuration again: with the same flags, and with the file as
-// it is then. It keeps the values in force.
+// rereads returns the function with which the daemon reads its configuration again: with the same flags, and with the
+// file as it is then. It keeps the values in force.
 func (o *upOptions) rereads() func() (daemon.Reread, error) {
 	inForce := map[string]string{}
 	for _, r := range o.rows() {
@@ -33,11 +33,13 @@ func (o *upOptions) rereads() func() (daemon.Reread, error) {
 				delete(inForce, c.Setting)
 			}
 		}
-		return daemon.Reread{File: now.file, Applied: applied, Waiting: waiting, Level: now.level(), Keep: now.keep, Quotas: now.quotas(), OutputLimit: now.output, Certificate: c.Certificate}, nil
+		return daemon.Reread{File: now.file, Applied: applied, Waiting: waiting, Level: now.level(), Keep: now.keep,
+			Quotas: now.quotas(), OutputLimit: now.output, Certificate: c.Certificate}, nil
 	}
 }
 
-// changes returns the settings whose values differ from those in force: those that a running daemon applies, and others.
+// changes returns the settings whose values differ from those in force: those that a running daemon applies, and
+// others.
 func changes(inForce map[string]string, read []row) (applied, waiting []daemon.Change) {
 	gone := maps.Clone(inForce)
 	for _, r := range read {

@@ -50,28 +50,35 @@ func namedIn(value pflag.Value) map[string]string {
 func (o *upOptions) table() []setting {
 	variants := strings.Join(slices.Sorted(maps.Keys(memory.Variants())), ", ")
 	return []setting{
-		{flag: "memory", value: flags.Memory(&o.memory), check: func(string) error { return onMachine(agent.Capacity(o.memory, 0)) },
-			help: "memory that all jobs together may use; default: nine tenths of the machine's"},
+		{flag: "memory", value: flags.Memory(&o.memory), check: func(string) error {
+			return onMachine(agent.Capacity(o.memory, 0))
+		}, help: "memory that all jobs together may use; default: nine tenths of the machine's"},
 		{flag: "cpus", value: flags.CPU(&o.cpus), check: func(string) error { return onMachine(agent.Capacity(0, o.cpus)) },
 			help: "cores that all jobs together may use; default: all"},
 		{flag: "disk", value: flags.Rate(&o.disk).OrZero(),
-			help: "disk bandwidth that all jobs together may request, such as 100MB/s; 0B/s: unknown, and every request fits; default: measured once on the disk of the state directory"},
+			help: "disk bandwidth that all jobs together may request, such as 100MB/s; 0B/s: unknown, and every request " +
+				"fits; default: measured once on the disk of the state directory"},
 		{flag: "network", value: flags.Rate(&o.network),
-			help: "network bandwidth that all jobs together may request, such as 1Gbit/s or 125MB/s; default: unknown, and every request fits"},
+			help: "network bandwidth that all jobs together may request, such as 1Gbit/s or 125MB/s; default: unknown, " +
+				"and every request fits"},
 		{flag: "swap-budget", value: flags.Budget(&o.swapping),
-			help: "most bytes that swapping may write to disks in 24 hours, such as 200GB/day; once it is spent, no container is swapped out; default: no limit"},
+			help: "most bytes that swapping may write to disks in 24 hours, such as 200GB/day; once it is spent, no " +
+				"container is swapped out; default: no limit"},
 		{flag: "policy", value: policyFlag{flags.Choice(&o.policy, policy.Names()...)},
 			help: "`name` of the scheduling policy: " + strings.Join(policy.Names(), ", ")},
 		{flag: "set", value: flags.Settings(o.settings), check: checkPolicySetting,
 			help: "setting of the policy; may be repeated"},
 		{flag: "flex", value: flags.Choice(&o.flex, memory.PresetNames()...),
-			help: "memory `manager` of FLEX containers: default, paper (Pufferfish), or a variant that the paper compares: " + variants},
-		{flag: "puff-ratio", value: flags.Number(&o.puffRatio, 0, 100), check: func(string) error { return checkPuffRatio(o.puffRatio) },
-			help: "growth of a FLEX container per puff, as a `share` of its limit, from 0.01 to 100; 0: as --flex says"},
+			help: "memory `manager` of FLEX containers: default, paper (Pufferfish), or a variant that the paper compares: " +
+				variants},
+		{flag: "puff-ratio", value: flags.Number(&o.puffRatio, 0, 100), check: func(string) error {
+			return checkPuffRatio(o.puffRatio)
+		}, help: "growth of a FLEX container per puff, as a `share` of its limit, from 0.01 to 100; 0: as --flex says"},
 		{flag: "still", value: flags.Choice(&o.still, "lends", "keeps"),
 			help: "whether paused and suspended tasks lend their cores to other tasks: `lends` or keeps"},
 		{flag: "output-limit", value: flags.Memory(&o.output), reloads: true,
-			help: "size kept of each output of a task, half from its beginning and half from its end; the tasks of a job with more than 8 tasks share the size of 8 tasks"},
+			help: "size kept of each output of a task, half from its beginning and half from its end; the tasks of a job " +
+				"with more than 8 tasks share the size of 8 tasks"},
 		{flag: "keep-for", value: flags.Duration(&o.keep.For, time.Minute), reloads: true,
 			help: "how long ended jobs and their output are kept"},
 		{flag: "keep-jobs", value: flags.Count(&o.keep.Jobs, 1, 1<<30), reloads: true,
@@ -85,7 +92,8 @@ func (o *upOptions) table() []setting {
 		{flag: "keep-events", value: flags.Memory(&o.keep.Events), reloads: true,
 			help: "size of the event logs that are kept: half for this run of the daemon, half for earlier runs"},
 		{flag: "user-quota", value: o.users, reloads: true,
-			help: "quota of each user, of memory, cpus, running, waiting, submissions or output, such as running=5; ada.running=9 or ada.running=none for user ada; the limit may be followed by waits or refuses; may be repeated"},
+			help: "quota of each user, of memory, cpus, running, waiting, submissions or output, such as running=5; " +
+				"ada.running=9 or ada.running=none for user ada; the limit may be followed by waits or refuses; may be repeated"},
 		{flag: "queue-quota", value: o.queues, check: checkQueueQuota, reloads: true,
 			help: "the same for the jobs of each queue, or of one queue, without output"},
 		{flag: "verbose", short: "v", value: flags.Switch(&o.verbose), reloads: true,
@@ -99,16 +107,18 @@ func (o *upOptions) table() []setting {
 		{flag: "operators", value: groupFlag{&o.operators},
 			help: "`group` whose members may do to the jobs of all users what root may do; default: none"},
 		{flag: "listen", value: addressFlag{&o.listen.address},
-			help: "`address` of the network, HOST:PORT, at which clients with a token are served over TLS; needs --tls-cert and --tls-key; default: none"},
+			help: "`address` of the network, HOST:PORT, at which clients with a token are served over TLS; needs " +
+				"--tls-cert and --tls-key; default: none"},
 		{flag: "tls-cert", value: pathFlag{&o.listen.certificate}, reloads: true,
 			help: "`file` with the certificate for --listen and those of its authorities, PEM; it is read again on SIGHUP"},
 		{flag: "tls-key", value: pathFlag{&o.listen.key}, reloads: true,
-			help: "`file` with the key of the certificate, PEM, which others must not be able to read; it is read again on SIGHUP"},
+			help: "`file` with the key of the certificate, PEM, which others must not be able to read; it is read again " +
+				"on SIGHUP"},
 	}
 }
 
-// policyFlag is the name of the daemon's policy. Settings after the name, as simulate takes them for each of its policies, are refused
-// with what to write instead.
+// policyFlag is the name of the daemon's policy. Settings after the name, as simulate takes them for each of its
+// policies, are refused with what to write instead.
 type policyFlag struct{ flags.Words }
 
 // Set implements pflag.Value.
@@ -116,7 +126,8 @@ func (v policyFlag) Set(text string) error {
 	name, rest, _ := strings.Cut(text, ":")
 	if setting, value, ok := strings.Cut(rest, "="); ok && slices.Contains(policy.Names(), name) {
 		value, _, _ = strings.Cut(value, ":")
-		return fmt.Errorf("must be a name alone: settings are given by --set, such as --set %s.%s=%s", name, strings.TrimPrefix(setting, name+"."), value)
+		return fmt.Errorf("must be a name alone: settings are given by --set, such as --set %s.%s=%s", name,
+			strings.TrimPrefix(setting, name+"."), value)
 	}
 	return v.Words.Set(text)
 }
@@ -151,8 +162,8 @@ func (o *upOptions) flags(f *pflag.FlagSet) {
 	}
 }
 
-// row is the value of a setting, as `bellows config show` prints it. A setting that consists of named values has a row for
-// each of them.
+// row is the value of a setting, as `bellows config show` prints it. A setting that consists of named values has a
+// row for each of them.
 type row struct {
 	Setting string `json:"setting"` // field of the file, and the name of a named value after it
 	Value   string `json:"value,omitempty"`

@@ -11,7 +11,8 @@ import (
 	"github.com/bellows-rm/bellows/internal/testfile"
 )
 
-// The table in docs/reference/settings.md has all settings, with the defaults and the help of their flags. With -rewrite it is written anew.
+// The table in docs/reference/settings.md has all settings, with the defaults and the help of their flags. With
+// -rewrite it is written anew.
 func TestSettingsAreDocumented(t *testing.T) {
 	const page = "../../../../docs/reference/settings.md"
 	const head = "| field | value | meaning | default | a change applies |\n|---|---|---|---|---|\n"
@@ -89,17 +90,20 @@ func TestFlagsAreSettings(t *testing.T) {
 
 // A detached daemon gets quotas as they were given.
 func TestQuotasAreArguments(t *testing.T) {
-	o, err := withArguments(t, "--user-quota", "running=10 refuses", "--user-quota", "ada.memory=none", "--queue-quota=batch.cpus=2")
+	o, err := withArguments(t, "--user-quota", "running=10 refuses", "--user-quota", "ada.memory=none",
+		"--queue-quota=batch.cpus=2")
 	if err != nil {
 		t.Fatal(err)
 	}
 	again := strings.Join(o.again, "|")
-	for _, want := range []string{"|--user-quota|ada.memory=none|--user-quota|running=10 refuses", "|--queue-quota|batch.cpus=2"} {
+	for _, want := range []string{"|--user-quota|ada.memory=none|--user-quota|running=10 refuses",
+		"|--queue-quota|batch.cpus=2"} {
 		if !strings.Contains(again, want) {
 			t.Errorf("arguments %s lack %s", again, want)
 		}
 	}
-	for _, text := range []string{"memory", "memory=", "=5", "ada.=5", "ada.memory", "running=-1", "running=1x", "cpus=0", "memory=5"} {
+	for _, text := range []string{"memory", "memory=", "=5", "ada.=5", "ada.memory", "running=-1", "running=1x",
+		"cpus=0", "memory=5"} {
 		if err := (quotaFlag{}).Set(text); err == nil {
 			t.Errorf("%q is a quota", text)
 		}

@@ -52,13 +52,16 @@ states.`,
 }
 
 func printStatus(w io.Writer, s *server.Status, now time.Time) error {
-	fmt.Fprintf(w, "%s since %s (process %d, version %s), state in %s\n", s.Policy, terminal.Age(now.Sub(s.Since)), s.PID, s.Version, s.State)
-	fmt.Fprintf(w, "%s not ended, %s running, %d waiting\n", terminal.Count(s.Jobs, "job"), terminal.Count(s.Running, "task"), s.Pending)
+	fmt.Fprintf(w, "%s since %s (process %d, version %s), state in %s\n", s.Policy, terminal.Age(now.Sub(s.Since)),
+		s.PID, s.Version, s.State)
+	fmt.Fprintf(w, "%s not ended, %s running, %d waiting\n", terminal.Count(s.Jobs, "job"),
+		terminal.Count(s.Running, "task"), s.Pending)
 	if s.Configuration != nil {
 		fmt.Fprintln(w, terminal.Fold("configuration: "+configured(s.Configuration), terminal.Width-2, "  "))
 	}
 	if s.Listens != nil {
-		fmt.Fprintf(w, "network: %s, over TLS; the certificate expires %s\n", s.Listens.Address, s.Listens.Certificate.UTC().Format(time.DateOnly))
+		fmt.Fprintf(w, "network: %s, over TLS; the certificate expires %s\n", s.Listens.Address,
+			s.Listens.Certificate.UTC().Format(time.DateOnly))
 	}
 	if s.Trouble != "" {
 		fmt.Fprintf(w, "%s\n", terminal.Fold("trouble: "+s.Trouble, terminal.Width-2, "  "))
@@ -73,30 +76,38 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		memory := func(bytes int64) string { return resource.FormatMemory(resource.Amount(bytes)) }
 		cpu := func(milli int64) string { return resource.FormatCPU(resource.Amount(milli)) }
 		granted := n.Memory - n.FreeMemory - n.LeftoverMemory + n.OverdrawnMemory
-		t.Add(n.Name, memory(n.Memory), memory(granted), memory(n.UsedAnonymous), memory(n.LeftMemory()), cpu(n.CPU), cpu(n.CPU-n.FreeCPU), fmt.Sprint(n.Containers))
+		t.Add(n.Name, memory(n.Memory), memory(granted), memory(n.UsedAnonymous), memory(n.LeftMemory()), cpu(n.CPU),
+			cpu(n.CPU-n.FreeCPU), fmt.Sprint(n.Containers))
 	}
 	if err := t.Write(w); err != nil {
 		return err
 	}
 	for _, n := range s.Nodes {
 		if n.LeftoverMemory > 0 {
-			fmt.Fprintf(w, "\n%s\n", terminal.Fold(fmt.Sprintf("%s of the memory of %s outlives its tasks, and is not granted again: files in memory, such as those in /dev/shm, or segments that programs shared; remove them, and see `ipcs -m`",
-				resource.FormatMemory(resource.Amount(n.LeftoverMemory)), n.Name), terminal.Width-2, "  "))
+			fmt.Fprintf(w, "\n%s\n",
+				terminal.Fold(fmt.Sprintf(
+					"%s of the memory of %s outlives its tasks, and is not granted again: files in memory, such as those in "+
+						"/dev/shm, or segments that programs shared; remove them, and see `ipcs -m`",
+					resource.FormatMemory(resource.Amount(n.LeftoverMemory)), n.Name), terminal.Width-2, "  "))
 		}
 		if n.Disk > 0 || n.Network > 0 || len(n.Unknown) > 0 || n.Leveling != nil {
 			fmt.Fprintln(w)
 		}
 		if n.Disk > 0 {
-			fmt.Fprintf(w, "disk of %s: %s%s; under-sized tasks share it\n", n.Name, resource.FormatRate(resource.Amount(n.Disk)), granted(n.Disk, n.FreeDisk))
+			fmt.Fprintf(w, "disk of %s: %s%s; under-sized tasks share it\n", n.Name,
+				resource.FormatRate(resource.Amount(n.Disk)), granted(n.Disk, n.FreeDisk))
 		}
 		if n.OverdrawnCPU > 0 {
-			fmt.Fprintf(w, "%s grants %s more than it has, and starts nothing until enough tasks have ended\n", n.Name, resource.CPU.Format(resource.Amount(n.OverdrawnCPU)))
+			fmt.Fprintf(w, "%s grants %s more than it has, and starts nothing until enough tasks have ended\n", n.Name,
+				resource.CPU.Format(resource.Amount(n.OverdrawnCPU)))
 		}
 		if n.DiskGives > 0 {
-			fmt.Fprintf(w, "disk of %s is pressed: it is busy for several containers, and gives %s\n", n.Name, resource.FormatRate(resource.Amount(n.DiskGives)))
+			fmt.Fprintf(w, "disk of %s is pressed: it is busy for several containers, and gives %s\n", n.Name,
+				resource.FormatRate(resource.Amount(n.DiskGives)))
 		}
 		if n.Network > 0 {
-			fmt.Fprintf(w, "network of %s: %s%s\n", n.Name, resource.FormatRate(resource.Amount(n.Network)), granted(n.Network, n.FreeNetwork))
+			fmt.Fprintf(w, "network of %s: %s%s\n", n.Name, resource.FormatRate(resource.Amount(n.Network)),
+				granted(n.Network, n.FreeNetwork))
 		}
 		if len(n.Unknown) > 0 {
 			fmt.Fprintf(w, "unknown of %s: %s; every request for it fits\n", n.Name, strings.Join(n.Unknown, ", "))
@@ -106,7 +117,8 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		}
 	}
 	if s.NetworkUnknown != "" {
-		fmt.Fprintf(w, "\n%s\n", terminal.Fold("what containers transfer over the network is unknown: "+s.NetworkUnknown, terminal.Width-2, "  "))
+		fmt.Fprintf(w, "\n%s\n", terminal.Fold("what containers transfer over the network is unknown: "+s.NetworkUnknown,
+			terminal.Width-2, "  "))
 	}
 	return nil
 }

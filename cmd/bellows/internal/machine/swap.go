@@ -116,7 +116,8 @@ func printSwap(w io.Writer, s *swapStatus) error {
 	for i := range s.Devices {
 		d := &s.Devices[i]
 		if c := d.Compressed; c != nil && c.Memory > 0 {
-			fmt.Fprintf(w, "%s takes %s of memory for %s (%s)\n", d.Path, resource.FormatMemory(c.Memory), resource.FormatMemory(c.Stored), c.Algorithm)
+			fmt.Fprintf(w, "%s takes %s of memory for %s (%s)\n", d.Path, resource.FormatMemory(c.Memory),
+				resource.FormatMemory(c.Stored), c.Algorithm)
 		}
 	}
 	if z := s.Zswap; z != nil && z.Enabled {
@@ -201,7 +202,8 @@ on their way to a swap file or partition. It is a setting of the whole machine.`
 	f.StringVar(&o.file, "file", "", "`path` of the swap file; default: swapfile in the state directory")
 	f.BoolVar(&o.zram, "zram", false, "create a zram device instead of a file")
 	f.BoolVar(&o.zswap, "zswap", false, "enable zswap, and create no device")
-	f.StringVar(&o.algorithm, "algorithm", "", "`name` of the compression algorithm of zram or zswap; default: the kernel's")
+	f.StringVar(&o.algorithm, "algorithm", "",
+		"`name` of the compression algorithm of zram or zswap; default: the kernel's")
 	o.place.StateFlag(cmd)
 	return cmd
 }
@@ -209,7 +211,8 @@ on their way to a swap file or partition. It is a setting of the whole machine.`
 func (o *swapCreateOptions) run(cmd *cobra.Command) error {
 	switch {
 	case o.zswap && (o.zram || o.size != 0 || o.file != ""):
-		return command.Usagef("zswap: cannot be combined with --size, --file or --zram: it compresses pages on their way to existing swap")
+		return command.Usagef(
+			"zswap: cannot be combined with --size, --file or --zram: it compresses pages on their way to existing swap")
 	case o.size == 0 && !o.zswap:
 		return command.Usagef("size: must be given, as in `bellows swap create --size 4GiB`")
 	case o.zram && o.file != "":
@@ -273,7 +276,8 @@ zswap turns off zswap that "bellows swap create --zswap" turned on.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().BoolVar(&o.all, "all", false, "remove all devices that bellows created; default: the only device, if none is named")
+	cmd.Flags().BoolVar(&o.all, "all", false,
+		"remove all devices that bellows created; default: the only device, if none is named")
 	cmd.Flags().BoolVar(&o.force, "force", false, "remove the device even while jobs use swap")
 	o.place.Flags(cmd, true)
 	return cmd
@@ -366,7 +370,8 @@ func (o *swapRemoveOptions) which(ledger *swap.Ledger, args []string) ([]string,
 	case len(ours) > 1 && !o.all:
 		return nil, command.Usagef("device: must be one of %s, or --all", strings.Join(ours, ", "))
 	case len(ours) == 0 && !o.all:
-		return nil, command.Usagef("device: none was created by `bellows swap create` with state directory %s", filepath.Clean(o.place.State))
+		return nil, command.Usagef("device: none was created by `bellows swap create` with state directory %s",
+			filepath.Clean(o.place.State))
 	}
 	return ours, nil
 }
@@ -385,8 +390,10 @@ func (o *swapRemoveOptions) checkJobs(cmd *cobra.Command) error {
 		return err
 	}
 	for i := range tasks {
-		if u := tasks[i].Usage; tasks[i].State != live.TaskEnded && u != nil && u.Swap != nil && *u.Swap >= int64(resource.MiB) {
-			return fmt.Errorf("task %s of a job holds %s in swap: wait until it has ended, or give --force", tasks[i].Task, resource.FormatMemory(resource.Amount(*u.Swap)))
+		if u := tasks[i].Usage; tasks[i].State != live.TaskEnded && u != nil && u.Swap != nil &&
+			*u.Swap >= int64(resource.MiB) {
+			return fmt.Errorf("task %s of a job holds %s in swap: wait until it has ended, or give --force", tasks[i].Task,
+				resource.FormatMemory(resource.Amount(*u.Swap)))
 		}
 	}
 	return nil

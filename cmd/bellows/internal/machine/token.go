@@ -69,8 +69,10 @@ Ordinary users create tokens for themselves, root for any user. A user can have
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&o.n.User, "user", "", "`name` of the token's user; default: you")
-	f.Var(scopeFlag{&o.n.Scope}, "scope", "what the token is good for: "+strings.Join(server.ScopeNames(), ", ")+"; required")
-	f.Var(lifetimeFlag{&o.n.Lifetime}, "expires", "time after which the token is not valid any more, such as 12h or 30d, up to 365d")
+	f.Var(scopeFlag{&o.n.Scope}, "scope", "what the token is good for: "+strings.Join(server.ScopeNames(), ", ")+
+		"; required")
+	f.Var(lifetimeFlag{&o.n.Lifetime}, "expires",
+		"time after which the token is not valid any more, such as 12h or 30d, up to 365d")
 	f.StringVar(&o.file, "file", "", "write the token to a new `file` that only you can read, and do not print it")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	o.place.SocketFlag(cmd)
@@ -96,12 +98,13 @@ func (o *tokenCreateOptions) run(cmd *cobra.Command, client *server.Client) erro
 			return err
 		}
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "bellows: token %d of %s for scope %s expires %s\n", issued.ID, issued.User, issued.Scope, issued.Expires.Format(time.DateTime))
+	fmt.Fprintf(cmd.ErrOrStderr(), "bellows: token %d of %s for scope %s expires %s\n", issued.ID, issued.User,
+		issued.Scope, issued.Expires.Format(time.DateTime))
 	return nil
 }
 
-// create creates the token, and writes it to the file if there is one. The file is made first: a token that is not written anywhere would
-// be lost.
+// create creates the token, and writes it to the file if there is one. The file is made first: a token that is not
+// written anywhere would be lost.
 func (o *tokenCreateOptions) create(ctx context.Context, client *server.Client) (server.IssuedToken, error) {
 	if o.file == "" {
 		return client.CreateToken(ctx, o.n)
@@ -249,7 +252,8 @@ func (v lifetimeFlag) Set(text string) error {
 		d = time.Duration(n) * day
 	}
 	if err != nil || d < server.LeastLifetime || d > server.MostLifetime {
-		return fmt.Errorf("must be a number of days or a duration, such as 30d or 12h, from %v to %dd", server.LeastLifetime, server.MostLifetime/day)
+		return fmt.Errorf("must be a number of days or a duration, such as 30d or 12h, from %v to %dd",
+			server.LeastLifetime, server.MostLifetime/day)
 	}
 	*v.to = d
 	return nil

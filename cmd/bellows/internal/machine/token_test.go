@@ -11,7 +11,8 @@ import (
 
 // The lifetime of a token is a number of days or a duration, and is printed as it is given.
 func TestLifetimes(t *testing.T) {
-	for text, want := range map[string]time.Duration{"30d": 30 * day, "365d": 365 * day, "12h": 12 * time.Hour, "90s": 90 * time.Second, "48h": 2 * day} {
+	for text, want := range map[string]time.Duration{"30d": 30 * day, "365d": 365 * day, "12h": 12 * time.Hour,
+		"90s": 90 * time.Second, "48h": 2 * day} {
 		var d time.Duration
 		flag := lifetimeFlag{&d}
 		if err := flag.Set(text); err != nil || d != want {
@@ -34,9 +35,11 @@ func TestPrintTokens(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	var b bytes.Buffer
 	if err := printTokens(&b, []server.Token{
-		{ID: 1, User: "ada", Scope: server.SubmitScope, Created: now.Add(-50 * time.Hour), Expires: now.Add(28 * day), Used: now.Truncate(time.Hour)},
+		{ID: 1, User: "ada", Scope: server.SubmitScope, Created: now.Add(-50 * time.Hour), Expires: now.Add(28 * day),
+			Used: now.Truncate(time.Hour)},
 		{ID: 2, User: "ada", Scope: server.ReadScope, Created: now.Add(-40 * day), Expires: now},
-		{ID: 30, User: "a-user-with-a-long-name", Scope: server.AdminScope, Created: now.Add(-time.Minute), Expires: now.Add(day), Revoked: now},
+		{ID: 30, User: "a-user-with-a-long-name", Scope: server.AdminScope, Created: now.Add(-time.Minute),
+			Expires: now.Add(day), Revoked: now},
 	}, now); err != nil {
 		t.Fatal(err)
 	}

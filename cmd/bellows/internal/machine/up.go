@@ -95,7 +95,8 @@ type upOptions struct {
 
 // newUpOptions returns the defaults.
 func newUpOptions() *upOptions {
-	return &upOptions{policy: "yarn-me", still: "lends", flex: "default", format: logText, settings: map[string]string{}, users: quotaFlag{}, queues: quotaFlag{}, from: map[string]string{}, output: agent.DefaultOutputLimit,
+	return &upOptions{policy: "yarn-me", still: "lends", flex: "default", format: logText, settings: map[string]string{},
+		users: quotaFlag{}, queues: quotaFlag{}, from: map[string]string{}, output: agent.DefaultOutputLimit,
 		keep: live.Retention{For: 30 * 24 * time.Hour, Jobs: 100_000, Output: 10 * resource.GiB, Events: resource.GiB}}
 }
 
@@ -120,8 +121,10 @@ func newUp() (*upOptions, *cobra.Command) {
 	o.flags(f)
 	o.configFlag(f)
 	o.place.Flags(cmd, true)
-	f.BoolVarP(&o.detach, "detach", "d", false, "return once the daemon answers; it logs to daemon.log in the state directory")
-	f.BoolVar(&o.accept, "accept-store", false, "continue with a store that is damaged, lost or older than it was; what it lacks is forgotten")
+	f.BoolVarP(&o.detach, "detach", "d", false,
+		"return once the daemon answers; it logs to daemon.log in the state directory")
+	f.BoolVar(&o.accept, "accept-store", false,
+		"continue with a store that is damaged, lost or older than it was; what it lacks is forgotten")
 	f.StringVar(&o.log, "log", "", "log to a `file`") // used by --detach to start the daemon
 	_ = f.MarkHidden("log")
 	return o, cmd
@@ -129,7 +132,8 @@ func newUp() (*upOptions, *cobra.Command) {
 
 // configFlag adds the flag that names the configuration file.
 func (o *upOptions) configFlag(f *pflag.FlagSet) {
-	f.StringVar(&o.config, "config", "", "configuration `file`, which flags take precedence over; default: "+place.UsualConfig+" if it exists, for root with the usual state directory, else none")
+	f.StringVar(&o.config, "config", "", "configuration `file`, which flags take precedence over; default: "+
+		place.UsualConfig+" if it exists, for root with the usual state directory, else none")
 }
 
 func (o *upOptions) run(cmd *cobra.Command) error {
@@ -175,7 +179,8 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 	// inherit this.
 	var unprotected error
 	if c.Agent.OOMScore, unprotected = inherited.Protect(); unprotected != nil {
-		c.Log.Info("when memory runs out, the kernel may kill this daemon and its supervisors as soon as programs", "error", unprotected)
+		c.Log.Info("when memory runs out, the kernel may kill this daemon and its supervisors as soon as programs", "error",
+			unprotected)
 	}
 	d, err := daemon.Open(c)
 	opened()
@@ -202,18 +207,19 @@ func (o *upOptions) level() slog.Level {
 	return slog.LevelInfo
 }
 
-// sayWhatCloses says, after a second, that the last daemon of a state directory is closing and is waited for. The caller
-// calls opened once this daemon is open, or cannot be.
+// sayWhatCloses says, after a second, that the last daemon of a state directory is closing and is waited for. The
+// caller calls opened once this daemon is open, or cannot be.
 func sayWhatCloses(state string, to io.Writer) (opened func() bool) {
 	return time.AfterFunc(time.Second, func() {
 		if process, _, closes := store.LockHolder(state); closes {
-			fmt.Fprintf(to, "bellows: the last daemon, process %s, is closing: this one waits for up to %v\n", process, store.ClosingWait)
+			fmt.Fprintf(to, "bellows: the last daemon, process %s, is closing: this one waits for up to %v\n", process,
+				store.ClosingWait)
 		}
 	}).Stop
 }
 
-// daemon returns the daemon that the settings describe, without its log. Settings that contradict each other or the machine
-// are a mistake of the user.
+// daemon returns the daemon that the settings describe, without its log. Settings that contradict each other or the
+// machine are a mistake of the user.
 func (o *upOptions) daemon() (daemon.Config, error) {
 	p, err := o.newPolicy()
 	if err != nil {
@@ -241,17 +247,20 @@ func (o *upOptions) daemon() (daemon.Config, error) {
 	if err != nil {
 		return daemon.Config{}, err
 	}
-	return daemon.Config{State: o.place.State, Socket: o.place.Socket, Door: door, Operators: o.operators, Configuration: o.file, MeasureDisk: o.from["disk"] == "", AcceptStore: o.accept, Version: command.VersionText(),
+	return daemon.Config{State: o.place.State, Socket: o.place.Socket, Door: door, Operators: o.operators,
+		Configuration: o.file, MeasureDisk: o.from["disk"] == "", AcceptStore: o.accept, Version: command.VersionText(),
 		Listen: o.listen.address, Certificate: certificate,
-		Agent:  agent.Config{Capacity: capacity, OutputLimit: o.output, SwapBudget: o.swapping, Memory: manager},
-		Driver: live.Config{Policy: p, Settings: o.settings, Keeps: o.still == "keeps", Keep: &o.keep, Quotas: o.quotas(), Patience: Patience}}, nil
+		Agent: agent.Config{Capacity: capacity, OutputLimit: o.output, SwapBudget: o.swapping, Memory: manager},
+		Driver: live.Config{Policy: p, Settings: o.settings, Keeps: o.still == "keeps", Keep: &o.keep, Quotas: o.quotas(),
+			Patience: Patience}}, nil
 }
 
 // line describes the managed resources.
 func (o *upOptions) line(capacity resource.Vector) string {
 	name, _ := os.Hostname()
 	return fmt.Sprintf("bellows manages %s and %s of %s under %s; socket %s",
-		resource.FormatMemory(capacity[resource.Memory]), resource.CPU.Format(capacity[resource.CPU]), name, o.policy, o.place.Socket)
+		resource.FormatMemory(capacity[resource.Memory]), resource.CPU.Format(capacity[resource.CPU]), name, o.policy,
+		o.place.Socket)
 }
 
 // newPolicy makes the policy of the daemon.
@@ -305,7 +314,8 @@ func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 	return whyNot(child.Wait(), said.String(), log)
 }
 
-// warn prints the warnings in the log of a detached daemon to the user who starts it. Errors are ignored: the daemon runs.
+// warn prints the warnings in the log of a detached daemon to the user who starts it. Errors are ignored: the daemon
+// runs.
 func (o *upOptions) warn(ctx context.Context, to io.Writer) {
 	client, err := o.place.Client()
 	if err != nil {
@@ -318,8 +328,8 @@ func (o *upOptions) warn(ctx context.Context, to io.Writer) {
 	}
 }
 
-// arguments returns the arguments of the daemon process: the given flags except for detach, and nothing of the configuration
-// file. It runs in another folder, so that its paths are absolute.
+// arguments returns the arguments of the daemon process: the given flags except for detach, and nothing of the
+// configuration file. It runs in another folder, so that its paths are absolute.
 func (o *upOptions) arguments(given *pflag.FlagSet) []string {
 	args := []string{"up", "--state", o.place.State, "--socket", o.place.Socket}
 	given.Visit(func(f *pflag.Flag) {

@@ -7,8 +7,10 @@ import (
 
 // A detached daemon gets every flag that was given, in a form that its parser accepts, and no other.
 func TestArgumentsOfADetachedDaemon(t *testing.T) {
-	given := []string{"--memory=4GiB", "--cpus=1.5", "--disk=0", "--swap-budget=200GB/day", "--policy=fair", "--set", "fair.b=2", "--set", "fair.a=1",
-		"--flex=paper", "--puff-ratio=0.2", "--output-limit=1MiB", "--keep-for=1h30m0s", "--keep-jobs=7", "--keep-output=1GB", "--keep-events=1GB", "--socket-mode=0660", "--socket-group=root", "--operators=0", "--verbose=true", "--listen=127.0.0.1:8443", "--tls-cert=/c", "--tls-key=/k"}
+	given := []string{"--memory=4GiB", "--cpus=1.5", "--disk=0", "--swap-budget=200GB/day", "--policy=fair", "--set",
+		"fair.b=2", "--set", "fair.a=1", "--flex=paper", "--puff-ratio=0.2", "--output-limit=1MiB", "--keep-for=1h30m0s",
+		"--keep-jobs=7", "--keep-output=1GB", "--keep-events=1GB", "--socket-mode=0660", "--socket-group=root",
+		"--operators=0", "--verbose=true", "--listen=127.0.0.1:8443", "--tls-cert=/c", "--tls-key=/k"}
 	cmd := upCommand()
 	if err := cmd.ParseFlags(append([]string{"-d", "--state", "here"}, given...)); err != nil {
 		t.Fatal(err)

@@ -69,7 +69,8 @@ func Command() *cobra.Command {
 	f.BoolVar(&o.stop, "stop-on-failure", false, "end all calls when one has failed")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show neither progress nor what functions print")
 	f.StringVar(&o.name, "name", "", "`name` in the list of applications; default: the function")
-	f.Var(flags.Number(&o.weight, 0.001, 1000), "weight", "share of the executors relative to other applications; default 1")
+	f.Var(flags.Number(&o.weight, 0.001, 1000), "weight",
+		"share of the executors relative to other applications; default 1")
 	o.place.Flags(cmd, false)
 	return cmd
 }

@@ -63,7 +63,8 @@ func (o *options) readInputs(ctx context.Context, r io.Reader, to chan<- input) 
 	case nil:
 		return nil
 	case bufio.ErrTooLong:
-		return command.Usagef("input %d: must have less than %d MiB: pass the name of a file", number+1, executor.MostArguments>>20)
+		return command.Usagef("input %d: must have less than %d MiB: pass the name of a file", number+1,
+			executor.MostArguments>>20)
 	default:
 		return fmt.Errorf("read input %d: %w", number+1, err)
 	}

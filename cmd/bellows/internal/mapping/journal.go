@@ -17,8 +17,8 @@ import (
 	"github.com/bellows-rm/bellows/door/cli/command"
 )
 
-// journal keeps results in a file: a line that says whose they are, and one line with each result. It is only ever appended to, so that
-// whatever ends the command leaves at most one incomplete line, which the next one removes.
+// journal keeps results in a file: a line that says whose they are, and one line with each result. It is only ever
+// appended to, so that whatever ends the command leaves at most one incomplete line, which the next one removes.
 type journal struct {
 	file  *os.File
 	head  head
@@ -88,7 +88,8 @@ func (j *journal) open(h head) error {
 	}
 	h.Version, h.Key = j.head.Version, j.head.Key
 	if j.head != h {
-		return command.Usagef("has results of function %q in %s with inputs that are %s: give those, or another file", j.head.Function, j.head.Path, j.head.Form)
+		return command.Usagef("has results of function %q in %s with inputs that are %s: give those, or another file",
+			j.head.Function, j.head.Path, j.head.Form)
 	}
 	return nil
 }
@@ -127,7 +128,9 @@ func (j *journal) result(in *input) (result []byte, ok bool, err error) {
 		return nil, false, nil
 	}
 	if k.sum != sum(in.arguments) {
-		return nil, false, command.Usagef("input %d %s: is another one than that whose result %s has: give the same inputs, or another file", in.number, in.shown, j.file.Name())
+		return nil, false, command.Usagef(
+			"input %d %s: is another one than that whose result %s has: give the same inputs, or another file", in.number,
+			in.shown, j.file.Name())
 	}
 	line := make([]byte, k.size)
 	if _, err := j.file.ReadAt(line, k.at); err != nil {

@@ -67,7 +67,8 @@ func start(t *testing.T) *daemon {
 	t.Cleanup(func() { d.end() })
 	for n := range 3 {
 		go func() {
-			e := &executor.Executor{Socket: d.socket, Pool: "p", Number: n, Functions: map[string]executor.Function{"m:f": d.call}}
+			e := &executor.Executor{Socket: d.socket, Pool: "p", Number: n,
+				Functions: map[string]executor.Function{"m:f": d.call}}
 			_ = e.Run(t.Context())
 		}()
 	}
@@ -79,7 +80,8 @@ func (d *daemon) begin() {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.pool = pool.Start(pool.Config{Name: "p", Policy: mira, Grace: 300 * time.Millisecond, Verify: func(int, string) bool { return true }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	d.pool = pool.Start(pool.Config{Name: "p", Policy: mira, Grace: 300 * time.Millisecond,
+		Verify: func(int, string) bool { return true }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })
 	mux.Handle("/v1/pools/p/", http.StripPrefix("/v1/pools/p", d.pool.Handler()))
@@ -207,7 +209,8 @@ func TestFailures(t *testing.T) {
 	d := start(t)
 	d.fail("x")
 	out, errs, err := d.run(t.Context(), strings.NewReader("a\nx1\nb\nx2\n"), "-r", "m:f")
-	for _, says := range []string{"bellows: 2 of 4 inputs failed:\n", "  input 2 \"x1\": ValueError: it is bad\n  input 4 \"x2\": ValueError", "whole error of input 2:\nTraceback:\n"} {
+	for _, says := range []string{"bellows: 2 of 4 inputs failed:\n",
+		"  input 2 \"x1\": ValueError: it is bad\n  input 4 \"x2\": ValueError", "whole error of input 2:\nTraceback:\n"} {
 		if !strings.Contains(errs, says) {
 			t.Errorf("%q does not say %q", errs, says)
 		}
@@ -216,7 +219,8 @@ func TestFailures(t *testing.T) {
 		t.Errorf("printed %q, %v", out, err)
 	}
 	in := strings.NewReader("x\n" + strings.Repeat("a\n", 10_000))
-	if _, errs, err := d.run(t.Context(), in, "--stop-on-failure", "m:f"); command.ExitCode(err) != command.Failed || !strings.Contains(errs, "bellows: 1 of ") {
+	if _, errs, err := d.run(t.Context(), in, "--stop-on-failure", "m:f"); command.ExitCode(err) != command.Failed ||
+		!strings.Contains(errs, "bellows: 1 of ") {
 		t.Errorf("%q, %v", errs, err)
 	}
 	if n := d.called(`"a"`); n > 5_000 {
@@ -282,7 +286,8 @@ func TestMistakes(t *testing.T) {
 		{"", "no such file", []string{"m:f", filepath.Join(d.dir, "none")}, command.WrongUsage},
 		{"", "d: must not be a folder", []string{"m:f", folder}, command.WrongUsage},
 		{"", "none: must be a folder", []string{"--path", filepath.Join(d.dir, "none"), "m:f"}, command.WrongUsage},
-		{"1\n" + strings.Repeat("a", executor.MostArguments+1), "input 2: must have less than 32 MiB: pass the name of a file", []string{"m:f"}, command.WrongUsage},
+		{"1\n" + strings.Repeat("a", executor.MostArguments+1),
+			"input 2: must have less than 32 MiB: pass the name of a file", []string{"m:f"}, command.WrongUsage},
 		{"1\n{\n", `input 2 "{": must be a JSON value`, []string{"--json", "m:f"}, command.WrongUsage},
 		{"\xff\n", `must be text in UTF-8`, []string{"m:f"}, command.WrongUsage},
 		{"1\n", `pool q: you have no such pool`, []string{"--pool", "q", "m:f"}, command.WrongUsage},
@@ -326,7 +331,8 @@ func TestResume(t *testing.T) {
 	if err := os.WriteFile(journal, []byte("something else\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := run("a\n", "m:f"); err == nil || !strings.Contains(err.Error(), "line 1: must be what `bellows map` wrote") {
+	if _, _, err := run("a\n", "m:f"); err == nil ||
+		!strings.Contains(err.Error(), "line 1: must be what `bellows map` wrote") {
 		t.Errorf("with another file: %v", err)
 	}
 }
@@ -343,8 +349,8 @@ func (d *daemon) process(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// The command is killed, and the daemon ends, at random moments. In the end there is one result for each input, and what had a result when
-// the command was killed has not run again.
+// The command is killed, and the daemon ends, at random moments. In the end there is one result for each input, and
+// what had a result when the command was killed has not run again.
 func TestKilled(t *testing.T) {
 	d := start(t)
 	inputs, random := 120**mapKills, rand.New(rand.NewPCG(*mapSeed, 0))

@@ -103,7 +103,9 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	if err := awaitDaemon(cmd.Context(), client, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	r := &run{options: o, function: args[0], seen: terminal.Is(cmd.OutOrStdout()), out: bufio.NewWriter(cmd.OutOrStdout()), err: cmd.ErrOrStderr(), running: map[int]running{}, ended: map[int]ended{}, next: 1}
+	r := &run{options: o, function: args[0], seen: terminal.Is(cmd.OutOrStdout()),
+		out: bufio.NewWriter(cmd.OutOrStdout()), err: cmd.ErrOrStderr(), running: map[int]running{}, ended: map[int]ended{},
+		next: 1}
 	r.freed.L = &r.mu
 	if !o.quiet {
 		r.progress = terminal.NewProgress(cmd.ErrOrStderr(), "map")
@@ -134,7 +136,8 @@ func awaitDaemon(ctx context.Context, client *server.Client, say io.Writer) erro
 
 // all runs everything.
 func (r *run) all(ctx context.Context, client *server.Client, in io.Reader) (err error) {
-	// When the reader of our output ends, a write must fail and not end this process, because the application has to be cancelled.
+	// When the reader of our output ends, a write must fail and not end this process, because the application has to be
+	// cancelled.
 	signal.Ignore(syscall.SIGPIPE)
 	r.ctx, r.fail = context.WithCancelCause(ctx)
 	defer r.fail(nil)

@@ -17,7 +17,8 @@ import (
 func TestProgressAndResults(t *testing.T) {
 	x := testterminal.Open(t, 40, 6)
 	synctest.Test(t, func(t *testing.T) {
-		r := &run{options: &options{}, out: bufio.NewWriter(x.File), seen: true, progress: terminal.NewProgress(x.File, "map"), ended: map[int]ended{}, next: 1, read: 4}
+		r := &run{options: &options{}, out: bufio.NewWriter(x.File), seen: true,
+			progress: terminal.NewProgress(x.File, "map"), ended: map[int]ended{}, next: 1, read: 4}
 		r.freed.L = &r.mu
 		for i := range 2 {
 			time.Sleep(terminal.Patience)
@@ -47,8 +48,11 @@ func TestManyFailures(t *testing.T) {
 	var text strings.Builder
 	all.list(&text, 2000)
 	lines := strings.Split(text.String(), "\n")
-	if len(all.first) != mostListed || lines[0] != "bellows: 1500 of 2000 inputs failed:" || lines[1] != `  input 1 "x": ValueError: it is bad` || lines[mostListed] != `  input 1000 "x": ValueError: it is bad` ||
-		strings.Join(lines[mostListed+1:], "\n") != "  and 500 more\nThe whole error of input 1:\nTraceback:\nValueError: it is bad\n" {
+	if len(all.first) != mostListed || lines[0] != "bellows: 1500 of 2000 inputs failed:" ||
+		lines[1] != `  input 1 "x": ValueError: it is bad` ||
+		lines[mostListed] != `  input 1000 "x": ValueError: it is bad` ||
+		strings.Join(lines[mostListed+1:],
+			"\n") != "  and 500 more\nThe whole error of input 1:\nTraceback:\nValueError: it is bad\n" {
 		t.Errorf("%d are kept, and listed: %s", len(all.first), text.String())
 	}
 }
@@ -58,7 +62,8 @@ func TestShortError(t *testing.T) {
 	var all failures
 	all.add(failure{1, `"x"`, "its executor was lost 4 times\n"})
 	var text strings.Builder
-	if all.list(&text, 1); text.String() != "bellows: 1 of 1 input failed:\n  input 1 \"x\": its executor was lost 4 times\n" {
+	if all.list(&text, 1); text.String() != "bellows: 1 of 1 input failed:\n  input 1 \"x\": its executor was lost "+
+		"4 times\n" {
 		t.Error(text.String())
 	}
 }
@@ -66,14 +71,16 @@ func TestShortError(t *testing.T) {
 // Of what a call printed, the lines that were kept whole are shown, and that there were others.
 func TestPrintedIsTruncated(t *testing.T) {
 	var said strings.Builder
-	r := &run{options: &options{}, out: bufio.NewWriter(io.Discard), progress: terminal.NewProgress(&said, "map"), ended: map[int]ended{}, next: 1, read: 2}
+	r := &run{options: &options{}, out: bufio.NewWriter(io.Discard), progress: terminal.NewProgress(&said, "map"),
+		ended: map[int]ended{}, next: 1, read: 2}
 	r.freed.L = &r.mu
 	r.end(1, ended{printed: []byte("lf a line\na whole one\nlast"), truncated: true})
 	r.end(2, ended{printed: []byte("all\n")})
 	if err := r.print(); err != nil {
 		t.Fatal(err)
 	}
-	if want := "input 1: ... (only the end is kept)\ninput 1: a whole one\ninput 1: last\ninput 2: all\n"; said.String() != want {
+	if want := "input 1: ... (only the end is kept)\ninput 1: a whole one\ninput 1: last\ninput 2: " +
+		"all\n"; said.String() != want {
 		t.Errorf("it says %q, want %q", said.String(), want)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// Print prints phases, at least one, one row each, with a bar of when they are. unknown are the kinds of resources that were
-// measured in no run.
+// Print prints phases, at least one, one row each, with a bar of when they are. unknown are the kinds of resources
+// that were measured in no run.
 func Print(w io.Writer, phases []live.ForecastPhase, unknown []string) error {
 	const wide = 20 // of a bar
 	last := phases[len(phases)-1]
@@ -35,8 +35,10 @@ func Print(w io.Writer, phases []live.ForecastPhase, unknown []string) error {
 			name = fmt.Sprint(i + 1)
 		}
 		t.Add("  "+terminal.Cut(name, 16), fmt.Sprintf("%.1fs", p.FromSeconds), fmt.Sprintf("%.1fs", p.LengthSeconds),
-			strings.TrimSuffix(strings.TrimSuffix(cell(resource.CPU, p.CPU), " cores"), " core"), cell(resource.Memory, roundTo(p.Memory, int64(resource.MiB))),
-			cell(resource.Disk, roundTo(p.Disk, 100_000)), cell(resource.Network, roundTo(p.Network, 100_000)), bar(p, total, wide))
+			strings.TrimSuffix(strings.TrimSuffix(cell(resource.CPU, p.CPU), " cores"), " core"),
+			cell(resource.Memory, roundTo(p.Memory, int64(resource.MiB))),
+			cell(resource.Disk, roundTo(p.Disk, 100_000)), cell(resource.Network, roundTo(p.Network, 100_000)),
+			bar(p, total, wide))
 	}
 	return t.Write(w)
 }

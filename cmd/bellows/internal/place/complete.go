@@ -13,8 +13,8 @@ import (
 // Completion offers values of an argument or a flag to a shell.
 type Completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-// Complete offers what the daemon is asked for: names, each perhaps with a tab and a description. If the daemon does not answer within a
-// second, nothing is offered.
+// Complete offers what the daemon is asked for: names, each perhaps with a tab and a description. If the daemon does
+// not answer within a second, nothing is offered.
 func (p *Place) Complete(ask func(context.Context, *server.Client) ([]string, error)) Completion {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		client, err := p.Client()

@@ -1,5 +1,5 @@
-// Package place finds the state directory and the socket of a daemon, or its address on the network, from flags, the environment
-// and the system's defaults.
+// Package place finds the state directory and the socket of a daemon, or its address on the network, from flags, the
+// environment and the system's defaults.
 package place
 
 import (
@@ -26,8 +26,8 @@ type Place struct {
 	flags []string
 }
 
-// Flags adds the flags that say where the daemon is. withState is for commands that open its state directory: their daemon is not
-// on the network.
+// Flags adds the flags that say where the daemon is. withState is for commands that open its state directory: their
+// daemon is not on the network.
 func (p *Place) Flags(cmd *cobra.Command, withState bool) {
 	if withState {
 		p.StateFlag(cmd)
@@ -35,9 +35,12 @@ func (p *Place) Flags(cmd *cobra.Command, withState bool) {
 	p.SocketFlag(cmd)
 	if !withState {
 		p.asks = true
-		cmd.Flags().StringVar(&p.Remote.URL, "server", "", "`address` of a daemon on the network, https://HOST:PORT (or $BELLOWS_SERVER)")
-		cmd.Flags().StringVar(&p.Remote.TokenFile, "token-file", "", "`file` with the token for --server (or $BELLOWS_TOKEN_FILE)")
-		cmd.Flags().StringVar(&p.Remote.AuthorityFile, "ca-file", "", "`file` with the authorities of --server (or $BELLOWS_CA_FILE); default: the system's")
+		cmd.Flags().StringVar(&p.Remote.URL, "server", "",
+			"`address` of a daemon on the network, https://HOST:PORT (or $BELLOWS_SERVER)")
+		cmd.Flags().StringVar(&p.Remote.TokenFile, "token-file", "",
+			"`file` with the token for --server (or $BELLOWS_TOKEN_FILE)")
+		cmd.Flags().StringVar(&p.Remote.AuthorityFile, "ca-file", "",
+			"`file` with the authorities of --server (or $BELLOWS_CA_FILE); default: the system's")
 	}
 }
 
@@ -54,7 +57,8 @@ func (p *Place) StateFlag(cmd *cobra.Command) {
 }
 
 // Run returns the function of a command that asks the daemon.
-func (p *Place) Run(do func(cmd *cobra.Command, client *server.Client, args []string) error) func(*cobra.Command, []string) error {
+func (p *Place) Run(do func(cmd *cobra.Command, client *server.Client, args []string) error) func(*cobra.Command,
+	[]string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		client, err := p.Client()
 		if err != nil {
@@ -74,7 +78,8 @@ func (p *Place) Fill() error {
 	return err
 }
 
-// fill is Fill, but leaves the state directory empty where this user has none: who only asks the daemon needs the socket.
+// fill is Fill, but leaves the state directory empty where this user has none: who only asks the daemon needs the
+// socket.
 func (p *Place) fill() error {
 	p.State = cmp.Or(p.State, os.Getenv("BELLOWS_STATE"))
 	p.Socket = cmp.Or(p.Socket, os.Getenv("BELLOWS_SOCKET"))
@@ -115,7 +120,8 @@ func (p *Place) homeless(field string) error {
 	return command.Usagef("%s: must be named by %s, because this user has no home directory", field, by)
 }
 
-// The state directory of root's daemon, its configuration file, and its socket, on which it can serve all users of the machine.
+// The state directory of root's daemon, its configuration file, and its socket, on which it can serve all users of
+// the machine.
 const (
 	usualState    = "/var/lib/bellows"
 	UsualConfig   = "/etc/bellows/bellows.yaml"
@@ -150,8 +156,8 @@ func usualPlace() (state, socket string) {
 	return state, socket
 }
 
-// Client returns a client for the daemon at that place. It leaves State empty for a user without a home directory. A user who names no place, and has no daemon at the usual place,
-// gets the daemon of root if there is one.
+// Client returns a client for the daemon at that place. It leaves State empty for a user without a home directory. A
+// user who names no place, and has no daemon at the usual place, gets the daemon of root if there is one.
 func (p *Place) Client() (*server.Client, error) {
 	if p.asks {
 		switch remote := p.remote(); {
@@ -174,8 +180,8 @@ func (p *Place) Client() (*server.Client, error) {
 	return server.NewClient(p.Socket), nil
 }
 
-// remote returns Remote with the values that no flag has set from the environment. A flag for the socket takes precedence over the
-// environment.
+// remote returns Remote with the values that no flag has set from the environment. A flag for the socket takes
+// precedence over the environment.
 func (p *Place) remote() server.Remote {
 	r := p.Remote
 	if r.URL == "" && p.Socket == "" {

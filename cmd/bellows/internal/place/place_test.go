@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A daemon on the network is named by flags or the environment. Flags take precedence, and commands that open a state directory ask a
-// daemon of this machine.
+// A daemon on the network is named by flags or the environment. Flags take precedence, and commands that open a state
+// directory ask a daemon of this machine.
 func TestDaemonOnTheNetwork(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("bellows_1_"+strings.Repeat("a", 52)), 0o600); err != nil {
@@ -28,14 +28,21 @@ func TestDaemonOnTheNetwork(t *testing.T) {
 	}{
 		{name: "nothing"},
 		{name: "flags", args: []string{"--server", "https://h:1", "--token-file", token}, remote: true},
-		{name: "environment", env: map[string]string{"BELLOWS_SERVER": "https://h:1", "BELLOWS_TOKEN_FILE": token}, remote: true},
-		{name: "both", env: map[string]string{"BELLOWS_SERVER": "http://h", "BELLOWS_TOKEN_FILE": token}, args: []string{"--server", "https://h:1"}, remote: true},
-		{name: "environment and a socket", env: map[string]string{"BELLOWS_SERVER": "https://h:1", "BELLOWS_SOCKET": socket, "BELLOWS_TOKEN_FILE": token}, remote: true},
-		{name: "environment and the flag of a socket", env: map[string]string{"BELLOWS_SERVER": "https://h:1", "BELLOWS_TOKEN_FILE": token}, args: []string{"--socket", socket}},
-		{name: "a state directory", env: map[string]string{"BELLOWS_SERVER": "https://h:1", "BELLOWS_TOKEN_FILE": token}, withState: true},
-		{name: "both flags", args: []string{"--server", "https://h:1", "--token-file", token, "--socket", socket}, mistake: "socket, server: only one of them can be given"},
+		{name: "environment", env: map[string]string{"BELLOWS_SERVER": "https://h:1", "BELLOWS_TOKEN_FILE": token},
+			remote: true},
+		{name: "both", env: map[string]string{"BELLOWS_SERVER": "http://h", "BELLOWS_TOKEN_FILE": token},
+			args: []string{"--server", "https://h:1"}, remote: true},
+		{name: "environment and a socket", env: map[string]string{"BELLOWS_SERVER": "https://h:1", "BELLOWS_SOCKET": socket,
+			"BELLOWS_TOKEN_FILE": token}, remote: true},
+		{name: "environment and the flag of a socket", env: map[string]string{"BELLOWS_SERVER": "https://h:1",
+			"BELLOWS_TOKEN_FILE": token}, args: []string{"--socket", socket}},
+		{name: "a state directory", env: map[string]string{"BELLOWS_SERVER": "https://h:1", "BELLOWS_TOKEN_FILE": token},
+			withState: true},
+		{name: "both flags", args: []string{"--server", "https://h:1", "--token-file", token, "--socket", socket},
+			mistake: "socket, server: only one of them can be given"},
 		{name: "no token", args: []string{"--server", "https://h:1"}, mistake: "needs a token"},
-		{name: "a token without a server", args: []string{"--token-file", token}, mistake: "token-file, ca-file: need --server"},
+		{name: "a token without a server", args: []string{"--token-file", token},
+			mistake: "token-file, ca-file: need --server"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, name := range []string{"BELLOWS_SERVER", "BELLOWS_TOKEN_FILE", "BELLOWS_CA_FILE", "BELLOWS_SOCKET"} {
@@ -63,8 +70,8 @@ func TestDaemonOnTheNetwork(t *testing.T) {
 	}
 }
 
-// A user without a home directory reaches a daemon that is named. Where the home directory is missed, the error names what
-// the command has.
+// A user without a home directory reaches a daemon that is named. Where the home directory is missed, the error names
+// what the command has.
 func TestWithoutHome(t *testing.T) {
 	if os.Geteuid() == 0 { // whose places are not in a home directory
 		if err := syscall.Seteuid(54321); err != nil {
@@ -87,15 +94,19 @@ func TestWithoutHome(t *testing.T) {
 		{name: "may open the state directory", args: socket, flags: opening},
 		{name: "opens it", args: socket, flags: opening, fill: true,
 			mistake: "state: must be named by --state or $BELLOWS_STATE, because this user has no home directory"},
-		{name: "opens that of the environment", env: map[string]string{"BELLOWS_STATE": "/tmp/x"}, flags: opening, fill: true},
+		{name: "opens that of the environment", env: map[string]string{"BELLOWS_STATE": "/tmp/x"}, flags: opening,
+			fill: true},
 		{name: "opens the usual one", env: map[string]string{"XDG_STATE_HOME": "/tmp/x"}, flags: opening, fill: true},
-		{name: "knows no place", env: map[string]string{"BELLOWS_STATE": ""}, flags: opening, fill: true, mistake: "state: must be named by --state"},
+		{name: "knows no place", env: map[string]string{"BELLOWS_STATE": ""}, flags: opening, fill: true,
+			mistake: "state: must be named by --state"},
 		{name: "knows no socket", flags: asking, fill: true,
 			mistake: "socket: must be named by --socket or $BELLOWS_SOCKET, because this user has no home directory"},
-		{name: "has no flags", flags: func(*Place, *cobra.Command) {}, fill: true, mistake: "socket: must be named by $BELLOWS_SOCKET, because"},
+		{name: "has no flags", flags: func(*Place, *cobra.Command) {}, fill: true,
+			mistake: "socket: must be named by $BELLOWS_SOCKET, because"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for _, name := range []string{"HOME", "BELLOWS_SERVER", "BELLOWS_SOCKET", "BELLOWS_STATE", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"} {
+			for _, name := range []string{"HOME", "BELLOWS_SERVER", "BELLOWS_SOCKET", "BELLOWS_STATE", "XDG_RUNTIME_DIR",
+				"XDG_STATE_HOME"} {
 				t.Setenv(name, tt.env[name])
 			}
 			var p Place

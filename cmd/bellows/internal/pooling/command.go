@@ -95,8 +95,9 @@ func printPools(w io.Writer, all []pools.Summary) error {
 	for i := range all {
 		s := &all[i]
 		const widest = 12 // columns of a name of a user
-		t.Add(s.Name, terminal.Cut(s.User, widest), resource.FormatMemory(s.Spec.Memory), strconv.Itoa(s.Spec.Min), strconv.Itoa(s.Spec.Max), strconv.Itoa(s.Executors),
-			strconv.Itoa(s.Wanted), strconv.Itoa(s.Busy), strconv.Itoa(s.Idle), strconv.Itoa(s.Applications))
+		t.Add(s.Name, terminal.Cut(s.User, widest), resource.FormatMemory(s.Spec.Memory), strconv.Itoa(s.Spec.Min),
+			strconv.Itoa(s.Spec.Max), strconv.Itoa(s.Executors), strconv.Itoa(s.Wanted), strconv.Itoa(s.Busy),
+			strconv.Itoa(s.Idle), strconv.Itoa(s.Applications))
 	}
 	return t.Write(w)
 }

@@ -45,7 +45,8 @@ type createOptions struct {
 }
 
 func createCommand() *cobra.Command {
-	o := createOptions{spec: pools.Spec{Idle: pools.DefaultIdle, Policy: pools.DefaultPolicy, Settings: map[string]string{}}, class: "regular"}
+	o := createOptions{spec: pools.Spec{Idle: pools.DefaultIdle, Policy: pools.DefaultPolicy,
+		Settings: map[string]string{}}, class: "regular"}
 	cmd := &cobra.Command{
 		Use:     "create POOL [flags] [-- COMMAND [ARGUMENT...]]",
 		Short:   "Make a pool, or change it",
@@ -56,16 +57,21 @@ func createCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(flags.Choice(&o.spec.Language, pools.Python, pools.Go), "language", "what functions of tasks are written in: python or go; default: python for no COMMAND and for an interpreter")
-	f.Var(flags.Count(&o.spec.Min, 0, pools.MostExecutors), "min", "number of executors that stay while no task needs them")
+	f.Var(flags.Choice(&o.spec.Language, pools.Python, pools.Go), "language",
+		"what functions of tasks are written in: python or go; default: python for no COMMAND and for an interpreter")
+	f.Var(flags.Count(&o.spec.Min, 0, pools.MostExecutors), "min",
+		"number of executors that stay while no task needs them")
 	f.Var(flags.Count(&o.spec.Max, 1, pools.MostExecutors), "max", "largest number of executors; required")
 	f.Var(flags.CPU(&o.spec.CPU), "cpus", "CPU of an executor; default: 1")
 	f.Var(flags.Memory(&o.spec.Memory), "memory", "memory of an executor; required")
 	f.Var(flags.Memory(&o.spec.MaxMemory), "max-memory", "largest memory of a flex executor; default: the node's memory")
 	f.Var(flags.Choice(&o.class, "regular", "flex"), "class", "container class of executors: regular or flex")
-	f.Var(flags.Duration(&o.spec.Idle, time.Second), "idle", "time after which an executor beyond --min ends if it has run nothing")
-	f.Var(flags.Memory(&o.spec.Recycle), "recycle", "replace an executor whose memory exceeds this after a task; default: never")
-	f.StringVar(&o.spec.Policy, "policy", o.spec.Policy, "`name` of the policy that divides the executors among applications")
+	f.Var(flags.Duration(&o.spec.Idle, time.Second), "idle",
+		"time after which an executor beyond --min ends if it has run nothing")
+	f.Var(flags.Memory(&o.spec.Recycle), "recycle",
+		"replace an executor whose memory exceeds this after a task; default: never")
+	f.StringVar(&o.spec.Policy, "policy", o.spec.Policy,
+		"`name` of the policy that divides the executors among applications")
 	f.Var(flags.Settings(o.spec.Settings), "set", "setting of the policy; may be repeated")
 	f.StringVar(&o.spec.Queue, "queue", "", "`name` of the queue in which executors wait for their start")
 	_ = cmd.RegisterFlagCompletionFunc("queue", o.place.CompleteQueues())
@@ -106,13 +112,15 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// interpreter matches the names of interpreters of Python. Without arguments, none of them speaks the protocol of executors.
+// interpreter matches the names of interpreters of Python. Without arguments, none of them speaks the protocol of
+// executors.
 var interpreter = regexp.MustCompile(`^(python|pypy)[0-9.]*$`)
 
 // complete adds what flags do not say, and checks what can be checked without the daemon.
 func (o *createOptions) complete() (err error) {
 	s := &o.spec
-	if s.Language == "" && (len(s.Command) == 0 || len(s.Command) == 1 && interpreter.MatchString(filepath.Base(s.Command[0]))) {
+	if s.Language == "" &&
+		(len(s.Command) == 0 || len(s.Command) == 1 && interpreter.MatchString(filepath.Base(s.Command[0]))) {
 		s.Language = pools.Python
 	}
 	switch {

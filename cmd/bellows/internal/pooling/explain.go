@@ -75,7 +75,8 @@ func explanation(d *pools.Detail) (lines []string) {
 		if a.Name != "" {
 			name += " (" + a.Name + ")"
 		}
-		line := fmt.Sprintf("%s: holds %s; running tasks: %d, waiting: %d", name, terminal.Count(a.Executors, "executor"), a.Running, a.Waiting)
+		line := fmt.Sprintf("%s: holds %s; running tasks: %d, waiting: %d", name, terminal.Count(a.Executors, "executor"),
+			a.Running, a.Waiting)
 		switch {
 		case a.Drives:
 			line += "; " + a.Why
@@ -105,7 +106,8 @@ func whoPays(d *pools.Detail) string {
 	} else {
 		text += ", which is"
 	}
-	text += fmt.Sprintf(" %s and %s of its share and quotas, whether tasks run or not", resource.FormatMemory(resource.Amount(n)*s.Memory), resource.CPU.Format(resource.Amount(n)*s.CPU))
+	text += fmt.Sprintf(" %s and %s of its share and quotas, whether tasks run or not",
+		resource.FormatMemory(resource.Amount(n)*s.Memory), resource.CPU.Format(resource.Amount(n)*s.CPU))
 	if lenders(d) > 0 {
 		text += "; cores that are lent do not count"
 	}
@@ -182,7 +184,8 @@ func whenFewer(d *pools.Detail) string {
 	case d.Executors <= d.Spec.Min:
 		parts = append(parts, fmt.Sprintf("not below --min %d, unless other owners wait for room", d.Spec.Min))
 	case longest.Idle > 0:
-		parts = append(parts, fmt.Sprintf("one that has run nothing for %v ends; executor %d has been idle for %s", d.Spec.Idle, longest.Executor.Executor, terminal.Age(longest.Idle)))
+		parts = append(parts, fmt.Sprintf("one that has run nothing for %v ends; executor %d has been idle for %s",
+			d.Spec.Idle, longest.Executor.Executor, terminal.Age(longest.Idle)))
 	default:
 		parts = append(parts, fmt.Sprintf("one that has run nothing for %v ends", d.Spec.Idle))
 	}

@@ -15,16 +15,23 @@ import (
 
 // sums is a pool with executors in every state.
 func sums() *pools.Detail {
-	d := &pools.Detail{Synced: true, Summary: pools.Summary{Ref: pools.Ref{UID: 1000, User: "ada", Name: "sums"}, Executors: 8, Starting: 2, Busy: 2, Idle: 4, Wanted: 9, Applications: 2,
-		Spec: pools.Spec{Min: 1, Max: 12, Memory: 256 * resource.MiB, CPU: resource.Core / 2, Idle: time.Minute, Policy: "mira"}, Why: "9 tasks run or could run"},
+	d := &pools.Detail{Synced: true, Summary: pools.Summary{Ref: pools.Ref{UID: 1000, User: "ada", Name: "sums"},
+		Executors: 8, Starting: 2, Busy: 2, Idle: 4, Wanted: 9, Applications: 2,
+		Spec: pools.Spec{Min: 1, Max: 12, Memory: 256 * resource.MiB, CPU: resource.Core / 2, Idle: time.Minute,
+			Policy: "mira"}, Why: "9 tasks run or could run"},
 		Counters: pool.Counters{Started: 1234, Switched: 56, Lost: 1},
 		Enrolled: []pool.Application{
-			{Application: 1, Name: "nightly", State: "closed", Executors: 2, Waiting: 5, Running: 1, Ended: 40, Results: 3, Why: "all executors run tasks of other applications, to which they belong by their fair shares"},
-			{Application: 2, Name: "a very long name \033[31m of an application that nobody can read", State: "open", Executors: 1, Running: 1},
+			{Application: 1, Name: "nightly", State: "closed", Executors: 2, Waiting: 5, Running: 1, Ended: 40, Results: 3,
+				Why: "all executors run tasks of other applications, to which they belong by their fair shares"},
+			{Application: 2, Name: "a very long name \033[31m of an application that nobody can read", State: "open",
+				Executors: 1, Running: 1},
 			{Application: 3, State: "cancelled", Why: "it was requested"},
-			{Application: 4, Name: "spark", State: "open", Executors: 3, Waiting: 4, Running: 3, Drives: true, Demand: 7, Asked: 1, Why: "starts its own tasks: demands 7, asked for 1; the application holds 3 executors, and all of them work; it is entitled to 2 of 8"}}}
+			{Application: 4, Name: "spark", State: "open", Executors: 3, Waiting: 4, Running: 3, Drives: true, Demand: 7,
+				Asked: 1, Why: "starts its own tasks: demands 7, asked for 1; the application holds 3 executors, and all of " +
+					"them work; it is entitled to 2 of 8"}}}
 	add := func(number int, state pool.State, change func(e *pools.Executor)) {
-		e := pools.Executor{Executor: pool.Executor{Executor: number, State: state, Tasks: int64(number), Memory: int64(number) << 26}, Job: 100}
+		e := pools.Executor{Executor: pool.Executor{Executor: number, State: state, Tasks: int64(number),
+			Memory: int64(number) << 26}, Job: 100}
 		change(&e)
 		d.Members = append(d.Members, e)
 	}
@@ -47,7 +54,9 @@ func sums() *pools.Detail {
 func TestViews(t *testing.T) {
 	d := sums()
 	var text bytes.Buffer
-	if err := printPools(&text, []pools.Summary{d.Summary, {Ref: pools.Ref{User: "a-user-with-a-long-name", Name: strings.Repeat("long", 16)}, Spec: pools.Spec{Memory: 10 * resource.GiB, Max: 10_000}}}); err != nil {
+	if err := printPools(&text,
+		[]pools.Summary{d.Summary, {Ref: pools.Ref{User: "a-user-with-a-long-name", Name: strings.Repeat("long", 16)},
+			Spec: pools.Spec{Memory: 10 * resource.GiB, Max: 10_000}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := printPools(&text, nil); err != nil {
@@ -84,9 +93,11 @@ func TestViews(t *testing.T) {
 
 // An interpreter of Python without arguments runs functions of Python; any other command is taken as it is.
 func TestLanguage(t *testing.T) {
-	for command, want := range map[string]string{"": pools.Python, "venv/bin/python": pools.Python, "/usr/bin/python3.12": pools.Python, "pypy3": pools.Python,
-		"python3 worker.py": "", "pythonic": "", "./python3.sh": "", "./hasher": ""} {
-		o := createOptions{spec: pools.Spec{Name: "p", Command: strings.Fields(command), Max: 1, CPU: resource.Core, Memory: resource.MiB, Idle: time.Minute, Policy: "mira"}, class: "regular"}
+	for command, want := range map[string]string{"": pools.Python, "venv/bin/python": pools.Python,
+		"/usr/bin/python3.12": pools.Python, "pypy3": pools.Python, "python3 worker.py": "", "pythonic": "",
+		"./python3.sh": "", "./hasher": ""} {
+		o := createOptions{spec: pools.Spec{Name: "p", Command: strings.Fields(command), Max: 1, CPU: resource.Core,
+			Memory: resource.MiB, Idle: time.Minute, Policy: "mira"}, class: "regular"}
 		if err := o.complete(); err != nil || o.spec.Language != want {
 			t.Errorf("%q: language %q, %v; want %q", command, o.spec.Language, err, want)
 		}

@@ -45,7 +45,9 @@ func topCommand() *cobra.Command {
 			case asJSON && !asText:
 				return command.Usagef("--json: needs --once")
 			case !asText:
-				return top.ShowPool(cmd, client, explanation, func(ctx context.Context) (pools.Detail, error) { return client.Pool(ctx, user, args[0]) })
+				return top.ShowPool(cmd, client, explanation, func(ctx context.Context) (pools.Detail, error) {
+					return client.Pool(ctx, user, args[0])
+				})
 			}
 			d, err := client.Pool(cmd.Context(), user, args[0])
 			switch {
@@ -93,5 +95,6 @@ func head(d *pools.Detail, columns int) string {
 
 // sizeWords says how many executors there are, and should be.
 func sizeWords(s *pools.Summary) string {
-	return fmt.Sprintf("%s (%d busy, %d idle, %d starting), %d wanted, from %d to %d", terminal.Count(s.Executors, "executor"), s.Busy, s.Idle, s.Starting, s.Wanted, s.Spec.Min, s.Spec.Max)
+	return fmt.Sprintf("%s (%d busy, %d idle, %d starting), %d wanted, from %d to %d",
+		terminal.Count(s.Executors, "executor"), s.Busy, s.Idle, s.Starting, s.Wanted, s.Spec.Min, s.Spec.Max)
 }

@@ -21,8 +21,9 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// claims makes measurements count for the quotas of the user: while a program is measured, a job of the user has what the largest
-// run may use. The job's program waits for a lock of this process, which the kernel releases whatever ends the process.
+// claims makes measurements count for the quotas of the user: while a program is measured, a job of the user has what
+// the largest run may use. The job's program waits for a lock of this process, which the kernel releases whatever
+// ends the process.
 type claims struct {
 	client *server.Client
 	most   resource.Amount // memory that a job of the user may request
@@ -68,7 +69,8 @@ func (o *profileOptions) findClaims(ctx context.Context, tell io.Writer) (*claim
 	return c, nil
 }
 
-// hold submits the job, and waits until it has started. The context that it returns ends if the job does; release ends the job.
+// hold submits the job, and waits until it has started. The context that it returns ends if the job does; release
+// ends the job.
 func (c *claims) hold(ctx context.Context, memory resource.Amount) (held context.Context, release func(), err error) {
 	lock, err := os.CreateTemp("", "bellows-profile-")
 	if err != nil {
@@ -102,8 +104,8 @@ func (c *claims) hold(ctx context.Context, memory resource.Amount) (held context
 	return held, release, nil
 }
 
-// submit submits the job. If this process ends before the job is killed, the job fails: so its use, which is not that of the measured
-// program, teaches nothing.
+// submit submits the job. If this process ends before the job is killed, the job fails: so its use, which is not that
+// of the measured program, teaches nothing.
 func (c *claims) submit(ctx context.Context, lock *os.File, memory resource.Amount) (cluster.JobID, error) {
 	flock, err := exec.LookPath("flock")
 	if err != nil {
@@ -112,15 +114,19 @@ func (c *claims) submit(ctx context.Context, lock *os.File, memory resource.Amou
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		return 0, fmt.Errorf("lock %s: %w", lock.Name(), err)
 	}
-	stage := cluster.Stage{Name: c.name, Tasks: 1, Ideal: resource.Of(c.cpus, memory), Command: cluster.Command{Args: []string{flock, "--shared", lock.Name(), "false"}}}
-	return c.client.Submit(ctx, server.SubmissionOf(&cluster.Job{Name: cluster.NameFor("profile " + c.name), Stages: []cluster.Stage{stage}}, []string{"PATH=" + os.Getenv("PATH")}, "/", nil))
+	stage := cluster.Stage{Name: c.name, Tasks: 1, Ideal: resource.Of(c.cpus, memory),
+		Command: cluster.Command{Args: []string{flock, "--shared", lock.Name(), "false"}}}
+	return c.client.Submit(ctx,
+		server.SubmissionOf(&cluster.Job{Name: cluster.NameFor("profile " + c.name), Stages: []cluster.Stage{stage}},
+			[]string{"PATH=" + os.Getenv("PATH")}, "/", nil))
 }
 
 // started waits until the job has started.
 func (c *claims) started(ctx context.Context, id cluster.JobID) error {
 	const patience = time.Second
 	late := time.AfterFunc(patience, func() {
-		fmt.Fprintf(c.tell, "job %d counts for your quotas while the program is measured; it has not started: `bellows explain %d` says why\n", id, id)
+		fmt.Fprintf(c.tell, "job %d counts for your quotas while the program is measured; it has not started: "+
+			"`bellows explain %d` says why\n", id, id)
 	})
 	defer late.Stop()
 	task, err := c.client.WaitTask(ctx, cluster.TaskID{Job: id})

@@ -79,14 +79,16 @@ func Command() *cobra.Command {
 	f.SortFlags = false
 	f.SetInterspersed(false)
 	f.StringVar(&o.name, "name", "", "`name` of the stored profile; default: the program's name")
-	f.Var(flags.Memory(&o.max), "max-memory", "largest size, with which the program neither spills nor swaps; default: measured by one run")
+	f.Var(flags.Memory(&o.max), "max-memory",
+		"largest size, with which the program neither spills nor swaps; default: measured by one run")
 	f.Var(flags.Memory(&o.least), "least", "smallest size to measure; default: a tenth of the largest")
 	f.Var(flags.Count(&o.count, 2, 100), "count", "number of sizes; a third of the sizes is held out to test the model")
 	f.Var(flags.Sizes(&o.sizes), "sizes", "sizes to measure, such as 64MiB,128MiB; default: chosen during the measurement")
 	f.Var(flags.Sizes(&o.heldOut), "held-out", "sizes to test the model on; default: every second of --sizes")
 	f.Var(flags.Count(&o.repeats, 1, 100), "repeats", "number of runs at each size")
 	f.Var(flags.CPU(&o.cpus), "cpus", "cores for each run")
-	f.Var(flags.Memory(&o.overhead).OrZero(), "overhead", "part of the program's memory that holds no data; only the model uses it")
+	f.Var(flags.Memory(&o.overhead).OrZero(), "overhead",
+		"part of the program's memory that holds no data; only the model uses it")
 	f.Var(flags.Memory(&o.input).OrZero(), "input", "size of the program's data in memory, if known")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be measured, and measure nothing")
 	f.BoolVar(&o.noStore, "no-store", false, "print the profile without storing it")
@@ -211,7 +213,8 @@ func (o *profileOptions) chooseSizes(p *profiler.Plan) error {
 		least = max((o.max/10+whole-1)/whole*whole, 2*whole)
 	}
 	if least >= o.max {
-		return command.Usagef("least %s: must be below the largest size, %s", resource.FormatMemory(least), resource.FormatMemory(o.max))
+		return command.Usagef("least %s: must be below the largest size, %s", resource.FormatMemory(least),
+			resource.FormatMemory(o.max))
 	}
 	p.Fitted, p.HeldOut, p.Search = []resource.Amount{least, o.max}, o.heldOut, true
 	const few = 4 // with fewer sizes none is held out
@@ -245,12 +248,15 @@ func printPlan(w io.Writer, args []string, p *profiler.Plan) {
 	if heldOut != "" {
 		say("held out: %s", heldOut)
 	}
-	say("%s, %s with the one that warms up", terminal.Count(p.Repeats, "round"), terminal.Count(1+p.Repeats*(len(p.Fitted)+p.Choose+len(p.HeldOut)+p.Try), "run"))
+	say("%s, %s with the one that warms up", terminal.Count(p.Repeats, "round"),
+		terminal.Count(1+p.Repeats*(len(p.Fitted)+p.Choose+len(p.HeldOut)+p.Try), "run"))
 	if p.MostRepeats > p.Repeats {
-		say("up to %s where repeats differ by more than %.0f%%", terminal.Count(p.MostRepeats, "round"), 100*profile.MostNoise)
+		say("up to %s where repeats differ by more than %.0f%%", terminal.Count(p.MostRepeats, "round"),
+			100*profile.MostNoise)
 	}
 	if p.Search {
-		say("if it fails with %s, the smallest size that works is searched above that, in at most 12 runs; the kernel kills those with too little memory", resource.FormatMemory(p.Fitted[0]))
+		say("if it fails with %s, the smallest size that works is searched above that, in at most 12 runs; the kernel "+
+			"kills those with too little memory", resource.FormatMemory(p.Fitted[0]))
 	}
 }
 
@@ -270,14 +276,17 @@ func (o *profileOptions) findLargest(cmd *cobra.Command, subject cluster.Command
 	}
 	return o.inContainer(cmd, subject, dir, plenty, func(ctx context.Context, c *profiler.Container) error {
 		if o.max, err = profiler.Unhindered(ctx, c, plenty); err == nil && !o.quiet {
-			fmt.Fprintf(cmd.ErrOrStderr(), "one run with %s: %s should be enough\n", resource.FormatMemory(plenty), resource.FormatMemory(o.max))
+			fmt.Fprintf(cmd.ErrOrStderr(), "one run with %s: %s should be enough\n", resource.FormatMemory(plenty),
+				resource.FormatMemory(o.max))
 		}
 		return err
 	})
 }
 
-// inContainer makes a container for the program, which counts for the quotas of the user with this memory, and removes it afterwards.
-func (o *profileOptions) inContainer(cmd *cobra.Command, subject cluster.Command, dir string, memory resource.Amount, do func(context.Context, *profiler.Container) error) error {
+// inContainer makes a container for the program, which counts for the quotas of the user with this memory, and
+// removes it afterwards.
+func (o *profileOptions) inContainer(cmd *cobra.Command, subject cluster.Command, dir string, memory resource.Amount,
+	do func(context.Context, *profiler.Container) error) error {
 	ctx := cmd.Context()
 	if o.claims != nil {
 		held, release, err := o.claims.hold(ctx, memory)
@@ -300,7 +309,8 @@ func (o *profileOptions) inContainer(cmd *cobra.Command, subject cluster.Command
 }
 
 // measure runs the program at every size.
-func (o *profileOptions) measure(cmd *cobra.Command, subject cluster.Command, dir string, plan *profiler.Plan) (res *profiler.Result, err error) {
+func (o *profileOptions) measure(cmd *cobra.Command, subject cluster.Command, dir string,
+	plan *profiler.Plan) (res *profiler.Result, err error) {
 	var seen func(done, all int, run profiler.Run, m profiler.Measurement)
 	if !o.quiet {
 		w := cmd.ErrOrStderr()
@@ -312,13 +322,15 @@ func (o *profileOptions) measure(cmd *cobra.Command, subject cluster.Command, di
 			if m.Failure != "" {
 				what = "does not work: " + m.Failure
 			}
-			fmt.Fprintln(w, terminal.Cut(fmt.Sprintf("[%*d/%d] %8s  %s", len(fmt.Sprint(all)), done, all, resource.FormatMemory(run.Memory), what), 2*terminal.Width))
+			fmt.Fprintln(w, terminal.Cut(fmt.Sprintf("[%*d/%d] %8s  %s", len(fmt.Sprint(all)), done, all,
+				resource.FormatMemory(run.Memory), what), 2*terminal.Width))
 		}
 	}
-	err = o.inContainer(cmd, subject, dir, slices.Max(slices.Concat(plan.Fitted, plan.HeldOut)), func(ctx context.Context, c *profiler.Container) error {
-		res, err = profiler.Measure(ctx, c, plan, seen)
-		return err
-	})
+	err = o.inContainer(cmd, subject, dir, slices.Max(slices.Concat(plan.Fitted, plan.HeldOut)),
+		func(ctx context.Context, c *profiler.Container) error {
+			res, err = profiler.Measure(ctx, c, plan, seen)
+			return err
+		})
 	return res, err
 }
 

@@ -55,8 +55,10 @@ func importCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&o.app, "app", "", "`name` of the application; default: its name in the log")
-	f.Var(flags.Memory(&o.spark.TaskBase).OrZero(), "task-base", "memory of a task besides execution memory; 0: its share of the executor's")
-	f.BoolVar(&o.spark.InputOverNetwork, "remote-input", false, "input and output are in an object store, not on local disks")
+	f.Var(flags.Memory(&o.spark.TaskBase).OrZero(), "task-base",
+		"memory of a task besides execution memory; 0: its share of the executor's")
+	f.BoolVar(&o.spark.InputOverNetwork, "remote-input", false,
+		"input and output are in an object store, not on local disks")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be learned of each stage, and learn nothing")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
@@ -177,8 +179,10 @@ func stageRunOf(r *importer.StageRun) stageRunJSON {
 		}
 		return &demand[k]
 	}
-	return stageRunJSON{App: r.App.Name, Stage: r.App.Stage, Tasks: r.Tasks, Ended: time.Unix(0, int64(r.Run.Ended)).UTC(), Duration: r.Run.Duration.Seconds(), Input: r.Run.Input,
-		CPU: known(resource.CPU), Memory: known(resource.Memory), Disk: known(resource.Disk), Network: known(resource.Network), Unknown: r.Run.Unknown.Fields()}
+	return stageRunJSON{App: r.App.Name, Stage: r.App.Stage, Tasks: r.Tasks,
+		Ended: time.Unix(0, int64(r.Run.Ended)).UTC(), Duration: r.Run.Duration.Seconds(), Input: r.Run.Input,
+		CPU: known(resource.CPU), Memory: known(resource.Memory), Disk: known(resource.Disk),
+		Network: known(resource.Network), Unknown: r.Run.Unknown.Fields()}
 }
 
 // print prints a row for each stage of a dry run, otherwise a line for each application; and the notes.
@@ -224,8 +228,9 @@ func (d *importJSON) printStages(w io.Writer) error {
 		if s.CPU != nil && *s.CPU > 0 {
 			cpus = resource.FormatCPU(*s.CPU)
 		}
-		t.Add(terminal.Cut(cluster.Printable(s.App), 16), terminal.Cut(cluster.Printable(s.Stage), 20), fmt.Sprint(s.Tasks), fmt.Sprintf("%.1fs", s.Duration), input, cpus,
-			cell(resource.Memory, s.Memory), cell(resource.Disk, s.Disk), cell(resource.Network, s.Network))
+		t.Add(terminal.Cut(cluster.Printable(s.App), 16), terminal.Cut(cluster.Printable(s.Stage), 20), fmt.Sprint(s.Tasks),
+			fmt.Sprintf("%.1fs", s.Duration), input, cpus, cell(resource.Memory, s.Memory), cell(resource.Disk, s.Disk),
+			cell(resource.Network, s.Network))
 	}
 	return t.Write(w)
 }

@@ -56,7 +56,8 @@ and SLOWDOWN how many times as long it takes with the least memory.`,
 
 // userFlag adds the flag with which operators name a user.
 func userFlag(cmd *cobra.Command, user *string) {
-	cmd.Flags().StringVar(user, "user", "", "the applications of the user of this `name`, for operators; by default your own")
+	cmd.Flags().StringVar(user, "user", "",
+		"the applications of the user of this `name`, for operators; by default your own")
 }
 
 // printApps prints one row per application.
@@ -69,7 +70,8 @@ func printApps(w io.Writer, apps []server.Application, now time.Time) error {
 		if len(a.Learned) > 0 {
 			l := &a.Learned[0]
 			v := &l.Variants[0]
-			row[1], row[2], row[3], row[4] = fmt.Sprint(l.Runs), terminal.Age(now.Sub(l.Last))+" ago", terminal.Age(seconds(v.DurationSeconds)), fmt.Sprint(len(v.Phases))
+			row[1], row[2], row[3], row[4] = fmt.Sprint(l.Runs), terminal.Age(now.Sub(l.Last))+" ago",
+				terminal.Age(seconds(v.DurationSeconds)), fmt.Sprint(len(v.Phases))
 			if v.Told.Samples > 1 {
 				row[5] = fmt.Sprintf("%.0f%%", 100*v.Told.Error)
 			}
@@ -124,15 +126,17 @@ func printApp(w io.Writer, a *server.Application) error {
 		say(a.Trouble)
 	}
 	if m := a.Measured; m != nil {
-		say(fmt.Sprintf("measured %s: ideal memory %s, %v there, at most %.2f times as long with less, down to %s", m.Made.Local().Format(time.DateTime),
-			resource.FormatMemory(m.IdealMemory), m.Duration.Round(10*time.Millisecond), m.Elasticity.Worst(), resource.FormatMemory(m.MinMemory)))
+		say(fmt.Sprintf("measured %s: ideal memory %s, %v there, at most %.2f times as long with less, down to %s",
+			m.Made.Local().Format(time.DateTime), resource.FormatMemory(m.IdealMemory), m.Duration.Round(10*time.Millisecond),
+			m.Elasticity.Worst(), resource.FormatMemory(m.MinMemory)))
 	}
 	if len(a.Learned) == 0 {
 		say("no run has taught when it demands what")
 	}
 	for i := range a.Learned {
 		l := &a.Learned[i]
-		head := fmt.Sprintf("%s taught, the latest ended %s", terminal.Count(l.Runs, "run"), l.Last.Local().Format(time.DateTime))
+		head := fmt.Sprintf("%s taught, the latest ended %s", terminal.Count(l.Runs, "run"),
+			l.Last.Local().Format(time.DateTime))
 		if l.Stage != "" {
 			head = "stage " + l.Stage + ": " + head
 		}
@@ -167,7 +171,8 @@ func sayDoubtful(w io.Writer, l *live.Learned, say func(string)) {
 }
 
 func printVariant(w io.Writer, v *live.LearnedVariant, say func(string)) error {
-	text := fmt.Sprintf("%s, model %s, from %s", terminal.Age(seconds(v.DurationSeconds)), v.Told.Model, terminal.Count(v.Told.Samples, "run"))
+	text := fmt.Sprintf("%s, model %s, from %s", terminal.Age(seconds(v.DurationSeconds)), v.Told.Model,
+		terminal.Count(v.Told.Samples, "run"))
 	if v.Told.Samples > 1 {
 		text += fmt.Sprintf(", mean error %.0f %%", 100*v.Told.Error)
 	}
@@ -184,7 +189,8 @@ func printVariant(w io.Writer, v *live.LearnedVariant, say func(string)) error {
 
 // featuresOf says what the latest run had.
 func featuresOf(l *live.Learned) string {
-	text := resource.FormatMemory(resource.Amount(l.MemoryBytes)) + " and " + resource.CPU.Format(resource.Amount(l.CPUMillicores))
+	text := resource.FormatMemory(resource.Amount(l.MemoryBytes)) + " and " +
+		resource.CPU.Format(resource.Amount(l.CPUMillicores))
 	if l.InputBytes > 0 {
 		return text + " for " + resource.FormatMemory(resource.Amount(l.InputBytes)) + " of input"
 	}

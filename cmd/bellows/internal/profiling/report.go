@@ -54,7 +54,8 @@ type failureReport struct {
 
 // learn fits a model to the measurements and tests it on the held-out sizes. If a held-out size contradicts the model,
 // a model fitted to all sizes replaces it.
-func learn(name string, args []string, plan *profiler.Plan, res *profiler.Result, program profile.Program) (*profileReport, error) {
+func learn(name string, args []string, plan *profiler.Plan, res *profiler.Result,
+	program profile.Program) (*profileReport, error) {
 	if len(res.Fitted) < 2 {
 		return nil, tooFew(plan, res)
 	}
@@ -72,7 +73,9 @@ func learn(name string, args []string, plan *profiler.Plan, res *profiler.Result
 		if reached := tried.Reached(); tried.Judged() {
 			r.Reached = &reached
 		}
-		r.Refitted = slices.ContainsFunc(res.HeldOut, func(s profile.Sample) bool { return s.Contradicts(r.Model.Duration(s.Memory)) })
+		r.Refitted = slices.ContainsFunc(res.HeldOut, func(s profile.Sample) bool {
+			return s.Contradicts(r.Model.Duration(s.Memory))
+		})
 	}
 	if r.Refitted {
 		if r.Model, r.Fit, err = profile.Fit(slices.Concat(res.Fitted, res.HeldOut), program); err != nil {
@@ -94,8 +97,9 @@ func tooFew(plan *profiler.Plan, res *profiler.Result) error {
 	if !plan.Search {
 		advice = "give larger --sizes, or --max-memory instead, and the smallest that works is searched"
 	}
-	return fmt.Errorf("the program works at %d of %d sizes, and a model needs two; it fails with %s (with %s: %s): %s", len(res.Fitted),
-		len(plan.Fitted), strings.Join(failed, ", "), resource.FormatMemory(largest.Memory), largest.Why, advice)
+	return fmt.Errorf("the program works at %d of %d sizes, and a model needs two; it fails with %s (with %s: %s): %s",
+		len(res.Fitted), len(plan.Fitted), strings.Join(failed, ", "), resource.FormatMemory(largest.Memory), largest.Why,
+		advice)
 }
 
 // refusal returns an error if the repeats are too noisy to fit a model, otherwise nil.
@@ -109,9 +113,12 @@ func (r *profileReport) refusal() error {
 	if worst == nil {
 		return nil
 	}
-	return fmt.Errorf("no profile is stored, because its repeats differ too much: with %s the middle one of %d is %.0f%% slower than the fastest "+
-		"(%.2fs to %.2fs; CPU time %.2fs; others kept up to %.1f cores busy), and %.0f%% is the most: measure again while the machine is quieter, or give an input that runs longer",
-		resource.FormatMemory(resource.Amount(worst.Memory)), len(worst.Repeats), 100**worst.Noise, slices.Min(worst.Repeats), slices.Max(worst.Repeats),
+	return fmt.Errorf("no profile is stored, because its repeats differ too much: with %s the middle one of %d is "+
+		"%.0f%% slower than the fastest "+
+		"(%.2fs to %.2fs; CPU time %.2fs; others kept up to %.1f cores busy), and %.0f%% is the most: measure again "+
+		"while the machine is quieter, or give an input that runs longer",
+		resource.FormatMemory(resource.Amount(worst.Memory)), len(worst.Repeats), 100**worst.Noise,
+		slices.Min(worst.Repeats), slices.Max(worst.Repeats),
 		worst.CPU, worst.Others, 100*profile.MostNoise)
 }
 
@@ -165,8 +172,9 @@ func (r *profileReport) print(w io.Writer) error {
 		if s.HeldOut {
 			mark = "held out"
 		}
-		t.Add(resource.FormatMemory(resource.Amount(s.Memory)), fmt.Sprintf("%.2fs", s.Duration), shareText(s.Noise, false), fmt.Sprintf("%.2fs", s.CPU),
-			fmt.Sprintf("%.1f", s.Others), terminal.MemoryOrDash(s.Spilled/1000000*1000000), mark, fmt.Sprintf("%.2fs", s.Predicted), shareText(&s.Model, true))
+		t.Add(resource.FormatMemory(resource.Amount(s.Memory)), fmt.Sprintf("%.2fs", s.Duration), shareText(s.Noise, false),
+			fmt.Sprintf("%.2fs", s.CPU), fmt.Sprintf("%.1f", s.Others), terminal.MemoryOrDash(s.Spilled/1000000*1000000), mark,
+			fmt.Sprintf("%.2fs", s.Predicted), shareText(&s.Model, true))
 	}
 	fmt.Fprintln(w)
 	if err := t.Write(w); err != nil {
@@ -181,18 +189,22 @@ func (r *profileReport) print(w io.Writer) error {
 	fmt.Fprintln(w)
 	m := &r.Model
 	e := m.Elasticity()
-	say(fmt.Sprintf("ideal memory %s, %v there, at most %.2f times as long with less, down to %s", resource.FormatMemory(m.IdealMemory),
-		m.IdealDuration.Round(10*time.Millisecond), e.Worst(), resource.FormatMemory(m.MinMemory)))
+	say(fmt.Sprintf("ideal memory %s, %v there, at most %.2f times as long with less, down to %s",
+		resource.FormatMemory(m.IdealMemory), m.IdealDuration.Round(10*time.Millisecond), e.Worst(),
+		resource.FormatMemory(m.MinMemory)))
 	say("model: " + r.Fit.Explain())
 	if n := r.setAside(); n > 0 {
-		say(terminal.Count(n, "run") + " set aside: other work kept the machine busier than beside other runs with the same size")
+		say(terminal.Count(n, "run") +
+			" set aside: other work kept the machine busier than beside other runs with the same size")
 	}
 	if r.Tried != nil {
-		say(fmt.Sprintf("mean error at held-out sizes: model %.1f%%, constant %.1f%%, linear %.1f%%; the goal (most within 5%%, all within 10%%, or within the noise) is %s",
-			100*r.Tried.ModelMean, 100*r.Tried.ConstantMean, 100*r.Tried.LinearMean, r.verdict()))
+		say(fmt.Sprintf("mean error at held-out sizes: model %.1f%%, constant %.1f%%, linear %.1f%%; the goal (most "+
+			"within 5%%, all within 10%%, or within the noise) is %s", 100*r.Tried.ModelMean, 100*r.Tried.ConstantMean,
+			100*r.Tried.LinearMean, r.verdict()))
 	}
 	if r.Refitted {
-		say(fmt.Sprintf("at a held-out size that model was wrong by more than repeats differ: what is kept is fitted to all %d sizes, and tried on none", len(r.Sizes)))
+		say(fmt.Sprintf("at a held-out size that model was wrong by more than repeats differ: what is kept is fitted "+
+			"to all %d sizes, and tried on none", len(r.Sizes)))
 	}
 	return nil
 }

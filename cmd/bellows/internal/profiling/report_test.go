@@ -60,11 +60,13 @@ func TestStoredModelIsFaithful(t *testing.T) {
 	})
 	// A cliff that only a held-out size shows.
 	r := check(t, &profiler.Result{
-		Fitted:  []profile.Sample{measuredSample(60, 60.0, 60.5), measuredSample(75, 10.7, 10.8), measuredSample(300, 4.2, 4.3)},
+		Fitted: []profile.Sample{measuredSample(60, 60.0, 60.5), measuredSample(75, 10.7, 10.8),
+			measuredSample(300, 4.2, 4.3)},
 		HeldOut: []profile.Sample{measuredSample(67, 57.0, 57.2), measuredSample(150, 6.9, 7.0)},
 	})
 	var text bytes.Buffer
-	if err := r.print(&text); err != nil || r.Reached == nil || *r.Reached || !strings.Contains(text.String(), "fitted to all 5 sizes") {
+	if err := r.print(&text); err != nil || r.Reached == nil || *r.Reached ||
+		!strings.Contains(text.String(), "fitted to all 5 sizes") {
 		t.Errorf("%v: must say that the goal is missed and all sizes are fitted to:\n%s", err, &text)
 	}
 }
@@ -81,12 +83,14 @@ func TestNoiseIsRefused(t *testing.T) {
 	if err == nil {
 		t.Fatal("stored")
 	}
-	const want = "with 64MiB the middle one of 3 is 183% slower than the fastest (1.20s to 5.30s; CPU time 1.10s; others kept up to 1.7 cores busy), and 15% is the most"
+	const want = "with 64MiB the middle one of 3 is 183% slower than the fastest (1.20s to 5.30s; CPU time 1.10s; " +
+		"others kept up to 1.7 cores busy), and 15% is the most"
 	if !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want it to say %q", err, want)
 	}
 	var text bytes.Buffer
-	if err := r.print(&text); err != nil || r.Reached != nil || !strings.Contains(strings.ReplaceAll(text.String(), "\n  ", " "), "is not judged: repeats differ too much") {
+	if err := r.print(&text); err != nil || r.Reached != nil ||
+		!strings.Contains(strings.ReplaceAll(text.String(), "\n  ", " "), "is not judged: repeats differ too much") {
 		t.Errorf("%v: must not judge:\n%s", err, &text)
 	}
 	// One slow run of three is no noise, and the noise of a single run is unknown.
@@ -101,11 +105,14 @@ func TestNoiseIsRefused(t *testing.T) {
 // TestTooFewSizesSaysWhatToDo: the error names the sizes that failed and what else to try.
 func TestTooFewSizesSaysWhatToDo(t *testing.T) {
 	res := &profiler.Result{Fitted: []profile.Sample{measuredSample(64, 1)},
-		Failed: []profiler.Failure{{Memory: 16 * resource.MiB, Why: "the kernel killed it for memory"}, {Memory: 32 * resource.MiB, Why: "exit status 1: no room"}}}
+		Failed: []profiler.Failure{{Memory: 16 * resource.MiB, Why: "the kernel killed it for memory"},
+			{Memory: 32 * resource.MiB, Why: "exit status 1: no room"}}}
 	plan := &profiler.Plan{Fitted: []resource.Amount{16 * resource.MiB, 32 * resource.MiB, 64 * resource.MiB}}
-	const want = "the program works at 1 of 3 sizes, and a model needs two; it fails with 16MiB, 32MiB (with 32MiB: exit status 1: no room): " +
+	const want = "the program works at 1 of 3 sizes, and a model needs two; it fails with 16MiB, 32MiB (with " +
+		"32MiB: exit status 1: no room): " +
 		"give larger --sizes, or --max-memory instead, and the smallest that works is searched"
-	if _, err := learn("p", nil, plan, res, profile.Program{Buffer: profile.WholeMemory}); err == nil || err.Error() != want {
+	if _, err := learn("p", nil, plan, res, profile.Program{Buffer: profile.WholeMemory}); err == nil ||
+		err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/bellows-rm/bellows/format/importer"
 )
 
-// Open opens files; - is in. A folder stands for the files in it and in its folders, without those whose names begin with
-// a dot or an underscore. When ctx ends, reading fails with its error. The caller closes what was opened, also after an
-// error. A file is opened when it is read, since a folder can have more files than a process may open.
+// Open opens files; - is in. A folder stands for the files in it and in its folders, without those whose names begin
+// with a dot or an underscore. When ctx ends, reading fails with its error. The caller closes what was opened, also
+// after an error. A file is opened when it is read, since a folder can have more files than a process may open.
 func Open(ctx context.Context, in io.Reader, files []string) (all []importer.Source, closeAll func(), err error) {
 	var opened []*file
 	closeAll = func() {
@@ -107,7 +107,8 @@ func (f *file) close() {
 	}
 }
 
-// Wrong returns the error of an import: an interrupt, the user's mistake in an option or a file, or an error of the machine.
+// Wrong returns the error of an import: an interrupt, the user's mistake in an option or a file, or an error of the
+// machine.
 func Wrong(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:

@@ -98,7 +98,8 @@ func (m *moment) Set(text string) error {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return fmt.Errorf("must be a date such as 2026-03-01, a time such as 2026-03-01 18:30 or 2026-03-01T18:30:00Z, or how long ago, such as 24h")
+		return fmt.Errorf("must be a date such as 2026-03-01, a time such as 2026-03-01 18:30 or " +
+			"2026-03-01T18:30:00Z, or how long ago, such as 24h")
 	}
 	m.Time = t
 	return nil
@@ -156,7 +157,8 @@ func (o *options) read(ctx context.Context, client *server.Client) (*history, er
 		}
 		for i := range page {
 			j := &page[i]
-			if !j.Ended || !o.since.IsZero() && j.Submitted.Before(o.since.Time) || !o.until.IsZero() && !j.Submitted.Before(o.until.Time) || o.user != "" && j.Owner != o.user {
+			if !j.Ended || !o.since.IsZero() && j.Submitted.Before(o.since.Time) || !o.until.IsZero() &&
+				!j.Submitted.Before(o.until.Time) || o.user != "" && j.Owner != o.user {
 				continue
 			}
 			if err := h.add(ctx, client, j.ID); err != nil {
@@ -201,7 +203,8 @@ func (h *history) notes() (all []string) {
 		all = append(all, fmt.Sprintf("%s of other users %s left out.", terminal.Count(h.others, "job"), isOrAre(h.others)))
 	}
 	if h.unstarted > 0 {
-		all = append(all, fmt.Sprintf("%s that never ran %s left out.", terminal.Count(h.unstarted, "job"), isOrAre(h.unstarted)))
+		all = append(all, fmt.Sprintf("%s that never ran %s left out.", terminal.Count(h.unstarted, "job"),
+			isOrAre(h.unstarted)))
 	}
 	if n := h.again(); n > 0 {
 		all = append(all, terminal.Count(n, "run")+" before the newest of a task do not count.")
@@ -251,13 +254,16 @@ func (d *document) print(w io.Writer, nodes []cluster.Node) error {
 	for i := range nodes {
 		total = total.Add(nodes[i].Capacity)
 	}
-	fmt.Fprintf(w, "%s\n\n", terminal.Fold(fmt.Sprintf("%s, submitted from %s to %s, simulated on %s and %s:", terminal.Count(d.Jobs, "job"), d.From.Local().Format(time.DateTime),
-		d.To.Local().Format(time.DateTime), resource.CPU.Format(total[resource.CPU]), resource.FormatMemory(total[resource.Memory])), terminal.Width, ""))
+	fmt.Fprintf(w, "%s\n\n",
+		terminal.Fold(fmt.Sprintf("%s, submitted from %s to %s, simulated on %s and %s:", terminal.Count(d.Jobs, "job"),
+			d.From.Local().Format(time.DateTime), d.To.Local().Format(time.DateTime), resource.CPU.Format(total[resource.CPU]),
+			resource.FormatMemory(total[resource.Memory])), terminal.Width, ""))
 	t := terminal.NewTable("POLICY", ">MAKESPAN", ">/LEAST", ">MEAN", ">/LEAST", ">95 %", ">WAIT", ">MEMORY", ">ELASTIC")
 	t.Shrinks = 0
 	row := func(name string, o *outcome, b *least) {
-		t.Add(name, secondsText(o.Makespan), times(o.Makespan, b.Makespan), secondsText(o.Completion), times(o.Completion, b.Completion), secondsText(o.P95),
-			secondsText(o.Wait), fmt.Sprintf("%.0f%%", 100*o.Utilisation), strconv.Itoa(o.Elastic))
+		t.Add(name, secondsText(o.Makespan), times(o.Makespan, b.Makespan), secondsText(o.Completion),
+			times(o.Completion, b.Completion), secondsText(o.P95), secondsText(o.Wait),
+			fmt.Sprintf("%.0f%%", 100*o.Utilisation), strconv.Itoa(o.Elastic))
 	}
 	bounds := &least{}
 	if at := slices.IndexFunc(d.Policies, func(p policyJSON) bool { return p.Least != nil }); at >= 0 {
@@ -273,7 +279,8 @@ func (d *document) print(w io.Writer, nodes []cluster.Node) error {
 		}
 		row(p.Policy, p.Would, p.Least)
 		if p.Would.Failed > 0 {
-			failed = append(failed, fmt.Sprintf("Policy %s: %s failed in the simulation.", p.Policy, terminal.Count(p.Would.Failed, "job")))
+			failed = append(failed, fmt.Sprintf("Policy %s: %s failed in the simulation.", p.Policy,
+				terminal.Count(p.Would.Failed, "job")))
 		}
 	}
 	if err := t.Write(w); err != nil {

@@ -30,14 +30,15 @@ type past struct {
 // submitted is when the job was submitted.
 func (p *past) submitted() time.Time { return time.Unix(0, int64(p.job.Submitted)) }
 
-// pastOf returns a job with what its tasks really did: the newest run of each task that ran, with the time in which its programs did
-// not stand still and, where that was measured, what it used over time. ok is false if no task ran.
+// pastOf returns a job with what its tasks really did: the newest run of each task that ran, with the time in which
+// its programs did not stand still and, where that was measured, what it used over time. ok is false if no task ran.
 //
-// A job that ended without success has the tasks that ran, and these take as long as they ran. A task that ran more than once takes as
-// long as its newest run.
+// A job that ended without success has the tasks that ran, and these take as long as they ran. A task that ran more
+// than once takes as long as its newest run.
 func pastOf(j *live.Job, used []live.TaskUsage) (p past, ok bool) {
-	p.job = workload.Job{After: -1, Job: cluster.Job{ID: j.ID, Name: j.Name, Owner: j.Owner, Queue: j.Queue, Weight: j.Weight,
-		Submitted: timeline.Time(j.Submitted.UnixNano()), Deadline: time.Duration(j.DeadlineSeconds * float64(time.Second))}}
+	p.job = workload.Job{After: -1, Job: cluster.Job{ID: j.ID, Name: j.Name, Owner: j.Owner, Queue: j.Queue,
+		Weight: j.Weight, Submitted: timeline.Time(j.Submitted.UnixNano()),
+		Deadline: time.Duration(j.DeadlineSeconds * float64(time.Second))}}
 	index := map[int]int{} // of the stages that are left
 	for i := range j.Stages {
 		var runs []*live.Task
@@ -95,7 +96,8 @@ func (p *past) addStage(s *live.Stage, runs []*live.Task, used []live.TaskUsage)
 			}
 		}
 		if s.Class != cluster.Flex {
-			ran = time.Duration(float64(ran) / stage.Elasticity.Slowdown(stage.Ideal[resource.Memory], resource.Amount(t.MemoryBytes)))
+			ran = time.Duration(float64(ran) / stage.Elasticity.Slowdown(stage.Ideal[resource.Memory],
+				resource.Amount(t.MemoryBytes)))
 		}
 		took = append(took, max(time.Millisecond, ran))
 	}
@@ -106,8 +108,8 @@ func (p *past) addStage(s *live.Stage, runs []*live.Task, used []live.TaskUsage)
 	p.job.Stages, p.job.Truth = append(p.job.Stages, stage), append(p.job.Truth, truth)
 }
 
-// phasesOf returns what a run used, over time. What was not measured is as requested. No more counts than was requested of CPU and
-// memory, so that a task that was granted that is not slower than it was.
+// phasesOf returns what a run used, over time. What was not measured is as requested. No more counts than was
+// requested of CPU and memory, so that a task that was granted that is not slower than it was.
 func phasesOf(u *live.TaskUsage, s *cluster.Stage) (all []cluster.Phase) {
 	for i := range u.Spans {
 		span := &u.Spans[i]
@@ -176,8 +178,9 @@ func (h *history) again() (n int) {
 func nodesOf(s *live.Status) (all []cluster.Node) {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		node := cluster.Node{ID: cluster.NodeID(i), Name: n.Name, Capacity: resource.Vector{resource.CPU: resource.Amount(n.CPU), resource.Memory: resource.Amount(n.Memory),
-			resource.Disk: resource.Amount(n.Disk), resource.Network: resource.Amount(n.Network)}}
+		node := cluster.Node{ID: cluster.NodeID(i), Name: n.Name,
+			Capacity: resource.Vector{resource.CPU: resource.Amount(n.CPU), resource.Memory: resource.Amount(n.Memory),
+				resource.Disk: resource.Amount(n.Disk), resource.Network: resource.Amount(n.Network)}}
 		for k := range resource.NumKinds {
 			if slices.Contains(n.Unknown, k.Field()) {
 				node.Unknown |= resource.KindsOf(k)
@@ -195,7 +198,8 @@ func (h *history) fits(nodes []cluster.Node) (notes []string) {
 		for i := range p.job.Stages {
 			s := &p.job.Stages[i]
 			if !slices.ContainsFunc(nodes, func(n cluster.Node) bool { return s.LeastNeed().FitsIn(n.Room()) }) {
-				notes = append(notes, fmt.Sprintf("Job %d is left out: stage %s no longer fits on a node.", p.job.ID, cluster.Printable(p.job.StageName(i))))
+				notes = append(notes, fmt.Sprintf("Job %d is left out: stage %s no longer fits on a node.", p.job.ID,
+					cluster.Printable(p.job.StageName(i))))
 				return true
 			}
 		}

@@ -96,14 +96,16 @@ func (h *history) would(c trial.Contender, config sim.Config) (o outcome, b leas
 		if j.Tasks == 0 {
 			started = j.Ended
 		}
-		jobs = append(jobs, span{origin.Add(time.Duration(j.Submitted)), origin.Add(time.Duration(started)), origin.Add(time.Duration(j.Ended))})
+		jobs = append(jobs, span{origin.Add(time.Duration(j.Submitted)), origin.Add(time.Duration(started)),
+			origin.Add(time.Duration(j.Ended))})
 	}
 	o.of(jobs)
 	o.Utilisation, o.Elastic, o.Failed = r.MemoryUtilisation, r.UnderSized, len(r.Failures())
 	return o, b, nil
 }
 
-// clusterOf is the simulated cluster: nodes that report at once, tasks that start as late as they did, and CPU as the daemon grants it.
+// clusterOf is the simulated cluster: nodes that report at once, tasks that start as late as they did, and CPU as the
+// daemon grants it.
 func (h *history) clusterOf(nodes []cluster.Node) sim.Config {
 	c := sim.Config{Nodes: nodes, LaunchDelay: h.launch(), Caps: resource.KindsOf(resource.CPU), Lends: true}
 	for i := range h.jobs {

@@ -26,12 +26,15 @@ var (
 func drawn(r *rand.Rand) *workload.Workload {
 	w := &workload.Workload{}
 	for i := range 3 + r.IntN(10) {
-		j := workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i), Submitted: timeline.Seconds(float64(i) * 5 * r.Float64())}}
+		j := workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i),
+			Submitted: timeline.Seconds(float64(i) * 5 * r.Float64())}}
 		if i > 0 {
 			j.Submitted = max(j.Submitted, w.Jobs[i-1].Submitted)
 		}
 		for s := range 1 + r.IntN(2) {
-			stage := cluster.Stage{Name: "s", Tasks: 1 + r.IntN(4), Ideal: resource.Of(resource.Core, resource.Amount(1+r.IntN(4))*resource.GiB), Duration: time.Duration(1+r.IntN(60)) * time.Second}
+			stage := cluster.Stage{Name: "s", Tasks: 1 + r.IntN(4),
+				Ideal:    resource.Of(resource.Core, resource.Amount(1+r.IntN(4))*resource.GiB),
+				Duration: time.Duration(1+r.IntN(60)) * time.Second}
 			if s > 0 {
 				stage.Parents = []int{0}
 			}
@@ -66,7 +69,8 @@ func recordedBy(t *testing.T, name string, w *workload.Workload) *history {
 		}
 		for _, task := range r.Tasks {
 			if task.ID.Job == j.ID {
-				j.Tasks = append(j.Tasks, live.Task{Task: task.ID, Run: 1, Grant: live.Grant{MemoryBytes: int64(task.Memory)}, Booked: at(task.Decided), Started: at(task.Launched), Ended: at(task.Finished)})
+				j.Tasks = append(j.Tasks, live.Task{Task: task.ID, Run: 1, Grant: live.Grant{MemoryBytes: int64(task.Memory)},
+					Booked: at(task.Decided), Started: at(task.Launched), Ended: at(task.Finished)})
 			}
 		}
 		past, ok := pastOf(&j, nil)
@@ -118,22 +122,28 @@ func TestReplayOfAnotherPolicy(t *testing.T) {
 func TestPastOfAKilledJob(t *testing.T) {
 	second := func(n int) time.Time { return begun.Add(time.Duration(n) * time.Second) }
 	stage := func(name string, tasks int, parents ...int) live.Stage {
-		return live.Stage{Stage: cluster.Stage{Name: name, Tasks: tasks, Parents: parents, Ideal: resource.Of(resource.Core, resource.GiB)}}
+		return live.Stage{Stage: cluster.Stage{Name: name, Tasks: tasks, Parents: parents,
+			Ideal: resource.Of(resource.Core, resource.GiB)}}
 	}
 	run := func(stage, index int32, from, to int) live.Task {
-		return live.Task{Task: cluster.TaskID{Job: 3, Stage: stage, Index: index}, Run: 1, Grant: live.Grant{MemoryBytes: int64(resource.GiB)}, Booked: second(from - 1), Started: second(from), Ended: second(to)}
+		return live.Task{Task: cluster.TaskID{Job: 3, Stage: stage, Index: index}, Run: 1,
+			Grant: live.Grant{MemoryBytes: int64(resource.GiB)}, Booked: second(from - 1), Started: second(from),
+			Ended: second(to)}
 	}
-	j := &live.Job{ID: 3, Status: cluster.StatusCancelled, Ended: true, Submitted: second(0), Stages: []live.Stage{stage("never", 2), stage("first", 3), stage("last", 4, 0, 1)},
-		Tasks: []live.Task{run(1, 0, 2, 12), run(1, 2, 2, 8), run(2, 1, 12, 13)}}
+	j := &live.Job{ID: 3, Status: cluster.StatusCancelled, Ended: true, Submitted: second(0),
+		Stages: []live.Stage{stage("never", 2), stage("first", 3), stage("last", 4, 0, 1)},
+		Tasks:  []live.Task{run(1, 0, 2, 12), run(1, 2, 2, 8), run(2, 1, 12, 13)}}
 	used := []live.TaskUsage{{Task: cluster.TaskID{Job: 3, Stage: 1}, Run: 1, StillSeconds: 4}}
 	p, ok := pastOf(j, used)
-	if !ok || len(p.job.Stages) != 2 || p.job.Stages[0].Tasks != 2 || p.job.Stages[1].Tasks != 1 || len(p.job.Stages[1].Parents) != 1 || p.job.Stages[1].Parents[0] != 0 {
+	if !ok || len(p.job.Stages) != 2 || p.job.Stages[0].Tasks != 2 || p.job.Stages[1].Tasks != 1 ||
+		len(p.job.Stages[1].Parents) != 1 || p.job.Stages[1].Parents[0] != 0 {
 		t.Fatalf("%+v", p.job)
 	}
 	if d := p.job.Task(0, 0).Duration; d != 6*time.Second {
 		t.Errorf("the first task ran for %v without the time for which it stood still", d)
 	}
-	if d := p.job.Task(0, 1).Duration; d != 6*time.Second || !p.started.Equal(second(2)) || !p.ended.Equal(second(13)) || p.memory != float64(resource.GiB)*17 {
+	if d := p.job.Task(0, 1).Duration; d != 6*time.Second || !p.started.Equal(second(2)) || !p.ended.Equal(second(13)) ||
+		p.memory != float64(resource.GiB)*17 {
 		t.Errorf("%v %+v", d, p)
 	}
 	if h := (&history{jobs: []past{p}}); h.launch() != time.Second {
@@ -144,7 +154,8 @@ func TestPastOfAKilledJob(t *testing.T) {
 	}
 }
 
-// What was measured becomes the phases of a task: no more CPU and memory than was requested, and as requested where nothing is known.
+// What was measured becomes the phases of a task: no more CPU and memory than was requested, and as requested where
+// nothing is known.
 func TestPhasesOfAPast(t *testing.T) {
 	is := func(v int64) *int64 { return &v }
 	u := &live.TaskUsage{Spans: []live.UsageSpan{
@@ -153,14 +164,16 @@ func TestPhasesOfAPast(t *testing.T) {
 		{LengthSeconds: 4, StillSeconds: 1, Gap: true}}}
 	got := phasesOf(u, &cluster.Stage{Ideal: resource.Of(resource.Core, resource.GiB)})
 	want := resource.Of(resource.Core, resource.MiB).With(resource.Disk, 15)
-	if len(got) != 2 || got[0].Demand != want || got[0].Duration != 2*time.Second || got[1].Demand != resource.Of(resource.Core, resource.GiB) || got[1].Duration != 3*time.Second {
+	if len(got) != 2 || got[0].Demand != want || got[0].Duration != 2*time.Second ||
+		got[1].Demand != resource.Of(resource.Core, resource.GiB) || got[1].Duration != 3*time.Second {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestMoment(t *testing.T) {
 	var m moment
-	for text, want := range map[string]time.Time{"2026-03-01": time.Date(2026, 3, 1, 0, 0, 0, 0, time.Local), "2026-03-01 18:30": time.Date(2026, 3, 1, 18, 30, 0, 0, time.Local),
+	for text, want := range map[string]time.Time{"2026-03-01": time.Date(2026, 3, 1, 0, 0, 0, 0, time.Local),
+		"2026-03-01 18:30":     time.Date(2026, 3, 1, 18, 30, 0, 0, time.Local),
 		"2026-03-01T18:30:00Z": time.Date(2026, 3, 1, 18, 30, 0, 0, time.UTC)} {
 		if err := m.Set(text); err != nil || !m.Equal(want) {
 			t.Errorf("%s: %v %v", text, m, err)

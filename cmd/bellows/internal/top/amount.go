@@ -54,7 +54,8 @@ func cores(milli int64) string {
 	return text
 }
 
-// bar draws how much of a whole is used, and what was used or is taken beyond that; what is more than the whole is not drawn.
+// bar draws how much of a whole is used, and what was used or is taken beyond that; what is more than the whole is
+// not drawn.
 func bar(used, more, whole int64, columns int) string {
 	if whole <= 0 || columns <= 0 {
 		return strings.Repeat(" ", max(0, columns))

@@ -92,14 +92,17 @@ func show(cmd *cobra.Command, name string, client *server.Client, s screen, watc
 	case !readable || !writable || !terminal.Is(in) || !terminal.Is(out):
 		return command.Usagef("%s: needs a terminal; --once prints the screen as text", name)
 	case !drawable(os.Getenv):
-		return command.Usagef("%s: $TERM is %q, a terminal on which nothing can be drawn; --once prints the screen as text", name, os.Getenv("TERM"))
+		return command.Usagef("%s: $TERM is %q, a terminal on which nothing can be drawn; --once prints the screen as text",
+			name, os.Getenv("TERM"))
 	}
 	// The end of the terminal and Ctrl-\ end the program, too, which gives the terminal back first.
 	ctx, stop := command.Heed(cmd.Context(), unix.SIGHUP, unix.SIGQUIT)
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return newProgram(client, s, watch(ctx), colourful(os.Getenv)).run(ctx, func() (*terminal.Console, error) { return terminal.OpenConsole(in, out) })
+	return newProgram(client, s, watch(ctx), colourful(os.Getenv)).run(ctx, func() (*terminal.Console, error) {
+		return terminal.OpenConsole(in, out)
+	})
 }
 
 // drawable reports whether the terminal can show lines at any place of its screen.
@@ -109,5 +112,6 @@ func drawable(getenv func(string) string) bool {
 
 // colourful reports whether the terminal has colours, and the user wants them: https://no-color.org.
 func colourful(getenv func(string) string) bool {
-	return getenv("NO_COLOR") == "" && !strings.HasPrefix(getenv("TERM"), "vt") && !strings.HasSuffix(getenv("TERM"), "-mono")
+	return getenv("NO_COLOR") == "" && !strings.HasPrefix(getenv("TERM"), "vt") &&
+		!strings.HasSuffix(getenv("TERM"), "-mono")
 }

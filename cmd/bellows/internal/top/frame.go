@@ -72,7 +72,8 @@ func (f *frame) reach(also string) {
 
 // away says that there is no connection.
 func (f *frame) away(name span) line {
-	return line{name, {fmt.Sprintf("  no daemon for %s; connecting again: ", terminal.Age(f.now.Sub(f.lost.since))), bad}, {f.lost.why, plain}}
+	return line{name, {fmt.Sprintf("  no daemon for %s; connecting again: ", terminal.Age(f.now.Sub(f.lost.since))),
+		bad}, {f.lost.why, plain}}
 }
 
 // ask asks the daemon to do something.

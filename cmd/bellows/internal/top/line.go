@@ -30,7 +30,8 @@ const (
 )
 
 // codes are the parameters of SGR (ECMA-48, 8.3.117) with and without colours.
-var codes = map[style][2]string{bold: {"1", "1"}, faint: {"2", "2"}, good: {"32", ""}, warning: {"33", "1"}, bad: {"1;31", "1"}, accent: {"36", ""}, reverse: {"7", "7"}}
+var codes = map[style][2]string{bold: {"1", "1"}, faint: {"2", "2"}, good: {"32", ""}, warning: {"33", "1"},
+	bad: {"1;31", "1"}, accent: {"36", ""}, reverse: {"7", "7"}}
 
 // words returns a line of one text.
 func words(text string, s style) line { return line{{text, s}} }
@@ -61,8 +62,8 @@ func (l line) ansi(colours bool) string {
 	return b.String()
 }
 
-// within returns a line that fits into a number of columns. Whatever a terminal would take for a command is escaped: this is the last
-// thing that happens to every line.
+// within returns a line that fits into a number of columns. Whatever a terminal would take for a command is escaped:
+// this is the last thing that happens to every line.
 func (l line) within(columns int) line {
 	var out line
 	for _, s := range l {
@@ -88,13 +89,15 @@ func pad(text string, columns int, right bool) string {
 	return text + space
 }
 
-// wrap breaks a text that is wider than the screen. Lines after the first are indented as the first is, and by two columns more.
+// wrap breaks a text that is wider than the screen. Lines after the first are indented as the first is, and by two
+// columns more.
 func wrap(text string, columns int) (lines []string) {
 	text = cluster.Printable(text)
 	indent := strings.Repeat(" ", min(len(text)-len(strings.TrimLeft(text, " "))+2, max(0, columns/2)))
 	for terminal.Cells(text) > columns && columns > 2 {
 		head := strings.TrimSuffix(terminal.Cut(text, columns), "…")
-		if space := strings.LastIndex(head, " "); !strings.HasPrefix(text[len(head):], " ") && space > 0 && strings.TrimSpace(head[:space]) != "" {
+		if space := strings.LastIndex(head, " "); !strings.HasPrefix(text[len(head):], " ") && space > 0 &&
+			strings.TrimSpace(head[:space]) != "" {
 			head = head[:space]
 		}
 		if strings.TrimSpace(head) == "" {

@@ -28,7 +28,8 @@ var poolKeys = []string{
 // Explain explains a pool, in a sentence or a list of clauses a line.
 type Explain func(*pools.Detail) []string
 
-// poolState is what is known of a pool, and what the user wants to see of it. It changes by what is given to its methods alone.
+// poolState is what is known of a pool, and what the user wants to see of it. It changes by what is given to its
+// methods alone.
 type poolState struct {
 	frame
 	order
@@ -43,7 +44,8 @@ type poolState struct {
 }
 
 // ShowPool shows a pool on the terminal of a command until the user quits. ask returns what is known of it.
-func ShowPool(cmd *cobra.Command, client *server.Client, explain Explain, ask func(context.Context) (pools.Detail, error)) error {
+func ShowPool(cmd *cobra.Command, client *server.Client, explain Explain,
+	ask func(context.Context) (pools.Detail, error)) error {
 	s := &poolState{explain: explain}
 	return show(cmd, "pool top", client, s, func(ctx context.Context) watched { return s.watching(ctx, ask) })
 }
@@ -85,7 +87,9 @@ func (s *poolState) settle() {
 		return
 	}
 	s.rows = slices.Clone(s.pool.Members)
-	executorTable.sort(s.rows, s.order, func(a, b *pools.Executor) int { return cmp.Compare(a.Executor.Executor, b.Executor.Executor) })
+	executorTable.sort(s.rows, s.order, func(a, b *pools.Executor) int {
+		return cmp.Compare(a.Executor.Executor, b.Executor.Executor)
+	})
 	at := slices.IndexFunc(s.rows, func(e pools.Executor) bool { return e.Executor.Executor == s.selected })
 	if at < 0 {
 		at = max(0, min(s.at, len(s.rows)-1))
@@ -178,4 +182,5 @@ func (s *poolState) command(k terminal.Key) {
 }
 
 // executorStates are the states of executors in the order in which rows are sorted by them.
-var executorStates = []pool.State{pool.Attached, pool.Assigned, pool.Parked, pool.Registered, pools.Starting, pools.Queued, pool.Draining, pool.Expired, pool.Lost}
+var executorStates = []pool.State{pool.Attached, pool.Assigned, pool.Parked, pool.Registered, pools.Starting,
+	pools.Queued, pool.Draining, pool.Expired, pool.Lost}

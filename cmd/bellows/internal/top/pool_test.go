@@ -21,11 +21,13 @@ import (
 
 // cannedPool is a pool with executors in several states, and names that are meant to harm.
 func cannedPool() *pools.Detail {
-	d := &pools.Detail{Synced: true, Summary: pools.Summary{Ref: pools.Ref{UID: 1000, User: "ada", Name: "sums"}, Executors: 5, Starting: 1, Busy: 2, Idle: 2, Wanted: 9,
-		Spec: pools.Spec{Min: 1, Max: 12, Idle: time.Minute, Policy: "mira"}, Why: "9 tasks run or could run; other owners wait, and this is the fair share of its owner"},
+	d := &pools.Detail{Synced: true, Summary: pools.Summary{Ref: pools.Ref{UID: 1000, User: "ada", Name: "sums"},
+		Executors: 5, Starting: 1, Busy: 2, Idle: 2, Wanted: 9, Spec: pools.Spec{Min: 1, Max: 12, Idle: time.Minute,
+			Policy: "mira"}, Why: "9 tasks run or could run; other owners wait, and this is the fair share of its owner"},
 		Counters: pool.Counters{Started: 1234, Switched: 56, Lost: 1},
 		Enrolled: []pool.Application{
-			{Application: 1, Name: "nightly", State: "closed", Executors: 2, Waiting: 5, Running: 1, Ended: 40, Results: 3, Why: "all executors run tasks of other applications"},
+			{Application: 1, Name: "nightly", State: "closed", Executors: 2, Waiting: 5, Running: 1, Ended: 40, Results: 3,
+				Why: "all executors run tasks of other applications"},
 			{Application: 2, Name: "slow\x1b[2J\x1b]0;owned\a\r\ndown", State: "open", Executors: 1, Running: 1},
 			{Application: 3, Name: "over", State: "ended", Ended: 7}}}
 	for n, e := range []pool.Executor{
@@ -56,8 +58,8 @@ func cannedPoolState(columns, lines int) *poolState {
 	return s
 }
 
-// fits returns a screen as text, and checks that it has as many lines as it should, that they fit, and that no terminal takes a part of
-// them for a command.
+// fits returns a screen as text, and checks that it has as many lines as it should, that they fit, and that no
+// terminal takes a part of them for a command.
 func fits(t interface {
 	Helper()
 	Errorf(string, ...any)
@@ -70,7 +72,8 @@ func fits(t interface {
 		t.Errorf("%d lines on a screen of %d", len(lines), f.lines)
 	}
 	for _, l := range lines {
-		if n := terminal.Cells(l.text()); n > f.columns || strings.ContainsFunc(l.text(), func(r rune) bool { return !unicode.IsPrint(r) }) {
+		if n := terminal.Cells(l.text()); n > f.columns ||
+			strings.ContainsFunc(l.text(), func(r rune) bool { return !unicode.IsPrint(r) }) {
 			t.Errorf("%d columns on a screen of %d: %q", n, f.columns, l.text())
 		}
 		text.WriteString(strings.TrimRight(l.text(), " ") + "\n")
@@ -141,14 +144,16 @@ func TestPoolScreensFit(t *testing.T) {
 				s.columns, s.lines = rapid.IntRange(1, 130).Draw(t, "columns"), rapid.IntRange(1, 40).Draw(t, "lines")
 			},
 			"press": func(t *rapid.T) {
-				s.press(rapid.OneOf(rapid.SampledFrom([]terminal.Key{terminal.KeyUp, terminal.KeyPageDown, terminal.KeyEnd, terminal.KeyEscape, terminal.KeyEnter}),
-					rapid.Map(rapid.SampledFrom([]rune("jk e[]prKysSh?日")), func(r rune) terminal.Key { return terminal.Key(r) })).Draw(t, "key"))
+				s.press(rapid.OneOf(rapid.SampledFrom([]terminal.Key{terminal.KeyUp, terminal.KeyPageDown, terminal.KeyEnd,
+					terminal.KeyEscape, terminal.KeyEnter}), rapid.Map(rapid.SampledFrom([]rune("jk e[]prKysSh?日")),
+					func(r rune) terminal.Key { return terminal.Key(r) })).Draw(t, "key"))
 			},
 			"see": func(t *rapid.T) {
 				d := cannedPool()
 				d.Members = d.Members[:rapid.IntRange(0, len(d.Members)).Draw(t, "executors")]
 				for i := range rapid.IntRange(0, 30).Draw(t, "more applications") {
-					d.Enrolled = append(d.Enrolled, pool.Application{Application: int64(i) << 40, Name: rapid.String().Draw(t, "name"), State: "open"})
+					d.Enrolled = append(d.Enrolled,
+						pool.Application{Application: int64(i) << 40, Name: rapid.String().Draw(t, "name"), State: "open"})
 				}
 				d.Why, d.Broken = rapid.String().Draw(t, "why"), rapid.String().Draw(t, "broken")
 				s.see(d)
@@ -192,7 +197,8 @@ func TestPoolIsWatched(t *testing.T) {
 				screens = append(screens, fits(t, s))
 			}
 		}
-		if live.KindOf(last) != live.NotFound || len(screens) != 3 || !strings.Contains(screens[1], "no daemon for") || !strings.Contains(screens[2], "connected again after") {
+		if live.KindOf(last) != live.NotFound || len(screens) != 3 || !strings.Contains(screens[1], "no daemon for") ||
+			!strings.Contains(screens[2], "connected again after") {
 			t.Errorf("%v after %q", last, screens)
 		}
 	})

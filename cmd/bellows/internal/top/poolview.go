@@ -18,21 +18,36 @@ import (
 // executorTable has the columns of executors.
 var executorTable = table[pools.Executor]{
 	columns: []column[pools.Executor]{
-		{name: "executor", head: "EXECUTOR", width: 8, right: true, cell: func(e *pools.Executor, _ time.Time) string { return strconv.Itoa(e.Executor.Executor) },
-			compare: func(a, b *pools.Executor) int { return cmp.Compare(a.Executor.Executor, b.Executor.Executor) }},
-		{name: "state", head: "STATE", width: 10, cell: func(e *pools.Executor, _ time.Time) string { return string(e.State) }, look: executorLook,
-			compare: func(a, b *pools.Executor) int {
-				return cmp.Compare(slices.Index(executorStates, a.State), slices.Index(executorStates, b.State))
-			}},
-		{name: "app", head: "APP", width: 4, most: 12, right: true, cell: appCell, compare: func(a, b *pools.Executor) int { return cmp.Compare(a.Application, b.Application) }},
+		{name: "executor", head: "EXECUTOR", width: 8, right: true, cell: func(e *pools.Executor, _ time.Time) string {
+			return strconv.Itoa(e.Executor.Executor)
+		}, compare: func(a, b *pools.Executor) int { return cmp.Compare(a.Executor.Executor, b.Executor.Executor) }},
+		{name: "state", head: "STATE", width: 10, cell: func(e *pools.Executor, _ time.Time) string {
+			return string(e.State)
+		}, look: executorLook, compare: func(a, b *pools.Executor) int {
+			return cmp.Compare(slices.Index(executorStates, a.State), slices.Index(executorStates, b.State))
+		}},
+		{name: "app", head: "APP", width: 4, most: 12, right: true, cell: appCell, compare: func(a, b *pools.Executor) int {
+			return cmp.Compare(a.Application, b.Application)
+		}},
 		{name: "task", head: "TASK", width: 6, most: 16, right: true, cell: taskCell},
-		{name: "for", head: "FOR", width: 6, right: true, largest: true, cell: forCell, compare: func(a, b *pools.Executor) int { return cmp.Compare(since(a), since(b)) }},
-		{name: "done", head: "DONE", width: 5, most: 12, right: true, largest: true, cell: func(e *pools.Executor, _ time.Time) string { return strconv.FormatInt(e.Tasks, 10) },
-			compare: func(a, b *pools.Executor) int { return cmp.Compare(a.Tasks, b.Tasks) }},
-		{name: "memory", head: "MEMORY", width: 8, right: true, largest: true, cell: func(e *pools.Executor, _ time.Time) string { return terminal.MemoryOrDash(e.Memory) },
-			compare: func(a, b *pools.Executor) int { return cmp.Compare(a.Memory, b.Memory) }},
-		{name: "job", head: "JOB", width: 5, most: 12, right: true, cell: jobCell, compare: func(a, b *pools.Executor) int { return cmp.Compare(a.Job, b.Job) }},
-		{name: "why", head: "WHY", width: 10, most: math.MaxInt, cell: func(e *pools.Executor, _ time.Time) string { return terminal.OneLine(e.Why) }, look: func(*pools.Executor) style { return faint }},
+		{name: "for", head: "FOR", width: 6, right: true, largest: true, cell: forCell,
+			compare: func(a, b *pools.Executor) int {
+				return cmp.Compare(since(a), since(b))
+			}},
+		{name: "done", head: "DONE", width: 5, most: 12, right: true, largest: true,
+			cell: func(e *pools.Executor, _ time.Time) string {
+				return strconv.FormatInt(e.Tasks, 10)
+			}, compare: func(a, b *pools.Executor) int { return cmp.Compare(a.Tasks, b.Tasks) }},
+		{name: "memory", head: "MEMORY", width: 8, right: true, largest: true,
+			cell: func(e *pools.Executor, _ time.Time) string {
+				return terminal.MemoryOrDash(e.Memory)
+			}, compare: func(a, b *pools.Executor) int { return cmp.Compare(a.Memory, b.Memory) }},
+		{name: "job", head: "JOB", width: 5, most: 12, right: true, cell: jobCell, compare: func(a, b *pools.Executor) int {
+			return cmp.Compare(a.Job, b.Job)
+		}},
+		{name: "why", head: "WHY", width: 10, most: math.MaxInt, cell: func(e *pools.Executor, _ time.Time) string {
+			return terminal.OneLine(e.Why)
+		}, look: func(*pools.Executor) style { return faint }},
 	},
 	narrow: []string{"executor", "state", "app", "for", "done", "memory", "job", "task", "why"},
 }
@@ -82,15 +97,31 @@ func executorLook(e *pools.Executor) style {
 // applicationTable has the columns of applications.
 var applicationTable = table[pool.Application]{
 	columns: []column[pool.Application]{
-		{name: "app", head: "APP", width: 3, most: 12, right: true, cell: func(a *pool.Application, _ time.Time) string { return strconv.FormatInt(a.Application, 10) }},
-		{name: "name", head: "NAME", width: 8, most: 24, cell: func(a *pool.Application, _ time.Time) string { return cluster.Printable(a.Name) }},
+		{name: "app", head: "APP", width: 3, most: 12, right: true, cell: func(a *pool.Application, _ time.Time) string {
+			return strconv.FormatInt(a.Application, 10)
+		}},
+		{name: "name", head: "NAME", width: 8, most: 24, cell: func(a *pool.Application, _ time.Time) string {
+			return cluster.Printable(a.Name)
+		}},
 		{name: "state", head: "STATE", width: 9, cell: func(a *pool.Application, _ time.Time) string { return a.State }},
-		{name: "held", head: "HELD", width: 4, right: true, cell: func(a *pool.Application, _ time.Time) string { return strconv.Itoa(a.Executors) }},
-		{name: "waiting", head: "WAITING", width: 7, right: true, cell: func(a *pool.Application, _ time.Time) string { return strconv.Itoa(a.Waiting) }},
-		{name: "running", head: "RUNNING", width: 7, right: true, cell: func(a *pool.Application, _ time.Time) string { return strconv.Itoa(a.Running) }},
-		{name: "done", head: "DONE", width: 4, most: 12, right: true, cell: func(a *pool.Application, _ time.Time) string { return strconv.FormatInt(a.Ended, 10) }},
-		{name: "results", head: "RESULTS", width: 7, right: true, cell: func(a *pool.Application, _ time.Time) string { return strconv.Itoa(a.Results) }},
-		{name: "why", head: "WHY", width: 10, most: math.MaxInt, cell: func(a *pool.Application, _ time.Time) string { return terminal.OneLine(a.Why) }, look: func(*pool.Application) style { return faint }},
+		{name: "held", head: "HELD", width: 4, right: true, cell: func(a *pool.Application, _ time.Time) string {
+			return strconv.Itoa(a.Executors)
+		}},
+		{name: "waiting", head: "WAITING", width: 7, right: true, cell: func(a *pool.Application, _ time.Time) string {
+			return strconv.Itoa(a.Waiting)
+		}},
+		{name: "running", head: "RUNNING", width: 7, right: true, cell: func(a *pool.Application, _ time.Time) string {
+			return strconv.Itoa(a.Running)
+		}},
+		{name: "done", head: "DONE", width: 4, most: 12, right: true, cell: func(a *pool.Application, _ time.Time) string {
+			return strconv.FormatInt(a.Ended, 10)
+		}},
+		{name: "results", head: "RESULTS", width: 7, right: true, cell: func(a *pool.Application, _ time.Time) string {
+			return strconv.Itoa(a.Results)
+		}},
+		{name: "why", head: "WHY", width: 10, most: math.MaxInt, cell: func(a *pool.Application, _ time.Time) string {
+			return terminal.OneLine(a.Why)
+		}, look: func(*pool.Application) style { return faint }},
 	},
 	narrow: []string{"app", "name", "state", "held", "waiting", "running", "done", "results", "why"},
 }
@@ -100,7 +131,9 @@ var unsorted = order{by: -1}
 
 // running returns the applications that have not ended.
 func running(all []pool.Application) []pool.Application {
-	return slices.DeleteFunc(slices.Clone(all), func(a pool.Application) bool { return a.State != "open" && a.State != "closed" })
+	return slices.DeleteFunc(slices.Clone(all), func(a pool.Application) bool {
+		return a.State != "open" && a.State != "closed"
+	})
 }
 
 // view returns the lines of the screen: as many as it has, none wider than it is.
@@ -119,8 +152,9 @@ func (s *poolState) head() []line {
 		return []line{s.away(name), nil}
 	}
 	first := line{name}
-	for _, text := range []string{terminal.Count(d.Executors, "executor"), fmt.Sprintf("%d busy", d.Busy), fmt.Sprintf("%d idle", d.Idle), fmt.Sprintf("%d starting", d.Starting),
-		fmt.Sprintf("%d wanted", d.Wanted), fmt.Sprintf("%d to %d", d.Spec.Min, d.Spec.Max), "policy " + d.Spec.Policy} {
+	for _, text := range []string{terminal.Count(d.Executors, "executor"), fmt.Sprintf("%d busy", d.Busy),
+		fmt.Sprintf("%d idle", d.Idle), fmt.Sprintf("%d starting", d.Starting), fmt.Sprintf("%d wanted", d.Wanted),
+		fmt.Sprintf("%d to %d", d.Spec.Min, d.Spec.Max), "policy " + d.Spec.Policy} {
 		first = first.more(s.columns, text)
 	}
 	lines := []line{first}
@@ -149,7 +183,8 @@ func PoolTrouble(d *pools.Detail) string {
 // PoolRuns says what has happened since the daemon began.
 func PoolRuns(d *pools.Detail) string {
 	c := &d.Counters
-	return fmt.Sprintf("%d runs since the daemon began, %d after one of another application; %d lost", c.Started, c.Switched, c.Lost)
+	return fmt.Sprintf("%d runs since the daemon began, %d after one of another application; %d lost", c.Started,
+		c.Switched, c.Lost)
 }
 
 // body returns what is between head and foot, in that many lines.
@@ -178,12 +213,13 @@ func (s *poolState) body(lines int) []line {
 	return exactly(lines, append(apps, executorTable.view(&s.frame, s.rows, s.at, lines-len(apps), s.order, "")...))
 }
 
-// foot returns the last lines: what the user is asked, else what happened, else why the selected executor is in its state; and how to get
-// help.
+// foot returns the last lines: what the user is asked, else what happened, else why the selected executor is in its
+// state; and how to get help.
 func (s *poolState) foot() []line {
 	switch s.mode {
 	case confirming:
-		return []line{words(fmt.Sprintf("kill job %d, executor %d of this pool? y kills it, any other key does not", s.doomed.Job, s.doomed.Executor.Executor), bad)}
+		return []line{words(fmt.Sprintf("kill job %d, executor %d of this pool? y kills it, any other key does not",
+			s.doomed.Job, s.doomed.Executor.Executor), bad)}
 	case helping:
 		return []line{words("any key goes back", faint)}
 	}

@@ -43,8 +43,10 @@ func TestMoves(t *testing.T) {
 		keys []terminal.Key
 		want cluster.JobID
 	}{
-		{[]terminal.Key{'j', terminal.KeyDown}, 3}, {[]terminal.Key{'k'}, 2}, {[]terminal.Key{terminal.KeyUp, terminal.KeyUp, 'k'}, 1},
-		{[]terminal.Key{terminal.KeyEnd}, 12345}, {[]terminal.Key{'j', terminal.KeyPageDown}, 12345}, {[]terminal.Key{'g'}, 1}, {[]terminal.Key{'G'}, 12345}, {[]terminal.Key{terminal.KeyHome}, 1},
+		{[]terminal.Key{'j', terminal.KeyDown}, 3}, {[]terminal.Key{'k'}, 2},
+		{[]terminal.Key{terminal.KeyUp, terminal.KeyUp, 'k'}, 1},
+		{[]terminal.Key{terminal.KeyEnd}, 12345}, {[]terminal.Key{'j', terminal.KeyPageDown}, 12345},
+		{[]terminal.Key{'g'}, 1}, {[]terminal.Key{'G'}, 12345}, {[]terminal.Key{terminal.KeyHome}, 1},
 		{[]terminal.Key{terminal.KeyPageDown}, 12345}, {[]terminal.Key{terminal.KeyPageUp}, 1},
 	} {
 		for _, k := range tt.keys {
@@ -156,7 +158,8 @@ func TestTyping(t *testing.T) {
 	}
 }
 
-// What the user wants done is asked of the daemon about what was selected then. Nothing is killed without a confirmation.
+// What the user wants done is asked of the daemon about what was selected then. Nothing is killed without a
+// confirmation.
 func TestRequests(t *testing.T) {
 	task := cluster.TaskID{Job: 1, Index: 4}
 	for _, tt := range []struct {
@@ -199,7 +202,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// The explanation is asked for when the pane is opened, when another job is selected, and when its job has changed, one at a time.
+// The explanation is asked for when the pane is opened, when another job is selected, and when its job has changed,
+// one at a time.
 func TestExplanations(t *testing.T) {
 	inUTC(t)
 	s := cannedState(80, 30)
@@ -232,7 +236,8 @@ func TestExplanations(t *testing.T) {
 	hear(1, "The first.", nil)
 	expect("after the first", 3)
 	hear(3, "Paused by its owner.", nil)
-	if text := fits(t, s); !strings.Contains(text, "explanation of job 3") || !strings.Contains(text, "Paused by its owner.") {
+	if text := fits(t, s); !strings.Contains(text, "explanation of job 3") ||
+		!strings.Contains(text, "Paused by its owner.") {
 		t.Error(text)
 	}
 	changes(3, 7)
@@ -272,12 +277,14 @@ func TestRates(t *testing.T) {
 	next.Tasks[2] = used(next.Tasks[2], gib, gib, 0, time.Hour+500*time.Millisecond+3*time.Second)
 	next.Tasks[3].Usage = nil
 	s.see(&server.Seen{Machine: &next})
-	if got, none := s.use[id].cpu, s.use[cluster.ContainerID{Task: cluster.TaskID{Job: 3}, Run: 1}].cpu; got != 1500 || none != unknown {
+	if got, none := s.use[id].cpu, s.use[cluster.ContainerID{Task: cluster.TaskID{Job: 3}, Run: 1}].cpu; got != 1500 ||
+		none != unknown {
 		t.Errorf("%d and %d millicores, want 1500, and none", got, none)
 	}
 }
 
-// Without a connection what was known stays; afterwards the user sees how long that was, and whether the daemon is another.
+// Without a connection what was known stays; afterwards the user sees how long that was, and whether the daemon is
+// another.
 func TestReconnects(t *testing.T) {
 	s := cannedState(80, 24)
 	for range 3 {
@@ -285,16 +292,19 @@ func TestReconnects(t *testing.T) {
 		s.now = s.now.Add(2 * time.Second)
 		s.settle()
 	}
-	if text := fits(t, s); !strings.Contains(text, "no daemon for 6.0s; connecting again: the daemon ends") || !strings.Contains(text, "sort") {
+	if text := fits(t, s); !strings.Contains(text, "no daemon for 6.0s; connecting again: the daemon ends") ||
+		!strings.Contains(text, "sort") {
 		t.Error(text)
 	}
 	m := *s.machine
 	m.Status.PID = 77
 	s.see(&server.Seen{Machine: &m})
-	s.see(&server.Seen{Update: &live.Update{Revision: 1 << 33, Snapshot: true, Jobs: []live.Job{jobOf(9, "queued", "ada", cluster.StatusPending, 1, gib)}}})
+	s.see(&server.Seen{Update: &live.Update{Revision: 1 << 33, Snapshot: true,
+		Jobs: []live.Job{jobOf(9, "queued", "ada", cluster.StatusPending, 1, gib)}}})
 	s.settle()
 	text := fits(t, s)
-	if !strings.Contains(text, "connected again after 6s, to a new daemon (process 77)") || !strings.Contains(text, "healthy") || ids(s) != "9" || s.revisions[9] != 1<<33 || len(s.revisions) != 1 {
+	if !strings.Contains(text, "connected again after 6s, to a new daemon (process 77)") ||
+		!strings.Contains(text, "healthy") || ids(s) != "9" || s.revisions[9] != 1<<33 || len(s.revisions) != 1 {
 		t.Error(text, s.revisions)
 	}
 }
@@ -312,7 +322,8 @@ func TestFlagsAreChecked(t *testing.T) {
 	for _, tt := range []struct {
 		term, colour     string
 		draws, colourful bool
-	}{{"xterm-256color", "", true, true}, {"xterm", "1", true, false}, {"vt100", "", true, false}, {"dumb", "", false, true}, {"", "", false, true}} {
+	}{{"xterm-256color", "", true, true}, {"xterm", "1", true, false}, {"vt100", "", true, false},
+		{"dumb", "", false, true}, {"", "", false, true}} {
 		getenv := env(tt.term, tt.colour)
 		if draws := drawable(getenv); draws != tt.draws || draws && colourful(getenv) != tt.colourful {
 			t.Errorf("TERM=%s NO_COLOR=%s: draws %v, colours %v", tt.term, tt.colour, draws, colourful(getenv))

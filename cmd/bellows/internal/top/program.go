@@ -22,11 +22,12 @@ type screen interface {
 	hear(*answer)
 }
 
-// watched yields functions, each of which tells the screen what was seen, and returns whether more follows that is to be shown together.
+// watched yields functions, each of which tells the screen what was seen, and returns whether more follows that is to
+// be shown together.
 type watched = iter.Seq2[func() (more bool), error]
 
-// program shows a screen on a console, and does what the user wants. One goroutine has the state; it waits neither for the
-// daemon nor for the terminal.
+// program shows a screen on a console, and does what the user wants. One goroutine has the state; it waits neither
+// for the daemon nor for the terminal.
 type program struct {
 	client  *server.Client
 	screen  screen
@@ -39,8 +40,8 @@ type program struct {
 }
 
 func newProgram(client *server.Client, s screen, watched watched, colours bool) *program {
-	return &program{client: client, screen: s, watched: watched, colours: colours, seen: make(chan func() bool), failed: make(chan error, 1),
-		answers: make(chan answer), panics: make(chan string)}
+	return &program{client: client, screen: s, watched: watched, colours: colours, seen: make(chan func() bool),
+		failed: make(chan error, 1), answers: make(chan answer), panics: make(chan string)}
 }
 
 // start does something in a goroutine. If it panics, the loop does, too: it gives the terminal back first.

@@ -28,7 +28,8 @@ func onTerminal(t *testing.T, x *testterminal.Terminal, ctx context.Context) (p 
 	return p, ended
 }
 
-// The screen has the size of the terminal, follows it, and shows what comes; at the end the terminal is as before, however it ends.
+// The screen has the size of the terminal, follows it, and shows what comes; at the end the terminal is as before,
+// however it ends.
 func TestOnATerminal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -36,11 +37,14 @@ func TestOnATerminal(t *testing.T) {
 		do   func(*program, *testterminal.Terminal)
 		want func(v any) bool
 	}{
-		"q":          {func(_ *program, x *testterminal.Terminal) { x.Type("q") }, func(v any) bool { return v == nil }},
-		"Ctrl-C":     {func(_ *program, x *testterminal.Terminal) { x.Type("\x03") }, func(v any) bool { return v == nil }},
-		"the daemon": {func(p *program, _ *testterminal.Terminal) { p.failed <- errors.New("refused") }, func(v any) bool { err, ok := v.(error); return ok && err.Error() == "refused" }},
+		"q":      {func(_ *program, x *testterminal.Terminal) { x.Type("q") }, func(v any) bool { return v == nil }},
+		"Ctrl-C": {func(_ *program, x *testterminal.Terminal) { x.Type("\x03") }, func(v any) bool { return v == nil }},
+		"the daemon": {func(p *program, _ *testterminal.Terminal) { p.failed <- errors.New("refused") },
+			func(v any) bool { err, ok := v.(error); return ok && err.Error() == "refused" }},
 		// There is no client: to ask it for anything is a panic in another goroutine.
-		"a panic": {func(_ *program, x *testterminal.Terminal) { x.Type("p") }, func(v any) bool { text, ok := v.(string); return ok && strings.Contains(text, "nil pointer") }},
+		"a panic": {func(_ *program, x *testterminal.Terminal) {
+			x.Type("p")
+		}, func(v any) bool { text, ok := v.(string); return ok && strings.Contains(text, "nil pointer") }},
 	} {
 		x := testterminal.Open(t, 80, 24)
 		before := x.Settings()
@@ -50,7 +54,8 @@ func TestOnATerminal(t *testing.T) {
 			t.Errorf("the first cell is %+v", cell)
 		}
 		p.seen <- func() bool {
-			return p.screen.(*state).see(&server.Seen{Update: &live.Update{Revision: 6, Jobs: []live.Job{jobOf(77, "newest", "ada", cluster.StatusPending, 1, gib)}}})
+			return p.screen.(*state).see(&server.Seen{Update: &live.Update{Revision: 6,
+				Jobs: []live.Job{jobOf(77, "newest", "ada", cluster.StatusPending, 1, gib)}}})
 		}
 		x.Await("77 +ada +newest")
 		x.Resize(40, 10)

@@ -54,8 +54,8 @@ func (r request) send(ctx context.Context, client *server.Client) answer {
 	return a
 }
 
-// explain asks for an explanation of the selected job if the pane is open and has none, or one of an earlier revision. It asks for one at a
-// time.
+// explain asks for an explanation of the selected job if the pane is open and has none, or one of an earlier
+// revision. It asks for one at a time.
 func (s *state) explain() {
 	p := s.pane
 	if p == nil || len(s.rows) == 0 {

@@ -40,7 +40,8 @@ func (s subject) String() string {
 }
 
 func newRow(of subject, user, name string, j *live.Job) row {
-	r := row{subject: of, user: cluster.Printable(user), name: cluster.Printable(name), named: name != "", used: unknown, peak: unknown, cpu: unknown}
+	r := row{subject: of, user: cluster.Printable(user), name: cluster.Printable(name), named: name != "", used: unknown,
+		peak: unknown, cpu: unknown}
 	if !r.named {
 		r.name = sizeWords(j)
 	}
@@ -136,13 +137,16 @@ func (r *row) matches(c *choice) bool {
 		return false
 	}
 	text := strings.ToLower(c.text)
-	return slices.ContainsFunc([]string{r.id, r.user, r.name, r.state}, func(part string) bool { return strings.Contains(strings.ToLower(part), text) })
+	return slices.ContainsFunc([]string{r.id, r.user, r.name, r.state}, func(part string) bool {
+		return strings.Contains(strings.ToLower(part), text)
+	})
 }
 
 // sortRows sorts rows by a column, and rows that are equal there by their number.
 func sortRows(rows []row, c *choice) {
 	jobTable.sort(rows, c.order, func(a, b *row) int {
-		return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.task.Stage, b.task.Stage), cmp.Compare(a.task.Index, b.task.Index))
+		return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.task.Stage, b.task.Stage),
+			cmp.Compare(a.task.Index, b.task.Index))
 	})
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// state is what is known of the machine, and what the user wants to see of it. It changes by what is given to its methods alone: they neither
-// read a clock nor wait.
+// state is what is known of the machine, and what the user wants to see of it. It changes by what is given to its
+// methods alone: they neither read a clock nor wait.
 type state struct {
 	frame
 	choice

@@ -104,7 +104,8 @@ func (t *table[R]) fit(rows []R, room int, now time.Time) []int {
 	return widths
 }
 
-// heads returns the heads of the columns, the first of which may have another one. An arrow is beside the one that the rows are sorted by.
+// heads returns the heads of the columns, the first of which may have another one. An arrow is beside the one that
+// the rows are sorted by.
 func (t *table[R]) heads(widths []int, o order, first string) (out line) {
 	for i, w := range widths {
 		if w == 0 {
@@ -146,7 +147,8 @@ func (t *table[R]) line(r *R, widths []int, now time.Time) (out line) {
 	return out
 }
 
-// view returns the heads of the columns and as many rows as fit into that many lines, the selected one among them; at is negative if none is.
+// view returns the heads of the columns and as many rows as fit into that many lines, the selected one among them; at
+// is negative if none is.
 func (t *table[R]) view(f *frame, rows []R, at, lines int, o order, first string) (out []line) {
 	widths := t.fit(rows, f.columns, f.now)
 	if lines > 1 {

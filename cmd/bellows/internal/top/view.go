@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/door/terminal"
 )
 
-// view returns the lines of the screen: as many as it has, none wider than it is. If the number of lines is not bounded, it returns the
-// head and the whole table.
+// view returns the lines of the screen: as many as it has, none wider than it is. If the number of lines is not
+// bounded, it returns the head and the whole table.
 func (s *state) view() []line {
 	if s.lines == 0 {
 		return s.within(slices.Concat(s.head(), []line{nil}, s.table(1+max(1, len(s.rows)))))
@@ -142,7 +142,8 @@ func (s *state) daemon() line {
 		health = span{"in trouble", bad}
 	}
 	out := line{name, {"  ", plain}, health}
-	for _, text := range []string{"policy " + st.Policy, "up " + terminal.Age(s.now.Sub(st.Since)), fmt.Sprintf("process %d", st.PID), "version " + st.Version} {
+	for _, text := range []string{"policy " + st.Policy, "up " + terminal.Age(s.now.Sub(st.Since)),
+		fmt.Sprintf("process %d", st.PID), "version " + st.Version} {
 		out = out.more(s.columns, text)
 	}
 	return out
@@ -179,8 +180,8 @@ func (s *state) tally() line {
 // amounts are how much of a resource the machine has: bytes or millicores.
 type amounts struct{ all, used, granted, free, still int64 }
 
-// sums adds up what nodes and containers have. What tasks hold that stand still is a part of it: their memory, and the cores that
-// they do not lend.
+// sums adds up what nodes and containers have. What tasks hold that stand still is a part of it: their memory, and
+// the cores that they do not lend.
 func (s *state) sums() (memory, cpu amounts, swap int64) {
 	for _, n := range s.machine.Status.Nodes {
 		memory.all, memory.used, memory.free = memory.all+n.Memory, memory.used+n.UsedAnonymous, memory.free+n.LeftMemory()
@@ -212,14 +213,15 @@ func (s *state) sums() (memory, cpu amounts, swap int64) {
 func (a *amounts) line(name string, print func(int64) string, columns int, after ...string) line {
 	width := max(6, min(24, columns/8))
 	out := line{{pad(name, 7, false), bold}, {bar(a.used, a.granted, a.all, width), accent}}
-	for _, text := range append([]string{print(a.used) + " used of " + print(a.all), print(a.granted) + " granted", print(a.free) + " free", print(a.still) + " still"}, after...) {
+	for _, text := range append([]string{print(a.used) + " used of " + print(a.all), print(a.granted) + " granted",
+		print(a.free) + " free", print(a.still) + " still"}, after...) {
 		out = out.more(columns, text)
 	}
 	return out
 }
 
-// foot returns the last lines: what the user types or is asked, else what happened, else why the selected row is in its state; and what is
-// shown and how to get help.
+// foot returns the last lines: what the user types or is asked, else what happened, else why the selected row is in
+// its state; and what is shown and how to get help.
 func (s *state) foot() []line {
 	const roomy = 12 // lines
 	switch {

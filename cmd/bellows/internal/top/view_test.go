@@ -30,8 +30,8 @@ func jobOf(id cluster.JobID, name, owner string, status cluster.JobStatus, tasks
 
 // taskOf returns a running task of a job.
 func taskOf(id cluster.JobID, index int32, cores, memory int64) live.Task {
-	return live.Task{Task: cluster.TaskID{Job: id, Index: index}, Run: 1, State: live.TaskRunning, Node: "here", Started: noon.Add(-time.Duration(id) * time.Minute),
-		Grant: live.Grant{CPUMillicores: cores, MemoryBytes: memory}}
+	return live.Task{Task: cluster.TaskID{Job: id, Index: index}, Run: 1, State: live.TaskRunning, Node: "here",
+		Started: noon.Add(-time.Duration(id) * time.Minute), Grant: live.Grant{CPUMillicores: cores, MemoryBytes: memory}}
 }
 
 // used adds what a task uses, after it has used the processor for a time.
@@ -40,7 +40,8 @@ func used(t live.Task, anonymous, peak, swap int64, cpu time.Duration) live.Task
 	return t
 }
 
-// canned is a machine with jobs in every state, some of which belong to others, and some of which have names that are meant to harm.
+// canned is a machine with jobs in every state, some of which belong to others, and some of which have names that are
+// meant to harm.
 func canned() (u live.Update, before, after server.Machine) {
 	jobs := []live.Job{
 		jobOf(1, "sort", "ada", cluster.StatusRunning, 8, 512*mib),
@@ -71,18 +72,25 @@ func canned() (u live.Update, before, after server.Machine) {
 		used(taskOf(5, 0, 500, 256*mib), 128*mib, 130*mib, 0, time.Minute),
 		used(taskOf(6, 0, 500, 256*mib), 30*mib, 40*mib, 0, time.Minute),
 		used(taskOf(7, 0, 250, 256*mib), 255*mib, 256*mib, 0, time.Minute),
-		{Task: cluster.TaskID{Job: 8}, Run: 1, State: live.TaskStarting, Grant: live.Grant{CPUMillicores: 1000, MemoryBytes: 256 * mib},
-			Usage: &cluster.Reading{State: cluster.ContainerWaiting, Why: "needs 256MiB, and job 4 is out of memory already", Since: noon.Add(-3 * time.Second)}},
-		{Task: cluster.TaskID{Job: 12}, Run: 1, State: live.TaskEnding, Grant: live.Grant{CPUMillicores: 1000, MemoryBytes: 64 * mib}, Started: noon.Add(-time.Second)},
-		{Task: cluster.TaskID{Job: 13}, Run: 1, State: live.TaskStarting, Grant: live.Grant{CPUMillicores: 1000, MemoryBytes: 64 * mib}},
+		{Task: cluster.TaskID{Job: 8}, Run: 1, State: live.TaskStarting,
+			Grant: live.Grant{CPUMillicores: 1000, MemoryBytes: 256 * mib},
+			Usage: &cluster.Reading{State: cluster.ContainerWaiting, Why: "needs 256MiB, and job 4 is out of memory already",
+				Since: noon.Add(-3 * time.Second)}},
+		{Task: cluster.TaskID{Job: 12}, Run: 1, State: live.TaskEnding,
+			Grant: live.Grant{CPUMillicores: 1000, MemoryBytes: 64 * mib}, Started: noon.Add(-time.Second)},
+		{Task: cluster.TaskID{Job: 13}, Run: 1, State: live.TaskStarting,
+			Grant: live.Grant{CPUMillicores: 1000, MemoryBytes: 64 * mib}},
 		{Task: cluster.TaskID{Job: 1}, Run: 1, State: live.TaskEnded, Outcome: cluster.Succeeded},
 	}
-	tasks[3].Paused, tasks[3].Still = &live.Paused{By: "ada", Since: noon}, &live.Still{By: cluster.HeldByOwner, Since: noon, Lends: true}
+	tasks[3].Paused, tasks[3].Still = &live.Paused{By: "ada", Since: noon},
+		&live.Still{By: cluster.HeldByOwner, Since: noon, Lends: true}
 	tasks[4].Still = &live.Still{By: cluster.HeldByMemory, Since: noon}
-	tasks[4].Usage.State, tasks[4].Usage.Why = cluster.ContainerSuspended, "out of memory: held 200MiB, and could hold 180MiB"
+	tasks[4].Usage.State, tasks[4].Usage.Why = cluster.ContainerSuspended,
+		"out of memory: held 200MiB, and could hold 180MiB"
 	tasks[5].Still = &live.Still{By: cluster.HeldByLeveling, Since: noon}
 	tasks[5].Leveled = &live.Leveled{Since: noon, Until: noon.Add(time.Minute), For: cluster.TaskID{Job: 1, Index: 3}}
-	tasks[6].Throttle = &live.Throttle{Bound: live.Bound{Disk: 1e6}, Until: noon.Add(time.Minute), InForce: true, Why: "its disk is busy"}
+	tasks[6].Throttle = &live.Throttle{Bound: live.Bound{Disk: 1e6}, Until: noon.Add(time.Minute), InForce: true,
+		Why: "its disk is busy"}
 	tasks[7].InPhase = live.InPhase{Phase: 2, Phases: 5, Name: "join"}
 	before = server.Machine{Status: cannedStatus(), At: noon.Add(-2 * time.Second), Tasks: tasks[:9]}
 	after = server.Machine{Status: cannedStatus(), At: noon.Add(-time.Second)}
@@ -106,8 +114,10 @@ func canned() (u live.Update, before, after server.Machine) {
 }
 
 func cannedStatus() server.Status {
-	return server.Status{Daemon: server.Daemon{Version: "v1.2.3", PID: 4242}, Status: live.Status{Policy: "bellows", Since: noon.Add(-3 * time.Hour), Jobs: 14, Running: 10, Pending: 305,
-		Nodes: []live.Node{{Name: "here", CPU: 8000, Memory: 8 * gib, FreeCPU: 750, FreeMemory: 5 * gib, UsedAnonymous: 1933 * mib, Containers: 9}}}}
+	return server.Status{Daemon: server.Daemon{Version: "v1.2.3", PID: 4242},
+		Status: live.Status{Policy: "bellows", Since: noon.Add(-3 * time.Hour), Jobs: 14, Running: 10, Pending: 305,
+			Nodes: []live.Node{{Name: "here", CPU: 8000, Memory: 8 * gib, FreeCPU: 750, FreeMemory: 5 * gib,
+				UsedAnonymous: 1933 * mib, Containers: 9}}}}
 }
 
 // state of the canned machine on a screen of a size.
@@ -165,8 +175,11 @@ func TestOtherScreens(t *testing.T) {
 		"kill":     func(s *state) { keys(s, "jjK") },
 		"explain": func(s *state) {
 			keys(s, "e")
-			s.hear(&answer{request: s.take()[0], explanation: live.Explanation{Job: s.jobs[1], Why: "It runs with less memory than its ideal, because otherwise it would wait until 12:07:00.",
-				Decisions: []live.DecisionNote{{At: noon, Kind: cluster.Start, Task: cluster.TaskID{Job: 1, Index: 3}, Why: "fits with its ideal memory, 512MiB"}}}})
+			s.hear(&answer{request: s.take()[0],
+				explanation: live.Explanation{Job: s.jobs[1],
+					Why: "It runs with less memory than its ideal, because otherwise it would wait until 12:07:00.",
+					Decisions: []live.DecisionNote{{At: noon, Kind: cluster.Start, Task: cluster.TaskID{Job: 1, Index: 3},
+						Why: "fits with its ideal memory, 512MiB"}}}})
 		},
 		"lost": func(s *state) {
 			s.see(&server.Seen{Lost: live.Errorf(live.Unavailable, "the daemon ends; connect again to the next")})
@@ -174,7 +187,8 @@ func TestOtherScreens(t *testing.T) {
 		},
 		"trouble": func(s *state) {
 			m := *s.machine
-			m.Status.Trouble, m.Status.Crowded = "the disk of the state directory is full\x1b[0m", "all daemons of the machine together may grant more than it has"
+			m.Status.Trouble, m.Status.Crowded = "the disk of the state directory is full\x1b[0m",
+				"all daemons of the machine together may grant more than it has"
 			s.see(&server.Seen{Machine: &m})
 		},
 	} {
@@ -190,12 +204,15 @@ func TestNarrowPane(t *testing.T) {
 	inUTC(t)
 	s := cannedState(40, 10)
 	keys(s, "e")
-	s.hear(&answer{request: s.take()[0], explanation: live.Explanation{Job: s.jobs[1], Why: "It runs with less memory than its ideal, because otherwise it would wait until 12:07:00."}})
+	s.hear(&answer{request: s.take()[0],
+		explanation: live.Explanation{Job: s.jobs[1],
+			Why: "It runs with less memory than its ideal, because otherwise it would wait until 12:07:00."}})
 	keys(s, "]")
 	golden(t, "narrow-pane", s)
 }
 
-// Whatever happens, whatever is pressed and however small the screen is, its lines fit, and nothing in them is a command to the terminal.
+// Whatever happens, whatever is pressed and however small the screen is, its lines fit, and nothing in them is a
+// command to the terminal.
 func TestScreensFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := cannedState(80, 24)
@@ -205,23 +222,29 @@ func TestScreensFit(t *testing.T) {
 				s.columns, s.lines = rapid.IntRange(1, 130).Draw(t, "columns"), rapid.IntRange(1, 40).Draw(t, "lines")
 			},
 			"press": func(t *rapid.T) {
-				k := rapid.OneOf(rapid.SampledFrom([]terminal.Key{terminal.KeyUp, terminal.KeyDown, terminal.KeyPageUp, terminal.KeyPageDown, terminal.KeyHome, terminal.KeyEnd,
-					terminal.KeyEscape, terminal.KeyEnter, terminal.KeyBackspace, terminal.KeyRedraw}),
-					rapid.Map(rapid.SampledFrom([]rune("jk e[]prKysS/ufthq?日\u0301")), func(r rune) terminal.Key { return terminal.Key(r) })).Draw(t, "key")
+				k := rapid.OneOf(rapid.SampledFrom([]terminal.Key{terminal.KeyUp, terminal.KeyDown, terminal.KeyPageUp,
+					terminal.KeyPageDown, terminal.KeyHome, terminal.KeyEnd, terminal.KeyEscape, terminal.KeyEnter,
+					terminal.KeyBackspace, terminal.KeyRedraw}),
+					rapid.Map(rapid.SampledFrom([]rune("jk e[]prKysS/ufthq?日\u0301")), func(r rune) terminal.Key {
+						return terminal.Key(r)
+					})).Draw(t, "key")
 				s.press(k)
 			},
 			"update": func(t *rapid.T) {
 				revision++
-				j := jobOf(cluster.JobID(rapid.IntRange(1, 20).Draw(t, "job")), rapid.String().Draw(t, "name"), rapid.String().Draw(t, "owner"), cluster.StatusRunning,
-					rapid.IntRange(0, 3).Draw(t, "tasks"), rapid.Int64Range(0, 1<<60).Draw(t, "ideal"))
+				j := jobOf(cluster.JobID(rapid.IntRange(1, 20).Draw(t, "job")), rapid.String().Draw(t, "name"),
+					rapid.String().Draw(t, "owner"), cluster.StatusRunning, rapid.IntRange(0, 3).Draw(t, "tasks"),
+					rapid.Int64Range(0, 1<<60).Draw(t, "ideal"))
 				j.Waiting, j.Ended = rapid.String().Draw(t, "waiting"), rapid.Bool().Draw(t, "ended")
 				if rapid.Bool().Draw(t, "no stages") {
 					j.Stages = nil
 				}
 				for i := range rapid.Int32Range(0, 3).Draw(t, "running") {
-					j.Tasks = append(j.Tasks, taskOf(j.ID, i, rapid.Int64Range(0, 1<<40).Draw(t, "cores"), rapid.Int64Range(0, 1<<60).Draw(t, "memory")))
+					j.Tasks = append(j.Tasks, taskOf(j.ID, i, rapid.Int64Range(0, 1<<40).Draw(t, "cores"),
+						rapid.Int64Range(0, 1<<60).Draw(t, "memory")))
 				}
-				s.see(&server.Seen{Update: &live.Update{Revision: revision, Snapshot: rapid.IntRange(0, 9).Draw(t, "snapshot") == 0, Jobs: []live.Job{j}}})
+				s.see(&server.Seen{Update: &live.Update{Revision: revision,
+					Snapshot: rapid.IntRange(0, 9).Draw(t, "snapshot") == 0, Jobs: []live.Job{j}}})
 			},
 			"machine": func(t *rapid.T) {
 				_, m, _ := canned()
@@ -258,13 +281,15 @@ func TestScreensFit(t *testing.T) {
 
 // Amounts take at most five columns.
 func TestAmounts(t *testing.T) {
-	for bytes, want := range map[int64]string{-1: "-", 0: "0B", 1023: "1023B", 1024: "1K", 1536: "1.5K", 10 * 1024: "10K", 1023 * 1024: "1023K", 1024*1024 - 1: "1M",
-		1234 * mib: "1.2G", 8 * gib: "8G", 10*gib - mib: "10G", 1 << 62: "4E"} {
+	for bytes, want := range map[int64]string{-1: "-", 0: "0B", 1023: "1023B", 1024: "1K", 1536: "1.5K",
+		10 * 1024: "10K", 1023 * 1024: "1023K", 1024*1024 - 1: "1M", 1234 * mib: "1.2G", 8 * gib: "8G", 10*gib - mib: "10G",
+		1 << 62: "4E"} {
 		if got := size(bytes); got != want {
 			t.Errorf("%d bytes are %s, want %s", bytes, got, want)
 		}
 	}
-	for milli, want := range map[int64]string{-1: "-", 0: "0", 4: "0", 250: "0.25", 1000: "1", 1500: "1.5", 9994: "9.99", 9996: "10", 12_340: "12.3", 999_940: "999.9", 1_000_000: "1000"} {
+	for milli, want := range map[int64]string{-1: "-", 0: "0", 4: "0", 250: "0.25", 1000: "1", 1500: "1.5", 9994: "9.99",
+		9996: "10", 12_340: "12.3", 999_940: "999.9", 1_000_000: "1000"} {
 		if got := cores(milli); got != want {
 			t.Errorf("%d millicores are %s, want %s", milli, got, want)
 		}
@@ -277,7 +302,8 @@ func TestAmounts(t *testing.T) {
 		if got := cores(n % 99_999_000); terminal.Cells(got) > 5 {
 			t.Fatalf("%d millicores are %s", n%99_999_000, got)
 		}
-		a, b, whole, columns := rapid.Int64Range(-1, 1<<60).Draw(t, "used"), rapid.Int64Range(-1, 1<<60).Draw(t, "more"), rapid.Int64Range(-1, 1<<60).Draw(t, "whole"), rapid.IntRange(0, 50).Draw(t, "columns")
+		a, b, whole, columns := rapid.Int64Range(-1, 1<<60).Draw(t, "used"), rapid.Int64Range(-1, 1<<60).Draw(t, "more"),
+			rapid.Int64Range(-1, 1<<60).Draw(t, "whole"), rapid.IntRange(0, 50).Draw(t, "columns")
 		if got := bar(a, b, whole, columns); terminal.Cells(got) != columns {
 			t.Fatalf("a bar of %d columns is %q", columns, got)
 		}

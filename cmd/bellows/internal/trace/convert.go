@@ -44,9 +44,12 @@ the format cannot hold is refused, unless --lossy is given.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVarP(&o.out, "out", "o", "", "`file` to write, compressed if it ends in .gz or .zst")
-	f.Var(flags.Choice(&o.to, workloadfile.Auto, workloadfile.Bellows, workloadfile.Compact), "to", "format to write: bellows (a job file) or workload; auto: by the name")
-	f.Var(flags.Choice(&o.from, workloadfile.Formats...), "format", "format of FILE: bellows (a job file), workload or dss; auto: by its content")
-	f.StringVar(&o.penalty, "penalty", o.penalty, "`shape` of the slowdown with less memory, for tasks without elasticity: none, step:FACTOR or sawtooth:FACTOR")
+	f.Var(flags.Choice(&o.to, workloadfile.Auto, workloadfile.Bellows, workloadfile.Compact), "to",
+		"format to write: bellows (a job file) or workload; auto: by the name")
+	f.Var(flags.Choice(&o.from, workloadfile.Formats...), "format",
+		"format of FILE: bellows (a job file), workload or dss; auto: by its content")
+	f.StringVar(&o.penalty, "penalty", o.penalty,
+		"`shape` of the slowdown with less memory, for tasks without elasticity: none, step:FACTOR or sawtooth:FACTOR")
 	f.BoolVar(&o.lossy, "lossy", false, "leave out the facts that the format cannot hold")
 	return cmd
 }
@@ -72,7 +75,8 @@ func (o *convertOptions) run(file string) error {
 		w.SetPenalty(penalty, workload.DefaultMinShare, workload.DefaultGranularity)
 	}
 	plain := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(o.out, ".gz"), ".zst"), ".zstd")
-	if o.to == workloadfile.Bellows || o.to == workloadfile.Auto && (strings.HasSuffix(plain, ".yaml") || strings.HasSuffix(plain, ".yml")) {
+	if o.to == workloadfile.Bellows || o.to == workloadfile.Auto &&
+		(strings.HasSuffix(plain, ".yaml") || strings.HasSuffix(plain, ".yml")) {
 		return o.writeJobs(w)
 	}
 	return workload.Save(o.out, w, h)
@@ -91,7 +95,9 @@ func (o *convertOptions) writeJobs(w *workload.Workload) error {
 		}
 		for i := range w.Jobs {
 			if i >= len(again.Jobs) || !reflect.DeepEqual(again.Jobs[i], w.Jobs[i]) {
-				return command.Usagef("job %q: a job file cannot hold all of it, such as owners and ids; write a workload file, or allow it with --lossy", w.Jobs[i].Name)
+				return command.Usagef(
+					"job %q: a job file cannot hold all of it, such as owners and ids; write a workload file, or allow it with "+
+						"--lossy", w.Jobs[i].Name)
 			}
 		}
 	}

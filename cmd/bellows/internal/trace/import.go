@@ -53,15 +53,19 @@ below determine how many there are, how long they run and what memory they need.
   bellows trace import swim day.tsv -o hour.jsonl --from 9h --to 10h`,
 		flags: func(f *pflag.FlagSet) {
 			f.Var(flags.Memory(&s.Split), "split", "input of a map task (HDFS: dfs.blocksize)")
-			f.Var(flags.Memory(&s.ReducerInput), "reducer-input", "shuffled bytes of a reducer (Hive: exec.reducers.bytes.per.reducer)")
-			f.Var(flags.Count(&s.MostReducers, 1, 1<<20), "most-reducers", "largest number of reducers of a job (Hive: exec.reducers.max)")
+			f.Var(flags.Memory(&s.ReducerInput), "reducer-input",
+				"shuffled bytes of a reducer (Hive: exec.reducers.bytes.per.reducer)")
+			f.Var(flags.Count(&s.MostReducers, 1, 1<<20), "most-reducers",
+				"largest number of reducers of a job (Hive: exec.reducers.max)")
 			f.Var(flags.Rate(&s.MapRate), "map-rate", "rate at which a map task reads or writes")
 			f.Var(flags.Rate(&s.ReduceRate), "reduce-rate", "rate at which a reducer reads or writes")
 			f.Var(flags.Duration(&s.Startup, time.Millisecond), "startup", "time that every task takes besides")
 			f.Var(flags.Memory(&s.MapMemory), "map-memory", "memory of a map task (mapreduce.map.memory.mb)")
 			f.Var(flags.Memory(&s.ReduceMemory), "reduce-memory", "least memory of a reducer (mapreduce.reduce.memory.mb)")
-			f.Var(flags.Number(&s.BufferShare, 0, 1), "buffer-share", "share of a reducer's memory that buffers its input (Hadoop: 0.8 heap, 0.7 of it)")
-			f.Var(flags.Number(&s.SpillSlowdown, 1, 1e6), "spill-slowdown", "slowdown of a reducer that spills all its input; 1: no task is elastic")
+			f.Var(flags.Number(&s.BufferShare, 0, 1), "buffer-share",
+				"share of a reducer's memory that buffers its input (Hadoop: 0.8 heap, 0.7 of it)")
+			f.Var(flags.Number(&s.SpillSlowdown, 1, 1e6), "spill-slowdown",
+				"slowdown of a reducer that spills all its input; 1: no task is elastic")
 		}}
 }
 
@@ -76,7 +80,8 @@ follow from the DAG and the mean duration of instances.`,
 		example: `  bellows trace import alibaba2018 batch_task.csv -o a.jsonl.zst --jobs 10000
   bellows trace import alibaba2018 random6600.csv.gz -o day.jsonl.zst --to 24h`,
 		flags: func(f *pflag.FlagSet) {
-			f.Var(flags.Memory(&a.MachineMemory), "machine-memory", "memory that a plan_mem of 100 % stands for; the trace does not have it")
+			f.Var(flags.Memory(&a.MachineMemory), "machine-memory",
+				"memory that a plan_mem of 100 % stands for; the trace does not have it")
 			f.Var(flags.CPU(&a.MachineCPU), "machine-cpus", "cores of a machine")
 			f.Var(flags.CPU(&a.TaskCPU), "task-cpus", "cores of an instance without plan_cpu")
 			f.Var(flags.Memory(&a.TaskMemory), "task-memory", "memory of an instance without plan_mem")
@@ -106,7 +111,8 @@ line. Arrivals form a Poisson process, drawn from --seed.`,
 		example: `  bellows trace import decima tpch-spark-dags.jsonl.gz -o tpch.jsonl.zst
   bellows trace import decima tpch.jsonl -o busy.jsonl --draw 1000`,
 		flags: func(f *pflag.FlagSet) {
-			f.Var(flags.Count(&d.Executors, 1, 1_000_000), "executors", "take the durations measured with this number of executors")
+			f.Var(flags.Count(&d.Executors, 1, 1_000_000), "executors",
+				"take the durations measured with this number of executors")
 			f.BoolVar(&d.Waves, "waves", false, "tasks on new executors take as long as such tasks did")
 			f.Var(flags.Count(&d.Jobs, 0, 1_000_000), "draw", "number of jobs to draw; 0: each query once")
 			f.Var(flags.Duration(&d.Interarrival, 0), "interarrival", "mean time between submissions")
@@ -130,11 +136,13 @@ memory costs; stages that ran with different memory in several logs give more.`,
   bellows trace import spark-eventlog eventlog_v2_app-1_0001 -o app.jsonl
   bellows trace import spark-eventlog little.zstd much.zstd -o two.jsonl`,
 		flags: func(f *pflag.FlagSet) {
-			f.Var(flags.Memory(&s.TaskBase).OrZero(), "task-base", "memory of a task besides execution memory; 0: its share of the executor's")
+			f.Var(flags.Memory(&s.TaskBase).OrZero(), "task-base",
+				"memory of a task besides execution memory; 0: its share of the executor's")
 			f.Var(flags.Rate(&s.SpillRate), "spill-rate", "rate at which spilled bytes were written and read")
 			f.BoolVar(&s.InputOverNetwork, "remote-input", false, "input and output are in an object store, not on local disks")
 			f.BoolVar(&s.NameApps, "name-apps", false, "name the application of each job, so that its runs can teach")
-			f.BoolVar(&s.IndependentJobs, "independent-jobs", false, "the Spark jobs of an application do not wait for each other")
+			f.BoolVar(&s.IndependentJobs, "independent-jobs", false,
+				"the Spark jobs of an application do not wait for each other")
 		}}
 }
 
@@ -300,7 +308,8 @@ func (f importFormat) command() *cobra.Command {
 }
 
 func (o *importOptions) flags(f *pflag.FlagSet) {
-	f.StringVarP(&o.out, "out", "o", "", "workload `file` to write, compressed if it ends in .gz or .zst; -: standard output")
+	f.StringVarP(&o.out, "out", "o", "",
+		"workload `file` to write, compressed if it ends in .gz or .zst; -: standard output")
 	f.Var(flags.Duration(&o.From, 0), "from", "leave out jobs submitted earlier than this after the first job")
 	f.Var(flags.Duration(&o.To, 0), "to", "leave out jobs submitted this long or longer after the first job")
 	f.Var(flags.Count(&o.Jobs, 0, 100_000_000), "jobs", "keep only the first `n` jobs; 0: all")
@@ -311,10 +320,15 @@ func (o *importOptions) flags(f *pflag.FlagSet) {
 	f.Var(flags.Number(&o.MemoryScale, 1e-6, 1e6), "memory-scale", "factor for the memory of each task")
 	f.Var(flags.Choice(&o.class, workloadfile.Auto, "regular", "flex"), "class",
 		"class of the jobs: regular or flex; auto: by the format")
-	f.Var(flags.Choice(&o.bandwidth, "truth", "estimate", "none"), "bandwidth", "where disk and network demands go: the truth alone, the estimates too (estimate), or none")
-	f.Var(flags.Number(&o.Load, 0, 1e6), "load", "load of the suggested cluster: work of the jobs over the capacity of the cluster; default: by the number of nodes in the trace, else 0.8")
-	f.Var(flags.Memory(&o.Node[resource.Memory]), "node-memory", "memory of a node of the suggested cluster; default: by the format")
-	f.Var(flags.CPU(&o.Node[resource.CPU]), "node-cpus", "cores of a node of the suggested cluster; default: by the format")
+	f.Var(flags.Choice(&o.bandwidth, "truth", "estimate", "none"), "bandwidth",
+		"where disk and network demands go: the truth alone, the estimates too (estimate), or none")
+	f.Var(flags.Number(&o.Load, 0, 1e6), "load",
+		"load of the suggested cluster: work of the jobs over the capacity of the cluster; default: by the number of "+
+			"nodes in the trace, else 0.8")
+	f.Var(flags.Memory(&o.Node[resource.Memory]), "node-memory",
+		"memory of a node of the suggested cluster; default: by the format")
+	f.Var(flags.CPU(&o.Node[resource.CPU]), "node-cpus",
+		"cores of a node of the suggested cluster; default: by the format")
 	f.Var(flags.Seed(&o.Seed), "seed", "seed of the random generator")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
@@ -328,7 +342,8 @@ func (o *importOptions) run(cmd *cobra.Command, f importFormat, files []string) 
 			return command.Usage(err)
 		}
 	}
-	o.Bandwidth = map[string]importer.Bandwidth{"truth": importer.TruthOnly, "estimate": importer.Estimated, "none": importer.Ignored}[o.bandwidth]
+	o.Bandwidth = map[string]importer.Bandwidth{"truth": importer.TruthOnly, "estimate": importer.Estimated,
+		"none": importer.Ignored}[o.bandwidth]
 	if f.prepare != nil {
 		done, err := f.prepare(files)
 		if err != nil {
@@ -390,16 +405,21 @@ func (o *importOptions) report(w io.Writer, format string, r *importer.Result) e
 	s := workload.Summarise(r.Workload)
 	line := simulateLine(o.out, &r.Cluster, r.Workload.Jobs)
 	if o.asJSON {
-		c := importClusterJSON{r.Cluster.Nodes, r.Cluster.Node[resource.CPU], r.Cluster.Node[resource.Memory], r.Asked[resource.CPU], r.Asked[resource.Memory], r.Span.Seconds()}
-		return terminal.WriteJSON(w, importJSON{format, o.out, info.Size(), summaryOf(&s), c, append([]string{}, r.Notes...), strings.Join(strings.Fields(strings.ReplaceAll(line, "\\", "")), " ")})
+		c := importClusterJSON{r.Cluster.Nodes, r.Cluster.Node[resource.CPU], r.Cluster.Node[resource.Memory],
+			r.Asked[resource.CPU], r.Asked[resource.Memory], r.Span.Seconds()}
+		return terminal.WriteJSON(w, importJSON{format, o.out, info.Size(), summaryOf(&s), c,
+			append([]string{}, r.Notes...), strings.Join(strings.Fields(strings.ReplaceAll(line, "\\", "")), " ")})
 	}
-	fmt.Fprintf(w, "%s: %s, %s over %s, %s\n", o.out, terminal.Count(s.Jobs, "job"), terminal.Count(int(s.Tasks), "task"), roundDuration(s.Span), resource.FormatMemory(resource.Amount(info.Size())))
+	fmt.Fprintf(w, "%s: %s, %s over %s, %s\n", o.out, terminal.Count(s.Jobs, "job"),
+		terminal.Count(int(s.Tasks), "task"), roundDuration(s.Span), resource.FormatMemory(resource.Amount(info.Size())))
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, terminal.Fold("note: "+n, terminal.Width, "  "))
 	}
-	fmt.Fprintln(w, terminal.Fold(fmt.Sprintf("On %s of %s and %s, the workload needs %.0f %% of the CPU and %.0f %% of the memory over %s:",
-		terminal.Count(r.Cluster.Nodes, "node"), countCores(r.Cluster.Node[resource.CPU]), resource.FormatMemory(r.Cluster.Node[resource.Memory]),
-		100*r.Asked[0], 100*r.Asked[1], roundDuration(r.Span)), terminal.Width, ""))
+	fmt.Fprintln(w, terminal.Fold(
+		fmt.Sprintf("On %s of %s and %s, the workload needs %.0f %% of the CPU and %.0f %% of the memory over %s:",
+			terminal.Count(r.Cluster.Nodes, "node"), countCores(r.Cluster.Node[resource.CPU]),
+			resource.FormatMemory(r.Cluster.Node[resource.Memory]), 100*r.Asked[0], 100*r.Asked[1], roundDuration(r.Span)),
+		terminal.Width, ""))
 	_, err = fmt.Fprintln(w, line)
 	return err
 }
@@ -413,8 +433,9 @@ func simulateLine(file string, c *workload.ClusterShape, jobs []workload.Job) st
 	if !slices.ContainsFunc(jobs, func(j workload.Job) bool { return j.Class != cluster.Flex }) {
 		elastic = "pufferfish"
 	}
-	return fmt.Sprintf("  bellows simulate --workload %s --nodes %d \\\n      --node-cpus %s --node-memory %s --policy fair,%s",
-		quoteWord(file), c.Nodes, resource.FormatCPU(c.Node[resource.CPU]), resource.FormatMemoryExact(c.Node[resource.Memory]), elastic)
+	return fmt.Sprintf("  bellows simulate --workload %s --nodes %d \\\n      --node-cpus %s --node-memory %s "+
+		"--policy fair,%s", quoteWord(file), c.Nodes, resource.FormatCPU(c.Node[resource.CPU]),
+		resource.FormatMemoryExact(c.Node[resource.Memory]), elastic)
 }
 
 // quoteWord quotes a word for a shell.

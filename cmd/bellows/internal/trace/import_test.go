@@ -44,7 +44,8 @@ func TestAssumptionsAreDocumented(t *testing.T) {
 }
 
 func TestQuoteWord(t *testing.T) {
-	for word, want := range map[string]string{"a/b.jsonl.zst": "a/b.jsonl.zst", "two words": "'two words'", "": "''", "it's": `'it'\''s'`} {
+	for word, want := range map[string]string{"a/b.jsonl.zst": "a/b.jsonl.zst", "two words": "'two words'", "": "''",
+		"it's": `'it'\''s'`} {
 		if got := quoteWord(word); got != want {
 			t.Errorf("%q is written %s, want %s", word, got, want)
 		}
@@ -53,8 +54,10 @@ func TestQuoteWord(t *testing.T) {
 
 func TestShortForms(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{shortNumber(3), "3"}, {shortNumber(42.94), "42.9"}, {shortNumber(878), "878"}, {shortNumber(56512), "56.5k"}, {shortNumber(3.1e6), "3.1M"},
-		{shortNumber(1.256), "1.3"}, {shortSeconds(0.0121), "12.1ms"}, {shortSeconds(15.42), "15.4s"}, {shortSeconds(0), "0s"},
+		{shortNumber(3), "3"}, {shortNumber(42.94), "42.9"}, {shortNumber(878), "878"}, {shortNumber(56512), "56.5k"},
+		{shortNumber(3.1e6), "3.1M"},
+		{shortNumber(1.256), "1.3"}, {shortSeconds(0.0121), "12.1ms"}, {shortSeconds(15.42), "15.4s"},
+		{shortSeconds(0), "0s"},
 		{shortSeconds(125), "2.1m"}, {shortSeconds(46800), "13h"}, {shortSeconds(7 * 86400), "7d"},
 		{shortBytes(1 << 30), "1.1GB"}, {shortBytes(12), "12B"}, {shortBytes(2.5e15), "2.5PB"},
 	} {

@@ -77,15 +77,18 @@ func distributions(s *workload.Summary) []distribution {
 		{"longest path of a job", "longest_path_s", &s.PathOfJob, shortSeconds},
 		{"between submissions", "between_submissions_s", &s.Gap, shortSeconds},
 		{"task duration", "task_duration_s", &s.Duration, shortSeconds},
-		{"task CPU, cores", "task_cpu_millicores", &s.CPU, func(v float64) string { return shortNumber(v / float64(resource.Core)) }},
+		{"task CPU, cores", "task_cpu_millicores", &s.CPU, func(v float64) string {
+			return shortNumber(v / float64(resource.Core))
+		}},
 		{"task memory", "task_memory_bytes", &s.Memory, shortBytes},
 		{"task memory, true peak", "task_peak_memory_bytes", &s.MemoryUsed, shortBytes},
 	}
 }
 
 func summaryOf(s *workload.Summary) summaryJSON {
-	doc := summaryJSON{Jobs: s.Jobs, Stages: s.Stages, Edges: s.Edges, Tasks: s.Tasks, Elastic: s.Elastic, Phased: s.Phased,
-		Span: s.Span.Seconds(), LongestPath: s.LongestPath.Seconds(), Estimated: workJSON(s.Work), Used: workJSON(s.Used), Quantiles: map[string]quantilesJSON{}}
+	doc := summaryJSON{Jobs: s.Jobs, Stages: s.Stages, Edges: s.Edges, Tasks: s.Tasks, Elastic: s.Elastic,
+		Phased: s.Phased, Span: s.Span.Seconds(), LongestPath: s.LongestPath.Seconds(), Estimated: workJSON(s.Work),
+		Used: workJSON(s.Used), Quantiles: map[string]quantilesJSON{}}
 	for _, d := range distributions(s) {
 		if d.of.Count > 0 {
 			doc.Quantiles[d.key] = quantilesJSON(*d.of)
@@ -126,30 +129,39 @@ for standard input.`,
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().Var(flags.Choice(&format, workloadfile.Formats...), "format", "format of the file: bellows (a job file), workload or dss; auto: by its content")
+	cmd.Flags().Var(flags.Choice(&format, workloadfile.Formats...), "format",
+		"format of the file: bellows (a job file), workload or dss; auto: by its content")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 func printSummary(w io.Writer, name string, s *workload.Summary, c *workload.ClusterShape) error {
-	fmt.Fprintf(w, "%s: %s, %s, %s, %s over %s\n", name, terminal.Count(s.Jobs, "job"), terminal.Count(s.Stages, "stage"), terminal.Count(s.Edges, "edge"), terminal.Count(int(s.Tasks), "task"), roundDuration(s.Span))
-	fmt.Fprintln(w, terminal.Fold(fmt.Sprintf("estimated work: %s core-hours, %s of memory for an hour", shortNumber(s.Work[resource.CPU]/3.6e6), shortBytes(s.Work[resource.Memory]/3600)), terminal.Width, "  "))
-	used := fmt.Sprintf("really used: %s core-hours, %s of memory for an hour", shortNumber(s.Used[resource.CPU]/3.6e6), shortBytes(s.Used[resource.Memory]/3600))
+	fmt.Fprintf(w, "%s: %s, %s, %s, %s over %s\n", name, terminal.Count(s.Jobs, "job"),
+		terminal.Count(s.Stages, "stage"), terminal.Count(s.Edges, "edge"), terminal.Count(int(s.Tasks), "task"),
+		roundDuration(s.Span))
+	fmt.Fprintln(w, terminal.Fold(fmt.Sprintf("estimated work: %s core-hours, %s of memory for an hour",
+		shortNumber(s.Work[resource.CPU]/3.6e6), shortBytes(s.Work[resource.Memory]/3600)), terminal.Width, "  "))
+	used := fmt.Sprintf("really used: %s core-hours, %s of memory for an hour", shortNumber(s.Used[resource.CPU]/3.6e6),
+		shortBytes(s.Used[resource.Memory]/3600))
 	if s.Used[resource.Disk]+s.Used[resource.Network] > 0 {
-		used += fmt.Sprintf(", %s over disks, %s over the network", shortBytes(s.Used[resource.Disk]), shortBytes(s.Used[resource.Network]))
+		used += fmt.Sprintf(", %s over disks, %s over the network", shortBytes(s.Used[resource.Disk]),
+			shortBytes(s.Used[resource.Network]))
 	}
 	fmt.Fprintln(w, terminal.Fold(used, terminal.Width, "  "))
 	if s.Elastic+s.Phased > 0 {
-		fmt.Fprintf(w, "%s may be under-sized; the demand of %d changes over time\n", terminal.Count(int(s.Elastic), "task"), s.Phased)
+		fmt.Fprintf(w, "%s may be under-sized; the demand of %d changes over time\n",
+			terminal.Count(int(s.Elastic), "task"), s.Phased)
 	}
 	if c != nil {
-		fmt.Fprintln(w, terminal.Fold(fmt.Sprintf("suggested cluster: %s of %s and %s", terminal.Count(c.Nodes, "node"), countCores(c.Node[resource.CPU]), resource.FormatMemory(c.Node[resource.Memory])), terminal.Width, "  "))
+		fmt.Fprintln(w, terminal.Fold(fmt.Sprintf("suggested cluster: %s of %s and %s", terminal.Count(c.Nodes, "node"),
+			countCores(c.Node[resource.CPU]), resource.FormatMemory(c.Node[resource.Memory])), terminal.Width, "  "))
 	}
 	fmt.Fprintln(w)
 	t := terminal.NewTable("", ">MIN", ">P25", ">P50", ">P75", ">P90", ">P99", ">MAX", ">MEAN")
 	for _, d := range distributions(s) {
 		if q := d.of; q.Count > 0 {
-			t.Add(d.name, d.print(q.Min), d.print(q.P25), d.print(q.P50), d.print(q.P75), d.print(q.P90), d.print(q.P99), d.print(q.Max), d.print(q.Mean))
+			t.Add(d.name, d.print(q.Min), d.print(q.P25), d.print(q.P50), d.print(q.P75), d.print(q.P90), d.print(q.P99),
+				d.print(q.Max), d.print(q.Mean))
 		}
 	}
 	return t.Write(w)

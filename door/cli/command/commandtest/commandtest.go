@@ -1,4 +1,5 @@
-// Package commandtest has the script commands for tests of commands, in addition to testscript's own. Only tests import it.
+// Package commandtest has the script commands for tests of commands, in addition to testscript's own. Only tests
+// import it.
 package commandtest
 
 import (

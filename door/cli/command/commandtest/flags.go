@@ -13,8 +13,8 @@ import (
 // foreign finds the words of Go's own errors, which name functions instead of limits.
 var foreign = regexp.MustCompile(`strconv|invalid syntax|out of range|time:|parse error`)
 
-// FlagErrors gives every flag of every command of a program values that few flags accept. The error of a refused value is
-// one sentence that names the flag, without Go's own words. FlagErrors returns the number of refused values.
+// FlagErrors gives every flag of every command of a program values that few flags accept. The error of a refused
+// value is one sentence that names the flag, without Go's own words. FlagErrors returns the number of refused values.
 func FlagErrors(t *testing.T, tree *command.Tree) (refused int) {
 	t.Helper()
 	for _, cmd := range tree.Commands() {

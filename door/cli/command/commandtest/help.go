@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/door/terminal"
 )
 
-// Help fails the test for each command of a program that says more than is read at a glance: its help has at most 12 lines
-// above "Usage:", as wide as a terminal at most. What is longer belongs into docs.
+// Help fails the test for each command of a program that says more than is read at a glance: its help has at most 12
+// lines above "Usage:", as wide as a terminal at most. What is longer belongs into docs.
 func Help(t *testing.T, tree *command.Tree) {
 	t.Helper()
 	const most = 12
