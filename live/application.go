@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/profile"
+	"github.com/bellows-rm/bellows/live/learn"
 )
 
 // Learned is what the runs of one stage of an application taught.
@@ -51,16 +52,17 @@ type LearnedVariant struct {
 
 // Learned returns what the runs of an application taught, by stage. The error is Invalid if that cannot be read.
 func (d *Driver) Learned(ctx context.Context, uid uint32, user, app string) (all []Learned, err error) {
-	err = d.withHistory(ctx, ownedApp{uid, user, app}, func(h *profile.History, unreadable error) (*taught, error) {
+	key := learn.App{UID: uid, User: user, Name: app}
+	err = d.learner.Read(ctx, key, func(h *profile.History, unreadable error) error {
 		if unreadable != nil {
-			return nil, Errorf(Invalid, "what its runs taught cannot be read, and begins anew with the next run: %w", unreadable)
+			return Errorf(Invalid, "what its runs taught cannot be read, and begins anew with the next run: %w", unreadable)
 		}
 		for _, app := range h.Apps() {
 			l := learnedOf(h, app)
 			l.Notes = append(l.Notes, d.unmeasured(l.Variants[0].Unknown)...)
 			all = append(all, l)
 		}
-		return nil, nil
+		return nil
 	})
 	return all, err
 }

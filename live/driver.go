@@ -16,6 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/live/drive"
+	"github.com/bellows-rm/bellows/live/learn"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -76,7 +77,7 @@ type Driver struct {
 	beside   sync.WaitGroup
 
 	watchdog *watchdog
-	learning *learning
+	learner  *learn.Learner
 	answers  chan cluster.Event // to questions of the policy
 	note     *notebook
 	board    *bulletin
@@ -128,12 +129,13 @@ func Start(c Config) (*Driver, error) {
 		views: takenViews{turn: make(chan struct{}, 1)},
 		jobs:  map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{},
 		board: newBulletin(), pressed: newSignal(), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{},
-		apart: apart{}, watchdog: newWatchdog(), learning: newLearning(), answers: make(chan cluster.Event),
+		apart: apart{}, watchdog: newWatchdog(), answers: make(chan cluster.Event),
 		past: newEndedJobs()}
 	d.keeping.begin(c.Keep)
 	d.quotas.Store(cmp.Or(c.Quotas, &cluster.Quotas{}))
 	d.outputs.changed = make(chan struct{}, 1)
 	d.engine = d.newEngine()
+	d.learner = learn.New(c.Store, c.Log, d.now, waitingJobs{d})
 	ctx := context.Background()
 	var err error
 	if d.events, err = d.newLog(d.engine, 0, nil); err != nil {
@@ -172,7 +174,7 @@ func Start(c Config) (*Driver, error) {
 	go d.loop()
 	ctx, d.stopping = context.WithCancel(ctx)
 	d.beside.Go(func() { d.prune(ctx) })
-	d.beside.Go(func() { d.learn(ctx) })
+	d.beside.Go(func() { d.learner.Run(ctx) })
 	d.beside.Go(func() { d.follow(ctx) })
 	d.beside.Go(func() { d.board.announce(ctx) })
 	d.beside.Go(func() { d.weigh(ctx) })

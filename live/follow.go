@@ -8,6 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/learn"
 )
 
 // No program reports which phase of its forecast it is in. Its run time alone misleads: a program that others slow
@@ -68,7 +69,7 @@ func (d *Driver) lookAtTasks(ctx context.Context) {
 		if err != nil {
 			continue // Part of it is missing, it was not measured, or the task has ended.
 		}
-		t.phase, t.into, t.found = profile.Follow(t.phases, stretches(u))
+		t.phase, t.into, t.found = profile.Follow(t.phases, learn.Stretches(u))
 		found = found || t.found
 		if ctx.Err() != nil {
 			return

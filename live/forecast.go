@@ -9,6 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/learn"
 )
 
 // Forecast is what a stage is expected to demand when, and where that is known from; or why it is not known.
@@ -56,9 +57,9 @@ func forecastPhases(phases []cluster.Phase) (out []ForecastPhase) {
 // kind that a node has, TooMuch where that is unknown.
 func (d *Driver) forecasts(ctx context.Context, owner cluster.Credentials, j *cluster.Job,
 	largest resource.Vector) (all []Forecast, err error) {
-	err = d.withHistory(ctx, appOf(owner, j.App), func(h *profile.History, unreadable error) (*taught, error) {
+	err = d.learner.Read(ctx, learn.AppOf(owner, j.App), func(h *profile.History, unreadable error) error {
 		all = forecastsBy(h, unreadable, j, largest)
-		return nil, nil
+		return nil
 	})
 	for i := range all {
 		all[i].Notes = append(all[i].Notes, d.unmeasured(all[i].Unknown)...)

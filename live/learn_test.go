@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"database/sql"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,8 +13,8 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/core/usage"
+	"github.com/bellows-rm/bellows/live/learn"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -272,12 +269,11 @@ func TestReservations(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, fifo(t))
-				defer r.end()
 				var text bytes.Buffer
-				if err := r.do(t.Context(), func() { r.log = slog.New(slog.NewTextHandler(&text, nil)) }); err != nil {
-					t.Fatal(err)
-				}
+				r := &rig{t: t, dir: t.TempDir(), fake: newFake(), logTo: &text}
+				r.open()
+				r.start(fifo(t))
+				defer r.end()
 				r.fake.usage, r.fake.missing = map[cluster.ContainerID]usage.Usage{}, c.missing
 				r.runUsing(twoPhases(0), c.u)
 				all, err := r.Learned(t.Context(), user.UID, user.User, "two-phases")
@@ -358,7 +354,7 @@ func TestLearningIsTriedAgain(t *testing.T) {
 		if _, err := db.Exec(`DROP TRIGGER full`); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(learnAgain)
+		time.Sleep(learn.Again)
 		synctest.Wait()
 		if s := r.runUsing(twoPhases(0), readThenWrite(10)).Stages[0]; s.Told.Samples != 2 {
 			t.Errorf("it is told of %d runs, want 2", s.Told.Samples)
@@ -426,7 +422,7 @@ func TestManyJobsThatWaitAreRevisedInTurn(t *testing.T) {
 		whole := twoPhases(0)
 		whole.Job.Stages[0].Ideal = resource.Of(2000, 800*resource.MiB)
 		var ids []cluster.JobID
-		for range mostRevised + 12 {
+		for range learn.MostRevised + 12 {
 			ids = append(ids, r.submit(whole))
 		}
 		told := func() (n [3]int) {
@@ -439,7 +435,7 @@ func TestManyJobsThatWaitAreRevisedInTurn(t *testing.T) {
 			}
 			return n
 		}
-		for i, want := range [][3]int{{10, mostRevised, 0}, {9, 1, mostRevised}} {
+		for i, want := range [][3]int{{10, learn.MostRevised, 0}, {9, 1, learn.MostRevised}} {
 			o := r.order(cluster.Start)
 			r.fake.launched(o)
 			synctest.Wait()
@@ -480,37 +476,4 @@ func BenchmarkLearningForManyThatWait(b *testing.B) {
 		}
 		r.submit(whole) // after the forecasts are revised
 	}
-}
-
-// Of each user the applications stay that ran last.
-func TestForget(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, fifo(t))
-		defer r.end()
-		for i := range appsKept + 3 {
-			a := store.App{UID: user.UID, User: user.User, Name: fmt.Sprint("once-", i), Learned: json.RawMessage("{}"),
-				LearnedAt: timeline.Time(i)}
-			if err := r.store.PutLearned(t.Context(), a); err != nil {
-				t.Fatal(err)
-			}
-		}
-		known := func() int {
-			apps, err := r.store.Apps(t.Context(), user.UID, user.User)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return len(apps)
-		}
-		l := learner{Driver: r.Driver, taught: appsBeyond - 1}
-		if l.forget(t.Context()); known() != appsKept+3 {
-			t.Errorf("%d applications are known, want all", known())
-		}
-		l.taught++
-		if l.forget(t.Context()); known() != appsKept || l.taught != 0 {
-			t.Errorf("%d applications are known, want %d", known(), appsKept)
-		}
-		if _, err := r.store.App(t.Context(), user.UID, user.User, "once-2"); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("the third application: %v", err)
-		}
-	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/learn"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -174,8 +175,8 @@ func longLife(t *testing.T, dir string, jobs int, random *rand.Rand) {
 		}
 	}
 	for _, h := range seen {
-		if h.apps > appsKept+2*appsBeyond {
-			t.Errorf("%d applications are known, want at most %d, and those of the latest jobs", h.apps, appsKept)
+		if h.apps > learn.AppsKept+2*learn.AppsBeyond {
+			t.Errorf("%d applications are known, want at most %d, and those of the latest jobs", h.apps, learn.AppsKept)
 		}
 	}
 	grows("memory in bytes", func(h holding) int64 { return h.heap }, 1<<20)

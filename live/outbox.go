@@ -92,7 +92,7 @@ func (d *Driver) flush() {
 	}
 	d.forget(out.forget)
 	if len(out.ended) > 0 {
-		d.learning.jobsEnded()
+		d.learner.JobsEnded()
 	}
 }
 

@@ -98,7 +98,7 @@ func (k *keeping) keyAdded() {
 // files that remain after a crash are removed at the next start.
 func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (Pruned, error) {
 	select {
-	case <-d.learning.caughtUp(): // A job that is removed teaches nothing.
+	case <-d.learner.CaughtUp(): // A job that is removed teaches nothing.
 	case <-ctx.Done():
 		return Pruned{}, ctx.Err()
 	}

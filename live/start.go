@@ -12,6 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/drive"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -198,8 +199,5 @@ func clock(t timeline.Time) string {
 
 // instant converts t to a time.Time; the zero Time, which means never, becomes the zero time.Time.
 func instant(t timeline.Time) time.Time {
-	if t == 0 || t == timeline.Never {
-		return time.Time{}
-	}
-	return time.Unix(0, int64(t))
+	return drive.Instant(t)
 }

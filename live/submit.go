@@ -139,10 +139,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	}
 	times := profile.Untimed(&j)
 	if j.App != "" {
-		if err := d.withHistory(ctx, appOf(s.Caller, j.App), func(h *profile.History, _ error) (*taught, error) {
-			h.Forecast(&j, times)
-			return nil, nil
-		}); err != nil {
+		if err := d.learner.Forecast(ctx, s.Caller, &j, times); err != nil {
 			return store.Job{}, err
 		}
 	}

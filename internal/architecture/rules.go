@@ -64,6 +64,8 @@ var narrower = []folder{
 		"a cache needs no knowledge of what it keeps"},
 	{"live/drive", []string{"core"},
 		"whoever owns an engine in real time has the same clock, agenda and steps: live and pool"},
+	{"live/learn", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/profile", "live/drive",
+		"live/store"}, "what runs taught does not depend on who runs jobs: it knows no driver and no engine"},
 	{"live/store", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/profile", "durable"},
 		"what must survive is stored as it is submitted; the store does not decide and does not run anything"},
 	{"node/agent", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/memory", "durable",

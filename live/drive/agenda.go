@@ -27,6 +27,14 @@ func (c Clock) Now() timeline.Time {
 	return timeline.Time(c.begun.UnixNano()).Add(time.Since(c.begun))
 }
 
+// Instant returns the time that a Clock shows as t; the zero time.Time for 0 and timeline.Never, which are no times.
+func Instant(t timeline.Time) time.Time {
+	if t == 0 || t == timeline.Never {
+		return time.Time{}
+	}
+	return time.Unix(0, int64(t))
+}
+
 // Agenda is the times at which a policy is to be woken, and the events that are to be handled later than they
 // arrived. It is not safe for concurrent use.
 type Agenda struct {

@@ -1,4 +1,4 @@
-package live
+package learn
 
 import (
 	"context"
@@ -11,21 +11,20 @@ import (
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-// ownedApp is an application of an owner.
-type ownedApp struct {
-	uid       uint32
-	user, app string
+// App is an application of an owner.
+type App struct {
+	UID        uint32
+	User, Name string
 }
 
-func appOf(owner cluster.Credentials, app string) ownedApp {
-	return ownedApp{owner.UID, owner.User, app}
-}
+// AppOf returns an application of a user.
+func AppOf(owner cluster.Credentials, name string) App { return App{owner.UID, owner.User, name} }
 
 // histories keeps histories of the store in memory: models are fitted once after a run, which takes up to a third of a
 // second with 40 runs of six phases, and not at each submission. Its methods may be called from any goroutine.
 type histories struct {
 	mu    sync.Mutex
-	known map[ownedApp]*knownHistory
+	known map[App]*knownHistory
 	uses  uint64
 }
 
@@ -42,14 +41,14 @@ type knownHistory struct {
 // mostHistories is how many histories are kept in memory.
 const mostHistories = 200
 
-func (c *histories) of(key ownedApp) *knownHistory {
+func (c *histories) of(key App) *knownHistory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.uses++
 	k := c.known[key]
 	if k == nil {
 		if c.known == nil {
-			c.known = map[ownedApp]*knownHistory{}
+			c.known = map[App]*knownHistory{}
 		}
 		if len(c.known) >= mostHistories {
 			c.drop()
@@ -63,7 +62,7 @@ func (c *histories) of(key ownedApp) *knownHistory {
 
 // drop drops the least recently used history.
 func (c *histories) drop() {
-	var oldest ownedApp
+	var oldest App
 	least := c.uses
 	for key, k := range c.known {
 		if k.used <= least {
@@ -79,19 +78,32 @@ type taught struct {
 	by  []cluster.JobID
 }
 
-// withHistory calls f with the history of an application. If it cannot be read, f gets an empty history and the reason,
-// unreadable. If f adds runs, it must return what is to be stored.
-func (d *Driver) withHistory(ctx context.Context, key ownedApp, f func(h *profile.History, unreadable error) (*taught,
+// Read calls f with the history of an application, which f must not keep. If the history cannot be read, f gets an
+// empty one and the reason, unreadable. The error is that of f, or of the store.
+func (l *Learner) Read(ctx context.Context, key App, f func(h *profile.History, unreadable error) error) error {
+	return l.with(ctx, key, func(h *profile.History, unreadable error) (*taught, error) { return nil, f(h, unreadable) })
+}
+
+// Forecast fills in what the tasks of a job are expected to demand when: see profile.History.Forecast.
+func (l *Learner) Forecast(ctx context.Context, owner cluster.Credentials, j *cluster.Job, untimed []int) error {
+	return l.Read(ctx, AppOf(owner, j.App), func(h *profile.History, _ error) error {
+		h.Forecast(j, untimed)
+		return nil
+	})
+}
+
+// with is Read for an f that may add runs: then it returns what is to be stored.
+func (l *Learner) with(ctx context.Context, key App, f func(h *profile.History, unreadable error) (*taught,
 	error)) error {
-	k := d.learning.of(key)
+	k := l.histories.of(key)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err := d.readHistory(ctx, key, k); err != nil {
+	if err := l.read(ctx, key, k); err != nil {
 		return err
 	}
 	changed, err := f(k.h, k.failed)
 	if err == nil && changed != nil {
-		err = d.store.PutLearned(ctx, changed.app, changed.by...)
+		err = l.store.PutLearned(ctx, changed.app, changed.by...)
 		k.at, k.size, k.failed = changed.app.LearnedAt, len(changed.app.Learned), nil
 	}
 	if err != nil {
@@ -100,9 +112,9 @@ func (d *Driver) withHistory(ctx context.Context, key ownedApp, f func(h *profil
 	return err
 }
 
-// readHistory brings k up to date with the store.
-func (d *Driver) readHistory(ctx context.Context, key ownedApp, k *knownHistory) error {
-	a, err := d.store.App(ctx, key.uid, key.user, key.app)
+// read brings k up to date with the store.
+func (l *Learner) read(ctx context.Context, key App, k *knownHistory) error {
+	a, err := l.store.App(ctx, key.UID, key.User, key.Name)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
@@ -116,12 +128,12 @@ func (d *Driver) readHistory(ctx context.Context, key ownedApp, k *knownHistory)
 	h, notes, err := profile.ReadHistory(a.Learned)
 	switch {
 	case err != nil:
-		d.log.Warn("what was learned of an application cannot be read: its history begins anew with its next run", "app",
-			key.app, "uid", key.uid, "error", err)
+		l.log.Warn("what was learned of an application cannot be read: its history begins anew with its next run", "app",
+			key.Name, "uid", key.UID, "error", err)
 		k.failed = err
 		return nil
 	case len(notes) > 0:
-		d.log.Warn("what was learned of an application is not sound, and used in part", "app", key.app, "uid", key.uid,
+		l.log.Warn("what was learned of an application is not sound, and used in part", "app", key.Name, "uid", key.UID,
 			"notes", notes)
 	}
 	k.h = h

@@ -1,0 +1,65 @@
+package learn
+
+import (
+	"context"
+	"slices"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/profile"
+)
+
+// Added says what was added to the history of an application: Runs. Known were in it already.
+type Added struct {
+	Name        string
+	Runs, Known int
+}
+
+// Import adds the runs of h to the histories of the applications of a user, whatever owner h states. They count as the
+// latest runs, of owner. A run that is in the history already, which is one of the same stage that ended at the same
+// time after the same duration, is not added again. The result has an entry for each application, by name; after an
+// error, for those before it.
+func (l *Learner) Import(ctx context.Context, by cluster.Credentials, owner string,
+	h *profile.History) (all []Added, err error) {
+	runs := map[string][]lesson{}
+	var names []string
+	for _, app := range h.Apps() {
+		if runs[app.Name] == nil {
+			names = append(names, app.Name)
+		}
+		kept, _ := h.Runs(app)
+		for _, r := range kept {
+			runs[app.Name] = append(runs[app.Name],
+				lesson{app: profile.App{Owner: owner, Name: app.Name, Stage: app.Stage}, run: r})
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		key := AppOf(by, name)
+		news, err := l.unknownOf(ctx, key, runs[name])
+		if err == nil && len(news) > 0 {
+			err = l.teach(ctx, key, &course{runs: news})
+		}
+		if err != nil {
+			return all, err
+		}
+		all = append(all, Added{name, len(news), len(runs[name]) - len(news)})
+		l.revise(ctx, key)
+	}
+	return all, nil
+}
+
+// unknownOf returns the runs that are not in the history of their application yet.
+func (l *Learner) unknownOf(ctx context.Context, key App, runs []lesson) (news []lesson, err error) {
+	err = l.Read(ctx, key, func(h *profile.History, _ error) error {
+		for _, r := range runs {
+			kept, _ := h.Runs(r.app)
+			if !slices.ContainsFunc(kept, func(k profile.Run) bool {
+				return k.Ended == r.run.Ended && k.Duration == r.run.Duration
+			}) {
+				news = append(news, r)
+			}
+		}
+		return nil
+	})
+	return news, err
+}
