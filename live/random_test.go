@@ -673,7 +673,7 @@ func (m *machine) compare(t *testing.T, r *rig) {
 			if b.throttle.At > r.now() {
 				bound = b.throttle.Bound
 			}
-			if th, ok := task.Bounded(r.now()); ok && th.Decision == 0 && th.Bound != bound || !ok &&
+			if th, ok := task.Bounded(r.now()); ok && th.Decision == 0 && th.Most != bound || !ok &&
 				bound != (resource.Vector{}) && task.Throttled == nil {
 				t.Errorf("container %s is bounded to %v, and the engine says %+v", id, bound, task.Throttled)
 			}

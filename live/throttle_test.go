@@ -95,7 +95,7 @@ func (r *throttled) is(want *Throttle) {
 	if err := r.do(r.t.Context(), func() {
 		job, _ := r.engine.Snapshot().Job(r.job)
 		if th, ok := job.Tasks[0].Bounded(r.now()); ok {
-			bound = th.Bound[resource.Disk]
+			bound = th.Most[resource.Disk]
 		}
 	}); err != nil {
 		r.t.Fatal(err)

@@ -1,25 +1,18 @@
 package book
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // Hold is the newest order to stop a running task or to let it go on.
 type Hold struct {
+	Order
 	// By are the holders that the order names, never the memory manager; 0 if the task may go on. Owner and Leveling are
 	// the records of these holders, zero for a holder that By does not name.
 	By              cluster.Holders
 	Owner, Leveling Held
-	// Decision is the newest Suspend or Resume; 0 if the task was found held. InForce says that it was carried out, Failed
-	// that it failed.
-	Decision        cluster.DecisionID
-	InForce, Failed bool
-
-	earlier []cluster.DecisionID // Suspends and Resumes before the newest that have not been answered
 }
 
 // Held is what is recorded of one holder of a task.
@@ -36,18 +29,14 @@ type Held struct {
 	PageOut bool
 }
 
-// Suspend stops the programs of a running task on behalf of its owner, until Resume names the owner. It is ignored if
-// the owner holds the task already, or if the task is being killed.
-func (p *Plan) Suspend(t *TaskState, by cluster.Holders, why cluster.Reason) {
+// Suspend stops the programs of a running task on behalf of its owner, who wants its memory to be paged out or to stay,
+// until Resume names the owner. It is ignored if nothing would change, or if the task is being killed.
+func (p *Plan) Suspend(t *TaskState, pageOut bool, why cluster.Reason) {
 	h := t.heldFor()
-	if by&cluster.HeldByLeveling != 0 {
-		p.fail("suspend task %s for %q: leveling holds a task until a given time", t.ID, by)
-		return
+	if h.By |= cluster.HeldByOwner; h.Owner.Since == 0 {
+		h.Owner.Since = p.now
 	}
-	if by&^h.By&cluster.HeldByOwner != 0 {
-		h.Owner = Held{Since: p.now, Why: why}
-	}
-	h.By |= by
+	h.Owner.Why, h.Owner.PageOut = why, pageOut
 	p.hold(t, h, why)
 }
 
@@ -100,21 +89,14 @@ func (p *Plan) Resume(t *TaskState, by cluster.Holders, why cluster.Reason) {
 	p.hold(t, h, why)
 }
 
-// suspendForOwner is Suspend on behalf of the owner, who wants the memory of the task to be paged out, or to come back.
-func (p *Plan) suspendForOwner(t *TaskState, pageOut bool, why cluster.Reason) {
-	h := t.heldFor()
-	if h.By |= cluster.HeldByOwner; h.Owner.Since == 0 {
-		h.Owner.Since = p.now
-	}
-	h.Owner.Why, h.Owner.PageOut = why, pageOut
-	p.hold(t, h, why)
+// wanted is the hold that the order demands.
+func (h *Hold) wanted() cluster.Hold {
+	return cluster.Hold{By: h.By, Until: h.Leveling.Until, For: h.Leveling.For,
+		PageOut: h.Owner.PageOut || h.Leveling.PageOut}
 }
 
 // pagesOut reports whether the newest order wants the memory of t to be paged out.
-func (t *TaskState) pagesOut() bool { return t.Hold != nil && t.Hold.pageOut() }
-
-// pageOut reports whether a holder wants the memory of the task to be paged out.
-func (h *Hold) pageOut() bool { return h.Owner.PageOut || h.Leveling.PageOut }
+func (t *TaskState) pagesOut() bool { return t.Hold != nil && t.Hold.wanted().PageOut }
 
 // heldBy returns the holders that the newest order names.
 func (t *TaskState) heldBy() cluster.Holders {
@@ -160,31 +142,22 @@ func (t *TaskState) GoesOnAt(now timeline.Time) timeline.Time {
 
 // hold orders that a task is held as newer says, unless it is.
 func (p *Plan) hold(t *TaskState, newer Hold, why cluster.Reason) {
-	was, by := t.heldFor(), newer.By
+	was := t.heldFor()
+	is := newer.wanted()
 	switch {
-	case t.Killing || by == was.By && newer.Leveling.Until == was.Leveling.Until &&
-		newer.Leveling.For == was.Leveling.For && newer.pageOut() == was.pageOut():
+	case t.Killing || is == was.wanted():
 		return
 	case !t.Running:
-		p.fail("suspend or resume task %s for %q: it is not running", t.ID, by)
-		return
-	case by > cluster.AllHolders || by&cluster.HeldByMemory != 0:
-		p.fail("suspend or resume task %s for %q: the memory manager of a node decides by itself", t.ID, by)
+		p.fail("suspend or resume task %s for %q: it is not running", t.ID, is.By)
 		return
 	}
 	kind := cluster.Suspend
-	if by == 0 {
+	if is.By == 0 {
 		kind = cluster.Resume
 	}
 	d := p.add(kind, t.ID, t.Node.ID, why)
-	d.By, d.At, d.For, d.PageOut = by, newer.Leveling.Until, newer.Leveling.For, newer.pageOut()
-	newer.Decision = d.ID
-	if last := t.Hold; last != nil {
-		newer.earlier = last.earlier
-		if !last.InForce && !last.Failed {
-			newer.earlier = append(newer.earlier, last.Decision)
-		}
-	}
+	d.By, d.At, d.For, d.PageOut = is.By, is.Until, is.For, is.PageOut
+	newer.Order = t.order(cluster.WantHold).next(d.ID, resource.Vector{})
 	t.Hold = &newer
 	p.leveled.note(t)
 	p.relend(t) // now: the policy must not lend the cores of a task that is about to go on once more
@@ -193,27 +166,11 @@ func (p *Plan) hold(t *TaskState, newer Hold, why cluster.Reason) {
 	p.Changes.Progress = append(p.Changes.Progress, t.Node.ID)
 }
 
-// answersHold reports whether an event answers a Suspend or Resume of t.
-func (t *TaskState) answersHold(e *cluster.Event) bool {
-	h := t.Hold
-	return h != nil && e.Decision != 0 && (h.Decision == e.Decision && !h.InForce && !h.Failed ||
-		slices.Contains(h.earlier, e.Decision))
-}
-
-// answerHold records the answer to a Suspend or Resume of t. Whether its programs stand still is another event.
-func (s *Snapshot) answerHold(t *TaskState, e *cluster.Event) error {
-	h := t.Hold
-	switch {
-	case e.Decision != h.Decision:
-		h.earlier = slices.DeleteFunc(h.earlier, func(id cluster.DecisionID) bool { return id == e.Decision })
-		return nil
-	case e.Kind == cluster.DecisionSuperseded:
-		return fmt.Errorf("task %s: the order %d is superseded, but it is the newest", t.ID, e.Decision)
-	}
-	h.InForce, h.Failed = e.Kind == cluster.DecisionDone, e.Kind == cluster.DecisionFailed
-	if h.InForce && h.By == 0 && len(h.earlier) == 0 {
+// answeredHold is what follows from the answer to the newest Suspend or Resume of t. Whether its programs stand still
+// is another event.
+func (s *Snapshot) answeredHold(t *TaskState) {
+	if h := t.Hold; h.InForce && h.By == 0 && len(h.earlier) == 0 {
 		t.Hold = nil
 	}
 	s.relend(t)
-	return nil
 }

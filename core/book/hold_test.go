@@ -201,12 +201,6 @@ func TestImpossibleHolds(t *testing.T) {
 		{func(p *Plan, task *TaskState) {
 			p.SuspendUntil(task, p.now+1, task.ID, cluster.Because(cluster.LevelingEnds))
 		}, "must be another task"},
-		{func(p *Plan, task *TaskState) {
-			p.Suspend(task, cluster.HeldByLeveling, cluster.Because(cluster.PausedByOwner))
-		}, "until a given time"},
-		{func(p *Plan, task *TaskState) {
-			p.Suspend(task, cluster.HeldByMemory, cluster.Because(cluster.PausedByOwner))
-		}, "decides by itself"},
 	} {
 		l := newLending(t, true, 1)
 		id := l.start()[0]

@@ -101,14 +101,6 @@ func (s *Snapshot) Quiet() bool {
 	return true
 }
 
-// underWay reports whether an order about t other than its start has no answer yet.
-func (t *TaskState) underWay() bool {
-	h, th, r := t.Hold, t.Throttled, t.Resized
-	return t.Killing || h != nil && (!h.InForce && !h.Failed || len(h.earlier) > 0) || th != nil &&
-		(!th.InForce || len(th.earlier) > 0) ||
-		r != nil && (!r.InForce && !r.Failed || len(r.earlier) > 0)
-}
-
 // goOnAsTold begins to decide after an Inventory. What must be done about jobs that are ended or paused is still to
 // be done.
 func (s *Snapshot) goOnAsTold() {
@@ -209,11 +201,11 @@ func (t *TaskState) adopted(now timeline.Time) cluster.Event {
 		found.Progress = &p
 	}
 	if bound, ok := t.Bounded(now); ok {
-		found.Bound, found.Until = bound.Bound, bound.Until
+		found.Bound, found.Until = bound.Most, bound.Until
 	}
 	if h := t.Hold; h != nil && (h.By != 0 || h.Failed) {
-		found.HeldBy, found.PageOut = h.By, h.pageOut()
-		found.HeldUntil, found.HeldFor = h.Leveling.Until, h.Leveling.For
+		is := h.wanted()
+		found.HeldBy, found.PageOut, found.HeldUntil, found.HeldFor = is.By, is.PageOut, is.Until, is.For
 		found.HeldSince, found.HeldWhy, found.HoldFailed = h.Leveling.Since, h.Leveling.Why, h.Failed
 	}
 	if r := t.Resized; r != nil && r.InForce {

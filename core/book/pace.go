@@ -51,7 +51,7 @@ func (t *TaskState) walk(from timeline.Time, left time.Duration, until timeline.
 		if ok {
 			demand = &t.Stage().Phases[phase].Demand
 		}
-		share := pace(demand, &th.Bound)
+		share := pace(demand, &th.Most)
 		lasts, most := float64(part)/share, min(until, th.Until).Sub(from)
 		if lasts >= float64(most) {
 			from, left = from.Add(most), left-min(left, time.Duration(float64(most)*share))

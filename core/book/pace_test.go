@@ -144,7 +144,7 @@ func TestPaceOfTasks(t *testing.T) {
 				adopted := cluster.Event{Kind: cluster.TaskAdopted, Task: task.ID, Grant: task.Grant, Launched: task.Launched,
 					Found: &cluster.Condition{Progress: &progress}}
 				if task.Throttled != nil {
-					adopted.Found.Bound, adopted.Found.Until = task.Throttled.Bound, task.Throttled.Until
+					adopted.Found.Bound, adopted.Found.Until = task.Throttled.Most, task.Throttled.Until
 				}
 				s = newSnapshot()
 				apply(now, node)

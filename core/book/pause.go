@@ -153,7 +153,7 @@ func (p *Plan) holdPaused() {
 			switch is, out := j.Paused(t.ID), j.pagesOut(t.ID); {
 			case !t.Running || t.Killing:
 			case is && (!held || out != t.Hold.Owner.PageOut):
-				p.suspendForOwner(t, out, cluster.Because(cluster.PausedByOwner))
+				p.Suspend(t, out, cluster.Because(cluster.PausedByOwner))
 			case !is && held:
 				p.Resume(t, cluster.HeldByOwner, cluster.Because(cluster.ResumedByOwner))
 			}

@@ -1,8 +1,6 @@
 package book
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -12,47 +10,40 @@ import (
 
 // Resized is the newest change of the grant of a running task.
 type Resized struct {
-	// Want is the grant that was decided, Was the grant that it replaces.
+	Order
+	// Want is the grant that was decided, Was the grant that it replaces, which the task keeps if the order fails.
 	Want, Was resource.Vector
 	// Why is the reason of the decision, Since when it was taken.
 	Why   cluster.Reason
 	Since timeline.Time
-	// Decision is the newest Resize of the task; 0 if the task was found resized. InForce says that it was carried out,
-	// Failed that it failed: the task keeps Was.
-	Decision        cluster.DecisionID
-	InForce, Failed bool
-
-	earlier []unanswered // Resizes before the newest that have not been answered
-}
-
-type unanswered struct {
-	id   cluster.DecisionID
-	want resource.Vector
 }
 
 // WantedGrant returns the grant that was decided last and has not failed. Grant has more memory until a Resize that
 // takes memory back is carried out.
 func (t *TaskState) WantedGrant() resource.Vector {
-	switch r := t.Resized; {
-	case r == nil:
+	if t.Resized == nil {
 		return t.Grant
-	case r.Failed:
-		return r.Was
-	default:
-		return r.Want
 	}
+	return t.Resized.wanted()
+}
+
+func (r *Resized) wanted() resource.Vector {
+	if r.Failed {
+		return r.Was
+	}
+	return r.Want
 }
 
 // counts is the grant that counts: what was decided last, with the most memory that the container may have until all
 // orders are answered.
-func (t *TaskState) counts() resource.Vector {
-	r, grant := t.Resized, t.WantedGrant()
+func (r *Resized) counts() resource.Vector {
+	grant := r.wanted()
 	memory := grant[resource.Memory]
 	if !r.InForce {
 		memory = max(memory, r.Was[resource.Memory])
 	}
 	for i := range r.earlier {
-		memory = max(memory, r.earlier[i].want[resource.Memory])
+		memory = max(memory, r.earlier[i].grant[resource.Memory])
 	}
 	return grant.With(resource.Memory, memory)
 }
@@ -85,65 +76,24 @@ func (p *Plan) Resize(t *TaskState, grant resource.Vector, why cluster.Reason) {
 		p.fail("resize task %s to %v: its container has at most %d bytes", t.ID, grant, t.Stage().MaxMemory)
 		return
 	}
-	before := t.Resized
-	t.resize(Resized{Want: grant, Was: t.Grant, Why: why, Since: p.now, Decision: p.lastID + 1})
-	counts := t.counts()
+	newer := Resized{Want: grant, Was: t.Grant, Why: why, Since: p.now, Order: Order{Decision: p.lastID + 1}}
+	if last := t.Resized; last != nil {
+		newer.Order = last.next(newer.Decision, last.Want)
+		if newer.Was = last.Was; last.InForce {
+			newer.Was = last.Want
+		}
+	}
+	counts := newer.counts()
 	if more, unused := counts[resource.Memory]-t.Grant[resource.Memory],
 		t.Node.Spare()[resource.Memory]; t.OutLent == 0 && more > max(0, unused) {
-		t.Resized = before
 		p.fail("resize task %s to %v: it needs %d bytes more, and node %q has %d", t.ID, grant, more, t.Node.Name, unused)
 		return
 	}
+	t.Resized = &newer
 	d := p.add(cluster.Resize, t.ID, t.Node.ID, why)
 	d.Grant, d.Envelope = grant, t.Job.Envelope(int(t.ID.Stage), grant[resource.Memory], t.Node.Capacity[resource.Memory])
 	d.Envelope.MostCPU = t.MostCPU
 	p.regrant(p.now, t, counts)
-}
-
-// resize replaces the resize of t by a newer one, which has not been carried out.
-func (t *TaskState) resize(newer Resized) {
-	if last := t.Resized; last != nil {
-		newer.earlier = slices.Clip(last.earlier)
-		switch {
-		case last.InForce:
-			newer.Was = last.Want
-		default:
-			newer.Was = last.Was
-			if !last.Failed {
-				newer.earlier = append(newer.earlier, unanswered{last.Decision, last.Want})
-			}
-		}
-	}
-	t.Resized = &newer
-}
-
-// answersResize reports whether an event answers a Resize of t.
-func (t *TaskState) answersResize(e *cluster.Event) bool {
-	r := t.Resized
-	return r != nil && e.Decision != 0 && (r.Decision == e.Decision && !r.InForce && !r.Failed ||
-		r.earlierAt(e.Decision) >= 0)
-}
-
-func (r *Resized) earlierAt(id cluster.DecisionID) int {
-	return slices.IndexFunc(r.earlier, func(u unanswered) bool { return u.id == id })
-}
-
-// answerResize records the answer to a Resize of t.
-func (s *Snapshot) answerResize(now timeline.Time, t *TaskState, e *cluster.Event) error {
-	r := t.Resized
-	switch i := r.earlierAt(e.Decision); {
-	case i >= 0 && e.Kind == cluster.DecisionDone && !r.InForce && !r.Failed:
-		r.Was = r.earlier[i].want
-		fallthrough
-	case i >= 0:
-		r.earlier = slices.Delete(r.earlier, i, i+1)
-	case e.Kind == cluster.DecisionSuperseded:
-		return fmt.Errorf("task %s: resize %d is superseded, but it is the newest", t.ID, e.Decision)
-	default:
-		r.InForce, r.Failed = e.Kind == cluster.DecisionDone, e.Kind == cluster.DecisionFailed
-	}
-	s.regrant(now, t, t.counts())
-	return nil
 }
 
 // regrant changes the grant of a running task, and what follows from it.

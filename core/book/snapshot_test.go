@@ -752,7 +752,7 @@ func decideAnything(t *rapid.T, p *Plan) {
 			}
 		case 5:
 			if len(n.Tasks) > 0 && n.Tasks[0].Running {
-				p.Suspend(n.Tasks[0], cluster.HeldByOwner, cluster.Because(cluster.PausedByOwner))
+				p.Suspend(n.Tasks[0], number("pages out", 0, 1) == 1, cluster.Because(cluster.PausedByOwner))
 			}
 		case 6:
 			if len(n.Tasks) > 0 && n.Tasks[0].Running {

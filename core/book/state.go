@@ -318,16 +318,15 @@ func (s *Snapshot) takeSlot() int {
 // answer records what became of a decision that a driver carries out.
 func (s *Snapshot) answer(now timeline.Time, e *cluster.Event) error {
 	t, _ := s.byTask.get(e.Task)
-	switch {
-	case t != nil && t.answersThrottle(e):
-		return s.answerThrottle(now, t, e)
-	case t != nil && t.answersHold(e):
-		return s.answerHold(t, e)
-	case t != nil && t.answersResize(e):
-		return s.answerResize(now, t, e)
-	case e.Kind == cluster.DecisionDone:
+	for f := range cluster.NumWantFields {
+		if t != nil && t.order(f).awaits(e.Decision) {
+			return s.answerOrder(now, t, f, e)
+		}
+	}
+	switch e.Kind {
+	case cluster.DecisionDone:
 		return s.launch(now, e.Task, t)
-	case e.Kind == cluster.DecisionFailed:
+	case cluster.DecisionFailed:
 		if t != nil && t.Running {
 			return fmt.Errorf("task %s: decision %d failed, but it is not under way, and the task runs", e.Task, e.Decision)
 		}
@@ -418,22 +417,7 @@ func (s *Snapshot) adopt(now timeline.Time, e *cluster.Event) error {
 		return nil
 	}
 	s.markRunning(t, e.Launched)
-	if found.Was != (resource.Vector{}) {
-		t.Resized = &Resized{Want: e.Grant, Was: found.Was, Why: found.Why, Since: found.Resized, InForce: true}
-	}
-	if found.Bound != (resource.Vector{}) {
-		t.Throttled = &Throttled{Bound: found.Bound, Until: found.Until, InForce: true, begun: now}
-	}
-	if found.HeldBy != 0 || found.HoldFailed {
-		t.Hold = &Hold{By: found.HeldBy, Owner: Held{PageOut: found.PageOut}, InForce: !found.HoldFailed,
-			Failed: found.HoldFailed}
-		if found.HeldBy&cluster.HeldByLeveling != 0 {
-			t.Hold.Leveling = Held{Since: found.HeldSince, Why: found.HeldWhy, Until: found.HeldUntil, For: found.HeldFor,
-				PageOut: found.PageOut}
-			s.leveled.note(t)
-		}
-		s.unmet(j)
-	}
+	s.adoptOrders(now, t, &found)
 	t.resume(now, found.Progress)
 	t.Out, t.Idle = found.Out, found.Idle
 	s.relend(t)

@@ -36,7 +36,7 @@ func TestThrottle(t *testing.T) {
 	throttled := func(now timeline.Time, bound resource.Amount, inForce bool) {
 		t.Helper()
 		th, ok := s.task(id).Bounded(now)
-		if ok != (bound > 0) || ok && (th.Bound != diskBound(bound) || th.InForce != inForce) {
+		if ok != (bound > 0) || ok && (th.Most != diskBound(bound) || th.InForce != inForce) {
 			t.Fatalf("at %v it is bounded (%v): %+v, want %d, in force %v", now, ok, th, bound, inForce)
 		}
 	}
@@ -143,7 +143,7 @@ func TestAdoptedThrottle(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if th, ok := s.task(cluster.TaskID{Job: 1}).Bounded(19); !ok || !th.InForce || th.Bound != diskBound(7) {
+	if th, ok := s.task(cluster.TaskID{Job: 1}).Bounded(19); !ok || !th.InForce || th.Most != diskBound(7) {
 		t.Errorf("it is bounded (%v): %+v", ok, th)
 	}
 	if err := s.apply(0, &cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Index: 1},

@@ -76,7 +76,7 @@ func (b *backoff) throttle(now timeline.Time, p *book.Plan, n *book.NodeState, a
 		}
 		for k := range d.most {
 			if throttled && n.Pressed[k] == 0 { // a resource that was pressed before
-				d.most[k] = before.Bound[k]
+				d.most[k] = before.Most[k]
 			}
 		}
 		because := cluster.BecauseNodePressure

@@ -44,7 +44,7 @@ func (s slowBackoff) relieve(now timeline.Time, p *book.Plan) {
 			}
 			for _, k := range rates {
 				if throttled && n.Pressed[k] == 0 {
-					most[i][k] = before.Bound[k]
+					most[i][k] = before.Most[k]
 				}
 			}
 			p.Throttle(t, most[i], now.Add(s.lasts), cluster.BecauseNodePressure(rates[0], 0, 0))
@@ -127,7 +127,7 @@ func pressure(t *rapid.T, s *book.Snapshot) (e cluster.Event, ok bool) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	for _, n := range s.Nodes {
 		for _, task := range n.Tasks {
-			if th := task.Throttled; th != nil && !th.InForce && number("answered", 0, 2) == 0 {
+			if th := task.Throttled; th != nil && !th.InForce && !th.Failed && number("answered", 0, 2) == 0 {
 				return cluster.Event{Kind: rapid.SampledFrom([]cluster.EventKind{cluster.DecisionDone,
 					cluster.DecisionFailed}).Draw(t, "answer"), Task: task.ID, Decision: th.Decision}, true
 			}
