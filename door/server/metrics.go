@@ -6,15 +6,16 @@ import (
 	"net/http"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/server/openapi"
 	"github.com/bellows-rm/bellows/live"
 )
 
@@ -58,11 +59,11 @@ func (m *metrics) handler() http.Handler {
 var unnamed = map[string]string{"GET /openapi.json": "openapi", "GET /metrics": "metrics"}
 
 // counted counts the requests to a handler of the operations of a document.
-func (m *metrics) counted(doc *openapi3.T, next http.Handler) http.Handler {
+func (m *metrics) counted(doc openapi.Document, next http.Handler) http.Handler {
 	operations := map[string]string{} // by pattern
-	for path, item := range doc.Paths.Map() {
-		for method, o := range item.Operations() {
-			operations[method+" "+path] = o.OperationID
+	for path, item := range doc.Paths {
+		for method, o := range item {
+			operations[strings.ToUpper(method)+" "+path] = o.OperationID
 		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,8 +19,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/getkin/kin-openapi/openapi3"
-
+	"github.com/bellows-rm/bellows/door/server/openapi"
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live"
 )
@@ -27,7 +27,7 @@ import (
 // api is a set of operations and the document that describes them. Both come from the same types.
 type api struct {
 	mux     *http.ServeMux
-	doc     *openapi3.T
+	doc     openapi.Document
 	schemas schemas
 	bodies  bodyRoom
 	guard   guard
@@ -35,12 +35,12 @@ type api struct {
 }
 
 func newAPI(title, version, description string, g guard) *api {
-	a := &api{mux: http.NewServeMux(), schemas: schemas{openapi3.Schemas{}, map[string]reflect.Type{}},
+	a := &api{mux: http.NewServeMux(), schemas: schemas{map[string]*openapi.Schema{}, map[string]reflect.Type{}},
 		bodies: newBodyRoom(), guard: g, texts: newTexts()}
-	a.doc = &openapi3.T{
+	a.doc = openapi.Document{
 		OpenAPI: "3.1.0",
-		Info:    &openapi3.Info{Title: title, Version: version, Description: description},
-		Paths:   openapi3.NewPaths(),
+		Info:    openapi.Info{Title: title, Version: version, Description: description},
+		Paths:   map[string]openapi.Path{},
 	}
 	return a
 }
@@ -60,7 +60,7 @@ func register[In, Out any](a *api, who access, method, path, id, summary string,
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	who.check(id, new(In), out)
 	parameters, needs := parametersOf(in), who.needs(method, id)
-	a.describe(method, path, status, in, out, &openapi3.Operation{OperationID: id, Summary: summary,
+	a.describe(method, path, status, in, out, &openapi.Operation{OperationID: id, Summary: summary,
 		Description: who.words() + needs.words()})
 	_, answers := out.FieldByName("Body")
 	a.mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) {
@@ -326,9 +326,9 @@ func writeError(w http.ResponseWriter, e *live.Error) {
 }
 
 // describe adds an operation to the document.
-func (a *api) describe(method, path string, status int, in, out reflect.Type, o *openapi3.Operation) {
+func (a *api) describe(method, path string, status int, in, out reflect.Type, o *openapi.Operation) {
 	for _, p := range parametersOf(in) {
-		o.Parameters = append(o.Parameters, &openapi3.ParameterRef{Value: a.parameter(p)})
+		o.Parameters = append(o.Parameters, a.parameter(p))
 	}
 	if body, ok := in.FieldByName("Body"); ok {
 		content, required := a.contentOf(body.Type), true
@@ -336,75 +336,69 @@ func (a *api) describe(method, path string, status int, in, out reflect.Type, o 
 			o.Description += aboutMessages
 			required = line != reflect.TypeFor[executor.Cancellation]()
 		}
-		o.RequestBody = &openapi3.RequestBodyRef{Value: openapi3.NewRequestBody().WithRequired(required).WithContent(content)}
+		o.RequestBody = &openapi.RequestBody{Required: required, Content: content}
 	}
-	done := openapi3.NewResponse().WithDescription(http.StatusText(status))
+	done := openapi.Response{Description: http.StatusText(status)}
 	if body, ok := out.FieldByName("Body"); ok {
 		switch out {
 		case reflect.TypeFor[upgraded]():
 		case reflect.TypeFor[streamed]():
 			// Without a schema, generated clients in Python answer None.
-			done.WithContent(openapi3.Content{"application/octet-stream": openapi3.NewMediaType().WithSchema(
-				openapi3.NewStringSchema().WithFormat("binary"))})
+			binary := &openapi.Schema{Type: openapi.Types{"string"}, Format: "binary"}
+			done.Content = openapi.Content{"application/octet-stream": {Schema: binary}}
 		case reflect.TypeFor[events]():
 			a.schemas.of(reflect.TypeFor[live.Update]())
 			a.schemas.of(reflect.TypeFor[Machine]())
 			a.schemas.of(reflect.TypeFor[Dropped]())
-			done.WithDescription(
-				"Events update, whose data is an Update, on request machine, whose data is a Machine, and at last dropped, " +
-					"whose data is a Dropped")
-			done.WithContent(openapi3.Content{"text/event-stream": openapi3.NewMediaType()})
+			done.Description = "Events update, whose data is an Update, on request machine, whose data is a Machine, " +
+				"and at last dropped, whose data is a Dropped"
+			done.Content = openapi.Content{"text/event-stream": {}}
 		default:
-			done.WithContent(a.contentOf(body.Type))
+			done.Content = a.contentOf(body.Type)
 		}
 	}
-	problem := openapi3.NewMediaType().WithSchemaRef(a.schemas.of(reflect.TypeFor[Problem]()))
-	failed := openapi3.NewResponse().WithDescription("Error").WithContent(openapi3.Content{problemType: problem})
-	o.Responses = openapi3.NewResponses(
-		openapi3.WithStatus(status, &openapi3.ResponseRef{Value: done}), openapi3.WithName("default", failed))
-	a.doc.AddOperation(path, method, o)
+	problem := openapi.Content{problemType: {Schema: a.schemas.of(reflect.TypeFor[Problem]())}}
+	o.Responses = map[string]openapi.Response{
+		strconv.Itoa(status): done, "default": {Description: "Error", Content: problem}}
+	if a.doc.Paths[path] == nil {
+		a.doc.Paths[path] = openapi.Path{}
+	}
+	a.doc.Paths[path][strings.ToLower(method)] = o
 }
 
 // contentOf describes a body of JSON, or a message.
-func (a *api) contentOf(t reflect.Type) openapi3.Content {
+func (a *api) contentOf(t reflect.Type) openapi.Content {
 	if line, ok := lineOf(t); ok {
-		return openapi3.Content{executor.MediaType: openapi3.NewMediaType().WithSchemaRef(a.schemas.of(line))}
+		return openapi.Content{executor.MediaType: {Schema: a.schemas.of(line)}}
 	}
-	return openapi3.NewContentWithJSONSchemaRef(a.schemas.of(t))
+	return openapi.Content{"application/json": {Schema: a.schemas.of(t)}}
 }
 
-func (a *api) parameter(p parameter) *openapi3.Parameter {
-	s := a.schemas.of(p.field.Type).Value
-	if p.least != nil {
-		s.WithMin(float64(*p.least))
-	}
-	if p.most != nil {
-		s.WithMax(float64(*p.most))
-	}
-	for _, value := range p.values {
-		s.Enum = append(s.Enum, value)
-	}
+func (a *api) parameter(p parameter) openapi.Parameter {
+	s := a.schemas.of(p.field.Type)
+	s.Minimum = cmp.Or(p.least, s.Minimum)
+	s.Maximum = cmp.Or(p.most, s.Maximum)
+	s.Enum = p.values
 	if p.pattern != nil {
 		s.Pattern = p.pattern.String()
 	}
 	if example := p.field.Tag.Get("example"); example != "" {
-		s.Examples = []any{example}
+		s.Examples = []string{example}
 	}
-	return &openapi3.Parameter{
+	return openapi.Parameter{
 		Name: p.name, In: p.in, Required: p.in == "path", AllowEmptyValue: p.in == "query",
 		Description: p.field.Tag.Get("doc"),
-		Schema:      s.NewRef(),
+		Schema:      s,
 	}
 }
 
 // document returns the description of everything registered, as JSON.
 func (a *api) document() []byte {
-	token := openapi3.NewSecurityScheme().WithType("http").WithScheme("bearer").WithDescription(
-		"Over the network every request needs a token; over the socket none does.")
-	a.doc.Components = &openapi3.Components{Schemas: a.schemas.named,
-		SecuritySchemes: openapi3.SecuritySchemes{"token": {Value: token}}}
-	a.doc.Security = openapi3.SecurityRequirements{openapi3.NewSecurityRequirement(),
-		openapi3.NewSecurityRequirement().Authenticate("token")}
+	token := openapi.SecurityScheme{Type: "http", Scheme: "bearer",
+		Description: "Over the network every request needs a token; over the socket none does."}
+	a.doc.Components = openapi.Components{Schemas: a.schemas.named,
+		SecuritySchemes: map[string]openapi.SecurityScheme{"token": token}}
+	a.doc.Security = []map[string][]string{{}, {"token": {}}}
 	text, err := json.Marshal(a.doc)
 	if err != nil {
 		panic(fmt.Sprintf("server: describe the API: %v", err))

@@ -10,8 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/getkin/kin-openapi/openapi3"
-
+	"github.com/bellows-rm/bellows/door/server/openapi"
 	"github.com/bellows-rm/bellows/live"
 )
 
@@ -20,11 +19,8 @@ type standsFor interface{ described() reflect.Type }
 
 // schemas describe the JSON that package encoding/json makes of Go types, as JSON Schema 2020-12. Schemas of structs
 // have names, by which other schemas refer to them.
-//
-// Package openapi3gen is not used: it also lists fields of embedded structs that the outer struct hides from the JSON,
-// such as the elasticity of cluster.Stage in live.Stage.
 type schemas struct {
-	named openapi3.Schemas
+	named map[string]*openapi.Schema
 	types map[string]reflect.Type // by name
 }
 
@@ -36,27 +32,23 @@ var (
 )
 
 // of returns the schema of t. A pointer has the schema of its target, because null pointers are left out of the JSON.
-func (s schemas) of(t reflect.Type) *openapi3.SchemaRef {
+func (s schemas) of(t reflect.Type) *openapi.Schema {
 	if other, ok := reflect.Zero(t).Interface().(standsFor); ok {
 		t = other.described()
 	}
 	switch {
 	case t == timeType:
-		return openapi3.NewDateTimeSchema().NewRef()
+		return &openapi.Schema{Type: openapi.Types{"string"}, Format: "date-time"}
 	case t == rawType:
-		return openapi3.NewSchema().NewRef() // any JSON
+		return &openapi.Schema{} // any JSON
 	case t.Implements(valueMarshaler) || reflect.PointerTo(t).Implements(valueMarshaler):
 		panic(fmt.Sprintf("server: schema of %s: only its MarshalJSON knows", t))
 	case t == reflect.TypeFor[live.Kind]():
-		kind := openapi3.NewStringSchema()
-		for _, name := range live.KindNames() {
-			kind.Examples = append(kind.Examples, name)
-		}
-		return kind.NewRef()
+		return &openapi.Schema{Type: openapi.Types{"string"}, Examples: live.KindNames()}
 	case t.Implements(textMarshaler):
-		return openapi3.NewStringSchema().NewRef()
+		return &openapi.Schema{Type: openapi.Types{"string"}}
 	}
-	made := &openapi3.Schema{Type: &openapi3.Types{jsonType(t)}}
+	made := &openapi.Schema{Type: openapi.Types{jsonType(t)}}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return s.of(t.Elem())
@@ -65,20 +57,20 @@ func (s schemas) of(t reflect.Type) *openapi3.SchemaRef {
 	case reflect.Int32:
 		made.Format = "int32"
 	case reflect.Uint32:
-		made.WithMin(0).WithMax(math.MaxUint32)
+		made.Minimum, made.Maximum = new(int64(0)), new(int64(math.MaxUint32))
 	case reflect.Float64:
 		made.Format = "double"
 	case reflect.Slice:
-		made.Type = &openapi3.Types{"array", "null"}
+		made.Type = openapi.Types{"array", "null"}
 		made.Items = s.of(t.Elem())
 	case reflect.Array:
 		made.Items = s.of(t.Elem())
 	case reflect.Map:
-		made.AdditionalProperties.Schema = s.of(t.Elem())
+		made.AdditionalProperties = s.of(t.Elem())
 	case reflect.Struct:
 		return s.object(t)
 	}
-	return made.NewRef()
+	return made
 }
 
 // jsonType returns the JSON type of values of t.
@@ -108,12 +100,12 @@ func jsonType(t reflect.Type) string {
 
 // object returns a reference to the schema of a struct. The tag doc of a field describes it. enum lists all its
 // values, in requests; examples those that an answer has today: later daemons may have more.
-func (s schemas) object(t reflect.Type) *openapi3.SchemaRef {
+func (s schemas) object(t reflect.Type) *openapi.Schema {
 	if t.NumField() == 0 {
-		return openapi3.NewObjectSchema().NewRef()
+		return &openapi.Schema{Type: openapi.Types{"object"}}
 	}
 	name := schemaName(t)
-	ref := openapi3.NewSchemaRef("#/components/schemas/"+name, nil)
+	ref := &openapi.Schema{Ref: "#/components/schemas/" + name}
 	if of, known := s.types[name]; known {
 		if of != t {
 			panic(fmt.Sprintf("server: schema of %s: %s has its name", t, of))
@@ -121,14 +113,14 @@ func (s schemas) object(t reflect.Type) *openapi3.SchemaRef {
 		return ref
 	}
 	s.types[name] = t
-	made := openapi3.NewObjectSchema()
-	s.named[name] = made.NewRef()
+	made := &openapi.Schema{Type: openapi.Types{"object"}, Properties: map[string]*openapi.Schema{}}
+	s.named[name] = made
 	for _, f := range jsonFields(t) {
 		name, required := jsonField(f)
 		if made.Properties[name] != nil {
 			panic(fmt.Sprintf("server: schema of %s: two fields have the name %s", t, name))
 		}
-		made.WithPropertyRef(name, s.field(f))
+		made.Properties[name] = s.field(f)
 		if required {
 			made.Required = append(made.Required, name)
 		}
@@ -180,30 +172,22 @@ func schemaName(t reflect.Type) string {
 	return t.Name()
 }
 
-func (s schemas) field(f reflect.StructField) *openapi3.SchemaRef {
-	ref := s.of(f.Type)
-	doc := f.Tag.Get("doc")
-	switch {
-	case doc != "" && ref.Ref != "":
-		ref.Extensions = map[string]any{"description": doc} // next to a $ref
-	case doc != "":
-		ref.Value.Description = doc
-	}
+func (s schemas) field(f reflect.StructField) *openapi.Schema {
+	made := s.of(f.Type)
+	made.Description = f.Tag.Get("doc")
 	if values := valuesIn(f, "enum"); values != nil {
-		ref.Value.Enum = values
+		made.Enum = values
 	}
 	if values := valuesIn(f, "examples"); values != nil {
-		ref.Value.Examples = values
+		made.Examples = values
 	}
-	return ref
+	return made
 }
 
 // valuesIn returns the values of a tag, between which are commas; nil if the field has no such tag.
-func valuesIn(f reflect.StructField, tag string) (values []any) {
+func valuesIn(f reflect.StructField, tag string) []string {
 	if text := f.Tag.Get(tag); text != "" {
-		for value := range strings.SplitSeq(text, ",") {
-			values = append(values, value)
-		}
+		return strings.Split(text, ",")
 	}
-	return values
+	return nil
 }
