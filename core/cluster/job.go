@@ -163,11 +163,16 @@ func (s *Stage) LeastNeed() resource.Vector {
 
 // RunTime is the estimated run time of a task at ideal memory: Duration, or else that of all phases; 0 is unknown.
 func (s *Stage) RunTime() time.Duration {
-	d := s.Duration
-	if d <= 0 {
-		for i := range s.Phases {
-			d += s.Phases[i].Duration
-		}
+	if s.Duration > 0 {
+		return s.Duration
+	}
+	return s.ForecastLength()
+}
+
+// ForecastLength is how long the phases of a task last together; 0 if it has no forecast.
+func (s *Stage) ForecastLength() (d time.Duration) {
+	for i := range s.Phases {
+		d += s.Phases[i].Duration
 	}
 	return d
 }

@@ -177,7 +177,7 @@ func (a *ahead) demand(now timeline.Time, t *book.TaskState, end timeline.Time) 
 	}
 	from := end.Add(-t.Duration)
 	phases := t.Stage().Phases
-	length := lengthOf(phases)
+	length := t.Stage().ForecastLength()
 	if length == 0 {
 		return a.spend(now, from, end, t.Holds())
 	}
@@ -208,13 +208,6 @@ func (a *ahead) spend(now, from, until timeline.Time, demand resource.Vector) (p
 	}
 	a.steps = append(a.steps, timeline.Step{At: from, Value: resource.Vector{}.Sub(demand)})
 	return resource.Vector{}
-}
-
-func lengthOf(phases []cluster.Phase) (total time.Duration) {
-	for i := range phases {
-		total += phases[i].Duration
-	}
-	return total
 }
 
 // forecast returns what a task of a stage demands from its start on, for Supply.Overlap: its phases, or else what it

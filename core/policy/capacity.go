@@ -7,6 +7,8 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
+	"github.com/bellows-rm/bellows/core/policy/queue"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -17,7 +19,7 @@ import (
 // task of the job in turn, nodes are reserved for that job. With preemption, tasks of queues above their guarantee are
 // ended when other queues are below theirs. docs/decisions/0009-queues.md says which parts of YARN were taken over.
 type capacity struct {
-	tree         queueTree[capacityQueue, capacityJob]
+	tree         queue.Tree[capacityQueue, capacityJob]
 	measure      measure
 	fair         bool // in a leaf, the job that uses the least is served first
 	reservations bool
@@ -56,28 +58,28 @@ type capacityJob struct {
 }
 
 type (
-	shareQueue     = queue[capacityQueue]
-	capacityMember = member[capacityQueue, capacityJob]
+	shareQueue     = queue.Queue[capacityQueue]
+	capacityMember = queue.Member[capacityQueue, capacityJob]
 )
 
-func newCapacity(s *settings) Policy {
+func newCapacity(s *contract.Settings) Policy {
 	c := &capacity{}
-	queues := s.declare("queues", "default=100%",
+	queues := s.Declare("queues", "default=100%",
 		"queues, each with its guaranteed share of its parent and, after two dots, its maximum share: "+
 			"prod=60%..100%,prod.etl=50%..80%,adhoc=40%; jobs name a leaf, and jobs without a queue are in the leaf "+
 			"default")
-	c.measure.dominant = s.declare("calculator", "memory",
+	c.measure.dominant = s.Declare("calculator", "memory",
 		"how shares are measured: memory, or dominant, the larger share of memory and CPU (YARN: "+
-			"DefaultResourceCalculator, DominantResourceCalculator)").oneOf("memory", "dominant") == "dominant"
-	c.fair = s.declare("ordering", "fifo",
+			"DefaultResourceCalculator, DominantResourceCalculator)").OneOf("memory", "dominant") == "dominant"
+	c.fair = s.Declare("ordering", "fifo",
 		"which job is first in a leaf: fifo, the job submitted first, or fair, the job with the least memory per "+
-			"weight").oneOf("fifo", "fair") == "fair"
-	c.reservations = s.declare("reservations", "true",
-		"reserve a node without room for the next task of the job that is served first, until the task fits").flag()
+			"weight").OneOf("fifo", "fair") == "fair"
+	c.reservations = s.Declare("reservations", "true",
+		"reserve a node without room for the next task of the job that is served first, until the task fits").Flag()
 	c.users = newUserLimits(s)
 	c.preemption = newPreemption(s, c.reservations)
-	if err := c.parseQueues(queues.text); err != nil {
-		queues.reject(err)
+	if err := c.parseQueues(queues.Text); err != nil {
+		queues.Reject(err)
 	}
 	return c
 }
@@ -87,16 +89,16 @@ func (c *capacity) Traits() Traits {
 	return Traits{Quotas: true, Admit: c.admit, Why: c.why, DropCaches: c.dropCaches}
 }
 
-func (c *capacity) dropCaches() { c.tree.members = nil }
+func (c *capacity) dropCaches() { c.tree.Members = nil }
 
 // admit rejects a job whose queue does not exist, or whose queue is too small for one of the job's tasks even when
 // empty.
 func (c *capacity) admit(s *book.Snapshot, j *cluster.Job) error {
-	if err := c.tree.check(j); err != nil {
+	if err := c.tree.Check(j); err != nil {
 		return err
 	}
 	c.scale(s.Capacity)
-	leaf := c.tree.home(j)
+	leaf := c.tree.Home(j)
 	var coordinator resource.Vector
 	for i := range j.Stages {
 		if j.Stages[i].Coordinator {
@@ -110,7 +112,7 @@ func (c *capacity) admit(s *book.Snapshot, j *cluster.Job) error {
 		}
 		if k, q := c.overMost(leaf, need); q != nil {
 			return fmt.Errorf("job %q stage %d %s %s%s: must be at most what queue %q may hold, %s",
-				j.Name, i, k, k.Format(need[k]), with, q.name, k.Format(q.own.most[k]))
+				j.Name, i, k, k.Format(need[k]), with, q.Name, k.Format(q.Own.most[k]))
 		}
 	}
 	return nil
@@ -121,11 +123,11 @@ func (c *capacity) Decide(now timeline.Time, p *book.Plan) {
 	c.misses.forget()
 	c.decisions++
 	c.settleReservations(p)
-	for c.serve(p, c.tree.root) {
+	for c.serve(p, c.tree.Root) {
 	}
 	if c.preemption.on {
 		c.preempt(now, p)
-		for c.serve(p, c.tree.root) { // nodes may have been given back
+		for c.serve(p, c.tree.Root) { // nodes may have been given back
 		}
 	}
 }
@@ -133,34 +135,34 @@ func (c *capacity) Decide(now timeline.Time, p *book.Plan) {
 // follow updates queues and quotas from the changes of the snapshot.
 func (c *capacity) follow(p *book.Plan) {
 	c.scale(p.Capacity)
-	anew := c.tree.members == nil
+	anew := c.tree.Members == nil
 	if anew {
 		c.kept = map[cluster.NodeID]*capacityMember{}
-		for _, q := range c.tree.all {
-			q.own.capacityUse = capacityUse{}
+		for _, q := range c.tree.All {
+			q.Own.capacityUse = capacityUse{}
 		}
 	}
 	for _, id := range p.Changes.Nodes {
-		if m := c.kept[id]; m != nil && p.Nodes[id].ReservedFor != m.job {
+		if m := c.kept[id]; m != nil && p.Nodes[id].ReservedFor != m.Job {
 			c.forgetReservation(m, id)
 		}
 	}
-	for _, j := range c.tree.changed(p) {
-		c.tree.update(j, c.file)
+	for _, j := range c.tree.Changed(p) {
+		c.tree.Update(j, c.file)
 	}
 	for i := 0; anew && i < len(p.Nodes); i++ {
 		if n := p.Nodes[i]; n.ReservedFor != nil {
-			c.noteReservation(c.tree.members[n.ReservedFor], n)
+			c.noteReservation(c.tree.Members[n.ReservedFor], n)
 		}
 	}
 }
 
 // file puts a job in its place in its leaf.
 func (c *capacity) file(m *capacityMember) {
-	_, runnable := m.job.NextStage()
-	m.leaf.own.jobs.set(m.job, c.key(m.job), runnable)
+	_, runnable := m.Job.NextStage()
+	m.Leaf.Own.jobs.set(m.Job, c.key(m.Job), runnable)
 	c.users.leave(m)
-	m.count()
+	m.Count()
 	c.users.join(m)
 }
 
@@ -175,16 +177,16 @@ func (c *capacity) key(j *book.JobState) float64 {
 // serve lets one task in or below q start, and reports whether a task started. Queues are served in ascending order of
 // use over guarantee.
 func (c *capacity) serve(p *book.Plan, q *shareQueue) bool {
-	if q.runnable == 0 {
+	if q.Runnable == 0 {
 		return false
 	}
-	if q.leaf() {
+	if q.Leaf() {
 		return c.serveLeaf(p, q)
 	}
 	// Every start changes the order here and in the queues above: it is computed anew.
 	order := make([]*shareQueue, 0, 8)
-	for _, child := range q.children {
-		if child.runnable > 0 {
+	for _, child := range q.Children {
+		if child.Runnable > 0 {
 			order = append(order, child)
 		}
 	}
@@ -199,9 +201,9 @@ func (c *capacity) compare(a, b *shareQueue) int {
 		return -1
 	case x > y:
 		return 1
-	case a.own.ofCluster > b.own.ofCluster:
+	case a.Own.ofCluster > b.Own.ofCluster:
 		return -1
-	case a.own.ofCluster < b.own.ofCluster:
+	case a.Own.ofCluster < b.Own.ofCluster:
 		return 1
 	}
 	return 0
@@ -210,24 +212,24 @@ func (c *capacity) compare(a, b *shareQueue) int {
 // ratio is the use of a queue, including what is reserved for it, over its guarantee. Queues without a guarantee come
 // last.
 func (c *capacity) ratio(q *shareQueue) float64 {
-	if q.own.ofCluster == 0 {
+	if q.Own.ofCluster == 0 {
 		return math.Inf(1)
 	}
-	return c.measure.share(q.used.Add(q.own.reserved)) / q.own.ofCluster
+	return c.measure.share(q.Used.Add(q.Own.reserved)) / q.Own.ofCluster
 }
 
 // serveLeaf lets one job of a leaf start one task. A job that would take a queue above its maximum blocks the jobs
 // behind it. A job that fits on no node, or whose user is above the user limit, does not block them.
 func (c *capacity) serveLeaf(p *book.Plan, leaf *shareQueue) bool {
-	leaf.own.blocker = nil
-	for i := 0; i < len(leaf.own.jobs.jobs); i++ {
-		j := leaf.own.jobs.jobs[i].job
-		m := c.tree.members[j]
+	leaf.Own.blocker = nil
+	for i := 0; i < len(leaf.Own.jobs.Jobs); i++ {
+		j := leaf.Own.jobs.Jobs[i].Job
+		m := c.tree.Members[j]
 		stage, _ := j.NextStage()
 		need := j.Stages[stage].Ideal
-		if why, over := c.overLimit(m, need, m.own.reserved()); over {
+		if why, over := c.overLimit(m, need, m.Own.reserved()); over {
 			p.Wait(j, stage, 0, why)
-			leaf.own.blocker = j
+			leaf.Own.blocker = j
 			return false
 		}
 		if why, over := c.users.over(c, m, need); over {
@@ -249,10 +251,10 @@ func (c *capacity) serveLeaf(p *book.Plan, leaf *shareQueue) bool {
 // overLimit reports whether a queue on the way to the root would exceed its maximum after adding need and subtracting
 // back.
 func (c *capacity) overLimit(m *capacityMember, need, back resource.Vector) (cluster.Reason, bool) {
-	for q := m.leaf; q.parent != nil; q = q.parent {
+	for q := m.Leaf; q.Parent != nil; q = q.Parent {
 		for _, k := range c.measure.kinds() {
-			if would := q.used[k] + q.own.reserved[k] + need[k] - back[k]; would > q.own.most[k] {
-				return cluster.BecauseQueueFull(k, would, q.own.most[k]), true
+			if would := q.Used[k] + q.Own.reserved[k] + need[k] - back[k]; would > q.Own.most[k] {
+				return cluster.BecauseQueueFull(k, would, q.Own.most[k]), true
 			}
 		}
 	}
@@ -261,32 +263,32 @@ func (c *capacity) overLimit(m *capacityMember, need, back resource.Vector) (clu
 
 // start starts the next task of a stage on n.
 func (c *capacity) start(p *book.Plan, m *capacityMember, stage int, n *book.NodeState) {
-	need := m.job.Stages[stage].Ideal
+	need := m.Job.Stages[stage].Ideal
 	memory := need[resource.Memory]
 	if n.ReservedFor == nil {
 		c.makeLimit(p, m, need)
 	}
-	p.Start(m.job, stage, n, memory, cluster.BecauseFits(memory))
-	if n.ReservedFor == m.job {
+	p.Start(m.Job, stage, n, memory, cluster.BecauseFits(memory))
+	if n.ReservedFor == m.Job {
 		c.unreserve(p, m, n, cluster.ReservationUsed)
 	}
-	c.tree.update(m.job, c.file)
+	c.tree.Update(m.Job, c.file)
 	c.giveBackExcess(p, m)
 }
 
 // why names the limit of a queue or user that a job would exceed, or the job that blocks its leaf. Every other job of
 // the leaf was considered in the last decision, and what was recorded for it then is true.
 func (c *capacity) why(_ timeline.Time, _ *book.Snapshot, j *book.JobState, _ int) (cluster.Reason, bool) {
-	m := c.tree.members[j]
+	m := c.tree.Members[j]
 	switch {
 	case m == nil:
 		return cluster.Reason{}, false
-	case m.leaf == nil:
+	case m.Leaf == nil:
 		return cluster.Because(cluster.NoSuchQueue), true
 	}
-	if b := m.leaf.own.blocker; b != nil && b != j {
-		ahead, _ := m.leaf.own.jobs.as(b)
-		if own, filed := m.leaf.own.jobs.as(j); filed && ahead.compare(own) < 0 {
+	if b := m.Leaf.Own.blocker; b != nil && b != j {
+		ahead, _ := m.Leaf.Own.jobs.As(b)
+		if own, filed := m.Leaf.Own.jobs.As(j); filed && ahead.Compare(own) < 0 {
 			return cluster.BecauseBehindJob(b.ID), true
 		}
 	}

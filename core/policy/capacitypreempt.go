@@ -8,6 +8,8 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
+	"github.com/bellows-rm/bellows/core/policy/queue"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -23,30 +25,30 @@ type preemption struct {
 	overshoot   bool
 }
 
-func newPreemption(s *settings, reservations bool) preemption {
-	on := s.declare("preemption", "false",
+func newPreemption(s *contract.Settings, reservations bool) preemption {
+	on := s.Declare("preemption", "false",
 		"preempt tasks of queues that hold more than their guarantee while other queues hold less than theirs; "+
 			"needs reservations")
 	p := preemption{
-		on: on.flag(),
-		interval: s.declare("preemption-interval", "3s",
-			"time between two searches for tasks to preempt (YARN: monitoring_interval)").duration(),
-		wait: s.declare("preemption-wait", "15s",
-			"time between choosing a task and ending it (YARN: max_wait_before_kill)").duration(),
-		perRound: s.declare("preemption-per-round", "0.1",
-			"largest share of the cluster that is preempted at a time (YARN: total_preemption_per_round)").share(),
-		ignored: s.declare("preemption-ignored", "0.1",
+		on: on.Flag(),
+		interval: s.Declare("preemption-interval", "3s",
+			"time between two searches for tasks to preempt (YARN: monitoring_interval)").Duration(),
+		wait: s.Declare("preemption-wait", "15s",
+			"time between choosing a task and ending it (YARN: max_wait_before_kill)").Duration(),
+		perRound: s.Declare("preemption-per-round", "0.1",
+			"largest share of the cluster that is preempted at a time (YARN: total_preemption_per_round)").Share(),
+		ignored: s.Declare("preemption-ignored", "0.1",
 			"share of its guarantee that a queue may hold beyond it without preemption (YARN: "+
-				"max_ignored_over_capacity)").number(),
-		termination: s.declare("preemption-termination", "0.2",
+				"max_ignored_over_capacity)").Number(),
+		termination: s.Declare("preemption-termination", "0.2",
 			"share of the excess that is preempted at a time; the rest should end by itself (YARN: "+
-				"natural_termination_factor)").share(),
-		overshoot: s.declare("preemption-overshoot", "false",
+				"natural_termination_factor)").Share(),
+		overshoot: s.Declare("preemption-overshoot", "false",
 			"preempt a task even if its queue then holds less than its guarantee and takes the room back (YARN "+
-				"does, so that large tasks may be preempted again and again)").flag(),
+				"does, so that large tasks may be preempted again and again)").Flag(),
 	}
 	if p.on && !reservations {
-		on.fail("false without capacity.reservations: what is taken from one queue would not reach the other")
+		on.Fail("false without capacity.reservations: what is taken from one queue would not reach the other")
 	}
 	return p
 }
@@ -73,16 +75,16 @@ func (c *capacity) preempt(now timeline.Time, p *book.Plan) {
 // own guarantee by more than the ignored margin.
 func (c *capacity) imbalanced() bool {
 	less, more := false, false
-	for _, q := range c.tree.all[1:] {
-		less = less || q.runnable > 0 && c.measure.less(q.used, q.own.guaranteed)
-		more = more || q.leaf() && c.beyondIgnored(q, q.used)
+	for _, q := range c.tree.All[1:] {
+		less = less || q.Runnable > 0 && c.measure.less(q.Used, q.Own.guaranteed)
+		more = more || q.Leaf() && c.beyondIgnored(q, q.Used)
 	}
 	return less && more
 }
 
 // beyondIgnored reports whether used exceeds the guarantee of a queue by more than the ignored margin.
 func (c *capacity) beyondIgnored(q *shareQueue, used resource.Vector) bool {
-	return c.measure.less(scaled(q.own.guaranteed, 1+c.preemption.ignored), used)
+	return c.measure.less(scaled(q.Own.guaranteed, 1+c.preemption.ignored), used)
 }
 
 // idealQueue is a queue in the computation of what each queue should use.
@@ -100,15 +102,15 @@ type idealQueue struct {
 func (c *capacity) preemptRound(now timeline.Time, p *book.Plan) {
 	// 1. What each queue uses, and what it requests.
 	c.look(p)
-	root := c.tree.root.own.ideal
+	root := c.tree.Root.Own.ideal
 	// 2. What each queue should use, from the root down, and what must be preempted from it.
 	allowed := scaled(root.guaranteed, c.preemption.perRound)
 	root.ideal = root.guaranteed
 	c.distribute(root, allowed)
 	// 3. Tasks of the leaves that use too much, until enough is found.
-	for _, queue := range c.tree.all {
-		q := queue.own.ideal
-		if !q.leaf() || !c.beyondIgnored(queue, q.used) {
+	for _, queue := range c.tree.All {
+		q := queue.Own.ideal
+		if !q.Leaf() || !c.beyondIgnored(queue, q.used) {
 			continue
 		}
 		obtain := roundUp(q.preempt, c.preemption.termination)
@@ -120,12 +122,12 @@ func (c *capacity) preemptRound(now timeline.Time, p *book.Plan) {
 
 // look works out what each queue uses and requests. Tasks that are being killed count as ended.
 func (c *capacity) look(p *book.Plan) {
-	for _, q := range c.tree.all {
-		q.own.ideal = &idealQueue{shareQueue: q, used: c.measure.of(q.used.Add(q.own.reserved)),
-			guaranteed: c.measure.of(q.own.guaranteed), most: c.measure.of(q.own.most)}
+	for _, q := range c.tree.All {
+		q.Own.ideal = &idealQueue{shareQueue: q, used: c.measure.of(q.Used.Add(q.Own.reserved)),
+			guaranteed: c.measure.of(q.Own.guaranteed), most: c.measure.of(q.Own.most)}
 	}
-	for j, m := range c.tree.members {
-		if m.leaf == nil {
+	for j, m := range c.tree.Members {
+		if m.Leaf == nil {
 			continue
 		}
 		var killing, stays resource.Vector
@@ -136,15 +138,15 @@ func (c *capacity) look(p *book.Plan) {
 				stays = stays.Add(t.Holds())
 			}
 		}
-		for q := m.leaf; q != nil; q = q.parent {
-			q.own.ideal.used = q.own.ideal.used.Sub(c.measure.of(killing))
-			q.own.ideal.stays = q.own.ideal.stays.Add(stays)
+		for q := m.Leaf; q != nil; q = q.Parent {
+			q.Own.ideal.used = q.Own.ideal.used.Sub(c.measure.of(killing))
+			q.Own.ideal.stays = q.Own.ideal.stays.Add(stays)
 		}
 	}
-	for _, leaf := range c.tree.all {
+	for _, leaf := range c.tree.All {
 		pending := c.measure.of(c.claims(p, leaf))
-		for q := leaf; q != nil; q = q.parent {
-			q.own.ideal.pending = q.own.ideal.pending.Add(pending)
+		for q := leaf; q != nil; q = q.Parent {
+			q.Own.ideal.pending = q.Own.ideal.pending.Add(pending)
 		}
 	}
 }
@@ -154,15 +156,15 @@ func (c *capacity) look(p *book.Plan) {
 // beside coordinators, together with the jobs that it blocks, and one beyond its user's limit.
 func (c *capacity) claims(p *book.Plan, leaf *shareQueue) (all resource.Vector) {
 	possible := map[resource.Vector]bool{}
-	for _, e := range leaf.own.jobs.jobs {
-		m := c.tree.members[e.job]
-		next, _ := e.job.NextStage()
+	for _, e := range leaf.Own.jobs.Jobs {
+		m := c.tree.Members[e.Job]
+		next, _ := e.Job.NextStage()
 		var pending resource.Vector
-		for i := next; i < len(e.job.Stages); i++ {
-			if !e.job.Ready(i) {
+		for i := next; i < len(e.Job.Stages); i++ {
+			if !e.Job.Ready(i) {
 				continue
 			}
-			need := e.job.Stages[i].Ideal
+			need := e.Job.Stages[i].Ideal
 			if c.tooLarge(leaf, need) {
 				if i == next {
 					return all
@@ -177,18 +179,18 @@ func (c *capacity) claims(p *book.Plan, leaf *shareQueue) (all resource.Vector) 
 			if _, over := c.users.over(c, m, need); over || !fits {
 				break // the job's later stages are not served before this one
 			}
-			pending = pending.Add(need.Scale(int64(e.job.Startable(i))))
+			pending = pending.Add(need.Scale(int64(e.Job.Startable(i))))
 		}
-		all = all.Add(pending.Sub(m.own.reserved()).Max(resource.Vector{}))
+		all = all.Add(pending.Sub(m.Own.reserved()).Max(resource.Vector{}))
 	}
 	return all
 }
 
 // tooLarge reports whether some queue on the way to the root could not take need in addition to its coordinators.
 func (c *capacity) tooLarge(leaf *shareQueue, need resource.Vector) bool {
-	for q := leaf; q.parent != nil; q = q.parent {
+	for q := leaf; q.Parent != nil; q = q.Parent {
 		for _, k := range c.measure.kinds() {
-			if need[k]+q.own.ideal.stays[k] > q.own.most[k] {
+			if need[k]+q.Own.ideal.stays[k] > q.Own.most[k] {
 				return true
 			}
 		}
@@ -218,12 +220,12 @@ func fitsBesideCoordinators(p *book.Plan, need resource.Vector) bool {
 
 // distribute computes what the children of q should use of q's ideal, and what must be preempted for that.
 func (c *capacity) distribute(q *idealQueue, allowed resource.Vector) {
-	if len(q.children) == 0 {
+	if len(q.Children) == 0 {
 		return
 	}
 	var children, guaranteed, others []*idealQueue
-	for _, queue := range q.children {
-		child := queue.own.ideal
+	for _, queue := range q.Children {
+		child := queue.Own.ideal
 		children = append(children, child)
 		if c.measure.less(resource.Vector{}, child.guaranteed) {
 			guaranteed = append(guaranteed, child)
@@ -328,7 +330,7 @@ func (c *capacity) idealRatio(q *idealQueue) float64 {
 func (c *capacity) offer(q *idealQueue, part resource.Vector) resource.Vector {
 	var none resource.Vector
 	taken := c.measure.min(q.most.Sub(q.ideal).Max(none), c.measure.min(part, q.used.Add(q.pending).Sub(q.ideal)))
-	if q.leaf() {
+	if q.Leaf() {
 		bound := c.measure.max(c.measure.max(q.used, q.guaranteed).Sub(q.ideal), none)
 		taken = c.measure.min(taken, bound)
 	}
@@ -347,17 +349,17 @@ func (c *capacity) choose(
 	// A task with an older mark was not chosen in some round since.
 	forgotten := now - timeline.Time(c.preemption.interval) - 2*wait
 	for _, j := range c.lastFirst(q.shareQueue) {
-		m := c.tree.members[j]
-		for len(m.own.kept) > 0 && c.measure.less(resource.Vector{}, obtain) {
-			obtain = obtain.Sub(c.measure.of(m.own.kept[0].need))
-			c.unreserve(p, m, p.Nodes[m.own.kept[0].node], cluster.ReservationNotNeeded)
+		m := c.tree.Members[j]
+		for len(m.Own.kept) > 0 && c.measure.less(resource.Vector{}, obtain) {
+			obtain = obtain.Sub(c.measure.of(m.Own.kept[0].need))
+			c.unreserve(p, m, p.Nodes[m.Own.kept[0].node], cluster.ReservationNotNeeded)
 		}
 		for _, t := range newestFirst(j) {
 			if c.overshoots(q, t) || !c.contributes(t, &obtain, allowed) {
 				continue
 			}
-			for a := q.shareQueue; a != nil; a = a.parent {
-				a.own.ideal.used = a.own.ideal.used.Sub(c.measure.of(t.Holds()))
+			for a := q.shareQueue; a != nil; a = a.Parent {
+				a.Own.ideal.used = a.Own.ideal.used.Sub(c.measure.of(t.Holds()))
 			}
 			switch {
 			case !t.Mark.Set || t.Mark.At < forgotten:
@@ -375,8 +377,8 @@ func (c *capacity) overshoots(q *idealQueue, t *book.TaskState) bool {
 	if c.preemption.overshoot {
 		return false
 	}
-	for a := q.shareQueue; a.parent != nil; a = a.parent {
-		i := a.own.ideal
+	for a := q.shareQueue; a.Parent != nil; a = a.Parent {
+		i := a.Own.ideal
 		if !c.measure.less(i.used, i.guaranteed) && c.measure.less(i.used.Sub(c.measure.of(t.Holds())), i.guaranteed) {
 			return true
 		}
@@ -401,15 +403,15 @@ func (c *capacity) contributes(t *book.TaskState, obtain, allowed *resource.Vect
 // lastFirst returns the jobs of a leaf that use anything, in reverse order of service.
 func (c *capacity) lastFirst(leaf *shareQueue) []*book.JobState {
 	var jobs []queued
-	for j, m := range c.tree.members {
-		if m.leaf == leaf && (len(j.Tasks) > 0 || len(m.own.kept) > 0) {
-			jobs = append(jobs, filingOf(j, c.key(j), struct{}{}))
+	for j, m := range c.tree.Members {
+		if m.Leaf == leaf && (len(j.Tasks) > 0 || len(m.Own.kept) > 0) {
+			jobs = append(jobs, queue.EntryOf(j, c.key(j), struct{}{}))
 		}
 	}
-	slices.SortFunc(jobs, func(a, b queued) int { return b.compare(a) })
+	slices.SortFunc(jobs, func(a, b queued) int { return b.Compare(a) })
 	out := make([]*book.JobState, len(jobs))
 	for i, e := range jobs {
-		out[i] = e.job
+		out[i] = e.Job
 	}
 	return out
 }

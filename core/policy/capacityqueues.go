@@ -18,16 +18,16 @@ type quota struct {
 }
 
 func (c *capacity) parseQueues(text string) error {
-	if err := c.tree.parse(text, readShares); err != nil {
+	if err := c.tree.Parse(text, readShares); err != nil {
 		return err
 	}
-	if c.tree.root.leaf() {
+	if c.tree.Root.Leaf() {
 		return errors.New("must name at least one queue")
 	}
-	c.tree.root.own.quota = quota{share: 1, mostShare: 1, ofCluster: 1, mostOfCluster: 1}
-	for _, q := range c.tree.all[1:] {
-		parent := &q.parent.own
-		q.own.ofCluster, q.own.mostOfCluster = q.own.share*parent.ofCluster, q.own.mostShare*parent.mostOfCluster
+	c.tree.Root.Own.quota = quota{share: 1, mostShare: 1, ofCluster: 1, mostOfCluster: 1}
+	for _, q := range c.tree.All[1:] {
+		parent := &q.Parent.Own
+		q.Own.ofCluster, q.Own.mostOfCluster = q.Own.share*parent.ofCluster, q.Own.mostShare*parent.mostOfCluster
 	}
 	return c.checkShares()
 }
@@ -60,15 +60,15 @@ func percent(text string) (float64, bool) {
 
 // checkShares returns an error if the children of a queue are guaranteed more than the queue has.
 func (c *capacity) checkShares() error {
-	for _, q := range c.tree.all {
+	for _, q := range c.tree.All {
 		sum := 0.0
-		for _, child := range q.children {
-			sum += child.own.share
+		for _, child := range q.Children {
+			sum += child.Own.share
 		}
 		if sum > 1+1e-9 {
 			name := "the cluster"
-			if q.parent != nil {
-				name = fmt.Sprintf("queue %q", q.name)
+			if q.Parent != nil {
+				name = fmt.Sprintf("queue %q", q.Name)
 			}
 			return fmt.Errorf("%s guarantees %g%% to the queues below: must be at most 100%%",
 				name, math.Round(1e6*sum)/1e4)
@@ -83,8 +83,8 @@ func (c *capacity) scale(whole resource.Vector) {
 		return
 	}
 	c.measure.whole = whole
-	for _, q := range c.tree.all {
-		q.own.guaranteed, q.own.most = portion(whole, q.own.ofCluster), portion(whole, q.own.mostOfCluster)
+	for _, q := range c.tree.All {
+		q.Own.guaranteed, q.Own.most = portion(whole, q.Own.ofCluster), portion(whole, q.Own.mostOfCluster)
 	}
 }
 
@@ -99,9 +99,9 @@ func portion(v resource.Vector, share float64) resource.Vector {
 // overMost returns the first queue on the way from a leaf to the root that is too small for need even when empty, and
 // the resource that it lacks; nil if all queues are large enough.
 func (c *capacity) overMost(leaf *shareQueue, need resource.Vector) (resource.Kind, *shareQueue) {
-	for q := leaf; q.parent != nil; q = q.parent {
+	for q := leaf; q.Parent != nil; q = q.Parent {
 		for _, k := range c.measure.kinds() {
-			if need[k] > q.own.most[k] {
+			if need[k] > q.Own.most[k] {
 				return k, q
 			}
 		}

@@ -38,7 +38,7 @@ func (c *capacity) settleReservations(p *book.Plan) {
 		c.settle(p, n)
 	}
 	for _, j := range p.Changes.Jobs {
-		if m := c.tree.members[j]; m != nil {
+		if m := c.tree.Members[j]; m != nil {
 			c.giveBackExcess(p, m)
 		}
 	}
@@ -60,12 +60,12 @@ func (c *capacity) settle(p *book.Plan, n *book.NodeState) {
 // giveBackExcess ends the reservations for which a job has no more tasks. Where nodes report by heartbeats, each
 // reservation ends when its node reports.
 func (c *capacity) giveBackExcess(p *book.Plan, m *capacityMember) {
-	if !p.AtOnce() || len(m.own.kept) == 0 {
+	if !p.AtOnce() || len(m.Own.kept) == 0 {
 		return
 	}
-	for i := 0; i < len(m.own.kept); {
-		n := p.Nodes[m.own.kept[i].node]
-		if n.ReservationNeeded() && len(m.own.kept) <= m.job.Startable(n.ReservedStage) {
+	for i := 0; i < len(m.Own.kept); {
+		n := p.Nodes[m.Own.kept[i].node]
+		if n.ReservationNeeded() && len(m.Own.kept) <= m.Job.Startable(n.ReservedStage) {
 			i++
 			continue
 		}
@@ -75,34 +75,34 @@ func (c *capacity) giveBackExcess(p *book.Plan, m *capacityMember) {
 
 // makeLimit ends reservations of m until m may use need elsewhere.
 func (c *capacity) makeLimit(p *book.Plan, m *capacityMember, need resource.Vector) {
-	for len(m.own.kept) > 0 {
+	for len(m.Own.kept) > 0 {
 		if _, over := c.overLimit(m, need, resource.Vector{}); !over {
 			return
 		}
-		c.unreserve(p, m, p.Nodes[m.own.kept[0].node], cluster.ReservationNotNeeded)
+		c.unreserve(p, m, p.Nodes[m.Own.kept[0].node], cluster.ReservationNotNeeded)
 	}
 }
 
 // reserve reserves changed nodes that lack room for the next task of a job: no more nodes than the job has tasks to
 // start, and only within the limits of its queues. It skips nodes on which no running task ends by itself.
 func (c *capacity) reserve(p *book.Plan, m *capacityMember, stage int) {
-	if m.own.looked == c.decisions || p.Running == 0 {
+	if m.Own.looked == c.decisions || p.Running == 0 {
 		return
 	}
-	m.own.looked = c.decisions
-	need := m.job.Stages[stage].Ideal
+	m.Own.looked = c.decisions
+	need := m.Job.Stages[stage].Ideal
 	for n := range p.Offered() {
 		if n.ReservedFor != nil || !n.Holds(need) || need.FitsIn(n.Free) || !someFree(n.Free, need) ||
 			!slices.ContainsFunc(n.Tasks, ends) {
 			continue
 		}
-		if len(m.own.kept) >= m.job.Startable(stage) {
+		if len(m.Own.kept) >= m.Job.Startable(stage) {
 			return
 		}
 		if _, over := c.overLimit(m, need, resource.Vector{}); over {
 			return
 		}
-		p.Reserve(n, m.job, stage, cluster.BecauseReserved(need, n.Free))
+		p.Reserve(n, m.Job, stage, cluster.BecauseReserved(need, n.Free))
 		c.noteReservation(m, n)
 	}
 }
@@ -127,17 +127,17 @@ func (c *capacity) unreserve(p *book.Plan, m *capacityMember, n *book.NodeState,
 }
 
 func (c *capacity) noteReservation(m *capacityMember, n *book.NodeState) {
-	at, _ := slices.BinarySearchFunc(m.own.kept, n.ID, byNode)
+	at, _ := slices.BinarySearchFunc(m.Own.kept, n.ID, byNode)
 	r := reservation{n.ID, n.ReservedNeed()}
-	m.own.kept = slices.Insert(m.own.kept, at, r)
+	m.Own.kept = slices.Insert(m.Own.kept, at, r)
 	c.kept[n.ID] = m
 	c.charge(m, r.need)
 }
 
 func (c *capacity) forgetReservation(m *capacityMember, id cluster.NodeID) {
-	at, _ := slices.BinarySearchFunc(m.own.kept, id, byNode)
-	c.charge(m, resource.Vector{}.Sub(m.own.kept[at].need))
-	m.own.kept = slices.Delete(m.own.kept, at, at+1)
+	at, _ := slices.BinarySearchFunc(m.Own.kept, id, byNode)
+	c.charge(m, resource.Vector{}.Sub(m.Own.kept[at].need))
+	m.Own.kept = slices.Delete(m.Own.kept, at, at+1)
 	delete(c.kept, id)
 }
 
@@ -145,7 +145,7 @@ func byNode(r reservation, id cluster.NodeID) int { return cmp.Compare(r.node, i
 
 // charge adds to what is reserved in the leaf of a job and in the queues above.
 func (c *capacity) charge(m *capacityMember, more resource.Vector) {
-	for q := m.leaf; q != nil; q = q.parent {
-		q.own.reserved = q.own.reserved.Add(more)
+	for q := m.Leaf; q != nil; q = q.Parent {
+		q.Own.reserved = q.Own.reserved.Add(more)
 	}
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
@@ -25,13 +26,13 @@ type leafUsers struct {
 	activeUse resource.Vector // the sum of what the active users use
 }
 
-func newUserLimits(s *settings) userLimits {
+func newUserLimits(s *contract.Settings) userLimits {
 	return userLimits{
-		on: s.declare("user-limits", "false", "limit how much of a leaf the jobs of one owner may hold").flag(),
-		percent: s.declare("minimum-user-limit-percent", "100",
-			"with user-limits: percentage of a leaf that each user may always hold, however many users there are").number(),
-		factor: s.declare("user-limit-factor", "1",
-			"with user-limits: largest multiple of the leaf's guarantee that one user may hold").number(),
+		on: s.Declare("user-limits", "false", "limit how much of a leaf the jobs of one owner may hold").Flag(),
+		percent: s.Declare("minimum-user-limit-percent", "100",
+			"with user-limits: percentage of a leaf that each user may always hold, however many users there are").Number(),
+		factor: s.Declare("user-limit-factor", "1",
+			"with user-limits: largest multiple of the leaf's guarantee that one user may hold").Number(),
 	}
 }
 
@@ -43,16 +44,16 @@ func (u *userLimits) count(m *capacityMember, sign int64) {
 	if !u.on {
 		return
 	}
-	leaf := &m.leaf.own.leafUsers
-	if m.own.user == nil {
-		m.own.user = leaf.user(m.job.Owner)
+	leaf := &m.Leaf.Own.leafUsers
+	if m.Own.user == nil {
+		m.Own.user = leaf.user(m.Job.Owner)
 	}
-	leaf.count(m.own.user, -1)
-	m.own.user.used = m.own.user.used.Add(m.counted.Scale(sign))
-	if m.runnable {
-		m.own.user.runnable += int(sign)
+	leaf.count(m.Own.user, -1)
+	m.Own.user.used = m.Own.user.used.Add(m.Counted.Scale(sign))
+	if m.Runnable {
+		m.Own.user.runnable += int(sign)
 	}
-	leaf.count(m.own.user, 1)
+	leaf.count(m.Own.user, 1)
 }
 
 func (l *leafUsers) user(owner string) *userUse {
@@ -81,18 +82,18 @@ func (u *userLimits) over(c *capacity, m *capacityMember, need resource.Vector) 
 		return cluster.Reason{}, false
 	}
 	const rounding = 1e-9
-	leaf := &m.leaf.own
+	leaf := &m.Leaf.Own
 	required := c.measure.share(need)
 	guaranteed := max(leaf.ofCluster, required)
 	current := guaranteed
-	if used := c.measure.share(m.leaf.used); used >= guaranteed {
+	if used := c.measure.share(m.Leaf.Used); used >= guaranteed {
 		current = used + required
 	}
 	limit := max(c.measure.share(leaf.activeUse.Add(need))/float64(max(1, leaf.active)), current*u.percent/100)
 	limit = min(limit, guaranteed*u.factor)
-	if c.measure.share(m.own.user.used) <= limit+rounding {
+	if c.measure.share(m.Own.user.used) <= limit+rounding {
 		return cluster.Reason{}, false
 	}
-	k := c.measure.largest(m.own.user.used)
-	return cluster.BecauseUserLimit(k, m.own.user.used[k], resource.Amount(limit*float64(c.measure.whole[k]))), true
+	k := c.measure.largest(m.Own.user.used)
+	return cluster.BecauseUserLimit(k, m.Own.user.used[k], resource.Amount(limit*float64(c.measure.whole[k]))), true
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
+	"github.com/bellows-rm/bellows/core/policy/queue"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -18,7 +20,7 @@ import (
 // queue adds up its children: children that are not blocked are scaled down to the least share among them, blocked ones
 // count as they are, and saturated resources do not count. docs/decisions/0009-queues.md says how the papers were read.
 type drf struct {
-	tree  queueTree[drfQueue, drfJob]
+	tree  queue.Tree[drfQueue, drfJob]
 	naive bool // a queue's use is the plain sum of its children's
 
 	// All fields below are computed from the snapshot.
@@ -42,7 +44,7 @@ type drfJob struct {
 	group *drfGroup // nil unless it can start a task
 }
 
-type drfMember = member[drfQueue, drfJob]
+type drfMember = queue.Member[drfQueue, drfJob]
 
 // drfGroup is the jobs of one leaf whose next tasks need the same: either all of them fit or none does.
 type drfGroup struct {
@@ -50,7 +52,7 @@ type drfGroup struct {
 	jobs fairQueue // by dominant share over weight
 	used resource.Vector
 	// unit adds up the use of the jobs, each scaled to a dominant share equal to its weight; meaningful if added.
-	unit  parts
+	unit  queue.Parts
 	added bool
 }
 
@@ -64,22 +66,22 @@ type drfNeed struct {
 
 // drfShare is the use of a queue in the sense of H-DRF.
 type drfShare struct {
-	parts   parts
+	parts   queue.Parts
 	share   float64 // the largest part
 	blocked bool    // nothing in the queue or below it can start
 }
 
-func newDRF(s *settings) Policy {
+func newDRF(s *contract.Settings) Policy {
 	d := &drf{}
-	queues := s.declare("queues", "",
+	queues := s.Declare("queues", "",
 		"queues with their weights, such as prod=3,prod.etl=1,prod.web=2,adhoc=1; jobs name a leaf, and jobs "+
 			"without a queue are in the leaf default; without queues all jobs are equal, whatever queue they name")
-	if err := d.tree.parse(queues.text, readWeight); err != nil {
-		queues.reject(err)
+	if err := d.tree.Parse(queues.Text, readWeight); err != nil {
+		queues.Reject(err)
 	}
-	d.naive = s.declare("hierarchy", "h-drf",
+	d.naive = s.Declare("hierarchy", "h-drf",
 		"how a queue's share is computed: h-drf, or naive, the plain sum of what the queue holds, which can "+
-			"starve jobs").oneOf("h-drf", "naive") == "naive"
+			"starve jobs").OneOf("h-drf", "naive") == "naive"
 	return d
 }
 
@@ -95,14 +97,14 @@ func readWeight(q *drfQueue, text string) error {
 func (*drf) Name() string     { return "drf" }
 func (d *drf) Traits() Traits { return Traits{Admit: d.admit, Why: d.why, DropCaches: d.dropCaches} }
 
-func (d *drf) dropCaches() { d.tree.members = nil }
+func (d *drf) dropCaches() { d.tree.Members = nil }
 
 // admit rejects jobs that name an unknown queue.
-func (d *drf) admit(_ *book.Snapshot, j *cluster.Job) error { return d.tree.check(j) }
+func (d *drf) admit(_ *book.Snapshot, j *cluster.Job) error { return d.tree.Check(j) }
 
 // why says that a job names an unknown queue.
 func (d *drf) why(_ timeline.Time, _ *book.Snapshot, j *book.JobState, _ int) (cluster.Reason, bool) {
-	return cluster.Because(cluster.NoSuchQueue), d.tree.home(j.Job) == nil
+	return cluster.Because(cluster.NoSuchQueue), d.tree.Home(j.Job) == nil
 }
 
 func (d *drf) Decide(_ timeline.Time, p *book.Plan) {
@@ -111,7 +113,7 @@ func (d *drf) Decide(_ timeline.Time, p *book.Plan) {
 	for _, need := range d.needs {
 		need.known = false
 	}
-	for d.tree.root.runnable > 0 {
+	for d.tree.Root.Runnable > 0 {
 		j := d.choose(p)
 		if j == nil {
 			break
@@ -122,49 +124,49 @@ func (d *drf) Decide(_ timeline.Time, p *book.Plan) {
 
 // follow updates the queues from the changes of the snapshot. A change of the cluster changes all shares.
 func (d *drf) follow(p *book.Plan) {
-	if d.tree.members == nil || d.whole != p.Capacity {
+	if d.tree.Members == nil || d.whole != p.Capacity {
 		d.dropCaches()
 		d.whole, d.needs = p.Capacity, map[resource.Vector]*drfNeed{}
-		for _, q := range d.tree.all {
-			q.own.groups = nil
+		for _, q := range d.tree.All {
+			q.Own.groups = nil
 		}
 	}
-	for _, j := range d.tree.changed(p) {
-		d.tree.update(j, d.file)
+	for _, j := range d.tree.Changed(p) {
+		d.tree.Update(j, d.file)
 	}
 }
 
 func (d *drf) file(m *drfMember) {
 	d.regroup(m)
-	m.count()
+	m.Count()
 }
 
 // regroup moves a job to the group of its next task. m.counted is the job's part of its group's use.
 func (d *drf) regroup(m *drfMember) {
-	stage, runnable := m.job.NextStage()
-	if old := m.own.group; old != nil && (!runnable || old.need.amount != m.job.Stages[stage].Ideal) {
-		old.jobs.remove(m.job)
-		old.used, old.added = old.used.Sub(m.counted), false
-		m.own.group = nil
-		if len(old.jobs.jobs) == 0 {
-			d.dropGroup(m.leaf, old)
+	stage, runnable := m.Job.NextStage()
+	if old := m.Own.group; old != nil && (!runnable || old.need.amount != m.Job.Stages[stage].Ideal) {
+		old.jobs.Remove(m.Job)
+		old.used, old.added = old.used.Sub(m.Counted), false
+		m.Own.group = nil
+		if len(old.jobs.Jobs) == 0 {
+			d.dropGroup(m.Leaf, old)
 		}
 	}
 	if !runnable {
 		return
 	}
-	had := m.counted
-	if m.own.group == nil {
-		m.own.group, had = d.groupOf(m.leaf, m.job.Stages[stage].Ideal), resource.Vector{}
+	had := m.Counted
+	if m.Own.group == nil {
+		m.Own.group, had = d.groupOf(m.Leaf, m.Job.Stages[stage].Ideal), resource.Vector{}
 	}
-	g := m.own.group
-	g.jobs.set(m.job, dominantShare(m.job, d.whole), true)
-	g.used, g.added = g.used.Add(m.job.Used.Sub(had)), false
+	g := m.Own.group
+	g.jobs.set(m.Job, queue.DominantShare(m.Job, d.whole), true)
+	g.used, g.added = g.used.Add(m.Job.Used.Sub(had)), false
 }
 
 // groupOf returns the group of a leaf for a need; it creates a missing group.
-func (d *drf) groupOf(leaf *queue[drfQueue], amount resource.Vector) *drfGroup {
-	groups := leaf.own.groups
+func (d *drf) groupOf(leaf *queue.Queue[drfQueue], amount resource.Vector) *drfGroup {
+	groups := leaf.Own.groups
 	at, found := slices.BinarySearchFunc(groups, amount, byNeed)
 	if found {
 		return groups[at]
@@ -176,13 +178,13 @@ func (d *drf) groupOf(leaf *queue[drfQueue], amount resource.Vector) *drfGroup {
 	}
 	need.groups++
 	g := &drfGroup{need: need}
-	leaf.own.groups = slices.Insert(groups, at, g)
+	leaf.Own.groups = slices.Insert(groups, at, g)
 	return g
 }
 
-func (d *drf) dropGroup(leaf *queue[drfQueue], g *drfGroup) {
-	at, _ := slices.BinarySearchFunc(leaf.own.groups, g.need.amount, byNeed)
-	leaf.own.groups = slices.Delete(leaf.own.groups, at, at+1)
+func (d *drf) dropGroup(leaf *queue.Queue[drfQueue], g *drfGroup) {
+	at, _ := slices.BinarySearchFunc(leaf.Own.groups, g.need.amount, byNeed)
+	leaf.Own.groups = slices.Delete(leaf.Own.groups, at, at+1)
 	if g.need.groups--; g.need.groups == 0 {
 		delete(d.needs, g.need.amount)
 	}
@@ -194,14 +196,14 @@ func byNeed(g *drfGroup, amount resource.Vector) int {
 
 // choose returns the job to serve next; nil if no task fits.
 func (d *drf) choose(p *book.Plan) *book.JobState {
-	q := d.tree.root
-	if !q.leaf() {
+	q := d.tree.Root
+	if !q.Leaf() {
 		d.workOut(p)
 	}
-	for !q.leaf() {
-		var next *queue[drfQueue]
-		for _, child := range q.children {
-			if !child.own.blocked && (next == nil || child.own.weighted() < next.own.weighted()) {
+	for !q.Leaf() {
+		var next *queue.Queue[drfQueue]
+		for _, child := range q.Children {
+			if !child.Own.blocked && (next == nil || child.Own.weighted() < next.Own.weighted()) {
 				next = child
 			}
 		}
@@ -214,17 +216,17 @@ func (d *drf) choose(p *book.Plan) *book.JobState {
 }
 
 // first returns the job of a leaf with the least share among those whose task fits.
-func (d *drf) first(p *book.Plan, leaf *queue[drfQueue]) *book.JobState {
+func (d *drf) first(p *book.Plan, leaf *queue.Queue[drfQueue]) *book.JobState {
 	var least *queued
-	for _, g := range leaf.own.groups {
-		if e := &g.jobs.jobs[0]; (least == nil || e.compare(*least) < 0) && d.fits(p, g.need) {
+	for _, g := range leaf.Own.groups {
+		if e := &g.jobs.Jobs[0]; (least == nil || e.Compare(*least) < 0) && d.fits(p, g.need) {
 			least = e
 		}
 	}
 	if least == nil {
 		return nil
 	}
-	return least.job
+	return least.Job
 }
 
 // fits reports whether a need fits on some node.
@@ -238,12 +240,12 @@ func (d *drf) fits(p *book.Plan, need *drfNeed) bool {
 
 // start starts the next task of a job.
 func (d *drf) start(p *book.Plan, j *book.JobState) {
-	need := d.tree.members[j].own.group.need
+	need := d.tree.Members[j].Own.group.need
 	n := need.node
 	stage, _ := j.NextStage()
 	memory := need.amount[resource.Memory]
 	p.Start(j, stage, n, memory, cluster.BecauseFits(memory))
-	d.tree.update(j, d.file)
+	d.tree.Update(j, d.file)
 	for _, other := range d.needs {
 		if other.node == n {
 			other.known = false
@@ -254,9 +256,9 @@ func (d *drf) start(p *book.Plan, j *book.JobState) {
 // workOut computes the shares of all queues, children first (H-DRF, Algorithm 2).
 func (d *drf) workOut(p *book.Plan) {
 	saturated := d.saturated(p)
-	for _, q := range slices.Backward(d.tree.all) {
-		s := &q.own.drfShare
-		if q.leaf() {
+	for _, q := range slices.Backward(d.tree.All) {
+		s := &q.Own.drfShare
+		if q.Leaf() {
 			*s = d.leafShare(p, q)
 		} else {
 			*s = d.sumShare(q)
@@ -267,15 +269,15 @@ func (d *drf) workOut(p *book.Plan) {
 				counted[k] = 0
 			}
 		}
-		s.share = counted.largest()
+		s.share = counted.Largest()
 	}
 }
 
 // leafShare adds up the jobs of a leaf.
-func (d *drf) leafShare(p *book.Plan, leaf *queue[drfQueue]) drfShare {
+func (d *drf) leafShare(p *book.Plan, leaf *queue.Queue[drfQueue]) drfShare {
 	s := drfShare{blocked: true}
-	least, blocked, unit := 0.0, leaf.used, parts{}
-	for _, g := range leaf.own.groups {
+	least, blocked, unit := 0.0, leaf.Used, queue.Parts{}
+	for _, g := range leaf.Own.groups {
 		if !d.fits(p, g.need) {
 			continue
 		}
@@ -284,19 +286,19 @@ func (d *drf) leafShare(p *book.Plan, leaf *queue[drfQueue]) drfShare {
 			continue
 		}
 		d.add(g)
-		blocked, unit = blocked.Sub(g.used), unit.plus(g.unit, 1)
-		if i := g.firstHolder(); i < len(g.jobs.jobs) && (least == 0 || g.jobs.jobs[i].key < least) {
-			least = g.jobs.jobs[i].key
+		blocked, unit = blocked.Sub(g.used), unit.Plus(g.unit, 1)
+		if i := g.firstHolder(); i < len(g.jobs.Jobs) && (least == 0 || g.jobs.Jobs[i].Key < least) {
+			least = g.jobs.Jobs[i].Key
 		}
 	}
-	s.parts = partsOf(blocked, d.whole).plus(unit, least)
+	s.parts = queue.PartsOf(blocked, d.whole).Plus(unit, least)
 	return s
 }
 
 // firstHolder is the index of the first job that uses anything.
 func (g *drfGroup) firstHolder() int {
-	at, _ := slices.BinarySearchFunc(g.jobs.jobs, 0.0, func(e queued, _ float64) int {
-		if e.key > 0 {
+	at, _ := slices.BinarySearchFunc(g.jobs.Jobs, 0.0, func(e queued, _ float64) int {
+		if e.Key > 0 {
 			return 1
 		}
 		return -1
@@ -309,30 +311,30 @@ func (d *drf) add(g *drfGroup) {
 	if g.added {
 		return
 	}
-	g.unit, g.added = parts{}, true
-	for _, e := range g.jobs.jobs[g.firstHolder():] {
-		g.unit = g.unit.plus(partsOf(e.job.Used, d.whole), 1/e.key)
+	g.unit, g.added = queue.Parts{}, true
+	for _, e := range g.jobs.Jobs[g.firstHolder():] {
+		g.unit = g.unit.Plus(queue.PartsOf(e.Job.Used, d.whole), 1/e.Key)
 	}
 }
 
 // sumShare adds up the children of q.
-func (d *drf) sumShare(q *queue[drfQueue]) drfShare {
+func (d *drf) sumShare(q *queue.Queue[drfQueue]) drfShare {
 	s := drfShare{blocked: true}
 	least := 0.0
-	for _, child := range q.children {
-		c := &child.own
+	for _, child := range q.Children {
+		c := &child.Own
 		s.blocked = s.blocked && c.blocked
 		if weighted := c.weighted(); !c.blocked && weighted > 0 && (least == 0 || weighted < least) {
 			least = weighted
 		}
 	}
-	for _, child := range q.children {
-		c := &child.own
+	for _, child := range q.Children {
+		c := &child.Own
 		factor := 1.0
 		if !d.naive && !c.blocked && c.share > 0 {
 			factor = least * c.weight / c.share
 		}
-		s.parts = s.parts.plus(c.parts, factor)
+		s.parts = s.parts.Plus(c.parts, factor)
 	}
 	return s
 }
@@ -344,8 +346,8 @@ func (d *drf) sumShare(q *queue[drfQueue]) drfShare {
 func (d *drf) saturated(p *book.Plan) (saturated [resource.NumKinds]bool) {
 	var mostly, least resource.Vector // the least amounts
 	for _, need := range d.needs {
-		asks := partsOf(need.amount, d.whole)
-		largest := asks.largest()
+		asks := queue.PartsOf(need.amount, d.whole)
+		largest := asks.Largest()
 		for k, v := range need.amount {
 			if v > 0 && (least[k] == 0 || v < least[k]) {
 				least[k] = v
@@ -361,7 +363,7 @@ func (d *drf) saturated(p *book.Plan) (saturated [resource.NumKinds]bool) {
 			_, some := p.FirstOpen(resource.Vector{}.With(kind, amount), 0)
 			saturated[k] = !some
 		} else {
-			saturated[k] = !p.Unknown.Has(kind) && d.whole[k]-d.tree.root.used[k] < amount
+			saturated[k] = !p.Unknown.Has(kind) && d.whole[k]-d.tree.Root.Used[k] < amount
 		}
 	}
 	return saturated

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -36,28 +37,28 @@ type sizing func(
 // holding reports whether the next task of a stage could start on n if nothing ran there.
 type holding func(s *book.Snapshot, n *book.NodeState, stage *cluster.Stage) bool
 
-func newFair(s *settings) Policy {
+func newFair(s *contract.Settings) Policy {
 	f := makeFair(s, "false")
 	return &f
 }
 
 // makeFair makes the part of a policy that is fair sharing; gaps is the default of the setting gaps.
-func makeFair(s *settings, gaps string) fair {
+func makeFair(s *contract.Settings, gaps string) fair {
 	return fair{
-		name: s.policy,
-		reservations: s.declare("reservations", "true",
-			"keep a node that cannot hold the head job's next task for that job").flag(),
-		gaps: s.declare("gaps", gaps,
+		name: s.Policy,
+		reservations: s.Declare("reservations", "true",
+			"keep a node that cannot hold the head job's next task for that job").Flag(),
+		gaps: s.Declare("gaps", gaps,
 			"let other jobs use a reserved node while that does not delay the job that it is reserved for: true, "+
 				"false, or auto: only where nodes have no heartbeats (with them, our runs of the authors' simulator "+
-				"do not)").oneOf("true", "false", "auto"),
+				"do not)").OneOf("true", "false", "auto"),
 		size:  idealSize,
 		holds: holdsIdeal,
 	}
 }
 
 func (f *fair) Name() string   { return f.name }
-func (f *fair) Traits() Traits { return Traits{DropCaches: f.queue.drop} }
+func (f *fair) Traits() Traits { return Traits{DropCaches: f.queue.Drop} }
 
 // idealSize starts tasks only with their ideal memory.
 func idealSize(
@@ -82,8 +83,8 @@ func (f *fair) Decide(now timeline.Time, p *book.Plan) {
 // offerAll offers every node that may be able to start something: the nodes that changed and, if there are new runnable
 // tasks, the nodes with room for one of them.
 func (f *fair) offerAll(now timeline.Time, p *book.Plan) {
-	holds := func(e queued) bool { return e.job.Reservations > 0 }
-	if f.reservations && p.Running == 0 && slices.ContainsFunc(f.queue.jobs, holds) {
+	holds := func(e queued) bool { return e.Job.Reservations > 0 }
+	if f.reservations && p.Running == 0 && slices.ContainsFunc(f.queue.Jobs, holds) {
 		for n := range hopeless(p) {
 			p.Unreserve(n, cluster.Because(cluster.ReservationHopeless))
 		}
@@ -138,8 +139,8 @@ func (f *fair) offer(now timeline.Time, p *book.Plan, n *book.NodeState) bool {
 		}
 		p.Unreserve(n, cluster.Because(cluster.ReservationNotNeeded))
 	}
-	for i := 0; i < len(f.queue.jobs); i++ {
-		j := f.queue.jobs[i].job
+	for i := 0; i < len(f.queue.Jobs); i++ {
+		j := f.queue.Jobs[i].Job
 		stage, _ := j.NextStage()
 		if f.start(now, p, n, j, stage) {
 			return true
@@ -208,8 +209,8 @@ func (f *fair) offerGap(now timeline.Time, p *book.Plan, n *book.NodeState) bool
 	if !known {
 		return false
 	}
-	for i := range f.queue.jobs {
-		j := f.queue.jobs[i].job
+	for i := range f.queue.Jobs {
+		j := f.queue.Jobs[i].Job
 		stage, _ := j.NextStage()
 		if j == holder || j.Stages[stage].Coordinator {
 			continue

@@ -3,6 +3,7 @@ package policy
 import (
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -11,7 +12,7 @@ import (
 // it.
 type fifo struct{}
 
-func newFIFO(*settings) Policy { return fifo{} }
+func newFIFO(*contract.Settings) Policy { return fifo{} }
 
 func (fifo) Name() string   { return "fifo" }
 func (fifo) Traits() Traits { return Traits{} }

@@ -1,6 +1,7 @@
 // Package policy decides which task runs where, when, and with how much memory. Each policy is a function of a
-// book.Plan, in a file of its name; a long one has more files, whose names begin with its name. The other files are
-// what several policies share: queues, sort keys, settings.
+// book.Plan, in a file of its name; a long one has more files, whose names begin with its name. The policies of two
+// papers are packages of their own, ecs and mira. Package contract says what a policy is, and package queue has queues
+// of jobs.
 package policy
 
 import (
@@ -11,57 +12,17 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/core/policy/contract"
+	"github.com/bellows-rm/bellows/core/policy/ecs"
+	"github.com/bellows-rm/bellows/core/policy/mira"
 )
 
-// Policy decides what should change now. Decide neither blocks nor reads a clock, draws random numbers, or keeps p: the
-// same now and the same p give the same decisions with every driver. A policy must be able to recompute from p
-// whatever it caches.
-type Policy interface {
-	Name() string
-	Traits() Traits
-	Decide(now timeline.Time, p *book.Plan)
-}
-
-// Traits are what callers must know about a policy. They never change. The zero Traits describe a policy that starts
-// tasks only with their ideal memory, as room permits, can run every job that fits on a node, and caches nothing.
-type Traits struct {
-	// UnderSizes: it may start tasks with less than their ideal memory.
-	UnderSizes bool
-	// Resizes: it may give containers sizes that neither the stage nor its profile allows.
-	Resizes bool
-	// Together: it starts all tasks of a stage in one step where the stage says so.
-	Together bool
-	// Deadlines: a job that has not started by its deadline comes before others.
-	Deadlines bool
-	// LooksAhead: it decides by forecasts, and wants to know how tasks come along: which phase they have reached, and when
-	// they stand still.
-	LooksAhead bool
-	// ByPhase: it may grant tasks what each phase of their forecast demands, instead of their ideal need.
-	ByPhase bool
-	// Weighs: what it grants of CPU is the weight of a task and not its limit. The task may use what the others of its
-	// node leave, up to what its stage requests: see book.TaskState.
-	Weighs bool
-	// Stops: it may stop running tasks for a while: see book.Plan.SuspendUntil.
-	Stops bool
-	// FreePageOut: it counts on memory that leaves and comes back at once and at no cost, as only a simulator can have it.
-	FreePageOut bool
-	// Quotas: something other than room on a node, such as a quota, limits what may run. The end of a task can
-	// therefore let another task start on a different node that had room all the time.
-	Quotas bool
-	// Drives: it serves jobs that start their own tasks, and asks them for executors: see cluster.Demand.
-	Drives bool
-	// Admit returns an error that says why the policy can never run a job; nil admits every job.
-	Admit func(s *book.Snapshot, j *cluster.Job) error
-	// Why says why a job waits, if the policy knows more than that other jobs come first or that no node has room; nil if
-	// it does not.
-	Why book.Why
-	// Divisions is how often the policy has divided executors among jobs anew; nil if it divides none.
-	Divisions func() int64
-	// DropCaches discards everything that can be recomputed from the plan, which changes no decision; nil if nothing is
-	// cached.
-	DropCaches func()
-}
+// Policy, Traits and Parameter are those of package contract, which every policy imports.
+type (
+	Policy    = contract.Policy
+	Traits    = contract.Traits
+	Parameter = contract.Parameter
+)
 
 // CheckRuns returns an error that says why p can never run j on the nodes of s: j fits on no node, or p does not admit
 // it.
@@ -83,23 +44,23 @@ func CheckRuns(p Policy, s *book.Snapshot, j *cluster.Job) error {
 // entry is a policy in the registry.
 type entry struct {
 	about string
-	make  func(*settings) Policy
+	make  func(*contract.Settings) Policy
 }
 
 // registry lists every policy by name.
 var registry = map[string]entry{
 	"capacity": {"YARN's capacity scheduling: queues with guaranteed and maximum shares", newCapacity},
 	"contention-aware": {"each phase gets what it demands, and tasks start where the forecasts of all leave room " +
-		"until they end (ECS, section V.D)", newContentionAware},
+		"until they end (ECS, section V.D)", ecs.NewContentionAware},
 	"drf": {"dominant resource fairness, with queues in a hierarchy (DRF, H-DRF)", newDRF},
 	"ecs": {"each phase gets what it demands, and tasks that have time stop while their node would be " +
-		"over-allocated (ECS, Algorithm 1)", newECS},
+		"over-allocated (ECS, Algorithm 1)", ecs.New},
 	"fifo": {"first come, first served; the first job that does not fit blocks all jobs behind it", newFIFO},
 	"fair": {"YARN's fair sharing by memory", newFair},
 	"mira": {"each node is an executor that runs one task at a time; executors are shared fairly and " +
-		"change jobs at once (Mira, Algorithm 1)", newMira},
+		"change jobs at once (Mira, Algorithm 1)", mira.New},
 	"prism": {"each phase of a task is scheduled like a task, and waits until it has room (PRISM, as " +
-		"ECS describes it)", newPRISM},
+		"ECS describes it)", ecs.NewPRISM},
 	"prophet": {"what fits best over time, by forecasts of disk and network demand, among the jobs that " +
 		"have waited longest (Prophet, Algorithm 1)", newProphet},
 	"pufferfish": {"FLEX containers start where most memory is available, or wait; REGULAR containers get " +
@@ -122,9 +83,9 @@ func About(name string) (string, []Parameter) {
 	if !ok {
 		return "", nil
 	}
-	s := settings{policy: name}
+	s := contract.Settings{Policy: name}
 	e.make(&s)
-	return e.about, s.declared
+	return e.about, s.Declared
 }
 
 // New returns the named policy. Settings map "POLICY.NAME" to a value; settings of other policies are ignored, so that
@@ -139,9 +100,9 @@ func New(name string, values map[string]string) (Policy, error) {
 			return nil, err
 		}
 	}
-	s := settings{policy: name, values: values}
+	s := contract.Settings{Policy: name, Values: values}
 	p := e.make(&s)
-	return p, s.err
+	return p, s.Err
 }
 
 // CheckUsed returns an error that names the first of the settings that exists for none of the named policies: it

@@ -8,6 +8,8 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
+	"github.com/bellows-rm/bellows/core/policy/queue"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -31,13 +33,13 @@ type prophet struct {
 
 	backoff  backoff
 	ahead    ahead
-	queue    ranked[*applicant] // jobs with a task to start, the longest wait first
-	spare    []*applicant       // of jobs that are no longer in the queue, to be reused
-	held     held               // for the need that was measured last: the needs of many jobs are equal
-	nodes    int                // number of nodes when the queue was measured
-	capacity resource.Vector    // of the cluster when the queue was measured
-	least    resource.Vector    // what each job in the queue needs at least
-	left     bool               // a job has left the queue since least was computed
+	queue    queue.Ranked[*applicant] // jobs with a task to start, the longest wait first
+	spare    []*applicant             // of jobs that are no longer in the queue, to be reused
+	held     held                     // for the need that was measured last: the needs of many jobs are equal
+	nodes    int                      // number of nodes when the queue was measured
+	capacity resource.Vector          // of the cluster when the queue was measured
+	least    resource.Vector          // what each job in the queue needs at least
+	left     bool                     // a job has left the queue since least was computed
 
 	// The rest belongs to one decision.
 	decision uint64            // counts them
@@ -52,34 +54,34 @@ type prophet struct {
 	overdue  *applicant        // the job past its deadline that has no room; nil if there is none
 }
 
-func newProphet(s *settings) Policy {
+func newProphet(s *contract.Settings) Policy {
 	f := &prophet{
-		eta: s.declare("eta", "0.3",
-			"weight of fragmentation in the score, from 0 to 1; over-allocation weighs 1-eta (equation 8)").share(),
-		window: s.declare("window", "0.5",
-			"only this share of the waiting jobs, those that have waited longest, and at least one job, is considered").share(),
-		deadline: s.declare("deadline", "3",
+		eta: s.Declare("eta", "0.3",
+			"weight of fragmentation in the score, from 0 to 1; over-allocation weighs 1-eta (equation 8)").Share(),
+		window: s.Declare("window", "0.5",
+			"only this share of the waiting jobs, those that have waited longest, and at least one job, is considered").Share(),
+		deadline: s.Declare("deadline", "3",
 			"a job without a deadline of its own comes first when it has waited this multiple of the mean wait; 0 is "+
-				"never").number(),
+				"never").Number(),
 	}
-	f.backoff.lasts = s.declare("backoff", usualBackoff,
+	f.backoff.lasts = s.Declare("backoff", usualBackoff,
 		"how long the tasks with the largest demands are throttled on a node that gives much less than it could "+
 			"(section III.B); "+
-			"0s is never. Simulated nodes report pressure of disk and network; real nodes, of the disk only").orNever()
-	f.backoff.turns = s.declare("relief", "turns",
+			"0s is never. Simulated nodes report pressure of disk and network; real nodes, of the disk only").OrNever()
+	f.backoff.turns = s.Declare("relief", "turns",
 		"turns: on a pressed node some tasks go on and the other tasks wait for their turn, because a disk loses time "+
 			"when it "+
-			"switches between programs; share: the tasks get bounds that add up to what the node has").oneOf("turns",
+			"switches between programs; share: the tasks get bounds that add up to what the node has").OneOf("turns",
 		"share") == "turns"
-	f.literal = s.declare("score", "sum",
+	f.literal = s.Declare("score", "sum",
 		"sum: a job scores the sum over the nodes of all its tasks; literal: tasks start one by one on the next node, "+
-			"as the text of Algorithm 1 says").oneOf("sum", "literal") == "literal"
-	f.strict = s.declare("distinct", "auto",
-		"tasks that start together go to different nodes: auto, if there are enough nodes; strict, always").oneOf("auto",
+			"as the text of Algorithm 1 says").OneOf("sum", "literal") == "literal"
+	f.strict = s.Declare("distinct", "auto",
+		"tasks that start together go to different nodes: auto, if there are enough nodes; strict, always").OneOf("auto",
 		"strict") == "strict"
-	f.kinds = s.declare("kinds", "disk,network", "the resources that are scored").kinds()
+	f.kinds = s.Declare("kinds", "disk,network", "the resources that are scored").Kinds()
 	f.ahead.kinds = f.kinds
-	f.unknown = s.declare("unknown", "1m", "how long a task without forecast and run time is taken to run").duration()
+	f.unknown = s.Declare("unknown", "1m", "how long a task without forecast and run time is taken to run").Duration()
 	return f
 }
 
@@ -98,7 +100,7 @@ func (f *prophet) dropCaches() {
 }
 
 func (f *prophet) dropQueue() {
-	f.queue.drop()
+	f.queue.Drop()
 	f.left = true
 }
 
@@ -158,7 +160,7 @@ func (f *prophet) follow(p *book.Plan) {
 		f.nodes, f.capacity = len(p.Nodes), p.Capacity
 		f.dropQueue()
 	}
-	for _, j := range f.queue.changed(p) {
+	for _, j := range f.queue.Changed(p) {
 		f.file(p.Snapshot, j)
 	}
 }
@@ -166,10 +168,10 @@ func (f *prophet) follow(p *book.Plan) {
 // file puts j where it belongs, or removes it if it has nothing to start.
 func (f *prophet) file(s *book.Snapshot, j *book.JobState) {
 	stage, runnable := j.NextStage()
-	filed, _ := f.queue.as(j)
-	a := filed.with
+	filed, _ := f.queue.As(j)
+	a := filed.With
 	if !runnable {
-		if _, ok := f.queue.remove(j); ok {
+		if _, ok := f.queue.Remove(j); ok {
 			f.spare, f.left = append(f.spare, a), true
 		}
 		return
@@ -194,7 +196,7 @@ func (f *prophet) file(s *book.Snapshot, j *book.JobState) {
 	if !f.least.FitsIn(a.need) {
 		f.least, f.opened = f.least.Min(a.need), 0
 	}
-	f.queue.file(filingOf(j, float64(j.Since), a))
+	f.queue.File(queue.EntryOf(j, float64(j.Since), a))
 }
 
 // measure computes how many tasks of a start at once, and returns how many of them have room if nothing runs. A stage
@@ -203,7 +205,7 @@ func (f *prophet) file(s *book.Snapshot, j *book.JobState) {
 func (f *prophet) measure(s *book.Snapshot, a *applicant) (room int) {
 	stage := &a.job.Stages[a.stage]
 	servers := f.holders(s, a.need)
-	executors := lengthOf(stage.Phases) > 0 && stage.Tasks <= servers
+	executors := stage.ForecastLength() > 0 && stage.Tasks <= servers
 	a.apart = executors || stage.Together && (f.strict || stage.Tasks <= servers)
 	a.tasks, a.each = 1, 1
 	if stage.Together || executors && !f.literal {
@@ -275,7 +277,7 @@ func (f *prophet) startNext(now timeline.Time, p *book.Plan) bool {
 			return false
 		}
 	}
-	if len(f.queue.jobs) == 0 || len(f.openNodes(p)) == 0 {
+	if len(f.queue.Jobs) == 0 || len(f.openNodes(p)) == 0 {
 		return false
 	}
 	f.consider(p)
@@ -316,8 +318,8 @@ func (f *prophet) start(p *book.Plan, a *applicant, why func(place) cluster.Reas
 // considered returns how many of the jobs in the queue are considered, of how many that could ever start. While nothing
 // runs there is nothing to wait for, and all of them are considered.
 func (f *prophet) considered(s *book.Snapshot) (limit, of int) {
-	for i := range f.queue.jobs {
-		if f.queue.jobs[i].with.possible {
+	for i := range f.queue.Jobs {
+		if f.queue.Jobs[i].With.possible {
 			of++
 		}
 	}
@@ -331,8 +333,8 @@ func (f *prophet) considered(s *book.Snapshot) (limit, of int) {
 func (f *prophet) consider(p *book.Plan) {
 	f.contest = f.contest[:0]
 	limit, _ := f.considered(p.Snapshot)
-	for i := 0; i < len(f.queue.jobs) && len(f.contest) < limit; i++ {
-		if a := f.queue.jobs[i].with; a.possible {
+	for i := 0; i < len(f.queue.Jobs) && len(f.contest) < limit; i++ {
+		if a := f.queue.Jobs[i].With; a.possible {
 			f.contest = append(f.contest, a)
 		}
 	}
@@ -344,8 +346,8 @@ func (f *prophet) consider(p *book.Plan) {
 // meanWait is the mean wait of the jobs that had to wait before they started, and of those that still do, in seconds.
 func (f *prophet) meanWait(now timeline.Time, s *book.Snapshot) float64 {
 	waits := s.Waits
-	for i := range f.queue.jobs {
-		if a := f.queue.jobs[i].with; a.never {
+	for i := range f.queue.Jobs {
+		if a := f.queue.Jobs[i].With; a.never {
 			waits = waits.With(a.submitted, now)
 		}
 	}
@@ -372,8 +374,8 @@ func (a *applicant) due(patience time.Duration, known bool) timeline.Time {
 // pastDeadline returns the job that has waited longest of those that are past their deadline.
 func (f *prophet) pastDeadline(now timeline.Time) (a *applicant, due timeline.Time, ok bool) {
 	patience, known := f.patience(f.mean)
-	for i := range f.queue.jobs {
-		a = f.queue.jobs[i].with
+	for i := range f.queue.Jobs {
+		a = f.queue.Jobs[i].With
 		if due = a.due(patience, known); due <= now && a.possible {
 			return a, due, true
 		}
@@ -383,8 +385,8 @@ func (f *prophet) pastDeadline(now timeline.Time) (a *applicant, due timeline.Ti
 
 // explain records why jobs wait that had room until another job was chosen, and requests a call when deadlines pass.
 func (f *prophet) explain(now timeline.Time, p *book.Plan) {
-	for i := 0; i < len(f.queue.jobs) && len(f.touched) > 0; i++ {
-		a := f.queue.jobs[i].with
+	for i := 0; i < len(f.queue.Jobs) && len(f.touched) > 0; i++ {
+		a := f.queue.Jobs[i].With
 		if a.decision == f.decision && a.loss.Code != 0 {
 			p.Wait(a.job, a.stage, 0, a.loss)
 			a.loss = cluster.Reason{}
@@ -400,16 +402,16 @@ func (f *prophet) explain(now timeline.Time, p *book.Plan) {
 
 // why says that a job has not waited long enough, or that only some of its tasks have room.
 func (f *prophet) why(now timeline.Time, s *book.Snapshot, j *book.JobState, _ int) (cluster.Reason, bool) {
-	filed, _ := f.queue.as(j)
-	a := filed.with
+	filed, _ := f.queue.As(j)
+	a := filed.With
 	if a == nil || f.overdue != nil && f.overdue != a {
 		return cluster.Reason{}, false
 	}
 	due := a.due(f.patience(f.meanWait(now, s)))
 	limit, of := f.considered(s)
 	before := 0
-	for i := 0; i < len(f.queue.jobs) && f.queue.jobs[i].with != a; i++ {
-		if f.queue.jobs[i].with.possible {
+	for i := 0; i < len(f.queue.Jobs) && f.queue.Jobs[i].With != a; i++ {
+		if f.queue.Jobs[i].With.possible {
 			before++
 		}
 	}

@@ -188,9 +188,9 @@ func (f *prophet) openNodes(p *book.Plan) []*book.NodeState {
 		return f.open
 	}
 	if f.left {
-		f.left, f.least = false, f.queue.jobs[0].with.need
-		for i := range f.queue.jobs {
-			f.least = f.least.Min(f.queue.jobs[i].with.need)
+		f.left, f.least = false, f.queue.Jobs[0].With.need
+		for i := range f.queue.Jobs {
+			f.least = f.least.Min(f.queue.Jobs[i].With.need)
 		}
 	}
 	f.opened, f.open, f.taking = f.decision, f.open[:0], f.taking[:0]

@@ -8,6 +8,8 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
+	"github.com/bellows-rm/bellows/core/policy/queue"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -24,37 +26,37 @@ import (
 // become the best by then; a REGULAR container takes the best of the nodes that report in the same step. Coordinators
 // of FLEX jobs are REGULAR, as in the authors' code.
 type pufferfish struct {
-	flex, regular fitQueue // a job is in the queue of its next task's class
-	room          float64  // the part of a FLEX container's initial memory that must be available
-	stop          float64  // the part of a node's memory that is ever available for FLEX containers
-	quantile      float64  // see pufferfish.count-quantile; NaN is off
+	flex, regular queue.Fit // a job is in the queue of its next task's class
+	room          float64   // the part of a FLEX container's initial memory that must be available
+	stop          float64   // the part of a node's memory that is ever available for FLEX containers
+	quantile      float64   // see pufferfish.count-quantile; NaN is off
 	sites         sites
 }
 
-func newPufferfish(s *settings) Policy {
+func newPufferfish(s *contract.Settings) Policy {
 	f := &pufferfish{quantile: math.NaN()}
-	key := firstSubmitted
-	order := s.declare("order", "ejf",
+	key := queue.FirstSubmitted
+	order := s.Declare("order", "ejf",
 		"which job is served first: ejf, the job submitted first, or sjf, the job with the shortest expected "+
 			"duration (section 4.3.3); a job that cannot start lets other jobs pass")
-	if order.oneOf("ejf", "sjf") == "sjf" {
+	if order.OneOf("ejf", "sjf") == "sjf" {
 		key = expectedDuration
 	}
-	room := s.declare("room", "1",
+	room := s.Declare("room", "1",
 		"a FLEX container starts where this multiple of its initial memory is available; the authors' code has 2")
-	if f.room = room.number(); f.room < 1 {
-		room.fail("a number of at least 1")
+	if f.room = room.Number(); f.room < 1 {
+		room.Fail("a number of at least 1")
 	}
-	f.stop = s.declare("stop", "1",
-		"share of a node's memory beyond which no FLEX container starts there; the authors' code has 0.8").share()
-	quantile := s.declare("count-quantile", "off",
+	f.stop = s.Declare("stop", "1",
+		"share of a node's memory beyond which no FLEX container starts there; the authors' code has 0.8").Share()
+	quantile := s.Declare("count-quantile", "off",
 		"prefer nodes whose number of FLEX containers is at most this quantile over all nodes, or off; slower, "+
 			"because it looks at every node; the authors' code has 0.1")
-	if quantile.text != "off" {
-		f.quantile = quantile.share()
+	if quantile.Text != "off" {
+		f.quantile = quantile.Share()
 	}
-	f.flex = fitQueue{key: key, grant: f.flexContainer}
-	f.regular = fitQueue{key: key, grant: f.regularContainer}
+	f.flex = queue.Fit{Key: key, Grant: f.flexContainer}
+	f.regular = queue.Fit{Key: key, Grant: f.regularContainer}
 	return f
 }
 
@@ -66,8 +68,8 @@ func (f *pufferfish) Traits() Traits {
 }
 
 func (f *pufferfish) dropCaches() {
-	f.flex.drop()
-	f.regular.drop()
+	f.flex.Drop()
+	f.regular.Drop()
 	f.sites = sites{}
 }
 
@@ -117,17 +119,17 @@ func (f *pufferfish) available(n *book.NodeState) resource.Amount {
 // After each decision no queued task has a node. Only a node with more room or a job with different tasks changes that.
 // The order of jobs never changes.
 func (f *pufferfish) Decide(_ timeline.Time, p *book.Plan) {
-	f.flex.follow(p)
-	f.regular.follow(p)
+	f.flex.Follow(p)
+	f.regular.Follow(p)
 	f.open(p)
 	f.look(p)
-	var fresh []fitEntry // jobs that may start tasks on nodes that did not change
+	var fresh []queue.FitEntry // jobs that may start tasks on nodes that did not change
 	if p.Changes.Demand {
-		fresh = changedIn(p, &f.flex, &f.regular)
+		fresh = queue.ChangedIn(p, &f.flex, &f.regular)
 	}
-	for e, ok := f.next(fitEntry{}, &fresh); ok; e, ok = f.next(e, &fresh) {
+	for e, ok := f.next(queue.FitEntry{}, &fresh); ok; e, ok = f.next(e, &fresh) {
 		started := false
-		for f.startNext(p, e.job) {
+		for f.startNext(p, e.Job) {
 			started = true
 		}
 		if started {
@@ -166,15 +168,15 @@ func (f *pufferfish) look(p *book.Plan) {
 }
 
 // next returns the first job behind last that may start something.
-func (f *pufferfish) next(last fitEntry, fresh *[]fitEntry) (first fitEntry, ok bool) {
-	consider := func(e fitEntry, found bool) {
-		if found && (!ok || e.compare(first) < 0) {
+func (f *pufferfish) next(last queue.FitEntry, fresh *[]queue.FitEntry) (first queue.FitEntry, ok bool) {
+	consider := func(e queue.FitEntry, found bool) {
+		if found && (!ok || e.Compare(first) < 0) {
 			first, ok = e, true
 		}
 	}
-	consider(f.flex.fitAfter(last, f.sites.available))
-	consider(f.regular.fitAfter(last, f.sites.free))
-	for len(*fresh) > 0 && last.job != nil && (*fresh)[0].compare(last) <= 0 {
+	consider(f.flex.FitAfter(last, f.sites.available))
+	consider(f.regular.FitAfter(last, f.sites.free))
+	for len(*fresh) > 0 && last.Job != nil && (*fresh)[0].Compare(last) <= 0 {
 		*fresh = (*fresh)[1:]
 	}
 	if len(*fresh) > 0 {
@@ -204,8 +206,8 @@ func (f *pufferfish) startNext(p *book.Plan, j *book.JobState) bool {
 		why = cluster.BecauseFitsNearData
 	}
 	p.Start(j, stage, n, memory, why(memory, left))
-	f.flex.update(j)
-	f.regular.update(j)
+	f.flex.Update(j)
+	f.regular.Update(j)
 	return true
 }
 
@@ -310,8 +312,8 @@ func (f *pufferfish) explain(p *book.Plan) {
 	for _, j := range p.Changes.Jobs {
 		f.explainJob(p, j)
 	}
-	if len(f.flex.jobs) > 0 {
-		f.explainJob(p, f.flex.jobs[0].job)
+	if len(f.flex.Jobs) > 0 {
+		f.explainJob(p, f.flex.Jobs[0].Job)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/queue"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"pgregory.net/rapid"
@@ -95,24 +96,27 @@ func possibleEvent(t *rapid.T, s *book.Snapshot, now timeline.Time) (e cluster.E
 
 func sorted(t *rapid.T, p Policy, s *book.Snapshot) {
 	t.Helper()
-	var queue *fairQueue
+	var q *fairQueue
 	switch p := p.(type) {
 	case *fair:
-		queue = &p.queue
+		q = &p.queue
 	case *yarnME:
-		queue = &p.queue
+		q = &p.queue
 	}
 	var want []queued
 	for _, j := range s.Jobs {
-		if _, runnable := j.NextStage(); runnable {
-			want = append(want, filingOf(j, fairKey(j), struct{}{}))
+		e := queue.EntryOf(j, fairKey(j), struct{}{})
+		_, runnable := j.NextStage()
+		if runnable {
+			want = append(want, e)
+		}
+		if filed, ok := q.As(j); ok != runnable || ok && filed != e {
+			t.Fatalf("job %d is filed as %v, %v, want %v, %v", j.ID, filed, ok, e, runnable)
 		}
 	}
-	slices.SortFunc(want, queued.compare)
-	filed := slices.DeleteFunc(slices.Clone(queue.filed), func(e queued) bool { return e.job == nil })
-	slices.SortFunc(filed, queued.compare)
-	if !slices.Equal(queue.jobs, want) || !slices.Equal(filed, want) {
-		t.Fatalf("the queue is %v, by slots %v, want %v", queue.jobs, filed, want)
+	slices.SortFunc(want, queued.Compare)
+	if !slices.Equal(q.Jobs, want) {
+		t.Fatalf("the queue is %v, want %v", q.Jobs, want)
 	}
 }
 

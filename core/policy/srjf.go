@@ -4,21 +4,23 @@ import (
 	"math"
 
 	"github.com/bellows-rm/bellows/core/book"
+	"github.com/bellows-rm/bellows/core/policy/contract"
+	"github.com/bellows-rm/bellows/core/policy/queue"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // srjf is shortest remaining job first: free room goes to the job with the least work left to start, and what that job
 // cannot use to the next (YARN-ME section 6.2, where it runs on one node that pools the cluster, the Meganode).
-type srjf struct{ firstFit }
+type srjf struct{ queue.FirstFit }
 
-func newSRJF(*settings) Policy {
-	return &srjf{firstFit{queue: fitQueue{key: remainingWork, grant: idealContainer}}}
+func newSRJF(*contract.Settings) Policy {
+	return &srjf{queue.FirstFit{Queue: queue.Fit{Key: remainingWork, Grant: queue.IdealContainer}}}
 }
 
 func (*srjf) Name() string     { return "srjf" }
-func (s *srjf) Traits() Traits { return Traits{DropCaches: s.queue.drop} }
+func (s *srjf) Traits() Traits { return Traits{DropCaches: s.Queue.Drop} }
 
-func (s *srjf) Decide(_ timeline.Time, p *book.Plan) { s.decide(p) }
+func (s *srjf) Decide(_ timeline.Time, p *book.Plan) { s.Serve(p) }
 
 // remainingWork is the sum of the estimated run times of a job's tasks that have not started, in seconds. It is
 // infinite if one of the run times is unknown. Coordinators do not count.

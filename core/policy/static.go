@@ -5,6 +5,8 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
+	"github.com/bellows-rm/bellows/core/policy/queue"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -13,39 +15,39 @@ import (
 // baseline of ECS and Pufferfish, and what users of YARN request), or a size that is the same for all containers of the
 // cluster (Pufferfish section 5: 4 to 64 GB).
 type static struct {
-	firstFit
+	queue.FirstFit
 	memory  resource.Amount // of every container, bytes; 0 is each task's peak
 	refuses bool            // tasks that need more than the container size
 }
 
-func newStatic(s *settings) Policy {
+func newStatic(s *contract.Settings) Policy {
 	p := &static{}
-	p.queue.key, p.queue.grant = fairKey, p.size
-	order := s.declare("order", "fair",
+	p.Queue.Key, p.Queue.Grant = fairKey, p.size
+	order := s.Declare("order", "fair",
 		"which job is served first: fair, the job with the least memory per weight, or fifo, the job submitted "+
 			"first, which blocks all jobs behind it")
-	if order.oneOf("fair", "fifo") == "fifo" {
-		p.blocks, p.queue.key = true, firstSubmitted
+	if order.OneOf("fair", "fifo") == "fifo" {
+		p.Blocks, p.Queue.Key = true, queue.FirstSubmitted
 	}
-	memory := s.declare("memory", "peak",
+	memory := s.Declare("memory", "peak",
 		"memory of a container: peak, the most that its task needs, or one size for all containers, such as 8GiB; "+
 			"memory that a task does not need is unused")
-	if memory.text != "peak" {
-		p.memory = memory.memory()
+	if memory.Text != "peak" {
+		p.memory = memory.Memory()
 	}
-	p.refuses = s.declare("too-large", "refuse",
+	p.refuses = s.Declare("too-large", "refuse",
 		"tasks that need more than static.memory: refuse does not start them, run starts them with static.memory, "+
-			"and they page, spill or fail").oneOf("refuse", "run") == "refuse"
+			"and they page, spill or fail").OneOf("refuse", "run") == "refuse"
 	return p
 }
 
 func (*static) Name() string { return "static" }
 
 func (s *static) Traits() Traits {
-	return Traits{Resizes: s.memory > 0 && !s.refuses, Admit: s.admit, Why: s.why, DropCaches: s.queue.drop}
+	return Traits{Resizes: s.memory > 0 && !s.refuses, Admit: s.admit, Why: s.why, DropCaches: s.Queue.Drop}
 }
 
-func (s *static) Decide(_ timeline.Time, p *book.Plan) { s.decide(p) }
+func (s *static) Decide(_ timeline.Time, p *book.Plan) { s.Serve(p) }
 
 // why says that a container is too small for a task, or that no node has room for the container. It does not answer for
 // jobs behind a blocking first job.
@@ -54,7 +56,7 @@ func (s *static) why(_ timeline.Time, c *book.Snapshot, j *book.JobState, stage 
 	switch {
 	case !ok:
 		return why, true
-	case s.blocks && len(s.queue.jobs) > 0 && s.queue.jobs[0].job != j:
+	case s.Blocks && len(s.Queue.Jobs) > 0 && s.Queue.Jobs[0].Job != j:
 		return cluster.Reason{}, false
 	}
 	return c.NoRoom(need)
@@ -85,7 +87,7 @@ func (s *static) size(j *book.JobState, stage int) (resource.Vector, cluster.Rea
 	memory := need[resource.Memory]
 	switch {
 	case s.memory == 0 || j.Stages[stage].Coordinator:
-		return idealContainer(j, stage)
+		return queue.IdealContainer(j, stage)
 	case s.refuses && memory > s.memory:
 		return need, cluster.BecauseContainerTooSmall(memory, s.memory), false
 	}

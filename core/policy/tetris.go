@@ -5,6 +5,8 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
+	"github.com/bellows-rm/bellows/core/policy/queue"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -23,8 +25,8 @@ type tetris struct {
 	barrier    float64 // b: once this share of a stage has ended, the rest of the stage is preferred
 	multiplier float64 // m: weight of remaining work
 
-	capacity resource.Vector    // of the cluster, when the jobs were filed
-	queue    ranked[*packedJob] // jobs with a task to start, the furthest below its fair share first
+	capacity resource.Vector          // of the cluster, when the jobs were filed
+	queue    queue.Ranked[*packedJob] // jobs with a task to start, the furthest below its fair share first
 	// fresh are considered jobs whose tasks may fit on nodes that did not change.
 	fresh   []*packedJob
 	demands map[peaks]int32 // to an index in scores and peaks
@@ -71,15 +73,15 @@ type candidate struct {
 	score float64
 }
 
-func newTetris(s *settings) Policy {
+func newTetris(s *contract.Settings) Policy {
 	return &tetris{
-		fairness: s.declare("fairness", "0.25",
+		fairness: s.Declare("fairness", "0.25",
 			"f, from 0, the best packing, to 1, the fairest: only the share 1-f of the jobs is considered, those "+
-				"furthest below their fair share, and at least one job").share(),
-		barrier: s.declare("barrier", "0.9",
-			"b: when this share of a stage's tasks has ended, its last tasks come first; with 1 they never do").share(),
-		multiplier: s.declare("remaining-work", "1",
-			"m: weight of a job's remaining work against the alignment of its tasks; 0 considers the alignment alone").number(),
+				"furthest below their fair share, and at least one job").Share(),
+		barrier: s.Declare("barrier", "0.9",
+			"b: when this share of a stage's tasks has ended, its last tasks come first; with 1 they never do").Share(),
+		multiplier: s.Declare("remaining-work", "1",
+			"m: weight of a job's remaining work against the alignment of its tasks; 0 considers the alignment alone").Number(),
 	}
 }
 
@@ -87,7 +89,7 @@ func (*tetris) Name() string     { return "tetris" }
 func (t *tetris) Traits() Traits { return Traits{Why: t.why, DropCaches: t.dropCaches} }
 
 func (t *tetris) dropCaches() {
-	t.queue.drop()
+	t.queue.Drop()
 	t.fresh, t.demands, t.scores, t.peaks = nil, nil, nil, nil
 }
 
@@ -103,10 +105,10 @@ func (t *tetris) Decide(_ timeline.Time, p *book.Plan) {
 // follow updates the queue from the changes of the snapshot.
 func (t *tetris) follow(p *book.Plan) {
 	const gone = 1000 // demands that may be kept although no job has them any more
-	if t.queue.filed == nil || t.capacity != p.Capacity || len(t.scores) > gone+2*t.live {
+	if t.queue.Dropped() || t.capacity != p.Capacity || len(t.scores) > gone+2*t.live {
 		t.dropCaches()
 		t.capacity, t.demands = p.Capacity, map[peaks]int32{}
-		for _, j := range t.queue.changed(p) {
+		for _, j := range t.queue.Changed(p) {
 			t.file(j)
 		}
 		t.live = len(t.scores)
@@ -114,8 +116,8 @@ func (t *tetris) follow(p *book.Plan) {
 	}
 	for _, j := range p.Changes.Jobs {
 		t.file(j)
-		if e, filed := t.queue.as(j); p.Changes.Demand && filed && e.with.considered {
-			t.fresh = append(t.fresh, e.with)
+		if e, filed := t.queue.As(j); p.Changes.Demand && filed && e.With.considered {
+			t.fresh = append(t.fresh, e.With)
 		}
 	}
 }
@@ -123,26 +125,26 @@ func (t *tetris) follow(p *book.Plan) {
 // file recomputes j and moves it to its place.
 func (t *tetris) file(j *book.JobState) {
 	_, runnable := j.NextStage()
-	filed, _ := t.queue.as(j)
-	e := filed.with
+	filed, _ := t.queue.As(j)
+	e := filed.With
 	switch {
 	case e == nil && !runnable:
 		return
 	case !runnable:
-		t.queue.remove(j)
+		t.queue.Remove(j)
 	default:
 		if e == nil {
 			e = &packedJob{job: j}
 		}
 		t.measure(e)
-		t.queue.file(filingOf(j, e.share, e))
+		t.queue.File(queue.EntryOf(j, e.share, e))
 	}
 	t.reconsider(e)
 }
 
 // limit is the number of jobs that are considered.
 func (t *tetris) limit() int {
-	return min(len(t.queue.jobs), considered(t.fairness, len(t.queue.jobs)))
+	return min(len(t.queue.Jobs), considered(t.fairness, len(t.queue.Jobs)))
 }
 
 // considered returns how many of the given number of jobs the fairness knob lets compete.
@@ -161,19 +163,19 @@ func (t *tetris) reconsider(e *packedJob) {
 		e.considered = now
 	}
 	if limit > 0 {
-		look(t.queue.jobs[limit-1].with, true)
+		look(t.queue.Jobs[limit-1].With, true)
 	}
-	if limit < len(t.queue.jobs) {
-		look(t.queue.jobs[limit].with, false)
+	if limit < len(t.queue.Jobs) {
+		look(t.queue.Jobs[limit].With, false)
 	}
-	filed, ok := t.queue.as(e.job)
-	look(e, ok && limit > 0 && filed.compare(t.queue.jobs[limit-1]) <= 0)
+	filed, ok := t.queue.As(e.job)
+	look(e, ok && limit > 0 && filed.Compare(t.queue.Jobs[limit-1]) <= 0)
 }
 
 // measure recomputes what is known of a job.
 func (t *tetris) measure(e *packedJob) {
 	j := e.job
-	e.share = dominantShare(j, t.capacity)
+	e.share = queue.DominantShare(j, t.capacity)
 	e.work = packedWork(j, t.capacity)
 	before := e.ready
 	e.ready = e.ready[:0]
@@ -259,8 +261,8 @@ func (t *tetris) offer(p *book.Plan, n *book.NodeState) bool {
 func (t *tetris) gather(n *book.NodeState) {
 	t.offers++
 	t.fit = t.fit[:0]
-	for i := range t.queue.jobs[:t.limit()] {
-		e := t.queue.jobs[i].with
+	for i := range t.queue.Jobs[:t.limit()] {
+		e := t.queue.Jobs[i].With
 		for _, s := range e.ready {
 			a := &t.scores[s.demand]
 			if a.offer != t.offers {
@@ -372,10 +374,10 @@ func leastReady(jobs []*packedJob) resource.Vector {
 
 // why says that a job is not considered, or that no node with room for what its task needs has its peak free.
 func (t *tetris) why(_ timeline.Time, s *book.Snapshot, j *book.JobState, stage int) (cluster.Reason, bool) {
-	filed, _ := t.queue.as(j)
-	e := filed.with
+	filed, _ := t.queue.As(j)
+	e := filed.With
 	if e != nil && !e.considered {
-		return cluster.BecauseNearFairShare(t.limit(), len(t.queue.jobs)), true
+		return cluster.BecauseNearFairShare(t.limit(), len(t.queue.Jobs)), true
 	}
 	return lacksPeak(s, &j.Stages[stage])
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
 	"github.com/bellows-rm/bellows/core/policy/resimulate"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -29,22 +30,22 @@ type timelineGenerator interface {
 	DropCaches()
 }
 
-func newYarnME(s *settings) Policy {
+func newYarnME(s *contract.Settings) Policy {
 	y := &yarnME{fair: makeFair(s, "auto"), timeline: &sum{}}
 	y.fair.size, y.fair.holds = y.size, y.holds
-	generator := s.declare("timeline", "sum",
+	generator := s.Declare("timeline", "sum",
 		"how ends of jobs are estimated: sum, which adds up estimates (section 3.2), or resimulate, which "+
 			"simulates the cluster from now on without elasticity, as the authors' simulator does")
-	if generator.oneOf("sum", "resimulate") == "resimulate" {
+	if generator.OneOf("sum", "resimulate") == "resimulate" {
 		y.timeline = resimulate.New(y.reservations)
 	}
-	y.granularity = s.declare("granularity", "100MB",
-		"the memory of an under-sized task is a multiple of this (section 6.1)").memory()
-	y.diskShare = s.declare("disk-share", "1",
+	y.granularity = s.Declare("granularity", "100MB",
+		"the memory of an under-sized task is a multiple of this (section 6.1)").Memory()
+	y.diskShare = s.Declare("disk-share", "1",
 		"share of a node's disk bandwidth that under-sized tasks may request together (section 3.3); nodes of "+
-			"unknown bandwidth have no limit").share()
-	y.interval = s.declare("interval", "1s",
-		"time between two estimates of the ends of jobs, where nodes have no heartbeat").duration()
+			"unknown bandwidth have no limit").Share()
+	y.interval = s.Declare("interval", "1s",
+		"time between two estimates of the ends of jobs, where nodes have no heartbeat").Duration()
 	return y
 }
 
@@ -53,7 +54,7 @@ func (y *yarnME) Traits() Traits {
 }
 
 func (y *yarnME) dropCaches() {
-	y.queue.drop()
+	y.queue.Drop()
 	y.best = nil
 	y.timeline.DropCaches()
 }
@@ -63,7 +64,7 @@ func (y *yarnME) Decide(now timeline.Time, p *book.Plan) {
 	// "The generator runs periodically, every heartbeat interval […]. It also runs when a new job arrives or an
 	// existing one is prematurely canceled" (section 3.2). It may skip an interval without events, which would change
 	// nothing.
-	if p.Changes.Arrived || len(y.queue.jobs) > 0 && p.EstimatesStale(y.interval) {
+	if p.Changes.Arrived || len(y.queue.Jobs) > 0 && p.EstimatesStale(y.interval) {
 		y.timeline.Estimate(now, p)
 		p.Estimated()
 	}

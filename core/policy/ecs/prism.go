@@ -1,4 +1,4 @@
-package policy
+package ecs
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
+	"github.com/bellows-rm/bellows/core/policy/queue"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -22,43 +24,44 @@ import (
 type prism struct {
 	patience time.Duration
 	phased   phased
-	fit      firstFit
+	fit      queue.FirstFit
 	whole    resource.Vector // the capacity of the cluster from which shares were computed
 	watch    watch
 	waiting  []*book.TaskState
 }
 
-func newPRISM(s *settings) Policy {
-	r := &prism{patience: s.declare("patience", "10m",
-		"how long a phase of a task waits at most; then it begins without room").duration()}
-	r.fit = firstFit{queue: fitQueue{key: r.share, grant: r.phased.grant}, begin: r.phased.begin}
+// NewPRISM returns the policy "prism".
+func NewPRISM(s *contract.Settings) contract.Policy {
+	r := &prism{patience: s.Declare("patience", "10m",
+		"how long a phase of a task waits at most; then it begins without room").Duration()}
+	r.fit = queue.FirstFit{Queue: queue.Fit{Key: r.share, Grant: r.phased.grant}, Begin: r.phased.begin}
 	return r
 }
 
 func (*prism) Name() string { return "prism" }
 
-func (r *prism) Traits() Traits {
-	return Traits{LooksAhead: true, ByPhase: true, Stops: true, Why: r.phased.why, DropCaches: r.dropCaches}
+func (r *prism) Traits() contract.Traits {
+	return contract.Traits{LooksAhead: true, ByPhase: true, Stops: true, Why: r.phased.why, DropCaches: r.dropCaches}
 }
 
 func (r *prism) dropCaches() {
-	r.fit.queue.drop()
+	r.fit.Queue.Drop()
 	r.watch = watch{}
 }
 
 // share is the key of a job in the queue.
-func (r *prism) share(j *book.JobState) float64 { return dominantShare(j, r.whole) }
+func (r *prism) share(j *book.JobState) float64 { return queue.DominantShare(j, r.whole) }
 
 func (r *prism) Decide(now timeline.Time, p *book.Plan) {
 	if r.whole != p.Capacity {
 		r.whole = p.Capacity
-		r.fit.queue.drop()
+		r.fit.Queue.Drop()
 	}
 	r.watch.collect(now, p)
 	for _, n := range r.watch.nodes {
 		r.schedule(now, p, n)
 	}
-	r.fit.decide(p)
+	r.fit.Serve(p)
 	r.phased.watchStarted(&r.watch)
 	for _, n := range r.watch.nodes {
 		r.watch.plan(n, r.next(now, p.Snapshot, n))

@@ -1,4 +1,4 @@
-package policy
+package ecs
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -28,6 +29,20 @@ func newTable(t *testing.T, cores resource.Amount) *table {
 		NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(cores*resource.Core, 100*resource.GB)}})
 	s.enter(0, cluster.Event{Kind: cluster.Synced})
 	return s
+}
+
+// withSettings returns the policy with settings, each a name and a value.
+func withSettings(t *testing.T, settings ...string) *ecs {
+	t.Helper()
+	s := contract.Settings{Policy: "ecs", Values: map[string]string{}}
+	for i := 0; i < len(settings); i += 2 {
+		s.Values[settings[i]] = settings[i+1]
+	}
+	p := New(&s)
+	if s.Err != nil {
+		t.Fatal(s.Err)
+	}
+	return p.(*ecs)
 }
 
 func (s *table) enter(now timeline.Time, e cluster.Event) {
@@ -203,7 +218,7 @@ func TestQuestion(t *testing.T) {
 	s.start(j, 1, 1)
 	s.start(j, 2, 1)
 	s.start(s.submit(2, cluster.Stage{Tasks: 1, Ideal: resource.Of(500, resource.GB)}), 0, 1) // of an unknown run time
-	e := newECS(&settings{}).(*ecs)
+	e := withSettings(t)
 	q := e.question(0, s.book.Snapshot(), s.node())
 	if q.every != 10*time.Second || len(q.problem.Fixed) != 10 || len(q.problem.Sets) != 2 {
 		t.Fatalf("%d intervals of %v, %d sets", len(q.problem.Fixed), q.every, len(q.problem.Sets))
@@ -238,7 +253,7 @@ func TestFloatOfSetIsTheLeast(t *testing.T) {
 			j := s.submit(1, phasesOf(2, "40s:1"), phasesOf(1, "100s:1"))
 			s.start(j, 1, 1)
 			s.startAt(j, 0, launched...)
-			q := newECS(&settings{}).(*ecs).question(timeline.Seconds(20), s.book.Snapshot(), s.node())
+			q := withSettings(t).question(timeline.Seconds(20), s.book.Snapshot(), s.node())
 			// They end at 40s and 60s, and need not end before 100s.
 			if len(q.groups) != 1 || len(q.groups[0].tasks) != 2 || q.groups[0].float != 40*time.Second {
 				t.Fatalf("%d sets: %+v", len(q.groups), q.groups)
@@ -264,7 +279,7 @@ func TestWindowOfQuestion(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := newTable(t, 16)
 			s.start(s.submit(1, phasesOf(1, "30s:1"), phasesOf(1, c.behind)), 0, 1)
-			q := newECS(&settings{}).(*ecs).question(0, s.book.Snapshot(), s.node())
+			q := withSettings(t).question(0, s.book.Snapshot(), s.node())
 			if got := time.Duration(len(q.problem.Fixed)) * q.every; got != c.want {
 				t.Errorf("%d intervals of %v, want %v", len(q.problem.Fixed), q.every, c.want)
 			}
@@ -301,7 +316,7 @@ func TestNewestAnswerCounts(t *testing.T) {
 			}
 			s.node().Leveled = &cluster.Answer{Shifts: c.shifts}
 			s.plan = s.book.Open(timeline.Seconds(30))
-			newECS(&settings{}).(*ecs).carryOut(timeline.Seconds(30), s.plan, s.node(), false)
+			withSettings(t).carryOut(timeline.Seconds(30), s.plan, s.node(), false)
 			var got []string
 			for _, d := range s.closed() {
 				switch {
@@ -328,7 +343,7 @@ func TestShiftsOfSchedule(t *testing.T) {
 	s.start(s.submit(1, phasesOf(1, "30s:1"), phasesOf(1, "100s:1")), 0, 1)
 	j, _ := s.book.Snapshot().Job(1)
 	s.start(j, 1, 1)
-	q := newECS(&settings{}).(*ecs).question(timeline.Seconds(5), s.book.Snapshot(), s.node())
+	q := withSettings(t).question(timeline.Seconds(5), s.book.Snapshot(), s.node())
 	for _, c := range []struct{ runs, want string }{
 		{"xxx.......", ""},
 		{"..xxx", "5s-25s"},
@@ -377,9 +392,8 @@ func TestECSWeighs(t *testing.T) {
 		cpu, overcommit string
 		want            bool
 	}{{"quota", "true", false}, {"weight", "true", true}, {"weight", "false", false}} {
-		p, err := New("ecs", map[string]string{"ecs.cpu": c.cpu, "ecs.overcommit": c.overcommit})
-		if err != nil || p.Traits().Weighs != c.want {
-			t.Errorf("%+v: %+v (%v)", c, p.Traits(), err)
+		if p := withSettings(t, "ecs.cpu", c.cpu, "ecs.overcommit", c.overcommit); p.Traits().Weighs != c.want {
+			t.Errorf("%+v: %+v", c, p.Traits())
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package policy
+package ecs
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -26,15 +27,15 @@ type lookAhead struct {
 	share float64       // of the length of the phase before it, unless the mean error of the forecast is known
 }
 
-func newLookAhead(s *settings) (l lookAhead) {
-	l.least = s.declare("ahead", "2s",
+func newLookAhead(s *contract.Settings) (l lookAhead) {
+	l.least = s.Declare("ahead", "2s",
 		"with memory=phase: how long before a phase that needs more memory should begin its task is granted that "+
 			"memory, or stops if it is not "+
-			"free; at most half of the phase before; 0s is not before the task is in the phase").orNever()
-	l.share = s.declare("ahead-share", "0.1",
+			"free; at most half of the phase before; 0s is not before the task is in the phase").OrNever()
+	l.share = s.Declare("ahead-share", "0.1",
 		"the same as a share of the length of the phase before, if that is longer than ahead; if the forecast was "+
 			"learned from several runs, "+
-			"their mean error is the share instead").share()
+			"their mean error is the share instead").Share()
 	return l
 }
 
@@ -66,7 +67,7 @@ func (d *phased) upcoming(now timeline.Time, t *book.TaskState, phase int32) (ne
 		return preparation{}, false
 	}
 	stage, phases := int(t.ID.Stage), t.Stage().Phases
-	stretch := float64(t.Duration) / float64(lengthOf(phases))
+	stretch := float64(t.Duration) / float64(t.Stage().ForecastLength())
 	has, before, rest := d.memoryIn(t.Job.Job, stage, phase), time.Duration(0), time.Duration(0)
 	for i := int(phase); i < len(phases); i++ {
 		lasts := time.Duration(float64(phases[i].Duration) * stretch)

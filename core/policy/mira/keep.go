@@ -1,4 +1,4 @@
-package policy
+package mira
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
@@ -19,14 +20,14 @@ type keeper struct {
 	found []*book.NodeState // a buffer
 }
 
-func (k *keeper) declare(s *settings) {
-	keep := s.declare("keep", "none",
+func (k *keeper) declare(s *contract.Settings) {
+	keep := s.Declare("keep", "none",
 		"whether a job keeps executors that have no task for them: none, as the paper; next, as the authors' code: as "+
 			"many as its next stage has "+
 			"tasks, once all tasks before that stage run; or a time such as 2s: as next, but each for at most that time "+
 			"divided by the number of "+
 			"those tasks, so that ten executors are kept for 0.2 s")
-	k.any, k.lasts = keep.text != "none", keep.durationOr("none", "next")
+	k.any, k.lasts = keep.Text != "none", keep.DurationOr("none", "next")
 }
 
 // withOffered returns the nodes that are offered, and those that jobs hold and that do nothing: a stage may have

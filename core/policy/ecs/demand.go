@@ -1,4 +1,4 @@
-package policy
+package ecs
 
 import (
 	"time"
@@ -75,7 +75,7 @@ func (d *demands) work(t *book.TaskState, left time.Duration) {
 // workByPhase adds to d.pieces what a task does on a node in the last part of its run, which is as long as whole.
 func (d *demands) workByPhase(j *cluster.Job, stage int, n *book.NodeState, whole, left time.Duration) {
 	phases := j.Stages[stage].Phases
-	stretch := float64(whole) / float64(lengthOf(phases))
+	stretch := float64(whole) / float64(j.Stages[stage].ForecastLength())
 	done := whole - left
 	for i := range phases {
 		lasts := time.Duration(float64(phases[i].Duration) * stretch)

@@ -1,4 +1,4 @@
-package policy
+package ecs
 
 import (
 	"slices"
@@ -24,7 +24,7 @@ type phased struct {
 // applies reports whether tasks of a stage are granted what each phase demands.
 func (d *phased) applies(j *cluster.Job, stage int) bool {
 	s := &j.Stages[stage]
-	if d.off || s.Coordinator || lengthOf(s.Phases) == 0 {
+	if d.off || s.Coordinator || s.ForecastLength() == 0 {
 		return false
 	}
 	peak := s.Peak()
@@ -191,7 +191,7 @@ func (d *phased) next(now timeline.Time, s *book.Snapshot, n *book.NodeState) ti
 // nextGrant is next for one task that should end at the given time.
 func (d *phased) nextGrant(t *book.TaskState, end, now timeline.Time) timeline.Time {
 	stage, phases := int(t.ID.Stage), t.Stage().Phases
-	stretch := float64(t.Duration) / float64(lengthOf(phases))
+	stretch := float64(t.Duration) / float64(t.Stage().ForecastLength())
 	next, later := timeline.Never, resource.Of(-1, 0)
 	for i, phase := range slices.Backward(phases) {
 		if phase.Duration == 0 {

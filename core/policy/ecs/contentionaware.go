@@ -1,10 +1,12 @@
-package policy
+package ecs
 
 import (
 	"math"
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
+	"github.com/bellows-rm/bellows/core/policy/queue"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -17,27 +19,29 @@ import (
 // of their submission, and jobs whose task starts nowhere are skipped. "The near future" is the run time of the task.
 type contentionAware struct {
 	phased phased
-	fit    firstFit
+	fit    queue.FirstFit
 	watch  watch
 	demand demands
 	now    timeline.Time
 }
 
-func newContentionAware(*settings) Policy {
+// NewContentionAware returns the policy "contention-aware".
+func NewContentionAware(*contract.Settings) contract.Policy {
 	c := &contentionAware{}
-	c.fit = firstFit{queue: fitQueue{key: firstSubmitted, grant: c.phased.grant}, begin: c.phased.begin, suits: c.suits}
+	c.fit = queue.FirstFit{Queue: queue.Fit{Key: queue.FirstSubmitted, Grant: c.phased.grant}, Begin: c.phased.begin,
+		Suits: c.suits}
 	return c
 }
 
 func (*contentionAware) Name() string { return "contention-aware" }
 
 // Traits sets Quotas because what a node demands later limits what starts there, in addition to room.
-func (c *contentionAware) Traits() Traits {
-	return Traits{LooksAhead: true, ByPhase: true, Quotas: true, Why: c.why, DropCaches: c.dropCaches}
+func (c *contentionAware) Traits() contract.Traits {
+	return contract.Traits{LooksAhead: true, ByPhase: true, Quotas: true, Why: c.why, DropCaches: c.dropCaches}
 }
 
 func (c *contentionAware) dropCaches() {
-	c.fit.queue.drop()
+	c.fit.Queue.Drop()
 	c.watch = watch{}
 }
 
@@ -47,10 +51,10 @@ func (c *contentionAware) Decide(now timeline.Time, p *book.Plan) {
 	for _, n := range c.watch.nodes {
 		c.phased.resize(now, p, n)
 	}
-	c.fit.decide(p)
-	if c.fit.queue.someFit(p) { // as time passes, what was too much may suit
-		c.fit.anew = true
-		c.fit.place(p)
+	c.fit.Serve(p)
+	if c.fit.Queue.SomeFit(p) { // as time passes, what was too much may suit
+		c.fit.Anew = true
+		c.fit.Place(p)
 	}
 	c.phased.watchStarted(&c.watch)
 	for _, n := range c.watch.nodes {

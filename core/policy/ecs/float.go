@@ -1,4 +1,4 @@
-package policy
+package ecs
 
 import (
 	"slices"
@@ -101,7 +101,7 @@ func (f *float) forward(now timeline.Time, s *book.Snapshot, i, width int) (ok b
 		if first == timeline.Never {
 			first = at.start
 		}
-		at.waves = seconds(float64((pending+width-1)/width) * d.Seconds())
+		at.waves = time.Duration(min(float64((pending+width-1)/width)*d.Seconds(), 1e9) * 1e9)
 		at.end = max(at.end, first.Add(at.waves))
 	}
 	return true

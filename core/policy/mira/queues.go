@@ -1,4 +1,4 @@
-package policy
+package mira
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/bellows-rm/bellows/core/book"
+	"github.com/bellows-rm/bellows/core/policy/contract"
+	"github.com/bellows-rm/bellows/core/policy/queue"
 	"github.com/bellows-rm/bellows/core/share"
 )
 
@@ -18,24 +20,24 @@ type miraQueue struct {
 	held        int        // executors of its jobs; for the assignments in progress
 }
 
-func (m *mira) declareQueues(s *settings) {
-	queues := s.declare("queues", "",
+func (m *mira) declareQueues(s *contract.Settings) {
+	queues := s.Declare("queues", "",
 		"queues with their weights and, if wanted, the least and the most executors that they are granted, such as "+
 			"prod=3:10..,prod.etl=1,prod.web=2:..20,adhoc=1:5..50; jobs name a leaf, and jobs without a queue are in the "+
 			"leaf default; without "+
 			"queues all jobs are equal, whatever queue they name")
-	if err := m.tree.parse(queues.text, readMiraQueue); err != nil {
-		queues.reject(err)
+	if err := m.tree.Parse(queues.Text, readMiraQueue); err != nil {
+		queues.Reject(err)
 		return
 	}
-	if m.paper && !m.tree.root.leaf() {
-		queues.fail("empty with the rule of the paper, which has no queues")
+	if m.paper && !m.tree.Root.Leaf() {
+		queues.Fail("empty with the rule of the paper, which has no queues")
 	}
-	m.tree.root.own.Weight = 1
-	m.levels = []*queue[miraQueue]{m.tree.root}
+	m.tree.Root.Own.Weight = 1
+	m.levels = []*queue.Queue[miraQueue]{m.tree.Root}
 	for i := 0; i < len(m.levels); i++ {
-		m.levels[i].own.at = i
-		m.levels = append(m.levels, m.levels[i].children...)
+		m.levels[i].Own.at = i
+		m.levels = append(m.levels, m.levels[i].Children...)
 	}
 }
 
@@ -70,28 +72,28 @@ func readMiraQueue(q *miraQueue, text string) error {
 func (m *mira) entitle(p *book.Plan) {
 	m.executors = p.Present
 	for _, q := range m.levels {
-		q.own.apps = q.own.apps[:0]
+		q.Own.apps = q.Own.apps[:0]
 	}
 	for _, j := range p.Jobs {
 		if a := m.app(j); a != nil {
 			if a.entitled = 0; a.demand > 0 {
-				a.leaf.own.apps = append(a.leaf.own.apps, a)
+				a.leaf.Own.apps = append(a.leaf.Own.apps, a)
 			}
 		}
 	}
 	m.nodes = m.nodes[:0]
 	for _, q := range m.levels {
-		m.nodes = append(m.nodes, share.Node{Claim: q.own.Claim, Children: len(q.children)})
-		if len(q.children) > 0 {
-			m.nodes[q.own.at].First = q.children[0].own.at
+		m.nodes = append(m.nodes, share.Node{Claim: q.Own.Claim, Children: len(q.Children)})
+		if len(q.Children) > 0 {
+			m.nodes[q.Own.at].First = q.Children[0].Own.at
 		}
 	}
 	for _, q := range m.levels {
-		n := &m.nodes[q.own.at]
-		if q.leaf() {
-			n.First, n.Children = len(m.nodes), len(q.own.apps)
+		n := &m.nodes[q.Own.at]
+		if q.Leaf() {
+			n.First, n.Children = len(m.nodes), len(q.Own.apps)
 		}
-		for _, a := range q.own.apps {
+		for _, a := range q.Own.apps {
 			m.nodes = append(m.nodes,
 				share.Node{Claim: share.Claim{Weight: shareWeight(a.job), Demand: a.demand, Held: a.job.Reservations}})
 		}
@@ -101,7 +103,7 @@ func (m *mira) entitle(p *book.Plan) {
 	m.limits = false
 	for _, q := range m.levels {
 		limited := limited(q)
-		for _, a := range q.own.apps {
+		for _, a := range q.Own.apps {
 			// It would be asked at once for what it has above that.
 			a.entitled, a.limited = m.granted[next], limited || a.job.Drives
 			m.limits = m.limits || a.limited
@@ -127,9 +129,9 @@ func (m *mira) divide() {
 }
 
 // limited reports whether q, or a queue that it is in, is never granted more than some number of executors.
-func limited(q *queue[miraQueue]) bool {
-	for ; q != nil; q = q.parent {
-		if q.own.Max > 0 {
+func limited(q *queue.Queue[miraQueue]) bool {
+	for ; q != nil; q = q.Parent {
+		if q.Own.Max > 0 {
 			return true
 		}
 	}
@@ -138,11 +140,11 @@ func limited(q *queue[miraQueue]) bool {
 
 // count works out how many executors the jobs of each queue hold.
 func (m *mira) count(p *book.Plan) {
-	if m.tree.root.leaf() {
+	if m.tree.Root.Leaf() {
 		return
 	}
 	for _, q := range m.levels {
-		q.own.held = 0
+		q.Own.held = 0
 	}
 	for _, j := range p.Jobs {
 		if a := m.app(j); a != nil && a.leaf != nil {
@@ -152,17 +154,17 @@ func (m *mira) count(p *book.Plan) {
 }
 
 // hold notes that a job of q holds more executors.
-func hold(q *queue[miraQueue], more int) {
-	for ; q != nil; q = q.parent {
-		q.own.held += more
+func hold(q *queue.Queue[miraQueue], more int) {
+	for ; q != nil; q = q.Parent {
+		q.Own.held += more
 	}
 }
 
 // full reports whether the jobs of q, or of a queue that it is in, hold as many executors as they may. That a job
 // holds more than it is entitled to does not let another one of its queue exceed that.
-func full(q *queue[miraQueue]) bool {
-	for ; q != nil; q = q.parent {
-		if q.own.Max > 0 && q.own.held >= q.own.Max {
+func full(q *queue.Queue[miraQueue]) bool {
+	for ; q != nil; q = q.Parent {
+		if q.Own.Max > 0 && q.Own.held >= q.Own.Max {
 			return true
 		}
 	}

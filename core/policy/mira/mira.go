@@ -1,4 +1,5 @@
-package policy
+// Package mira has the policy of the Mira paper, which shares warm executors among jobs.
+package mira
 
 import (
 	"math"
@@ -6,6 +7,8 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
+	"github.com/bellows-rm/bellows/core/policy/queue"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/share"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -25,9 +28,9 @@ type mira struct {
 	path   share.Path
 	fair   share.Fair
 	stages share.Stages
-	tree   queueTree[miraQueue, struct{}]
+	tree   queue.Tree[miraQueue, struct{}]
 	backs  offenders
-	levels []*queue[miraQueue] // the queues: the root, its children, their children, and so on
+	levels []*queue.Queue[miraQueue] // the queues: the root, its children, their children, and so on
 
 	// All fields below, but for divisions, are computed from the snapshot.
 	apps      []miraApp        // by the slots of their jobs
@@ -50,42 +53,43 @@ type mira struct {
 // miraApp is what is kept with a job.
 type miraApp struct {
 	job              *book.JobState
-	leaf             *queue[miraQueue] // nil if there is no such queue
-	demand, entitled int               // executors
-	held             int               // executors, after the last decision
+	leaf             *queue.Queue[miraQueue] // nil if there is no such queue
+	demand, entitled int                     // executors
+	held             int                     // executors, after the last decision
 	// it may not hold more than it is entitled to, even if other jobs cannot use executors
 	limited bool
 	listed  bool  // in keeper.jobs
 	asked   asked // when executors were asked back last
 }
 
-func newMira(s *settings) Policy {
+// New returns the policy "mira".
+func New(s *contract.Settings) contract.Policy {
 	m := &mira{}
-	m.paper = s.declare("rule", "max-min",
+	m.paper = s.Declare("rule", "max-min",
 		"how executors are divided among jobs: max-min, by weighted max-min fairness; or paper, by the equation and "+
 			"Algorithm 1 as written, which "+
-			"needs several rounds to be fair").oneOf("max-min", "paper") == "paper"
+			"needs several rounds to be fair").OneOf("max-min", "paper") == "paper"
 	m.declareQueues(s)
 	m.keeps.declare(s)
 	m.path = share.SumOfPaths
-	if s.declare("path", "sum",
+	if s.Declare("path", "sum",
 		"the weight of a stage among the stages of its job: sum, the tasks on all paths from it to the end, as the "+
 			"authors' code; or longest, the "+
-			"tasks on the path with most tasks").oneOf("sum", "longest") == "longest" {
+			"tasks on the path with most tasks").OneOf("sum", "longest") == "longest" {
 		m.path = share.LongestPath
 	}
-	m.backs.lasts = s.declare("backoff", usualOffence,
+	m.backs.lasts = s.Declare("backoff", usualOffence,
 		"for how long a job, whose tasks run on a node that gives much less of its disk or network than it could, may "+
 			"have half of the executors "+
-			"(Prophet, section III.B), and half of that when the node reports it again; 0s is never").orNever()
+			"(Prophet, section III.B), and half of that when the node reports it again; 0s is never").OrNever()
 	return m
 }
 
 func (*mira) Name() string { return "mira" }
 
-func (m *mira) Traits() Traits {
-	return Traits{Quotas: true, Drives: true, Admit: func(_ *book.Snapshot, j *cluster.Job) error {
-		return m.tree.check(j)
+func (m *mira) Traits() contract.Traits {
+	return contract.Traits{Quotas: true, Drives: true, Admit: func(_ *book.Snapshot, j *cluster.Job) error {
+		return m.tree.Check(j)
 	}, DropCaches: func() { m.known = false }, Why: m.why, Divisions: func() int64 { return m.divisions }}
 }
 
@@ -94,7 +98,7 @@ func (m *mira) Traits() Traits {
 func (m *mira) why(_ timeline.Time, s *book.Snapshot, j *book.JobState, stage int) (cluster.Reason, bool) {
 	a := m.app(j)
 	switch {
-	case m.tree.home(j.Job) == nil:
+	case m.tree.Home(j.Job) == nil:
 		return cluster.Because(cluster.NoSuchQueue), true
 	case a == nil || j.Stages[stage].Coordinator:
 		return cluster.Reason{}, false
@@ -125,7 +129,7 @@ func (m *mira) Decide(now timeline.Time, p *book.Plan) {
 	matters := m.follow(p, jobs)
 	matters = m.known && m.follow(p, backed) || matters
 	matters = m.known && m.follow(p, m.keeping()) || matters
-	if matters || m.stale || m.paper || !m.tree.root.leaf() {
+	if matters || m.stale || m.paper || !m.tree.Root.Leaf() {
 		m.divideAll(p)
 	}
 	for _, j := range jobs {
@@ -223,7 +227,7 @@ func (m *mira) follow(p *book.Plan, jobs []*book.JobState) (matters bool) {
 				m.apps = append(m.apps, miraApp{})
 			}
 			a = &m.apps[j.Slot]
-			*a = miraApp{job: j, leaf: m.tree.home(j.Job)}
+			*a = miraApp{job: j, leaf: m.tree.Home(j.Job)}
 		}
 		if _, waits := coordinatorWaits(j); waits && !slices.Contains(m.unsteered, j) {
 			m.unsteered = append(m.unsteered, j)
@@ -274,7 +278,7 @@ func working(j *book.JobState, stage int) int {
 
 // shareWeight is the weight of a job in thousandths.
 func shareWeight(j *book.JobState) int64 {
-	return int64(math.Round(max(1, min(share.MaxWeight, weightOf(j)*1000))))
+	return int64(math.Round(max(1, min(share.MaxWeight, queue.WeightOf(j)*1000))))
 }
 
 // retain assigns to j the executors that its tasks occupy without being assigned: of tasks that were found after a

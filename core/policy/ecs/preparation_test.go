@@ -1,4 +1,4 @@
-package policy
+package ecs
 
 import (
 	"strings"
@@ -19,12 +19,8 @@ type prepared struct {
 // newPrepared is a node with tasks that need the memory of first for 100 s, and then that of second, under ecs with
 // that look ahead.
 func newPrepared(t *testing.T, ahead string, tasks int, first, second resource.Amount) *prepared {
-	p, err := New("ecs", map[string]string{"ecs.memory": "phase", "ecs.short": "false", "ecs.leveling": "false",
-		"ecs.ahead": ahead})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &prepared{newTable(t, 16), p.(*ecs)}
+	s := &prepared{newTable(t, 16), withSettings(t, "ecs.memory", "phase", "ecs.short", "false", "ecs.leveling", "false",
+		"ecs.ahead", ahead)}
 	stage := phasesOf(tasks, "100s:1 100s:1")
 	stage.Ideal[resource.Memory] = second
 	stage.Phases[0].Demand[resource.Memory], stage.Phases[1].Demand[resource.Memory] = first, second

@@ -1,4 +1,4 @@
-package policy
+package mira
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/contract"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -15,15 +16,12 @@ import (
 // executors is a pool of executors under policy mira.
 type executors struct {
 	*testing.T
-	policy Policy
+	policy contract.Policy
 	book   *book.Book
 }
 
 func newExecutors(t *testing.T, n int) *executors {
-	p, err := New("mira", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := New(&contract.Settings{Policy: "mira"})
 	x := &executors{T: t, policy: p, book: book.NewBook(p.Traits().Why)}
 	for i := range n {
 		node := cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint("n", i)}
