@@ -227,7 +227,7 @@ func (d *Driver) current() (*board, error) {
 	select {
 	case <-d.calls.ended():
 		return nil, errStopped
-	case <-d.watchdog.alarm():
+	case <-d.watchdog.Alarm():
 		return nil, d.silent()
 	default:
 		return d.board.newest(), nil
@@ -245,7 +245,7 @@ func (d *Driver) Status(context.Context) (Status, error) {
 	b := d.board.newest()
 	s := b.status
 	s.Nodes = slices.Clone(s.Nodes) // All callers share the board.
-	if silent, hangs := d.hangs(); hangs {
+	if silent, hangs := d.watchdog.Hangs(); hangs {
 		s.AsOf = b.at
 		said := fmt.Sprintf("the engine has not answered for %v; what follows is as of %s", silent.Round(time.Second),
 			b.at.Format(time.TimeOnly))

@@ -166,7 +166,7 @@ func (d *Driver) enter(ctx context.Context) (leave func(), err error) {
 		return nil, ctx.Err()
 	case <-d.calls.ended():
 		return nil, errStopped
-	case <-d.watchdog.alarm():
+	case <-d.watchdog.Alarm():
 		return nil, d.silent()
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/bellows-rm/bellows/live/drive"
 	"github.com/bellows-rm/bellows/live/learn"
 	"github.com/bellows-rm/bellows/live/store"
+	"github.com/bellows-rm/bellows/live/watchdog"
 )
 
 // Config is the configuration of a Driver. Fields are required unless their comments give a default.
@@ -49,7 +50,7 @@ type Config struct {
 	// SolverStates is the budget of a question of the policy, in states; 0 is cluster.SolverStates.
 	SolverStates int
 	// Patience is how long one step of the engine may take; the zero value is the default.
-	Patience Patience
+	Patience watchdog.Patience
 }
 
 // Driver runs an engine on a Backend. Its methods may be called from any goroutine.
@@ -76,10 +77,9 @@ type Driver struct {
 	stopping func()        // ends the goroutines other than the loop
 	beside   sync.WaitGroup
 
-	watchdog *watchdog
+	watchdog *watchdog.Watchdog
 	learner  *learn.Learner
 	answers  chan cluster.Event // to questions of the policy
-	note     *notebook
 	board    *bulletin
 	pressed  signal // the Backend has reported a pressure, or its end, that Pressure has not seen
 	counts   counts
@@ -129,7 +129,7 @@ func Start(c Config) (*Driver, error) {
 		views: takenViews{turn: make(chan struct{}, 1)},
 		jobs:  map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{},
 		board: newBulletin(), pressed: newSignal(), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{},
-		apart: apart{}, watchdog: newWatchdog(), answers: make(chan cluster.Event),
+		apart: apart{}, answers: make(chan cluster.Event),
 		past: newEndedJobs()}
 	d.keeping.begin(c.Keep)
 	d.quotas.Store(cmp.Or(c.Quotas, &cluster.Quotas{}))
@@ -154,11 +154,11 @@ func Start(c Config) (*Driver, error) {
 	if err := d.beginBoard(ctx); err != nil {
 		return nil, errors.Join(err, d.events.close())
 	}
-	book, left, ok, err := openNotebook(c.Dir)
+	dog, left, ok, err := watchdog.Open(c.Dir)
 	if err != nil {
 		return nil, errors.Join(err, d.events.close())
 	}
-	d.note = book
+	d.watchdog = dog
 	if ok {
 		d.answer(left)
 	}
@@ -178,9 +178,7 @@ func Start(c Config) (*Driver, error) {
 	d.beside.Go(func() { d.follow(ctx) })
 	d.beside.Go(func() { d.board.announce(ctx) })
 	d.beside.Go(func() { d.weigh(ctx) })
-	d.beside.Go(func() {
-		d.watch(Patience{Hangs: cmp.Or(c.Patience.Hangs, DefaultHangs), Dead: cmp.Or(c.Patience.Dead, DefaultDead)})
-	})
+	d.beside.Go(func() { d.watchdog.Watch(c.Patience, d.calls.ended(), d.log) })
 	return d, nil
 }
 
@@ -211,22 +209,22 @@ func (d *Driver) now() timeline.Time { return d.agenda.now() }
 func (d *Driver) loop() {
 	defer d.calls.end()
 	defer d.agenda.stop()
-	d.watchdog.begin()
+	d.watchdog.Begin()
 	for {
 		// 1. Receive the next call or event. Events that have arrived already are received, and stored, together.
 		select {
 		case f := <-d.calls.received():
-			d.work()
+			d.watchdog.Work()
 			f()
 		case e := <-d.backend.Events():
-			d.work()
+			d.watchdog.Work()
 			d.receive(e)
 			d.drain()
 		case e := <-d.answers:
-			d.work()
+			d.watchdog.Work()
 			d.answered(e)
 		case <-d.agenda.alarm():
-			d.work()
+			d.watchdog.Work()
 		case <-d.calls.toEnd():
 			d.finish()
 			return
@@ -238,7 +236,7 @@ func (d *Driver) loop() {
 		d.flush()
 		// 4. Set the timer for the next wake-up.
 		d.setTimer()
-		d.rest()
+		d.watchdog.Rest()
 	}
 }
 
@@ -329,8 +327,8 @@ func (d *Driver) takeAll(now timeline.Time, decisions []cluster.Decision) {
 
 // decide is a step of the engine.
 func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster.Decision, err error) {
-	d.note.begin(d.noteOf(&e))
-	defer d.note.end()
+	d.watchdog.StepBegins(d.noteOf(&e))
+	defer d.watchdog.StepEnds()
 	begun := time.Now()
 	decisions, err = drive.Step(d.engine, now, e)
 	d.counts.steps.add(time.Since(begun))
@@ -363,7 +361,7 @@ func (d *Driver) finish() {
 	if err := errors.Join(d.events.flush(), d.events.close()); err != nil {
 		d.log.Warn("cannot close the event log", "error", err)
 	}
-	if err := d.note.close(); err != nil {
+	if err := d.watchdog.Close(); err != nil {
 		d.log.Warn("cannot close the note of the engine's step", "error", err)
 	}
 }
@@ -391,13 +389,13 @@ func (d *Driver) look(ctx context.Context, f func()) error {
 		return ctx.Err()
 	case <-d.calls.ended():
 		return errStopped
-	case <-d.watchdog.alarm():
+	case <-d.watchdog.Alarm():
 		return d.silent()
 	}
 	select {
 	case <-ran:
 		return nil
-	case <-d.watchdog.alarm():
+	case <-d.watchdog.Alarm():
 		return d.silent()
 	}
 }
@@ -551,7 +549,7 @@ func (d *Driver) Close() error {
 	select {
 	case d.calls.stopper() <- struct{}{}:
 	case <-d.calls.ended():
-	case <-d.watchdog.alarm():
+	case <-d.watchdog.Alarm():
 		return d.silent()
 	}
 	<-d.calls.ended()
@@ -562,6 +560,17 @@ func (d *Driver) Close() error {
 
 // Done is closed when the Driver has stopped, by Shutdown or Close.
 func (d *Driver) Done() <-chan struct{} { return d.calls.ended() }
+
+// silent returns the error for callers of an engine that hangs.
+func (d *Driver) silent() error {
+	silent, _ := d.watchdog.Hangs()
+	return Errorf(Internal, "the engine has not answered for %v; the containers continue, and bellows status says more",
+		silent.Round(time.Second))
+}
+
+// Dead is closed when the engine has hung for longer than Patience.Dead. The process should then end without Close,
+// which returns an error then: containers continue, and the next Start sets aside the job that the engine hangs on.
+func (d *Driver) Dead() <-chan struct{} { return d.watchdog.Dead() }
 
 // EventLog returns the path of the file in which the steps of this run are recorded now.
 func (d *Driver) EventLog() string { return *d.logPath.Load() }

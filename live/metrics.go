@@ -88,7 +88,6 @@ func numbers(counters []atomic.Int64) []int64 {
 type counts struct {
 	steps, writes histogram
 	failures      atomic.Int64
-	hangs         atomic.Int64
 	events        [cluster.NumEventKinds]atomic.Int64
 	decisions     [cluster.NumDecisionKinds]atomic.Int64
 	jobs          [cluster.NumJobStatuses]atomic.Int64
@@ -205,9 +204,9 @@ func (h *holds) read(now timeline.Time) []Holds {
 // Metrics returns what the Driver has counted. It does not use the engine.
 func (d *Driver) Metrics() Metrics {
 	c := &d.counts
-	m := Metrics{Steps: c.steps.read(), Writes: c.writes.read(), WriteFailures: c.failures.Load(), Hangs: c.hangs.Load(),
-		Events: numbers(c.events[:]), Decisions: numbers(c.decisions[:]), Jobs: numbers(c.jobs[:]),
-		Runs: numbers(c.runs[:]), Holds: c.holds.read(d.now()),
+	m := Metrics{Steps: c.steps.read(), Writes: c.writes.read(), WriteFailures: c.failures.Load(),
+		Hangs: d.watchdog.Count(), Events: numbers(c.events[:]), Decisions: numbers(c.decisions[:]),
+		Jobs: numbers(c.jobs[:]), Runs: numbers(c.runs[:]), Holds: c.holds.read(d.now()),
 		RefusedOfUsers: numbers(c.refused[0][:]), RefusedOfQueues: numbers(c.refused[1][:])}
 	m.Open = make([]int64, cluster.NumJobStatuses)
 	for j := range d.board.newest().jobs.all() {

@@ -165,7 +165,7 @@ func (d *Driver) dress() error {
 }
 
 func (d *Driver) recordAll() error {
-	defer d.rest()()
+	defer d.watchdog.Rest()()
 	if err := d.dress(); err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func hasEnds(b *store.Batch) bool {
 
 // forget makes the Backend forget containers, which writes to the disk.
 func (d *Driver) forget(ids []cluster.ContainerID) {
-	defer d.rest()()
+	defer d.watchdog.Rest()()
 	for _, id := range ids {
 		d.backend.Forget(id)
 	}

@@ -10,7 +10,7 @@ func (d *Driver) Ready() error {
 		return Errorf(Unavailable, "%w", errStopped)
 	default:
 	}
-	if silent, hangs := d.hangs(); hangs {
+	if silent, hangs := d.watchdog.Hangs(); hangs {
 		return Errorf(Unavailable, "the engine has not answered for %v", silent.Round(time.Second))
 	}
 	select {

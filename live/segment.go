@@ -150,8 +150,8 @@ func (d *Driver) newLog(e *engine.Engine, now timeline.Time, found []cluster.Eve
 // begin tells an engine what was found.
 func (d *Driver) begin(e *engine.Engine, now timeline.Time, found []cluster.Event) (decisions []cluster.Decision,
 	err error) {
-	d.note.begin(d.noteOf(&cluster.Event{Kind: cluster.Continued}))
-	defer d.note.end()
+	d.watchdog.StepBegins(d.noteOf(&cluster.Event{Kind: cluster.Continued}))
+	defer d.watchdog.StepEnds()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("engine: inventory at %v: panic: %v", now, p)

@@ -200,7 +200,7 @@ func (d *Driver) submit(ctx context.Context, stored store.Job, key *store.Key) (
 	}
 	stored.Submitted = d.now()
 	one := []store.Job{stored}
-	atWork := d.rest()
+	atWork := d.watchdog.Rest()
 	id, earlier, err := d.store.AddJobs(ctx, one, key)
 	atWork()
 	switch {

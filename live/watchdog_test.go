@@ -14,6 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/watchdog"
 )
 
 // hanging is a policy whose Decide blocks until it is released while a job named "hangs" has not started, if when
@@ -188,7 +189,7 @@ func TestJobThatHangsTheEngineIsSetAside(t *testing.T) {
 		begun := time.Now()
 		r.submitHanging()
 		<-r.Dead()
-		if took := time.Since(begun); took < DefaultDead || took > DefaultDead+5*time.Second {
+		if took := time.Since(begun); took < watchdog.DefaultDead || took > watchdog.DefaultDead+5*time.Second {
 			t.Errorf("it gave itself up after %v", took)
 		}
 		for round := range 3 { // It stays set aside.
@@ -302,7 +303,7 @@ func TestDeathsWithinAStep(t *testing.T) {
 		r := newHangsRig(t, nil)
 		go func() { _, _ = r.Submit(t.Context(), named("hangs")) }()
 		synctest.Wait()
-		for range mostDeaths - 1 { // It is killed before the watchdog notices anything, and started again.
+		for range watchdog.MostDeaths - 1 { // It is killed before the watchdog notices anything, and started again.
 			r.restart(nil)
 			synctest.Wait()
 			if s := r.status(); s.Trouble != "" {

@@ -72,6 +72,8 @@ var narrower = []folder{
 		"live/store"}, "what runs taught does not depend on who runs jobs: it knows no driver and no engine"},
 	{"live/store", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/profile", "durable"},
 		"what must survive is stored as it is submitted; the store does not decide and does not run anything"},
+	{"live/watchdog", []string{"core/cluster", "durable"},
+		"whether a loop makes progress does not depend on what it does"},
 	{"node/agent", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/memory", "durable",
 		"node"}, "one node carries out orders: it knows no policy and no engine"},
 	{"node/keeper", []string{"core/resource", "core/timeline", "core/cluster", "core/memory", "node/cgroup", "node/swap"},
