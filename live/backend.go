@@ -71,6 +71,9 @@ type Metered interface {
 // changes that outlives containers, and before the TaskEnded of a container that leaves some. NodePressed is sent,
 // after Synced, when the disk comes under pressure, every few seconds while that lasts, and when it is over.
 type Backend interface {
+	// Capabilities says what it can do. Only Swap may change after the first call. The Driver gives no order that the
+	// Backend cannot carry out: it answers the order itself.
+	Capabilities() cluster.Capabilities
 	// Apply accepts orders (Start, Kill, Throttle, Suspend and Resume). It only enqueues them.
 	Apply([]cluster.Order)
 	// Events returns the channel of events, in order. It always returns the same channel, which is never closed.

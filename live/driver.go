@@ -32,9 +32,6 @@ type Config struct {
 	// Dir is the state directory, an absolute path: output goes to Dir/logs, event logs to Dir/events.
 	Dir string
 	Log *slog.Logger // nil is slog.Default
-	// HasSwap reports whether the machine has swap. Without swap, FLEX jobs become REGULAR jobs that spill, or are
-	// rejected: see SpillInstead. nil means that it has swap.
-	HasSwap func() (bool, error)
 	// Keep says which ended jobs are kept until Retain is called; nil keeps all. Others are removed at the start, and
 	// then every hour.
 	Keep *Retention
@@ -58,6 +55,7 @@ type Driver struct {
 	config  Config
 	log     *slog.Logger
 	backend Backend
+	able    able
 	store   *store.Store
 	run     atomic.Int64           // of the store; 0 while the disk has been full since the start
 	logPath atomic.Pointer[string] // of the newest segment
@@ -125,6 +123,7 @@ func Start(c Config) (*Driver, error) {
 		return nil, err
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, agenda: newSchedule(),
+		able:  able{Capabilities: c.Backend.Capabilities()},
 		calls: newMailbox(), inventory: newInventory(), entry: make(chan struct{}, 1),
 		views: takenViews{turn: make(chan struct{}, 1)},
 		jobs:  map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{},
@@ -230,6 +229,7 @@ func (d *Driver) loop() {
 			return
 		}
 		// 2. Handle events whose time has come.
+		d.receiveAnswers()
 		d.catchUp()
 		d.roll()
 		// 3. Record the steps, publish the result, then act on it.
@@ -281,6 +281,9 @@ func (d *Driver) setTimer() {
 	}
 	if d.asking.open() {
 		wait = min(wait, askPause)
+	}
+	if len(d.able.answers) > 0 {
+		wait = 0
 	}
 	d.agenda.wake(wait)
 }

@@ -31,6 +31,7 @@ type fake struct {
 	mended    int64
 	troubles  map[cluster.ContainerID]string
 	glance    func() // called before readings are returned
+	can       cluster.Capabilities
 }
 
 func newFake(inventory ...cluster.Event) *fake {
@@ -67,10 +68,11 @@ func (f *fake) Usage(id cluster.ContainerID) (usage.Usage, error) {
 	}
 	return u, nil
 }
-func (f *fake) Events() <-chan cluster.Event  { return f.events }
-func (f *fake) Forget(id cluster.ContainerID) { f.forgotten[id] = true }
-func (f *fake) Crowded() string               { return f.crowded }
-func (f *fake) Mended() int64                 { return f.mended }
+func (f *fake) Events() <-chan cluster.Event       { return f.events }
+func (f *fake) Forget(id cluster.ContainerID)      { f.forgotten[id] = true }
+func (f *fake) Capabilities() cluster.Capabilities { return f.can }
+func (f *fake) Crowded() string                    { return f.crowded }
+func (f *fake) Mended() int64                      { return f.mended }
 
 // Troubles implements Troubled.
 func (f *fake) Troubles() map[cluster.ContainerID]string { return maps.Clone(f.troubles) }
@@ -98,7 +100,6 @@ type rig struct {
 	fake   *fake
 	dir    string
 	store  *store.Store
-	swaps  func() (bool, error)
 	keep   *Retention
 	keeps  bool
 	quotas *cluster.Quotas
@@ -144,7 +145,7 @@ func (r *rig) startOn(p policy.Policy, b Backend) {
 	if r.logTo != nil {
 		log = r.logTo
 	}
-	r.Driver, err = Start(Config{Policy: p, Backend: b, Store: r.store, Dir: r.dir, UID: 1000, HasSwap: r.swaps,
+	r.Driver, err = Start(Config{Policy: p, Backend: b, Store: r.store, Dir: r.dir, UID: 1000,
 		Keep: r.keep, Keeps: r.keeps, Quotas: r.quotas, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		r.t.Fatal(err)

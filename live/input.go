@@ -9,10 +9,12 @@ import (
 )
 
 // checkInput rejects the input of a job with several tasks, or with a task that may run several times.
-func checkInput(s *Submission) error {
+func (d *Driver) checkInput(s *Submission) error {
 	switch {
 	case !s.Input:
 		return nil
+	case d.able.Input != "":
+		return Errorf(Invalid, "job %q input: %s", s.Job.Name, d.able.Input)
 	case len(s.Job.Stages) != 1 || s.Job.Stages[0].Tasks != 1:
 		return Errorf(Invalid, "job %q input: must be that of a job of one task", s.Job.Name)
 	case s.Job.MaxAttempts > 1:

@@ -96,11 +96,9 @@ func TestLeftoverIsNotGranted(t *testing.T) {
 // command: rejected in one sentence, or run as REGULAR if its programs can spill.
 func TestFlexNeedsSwap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		swaps := false
-		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), swaps: func() (bool, error) { return swaps, nil }}
-		r.open()
-		r.start(fifo(t))
+		r := newRig(t, fifo(t))
 		defer r.end()
+		r.fake.can.Swap = "this machine has none: run `bellows swap create --size 4GiB`"
 		s := submission(1)
 		s.Job.Class = cluster.Flex
 		_, err := r.Submit(t.Context(), s)
@@ -114,7 +112,7 @@ func TestFlexNeedsSwap(t *testing.T) {
 		if o := r.order(cluster.Start); o.Envelope.Class != cluster.Regular || o.Envelope.Max != o.Grant[resource.Memory] {
 			t.Errorf("without swap it is started as %s, %+v", o.Envelope.Class, o.Envelope)
 		}
-		swaps = true
+		r.fake.can.Swap = ""
 		r.submit(s)
 		if o := r.order(cluster.Start); o.Envelope.Class != cluster.Flex {
 			t.Errorf("with swap it is started as %s", o.Envelope.Class)

@@ -87,8 +87,8 @@ func (d *Driver) flush() {
 	d.publish()
 	if d.short != nil {
 		d.out.orders = d.applyKills(out.orders)
-	} else if len(out.orders) > 0 {
-		d.backend.Apply(out.orders)
+	} else {
+		d.apply(out.orders)
 	}
 	d.forget(out.forget)
 	if len(out.ended) > 0 {

@@ -37,12 +37,15 @@ func (j *job) paused(task cluster.TaskID) *store.Pause {
 // Pause pauses a job until it is resumed, or one of its tasks if task is not zero: no task of it starts, and its
 // programs are stopped, also after a restart of the daemon. pageOut says that their memory is to be paged out. A
 // second pause does nothing, but it can add pageOut. Pause returns when the pause is stored and the orders are given.
-// The error is Invalid if the job or the task has ended.
+// The error is Invalid if the job or the task has ended, or if the Backend cannot stop what runs of it.
 func (d *Driver) Pause(ctx context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID,
 	pageOut bool) error {
 	return d.change(ctx, id, deed{"paused", "it is paused"}, func(j *job) error {
 		was := j.paused(task)
 		if err := j.pausable(task); err != nil || was != nil && (was.PageOut || !pageOut) {
+			return err
+		}
+		if err := d.canHold(j, task, pageOut); err != nil {
 			return err
 		}
 		p := store.Pause{Task: task, By: OwnerOf(by).Name, Since: d.now(), PageOut: pageOut}
@@ -126,6 +129,19 @@ func (j *job) pausable(task cluster.TaskID) error {
 		return Errorf(Invalid, "task %s: has not started; pause job %d to keep its tasks from starting", task, j.ID)
 	case r.Outcome == cluster.Succeeded:
 		return Errorf(Invalid, "task %s: has ended already", task)
+	}
+	return nil
+}
+
+// canHold returns an error if a pause asks for what the Backend cannot do.
+func (d *Driver) canHold(j *job, task cluster.TaskID, pageOut bool) error {
+	switch {
+	case d.able.Suspend != "" && slices.ContainsFunc(j.alive(), func(r *run) bool {
+		return task == cluster.TaskID{} || r.Container.Task == task
+	}):
+		return Errorf(Invalid, "job %d pause: must wait until none of its programs runs: %s", j.ID, d.able.Suspend)
+	case pageOut && d.able.PageOut != "":
+		return Errorf(Invalid, "job %d page_out true: %s", j.ID, d.able.PageOut)
 	}
 	return nil
 }

@@ -283,11 +283,15 @@ func (j *Job) has(id cluster.TaskID) bool {
 	return id.Stage >= 0 && int(id.Stage) < len(j.Stages) && id.Index >= 0 && int(id.Index) < j.Stages[id.Stage].Tasks
 }
 
-// Logs returns the locations of a job's output, for every run that was ever started, by task and run.
+// Logs returns the locations of a job's output, for every run that was ever started, by task and run. The error is
+// Invalid if the Backend does not store output in files of this machine.
 func (d *Driver) Logs(ctx context.Context, id cluster.JobID) ([]LogFile, error) {
 	j, err := d.Job(ctx, id, false)
 	if err != nil {
 		return nil, err
+	}
+	if why := d.able.Files; why != "" {
+		return nil, Errorf(Invalid, "job %d output: %s", id, why)
 	}
 	var out []LogFile
 	for _, t := range j.runs() {

@@ -124,6 +124,8 @@ func (s *session) Forget(id cluster.ContainerID) {
 	delete(s.over, id)
 }
 
+func (s *session) Capabilities() (all cluster.Capabilities) { return all }
+
 func (s *session) Input(cluster.ContainerID) (io.ReadWriteCloser, error) {
 	return nil, io.ErrClosedPipe
 }

@@ -1,11 +1,9 @@
 package live
 
 import (
-	"strings"
 	"testing"
 	"testing/synctest"
 
-	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/internal/testrequest"
 )
 
@@ -26,23 +24,6 @@ func TestSubmitRefusesWhatNoJobMayRequest(t *testing.T) {
 			}
 			if want := c.Place(""); got != want {
 				t.Errorf("%s:\ngot  %s\nwant %s", c.Name, got, want)
-			}
-		}
-	})
-}
-
-// A daemon that is not root's can isolate no program, and says so when the job is submitted.
-func TestIsolationNeedsRoot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, fifo(t))
-		defer r.end()
-		for _, isolate := range []func(*cluster.Command){func(c *cluster.Command) { c.PrivateTmp = true },
-			func(c *cluster.Command) { c.NoNetwork = true }} {
-			s := submission(1)
-			isolate(&s.Job.Stages[0].Command)
-			if _, err := r.Submit(t.Context(), s); KindOf(err) != Invalid ||
-				!strings.HasSuffix(err.Error(), "private_tmp, no_network: need a daemon of root") {
-				t.Error(err)
 			}
 		}
 	})

@@ -9,11 +9,13 @@ import (
 )
 
 // SpillInstead turns a FLEX job into a REGULAR one that does the same work without swap: with less than its ideal
-// memory its programs spill by themselves, at a known cost. measured returns the profile that a stage names; the
-// profile gives the size of the stage, because the initial memory of a FLEX container does not. words says to the owner
-// how the job runs. The error is a Conflict, and j is unchanged, if some stage cannot spill: its container would
-// start with little memory, and the kernel would kill it as soon as it outgrows that.
-func SpillInstead(j *cluster.Job, measured func(stage int) (cluster.Profile, bool)) (words string, err error) {
+// memory its programs spill by themselves, at a known cost. missing says why there is no swap: see
+// cluster.Capabilities. measured returns the profile that a stage names; the profile gives the size of the stage,
+// because the initial memory of a FLEX container does not. words says to the owner how the job runs. The error is a
+// Conflict, and j is unchanged, if some stage cannot spill: its container would start with little memory, and the
+// kernel would kill it as soon as it outgrows that.
+func SpillInstead(j *cluster.Job, missing string,
+	measured func(stage int) (cluster.Profile, bool)) (words string, err error) {
 	stages := slices.Clone(j.Stages)
 	var all []string
 	for i := range stages {
@@ -25,8 +27,7 @@ func SpillInstead(j *cluster.Job, measured func(stage int) (cluster.Profile, boo
 		s.Command = s.WithHeap(cluster.Regular, 0)
 		if !s.Elastic() {
 			return "", Errorf(Conflict,
-				"class flex: needs swap, and this machine has none: run `bellows swap create --size 4GiB`, "+
-					"or use class regular, or name a profile by which the program can spill")
+				"class flex: needs swap, and %s, or use class regular, or name a profile by which the program can spill", missing)
 		}
 		size := fmt.Sprintf("%s, or spilling with as little as %s, %.2gx as long by its profile",
 			resource.FormatMemory(s.Ideal[resource.Memory]), resource.FormatMemory(s.MinMemory),

@@ -40,7 +40,7 @@ func TestSpillInstead(t *testing.T) {
 		{"one of two cannot", []cluster.Stage{stage(gib, 0, 0), stage(gib, 0, 0)}, &sort, "", gib},
 	} {
 		j := cluster.Job{Class: cluster.Flex, Stages: c.stages}
-		words, err := SpillInstead(&j, func(i int) (cluster.Profile, bool) {
+		words, err := SpillInstead(&j, "this machine has none", func(i int) (cluster.Profile, bool) {
 			if i == 0 && c.first != nil {
 				return *c.first, true
 			}

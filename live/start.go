@@ -104,10 +104,13 @@ func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision)
 			dir = filepath.Join(j.Request.Dir, dir)
 		}
 	}
-	out := logPath(d.config.Dir, id)
 	launch := &cluster.Launch{Args: command.Args, Dir: dir, As: j.Request.As, Inherited: j.Request.Inherited,
 		Input: j.Request.Input, Stdin: command.Stdin, PrivateTmp: command.PrivateTmp, NoNetwork: command.NoNetwork,
-		Timeout: command.Timeout, Tasks: j.Request.Job.Tasks(), Stdout: out + ".out", Stderr: out + ".err"}
+		Timeout: command.Timeout, Tasks: j.Request.Job.Tasks()}
+	if d.able.Files == "" {
+		out := logPath(d.config.Dir, id)
+		launch.Stdout, launch.Stderr = out+".out", out+".err"
+	}
 	d.out.bare = append(d.out.bare, bare{job: j.ID, launch: launch, own: withOwn(command.Env, id, size[resource.Memory]),
 		cpu: size[resource.CPU]})
 	return launch, nil

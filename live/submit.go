@@ -96,7 +96,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	if err := s.Inherited.Check(); err != nil {
 		return store.Job{}, Errorf(Invalid, "job %q %w", j.Name, err)
 	}
-	if err := checkInput(s); err != nil {
+	if err := d.checkInput(s); err != nil {
 		return store.Job{}, err
 	}
 	for _, text := range append([]string{s.Dir}, s.Env...) {
@@ -147,9 +147,8 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		if err := cmp.Or(j.CheckCommand(i), j.CheckExec(i, s.Env, s.Inherited)); err != nil {
 			return store.Job{}, Errorf(Invalid, "job %q stage %q %w", j.Name, j.StageName(i), err)
 		}
-		if s := &j.Stages[i]; d.config.UID != 0 && (s.PrivateTmp || s.NoNetwork) {
-			return store.Job{}, Errorf(Invalid, "job %q stage %q private_tmp, no_network: need a daemon of root", j.Name,
-				j.StageName(i))
+		if err := d.checkAble(&j, i); err != nil {
+			return store.Job{}, err
 		}
 	}
 	return store.Job{
@@ -162,14 +161,14 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 // needSwap makes sure that a FLEX job does not run without swap. The command has told its user before how the job
 // will run.
 func (d *Driver) needSwap(j *cluster.Job, known map[int]cluster.Profile) error {
-	if j.Class != cluster.Flex || d.config.HasSwap == nil {
+	if j.Class != cluster.Flex {
 		return nil
 	}
-	has, err := d.config.HasSwap()
-	if has || err != nil {
-		return err
+	missing := d.Capabilities().Swap
+	if missing == "" {
+		return nil
 	}
-	words, err := SpillInstead(j, func(stage int) (cluster.Profile, bool) {
+	words, err := SpillInstead(j, missing, func(stage int) (cluster.Profile, bool) {
 		p, ok := known[stage]
 		return p, ok
 	})

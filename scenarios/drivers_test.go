@@ -303,8 +303,9 @@ func (b *backend) wait(until time.Time) []cluster.Decision {
 	}
 }
 
-func (b *backend) Events() <-chan cluster.Event { return b.events }
-func (b *backend) Forget(cluster.ContainerID)   {}
+func (b *backend) Events() <-chan cluster.Event             { return b.events }
+func (b *backend) Forget(cluster.ContainerID)               {}
+func (b *backend) Capabilities() (all cluster.Capabilities) { return all }
 func (b *backend) Input(cluster.ContainerID) (io.ReadWriteCloser, error) {
 	return nil, errors.ErrUnsupported
 }

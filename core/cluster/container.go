@@ -63,7 +63,8 @@ type Launch struct {
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
 	// Tasks is the number of tasks of the job, which share the space for the job's stored output; 0 counts as 1.
 	Tasks int `json:"tasks,omitempty"`
-	// Stdout and Stderr are the files to which the output is appended, absolute paths; missing folders are created.
+	// Stdout and Stderr are the files to which the output is appended, absolute paths; missing folders are created. They
+	// are empty if the backend has no files in common with its driver: see Capabilities.
 	Stdout string `json:"stdout"`
 	Stderr string `json:"stderr"`
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/node/agent"
 	"github.com/bellows-rm/bellows/node/profiler"
-	"github.com/bellows-rm/bellows/node/swap"
 	"github.com/bellows-rm/bellows/pool/pools"
 )
 
@@ -47,8 +46,7 @@ type Config struct {
 	Level *slog.LevelVar
 	// Agent configures what part of the machine is managed, and how. Open sets Dir and Log.
 	Agent agent.Config
-	// Driver configures the policy and its engine. Open sets Backend, Store, Dir, UID and Log, and HasSwap unless it is
-	// set.
+	// Driver configures the policy and its engine. Open sets Backend, Store, Dir, UID and Log.
 	Driver live.Config
 	// MeasureDisk says that the bandwidth of the disk below State is measured, once, and becomes a part of the
 	// capacity. A disk that cannot be measured has no limit.
@@ -204,9 +202,6 @@ func (d *Daemon) manage() (err error) {
 	if text := d.Agent.Crowded(); text != "" {
 		d.log.Warn("all daemons together may grant more than the machine has", "reason", text)
 	}
-	if d.config.Driver.HasSwap == nil {
-		d.config.Driver.HasSwap = swap.Machine{}.HasSwap
-	}
 	c := d.config.Driver
 	c.Backend, c.Store, c.Dir, c.Log, c.UID = d.Agent, d.Store, d.config.State, d.log, uint32(os.Geteuid())
 	d.Driver, err = live.Start(c)
@@ -216,7 +211,7 @@ func (d *Daemon) manage() (err error) {
 // openPools opens the pools on the driver.
 func (d *Daemon) openPools() (err error) {
 	d.Pools, err = pools.Open(pools.Config{State: d.config.State, Socket: d.config.Socket, Capacity: d.Capacity(),
-		Jobs: d.Driver, MostExecutors: server.MostExecutors(), HasSwap: d.config.Driver.HasSwap, Log: d.log})
+		Jobs: d.Driver, MostExecutors: server.MostExecutors(), Log: d.log})
 	return err
 }
 

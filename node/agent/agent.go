@@ -48,6 +48,8 @@ type Config struct {
 	// SwapBudget is how many bytes swapping may write to disks in a day; when it is spent, containers do not yield
 	// memory any more. 0 is no limit.
 	SwapBudget resource.Amount
+	// AssumeSwap says that containers of class FLEX run also on a machine without swap, as tests want it.
+	AssumeSwap bool
 	// OOMScore is the oom_score_adj of programs, -1000 to 1000; supervisors keep the agent's.
 	OOMScore int
 	// Memory is how the memory of FLEX containers is managed; the zero value is memory.Default().
@@ -198,6 +200,17 @@ func Open(c Config) (*Agent, error) {
 		return nil, err
 	}
 	return a, nil
+}
+
+// Capabilities implements live.Backend.
+func (a *Agent) Capabilities() (c cluster.Capabilities) {
+	if !a.config.AssumeSwap {
+		c.Swap = swap.Machine{}.Missing()
+	}
+	if os.Geteuid() != 0 {
+		c.PrivateTmp, c.NoNetwork = "needs a daemon of root", "needs a daemon of root"
+	}
+	return c
 }
 
 // LimitOutput changes Config.OutputLimit for the runs that start from now on.

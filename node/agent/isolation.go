@@ -14,7 +14,8 @@ import (
 )
 
 // A program can have temporary folders and a network of its own. Its process is then cloned into new namespaces of the
-// kernel, which only root can make: the driver refuses the jobs of other daemons.
+// kernel, which only root can make: the agent of another user states so among its
+// Capabilities.
 
 // namespaces returns the flags with which its process is cloned; 0 if the program shares all with the system.
 func namespaces(l *cluster.Launch) (flags uintptr) {

@@ -238,3 +238,15 @@ func TestNoNewRights(t *testing.T) {
 		t.Errorf("it runs as user %s", got)
 	}
 }
+
+// An agent can do everything on its machine, but only root isolates programs.
+func TestCapabilities(t *testing.T) {
+	a := &Agent{config: Config{AssumeSwap: true}}
+	var want cluster.Capabilities
+	if os.Geteuid() != 0 {
+		want.PrivateTmp, want.NoNetwork = "needs a daemon of root", "needs a daemon of root"
+	}
+	if got := a.Capabilities(); got != want {
+		t.Errorf("it lacks %+v, want %+v", got, want)
+	}
+}

@@ -87,10 +87,15 @@ func (m Machine) text(name string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// HasSwap reports whether the machine has any swap device.
-func (m Machine) HasSwap() (bool, error) {
-	devices, err := m.Devices()
-	return len(devices) > 0, err
+// Missing says in one clause that the machine has no swap device, and what helps; it is empty if the machine has one.
+func (m Machine) Missing() string {
+	switch devices, err := m.Devices(); {
+	case err != nil:
+		return fmt.Sprintf("whether this machine has any is unknown: %v", err)
+	case len(devices) == 0:
+		return "this machine has none: run `bellows swap create --size 4GiB`"
+	}
+	return ""
 }
 
 // Devices returns all swap devices of the machine, in the kernel's order. A kernel without swap has none.

@@ -54,6 +54,7 @@ type machine struct {
 	// pressures are what the machine reports.
 	pressures chan live.Pressure
 	results   map[Ref]int
+	can       cluster.Capabilities
 }
 
 // running is a job of the machine.
@@ -365,6 +366,9 @@ func (m *machine) Changes(ctx context.Context, from int64) (u live.Update, err e
 		}
 	}
 }
+
+// Capabilities implements Jobs.
+func (m *machine) Capabilities() cluster.Capabilities { return m.can }
 
 // Pressure implements Jobs.
 func (m *machine) Pressure(ctx context.Context) (live.Pressure, error) {

@@ -34,6 +34,7 @@ type Jobs interface {
 	Job(ctx context.Context, id cluster.JobID, usage bool) (live.Job, error)
 	Changes(ctx context.Context, from int64) (live.Update, error)
 	Pressure(ctx context.Context) (live.Pressure, error)
+	Capabilities() cluster.Capabilities
 }
 
 // Config is the configuration of Pools. Fields are required unless their comments give a default.
@@ -44,7 +45,6 @@ type Config struct {
 	Jobs     Jobs
 	// MostExecutors bounds the executors of all pools. Those of one owner are at most half of them. 0 is no bound.
 	MostExecutors int
-	HasSwap       func() (bool, error) // whether the machine has swap, which executors of the class flex need; nil: it has
 	// LookUp finds a user by the uid; nil is user.LookupId.
 	LookUp func(uid string) (*user.User, error)
 	Lease  time.Duration // of executors and applications; 0 is pool.DefaultLease
@@ -284,21 +284,20 @@ func (p *Pools) Put(_ context.Context, by cluster.Credentials, owner live.Owner,
 
 var errStopped = live.Errorf(live.Unavailable, "bellows is going down")
 
-// hasRoom returns an error if an executor is larger than the machine, or needs swap and the machine has none.
+// hasRoom returns an error if an executor is larger than the machine, or needs what the backend of its jobs cannot do.
 func (p *Pools) hasRoom(s *Spec) error {
-	switch c := p.config.Capacity; {
+	switch c, can := p.config.Capacity, p.config.Jobs.Capabilities(); {
+	case can.Files != "":
+		return live.Errorf(live.Invalid, "pool %q: its executors need files and the socket of the daemon: %s", s.Name,
+			can.Files)
 	case s.CPU > c[resource.CPU]:
 		return live.Errorf(live.Invalid, "pool %q cpus %s: must be at most %s, what bellows manages", s.Name,
 			resource.CPU.Format(s.CPU), resource.CPU.Format(c[resource.CPU]))
 	case s.Memory > c[resource.Memory]:
 		return live.Errorf(live.Invalid, "pool %q memory %s: must be at most %s, what bellows manages", s.Name,
 			resource.FormatMemory(s.Memory), resource.FormatMemory(c[resource.Memory]))
-	case s.Class == cluster.Flex && p.config.HasSwap != nil:
-		if has, err := p.config.HasSwap(); err == nil && !has {
-			return live.Errorf(live.Conflict,
-				"pool %q class flex: needs swap, and this machine has none: run `bellows swap create --size 4GiB`, or use "+
-					"class regular", s.Name)
-		}
+	case s.Class == cluster.Flex && can.Swap != "":
+		return live.Errorf(live.Conflict, "pool %q class flex: needs swap, and %s, or use class regular", s.Name, can.Swap)
 	}
 	return nil
 }

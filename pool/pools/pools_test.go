@@ -312,12 +312,19 @@ func TestPutIsRefused(t *testing.T) {
 			t.Errorf("three cores of two: %v", err)
 		}
 		s.CPU, s.Class = 0, cluster.Flex
-		m.pools.config.HasSwap = func() (bool, error) { return false, nil }
+		m.can.Swap = "this machine has none: run `bellows swap create --size 4GiB`"
 		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), s); live.KindOf(err) != live.Conflict ||
-			!strings.Contains(err.Error(), "class flex: needs swap") {
+			err.Error() !=
+				"pool \"p\" class flex: needs swap, and this machine has none: run `bellows swap create --size 4GiB`, or use "+
+					"class regular" {
 			t.Errorf("flex executors without swap: %v", err)
 		}
-		m.pools.config.HasSwap, s.Class = func() (bool, error) { return true, nil }, cluster.Regular
+		s.Class, m.can.Files = cluster.Regular, "pods share no files with the daemon"
+		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), s); live.KindOf(err) != live.Invalid ||
+			!strings.HasSuffix(err.Error(), ": pods share no files with the daemon") {
+			t.Errorf("executors without files: %v", err)
+		}
+		m.can = cluster.Capabilities{}
 		for i := range MostPools {
 			m.put(ada, func(s *Spec) { s.Name = fmt.Sprint("p", i) })
 		}

@@ -1,0 +1,59 @@
+package live
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+)
+
+// able is what the Backend can do, and the answers to orders that it cannot carry out.
+type able struct {
+	cluster.Capabilities                 // as they were at the start: only Swap may have changed
+	answers              []cluster.Event // to be received like those of the Backend; only the loop uses them
+}
+
+// Capabilities returns what the Backend can do now.
+func (d *Driver) Capabilities() cluster.Capabilities { return d.backend.Capabilities() }
+
+// apply sends orders to the Backend, and answers those that it cannot carry out.
+func (d *Driver) apply(orders []cluster.Order) {
+	orders = slices.DeleteFunc(orders, func(o cluster.Order) bool {
+		if d.able.Lacks(&o.Decision) == "" {
+			return false
+		}
+		d.able.answers = append(d.able.answers, d.able.Answer(&o))
+		return true
+	})
+	if len(orders) > 0 {
+		d.backend.Apply(orders)
+	}
+}
+
+// receiveAnswers receives the answers to orders that the Backend cannot carry out.
+func (d *Driver) receiveAnswers() {
+	all := d.able.answers
+	d.able.answers = nil
+	for _, e := range all {
+		d.receive(e)
+	}
+}
+
+// checkAble returns an error if a stage asks for what the Backend cannot do.
+func (d *Driver) checkAble(j *cluster.Job, stage int) error {
+	s := &j.Stages[stage]
+	for _, asked := range []struct {
+		so                bool
+		field, value, why string
+	}{
+		{s.PrivateTmp, "private_tmp", "true", d.able.PrivateTmp},
+		{s.NoNetwork, "no_network", "true", d.able.NoNetwork},
+		{s.Stdin != "", "stdin", strconv.Quote(s.Stdin), d.able.Files},
+	} {
+		if asked.so && asked.why != "" {
+			return Errorf(Invalid, "%w", &cluster.WrongField{Job: j.Name, Stage: stage, StageName: j.StageName(stage),
+				Field: asked.field, Value: asked.value, Must: asked.why})
+		}
+	}
+	return nil
+}
