@@ -24,8 +24,8 @@ import (
 	"github.com/bellows-rm/bellows/internal/testcert"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/internal/testswap"
-	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/live/store"
+	"github.com/bellows-rm/bellows/live/watchdog"
 	"github.com/bellows-rm/bellows/node/cgroup"
 	"github.com/bellows-rm/bellows/node/profiler"
 	"github.com/bellows-rm/bellows/node/swap"
@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 
 // hangOn makes every policy spin as soon as a job has the given name, and makes the daemon detect that soon.
 func hangOn(name string) {
-	machine.Patience = live.Patience{Hangs: 500 * time.Millisecond, Dead: 10 * time.Second}
+	machine.Patience = watchdog.Patience{Hangs: 500 * time.Millisecond, Dead: 10 * time.Second}
 	machine.NewPolicy = func(of string, settings map[string]string) (policy.Policy, error) {
 		p, err := policy.New(of, settings)
 		return &spinning{p, name}, err

@@ -32,6 +32,7 @@ import (
 	"github.com/bellows-rm/bellows/durable/statedir"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/live/store"
+	"github.com/bellows-rm/bellows/live/watchdog"
 	"github.com/bellows-rm/bellows/node/agent"
 	"github.com/bellows-rm/bellows/node/inherited"
 )
@@ -279,7 +280,7 @@ func (o *upOptions) newPolicy() (policy.Policy, error) {
 var NewPolicy = policy.New
 
 // Patience is how long the engine may take for one step; a test has less.
-var Patience live.Patience
+var Patience watchdog.Patience
 
 // leave starts the same daemon in a session of its own, and returns once the daemon has printed its resources.
 func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
