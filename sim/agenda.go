@@ -68,15 +68,13 @@ const (
 	kept                           // a node's memory manager has something to do
 	moved                          // the end of the first transfer in the queue of a node's swap device
 	ordered                        // the next step of a memory manager's order for the container of a task
-	throttled                      // a task is to be throttled, or no longer
-	held                           // a task is to stand still, or to go on
+	wanted                         // what is wanted of a task is to be carried out, or its throttle is over
 	// leveling ends its hold of a task, so that the task makes progress again: unlike woken, that happens by itself
 	holdEnds
 	// the pause of a task between attempts ends, so that the task may start again: this, too, happens by itself
 	pauseEnds
-	solved  // the question about a node
-	resized // the grant of a task is to change
-	paged   // the memory of a paused task is out, or back
+	solved // the question about a node
+	paged  // the memory of a paused task is out, or back
 )
 
 func (e *item) before(f *item) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }

@@ -154,7 +154,7 @@ func (r *run) asFound(t *task) {
 		t.throttle = new(throttling)
 		r.hinder(t, found.Bound, found.Until)
 		r.rebound(t)
-		r.agenda.push(found.Until, throttled, t.index)
+		r.agenda.push(found.Until, wanted, t.index)
 	}
 	var told cluster.Holders
 	if p := found.Progress; p != nil {

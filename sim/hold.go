@@ -7,11 +7,10 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// holding says who stops a task, and which orders to stop it or to let it go on are pending.
+// holding says who stops a task.
 type holding struct {
-	orders []cluster.Decision // not carried out yet
-	by     cluster.Holders    // of the engine's
-	told   cluster.Holders    // as last reported to the engine, the holders of the node included
+	by   cluster.Holders // of the engine's
+	told cluster.Holders // as last reported to the engine, the holders of the node included
 	paging
 }
 
@@ -19,39 +18,15 @@ type holding struct {
 // value for Config.HoldDelay.
 const ECSHoldDelay = 700 * time.Millisecond
 
-// orderHold takes an order that a task stands still, or goes on. It is carried out after the delay, and after the
-// step in which it was decided. The end of a task answers its orders.
-func (r *run) orderHold(d *cluster.Decision) {
-	t := r.latest(d.Task)
-	if t == nil || t.ended() {
-		return
-	}
-	if t.holding == nil {
-		t.holding = new(holding)
-	}
-	t.holding.orders = append(t.holding.orders, *d)
-	r.agenda.push(r.now.Add(r.config.HoldDelay), held, t.index)
-}
-
-// keepHeld carries out the next order that a task stands still, or goes on.
-func (r *run) keepHeld(t *task) {
-	h := t.holding
-	if t.ended() || h == nil || len(h.orders) == 0 {
-		return
-	}
-	d := h.orders[0]
-	h.orders = h.orders[1:]
-	answer := cluster.Event{Kind: cluster.DecisionDone, Decision: d.ID, Task: t.id, Node: t.node}
+// holdFor makes a task stand still, or go on, as was decided. If it cannot, why says so.
+func (r *run) holdFor(t *task, d *cluster.Decision) (why string) {
 	if !r.fluid {
-		answer.Kind, answer.Detail = cluster.DecisionFailed, "in this simulation tasks take as long as they take"
-		r.stepOne(answer)
-		return
+		return "in this simulation tasks take as long as they take"
 	}
-	h.by = d.By
+	t.holding.by = d.By
 	r.turnOut(t, d.PageOut)
-	r.holdStill(t, d.By != 0 || h.away())
-	r.stepOne(answer)
-	r.reportStill(t)
+	r.holdStill(t, d.By != 0 || t.holding.away())
+	return ""
 }
 
 // holdStill makes the programs of a task stand still for the engine, or lets them go on if the memory manager does.

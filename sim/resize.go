@@ -12,33 +12,6 @@ import (
 // section V.E: around 50 ms): a value for Config.ResizeDelay.
 const ECSResizeDelay = 50 * time.Millisecond
 
-// orderResize takes an order to change the grant of a task. It is carried out after the delay, and after the step in
-// which it was decided. The end of a task answers its orders.
-func (r *run) orderResize(d *cluster.Decision) {
-	t := r.latest(d.Task)
-	if t == nil || t.ended() {
-		return
-	}
-	t.resizes = append(t.resizes, *d)
-	r.agenda.push(r.now.Add(r.config.ResizeDelay), resized, t.index)
-}
-
-// keepResized carries out the next order to change the grant of a task.
-func (r *run) keepResized(t *task) {
-	if t.ended() || len(t.resizes) == 0 {
-		return
-	}
-	d := t.resizes[0]
-	t.resizes = t.resizes[1:]
-	answer := cluster.Event{Kind: cluster.DecisionDone, Decision: d.ID, Task: t.id, Node: t.node}
-	if why := r.resize(t, &d); why != "" {
-		answer.Kind, answer.Detail = cluster.DecisionFailed, why
-	} else {
-		r.result.Jobs[t.job.index].Resizes++
-	}
-	r.stepOne(answer)
-}
-
 // resize changes the grant of a task from now on. If it cannot, why says so, and the task is as before.
 func (r *run) resize(t *task, d *cluster.Decision) (why string) {
 	switch {

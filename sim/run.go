@@ -349,14 +349,10 @@ func (r *run) handle(i item) {
 		r.endTransfer(cluster.NodeID(i.who), i)
 	case ordered:
 		r.carryOn(r.tasks.get(i.who), i)
-	case throttled:
-		r.keepThrottled(r.tasks.get(i.who))
-	case held:
-		r.keepHeld(r.tasks.get(i.who))
+	case wanted:
+		r.setWanted(r.tasks.get(i.who), i)
 	case solved:
 		r.answer(cluster.NodeID(i.who))
-	case resized:
-		r.keepResized(r.tasks.get(i.who))
 	case paged:
 		r.endMove(r.tasks.get(i.who), i)
 	default:
@@ -433,14 +429,8 @@ func (r *run) step(events []cluster.Event) {
 				}
 				r.agenda.push(r.now.Add(r.config.KillDelay), killed, t.index)
 			}
-		case cluster.Throttle:
-			r.orderThrottle(d)
-		case cluster.Suspend, cluster.Resume:
-			r.orderHold(d)
 		case cluster.Ask:
 			r.solve(d)
-		case cluster.Resize:
-			r.orderResize(d)
 		case cluster.Wake:
 			what := woken
 			switch d.Reason.Code {
@@ -453,6 +443,10 @@ func (r *run) step(events []cluster.Event) {
 		case cluster.Unreserve:
 			if d.Reason.Code == cluster.ReservationHopeless {
 				r.protocol.gaveBack(d.Node)
+			}
+		default:
+			if f, sets := d.Kind.Sets(); sets {
+				r.want(d, f)
 			}
 		}
 	}

@@ -18,17 +18,17 @@ type task struct {
 	mostCPU  resource.Amount // as in its envelope
 	// the most that it may use of each contended resource, 0 is no bound; known from its launch on
 	bound     resource.Vector
-	throttle  *throttling        // nil if it was never throttled
-	holding   *holding           // nil if it never stood still
-	resizes   []cluster.Decision // orders to change its grant that have not been carried out
-	flow      *flow              // nil while the task is plain
-	room      *flow              // memory for the flow of a new task; nil unless the task had been forgotten
-	slot      int32              // index among the tasks of its node
-	turn      uint64             // rank among tasks that end at the same time
-	run       int32              // number of the run, from 1, if the workload has FLEX jobs
-	envelope  *cluster.Envelope  // nil without FLEX jobs
-	container *container         // nil without FLEX jobs, before the request for memory, and after the end
-	found     *cluster.Event     // it was found running, and how, until it goes on; nil for other tasks
+	pending   []pending         // what is wanted of it and has not been carried out, in the order of the decisions
+	throttle  *throttling       // nil if it was never throttled
+	holding   *holding          // nil if it never stood still
+	flow      *flow             // nil while the task is plain
+	room      *flow             // memory for the flow of a new task; nil unless the task had been forgotten
+	slot      int32             // index among the tasks of its node
+	turn      uint64            // rank among tasks that end at the same time
+	run       int32             // number of the run, from 1, if the workload has FLEX jobs
+	envelope  *cluster.Envelope // nil without FLEX jobs
+	container *container        // nil without FLEX jobs, before the request for memory, and after the end
+	found     *cluster.Event    // it was found running, and how, until it goes on; nil for other tasks
 	launched  bool
 	ordered   bool            // order was called for the task: startup takes time
 	executor  executor        // on which it runs, if startup takes time

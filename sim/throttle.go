@@ -8,45 +8,31 @@ import (
 
 // throttling bounds the rates of a task in addition to its grant.
 type throttling struct {
-	orders []cluster.Decision // not carried out yet
-	bound  resource.Vector    // 0 is no bound
-	until  timeline.Time      // when it ends by itself; 0 if nothing is bounded
-	since  timeline.Time      // when the task began to be bounded without a pause; only if something is bounded
+	bound resource.Vector // 0 is no bound
+	until timeline.Time   // when it ends by itself; 0 if nothing is bounded
+	since timeline.Time   // when the task began to be bounded without a pause; only if something is bounded
 }
 
-// orderThrottle takes an order to throttle a task. It is carried out at once, but after the step in which it was
-// decided. The end of a task answers its orders.
-func (r *run) orderThrottle(d *cluster.Decision) {
-	t := r.latest(d.Task)
-	if t == nil || t.ended() {
-		return
-	}
+// throttle bounds the rates of a task. If it cannot, why says so, and nothing is bounded.
+func (r *run) throttle(t *task, d *cluster.Decision) (why string) {
 	if t.throttle == nil {
 		t.throttle = new(throttling)
 	}
-	t.throttle.orders = append(t.throttle.orders, *d)
-	r.agenda.push(r.now, throttled, t.index)
+	r.hinder(t, d.Bound, d.At)
+	if !r.rebound(t) {
+		r.hinder(t, resource.Vector{}, 0)
+		r.rebound(t)
+		return "in this simulation no rate is bounded"
+	}
+	if d.At > r.now {
+		r.agenda.push(d.At, wanted, t.index)
+	}
+	return ""
 }
 
-// keepThrottled carries out the next order to throttle a task, or ends its throttle if its time has come.
-func (r *run) keepThrottled(t *task) {
-	th := t.throttle
-	switch {
-	case t.ended() || th == nil:
-	case len(th.orders) > 0:
-		d := th.orders[0]
-		th.orders = th.orders[1:]
-		r.hinder(t, d.Bound, d.At)
-		answer := cluster.Event{Kind: cluster.DecisionDone, Decision: d.ID, Task: t.id, Node: t.node}
-		if !r.rebound(t) {
-			answer.Kind, answer.Detail = cluster.DecisionFailed, "in this simulation no rate is bounded"
-			r.hinder(t, resource.Vector{}, 0)
-			r.rebound(t)
-		} else if d.At > r.now {
-			r.agenda.push(d.At, throttled, t.index)
-		}
-		r.stepOne(answer)
-	case th.until > 0 && th.until <= r.now:
+// endThrottle ends the throttle of a task if its time has come.
+func (r *run) endThrottle(t *task) {
+	if th := t.throttle; th != nil && th.until > 0 && th.until <= r.now {
 		r.hinder(t, resource.Vector{}, 0)
 		r.rebound(t)
 	}
