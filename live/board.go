@@ -225,7 +225,7 @@ func (d *Driver) statusOf(jobs tally) Status {
 // the engine hangs.
 func (d *Driver) current() (*board, error) {
 	select {
-	case <-d.calls.ended():
+	case <-d.turns.Ended():
 		return nil, errStopped
 	case <-d.watchdog.Alarm():
 		return nil, d.silent()
@@ -238,7 +238,7 @@ func (d *Driver) current() (*board, error) {
 // so and shows the last state before the hang.
 func (d *Driver) Status(context.Context) (Status, error) {
 	select {
-	case <-d.calls.ended():
+	case <-d.turns.Ended():
 		return Status{}, errStopped
 	default:
 	}

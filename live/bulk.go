@@ -164,7 +164,7 @@ func (d *Driver) enter(ctx context.Context) (leave func(), err error) {
 		return func() { <-d.entry }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-d.calls.ended():
+	case <-d.turns.Ended():
 		return nil, errStopped
 	case <-d.watchdog.Alarm():
 		return nil, d.silent()

@@ -14,7 +14,6 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
 	"github.com/bellows-rm/bellows/core/policy"
-	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/live/drive"
 	"github.com/bellows-rm/bellows/live/learn"
 	"github.com/bellows-rm/bellows/live/store"
@@ -60,7 +59,7 @@ type Driver struct {
 	run     atomic.Int64           // of the store; 0 while the disk has been full since the start
 	logPath atomic.Pointer[string] // of the newest segment
 
-	calls mailbox
+	turns *drive.Turns
 
 	gauges gauges
 	past   endedJobs
@@ -77,7 +76,6 @@ type Driver struct {
 
 	watchdog *watchdog.Watchdog
 	learner  *learn.Learner
-	answers  chan cluster.Event // to questions of the policy
 	board    *bulletin
 	pressed  signal // the Backend has reported a pressure, or its end, that Pressure has not seen
 	counts   counts
@@ -124,12 +122,12 @@ func Start(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, agenda: newSchedule(),
 		able:  able{Capabilities: c.Backend.Capabilities()},
-		calls: newMailbox(), inventory: newInventory(), entry: make(chan struct{}, 1),
+		turns: drive.NewTurns(), inventory: newInventory(), entry: make(chan struct{}, 1),
 		views: takenViews{turn: make(chan struct{}, 1)},
 		jobs:  map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{},
 		board: newBulletin(), pressed: newSignal(), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{},
-		apart: apart{}, answers: make(chan cluster.Event),
-		past: newEndedJobs()}
+		apart: apart{},
+		past:  newEndedJobs()}
 	d.keeping.begin(c.Keep)
 	d.quotas.Store(cmp.Or(c.Quotas, &cluster.Quotas{}))
 	d.outputs.changed = make(chan struct{}, 1)
@@ -177,7 +175,7 @@ func Start(c Config) (*Driver, error) {
 	d.beside.Go(func() { d.follow(ctx) })
 	d.beside.Go(func() { d.board.announce(ctx) })
 	d.beside.Go(func() { d.weigh(ctx) })
-	d.beside.Go(func() { d.watchdog.Watch(c.Patience, d.calls.ended(), d.log) })
+	d.beside.Go(func() { d.watchdog.Watch(c.Patience, d.turns.Ended(), d.log) })
 	return d, nil
 }
 
@@ -201,208 +199,6 @@ func (d *Driver) beginRun(ctx context.Context) error {
 	return nil
 }
 
-// now is the time that never runs backwards.
-func (d *Driver) now() timeline.Time { return d.agenda.now() }
-
-// loop owns the engine.
-func (d *Driver) loop() {
-	defer d.calls.end()
-	defer d.agenda.stop()
-	d.watchdog.Begin()
-	for {
-		// 1. Receive the next call or event. Events that have arrived already are received, and stored, together.
-		select {
-		case f := <-d.calls.received():
-			d.watchdog.Work()
-			f()
-		case e := <-d.backend.Events():
-			d.watchdog.Work()
-			d.receive(e)
-			d.drain()
-		case e := <-d.answers:
-			d.watchdog.Work()
-			d.answered(e)
-		case <-d.agenda.alarm():
-			d.watchdog.Work()
-		case <-d.calls.toEnd():
-			d.finish()
-			return
-		}
-		// 2. Handle events whose time has come.
-		d.receiveAnswers()
-		d.catchUp()
-		d.roll()
-		// 3. Record the steps, publish the result, then act on it.
-		d.flush()
-		// 4. Set the timer for the next wake-up.
-		d.setTimer()
-		d.watchdog.Rest()
-	}
-}
-
-// drain receives events that have arrived already, up to a limit.
-func (d *Driver) drain() {
-	for range 256 {
-		select {
-		case e := <-d.backend.Events():
-			d.receive(e)
-		default:
-			return
-		}
-	}
-}
-
-// catchUp handles the Driver's own events and held events whose time has come.
-func (d *Driver) catchUp() {
-	for {
-		events := d.agenda.due()
-		if len(events) == 0 {
-			return
-		}
-		for i := range events {
-			switch e := &events[i]; {
-			case e.Kind == cluster.NodeResumed:
-				d.resumes(e)
-			case isHeldBack(e) && !d.stays(e):
-				continue
-			}
-			d.step(events[i])
-		}
-	}
-}
-
-// retryAfter is how long the outbox waits before it tries again.
-const retryAfter = time.Second
-
-func (d *Driver) setTimer() {
-	wait := time.Hour
-	if d.trouble != nil || d.short != nil {
-		wait = min(wait, retryAfter)
-	}
-	if d.asking.open() {
-		wait = min(wait, askPause)
-	}
-	if len(d.able.answers) > 0 {
-		wait = 0
-	}
-	d.agenda.wake(wait)
-}
-
-// step hands one event to the engine and handles its decisions. Nothing is acted on before the next flush.
-func (d *Driver) step(e cluster.Event) {
-	d.askAll()
-	now := d.now()
-	d.counts.event(now, &e)
-	if d.broken != nil {
-		d.settleAlone()
-		return
-	}
-	taken := d.events.record(now, e)
-	if !taken && d.rolls.end() {
-		d.log.Warn("the event log has reached its bound: it goes on in another segment once no order is under way",
-			"event_log", d.events.path, "bytes", d.events.most)
-	}
-	decisions, err := d.decide(now, e)
-	if err != nil {
-		d.breakDown(err)
-		return
-	}
-	if taken {
-		d.events.decided(now, decisions)
-	}
-	d.takeAll(now, decisions)
-	if e.Task.Job != 0 {
-		d.touch(e.Task.Job)
-	}
-	if e.Job != 0 {
-		d.touch(e.Job)
-	}
-	d.harvest(now)
-}
-
-// takeAll handles the decisions of a step.
-func (d *Driver) takeAll(now timeline.Time, decisions []cluster.Decision) {
-	for i := range decisions {
-		d.counts.decisions[decisions[i].Kind].Add(1)
-		d.take(now, &decisions[i])
-	}
-}
-
-// decide is a step of the engine.
-func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster.Decision, err error) {
-	d.watchdog.StepBegins(d.noteOf(&e))
-	defer d.watchdog.StepEnds()
-	begun := time.Now()
-	decisions, err = drive.Step(d.engine, now, e)
-	d.counts.steps.add(time.Since(begun))
-	return decisions, err
-}
-
-// breakDown handles a bug of the policy or the engine. It logs an error, and the engine decides nothing any more.
-// Everything else continues: containers run, their ends are recorded, jobs can be listed and killed. The next start
-// rebuilds the engine.
-func (d *Driver) breakDown(err error) {
-	d.broken = Errorf(Internal,
-		"policy %s took an impossible decision, so nothing more is decided until bellows is started again; the "+
-			"containers continue: %w", d.config.Policy.Name(), err)
-	d.log.Error("the engine decides nothing more; the containers continue", "policy", d.config.Policy.Name(), "error",
-		err, "event_log", d.events.path)
-	d.agenda.DropWakes()
-	d.tellAll()
-	d.settleAlone()
-}
-
-// finish ends the loop: the next Driver knows only what finish has recorded.
-func (d *Driver) finish() {
-	d.flush()
-	if d.trouble != nil {
-		d.log.Error("some events were not stored; the next start reconstructs them", "error", d.trouble)
-	}
-	if err := d.store.EndRun(context.Background(), d.run.Load(), d.now()); err != nil {
-		d.log.Warn("cannot store the end of this run", "error", err)
-	}
-	if err := errors.Join(d.events.flush(), d.events.close()); err != nil {
-		d.log.Warn("cannot close the event log", "error", err)
-	}
-	if err := d.watchdog.Close(); err != nil {
-		d.log.Warn("cannot close the note of the engine's step", "error", err)
-	}
-}
-
-// errStopped is returned by methods of a Driver that has stopped.
-var errStopped = Errorf(Internal, "bellows is going down")
-
-// do makes the loop run f, between two steps, and publish what f has changed. If the loop hangs, do returns an error;
-// if it hangs in f itself, f may still end.
-func (d *Driver) do(ctx context.Context, f func()) error {
-	return d.look(ctx, func() {
-		f()
-		d.askAll()
-		d.publish()
-	})
-}
-
-// look is do for an f that changes nothing. It should be quick, because it holds up the loop: what is on the board is
-// read there.
-func (d *Driver) look(ctx context.Context, f func()) error {
-	ran := make(chan struct{})
-	select {
-	case d.calls.to() <- func() { f(); close(ran) }:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-d.calls.ended():
-		return errStopped
-	case <-d.watchdog.Alarm():
-		return d.silent()
-	}
-	select {
-	case <-ran:
-		return nil
-	case <-d.watchdog.Alarm():
-		return d.silent()
-	}
-}
-
 // awaitInventory waits until the Backend has sent its inventory.
 func (d *Driver) awaitInventory(ctx context.Context) error {
 	select {
@@ -410,7 +206,7 @@ func (d *Driver) awaitInventory(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-d.calls.ended():
+	case <-d.turns.Ended():
 		return errStopped
 	}
 }
@@ -550,19 +346,19 @@ func have(ids []cluster.JobID) string {
 // should lead to Close. If the loop hangs, Close returns an error, and the loop lasts until the process ends.
 func (d *Driver) Close() error {
 	select {
-	case d.calls.stopper() <- struct{}{}:
-	case <-d.calls.ended():
+	case d.turns.Stop() <- struct{}{}:
+	case <-d.turns.Ended():
 	case <-d.watchdog.Alarm():
 		return d.silent()
 	}
-	<-d.calls.ended()
+	<-d.turns.Ended()
 	d.stopping()
 	d.beside.Wait()
 	return nil
 }
 
 // Done is closed when the Driver has stopped, by Shutdown or Close.
-func (d *Driver) Done() <-chan struct{} { return d.calls.ended() }
+func (d *Driver) Done() <-chan struct{} { return d.turns.Ended() }
 
 // silent returns the error for callers of an engine that hangs.
 func (d *Driver) silent() error {

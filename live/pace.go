@@ -147,7 +147,7 @@ func (d *Driver) keepPace(ctx context.Context, jobs ...*cluster.Job) error {
 		case <-time.After(wait):
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-d.calls.ended():
+		case <-d.turns.Ended():
 			return errStopped
 		}
 	}

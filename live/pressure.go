@@ -33,7 +33,7 @@ func (d *Driver) Pressure(ctx context.Context) (p Pressure, err error) {
 	case <-d.pressed:
 	case <-ctx.Done():
 		return p, ctx.Err()
-	case <-d.calls.ended():
+	case <-d.turns.Ended():
 		return p, errStopped
 	}
 	running, err := d.underPressure(ctx, &p)

@@ -155,7 +155,7 @@ func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*boardJ
 		case <-newer:
 		case <-ctx.Done():
 			return Job{}, ctx.Err()
-		case <-d.calls.ended():
+		case <-d.turns.Ended():
 			return Job{}, errStopped
 		}
 	}

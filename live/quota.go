@@ -85,7 +85,7 @@ func (d *Driver) awaitQuotas(ctx context.Context, submit func() error) error {
 				return err
 			case <-ctx.Done():
 				return ctx.Err()
-			case <-d.calls.ended():
+			case <-d.turns.Ended():
 				return errStopped
 			}
 		}

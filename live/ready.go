@@ -6,7 +6,7 @@ import "time"
 // the store can be written. The error is Unavailable. Ready does not use the engine.
 func (d *Driver) Ready() error {
 	select {
-	case <-d.calls.ended():
+	case <-d.turns.Ended():
 		return Errorf(Unavailable, "%w", errStopped)
 	default:
 	}

@@ -14,11 +14,10 @@ type schedule struct {
 	drive.Agenda
 	clock drive.Clock
 	soon  []cluster.Event // to be handled after the current ones
-	timer *time.Timer
 }
 
 func newSchedule() schedule {
-	return schedule{clock: drive.NewClock(), timer: time.NewTimer(time.Hour)}
+	return schedule{clock: drive.NewClock()}
 }
 
 // now is the time that never runs backwards.
@@ -36,14 +35,10 @@ func (s *schedule) due() (events []cluster.Event) {
 	return events
 }
 
-// wake sends on alarm when the next event is due, at most some time from now.
-func (s *schedule) wake(most time.Duration) {
+// wait is how long until the next event is due, at most some time.
+func (s *schedule) wait(most time.Duration) time.Duration {
 	if next := s.Next(); next != timeline.Never {
 		most = min(most, max(0, next.Sub(s.now())))
 	}
-	s.timer.Reset(most)
+	return most
 }
-
-func (s *schedule) alarm() <-chan time.Time { return s.timer.C }
-
-func (s *schedule) stop() { s.timer.Stop() }

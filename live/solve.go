@@ -17,8 +17,8 @@ func (d *Driver) ask(decision *cluster.Decision) {
 	go func() { // Close does not wait for it: its budget ends it.
 		e.Answer = d.solve(question)
 		select {
-		case d.answers <- e:
-		case <-d.calls.ended():
+		case d.turns.Calls() <- func() { d.answered(e) }:
+		case <-d.turns.Ended():
 		}
 	}()
 }

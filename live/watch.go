@@ -58,7 +58,7 @@ func (d *Driver) Changes(ctx context.Context, from int64) (Update, error) {
 		case <-newer:
 		case <-ctx.Done():
 			return Update{}, ctx.Err()
-		case <-d.calls.ended():
+		case <-d.turns.Ended():
 			return Update{}, errStopped
 		}
 	}

@@ -86,10 +86,10 @@ func (r *hangsRig) restart(when func(*book.Plan) bool, inventory ...cluster.Even
 	r.t.Cleanup(func() {
 		close(p.letGo)
 		select { // Close would not wait for a loop that was abandoned.
-		case d.calls.stopper() <- struct{}{}:
-		case <-d.calls.ended():
+		case d.turns.Stop() <- struct{}{}:
+		case <-d.turns.Ended():
 		}
-		<-d.calls.ended()
+		<-d.turns.Ended()
 		d.stopping()
 		d.beside.Wait()
 	})

@@ -1,6 +1,6 @@
 // Package drive runs an engine in real time. It has what every driver needs that is not virtual: a clock, the events
-// to come, steps that survive a bug of the policy, and a loop that handles together what happened together. It stores
-// nothing and starts no process.
+// to come, steps that survive a bug of the policy, the turns of one goroutine, and a loop that handles together what
+// happened together. It stores nothing and starts no process.
 package drive
 
 import (

@@ -34,9 +34,7 @@ type Loop struct {
 	clock   Clock
 	engine  *engine.Engine
 	handler Handler
-	calls   chan func()
-	stop    chan struct{}
-	done    chan struct{}
+	turns   *Turns
 
 	// Only the loop uses the fields below.
 	agenda Agenda
@@ -47,32 +45,43 @@ type Loop struct {
 
 // NewLoop returns a loop that has not begun.
 func NewLoop(e *engine.Engine, h Handler) *Loop {
-	return &Loop{clock: NewClock(), engine: e, handler: h, calls: make(chan func()), stop: make(chan struct{}),
-		done: make(chan struct{})}
+	return &Loop{clock: NewClock(), engine: e, handler: h, turns: NewTurns()}
 }
 
 // Run runs the loop until End is called.
 func (l *Loop) Run() {
-	defer close(l.done)
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
+	defer l.turns.End()
+	l.turns.timer.Reset(0)
+	l.turns.Run(nil, worker{l})
+}
+
+// worker is a Loop as its Turns know it.
+type worker struct{ *Loop }
+
+// Call makes a call, and others that wait, for as long as a batch may take.
+func (w worker) Call(f func()) {
+	w.survive(f)
+	for began := time.Now(); time.Since(began) < MostBatch; {
 		select {
-		case f := <-l.calls:
-			l.survive(f)
-			l.drain()
-		case <-timer.C:
-		case <-l.stop:
+		case f := <-w.turns.calls:
+			w.survive(f)
+		default:
 			return
 		}
-		next := timeline.Never
-		l.survive(func() { next = l.step() })
-		if next == timeline.Never {
-			timer.Reset(time.Hour)
-		} else {
-			timer.Reset(max(0, next.Sub(l.clock.Now())))
-		}
 	}
+}
+
+// Receive does nothing: a Loop has no events of its own.
+func (worker) Receive(cluster.Event) {}
+
+// Turn lets the engine decide.
+func (w worker) Turn() time.Duration {
+	next := timeline.Never
+	w.survive(func() { next = w.step() })
+	if next == timeline.Never {
+		return idle
+	}
+	return next.Sub(w.clock.Now())
 }
 
 // survive calls f. A panic is a bug of the handler, which must not harm others in the process.
@@ -89,18 +98,6 @@ func (l *Loop) breakDown(err error) {
 	l.broken = true
 	l.agenda.DropWakes()
 	l.handler.Broke(err)
-}
-
-// drain takes the calls that wait, for as long as a batch may take.
-func (l *Loop) drain() {
-	for began := time.Now(); time.Since(began) < MostBatch; {
-		select {
-		case f := <-l.calls:
-			l.survive(f)
-		default:
-			return
-		}
-	}
 }
 
 // step lets the engine decide until nothing more happens, and returns when something is due next.
@@ -146,10 +143,10 @@ func (l *Loop) Event(e cluster.Event) { l.events = append(l.events, e) }
 func (l *Loop) Do(ctx context.Context, f func()) error {
 	called := make(chan struct{})
 	select {
-	case l.calls <- func() { defer close(called); f() }:
+	case l.turns.calls <- func() { defer close(called); f() }:
 		<-called
 		return nil
-	case <-l.done:
+	case <-l.turns.done:
 		return ErrEnded
 	case <-ctx.Done():
 		return ctx.Err()
@@ -157,10 +154,13 @@ func (l *Loop) Do(ctx context.Context, f func()) error {
 }
 
 // Ended is closed when the loop has ended.
-func (l *Loop) Ended() <-chan struct{} { return l.done }
+func (l *Loop) Ended() <-chan struct{} { return l.turns.done }
 
-// End ends the loop, and returns when it has ended. It is called once.
+// End ends the loop, and returns when it has ended.
 func (l *Loop) End() {
-	close(l.stop)
-	<-l.done
+	select {
+	case l.turns.stop <- struct{}{}:
+	case <-l.turns.done:
+	}
+	<-l.turns.done
 }
