@@ -47,13 +47,12 @@ type Metered interface {
 // TaskEnded whose Detail says why. Kill has no event of its own: the TaskEnded of the container is its end. A Kill of a
 // container that has ended does nothing.
 //
-// Every Throttle, and every Suspend or Resume, of a container that runs ends in exactly one DecisionDone (it was
-// carried out; Detail of a throttle says how, if not by the kernel alone), DecisionFailed (Detail says why: the
-// container is not throttled any more; a Suspend or Resume has changed nothing) or DecisionSuperseded (a later order
-// replaced it: a Throttle another Throttle, a Suspend or Resume another of the two). The answers come in the order of
-// the orders, but throttles are answered independently of the others. The TaskEnded of the container answers every
-// open order, and a later answer is ignored. An order that is open when the driver ends is never answered: the
-// inventory of the next driver says what is in force.
+// Every Throttle, Resize, Suspend or Resume of a container that runs ends in exactly one DecisionDone (it was carried
+// out; Detail of a throttle says how, if not by the kernel alone), DecisionFailed (Detail says why: the container is
+// not throttled any more; of another order nothing has changed) or DecisionSuperseded (a later order set the same field
+// of what is wanted of the task: see cluster.Want). The answers about one field come in the order of the orders; each
+// field is answered by itself. The TaskEnded of the container answers every open order, and a later answer is ignored.
+// An order that is open when the driver ends is never answered: the inventory of the next driver says what is in force.
 //
 // A throttle ends by itself when its time has come, even while there is no driver. A Suspend lasts until a Resume,
 // even while there is no driver, but for leveling: the engine ends that part at At, the machine soon after if the
@@ -74,7 +73,7 @@ type Backend interface {
 	// Capabilities says what it can do. Only Swap may change after the first call. The Driver gives no order that the
 	// Backend cannot carry out: it answers the order itself.
 	Capabilities() cluster.Capabilities
-	// Apply accepts orders (Start, Kill, Throttle, Suspend and Resume). It only enqueues them.
+	// Apply accepts orders (Start, Kill, Throttle, Resize, Suspend and Resume). It only enqueues them.
 	Apply([]cluster.Order)
 	// Events returns the channel of events, in order. It always returns the same channel, which is never closed.
 	Events() <-chan cluster.Event

@@ -147,9 +147,10 @@ func (s *shifting) endsInTime(id cluster.JobID, until time.Time) {
 // owners want it.
 func (s *shifting) left(kept cluster.JobID) string {
 	s.t.Helper()
-	if throttles, err := filepath.Glob(filepath.Join(s.state, "containers", "*", "throttle.json")); err != nil ||
-		len(throttles) > 0 {
-		return fmt.Sprintf("throttles are recorded: %v %v", throttles, err)
+	for _, w := range s.wanted("*") {
+		if w.Bound != (cluster.Bound{}) {
+			return fmt.Sprintf("a throttle is recorded: %+v", w.Bound)
+		}
 	}
 	for _, id := range s.told {
 		if s.held(id) {

@@ -442,7 +442,7 @@ func TestKillAtEveryWrite(t *testing.T) {
 	list := performance(t, stage, 0, "")
 	points, about := len(list), map[string]int{}
 	for _, change := range list {
-		for _, file := range []string{"hold.json", "throttle.json", "resize.json", ".jsonl.tmp"} {
+		for _, file := range []string{"want.json", ".jsonl.tmp"} {
 			if strings.Contains(change, file) {
 				about[file]++
 			}

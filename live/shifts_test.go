@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -102,14 +102,34 @@ func (s *shifting) round() {
 
 // held reports whether a record in the state directory says that leveling holds a task of a job.
 func (s *shifting) held(id cluster.JobID) bool {
-	records, err := filepath.Glob(filepath.Join(s.state, "containers", fmt.Sprintf("%d-*", id), "hold.json"))
+	return slices.ContainsFunc(s.wanted(fmt.Sprintf("%d-*", id)), func(w want) bool { return w.Hold.Until != 0 })
+}
+
+// want is what is recorded of what is wanted of a container.
+type want struct {
+	Hold  cluster.Hold
+	Bound cluster.Bound
+}
+
+// wanted returns what is recorded of the containers whose names match a pattern.
+func (s *shifting) wanted(pattern string) (all []want) {
+	s.t.Helper()
+	records, err := filepath.Glob(filepath.Join(s.state, "containers", pattern, "want.json"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return slices.ContainsFunc(records, func(path string) bool {
-		text, _ := os.ReadFile(path) // It may just have been removed.
-		return strings.Contains(string(text), "until_ns")
-	})
+	for _, path := range records {
+		var w want
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // It has just been removed.
+		}
+		if err := json.Unmarshal(text, &w); err != nil {
+			s.t.Errorf("%s: %v", path, err)
+		}
+		all = append(all, w)
+	}
+	return all
 }
 
 // signal sends a signal to the daemon, all supervisors and all programs of containers.

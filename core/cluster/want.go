@@ -21,6 +21,7 @@ type Want struct {
 type Size struct {
 	Grant    resource.Vector `json:"grant"`
 	Envelope Envelope        `json:"envelope"`
+	Why      Reason          `json:"why,omitzero"` // the reason of the Resize; zero of the Start
 }
 
 // Hold says for which holders of the engine the programs of a task are stopped; the zero Hold lets them run, unless
@@ -72,7 +73,7 @@ func (w *Want) Set(d *Decision) {
 	w.Version = d.ID
 	switch d.Kind {
 	case Resize:
-		w.Size = Size{Grant: d.Grant, Envelope: d.Envelope}
+		w.Size = Size{Grant: d.Grant, Envelope: d.Envelope, Why: d.Reason}
 	case Suspend, Resume:
 		w.Hold = HoldOf(d)
 	case Throttle:

@@ -3,6 +3,7 @@ package agent
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,11 +89,11 @@ func TestKillStopsWhatWaitsToBeStarted(t *testing.T) {
 	}
 }
 
-// nextOf returns the next event of either kind.
-func (b *bench) nextOf(one, other cluster.EventKind) cluster.Event {
+// nextOf returns the next event of some kinds.
+func (b *bench) nextOf(kinds ...cluster.EventKind) cluster.Event {
 	b.t.Helper()
 	for {
-		if e := <-b.Events(); e.Kind == one || e.Kind == other {
+		if e := <-b.Events(); slices.Contains(kinds, e.Kind) {
 			return e
 		}
 	}

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"github.com/bellows-rm/bellows/node/keeper"
 	"testing"
 	"time"
 
@@ -36,8 +35,8 @@ func TestCalendarIsSet(t *testing.T) {
 			h.Apply([]cluster.Order{o})
 			h.next(cluster.DecisionDone)
 			if c.ends {
-				await(t, "the end of the throttle", func() bool { return !h.c.dir.Has(keeper.ThrottleRecord) })
-			} else if !h.c.dir.Has(keeper.ThrottleRecord) {
+				await(t, "the end of the throttle", func() bool { return !h.c.bounded(t) })
+			} else if !h.c.bounded(t) {
 				t.Error("the throttle has ended at once")
 			}
 			h.stands(true)

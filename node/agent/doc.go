@@ -9,8 +9,8 @@
 //	started.json  when the program began; written by the supervisor
 //	killed        exists when the agent has received an order to end the container
 //	preempted     exists next to killed if the order was to free the container's resources for other tasks
-//	throttle.json what throttles it; written by the agent before that takes effect
-//	hold.json     the holders for which the engine has stopped it; written by the agent before it is stopped
+//	want.json     what is wanted of it, if it is not as it was started: its hold, its bound, its size, whether its memory
+//	              is out; written by the agent before that takes effect
 //	usage         what it used over time; written by the agent while it runs
 //	input         the socket of the program's input, if it has one; made by the supervisor
 //	supervisor.log what the supervisor printed

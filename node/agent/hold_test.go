@@ -14,6 +14,18 @@ import (
 	"github.com/bellows-rm/bellows/node/keeper"
 )
 
+// recorded is what is recorded of what is wanted of a container.
+func (c *container) recorded(t testing.TB) keeper.Record {
+	r, err := keeper.RecordOf(c.dir)
+	if err != nil {
+		t.Error(err)
+	}
+	return r
+}
+
+// bounded reports whether a bound of a container is recorded.
+func (c *container) bounded(t testing.TB) bool { return c.recorded(t).Bound != cluster.Bound{} }
+
 // holdBench is an agent with a container that an engine holds.
 type holdBench struct {
 	*bench
@@ -86,7 +98,7 @@ func testHold(h *holdBench) {
 	h.next(cluster.TaskGoesOn)
 	h.next(cluster.DecisionDone)
 	h.stands(false)
-	if h.c.dir.Has(keeper.HoldRecord) {
+	if h.c.recorded(t).Hold.By != 0 {
 		t.Error("a record is left")
 	}
 }
@@ -98,8 +110,8 @@ func TestHoldWithoutAnAgent(t *testing.T) {
 	h.next(cluster.DecisionDone)
 	h.Close()
 	agedLease(t, h.leasePath(), 2*leaseTerm)
-	hold, _ := keeper.HoldOf(h.c.dir)
-	if err := release(h.c.spec, keeper.Throttle{}, false, hold.By&cluster.HeldByOwner != 0, false); err != nil {
+	record := h.c.recorded(t)
+	if err := release(h.c.spec, &record, false); err != nil {
 		t.Fatal(err)
 	}
 	h.stands(true)
@@ -111,7 +123,7 @@ func TestHoldWithoutAnAgent(t *testing.T) {
 // lets go, whatever the order.
 func TestHoldersInEveryOrder(t *testing.T) {
 	h := newHeld(t)
-	engine := keeper.Hold{}
+	engine := cluster.Hold{}
 	holds := func(by cluster.Holders, until timeline.Time) func() error {
 		return func() error {
 			engine.By ^= by
@@ -149,7 +161,7 @@ func TestHoldersInEveryOrder(t *testing.T) {
 				if h.stands(k < len(ends)-1); t.Failed() {
 					t.Fatalf("begun in the order %v, ended in %v", begins, ends)
 				}
-				if record, ok := keeper.HoldOf(h.c.dir); record != engine || ok != (engine.By != 0) {
+				if record := h.c.recorded(t).Hold; record != engine {
 					t.Fatalf("recorded %+v, want %+v", record, engine)
 				}
 			}
@@ -209,7 +221,7 @@ func TestLevelingEndsByItself(t *testing.T) {
 		t.Errorf("it goes on %v too early", early)
 	}
 	h.stands(false)
-	await(t, "the end of its record", func() bool { return !h.c.dir.Has(keeper.HoldRecord) })
+	await(t, "the end of its record", func() bool { return h.c.recorded(t).Hold.By == 0 })
 }
 
 // Without an agent, leveling lets a container go on when the lease ends; a pause of its owner stays.
@@ -221,11 +233,11 @@ func TestLevelingWithoutAnAgent(t *testing.T) {
 		h.Close()
 		agedLease(t, h.leasePath(), 2*leaseTerm)
 		await(t, "the guard's work", func() bool { frozen, _ := h.c.group.Frozen(); return frozen == stays })
-		hold, ok := keeper.HoldOf(h.c.dir)
-		if want := by | cluster.HeldByLeveling; !ok || hold.By != want {
-			t.Errorf("recorded for %q, want %q", hold.By, want)
+		record := h.c.recorded(t)
+		if want := by | cluster.HeldByLeveling; record.Hold.By != want {
+			t.Errorf("recorded for %q, want %q", record.Hold.By, want)
 		}
-		if err := release(h.c.spec, keeper.Throttle{}, false, hold.By&cluster.HeldByOwner != 0, false); err != nil {
+		if err := release(h.c.spec, &record, false); err != nil {
 			t.Fatal(err)
 		}
 		h.stands(stays)
@@ -291,20 +303,20 @@ func TestHoldThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.c.kept.Group = gone
-	err = h.keeper.Hold(h.c.kept, keeper.Hold{By: cluster.HeldByOwner})
+	err = h.keeper.Hold(h.c.kept, cluster.Hold{By: cluster.HeldByOwner})
 	h.c.kept.Group = whole
-	if err == nil || h.c.kept.Held().By != 0 || h.c.kept.Stopped() != 0 || h.c.dir.Has(keeper.HoldRecord) {
+	if err == nil || h.c.kept.Held().By != 0 || h.c.kept.Stopped() != 0 || h.c.recorded(t).Hold.By != 0 {
 		t.Errorf("error %v, held for %q: %b", err, h.c.kept.Held().By, h.c.kept.Stopped())
 	}
-	if err := h.keeper.Hold(h.c.kept, keeper.Hold{By: cluster.HeldByOwner}); err != nil {
+	if err := h.keeper.Hold(h.c.kept, cluster.Hold{By: cluster.HeldByOwner}); err != nil {
 		t.Fatal(err)
 	}
 	h.c.kept.Group = gone
-	err = h.keeper.Hold(h.c.kept, keeper.Hold{By: cluster.HeldByOwner | cluster.HeldByMemory})
+	err = h.keeper.Hold(h.c.kept, cluster.Hold{By: cluster.HeldByOwner | cluster.HeldByMemory})
 	h.c.kept.Group = whole
-	if record, ok := keeper.HoldOf(h.c.dir); err == nil || h.c.kept.Held().By != cluster.HeldByOwner || !ok ||
+	if record := h.c.recorded(t).Hold; err == nil || h.c.kept.Held().By != cluster.HeldByOwner ||
 		record.By != cluster.HeldByOwner {
-		t.Errorf("error %v, held for %q, recorded for %q, %v", err, h.c.kept.Held().By, record.By, ok)
+		t.Errorf("error %v, held for %q, recorded for %q", err, h.c.kept.Held().By, record.By)
 	}
 }
 
@@ -339,7 +351,7 @@ func pausedBreaths(t *testing.T, class cluster.Class, holder cluster.Holders) {
 	}
 	for _, by := range []cluster.Holders{cluster.HeldByOwner, 0, cluster.HeldByLeveling,
 		cluster.HeldByOwner | cluster.HeldByLeveling, 0, holder} {
-		if err := h.keeper.Hold(h.c.kept, keeper.Hold{By: by, Until: now().Add(time.Hour)}); err != nil {
+		if err := h.keeper.Hold(h.c.kept, cluster.Hold{By: by, Until: now().Add(time.Hour)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/bellows-rm/bellows/node/keeper"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/durable"
+	"github.com/bellows-rm/bellows/node/keeper"
 )
 
 // takeInventory finds every container that an earlier agent left behind, reports it, and watches the running ones.
@@ -131,8 +131,8 @@ func (a *Agent) recover(c *container) (cluster.Event, error) {
 	if err := c.dir.readable(); err != nil {
 		return cluster.Event{}, err
 	}
-	of, _ := keeper.SizeOf(c.dir)
-	record = c.dir.sized(record)
+	was, _ := keeper.RecordOf(c.dir) // The keeper reports one that cannot be read.
+	record = record.sized(&was)
 	g, err := openGroup(record)
 	if isUnread(err) {
 		return cluster.Event{}, err
@@ -199,9 +199,9 @@ func (a *Agent) recover(c *container) (cluster.Event, error) {
 	a.monitor.found(c, at)
 	e := cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at,
 		Detail: is.Detail, By: is.By}
-	e.SetCondition(cluster.Condition{ByPhase: c.spec.ByPhase, MostCPU: c.spec.Envelope.MostCPU, Was: of.Was, Why: of.Why,
-		Resized: of.At, Bound: is.Bound.Bound, Until: is.Bound.Until, HeldBy: is.Hold.By, HeldUntil: is.Hold.Until,
-		HeldFor: is.Hold.For, PageOut: is.Out, Out: is.Left})
+	e.SetCondition(cluster.Condition{ByPhase: c.spec.ByPhase, MostCPU: c.spec.Envelope.MostCPU, Was: was.Was,
+		Why: was.Size.Why, Resized: was.Resized, Bound: is.Bound.Most, Until: is.Bound.Until, HeldBy: is.Hold.By,
+		HeldUntil: is.Hold.Until, HeldFor: is.Hold.For, PageOut: is.Out, Out: is.Left})
 	return e, nil
 }
 

@@ -103,6 +103,7 @@ type lookout struct {
 	expired bool
 	read    time.Duration // when a lease was last found that had not expired, since the machine started
 	resumed bool          // the container, since the lease expired
+	lifted  bool          // its bound, since the lease expired
 }
 
 // look resumes the container if the lease had expired at the last look, too.
@@ -116,24 +117,21 @@ func (l *lookout) look() {
 		l.expired = !isUnread(err) || now-l.read >= leaseTerm
 	}
 	if is {
-		l.expired, l.resumed = false, false
+		l.expired, l.resumed, l.lifted = false, false, false
 	}
 	if !before || !l.expired {
 		return
 	}
-	th, throttled := keeper.ThrottleOf(l.f)
-	over := throttled && !th.Lasts(now())
+	r, _ := keeper.RecordOf(l.f)
+	over := !l.lifted && r.BoundEnded(now())
 	if l.resumed && !over {
 		return
 	}
-	h, _ := keeper.HoldOf(l.f)
-	if err := release(l.f.sized(l.s), th, over, h.By&cluster.HeldByOwner != 0, l.f.Has(keeper.OutRecord)); err != nil {
+	if err := release(l.s.sized(&r), &r, over); err != nil {
 		fmt.Fprintf(os.Stderr, "resume the container, whose agent is gone: %v\n", err)
 		return
 	}
-	if l.resumed = true; over {
-		_ = l.f.Remove(keeper.ThrottleRecord) // If that fails, the bound is lifted once more.
-	}
+	l.resumed, l.lifted = true, l.lifted || over
 }
 
 // leased reports whether there is an agent that renews the lease. A lease from the future does not count: a live agent
@@ -159,8 +157,8 @@ func readLease(path string) (bool, error) {
 }
 
 // release ends every stop of a container except a pause by its owner, and gives it memory to run in. A container
-// whose memory is paged out stays stopped, and keeps its limit. release lifts the bound of a throttle that is over.
-func release(s *spec, th keeper.Throttle, over, paused, out bool) error {
+// whose memory is paged out stays stopped, and keeps its limit. With lift, the bound on its disk ends.
+func release(s *spec, r *keeper.Record, lift bool) error {
 	g, err := openGroup(s)
 	if err != nil {
 		return err
@@ -168,12 +166,12 @@ func release(s *spec, th keeper.Throttle, over, paused, out bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaseTerm)
 	defer cancel()
 	free := s.granted()
-	free.Stopped = paused || out
-	if s.Envelope.Class == cluster.Flex && !out {
+	free.Stopped = r.Hold.By&cluster.HeldByOwner != 0 || r.Out
+	if s.Envelope.Class == cluster.Flex && !r.Out {
 		free.Raise = unattended(s, g)
 	}
-	if over {
-		free.Lift = th.Device
+	if lift {
+		free.Lift = r.Device
 	}
 	return free.CarryOut(ctx, g)
 }

@@ -10,12 +10,12 @@ import (
 
 // recordOfOne is the record of a container.
 const recordOfOne = `{"container":{"task":{"job":3,"stage":0,"index":1},"run":1},"grant":[500,67108864,0,0],"booked_ns":1,"place":"here",` +
-	`"launch":{"args":["true"]},"envelope":{"class":"regular","min_memory_bytes":67108864,"max_memory_bytes":67108864,"rank":3},"supervisor":3}`
+	`"launch":{"args":["true"]},"envelope":{"class":"regular","min_memory_bytes":67108864,"max_memory_bytes":67108864,"rank":3},"supervisor":4}`
 
 // A container that a program from before 0.1.0 started is refused in one sentence, and left as it is.
 func TestOlderContainersAreRefused(t *testing.T) {
-	older := strings.Replace(recordOfOne, `"supervisor":3`, `"supervisor":2`, 1)
-	for _, record := range []string{older, strings.Replace(older, `,"supervisor":2`, "", 1)} {
+	older := strings.Replace(recordOfOne, `"supervisor":4`, `"supervisor":3`, 1)
+	for _, record := range []string{older, strings.Replace(older, `,"supervisor":3`, "", 1)} {
 		state := t.TempDir()
 		dir := folder(filepath.Join(state, "containers", "3-0-1-1"))
 		if err := os.MkdirAll(string(dir), 0o700); err != nil {

@@ -1,6 +1,10 @@
 package agent
 
 import (
+	"bytes"
+	"encoding/json"
+	"os"
+
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/durable"
@@ -50,17 +54,34 @@ func (o owner) Go(work func()) { o.agent.begin(work) }
 // Mended implements live.Audited.
 func (a *Agent) Mended() int64 { return a.keeper.Mended() }
 
-// Put implements Records, as do the next three.
-func (f folder) Put(r keeper.Record, value any) error { return f.put(fileOf(r), value) }
+// wantFile is the record of what is wanted of a container.
+const wantFile = "want.json"
 
-func (f folder) Get(r keeper.Record, value any) error { return f.get(fileOf(r), value) }
+// Put implements keeper.Records, as do the next two. Where a full disk has no room for a new file, the old one is
+// overwritten in place, and padded: whoever reads it meanwhile reads either.
+func (f folder) Put(r *keeper.Record) error {
+	err := f.put(wantFile, r)
+	if err == nil {
+		return nil
+	}
+	text, _ := json.Marshal(r)
+	file, failed := os.OpenFile(f.path(wantFile), os.O_WRONLY, 0)
+	if failed != nil {
+		return err
+	}
+	defer file.Close()
+	if info, failed := file.Stat(); failed == nil {
+		text = append(text, bytes.Repeat([]byte(" "), max(0, int(info.Size())-len(text)))...)
+	}
+	if _, failed := file.WriteAt(text, 0); failed != nil {
+		return err
+	}
+	return nil
+}
 
-func (f folder) Has(r keeper.Record) bool { return f.exists(fileOf(r)) }
+func (f folder) Get(r *keeper.Record) error { return f.get(wantFile, r) }
 
-func (f folder) Remove(r keeper.Record) error { return durable.RemoveAll(f.path(fileOf(r))) }
-
-// fileOf is the file of a record.
-func fileOf(r keeper.Record) string { return string(r) + ".json" }
+func (f folder) Remove() error { return durable.RemoveAll(f.path(wantFile)) }
 
 // keep returns a container as the keeper knows it.
 func (c *container) keep(g *cgroup.Group, s *spec) *keeper.Container {

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"github.com/bellows-rm/bellows/node/keeper"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,8 +61,24 @@ func (o *outBench) outOf(is bool) cluster.Condition {
 func (o *outBench) ends() {
 	o.t.Helper()
 	// If the program ended before, nobody would need to remove it.
-	await(o.t, "the removal of the record", func() bool { return !o.c.dir.Has(keeper.OutRecord) })
+	await(o.t, "the removal of the record", func() bool { return !o.c.recorded(o.t).Out })
 	o.openGate(o.gate, 1)
+}
+
+// Memory that leveling has paged out comes back by itself some time after the end of the hold, because no engine wants
+// it back.
+func TestPagedOutByLevelingComesBack(t *testing.T) {
+	o := newOut(t, cluster.Regular, 512<<20)
+	o.last++
+	order := o.start
+	order.Decision = cluster.Decision{ID: o.last, Kind: cluster.Suspend, Task: o.start.Task, By: cluster.HeldByLeveling,
+		PageOut: true, At: now().Add(time.Second)}
+	o.Apply([]cluster.Order{order})
+	o.outOf(true)
+	o.outOf(false)
+	o.next(cluster.TaskGoesOn)
+	o.stands(false)
+	o.ends()
 }
 
 // A paused container gives its memory back, which others get; it stays out over a restart. It comes back when there
@@ -230,7 +245,8 @@ func TestKillOut(t *testing.T) {
 	o := newOut(t, cluster.Flex, 512<<20)
 	o.pageOut()
 	o.outOf(true)
-	if err := release(o.c.spec, keeper.Throttle{}, false, false, o.c.dir.Has(keeper.OutRecord)); err != nil {
+	record := o.c.recorded(o.t)
+	if err := release(o.c.spec, &record, false); err != nil {
 		t.Fatal(err)
 	}
 	o.stands(true)

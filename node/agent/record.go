@@ -26,7 +26,7 @@ import (
 // spec is what the supervisor needs, and what the agent needs after a restart.
 type spec struct {
 	Container cluster.ContainerID `json:"container"`
-	Grant     resource.Vector     `json:"grant"` // at the start; resize.json has a later one
+	Grant     resource.Vector     `json:"grant"` // at the start; want.json has a later one
 	ByPhase   bool                `json:"by_phase,omitempty"`
 	Booked    timeline.Time       `json:"booked_ns"`
 	Launch    cluster.Launch      `json:"launch"`
@@ -51,8 +51,8 @@ type spec struct {
 }
 
 // supervisorVersion says what the supervisors of this release do while there is no agent; in programs from before
-// 0.1.0 it was at most 2.
-const supervisorVersion = 3
+// 0.1.0 it was at most 3.
+const supervisorVersion = 4
 
 // refuseOlder returns an error if a container among those in a folder has a supervisor from before 0.1.0: neither
 // this agent nor that supervisor knows what the other does.
@@ -79,14 +79,13 @@ func refuseOlder(containers string) error {
 // granted returns how the container is while no party has stopped it.
 func (s *spec) granted() keeper.Rest { return keeper.Rest{Grant: s.Grant, Envelope: s.Envelope} }
 
-// sized returns s with the size that the container has now.
-func (f folder) sized(s *spec) *spec {
-	now, ok := keeper.SizeOf(f)
-	if !ok {
+// sized returns s with the size that is recorded.
+func (s *spec) sized(r *keeper.Record) *spec {
+	if !r.WasResized() {
 		return s
 	}
 	resized := *s
-	resized.Grant, resized.Envelope = now.Grant, now.Envelope
+	resized.Grant, resized.Envelope = r.Size.Grant, r.Size.Envelope
 	return &resized
 }
 
@@ -290,8 +289,7 @@ func (f folder) launched() (bool, error) {
 
 // readable returns why a record that adds to spec.json cannot be read now; nil if each says something or is not there.
 func (f folder) readable() error {
-	for _, name := range []string{"started.json", fileOf(keeper.SizeRecord), fileOf(keeper.HoldRecord),
-		fileOf(keeper.ThrottleRecord), fileOf(keeper.OutRecord), usageFile} {
+	for _, name := range []string{"started.json", wantFile, usageFile} {
 		if _, err := os.ReadFile(f.path(name)); isUnread(err) {
 			return err
 		}

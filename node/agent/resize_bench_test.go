@@ -62,10 +62,10 @@ func BenchmarkResize(b *testing.B) {
 		order := func(cpu, mib resource.Amount) time.Duration {
 			b.Helper()
 			grant := resource.Of(cpu, mib*resource.MiB)
-			o := cluster.Order{Container: c.id, Decision: cluster.Decision{Kind: cluster.Resize, Task: c.id.Task, Grant: grant,
-				Envelope: cluster.Envelope{Min: grant[resource.Memory], Max: grant[resource.Memory], Rank: c.spec.Envelope.Rank}}}
+			o := cluster.Size{Grant: grant, Envelope: cluster.Envelope{Min: grant[resource.Memory], Max: grant[resource.Memory],
+				Rank: c.spec.Envelope.Rank}}
 			began := time.Now()
-			if err := a.keeper.Resize(c.kept, &o); err != nil {
+			if err := a.keeper.Resize(c.kept, o); err != nil {
 				b.Fatal(err)
 			}
 			return time.Since(began)

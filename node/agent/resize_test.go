@@ -10,7 +10,6 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/node/cgroup"
-	"github.com/bellows-rm/bellows/node/keeper"
 )
 
 // resizeBench is an agent with a container that an engine resizes.
@@ -122,7 +121,8 @@ func TestResize(t *testing.T) {
 	r.Close()
 
 	agedLease(t, r.leasePath(), 2*leaseTerm)
-	if err := release(r.c.dir.sized(r.c.spec), keeper.Throttle{}, false, false, false); err != nil {
+	record := r.c.recorded(t)
+	if err := release(r.c.spec.sized(&record), &record, false); err != nil {
 		t.Fatal(err)
 	}
 	r.is(grantOf(1500, 100))
@@ -185,7 +185,7 @@ func TestResizeIntoGrownMemory(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	r.is(grantOf(1000, 64))
-	if r.c.dir.Has(keeper.SizeRecord) {
+	if was := r.c.recorded(t); was.WasResized() {
 		t.Error("a record is left")
 	}
 }
@@ -221,7 +221,8 @@ func TestGrantIsAWeight(t *testing.T) {
 	}
 	agedLease(t, r.leasePath(), 2*leaseTerm)
 	undo()
-	if err := release(r.c.dir.sized(r.c.spec), keeper.Throttle{}, false, false, false); err != nil {
+	record := r.c.recorded(t)
+	if err := release(r.c.spec.sized(&record), &record, false); err != nil {
 		t.Fatal(err)
 	}
 	is(150)
@@ -241,7 +242,7 @@ func TestResizesAreAnsweredOnce(t *testing.T) {
 	if _, ok := r.c.group.Has(cgroup.Freezer); !ok {
 		t.Skip("needs a freezer")
 	}
-	if err := r.keeper.Hold(r.c.kept, keeper.Hold{By: cluster.HeldByOwner}); err != nil {
+	if err := r.keeper.Hold(r.c.kept, cluster.Hold{By: cluster.HeldByOwner}); err != nil {
 		t.Fatal(err)
 	}
 	const many = 20
@@ -264,7 +265,7 @@ func TestResizesAreAnsweredOnce(t *testing.T) {
 	if requested, _ := r.c.group.Frozen(); !requested {
 		t.Error("the container goes on")
 	}
-	if err := r.keeper.Hold(r.c.kept, keeper.Hold{}); err != nil {
+	if err := r.keeper.Hold(r.c.kept, cluster.Hold{}); err != nil {
 		t.Fatal(err)
 	}
 	r.is(grantOf(119, 99))

@@ -183,11 +183,11 @@ func TestThrottle(t *testing.T) {
 			f.holds(throttledTo / 4)
 			f.apply(cluster.DecisionDone, f.throttle(0, 0))
 			f.exceeds(throttledTo)
-			if c.dir.Has(keeper.ThrottleRecord) {
+			if c.bounded(t) {
 				t.Error("a record is left")
 			}
 			f.apply(cluster.DecisionDone, f.throttle(throttledTo, 2*time.Second))
-			await(t, "the end of the throttle", func() bool { return !c.dir.Has(keeper.ThrottleRecord) })
+			await(t, "the end of the throttle", func() bool { return !c.bounded(t) })
 			f.exceeds(throttledTo)
 			f.apply(cluster.DecisionDone, f.throttle(throttledTo/100, time.Minute))
 			time.Sleep(100 * time.Millisecond)
@@ -220,16 +220,15 @@ func TestThrottlesAreAnsweredOnce(t *testing.T) {
 			t.Fatalf("%+v answers %+v", e, orders[i])
 		}
 	}
-	if th, ok := keeper.ThrottleOf(b.containers[o.Container].dir); !ok || th.Bound != orders[4].Bound ||
-		th.Until != orders[4].At {
-		t.Errorf("the record is %+v", th)
+	if bound := b.containers[o.Container].recorded(t).Bound; bound.Most != orders[4].Bound || bound.Until != orders[4].At {
+		t.Errorf("the record is %+v", bound)
 	}
 	network := f.throttle(0, 0)
 	network.Bound[resource.Network], network.At = 5, now().Add(time.Minute)
 	if e := f.apply(cluster.DecisionFailed, network); !strings.Contains(e.Detail, "cannot bound the network bandwidth") {
 		t.Errorf("failed with %q", e.Detail)
 	}
-	if b.containers[o.Container].dir.Has(keeper.ThrottleRecord) {
+	if b.containers[o.Container].bounded(t) {
 		t.Error("after a failure it is still throttled")
 	}
 }
@@ -258,7 +257,7 @@ func TestThrottleOutlivesTheAgent(t *testing.T) {
 		t.Errorf("found as %+v", e)
 	}
 	f.exceeds(throttledTo)
-	if b.containers[o.Container].dir.Has(keeper.ThrottleRecord) {
+	if b.containers[o.Container].bounded(t) {
 		t.Error("a record is left")
 	}
 }
@@ -276,10 +275,11 @@ func TestThrottleEndsWithoutAnAgent(t *testing.T) {
 	}
 	agedLease(t, b.leasePath(), 2*leaseTerm)
 	await(t, "the end of its stillness", func() bool { requested, _ := c.group.Frozen(); return !requested })
-	await(t, "the end of its throttle", func() bool { return !c.dir.Has(keeper.ThrottleRecord) })
 	f.exceeds(throttledTo)
 	b.open()
-	b.next(cluster.TaskAdopted)
+	if e := b.next(cluster.TaskAdopted); e.Condition() != (cluster.Condition{}) || c.bounded(t) {
+		t.Errorf("found as %+v, bounded: %v", e, c.bounded(t))
+	}
 }
 
 // Each party ends its own hold only: the holds of the others stay.

@@ -61,10 +61,9 @@ func (l *timeLimit) enforce(ctx context.Context, f folder, s *spec) {
 	for over := time.Now().Add(s.Grace); time.Now().Before(over); {
 		// A suspended process does not handle the request to end; and the memory manager, which does not know about it,
 		// may suspend the process again.
-		free := f.sized(s).granted()
-		if th, ok := keeper.ThrottleOf(f); ok {
-			free.Lift = th.Device
-		}
+		r, _ := keeper.RecordOf(f) // Of one that cannot be read, the size of the start counts.
+		free := s.sized(&r).granted()
+		free.Lift = r.Device
 		_ = free.CarryOut(ctx, g)
 		if !passes(ctx, min(time.Second/5, time.Until(over))) {
 			return

@@ -11,10 +11,10 @@ import (
 // Adopted is how a container is that was found.
 type Adopted struct {
 	By     cluster.Holders // the holders for which it stands still, with the memory manager
-	Hold   Hold
+	Hold   cluster.Hold
 	Out    bool            // by the newest order: its memory is to be out
 	Left   resource.Amount // how much memory of its grant has left it
-	Bound  Throttle        // zero if there is none
+	Bound  cluster.Bound   // zero if there is none
 	Detail string          // how the bound is carried out, unless the kernel alone does
 }
 
@@ -22,16 +22,19 @@ type Adopted struct {
 // work yet; what it reports of the container comes after Watch.
 func (k *Keeper) Adopt(c *Container) Adopted {
 	c.stillness.quiet = true
-	if _, resized := SizeOf(c.Records); resized {
+	r, err := RecordOf(c.Records)
+	if err != nil {
+		k.log.Warn("cannot read what is recorded of a container, resuming it", "container", c.ID, "error", err)
+		r.Out = true // It may be: then it can run only once it has its memory.
+	}
+	if c.record.Record = r; r.WasResized() {
 		k.adoptSize(c)
 	}
 	k.adoptHold(c)
 	k.adoptOut(c)
 	k.found = append(k.found, news{started: found(k.closed, c), of: c})
-	var how string
-	c.throttle, how = k.adoptThrottle(c)
-	c.throttles.busy = c.throttle.Bound != resource.Vector{}
-	a := Adopted{Hold: c.stance.engine, Out: c.outing.wanted, Left: c.Out(), Bound: c.throttle, Detail: how}
+	bound, how := k.adoptBound(c)
+	a := Adopted{Hold: c.stance.engine, Out: c.outing.wanted, Left: c.Out(), Bound: bound, Detail: how}
 	k.heldByMemoryNow(c, c.stance.still&ByMemory != 0)
 	a.By, c.stillness.quiet = c.stillness.told, false
 	return a
@@ -42,10 +45,10 @@ func (k *Keeper) Watch(c *Container) {
 	if c.outing.moving {
 		k.owner.Go(func() { k.moveMemory(c) })
 	}
-	if c.throttle.Bound != (resource.Vector{}) {
-		k.owner.Go(func() { k.keepThrottled(c, c.throttle) })
+	if bound := c.Recorded().Bound; bound != (cluster.Bound{}) {
+		k.keepBound(c, bound)
 	}
-	if h := c.Held(); h.levels() {
+	if h := c.Held(); h.By&cluster.HeldByLeveling != 0 {
 		k.expectEnd(c, h.Until)
 	}
 }

@@ -93,7 +93,7 @@ func (c *Container) leveledFor(now timeline.Time, by time.Duration) bool {
 		return false
 	}
 	defer c.changing.Unlock()
-	return c.stance.engine.overdue(now, by)
+	return overdueHold(&c.stance.engine, now, by)
 }
 
 // leftover is what a container's stance, or the kernel, does to it although no party wants that any more. A change of
@@ -117,7 +117,7 @@ func (k *Keeper) leftoverOf(c *Container, s *stance) (l leftover) {
 	k.mu.Unlock()
 	c.ordering.Lock()
 	defer c.ordering.Unlock()
-	if !c.throttles.busy {
+	if !c.orders.busy && c.keeping == nil {
 		l.still |= s.still & ByBackOff
 		l.bound = s.disk.Device != "" && s.disk.Rate != cgroup.Unlimited()
 	}

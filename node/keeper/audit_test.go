@@ -55,7 +55,8 @@ func TestLevelingIsAudited(t *testing.T) {
 	k, c := asleep(t)
 	all := k.Containers()
 	stands := func() bool { requested, _ := c.Group.Frozen(); return requested }
-	if err := k.Hold(c, Hold{By: cluster.HeldByLeveling, Until: calendar().Add(-LevelingGrace)}); err != nil {
+	hold := cluster.Hold{By: cluster.HeldByLeveling, Until: calendar().Add(-LevelingGrace)}
+	if err := k.Hold(c, hold); err != nil {
 		t.Fatal(err)
 	}
 	if k.auditStillness(all); k.Mended() != 0 {
@@ -64,12 +65,13 @@ func TestLevelingIsAudited(t *testing.T) {
 	if !stands() {
 		t.Fatal("it does not stand still")
 	}
-	if err := k.Hold(c, Hold{By: cluster.HeldByLeveling, Until: calendar().Add(-LevelingGrace - overdue)}); err != nil {
+	hold.Until = hold.Until.Add(-overdue)
+	if err := k.Hold(c, hold); err != nil {
 		t.Fatal(err)
 	}
 	k.auditStillness(all)
 	comes(t, "the end of its hold", func() bool { return !stands() })
-	comes(t, "the end of the record", func() bool { return !c.Records.Has(HoldRecord) })
+	comes(t, "the end of the record", func() bool { return c.Recorded().Hold == (cluster.Hold{}) })
 	if k.auditStillness(all); k.Mended() != 1 {
 		t.Errorf("mended %d", k.Mended())
 	}

@@ -12,110 +12,37 @@ import (
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
-// Hold says for which holders the engine has stopped a container. It is recorded from before the container
-// stops until after it runs again: the next keeper keeps the container stopped, and so does who looks
-// after it while there is none, but for the owner alone. The zero Hold means none.
-type Hold struct {
-	By cluster.Holders `json:"by"`
-	// Until is when leveling ends its hold, and For is the task that keeps going because of it; zero without leveling.
-	Until timeline.Time  `json:"until_ns,omitempty"`
-	For   cluster.TaskID `json:"for,omitzero"`
-}
-
 // LevelingGrace is how much longer than it should leveling holds a container that the engine does not resume: its
 // daemon hangs, or the order was lost.
 const LevelingGrace = 5 * time.Second
 
-// holdOf returns the hold that an order demands.
-func holdOf(o *cluster.Order) Hold {
-	if o.By&cluster.HeldByLeveling == 0 {
-		return Hold{By: o.By}
-	}
-	return Hold{By: o.By, Until: o.At, For: o.For}
-}
-
-// levels reports whether leveling is among the holders.
-func (h *Hold) levels() bool { return h.By&cluster.HeldByLeveling != 0 }
-
-// overdue reports whether leveling should have ended its hold some time before now.
-func (h *Hold) overdue(now timeline.Time, by time.Duration) bool {
-	return h.levels() && h.Until.Add(by) <= now
+// overdueHold reports whether leveling should have ended its hold some time before now.
+func overdueHold(h *cluster.Hold, now timeline.Time, by time.Duration) bool {
+	return h.By&cluster.HeldByLeveling != 0 && h.Until.Add(by) <= now
 }
 
 // holdWithin is how long the kernel may take to freeze or thaw a container.
 const holdWithin = 10 * time.Second
 
-// HoldOf returns the record of a hold; ok is false if there is none, or it cannot be read.
-func HoldOf(f Records) (h Hold, ok bool) {
-	if err := f.Get(HoldRecord, &h); err != nil {
-		return Hold{}, false
-	}
-	return h, h.By != 0
-}
-
-// orderHold accepts an order to stop a container or to let it run.
-func (k *Keeper) orderHold(c *Container, o cluster.Order) {
-	c.ordering.Lock()
-	busy := c.holds.put(o)
-	c.ordering.Unlock()
-	if !busy {
-		k.owner.Go(func() { k.carryOutHolds(c) })
-	}
-}
-
-// takeHolds returns the orders to stop or to run that have not been carried out. ok is false if nothing is to be done.
-func (k *Keeper) takeHolds(c *Container) (orders []cluster.Order, ok bool) {
-	c.ordering.Lock()
-	defer c.ordering.Unlock()
-	orders, ok = c.holds.take(c.overdue)
-	c.overdue = false
-	return orders, ok
-}
-
-// carryOutHolds carries out the last of the waiting orders to stop or to run; the others are superseded. It ends a
-// hold of leveling that is overdue.
-func (k *Keeper) carryOutHolds(c *Container) {
-	for orders, ok := k.takeHolds(c); ok; orders, ok = k.takeHolds(c) {
-		last := len(orders) - 1
-		k.supersede(c.ID, orders[:max(0, last)])
-		select {
-		case <-c.Ending:
-			return // Its end answers the order. A frozen process would not see that it is to end.
-		default:
-		}
-		if last >= 0 {
-			k.carryOutHold(c, &orders[last])
-		}
-		k.endLeveling(c)
-		if k.closed.Err() != nil {
-			return // The next keeper finds the record.
-		}
-	}
-}
-
-// carryOutHold carries out an order to stop or to run, and answers it.
-func (k *Keeper) carryOutHold(c *Container, o *cluster.Order) {
-	err := k.Hold(c, holdOf(o))
-	if err == nil && k.closed.Err() == nil {
-		k.wantOut(c, o.PageOut)
-	}
-	k.answer(c.ID, o.ID, err)
-}
-
 // endLeveling ends the hold of leveling if it is overdue, and otherwise looks again when it will be. The engine ends
 // it in time; that the container does not stay stopped must not depend on the engine.
 func (k *Keeper) endLeveling(c *Container) {
 	h := c.Held()
-	if h.overdue(k.config.Clock(), LevelingGrace) {
+	if overdueHold(&h, k.config.Clock(), LevelingGrace) {
 		k.log.Warn("resuming a container that leveling should have let go on", "container", c.ID, "until",
 			time.Unix(0, int64(h.Until)))
-		err := k.Hold(c, Hold{By: h.By &^ cluster.HeldByLeveling})
+		rest := cluster.Hold{By: h.By &^ cluster.HeldByLeveling}
+		rest.PageOut = h.PageOut && rest.By != 0
+		err := k.Hold(c, rest)
+		if err == nil && k.closed.Err() == nil {
+			k.wantOut(c, rest.PageOut)
+		}
 		if err == nil || errors.Is(err, cgroup.ErrGone) || k.closed.Err() != nil {
 			return
 		}
 		k.log.Warn("cannot resume a container", "container", c.ID, "error", err)
 	}
-	if h.levels() {
+	if h.By&cluster.HeldByLeveling != 0 {
 		k.expectEnd(c, h.Until)
 	}
 }
@@ -132,46 +59,39 @@ func (k *Keeper) expectEnd(c *Container, until timeline.Time) {
 
 // overdue has the hold of leveling ended, if it is overdue.
 func (k *Keeper) overdue(c *Container) {
-	c.ordering.Lock()
-	busy := c.holds.busy
-	c.holds.busy, c.overdue = true, true
-	c.ordering.Unlock()
 	select {
 	case <-c.Gone:
 		return
 	default:
 	}
-	if !busy {
-		k.owner.Go(func() { k.carryOutHolds(c) })
-	}
+	c.ordering.Lock()
+	c.overdue = true
+	c.ordering.Unlock()
+	k.attend(c)
 }
 
 // Hold stops a container for the given holders of the engine; with none only the holders of this machine can keep it
 // stopped. If Hold fails, the container is as before.
-func (k *Keeper) Hold(c *Container, h Hold) error {
+func (k *Keeper) Hold(c *Container, h cluster.Hold) error {
 	ctx, cancel := context.WithTimeout(k.closed, holdWithin)
 	defer cancel()
 	if h.By == 0 {
-		if err := c.change(ctx, c.heldByEngine(Hold{})); err != nil {
+		if err := c.change(ctx, c.heldByEngine(cluster.Hold{})); err != nil {
 			return fmt.Errorf("resume the container: %w", err)
 		}
 		k.tellStillness(c)
-		return c.Records.Remove(HoldRecord)
+		return c.put(func(r *Record) { r.Hold = h })
 	}
 	_, freezes := c.Group.Has(cgroup.Freezer)
 	if _, slows := c.Group.Has(cgroup.CPU); !freezes && !slows {
 		return errors.New("this machine has no control group that can stop a container")
 	}
-	before := c.Held()
-	if err := c.Records.Put(HoldRecord, h); err != nil {
+	before := c.Recorded().Hold
+	if err := c.put(func(r *Record) { r.Hold = h }); err != nil {
 		return fmt.Errorf("record that the container is paused: %w", err)
 	}
 	if err := c.change(ctx, c.heldByEngine(h)); err != nil {
-		err = fmt.Errorf("pause the container: %w", err)
-		if before.By != 0 {
-			return errors.Join(err, c.Records.Put(HoldRecord, before))
-		}
-		return errors.Join(err, c.Records.Remove(HoldRecord))
+		return errors.Join(fmt.Errorf("pause the container: %w", err), c.put(func(r *Record) { r.Hold = before }))
 	}
 	k.tellStillness(c)
 	if c.beginsToBreathe() {
@@ -234,14 +154,14 @@ func (k *Keeper) stays(c *Container, d time.Duration) bool {
 }
 
 // Held returns the hold by which the engine has stopped the container.
-func (c *Container) Held() Hold {
+func (c *Container) Held() cluster.Hold {
 	c.changing.Lock()
 	defer c.changing.Unlock()
 	return c.stance.engine
 }
 
 // heldByEngine is the change that stops a container for holders of the engine; with none it ends their hold.
-func (c *Container) heldByEngine(h Hold) func(*stance) {
+func (c *Container) heldByEngine(h cluster.Hold) func(*stance) {
 	return func(s *stance) {
 		s.engine = h
 		if s.still &^= ByEngine; h.By != 0 {
@@ -253,8 +173,8 @@ func (c *Container) heldByEngine(h Hold) func(*stance) {
 
 // adoptHold stops a container that was found for the holders in its record.
 func (k *Keeper) adoptHold(c *Container) {
-	h, ok := HoldOf(c.Records)
-	if !ok {
+	h := c.Recorded().Hold
+	if h.By == 0 {
 		return
 	}
 	if err := k.Hold(c, h); err != nil {
@@ -305,7 +225,7 @@ func (k *Keeper) heldByMemoryNow(c *Container, is bool) {
 // request to end.
 func (k *Keeper) Wake(c *Container) {
 	c.ordering.Lock()
-	ordered := c.throttles.busy || c.holds.busy
+	ordered := c.orders.busy || c.keeping != nil
 	c.ordering.Unlock()
 	if c.Envelope.Class != cluster.Flex && !ordered && c.Held().By == 0 && !c.isOut() {
 		return

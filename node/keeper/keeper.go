@@ -625,30 +625,3 @@ func (k *Keeper) perform(c *Container, e memory.Envelope, a memory.Action) {
 		k.listen(c, e, limit)
 	}
 }
-
-// Order takes an order to stop, resume, throttle or resize a container.
-func (k *Keeper) Order(c *Container, o cluster.Order) {
-	switch o.Kind {
-	case cluster.Throttle:
-		k.orderThrottle(c, o)
-	case cluster.Suspend, cluster.Resume:
-		k.orderHold(c, o)
-	case cluster.Resize:
-		k.orderResize(c, o)
-	}
-}
-
-// supersede answers orders that a newer one replaced before they were carried out.
-func (k *Keeper) supersede(id cluster.ContainerID, orders []cluster.Order) {
-	for i := range orders {
-		k.owner.Report(cluster.Event{Kind: cluster.DecisionSuperseded, Task: id.Task, Run: id.Run, Decision: orders[i].ID})
-	}
-}
-
-// answer answers an order by the error of carrying it out. There is no answer if the keeper is closed, because the next
-// one finds the record, or if the container has ended, because its end answers the order.
-func (k *Keeper) answer(id cluster.ContainerID, decision cluster.DecisionID, err error) {
-	if k.closed.Err() == nil && !errors.Is(err, cgroup.ErrGone) {
-		k.owner.Answer(id, decision, "", err)
-	}
-}

@@ -13,7 +13,7 @@ import (
 // stays.
 func TestLeftoversAreEnded(t *testing.T) {
 	suspended := func(k *played, c *Container) { k.state[c.ID] = keptState{suspended: true} }
-	throttled := func(_ *played, c *Container) { c.throttles.busy = true }
+	throttled := func(_ *played, c *Container) { c.keeping = new(keeping) }
 	nothing := func(*played, *Container) {}
 	for _, tt := range []struct {
 		name      string
@@ -66,7 +66,7 @@ func TestLeftoversThatAreWantedAgain(t *testing.T) {
 	if l := k.look(c); !l.bound {
 		t.Error("the bound of its disk is not left over")
 	}
-	k.state[c.ID], c.throttles.busy = keptState{suspended: true}, true
+	k.state[c.ID], c.keeping = keptState{suspended: true}, new(keeping)
 	if k.endLeftover(c); c.stance.still != ByMemory|ByBackOff {
 		t.Errorf("it is held by %b", c.stance.still)
 	}
@@ -82,13 +82,13 @@ func TestThrottleEndsOnAFullDisk(t *testing.T) {
 	kept := &records{}
 	c := k.add(new(cgroup.Group), cluster.Envelope{})
 	c.Records = kept
-	th := Throttle{Bound: resource.Vector{resource.Disk: resource.MiB}, Until: calendar().Add(time.Hour)}
-	if err := c.Records.Put(ThrottleRecord, th); err != nil {
+	b := cluster.Bound{Most: resource.Vector{resource.Disk: resource.MiB}, Until: calendar().Add(time.Hour)}
+	if err := c.put(func(r *Record) { r.Bound, r.Device = b, "8:0" }); err != nil {
 		t.Fatal(err)
 	}
 	kept.full = true
 	c.stance.still = ByBackOff
-	if err := k.lift(c, &th); err != nil || c.stance.still != 0 || c.Records.Has(ThrottleRecord) || th != (Throttle{}) {
-		t.Errorf("%v: held by %04b, %+v", err, c.stance.still, th)
+	if err := k.lift(c); err != nil || c.stance.still != 0 || kept.text != "" || c.Recorded() != (Record{}) {
+		t.Errorf("%v: held by %04b, %+v, %s", err, c.stance.still, c.Recorded(), kept.text)
 	}
 }

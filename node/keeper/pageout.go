@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -25,16 +24,9 @@ import (
 
 // outing says what was ordered about the memory of a container, and what is being done; guarded by Container.ordering.
 type outing struct {
-	recording sync.Mutex         // locked while the record and wanted are brought into agreement
-	wanted    bool               // by the newest order: its memory is to be out
-	moving    bool               // a goroutine moves its memory
-	stop      context.CancelFunc // of the move under way, nil if there is none
-}
-
-// outRecord is there from before a container's memory is paged out until it is back. Meanwhile the container stays
-// stopped, with its limit, if there is no keeper: only a keeper knows whether memory is free.
-type outRecord struct {
-	Wanted bool `json:"wanted"`
+	wanted bool               // by the newest order: its memory is to be out
+	moving bool               // a goroutine moves its memory
+	stop   context.CancelFunc // of the move under way, nil if there is none
 }
 
 // errOut is the answer to an action of the memory manager that was ordered before the container's memory was paged out.
@@ -47,14 +39,12 @@ func (c *Container) isOut() bool {
 	return c.stance.still&ByOut != 0
 }
 
-// wantOut orders that the memory of a container be out, or not.
+// wantOut orders that the memory of a container be out, or not. The hold that wants it is recorded already.
 func (k *Keeper) wantOut(c *Container, want bool) {
-	c.outing.recording.Lock()
-	defer c.outing.recording.Unlock()
-	if !want && !c.Records.Has(OutRecord) {
+	if !want && !c.Recorded().Out {
 		return
 	}
-	if err := c.Records.Put(OutRecord, outRecord{Wanted: want}); err != nil && want {
+	if err := c.put(func(r *Record) { r.Out = true }); err != nil {
 		k.tellOut(c, 0, fmt.Sprintf("record that it is paged out: %v", err))
 		return
 	}
@@ -70,17 +60,9 @@ func (k *Keeper) wantOut(c *Container, want bool) {
 	}
 }
 
-// endRecord removes the record of a container whose memory is in place, unless it was ordered out meanwhile.
-func (k *Keeper) endRecord(c *Container) error {
-	c.outing.recording.Lock()
-	defer c.outing.recording.Unlock()
-	c.ordering.Lock()
-	wanted := c.outing.wanted
-	c.ordering.Unlock()
-	if wanted {
-		return nil
-	}
-	return c.Records.Remove(OutRecord)
+// isBack records that the memory of a container is in place, unless it was ordered out meanwhile.
+func (c *Container) isBack() error {
+	return c.put(func(r *Record) { r.Out = r.Hold.PageOut })
 }
 
 // moveMemory moves the memory of a container to where the newest order wants it.
@@ -123,7 +105,7 @@ func (k *Keeper) moveMemory(c *Container) {
 // pageOut gives back the memory of a container that is paused, as far as possible, and reports how much has left.
 func (k *Keeper) pageOut(ctx context.Context, c *Container) {
 	if why := c.staysIn(); why != "" {
-		_ = c.Records.Remove(OutRecord)
+		_ = c.put(func(r *Record) { r.Out = false })
 		k.tellOut(c, 0, why)
 		return
 	}
@@ -171,8 +153,7 @@ func (c *Container) outBytes() resource.Amount {
 	if limit == 0 {
 		return 0
 	}
-	now, _ := c.size()
-	return max(0, now.Grant[resource.Memory]-limit)
+	return max(0, c.size().Grant[resource.Memory]-limit)
 }
 
 // leave pages out the memory of a frozen container, lowers its limit to what is left, and reports both.
@@ -279,7 +260,7 @@ func staysWords(before, after cgroup.Held, aim int64, bound string) string {
 func (k *Keeper) bringBack(ctx context.Context, c *Container) {
 	k.tellStillness(c) // it waits for its memory
 	if !c.isOut() {    // it never left
-		_ = k.endRecord(c)
+		_ = c.isBack()
 		return
 	}
 	e, err := k.comeBack(ctx, c)
@@ -322,7 +303,7 @@ func (k *Keeper) refill(ctx context.Context, c *Container, e memory.Envelope) er
 	}
 	k.listen(c, e, limitOf(c.Group))
 	k.tellStillness(c)
-	return k.endRecord(c)
+	return c.isBack()
 }
 
 // tellOut reports how much memory of its grant has left a container.
@@ -334,12 +315,11 @@ func (k *Keeper) tellOut(c *Container, out resource.Amount, stays string) {
 
 // adoptOut takes over a container whose memory an earlier keeper had paged out, or was moving.
 func (k *Keeper) adoptOut(c *Container) {
-	var r outRecord
-	if c.Records.Get(OutRecord, &r) != nil && !c.Records.Has(OutRecord) {
+	if !c.Recorded().Out {
 		return
 	}
 	c.stance.still |= ByOut
-	c.outing.wanted, c.outing.moving = r.Wanted && c.stance.engine.By != 0, true
+	c.outing.wanted, c.outing.moving = c.stance.engine.PageOut, true
 }
 
 // out hands a container over to the goroutine that moves its memory, or notifies the memory manager of its limit, and

@@ -110,45 +110,34 @@ func (p *played) Go(work func()) { p.work.Go(work) }
 // records are in memory.
 type records struct {
 	mu   sync.Mutex
-	all  map[Record]string
-	full bool // nothing can be recorded
+	text string // empty if there is no record
+	full bool   // nothing can be recorded
 }
 
-func (r *records) Put(name Record, value any) error {
+func (r *records) Put(record *Record) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.full {
 		return errors.New("no space left")
 	}
-	text, err := json.Marshal(value)
-	if r.all == nil {
-		r.all = map[Record]string{}
-	}
-	r.all[name] = string(text)
+	text, err := json.Marshal(record)
+	r.text = string(text)
 	return err
 }
 
-func (r *records) Get(name Record, value any) error {
+func (r *records) Get(record *Record) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	text, ok := r.all[name]
-	if !ok {
+	if r.text == "" {
 		return fs.ErrNotExist
 	}
-	return json.Unmarshal([]byte(text), value)
+	return json.Unmarshal([]byte(r.text), record)
 }
 
-func (r *records) Has(name Record) bool {
+func (r *records) Remove() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, ok := r.all[name]
-	return ok
-}
-
-func (r *records) Remove(name Record) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.all, name)
+	r.text = ""
 	return nil
 }
 

@@ -32,7 +32,7 @@ type stance struct {
 	// still are the parties that have stopped it. A breath overrides all of them: the programs run, to send heartbeats.
 	still Party
 	// engine is the hold by which the engine has stopped it: ByEngine is set while it has a holder.
-	engine Hold
+	engine cluster.Hold
 	// breaths are the parties that let it run for a breath.
 	breaths Party
 	// slows says that its programs send heartbeats, and that this machine can bound their CPU time: while they are
@@ -125,7 +125,7 @@ func weigh(ctx context.Context, g *cgroup.Group, grant resource.Vector) error {
 // free ends everything that keeps a container from running as it was granted. I/O that the kernel holds back would
 // otherwise also hold back the end of its programs.
 func (s *stance) free() {
-	s.still, s.engine, s.breaths = 0, Hold{}, 0
+	s.still, s.engine, s.breaths = 0, cluster.Hold{}, 0
 	if s.disk.Device != "" {
 		s.disk.Rate = cgroup.Unlimited()
 	}
