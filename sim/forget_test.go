@@ -13,7 +13,7 @@ import (
 )
 
 // The result of a run does not depend on whether tasks that have ended are kept: with phases and without, killed or
-// not.
+// not, with heartbeats and without.
 func TestForgettingTasksChangesNothing(t *testing.T) {
 	o := workload.DefaultGenerateOptions(workload.Uniform)
 	o.Jobs, o.Tasks.Max = 40, 60
@@ -35,22 +35,26 @@ func TestForgettingTasksChangesNothing(t *testing.T) {
 	w.SetPenalty(cluster.Elasticity{Kind: cluster.SawTooth, Factor: 2, DiskRate: 20 * resource.MB},
 		workload.DefaultMinShare, workload.DefaultGranularity)
 	for _, name := range policy.Names() {
-		run := func(keep bool) *sim.Result {
-			p, err := policy.New(name, nil)
-			if err != nil {
-				t.Fatal(err)
+		for _, beats := range []struct{ node, coordinator time.Duration }{{0, 0}, {time.Second, 0},
+			{time.Second, time.Second}} {
+			run := func(keep bool) *sim.Result {
+				p, err := policy.New(name, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := sim.Config{Nodes: sim.Uniform(5, vector(16, 32, 400, 0)), Heartbeat: beats.node,
+					CoordinatorHeartbeat: beats.coordinator, KillDelay: time.Second, KeepTasks: keep,
+					Machine: sim.Machine{Swap: resource.GB, Paging: sim.SSDPaging}}
+				r, err := sim.Run(c, w, p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Tasks = nil
+				return r
 			}
-			c := sim.Config{Nodes: sim.Uniform(5, vector(16, 32, 400, 0)),
-				Machine: sim.Machine{Swap: resource.GB, Paging: sim.SSDPaging}, KillDelay: time.Second, KeepTasks: keep}
-			r, err := sim.Run(c, w, p)
-			if err != nil {
-				t.Fatal(err)
+			if forgotten, kept := run(false), run(true); !reflect.DeepEqual(forgotten, kept) {
+				t.Errorf("%s, heartbeats %v: %+v, with tasks kept %+v", name, beats, forgotten, kept)
 			}
-			r.Tasks = nil
-			return r
-		}
-		if forgotten, kept := run(false), run(true); !reflect.DeepEqual(forgotten, kept) {
-			t.Errorf("%s: %+v, with tasks kept %+v", name, forgotten, kept)
 		}
 	}
 }

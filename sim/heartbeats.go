@@ -173,6 +173,13 @@ func (h *heartbeats) beat(id cluster.NodeID) {
 	if h.quotas && h.waiting > 0 && changed || slices.ContainsFunc(ended, h.opensBarrier) {
 		h.wakeAllNodes()
 	}
+	if h.forgets() {
+		for _, t := range ended { // Nothing starts before the end of this heartbeat, and takes their memory.
+			if t.result.Outcome == cluster.Succeeded {
+				h.tasks.forget(t)
+			}
+		}
+	}
 	if inVain {
 		h.afterLosses(ended)
 	}
