@@ -34,17 +34,6 @@ type Machine struct {
 // simulator knows the truth, and needs no margin for noise. prophet/fig11 in docs/results.md compares other shares.
 const DefaultPressedBelow = 0.9
 
-// machines are the kinds of nodes that MachineOf knows by name.
-var machines = map[string]Machine{
-	"ideal": {},
-	"hdd": {Disk: HDDLoss, Network: IncastLoss, SwapSpeed: HDDSwapSpeed, FaultShare: MeasuredFaultShare,
-		Paging: HDDPaging, Collection: JVMCollection},
-	"ssd": {Disk: SSDLoss, Network: IncastLoss, SwapSpeed: SSDSwapSpeed, FaultShare: MeasuredFaultShare,
-		Paging: SSDPaging, Collection: JVMCollection},
-	"measured": {Disk: SSDLoss, Network: IncastLoss, SwapSpeed: MeasuredSwapSpeed, FaultShare: MeasuredFaultShare,
-		Paging: must(MeasuredPaging("merge")), Collection: JVMCollection},
-}
-
 // Speeds of swap devices, out and in, for large transfers, bytes per second.
 const (
 	HDDSwapSpeed = 110 * resource.MB // assumed: as fast as the 7200 rpm disks of Prophet section IV
@@ -57,24 +46,29 @@ const (
 // MeasuredFaultShare compares page faults with prefetching, for 320 MiB in a swap file (studies/measured.md).
 const MeasuredFaultShare = 1 / 2.3
 
-func must(p Paging, err error) Paging {
-	if err != nil {
-		panic("sim: " + err.Error()) // a test reads it
-	}
-	return p
-}
-
 // Machines returns the names that MachineOf knows.
 func Machines() []string { return []string{"ideal", "hdd", "ssd", "measured"} }
 
 // MachineOf returns a machine by the kind of its disk, "hdd" or "ssd"; "measured" is ssd with the measured paging of a
 // real machine, for a program that merges; "ideal" loses nothing. None of them has swap.
 func MachineOf(kind string) (Machine, error) {
-	m, known := machines[kind]
-	if !known {
+	m := Machine{Network: IncastLoss, FaultShare: MeasuredFaultShare, Collection: JVMCollection}
+	switch kind {
+	case "ideal":
+		return Machine{}, nil
+	case "hdd":
+		m.Disk, m.SwapSpeed, m.Paging = HDDLoss, HDDSwapSpeed, slices.Clone(HDDPaging)
+	case "ssd":
+		m.Disk, m.SwapSpeed, m.Paging = SSDLoss, SSDSwapSpeed, slices.Clone(SSDPaging)
+	case "measured":
+		paging, err := MeasuredPaging("merge")
+		if err != nil {
+			panic("sim: " + err.Error()) // a test reads it
+		}
+		m.Disk, m.SwapSpeed, m.Paging = SSDLoss, MeasuredSwapSpeed, paging
+	default:
 		return Machine{}, fmt.Errorf("machine %q: must be one of %s", kind, strings.Join(Machines(), ", "))
 	}
-	m.Paging = slices.Clone(m.Paging)
 	return m, nil
 }
 
