@@ -192,10 +192,6 @@ func (d *Daemon) serve(socket, network net.Listener) {
 func (d *Daemon) manage() (err error) {
 	a := d.config.Agent
 	a.Dir, a.Log = d.config.State, d.log
-	if err := goBeside(d.config.State); err != nil {
-		d.log.Warn("the daemon is not in the control group of its containers, which may vanish with the last one", "error",
-			err)
-	}
 	if d.Agent, err = agent.Open(a); err != nil {
 		return err
 	}

@@ -251,7 +251,12 @@ func (a *Agent) openGroups() error {
 	if err != nil && !errors.Is(err, cgroup.ErrGone) && !errors.Is(err, fs.ErrNotExist) {
 		a.log.Warn("cannot use the stored place of the control groups", "note", note, "error", err)
 	}
-	if a.root == nil {
+	if a.root != nil {
+		if err := a.root.Join(); err != nil {
+			a.log.Warn("the daemon is not in the control group of its containers, which may vanish with the last one",
+				"error", err)
+		}
+	} else {
 		// Two state directories have two agents, whose groups must differ.
 		if a.root, err = host.Root(groupName(a.config.Dir), cgroup.Memory); err != nil {
 			return err

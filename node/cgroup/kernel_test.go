@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -785,7 +786,7 @@ func TestKernelSwapAndReclaim(t *testing.T) {
 	}
 }
 
-// A program that is started again, in another scope, continues with its groups.
+// A program that is started again, in another scope, continues with its groups, and lives in the scope of these.
 func TestKernelOpenRootFromAnotherScope(t *testing.T) {
 	if _, err := exec.LookPath("systemd-run"); err != nil || os.Getenv("XDG_RUNTIME_DIR") == "" || os.Geteuid() == 0 {
 		t.Skip("needs to be run as an ordinary user of systemd")
@@ -803,8 +804,8 @@ func TestKernelOpenRootFromAnotherScope(t *testing.T) {
 	cmd := exec.Command("systemd-run", "--user", "--quiet", "--scope", "-p", "Delegate=yes", binary)
 	cmd.Env = append(os.Environ(), childWork+"=adopt "+root.Place())
 	other := launch(t, cmd)
-	if line, _ := other.line(t); line != "2" {
-		t.Fatalf("seen from another scope there are %q processes, want 2", line)
+	if line, _ := other.line(t); line != "2 0::"+path.Join(path.Dir(root.Place()), leaf) {
+		t.Fatalf("another scope sees %q, want 2 processes, and itself in the leaf beside %s", line, root.Place())
 	}
 	other.ready(t)
 	if n := known(t, "Procs", read(t, g).Procs); n != 2 {

@@ -25,8 +25,8 @@ type Root struct {
 
 const (
 	prefix = "bellows-"
-	// leaf is the group for processes that prevented turning controllers on: in version 2 no controllers can be turned on
-	// for the children of a group that contains processes.
+	// leaf is the group for processes that prevented turning controllers on, and for those that Join: in version 2 no
+	// controllers can be turned on for the children of a group that contains processes.
 	leaf = prefix + "self"
 )
 
@@ -57,6 +57,20 @@ func (h *Host) OpenRoot(place string, need ...Controller) (*Root, error) {
 		return nil, err
 	}
 	return h.openRoot(clean, need)
+}
+
+// Join moves this process into the leaf beside a subtree that it has opened, where systemd delegated the group of
+// version 2 above both. systemd removes a scope with all groups below as soon as no process is in it: from a scope of
+// its own, this process would lose the subtree once the last program in it has ended that another process has started.
+func (r *Root) Join() error {
+	own, above := r.host.unified.Own, filepath.Dir(r.unified)
+	if r.version[Memory] != V2 || above == r.host.unified.Mount || own == above || own == filepath.Join(above, leaf) {
+		return nil
+	}
+	if err := moveToLeaf(above, os.Getpid()); err != nil {
+		return fmt.Errorf("join group %s: %w", above, err)
+	}
+	return nil
 }
 
 // base returns the path of the root below the mount points, the same in every hierarchy.
@@ -228,23 +242,31 @@ func enable(dir string, evict bool) error {
 
 // vacate moves all processes of dir into its leaf. Processes may fork meanwhile, so it looks again.
 func vacate(dir string) error {
-	to := filepath.Join(dir, leaf)
 	for range 20 {
 		pids := parseProcs(slurp(dir, "cgroup.procs"))
 		if len(pids) == 0 {
 			return nil
 		}
-		if err := os.Mkdir(to, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := moveToLeaf(dir, pids...); err != nil {
 			return fmt.Errorf("make room in group %s: %w", dir, err)
-		}
-		for _, pid := range pids {
-			err := writeFile(filepath.Join(to, "cgroup.procs"), fmt.Sprint(pid))
-			if err != nil && !errors.Is(err, unix.ESRCH) {
-				return fmt.Errorf("make room in group %s: %w", dir, err)
-			}
 		}
 	}
 	return fmt.Errorf("make room in group %s: processes come faster than they can be moved: %w", dir, ErrBusy)
+}
+
+// moveToLeaf moves processes into the leaf of dir.
+func moveToLeaf(dir string, pids ...int) error {
+	to := filepath.Join(dir, leaf)
+	if err := os.Mkdir(to, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	for _, pid := range pids {
+		err := writeFile(filepath.Join(to, "cgroup.procs"), fmt.Sprint(pid))
+		if err != nil && !errors.Is(err, unix.ESRCH) {
+			return err
+		}
+	}
+	return nil
 }
 
 // Place is the location of the root, for OpenRoot.
