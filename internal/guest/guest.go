@@ -11,6 +11,7 @@ package guest
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -155,12 +156,12 @@ func Run(t *testing.T, c Config, binary string, args ...string) {
 		if !selected {
 			continue
 		}
-		if turn := c.turn(as); turn != "" {
-			t.Run(string(as), func(t *testing.T) { t.Skip(turn) })
-			continue
-		}
 		if tests == "" {
 			tests = c.Run[as]
+		}
+		if turn := c.turn(as); turn != "" {
+			t.Run(string(as), func(t *testing.T) { t.Skip(turn + ": " + strings.Join(c.list(t, binary, as, tests, args), " ")) })
+			continue
 		}
 		if tests != "" {
 			run.Args = []string{"-test.run=" + tests}
@@ -216,6 +217,29 @@ func (c Config) turn(as As) string {
 		return ""
 	}
 	return fmt.Sprintf("left to turn %d of %d", of, n)
+}
+
+// list returns the names of the tests that as would run in the guest: those that match run, or args without it. So
+// internal/testrun knows which tests wait for another turn.
+func (c Config) list(t *testing.T, binary string, as As, run string, args []string) (tests []string) {
+	t.Helper()
+	skip := "^$"
+	for _, arg := range args {
+		if text, ok := strings.CutPrefix(arg, "-test.run="); ok && run == "" {
+			run = text
+		} else if text, ok := strings.CutPrefix(arg, "-test.skip="); ok {
+			skip = text
+		}
+	}
+	run, _, _ = strings.Cut(cmp.Or(run, "."), "/")
+	out, err := exec.Command(binary, "-test.list="+run).Output()
+	if err != nil {
+		t.Fatalf("guest: list the tests of %s: %v", binary, err)
+	}
+	left := regexp.MustCompile(skip)
+	return slices.DeleteFunc(strings.Fields(string(out)), func(test string) bool {
+		return left.MatchString(test) || c.Skips(as, test)
+	})
 }
 
 func (c Config) withDefaults() Config {

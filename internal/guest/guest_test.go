@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"flag"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,6 +63,29 @@ func TestCopyRun(t *testing.T) {
 		if out.String() != c.output || stops.String() != c.stops || end != c.end {
 			t.Errorf("%q: output %q, stops %q and end %q, want %q, %q and %q", c.answers, out.String(), stops.String(), end,
 				c.output, c.stops, c.end)
+		}
+	}
+}
+
+// What a guest that is left to another turn would run is what its arguments select, without what its user lacks.
+func TestList(t *testing.T) {
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Skips: func(as As, test string) bool { return as == Narrow && test == "TestArchive" }}
+	args := []string{"-test.run=^Test(Archive|CopyRun|List)$", "-test.skip=^TestList$"}
+	for _, w := range []struct {
+		as        As
+		run, want string
+	}{
+		{Root, "", "TestArchive TestCopyRun"},
+		{Narrow, "", "TestCopyRun"},
+		{Root, "^TestSelection$", "TestSelection"},
+		{Root, "^TestArchive$/some", "TestArchive"},
+	} {
+		if got := strings.Join(c.list(t, binary, w.as, w.run, args), " "); got != w.want {
+			t.Errorf("as %s, -run=%q: %s, want %s", w.as, w.run, got, w.want)
 		}
 	}
 }

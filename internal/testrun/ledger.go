@@ -74,10 +74,11 @@ func accountFor(path string, out, complaints io.Writer) int {
 		return 1
 	}
 	var never, left, faults []result
-	ran, inTurns := map[testName]bool{}, map[string]bool{}
+	ran, later := map[testName]bool{}, map[testName]bool{}
 	for _, o := range results {
-		if isLeft(o) {
-			inTurns[o.Package] = true
+		_, tests := leftToTurn(o)
+		for _, test := range tests {
+			later[testName{o.Package, test}] = true
 		}
 		if o.Outcome != skipped {
 			markRun(ran, o.Package, o.Test)
@@ -91,7 +92,8 @@ func accountFor(path string, out, complaints io.Writer) int {
 			faults = append(faults, o)
 		case o.Outcome == skipped && !ran[name] && !strings.Contains(o.Output, "../shared"):
 			ran[name] = true // once is enough
-			if isLeft(o) || inTurns[o.Package] && strings.Contains(o.Output, "needs ") {
+			top, _, _ := strings.Cut(o.Test, "/")
+			if turn, _ := leftToTurn(o); turn != "" || later[testName{o.Package, top}] {
 				left = append(left, o)
 			} else {
 				never = append(never, o)
@@ -113,9 +115,14 @@ func accountFor(path string, out, complaints io.Writer) int {
 	return 0
 }
 
-// isLeft reports whether a test in a guest was left to another turn (package guest).
-func isLeft(o result) bool {
-	return o.Outcome == skipped && strings.Contains(o.Output, "left to turn ")
+// leftToTurn returns to which turn a guest was left, and the tests that it would run (package guest); nothing if o is
+// no such guest.
+func leftToTurn(o result) (turn string, tests []string) {
+	if o.Outcome != skipped || !strings.HasPrefix(o.Output, "left to turn ") {
+		return "", nil
+	}
+	turn, names, _ := strings.Cut(o.Output, ": ")
+	return turn, strings.Fields(names)
 }
 
 // markRun marks a test as run, and the tests that it is a part of: the ledger has only the innermost.

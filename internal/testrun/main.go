@@ -9,7 +9,7 @@
 //
 // If the environment has TEST_LEDGER=FILE, the outcome of each test is added to that file. -account reads the results
 // of several runs from the file and prints which tests failed and which were flaky. It fails if a test was skipped in
-// all runs, unless the test needs data that is next to the project and not in it ("../shared"), or what a guest has
+// all runs, unless the test needs data that is next to the project and not in it ("../shared"), or a guest would run it
 // that was left to another turn (TURN of .ci/run).
 //
 // Exit codes: 0 all passed, 1 a test failed, 2 wrong usage.

@@ -140,8 +140,11 @@ func TestAccount(t *testing.T) {
 	}{
 		{"a test that never ran", []string{events, events}, "skipped in every run: m/a TestSwap: needs swap\n", 1},
 		{"a test that would run in a guest that was left to another turn", []string{events, `{"Action":"run","Package":"m/a","Test":"TestGuest/hybrid/root"}
-{"Action":"output","Package":"m/a","Test":"TestGuest/hybrid/root","Output":"    guest.go:180: left to turn 2 of 3\n"}
+{"Action":"output","Package":"m/a","Test":"TestGuest/hybrid/root","Output":"    guest.go:180: left to turn 2 of 3: TestGood TestSwap\n"}
 {"Action":"skip","Package":"m/a","Test":"TestGuest/hybrid/root"}`}, "left to another turn: m/a TestSwap\nleft to another turn: m/a TestGuest/hybrid/root\n", 0},
+		{"a test that no guest of another turn would run", []string{events, `{"Action":"run","Package":"m/a","Test":"TestGuest/hybrid/root"}
+{"Action":"output","Package":"m/a","Test":"TestGuest/hybrid/root","Output":"    guest.go:180: left to turn 2 of 3: TestGood\n"}
+{"Action":"skip","Package":"m/a","Test":"TestGuest/hybrid/root"}`}, "left to another turn: m/a TestGuest/hybrid/root\nskipped in every run: m/a TestSwap: needs swap\n", 1},
 		{"a test that ran in a guest", []string{events, guestEvents}, "", 0},
 		{"a test that ran in another run",
 			[]string{events, `{"Action":"pass","Package":"m/a","Test":"TestSwap","Elapsed":20}`}, "", 0},
