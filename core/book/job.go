@@ -59,8 +59,8 @@ type JobState struct {
 	grown  bool // Job is a copy of what was submitted, and owns the list of its stages
 	paused paused
 	begun  bool // one of its tasks was started, perhaps before an engine took the job over
-	// inRetries says that it is among Snapshot.retries.
-	inRetries bool
+	// retries orders jobs with tasks that pause between attempts by when that began; 0 if it has none.
+	retries uint64
 	// standing is what the gate knows of the job; nil if neither its user nor its queue has a quota, or if the gate has
 	// not met it.
 	standing *standing

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/heap"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
@@ -14,27 +15,43 @@ type again struct {
 	at    timeline.Time
 }
 
-// retries are the jobs with tasks that pause between attempts, so that the engine lets each attempt begin in time.
+func (a again) compare(at timeline.Time) int { return cmp.Compare(a.at, at) }
+
+// retries are the pauses of tasks between attempts, so that the engine lets each attempt begin in time.
 type retries struct {
-	jobs  []cluster.JobID // these jobs, and some that had such tasks lately
-	first timeline.Time   // no attempt begins earlier
-	woken timeline.Time   // the newest Wake that was requested for an attempt
+	ends  heap.Heap[timeline.Time, pausing] // of all pauses, and of some that have ended otherwise
+	first timeline.Time                     // no attempt begins earlier
+	woken timeline.Time                     // the newest Wake that was requested for an attempt
+	jobs  uint64                            // how many jobs have begun to pause: see JobState.retries
+	due   []*JobState                       // for retryDue
+}
+
+// pausing is a stage of a job with a task that pauses.
+type pausing struct {
+	job   cluster.JobID
+	stage int32
 }
 
 // pauseAfter makes a task that has failed run again after its pause.
 func (s *Snapshot) pauseAfter(j *JobState, stage int32, next again) {
 	p := &j.Progress[stage]
-	behind := func(a again, t timeline.Time) int { return cmp.Compare(a.at, t) }
-	at, _ := slices.BinarySearchFunc(p.later, next.at+1, behind)
+	at, _ := slices.BinarySearchFunc(p.later, next.at+1, again.compare)
 	p.later = slices.Insert(p.later, at, next)
 	r := &s.retries
-	if len(r.jobs) == 0 || next.at < r.first {
+	if len(r.ends) == 0 || next.at < r.first {
 		r.first = next.at
 	}
-	if !j.inRetries {
-		j.inRetries = true
-		r.jobs = append(r.jobs, j.ID)
+	if j.retries == 0 {
+		r.jobs++
+		j.retries = r.jobs
 	}
+	r.ends.Push(next.at, 0, pausing{j.ID, stage})
+}
+
+// pausesUntil reports whether a task of a stage pauses until a time.
+func (p *StageState) pausesUntil(at timeline.Time) bool {
+	_, found := slices.BinarySearchFunc(p.later, at, again.compare)
+	return found
 }
 
 // laterAt returns the position of a task among those that pause; negative if it does not.
@@ -42,39 +59,54 @@ func (p *StageState) laterAt(index int32) int {
 	return slices.IndexFunc(p.later, func(a again) bool { return a.index == index })
 }
 
-// retryDue makes tasks whose pause is over pending.
+// retryDue makes tasks whose pause is over pending. It takes O(log pauses) for each of these, not for each that pauses.
 func (p *Plan) retryDue() {
 	r := &p.retries
-	if len(r.jobs) == 0 || p.now < r.first {
+	if len(r.ends) == 0 || p.now < r.first {
 		return
 	}
-	r.first = timeline.Never
-	r.jobs = slices.DeleteFunc(r.jobs, func(id cluster.JobID) bool {
-		j, here := p.byJob[id]
-		if !here || j.Status.Ended() {
-			return true
-		}
-		next, due := timeline.Never, false
-		for i := range j.Progress {
-			s := &j.Progress[i]
-			n := 0
-			for ; n < len(s.later) && s.later[n].at <= p.now; n++ {
-				j.resumeAttempts(int32(i), s.later[n].index)
-				due = true
+	// 1. The jobs whose turn has come, in the order in which they have begun to pause.
+	r.first, r.due = timeline.Never, r.due[:0]
+	for len(r.ends) > 0 {
+		at, of := r.ends[0].Key, r.ends[0].Value
+		if j, here := p.byJob[of.job]; here && !j.Status.Ended() {
+			if at > p.now && j.Progress[of.stage].pausesUntil(at) {
+				r.first = at
+				break
 			}
-			if s.later = slices.Delete(s.later, 0, n); len(s.later) > 0 {
-				next = min(next, s.later[0].at)
-			}
+			r.due = append(r.due, j)
 		}
-		if due {
-			j.Since = max(j.Since, p.now)
-			j.Waiting = cluster.Reason{}
-			p.reopened(j)
+		r.ends.Pop()
+	}
+	slices.SortFunc(r.due, func(a, b *JobState) int { return cmp.Compare(a.retries, b.retries) })
+	// 2. Their tasks.
+	for _, j := range slices.Compact(r.due) {
+		j.retryDue(p)
+	}
+	clear(r.due)
+}
+
+// retryDue makes the tasks of a job whose pause is over pending.
+func (j *JobState) retryDue(p *Plan) {
+	due, pauses := false, false
+	for i := range j.Progress {
+		s := &j.Progress[i]
+		n := 0
+		for ; n < len(s.later) && s.later[n].at <= p.now; n++ {
+			j.resumeAttempts(int32(i), s.later[n].index)
+			due = true
 		}
-		r.first = min(r.first, next)
-		j.inRetries = next < timeline.Never
-		return !j.inRetries
-	})
+		s.later = slices.Delete(s.later, 0, n)
+		pauses = pauses || len(s.later) > 0
+	}
+	if due {
+		j.Since = max(j.Since, p.now)
+		j.Waiting = cluster.Reason{}
+		p.reopened(j)
+	}
+	if !pauses {
+		j.retries = 0
+	}
 }
 
 // resumeAttempts makes a task whose pause between attempts is over pending, or held if its owner has paused it.
@@ -98,7 +130,7 @@ func (j *JobState) forQuota(s *StageState) {
 // wakeForRetry requests a step when the next attempt may begin, unless one was requested.
 func (p *Plan) wakeForRetry() {
 	r := &p.retries
-	if len(r.jobs) > 0 && r.first > p.now && r.first < timeline.Never && (r.woken <= p.now || r.woken > r.first) {
+	if len(r.ends) > 0 && r.first > p.now && r.first < timeline.Never && (r.woken <= p.now || r.woken > r.first) {
 		r.woken = r.first
 		p.Wake(r.first, cluster.Because(cluster.RetryDue))
 	}

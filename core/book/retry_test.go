@@ -1,9 +1,12 @@
 package book
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
@@ -79,5 +82,37 @@ func TestRetryPauses(t *testing.T) {
 	}
 	if d := step(110, cluster.Event{Kind: cluster.Woken}); len(d) != 0 {
 		t.Errorf("decided %+v after its end", d)
+	}
+}
+
+// The end of a pause between attempts costs as much with many jobs whose tasks pause as with few.
+func BenchmarkRetryDue(b *testing.B) {
+	for _, jobs := range []int{10, 1000, 10000} {
+		b.Run(fmt.Sprint(jobs), func(b *testing.B) {
+			s := newSnapshot()
+			for i := range jobs {
+				if err := s.submit(&cluster.Job{ID: cluster.JobID(i + 1), Name: "j", Stages: []cluster.Stage{{Name: "s", Tasks: 1,
+					Ideal: resource.Of(1000, resource.MiB)}}}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			p := newPlan(0, s, 0)
+			now, at, i := timeline.Time(0), timeline.Time(0), 0
+			pause := func() {
+				at = at.Add(time.Millisecond)
+				s.pauseAfter(s.byJob[cluster.JobID(i%jobs+1)], 0, again{0, at})
+				i++
+			}
+			for range jobs {
+				pause()
+			}
+			for b.Loop() {
+				now = now.Add(time.Millisecond)
+				p.reset(now)
+				p.retryDue()
+				s.Changes.Jobs = s.Changes.Jobs[:0]
+				pause()
+			}
+		})
 	}
 }

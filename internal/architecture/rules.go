@@ -45,7 +45,7 @@ var narrower = []folder{
 		"a step function over vectors needs no jobs and no nodes"},
 	{"core/cluster", []string{"core/resource", "core/timeline"},
 		"the nouns are plain values that no policy and no driver shapes"},
-	{"core/book", []string{"core/resource", "core/timeline", "core/cluster"},
+	{"core/book", []string{"core/heap", "core/resource", "core/timeline", "core/cluster"},
 		"what an engine knows follows from events and decisions alone"},
 	{"core/memory", []string{"core/resource", "core/timeline", "core/cluster"},
 		"mechanisms are functions of their own: each can be understood, tested and switched off alone"},
