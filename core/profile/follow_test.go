@@ -25,7 +25,7 @@ type followed struct {
 
 // recordedRuns are all recordings of real programs, each with its own phases as its forecast.
 func recordedRuns(t *testing.T) (all []followed) {
-	for _, pattern := range []string{"testdata/usage/*.txt", "../../studies/experiments/recordings/*.txt"} {
+	for _, pattern := range []string{"testdata/usage/*.txt", "../../studies/experiments/lab/recordings/*.txt"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) < 3 {
 			t.Fatal(paths, err)
@@ -42,7 +42,7 @@ func recordedRuns(t *testing.T) (all []followed) {
 	return all
 }
 
-// readSpans reads a file of studies/experiments/recordings.
+// readSpans reads a file of studies/experiments/lab/recordings.
 func readSpans(t *testing.T, path string) (series []Stretch) {
 	t.Helper()
 	text, err := os.ReadFile(path)

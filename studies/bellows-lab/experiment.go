@@ -17,6 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/studies/experiments"
+	"github.com/bellows-rm/bellows/studies/experiments/lab"
 )
 
 const experimentLong = `Reproduce tables and figures of papers, and compare the papers' numbers with
@@ -58,7 +59,7 @@ the scale of the paper took on two cores of a small machine.`,
 
 // experimentOptions are the flags of experiment run.
 type experimentOptions struct {
-	experiments.Settings
+	lab.Settings
 	out                 string
 	again, small, quiet bool
 }
@@ -72,7 +73,7 @@ same program with the same flags continues it where it stopped. Results are
 written when they are complete, and do not replace results of more runs.`
 
 func experimentRunCommand() *cobra.Command {
-	o := experimentOptions{Settings: experiments.Settings{Seed: 1}, out: "results"}
+	o := experimentOptions{Settings: lab.Settings{Seed: 1}, out: "results"}
 	cmd := &cobra.Command{
 		Use:   "run NAME...",
 		Short: "Run experiments",
@@ -142,7 +143,7 @@ func (o *experimentOptions) run(cmd *cobra.Command, names []string) error {
 
 // possible returns the experiments whose recorded data is there, and says which are left out. It returns an error if it
 // is the only one.
-func (o *experimentOptions) possible(w io.Writer, list []experiments.Experiment) (some []experiments.Experiment,
+func (o *experimentOptions) possible(w io.Writer, list []lab.Experiment) (some []lab.Experiment,
 	err error) {
 	for i := range list {
 		lacks := list[i].Lacks(o.Data)
@@ -159,8 +160,8 @@ func (o *experimentOptions) possible(w io.Writer, list []experiments.Experiment)
 }
 
 // findExperiments returns the experiments that match the names and patterns, each once.
-func findExperiments(names []string) ([]experiments.Experiment, error) {
-	var list []experiments.Experiment
+func findExperiments(names []string) ([]lab.Experiment, error) {
+	var list []lab.Experiment
 	seen := map[string]bool{}
 	for _, name := range names {
 		found, err := experiments.Find(name)
@@ -178,12 +179,12 @@ func findExperiments(names []string) ([]experiments.Experiment, error) {
 }
 
 // one runs one experiment, writes its results and prints the summary.
-func (o *experimentOptions) one(cmd *cobra.Command, e *experiments.Experiment, further bool) error {
+func (o *experimentOptions) one(cmd *cobra.Command, e *lab.Experiment, further bool) error {
 	s, err := o.settings(e)
 	if err != nil {
 		return err
 	}
-	s.Journal = filepath.Join(o.out, experiments.FileName(e.Name)+".journal")
+	s.Journal = filepath.Join(o.out, lab.FileName(e.Name)+".journal")
 	var shown *terminal.Progress
 	if !o.quiet {
 		shown = terminal.NewProgress(cmd.ErrOrStderr(), e.Name)
@@ -207,7 +208,7 @@ func (o *experimentOptions) one(cmd *cobra.Command, e *experiments.Experiment, f
 }
 
 // settings returns the settings of the flags, or of the stored result.
-func (o *experimentOptions) settings(e *experiments.Experiment) (experiments.Settings, error) {
+func (o *experimentOptions) settings(e *lab.Experiment) (lab.Settings, error) {
 	s := o.Settings
 	if !o.again {
 		return s, command.Usage(e.CheckOverwrite(o.out, s))
@@ -238,7 +239,7 @@ func thisProgram() (string, error) {
 }
 
 // printExperiment prints the findings of an experiment.
-func printExperiment(w io.Writer, m *experiments.Summary) error {
+func printExperiment(w io.Writer, m *lab.Summary) error {
 	fmt.Fprintf(w, "%s: %s\n%s\n", m.Experiment, m.Title, m.Paper)
 	if m.Unit != "" {
 		fmt.Fprintf(w, "%d %s, seed %d\n", m.Runs, m.Unit, m.Seed)
@@ -264,7 +265,7 @@ func printExperiment(w io.Writer, m *experiments.Summary) error {
 }
 
 // verdict says whether a claim holds, and by which criterion.
-func verdict(c experiments.Claim) string {
+func verdict(c lab.Claim) string {
 	if c.Criterion == "" {
 		return string(c.Holds)
 	}
@@ -272,7 +273,7 @@ func verdict(c experiments.Claim) string {
 }
 
 // printExperimentTable prints a table; if it is too wide, each row becomes a paragraph.
-func printExperimentTable(w io.Writer, t experiments.Table) error {
+func printExperimentTable(w io.Writer, t lab.Table) error {
 	heads := []string{t.Heads[0]}
 	for _, h := range t.Heads[1:] {
 		heads = append(heads, ">"+h)
@@ -319,7 +320,7 @@ func showExperiments(w io.Writer, from string, names []string) error {
 	if err != nil {
 		return err
 	}
-	byName := map[string]*experiments.Summary{}
+	byName := map[string]*lab.Summary{}
 	for i := range stored {
 		byName[stored[i].Experiment] = &stored[i]
 	}
@@ -378,7 +379,7 @@ func writeReport(from, out string) error {
 			return err
 		}
 	}
-	return writeDocument(out, experiments.Report(stored, filepath.ToSlash(folder)))
+	return writeDocument(out, lab.Report(stored, filepath.ToSlash(folder)))
 }
 
 func writeDocument(file string, text []byte) error {

@@ -11,13 +11,19 @@ import (
 	"testing"
 
 	"github.com/bellows-rm/bellows/internal/testfile"
+	"github.com/bellows-rm/bellows/studies/experiments/ecs"
+	"github.com/bellows-rm/bellows/studies/experiments/lab"
+	"github.com/bellows-rm/bellows/studies/experiments/mira"
+	"github.com/bellows-rm/bellows/studies/experiments/prophet"
+	"github.com/bellows-rm/bellows/studies/experiments/pufferfish"
+	"github.com/bellows-rm/bellows/studies/experiments/yarnme"
 )
 
 // sharedData is the folder of recorded data next to the project.
 const sharedData = "../../../shared/data"
 
 // needsData skips a test of an experiment whose recorded data is not there.
-func needsData(t *testing.T, e *Experiment) {
+func needsData(t *testing.T, e *lab.Experiment) {
 	t.Helper()
 	if e.Lacks(sharedData) != "" {
 		t.Skipf("needs %s of ../shared/data, recorded by others", strings.Join(e.Needs, ", "))
@@ -25,7 +31,7 @@ func needsData(t *testing.T, e *Experiment) {
 }
 
 // everything returns all bytes of a result.
-func everything(t *testing.T, r *Result) []byte {
+func everything(t *testing.T, r *lab.Result) []byte {
 	t.Helper()
 	text, err := r.Summary.JSON()
 	if err != nil {
@@ -54,8 +60,8 @@ func TestSameBytes(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			needsData(t, &e)
 			t.Parallel()
-			s := Settings{Runs: 1, Seed: 7, Workers: 1, Data: sharedData, quick: true}
-			var one *Result
+			s := lab.Settings{Runs: 1, Seed: 7, Workers: 1, Data: sharedData, Quick: true}
+			var one *lab.Result
 			if !raced {
 				var err error
 				if one, err = e.Run(t.Context(), s); err != nil {
@@ -101,7 +107,7 @@ func TestSeed(t *testing.T) {
 	}
 	var data [2]string
 	for i := range data {
-		r, err := e[0].Run(t.Context(), Settings{Runs: 2, Seed: uint64(i), quick: true})
+		r, err := e[0].Run(t.Context(), lab.Settings{Runs: 2, Seed: uint64(i), Quick: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,47 +121,6 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestJournalOfAnother: a journal of other settings, or of another program, is not continued; a torn line is ignored.
-func TestJournalOfAnother(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "journal")
-	head := journalHead{Version: 1, Experiment: "e", Runs: 3, Program: "p"}
-	write := func(h journalHead) int {
-		j, err := openJournal(file, h)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := j.keep("part", 42); err != nil {
-			t.Fatal(err)
-		}
-		if err := j.close(false); err != nil {
-			t.Fatal(err)
-		}
-		return len(j.kept["part"])
-	}
-	if n := write(head); n != 0 {
-		t.Errorf("a new journal keeps %d", n)
-	}
-	if n := write(head); n != 1 {
-		t.Errorf("the same journal keeps %d, want 1", n)
-	}
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteString(`{"part":"part","of":4`); err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
-	if n := write(head); n != 2 {
-		t.Errorf("a torn journal keeps %d, want 2", n)
-	}
-	other := head
-	other.Program = "q"
-	if n := write(other); n != 0 {
-		t.Errorf("a journal of another program keeps %d", n)
-	}
-}
-
 // TestDeclared: every experiment has the descriptions that readers need.
 func TestDeclared(t *testing.T) {
 	seen := map[string]bool{}
@@ -164,12 +129,12 @@ func TestDeclared(t *testing.T) {
 			t.Errorf("%s is there twice", e.Name)
 		}
 		seen[e.Name] = true
-		if e.Title == "" || e.Paper == "" || len(e.Setup) == 0 || e.run == nil {
+		if e.Title == "" || e.Paper == "" || len(e.Setup) == 0 || e.Do == nil {
 			t.Errorf("%s: lacks title, paper, setup or run", e.Name)
 		}
 		for _, c := range e.Claims {
 			if c.ID == "" || c.Says == "" || c.Where == "" || c.Paper == "" || c.Holds != "" &&
-				(c.Holds != Untested || c.Ours == "") {
+				(c.Holds != lab.Untested || c.Ours == "") {
 				t.Errorf("%s: claim %q lacks its text, or has a verdict", e.Name, c.ID)
 			}
 		}
@@ -177,10 +142,12 @@ func TestDeclared(t *testing.T) {
 			t.Errorf("%s: %d to %d of %q", e.Name, e.Runs, e.Full, e.Unit)
 		}
 	}
-	if runs := len(yarnME) + len(pufferfish) + len(prophet) + len(ecs) + len(mira); len(seen) != runs {
+	if runs := len(yarnme.Runs) + len(pufferfish.Runs) + len(prophet.Runs) + len(ecs.Runs) +
+		len(mira.Runs); len(seen) != runs {
 		t.Errorf("%d experiments are declared, and %d can be run", len(seen), runs)
 	}
-	for pattern, want := range map[string]int{"yarn-me/fig6a": 1, "yarn-me/*": len(yarnME), "yarn-me/...": len(yarnME),
+	for pattern, want := range map[string]int{"yarn-me/fig6a": 1, "yarn-me/*": len(yarnme.Runs),
+		"yarn-me/...":   len(yarnme.Runs),
 		"yarn-me/fig7?": 3} {
 		if found, err := Find(pattern); err != nil || len(found) != want {
 			t.Errorf("%s finds %d, %v", pattern, len(found), err)
@@ -200,7 +167,7 @@ func TestDataThatIsNotThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, data := range []string{"", t.TempDir()} {
-		if _, err := e[0].Run(t.Context(), Settings{Data: data}); err == nil ||
+		if _, err := e[0].Run(t.Context(), lab.Settings{Data: data}); err == nil ||
 			!strings.Contains(err.Error(), "ecs/real: needs bitbrains, ") {
 			t.Errorf("data %q: %v", data, err)
 		}
@@ -217,7 +184,7 @@ func TestReport(t *testing.T) {
 	if len(stored) == 0 {
 		t.Fatal("no results are stored")
 	}
-	table := Report(stored, "results")
+	table := lab.Report(stored, "results")
 	if words := len(strings.Fields(string(table))); words > 3000 {
 		t.Errorf("docs/results.md has %d words, want at most 3000", words)
 	}
@@ -255,7 +222,7 @@ func TestReport(t *testing.T) {
 			}
 		}
 		for _, c := range m.Claims {
-			if c.Holds != Holds && c.Why == "" {
+			if c.Holds != lab.Holds && c.Why == "" {
 				t.Errorf("%s: %q does not hold, and has no explanation", m.Experiment, c.Says)
 			}
 		}

@@ -13,60 +13,63 @@ import (
 	"testing"
 
 	"github.com/bellows-rm/bellows/internal/testfile"
+	"github.com/bellows-rm/bellows/studies/experiments/lab"
+	"github.com/bellows-rm/bellows/studies/experiments/prophet"
+	"github.com/bellows-rm/bellows/studies/experiments/yarnme"
 )
 
 // long is an experiment whose stored result takes too long to reproduce. Two parts are reproduced instead: its first
 // traces, whose numbers are all in testdata, and its claims, from the stored numbers.
 type long struct {
-	runs   int                              // traces to reproduce of each point of a sweep
-	claims []func(numbers [4]float64) Claim // a stored claim, from the numbers in its text, in order
+	runs   int                                  // traces to reproduce of each point of a sweep
+	claims []func(numbers [4]float64) lab.Claim // a stored claim, from the numbers in its text, in order
 }
 
 var longOnes = map[string]long{
 	"yarn-me/fig6a":            {1, fig6aLong},
 	"yarn-me/fig6a-resimulate": {1, fig6aLong},
-	"yarn-me/fig6c": {3, []func([4]float64) Claim{
-		func(n [4]float64) Claim { return fig6cUniformWins(n[0], n[1]) },
-		func(n [4]float64) Claim { return fig6cExponentialWins(n[0], n[1]) },
-		func(n [4]float64) Claim { return fig6cMeganodeWins(n[0], n[1]) },
+	"yarn-me/fig6c": {3, []func([4]float64) lab.Claim{
+		func(n [4]float64) lab.Claim { return yarnme.Fig6cUniformWins(n[0], n[1]) },
+		func(n [4]float64) lab.Claim { return yarnme.Fig6cExponentialWins(n[0], n[1]) },
+		func(n [4]float64) lab.Claim { return yarnme.Fig6cMeganodeWins(n[0], n[1]) },
 	}},
-	"yarn-me/fig7a": {10, []func([4]float64) Claim{
-		func(n [4]float64) Claim { return fig7aSimilar(n[0]) },
-		func(n [4]float64) Claim { return fig7aComparable(n[0], n[1]) },
+	"yarn-me/fig7a": {10, []func([4]float64) lab.Claim{
+		func(n [4]float64) lab.Claim { return yarnme.Fig7aSimilar(n[0]) },
+		func(n [4]float64) lab.Claim { return yarnme.Fig7aComparable(n[0], n[1]) },
 	}},
-	"yarn-me/fig7b": {10, []func([4]float64) Claim{
-		func(n [4]float64) Claim { return fig7bUpTo(n[0], n[1]) },
-		func(n [4]float64) Claim { return fig7bNegligible(n[0]) },
+	"yarn-me/fig7b": {10, []func([4]float64) lab.Claim{
+		func(n [4]float64) lab.Claim { return yarnme.Fig7bUpTo(n[0], n[1]) },
+		func(n [4]float64) lab.Claim { return yarnme.Fig7bNegligible(n[0]) },
 	}},
-	"yarn-me/fig7c": {10, []func([4]float64) Claim{
-		func(n [4]float64) Claim { return fig7cReduced(n[1]) },
-		func(n [4]float64) Claim { return fig7cOthers(n[1]) },
+	"yarn-me/fig7c": {10, []func([4]float64) lab.Claim{
+		func(n [4]float64) lab.Claim { return yarnme.Fig7cReduced(n[1]) },
+		func(n [4]float64) lab.Claim { return yarnme.Fig7cOthers(n[1]) },
 	}},
-	"prophet/fig11": {1, []func([4]float64) Claim{
-		func(n [4]float64) Claim { return fig11Claims(n[0], 0)[0] },
-		func(n [4]float64) Claim { return fig11Claims(0, n[0])[1] },
+	"prophet/fig11": {1, []func([4]float64) lab.Claim{
+		func(n [4]float64) lab.Claim { return prophet.Fig11Claims(n[0], 0)[0] },
+		func(n [4]float64) lab.Claim { return prophet.Fig11Claims(0, n[0])[1] },
 	}},
-	"prophet/eta": {1, []func([4]float64) Claim{
-		func(n [4]float64) Claim { return etaClaims(n[0])[0] },
+	"prophet/eta": {1, []func([4]float64) lab.Claim{
+		func(n [4]float64) lab.Claim { return prophet.EtaClaims(n[0])[0] },
 	}},
-	"prophet/assumed": {1, []func([4]float64) Claim{
-		func(n [4]float64) Claim { return assumedClaims(n[:2], []float64{1})[0] },
-		func(n [4]float64) Claim { return assumedClaims([]float64{0}, n[:2])[1] },
+	"prophet/assumed": {1, []func([4]float64) lab.Claim{
+		func(n [4]float64) lab.Claim { return prophet.AssumedClaims(n[:2], []float64{1})[0] },
+		func(n [4]float64) lab.Claim { return prophet.AssumedClaims([]float64{0}, n[:2])[1] },
 	}},
 }
 
-var fig6aLong = []func([4]float64) Claim{
-	func(n [4]float64) Claim { return fig6aShare(n[0]) },
-	func(n [4]float64) Claim { return fig6aDistributions(n[0], n[1], n[2], n[3]) },
-	func(n [4]float64) Claim { return fig6aPenalties(n[0], n[1], n[2], n[3]) },
+var fig6aLong = []func([4]float64) lab.Claim{
+	func(n [4]float64) lab.Claim { return yarnme.Fig6aShare(n[0]) },
+	func(n [4]float64) lab.Claim { return yarnme.Fig6aDistributions(n[0], n[1], n[2], n[3]) },
+	func(n [4]float64) lab.Claim { return yarnme.Fig6aPenalties(n[0], n[1], n[2], n[3]) },
 }
 
-func compareLong(t *testing.T, e *Experiment) {
+func compareLong(t *testing.T, e *lab.Experiment) {
 	l, ok := longOnes[e.Name]
 	if !ok {
 		t.Fatalf("takes more than %v, and of no part of it is known what it gives", affordable)
 	}
-	stored, _, err := readSummary(storedResults, e.Name)
+	stored, _, err := lab.ReadSummary(storedResults, e.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +79,7 @@ func compareLong(t *testing.T, e *Experiment) {
 	if !*remake {
 		return
 	}
-	part, err := l.firstTraces(t, e, Settings{Seed: stored.Seed, Full: stored.Full})
+	part, err := l.firstTraces(t, e, lab.Settings{Seed: stored.Seed, Full: stored.Full})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,28 +95,28 @@ func compareLong(t *testing.T, e *Experiment) {
 }
 
 func longFile(experiment string) string {
-	return filepath.Join("testdata", "first-traces", FileName(experiment)+".json")
+	return filepath.Join("testdata", "first-traces", lab.FileName(experiment)+".json")
 }
 
 // firstTraces runs an experiment with its first traces alone, at the ends of its sweep. The whole experiment has the
 // same traces, because it draws each trace by a seed of its own.
-func (l long) firstTraces(t *testing.T, e *Experiment, s Settings) ([]byte, error) {
-	s.Runs, s.part = l.runs, true
+func (l long) firstTraces(t *testing.T, e *lab.Experiment, s lab.Settings) ([]byte, error) {
+	s.Runs, s.Part = l.runs, true
 	r, err := e.Run(t.Context(), s)
 	if err != nil {
 		return nil, err
 	}
 	text, err := json.MarshalIndent(struct {
-		Claims []Claim `json:"claims"`
-		Tables []Table `json:"tables"`
-		Traces []Table `json:"traces"`
+		Claims []lab.Claim `json:"claims"`
+		Tables []lab.Table `json:"tables"`
+		Traces []lab.Table `json:"traces"`
 	}{r.Summary.Claims, r.Summary.Tables, r.Data}, "", " ")
 	return append(text, '\n'), err
 }
 
 // judgeAgain computes each claim from the numbers in the text of the stored claim, and returns an error that names the
 // claims that differ, in their verdict or in any text.
-func (l long) judgeAgain(stored []Claim) error {
+func (l long) judgeAgain(stored []lab.Claim) error {
 	if len(stored) != len(l.claims) {
 		return fmt.Errorf("%d claims are stored, and %d are judged", len(stored), len(l.claims))
 	}
@@ -142,8 +145,8 @@ func numbersIn(text string) (all [4]float64) {
 // TestVerdictsOfLongExperiments: every wrong verdict of a stored claim is noticed, and so is a number that would change
 // the verdict.
 func TestVerdictsOfLongExperiments(t *testing.T) {
-	claims := func(name string) []Claim {
-		stored, ok, err := readSummary(storedResults, name)
+	claims := func(name string) []lab.Claim {
+		stored, ok, err := lab.ReadSummary(storedResults, name)
 		if err != nil || !ok {
 			t.Fatalf("%s is not stored: %v", name, err)
 		}
@@ -151,7 +154,7 @@ func TestVerdictsOfLongExperiments(t *testing.T) {
 	}
 	for name, l := range longOnes {
 		for i, c := range claims(name) {
-			for _, other := range []Verdict{Holds, Partly, Fails, Untested} {
+			for _, other := range []lab.Verdict{lab.Holds, lab.Partly, lab.Fails, lab.Untested} {
 				bad := slices.Clone(claims(name))
 				bad[i].Holds = other
 				if err := l.judgeAgain(bad); (err != nil) != (other != c.Holds) {
@@ -164,30 +167,30 @@ func TestVerdictsOfLongExperiments(t *testing.T) {
 		name     string
 		claim    int
 		from, to string
-		verdict  Verdict // the verdict with the other number
+		verdict  lab.Verdict // the verdict with the other number
 	}{
-		{"yarn-me/fig6a", 0, "80 %", "39 %", Partly},
-		{"yarn-me/fig6a", 0, "80 %", "29 %", Fails},
-		{"yarn-me/fig6a", 1, "1.00, at 3x 0.41", "1.00, at 3x 1.41", Partly},
-		{"yarn-me/fig6a-resimulate", 2, "1.006", "1.000", Holds},
-		{"yarn-me/fig6c", 0, "0 % at 3x", "40 % at 3x", Holds},
-		{"yarn-me/fig6c", 1, "64 %", "19 %", Fails},
-		{"yarn-me/fig6c", 2, "36 %", "51 %", Partly},
-		{"yarn-me/fig7a", 0, "0.000", "0.051", Partly},
-		{"yarn-me/fig7a", 1, "93 %", "95 %", Holds},
-		{"yarn-me/fig7a", 1, "44 %", "51 %", Fails},
-		{"yarn-me/fig7b", 0, "59 %", "44 %", Partly},
-		{"yarn-me/fig7b", 1, "0.000", "0.051", Fails},
-		{"yarn-me/fig7c", 0, "6.5 %", "4.0 %", Holds},
-		{"yarn-me/fig7c", 1, "3.2 %", "1.0 %", Holds},
-		{"prophet/fig11", 0, "5 %", "8 %", Holds},
-		{"prophet/fig11", 1, "7 %", "4 %", Partly},
-		{"prophet/eta", 0, "2.2 %", "1.9 %", Holds},
-		{"prophet/eta", 0, "2.2 %", "5.1 %", Fails},
-		{"prophet/assumed", 0, "-1 %", "22 %", Holds},
-		{"prophet/assumed", 0, "41 %", "21 %", Fails},
-		{"prophet/assumed", 1, "0.86 to 2.28", "1.20 to 4.30", Holds},
-		{"prophet/assumed", 1, "0.86 to 2.28", "1.20 to 4.40", Partly},
+		{"yarn-me/fig6a", 0, "80 %", "39 %", lab.Partly},
+		{"yarn-me/fig6a", 0, "80 %", "29 %", lab.Fails},
+		{"yarn-me/fig6a", 1, "1.00, at 3x 0.41", "1.00, at 3x 1.41", lab.Partly},
+		{"yarn-me/fig6a-resimulate", 2, "1.006", "1.000", lab.Holds},
+		{"yarn-me/fig6c", 0, "0 % at 3x", "40 % at 3x", lab.Holds},
+		{"yarn-me/fig6c", 1, "64 %", "19 %", lab.Fails},
+		{"yarn-me/fig6c", 2, "36 %", "51 %", lab.Partly},
+		{"yarn-me/fig7a", 0, "0.000", "0.051", lab.Partly},
+		{"yarn-me/fig7a", 1, "93 %", "95 %", lab.Holds},
+		{"yarn-me/fig7a", 1, "44 %", "51 %", lab.Fails},
+		{"yarn-me/fig7b", 0, "59 %", "44 %", lab.Partly},
+		{"yarn-me/fig7b", 1, "0.000", "0.051", lab.Fails},
+		{"yarn-me/fig7c", 0, "6.5 %", "4.0 %", lab.Holds},
+		{"yarn-me/fig7c", 1, "3.2 %", "1.0 %", lab.Holds},
+		{"prophet/fig11", 0, "5 %", "8 %", lab.Holds},
+		{"prophet/fig11", 1, "7 %", "4 %", lab.Partly},
+		{"prophet/eta", 0, "2.2 %", "1.9 %", lab.Holds},
+		{"prophet/eta", 0, "2.2 %", "5.1 %", lab.Fails},
+		{"prophet/assumed", 0, "-1 %", "22 %", lab.Holds},
+		{"prophet/assumed", 0, "41 %", "21 %", lab.Fails},
+		{"prophet/assumed", 1, "0.86 to 2.28", "1.20 to 4.30", lab.Holds},
+		{"prophet/assumed", 1, "0.86 to 2.28", "1.20 to 4.40", lab.Partly},
 	} {
 		bad := claims(c.name)
 		was := bad[c.claim].Ours

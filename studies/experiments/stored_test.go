@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/internal/testfile"
+	"github.com/bellows-rm/bellows/studies/experiments/lab"
 )
 
 // storedResults is the folder of the results in docs/results.md.
@@ -98,7 +99,7 @@ func TestCountsOfTesting(t *testing.T) {
 
 // duration is how long the stored result took: the time of the experiment with its default runs, times stored runs /
 // default runs.
-func duration(t *testing.T, e *Experiment, stored Settings) time.Duration {
+func duration(t *testing.T, e *lab.Experiment, stored lab.Settings) time.Duration {
 	takes, runs := e.Takes, e.Runs
 	if stored.Full {
 		takes, runs = e.TakesFull, e.Full
@@ -110,7 +111,7 @@ func duration(t *testing.T, e *Experiment, stored Settings) time.Duration {
 	return d * time.Duration(max(stored.Runs, 1)) / time.Duration(max(runs, 1))
 }
 
-func compareWhole(t *testing.T, e *Experiment, s Settings) {
+func compareWhole(t *testing.T, e *lab.Experiment, s lab.Settings) {
 	r, err := e.Run(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -120,25 +121,25 @@ func compareWhole(t *testing.T, e *Experiment, s Settings) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.sameAs(storedResults); err != nil {
+	if err := sameAs(r, storedResults); err != nil {
 		t.Errorf("%v\n`make results`, and say in docs/results.md why a number moved", err)
 	}
 }
 
 // sameAs returns an error that names the difference between a result and the result in a folder: in the summary with
 // its verdicts, or in a picture.
-func (r *Result) sameAs(dir string) error {
+func sameAs(r *lab.Result, dir string) error {
 	text, err := r.Summary.JSON()
 	if err != nil {
 		return err
 	}
-	differ := []error{sameFile(filepath.Join(dir, FileName(r.Summary.Experiment)+".json"), text)}
+	differ := []error{sameFile(filepath.Join(dir, lab.FileName(r.Summary.Experiment)+".json"), text)}
 	for _, p := range r.Pictures {
 		svg, err := p.SVG()
 		if err != nil {
 			return err
 		}
-		differ = append(differ, sameFile(filepath.Join(dir, pictureFile(r.Summary.Experiment, p.Name)), svg))
+		differ = append(differ, sameFile(filepath.Join(dir, lab.PictureFile(r.Summary.Experiment, p.Name)), svg))
 	}
 	return errors.Join(differ...)
 }
@@ -160,12 +161,12 @@ func sameFile(file string, made []byte) error {
 }
 
 // compareTexts compares the texts of a small version of the experiment with the stored texts.
-func compareTexts(t *testing.T, e *Experiment) {
-	stored, _, err := readSummary(storedResults, e.Name)
+func compareTexts(t *testing.T, e *lab.Experiment) {
+	stored, _, err := lab.ReadSummary(storedResults, e.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	small, err := e.Run(t.Context(), Settings{Runs: 1, Seed: 7, Workers: 1, Data: sharedData, quick: true})
+	small, err := e.Run(t.Context(), lab.Settings{Runs: 1, Seed: 7, Workers: 1, Data: sharedData, Quick: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +178,7 @@ func compareTexts(t *testing.T, e *Experiment) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(storedResults, FileName(e.Name)+".json"), text, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(storedResults, lab.FileName(e.Name)+".json"), text, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -190,7 +191,7 @@ func compareTexts(t *testing.T, e *Experiment) {
 }
 
 // textsOf returns the texts of a result that do not depend on its number of runs.
-func textsOf(m *Summary) []string {
+func textsOf(m *lab.Summary) []string {
 	texts := slices.Concat([]string{m.Title, m.Paper, m.Unit}, m.Setup, m.Needs)
 	for _, c := range m.Claims {
 		texts = append(texts, c.Says, c.Where, c.Paper, c.Criterion)
@@ -220,10 +221,10 @@ func TestStoredResultsThatDiffer(t *testing.T) {
 	if err := r.Save(dir, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.sameAs(dir); err != nil {
+	if err := sameAs(r, dir); err != nil {
 		t.Error(err)
 	}
-	summary, picture := FileName(found[0].Name)+".json", pictureFile(found[0].Name, "profiles")
+	summary, picture := lab.FileName(found[0].Name)+".json", lab.PictureFile(found[0].Name, "profiles")
 	for _, c := range []struct{ file, from, to string }{
 		{summary, `"holds": "no"`, `"holds": "yes"`},
 		{summary, `"holds": "yes"`, `"holds": "no"`},
@@ -235,7 +236,7 @@ func TestStoredResultsThatDiffer(t *testing.T) {
 		{picture, "width=\"640\"", "width=\"641\""},
 	} {
 		mutated(t, filepath.Join(dir, c.file), c.from, c.to, func() {
-			if err := r.sameAs(dir); err == nil || !strings.Contains(err.Error(), c.file) {
+			if err := sameAs(r, dir); err == nil || !strings.Contains(err.Error(), c.file) {
 				t.Errorf("%s with %q instead of %q: %v", c.file, c.to, c.from, err)
 			}
 		})
@@ -259,40 +260,5 @@ func mutated(t *testing.T, file, from, to string, f func()) {
 	f()
 	if err := os.WriteFile(file, good, 0o644); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestCheckOverwrite: a result of more runs, or of the paper's scale, is not replaced by a result of fewer runs.
-func TestCheckOverwrite(t *testing.T) {
-	e := Experiment{Name: "yarn-me/fig6a", Unit: "traces", Runs: 2, Full: 100}
-	dir := t.TempDir()
-	store := func(runs int, full bool) {
-		r := Result{Summary: Summary{Version: summaryVersion, Experiment: e.Name, Runs: runs, Full: full, Claims: []Claim{},
-			Tables: []Table{}}}
-		if err := r.Save(dir, true); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := e.CheckOverwrite(dir, Settings{}); err != nil {
-		t.Errorf("nothing is stored: %v", err)
-	}
-	for _, c := range []struct {
-		stored     int
-		storedFull bool
-		made       Settings
-		refused    bool
-	}{
-		{10, false, Settings{}, true},
-		{10, false, Settings{Runs: 9}, true},
-		{10, false, Settings{Runs: 10}, false},
-		{10, false, Settings{Full: true}, false},
-		{2, false, Settings{}, false},
-		{2, true, Settings{Runs: 2}, true},
-		{2, true, Settings{Runs: 2, Full: true}, false},
-	} {
-		store(c.stored, c.storedFull)
-		if err := e.CheckOverwrite(dir, c.made); (err != nil) != c.refused {
-			t.Errorf("%d stored (full %v), %+v: %v", c.stored, c.storedFull, c.made, err)
-		}
 	}
 }
