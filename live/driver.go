@@ -151,7 +151,7 @@ func Start(c Config) (*Driver, error) {
 	if err := d.beginBoard(ctx); err != nil {
 		return nil, errors.Join(err, d.events.close())
 	}
-	dog, left, ok, err := watchdog.Open(c.Dir)
+	dog, left, ok, err := watchdog.Open(c.Dir, d.log)
 	if err != nil {
 		return nil, errors.Join(err, d.events.close())
 	}
@@ -175,7 +175,7 @@ func Start(c Config) (*Driver, error) {
 	d.beside.Go(func() { d.follow(ctx) })
 	d.beside.Go(func() { d.board.announce(ctx) })
 	d.beside.Go(func() { d.weigh(ctx) })
-	d.beside.Go(func() { d.watchdog.Watch(c.Patience, d.turns.Ended(), d.log) })
+	d.beside.Go(func() { d.watchdog.Watch(c.Patience, d.turns.Ended()) })
 	return d, nil
 }
 

@@ -33,6 +33,7 @@ const (
 // Begin, Work and Rest, which the loop calls.
 type Watchdog struct {
 	notebook
+	log   *slog.Logger
 	made  time.Time
 	beat  atomic.Int64 // odd while the loop works, even while it waits for work or for the disk
 	begun atomic.Int64 // when it began that work, ns since the Watchdog was made
@@ -46,8 +47,8 @@ type Watchdog struct {
 
 // Open returns a Watchdog of a loop that has not begun, with the note that the last process left in a state directory;
 // ok is false if it left none.
-func Open(dir string) (w *Watchdog, left Note, ok bool, err error) {
-	w = &Watchdog{made: time.Now(), dead: make(chan struct{}), hung: make(chan struct{})}
+func Open(dir string, log *slog.Logger) (w *Watchdog, left Note, ok bool, err error) {
+	w = &Watchdog{log: log, made: time.Now(), dead: make(chan struct{}), hung: make(chan struct{})}
 	left, ok, err = w.notebook.open(dir)
 	return w, left, ok, err
 }
@@ -101,7 +102,7 @@ func (w *Watchdog) Count() int64 { return w.hangs.Load() }
 func (w *Watchdog) Dead() <-chan struct{} { return w.dead }
 
 // Watch observes the loop until it has ended, or has hung for longer than Patience.Dead. The log says so.
-func (w *Watchdog) Watch(p Patience, ended <-chan struct{}, log *slog.Logger) {
+func (w *Watchdog) Watch(p Patience, ended <-chan struct{}) {
 	if p.Hangs == 0 {
 		p.Hangs = DefaultHangs
 	}
@@ -120,17 +121,17 @@ func (w *Watchdog) Watch(p Patience, ended <-chan struct{}, log *slog.Logger) {
 		}
 		if beat := w.beat.Load(); beat%2 == 0 || beat != last {
 			if same >= glances {
-				w.recovered(log)
+				w.recovered()
 			}
 			last, same = beat, 0
 			continue
 		}
 		same++
 		if same == glances {
-			w.sayWhereItHangs(log)
+			w.sayWhereItHangs()
 		}
 		if time.Duration(same)*(p.Hangs/glances) >= p.Dead {
-			log.Error("the engine does not recover: bellows ends; the containers continue, and bellows up finds them again",
+			w.log.Error("the engine does not recover: bellows ends; the containers continue, and bellows up finds them again",
 				"at", w.notebook.String())
 			close(w.dead)
 			return
@@ -138,21 +139,21 @@ func (w *Watchdog) Watch(p Patience, ended <-chan struct{}, log *slog.Logger) {
 	}
 }
 
-func (w *Watchdog) sayWhereItHangs(log *slog.Logger) {
+func (w *Watchdog) sayWhereItHangs() {
 	w.notebook.mark()
 	w.hangs.Add(1)
 	w.mu.Lock()
 	close(w.hung)
 	w.mu.Unlock()
-	log.Error("the engine does not answer", "for", w.silent().Round(time.Second), "at", w.notebook.String(), "stack",
+	w.log.Error("the engine does not answer", "for", w.silent().Round(time.Second), "at", w.notebook.String(), "stack",
 		stackOf(w.loop))
 }
 
-func (w *Watchdog) recovered(log *slog.Logger) {
+func (w *Watchdog) recovered() {
 	w.mu.Lock()
 	w.hung = make(chan struct{})
 	w.mu.Unlock()
-	log.Warn("the engine answers again")
+	w.log.Warn("the engine answers again")
 }
 
 // goroutineHere returns how the stacks of all goroutines name the one that calls this: "goroutine 17 ".

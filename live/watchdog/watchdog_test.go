@@ -2,6 +2,7 @@ package watchdog
 
 import (
 	"bytes"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -9,10 +10,10 @@ import (
 	"time"
 )
 
-// open opens a watchdog whose loop does the work that it is sent.
-func open(t *testing.T, dir string) (w *Watchdog, left Note, found bool) {
+// open opens a watchdog.
+func open(t *testing.T, dir string, log io.Writer) (w *Watchdog, left Note, found bool) {
 	t.Helper()
-	w, left, found, err := Open(dir)
+	w, left, found, err := Open(dir, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,8 +25,8 @@ func open(t *testing.T, dir string) (w *Watchdog, left Note, found bool) {
 // for the disk is no work.
 func TestWatchdog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _, _ := open(t, t.TempDir())
 		var log bytes.Buffer
+		w, _, _ := open(t, t.TempDir(), &log)
 		work, ended := make(chan func()), make(chan struct{})
 		go func() {
 			w.Begin()
@@ -35,7 +36,7 @@ func TestWatchdog(t *testing.T) {
 				w.Rest()
 			}
 		}()
-		go w.Watch(Patience{}, ended, slog.New(slog.NewTextHandler(&log, nil)))
+		go w.Watch(Patience{}, ended)
 		work <- func() {
 			defer w.Rest()()
 			time.Sleep(time.Hour)
@@ -69,28 +70,28 @@ func TestWatchdog(t *testing.T) {
 // The next process finds the step in which the one before hung, or ended several times in a row.
 func TestNote(t *testing.T) {
 	dir := t.TempDir()
-	if _, _, found := open(t, dir); found {
+	if _, _, found := open(t, dir, io.Discard); found {
 		t.Error("there is a note at first")
 	}
 	step := Note{Job: 3}
-	w, _, _ := open(t, dir)
+	w, _, _ := open(t, dir, io.Discard)
 	for deaths := 1; deaths <= MostDeaths; deaths++ {
 		w.StepBegins(step)
 		var left Note
 		var found bool
-		w, left, found = open(t, dir)
+		w, left, found = open(t, dir, io.Discard)
 		if want := (Note{Job: 3, Deaths: deaths, Hangs: deaths == MostDeaths}); !found || left != want {
 			t.Errorf("after %d deaths the note is %+v, want %+v", deaths, left, want)
 		}
 	}
 	w.StepEnds()
-	w, _, found := open(t, dir)
+	w, _, found := open(t, dir, io.Discard)
 	if found {
 		t.Error("a step that has ended left a note")
 	}
 	w.StepBegins(step)
 	w.mark()
-	if _, left, _ := open(t, dir); !left.Hangs || left.Job != 3 {
+	if _, left, _ := open(t, dir, io.Discard); !left.Hangs || left.Job != 3 {
 		t.Errorf("after a hang the note is %+v", left)
 	}
 }
