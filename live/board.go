@@ -70,7 +70,7 @@ func firstBoard(run int64) *board {
 // beginBoard makes the board of this Driver. The revisions of a run that could not be recorded yet begin with the
 // time, in seconds: the run before may not have been recorded at all, and this one will have its number.
 func (d *Driver) beginBoard(ctx context.Context) error {
-	run, late := d.run.Load(), int64(0)
+	run, late := d.events.Run(), int64(0)
 	if run == 0 {
 		runs, err := d.store.Runs(ctx)
 		if err != nil {
@@ -202,7 +202,7 @@ func (d *Driver) askAgain(e *edition) {
 // statusOf returns the state of the daemon and its nodes.
 func (d *Driver) statusOf(jobs tally) Status {
 	s := Status{Policy: d.config.Policy.Name(), Deadlines: d.config.Policy.Traits().Deadlines, Since: d.agenda.begun(),
-		EventLog: d.events.path, Steps: d.rolls.allSteps(d.engine.Steps()), Jobs: jobs.jobs, Pending: jobs.pending,
+		EventLog: d.events.EventLog(), Steps: d.events.Steps(d.engine.Steps()), Jobs: jobs.jobs, Pending: jobs.pending,
 		Running: jobs.running}
 	s.Trouble = d.refused()
 	for _, n := range d.engine.Snapshot().Nodes {

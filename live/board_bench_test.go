@@ -292,14 +292,13 @@ func BenchmarkSegment(b *testing.B) {
 	}
 	for b.Loop() {
 		if err := r.do(b.Context(), func() {
-			r.events.most = 1
-			r.roll()
+			r.beginSegment(r.now())
 		}); err != nil {
 			b.Fatal(err)
 		}
 	}
-	if r.rolls.newest != b.N+1 {
-		b.Errorf("%d segments after %d rounds", r.rolls.newest, b.N)
+	if r.events.Number() != b.N+1 {
+		b.Errorf("%d segments after %d rounds", r.events.Number(), b.N)
 	}
-	b.ReportMetric(float64(r.events.head)/1e6, "MB-inventory")
+	b.ReportMetric(float64(r.events.Size())/1e6, "MB-inventory")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/live/drive"
 	"github.com/bellows-rm/bellows/live/learn"
+	"github.com/bellows-rm/bellows/live/segments"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/live/watchdog"
 )
@@ -56,8 +57,6 @@ type Driver struct {
 	backend Backend
 	able    able
 	store   *store.Store
-	run     atomic.Int64           // of the store; 0 while the disk has been full since the start
-	logPath atomic.Pointer[string] // of the newest segment
 
 	turns *drive.Turns
 
@@ -82,7 +81,7 @@ type Driver struct {
 
 	// Only the loop uses the fields below.
 	engine    *engine.Engine
-	events    *eventLog
+	events    *segments.Log          // some of its methods may be called from any goroutine
 	jobs      map[cluster.JobID]*job // jobs that have not ended, or whose end is not stored yet
 	inventory *inventory
 	requests  requests
@@ -98,7 +97,6 @@ type Driver struct {
 	apart     apart
 	draining  bool // no new jobs are accepted
 	careful   bool // jobs that never started are submitted to the engine one by one
-	rolls     rolls
 }
 
 // CheckPolicy returns an error, which is Invalid, if a policy counts on what only a simulator has.
@@ -134,11 +132,11 @@ func Start(c Config) (*Driver, error) {
 	d.engine = d.newEngine()
 	d.learner = learn.New(c.Store, c.Log, d.now, waitingJobs{d})
 	ctx := context.Background()
-	var err error
-	if d.events, err = d.newLog(d.engine, 0, nil); err != nil {
+	first, err := d.newSegment(d.engine, 0, nil)
+	if err != nil {
 		return nil, err
 	}
-	d.logPath.Store(new(string))
+	d.events = segments.New(c.Dir, c.Log, first)
 	switch err := d.beginRun(ctx); {
 	case store.IsFull(err): // The reserved space is for ends: what a start writes waits.
 		d.runShort()
@@ -146,14 +144,14 @@ func Start(c Config) (*Driver, error) {
 		return nil, err
 	}
 	if err := d.load(ctx); err != nil {
-		return nil, errors.Join(err, d.events.close())
+		return nil, errors.Join(err, d.events.Close())
 	}
 	if err := d.beginBoard(ctx); err != nil {
-		return nil, errors.Join(err, d.events.close())
+		return nil, errors.Join(err, d.events.Close())
 	}
 	dog, left, ok, err := watchdog.Open(c.Dir, d.log)
 	if err != nil {
-		return nil, errors.Join(err, d.events.close())
+		return nil, errors.Join(err, d.events.Close())
 	}
 	d.watchdog = dog
 	if ok {
@@ -182,21 +180,15 @@ func Start(c Config) (*Driver, error) {
 // beginRun records that a run of the daemon has begun, and begins its event log. If that fails, it can be called again.
 func (d *Driver) beginRun(ctx context.Context) error {
 	c := &d.config
-	if d.run.Load() == 0 {
+	run := d.events.Run()
+	if run == 0 {
 		id, err := d.store.AddRun(ctx, store.Run{UID: c.UID, Policy: c.Policy.Name(), Settings: c.Settings, Started: d.now()})
 		if err != nil {
 			return err
 		}
-		d.run.Store(id)
+		run = id
 	}
-	if err := d.dropUnfinished(); err != nil {
-		return err
-	}
-	if err := d.events.create(d.segmentPath(d.run.Load(), d.rolls.first())); err != nil {
-		return err
-	}
-	d.logPath.Store(&d.events.path)
-	return nil
+	return d.events.Begin(run)
 }
 
 // awaitInventory waits until the Backend has sent its inventory.
@@ -372,4 +364,4 @@ func (d *Driver) silent() error {
 func (d *Driver) Dead() <-chan struct{} { return d.watchdog.Dead() }
 
 // EventLog returns the path of the file in which the steps of this run are recorded now.
-func (d *Driver) EventLog() string { return *d.logPath.Load() }
+func (d *Driver) EventLog() string { return d.events.EventLog() }

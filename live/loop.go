@@ -105,18 +105,14 @@ func (d *Driver) step(e cluster.Event) {
 		d.settleAlone()
 		return
 	}
-	taken := d.events.record(now, e)
-	if !taken && d.rolls.end() {
-		d.log.Warn("the event log has reached its bound: it goes on in another segment once no order is under way",
-			"event_log", d.events.path, "bytes", d.events.most)
-	}
+	taken := d.events.Record(now, e)
 	decisions, err := d.decide(now, e)
 	if err != nil {
 		d.breakDown(err)
 		return
 	}
 	if taken {
-		d.events.decided(now, decisions)
+		d.events.Decided(now, decisions)
 	}
 	d.takeAll(now, decisions)
 	if e.Task.Job != 0 {
@@ -154,7 +150,7 @@ func (d *Driver) breakDown(err error) {
 		"policy %s took an impossible decision, so nothing more is decided until bellows is started again; the "+
 			"containers continue: %w", d.config.Policy.Name(), err)
 	d.log.Error("the engine decides nothing more; the containers continue", "policy", d.config.Policy.Name(), "error",
-		err, "event_log", d.events.path)
+		err, "event_log", d.events.EventLog())
 	d.agenda.DropWakes()
 	d.tellAll()
 	d.settleAlone()
@@ -166,10 +162,10 @@ func (d *Driver) finish() {
 	if d.trouble != nil {
 		d.log.Error("some events were not stored; the next start reconstructs them", "error", d.trouble)
 	}
-	if err := d.store.EndRun(context.Background(), d.run.Load(), d.now()); err != nil {
+	if err := d.store.EndRun(context.Background(), d.events.Run(), d.now()); err != nil {
 		d.log.Warn("cannot store the end of this run", "error", err)
 	}
-	if err := errors.Join(d.events.flush(), d.events.close()); err != nil {
+	if err := errors.Join(d.events.Flush(), d.events.Close()); err != nil {
 		d.log.Warn("cannot close the event log", "error", err)
 	}
 	if err := d.watchdog.Close(); err != nil {

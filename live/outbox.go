@@ -128,7 +128,7 @@ func (d *Driver) endShort() {
 	if d.short == nil || store.IsFull(d.store.SetAside()) {
 		return
 	}
-	if d.events.file == nil && d.beginRun(context.Background()) != nil {
+	if !d.events.HasFile() && d.beginRun(context.Background()) != nil {
 		return
 	}
 	d.log.Info("disk has space again: tasks are started again")
@@ -169,11 +169,11 @@ func (d *Driver) recordAll() error {
 	if err := d.dress(); err != nil {
 		return err
 	}
-	if err := d.events.there(); err != nil {
+	if err := d.events.There(); err != nil {
 		return err
 	}
 	if d.short == nil { // otherwise lines wait: what is reserved is for ends
-		switch err := d.events.flush(); {
+		switch err := d.events.Flush(); {
 		case store.IsFull(err):
 			d.runShort()
 		case err != nil:

@@ -18,6 +18,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/durable"
+	"github.com/bellows-rm/bellows/live/segments"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -129,11 +130,7 @@ func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (Pruned, e
 // at its bound stays as it is: steps are missing after its end.
 func (d *Driver) Retain(keep Retention) error {
 	d.keeping.change(&keep)
-	return d.do(context.Background(), func() {
-		if !d.rolls.hasEnded() {
-			d.events.bound(keep.ofSegment())
-		}
-	})
+	return d.do(context.Background(), func() { d.events.Bound(keep.ofSegment()) })
 }
 
 // choose returns the jobs to remove. ended are the ended jobs, the last first; size returns the bytes of a job's
@@ -226,13 +223,13 @@ func (d *Driver) pruneEvents(ctx context.Context, keep *Retention) error {
 		return err
 	}
 	slices.Reverse(runs)
-	this := d.run.Load()
+	this := d.events.Run()
 	var size int64
 	for i, run := range runs {
 		if this == 0 || run.ID >= this {
 			continue
 		}
-		bytes, written, ok := sizeOf(d.segments(run.ID))
+		bytes, written, ok := segments.Size(d.events.Of(run.ID))
 		if !ok {
 			continue // It is gone already.
 		}
@@ -248,10 +245,8 @@ func (d *Driver) pruneEvents(ctx context.Context, keep *Retention) error {
 // removeRuns removes the event logs of runs and then the runs. The next call removes what a crash left behind.
 func (d *Driver) removeRuns(ctx context.Context, runs []store.Run) error {
 	for _, run := range runs {
-		for _, path := range d.segments(run.ID) {
-			if err := durable.RemoveAll(path); err != nil {
-				return fmt.Errorf("remove the event log of run %d: %w", run.ID, err)
-			}
+		if err := d.events.Remove(run.ID); err != nil {
+			return err
 		}
 	}
 	if err := d.store.RemoveRuns(ctx, runs[0].ID); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/segments"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -328,8 +329,8 @@ func TestEventLogsAreBounded(t *testing.T) {
 			synctest.Wait()
 			for range 20 + 20*run {
 				r.runOne(1)
-				if size, _, _ := sizeOf(r.segments(r.run.Load())); size > most {
-					t.Fatalf("run %d has %d bytes of event logs", r.run.Load(), size)
+				if size, _, _ := segments.Size(r.events.Of(r.events.Run())); size > most {
+					t.Fatalf("run %d has %d bytes of event logs", r.events.Run(), size)
 				}
 			}
 			if run == 4 {
@@ -349,13 +350,14 @@ func TestEventLogsAreBounded(t *testing.T) {
 		}
 		var kept []string
 		for _, run := range runs {
-			kept = append(kept, r.segments(run.ID)...)
+			kept = append(kept, r.events.Of(run.ID)...)
 		}
-		if earlier, _, _ := sizeOf(kept[:len(kept)-len(r.segments(5))]); earlier > most {
+		if earlier, _, _ := segments.Size(kept[:len(kept)-len(r.events.Of(5))]); earlier > most {
 			t.Errorf("earlier runs have %d bytes of event logs", earlier)
 		}
 		all, err := filepath.Glob(filepath.Join(r.dir, "events", "*"))
-		if err != nil || len(all) != len(kept) || len(r.segments(5)) < 2 || r.segments(5)[0] == r.segmentPath(5, 1) {
+		if err != nil || len(all) != len(kept) || len(r.events.Of(5)) < 2 ||
+			filepath.Base(r.events.Of(5)[0]) == "000005.jsonl" {
 			t.Errorf("event logs %v, of the newest runs %v: %v", all, kept, err)
 		}
 		if newest := kept[len(kept)-1]; newest != r.EventLog() {

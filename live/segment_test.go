@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/core/usage"
 	"github.com/bellows-rm/bellows/durable"
+	"github.com/bellows-rm/bellows/live/segments"
 )
 
 // replayLogs passes each event log in the state directory to another engine, which must take the same decisions, and
@@ -31,6 +33,16 @@ func (r *rig) replayLogs(made func(policy.Policy) policy.Policy) int {
 		}
 	}
 	return len(paths)
+}
+
+// logsNamed returns the paths of the event logs whose names match a pattern, sorted.
+func (r *rig) logsNamed(pattern string) []string {
+	r.t.Helper()
+	paths, err := filepath.Glob(filepath.Join(r.dir, "events", pattern))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return paths
 }
 
 func unchanged(p policy.Policy) policy.Policy { return p }
@@ -52,14 +64,14 @@ func TestSegmentWaitsForQuiet(t *testing.T) {
 		for range 30 {
 			r.runOne(1)
 		}
-		if r.rolls.newest != 1 || !r.rolls.ended {
-			t.Errorf("segment %d, ended %v", r.rolls.newest, r.rolls.ended)
+		if r.events.Number() != 1 || !r.events.HasEnded() {
+			t.Errorf("segment %d, ended %v", r.events.Number(), r.events.HasEnded())
 		}
 		r.fake.events <- cluster.Event{Kind: cluster.DecisionDone, Task: hold.Task, Run: hold.Container.Run,
 			Decision: hold.ID}
 		synctest.Wait()
-		if r.rolls.newest != 2 || r.rolls.ended {
-			t.Errorf("segment %d, ended %v", r.rolls.newest, r.rolls.ended)
+		if r.events.Number() != 2 || r.events.HasEnded() {
+			t.Errorf("segment %d, ended %v", r.events.Number(), r.events.HasEnded())
 		}
 		r.runOne(1)
 		header, log := readLog(t, r.EventLog())
@@ -79,20 +91,20 @@ func TestSegmentFails(t *testing.T) {
 		r.open()
 		r.start(fifo(t))
 		defer r.end()
-		block := r.segmentPath(r.run.Load(), 2)
+		block := filepath.Join(r.dir, "events", fmt.Sprintf("%06d.000002.jsonl", r.events.Run()))
 		if err := os.MkdirAll(filepath.Join(block, "in the way"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		for r.rolls.next == 0 {
+		for !strings.Contains(text.String(), "cannot begin the next segment") {
 			r.runOne(1)
 			synctest.Wait()
 		}
 		for range 3 {
-			time.Sleep(retryRoll)
+			time.Sleep(segments.Retry)
 			r.runOne(1)
 		}
-		if r.rolls.newest != 1 {
-			t.Errorf("segment %d", r.rolls.newest)
+		if r.events.Number() != 1 {
+			t.Errorf("segment %d", r.events.Number())
 		}
 		header, log := readLog(t, r.EventLog())
 		if at, ok := replay(t, header, log); !ok {
@@ -101,11 +113,11 @@ func TestSegmentFails(t *testing.T) {
 		if err := os.RemoveAll(block); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(retryRoll)
+		time.Sleep(segments.Retry)
 		r.runOne(1)
 		synctest.Wait()
-		if r.rolls.newest != 2 {
-			t.Errorf("segment %d", r.rolls.newest)
+		if r.events.Number() != 2 {
+			t.Errorf("segment %d", r.events.Number())
 		}
 		if n := strings.Count(text.String(), "cannot begin the next segment"); n != 1 ||
 			!strings.Contains(text.String(), `level=INFO msg="the event log goes on in another segment"`) {
@@ -135,14 +147,14 @@ func TestSegmentOnAFullDisk(t *testing.T) {
 		synctest.Wait()
 		r.noOrder()
 		if err := r.do(t.Context(), func() {
-			if !r.events.isLarge() || r.rolls.newest != 1 {
-				t.Errorf("the log is large: %v; segment %d", r.events.isLarge(), r.rolls.newest)
+			if !r.events.Due(r.now().Add(segments.Retry)) || r.events.Number() != 1 {
+				t.Errorf("the log is large: %v; segment %d", r.events.Due(r.now().Add(segments.Retry)), r.events.Number())
 			}
 		}); err != nil {
 			t.Fatal(err)
 		}
 		empty()
-		time.Sleep(2 * retryRoll)
+		time.Sleep(2 * segments.Retry)
 		c := r.order(cluster.Start)
 		r.fake.launched(c)
 		r.fake.ended(b.Container, cluster.Succeeded, 0)
@@ -151,8 +163,8 @@ func TestSegmentOnAFullDisk(t *testing.T) {
 			t.Errorf("job %+v", j)
 		}
 		synctest.Wait()
-		if r.rolls.newest != 2 {
-			t.Errorf("segment %d", r.rolls.newest)
+		if r.events.Number() != 2 {
+			t.Errorf("segment %d", r.events.Number())
 		}
 		if n := r.replayLogs(unchanged); n != 2 {
 			t.Errorf("%d event logs", n)
@@ -190,12 +202,12 @@ func TestKillWhileASegmentBegins(t *testing.T) {
 			synctest.Wait()
 		}
 		m.dying(false)
-		if r.rolls.newest < 3 {
-			t.Errorf("%d segments only", r.rolls.newest)
+		if r.events.Number() < 3 {
+			t.Errorf("%d segments only", r.events.Number())
 		}
 		r.end()
-		if want := 4 * (r.rolls.newest - 1); len(m.kills) < want {
-			t.Fatalf("killed at %d changes of %d segments", len(m.kills), r.rolls.newest)
+		if want := 4 * (r.events.Number() - 1); len(m.kills) < want {
+			t.Fatalf("killed at %d changes of %d segments", len(m.kills), r.events.Number())
 		}
 		unfinished := 0
 		for i := range m.kills {
@@ -213,7 +225,7 @@ func TestKillWhileASegmentBegins(t *testing.T) {
 			}
 			next.end()
 		}
-		t.Logf("%d kills while %d segments began, %d with an unfinished one", len(m.kills), r.rolls.newest-1, unfinished)
+		t.Logf("%d kills while %d segments began, %d with an unfinished one", len(m.kills), r.events.Number()-1, unfinished)
 		if unfinished == 0 {
 			t.Error("no kill left an unfinished segment")
 		}
@@ -249,7 +261,7 @@ func TestHoldInTheNextSegment(t *testing.T) {
 				r.fake.launched(r.order(cluster.Start))
 				r.hears(r.order(cluster.Suspend), answer, "no freezer")
 				before := r.job(id).Tasks[0].Leveled
-				for r.rolls.newest < 3 {
+				for r.events.Number() < 3 {
 					time.Sleep(time.Second)
 					r.runOne(1)
 					synctest.Wait()
@@ -257,7 +269,7 @@ func TestHoldInTheNextSegment(t *testing.T) {
 				after := r.job(id).Tasks[0].Leveled
 				if before == nil || after == nil || *before != *after || before.Since.IsZero() || before.Why == "" ||
 					(answer == cluster.DecisionFailed) != (before.Failed != "") {
-					t.Errorf("leveled %+v, and in segment %d %+v", before, r.rolls.newest, after)
+					t.Errorf("leveled %+v, and in segment %d %+v", before, r.events.Number(), after)
 				}
 				r.replayLogs(func(p policy.Policy) policy.Policy { return holdsFirst{p} })
 			})

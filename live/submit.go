@@ -231,7 +231,7 @@ func (d *Driver) acceptsJobs() error {
 	case d.trouble != nil:
 		return Errorf(Internal, "no jobs are accepted now: %w", d.trouble)
 	}
-	if err := d.events.there(); err != nil {
+	if err := d.events.There(); err != nil {
 		d.trouble = err
 		return Errorf(Internal, "no jobs are accepted: %w", err)
 	}

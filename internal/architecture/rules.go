@@ -70,6 +70,8 @@ var narrower = []folder{
 		"whoever owns an engine in real time has the same clock, agenda and steps: live and pool"},
 	{"live/learn", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/profile", "live/drive",
 		"live/store"}, "what runs taught does not depend on who runs jobs: it knows no driver and no engine"},
+	{"live/segments", []string{"core/timeline", "core/cluster", "format/eventlog", "durable"},
+		"which files have the steps of a run does not depend on how the steps come about"},
 	{"live/store", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/profile", "durable"},
 		"what must survive is stored as it is submitted; the store does not decide and does not run anything"},
 	{"live/watchdog", []string{"core/cluster", "durable"},

@@ -1,4 +1,4 @@
-package live
+package segments
 
 import (
 	"bytes"
@@ -13,10 +13,10 @@ import (
 	"github.com/bellows-rm/bellows/format/eventlog"
 )
 
-// eventLog is the record of one run's steps. Lines are collected and written together. A failed write is taken back, so
-// that the file never contains half a line while the Driver lives. A log that has reached its bound ends there, after a
-// complete step. While the disk is full, lines wait in memory, and the log may have no file yet.
-type eventLog struct {
+// Segment is the record of the steps of one engine. Lines are collected and written together. A failed write is taken
+// back, so that the file never contains half a line while the process lives. A segment that has reached its bound ends
+// there, after a complete step. While the disk is full, lines wait in memory, and the segment may have no file yet.
+type Segment struct {
 	file *durable.File // nil if it has none yet
 	path string
 	own  os.FileInfo // of the file
@@ -31,9 +31,9 @@ type eventLog struct {
 // mostWaiting is how many bytes of a log wait for the disk before the log ends.
 const mostWaiting = 16 << 20
 
-// newEventLog returns a log, without a file, with a header and the events of a first step, if there are any.
-func newEventLog(header eventlog.Header, now timeline.Time, first []cluster.Event) (l *eventLog, err error) {
-	l = &eventLog{}
+// NewSegment returns a segment, without a file, with a header and the events of a first step, if there are any.
+func NewSegment(header eventlog.Header, now timeline.Time, first []cluster.Event) (l *Segment, err error) {
+	l = &Segment{}
 	if l.to, err = eventlog.NewWriter(&l.text, header); err != nil {
 		return nil, err
 	}
@@ -46,9 +46,9 @@ func newEventLog(header eventlog.Header, now timeline.Time, first []cluster.Even
 	return l, nil
 }
 
-// create makes the file of a log, with all that was collected. Until all of that is written, the file is not at its
+// create makes the file of a segment, with all that was collected. Until all of that is written, the file is not at its
 // path.
-func (l *eventLog) create(path string) (err error) {
+func (l *Segment) create(path string) (err error) {
 	if err := durable.MakeDir(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("make the folder of event logs: %w", err)
 	}
@@ -67,23 +67,23 @@ func (l *eventLog) create(path string) (err error) {
 	return nil
 }
 
-// bound sets the largest size of the log, bytes; 0 is any. It is at least three times the beginning, so that
+// Bound sets the largest size of the segment, bytes; 0 is any. It is at least three times the beginning, so that
 // inventories are at most a third of all logs.
-func (l *eventLog) bound(most int64) {
+func (l *Segment) Bound(most int64) {
 	if l.most = most; most > 0 {
 		l.most = max(most, 3*l.head)
 	}
 }
 
 // full reports whether the log has ended.
-func (l *eventLog) full() bool {
+func (l *Segment) full() bool {
 	l.over = l.over || l.text.Len() >= mostWaiting || l.most > 0 && l.good+int64(l.text.Len()) >= l.most
 	return l.over
 }
 
-// record and decided collect lines: record the events of a step, decided its decisions if the log accepted the events.
-// Encoding plain values into memory does not fail.
-func (l *eventLog) record(now timeline.Time, e cluster.Event) (taken bool) {
+// Record and Decided collect lines: Record the events of a step, Decided its decisions if the segment accepted the
+// events. Encoding plain values into memory does not fail.
+func (l *Segment) Record(now timeline.Time, e cluster.Event) (taken bool) {
 	if l.full() {
 		return false
 	}
@@ -93,14 +93,15 @@ func (l *eventLog) record(now timeline.Time, e cluster.Event) (taken bool) {
 	return true
 }
 
-func (l *eventLog) decided(now timeline.Time, decisions []cluster.Decision) {
+// Decided is described with Record.
+func (l *Segment) Decided(now timeline.Time, decisions []cluster.Decision) {
 	if err := l.to.Decisions(now, decisions); err != nil {
 		panic(err)
 	}
 }
 
-// flush writes the collected lines. If it fails, the file is as before, and the lines are kept for the next attempt.
-func (l *eventLog) flush() error {
+// Flush writes the collected lines. If it fails, the file is as before, and the lines are kept for the next attempt.
+func (l *Segment) Flush() error {
 	if l.text.Len() == 0 || l.file == nil {
 		return nil
 	}
@@ -114,9 +115,9 @@ func (l *eventLog) flush() error {
 	return nil
 }
 
-// there returns an error if the file is no longer at its path: the state directory, or a part of it, was removed, and
+// There returns an error if the file is no longer at its path: the state directory, or a part of it, was removed, and
 // all further writes are lost when this process ends.
-func (l *eventLog) there() error {
+func (l *Segment) There() error {
 	if l.file == nil {
 		return nil
 	}
@@ -130,9 +131,29 @@ func (l *eventLog) there() error {
 	return nil
 }
 
-func (l *eventLog) close() error {
+// HasFile reports whether the segment was begun on the disk.
+func (l *Segment) HasFile() bool { return l.file != nil }
+
+// Path is where its file is; empty if it has none yet.
+func (l *Segment) Path() string { return l.path }
+
+// Most is the largest number of bytes that it may have; 0 is any.
+func (l *Segment) Most() int64 { return l.most }
+
+// Size is how many bytes are written.
+func (l *Segment) Size() int64 { return l.good }
+
+// Close closes the file.
+func (l *Segment) Close() error {
 	if l.file == nil {
 		return nil
 	}
 	return l.file.Close()
+}
+
+// isLarge reports whether the next segment should begin: half of what a segment may have, and more than twice its
+// inventory, has been written; or this one has ended.
+func (l *Segment) isLarge() bool {
+	size := l.good + int64(l.text.Len())
+	return l.full() || l.most > 0 && size >= l.most/2 && size >= 2*l.head
 }
