@@ -11,7 +11,7 @@ import (
 
 // Paging is one series of measurements: the cost of less memory for a program that spills by itself, and for the same
 // program if it is run as if it had enough memory while the kernel pages (YARN-ME, Fig. 2b; Pufferfish, Fig. 13).
-// `bellows-lab paging --json` prints one; MeasuredPaging returns the one that comes with bellows.
+// MeasuredPaging returns the one that comes with bellows.
 type Paging struct {
 	Date   string        `json:"date"`   // day of the measurement, YYYY-MM-DD
 	Swap   string        `json:"swap"`   // kind of swap: "file"
@@ -23,7 +23,7 @@ type Paging struct {
 
 // PagingCurve is the measurements of one program.
 type PagingCurve struct {
-	// Pattern is its memory access: merge, sort, hash, scan (see package profiler/pattern), or the name of a program.
+	// Pattern is its memory access: merge, sort, hash or scan.
 	Pattern string `json:"pattern"`
 	// Ideal is the size of the container in which it neither spills nor pages, in bytes; IdealSeconds is the median run
 	// time there.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -91,12 +93,31 @@ func (o *demandOptions) run(cmd *cobra.Command) error {
 	if o.asJSON {
 		out = io.Discard
 	}
-	where := func(name string) string { return filepath.Join(o.out, name+".svg") }
-	if err := show(out, res, where, "Every run is in "+o.out+", and so is the picture"); err != nil {
+	if err := o.show(out, res); err != nil {
 		return err
 	}
 	if o.asJSON {
 		return terminal.WriteJSON(cmd.OutOrStdout(), res)
 	}
 	return nil
+}
+
+// show prints the result and writes its pictures.
+func (o *demandOptions) show(out io.Writer, res *demo.DemandResult) error {
+	if err := res.Write(out); err != nil {
+		return err
+	}
+	var files []string
+	for _, p := range res.Pictures() {
+		file := filepath.Join(o.out, p.Name+".svg")
+		if err := writePicture(file, p.SVG); err != nil {
+			return err
+		}
+		files = append(files, file)
+	}
+	if files == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(out, "\nEvery run is in %s, and so is the picture %s.\n", o.out, strings.Join(files, ", "))
+	return err
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/bellows-rm/bellows/door/cli/command"
 	_ "github.com/bellows-rm/bellows/door/cli/supervisor"
-	"github.com/bellows-rm/bellows/door/sandbox/hungry"
 	"github.com/bellows-rm/bellows/studies/boundeddisk"
 )
 
@@ -25,16 +24,13 @@ Exit codes: 0 done, 1 the work failed, 2 the input or the usage was wrong.`
 // newTree returns the program.
 func newTree() *command.Tree {
 	t := command.NewTree("bellows-lab", "Study how bellows shares memory", rootLong)
-	t.Add("", experimentCommand(), compareCommand(), demoCommand(), demandCommand(), modelCommand(), pagingCommand(),
-		patternCommand(), command.NewVersionCommand())
+	t.Add("", experimentCommand(), compareCommand(), demandCommand(), modelCommand(),
+		command.NewVersionCommand())
 	return t
 }
 
 func main() {
-	// The hungry programs of the demo run this program too, and so does the server of a disk.
-	if len(os.Args) > 1 && os.Args[1] == hungry.Command {
-		os.Exit(hungry.Run(os.Args[2:]))
-	}
+	// The server of a disk runs this program too.
 	if len(os.Args) > 1 && os.Args[1] == boundeddisk.Command {
 		os.Exit(boundeddisk.Serve(os.Args[2:]))
 	}

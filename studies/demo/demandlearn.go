@@ -197,3 +197,13 @@ func programName(j *cluster.Job, stage int) string {
 	}
 	return j.Name + "/" + j.StageName(stage)
 }
+
+// pause waits for the given time, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -21,8 +21,6 @@ type Options struct {
 	Build string
 	// Dir is where the working directory is made; empty is the folder for temporary files.
 	Dir string
-	// Simulate runs the mix in the simulator only, with profiles recorded on another machine.
-	Simulate bool
 	// Say gets the events, one line at a time; Show gets a line that changes all the time. Show may be nil.
 	Say, Show func(line string)
 }

@@ -29,15 +29,6 @@ func over[R any](runs []*R, of func(*R) float64) Figure {
 	return figure(values)
 }
 
-// overIfKnown is over for a number that may be unknown; it returns nil if it is in any run.
-func overIfKnown[R any](runs []*R, of func(*R) *float64) *Figure {
-	if slices.ContainsFunc(runs, func(r *R) bool { return of(r) == nil }) {
-		return nil
-	}
-	f := over(runs, func(r *R) float64 { return *of(r) })
-	return &f
-}
-
 // Clearly reports whether every round of f is below every round of g.
 func (f Figure) Clearly(g Figure) bool { return f.Most < g.Least }
 
@@ -55,17 +46,4 @@ func among[R any](runs []R, meant func(*R) bool) (found []*R) {
 func typical[R any](runs []*R, of func(*R) time.Duration) *R {
 	sorted := slices.SortedStableFunc(slices.Values(runs), func(a, b *R) int { return cmp.Compare(of(a), of(b)) })
 	return sorted[(len(sorted)-1)/2]
-}
-
-// overTime returns the mean of a step function from its first time to end: value(i) holds from at(i) to at(i+1).
-func overTime(n int, end time.Duration, at func(i int) time.Duration, value func(i int) float64) float64 {
-	total := 0.0
-	for i := range n {
-		until := end
-		if i+1 < n {
-			until = min(end, at(i+1))
-		}
-		total += value(i) * max(0, until-at(i)).Seconds()
-	}
-	return total / max(end.Seconds(), 1e-9)
 }

@@ -47,19 +47,22 @@ func rounds(n int) string {
 	return fmt.Sprintf("%d rounds", n)
 }
 
-// disturbing is the number of cores busy with other work from which the report mentions it.
-const disturbing = 0.2
+// claims writes which of some sentences are true.
+func (t *text) claims(all []claim) {
+	for _, c := range all {
+		t.say("%s: %s", c.verdict(), c.text)
+	}
+}
 
-// others says how much other work on the machine disturbed the runs, if it did.
-func (t *text) others(format string, cores []*Figure) {
-	most := 0.0
-	for _, f := range cores {
-		if f != nil {
-			most = max(most, f.Most)
-		}
+// claim is a sentence that is true or false.
+type claim struct {
+	text  string
+	holds bool
+}
+
+func (c *claim) verdict() string {
+	if c.holds {
+		return "Holds"
 	}
-	if most > disturbing {
-		t.WriteString("\n")
-		t.say(format, most)
-	}
+	return "Does not hold"
 }

@@ -194,7 +194,7 @@ type twoRuns struct {
 }
 
 // spilled returns the bytes that a measured program spills at a size. It keeps data in seven eighths of its container
-// less 16 MiB for itself, and reads spills through the other eighth (studies/pattern).
+// less 16 MiB for itself, and reads spills through the other eighth.
 func (t *twoRuns) spilled(memory resource.Amount) resource.Amount {
 	return profile.SpilledWhole(t.input, (memory-programItself)*7/8)
 }
