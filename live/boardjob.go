@@ -189,7 +189,7 @@ func (j *job) shownAs(was *boardJob) *boardJob {
 		if t == nil || t.State != TaskEnded || t.Run != r.Container.Run {
 			t = &boardTask{Task: r.view(stage, owner)}
 			if p := pausedOf(cmp.Or(j.paused(id), j.paused(cluster.TaskID{}))); p != nil && !r.ended() {
-				p.Failed = r.unheld
+				p.Failed = r.failed[cluster.WantHold]
 				t.Paused = p
 			}
 		}

@@ -31,16 +31,12 @@ type run struct {
 	refused  bool // by the machine: no program began
 	// still is who has stopped its programs, 0 if they run; the engine is notified once the run was launched.
 	still cluster.Holders
-	// throttles are the throttles that have not been answered, in order; holds are the suspends and resumes that have not.
-	throttles, holds []cluster.DecisionID
+	// open are the orders that set what is wanted of it and have not been answered, oldest first. failed says of each
+	// field why the newest order could not be carried out; empty if it did not fail.
+	open   []cluster.Decision
+	failed [cluster.NumWantFields]string
 	// out is what its page-out has done; nil if none was reported since it was ordered, or if its memory is back.
 	out *PagedOut
-	// unheld says why the newest suspend could not be carried out; empty if it did not fail.
-	unheld string
-	// resizes are the orders to change its grant that have not been answered, oldest first; unresized says why the
-	// newest failed.
-	resizes   []resizing
-	unresized string
 }
 
 // note is a decision about a job.
@@ -83,13 +79,12 @@ func (r *run) ended() bool { return r.Outcome != 0 }
 
 func (j *job) note(now timeline.Time, decision *cluster.Decision) {
 	n := note{at: now, kind: decision.Kind, task: decision.Task, reason: decision.Reason}
-	switch n.kind {
-	case cluster.Start, cluster.Suspend, cluster.Resume:
-		n.order = &order{id: decision.ID, until: decision.At, going: decision.For, answer: AnswerPending}
-	case cluster.Resize:
-		n.order = &order{id: decision.ID, grant: new(grantOf(decision.Grant)), answer: AnswerPending}
-	case cluster.Throttle:
-		n.order = &order{id: decision.ID, bound: boundOf(decision.Bound), until: decision.At, answer: AnswerPending}
+	if _, sets := n.kind.Sets(); sets || n.kind == cluster.Start {
+		n.order = &order{id: decision.ID, bound: boundOf(decision.Bound), until: decision.At, going: decision.For,
+			answer: AnswerPending}
+		if n.kind == cluster.Resize {
+			n.order.grant = new(grantOf(decision.Grant))
+		}
 	}
 	j.notes = append(j.notes, n)
 	if len(j.notes) > notesKept {

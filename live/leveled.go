@@ -34,7 +34,7 @@ func leveledOf(t *book.TaskState, r *run) *Leveled {
 		out.Why = h.Why.Words(clock)
 	}
 	if r != nil && t.Hold.Failed {
-		out.Failed = r.unheld
+		out.Failed = r.failed[cluster.WantHold]
 	}
 	return out
 }

@@ -208,39 +208,3 @@ func (d *Driver) retellPauses(j *job) {
 		}
 	}
 }
-
-// hold makes the order that stops the programs of a task, or lets them run again.
-func (d *Driver) hold(j *job, decision *cluster.Decision) {
-	r := j.newest(decision.Task)
-	if r == nil || r.ended() {
-		return // The engine is yet to learn that it has ended, which answers the order.
-	}
-	r.holds, r.unheld = append(r.holds, decision.ID), ""
-	if decision.Kind == cluster.Suspend {
-		attributes := []any{"job", j.ID, "container", r.Container, "by", decision.By, "reason", decision.Reason.Words(clock)}
-		if decision.By&cluster.HeldByLeveling != 0 {
-			attributes = append(attributes, "until", instant(decision.At))
-		}
-		d.log.Info("suspending container", attributes...)
-	} else {
-		d.log.Info("resuming container", "job", j.ID, "container", r.Container, "reason", decision.Reason.Words(clock))
-	}
-	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: r.Container})
-}
-
-// heldOrNot handles the answer to an order that stops a run or lets it run again.
-func (d *Driver) heldOrNot(j *job, r *run, e cluster.Event) {
-	at := slices.Index(r.holds, e.Decision)
-	newest := at == len(r.holds)-1
-	r.holds = slices.Delete(r.holds, at, at+1)
-	if newest && e.Kind == cluster.DecisionSuperseded {
-		d.log.Warn("ignored that the newest order is superseded", "container", r.Container, "decision", e.Decision)
-		return
-	}
-	if newest && e.Kind == cluster.DecisionFailed {
-		r.unheld = e.Detail
-		d.log.Warn("cannot hold container still, or let it go on", "job", j.ID, "container", r.Container, "reason", e.Detail)
-	}
-	d.step(e)
-	d.tell(j)
-}

@@ -94,9 +94,10 @@ func TestPausesReplaceEachOther(t *testing.T) {
 					waits = 1
 				}
 				run := r.jobs[id].newest(o.Task)
-				if run.unheld != unheld || len(run.holds) != earlier+waits || task.Still != stands || r.broken != nil {
-					t.Errorf("%s: not held for %q, open are %v, it stands still: %v, ordered was %+v; %v", when, run.unheld,
-						run.holds, task.Still, task.Hold, r.broken)
+				if run.failed[cluster.WantHold] != unheld || len(run.open) != earlier+waits || task.Still != stands ||
+					r.broken != nil {
+					t.Errorf("%s: not held for %q, open are %v, it stands still: %v, ordered was %+v; %v", when,
+						run.failed[cluster.WantHold], run.open, task.Still, task.Hold, r.broken)
 				}
 			}); err != nil {
 				t.Fatal(err)

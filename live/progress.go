@@ -83,29 +83,3 @@ func (d *Driver) remember(j *job, r *run) {
 		d.out.putRun(r)
 	}
 }
-
-// adopt returns the events by which the engine takes over a run that was found running: how far it had come by what is
-// stored, and what has changed about that since.
-func (d *Driver) adopt(r *run, e cluster.Event) []cluster.Event {
-	d.adoptThrottle(r, &e)
-	d.adoptGrant(r, &e)
-	was, found := cluster.Holders(0), e.Condition()
-	if found.Progress = r.Progress; r.Progress != nil {
-		was = r.Progress.StillBy
-	}
-	if found.Out > 0 { // what stays is reported again
-		r.out = &PagedOut{Bytes: int64(found.Out)}
-	}
-	e.SetCondition(found)
-	r.still, e.By = e.By, 0
-	now := cluster.Event{Task: e.Task, Run: e.Run, Node: e.Node}
-	switch {
-	case r.still == was:
-		return []cluster.Event{e}
-	case r.still == 0:
-		now.Kind = cluster.TaskGoesOn
-	default:
-		now.Kind, now.By = cluster.TaskStill, r.still
-	}
-	return []cluster.Event{e, now}
-}

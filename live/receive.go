@@ -3,7 +3,6 @@ package live
 import (
 	"context"
 	"log/slog"
-	"slices"
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -23,15 +22,7 @@ func (d *Driver) receive(e cluster.Event) {
 		j.answered(&e)
 	}
 	if r != nil && r.launched && !r.ended() && answers(e.Kind) {
-		// Its Start has been answered already.
-		switch {
-		case slices.Contains(r.holds, e.Decision):
-			d.heldOrNot(j, r, e)
-		case r.resizingAt(e.Decision) >= 0:
-			d.resized(j, r, e)
-		default:
-			d.throttled(j, r, e)
-		}
+		d.wanted(j, r, e) // Its Start has been answered already.
 		return
 	}
 	switch e.Kind {

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/book"
@@ -29,61 +28,9 @@ func resizedOf(t *book.TaskState, r *run) *Resized {
 		out.Why = s.Why.Words(clock)
 	}
 	if s.Failed && r != nil {
-		out.Failed = r.unresized
+		out.Failed = r.failed[cluster.WantSize]
 	}
 	return out
-}
-
-// resizing is an order to resize a run that has not been answered.
-type resizing struct {
-	decision cluster.DecisionID
-	grant    resource.Vector
-}
-
-func (r *run) resizingAt(id cluster.DecisionID) int {
-	return slices.IndexFunc(r.resizes, func(o resizing) bool { return o.decision == id })
-}
-
-// resize makes the order to change the grant of a task.
-func (d *Driver) resize(j *job, decision *cluster.Decision) {
-	r := j.newest(decision.Task)
-	if r == nil || r.ended() {
-		return // The engine is yet to learn that it has ended, which answers the order.
-	}
-	r.resizes, r.unresized = append(r.resizes, resizing{decision.ID, decision.Grant}), ""
-	d.remember(j, r)
-	d.log.Debug("resizing container", "job", j.ID, "container", r.Container, "grant", decision.Grant, "reason",
-		decision.Reason.Words(clock))
-	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: r.Container})
-}
-
-// resized handles the answer to an order to resize a run.
-func (d *Driver) resized(j *job, r *run, e cluster.Event) {
-	at := r.resizingAt(e.Decision)
-	newest, grant := at == len(r.resizes)-1, r.resizes[at].grant
-	r.resizes = slices.Delete(r.resizes, at, at+1)
-	switch {
-	case newest && e.Kind == cluster.DecisionSuperseded:
-		d.log.Warn("ignored that the newest order is superseded", "container", r.Container, "decision", e.Decision)
-		return
-	case e.Kind == cluster.DecisionDone:
-		r.Grant = grant
-		d.out.putRun(r)
-	case newest && e.Kind == cluster.DecisionFailed:
-		r.unresized = e.Detail
-		d.log.Warn("cannot resize container", "job", j.ID, "container", r.Container, "reason", e.Detail)
-	}
-	d.step(e)
-	d.remember(j, r)
-	d.tell(j)
-}
-
-// adoptGrant takes over the grant that a Backend found, which counts: an order may not have arrived.
-func (d *Driver) adoptGrant(r *run, e *cluster.Event) {
-	if r.Grant != e.Grant {
-		r.Grant = e.Grant
-		d.out.putRun(r)
-	}
 }
 
 // Sized says how the grant of a running task came about.

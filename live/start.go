@@ -36,12 +36,10 @@ func (d *Driver) take(now timeline.Time, decision *cluster.Decision) {
 		d.start(now, j, decision)
 	case cluster.Kill:
 		d.kill(j, decision)
-	case cluster.Throttle:
-		d.throttle(j, decision)
-	case cluster.Suspend, cluster.Resume:
-		d.hold(j, decision)
-	case cluster.Resize:
-		d.resize(j, decision)
+	default:
+		if f, sets := decision.Kind.Sets(); sets {
+			d.want(j, decision, f)
+		}
 	}
 	if r := j.newest(decision.Task); r != nil && r.ended() {
 		j.superseded(decision.Task) // The engine is yet to learn that it has ended.

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -40,53 +39,19 @@ func throttleOf(r *run, now timeline.Time) *Throttle {
 		How: t.How, InForce: t.InForce, Failed: t.Failed}
 }
 
-// throttle makes the order to throttle a task.
-func (d *Driver) throttle(j *job, decision *cluster.Decision) {
-	r := j.newest(decision.Task)
-	if r == nil || r.ended() {
-		return // The engine is yet to learn that it has ended, which answers the order.
-	}
-	r.Throttle = &store.Throttle{Bound: decision.Bound, Until: decision.At, Why: decision.Reason.Words(clock)}
-	r.throttles = append(r.throttles, decision.ID)
-	d.remember(j, r)
-	if (decision.Bound == resource.Vector{}) {
-		d.log.Info("ending the throttle of container", "job", j.ID, "container", r.Container, "reason", r.Throttle.Why)
-	} else {
-		d.log.Info("throttling container", "job", j.ID, "container", r.Container, "bound", decision.Bound, "until",
-			clock(decision.At), "reason", r.Throttle.Why)
-	}
-	d.out.putRun(r)
-	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: r.Container})
-}
-
-// throttled handles the answer to a throttle of a run. Only the newest throttle bounds the run.
-func (d *Driver) throttled(j *job, r *run, e cluster.Event) {
-	at := slices.Index(r.throttles, e.Decision)
-	if at < 0 {
-		d.log.Debug("ignored the answer to an unknown decision", "container", r.Container, "event", e.Kind, "decision",
-			e.Decision)
-		return
-	}
-	newest := at == len(r.throttles)-1
-	r.throttles = slices.Delete(r.throttles, at, at+1)
-	if newest && e.Kind == cluster.DecisionSuperseded {
-		d.log.Warn("ignored that the newest throttle is superseded", "container", r.Container, "decision", e.Decision)
-		return
-	}
-	switch t := r.Throttle; {
-	case !newest:
+// throttleAnswered records the answer to the newest throttle of a run.
+func (r *run) throttleAnswered(e *cluster.Event) {
+	t := *r.Throttle // The outbox has the one before.
+	switch {
 	case e.Kind == cluster.DecisionFailed:
-		d.log.Warn("cannot throttle container", "job", j.ID, "container", r.Container, "reason", e.Detail)
-		r.Throttle = &store.Throttle{Bound: t.Bound, Until: t.Until, Why: t.Why, Failed: e.Detail}
+		t.Failed = e.Detail
 	case t.Bound == resource.Vector{}:
 		r.Throttle = nil
+		return
 	default:
-		r.Throttle = &store.Throttle{Bound: t.Bound, Until: t.Until, Why: t.Why, How: e.Detail, InForce: true}
+		t.How, t.InForce = e.Detail, true
 	}
-	d.out.putRun(r)
-	d.step(e)
-	d.remember(j, r)
-	d.tell(j)
+	r.Throttle = &t
 }
 
 // adoptThrottle compares the stored throttle of a run with the throttle that the Backend found, which counts: an
