@@ -19,4 +19,7 @@
 //
 // PhaseModel predicts the durations of phases of a program with many runs, and keeps only the newest runs. An
 // estimate uses it where it errs less than the other models.
+//
+// History.Reserve returns how much memory to reserve for a run. Ends for want of memory (Shortfall) and runs that were
+// held back (Run.AtLeast) teach it lower bounds.
 package profile

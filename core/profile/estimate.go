@@ -64,7 +64,7 @@ type Detail struct {
 // phases; further ones take microseconds, or less if they are repeated. The caller must not change e.
 func (h *History) Estimate(app App, f Features) (e Estimate, ok bool) {
 	p := h.apps[app]
-	if p == nil {
+	if p == nil || len(p.runs) == 0 {
 		return Estimate{}, false
 	}
 	if e, ok := p.asked[f]; ok {

@@ -44,6 +44,9 @@ type Run struct {
 	Peak resource.Vector `json:"peak,omitzero"`
 	// Unknown has the kinds that were not measured: their demands and peak are 0.
 	Unknown resource.Kinds `json:"unknown,omitempty"`
+	// AtLeast has the kinds of which the run would have used more, had it got more: it was throttled, squeezed or
+	// suspended. What was measured of them is a lower bound: it counts where it is above what other runs say.
+	AtLeast resource.Kinds `json:"at_least,omitempty"`
 	// Notes say, in a sentence each, what of the run is not sound or was not measured; History.Observe adds its own. The
 	// first mostNotes are kept.
 	Notes []string `json:"notes,omitempty"`
@@ -72,16 +75,22 @@ type History struct {
 	// all. The median is always allowed: a row predicts a number only if its error there is smaller. Rows must not
 	// change after the first call.
 	Rows []string
-	apps map[App]*past
+	// Quantile is in place of ReservedQuantile; 0 is none. It must not change after the first call.
+	Quantile float64
+	apps     map[App]*past
 }
 
 // past is the runs of one App.
 type past struct {
 	runs  []numbered // as observed
 	older []outline  // of runs that are left out, the oldest first
-	seen  int        // how many runs were observed
+	// short are the shortfalls whose need no run has told since, the oldest first.
+	short []Shortfall
+	seen  int // how many runs were observed
 	// learned are the variants of the runs, nil until an estimate needs them, by whether the features have an input.
 	learned [2][]*variant
+	// sizing is the same for reservations.
+	sizing [2]*sizing
 	// asked are the estimates that were made from them: thousands of jobs that wait have few different features.
 	asked map[Features]Estimate
 }
@@ -113,6 +122,12 @@ func (h *History) observe(app App, r Run, number int) (notes []string, err error
 	}
 	r.Notes = slices.Concat(r.Notes, notes)
 	r.Notes = r.Notes[:min(len(r.Notes), mostNotes)]
+	h.past(app).add(numbered{r, number})
+	return notes, nil
+}
+
+// past returns the runs of app, none if it is new.
+func (h *History) past(app App) *past {
 	if h.apps == nil {
 		h.apps = map[App]*past{}
 	}
@@ -121,14 +136,14 @@ func (h *History) observe(app App, r Run, number int) (notes []string, err error
 		p = &past{}
 		h.apps[app] = p
 	}
-	p.add(numbered{r, number})
-	return notes, nil
+	return p
 }
 
 func (p *past) add(r numbered) {
 	p.runs = append(p.runs, r)
 	p.seen = r.Number + 1
-	p.learned, p.asked = [2][]*variant{}, nil
+	p.learned, p.asked, p.sizing = [2][]*variant{}, nil, [2]*sizing{}
+	p.short = slices.DeleteFunc(p.short, func(s Shortfall) bool { return r.tells(&s) })
 	if len(p.runs) > MostRuns {
 		p.thin()
 	}
@@ -154,6 +169,11 @@ func (p *past) thin() {
 
 // Apps returns what has runs, in order of owner, name and stage.
 func (h *History) Apps() []App {
+	return slices.DeleteFunc(h.known(), func(app App) bool { return len(h.apps[app].runs) == 0 })
+}
+
+// known returns what has runs or shortfalls.
+func (h *History) known() []App {
 	var all []App
 	for app := range h.apps {
 		all = append(all, app)
@@ -203,6 +223,7 @@ func sound(r Run) (_ Run, notes []string, err error) {
 		r.Peak = r.Peak.Max(r.Phases[i].Demand)
 	}
 	r.Peak = r.Unknown.In(r.Peak, 0)
+	r.AtLeast &= resource.AllKinds &^ r.Unknown
 	total := sum(r.Phases)
 	switch {
 	case total > cluster.LongestTime:

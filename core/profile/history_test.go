@@ -472,6 +472,7 @@ func TestRandomHistories(t *testing.T) {
 
 func FuzzReadHistory(f *testing.F) {
 	f.Add([]byte(`{"version":1,"apps":[{"owner":"ann","name":"a","observed":9,"runs":[{"number":3,"duration_ns":5000,"phases":[{"duration_ns":5000,"demand":[1000,5,0,1]}],"peak":[1000,5,0,1]}]}]}`))
+	f.Add([]byte(`{"version":1,"apps":[{"owner":"ann","name":"sort","runs":[{"duration_ns":5,"input_bytes":7,"peak":[0,9,0,0],"at_least":["memory"]}],"shortfalls":[{"held_bytes":8,"input_bytes":9}]}]}`))
 	f.Add([]byte(`{"version":1,"apps":[{"name":"a","runs":[{"phases":[{"duration_ns":0},{"duration_ns":7,"demand":[-1]}],"unknown":["disk"]},{"duration_ns":1},{}]}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		h, _, err := ReadHistory(text)
@@ -481,6 +482,7 @@ func FuzzReadHistory(f *testing.F) {
 		for _, app := range h.Apps() {
 			checkEstimate(t, h, app, Features{Cores: 1000, Input: resource.GiB})
 		}
+		checkReservation(t, h, Features{Cores: 1000, Input: resource.GiB}, 0)
 		written, err := json.Marshal(h)
 		if err != nil {
 			t.Fatal(err)

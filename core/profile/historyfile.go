@@ -26,6 +26,7 @@ type appForm struct {
 	Observed int               `json:"observed"`        // runs, of which older ones may be left out
 	Runs     []json.RawMessage `json:"runs"`            // the oldest first
 	Older    []json.RawMessage `json:"older,omitempty"` // lists of integers: see outline
+	Short    []json.RawMessage `json:"shortfalls,omitempty"`
 }
 
 // runForm is a numbered run as it is read: a list of amounts may be too short.
@@ -41,12 +42,12 @@ type phaseForm struct {
 	Demand   []resource.Amount `json:"demand"`
 }
 
-// MarshalJSON writes all runs with a version; ReadHistory reads them back. Rows are not written.
+// MarshalJSON writes all runs and shortfalls with a version; ReadHistory reads them back. Rows are not written.
 func (h *History) MarshalJSON() ([]byte, error) {
 	form := historyForm{Version: historyVersion, Apps: []appForm{}}
-	for _, app := range h.Apps() {
+	for _, app := range h.known() {
 		p := h.apps[app]
-		a := appForm{App: app, Observed: p.seen}
+		a := appForm{App: app, Observed: p.seen, Runs: []json.RawMessage{}}
 		for i := range p.runs {
 			text, err := json.Marshal(&p.runs[i])
 			if err != nil {
@@ -60,6 +61,13 @@ func (h *History) MarshalJSON() ([]byte, error) {
 				return nil, fmt.Errorf("history of %q: %w", app.Name, err)
 			}
 			a.Older = append(a.Older, text)
+		}
+		for i := range p.short {
+			text, err := json.Marshal(&p.short[i])
+			if err != nil {
+				return nil, fmt.Errorf("history of %q: %w", app.Name, err)
+			}
+			a.Short = append(a.Short, text)
 		}
 		form.Apps = append(form.Apps, a)
 	}
@@ -94,6 +102,16 @@ func ReadHistory(text []byte) (h *History, notes []string, err error) {
 		for i, text := range a.Older {
 			if err := h.readOlder(a.App, text); err != nil {
 				notes = append(notes, fmt.Sprintf("%q older run %d: left out: %v", a.Name, i+1, err))
+			}
+		}
+		for i, text := range a.Short {
+			var s Shortfall
+			err := json.Unmarshal(text, &s)
+			if err == nil {
+				err = h.ObserveShortfall(a.App, s)
+			}
+			if err != nil {
+				notes = append(notes, fmt.Sprintf("%q shortfall %d: left out: %v", a.Name, i+1, err))
 			}
 		}
 	}

@@ -99,8 +99,10 @@ func (v *variant) prepare(weight func(*numbered) float64) {
 // add appends t with its value in each run that has it.
 func (v *variant) add(t target, floor float64, weight func(*numbered) float64, value func(*numbered) float64) *target {
 	t.floor = floor
+	bound := func(r *numbered) bool { return !t.duration && r.AtLeast.Has(t.kind) }
+	say := v.exactMedian(&t, bound, value)
 	for _, r := range v.runs {
-		if (t.phase > 0 && len(r.Phases) != v.phases) || (!t.duration && r.Unknown.Has(t.kind)) {
+		if !v.has(&t, r) || bound(r) && value(r) <= say {
 			continue
 		}
 		t.runs = append(t.runs, r)
@@ -110,6 +112,30 @@ func (v *variant) add(t target, floor float64, weight func(*numbered) float64, v
 	t.measureSpread()
 	v.targets = append(v.targets, t)
 	return &v.targets[len(v.targets)-1]
+}
+
+// has reports whether r has the number t.
+func (v *variant) has(t *target, r *numbered) bool {
+	return (t.phase == 0 || len(r.Phases) == v.phases) && (t.duration || !r.Unknown.Has(t.kind))
+}
+
+// exactMedian returns the median of the values that are no lower bounds; below all values if there are none, or if
+// none is a bound.
+func (v *variant) exactMedian(t *target, bound func(*numbered) bool, value func(*numbered) float64) float64 {
+	if !slices.ContainsFunc(v.runs, bound) {
+		return -1
+	}
+	var exact []float64
+	for _, r := range v.runs {
+		if v.has(t, r) && !bound(r) {
+			exact = append(exact, value(r))
+		}
+	}
+	if len(exact) == 0 {
+		return -1
+	}
+	slices.Sort(exact)
+	return exact[len(exact)/2]
 }
 
 // variants sorts runs into variants: first by the number of phases, then by what splits runs of the same number in two.
