@@ -67,24 +67,24 @@ func (d *Driver) setApart(e *cluster.Event) bool {
 		return false
 	}
 	d.log.Warn("a container of a job that the store does not know runs on", "container", id)
-	d.apart[id] = true
+	d.inventory.apart[id] = true
 	return true
 }
 
 // forgetUnknown drops what is left of a container that has ended, whose end is recorded already, or that is unknown.
 func (d *Driver) forgetUnknown(e *cluster.Event) {
 	id := cluster.ContainerID{Task: e.Task, Run: e.Run}
-	if e.Kind == cluster.TaskEnded && (d.apart[id] || !d.inventory.over() && !d.knows(id)) {
+	if e.Kind == cluster.TaskEnded && (d.inventory.apart[id] || !d.inventory.over() && !d.knows(id)) {
 		d.log.Warn("a container of a job that the store does not know has ended", "container", id, "outcome", e.Outcome,
 			"reason", e.Detail)
 	}
-	delete(d.apart, id)
+	delete(d.inventory.apart, id)
 	d.out.forget = append(d.out.forget, id)
 }
 
 // killApart orders the end of the containers apart of a job, of all if it is 0, and returns how many these are.
 func (d *Driver) killApart(job cluster.JobID) (n int) {
-	for id := range d.apart {
+	for id := range d.inventory.apart {
 		if job == 0 || id.Task.Job == job {
 			d.out.orders = append(d.out.orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: id.Task},
 				Container: id})
@@ -112,7 +112,7 @@ func (d *Driver) cancelApart(ctx context.Context, by cluster.Credentials, id clu
 func (d *Driver) awaitApart(ctx context.Context) error {
 	for {
 		var left int
-		if err := d.look(ctx, func() { left = len(d.apart) }); err != nil || left == 0 {
+		if err := d.look(ctx, func() { left = len(d.inventory.apart) }); err != nil || left == 0 {
 			return err
 		}
 		select {

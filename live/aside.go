@@ -7,7 +7,7 @@ import (
 
 // noteOf returns the note of a step that handles an event.
 func (d *Driver) noteOf(e *cluster.Event) watchdog.Note {
-	n := watchdog.Note{Job: e.Task.Job, Careful: d.careful}
+	n := watchdog.Note{Job: e.Task.Job, Careful: d.health.careful}
 	if e.Kind == cluster.JobSubmitted || e.Job != 0 {
 		n.Job = e.Job
 	}
@@ -29,7 +29,7 @@ func (j *job) isAside() bool { return j.State.Status == cluster.StatusSetAside }
 // tries again.
 func (d *Driver) answer(left watchdog.Note) {
 	if !left.Hangs {
-		d.careful = true // It costs nothing, and if the process ends again, the note names the step.
+		d.health.careful = true // It costs nothing, and if the process ends again, the note names the step.
 		return
 	}
 	d.log.Warn("the engine hung in the last run", "at", left.String())
@@ -41,12 +41,12 @@ func (d *Driver) answer(left watchdog.Note) {
 		d.out.putJob(j)
 		d.log.Warn("a job is set aside: it stays, and does not start", "job", left.Job)
 	case left.Careful:
-		d.broken = Errorf(Internal,
+		d.health.broken = Errorf(Internal,
 			"policy %s hangs whenever it decides about the jobs that run, so nothing is decided until bellows is started "+
 				"again; the containers continue: kill the job that causes it, and start bellows again", d.config.Policy.Name())
 		d.log.Error("the engine decides nothing; the containers continue", "policy", d.config.Policy.Name(), "error",
-			d.broken)
+			d.health.broken)
 	default:
-		d.careful = true
+		d.health.careful = true
 	}
 }

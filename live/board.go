@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -129,12 +130,12 @@ func (e *edition) changed(j, was *boardJob) {
 }
 
 // tell says that a job has changed: the next board shows it anew.
-func (d *Driver) tell(j *job) { d.changed[j.ID] = j }
+func (d *Driver) tell(j *job) { d.changes.tell(j) }
 
-func (d *Driver) tellAll() { maps.Copy(d.changed, d.jobs) }
+func (d *Driver) tellAll() { d.changes.tellAll(d.jobs) }
 
 // askAll says that the reasons why jobs wait may have changed.
-func (d *Driver) askAll() { d.asking.all() }
+func (d *Driver) askAll() { d.changes.asking.all() }
 
 // asking says of which jobs it is not known why they wait since the last step. They are asked in turns, by ID.
 type asking struct {
@@ -165,18 +166,18 @@ func (a *asking) turns(jobs *jobList) iter.Seq[*boardJob] {
 func (d *Driver) publish() {
 	was := d.board.newest()
 	e := edition{board: *was, next: was.revision + 1}
-	for _, id := range slices.Sorted(maps.Keys(d.changed)) {
-		j, shown := d.changed[id], e.jobs.job(id)
+	for _, id := range slices.Sorted(maps.Keys(d.changes.untold)) {
+		j, shown := d.changes.untold[id], e.jobs.job(id)
 		if now := d.shownAs(j, shown, e.next); d.jobs[id] == j {
 			e.show(now, shown)
 		} else {
 			e.drop(now, shown)
 		}
 	}
-	clear(d.changed)
+	d.changes.told()
 	d.askAgain(&e)
 	b := e.board
-	b.at, b.status, b.unready = time.Now(), d.statusOf(b.tally), d.notReady()
+	b.at, b.status, b.unready = time.Now(), d.statusOf(b.tally), d.health.notReady()
 	d.board.put(&b)
 	for _, c := range e.replaced {
 		close(c)
@@ -185,7 +186,7 @@ func (d *Driver) publish() {
 
 // askAgain finds out again why some of the jobs wait, and how many of their tasks wait for room alone.
 func (d *Driver) askAgain(e *edition) {
-	for was := range d.asking.turns(&e.jobs) {
+	for was := range d.changes.asking.turns(&e.jobs) {
 		j := d.jobs[was.ID]
 		if j == nil || was.pending == 0 {
 			continue
@@ -213,10 +214,8 @@ func (d *Driver) statusOf(jobs tally) Status {
 			s.Trouble = d.pausedWords(n.ID)
 		}
 	}
-	for _, err := range []error{d.apart.err(d.config.Dir), d.short, d.trouble, d.broken} {
-		if err != nil {
-			s.Trouble = err.Error()
-		}
+	if err := cmp.Or(d.health.worst(), d.inventory.apart.err(d.config.Dir)); err != nil {
+		s.Trouble = err.Error()
 	}
 	return s
 }
@@ -261,9 +260,9 @@ func (d *Driver) Status(context.Context) (Status, error) {
 		s.Trouble = fmt.Sprintf(
 			"the memory manager's books were wrong about %d containers, and were mended; the log names them", a.Mended())
 	}
-	s.Quotas = !d.quotas.Load().None()
+	s.Quotas = !d.admission.rules().None()
 	crowded := make(chan string, 1) // Either may have to be made first.
-	go func() { crowded <- d.crowded() }()
+	go func() { crowded <- d.readers.crowded(d.backend) }()
 	if m, ok := d.backend.(Metered); ok {
 		s.NetworkUnknown = m.Unmeasured(resource.Network)
 	}

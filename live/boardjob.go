@@ -109,7 +109,7 @@ func (d *Driver) shownAs(j *job, was *boardJob, revision int64) *boardJob {
 	b, now := j.shownAs(was), d.now()
 	b.Waiting = d.whyWaits(j)
 	b.Stages = d.startable(j, b.Stages)
-	b.stuck = (d.broken != nil || j.isAside()) && !j.State.Ended && len(j.alive()) == 0
+	b.stuck = (d.health.broken != nil || j.isAside()) && !j.State.Ended && len(j.alive()) == 0
 	if state := d.engineJob(j); state != nil {
 		for _, t := range state.Tasks {
 			if own := b.task(t.ID); own != nil && own.State == TaskRunning {

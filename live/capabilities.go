@@ -16,25 +16,33 @@ type able struct {
 // Capabilities returns what the Backend can do now.
 func (d *Driver) Capabilities() cluster.Capabilities { return d.backend.Capabilities() }
 
-// apply sends orders to the Backend, and answers those that it cannot carry out.
-func (d *Driver) apply(orders []cluster.Order) {
-	orders = slices.DeleteFunc(orders, func(o cluster.Order) bool {
-		if d.able.Lacks(&o.Decision) == "" {
+// possible returns the orders that the Backend can carry out, and answers the others. It changes the list.
+func (a *able) possible(orders []cluster.Order) []cluster.Order {
+	return slices.DeleteFunc(orders, func(o cluster.Order) bool {
+		if a.Lacks(&o.Decision) == "" {
 			return false
 		}
-		d.able.answers = append(d.able.answers, d.able.Answer(&o))
+		a.answers = append(a.answers, a.Answer(&o))
 		return true
 	})
-	if len(orders) > 0 {
+}
+
+// answered returns the answers to be received, and forgets them.
+func (a *able) answered() (all []cluster.Event) {
+	all, a.answers = a.answers, nil
+	return all
+}
+
+// apply sends orders to the Backend, but for those that it cannot carry out.
+func (d *Driver) apply(orders []cluster.Order) {
+	if orders = d.able.possible(orders); len(orders) > 0 {
 		d.backend.Apply(orders)
 	}
 }
 
 // receiveAnswers receives the answers to orders that the Backend cannot carry out.
 func (d *Driver) receiveAnswers() {
-	all := d.able.answers
-	d.able.answers = nil
-	for _, e := range all {
+	for _, e := range d.able.answered() {
 		d.receive(e)
 	}
 }

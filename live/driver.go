@@ -7,48 +7,16 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
-	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/live/drive"
 	"github.com/bellows-rm/bellows/live/learn"
 	"github.com/bellows-rm/bellows/live/segments"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/live/watchdog"
 )
-
-// Config is the configuration of a Driver. Fields are required unless their comments give a default.
-type Config struct {
-	Policy policy.Policy
-	// Settings are the settings that Policy was made with, if any; they go into the event log.
-	Settings map[string]string
-	Backend  Backend
-	// Store stays open until after the Driver has stopped.
-	Store *store.Store
-	// Dir is the state directory, an absolute path: output goes to Dir/logs, event logs to Dir/events.
-	Dir string
-	Log *slog.Logger // nil is slog.Default
-	// Keep says which ended jobs are kept until Retain is called; nil keeps all. Others are removed at the start, and
-	// then every hour.
-	Keep *Retention
-	// ContainersPerCore is the largest number of containers on a node per core; 0 is cluster.ContainersPerCore.
-	ContainersPerCore int
-	// Keeps says that paused and suspended tasks keep their cores and bandwidths. Otherwise they lend them to other
-	// tasks: see book.Snapshot.
-	Keeps bool
-	// Quotas are those of users and queues, until SetQuotas; nil means none.
-	Quotas *cluster.Quotas
-	// UID is the user that the daemon runs as.
-	UID uint32
-	// SolverStates is the budget of a question of the policy, in states; 0 is cluster.SolverStates.
-	SolverStates int
-	// Patience is how long one step of the engine may take; the zero value is the default.
-	Patience watchdog.Patience
-}
 
 // Driver runs an engine on a Backend. Its methods may be called from any goroutine.
 type Driver struct {
@@ -60,53 +28,26 @@ type Driver struct {
 
 	turns *drive.Turns
 
-	gauges gauges
-	past   endedJobs
-	// has the time from which the next explanation may be requested of the loop, while none is being
-	explains chan time.Time
-	keeping  keeping
-	quotas   atomic.Pointer[cluster.Quotas]
-	pace     pace
-	outputs  outputs
-	views    takenViews
-	entry    chan struct{} // has an element while a submission is being stored and handed to the engine: see enter
-	stopping func()        // ends the goroutines other than the loop
-	beside   sync.WaitGroup
-
-	watchdog *watchdog.Watchdog
-	learner  *learn.Learner
-	board    *bulletin
-	pressed  signal // the Backend has reported a pressure, or its end, that Pressure has not seen
-	counts   counts
+	readers   readers
+	admission admission
+	keeping   keeping
+	beside    beside
+	watchdog  *watchdog.Watchdog
+	learner   *learn.Learner
+	board     *bulletin
+	pressed   signal // the Backend has reported a pressure, or its end, that Pressure has not seen
+	counts    counts
 
 	// Only the loop uses the fields below.
 	engine    *engine.Engine
 	events    *segments.Log          // some of its methods may be called from any goroutine
 	jobs      map[cluster.JobID]*job // jobs that have not ended, or whose end is not stored yet
 	inventory *inventory
-	requests  requests
 	agenda    schedule
 	out       outbox
-	touched   map[cluster.JobID]*job // changed since the last harvest
-	changed   map[cluster.JobID]*job // since the last board
-	asking    asking
-	broken    error                     // a bug of the policy, after which the engine decides nothing
-	trouble   error                     // why the outbox cannot be emptied
-	short     error                     // why no task starts: the disk is full, and ends are recorded in reserved space
+	health    health
+	changes   changes
 	pauses    map[cluster.NodeID]*pause // nodes that could not start a container
-	apart     apart
-	draining  bool // no new jobs are accepted
-	careful   bool // jobs that never started are submitted to the engine one by one
-}
-
-// CheckPolicy returns an error, which is Invalid, if a policy counts on what only a simulator has.
-func CheckPolicy(p policy.Policy) error {
-	if p.Traits().FreePageOut {
-		return Errorf(Invalid,
-			"setting %s.memory=\"paper\": must be ideal or phase on a machine: memory that leaves at once and free of "+
-				"charge exists in the simulator only", p.Name())
-	}
-	return nil
 }
 
 // Start opens the event log, rebuilds the engine from the store and begins. It returns before the inventory is
@@ -120,16 +61,12 @@ func Start(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, agenda: newSchedule(),
 		able:  able{Capabilities: c.Backend.Capabilities()},
-		turns: drive.NewTurns(), inventory: newInventory(), entry: make(chan struct{}, 1),
-		views: takenViews{turn: make(chan struct{}, 1)},
-		jobs:  map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, changed: map[cluster.JobID]*job{},
-		board: newBulletin(), pressed: newSignal(), explains: make(chan time.Time, 1), pauses: map[cluster.NodeID]*pause{},
-		apart: apart{},
-		past:  newEndedJobs()}
+		turns: drive.NewTurns(), readers: newReaders(), board: newBulletin(), pressed: newSignal(),
+		jobs: map[cluster.JobID]*job{}, inventory: newInventory(), changes: newChanges(),
+		pauses: map[cluster.NodeID]*pause{}}
 	d.keeping.begin(c.Keep)
-	d.quotas.Store(cmp.Or(c.Quotas, &cluster.Quotas{}))
-	d.outputs.changed = make(chan struct{}, 1)
-	d.engine = d.newEngine()
+	d.admission.begin(c.Quotas)
+	d.engine = d.config.newEngine()
 	d.learner = learn.New(c.Store, c.Log, d.now, waitingJobs{d})
 	ctx := context.Background()
 	first, err := d.newSegment(d.engine, 0, nil)
@@ -163,17 +100,12 @@ func Start(c Config) (*Driver, error) {
 	case err != nil:
 		d.log.Warn("no disk space is reserved: on a full disk the ends of tasks cannot be recorded", "error", err)
 	}
-	d.explains <- d.agenda.begun()
+	d.readers.begin(d.agenda.begun())
 	d.tellAll()
 	d.publish()
 	go d.loop()
-	ctx, d.stopping = context.WithCancel(ctx)
-	d.beside.Go(func() { d.prune(ctx) })
-	d.beside.Go(func() { d.learner.Run(ctx) })
-	d.beside.Go(func() { d.follow(ctx) })
-	d.beside.Go(func() { d.board.announce(ctx) })
-	d.beside.Go(func() { d.weigh(ctx) })
-	d.beside.Go(func() { d.watchdog.Watch(c.Patience, d.turns.Ended()) })
+	d.beside.begin(d.prune, d.learner.Run, d.follow, d.board.announce, d.weigh,
+		func(context.Context) { d.watchdog.Watch(c.Patience, d.turns.Ended()) })
 	return d, nil
 }
 
@@ -225,11 +157,11 @@ func (d *Driver) Shutdown(ctx context.Context, kill bool) error {
 	var open []cluster.JobID
 	var unknown error
 	err = d.do(ctx, func() {
-		open, unknown = d.openJobs(), d.apart.err(d.config.Dir)
+		open, unknown = d.openJobs(), d.inventory.apart.err(d.config.Dir)
 		if (len(open) > 0 || unknown != nil) && !kill {
 			return
 		}
-		d.draining = true
+		d.health.draining = true
 		d.killApart(0)
 		// Jobs that wait come first, so that none of them starts when running ones end.
 		slices.SortStableFunc(open, func(a, b cluster.JobID) int {
@@ -257,7 +189,7 @@ func (d *Driver) Shutdown(ctx context.Context, kill bool) error {
 	}
 	if err != nil {
 		// The shutdown failed; the daemon continues.
-		_ = d.do(context.WithoutCancel(ctx), func() { d.draining = false })
+		_ = d.do(context.WithoutCancel(ctx), func() { d.health.draining = false })
 		return err
 	}
 	return d.Close()
@@ -291,7 +223,7 @@ func (d *Driver) awaitEnds(ctx context.Context, jobs []cluster.JobID) error {
 			case <-time.After(unrecordedWait / 5):
 			}
 			var trouble error
-			if d.look(ctx, func() { trouble = d.trouble }) != nil || trouble == nil {
+			if d.look(ctx, func() { trouble = d.health.trouble }) != nil || trouble == nil {
 				bad = 0
 			} else if bad += unrecordedWait / 5; bad >= unrecordedWait {
 				d.log.Error("bellows ends without recording how jobs ended; the next start reconstructs it", "error", trouble)
@@ -344,8 +276,7 @@ func (d *Driver) Close() error {
 		return d.silent()
 	}
 	<-d.turns.Ended()
-	d.stopping()
-	d.beside.Wait()
+	d.beside.end()
 	return nil
 }
 

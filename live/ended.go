@@ -66,9 +66,9 @@ func (d *Driver) endedAfter(ctx context.Context, b *board, after cluster.JobID, 
 		return nil, nil
 	}
 	// All jobs of the span have been on a board, and have left it: their ends are stored.
-	span, ok := d.past.spans.Get(first)
+	span, ok := d.readers.past.spans.Get(first)
 	if !ok {
-		removals := d.past.removals.Load()
+		removals := d.readers.past.removals.Load()
 		stored, err := d.store.List(ctx, first-1, spanSize)
 		if err != nil {
 			return nil, err
@@ -81,7 +81,7 @@ func (d *Driver) endedAfter(ctx context.Context, b *board, after cluster.JobID, 
 		if len(span) < spanSize/2 {
 			return nil, nil
 		}
-		d.past.keep(removals, func() { d.past.spans.Put(first, span, spanSize) })
+		d.readers.past.keep(removals, func() { d.readers.past.spans.Put(first, span, spanSize) })
 	}
 	from, _ := slices.BinarySearchFunc(span, after+1, func(j Job, id cluster.JobID) int { return int(j.ID - id) })
 	if from == len(span) {

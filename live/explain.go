@@ -57,44 +57,19 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 	return e, nil
 }
 
-const (
-	// explainPart bounds the time for which explanations hold up the loop to 1/explainPart of all time, however many are
-	// requested.
-	explainPart = 10
-	// explainDebt is how long a wait must be to be worth one: shorter waits add up.
-	explainDebt = 2 * time.Millisecond
-)
-
 // inTurn is look for one caller at a time, who waits until the loop has had its part of the time since the callers
 // before.
 func (d *Driver) inTurn(ctx context.Context, f func()) error {
-	var free time.Time
-	select {
-	case free = <-d.explains:
-	case <-ctx.Done():
-		return ctx.Err()
+	done, err := d.readers.turn(ctx)
+	if err != nil {
+		return err
 	}
-	var took atomic.Int64
-	defer func() {
-		if part := time.Duration(took.Load()); part > 0 {
-			if now := time.Now(); free.Before(now) {
-				free = now
-			}
-			free = free.Add((explainPart - 1) * part)
-		}
-		d.explains <- free
-	}()
-	if wait := time.Until(free); wait > explainDebt {
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	var held atomic.Int64 // f may end only after look
+	defer func() { done(time.Duration(held.Load())) }()
 	return d.look(ctx, func() {
 		begun := time.Now()
 		f()
-		took.Store(int64(time.Since(begun)))
+		held.Store(int64(time.Since(begun)))
 	})
 }
 
@@ -119,7 +94,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 		e.Why = "The job does not start: " + setAsideWords + "."
 		return
 	case state == nil:
-		e.Why = "Nothing more is decided: " + fmt.Sprint(d.broken) + "."
+		e.Why = "Nothing more is decided: " + fmt.Sprint(d.health.broken) + "."
 		return
 	}
 	snapshot, now := d.engine.Snapshot(), d.now()

@@ -7,9 +7,10 @@ type inventory struct {
 	found  []cluster.Event
 	isOver bool
 	known  chan struct{} // closed once the engine knows all that was found
+	apart  apart
 }
 
-func newInventory() *inventory { return &inventory{known: make(chan struct{})} }
+func newInventory() *inventory { return &inventory{known: make(chan struct{}), apart: apart{}} }
 
 // take takes an event, unless the inventory is over.
 func (i *inventory) take(e cluster.Event) (taken bool) {

@@ -216,15 +216,14 @@ func (d *Driver) openJobs() []cluster.JobID {
 
 func (d *Driver) touch(id cluster.JobID) {
 	if j, ok := d.jobs[id]; ok {
-		d.touched[id] = j
-		d.tell(j)
+		d.changes.touch(j)
 	}
 }
 
 // harvest finds out which of the touched jobs have made progress, and which have ended.
 func (d *Driver) harvest(now timeline.Time) {
-	for id, j := range d.touched {
-		delete(d.touched, id)
+	for id, j := range d.changes.touched {
+		delete(d.changes.touched, id)
 		if j.state == nil || j.State.Ended {
 			continue
 		}

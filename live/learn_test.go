@@ -186,8 +186,8 @@ func TestLearningWhileAJobIsPaused(t *testing.T) {
 		r.fake.ended(o.Container, cluster.Succeeded, 0)
 		r.wait(running)
 		synctest.Wait()
-		if j := r.job(paused); j.Stages[0].Told.Samples != 1 || r.Driver.broken != nil {
-			t.Errorf("%+v: %v", j.Stages[0], r.Driver.broken)
+		if j := r.job(paused); j.Stages[0].Told.Samples != 1 || r.Driver.health.broken != nil {
+			t.Errorf("%+v: %v", j.Stages[0], r.Driver.health.broken)
 		}
 	})
 }

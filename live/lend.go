@@ -18,7 +18,7 @@ func (d *Driver) Lend(ctx context.Context, ids []cluster.JobID, idle bool) error
 	return d.do(ctx, func() {
 		for _, id := range ids {
 			j := d.jobs[id]
-			if j == nil || j.state == nil || d.broken != nil {
+			if j == nil || j.state == nil || d.health.broken != nil {
 				continue
 			}
 			for _, task := range idlers(j.state, idle) {

@@ -84,10 +84,10 @@ const retryAfter = time.Second
 // untilNext is how long until there is something to do again.
 func (d *Driver) untilNext() time.Duration {
 	wait := time.Hour
-	if d.trouble != nil || d.short != nil {
+	if d.health.triesAgain() {
 		wait = min(wait, retryAfter)
 	}
-	if d.asking.open() {
+	if d.changes.asking.open() {
 		wait = min(wait, askPause)
 	}
 	if len(d.able.answers) > 0 {
@@ -101,7 +101,7 @@ func (d *Driver) step(e cluster.Event) {
 	d.askAll()
 	now := d.now()
 	d.counts.event(now, &e)
-	if d.broken != nil {
+	if d.health.broken != nil {
 		d.settleAlone()
 		return
 	}
@@ -146,7 +146,7 @@ func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster
 // Everything else continues: containers run, their ends are recorded, jobs can be listed and killed. The next start
 // rebuilds the engine.
 func (d *Driver) breakDown(err error) {
-	d.broken = Errorf(Internal,
+	d.health.broken = Errorf(Internal,
 		"policy %s took an impossible decision, so nothing more is decided until bellows is started again; the "+
 			"containers continue: %w", d.config.Policy.Name(), err)
 	d.log.Error("the engine decides nothing more; the containers continue", "policy", d.config.Policy.Name(), "error",
@@ -159,8 +159,8 @@ func (d *Driver) breakDown(err error) {
 // finish ends the loop: the next Driver knows only what finish has recorded.
 func (d *Driver) finish() {
 	d.flush()
-	if d.trouble != nil {
-		d.log.Error("some events were not stored; the next start reconstructs them", "error", d.trouble)
+	if d.health.trouble != nil {
+		d.log.Error("some events were not stored; the next start reconstructs them", "error", d.health.trouble)
 	}
 	if err := d.store.EndRun(context.Background(), d.events.Run(), d.now()); err != nil {
 		d.log.Warn("cannot store the end of this run", "error", err)

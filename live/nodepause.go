@@ -26,7 +26,7 @@ type pause struct {
 
 // pause pauses the node on which a start failed. Several may have failed at once.
 func (d *Driver) pause(e *cluster.Event) {
-	if nodes := d.engine.Snapshot().Nodes; d.broken != nil || int(e.Node) >= len(nodes) || nodes[e.Node].Gone {
+	if nodes := d.engine.Snapshot().Nodes; d.health.broken != nil || int(e.Node) >= len(nodes) || nodes[e.Node].Gone {
 		return
 	}
 	p := d.pauses[e.Node]

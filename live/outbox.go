@@ -64,28 +64,28 @@ func (o *outbox) dropRun(r *run) {
 func (d *Driver) flush() {
 	d.endShort()
 	if err := d.recordAll(); err != nil {
-		if d.trouble == nil {
+		if d.health.trouble == nil {
 			d.log.Error("cannot record events, trying again", "error", err)
 		}
-		d.trouble = err
+		d.health.trouble = err
 		d.publish()
 		d.counts.failures.Add(1)
 		d.out.orders = d.applyKills(d.out.orders)
 		return
 	}
-	if d.trouble != nil {
+	if d.health.trouble != nil {
 		d.log.Info("events are recorded again")
-		d.trouble = nil
+		d.health.trouble = nil
 	}
 	out := d.out
 	d.out = outbox{}
 	for _, id := range out.ended {
 		d.touch(id)
-		d.requests.less(d.jobs[id])
+		d.admission.requests.less(d.jobs[id])
 		delete(d.jobs, id)
 	}
 	d.publish()
-	if d.short != nil {
+	if d.health.short != nil {
 		d.out.orders = d.applyKills(out.orders)
 	} else {
 		d.apply(out.orders)
@@ -113,26 +113,26 @@ func (d *Driver) applyKills(orders []cluster.Order) (rest []cluster.Order) {
 
 // runShort starts nothing more until there is space on the disk.
 func (d *Driver) runShort() {
-	if d.short != nil {
+	if d.health.short != nil {
 		return
 	}
-	d.short = fmt.Errorf(
+	d.health.short = fmt.Errorf(
 		"state directory %s: %w; until then no task starts, and ends of tasks are recorded in reserved space, without "+
 			"what they used over time", d.config.Dir, store.ErrFull)
-	d.log.Error("disk full: no task is started", "error", d.short)
+	d.log.Error("disk full: no task is started", "error", d.health.short)
 }
 
 // endShort lets tasks start again if there is space on the disk. A run that could not be recorded when it began is
 // recorded first.
 func (d *Driver) endShort() {
-	if d.short == nil || store.IsFull(d.store.SetAside()) {
+	if d.health.short == nil || store.IsFull(d.store.SetAside()) {
 		return
 	}
 	if !d.events.HasFile() && d.beginRun(context.Background()) != nil {
 		return
 	}
 	d.log.Info("disk has space again: tasks are started again")
-	d.short = nil
+	d.health.short = nil
 }
 
 // bare is what is to be started without its environment yet: own are the variables that it has besides those of its
@@ -172,7 +172,7 @@ func (d *Driver) recordAll() error {
 	if err := d.events.There(); err != nil {
 		return err
 	}
-	if d.short == nil { // otherwise lines wait: what is reserved is for ends
+	if d.health.short == nil { // otherwise lines wait: what is reserved is for ends
 		switch err := d.events.Flush(); {
 		case store.IsFull(err):
 			d.runShort()

@@ -20,7 +20,7 @@ const weighEvery = 10 * time.Second
 type outputs struct {
 	known   map[cluster.JobID]*weighed       // only weigh uses it
 	taken   atomic.Pointer[map[string]int64] // bytes by user; nil before the first measurement
-	changed chan struct{}                    // has an element if the quotas have changed
+	changed signal                           // has an element if the quotas have changed
 }
 
 // weighed is the output of a job.
@@ -34,7 +34,7 @@ type weighed struct {
 func (d *Driver) weigh(ctx context.Context) {
 	for {
 		var tick <-chan time.Time
-		if d.quotas.Load().Limits(cluster.QuotaOutput) {
+		if d.admission.rules().Limits(cluster.QuotaOutput) {
 			if err := d.weighOnce(ctx); err != nil && ctx.Err() == nil {
 				d.log.Warn("cannot measure the output that is kept: quotas of output count what was measured before", "error", err)
 			}
@@ -42,7 +42,7 @@ func (d *Driver) weigh(ctx context.Context) {
 		}
 		select {
 		case <-tick:
-		case <-d.outputs.changed:
+		case <-d.admission.outputs.changed:
 		case <-ctx.Done():
 			return
 		}
@@ -62,7 +62,7 @@ func (d *Driver) weighOnce(ctx context.Context) error {
 			continue
 		}
 		id := cluster.JobID(number)
-		w := d.outputs.known[id]
+		w := d.admission.outputs.known[id]
 		if w == nil {
 			owner, err := d.Owner(ctx, id)
 			if KindOf(err) == NotFound {
@@ -81,16 +81,16 @@ func (d *Driver) weighOnce(ctx context.Context) error {
 		known[id] = w
 		taken[w.owner] += w.bytes
 	}
-	d.outputs.known = known
-	d.outputs.taken.Store(&taken)
+	d.admission.outputs.known = known
+	d.admission.outputs.taken.Store(&taken)
 	return nil
 }
 
 // checkOutput returns an error if the owner of a job has as much output as a quota permits, or more.
 func (d *Driver) checkOutput(j *cluster.Job) error {
 	party := cluster.Party{Name: j.Owner}
-	quota := d.quotas.Load().Of(party, cluster.QuotaOutput)
-	taken := d.outputs.taken.Load()
+	quota := d.admission.rules().Of(party, cluster.QuotaOutput)
+	taken := d.admission.outputs.taken.Load()
 	if taken == nil || (*taken)[j.Owner] < quota.Most {
 		return nil
 	}

@@ -136,7 +136,7 @@ func (d *Driver) keepPace(ctx context.Context, jobs ...*cluster.Job) error {
 	until := d.now().Add(quotaPatience)
 	for {
 		now := d.now()
-		over, wait := d.pace.enter(now, d.quotas.Load(), jobs)
+		over, wait := d.admission.pace.enter(now, d.admission.rules(), jobs)
 		if over == nil {
 			return nil
 		}

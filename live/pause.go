@@ -167,8 +167,8 @@ func (d *Driver) change(ctx context.Context, id cluster.JobID, what deed, do fun
 		}
 		d.catchUp()
 		d.flush()
-		if d.trouble != nil {
-			err = Errorf(Internal, "job %d: %s, but that cannot be recorded now: %w", id, what.effect, d.trouble)
+		if d.health.trouble != nil {
+			err = Errorf(Internal, "job %d: %s, but that cannot be recorded now: %w", id, what.effect, d.health.trouble)
 		}
 	}); e != nil {
 		return e

@@ -95,9 +95,9 @@ func TestPausesReplaceEachOther(t *testing.T) {
 				}
 				run := r.jobs[id].newest(o.Task)
 				if run.failed[cluster.WantHold] != unheld || len(run.open) != earlier+waits || task.Still != stands ||
-					r.broken != nil {
+					r.health.broken != nil {
 					t.Errorf("%s: not held for %q, open are %v, it stands still: %v, ordered was %+v; %v", when,
-						run.failed[cluster.WantHold], run.open, task.Still, task.Hold, r.broken)
+						run.failed[cluster.WantHold], run.open, task.Still, task.Hold, r.health.broken)
 				}
 			}); err != nil {
 				t.Fatal(err)
@@ -139,8 +139,8 @@ func TestPausesReplaceEachOther(t *testing.T) {
 		}
 		r.hears(r.order(cluster.Suspend), cluster.DecisionDone, "")
 		if j := r.job(id); j.Tasks[0].State != TaskRunning || j.Tasks[0].Paused == nil || j.Tasks[0].Paused.Failed != "" ||
-			r.broken != nil {
-			t.Errorf("%+v; %v", j.Tasks[0], r.broken)
+			r.health.broken != nil {
+			t.Errorf("%+v; %v", j.Tasks[0], r.health.broken)
 		}
 	})
 }

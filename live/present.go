@@ -20,11 +20,11 @@ func (d *Driver) Present(ctx context.Context, s Submission) (*eventlog.Present, 
 	}
 	p, owners := &eventlog.Present{Job: j.Request.Job.Estimates()}, map[cluster.JobID]Owner{}
 	if e := d.inTurn(ctx, func() {
-		if err = d.broken; err != nil {
+		if err = d.health.broken; err != nil {
 			return
 		}
 		s := d.engine.Snapshot()
-		p.Now, p.Header = d.now(), eventlog.NewHeader(d.config.Policy.Name(), d.config.Settings, s)
+		p.Now, p.Header = d.now(), d.config.header(s)
 		p.Found = s.Inventory(p.Now)
 		p.Job.ID = d.board.newest().last
 		for id, j := range d.jobs {

@@ -114,7 +114,7 @@ func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (Pruned, e
 	}
 	for some := range slices.Chunk(p.Jobs, prunedAtOnce) {
 		err := d.store.Remove(ctx, some)
-		d.past.removed(some)
+		d.readers.past.removed(some)
 		if err != nil {
 			return Pruned{}, err
 		}

@@ -114,7 +114,7 @@ func (out *Job) put(s *store.JobState) {
 
 // engineJob returns the engine's state of a job; nil if the engine does not have the job or decides nothing any more.
 func (d *Driver) engineJob(j *job) *book.JobState {
-	if d.broken != nil {
+	if d.health.broken != nil {
 		return nil
 	}
 	return j.state
@@ -163,17 +163,17 @@ func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*boardJ
 
 // storedView returns a job that the Driver has dropped because it has ended.
 func (d *Driver) storedView(ctx context.Context, id cluster.JobID) (Job, error) {
-	if known, ok := d.past.jobs.Get(id); ok {
+	if known, ok := d.readers.past.jobs.Get(id); ok {
 		return known.whole(d.now()), nil
 	}
-	removals := d.past.removals.Load()
+	removals := d.readers.past.removals.Load()
 	j, err := d.stored(ctx, id)
 	if err != nil {
 		return Job{}, err
 	}
 	shown := j.shownAs(nil)
 	if shown.Ended {
-		d.past.keep(removals, func() { d.past.jobs.Offer(id, shown, shown.size()+len(shown.earlier)) })
+		d.readers.past.keep(removals, func() { d.readers.past.jobs.Offer(id, shown, shown.size()+len(shown.earlier)) })
 	}
 	return shown.whole(d.now()), nil
 }

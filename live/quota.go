@@ -1,10 +1,8 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"reflect"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -29,14 +27,10 @@ func Hurried(ctx context.Context) context.Context { return context.WithValue(ctx
 // SetQuotas changes the quotas of users and queues; nil means none. Running tasks that exceed a lower quota keep
 // running.
 func (d *Driver) SetQuotas(q *cluster.Quotas) error {
-	q = cmp.Or(q, &cluster.Quotas{})
-	if reflect.DeepEqual(d.quotas.Swap(q), q) {
+	if !d.admission.set(q) {
 		return nil
 	}
-	select {
-	case d.outputs.changed <- struct{}{}:
-	default:
-	}
+	d.admission.outputs.changed.raise()
 	return d.do(context.Background(), func() {
 		if d.inventory.over() { // or else restore does it
 			d.tellQuotas()
@@ -46,14 +40,14 @@ func (d *Driver) SetQuotas(q *cluster.Quotas) error {
 
 // tellQuotas sets the quotas of the engine.
 func (d *Driver) tellQuotas() {
-	d.step(cluster.Event{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: d.quotas.Load()}})
+	d.step(cluster.Event{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: d.admission.rules()}})
 }
 
 // checkQuotas returns an error if jobs of one user would exceed a quota: one that is Invalid if a job does so
 // whatever else runs, or else OverQuota.
 func (d *Driver) checkQuotas(jobs ...*cluster.Job) error {
 	for _, j := range jobs {
-		if w := d.quotas.Load().Never(j); w != nil {
+		if w := d.admission.rules().Never(j); w != nil {
 			return Errorf(Invalid, "%w", w)
 		}
 	}

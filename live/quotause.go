@@ -40,16 +40,19 @@ type takenViews struct {
 	turn   chan struct{} // has an element while a view is being made
 }
 
-// taken returns what is taken of the quotas that the engine counts.
-func (d *Driver) taken(ctx context.Context) (map[cluster.Party]cluster.Taken, error) {
+func newTakenViews() takenViews { return takenViews{turn: make(chan struct{}, 1)} }
+
+// after returns a view that is not older than the call, made by see unless another caller has had one made.
+func (t *takenViews) after(ctx context.Context, see func() (map[cluster.Party]cluster.Taken,
+	error)) (map[cluster.Party]cluster.Taken, error) {
 	asked := time.Now()
 	select {
-	case d.views.turn <- struct{}{}:
-		defer func() { <-d.views.turn }()
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if v := d.views.newest.Load(); v != nil {
+	if v := t.newest.Load(); v != nil {
 		if v.at.After(asked) {
 			return v.all, nil
 		}
@@ -60,17 +63,26 @@ func (d *Driver) taken(ctx context.Context) (map[cluster.Party]cluster.Taken, er
 		}
 	}
 	v := &takenView{at: time.Now()}
-	if err := d.look(ctx, func() { v.all = d.engine.Snapshot().Taken() }); err != nil {
+	var err error
+	if v.all, err = see(); err != nil {
 		return nil, err
 	}
-	d.views.newest.Store(v)
+	t.newest.Store(v)
 	return v.all, nil
+}
+
+// taken returns what is taken of the quotas that the engine counts.
+func (d *Driver) taken(ctx context.Context) (map[cluster.Party]cluster.Taken, error) {
+	return d.readers.taken.after(ctx, func() (all map[cluster.Party]cluster.Taken, err error) {
+		err = d.look(ctx, func() { all = d.engine.Snapshot().Taken() })
+		return all, err
+	})
 }
 
 // QuotaUse returns the quotas of all users and queues that the settings name or that have jobs, and of a user with
 // this name: users first, by name. Root and others without a limit have none.
 func (d *Driver) QuotaUse(ctx context.Context, user string) ([]QuotaUse, error) {
-	q := d.quotas.Load()
+	q := d.admission.rules()
 	if q.None() {
 		return []QuotaUse{}, nil
 	}
@@ -106,7 +118,7 @@ func (d *Driver) quotaParties(q *cluster.Quotas, taken map[cluster.Party]cluster
 	for name := range q.Queues {
 		parties[cluster.Party{Queue: true, Name: name}] = true
 	}
-	if outputs := d.outputs.taken.Load(); outputs != nil {
+	if outputs := d.admission.outputs.taken.Load(); outputs != nil {
 		for name := range *outputs {
 			parties[cluster.Party{Name: name}] = true
 		}
@@ -126,11 +138,11 @@ func (d *Driver) quotaUse(q *cluster.Quotas, party cluster.Party, taken cluster.
 			_, named := q.Queues[party.Name]
 			u.User, u.Queue, u.Named = "", party.Name, named || party.Name == cluster.DefaultQueue
 		}
-		switch outputs := d.outputs.taken.Load(); {
+		switch outputs := d.admission.outputs.taken.Load(); {
 		case kind.Counts():
 			u.Taken = new(taken[kind])
 		case kind == cluster.QuotaSubmissions:
-			u.Taken = new(d.pace.count(party, d.now()))
+			u.Taken = new(d.admission.pace.count(party, d.now()))
 		case outputs != nil:
 			u.Taken = new((*outputs)[party.Name])
 		}

@@ -60,21 +60,6 @@ func (r *recent[T]) remake(from func() T) {
 	r.making = nil
 }
 
-// gauges are what the Backend measures on request, for all callers together.
-type gauges struct {
-	containers recent[map[cluster.ContainerID]cluster.Reading]
-	crowd      recent[string] // whether the machine is crowded
-}
-
-func (g *gauges) read(b Backend) (map[cluster.ContainerID]cluster.Reading, time.Time) {
-	return g.containers.get(b.Readings)
-}
-
-func (g *gauges) crowded(c Crowded) string {
-	text, _ := g.crowd.get(c.Crowded)
-	return text
-}
-
 // readings returns the current readings of the containers, at most readingsOld old. All callers share the result.
 func (d *Driver) readings() map[cluster.ContainerID]cluster.Reading {
 	readings, _ := d.datedReadings()
@@ -83,15 +68,5 @@ func (d *Driver) readings() map[cluster.ContainerID]cluster.Reading {
 
 // datedReadings returns readings, and when they were taken.
 func (d *Driver) datedReadings() (map[cluster.ContainerID]cluster.Reading, time.Time) {
-	return d.gauges.read(d.backend)
-}
-
-// crowded says whether all daemons of the machine together may grant more than it has: see Status. The Backend reads
-// all sockets and groups of the machine for it, so the answer is kept as long as readings are.
-func (d *Driver) crowded() string {
-	c, ok := d.backend.(Crowded)
-	if !ok {
-		return ""
-	}
-	return d.gauges.crowded(c)
+	return d.readers.readings(d.backend)
 }

@@ -26,16 +26,3 @@ func (d *Driver) Ready() error {
 	}
 	return nil
 }
-
-// notReady returns why the Driver does not serve, as far as the loop knows.
-func (d *Driver) notReady() (why error) {
-	if d.draining {
-		why = errStopped
-	}
-	for _, err := range []error{d.short, d.trouble, d.broken} {
-		if err != nil {
-			why = err
-		}
-	}
-	return why
-}

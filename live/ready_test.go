@@ -33,16 +33,16 @@ func TestReady(t *testing.T) {
 		synctest.Wait()
 		r.expectReady("")
 		for why, set := range map[string]func(){
-			"going down":  func() { r.draining = true },
-			"a policy":    func() { r.broken = Errorf(Internal, "a policy took an impossible decision") },
-			"the answers": func() { r.broken, r.draining = Errorf(Internal, "the answers stop"), true },
+			"going down":  func() { r.health.draining = true },
+			"a policy":    func() { r.health.broken = Errorf(Internal, "a policy took an impossible decision") },
+			"the answers": func() { r.health.broken, r.health.draining = Errorf(Internal, "the answers stop"), true },
 		} {
 			if err := r.do(t.Context(), set); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
 			r.expectReady(why)
-			if err := r.do(t.Context(), func() { r.draining, r.broken = false, nil }); err != nil {
+			if err := r.do(t.Context(), func() { r.health.draining, r.health.broken = false, nil }); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()

@@ -119,7 +119,7 @@ func (d *Driver) ended(e cluster.Event) {
 	d.log.Warn("cannot start container, trying again", "job", j.ID, "container", r.Container, "reason", e.Detail)
 	r.refused = true
 	d.close(j, r, &e)
-	if d.broken == nil && !r.killing {
+	if d.health.broken == nil && !r.killing {
 		d.holdBack(j, &e)
 	}
 	d.step(e)

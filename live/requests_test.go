@@ -102,7 +102,7 @@ func TestEnvironmentIsReadAtTheStart(t *testing.T) {
 		held := func() (bytes resource.Amount) {
 			t.Helper()
 			if err := r.do(t.Context(), func() {
-				bytes = r.requests.all
+				bytes = r.admission.requests.all
 				if env := r.jobs[id].Request.Env; env != nil {
 					t.Errorf("environment %v is in memory", env)
 				}
@@ -134,8 +134,8 @@ func TestEnvironmentIsReadAtTheStart(t *testing.T) {
 		r.fake.ended(last.Container, cluster.Succeeded, 0)
 		r.wait(id)
 		if err := r.do(t.Context(), func() {
-			if r.requests.all != 0 || len(r.requests.of) != 0 {
-				t.Errorf("the requests of no jobs take %+v", r.requests)
+			if r.admission.requests.all != 0 || len(r.admission.requests.of) != 0 {
+				t.Errorf("the requests of no jobs take %+v", r.admission.requests)
 			}
 		}); err != nil {
 			t.Fatal(err)
@@ -194,7 +194,7 @@ func TestRequestsAreBounded(t *testing.T) {
 		other.Caller.UID, other.Caller.User = 2001, "bob"
 		more := func(uid uint32, bytes resource.Amount) {
 			t.Helper()
-			if err := r.do(t.Context(), func() { r.requests.add(uid, bytes) }); err != nil {
+			if err := r.do(t.Context(), func() { r.admission.requests.add(uid, bytes) }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -211,7 +211,7 @@ func TestRequestsAreBounded(t *testing.T) {
 			}
 		}
 		var own resource.Amount
-		if err := r.do(t.Context(), func() { own = r.requests.all }); err != nil {
+		if err := r.do(t.Context(), func() { own = r.admission.requests.all }); err != nil {
 			t.Fatal(err)
 		}
 		more(user.UID, mostRequests-own)

@@ -17,7 +17,7 @@ func (d *Driver) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.pace.begin(now, d.quotas.Load(), recent)
+	d.admission.pace.begin(now, d.admission.rules(), recent)
 	jobs, err := d.store.OpenJobs(ctx)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (d *Driver) load(ctx context.Context) error {
 		}
 		j := newJob(stored)
 		d.jobs[stored.ID] = j
-		d.requests.more(j)
+		d.admission.requests.more(j)
 	}
 	for _, t := range tasks {
 		if j := d.jobs[t.Container.Task.Job]; j != nil {
@@ -61,7 +61,7 @@ func (d *Driver) recall(ctx context.Context, stored store.Job) (*job, error) {
 // last runs.
 func (d *Driver) restore() {
 	d.makeRoom()
-	if !d.quotas.Load().None() {
+	if !d.admission.rules().None() {
 		d.tellQuotas()
 	}
 	for _, e := range d.inventory.all() {
@@ -100,7 +100,7 @@ func (d *Driver) restore() {
 	d.logFound(adopted)
 	d.inventory.end()
 	d.step(cluster.Event{Kind: cluster.Synced})
-	d.careful = false
+	d.health.careful = false
 	for _, id := range later {
 		d.admit(d.jobs[id])
 	}
@@ -133,7 +133,7 @@ func (d *Driver) inOrder() (before, later []cluster.JobID) {
 	for _, id := range d.openJobs() {
 		switch j := d.jobs[id]; {
 		case j.isAside():
-		case d.careful && len(j.runs) == 0 && !j.State.Cancelled:
+		case d.health.careful && len(j.runs) == 0 && !j.State.Cancelled:
 			later = append(later, id)
 		default:
 			before = append(before, id)

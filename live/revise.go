@@ -61,7 +61,7 @@ func (j *job) revisable() bool {
 
 // reviseJob gives a job other forecasts.
 func (d *Driver) reviseJob(j *job, revised *cluster.Job) {
-	if d.broken != nil {
+	if d.health.broken != nil {
 		return
 	}
 	j.Request.Job = *revised

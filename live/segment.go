@@ -1,31 +1,20 @@
 package live
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
-	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
 	"github.com/bellows-rm/bellows/core/timeline"
-	"github.com/bellows-rm/bellows/format/eventlog"
 	"github.com/bellows-rm/bellows/live/segments"
 )
-
-// newEngine returns an engine for an empty cluster.
-func (d *Driver) newEngine() *engine.Engine {
-	return engine.New(d.config.Policy, func(s *book.Snapshot) {
-		s.ContainersPerCore = cmp.Or(d.config.ContainersPerCore, cluster.ContainersPerCore)
-		s.Lends = !d.config.Keeps
-	})
-}
 
 // roll begins the next segment if the log is large, with another engine. It waits for a moment in which no order but
 // starts is under way. If something fails, everything stays as it was.
 func (d *Driver) roll() {
 	now := d.now()
-	if d.inventory.over() && d.broken == nil && d.trouble == nil && d.short == nil && d.events.Due(now) &&
+	if d.inventory.over() && d.health.worst() == nil && d.events.Due(now) &&
 		d.engine.Snapshot().Quiet() {
 		d.beginSegment(now)
 	}
@@ -38,7 +27,7 @@ func (d *Driver) beginSegment(now timeline.Time) {
 	}
 	begun := time.Now()
 	found := d.engine.TakeOver(now)
-	next := d.newEngine()
+	next := d.config.newEngine()
 	decisions, err := d.begin(next, now, found)
 	var segment *segments.Segment
 	if err == nil {
@@ -47,7 +36,7 @@ func (d *Driver) beginSegment(now timeline.Time) {
 		}
 	}
 	if err != nil {
-		d.newEngine() // drops what the policy has cached of the other engine
+		d.config.newEngine() // drops what the policy has cached of the other engine
 		d.events.Stays(err)
 		return
 	}
@@ -69,7 +58,7 @@ func (d *Driver) beginSegment(now timeline.Time) {
 
 // newSegment returns the record of an engine that begins with the events found at now. It has no file yet.
 func (d *Driver) newSegment(e *engine.Engine, now timeline.Time, found []cluster.Event) (*segments.Segment, error) {
-	s, err := segments.NewSegment(eventlog.NewHeader(d.config.Policy.Name(), d.config.Settings, e.Snapshot()), now, found)
+	s, err := segments.NewSegment(d.config.header(e.Snapshot()), now, found)
 	if err == nil {
 		s.Bound(d.keeping.rule().ofSegment())
 	}

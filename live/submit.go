@@ -178,11 +178,6 @@ func (d *Driver) needSwap(j *cluster.Job, known map[int]cluster.Profile) error {
 	return err
 }
 
-// underSizes reports whether the policy starts tasks with less than their ideal memory.
-func (d *Driver) underSizes() bool {
-	return d.config.Policy.Traits().UnderSizes
-}
-
 // submit stores a job, with its key unless that is nil, and hands it to the engine.
 func (d *Driver) submit(ctx context.Context, stored store.Job, key *store.Key) (cluster.JobID, error) {
 	if err := d.acceptsJobs(); err != nil {
@@ -194,7 +189,7 @@ func (d *Driver) submit(ctx context.Context, stored store.Job, key *store.Key) (
 	if err := d.checkQuotas(&stored.Request.Job); err != nil {
 		return 0, err
 	}
-	if err := d.requests.check(&stored); err != nil {
+	if err := d.admission.requests.check(&stored); err != nil {
 		return 0, err
 	}
 	stored.Submitted = d.now()
@@ -221,18 +216,11 @@ func (d *Driver) submit(ctx context.Context, stored store.Job, key *store.Key) (
 
 // acceptsJobs returns an error if no jobs are accepted now.
 func (d *Driver) acceptsJobs() error {
-	switch {
-	case d.draining:
-		return errStopped
-	case d.broken != nil:
-		return d.broken
-	case d.short != nil:
-		return Errorf(Internal, "no jobs are accepted now: %w", d.short)
-	case d.trouble != nil:
-		return Errorf(Internal, "no jobs are accepted now: %w", d.trouble)
+	if err := d.health.accepts(); err != nil {
+		return err
 	}
 	if err := d.events.There(); err != nil {
-		d.trouble = err
+		d.health.trouble = err
 		return Errorf(Internal, "no jobs are accepted: %w", err)
 	}
 	return nil
@@ -245,7 +233,7 @@ func (d *Driver) receiveJob(id cluster.JobID, stored store.Job) {
 	stored.Request.Env = nil // The store has it.
 	j := newJob(stored)
 	d.jobs[id] = j
-	d.requests.more(j)
+	d.admission.requests.more(j)
 	d.admit(j)
 }
 
@@ -292,7 +280,7 @@ func (d *Driver) cancel(j *job) {
 		d.tell(j)
 		return
 	}
-	if d.broken != nil {
+	if d.health.broken != nil {
 		for _, r := range j.alive() {
 			r.killing = true
 			d.tell(j)

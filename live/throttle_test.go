@@ -170,7 +170,7 @@ func TestThrottle(t *testing.T) {
 		if j := r.wait(r.job); j.Status != cluster.StatusSucceeded || j.Tasks[0].Throttle != nil {
 			t.Errorf("job %+v", j)
 		}
-		if got := r.Driver.broken; got != nil {
+		if got := r.Driver.health.broken; got != nil {
 			t.Error(got)
 		}
 		if n := recites(t, r.EventLog()); n < 5 {

@@ -171,7 +171,7 @@ func (j *Job) runs() []Task {
 // measured returns the usage of containers that are to be forgotten. On a full disk it is lost, because the reserved
 // space is kept for the ends of tasks.
 func (d *Driver) measured(forgotten []cluster.ContainerID) []store.Usage {
-	if d.short != nil {
+	if d.health.short != nil {
 		return nil
 	}
 	var all []store.Usage

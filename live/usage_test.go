@@ -127,7 +127,7 @@ func TestUsageOnAFullDisk(t *testing.T) {
 	if got := d.measured([]cluster.ContainerID{{Run: 1}}); got != nil {
 		t.Errorf("on a full disk: %+v", got)
 	}
-	if !strings.Contains(d.short.Error(), "without what they used over time") {
-		t.Error(d.short)
+	if !strings.Contains(d.health.short.Error(), "without what they used over time") {
+		t.Error(d.health.short)
 	}
 }

@@ -21,8 +21,8 @@ func (d *Driver) whyWaits(j *job) string {
 		return ""
 	case j.isAside():
 		return setAsideWords
-	case d.broken != nil && len(j.alive()) == 0:
-		return d.broken.Error()
+	case d.health.broken != nil && len(j.alive()) == 0:
+		return d.health.broken.Error()
 	}
 	state := d.engineJob(j)
 	if state == nil || state.Status.Ended() {
@@ -95,7 +95,7 @@ func (d *Driver) pausedFor(need resource.Vector) (why string) {
 // least returns the smallest resources with which a task of a stage can run.
 func (d *Driver) least(state *book.JobState, stage int) resource.Vector {
 	need := state.Stages[stage].Ideal
-	if d.underSizes() && state.Stages[stage].Elastic() {
+	if d.config.underSizes() && state.Stages[stage].Elastic() {
 		need[resource.Memory] = state.Stages[stage].MinMemory
 	}
 	return need

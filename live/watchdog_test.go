@@ -90,8 +90,7 @@ func (r *hangsRig) restart(when func(*book.Plan) bool, inventory ...cluster.Even
 		case <-d.turns.Ended():
 		}
 		<-d.turns.Ended()
-		d.stopping()
-		d.beside.Wait()
+		d.beside.end()
 	})
 }
 
