@@ -30,7 +30,7 @@ func (e *OfJob) Unwrap() error { return e.Err }
 // OfJob; the kinds are those of Submit.
 func (d *Driver) SubmitAll(ctx context.Context, by cluster.Credentials, key Key,
 	jobs iter.Seq2[Submission, error]) (first cluster.JobID, n int, err error) {
-	defer func() { d.counts.submission(err) }()
+	defer func() { d.counts.Submission(err) }()
 	named := key.stored(by, d.now())
 	earlier, err := d.repeated(ctx, named)
 	switch {

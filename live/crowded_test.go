@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/bellows-rm/bellows/live/kept"
 )
 
 // TestStatusOfCrowdedMachine: the backend's report of other daemons on its machine is part of the status, but is not
@@ -14,7 +16,7 @@ func TestStatusOfCrowdedMachine(t *testing.T) {
 		defer r.end()
 		for _, want := range []string{"there are others", ""} {
 			r.fake.crowded = want
-			time.Sleep(readingsOld + 1)
+			time.Sleep(kept.Old + 1)
 			if s, err := r.Status(t.Context()); err != nil || s.Crowded != want || s.Trouble != "" {
 				t.Errorf("%q: %+v, %v", want, s, err)
 			}

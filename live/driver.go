@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
+	"github.com/bellows-rm/bellows/live/counts"
 	"github.com/bellows-rm/bellows/live/drive"
 	"github.com/bellows-rm/bellows/live/learn"
 	"github.com/bellows-rm/bellows/live/segments"
@@ -36,7 +37,7 @@ type Driver struct {
 	learner   *learn.Learner
 	board     *bulletin
 	pressed   signal // the Backend has reported a pressure, or its end, that Pressure has not seen
-	counts    counts
+	counts    counts.Counters
 
 	// Only the loop uses the fields below.
 	engine    *engine.Engine

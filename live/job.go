@@ -260,7 +260,7 @@ func (d *Driver) settle(j *job, ended bool, now timeline.Time) {
 		j.State.Ended, j.State.Finished = true, now
 		j.State.Succeeded, _ = j.count()
 		d.out.ended = append(d.out.ended, j.ID)
-		d.counts.jobs[j.State.Status].Add(1)
+		d.counts.JobEnded(j.State.Status)
 		d.log.Info("job ended", "job", j.ID, "name", j.Request.Job.Name, "status", j.State.Status, "reason", j.State.Detail)
 	}
 }

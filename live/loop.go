@@ -100,7 +100,7 @@ func (d *Driver) untilNext() time.Duration {
 func (d *Driver) step(e cluster.Event) {
 	d.askAll()
 	now := d.now()
-	d.counts.event(now, &e)
+	d.counts.Event(now, &e)
 	if d.health.broken != nil {
 		d.settleAlone()
 		return
@@ -127,7 +127,7 @@ func (d *Driver) step(e cluster.Event) {
 // takeAll handles the decisions of a step.
 func (d *Driver) takeAll(now timeline.Time, decisions []cluster.Decision) {
 	for i := range decisions {
-		d.counts.decisions[decisions[i].Kind].Add(1)
+		d.counts.Decision(decisions[i].Kind)
 		d.take(now, &decisions[i])
 	}
 }
@@ -138,7 +138,7 @@ func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster
 	defer d.watchdog.StepEnds()
 	begun := time.Now()
 	decisions, err = drive.Step(d.engine, now, e)
-	d.counts.steps.add(time.Since(begun))
+	d.counts.Step(time.Since(begun))
 	return decisions, err
 }
 

@@ -69,7 +69,7 @@ func (d *Driver) flush() {
 		}
 		d.health.trouble = err
 		d.publish()
-		d.counts.failures.Add(1)
+		d.counts.Failure()
 		d.out.orders = d.applyKills(d.out.orders)
 		return
 	}
@@ -197,7 +197,7 @@ func (d *Driver) recordAll() error {
 			err = d.store.Write(context.Background(), batch)
 		}
 	}
-	d.counts.writes.add(time.Since(begun))
+	d.counts.Write(time.Since(begun))
 	return err
 }
 

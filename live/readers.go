@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/kept"
 )
 
 // readers is what callers share who only read: what is slow to find out is found out once for all of them, and what
 // holds up the loop is bounded together. Its methods may be called from any goroutine.
 type readers struct {
-	containers recent[map[cluster.ContainerID]cluster.Reading]
-	crowd      recent[string] // whether the machine is crowded
+	containers kept.Recent[map[cluster.ContainerID]cluster.Reading]
+	crowd      kept.Recent[string] // whether the machine is crowded
 	past       endedJobs
 	taken      takenViews
 	// has the time from which the next explanation may be requested of the loop, while none is being
@@ -25,10 +26,10 @@ func newReaders() readers {
 // begin lets callers in.
 func (r *readers) begin(now time.Time) { r.explains <- now }
 
-// readings returns readings of the containers, at most readingsOld old, and when they were taken. All callers share
+// readings returns readings of the containers, at most kept.Old old, and when they were taken. All callers share
 // the result.
 func (r *readers) readings(b Backend) (map[cluster.ContainerID]cluster.Reading, time.Time) {
-	return r.containers.get(b.Readings)
+	return r.containers.Get(b.Readings)
 }
 
 // crowded says whether all daemons of the machine together may grant more than it has: see Status. The Backend reads
@@ -38,7 +39,7 @@ func (r *readers) crowded(b Backend) string {
 	if !ok {
 		return ""
 	}
-	text, _ := r.crowd.get(c.Crowded)
+	text, _ := r.crowd.Get(c.Crowded)
 	return text
 }
 
@@ -77,4 +78,15 @@ func (r *readers) turn(ctx context.Context) (done func(held time.Duration), err 
 		}
 	}
 	return done, nil
+}
+
+// readings returns the current readings of the containers, at most kept.Old old. All callers share the result.
+func (d *Driver) readings() map[cluster.ContainerID]cluster.Reading {
+	readings, _ := d.datedReadings()
+	return readings
+}
+
+// datedReadings returns readings, and when they were taken.
+func (d *Driver) datedReadings() (map[cluster.ContainerID]cluster.Reading, time.Time) {
+	return d.readers.readings(d.backend)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/kept"
 )
 
 // slowReading is the time for 30 containers at half a millisecond each.
@@ -49,7 +50,7 @@ func TestReadingsAreShared(t *testing.T) {
 			all.Go(func() {
 				ask() // waits for the first readings
 				for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(time.Millisecond) {
-					if age, waited := ask(); age > readingsOld || waited > 0 {
+					if age, waited := ask(); age > kept.Old || waited > 0 {
 						t.Errorf("readings %v old after a wait of %v", age, waited)
 					}
 				}
@@ -57,7 +58,7 @@ func TestReadingsAreShared(t *testing.T) {
 		}
 		all.Wait()
 		synctest.Wait()
-		if most := int(lasts/readingsPart/slowReading) + 1; s.taken > most || s.taken < most-2 {
+		if most := int(lasts/kept.Part/slowReading) + 1; s.taken > most || s.taken < most-2 {
 			t.Errorf("containers were read %d times in %v, which took %v each; want %d", s.taken, lasts, slowReading, most)
 		}
 		before := s.taken
@@ -71,35 +72,6 @@ func TestReadingsAreShared(t *testing.T) {
 			t.Errorf("containers were read %d times for 5 callers", s.taken-before)
 		}
 	})
-}
-
-// However long a value takes to make, up to a bound, it is replaced before it is too old: while callers come all the
-// time, only the first waits, even if one takes three times as long as the one before.
-func TestRecentIsReplacedInTime(t *testing.T) {
-	for _, takes := range []time.Duration{0, time.Millisecond, 25 * time.Millisecond, 60 * time.Millisecond} {
-		synctest.Test(t, func(t *testing.T) {
-			var r recent[int]
-			made := 0
-			make := func() int {
-				made++
-				time.Sleep(takes * time.Duration(1+2*(made%2)))
-				return made
-			}
-			get := func() (age, waited time.Duration) {
-				begun := time.Now()
-				_, at := r.get(make)
-				return time.Since(at), time.Since(begun)
-			}
-			get()
-			for range 500 {
-				time.Sleep(10 * time.Millisecond)
-				if age, waited := get(); age > readingsOld || waited > 0 {
-					t.Errorf("it takes %v: %v old after a wait of %v", takes, age, waited)
-				}
-			}
-			time.Sleep(readingsOld) // until the last is made
-		})
-	}
 }
 
 // Measured are the tasks that have a container, each with what it uses, and when that was read. Containers of others,
@@ -124,7 +96,7 @@ func TestMeasured(t *testing.T) {
 		}
 		r.fake.ended(first.Container, cluster.Succeeded, 0)
 		synctest.Wait()
-		time.Sleep(readingsOld + 1)
+		time.Sleep(kept.Old + 1)
 		if tasks, _, err := r.Measured(t.Context()); err != nil || len(tasks) != 1 || tasks[0].Task != second.Task {
 			t.Errorf("after the end of a task: %+v, %v", tasks, err)
 		}

@@ -140,7 +140,7 @@ func (d *Driver) close(j *job, r *run, e *cluster.Event) {
 	d.out.putRun(r)
 	d.out.forget = append(d.out.forget, r.Container)
 	d.touch(j.ID)
-	d.counts.runs[r.Outcome].Add(1)
+	d.counts.RunEnded(r.Outcome)
 	d.logEnd(j, r)
 }
 

@@ -37,7 +37,7 @@ type Submission struct {
 // the job cannot be run, OverQuota if a quota of its user or queue refuses it, and KeyReused if its key belongs to
 // another request.
 func (d *Driver) Submit(ctx context.Context, s Submission) (id cluster.JobID, err error) {
-	defer func() { d.counts.submission(err) }()
+	defer func() { d.counts.Submission(err) }()
 	key := s.Key.stored(s.Caller, d.now())
 	switch earlier, err := d.repeated(ctx, key); {
 	case err != nil:

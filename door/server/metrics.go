@@ -17,6 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/server/openapi"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/counts"
 )
 
 // metrics are what GET /metrics shows: what the driver has counted, what its nodes have, and the requests to this
@@ -152,12 +153,12 @@ func (s sink) counter(d *prometheus.Desc, value float64, labels ...string) {
 	s <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, value, labels...)
 }
 
-func (s sink) histogram(d *prometheus.Desc, h live.Histogram) {
+func (s sink) histogram(d *prometheus.Desc, h counts.Histogram) {
 	buckets, n := map[float64]uint64{}, uint64(0)
 	for i, count := range h.Counts {
 		n += uint64(count)
-		if i < len(live.HistogramBounds) {
-			buckets[live.HistogramBounds[i].Seconds()] = n
+		if i < len(counts.HistogramBounds) {
+			buckets[counts.HistogramBounds[i].Seconds()] = n
 		}
 	}
 	s <- prometheus.MustNewConstHistogram(d, n, h.Sum.Seconds(), buckets)

@@ -14,17 +14,18 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/counts"
 )
 
 // Metrics has something of everything.
-func (f *fake) Metrics() live.Metrics {
-	h := live.Histogram{Counts: make([]int64, len(live.HistogramBounds)+1), Sum: 21 * time.Second}
+func (f *fake) Metrics() counts.Values {
+	h := counts.Histogram{Counts: make([]int64, len(counts.HistogramBounds)+1), Sum: 21 * time.Second}
 	h.Counts[0], h.Counts[len(h.Counts)-1] = 2, 1
-	m := live.Metrics{Steps: h, Writes: h, WriteFailures: 1, Hangs: 2, Swapped: 7,
+	m := counts.Values{Steps: h, Writes: h, WriteFailures: 1, Hangs: 2, Swapped: 7,
 		Events: make([]int64, cluster.NumEventKinds), Decisions: make([]int64, cluster.NumDecisionKinds),
 		Open: make([]int64, cluster.NumJobStatuses), Jobs: make([]int64, cluster.NumJobStatuses),
 		Runs:  make([]int64, cluster.NumOutcomes),
-		Holds: []live.Holds{{By: cluster.HeldByMemory, Begun: 3, Tasks: 1, Time: 1500 * time.Millisecond}}}
+		Holds: []counts.Holds{{By: cluster.HeldByMemory, Begun: 3, Tasks: 1, Time: 1500 * time.Millisecond}}}
 	m.RefusedOfUsers, m.RefusedOfQueues = make([]int64, cluster.NumQuotaKinds), make([]int64, cluster.NumQuotaKinds)
 	m.RefusedOfUsers[cluster.QuotaWaiting] = 8
 	m.Open[cluster.StatusRunning], m.Open[cluster.StatusFailed], m.Open[cluster.StatusCancelled] = 9, 1, 2

@@ -19,6 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/format/eventlog"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/counts"
 )
 
 // Driver is the part of live.Driver that the API uses.
@@ -49,7 +50,7 @@ type Driver interface {
 	QueuesOf(o live.Owner) map[string]bool
 	Status(ctx context.Context) (live.Status, error)
 	Ready() error
-	Metrics() live.Metrics
+	Metrics() counts.Values
 	Prune(ctx context.Context, keep live.Retention, dry bool) (live.Pruned, error)
 	Shutdown(ctx context.Context, kill bool) error
 	Done() <-chan struct{}

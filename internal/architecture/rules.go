@@ -72,6 +72,8 @@ var narrower = []folder{
 		"live/store"}, "what runs taught does not depend on who runs jobs: it knows no driver and no engine"},
 	{"live/segments", []string{"core/timeline", "core/cluster", "format/eventlog", "durable"},
 		"which files have the steps of a run does not depend on how the steps come about"},
+	{"live/counts", []string{"core/timeline", "core/cluster"},
+		"counters know what happened, and not how"},
 	{"live/store", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/profile", "durable"},
 		"what must survive is stored as it is submitted; the store does not decide and does not run anything"},
 	{"live/watchdog", []string{"core/cluster", "durable"},

@@ -1,4 +1,5 @@
-// Package kept is a cache of bounded size.
+// Package kept keeps what callers asked for, for those who ask soon after: a cache of bounded size, and a value that
+// takes long to make.
 package kept
 
 import (
