@@ -172,9 +172,11 @@ type problem struct {
 	chains []chain // every job is in one of them, or aside
 	// aside is the sum of the least run times of the jobs outside of chains: jobs that wait for a job which another job
 	// in a chain waits for too, and their followers. The schedule decides when they are submitted.
-	aside float64
-	// areas are all jobs with their earliest submission, for the makespan.
-	areas []chain
+	aside     float64
+	byRelease []chain                     // the chains, first release first
+	left      heap.Heap[float64, float64] // room for shortestFirst
+	// latestFirst are all jobs with their earliest submission, the last first, for the makespan.
+	latestFirst []chain
 }
 
 func newProblem(w *workload.Workload, nodes []cluster.Node, elastic bool, o Options) *problem {
@@ -201,8 +203,11 @@ func newProblem(w *workload.Workload, nodes []cluster.Node, elastic bool, o Opti
 		single[i].release = release(w, single, i)
 		p.first = min(p.first, single[i].release)
 	}
-	p.areas = single
 	p.link(w, single)
+	p.byRelease, p.left = slices.Clone(p.chains), make(heap.Heap[float64, float64], 0, len(p.chains))
+	slices.SortFunc(p.byRelease, func(a, b chain) int { return cmp.Compare(a.release, b.release) })
+	slices.SortFunc(single, func(a, b chain) int { return cmp.Compare(b.release, a.release) })
+	p.latestFirst = single
 	return p
 }
 
@@ -307,8 +312,8 @@ func release(w *workload.Workload, single []chain, i int) float64 {
 
 // critical returns the last end if every job has the cluster to itself, and the sum of these run times, in seconds.
 func (p *problem) critical() (last, sum float64) {
-	for i := range p.areas {
-		last = max(last, p.areas[i].release+p.areas[i].alone)
+	for i := range p.latestFirst {
+		last = max(last, p.latestFirst[i].release+p.latestFirst[i].alone)
 	}
 	for i := range p.chains {
 		sum += p.chains[i].alone
@@ -318,12 +323,10 @@ func (p *problem) critical() (last, sum float64) {
 
 // lastByArea returns the largest of: a time of submission plus the work submitted from then on.
 func (p *problem) lastByArea(k int) float64 {
-	latestFirst := slices.Clone(p.areas)
-	slices.SortFunc(latestFirst, func(a, b chain) int { return cmp.Compare(b.release, a.release) })
 	var last, work float64
-	for _, c := range latestFirst {
-		work += c.work[k]
-		last = max(last, c.release+work)
+	for i := range p.latestFirst {
+		work += p.latestFirst[i].work[k]
+		last = max(last, p.latestFirst[i].release+work)
 	}
 	return last
 }
@@ -331,11 +334,9 @@ func (p *problem) lastByArea(k int) float64 {
 // shortestFirst returns the sum of run times if row k of the cluster were given entirely to the chain with the least
 // remaining work.
 func (p *problem) shortestFirst(k int) float64 {
-	var sum float64
-	chains := slices.Clone(p.chains)
-	slices.SortFunc(chains, func(a, b chain) int { return cmp.Compare(a.release, b.release) })
-	var left heap.Heap[float64, float64] // jobs that are not done: remaining work in seconds, and time of submission
-	now := 0.0
+	chains := p.byRelease
+	left := p.left // jobs that are not done: remaining work in seconds, and time of submission
+	sum, now := 0.0, 0.0
 	for i := 0; i < len(chains) || len(left) > 0; {
 		if len(left) == 0 {
 			now = max(now, chains[i].release)

@@ -27,7 +27,7 @@ func TestLeastUse(t *testing.T) {
 		nodes := sim.Uniform(2, resource.Of(4*resource.Core, 100*resource.MB))
 		p := newProblem(w, nodes, true, Options{})
 		j := &w.Jobs[0]
-		s, st := &j.Stages[0], &p.areas[0].stages[0]
+		s, st := &j.Stages[0], &p.latestFirst[0].stages[0]
 		least, most := s.MinMemory, s.Ideal[resource.Memory]
 		if !s.Elastic() {
 			least = most
