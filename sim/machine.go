@@ -61,11 +61,7 @@ func MachineOf(kind string) (Machine, error) {
 	case "ssd":
 		m.Disk, m.SwapSpeed, m.Paging = SSDLoss, SSDSwapSpeed, slices.Clone(SSDPaging)
 	case "measured":
-		paging, err := MeasuredPaging("merge")
-		if err != nil {
-			panic("sim: " + err.Error()) // a test reads it
-		}
-		m.Disk, m.SwapSpeed, m.Paging = SSDLoss, MeasuredSwapSpeed, paging
+		m.Disk, m.SwapSpeed, m.Paging = SSDLoss, MeasuredSwapSpeed, slices.Clone(MeasuredPaging)
 	default:
 		return Machine{}, fmt.Errorf("machine %q: must be one of %s", kind, strings.Join(Machines(), ", "))
 	}

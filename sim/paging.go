@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
@@ -29,25 +28,11 @@ var (
 	// HDDPaging: at 0.7 the run time of WordCount with spilling, 1.9 times; a solid-state disk "significantly
 	// outperforms" it.
 	HDDPaging = Paging{{0.1, 50}, {0.3, 20}, {0.5, 5}, {0.7, 1.9}, {0.9, 1.3}, {1, 1}}
+	// MeasuredPaging: a program that merges sorted data on a real machine that swapped to a file (studies/measured.md).
+	MeasuredPaging = Paging{{0.1, 7.169620253164556}, {0.2, 6.451898734177216}, {0.3, 5.860759493670885},
+		{0.4, 6.322784810126582}, {0.5, 5.649367088607595}, {0.6, 5.184810126582279}, {0.7, 4.669620253164557},
+		{0.8, 3.0797468354430375}, {0.9, 2.051898734177215}, {0.95, 1.3784810126582276}, {1, 1}}
 )
-
-// MeasuredPaging returns the measured curve of a program on a real machine that swapped to a file (package profile,
-// docs/profiles.md). Patterns are merge, sort, hash and scan. A size at which runs were stopped counts with the time
-// after which they were stopped.
-func MeasuredPaging(pattern string) (Paging, error) {
-	measured := profile.MeasuredPaging()
-	curve, known := measured.Curve(pattern)
-	if !known {
-		return nil, fmt.Errorf("pattern %q: has not been measured", pattern)
-	}
-	var c Paging
-	for _, p := range curve.Points {
-		if s, ok := curve.PageSlowdown(p.Share); ok {
-			c = append(c, PagingPoint{p.Share, s.Factor})
-		}
-	}
-	return c, nil
-}
 
 // Slowdown returns the run time over the run time with the whole working set in memory. Both amounts are in bytes.
 func (c Paging) Slowdown(grant, workingSet resource.Amount) float64 {

@@ -3,12 +3,6 @@
 // time, Evaluate measures the errors of the chosen model at sizes that it was not fitted to, and Model.Apply passes it
 // to the scheduler. Everything is a pure function of its arguments.
 //
-// SparkSort is a sorting task of Spark, whose settings determine how much it spills.
-//
-// MeasuredPaging has measurements of what paging costs the same programs that can spill, on a real disk. It has a curve
-// per memory access pattern, with points at shares of ideal memory and all repeats of paging and of spilling.
-// PageSlowdown and SpillSlowdown interpolate linearly between the medians; BreakEven is where the lines cross.
-//
 // History learns what a program demands when, from its past runs:
 //
 //	samples --Segment--> phases of a run --History.Observe--> --History.Estimate--> phases of the next run

@@ -1,11 +1,8 @@
 package profile
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"sort"
 	"time"
@@ -137,26 +134,6 @@ func duration(seconds float64) time.Duration {
 		return math.MaxInt64
 	}
 	return time.Duration(math.Round(seconds * 1e9))
-}
-
-// readOne reads the one JSON object of text, which must have no unknown fields, and checks it. what names it in errors.
-func readOne[T any, P interface {
-	*T
-	Check() error
-}](text []byte, what string) (T, error) {
-	var value, none T
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&value); err != nil {
-		return none, fmt.Errorf("%s: %w", what, err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return none, fmt.Errorf("%s: must be one JSON object, but more follows it", what)
-	}
-	if err := P(&value).Check(); err != nil {
-		return none, fmt.Errorf("%s: %w", what, err)
-	}
-	return value, nil
 }
 
 // Check returns an error that names the first field of m that is out of range.

@@ -18,9 +18,6 @@ type Session struct {
 	Input string // the directory in which programs run
 }
 
-// Since returns the time from the beginning of the run.
-func (s *Session) Since(t time.Time) time.Duration { return t.Sub(s.Begun) }
-
 // Run manages capacity in the folder work, calls look every interval while play runs, and removes everything
 // afterwards. play returns the CPU time of the programs that it ran. others is how many cores other work on the machine
 // used, on average; nil is unknown.

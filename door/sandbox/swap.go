@@ -9,41 +9,25 @@ import (
 	"github.com/bellows-rm/bellows/node/swap"
 )
 
-// Swap is the swap that FLEX containers use: the machine's, or made in a Place.
-type Swap struct {
-	About string
-	made  bool // in the working directory, to be removed with it
-}
-
-// OpenSwap finds swap with the given room, or makes some in dir. why says in one clause why there is none.
-func OpenSwap(dir string, size resource.Amount) (s *Swap, why string, err error) {
+// OpenSwap finds swap with the given room, or makes some in dir, and returns a sentence about it. why says in one
+// clause why there is none.
+func OpenSwap(dir string, size resource.Amount) (about, why string, err error) {
 	free, err := swapFree()
 	if err != nil {
-		return nil, "", err
+		return "", "", err
 	}
 	if free >= size {
-		return &Swap{About: "FLEX uses the swap that the machine has"}, "", nil
+		return "FLEX uses the swap that the machine has", "", nil
 	}
 	if os.Geteuid() != 0 {
-		return nil, fmt.Sprintf("%s of swap are needed, %s are free, and only root can create more",
+		return "", fmt.Sprintf("%s of swap are needed, %s are free, and only root can create more",
 			resource.FormatMemory(size), resource.FormatMemory(free)), nil
 	}
 	ledger := swap.NewLedger(swap.Machine{}, dir)
 	if _, err := ledger.CreateFile("", size); err != nil {
-		return nil, fmt.Sprintf("swap cannot be created: %v", err), nil
+		return "", fmt.Sprintf("swap cannot be created: %v", err), nil
 	}
-	return &Swap{fmt.Sprintf("FLEX uses a swap file of %s, created for the demo", resource.FormatMemory(size)), true},
-		"", nil
-}
-
-// Suffices reports whether swap of the machine, which other users may remove at any time, still has the given room.
-// Swap that was made here stays.
-func (s *Swap) Suffices(size resource.Amount) bool {
-	if s.made {
-		return true
-	}
-	free, err := swapFree()
-	return err == nil && free >= size
+	return fmt.Sprintf("FLEX uses a swap file of %s, created for the demo", resource.FormatMemory(size)), "", nil
 }
 
 // swapFree returns how much room all swap of the machine has.

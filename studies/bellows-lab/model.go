@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/cli/flags"
@@ -138,7 +137,7 @@ func tezModel() *cobra.Command {
 }
 
 func sparkModel() *cobra.Command {
-	s := profile.SparkSortDefaults(0)
+	s := framework.SparkSortDefaults(0)
 	return modelOf(s.Name(), "Model a Spark task that sorts by key: a saw-tooth", func(f *pflag.FlagSet, o *modelOptions) {
 		f.Var(flags.Memory(&s.Input), "input", "size of the serialised input")
 		f.Var(flags.Number(&s.Expansion, 0, 1000), "expansion",
@@ -233,7 +232,7 @@ func printModel(w io.Writer, r *framework.Span) error {
 		say("ideal memory %s; give --well and --under, a run each, for times", resource.FormatMemory(r.Ideal))
 		return nil
 	}
-	if s, ok := r.Task.(profile.SparkSort); ok {
+	if s, ok := r.Task.(framework.SparkSort); ok {
 		say("a byte of input takes %.2f bytes in memory", s.Expansion)
 	}
 	best := r.Best()

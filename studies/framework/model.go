@@ -9,12 +9,11 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // Task is a task of a data-parallel framework whose settings determine how much it spills with how much memory:
-// HadoopMapper, HadoopReducer, profile.SparkSort or TezReducer (YARN-ME section 2). Memory is the heap of the task, in
+// HadoopMapper, HadoopReducer, SparkSort or TezReducer (YARN-ME section 2). Memory is the heap of the task, in
 // bytes, at least 1.
 //
 // With enough memory nothing is spilled; below that, spilled bytes may rise and fall with memory.
@@ -33,7 +32,7 @@ type Task interface {
 type Run struct {
 	Memory   resource.Amount // heap of the task
 	Duration time.Duration
-	// Spilled and Spills are the spilled bytes and the number of spills, 0 if unknown. Only a profile.SparkSort without
+	// Spilled and Spills are the spilled bytes and the number of spills, 0 if unknown. Only a SparkSort without
 	// expansion needs them, of the under-sized run.
 	Spilled resource.Amount
 	Spills  int
@@ -63,7 +62,7 @@ func Fit(f Task, well, under Run) (Model, error) {
 			return Model{}, fmt.Errorf("%s: %w", r.name, err)
 		}
 	}
-	if sort, ok := f.(profile.SparkSort); ok {
+	if sort, ok := f.(SparkSort); ok {
 		var err error
 		if f, err = sort.Learn(under.Memory, under.Spilled, under.Spills); err != nil {
 			return Model{}, err
@@ -176,7 +175,7 @@ func (m Model) largest() resource.Amount {
 		return f.Input
 	case TezReducer:
 		return f.Input - resource.Amount(f.LocalShare*float64(f.Input))
-	case profile.SparkSort:
+	case SparkSort:
 		return f.Input
 	case HadoopMapper:
 		return f.Output

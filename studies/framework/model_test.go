@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
@@ -136,7 +135,7 @@ func TestFitLearnsExpansion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := m.Task.(profile.SparkSort).Expansion; math.Abs(got-2.5) > 1e-6 {
+	if got := m.Task.(SparkSort).Expansion; math.Abs(got-2.5) > 1e-6 {
 		t.Errorf("learned expansion %v, want 2.5", got)
 	}
 }
@@ -262,6 +261,6 @@ func TestPaperReducerIsASawTooth(t *testing.T) {
 }
 
 // sparkSortPaper is YARN-ME's model: the sort fills all of the memory.
-func sparkSortPaper(input resource.Amount) profile.SparkSort {
-	return profile.SparkSort{Input: input, MemoryFraction: 1, Tasks: 1}
+func sparkSortPaper(input resource.Amount) SparkSort {
+	return SparkSort{Input: input, MemoryFraction: 1, Tasks: 1}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/studies/chart"
 )
@@ -25,7 +24,7 @@ type Span struct {
 // NewSpan returns the sizes from least to the ideal memory of the task; if least is 0, from a tenth of the ideal. model
 // may be nil.
 func NewSpan(task Task, model *Model, least resource.Amount) (*Span, error) {
-	if s, ok := task.(profile.SparkSort); ok && s.Expansion == 0 {
+	if s, ok := task.(SparkSort); ok && s.Expansion == 0 {
 		return nil, errors.New("expansion: must be given without runs")
 	}
 	ideal, ok := IdealMemory(task)

@@ -6,14 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/format/jobfile"
 )
 
 // The fields printed for a job file read back as the same elasticity.
 func TestJobFieldsAreReadBack(t *testing.T) {
-	spark := profile.SparkSort{Input: 2010 * resource.MB, MemoryFraction: 1, Tasks: 1}
+	spark := SparkSort{Input: 2010 * resource.MB, MemoryFraction: 1, Tasks: 1}
 	spark.Expansion = 2
 	for _, f := range []Task{
 		HadoopMapperPaper(200*resource.MB, 2_000_000), HadoopMapperDefaults(1000*resource.MB, 2_000_000),

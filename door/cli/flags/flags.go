@@ -151,11 +151,6 @@ func parseCount[T ~int | ~int64](text string, least, most T) (T, error) {
 	return T(n), nil
 }
 
-// Counts is a flag for whole numbers from least to most, separated by commas.
-func Counts(to *[]int, least, most int) pflag.Value {
-	return list(to, "numbers", func(text string) (int, error) { return parseCount(text, least, most) }, strconv.Itoa)
-}
-
 // Seed is a flag for the seed of a random generator.
 func Seed(to *uint64) pflag.Value {
 	parse := func(text string) (uint64, error) {
@@ -172,11 +167,6 @@ func Seed(to *uint64) pflag.Value {
 func Number(to *float64, least, most float64) pflag.Value {
 	return value[float64]{to, "number", func(text string) (float64, error) { return parseNumber(text, least, most) },
 		formatNumber}
-}
-
-// Numbers is a flag for numbers from least to most, separated by commas.
-func Numbers(to *[]float64, least, most float64) pflag.Value {
-	return list(to, "numbers", func(text string) (float64, error) { return parseNumber(text, least, most) }, formatNumber)
 }
 
 func parseNumber(text string, least, most float64) (float64, error) {
@@ -247,12 +237,6 @@ func Choice(to *string, words ...string) Words {
 	return Words{words: words, value: value[string]{to, "name", func(text string) (string, error) {
 		return parseWord(text, words)
 	}, func(text string) string { return text }}}
-}
-
-// Choices is a flag for some of a few words, separated by commas.
-func Choices(to *[]string, words ...string) pflag.Value {
-	return list(to, "names", func(text string) (string, error) { return parseWord(text, words) },
-		func(text string) string { return text })
 }
 
 func parseWord(text string, words []string) (string, error) {

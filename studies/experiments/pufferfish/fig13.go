@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/studies/chart"
 	"github.com/bellows-rm/bellows/studies/experiments/lab"
+	"github.com/bellows-rm/bellows/studies/paging"
 )
 
 // pagesOrSpills returns the slowdown of the job's hot executor in a container of the given size, compared with 64 GB,
@@ -75,14 +75,14 @@ func simulatedWays(name string, j job, shares []float64) (twoWays, error) {
 
 // measuredWays returns the measurements of a small program.
 func measuredWays(pattern string, shares []float64) (twoWays, error) {
-	all := profile.MeasuredPaging()
+	all := paging.Measured()
 	c, ok := all.Curve(pattern)
 	if !ok {
 		return twoWays{}, fmt.Errorf("pattern %q: has not been measured", pattern)
 	}
 	w := twoWays{name: pattern, shares: shares}
 	for _, share := range shares {
-		spill, page := profile.Slowdown{Factor: math.NaN()}, profile.Slowdown{Factor: math.NaN()}
+		spill, page := paging.Slowdown{Factor: math.NaN()}, paging.Slowdown{Factor: math.NaN()}
 		if s, ok := c.SpillSlowdown(share); ok {
 			spill = s
 		}

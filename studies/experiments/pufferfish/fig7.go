@@ -212,7 +212,7 @@ func othersOneNode() []otherOneNode {
 			c.Machine.SwapSpeed = 200 * resource.MB
 		}},
 		{name: "paging as measured here for a program that merges", change: func(c *sim.Config) {
-			c.Machine.Paging, _ = sim.MeasuredPaging("merge")
+			c.Machine.Paging = slices.Clone(sim.MeasuredPaging)
 		}},
 		{name: "containers start at once, not with heartbeats",
 			change: func(c *sim.Config) { c.Heartbeat, c.StartsPerHeartbeat, c.CoordinatorHeartbeat = 0, 0, 0 }},

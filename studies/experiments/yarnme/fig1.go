@@ -10,6 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/studies/chart"
 	"github.com/bellows-rm/bellows/studies/experiments/lab"
 	"github.com/bellows-rm/bellows/studies/framework"
+	"github.com/bellows-rm/bellows/studies/paging"
 )
 
 // fitted returns the model of a framework's task with the given slowdown at a share of its ideal memory.
@@ -133,7 +134,7 @@ func fig1b(*lab.Lab) (*lab.Findings, error) {
 }
 
 func fig1c(*lab.Lab) (*lab.Findings, error) {
-	measured := profile.MeasuredPaging()
+	measured := paging.Measured()
 	table := lab.NewTable("Errors of the model at sizes it was not fitted to", "memory", "merge", "sort")
 	data := lab.NewTable("predictions", "program", "memory_share", "measured_s", "predicted_s", "written_bytes",
 		"computed_bytes")
@@ -206,7 +207,7 @@ func (t *twoRuns) seconds(memory resource.Amount) float64 {
 	return t.well + float64(t.spilled(memory))/t.rate
 }
 
-func fitTwoRuns(c *profile.PagingCurve) twoRuns {
+func fitTwoRuns(c *paging.Curve) twoRuns {
 	t := twoRuns{input: c.Ideal - programItself}
 	under, memory := 0.0, resource.Amount(0)
 	for _, p := range c.Points {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/format/workload"
@@ -16,10 +15,11 @@ import (
 	"github.com/bellows-rm/bellows/studies/chart"
 	"github.com/bellows-rm/bellows/studies/experiments/lab"
 	"github.com/bellows-rm/bellows/studies/framework"
+	"github.com/bellows-rm/bellows/studies/paging"
 )
 
 func fig2a(*lab.Lab) (*lab.Findings, error) {
-	spark := profile.SparkSortDefaults(10 * resource.GB)
+	spark := framework.SparkSortDefaults(10 * resource.GB)
 	spark.Expansion = 2
 	plot, data := profilePlot("Three frameworks: slowdown with less memory"),
 		lab.NewTable("profiles", "task", "memory_share", "slowdown")
@@ -60,7 +60,7 @@ func fig2a(*lab.Lab) (*lab.Findings, error) {
 }
 
 func fig2b(*lab.Lab) (*lab.Findings, error) {
-	measured := profile.MeasuredPaging()
+	measured := paging.Measured()
 	table := lab.NewTable("From which share of the ideal memory on paging is no slower than spilling", "program",
 		"share", "at 50 %: spills", "pages", "at 70 %: spills", "pages")
 	data := lab.NewTable("slowdowns", "program", "memory_share", "spilling", "paging", "paging_is_lower_bound")
@@ -114,7 +114,7 @@ func fig2b(*lab.Lab) (*lab.Findings, error) {
 	}, nil
 }
 
-func slowdown(s profile.Slowdown) string {
+func slowdown(s paging.Slowdown) string {
 	if s.AtLeast {
 		return "> " + lab.Decimals(s.Factor, 1)
 	}

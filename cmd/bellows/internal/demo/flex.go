@@ -32,11 +32,11 @@ func (d *demonstration) flex(ctx context.Context, p *Part) error {
 	if p.LeftOut = d.unsuitable(ctx, p.Node); p.LeftOut != "" || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	swap, why, err := sandbox.OpenSwap(d.work, 2*memory)
+	about, why, err := sandbox.OpenSwap(d.work, 2*memory)
 	if p.LeftOut = why; err != nil || why != "" {
 		return err
 	}
-	d.Say(swap.About)
+	d.Say(about)
 	fixed := under{about: "REGULAR containers", policy: "fair"}
 	if p.Fixed, err = d.run(ctx, &fixed, p.Node, hungryJobs(memory, cluster.Regular)); err != nil {
 		return err

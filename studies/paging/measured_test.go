@@ -1,10 +1,15 @@
-package profile
+package paging
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"github.com/bellows-rm/bellows/sim"
+)
 
 // What comes with bellows is complete, and says what studies/measured.md says of it.
 func TestMeasuredPaging(t *testing.T) {
-	p := MeasuredPaging()
+	p := Measured()
 	if p.Date == "" || p.Device == "" || p.Kernel == "" || p.Swap != "file" {
 		t.Errorf("when and where: %+v", p)
 	}
@@ -36,5 +41,23 @@ func TestMeasuredPaging(t *testing.T) {
 				t.Errorf("%s at %v: paging is cheaper, studies/measured.md says nowhere below 94 %%", c.Pattern, at.Share)
 			}
 		}
+	}
+}
+
+// The simulator's curve is that of the program that merges.
+func TestCurveOfTheSimulator(t *testing.T) {
+	p := Measured()
+	curve, ok := p.Curve("merge")
+	if !ok {
+		t.Fatal("merge has not been measured")
+	}
+	var want sim.Paging
+	for _, at := range curve.Points {
+		if s, ok := curve.PageSlowdown(at.Share); ok {
+			want = append(want, sim.PagingPoint{Resident: at.Share, Slowdown: s.Factor})
+		}
+	}
+	if !slices.Equal(sim.MeasuredPaging, want) {
+		t.Errorf("the simulator has %v, measured were %v", sim.MeasuredPaging, want)
 	}
 }

@@ -1,6 +1,11 @@
-package profile
+// Package paging has measurements of what less memory costs programs that can spill, when they spill and when the
+// kernel pages, on a real disk: a curve per way of using memory, with points at shares of ideal memory and all repeats.
+// PageSlowdown and SpillSlowdown interpolate linearly between the medians; BreakEven is where the lines cross.
+package paging
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -9,20 +14,20 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// Paging is one series of measurements: the cost of less memory for a program that spills by itself, and for the same
+// Series is one series of measurements: the cost of less memory for a program that spills by itself, and for the same
 // program if it is run as if it had enough memory while the kernel pages (YARN-ME, Fig. 2b; Pufferfish, Fig. 13).
-// MeasuredPaging returns the one that comes with bellows.
-type Paging struct {
-	Date   string        `json:"date"`   // day of the measurement, YYYY-MM-DD
-	Swap   string        `json:"swap"`   // kind of swap: "file"
-	Device string        `json:"device"` // kind of the device of spill files and swap
-	Kernel string        `json:"kernel"`
-	Note   string        `json:"note,omitempty"` // further facts needed to judge it
-	Curves []PagingCurve `json:"curves"`
+// Measured returns ours.
+type Series struct {
+	Date   string  `json:"date"`   // day of the measurement, YYYY-MM-DD
+	Swap   string  `json:"swap"`   // kind of swap: "file"
+	Device string  `json:"device"` // kind of the device of spill files and swap
+	Kernel string  `json:"kernel"`
+	Note   string  `json:"note,omitempty"` // further facts needed to judge it
+	Curves []Curve `json:"curves"`
 }
 
-// PagingCurve is the measurements of one program.
-type PagingCurve struct {
+// Curve is the measurements of one program.
+type Curve struct {
 	// Pattern is its memory access: merge, sort, hash or scan.
 	Pattern string `json:"pattern"`
 	// Ideal is the size of the container in which it neither spills nor pages, in bytes; IdealSeconds is the median run
@@ -30,11 +35,11 @@ type PagingCurve struct {
 	Ideal        resource.Amount `json:"ideal_memory_bytes"`
 	IdealSeconds float64         `json:"ideal_duration_s"`
 	// Points are in ascending order of share, the last at share 1.
-	Points []PagingPoint `json:"points"`
+	Points []Point `json:"points"`
 }
 
-// PagingPoint is the measurements at one size of the container.
-type PagingPoint struct {
+// Point is the measurements at one size of the container.
+type Point struct {
 	Share float64 `json:"share"` // container over Ideal, above 0, at most 1
 	Spill Times   `json:"spill"`
 	Page  Times   `json:"page"`
@@ -89,13 +94,21 @@ func (t Times) sorted() []float64 {
 	return all
 }
 
-// ReadPaging reads a series of measurements from its JSON form. The error names the field, the value and the limit.
-func ReadPaging(text []byte) (Paging, error) {
-	return readOne[Paging](text, "paging")
+// Read reads a series of measurements from its JSON form. The error names the field, the value and the limit.
+func Read(text []byte) (p Series, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil {
+		return Series{}, err
+	}
+	if err := p.Check(); err != nil {
+		return Series{}, err
+	}
+	return p, nil
 }
 
 // Check returns an error that names the first field of p that is out of range.
-func (p *Paging) Check() error {
+func (p *Series) Check() error {
 	if p.Swap == "" {
 		return errors.New("swap: must be given")
 	}
@@ -108,7 +121,7 @@ func (p *Paging) Check() error {
 }
 
 // Check returns an error that names the first field of c that is out of range.
-func (c *PagingCurve) Check() error {
+func (c *Curve) Check() error {
 	switch {
 	case c.Pattern == "":
 		return errors.New("pattern: must be given")
@@ -137,6 +150,12 @@ func (c *PagingCurve) Check() error {
 	return nil
 }
 
+// maxMemory and maxSeconds bound what is read.
+const (
+	maxMemory  resource.Amount = 1 << 52
+	maxSeconds                 = math.MaxInt64 / 4 / 1e9
+)
+
 func positive(seconds float64) bool { return seconds > 0 && seconds <= maxSeconds }
 
 // Slowdown is a run time over the run time in the ideal container.
@@ -148,16 +167,16 @@ type Slowdown struct {
 // PageSlowdown returns the slowdown by paging at a share of ideal memory, interpolated linearly between the two
 // measured shares around it. At 1 and above it is 1. ok is false below the smallest known measured share: nothing is
 // extrapolated.
-func (c *PagingCurve) PageSlowdown(share float64) (s Slowdown, ok bool) {
-	return c.slowdown(share, func(p PagingPoint) Times { return p.Page })
+func (c *Curve) PageSlowdown(share float64) (s Slowdown, ok bool) {
+	return c.slowdown(share, func(p Point) Times { return p.Page })
 }
 
 // SpillSlowdown is PageSlowdown for spilling.
-func (c *PagingCurve) SpillSlowdown(share float64) (s Slowdown, ok bool) {
-	return c.slowdown(share, func(p PagingPoint) Times { return p.Spill })
+func (c *Curve) SpillSlowdown(share float64) (s Slowdown, ok bool) {
+	return c.slowdown(share, func(p Point) Times { return p.Spill })
 }
 
-func (c *PagingCurve) slowdown(share float64, of func(PagingPoint) Times) (s Slowdown, ok bool) {
+func (c *Curve) slowdown(share float64, of func(Point) Times) (s Slowdown, ok bool) {
 	if share >= 1 {
 		return Slowdown{Factor: 1}, true
 	}
@@ -183,7 +202,7 @@ func (c *PagingCurve) slowdown(share float64, of func(PagingPoint) Times) (s Slo
 // BreakEven returns the share of ideal memory from which on, up to the ideal, paging is no slower than spilling: where
 // the lines between the medians cross. If paging is no slower at any measured share, it is the smallest of them. ok is
 // false if spilling is faster at the largest measured share below the ideal, or paging was killed there.
-func (c *PagingCurve) BreakEven() (share float64, ok bool) {
+func (c *Curve) BreakEven() (share float64, ok bool) {
 	above, last := 0.0, 1.0
 	for i := len(c.Points) - 1; i >= 0; i-- {
 		p := c.Points[i]
@@ -207,7 +226,7 @@ func (c *PagingCurve) BreakEven() (share float64, ok bool) {
 
 // lost is the difference between the slowdowns by paging and by spilling, in multiples of the ideal run time. If paging
 // is no slower, lost is not positive, and pages is true. If paging does not work, lost is infinite.
-func (p PagingPoint) lost(ideal float64) (slower float64, pages bool) {
+func (p Point) lost(ideal float64) (slower float64, pages bool) {
 	switch {
 	case !p.Page.Known() || p.Page.Failures > 0:
 		return math.Inf(1), false
@@ -222,7 +241,7 @@ func (p PagingPoint) lost(ideal float64) (slower float64, pages bool) {
 }
 
 // Curve returns the measurements of a pattern.
-func (p *Paging) Curve(pattern string) (*PagingCurve, bool) {
+func (p *Series) Curve(pattern string) (*Curve, bool) {
 	for i := range p.Curves {
 		if p.Curves[i].Pattern == pattern {
 			return &p.Curves[i], true

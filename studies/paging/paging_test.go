@@ -1,4 +1,4 @@
-package profile
+package paging
 
 import (
 	"encoding/json"
@@ -11,12 +11,12 @@ import (
 
 func ran(seconds ...float64) Times { return Times{Seconds: seconds} }
 
-func point(share, spill, page float64) PagingPoint {
-	return PagingPoint{Share: share, Spill: ran(spill), Page: ran(page)}
+func point(share, spill, page float64) Point {
+	return Point{Share: share, Spill: ran(spill), Page: ran(page)}
 }
 
-func curve(points ...PagingPoint) PagingCurve {
-	return PagingCurve{Pattern: "merge", Ideal: 1 << 28, IdealSeconds: 1, Points: append(points, point(1, 1, 1))}
+func curve(points ...Point) Curve {
+	return Curve{Pattern: "merge", Ideal: 1 << 28, IdealSeconds: 1, Points: append(points, point(1, 1, 1))}
 }
 
 func TestBreakEven(t *testing.T) {
@@ -28,7 +28,7 @@ func TestBreakEven(t *testing.T) {
 	cannotSpill.Spill = Times{Failed: "exit status 3", Failures: 2}
 	for _, tt := range []struct {
 		name string
-		c    PagingCurve
+		c    Curve
 		want float64
 		ok   bool
 	}{
@@ -53,7 +53,7 @@ func TestBreakEven(t *testing.T) {
 func TestPagingLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(t, "points")
-		var points []PagingPoint
+		var points []Point
 		for i := range n {
 			seconds := rapid.Float64Range(1, 30)
 			points = append(points, point(float64(i+1)/float64(n+1), seconds.Draw(t, "spill"), seconds.Draw(t, "page")))
@@ -100,15 +100,14 @@ func TestNothingIsExtrapolated(t *testing.T) {
 
 func TestReadPagingRefuses(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
-		{`{"swap":""}`, "paging: swap: must be given"},
+		{`{"swap":""}`, "swap: must be given"},
 		{`{"swap":"file","speed":3}`, `unknown field "speed"`},
-		{`{"swap":"file"} x`, "must be one JSON object"},
 		{`{"swap":"file","curves":[{"pattern":"a","ideal_memory_bytes":1,"ideal_duration_s":1,"points":[{"share":0.5}]}]}`,
 			"curves[0].points: must end at share 1"},
 		{`{"swap":"file","curves":[{"pattern":"a","ideal_memory_bytes":0}]}`, "curves[0].ideal_memory_bytes 0: must be 1 to"},
 		{`{"swap":"file","curves":[{"pattern":"a","ideal_memory_bytes":1,"ideal_duration_s":1,"points":[{"share":1,"page":{"seconds_each":[-1]}}]}]}`, "curves[0].points[0]: seconds_each -1"},
 	} {
-		if _, err := ReadPaging([]byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := Read([]byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.text, err, tt.want)
 		}
 	}
@@ -117,7 +116,7 @@ func TestReadPagingRefuses(t *testing.T) {
 func FuzzReadPaging(f *testing.F) {
 	f.Add([]byte(`{"date":"2026-01-01","swap":"file","curves":[{"pattern":"a","ideal_memory_bytes":1,"ideal_duration_s":1,"points":[{"share":0.5,"page":{"given_up_after_s":3}},{"share":1,"page":{"seconds_each":[1]}}]}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p, err := ReadPaging(text)
+		p, err := Read(text)
 		if err != nil {
 			return
 		}
@@ -136,7 +135,7 @@ func FuzzReadPaging(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadPaging(again); err != nil {
+		if _, err := Read(again); err != nil {
 			t.Errorf("what was written cannot be read: %v", err)
 		}
 	})

@@ -1,9 +1,10 @@
-package profile
+package framework
 
 import (
 	"errors"
 	"fmt"
 
+	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
@@ -65,7 +66,7 @@ func (s SparkSort) Buffer(memory resource.Amount) resource.Amount {
 // SpilledBytes returns the bytes written to disk for lack of memory; memory is the heap. Expansion must be known.
 func (s SparkSort) SpilledBytes(memory resource.Amount) resource.Amount {
 	inMemory := resource.Amount(s.Expansion * float64(s.Input))
-	return min(s.Input, resource.Amount(float64(SpilledWhole(inMemory, s.Buffer(memory)))/s.Expansion))
+	return min(s.Input, resource.Amount(float64(profile.SpilledWhole(inMemory, s.Buffer(memory)))/s.Expansion))
 }
 
 // Learn returns s with its expansion; an unknown expansion is learned from an under-sized run: with a heap of memory
