@@ -37,16 +37,19 @@ func (r *run) holdStill(t *task, still bool) {
 	if t.flow == nil {
 		r.becomeFlow(t)
 	}
-	f := t.flow
-	if f.held == still {
-		return
+	if t.flow.held != still {
+		t.flow.held = still
+		r.reslow(t)
 	}
-	f.held = still
+}
+
+// reslow makes a flow go on as fast as what is wanted of its task allows, after that has changed.
+func (r *run) reslow(t *task) {
+	f, here := t.flow, &r.nodes[t.node]
 	if f.flexible {
 		r.repace(t.container)
 		return
 	}
-	here := &r.nodes[t.node]
 	here.demand = here.demand.Sub(f.demand)
 	f.slow(1)
 	r.setPace(t, f.speed)

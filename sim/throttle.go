@@ -77,19 +77,8 @@ func (r *run) rebound(t *task) bool {
 		}
 		r.becomeFlow(t)
 	}
-	f := t.flow
-	f.bound = t.bound
-	switch {
-	case t.ending != 0: // it is over
-	case f.flexible:
-		r.repace(t.container)
-	default:
-		here := &r.nodes[t.node]
-		here.demand = here.demand.Sub(f.demand)
-		f.slow(1)
-		r.setPace(t, f.speed)
-		here.demand = here.demand.Add(f.demand)
-		r.unsettle(t.node)
+	if t.flow.bound = t.bound; t.ending == 0 { // else it is over
+		r.reslow(t)
 	}
 	return true
 }
