@@ -147,7 +147,7 @@ func (g *gate) count(j *JobState) (waits bool) {
 	}
 	for i := j.passed; i < len(j.Progress); i++ {
 		s := &j.Progress[i]
-		if s.Withheld = min(s.Withheld, s.Pending); j.paused.all {
+		if s.Withheld = min(s.Withheld, s.Pending); j.PausedWhole() {
 			s.Withheld = s.Pending
 		}
 	}

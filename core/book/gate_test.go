@@ -329,9 +329,9 @@ func TestRandomQuotas(t *testing.T) {
 			switch what := number("what", 0, 9); {
 			case what == 0:
 				step(cluster.Event{Kind: cluster.JobCancelled, Job: j.ID})
-			case what == 1 && !j.paused.all:
+			case what == 1 && !j.PausedWhole():
 				step(cluster.Event{Kind: cluster.JobPaused, Job: j.ID})
-			case what <= 2 && j.paused.all:
+			case what <= 2 && j.PausedWhole():
 				step(cluster.Event{Kind: cluster.JobResumed, Job: j.ID})
 			case what == 3:
 				q = quotas()
@@ -342,10 +342,10 @@ func TestRandomQuotas(t *testing.T) {
 				switch {
 				case !task.Running:
 					step(cluster.Event{Kind: cluster.DecisionDone, Task: task.ID})
-				case what == 4 && len(j.paused.tasks) == 0:
+				case what == 4 && len(j.paused.parts) == 0:
 					step(cluster.Event{Kind: cluster.JobPaused, Job: j.ID, Task: task.ID})
-				case what == 5 && len(j.paused.tasks) > 0:
-					step(cluster.Event{Kind: cluster.JobResumed, Job: j.ID, Task: j.paused.tasks[0]})
+				case what == 5 && len(j.paused.parts) > 0:
+					step(cluster.Event{Kind: cluster.JobResumed, Job: j.ID, Task: j.paused.parts[0].task})
 				default:
 					step(cluster.Event{Kind: cluster.TaskEnded, Task: task.ID,
 						Outcome: rapid.SampledFrom([]cluster.Outcome{cluster.Succeeded, cluster.Failed, cluster.Lost}).Draw(rt,

@@ -116,19 +116,18 @@ func (s *Snapshot) goOnAsTold() {
 // inventory returns the submission of j, its pauses, and the ends of its tasks, as of now.
 func (j *JobState) inventory(now timeline.Time) (all []cluster.Event) {
 	spec := *j.Job
-	if spec.Held = j.paused.all; j.grown {
+	if spec.Held = j.PausedWhole(); j.grown {
 		spec.Stages = slices.Clone(spec.Stages) // they change when j grows
 	}
 	closed := !j.Open && slices.ContainsFunc(j.Stages, func(s cluster.Stage) bool { return s.Tasks == 0 })
 	spec.Open = j.Open || closed || j.Drives // No closed job is submitted with empty stages.
 	all = append(all, cluster.Event{Kind: cluster.JobSubmitted, Job: j.ID, NewJob: &spec})
-	if j.paused.all && j.paused.allOut {
-		all = append(all, cluster.Event{Kind: cluster.JobPaused, Job: j.ID, Found: &cluster.Condition{PageOut: true}})
-	}
-	for _, id := range j.paused.tasks {
-		e := cluster.Event{Kind: cluster.JobPaused, Job: j.ID, Task: id}
-		e.SetCondition(cluster.Condition{PageOut: slices.Contains(j.paused.tasksOut, id)})
-		all = append(all, e)
+	for _, p := range j.paused.parts {
+		if p.pageOut || p.task != (cluster.TaskID{}) { // the submission says whether the whole job is paused
+			e := cluster.Event{Kind: cluster.JobPaused, Job: j.ID, Task: p.task}
+			e.SetCondition(cluster.Condition{PageOut: p.pageOut})
+			all = append(all, e)
+		}
 	}
 	if j.Drives {
 		if demands := j.demands(); len(demands) > 0 {

@@ -113,7 +113,7 @@ func (j *JobState) MayStart(stage int) int {
 
 // open reports whether neither another stage nor a pause keeps the tasks of a stage from starting.
 func (j *JobState) open(stage int) bool {
-	return j.Progress[stage].parentsLeft == 0 && !j.paused.all && (j.Steered || j.Stages[stage].Coordinator)
+	return j.Progress[stage].parentsLeft == 0 && !j.PausedWhole() && (j.Steered || j.Stages[stage].Coordinator)
 }
 
 // Pending returns how many tasks of stages other than coordinators have not started.

@@ -11,32 +11,41 @@ import (
 // paused says which part of a job its owner has paused: no task of that part starts, and its running tasks are
 // suspended.
 type paused struct {
-	all   bool
-	tasks []cluster.TaskID // paused one by one, in that order
-	// allOut and tasksOut say of which of these the memory is to be paged out.
-	allOut   bool
-	tasksOut []cluster.TaskID
+	parts []pausedPart // each once: the whole job first, then tasks in the order in which they were paused
 	// unmet says that running tasks of the job may lack an order to suspend or to resume them.
 	unmet bool
 }
 
-func (p *paused) task(id cluster.TaskID) bool { return slices.Contains(p.tasks, id) }
+// pausedPart is one task, or the whole job if the task is zero. pageOut says that its memory is to be paged out.
+type pausedPart struct {
+	task    cluster.TaskID
+	pageOut bool
+}
 
-func (p *paused) notOut(id cluster.TaskID) {
-	p.tasksOut = slices.DeleteFunc(p.tasksOut, func(t cluster.TaskID) bool { return t == id })
+// part returns a part that was paused; nil if it was not. It may be paused with the whole job.
+func (p *paused) part(id cluster.TaskID) *pausedPart {
+	for i := range p.parts {
+		if p.parts[i].task == id {
+			return &p.parts[i]
+		}
+	}
+	return nil
 }
 
 // Paused reports whether a task of j is paused, by itself or with the whole job.
-func (j *JobState) Paused(id cluster.TaskID) bool { return j.paused.all || j.paused.task(id) }
+func (j *JobState) Paused(id cluster.TaskID) bool { return j.PausedWhole() || j.paused.part(id) != nil }
 
 // pagesOut reports whether the memory of a task of j is to be paged out while the task is paused.
 func (j *JobState) pagesOut(id cluster.TaskID) bool {
-	p := &j.paused
-	return p.all && p.allOut || slices.Contains(p.tasksOut, id)
+	return slices.ContainsFunc(j.paused.parts, func(p pausedPart) bool {
+		return p.pageOut && (p.task == id || p.task == cluster.TaskID{})
+	})
 }
 
 // PausedWhole reports whether the whole job is paused.
-func (j *JobState) PausedWhole() bool { return j.paused.all }
+func (j *JobState) PausedWhole() bool {
+	return len(j.paused.parts) > 0 && j.paused.parts[0].task == cluster.TaskID{}
+}
 
 // pausable returns the job of an event that pauses or resumes it, or one of its tasks.
 func (s *Snapshot) pausable(id cluster.JobID, task cluster.TaskID) (*JobState, error) {
@@ -44,7 +53,7 @@ func (s *Snapshot) pausable(id cluster.JobID, task cluster.TaskID) (*JobState, e
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("job %d: not here, or already ended", id)
-	case task.Job == 0:
+	case task == cluster.TaskID{}:
 		return j, nil
 	case j.Drives:
 		return nil, fmt.Errorf("task %s: job %d starts its own tasks: it can be paused as a whole", task, id)
@@ -62,28 +71,17 @@ func (s *Snapshot) pauseWork(id cluster.JobID, task cluster.TaskID, pageOut bool
 	if err != nil {
 		return err
 	}
-	p := &j.paused
-	whole := task.Job == 0
-	already := whole && p.all || !whole && p.task(task)
-	out := whole && p.allOut || !whole && slices.Contains(p.tasksOut, task)
-	switch {
-	case already && out == pageOut:
+	switch was := j.paused.part(task); {
+	case was != nil && was.pageOut == pageOut:
 		return fmt.Errorf("job %d, task %s: is paused already", id, task)
-	case already:
-	case whole:
-		p.all = true
+	case was != nil:
+		was.pageOut = pageOut
+	case task.Job == 0:
+		j.paused.parts = slices.Insert(j.paused.parts, 0, pausedPart{pageOut: pageOut})
 		s.giveBack(j)
 	default:
-		p.tasks = append(p.tasks, task)
+		j.paused.parts = append(j.paused.parts, pausedPart{task, pageOut})
 		j.Progress[task.Stage].hold(task.Index)
-	}
-	switch {
-	case whole:
-		p.allOut = pageOut
-	case pageOut:
-		p.tasksOut = append(p.tasksOut, task)
-	default:
-		p.notOut(task)
 	}
 	s.repaused(j)
 	return nil
@@ -92,16 +90,14 @@ func (s *Snapshot) pauseWork(id cluster.JobID, task cluster.TaskID, pageOut bool
 // resumeWork records the end of a pause of a job, or of one of its tasks.
 func (s *Snapshot) resumeWork(now timeline.Time, id cluster.JobID, task cluster.TaskID) error {
 	j, err := s.pausable(id, task)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case task.Job == 0 && !j.paused.all || task.Job != 0 && !j.paused.task(task):
+	}
+	if j.paused.part(task) == nil {
 		return fmt.Errorf("job %d, task %s: is not paused", id, task)
-	case task.Job == 0:
-		j.paused.all, j.paused.allOut = false, false
-	default:
-		j.paused.tasks = slices.DeleteFunc(j.paused.tasks, func(t cluster.TaskID) bool { return t == task })
-		j.paused.notOut(task)
+	}
+	j.paused.parts = slices.DeleteFunc(j.paused.parts, func(p pausedPart) bool { return p.task == task })
+	if task.Job != 0 {
 		p := &j.Progress[task.Stage]
 		if at := slices.Index(p.held, task.Index); at >= 0 {
 			p.held = slices.Delete(p.held, at, at+1)

@@ -112,7 +112,7 @@ func (j *JobState) retryDue(p *Plan) {
 // resumeAttempts makes a task whose pause between attempts is over pending, or held if its owner has paused it.
 func (j *JobState) resumeAttempts(stage, index int32) {
 	p := &j.Progress[stage]
-	if j.paused.task(cluster.TaskID{Job: j.ID, Stage: stage, Index: index}) {
+	if j.paused.part(cluster.TaskID{Job: j.ID, Stage: stage, Index: index}) != nil {
 		p.held = append(p.held, index)
 		return
 	}
@@ -140,7 +140,7 @@ func (p *Plan) wakeForRetry() {
 func (j *JobState) whyRetry(stage int) (why cluster.Reason, ok bool) {
 	p := &j.Progress[stage]
 	next := p.later[0]
-	if j.paused.task(cluster.TaskID{Job: j.ID, Stage: int32(stage), Index: next.index}) {
+	if j.paused.part(cluster.TaskID{Job: j.ID, Stage: int32(stage), Index: next.index}) != nil {
 		return cluster.Because(cluster.PausedByOwner), true
 	}
 	return cluster.BecauseRetryLater(p.attempts[next.index]+1, next.at), true

@@ -225,7 +225,10 @@ func (s *Snapshot) submit(job *cluster.Job) error {
 		return err
 	}
 	j := &JobState{Job: job, Slot: s.takeSlot(), Progress: make([]StageState, len(job.Stages)), Steered: true,
-		Since: job.Submitted, paused: paused{all: job.Held}}
+		Since: job.Submitted}
+	if job.Held {
+		j.paused.parts = []pausedPart{{}}
+	}
 	for i := range job.Stages {
 		p := &j.Progress[i]
 		if job.Drives {
@@ -625,7 +628,7 @@ func (s *Snapshot) fail(now, ended timeline.Time, j *JobState, id cluster.TaskID
 			return
 		}
 	}
-	if j.paused.task(id) {
+	if j.paused.part(id) != nil {
 		p.held = append(p.held, id.Index)
 		return
 	}

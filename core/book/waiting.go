@@ -44,7 +44,7 @@ func (j *JobState) whyNotRunnable() (why cluster.Reason, ok bool) {
 		if j.Status.Ended() || p.Pending+len(p.held)+len(p.later) == 0 {
 			continue
 		}
-		if j.paused.all || len(p.held) > 0 {
+		if j.PausedWhole() || len(p.held) > 0 {
 			return cluster.Because(cluster.PausedByOwner), true
 		}
 		if !j.Steered && !j.Stages[i].Coordinator {
