@@ -52,9 +52,9 @@ type box struct {
 	was     resource.Vector
 	why     cluster.Reason
 	byPhase bool
-	// throttle is what was carried out last, throttles, holds and resizes are the orders that have not been carried out.
-	throttle                  cluster.Decision
-	throttles, holds, resizes []cluster.Order
+	// throttle is what was carried out last; orders are those of each field that have not been carried out.
+	throttle cluster.Decision
+	orders   [cluster.NumWantFields][]cluster.Order
 }
 
 // session is the machine as one driver sees it.
@@ -79,10 +79,10 @@ func (m *machine) connect() *session {
 	node := cluster.Node{Name: "n1", Capacity: resource.Of(4000, resource.GiB)}
 	s.events <- cluster.Event{Kind: cluster.NodeJoined, NewNode: &node}
 	for id, b := range m.running {
-		if n := len(b.holds); n > 0 && m.random.IntN(2) == 0 {
-			b.engine, b.until, b.pageOut = b.holds[n-1].By, b.holds[n-1].At, b.holds[n-1].PageOut // it was recorded
+		if holds := b.orders[cluster.WantHold]; len(holds) > 0 && m.random.IntN(2) == 0 {
+			b.carriesOut(cluster.WantHold, &holds[len(holds)-1].Decision, false) // it was recorded
 		}
-		b.throttles, b.holds, b.resizes, b.told = nil, nil, nil, b.heldBy()
+		b.orders, b.told = [cluster.NumWantFields][]cluster.Order{}, b.heldBy()
 		e := cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Grant: b.grant, Launched: 1, By: b.told}
 		found := cluster.Condition{HeldBy: b.engine, HeldUntil: b.until, PageOut: b.pageOut, Out: b.out, Was: b.was,
 			Why: b.why, ByPhase: b.byPhase}
@@ -155,39 +155,27 @@ func (s *session) Apply(orders []cluster.Order) {
 		case o.Kind == cluster.Kill:
 			b.once.Do(func() { close(b.kill) })
 		default:
-			orders, done := &b.throttles, b.throttled
-			switch o.Kind {
-			case cluster.Suspend, cluster.Resume:
-				orders, done = &b.holds, b.heldFor
-			case cluster.Resize:
-				orders, done = &b.resizes, b.resized
-			}
+			f, _ := o.Kind.Sets()
 			s.mu.Lock()
-			*orders = append(*orders, o)
+			b.orders[f] = append(b.orders[f], o)
 			s.mu.Unlock()
-			go s.slow(o.Container, b, orders, done)
+			go s.slow(o.Container, b, f)
 		}
 	}
 }
 
-// throttled notes that a throttle was carried out, or failed.
-func (b *box) throttled(o cluster.Decision, failed bool) {
-	if b.throttle = o; failed {
+// carriesOut notes that an order was carried out. If it failed, the container is as before, but not throttled. What a
+// container gets whose memory is out is not in memory either.
+func (b *box) carriesOut(f cluster.WantField, o *cluster.Decision, failed bool) {
+	switch {
+	case f == cluster.WantBound && failed:
 		b.throttle = cluster.Decision{}
-	}
-}
-
-// heldFor notes that an order to stand still or to go on was carried out; if it failed, the container is as before.
-func (b *box) heldFor(o cluster.Decision, failed bool) {
-	if !failed {
+	case failed:
+	case f == cluster.WantBound:
+		b.throttle = *o
+	case f == cluster.WantHold:
 		b.engine, b.until, b.pageOut = o.By, o.At, o.PageOut
-	}
-}
-
-// resized notes that an order to resize was carried out; if it failed, the container is as before. What a container
-// gets whose memory is out is not in memory either.
-func (b *box) resized(o cluster.Decision, failed bool) {
-	if !failed {
+	case f == cluster.WantSize:
 		if b.out > 0 {
 			b.out = max(0, b.out+o.Grant[resource.Memory]-b.grant[resource.Memory])
 		}
@@ -195,9 +183,9 @@ func (b *box) resized(o cluster.Decision, failed bool) {
 	}
 }
 
-// slow carries out the orders of a container after a while: of several, the last. Of a container that has ended, it
-// may answer one all the same.
-func (s *session) slow(id cluster.ContainerID, b *box, orders *[]cluster.Order, done func(cluster.Decision, bool)) {
+// slow carries out the orders of a field after a while: of several, the last. Of a container that has ended, it may
+// answer one all the same.
+func (s *session) slow(id cluster.ContainerID, b *box, f cluster.WantField) {
 	s.mu.Lock()
 	pause := time.Duration(s.random.IntN(2000)) * time.Millisecond
 	s.mu.Unlock()
@@ -211,14 +199,14 @@ func (s *session) slow(id cluster.ContainerID, b *box, orders *[]cluster.Order, 
 	if s.machine.session != s || s.running[id] != b && !late {
 		return // The driver is gone, or the end answers.
 	}
-	for len(*orders) > 0 {
-		o := (*orders)[0]
+	for len(b.orders[f]) > 0 {
+		o := b.orders[f][0]
 		e := cluster.Event{Kind: cluster.DecisionSuperseded, Task: id.Task, Run: id.Run, Decision: o.ID}
-		if *orders = (*orders)[1:]; len(*orders) == 0 {
+		if b.orders[f] = b.orders[f][1:]; len(b.orders[f]) == 0 {
 			if e.Kind = cluster.DecisionDone; fails {
 				e.Kind = cluster.DecisionFailed
 			}
-			if done(o.Decision, fails); first {
+			if b.carriesOut(f, &o.Decision, fails); first {
 				s.tellStillness(id, b)
 			}
 		}

@@ -552,7 +552,7 @@ func TestRandomHistory(t *testing.T) {
 	})
 }
 
-// orders are the orders to throttle, suspend and resume each task, oldest first.
+// orders are those that set what is wanted of each task, oldest first.
 type orders map[cluster.TaskID][]order
 
 type order struct {
@@ -562,14 +562,14 @@ type order struct {
 
 func (o orders) add(decisions []cluster.Decision) {
 	for _, d := range decisions {
-		if d.Kind == cluster.Throttle || d.Kind == cluster.Suspend || d.Kind == cluster.Resume {
+		if _, sets := d.Kind.Sets(); sets {
 			o[d.Task] = append(o[d.Task], order{Decision: d})
 		}
 	}
 }
 
 // answer checks whether an event was accepted (err is nil): an answer is if its order is open, but not that the
-// newest order of its kind is superseded. An older one may be, also after the newest was answered. The end of a task
+// newest order of its field is superseded. An older one may be, also after the newest was answered. The end of a task
 // answers its orders.
 func (o orders) answer(t *rapid.T, s *Snapshot, e *cluster.Event, err error) {
 	defer maps.DeleteFunc(o, func(id cluster.TaskID, _ []order) bool { return s.task(id) == nil })
@@ -585,8 +585,10 @@ func (o orders) answer(t *rapid.T, s *Snapshot, e *cluster.Event, err error) {
 		}
 		return
 	}
+	field, _ := all[at].Kind.Sets()
 	newest := !slices.ContainsFunc(all[at+1:], func(d order) bool {
-		return (d.Kind == cluster.Throttle) == (all[at].Kind == cluster.Throttle)
+		later, _ := d.Kind.Sets()
+		return later == field
 	})
 	if accepts := !newest || e.Kind != cluster.DecisionSuperseded; accepts != (err == nil) {
 		t.Fatalf("%+v: %v, and it answers %+v of %+v", e, err, all[at], all)
@@ -611,6 +613,9 @@ func anyEvent(t *rapid.T, s *Snapshot) cluster.Event {
 			}
 			if task.Hold != nil && number("answers a hold", 0, 4) == 0 {
 				newest = task.Hold.Decision
+			}
+			if task.Resized != nil && number("answers a resize", 0, 4) == 0 {
+				newest = task.Resized.Decision
 			}
 			if newest != 0 { // possible or not
 				return cluster.Event{Kind: rapid.SampledFrom([]cluster.EventKind{cluster.DecisionDone, cluster.DecisionFailed,
@@ -723,7 +728,7 @@ func decideAnything(t *rapid.T, p *Plan) {
 		}
 		j, n := p.Jobs[number("chosen job", 0, len(p.Jobs)-1)], p.Nodes[number("chosen node", 0, len(p.Nodes)-1)]
 		stage, ready := j.NextStage()
-		switch number("decision", 0, 9) {
+		switch number("decision", 0, 10) {
 		case 0:
 			if ready && !n.Gone && j.Stages[stage].Ideal.FitsIn(n.Free) {
 				memory := j.Stages[stage].Ideal[resource.Memory]
@@ -770,6 +775,16 @@ func decideAnything(t *rapid.T, p *Plan) {
 		case 9:
 			if asks := !n.Asking(); !n.Gone && p.Ask(n, known{}, cluster.Because(cluster.PreemptionDue)) != asks {
 				t.Fatalf("asked about node %d: %v", n.ID, !asks)
+			}
+		case 10:
+			if len(n.Tasks) > 0 && n.Tasks[0].Running && !n.Tasks[0].Steers {
+				task := n.Tasks[0]
+				grant := task.Grant.With(resource.CPU, resource.Amount(number("millicores", 1, 2000))).With(resource.Memory,
+					min(resource.Amount(number("half gigabytes", 1, 4))*resource.GB/2,
+						task.Grant[resource.Memory]+max(0, n.Spare()[resource.Memory])))
+				if grant.FitsIn(n.Room()) {
+					p.Resize(task, grant, cluster.BecausePhaseDemands(0, grant))
+				}
 			}
 		}
 	}
