@@ -114,7 +114,7 @@ func blockersWords(all []Blocker, lacks resource.Kind) string {
 				amount += " are held"
 			}
 		}
-		parts = append(parts, amount+" by "+b.words(lacks, held))
+		parts = append(parts, amount+" by "+blockerWords(b, lacks, held))
 	}
 	if rest > 0 {
 		parts = append(parts, lacks.Format(resource.Amount(rest))+" by others")
@@ -125,7 +125,7 @@ func blockersWords(all []Blocker, lacks resource.Kind) string {
 	return " " + strings.Join(parts, ", ") + "."
 }
 
-func (b *Blocker) words(lacks resource.Kind, held int64) (text string) {
+func blockerWords(b *Blocker, lacks resource.Kind, held int64) (text string) {
 	switch {
 	case b.OtherUsers:
 		return "jobs of other users"

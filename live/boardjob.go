@@ -50,7 +50,7 @@ func (b *boardJob) task(id cluster.TaskID) *boardTask {
 
 func (b *boardJob) taskAt(id cluster.TaskID) (at int, here bool) {
 	return slices.BinarySearchFunc(b.tasks, id, func(t *boardTask, id cluster.TaskID) int {
-		return compareTasks(t.Task.Task, id)
+		return t.Task.Task.Compare(id)
 	})
 }
 
@@ -172,7 +172,7 @@ func (j *job) shownAs(was *boardJob) *boardJob {
 		Submitted: instant(j.Submitted), Input: j.Request.Input, App: j.Request.Job.App, AppDerived: j.appDerived(),
 		DeadlineSeconds: j.Request.Job.Deadline.Seconds(), Queue: j.Request.Job.Queue, Weight: j.Request.Job.Weight},
 		replaced: make(chan struct{})}
-	b.put(&j.State)
+	putState(&b.Job, &j.State)
 	if !j.State.Ended {
 		b.Paused = pausedOf(j.paused(cluster.TaskID{}))
 	}
@@ -208,7 +208,7 @@ func (j *job) shownAs(was *boardJob) *boardJob {
 
 // know adds what only the engine knows of a running task.
 func (b *boardTask) know(t *book.TaskState, r *run, now timeline.Time) {
-	b.put(t, r)
+	putKnown(&b.Task, t, r)
 	b.Leveled = leveledOf(t, r)
 	if _, phased := t.PhaseAt(now); phased {
 		state := *t

@@ -109,7 +109,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 	latest, known, still := now, true, standstill{}
 	var seen []*book.NodeState
 	tasks := slices.Clone(state.Tasks)
-	slices.SortFunc(tasks, func(a, b *book.TaskState) int { return compareTasks(a.ID, b.ID) })
+	slices.SortFunc(tasks, func(a, b *book.TaskState) int { return a.ID.Compare(b.ID) })
 	for _, t := range tasks {
 		end, ok := ends(t)
 		latest, known = max(latest, end), known && ok
@@ -185,7 +185,7 @@ func (d *Driver) explainTask(j *job, t *book.TaskState, end timeline.Time, known
 	if t.ByPhase {
 		out.Slowdown = 1
 	}
-	out.Sized.put(t, j.newest(t.ID))
+	out.Sized = sizedOf(t, j.newest(t.ID))
 	if r := j.newest(t.ID); r != nil {
 		out.Why, out.Throttle = r.Why, throttleOf(r, d.now())
 		if limit := j.Request.Job.Stages[t.ID.Stage].Timeout; limit > 0 && r.Started > 0 {

@@ -110,7 +110,7 @@ func (d *Driver) unread(id cluster.JobID) string {
 		return ""
 	}
 	first := slices.MinFunc(slices.Collect(maps.Keys(troubles)), func(a, b cluster.ContainerID) int {
-		return compareTasks(a.Task, b.Task)
+		return a.Task.Compare(b.Task)
 	})
 	words := troubles[first]
 	if len(troubles) > 1 {

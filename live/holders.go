@@ -37,7 +37,7 @@ func holders(t *book.TaskState, reading func(*book.TaskState) *cluster.Reading) 
 		}
 	}
 	slices.SortFunc(all, func(a, b Holder) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), compareTasks(a.Task, b.Task))
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), a.Task.Compare(b.Task))
 	})
 	return all
 }

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/bellows-rm/bellows/core/book"
@@ -158,12 +157,8 @@ func (j *job) tasks() []cluster.TaskID {
 	for id := range j.runs {
 		ids = append(ids, id)
 	}
-	slices.SortFunc(ids, compareTasks)
+	slices.SortFunc(ids, cluster.TaskID.Compare)
 	return ids
-}
-
-func compareTasks(a, b cluster.TaskID) int {
-	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Index, b.Index))
 }
 
 // alive returns the runs that have not ended.

@@ -74,7 +74,7 @@ func inLineBefore(t *book.TaskState) (all []cluster.TaskID) {
 	slices.SortFunc(line, func(a, b *book.TaskState) int {
 		x, _ := a.WaitsForMemory()
 		y, _ := b.WaitsForMemory()
-		return cmp.Or(cmp.Compare(x.Since, y.Since), compareTasks(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(x.Since, y.Since), a.ID.Compare(b.ID))
 	})
 	for _, before := range line[:slices.Index(line, t)] {
 		all = append(all, before.ID)

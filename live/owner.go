@@ -17,14 +17,11 @@ type Owner struct {
 }
 
 // OwnerOf returns the owner of what a user submits.
-func OwnerOf(c cluster.Credentials) Owner { return Owner{c.UID, nameOf(c.UID, c.User)} }
-
-// nameOf returns the name of a user, or the number of a user without a name.
-func nameOf(uid uint32, name string) string {
-	if name == "" {
-		return fmt.Sprint(uid)
+func OwnerOf(c cluster.Credentials) Owner {
+	if c.User == "" {
+		return Owner{c.UID, fmt.Sprint(c.UID)}
 	}
-	return name
+	return Owner{c.UID, c.User}
 }
 
 // Owner returns the owner of a job, which never changes.
@@ -39,5 +36,5 @@ func (d *Driver) Owner(ctx context.Context, id cluster.JobID) (Owner, error) {
 	case len(from) == 0 || from[0].ID != id:
 		return Owner{}, d.notFound(ctx, id)
 	}
-	return Owner{from[0].UID, nameOf(from[0].UID, from[0].User)}, nil
+	return OwnerOf(cluster.Credentials{UID: from[0].UID, User: from[0].User}), nil
 }

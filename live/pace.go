@@ -71,7 +71,7 @@ func (p *pace) begin(now timeline.Time, q *cluster.Quotas, submitted []store.Sub
 	p.sweep(now)
 	for i := range submitted {
 		s := &submitted[i]
-		j := cluster.Job{Owner: nameOf(s.UID, s.User), Queue: s.Queue}
+		j := cluster.Job{Owner: OwnerOf(cluster.Credentials{UID: s.UID, User: s.User}).Name, Queue: s.Queue}
 		for _, party := range j.Parties() {
 			if q.Of(party, cluster.QuotaSubmissions).Most != cluster.Unlimited {
 				p.times[party] = append(p.times[party], s.At)

@@ -94,17 +94,17 @@ func (b *board) page(stored []store.Listed) (out []Job, ok bool) {
 }
 
 func listedView(l *store.Listed) Job {
-	out := Job{ID: l.ID, Name: l.Name, Owner: nameOf(l.UID, l.User), UID: l.UID, Submitted: instant(l.Submitted),
-		TaskCount: l.Tasks, SucceededCount: l.State.Succeeded}
-	out.put(&l.State)
+	out := Job{ID: l.ID, Name: l.Name, Owner: OwnerOf(cluster.Credentials{UID: l.UID, User: l.User}).Name, UID: l.UID,
+		Submitted: instant(l.Submitted), TaskCount: l.Tasks, SucceededCount: l.State.Succeeded}
+	putState(&out, &l.State)
 	if out.Ended {
 		out.Version = final
 	}
 	return out
 }
 
-// put copies the progress of a job.
-func (out *Job) put(s *store.JobState) {
+// putState copies the progress of a job.
+func putState(out *Job, s *store.JobState) {
 	out.Status, out.Ended, out.Detail = s.Status, s.Ended, s.Detail
 	out.Started, out.Finished = instant(s.Started), instant(s.Finished)
 	if s.Ended {
@@ -228,7 +228,7 @@ func (d *Driver) Measured(context.Context) ([]Task, time.Time, error) {
 		shown.Usage = &r
 		out = append(out, shown)
 	}
-	slices.SortFunc(out, func(a, b Task) int { return compareTasks(a.Task, b.Task) })
+	slices.SortFunc(out, func(a, b Task) int { return a.Task.Compare(b.Task) })
 	return out, at, nil
 }
 
@@ -263,12 +263,12 @@ func (d *Driver) Wait(ctx context.Context, id cluster.JobID) (Job, error) {
 func (d *Driver) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (Task, error) {
 	j, err := d.await(ctx, id.Job, func(j *boardJob) bool {
 		t := j.task(id)
-		return !j.has(id) || t != nil && (t.State == TaskEnded || !ended && t.State != TaskStarting)
+		return !j.Has(id) || t != nil && (t.State == TaskEnded || !ended && t.State != TaskStarting)
 	})
 	if err != nil {
 		return Task{}, err
 	}
-	if !j.has(id) {
+	if !j.Has(id) {
 		return Task{}, Errorf(NotFound, "task %s: job %d has none of that number", id, id.Job)
 	}
 	at := slices.IndexFunc(j.Tasks, func(t Task) bool { return t.Task == id })
@@ -278,8 +278,8 @@ func (d *Driver) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (T
 	return j.Tasks[at], nil
 }
 
-// has reports whether the job has a task of that number.
-func (j *Job) has(id cluster.TaskID) bool {
+// Has reports whether the job has a task of that number.
+func (j *Job) Has(id cluster.TaskID) bool {
 	return id.Stage >= 0 && int(id.Stage) < len(j.Stages) && id.Index >= 0 && int(id.Index) < j.Stages[id.Stage].Tasks
 }
 
@@ -294,7 +294,7 @@ func (d *Driver) Logs(ctx context.Context, id cluster.JobID) ([]LogFile, error) 
 		return nil, Errorf(Invalid, "job %d output: %s", id, why)
 	}
 	var out []LogFile
-	for _, t := range j.runs() {
+	for _, t := range j.Runs() {
 		path := logPath(d.config.Dir, cluster.ContainerID{Task: t.Task, Run: t.Run})
 		out = append(out, LogFile{Task: t.Task, Run: t.Run, Stdout: path + ".out", Stderr: path + ".err",
 			Ended: t.State == TaskEnded})
@@ -346,11 +346,11 @@ func (r *run) view(s *cluster.Stage, of Owner) Task {
 	return out
 }
 
-// put adds what only the engine knows of a running task, apart from its phase.
-func (out *Task) put(t *book.TaskState, r *run) {
+// putKnown adds what only the engine knows of a running task, apart from its phase.
+func putKnown(out *Task, t *book.TaskState, r *run) {
 	out.Grant = grantOf(t.Grant)
 	out.UnderSized = t.UnderSized
-	out.Sized.put(t, r)
+	out.Sized = sizedOf(t, r)
 	if t.Still {
 		out.Still = &Still{By: t.StillBy, Since: instant(t.StillSince), Lends: t.Lends}
 	}

@@ -41,11 +41,11 @@ type Sized struct {
 	Resized *Resized `json:"resized,omitempty" doc:"the last change of its grant while it ran; omitted if there was none"`
 }
 
-// put adds the grant of a task, which may be changing.
-func (s *Sized) put(t *book.TaskState, r *run) {
-	s.ByPhase, s.Resized = t.ByPhase, resizedOf(t, r)
-	s.Lends = t.Idle && t.Lends
+// sizedOf returns how the grant of a task came about, which may be changing.
+func sizedOf(t *book.TaskState, r *run) Sized {
+	s := Sized{ByPhase: t.ByPhase, Lends: t.Idle && t.Lends, Resized: resizedOf(t, r)}
 	if t.MostCPU > t.Grant[resource.CPU] {
 		s.MostCPU = int64(t.MostCPU)
 	}
+	return s
 }

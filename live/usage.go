@@ -81,8 +81,8 @@ func ratesOf(of func(usage.Kind) (int64, bool)) Rates {
 	return r
 }
 
-// put copies what was measured, in at most most spans.
-func (t *TaskUsage) put(u usage.Usage, most int) {
+// putUsage copies what was measured, in at most most spans.
+func putUsage(t *TaskUsage, u usage.Usage, most int) {
 	t.MeasuredSeconds, t.GapSeconds, t.StillSeconds = u.Length().Seconds(), u.Gap().Seconds(), u.Still().Seconds()
 	t.PressedSeconds, t.IdleSeconds = u.Pressed().Seconds(), u.Idle().Seconds()
 	t.Mean, t.Peak = ratesOf(u.Mean), ratesOf(u.Peak)
@@ -111,7 +111,7 @@ func (d *Driver) Usage(ctx context.Context, id cluster.JobID, most int) ([]TaskU
 	now := instant(d.now())
 	out := []TaskUsage{}
 	at := map[cluster.ContainerID]int{}
-	for _, t := range j.runs() {
+	for _, t := range j.Runs() {
 		if t.Started.IsZero() {
 			continue
 		}
@@ -134,7 +134,7 @@ func (d *Driver) Usage(ctx context.Context, id cluster.JobID, most int) ([]TaskU
 				continue
 			}
 			u, err := d.backend.Usage(id)
-			out[i].put(u, each)
+			putUsage(&out[i], u, each)
 			if put[i] = true; err != nil {
 				out[i].Missing = err.Error()
 			}
@@ -144,7 +144,7 @@ func (d *Driver) Usage(ctx context.Context, id cluster.JobID, most int) ([]TaskU
 	// A run that ended meanwhile is in the store by now.
 	if err := d.store.Usage(ctx, id, func(u store.Usage) error {
 		if i, ok := at[u.Container]; ok {
-			out[i].put(u.Usage, each)
+			putUsage(&out[i], u.Usage, each)
 			out[i].Missing, put[i] = u.Missing, true
 		}
 		return nil
@@ -155,8 +155,8 @@ func (d *Driver) Usage(ctx context.Context, id cluster.JobID, most int) ([]TaskU
 	return out, nil
 }
 
-// runs returns the runs of all tasks, by task and run.
-func (j *Job) runs() []Task {
+// Runs returns the runs of all tasks, by task and run.
+func (j *Job) Runs() []Task {
 	var all []Task
 	earlier := j.Earlier
 	for _, t := range j.Tasks {

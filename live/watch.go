@@ -32,7 +32,7 @@ func (u *Update) Apply(jobs map[cluster.JobID]Job) {
 		tasks := slices.Clone(jobs[j.ID].Tasks)
 		for _, t := range j.Tasks {
 			at, here := slices.BinarySearchFunc(tasks, t.Task, func(t Task, id cluster.TaskID) int {
-				return compareTasks(t.Task, id)
+				return t.Task.Compare(id)
 			})
 			if !here {
 				tasks = slices.Insert(tasks, at, t)

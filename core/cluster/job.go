@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -21,6 +22,11 @@ type TaskID struct {
 
 // String prints "job.stage.index", for example "7.0.12".
 func (t TaskID) String() string { return fmt.Sprintf("%d.%d.%d", t.Job, t.Stage, t.Index) }
+
+// Compare orders tasks by job, stage and index: it returns -1 if t comes before other, 1 if after it, and else 0.
+func (t TaskID) Compare(other TaskID) int {
+	return cmp.Or(cmp.Compare(t.Job, other.Job), cmp.Compare(t.Stage, other.Stage), cmp.Compare(t.Index, other.Index))
+}
 
 // Class says whether a container's memory may change while it runs.
 type Class uint8

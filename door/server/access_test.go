@@ -120,8 +120,8 @@ func foundOf(job *live.Job) []cluster.Event {
 // operation is a request for an operation of the document.
 type operation struct{ id, method, path, body string }
 
-// operations returns a request for each operation of the API: about job 1, task 1.0.0, profile p and pool p.
-func operations(t *testing.T) (all []operation) {
+// eachOperation returns a request for each operation of the API: about job 1, task 1.0.0, profile p and pool p.
+func eachOperation(t *testing.T) (all []operation) {
 	t.Helper()
 	h, _ := guarded(t, live.Job{})
 	history, err := recordedRun().MarshalJSON()
@@ -156,7 +156,7 @@ func askAs(h http.Handler, o operation, query string, uid uint32, name string,
 
 // Every operation is answered to every caller as the table says, and every operation is in the table.
 func TestEveryOperationKnowsWhoMayCallIt(t *testing.T) {
-	all := operations(t)
+	all := eachOperation(t)
 	if len(all) != len(allowed) {
 		t.Errorf("the API has %d operations, and the table %d", len(all), len(allowed))
 	}
@@ -185,7 +185,7 @@ func TestEveryOperationKnowsWhoMayCallIt(t *testing.T) {
 // the job. A job that does not exist is missing for everybody.
 func TestDenied(t *testing.T) {
 	h, d := guarded(t, live.Job{Name: secret})
-	for _, o := range operations(t) {
+	for _, o := range eachOperation(t) {
 		var e live.Error
 		answer := askAs(h, o, "", 3000, "bob", nil)
 		switch want := allowed[o.id]; {
@@ -263,7 +263,7 @@ func TestNoWordOfAStrangersJob(t *testing.T) {
 	if len(planted) < 30 { // there were more when this was written
 		t.Errorf("%d texts were planted: %v", len(planted), planted)
 	}
-	for _, o := range operations(t) {
+	for _, o := range eachOperation(t) {
 		h, _ := guarded(t, plantedJob())
 		for _, query := range []string{"", "?all=true", "?usage=true", "?ended=true",
 			"?all=true&usage=true&ended=true&kill=false&stderr=false&from=0"} {
@@ -391,32 +391,32 @@ func TestCutLeavesTheOriginal(t *testing.T) {
 // An operation whose rule does not suit it is found when the server is made.
 func TestRulesThatDoNotSuit(t *testing.T) {
 	type nothing = struct{}
-	tests := map[string]func(*api){
-		"no rule": func(a *api) {
+	tests := map[string]func(*operations){
+		"no rule": func(a *operations) {
 			register(a, 0, "GET", "/a", "a", "", 200, func(context.Context, *nothing) (*nothing, error) { return nil, nil })
 		},
-		"a job, for anyone": func(a *api) {
+		"a job, for anyone": func(a *operations) {
 			register(a, anyone, "PUT", "/a/{job}", "a", "", 200, func(context.Context, *struct{ JobPath }) (*nothing, error) {
 				return nil, nil
 			})
 		},
-		"a task, for operators": func(a *api) {
+		"a task, for operators": func(a *operations) {
 			register(a, operator, "PUT", "/a/{task}", "a", "", 200, func(context.Context, *struct{ TaskPath }) (*nothing,
 				error) {
 				return nil, nil
 			})
 		},
-		"no job, for its owner": func(a *api) {
+		"no job, for its owner": func(a *operations) {
 			register(a, owner, "GET", "/a", "a", "", 200, func(context.Context, *nothing) (*nothing, error) { return nil, nil })
 		},
-		"jobs in an answer for anyone": func(a *api) {
+		"jobs in an answer for anyone": func(a *operations) {
 			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *nothing) (*body[struct {
 				Deep map[string][]*live.Explanation `json:"deep"`
 			}], error) {
 				return nil, nil
 			})
 		},
-		"an answer that is not cut": func(a *api) {
+		"an answer that is not cut": func(a *operations) {
 			register(a, sizes, "GET", "/a", "a", "", 200, func(context.Context, *nothing) (*body[live.Explanation], error) {
 				return nil, nil
 			})
@@ -429,7 +429,7 @@ func TestRulesThatDoNotSuit(t *testing.T) {
 					t.Errorf("%s: %s", name, text)
 				}
 			}()
-			add(newAPI("test", "1", "", guard{}))
+			add(newOperations("test", "1", "", guard{}))
 		}()
 	}
 }
@@ -437,7 +437,7 @@ func TestRulesThatDoNotSuit(t *testing.T) {
 // A caller of whom the kernel says nothing sees nothing of any job.
 func TestCallerWithoutAName(t *testing.T) {
 	h, _ := guarded(t, live.Job{Name: secret})
-	for _, o := range operations(t) {
+	for _, o := range eachOperation(t) {
 		answer := httptest.NewRecorder()
 		r := httptest.NewRequest(o.method, "http://bellows"+o.path, io.NopCloser(strings.NewReader(o.body)))
 		if h.ServeHTTP(answer, r); !slices.Contains([]string{"status", "health", "ready"}, o.id) && answer.Code != 403 {

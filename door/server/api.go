@@ -92,7 +92,7 @@ func ParseTask(text string) (cluster.TaskID, error) {
 
 // handler returns the handler of all requests to the API.
 func (s *Server) handler() http.Handler {
-	a := newAPI("bellows", "1",
+	a := newOperations("bellows", "1",
 		"Jobs that share the memory of a machine. Times are RFC 3339, sizes bytes, CPU millicores.",
 		guard{s.daemon.UID, s.daemon.Operators, s.driver.Owner})
 	s.machine(a)
@@ -126,7 +126,7 @@ func (s *Server) handler() http.Handler {
 }
 
 // methods returns the methods that an address has, sorted; none if there is no such address.
-func (a *api) methods(r *http.Request) (has []string) {
+func (a *operations) methods(r *http.Request) (has []string) {
 	for _, method := range []string{"DELETE", "GET", "HEAD", "POST", "PUT"} {
 		if _, pattern := a.mux.Handler(&http.Request{Method: method, Host: r.Host, URL: r.URL}); pattern != "/" {
 			has = append(has, method)
@@ -144,7 +144,7 @@ func (s *Server) status(ctx context.Context) (Status, error) {
 	return Status{Daemon: about, Status: status}, err
 }
 
-func (s *Server) machine(a *api) {
+func (s *Server) machine(a *operations) {
 	register(a, anyone, "GET", "/v1/status", "status", "Return the state of the daemon and its nodes", 200,
 		func(ctx context.Context, _ *struct{}) (*body[Status], error) {
 			status, err := s.status(ctx)
@@ -173,7 +173,7 @@ type Submitted struct {
 	ID int64 `json:"id"`
 }
 
-func (s *Server) jobs(a *api) {
+func (s *Server) jobs(a *operations) {
 	register(a, anyone, "POST", "/v1/jobs", "submit", "Submit a job", 201,
 		func(ctx context.Context, in *keyed[Submission]) (*body[Submitted], error) {
 			caller, err := peer(ctx)
@@ -259,7 +259,7 @@ func (s *Server) explain(ctx context.Context, id cluster.JobID) (live.Explanatio
 	return s.driver.Explain(ctx, id)
 }
 
-func (s *Server) tasks(a *api) {
+func (s *Server) tasks(a *operations) {
 	register(a, sizes, "GET", "/v1/tasks", "tasks", "List the tasks of jobs that have not ended", 200,
 		func(ctx context.Context, in *listTasks) (*body[[]live.Task], error) {
 			tasks, err := s.driver.Tasks(ctx, in.Usage)
@@ -333,7 +333,7 @@ func profileOf(p store.Profile) NamedProfile {
 	return NamedProfile{Name: p.Name, Made: time.Unix(0, int64(p.Made)), Profile: p}
 }
 
-func (s *Server) knowledge(a *api) {
+func (s *Server) knowledge(a *operations) {
 	s.applications(a)
 	register(a, anyone, "GET", "/v1/profiles", "profiles", "List the caller's profiles", 200,
 		func(ctx context.Context, in *named) (*body[[]NamedProfile], error) {

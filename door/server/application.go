@@ -93,7 +93,7 @@ func (u *ofUser) apps(ctx context.Context, s *Server) ([]store.App, error) {
 	return s.profiles.Apps(ctx, caller.UID, caller.User)
 }
 
-func (s *Server) applications(a *api) {
+func (s *Server) applications(a *operations) {
 	register(a, own, "GET", "/v1/apps", "applications", "List what is known of the caller's applications", 200,
 		func(ctx context.Context, in *struct {
 			named

@@ -49,7 +49,7 @@ func TestBodyOfManyValues(t *testing.T) {
 // Of several large bodies, the next is read when the one before has been answered; small bodies pass.
 func TestLargeBodiesWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAPI("test", "1", "", guard{})
+		a := newOperations("test", "1", "", guard{})
 		working, most := 0, 0
 		let := make(chan struct{})
 		register(a, anyone, "POST", "/large", "large", "", 204, func(_ context.Context, in *body[[]string]) (*struct{},
@@ -164,7 +164,7 @@ func FuzzRequests(f *testing.F) {
 // one of them.
 func TestUsersTakeTurnsWithLargeBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAPI("test", "1", "", guard{})
+		a := newOperations("test", "1", "", guard{})
 		var order []uint32
 		let := make(chan struct{})
 		register(a, anyone, "POST", "/large", "large", "", 204, func(ctx context.Context, _ *body[[]string]) (*struct{},

@@ -71,7 +71,7 @@ func (b *unreadBulk) submissions(caller cluster.Credentials) iter.Seq2[live.Subm
 	}
 }
 
-func (s *Server) bulk(a *api) {
+func (s *Server) bulk(a *operations) {
 	register(a, anyone, "POST", "/v1/jobs/bulk", "submit-bulk", "Submit jobs, all or none", 201,
 		func(ctx context.Context, in *keyed[unreadBulk]) (*body[SubmittedBulk], error) {
 			caller, err := peer(ctx)

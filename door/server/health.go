@@ -15,7 +15,7 @@ type Readiness struct {
 
 // health adds the operations by which another program finds out whether the daemon works. They are open to all who
 // connect.
-func (s *Server) health(a *api) {
+func (s *Server) health(a *operations) {
 	register(a, anyone, "GET", "/v1/health", "health", "Answer if the process does", 200,
 		func(context.Context, *struct{}) (*body[Health], error) {
 			return &body[Health]{Health{Version: s.daemon.Version, PID: s.daemon.PID}}, nil

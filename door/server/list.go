@@ -112,8 +112,7 @@ func (in *listTasks) list(all []live.Task) ([]live.Task, error) {
 		}
 	}
 	follows := func(t cluster.TaskID) bool {
-		return in.After == "" || cmp.Or(cmp.Compare(t.Job, after.Job), cmp.Compare(t.Stage, after.Stage),
-			cmp.Compare(t.Index, after.Index)) > 0
+		return in.After == "" || t.Compare(after) > 0
 	}
 	var out []live.Task
 	for i := range all {

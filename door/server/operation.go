@@ -24,8 +24,8 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// api is a set of operations and the document that describes them. Both come from the same types.
-type api struct {
+// operations are operations and the document that describes them. Both come from the same types.
+type operations struct {
 	mux     *http.ServeMux
 	doc     openapi.Document
 	schemas schemas
@@ -34,8 +34,8 @@ type api struct {
 	texts   *texts
 }
 
-func newAPI(title, version, description string, g guard) *api {
-	a := &api{mux: http.NewServeMux(), schemas: schemas{map[string]*openapi.Schema{}, map[string]reflect.Type{}},
+func newOperations(title, version, description string, g guard) *operations {
+	a := &operations{mux: http.NewServeMux(), schemas: schemas{map[string]*openapi.Schema{}, map[string]reflect.Type{}},
 		bodies: newBodyRoom(), guard: g, texts: newTexts()}
 	a.doc = openapi.Document{
 		OpenAPI: "3.1.0",
@@ -55,7 +55,7 @@ type upgraded struct{ Body func(net.Conn) }
 // has a body, JSON or a message, and Digest if the digest of JSON is needed. Out has a field Body: a value to write
 // as JSON, a reply to a message, a stream, events, a function that takes the connection over, or nothing. Errors are
 // answered as a Problem. who says who may call the operation, and what the answer shows them: see access.
-func register[In, Out any](a *api, who access, method, path, id, summary string, status int,
+func register[In, Out any](a *operations, who access, method, path, id, summary string, status int,
 	do func(context.Context, *In) (*Out, error)) {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	who.check(id, new(In), out)
@@ -326,7 +326,7 @@ func writeError(w http.ResponseWriter, e *live.Error) {
 }
 
 // describe adds an operation to the document.
-func (a *api) describe(method, path string, status int, in, out reflect.Type, o *openapi.Operation) {
+func (a *operations) describe(method, path string, status int, in, out reflect.Type, o *openapi.Operation) {
 	for _, p := range parametersOf(in) {
 		o.Parameters = append(o.Parameters, a.parameter(p))
 	}
@@ -367,14 +367,14 @@ func (a *api) describe(method, path string, status int, in, out reflect.Type, o 
 }
 
 // contentOf describes a body of JSON, or a message.
-func (a *api) contentOf(t reflect.Type) openapi.Content {
+func (a *operations) contentOf(t reflect.Type) openapi.Content {
 	if line, ok := lineOf(t); ok {
 		return openapi.Content{executor.MediaType: {Schema: a.schemas.of(line)}}
 	}
 	return openapi.Content{"application/json": {Schema: a.schemas.of(t)}}
 }
 
-func (a *api) parameter(p parameter) openapi.Parameter {
+func (a *operations) parameter(p parameter) openapi.Parameter {
 	s := a.schemas.of(p.field.Type)
 	s.Minimum = cmp.Or(p.least, s.Minimum)
 	s.Maximum = cmp.Or(p.most, s.Maximum)
@@ -393,7 +393,7 @@ func (a *api) parameter(p parameter) openapi.Parameter {
 }
 
 // document returns the description of everything registered, as JSON.
-func (a *api) document() []byte {
+func (a *operations) document() []byte {
 	token := openapi.SecurityScheme{Type: "http", Scheme: "bearer",
 		Description: "Over the network every request needs a token; over the socket none does."}
 	a.doc.Components = openapi.Components{Schemas: a.schemas.named,

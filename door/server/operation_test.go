@@ -35,7 +35,7 @@ type asked struct {
 func ask(t testing.TB, address string) (*asked, *live.Error) {
 	t.Helper()
 	var given *asked
-	a := newAPI("test", "1", "", guard{})
+	a := newOperations("test", "1", "", guard{})
 	register(a, sizes, "GET", "/jobs/{job}", "ask", "Ask", 204, func(_ context.Context, in *asked) (*struct{}, error) {
 		given = in
 		return nil, nil
@@ -108,7 +108,7 @@ func FuzzParameters(f *testing.F) {
 		f.Add(text)
 	}
 	parameters := parametersOf(reflect.TypeFor[asked]())
-	a := newAPI("test", "1", "", guard{})
+	a := newOperations("test", "1", "", guard{})
 	schemas := make([]openapi3.Schema, len(parameters))
 	for i, p := range parameters {
 		text, err := json.Marshal(a.parameter(p).Schema)
@@ -254,7 +254,7 @@ func (l *oneConnection) Addr() net.Addr { return l.conn.LocalAddr() }
 
 // A value that JSON cannot represent is our bug: it is reported as an error, not sent in part.
 func TestAnswerThatIsNoJSON(t *testing.T) {
-	a := newAPI("test", "1", "", guard{})
+	a := newOperations("test", "1", "", guard{})
 	register(a, anyone, "GET", "/nan", "nan", "No number", 200, func(context.Context, *struct{}) (*body[float64], error) {
 		var zero float64
 		return &body[float64]{0 / zero}, nil
@@ -283,25 +283,25 @@ func TestOperationsThatCannotBe(t *testing.T) {
 	type Inner struct {
 		A int `json:"x"`
 	}
-	tests := map[string]func(*api){
-		"a parameter of a kind that is not read": func(a *api) {
+	tests := map[string]func(*operations){
+		"a parameter of a kind that is not read": func(a *operations) {
 			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *struct {
 				X float64 `query:"x"`
 			}) (*struct{}, error) {
 				return nil, nil
 			})
 		},
-		"two types of one name": func(a *api) {
+		"two types of one name": func(a *operations) {
 			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *struct{}) (*body[Problem], error) {
 				return nil, nil
 			})
 		},
-		"a type that only its method describes": func(a *api) {
+		"a type that only its method describes": func(a *operations) {
 			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *struct{}) (*body[openapi.Types], error) {
 				return nil, nil
 			})
 		},
-		"a field twice": func(a *api) {
+		"a field twice": func(a *operations) {
 			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *struct{}) (*body[struct {
 				Inner
 				B int `json:"x"`
@@ -317,7 +317,7 @@ func TestOperationsThatCannotBe(t *testing.T) {
 					t.Errorf("%s is accepted", name)
 				}
 			}()
-			add(newAPI("test", "1", "", guard{}))
+			add(newOperations("test", "1", "", guard{}))
 		}()
 	}
 }

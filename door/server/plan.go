@@ -9,7 +9,7 @@ import (
 
 // plan registers the operation of `bellows plan`. The client plays the cluster forward: a daemon that computes for
 // seconds is slow for all others.
-func (s *Server) plan(a *api) {
+func (s *Server) plan(a *operations) {
 	register(a, sizes, "POST", "/v1/plan", "plan",
 		"Return the cluster as it is, and a job as it would be submitted, as an event log of two steps; nothing is "+
 			"submitted", 200, func(ctx context.Context, in *body[Submission]) (*streamed, error) {

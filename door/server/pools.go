@@ -81,7 +81,7 @@ func withoutEnv(s pools.Spec) pools.Spec {
 
 // poolOperations adds the operations about pools of executors. A user has no access to the pools of another one, and
 // sees nothing of them: their executors are jobs, whose size everybody sees.
-func (s *Server) poolOperations(a *api) {
+func (s *Server) poolOperations(a *operations) {
 	register(a, own, "GET", "/v1/pools", "pools", "List the caller's pools; for operators those of all users", 200,
 		func(ctx context.Context, in *PoolOwner) (*body[[]pools.Summary], error) {
 			c := callerOf(ctx)
@@ -141,7 +141,7 @@ func (s *Server) poolOperations(a *api) {
 }
 
 // messages adds the operations by which executors and applications talk to a pool: see package executor.
-func (s *Server) messages(a *api) {
+func (s *Server) messages(a *operations) {
 	type (
 		toPool[T any] struct {
 			PoolPath

@@ -29,7 +29,7 @@ import (
 
 // every operation about pool p, except for the list of all.
 func poolRequests(t *testing.T) (all []operation) {
-	for _, o := range operations(t) {
+	for _, o := range eachOperation(t) {
 		if strings.HasPrefix(o.path, "/v1/pools/") {
 			all = append(all, o)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // quotas adds the operation about quotas.
-func (s *Server) quotas(a *api) {
+func (s *Server) quotas(a *operations) {
 	register(a, own, "GET", "/v1/quotas", "quotas",
 		"List the caller's quotas and those of queues, and how much of each is taken; for operators the quotas of all "+
 			"users", 200, func(ctx context.Context, in *struct {

@@ -139,7 +139,7 @@ func scopeNamed(name string) (s Scope) {
 
 // tokenOperations adds the operations about tokens. They need the socket: a token that is stolen must not make
 // others, which outlive it.
-func (s *Server) tokenOperations(a *api) {
+func (s *Server) tokenOperations(a *operations) {
 	register(a, local, "POST", "/v1/tokens", "create-token",
 		"Create a token, with which a client over the network has rights of its user", 201,
 		func(ctx context.Context, in *body[NewToken]) (*body[IssuedToken], error) {

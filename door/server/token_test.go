@@ -141,7 +141,7 @@ func everyPresented() []presented {
 // Every operation is answered to whoever presents a token as the tables say. Whatever is wrong with a token, the
 // answer is the same, after the same time.
 func TestEveryOperationByToken(t *testing.T) {
-	for _, o := range operations(t) {
+	for _, o := range eachOperation(t) {
 		scope, ok := needed[o.id]
 		if !ok {
 			t.Errorf("operation %s: the table does not say which scope it needs", o.id)

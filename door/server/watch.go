@@ -37,7 +37,7 @@ type Dropped struct {
 	Reason string `json:"reason" doc:"why the daemon ends the stream"`
 }
 
-func (s *Server) watch(a *api) {
+func (s *Server) watch(a *operations) {
 	register(a, sizes, "GET", "/v1/watch", "watch",
 		"Send the jobs that have not ended, and then what changes about them and their tasks, as server-sent events", 200,
 		func(ctx context.Context, in *struct {

@@ -60,7 +60,7 @@ func (e *ecs) lineUp(now timeline.Time, n *book.NodeState) {
 		}
 	}
 	slices.SortFunc(e.line, func(a, b inLine) int {
-		return cmp.Or(cmp.Compare(a.since, b.since), compareTasks(a.task.ID, b.task.ID))
+		return cmp.Or(cmp.Compare(a.since, b.since), a.task.ID.Compare(b.task.ID))
 	})
 }
 

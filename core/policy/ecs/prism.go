@@ -87,7 +87,7 @@ func (r *prism) schedule(now timeline.Time, p *book.Plan, n *book.NodeState) {
 	slices.SortStableFunc(r.waiting, func(a, b *book.TaskState) int {
 		x, xHeld := a.HeldUntil()
 		y, yHeld := b.HeldUntil()
-		return cmp.Or(cmp.Compare(btoi(yHeld), btoi(xHeld)), cmp.Compare(x.Since, y.Since), compareTasks(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(btoi(yHeld), btoi(xHeld)), cmp.Compare(x.Since, y.Since), a.ID.Compare(b.ID))
 	})
 	runs := r.runs(n)
 	for _, t := range r.waiting {

@@ -122,7 +122,7 @@ func (e *ecs) groups(now timeline.Time, s *book.Snapshot, n *book.NodeState) (gr
 	latest timeline.Time) {
 	end, latest = now, now
 	tasks := slices.Clone(n.Tasks)
-	slices.SortFunc(tasks, func(a, b *book.TaskState) int { return compareTasks(a.ID, b.ID) })
+	slices.SortFunc(tasks, func(a, b *book.TaskState) int { return a.ID.Compare(b.ID) })
 	e.float.job = nil
 	known := false
 	for _, t := range tasks {

@@ -1,8 +1,6 @@
 package ecs
 
 import (
-	"cmp"
-
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -65,13 +63,9 @@ func (e *ecs) keepsGoing(now timeline.Time, n *book.NodeState, t *book.TaskState
 			continue
 		}
 		if most == nil || other.Grant[resource.CPU] > most.Grant[resource.CPU] ||
-			other.Grant[resource.CPU] == most.Grant[resource.CPU] && compareTasks(other.ID, most.ID) < 0 {
+			other.Grant[resource.CPU] == most.Grant[resource.CPU] && other.ID.Compare(most.ID) < 0 {
 			most = other
 		}
 	}
 	return most
-}
-
-func compareTasks(a, b cluster.TaskID) int {
-	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Index, b.Index))
 }
