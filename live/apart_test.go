@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -51,7 +52,7 @@ func TestContainersOfALostStore(t *testing.T) {
 			t.Errorf("number %d is used again", id)
 		}
 		r.fake.launched(r.order(cluster.Start))
-		if err := r.Shutdown(t.Context(), false); KindOf(err) != Conflict {
+		if err := r.Shutdown(t.Context(), false); api.KindOf(err) != api.Conflict {
 			t.Errorf("shut down with %v", err)
 		}
 		if err := r.Cancel(t.Context(), cluster.Credentials{}, old); err != nil {
@@ -66,7 +67,7 @@ func TestContainersOfALostStore(t *testing.T) {
 			!r.fake.forgotten[cluster.ContainerID{Task: done.Task, Run: 1}] {
 			t.Errorf("status %+v %v, forgotten %v", s, err, r.fake.forgotten)
 		}
-		if err := r.Cancel(t.Context(), cluster.Credentials{}, old); KindOf(err) != NotFound {
+		if err := r.Cancel(t.Context(), cluster.Credentials{}, old); api.KindOf(err) != api.NotFound {
 			t.Errorf("killed again: %v", err)
 		}
 		r.end()

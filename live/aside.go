@@ -2,6 +2,7 @@ package live
 
 import (
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/watchdog"
 )
 
@@ -41,7 +42,7 @@ func (d *Driver) answer(left watchdog.Note) {
 		d.out.putJob(j)
 		d.log.Warn("a job is set aside: it stays, and does not start", "job", left.Job)
 	case left.Careful:
-		d.health.broken = Errorf(Internal,
+		d.health.broken = api.Errorf(api.Internal,
 			"policy %s hangs whenever it decides about the jobs that run, so nothing is decided until bellows is started "+
 				"again; the containers continue: kill the job that causes it, and start bellows again", d.config.Policy.Name())
 		d.log.Error("the engine decides nothing; the containers continue", "policy", d.config.Policy.Name(), "error",

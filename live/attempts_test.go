@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // lost reports that a container ended and that its end was not observed.
@@ -115,7 +116,7 @@ func TestAtMostOnce(t *testing.T) {
 			synctest.Wait()
 			r.noOrder()
 			s.Job.MaxAttempts = 2
-			if _, err := r.Submit(t.Context(), s); KindOf(err) != Invalid ||
+			if _, err := r.Submit(t.Context(), s); api.KindOf(err) != api.Invalid ||
 				err.Error() != `job "sorts" max_attempts 2: must be 1 for a job that runs at most once` {
 				t.Errorf("submitted with %v", err)
 			}

@@ -10,27 +10,15 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 )
-
-// Blocker is who holds memory and cores that the next task of a job waits for: one job, the executors of a pool, or the
-// jobs of other users, which are not named.
-type Blocker struct {
-	Job           cluster.JobID `json:"job,omitempty" doc:"the job; omitted for a pool and for other users"`
-	Pool          string        `json:"pool,omitempty" doc:"the pool whose executors these are"`
-	OtherUsers    bool          `json:"other_users,omitempty" doc:"all jobs of other users together"`
-	Paused        bool          `json:"paused,omitempty" doc:"its owner has paused it"`
-	Tasks         int           `json:"tasks" doc:"tasks, or executors"`
-	MemoryBytes   int64         `json:"memory_bytes" doc:"what they were granted"`
-	CPUMillicores int64         `json:"cpu_millicores" doc:"what they were granted"`
-	Release       string        `json:"release,omitempty" doc:"a command that makes it hold less, or says why it does not"`
-}
 
 // poolApp begins the application of jobs that are executors of a pool.
 const poolApp = "pool/"
 
 // blockers returns who holds what is granted on the nodes that are large enough for a task of j, those who hold most of
 // the resource that is lacking first. It is nil if the task waits for something else.
-func (d *Driver) blockers(j *job, need resource.Vector) (all []Blocker, lacks resource.Kind) {
+func (d *Driver) blockers(j *job, need resource.Vector) (all []api.Blocker, lacks resource.Kind) {
 	lacks = resource.NumKinds
 	var on []*book.NodeState
 	for _, n := range d.engine.Snapshot().Nodes {
@@ -51,32 +39,32 @@ func (d *Driver) blockers(j *job, need resource.Vector) (all []Blocker, lacks re
 			all = d.blocked(all, j, t)
 		}
 	}
-	held := func(b *Blocker) int64 {
+	held := func(b *api.Blocker) int64 {
 		if lacks == resource.CPU {
 			return b.CPUMillicores
 		}
 		return b.MemoryBytes
 	}
-	all = slices.DeleteFunc(all, func(b Blocker) bool { return held(&b) == 0 })
-	slices.SortStableFunc(all, func(a, b Blocker) int { return cmp.Compare(held(&b), held(&a)) })
+	all = slices.DeleteFunc(all, func(b api.Blocker) bool { return held(&b) == 0 })
+	slices.SortStableFunc(all, func(a, b api.Blocker) int { return cmp.Compare(held(&b), held(&a)) })
 	return all, lacks
 }
 
 // blocked adds what a task holds to the blocker that it belongs to.
-func (d *Driver) blocked(all []Blocker, waits *job, t *book.TaskState) []Blocker {
-	b := Blocker{Job: t.ID.Job}
+func (d *Driver) blocked(all []api.Blocker, waits *job, t *book.TaskState) []api.Blocker {
+	b := api.Blocker{Job: t.ID.Job}
 	switch of := d.jobs[t.ID.Job]; {
 	case of == nil || of.Request.As.UID != waits.Request.As.UID:
-		b = Blocker{OtherUsers: true}
+		b = api.Blocker{OtherUsers: true}
 	case strings.HasPrefix(of.Request.Job.App, poolApp):
-		b = Blocker{Pool: strings.TrimPrefix(of.Request.Job.App, poolApp)}
+		b = api.Blocker{Pool: strings.TrimPrefix(of.Request.Job.App, poolApp)}
 		b.Release = "bellows pool explain " + b.Pool
 	case t.Still && t.StillBy&cluster.HeldByOwner != 0:
 		if b.Paused = true; t.OutLent == 0 {
 			b.Release = fmt.Sprintf("bellows pause --page-out %d", b.Job)
 		}
 	}
-	at := slices.IndexFunc(all, func(o Blocker) bool {
+	at := slices.IndexFunc(all, func(o api.Blocker) bool {
 		return o.Job == b.Job && o.Pool == b.Pool && o.OtherUsers == b.OtherUsers && o.Paused == b.Paused
 	})
 	if at < 0 {
@@ -93,7 +81,7 @@ func (d *Driver) blocked(all []Blocker, waits *job, t *book.TaskState) []Blocker
 const mostBlockers = 4
 
 // blockersWords says who holds what is lacking; empty if no task does.
-func blockersWords(all []Blocker, lacks resource.Kind) string {
+func blockersWords(all []api.Blocker, lacks resource.Kind) string {
 	var parts []string
 	rest := int64(0)
 	for i := range all {
@@ -125,7 +113,7 @@ func blockersWords(all []Blocker, lacks resource.Kind) string {
 	return " " + strings.Join(parts, ", ") + "."
 }
 
-func blockerWords(b *Blocker, lacks resource.Kind, held int64) (text string) {
+func blockerWords(b *api.Blocker, lacks resource.Kind, held int64) (text string) {
 	switch {
 	case b.OtherUsers:
 		return "jobs of other users"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // A job that waits for room is told who holds it and what would release it: its owner's jobs by name, a paused one with
@@ -49,7 +50,7 @@ func TestWhoHoldsTheRoom(t *testing.T) {
 			t.Errorf("explained %q, %v, want %q", e.Why, err, want+who)
 		}
 		if len(e.Blockers) != 4 ||
-			e.Blockers[1] != (Blocker{OtherUsers: true, Tasks: 1, MemoryBytes: 250 << 20, CPUMillicores: 100}) {
+			e.Blockers[1] != (api.Blocker{OtherUsers: true, Tasks: 1, MemoryBytes: 250 << 20, CPUMillicores: 100}) {
 			t.Errorf("blockers are %+v", e.Blockers)
 		}
 		time.Sleep(3 * time.Second)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // board is the state of the daemon as callers see it. The loop publishes a board after each piece of work, before it
@@ -21,7 +22,7 @@ import (
 // in proportion to what has changed, and to the number of nodes.
 type board struct {
 	at     time.Time
-	status Status // without what the Backend measures
+	status api.ClusterStatus // without what the Backend measures
 	// unready is why the Driver does not serve, as far as its loop knows; nil if it does.
 	unready error
 	// revision grows whenever a job or a task changes, and from one run of the daemon to the next.
@@ -201,8 +202,9 @@ func (d *Driver) askAgain(e *edition) {
 }
 
 // statusOf returns the state of the daemon and its nodes.
-func (d *Driver) statusOf(jobs tally) Status {
-	s := Status{Policy: d.config.Policy.Name(), Deadlines: d.config.Policy.Traits().Deadlines, Since: d.agenda.begun(),
+func (d *Driver) statusOf(jobs tally) api.ClusterStatus {
+	s := api.ClusterStatus{Policy: d.config.Policy.Name(), Deadlines: d.config.Policy.Traits().Deadlines,
+		Since:    d.agenda.begun(),
 		EventLog: d.events.EventLog(), Steps: d.events.Steps(d.engine.Steps()), Jobs: jobs.jobs, Pending: jobs.pending,
 		Running: jobs.running}
 	s.Trouble = d.refused()
@@ -235,10 +237,10 @@ func (d *Driver) current() (*board, error) {
 
 // Status returns the state of the daemon and its nodes. It does not use the engine: while the engine hangs, Status says
 // so and shows the last state before the hang.
-func (d *Driver) Status(context.Context) (Status, error) {
+func (d *Driver) Status(context.Context) (api.ClusterStatus, error) {
 	select {
 	case <-d.turns.Ended():
-		return Status{}, errStopped
+		return api.ClusterStatus{}, errStopped
 	default:
 	}
 	b := d.board.newest()

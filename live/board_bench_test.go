@@ -16,6 +16,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -263,7 +264,7 @@ func BenchmarkPublish(b *testing.B) {
 		b.Run(fmt.Sprintf("jobs=%d", jobs), func(b *testing.B) {
 			e := edition{board: *firstBoard(1), next: 1<<32 + 1}
 			for id := range cluster.JobID(jobs) {
-				e.show(&boardJob{Job: Job{ID: id + 1}, revision: e.next, replaced: make(chan struct{})}, nil)
+				e.show(&boardJob{Job: api.Job{ID: id + 1}, revision: e.next, replaced: make(chan struct{})}, nil)
 			}
 			now := e.board
 			random := rand.New(rand.NewPCG(1, 5))

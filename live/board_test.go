@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // checkBoard checks that the board shows what it would show if every job were shown anew.
@@ -48,14 +49,14 @@ func (r *rig) checkBoard() {
 // follower follows the board by its changes, now and then, and now and then forgets the last of them.
 type follower struct {
 	at, savedAt int64
-	jobs, saved map[cluster.JobID]Job
+	jobs, saved map[cluster.JobID]api.Job
 }
 
 // follow checks that all that the follower knows is what the board shows.
 func (f *follower) follow(t *testing.T, d *Driver, random *rand.Rand) {
 	t.Helper()
 	if f.jobs == nil {
-		f.jobs = map[cluster.JobID]Job{}
+		f.jobs = map[cluster.JobID]api.Job{}
 	}
 	switch random.IntN(6) {
 	case 0:
@@ -66,14 +67,14 @@ func (f *follower) follow(t *testing.T, d *Driver, random *rand.Rand) {
 		f.savedAt, f.saved = f.at, maps.Clone(f.jobs)
 	}
 	if f.jobs == nil {
-		f.jobs = map[cluster.JobID]Job{}
+		f.jobs = map[cluster.JobID]api.Job{}
 	}
 	b, now := d.board.newest(), d.now()
 	if u, news := b.changes(f.at, now); news {
 		u.Apply(f.jobs)
 		f.at = u.Revision
 	}
-	want := map[cluster.JobID]Job{}
+	want := map[cluster.JobID]api.Job{}
 	for j := range b.jobs.all() {
 		if !j.Ended {
 			job := j.whole(now)
@@ -93,11 +94,11 @@ func (f *follower) follow(t *testing.T, d *Driver, random *rand.Rand) {
 
 // withoutTime returns a job without what follows from the time, which passes without a change, and without its
 // version, which jobs that are known by their changes do not have.
-func withoutTime(j Job, now timeline.Time) Job {
+func withoutTime(j api.Job, now timeline.Time) api.Job {
 	tasks := j.Tasks
 	j.Tasks, j.Version = nil, 0
 	for _, t := range tasks {
-		t.InPhase = InPhase{}
+		t.InPhase = api.InPhase{}
 		if t.Throttle != nil && !t.Throttle.Until.After(instant(now)) {
 			t.Throttle = nil
 		}
@@ -171,7 +172,7 @@ func TestBoardForgetsEnds(t *testing.T) {
 	var revisions []int64
 	for id := range cluster.JobID(3 * mostLeft) {
 		e := edition{board: *b, next: b.revision + 1}
-		j := &boardJob{Job: Job{ID: id + 1, Ended: true}, revision: e.next, replaced: make(chan struct{})}
+		j := &boardJob{Job: api.Job{ID: id + 1, Ended: true}, revision: e.next, replaced: make(chan struct{})}
 		e.drop(j, nil)
 		next := e.board
 		b = &next

@@ -9,13 +9,14 @@ import (
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // boardJob is a job on a board. It is never changed, and callers share it.
 type boardJob struct {
-	Job                   // without Tasks and Earlier
+	api.Job               // without Tasks and Earlier
 	tasks    []*boardTask // the newest runs of the tasks that were started, by stage and index
-	earlier  []Task
+	earlier  []api.Task
 	revision int64 // of the last change of the job, or of one of its tasks
 	// pending and running count its tasks, as its stages do.
 	pending, running int
@@ -26,7 +27,7 @@ type boardJob struct {
 
 // boardTask is the newest run of a task on a board. It is never changed, and boards share it.
 type boardTask struct {
-	Task           // without InPhase
+	api.Task       // without InPhase
 	revision int64 // of its last change
 	// state is a copy of what the engine knows of the task if it has a forecast and runs: which phase it is in follows
 	// from that and from the time.
@@ -55,14 +56,14 @@ func (b *boardJob) taskAt(id cluster.TaskID) (at int, here bool) {
 }
 
 // alone returns a job without its tasks.
-func (b *boardJob) alone() Job {
+func (b *boardJob) alone() api.Job {
 	out := b.Job
 	out.Version = b.version()
 	return out
 }
 
 // whole returns a job with its tasks, as of a time from its board on.
-func (b *boardJob) whole(now timeline.Time) Job {
+func (b *boardJob) whole(now timeline.Time) api.Job {
 	out := b.alone()
 	out.Tasks, out.Earlier = b.tasksAt(now), slices.Clone(b.earlier)
 	for _, t := range b.tasks {
@@ -82,7 +83,7 @@ func (b *boardJob) version() int64 {
 }
 
 // tasksAt returns the tasks of a job, as of a time from its board on.
-func (b *boardJob) tasksAt(now timeline.Time) (all []Task) {
+func (b *boardJob) tasksAt(now timeline.Time) (all []api.Task) {
 	for _, t := range b.tasks {
 		all = append(all, t.at(now))
 	}
@@ -90,7 +91,7 @@ func (b *boardJob) tasksAt(now timeline.Time) (all []Task) {
 }
 
 // at returns a task as of a time from its board on.
-func (b *boardTask) at(now timeline.Time) Task {
+func (b *boardTask) at(now timeline.Time) api.Task {
 	t := b.Task
 	if b.state != nil {
 		t.InPhase = inPhase(b.state, now)
@@ -112,7 +113,7 @@ func (d *Driver) shownAs(j *job, was *boardJob, revision int64) *boardJob {
 	b.stuck = (d.health.broken != nil || j.isAside()) && !j.State.Ended && len(j.alive()) == 0
 	if state := d.engineJob(j); state != nil {
 		for _, t := range state.Tasks {
-			if own := b.task(t.ID); own != nil && own.State == TaskRunning {
+			if own := b.task(t.ID); own != nil && own.State == api.TaskRunning {
 				own.know(t, j.newest(t.ID), now)
 			}
 		}
@@ -147,7 +148,7 @@ func (b *boardJob) putRetries(state *book.JobState) {
 
 // startable returns stages of a job with how many of their tasks wait for room alone. The stages that it is given are
 // not changed.
-func (d *Driver) startable(j *job, stages []Stage) []Stage {
+func (d *Driver) startable(j *job, stages []api.Stage) []api.Stage {
 	state, copied := d.engineJob(j), false
 	for i := range stages {
 		n := 0
@@ -168,7 +169,7 @@ func (d *Driver) startable(j *job, stages []Stage) []Stage {
 // shownAs returns a job for people, apart from what only the Driver and the engine know. was is how it was shown
 // before, nil if it was not: it has the runs that had ended, which do not change.
 func (j *job) shownAs(was *boardJob) *boardJob {
-	b := &boardJob{Job: Job{ID: j.ID, Name: j.Request.Job.Name, Owner: j.Request.Job.Owner, UID: j.Request.As.UID,
+	b := &boardJob{Job: api.Job{ID: j.ID, Name: j.Request.Job.Name, Owner: j.Request.Job.Owner, UID: j.Request.As.UID,
 		Submitted: instant(j.Submitted), Input: j.Request.Input, App: j.Request.Job.App, AppDerived: j.appDerived(),
 		DeadlineSeconds: j.Request.Job.Deadline.Seconds(), Queue: j.Request.Job.Queue, Weight: j.Request.Job.Weight},
 		replaced: make(chan struct{})}
@@ -179,14 +180,14 @@ func (j *job) shownAs(was *boardJob) *boardJob {
 	for i := range j.Request.Job.Stages {
 		b.Stages = append(b.Stages, stageOf(&j.Request.Job, i))
 	}
-	owner := Owner{b.UID, b.Owner}
+	owner := api.Owner{UID: b.UID, Name: b.Owner}
 	final := j.State.Ended || j.State.Cancelled || j.State.Status == cluster.StatusFailed
 	for _, id := range j.tasks() {
 		runs, stage := j.runs[id], &j.Request.Job.Stages[id.Stage]
 		r := runs[len(runs)-1]
 		count(&b.Stages[id.Stage], r, final)
 		t := was.task(id)
-		if t == nil || t.State != TaskEnded || t.Run != r.Container.Run {
+		if t == nil || t.State != api.TaskEnded || t.Run != r.Container.Run {
 			t = &boardTask{Task: r.view(stage, owner)}
 			if p := pausedOf(cmp.Or(j.paused(id), j.paused(cluster.TaskID{}))); p != nil && !r.ended() {
 				p.Failed = r.failed[cluster.WantHold]

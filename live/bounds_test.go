@@ -10,6 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -42,8 +43,8 @@ func TestWhatIsBeyondABoundIsNotStored(t *testing.T) {
 		} {
 			s := submission(1)
 			c.change(&s)
-			if _, err := r.Submit(t.Context(), s); KindOf(err) != Invalid || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s: %v: %v", c.want, KindOf(err), err)
+			if _, err := r.Submit(t.Context(), s); api.KindOf(err) != api.Invalid || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v: %v", c.want, api.KindOf(err), err)
 			}
 		}
 		if stored, err := r.store.OpenJobs(t.Context()); err != nil || len(stored) != 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -118,7 +119,7 @@ func (d *Driver) prepareAll(ctx context.Context, by cluster.Credentials,
 		all = append(all, j)
 	}
 	if len(all) == 0 {
-		return nil, Errorf(Invalid, "jobs: must be at least one")
+		return nil, api.Errorf(api.Invalid, "jobs: must be at least one")
 	}
 	return all, nil
 }
@@ -126,10 +127,10 @@ func (d *Driver) prepareAll(ctx context.Context, by cluster.Credentials,
 // canRun returns an error if a job can never run here.
 func (d *Driver) canRun(j *cluster.Job, index int) error {
 	if err := policy.CheckRuns(d.config.Policy, d.engine.Snapshot(), j); err != nil {
-		return &OfJob{index, Errorf(Invalid, "%w", err)}
+		return &OfJob{index, api.Errorf(api.Invalid, "%w", err)}
 	}
 	if w := d.admission.rules().Never(j); w != nil {
-		return &OfJob{index, Errorf(Invalid, "%w", w)}
+		return &OfJob{index, api.Errorf(api.Invalid, "%w", w)}
 	}
 	return nil
 }

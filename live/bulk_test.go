@@ -15,6 +15,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // many are n jobs, of which some may be changed.
@@ -51,7 +52,7 @@ func TestSubmitAll(t *testing.T) {
 			t.Errorf("again: %d jobs from %d, %v", accepted, first, err)
 		}
 		key.Digest[0]++
-		if _, _, err := r.SubmitAll(t.Context(), user, key, many(3, nil)); KindOf(err) != KeyReused {
+		if _, _, err := r.SubmitAll(t.Context(), user, key, many(3, nil)); api.KindOf(err) != api.KeyReused {
 			t.Errorf("another request: %v", err)
 		}
 		if id := r.submit(submission(1)); id != n+2 {
@@ -96,23 +97,23 @@ func TestSubmitAllOrNone(t *testing.T) {
 		for _, tt := range []struct {
 			change func(s *Submission) error
 			want   string
-			kind   Kind
+			kind   api.Kind
 		}{
 			{func(s *Submission) error {
 				s.Dir = "x"
 				return nil
-			}, `jobs[300]: job "job 300" working directory "x": must be an absolute path`, Invalid},
+			}, `jobs[300]: job "job 300" working directory "x": must be an absolute path`, api.Invalid},
 			{func(s *Submission) error {
 				s.Job.Stages[0].Tasks = 0
 				return nil
-			}, `jobs[300]: job "job 300" stage "sort" tasks 0: must be 1 to 1073741824`, Invalid},
+			}, `jobs[300]: job "job 300" stage "sort" tasks 0: must be 1 to 1073741824`, api.Invalid},
 			{func(s *Submission) error { s.Job.Stages[0].Ideal[resource.Memory] = 9 * resource.GiB; return nil },
-				`jobs[300]: job "job 300" stage "sort" memory 9GiB: must be at most what a node has, 1GiB`, Invalid},
+				`jobs[300]: job "job 300" stage "sort" memory 9GiB: must be at most what a node has, 1GiB`, api.Invalid},
 			{func(s *Submission) error {
 				s.Job.Stages[0].Args = nil
 				return nil
-			}, `jobs[300]: job "job 300" stage "sort" command: must begin with the name of a program`, Invalid},
-			{func(*Submission) error { return Errorf(Denied, "%w", bad) }, `jobs[300]: bad`, Denied},
+			}, `jobs[300]: job "job 300" stage "sort" command: must begin with the name of a program`, api.Invalid},
+			{func(*Submission) error { return api.Errorf(api.Denied, "%w", bad) }, `jobs[300]: bad`, api.Denied},
 		} {
 			_, _, err := r.SubmitAll(t.Context(), user, Key{Text: "a"}, many(400, func(i int, s *Submission) error {
 				if i == 300 {
@@ -121,11 +122,11 @@ func TestSubmitAllOrNone(t *testing.T) {
 				return nil
 			}))
 			of, ok := errors.AsType[*OfJob](err)
-			if !ok || of.Index != 300 || err.Error() != tt.want || KindOf(err) != tt.kind {
+			if !ok || of.Index != 300 || err.Error() != tt.want || api.KindOf(err) != tt.kind {
 				t.Errorf("%v, want %s", err, tt.want)
 			}
 		}
-		if _, _, err := r.SubmitAll(t.Context(), user, Key{}, many(0, nil)); KindOf(err) != Invalid {
+		if _, _, err := r.SubmitAll(t.Context(), user, Key{}, many(0, nil)); api.KindOf(err) != api.Invalid {
 			t.Errorf("no jobs: %v", err)
 		}
 		gone, cancel := context.WithCancel(t.Context())
@@ -242,7 +243,7 @@ func TestSubmitAllKeepsQuotas(t *testing.T) {
 			defer r.end()
 			for _, n := range []int{4, 3} {
 				_, accepted, err := r.SubmitAll(t.Context(), user, Key{Text: "a"}, many(n, nil))
-				if over := n > 3; over != (KindOf(err) == OverQuota) || !over && (err != nil || accepted != n) {
+				if over := n > 3; over != (api.KindOf(err) == api.OverQuota) || !over && (err != nil || accepted != n) {
 					t.Errorf("quota %v: of %d jobs %d are accepted, %v", kind, n, accepted, err)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // able is what the Backend can do, and the answers to orders that it cannot carry out.
@@ -59,7 +60,7 @@ func (d *Driver) checkAble(j *cluster.Job, stage int) error {
 		{s.Stdin != "", "stdin", strconv.Quote(s.Stdin), d.able.Files},
 	} {
 		if asked.so && asked.why != "" {
-			return Errorf(Invalid, "%w", &cluster.WrongField{Job: j.Name, Stage: stage, StageName: j.StageName(stage),
+			return api.Errorf(api.Invalid, "%w", &cluster.WrongField{Job: j.Name, Stage: stage, StageName: j.StageName(stage),
 				Field: asked.field, Value: asked.value, Must: asked.why})
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // orders is a policy that throttles, stops and resizes each task that runs, once.
@@ -97,20 +98,20 @@ func TestRequestsBeyondTheBackend(t *testing.T) {
 			_, err := r.Submit(t.Context(), s)
 			return err
 		}
-		check := func(err error, kind Kind, want string) {
+		check := func(err error, kind api.Kind, want string) {
 			t.Helper()
-			if err == nil || KindOf(err) != kind || err.Error() != want {
+			if err == nil || api.KindOf(err) != kind || err.Error() != want {
 				t.Errorf("error is %v, want %s", err, want)
 			}
 		}
-		check(submit(func(s *Submission) { s.Job.Stages[0].PrivateTmp = true }), Invalid,
+		check(submit(func(s *Submission) { s.Job.Stages[0].PrivateTmp = true }), api.Invalid,
 			`job "sorts" stage "sort" private_tmp true: pods share no folders`)
-		check(submit(func(s *Submission) { s.Job.Stages[0].NoNetwork = true }), Invalid,
+		check(submit(func(s *Submission) { s.Job.Stages[0].NoNetwork = true }), api.Invalid,
 			`job "sorts" stage "sort" no_network true: pods have a network`)
-		check(submit(func(s *Submission) { s.Job.Stages[0].Stdin = "part1" }), Invalid,
+		check(submit(func(s *Submission) { s.Job.Stages[0].Stdin = "part1" }), api.Invalid,
 			`job "sorts" stage "sort" stdin "part1": pods write no files here`)
-		check(submit(func(s *Submission) { s.Input = true }), Invalid, `job "sorts" input: pods take no input`)
-		check(submit(func(s *Submission) { s.Job.Class = cluster.Flex }), Conflict, "class flex: needs swap, and pods "+
+		check(submit(func(s *Submission) { s.Input = true }), api.Invalid, `job "sorts" input: pods take no input`)
+		check(submit(func(s *Submission) { s.Job.Class = cluster.Flex }), api.Conflict, "class flex: needs swap, and pods "+
 			"have no swap, or use class regular, or name a profile by which the program can spill")
 
 		id := r.submit(submission(2))
@@ -118,14 +119,14 @@ func TestRequestsBeyondTheBackend(t *testing.T) {
 		r.order(cluster.Start)
 		r.fake.launched(o)
 		synctest.Wait()
-		check(r.Pause(t.Context(), user, id, cluster.TaskID{}, false), Invalid,
+		check(r.Pause(t.Context(), user, id, cluster.TaskID{}, false), api.Invalid,
 			"job 1 pause: must wait until none of its programs runs: pods are not stopped")
-		check(r.Pause(t.Context(), user, id, o.Task, false), Invalid,
+		check(r.Pause(t.Context(), user, id, o.Task, false), api.Invalid,
 			"job 1 pause: must wait until none of its programs runs: pods are not stopped")
 		_, err := r.Logs(t.Context(), id)
-		check(err, Invalid, "job 1 output: pods write no files here")
+		check(err, api.Invalid, "job 1 output: pods write no files here")
 		later := r.submit(submission(1))
-		check(r.Pause(t.Context(), user, later, cluster.TaskID{}, true), Invalid,
+		check(r.Pause(t.Context(), user, later, cluster.TaskID{}, true), api.Invalid,
 			"job 2 page_out true: pods are not paged out")
 		if err := r.Pause(t.Context(), user, later, cluster.TaskID{}, false); err != nil {
 			t.Errorf("a job of which nothing runs: %v", err)

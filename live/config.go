@@ -9,6 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/core/engine"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/format/eventlog"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/live/watchdog"
 )
@@ -45,7 +46,7 @@ type Config struct {
 // CheckPolicy returns an error, which is Invalid, if a policy counts on what only a simulator has.
 func CheckPolicy(p policy.Policy) error {
 	if p.Traits().FreePageOut {
-		return Errorf(Invalid,
+		return api.Errorf(api.Invalid,
 			"setting %s.memory=\"paper\": must be ideal or phase on a machine: memory that leaves at once and free of "+
 				"charge exists in the simulator only", p.Name())
 	}

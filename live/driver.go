@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/counts"
 	"github.com/bellows-rm/bellows/live/drive"
 	"github.com/bellows-rm/bellows/live/learn"
@@ -174,10 +175,10 @@ func (d *Driver) Shutdown(ctx context.Context, kill bool) error {
 		return err
 	}
 	if len(open) > 0 && !kill {
-		return Errorf(Conflict, "%s not ended: wait for the end, or have them killed", have(open))
+		return api.Errorf(api.Conflict, "%s not ended: wait for the end, or have them killed", have(open))
 	}
 	if unknown != nil && !kill {
-		return Errorf(Conflict, "%w", unknown)
+		return api.Errorf(api.Conflict, "%w", unknown)
 	}
 	for some := range slices.Chunk(open, cancelledAtOnce) {
 		if err := d.cancelAll(context.WithoutCancel(ctx), some); err != nil {
@@ -287,7 +288,8 @@ func (d *Driver) Done() <-chan struct{} { return d.turns.Ended() }
 // silent returns the error for callers of an engine that hangs.
 func (d *Driver) silent() error {
 	silent, _ := d.watchdog.Hangs()
-	return Errorf(Internal, "the engine has not answered for %v; the containers continue, and bellows status says more",
+	return api.Errorf(api.Internal,
+		"the engine has not answered for %v; the containers continue, and bellows status says more",
 		silent.Round(time.Second))
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/format/eventlog"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -93,7 +94,7 @@ func TestFailureEndsTheJob(t *testing.T) {
 			t.Errorf("killed %s", k.Container)
 		}
 		synctest.Wait()
-		if j := r.job(id); j.Ended || j.Status != cluster.StatusFailed || j.Tasks[0].State != TaskEnding {
+		if j := r.job(id); j.Ended || j.Status != cluster.StatusFailed || j.Tasks[0].State != api.TaskEnding {
 			t.Errorf("job %+v", j)
 		}
 		r.fake.ended(a.Container, cluster.Killed, 143)
@@ -253,11 +254,11 @@ func TestCancel(t *testing.T) {
 		}
 		synctest.Wait()
 		r.noOrder()
-		if err := r.Cancel(t.Context(), user, id); KindOf(err) != Invalid ||
+		if err := r.Cancel(t.Context(), user, id); api.KindOf(err) != api.Invalid ||
 			err.Error() != "job 1: cannot be ended, because it has ended already (cancelled)" {
 			t.Errorf("cancel what has ended: %v", err)
 		}
-		if err := r.Cancel(t.Context(), user, 99); KindOf(err) != NotFound {
+		if err := r.Cancel(t.Context(), user, 99); api.KindOf(err) != api.NotFound {
 			t.Errorf("cancel what never was: %v", err)
 		}
 	})
@@ -319,17 +320,17 @@ func TestMistakes(t *testing.T) {
 		} {
 			s := submission(1)
 			c.change(&s)
-			if _, err := r.Submit(t.Context(), s); KindOf(err) != Invalid || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s: %v: %v", c.name, KindOf(err), err)
+			if _, err := r.Submit(t.Context(), s); api.KindOf(err) != api.Invalid || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v: %v", c.name, api.KindOf(err), err)
 			}
 		}
 		if jobs, err := r.JobsAfter(t.Context(), 0, 10); err != nil || len(jobs) != 0 {
 			t.Errorf("jobs %v %v", jobs, err)
 		}
-		if _, err := r.Job(t.Context(), 5, false); KindOf(err) != NotFound {
+		if _, err := r.Job(t.Context(), 5, false); api.KindOf(err) != api.NotFound {
 			t.Errorf("job 5: %v", err)
 		}
-		if _, err := r.WaitTask(t.Context(), cluster.TaskID{Job: 5}, false); KindOf(err) != NotFound {
+		if _, err := r.WaitTask(t.Context(), cluster.TaskID{Job: 5}, false); api.KindOf(err) != api.NotFound {
 			t.Errorf("task of job 5: %v", err)
 		}
 	})
@@ -407,7 +408,7 @@ func TestWaitTask(t *testing.T) {
 		defer r.end()
 		id := r.submit(submission(3))
 		a := r.order(cluster.Start)
-		started := make(chan Task)
+		started := make(chan api.Task)
 		go func() {
 			task, err := r.WaitTask(t.Context(), cluster.TaskID{Job: id}, false)
 			if err != nil {
@@ -422,7 +423,7 @@ func TestWaitTask(t *testing.T) {
 		default:
 		}
 		r.fake.launched(a)
-		if task := <-started; task.State != TaskRunning {
+		if task := <-started; task.State != api.TaskRunning {
 			t.Errorf("task %+v", task)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -433,12 +434,12 @@ func TestWaitTask(t *testing.T) {
 		if err := r.Cancel(t.Context(), user, id); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.WaitTask(t.Context(), cluster.TaskID{Job: id, Index: 7}, false); KindOf(err) != NotFound {
+		if _, err := r.WaitTask(t.Context(), cluster.TaskID{Job: id, Index: 7}, false); api.KindOf(err) != api.NotFound {
 			t.Errorf("waited with %v", err)
 		}
 		r.fake.ended(a.Container, cluster.Killed, 143)
 		r.fake.ended(r.order(cluster.Start).Container, cluster.Killed, 143)
-		if _, err := r.WaitTask(t.Context(), cluster.TaskID{Job: id, Index: 2}, false); KindOf(err) != NotFound {
+		if _, err := r.WaitTask(t.Context(), cluster.TaskID{Job: id, Index: 2}, false); api.KindOf(err) != api.NotFound {
 			t.Errorf("waited with %v", err)
 		}
 	})
@@ -451,7 +452,7 @@ func TestShutdown(t *testing.T) {
 		id := r.submit(submission(1))
 		o := r.order(cluster.Start)
 		r.fake.launched(o)
-		if err := r.Shutdown(t.Context(), false); KindOf(err) != Conflict ||
+		if err := r.Shutdown(t.Context(), false); api.KindOf(err) != api.Conflict ||
 			!strings.HasPrefix(err.Error(), "job 1 has not ended") {
 			t.Errorf("shut down with %v", err)
 		}
@@ -517,11 +518,11 @@ func TestPolicyBugLosesNothing(t *testing.T) {
 			if err != nil || !strings.Contains(s.Trouble, "policy fifo took an impossible decision") {
 				t.Errorf("status %+v %v", s, err)
 			}
-			if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Internal ||
+			if _, err := r.Submit(t.Context(), submission(1)); api.KindOf(err) != api.Internal ||
 				!strings.Contains(err.Error(), "impossible decision") {
 				t.Errorf("submit: %v", err)
 			}
-			if _, err := r.Wait(t.Context(), second); KindOf(err) != Internal ||
+			if _, err := r.Wait(t.Context(), second); api.KindOf(err) != api.Internal ||
 				!strings.Contains(err.Error(), "impossible decision") {
 				t.Errorf("wait for a job that cannot start: %v", err)
 			}
@@ -769,7 +770,7 @@ func TestEndsAreRecordedOnAFullDisk(t *testing.T) {
 			if s, err := r.Status(t.Context()); err != nil || !strings.Contains(s.Trouble, "free some space") {
 				t.Errorf("status %+v %v", s, err)
 			}
-			if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Internal ||
+			if _, err := r.Submit(t.Context(), submission(1)); api.KindOf(err) != api.Internal ||
 				!strings.Contains(err.Error(), "free some space") {
 				t.Errorf("submit: %v", err)
 			}
@@ -788,7 +789,7 @@ func TestEndsAreRecordedOnAFullDisk(t *testing.T) {
 		r.noOrder()
 		// A job whose task is to start once there is space ends without it.
 		if j, err := r.Job(t.Context(), cancelled, false); err != nil || len(j.Tasks) != 1 ||
-			j.Tasks[0].State != TaskStarting {
+			j.Tasks[0].State != api.TaskStarting {
 			t.Errorf("job %+v, %v", j, err)
 		}
 		if err := r.Cancel(t.Context(), user, cancelled); err != nil {
@@ -873,11 +874,11 @@ func TestFullDisk(t *testing.T) {
 		if err != nil || !strings.Contains(s.Trouble, "its disk is full: free some space") {
 			t.Errorf("status %+v %v", s, err)
 		}
-		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Internal ||
+		if _, err := r.Submit(t.Context(), submission(1)); api.KindOf(err) != api.Internal ||
 			!strings.Contains(err.Error(), "no jobs are accepted now: state directory "+dir+": its disk is full") {
 			t.Errorf("submit: %v", err)
 		}
-		if err := r.Cancel(t.Context(), user, first); KindOf(err) != Internal {
+		if err := r.Cancel(t.Context(), user, first); api.KindOf(err) != api.Internal {
 			t.Errorf("cancel: %v", err)
 		}
 		if k := r.order(cluster.Kill); k.Container != b.Container {

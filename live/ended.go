@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/kept"
 )
 
@@ -24,14 +25,15 @@ const (
 // endedJobs are jobs that have ended and are in the store.
 type endedJobs struct {
 	jobs  *kept.Cache[cluster.JobID, *boardJob]
-	spans *kept.Cache[cluster.JobID, []Job] // as lists show them, by the first ID that can be in the span
+	spans *kept.Cache[cluster.JobID, []api.Job] // as lists show them, by the first ID that can be in the span
 
 	mu       sync.Mutex
 	removals atomic.Int64 // how often jobs were removed
 }
 
 func newEndedJobs() endedJobs {
-	return endedJobs{jobs: kept.New[cluster.JobID, *boardJob](mostKept), spans: kept.New[cluster.JobID, []Job](mostListed)}
+	return endedJobs{jobs: kept.New[cluster.JobID, *boardJob](mostKept),
+		spans: kept.New[cluster.JobID, []api.Job](mostListed)}
 }
 
 // keep keeps what was read from the store, unless jobs were removed since: removals is how often they had been before.
@@ -59,7 +61,7 @@ func spanOf(id cluster.JobID) cluster.JobID { return id - (id-1)%spanSize }
 
 // endedAfter returns at most a number of jobs that follow an ID, as lists show them, if it is in a span whose jobs
 // have all ended; nil if not, or if most of them were removed. b must be current.
-func (d *Driver) endedAfter(ctx context.Context, b *board, after cluster.JobID, most int) ([]Job, error) {
+func (d *Driver) endedAfter(ctx context.Context, b *board, after cluster.JobID, most int) ([]api.Job, error) {
 	first := spanOf(after + 1)
 	next := first + spanSize
 	if next-1 > b.last || b.jobs.has(first, next) {
@@ -83,7 +85,7 @@ func (d *Driver) endedAfter(ctx context.Context, b *board, after cluster.JobID, 
 		}
 		d.readers.past.keep(removals, func() { d.readers.past.spans.Put(first, span, spanSize) })
 	}
-	from, _ := slices.BinarySearchFunc(span, after+1, func(j Job, id cluster.JobID) int { return int(j.ID - id) })
+	from, _ := slices.BinarySearchFunc(span, after+1, func(j api.Job, id cluster.JobID) int { return int(j.ID - id) })
 	if from == len(span) {
 		return nil, nil
 	}

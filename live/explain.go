@@ -11,14 +11,15 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // Explain says why a job runs as it does or waits.
-func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, error) {
+func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (api.Explanation, error) {
 	if err := d.awaitInventory(ctx); err != nil {
-		return Explanation{}, err
+		return api.Explanation{}, err
 	}
-	var e Explanation
+	var e api.Explanation
 	var spec cluster.Job
 	var owner cluster.Credentials
 	here, largest := false, resource.Vector{}
@@ -34,18 +35,18 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 			d.explain(&e, j, readings)
 		}
 	}); err != nil {
-		return Explanation{}, err
+		return api.Explanation{}, err
 	}
 	if !here {
 		j, err := d.stored(ctx, id)
 		if err != nil {
-			return Explanation{}, err
+			return api.Explanation{}, err
 		}
 		e.Job, spec, owner = j.shownAs(nil).whole(d.now()), j.Request.Job, j.Request.As
 	}
 	var err error
 	if e.Forecasts, err = d.forecasts(ctx, owner, &spec, largest); err != nil {
-		return Explanation{}, err
+		return api.Explanation{}, err
 	}
 	if e.Why == "" {
 		e.Why = whyEnded(&e.Job)
@@ -73,7 +74,7 @@ func (d *Driver) inTurn(ctx context.Context, f func()) error {
 	})
 }
 
-func whyEnded(j *Job) string {
+func whyEnded(j *api.Job) string {
 	text := fmt.Sprintf("The job has ended: %s.", j.Status)
 	if j.Detail != "" {
 		text = fmt.Sprintf("The job has ended: %s, because of %s.", j.Status, j.Detail)
@@ -82,7 +83,7 @@ func whyEnded(j *Job) string {
 }
 
 // explain adds the facts that only the engine knows.
-func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerID]cluster.Reading) {
+func (d *Driver) explain(e *api.Explanation, j *job, readings map[cluster.ContainerID]cluster.Reading) {
 	for _, n := range j.notes {
 		e.Decisions = append(e.Decisions, n.view())
 	}
@@ -177,9 +178,9 @@ func startingWords(tasks int) string {
 	return "The remaining tasks of the job are being started."
 }
 
-func (d *Driver) explainTask(j *job, t *book.TaskState, end timeline.Time, known bool) TaskExplanation {
+func (d *Driver) explainTask(j *job, t *book.TaskState, end timeline.Time, known bool) api.TaskExplanation {
 	stage := t.Stage()
-	out := TaskExplanation{Task: t.ID, Grant: grantOf(t.Grant), InPhase: inPhase(t, d.now()),
+	out := api.TaskExplanation{Task: t.ID, Grant: grantOf(t.Grant), InPhase: inPhase(t, d.now()),
 		IdealBytes: int64(stage.Ideal[resource.Memory]), Slowdown: stage.Elasticity.Slowdown(stage.Ideal[resource.Memory],
 			t.Grant[resource.Memory])}
 	if t.ByPhase {

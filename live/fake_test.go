@@ -14,6 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/usage"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -195,7 +196,7 @@ func (r *rig) submit(s Submission) cluster.JobID {
 	return id
 }
 
-func (r *rig) job(id cluster.JobID) Job {
+func (r *rig) job(id cluster.JobID) api.Job {
 	r.t.Helper()
 	j, err := r.Job(context.Background(), id, false)
 	if err != nil {
@@ -204,7 +205,7 @@ func (r *rig) job(id cluster.JobID) Job {
 	return j
 }
 
-func (r *rig) wait(id cluster.JobID) Job {
+func (r *rig) wait(id cluster.JobID) api.Job {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()

@@ -9,43 +9,16 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/learn"
 )
 
-// Forecast is what a stage is expected to demand when, and where that is known from; or why it is not known.
-type Forecast struct {
-	Stage int    `json:"stage"`
-	Name  string `json:"name,omitempty"`
-	// DurationSeconds is the expected run time of a task; 0 is unknown.
-	DurationSeconds float64            `json:"duration_s,omitempty" doc:"expected run time of a task; omitted if unknown"`
-	Phases          []ForecastPhase    `json:"phases,omitempty"`
-	Told            cluster.Provenance `json:"told,omitzero" doc:"where the forecast comes from; omitted if the job states it"`
-	// Runs is how many runs of the application have been observed by now.
-	Runs int `json:"runs" doc:"runs of the application that were measured by now"`
-	// Unknown are the kinds of resources that were measured in no run, as job files name them: the phases have what the
-	// stage requests of them.
-	Unknown []string `json:"unknown,omitempty" doc:"resources that no run measured: the phases have what the job requests"`
-	// Notes are sentences on how good the forecast is, or on why there is none.
-	Notes []string `json:"notes,omitempty" doc:"sentences on how good it is, or on why there is none"`
-}
-
-// ForecastPhase is a phase with its times since the task began.
-type ForecastPhase struct {
-	Name          string  `json:"name,omitempty"`
-	FromSeconds   float64 `json:"from_s" doc:"since the task began"`
-	LengthSeconds float64 `json:"length_s" doc:"its length"`
-	CPU           int64   `json:"cpu_millicores"`
-	Memory        int64   `json:"memory_bytes"`
-	Disk          int64   `json:"disk_bytes_per_s"`
-	Network       int64   `json:"network_bytes_per_s"`
-}
-
 // forecastPhases adds up the times of phases.
-func forecastPhases(phases []cluster.Phase) (out []ForecastPhase) {
+func forecastPhases(phases []cluster.Phase) (out []api.ForecastPhase) {
 	at := time.Duration(0)
 	for i := range phases {
 		p := &phases[i]
-		out = append(out, ForecastPhase{Name: p.Name, FromSeconds: at.Seconds(), LengthSeconds: p.Duration.Seconds(),
+		out = append(out, api.ForecastPhase{Name: p.Name, FromSeconds: at.Seconds(), LengthSeconds: p.Duration.Seconds(),
 			CPU: int64(p.Demand[resource.CPU]), Memory: int64(p.Demand[resource.Memory]), Disk: int64(p.Demand[resource.Disk]),
 			Network: int64(p.Demand[resource.Network])})
 		at += p.Duration
@@ -56,7 +29,7 @@ func forecastPhases(phases []cluster.Phase) (out []ForecastPhase) {
 // forecasts says of each stage of a job what is known of its demand over time. largest is the largest amount of each
 // kind that a node has, TooMuch where that is unknown.
 func (d *Driver) forecasts(ctx context.Context, owner cluster.Credentials, j *cluster.Job,
-	largest resource.Vector) (all []Forecast, err error) {
+	largest resource.Vector) (all []api.Forecast, err error) {
 	err = d.learner.Read(ctx, learn.AppOf(owner, j.App), func(h *profile.History, unreadable error) error {
 		all = forecastsBy(h, unreadable, j, largest)
 		return nil
@@ -82,10 +55,10 @@ func (d *Driver) unmeasured(kinds []string) (notes []string) {
 	return notes
 }
 
-func forecastsBy(h *profile.History, unreadable error, j *cluster.Job, largest resource.Vector) (all []Forecast) {
+func forecastsBy(h *profile.History, unreadable error, j *cluster.Job, largest resource.Vector) (all []api.Forecast) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
-		f := Forecast{Stage: i, Name: s.Name, DurationSeconds: s.RunTime().Seconds(), Phases: forecastPhases(s.Phases),
+		f := api.Forecast{Stage: i, Name: s.Name, DurationSeconds: s.RunTime().Seconds(), Phases: forecastPhases(s.Phases),
 			Told: s.Told}
 		app := profile.AppOf(j, i)
 		_, f.Runs = h.Runs(app)

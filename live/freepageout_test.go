@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // A policy that counts on memory that leaves free of charge is for the simulator.
@@ -13,7 +14,7 @@ func TestFreePageOutIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Start(Config{Policy: p}); KindOf(err) != Invalid ||
+	if _, err := Start(Config{Policy: p}); api.KindOf(err) != api.Invalid ||
 		!strings.HasPrefix(err.Error(), `setting ecs.memory="paper": must be ideal or phase`) {
 		t.Errorf("the error is %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/internal/guest"
 	"github.com/bellows-rm/bellows/internal/testgroups"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
@@ -50,7 +51,7 @@ func TestHostStops(t *testing.T) {
 			s := newShifting(t, "fifo", 1) // which leaves alone what the policy of the test holds
 			kept, leveled, slowed := s.begin("kept"), s.begin("leveled for 8s with kept"), s.begin("slowed for 8s with kept")
 			for _, id := range s.told {
-				s.await(id, "its program", func(task *live.Task) bool { return task.State == live.TaskRunning })
+				s.await(id, "its program", func(task *api.Task) bool { return task.State == api.TaskRunning })
 			}
 			s.p.mustAsk(ask{Pause: kept})
 			s.await(slowed, "its throttle", throttled)
@@ -70,7 +71,7 @@ func TestHostStops(t *testing.T) {
 			later := s.await(next, "its hold", stands(cluster.HeldByLeveling)).Leveled.Until
 			s.endsInTime(leveled, until.Add(c.set))
 			s.endsInTime(next, later.Add(c.set))
-			s.await(slowed, "the end of its throttle", func(task *live.Task) bool { return task.Throttle == nil })
+			s.await(slowed, "the end of its throttle", func(task *api.Task) bool { return task.Throttle == nil })
 			for end := time.Now().Add(time.Minute); s.left(kept) != "" &&
 				time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 			}
@@ -101,7 +102,7 @@ func (s *shifting) begin(name string) cluster.JobID {
 }
 
 // await waits until the task of a job is as wanted, and returns it.
-func (s *shifting) await(id cluster.JobID, what string, is func(*live.Task) bool) *live.Task {
+func (s *shifting) await(id cluster.JobID, what string, is func(*api.Task) bool) *api.Task {
 	s.t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		reply, ok := s.p.ask(askJobs()) // An emulated machine may be too slow for an answer.
@@ -120,8 +121,8 @@ func (s *shifting) await(id cluster.JobID, what string, is func(*live.Task) bool
 
 // stands returns a function that reports whether these holders, and no others, hold a task. Of leveling it also has
 // the end of its hold.
-func stands(by cluster.Holders) func(*live.Task) bool {
-	return func(task *live.Task) bool {
+func stands(by cluster.Holders) func(*api.Task) bool {
+	return func(task *api.Task) bool {
 		is := cluster.Holders(0)
 		if task.Still != nil {
 			is = task.Still.By
@@ -131,7 +132,7 @@ func stands(by cluster.Holders) func(*live.Task) bool {
 }
 
 // throttled reports whether a throttle of a task is in force.
-func throttled(task *live.Task) bool { return task.Throttle != nil && task.Throttle.InForce }
+func throttled(task *api.Task) bool { return task.Throttle != nil && task.Throttle.InForce }
 
 // endsInTime waits until leveling no longer holds the task of a job, which must not be before the given time of the
 // calendar.

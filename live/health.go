@@ -1,6 +1,10 @@
 package live
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/bellows-rm/bellows/live/api"
+)
 
 // health is what keeps a Driver from some of its work; it does all of it while nothing is set. Only the loop uses it.
 type health struct {
@@ -33,9 +37,9 @@ func (h *health) accepts() error {
 	case h.broken != nil:
 		return h.broken
 	case h.short != nil:
-		return Errorf(Internal, "no jobs are accepted now: %w", h.short)
+		return api.Errorf(api.Internal, "no jobs are accepted now: %w", h.short)
 	case h.trouble != nil:
-		return Errorf(Internal, "no jobs are accepted now: %w", h.trouble)
+		return api.Errorf(api.Internal, "no jobs are accepted now: %w", h.trouble)
 	}
 	return nil
 }

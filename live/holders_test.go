@@ -6,6 +6,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // TestHolders names the tasks that use the memory a suspended container waits for: a REGULAR container uses its grant,
@@ -42,7 +43,8 @@ func TestHolders(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := e.Tasks[0].Holders
-		want := []Holder{{cluster.TaskID{Job: grown}, 300 << 20}, {cluster.TaskID{Job: regular}, 50 << 20}}
+		want := []api.Holder{{Task: cluster.TaskID{Job: grown}, Bytes: 300 << 20},
+			{Task: cluster.TaskID{Job: regular}, Bytes: 50 << 20}}
 		if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 			t.Errorf("the memory is held by %v, want %v", got, want)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/core/usage"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // recorded is a history as another system recorded it: runs of one phase.
@@ -42,8 +43,9 @@ func TestImport(t *testing.T) {
 		r.fake.launched(o)
 		waiting := r.submit(whole)
 		by, h := whole.Caller, recorded(t, "two-phases", 10*time.Second, 20*time.Second)
-		for _, want := range []Imported{{"two-phases", 2, 0}, {"two-phases", 0, 2}} {
-			if got, err := r.Import(t.Context(), by, h); err != nil || !reflect.DeepEqual(got, []Imported{want}) {
+		for _, want := range []api.Imported{{Name: "two-phases", Runs: 2, Known: 0},
+			{Name: "two-phases", Runs: 0, Known: 2}} {
+			if got, err := r.Import(t.Context(), by, h); err != nil || !reflect.DeepEqual(got, []api.Imported{want}) {
 				t.Errorf("%v %+v, want %+v", err, got, want)
 			}
 		}
@@ -63,7 +65,7 @@ func TestImport(t *testing.T) {
 		if got, err := r.Import(t.Context(), other, h); err != nil || got[0].Runs != 2 {
 			t.Errorf("for another user %v %+v", err, got)
 		}
-		if _, err := r.Import(t.Context(), by, recorded(t, "two\nlines", time.Second)); KindOf(err) != Invalid ||
+		if _, err := r.Import(t.Context(), by, recorded(t, "two\nlines", time.Second)); api.KindOf(err) != api.Invalid ||
 			!strings.Contains(err.Error(), `"two\nlines"`) {
 			t.Error(err)
 		}

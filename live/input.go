@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // checkInput rejects the input of a job with several tasks, or with a task that may run several times.
@@ -14,15 +15,15 @@ func (d *Driver) checkInput(s *Submission) error {
 	case !s.Input:
 		return nil
 	case d.able.Input != "":
-		return Errorf(Invalid, "job %q input: %s", s.Job.Name, d.able.Input)
+		return api.Errorf(api.Invalid, "job %q input: %s", s.Job.Name, d.able.Input)
 	case len(s.Job.Stages) != 1 || s.Job.Stages[0].Tasks != 1:
-		return Errorf(Invalid, "job %q input: must be that of a job of one task", s.Job.Name)
+		return api.Errorf(api.Invalid, "job %q input: must be that of a job of one task", s.Job.Name)
 	case s.Job.MaxAttempts > 1:
-		return Errorf(Invalid,
+		return api.Errorf(api.Invalid,
 			"job %q max attempts %d: must be 1 for a program that reads its input, which cannot be read again", s.Job.Name,
 			s.Job.MaxAttempts)
 	case s.Job.Stages[0].Stdin != "":
-		return Errorf(Invalid, "job %q input: must be sent or come from file %q, but not both", s.Job.Name,
+		return api.Errorf(api.Invalid, "job %q input: must be sent or come from file %q, but not both", s.Job.Name,
 			s.Job.Stages[0].Stdin)
 	}
 	return nil
@@ -42,8 +43,8 @@ func (d *Driver) Input(ctx context.Context, id cluster.JobID) (io.ReadWriteClose
 		if err != nil {
 			return nil, err
 		}
-		if t.State == TaskEnded {
-			return nil, Errorf(Invalid, "job %d: takes no more input, because its program has ended", id)
+		if t.State == api.TaskEnded {
+			return nil, api.Errorf(api.Invalid, "job %d: takes no more input, because its program has ended", id)
 		}
 		container = cluster.ContainerID{Task: task, Run: t.Run}
 		c, err := d.backend.Input(container)
@@ -66,7 +67,7 @@ func (d *Driver) takesInput(ctx context.Context, id cluster.JobID) error {
 	var err error
 	if e := d.look(ctx, func() {
 		if j, ok := d.jobs[id]; ok && !j.Request.Input {
-			err = Errorf(Invalid, "job %d: was submitted without input", id)
+			err = api.Errorf(api.Invalid, "job %d: was submitted without input", id)
 		}
 	}); e != nil {
 		return e

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // TestInputStartsOnce makes the machine fail while a program reads input: input cannot be read twice.
@@ -50,7 +51,7 @@ func TestInputStartsOnce(t *testing.T) {
 				!strings.Contains(j.Detail, "does not start again, because its input was read once") {
 				t.Errorf("%s: %q, %v", j.Status, j.Detail, err)
 			}
-			if _, err := r.Input(context.Background(), id); KindOf(err) != Invalid {
+			if _, err := r.Input(context.Background(), id); api.KindOf(err) != api.Invalid {
 				t.Errorf("input of a job that has ended: %v", err)
 			}
 		})
@@ -69,7 +70,8 @@ func TestInputRefused(t *testing.T) {
 		s := submission(1)
 		s.Input, s.Job.MaxAttempts = true, 1
 		change(&s)
-		if _, err := r.Submit(context.Background(), s); KindOf(err) != Invalid || !strings.Contains(err.Error(), want) {
+		if _, err := r.Submit(context.Background(), s); api.KindOf(err) != api.Invalid ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -77,7 +79,7 @@ func TestInputRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Input(context.Background(), id); KindOf(err) != Invalid {
+	if _, err := r.Input(context.Background(), id); api.KindOf(err) != api.Invalid {
 		t.Errorf("input of a job without: %v", err)
 	}
 }

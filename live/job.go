@@ -6,6 +6,7 @@ import (
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -35,7 +36,7 @@ type run struct {
 	open   []cluster.Decision
 	failed [cluster.NumWantFields]string
 	// out is what its page-out has done; nil if none was reported since it was ordered, or if its memory is back.
-	out *PagedOut
+	out *api.PagedOut
 }
 
 // note is a decision about a job.
@@ -50,16 +51,16 @@ type note struct {
 // order is an order, and how it was answered.
 type order struct {
 	id     cluster.DecisionID
-	grant  *Grant         // of a resize
-	bound  Bound          // of a throttle
+	grant  *api.Grant     // of a resize
+	bound  api.Bound      // of a throttle
 	until  timeline.Time  // of a throttle, and of a suspend by leveling
 	going  cluster.TaskID // that keeps going because of a suspend by leveling
-	answer Answer
+	answer api.Answer
 	detail string
 }
 
-func (n *note) view() DecisionNote {
-	out := DecisionNote{At: instant(n.at), Kind: n.kind, Task: n.task, Why: n.reason.Words(clock)}
+func (n *note) view() api.DecisionNote {
+	out := api.DecisionNote{At: instant(n.at), Kind: n.kind, Task: n.task, Why: n.reason.Words(clock)}
 	if o := n.order; o != nil {
 		out.Grant, out.Bound, out.Until, out.For, out.Answer, out.Detail = o.grant, o.bound, instant(o.until), o.going,
 			o.answer, o.detail
@@ -80,7 +81,7 @@ func (j *job) note(now timeline.Time, decision *cluster.Decision) {
 	n := note{at: now, kind: decision.Kind, task: decision.Task, reason: decision.Reason}
 	if _, sets := n.kind.Sets(); sets || n.kind == cluster.Start {
 		n.order = &order{id: decision.ID, bound: boundOf(decision.Bound), until: decision.At, going: decision.For,
-			answer: AnswerPending}
+			answer: api.AnswerPending}
 		if n.kind == cluster.Resize {
 			n.order.grant = new(grantOf(decision.Grant))
 		}
@@ -96,17 +97,17 @@ func (j *job) note(now timeline.Time, decision *cluster.Decision) {
 func (j *job) answered(e *cluster.Event) {
 	for i := range j.notes {
 		n, o := &j.notes[i], j.notes[i].order
-		if o == nil || o.answer != AnswerPending || n.task != e.Task || e.Decision != 0 && o.id != e.Decision {
+		if o == nil || o.answer != api.AnswerPending || n.task != e.Task || e.Decision != 0 && o.id != e.Decision {
 			continue
 		}
 		o.detail = e.Detail
 		switch e.Kind {
 		case cluster.DecisionDone:
-			o.answer = AnswerDone
+			o.answer = api.AnswerDone
 		case cluster.DecisionFailed:
-			o.answer = AnswerFailed
+			o.answer = api.AnswerFailed
 		default:
-			o.answer = AnswerSuperseded
+			o.answer = api.AnswerSuperseded
 		}
 	}
 }

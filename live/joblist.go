@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // jobList is a list of jobs by ascending ID. It is never changed: with and without return another list, which shares
@@ -64,7 +65,7 @@ func (l *jobList) has(first, next cluster.JobID) bool {
 }
 
 // run returns the jobs without their tasks whose IDs follow each other from first on, at most a number of them.
-func (l *jobList) run(first cluster.JobID, most int) []Job {
+func (l *jobList) run(first cluster.JobID, most int) []api.Job {
 	n := 0
 	for j := range l.from(first) {
 		if j.ID != first+cluster.JobID(n) || n == most {
@@ -75,7 +76,7 @@ func (l *jobList) run(first cluster.JobID, most int) []Job {
 	if n == 0 {
 		return nil
 	}
-	jobs := make([]Job, 0, n)
+	jobs := make([]api.Job, 0, n)
 	for j := range l.from(first) {
 		if len(jobs) == n {
 			break

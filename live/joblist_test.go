@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // listed are the jobs of a list by a walk over all of its leaves.
@@ -36,7 +37,7 @@ func TestJobList(t *testing.T) {
 	want := map[cluster.JobID]*boardJob{}
 	var last cluster.JobID
 	add := func(id cluster.JobID, revision int64) {
-		j := &boardJob{Job: Job{ID: id}, revision: revision}
+		j := &boardJob{Job: api.Job{ID: id}, revision: revision}
 		l, want[id] = l.with(j), j
 	}
 	for revision := int64(1); revision <= 4000; revision++ {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -51,7 +52,7 @@ func (d *Driver) repeated(ctx context.Context, key *store.Key) (*store.Key, erro
 // repeats returns a KeyReused unless the request with a key is the earlier one with the same key.
 func repeats(key, earlier *store.Key) error {
 	if !bytes.Equal(key.Digest, earlier.Digest) {
-		return Errorf(KeyReused,
+		return api.Errorf(api.KeyReused,
 			"idempotency key %q: belongs to another request, which arrived at %s: a new request needs a new key", key.Text,
 			instant(earlier.At).Format(time.DateTime))
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -29,7 +30,7 @@ func TestKeys(t *testing.T) {
 			if id, err := r.Submit(t.Context(), keyed("a", "one")); err != nil || id != first {
 				t.Errorf("%s: job %d, %v, want %d", when, id, err, first)
 			}
-			if _, err := r.Submit(t.Context(), keyed("a", "two")); KindOf(err) != KeyReused ||
+			if _, err := r.Submit(t.Context(), keyed("a", "two")); api.KindOf(err) != api.KeyReused ||
 				!strings.HasPrefix(err.Error(), `idempotency key "a": belongs to another request, which arrived at `) {
 				t.Errorf("%s: another request: %v", when, err)
 			}

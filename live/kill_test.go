@@ -21,6 +21,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -189,7 +190,7 @@ func (h *theatre) openGate() bool {
 }
 
 // finish starts a daemon that is not killed, lets it end every job, and returns the jobs.
-func (h *theatre) finish() []live.Job {
+func (h *theatre) finish() []api.Job {
 	if err := os.Remove(deadline(h.state)); err != nil {
 		h.t.Fatal(err)
 	}
@@ -229,7 +230,7 @@ func (h *theatre) finish() []live.Job {
 
 // checkLearned expects that each run that succeeded and was measured has taught its application once. Each job of the
 // play is an application of its own; of the old ones some may have been removed.
-func (h *theatre) checkLearned(jobs []live.Job) {
+func (h *theatre) checkLearned(jobs []api.Job) {
 	s, err := store.Open(h.state)
 	if err != nil {
 		h.t.Fatal(err)
@@ -274,9 +275,9 @@ func (h *theatre) checkLearned(jobs []live.Job) {
 }
 
 // awaitRemoval waits until the daemon has finished a removal that another daemon began: the output of unlisted jobs.
-func (h *theatre) awaitRemoval(listed []live.Job) {
+func (h *theatre) awaitRemoval(listed []api.Job) {
 	for i, name := range old {
-		if slices.ContainsFunc(listed, func(j live.Job) bool { return j.Name == name }) {
+		if slices.ContainsFunc(listed, func(j api.Job) bool { return j.Name == name }) {
 			continue
 		}
 		for end := time.Now().Add(time.Minute); h.hasOutput(i) && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -292,7 +293,7 @@ func (h *theatre) hasOutput(i int) bool {
 
 // check compares the jobs with the answers of the daemon and the runs of the programs. dead is the change that was
 // prevented, as doom writes it.
-func (h *theatre) check(jobs []live.Job, dead string) {
+func (h *theatre) check(jobs []api.Job, dead string) {
 	seen := map[string]bool{}
 	for i := range jobs {
 		j := &jobs[i]
@@ -331,7 +332,7 @@ func (h *theatre) checkPruned(seen map[string]bool) {
 
 // checkJob expects the ends in play. A task whose supervisor dies is lost with it: it may run again, or count as
 // failed. Then its job has failed, and the job's other tasks may be ended before their programs begin.
-func (h *theatre) checkJob(j *live.Job, dead string) {
+func (h *theatre) checkJob(j *api.Job, dead string) {
 	a := play[j.Name]
 	dies := func(task int) bool {
 		container, output := fmt.Sprintf(" containers/%d-0-%d-", j.ID, task), fmt.Sprintf(" logs/%d/", j.ID)
@@ -397,9 +398,9 @@ func stage(t *testing.T) (state string) {
 }
 
 // failedByLoss reports whether a job failed and one of its runs was lost, which counts as an attempt.
-func failedByLoss(j *live.Job) bool {
+func failedByLoss(j *api.Job) bool {
 	return j.Status == cluster.StatusFailed && slices.ContainsFunc(slices.Concat(j.Tasks, j.Earlier),
-		func(t live.Task) bool { return t.Outcome == cluster.Lost })
+		func(t api.Task) bool { return t.Outcome == cluster.Lost })
 }
 
 // performance performs the play with a death at a change (none: 0) of those that contain a text, and returns these.

@@ -14,6 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/usage"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/learn"
 	"github.com/bellows-rm/bellows/live/store"
 )
@@ -41,7 +42,7 @@ func twoPhases(input resource.Amount) Submission {
 }
 
 // runUsing submits a job and runs its task with a usage.
-func (r *rig) runUsing(s Submission, u usage.Usage) Job {
+func (r *rig) runUsing(s Submission, u usage.Usage) api.Job {
 	r.t.Helper()
 	id := r.submit(s)
 	o := r.order(cluster.Start)

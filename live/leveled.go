@@ -3,30 +3,21 @@ package live
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
-// Leveled says until when leveling holds a running task, and why.
-type Leveled struct {
-	Since  time.Time      `json:"since,omitzero" doc:"when that was decided or, if an earlier daemon decided it, when its programs were stopped"`
-	Until  time.Time      `json:"until" doc:"when leveling ends its hold by itself"`
-	For    cluster.TaskID `json:"for,omitzero" doc:"the task that keeps going because of it; omitted if there is none"`
-	Why    string         `json:"why,omitempty" doc:"one clause; omitted if an earlier daemon decided it"`
-	Failed string         `json:"failed,omitempty" doc:"why its programs could not be stopped; they run"`
-}
-
 // leveledOf returns the view of a hold of leveling; nil if leveling does not hold the task.
-func leveledOf(t *book.TaskState, r *run) *Leveled {
+func leveledOf(t *book.TaskState, r *run) *api.Leveled {
 	h, ok := t.HeldUntil()
 	if !ok {
 		return nil
 	}
-	out := &Leveled{Since: instant(h.Since), Until: instant(h.Until), For: h.For}
+	out := &api.Leveled{Since: instant(h.Since), Until: instant(h.Until), For: h.For}
 	if h.Since == 0 && t.StillBy == cluster.HeldByLeveling {
 		out.Since = instant(t.StillSince)
 	}
@@ -39,18 +30,9 @@ func leveledOf(t *book.TaskState, r *run) *Leveled {
 	return out
 }
 
-// MemoryWait is what a task waits for before a phase of its forecast.
-type MemoryWait struct {
-	Phase  int              `json:"phase" doc:"number of the phase, 1 for the first"`
-	Needs  int64            `json:"needs_bytes" doc:"memory that the phase needs in all"`
-	Has    int64            `json:"has_bytes" doc:"what the task holds of that: memory that has left does not count"`
-	Free   int64            `json:"free_bytes" doc:"memory of its node that is not granted, or has left tasks that stand still"`
-	Behind []cluster.TaskID `json:"behind,omitempty" doc:"the tasks of its node that stand in line for memory before it, in their order; omitted if it is the first"`
-}
-
 // memoryWaitOf returns what a task waits for that stands in line for memory: that of the first phase, from the
 // present one on, which needs more than it is granted; nil if there is none, or if it does not stand in line.
-func memoryWaitOf(t *book.TaskState, now timeline.Time) *MemoryWait {
+func memoryWaitOf(t *book.TaskState, now timeline.Time) *api.MemoryWait {
 	_, waits := t.WaitsForMemory()
 	at, known := t.PhaseAt(now)
 	stage, phases := t.Stage(), t.Stage().Phases
@@ -59,7 +41,7 @@ func memoryWaitOf(t *book.TaskState, now timeline.Time) *MemoryWait {
 		if phases[i].Duration == 0 || needs <= t.WantedGrant()[resource.Memory] {
 			continue
 		}
-		return &MemoryWait{Phase: i + 1, Needs: int64(needs), Has: int64(t.Holds()[resource.Memory]),
+		return &api.MemoryWait{Phase: i + 1, Needs: int64(needs), Has: int64(t.Holds()[resource.Memory]),
 			Free: int64(max(0, t.Node.Unused()[resource.Memory])), Behind: inLineBefore(t)}
 	}
 	return nil

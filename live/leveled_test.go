@@ -11,6 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // levels is a policy that holds each task that runs, once, for a minute.
@@ -56,7 +57,7 @@ func TestLeveledTask(t *testing.T) {
 			t.Fatal(err)
 		}
 		const why = "node pressure: the node gives 40MB/s of disk, of 100MB/s"
-		want := Leveled{Since: begun, Until: begun.Add(time.Minute), For: cluster.TaskID{Job: 9}, Why: why}
+		want := api.Leveled{Since: begun, Until: begun.Add(time.Minute), For: cluster.TaskID{Job: 9}, Why: why}
 		if l := e.Job.Tasks[0].Leveled; l == nil || !l.Since.Equal(want.Since) || !l.Until.Equal(want.Until) ||
 			l.For != want.For || l.Why != why || l.Failed != "" {
 			t.Errorf("leveled %+v, want %+v", l, want)
@@ -69,7 +70,7 @@ func TestLeveledTask(t *testing.T) {
 			t.Errorf("explained %q, it ends at %v, its task at %v", e.Why, e.EstimatedEnd, e.Tasks[0].EstimatedEnd)
 		}
 		if d := e.Decisions[1]; d.Kind != cluster.Suspend || !d.Until.Equal(want.Until) || d.For != want.For ||
-			d.Why != why || d.Answer != AnswerDone {
+			d.Why != why || d.Answer != api.AnswerDone {
 			t.Errorf("decided %+v", d)
 		}
 		time.Sleep(time.Minute)
@@ -197,7 +198,7 @@ func TestWaitForMemory(t *testing.T) {
 		}
 		check := func() {
 			t.Helper()
-			for id, want := range map[cluster.JobID]MemoryWait{first: {}, second: {Behind: []cluster.TaskID{{Job: first}}}} {
+			for id, want := range map[cluster.JobID]api.MemoryWait{first: {}, second: {Behind: []cluster.TaskID{{Job: first}}}} {
 				want.Phase, want.Needs, want.Free = 2, int64(600*resource.MiB), int64(524*resource.MiB)
 				e, err := r.Explain(t.Context(), id)
 				if err != nil {

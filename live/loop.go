@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/drive"
 )
 
@@ -146,7 +147,7 @@ func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster
 // Everything else continues: containers run, their ends are recorded, jobs can be listed and killed. The next start
 // rebuilds the engine.
 func (d *Driver) breakDown(err error) {
-	d.health.broken = Errorf(Internal,
+	d.health.broken = api.Errorf(api.Internal,
 		"policy %s took an impossible decision, so nothing more is decided until bellows is started again; the "+
 			"containers continue: %w", d.config.Policy.Name(), err)
 	d.log.Error("the engine decides nothing more; the containers continue", "policy", d.config.Policy.Name(), "error",
@@ -174,7 +175,7 @@ func (d *Driver) finish() {
 }
 
 // errStopped is returned by methods of a Driver that has stopped.
-var errStopped = Errorf(Internal, "bellows is going down")
+var errStopped = api.Errorf(api.Internal, "bellows is going down")
 
 // do makes the loop run f, between two steps, and publish what f has changed. If the loop hangs, do returns an error;
 // if it hangs in f itself, f may still end.

@@ -10,6 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // The machine's report of its containers' limits reaches the policy, also with the inventory, and is in the event log:
@@ -102,7 +103,7 @@ func TestFlexNeedsSwap(t *testing.T) {
 		s := submission(1)
 		s.Job.Class = cluster.Flex
 		_, err := r.Submit(t.Context(), s)
-		if err == nil || KindOf(err) != Conflict ||
+		if err == nil || api.KindOf(err) != api.Conflict ||
 			!strings.HasPrefix(err.Error(), "class flex: needs swap, and this machine has none: run `bellows swap create") {
 			t.Errorf("error is %v", err)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // weighEvery is how often the output of all jobs is measured while there are quotas of output.
@@ -65,7 +66,7 @@ func (d *Driver) weighOnce(ctx context.Context) error {
 		w := d.admission.outputs.known[id]
 		if w == nil {
 			owner, err := d.Owner(ctx, id)
-			if KindOf(err) == NotFound {
+			if api.KindOf(err) == api.NotFound {
 				continue // It was removed, and its output is about to be.
 			}
 			if err != nil {
@@ -94,6 +95,7 @@ func (d *Driver) checkOutput(j *cluster.Job) error {
 	if taken == nil || (*taken)[j.Owner] < quota.Most {
 		return nil
 	}
-	return Errorf(OverQuota, "job %q %w", j.Name, &cluster.Excess{Party: party, Kind: cluster.QuotaOutput, Quota: quota,
-		Taken: (*taken)[j.Owner]})
+	return api.Errorf(api.OverQuota, "job %q %w", j.Name,
+		&cluster.Excess{Party: party, Kind: cluster.QuotaOutput, Quota: quota,
+			Taken: (*taken)[j.Owner]})
 }

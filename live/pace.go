@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -71,7 +72,7 @@ func (p *pace) begin(now timeline.Time, q *cluster.Quotas, submitted []store.Sub
 	p.sweep(now)
 	for i := range submitted {
 		s := &submitted[i]
-		j := cluster.Job{Owner: OwnerOf(cluster.Credentials{UID: s.UID, User: s.User}).Name, Queue: s.Queue}
+		j := cluster.Job{Owner: api.OwnerOf(cluster.Credentials{UID: s.UID, User: s.User}).Name, Queue: s.Queue}
 		for _, party := range j.Parties() {
 			if q.Of(party, cluster.QuotaSubmissions).Most != cluster.Unlimited {
 				p.times[party] = append(p.times[party], s.At)
@@ -156,9 +157,10 @@ func (d *Driver) keepPace(ctx context.Context, jobs ...*cluster.Job) error {
 // tooFast is the error of a submission that a quota refuses.
 func tooFast(j *cluster.Job, over *cluster.Excess, wait time.Duration) error {
 	if over.Needs > over.Most {
-		return Errorf(OverQuota, "job %q %w", j.Name, over)
+		return api.Errorf(api.OverQuota, "job %q %w", j.Name, over)
 	}
-	e := Errorf(OverQuota, "job %q %w: try again in %v", j.Name, over, (wait + time.Second - 1).Truncate(time.Second))
+	e := api.Errorf(api.OverQuota, "job %q %w: try again in %v", j.Name, over,
+		(wait + time.Second - 1).Truncate(time.Second))
 	e.Retry = wait
 	return e
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -50,7 +51,7 @@ func (r *rig) keepEnded(n int) {
 }
 
 // all reads pages with the given number of jobs until the last page.
-func (r *rig) all(most int) (jobs []Job) {
+func (r *rig) all(most int) (jobs []api.Job) {
 	r.t.Helper()
 	for after := cluster.JobID(0); ; {
 		page, err := r.JobsAfter(context.Background(), after, most)
@@ -120,7 +121,7 @@ func TestEndedJobsAreKept(t *testing.T) {
 			for _, id := range []cluster.JobID{1, 5, spanSize, spanSize + 1, ended} {
 				first, err := r.Job(t.Context(), id, false)
 				again, err2 := r.Job(t.Context(), id, false)
-				if removed[id] != (KindOf(err) == NotFound) || (err2 == nil) != (err == nil) ||
+				if removed[id] != (api.KindOf(err) == api.NotFound) || (err2 == nil) != (err == nil) ||
 					!reflect.DeepEqual(first, again) || err == nil && first.Version != final {
 					t.Fatalf("job %d: %+v, %v, and then %+v, %v", id, first, err, again, err2)
 				}

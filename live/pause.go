@@ -4,26 +4,18 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-// Paused says who paused a job or task, and when.
-type Paused struct {
-	By      string    `json:"by" doc:"name of the user who paused it"`
-	Since   time.Time `json:"since"`
-	PageOut bool      `json:"page_out,omitempty" doc:"the memory of its programs is to be paged out meanwhile"`
-	Failed  string    `json:"failed,omitempty" doc:"of a task: why its programs could not be stopped; they run"`
-}
-
 // pausedOf returns the view of a pause; nil if there is none.
-func pausedOf(p *store.Pause) *Paused {
+func pausedOf(p *store.Pause) *api.Paused {
 	if p == nil {
 		return nil
 	}
-	return &Paused{By: p.By, Since: instant(p.Since), PageOut: p.PageOut}
+	return &api.Paused{By: p.By, Since: instant(p.Since), PageOut: p.PageOut}
 }
 
 // paused returns the pause of a task, or of the whole job if the task is zero; nil if there is none.
@@ -48,7 +40,7 @@ func (d *Driver) Pause(ctx context.Context, by cluster.Credentials, id cluster.J
 		if err := d.canHold(j, task, pageOut); err != nil {
 			return err
 		}
-		p := store.Pause{Task: task, By: OwnerOf(by).Name, Since: d.now(), PageOut: pageOut}
+		p := store.Pause{Task: task, By: api.OwnerOf(by).Name, Since: d.now(), PageOut: pageOut}
 		if was != nil {
 			p.By, p.Since = was.By, was.Since
 		}
@@ -77,11 +69,11 @@ func (d *Driver) Resume(ctx context.Context, by cluster.Credentials, id cluster.
 		switch {
 		case slices.ContainsFunc(j.Pauses, ends):
 		case task == cluster.TaskID{}:
-			return Errorf(Invalid, "job %d: is not paused", id)
+			return api.Errorf(api.Invalid, "job %d: is not paused", id)
 		case j.paused(cluster.TaskID{}) != nil:
-			return Errorf(Invalid, "task %s: its job is paused as a whole; resume job %d", task, id)
+			return api.Errorf(api.Invalid, "task %s: its job is paused as a whole; resume job %d", task, id)
 		default:
-			return Errorf(Invalid, "task %s: is not paused", task)
+			return api.Errorf(api.Invalid, "task %s: is not paused", task)
 		}
 		was := j.Pauses
 		j.Pauses = slices.DeleteFunc(slices.Clone(j.Pauses), ends)
@@ -115,20 +107,20 @@ func pauseAttributes(id cluster.JobID, task cluster.TaskID, by cluster.Credentia
 func (j *job) pausable(task cluster.TaskID) error {
 	switch {
 	case j.State.Cancelled:
-		return Errorf(Invalid, "job %d: is being killed", j.ID)
+		return api.Errorf(api.Invalid, "job %d: is being killed", j.ID)
 	case j.isAside():
-		return Errorf(Invalid, "job %d: is set aside, and does not start anyway", j.ID)
+		return api.Errorf(api.Invalid, "job %d: is set aside, and does not start anyway", j.ID)
 	case task == cluster.TaskID{}:
 		return nil
 	case !j.has(task):
-		return Errorf(NotFound, "task %s: job %d has no such task", task, j.ID)
+		return api.Errorf(api.NotFound, "task %s: job %d has no such task", task, j.ID)
 	}
 	r := j.newest(task)
 	switch {
 	case r == nil:
-		return Errorf(Invalid, "task %s: has not started; pause job %d to keep its tasks from starting", task, j.ID)
+		return api.Errorf(api.Invalid, "task %s: has not started; pause job %d to keep its tasks from starting", task, j.ID)
 	case r.Outcome == cluster.Succeeded:
-		return Errorf(Invalid, "task %s: has ended already", task)
+		return api.Errorf(api.Invalid, "task %s: has ended already", task)
 	}
 	return nil
 }
@@ -139,9 +131,9 @@ func (d *Driver) canHold(j *job, task cluster.TaskID, pageOut bool) error {
 	case d.able.Suspend != "" && slices.ContainsFunc(j.alive(), func(r *run) bool {
 		return task == cluster.TaskID{} || r.Container.Task == task
 	}):
-		return Errorf(Invalid, "job %d pause: must wait until none of its programs runs: %s", j.ID, d.able.Suspend)
+		return api.Errorf(api.Invalid, "job %d pause: must wait until none of its programs runs: %s", j.ID, d.able.Suspend)
 	case pageOut && d.able.PageOut != "":
-		return Errorf(Invalid, "job %d page_out true: %s", j.ID, d.able.PageOut)
+		return api.Errorf(api.Invalid, "job %d page_out true: %s", j.ID, d.able.PageOut)
 	}
 	return nil
 }
@@ -168,7 +160,7 @@ func (d *Driver) change(ctx context.Context, id cluster.JobID, what deed, do fun
 		d.catchUp()
 		d.flush()
 		if d.health.trouble != nil {
-			err = Errorf(Internal, "job %d: %s, but that cannot be recorded now: %w", id, what.effect, d.health.trouble)
+			err = api.Errorf(api.Internal, "job %d: %s, but that cannot be recorded now: %w", id, what.effect, d.health.trouble)
 		}
 	}); e != nil {
 		return e
@@ -184,9 +176,10 @@ func (d *Driver) change(ctx context.Context, id cluster.JobID, what deed, do fun
 	case err != nil:
 		return err
 	case !known && !stored.State.Ended: // It is one of many that have just been stored: see SubmitAll.
-		return Errorf(Unavailable, "job %d: cannot be %s while it is being submitted: try again", id, what.done)
+		return api.Errorf(api.Unavailable, "job %d: cannot be %s while it is being submitted: try again", id, what.done)
 	}
-	return Errorf(Invalid, "job %d: cannot be %s, because it has ended already (%s)", id, what.done, stored.State.Status)
+	return api.Errorf(api.Invalid, "job %d: cannot be %s, because it has ended already (%s)", id, what.done,
+		stored.State.Status)
 }
 
 // repause records the pauses of a job, and notifies the engine of a pause that began or ended, unless the event is

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // hears answers an order, and reports whether the programs are stopped from then on.
@@ -138,7 +139,8 @@ func TestPausesReplaceEachOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.hears(r.order(cluster.Suspend), cluster.DecisionDone, "")
-		if j := r.job(id); j.Tasks[0].State != TaskRunning || j.Tasks[0].Paused == nil || j.Tasks[0].Paused.Failed != "" ||
+		if j := r.job(id); j.Tasks[0].State != api.TaskRunning || j.Tasks[0].Paused == nil ||
+			j.Tasks[0].Paused.Failed != "" ||
 			r.health.broken != nil {
 			t.Errorf("%+v; %v", j.Tasks[0], r.health.broken)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/internal/recordingdisk"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 var (
@@ -110,7 +110,7 @@ func (b *blackout) restart(at int) (wrong []string, up time.Duration) {
 	}
 	began := time.Now()
 	p := startDaemon(b.t, b.state(), "prophet")
-	jobs := map[string]live.Job{}
+	jobs := map[string]api.Job{}
 	list := p.mustAsk(askJobs()).Jobs
 	up = time.Since(began)
 	p.mustAsk(askWait(p.mustAsk(b.ask("after")).ID))

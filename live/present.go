@@ -5,12 +5,13 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/format/eventlog"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // Present returns the cluster as it is and a job as it would be submitted now, with forecasts, and who owns the jobs.
 // It changes nothing. The ID of the job is one that the next job can get. The error is Invalid if the job cannot be
 // submitted. Whether it fits on a node under the policy is not checked.
-func (d *Driver) Present(ctx context.Context, s Submission) (*eventlog.Present, map[cluster.JobID]Owner, error) {
+func (d *Driver) Present(ctx context.Context, s Submission) (*eventlog.Present, map[cluster.JobID]api.Owner, error) {
 	if err := d.awaitInventory(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -18,7 +19,7 @@ func (d *Driver) Present(ctx context.Context, s Submission) (*eventlog.Present, 
 	if err != nil {
 		return nil, nil, err
 	}
-	p, owners := &eventlog.Present{Job: j.Request.Job.Estimates()}, map[cluster.JobID]Owner{}
+	p, owners := &eventlog.Present{Job: j.Request.Job.Estimates()}, map[cluster.JobID]api.Owner{}
 	if e := d.inTurn(ctx, func() {
 		if err = d.health.broken; err != nil {
 			return
@@ -28,7 +29,7 @@ func (d *Driver) Present(ctx context.Context, s Submission) (*eventlog.Present, 
 		p.Found = s.Inventory(p.Now)
 		p.Job.ID = d.board.newest().last
 		for id, j := range d.jobs {
-			owners[id] = OwnerOf(j.Request.As)
+			owners[id] = api.OwnerOf(j.Request.As)
 			p.Job.ID = max(p.Job.ID, id)
 		}
 	}); e != nil {

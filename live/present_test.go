@@ -10,6 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
 	"github.com/bellows-rm/bellows/format/eventlog"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // What is present is enough to bring another engine to where the driver's is, and asking changes nothing. It can be
@@ -32,7 +33,7 @@ func TestPresent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p.Job.ID != id+1 || p.Job.Submitted != p.Now || len(p.Job.Stages[0].Args) > 0 ||
-			owners[id] != (Owner{2000, "ada"}) || p.Header.Policy != "fifo" {
+			owners[id] != (api.Owner{UID: 2000, Name: "ada"}) || p.Header.Policy != "fifo" {
 			t.Errorf("%+v, %v", p, owners)
 		}
 		if jobs, err := r.Jobs(t.Context()); err != nil || len(jobs) != 1 || !reflect.DeepEqual(r.job(id), before) {
@@ -70,7 +71,7 @@ func TestPresentOfAWrongJob(t *testing.T) {
 		defer r.end()
 		s := submission(0)
 		_, _, err := r.Present(t.Context(), s)
-		if _, want := r.Submit(t.Context(), s); KindOf(err) != Invalid || want == nil || err.Error() != want.Error() {
+		if _, want := r.Submit(t.Context(), s); api.KindOf(err) != api.Invalid || want == nil || err.Error() != want.Error() {
 			t.Errorf("%v, want %v", err, want)
 		}
 	})

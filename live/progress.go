@@ -3,6 +3,7 @@ package live
 import (
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // Progress of running tasks: the engine is notified when their programs are stopped, are resumed or enter a phase,
@@ -31,7 +32,7 @@ func (d *Driver) leaves(e cluster.Event) {
 	}
 	c := e.Condition()
 	if r.out = nil; c.Out > 0 || c.Stays != "" {
-		r.out = &PagedOut{Bytes: int64(c.Out), Stays: c.Stays}
+		r.out = &api.PagedOut{Bytes: int64(c.Out), Stays: c.Stays}
 	}
 	d.log.Debug("memory of a container has left, or is back", "job", j.ID, "container", r.Container, "out", int64(c.Out),
 		"stays", c.Stays)

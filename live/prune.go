@@ -18,6 +18,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/durable"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/segments"
 	"github.com/bellows-rm/bellows/live/store"
 )
@@ -42,12 +43,6 @@ type Retention struct {
 	Events resource.Amount
 	// Newest is the number of most recently ended jobs that are kept regardless of the other bounds.
 	Newest int
-}
-
-// Pruned is what was removed, or would be removed.
-type Pruned struct {
-	Jobs        []cluster.JobID `json:"jobs"` // ascending
-	OutputBytes int64           `json:"output_bytes"`
 }
 
 const (
@@ -97,16 +92,16 @@ func (k *keeping) keyAdded() {
 
 // Prune removes ended jobs according to the retention; with dry it only returns them. Rows are removed before files:
 // files that remain after a crash are removed at the next start.
-func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (Pruned, error) {
+func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (api.Pruned, error) {
 	select {
 	case <-d.learner.CaughtUp(): // A job that is removed teaches nothing.
 	case <-ctx.Done():
-		return Pruned{}, ctx.Err()
+		return api.Pruned{}, ctx.Err()
 	}
 	defer d.keeping.alone()()
 	ended, err := d.store.Ended(ctx)
 	if err != nil {
-		return Pruned{}, err
+		return api.Pruned{}, err
 	}
 	p := keep.choose(ended, d.now(), d.outputSize)
 	if dry || len(p.Jobs) == 0 {
@@ -116,10 +111,10 @@ func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (Pruned, e
 		err := d.store.Remove(ctx, some)
 		d.readers.past.removed(some)
 		if err != nil {
-			return Pruned{}, err
+			return api.Pruned{}, err
 		}
 		if err := d.removeFiles(ctx, some); err != nil {
-			return Pruned{}, err
+			return api.Pruned{}, err
 		}
 	}
 	d.log.Info("removed ended jobs", "jobs", cluster.JobRanges(p.Jobs), "output_bytes", p.OutputBytes)
@@ -135,8 +130,8 @@ func (d *Driver) Retain(keep Retention) error {
 
 // choose returns the jobs to remove. ended are the ended jobs, the last first; size returns the bytes of a job's
 // output.
-func (keep *Retention) choose(ended []store.Ended, now timeline.Time, size func(cluster.JobID) int64) Pruned {
-	p := Pruned{Jobs: []cluster.JobID{}}
+func (keep *Retention) choose(ended []store.Ended, now timeline.Time, size func(cluster.JobID) int64) api.Pruned {
+	p := api.Pruned{Jobs: []cluster.JobID{}}
 	measured := keep.Output > 0 || keep.UserOutput > 0
 	all, users := make([]past, len(ended)), map[uint32]past{}
 	var counted []*past // by the limits of all users together
@@ -333,7 +328,8 @@ func (d *Driver) prune(ctx context.Context) {
 // notFound says why there is no job of that number.
 func (d *Driver) notFound(ctx context.Context, id cluster.JobID) error {
 	if newest, err := d.store.Newest(ctx); err == nil && id > 0 && id <= newest {
-		return Errorf(NotFound, "job %d: was removed after its end; `bellows up --help` says how long jobs are kept", id)
+		return api.Errorf(api.NotFound, "job %d: was removed after its end; `bellows up --help` says how long jobs are kept",
+			id)
 	}
-	return Errorf(NotFound, "job %d: does not exist", id)
+	return api.Errorf(api.NotFound, "job %d: does not exist", id)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/segments"
 	"github.com/bellows-rm/bellows/live/store"
 )
@@ -94,15 +95,15 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 				t.Errorf("%+v: jobs %s are left, want %s", c.keep, got, c.left)
 			}
 		}
-		if _, err := r.Job(t.Context(), 1, false); KindOf(err) != NotFound ||
+		if _, err := r.Job(t.Context(), 1, false); api.KindOf(err) != api.NotFound ||
 			!strings.Contains(err.Error(), "was removed after its end") {
 			t.Errorf("job 1: %v", err)
 		}
-		if _, err := r.Job(t.Context(), 5, false); KindOf(err) != NotFound ||
+		if _, err := r.Job(t.Context(), 5, false); api.KindOf(err) != api.NotFound ||
 			!strings.Contains(err.Error(), "does not exist") {
 			t.Errorf("job 5: %v", err)
 		}
-		if _, err := r.Logs(t.Context(), 2); KindOf(err) != NotFound {
+		if _, err := r.Logs(t.Context(), 2); api.KindOf(err) != api.NotFound {
 			t.Errorf("logs of job 2: %v", err)
 		}
 		// No number is reused, and a job that has just ended stays.

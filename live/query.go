@@ -9,16 +9,17 @@ import (
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
 // Jobs returns the jobs that have not ended, by ascending ID, without Tasks.
-func (d *Driver) Jobs(context.Context) ([]Job, error) {
+func (d *Driver) Jobs(context.Context) ([]api.Job, error) {
 	b, err := d.current()
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Job, 0, b.tally.jobs)
+	out := make([]api.Job, 0, b.tally.jobs)
 	for j := range b.jobs.all() {
 		if !j.Ended {
 			out = append(out, j.alone())
@@ -30,8 +31,8 @@ func (d *Driver) Jobs(context.Context) ([]Job, error) {
 // JobsAfter returns a page of all jobs, ended or not: jobs whose ID is greater than after, by ascending ID, without
 // Tasks. most is the largest number of jobs on a page; a page with fewer is the last. Ended jobs have no Stages.
 // Other callers may get the same page: it must not be changed.
-func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) ([]Job, error) {
-	var out []Job
+func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) ([]api.Job, error) {
+	var out []api.Job
 	for len(out) < most {
 		b, err := d.current()
 		if err != nil {
@@ -53,7 +54,7 @@ func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) (
 			return some, nil
 		}
 		if out == nil {
-			out = make([]Job, 0, min(most, int(b.last-after)))
+			out = make([]api.Job, 0, min(most, int(b.last-after)))
 		}
 		out, after = append(out, some...), some[len(some)-1].ID
 	}
@@ -75,8 +76,8 @@ func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) (
 
 // page returns stored jobs as they are on a board that is not older. ok is false if one of them has left the board
 // and its end was not stored when the page was read: by now it is.
-func (b *board) page(stored []store.Listed) (out []Job, ok bool) {
-	out = make([]Job, 0, len(stored))
+func (b *board) page(stored []store.Listed) (out []api.Job, ok bool) {
+	out = make([]api.Job, 0, len(stored))
 	for i := range stored {
 		l := &stored[i]
 		switch j := b.jobs.job(l.ID); {
@@ -93,9 +94,9 @@ func (b *board) page(stored []store.Listed) (out []Job, ok bool) {
 	return out, true
 }
 
-func listedView(l *store.Listed) Job {
-	out := Job{ID: l.ID, Name: l.Name, Owner: OwnerOf(cluster.Credentials{UID: l.UID, User: l.User}).Name, UID: l.UID,
-		Submitted: instant(l.Submitted), TaskCount: l.Tasks, SucceededCount: l.State.Succeeded}
+func listedView(l *store.Listed) api.Job {
+	out := api.Job{ID: l.ID, Name: l.Name, Owner: api.OwnerOf(cluster.Credentials{UID: l.UID, User: l.User}).Name,
+		UID: l.UID, Submitted: instant(l.Submitted), TaskCount: l.Tasks, SucceededCount: l.State.Succeeded}
 	putState(&out, &l.State)
 	if out.Ended {
 		out.Version = final
@@ -104,7 +105,7 @@ func listedView(l *store.Listed) Job {
 }
 
 // putState copies the progress of a job.
-func putState(out *Job, s *store.JobState) {
+func putState(out *api.Job, s *store.JobState) {
 	out.Status, out.Ended, out.Detail = s.Status, s.Ended, s.Detail
 	out.Started, out.Finished = instant(s.Started), instant(s.Finished)
 	if s.Ended {
@@ -121,7 +122,7 @@ func (d *Driver) engineJob(j *job) *book.JobState {
 }
 
 // Job returns one job with its tasks; usage says whether to sample its running containers.
-func (d *Driver) Job(ctx context.Context, id cluster.JobID, usage bool) (Job, error) {
+func (d *Driver) Job(ctx context.Context, id cluster.JobID, usage bool) (api.Job, error) {
 	out, err := d.await(ctx, id, func(*boardJob) bool { return true })
 	if err == nil && usage {
 		out.Version = 0
@@ -132,12 +133,12 @@ func (d *Driver) Job(ctx context.Context, id cluster.JobID, usage bool) (Job, er
 
 // await returns a job when ready returns true, the job has ended, or it can make no more progress because the engine
 // decides nothing any more. It calls ready whenever the job has changed.
-func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*boardJob) bool) (Job, error) {
+func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*boardJob) bool) (api.Job, error) {
 	for {
 		newer := d.board.newer()
 		b, err := d.current()
 		if err != nil {
-			return Job{}, err
+			return api.Job{}, err
 		}
 		j := b.jobs.job(id)
 		switch {
@@ -154,22 +155,22 @@ func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*boardJ
 		select {
 		case <-newer:
 		case <-ctx.Done():
-			return Job{}, ctx.Err()
+			return api.Job{}, ctx.Err()
 		case <-d.turns.Ended():
-			return Job{}, errStopped
+			return api.Job{}, errStopped
 		}
 	}
 }
 
 // storedView returns a job that the Driver has dropped because it has ended.
-func (d *Driver) storedView(ctx context.Context, id cluster.JobID) (Job, error) {
+func (d *Driver) storedView(ctx context.Context, id cluster.JobID) (api.Job, error) {
 	if known, ok := d.readers.past.jobs.Get(id); ok {
 		return known.whole(d.now()), nil
 	}
 	removals := d.readers.past.removals.Load()
 	j, err := d.stored(ctx, id)
 	if err != nil {
-		return Job{}, err
+		return api.Job{}, err
 	}
 	shown := j.shownAs(nil)
 	if shown.Ended {
@@ -191,12 +192,12 @@ func (d *Driver) stored(ctx context.Context, id cluster.JobID) (*job, error) {
 }
 
 // Tasks returns the tasks of all jobs that have not ended, by TaskID; usage says whether to sample running containers.
-func (d *Driver) Tasks(_ context.Context, usage bool) ([]Task, error) {
+func (d *Driver) Tasks(_ context.Context, usage bool) ([]api.Task, error) {
 	b, err := d.current()
 	if err != nil {
 		return nil, err
 	}
-	var out []Task
+	var out []api.Task
 	now := d.now()
 	for j := range b.jobs.all() {
 		if !j.Ended {
@@ -211,38 +212,39 @@ func (d *Driver) Tasks(_ context.Context, usage bool) ([]Task, error) {
 
 // Measured returns the tasks that have a container, by TaskID, with what their containers use, and when that was
 // measured. It takes time in proportion to the number of containers.
-func (d *Driver) Measured(context.Context) ([]Task, time.Time, error) {
+func (d *Driver) Measured(context.Context) ([]api.Task, time.Time, error) {
 	readings, at := d.datedReadings()
 	b, err := d.current()
 	if err != nil {
 		return nil, at, err
 	}
-	out := make([]Task, 0, len(readings))
+	out := make([]api.Task, 0, len(readings))
 	now := d.now()
 	for id, r := range readings {
 		t := b.jobs.job(id.Task.Job).task(id.Task)
-		if t == nil || t.Run != id.Run || t.State == TaskEnded {
+		if t == nil || t.Run != id.Run || t.State == api.TaskEnded {
 			continue
 		}
 		shown := t.at(now)
 		shown.Usage = &r
 		out = append(out, shown)
 	}
-	slices.SortFunc(out, func(a, b Task) int { return a.Task.Compare(b.Task) })
+	slices.SortFunc(out, func(a, b api.Task) int { return a.Task.Compare(b.Task) })
 	return out, at, nil
 }
 
 // measure adds the current use of the running containers among tasks.
-func (d *Driver) measure(tasks []Task) {
-	if !slices.ContainsFunc(tasks, func(t Task) bool { return t.State != TaskEnded }) {
+func (d *Driver) measure(tasks []api.Task) {
+	if !slices.ContainsFunc(tasks, func(t api.Task) bool { return t.State != api.TaskEnded }) {
 		return
 	}
 	putReadings(tasks, d.readings())
 }
 
-func putReadings(tasks []Task, readings map[cluster.ContainerID]cluster.Reading) {
+func putReadings(tasks []api.Task, readings map[cluster.ContainerID]cluster.Reading) {
 	for i := range tasks {
-		if r, ok := readings[cluster.ContainerID{Task: tasks[i].Task, Run: tasks[i].Run}]; ok && tasks[i].State != TaskEnded {
+		if r, ok := readings[cluster.ContainerID{Task: tasks[i].Task, Run: tasks[i].Run}]; ok &&
+			tasks[i].State != api.TaskEnded {
 			tasks[i].Usage = &r
 		}
 	}
@@ -250,54 +252,49 @@ func putReadings(tasks []Task, readings map[cluster.ContainerID]cluster.Reading)
 
 // Wait returns the job when it has ended, or the error of ctx. The error is Internal if the job can no longer end
 // because the engine decides nothing any more.
-func (d *Driver) Wait(ctx context.Context, id cluster.JobID) (Job, error) {
+func (d *Driver) Wait(ctx context.Context, id cluster.JobID) (api.Job, error) {
 	j, err := d.await(ctx, id, func(*boardJob) bool { return false })
 	if err == nil && !j.Ended {
-		err = Errorf(Internal, "job %d: %s", id, j.Waiting)
+		err = api.Errorf(api.Internal, "job %d: %s", id, j.Waiting)
 	}
 	return j, err
 }
 
 // WaitTask returns a task when its newest run is running or has ended (ended false), or has ended (ended true), or the
 // error of ctx. The error is NotFound if the task can no longer start.
-func (d *Driver) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (Task, error) {
+func (d *Driver) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (api.Task, error) {
 	j, err := d.await(ctx, id.Job, func(j *boardJob) bool {
 		t := j.task(id)
-		return !j.Has(id) || t != nil && (t.State == TaskEnded || !ended && t.State != TaskStarting)
+		return !j.Has(id) || t != nil && (t.State == api.TaskEnded || !ended && t.State != api.TaskStarting)
 	})
 	if err != nil {
-		return Task{}, err
+		return api.Task{}, err
 	}
 	if !j.Has(id) {
-		return Task{}, Errorf(NotFound, "task %s: job %d has none of that number", id, id.Job)
+		return api.Task{}, api.Errorf(api.NotFound, "task %s: job %d has none of that number", id, id.Job)
 	}
-	at := slices.IndexFunc(j.Tasks, func(t Task) bool { return t.Task == id })
+	at := slices.IndexFunc(j.Tasks, func(t api.Task) bool { return t.Task == id })
 	if at < 0 {
-		return Task{}, Errorf(NotFound, "task %s: it never started, and never will", id)
+		return api.Task{}, api.Errorf(api.NotFound, "task %s: it never started, and never will", id)
 	}
 	return j.Tasks[at], nil
 }
 
-// Has reports whether the job has a task of that number.
-func (j *Job) Has(id cluster.TaskID) bool {
-	return id.Stage >= 0 && int(id.Stage) < len(j.Stages) && id.Index >= 0 && int(id.Index) < j.Stages[id.Stage].Tasks
-}
-
 // Logs returns the locations of a job's output, for every run that was ever started, by task and run. The error is
 // Invalid if the Backend does not store output in files of this machine.
-func (d *Driver) Logs(ctx context.Context, id cluster.JobID) ([]LogFile, error) {
+func (d *Driver) Logs(ctx context.Context, id cluster.JobID) ([]api.LogFile, error) {
 	j, err := d.Job(ctx, id, false)
 	if err != nil {
 		return nil, err
 	}
 	if why := d.able.Files; why != "" {
-		return nil, Errorf(Invalid, "job %d output: %s", id, why)
+		return nil, api.Errorf(api.Invalid, "job %d output: %s", id, why)
 	}
-	var out []LogFile
+	var out []api.LogFile
 	for _, t := range j.Runs() {
 		path := logPath(d.config.Dir, cluster.ContainerID{Task: t.Task, Run: t.Run})
-		out = append(out, LogFile{Task: t.Task, Run: t.Run, Stdout: path + ".out", Stderr: path + ".err",
-			Ended: t.State == TaskEnded})
+		out = append(out, api.LogFile{Task: t.Task, Run: t.Run, Stdout: path + ".out", Stderr: path + ".err",
+			Ended: t.State == api.TaskEnded})
 	}
 	return out, nil
 }
@@ -315,7 +312,7 @@ func (j *job) appDerived() bool {
 }
 
 // count moves a task of a stage from the pending tasks to its present state. final says that no task runs again.
-func count(s *Stage, r *run, final bool) {
+func count(s *api.Stage, r *run, final bool) {
 	switch {
 	case !r.ended():
 		s.Pending--
@@ -329,42 +326,42 @@ func count(s *Stage, r *run, final bool) {
 	}
 }
 
-func (r *run) view(s *cluster.Stage, of Owner) Task {
-	out := Task{Task: r.Container.Task, Owner: of, Run: r.Container.Run, State: r.state(), Node: r.Node,
+func (r *run) view(s *cluster.Stage, of api.Owner) api.Task {
+	out := api.Task{Task: r.Container.Task, Owner: of, Run: r.Container.Run, State: r.state(), Node: r.Node,
 		Grant: grantOf(r.Grant), UnderSized: r.Grant[resource.Memory] < s.Ideal[resource.Memory], Why: r.Why,
 		Booked: instant(r.Booked), Started: instant(r.Started), Ended: instant(r.Ended), Exit: r.Exit, Detail: r.Detail,
 		Throttle: throttleOf(r, 0)} // boardTask.at leaves out one that is over
 	if r.ended() {
 		out.Outcome = r.Outcome
 	}
-	if out.State == TaskRunning {
+	if out.State == api.TaskRunning {
 		out.PagedOut = r.out
 	}
-	if r.still != 0 && out.State == TaskRunning {
-		out.Still = &Still{By: r.still} // put adds when, unless the engine decides nothing any more
+	if r.still != 0 && out.State == api.TaskRunning {
+		out.Still = &api.Still{By: r.still} // put adds when, unless the engine decides nothing any more
 	}
 	return out
 }
 
 // putKnown adds what only the engine knows of a running task, apart from its phase.
-func putKnown(out *Task, t *book.TaskState, r *run) {
+func putKnown(out *api.Task, t *book.TaskState, r *run) {
 	out.Grant = grantOf(t.Grant)
 	out.UnderSized = t.UnderSized
 	out.Sized = sizedOf(t, r)
 	if t.Still {
-		out.Still = &Still{By: t.StillBy, Since: instant(t.StillSince), Lends: t.Lends}
+		out.Still = &api.Still{By: t.StillBy, Since: instant(t.StillSince), Lends: t.Lends}
 	}
 }
 
 // state returns how far a run has come.
-func (r *run) state() TaskState {
+func (r *run) state() api.TaskState {
 	switch {
 	case r.ended():
-		return TaskEnded
+		return api.TaskEnded
 	case r.killing:
-		return TaskEnding
+		return api.TaskEnding
 	case r.Started == 0:
-		return TaskStarting
+		return api.TaskStarting
 	}
-	return TaskRunning
+	return api.TaskRunning
 }

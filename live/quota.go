@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // Quotas of what starts are kept by the engine, which knows what has started (core/book/gate.go). The driver keeps
@@ -48,11 +49,11 @@ func (d *Driver) tellQuotas() {
 func (d *Driver) checkQuotas(jobs ...*cluster.Job) error {
 	for _, j := range jobs {
 		if w := d.admission.rules().Never(j); w != nil {
-			return Errorf(Invalid, "%w", w)
+			return api.Errorf(api.Invalid, "%w", w)
 		}
 	}
 	if over, ok := d.engine.Snapshot().OverQuota(jobs...); ok {
-		return Errorf(OverQuota, "job %q %w", jobs[0].Name, &over)
+		return api.Errorf(api.OverQuota, "job %q %w", jobs[0].Name, &over)
 	}
 	return d.checkOutput(jobs[0])
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // newQuotaRig is newRig with quotas.
@@ -42,7 +43,7 @@ func by(name string, uid uint32, tasks int) Submission {
 func (r *rig) overQuota(s Submission, want string) error {
 	r.t.Helper()
 	_, err := r.Submit(r.t.Context(), s)
-	if KindOf(err) != OverQuota || err.Error() != want {
+	if api.KindOf(err) != api.OverQuota || err.Error() != want {
 		r.t.Errorf("error %v, want %s", err, want)
 	}
 	return err
@@ -104,7 +105,7 @@ func TestQuotaRefuses(t *testing.T) {
 			cluster.QuotaRunning: {Most: 1, Refuses: true}}))
 		defer r.end()
 		_, err := r.Submit(t.Context(), submission(1))
-		if KindOf(err) != Invalid ||
+		if api.KindOf(err) != api.Invalid ||
 			!strings.Contains(err.Error(), "memory 400MiB: must be at most 300MiB, the quota of user ada") {
 			t.Errorf("error %v", err)
 		}
@@ -113,7 +114,7 @@ func TestQuotaRefuses(t *testing.T) {
 		r.submit(small)
 		e := r.overQuota(small,
 			`job "sorts" quota running of user ada: must be at most 1 job, with 1 job taken and 1 job added`)
-		if RetryAfter(e) != 0 {
+		if api.RetryAfter(e) != 0 {
 			t.Error("the end of a job is foreseen")
 		}
 		o := r.order(cluster.Start)
@@ -133,7 +134,7 @@ func TestQuotaOfSubmissions(t *testing.T) {
 		r.submit(submission(1))
 		err := r.overQuota(submission(1),
 			`job "sorts" quota submissions of user ada: must be at most 2 jobs a minute, with 2 jobs taken and 1 job added: try again in 40s`)
-		if wait := RetryAfter(err); wait > 40*time.Second || wait < 39*time.Second {
+		if wait := api.RetryAfter(err); wait > 40*time.Second || wait < 39*time.Second {
 			t.Errorf("try again after %v", wait)
 		}
 		r.submit(by("bob", 2001, 1))
@@ -147,12 +148,12 @@ func TestQuotaOfSubmissions(t *testing.T) {
 		r.start(fifo(t))
 		defer r.end()
 		synctest.Wait()
-		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != OverQuota {
+		if _, err := r.Submit(t.Context(), submission(1)); api.KindOf(err) != api.OverQuota {
 			t.Errorf("after a restart: %v", err)
 		}
 		time.Sleep(40 * time.Second)
 		r.submit(submission(1))
-		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != OverQuota {
+		if _, err := r.Submit(t.Context(), submission(1)); api.KindOf(err) != api.OverQuota {
 			t.Errorf("after a minute: %v", err)
 		}
 	})
@@ -164,7 +165,7 @@ func TestSubmissionWaits(t *testing.T) {
 		r := newQuotaRig(t, ofUsers(cluster.Limits{cluster.QuotaSubmissions: {Most: 1}}))
 		defer r.end()
 		r.submit(submission(1))
-		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != OverQuota {
+		if _, err := r.Submit(t.Context(), submission(1)); api.KindOf(err) != api.OverQuota {
 			t.Errorf("a submission that would wait for a minute: %v", err)
 		}
 		time.Sleep(40 * time.Second)
@@ -174,8 +175,8 @@ func TestSubmissionWaits(t *testing.T) {
 			t.Errorf("it waited for %v", took)
 		}
 		time.Sleep(50 * time.Second)
-		if _, err := r.Submit(Hurried(t.Context()), submission(1)); KindOf(err) != OverQuota ||
-			RetryAfter(err) != 10*time.Second {
+		if _, err := r.Submit(Hurried(t.Context()), submission(1)); api.KindOf(err) != api.OverQuota ||
+			api.RetryAfter(err) != 10*time.Second {
 			t.Errorf("a caller in a hurry: %v", err)
 		}
 		time.Sleep(10 * time.Second)
@@ -277,7 +278,7 @@ func TestQuotaOfOutput(t *testing.T) {
 		r.wait(id)
 		time.Sleep(weighEvery)
 		synctest.Wait()
-		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != OverQuota {
+		if _, err := r.Submit(t.Context(), submission(1)); api.KindOf(err) != api.OverQuota {
 			t.Errorf("the output of a job that has ended does not count: %v", err)
 		}
 		if _, err := r.Prune(t.Context(), Retention{}, false); err != nil {
@@ -298,7 +299,7 @@ func TestQuotasOfManyJobs(t *testing.T) {
 		refused := func(n int, want string) {
 			t.Helper()
 			begun := time.Now()
-			if _, _, err := r.SubmitAll(t.Context(), user, Key{}, many(n, nil)); KindOf(err) != OverQuota ||
+			if _, _, err := r.SubmitAll(t.Context(), user, Key{}, many(n, nil)); api.KindOf(err) != api.OverQuota ||
 				err.Error() != want || time.Since(begun) != 0 {
 				t.Errorf("%d jobs: %v, want %s", n, err, want)
 			}
@@ -309,7 +310,7 @@ func TestQuotasOfManyJobs(t *testing.T) {
 			s.Job.Stages[0].Ideal[resource.Memory]++
 			return nil
 		}))
-		if of, ok := errors.AsType[*OfJob](err); !ok || of.Index != 0 || KindOf(err) != Invalid ||
+		if of, ok := errors.AsType[*OfJob](err); !ok || of.Index != 0 || api.KindOf(err) != api.Invalid ||
 			!strings.Contains(err.Error(), "the quota of user ada") {
 			t.Errorf("error %v", err)
 		}
@@ -330,9 +331,9 @@ func TestQuotaRefusalsAreCounted(t *testing.T) {
 				cluster.QuotaMemory: {Most: int64(400 * resource.MiB)}}},
 			Queues: map[string]cluster.Limits{"batch": {cluster.QuotaRunning: {Most: 1, Refuses: true}}}})
 		defer r.end()
-		submit := func(kind Kind, s Submission) {
+		submit := func(kind api.Kind, s Submission) {
 			t.Helper()
-			if _, err := r.Submit(t.Context(), s); KindOf(err) != kind {
+			if _, err := r.Submit(t.Context(), s); api.KindOf(err) != kind {
 				t.Fatalf("submitted with %v", err)
 			}
 		}
@@ -340,11 +341,11 @@ func TestQuotaRefusalsAreCounted(t *testing.T) {
 		of.Job.Queue, large.Job.Stages = "batch", slices.Clone(large.Job.Stages)
 		large.Job.Stages[0].Ideal[resource.Memory] = resource.GiB
 		submit(0, of)
-		submit(OverQuota, of)  // running, of the queue
-		submit(Invalid, large) // memory, for ever
-		submit(OverQuota, by("ada", 1000, 1))
+		submit(api.OverQuota, of)  // running, of the queue
+		submit(api.Invalid, large) // memory, for ever
+		submit(api.OverQuota, by("ada", 1000, 1))
 		if _, _, err := r.SubmitAll(t.Context(), cluster.Credentials{UID: 1000, User: "ada"}, Key{},
-			func(yield func(Submission, error) bool) { yield(by("ada", 1000, 1), nil) }); KindOf(err) != OverQuota {
+			func(yield func(Submission, error) bool) { yield(by("ada", 1000, 1), nil) }); api.KindOf(err) != api.OverQuota {
 			t.Errorf("many at once: %v", err)
 		}
 		m := r.Metrics()
@@ -401,8 +402,8 @@ func TestQuotaUse(t *testing.T) {
 		r.submit(by(me, 1000, 2))
 		is("", append(append([]string{"ada memory: 400MiB of 400MiB", "ada waiting: 1 job of 5 jobs",
 			"ada submissions: 2 jobs of 9 jobs"}, bobs...), "batch cpus: 1 core of 4 cores")...)
-		if got := r.QueuesOf(Owner{1000, me}); !maps.Equal(got,
-			map[string]bool{"batch": true, cluster.DefaultQueue: true}) || len(r.QueuesOf(Owner{1001, me})) > 0 {
+		if got := r.QueuesOf(api.Owner{UID: 1000, Name: me}); !maps.Equal(got,
+			map[string]bool{"batch": true, cluster.DefaultQueue: true}) || len(r.QueuesOf(api.Owner{UID: 1001, Name: me})) > 0 {
 			t.Errorf("queues %v", got)
 		}
 		r.fake.ended(o.Container, cluster.Succeeded, 0)

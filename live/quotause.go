@@ -9,20 +9,8 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 )
-
-// QuotaUse is a quota of one user or one queue, and how much of it is taken.
-type QuotaUse struct {
-	User  string            `json:"user,omitempty" doc:"name of the user whose quota it is, or the number; omitted of a quota of a queue"`
-	Queue string            `json:"queue,omitempty" doc:"name of the queue whose quota it is; omitted of a quota of a user"`
-	Kind  cluster.QuotaKind `json:"quota" doc:"what it limits: memory, cpus, running, waiting, submissions or output"`
-	Most  int64             `json:"most" doc:"the limit: bytes of memory and output, millicores of cpus, else a number of jobs"`
-	Taken *int64            `json:"taken,omitempty" doc:"how much of it is taken now, in the same unit; omitted of output that has not been measured yet"`
-	// Refuses is not omitted: false says something.
-	Refuses bool `json:"refuses" doc:"what would exceed it is refused; otherwise it waits"`
-	// Named says that the settings name the queue, so that it is no secret of its users.
-	Named bool `json:"-"`
-}
 
 // takenPause is the shortest time between two looks at what is taken. Whoever asks gets what was taken after the
 // question; those who ask meanwhile share an answer, so that their number does not matter to the loop.
@@ -81,10 +69,10 @@ func (d *Driver) taken(ctx context.Context) (map[cluster.Party]cluster.Taken, er
 
 // QuotaUse returns the quotas of all users and queues that the settings name or that have jobs, and of a user with
 // this name: users first, by name. Root and others without a limit have none.
-func (d *Driver) QuotaUse(ctx context.Context, user string) ([]QuotaUse, error) {
+func (d *Driver) QuotaUse(ctx context.Context, user string) ([]api.QuotaUse, error) {
 	q := d.admission.rules()
 	if q.None() {
-		return []QuotaUse{}, nil
+		return []api.QuotaUse{}, nil
 	}
 	taken, err := d.taken(ctx)
 	if err != nil {
@@ -92,7 +80,7 @@ func (d *Driver) QuotaUse(ctx context.Context, user string) ([]QuotaUse, error) 
 	}
 	parties := d.quotaParties(q, taken)
 	parties[cluster.Party{Name: user}] = true
-	all := []QuotaUse{}
+	all := []api.QuotaUse{}
 	for _, party := range slices.SortedFunc(maps.Keys(parties), func(a, b cluster.Party) int {
 		if a.Queue != b.Queue {
 			return map[bool]int{false: -1, true: 1}[a.Queue]
@@ -127,13 +115,13 @@ func (d *Driver) quotaParties(q *cluster.Quotas, taken map[cluster.Party]cluster
 }
 
 // quotaUse returns the quotas of one user or queue.
-func (d *Driver) quotaUse(q *cluster.Quotas, party cluster.Party, taken cluster.Taken) (all []QuotaUse) {
+func (d *Driver) quotaUse(q *cluster.Quotas, party cluster.Party, taken cluster.Taken) (all []api.QuotaUse) {
 	for kind := range cluster.NumQuotaKinds {
 		limit := q.Of(party, kind)
 		if limit.Most == cluster.Unlimited {
 			continue
 		}
-		u := QuotaUse{Kind: kind, Most: limit.Most, Refuses: limit.Refuses}
+		u := api.QuotaUse{Kind: kind, Most: limit.Most, Refuses: limit.Refuses}
 		if u.User = party.Name; party.Queue {
 			_, named := q.Queues[party.Name]
 			u.User, u.Queue, u.Named = "", party.Name, named || party.Name == cluster.DefaultQueue
@@ -152,7 +140,7 @@ func (d *Driver) quotaUse(q *cluster.Quotas, party cluster.Party, taken cluster.
 }
 
 // QueuesOf returns the queues of the jobs of a user that have not ended.
-func (d *Driver) QueuesOf(o Owner) map[string]bool {
+func (d *Driver) QueuesOf(o api.Owner) map[string]bool {
 	queues := map[string]bool{}
 	for j := range d.board.newest().jobs.all() {
 		if !j.Ended && j.UID == o.UID && j.Job.Owner == o.Name {

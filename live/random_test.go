@@ -25,6 +25,7 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/core/usage"
 	"github.com/bellows-rm/bellows/format/eventlog"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // machine is a machine that does everything that it may do to a driver: it fails to start containers, reports events
@@ -588,8 +589,8 @@ func pauseOrResume(t *testing.T, r *rig, random *rand.Rand, id cluster.JobID) {
 	} else {
 		err = r.Pause(t.Context(), user, id, task, random.IntN(2) == 0)
 	}
-	var failure *Error
-	if err != nil && (!errors.As(err, &failure) || failure.Kind != Invalid) {
+	var failure *api.Error
+	if err != nil && (!errors.As(err, &failure) || failure.Kind != api.Invalid) {
 		t.Errorf("job %d, task %s: %v", id, task, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -16,7 +17,7 @@ func (r *rig) expectReady(why string) {
 	switch err := r.Ready(); {
 	case why == "" && err != nil:
 		r.t.Errorf("it does not serve: %v", err)
-	case why != "" && (KindOf(err) != Unavailable || !strings.Contains(err.Error(), why)):
+	case why != "" && (api.KindOf(err) != api.Unavailable || !strings.Contains(err.Error(), why)):
 		r.t.Errorf("the error is %v, want %q", err, why)
 	}
 }
@@ -34,8 +35,8 @@ func TestReady(t *testing.T) {
 		r.expectReady("")
 		for why, set := range map[string]func(){
 			"going down":  func() { r.health.draining = true },
-			"a policy":    func() { r.health.broken = Errorf(Internal, "a policy took an impossible decision") },
-			"the answers": func() { r.health.broken, r.health.draining = Errorf(Internal, "the answers stop"), true },
+			"a policy":    func() { r.health.broken = api.Errorf(api.Internal, "a policy took an impossible decision") },
+			"the answers": func() { r.health.broken, r.health.draining = api.Errorf(api.Internal, "the answers stop"), true },
 		} {
 			if err := r.do(t.Context(), set); err != nil {
 				t.Fatal(err)

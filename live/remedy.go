@@ -4,53 +4,18 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
-// Peak is the most memory that a run like the latest is expected to use, in bytes; 0 is unknown.
-func (l *Learned) Peak() (most int64) {
-	for i := range l.Variants {
-		if v := &l.Variants[i]; !slices.Contains(v.Unknown, resource.Memory.Field()) {
-			most = max(most, peakOf(v.Phases))
-		}
-	}
-	return most
-}
-
-func peakOf(phases []ForecastPhase) (most int64) {
-	for i := range phases {
-		most = max(most, phases[i].Memory)
-	}
-	return most
-}
-
-// ProfileOf returns what a stage that names an application as its profile takes from what its runs taught: memory for
-// their peak, 0 if that is unknown, and their run time. ok is false if no run of the stage taught.
-func ProfileOf(all []Learned, stage string) (p cluster.Profile, ok bool) {
-	at := slices.IndexFunc(all, func(l Learned) bool { return l.Stage == "" || l.Stage == stage })
-	if at < 0 || len(all[at].Variants) == 0 {
-		return p, false
-	}
-	l := &all[at]
-	p.Ideal = resource.Amount(withRoom(l.Peak()))
-	p.Duration = time.Duration(l.Variants[0].DurationSeconds * float64(time.Second))
-	return p, true
-}
-
-// withRoom returns an eighth more than a peak, in whole MiB: no two runs use the same.
-func withRoom(peak int64) int64 {
-	return (peak + peak/8 + int64(resource.MiB) - 1) / int64(resource.MiB) * int64(resource.MiB)
-}
-
 // remedies says, a sentence for each stage, what may help a task that has failed for lack of memory.
-func remedies(j *Job, spec *cluster.Job, forecasts []Forecast) (all []string) {
+func remedies(j *api.Job, spec *cluster.Job, forecasts []api.Forecast) (all []string) {
 	told := map[int32]bool{}
 	for i := range j.Tasks {
 		t := &j.Tasks[i]
-		if told[t.Task.Stage] || t.State != TaskEnded {
+		if told[t.Task.Stage] || t.State != api.TaskEnded {
 			continue
 		}
 		text := ""
@@ -63,11 +28,11 @@ func remedies(j *Job, spec *cluster.Job, forecasts []Forecast) (all []string) {
 			text = fmt.Sprintf("Task %s could use at most %s", t.Task, resource.FormatMemory(resource.Amount(t.MemoryBytes)))
 			peak := int64(0)
 			if f := forecasts[t.Task.Stage]; !slices.Contains(f.Unknown, resource.Memory.Field()) {
-				peak = peakOf(f.Phases)
+				peak = api.PeakOf(f.Phases)
 			}
 			if peak > t.MemoryBytes {
 				text += fmt.Sprintf(", and earlier runs used up to %s: give it --memory %s",
-					resource.FormatMemory(resource.Amount(peak)), resource.FormatMemory(resource.Amount(withRoom(peak))))
+					resource.FormatMemory(resource.Amount(peak)), resource.FormatMemory(resource.Amount(api.WithRoom(peak))))
 			} else {
 				text += " and needed more: give it a larger --memory"
 			}

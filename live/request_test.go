@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/bellows-rm/bellows/internal/testrequest"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // The API refuses what every front door refuses. What it accepts is submitted.
@@ -18,8 +19,8 @@ func TestSubmitRefusesWhatNoJobMayRequest(t *testing.T) {
 			got := ""
 			if _, err := r.Submit(t.Context(), s); err != nil {
 				got = err.Error()
-				if KindOf(err) != Invalid {
-					t.Errorf("%s: %v", c.Name, KindOf(err))
+				if api.KindOf(err) != api.Invalid {
+					t.Errorf("%s: %v", c.Name, api.KindOf(err))
 				}
 			}
 			if want := c.Place(""); got != want {

@@ -3,6 +3,7 @@ package live
 import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -49,7 +50,7 @@ func (r *requests) check(j *store.Job) error {
 	if taken < most {
 		return nil
 	}
-	return Errorf(OverQuota,
+	return api.Errorf(api.OverQuota,
 		"job %q: the requests of %s that have not ended take %s, and may take %s: wait until jobs have ended, kill "+
 			"some, or submit together what has the same environment", cluster.Printable(j.Request.Job.Name), whose,
 		resource.FormatMemory(taken), resource.FormatMemory(most))

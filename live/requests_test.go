@@ -12,6 +12,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -76,7 +77,7 @@ func TestLargeEnvironmentIsRefused(t *testing.T) {
 		}
 		_, err := r.Submit(t.Context(), s)
 		want := `job "sorts" stage "sort" command and environment: take 7.00MiB, and the kernel executes no program with more than 2MiB: `
-		if KindOf(err) != Invalid || !strings.HasPrefix(err.Error(), want) {
+		if api.KindOf(err) != api.Invalid || !strings.HasPrefix(err.Error(), want) {
 			t.Error(err)
 		}
 	})
@@ -205,7 +206,7 @@ func TestRequestsAreBounded(t *testing.T) {
 				yield(s, nil)
 			})
 			for _, err := range []error{alone, together} {
-				if KindOf(err) != OverQuota || !strings.HasPrefix(err.Error(), `job "sorts": the requests of `+want) {
+				if api.KindOf(err) != api.OverQuota || !strings.HasPrefix(err.Error(), `job "sorts": the requests of `+want) {
 					t.Errorf("%v\nwant %s", err, want)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // resizer starts tasks by phase, and resizes the first task of the first job when the test says so.
@@ -67,18 +68,18 @@ func TestResize(t *testing.T) {
 			}
 			return o
 		}
-		is := func(grant resource.Vector, want Resized) {
+		is := func(grant resource.Vector, want api.Resized) {
 			t.Helper()
 			synctest.Wait()
 			e, err := r.Explain(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, got := range []*Resized{e.Job.Tasks[0].Resized, e.Tasks[0].Resized} {
+			for _, got := range []*api.Resized{e.Job.Tasks[0].Resized, e.Tasks[0].Resized} {
 				if got == nil || got.Since.IsZero() {
 					t.Fatalf("resized %+v", got)
 				}
-				if got := (Resized{Was: got.Was, Why: got.Why, InForce: got.InForce, Failed: got.Failed}); got != want {
+				if got := (api.Resized{Was: got.Was, Why: got.Why, InForce: got.InForce, Failed: got.Failed}); got != want {
 					t.Errorf("resized %+v, want %+v", got, want)
 				}
 			}
@@ -89,10 +90,10 @@ func TestResize(t *testing.T) {
 		}
 		more := resize(cores(1500))
 		why := "its phase 2 is granted 1.5 cores and 500MiB"
-		is(cores(1500), Resized{Was: grantOf(cores(300)), Why: why})
+		is(cores(1500), api.Resized{Was: grantOf(cores(300)), Why: why})
 		r.hears(more, cluster.DecisionDone, "")
-		is(cores(1500), Resized{Was: grantOf(cores(300)), Why: why, InForce: true})
-		if e, err := r.Explain(t.Context(), id); err != nil || e.Decisions[len(e.Decisions)-1].Answer != AnswerDone ||
+		is(cores(1500), api.Resized{Was: grantOf(cores(300)), Why: why, InForce: true})
+		if e, err := r.Explain(t.Context(), id); err != nil || e.Decisions[len(e.Decisions)-1].Answer != api.AnswerDone ||
 			*e.Decisions[len(e.Decisions)-1].Grant != grantOf(cores(1500)) {
 			t.Errorf("decisions %+v (%v)", e.Decisions, err)
 		}
@@ -112,7 +113,8 @@ func TestResize(t *testing.T) {
 
 		failing := resize(cores(200))
 		r.hears(failing, cluster.DecisionFailed, "no")
-		is(cores(1500), Resized{Was: grantOf(cores(1500)), Why: "its phase 2 is granted 200m cores and 500MiB", Failed: "no"})
+		is(cores(1500), api.Resized{Was: grantOf(cores(1500)), Why: "its phase 2 is granted 200m cores and 500MiB",
+			Failed: "no"})
 
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
@@ -123,7 +125,7 @@ func TestResize(t *testing.T) {
 			Launched: 1})
 		r.start(p)
 		defer r.end()
-		is(cores(1500), Resized{Was: grantOf(cores(300)), Why: why, InForce: true})
+		is(cores(1500), api.Resized{Was: grantOf(cores(300)), Why: why, InForce: true})
 		if s, err := r.Status(t.Context()); err != nil || s.Nodes[0].OverdrawnCPU != 500 || s.Nodes[0].CPU != 2000 {
 			t.Errorf("%+v (%v)", s.Nodes, err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/internal/testgroups"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
@@ -72,8 +73,8 @@ func (s *shifting) submit(script string) (id cluster.JobID) {
 }
 
 // shifted reports whether leveling has stopped a task of a job.
-func shifted(j *live.Job) bool {
-	return slices.ContainsFunc(j.Tasks, func(t live.Task) bool {
+func shifted(j *api.Job) bool {
+	return slices.ContainsFunc(j.Tasks, func(t api.Task) bool {
 		return t.Still != nil && t.Still.By&cluster.HeldByLeveling != 0
 	})
 }

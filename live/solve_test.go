@@ -11,6 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // asker asks about the node whenever it has changed.
@@ -84,7 +85,7 @@ func TestAsk(t *testing.T) {
 			t.Fatal(err, status.Nodes)
 		}
 		e, err := r.Explain(t.Context(), id)
-		want := Schedule{Value: 2, Bound: 1, Gap: 0.5, States: 9}
+		want := api.Schedule{Value: 2, Bound: 1, Gap: 0.5, States: 9}
 		if l := status.Nodes[0].Leveling; err != nil || l.Result != "value 2, bound 1, gap 50 %, 9 states" ||
 			*l.Newest != want || *l.Used != want || l.Answered.Sub(l.Asked) != time.Second ||
 			len(e.Levelings) != 1 || e.Levelings[0].Result != l.Result {

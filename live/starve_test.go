@@ -8,6 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // large returns a submission of tasks of the given memory, in MiB, and CPU, in millicores.
@@ -21,7 +22,7 @@ func large(tasks int, memory, cpu resource.Amount) Submission {
 func (r *rig) attempt(s Submission) (id cluster.JobID, accepted bool) {
 	r.t.Helper()
 	id, err := r.Submit(r.t.Context(), s)
-	if err != nil && KindOf(err) != OverQuota {
+	if err != nil && api.KindOf(err) != api.OverQuota {
 		r.t.Fatal(err)
 	}
 	return id, err == nil

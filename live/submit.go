@@ -11,6 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/profile"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -76,32 +77,33 @@ func (d *Driver) learnedProfile(ctx context.Context, caller cluster.Credentials,
 	if err != nil {
 		return p, false
 	}
-	return ProfileOf(all, stage)
+	return api.ProfileOf(all, stage)
 }
 
 // party returns a job with what quotas of submissions depend on.
 func (s *Submission) party() *cluster.Job {
-	return &cluster.Job{Name: s.Job.Name, Owner: OwnerOf(s.Caller).Name, Queue: s.Job.Queue}
+	return &cluster.Job{Name: s.Job.Name, Owner: api.OwnerOf(s.Caller).Name, Queue: s.Job.Queue}
 }
 
 // prepare makes the stored form of a submission, and checks everything that does not depend on the cluster.
 func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) {
 	j := s.Job
 	j.Stages = slices.Clone(j.Stages)
-	j.Owner = OwnerOf(s.Caller).Name
+	j.Owner = api.OwnerOf(s.Caller).Name
 	if !filepath.IsAbs(s.Dir) {
-		return store.Job{}, Errorf(Invalid, "%w", &cluster.WrongField{Job: j.Name, Stage: -1, Field: "working directory",
-			Value: strconv.Quote(s.Dir), Must: "must be an absolute path"})
+		return store.Job{}, api.Errorf(api.Invalid, "%w",
+			&cluster.WrongField{Job: j.Name, Stage: -1, Field: "working directory",
+				Value: strconv.Quote(s.Dir), Must: "must be an absolute path"})
 	}
 	if err := s.Inherited.Check(); err != nil {
-		return store.Job{}, Errorf(Invalid, "job %q %w", j.Name, err)
+		return store.Job{}, api.Errorf(api.Invalid, "job %q %w", j.Name, err)
 	}
 	if err := d.checkInput(s); err != nil {
 		return store.Job{}, err
 	}
 	for _, text := range append([]string{s.Dir}, s.Env...) {
 		if _, err := cluster.DecodeText(text); err != nil {
-			return store.Job{}, Errorf(Invalid, "job %q environment and working directory: %w", j.Name, err)
+			return store.Job{}, api.Errorf(api.Invalid, "job %q environment and working directory: %w", j.Name, err)
 		}
 	}
 	known := map[int]cluster.Profile{}
@@ -120,8 +122,9 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 				j.Stages[i].Profile = ""
 				continue
 			}
-			return store.Job{}, Errorf(Invalid, "%w", &cluster.WrongField{Job: j.Name, Stage: i, StageName: j.StageName(i),
-				Field: "profile", Value: strconv.Quote(name), Must: "does not exist; measure it with bellows profile"})
+			return store.Job{}, api.Errorf(api.Invalid, "%w",
+				&cluster.WrongField{Job: j.Name, Stage: i, StageName: j.StageName(i),
+					Field: "profile", Value: strconv.Quote(name), Must: "does not exist; measure it with bellows profile"})
 		}
 		if err != nil {
 			return store.Job{}, err
@@ -135,7 +138,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		return store.Job{}, err
 	}
 	if err := j.CheckRuns(); err != nil {
-		return store.Job{}, Errorf(Invalid, "%w", err)
+		return store.Job{}, api.Errorf(api.Invalid, "%w", err)
 	}
 	times := profile.Untimed(&j)
 	if j.App != "" {
@@ -145,7 +148,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	}
 	for i := range j.Stages {
 		if err := cmp.Or(j.CheckCommand(i), j.CheckExec(i, s.Env, s.Inherited)); err != nil {
-			return store.Job{}, Errorf(Invalid, "job %q stage %q %w", j.Name, j.StageName(i), err)
+			return store.Job{}, api.Errorf(api.Invalid, "job %q stage %q %w", j.Name, j.StageName(i), err)
 		}
 		if err := d.checkAble(&j, i); err != nil {
 			return store.Job{}, err
@@ -168,7 +171,7 @@ func (d *Driver) needSwap(j *cluster.Job, known map[int]cluster.Profile) error {
 	if missing == "" {
 		return nil
 	}
-	words, err := SpillInstead(j, missing, func(stage int) (cluster.Profile, bool) {
+	words, err := api.SpillInstead(j, missing, func(stage int) (cluster.Profile, bool) {
 		p, ok := known[stage]
 		return p, ok
 	})
@@ -184,7 +187,7 @@ func (d *Driver) submit(ctx context.Context, stored store.Job, key *store.Key) (
 		return 0, err
 	}
 	if err := policy.CheckRuns(d.config.Policy, d.engine.Snapshot(), &stored.Request.Job); err != nil {
-		return 0, Errorf(Invalid, "%w", err)
+		return 0, api.Errorf(api.Invalid, "%w", err)
 	}
 	if err := d.checkQuotas(&stored.Request.Job); err != nil {
 		return 0, err
@@ -221,7 +224,7 @@ func (d *Driver) acceptsJobs() error {
 	}
 	if err := d.events.There(); err != nil {
 		d.health.trouble = err
-		return Errorf(Internal, "no jobs are accepted: %w", err)
+		return api.Errorf(api.Internal, "no jobs are accepted: %w", err)
 	}
 	return nil
 }

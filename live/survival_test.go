@@ -27,6 +27,7 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/door/daemon"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/node/agent"
 )
 
@@ -68,7 +69,7 @@ type ask struct {
 
 type answer struct {
 	ID    cluster.JobID `json:",omitempty"`
-	Jobs  []live.Job    `json:",omitempty"`
+	Jobs  []api.Job     `json:",omitempty"`
 	Error string        `json:",omitempty"`
 }
 
@@ -182,12 +183,12 @@ func serve(d *live.Driver, q *ask) (answer, error) {
 	case q.Shift != 0:
 		for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 			if j, err := d.Job(ctx, q.Shift, false); err != nil || j.Ended || shifted(&j) || time.Now().After(end) {
-				return answer{Jobs: []live.Job{j}}, err
+				return answer{Jobs: []api.Job{j}}, err
 			}
 		}
 	case q.Wait != 0:
 		j, err := d.Wait(ctx, q.Wait)
-		return answer{Jobs: []live.Job{j}}, err
+		return answer{Jobs: []api.Job{j}}, err
 	case q.Prune != 0:
 		_, err := d.Prune(ctx, live.Retention{For: q.Prune}, false)
 		return answer{}, err
@@ -422,7 +423,7 @@ func replayAll(t *testing.T, dir string) {
 	t.Logf("%d event logs with %d records", len(paths), records)
 }
 
-func verify(t *testing.T, dir string, j *live.Job, k *kind) {
+func verify(t *testing.T, dir string, j *api.Job, k *kind) {
 	t.Helper()
 	if strings.HasPrefix(j.Name, "long") && len(j.Tasks) == 0 && j.Status == cluster.StatusCancelled {
 		return // It never started.
@@ -491,7 +492,7 @@ func TestContainersSurviveEveryEnd(t *testing.T) {
 	}
 	j := p.mustAsk(ask{Wait: id}).Jobs[0]
 	verify(t, dir, &j, &k)
-	if slices.ContainsFunc(j.Tasks, func(task live.Task) bool { return task.Run > 1 }) {
+	if slices.ContainsFunc(j.Tasks, func(task api.Task) bool { return task.Run > 1 }) {
 		t.Errorf("tasks %+v", j.Tasks)
 	}
 	p.mustAsk(ask{Tidy: true})

@@ -1,41 +1,24 @@
 package live
 
 import (
-	"time"
-
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-// Bound is the most that a throttled task may transfer.
-type Bound struct {
-	Disk    int64 `json:"disk_bytes_per_s,omitempty" doc:"the most that it may read from the disk and write to it; omitted if that is not bounded"`
-	Network int64 `json:"network_bytes_per_s,omitempty" doc:"the most that it may receive and send; omitted if that is not bounded"`
-}
-
-func boundOf(v resource.Vector) Bound {
-	return Bound{Disk: int64(v[resource.Disk]), Network: int64(v[resource.Network])}
-}
-
-// Throttle is a bound on what a running task may use.
-type Throttle struct {
-	Bound
-	Until   time.Time `json:"until" doc:"when it ends by itself"`
-	Why     string    `json:"why,omitempty" doc:"one clause on why it was ordered"`
-	How     string    `json:"how,omitempty" doc:"one clause on how it is carried out, if not by the kernel alone"`
-	InForce bool      `json:"in_force" doc:"whether it has been carried out"`
-	Failed  string    `json:"failed,omitempty" doc:"why it could not be carried out: then nothing is bounded"`
+func boundOf(v resource.Vector) api.Bound {
+	return api.Bound{Disk: int64(v[resource.Disk]), Network: int64(v[resource.Network])}
 }
 
 // throttleOf returns the throttle of a run at a time; nil if the run is not throttled.
-func throttleOf(r *run, now timeline.Time) *Throttle {
+func throttleOf(r *run, now timeline.Time) *api.Throttle {
 	t := r.Throttle
 	if t == nil || r.ended() || t.Until <= now {
 		return nil
 	}
-	return &Throttle{Bound: boundOf(t.Bound), Until: instant(t.Until), Why: t.Why,
+	return &api.Throttle{Bound: boundOf(t.Bound), Until: instant(t.Until), Why: t.Why,
 		How: t.How, InForce: t.InForce, Failed: t.Failed}
 }
 

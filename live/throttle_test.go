@@ -12,6 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // throttler throttles the first task of the first job when the test says so.
@@ -78,14 +79,14 @@ func (r *throttled) answer(kind cluster.EventKind, o cluster.Order, detail strin
 }
 
 // is checks what the task's view and the engine say.
-func (r *throttled) is(want *Throttle) {
+func (r *throttled) is(want *api.Throttle) {
 	r.t.Helper()
 	synctest.Wait()
 	e, err := r.Explain(r.t.Context(), r.job)
-	if err != nil || e.Job.Tasks[0].State != TaskRunning {
+	if err != nil || e.Job.Tasks[0].State != api.TaskRunning {
 		r.t.Fatalf("%+v %v", e, err)
 	}
-	for _, got := range []*Throttle{e.Job.Tasks[0].Throttle, e.Tasks[0].Throttle} {
+	for _, got := range []*api.Throttle{e.Job.Tasks[0].Throttle, e.Tasks[0].Throttle} {
 		if (got == nil) != (want == nil) || got != nil && (got.Disk != want.Disk || got.InForce != want.InForce ||
 			got.How != want.How || got.Failed != want.Failed || got.Why != want.Why) {
 			r.t.Errorf("throttled %+v, want %+v", got, want)
@@ -106,7 +107,7 @@ func (r *throttled) is(want *Throttle) {
 }
 
 // decided checks how the newest decisions about the job were answered.
-func (r *throttled) decided(want ...DecisionNote) {
+func (r *throttled) decided(want ...api.DecisionNote) {
 	r.t.Helper()
 	e, err := r.Explain(r.t.Context(), r.job)
 	if err != nil || len(e.Decisions) < len(want) {
@@ -129,32 +130,32 @@ func TestThrottle(t *testing.T) {
 		defer r.end()
 		r.is(nil)
 		first := r.throttle(10*resource.MB, time.Minute)
-		r.is(&Throttle{Bound: Bound{Disk: 10e6}, Why: pressure})
-		shown := func(mbps int64, answer Answer, detail string) DecisionNote {
-			return DecisionNote{Kind: cluster.Throttle, Bound: Bound{Disk: mbps * 1e6}, Answer: answer, Detail: detail}
+		r.is(&api.Throttle{Bound: api.Bound{Disk: 10e6}, Why: pressure})
+		shown := func(mbps int64, answer api.Answer, detail string) api.DecisionNote {
+			return api.DecisionNote{Kind: cluster.Throttle, Bound: api.Bound{Disk: mbps * 1e6}, Answer: answer, Detail: detail}
 		}
-		r.decided(DecisionNote{Kind: cluster.Start, Answer: AnswerDone}, shown(10, AnswerPending, ""))
+		r.decided(api.DecisionNote{Kind: cluster.Start, Answer: api.AnswerDone}, shown(10, api.AnswerPending, ""))
 		if e, err := r.Explain(t.Context(), r.job); err != nil || !e.Decisions[1].Until.Equal(time.Now().Add(time.Minute)) {
 			t.Errorf("the throttle is shown as %+v: %v", e.Decisions[1], err)
 		}
 		r.answer(cluster.DecisionDone, first, "slowly")
-		r.is(&Throttle{Bound: Bound{Disk: 10e6}, Why: pressure, InForce: true, How: "slowly"})
+		r.is(&api.Throttle{Bound: api.Bound{Disk: 10e6}, Why: pressure, InForce: true, How: "slowly"})
 		r.answer(cluster.DecisionFailed, first, "answered twice") // is ignored
-		r.is(&Throttle{Bound: Bound{Disk: 10e6}, Why: pressure, InForce: true, How: "slowly"})
+		r.is(&api.Throttle{Bound: api.Bound{Disk: 10e6}, Why: pressure, InForce: true, How: "slowly"})
 		time.Sleep(time.Minute)
 		r.is(nil)
 
 		second, third := r.throttle(5*resource.MB, time.Hour), r.throttle(4*resource.MB, time.Hour)
 		r.answer(cluster.DecisionSuperseded, second, "")
-		r.is(&Throttle{Bound: Bound{Disk: 4e6}, Why: pressure})
+		r.is(&api.Throttle{Bound: api.Bound{Disk: 4e6}, Why: pressure})
 		r.answer(cluster.DecisionDone, third, "")
-		r.is(&Throttle{Bound: Bound{Disk: 4e6}, Why: pressure, InForce: true})
+		r.is(&api.Throttle{Bound: api.Bound{Disk: 4e6}, Why: pressure, InForce: true})
 
 		failing := r.throttle(3*resource.MB, time.Hour)
 		r.answer(cluster.DecisionFailed, failing, "no such thing")
-		r.decided(shown(10, AnswerDone, "slowly"), shown(5, AnswerSuperseded, ""), shown(4, AnswerDone, ""),
-			shown(3, AnswerFailed, "no such thing"))
-		r.is(&Throttle{Bound: Bound{Disk: 3e6}, Why: pressure, Failed: "no such thing"})
+		r.decided(shown(10, api.AnswerDone, "slowly"), shown(5, api.AnswerSuperseded, ""), shown(4, api.AnswerDone, ""),
+			shown(3, api.AnswerFailed, "no such thing"))
+		r.is(&api.Throttle{Bound: api.Bound{Disk: 3e6}, Why: pressure, Failed: "no such thing"})
 
 		fourth := r.throttle(2*resource.MB, time.Hour)
 		r.answer(cluster.DecisionDone, fourth, "")
@@ -188,7 +189,7 @@ func TestThrottleOfATaskThatEnds(t *testing.T) {
 		r.throttle(10*resource.MB, time.Minute)
 		r.fake.ended(r.start.Container, cluster.Succeeded, 0)
 		synctest.Wait()
-		r.decided(DecisionNote{Kind: cluster.Throttle, Bound: Bound{Disk: 10e6}, Answer: AnswerSuperseded,
+		r.decided(api.DecisionNote{Kind: cluster.Throttle, Bound: api.Bound{Disk: 10e6}, Answer: api.AnswerSuperseded,
 			Detail: "its task ended first"})
 	})
 }
@@ -254,7 +255,7 @@ func TestThrottleOutlivesTheDriver(t *testing.T) {
 				r.fake = newFake(e)
 				r.rig.start(r.policy)
 				defer r.end()
-				want := &Throttle{Bound: Bound{Disk: 7e6}, Why: pressure, InForce: true, How: "slowly"}
+				want := &api.Throttle{Bound: api.Bound{Disk: 7e6}, Why: pressure, InForce: true, How: "slowly"}
 				if !c.found {
 					want = nil
 				}
@@ -264,7 +265,7 @@ func TestThrottleOutlivesTheDriver(t *testing.T) {
 				r.is(want)
 				r.noOrder()
 				r.answer(cluster.DecisionDone, r.throttle(5*resource.MB, time.Hour), "")
-				r.is(&Throttle{Bound: Bound{Disk: 5e6}, Why: pressure, InForce: true})
+				r.is(&api.Throttle{Bound: api.Bound{Disk: 5e6}, Why: pressure, InForce: true})
 			})
 		})
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // What a task was granted of every resource is shown with the task, and what is left of it with the node; a bandwidth
@@ -27,7 +28,7 @@ func TestGrantsOfEveryResource(t *testing.T) {
 		r.fake.launched(r.order(cluster.Start))
 		synctest.Wait()
 		e, err := r.Explain(t.Context(), id)
-		want := Grant{CPUMillicores: 1000, MemoryBytes: 400 << 20, Disk: 30e6}
+		want := api.Grant{CPUMillicores: 1000, MemoryBytes: 400 << 20, Disk: 30e6}
 		if err != nil || e.Tasks[0].Grant != want || e.Job.Tasks[0].Grant != want {
 			t.Errorf("granted %+v and %+v, want %+v: %v", e.Tasks[0].Grant, e.Job.Tasks[0].Grant, want, err)
 		}
@@ -39,14 +40,4 @@ func TestGrantsOfEveryResource(t *testing.T) {
 			t.Errorf("node %+v", n)
 		}
 	})
-}
-
-// What is left of a node's memory is neither granted nor held by flex containers that have grown.
-func TestLeftMemory(t *testing.T) {
-	for _, c := range []struct{ free, held, want int64 }{{800, 0, 800}, {800, 200, 800}, {800, 990, 10}, {0, 990, 0},
-		{800, 1100, 0}} {
-		if n := (Node{Memory: 1000, FreeMemory: c.free, HeldMemory: c.held}); n.LeftMemory() != c.want {
-			t.Errorf("%d are not granted and %d held: %d are left, want %d", c.free, c.held, n.LeftMemory(), c.want)
-		}
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // The reason why a job waits is true at the time of the request, even if nothing was decided about that job meanwhile:
@@ -94,7 +95,7 @@ func TestExplainIsOfOneMoment(t *testing.T) {
 			explained[task.Task] = true
 		}
 		for _, task := range e.Job.Tasks {
-			if (task.State != TaskEnded) != explained[task.Task] {
+			if (task.State != api.TaskEnded) != explained[task.Task] {
 				t.Errorf("task %s is %v, and explained as running: %v", task.Task, task.State, explained[task.Task])
 			}
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -105,7 +106,7 @@ func (d *Driver) adopt(r *run, e cluster.Event) []cluster.Event {
 		was = r.Progress.StillBy
 	}
 	if found.Out > 0 { // what stays is reported again
-		r.out = &PagedOut{Bytes: int64(found.Out)}
+		r.out = &api.PagedOut{Bytes: int64(found.Out)}
 	}
 	e.SetCondition(found)
 	r.still, e.By = e.By, 0

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // Whoever asks for changes gets a snapshot first, and then each change: a job as it starts, one of its tasks, its end.
@@ -20,9 +21,9 @@ func TestChanges(t *testing.T) {
 		defer r.end()
 		other := r.submit(submission(1))
 		synctest.Wait()
-		jobs := map[cluster.JobID]Job{}
+		jobs := map[cluster.JobID]api.Job{}
 		at := int64(0)
-		next := func(want string) (u Update) {
+		next := func(want string) (u api.Update) {
 			t.Helper()
 			synctest.Wait()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

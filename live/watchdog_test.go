@@ -14,6 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/watchdog"
 )
 
@@ -94,7 +95,7 @@ func (r *hangsRig) restart(when func(*book.Plan) bool, inventory ...cluster.Even
 	})
 }
 
-func (r *hangsRig) status() Status {
+func (r *hangsRig) status() api.ClusterStatus {
 	r.t.Helper()
 	s, err := r.Status(r.t.Context())
 	if err != nil {
@@ -144,7 +145,7 @@ func TestStatusAnswersWhileTheEngineHangs(t *testing.T) {
 			!strings.Contains(said, "taking in job 2") {
 			t.Errorf("the log does not say where it hangs: %s", said)
 		}
-		if _, err := r.Jobs(t.Context()); err == nil || KindOf(err) != Internal {
+		if _, err := r.Jobs(t.Context()); err == nil || api.KindOf(err) != api.Internal {
 			t.Errorf("ps: %v", err)
 		}
 		if err := r.Close(); err == nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/bellows-rm/bellows/format/eventlog"
 	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/sim"
 	"pgregory.net/rapid"
@@ -395,7 +396,7 @@ func hand(t *testing.T, d *live.Driver, b *backend, e cluster.Event, origin time
 		}
 	case cluster.JobCancelled:
 		if err := d.Cancel(context.Background(), cluster.Credentials{}, e.Job); err != nil &&
-			live.KindOf(err) != live.Invalid {
+			api.KindOf(err) != api.Invalid {
 			t.Fatal(err)
 		}
 	case cluster.JobPaused, cluster.JobResumed:
@@ -405,7 +406,7 @@ func hand(t *testing.T, d *live.Driver, b *backend, e cluster.Event, origin time
 		if e.Kind == cluster.JobResumed {
 			do = func() error { return d.Resume(context.Background(), cluster.Credentials{}, e.Job, cluster.TaskID{}) }
 		}
-		if err := do(); err != nil && live.KindOf(err) != live.Invalid {
+		if err := do(); err != nil && api.KindOf(err) != api.Invalid {
 			t.Fatal(err)
 		}
 	default:

@@ -32,7 +32,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/durable"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
@@ -248,7 +248,7 @@ func (l *loaded) running(n int) {
 		}
 		run := 0
 		for i := range tasks {
-			if tasks[i].State == live.TaskRunning {
+			if tasks[i].State == api.TaskRunning {
 				run++
 			}
 		}

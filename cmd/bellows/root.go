@@ -16,7 +16,7 @@ import (
 
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/cli/simulate"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 const rootLong = `bellows runs memory-hungry batch work so that it shares memory instead of
@@ -34,7 +34,7 @@ an attached run returns the exit code of its command.`
 // newTree returns the program.
 func newTree() *command.Tree {
 	t := command.NewTree("bellows", "Run memory-hungry batch work so that it shares memory", rootLong)
-	t.Invalid = func(err error) bool { return live.KindOf(err).ExitCode() == command.WrongUsage }
+	t.Invalid = func(err error) bool { return api.KindOf(err).ExitCode() == command.WrongUsage }
 	t.Add("This machine:", slices.Insert(machine.Commands(), 2, top.Command())...) // behind status
 	t.Add("Jobs:", append(jobs.Commands(), pooling.Command(), mapping.Command())...)
 	t.Add("Learn and compare:", demoCommand(), simulate.Command(place.StoredProfiles), replay.Command(), trace.Command(),

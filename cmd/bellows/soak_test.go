@@ -28,7 +28,7 @@ import (
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/internal/testgroups"
 	"github.com/bellows-rm/bellows/internal/testswap"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -274,7 +274,7 @@ func (s *soak) ends(ctx context.Context, c *server.Client, job server.Submission
 }
 
 // endsAs waits for the end of a job and returns the job.
-func (s *soak) endsAs(ctx context.Context, c *server.Client, id cluster.JobID, want cluster.JobStatus) (live.Job,
+func (s *soak) endsAs(ctx context.Context, c *server.Client, id cluster.JobID, want cluster.JobStatus) (api.Job,
 	error) {
 	j, err := c.Wait(ctx, id)
 	if err != nil {
@@ -298,7 +298,7 @@ func (s *soak) grows(ctx context.Context, c *server.Client) error {
 	if err != nil {
 		return err
 	}
-	err = s.until(ctx, c, id, func(j live.Job) bool {
+	err = s.until(ctx, c, id, func(j api.Job) bool {
 		u := j.Tasks[0].Usage
 		return u != nil && u.Limit != nil && *u.Limit > int64(12*resource.MiB)
 	})
@@ -313,7 +313,7 @@ func (s *soak) grows(ctx context.Context, c *server.Client) error {
 }
 
 // until queries a job until its first task is in the expected state.
-func (s *soak) until(ctx context.Context, c *server.Client, id cluster.JobID, is func(live.Job) bool) error {
+func (s *soak) until(ctx context.Context, c *server.Client, id cluster.JobID, is func(api.Job) bool) error {
 	for {
 		j, err := c.Job(ctx, id, true)
 		switch {
@@ -337,7 +337,7 @@ func (s *soak) killed(ctx context.Context, c *server.Client, memory resource.Amo
 		}
 		seen := ""
 		if state != "" {
-			err = s.until(ctx, c, id, func(j live.Job) bool {
+			err = s.until(ctx, c, id, func(j api.Job) bool {
 				seen = j.Tasks[0].State.String()
 				return seen == state || seen == "running"
 			})
@@ -364,7 +364,7 @@ func (s *soak) killed(ctx context.Context, c *server.Client, memory resource.Amo
 // refused submits a job that fits on no node.
 func (s *soak) refused(ctx context.Context, c *server.Client) error {
 	id, err := c.Submit(ctx, soakJob(2*soakMemory, "true"))
-	if live.KindOf(err) == live.Invalid {
+	if api.KindOf(err) == api.Invalid {
 		return nil
 	}
 	if err != nil {

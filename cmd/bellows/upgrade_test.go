@@ -20,7 +20,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/internal/testswap"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -239,10 +239,10 @@ func (u *upgrade) until(status, id string) {
 }
 
 // job returns a job as the present program shows it.
-func (u *upgrade) job(id string) live.Job {
+func (u *upgrade) job(id string) api.Job {
 	u.t.Helper()
 	said := u.new(0, "ps", id, "--json")
-	var j live.Job
+	var j api.Job
 	if err := json.Unmarshal([]byte(said), &j); err != nil {
 		u.t.Fatalf("ps %s: %v: %s", id, err, said)
 	}
@@ -313,7 +313,7 @@ func (u *upgrade) after() {
 	}
 	for _, id := range []string{u.ends, u.flex} {
 		if j := u.job(id); j.Status != cluster.StatusRunning || len(j.Tasks) != 1 || j.Tasks[0].Run != 1 ||
-			j.Tasks[0].State != live.TaskRunning {
+			j.Tasks[0].State != api.TaskRunning {
 			t.Errorf("job %s is %+v", id, j)
 		}
 	}
@@ -374,7 +374,7 @@ func (u *upgrade) open(fifo, line string) {
 func (u *upgrade) wantGranted(want resource.Amount) {
 	u.t.Helper()
 	u.await(resource.FormatMemory(want)+" granted", func() bool {
-		var status struct{ Nodes []live.Node }
+		var status struct{ Nodes []api.Node }
 		if err := json.Unmarshal([]byte(u.new(0, "status", "--json")), &status); err != nil || len(status.Nodes) != 1 {
 			u.t.Fatalf("status %+v: %v", status, err)
 		}

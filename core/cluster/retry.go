@@ -1,8 +1,6 @@
 package cluster
 
-import (
-	"time"
-)
+import "time"
 
 // Attempts of a task pause before they begin, except the first: what made the task fail (a network, a license, a
 // lock) may be back by then. The pause after the first attempt is the job's RetryDelay, and each pause is twice the

@@ -1,8 +1,6 @@
 package memory
 
-import (
-	"github.com/bellows-rm/bellows/core/resource"
-)
+import "github.com/bellows-rm/bellows/core/resource"
 
 // growShort lets the strategy grow containers that are short, once Interval has passed since the last puff.
 func (m *Manager) growShort() {

@@ -16,6 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/door/daemon"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/node/agent"
 	"github.com/bellows-rm/bellows/pool/pools"
@@ -135,7 +136,7 @@ func TestDownWithPool(t *testing.T) {
 	by := cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
 	kept := pools.Spec{Name: "p", Command: []string{"sleep", "1000"}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/",
 		Min: 1, Max: 1, CPU: 100, Memory: 16 * resource.MiB}
-	if created, err := d.Pools.Put(t.Context(), by, live.OwnerOf(by), kept); err != nil || !created {
+	if created, err := d.Pools.Put(t.Context(), by, api.OwnerOf(by), kept); err != nil || !created {
 		t.Fatal(created, err)
 	}
 	awaitExecutor(t, d)
@@ -143,7 +144,7 @@ func TestDownWithPool(t *testing.T) {
 	go func() { served <- d.Serve(t.Context()) }()
 	job := submit(t, d, "exec sleep 1000")
 	client := server.NewClient(c.Socket)
-	if err := client.Shutdown(t.Context(), false); live.KindOf(err) != live.Conflict {
+	if err := client.Shutdown(t.Context(), false); api.KindOf(err) != api.Conflict {
 		t.Errorf("with a job: %v", err)
 	}
 	if err := d.Driver.Cancel(t.Context(), by, job); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // jump is a difference of times from which on the clock has been set: a daemon needs some of it to start.
@@ -81,7 +81,7 @@ func (f *Facts) socket() Finding {
 		return fine("a daemon answers on %s", f.Socket)
 	case f.SocketErr != nil:
 		return problem(f.SocketErr.Error(), "choose another path with --socket, or run as the owner of that folder")
-	case f.SocketLeft && live.KindOf(f.StatusErr) != live.Unavailable:
+	case f.SocketLeft && api.KindOf(f.StatusErr) != api.Unavailable:
 		return fine("a process listens on %s, of which the finding below says more", f.Socket)
 	case f.SocketLeft:
 		return fine("no daemon answers on %s, which `bellows up` replaces", f.Socket)
@@ -170,19 +170,19 @@ func leftover(s *server.Status) (sum resource.Amount) {
 
 // noDaemon is the finding if no daemon has answered.
 func (f *Facts) noDaemon() Finding {
-	kind := live.KindOf(f.StatusErr)
+	kind := api.KindOf(f.StatusErr)
 	switch {
 	case f.Held:
 		return problem(fmt.Sprintf("process %s uses %s, but does not answer on %s: %v", f.Holder, f.State, f.Socket,
 			f.StatusErr), fmt.Sprintf(
 			"name its socket with --socket, wait until it has started or ended, or run `kill %s`: its containers continue",
 			f.Holder))
-	case kind == live.Denied:
+	case kind == api.Denied:
 		return problem(f.StatusErr.Error(), "choose another path with --socket")
 	case errors.Is(f.StatusErr, context.DeadlineExceeded):
 		return problem(fmt.Sprintf("the process that listens on %s has not answered for %v", f.Socket, patience),
 			"end it, and start `bellows up` again: containers continue")
-	case kind == live.Unavailable:
+	case kind == api.Unavailable:
 		return fine("none runs; `bellows up --detach` starts one")
 	}
 	return problem(fmt.Sprintf("%s: %v", f.Socket, f.StatusErr),

@@ -21,7 +21,7 @@ import (
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/durable/statedir"
 	"github.com/bellows-rm/bellows/internal/testfile"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/node/agent"
 	"github.com/bellows-rm/bellows/node/cgroup"
 	"github.com/bellows-rm/bellows/node/swap"
@@ -52,7 +52,7 @@ func sound() *Facts {
 			addressSpace: unix.RLIM_INFINITY, userProcesses: 90_000},
 		Now: now, Synced: true, Newest: "bellows.db", Changed: now.Add(-time.Second),
 		Status: &server.Status{Daemon: server.Daemon{Version: "1.2.3", PID: 4711, State: "/var/lib/bellows"},
-			Status: live.Status{Policy: "yarn-me", Since: now.Add(-time.Hour), Running: 3}},
+			ClusterStatus: api.ClusterStatus{Policy: "yarn-me", Since: now.Add(-time.Hour), Running: 3}},
 		Began: now.Add(-time.Hour - 2*time.Second),
 	}
 }
@@ -63,7 +63,7 @@ func (f *Facts) away(err error) { f.Status, f.Began, f.StatusErr = nil, time.Tim
 // become makes the daemon that of another user, who asks.
 func (f *Facts) become(uid int, name string) { f.UID, f.User, f.Status.UID = uid, name, uint32(uid) }
 
-var absent = live.Errorf(live.Unavailable, "no daemon listens")
+var absent = api.Errorf(api.Unavailable, "no daemon listens")
 
 // rare are states that few machines are in. The golden file has what is found in them beyond a sound machine's
 // findings.
@@ -80,7 +80,7 @@ var rare = []struct {
 			"discover cgroups: open /proc/self/mountinfo: no such file or directory")}
 	}},
 	{"a job that left a file in memory", func(f *Facts) {
-		f.Status.Nodes = []live.Node{{LeftoverMemory: int64(300 * resource.MiB)}}
+		f.Status.Nodes = []api.Node{{LeftoverMemory: int64(300 * resource.MiB)}}
 	}},
 	{"a container of half a core, and huge pages", func(f *Facts) {
 		f.Usable.Has = resource.Of(500, 23*resource.GiB)
@@ -172,7 +172,7 @@ var rare = []struct {
 	{"a daemon that does not answer", func(f *Facts) { f.away(context.DeadlineExceeded); f.SocketLeft = true }},
 	{"a daemon elsewhere", func(f *Facts) { f.away(absent); f.Held, f.Holder = true, "4711" }},
 	{"a daemon of another user", func(f *Facts) {
-		f.away(live.Errorf(live.Denied,
+		f.away(api.Errorf(api.Denied,
 			"socket /tmp/s: user 1001 listens there, and is neither root nor you; nothing was sent"))
 		f.SocketLeft = true
 	}},

@@ -18,6 +18,7 @@ import (
 	"github.com/bellows-rm/bellows/door/daemon"
 	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/node/agent"
 	"github.com/bellows-rm/bellows/node/profiler"
 )
@@ -65,7 +66,7 @@ func (m *Machine) End(ctx context.Context) error {
 
 // RunJobs submits each job of a workload at its time after begun, as Caller, and waits until all have ended. Programs
 // run in dir.
-func (m *Machine) RunJobs(ctx context.Context, dir string, begun time.Time, w *workload.Workload) ([]live.Job, error) {
+func (m *Machine) RunJobs(ctx context.Context, dir string, begun time.Time, w *workload.Workload) ([]api.Job, error) {
 	var ids []cluster.JobID
 	for i := range w.Jobs {
 		j := &w.Jobs[i]
@@ -80,7 +81,7 @@ func (m *Machine) RunJobs(ctx context.Context, dir string, begun time.Time, w *w
 		}
 		ids = append(ids, id)
 	}
-	var jobs []live.Job
+	var jobs []api.Job
 	for _, id := range ids {
 		j, err := m.Driver.Wait(ctx, id)
 		if err != nil {

@@ -10,14 +10,14 @@ import (
 	"strings"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // Who may do what, and sees what, is decided in this file and nowhere else. Every operation is registered with one of
 // the rules below, and register applies it before the operation is called and to what it answers. What concerns a job
 // cannot be registered with a rule that ignores whose job it is.
 //
-// A caller owns what a user of the same uid and the same name submitted: see live.Owner. Operators own everything:
+// A caller owns what a user of the same uid and the same name submitted: see api.Owner. Operators own everything:
 // root, the daemon's user, and the members of the operator group.
 //
 // A caller over the network presents a token (see token.go), and has at most the rights of the token's user. The rule
@@ -114,10 +114,10 @@ func (s Scope) words() string {
 func (s Scope) allow(needs Scope, operation string) error {
 	switch {
 	case needs == noScope:
-		return live.Errorf(live.Denied, "%s: needs the unix socket of the daemon, and is not possible over the network",
+		return api.Errorf(api.Denied, "%s: needs the unix socket of the daemon, and is not possible over the network",
 			operation)
 	case s < needs:
-		return live.Errorf(live.Denied, "%s: needs a token of scope %s, and this one has scope %s", operation, needs, s)
+		return api.Errorf(api.Denied, "%s: needs a token of scope %s, and this one has scope %s", operation, needs, s)
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (who access) check(operation string, in any, answer reflect.Type) {
 // cuts reports whether cut knows a type of answers. An answer that its operation writes itself is cut there.
 func cuts(t reflect.Type) bool {
 	switch t {
-	case reflect.TypeFor[live.Job](), reflect.TypeFor[[]live.Job](), reflect.TypeFor[[]live.Task]():
+	case reflect.TypeFor[api.Job](), reflect.TypeFor[[]api.Job](), reflect.TypeFor[[]api.Task]():
 		return true
 	}
 	return t.Kind() == reflect.Func
@@ -154,8 +154,8 @@ func cuts(t reflect.Type) bool {
 // shows reports whether values of a type have jobs or tasks in them.
 func shows(t reflect.Type, seen map[reflect.Type]bool) bool {
 	switch t {
-	case reflect.TypeFor[live.Job](), reflect.TypeFor[live.Stage](), reflect.TypeFor[live.Task](),
-		reflect.TypeFor[live.TaskExplanation](), reflect.TypeFor[live.LogFile]():
+	case reflect.TypeFor[api.Job](), reflect.TypeFor[api.Stage](), reflect.TypeFor[api.Task](),
+		reflect.TypeFor[api.TaskExplanation](), reflect.TypeFor[api.LogFile]():
 		return true
 	}
 	if seen[t] {
@@ -179,7 +179,7 @@ func shows(t reflect.Type, seen map[reflect.Type]bool) bool {
 type guard struct {
 	uid       uint32 // the daemon's user
 	operators *Group // nil means none
-	ownerOf   func(context.Context, cluster.JobID) (live.Owner, error)
+	ownerOf   func(context.Context, cluster.JobID) (api.Owner, error)
 }
 
 // caller is the sender of a request.
@@ -217,7 +217,7 @@ func (g *guard) admit(ctx context.Context, who access, needs Scope, operation st
 	case c.operator || who == sizes || who == local || who == own:
 		return ctx, nil
 	case who == operator:
-		return ctx, live.Errorf(live.Denied, "%s: only %s may do this", operation, g.whoOperates())
+		return ctx, api.Errorf(api.Denied, "%s: only %s may do this", operation, g.whoOperates())
 	}
 	id, err := in.(ofJob).job()
 	if err != nil {
@@ -225,7 +225,7 @@ func (g *guard) admit(ctx context.Context, who access, needs Scope, operation st
 	}
 	of, err := g.ownerOf(ctx, id)
 	if err == nil && !c.owns(of) {
-		err = live.Errorf(live.Denied, "job %d: belongs to %s", id, of.Name)
+		err = api.Errorf(api.Denied, "job %d: belongs to %s", id, of.Name)
 	}
 	return ctx, err
 }
@@ -241,8 +241,8 @@ func (g *guard) whoOperates() string {
 func callerOf(ctx context.Context) *caller { return ctx.Value(callerKey{}).(*caller) }
 
 // owns reports whether everything that belongs to a user belongs to c, too.
-func (c *caller) owns(what live.Owner) bool {
-	return c.operator || live.OwnerOf(c.Credentials) == what
+func (c *caller) owns(what api.Owner) bool {
+	return c.operator || api.OwnerOf(c.Credentials) == what
 }
 
 // cut returns the part of an answer that c may see.
@@ -251,18 +251,18 @@ func (c *caller) cut(answer any) any {
 		return answer
 	}
 	switch a := answer.(type) {
-	case live.Job:
+	case api.Job:
 		return c.job(a)
-	case []live.Job:
+	case []api.Job:
 		return c.jobs(a)
-	case []live.Task:
+	case []api.Task:
 		return c.tasks(a)
 	}
 	return answer
 }
 
 // jobs returns the parts of jobs that c may see.
-func (c *caller) jobs(all []live.Job) []live.Job {
+func (c *caller) jobs(all []api.Job) []api.Job {
 	all = slices.Clone(all)
 	for i := range all {
 		all[i] = c.job(all[i])
@@ -271,7 +271,7 @@ func (c *caller) jobs(all []live.Job) []live.Job {
 }
 
 // tasks returns the parts of tasks that c may see.
-func (c *caller) tasks(all []live.Task) []live.Task {
+func (c *caller) tasks(all []api.Task) []api.Task {
 	all = slices.Clone(all)
 	for i := range all {
 		all[i] = c.task(all[i])
@@ -280,15 +280,15 @@ func (c *caller) tasks(all []live.Task) []live.Task {
 }
 
 // job returns the part of a job that c may see.
-func (c *caller) job(j live.Job) live.Job {
-	if c.owns(live.Owner{UID: j.UID, Name: j.Owner}) {
+func (c *caller) job(j api.Job) api.Job {
+	if c.owns(api.Owner{UID: j.UID, Name: j.Owner}) {
 		return j
 	}
 	return sizeOf(&j)
 }
 
 // task returns the part of a task that c may see.
-func (c *caller) task(t live.Task) live.Task {
+func (c *caller) task(t api.Task) api.Task {
 	if c.owns(t.Owner) {
 		return t
 	}
@@ -298,25 +298,25 @@ func (c *caller) task(t live.Task) live.Task {
 // mayAskFor returns the user whose things, such as quotas, c wants: itself, or for an operator the one that is named,
 // and all if none is.
 func (c *caller) mayAskFor(user, things string) (string, error) {
-	me := live.OwnerOf(c.Credentials).Name
+	me := api.OwnerOf(c.Credentials).Name
 	switch {
 	case c.operator:
 		return user, nil
 	case user != "" && user != me:
-		return "", live.Errorf(live.Denied, "user %q: only this user and operators may see these %s", user, things)
+		return "", api.Errorf(api.Denied, "user %q: only this user and operators may see these %s", user, things)
 	}
 	return me, nil
 }
 
 // quotas returns the quotas that c may see: its own, and those of queues, unless only jobs of other users tell that
 // there is the queue.
-func (c *caller) quotas(all []live.QuotaUse, queuesOf func(live.Owner) map[string]bool) []live.QuotaUse {
+func (c *caller) quotas(all []api.QuotaUse, queuesOf func(api.Owner) map[string]bool) []api.QuotaUse {
 	if c.operator {
 		return all
 	}
-	me := live.OwnerOf(c.Credentials)
+	me := api.OwnerOf(c.Credentials)
 	mine := queuesOf(me)
-	return slices.DeleteFunc(all, func(q live.QuotaUse) bool {
+	return slices.DeleteFunc(all, func(q api.QuotaUse) bool {
 		return q.User != "" && q.User != me.Name || q.Queue != "" && !q.Named && !mine[q.Queue]
 	})
 }
@@ -328,7 +328,7 @@ func (c *caller) quotasSet(all *cluster.Quotas) *cluster.Quotas {
 		return nil
 	}
 	own := cluster.Quotas{Users: map[string]cluster.Limits{}, Queues: all.Queues}
-	for _, name := range []string{"", live.OwnerOf(c.Credentials).Name} {
+	for _, name := range []string{"", api.OwnerOf(c.Credentials).Name} {
 		if limits, ok := all.Users[name]; ok {
 			own.Users[name] = limits
 		}
@@ -338,8 +338,8 @@ func (c *caller) quotasSet(all *cluster.Quotas) *cluster.Quotas {
 
 // sizeOf returns what everybody may know of a job. What is not named here is not shown: neither texts of its owner or
 // its programs, nor what its programs answered.
-func sizeOf(j *live.Job) live.Job {
-	out := live.Job{ID: j.ID, Owner: j.Owner, UID: j.UID, Status: j.Status, Ended: j.Ended, Submitted: j.Submitted,
+func sizeOf(j *api.Job) api.Job {
+	out := api.Job{ID: j.ID, Owner: j.Owner, UID: j.UID, Status: j.Status, Ended: j.Ended, Submitted: j.Submitted,
 		Started: j.Started, Finished: j.Finished, Paused: sizeOfPause(j.Paused), TaskCount: j.TaskCount,
 		SucceededCount: j.SucceededCount}
 	for i := range j.Stages {
@@ -355,8 +355,8 @@ func sizeOf(j *live.Job) live.Job {
 }
 
 // sizeOfStage returns what everybody may know of a stage.
-func sizeOfStage(s *live.Stage) live.Stage {
-	return live.Stage{
+func sizeOfStage(s *api.Stage) api.Stage {
+	return api.Stage{
 		Stage: cluster.Stage{Tasks: s.Tasks, Parents: s.Parents, Ideal: s.Ideal, MinMemory: s.MinMemory,
 			MaxMemory: s.MaxMemory, Duration: s.Duration, Elasticity: s.Stage.Elasticity,
 			Command: cluster.Command{Timeout: s.Timeout}},
@@ -366,8 +366,8 @@ func sizeOfStage(s *live.Stage) live.Stage {
 }
 
 // sizeOfTask returns what everybody may know of a run of a task.
-func sizeOfTask(t *live.Task) live.Task {
-	out := live.Task{Task: t.Task, Owner: t.Owner, Run: t.Run, State: t.State, Node: t.Node, Grant: t.Grant,
+func sizeOfTask(t *api.Task) api.Task {
+	out := api.Task{Task: t.Task, Owner: t.Owner, Run: t.Run, State: t.State, Node: t.Node, Grant: t.Grant,
 		UnderSized: t.UnderSized, Booked: t.Booked, Started: t.Started, Ended: t.Ended, Outcome: t.Outcome, Still: t.Still,
 		Paused: sizeOfPause(t.Paused)}
 	if u := t.Usage; u != nil {
@@ -379,7 +379,7 @@ func sizeOfTask(t *live.Task) live.Task {
 }
 
 // events returns the parts of the events of a book.Snapshot.Inventory that c may see. settings are those of the policy.
-func (c *caller) events(all []cluster.Event, owners map[cluster.JobID]live.Owner,
+func (c *caller) events(all []cluster.Event, owners map[cluster.JobID]api.Owner,
 	settings map[string]string) []cluster.Event {
 	if c.operator {
 		return all
@@ -425,7 +425,7 @@ func sizeOfSpec(j *cluster.Job, owner string, settings map[string]string) *clust
 		out.Queue = j.Queue
 	}
 	for i := range j.Stages {
-		s := sizeOfStage(&live.Stage{Stage: j.Stages[i]}).Stage
+		s := sizeOfStage(&api.Stage{Stage: j.Stages[i]}).Stage
 		s.Together, s.Duration = j.Stages[i].Together, j.Stages[i].RunTime()
 		out.Stages = append(out.Stages, s)
 	}
@@ -445,9 +445,9 @@ func declares(settings map[string]string, queue string) bool {
 }
 
 // sizeOfPause returns what everybody may know of a pause.
-func sizeOfPause(p *live.Paused) *live.Paused {
+func sizeOfPause(p *api.Paused) *api.Paused {
 	if p == nil {
 		return nil
 	}
-	return &live.Paused{By: p.By, Since: p.Since}
+	return &api.Paused{By: p.By, Since: p.Since}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -64,14 +64,14 @@ var callers = map[string]struct {
 }
 
 // guarded is a server with job 1 of ada.
-func guarded(t testing.TB, job live.Job) (h http.Handler, d *fake) {
+func guarded(t testing.TB, job api.Job) (h http.Handler, d *fake) {
 	t.Helper()
 	s, d, _ := guardedServer(t, job)
 	return s.http.Handler, d
 }
 
 // guardedServer is a server with job 1, profile p, pool p and token 1 of ada.
-func guardedServer(t testing.TB, job live.Job) (s *Server, d *fake, p *fakeStore) {
+func guardedServer(t testing.TB, job api.Job) (s *Server, d *fake, p *fakeStore) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "stdout")
 	if err := os.WriteFile(file, []byte(secret+"output"), 0o600); err != nil {
@@ -81,24 +81,24 @@ func guardedServer(t testing.TB, job live.Job) (s *Server, d *fake, p *fakeStore
 	job.ID, job.UID, job.Owner = 1, 1000, "ada"
 	d.jobs[1] = job
 	for i := range job.Tasks {
-		job.Tasks[i].Owner = live.Owner{UID: 1000, Name: "ada"}
+		job.Tasks[i].Owner = api.Owner{UID: 1000, Name: "ada"}
 	}
 	d.tasks = job.Tasks
 	d.found = foundOf(&job)
-	d.logs = []live.LogFile{{Task: cluster.TaskID{Job: 1}, Run: 1, Stdout: file, Ended: true}}
+	d.logs = []api.LogFile{{Task: cluster.TaskID{Job: 1}, Run: 1, Stdout: file, Ended: true}}
 	close(d.ended)
 	about := Daemon{UID: daemonUser, Operators: &Group{Name: "ops", GID: operators}}
 	p = newFakeStore()
 	p.fakeProfiles["p"] = store.Profile{Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}
 	if job.Name != "" {
-		d.quotas = []live.QuotaUse{{User: secret + "quotas.user"}, {Queue: secret + "quotas.queue"}}
+		d.quotas = []api.QuotaUse{{User: secret + "quotas.user"}, {Queue: secret + "quotas.queue"}}
 	}
 	p.tokens[1] = store.Token{ID: 1, UID: 1000, User: "ada", Scope: "read"}
 	return New(d, ofAda(), p, about, slog.New(slog.DiscardHandler)), d, p
 }
 
 // foundOf returns how a job could be found in a cluster: with its texts, and those of fields that only the engine has.
-func foundOf(job *live.Job) []cluster.Event {
+func foundOf(job *api.Job) []cluster.Event {
 	spec := &cluster.Job{ID: 1, Name: job.Name, Queue: job.Name, App: job.App, Owner: job.Owner}
 	for i := range job.Stages {
 		spec.Stages = append(spec.Stages, job.Stages[i].Stage)
@@ -123,7 +123,7 @@ type operation struct{ id, method, path, body string }
 // eachOperation returns a request for each operation of the API: about job 1, task 1.0.0, profile p and pool p.
 func eachOperation(t *testing.T) (all []operation) {
 	t.Helper()
-	h, _ := guarded(t, live.Job{})
+	h, _ := guarded(t, api.Job{})
 	history, err := recordedRun().MarshalJSON()
 	if err != nil {
 		t.Fatal(err)
@@ -169,8 +169,8 @@ func TestEveryOperationKnowsWhoMayCallIt(t *testing.T) {
 		var h http.Handler
 		for who, c := range callers {
 			if h == nil || o.id == "forget-application" || strings.HasSuffix(o.id, "-pool") {
-				h, _ = guarded(t, live.Job{Ended: true, Stages: []live.Stage{{Stage: cluster.Stage{Tasks: 1}}},
-					Tasks: []live.Task{{Task: cluster.TaskID{Job: 1}, Run: 1}}})
+				h, _ = guarded(t, api.Job{Ended: true, Stages: []api.Stage{{Stage: cluster.Stage{Tasks: 1}}},
+					Tasks: []api.Task{{Task: cluster.TaskID{Job: 1}, Run: 1}}})
 			}
 			status := map[string]int{"owner": want.owner, "stranger": want.stranger,
 				"operator": want.operator}[who[strings.LastIndex(who, " ")+1:]]
@@ -184,9 +184,9 @@ func TestEveryOperationKnowsWhoMayCallIt(t *testing.T) {
 // What nobody may do to the job of another user is said in one sentence, which names the owner and nothing else of
 // the job. A job that does not exist is missing for everybody.
 func TestDenied(t *testing.T) {
-	h, d := guarded(t, live.Job{Name: secret})
+	h, d := guarded(t, api.Job{Name: secret})
 	for _, o := range eachOperation(t) {
-		var e live.Error
+		var e api.Error
 		answer := askAs(h, o, "", 3000, "bob", nil)
 		switch want := allowed[o.id]; {
 		case want.stranger != 403:
@@ -196,8 +196,8 @@ func TestDenied(t *testing.T) {
 		default:
 			e.Message = o.id + ": only root, the daemon's user and members of group ops may do this"
 		}
-		var got live.Error
-		if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || got.Kind != live.Denied ||
+		var got api.Error
+		if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || got.Kind != api.Denied ||
 			got.Message != e.Message {
 			t.Errorf("operation %s: %s, %v, want %s", o.id, answer.Body, err, e.Message)
 		}
@@ -287,7 +287,7 @@ func TestNoWordOfAStrangersJob(t *testing.T) {
 }
 
 // plantedJob returns a job with a text of its own in each of its texts.
-func plantedJob() (j live.Job) {
+func plantedJob() (j api.Job) {
 	v := reflect.ValueOf(&j).Elem()
 	fill(v)
 	plant(v, "job")
@@ -347,10 +347,10 @@ func secretsIn(answer string) (fields []string) {
 
 // What is shown of the job of another user is enough to see how large it is and how far it has come.
 func TestSizeOfAStrangersJob(t *testing.T) {
-	var job live.Job
+	var job api.Job
 	fill(reflect.ValueOf(&job).Elem())
 	h, _ := guarded(t, job)
-	var got live.Job
+	var got api.Job
 	answer := askAs(h, operation{method: "GET", path: "/v1/jobs/1"}, "", 3000, "bob", nil)
 	if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil {
 		t.Fatal(err)
@@ -372,7 +372,7 @@ func TestSizeOfAStrangersJob(t *testing.T) {
 
 // An answer is cut for its caller alone: other callers may share what the driver returned.
 func TestCutLeavesTheOriginal(t *testing.T) {
-	h, d := guarded(t, live.Job{Name: "mine", Tasks: []live.Task{{Task: cluster.TaskID{Job: 1}, Detail: "mine"}}})
+	h, d := guarded(t, api.Job{Name: "mine", Tasks: []api.Task{{Task: cluster.TaskID{Job: 1}, Detail: "mine"}}})
 	shared := d.after(0)
 	d.shared = shared
 	for _, path := range []string{"/v1/jobs?all=true", "/v1/tasks"} {
@@ -411,13 +411,13 @@ func TestRulesThatDoNotSuit(t *testing.T) {
 		},
 		"jobs in an answer for anyone": func(a *operations) {
 			register(a, anyone, "GET", "/a", "a", "", 200, func(context.Context, *nothing) (*body[struct {
-				Deep map[string][]*live.Explanation `json:"deep"`
+				Deep map[string][]*api.Explanation `json:"deep"`
 			}], error) {
 				return nil, nil
 			})
 		},
 		"an answer that is not cut": func(a *operations) {
-			register(a, sizes, "GET", "/a", "a", "", 200, func(context.Context, *nothing) (*body[live.Explanation], error) {
+			register(a, sizes, "GET", "/a", "a", "", 200, func(context.Context, *nothing) (*body[api.Explanation], error) {
 				return nil, nil
 			})
 		},
@@ -436,7 +436,7 @@ func TestRulesThatDoNotSuit(t *testing.T) {
 
 // A caller of whom the kernel says nothing sees nothing of any job.
 func TestCallerWithoutAName(t *testing.T) {
-	h, _ := guarded(t, live.Job{Name: secret})
+	h, _ := guarded(t, api.Job{Name: secret})
 	for _, o := range eachOperation(t) {
 		answer := httptest.NewRecorder()
 		r := httptest.NewRequest(o.method, "http://bellows"+o.path, io.NopCloser(strings.NewReader(o.body)))
@@ -467,7 +467,7 @@ func TestSizeOfAStrangersJobInACluster(t *testing.T) {
 		{Kind: cluster.Continued}}
 	bob := &caller{Credentials: cluster.Credentials{UID: 3000, User: "bob"}}
 	for settings, queue := range map[string]string{"production=70,tests=30": "production", "tests=30": ""} {
-		cut := bob.events(found, map[cluster.JobID]live.Owner{1: {UID: 1000, Name: "ada"}},
+		cut := bob.events(found, map[cluster.JobID]api.Owner{1: {UID: 1000, Name: "ada"}},
 			map[string]string{"capacity.queues": settings})
 		if text := mustJSON(t, cut); strings.Contains(text, secret) {
 			t.Errorf("%s", text)

@@ -14,6 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -62,7 +63,7 @@ func (p JobPath) job() (cluster.JobID, error) { return p.id(), nil }
 func (p TaskPath) id() (cluster.TaskID, error) {
 	id, err := ParseTask(p.Task)
 	if err != nil {
-		return id, live.Errorf(live.Invalid, "%v", err)
+		return id, api.Errorf(api.Invalid, "%v", err)
 	}
 	return id, nil
 }
@@ -115,11 +116,11 @@ func (s *Server) handler() http.Handler {
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if has := a.methods(r); len(has) > 0 {
 			w.Header().Set("Allow", strings.Join(has, ", "))
-			writeError(w, wrongFor(http.StatusMethodNotAllowed, live.NotFound, "", "method", clipped(r.Method),
+			writeError(w, wrongFor(http.StatusMethodNotAllowed, api.NotFound, "", "method", clipped(r.Method),
 				"must be one of %s at %s", strings.Join(has, ", "), clipped(r.URL.Path)))
 			return
 		}
-		writeError(w, live.Errorf(live.NotFound, "%s %s: no such address; GET /openapi.json lists them", r.Method,
+		writeError(w, api.Errorf(api.NotFound, "%s %s: no such address; GET /openapi.json lists them", r.Method,
 			clipped(r.URL.Path)))
 	})
 	return s.metrics.counted(a.doc, a.mux)
@@ -141,7 +142,7 @@ func (s *Server) status(ctx context.Context) (Status, error) {
 	about := s.daemon
 	about.Configuration = s.configuration.Load()
 	about.Listens = s.listens()
-	return Status{Daemon: about, Status: status}, err
+	return Status{Daemon: about, ClusterStatus: status}, err
 }
 
 func (s *Server) machine(a *operations) {
@@ -162,9 +163,9 @@ func (s *Server) machine(a *operations) {
 			OlderThan int64 `query:"older_than_ns" doc:"remove jobs that ended longer ago than this and at least 10 s ago" minimum:"0"`
 			Keep      int   `query:"keep" doc:"number of newest ended jobs to keep in any case" minimum:"0"`
 			Dry       bool  `query:"dry_run" doc:"return what would be removed, and remove nothing"`
-		}) (*body[live.Pruned], error) {
+		}) (*body[api.Pruned], error) {
 			pruned, err := s.driver.Prune(ctx, live.Retention{For: time.Duration(in.OlderThan), Newest: in.Keep}, in.Dry)
-			return &body[live.Pruned]{pruned}, err
+			return &body[api.Pruned]{pruned}, err
 		})
 }
 
@@ -188,30 +189,30 @@ func (s *Server) jobs(a *operations) {
 			return &body[Submitted]{Submitted{int64(id)}}, err
 		})
 	register(a, sizes, "GET", "/v1/jobs", "jobs", "List jobs", 200,
-		func(ctx context.Context, in *listJobs) (*body[[]live.Job], error) {
+		func(ctx context.Context, in *listJobs) (*body[[]api.Job], error) {
 			jobs, err := s.list(ctx, in)
-			return &body[[]live.Job]{jobs}, err
+			return &body[[]api.Job]{jobs}, err
 		})
 	register(a, sizes, "GET", "/v1/jobs/{job}", "job", "Return a job with its tasks", 200,
 		func(ctx context.Context, in *struct {
 			JobPath
 			Usage bool `query:"usage" doc:"add the current use of the job's containers"`
 			Ended bool `query:"ended" doc:"answer when the job has ended"`
-		}) (*body[live.Job], error) {
+		}) (*body[api.Job], error) {
 			if in.Ended {
 				job, err := s.driver.Wait(ctx, in.id())
-				return &body[live.Job]{job}, err
+				return &body[api.Job]{job}, err
 			}
 			job, err := s.driver.Job(ctx, in.id(), in.Usage)
-			return &body[live.Job]{job}, err
+			return &body[api.Job]{job}, err
 		})
 	register(a, owner, "GET", "/v1/jobs/{job}/usage", "usage", "Return what the tasks of a job used over time", 200,
 		func(ctx context.Context, in *struct {
 			JobPath
 			Spans int `query:"spans" doc:"largest number of spans of each run; 0 is the limit of an answer, 100000 spans, which the runs share" minimum:"0"`
-		}) (*body[[]live.TaskUsage], error) {
+		}) (*body[[]api.TaskUsage], error) {
 			runs, err := s.driver.Usage(ctx, in.id(), in.Spans)
-			return &body[[]live.TaskUsage]{runs}, err
+			return &body[[]api.TaskUsage]{runs}, err
 		})
 	register(a, owner, "DELETE", "/v1/jobs/{job}", "kill", "Kill a job", 202,
 		func(ctx context.Context, in *struct{ JobPath }) (*struct{}, error) {
@@ -229,9 +230,9 @@ func (s *Server) jobs(a *operations) {
 			return nil, s.driver.Resume(ctx, callerOf(ctx).Credentials, in.id(), cluster.TaskID{})
 		})
 	register(a, owner, "GET", "/v1/jobs/{job}/explain", "explain", "Explain the state of a job", 200,
-		func(ctx context.Context, in *struct{ JobPath }) (*body[live.Explanation], error) {
+		func(ctx context.Context, in *struct{ JobPath }) (*body[api.Explanation], error) {
 			why, err := s.explain(ctx, in.id())
-			return &body[live.Explanation]{why}, err
+			return &body[api.Explanation]{why}, err
 		})
 	register(a, owner, "POST", "/v1/jobs/{job}/input", "input",
 		"Send input to the program of a job, in frames on the upgraded connection", 101,
@@ -243,17 +244,17 @@ func (s *Server) jobs(a *operations) {
 			return &upgraded{func(source net.Conn) { s.relay(ctx, source, sink) }}, nil
 		})
 	register(a, owner, "GET", "/v1/jobs/{job}/logs", "logs", "List the files with the output of a job", 200,
-		func(ctx context.Context, in *struct{ JobPath }) (*body[[]live.LogFile], error) {
+		func(ctx context.Context, in *struct{ JobPath }) (*body[[]api.LogFile], error) {
 			files, err := s.driver.Logs(ctx, in.id())
-			return &body[[]live.LogFile]{files}, err
+			return &body[[]api.LogFile]{files}, err
 		})
 }
 
 // explain explains a job. The driver explains one at a time, and users take turns.
-func (s *Server) explain(ctx context.Context, id cluster.JobID) (live.Explanation, error) {
+func (s *Server) explain(ctx context.Context, id cluster.JobID) (api.Explanation, error) {
 	done, err := s.explaining.take(ctx, callerOf(ctx).UID)
 	if err != nil {
-		return live.Explanation{}, err
+		return api.Explanation{}, err
 	}
 	defer done()
 	return s.driver.Explain(ctx, id)
@@ -261,25 +262,25 @@ func (s *Server) explain(ctx context.Context, id cluster.JobID) (live.Explanatio
 
 func (s *Server) tasks(a *operations) {
 	register(a, sizes, "GET", "/v1/tasks", "tasks", "List the tasks of jobs that have not ended", 200,
-		func(ctx context.Context, in *listTasks) (*body[[]live.Task], error) {
+		func(ctx context.Context, in *listTasks) (*body[[]api.Task], error) {
 			tasks, err := s.driver.Tasks(ctx, in.Usage)
 			if err != nil {
 				return nil, err
 			}
 			tasks, err = in.list(tasks)
-			return &body[[]live.Task]{tasks}, err
+			return &body[[]api.Task]{tasks}, err
 		})
 	register(a, owner, "GET", "/v1/tasks/{task}", "task", "Return a task that runs or has ended", 200,
 		func(ctx context.Context, in *struct {
 			TaskPath
 			Ended bool `query:"ended" doc:"answer when the job has ended"`
-		}) (*body[live.Task], error) {
+		}) (*body[api.Task], error) {
 			id, err := in.id()
 			if err != nil {
 				return nil, err
 			}
 			task, err := s.driver.WaitTask(ctx, id, in.Ended)
-			return &body[live.Task]{task}, err
+			return &body[api.Task]{task}, err
 		})
 	register(a, owner, "PUT", "/v1/tasks/{task}/pause", "pauseTask", "Pause a task: its programs are stopped", 202,
 		func(ctx context.Context, in *struct {
@@ -359,7 +360,7 @@ func (s *Server) knowledge(a *operations) {
 			}
 			stored, err := s.profiles.Profile(ctx, caller.UID, caller.User, in.Name)
 			if errors.Is(err, store.ErrNotFound) {
-				return nil, live.Errorf(live.NotFound, "profile %q: does not exist; `bellows profile` measures it", in.Name)
+				return nil, api.Errorf(api.NotFound, "profile %q: does not exist; `bellows profile` measures it", in.Name)
 			}
 			return &body[NamedProfile]{profileOf(stored)}, err
 		})
@@ -373,17 +374,17 @@ func (s *Server) knowledge(a *operations) {
 				return nil, err
 			}
 			if !cluster.IsName(in.Name) {
-				return nil, live.Errorf(live.Invalid, "%v", cluster.CheckName("profile name", in.Name))
+				return nil, api.Errorf(api.Invalid, "%v", cluster.CheckName("profile name", in.Name))
 			}
 			p := in.Body.Profile
 			if err := p.Elasticity.Check(); err != nil {
-				return nil, live.Errorf(live.Invalid, "profile %q: %v", in.Name, err)
+				return nil, api.Errorf(api.Invalid, "profile %q: %v", in.Name, err)
 			}
 			p.Name, p.UID, p.User = in.Name, caller.UID, caller.User
 			p.Made = timeline.Time(time.Now().UnixNano())
 			err = s.profiles.PutProfile(ctx, p)
 			if errors.Is(err, store.ErrProfiles) {
-				err = live.Errorf(live.OverQuota, "profile %q: %w", in.Name, err)
+				err = api.Errorf(api.OverQuota, "profile %q: %w", in.Name, err)
 			}
 			return nil, err
 		})

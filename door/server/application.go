@@ -7,16 +7,16 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/profile"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
 // Application is everything that is stored about an application of the caller.
 type Application struct {
-	Name     string         `json:"name"`
-	Measured *NamedProfile  `json:"measured,omitempty" doc:"what less memory costs, as bellows profile measured it"`
-	Learned  []live.Learned `json:"learned,omitempty" doc:"what its runs taught, by stage"`
-	Trouble  string         `json:"trouble,omitempty" doc:"why what was measured, or what its runs taught, cannot be read"`
+	Name     string        `json:"name"`
+	Measured *NamedProfile `json:"measured,omitempty" doc:"what less memory costs, as bellows profile measured it"`
+	Learned  []api.Learned `json:"learned,omitempty" doc:"what its runs taught, by stage"`
+	Trouble  string        `json:"trouble,omitempty" doc:"why what was measured, or what its runs taught, cannot be read"`
 }
 
 // applicationOf returns the answer about a stored application.
@@ -33,7 +33,7 @@ func (s *Server) applicationOf(ctx context.Context, a *store.App) (Application, 
 		return out, nil
 	}
 	var err error
-	if out.Learned, err = s.driver.Learned(ctx, a.UID, a.User, a.Name); live.KindOf(err) == live.Invalid {
+	if out.Learned, err = s.driver.Learned(ctx, a.UID, a.User, a.Name); api.KindOf(err) == api.Invalid {
 		if out.Trouble != "" {
 			out.Trouble += "; "
 		}
@@ -49,8 +49,8 @@ type RecordedRuns struct {
 
 // ImportedRuns is what was learned from RecordedRuns.
 type ImportedRuns struct {
-	Apps  []live.Imported `json:"apps"`
-	Notes []string        `json:"notes,omitempty" doc:"what was not sound and was left out, in a sentence each"`
+	Apps  []api.Imported `json:"apps"`
+	Notes []string       `json:"notes,omitempty" doc:"what was not sound and was left out, in a sentence each"`
 }
 
 // ApplicationPath names an application of the caller.
@@ -61,7 +61,7 @@ type ApplicationPath struct {
 // unknown says that nothing is known of an application.
 func (p *ApplicationPath) unknown(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return live.Errorf(live.NotFound, "profile %q: does not exist; `bellows profile list` lists what is known", p.Name)
+		return api.Errorf(api.NotFound, "profile %q: does not exist; `bellows profile list` lists what is known", p.Name)
 	}
 	return err
 }
@@ -74,7 +74,7 @@ type ofUser struct {
 // whose returns the caller, and the other user whose applications an operator asks for; empty if they are the
 // caller's own.
 func (u *ofUser) whose(ctx context.Context) (caller cluster.Credentials, other string, err error) {
-	if caller, err = peer(ctx); err != nil || u.User == "" || u.User == live.OwnerOf(caller).Name {
+	if caller, err = peer(ctx); err != nil || u.User == "" || u.User == api.OwnerOf(caller).Name {
 		return caller, "", err
 	}
 	other, err = callerOf(ctx).mayAskFor(u.User, "applications")
@@ -134,7 +134,7 @@ func (s *Server) applications(a *operations) {
 			}
 			h, notes, err := profile.ReadHistory(in.Body.History)
 			if err != nil {
-				return nil, live.Errorf(live.Invalid, "%v", err)
+				return nil, api.Errorf(api.Invalid, "%v", err)
 			}
 			out, err := s.driver.Import(ctx, caller, h)
 			return &body[ImportedRuns]{ImportedRuns{out, notes}}, err

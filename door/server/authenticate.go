@@ -12,7 +12,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -39,7 +39,7 @@ func newTokens(s Tokens, log *slog.Logger) *tokens {
 type tokenRequest struct{ end context.CancelCauseFunc }
 
 // endedError is why a request ends before its answer is complete: its token is not valid any more.
-type endedError struct{ why *live.Error }
+type endedError struct{ why *api.Error }
 
 func (e *endedError) Error() string { return e.why.Message }
 
@@ -156,7 +156,7 @@ func (k *tokens) check(t *store.Token) (from cluster.Credentials, why string, er
 	case gone:
 		return from, "a token of a user who was removed", nil
 	case err != nil:
-		return from, "", live.Errorf(live.Unavailable, "the user of token %d cannot be looked up: %w", t.ID, err)
+		return from, "", api.Errorf(api.Unavailable, "the user of token %d cannot be looked up: %w", t.ID, err)
 	case from.User != t.User:
 		return from, "a token of a user whose uid belongs to another user", nil
 	}
@@ -211,7 +211,7 @@ func (k *tokens) end(id int64, why string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for r := range k.open[id] {
-		r.end(&endedError{live.Errorf(live.NoToken, "the request has %s: token %d is not valid any more", why, id)})
+		r.end(&endedError{api.Errorf(api.NoToken, "the request has %s: token %d is not valid any more", why, id)})
 	}
 }
 
@@ -262,7 +262,7 @@ func (k *tokens) refuse(w http.ResponseWriter, r *http.Request, id int64, why st
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
 	w.Header().Set("WWW-Authenticate", `Bearer realm="bellows"`)
 	w.Header().Set("Connection", "close")
-	writeError(w, live.Errorf(live.NoToken,
+	writeError(w, api.Errorf(api.NoToken,
 		"a request over the network needs a valid token in its header Authorization: `bellows token create` makes "+
 			"one, on the machine of the daemon"))
 }

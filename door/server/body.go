@@ -17,7 +17,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/format/fault"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // The limits of a request's body, if it has none of its own. A job with the environment of its submitter is some 10
@@ -53,7 +53,7 @@ func newBodyRoom() bodyRoom { return bodyRoom{make(chan struct{}, 1), &turns{}} 
 
 // read decodes the JSON of a request into a variable, and returns its text. done is never nil; the caller calls it
 // when it no longer needs the variable.
-func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (text []byte, done func(), e *live.Error) {
+func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (text []byte, done func(), e *api.Error) {
 	done = func() {}
 	if stated := r.Header.Get("Content-Type"); stated != "" {
 		kind, _, err := mime.ParseMediaType(stated)
@@ -80,7 +80,7 @@ func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (text [
 }
 
 // enter waits until a large body may be read. done is never nil.
-func (b bodyRoom) enter(r *http.Request) (done func(), e *live.Error) {
+func (b bodyRoom) enter(r *http.Request) (done func(), e *api.Error) {
 	ctx, cancel := context.WithTimeout(r.Context(), bodyTurn)
 	defer cancel()
 	from, _ := ctx.Value(peerKey{}).(cluster.Credentials)
@@ -94,14 +94,14 @@ func (b bodyRoom) enter(r *http.Request) (done func(), e *live.Error) {
 		}
 	}
 	if err := r.Context().Err(); err != nil {
-		return func() {}, live.Errorf(live.Unavailable, "request body: %v", err)
+		return func() {}, api.Errorf(api.Unavailable, "request body: %v", err)
 	}
-	return func() {}, live.Errorf(live.Unavailable,
+	return func() {}, api.Errorf(api.Unavailable,
 		"request body: other bodies of more than %d bytes have been in work for %v; try again later", smallBody, bodyTurn)
 }
 
 // receive appends the body to text as it arrives.
-func receive(w http.ResponseWriter, body io.Reader, text []byte) ([]byte, *live.Error) {
+func receive(w http.ResponseWriter, body io.Reader, text []byte) ([]byte, *api.Error) {
 	// After an error the deadline stays, because package http still reads the rest of the body before it answers.
 	connection := http.NewResponseController(w)
 	_ = connection.SetReadDeadline(time.Now().Add(bodyTime)) // every connection supports it; recorders in tests may not
@@ -114,14 +114,14 @@ func receive(w http.ResponseWriter, body io.Reader, text []byte) ([]byte, *live.
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, wrong("request body", "", "must arrive within %v", bodyTime)
 	case err != nil:
-		return nil, live.Errorf(live.Internal, "read the request body: %v", err)
+		return nil, api.Errorf(api.Internal, "read the request body: %v", err)
 	}
 	_ = connection.SetReadDeadline(time.Time{})
 	return into.Bytes(), nil
 }
 
 // decode decodes JSON of at most most values into a variable.
-func decode(text []byte, into any, most int) *live.Error {
+func decode(text []byte, into any, most int) *api.Error {
 	if len(text) == 0 {
 		return wrong("request body", "", "must be JSON, but is empty")
 	}

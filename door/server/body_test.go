@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // asCaller returns a request as it arrives over a socket from some user.
@@ -108,8 +108,8 @@ func TestBug(t *testing.T) {
 	s := New(d, &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.NewTextHandler(&log, nil)))
 	answer := httptest.NewRecorder()
 	s.http.Handler.ServeHTTP(answer, asCaller("GET", "/v1/status", nil))
-	var e live.Error
-	if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil || answer.Code != 500 || e.Kind != live.Internal ||
+	var e api.Error
+	if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil || answer.Code != 500 || e.Kind != api.Internal ||
 		e.Message != "GET /v1/status: hit a bug of bellows, which the daemon's log describes" {
 		t.Errorf("%d %s, %v", answer.Code, answer.Body, err)
 	}
@@ -125,7 +125,7 @@ func TestBug(t *testing.T) {
 
 type buggy struct{ *fake }
 
-func (*buggy) Status(context.Context) (live.Status, error) {
+func (*buggy) Status(context.Context) (api.ClusterStatus, error) {
 	panic("no such thing")
 }
 
@@ -152,7 +152,7 @@ func FuzzRequests(f *testing.F) {
 		if answer.Code < 400 {
 			return
 		}
-		var e live.Error
+		var e api.Error
 		if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil || e.Message == "" ||
 			strings.Contains(e.Message, "bug of bellows") || strings.Contains(e.Message, "\n") {
 			t.Errorf("%s %q %q: %d %s, %v", method, address, body, answer.Code, answer.Body, err)

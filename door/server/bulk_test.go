@@ -12,6 +12,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // The jobs of a bulk have what the bulk states for all of them, and what they state for themselves.
@@ -97,10 +98,10 @@ func TestBulkThatIsWrong(t *testing.T) {
 // A field of a job that the driver refuses is named with the job.
 func TestBulkThatIsRefused(t *testing.T) {
 	err := &live.OfJob{Index: 3,
-		Err: live.Errorf(live.Invalid, "%w", &cluster.WrongField{Job: "j", Stage: 1, StageName: "s", Field: "tasks",
+		Err: api.Errorf(api.Invalid, "%w", &cluster.WrongField{Job: "j", Stage: 1, StageName: "s", Field: "tasks",
 			Value: "0", Must: "must be 1 to 5"})}
 	got := problemOf(said(err))
-	want := Problem{Title: "Bad Request", Status: 400, Kind: live.Invalid,
+	want := Problem{Title: "Bad Request", Status: 400, Kind: api.Invalid,
 		Detail: `jobs[3]: job "j" stage "s" tasks 0: must be 1 to 5`, Index: new(int), Field: "stages[1].tasks", Value: "0",
 		Limit: "must be 1 to 5"}
 	*want.Index, want.Message = 3, want.Detail

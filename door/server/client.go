@@ -22,7 +22,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/profile"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/pool/pools"
 )
@@ -60,7 +60,7 @@ func trusted(c net.Conn, socket string) error {
 		return err
 	}
 	if cred.Uid != 0 && int(cred.Uid) != os.Geteuid() {
-		return live.Errorf(live.Denied, "socket %s: user %d listens there, and is neither root nor you; nothing was sent",
+		return api.Errorf(api.Denied, "socket %s: user %d listens there, and is neither root nor you; nothing was sent",
 			socket, cred.Uid)
 	}
 	return nil
@@ -85,11 +85,11 @@ func (c *Client) Shutdown(ctx context.Context, kill bool) error {
 
 // Prune removes jobs that ended longer ago than the given time, except the keep jobs that ended last. With dry, it only
 // returns which jobs it would remove.
-func (c *Client) Prune(ctx context.Context, olderThan time.Duration, keep int, dry bool) (live.Pruned, error) {
+func (c *Client) Prune(ctx context.Context, olderThan time.Duration, keep int, dry bool) (api.Pruned, error) {
 	q := query("dry_run", dry)
 	q.Set("older_than_ns", strconv.FormatInt(int64(olderThan), 10))
 	q.Set("keep", strconv.Itoa(keep))
-	return call[live.Pruned](ctx, c, "POST", "/v1/prune", q, nil)
+	return call[api.Pruned](ctx, c, "POST", "/v1/prune", q, nil)
 }
 
 // submitTime is how long a client waits for the answer to a submission: longer than a large body waits for its turn.
@@ -144,7 +144,7 @@ func submit[Out any](ctx context.Context, c *Client, path string, in any) (out O
 		}
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = live.Errorf(live.Unavailable,
+		err = api.Errorf(api.Unavailable,
 			"the daemon on %s has not answered for %v; it may have accepted the job: `bellows ps` shows it then", c.socket,
 			c.patience)
 	}
@@ -152,23 +152,23 @@ func submit[Out any](ctx context.Context, c *Client, path string, in any) (out O
 }
 
 // Jobs returns the jobs that have not ended.
-func (c *Client) Jobs(ctx context.Context) ([]live.Job, error) {
-	return call[[]live.Job](ctx, c, "GET", "/v1/jobs", nil, nil)
+func (c *Client) Jobs(ctx context.Context) ([]api.Job, error) {
+	return call[[]api.Job](ctx, c, "GET", "/v1/jobs", nil, nil)
 }
 
 // Job returns one job with its tasks.
-func (c *Client) Job(ctx context.Context, id cluster.JobID, usage bool) (live.Job, error) {
-	return call[live.Job](ctx, c, "GET", jobAddress(id), query("usage", usage), nil)
+func (c *Client) Job(ctx context.Context, id cluster.JobID, usage bool) (api.Job, error) {
+	return call[api.Job](ctx, c, "GET", jobAddress(id), query("usage", usage), nil)
 }
 
 // Wait returns a job once it has ended.
-func (c *Client) Wait(ctx context.Context, id cluster.JobID) (live.Job, error) {
-	return call[live.Job](ctx, c, "GET", jobAddress(id), query("ended", true), nil)
+func (c *Client) Wait(ctx context.Context, id cluster.JobID) (api.Job, error) {
+	return call[api.Job](ctx, c, "GET", jobAddress(id), query("ended", true), nil)
 }
 
 // WaitTask returns a task once it runs, or has ended.
-func (c *Client) WaitTask(ctx context.Context, id cluster.TaskID) (live.Task, error) {
-	return call[live.Task](ctx, c, "GET", "/v1/tasks/"+id.String(), nil, nil)
+func (c *Client) WaitTask(ctx context.Context, id cluster.TaskID) (api.Task, error) {
+	return call[api.Task](ctx, c, "GET", "/v1/tasks/"+id.String(), nil, nil)
 }
 
 // Kill kills a job.
@@ -197,30 +197,30 @@ func pauseAddress(id cluster.JobID, task cluster.TaskID) string {
 }
 
 // Explain returns the reasons for a job's placement, memory and waiting.
-func (c *Client) Explain(ctx context.Context, id cluster.JobID) (live.Explanation, error) {
-	return call[live.Explanation](ctx, c, "GET", jobAddress(id)+"/explain", nil, nil)
+func (c *Client) Explain(ctx context.Context, id cluster.JobID) (api.Explanation, error) {
+	return call[api.Explanation](ctx, c, "GET", jobAddress(id)+"/explain", nil, nil)
 }
 
 // Usage returns what each run of a job's tasks used over time, in at most most spans; 0 is the limit of the daemon.
-func (c *Client) Usage(ctx context.Context, id cluster.JobID, most int) ([]live.TaskUsage, error) {
+func (c *Client) Usage(ctx context.Context, id cluster.JobID, most int) ([]api.TaskUsage, error) {
 	q := url.Values{"spans": {strconv.Itoa(most)}}
-	return call[[]live.TaskUsage](ctx, c, "GET", jobAddress(id)+"/usage", q, nil)
+	return call[[]api.TaskUsage](ctx, c, "GET", jobAddress(id)+"/usage", q, nil)
 }
 
 // Tasks returns the tasks of all jobs that have not ended.
-func (c *Client) Tasks(ctx context.Context, usage bool) ([]live.Task, error) {
-	return call[[]live.Task](ctx, c, "GET", "/v1/tasks", query("usage", usage), nil)
+func (c *Client) Tasks(ctx context.Context, usage bool) ([]api.Task, error) {
+	return call[[]api.Task](ctx, c, "GET", "/v1/tasks", query("usage", usage), nil)
 }
 
 // Watch yields the jobs that have not ended, or what has changed since a revision if that is known, and then what
 // changes: Update.Apply keeps jobs up to date by it. When the daemon ends, or drops a caller that was too slow, Watch
 // connects again and goes on where it was; what it yields then may be a snapshot. After an error it ends: the daemon
 // could not be reached at first or refused, or ctx has ended.
-func (c *Client) Watch(ctx context.Context, from int64) iter.Seq2[live.Update, error] {
-	return func(yield func(live.Update, error) bool) {
+func (c *Client) Watch(ctx context.Context, from int64) iter.Seq2[api.Update, error] {
+	return func(yield func(api.Update, error) bool) {
 		for seen, err := range c.watch(ctx, from, false) {
 			if err != nil {
-				yield(live.Update{}, err)
+				yield(api.Update{}, err)
 				return
 			}
 			if seen.Update != nil && !yield(*seen.Update, nil) {
@@ -232,7 +232,7 @@ func (c *Client) Watch(ctx context.Context, from int64) iter.Seq2[live.Update, e
 
 // Seen is what WatchMachine yields: one of its fields is set.
 type Seen struct {
-	Update  *live.Update
+	Update  *api.Update
 	Machine *Machine // about every second
 	Lost    error    // why there is no connection: again after each attempt to connect that fails
 }
@@ -250,7 +250,7 @@ func (c *Client) watch(ctx context.Context, from int64, machine bool) iter.Seq2[
 			r, err := c.send(ctx, "GET", "/v1/watch", q, nil)
 			switch {
 			case err == nil:
-				err = live.Errorf(live.Unavailable, "the connection to the daemon on %s ended", c.socket)
+				err = api.Errorf(api.Unavailable, "the connection to the daemon on %s ended", c.socket)
 				for seen, wrong := range seenIn(r.Body) {
 					if seen.Lost != nil {
 						err = seen.Lost
@@ -265,7 +265,7 @@ func (c *Client) watch(ctx context.Context, from int64, machine bool) iter.Seq2[
 					}
 				}
 				r.Body.Close()
-			case !reached || live.KindOf(err) != live.Unavailable:
+			case !reached || api.KindOf(err) != api.Unavailable:
 				yield(Seen{}, err)
 				return
 			}
@@ -317,7 +317,7 @@ func seenIn(from io.Reader) iter.Seq2[Seen, error] {
 func seenOf(kind string, data []byte) (seen Seen, err error) {
 	switch kind {
 	case "update":
-		seen.Update = new(live.Update)
+		seen.Update = new(api.Update)
 		err = json.Unmarshal(data, seen.Update)
 	case "machine":
 		seen.Machine = new(Machine)
@@ -325,7 +325,7 @@ func seenOf(kind string, data []byte) (seen Seen, err error) {
 	case "dropped":
 		var d Dropped
 		err = json.Unmarshal(data, &d)
-		seen.Lost = live.Errorf(live.Unavailable, "%s", d.Reason)
+		seen.Lost = api.Errorf(api.Unavailable, "%s", d.Reason)
 	}
 	return seen, err
 }
@@ -412,8 +412,8 @@ func (c *Client) CreateToken(ctx context.Context, n NewToken) (IssuedToken, erro
 }
 
 // Quotas returns the quotas that the caller may see; user may be empty, or the only user whose quotas are wanted.
-func (c *Client) Quotas(ctx context.Context, user string) ([]live.QuotaUse, error) {
-	return call[[]live.QuotaUse](ctx, c, "GET", "/v1/quotas", url.Values{"user": {user}}, nil)
+func (c *Client) Quotas(ctx context.Context, user string) ([]api.QuotaUse, error) {
+	return call[[]api.QuotaUse](ctx, c, "GET", "/v1/quotas", url.Values{"user": {user}}, nil)
 }
 
 // Pools returns the pools of the caller, for operators those of all users; user may be empty, or the only user whose
@@ -539,7 +539,7 @@ func (c *Client) do(request *http.Request) (*http.Response, error) {
 	}
 	if r.StatusCode >= 400 {
 		defer r.Body.Close()
-		e := &live.Error{Kind: live.KindOfStatus(r.StatusCode)}
+		e := &api.Error{Kind: api.KindOfStatus(r.StatusCode)}
 		if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(e); err != nil || e.Message == "" {
 			e.Message = "the daemon answered " + r.Status
 		}
@@ -550,7 +550,7 @@ func (c *Client) do(request *http.Request) (*http.Response, error) {
 
 // outage is the error of a request without an answer: no daemon listens, or the connection broke.
 type outage struct {
-	said   *live.Error
+	said   *api.Error
 	broken bool // the connection broke: the daemon may have received the request
 }
 
@@ -564,7 +564,7 @@ const closedIdle = "http: server closed idle connection"
 
 // failed says in one sentence why the request did not reach the daemon.
 func (c *Client) failed(err error, attempted string) error {
-	var own *live.Error
+	var own *api.Error
 	var broken *net.OpError
 	switch {
 	case errors.As(err, &own):
@@ -574,15 +574,15 @@ func (c *Client) failed(err error, attempted string) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return &outage{said: live.Errorf(live.Unavailable,
+		return &outage{said: api.Errorf(api.Unavailable,
 			"no daemon listens on %s: start one with `bellows up`, or name its socket with --socket", c.socket)}
 	case errors.Is(err, fs.ErrPermission):
-		return live.Errorf(live.Denied,
+		return api.Errorf(api.Denied,
 			"the daemon's socket %s is not open to you: run this as the daemon's user, as root or as a member of the "+
 				"socket's group", c.socket)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.HasSuffix(err.Error(), closedIdle),
 		errors.As(err, &broken) && broken.Op != "dial": // reset, broken pipe, or closed by net/http at the first sign of that
-		return &outage{live.Errorf(live.Unavailable,
+		return &outage{api.Errorf(api.Unavailable,
 			"%s: the daemon on %s ended; its containers continue, and `bellows up` finds them again", attempted, c.socket), true}
 	}
 	return fmt.Errorf("%s on %s: %w", attempted, c.socket, err)

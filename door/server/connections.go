@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // mostConnections is the largest number of connections at a time, if the limit on descriptors allows that.
@@ -372,7 +372,7 @@ func (s *connections) refuse(c *net.UnixConn, uid uint32) {
 		s.mu.Lock()
 		share := s.share()
 		s.mu.Unlock()
-		text, _ := json.Marshal(problemOf(live.Errorf(live.Unavailable,
+		text, _ := json.Marshal(problemOf(api.Errorf(api.Unavailable,
 			"connections: user %d has %d that are in use, as many as one user may have: try again when one of them has ended",
 			uid, share)))
 		_, _ = fmt.Fprintf(c, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: "+problemType+

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // crowd serves a fake on a socket with a bound on the number of connections.
@@ -208,11 +208,11 @@ func TestRefusedConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var e live.Error
+	var e api.Error
 	const want = "connections: user 7 has 6 that are in use, as many as one user may have: try again when one of " +
 		"them has ended"
 	if err := json.NewDecoder(answer.Body).Decode(&e); err != nil || answer.StatusCode != 503 ||
-		e.Kind != live.Unavailable || e.Message != want {
+		e.Kind != api.Unavailable || e.Message != want {
 		t.Errorf("%s %+v %v", answer.Status, e, err)
 	}
 	// Of many at a time, some are just closed.

@@ -25,7 +25,7 @@ import (
 	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/executor"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/pool/pools"
 )
@@ -179,11 +179,11 @@ func conforms(s *openapi3.Schema, text []byte) error {
 // lavish is a driver that answers with one value of everything.
 type lavish struct {
 	*fake
-	job  live.Job
-	task live.Task
-	why  live.Explanation
-	is   live.Status
-	used []live.TaskUsage
+	job  api.Job
+	task api.Task
+	why  api.Explanation
+	is   api.ClusterStatus
+	used []api.TaskUsage
 }
 
 // newLavish returns a driver whose values were set; task 1.0.0 has printed text.
@@ -200,29 +200,29 @@ func newLavish(t *testing.T, set func(reflect.Value)) *lavish {
 	here, there := net.Pipe()
 	there.Close()
 	l.input = here
-	l.logs = []live.LogFile{{Task: cluster.TaskID{Job: 1}, Run: 1, Stdout: file, Ended: true}}
+	l.logs = []api.LogFile{{Task: cluster.TaskID{Job: 1}, Run: 1, Stdout: file, Ended: true}}
 	return l
 }
 
-func (l *lavish) Jobs(context.Context) ([]live.Job, error) { return []live.Job{l.job}, nil }
-func (l *lavish) JobsAfter(context.Context, cluster.JobID, int) ([]live.Job, error) {
-	return []live.Job{l.job}, nil
+func (l *lavish) Jobs(context.Context) ([]api.Job, error) { return []api.Job{l.job}, nil }
+func (l *lavish) JobsAfter(context.Context, cluster.JobID, int) ([]api.Job, error) {
+	return []api.Job{l.job}, nil
 }
-func (l *lavish) Tasks(context.Context, bool) ([]live.Task, error) { return []live.Task{l.task}, nil }
-func (l *lavish) Status(context.Context) (live.Status, error)      { return l.is, nil }
+func (l *lavish) Tasks(context.Context, bool) ([]api.Task, error)   { return []api.Task{l.task}, nil }
+func (l *lavish) Status(context.Context) (api.ClusterStatus, error) { return l.is, nil }
 
-func (l *lavish) Job(context.Context, cluster.JobID, bool) (live.Job, error) { return l.job, nil }
-func (l *lavish) Wait(context.Context, cluster.JobID) (live.Job, error)      { return l.job, nil }
+func (l *lavish) Job(context.Context, cluster.JobID, bool) (api.Job, error) { return l.job, nil }
+func (l *lavish) Wait(context.Context, cluster.JobID) (api.Job, error)      { return l.job, nil }
 
-func (l *lavish) WaitTask(context.Context, cluster.TaskID, bool) (live.Task, error) {
+func (l *lavish) WaitTask(context.Context, cluster.TaskID, bool) (api.Task, error) {
 	return l.task, nil
 }
 
-func (l *lavish) Usage(context.Context, cluster.JobID, int) ([]live.TaskUsage, error) {
+func (l *lavish) Usage(context.Context, cluster.JobID, int) ([]api.TaskUsage, error) {
 	return l.used, nil
 }
 
-func (l *lavish) Explain(context.Context, cluster.JobID) (live.Explanation, error) { return l.why, nil }
+func (l *lavish) Explain(context.Context, cluster.JobID) (api.Explanation, error) { return l.why, nil }
 
 // Whatever values the answers contain, they conform to the document.
 func TestAnswersAreAsDescribed(t *testing.T) {
@@ -284,7 +284,7 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 	_, errs["usage"] = c.Usage(ctx, 1, 7)
 	_, errs["explain"] = c.Explain(ctx, 1)
 	_, errs["plan"] = c.Present(ctx, job)
-	_, errs["logs"] = call[[]live.LogFile](ctx, c, "GET", jobAddress(1)+"/logs", nil, nil)
+	_, errs["logs"] = call[[]api.LogFile](ctx, c, "GET", jobAddress(1)+"/logs", nil, nil)
 	sink, err := c.Input(ctx, 1)
 	if errs["input"] = err; err == nil {
 		errs["input, closed"] = sink.Close()
@@ -404,7 +404,7 @@ func fill(v reflect.Value) {
 // A check of the check above: it finds every kind of disagreement.
 func TestDescriptionIsStrict(t *testing.T) {
 	d := asDescribed(t, New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler)
-	job, err := json.Marshal(live.Job{})
+	job, err := json.Marshal(api.Job{})
 	if err != nil {
 		t.Fatal(err)
 	}

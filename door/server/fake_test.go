@@ -20,6 +20,7 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/format/eventlog"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -31,12 +32,12 @@ type fake struct {
 	cancelled []cluster.JobID
 	by        cluster.Credentials
 	shutdown  *bool
-	jobs      map[cluster.JobID]live.Job
-	shared    []live.Job // what a list of all jobs returns, if set
-	tasks     []live.Task
-	logs      []live.LogFile
+	jobs      map[cluster.JobID]api.Job
+	shared    []api.Job // what a list of all jobs returns, if set
+	tasks     []api.Task
+	logs      []api.LogFile
 	found     []cluster.Event
-	quotas    []live.QuotaUse // in addition
+	quotas    []api.QuotaUse // in addition
 	input     io.ReadWriteCloser
 	err       error
 	ended     chan struct{} // closed when task 1.0.0 has ended
@@ -44,7 +45,7 @@ type fake struct {
 }
 
 func newFake() *fake {
-	return &fake{jobs: map[cluster.JobID]live.Job{}, keys: map[string]cluster.JobID{}, ended: make(chan struct{}),
+	return &fake{jobs: map[cluster.JobID]api.Job{}, keys: map[string]cluster.JobID{}, ended: make(chan struct{}),
 		done: make(chan struct{})}
 }
 
@@ -53,7 +54,7 @@ func (f *fake) Submit(_ context.Context, s live.Submission) (cluster.JobID, erro
 	defer f.mu.Unlock()
 	if id, known := f.keys[s.Key.Text]; known {
 		if f.submitted[id-1].Key != s.Key {
-			return 0, live.Errorf(live.KeyReused, "key %s: reused", s.Key.Text)
+			return 0, api.Errorf(api.KeyReused, "key %s: reused", s.Key.Text)
 		}
 		return id, f.err
 	}
@@ -89,7 +90,7 @@ func (f *fake) SubmitAll(ctx context.Context, by cluster.Credentials, key live.K
 func (f *fake) Pause(_ context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID,
 	pageOut bool) error {
 	if id == 999 {
-		return live.Errorf(live.NotFound, "job %d: there is none", id)
+		return api.Errorf(api.NotFound, "job %d: there is none", id)
 	}
 	return nil
 }
@@ -103,11 +104,11 @@ func (f *fake) Cancel(_ context.Context, by cluster.Credentials, id cluster.JobI
 	return f.err
 }
 
-func (f *fake) Jobs(context.Context) ([]live.Job, error) {
-	return slices.DeleteFunc(f.after(0), func(j live.Job) bool { return j.Ended }), f.err
+func (f *fake) Jobs(context.Context) ([]api.Job, error) {
+	return slices.DeleteFunc(f.after(0), func(j api.Job) bool { return j.Ended }), f.err
 }
 
-func (f *fake) JobsAfter(_ context.Context, after cluster.JobID, most int) ([]live.Job, error) {
+func (f *fake) JobsAfter(_ context.Context, after cluster.JobID, most int) ([]api.Job, error) {
 	if f.shared != nil {
 		return f.shared, f.err
 	}
@@ -115,8 +116,8 @@ func (f *fake) JobsAfter(_ context.Context, after cluster.JobID, most int) ([]li
 	return jobs[:min(most, len(jobs))], f.err
 }
 
-func (f *fake) after(id cluster.JobID) []live.Job {
-	var jobs []live.Job
+func (f *fake) after(id cluster.JobID) []api.Job {
+	var jobs []api.Job
 	for _, next := range slices.Sorted(maps.Keys(f.jobs)) {
 		if next > id {
 			jobs = append(jobs, f.jobs[next])
@@ -125,84 +126,84 @@ func (f *fake) after(id cluster.JobID) []live.Job {
 	return jobs
 }
 
-func (f *fake) Job(_ context.Context, id cluster.JobID, _ bool) (live.Job, error) {
+func (f *fake) Job(_ context.Context, id cluster.JobID, _ bool) (api.Job, error) {
 	j, ok := f.jobs[id]
 	if !ok {
-		return j, live.Errorf(live.NotFound, "job %d: there is none", id)
+		return j, api.Errorf(api.NotFound, "job %d: there is none", id)
 	}
 	return j, f.err
 }
 
-func (f *fake) Owner(ctx context.Context, id cluster.JobID) (live.Owner, error) {
+func (f *fake) Owner(ctx context.Context, id cluster.JobID) (api.Owner, error) {
 	j, err := f.Job(ctx, id, false)
-	return live.Owner{UID: j.UID, Name: j.Owner}, err
+	return api.Owner{UID: j.UID, Name: j.Owner}, err
 }
 
-func (f *fake) Prune(_ context.Context, keep live.Retention, dry bool) (live.Pruned, error) {
-	return live.Pruned{Jobs: []cluster.JobID{1, 2}, OutputBytes: 5}, f.err
+func (f *fake) Prune(_ context.Context, keep live.Retention, dry bool) (api.Pruned, error) {
+	return api.Pruned{Jobs: []cluster.JobID{1, 2}, OutputBytes: 5}, f.err
 }
 
-func (f *fake) Usage(context.Context, cluster.JobID, int) ([]live.TaskUsage, error) {
+func (f *fake) Usage(context.Context, cluster.JobID, int) ([]api.TaskUsage, error) {
 	return nil, f.err
 }
 
-func (f *fake) Tasks(context.Context, bool) ([]live.Task, error) { return f.tasks, f.err }
+func (f *fake) Tasks(context.Context, bool) ([]api.Task, error) { return f.tasks, f.err }
 
 // Measured returns all tasks, as measured in 2030.
-func (f *fake) Measured(context.Context) ([]live.Task, time.Time, error) {
+func (f *fake) Measured(context.Context) ([]api.Task, time.Time, error) {
 	return f.tasks, time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), f.err
 }
 
 // Changes has all jobs at revision 1, and then the daemon ends.
-func (f *fake) Changes(_ context.Context, from int64) (live.Update, error) {
+func (f *fake) Changes(_ context.Context, from int64) (api.Update, error) {
 	if from == 1 {
-		return live.Update{}, live.Errorf(live.Internal, "bellows is going down")
+		return api.Update{}, api.Errorf(api.Internal, "bellows is going down")
 	}
-	return live.Update{Revision: 1, Snapshot: true, Jobs: f.after(0)}, nil
+	return api.Update{Revision: 1, Snapshot: true, Jobs: f.after(0)}, nil
 }
 
-func (f *fake) Wait(ctx context.Context, id cluster.JobID) (live.Job, error) {
+func (f *fake) Wait(ctx context.Context, id cluster.JobID) (api.Job, error) {
 	select {
 	case <-f.ended:
 		return f.jobs[id], f.err
 	case <-ctx.Done():
-		return live.Job{}, ctx.Err()
+		return api.Job{}, ctx.Err()
 	}
 }
 
-func (f *fake) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (live.Task, error) {
+func (f *fake) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (api.Task, error) {
 	if !ended {
-		return live.Task{Task: id, Run: 1}, f.err
+		return api.Task{Task: id, Run: 1}, f.err
 	}
 	select {
 	case <-f.ended:
-		return live.Task{Task: id, Run: 1, State: live.TaskEnded}, nil
+		return api.Task{Task: id, Run: 1, State: api.TaskEnded}, nil
 	case <-ctx.Done():
-		return live.Task{}, ctx.Err()
+		return api.Task{}, ctx.Err()
 	}
 }
 
-func (f *fake) Explain(_ context.Context, id cluster.JobID) (live.Explanation, error) {
-	return live.Explanation{Job: f.jobs[id], Why: "It waits."}, f.err
+func (f *fake) Explain(_ context.Context, id cluster.JobID) (api.Explanation, error) {
+	return api.Explanation{Job: f.jobs[id], Why: "It waits."}, f.err
 }
 
 // Present has what the test presents as job 1, and the submitted job as job 2.
-func (f *fake) Present(ctx context.Context, s live.Submission) (*eventlog.Present, map[cluster.JobID]live.Owner,
+func (f *fake) Present(ctx context.Context, s live.Submission) (*eventlog.Present, map[cluster.JobID]api.Owner,
 	error) {
 	owner, _ := f.Owner(ctx, 1)
 	s.Job.ID = 2
-	return &eventlog.Present{Found: f.found, Job: s.Job}, map[cluster.JobID]live.Owner{1: owner}, f.err
+	return &eventlog.Present{Found: f.found, Job: s.Job}, map[cluster.JobID]api.Owner{1: owner}, f.err
 }
 
 func (f *fake) Input(context.Context, cluster.JobID) (io.ReadWriteCloser, error) {
 	return f.input, f.err
 }
 
-func (f *fake) Logs(context.Context, cluster.JobID) ([]live.LogFile, error) { return f.logs, f.err }
+func (f *fake) Logs(context.Context, cluster.JobID) ([]api.LogFile, error) { return f.logs, f.err }
 
 // QuotaUse has quotas of ada, bob and three queues, and of whoever is named.
-func (f *fake) QuotaUse(_ context.Context, user string) ([]live.QuotaUse, error) {
-	all := []live.QuotaUse{{User: "ada", Kind: cluster.QuotaMemory, Most: 5, Taken: new(int64(3))},
+func (f *fake) QuotaUse(_ context.Context, user string) ([]api.QuotaUse, error) {
+	all := []api.QuotaUse{{User: "ada", Kind: cluster.QuotaMemory, Most: 5, Taken: new(int64(3))},
 		{User: "bob", Kind: cluster.QuotaOutput, Most: 7, Refuses: true},
 		{Queue: "named", Kind: cluster.QuotaRunning, Most: 1, Taken: new(int64(1)), Named: true},
 		{Queue: "of-ada", Kind: cluster.QuotaRunning, Most: 1, Taken: new(int64(0))}}
@@ -210,12 +211,12 @@ func (f *fake) QuotaUse(_ context.Context, user string) ([]live.QuotaUse, error)
 }
 
 // QueuesOf says that only ada has jobs, in one queue.
-func (f *fake) QueuesOf(o live.Owner) map[string]bool {
-	return map[string]bool{"of-ada": o == live.Owner{UID: 1000, Name: "ada"}}
+func (f *fake) QueuesOf(o api.Owner) map[string]bool {
+	return map[string]bool{"of-ada": o == api.Owner{UID: 1000, Name: "ada"}}
 }
 
-func (f *fake) Status(context.Context) (live.Status, error) {
-	return live.Status{Policy: "fair", Nodes: []live.Node{{Name: "here"}}}, f.err
+func (f *fake) Status(context.Context) (api.ClusterStatus, error) {
+	return api.ClusterStatus{Policy: "fair", Nodes: []api.Node{{Name: "here"}}}, f.err
 }
 
 func (f *fake) Shutdown(_ context.Context, kill bool) error { f.shutdown = &kill; return f.err }
@@ -223,22 +224,22 @@ func (f *fake) Shutdown(_ context.Context, kill bool) error { f.shutdown = &kill
 func (f *fake) Done() <-chan struct{} { return f.done }
 
 // Import says that all runs are new.
-func (f *fake) Import(_ context.Context, _ cluster.Credentials, h *profile.History) (all []live.Imported, err error) {
+func (f *fake) Import(_ context.Context, _ cluster.Credentials, h *profile.History) (all []api.Imported, err error) {
 	for _, app := range h.Apps() {
 		_, n := h.Runs(app)
-		all = append(all, live.Imported{Name: app.Name, Runs: n})
+		all = append(all, api.Imported{Name: app.Name, Runs: n})
 	}
 	return all, nil
 }
 
 // Learned says the same of every application, except of one called broken.
-func (f *fake) Learned(_ context.Context, _ uint32, _, app string) ([]live.Learned, error) {
+func (f *fake) Learned(_ context.Context, _ uint32, _, app string) ([]api.Learned, error) {
 	if app == "broken" {
-		return nil, live.Errorf(live.Invalid, "what its runs taught cannot be read")
+		return nil, api.Errorf(api.Invalid, "what its runs taught cannot be read")
 	}
-	return []live.Learned{{Runs: 1, Last: time.Unix(1, 0),
-		Variants: []live.LearnedVariant{{Share: 1, Runs: 1, DurationSeconds: 1,
-			Phases: []live.ForecastPhase{{LengthSeconds: 1}}, Unknown: []string{"network"}}}}}, nil
+	return []api.Learned{{Runs: 1, Last: time.Unix(1, 0),
+		Variants: []api.LearnedVariant{{Share: 1, Runs: 1, DurationSeconds: 1,
+			Phases: []api.ForecastPhase{{LengthSeconds: 1}}, Unknown: []string{"network"}}}}}, nil
 }
 
 // fakeProfiles keeps profiles in memory.

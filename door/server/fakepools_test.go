@@ -11,7 +11,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/executor"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool/pools"
 )
 
@@ -36,12 +36,12 @@ func (f *fakePools) find(r pools.Ref) (pools.Detail, error) {
 	defer f.mu.Unlock()
 	d, ok := f.all[r]
 	if !ok {
-		return d, live.Errorf(live.NotFound, "pool %q of %s: there is none", r.Name, r.User)
+		return d, api.Errorf(api.NotFound, "pool %q of %s: there is none", r.Name, r.User)
 	}
 	return d, nil
 }
 
-func (f *fakePools) Put(_ context.Context, by cluster.Credentials, owner live.Owner, s pools.Spec) (created bool,
+func (f *fakePools) Put(_ context.Context, by cluster.Credentials, owner api.Owner, s pools.Spec) (created bool,
 	err error) {
 	r := pools.Ref{UID: owner.UID, User: owner.Name, Name: s.Name}
 	_, err = f.find(r)

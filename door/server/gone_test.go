@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // A daemon may be killed at any moment of a request: before it is accepted, before it is sent, before it is answered.
@@ -27,8 +27,8 @@ func TestDaemonIsKilledMeanwhile(t *testing.T) {
 		}
 	}()
 	for range 2000 {
-		if _, err := NewClient(socket).Wait(context.Background(), 1); live.KindOf(err) != live.Unavailable {
-			t.Fatalf("%v: %v", live.KindOf(err), err)
+		if _, err := NewClient(socket).Wait(context.Background(), 1); api.KindOf(err) != api.Unavailable {
+			t.Fatalf("%v: %v", api.KindOf(err), err)
 		}
 	}
 }

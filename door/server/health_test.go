@@ -3,7 +3,7 @@ package server
 import (
 	"testing"
 
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 func (f *fake) Ready() error { return f.err }
@@ -19,11 +19,11 @@ func TestHealth(t *testing.T) {
 	if ready, err := call[Readiness](t.Context(), c, "GET", "/v1/ready", nil, nil); err != nil || !ready.Ready {
 		t.Errorf("it is not ready: %+v (%v)", ready, err)
 	}
-	f.err = live.Errorf(live.Unavailable, "the engine has not answered for 7s")
+	f.err = api.Errorf(api.Unavailable, "the engine has not answered for 7s")
 	if _, err := call[Health](t.Context(), c, "GET", "/v1/health", nil, nil); err != nil {
 		t.Errorf("a daemon that does not serve is not alive: %v", err)
 	}
-	if _, err := call[Readiness](t.Context(), c, "GET", "/v1/ready", nil, nil); live.KindOf(err) != live.Unavailable ||
+	if _, err := call[Readiness](t.Context(), c, "GET", "/v1/ready", nil, nil); api.KindOf(err) != api.Unavailable ||
 		err.Error() != "the engine has not answered for 7s" {
 		t.Errorf("it is ready, or does not say why not: %v", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // The header of a key is a string in quotes, as the draft of the standard has it, or without them.
@@ -62,8 +62,8 @@ func TestKeyHeader(t *testing.T) {
 		if err != nil || json.Unmarshal(text, &got) != nil || answer.StatusCode != tt.status || got.ID != tt.id {
 			t.Errorf("key %s: %d %s, %v, want %d and job %d", tt.key, answer.StatusCode, text, err, tt.status, tt.id)
 		}
-		if want := map[int]live.Kind{400: live.Invalid, 422: live.KeyReused}[tt.status]; got.Kind != want ||
-			want == live.Invalid && got.Field != "Idempotency-Key" {
+		if want := map[int]api.Kind{400: api.Invalid, 422: api.KeyReused}[tt.status]; got.Kind != want ||
+			want == api.Invalid && got.Field != "Idempotency-Key" {
 			t.Errorf("key %s: %s", tt.key, text)
 		}
 	}
@@ -102,7 +102,7 @@ func TestLostAnswer(t *testing.T) {
 	c.patience = 2 * watchAgain
 	lost.Store(1 << 20)
 	begun := time.Now()
-	if _, err := c.Submit(context.Background(), Submission{Dir: "/"}); live.KindOf(err) != live.Unavailable ||
+	if _, err := c.Submit(context.Background(), Submission{Dir: "/"}); api.KindOf(err) != api.Unavailable ||
 		accepted() != 4 {
 		t.Errorf("all answers are lost: %v after %v, %d jobs", err, time.Since(begun), accepted())
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // jobsOnPage is the largest number of jobs in one answer: some 300 kB of jobs that have ended. Other lists have pages
@@ -31,7 +31,7 @@ type JobFilter struct {
 }
 
 // wants reports whether a job is wanted. Only who owns it sees its name.
-func (f *JobFilter) wants(j *live.Job, owns bool) bool {
+func (f *JobFilter) wants(j *api.Job, owns bool) bool {
 	return (f.Status == "" || f.Status == j.Status.String()) && (f.User == "" || f.User == j.Owner) &&
 		(f.Name == "" || owns && f.Name == j.Name)
 }
@@ -54,16 +54,16 @@ type listJobs struct {
 }
 
 // list returns the jobs of a page, with more than the caller may see: register cuts it.
-func (s *Server) list(ctx context.Context, in *listJobs) ([]live.Job, error) {
+func (s *Server) list(ctx context.Context, in *listJobs) ([]api.Job, error) {
 	limit, after := cmp.Or(in.Limit, jobsOnPage), in.After
 	if in.All && in.JobFilter == (JobFilter{}) {
 		page, err := s.driver.JobsAfter(ctx, cluster.JobID(after), limit)
 		if page == nil {
-			page = []live.Job{}
+			page = []api.Job{}
 		}
 		return page, err
 	}
-	out := []live.Job{}
+	out := []api.Job{}
 	if !in.All {
 		jobs, err := s.driver.Jobs(ctx)
 		return in.add(out, jobs, cmp.Or(in.Limit, len(jobs)), callerOf(ctx)), err
@@ -82,11 +82,11 @@ func (s *Server) list(ctx context.Context, in *listJobs) ([]live.Job, error) {
 }
 
 // add appends the jobs that are wanted, until there are limit of them.
-func (in *listJobs) add(to, jobs []live.Job, limit int, c *caller) []live.Job {
+func (in *listJobs) add(to, jobs []api.Job, limit int, c *caller) []api.Job {
 	for i := range jobs {
 		j := &jobs[i]
 		if len(to) < limit && (in.After == 0 || int64(j.ID) > in.After) &&
-			in.wants(j, c.owns(live.Owner{UID: j.UID, Name: j.Owner})) {
+			in.wants(j, c.owns(api.Owner{UID: j.UID, Name: j.Owner})) {
 			to = append(to, *j)
 		}
 	}
@@ -103,7 +103,7 @@ type listTasks struct {
 }
 
 // list returns the tasks of a page.
-func (in *listTasks) list(all []live.Task) ([]live.Task, error) {
+func (in *listTasks) list(all []api.Task) ([]api.Task, error) {
 	var after cluster.TaskID
 	if in.After != "" {
 		var err error
@@ -114,7 +114,7 @@ func (in *listTasks) list(all []live.Task) ([]live.Task, error) {
 	follows := func(t cluster.TaskID) bool {
 		return in.After == "" || t.Compare(after) > 0
 	}
-	var out []live.Task
+	var out []api.Task
 	for i := range all {
 		t := &all[i]
 		if follows(t.Task) && (in.User == "" || in.User == t.Owner.Name) && (in.State == "" || in.State == t.State.String()) {
@@ -138,13 +138,13 @@ func pageOf[T any](in *named, all []T, name func(*T) string) []T {
 
 // JobPages returns the jobs that a filter wants by ascending id, one page at a time: all, or those that have not
 // ended. It ends after an error.
-func (c *Client) JobPages(ctx context.Context, all bool, f JobFilter) iter.Seq2[[]live.Job, error] {
-	return func(yield func([]live.Job, error) bool) {
+func (c *Client) JobPages(ctx context.Context, all bool, f JobFilter) iter.Seq2[[]api.Job, error] {
+	return func(yield func([]api.Job, error) bool) {
 		q := query("all", all)
 		q.Set("limit", strconv.Itoa(jobsOnPage))
 		f.put(q)
 		for {
-			page, err := call[[]live.Job](ctx, c, "GET", "/v1/jobs", q, nil)
+			page, err := call[[]api.Job](ctx, c, "GET", "/v1/jobs", q, nil)
 			if !yield(page, err) || err != nil || len(page) < jobsOnPage {
 				return
 			}

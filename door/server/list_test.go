@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -18,9 +18,9 @@ import (
 // rare.
 func listed(t *testing.T) (http.Handler, *fake) {
 	t.Helper()
-	h, d := guarded(t, live.Job{})
+	h, d := guarded(t, api.Job{})
 	for id := cluster.JobID(1); id <= 2500; id++ {
-		j := live.Job{ID: id, Name: "usual", Owner: "ada", UID: 1000, Ended: id%3 == 0}
+		j := api.Job{ID: id, Name: "usual", Owner: "ada", UID: 1000, Ended: id%3 == 0}
 		if j.Ended {
 			j.Status = cluster.StatusFailed
 		}
@@ -73,7 +73,7 @@ func TestListOfJobs(t *testing.T) {
 	names := map[uint32]string{0: "root", 1000: "ada", 3000: "bob"}
 	for _, tt := range tests {
 		answer := askAs(h, operation{method: "GET", path: "/v1/jobs"}, tt.query, tt.uid, names[tt.uid], nil)
-		var jobs []live.Job
+		var jobs []api.Job
 		if err := json.Unmarshal(answer.Body.Bytes(), &jobs); err != nil {
 			t.Errorf("%s: %s", tt.query, answer.Body)
 		}
@@ -93,7 +93,7 @@ func TestListOfJobs(t *testing.T) {
 		"?status=" + strings.Repeat("x", 999): `status "` + strings.Repeat("x", 300) +
 			`...": must be one of pending, running, set-aside, succeeded, failed, cancelled`,
 	} {
-		var e live.Error
+		var e api.Error
 		answer := askAs(h, operation{method: "GET", path: "/v1/jobs"}, query, 0, "root", nil)
 		if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil || answer.Code != 400 || e.Message != want {
 			t.Errorf("%s: %d %s, want %s", query, answer.Code, answer.Body, want)
@@ -138,16 +138,16 @@ func TestJobPages(t *testing.T) {
 
 // Lists of tasks, profiles and applications have pages, too.
 func TestOtherLists(t *testing.T) {
-	h, d := guarded(t, live.Job{})
+	h, d := guarded(t, api.Job{})
 	d.tasks = nil
 	for i := range int32(4) {
-		task := live.Task{Task: cluster.TaskID{Job: 1, Stage: i / 2, Index: i % 2}, Run: 1, State: live.TaskState(i),
-			Owner: live.Owner{UID: 1000, Name: "ada"}}
+		task := api.Task{Task: cluster.TaskID{Job: 1, Stage: i / 2, Index: i % 2}, Run: 1, State: api.TaskState(i),
+			Owner: api.Owner{UID: 1000, Name: "ada"}}
 		d.tasks = append(d.tasks, task)
 		task.Task.Job, task.Owner.Name = 2, "bob"
 		d.tasks = append(d.tasks, task)
 	}
-	slices.SortStableFunc(d.tasks, func(a, b live.Task) int { return int(a.Task.Job - b.Task.Job) })
+	slices.SortStableFunc(d.tasks, func(a, b api.Task) int { return int(a.Task.Job - b.Task.Job) })
 	for query, want := range map[string]string{
 		"/v1/tasks":                          "1.0.0 1.0.1 1.1.0 1.1.1 2.0.0 2.0.1 2.1.0 2.1.1 ",
 		"/v1/tasks?limit=3&after=1.0.1":      "1.1.0 1.1.1 2.0.0 ",
@@ -158,7 +158,7 @@ func TestOtherLists(t *testing.T) {
 	} {
 		path, query, _ := strings.Cut(query, "?")
 		answer := askAs(h, operation{method: "GET", path: path}, "?"+query, 0, "root", nil)
-		var tasks []live.Task
+		var tasks []api.Task
 		if err := json.Unmarshal(answer.Body.Bytes(), &tasks); err != nil {
 			t.Fatal(answer.Body)
 		}

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
 )
 
@@ -77,7 +77,7 @@ func relay[Out any](ctx context.Context, s *Server, to *PoolPath, r *http.Reques
 }
 
 // errLeaving answers whoever waits when the daemon ends: the next daemon answers the same message.
-var errLeaving = live.Errorf(live.Unavailable, "the daemon ends: send the same message to the next")
+var errLeaving = api.Errorf(api.Unavailable, "the daemon ends: send the same message to the next")
 
 // exchange lets a pool answer a message. The error is the answer if there is one. A message that waits is answered at
 // once when the daemon ends.
@@ -89,7 +89,7 @@ func (s *Server) exchange(ctx context.Context, w http.ResponseWriter, r *http.Re
 	uid := callerOf(ctx).UID
 	if from == waitsForResults {
 		if most := s.watchers.enter(uid); most > 0 {
-			return live.Errorf(live.Unavailable,
+			return api.Errorf(api.Unavailable,
 				"applications: %d connections watch or wait for results already, which is the most; try again later", most)
 		}
 		defer s.watchers.leave(uid)
@@ -114,7 +114,7 @@ func (s *Server) exchange(ctx context.Context, w http.ResponseWriter, r *http.Re
 	case ctx.Err() != nil && answer.refused >= http.StatusInternalServerError:
 		return context.Cause(ctx)
 	}
-	return live.Errorf(live.KindOfStatus(answer.refused), "%s", strings.TrimSpace(answer.why.String()))
+	return api.Errorf(api.KindOfStatus(answer.refused), "%s", strings.TrimSpace(answer.why.String()))
 }
 
 // refusable is the answer of a pool. It keeps a refusal, which is a status and a text, and passes on every other
@@ -220,7 +220,7 @@ func (m *messageRoom) await(ctx context.Context, uid uint32, bytes int64) error 
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return live.Errorf(live.Unavailable,
+	return api.Errorf(api.Unavailable,
 		"message of %d bytes: other messages have been arriving for %v: try again later", bytes, bodyTurn)
 }
 

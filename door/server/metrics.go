@@ -16,7 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/server/openapi"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/counts"
 )
 
@@ -45,7 +45,7 @@ func newMetrics(s *Server) *metrics {
 	}
 	m.registry.MustRegister(m.requests, m.latency, m.errors, m.refused, &collector{s}, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, kind := range live.KindNames() {
+	for _, kind := range api.KindNames() {
 		m.errors.WithLabelValues(kind) // A series from the beginning: that of an error that has not happened is 0.
 	}
 	return m
@@ -223,7 +223,7 @@ func (c *collector) machine(s sink) {
 	}
 	s.gauge(descTasks, float64(status.Pending), "pending")
 	s.gauge(descTasks, float64(status.Running), "running")
-	var sum live.Node
+	var sum api.Node
 	for i := range status.Nodes {
 		n := &status.Nodes[i]
 		sum.Memory, sum.FreeMemory, sum.OverdrawnMemory = sum.Memory+n.Memory, sum.FreeMemory+n.FreeMemory,

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/counts"
 )
 
@@ -95,7 +95,7 @@ func TestMetrics(t *testing.T) {
 	if _, err := call[Health](t.Context(), c, "GET", "/v1/health", nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := call[live.Job](t.Context(), c, "GET", "/v1/jobs/7", nil, nil); err == nil {
+	if _, err := call[api.Job](t.Context(), c, "GET", "/v1/jobs/7", nil, nil); err == nil {
 		t.Fatal("there is a job")
 	}
 	if _, err := call[Health](t.Context(), c, "GET", "/a/name/that/somebody/made/up", nil, nil); err == nil {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/internal/testcert"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/node/input"
 )
@@ -92,11 +92,11 @@ func TestSubmitOverTheNetwork(t *testing.T) {
 	if err != nil || status.Listens == nil || status.Listens.Address != s.address || status.Listens.Certificate.IsZero() {
 		t.Errorf("the status has %+v, %v", status.Listens, err)
 	}
-	if err := c.Shutdown(t.Context(), true); live.KindOf(err) != live.Denied || d.shutdown != nil {
+	if err := c.Shutdown(t.Context(), true); api.KindOf(err) != api.Denied || d.shutdown != nil {
 		t.Errorf("shut down: %v", err)
 	}
-	if _, err := c.CreateToken(t.Context(), NewToken{Scope: ReadScope, Lifetime: MostLifetime}); live.KindOf(
-		err) != live.Denied || len(s.stored.tokens) != 1 {
+	if _, err := c.CreateToken(t.Context(), NewToken{Scope: ReadScope, Lifetime: MostLifetime}); api.KindOf(
+		err) != api.Denied || len(s.stored.tokens) != 1 {
 		t.Errorf("a token made a token: %v", err)
 	}
 }
@@ -104,7 +104,7 @@ func TestSubmitOverTheNetwork(t *testing.T) {
 // The input of a program, for which a connection is taken over, can come over the network.
 func TestInputOverTheNetwork(t *testing.T) {
 	d := newFake()
-	d.jobs[1] = live.Job{ID: 1, UID: 1000, Owner: "ada"}
+	d.jobs[1] = api.Job{ID: 1, UID: 1000, Owner: "ada"}
 	here, there := net.Pipe()
 	defer here.Close()
 	d.input = there
@@ -181,20 +181,20 @@ func TestTokenStaysWithTheClient(t *testing.T) {
 	gone.Close()
 	for _, tt := range []struct {
 		url, authorities string
-		kind             live.Kind
+		kind             api.Kind
 		want             string
 	}{
-		{good.URL, "", live.Denied,
+		{good.URL, "", api.Denied,
 			good.URL + ": its certificate is not trusted, and no token was sent: name the authority that signed it with " +
 				"--ca-file"},
-		{"https://" + plain.Addr().String(), s.certificate, live.Denied,
+		{"https://" + plain.Addr().String(), s.certificate, api.Denied,
 			"answers without TLS of version 1.3, and no token was sent"},
-		{"https://" + gone.Addr().String(), s.certificate, live.Unavailable,
+		{"https://" + gone.Addr().String(), s.certificate, api.Unavailable,
 			"cannot be reached: connect: connection refused"},
 	} {
 		_, err := s.client(t, Remote{tt.url, good.TokenFile, tt.authorities}).Status(t.Context())
-		if live.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v: %v, want %s", tt.url, live.KindOf(err), err, tt.want)
+		if api.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v: %v, want %s", tt.url, api.KindOf(err), err, tt.want)
 		}
 	}
 	if text := <-heard; strings.Contains(text, tokenPrefix) {
@@ -248,7 +248,7 @@ func TestRemoteIsChecked(t *testing.T) {
 			if err != nil {
 				t.Errorf("%+v: %v", tt.r, err)
 			}
-		} else if live.KindOf(err) != live.Invalid || !strings.Contains(err.Error(), tt.want) ||
+		} else if api.KindOf(err) != api.Invalid || !strings.Contains(err.Error(), tt.want) ||
 			strings.Contains(err.Error(), token) {
 			t.Errorf("%+v: %v, want %s", tt.r, err, tt.want)
 		}

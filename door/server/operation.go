@@ -22,6 +22,7 @@ import (
 	"github.com/bellows-rm/bellows/door/server/openapi"
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // operations are operations and the document that describes them. Both come from the same types.
@@ -75,7 +76,7 @@ func register[In, Out any](a *operations, who access, method, path, id, summary 
 		}
 		body := given.FieldByName("Body")
 		if coding := r.Header.Get("Content-Encoding"); e == nil && body.IsValid() && coding != "" && coding != "identity" {
-			e = wrongFor(http.StatusUnsupportedMediaType, live.Invalid, "", "Content-Encoding", strconv.Quote(clipped(coding)),
+			e = wrongFor(http.StatusUnsupportedMediaType, api.Invalid, "", "Content-Encoding", strconv.Quote(clipped(coding)),
 				"must be identity: a body cannot be compressed")
 		}
 		if later, ok := bodyReadLater(body); ok {
@@ -175,7 +176,7 @@ func parametersOf(t reflect.Type) []parameter {
 // bind sets in, a struct, from a request. Unknown parameters are ignored. A parameter with an empty value counts as
 // absent, unless it is part of the path. An empty text in a header is refused: it comes from a variable that its
 // client forgot to set.
-func bind(r *http.Request, parameters []parameter, in reflect.Value) *live.Error {
+func bind(r *http.Request, parameters []parameter, in reflect.Value) *api.Error {
 	query := r.URL.Query()
 	for _, p := range parameters {
 		text := query.Get(p.name)
@@ -199,7 +200,7 @@ func bind(r *http.Request, parameters []parameter, in reflect.Value) *live.Error
 }
 
 // set parses the value of a parameter into v; parametersOf admits the kinds that set supports.
-func (p *parameter) set(v reflect.Value, text string) *live.Error {
+func (p *parameter) set(v reflect.Value, text string) *api.Error {
 	switch v.Kind() {
 	case reflect.String:
 		if p.values != nil && !slices.Contains(p.values, text) {
@@ -287,8 +288,8 @@ func writeText(w http.ResponseWriter, kind string, status int, text []byte) {
 	_, _ = w.Write(text)
 }
 
-func unwritable(err error) *live.Error {
-	return live.Errorf(live.Internal, "write the answer as JSON: %v", err)
+func unwritable(err error) *api.Error {
+	return api.Errorf(api.Internal, "write the answer as JSON: %v", err)
 }
 
 // switchOver hands over the connection of a request. Package http may have read more than the request: take reads
@@ -315,8 +316,8 @@ type readAhead struct {
 func (c *readAhead) Read(b []byte) (int, error) { return c.reader.Read(b) }
 
 // writeError answers with a Problem.
-func writeError(w http.ResponseWriter, e *live.Error) {
-	if wait := live.RetryAfter(e); wait > 0 {
+func writeError(w http.ResponseWriter, e *api.Error) {
+	if wait := api.RetryAfter(e); wait > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt(int64(math.Ceil(wait.Seconds())), 10))
 	}
 	if answer, ok := w.(*answering); ok {
@@ -347,7 +348,7 @@ func (a *operations) describe(method, path string, status int, in, out reflect.T
 			binary := &openapi.Schema{Type: openapi.Types{"string"}, Format: "binary"}
 			done.Content = openapi.Content{"application/octet-stream": {Schema: binary}}
 		case reflect.TypeFor[events]():
-			a.schemas.of(reflect.TypeFor[live.Update]())
+			a.schemas.of(reflect.TypeFor[api.Update]())
 			a.schemas.of(reflect.TypeFor[Machine]())
 			a.schemas.of(reflect.TypeFor[Dropped]())
 			done.Description = "Events update, whose data is an Update, on request machine, whose data is a Machine, " +

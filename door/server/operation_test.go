@@ -18,7 +18,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/bellows-rm/bellows/door/server/openapi"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // asked is the parameters of a request, one of every kind.
@@ -32,7 +32,7 @@ type asked struct {
 
 // ask sends a request to an operation with the parameters asked, and returns the values that the operation received, or
 // the Error that it answered.
-func ask(t testing.TB, address string) (*asked, *live.Error) {
+func ask(t testing.TB, address string) (*asked, *api.Error) {
 	t.Helper()
 	var given *asked
 	a := newOperations("test", "1", "", guard{})
@@ -49,7 +49,7 @@ func ask(t testing.TB, address string) (*asked, *live.Error) {
 	if given != nil {
 		return given, nil
 	}
-	e := new(live.Error)
+	e := new(api.Error)
 	if err := json.Unmarshal(w.Body.Bytes(), e); err != nil || w.Code != e.Kind.Status() || e.Message == "" {
 		t.Fatalf("%s: status %d, %s: no error of ours", address, w.Code, w.Body)
 	}
@@ -96,7 +96,7 @@ func TestParametersThatAreWrong(t *testing.T) {
 		{"/jobs/x?kill=yes", `job "x": must be an integer`},
 	}
 	for _, tt := range tests {
-		if got, e := ask(t, tt.address); e == nil || e.Kind != live.Invalid || e.Message != tt.want {
+		if got, e := ask(t, tt.address); e == nil || e.Kind != api.Invalid || e.Message != tt.want {
 			t.Errorf("%s: got %+v, %+v, want %s", tt.address, got, e, tt.want)
 		}
 	}
@@ -120,7 +120,7 @@ func FuzzParameters(f *testing.F) {
 		for i, p := range parameters {
 			v := reflect.New(p.field.Type).Elem()
 			if e := p.set(v, text); e != nil {
-				if e.Kind != live.Invalid || !strings.HasPrefix(e.Message, p.name+" ") || strings.Contains(e.Message, "\n") {
+				if e.Kind != api.Invalid || !strings.HasPrefix(e.Message, p.name+" ") || strings.Contains(e.Message, "\n") {
 					t.Errorf("%s %q: %+v", p.name, text, e)
 				}
 				continue
@@ -187,7 +187,7 @@ func TestBodies(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		var e live.Error
+		var e api.Error
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if err != nil || json.Unmarshal(text, &e) != nil || e.Message != tt.want ||

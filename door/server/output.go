@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // lookAgain is the interval between reads of a followed file: short enough for a person who watches.
@@ -46,18 +46,18 @@ func (s *Server) output(ctx context.Context, o Output) (*streamed, error) {
 }
 
 // find returns the location of the output. With Follow, it waits for the run to begin.
-func (s *Server) find(ctx context.Context, o *Output) (live.LogFile, error) {
+func (s *Server) find(ctx context.Context, o *Output) (api.LogFile, error) {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
 	for {
 		if o.Follow {
 			if _, err := s.driver.WaitTask(ctx, o.Task, false); err != nil {
-				return live.LogFile{}, err
+				return api.LogFile{}, err
 			}
 		}
 		files, err := s.driver.Logs(ctx, o.Task.Job)
 		if err != nil {
-			return live.LogFile{}, err
+			return api.LogFile{}, err
 		}
 		file, err := pick(files, o.Task, o.Run)
 		if err == nil || !o.Follow {
@@ -78,8 +78,8 @@ func (s *Server) find(ctx context.Context, o *Output) (live.LogFile, error) {
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // pick returns the file of a run of a task; of the newest if run is 0.
-func pick(files []live.LogFile, id cluster.TaskID, run int) (live.LogFile, error) {
-	var found *live.LogFile
+func pick(files []api.LogFile, id cluster.TaskID, run int) (api.LogFile, error) {
+	var found *api.LogFile
 	for i := range files {
 		f := &files[i]
 		if f.Task == id && (f.Run == run || run == 0 && (found == nil || f.Run > found.Run)) {
@@ -90,9 +90,9 @@ func pick(files []live.LogFile, id cluster.TaskID, run int) (live.LogFile, error
 	case found != nil:
 		return *found, nil
 	case run != 0:
-		return live.LogFile{}, live.Errorf(live.NotFound, "task %s run %d: does not exist", id, run)
+		return api.LogFile{}, api.Errorf(api.NotFound, "task %s run %d: does not exist", id, run)
 	}
-	return live.LogFile{}, live.Errorf(live.NotFound, "task %s: has printed nothing, because it has not started", id)
+	return api.LogFile{}, api.Errorf(api.NotFound, "task %s: has printed nothing, because it has not started", id)
 }
 
 // whenEnded returns a channel that is closed when the run of the task has ended or ctx is done.

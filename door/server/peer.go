@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 type peerKey struct{}
@@ -34,7 +34,7 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 func peer(ctx context.Context) (cluster.Credentials, error) {
 	p, ok := ctx.Value(peerKey{}).(cluster.Credentials)
 	if !ok {
-		return p, live.Errorf(live.Denied, "the kernel does not say who is calling")
+		return p, api.Errorf(api.Denied, "the kernel does not say who is calling")
 	}
 	if p.User == "" {
 		p.User = users.name(p.UID)

@@ -9,13 +9,13 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/executor"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool/pools"
 )
 
 // Pools is the part of pools.Pools that the API uses.
 type Pools interface {
-	Put(ctx context.Context, by cluster.Credentials, owner live.Owner, s pools.Spec) (created bool, err error)
+	Put(ctx context.Context, by cluster.Credentials, owner api.Owner, s pools.Spec) (created bool, err error)
 	Delete(ctx context.Context, by cluster.Credentials, r pools.Ref) error
 	List(ctx context.Context) ([]pools.Summary, error)
 	Detail(ctx context.Context, r pools.Ref) (pools.Detail, error)
@@ -54,7 +54,7 @@ type StoredPool struct {
 // it is not said to who is no operator.
 func (s *Server) refOf(ctx context.Context, p *PoolPath) (pools.Ref, error) {
 	c := callerOf(ctx)
-	me := live.OwnerOf(c.Credentials)
+	me := api.OwnerOf(c.Credentials)
 	if _, err := c.mayAskFor(p.User, "pools"); err != nil {
 		return pools.Ref{}, err
 	}
@@ -68,7 +68,7 @@ func (s *Server) refOf(ctx context.Context, p *PoolPath) (pools.Ref, error) {
 		}
 	}
 	if err == nil {
-		err = live.Errorf(live.NotFound, "pool %q of %s: there is none", cluster.Clip(p.Pool), cluster.Clip(p.User))
+		err = api.Errorf(api.NotFound, "pool %q of %s: there is none", cluster.Clip(p.Pool), cluster.Clip(p.User))
 	}
 	return pools.Ref{}, err
 }

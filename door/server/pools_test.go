@@ -22,7 +22,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/executor"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
 	"github.com/bellows-rm/bellows/pool/pools"
 )
@@ -48,12 +48,12 @@ func TestPoolsOfOthers(t *testing.T) {
 		for who, c := range callers {
 			operates := strings.HasSuffix(who, "operator")
 			for _, pool := range []string{"p", "q"} {
-				h, _ := guarded(t, live.Job{})
+				h, _ := guarded(t, api.Job{})
 				asked := o
 				asked.path, asked.body = strings.Replace(o.path, "/pools/p", "/pools/"+pool, 1),
 					strings.Replace(o.body, `"p"`, `"`+pool+`"`, 1)
 				answer := askAs(h, asked, "?user=ada", c.uid, c.name, c.groups)
-				var e live.Error
+				var e api.Error
 				_ = json.Unmarshal(answer.Body.Bytes(), &e)
 				switch {
 				case c.name == "ada" && c.uid == 1000, operates:
@@ -64,7 +64,7 @@ func TestPoolsOfOthers(t *testing.T) {
 					if o.id != "put-pool" && answer.Code != 404 {
 						t.Errorf("%s of pool %s by %s: %d %s", o.id, pool, who, answer.Code, answer.Body)
 					}
-				case e.Kind != live.Denied || e.Message != `user "ada": only this user and operators may see these pools`:
+				case e.Kind != api.Denied || e.Message != `user "ada": only this user and operators may see these pools`:
 					t.Errorf("%s of pool %s of ada by %s: %d %s", o.id, pool, who, answer.Code, answer.Body)
 				}
 				if strings.Contains(answer.Body.String(), secret) &&
@@ -78,7 +78,7 @@ func TestPoolsOfOthers(t *testing.T) {
 
 // Everybody lists their own pools, an operator those of all, or of one user. None has the environment of executors.
 func TestListOfPools(t *testing.T) {
-	h, _ := guarded(t, live.Job{})
+	h, _ := guarded(t, api.Job{})
 	list := operation{method: "GET", path: "/v1/pools"}
 	for _, tt := range []struct {
 		uid   uint32
@@ -137,7 +137,7 @@ func startPool(t testing.TB, c pool.Config) *pool.Pool {
 // ownPool serves pool p of the user of this test.
 func ownPool(t testing.TB, h http.Handler) *fakePools {
 	t.Helper()
-	me := live.OwnerOf(cluster.Credentials{UID: uint32(os.Getuid()), User: users.name(uint32(os.Getuid()))})
+	me := api.OwnerOf(cluster.Credentials{UID: uint32(os.Getuid()), User: users.name(uint32(os.Getuid()))})
 	r := pools.Ref{UID: me.UID, User: me.Name, Name: "p"}
 	return &fakePools{all: map[pools.Ref]pools.Detail{r: {Summary: pools.Summary{Ref: r}}}, handler: h}
 }
@@ -268,24 +268,24 @@ func TestRefusalsOfPools(t *testing.T) {
 		path    string
 		head    any
 		payload int
-		want    live.Kind
+		want    api.Kind
 	}{
-		{"/executors", executor.Registration{Executor: 1, Secret: "guessed"}, 0, live.Denied},
-		{"/executors", executor.Registration{Executor: -1, Secret: "secret"}, 0, live.Invalid},
-		{"/executors", "text", 0, live.Invalid},
-		{"/executors/x/next", executor.Next{}, 0, live.Invalid},
-		{"/executors/1/next", executor.Next{Lease: "guessed"}, 0, live.Gone},
-		{"/applications/1/results", executor.Collect{Lease: "guessed"}, 0, live.Gone},
+		{"/executors", executor.Registration{Executor: 1, Secret: "guessed"}, 0, api.Denied},
+		{"/executors", executor.Registration{Executor: -1, Secret: "secret"}, 0, api.Invalid},
+		{"/executors", "text", 0, api.Invalid},
+		{"/executors/x/next", executor.Next{}, 0, api.Invalid},
+		{"/executors/1/next", executor.Next{Lease: "guessed"}, 0, api.Gone},
+		{"/applications/1/results", executor.Collect{Lease: "guessed"}, 0, api.Gone},
 		{"/applications/1/tasks",
 			executor.Growth{Lease: app.Lease, Number: 1, Stages: []executor.StageGrowth{{Function: "f", Sizes: []int{900}}}},
 			900, 0},
 		{"/applications/1/tasks",
 			executor.Growth{Lease: app.Lease, Number: 2, Stages: []executor.StageGrowth{{Function: "f", Sizes: []int{900}}}},
-			900, live.OverQuota},
+			900, api.OverQuota},
 	} {
-		if err := send(tt.path, tt.head, tt.payload); live.KindOf(err) != tt.want || tt.want == 0 && err != nil ||
+		if err := send(tt.path, tt.head, tt.payload); api.KindOf(err) != tt.want || tt.want == 0 && err != nil ||
 			tt.want != 0 && err.Error() == "" {
-			t.Errorf("%s %+v: %v %v, want %v", tt.path, tt.head, live.KindOf(err), err, tt.want)
+			t.Errorf("%s %+v: %v %v, want %v", tt.path, tt.head, api.KindOf(err), err, tt.want)
 		}
 	}
 }
@@ -342,7 +342,7 @@ func TestPollsEndWithTheDaemon(t *testing.T) {
 		t.Error(err)
 	}
 	for range 2 {
-		if err := <-ended; live.KindOf(err) != live.Unavailable || err.Error() != errLeaving.Message {
+		if err := <-ended; api.KindOf(err) != api.Unavailable || err.Error() != errLeaving.Message {
 			t.Errorf("%v", err)
 		}
 	}
@@ -430,7 +430,7 @@ func TestRoomForMessages(t *testing.T) {
 		if err := m.await(t.Context(), 9, 100); err != nil || time.Since(begun) != 5*time.Second {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
-		if err := m.await(t.Context(), 8, 11); live.KindOf(err) != live.Unavailable || time.Since(begun) != 5*time.Second+
+		if err := m.await(t.Context(), 8, 11); api.KindOf(err) != api.Unavailable || time.Since(begun) != 5*time.Second+
 			bodyTurn {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // A line reports each hole of a file, wherever it is.
@@ -35,7 +35,7 @@ func TestWhatWasLeftOutIsTold(t *testing.T) {
 	}
 	d := newFake()
 	task := cluster.TaskID{Job: 1}
-	d.logs = []live.LogFile{{Task: task, Run: 1, Stdout: file, Ended: true}}
+	d.logs = []api.LogFile{{Task: task, Run: 1, Stdout: file, Ended: true}}
 	c, _ := start(t, d, fakeProfiles{})
 	for from, want := range map[int64]string{
 		0: part("a") + "\n[bellows: 8192 bytes were left out here]\n" + part("b") +
@@ -59,7 +59,7 @@ func TestReaderOfAllHoldsALock(t *testing.T) {
 	defer f.Close()
 	d := newFake()
 	task := cluster.TaskID{Job: 1}
-	d.logs = []live.LogFile{{Task: task, Run: 1, Stdout: file}}
+	d.logs = []api.LogFile{{Task: task, Run: 1, Stdout: file}}
 	c, _ := start(t, d, fakeProfiles{})
 	r, w := io.Pipe()
 	done := make(chan error, 1)

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // What is wrong with a request is one sentence for people and, for programs, field, value and limit. Client reads the
@@ -24,32 +24,32 @@ func TestProblems(t *testing.T) {
 		err                error // of the driver
 		want               Problem
 	}{
-		{"POST", "/v1/jobs", `{"dir":"/","stages":null}`, live.Errorf(live.Invalid, "%w", deep),
-			Problem{Status: 400, Kind: live.Invalid,
+		{"POST", "/v1/jobs", `{"dir":"/","stages":null}`, api.Errorf(api.Invalid, "%w", deep),
+			Problem{Status: 400, Kind: api.Invalid,
 				Detail: `job "j" stage "s" max_memory 1GiB: must be at least memory, which is 2GiB`,
 				Field:  "stages[2].max_memory", Value: "1GiB", Limit: "must be at least memory, which is 2GiB"}},
 		{"POST", "/v1/jobs", `{"dir":"/","stages":null}`,
-			live.Errorf(live.Invalid, "%w", &cluster.WrongField{Stage: -1, Field: "name", Value: `"\x1b"`,
+			api.Errorf(api.Invalid, "%w", &cluster.WrongField{Stage: -1, Field: "name", Value: `"\x1b"`,
 				Must: "must be\nprintable"}),
-			Problem{Status: 400, Kind: live.Invalid, Detail: `job name "\x1b": must be\nprintable`, Field: "name",
+			Problem{Status: 400, Kind: api.Invalid, Detail: `job name "\x1b": must be\nprintable`, Field: "name",
 				Value: `"\x1b"`, Limit: `must be\nprintable`}},
-		{"POST", "/v1/jobs", `{"stages": [{"tasks": 1.5}]}`, nil, Problem{Status: 400, Kind: live.Invalid,
+		{"POST", "/v1/jobs", `{"stages": [{"tasks": 1.5}]}`, nil, Problem{Status: 400, Kind: api.Invalid,
 			Detail: "request body, field stages.tasks: must be of type integer, but is a JSON number 1.5",
 			Field:  "stages.tasks", Limit: "must be of type integer, but is a JSON number 1.5"}},
 		{"POST", "/v1/jobs", "", nil,
-			Problem{Status: 400, Kind: live.Invalid, Detail: "request body: must be JSON, but is empty", Field: "request body",
+			Problem{Status: 400, Kind: api.Invalid, Detail: "request body: must be JSON, but is empty", Field: "request body",
 				Limit: "must be JSON, but is empty"}},
 		{"GET", "/v1/jobs?all=maybe", "", nil,
-			Problem{Status: 400, Kind: live.Invalid, Detail: `all "maybe": must be true or false`, Field: "all",
+			Problem{Status: 400, Kind: api.Invalid, Detail: `all "maybe": must be true or false`, Field: "all",
 				Value: `"maybe"`, Limit: "must be true or false"}},
-		{"GET", "/v1/jobs/7", "", nil, Problem{Status: 404, Kind: live.NotFound, Detail: "job 7: there is none"}},
+		{"GET", "/v1/jobs/7", "", nil, Problem{Status: 404, Kind: api.NotFound, Detail: "job 7: there is none"}},
 		{"GET", "/v1/nothing", "", nil,
-			Problem{Status: 404, Kind: live.NotFound, Detail: "GET /v1/nothing: no such address; GET /openapi.json lists them"}},
+			Problem{Status: 404, Kind: api.NotFound, Detail: "GET /v1/nothing: no such address; GET /openapi.json lists them"}},
 		{"TRACE", "/v1/jobs", "", nil,
-			Problem{Status: 405, Kind: live.NotFound, Detail: "method TRACE: must be one of GET, HEAD, POST at /v1/jobs",
+			Problem{Status: 405, Kind: api.NotFound, Detail: "method TRACE: must be one of GET, HEAD, POST at /v1/jobs",
 				Field: "method", Value: "TRACE", Limit: "must be one of GET, HEAD, POST at /v1/jobs"}},
-		{"GET", "/v1/status", "", live.Errorf(live.Unavailable, "bellows is starting"),
-			Problem{Status: 503, Kind: live.Unavailable, Detail: "bellows is starting"}},
+		{"GET", "/v1/status", "", api.Errorf(api.Unavailable, "bellows is starting"),
+			Problem{Status: 503, Kind: api.Unavailable, Detail: "bellows is starting"}},
 	}
 	for _, tt := range tests {
 		d := newFake()
@@ -66,7 +66,7 @@ func TestProblems(t *testing.T) {
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		var got Problem
-		var read live.Error
+		var read api.Error
 		tt.want.Title, tt.want.Message = http.StatusText(tt.want.Status), tt.want.Detail
 		if err != nil || json.Unmarshal(text, &got) != nil || !reflect.DeepEqual(got, tt.want) ||
 			answer.StatusCode != tt.want.Status || answer.Header.Get("Content-Type") != problemType {

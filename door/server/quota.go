@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // quotas adds the operation about quotas.
@@ -13,7 +13,7 @@ func (s *Server) quotas(a *operations) {
 		"List the caller's quotas and those of queues, and how much of each is taken; for operators the quotas of all "+
 			"users", 200, func(ctx context.Context, in *struct {
 			User string `query:"user" doc:"only the quotas of the user of this name"`
-		}) (*body[[]live.QuotaUse], error) {
+		}) (*body[[]api.QuotaUse], error) {
 			of, err := callerOf(ctx).mayAskFor(in.User, "quotas")
 			if err != nil {
 				return nil, err
@@ -23,8 +23,8 @@ func (s *Server) quotas(a *operations) {
 				return nil, err
 			}
 			if in.User != "" {
-				all = slices.DeleteFunc(all, func(q live.QuotaUse) bool { return q.User != in.User })
+				all = slices.DeleteFunc(all, func(q api.QuotaUse) bool { return q.User != in.User })
 			}
-			return &body[[]live.QuotaUse]{callerOf(ctx).quotas(all, s.driver.QueuesOf)}, nil
+			return &body[[]api.QuotaUse]{callerOf(ctx).quotas(all, s.driver.QueuesOf)}, nil
 		})
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // A submission that a quota refuses has the status for that, and says when to try again, if that is known.
@@ -16,7 +16,7 @@ func TestOverQuota(t *testing.T) {
 	f := newFake()
 	handler := New(f, &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
 	for wait, want := range map[time.Duration]string{0: "", 1500 * time.Millisecond: "2", time.Minute: "60"} {
-		f.err = &live.Error{Kind: live.OverQuota, Message: "quota submissions of user ada: must be at most 2 jobs a minute",
+		f.err = &api.Error{Kind: api.OverQuota, Message: "quota submissions of user ada: must be at most 2 jobs a minute",
 			Retry: wait}
 		answer := httptest.NewRecorder()
 		handler.ServeHTTP(answer, asCaller("POST", "/v1/jobs", strings.NewReader(`{"dir":"/","stages":[{}]}`)))
@@ -30,7 +30,7 @@ func TestOverQuota(t *testing.T) {
 // Users see their own quotas and those of queues that the settings name or that they use; operators see all, or those
 // of one user.
 func TestWhoSeesQuotas(t *testing.T) {
-	h, _ := guarded(t, live.Job{})
+	h, _ := guarded(t, api.Job{})
 	for _, tt := range []struct {
 		uid        uint32
 		name, user string
@@ -49,10 +49,10 @@ func TestWhoSeesQuotas(t *testing.T) {
 		{0, "root", "nobody", ""},
 	} {
 		answer := askAs(h, operation{method: "GET", path: "/v1/quotas?user=" + tt.user}, "", tt.uid, tt.name, nil)
-		var all []live.QuotaUse
+		var all []api.QuotaUse
 		var got []string
 		if answer.Code == 403 {
-			var e live.Error
+			var e api.Error
 			if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func TestWhoSeesQuotas(t *testing.T) {
 
 // Users see and forget what is known of their own applications, operators that of any user.
 func TestWhoForgetsApplications(t *testing.T) {
-	h, _ := guarded(t, live.Job{})
+	h, _ := guarded(t, api.Job{})
 	for _, tt := range []struct {
 		uid        uint32
 		name, user string

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // Remote says how a client reaches a daemon over the network.
@@ -33,10 +33,10 @@ func NewRemoteClient(r Remote) (*Client, error) {
 	at, err := url.Parse(r.URL)
 	if err != nil || at.Scheme != "https" || at.Hostname() == "" || at.User != nil || strings.Trim(at.Path, "/") != "" ||
 		at.RawQuery != "" || at.Fragment != "" {
-		return nil, live.Errorf(live.Invalid, "server %q: must be https://HOST:PORT: a token is sent over TLS alone", r.URL)
+		return nil, api.Errorf(api.Invalid, "server %q: must be https://HOST:PORT: a token is sent over TLS alone", r.URL)
 	}
 	if r.TokenFile == "" {
-		return nil, live.Errorf(live.Invalid,
+		return nil, api.Errorf(api.Invalid,
 			"server %s: needs a token: name its file with --token-file or $BELLOWS_TOKEN_FILE", r.URL)
 	}
 	token, err := readToken(r.TokenFile)
@@ -81,30 +81,30 @@ func (t *withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 func readToken(path string) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return "", live.Errorf(live.Invalid, "token file: %w", err)
+		return "", api.Errorf(api.Invalid, "token file: %w", err)
 	}
 	defer f.Close()
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return "", live.Errorf(live.Invalid, "token file %s: %w", path, err)
+		return "", api.Errorf(api.Invalid, "token file %s: %w", path, err)
 	}
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return "", live.Errorf(live.Invalid, "token file %s: must be a regular file", path)
+		return "", api.Errorf(api.Invalid, "token file %s: must be a regular file", path)
 	case st.Uid != 0 && st.Uid != uint32(os.Geteuid()):
-		return "", live.Errorf(live.Invalid, "token file %s: belongs to user %d: must belong to you or root", path, st.Uid)
+		return "", api.Errorf(api.Invalid, "token file %s: belongs to user %d: must belong to you or root", path, st.Uid)
 	case st.Mode&0o077 != 0:
-		return "", live.Errorf(live.Invalid,
+		return "", api.Errorf(api.Invalid,
 			"token file %s: has mode %04o, with which other users can get at it: run `chmod 600 %s`", path, st.Mode&0o7777, path)
 	}
 	const longest = 200
 	text, err := io.ReadAll(io.LimitReader(f, longest+1))
 	if err != nil {
-		return "", live.Errorf(live.Invalid, "token file: %w", err)
+		return "", api.Errorf(api.Invalid, "token file: %w", err)
 	}
 	token := strings.TrimSpace(string(text))
 	if _, _, ok := parseToken(token); !ok || len(text) > longest {
-		return "", live.Errorf(live.Invalid,
+		return "", api.Errorf(api.Invalid,
 			"token file %s: must have the text of one token, as `bellows token create` prints it", path)
 	}
 	return token, nil
@@ -117,11 +117,11 @@ func readAuthorities(path string) (*x509.CertPool, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, live.Errorf(live.Invalid, "ca file: %w", err)
+		return nil, api.Errorf(api.Invalid, "ca file: %w", err)
 	}
 	all := x509.NewCertPool()
 	if !all.AppendCertsFromPEM(text) {
-		return nil, live.Errorf(live.Invalid, "ca file %s: must have certificates in PEM", path)
+		return nil, api.Errorf(api.Invalid, "ca file %s: must have certificates in PEM", path)
 	}
 	return all, nil
 }
@@ -141,22 +141,22 @@ func (c *Client) failedRemotely(err error, attempted string) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &unknown):
-		return live.Errorf(live.Denied,
+		return api.Errorf(api.Denied,
 			"%s: its certificate is not trusted, and no token was sent: name the authority that signed it with --ca-file",
 			c.socket)
 	case errors.As(err, &untrusted):
-		return live.Errorf(live.Denied, "%s: its certificate is not trusted, and no token was sent: %w", c.socket,
+		return api.Errorf(api.Denied, "%s: its certificate is not trusted, and no token was sent: %w", c.socket,
 			untrusted.Err)
 	case errors.As(err, &noTLS), errors.Is(err, http.ErrSchemeMismatch), broken != nil &&
 		(broken.Op == "remote error" || broken.Op == "local error"):
-		return live.Errorf(live.Denied, "%s: answers without TLS of version 1.3, and no token was sent", c.socket)
+		return api.Errorf(api.Denied, "%s: answers without TLS of version 1.3, and no token was sent", c.socket)
 	case broken != nil && broken.Op == "dial":
-		return &outage{said: live.Errorf(live.Unavailable, "%s: cannot be reached: %w", c.socket, broken.Err)}
+		return &outage{said: api.Errorf(api.Unavailable, "%s: cannot be reached: %w", c.socket, broken.Err)}
 	case errors.As(err, &slow) && slow.Timeout():
-		return live.Errorf(live.Unavailable, "%s: has not answered in time", c.socket)
+		return api.Errorf(api.Unavailable, "%s: has not answered in time", c.socket)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.HasSuffix(err.Error(), closedIdle),
 		broken != nil:
-		return &outage{live.Errorf(live.Unavailable, "%s: the connection to %s broke; jobs continue", attempted, c.socket),
+		return &outage{api.Errorf(api.Unavailable, "%s: the connection to %s broke; jobs continue", attempted, c.socket),
 			true}
 	}
 	return fmt.Errorf("%s on %s: %w", attempted, c.socket, err)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/door/server/openapi"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // standsFor is a type whose JSON is that of another type.
@@ -43,8 +43,8 @@ func (s schemas) of(t reflect.Type) *openapi.Schema {
 		return &openapi.Schema{} // any JSON
 	case t.Implements(valueMarshaler) || reflect.PointerTo(t).Implements(valueMarshaler):
 		panic(fmt.Sprintf("server: schema of %s: only its MarshalJSON knows", t))
-	case t == reflect.TypeFor[live.Kind]():
-		return &openapi.Schema{Type: openapi.Types{"string"}, Examples: live.KindNames()}
+	case t == reflect.TypeFor[api.Kind]():
+		return &openapi.Schema{Type: openapi.Types{"string"}, Examples: api.KindNames()}
 	case t.Implements(textMarshaler):
 		return &openapi.Schema{Type: openapi.Types{"string"}}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/format/eventlog"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/counts"
 )
 
@@ -30,28 +31,28 @@ type Driver interface {
 	Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error
 	Pause(ctx context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID, pageOut bool) error
 	Resume(ctx context.Context, by cluster.Credentials, id cluster.JobID, task cluster.TaskID) error
-	Owner(ctx context.Context, id cluster.JobID) (live.Owner, error)
-	Jobs(ctx context.Context) ([]live.Job, error)
-	JobsAfter(ctx context.Context, after cluster.JobID, most int) ([]live.Job, error)
-	Job(ctx context.Context, id cluster.JobID, usage bool) (live.Job, error)
-	Tasks(ctx context.Context, usage bool) ([]live.Task, error)
-	Measured(ctx context.Context) ([]live.Task, time.Time, error)
-	Changes(ctx context.Context, from int64) (live.Update, error)
-	Usage(ctx context.Context, id cluster.JobID, most int) ([]live.TaskUsage, error)
-	Wait(ctx context.Context, id cluster.JobID) (live.Job, error)
-	WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (live.Task, error)
-	Explain(ctx context.Context, id cluster.JobID) (live.Explanation, error)
-	Present(ctx context.Context, s live.Submission) (*eventlog.Present, map[cluster.JobID]live.Owner, error)
-	Learned(ctx context.Context, uid uint32, user, app string) ([]live.Learned, error)
-	Import(ctx context.Context, by cluster.Credentials, h *profile.History) ([]live.Imported, error)
+	Owner(ctx context.Context, id cluster.JobID) (api.Owner, error)
+	Jobs(ctx context.Context) ([]api.Job, error)
+	JobsAfter(ctx context.Context, after cluster.JobID, most int) ([]api.Job, error)
+	Job(ctx context.Context, id cluster.JobID, usage bool) (api.Job, error)
+	Tasks(ctx context.Context, usage bool) ([]api.Task, error)
+	Measured(ctx context.Context) ([]api.Task, time.Time, error)
+	Changes(ctx context.Context, from int64) (api.Update, error)
+	Usage(ctx context.Context, id cluster.JobID, most int) ([]api.TaskUsage, error)
+	Wait(ctx context.Context, id cluster.JobID) (api.Job, error)
+	WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (api.Task, error)
+	Explain(ctx context.Context, id cluster.JobID) (api.Explanation, error)
+	Present(ctx context.Context, s live.Submission) (*eventlog.Present, map[cluster.JobID]api.Owner, error)
+	Learned(ctx context.Context, uid uint32, user, app string) ([]api.Learned, error)
+	Import(ctx context.Context, by cluster.Credentials, h *profile.History) ([]api.Imported, error)
 	Input(ctx context.Context, id cluster.JobID) (io.ReadWriteCloser, error)
-	Logs(ctx context.Context, id cluster.JobID) ([]live.LogFile, error)
-	QuotaUse(ctx context.Context, user string) ([]live.QuotaUse, error)
-	QueuesOf(o live.Owner) map[string]bool
-	Status(ctx context.Context) (live.Status, error)
+	Logs(ctx context.Context, id cluster.JobID) ([]api.LogFile, error)
+	QuotaUse(ctx context.Context, user string) ([]api.QuotaUse, error)
+	QueuesOf(o api.Owner) map[string]bool
+	Status(ctx context.Context) (api.ClusterStatus, error)
 	Ready() error
 	Metrics() counts.Values
-	Prune(ctx context.Context, keep live.Retention, dry bool) (live.Pruned, error)
+	Prune(ctx context.Context, keep live.Retention, dry bool) (api.Pruned, error)
 	Shutdown(ctx context.Context, kill bool) error
 	Done() <-chan struct{}
 }
@@ -125,7 +126,7 @@ func (s *Server) survive(h http.Handler) http.Handler {
 				if answer.begun {
 					panic(http.ErrAbortHandler) // cuts the connection, so that the caller does not take half an answer for a whole one
 				}
-				writeError(w, live.Errorf(live.Internal, "%s %s: hit a bug of bellows, which the daemon's log describes",
+				writeError(w, api.Errorf(api.Internal, "%s %s: hit a bug of bellows, which the daemon's log describes",
 					r.Method, r.URL.Path))
 			}
 		}()
@@ -137,8 +138,8 @@ func (s *Server) survive(h http.Handler) http.Handler {
 type answering struct {
 	http.ResponseWriter
 	begun  bool
-	status int       // 0 while it is not stated, which is http.StatusOK
-	failed live.Kind // of the error that it is; 0 if it is not an error
+	status int      // 0 while it is not stated, which is http.StatusOK
+	failed api.Kind // of the error that it is; 0 if it is not an error
 }
 
 func (a *answering) WriteHeader(status int) {
@@ -183,10 +184,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 }
 
 // said returns an error in the form that the API sends: an error without a kind is Internal.
-func said(err error) *live.Error {
-	kind := cmp.Or(live.KindOf(err), live.Internal)
+func said(err error) *api.Error {
+	kind := cmp.Or(api.KindOf(err), api.Internal)
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		kind = live.Unavailable
+		kind = api.Unavailable
 	}
-	return live.Errorf(kind, "%w", err)
+	return api.Errorf(kind, "%w", err)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -68,19 +69,19 @@ func TestRetryDelayOfASubmission(t *testing.T) {
 
 func TestErrorsKeepTheirKind(t *testing.T) {
 	tests := []struct {
-		kind live.Kind
-		want live.Kind
+		kind api.Kind
+		want api.Kind
 	}{
-		{live.Invalid, live.Invalid}, {live.NotFound, live.NotFound}, {live.Denied, live.Denied},
-		{live.Conflict, live.Conflict}, {live.Internal, live.Internal}, {0, live.Internal},
+		{api.Invalid, api.Invalid}, {api.NotFound, api.NotFound}, {api.Denied, api.Denied},
+		{api.Conflict, api.Conflict}, {api.Internal, api.Internal}, {0, api.Internal},
 	}
 	for _, tt := range tests {
 		d := newFake()
-		d.err = live.Errorf(tt.kind, "memory 9GiB: must be at most 4GiB")
+		d.err = api.Errorf(tt.kind, "memory 9GiB: must be at most 4GiB")
 		c, _ := start(t, d, fakeProfiles{})
 		err := c.Kill(context.Background(), 3)
-		if live.KindOf(err) != tt.want || err.Error() != "memory 9GiB: must be at most 4GiB" {
-			t.Errorf("kind %v: code %q, %q", tt.kind, live.KindOf(err), err)
+		if api.KindOf(err) != tt.want || err.Error() != "memory 9GiB: must be at most 4GiB" {
+			t.Errorf("kind %v: code %q, %q", tt.kind, api.KindOf(err), err)
 		}
 	}
 }
@@ -115,7 +116,7 @@ func TestMalformedRequestsAreInvalid(t *testing.T) {
 		if r.StatusCode != tt.status {
 			t.Errorf("%s %s %s: status %d, want %d: %s", tt.method, tt.path, tt.body, r.StatusCode, tt.status, text)
 		}
-		var e live.Error
+		var e api.Error
 		if tt.status >= 400 && (json.Unmarshal(text, &e) != nil || e.Kind == 0 || e.Message == "") {
 			t.Errorf("%s %s %s: %s is no error of ours", tt.method, tt.path, tt.body, text)
 		}
@@ -125,7 +126,7 @@ func TestMalformedRequestsAreInvalid(t *testing.T) {
 func TestFollowedOutputArrivesAsItIsWritten(t *testing.T) {
 	d := newFake()
 	file := filepath.Join(t.TempDir(), "stdout")
-	d.logs = []live.LogFile{{Task: cluster.TaskID{Job: 1}, Run: 1, Stdout: file}}
+	d.logs = []api.LogFile{{Task: cluster.TaskID{Job: 1}, Run: 1, Stdout: file}}
 	c, _ := start(t, d, fakeProfiles{})
 	r, w := io.Pipe()
 	done := make(chan error, 1)
@@ -164,14 +165,14 @@ func TestOutputFromTheMiddle(t *testing.T) {
 		t.Fatal(err)
 	}
 	task := cluster.TaskID{Job: 1, Index: 2}
-	d.logs = []live.LogFile{{Task: task, Run: 1, Stderr: "/nowhere"}, {Task: task, Run: 2, Stderr: file, Ended: true}}
+	d.logs = []api.LogFile{{Task: task, Run: 1, Stderr: "/nowhere"}, {Task: task, Run: 2, Stderr: file, Ended: true}}
 	c, _ := start(t, d, fakeProfiles{})
 	var b bytes.Buffer
 	n, err := c.Output(context.Background(), &b, Output{Task: task, Stderr: true, From: 4})
 	if err != nil || n != 6 || b.String() != "456789" {
 		t.Errorf("got %d bytes %q, %v", n, &b, err)
 	}
-	if _, err := c.Output(context.Background(), &b, Output{Task: task, Run: 3}); live.KindOf(err) != live.NotFound {
+	if _, err := c.Output(context.Background(), &b, Output{Task: task, Run: 3}); api.KindOf(err) != api.NotFound {
 		t.Errorf("a run that never was: %v", err)
 	}
 }
@@ -180,7 +181,7 @@ func TestProfilesBelongToTheCaller(t *testing.T) {
 	profiles := fakeProfiles{}
 	c, _ := start(t, newFake(), profiles)
 	ctx := context.Background()
-	if _, err := c.Profile(ctx, "a b/c"); live.KindOf(err) != live.NotFound {
+	if _, err := c.Profile(ctx, "a b/c"); api.KindOf(err) != api.NotFound {
 		t.Errorf("before it is stored: %v", err)
 	}
 	p := store.Profile{IdealMemory: 5, MinMemory: 2, Duration: time.Second,
@@ -210,11 +211,11 @@ func TestProfilesBelongToTheCaller(t *testing.T) {
 	if err := c.ForgetApp(ctx, "", "a b/c"); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.App(ctx, "a b/c"); live.KindOf(err) != live.NotFound {
+	if _, err := c.App(ctx, "a b/c"); api.KindOf(err) != api.NotFound {
 		t.Errorf("after it was forgotten: %v", err)
 	}
 	p.Elasticity.Factor = 0.5
-	if err := c.PutProfile(ctx, "bad", p); live.KindOf(err) != live.Invalid {
+	if err := c.PutProfile(ctx, "bad", p); api.KindOf(err) != api.Invalid {
 		t.Errorf("a profile that is faster when spilling: %v", err)
 	}
 }
@@ -233,7 +234,7 @@ func TestProfilesAreComplete(t *testing.T) {
 			field = "elasticity.kind"
 		}
 		_, err := call[struct{}](t.Context(), c, "PUT", "/v1/profiles/p", nil, body)
-		if live.KindOf(err) != live.Invalid || err.Error() != "request body, field "+field+": must be stated" {
+		if api.KindOf(err) != api.Invalid || err.Error() != "request body, field "+field+": must be stated" {
 			t.Errorf("without %s: %v", field, err)
 		}
 	}
@@ -277,7 +278,7 @@ func TestListenReplacesOnlyDeadSockets(t *testing.T) {
 func TestNoDaemonIsOneSentence(t *testing.T) {
 	c := NewClient(filepath.Join(t.TempDir(), "none"))
 	_, err := c.Status(context.Background())
-	if live.KindOf(err) != live.Unavailable || !strings.Contains(err.Error(), "bellows up") {
+	if api.KindOf(err) != api.Unavailable || !strings.Contains(err.Error(), "bellows up") {
 		t.Errorf("%v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // The client sends nothing to a socket on which another user listens, regardless of the socket's name.
@@ -62,9 +62,9 @@ func TestStrangerOnTheSocket(t *testing.T) {
 		}
 	}()
 	_, err = NewClient(socket).Submit(context.Background(), Submission{Env: []string{"TOKEN=secret"}, Dir: "/"})
-	if live.KindOf(err) != live.Denied ||
+	if api.KindOf(err) != api.Denied ||
 		!strings.HasSuffix(err.Error(), "user 12345 listens there, and is neither root nor you; nothing was sent") {
-		t.Errorf("%v: %v", live.KindOf(err), err)
+		t.Errorf("%v: %v", api.KindOf(err), err)
 	}
 	if n := <-heard; n != 0 {
 		t.Errorf("the stranger heard %d bytes", n)
@@ -85,8 +85,8 @@ func TestSubmitToDaemonThatHangs(t *testing.T) {
 	}
 	c.patience = 50 * time.Millisecond
 	_, err = c.Submit(context.Background(), Submission{Dir: "/"})
-	if want := "has not answered for 50ms; it may have accepted the job: `bellows ps` shows it then"; live.KindOf(
-		err) != live.Unavailable || !strings.HasSuffix(err.Error(), want) {
-		t.Errorf("%v: %v", live.KindOf(err), err)
+	if want := "has not answered for 50ms; it may have accepted the job: `bellows ps` shows it then"; api.KindOf(
+		err) != api.Unavailable || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v: %v", api.KindOf(err), err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/kept"
 )
 
@@ -41,9 +41,9 @@ func (t *texts) answer(c *caller, answer any, write func(text []byte)) (ok bool,
 	defer t.buffers.Put(text)
 	text.Reset()
 	switch a := answer.(type) {
-	case live.Job:
+	case api.Job:
 		err = t.put(text, c, &a, true)
-	case []live.Job:
+	case []api.Job:
 		err = t.putAll(text, c, a)
 	default:
 		return false, nil
@@ -55,7 +55,7 @@ func (t *texts) answer(c *caller, answer any, write func(text []byte)) (ok bool,
 	return true, err
 }
 
-func (t *texts) putAll(to *bytes.Buffer, c *caller, jobs []live.Job) error {
+func (t *texts) putAll(to *bytes.Buffer, c *caller, jobs []api.Job) error {
 	if jobs == nil {
 		to.WriteString("null")
 		return nil
@@ -74,8 +74,8 @@ func (t *texts) putAll(to *bytes.Buffer, c *caller, jobs []live.Job) error {
 }
 
 // put writes a job as c may see it.
-func (t *texts) put(to *bytes.Buffer, c *caller, j *live.Job, whole bool) error {
-	key := textKey{j.ID, j.Version, whole, !c.owns(live.Owner{UID: j.UID, Name: j.Owner})}
+func (t *texts) put(to *bytes.Buffer, c *caller, j *api.Job, whole bool) error {
+	key := textKey{j.ID, j.Version, whole, !c.owns(api.Owner{UID: j.UID, Name: j.Owner})}
 	if key.version != 0 {
 		if text, ok := t.kept.Get(key); ok {
 			to.Write(text)
@@ -114,7 +114,7 @@ type updates struct {
 type updateKey struct {
 	from, to int64
 	all      bool // for an operator
-	owner    live.Owner
+	owner    api.Owner
 }
 
 // eventTexts are events, and when they were written.
@@ -130,10 +130,10 @@ func newUpdates() updates { return updates{kept.New[updateKey, eventTexts](updat
 
 // texts returns the events of an update that leads from a revision on, as c may see it. What follows from the time is
 // at most watchPace old.
-func (u *updates) texts(c *caller, from int64, up live.Update) ([][]byte, error) {
+func (u *updates) texts(c *caller, from int64, up api.Update) ([][]byte, error) {
 	key := updateKey{from: from, to: up.Revision, all: c.operator}
 	if !c.operator {
-		key.owner = live.OwnerOf(c.Credentials)
+		key.owner = api.OwnerOf(c.Credentials)
 	}
 	now := time.Now()
 	if known, ok := u.kept.Get(key); ok && now.Sub(known.at) < watchPace {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // viewers are callers who see different things of jobs of ada.
@@ -32,7 +32,7 @@ func TestTextsAreThoseOfTheCaller(t *testing.T) {
 			other := job
 			other.ID, other.UID, other.Owner = 2, 2000, "bob"
 			for name, c := range viewers() {
-				for _, answer := range []any{job, []live.Job{job, other}, []live.Job{}, []live.Job(nil)} {
+				for _, answer := range []any{job, []api.Job{job, other}, []api.Job{}, []api.Job(nil)} {
 					if version == 0 { // It may change without another version.
 						job.Detail = fmt.Sprint(round)
 					}
@@ -51,7 +51,7 @@ func TestTextsAreThoseOfTheCaller(t *testing.T) {
 			}
 		}
 	}
-	if ok, _ := kept.answer(viewers()["owner"], []live.Task{}, nil); ok {
+	if ok, _ := kept.answer(viewers()["owner"], []api.Task{}, nil); ok {
 		t.Error("tasks are not jobs")
 	}
 }
@@ -60,7 +60,7 @@ func TestTextsAreThoseOfTheCaller(t *testing.T) {
 func TestUpdatesAreWrittenOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := newUpdates()
-		up := live.Update{Revision: 9, Jobs: []live.Job{jobOf(1, "secret", 1)}}
+		up := api.Update{Revision: 9, Jobs: []api.Job{jobOf(1, "secret", 1)}}
 		first := map[string][][]byte{}
 		for round := range 2 {
 			for name, c := range viewers() {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -162,7 +162,7 @@ func (s *Server) tokenOperations(a *operations) {
 		func(ctx context.Context, in *TokenPath) (*struct{}, error) {
 			t, err := s.tokens.store.Token(ctx, in.Token)
 			if errors.Is(err, store.ErrNotFound) || err == nil && !callerOf(ctx).owns(ownerOf(&t)) {
-				return nil, live.Errorf(live.NotFound, "token %d: you have no such token; `bellows token list` lists yours",
+				return nil, api.Errorf(api.NotFound, "token %d: you have no such token; `bellows token list` lists yours",
 					in.Token)
 			}
 			if err == nil {
@@ -176,31 +176,31 @@ func (s *Server) tokenOperations(a *operations) {
 }
 
 // ownerOf returns the user to whom a token belongs.
-func ownerOf(t *store.Token) live.Owner { return live.Owner{UID: t.UID, Name: t.User} }
+func ownerOf(t *store.Token) api.Owner { return api.Owner{UID: t.UID, Name: t.User} }
 
 // createToken creates a token that a caller requests.
 func (s *Server) createToken(ctx context.Context, g *guard, by *caller, n *NewToken) (IssuedToken, error) {
 	of, operates := by.Credentials, by.operator
 	if n.User != "" && n.User != by.User {
 		if by.UID != 0 {
-			return IssuedToken{}, live.Errorf(live.Denied, "user %s: only root creates tokens for other users", n.User)
+			return IssuedToken{}, api.Errorf(api.Denied, "user %s: only root creates tokens for other users", n.User)
 		}
 		var err error
 		if of, err = s.tokens.named(n.User); err != nil {
-			return IssuedToken{}, live.Errorf(live.Invalid, "user %s: cannot be found on this machine: %w", n.User, err)
+			return IssuedToken{}, api.Errorf(api.Invalid, "user %s: cannot be found on this machine: %w", n.User, err)
 		}
 		operates = g.operates(&of)
 	}
 	switch {
 	case of.User == "":
 		return IssuedToken{},
-			live.Errorf(live.Invalid, "user %d: has no name on this machine, and a token belongs to a user with a name", of.UID)
+			api.Errorf(api.Invalid, "user %d: has no name on this machine, and a token belongs to a user with a name", of.UID)
 	case n.Scope == noScope:
-		return IssuedToken{}, live.Errorf(live.Invalid, "scope: must be one of %s", strings.Join(ScopeNames(), ", "))
+		return IssuedToken{}, api.Errorf(api.Invalid, "scope: must be one of %s", strings.Join(ScopeNames(), ", "))
 	case n.Scope == AdminScope && !operates:
-		return IssuedToken{}, live.Errorf(live.Denied, "scope admin: %s is no operator: must be read or submit", of.User)
+		return IssuedToken{}, api.Errorf(api.Denied, "scope admin: %s is no operator: must be read or submit", of.User)
 	case n.Lifetime < LeastLifetime || n.Lifetime > MostLifetime:
-		return IssuedToken{}, live.Errorf(live.Invalid, "lifetime %v: must be from %v to %v", n.Lifetime, LeastLifetime,
+		return IssuedToken{}, api.Errorf(api.Invalid, "lifetime %v: must be from %v to %v", n.Lifetime, LeastLifetime,
 			MostLifetime)
 	}
 	now := time.Now()
@@ -230,7 +230,7 @@ func (k *tokens) add(ctx context.Context, t *store.Token) error {
 		}
 	}
 	if n >= mostTokens {
-		return live.Errorf(live.Conflict,
+		return api.Errorf(api.Conflict,
 			"user %s: has %d tokens that are valid, which is the most: revoke one with `bellows token revoke`", t.User, n)
 	}
 	t.ID, err = k.store.AddToken(ctx, *t)

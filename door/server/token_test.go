@@ -19,7 +19,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -149,8 +149,8 @@ func TestEveryOperationByToken(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			var refusal *httptest.ResponseRecorder
-			ended := live.Job{Ended: true, Stages: []live.Stage{{Stage: cluster.Stage{Tasks: 1}}},
-				Tasks: []live.Task{{Task: cluster.TaskID{Job: 1}, Run: 1}}}
+			ended := api.Job{Ended: true, Stages: []api.Stage{{Stage: cluster.Stage{Tasks: 1}}},
+				Tasks: []api.Task{{Task: cluster.TaskID{Job: 1}, Run: 1}}}
 			s, _, stored := guardedServer(t, ended)
 			for _, p := range everyPresented() {
 				s.tokens.account = usual().of
@@ -193,7 +193,7 @@ func TestEveryOperationByToken(t *testing.T) {
 
 // What needs another scope, or the socket, is said in one sentence.
 func TestScopesAreNamed(t *testing.T) {
-	s, _, stored := guardedServer(t, live.Job{})
+	s, _, stored := guardedServer(t, api.Job{})
 	s.tokens.account = usual().of
 	token := stored.issue(store.Token{UID: 1000, User: "ada", Scope: "read"})
 	for _, tt := range []struct{ method, path, want string }{
@@ -201,9 +201,9 @@ func TestScopesAreNamed(t *testing.T) {
 		{"POST", "/v1/shutdown", "shutdown: needs a token of scope admin, and this one has scope read"},
 		{"GET", "/v1/tokens", "tokens: needs the unix socket of the daemon, and is not possible over the network"},
 	} {
-		var e live.Error
+		var e api.Error
 		answer := present(s, operation{method: tt.method, path: tt.path}, token)
-		if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil || e.Kind != live.Denied || e.Message != tt.want {
+		if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil || e.Kind != api.Denied || e.Message != tt.want {
 			t.Errorf("%s %s: %s, want %s", tt.method, tt.path, answer.Body, tt.want)
 		}
 	}
@@ -213,7 +213,7 @@ func TestScopesAreNamed(t *testing.T) {
 // without one.
 func TestNothingWithoutAToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _, stored := guardedServer(t, live.Job{})
+		s, _, stored := guardedServer(t, api.Job{})
 		s.tokens.account = usual().of
 		token := stored.issue(store.Token{UID: 1000, User: "ada", Scope: "read"})
 		for _, path := range []string{"/openapi.json", "/metrics", "/", "/v1/nothing"} {
@@ -238,7 +238,7 @@ func TestNothingWithoutAToken(t *testing.T) {
 // The log says why, once a second, and has no token.
 func TestRefusalsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _, stored := guardedServer(t, live.Job{})
+		s, _, stored := guardedServer(t, api.Job{})
 		s.tokens.account = usual().of
 		var log strings.Builder
 		s.tokens.log = slog.New(slog.NewTextHandler(&log, nil))
@@ -286,7 +286,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 // The last use of a token is recorded, not more often than once an hour.
 func TestUseIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _, stored := guardedServer(t, live.Job{})
+		s, _, stored := guardedServer(t, api.Job{})
 		s.tokens.account = usual().of
 		token := stored.issue(store.Token{UID: 1000, User: "ada", Scope: "read",
 			Expires: timeline.Time(time.Now().Add(9 * time.Hour).UnixNano())})
@@ -387,7 +387,7 @@ func TestTokenEndsUnderAWatch(t *testing.T) {
 						}
 						continue
 					}
-					if live.KindOf(err) != live.NoToken {
+					if api.KindOf(err) != api.NoToken {
 						t.Errorf("then %+v, %v", u, err)
 					}
 				}
@@ -404,18 +404,18 @@ func TestTokenEndsUnderAWatch(t *testing.T) {
 func TestTokenEndsUnderARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newFake()
-		d.jobs[1] = live.Job{ID: 1, UID: 1000, Owner: "ada"}
+		d.jobs[1] = api.Job{ID: 1, UID: 1000, Owner: "ada"}
 		file := filepath.Join(t.TempDir(), "stdout")
 		if err := os.WriteFile(file, []byte("some"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		d.logs = []live.LogFile{{Task: cluster.TaskID{Job: 1}, Run: 1, Stdout: file}}
+		d.logs = []api.LogFile{{Task: cluster.TaskID{Job: 1}, Run: 1, Stdout: file}}
 		client, s, stored := overNetwork(t, d, usual())
 		token := stored.issue(store.Token{UID: 1000, User: "ada", Scope: "read"})
 		id, _, _ := parseToken(token)
 		var all sync.WaitGroup
 		all.Go(func() {
-			if _, err := client(token).Wait(t.Context(), 1); live.KindOf(err) != live.NoToken ||
+			if _, err := client(token).Wait(t.Context(), 1); api.KindOf(err) != api.NoToken ||
 				!strings.Contains(err.Error(), "a revoked token") {
 				t.Errorf("who waits gets %v", err)
 			}
@@ -455,7 +455,7 @@ func TestSilentConnection(t *testing.T) {
 
 // Who may create which token, and what is refused.
 func TestCreateToken(t *testing.T) {
-	s, _, stored := guardedServer(t, live.Job{})
+	s, _, stored := guardedServer(t, api.Job{})
 	s.tokens.named = usual().named
 	create := func(uid uint32, name, body string, groups ...uint32) *httptest.ResponseRecorder {
 		return askAs(s.http.Handler, operation{method: "POST", path: "/v1/tokens", body: body}, "", uid, name, groups)
@@ -513,7 +513,7 @@ func TestCreateToken(t *testing.T) {
 
 // A token that is not one's own is not there; operators see and revoke all.
 func TestOthersTokens(t *testing.T) {
-	s, _, stored := guardedServer(t, live.Job{})
+	s, _, stored := guardedServer(t, api.Job{})
 	list := operation{method: "GET", path: "/v1/tokens"}
 	if text := askAs(s.http.Handler, list, "", 1000, "eve", nil).Body.String(); strings.TrimSpace(text) != "null" {
 		t.Errorf("who has got the uid of ada sees %s", text)

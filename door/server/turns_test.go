@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // However many requests of one user wait, that of another user is next.
@@ -91,7 +91,7 @@ func TestPlaces(t *testing.T) {
 func TestExplainingTakesTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &slowToExplain{fake: newFake(), let: make(chan struct{}), asked: make(chan cluster.JobID, 100)}
-		f.jobs[1], f.jobs[2] = live.Job{ID: 1, UID: 1000, Owner: "ada"}, live.Job{ID: 2, UID: 2000, Owner: "bob"}
+		f.jobs[1], f.jobs[2] = api.Job{ID: 1, UID: 1000, Owner: "ada"}, api.Job{ID: 2, UID: 2000, Owner: "bob"}
 		s := &Server{driver: f}
 		ask := func(uid uint32, id cluster.JobID) {
 			ctx := context.WithValue(t.Context(), callerKey{}, &caller{Credentials: cluster.Credentials{UID: uid}})
@@ -120,7 +120,7 @@ type slowToExplain struct {
 	asked chan cluster.JobID
 }
 
-func (f *slowToExplain) Explain(ctx context.Context, id cluster.JobID) (live.Explanation, error) {
+func (f *slowToExplain) Explain(ctx context.Context, id cluster.JobID) (api.Explanation, error) {
 	f.asked <- id
 	<-f.let
 	return f.fake.Explain(ctx, id)

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // Whoever watches gets an update at once, and then at most one per watchPace: what changes meanwhile is in the next
@@ -27,9 +27,9 @@ type events struct{ Body func(*eventStream) }
 
 // Machine is the state of the daemon and its nodes, and what the containers use.
 type Machine struct {
-	Status Status      `json:"status"`
-	At     time.Time   `json:"at" doc:"when the containers were measured"`
-	Tasks  []live.Task `json:"tasks,omitempty" doc:"the tasks that have a container, with usage"`
+	Status Status     `json:"status"`
+	At     time.Time  `json:"at" doc:"when the containers were measured"`
+	Tasks  []api.Task `json:"tasks,omitempty" doc:"the tasks that have a container, with usage"`
 }
 
 // Dropped is the data of the last event of a watch that the server ends.
@@ -47,7 +47,7 @@ func (s *Server) watch(a *operations) {
 		}) (*events, error) {
 			uid := callerOf(ctx).UID
 			if most := s.watchers.enter(uid); most > 0 {
-				return nil, live.Errorf(live.Unavailable,
+				return nil, api.Errorf(api.Unavailable,
 					"watch: %d connections watch already, which is the most; try again later", most)
 			}
 			return &events{func(to *eventStream) {
@@ -110,10 +110,10 @@ func (s *Server) follow(ctx context.Context, to *watching, from int64) {
 
 // changes waits for changes since a revision. Now and then it sends the state of the machine, if the client wants it,
 // or a comment.
-func (s *Server) changes(ctx context.Context, to *watching, from int64) (live.Update, error) {
+func (s *Server) changes(ctx context.Context, to *watching, from int64) (api.Update, error) {
 	for ctx.Err() == nil {
 		if err := s.sendMachine(ctx, to); err != nil {
-			return live.Update{}, err
+			return api.Update{}, err
 		}
 		within, cancel := context.WithTimeout(ctx, to.wait())
 		u, err := s.driver.Changes(within, from)
@@ -128,7 +128,7 @@ func (s *Server) changes(ctx context.Context, to *watching, from int64) (live.Up
 			return u, err
 		}
 	}
-	return live.Update{}, ctx.Err()
+	return api.Update{}, ctx.Err()
 }
 
 // sendMachine sends the state of the machine if that is due.
@@ -153,14 +153,14 @@ func nextMachine(now time.Time) time.Time {
 }
 
 // parts divides an update into parts of at most inEvent jobs and tasks. A job with many tasks is in several.
-func parts(u live.Update) (all []live.Update) {
-	part, room := live.Update{Revision: u.Revision, Snapshot: u.Snapshot}, inEvent
+func parts(u api.Update) (all []api.Update) {
+	part, room := api.Update{Revision: u.Revision, Snapshot: u.Snapshot}, inEvent
 	for _, j := range u.Jobs {
 		for left, first := j.Tasks, true; first || len(left) > 0; first = false {
 			if room <= 0 {
 				part.More = true
 				all = append(all, part)
-				part, room = live.Update{Revision: u.Revision}, inEvent
+				part, room = api.Update{Revision: u.Revision}, inEvent
 			}
 			n := min(len(left), room)
 			j.Tasks, left = left[:n:n], left[n:]

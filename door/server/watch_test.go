@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // pipes is a listener for connections within the process, so that a test in a bubble has its time.
@@ -125,7 +125,7 @@ func (s *served) watch(t *testing.T, query string) io.ReadCloser {
 type changing struct {
 	*fake
 	mu        sync.Mutex
-	updates   []live.Update
+	updates   []api.Update
 	forgotten int64
 	newer     chan struct{}
 }
@@ -133,10 +133,10 @@ type changing struct {
 func newChanging() *changing { return &changing{fake: newFake(), newer: make(chan struct{})} }
 
 // change makes an update of jobs.
-func (c *changing) change(jobs ...live.Job) {
+func (c *changing) change(jobs ...api.Job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.updates = append(c.updates, live.Update{Revision: int64(len(c.updates)) + 1, Jobs: jobs})
+	c.updates = append(c.updates, api.Update{Revision: int64(len(c.updates)) + 1, Jobs: jobs})
 	close(c.newer)
 	c.newer = make(chan struct{})
 }
@@ -148,18 +148,18 @@ func (c *changing) forget() {
 }
 
 // now returns the jobs that have not ended.
-func (c *changing) now() map[cluster.JobID]live.Job {
-	jobs := map[cluster.JobID]live.Job{}
+func (c *changing) now() map[cluster.JobID]api.Job {
+	jobs := map[cluster.JobID]api.Job{}
 	for i := range c.updates {
 		c.updates[i].Apply(jobs)
 	}
 	return jobs
 }
 
-func (c *changing) Changes(ctx context.Context, from int64) (live.Update, error) {
+func (c *changing) Changes(ctx context.Context, from int64) (api.Update, error) {
 	for {
 		c.mu.Lock()
-		u, newer := live.Update{Revision: int64(len(c.updates))}, c.newer
+		u, newer := api.Update{Revision: int64(len(c.updates))}, c.newer
 		if u.Snapshot = from < max(1, c.forgotten) || from > u.Revision; u.Snapshot {
 			for _, j := range c.now() {
 				u.Jobs = append(u.Jobs, j)
@@ -176,16 +176,16 @@ func (c *changing) Changes(ctx context.Context, from int64) (live.Update, error)
 		select {
 		case <-newer:
 		case <-ctx.Done():
-			return live.Update{}, ctx.Err()
+			return api.Update{}, ctx.Err()
 		}
 	}
 }
 
 // jobOf returns a job with changed tasks.
-func jobOf(id cluster.JobID, name string, tasks ...int32) live.Job {
-	j := live.Job{ID: id, Name: name, Owner: "ada", UID: 1000, Status: cluster.StatusRunning, TaskCount: 5000}
+func jobOf(id cluster.JobID, name string, tasks ...int32) api.Job {
+	j := api.Job{ID: id, Name: name, Owner: "ada", UID: 1000, Status: cluster.StatusRunning, TaskCount: 5000}
 	for _, index := range tasks {
-		j.Tasks = append(j.Tasks, live.Task{Task: cluster.TaskID{Job: id, Index: index}, Run: 1, Detail: name})
+		j.Tasks = append(j.Tasks, api.Task{Task: cluster.TaskID{Job: id, Index: index}, Run: 1, Detail: name})
 	}
 	return j
 }
@@ -215,7 +215,7 @@ func TestWatchResumes(t *testing.T) {
 				return 300 + random.IntN(3000)
 			})
 			ctx, cancel := context.WithCancel(t.Context())
-			jobs := map[cluster.JobID]live.Job{}
+			jobs := map[cluster.JobID]api.Job{}
 			revision := int64(0)
 			var watcher sync.WaitGroup
 			watcher.Go(func() {
@@ -362,7 +362,7 @@ func TestSlowWatchers(t *testing.T) {
 		}
 		synctest.Wait()
 		for u, err := range s.client(func() int { return 1 << 30 }).Watch(t.Context(), 0) {
-			if live.KindOf(err) != live.Unavailable {
+			if api.KindOf(err) != api.Unavailable {
 				t.Errorf("one more watcher gets %+v, %v", u, err)
 			}
 		}
@@ -393,10 +393,10 @@ func TestPartsOfUpdates(t *testing.T) {
 	for i := range int32(2500) {
 		tasks = append(tasks, i)
 	}
-	whole := live.Update{Revision: 9, Snapshot: true, Jobs: []live.Job{jobOf(1, "few", 1, 2), jobOf(2, "many", tasks...),
+	whole := api.Update{Revision: 9, Snapshot: true, Jobs: []api.Job{jobOf(1, "few", 1, 2), jobOf(2, "many", tasks...),
 		jobOf(3, "none")}}
 	all := parts(whole)
-	jobs, want := map[cluster.JobID]live.Job{7: {}}, map[cluster.JobID]live.Job{}
+	jobs, want := map[cluster.JobID]api.Job{7: {}}, map[cluster.JobID]api.Job{}
 	for i, part := range all {
 		n := len(part.Jobs)
 		for _, j := range part.Jobs {
@@ -412,7 +412,7 @@ func TestPartsOfUpdates(t *testing.T) {
 	if text, _ := json.Marshal(want); !bytes.Equal(got, text) || len(all) != 3 {
 		t.Errorf("%d parts are %.300s, want %.300s", len(all), got, text)
 	}
-	if none := parts(live.Update{Revision: 9, Snapshot: true}); len(none) != 1 || none[0].More || !none[0].Snapshot {
+	if none := parts(api.Update{Revision: 9, Snapshot: true}); len(none) != 1 || none[0].More || !none[0].Snapshot {
 		t.Errorf("nothing is %+v", none)
 	}
 }
@@ -448,7 +448,7 @@ func TestWatchersSeeNoNamesOfOthers(t *testing.T) {
 func TestWatchMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newChanging()
-		d.tasks = []live.Task{{Task: cluster.TaskID{Job: 1}, Owner: live.Owner{UID: 1000, Name: "ada"}, Run: 1,
+		d.tasks = []api.Task{{Task: cluster.TaskID{Job: 1}, Owner: api.Owner{UID: 1000, Name: "ada"}, Run: 1,
 			Detail: "secret", Usage: &cluster.Reading{Anonymous: new(int64(5)), Why: "secret"}}}
 		d.change(jobOf(1, "first"))
 		for _, user := range []struct {

@@ -6,6 +6,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // Daemon identifies the process that answers, and its settings.
@@ -47,7 +48,7 @@ func (c Configuration) Shown() *Configuration {
 // Status is a daemon and the machine it manages.
 type Status struct {
 	Daemon
-	live.Status
+	api.ClusterStatus
 }
 
 // Submission is a job to run.

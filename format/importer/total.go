@@ -1,8 +1,6 @@
 package importer
 
-import (
-	"github.com/bellows-rm/bellows/format/workload"
-)
+import "github.com/bellows-rm/bellows/format/workload"
 
 // Limits for all files of an import together, after unpacking. A packed file of some kilobytes can unpack to any size;
 // each job takes about a kilobyte of memory.

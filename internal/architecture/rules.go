@@ -64,6 +64,8 @@ var narrower = []folder{
 		"an order of jobs serves every policy, and knows none"},
 	{"sim/sweep", nil,
 		"many runs in a fixed order, whatever is run"},
+	{"live/api", []string{"core/resource", "core/timeline", "core/cluster"},
+		"who only reads what a daemon shows needs no driver"},
 	{"live/kept", nil,
 		"a cache needs no knowledge of what it keeps"},
 	{"live/drive", []string{"core"},

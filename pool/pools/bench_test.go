@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/executor"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // BenchmarkStep measures one look at the sizes of pools: of a pool with 112 executors, all of which have registered,
@@ -28,17 +28,17 @@ func BenchmarkStep(b *testing.B) {
 	defer p.Close()
 	p.begin.Do(func() {}) // Nothing looks but the benchmark.
 	const executors = 112
-	if _, err := p.Put(b.Context(), ada, live.OwnerOf(ada), Spec{Name: "p", Command: []string{"/worker"}, Dir: "/",
+	if _, err := p.Put(b.Context(), ada, api.OwnerOf(ada), Spec{Name: "p", Command: []string{"/worker"}, Dir: "/",
 		Min: executors, Max: executors, CPU: resource.Core, Memory: resource.MiB}); err != nil {
 		b.Fatal(err)
 	}
 	h := p.all()[0]
 	h.record.Launched = executors
-	all := live.Update{Snapshot: true}
+	all := api.Update{Snapshot: true}
 	for number := 1; number <= executors; number++ {
-		job := live.Job{ID: cluster.JobID(number), Name: fmt.Sprintf("p executor %d", number), App: "pool/p", UID: ada.UID,
-			Owner: live.OwnerOf(ada).Name, Started: time.Unix(1, 0)}
-		job.Tasks = []live.Task{{State: live.TaskRunning, Grant: live.Grant{CPUMillicores: 1000}}}
+		job := api.Job{ID: cluster.JobID(number), Name: fmt.Sprintf("p executor %d", number), App: "pool/p", UID: ada.UID,
+			Owner: api.OwnerOf(ada).Name, Started: time.Unix(1, 0)}
+		job.Tasks = []api.Task{{State: api.TaskRunning, Grant: api.Grant{CPUMillicores: 1000}}}
 		all.Jobs = append(all.Jobs, job)
 		h.executors[number] = &launched{number: number}
 		if _, err := h.pool.Register(b.Context(),
@@ -47,8 +47,8 @@ func BenchmarkStep(b *testing.B) {
 		}
 	}
 	for id := range cluster.JobID(10_000) {
-		job := live.Job{ID: 1000 + id, UID: 1, Owner: "bob",
-			Stages: []live.Stage{{Stage: cluster.Stage{Tasks: 1, Ideal: cores(1)}, Startable: 1}}}
+		job := api.Job{ID: 1000 + id, UID: 1, Owner: "bob",
+			Stages: []api.Stage{{Stage: cluster.Stage{Tasks: 1, Ideal: cores(1)}, Startable: 1}}}
 		all.Jobs = append(all.Jobs, job)
 	}
 	p.learn(&all)

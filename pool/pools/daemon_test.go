@@ -31,6 +31,7 @@ import (
 	"github.com/bellows-rm/bellows/door/daemon"
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/node/agent"
 	"github.com/bellows-rm/bellows/pool"
 	"github.com/bellows-rm/bellows/pool/pools"
@@ -153,7 +154,7 @@ func beDaemon(dir string) error {
 // handler answers as the API does, as far as the test needs it.
 func handler(all *pools.Pools) http.Handler {
 	ref := func(r *http.Request) pools.Ref {
-		of := live.OwnerOf(ownerOf(r.PathValue("pool")))
+		of := api.OwnerOf(ownerOf(r.PathValue("pool")))
 		return pools.Ref{UID: of.UID, User: of.Name, Name: r.PathValue("pool")}
 	}
 	mux := http.NewServeMux()
@@ -164,13 +165,13 @@ func handler(all *pools.Pools) http.Handler {
 			_, err = all.Put(r.Context(), ownerOf(s.Name), ref(r).Owner(), s)
 		}
 		if err != nil {
-			http.Error(w, err.Error(), cmp.Or(live.KindOf(err).Status(), http.StatusInternalServerError))
+			http.Error(w, err.Error(), cmp.Or(api.KindOf(err).Status(), http.StatusInternalServerError))
 		}
 	})
 	mux.HandleFunc("GET /v1/pools/{pool}", func(w http.ResponseWriter, r *http.Request) {
 		d, err := all.Detail(r.Context(), ref(r))
 		if err != nil {
-			http.Error(w, err.Error(), cmp.Or(live.KindOf(err).Status(), http.StatusInternalServerError))
+			http.Error(w, err.Error(), cmp.Or(api.KindOf(err).Status(), http.StatusInternalServerError))
 			return
 		}
 		_ = json.NewEncoder(w).Encode(d)
@@ -178,7 +179,7 @@ func handler(all *pools.Pools) http.Handler {
 	mux.HandleFunc("/v1/pools/{pool}/", func(w http.ResponseWriter, r *http.Request) {
 		h, err := all.Handler(ref(r))
 		if err != nil {
-			http.Error(w, err.Error(), cmp.Or(live.KindOf(err).Status(), http.StatusInternalServerError))
+			http.Error(w, err.Error(), cmp.Or(api.KindOf(err).Status(), http.StatusInternalServerError))
 			return
 		}
 		http.StripPrefix("/v1/pools/"+r.PathValue("pool"), h).ServeHTTP(w, r)

@@ -11,6 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // launched is an executor whose job has not ended.
@@ -64,7 +65,7 @@ func (p *Pools) submit(r *record, first, n int) (id cluster.JobID, accepted int,
 	}
 	for ; n > 0; n /= 2 {
 		id, accepted, err = p.config.Jobs.SubmitAll(live.Hurried(p.ctx), r.As, live.Key{}, p.submissions(r, first, n))
-		if live.KindOf(err) != live.OverQuota {
+		if api.KindOf(err) != api.OverQuota {
 			break
 		}
 	}
@@ -189,7 +190,7 @@ func (p *Pools) followJobs() {
 }
 
 // learn learns what has changed about the jobs of the machine.
-func (p *Pools) learn(u *live.Update) {
+func (p *Pools) learn(u *api.Update) {
 	u.Apply(p.jobs)
 	if u.Snapshot {
 		clear(p.uses)
@@ -210,7 +211,7 @@ func (p *Pools) learn(u *live.Update) {
 }
 
 // see learns of a job, which may be an executor.
-func (p *Pools) see(j *live.Job) {
+func (p *Pools) see(j *api.Job) {
 	h, number := p.executorOf(j)
 	if h == nil {
 		return
@@ -238,7 +239,7 @@ func (p *Pools) see(j *live.Job) {
 }
 
 // executorOf returns the pool and the number of the executor that a job is; no pool if the job is not an executor.
-func (p *Pools) executorOf(j *live.Job) (h *held, number int) {
+func (p *Pools) executorOf(j *api.Job) (h *held, number int) {
 	name, ok := strings.CutPrefix(j.App, appPrefix)
 	if !ok {
 		return nil, 0
@@ -265,8 +266,8 @@ func (p *Pools) seeMissing() {
 				p.mu.Lock()
 				defer p.mu.Unlock()
 				switch {
-				case live.KindOf(err) == live.NotFound:
-					p.ended(h, l, &live.Job{ID: id, Status: cluster.StatusCancelled})
+				case api.KindOf(err) == api.NotFound:
+					p.ended(h, l, &api.Job{ID: id, Status: cluster.StatusCancelled})
 				case err == nil && j.Ended:
 					p.see(&j)
 				}
@@ -278,7 +279,7 @@ func (p *Pools) seeMissing() {
 
 // ended handles the end of an executor. One that soon ended by itself, without having run a task, delays further
 // launches.
-func (p *Pools) ended(h *held, l *launched, j *live.Job) {
+func (p *Pools) ended(h *held, l *launched, j *api.Job) {
 	if h.executors[l.number] != l {
 		return
 	}
@@ -298,7 +299,7 @@ func (p *Pools) ended(h *held, l *launched, j *live.Job) {
 }
 
 // howEnded says how the process of an executor has ended; empty if it ended by itself, without a failure.
-func howEnded(j *live.Job) string {
+func howEnded(j *api.Job) string {
 	how := j.Detail
 	if task, rest, found := strings.Cut(how, ": "); found && strings.HasPrefix(task, "task ") {
 		how = rest

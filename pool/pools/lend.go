@@ -7,7 +7,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // lendsAfter is how long an executor must have run nothing before it lends its cores: one that is between two tasks
@@ -75,7 +75,7 @@ func (p *Pools) lacking(h *held) resource.Amount {
 // lendsCores reports whether a job lends its cores because it has nothing to do, as far as the driver has said.
 func (p *Pools) lendsCores(id cluster.JobID) bool {
 	j := p.jobs[id]
-	return slices.ContainsFunc(j.Tasks, func(t live.Task) bool { return t.State != live.TaskEnded && t.Lends })
+	return slices.ContainsFunc(j.Tasks, func(t api.Task) bool { return t.State != api.TaskEnded && t.Lends })
 }
 
 // lends decides which executors of one pool lend, adds the jobs to report to the driver, and returns when time alone

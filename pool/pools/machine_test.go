@@ -21,6 +21,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
 )
 
@@ -59,7 +60,7 @@ type machine struct {
 
 // running is a job of the machine.
 type running struct {
-	live.Job
+	api.Job
 	env      map[string]string
 	revision int64
 	end      context.CancelFunc // of its program
@@ -146,10 +147,10 @@ func (m *machine) SubmitAll(_ context.Context, by cluster.Credentials, _ live.Ke
 
 func (m *machine) add(by cluster.Credentials, s *live.Submission) cluster.JobID {
 	m.last++
-	o := live.OwnerOf(by)
-	j := &running{Job: live.Job{ID: m.last, Name: s.Job.Name, App: s.Job.App, UID: o.UID, Owner: o.Name,
+	o := api.OwnerOf(by)
+	j := &running{Job: api.Job{ID: m.last, Name: s.Job.Name, App: s.Job.App, UID: o.UID, Owner: o.Name,
 		Status: cluster.StatusPending, Waiting: "no node has room"}, env: s.Job.Stages[0].Env}
-	j.Stages = []live.Stage{{Stage: cluster.Stage{Tasks: 1, Ideal: s.Job.Stages[0].Ideal}, Pending: 1, Startable: 1}}
+	j.Stages = []api.Stage{{Stage: cluster.Stage{Tasks: 1, Ideal: s.Job.Stages[0].Ideal}, Pending: 1, Startable: 1}}
 	m.jobs[j.ID] = j
 	m.touch(j)
 	return j.ID
@@ -181,19 +182,19 @@ func (m *machine) startSome() {
 		j.Status, j.Started, j.Waiting = cluster.StatusRunning, time.Now(), ""
 		j.Stages = slices.Clone(j.Stages) // Whoever follows the jobs has the former ones.
 		j.Stages[0].Pending, j.Stages[0].Startable = 0, 0
-		j.Tasks = []live.Task{{Task: cluster.TaskID{Job: id}, Run: 1, State: live.TaskRunning,
-			Grant: live.Grant{CPUMillicores: 1000, MemoryBytes: int64(resource.MiB)}}}
+		j.Tasks = []api.Task{{Task: cluster.TaskID{Job: id}, Run: 1, State: api.TaskRunning,
+			Grant: api.Grant{CPUMillicores: 1000, MemoryBytes: int64(resource.MiB)}}}
 		m.touch(j)
 		if strings.HasPrefix(j.App, appPrefix) {
 			var ctx context.Context
 			ctx, j.end = context.WithCancel(context.Background())
-			m.programs.Go(func() { m.run(ctx, j.ID, live.Owner{UID: j.UID, Name: j.Owner}, j.env) })
+			m.programs.Go(func() { m.run(ctx, j.ID, api.Owner{UID: j.UID, Name: j.Owner}, j.env) })
 		}
 	}
 }
 
 // run is an executor.
-func (m *machine) run(ctx context.Context, id cluster.JobID, owner live.Owner, env map[string]string) {
+func (m *machine) run(ctx context.Context, id cluster.JobID, owner api.Owner, env map[string]string) {
 	err := m.execute(ctx, owner, env)
 	switch {
 	case ctx.Err() != nil:
@@ -205,8 +206,8 @@ func (m *machine) run(ctx context.Context, id cluster.JobID, owner live.Owner, e
 	}
 }
 
-func (m *machine) execute(ctx context.Context, owner live.Owner, env map[string]string) error {
-	number, ok := numberOf("p", &live.Job{Name: "p executor " + env[executor.ExecutorVariable]})
+func (m *machine) execute(ctx context.Context, owner api.Owner, env map[string]string) error {
+	number, ok := numberOf("p", &api.Job{Name: "p executor " + env[executor.ExecutorVariable]})
 	secret, err := os.ReadFile(env[executor.SecretVariable])
 	if err != nil || !ok {
 		return errors.Join(err, errors.New("the environment is wrong"))
@@ -231,7 +232,7 @@ func (m *machine) runs(program func(e *process) error) {
 	m.program = program
 }
 
-func (e *process) register(owner live.Owner, name string) (err error) {
+func (e *process) register(owner api.Owner, name string) (err error) {
 	e.mu.Lock()
 	all := e.pools
 	e.mu.Unlock()
@@ -281,9 +282,9 @@ func (m *machine) finish(id cluster.JobID, status cluster.JobStatus, detail stri
 		return
 	}
 	j.Ended, j.Status, j.Detail, j.Finished, j.Tasks = true, status, detail, time.Now(), slices.Clone(j.Tasks)
-	j.Stages = []live.Stage{{}}
+	j.Stages = []api.Stage{{}}
 	for i := range j.Tasks {
-		j.Tasks[i].State = live.TaskEnded
+		j.Tasks[i].State = api.TaskEnded
 	}
 	m.touch(j)
 	m.startSome()
@@ -299,7 +300,7 @@ func (m *machine) Cancel(_ context.Context, _ cluster.Credentials, id cluster.Jo
 	}
 	m.mu.Unlock()
 	if j == nil {
-		return live.Errorf(live.NotFound, "job %d: there is none", id)
+		return api.Errorf(api.NotFound, "job %d: there is none", id)
 	}
 	if !begun {
 		m.finish(id, cluster.StatusCancelled, "")
@@ -323,7 +324,7 @@ func (m *machine) Lend(_ context.Context, ids []cluster.JobID, idle bool) error 
 }
 
 // Jobs implements Jobs.
-func (m *machine) Jobs(context.Context) (all []live.Job, err error) {
+func (m *machine) Jobs(context.Context) (all []api.Job, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
@@ -335,20 +336,20 @@ func (m *machine) Jobs(context.Context) (all []live.Job, err error) {
 }
 
 // Job implements Jobs.
-func (m *machine) Job(_ context.Context, id cluster.JobID, _ bool) (live.Job, error) {
+func (m *machine) Job(_ context.Context, id cluster.JobID, _ bool) (api.Job, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if j := m.jobs[id]; j != nil {
 		return j.Job, nil
 	}
-	return live.Job{}, live.Errorf(live.NotFound, "job %d: there is none", id)
+	return api.Job{}, api.Errorf(api.NotFound, "job %d: there is none", id)
 }
 
 // Changes implements Jobs.
-func (m *machine) Changes(ctx context.Context, from int64) (u live.Update, err error) {
+func (m *machine) Changes(ctx context.Context, from int64) (u api.Update, err error) {
 	for {
 		m.mu.Lock()
-		u = live.Update{Revision: m.revision, Snapshot: from == 0}
+		u = api.Update{Revision: m.revision, Snapshot: from == 0}
 		for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
 			if j := m.jobs[id]; from == 0 && !j.Ended || from > 0 && j.revision > from {
 				u.Jobs = append(u.Jobs, j.Job)
@@ -402,7 +403,7 @@ func (m *machine) put(by cluster.Credentials, change func(*Spec)) Ref {
 	if change != nil {
 		change(&s)
 	}
-	owner := live.OwnerOf(by)
+	owner := api.OwnerOf(by)
 	if _, err := m.pools.Put(m.t.Context(), by, owner, s); err != nil {
 		m.t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
 )
 
@@ -152,7 +152,7 @@ func (p *Pools) adjust(now time.Time, h *held, w *pool.Wanted) (again time.Durat
 }
 
 // room returns how many more executors an owner may have, and why not more.
-func (p *Pools) room(owner live.Owner) (more int, why string) {
+func (p *Pools) room(owner api.Owner) (more int, why string) {
 	most := p.config.MostExecutors
 	if most == 0 {
 		return NoLimit, ""
@@ -270,7 +270,7 @@ func (p *Pools) cancel(h *held, l *launched) {
 	as, id := h.record.As, l.job
 	p.beside.Go(func() {
 		err := p.config.Jobs.Cancel(p.ctx, as, id)
-		if err == nil || live.KindOf(err) == live.Invalid || live.KindOf(err) == live.NotFound { // It ends, or has ended.
+		if err == nil || api.KindOf(err) == api.Invalid || api.KindOf(err) == api.NotFound { // It ends, or has ended.
 			return
 		}
 		p.mu.Lock()
@@ -321,8 +321,8 @@ type place struct{ party, pool int }
 
 // parties returns the owners of pools and of jobs, and where each pool is among them.
 func (p *Pools) parties(all []*held, wanted []pool.Wanted) (parties []party, of []place) {
-	index := map[live.Owner]int{}
-	at := func(o live.Owner) *party {
+	index := map[api.Owner]int{}
+	at := func(o api.Owner) *party {
 		i, known := index[o]
 		if !known {
 			i = len(parties)
@@ -356,7 +356,7 @@ func (p *Pools) parties(all []*held, wanted []pool.Wanted) (parties []party, of 
 
 // use is what a job has of the machine, and what it waits for.
 type use struct {
-	owner live.Owner
+	owner api.Owner
 	held  resource.Vector // by its tasks
 	lent  resource.Amount // of held, cores that its tasks lend
 	waits resource.Vector // what its tasks need that could start if there were room
@@ -364,10 +364,10 @@ type use struct {
 }
 
 // useOf returns the use of a job.
-func useOf(j *live.Job, capacity resource.Vector) (u use) {
-	u.owner = live.Owner{UID: j.UID, Name: j.Owner}
+func useOf(j *api.Job, capacity resource.Vector) (u use) {
+	u.owner = api.Owner{UID: j.UID, Name: j.Owner}
 	for i := range j.Tasks {
-		if t := &j.Tasks[i]; t.State != live.TaskEnded {
+		if t := &j.Tasks[i]; t.State != api.TaskEnded {
 			u.held = u.held.Add(resource.Of(resource.Amount(t.CPUMillicores), resource.Amount(t.MemoryBytes)))
 			if t.Lends || t.Still != nil && t.Still.Lends {
 				u.lent += resource.Amount(t.CPUMillicores)
@@ -401,7 +401,7 @@ func (a *party) add(u *use, executor bool, capacity resource.Vector) {
 }
 
 // Retire ends all executors before the daemon ends for good, unless applications need them: then the error is
-// live.Conflict. With kill, it only stops further launches. resume undoes it.
+// api.Conflict. With kill, it only stops further launches. resume undoes it.
 func (p *Pools) Retire(ctx context.Context, kill bool) (resume func(), err error) {
 	all, err := p.List(ctx)
 	if err != nil {
@@ -409,7 +409,7 @@ func (p *Pools) Retire(ctx context.Context, kill bool) (resume func(), err error
 	}
 	for _, s := range all {
 		if n := s.Applications; n > 0 && !kill {
-			return nil, live.Errorf(live.Conflict,
+			return nil, api.Errorf(api.Conflict,
 				"pool %q of %s has applications that have not ended, %d of them: wait for the end, or have them killed", s.Name,
 				s.User, n)
 		}
@@ -420,7 +420,7 @@ func (p *Pools) Retire(ctx context.Context, kill bool) (resume func(), err error
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !kill && slices.ContainsFunc(jobs, func(j live.Job) bool { h, _ := p.executorOf(&j); return h == nil }) {
+	if !kill && slices.ContainsFunc(jobs, func(j api.Job) bool { h, _ := p.executorOf(&j); return h == nil }) {
 		return func() {}, nil // The driver refuses to end.
 	}
 	p.retiring = true
@@ -462,7 +462,7 @@ func (p *Pools) awaitNone(ctx context.Context) error {
 		select {
 		case <-fewer:
 		case <-late:
-			err = live.Errorf(live.Conflict, "%d executors of pools have not ended within %v: have them killed", left,
+			err = api.Errorf(api.Conflict, "%d executors of pools have not ended within %v: have them killed", left,
 				retiresWithin)
 		case <-ctx.Done():
 			err = ctx.Err()

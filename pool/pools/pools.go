@@ -21,6 +21,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
 )
 
@@ -30,9 +31,9 @@ type Jobs interface {
 		jobs iter.Seq2[live.Submission, error]) (first cluster.JobID, n int, err error)
 	Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error
 	Lend(ctx context.Context, ids []cluster.JobID, idle bool) error
-	Jobs(ctx context.Context) ([]live.Job, error)
-	Job(ctx context.Context, id cluster.JobID, usage bool) (live.Job, error)
-	Changes(ctx context.Context, from int64) (live.Update, error)
+	Jobs(ctx context.Context) ([]api.Job, error)
+	Job(ctx context.Context, id cluster.JobID, usage bool) (api.Job, error)
+	Changes(ctx context.Context, from int64) (api.Update, error)
 	Pressure(ctx context.Context) (live.Pressure, error)
 	Capabilities() cluster.Capabilities
 }
@@ -74,11 +75,11 @@ type Pools struct {
 
 	mu       sync.Mutex
 	pools    map[Ref]*held
-	rooms    map[live.Owner]*pool.Room  // for arguments and results
-	jobs     map[cluster.JobID]live.Job // that have not ended
-	uses     map[cluster.JobID]use      // of jobs
-	fewer    chan struct{}              // closed, and replaced, when an executor has ended
-	retiring bool                       // no executor is launched, and all end
+	rooms    map[api.Owner]*pool.Room  // for arguments and results
+	jobs     map[cluster.JobID]api.Job // that have not ended
+	uses     map[cluster.JobID]use     // of jobs
+	fewer    chan struct{}             // closed, and replaced, when an executor has ended
+	retiring bool                      // no executor is launched, and all end
 }
 
 // held is a pool.
@@ -103,7 +104,7 @@ func Open(c Config) (p *Pools, err error) {
 		c.LookUp = user.LookupId
 	}
 	p = &Pools{config: c, log: cmp.Or(c.Log, slog.Default()), dirty: make(chan struct{}, 1), pools: map[Ref]*held{},
-		rooms: map[live.Owner]*pool.Room{}, jobs: map[cluster.JobID]live.Job{}, uses: map[cluster.JobID]use{},
+		rooms: map[api.Owner]*pool.Room{}, jobs: map[cluster.JobID]api.Job{}, uses: map[cluster.JobID]use{},
 		fewer: make(chan struct{})}
 	if p.book, err = openBook(c.State); err != nil {
 		return nil, err
@@ -210,7 +211,7 @@ func (p *Pools) route() {
 }
 
 // Handler returns what answers the messages of package executor for a pool; the paths are those below that of the
-// pool. The error is live.NotFound.
+// pool. The error is api.NotFound.
 func (p *Pools) Handler(r Ref) (http.Handler, error) {
 	if h := (*p.routes.Load())[r]; h != nil {
 		return h, nil
@@ -219,7 +220,7 @@ func (p *Pools) Handler(r Ref) (http.Handler, error) {
 }
 
 func notFound(r Ref) error {
-	return live.Errorf(live.NotFound, "pool %q of %s: there is none", cluster.Clip(r.Name), r.User)
+	return api.Errorf(api.NotFound, "pool %q of %s: there is none", cluster.Clip(r.Name), r.User)
 }
 
 // Close ends the pools of this process. Executors go on, and the next daemon finds them. It is called once.
@@ -241,8 +242,8 @@ func (p *Pools) Close() {
 
 // Put makes a pool of an owner, or changes it. Executors are replaced, each when its task has ended, if what they are
 // has changed. Only its owner can make a pool, because executors have the rights of the maker. The error may be
-// live.Invalid, live.OverQuota, live.Conflict or live.NotFound.
-func (p *Pools) Put(_ context.Context, by cluster.Credentials, owner live.Owner, s Spec) (created bool, err error) {
+// api.Invalid, api.OverQuota, api.Conflict or api.NotFound.
+func (p *Pools) Put(_ context.Context, by cluster.Credentials, owner api.Owner, s Spec) (created bool, err error) {
 	if err := s.Check(); err != nil {
 		return false, err
 	}
@@ -257,11 +258,11 @@ func (p *Pools) Put(_ context.Context, by cluster.Credentials, owner live.Owner,
 	case p.ctx.Err() != nil:
 		return false, errStopped
 	case h != nil && h.record.Removed:
-		return false, live.Errorf(live.Conflict, "pool %q: is being removed: try again when its executors have ended", s.Name)
+		return false, api.Errorf(api.Conflict, "pool %q: is being removed: try again when its executors have ended", s.Name)
 	case h != nil:
 		return false, p.change(h, by, s)
-	case live.OwnerOf(by) != owner:
-		return false, live.Errorf(live.NotFound, "pool %q of %s: there is none, and only %s can make it", s.Name,
+	case api.OwnerOf(by) != owner:
+		return false, api.Errorf(api.NotFound, "pool %q of %s: there is none, and only %s can make it", s.Name,
 			owner.Name, owner.Name)
 	}
 	if err := oneMore(ref, p.count(owner), len(p.pools)); err != nil {
@@ -282,28 +283,28 @@ func (p *Pools) Put(_ context.Context, by cluster.Credentials, owner live.Owner,
 	return true, nil
 }
 
-var errStopped = live.Errorf(live.Unavailable, "bellows is going down")
+var errStopped = api.Errorf(api.Unavailable, "bellows is going down")
 
 // hasRoom returns an error if an executor is larger than the machine, or needs what the backend of its jobs cannot do.
 func (p *Pools) hasRoom(s *Spec) error {
 	switch c, can := p.config.Capacity, p.config.Jobs.Capabilities(); {
 	case can.Files != "":
-		return live.Errorf(live.Invalid, "pool %q: its executors need files and the socket of the daemon: %s", s.Name,
+		return api.Errorf(api.Invalid, "pool %q: its executors need files and the socket of the daemon: %s", s.Name,
 			can.Files)
 	case s.CPU > c[resource.CPU]:
-		return live.Errorf(live.Invalid, "pool %q cpus %s: must be at most %s, what bellows manages", s.Name,
+		return api.Errorf(api.Invalid, "pool %q cpus %s: must be at most %s, what bellows manages", s.Name,
 			resource.CPU.Format(s.CPU), resource.CPU.Format(c[resource.CPU]))
 	case s.Memory > c[resource.Memory]:
-		return live.Errorf(live.Invalid, "pool %q memory %s: must be at most %s, what bellows manages", s.Name,
+		return api.Errorf(api.Invalid, "pool %q memory %s: must be at most %s, what bellows manages", s.Name,
 			resource.FormatMemory(s.Memory), resource.FormatMemory(c[resource.Memory]))
 	case s.Class == cluster.Flex && can.Swap != "":
-		return live.Errorf(live.Conflict, "pool %q class flex: needs swap, and %s, or use class regular", s.Name, can.Swap)
+		return api.Errorf(api.Conflict, "pool %q class flex: needs swap, and %s, or use class regular", s.Name, can.Swap)
 	}
 	return nil
 }
 
 // count returns how many pools an owner has.
-func (p *Pools) count(owner live.Owner) (n int) {
+func (p *Pools) count(owner api.Owner) (n int) {
 	for ref := range p.pools {
 		if ref.Owner() == owner {
 			n++
@@ -316,10 +317,10 @@ func (p *Pools) count(owner live.Owner) (n int) {
 func oneMore(r Ref, own, all int) error {
 	switch {
 	case own >= MostPools:
-		return live.Errorf(live.OverQuota, "pool %q: %s has %d pools, and may have at most %d: remove one", r.Name, r.User,
+		return api.Errorf(api.OverQuota, "pool %q: %s has %d pools, and may have at most %d: remove one", r.Name, r.User,
 			own, MostPools)
 	case all >= MostInAll:
-		return live.Errorf(live.OverQuota,
+		return api.Errorf(api.OverQuota,
 			"pool %q: all users together have %d pools, and may have at most %d: try again when one was removed", r.Name, all,
 			MostInAll)
 	}
@@ -330,7 +331,7 @@ func oneMore(r Ref, own, all int) error {
 func (p *Pools) change(h *held, by cluster.Credentials, s Spec) error {
 	r := h.record
 	old := r.Spec
-	if r.Spec = s; live.OwnerOf(by) == h.record.ref().Owner() {
+	if r.Spec = s; api.OwnerOf(by) == h.record.ref().Owner() {
 		r.As = by
 	}
 	if !reflect.DeepEqual(old.executor(), s.executor()) {
@@ -361,7 +362,7 @@ func (s Spec) executor() Spec {
 }
 
 // Delete removes a pool, with its executors and applications, and returns when they have ended. If ctx ends earlier,
-// the pool is removed nevertheless. The error may be live.NotFound.
+// the pool is removed nevertheless. The error may be api.NotFound.
 func (p *Pools) Delete(ctx context.Context, by cluster.Credentials, r Ref) error {
 	p.mu.Lock()
 	h := p.pools[r]

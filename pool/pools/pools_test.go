@@ -16,6 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
 )
 
@@ -64,7 +65,7 @@ func TestPoolFollowsItsTasks(t *testing.T) {
 		if left, err := os.ReadDir(m.pools.book.dir); err != nil || len(left) != 1 || left[0].Name() != "key" {
 			t.Errorf("definitions are left: %v, %v", left, err)
 		}
-		if _, err := m.pools.Detail(t.Context(), r); live.KindOf(err) != live.NotFound {
+		if _, err := m.pools.Detail(t.Context(), r); api.KindOf(err) != api.NotFound {
 			t.Errorf("it is still there: %v", err)
 		}
 		dir := m.pools.handover.dir
@@ -131,7 +132,7 @@ func TestQuotaHasRoomForFewer(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
 		m.refuse = func(n int) error {
 			if n > 1 {
-				return live.Errorf(live.OverQuota, "quota of waiting jobs")
+				return api.Errorf(api.OverQuota, "quota of waiting jobs")
 			}
 			return nil
 		}
@@ -144,7 +145,7 @@ func TestQuotaHasRoomForFewer(t *testing.T) {
 		}
 		m.later(4 * time.Second)
 		m.expect("later", 3, 3)
-		m.refuse = func(int) error { return live.Errorf(live.Invalid, "no such queue") }
+		m.refuse = func(int) error { return api.Errorf(api.Invalid, "no such queue") }
 		m.put(bob, func(s *Spec) { s.Min = 1 })
 		m.later(900 * time.Millisecond) // The next attempt is after a second.
 		if all, err := m.pools.List(t.Context()); err != nil || len(all) != 2 ||
@@ -223,7 +224,7 @@ func TestNextDaemon(t *testing.T) {
 					return err
 				}
 				time.Sleep(100 * time.Millisecond)
-				_ = e.register(live.OwnerOf(ada), "p")
+				_ = e.register(api.OwnerOf(ada), "p")
 			}
 		})
 		r := m.put(ada, func(s *Spec) { s.Min = 2 })
@@ -303,24 +304,24 @@ func TestChange(t *testing.T) {
 func TestPutIsRefused(t *testing.T) {
 	bubble(t, 2, func(t *testing.T, m *machine) {
 		s := Spec{Name: "p", Command: []string{"/worker"}, Dir: "/", Max: 3, Memory: resource.MiB}
-		if _, err := m.pools.Put(t.Context(), bob, live.OwnerOf(ada), s); live.KindOf(err) != live.NotFound {
+		if _, err := m.pools.Put(t.Context(), bob, api.OwnerOf(ada), s); api.KindOf(err) != api.NotFound {
 			t.Errorf("by another user: %v", err)
 		}
 		s.CPU = 3 * resource.Core
-		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), s); live.KindOf(err) != live.Invalid ||
+		if _, err := m.pools.Put(t.Context(), ada, api.OwnerOf(ada), s); api.KindOf(err) != api.Invalid ||
 			!strings.Contains(err.Error(), "cpus 3 cores: must be at most 2 cores") {
 			t.Errorf("three cores of two: %v", err)
 		}
 		s.CPU, s.Class = 0, cluster.Flex
 		m.can.Swap = "this machine has none: run `bellows swap create --size 4GiB`"
-		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), s); live.KindOf(err) != live.Conflict ||
+		if _, err := m.pools.Put(t.Context(), ada, api.OwnerOf(ada), s); api.KindOf(err) != api.Conflict ||
 			err.Error() !=
 				"pool \"p\" class flex: needs swap, and this machine has none: run `bellows swap create --size 4GiB`, or use "+
 					"class regular" {
 			t.Errorf("flex executors without swap: %v", err)
 		}
 		s.Class, m.can.Files = cluster.Regular, "pods share no files with the daemon"
-		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), s); live.KindOf(err) != live.Invalid ||
+		if _, err := m.pools.Put(t.Context(), ada, api.OwnerOf(ada), s); api.KindOf(err) != api.Invalid ||
 			!strings.HasSuffix(err.Error(), ": pods share no files with the daemon") {
 			t.Errorf("executors without files: %v", err)
 		}
@@ -328,7 +329,7 @@ func TestPutIsRefused(t *testing.T) {
 		for i := range MostPools {
 			m.put(ada, func(s *Spec) { s.Name = fmt.Sprint("p", i) })
 		}
-		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), s); live.KindOf(err) != live.OverQuota ||
+		if _, err := m.pools.Put(t.Context(), ada, api.OwnerOf(ada), s); api.KindOf(err) != api.OverQuota ||
 			!strings.Contains(err.Error(), "at most 32") {
 			t.Errorf("one too many: %v", err)
 		}
@@ -346,7 +347,7 @@ func TestPoolsAreBounded(t *testing.T) {
 		{0, 512, "all users together have 512 pools, and may have at most 512: try again when one was removed"}} {
 		err := oneMore(r, c.own, c.all)
 		if (err == nil) != (c.says == "") || err != nil &&
-			(live.KindOf(err) != live.OverQuota || err.Error() != `pool "p": `+c.says) {
+			(api.KindOf(err) != api.OverQuota || err.Error() != `pool "p": `+c.says) {
 			t.Errorf("%d of %d: %v", c.own, c.all, err)
 		}
 	}
@@ -395,7 +396,7 @@ func TestExecutorDoesNotAnswer(t *testing.T) {
 		m.later(time.Second)
 		m.mu.Lock()
 		m.jobs[1].Tasks = slices.Clone(m.jobs[1].Tasks)
-		m.jobs[1].Tasks[0].Still = &live.Still{By: 1}
+		m.jobs[1].Tasks[0].Still = &api.Still{By: 1}
 		m.touch(m.jobs[1])
 		m.mu.Unlock()
 		m.later(pool.DefaultLease + 5*time.Minute)
@@ -435,7 +436,7 @@ func TestRetire(t *testing.T) {
 		r := m.put(ada, func(s *Spec) { s.Min = 2 })
 		m.enrol(r, 20)
 		m.later(time.Second)
-		if _, err := m.pools.Retire(t.Context(), false); live.KindOf(err) != live.Conflict ||
+		if _, err := m.pools.Retire(t.Context(), false); api.KindOf(err) != api.Conflict ||
 			!strings.Contains(err.Error(), "applications that have not ended") {
 			t.Errorf("with an application: %v", err)
 		}
@@ -474,10 +475,10 @@ func TestDeleteIsInterrupted(t *testing.T) {
 		if err := m.pools.Delete(ctx, ada, r); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error is %v", err)
 		}
-		if _, err := m.pools.Handler(r); live.KindOf(err) != live.NotFound {
+		if _, err := m.pools.Handler(r); api.KindOf(err) != api.NotFound {
 			t.Errorf("the pool answers: %v", err)
 		}
-		if _, err := m.pools.Put(t.Context(), ada, live.OwnerOf(ada), m.detail(r).Spec); live.KindOf(err) != live.Conflict {
+		if _, err := m.pools.Put(t.Context(), ada, api.OwnerOf(ada), m.detail(r).Spec); api.KindOf(err) != api.Conflict {
 			t.Errorf("it is made again: %v", err)
 		}
 		m.pools.Close()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/durable"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // record is a pool as it is kept in the state directory, in a file of its own: a damaged file harms no other pool.
@@ -34,7 +34,7 @@ type record struct {
 
 // ref returns the name of the pool.
 func (r *record) ref() Ref {
-	o := live.OwnerOf(r.As)
+	o := api.OwnerOf(r.As)
 	return Ref{UID: o.UID, User: o.Name, Name: r.Spec.Name}
 }
 

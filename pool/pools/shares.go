@@ -5,13 +5,13 @@ import (
 
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/share"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // party is an owner with what it has of the machine and what it waits for. Executors of pools are not in jobs and
 // waits, but in pools.
 type party struct {
-	owner live.Owner
+	owner api.Owner
 	held  resource.Vector // by all its tasks and executors
 	jobs  resource.Vector // of held, by tasks of jobs that are no executors
 	waits resource.Vector // what tasks of such jobs need that could start if there were room

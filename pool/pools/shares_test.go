@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // cores is a need of cores and next to no memory.
@@ -80,7 +80,7 @@ func TestDivide(t *testing.T) {
 
 // Two pools of one owner share what is due to the owner.
 func TestDividePoolsOfOneOwner(t *testing.T) {
-	one := party{owner: live.Owner{UID: 1}, held: cores(6), pools: []claim{{9, 9, 3, cores(1)}, {9, 9, 3, cores(1)}}}
+	one := party{owner: api.Owner{UID: 1}, held: cores(6), pools: []claim{{9, 9, 3, cores(1)}, {9, 9, 3, cores(1)}}}
 	got := divide(resource.Of(6*resource.Core, resource.GiB), []party{one, pooled(9, 0, 1)})
 	if want := []limits{{1, 1, true}, {1, 1, true}}; !reflect.DeepEqual(got[0], want) {
 		t.Errorf("the limits are %+v, want %+v", got[0], want)

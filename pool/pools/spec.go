@@ -12,6 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
 )
 
@@ -52,7 +53,7 @@ type Ref struct {
 }
 
 // Owner returns to whom the pool belongs.
-func (r Ref) Owner() live.Owner { return live.Owner{UID: r.UID, Name: r.User} }
+func (r Ref) Owner() api.Owner { return api.Owner{UID: r.UID, Name: r.User} }
 
 // Spec says what the executors of a pool are, and how many there may be.
 type Spec struct {
@@ -96,15 +97,15 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-// Check returns an error, which is live.Invalid, if the pool is not possible.
+// Check returns an error, which is api.Invalid, if the pool is not possible.
 func (s Spec) Check() error {
 	fail := func(format string, values ...any) error {
-		return live.Errorf(live.Invalid, "pool %q "+format, append([]any{s.Name}, values...)...)
+		return api.Errorf(api.Invalid, "pool %q "+format, append([]any{s.Name}, values...)...)
 	}
 	s = s.withDefaults()
 	switch {
 	case !isPoolName(s.Name):
-		return live.Errorf(live.Invalid,
+		return api.Errorf(api.Invalid,
 			"pool %q: its name must be 1 to %d letters, digits, dots, hyphens and underscores, and begin with a letter "+
 				"or a digit", cluster.Clip(s.Name), LongestName)
 	case s.Language != "" && s.Language != Python && s.Language != Go:
@@ -191,7 +192,7 @@ func appOf(pool string) string { return appPrefix + pool }
 const appPrefix = "pool/"
 
 // numberOf returns the number of the executor that a job of a pool is; ok is false if the job is not an executor.
-func numberOf(name string, j *live.Job) (number int, ok bool) {
+func numberOf(name string, j *api.Job) (number int, ok bool) {
 	text, ok := strings.CutPrefix(j.Name, name+" executor ")
 	if !ok || len(text) > len("1073741824") {
 		return 0, false

@@ -14,7 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/durable"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // sound is a pool that there can be.
@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 	} {
 		s := sound()
 		c.change(&s)
-		if err := s.Check(); err == nil || live.KindOf(err) != live.Invalid || !strings.Contains(err.Error(), c.want) ||
+		if err := s.Check(); err == nil || api.KindOf(err) != api.Invalid || !strings.Contains(err.Error(), c.want) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("error is %v, want %q", err, c.want)
 		}
@@ -81,7 +81,7 @@ func TestNumberOf(t *testing.T) {
 	s := sound()
 	for name, want := range map[string]int{s.job(12).Name: 12, "p executor 0": 0, "p executor ": -1, "p executor -1": -1,
 		"p executor 99999999999": -1, "q executor 1": -1} {
-		number, ok := numberOf("p", &live.Job{Name: name})
+		number, ok := numberOf("p", &api.Job{Name: name})
 		if ok != (want >= 0) || ok && number != want {
 			t.Errorf("%q: %d, %v", name, number, ok)
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
 )
 
@@ -55,7 +55,7 @@ func (p *Pools) List(ctx context.Context) ([]Summary, error) {
 	out := make([]Summary, 0, len(all))
 	for _, h := range all {
 		s, _, err := p.summary(ctx, h)
-		if live.KindOf(err) == live.NotFound { // It was removed in the meantime.
+		if api.KindOf(err) == api.NotFound { // It was removed in the meantime.
 			continue
 		}
 		if err != nil {
@@ -103,7 +103,7 @@ func (p *Pools) summary(ctx context.Context, h *held) (Summary, pool.View, error
 	return s, view, nil
 }
 
-// Detail returns a pool with its executors and applications. The error may be live.NotFound.
+// Detail returns a pool with its executors and applications. The error may be api.NotFound.
 func (p *Pools) Detail(ctx context.Context, r Ref) (Detail, error) {
 	p.mu.Lock()
 	h := p.pools[r]

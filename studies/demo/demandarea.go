@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // Piece is a time in which a program used the disk and the CPU at nearly constant rates.
@@ -23,7 +23,7 @@ func (p *Piece) cpu() resource.Amount  { return p.CPU }
 type curve []Piece
 
 // curveOf returns the use of a task that was measured.
-func curveOf(u *live.TaskUsage) (c curve) {
+func curveOf(u *api.TaskUsage) (c curve) {
 	known := func(v *int64) resource.Amount {
 		if v == nil {
 			return 0

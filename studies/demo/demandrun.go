@@ -15,6 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/door/sandbox"
 	"github.com/bellows-rm/bellows/format/eventlog"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/node/profiler"
 	"github.com/bellows-rm/bellows/studies/boundeddisk"
 )
@@ -284,7 +285,7 @@ func submitDemand(ctx context.Context, s *sandbox.Session, j cluster.Job) (clust
 }
 
 // awaitDemand waits for a job, and returns what each of its stages, of one task, used. A job that fails is an error.
-func awaitDemand(ctx context.Context, s *sandbox.Session, id cluster.JobID) (live.Job, []curve, error) {
+func awaitDemand(ctx context.Context, s *sandbox.Session, id cluster.JobID) (api.Job, []curve, error) {
 	j, err := s.Driver.Wait(ctx, id)
 	if err != nil {
 		return j, nil, fmt.Errorf("wait for job %d: %w", id, err)

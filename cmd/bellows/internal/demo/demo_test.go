@@ -15,7 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/internal/testfile"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/node/agent"
 )
 
@@ -85,11 +85,11 @@ func TestTake(t *testing.T) {
 	begun := time.Now()
 	at := func(seconds int) time.Time { return begun.Add(time.Duration(seconds) * time.Second) }
 	var r Run
-	r.take([]live.Job{
+	r.take([]api.Job{
 		{ID: 1, Name: "a", Submitted: at(0), Finished: at(4),
-			Tasks: []live.Task{{Outcome: cluster.Succeeded, UnderSized: true, Why: "fits", Started: at(1), Ended: at(4)}}},
+			Tasks: []api.Task{{Outcome: cluster.Succeeded, UnderSized: true, Why: "fits", Started: at(1), Ended: at(4)}}},
 		{ID: 2, Name: "b", Submitted: at(1), Finished: at(3),
-			Tasks: []live.Task{{Outcome: cluster.OutOfMemory, Detail: "too little"}}},
+			Tasks: []api.Task{{Outcome: cluster.OutOfMemory, Detail: "too little"}}},
 	}, begun)
 	if r.JobRuntime != 3*time.Second || r.Makespan != 4*time.Second || r.UnderSized != 1 || r.Killed != 1 ||
 		len(r.Wrong) != 1 || r.Why == "" {

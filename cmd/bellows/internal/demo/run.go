@@ -15,7 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/door/sandbox"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/format/workload"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // under is how a workload shares a machine: the policy and its settings.
@@ -77,7 +77,7 @@ func (d *demonstration) run(ctx context.Context, u *under, node resource.Vector,
 }
 
 // cpuTime returns the CPU time of the programs of all jobs.
-func cpuTime(jobs []live.Job) (used time.Duration) {
+func cpuTime(jobs []api.Job) (used time.Duration) {
 	for _, j := range jobs {
 		for _, t := range slices.Concat(j.Earlier, j.Tasks) {
 			if t.Exit != nil {
@@ -89,7 +89,7 @@ func cpuTime(jobs []live.Job) (used time.Duration) {
 }
 
 // take records the driver's information on ended jobs.
-func (r *Run) take(jobs []live.Job, begun time.Time) {
+func (r *Run) take(jobs []api.Job, begun time.Time) {
 	for _, j := range jobs {
 		r.JobRuntime += j.Finished.Sub(j.Submitted) / time.Duration(len(jobs))
 		r.Makespan = max(r.Makespan, j.Finished.Sub(begun))
@@ -116,7 +116,7 @@ func (r *Run) take(jobs []live.Job, begun time.Time) {
 
 // check compares the output of the tasks of all jobs: programs of one kind that print something must print the same.
 // Programs that print nothing have checked their results themselves.
-func (r *Run) check(ctx context.Context, m *sandbox.Machine, jobs []live.Job) error {
+func (r *Run) check(ctx context.Context, m *sandbox.Machine, jobs []api.Job) error {
 	printed := map[string]int{}
 	for _, j := range jobs {
 		logs, err := m.Driver.Logs(ctx, j.ID)

@@ -14,7 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 func explainCommand() *cobra.Command {
@@ -59,7 +59,7 @@ and the error; or why nothing is known. A forecast reserves nothing.`,
 }
 
 // printExplanation prints sentences, folded, newest decisions last.
-func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
+func printExplanation(w io.Writer, e *api.Explanation, now time.Time) error {
 	fmt.Fprintf(w, "job %d (%s): %s\n", e.Job.ID, cluster.Printable(e.Job.Name), startedOf(e.Job.Tasks).status(&e.Job))
 	say := func(text string) { fmt.Fprintf(w, "  %s\n", terminal.Fold(text, terminal.Width-2, "  ")) }
 	if e.Why != "" {
@@ -115,7 +115,7 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 }
 
 // decisionWords says why a decision was taken and, of an order that is not in force, how it was answered.
-func decisionWords(d *live.DecisionNote) string {
+func decisionWords(d *api.DecisionNote) string {
 	text := d.Why
 	if rates := ratesWords(d.Disk, d.Network); rates != "" {
 		text = fmt.Sprintf("to %s until %s: %s", rates, d.Until.Local().Format(time.TimeOnly), d.Why)
@@ -126,18 +126,18 @@ func decisionWords(d *live.DecisionNote) string {
 		text = "to " + grantWords(d.Grant) + ": " + d.Why
 	}
 	switch d.Answer {
-	case live.AnswerPending:
+	case api.AnswerPending:
 		text += " (not carried out yet)"
-	case live.AnswerFailed:
+	case api.AnswerFailed:
 		text += " (failed: " + d.Detail + ")"
-	case live.AnswerSuperseded:
+	case api.AnswerSuperseded:
 		text += " (superseded" + strings.TrimSuffix(": "+d.Detail, ": ") + ")"
 	}
 	return text
 }
 
 // explainTask says why a running task has its memory, and when it should end.
-func explainTask(say func(string), j *live.Job, t *live.TaskExplanation, now time.Time) {
+func explainTask(say func(string), j *api.Job, t *api.TaskExplanation, now time.Time) {
 	has := "has"
 	if t.Usage != nil {
 		has = "was granted" // its limit now is printed below
@@ -173,7 +173,7 @@ func explainTask(say func(string), j *live.Job, t *live.TaskExplanation, now tim
 		text += "; its time limit kills it " + when(t.Limited, now)
 	}
 	say(text + ": " + t.Why)
-	if at := slices.IndexFunc(j.Tasks, func(k live.Task) bool { return k.Task == t.Task }); at >= 0 {
+	if at := slices.IndexFunc(j.Tasks, func(k api.Task) bool { return k.Task == t.Task }); at >= 0 {
 		explainHold(say, &j.Tasks[at], t)
 	}
 	if t.Throttle != nil {
@@ -201,7 +201,7 @@ func explainTask(say func(string), j *live.Job, t *live.TaskExplanation, now tim
 }
 
 // levelingWords says how the demand on a node is to be leveled, and how good that is.
-func levelingWords(l *live.Leveling) string {
+func levelingWords(l *api.Leveling) string {
 	text := fmt.Sprintf("leveling of %s, asked for at %s: %s", l.Node, l.Asked.Local().Format(time.TimeOnly), l.Result)
 	if l.Used != nil && (l.Newest == nil || *l.Used != *l.Newest) {
 		text += fmt.Sprintf("; an earlier schedule of value %.6g is used", l.Used.Value)
@@ -210,7 +210,7 @@ func levelingWords(l *live.Leveling) string {
 }
 
 // shiftsWords says when a task is to stand still.
-func shiftsWords(shifts []live.Shift) string {
+func shiftsWords(shifts []api.Shift) string {
 	var times []string
 	for _, s := range shifts {
 		times = append(times, "from "+s.From.Local().Format(time.TimeOnly)+" until "+s.To.Local().Format(time.TimeOnly))
@@ -219,7 +219,7 @@ func shiftsWords(shifts []live.Shift) string {
 }
 
 // explainHold says which holders the engine has stopped a task for, until when, and what the task holds meanwhile.
-func explainHold(say func(string), t *live.Task, more *live.TaskExplanation) {
+func explainHold(say func(string), t *api.Task, more *api.TaskExplanation) {
 	held := heldWords(t, more.Usage != nil)
 	if t.Leveled != nil {
 		text := leveledWords(t.Leveled)
@@ -241,7 +241,7 @@ func explainHold(say func(string), t *live.Task, more *live.TaskExplanation) {
 
 // heldWords says what a paused or leveled task holds and what it lends; empty while its programs run. managed says
 // that its memory is described together with the memory manager.
-func heldWords(t *live.Task, managed bool) string {
+func heldWords(t *api.Task, managed bool) string {
 	if t.Still == nil {
 		return ""
 	}
@@ -280,7 +280,7 @@ func memoryOf(r *cluster.Reading, most int64, now time.Time) string {
 }
 
 // holders names the tasks that may use most of the memory that a task waits for.
-func holders(all []live.Holder) string {
+func holders(all []api.Holder) string {
 	if len(all) == 0 {
 		return ""
 	}

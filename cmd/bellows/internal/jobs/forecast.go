@@ -9,11 +9,11 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // expectations returns a clause each on application, deadline, input and forecasts of a job.
-func expectations(j *live.Job) (all []string) {
+func expectations(j *api.Job) (all []string) {
 	if j.App != "" {
 		all = append(all, "app: "+appOf(j))
 	}
@@ -42,7 +42,7 @@ func expectations(j *live.Job) (all []string) {
 }
 
 // appOf names the application of a job, and where the name comes from.
-func appOf(j *live.Job) string {
+func appOf(j *api.Job) string {
 	if j.AppDerived {
 		return cluster.Printable(j.App) + " (derived from name and command)"
 	}
@@ -62,7 +62,7 @@ func provenance(p *cluster.Provenance) string {
 }
 
 // printForecast prints the expected demand of a stage over time as a table, or why it is unknown.
-func printForecast(w io.Writer, f *live.Forecast, several bool) error {
+func printForecast(w io.Writer, f *api.Forecast, several bool) error {
 	head := "forecast"
 	if several {
 		head += " of stage " + cluster.Printable(f.Name)

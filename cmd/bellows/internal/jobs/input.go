@@ -18,7 +18,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/node/agent"
 	"github.com/bellows-rm/bellows/node/input"
 )
@@ -117,15 +117,15 @@ func (a *attached) feed(ctx context.Context, from io.Reader) {
 			err = source.Send(c)
 			stop()
 		}
-		switch code := live.KindOf(err); {
-		case ctx.Err() != nil, code == live.Invalid, code == live.NotFound:
+		switch code := api.KindOf(err); {
+		case ctx.Err() != nil, code == api.Invalid, code == api.NotFound:
 			return // The job has ended.
 		case err == nil:
 			if err := source.Err(); err != nil {
 				fmt.Fprintf(a.err, "bellows: job %d: its input ends here: %v\n", a.id, err)
 			}
 			return
-		case input.Foreign(err), code != 0 && code != live.Unavailable:
+		case input.Foreign(err), code != 0 && code != api.Unavailable:
 			fmt.Fprintf(a.err, "bellows: job %d: its input ends within %v: %v\n", a.id, agent.InputPatience, err)
 			return
 		}

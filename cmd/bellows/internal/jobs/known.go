@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/format/workload"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // mostAsked is the most applications of a submission about which the daemon is asked.
@@ -21,7 +21,7 @@ const mostAsked = 100
 // warnOfPeaks tells of stages that request less memory than earlier runs of their programs used. What is not known, or
 // cannot be asked, is no reason to submit nothing.
 func warnOfPeaks(ctx context.Context, client *server.Client, all []workload.Job, to io.Writer) {
-	known := map[string][]live.Learned{}
+	known := map[string][]api.Learned{}
 	for i := range all {
 		j := &all[i].Job
 		app := cmp.Or(j.App, j.Stages[0].Profile, j.DeriveApp())
@@ -36,7 +36,7 @@ func warnOfPeaks(ctx context.Context, client *server.Client, all []workload.Job,
 	}
 }
 
-func warnOfPeak(j *cluster.Job, stage int, learned []live.Learned, to io.Writer) {
+func warnOfPeak(j *cluster.Job, stage int, learned []api.Learned, to io.Writer) {
 	s := &j.Stages[stage]
 	memory := int64(s.Ideal[resource.Memory])
 	sizesItself := slices.ContainsFunc(s.Args, func(arg string) bool { return strings.Contains(arg, "{memory") })

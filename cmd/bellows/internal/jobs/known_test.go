@@ -6,12 +6,12 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // A request below what earlier runs used is warned of, unless the container grows or the command sizes itself.
 func TestWarnOfPeak(t *testing.T) {
-	learned := []live.Learned{{Variants: []live.LearnedVariant{{Phases: []live.ForecastPhase{{Memory: 629 << 20}}}}}}
+	learned := []api.Learned{{Variants: []api.LearnedVariant{{Phases: []api.ForecastPhase{{Memory: 629 << 20}}}}}}
 	for _, c := range []struct {
 		class  cluster.Class
 		memory resource.Amount

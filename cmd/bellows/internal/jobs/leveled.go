@@ -7,12 +7,12 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // leveledWords says since when and until when leveling holds a task, for which other task and why, or that this was
 // not possible; empty if it does not hold the task.
-func leveledWords(l *live.Leveled) string {
+func leveledWords(l *api.Leveled) string {
 	if l == nil {
 		return ""
 	}
@@ -32,7 +32,7 @@ func leveledWords(l *live.Leveled) string {
 
 // memoryWaitWords says before which phase a task waits for memory, since when and until when at the latest, what it
 // lacks, and which tasks are before it in line.
-func memoryWaitWords(l *live.Leveled, m *live.MemoryWait) string {
+func memoryWaitWords(l *api.Leveled, m *api.MemoryWait) string {
 	text := fmt.Sprintf("waits for memory before its phase %d", m.Phase)
 	if !l.Since.IsZero() {
 		text += " since " + l.Since.Local().Format(time.TimeOnly)

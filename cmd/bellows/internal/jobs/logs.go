@@ -15,7 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/cli/flags"
 	"github.com/bellows-rm/bellows/door/server"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // mostFollowed is the largest number of tasks that are followed at once.
@@ -88,12 +88,12 @@ func (o *logsOptions) show(cmd *cobra.Command, arg string) error {
 	return nil
 }
 
-func (o *logsOptions) showAll(ctx context.Context, client *server.Client, w io.Writer, job *live.Job,
+func (o *logsOptions) showAll(ctx context.Context, client *server.Client, w io.Writer, job *api.Job,
 	tasks []cluster.TaskID) error {
 	switch {
 	case len(tasks) == 1:
 		_, err := client.Output(ctx, w, o.output(tasks[0]))
-		if live.KindOf(err) == live.NotFound && job.Ended && len(job.Tasks) == 0 {
+		if api.KindOf(err) == api.NotFound && job.Ended && len(job.Tasks) == 0 {
 			return nil // it never ran, so it printed nothing
 		}
 		return interrupted(ctx, err)
@@ -116,7 +116,7 @@ func interrupted(ctx context.Context, err error) error {
 }
 
 // choose returns the tasks to show: one, or all of a job; without follow, only those that have started.
-func (o *logsOptions) choose(job *live.Job, id cluster.TaskID, one bool) ([]cluster.TaskID, error) {
+func (o *logsOptions) choose(job *api.Job, id cluster.TaskID, one bool) ([]cluster.TaskID, error) {
 	if one {
 		if int(id.Stage) >= len(job.Stages) || int(id.Index) >= job.Stages[id.Stage].Tasks {
 			return nil, command.Usagef("task %s: job %d has no such task; `bellows ps %d` lists those that have started", id,
@@ -173,7 +173,7 @@ func (o *logsOptions) followAll(ctx context.Context, client *server.Client, w io
 			lines := &lineWriter{mu: &mu, w: w, before: id.String() + "  "}
 			_, err := client.Output(ctx, lines, o.output(id))
 			lines.rest()
-			if err != nil && live.KindOf(err) != live.NotFound {
+			if err != nil && api.KindOf(err) != api.NotFound {
 				cancel(err)
 			}
 		})

@@ -9,7 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/format/workload"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/node/swap"
 )
 
@@ -26,7 +26,7 @@ func withoutSwap(ctx context.Context, client *server.Client, j *workload.Job, to
 	var failed error
 	known := place.Profiles{Client: client, Failed: &failed}
 	lookUp := known.LookUp(ctx)
-	words, err := live.SpillInstead(&j.Job, missing, func(stage int) (p cluster.Profile, ok bool) {
+	words, err := api.SpillInstead(&j.Job, missing, func(stage int) (p cluster.Profile, ok bool) {
 		if name := j.Stages[stage].Profile; name != "" {
 			p, ok = lookUp(name)
 		}

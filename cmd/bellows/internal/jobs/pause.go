@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/server"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 func pauseCommand() *cobra.Command {
@@ -114,11 +114,11 @@ func awaitPageOut(cmd *cobra.Command, client *server.Client, id cluster.JobID, t
 
 // pageOutWords says, in a line for each running task, how much of its memory has left; done is false while that is
 // not known of one of the tasks.
-func pageOutWords(j *live.Job, task cluster.TaskID) (words string, done bool) {
+func pageOutWords(j *api.Job, task cluster.TaskID) (words string, done bool) {
 	for i := range j.Tasks {
 		t := &j.Tasks[i]
 		switch {
-		case t.State != live.TaskRunning || t.Paused == nil || task != (cluster.TaskID{}) && t.Task != task:
+		case t.State != api.TaskRunning || t.Paused == nil || task != (cluster.TaskID{}) && t.Task != task:
 		case t.Paused.Failed != "":
 			words += fmt.Sprintf("%s: %s\n", t.Task, pausedWords(t))
 		case t.PagedOut == nil:
@@ -134,7 +134,7 @@ func pageOutWords(j *live.Job, task cluster.TaskID) (words string, done bool) {
 }
 
 // outWords says how much memory has left a task, and why not all of it.
-func outWords(t *live.Task) string {
+func outWords(t *api.Task) string {
 	out := t.PagedOut
 	if out.Bytes == 0 {
 		return strings.TrimSuffix("no memory has left: "+out.Stays, ": ")
@@ -158,7 +158,7 @@ func parseJobOrTask(text string) (cluster.TaskID, error) {
 }
 
 // pausedWords says who paused a task, or that this was not possible.
-func pausedWords(t *live.Task) string {
+func pausedWords(t *api.Task) string {
 	if t.Paused.Failed != "" {
 		return fmt.Sprintf("%s paused it, but it still runs: %s", t.Paused.By, t.Paused.Failed)
 	}

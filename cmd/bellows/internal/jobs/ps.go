@@ -19,7 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 func psCommand() *cobra.Command {
@@ -95,7 +95,7 @@ only size and progress are shown, except to operators. See docs/watching.md.`,
 	return cmd
 }
 
-func showJobs(cmd *cobra.Command, client *server.Client, pages iter.Seq2[[]live.Job, error], asJSON bool) error {
+func showJobs(cmd *cobra.Command, client *server.Client, pages iter.Seq2[[]api.Job, error], asJSON bool) error {
 	tasks, err := client.Tasks(cmd.Context(), true)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func showJobs(cmd *cobra.Command, client *server.Client, pages iter.Seq2[[]live.
 }
 
 // writeJobs prints jobs and tasks as one JSON value, each page as soon as it has arrived.
-func writeJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Task) error {
+func writeJobs(w io.Writer, pages iter.Seq2[[]api.Job, error], tasks []api.Task) error {
 	text := bytes.NewBufferString("{\n  \"jobs\": [")
 	between := "\n    "
 	for page, err := range pages {
@@ -142,7 +142,7 @@ func writeJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Tas
 }
 
 // printJobs prints one row per job, each page as soon as it has arrived.
-func printJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Task, now time.Time) error {
+func printJobs(w io.Writer, pages iter.Seq2[[]api.Job, error], tasks []api.Task, now time.Time) error {
 	of := map[cluster.JobID]started{}
 	for i := range tasks {
 		t := &tasks[i]
@@ -186,11 +186,11 @@ var hindranceNames = [...]string{paused: "paused", suspended: "suspended", waiti
 // hindranceOf returns what hinders a task. Whether its programs have been stopped is known from the engine, as in
 // "bellows explain"; whether they wait for memory to start is a reading of the container, because only the node knows
 // it.
-func hindranceOf(t *live.Task) hindrance {
+func hindranceOf(t *api.Task) hindrance {
 	switch {
-	case t.State == live.TaskStarting && t.Usage != nil && t.Usage.State == cluster.ContainerWaiting:
+	case t.State == api.TaskStarting && t.Usage != nil && t.Usage.State == cluster.ContainerWaiting:
 		return waiting
-	case t.State != live.TaskRunning:
+	case t.State != api.TaskRunning:
 		return unhindered
 	case t.Paused != nil && t.Paused.Failed == "":
 		return paused
@@ -214,11 +214,11 @@ type started struct {
 // hindered counts tasks with the same hindrance; first is one of them, reason its reason.
 type hindered struct {
 	tasks  int
-	first  *live.Task
+	first  *api.Task
 	reason string
 }
 
-func startedOf(tasks []live.Task) started {
+func startedOf(tasks []api.Task) started {
 	var s started
 	for i := range tasks {
 		s = s.with(&tasks[i])
@@ -226,8 +226,8 @@ func startedOf(tasks []live.Task) started {
 	return s
 }
 
-func (s started) with(t *live.Task) started {
-	if t.State == live.TaskEnded {
+func (s started) with(t *api.Task) started {
+	if t.State == api.TaskEnded {
 		return s
 	}
 	s.tasks++
@@ -243,7 +243,7 @@ func (s started) with(t *live.Task) started {
 }
 
 // hindranceWhy says why a task is hindered; empty if that is unknown.
-func hindranceWhy(t *live.Task, h hindrance) string {
+func hindranceWhy(t *api.Task, h hindrance) string {
 	switch {
 	case h == paused:
 		return pausedWords(t)
@@ -258,15 +258,15 @@ func hindranceWhy(t *live.Task, h hindrance) string {
 }
 
 // holder names the task that may use most of the memory of the node of the first such task.
-func (s hindered) holder(tasks []live.Task) string {
+func (s hindered) holder(tasks []api.Task) string {
 	if s.tasks == 0 {
 		return ""
 	}
-	var most *live.Task
+	var most *api.Task
 	for i := range tasks {
 		t := &tasks[i]
 		switch {
-		case t.State == live.TaskEnded || hindranceOf(t) == waiting || t.Node != s.first.Node || t.Task == s.first.Task:
+		case t.State == api.TaskEnded || hindranceOf(t) == waiting || t.Node != s.first.Node || t.Task == s.first.Task:
 		case most == nil || Limit(t) > Limit(most):
 			most = t
 		}
@@ -279,7 +279,7 @@ func (s hindered) holder(tasks []live.Task) string {
 
 // status returns the status of the job: paused if the whole job is, or the hindrance of its started tasks if all are
 // hindered.
-func (s started) status(j *live.Job) string {
+func (s started) status(j *api.Job) string {
 	if j.Paused != nil && !j.Status.Ended() {
 		return hindranceNames[paused]
 	}
@@ -297,7 +297,7 @@ func (s started) status(j *live.Job) string {
 }
 
 // whyOf says why a job is in its state; all are the tasks of all jobs.
-func (s started) whyOf(j *live.Job, all []live.Task) string {
+func (s started) whyOf(j *api.Job, all []api.Task) string {
 	return terminal.OneLine(join(s.why(), s.of[suspended].holder(all), j.Waiting))
 }
 
@@ -324,7 +324,7 @@ func (s hindered) why(h hindrance, of int) string {
 	return fmt.Sprintf("%d of %d %s: %s", s.tasks, of, what, s.reason)
 }
 
-func jobStatus(j *live.Job) string {
+func jobStatus(j *api.Job) string {
 	if j.Ended && j.ExitCode != nil && *j.ExitCode != 0 {
 		return fmt.Sprintf("%s (%d)", j.Status, *j.ExitCode)
 	}
@@ -358,7 +358,7 @@ func showJob(cmd *cobra.Command, client *server.Client, arg string, asJSON bool)
 }
 
 // printTasks prints one row per task of a job that has started.
-func printTasks(w io.Writer, j *live.Job, now time.Time) error {
+func printTasks(w io.Writer, j *api.Job, now time.Time) error {
 	pending := 0
 	for _, s := range j.Stages {
 		pending += s.Pending
@@ -379,7 +379,7 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 	fmt.Fprintln(w)
 	heads := []string{"TASK", ">RUN", "STATE", ">MEMORY", ">IDEAL", ">USED", ">SWAP", ">TIME", "WHY"}
 	const swap = 6
-	swaps := slices.ContainsFunc(j.Tasks, func(k live.Task) bool { return swapped(&k) > 0 || flex(stageOf(j, k.Task)) })
+	swaps := slices.ContainsFunc(j.Tasks, func(k api.Task) bool { return swapped(&k) > 0 || flex(stageOf(j, k.Task)) })
 	columns := func(cells []string) []string {
 		if !swaps {
 			return slices.Delete(cells, swap, swap+1)
@@ -405,7 +405,7 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 }
 
 // printEarlier prints one row for each earlier run of a task.
-func printEarlier(w io.Writer, j *live.Job) error {
+func printEarlier(w io.Writer, j *api.Job) error {
 	fmt.Fprint(w, "\nearlier runs:\n")
 	t := terminal.NewTable("TASK", ">RUN", "NODE", "STATE", "STARTED", ">TIME", "WHY")
 	for i := range j.Earlier {
@@ -422,20 +422,20 @@ func printEarlier(w io.Writer, j *live.Job) error {
 }
 
 // stageOf returns the stage of a task; nil if the job has no stage of that number.
-func stageOf(j *live.Job, id cluster.TaskID) *live.Stage {
+func stageOf(j *api.Job, id cluster.TaskID) *api.Stage {
 	if id.Stage < 0 || int(id.Stage) >= len(j.Stages) {
 		return nil
 	}
 	return &j.Stages[id.Stage]
 }
 
-func flex(s *live.Stage) bool { return s != nil && s.Class == cluster.Flex }
+func flex(s *api.Stage) bool { return s != nil && s.Class == cluster.Flex }
 
-func taskState(t *live.Task) string {
+func taskState(t *api.Task) string {
 	if h := hindranceOf(t); h != unhindered {
 		return hindranceNames[h]
 	}
-	if t.State != live.TaskEnded {
+	if t.State != api.TaskEnded {
 		return t.State.String()
 	}
 	if t.Exit != nil && t.Exit.Code != 0 && t.Outcome == cluster.Failed {
@@ -445,7 +445,7 @@ func taskState(t *live.Task) string {
 }
 
 // Limit returns the memory limit of a task: its grant, unless its container is FLEX.
-func Limit(t *live.Task) int64 {
+func Limit(t *api.Task) int64 {
 	if u := t.Usage; u != nil && u.State != 0 && u.Limit != nil {
 		return *u.Limit
 	}
@@ -454,14 +454,14 @@ func Limit(t *live.Task) int64 {
 
 // taskWhy returns the cause of a failure, or what hinders a task or why the memory manager last acted, and the phase
 // that the task is in. most is the maximum of the task, 0 for none.
-func taskWhy(t *live.Task, most int64) string {
+func taskWhy(t *api.Task, most int64) string {
 	u, h := t.Usage, hindranceOf(t)
 	switch {
 	case !t.RetryAt.IsZero():
 		return join(t.Detail, "its next attempt begins at "+t.RetryAt.Local().Format(time.TimeOnly))
 	case t.Detail != "":
 		return t.Detail
-	case t.Paused != nil && t.State == live.TaskRunning: // also if that failed
+	case t.Paused != nil && t.State == api.TaskRunning: // also if that failed
 		return join(pausedWords(t), phaseWords(&t.InPhase))
 	case h == leveled || t.Leveled != nil && t.Leveled.Failed != "":
 		return join(leveledWords(t.Leveled), phaseWords(&t.InPhase))
@@ -476,7 +476,7 @@ func taskWhy(t *live.Task, most int64) string {
 }
 
 // phaseWords names the phase that a task is in; empty if it has no forecast.
-func phaseWords(p *live.InPhase) string {
+func phaseWords(p *api.InPhase) string {
 	if p.Phase == 0 {
 		return ""
 	}
@@ -498,7 +498,7 @@ func join(clauses ...string) string {
 
 // used returns a task's memory use without page cache or, once the task has ended, its container's peak use with page
 // cache.
-func used(t *live.Task) int64 {
+func used(t *api.Task) int64 {
 	switch {
 	case t.Usage != nil && t.Usage.Anonymous != nil:
 		return *t.Usage.Anonymous
@@ -509,7 +509,7 @@ func used(t *live.Task) int64 {
 }
 
 // swapped returns the bytes of a task in swap.
-func swapped(t *live.Task) int64 {
+func swapped(t *api.Task) int64 {
 	if t.Usage != nil && t.Usage.Swap != nil {
 		return *t.Usage.Swap
 	}
@@ -517,4 +517,4 @@ func swapped(t *live.Task) int64 {
 }
 
 // held returns the bytes of a running task in memory and in swap.
-func held(t *live.Task) int64 { return used(t) + swapped(t) }
+func held(t *api.Task) int64 { return used(t) + swapped(t) }

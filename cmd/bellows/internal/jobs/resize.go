@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // resizedWords says how and when the grant of a task was changed last, and why.
-func resizedWords(r *live.Resized, to *live.Grant) string {
+func resizedWords(r *api.Resized, to *api.Grant) string {
 	text := fmt.Sprintf("resized from %s to %s", grantWords(&r.Was), grantWords(to))
 	switch {
 	case r.Failed != "":
@@ -29,7 +29,7 @@ func resizedWords(r *live.Resized, to *live.Grant) string {
 }
 
 // grantWords is a grant of CPU and memory.
-func grantWords(g *live.Grant) string {
+func grantWords(g *api.Grant) string {
 	return resource.CPU.Format(resource.Amount(g.CPUMillicores)) + " and " +
 		resource.FormatMemory(resource.Amount(g.MemoryBytes))
 }

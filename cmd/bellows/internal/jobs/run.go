@@ -25,7 +25,7 @@ import (
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/format/workload"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/node/agent"
 	"github.com/bellows-rm/bellows/node/inherited"
 )
@@ -319,7 +319,7 @@ func (a *attached) follow(ctx context.Context) error {
 }
 
 // result prints the cause of a failure, unless the user knows it, and returns the exit code as an error.
-func (a *attached) result(job *live.Job, interrupted bool) error {
+func (a *attached) result(job *api.Job, interrupted bool) error {
 	code := command.Failed
 	if interrupted {
 		code = command.Interrupted
@@ -346,7 +346,7 @@ func (a *attached) result(job *live.Job, interrupted bool) error {
 }
 
 // plainFailure reports whether a job failed only because its program ended with an exit code.
-func plainFailure(job *live.Job) bool {
+func plainFailure(job *api.Job) bool {
 	if job.Status != cluster.StatusFailed || len(job.Tasks) != 1 {
 		return false
 	}
@@ -369,7 +369,7 @@ func (a *attached) copy(ctx context.Context, stderr bool) error {
 			return err
 		})
 		switch {
-		case live.KindOf(err) != 0 || ctx.Err() != nil:
+		case api.KindOf(err) != 0 || ctx.Err() != nil:
 			return nil // there is no such run
 		case err != nil:
 			return err
@@ -380,11 +380,11 @@ func (a *attached) copy(ctx context.Context, stderr bool) error {
 
 // wait returns the job once it has ended. If the daemon ends, wait waits for the next daemon: the job runs on without a
 // daemon.
-func (a *attached) wait(ctx context.Context) (job live.Job, err error) {
+func (a *attached) wait(ctx context.Context) (job api.Job, err error) {
 	told := false
 	err = place.UntilAnswered(ctx, nil, func() (err error) {
 		job, err = a.client.Wait(ctx, a.id)
-		if live.KindOf(err) == live.Unavailable && !told {
+		if api.KindOf(err) == api.Unavailable && !told {
 			fmt.Fprintf(a.err, "bellows: the daemon is gone; job %d continues, and bellows waits for the next daemon\n", a.id)
 			told = true
 		}

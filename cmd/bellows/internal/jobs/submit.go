@@ -23,7 +23,7 @@ import (
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/format/jobfile"
 	"github.com/bellows-rm/bellows/format/workload"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/node/inherited"
 )
 
@@ -120,7 +120,7 @@ func (o *submitOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	b := batch{client: client, jobs: w.Jobs, dir: dir, env: os.Environ(), own: own,
 		ended: make([]chan struct{}, len(w.Jobs)), ids: make([]cluster.JobID, len(w.Jobs)),
-		results: make([]live.Job, len(w.Jobs))}
+		results: make([]api.Job, len(w.Jobs))}
 	if !o.asJSON {
 		b.out = cmd.OutOrStdout()
 	}
@@ -260,7 +260,7 @@ type batch struct {
 
 	mu      sync.Mutex
 	ids     []cluster.JobID
-	results []live.Job
+	results []api.Job
 	ended   []chan struct{} // closed when that job has ended, or is never submitted
 	never   []neverSubmitted
 }
@@ -418,7 +418,7 @@ func (b *batch) json(w io.Writer, wait bool) error {
 		doc["not_submitted"] = b.never
 	}
 	if wait {
-		doc["jobs"] = slices.DeleteFunc(slices.Clone(b.results), func(j live.Job) bool { return j.ID == 0 })
+		doc["jobs"] = slices.DeleteFunc(slices.Clone(b.results), func(j api.Job) bool { return j.ID == 0 })
 		return terminal.WriteJSON(w, doc)
 	}
 	type submitted struct {

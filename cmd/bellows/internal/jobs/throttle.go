@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // throttleWords says what bounds a task, until when and why.
-func throttleWords(t *live.Throttle) string {
+func throttleWords(t *api.Throttle) string {
 	text := "throttled"
 	switch {
 	case t.Failed != "":

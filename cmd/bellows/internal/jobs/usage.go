@@ -15,7 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/door/cli/picture"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // spansDrawn is how many spans of a run are requested for a table and a picture.
@@ -52,7 +52,7 @@ func showUsage(cmd *cobra.Command, client *server.Client, arg string, asJSON boo
 type measure struct {
 	head, title string
 	kind        string // for a list of what is unknown
-	of          func(*live.Rates) *int64
+	of          func(*api.Rates) *int64
 	format      func(int64) string
 	// always says that it has a column, and a strip, even if it was always 0.
 	always bool
@@ -63,19 +63,19 @@ func perSecond(n int64) string { return resource.FormatRate(resource.Amount(n)) 
 func inCores(n int64) string   { return strconv.FormatFloat(float64(n)/1000, 'f', 2, 64) }
 
 var measures = []measure{
-	{"CPU", "CPU, cores", "CPU", func(r *live.Rates) *int64 { return r.CPU }, inCores, true},
-	{"MEMORY", "memory, without page cache", "memory", func(r *live.Rates) *int64 { return r.Memory }, inBytes, true},
-	{"SWAP", "memory in swap", "swap", func(r *live.Rates) *int64 { return r.Swap }, inBytes, false},
-	{"READ", "read from disks", "disk", func(r *live.Rates) *int64 { return r.Read }, perSecond, false},
-	{"WRITTEN", "written to disks", "disk", func(r *live.Rates) *int64 { return r.Written }, perSecond, false},
-	{"RECEIVED", "received from the network", "network", func(r *live.Rates) *int64 { return r.Received }, perSecond,
+	{"CPU", "CPU, cores", "CPU", func(r *api.Rates) *int64 { return r.CPU }, inCores, true},
+	{"MEMORY", "memory, without page cache", "memory", func(r *api.Rates) *int64 { return r.Memory }, inBytes, true},
+	{"SWAP", "memory in swap", "swap", func(r *api.Rates) *int64 { return r.Swap }, inBytes, false},
+	{"READ", "read from disks", "disk", func(r *api.Rates) *int64 { return r.Read }, perSecond, false},
+	{"WRITTEN", "written to disks", "disk", func(r *api.Rates) *int64 { return r.Written }, perSecond, false},
+	{"RECEIVED", "received from the network", "network", func(r *api.Rates) *int64 { return r.Received }, perSecond,
 		false},
-	{"SENT", "sent to the network", "network", func(r *live.Rates) *int64 { return r.Sent }, perSecond, false},
+	{"SENT", "sent to the network", "network", func(r *api.Rates) *int64 { return r.Sent }, perSecond, false},
 }
 
 // printUsage prints two rows per run, with means and peaks, and a picture of all runs together. noNetwork says why this
 // machine does not count what containers transfer over the network; empty if it does.
-func printUsage(w io.Writer, j *live.Job, runs []live.TaskUsage, noNetwork string) error {
+func printUsage(w io.Writer, j *api.Job, runs []api.TaskUsage, noNetwork string) error {
 	head := fmt.Sprintf("job %d (%s) of %s: %s, submitted %s", j.ID, terminal.Cut(j.Name, 24), j.Owner,
 		startedOf(j.Tasks).status(j), j.Submitted.Local().Format(time.DateTime))
 	fmt.Fprintf(w, "%s\n\n", terminal.Fold(head, terminal.Width-2, "  "))
@@ -88,7 +88,7 @@ func printUsage(w io.Writer, j *live.Job, runs []live.TaskUsage, noNetwork strin
 	for _, m := range shown {
 		heads = append(heads, ">"+m.head)
 	}
-	noted := slices.ContainsFunc(runs, func(r live.TaskUsage) bool { return note(&r) != "" })
+	noted := slices.ContainsFunc(runs, func(r api.TaskUsage) bool { return note(&r) != "" })
 	if noted {
 		heads = append(heads, "NOTE")
 	}
@@ -122,7 +122,7 @@ func printUsage(w io.Writer, j *live.Job, runs []live.TaskUsage, noNetwork strin
 }
 
 // cell prints an amount; "-" is unknown.
-func (m *measure) cell(r *live.Rates) string {
+func (m *measure) cell(r *api.Rates) string {
 	if v := m.of(r); v != nil {
 		return m.format(*v)
 	}
@@ -131,7 +131,7 @@ func (m *measure) cell(r *live.Rates) string {
 
 // split returns the measures that have a column, and the kinds that were not measured. A measure that was always 0
 // has no column.
-func split(runs []live.TaskUsage) (shown []measure, unknown []string) {
+func split(runs []api.TaskUsage) (shown []measure, unknown []string) {
 	for _, m := range measures {
 		known, some := false, m.always
 		for i := range runs {
@@ -153,7 +153,7 @@ func split(runs []live.TaskUsage) (shown []measure, unknown []string) {
 }
 
 // note says what was not measured of a run, and for how long it stood still.
-func note(r *live.TaskUsage) string {
+func note(r *api.TaskUsage) string {
 	gap, still := "", ""
 	if r.GapSeconds > 0 && r.Missing == "" {
 		gap = fmt.Sprintf("no samples for %s: peaks may be higher",
@@ -166,7 +166,7 @@ func note(r *live.TaskUsage) string {
 }
 
 // drawUsage draws what all runs together used over time.
-func drawUsage(w io.Writer, runs []live.TaskUsage, shown []measure) error {
+func drawUsage(w io.Writer, runs []api.TaskUsage, shown []measure) error {
 	from, to := runs[0].Started, runs[0].Started
 	for i := range runs {
 		r := &runs[i]
@@ -204,8 +204,8 @@ func drawUsage(w io.Writer, runs []live.TaskUsage, shown []measure) error {
 }
 
 // granted says what each run was granted, if that is the same for all of them.
-func granted(runs []live.TaskUsage, m *measure) string {
-	of := func(r *live.TaskUsage) int64 {
+func granted(runs []api.TaskUsage, m *measure) string {
+	of := func(r *api.TaskUsage) int64 {
 		switch m.kind {
 		case "CPU":
 			return r.CPUMillicores
@@ -215,7 +215,7 @@ func granted(runs []live.TaskUsage, m *measure) string {
 		return 0
 	}
 	n := of(&runs[0])
-	if n == 0 || slices.ContainsFunc(runs, func(r live.TaskUsage) bool { return of(&r) != n }) {
+	if n == 0 || slices.ContainsFunc(runs, func(r api.TaskUsage) bool { return of(&r) != n }) {
 		return ""
 	}
 	if len(runs) > 1 {
@@ -226,7 +226,7 @@ func granted(runs []live.TaskUsage, m *measure) string {
 
 // sum returns the means of what all runs used in each column of step seconds. A column is unknown if a run was not
 // measured for more than half of its time in the column.
-func sum(runs []live.TaskUsage, m *measure, from time.Time, step float64, columns int) []float64 {
+func sum(runs []api.TaskUsage, m *measure, from time.Time, step float64, columns int) []float64 {
 	values := make([]float64, columns)
 	for i := range runs {
 		r := &runs[i]

@@ -15,7 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // watchJobs prints the jobs that have not ended whenever they change, until it is interrupted: as a table that stays
@@ -28,7 +28,7 @@ func watchJobs(cmd *cobra.Command, client *server.Client, asJSON bool) error {
 	case !terminal.Is(out):
 		return command.Usagef("--watch: needs a terminal, or --json, which prints what changes as lines of JSON")
 	}
-	w := watched{jobs: map[cluster.JobID]live.Job{}}
+	w := watched{jobs: map[cluster.JobID]api.Job{}}
 	screen := terminal.NewScreen(out)
 	defer fmt.Fprintln(out)
 	for seen, err := range client.WatchMachine(cmd.Context(), 0) {
@@ -46,7 +46,7 @@ func watchJobs(cmd *cobra.Command, client *server.Client, asJSON bool) error {
 }
 
 // writeUpdates prints updates as one JSON value per line.
-func writeUpdates(w io.Writer, updates iter.Seq2[live.Update, error]) error {
+func writeUpdates(w io.Writer, updates iter.Seq2[api.Update, error]) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	for u, err := range updates {
@@ -62,7 +62,7 @@ func writeUpdates(w io.Writer, updates iter.Seq2[live.Update, error]) error {
 
 // watched are the jobs that have not ended.
 type watched struct {
-	jobs    map[cluster.JobID]live.Job
+	jobs    map[cluster.JobID]api.Job
 	use     map[cluster.ContainerID]*cluster.Reading // of the running containers, when they were last measured
 	trouble string                                   // of the daemon; empty if there is none
 }
@@ -86,8 +86,8 @@ func (w *watched) see(seen *server.Seen) (more bool) {
 
 // show shows a row per job.
 func (w *watched) show(to *terminal.Screen, now time.Time) error {
-	var jobs []live.Job
-	var tasks []live.Task
+	var jobs []api.Job
+	var tasks []api.Task
 	for _, id := range slices.Sorted(maps.Keys(w.jobs)) {
 		jobs = append(jobs, w.jobs[id])
 		for _, t := range w.jobs[id].Tasks {
@@ -95,7 +95,7 @@ func (w *watched) show(to *terminal.Screen, now time.Time) error {
 			tasks = append(tasks, t)
 		}
 	}
-	if err := printJobs(to, func(yield func([]live.Job, error) bool) { yield(jobs, nil) }, tasks, now); err != nil {
+	if err := printJobs(to, func(yield func([]api.Job, error) bool) { yield(jobs, nil) }, tasks, now); err != nil {
 		return err
 	}
 	if w.trouble != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // The table follows the jobs: what has changed is shown, what has ended is not any more.
@@ -18,9 +18,9 @@ func TestWatchedTable(t *testing.T) {
 	now, jobs, tasks := canned()
 	running := jobs[2]
 	running.Tasks = tasks
-	w := watched{jobs: map[cluster.JobID]live.Job{}}
+	w := watched{jobs: map[cluster.JobID]api.Job{}}
 	w.see(&server.Seen{Lost: errors.New("its disk is full")})
-	shown := func(u live.Update) string {
+	shown := func(u api.Update) string {
 		var b bytes.Buffer
 		w.see(&server.Seen{Update: &u})
 		if err := w.show(terminal.NewScreen(&b), now); err != nil {
@@ -28,7 +28,7 @@ func TestWatchedTable(t *testing.T) {
 		}
 		return b.String()
 	}
-	text := shown(live.Update{Snapshot: true, Jobs: []live.Job{running, jobs[3]}})
+	text := shown(api.Update{Snapshot: true, Jobs: []api.Job{running, jobs[3]}})
 	for _, part := range []string{"join", "17/300", "train", "no node has 8GiB and 4 cores free",
 		"trouble: its disk is full"} {
 		if !strings.Contains(text, part) {
@@ -37,10 +37,10 @@ func TestWatchedTable(t *testing.T) {
 	}
 	measured := tasks[0]
 	measured.Usage = &cluster.Reading{Anonymous: pointer[int64](1234 << 20)}
-	w.see(&server.Seen{Machine: &server.Machine{Tasks: []live.Task{measured}}})
+	w.see(&server.Seen{Machine: &server.Machine{Tasks: []api.Task{measured}}})
 	ended := jobs[3]
 	ended.Ended = true
-	if text := shown(live.Update{Jobs: []live.Job{ended}}); strings.Contains(text, "train") ||
+	if text := shown(api.Update{Jobs: []api.Job{ended}}); strings.Contains(text, "train") ||
 		!strings.Contains(text, "join") || !strings.Contains(text, "1234MiB") || strings.Contains(text, "trouble") {
 		t.Errorf("shown %q", text)
 	}
@@ -51,10 +51,10 @@ func TestUpdatesAsJSON(t *testing.T) {
 	_, jobs, _ := canned()
 	broken := errors.New("broken")
 	var b bytes.Buffer
-	if err := writeUpdates(&b, func(yield func(live.Update, error) bool) {
-		yield(live.Update{Revision: 7, Snapshot: true, Jobs: jobs[:2]}, nil)
-		yield(live.Update{Revision: 8, Jobs: jobs[2:]}, nil)
-		yield(live.Update{}, broken)
+	if err := writeUpdates(&b, func(yield func(api.Update, error) bool) {
+		yield(api.Update{Revision: 7, Snapshot: true, Jobs: jobs[:2]}, nil)
+		yield(api.Update{Revision: 8, Jobs: jobs[2:]}, nil)
+		yield(api.Update{}, broken)
 	}); !errors.Is(err, broken) {
 		t.Error(err)
 	}
@@ -63,7 +63,7 @@ func TestUpdatesAsJSON(t *testing.T) {
 		t.Fatalf("printed %s", b.String())
 	}
 	for i, line := range lines {
-		var u live.Update
+		var u api.Update
 		if err := json.Unmarshal([]byte(line), &u); err != nil || u.Revision != int64(7+i) || len(u.Jobs) != 2 ||
 			u.Snapshot != (i == 0) {
 			t.Errorf("printed %s: %v", line, err)

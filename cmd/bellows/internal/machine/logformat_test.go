@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // Both formats have the same messages and attributes.
@@ -23,7 +23,7 @@ func TestLogFormats(t *testing.T) {
 		log.Warn("node paused: it can start nothing", "node", "n1", "for", 1500*time.Millisecond,
 			"container", cluster.ContainerID{Task: cluster.TaskID{Job: 3, Stage: 1, Index: 2}, Run: 4}, "by",
 			cluster.HeldByOwner, "job", cluster.JobID(3),
-			"error", live.Errorf(live.Internal, "no room: %w", errors.New("disk full")), "preempt", true)
+			"error", api.Errorf(api.Internal, "no room: %w", errors.New("disk full")), "preempt", true)
 		return b.String()
 	}
 	text := write(logText, slog.LevelInfo)

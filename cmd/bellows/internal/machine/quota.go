@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 func quotaCommand() *cobra.Command {
@@ -47,7 +47,7 @@ Output is measured every 10 s; "-" means that it has not been measured yet.`,
 }
 
 // printQuotas prints one row per quota.
-func printQuotas(w io.Writer, all []live.QuotaUse) error {
+func printQuotas(w io.Writer, all []api.QuotaUse) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "no quotas")
 		return err

@@ -6,12 +6,12 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 func TestPrintQuotas(t *testing.T) {
 	var out strings.Builder
-	if err := printQuotas(&out, []live.QuotaUse{
+	if err := printQuotas(&out, []api.QuotaUse{
 		{User: "bob", Kind: cluster.QuotaMemory, Most: int64(100 * resource.MiB), Taken: new(int64(64 * resource.MiB))},
 		{User: "bob", Kind: cluster.QuotaSubmissions, Most: 120, Taken: new(int64(3)), Refuses: true},
 		{User: "bob", Kind: cluster.QuotaOutput, Most: int64(resource.GiB), Refuses: true},

@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/internal/testfile"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // The status fits a terminal, and prints trouble below the normal values.
@@ -23,16 +23,17 @@ func TestStatus(t *testing.T) {
 				Waiting: []string{"memory", "set fair.reservations"},
 				Mistake: "/etc/bellows/bellows.yaml:7: keep_for 1: write a number and one of ms, s, m, h, such as 90s"},
 			Listens: &server.Listens{Address: "192.0.2.7:8443", Certificate: now.Add(20 * day)}},
-		Status: live.Status{Policy: "yarn-me", Since: now.Add(-50 * time.Hour), Jobs: 2, Running: 1, Pending: 282,
+		ClusterStatus: api.ClusterStatus{Policy: "yarn-me", Since: now.Add(-50 * time.Hour), Jobs: 2, Running: 1,
+			Pending:        282,
 			Trouble:        "write the event log /var/lib/bellows/events/000007.jsonl: no space left on device",
 			NetworkUnknown: "count network bytes: it needs CAP_SYS_ADMIN",
 			Crowded: "other bellows daemons manage 4GiB of this machine, and this one 128GiB: together more than " +
 				"its 130GiB; give each a part of it with `bellows up --memory`",
-			Nodes: []live.Node{{Name: "a-machine-with-a-name", CPU: 16000, Memory: 1 << 37, FreeCPU: 12500,
+			Nodes: []api.Node{{Name: "a-machine-with-a-name", CPU: 16000, Memory: 1 << 37, FreeCPU: 12500,
 				FreeMemory: 1 << 36, HeldMemory: 120 << 30, UsedMemory: 223 << 20, UsedAnonymous: 123 << 20, Containers: 3},
 				{Name: "measured", CPU: 1000, Memory: 1 << 30, FreeCPU: 1000, FreeMemory: 1 << 30, Disk: 110e6, DiskGives: 37e6,
 					Network: 125e6, FreeDisk: new(int64(30e6)), FreeNetwork: new(int64(125e6)),
-					Leveling: &live.Leveling{Node: "measured",
+					Leveling: &api.Leveling{Node: "measured",
 						Result: "value 14, bound 12.5, gap 10.8 %, 400,000 states; not used, because the node changed while it was " +
 							"solved"}},
 				{Name: "told-nothing", CPU: 1000, Memory: 1 << 30, FreeCPU: 1000, FreeMemory: 1 << 30,

@@ -17,7 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/cli/flags"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/node/swap"
 )
 
@@ -383,14 +383,14 @@ func (o *swapRemoveOptions) checkJobs(cmd *cobra.Command) error {
 		return err
 	}
 	tasks, err := client.Tasks(cmd.Context(), true)
-	if live.KindOf(err) == live.Unavailable {
+	if api.KindOf(err) == api.Unavailable {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	for i := range tasks {
-		if u := tasks[i].Usage; tasks[i].State != live.TaskEnded && u != nil && u.Swap != nil &&
+		if u := tasks[i].Usage; tasks[i].State != api.TaskEnded && u != nil && u.Swap != nil &&
 			*u.Swap >= int64(resource.MiB) {
 			return fmt.Errorf("task %s of a job holds %s in swap: wait until it has ended, or give --force", tasks[i].Task,
 				resource.FormatMemory(resource.Amount(*u.Swap)))

@@ -21,7 +21,7 @@ import (
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/executor"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // Limits of what is read before results can be printed, and of one message.
@@ -409,7 +409,7 @@ func (r *run) report(ctx context.Context, err error) error {
 // said returns the error of a request as the daemon means it.
 func said(err error) error {
 	if refused, ok := errors.AsType[*executor.StatusError](err); ok {
-		return live.Errorf(live.KindOfStatus(refused.Status), "%s", refused.Text)
+		return api.Errorf(api.KindOfStatus(refused.Status), "%s", refused.Text)
 	}
 	return err
 }

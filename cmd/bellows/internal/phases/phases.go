@@ -9,12 +9,12 @@ import (
 
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // Print prints phases, at least one, one row each, with a bar of when they are. unknown are the kinds of resources
 // that were measured in no run.
-func Print(w io.Writer, phases []live.ForecastPhase, unknown []string) error {
+func Print(w io.Writer, phases []api.ForecastPhase, unknown []string) error {
 	const wide = 20 // of a bar
 	last := phases[len(phases)-1]
 	total := last.FromSeconds + last.LengthSeconds
@@ -55,7 +55,7 @@ func roundTo(a, unit int64) int64 {
 }
 
 // bar draws the time of a phase.
-func bar(p *live.ForecastPhase, total float64, wide int) string {
+func bar(p *api.ForecastPhase, total float64, wide int) string {
 	if total <= 0 {
 		return ""
 	}

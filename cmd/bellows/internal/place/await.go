@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // RedialPace is the time between two requests while there is no daemon.
@@ -17,7 +17,7 @@ const RedialPace = time.Second / 5
 func UntilAnswered(ctx context.Context, waiting func(error), request func() error) error {
 	for {
 		err := request()
-		if live.KindOf(err) != live.Unavailable {
+		if api.KindOf(err) != api.Unavailable {
 			return err
 		}
 		if waiting != nil {

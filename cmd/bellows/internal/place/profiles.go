@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/format/jobfile"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -32,12 +32,12 @@ func (s *Profiles) LookUp(ctx context.Context) jobfile.Profiles {
 		switch {
 		case err == nil:
 			return p.OfStage(), true
-		case live.KindOf(err) == live.NotFound && s.store == nil: // of the daemon
+		case api.KindOf(err) == api.NotFound && s.store == nil: // of the daemon
 			if a, err := s.Client.App(ctx, name); err == nil {
-				return live.ProfileOf(a.Learned, "")
+				return api.ProfileOf(a.Learned, "")
 			}
 			return cluster.Profile{}, false
-		case live.KindOf(err) != live.NotFound && !errors.Is(err, store.ErrNotFound) && *s.Failed == nil:
+		case api.KindOf(err) != api.NotFound && !errors.Is(err, store.ErrNotFound) && *s.Failed == nil:
 			*s.Failed = err
 		}
 		return cluster.Profile{}, false
@@ -47,7 +47,7 @@ func (s *Profiles) LookUp(ctx context.Context) jobfile.Profiles {
 func (s *Profiles) get(ctx context.Context, name string) (store.Profile, error) {
 	if s.store == nil {
 		p, err := s.Client.Profile(ctx, name)
-		if live.KindOf(err) != live.Unavailable || s.State == "" {
+		if api.KindOf(err) != api.Unavailable || s.State == "" {
 			return p.Profile, err
 		}
 		// A look-up must not create a store.

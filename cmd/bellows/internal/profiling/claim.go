@@ -18,7 +18,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/server"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // claims makes measurements count for the quotas of the user: while a program is measured, a job of the user has what
@@ -39,8 +39,8 @@ func (o *profileOptions) findClaims(ctx context.Context, tell io.Writer) (*claim
 		return nil, err
 	}
 	quotas, err := client.Quotas(ctx, "")
-	switch kind := live.KindOf(err); {
-	case kind == live.Unavailable: // no daemon
+	switch kind := api.KindOf(err); {
+	case kind == api.Unavailable: // no daemon
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -130,8 +130,8 @@ func (c *claims) started(ctx context.Context, id cluster.JobID) error {
 	})
 	defer late.Stop()
 	task, err := c.client.WaitTask(ctx, cluster.TaskID{Job: id})
-	if err == nil && task.State == live.TaskEnded {
-		var j live.Job
+	if err == nil && task.State == api.TaskEnded {
+		var j api.Job
 		if j, err = c.client.Wait(ctx, id); err == nil {
 			err = ended(id, j)
 		}
@@ -140,7 +140,7 @@ func (c *claims) started(ctx context.Context, id cluster.JobID) error {
 }
 
 // ended is the error if the job has ended too early.
-func ended(id cluster.JobID, j live.Job) error {
+func ended(id cluster.JobID, j api.Job) error {
 	if j.Detail != "" {
 		return fmt.Errorf("job %d, which counts for the quotas of the measurement, has ended: %s: %s", id, j.Status, j.Detail)
 	}

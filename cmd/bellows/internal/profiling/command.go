@@ -22,7 +22,7 @@ import (
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/cli/flags"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/node/agent"
 	"github.com/bellows-rm/bellows/node/profiler"
@@ -347,7 +347,7 @@ func (o *profileOptions) store(ctx context.Context, r *profileReport) error {
 	p := store.Profile{IdealMemory: r.Model.IdealMemory, MinMemory: r.Model.MinMemory, Duration: r.Model.IdealDuration,
 		Elasticity: r.Model.Elasticity(), Args: r.Args, Evidence: evidence}
 	err = client.PutProfile(ctx, o.name, p)
-	if live.KindOf(err) != live.Unavailable {
+	if api.KindOf(err) != api.Unavailable {
 		return err
 	}
 	if err := o.place.Fill(); err != nil {

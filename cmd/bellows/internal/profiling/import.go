@@ -17,7 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/door/cli/flags"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/format/importer"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 const importLong = `Add runs of Spark applications, from event logs as Spark's history server keeps
@@ -141,14 +141,14 @@ func (o *importOptions) learn(cmd *cobra.Command, runs []importer.StageRun, doc 
 
 // importJSON is the output of import --json; docs/reference/output.md describes it.
 type importJSON struct {
-	Apps   []live.Imported `json:"apps,omitempty"` // not of a dry run
-	Stages []stageRunJSON  `json:"stages"`
-	Notes  []string        `json:"notes"`
+	Apps   []api.Imported `json:"apps,omitempty"` // not of a dry run
+	Stages []stageRunJSON `json:"stages"`
+	Notes  []string       `json:"notes"`
 }
 
 // add adds what was learned of an application.
-func (d *importJSON) add(a live.Imported) {
-	at := slices.IndexFunc(d.Apps, func(b live.Imported) bool { return a.Name == b.Name })
+func (d *importJSON) add(a api.Imported) {
+	at := slices.IndexFunc(d.Apps, func(b api.Imported) bool { return a.Name == b.Name })
 	if at < 0 {
 		d.Apps = append(d.Apps, a)
 		return

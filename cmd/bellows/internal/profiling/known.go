@@ -16,7 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // knownCommands returns the commands about what is known of applications: what was measured, and what runs taught.
@@ -159,7 +159,7 @@ func printApp(w io.Writer, a *server.Application) error {
 }
 
 // sayDoubtful prints the runs that were not wholly measured or are not sound, and why.
-func sayDoubtful(w io.Writer, l *live.Learned, say func(string)) {
+func sayDoubtful(w io.Writer, l *api.Learned, say func(string)) {
 	if l.DoubtfulRuns == 0 {
 		return
 	}
@@ -170,7 +170,7 @@ func sayDoubtful(w io.Writer, l *live.Learned, say func(string)) {
 	}
 }
 
-func printVariant(w io.Writer, v *live.LearnedVariant, say func(string)) error {
+func printVariant(w io.Writer, v *api.LearnedVariant, say func(string)) error {
 	text := fmt.Sprintf("%s, model %s, from %s", terminal.Age(seconds(v.DurationSeconds)), v.Told.Model,
 		terminal.Count(v.Told.Samples, "run"))
 	if v.Told.Samples > 1 {
@@ -188,7 +188,7 @@ func printVariant(w io.Writer, v *live.LearnedVariant, say func(string)) error {
 }
 
 // featuresOf says what the latest run had.
-func featuresOf(l *live.Learned) string {
+func featuresOf(l *api.Learned) string {
 	text := resource.FormatMemory(resource.Amount(l.MemoryBytes)) + " and " +
 		resource.CPU.Format(resource.Amount(l.CPUMillicores))
 	if l.InputBytes > 0 {

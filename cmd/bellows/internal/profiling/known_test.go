@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/internal/testfile"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -18,16 +18,16 @@ func known(now time.Time) []server.Application {
 	measured := server.NamedProfile{Name: "sort", Made: now.Add(-time.Hour),
 		Profile: store.Profile{IdealMemory: 300 * resource.MiB, MinMemory: 60 * resource.MiB,
 			Duration: 4200 * time.Millisecond, Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 1.5}}}
-	learned := []live.Learned{{Runs: 4, Last: now.Add(-time.Minute), InputBytes: 3 << 30, CPUMillicores: 2000,
-		MemoryBytes: 1 << 30, Notes: []string{"network: never measured."}, Variants: []live.LearnedVariant{
+	learned := []api.Learned{{Runs: 4, Last: now.Add(-time.Minute), InputBytes: 3 << 30, CPUMillicores: 2000,
+		MemoryBytes: 1 << 30, Notes: []string{"network: never measured."}, Variants: []api.LearnedVariant{
 			{Share: 0.75, Runs: 3, DurationSeconds: 60, Told: cluster.Provenance{Model: "median", Samples: 3, Error: 0.08},
 				Unknown: []string{"network"},
-				Phases: []live.ForecastPhase{{LengthSeconds: 20, CPU: 300, Memory: 600 << 20, Disk: 100_000_000},
+				Phases: []api.ForecastPhase{{LengthSeconds: 20, CPU: 300, Memory: 600 << 20, Disk: 100_000_000},
 					{FromSeconds: 20, LengthSeconds: 40, CPU: 2000, Memory: 1 << 30}}},
 			{Share: 0.25, Runs: 1, DurationSeconds: 180, Told: cluster.Provenance{Model: "as measured", Samples: 1},
 				Why: "phases: 1 instead of 2"}}}}
 	doubtful := slices.Clone(learned)
-	doubtful[0].DoubtfulRuns, doubtful[0].Doubtful = 2, []live.DoubtfulRun{
+	doubtful[0].DoubtfulRuns, doubtful[0].Doubtful = 2, []api.DoubtfulRun{
 		{Ended: now.Add(-time.Minute), Notes: []string{"gaps 1: nothing was measured for 3s of 60s",
 			"samples 2: memory must be 0 to 8PiB, taken as unknown"}},
 		{Ended: now.Add(-time.Hour), Notes: []string{"the last 5 bytes of its samples were damaged and are dropped"}}}

@@ -21,7 +21,7 @@ import (
 	"github.com/bellows-rm/bellows/door/cli/simulate"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/sim/trial"
 )
@@ -122,7 +122,7 @@ func (o *options) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	nodes := nodesOf(&status.Status)
+	nodes := nodesOf(&status.ClusterStatus)
 	doc := document{Simulated: true, Notes: append(h.fits(nodes), h.notes()...), Policies: []policyJSON{}}
 	if len(h.jobs) == 0 {
 		return command.Usagef("replay: no job that has ended and that you may see was submitted in that time")
@@ -174,16 +174,16 @@ func (o *options) read(ctx context.Context, client *server.Client) (*history, er
 func (h *history) add(ctx context.Context, client *server.Client, id cluster.JobID) error {
 	used, err := client.Usage(ctx, id, spans)
 	switch {
-	case live.KindOf(err) == live.Denied:
+	case api.KindOf(err) == api.Denied:
 		h.others++
 		return nil
-	case live.KindOf(err) == live.NotFound:
+	case api.KindOf(err) == api.NotFound:
 		return nil
 	case err != nil:
 		return err
 	}
 	j, err := client.Job(ctx, id, false)
-	if live.KindOf(err) == live.NotFound {
+	if api.KindOf(err) == api.NotFound {
 		return nil
 	}
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/format/workload"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // spans is the largest number of spans of measured use per run of a task, which become the phases of the task.
@@ -35,13 +35,13 @@ func (p *past) submitted() time.Time { return time.Unix(0, int64(p.job.Submitted
 //
 // A job that ended without success has the tasks that ran, and these take as long as they ran. A task that ran more
 // than once takes as long as its newest run.
-func pastOf(j *live.Job, used []live.TaskUsage) (p past, ok bool) {
+func pastOf(j *api.Job, used []api.TaskUsage) (p past, ok bool) {
 	p.job = workload.Job{After: -1, Job: cluster.Job{ID: j.ID, Name: j.Name, Owner: j.Owner, Queue: j.Queue,
 		Weight: j.Weight, Submitted: timeline.Time(j.Submitted.UnixNano()),
 		Deadline: time.Duration(j.DeadlineSeconds * float64(time.Second))}}
 	index := map[int]int{} // of the stages that are left
 	for i := range j.Stages {
-		var runs []*live.Task
+		var runs []*api.Task
 		for k := range j.Tasks {
 			if t := &j.Tasks[k]; int(t.Task.Stage) == i && !t.Started.IsZero() && !t.Ended.IsZero() {
 				runs = append(runs, t)
@@ -50,7 +50,7 @@ func pastOf(j *live.Job, used []live.TaskUsage) (p past, ok bool) {
 		if len(runs) == 0 {
 			continue
 		}
-		slices.SortFunc(runs, func(a, b *live.Task) int { return cmp.Compare(a.Task.Index, b.Task.Index) })
+		slices.SortFunc(runs, func(a, b *api.Task) int { return cmp.Compare(a.Task.Index, b.Task.Index) })
 		index[i] = len(p.job.Stages)
 		p.addStage(&j.Stages[i], runs, used)
 	}
@@ -69,7 +69,7 @@ func pastOf(j *live.Job, used []live.TaskUsage) (p past, ok bool) {
 }
 
 // addStage adds a stage whose tasks did what their newest runs did.
-func (p *past) addStage(s *live.Stage, runs []*live.Task, used []live.TaskUsage) {
+func (p *past) addStage(s *api.Stage, runs []*api.Task, used []api.TaskUsage) {
 	stage := s.Stage
 	stage.Command, stage.Tasks = cluster.Command{}, len(runs)
 	p.job.Class = s.Class
@@ -88,7 +88,7 @@ func (p *past) addStage(s *live.Stage, runs []*live.Task, used []live.TaskUsage)
 		if t.Ended.After(p.ended) {
 			p.ended = t.Ended
 		}
-		if at := slices.IndexFunc(used, func(u live.TaskUsage) bool { return u.Task == t.Task && u.Run == t.Run }); at >= 0 {
+		if at := slices.IndexFunc(used, func(u api.TaskUsage) bool { return u.Task == t.Task && u.Run == t.Run }); at >= 0 {
 			u := &used[at]
 			ran -= time.Duration(u.StillSeconds * float64(time.Second))
 			if list := phasesOf(u, &stage); len(list) > 0 {
@@ -110,7 +110,7 @@ func (p *past) addStage(s *live.Stage, runs []*live.Task, used []live.TaskUsage)
 
 // phasesOf returns what a run used, over time. What was not measured is as requested. No more counts than was
 // requested of CPU and memory, so that a task that was granted that is not slower than it was.
-func phasesOf(u *live.TaskUsage, s *cluster.Stage) (all []cluster.Phase) {
+func phasesOf(u *api.TaskUsage, s *cluster.Stage) (all []cluster.Phase) {
 	for i := range u.Spans {
 		span := &u.Spans[i]
 		length := time.Duration((span.LengthSeconds - span.StillSeconds) * float64(time.Second))
@@ -175,7 +175,7 @@ func (h *history) again() (n int) {
 }
 
 // nodesOf returns the nodes of a daemon, as they are now.
-func nodesOf(s *live.Status) (all []cluster.Node) {
+func nodesOf(s *api.ClusterStatus) (all []cluster.Node) {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		node := cluster.Node{ID: cluster.NodeID(i), Name: n.Name,

@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/format/workload"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/sim/trial"
 )
@@ -63,13 +63,13 @@ func recordedBy(t *testing.T, name string, w *workload.Workload) *history {
 	at := func(x timeline.Time) time.Time { return begun.Add(time.Duration(x)) }
 	h := &history{}
 	for i := range w.Jobs {
-		j := live.Job{ID: w.Jobs[i].ID, Name: w.Jobs[i].Name, Ended: true, Submitted: at(w.Jobs[i].Submitted)}
+		j := api.Job{ID: w.Jobs[i].ID, Name: w.Jobs[i].Name, Ended: true, Submitted: at(w.Jobs[i].Submitted)}
 		for _, s := range w.Jobs[i].Stages {
-			j.Stages = append(j.Stages, live.Stage{Stage: s})
+			j.Stages = append(j.Stages, api.Stage{Stage: s})
 		}
 		for _, task := range r.Tasks {
 			if task.ID.Job == j.ID {
-				j.Tasks = append(j.Tasks, live.Task{Task: task.ID, Run: 1, Grant: live.Grant{MemoryBytes: int64(task.Memory)},
+				j.Tasks = append(j.Tasks, api.Task{Task: task.ID, Run: 1, Grant: api.Grant{MemoryBytes: int64(task.Memory)},
 					Booked: at(task.Decided), Started: at(task.Launched), Ended: at(task.Finished)})
 			}
 		}
@@ -121,19 +121,19 @@ func TestReplayOfAnotherPolicy(t *testing.T) {
 // A job that was killed has the tasks that it ran, and stages that never began are left out.
 func TestPastOfAKilledJob(t *testing.T) {
 	second := func(n int) time.Time { return begun.Add(time.Duration(n) * time.Second) }
-	stage := func(name string, tasks int, parents ...int) live.Stage {
-		return live.Stage{Stage: cluster.Stage{Name: name, Tasks: tasks, Parents: parents,
+	stage := func(name string, tasks int, parents ...int) api.Stage {
+		return api.Stage{Stage: cluster.Stage{Name: name, Tasks: tasks, Parents: parents,
 			Ideal: resource.Of(resource.Core, resource.GiB)}}
 	}
-	run := func(stage, index int32, from, to int) live.Task {
-		return live.Task{Task: cluster.TaskID{Job: 3, Stage: stage, Index: index}, Run: 1,
-			Grant: live.Grant{MemoryBytes: int64(resource.GiB)}, Booked: second(from - 1), Started: second(from),
+	run := func(stage, index int32, from, to int) api.Task {
+		return api.Task{Task: cluster.TaskID{Job: 3, Stage: stage, Index: index}, Run: 1,
+			Grant: api.Grant{MemoryBytes: int64(resource.GiB)}, Booked: second(from - 1), Started: second(from),
 			Ended: second(to)}
 	}
-	j := &live.Job{ID: 3, Status: cluster.StatusCancelled, Ended: true, Submitted: second(0),
-		Stages: []live.Stage{stage("never", 2), stage("first", 3), stage("last", 4, 0, 1)},
-		Tasks:  []live.Task{run(1, 0, 2, 12), run(1, 2, 2, 8), run(2, 1, 12, 13)}}
-	used := []live.TaskUsage{{Task: cluster.TaskID{Job: 3, Stage: 1}, Run: 1, StillSeconds: 4}}
+	j := &api.Job{ID: 3, Status: cluster.StatusCancelled, Ended: true, Submitted: second(0),
+		Stages: []api.Stage{stage("never", 2), stage("first", 3), stage("last", 4, 0, 1)},
+		Tasks:  []api.Task{run(1, 0, 2, 12), run(1, 2, 2, 8), run(2, 1, 12, 13)}}
+	used := []api.TaskUsage{{Task: cluster.TaskID{Job: 3, Stage: 1}, Run: 1, StillSeconds: 4}}
 	p, ok := pastOf(j, used)
 	if !ok || len(p.job.Stages) != 2 || p.job.Stages[0].Tasks != 2 || p.job.Stages[1].Tasks != 1 ||
 		len(p.job.Stages[1].Parents) != 1 || p.job.Stages[1].Parents[0] != 0 {
@@ -149,7 +149,7 @@ func TestPastOfAKilledJob(t *testing.T) {
 	if h := (&history{jobs: []past{p}}); h.launch() != time.Second {
 		t.Errorf("tasks are launched %v after they were decided to start", h.launch())
 	}
-	if _, ok := pastOf(&live.Job{Stages: []live.Stage{stage("a", 1)}}, nil); ok {
+	if _, ok := pastOf(&api.Job{Stages: []api.Stage{stage("a", 1)}}, nil); ok {
 		t.Error("a job that never ran")
 	}
 }
@@ -158,8 +158,8 @@ func TestPastOfAKilledJob(t *testing.T) {
 // nothing is known.
 func TestPhasesOfAPast(t *testing.T) {
 	is := func(v int64) *int64 { return &v }
-	u := &live.TaskUsage{Spans: []live.UsageSpan{
-		{LengthSeconds: 2, Rates: live.Rates{CPU: is(5000), Memory: is(int64(resource.MiB)), Read: is(7), Written: is(8)}},
+	u := &api.TaskUsage{Spans: []api.UsageSpan{
+		{LengthSeconds: 2, Rates: api.Rates{CPU: is(5000), Memory: is(int64(resource.MiB)), Read: is(7), Written: is(8)}},
 		{LengthSeconds: 3, StillSeconds: 3},
 		{LengthSeconds: 4, StillSeconds: 1, Gap: true}}}
 	got := phasesOf(u, &cluster.Stage{Ideal: resource.Of(resource.Core, resource.GiB)})

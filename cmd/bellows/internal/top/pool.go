@@ -10,7 +10,7 @@ import (
 
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
 	"github.com/bellows-rm/bellows/pool/pools"
 )
@@ -61,7 +61,7 @@ func (s *poolState) watching(ctx context.Context, ask func(context.Context) (poo
 			tell := func() bool { s.see(&d); return false }
 			if err == nil {
 				reached = true
-			} else if why := err; reached && ctx.Err() == nil && live.KindOf(err) == live.Unavailable {
+			} else if why := err; reached && ctx.Err() == nil && api.KindOf(err) == api.Unavailable {
 				tell, err = func() bool { s.lose(why); return false }, nil
 			}
 			if !yield(tell, cmp.Or(ctx.Err(), err)) || err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/internal/testfile"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
 	"github.com/bellows-rm/bellows/pool/pools"
 )
@@ -100,7 +100,7 @@ func TestPoolScreens(t *testing.T) {
 		"help":    func(s *poolState) { pressAll(s, "h") },
 		"kill":    func(s *poolState) { pressAll(s, "jK") },
 		"lost": func(s *poolState) {
-			s.lose(live.Errorf(live.Unavailable, "no daemon listens"))
+			s.lose(api.Errorf(api.Unavailable, "no daemon listens"))
 			s.now = s.now.Add(7 * time.Second)
 		},
 	} {
@@ -158,7 +158,7 @@ func TestPoolScreensFit(t *testing.T) {
 				d.Why, d.Broken = rapid.String().Draw(t, "why"), rapid.String().Draw(t, "broken")
 				s.see(d)
 			},
-			"lose": func(t *rapid.T) { s.lose(live.Errorf(live.Unavailable, "%s", rapid.String().Draw(t, "why"))) },
+			"lose": func(t *rapid.T) { s.lose(api.Errorf(api.Unavailable, "%s", rapid.String().Draw(t, "why"))) },
 			"answer": func(t *rapid.T) {
 				for _, r := range s.take() {
 					s.hear(&answer{request: r})
@@ -186,9 +186,9 @@ func TestPoolIsWatched(t *testing.T) {
 			case 1, 3:
 				return *cannedPool(), nil
 			case 2:
-				return pools.Detail{}, live.Errorf(live.Unavailable, "no daemon listens")
+				return pools.Detail{}, api.Errorf(api.Unavailable, "no daemon listens")
 			}
-			return pools.Detail{}, live.Errorf(live.NotFound, "no pool")
+			return pools.Detail{}, api.Errorf(api.NotFound, "no pool")
 		}) {
 			if last = err; err == nil {
 				tell()
@@ -197,7 +197,7 @@ func TestPoolIsWatched(t *testing.T) {
 				screens = append(screens, fits(t, s))
 			}
 		}
-		if live.KindOf(last) != live.NotFound || len(screens) != 3 || !strings.Contains(screens[1], "no daemon for") ||
+		if api.KindOf(last) != api.NotFound || len(screens) != 3 || !strings.Contains(screens[1], "no daemon for") ||
 			!strings.Contains(screens[2], "connected again after") {
 			t.Errorf("%v after %q", last, screens)
 		}

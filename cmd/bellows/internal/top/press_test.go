@@ -9,7 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // keys presses the keys of a text; \r is Enter and \x1b Escape.
@@ -89,7 +89,7 @@ func TestSelectionStays(t *testing.T) {
 	}
 	ended := s.jobs[3]
 	ended.Ended = true
-	s.see(&server.Seen{Update: &live.Update{Revision: 6, Jobs: []live.Job{ended}}})
+	s.see(&server.Seen{Update: &api.Update{Revision: 6, Jobs: []api.Job{ended}}})
 	s.settle()
 	if s.selected.job != 4 {
 		t.Errorf("job %d is selected", s.selected.job)
@@ -183,7 +183,7 @@ func TestRequests(t *testing.T) {
 	keys(s, "jjK")
 	ended := s.jobs[3]
 	ended.Ended = true
-	s.see(&server.Seen{Update: &live.Update{Revision: 6, Jobs: []live.Job{ended}}})
+	s.see(&server.Seen{Update: &api.Update{Revision: 6, Jobs: []api.Job{ended}}})
 	s.settle()
 	if keys(s, "y"); !slices.Equal(s.take(), []request{{killing, subject{job: 3}}}) {
 		t.Error("another job is killed than the one that was asked about")
@@ -192,7 +192,7 @@ func TestRequests(t *testing.T) {
 	if !strings.Contains(fits(t, s), "job 3: killed") {
 		t.Error(fits(t, s))
 	}
-	s.hear(&answer{request: request{pausing, subject{job: 2}}, err: live.Errorf(live.Denied, "job 2: belongs to bob")})
+	s.hear(&answer{request: request{pausing, subject{job: 2}}, err: api.Errorf(api.Denied, "job 2: belongs to bob")})
 	if !strings.Contains(fits(t, s), "job 2: belongs to bob") {
 		t.Error(fits(t, s))
 	}
@@ -221,11 +221,11 @@ func TestExplanations(t *testing.T) {
 		}
 	}
 	hear := func(id cluster.JobID, why string, err error) {
-		s.hear(&answer{request{explaining, subject{job: id}}, live.Explanation{Job: s.jobs[id], Why: why}, err})
+		s.hear(&answer{request{explaining, subject{job: id}}, api.Explanation{Job: s.jobs[id], Why: why}, err})
 		s.settle()
 	}
 	changes := func(id cluster.JobID, revision int64) {
-		s.see(&server.Seen{Update: &live.Update{Revision: revision, Jobs: []live.Job{s.jobs[id]}}})
+		s.see(&server.Seen{Update: &api.Update{Revision: revision, Jobs: []api.Job{s.jobs[id]}}})
 		s.settle()
 	}
 	expect("closed")
@@ -245,7 +245,7 @@ func TestExplanations(t *testing.T) {
 	s.now = s.now.Add(explainAgain)
 	s.settle()
 	expect("a second later", 3)
-	hear(3, "", live.Errorf(live.Denied, "job 3: belongs to bob"))
+	hear(3, "", api.Errorf(api.Denied, "job 3: belongs to bob"))
 	if text := fits(t, s); !strings.Contains(text, "job 3: belongs to bob") {
 		t.Error(text)
 	}
@@ -288,7 +288,7 @@ func TestRates(t *testing.T) {
 func TestReconnects(t *testing.T) {
 	s := cannedState(80, 24)
 	for range 3 {
-		s.see(&server.Seen{Lost: live.Errorf(live.Unavailable, "the daemon ends; connect again to the next")})
+		s.see(&server.Seen{Lost: api.Errorf(api.Unavailable, "the daemon ends; connect again to the next")})
 		s.now = s.now.Add(2 * time.Second)
 		s.settle()
 	}
@@ -299,8 +299,8 @@ func TestReconnects(t *testing.T) {
 	m := *s.machine
 	m.Status.PID = 77
 	s.see(&server.Seen{Machine: &m})
-	s.see(&server.Seen{Update: &live.Update{Revision: 1 << 33, Snapshot: true,
-		Jobs: []live.Job{jobOf(9, "queued", "ada", cluster.StatusPending, 1, gib)}}})
+	s.see(&server.Seen{Update: &api.Update{Revision: 1 << 33, Snapshot: true,
+		Jobs: []api.Job{jobOf(9, "queued", "ada", cluster.StatusPending, 1, gib)}}})
 	s.settle()
 	text := fits(t, s)
 	if !strings.Contains(text, "connected again after 6s, to a new daemon (process 77)") ||

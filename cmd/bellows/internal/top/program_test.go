@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/internal/testterminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // onTerminal shows the canned machine on a terminal, without a daemon, and returns how that ends.
@@ -54,8 +54,8 @@ func TestOnATerminal(t *testing.T) {
 			t.Errorf("the first cell is %+v", cell)
 		}
 		p.seen <- func() bool {
-			return p.screen.(*state).see(&server.Seen{Update: &live.Update{Revision: 6,
-				Jobs: []live.Job{jobOf(77, "newest", "ada", cluster.StatusPending, 1, gib)}}})
+			return p.screen.(*state).see(&server.Seen{Update: &api.Update{Revision: 6,
+				Jobs: []api.Job{jobOf(77, "newest", "ada", cluster.StatusPending, 1, gib)}}})
 		}
 		x.Await("77 +ada +newest")
 		x.Resize(40, 10)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/jobs"
 	"github.com/bellows-rm/bellows/door/server"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // request is something that the daemon is to do.
@@ -29,7 +29,7 @@ var deeds = [...]string{pausing: "paused", resuming: "resumed", killing: "killed
 // answer is how a request ended.
 type answer struct {
 	request
-	explanation live.Explanation
+	explanation api.Explanation
 	err         error
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/jobs"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // row is a job or a task as the table shows it. Its texts are printable.
@@ -39,7 +39,7 @@ func (s subject) String() string {
 	return fmt.Sprintf("job %d", s.job)
 }
 
-func newRow(of subject, user, name string, j *live.Job) row {
+func newRow(of subject, user, name string, j *api.Job) row {
 	r := row{subject: of, user: cluster.Printable(user), name: cluster.Printable(name), named: name != "", used: unknown,
 		peak: unknown, cpu: unknown}
 	if !r.named {
@@ -49,7 +49,7 @@ func newRow(of subject, user, name string, j *live.Job) row {
 }
 
 // jobRow returns the row of a job. all are the tasks of all jobs; they and those of the job have their usage.
-func jobRow(j *live.Job, all []live.Task, use map[cluster.ContainerID]use) row {
+func jobRow(j *api.Job, all []api.Task, use map[cluster.ContainerID]use) row {
 	r := newRow(subject{job: j.ID}, j.Owner, j.Name, j)
 	r.id, r.started = strconv.FormatInt(int64(j.ID), 10), j.Started
 	r.state, r.why = jobs.JobState(j, all)
@@ -67,7 +67,7 @@ func jobRow(j *live.Job, all []live.Task, use map[cluster.ContainerID]use) row {
 }
 
 // taskRow returns the row of a task of a job.
-func taskRow(j *live.Job, t *live.Task, use map[cluster.ContainerID]use) row {
+func taskRow(j *api.Job, t *api.Task, use map[cluster.ContainerID]use) row {
 	r := newRow(subject{j.ID, t.Task}, j.Owner, j.Name, j)
 	r.id, r.started = t.Task.String(), t.Started
 	r.state, r.why = jobs.TaskState(j, t)
@@ -78,14 +78,14 @@ func taskRow(j *live.Job, t *live.Task, use map[cluster.ContainerID]use) row {
 }
 
 // inPhase says in which phase of its forecast a task is, if it has one.
-func (r *row) inPhase(p *live.InPhase) {
+func (r *row) inPhase(p *api.InPhase) {
 	if p.Phase > 0 {
 		r.done, r.share = fmt.Sprintf("p%d/%d", p.Phase, p.Phases), float64(p.Phase-1)/float64(max(1, p.Phases))
 	}
 }
 
 // add adds what a task was granted and uses.
-func (r *row) add(t *live.Task, use map[cluster.ContainerID]use) {
+func (r *row) add(t *api.Task, use map[cluster.ContainerID]use) {
 	r.granted += jobs.Limit(t)
 	r.cores += t.CPUMillicores
 	if u := t.Usage; u != nil {
@@ -104,12 +104,12 @@ func sum(to, amount *int64) {
 	}
 }
 
-func container(t *live.Task) cluster.ContainerID {
+func container(t *api.Task) cluster.ContainerID {
 	return cluster.ContainerID{Task: t.Task, Run: t.Run}
 }
 
 // sizeWords says how large a job is, and of which class: in place of its name.
-func sizeWords(j *live.Job) string {
+func sizeWords(j *api.Job) string {
 	if len(j.Stages) == 0 {
 		return ""
 	}

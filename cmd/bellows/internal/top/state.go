@@ -8,7 +8,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/door/server"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // state is what is known of the machine, and what the user wants to see of it. It changes by what is given to its
@@ -37,7 +37,7 @@ type choice struct {
 
 // known is what is known of the machine.
 type known struct {
-	jobs      map[cluster.JobID]live.Job
+	jobs      map[cluster.JobID]api.Job
 	revisions map[cluster.JobID]int64 // of the last update of each job
 	machine   *server.Machine         // the newest; nil before the first
 	use       map[cluster.ContainerID]use
@@ -46,7 +46,7 @@ type known struct {
 // use is what a container used when it was measured last.
 type use struct {
 	reading *cluster.Reading
-	phase   live.InPhase
+	phase   api.InPhase
 	cpu     int64 // millicores since the measurement before; unknown if there was none
 }
 
@@ -63,7 +63,7 @@ type pane struct {
 const explainAgain = time.Second
 
 func newState(c choice) *state {
-	return &state{choice: c, known: known{jobs: map[cluster.JobID]live.Job{}, revisions: map[cluster.JobID]int64{}}}
+	return &state{choice: c, known: known{jobs: map[cluster.JobID]api.Job{}, revisions: map[cluster.JobID]int64{}}}
 }
 
 // see takes in what the daemon has sent. It returns whether more about the same revision follows.
@@ -81,7 +81,7 @@ func (s *state) see(seen *server.Seen) (more bool) {
 	return more
 }
 
-func (s *state) update(u *live.Update) {
+func (s *state) update(u *api.Update) {
 	if u.Snapshot {
 		clear(s.revisions)
 	}
@@ -161,8 +161,8 @@ func (s *state) current() *row {
 // all returns a row for each job or task, and how many jobs are in each state.
 func (s *state) all() (rows []row, counts map[string]int) {
 	counts = map[string]int{}
-	var running []live.Job
-	var tasks []live.Task
+	var running []api.Job
+	var tasks []api.Task
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 		j := s.jobs[id]
 		j.Tasks = s.measured(j.Tasks)
@@ -183,9 +183,9 @@ func (s *state) all() (rows []row, counts map[string]int) {
 }
 
 // measured returns the tasks that have not ended, with what was measured last.
-func (s *state) measured(tasks []live.Task) (running []live.Task) {
+func (s *state) measured(tasks []api.Task) (running []api.Task) {
 	for _, t := range tasks {
-		if t.State == live.TaskEnded {
+		if t.State == api.TaskEnded {
 			continue
 		}
 		if u, ok := s.use[container(&t)]; ok {

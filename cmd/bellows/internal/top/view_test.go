@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/internal/testfile"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 const mib, gib = 1 << 20, 1 << 30
@@ -19,9 +19,9 @@ const mib, gib = 1 << 20, 1 << 30
 var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // jobOf returns a job with a stage of as many tasks.
-func jobOf(id cluster.JobID, name, owner string, status cluster.JobStatus, tasks int, ideal int64) live.Job {
-	j := live.Job{ID: id, Name: name, Owner: owner, Status: status, Submitted: noon.Add(-time.Hour), TaskCount: tasks,
-		Stages: []live.Stage{{Stage: cluster.Stage{Tasks: tasks}, Class: cluster.Regular, IdealBytes: ideal}}}
+func jobOf(id cluster.JobID, name, owner string, status cluster.JobStatus, tasks int, ideal int64) api.Job {
+	j := api.Job{ID: id, Name: name, Owner: owner, Status: status, Submitted: noon.Add(-time.Hour), TaskCount: tasks,
+		Stages: []api.Stage{{Stage: cluster.Stage{Tasks: tasks}, Class: cluster.Regular, IdealBytes: ideal}}}
 	if status == cluster.StatusRunning {
 		j.Started = noon.Add(-time.Duration(id) * time.Minute)
 	}
@@ -29,21 +29,21 @@ func jobOf(id cluster.JobID, name, owner string, status cluster.JobStatus, tasks
 }
 
 // taskOf returns a running task of a job.
-func taskOf(id cluster.JobID, index int32, cores, memory int64) live.Task {
-	return live.Task{Task: cluster.TaskID{Job: id, Index: index}, Run: 1, State: live.TaskRunning, Node: "here",
-		Started: noon.Add(-time.Duration(id) * time.Minute), Grant: live.Grant{CPUMillicores: cores, MemoryBytes: memory}}
+func taskOf(id cluster.JobID, index int32, cores, memory int64) api.Task {
+	return api.Task{Task: cluster.TaskID{Job: id, Index: index}, Run: 1, State: api.TaskRunning, Node: "here",
+		Started: noon.Add(-time.Duration(id) * time.Minute), Grant: api.Grant{CPUMillicores: cores, MemoryBytes: memory}}
 }
 
 // used adds what a task uses, after it has used the processor for a time.
-func used(t live.Task, anonymous, peak, swap int64, cpu time.Duration) live.Task {
+func used(t api.Task, anonymous, peak, swap int64, cpu time.Duration) api.Task {
 	t.Usage = &cluster.Reading{Anonymous: &anonymous, Peak: &peak, Swap: &swap, CPUTime: new(int64(cpu))}
 	return t
 }
 
 // canned is a machine with jobs in every state, some of which belong to others, and some of which have names that are
 // meant to harm.
-func canned() (u live.Update, before, after server.Machine) {
-	jobs := []live.Job{
+func canned() (u api.Update, before, after server.Machine) {
+	jobs := []api.Job{
 		jobOf(1, "sort", "ada", cluster.StatusRunning, 8, 512*mib),
 		jobOf(2, "", "bob", cluster.StatusRunning, 3, gib), // of another user
 		jobOf(3, "stops", "ada", cluster.StatusRunning, 1, 256*mib),
@@ -62,8 +62,8 @@ func canned() (u live.Update, before, after server.Machine) {
 	jobs[0].SucceededCount = 3
 	jobs[1].Stages[0].Class, jobs[9].Stages[0].Class = cluster.Flex, cluster.Flex
 	jobs[8].Waiting = "no node has 4GiB and 1 core free"
-	jobs[10].Paused = &live.Paused{By: "ada", Since: noon}
-	tasks := []live.Task{
+	jobs[10].Paused = &api.Paused{By: "ada", Since: noon}
+	tasks := []api.Task{
 		used(taskOf(1, 3, 1000, 512*mib), 300*mib, 400*mib, 0, 10*time.Second),
 		used(taskOf(1, 4, 1000, 512*mib), 100*mib, 500*mib, 0, 20*time.Second),
 		used(taskOf(2, 0, 2000, gib), 900*mib, 1023*mib, 0, time.Hour),
@@ -72,26 +72,26 @@ func canned() (u live.Update, before, after server.Machine) {
 		used(taskOf(5, 0, 500, 256*mib), 128*mib, 130*mib, 0, time.Minute),
 		used(taskOf(6, 0, 500, 256*mib), 30*mib, 40*mib, 0, time.Minute),
 		used(taskOf(7, 0, 250, 256*mib), 255*mib, 256*mib, 0, time.Minute),
-		{Task: cluster.TaskID{Job: 8}, Run: 1, State: live.TaskStarting,
-			Grant: live.Grant{CPUMillicores: 1000, MemoryBytes: 256 * mib},
+		{Task: cluster.TaskID{Job: 8}, Run: 1, State: api.TaskStarting,
+			Grant: api.Grant{CPUMillicores: 1000, MemoryBytes: 256 * mib},
 			Usage: &cluster.Reading{State: cluster.ContainerWaiting, Why: "needs 256MiB, and job 4 is out of memory already",
 				Since: noon.Add(-3 * time.Second)}},
-		{Task: cluster.TaskID{Job: 12}, Run: 1, State: live.TaskEnding,
-			Grant: live.Grant{CPUMillicores: 1000, MemoryBytes: 64 * mib}, Started: noon.Add(-time.Second)},
-		{Task: cluster.TaskID{Job: 13}, Run: 1, State: live.TaskStarting,
-			Grant: live.Grant{CPUMillicores: 1000, MemoryBytes: 64 * mib}},
-		{Task: cluster.TaskID{Job: 1}, Run: 1, State: live.TaskEnded, Outcome: cluster.Succeeded},
+		{Task: cluster.TaskID{Job: 12}, Run: 1, State: api.TaskEnding,
+			Grant: api.Grant{CPUMillicores: 1000, MemoryBytes: 64 * mib}, Started: noon.Add(-time.Second)},
+		{Task: cluster.TaskID{Job: 13}, Run: 1, State: api.TaskStarting,
+			Grant: api.Grant{CPUMillicores: 1000, MemoryBytes: 64 * mib}},
+		{Task: cluster.TaskID{Job: 1}, Run: 1, State: api.TaskEnded, Outcome: cluster.Succeeded},
 	}
-	tasks[3].Paused, tasks[3].Still = &live.Paused{By: "ada", Since: noon},
-		&live.Still{By: cluster.HeldByOwner, Since: noon, Lends: true}
-	tasks[4].Still = &live.Still{By: cluster.HeldByMemory, Since: noon}
+	tasks[3].Paused, tasks[3].Still = &api.Paused{By: "ada", Since: noon},
+		&api.Still{By: cluster.HeldByOwner, Since: noon, Lends: true}
+	tasks[4].Still = &api.Still{By: cluster.HeldByMemory, Since: noon}
 	tasks[4].Usage.State, tasks[4].Usage.Why = cluster.ContainerSuspended,
 		"out of memory: held 200MiB, and could hold 180MiB"
-	tasks[5].Still = &live.Still{By: cluster.HeldByLeveling, Since: noon}
-	tasks[5].Leveled = &live.Leveled{Since: noon, Until: noon.Add(time.Minute), For: cluster.TaskID{Job: 1, Index: 3}}
-	tasks[6].Throttle = &live.Throttle{Bound: live.Bound{Disk: 1e6}, Until: noon.Add(time.Minute), InForce: true,
+	tasks[5].Still = &api.Still{By: cluster.HeldByLeveling, Since: noon}
+	tasks[5].Leveled = &api.Leveled{Since: noon, Until: noon.Add(time.Minute), For: cluster.TaskID{Job: 1, Index: 3}}
+	tasks[6].Throttle = &api.Throttle{Bound: api.Bound{Disk: 1e6}, Until: noon.Add(time.Minute), InForce: true,
 		Why: "its disk is busy"}
-	tasks[7].InPhase = live.InPhase{Phase: 2, Phases: 5, Name: "join"}
+	tasks[7].InPhase = api.InPhase{Phase: 2, Phases: 5, Name: "join"}
 	before = server.Machine{Status: cannedStatus(), At: noon.Add(-2 * time.Second), Tasks: tasks[:9]}
 	after = server.Machine{Status: cannedStatus(), At: noon.Add(-time.Second)}
 	for i, t := range tasks[:9] { // the second, and later ones, have used a part of a core since
@@ -105,18 +105,19 @@ func canned() (u live.Update, before, after server.Machine) {
 	for i := range jobs {
 		for _, t := range tasks {
 			if t.Task.Job == jobs[i].ID {
-				t.Usage, t.InPhase = nil, live.InPhase{} // they are in events about the machine
+				t.Usage, t.InPhase = nil, api.InPhase{} // they are in events about the machine
 				jobs[i].Tasks = append(jobs[i].Tasks, t)
 			}
 		}
 	}
-	return live.Update{Revision: 5, Snapshot: true, Jobs: jobs}, before, after
+	return api.Update{Revision: 5, Snapshot: true, Jobs: jobs}, before, after
 }
 
 func cannedStatus() server.Status {
 	return server.Status{Daemon: server.Daemon{Version: "v1.2.3", PID: 4242},
-		Status: live.Status{Policy: "bellows", Since: noon.Add(-3 * time.Hour), Jobs: 14, Running: 10, Pending: 305,
-			Nodes: []live.Node{{Name: "here", CPU: 8000, Memory: 8 * gib, FreeCPU: 750, FreeMemory: 5 * gib,
+		ClusterStatus: api.ClusterStatus{Policy: "bellows", Since: noon.Add(-3 * time.Hour), Jobs: 14, Running: 10,
+			Pending: 305,
+			Nodes: []api.Node{{Name: "here", CPU: 8000, Memory: 8 * gib, FreeCPU: 750, FreeMemory: 5 * gib,
 				UsedAnonymous: 1933 * mib, Containers: 9}}}}
 }
 
@@ -176,13 +177,13 @@ func TestOtherScreens(t *testing.T) {
 		"explain": func(s *state) {
 			keys(s, "e")
 			s.hear(&answer{request: s.take()[0],
-				explanation: live.Explanation{Job: s.jobs[1],
+				explanation: api.Explanation{Job: s.jobs[1],
 					Why: "It runs with less memory than its ideal, because otherwise it would wait until 12:07:00.",
-					Decisions: []live.DecisionNote{{At: noon, Kind: cluster.Start, Task: cluster.TaskID{Job: 1, Index: 3},
+					Decisions: []api.DecisionNote{{At: noon, Kind: cluster.Start, Task: cluster.TaskID{Job: 1, Index: 3},
 						Why: "fits with its ideal memory, 512MiB"}}}})
 		},
 		"lost": func(s *state) {
-			s.see(&server.Seen{Lost: live.Errorf(live.Unavailable, "the daemon ends; connect again to the next")})
+			s.see(&server.Seen{Lost: api.Errorf(api.Unavailable, "the daemon ends; connect again to the next")})
 			s.now = s.now.Add(7 * time.Second)
 		},
 		"trouble": func(s *state) {
@@ -205,7 +206,7 @@ func TestNarrowPane(t *testing.T) {
 	s := cannedState(40, 10)
 	keys(s, "e")
 	s.hear(&answer{request: s.take()[0],
-		explanation: live.Explanation{Job: s.jobs[1],
+		explanation: api.Explanation{Job: s.jobs[1],
 			Why: "It runs with less memory than its ideal, because otherwise it would wait until 12:07:00."}})
 	keys(s, "]")
 	golden(t, "narrow-pane", s)
@@ -243,8 +244,8 @@ func TestScreensFit(t *testing.T) {
 					j.Tasks = append(j.Tasks, taskOf(j.ID, i, rapid.Int64Range(0, 1<<40).Draw(t, "cores"),
 						rapid.Int64Range(0, 1<<60).Draw(t, "memory")))
 				}
-				s.see(&server.Seen{Update: &live.Update{Revision: revision,
-					Snapshot: rapid.IntRange(0, 9).Draw(t, "snapshot") == 0, Jobs: []live.Job{j}}})
+				s.see(&server.Seen{Update: &api.Update{Revision: revision,
+					Snapshot: rapid.IntRange(0, 9).Draw(t, "snapshot") == 0, Jobs: []api.Job{j}}})
 			},
 			"machine": func(t *rapid.T) {
 				_, m, _ := canned()
@@ -254,13 +255,13 @@ func TestScreensFit(t *testing.T) {
 				s.see(&server.Seen{Machine: &m})
 			},
 			"lose": func(t *rapid.T) {
-				s.see(&server.Seen{Lost: live.Errorf(live.Unavailable, "%s", rapid.String().Draw(t, "why"))})
+				s.see(&server.Seen{Lost: api.Errorf(api.Unavailable, "%s", rapid.String().Draw(t, "why"))})
 			},
 			"answer": func(t *rapid.T) {
 				for _, r := range s.take() {
-					a := answer{request: r, explanation: live.Explanation{Job: s.jobs[r.job], Why: rapid.String().Draw(t, "why")}}
+					a := answer{request: r, explanation: api.Explanation{Job: s.jobs[r.job], Why: rapid.String().Draw(t, "why")}}
 					if rapid.Bool().Draw(t, "refused") {
-						a.err = live.Errorf(live.Denied, "%s", rapid.String().Draw(t, "error"))
+						a.err = api.Errorf(api.Denied, "%s", rapid.String().Draw(t, "error"))
 					}
 					s.hear(&a)
 				}
@@ -319,7 +320,7 @@ func TestAmounts(t *testing.T) {
 // What flex containers hold beyond their grants is not free.
 func TestFreeIsNotHeld(t *testing.T) {
 	var s state
-	s.machine = &server.Machine{Status: server.Status{Status: live.Status{Nodes: []live.Node{
+	s.machine = &server.Machine{Status: server.Status{ClusterStatus: api.ClusterStatus{Nodes: []api.Node{
 		{Memory: 8 * gib, FreeMemory: 5 * gib, HeldMemory: 7 * gib}, {Memory: gib, FreeMemory: gib}}}}}
 	if memory, _, _ := s.sums(); memory.free != 2*gib || memory.granted != 3*gib {
 		t.Errorf("%d are free and %d granted, want %d and %d", memory.free, memory.granted, 2*gib, 3*gib)

@@ -1,4 +1,4 @@
-package live
+package api
 
 import (
 	"errors"
@@ -21,7 +21,7 @@ const (
 	Internal                    // the daemon failed: a full disk, a store that cannot be written, a bug of a policy
 	// a quota of the user or of the queue, or a pool, has too little left; the same request may succeed later
 	OverQuota
-	KeyReused // the key of the request belongs to another request: see Key
+	KeyReused // the key of the request belongs to another request: see live.Key
 	Gone      // the lease that the request has has ended: register or enrol again
 )
 

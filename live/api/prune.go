@@ -1,0 +1,9 @@
+package api
+
+import "github.com/bellows-rm/bellows/core/cluster"
+
+// Pruned is what was removed, or would be removed.
+type Pruned struct {
+	Jobs        []cluster.JobID `json:"jobs"` // ascending
+	OutputBytes int64           `json:"output_bytes"`
+}
