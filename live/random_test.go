@@ -37,6 +37,8 @@ type machine struct {
 	over    map[cluster.ContainerID]cluster.Event // ended, not forgotten
 	session *session
 	starts  map[cluster.ContainerID]int
+	can     cluster.Capabilities
+	beyond  int // orders that it cannot carry out
 }
 
 type box struct {
@@ -68,8 +70,15 @@ type session struct {
 }
 
 func newMachine(random *rand.Rand) *machine {
-	return &machine{random: random, running: map[cluster.ContainerID]*box{},
+	m := &machine{random: random, running: map[cluster.ContainerID]*box{},
 		over: map[cluster.ContainerID]cluster.Event{}, starts: map[cluster.ContainerID]int{}}
+	// unruly would throttle again and again, at the same moment, what cannot be throttled.
+	for _, lack := range []*string{&m.can.Suspend, &m.can.PageOut, &m.can.Resize} {
+		if random.IntN(6) == 0 {
+			*lack = "the kernel is too old"
+		}
+	}
+	return m
 }
 
 // connect begins a session with an inventory.
@@ -125,7 +134,7 @@ func (s *session) Forget(id cluster.ContainerID) {
 	delete(s.over, id)
 }
 
-func (s *session) Capabilities() (all cluster.Capabilities) { return all }
+func (s *session) Capabilities() cluster.Capabilities { return s.can }
 
 func (s *session) Input(cluster.ContainerID) (io.ReadWriteCloser, error) {
 	return nil, io.ErrClosedPipe
@@ -140,6 +149,9 @@ func (s *session) Apply(orders []cluster.Order) {
 	for _, o := range orders {
 		s.mu.Lock()
 		deaf, b := s.hears == 0, s.running[o.Container]
+		if s.can.Lacks(&o.Decision) != "" {
+			s.beyond++
+		}
 		if s.hears > 0 {
 			s.hears--
 		}
@@ -557,6 +569,9 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 	if len(m.running) > 0 || len(m.over) > 0 {
 		t.Errorf("left: %d run, %d are not forgotten", len(m.running), len(m.over))
 	}
+	if m.beyond > 0 {
+		t.Errorf("%d orders were given that the machine cannot carry out: %+v", m.beyond, m.can)
+	}
 	r.end()
 	logs, err := filepath.Glob(filepath.Join(r.dir, "events", "*"))
 	if err != nil {
@@ -652,7 +667,7 @@ func (m *machine) compare(t *testing.T, r *rig) {
 			}
 			leveled := b.engine&cluster.HeldByLeveling != 0 && b.until > r.now()
 			if h, ok := task.HeldUntil(); leveled && task.Hold == nil || ok && task.Hold.Decision == 0 &&
-				(!leveled || h.Until != b.until) {
+				!task.Hold.Failed && (!leveled || h.Until != b.until) { // one that failed was ordered by this driver
 				t.Errorf("container %s is held by leveling (%v) until %v, and ordered is %+v", id, leveled, b.until, task.Hold)
 			}
 			if z := task.Resized; z != nil && z.Decision == 0 && (z.Was != b.was || z.Why != b.why) ||
