@@ -38,7 +38,6 @@ func demoCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.Var(flags.Choice(&o.part, "both", demo.Elastic, demo.Flex), "part", "`part` to run: elastic, flex or both")
 	f.StringVar(&o.dir, "dir", "", "`directory` to work in, on a disk; default: that for temporary files")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")

@@ -46,7 +46,6 @@ func policiesCommand() *cobra.Command {
 		},
 		ValidArgs: policy.Names(),
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -54,7 +54,6 @@ func demandCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.Var(flags.Choice(&o.mix, demo.DemandMixes()...), "mix",
 		"programs to run, and the policies to compare by them: disk, cores or weights")
 	f.Var(flags.Count(&o.Rounds, 1, 100), "rounds",

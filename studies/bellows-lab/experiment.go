@@ -91,7 +91,6 @@ func experimentRunCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.Var(flags.Count(&o.Runs, 1, 1<<30), "runs",
 		"number of runs, in the unit of the experiment; default: by the experiment")
 	f.BoolVar(&o.Full, "full", false, "as many runs as the paper has; this can take hours")

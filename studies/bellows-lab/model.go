@@ -80,7 +80,6 @@ func modelOf(name, short string, add func(*pflag.FlagSet, *modelOptions), task f
 		return o.run(cmd, task())
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	add(f, &o)
 	f.Var(flags.Choice(&o.preset, "framework", "paper"), "preset",
 		"values of settings that are not given: framework, or paper")

@@ -94,6 +94,9 @@ func (t *Tree) Add(title string, commands ...*cobra.Command) {
 		c.GroupID = title
 		t.root.AddCommand(c)
 	}
+	for _, c := range t.Commands() { // help has flags in the order in which they are declared
+		c.Flags().SortFlags = false
+	}
 }
 
 // Commands returns all commands, hidden ones too, the program itself first.

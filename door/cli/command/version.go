@@ -104,7 +104,6 @@ func NewVersionCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

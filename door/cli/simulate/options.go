@@ -42,7 +42,6 @@ func NewOptions(profiles Profiles) *Options {
 // Flags adds the flags to a command. seeds is the command's default number of seeds if anything is random.
 func (o *Options) Flags(cmd *cobra.Command, seeds int) {
 	f := cmd.Flags()
-	f.SortFlags = false
 	o.workload.flags(f)
 	o.cluster.flags(f)
 	f.Var(flags.Texts(&o.policies), "policy",

@@ -52,7 +52,6 @@ and the error; or why nothing is known. A forecast reserves nothing.`,
 		}),
 		ValidArgsFunction: completeJobs(&p),
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	p.Flags(cmd, false)
 	return cmd

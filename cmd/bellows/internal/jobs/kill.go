@@ -35,7 +35,6 @@ of the jobs stays.`,
 		}),
 		ValidArgsFunction: completeJobs(&p),
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&waits, "wait", false, "wait until the jobs have ended")
 	p.Flags(cmd, false)
 	return cmd

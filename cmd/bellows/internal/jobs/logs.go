@@ -52,7 +52,6 @@ free.`,
 		ValidArgsFunction: completeJobs(&o.place),
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.BoolVarP(&o.follow, "follow", "f", false, "follow the output until the job has ended")
 	f.BoolVar(&o.stderr, "stderr", false, "show standard error instead of standard output")
 	f.Var(flags.Count(&o.run, 0, 1<<20), "run", "run of the task to show; 0: the newest")

@@ -86,7 +86,6 @@ func pausing(cmd *cobra.Command, do func(*cobra.Command, *server.Client, cluster
 		})
 	})
 	cmd.ValidArgsFunction = completeJobs(&p)
-	cmd.Flags().SortFlags = false
 	p.Flags(cmd, false)
 	return cmd
 }

@@ -55,7 +55,6 @@ func planCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	o.policies.Flags(cmd)
 	f.Var(flags.Duration(&o.assume, time.Millisecond), "assume",
 		"how long a task takes whose run time is unknown; default: for ever")

@@ -81,7 +81,6 @@ only size and progress are shown, except to operators. See docs/watching.md.`,
 		}),
 		ValidArgsFunction: completeJobs(&p),
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "list ended jobs, too")
 	cmd.Flags().StringVar(&filter.Status, "status", "",
 		"list only jobs of this `status`: pending, running, or one of jobs that have ended, which implies --all: "+

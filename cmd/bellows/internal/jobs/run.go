@@ -81,7 +81,6 @@ func runCommand() *cobra.Command {
 		RunE:       func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.SetInterspersed(false) // arguments after the command are the command's
 	o.requestFlag(f, resource.Memory)
 	f.Var(flags.Memory(&o.stage.MinMemory), "min-memory",

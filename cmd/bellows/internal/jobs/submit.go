@@ -60,7 +60,6 @@ func submitCommand() *cobra.Command {
 		Args: command.SomeArguments("file: must be one or more files of jobs, folders of them, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until all jobs have ended; exit code 1 if a job did not succeed")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON when all jobs are submitted (with --wait: have ended)")
 	o.place.Flags(cmd, false)

@@ -29,7 +29,6 @@ func waitCommand() *cobra.Command {
 		RunE:              p.Run(waitFor),
 		ValidArgsFunction: completeJobs(&p),
 	}
-	cmd.Flags().SortFlags = false
 	p.Flags(cmd, false)
 	return cmd
 }

@@ -67,7 +67,6 @@ exit code is 1 if there is a problem.`,
 			return nil
 		},
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	p.Flags(cmd, true)
 	return cmd

@@ -39,7 +39,6 @@ the state directory.`,
 			return waitGone(cmd.Context(), status.PID)
 		}),
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&force, "force", false, "kill the jobs that have not ended")
 	p.Flags(cmd, false)
 	return cmd

@@ -59,7 +59,6 @@ does not become smaller.`,
 		}),
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.Var(flags.Duration(&olderThan, 0), "older-than", "remove only jobs that ended at least this long ago")
 	f.Var(flags.Count(&keep, 0, 1<<30), "keep", "number of newest ended jobs to keep in any case")
 	f.BoolVar(&dry, "dry-run", false, "print what would be removed, and remove nothing")

@@ -39,7 +39,6 @@ Output is measured every 10 s; "-" means that it has not been measured yet.`,
 			return printQuotas(cmd.OutOrStdout(), all)
 		}),
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&user, "user", "", "only the quotas of the user of this `name`; operators may name any")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	p.Flags(cmd, false)

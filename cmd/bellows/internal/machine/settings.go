@@ -153,7 +153,6 @@ func checkPuffRatio(ratio float64) error {
 
 // flags adds a flag for each setting.
 func (o *upOptions) flags(f *pflag.FlagSet) {
-	f.SortFlags = false
 	for _, s := range o.table() {
 		added := f.VarPF(s.value, s.flag, s.short, s.help)
 		if s.value.Type() == "bool" {

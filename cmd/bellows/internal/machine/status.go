@@ -45,7 +45,6 @@ states.`,
 			return printStatus(cmd.OutOrStdout(), &s, time.Now())
 		}),
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	p.Flags(cmd, false)
 	return cmd

@@ -77,7 +77,6 @@ with the same state directory.`,
 			return printSwap(cmd.OutOrStdout(), &s)
 		},
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	p.StateFlag(cmd)
 	return cmd
@@ -197,7 +196,6 @@ on their way to a swap file or partition. It is a setting of the whole machine.`
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.Var(flags.Memory(&o.size), "size", "size of the swap file or zram device")
 	f.StringVar(&o.file, "file", "", "`path` of the swap file; default: swapfile in the state directory")
 	f.BoolVar(&o.zram, "zram", false, "create a zram device instead of a file")
@@ -275,7 +273,6 @@ zswap turns off zswap that "bellows swap create --zswap" turned on.`,
   bellows swap remove --all`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&o.all, "all", false,
 		"remove all devices that bellows created; default: the only device, if none is named")
 	cmd.Flags().BoolVar(&o.force, "force", false, "remove the device even while jobs use swap")

@@ -67,7 +67,6 @@ Ordinary users create tokens for themselves, root for any user. A user can have
 		RunE: o.place.Run(func(cmd *cobra.Command, client *server.Client, _ []string) error { return o.run(cmd, client) }),
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.StringVar(&o.n.User, "user", "", "`name` of the token's user; default: you")
 	f.Var(scopeFlag{&o.n.Scope}, "scope", "what the token is good for: "+strings.Join(server.ScopeNames(), ", ")+
 		"; required")
@@ -145,7 +144,6 @@ last used, to the hour.`,
 			return printTokens(cmd.OutOrStdout(), all, time.Now())
 		}),
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	p.SocketFlag(cmd)
 	return cmd

@@ -56,7 +56,6 @@ func Command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.StringVar(&o.pool, "pool", "", "`name` of the pool")
 	_ = cmd.RegisterFlagCompletionFunc("pool", o.place.CompletePools())
 	f.StringVar(&o.path, "path", ".", "`folder` of the module, in which the function runs")

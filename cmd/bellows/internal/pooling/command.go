@@ -77,7 +77,6 @@ ended.`,
 			return printPools(cmd.OutOrStdout(), all)
 		}),
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&user, "user", "", "only pools of the user of this `name`; operators may name any")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	p.Flags(cmd, false)
@@ -121,7 +120,6 @@ run are lost. The command returns when they have ended.`,
 			return all
 		}),
 	}
-	cmd.Flags().SortFlags = false
 	userFlag(cmd, &user)
 	cmd.ValidArgsFunction = p.CompletePools()
 	p.Flags(cmd, false)

@@ -56,7 +56,6 @@ func createCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.Var(flags.Choice(&o.spec.Language, pools.Python, pools.Go), "language",
 		"what functions of tasks are written in: python or go; default: python for no COMMAND and for an interpreter")
 	f.Var(flags.Count(&o.spec.Min, 0, pools.MostExecutors), "min",

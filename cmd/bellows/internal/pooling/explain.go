@@ -40,7 +40,6 @@ same for programs.`,
 			return nil
 		}),
 	}
-	cmd.Flags().SortFlags = false
 	userFlag(cmd, &user)
 	cmd.ValidArgsFunction = p.CompletePools()
 	p.Flags(cmd, false)

@@ -59,7 +59,6 @@ func topCommand() *cobra.Command {
 			return printPool(out, &d)
 		}),
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&asText, "once", false, "print it once, as text")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "with --once: print JSON")
 	userFlag(cmd, &user)

@@ -76,7 +76,6 @@ func Command() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.SetInterspersed(false)
 	f.StringVar(&o.name, "name", "", "`name` of the stored profile; default: the program's name")
 	f.Var(flags.Memory(&o.max), "max-memory",

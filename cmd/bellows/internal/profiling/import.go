@@ -53,7 +53,6 @@ func importCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, files []string) error { return o.run(cmd, files) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.StringVar(&o.app, "app", "", "`name` of the application; default: its name in the log")
 	f.Var(flags.Memory(&o.spark.TaskBase).OrZero(), "task-base",
 		"memory of a task besides execution memory; 0: its share of the executor's")

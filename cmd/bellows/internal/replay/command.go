@@ -60,7 +60,6 @@ func Command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	o.policies.Flags(cmd)
 	f.Var(&o.since, "since", "only jobs that were submitted from then on")
 	f.Var(&o.until, "until", "only jobs that were submitted before")

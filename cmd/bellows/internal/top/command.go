@@ -60,7 +60,6 @@ func Command() *cobra.Command {
 			return err
 		}),
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&asText, "once", false, "print it once, as text, with all jobs")
 	cmd.Flags().StringVar(&c.user, "user", "", "only jobs of this `user`")
 	cmd.Flags().StringVar(&c.state, "state", "", "only jobs in this `state`, such as paused")

@@ -42,7 +42,6 @@ the format cannot hold is refused, unless --lossy is given.`,
 		},
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.StringVarP(&o.out, "out", "o", "", "`file` to write, compressed if it ends in .gz or .zst")
 	f.Var(flags.Choice(&o.to, workloadfile.Auto, workloadfile.Bellows, workloadfile.Compact), "to",
 		"format to write: bellows (a job file) or workload; auto: by the name")

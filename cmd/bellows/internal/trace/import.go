@@ -301,7 +301,6 @@ func (f importFormat) command() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	f.flags(flags)
 	o.flags(flags)
 	return cmd

@@ -128,7 +128,6 @@ for standard input.`,
 			return printSummary(cmd.OutOrStdout(), args[0], &s, c)
 		},
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().Var(flags.Choice(&format, workloadfile.Formats...), "format",
 		"format of the file: bellows (a job file), workload or dss; auto: by its content")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
