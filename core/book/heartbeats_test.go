@@ -20,8 +20,7 @@ func TestStartsPerHeartbeatCountForEachNode(t *testing.T) {
 	for i := range 2 {
 		events = append(events,
 			cluster.Event{Kind: cluster.NodeJoined,
-				NewNode: &cluster.Node{ID: cluster.NodeID(i), Capacity: resource.Of(100, 100)}},
-			cluster.Event{Kind: cluster.Heartbeat, Node: cluster.NodeID(i)})
+				NewNode: &cluster.Node{ID: cluster.NodeID(i), Capacity: resource.Of(100, 100)}})
 	}
 	for i := range events {
 		if err := s.apply(0, &events[i]); err != nil {
@@ -30,6 +29,12 @@ func TestStartsPerHeartbeatCountForEachNode(t *testing.T) {
 	}
 	p := newPlan(0, s, 0)
 	for step := range 2 {
+		for i := range 2 {
+			e := cluster.Event{Kind: cluster.Heartbeat, Node: cluster.NodeID(i)}
+			if err := s.apply(timeline.Time(step), &e); err != nil {
+				t.Fatal(err)
+			}
+		}
 		var on []cluster.NodeID
 		for n, ok := p.FirstFit(resource.Of(1, 1)); ok; n, ok = p.FirstFit(resource.Of(1, 1)) {
 			p.Start(s.Jobs[0], 0, n, 1, cluster.BecauseFits(1))
@@ -38,6 +43,7 @@ func TestStartsPerHeartbeatCountForEachNode(t *testing.T) {
 		if !slices.Equal(on, []cluster.NodeID{0, 1}) {
 			t.Errorf("step %d: tasks started on %v", step, on)
 		}
+		s.Changes.reset()
 		p.reset(timeline.Time(step) + 1)
 	}
 }

@@ -56,6 +56,8 @@ type NodeState struct {
 
 	booked resource.Amount // memory granted to booked tasks that are not running yet, bytes
 	most   int             // the most tasks that it may have; 0 is any number
+	// tasks started since LastHeartbeat; meaningful in the step of the heartbeat, in which alone the node takes tasks
+	started int
 	// Room less what Tasks hold, and less Free: not zero if the node is paused, full or overdrawn, or has a Leftover
 	withheld resource.Vector
 	unfiled  bool // the snapshot's indexes lack its newest version

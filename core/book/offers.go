@@ -23,7 +23,7 @@ func (p *Plan) Takes(n *NodeState) bool {
 		return false
 	case p.AtOnce():
 		return true
-	case p.Heartbeats.Starts > 0 && p.starts[n.ID] >= p.Heartbeats.Starts:
+	case p.Heartbeats.Starts > 0 && n.started >= p.Heartbeats.Starts:
 		return false
 	}
 	return slices.Contains(p.Changes.Heartbeats, n.ID)

@@ -16,11 +16,10 @@ type Plan struct {
 	*Snapshot
 	now       timeline.Time
 	decisions []cluster.Decision
-	starts    map[cluster.NodeID]int // in this step; counted only where nodes report by heartbeats
-	offered   int                    // nodes that Offers has yielded in this step
-	ahead     *JobState              // the job behind which all jobs without another reason wait; nil if there is none
-	gangs     []cluster.TaskID       // the first task of each stage whose tasks start together, started in this step
-	questions []question             // of the Asks in this step
+	offered   int              // nodes that Offers has yielded in this step
+	ahead     *JobState        // the job behind which all jobs without another reason wait; nil if there is none
+	gangs     []cluster.TaskID // the first task of each stage whose tasks start together, started in this step
+	questions []question       // of the Asks in this step
 	lastID    cluster.DecisionID
 	err       error
 }
@@ -36,7 +35,6 @@ func (p *Plan) reset(now timeline.Time) {
 	p.now, p.decisions, p.err, p.offered, p.ahead, p.gangs = now, p.decisions[:0], nil, 0, nil, p.gangs[:0]
 	clear(p.questions)
 	p.questions = p.questions[:0]
-	clear(p.starts)
 }
 
 // close ends the plan: it gives a reason to each changed job that waits and has none, clears Changes, and returns the
@@ -113,12 +111,7 @@ func (p *Plan) start(j *JobState, stage int, n *NodeState, grant resource.Vector
 		if j.Stages[stage].Together {
 			p.gangs = append(p.gangs, id)
 		}
-		if !p.AtOnce() {
-			if p.starts == nil {
-				p.starts = map[cluster.NodeID]int{}
-			}
-			p.starts[n.ID]++
-		}
+		n.started++
 		return t
 	}
 	return nil

@@ -30,7 +30,7 @@ func (s *Snapshot) apply(now timeline.Time, e *cluster.Event) error {
 		if err != nil {
 			return err
 		}
-		n.LastHeartbeat = now
+		n.LastHeartbeat, n.started = now, 0
 		s.Changes.Heartbeats = append(s.Changes.Heartbeats, n.ID)
 	case cluster.DecisionDone, cluster.DecisionFailed, cluster.DecisionSuperseded:
 		return s.answer(now, e)
