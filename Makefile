@@ -67,7 +67,7 @@ test-guest: ## the tests that need other kernels, in QEMU, under 20 minutes; as 
 
 test-faults: ## faults at length, as root, under 10 minutes: DEATHS (30) of the daemon, POOL_DEATHS (50) of it, of executors, of workers of Python and of applications, KILLS (60) at changes of files, CUTS (60) of power, deaths in SHIFTS (100), STREAM (2m) of streaming, SEEDS (1000) random nodes
 	$(TESTRUN) -- -count=1 -timeout=60m -run='TestDaemonDies|TestStreaming' ./node/agent -deaths=$(DEATHS) -stream=$(STREAM) \
-		-- -count=1 -timeout=60m -run='^(TestDeaths|TestDriversDie)$$' ./pool/pools -deaths=$(POOL_DEATHS) \
+		-- -count=1 -timeout=60m -run='^(TestDeaths|TestDriversDie)$$' ./pool/fleet -deaths=$(POOL_DEATHS) \
 		-- -count=1 -timeout=60m -run='^TestPythonOnBadDays$$' ./executor -deaths=$(POOL_DEATHS) \
 		-- -count=1 -timeout=60m -run='^TestKilled$$' ./cmd/bellows/internal/mapping -kills=$(POOL_DEATHS) \
 		-- -count=1 -timeout=60m -run=TestRandom ./core/memory -seeds=$(SEEDS) \

@@ -25,7 +25,7 @@ import (
 	"github.com/bellows-rm/bellows/format/importer"
 	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pool/pools"
+	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // Mira's experiment with several applications (section IV.D).
@@ -90,12 +90,12 @@ type program struct {
 }
 
 var programs = []program{
-	{"go", (*served).executor, "sleep", "meet", []sharing{alone(112, pools.DefaultKeep), alone(112, "none"),
-		alone(112, "next"), {112, 1, false, true, pools.DefaultKeep}, {112, 4, false, false, pools.DefaultKeep},
-		alone(28, pools.DefaultKeep), {28, 1, true, false, pools.DefaultKeep}, alone(8, pools.DefaultKeep)}},
+	{"go", (*served).executor, "sleep", "meet", []sharing{alone(112, fleet.DefaultKeep), alone(112, "none"),
+		alone(112, "next"), {112, 1, false, true, fleet.DefaultKeep}, {112, 4, false, false, fleet.DefaultKeep},
+		alone(28, fleet.DefaultKeep), {28, 1, true, false, fleet.DefaultKeep}, alone(8, fleet.DefaultKeep)}},
 	{"python", func(s *served, number int) *exec.Cmd { return s.python(interpreter(s.t), number) }, "functions:sleep",
-		"functions:meet", []sharing{alone(112, pools.DefaultKeep), alone(28, pools.DefaultKeep),
-			{28, 1, true, false, pools.DefaultKeep}}},
+		"functions:meet", []sharing{alone(112, fleet.DefaultKeep), alone(28, fleet.DefaultKeep),
+			{28, 1, true, false, fleet.DefaultKeep}}},
 }
 
 // alone has one query at a time.
@@ -369,7 +369,7 @@ func TestSharing(t *testing.T) {
 	}
 	queries := recorded(t)
 	var missed, increases int
-	for _, keep := range []string{"none", pools.DefaultKeep} {
+	for _, keep := range []string{"none", fleet.DefaultKeep} {
 		for _, rows := range []bool{false, true} {
 			s := sharing{paperExecutors, 1, false, rows, keep}
 			t.Run(s.String(), func(t *testing.T) {

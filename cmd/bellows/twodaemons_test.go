@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bellows-rm/bellows/pool/pools"
+	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // squaresInGo is an executor, which is built with the library of either program.
@@ -180,7 +180,7 @@ func (u *upgrade) mapUntil(over <-chan struct{}, folder, program, pool string) {
 }
 
 // top returns what the present daemon, of either program, says of a pool.
-func (u *upgrade) top(pool string) (d pools.Detail) {
+func (u *upgrade) top(pool string) (d fleet.Detail) {
 	u.t.Helper()
 	said := u.new(0, "pool", "top", pool, "--once", "--json")
 	if err := json.Unmarshal([]byte(said), &d); err != nil {

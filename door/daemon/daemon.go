@@ -18,7 +18,7 @@ import (
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/node/agent"
 	"github.com/bellows-rm/bellows/node/profiler"
-	"github.com/bellows-rm/bellows/pool/pools"
+	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // Config is the configuration of a Daemon.
@@ -65,7 +65,7 @@ type Daemon struct {
 	Agent  *agent.Agent
 	Driver *live.Driver
 	Store  *store.Store
-	Pools  *pools.Pools // nil without a socket
+	Pools  *fleet.Pools // nil without a socket
 
 	config Config
 	log    *slog.Logger
@@ -206,7 +206,7 @@ func (d *Daemon) manage() (err error) {
 
 // openPools opens the pools on the driver.
 func (d *Daemon) openPools() (err error) {
-	d.Pools, err = pools.Open(pools.Config{State: d.config.State, Socket: d.config.Socket, Capacity: d.Capacity(),
+	d.Pools, err = fleet.Open(fleet.Config{State: d.config.State, Socket: d.config.Socket, Capacity: d.Capacity(),
 		Jobs: d.Driver, MostExecutors: server.MostExecutors(), Log: d.log})
 	return err
 }
@@ -214,7 +214,7 @@ func (d *Daemon) openPools() (err error) {
 // withPools is the driver for clients: before it ends for good, executors that run nothing end.
 type withPools struct {
 	*live.Driver
-	pools *pools.Pools
+	pools *fleet.Pools
 }
 
 // Shutdown is that of the driver.

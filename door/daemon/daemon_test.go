@@ -19,7 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/node/agent"
-	"github.com/bellows-rm/bellows/pool/pools"
+	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // TestMain lets this test program be a supervisor.
@@ -134,7 +134,7 @@ func TestDownWithPool(t *testing.T) {
 	c := config(t, t.TempDir())
 	d := open(t, c)
 	by := cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
-	kept := pools.Spec{Name: "p", Command: []string{"sleep", "1000"}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/",
+	kept := fleet.Spec{Name: "p", Command: []string{"sleep", "1000"}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/",
 		Min: 1, Max: 1, CPU: 100, Memory: 16 * resource.MiB}
 	if created, err := d.Pools.Put(t.Context(), by, api.OwnerOf(by), kept); err != nil || !created {
 		t.Fatal(created, err)

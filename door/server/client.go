@@ -24,7 +24,7 @@ import (
 	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
-	"github.com/bellows-rm/bellows/pool/pools"
+	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // Client talks to the daemon behind a socket, or at an address of the network. Its errors are an Error if the daemon
@@ -418,17 +418,17 @@ func (c *Client) Quotas(ctx context.Context, user string) ([]api.QuotaUse, error
 
 // Pools returns the pools of the caller, for operators those of all users; user may be empty, or the only user whose
 // pools are wanted.
-func (c *Client) Pools(ctx context.Context, user string) ([]pools.Summary, error) {
-	return call[[]pools.Summary](ctx, c, "GET", "/v1/pools", url.Values{"user": {user}}, nil)
+func (c *Client) Pools(ctx context.Context, user string) ([]fleet.Summary, error) {
+	return call[[]fleet.Summary](ctx, c, "GET", "/v1/pools", url.Values{"user": {user}}, nil)
 }
 
 // Pool returns a pool of a user, empty for the caller, with its executors and applications.
-func (c *Client) Pool(ctx context.Context, user, name string) (pools.Detail, error) {
-	return call[pools.Detail](ctx, c, "GET", poolAddress(name), url.Values{"user": {user}}, nil)
+func (c *Client) Pool(ctx context.Context, user, name string) (fleet.Detail, error) {
+	return call[fleet.Detail](ctx, c, "GET", poolAddress(name), url.Values{"user": {user}}, nil)
 }
 
 // PutPool makes a pool of the caller, or changes the one of that name of a user, empty for the caller.
-func (c *Client) PutPool(ctx context.Context, user string, s pools.Spec) (created bool, err error) {
+func (c *Client) PutPool(ctx context.Context, user string, s fleet.Spec) (created bool, err error) {
 	out, err := call[StoredPool](ctx, c, "PUT", poolAddress(s.Name), url.Values{"user": {user}}, s)
 	return out.Created, err
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
-	"github.com/bellows-rm/bellows/pool/pools"
+	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // description is a server's API document, and which of its operations were carried out.
@@ -302,7 +302,7 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 		errs["pause a "+what] = c.Pause(ctx, 1, id, true)
 		errs["resume a "+what] = c.Resume(ctx, 1, id)
 	}
-	_, errs["put-pool"] = c.PutPool(ctx, "", pools.Spec{Name: "p", Command: []string{"sleep"},
+	_, errs["put-pool"] = c.PutPool(ctx, "", fleet.Spec{Name: "p", Command: []string{"sleep"},
 		Settings: map[string]string{"a": "b"}, Inherited: job.Inherited})
 	_, errs["pools"] = c.Pools(ctx, "")
 	_, errs["pool"] = c.Pool(ctx, "", "p")

@@ -12,26 +12,26 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live/api"
-	"github.com/bellows-rm/bellows/pool/pools"
+	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // fakePools are Pools that record what was put, and whose messages a handler answers, the same for all pools; by
 // default stubAnswers.
 type fakePools struct {
 	mu      sync.Mutex
-	all     map[pools.Ref]pools.Detail
+	all     map[fleet.Ref]fleet.Detail
 	by      []cluster.Credentials
 	handler http.Handler
 }
 
 // ofAda has pool p of ada.
 func ofAda() *fakePools {
-	r := pools.Ref{UID: 1000, User: "ada", Name: "p"}
-	return &fakePools{all: map[pools.Ref]pools.Detail{r: {Summary: pools.Summary{Ref: r,
-		Spec: pools.Spec{Name: "p", Env: []string{secret + "env"}, Command: []string{secret + "command"}}}}}}
+	r := fleet.Ref{UID: 1000, User: "ada", Name: "p"}
+	return &fakePools{all: map[fleet.Ref]fleet.Detail{r: {Summary: fleet.Summary{Ref: r,
+		Spec: fleet.Spec{Name: "p", Env: []string{secret + "env"}, Command: []string{secret + "command"}}}}}}
 }
 
-func (f *fakePools) find(r pools.Ref) (pools.Detail, error) {
+func (f *fakePools) find(r fleet.Ref) (fleet.Detail, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	d, ok := f.all[r]
@@ -41,14 +41,14 @@ func (f *fakePools) find(r pools.Ref) (pools.Detail, error) {
 	return d, nil
 }
 
-func (f *fakePools) Put(_ context.Context, by cluster.Credentials, owner api.Owner, s pools.Spec) (created bool,
+func (f *fakePools) Put(_ context.Context, by cluster.Credentials, owner api.Owner, s fleet.Spec) (created bool,
 	err error) {
-	r := pools.Ref{UID: owner.UID, User: owner.Name, Name: s.Name}
+	r := fleet.Ref{UID: owner.UID, User: owner.Name, Name: s.Name}
 	_, err = f.find(r)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.all == nil {
-		f.all = map[pools.Ref]pools.Detail{}
+		f.all = map[fleet.Ref]fleet.Detail{}
 	}
 	f.by = append(f.by, by)
 	d := f.all[r]
@@ -57,7 +57,7 @@ func (f *fakePools) Put(_ context.Context, by cluster.Credentials, owner api.Own
 	return err != nil, nil
 }
 
-func (f *fakePools) Delete(_ context.Context, by cluster.Credentials, r pools.Ref) error {
+func (f *fakePools) Delete(_ context.Context, by cluster.Credentials, r fleet.Ref) error {
 	if _, err := f.find(r); err != nil {
 		return err
 	}
@@ -68,10 +68,10 @@ func (f *fakePools) Delete(_ context.Context, by cluster.Credentials, r pools.Re
 	return nil
 }
 
-func (f *fakePools) List(context.Context) (all []pools.Summary, err error) {
+func (f *fakePools) List(context.Context) (all []fleet.Summary, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, r := range slices.SortedFunc(maps.Keys(f.all), func(a, b pools.Ref) int {
+	for _, r := range slices.SortedFunc(maps.Keys(f.all), func(a, b fleet.Ref) int {
 		return strings.Compare(a.User+a.Name, b.User+b.Name)
 	}) {
 		all = append(all, f.all[r].Summary)
@@ -79,9 +79,9 @@ func (f *fakePools) List(context.Context) (all []pools.Summary, err error) {
 	return all, nil
 }
 
-func (f *fakePools) Detail(_ context.Context, r pools.Ref) (pools.Detail, error) { return f.find(r) }
+func (f *fakePools) Detail(_ context.Context, r fleet.Ref) (fleet.Detail, error) { return f.find(r) }
 
-func (f *fakePools) Handler(r pools.Ref) (http.Handler, error) {
+func (f *fakePools) Handler(r fleet.Ref) (http.Handler, error) {
 	if _, err := f.find(r); err != nil {
 		return nil, err
 	}

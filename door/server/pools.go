@@ -10,16 +10,16 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live/api"
-	"github.com/bellows-rm/bellows/pool/pools"
+	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // Pools is the part of pools.Pools that the API uses.
 type Pools interface {
-	Put(ctx context.Context, by cluster.Credentials, owner api.Owner, s pools.Spec) (created bool, err error)
-	Delete(ctx context.Context, by cluster.Credentials, r pools.Ref) error
-	List(ctx context.Context) ([]pools.Summary, error)
-	Detail(ctx context.Context, r pools.Ref) (pools.Detail, error)
-	Handler(r pools.Ref) (http.Handler, error)
+	Put(ctx context.Context, by cluster.Credentials, owner api.Owner, s fleet.Spec) (created bool, err error)
+	Delete(ctx context.Context, by cluster.Credentials, r fleet.Ref) error
+	List(ctx context.Context) ([]fleet.Summary, error)
+	Detail(ctx context.Context, r fleet.Ref) (fleet.Detail, error)
+	Handler(r fleet.Ref) (http.Handler, error)
 }
 
 // PoolOwner is the part of a request that says whose pools it concerns.
@@ -52,14 +52,14 @@ type StoredPool struct {
 
 // refOf returns the pool that a request names. Whether there is one of the caller is not looked at. Of another user
 // it is not said to who is no operator.
-func (s *Server) refOf(ctx context.Context, p *PoolPath) (pools.Ref, error) {
+func (s *Server) refOf(ctx context.Context, p *PoolPath) (fleet.Ref, error) {
 	c := callerOf(ctx)
 	me := api.OwnerOf(c.Credentials)
 	if _, err := c.mayAskFor(p.User, "pools"); err != nil {
-		return pools.Ref{}, err
+		return fleet.Ref{}, err
 	}
 	if p.User == "" || p.User == me.Name {
-		return pools.Ref{UID: me.UID, User: me.Name, Name: p.Pool}, nil
+		return fleet.Ref{UID: me.UID, User: me.Name, Name: p.Pool}, nil
 	}
 	all, err := s.pools.List(ctx)
 	for i := range all {
@@ -70,11 +70,11 @@ func (s *Server) refOf(ctx context.Context, p *PoolPath) (pools.Ref, error) {
 	if err == nil {
 		err = api.Errorf(api.NotFound, "pool %q of %s: there is none", cluster.Clip(p.Pool), cluster.Clip(p.User))
 	}
-	return pools.Ref{}, err
+	return fleet.Ref{}, err
 }
 
 // withoutEnv returns a specification without what may have secrets.
-func withoutEnv(s pools.Spec) pools.Spec {
+func withoutEnv(s fleet.Spec) fleet.Spec {
 	s.Env = nil
 	return s
 }
@@ -83,7 +83,7 @@ func withoutEnv(s pools.Spec) pools.Spec {
 // sees nothing of them: their executors are jobs, whose size everybody sees.
 func (s *Server) poolOperations(a *operations) {
 	register(a, own, "GET", "/v1/pools", "pools", "List the caller's pools; for operators those of all users", 200,
-		func(ctx context.Context, in *PoolOwner) (*body[[]pools.Summary], error) {
+		func(ctx context.Context, in *PoolOwner) (*body[[]fleet.Summary], error) {
 			c := callerOf(ctx)
 			of, err := c.mayAskFor(in.User, "pools")
 			if err != nil {
@@ -93,30 +93,30 @@ func (s *Server) poolOperations(a *operations) {
 			if err != nil {
 				return nil, err
 			}
-			all = slices.DeleteFunc(all, func(p pools.Summary) bool {
+			all = slices.DeleteFunc(all, func(p fleet.Summary) bool {
 				return of != "" && p.User != of || !c.owns(p.Owner())
 			})
 			for i := range all {
 				all[i].Spec = withoutEnv(all[i].Spec)
 			}
-			return &body[[]pools.Summary]{all}, nil
+			return &body[[]fleet.Summary]{all}, nil
 		})
 	register(a, own, "GET", "/v1/pools/{pool}", "pool",
 		"Return a pool with its executors and applications; the environment of executors is left out", 200,
-		func(ctx context.Context, in *PoolPath) (*body[pools.Detail], error) {
+		func(ctx context.Context, in *PoolPath) (*body[fleet.Detail], error) {
 			r, err := s.refOf(ctx, in)
 			if err != nil {
 				return nil, err
 			}
 			d, err := s.pools.Detail(ctx, r)
 			d.Spec = withoutEnv(d.Spec)
-			return &body[pools.Detail]{d}, err
+			return &body[fleet.Detail]{d}, err
 		})
 	register(a, own, "PUT", "/v1/pools/{pool}", "put-pool",
 		"Make a pool, or change it: executors that are not as it says any more are replaced", 200,
 		func(ctx context.Context, in *struct {
 			PoolPath
-			Body pools.Spec
+			Body fleet.Spec
 		}) (*body[StoredPool], error) {
 			if in.Body.Name != in.Pool {
 				return nil, wrong("name", strconv.Quote(clipped(in.Body.Name)), "must be that of the address, %q", clipped(in.Pool))

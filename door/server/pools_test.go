@@ -24,7 +24,7 @@ import (
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pool/pools"
+	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // every operation about pool p, except for the list of all.
@@ -87,7 +87,7 @@ func TestListOfPools(t *testing.T) {
 		n     int
 	}{{1000, "ada", "", 1}, {1000, "eve", "", 0}, {3001, "ada", "", 0}, {3000, "bob", "", 0}, {0, "root", "", 1},
 		{0, "root", "?user=ada", 1}, {0, "root", "?user=bob", 0}} {
-		var got []pools.Summary
+		var got []fleet.Summary
 		answer := askAs(h, list, tt.query, tt.uid, tt.name, nil)
 		if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || len(got) != tt.n ||
 			strings.Contains(answer.Body.String(), secret+"env") {
@@ -113,7 +113,7 @@ func TestPutPool(t *testing.T) {
 	if code := put(`{"name":"q","max":3,"ideal_memory_bytes":1,"env":["A=b"]}`); code != 200 {
 		t.Errorf("%d", code)
 	}
-	r := pools.Ref{UID: 1000, User: "ada", Name: "q"}
+	r := fleet.Ref{UID: 1000, User: "ada", Name: "q"}
 	if d := l.all[r]; d.Spec.Name != "q" || d.Spec.Max != 3 || d.Spec.Env[0] != "A=b" || l.by[0].UID != 1000 ||
 		l.by[0].Groups[0] != 100 {
 		t.Errorf("%+v by %+v", l.all, l.by)
@@ -138,8 +138,8 @@ func startPool(t testing.TB, c pool.Config) *pool.Pool {
 func ownPool(t testing.TB, h http.Handler) *fakePools {
 	t.Helper()
 	me := api.OwnerOf(cluster.Credentials{UID: uint32(os.Getuid()), User: users.name(uint32(os.Getuid()))})
-	r := pools.Ref{UID: me.UID, User: me.Name, Name: "p"}
-	return &fakePools{all: map[pools.Ref]pools.Detail{r: {Summary: pools.Summary{Ref: r}}}, handler: h}
+	r := fleet.Ref{UID: me.UID, User: me.Name, Name: "p"}
+	return &fakePools{all: map[fleet.Ref]fleet.Detail{r: {Summary: fleet.Summary{Ref: r}}}, handler: h}
 }
 
 // servePools serves pools on a socket, to at most most connections that are not of executors.
@@ -293,8 +293,8 @@ func TestRefusalsOfPools(t *testing.T) {
 // Whatever values a pool or a message has, they are as described.
 func TestPoolsAreAsDescribed(t *testing.T) {
 	d := asDescribed(t, New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler)
-	for name, value := range map[string]any{"PoolDetail": new(pools.Detail), "PoolSummary": new(pools.Summary),
-		"PoolSpec": new(pools.Spec), "Registration": new(executor.Registration), "Lease": new(executor.Lease),
+	for name, value := range map[string]any{"PoolDetail": new(fleet.Detail), "PoolSummary": new(fleet.Summary),
+		"PoolSpec": new(fleet.Spec), "Registration": new(executor.Registration), "Lease": new(executor.Lease),
 		"Next": new(executor.Next), "Work": new(executor.Work), "Beat": new(executor.Beat),
 		"BeatAnswer": new(executor.BeatAnswer),
 		"Enrolment":  new(executor.Enrolment), "Growth": new(executor.Growth), "Room": new(executor.Room),

@@ -166,7 +166,7 @@ func jsonFields(t reflect.Type) (all []reflect.StructField) {
 
 // schemaName returns the name of the schema of a struct. What pools are has names that could be of something else.
 func schemaName(t reflect.Type) string {
-	if of := path.Base(t.PkgPath()); of == "pool" || of == "pools" {
+	if of := path.Base(t.PkgPath()); of == "pool" || of == "fleet" {
 		return "Pool" + t.Name()
 	}
 	return t.Name()

@@ -116,7 +116,7 @@ var tests = []folder{
 		"how large a day of samples is shows in the store's file"},
 	{"core/policy", []string{"core/engine", "format/workload", "sim"},
 		"what a policy decides shows in a simulated run"},
-	{"pool/pools", []string{"node/agent", "door/daemon"},
+	{"pool/fleet", []string{"node/agent", "door/daemon"},
 		"deaths of a whole daemon and of executors lose no result"},
 	{"executor", []string{"core/timeline", "core/cluster", "core/book", "core/share", "core/policy", "format/workload",
 		"format/importer", "pool"},

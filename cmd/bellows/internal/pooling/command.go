@@ -14,7 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/pool/pools"
+	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // Command returns the command.
@@ -84,7 +84,7 @@ ended.`,
 }
 
 // printPools prints one row per pool.
-func printPools(w io.Writer, all []pools.Summary) error {
+func printPools(w io.Writer, all []fleet.Summary) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "no pools")
 		return err

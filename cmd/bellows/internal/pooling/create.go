@@ -16,7 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/door/cli/flags"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/node/inherited"
-	"github.com/bellows-rm/bellows/pool/pools"
+	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 const createLong = `Make a pool, or change the pool of that name: executors that no longer match are
@@ -39,13 +39,13 @@ const createExample = `  bellows pool create sums --memory 256MiB --max 8
 // createOptions are the flags of create.
 type createOptions struct {
 	place  place.Place
-	spec   pools.Spec
+	spec   fleet.Spec
 	class  string
 	asJSON bool
 }
 
 func createCommand() *cobra.Command {
-	o := createOptions{spec: pools.Spec{Idle: pools.DefaultIdle, Policy: pools.DefaultPolicy,
+	o := createOptions{spec: fleet.Spec{Idle: fleet.DefaultIdle, Policy: fleet.DefaultPolicy,
 		Settings: map[string]string{}}, class: "regular"}
 	cmd := &cobra.Command{
 		Use:     "create POOL [flags] [-- COMMAND [ARGUMENT...]]",
@@ -56,11 +56,11 @@ func createCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()
-	f.Var(flags.Choice(&o.spec.Language, pools.Python, pools.Go), "language",
+	f.Var(flags.Choice(&o.spec.Language, fleet.Python, fleet.Go), "language",
 		"what functions of tasks are written in: python or go; default: python for no COMMAND and for an interpreter")
-	f.Var(flags.Count(&o.spec.Min, 0, pools.MostExecutors), "min",
+	f.Var(flags.Count(&o.spec.Min, 0, fleet.MostExecutors), "min",
 		"number of executors that stay while no task needs them")
-	f.Var(flags.Count(&o.spec.Max, 1, pools.MostExecutors), "max", "largest number of executors; required")
+	f.Var(flags.Count(&o.spec.Max, 1, fleet.MostExecutors), "max", "largest number of executors; required")
 	f.Var(flags.CPU(&o.spec.CPU), "cpus", "CPU of an executor; default: 1")
 	f.Var(flags.Memory(&o.spec.Memory), "memory", "memory of an executor; required")
 	f.Var(flags.Memory(&o.spec.MaxMemory), "max-memory", "largest memory of a flex executor; default: the node's memory")
@@ -93,7 +93,7 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	if client.Remote() { // the files and CPUs are those of another machine
 		o.spec.Inherited.CPUs = nil
-	} else if err := command.FindProgram(cmp.Or(first(o.spec.Command), pools.DefaultPython), o.spec.Dir); err != nil {
+	} else if err := command.FindProgram(cmp.Or(first(o.spec.Command), fleet.DefaultPython), o.spec.Dir); err != nil {
 		return err
 	}
 	created, err := client.PutPool(cmd.Context(), "", encoded(o.spec))
@@ -120,14 +120,14 @@ func (o *createOptions) complete() (err error) {
 	s := &o.spec
 	if s.Language == "" &&
 		(len(s.Command) == 0 || len(s.Command) == 1 && interpreter.MatchString(filepath.Base(s.Command[0]))) {
-		s.Language = pools.Python
+		s.Language = fleet.Python
 	}
 	switch {
 	case s.Max == 0:
 		return command.Usagef("max: must be given, the greatest number of executors")
 	case s.Memory == 0:
 		return command.Usagef("memory: must be given, that of one executor")
-	case s.Language == pools.Go && len(s.Command) == 0:
+	case s.Language == fleet.Go && len(s.Command) == 0:
 		return command.Usagef("command: must be given for --language go, the program that calls executor.Main")
 	}
 	if err := s.Class.UnmarshalText([]byte(o.class)); err != nil {
@@ -145,7 +145,7 @@ func (o *createOptions) complete() (err error) {
 }
 
 // encoded returns s with texts that are not UTF-8 encoded, as the API has them.
-func encoded(s pools.Spec) pools.Spec {
+func encoded(s fleet.Spec) fleet.Spec {
 	s.Command, s.Env, s.Dir = cluster.EncodeTexts(s.Command), cluster.EncodeTexts(s.Env), cluster.EncodeText(s.Dir)
 	return s
 }

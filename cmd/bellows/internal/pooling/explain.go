@@ -13,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pool/pools"
+	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 func explainCommand() *cobra.Command {
@@ -53,7 +53,7 @@ func fold(line string, columns int) string {
 }
 
 // explanation explains a pool, one sentence or list of clauses a line.
-func explanation(d *pools.Detail) (lines []string) {
+func explanation(d *fleet.Detail) (lines []string) {
 	say := func(format string, values ...any) { lines = append(lines, fmt.Sprintf(format, values...)) }
 	say("pool %s of %s has %s.", d.Name, d.User, sizeWords(&d.Summary))
 	if d.Why != "" {
@@ -88,10 +88,10 @@ func explanation(d *pools.Detail) (lines []string) {
 }
 
 // whoPays says for what the owner of a pool pays.
-func whoPays(d *pools.Detail) string {
+func whoPays(d *fleet.Detail) string {
 	n := 0
 	for i := range d.Members {
-		if e := &d.Members[i]; e.Job != 0 && e.State != pools.Queued {
+		if e := &d.Members[i]; e.Job != 0 && e.State != fleet.Queued {
 			n++
 		}
 	}
@@ -117,10 +117,10 @@ func whoPays(d *pools.Detail) string {
 }
 
 // whenMore says when there are more executors.
-func whenMore(d *pools.Detail) string {
-	var queued []pools.Executor
+func whenMore(d *fleet.Detail) string {
+	var queued []fleet.Executor
 	for _, e := range d.Members {
-		if e.State == pools.Queued {
+		if e.State == fleet.Queued {
 			queued = append(queued, e)
 		}
 	}
@@ -149,7 +149,7 @@ func whenMore(d *pools.Detail) string {
 }
 
 // lenders is how many executors lend their cores.
-func lenders(d *pools.Detail) (n int) {
+func lenders(d *fleet.Detail) (n int) {
 	for i := range d.Members {
 		if d.Members[i].Lends {
 			n++
@@ -159,10 +159,10 @@ func lenders(d *pools.Detail) (n int) {
 }
 
 // whenFewer says when there are fewer executors.
-func whenFewer(d *pools.Detail) string {
+func whenFewer(d *fleet.Detail) string {
 	var parts []string
 	ending := 0
-	var longest pools.Executor
+	var longest fleet.Executor
 	for _, e := range d.Members {
 		switch {
 		case e.State == pool.Draining:

@@ -13,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/pool/pools"
+	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 const topLong = `Show a pool, its executors and its applications, as they change, until q. After
@@ -45,7 +45,7 @@ func topCommand() *cobra.Command {
 			case asJSON && !asText:
 				return command.Usagef("--json: needs --once")
 			case !asText:
-				return top.ShowPool(cmd, client, explanation, func(ctx context.Context) (pools.Detail, error) {
+				return top.ShowPool(cmd, client, explanation, func(ctx context.Context) (fleet.Detail, error) {
 					return client.Pool(ctx, user, args[0])
 				})
 			}
@@ -68,7 +68,7 @@ func topCommand() *cobra.Command {
 }
 
 // printPool prints a pool, its applications and its executors.
-func printPool(w io.Writer, d *pools.Detail) error {
+func printPool(w io.Writer, d *fleet.Detail) error {
 	if _, err := fmt.Fprint(w, head(d, terminal.Columns(w))); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func printPool(w io.Writer, d *pools.Detail) error {
 }
 
 // head returns the lines about the pool itself.
-func head(d *pools.Detail, columns int) string {
+func head(d *fleet.Detail, columns int) string {
 	var text strings.Builder
 	say := func(format string, values ...any) {
 		text.WriteString(fold(fmt.Sprintf(format, values...), columns) + "\n")
@@ -93,7 +93,7 @@ func head(d *pools.Detail, columns int) string {
 }
 
 // sizeWords says how many executors there are, and should be.
-func sizeWords(s *pools.Summary) string {
+func sizeWords(s *fleet.Summary) string {
 	return fmt.Sprintf("%s (%d busy, %d idle, %d starting), %d wanted, from %d to %d",
 		terminal.Count(s.Executors, "executor"), s.Busy, s.Idle, s.Starting, s.Wanted, s.Spec.Min, s.Spec.Max)
 }

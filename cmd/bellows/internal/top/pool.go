@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pool/pools"
+	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // poolKeys says what the keys do while a pool is shown.
@@ -26,7 +26,7 @@ var poolKeys = []string{
 }
 
 // Explain explains a pool, in a sentence or a list of clauses a line.
-type Explain func(*pools.Detail) []string
+type Explain func(*fleet.Detail) []string
 
 // poolState is what is known of a pool, and what the user wants to see of it. It changes by what is given to its
 // methods alone.
@@ -35,17 +35,17 @@ type poolState struct {
 	order
 	explain Explain
 
-	pool     *pools.Detail // the newest
-	rows     []pools.Executor
+	pool     *fleet.Detail // the newest
+	rows     []fleet.Executor
 	selected int // the number of an executor
 	at       int // its index in rows
-	doomed   pools.Executor
+	doomed   fleet.Executor
 	pane     *pane // nil: closed
 }
 
 // ShowPool shows a pool on the terminal of a command until the user quits. ask returns what is known of it.
 func ShowPool(cmd *cobra.Command, client *server.Client, explain Explain,
-	ask func(context.Context) (pools.Detail, error)) error {
+	ask func(context.Context) (fleet.Detail, error)) error {
 	s := &poolState{explain: explain}
 	return show(cmd, "pool top", client, s, func(ctx context.Context) watched { return s.watching(ctx, ask) })
 }
@@ -54,7 +54,7 @@ func ShowPool(cmd *cobra.Command, client *server.Client, explain Explain,
 const poolPace = time.Second
 
 // watching returns what the state is to see, until ctx ends or the pool is gone.
-func (s *poolState) watching(ctx context.Context, ask func(context.Context) (pools.Detail, error)) watched {
+func (s *poolState) watching(ctx context.Context, ask func(context.Context) (fleet.Detail, error)) watched {
 	return func(yield func(func() bool, error) bool) {
 		for reached := false; ; {
 			d, err := ask(ctx)
@@ -76,7 +76,7 @@ func (s *poolState) watching(ctx context.Context, ask func(context.Context) (poo
 }
 
 // see takes in what is known of the pool.
-func (s *poolState) see(d *pools.Detail) {
+func (s *poolState) see(d *fleet.Detail) {
 	s.reach("")
 	s.pool = d
 }
@@ -87,10 +87,10 @@ func (s *poolState) settle() {
 		return
 	}
 	s.rows = slices.Clone(s.pool.Members)
-	executorTable.sort(s.rows, s.order, func(a, b *pools.Executor) int {
+	executorTable.sort(s.rows, s.order, func(a, b *fleet.Executor) int {
 		return cmp.Compare(a.Executor.Executor, b.Executor.Executor)
 	})
-	at := slices.IndexFunc(s.rows, func(e pools.Executor) bool { return e.Executor.Executor == s.selected })
+	at := slices.IndexFunc(s.rows, func(e fleet.Executor) bool { return e.Executor.Executor == s.selected })
 	if at < 0 {
 		at = max(0, min(s.at, len(s.rows)-1))
 	}
@@ -108,7 +108,7 @@ func (s *poolState) choose(at int) {
 }
 
 // current returns the selected row; nil if there is none.
-func (s *poolState) current() *pools.Executor {
+func (s *poolState) current() *fleet.Executor {
 	if s.at >= len(s.rows) {
 		return nil
 	}
@@ -182,5 +182,5 @@ func (s *poolState) command(k terminal.Key) {
 }
 
 // executorStates are the states of executors in the order in which rows are sorted by them.
-var executorStates = []pool.State{pool.Attached, pool.Assigned, pool.Parked, pool.Registered, pools.Starting,
-	pools.Queued, pool.Draining, pool.Expired, pool.Lost}
+var executorStates = []pool.State{pool.Attached, pool.Assigned, pool.Parked, pool.Registered, fleet.Starting,
+	fleet.Queued, pool.Draining, pool.Expired, pool.Lost}

@@ -16,13 +16,13 @@ import (
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pool/pools"
+	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // cannedPool is a pool with executors in several states, and names that are meant to harm.
-func cannedPool() *pools.Detail {
-	d := &pools.Detail{Synced: true, Summary: pools.Summary{Ref: pools.Ref{UID: 1000, User: "ada", Name: "sums"},
-		Executors: 5, Starting: 1, Busy: 2, Idle: 2, Wanted: 9, Spec: pools.Spec{Min: 1, Max: 12, Idle: time.Minute,
+func cannedPool() *fleet.Detail {
+	d := &fleet.Detail{Synced: true, Summary: fleet.Summary{Ref: fleet.Ref{UID: 1000, User: "ada", Name: "sums"},
+		Executors: 5, Starting: 1, Busy: 2, Idle: 2, Wanted: 9, Spec: fleet.Spec{Min: 1, Max: 12, Idle: time.Minute,
 			Policy: "mira"}, Why: "9 tasks run or could run; other owners wait, and this is the fair share of its owner"},
 		Counters: pool.Counters{Started: 1234, Switched: 56, Lost: 1},
 		Enrolled: []pool.Application{
@@ -35,11 +35,11 @@ func cannedPool() *pools.Detail {
 		{State: pool.Assigned, Application: 2, Idle: 150 * time.Millisecond, Tasks: 3, Memory: 90 * mib},
 		{State: pool.Parked, Idle: 42 * time.Second, Tasks: 9, Memory: 80 * mib},
 		{State: pool.Draining, Application: 2, Running: time.Second, Why: "other owners wait for room"},
-		{State: pools.Queued, Why: "node here has 100MiB free, \x1b[31mand 64MiB more are needed"},
+		{State: fleet.Queued, Why: "node here has 100MiB free, \x1b[31mand 64MiB more are needed"},
 		{State: pool.Lost, Gone: 8 * time.Second, Why: "its process ended"},
 	} {
 		e.Executor = n + 1
-		one := pools.Executor{Executor: e, Job: cluster.JobID(100 + n)}
+		one := fleet.Executor{Executor: e, Job: cluster.JobID(100 + n)}
 		if e.State == pool.Lost {
 			one.Job = 0
 		}
@@ -49,7 +49,7 @@ func cannedPool() *pools.Detail {
 }
 
 func cannedPoolState(columns, lines int) *poolState {
-	s := &poolState{explain: func(d *pools.Detail) []string {
+	s := &poolState{explain: func(d *fleet.Detail) []string {
 		return []string{fmt.Sprintf("pool %s has %d executors.", d.Name, d.Executors), "more: not beyond --max 12"}
 	}}
 	s.columns, s.lines, s.now = columns, lines, noon
@@ -181,14 +181,14 @@ func TestPoolIsWatched(t *testing.T) {
 		s := cannedPoolState(80, 24)
 		asked, last := 0, error(nil)
 		var screens []string
-		for tell, err := range s.watching(t.Context(), func(context.Context) (pools.Detail, error) {
+		for tell, err := range s.watching(t.Context(), func(context.Context) (fleet.Detail, error) {
 			switch asked++; asked {
 			case 1, 3:
 				return *cannedPool(), nil
 			case 2:
-				return pools.Detail{}, api.Errorf(api.Unavailable, "no daemon listens")
+				return fleet.Detail{}, api.Errorf(api.Unavailable, "no daemon listens")
 			}
-			return pools.Detail{}, api.Errorf(api.NotFound, "no pool")
+			return fleet.Detail{}, api.Errorf(api.NotFound, "no pool")
 		}) {
 			if last = err; err == nil {
 				tell()

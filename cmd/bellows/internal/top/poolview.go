@@ -12,49 +12,49 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pool/pools"
+	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // executorTable has the columns of executors.
-var executorTable = table[pools.Executor]{
-	columns: []column[pools.Executor]{
-		{name: "executor", head: "EXECUTOR", width: 8, right: true, cell: func(e *pools.Executor, _ time.Time) string {
+var executorTable = table[fleet.Executor]{
+	columns: []column[fleet.Executor]{
+		{name: "executor", head: "EXECUTOR", width: 8, right: true, cell: func(e *fleet.Executor, _ time.Time) string {
 			return strconv.Itoa(e.Executor.Executor)
-		}, compare: func(a, b *pools.Executor) int { return cmp.Compare(a.Executor.Executor, b.Executor.Executor) }},
-		{name: "state", head: "STATE", width: 10, cell: func(e *pools.Executor, _ time.Time) string {
+		}, compare: func(a, b *fleet.Executor) int { return cmp.Compare(a.Executor.Executor, b.Executor.Executor) }},
+		{name: "state", head: "STATE", width: 10, cell: func(e *fleet.Executor, _ time.Time) string {
 			return string(e.State)
-		}, look: executorLook, compare: func(a, b *pools.Executor) int {
+		}, look: executorLook, compare: func(a, b *fleet.Executor) int {
 			return cmp.Compare(slices.Index(executorStates, a.State), slices.Index(executorStates, b.State))
 		}},
-		{name: "app", head: "APP", width: 4, most: 12, right: true, cell: appCell, compare: func(a, b *pools.Executor) int {
+		{name: "app", head: "APP", width: 4, most: 12, right: true, cell: appCell, compare: func(a, b *fleet.Executor) int {
 			return cmp.Compare(a.Application, b.Application)
 		}},
 		{name: "task", head: "TASK", width: 6, most: 16, right: true, cell: taskCell},
 		{name: "for", head: "FOR", width: 6, right: true, largest: true, cell: forCell,
-			compare: func(a, b *pools.Executor) int {
+			compare: func(a, b *fleet.Executor) int {
 				return cmp.Compare(since(a), since(b))
 			}},
 		{name: "done", head: "DONE", width: 5, most: 12, right: true, largest: true,
-			cell: func(e *pools.Executor, _ time.Time) string {
+			cell: func(e *fleet.Executor, _ time.Time) string {
 				return strconv.FormatInt(e.Tasks, 10)
-			}, compare: func(a, b *pools.Executor) int { return cmp.Compare(a.Tasks, b.Tasks) }},
+			}, compare: func(a, b *fleet.Executor) int { return cmp.Compare(a.Tasks, b.Tasks) }},
 		{name: "memory", head: "MEMORY", width: 8, right: true, largest: true,
-			cell: func(e *pools.Executor, _ time.Time) string {
+			cell: func(e *fleet.Executor, _ time.Time) string {
 				return terminal.MemoryOrDash(e.Memory)
-			}, compare: func(a, b *pools.Executor) int { return cmp.Compare(a.Memory, b.Memory) }},
-		{name: "job", head: "JOB", width: 5, most: 12, right: true, cell: jobCell, compare: func(a, b *pools.Executor) int {
+			}, compare: func(a, b *fleet.Executor) int { return cmp.Compare(a.Memory, b.Memory) }},
+		{name: "job", head: "JOB", width: 5, most: 12, right: true, cell: jobCell, compare: func(a, b *fleet.Executor) int {
 			return cmp.Compare(a.Job, b.Job)
 		}},
-		{name: "why", head: "WHY", width: 10, most: math.MaxInt, cell: func(e *pools.Executor, _ time.Time) string {
+		{name: "why", head: "WHY", width: 10, most: math.MaxInt, cell: func(e *fleet.Executor, _ time.Time) string {
 			return terminal.OneLine(e.Why)
-		}, look: func(*pools.Executor) style { return faint }},
+		}, look: func(*fleet.Executor) style { return faint }},
 	},
 	narrow: []string{"executor", "state", "app", "for", "done", "memory", "job", "task", "why"},
 }
 
-func appCell(e *pools.Executor, _ time.Time) string { return orDash(e.Application) }
+func appCell(e *fleet.Executor, _ time.Time) string { return orDash(e.Application) }
 
-func jobCell(e *pools.Executor, _ time.Time) string { return orDash(int64(e.Job)) }
+func jobCell(e *fleet.Executor, _ time.Time) string { return orDash(int64(e.Job)) }
 
 // orDash prints a number; "-" for 0.
 func orDash(n int64) string {
@@ -64,14 +64,14 @@ func orDash(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-func taskCell(e *pools.Executor, _ time.Time) string {
+func taskCell(e *fleet.Executor, _ time.Time) string {
 	if e.Running == 0 {
 		return "-"
 	}
 	return fmt.Sprintf("%d.%d", e.Stage, e.Task)
 }
 
-func forCell(e *pools.Executor, _ time.Time) string {
+func forCell(e *fleet.Executor, _ time.Time) string {
 	if d := since(e); d > 0 {
 		return terminal.Age(d)
 	}
@@ -79,16 +79,16 @@ func forCell(e *pools.Executor, _ time.Time) string {
 }
 
 // since is for how long an executor has done what it does.
-func since(e *pools.Executor) time.Duration { return cmp.Or(e.Gone, e.Running, e.Idle) }
+func since(e *fleet.Executor) time.Duration { return cmp.Or(e.Gone, e.Running, e.Idle) }
 
 // executorLook returns the style of the state of an executor.
-func executorLook(e *pools.Executor) style {
+func executorLook(e *fleet.Executor) style {
 	switch e.State {
 	case pool.Attached:
 		return good
 	case pool.Expired, pool.Lost:
 		return bad
-	case pool.Draining, pools.Queued, pools.Starting:
+	case pool.Draining, fleet.Queued, fleet.Starting:
 		return warning
 	}
 	return plain
@@ -170,7 +170,7 @@ func (s *poolState) head() []line {
 }
 
 // PoolTrouble says why a pool decides nothing; empty if it does.
-func PoolTrouble(d *pools.Detail) string {
+func PoolTrouble(d *fleet.Detail) string {
 	switch {
 	case d.Broken != "":
 		return "broken: " + d.Broken
@@ -181,7 +181,7 @@ func PoolTrouble(d *pools.Detail) string {
 }
 
 // PoolRuns says what has happened since the daemon began.
-func PoolRuns(d *pools.Detail) string {
+func PoolRuns(d *fleet.Detail) string {
 	c := &d.Counters
 	return fmt.Sprintf("%d runs since the daemon began, %d after one of another application; %d lost", c.Started,
 		c.Switched, c.Lost)
@@ -248,7 +248,7 @@ func (s *poolState) news() line {
 }
 
 // WritePoolTables prints the applications and the executors of a pool as text.
-func WritePoolTables(w io.Writer, d *pools.Detail) error {
+func WritePoolTables(w io.Writer, d *fleet.Detail) error {
 	if len(d.Enrolled) > 0 {
 		fmt.Fprintln(w)
 		if err := applicationTable.text(d.Enrolled, "name").Write(w); err != nil {

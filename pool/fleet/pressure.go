@@ -1,4 +1,4 @@
-package pools
+package fleet
 
 import (
 	"github.com/bellows-rm/bellows/core/cluster"
