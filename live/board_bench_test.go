@@ -3,7 +3,6 @@ package live
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -94,7 +92,7 @@ func (r *busy) read(random *rand.Rand, kind string, inLoop bool) (err error) {
 		return r.look(ctx, func() {
 			for _, id := range ids {
 				if j := r.jobs[id]; j != nil {
-					_ = r.shownAs(j, nil, 1).whole(r.now())
+					_ = r.shownAs(j, nil, 1).Whole(r.now())
 				}
 			}
 		})
@@ -255,33 +253,6 @@ func cpuTime(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// BenchmarkPublish measures what it costs to show on a board that one of many jobs has changed, and to find out what
-// has changed since the board before.
-func BenchmarkPublish(b *testing.B) {
-	for _, jobs := range []int{100, 10_000} {
-		b.Run(fmt.Sprintf("jobs=%d", jobs), func(b *testing.B) {
-			e := edition{board: *firstBoard(1), next: 1<<32 + 1}
-			for id := range cluster.JobID(jobs) {
-				e.show(&boardJob{Job: api.Job{ID: id + 1}, revision: e.next, replaced: make(chan struct{})}, nil)
-			}
-			now := e.board
-			random := rand.New(rand.NewPCG(1, 5))
-			b.ReportAllocs()
-			for b.Loop() {
-				e := edition{board: now, next: now.revision + 1}
-				was := e.jobs.job(cluster.JobID(1 + random.IntN(jobs)))
-				next := *was
-				next.revision = e.next
-				e.show(&next, was)
-				now = e.board
-				if u, news := now.changes(now.revision-1, 0); !news || len(u.Jobs) == 0 {
-					b.Fatal("nothing has changed")
-				}
-			}
-		})
-	}
 }
 
 // BenchmarkSegment measures for how long the loop stands still when a segment of the event log begins, with 100

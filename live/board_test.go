@@ -12,34 +12,35 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/board"
 )
 
 // checkBoard checks that the board shows what it would show if every job were shown anew.
 func (r *rig) checkBoard() {
 	r.t.Helper()
 	if err := r.look(r.t.Context(), func() {
-		b, now := r.board.newest(), r.now()
-		var want tally
+		b, now := r.board.Newest(), r.now()
+		var want board.Tally
 		for id, j := range r.jobs {
-			shown, anew := b.jobs.job(id), r.shownAs(j, nil, b.revision)
-			want.count(anew, 1)
+			shown, anew := b.Jobs.Job(id), r.shownAs(j, nil, b.Revision())
+			want.Count(anew, 1)
 			if shown == nil {
 				r.t.Errorf("job %d is not on the board", id)
 				continue
 			}
-			is, is2 := shown.whole(now), anew.whole(now)
+			is, is2 := shown.Whole(now), anew.Whole(now)
 			is.Version = is2.Version
 			for i := range min(len(is.Stages), len(is2.Stages)) { // As reasons, it is asked again later.
 				is.Stages = slices.Clone(is.Stages)
 				is.Stages[i].Startable = is2.Stages[i].Startable
 			}
 			// reasons can change as time passes
-			if is.Waiting = is2.Waiting; !reflect.DeepEqual(is, is2) || shown.stuck != anew.stuck {
+			if is.Waiting = is2.Waiting; !reflect.DeepEqual(is, is2) || shown.Stuck != anew.Stuck {
 				r.t.Errorf("job %d is shown as %+v, and is %+v", id, is, is2)
 			}
 		}
-		if b.jobs.count != len(r.jobs) || b.tally != want {
-			r.t.Errorf("the board has %d jobs and counts %+v, want %d and %+v", b.jobs.count, b.tally, len(r.jobs), want)
+		if b.Jobs.Len() != len(r.jobs) || b.Tally != want {
+			r.t.Errorf("the board has %d jobs and counts %+v, want %d and %+v", b.Jobs.Len(), b.Tally, len(r.jobs), want)
 		}
 	}); err != nil {
 		r.t.Error(err)
@@ -69,22 +70,22 @@ func (f *follower) follow(t *testing.T, d *Driver, random *rand.Rand) {
 	if f.jobs == nil {
 		f.jobs = map[cluster.JobID]api.Job{}
 	}
-	b, now := d.board.newest(), d.now()
-	if u, news := b.changes(f.at, now); news {
+	b, now := d.board.Newest(), d.now()
+	if u, news := b.Changes(f.at, now); news {
 		u.Apply(f.jobs)
 		f.at = u.Revision
 	}
 	want := map[cluster.JobID]api.Job{}
-	for j := range b.jobs.all() {
+	for j := range b.Jobs.All() {
 		if !j.Ended {
-			job := j.whole(now)
+			job := j.Whole(now)
 			job.Earlier = nil
 			want[j.ID] = withoutTime(job, now)
 		}
 	}
 	for id, j := range f.jobs {
-		if is := withoutTime(j, now); f.at != b.revision || !reflect.DeepEqual(is, want[id]) {
-			t.Fatalf("at revision %d of %d, job %d is known as %+v, and shown as %+v", f.at, b.revision, id, is, want[id])
+		if is := withoutTime(j, now); f.at != b.Revision() || !reflect.DeepEqual(is, want[id]) {
+			t.Fatalf("at revision %d of %d, job %d is known as %+v, and shown as %+v", f.at, b.Revision(), id, is, want[id])
 		}
 	}
 	if len(f.jobs) != len(want) {
@@ -141,7 +142,7 @@ func TestReasonsOfManyJobs(t *testing.T) {
 		if got, want := reasons(), map[string]int{"": 1, room: 1, "job 2 comes first": waiting - 1}; !maps.Equal(got, want) {
 			t.Errorf("the jobs wait because of %v, want %v", got, want)
 		}
-		before := r.board.newest()
+		before := r.board.Newest()
 		r.fake.ended(a.Container, cluster.Succeeded, 0)
 		r.fake.launched(r.order(cluster.Start))
 		time.Sleep(time.Second)
@@ -149,7 +150,7 @@ func TestReasonsOfManyJobs(t *testing.T) {
 		if got, want := reasons(), map[string]int{"": 2, room: 1, "job 3 comes first": waiting - 2}; !maps.Equal(got, want) {
 			t.Errorf("the jobs wait because of %v, want %v", got, want)
 		}
-		after := r.board.newest()
+		after := r.board.Newest()
 		r.fake.ended(b.Container, cluster.Succeeded, 0)
 		r.order(cluster.Start)
 		synctest.Wait()
@@ -157,42 +158,11 @@ func TestReasonsOfManyJobs(t *testing.T) {
 		if j := r.job(first); !j.Ended {
 			t.Errorf("job %+v", j)
 		}
-		if u, _ := after.changes(before.revision, r.now()); u.Snapshot || len(u.Jobs) != waiting+1 {
+		if u, _ := after.Changes(before.Revision(), r.now()); u.Snapshot || len(u.Jobs) != waiting+1 {
 			t.Errorf("%d jobs have changed, want %d", len(u.Jobs), waiting+1)
 		}
-		if same, news := after.changes(after.revision, r.now()); news || len(same.Jobs) != 0 {
+		if same, news := after.Changes(after.Revision(), r.now()); news || len(same.Jobs) != 0 {
 			t.Errorf("changed since the revision itself: %+v", same)
 		}
 	})
-}
-
-// A board that has forgotten ends of jobs says so: whoever knows only an earlier revision begins anew.
-func TestBoardForgetsEnds(t *testing.T) {
-	b := firstBoard(3)
-	var revisions []int64
-	for id := range cluster.JobID(3 * mostLeft) {
-		e := edition{board: *b, next: b.revision + 1}
-		j := &boardJob{Job: api.Job{ID: id + 1, Ended: true}, revision: e.next, replaced: make(chan struct{})}
-		e.drop(j, nil)
-		next := e.board
-		b = &next
-		revisions = append(revisions, b.revision)
-	}
-	if len(b.left) != mostLeft || b.leftSize != mostLeft {
-		t.Errorf("the ends of %d jobs are kept, want %d", len(b.left), mostLeft)
-	}
-	for back, snapshot := range map[int]bool{1: false, mostLeft - 1: false, mostLeft: false, mostLeft + 1: true,
-		3*mostLeft - 1: true} {
-		from := revisions[len(revisions)-1-back]
-		u, news := b.changes(from, 0)
-		if !news || u.Snapshot != snapshot || u.Revision != b.revision || !snapshot && len(u.Jobs) != back || snapshot &&
-			len(u.Jobs) != 0 {
-			t.Errorf("%d revisions back: a snapshot (%v), %d jobs", back, u.Snapshot, len(u.Jobs))
-		}
-	}
-	for _, from := range []int64{0, 1, firstBoard(3).revision - 1, firstBoard(4).revision, b.revision + 1} {
-		if u, news := b.changes(from, 0); !news || !u.Snapshot {
-			t.Errorf("from revision %d: no snapshot", from)
-		}
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/board"
 	"github.com/bellows-rm/bellows/live/counts"
 	"github.com/bellows-rm/bellows/live/drive"
 	"github.com/bellows-rm/bellows/live/learn"
@@ -36,7 +37,7 @@ type Driver struct {
 	beside    beside
 	watchdog  *watchdog.Watchdog
 	learner   *learn.Learner
-	board     *bulletin
+	board     *board.Bulletin
 	pressed   signal // the Backend has reported a pressure, or its end, that Pressure has not seen
 	counts    counts.Counters
 
@@ -63,7 +64,7 @@ func Start(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, agenda: newSchedule(),
 		able:  able{Capabilities: c.Backend.Capabilities()},
-		turns: drive.NewTurns(), readers: newReaders(), board: newBulletin(), pressed: newSignal(),
+		turns: drive.NewTurns(), readers: newReaders(), board: board.NewBulletin(), pressed: newSignal(),
 		jobs: map[cluster.JobID]*job{}, inventory: newInventory(), changes: newChanges(),
 		pauses: map[cluster.NodeID]*pause{}}
 	d.keeping.begin(c.Keep)
@@ -106,7 +107,7 @@ func Start(c Config) (*Driver, error) {
 	d.tellAll()
 	d.publish()
 	go d.loop()
-	d.beside.begin(d.prune, d.learner.Run, d.follow, d.board.announce, d.weigh,
+	d.beside.begin(d.prune, d.learner.Run, d.follow, d.board.Announce, d.weigh,
 		func(context.Context) { d.watchdog.Watch(c.Patience, d.turns.Ended()) })
 	return d, nil
 }

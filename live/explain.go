@@ -12,6 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/board"
 )
 
 // Explain says why a job runs as it does or waits.
@@ -28,7 +29,7 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (api.Explanation
 		var j *job
 		largest = d.largest()
 		if j, here = d.jobs[id]; here {
-			e.Job = d.board.newest().jobs.job(id).whole(d.now())
+			e.Job = d.board.Newest().Jobs.Job(id).Whole(d.now())
 			e.Job.Waiting = d.whyWaits(j)
 			putReadings(e.Job.Tasks, readings)
 			spec, owner = j.Request.Job, j.Request.As
@@ -42,7 +43,7 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (api.Explanation
 		if err != nil {
 			return api.Explanation{}, err
 		}
-		e.Job, spec, owner = j.shownAs(nil).whole(d.now()), j.Request.Job, j.Request.As
+		e.Job, spec, owner = j.shownAs(nil).Whole(d.now()), j.Request.Job, j.Request.As
 	}
 	var err error
 	if e.Forecasts, err = d.forecasts(ctx, owner, &spec, largest); err != nil {
@@ -180,7 +181,7 @@ func startingWords(tasks int) string {
 
 func (d *Driver) explainTask(j *job, t *book.TaskState, end timeline.Time, known bool) api.TaskExplanation {
 	stage := t.Stage()
-	out := api.TaskExplanation{Task: t.ID, Grant: grantOf(t.Grant), InPhase: inPhase(t, d.now()),
+	out := api.TaskExplanation{Task: t.ID, Grant: grantOf(t.Grant), InPhase: board.InPhase(t, d.now()),
 		IdealBytes: int64(stage.Ideal[resource.Memory]), Slowdown: stage.Elasticity.Slowdown(stage.Ideal[resource.Memory],
 			t.Grant[resource.Memory])}
 	if t.ByPhase {

@@ -9,7 +9,7 @@ import (
 func (d *Driver) Metrics() counts.Values {
 	m := d.counts.Read(d.now())
 	m.Hangs, m.Open = d.watchdog.Count(), make([]int64, cluster.NumJobStatuses)
-	for j := range d.board.newest().jobs.all() {
+	for j := range d.board.Newest().Jobs.All() {
 		if !j.Ended {
 			m.Open[j.Status]++
 		}

@@ -75,7 +75,7 @@ func (d *Driver) weighOnce(ctx context.Context) error {
 			w = &weighed{owner: owner.Name}
 		}
 		if !w.final {
-			j := d.board.newest().jobs.job(id)
+			j := d.board.Newest().Jobs.Job(id)
 			w.final = j == nil || j.Ended
 			w.bytes = d.outputSize(id)
 		}

@@ -10,7 +10,7 @@ import (
 // Owner returns the owner of a job, which never changes. The Driver does what it is asked, whoever asks: who may ask
 // for what is decided in door/server/access.go alone.
 func (d *Driver) Owner(ctx context.Context, id cluster.JobID) (api.Owner, error) {
-	if j := d.board.newest().jobs.job(id); j != nil {
+	if j := d.board.Newest().Jobs.Job(id); j != nil {
 		return api.Owner{UID: j.UID, Name: j.Job.Owner}, nil
 	}
 	from, err := d.store.List(ctx, id-1, 1)

@@ -11,6 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/board"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -98,7 +99,7 @@ func TestPagesOfEndedJobs(t *testing.T) {
 // that were removed are gone from both.
 func TestEndedJobsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const ended = 5*spanSize + 20
+		const ended = 5*board.SpanSize + 20
 		r := &rig{t: t, dir: t.TempDir(), fake: newFake()}
 		r.open()
 		r.keepEnded(ended)
@@ -112,23 +113,23 @@ func TestEndedJobsAreKept(t *testing.T) {
 			if err != nil || len(stored) != ended+2-len(removed) {
 				t.Fatalf("%d jobs are stored, %v", len(stored), err)
 			}
-			want, ok := r.board.newest().page(stored)
-			for _, most := range []int{7, spanSize, 300, 1000, 7} {
+			want, ok := r.board.Newest().Page(stored)
+			for _, most := range []int{7, board.SpanSize, 300, 1000, 7} {
 				if got := r.all(most); !ok || !reflect.DeepEqual(got, want) {
 					t.Fatalf("pages of %d have %d jobs, want %d", most, len(got), len(want))
 				}
 			}
-			for _, id := range []cluster.JobID{1, 5, spanSize, spanSize + 1, ended} {
+			for _, id := range []cluster.JobID{1, 5, board.SpanSize, board.SpanSize + 1, ended} {
 				first, err := r.Job(t.Context(), id, false)
 				again, err2 := r.Job(t.Context(), id, false)
 				if removed[id] != (api.KindOf(err) == api.NotFound) || (err2 == nil) != (err == nil) ||
-					!reflect.DeepEqual(first, again) || err == nil && first.Version != final {
+					!reflect.DeepEqual(first, again) || err == nil && first.Version != board.Final {
 					t.Fatalf("job %d: %+v, %v, and then %+v, %v", id, first, err, again, err2)
 				}
 			}
 		}
 		check(nil)
-		for _, keep := range []int{ended - 1, ended - 5, ended - spanSize - 100, 20} {
+		for _, keep := range []int{ended - 1, ended - 5, ended - board.SpanSize - 100, 20} {
 			time.Sleep(time.Minute)
 			pruned, err := r.Prune(t.Context(), Retention{Newest: keep}, false)
 			if err != nil || len(pruned.Jobs) == 0 {

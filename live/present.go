@@ -27,7 +27,7 @@ func (d *Driver) Present(ctx context.Context, s Submission) (*eventlog.Present, 
 		s := d.engine.Snapshot()
 		p.Now, p.Header = d.now(), d.config.header(s)
 		p.Found = s.Inventory(p.Now)
-		p.Job.ID = d.board.newest().last
+		p.Job.ID = d.board.Newest().Last
 		for id, j := range d.jobs {
 			owners[id] = api.OwnerOf(j.Request.As)
 			p.Job.ID = max(p.Job.ID, id)

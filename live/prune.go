@@ -109,7 +109,7 @@ func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (api.Prune
 	}
 	for some := range slices.Chunk(p.Jobs, prunedAtOnce) {
 		err := d.store.Remove(ctx, some)
-		d.readers.past.removed(some)
+		d.readers.past.Removed(some)
 		if err != nil {
 			return api.Pruned{}, err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/board"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -19,10 +20,10 @@ func (d *Driver) Jobs(context.Context) ([]api.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]api.Job, 0, b.tally.jobs)
-	for j := range b.jobs.all() {
+	out := make([]api.Job, 0, b.Tally.Jobs)
+	for j := range b.Jobs.All() {
 		if !j.Ended {
-			out = append(out, j.alone())
+			out = append(out, j.Alone())
 		}
 	}
 	return out, nil
@@ -38,12 +39,12 @@ func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) (
 		if err != nil {
 			return nil, err
 		}
-		if after >= b.last { // What follows is being submitted, as the last of the jobs.
+		if after >= b.Last { // What follows is being submitted, as the last of the jobs.
 			return out, nil
 		}
-		some := b.jobs.run(after+1, most-len(out))
+		some := b.Jobs.Run(after+1, most-len(out))
 		if some == nil {
-			if some, err = d.endedAfter(ctx, b, after, most-len(out)); err != nil {
+			if some, err = d.readers.past.After(ctx, d.store, b, after, most-len(out)); err != nil {
 				return nil, err
 			}
 		}
@@ -54,7 +55,7 @@ func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) (
 			return some, nil
 		}
 		if out == nil {
-			out = make([]api.Job, 0, min(most, int(b.last-after)))
+			out = make([]api.Job, 0, min(most, int(b.Last-after)))
 		}
 		out, after = append(out, some...), some[len(some)-1].ID
 	}
@@ -67,50 +68,11 @@ func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) (
 		if err != nil {
 			return nil, err
 		}
-		if rest, ok := b.page(page); ok {
+		if rest, ok := b.Page(page); ok {
 			return append(out, rest...), nil
 		}
 	}
 	return out, nil
-}
-
-// page returns stored jobs as they are on a board that is not older. ok is false if one of them has left the board
-// and its end was not stored when the page was read: by now it is.
-func (b *board) page(stored []store.Listed) (out []api.Job, ok bool) {
-	out = make([]api.Job, 0, len(stored))
-	for i := range stored {
-		l := &stored[i]
-		switch j := b.jobs.job(l.ID); {
-		case j != nil:
-			out = append(out, j.alone())
-		case l.State.Ended:
-			out = append(out, listedView(l))
-		case l.ID > b.last:
-			return out, true // It is being submitted, as the last of the jobs.
-		default:
-			return nil, false
-		}
-	}
-	return out, true
-}
-
-func listedView(l *store.Listed) api.Job {
-	out := api.Job{ID: l.ID, Name: l.Name, Owner: api.OwnerOf(cluster.Credentials{UID: l.UID, User: l.User}).Name,
-		UID: l.UID, Submitted: instant(l.Submitted), TaskCount: l.Tasks, SucceededCount: l.State.Succeeded}
-	putState(&out, &l.State)
-	if out.Ended {
-		out.Version = final
-	}
-	return out
-}
-
-// putState copies the progress of a job.
-func putState(out *api.Job, s *store.JobState) {
-	out.Status, out.Ended, out.Detail = s.Status, s.Ended, s.Detail
-	out.Started, out.Finished = instant(s.Started), instant(s.Finished)
-	if s.Ended {
-		out.ExitCode = s.ExitCode
-	}
 }
 
 // engineJob returns the engine's state of a job; nil if the engine does not have the job or decides nothing any more.
@@ -123,7 +85,7 @@ func (d *Driver) engineJob(j *job) *book.JobState {
 
 // Job returns one job with its tasks; usage says whether to sample its running containers.
 func (d *Driver) Job(ctx context.Context, id cluster.JobID, usage bool) (api.Job, error) {
-	out, err := d.await(ctx, id, func(*boardJob) bool { return true })
+	out, err := d.await(ctx, id, func(*board.Job) bool { return true })
 	if err == nil && usage {
 		out.Version = 0
 		d.measure(out.Tasks)
@@ -133,24 +95,24 @@ func (d *Driver) Job(ctx context.Context, id cluster.JobID, usage bool) (api.Job
 
 // await returns a job when ready returns true, the job has ended, or it can make no more progress because the engine
 // decides nothing any more. It calls ready whenever the job has changed.
-func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*boardJob) bool) (api.Job, error) {
+func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*board.Job) bool) (api.Job, error) {
 	for {
-		newer := d.board.newer()
+		newer := d.board.Newer()
 		b, err := d.current()
 		if err != nil {
 			return api.Job{}, err
 		}
-		j := b.jobs.job(id)
+		j := b.Jobs.Job(id)
 		switch {
 		case j == nil:
 			// It has left, and its end is stored; or it is being submitted, and not on a board yet.
 			if out, err := d.storedView(ctx, id); err != nil || out.Ended {
 				return out, err
 			}
-		case ready(j) || j.Ended || j.stuck:
-			return j.whole(d.now()), nil
+		case ready(j) || j.Ended || j.Stuck:
+			return j.Whole(d.now()), nil
 		default:
-			newer = j.replaced
+			newer = j.Replaced()
 		}
 		select {
 		case <-newer:
@@ -164,19 +126,19 @@ func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*boardJ
 
 // storedView returns a job that the Driver has dropped because it has ended.
 func (d *Driver) storedView(ctx context.Context, id cluster.JobID) (api.Job, error) {
-	if known, ok := d.readers.past.jobs.Get(id); ok {
-		return known.whole(d.now()), nil
+	if known, ok := d.readers.past.Job(id); ok {
+		return known.Whole(d.now()), nil
 	}
-	removals := d.readers.past.removals.Load()
+	removals := d.readers.past.Removals()
 	j, err := d.stored(ctx, id)
 	if err != nil {
 		return api.Job{}, err
 	}
 	shown := j.shownAs(nil)
 	if shown.Ended {
-		d.readers.past.keep(removals, func() { d.readers.past.jobs.Offer(id, shown, shown.size()+len(shown.earlier)) })
+		d.readers.past.Offer(removals, shown)
 	}
-	return shown.whole(d.now()), nil
+	return shown.Whole(d.now()), nil
 }
 
 // stored returns a job that the Driver has dropped because it has ended.
@@ -199,9 +161,9 @@ func (d *Driver) Tasks(_ context.Context, usage bool) ([]api.Task, error) {
 	}
 	var out []api.Task
 	now := d.now()
-	for j := range b.jobs.all() {
+	for j := range b.Jobs.All() {
 		if !j.Ended {
-			out = append(out, j.tasksAt(now)...)
+			out = append(out, j.TasksAt(now)...)
 		}
 	}
 	if usage {
@@ -221,11 +183,11 @@ func (d *Driver) Measured(context.Context) ([]api.Task, time.Time, error) {
 	out := make([]api.Task, 0, len(readings))
 	now := d.now()
 	for id, r := range readings {
-		t := b.jobs.job(id.Task.Job).task(id.Task)
+		t := b.Jobs.Job(id.Task.Job).Task(id.Task)
 		if t == nil || t.Run != id.Run || t.State == api.TaskEnded {
 			continue
 		}
-		shown := t.at(now)
+		shown := t.At(now)
 		shown.Usage = &r
 		out = append(out, shown)
 	}
@@ -253,7 +215,7 @@ func putReadings(tasks []api.Task, readings map[cluster.ContainerID]cluster.Read
 // Wait returns the job when it has ended, or the error of ctx. The error is Internal if the job can no longer end
 // because the engine decides nothing any more.
 func (d *Driver) Wait(ctx context.Context, id cluster.JobID) (api.Job, error) {
-	j, err := d.await(ctx, id, func(*boardJob) bool { return false })
+	j, err := d.await(ctx, id, func(*board.Job) bool { return false })
 	if err == nil && !j.Ended {
 		err = api.Errorf(api.Internal, "job %d: %s", id, j.Waiting)
 	}
@@ -263,8 +225,8 @@ func (d *Driver) Wait(ctx context.Context, id cluster.JobID) (api.Job, error) {
 // WaitTask returns a task when its newest run is running or has ended (ended false), or has ended (ended true), or the
 // error of ctx. The error is NotFound if the task can no longer start.
 func (d *Driver) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (api.Task, error) {
-	j, err := d.await(ctx, id.Job, func(j *boardJob) bool {
-		t := j.task(id)
+	j, err := d.await(ctx, id.Job, func(j *board.Job) bool {
+		t := j.Task(id)
 		return !j.Has(id) || t != nil && (t.State == api.TaskEnded || !ended && t.State != api.TaskStarting)
 	})
 	if err != nil {
@@ -330,7 +292,7 @@ func (r *run) view(s *cluster.Stage, of api.Owner) api.Task {
 	out := api.Task{Task: r.Container.Task, Owner: of, Run: r.Container.Run, State: r.state(), Node: r.Node,
 		Grant: grantOf(r.Grant), UnderSized: r.Grant[resource.Memory] < s.Ideal[resource.Memory], Why: r.Why,
 		Booked: instant(r.Booked), Started: instant(r.Started), Ended: instant(r.Ended), Exit: r.Exit, Detail: r.Detail,
-		Throttle: throttleOf(r, 0)} // boardTask.at leaves out one that is over
+		Throttle: throttleOf(r, 0)} // board.Task leaves out one that is over
 	if r.ended() {
 		out.Outcome = r.Outcome
 	}

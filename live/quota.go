@@ -63,7 +63,7 @@ func (d *Driver) checkQuotas(jobs ...*cluster.Job) error {
 func (d *Driver) awaitQuotas(ctx context.Context, submit func() error) error {
 	end := time.After(quotaPatience)
 	for {
-		newer := d.board.newer()
+		newer := d.board.Newer()
 		err := submit()
 		over, ok := errors.AsType[*cluster.Excess](err)
 		if !ok || over.Refuses || over.Needs > over.Most || ctx.Value(hurried{}) != nil {

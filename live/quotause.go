@@ -142,7 +142,7 @@ func (d *Driver) quotaUse(q *cluster.Quotas, party cluster.Party, taken cluster.
 // QueuesOf returns the queues of the jobs of a user that have not ended.
 func (d *Driver) QueuesOf(o api.Owner) map[string]bool {
 	queues := map[string]bool{}
-	for j := range d.board.newest().jobs.all() {
+	for j := range d.board.Newest().Jobs.All() {
 		if !j.Ended && j.UID == o.UID && j.Job.Owner == o.Name {
 			queues[cmp.Or(j.Queue, cluster.DefaultQueue)] = true
 		}

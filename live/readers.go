@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/board"
 	"github.com/bellows-rm/bellows/live/kept"
 )
 
@@ -13,14 +14,14 @@ import (
 type readers struct {
 	containers kept.Recent[map[cluster.ContainerID]cluster.Reading]
 	crowd      kept.Recent[string] // whether the machine is crowded
-	past       endedJobs
+	past       *board.Ended
 	taken      takenViews
 	// has the time from which the next explanation may be requested of the loop, while none is being
 	explains chan time.Time
 }
 
 func newReaders() readers {
-	return readers{past: newEndedJobs(), taken: newTakenViews(), explains: make(chan time.Time, 1)}
+	return readers{past: board.NewEnded(), taken: newTakenViews(), explains: make(chan time.Time, 1)}
 }
 
 // begin lets callers in.

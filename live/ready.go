@@ -22,7 +22,7 @@ func (d *Driver) Ready() error {
 	default:
 		return api.Errorf(api.Unavailable, "the containers of an earlier daemon are being found")
 	}
-	if why := d.board.newest().unready; why != nil {
+	if why := d.board.Newest().Unready; why != nil {
 		return api.Errorf(api.Unavailable, "%w", why)
 	}
 	if err := d.store.Full(); err != nil { // The loop may not know it yet.

@@ -4,12 +4,8 @@ import (
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/live/api"
 )
-
-// final is the Version of jobs that have ended and will never change.
-const final = -1
 
 // stageOf returns the view of a stage that has not started.
 func stageOf(j *cluster.Job, i int) api.Stage {
@@ -23,16 +19,6 @@ func stageOf(j *cluster.Job, i int) api.Stage {
 func grantOf(g resource.Vector) api.Grant {
 	return api.Grant{CPUMillicores: int64(g[resource.CPU]), MemoryBytes: int64(g[resource.Memory]),
 		Disk: int64(g[resource.Disk]), Network: int64(g[resource.Network])}
-}
-
-func inPhase(t *book.TaskState, now timeline.Time) api.InPhase {
-	phase, ok := t.PhaseAt(now)
-	if !ok {
-		return api.InPhase{}
-	}
-	phases := t.Stage().Phases
-	return api.InPhase{Phase: int(phase) + 1, Phases: len(phases), Name: phases[phase].Name,
-		Since: instant(t.EnteredAt(now, phase))}
 }
 
 // nodeOf returns the view of a node whose containers have not been measured.

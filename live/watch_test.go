@@ -81,7 +81,7 @@ func TestWaitingForChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
 		synctest.Wait()
-		at := r.board.newest().revision
+		at := r.board.Newest().Revision()
 		var mu sync.Mutex
 		var got []int64
 		var failures []error
@@ -115,7 +115,7 @@ func TestWaitingForChanges(t *testing.T) {
 		}
 		r.submit(submission(1))
 		synctest.Wait()
-		if now := r.board.newest().revision; len(got) != 100 || slices.Min(got) <= at || slices.Max(got) > now {
+		if now := r.board.Newest().Revision(); len(got) != 100 || slices.Min(got) <= at || slices.Max(got) > now {
 			t.Errorf("%d were woken, at %v", len(got), got)
 		}
 		r.end()

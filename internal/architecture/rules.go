@@ -74,6 +74,8 @@ var narrower = []folder{
 		"live/store"}, "what runs taught does not depend on who runs jobs: it knows no driver and no engine"},
 	{"live/segments", []string{"core/timeline", "core/cluster", "format/eventlog", "durable"},
 		"which files have the steps of a run does not depend on how the steps come about"},
+	{"live/board", []string{"core/timeline", "core/cluster", "core/book", "live/api", "live/drive", "live/kept",
+		"live/store"}, "what is shown never changes, and knows nothing of who decides: the driver shows jobs, and callers read them"},
 	{"live/counts", []string{"core/timeline", "core/cluster"},
 		"counters know what happened, and not how"},
 	{"live/store", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/profile", "durable"},

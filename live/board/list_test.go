@@ -1,4 +1,4 @@
-package live
+package board
 
 import (
 	"math/rand/v2"
@@ -10,7 +10,7 @@ import (
 )
 
 // listed are the jobs of a list by a walk over all of its leaves.
-func listed(t *testing.T, l jobList) (all []*boardJob) {
+func listed(t *testing.T, l List) (all []*Job) {
 	t.Helper()
 	for i := range l.leaves {
 		f := &l.leaves[i]
@@ -24,7 +24,7 @@ func listed(t *testing.T, l jobList) (all []*boardJob) {
 		}
 		all = append(all, f.jobs...)
 	}
-	if len(all) != l.count || !slices.IsSortedFunc(all, func(a, b *boardJob) int { return int(a.ID - b.ID) }) {
+	if len(all) != l.count || !slices.IsSortedFunc(all, func(a, b *Job) int { return int(a.ID - b.ID) }) {
 		t.Fatalf("%d jobs, want %d that are sorted", len(all), l.count)
 	}
 	return all
@@ -33,11 +33,11 @@ func listed(t *testing.T, l jobList) (all []*boardJob) {
 // A list does what a map does, and lists before it stay as they were.
 func TestJobList(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	var l jobList
-	want := map[cluster.JobID]*boardJob{}
+	var l List
+	want := map[cluster.JobID]*Job{}
 	var last cluster.JobID
 	add := func(id cluster.JobID, revision int64) {
-		j := &boardJob{Job: api.Job{ID: id}, revision: revision}
+		j := &Job{Job: api.Job{ID: id}, revision: revision}
 		l, want[id] = l.with(j), j
 	}
 	for revision := int64(1); revision <= 4000; revision++ {
@@ -64,25 +64,25 @@ func TestJobList(t *testing.T) {
 			t.Fatalf("%d jobs, want %d", len(all), len(want))
 		}
 		from := max(0, revision-int64(random.IntN(20)))
-		var newer []*boardJob
+		var newer []*Job
 		for _, j := range all {
-			if want[j.ID] != j || l.job(j.ID) != j {
+			if want[j.ID] != j || l.Job(j.ID) != j {
 				t.Fatalf("job %d is another", j.ID)
 			}
 			if j.revision > from {
 				newer = append(newer, j)
 			}
 		}
-		if got := slices.Collect(l.since(from)); !slices.Equal(got, newer) {
+		if got := slices.Collect(l.Since(from)); !slices.Equal(got, newer) {
 			t.Fatalf("%d jobs have changed since %d, want %d", len(got), from, len(newer))
 		}
 		if len(all) > 0 {
 			at := random.IntN(len(all))
-			if next := l.after(all[at].ID); next != all[(at+1)%len(all)] {
+			if next := l.After(all[at].ID); next != all[(at+1)%len(all)] {
 				t.Fatalf("job %d follows job %d", next.ID, all[at].ID)
 			}
 		}
-		if l.job(last+1) != nil || l.job(0) != nil {
+		if l.Job(last+1) != nil || l.Job(0) != nil {
 			t.Fatal("it has a job that was never added")
 		}
 	}

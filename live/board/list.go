@@ -1,4 +1,4 @@
-package live
+package board
 
 import (
 	"cmp"
@@ -9,39 +9,42 @@ import (
 	"github.com/bellows-rm/bellows/live/api"
 )
 
-// jobList is a list of jobs by ascending ID. It is never changed: with and without return another list, which shares
+// List is a list of jobs by ascending ID. It is never changed: with and without return another list, which shares
 // all leaves but one to three. So a change costs time in proportion to the number of leaves, and of jobs in a leaf.
-type jobList struct {
+type List struct {
 	leaves []leaf
 	count  int // of jobs
 }
 
-// leaf is a part of a jobList. It is never empty.
+// leaf is a part of a List. It is never empty.
 type leaf struct {
-	jobs   []*boardJob
+	jobs   []*Job
 	newest int64 // none of its jobs has a later revision
 }
 
 // leafSize is the largest number of jobs in a leaf: near the square root of 10,000 jobs.
 const leafSize = 128
 
+// Len is how many jobs the list has.
+func (l *List) Len() int { return l.count }
+
 // find returns where a job is: the index of its leaf, and its index there. If the list does not have it, that is
 // where it would be; in is the number of leaves if it came after all others.
-func (l *jobList) find(id cluster.JobID) (in, at int, here bool) {
+func (l *List) find(id cluster.JobID) (in, at int, here bool) {
 	in, _ = slices.BinarySearchFunc(l.leaves, id, func(f leaf, id cluster.JobID) int {
 		return cmp.Compare(f.jobs[len(f.jobs)-1].ID, id)
 	})
 	if in == len(l.leaves) {
 		return in, 0, false
 	}
-	at, here = slices.BinarySearchFunc(l.leaves[in].jobs, id, func(j *boardJob, id cluster.JobID) int {
+	at, here = slices.BinarySearchFunc(l.leaves[in].jobs, id, func(j *Job, id cluster.JobID) int {
 		return cmp.Compare(j.ID, id)
 	})
 	return in, at, here
 }
 
-// job returns the job of an ID; nil if the list does not have it.
-func (l *jobList) job(id cluster.JobID) *boardJob {
+// Job returns the job of an ID; nil if the list does not have it.
+func (l *List) Job(id cluster.JobID) *Job {
 	in, at, here := l.find(id)
 	if !here {
 		return nil
@@ -49,8 +52,8 @@ func (l *jobList) job(id cluster.JobID) *boardJob {
 	return l.leaves[in].jobs[at]
 }
 
-// after returns the job that follows an ID; after the last, that is the first. The list must not be empty.
-func (l *jobList) after(id cluster.JobID) *boardJob {
+// After returns the job that follows an ID; after the last, that is the first. The list must not be empty.
+func (l *List) After(id cluster.JobID) *Job {
 	in, at, _ := l.find(id + 1)
 	if in == len(l.leaves) {
 		return l.leaves[0].jobs[0]
@@ -58,14 +61,14 @@ func (l *jobList) after(id cluster.JobID) *boardJob {
 	return l.leaves[in].jobs[at]
 }
 
-// has reports whether a job has an ID from first on and before next.
-func (l *jobList) has(first, next cluster.JobID) bool {
+// Has reports whether a job has an ID from first on and before next.
+func (l *List) Has(first, next cluster.JobID) bool {
 	in, at, _ := l.find(first)
 	return in < len(l.leaves) && l.leaves[in].jobs[at].ID < next
 }
 
-// run returns the jobs without their tasks whose IDs follow each other from first on, at most a number of them.
-func (l *jobList) run(first cluster.JobID, most int) []api.Job {
+// Run returns the jobs without their tasks whose IDs follow each other from first on, at most a number of them.
+func (l *List) Run(first cluster.JobID, most int) []api.Job {
 	n := 0
 	for j := range l.from(first) {
 		if j.ID != first+cluster.JobID(n) || n == most {
@@ -81,14 +84,14 @@ func (l *jobList) run(first cluster.JobID, most int) []api.Job {
 		if len(jobs) == n {
 			break
 		}
-		jobs = append(jobs, j.alone())
+		jobs = append(jobs, j.Alone())
 	}
 	return jobs
 }
 
 // from returns the jobs from an ID on.
-func (l *jobList) from(first cluster.JobID) iter.Seq[*boardJob] {
-	return func(yield func(*boardJob) bool) {
+func (l *List) from(first cluster.JobID) iter.Seq[*Job] {
+	return func(yield func(*Job) bool) {
 		for in, at, _ := l.find(first); in < len(l.leaves); in, at = in+1, 0 {
 			for _, j := range l.leaves[in].jobs[at:] {
 				if !yield(j) {
@@ -99,12 +102,12 @@ func (l *jobList) from(first cluster.JobID) iter.Seq[*boardJob] {
 	}
 }
 
-// all returns the jobs.
-func (l *jobList) all() iter.Seq[*boardJob] { return l.since(0) }
+// All returns the jobs.
+func (l *List) All() iter.Seq[*Job] { return l.Since(0) }
 
-// since returns the jobs that have changed after a revision.
-func (l *jobList) since(revision int64) iter.Seq[*boardJob] {
-	return func(yield func(*boardJob) bool) {
+// Since returns the jobs that have changed after a revision.
+func (l *List) Since(revision int64) iter.Seq[*Job] {
+	return func(yield func(*Job) bool) {
 		for i := range l.leaves {
 			if l.leaves[i].newest <= revision {
 				continue
@@ -119,12 +122,12 @@ func (l *jobList) since(revision int64) iter.Seq[*boardJob] {
 }
 
 // with returns the list with a job, in place of the job of the same ID if there is one.
-func (l jobList) with(j *boardJob) jobList {
+func (l List) with(j *Job) List {
 	in, at, here := l.find(j.ID)
 	l.leaves = slices.Clone(l.leaves)
 	if in == len(l.leaves) {
 		if in == 0 || len(l.leaves[in-1].jobs) >= leafSize {
-			l.leaves = append(l.leaves, leaf{[]*boardJob{j}, j.revision})
+			l.leaves = append(l.leaves, leaf{[]*Job{j}, j.revision})
 			l.count++
 			return l
 		}
@@ -144,7 +147,7 @@ func (l jobList) with(j *boardJob) jobList {
 
 // without returns the list without the job of an ID. A leaf that has become small is joined with a neighbour, so that
 // old jobs that stay among many that leave do not each keep a leaf.
-func (l jobList) without(id cluster.JobID) jobList {
+func (l List) without(id cluster.JobID) List {
 	in, at, here := l.find(id)
 	if !here {
 		return l
