@@ -168,7 +168,7 @@ func (d *Driver) Status(context.Context) (api.ClusterStatus, error) {
 		s.Trouble = fmt.Sprintf(
 			"the memory manager's books were wrong about %d containers, and were mended; the log names them", a.Mended())
 	}
-	s.Quotas = !d.admission.rules().None()
+	s.Quotas = !d.gate.Rules().None()
 	crowded := make(chan string, 1) // Either may have to be made first.
 	go func() { crowded <- d.readers.crowded(d.backend) }()
 	if m, ok := d.backend.(Metered); ok {

@@ -76,7 +76,7 @@ func (d *Driver) receiveAll(ctx context.Context, all []store.Job, specs []*clust
 		return 0, 0, err
 	}
 	if e := d.do(ctx, func() {
-		err = cmp.Or(d.acceptsJobs(), d.checkQuotas(specs...), d.admission.requests.check(&all[0]))
+		err = cmp.Or(d.acceptsJobs(), d.checkQuotas(specs...), d.gate.Check(&all[0]))
 	}); e != nil || err != nil {
 		return 0, 0, cmp.Or(e, err)
 	}
@@ -129,7 +129,7 @@ func (d *Driver) canRun(j *cluster.Job, index int) error {
 	if err := policy.CheckRuns(d.config.Policy, d.engine.Snapshot(), j); err != nil {
 		return &OfJob{index, api.Errorf(api.Invalid, "%w", err)}
 	}
-	if w := d.admission.rules().Never(j); w != nil {
+	if w := d.gate.Rules().Never(j); w != nil {
 		return &OfJob{index, api.Errorf(api.Invalid, "%w", w)}
 	}
 	return nil
@@ -161,8 +161,8 @@ func (d *Driver) inParts(ctx context.Context, n int, f func(i int) error) (err e
 // id. leave lets the next one in.
 func (d *Driver) enter(ctx context.Context) (leave func(), err error) {
 	select {
-	case d.admission.entry <- struct{}{}:
-		return func() { <-d.admission.entry }, nil
+	case d.gate.Entry() <- struct{}{}:
+		return d.gate.Leave, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-d.turns.Ended():

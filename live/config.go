@@ -10,6 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/format/eventlog"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/output"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/live/watchdog"
 )
@@ -60,6 +61,9 @@ func (c *Config) newEngine() *engine.Engine {
 		s.Lends = !c.Keeps
 	})
 }
+
+// output is where programs print.
+func (c *Config) output() output.Folder { return output.In(c.Dir) }
 
 // header begins an event log of an engine.
 func (c *Config) header(s *book.Snapshot) eventlog.Header {

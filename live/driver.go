@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/engine"
+	"github.com/bellows-rm/bellows/live/admission"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/board"
 	"github.com/bellows-rm/bellows/live/counts"
@@ -31,15 +32,15 @@ type Driver struct {
 
 	turns *drive.Turns
 
-	readers   readers
-	admission admission
-	keeping   keeping
-	beside    beside
-	watchdog  *watchdog.Watchdog
-	learner   *learn.Learner
-	board     *board.Bulletin
-	pressed   signal // the Backend has reported a pressure, or its end, that Pressure has not seen
-	counts    counts.Counters
+	readers  readers
+	gate     *admission.Gate
+	keeping  keeping
+	beside   beside
+	watchdog *watchdog.Watchdog
+	learner  *learn.Learner
+	board    *board.Bulletin
+	pressed  signal // the Backend has reported a pressure, or its end, that Pressure has not seen
+	counts   counts.Counters
 
 	// Only the loop uses the fields below.
 	engine    *engine.Engine
@@ -64,11 +65,11 @@ func Start(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, agenda: newSchedule(),
 		able:  able{Capabilities: c.Backend.Capabilities()},
-		turns: drive.NewTurns(), readers: newReaders(), board: board.NewBulletin(), pressed: newSignal(),
-		jobs: map[cluster.JobID]*job{}, inventory: newInventory(), changes: newChanges(),
+		turns: drive.NewTurns(), readers: newReaders(), gate: admission.New(c.Quotas), board: board.NewBulletin(),
+		pressed: newSignal(),
+		jobs:    map[cluster.JobID]*job{}, inventory: newInventory(), changes: newChanges(),
 		pauses: map[cluster.NodeID]*pause{}}
 	d.keeping.begin(c.Keep)
-	d.admission.begin(c.Quotas)
 	d.engine = d.config.newEngine()
 	d.learner = learn.New(c.Store, c.Log, d.now, waitingJobs{d})
 	ctx := context.Background()

@@ -81,7 +81,9 @@ func (d *Driver) flush() {
 	d.out = outbox{}
 	for _, id := range out.ended {
 		d.touch(id)
-		d.admission.requests.less(d.jobs[id])
+		if j := d.jobs[id]; j != nil {
+			d.gate.Less(&j.Job)
+		}
 		delete(d.jobs, id)
 	}
 	d.publish()

@@ -4,20 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
-	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/segments"
 	"github.com/bellows-rm/bellows/live/store"
@@ -103,7 +97,7 @@ func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (api.Prune
 	if err != nil {
 		return api.Pruned{}, err
 	}
-	p := keep.choose(ended, d.now(), d.outputSize)
+	p := keep.choose(ended, d.now(), d.config.output().Size)
 	if dry || len(p.Jobs) == 0 {
 		return p, nil
 	}
@@ -251,50 +245,14 @@ func (d *Driver) removeRuns(ctx context.Context, runs []store.Run) error {
 	return nil
 }
 
-// outputSize returns how many bytes a job has printed.
-func (d *Driver) outputSize(id cluster.JobID) int64 {
-	files, err := os.ReadDir(outputDir(d.config.Dir, id))
-	if err != nil {
-		return 0 // it printed nothing
-	}
-	var sum int64
-	for _, f := range files {
-		info, err := f.Info()
-		if err != nil {
-			continue // It is gone.
-		}
-		if stat, ok := info.Sys().(*syscall.Stat_t); ok { // Files have holes in place of dropped output.
-			sum += min(info.Size(), 512*stat.Blocks)
-		}
-	}
-	return sum
-}
-
 // removeFiles removes the output of jobs that are no longer in the store. After a failure it tries again at the next
 // start.
 func (d *Driver) removeFiles(ctx context.Context, ids []cluster.JobID) error {
-	var gone []cluster.JobID
-	var failed error
-	for _, id := range ids {
-		if err := durable.RemoveAll(outputDir(d.config.Dir, id)); err != nil {
-			failed = fmt.Errorf("remove the output of job %d: %w", id, err)
-			continue
-		}
-		gone = append(gone, id)
+	gone, err := d.config.output().Remove(ids)
+	if len(gone) > 0 {
+		err = errors.Join(err, d.store.FilesGone(ctx, gone))
 	}
-	if len(gone) == 0 {
-		return failed
-	}
-	// A power failure must not restore files that no later start would remove.
-	if err := durable.SyncDir(filepath.Join(d.config.Dir, "logs")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(failed, fmt.Errorf("remove the output of jobs: %w", err))
-	}
-	return errors.Join(failed, d.store.FilesGone(ctx, gone))
-}
-
-// outputDir returns the folder of a job's output.
-func outputDir(state string, id cluster.JobID) string {
-	return filepath.Join(state, "logs", fmt.Sprint(id))
+	return err
 }
 
 // prune finishes the removals of an earlier Driver, and then removes ended jobs and old keys and shrinks the store,

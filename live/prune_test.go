@@ -14,6 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/output"
 	"github.com/bellows-rm/bellows/live/segments"
 	"github.com/bellows-rm/bellows/live/store"
 )
@@ -242,7 +243,8 @@ func TestPruneIsFinished(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Some files of job 1 are gone already.
-		if err := os.Remove(logPath(r.dir, cluster.ContainerID{Task: cluster.TaskID{Job: 1}, Run: 1}) + ".out"); err != nil {
+		gone := output.In(r.dir).Path(cluster.ContainerID{Task: cluster.TaskID{Job: 1}, Run: 1}) + ".out"
+		if err := os.Remove(gone); err != nil {
 			t.Fatal(err)
 		}
 		r.fake = newFake()

@@ -254,7 +254,7 @@ func (d *Driver) Logs(ctx context.Context, id cluster.JobID) ([]api.LogFile, err
 	}
 	var out []api.LogFile
 	for _, t := range j.Runs() {
-		path := logPath(d.config.Dir, cluster.ContainerID{Task: t.Task, Run: t.Run})
+		path := d.config.output().Path(cluster.ContainerID{Task: t.Task, Run: t.Run})
 		out = append(out, api.LogFile{Task: t.Task, Run: t.Run, Stdout: path + ".out", Stderr: path + ".err",
 			Ended: t.State == api.TaskEnded})
 	}

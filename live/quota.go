@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/admission"
 	"github.com/bellows-rm/bellows/live/api"
 )
 
@@ -28,10 +29,9 @@ func Hurried(ctx context.Context) context.Context { return context.WithValue(ctx
 // SetQuotas changes the quotas of users and queues; nil means none. Running tasks that exceed a lower quota keep
 // running.
 func (d *Driver) SetQuotas(q *cluster.Quotas) error {
-	if !d.admission.set(q) {
+	if !d.gate.Set(q) {
 		return nil
 	}
-	d.admission.outputs.changed.raise()
 	return d.do(context.Background(), func() {
 		if d.inventory.over() { // or else restore does it
 			d.tellQuotas()
@@ -41,21 +41,21 @@ func (d *Driver) SetQuotas(q *cluster.Quotas) error {
 
 // tellQuotas sets the quotas of the engine.
 func (d *Driver) tellQuotas() {
-	d.step(cluster.Event{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: d.admission.rules()}})
+	d.step(cluster.Event{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: d.gate.Rules()}})
 }
 
 // checkQuotas returns an error if jobs of one user would exceed a quota: one that is Invalid if a job does so
 // whatever else runs, or else OverQuota.
 func (d *Driver) checkQuotas(jobs ...*cluster.Job) error {
 	for _, j := range jobs {
-		if w := d.admission.rules().Never(j); w != nil {
+		if w := d.gate.Rules().Never(j); w != nil {
 			return api.Errorf(api.Invalid, "%w", w)
 		}
 	}
 	if over, ok := d.engine.Snapshot().OverQuota(jobs...); ok {
 		return api.Errorf(api.OverQuota, "job %q %w", jobs[0].Name, &over)
 	}
-	return d.checkOutput(jobs[0])
+	return d.gate.CheckOutput(jobs[0])
 }
 
 // awaitQuotas calls submit until no quota is in the way that lets submissions wait, but not for longer than
@@ -83,6 +83,29 @@ func (d *Driver) awaitQuotas(ctx context.Context, submit func() error) error {
 			case <-d.turns.Ended():
 				return errStopped
 			}
+		}
+	}
+}
+
+// keepPace waits until quotas permit the submission of jobs, or returns an error that is OverQuota: at once if the
+// quota refuses, or if the wait would be too long.
+func (d *Driver) keepPace(ctx context.Context, jobs ...*cluster.Job) error {
+	until := d.now().Add(quotaPatience)
+	for {
+		now := d.now()
+		over, wait := d.gate.Enter(now, jobs)
+		if over == nil {
+			return nil
+		}
+		if over.Refuses || over.Needs > over.Most || now.Add(wait) > until || ctx.Value(hurried{}) != nil {
+			return admission.TooFast(jobs[0], over, wait)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.turns.Ended():
+			return errStopped
 		}
 	}
 }

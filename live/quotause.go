@@ -70,7 +70,7 @@ func (d *Driver) taken(ctx context.Context) (map[cluster.Party]cluster.Taken, er
 // QuotaUse returns the quotas of all users and queues that the settings name or that have jobs, and of a user with
 // this name: users first, by name. Root and others without a limit have none.
 func (d *Driver) QuotaUse(ctx context.Context, user string) ([]api.QuotaUse, error) {
-	q := d.admission.rules()
+	q := d.gate.Rules()
 	if q.None() {
 		return []api.QuotaUse{}, nil
 	}
@@ -106,11 +106,7 @@ func (d *Driver) quotaParties(q *cluster.Quotas, taken map[cluster.Party]cluster
 	for name := range q.Queues {
 		parties[cluster.Party{Queue: true, Name: name}] = true
 	}
-	if outputs := d.admission.outputs.taken.Load(); outputs != nil {
-		for name := range *outputs {
-			parties[cluster.Party{Name: name}] = true
-		}
-	}
+	d.gate.Output.Users(func(name string) { parties[cluster.Party{Name: name}] = true })
 	return parties
 }
 
@@ -126,13 +122,13 @@ func (d *Driver) quotaUse(q *cluster.Quotas, party cluster.Party, taken cluster.
 			_, named := q.Queues[party.Name]
 			u.User, u.Queue, u.Named = "", party.Name, named || party.Name == cluster.DefaultQueue
 		}
-		switch outputs := d.admission.outputs.taken.Load(); {
+		switch bytes, known := d.gate.Output.Of(party.Name); {
 		case kind.Counts():
 			u.Taken = new(taken[kind])
 		case kind == cluster.QuotaSubmissions:
-			u.Taken = new(d.admission.pace.count(party, d.now()))
-		case outputs != nil:
-			u.Taken = new((*outputs)[party.Name])
+			u.Taken = new(d.gate.Submissions(party, d.now()))
+		case known:
+			u.Taken = new(bytes)
 		}
 		all = append(all, u)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/admission"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
@@ -103,7 +104,7 @@ func TestEnvironmentIsReadAtTheStart(t *testing.T) {
 		held := func() (bytes resource.Amount) {
 			t.Helper()
 			if err := r.do(t.Context(), func() {
-				bytes = r.admission.requests.all
+				bytes = r.gate.Requests()
 				if env := r.jobs[id].Request.Env; env != nil {
 					t.Errorf("environment %v is in memory", env)
 				}
@@ -135,8 +136,8 @@ func TestEnvironmentIsReadAtTheStart(t *testing.T) {
 		r.fake.ended(last.Container, cluster.Succeeded, 0)
 		r.wait(id)
 		if err := r.do(t.Context(), func() {
-			if r.admission.requests.all != 0 || len(r.admission.requests.of) != 0 {
-				t.Errorf("the requests of no jobs take %+v", r.admission.requests)
+			if bytes := r.gate.Requests(); bytes != 0 {
+				t.Errorf("the requests of no jobs take %d bytes", bytes)
 			}
 		}); err != nil {
 			t.Fatal(err)
@@ -195,7 +196,9 @@ func TestRequestsAreBounded(t *testing.T) {
 		other.Caller.UID, other.Caller.User = 2001, "bob"
 		more := func(uid uint32, bytes resource.Amount) {
 			t.Helper()
-			if err := r.do(t.Context(), func() { r.admission.requests.add(uid, bytes) }); err != nil {
+			if err := r.do(t.Context(), func() {
+				r.gate.More(&store.Job{Request: store.Request{As: cluster.Credentials{UID: uid}}, Bytes: int64(bytes)})
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -212,17 +215,17 @@ func TestRequestsAreBounded(t *testing.T) {
 			}
 		}
 		var own resource.Amount
-		if err := r.do(t.Context(), func() { own = r.admission.requests.all }); err != nil {
+		if err := r.do(t.Context(), func() { own = r.gate.Requests() }); err != nil {
 			t.Fatal(err)
 		}
-		more(user.UID, mostRequests-own)
+		more(user.UID, admission.MostRequests-own)
 		refused(submission(1), "your jobs that have not ended take 128MiB, and may take 128MiB: ")
 		r.submit(other)
 		r.fake.launched(start)
 		r.fake.ended(start.Container, cluster.Succeeded, 0)
 		r.wait(id)
 		r.submit(submission(1))
-		more(3000, mostAllRequests-mostRequests)
+		more(3000, admission.MostAllRequests-admission.MostRequests)
 		refused(other, "the jobs of all users that have not ended take 512.0MiB, and may take 512MiB: ")
 	})
 }

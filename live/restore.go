@@ -7,17 +7,18 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/admission"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
 // load reads jobs that have not ended from the store, and who has submitted jobs in the last minute.
 func (d *Driver) load(ctx context.Context) error {
 	now := d.now()
-	recent, err := d.store.SubmittedBetween(ctx, now.Add(-paceSpan), now)
+	recent, err := d.store.SubmittedBetween(ctx, now.Add(-admission.Span), now)
 	if err != nil {
 		return err
 	}
-	d.admission.pace.begin(now, d.admission.rules(), recent)
+	d.gate.Begin(now, recent)
 	jobs, err := d.store.OpenJobs(ctx)
 	if err != nil {
 		return err
@@ -32,7 +33,7 @@ func (d *Driver) load(ctx context.Context) error {
 		}
 		j := newJob(stored)
 		d.jobs[stored.ID] = j
-		d.admission.requests.more(j)
+		d.gate.More(&j.Job)
 	}
 	for _, t := range tasks {
 		if j := d.jobs[t.Container.Task.Job]; j != nil {
@@ -61,7 +62,7 @@ func (d *Driver) recall(ctx context.Context, stored store.Job) (*job, error) {
 // last runs.
 func (d *Driver) restore() {
 	d.makeRoom()
-	if !d.admission.rules().None() {
+	if !d.gate.Rules().None() {
 		d.tellQuotas()
 	}
 	for _, e := range d.inventory.all() {

@@ -3,7 +3,6 @@ package live
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,7 +56,7 @@ func (d *Driver) start(now timeline.Time, j *job, decision *cluster.Decision) {
 			d.out.dropRun(r)
 		}
 	}
-	for d.hasPrinted(id) { // before the store was replaced by an earlier one
+	for d.config.output().Has(id) { // before the store was replaced by an earlier one
 		id.Run++
 	}
 	r := &run{Task: store.Task{Container: id, UID: j.Request.As.UID, Node: d.nodeName(decision.Node),
@@ -106,7 +105,7 @@ func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision)
 		Input: j.Request.Input, Stdin: command.Stdin, PrivateTmp: command.PrivateTmp, NoNetwork: command.NoNetwork,
 		Timeout: command.Timeout, Tasks: j.Request.Job.Tasks()}
 	if d.able.Files == "" {
-		out := logPath(d.config.Dir, id)
+		out := d.config.output().Path(id)
 		launch.Stdout, launch.Stderr = out+".out", out+".err"
 	}
 	d.out.bare = append(d.out.bare, bare{job: j.ID, launch: launch, own: withOwn(command.Env, id, size[resource.Memory]),
@@ -140,17 +139,6 @@ func merge(base []string, more map[string]string) []string {
 		out = append(out, name+"="+more[name])
 	}
 	return out
-}
-
-// logPath returns the path of a container's output, without the ending that distinguishes its two files.
-func logPath(dir string, id cluster.ContainerID) string {
-	return filepath.Join(outputDir(dir, id.Task.Job), id.String())
-}
-
-// hasPrinted reports whether there is output of a container.
-func (d *Driver) hasPrinted(id cluster.ContainerID) bool {
-	_, err := os.Lstat(logPath(d.config.Dir, id) + ".out")
-	return err == nil
 }
 
 // kill makes the order to end a task.

@@ -192,7 +192,7 @@ func (d *Driver) submit(ctx context.Context, stored store.Job, key *store.Key) (
 	if err := d.checkQuotas(&stored.Request.Job); err != nil {
 		return 0, err
 	}
-	if err := d.admission.requests.check(&stored); err != nil {
+	if err := d.gate.Check(&stored); err != nil {
 		return 0, err
 	}
 	stored.Submitted = d.now()
@@ -236,7 +236,7 @@ func (d *Driver) receiveJob(id cluster.JobID, stored store.Job) {
 	stored.Request.Env = nil // The store has it.
 	j := newJob(stored)
 	d.jobs[id] = j
-	d.admission.requests.more(j)
+	d.gate.More(&j.Job)
 	d.admit(j)
 }
 

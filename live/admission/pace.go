@@ -1,7 +1,6 @@
-package live
+package admission
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -11,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-// paceSpan is the time for which a quota of submissions limits their number.
-const paceSpan = time.Minute
+// Span is the time for which a quota of submissions limits their number.
+const Span = time.Minute
 
 // pace has the times of the submissions of the last minute of each user and each queue with a quota of them. It is
 // not a part of the loop, so that many submissions are refused without it.
@@ -46,7 +45,7 @@ func (p *pace) enter(now timeline.Time, q *cluster.Quotas, jobs []*cluster.Job) 
 			continue
 		}
 		e := &cluster.Excess{Party: party, Kind: cluster.QuotaSubmissions, Quota: quota, Taken: taken, Needs: needs}
-		needed := paceSpan
+		needed := Span
 		if n := min(taken, taken+needs-quota.Most); n > 0 { // the first n must be older than a minute
 			needed -= now.Sub(recent[n-1])
 		}
@@ -65,7 +64,7 @@ func (p *pace) enter(now timeline.Time, q *cluster.Quotas, jobs []*cluster.Job) 
 	return nil, 0
 }
 
-// begin counts the submissions of the last minute before the Driver began.
+// begin counts the submissions of the last minute before the driver began.
 func (p *pace) begin(now timeline.Time, q *cluster.Quotas, submitted []store.Submitted) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +98,7 @@ func partiesOf(jobs []*cluster.Job) (all []cluster.Party) {
 func (p *pace) recent(party cluster.Party, now timeline.Time) []timeline.Time {
 	all := p.times[party]
 	old := 0
-	for old < len(all) && now.Sub(all[old]) >= paceSpan {
+	for old < len(all) && now.Sub(all[old]) >= Span {
 		old++
 	}
 	if all = all[old:]; old > 0 {
@@ -120,7 +119,7 @@ func (p *pace) sweep(now timeline.Time) {
 	if p.times == nil {
 		p.times = map[cluster.Party][]timeline.Time{}
 	}
-	if now.Sub(p.swept) < paceSpan {
+	if now.Sub(p.swept) < Span {
 		return
 	}
 	p.swept = now
@@ -131,31 +130,8 @@ func (p *pace) sweep(now timeline.Time) {
 	}
 }
 
-// keepPace waits until quotas permit the submission of jobs, or returns an error that is OverQuota: at once if the
-// quota refuses, or if the wait would be too long.
-func (d *Driver) keepPace(ctx context.Context, jobs ...*cluster.Job) error {
-	until := d.now().Add(quotaPatience)
-	for {
-		now := d.now()
-		over, wait := d.admission.pace.enter(now, d.admission.rules(), jobs)
-		if over == nil {
-			return nil
-		}
-		if over.Refuses || over.Needs > over.Most || now.Add(wait) > until || ctx.Value(hurried{}) != nil {
-			return tooFast(jobs[0], over, wait)
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-d.turns.Ended():
-			return errStopped
-		}
-	}
-}
-
-// tooFast is the error of a submission that a quota refuses.
-func tooFast(j *cluster.Job, over *cluster.Excess, wait time.Duration) error {
+// TooFast is the error of a submission that a quota refuses.
+func TooFast(j *cluster.Job, over *cluster.Excess, wait time.Duration) error {
 	if over.Needs > over.Most {
 		return api.Errorf(api.OverQuota, "job %q %w", j.Name, over)
 	}

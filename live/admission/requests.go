@@ -1,4 +1,4 @@
-package live
+package admission
 
 import (
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -12,8 +12,8 @@ import (
 // environment of 6 KiB takes that and 1 KiB more, so that a user may have 18,000 of them, or many times that if they
 // are submitted together, since then they share the environment.
 const (
-	mostRequests    = 128 * resource.MiB
-	mostAllRequests = 512 * resource.MiB
+	MostRequests    = 128 * resource.MiB
+	MostAllRequests = 512 * resource.MiB
 )
 
 // requests is what the requests of jobs that have not ended take, in bytes. Only the loop uses it.
@@ -22,13 +22,9 @@ type requests struct {
 	all resource.Amount
 }
 
-func (r *requests) more(j *job) { r.add(j.Request.As.UID, resource.Amount(j.Bytes)) }
+func (r *requests) more(j *store.Job) { r.add(j.Request.As.UID, resource.Amount(j.Bytes)) }
 
-func (r *requests) less(j *job) {
-	if j != nil {
-		r.add(j.Request.As.UID, -resource.Amount(j.Bytes))
-	}
-}
+func (r *requests) less(j *store.Job) { r.add(j.Request.As.UID, -resource.Amount(j.Bytes)) }
 
 func (r *requests) add(uid uint32, bytes resource.Amount) {
 	if r.of == nil {
@@ -43,9 +39,9 @@ func (r *requests) add(uid uint32, bytes resource.Amount) {
 // check returns an error, which is OverQuota, if no further request fits. The last one that fits may go beyond the
 // bound.
 func (r *requests) check(j *store.Job) error {
-	whose, taken, most := "your jobs", r.of[j.Request.As.UID], mostRequests
+	whose, taken, most := "your jobs", r.of[j.Request.As.UID], MostRequests
 	if taken < most {
-		whose, taken, most = "the jobs of all users", r.all, mostAllRequests
+		whose, taken, most = "the jobs of all users", r.all, MostAllRequests
 	}
 	if taken < most {
 		return nil
