@@ -15,6 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/board"
+	"github.com/bellows-rm/bellows/live/view"
 )
 
 const (
@@ -37,7 +38,7 @@ func (d *Driver) beginBoard(ctx context.Context) error {
 		if run = 1; len(runs) > 0 {
 			run = runs[len(runs)-1].ID + 1
 		}
-		late = d.agenda.begun().Unix()
+		late = d.agenda.Begun().Unix()
 	}
 	last, err := d.store.Newest(ctx)
 	d.board.Begin(board.First(run, late, last))
@@ -110,13 +111,13 @@ func (d *Driver) askAgain(e *board.Edition) {
 // statusOf returns the state of the daemon and its nodes.
 func (d *Driver) statusOf(jobs board.Tally) api.ClusterStatus {
 	s := api.ClusterStatus{Policy: d.config.Policy.Name(), Deadlines: d.config.Policy.Traits().Deadlines,
-		Since:    d.agenda.begun(),
+		Since:    d.agenda.Begun(),
 		EventLog: d.events.EventLog(), Steps: d.events.Steps(d.engine.Steps()), Jobs: jobs.Jobs, Pending: jobs.Pending,
 		Running: jobs.Running}
 	s.Trouble = d.refused()
 	for _, n := range d.engine.Snapshot().Nodes {
 		if !n.Gone {
-			s.Nodes = append(s.Nodes, nodeOf(n))
+			s.Nodes = append(s.Nodes, view.Node(n))
 		}
 		if d.pauses[n.ID] != nil {
 			s.Trouble = d.pausedWords(n.ID)

@@ -47,7 +47,7 @@ type Driver struct {
 	events    *segments.Log          // some of its methods may be called from any goroutine
 	jobs      map[cluster.JobID]*job // jobs that have not ended, or whose end is not stored yet
 	inventory *inventory
-	agenda    schedule
+	agenda    drive.Schedule
 	out       outbox
 	health    health
 	changes   changes
@@ -63,7 +63,7 @@ func Start(c Config) (*Driver, error) {
 	if err := CheckPolicy(c.Policy); err != nil {
 		return nil, err
 	}
-	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, agenda: newSchedule(),
+	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, agenda: drive.NewSchedule(),
 		able:  able{Capabilities: c.Backend.Capabilities()},
 		turns: drive.NewTurns(), readers: newReaders(), gate: admission.New(c.Quotas), board: board.NewBulletin(),
 		pressed: newSignal(),
@@ -104,7 +104,7 @@ func Start(c Config) (*Driver, error) {
 	case err != nil:
 		d.log.Warn("no disk space is reserved: on a full disk the ends of tasks cannot be recorded", "error", err)
 	}
-	d.readers.begin(d.agenda.begun())
+	d.readers.begin(d.agenda.Begun())
 	d.tellAll()
 	d.publish()
 	go d.loop()

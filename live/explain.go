@@ -13,6 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/board"
+	"github.com/bellows-rm/bellows/live/view"
 )
 
 // Explain says why a job runs as it does or waits.
@@ -50,12 +51,12 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (api.Explanation
 		return api.Explanation{}, err
 	}
 	if e.Why == "" {
-		e.Why = whyEnded(&e.Job)
+		e.Why = view.Ended(&e.Job)
 	}
 	if words := d.unread(id); here && words != "" {
 		e.Why += " But " + words + "."
 	}
-	e.Remedies = remedies(&e.Job, &spec, e.Forecasts)
+	e.Remedies = view.Remedies(&e.Job, &spec, e.Forecasts)
 	return e, nil
 }
 
@@ -73,14 +74,6 @@ func (d *Driver) inTurn(ctx context.Context, f func()) error {
 		f()
 		held.Store(int64(time.Since(begun)))
 	})
-}
-
-func whyEnded(j *api.Job) string {
-	text := fmt.Sprintf("The job has ended: %s.", j.Status)
-	if j.Detail != "" {
-		text = fmt.Sprintf("The job has ended: %s, because of %s.", j.Status, j.Detail)
-	}
-	return text
 }
 
 // explain adds the facts that only the engine knows.
@@ -102,13 +95,13 @@ func (d *Driver) explain(e *api.Explanation, j *job, readings map[cluster.Contai
 	snapshot, now := d.engine.Snapshot(), d.now()
 	ends := func(t *book.TaskState) (timeline.Time, bool) {
 		_, waits := t.WaitsForMemory()
-		if waits || standing(t, d.flexReading(t, readings)) != cluster.ContainerRunning &&
+		if waits || view.Standing(t, d.flexReading(t, readings)) != cluster.ContainerRunning &&
 			t.StillBy != cluster.HeldByLeveling {
 			return timeline.Never, false // It is unknown for how long.
 		}
 		return snapshot.EstimatedEnd(t, t.GoesOnAt(now))
 	}
-	latest, known, still := now, true, standstill{}
+	latest, known, still := now, true, view.Standstill{}
 	var seen []*book.NodeState
 	tasks := slices.Clone(state.Tasks)
 	slices.SortFunc(tasks, func(a, b *book.TaskState) int { return a.ID.Compare(b.ID) })
@@ -117,14 +110,14 @@ func (d *Driver) explain(e *api.Explanation, j *job, readings map[cluster.Contai
 		latest, known = max(latest, end), known && ok
 		out := d.explainTask(j, t, end, ok)
 		out.Usage = d.flexReading(t, readings)
-		how := standing(t, out.Usage)
-		if still.count(t, how); how != cluster.ContainerRunning && t.StillBy != cluster.HeldByLeveling {
+		how := view.Standing(t, out.Usage)
+		if still.Count(t, how); how != cluster.ContainerRunning && t.StillBy != cluster.HeldByLeveling {
 			out.Holders = holders(t, func(t *book.TaskState) *cluster.Reading { return d.flexReading(t, readings) })
 		}
 		e.Tasks = append(e.Tasks, out)
 		if !slices.Contains(seen, t.Node) {
 			seen = append(seen, t.Node)
-			if l := levelingOf(t.Node); l != nil {
+			if l := view.Leveling(t.Node); l != nil {
 				e.Levelings = append(e.Levelings, *l)
 			}
 		}
@@ -133,8 +126,8 @@ func (d *Driver) explain(e *api.Explanation, j *job, readings map[cluster.Contai
 	retried := d.retried(j.ID)
 	pending := state.Pending() > 0 || len(state.Retries()) > 0 || retried != ""
 	switch {
-	case still.endless():
-	case state.Estimate.EndKnown && still.leveled == 0: // The policy does not count on an end of leveling.
+	case still.Endless():
+	case state.Estimate.EndKnown && !still.Leveled(): // The policy does not count on an end of leveling.
 		e.EstimatedEnd = instant(max(now, state.Estimate.End))
 	case known && !pending && len(state.Tasks) > 0:
 		e.EstimatedEnd = instant(latest)
@@ -147,11 +140,11 @@ func (d *Driver) explain(e *api.Explanation, j *job, readings map[cluster.Contai
 		e.EstimatedEnd = time.Time{}
 	case state.Status.Ended():
 		e.Why = fmt.Sprintf("The job is being ended: %s.", state.Status)
-	case !pending && still == standstill{} &&
+	case !pending && still == view.Standstill{} &&
 		!slices.ContainsFunc(tasks, func(t *book.TaskState) bool { return t.Running }):
-		e.Why = startingWords(len(tasks))
+		e.Why = view.Starting(len(tasks))
 	case !pending:
-		e.Why = still.why(len(tasks))
+		e.Why = still.Why(len(tasks))
 	default:
 		e.Why = "The next task of the job has not started: " + e.Job.Waiting + "." // Waiting is from whyWaits
 		e.Why += d.missedDeadline(j, state, now)
@@ -159,29 +152,21 @@ func (d *Driver) explain(e *api.Explanation, j *job, readings map[cluster.Contai
 			break
 		}
 		need := d.least(state, stage)
-		if at, ok := earliestRoom(snapshot, state, stage, need, now, ends); ok {
+		if at, ok := view.EarliestRoom(snapshot, state, stage, need, now, ends); ok {
 			e.EarliestStart = instant(at)
 		} else {
 			e.EstimatedEnd = time.Time{} // No end without a start.
 		}
-		e.Why += keptCores(snapshot, need) + leftMemory(snapshot, need)
-		blockers, lacks := d.blockers(j, need)
+		e.Why += view.KeptCores(snapshot, need) + view.LeftMemory(snapshot, need)
+		blockers, lacks := view.Blockers(snapshot, need, func(t *book.TaskState) api.Blocker { return d.blockerOf(j, t) })
 		e.Blockers = blockers
-		e.Why += blockersWords(blockers, lacks)
+		e.Why += view.BlockersWords(blockers, lacks)
 	}
-}
-
-// startingWords describes a job whose last tasks have been ordered to start and do not run yet.
-func startingWords(tasks int) string {
-	if tasks == 1 {
-		return "The last task of the job is being started."
-	}
-	return "The remaining tasks of the job are being started."
 }
 
 func (d *Driver) explainTask(j *job, t *book.TaskState, end timeline.Time, known bool) api.TaskExplanation {
 	stage := t.Stage()
-	out := api.TaskExplanation{Task: t.ID, Grant: grantOf(t.Grant), InPhase: board.InPhase(t, d.now()),
+	out := api.TaskExplanation{Task: t.ID, Grant: view.Grant(t.Grant), InPhase: board.InPhase(t, d.now()),
 		IdealBytes: int64(stage.Ideal[resource.Memory]), Slowdown: stage.Elasticity.Slowdown(stage.Ideal[resource.Memory],
 			t.Grant[resource.Memory])}
 	if t.ByPhase {
@@ -194,68 +179,26 @@ func (d *Driver) explainTask(j *job, t *book.TaskState, end timeline.Time, known
 			out.Limited = instant(r.Started.Add(limit))
 		}
 	}
-	out.Shifts, out.MemoryWait = shiftsOf(t, d.now()), memoryWaitOf(t, d.now())
+	out.Shifts, out.MemoryWait = view.Shifts(t, d.now()), memoryWaitOf(t, d.now())
 	if known {
 		out.EstimatedEnd = instant(end)
 	}
 	return out
 }
 
-// ends returns when a task is expected to end; ok is false if that is unknown.
-type ends func(*book.TaskState) (at timeline.Time, ok bool)
-
-// earliestRoom returns when the next task of a stage has room if nothing else is started, or all remaining tasks if
-// they start together. Each has the given need. ok is false if that depends on tasks whose ends are unknown.
-//
-// Tasks that start together are spread over the nodes as policy prophet does it: to different nodes if there are as
-// many as tasks of the stage, or else evenly.
-func earliestRoom(s *book.Snapshot, j *book.JobState, stage int, need resource.Vector, now timeline.Time,
-	ends ends) (at timeline.Time, ok bool) {
-	tasks, nodes := 1, 0
-	for _, n := range s.Nodes {
-		if n.Holds(need) {
-			nodes++
-		}
+// flexReading returns the reading of the container of a task, with the state in which the memory manager keeps it;
+// nil if the memory manager leaves it alone.
+func (d *Driver) flexReading(t *book.TaskState, readings map[cluster.ContainerID]cluster.Reading) *cluster.Reading {
+	j, ok := d.jobs[t.ID.Job]
+	if !ok {
+		return nil
 	}
-	together := j.Stages[stage].Together
-	if together {
-		tasks = j.Progress[stage].Pending
+	run := j.newest(t.ID)
+	if run == nil {
+		return nil
 	}
-	each := (tasks + nodes - 1) / max(1, nodes)
-	var outlook book.Outlook
-	var places []timeline.Time // when each place for a task becomes free
-	for _, n := range s.Nodes {
-		if n.Paused || !n.Holds(need) {
-			continue
-		}
-		from, known := now, true
-		if together && j.Stages[stage].Tasks <= nodes {
-			from, known = freeOf(n, j.ID, stage, now, ends)
-		}
-		outlook.Look(n, ends)
-		for k := 1; k <= each && known; k++ {
-			var t timeline.Time
-			if t, known = outlook.RoomFor(k, need, from); known {
-				places = append(places, t)
-			}
-		}
+	if r, ok := readings[run.Container]; ok && r.State != 0 {
+		return &r
 	}
-	if len(places) < tasks {
-		return timeline.Never, false
-	}
-	slices.Sort(places)
-	return places[tasks-1], true
-}
-
-// freeOf returns when no task of a stage runs on n any more.
-func freeOf(n *book.NodeState, job cluster.JobID, stage int, now timeline.Time, ends ends) (at timeline.Time,
-	known bool) {
-	at, known = now, true
-	for _, t := range n.Tasks {
-		if t.ID.Job == job && int(t.ID.Stage) == stage {
-			end, ok := ends(t)
-			at, known = max(at, end), known && ok
-		}
-	}
-	return at, known
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
+	"github.com/bellows-rm/bellows/live/view"
 )
 
 // job is a job as the Driver knows it.
@@ -83,7 +84,7 @@ func (j *job) note(now timeline.Time, decision *cluster.Decision) {
 		n.order = &order{id: decision.ID, bound: boundOf(decision.Bound), until: decision.At, going: decision.For,
 			answer: api.AnswerPending}
 		if n.kind == cluster.Resize {
-			n.order.grant = new(grantOf(decision.Grant))
+			n.order.grant = new(view.Grant(decision.Grant))
 		}
 	}
 	j.notes = append(j.notes, n)

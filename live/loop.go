@@ -12,7 +12,7 @@ import (
 )
 
 // now is the time that never runs backwards.
-func (d *Driver) now() timeline.Time { return d.agenda.now() }
+func (d *Driver) now() timeline.Time { return d.agenda.Now() }
 
 // loop owns the engine. It does not use a drive.Loop, which collects events and hands them to the engine together:
 // here the engine decides on each event alone and at once, because what is done next depends on it, and because each is
@@ -63,7 +63,7 @@ func (w worker) Turn() (wait time.Duration) {
 // catchUp handles the Driver's own events and held events whose time has come.
 func (d *Driver) catchUp() {
 	for {
-		events := d.agenda.due()
+		events := d.agenda.Take(d.now())
 		if len(events) == 0 {
 			return
 		}
@@ -94,7 +94,7 @@ func (d *Driver) untilNext() time.Duration {
 	if len(d.able.answers) > 0 {
 		wait = 0
 	}
-	return d.agenda.wait(wait)
+	return d.agenda.Wait(wait)
 }
 
 // step hands one event to the engine and handles its decisions. Nothing is acted on before the next flush.

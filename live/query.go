@@ -12,6 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/board"
 	"github.com/bellows-rm/bellows/live/store"
+	"github.com/bellows-rm/bellows/live/view"
 )
 
 // Jobs returns the jobs that have not ended, by ascending ID, without Tasks.
@@ -290,7 +291,7 @@ func count(s *api.Stage, r *run, final bool) {
 
 func (r *run) view(s *cluster.Stage, of api.Owner) api.Task {
 	out := api.Task{Task: r.Container.Task, Owner: of, Run: r.Container.Run, State: r.state(), Node: r.Node,
-		Grant: grantOf(r.Grant), UnderSized: r.Grant[resource.Memory] < s.Ideal[resource.Memory], Why: r.Why,
+		Grant: view.Grant(r.Grant), UnderSized: r.Grant[resource.Memory] < s.Ideal[resource.Memory], Why: r.Why,
 		Booked: instant(r.Booked), Started: instant(r.Started), Ended: instant(r.Ended), Exit: r.Exit, Detail: r.Detail,
 		Throttle: throttleOf(r, 0)} // board.Task leaves out one that is over
 	if r.ended() {
@@ -307,7 +308,7 @@ func (r *run) view(s *cluster.Stage, of api.Owner) api.Task {
 
 // putKnown adds what only the engine knows of a running task, apart from its phase.
 func putKnown(out *api.Task, t *book.TaskState, r *run) {
-	out.Grant = grantOf(t.Grant)
+	out.Grant = view.Grant(t.Grant)
 	out.UnderSized = t.UnderSized
 	out.Sized = sizedOf(t, r)
 	if t.Still {

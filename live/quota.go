@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -108,4 +109,31 @@ func (d *Driver) keepPace(ctx context.Context, jobs ...*cluster.Job) error {
 			return errStopped
 		}
 	}
+}
+
+// QuotaUse returns the quotas of all users and queues that the settings name or that have jobs, and of a user with
+// this name: users first, by name. Root and others without a limit have none.
+func (d *Driver) QuotaUse(ctx context.Context, user string) ([]api.QuotaUse, error) {
+	if d.gate.Rules().None() {
+		return []api.QuotaUse{}, nil
+	}
+	taken, err := d.gate.Taken(ctx, func() (all map[cluster.Party]cluster.Taken, err error) {
+		err = d.look(ctx, func() { all = d.engine.Snapshot().Taken() })
+		return all, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d.gate.Use(user, taken, d.now()), nil
+}
+
+// QueuesOf returns the queues of the jobs of a user that have not ended.
+func (d *Driver) QueuesOf(o api.Owner) map[string]bool {
+	queues := map[string]bool{}
+	for j := range d.board.Newest().Jobs.All() {
+		if !j.Ended && j.UID == o.UID && j.Job.Owner == o.Name {
+			queues[cmp.Or(j.Queue, cluster.DefaultQueue)] = true
+		}
+	}
+	return queues
 }

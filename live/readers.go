@@ -15,13 +15,12 @@ type readers struct {
 	containers kept.Recent[map[cluster.ContainerID]cluster.Reading]
 	crowd      kept.Recent[string] // whether the machine is crowded
 	past       *board.Ended
-	taken      takenViews
 	// has the time from which the next explanation may be requested of the loop, while none is being
 	explains chan time.Time
 }
 
 func newReaders() readers {
-	return readers{past: board.NewEnded(), taken: newTakenViews(), explains: make(chan time.Time, 1)}
+	return readers{past: board.NewEnded(), explains: make(chan time.Time, 1)}
 }
 
 // begin lets callers in.

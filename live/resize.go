@@ -5,6 +5,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/view"
 )
 
 // resizedOf returns the last change of the grant of a task; nil if there was none.
@@ -13,7 +14,7 @@ func resizedOf(t *book.TaskState, r *run) *api.Resized {
 	if s == nil {
 		return nil
 	}
-	out := &api.Resized{Was: grantOf(s.Was), Since: instant(s.Since), InForce: s.InForce}
+	out := &api.Resized{Was: view.Grant(s.Was), Since: instant(s.Since), InForce: s.InForce}
 	if s.Why != (cluster.Reason{}) {
 		out.Why = s.Why.Words(clock)
 	}

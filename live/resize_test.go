@@ -12,6 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/view"
 )
 
 // resizer starts tasks by phase, and resizes the first task of the first job when the test says so.
@@ -83,18 +84,18 @@ func TestResize(t *testing.T) {
 					t.Errorf("resized %+v, want %+v", got, want)
 				}
 			}
-			if e.Job.Tasks[0].Grant != grantOf(grant) || e.Tasks[0].Grant != grantOf(grant) || !e.Tasks[0].ByPhase ||
+			if e.Job.Tasks[0].Grant != view.Grant(grant) || e.Tasks[0].Grant != view.Grant(grant) || !e.Tasks[0].ByPhase ||
 				e.Job.Tasks[0].UnderSized {
 				t.Errorf("%+v and %+v, want %v", e.Job.Tasks[0], e.Tasks[0], grant)
 			}
 		}
 		more := resize(cores(1500))
 		why := "its phase 2 is granted 1.5 cores and 500MiB"
-		is(cores(1500), api.Resized{Was: grantOf(cores(300)), Why: why})
+		is(cores(1500), api.Resized{Was: view.Grant(cores(300)), Why: why})
 		r.hears(more, cluster.DecisionDone, "")
-		is(cores(1500), api.Resized{Was: grantOf(cores(300)), Why: why, InForce: true})
+		is(cores(1500), api.Resized{Was: view.Grant(cores(300)), Why: why, InForce: true})
 		if e, err := r.Explain(t.Context(), id); err != nil || e.Decisions[len(e.Decisions)-1].Answer != api.AnswerDone ||
-			*e.Decisions[len(e.Decisions)-1].Grant != grantOf(cores(1500)) {
+			*e.Decisions[len(e.Decisions)-1].Grant != view.Grant(cores(1500)) {
 			t.Errorf("decisions %+v (%v)", e.Decisions, err)
 		}
 
@@ -113,7 +114,7 @@ func TestResize(t *testing.T) {
 
 		failing := resize(cores(200))
 		r.hears(failing, cluster.DecisionFailed, "no")
-		is(cores(1500), api.Resized{Was: grantOf(cores(1500)), Why: "its phase 2 is granted 200m cores and 500MiB",
+		is(cores(1500), api.Resized{Was: view.Grant(cores(1500)), Why: "its phase 2 is granted 200m cores and 500MiB",
 			Failed: "no"})
 
 		if err := r.Close(); err != nil {
@@ -125,7 +126,7 @@ func TestResize(t *testing.T) {
 			Launched: 1})
 		r.start(p)
 		defer r.end()
-		is(cores(1500), api.Resized{Was: grantOf(cores(300)), Why: why, InForce: true})
+		is(cores(1500), api.Resized{Was: view.Grant(cores(300)), Why: why, InForce: true})
 		if s, err := r.Status(t.Context()); err != nil || s.Nodes[0].OverdrawnCPU != 500 || s.Nodes[0].CPU != 2000 {
 			t.Errorf("%+v (%v)", s.Nodes, err)
 		}
@@ -163,7 +164,7 @@ func TestGrantIsAWeight(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			e, err := r.Explain(t.Context(), id)
-			if err != nil || e.Job.Tasks[0].MostCPU != 1800 || e.Tasks[0].MostCPU != 1800 || e.Tasks[0].Grant != grantOf(grant) {
+			if err != nil || e.Job.Tasks[0].MostCPU != 1800 || e.Tasks[0].MostCPU != 1800 || e.Tasks[0].Grant != view.Grant(grant) {
 				t.Fatalf("%+v (%v)", e, err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/board"
+	"github.com/bellows-rm/bellows/live/view"
 )
 
 // shownAs returns a job as the board of a revision shows it. was is how it was shown before, nil if it was not.
@@ -39,7 +40,7 @@ func (j *job) shownAs(was *board.Job) *board.Job {
 		b.Paused = pausedOf(j.paused(cluster.TaskID{}))
 	}
 	for i := range j.Request.Job.Stages {
-		b.Stages = append(b.Stages, stageOf(&j.Request.Job, i))
+		b.Stages = append(b.Stages, view.Stage(&j.Request.Job, i))
 	}
 	owner := api.Owner{UID: b.UID, Name: b.Owner}
 	final := j.State.Ended || j.State.Cancelled || j.State.Status == cluster.StatusFailed

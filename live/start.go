@@ -67,7 +67,7 @@ func (d *Driver) start(now timeline.Time, j *job, decision *cluster.Decision) {
 	if err != nil {
 		e := cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: cluster.Failed, Detail: err.Error()}
 		d.close(j, r, &e)
-		d.agenda.next(e)
+		d.agenda.Soon(e)
 		return
 	}
 	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: id, Launch: launch})
@@ -158,7 +158,7 @@ func (d *Driver) kill(j *job, decision *cluster.Decision) {
 			Outcome: cluster.Lost, Detail: "ended before it was started"}
 		r.refused = true
 		d.close(j, r, &e)
-		d.agenda.next(e)
+		d.agenda.Soon(e)
 		return
 	}
 	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: r.Container})
@@ -179,12 +179,7 @@ func (d *Driver) withdraw(id cluster.ContainerID) (start cluster.DecisionID, ok 
 }
 
 // clock formats a time as a clock shows it.
-func clock(t timeline.Time) string {
-	if t == timeline.Never {
-		return "never"
-	}
-	return instant(t).Format(time.TimeOnly)
-}
+func clock(t timeline.Time) string { return drive.OnClock(t) }
 
 // instant converts t to a time.Time; the zero Time, which means never, becomes the zero time.Time.
 func instant(t timeline.Time) time.Time {

@@ -8,36 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/core/usage"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
+	"github.com/bellows-rm/bellows/live/view"
 )
-
-// ratesOf makes Rates of a function that returns one rate.
-func ratesOf(of func(usage.Kind) (int64, bool)) api.Rates {
-	var r api.Rates
-	for k, into := range map[usage.Kind]**int64{usage.CPU: &r.CPU, usage.Memory: &r.Memory, usage.Swap: &r.Swap,
-		usage.Read: &r.Read, usage.Written: &r.Written, usage.Received: &r.Received, usage.Sent: &r.Sent} {
-		if v, ok := of(k); ok {
-			*into = &v
-		}
-	}
-	return r
-}
-
-// putUsage copies what was measured, in at most most spans.
-func putUsage(t *api.TaskUsage, u usage.Usage, most int) {
-	t.MeasuredSeconds, t.GapSeconds, t.StillSeconds = u.Length().Seconds(), u.Gap().Seconds(), u.Still().Seconds()
-	t.PressedSeconds, t.IdleSeconds = u.Pressed().Seconds(), u.Idle().Seconds()
-	t.Mean, t.Peak = ratesOf(u.Mean), ratesOf(u.Peak)
-	u = u.Thin(most)
-	at := time.Duration(0)
-	t.Spans = make([]api.UsageSpan, len(u.Spans))
-	for i := range u.Spans {
-		s := &u.Spans[i]
-		t.Spans[i] = api.UsageSpan{FromSeconds: at.Seconds(), LengthSeconds: s.Length.Seconds(), Gap: s.Gap,
-			StillSeconds: s.Still.Seconds(), PressedSeconds: s.Pressed.Seconds(), IdleSeconds: s.Idle.Seconds(),
-			Bounded: s.Bounded, Rates: ratesOf(s.Rate)}
-		at += s.Length
-	}
-}
 
 // spansInAnswer is the largest number of spans in one answer, which the runs share: some 20 MB of JSON.
 const spansInAnswer = 100_000
@@ -75,7 +47,7 @@ func (d *Driver) Usage(ctx context.Context, id cluster.JobID, most int) ([]api.T
 				continue
 			}
 			u, err := d.backend.Usage(id)
-			putUsage(&out[i], u, each)
+			view.SetUsage(&out[i], u, each)
 			if put[i] = true; err != nil {
 				out[i].Missing = err.Error()
 			}
@@ -85,7 +57,7 @@ func (d *Driver) Usage(ctx context.Context, id cluster.JobID, most int) ([]api.T
 	// A run that ended meanwhile is in the store by now.
 	if err := d.store.Usage(ctx, id, func(u store.Usage) error {
 		if i, ok := at[u.Container]; ok {
-			putUsage(&out[i], u.Usage, each)
+			view.SetUsage(&out[i], u.Usage, each)
 			out[i].Missing, put[i] = u.Missing, true
 		}
 		return nil

@@ -25,13 +25,15 @@ type Gate struct {
 	quotas   atomic.Pointer[cluster.Quotas]
 	changed  chan struct{} // has an element if the quotas have changed
 	pace     pace
+	taken    takenViews
 	requests requests
 	entry    chan struct{} // has an element while a submission is being stored and handed to the engine
 }
 
 // New returns a Gate with quotas; nil means none.
 func New(q *cluster.Quotas) *Gate {
-	g := &Gate{changed: make(chan struct{}, 1), entry: make(chan struct{}, 1)}
+	g := &Gate{changed: make(chan struct{}, 1), entry: make(chan struct{}, 1),
+		taken: newTakenViews()}
 	g.quotas.Store(cmp.Or(q, &cluster.Quotas{}))
 	return g
 }

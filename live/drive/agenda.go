@@ -35,6 +35,14 @@ func Instant(t timeline.Time) time.Time {
 	return time.Unix(0, int64(t))
 }
 
+// OnClock shows t as a clock does.
+func OnClock(t timeline.Time) string {
+	if t == timeline.Never {
+		return "never"
+	}
+	return Instant(t).Format(time.TimeOnly)
+}
+
 // Agenda is the times at which a policy is to be woken, and the events that are to be handled later than they
 // arrived. It is not safe for concurrent use.
 type Agenda struct {

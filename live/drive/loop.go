@@ -31,21 +31,19 @@ type Handler interface {
 
 // Loop runs an engine in real time, in a goroutine of its own. What arrives together is one step.
 type Loop struct {
-	clock   Clock
 	engine  *engine.Engine
 	handler Handler
 	turns   *Turns
 
 	// Only the loop uses the fields below.
-	agenda Agenda
-	events []cluster.Event
-	passed int64 // events that the engine was handed
-	broken bool
+	schedule Schedule
+	passed   int64 // events that the engine was handed
+	broken   bool
 }
 
 // NewLoop returns a loop that has not begun.
 func NewLoop(e *engine.Engine, h Handler) *Loop {
-	return &Loop{clock: NewClock(), engine: e, handler: h, turns: NewTurns()}
+	return &Loop{schedule: NewSchedule(), engine: e, handler: h, turns: NewTurns()}
 }
 
 // Run runs the loop until End is called.
@@ -81,7 +79,7 @@ func (w worker) Turn() time.Duration {
 	if next == timeline.Never {
 		return idle
 	}
-	return next.Sub(w.clock.Now())
+	return next.Sub(w.schedule.Now())
 }
 
 // survive calls f. A panic is a bug of the handler, which must not harm others in the process.
@@ -96,21 +94,19 @@ func (l *Loop) survive(f func()) {
 
 func (l *Loop) breakDown(err error) {
 	l.broken = true
-	l.agenda.DropWakes()
+	l.schedule.DropWakes()
 	l.handler.Broke(err)
 }
 
 // step lets the engine decide until nothing more happens, and returns when something is due next.
 func (l *Loop) step() (next timeline.Time) {
 	for {
-		now := l.clock.Now()
+		now := l.schedule.Now()
 		next = l.handler.Due(now)
-		l.events = l.agenda.Due(now, l.events)
-		if len(l.events) == 0 || l.broken {
-			return min(next, l.agenda.Next())
+		events := l.schedule.Take(now)
+		if len(events) == 0 || l.broken {
+			return min(next, l.schedule.Next())
 		}
-		events := l.events
-		l.events = nil
 		l.passed += int64(len(events))
 		decisions, err := Step(l.engine, now, events...)
 		if err != nil {
@@ -119,7 +115,7 @@ func (l *Loop) step() (next timeline.Time) {
 		}
 		for i := range decisions {
 			if decisions[i].Kind == cluster.Wake {
-				l.agenda.Wake(decisions[i].At)
+				l.schedule.Wake(decisions[i].At)
 			}
 		}
 		l.handler.Took(now, decisions)
@@ -127,7 +123,7 @@ func (l *Loop) step() (next timeline.Time) {
 }
 
 // Now returns the present time.
-func (l *Loop) Now() timeline.Time { return l.clock.Now() }
+func (l *Loop) Now() timeline.Time { return l.schedule.Now() }
 
 // Engine returns the engine, for the loop's goroutine.
 func (l *Loop) Engine() *engine.Engine { return l.engine }
@@ -136,7 +132,7 @@ func (l *Loop) Engine() *engine.Engine { return l.engine }
 func (l *Loop) Events() int64 { return l.passed }
 
 // Event hands an event to the engine, in the next step. It must be called in the loop's goroutine.
-func (l *Loop) Event(e cluster.Event) { l.events = append(l.events, e) }
+func (l *Loop) Event(e cluster.Event) { l.schedule.Soon(e) }
 
 // Do calls f in the loop's goroutine, between two steps, and returns when f has returned. The error is ErrEnded, or
 // that of ctx if f was not called. If f panics, the loop is broken.

@@ -6,30 +6,29 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/profile"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
-// Added says what was added to the history of an application: Runs. Known were in it already.
-type Added struct {
-	Name        string
-	Runs, Known int
-}
-
 // Import adds the runs of h to the histories of the applications of a user, whatever owner h states. They count as the
-// latest runs, of owner. A run that is in the history already, which is one of the same stage that ended at the same
+// latest runs. A run that is in the history already, which is one of the same stage that ended at the same
 // time after the same duration, is not added again. The result has an entry for each application, by name; after an
-// error, for those before it.
-func (l *Learner) Import(ctx context.Context, by cluster.Credentials, owner string,
-	h *profile.History) (all []Added, err error) {
+// error, for those before it. The error is Invalid, and nothing is added, for names that no application can have.
+func (l *Learner) Import(ctx context.Context, by cluster.Credentials,
+	h *profile.History) (all []api.Imported, err error) {
 	runs := map[string][]lesson{}
 	var names []string
 	for _, app := range h.Apps() {
+		if !cluster.IsName(app.Name) || app.Stage != "" && !cluster.IsName(app.Stage) {
+			return nil, api.Errorf(api.Invalid, "application %q stage %q: must be names of one line and at most %d bytes",
+				cluster.Clip(app.Name), cluster.Clip(app.Stage), cluster.LongestName)
+		}
 		if runs[app.Name] == nil {
 			names = append(names, app.Name)
 		}
 		kept, _ := h.Runs(app)
 		for _, r := range kept {
 			runs[app.Name] = append(runs[app.Name],
-				lesson{app: profile.App{Owner: owner, Name: app.Name, Stage: app.Stage}, run: r})
+				lesson{app: profile.App{Owner: api.OwnerOf(by).Name, Name: app.Name, Stage: app.Stage}, run: r})
 		}
 	}
 	slices.Sort(names)
@@ -42,7 +41,7 @@ func (l *Learner) Import(ctx context.Context, by cluster.Credentials, owner stri
 		if err != nil {
 			return all, err
 		}
-		all = append(all, Added{name, len(news), len(runs[name]) - len(news)})
+		all = append(all, api.Imported{Name: name, Runs: len(news), Known: len(runs[name]) - len(news)})
 		l.revise(ctx, key)
 	}
 	return all, nil

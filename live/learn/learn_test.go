@@ -87,7 +87,7 @@ func TestManyHistories(t *testing.T) {
 		}
 		j := job(name)
 		w.jobs = []store.Request{{Job: j, Untimed: profile.Untimed(&j)}}
-		if _, err := l.Import(t.Context(), user, user.User, h); err != nil {
+		if _, err := l.Import(t.Context(), user, h); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package live
+package admission
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/live/api"
 )
 
@@ -59,26 +60,19 @@ func (t *takenViews) after(ctx context.Context, see func() (map[cluster.Party]cl
 	return v.all, nil
 }
 
-// taken returns what is taken of the quotas that the engine counts.
-func (d *Driver) taken(ctx context.Context) (map[cluster.Party]cluster.Taken, error) {
-	return d.readers.taken.after(ctx, func() (all map[cluster.Party]cluster.Taken, err error) {
-		err = d.look(ctx, func() { all = d.engine.Snapshot().Taken() })
-		return all, err
-	})
+// Taken returns what is taken of the quotas that an engine counts, after the call. see looks, unless another caller has
+// had it look.
+func (g *Gate) Taken(ctx context.Context, see func() (map[cluster.Party]cluster.Taken,
+	error)) (map[cluster.Party]cluster.Taken, error) {
+	return g.taken.after(ctx, see)
 }
 
-// QuotaUse returns the quotas of all users and queues that the settings name or that have jobs, and of a user with
-// this name: users first, by name. Root and others without a limit have none.
-func (d *Driver) QuotaUse(ctx context.Context, user string) ([]api.QuotaUse, error) {
-	q := d.gate.Rules()
-	if q.None() {
-		return []api.QuotaUse{}, nil
-	}
-	taken, err := d.taken(ctx)
-	if err != nil {
-		return nil, err
-	}
-	parties := d.quotaParties(q, taken)
+// Use returns the quotas of all users and queues that the settings name or that have jobs, and of a user with this
+// name: users first, by name. Root and others without a limit have none. taken is what is taken of the quotas that an
+// engine counts.
+func (g *Gate) Use(user string, taken map[cluster.Party]cluster.Taken, now timeline.Time) []api.QuotaUse {
+	q := g.Rules()
+	parties := g.parties(q, taken)
 	parties[cluster.Party{Name: user}] = true
 	all := []api.QuotaUse{}
 	for _, party := range slices.SortedFunc(maps.Keys(parties), func(a, b cluster.Party) int {
@@ -88,14 +82,14 @@ func (d *Driver) QuotaUse(ctx context.Context, user string) ([]api.QuotaUse, err
 		return cmp.Compare(a.Name, b.Name)
 	}) {
 		if party.Name != "" {
-			all = append(all, d.quotaUse(q, party, taken[party])...)
+			all = append(all, g.use(q, party, taken[party], now)...)
 		}
 	}
-	return all, nil
+	return all
 }
 
-// quotaParties returns the users and queues that quotas name or that count for them.
-func (d *Driver) quotaParties(q *cluster.Quotas, taken map[cluster.Party]cluster.Taken) map[cluster.Party]bool {
+// parties returns the users and queues that quotas name or that count for them.
+func (g *Gate) parties(q *cluster.Quotas, taken map[cluster.Party]cluster.Taken) map[cluster.Party]bool {
 	parties := map[cluster.Party]bool{{Queue: true, Name: cluster.DefaultQueue}: true}
 	for party := range taken {
 		parties[party] = true
@@ -106,12 +100,12 @@ func (d *Driver) quotaParties(q *cluster.Quotas, taken map[cluster.Party]cluster
 	for name := range q.Queues {
 		parties[cluster.Party{Queue: true, Name: name}] = true
 	}
-	d.gate.Output.Users(func(name string) { parties[cluster.Party{Name: name}] = true })
+	g.Output.Users(func(name string) { parties[cluster.Party{Name: name}] = true })
 	return parties
 }
 
-// quotaUse returns the quotas of one user or queue.
-func (d *Driver) quotaUse(q *cluster.Quotas, party cluster.Party, taken cluster.Taken) (all []api.QuotaUse) {
+// use returns the quotas of one user or queue.
+func (g *Gate) use(q *cluster.Quotas, party cluster.Party, taken cluster.Taken, now timeline.Time) (all []api.QuotaUse) {
 	for kind := range cluster.NumQuotaKinds {
 		limit := q.Of(party, kind)
 		if limit.Most == cluster.Unlimited {
@@ -122,26 +116,15 @@ func (d *Driver) quotaUse(q *cluster.Quotas, party cluster.Party, taken cluster.
 			_, named := q.Queues[party.Name]
 			u.User, u.Queue, u.Named = "", party.Name, named || party.Name == cluster.DefaultQueue
 		}
-		switch bytes, known := d.gate.Output.Of(party.Name); {
+		switch bytes, known := g.Output.Of(party.Name); {
 		case kind.Counts():
 			u.Taken = new(taken[kind])
 		case kind == cluster.QuotaSubmissions:
-			u.Taken = new(d.gate.Submissions(party, d.now()))
+			u.Taken = new(g.Submissions(party, now))
 		case known:
 			u.Taken = new(bytes)
 		}
 		all = append(all, u)
 	}
 	return all
-}
-
-// QueuesOf returns the queues of the jobs of a user that have not ended.
-func (d *Driver) QueuesOf(o api.Owner) map[string]bool {
-	queues := map[string]bool{}
-	for j := range d.board.Newest().Jobs.All() {
-		if !j.Ended && j.UID == o.UID && j.Job.Owner == o.Name {
-			queues[cmp.Or(j.Queue, cluster.DefaultQueue)] = true
-		}
-	}
-	return queues
 }

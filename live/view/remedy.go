@@ -1,4 +1,4 @@
-package live
+package view
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/live/api"
 )
 
-// remedies says, a sentence for each stage, what may help a task that has failed for lack of memory.
-func remedies(j *api.Job, spec *cluster.Job, forecasts []api.Forecast) (all []string) {
+// Remedies says, a sentence for each stage, what may help a task that has failed for lack of memory.
+func Remedies(j *api.Job, spec *cluster.Job, forecasts []api.Forecast) (all []string) {
 	told := map[int32]bool{}
 	for i := range j.Tasks {
 		t := &j.Tasks[i]

@@ -1,4 +1,4 @@
-package live
+package view
 
 import (
 	"reflect"
@@ -79,7 +79,7 @@ func TestRemedies(t *testing.T) {
 		{"failed", cluster.Flex, "sort", failed, api.Forecast{}, ""},
 	} {
 		spec := cluster.Job{Class: c.class, Stages: []cluster.Stage{{Command: cluster.Command{Args: strings.Fields(c.args)}}}}
-		if got := strings.Join(remedies(&api.Job{Tasks: []api.Task{c.task}}, &spec, []api.Forecast{c.forecast}),
+		if got := strings.Join(Remedies(&api.Job{Tasks: []api.Task{c.task}}, &spec, []api.Forecast{c.forecast}),
 			" "); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}

@@ -1,4 +1,4 @@
-package live
+package view
 
 import (
 	"fmt"
@@ -6,29 +6,13 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
-// flexReading returns the reading of the container of a task, with the state in which the memory manager keeps it;
-// nil if the memory manager leaves it alone.
-func (d *Driver) flexReading(t *book.TaskState, readings map[cluster.ContainerID]cluster.Reading) *cluster.Reading {
-	j, ok := d.jobs[t.ID.Job]
-	if !ok {
-		return nil
-	}
-	run := j.newest(t.ID)
-	if run == nil {
-		return nil
-	}
-	if r, ok := readings[run.Container]; ok && r.State != 0 {
-		return &r
-	}
-	return nil
-}
-
-// standing says whether and why a task makes no progress: ContainerSuspended if the engine knows that its programs
+// Standing says whether and why a task makes no progress: ContainerSuspended if the engine knows that its programs
 // have been stopped, ContainerWaiting if r, the reading of its container, says that it waits for memory to start,
 // else ContainerRunning.
-func standing(t *book.TaskState, r *cluster.Reading) cluster.ContainerState {
+func Standing(t *book.TaskState, r *cluster.Reading) cluster.ContainerState {
 	switch {
 	case t.Still:
 		return cluster.ContainerSuspended
@@ -38,15 +22,18 @@ func standing(t *book.TaskState, r *cluster.Reading) cluster.ContainerState {
 	return cluster.ContainerRunning
 }
 
-// standstill counts the tasks of a job that make no progress.
-type standstill struct{ paused, suspended, leveled, waiting int }
+// Standstill counts the tasks of a job that make no progress.
+type Standstill struct{ paused, suspended, leveled, waiting int }
 
-// endless reports whether tasks make no progress for a time that is unknown.
-func (s standstill) endless() bool { return s.paused+s.suspended+s.waiting > 0 }
+// Endless reports whether tasks make no progress for a time that is unknown.
+func (s Standstill) Endless() bool { return s.paused+s.suspended+s.waiting > 0 }
 
-// count adds a task in a state as standing returns it. A stopped task is paused if its owner holds it, and leveled if
+// Leveled reports whether leveling alone holds some of the tasks.
+func (s Standstill) Leveled() bool { return s.leveled > 0 }
+
+// Count adds a task in a state as Standing returns it. A stopped task is paused if its owner holds it, and leveled if
 // leveling alone does, as in "bellows ps".
-func (s *standstill) count(t *book.TaskState, how cluster.ContainerState) {
+func (s *Standstill) Count(t *book.TaskState, how cluster.ContainerState) {
 	switch {
 	case how == cluster.ContainerWaiting:
 		s.waiting++
@@ -59,8 +46,8 @@ func (s *standstill) count(t *book.TaskState, how cluster.ContainerState) {
 	}
 }
 
-// why describes a job that has no tasks left to start.
-func (s standstill) why(left int) string {
+// Why describes a job that has no tasks left to start.
+func (s Standstill) Why(left int) string {
 	var parts []string
 	for _, part := range []struct {
 		tasks int
@@ -79,4 +66,21 @@ func (s standstill) why(left int) string {
 		}
 	}
 	return fmt.Sprintf("Of the %d remaining tasks of the job, %s.", left, strings.Join(parts, ", "))
+}
+
+// Ended says how a job has ended.
+func Ended(j *api.Job) string {
+	text := fmt.Sprintf("The job has ended: %s.", j.Status)
+	if j.Detail != "" {
+		text = fmt.Sprintf("The job has ended: %s, because of %s.", j.Status, j.Detail)
+	}
+	return text
+}
+
+// Starting describes a job whose last tasks have been ordered to start and do not run yet.
+func Starting(tasks int) string {
+	if tasks == 1 {
+		return "The last task of the job is being started."
+	}
+	return "The remaining tasks of the job are being started."
 }

@@ -1,4 +1,4 @@
-package live
+package learn
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live/api"
-	"github.com/bellows-rm/bellows/live/learn"
+	"github.com/bellows-rm/bellows/live/drive"
 )
 
 // forecastPhases adds up the times of phases.
@@ -26,33 +26,15 @@ func forecastPhases(phases []cluster.Phase) (out []api.ForecastPhase) {
 	return out
 }
 
-// forecasts says of each stage of a job what is known of its demand over time. largest is the largest amount of each
+// Forecasts says of each stage of a job what is known of its demand over time. largest is the largest amount of each
 // kind that a node has, TooMuch where that is unknown.
-func (d *Driver) forecasts(ctx context.Context, owner cluster.Credentials, j *cluster.Job,
+func (l *Learner) Forecasts(ctx context.Context, owner cluster.Credentials, j *cluster.Job,
 	largest resource.Vector) (all []api.Forecast, err error) {
-	err = d.learner.Read(ctx, learn.AppOf(owner, j.App), func(h *profile.History, unreadable error) error {
+	err = l.Read(ctx, AppOf(owner, j.App), func(h *profile.History, unreadable error) error {
 		all = forecastsBy(h, unreadable, j, largest)
 		return nil
 	})
-	for i := range all {
-		all[i].Notes = append(all[i].Notes, d.unmeasured(all[i].Unknown)...)
-	}
 	return all, err
-}
-
-// unmeasured says why resources were measured in no run, if this machine cannot measure them. kinds are as job files
-// name them.
-func (d *Driver) unmeasured(kinds []string) (notes []string) {
-	m, ok := d.backend.(Metered)
-	for k := range resource.NumKinds {
-		if !ok || !slices.Contains(kinds, k.Field()) {
-			continue
-		}
-		if why := m.Unmeasured(k); why != "" {
-			notes = append(notes, fmt.Sprintf("%v: cannot be measured here: %s.", k, why))
-		}
-	}
-	return notes
 }
 
 func forecastsBy(h *profile.History, unreadable error, j *cluster.Job, largest resource.Vector) (all []api.Forecast) {
@@ -128,22 +110,44 @@ func beyond(phases []cluster.Phase, largest resource.Vector) (notes []string) {
 	return notes
 }
 
-// largest returns the largest amount of each kind that a node has; where a node does not know what it has, nothing is
-// too much.
-func (d *Driver) largest() (most resource.Vector) {
-	known := false
-	for _, n := range d.engine.Snapshot().Nodes {
-		if !n.Gone {
-			most, known = most.Max(n.Unknown.In(n.Capacity, resource.TooMuch()[0])), true
+// mostDoubtful is how many doubtful runs of a stage are returned.
+const mostDoubtful = 3
+
+// Learned returns what the runs of an application taught, by stage. The error is Invalid if that cannot be read.
+func (l *Learner) Learned(ctx context.Context, key App) (all []api.Learned, err error) {
+	err = l.Read(ctx, key, func(h *profile.History, unreadable error) error {
+		if unreadable != nil {
+			return api.Errorf(api.Invalid, "what its runs taught cannot be read, and begins anew with the next run: %w",
+				unreadable)
+		}
+		for _, app := range h.Apps() {
+			all = append(all, learnedOf(h, app))
+		}
+		return nil
+	})
+	return all, err
+}
+
+func learnedOf(h *profile.History, app profile.App) api.Learned {
+	runs, observed := h.Runs(app)
+	last := &runs[len(runs)-1]
+	l := api.Learned{Stage: app.Stage, Runs: observed, Last: drive.Instant(last.Ended), InputBytes: int64(last.Input),
+		CPUMillicores: int64(last.Cores), MemoryBytes: int64(last.Memory)}
+	e, _ := h.Estimate(app, last.Features)
+	for i := range e.Variants {
+		v := &e.Variants[i]
+		l.Variants = append(l.Variants, api.LearnedVariant{Share: v.Share, Runs: v.Runs, Why: v.Why,
+			DurationSeconds: v.Duration.Seconds(), Phases: forecastPhases(v.Phases), Told: v.Told, Unknown: v.Unknown.Fields()})
+	}
+	for _, n := range e.Notes {
+		l.Notes = append(l.Notes, n+".")
+	}
+	for i := range slices.Backward(runs) {
+		if r := &runs[i]; len(r.Notes) > 0 {
+			if l.DoubtfulRuns++; l.DoubtfulRuns <= mostDoubtful {
+				l.Doubtful = append(l.Doubtful, api.DoubtfulRun{Ended: drive.Instant(r.Ended), Notes: r.Notes})
+			}
 		}
 	}
-	if !known {
-		return resource.TooMuch()
-	}
-	for k := range most {
-		if most[k] == 0 { // the capacity was not stated
-			most[k] = resource.TooMuch()[k]
-		}
-	}
-	return most
+	return l
 }
