@@ -11,6 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/format/eventlog"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/output"
+	"github.com/bellows-rm/bellows/live/retention"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/live/watchdog"
 )
@@ -28,7 +29,7 @@ type Config struct {
 	Log *slog.Logger // nil is slog.Default
 	// Keep says which ended jobs are kept until Retain is called; nil keeps all. Others are removed at the start, and
 	// then every hour.
-	Keep *Retention
+	Keep *retention.Rule
 	// ContainersPerCore is the largest number of containers on a node per core; 0 is cluster.ContainersPerCore.
 	ContainersPerCore int
 	// Keeps says that paused and suspended tasks keep their cores and bandwidths. Otherwise they lend them to other

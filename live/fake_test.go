@@ -15,6 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/usage"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/retention"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -101,7 +102,7 @@ type rig struct {
 	fake   *fake
 	dir    string
 	store  *store.Store
-	keep   *Retention
+	keep   *retention.Rule
 	keeps  bool
 	quotas *cluster.Quotas
 	logTo  io.Writer // nil is the output of the test

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/retention"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -64,7 +65,7 @@ func TestKeys(t *testing.T) {
 		r.fake.ended(o.Container, cluster.Killed, 143)
 		r.wait(first)
 		time.Sleep(time.Hour)
-		if p, err := r.Prune(t.Context(), Retention{}, false); err != nil || len(p.Jobs) != 1 {
+		if p, err := r.Prune(t.Context(), retention.Rule{}, false); err != nil || len(p.Jobs) != 1 {
 			t.Errorf("%+v, %v", p, err)
 		}
 		again("after the job was removed")

@@ -20,6 +20,7 @@ import (
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live/learn"
+	"github.com/bellows-rm/bellows/live/retention"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -125,7 +126,7 @@ func TestLongLife(t *testing.T) {
 func longLife(t *testing.T, dir string, jobs int, random *rand.Rand) {
 	const samples, shift = 24, 3 * time.Hour // one sample and one restart per shift
 	m := newMachine(rand.New(rand.NewPCG(random.Uint64(), 0)))
-	keep := Retention{For: 24 * time.Hour, Jobs: min(1000, jobs/10), Output: resource.GiB, Events: 16 * resource.MiB}
+	keep := retention.Rule{For: 24 * time.Hour, Jobs: min(1000, jobs/10), Output: resource.GiB, Events: 16 * resource.MiB}
 	r := &rig{t: t, dir: dir, keep: &keep, logTo: io.Discard}
 	start := func() {
 		p, err := policy.New("fair", nil)

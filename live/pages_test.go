@@ -12,6 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/board"
+	"github.com/bellows-rm/bellows/live/retention"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -131,7 +132,7 @@ func TestEndedJobsAreKept(t *testing.T) {
 		check(nil)
 		for _, keep := range []int{ended - 1, ended - 5, ended - board.SpanSize - 100, 20} {
 			time.Sleep(time.Minute)
-			pruned, err := r.Prune(t.Context(), Retention{Newest: keep}, false)
+			pruned, err := r.Prune(t.Context(), retention.Rule{Newest: keep}, false)
 			if err != nil || len(pruned.Jobs) == 0 {
 				t.Fatalf("%+v, %v", pruned, err)
 			}

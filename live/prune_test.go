@@ -15,6 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/output"
+	"github.com/bellows-rm/bellows/live/retention"
 	"github.com/bellows-rm/bellows/live/segments"
 	"github.com/bellows-rm/bellows/live/store"
 )
@@ -73,19 +74,19 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 		time.Sleep(time.Hour)
 		// Jobs 1, 2, 3 ended 4, 3, 2 hours ago.
 		for _, c := range []struct {
-			keep Retention
+			keep retention.Rule
 			dry  bool
 			goes string
 			left string
 		}{
-			{Retention{For: 5 * time.Hour}, false, "", "1-4"},
-			{Retention{For: 0}, true, "1-3", "1-4"},
-			{Retention{For: 0, Newest: 3}, false, "", "1-4"},
-			{Retention{For: 5 * time.Hour, Jobs: 2}, true, "1", "1-4"},
-			{Retention{For: 5 * time.Hour, Output: 250}, true, "1", "1-4"},
-			{Retention{For: 210 * time.Minute}, false, "1", "2-4"},
-			{Retention{For: 0, Newest: 1}, false, "2", "3-4"},
-			{Retention{For: 0}, false, "3", "4"},
+			{retention.Rule{For: 5 * time.Hour}, false, "", "1-4"},
+			{retention.Rule{For: 0}, true, "1-3", "1-4"},
+			{retention.Rule{For: 0, Newest: 3}, false, "", "1-4"},
+			{retention.Rule{For: 5 * time.Hour, Jobs: 2}, true, "1", "1-4"},
+			{retention.Rule{For: 5 * time.Hour, Output: 250}, true, "1", "1-4"},
+			{retention.Rule{For: 210 * time.Minute}, false, "1", "2-4"},
+			{retention.Rule{For: 0, Newest: 1}, false, "2", "3-4"},
+			{retention.Rule{For: 0}, false, "3", "4"},
 		} {
 			pruned, err := r.Prune(t.Context(), c.keep, c.dry)
 			if got := cluster.JobRanges(pruned.Jobs); err != nil || got != c.goes ||
@@ -116,7 +117,7 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 		if id := r.runOne(1); id != 5 {
 			t.Errorf("job %d, want 5", id)
 		}
-		if pruned, err := r.Prune(t.Context(), Retention{}, false); err != nil || len(pruned.Jobs) > 0 {
+		if pruned, err := r.Prune(t.Context(), retention.Rule{}, false); err != nil || len(pruned.Jobs) > 0 {
 			t.Errorf("jobs %v went at once: %v", pruned.Jobs, err)
 		}
 	})
@@ -127,7 +128,7 @@ func TestRetentionChooses(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range 2000 {
-		keep := Retention{For: time.Duration(random.IntN(5)) * time.Minute, Jobs: random.IntN(6), Newest: random.IntN(4),
+		keep := retention.Rule{For: time.Duration(random.IntN(5)) * time.Minute, Jobs: random.IntN(6), Newest: random.IntN(4),
 			UserJobs: random.IntN(4)}
 		if random.IntN(2) == 0 {
 			keep.Output = 1 + 100
@@ -143,7 +144,7 @@ func TestRetentionChooses(t *testing.T) {
 			ended = append(ended, store.Ended{ID: 100 - id, UID: uint32(random.IntN(3)), At: at})
 		}
 		size := func(id cluster.JobID) int64 { return int64(id%4) * 15 }
-		got := keep.choose(ended, now, size)
+		got := keep.Choose(ended, now, size)
 		// Of each user, the newest jobs are within the limits of users.
 		var within []store.Ended
 		for i, j := range ended {
@@ -213,7 +214,7 @@ func shrunk(jobs []store.Ended, of func([]store.Ended, uint32) (most int64, enou
 
 // A flood of jobs of one user removes jobs of that user alone, as long as the others have less than an equal share.
 func TestFloodOfOneUser(t *testing.T) {
-	keep := Retention{For: 1000 * time.Hour, Jobs: 1000, Output: 1000}
+	keep := retention.Rule{For: 1000 * time.Hour, Jobs: 1000, Output: 1000}
 	now := timeline.Time(time.Hour)
 	var ended []store.Ended // the last first
 	for id := cluster.JobID(6000); id > 0; id-- {
@@ -223,7 +224,7 @@ func TestFloodOfOneUser(t *testing.T) {
 		}
 		ended = append(ended, store.Ended{ID: id, UID: uid, At: timeline.Time(id) * timeline.Time(time.Millisecond)})
 	}
-	p := keep.choose(ended, now, func(cluster.JobID) int64 { return 1 })
+	p := keep.Choose(ended, now, func(cluster.JobID) int64 { return 1 })
 	if len(p.Jobs) != 5000 || p.Jobs[0] != 21 || p.Jobs[4999] != 5020 {
 		t.Errorf("%d jobs went, from %d to %d", len(p.Jobs), p.Jobs[0], p.Jobs[len(p.Jobs)-1])
 	}
@@ -262,7 +263,7 @@ func TestPruneIsFinished(t *testing.T) {
 
 func TestDaemonPrunesByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &Retention{For: 90 * time.Minute, Jobs: 2}}
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &retention.Rule{For: 90 * time.Minute, Jobs: 2}}
 		r.open()
 		r.start(fifo(t))
 		defer r.end()
@@ -289,7 +290,7 @@ func TestDaemonPrunesByItself(t *testing.T) {
 // A changed retention applies at once, and to all later removals.
 func TestRetentionChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &Retention{For: 1000 * time.Hour}}
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &retention.Rule{For: 1000 * time.Hour}}
 		r.open()
 		r.start(fifo(t))
 		defer r.end()
@@ -298,15 +299,15 @@ func TestRetentionChanges(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		for _, c := range []struct {
-			keep  Retention
+			keep  retention.Rule
 			after time.Duration
 			left  string
 		}{
-			{Retention{For: 1000 * time.Hour, Jobs: 3}, 0, "2-4"},
-			{Retention{For: 1000 * time.Hour, Output: 250}, 0, "3-4"},
-			{Retention{For: 1000 * time.Hour, UserJobs: 1}, 0, "4"},
-			{Retention{For: 90 * time.Minute}, 0, "4"},
-			{Retention{For: 90 * time.Minute}, 2 * time.Hour, ""},
+			{retention.Rule{For: 1000 * time.Hour, Jobs: 3}, 0, "2-4"},
+			{retention.Rule{For: 1000 * time.Hour, Output: 250}, 0, "3-4"},
+			{retention.Rule{For: 1000 * time.Hour, UserJobs: 1}, 0, "4"},
+			{retention.Rule{For: 90 * time.Minute}, 0, "4"},
+			{retention.Rule{For: 90 * time.Minute}, 2 * time.Hour, ""},
 		} {
 			if err := r.Retain(c.keep); err != nil {
 				t.Fatal(err)
@@ -325,7 +326,7 @@ func TestRetentionChanges(t *testing.T) {
 func TestEventLogsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 40_000
-		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &Retention{For: 1000 * time.Hour, Events: 2 * most}}
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &retention.Rule{For: 1000 * time.Hour, Events: 2 * most}}
 		r.open()
 		for run := range 5 {
 			r.start(fifo(t))

@@ -16,6 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/retention"
 )
 
 // newQuotaRig is newRig with quotas.
@@ -281,7 +282,7 @@ func TestQuotaOfOutput(t *testing.T) {
 		if _, err := r.Submit(t.Context(), submission(1)); api.KindOf(err) != api.OverQuota {
 			t.Errorf("the output of a job that has ended does not count: %v", err)
 		}
-		if _, err := r.Prune(t.Context(), Retention{}, false); err != nil {
+		if _, err := r.Prune(t.Context(), retention.Rule{}, false); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(weighEvery)

@@ -26,6 +26,7 @@ import (
 	"github.com/bellows-rm/bellows/core/usage"
 	"github.com/bellows-rm/bellows/format/eventlog"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/retention"
 )
 
 // machine is a machine that does everything that it may do to a driver: it fails to start containers, reports events
@@ -505,7 +506,7 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 		t.Fatal(err)
 	}
 	if random.IntN(4) > 0 { // segments of some 8 to 40 kB
-		r.keep = &Retention{For: 1000 * time.Hour, Events: resource.Amount(64_000 + random.IntN(256_000))}
+		r.keep = &retention.Rule{For: 1000 * time.Hour, Events: resource.Amount(64_000 + random.IntN(256_000))}
 	}
 	together := false
 	start := func() {

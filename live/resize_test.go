@@ -164,7 +164,8 @@ func TestGrantIsAWeight(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			e, err := r.Explain(t.Context(), id)
-			if err != nil || e.Job.Tasks[0].MostCPU != 1800 || e.Tasks[0].MostCPU != 1800 || e.Tasks[0].Grant != view.Grant(grant) {
+			if err != nil || e.Job.Tasks[0].MostCPU != 1800 || e.Tasks[0].MostCPU != 1800 ||
+				e.Tasks[0].Grant != view.Grant(grant) {
 				t.Fatalf("%+v (%v)", e, err)
 			}
 		}

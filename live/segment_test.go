@@ -18,6 +18,7 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/core/usage"
 	"github.com/bellows-rm/bellows/durable"
+	"github.com/bellows-rm/bellows/live/retention"
 	"github.com/bellows-rm/bellows/live/segments"
 )
 
@@ -50,7 +51,7 @@ func unchanged(p policy.Policy) policy.Policy { return p }
 // While an order other than a start is under way, the log ends at its bound. It goes on in another segment afterwards.
 func TestSegmentWaitsForQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &Retention{For: 1000 * time.Hour, Events: 40_000}}
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &retention.Rule{For: 1000 * time.Hour, Events: 40_000}}
 		r.open()
 		r.start(fifo(t))
 		defer r.end()
@@ -86,7 +87,7 @@ func TestSegmentWaitsForQuiet(t *testing.T) {
 func TestSegmentFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
-		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &Retention{For: 1000 * time.Hour, Events: 400_000},
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &retention.Rule{For: 1000 * time.Hour, Events: 400_000},
 			logTo: &text}
 		r.open()
 		r.start(fifo(t))
@@ -131,7 +132,7 @@ func TestSegmentFails(t *testing.T) {
 func TestSegmentOnAFullDisk(t *testing.T) {
 	dir := smallDisk(t, "64m")
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, dir: dir, fake: newFake(), keep: &Retention{For: 1000 * time.Hour, Events: 800_000}}
+		r := &rig{t: t, dir: dir, fake: newFake(), keep: &retention.Rule{For: 1000 * time.Hour, Events: 800_000}}
 		r.open()
 		r.start(fifo(t))
 		defer r.end()
@@ -178,7 +179,7 @@ func TestSegmentOnAFullDisk(t *testing.T) {
 func TestKillWhileASegmentBegins(t *testing.T) {
 	defer func() { durable.Watch = nil }()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &Retention{For: 1000 * time.Hour, Events: 32_000}}
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &retention.Rule{For: 1000 * time.Hour, Events: 32_000}}
 		r.open()
 		m := newMortal(r)
 		var renamed atomic.Bool
@@ -253,7 +254,7 @@ func TestHoldInTheNextSegment(t *testing.T) {
 	for _, answer := range []cluster.EventKind{cluster.DecisionDone, cluster.DecisionFailed} {
 		t.Run(answer.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &Retention{For: 1000 * time.Hour, Events: 64_000}}
+				r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &retention.Rule{For: 1000 * time.Hour, Events: 64_000}}
 				r.open()
 				r.start(holdsFirst{fifo(t)})
 				defer r.end()

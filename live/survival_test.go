@@ -28,6 +28,7 @@ import (
 	"github.com/bellows-rm/bellows/door/daemon"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/retention"
 	"github.com/bellows-rm/bellows/node/agent"
 )
 
@@ -74,7 +75,7 @@ type answer struct {
 }
 
 // tiny lets event logs go on in another segment every 8 kB or so.
-var tiny = &live.Retention{For: 1000 * time.Hour, Events: 48_000}
+var tiny = &retention.Rule{For: 1000 * time.Hour, Events: 48_000}
 
 // obey opens a daemon and carries out requests until its input ends, or it is killed.
 func obey(dir, name string) error {
@@ -190,7 +191,7 @@ func serve(d *live.Driver, q *ask) (answer, error) {
 		j, err := d.Wait(ctx, q.Wait)
 		return answer{Jobs: []api.Job{j}}, err
 	case q.Prune != 0:
-		_, err := d.Prune(ctx, live.Retention{For: q.Prune}, false)
+		_, err := d.Prune(ctx, retention.Rule{For: q.Prune}, false)
 		return answer{}, err
 	case q.Jobs:
 		jobs, err := d.JobsAfter(ctx, 0, 1_000_000)

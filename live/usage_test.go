@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/usage"
+	"github.com/bellows-rm/bellows/live/retention"
 )
 
 // used returns a usage of n seconds, alternately with and without a core.
@@ -83,7 +84,7 @@ func TestUsage(t *testing.T) {
 // A run that is reported again after a crash is stored then; a long one is thinned, and thinned more when it is old.
 func TestUsageIsThinned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &Retention{For: 1000 * time.Hour}}
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &retention.Rule{For: 1000 * time.Hour}}
 		r.open()
 		r.start(fifo(t))
 		defer r.end()

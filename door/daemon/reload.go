@@ -8,7 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/server"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/retention"
 )
 
 // Reread is a configuration that was read again while the daemon runs.
@@ -18,7 +18,7 @@ type Reread struct {
 	// started with.
 	Applied, Waiting []Change
 	Level            slog.Level
-	Keep             live.Retention
+	Keep             retention.Rule
 	Quotas           *cluster.Quotas
 	OutputLimit      resource.Amount
 	Certificate      *tls.Certificate // with which the daemon listens on the network; nil if it does not

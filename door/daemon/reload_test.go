@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/daemon"
 	"github.com/bellows-rm/bellows/door/server"
-	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/retention"
 )
 
 // A daemon applies what it can of a configuration that was read again, and its status names the rest. A mistake
@@ -49,7 +49,7 @@ func TestReload(t *testing.T) {
 	check(&server.Configuration{File: "/etc/first.yaml"})
 	reload(daemon.Reread{File: "/etc/second.yaml",
 		Waiting: []daemon.Change{{Setting: "memory", From: "1GiB", To: "2GiB"}}, Level: slog.LevelDebug,
-		Keep: live.Retention{For: time.Hour}, OutputLimit: resource.MiB}, nil)
+		Keep: retention.Rule{For: time.Hour}, OutputLimit: resource.MiB}, nil)
 	check(&server.Configuration{File: "/etc/second.yaml", Waiting: []string{"memory"}})
 	if c.Level.Level() != slog.LevelDebug {
 		t.Errorf("level %v", c.Level)
@@ -59,7 +59,7 @@ func TestReload(t *testing.T) {
 	if c.Level.Level() != slog.LevelDebug {
 		t.Errorf("a configuration with a mistake changed the level to %v", c.Level)
 	}
-	reload(daemon.Reread{Keep: live.Retention{For: time.Hour}, OutputLimit: resource.MiB}, nil)
+	reload(daemon.Reread{Keep: retention.Rule{For: time.Hour}, OutputLimit: resource.MiB}, nil)
 	check(nil)
 	if err := client.Shutdown(t.Context(), true); err != nil {
 		t.Fatal(err)

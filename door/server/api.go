@@ -13,8 +13,8 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
-	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/retention"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -164,7 +164,7 @@ func (s *Server) machine(a *operations) {
 			Keep      int   `query:"keep" doc:"number of newest ended jobs to keep in any case" minimum:"0"`
 			Dry       bool  `query:"dry_run" doc:"return what would be removed, and remove nothing"`
 		}) (*body[api.Pruned], error) {
-			pruned, err := s.driver.Prune(ctx, live.Retention{For: time.Duration(in.OlderThan), Newest: in.Keep}, in.Dry)
+			pruned, err := s.driver.Prune(ctx, retention.Rule{For: time.Duration(in.OlderThan), Newest: in.Keep}, in.Dry)
 			return &body[api.Pruned]{pruned}, err
 		})
 }

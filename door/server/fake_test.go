@@ -21,6 +21,7 @@ import (
 	"github.com/bellows-rm/bellows/format/eventlog"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/retention"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -139,7 +140,7 @@ func (f *fake) Owner(ctx context.Context, id cluster.JobID) (api.Owner, error) {
 	return api.Owner{UID: j.UID, Name: j.Owner}, err
 }
 
-func (f *fake) Prune(_ context.Context, keep live.Retention, dry bool) (api.Pruned, error) {
+func (f *fake) Prune(_ context.Context, keep retention.Rule, dry bool) (api.Pruned, error) {
 	return api.Pruned{Jobs: []cluster.JobID{1, 2}, OutputBytes: 5}, f.err
 }
 

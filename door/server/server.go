@@ -21,6 +21,7 @@ import (
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/counts"
+	"github.com/bellows-rm/bellows/live/retention"
 )
 
 // Driver is the part of live.Driver that the API uses.
@@ -52,7 +53,7 @@ type Driver interface {
 	Status(ctx context.Context) (api.ClusterStatus, error)
 	Ready() error
 	Metrics() counts.Values
-	Prune(ctx context.Context, keep live.Retention, dry bool) (api.Pruned, error)
+	Prune(ctx context.Context, keep retention.Rule, dry bool) (api.Pruned, error)
 	Shutdown(ctx context.Context, kill bool) error
 	Done() <-chan struct{}
 }

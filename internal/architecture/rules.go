@@ -74,6 +74,8 @@ var narrower = []folder{
 		"live/drive", "live/store"}, "what runs taught does not depend on who runs jobs: it knows no driver and no engine"},
 	{"live/output", []string{"core/cluster", "durable"},
 		"files of output know nothing of how they came about"},
+	{"live/retention", []string{"core/resource", "core/timeline", "core/cluster", "live/api", "live/store"},
+		"what is kept is chosen from a list, and removed by others"},
 	{"live/segments", []string{"core/timeline", "core/cluster", "format/eventlog", "durable"},
 		"which files have the steps of a run does not depend on how the steps come about"},
 	{"live/admission", []string{"core/resource", "core/timeline", "core/cluster", "live/api", "live/output",

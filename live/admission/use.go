@@ -105,7 +105,8 @@ func (g *Gate) parties(q *cluster.Quotas, taken map[cluster.Party]cluster.Taken)
 }
 
 // use returns the quotas of one user or queue.
-func (g *Gate) use(q *cluster.Quotas, party cluster.Party, taken cluster.Taken, now timeline.Time) (all []api.QuotaUse) {
+func (g *Gate) use(q *cluster.Quotas, party cluster.Party, taken cluster.Taken,
+	now timeline.Time) (all []api.QuotaUse) {
 	for kind := range cluster.NumQuotaKinds {
 		limit := q.Of(party, kind)
 		if limit.Most == cluster.Unlimited {

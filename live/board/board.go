@@ -109,8 +109,7 @@ func (b *Board) Page(stored []store.Listed) (out []api.Job, ok bool) {
 // listedView returns a stored job as lists show it.
 func listedView(l *store.Listed) api.Job {
 	out := api.Job{ID: l.ID, Name: l.Name, Owner: api.OwnerOf(cluster.Credentials{UID: l.UID, User: l.User}).Name,
-		UID: l.UID,
-		Submitted: drive.Instant(l.Submitted), TaskCount: l.Tasks, SucceededCount: l.State.Succeeded}
+		UID: l.UID, Submitted: drive.Instant(l.Submitted), TaskCount: l.Tasks, SucceededCount: l.State.Succeeded}
 	SetState(&out, &l.State)
 	if out.Ended {
 		out.Version = Final

@@ -31,6 +31,7 @@ import (
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/durable/statedir"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/retention"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/live/watchdog"
 	"github.com/bellows-rm/bellows/node/agent"
@@ -73,7 +74,7 @@ type upOptions struct {
 	puffRatio float64           // 0 is the preset's
 	still     string
 	output    resource.Amount
-	keep      live.Retention
+	keep      retention.Rule
 	users     quotaFlag // quotas of users, and of queues
 	queues    quotaFlag
 	verbose   bool
@@ -98,7 +99,7 @@ type upOptions struct {
 func newUpOptions() *upOptions {
 	return &upOptions{policy: "yarn-me", still: "lends", flex: "default", format: logText, settings: map[string]string{},
 		users: quotaFlag{}, queues: quotaFlag{}, from: map[string]string{}, output: agent.DefaultOutputLimit,
-		keep: live.Retention{For: 30 * 24 * time.Hour, Jobs: 100_000, Output: 10 * resource.GiB, Events: resource.GiB}}
+		keep: retention.Rule{For: 30 * 24 * time.Hour, Jobs: 100_000, Output: 10 * resource.GiB, Events: resource.GiB}}
 }
 
 func upCommand() *cobra.Command {
