@@ -138,12 +138,14 @@ func (d *Driver) endShort() {
 }
 
 // bare is what is to be started without its environment yet: own are the variables that it has besides those of its
-// job, and cpu is what it may use, millicores.
+// job, cpu is what it may use, millicores, and most is what memory a FLEX container may have; 0 for a REGULAR one.
 type bare struct {
 	job    cluster.JobID
+	run    *run
 	launch *cluster.Launch
 	own    map[string]string
 	cpu    resource.Amount
+	most   resource.Amount
 }
 
 // dress reads the environments of what is to be started. Until then they are not in memory: they may be large, and
@@ -158,9 +160,17 @@ func (d *Driver) dress() error {
 			if env, err = d.store.Environment(context.Background(), b.job); err != nil {
 				return fmt.Errorf("read the environment of job %d: %w", b.job, err)
 			}
-			job = b.job
+			env, job = cluster.WithoutHeaps(env), b.job
 		}
 		b.launch.Env = merge(env, cluster.WithSize(b.own, env, b.cpu))
+		if b.most > 0 {
+			var words string
+			b.launch.Args, b.launch.Env, words = cluster.WithHeaps(b.launch.Args, b.launch.Env, b.most)
+			if words != "" {
+				b.run.Why += "; " + words
+				d.out.putRun(b.run)
+			}
+		}
 		d.out.bare = d.out.bare[1:]
 	}
 	return nil

@@ -63,7 +63,7 @@ func (d *Driver) start(now timeline.Time, j *job, decision *cluster.Decision) {
 		Grant: decision.Grant, Why: decision.Reason.Words(clock), Booked: now}}
 	j.add(r)
 	d.out.putRun(r)
-	launch, err := d.launch(j, id, decision)
+	launch, err := d.launch(j, r, decision)
 	if err != nil {
 		e := cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: cluster.Failed, Detail: err.Error()}
 		d.close(j, r, &e)
@@ -80,8 +80,9 @@ func (d *Driver) nodeName(id cluster.NodeID) string {
 	return ""
 }
 
-// launch sets what runs in a container.
-func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision) (*cluster.Launch, error) {
+// launch sets what runs in the container of r.
+func (d *Driver) launch(j *job, r *run, start *cluster.Decision) (*cluster.Launch, error) {
+	id := r.Container
 	size := start.Grant // by which the program sizes itself
 	if start.ByPhase {
 		size = j.Request.Job.LargestGrant(int(id.Task.Stage))
@@ -108,8 +109,12 @@ func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision)
 		out := d.config.output().Path(id)
 		launch.Stdout, launch.Stderr = out+".out", out+".err"
 	}
-	d.out.bare = append(d.out.bare, bare{job: j.ID, launch: launch, own: withOwn(command.Env, id, size[resource.Memory]),
-		cpu: size[resource.CPU]})
+	b := bare{job: j.ID, run: r, launch: launch, own: withOwn(command.Env, id, size[resource.Memory]),
+		cpu: size[resource.CPU]}
+	if start.Envelope.Class == cluster.Flex {
+		b.most = start.Envelope.Max
+	}
+	d.out.bare = append(d.out.bare, b)
 	return launch, nil
 }
 

@@ -24,7 +24,7 @@ func SpillInstead(j *cluster.Job, missing string,
 			s.Ideal[resource.Memory], s.MinMemory, s.Duration, s.Elasticity = p.Ideal, p.MinMemory, p.Duration, p.Elasticity
 		}
 		s.MaxMemory = 0
-		s.Command = s.WithHeap(cluster.Regular, 0)
+		s.Command = s.AsRegular()
 		if !s.Elastic() {
 			return "", Errorf(Conflict,
 				"class flex: needs swap, and %s, or use class regular, or name a profile by which the program can spill", missing)

@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -19,7 +18,6 @@ func Remedies(j *api.Job, spec *cluster.Job, forecasts []api.Forecast) (all []st
 			continue
 		}
 		text := ""
-		stage := &spec.Stages[t.Task.Stage]
 		switch oom := t.Exit != nil && t.Exit.OOMKills > 0; {
 		case oom && spec.Class == cluster.Flex:
 			text = fmt.Sprintf("Task %s needed more than the maximum of its container: a larger --max-memory lets it "+
@@ -37,9 +35,9 @@ func Remedies(j *api.Job, spec *cluster.Job, forecasts []api.Forecast) (all []st
 				text += " and needed more: give it a larger --memory"
 			}
 			text += ", or --class flex, so that its container grows."
-		case spec.Class == cluster.Flex && t.Outcome == cluster.Failed && stage.Runtime == "" && startsJVM(stage.Args):
-			text = "A JVM sizes its heap once, by the memory that its container has at first: --runtime jvm sizes it by " +
-				"the maximum of the container."
+		case spec.Class == cluster.Flex && t.Outcome == cluster.Failed && cluster.GivenHeap(t.Why) != "":
+			text = fmt.Sprintf("If task %s ran out of heap: %s; a larger --max-memory raises it.", t.Task,
+				cluster.GivenHeap(t.Why))
 		default:
 			continue
 		}
@@ -47,11 +45,4 @@ func Remedies(j *api.Job, spec *cluster.Job, forecasts []api.Forecast) (all []st
 		all = append(all, text)
 	}
 	return all
-}
-
-// startsJVM reports whether a command is that of a JVM, without options that size its heap.
-func startsJVM(args []string) bool {
-	return len(args) > 0 && filepath.Base(args[0]) == "java" && !slices.ContainsFunc(args[1:], func(arg string) bool {
-		return len(arg) > 4 && arg[:4] == "-Xmx"
-	})
 }

@@ -48,12 +48,14 @@ func TestProfileOfWhatRunsTaught(t *testing.T) {
 	}
 }
 
-// A task that was killed for memory is told its limit, what earlier runs used, and what to do; so is a JVM that sized
-// its heap by a small flex container.
+// A task that was killed for memory is told its limit, what earlier runs used, and what to do; so is one that failed
+// with the heap that it got.
 func TestRemedies(t *testing.T) {
 	oom := api.Task{State: api.TaskEnded, Outcome: cluster.OutOfMemory, Exit: &cluster.Exit{Code: 137, OOMKills: 1},
 		Grant: api.Grant{MemoryBytes: 64 * mib}}
-	failed := api.Task{State: api.TaskEnded, Outcome: cluster.Failed, Exit: &cluster.Exit{Code: 1}}
+	failed := api.Task{State: api.TaskEnded, Outcome: cluster.Failed, Exit: &cluster.Exit{Code: 1}, Why: "fits"}
+	told := failed
+	told.Why = "fits; java gets a heap of 51MiB, 0.8 of the 64MiB that its container may have"
 	knows := api.Forecast{Phases: []api.ForecastPhase{{Memory: 10 * mib}, {Memory: 624 * mib}}}
 	for _, c := range []struct {
 		name     string
@@ -71,11 +73,10 @@ func TestRemedies(t *testing.T) {
 				"container grows."},
 		{"flex", cluster.Flex, "sort", oom, knows,
 			"Task 0.0.0 needed more than the maximum of its container: a larger --max-memory lets it grow further."},
-		{"jvm", cluster.Flex, "/usr/bin/java -jar a.jar", failed, api.Forecast{},
-			"A JVM sizes its heap once, by the memory that its container has at first: --runtime jvm sizes it by the " +
-				"maximum of the container."},
+		{"jvm", cluster.Flex, "/usr/bin/java -jar a.jar", told, api.Forecast{},
+			"If task 0.0.0 ran out of heap: java gets a heap of 51MiB, 0.8 of the 64MiB that its container may have; a " +
+				"larger --max-memory raises it."},
 		{"jvm with a heap", cluster.Flex, "java -Xmx1g -jar a.jar", failed, api.Forecast{}, ""},
-		{"regular jvm", cluster.Regular, "java -jar a.jar", failed, api.Forecast{}, ""},
 		{"failed", cluster.Flex, "sort", failed, api.Forecast{}, ""},
 	} {
 		spec := cluster.Job{Class: c.class, Stages: []cluster.Stage{{Command: cluster.Command{Args: strings.Fields(c.args)}}}}

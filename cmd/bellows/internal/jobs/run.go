@@ -47,7 +47,7 @@ const runExample = `  bellows run --memory 1GiB -- python3 train.py
   bellows run --memory 1GiB --min-memory 200MiB --duration 40s \
       -- sort -S {memory*0.8} -o out.txt big.txt
   bellows run --class flex --memory 256MiB --max-memory 8GiB -- ./train
-  bellows run --class flex --memory 256MiB --max-memory 8GiB --runtime jvm \
+  bellows run --class flex --memory 256MiB --max-memory 8GiB \
       -- java -jar train.jar
   zcat log.gz | bellows run --memory 1GiB -- sort -S {memory*0.8} > sorted
   bellows run --profile sort-big -d -- sort -S {memory*0.8} big.txt`
@@ -113,8 +113,8 @@ func runCommand() *cobra.Command {
 		fmt.Sprintf("time without heartbeats after which peers take the programs for dead; at least %v",
 			cluster.LeastHeartbeatTimeout))
 	f.Var(flags.Choice(&o.stage.Runtime, cluster.JVM), "runtime",
-		fmt.Sprintf("runtime in a flex container; jvm: java gets an -Xmx of %v of --max-memory, or of the daemon's "+
-			"memory if that is less, unless the command sets its heap", cluster.HeapShare))
+		fmt.Sprintf("jvm: java gets a heap of %v of its memory, too, where a flex job runs as regular for lack of swap; "+
+			"flex containers need no flag", cluster.HeapShare))
 	f.Var(flags.Count(&o.maxAttempts, 1, cluster.MostAttempts), "max-attempts",
 		"number of attempts after which the job has failed")
 	f.Var(flags.Duration(&o.retryDelay, 0), "retry-delay",

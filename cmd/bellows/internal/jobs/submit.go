@@ -204,8 +204,8 @@ func checkPrograms(j *workload.Job, dir string) error {
 	return nil
 }
 
-// fitMachine changes a FLEX job to what this machine and its largest node have, and says so to the user: see
-// withoutSwap and fitStages. It also says that a deadline has no effect.
+// fitMachine changes a FLEX job to what this machine has, and says so to the user, and what its largest node has not:
+// see withoutSwap and warnOfSize. It also says that a deadline has no effect.
 func fitMachine(ctx context.Context, client *server.Client, j *workload.Job, to io.Writer) error {
 	if err := withoutSwap(ctx, client, j, to); err != nil || j.Class != cluster.Flex && j.Deadline == 0 {
 		return err
@@ -225,26 +225,20 @@ func fitMachine(ctx context.Context, client *server.Client, j *workload.Job, to 
 	for _, n := range status.Nodes {
 		largest = max(largest, resource.Amount(n.Memory))
 	}
-	fitStages(j, largest, to)
+	warnOfSize(j, largest, to)
 	return nil
 }
 
-// fitStages warns if the maximum memory of a stage of a FLEX job exceeds the largest machine, and sizes the heap of
-// every JVM by the real maximum of its container. largest is the memory for containers on the largest machine, 0 if
-// it is unknown.
-func fitStages(j *workload.Job, largest resource.Amount, to io.Writer) {
+// warnOfSize warns if the maximum memory of a stage of a FLEX job exceeds the largest machine. largest is the memory
+// for containers on that, 0 if it is unknown.
+func warnOfSize(j *workload.Job, largest resource.Amount, to io.Writer) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
-		most := s.MaxMemory
-		if largest > 0 && most > largest && s.Ideal[resource.Memory] <= largest { // otherwise the job will be refused
+		// If its initial memory exceeds the machine, too, the job will be refused.
+		if largest > 0 && s.MaxMemory > largest && s.Ideal[resource.Memory] <= largest {
 			fmt.Fprintf(to, "bellows: job %q stage %q maximum memory %s: the largest machine has only %s for containers\n",
-				j.Name, s.Name, resource.FormatMemory(most), resource.FormatMemory(largest))
-			most = largest
+				j.Name, s.Name, resource.FormatMemory(s.MaxMemory), resource.FormatMemory(largest))
 		}
-		if most == 0 {
-			most = largest // the real maximum of the container
-		}
-		s.Command = s.WithHeap(j.Class, most)
 	}
 }
 
