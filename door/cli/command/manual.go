@@ -80,7 +80,9 @@ func page(cmd *cobra.Command) string {
 		list = append(list, fmt.Sprintf(".TP\n.B %s\n%s", roff(c.Name()), roff(c.Short)))
 	}
 	section("COMMANDS", strings.Join(list, "\n"))
-	section("OPTIONS", asIs(cmd.LocalFlags()))
+	if cmd.HasParent() { // The program itself has none but those that ask for help and the version.
+		section("OPTIONS", asIs(cmd.LocalFlags()))
+	}
 	if cmd.Example != "" {
 		section("EXAMPLES", ".nf\n"+roff(cmd.Example)+"\n.fi")
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -34,33 +35,59 @@ type Tree struct {
 	started bool // the flags and arguments of a command were accepted
 }
 
-// usageTemplate is for terminals of 80 columns, without repetitions.
-const usageTemplate = `Usage:{{if and .Runnable (or (not .HasAvailableSubCommands) (ne .Use .Name))}}
-  {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
-  {{.CommandPath}} COMMAND{{end}}{{if .HasExample}}
+// usage prints how a command is used, for terminals of 80 columns, without repetitions. It is no template of cobra:
+// with package text/template the linker keeps every method of every type, as one could be called by its name.
+func usage(cmd *cobra.Command) error {
+	w := cmd.OutOrStderr()
+	more := cmd.HasAvailableSubCommands()
+	fmt.Fprint(w, "Usage:")
+	if cmd.Runnable() && (!more || cmd.Use != cmd.Name()) {
+		fmt.Fprintf(w, "\n  %s", cmd.UseLine())
+	}
+	if more {
+		fmt.Fprintf(w, "\n  %s COMMAND", cmd.CommandPath())
+	}
+	if cmd.HasExample() {
+		fmt.Fprintf(w, "\n\nExamples:\n%s", cmd.Example)
+	}
+	if more {
+		usageOfCommands(w, cmd)
+	}
+	if cmd.HasAvailableLocalFlags() {
+		flags := cmd.LocalFlags().FlagUsagesWrapped(terminal.Width)
+		fmt.Fprintf(w, "\n\nFlags:\n%s", strings.TrimRightFunc(flags, unicode.IsSpace))
+	}
+	if more {
+		fmt.Fprintf(w, "\n\n\"%s COMMAND --help\" says more about a command.", cmd.CommandPath())
+	}
+	fmt.Fprintln(w)
+	return nil
+}
 
-Examples:
-{{.Example}}{{end}}{{if .HasAvailableSubCommands}}{{$commands := .Commands}}{{range $group := .Groups}}
-
-{{.Title}}{{range $commands}}{{if (and (eq .GroupID $group.ID) .IsAvailableCommand)}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .Groups}}
-
-More:{{else}}
-
-Commands:{{end}}{{range $commands}}{{if (and (eq .GroupID "") (or .IsAvailableCommand (eq .Name "help")))}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
-
-Flags:
-{{wrapped .LocalFlags | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableSubCommands}}
-
-"{{.CommandPath}} COMMAND --help" says more about a command.{{end}}
-`
+// usageOfCommands prints the commands below cmd: those of each group, and then the others.
+func usageOfCommands(w io.Writer, cmd *cobra.Command) {
+	list := func(title, group string) {
+		fmt.Fprintf(w, "\n\n%s", title)
+		for _, c := range cmd.Commands() {
+			if c.GroupID == group && (c.IsAvailableCommand() || group == "" && c.Name() == "help") {
+				fmt.Fprintf(w, "\n  %-*s %s", c.NamePadding(), c.Name(), c.Short)
+			}
+		}
+	}
+	for _, g := range cmd.Groups() {
+		list(g.Title, g.ID)
+	}
+	if len(cmd.Groups()) > 0 {
+		list("More:", "")
+	} else {
+		list("Commands:", "")
+	}
+}
 
 // NewTree returns a program without commands, with its name and a short and a long description.
 func NewTree(name, short, long string) *Tree {
 	t := &Tree{}
 	cobra.EnableCommandSorting = false
-	cobra.AddTemplateFunc("wrapped", func(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(terminal.Width) })
 	t.root = &cobra.Command{
 		Use:               name,
 		Short:             short,
@@ -68,7 +95,6 @@ func NewTree(name, short, long string) *Tree {
 		Args:              cobra.NoArgs,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRun:  func(*cobra.Command, []string) { t.started = true },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
@@ -79,9 +105,16 @@ func NewTree(name, short, long string) *Tree {
 		}
 		return Usagef("%w%s", plainer(err), seeHelp(cmd, strings.TrimSuffix(near, "--")))
 	})
-	t.root.Version = VersionText()
-	t.root.SetVersionTemplate(versionLine(name))
-	t.root.SetUsageTemplate(usageTemplate)
+	t.root.InitDefaultHelpFlag()
+	asked := t.root.Flags().BoolP("version", "v", false, "version for "+name)
+	t.root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *asked {
+			_, err := fmt.Fprint(cmd.OutOrStdout(), versionLine(name))
+			return err
+		}
+		return cmd.Help()
+	}
+	t.root.SetUsageFunc(usage)
 	return t
 }
 
