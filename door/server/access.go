@@ -102,8 +102,8 @@ func (who access) needs(method, operation string) Scope {
 	return SubmitScope
 }
 
-// words says in the document of the API which token an operation needs.
-func (s Scope) words() string {
+// tokenWords says in the document of the API which token an operation needs.
+func tokenWords(s Scope) string {
 	if s == noScope {
 		return " Not over the network."
 	}
@@ -111,7 +111,7 @@ func (s Scope) words() string {
 }
 
 // allow returns an error unless a token of scope s is enough for an operation that needs a scope.
-func (s Scope) allow(needs Scope, operation string) error {
+func allow(s, needs Scope, operation string) error {
 	switch {
 	case needs == noScope:
 		return api.Errorf(api.Denied, "%s: needs the unix socket of the daemon, and is not possible over the network",
@@ -192,7 +192,7 @@ type callerKey struct{}
 
 // operates reports whether a user is an operator.
 func (g *guard) operates(c *cluster.Credentials) bool {
-	return c.UID == 0 || c.UID == g.uid || g.operators.has(c)
+	return c.UID == 0 || c.UID == g.uid || isMember(g.operators, c)
 }
 
 // admit applies a rule to a request, and returns the context in which the operation is called. needs is the scope
@@ -200,7 +200,7 @@ func (g *guard) operates(c *cluster.Credentials) bool {
 func (g *guard) admit(ctx context.Context, who access, needs Scope, operation string, in any) (context.Context, error) {
 	scope, byToken := scopeOf(ctx)
 	if byToken {
-		if err := scope.allow(needs, operation); err != nil {
+		if err := allow(scope, needs, operation); err != nil {
 			return ctx, err
 		}
 	}

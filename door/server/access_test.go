@@ -89,7 +89,7 @@ func guardedServer(t testing.TB, job api.Job) (s *Server, d *fake, p *fakeStore)
 	close(d.ended)
 	about := Daemon{UID: daemonUser, Operators: &Group{Name: "ops", GID: operators}}
 	p = newFakeStore()
-	p.fakeProfiles["p"] = store.Profile{Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}
+	p.fakeProfiles["p"] = store.Profile{Measured: store.Measured{Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}}
 	if job.Name != "" {
 		d.quotas = []api.QuotaUse{{User: secret + "quotas.user"}, {Queue: secret + "quotas.queue"}}
 	}

@@ -76,12 +76,15 @@ func (p TaskPath) job() (cluster.JobID, error) {
 
 // patterns are the forms of parameters, as the document has them, by the names that tags have for them.
 var patterns = map[string]*regexp.Regexp{
-	"task": regexp.MustCompile(`^[0-9]{1,18}(\.[0-9]{1,9}){0,2}$`), // whose numbers fit in a TaskID
+	"task": TaskForm,
 }
+
+// TaskForm is the form of the text of a task, whose numbers fit in a TaskID.
+var TaskForm = regexp.MustCompile(`^[0-9]{1,18}(\.[0-9]{1,9}){0,2}$`)
 
 // ParseTask parses "7", "7.0" or "7.0.2": job, stage and index. Stage and index are 0 if left out.
 func ParseTask(text string) (cluster.TaskID, error) {
-	if !patterns["task"].MatchString(text) {
+	if !TaskForm.MatchString(text) {
 		return cluster.TaskID{}, fmt.Errorf("task %q: must be JOB or JOB.STAGE.INDEX, such as 7 or 7.0.2", clipped(text))
 	}
 	var numbers [3]int64
@@ -181,7 +184,7 @@ func (s *Server) jobs(a *operations) {
 			if err != nil {
 				return nil, err
 			}
-			job := in.Body.live(caller)
+			job := submissionOf(&in.Body, caller)
 			if job.Key, err = in.key(); err != nil {
 				return nil, err
 			}
@@ -322,16 +325,16 @@ func (s *Server) tasks(a *operations) {
 type NamedProfile struct {
 	Name string    `json:"name"`
 	Made time.Time `json:"made"`
-	store.Profile
+	store.Measured
 }
 
 // Profile is a profile to be stored. It is complete, because what was left out would be stored as a measured zero.
-type Profile struct{ store.Profile }
+type Profile struct{ store.Measured }
 
 func (*Profile) complete() {}
 
 func profileOf(p store.Profile) NamedProfile {
-	return NamedProfile{Name: p.Name, Made: time.Unix(0, int64(p.Made)), Profile: p}
+	return NamedProfile{Name: p.Name, Made: time.Unix(0, int64(p.Made)), Measured: p.Measured}
 }
 
 func (s *Server) knowledge(a *operations) {
@@ -376,7 +379,7 @@ func (s *Server) knowledge(a *operations) {
 			if !cluster.IsName(in.Name) {
 				return nil, api.Errorf(api.Invalid, "%v", cluster.CheckName("profile name", in.Name))
 			}
-			p := in.Body.Profile
+			p := store.Profile{Measured: in.Body.Measured}
 			if err := p.Elasticity.Check(); err != nil {
 				return nil, api.Errorf(api.Invalid, "profile %q: %v", in.Name, err)
 			}

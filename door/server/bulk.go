@@ -64,7 +64,7 @@ func (b *unreadBulk) submissions(caller cluster.Credentials) iter.Seq2[live.Subm
 			if s.Inherited == nil {
 				s.Inherited = b.Inherited
 			}
-			if !yield(s.live(caller), nil) {
+			if !yield(submissionOf(&s, caller), nil) {
 				return
 			}
 		}

@@ -369,7 +369,7 @@ func (m *marked) Read(p []byte) (int, error) {
 }
 
 // PutProfile stores a profile and replaces the caller's old profile of that name.
-func (c *Client) PutProfile(ctx context.Context, name string, p store.Profile) error {
+func (c *Client) PutProfile(ctx context.Context, name string, p store.Measured) error {
 	_, err := call[struct{}](ctx, c, "PUT", "/v1/profiles/"+url.PathEscape(name), nil, p)
 	return err
 }

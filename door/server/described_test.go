@@ -229,7 +229,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	for name, set := range map[string]func(reflect.Value){"empty": func(reflect.Value) {}, "full": fill} {
 		t.Run(name, func(t *testing.T) {
 			driver := newLavish(t, set)
-			profile, job, task := store.Profile{}, Submission{}, cluster.TaskID{Job: 1}
+			profile, job, task := store.Measured{}, Submission{}, cluster.TaskID{Job: 1}
 			set(reflect.ValueOf(&profile).Elem())
 			set(reflect.ValueOf(&job).Elem())
 			profile.Elasticity = cluster.Elasticity{Kind: cluster.Step, Factor: 2} // the API checks it
@@ -259,7 +259,7 @@ func recordedRun() *profile.History {
 }
 
 // everyOperation calls every operation and returns the results.
-func everyOperation(c *Client, job Submission, profile store.Profile, task cluster.TaskID) map[string]error {
+func everyOperation(c *Client, job Submission, profile store.Measured, task cluster.TaskID) map[string]error {
 	ctx := context.Background()
 	errs := map[string]error{}
 	_, errs["profiles, while there are none"] = call[[]NamedProfile](ctx, c, "GET", "/v1/profiles", nil, nil)

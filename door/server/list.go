@@ -31,13 +31,13 @@ type JobFilter struct {
 }
 
 // wants reports whether a job is wanted. Only who owns it sees its name.
-func (f *JobFilter) wants(j *api.Job, owns bool) bool {
+func wants(f *JobFilter, j *api.Job, owns bool) bool {
 	return (f.Status == "" || f.Status == j.Status.String()) && (f.User == "" || f.User == j.Owner) &&
 		(f.Name == "" || owns && f.Name == j.Name)
 }
 
-// put puts the filter into a query.
-func (f *JobFilter) put(q url.Values) {
+// putFilter puts a filter into a query.
+func putFilter(f *JobFilter, q url.Values) {
 	for name, text := range map[string]string{"status": f.Status, "user": f.User, "name": f.Name} {
 		if text != "" {
 			q.Set(name, text)
@@ -86,7 +86,7 @@ func (in *listJobs) add(to, jobs []api.Job, limit int, c *caller) []api.Job {
 	for i := range jobs {
 		j := &jobs[i]
 		if len(to) < limit && (in.After == 0 || int64(j.ID) > in.After) &&
-			in.wants(j, c.owns(api.Owner{UID: j.UID, Name: j.Owner})) {
+			wants(&in.JobFilter, j, c.owns(api.Owner{UID: j.UID, Name: j.Owner})) {
 			to = append(to, *j)
 		}
 	}
@@ -142,7 +142,7 @@ func (c *Client) JobPages(ctx context.Context, all bool, f JobFilter) iter.Seq2[
 	return func(yield func([]api.Job, error) bool) {
 		q := query("all", all)
 		q.Set("limit", strconv.Itoa(jobsOnPage))
-		f.put(q)
+		putFilter(&f, q)
 		for {
 			page, err := call[[]api.Job](ctx, c, "GET", "/v1/jobs", q, nil)
 			if !yield(page, err) || err != nil || len(page) < jobsOnPage {

@@ -62,7 +62,7 @@ func register[In, Out any](a *operations, who access, method, path, id, summary 
 	who.check(id, new(In), out)
 	parameters, needs := parametersOf(in), who.needs(method, id)
 	a.describe(method, path, status, in, out, &openapi.Operation{OperationID: id, Summary: summary,
-		Description: who.words() + needs.words()})
+		Description: who.words() + tokenWords(needs)})
 	_, answers := out.FieldByName("Body")
 	a.mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) {
 		in := new(In)

@@ -14,7 +14,7 @@ func (s *Server) plan(a *operations) {
 		"Return the cluster as it is, and a job as it would be submitted, as an event log of two steps; nothing is "+
 			"submitted", 200, func(ctx context.Context, in *body[Submission]) (*streamed, error) {
 			caller := callerOf(ctx)
-			p, owners, err := s.driver.Present(ctx, in.Body.live(caller.Credentials))
+			p, owners, err := s.driver.Present(ctx, submissionOf(&in.Body, caller.Credentials))
 			if err != nil {
 				return nil, err
 			}

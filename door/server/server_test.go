@@ -61,7 +61,7 @@ func TestRetryDelayOfASubmission(t *testing.T) {
 		if err := json.Unmarshal([]byte(body), &s); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.live(cluster.Credentials{}).Job.RetryDelay; got != want {
+		if got := submissionOf(&s, cluster.Credentials{}).Job.RetryDelay; got != want {
 			t.Errorf("%s: the pause is %v, want %v", body, got, want)
 		}
 	}
@@ -184,7 +184,7 @@ func TestProfilesBelongToTheCaller(t *testing.T) {
 	if _, err := c.Profile(ctx, "a b/c"); api.KindOf(err) != api.NotFound {
 		t.Errorf("before it is stored: %v", err)
 	}
-	p := store.Profile{IdealMemory: 5, MinMemory: 2, Duration: time.Second,
+	p := store.Measured{IdealMemory: 5, MinMemory: 2, Duration: time.Second,
 		Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}, Args: []string{"x"}}
 	if err := c.PutProfile(ctx, "a b/c", p); err != nil {
 		t.Fatal(err)

@@ -21,8 +21,8 @@ type Group struct {
 	GID  uint32 `json:"gid"`
 }
 
-// has reports whether a user is a member of g. A missing group has no members.
-func (g *Group) has(c *cluster.Credentials) bool {
+// isMember reports whether a user is a member of g. A missing group has no members.
+func isMember(g *Group, c *cluster.Credentials) bool {
 	return g != nil && (c.GID == g.GID || slices.Contains(c.Groups, g.GID))
 }
 

@@ -104,12 +104,14 @@ type IssuedToken struct {
 	Secret string `json:"secret" doc:"the text of the token, which clients send. It is not stored and is shown only here"`
 }
 
-// The bounds of a token's lifetime, and of the tokens that a user can have that neither are revoked nor have expired.
+// The bounds of a token's lifetime.
 const (
 	LeastLifetime = time.Minute
 	MostLifetime  = 365 * 24 * time.Hour
-	mostTokens    = 100
 )
+
+// mostTokens is how many tokens a user can have that neither are revoked nor have expired.
+const mostTokens = 100
 
 // TokenPath is the part of a request's path that names a token.
 type TokenPath struct {

@@ -84,25 +84,25 @@ type StageSpec struct {
 func specOf(s cluster.Stage) StageSpec {
 	s.Command = s.Encoded()
 	spec := StageSpec{Stage: s, Ideal: s.Ideal}
-	for k, field := range spec.amounts() {
+	for k, field := range spec.Amounts() {
 		*field, spec.Ideal[k] = s.Ideal[k], 0
 	}
 	return spec
 }
 
-// amounts returns the kinds of resources that have a field of their own; the amounts of other kinds are in Ideal.
-func (s *StageSpec) amounts() map[resource.Kind]*resource.Amount {
+// Amounts returns the kinds of resources that have a field of their own; the amounts of other kinds are in Ideal.
+func (s *StageSpec) Amounts() map[resource.Kind]*resource.Amount {
 	return map[resource.Kind]*resource.Amount{resource.CPU: &s.CPU, resource.Memory: &s.Memory, resource.Disk: &s.Disk,
 		resource.Network: &s.Network}
 }
 
-// stage returns the stage in the form that the driver accepts.
-func (s *StageSpec) stage() cluster.Stage {
+// stageOf returns a stage in the form that the driver accepts.
+func stageOf(s *StageSpec) cluster.Stage {
 	out := s.Stage
 	out.Coordinator = false         // a machine has no coordinators
 	out.Told = cluster.Provenance{} // what a caller sends is stated, not learned
 	out.Ideal = s.Ideal
-	for k, field := range s.amounts() {
+	for k, field := range s.Amounts() {
 		out.Ideal[k] = max(out.Ideal[k], *field)
 	}
 	return out
@@ -123,8 +123,8 @@ func SubmissionOf(j *cluster.Job, env []string, dir string, from *cluster.Inheri
 	return s
 }
 
-// live returns s in the form that the driver accepts.
-func (s *Submission) live(caller cluster.Credentials) live.Submission {
+// submissionOf returns a submission in the form that the driver accepts.
+func submissionOf(s *Submission, caller cluster.Credentials) live.Submission {
 	out := live.Submission{Caller: caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input}
 	out.Job = cluster.Job{Name: s.Name, Queue: s.Queue, Class: s.Class, Weight: s.Weight, MaxAttempts: s.MaxAttempts,
 		AtMostOnce: s.AtMostOnce, App: s.App, Deadline: s.Deadline}
@@ -132,7 +132,7 @@ func (s *Submission) live(caller cluster.Credentials) live.Submission {
 		out.Job.RetryDelay = *s.RetryDelay
 	}
 	for i := range s.Stages {
-		out.Job.Stages = append(out.Job.Stages, s.Stages[i].stage())
+		out.Job.Stages = append(out.Job.Stages, stageOf(&s.Stages[i]))
 	}
 	return out
 }

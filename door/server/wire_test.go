@@ -14,12 +14,12 @@ func TestSpecHoldsAllResources(t *testing.T) {
 		want[k] = resource.Amount(k + 1)
 	}
 	spec := specOf(cluster.Stage{Ideal: want})
-	for k, field := range spec.amounts() {
+	for k, field := range spec.Amounts() {
 		if *field != want[k] || spec.Ideal[k] != 0 {
 			t.Errorf("%v is %d in its field and %d in the list, want %d and 0", k, *field, spec.Ideal[k], want[k])
 		}
 	}
-	if got := spec.stage().Ideal; got != want {
+	if got := stageOf(&spec).Ideal; got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -37,6 +37,11 @@ type Profile struct {
 	User string        `json:"-"`
 	Name string        `json:"-"`
 	Made timeline.Time `json:"-"`
+	Measured
+}
+
+// Measured is what measurements of a command at several sizes have shown.
+type Measured struct {
 	// IdealMemory is the least memory, in bytes, at which the command runs at full speed; MinMemory is the least memory
 	// at which a run succeeded.
 	IdealMemory resource.Amount `json:"ideal_memory_bytes"`
@@ -52,7 +57,7 @@ type Profile struct {
 }
 
 // OfStage returns what p says of a stage that runs the command.
-func (p *Profile) OfStage() cluster.Profile {
+func (p *Measured) OfStage() cluster.Profile {
 	return cluster.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.Duration, Elasticity: p.Elasticity}
 }
 

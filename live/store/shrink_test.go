@@ -73,7 +73,7 @@ func TestProfilesAreBounded(t *testing.T) {
 	}
 	put := func(uid uint32, name string) error {
 		return s.PutProfile(ctx,
-			Profile{UID: uid, User: "ada", Name: name, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}})
+			Profile{UID: uid, User: "ada", Name: name, Measured: Measured{Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}})
 	}
 	fill(1, mostProfiles, 10)
 	fill(2, 4, mostProfileBytes/4)

@@ -76,7 +76,7 @@ func (p *Pools) submit(r *record, first, n int) (id cluster.JobID, accepted int,
 func (p *Pools) submissions(r *record, first, n int) iter.Seq2[live.Submission, error] {
 	return func(yield func(live.Submission, error) bool) {
 		for number := first; number < first+n; number++ {
-			job := r.Spec.job(number)
+			job := jobOf(&r.Spec, number)
 			command := &job.Stages[0].Command
 			if r.Spec.Language == Python {
 				command.Args = append(command.Args[:len(command.Args):len(command.Args)], p.workerPath())

@@ -85,7 +85,7 @@ func (p *Pools) lends(h *held, members []member, lent, taken *[]cluster.JobID) t
 	for number, l := range h.executors {
 		now[number] = p.lendsCores(l.job)
 	}
-	out := lend(members, now, h.record.Spec.need()[resource.CPU], p.lacking(h))
+	out := lend(members, now, needOf(&h.record.Spec)[resource.CPU], p.lacking(h))
 	for _, number := range out.lend {
 		*lent = append(*lent, h.executors[number].job)
 	}

@@ -334,7 +334,7 @@ func (p *Pools) parties(all []*held, wanted []pool.Wanted) (parties []party, of 
 	executors := map[cluster.JobID]bool{}
 	for i, h := range all {
 		owner, spec := h.record.ref().Owner(), &h.record.Spec
-		c := claim{need: spec.need(), tasks: wanted[i].Tasks, wanted: min(max(wanted[i].Tasks, spec.Min), spec.Max)}
+		c := claim{need: needOf(spec), tasks: wanted[i].Tasks, wanted: min(max(wanted[i].Tasks, spec.Min), spec.Max)}
 		if h.record.Removed || p.retiring {
 			c.wanted = 0
 		}

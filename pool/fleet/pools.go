@@ -168,7 +168,7 @@ func newHeld(r record) *held {
 
 // start begins a pool.
 func (p *Pools) start(h *held) error {
-	divides, err := h.record.Spec.newPolicy()
+	divides, err := newPolicy(&h.record.Spec)
 	if err != nil {
 		return err
 	}
@@ -244,10 +244,10 @@ func (p *Pools) Close() {
 // has changed. Only its owner can make a pool, because executors have the rights of the maker. The error may be
 // api.Invalid, api.OverQuota, api.Conflict or api.NotFound.
 func (p *Pools) Put(_ context.Context, by cluster.Credentials, owner api.Owner, s Spec) (created bool, err error) {
-	if err := s.Check(); err != nil {
+	if err := Check(s); err != nil {
 		return false, err
 	}
-	s = s.withDefaults()
+	s = withDefaults(s)
 	if err := p.hasRoom(&s); err != nil {
 		return false, err
 	}
@@ -334,7 +334,7 @@ func (p *Pools) change(h *held, by cluster.Credentials, s Spec) error {
 	if r.Spec = s; api.OwnerOf(by) == h.record.ref().Owner() {
 		r.As = by
 	}
-	if !reflect.DeepEqual(old.executor(), s.executor()) {
+	if !reflect.DeepEqual(executorOf(old), executorOf(s)) {
 		r.Changed = r.Launched
 	}
 	if err := p.book.write(&r); err != nil {
@@ -355,8 +355,8 @@ func (p *Pools) change(h *held, by cluster.Credentials, s Spec) error {
 	return nil
 }
 
-// executor returns the part of s that says what an executor is.
-func (s Spec) executor() Spec {
+// executorOf returns the part of s that says what an executor is.
+func executorOf(s Spec) Spec {
 	s.Min, s.Max, s.Idle, s.Recycle, s.Policy, s.Settings = 0, 0, 0, 0, "", nil
 	return s
 }

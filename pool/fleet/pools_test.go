@@ -242,7 +242,7 @@ func TestNextDaemon(t *testing.T) {
 		}
 		for _, name := range []string{"p executor 4", "p executor 77", "other"} {
 			m.mu.Lock()
-			job := all[0].Spec.job(4)
+			job := jobOf(&all[0].Spec, 4)
 			job.Name = name
 			job.Stages[0].Env = map[string]string{executor.ExecutorVariable: "4", executor.PoolVariable: "p",
 				executor.SecretVariable: m.pools.handover.secretPath(all[0].ID, 4)}

@@ -119,7 +119,7 @@ func (b book) readOne(path string) (*record, error) {
 	if r.ID == "" || r.Launched < 0 || b.path(r) != path {
 		return nil, errors.New("it is not the definition of a pool, or not of the one that its name says")
 	}
-	return r, r.Spec.Check()
+	return r, Check(r.Spec)
 }
 
 // newID returns an ID that no other pool has.

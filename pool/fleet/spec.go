@@ -16,16 +16,18 @@ import (
 	"github.com/bellows-rm/bellows/pool"
 )
 
+// MostExecutors is the largest number of executors of one pool.
+const MostExecutors = 1000
+
 // Limits of pools.
 const (
-	MostPools     = 32        // of one owner
-	MostInAll     = 512       // pools of all owners
-	MostExecutors = 1000      // of one pool
-	MostHeld      = 256 << 20 // bytes of arguments and results that all applications of one owner have in the daemon
-	LongestName   = 64        // of a pool, bytes
-	mostBytes     = 1 << 20
-	leastIdle     = time.Second
-	mostIdle      = 366 * 24 * time.Hour
+	MostPools   = 32        // of one owner
+	MostInAll   = 512       // pools of all owners
+	MostHeld    = 256 << 20 // bytes of arguments and results that all applications of one owner have in the daemon
+	LongestName = 64        // of a pool, bytes
+	mostBytes   = 1 << 20
+	leastIdle   = time.Second
+	mostIdle    = 366 * 24 * time.Hour
 )
 
 // Defaults of a Spec.
@@ -82,7 +84,7 @@ type Spec struct {
 }
 
 // withDefaults returns s with defaults in place of what was left out.
-func (s Spec) withDefaults() Spec {
+func withDefaults(s Spec) Spec {
 	s.CPU = cmp.Or(s.CPU, resource.Core)
 	s.Idle = cmp.Or(s.Idle, DefaultIdle)
 	s.Policy = cmp.Or(s.Policy, DefaultPolicy)
@@ -98,11 +100,11 @@ func (s Spec) withDefaults() Spec {
 }
 
 // Check returns an error, which is api.Invalid, if the pool is not possible.
-func (s Spec) Check() error {
+func Check(s Spec) error {
 	fail := func(format string, values ...any) error {
 		return api.Errorf(api.Invalid, "pool %q "+format, append([]any{s.Name}, values...)...)
 	}
-	s = s.withDefaults()
+	s = withDefaults(s)
 	switch {
 	case !isPoolName(s.Name):
 		return api.Errorf(api.Invalid,
@@ -128,8 +130,8 @@ func (s Spec) Check() error {
 		return fail("recycle_bytes %d: must be less than its memory, %d, or it never applies", s.Recycle, s.Memory)
 	case !filepath.IsAbs(s.Dir):
 		return fail("dir %q: must be an absolute path", cluster.Clip(s.Dir))
-	case s.size() > mostBytes:
-		return fail("command, env and settings have %d bytes: must be at most %d", s.size(), mostBytes)
+	case bytesOf(&s) > mostBytes:
+		return fail("command, env and settings have %d bytes: must be at most %d", bytesOf(&s), mostBytes)
 	}
 	for _, text := range append(append([]string{s.Dir}, s.Env...), s.Command...) {
 		if _, err := cluster.DecodeText(text); err != nil {
@@ -139,10 +141,10 @@ func (s Spec) Check() error {
 	if err := s.Inherited.Check(); err != nil {
 		return fail("%w", err)
 	}
-	if _, err := s.newPolicy(); err != nil {
+	if _, err := newPolicy(&s); err != nil {
 		return fail("%w", err)
 	}
-	j := s.job(0)
+	j := jobOf(&s, 0)
 	if err := j.CheckRuns(); err != nil {
 		return fail("%w", err)
 	}
@@ -153,7 +155,7 @@ func (s Spec) Check() error {
 }
 
 // newPolicy makes the policy of the pool.
-func (s *Spec) newPolicy() (policy.Policy, error) {
+func newPolicy(s *Spec) (policy.Policy, error) {
 	p, err := policy.New(s.Policy, s.Settings)
 	if err == nil {
 		err = policy.CheckUsed(s.Settings, s.Policy)
@@ -164,8 +166,8 @@ func (s *Spec) newPolicy() (policy.Policy, error) {
 	return p, err
 }
 
-// size is the length of the texts, which are kept in memory and in the definition.
-func (s *Spec) size() (bytes int) {
+// bytesOf is the length of the texts, which are kept in memory and in the definition.
+func bytesOf(s *Spec) (bytes int) {
 	for _, text := range append(append([]string{s.Dir}, s.Env...), s.Command...) {
 		bytes += len(text)
 	}
@@ -175,14 +177,14 @@ func (s *Spec) size() (bytes int) {
 	return bytes
 }
 
-// need is what one executor requests.
-func (s *Spec) need() resource.Vector { return resource.Of(s.CPU, s.Memory) }
+// needOf is what one executor requests.
+func needOf(s *Spec) resource.Vector { return resource.Of(s.CPU, s.Memory) }
 
-// job is the job that an executor is, without what depends on its launch.
-func (s *Spec) job(number int) *cluster.Job {
+// jobOf is the job that an executor is, without what depends on its launch.
+func jobOf(s *Spec, number int) *cluster.Job {
 	return &cluster.Job{Name: fmt.Sprintf("%s executor %d", s.Name, number), App: appOf(s.Name), Queue: s.Queue,
 		Class: s.Class, MaxAttempts: 1,
-		Stages: []cluster.Stage{{Name: "executor", Tasks: 1, Ideal: s.need(), MaxMemory: s.MaxMemory,
+		Stages: []cluster.Stage{{Name: "executor", Tasks: 1, Ideal: needOf(s), MaxMemory: s.MaxMemory,
 			Command: cluster.Command{Args: s.Command}}}}
 }
 

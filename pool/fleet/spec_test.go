@@ -24,7 +24,7 @@ func sound() Spec {
 
 // A mistake is one sentence with the field and the limit.
 func TestCheck(t *testing.T) {
-	if err := sound().Check(); err != nil {
+	if err := Check(sound()); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 	} {
 		s := sound()
 		c.change(&s)
-		if err := s.Check(); err == nil || api.KindOf(err) != api.Invalid || !strings.Contains(err.Error(), c.want) ||
+		if err := Check(s); err == nil || api.KindOf(err) != api.Invalid || !strings.Contains(err.Error(), c.want) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("error is %v, want %q", err, c.want)
 		}
@@ -79,7 +79,7 @@ func TestSpecAsJSON(t *testing.T) {
 // The name of a job says which executor of a pool it is.
 func TestNumberOf(t *testing.T) {
 	s := sound()
-	for name, want := range map[string]int{s.job(12).Name: 12, "p executor 0": 0, "p executor ": -1, "p executor -1": -1,
+	for name, want := range map[string]int{jobOf(&s, 12).Name: 12, "p executor 0": 0, "p executor ": -1, "p executor -1": -1,
 		"p executor 99999999999": -1, "q executor 1": -1} {
 		number, ok := numberOf("p", &api.Job{Name: name})
 		if ok != (want >= 0) || ok && number != want {
@@ -102,8 +102,8 @@ func TestDefaultKeep(t *testing.T) {
 	} {
 		s := sound()
 		s.Policy, s.Settings = c.policy, c.set
-		if got := s.withDefaults(); !maps.Equal(got.Settings, c.settings) || got.Check() != nil {
-			t.Errorf("policy %q with %v: settings are %v, %v", c.policy, c.set, got.Settings, got.Check())
+		if got := withDefaults(s); !maps.Equal(got.Settings, c.settings) || Check(got) != nil {
+			t.Errorf("policy %q with %v: settings are %v, %v", c.policy, c.set, got.Settings, Check(got))
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestDamagedDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := record{ID: newID(), As: cluster.Credentials{UID: 1, User: "ada"}, Spec: sound().withDefaults(), Launched: 3}
+	good := record{ID: newID(), As: cluster.Credentials{UID: 1, User: "ada"}, Spec: withDefaults(sound()), Launched: 3}
 	bad := good
 	bad.ID = newID()
 	for _, r := range []*record{&good, &bad} {
@@ -207,7 +207,7 @@ func TestKilledWhileStoring(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := record{ID: newID(), As: ada, Spec: sound().withDefaults()}
+	r := record{ID: newID(), As: ada, Spec: withDefaults(sound())}
 	r.Spec.Max = 1
 	deaths := 0
 	store := func(change func() error, want ...int) { // the most executors of the pool; 0 is that there is none

@@ -44,21 +44,22 @@ func (s *Profiles) LookUp(ctx context.Context) jobfile.Profiles {
 	}
 }
 
-func (s *Profiles) get(ctx context.Context, name string) (store.Profile, error) {
+func (s *Profiles) get(ctx context.Context, name string) (store.Measured, error) {
 	if s.store == nil {
 		p, err := s.Client.Profile(ctx, name)
 		if api.KindOf(err) != api.Unavailable || s.State == "" {
-			return p.Profile, err
+			return p.Measured, err
 		}
 		// A look-up must not create a store.
 		if _, missing := os.Stat(filepath.Join(s.State, store.File)); missing != nil {
-			return store.Profile{}, err
+			return store.Measured{}, err
 		}
 		if s.store, err = store.Open(s.State); err != nil {
-			return store.Profile{}, err
+			return store.Measured{}, err
 		}
 	}
-	return s.store.Profile(ctx, uint32(os.Getuid()), UserName(), name)
+	p, err := s.store.Profile(ctx, uint32(os.Getuid()), UserName(), name)
+	return p.Measured, err
 }
 
 // UserName returns the name of the user of this process, empty if the user has none, as the daemon does.

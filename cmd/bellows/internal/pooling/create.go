@@ -141,7 +141,7 @@ func (o *createOptions) complete() (err error) {
 		return err
 	}
 	s.Env, s.Inherited = os.Environ(), &own
-	return command.Usage(encoded(*s).Check())
+	return command.Usage(pools.Check(encoded(*s)))
 }
 
 // encoded returns s with texts that are not UTF-8 encoded, as the API has them.

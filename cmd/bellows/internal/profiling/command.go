@@ -343,7 +343,7 @@ func (o *profileOptions) store(ctx context.Context, r *profileReport) error {
 	if err != nil {
 		return fmt.Errorf("store the profile: %w", err)
 	}
-	p := store.Profile{IdealMemory: r.Model.IdealMemory, MinMemory: r.Model.MinMemory, Duration: r.Model.IdealDuration,
+	p := store.Measured{IdealMemory: r.Model.IdealMemory, MinMemory: r.Model.MinMemory, Duration: r.Model.IdealDuration,
 		Elasticity: r.Model.Elasticity(), Args: r.Args, Evidence: evidence}
 	err = client.PutProfile(ctx, o.name, p)
 	if api.KindOf(err) != api.Unavailable {
@@ -362,7 +362,6 @@ func (o *profileOptions) store(ctx context.Context, r *profileReport) error {
 		return err
 	}
 	defer s.Close()
-	p.Name, p.UID, p.User = o.name, uint32(os.Getuid()), place.UserName()
-	p.Made = timeline.Time(time.Now().UnixNano())
-	return s.PutProfile(ctx, p)
+	return s.PutProfile(ctx, store.Profile{UID: uint32(os.Getuid()), User: place.UserName(), Name: o.name,
+		Made: timeline.Time(time.Now().UnixNano()), Measured: p})
 }

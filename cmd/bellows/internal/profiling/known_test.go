@@ -16,7 +16,7 @@ import (
 
 func known(now time.Time) []server.Application {
 	measured := server.NamedProfile{Name: "sort", Made: now.Add(-time.Hour),
-		Profile: store.Profile{IdealMemory: 300 * resource.MiB, MinMemory: 60 * resource.MiB,
+		Measured: store.Measured{IdealMemory: 300 * resource.MiB, MinMemory: 60 * resource.MiB,
 			Duration: 4200 * time.Millisecond, Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 1.5}}}
 	learned := []api.Learned{{Runs: 4, Last: now.Add(-time.Minute), InputBytes: 3 << 30, CPUMillicores: 2000,
 		MemoryBytes: 1 << 30, Notes: []string{"network: never measured."}, Variants: []api.LearnedVariant{
