@@ -30,9 +30,10 @@ import (
 // Client talks to the daemon behind a socket, or at an address of the network. Its errors are an Error if the daemon
 // returned one or cannot be reached.
 type Client struct {
-	socket   string // its path, or the URL of a daemon on the network
-	http     *http.Client
-	patience time.Duration // for the answer to a submission
+	socket string // its path, or the URL of a daemon on the network
+	http   *http.Client
+	// Patience is for the answer to a submission: longer than a large body waits for its turn.
+	Patience time.Duration
 }
 
 // NewClient returns a client for the daemon behind the socket at path. It does not connect yet.
@@ -48,8 +49,12 @@ func NewClient(socket string) *Client {
 		}
 		return c, nil
 	}
-	return &Client{socket, &http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}},
-		submitTime}
+	return Over(socket, &http.Transport{DialContext: dial, DisableCompression: true})
+}
+
+// Over returns a client that sends its requests over a transport, to a daemon that is called by its socket or URL.
+func Over(socket string, by http.RoundTripper) *Client {
+	return &Client{socket, &http.Client{Transport: by}, submitTime}
 }
 
 // trusted returns an error unless root or the caller's own user listens at the other end: a submission contains the
@@ -74,12 +79,12 @@ func (c *Client) Messages(pool string) (*http.Client, string) {
 
 // Status returns the status of the daemon.
 func (c *Client) Status(ctx context.Context) (Status, error) {
-	return call[Status](ctx, c, "GET", "/v1/status", nil, nil)
+	return Call[Status](ctx, c, "GET", "/v1/status", nil, nil)
 }
 
 // Shutdown stops the daemon; kill says whether it kills jobs that have not ended.
 func (c *Client) Shutdown(ctx context.Context, kill bool) error {
-	_, err := call[struct{}](ctx, c, "POST", "/v1/shutdown", query("kill", kill), nil)
+	_, err := Call[struct{}](ctx, c, "POST", "/v1/shutdown", query("kill", kill), nil)
 	return err
 }
 
@@ -89,7 +94,7 @@ func (c *Client) Prune(ctx context.Context, olderThan time.Duration, keep int, d
 	q := query("dry_run", dry)
 	q.Set("older_than_ns", strconv.FormatInt(int64(olderThan), 10))
 	q.Set("keep", strconv.Itoa(keep))
-	return call[api.Pruned](ctx, c, "POST", "/v1/prune", q, nil)
+	return Call[api.Pruned](ctx, c, "POST", "/v1/prune", q, nil)
 }
 
 // submitTime is how long a client waits for the answer to a submission: longer than a large body waits for its turn.
@@ -119,7 +124,7 @@ const resubmitTime = 5 * time.Second
 // submit sends a submission with a key of its own. If the connection breaks before the answer, which then may be
 // lost, the same request is sent again; the daemon does not carry it out twice.
 func submit[Out any](ctx context.Context, c *Client, path string, in any) (out Out, err error) {
-	bounded, cancel := context.WithTimeout(ctx, c.patience)
+	bounded, cancel := context.WithTimeout(ctx, c.Patience)
 	defer cancel()
 	key := rand.Text()
 	send := func() (out Out, err error) {
@@ -146,46 +151,46 @@ func submit[Out any](ctx context.Context, c *Client, path string, in any) (out O
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = api.Errorf(api.Unavailable,
 			"the daemon on %s has not answered for %v; it may have accepted the job: `bellows ps` shows it then", c.socket,
-			c.patience)
+			c.Patience)
 	}
 	return out, err
 }
 
 // Jobs returns the jobs that have not ended.
 func (c *Client) Jobs(ctx context.Context) ([]api.Job, error) {
-	return call[[]api.Job](ctx, c, "GET", "/v1/jobs", nil, nil)
+	return Call[[]api.Job](ctx, c, "GET", "/v1/jobs", nil, nil)
 }
 
 // Job returns one job with its tasks.
 func (c *Client) Job(ctx context.Context, id cluster.JobID, usage bool) (api.Job, error) {
-	return call[api.Job](ctx, c, "GET", jobAddress(id), query("usage", usage), nil)
+	return Call[api.Job](ctx, c, "GET", jobAddress(id), query("usage", usage), nil)
 }
 
 // Wait returns a job once it has ended.
 func (c *Client) Wait(ctx context.Context, id cluster.JobID) (api.Job, error) {
-	return call[api.Job](ctx, c, "GET", jobAddress(id), query("ended", true), nil)
+	return Call[api.Job](ctx, c, "GET", jobAddress(id), query("ended", true), nil)
 }
 
 // WaitTask returns a task once it runs, or has ended.
 func (c *Client) WaitTask(ctx context.Context, id cluster.TaskID) (api.Task, error) {
-	return call[api.Task](ctx, c, "GET", "/v1/tasks/"+id.String(), nil, nil)
+	return Call[api.Task](ctx, c, "GET", "/v1/tasks/"+id.String(), nil, nil)
 }
 
 // Kill kills a job.
 func (c *Client) Kill(ctx context.Context, id cluster.JobID) error {
-	_, err := call[struct{}](ctx, c, "DELETE", jobAddress(id), nil, nil)
+	_, err := Call[struct{}](ctx, c, "DELETE", jobAddress(id), nil, nil)
 	return err
 }
 
 // Pause pauses a job, or one of its tasks if task is not zero; pageOut says that their memory is to be paged out.
 func (c *Client) Pause(ctx context.Context, id cluster.JobID, task cluster.TaskID, pageOut bool) error {
-	_, err := call[struct{}](ctx, c, "PUT", pauseAddress(id, task), query("page_out", pageOut), nil)
+	_, err := Call[struct{}](ctx, c, "PUT", pauseAddress(id, task), query("page_out", pageOut), nil)
 	return err
 }
 
 // Resume ends a pause.
 func (c *Client) Resume(ctx context.Context, id cluster.JobID, task cluster.TaskID) error {
-	_, err := call[struct{}](ctx, c, "DELETE", pauseAddress(id, task), nil, nil)
+	_, err := Call[struct{}](ctx, c, "DELETE", pauseAddress(id, task), nil, nil)
 	return err
 }
 
@@ -198,18 +203,18 @@ func pauseAddress(id cluster.JobID, task cluster.TaskID) string {
 
 // Explain returns the reasons for a job's placement, memory and waiting.
 func (c *Client) Explain(ctx context.Context, id cluster.JobID) (api.Explanation, error) {
-	return call[api.Explanation](ctx, c, "GET", jobAddress(id)+"/explain", nil, nil)
+	return Call[api.Explanation](ctx, c, "GET", jobAddress(id)+"/explain", nil, nil)
 }
 
 // Usage returns what each run of a job's tasks used over time, in at most most spans; 0 is the limit of the daemon.
 func (c *Client) Usage(ctx context.Context, id cluster.JobID, most int) ([]api.TaskUsage, error) {
 	q := url.Values{"spans": {strconv.Itoa(most)}}
-	return call[[]api.TaskUsage](ctx, c, "GET", jobAddress(id)+"/usage", q, nil)
+	return Call[[]api.TaskUsage](ctx, c, "GET", jobAddress(id)+"/usage", q, nil)
 }
 
 // Tasks returns the tasks of all jobs that have not ended.
 func (c *Client) Tasks(ctx context.Context, usage bool) ([]api.Task, error) {
-	return call[[]api.Task](ctx, c, "GET", "/v1/tasks", query("usage", usage), nil)
+	return Call[[]api.Task](ctx, c, "GET", "/v1/tasks", query("usage", usage), nil)
 }
 
 // Watch yields the jobs that have not ended, or what has changed since a revision if that is known, and then what
@@ -370,23 +375,23 @@ func (m *marked) Read(p []byte) (int, error) {
 
 // PutProfile stores a profile and replaces the caller's old profile of that name.
 func (c *Client) PutProfile(ctx context.Context, name string, p store.Measured) error {
-	_, err := call[struct{}](ctx, c, "PUT", "/v1/profiles/"+url.PathEscape(name), nil, p)
+	_, err := Call[struct{}](ctx, c, "PUT", "/v1/profiles/"+url.PathEscape(name), nil, p)
 	return err
 }
 
 // Profile returns the caller's profile of that name.
 func (c *Client) Profile(ctx context.Context, name string) (NamedProfile, error) {
-	return call[NamedProfile](ctx, c, "GET", "/v1/profiles/"+url.PathEscape(name), nil, nil)
+	return Call[NamedProfile](ctx, c, "GET", "/v1/profiles/"+url.PathEscape(name), nil, nil)
 }
 
 // Apps returns the stored applications of the caller, by name; for operators of user, unless that is empty.
 func (c *Client) Apps(ctx context.Context, user string) ([]Application, error) {
-	return call[[]Application](ctx, c, "GET", "/v1/apps", url.Values{"user": {user}}, nil)
+	return Call[[]Application](ctx, c, "GET", "/v1/apps", url.Values{"user": {user}}, nil)
 }
 
 // App returns the stored application of the caller of that name.
 func (c *Client) App(ctx context.Context, name string) (Application, error) {
-	return call[Application](ctx, c, "GET", "/v1/apps/"+url.PathEscape(name), nil, nil)
+	return Call[Application](ctx, c, "GET", "/v1/apps/"+url.PathEscape(name), nil, nil)
 }
 
 // Import adds runs that another system recorded to the histories of the caller's applications. The owners in h are
@@ -396,46 +401,46 @@ func (c *Client) Import(ctx context.Context, h *profile.History) (ImportedRuns, 
 	if err != nil {
 		return ImportedRuns{}, err
 	}
-	return call[ImportedRuns](ctx, c, "POST", "/v1/apps", nil, RecordedRuns{text})
+	return Call[ImportedRuns](ctx, c, "POST", "/v1/apps", nil, RecordedRuns{text})
 }
 
 // ForgetApp removes the stored application of that name of the caller; for operators that of user, unless that is
 // empty.
 func (c *Client) ForgetApp(ctx context.Context, user, name string) error {
-	_, err := call[struct{}](ctx, c, "DELETE", "/v1/apps/"+url.PathEscape(name), url.Values{"user": {user}}, nil)
+	_, err := Call[struct{}](ctx, c, "DELETE", "/v1/apps/"+url.PathEscape(name), url.Values{"user": {user}}, nil)
 	return err
 }
 
 // CreateToken creates a token. It needs the socket, as the other requests about tokens do.
 func (c *Client) CreateToken(ctx context.Context, n NewToken) (IssuedToken, error) {
-	return call[IssuedToken](ctx, c, "POST", "/v1/tokens", nil, n)
+	return Call[IssuedToken](ctx, c, "POST", "/v1/tokens", nil, n)
 }
 
 // Quotas returns the quotas that the caller may see; user may be empty, or the only user whose quotas are wanted.
 func (c *Client) Quotas(ctx context.Context, user string) ([]api.QuotaUse, error) {
-	return call[[]api.QuotaUse](ctx, c, "GET", "/v1/quotas", url.Values{"user": {user}}, nil)
+	return Call[[]api.QuotaUse](ctx, c, "GET", "/v1/quotas", url.Values{"user": {user}}, nil)
 }
 
 // Pools returns the pools of the caller, for operators those of all users; user may be empty, or the only user whose
 // pools are wanted.
 func (c *Client) Pools(ctx context.Context, user string) ([]fleet.Summary, error) {
-	return call[[]fleet.Summary](ctx, c, "GET", "/v1/pools", url.Values{"user": {user}}, nil)
+	return Call[[]fleet.Summary](ctx, c, "GET", "/v1/pools", url.Values{"user": {user}}, nil)
 }
 
 // Pool returns a pool of a user, empty for the caller, with its executors and applications.
 func (c *Client) Pool(ctx context.Context, user, name string) (fleet.Detail, error) {
-	return call[fleet.Detail](ctx, c, "GET", poolAddress(name), url.Values{"user": {user}}, nil)
+	return Call[fleet.Detail](ctx, c, "GET", poolAddress(name), url.Values{"user": {user}}, nil)
 }
 
 // PutPool makes a pool of the caller, or changes the one of that name of a user, empty for the caller.
 func (c *Client) PutPool(ctx context.Context, user string, s fleet.Spec) (created bool, err error) {
-	out, err := call[StoredPool](ctx, c, "PUT", poolAddress(s.Name), url.Values{"user": {user}}, s)
+	out, err := Call[StoredPool](ctx, c, "PUT", poolAddress(s.Name), url.Values{"user": {user}}, s)
 	return out.Created, err
 }
 
 // RemovePool removes a pool of a user, empty for the caller, and returns when its executors have ended.
 func (c *Client) RemovePool(ctx context.Context, user, name string) error {
-	_, err := call[struct{}](ctx, c, "DELETE", poolAddress(name), url.Values{"user": {user}}, nil)
+	_, err := Call[struct{}](ctx, c, "DELETE", poolAddress(name), url.Values{"user": {user}}, nil)
 	return err
 }
 
@@ -443,12 +448,12 @@ func poolAddress(name string) string { return "/v1/pools/" + url.PathEscape(name
 
 // Tokens returns the tokens of the caller, for operators those of all users.
 func (c *Client) Tokens(ctx context.Context) ([]Token, error) {
-	return call[[]Token](ctx, c, "GET", "/v1/tokens", nil, nil)
+	return Call[[]Token](ctx, c, "GET", "/v1/tokens", nil, nil)
 }
 
 // RevokeToken revokes a token, and ends the requests with it.
 func (c *Client) RevokeToken(ctx context.Context, id int64) error {
-	_, err := call[struct{}](ctx, c, "DELETE", fmt.Sprintf("/v1/tokens/%d", id), nil, nil)
+	_, err := Call[struct{}](ctx, c, "DELETE", fmt.Sprintf("/v1/tokens/%d", id), nil, nil)
 	return err
 }
 
@@ -479,8 +484,8 @@ func query(name string, on bool) url.Values {
 	return url.Values{name: {strconv.FormatBool(on)}}
 }
 
-// call sends in as JSON and decodes the answer into out.
-func call[Out any](ctx context.Context, c *Client, method, path string, q url.Values, in any) (out Out, err error) {
+// Call sends in as JSON and decodes the answer into out. It is for operations that have no method.
+func Call[Out any](ctx context.Context, c *Client, method, path string, q url.Values, in any) (out Out, err error) {
 	request, err := newRequest(ctx, method, path, q, in)
 	if err != nil {
 		return out, err

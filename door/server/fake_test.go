@@ -412,3 +412,9 @@ func serveUntilEnd(t *testing.T, s *Server, serve func() error) {
 }
 
 var _ net.Listener = (*listener)(nil)
+
+// httpOf returns what sends the requests of a client.
+func httpOf(c *Client) *http.Client {
+	h, _ := c.Messages("")
+	return h
+}

@@ -49,7 +49,7 @@ func TestKeyHeader(t *testing.T) {
 		if tt.key != "none" {
 			request.Header.Set("Idempotency-Key", tt.key)
 		}
-		answer, err := c.http.Do(request)
+		answer, err := httpOf(c).Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestLostAnswer(t *testing.T) {
 		}
 	}
 	// After a while the client gives up.
-	c.patience = 2 * watchAgain
+	c.Patience = 400 * time.Millisecond
 	lost.Store(1 << 20)
 	begun := time.Now()
 	if _, err := c.Submit(context.Background(), Submission{Dir: "/"}); api.KindOf(err) != api.Unavailable ||

@@ -144,7 +144,7 @@ func (c *Client) JobPages(ctx context.Context, all bool, f JobFilter) iter.Seq2[
 		q.Set("limit", strconv.Itoa(jobsOnPage))
 		putFilter(&f, q)
 		for {
-			page, err := call[[]api.Job](ctx, c, "GET", "/v1/jobs", q, nil)
+			page, err := Call[[]api.Job](ctx, c, "GET", "/v1/jobs", q, nil)
 			if !yield(page, err) || err != nil || len(page) < jobsOnPage {
 				return
 			}

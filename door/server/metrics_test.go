@@ -92,16 +92,16 @@ func TestMetricsAreDocumented(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	f := newFake()
 	c, _ := start(t, f, fakeProfiles{})
-	if _, err := call[Health](t.Context(), c, "GET", "/v1/health", nil, nil); err != nil {
+	if _, err := Call[Health](t.Context(), c, "GET", "/v1/health", nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := call[api.Job](t.Context(), c, "GET", "/v1/jobs/7", nil, nil); err == nil {
+	if _, err := Call[api.Job](t.Context(), c, "GET", "/v1/jobs/7", nil, nil); err == nil {
 		t.Fatal("there is a job")
 	}
-	if _, err := call[Health](t.Context(), c, "GET", "/a/name/that/somebody/made/up", nil, nil); err == nil {
+	if _, err := Call[Health](t.Context(), c, "GET", "/a/name/that/somebody/made/up", nil, nil); err == nil {
 		t.Fatal("any address is answered")
 	}
-	r, err := c.http.Get("http://bellows/metrics")
+	r, err := httpOf(c).Get("http://bellows/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}

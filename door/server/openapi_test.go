@@ -14,7 +14,7 @@ import (
 func servedDocument(t *testing.T) []byte {
 	t.Helper()
 	_, socket := start(t, newFake(), newFakeStore())
-	r, err := NewClient(socket).http.Get("http://bellows/openapi.json")
+	r, err := httpOf(NewClient(socket)).Get("http://bellows/openapi.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -143,7 +143,7 @@ func FuzzParameters(f *testing.F) {
 
 func TestBodies(t *testing.T) {
 	_, socket := start(t, newFake(), newFakeStore())
-	h := NewClient(socket).http
+	h := httpOf(NewClient(socket))
 	job := `{"dir":"/","stages":null}`
 	tests := []struct {
 		name, kind, body string

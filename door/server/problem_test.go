@@ -59,7 +59,7 @@ func TestProblems(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer, err := c.http.Do(request)
+		answer, err := httpOf(c).Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -88,7 +88,7 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 
 func TestMalformedRequestsAreInvalid(t *testing.T) {
 	_, socket := start(t, newFake(), fakeProfiles{})
-	h := NewClient(socket).http
+	h := httpOf(NewClient(socket))
 	tests := []struct {
 		method, path, body string
 		status             int
@@ -233,7 +233,7 @@ func TestProfilesAreComplete(t *testing.T) {
 			body["elasticity"] = map[string]any{"kind": nil}
 			field = "elasticity.kind"
 		}
-		_, err := call[struct{}](t.Context(), c, "PUT", "/v1/profiles/p", nil, body)
+		_, err := Call[struct{}](t.Context(), c, "PUT", "/v1/profiles/p", nil, body)
 		if api.KindOf(err) != api.Invalid || err.Error() != "request body, field "+field+": must be stated" {
 			t.Errorf("without %s: %v", field, err)
 		}

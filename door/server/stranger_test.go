@@ -80,10 +80,10 @@ func TestSubmitToDaemonThatHangs(t *testing.T) {
 	}
 	defer l.Close() // no call accepts connections
 	c := NewClient(socket)
-	if c.patience != submitTime {
-		t.Errorf("it waits for %v", c.patience)
+	if c.Patience != time.Minute {
+		t.Errorf("it waits for %v", c.Patience)
 	}
-	c.patience = 50 * time.Millisecond
+	c.Patience = 50 * time.Millisecond
 	_, err = c.Submit(context.Background(), Submission{Dir: "/"})
 	if want := "has not answered for 50ms; it may have accepted the job: `bellows ps` shows it then"; api.KindOf(
 		err) != api.Unavailable || !strings.HasSuffix(err.Error(), want) {

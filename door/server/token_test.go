@@ -334,7 +334,8 @@ func overNetwork(t *testing.T, d Driver, users accounts) (client func(token stri
 	})
 	return func(token string) *Client {
 		c := s.client(func() int { return 1 << 30 })
-		c.http.Transport = presents{c.http.Transport, token}
+		h := httpOf(c)
+		h.Transport = presents{h.Transport, token}
 		return c
 	}, s, stored
 }
@@ -364,7 +365,7 @@ func TestTokenEndsUnderAWatch(t *testing.T) {
 				token := stored.issue(store.Token{UID: 1000, User: "ada", Scope: "read",
 					Expires: timeline.Time(time.Now().Add(25 * time.Second).UnixNano())})
 				id, _, _ := parseToken(token)
-				raw, err := client(token).send(t.Context(), "GET", "/v1/watch", nil, nil)
+				raw, err := httpOf(client(token)).Get("http://bellows/v1/watch")
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -87,8 +87,7 @@ func (s *served) client(most func() int) *Client {
 		c, err := s.pipes.connect()
 		return &breaking{c, most()}, err
 	}
-	return &Client{"pipe", &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}},
-		submitTime}
+	return Over("pipe", &http.Transport{DialContext: dial, DisableKeepAlives: true})
 }
 
 // breaking is a connection that breaks after some bytes were read.
@@ -110,7 +109,7 @@ func (b *breaking) Read(p []byte) (int, error) {
 // watch sends a request to watch on a connection of its own, and returns the answer.
 func (s *served) watch(t *testing.T, query string) io.ReadCloser {
 	t.Helper()
-	r, err := s.client(func() int { return 1 << 30 }).http.Get("http://bellows/v1/watch" + query)
+	r, err := httpOf(s.client(func() int { return 1 << 30 })).Get("http://bellows/v1/watch" + query)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +330,7 @@ func TestLastEventID(t *testing.T) {
 			"x": "Last-Event-ID \"x\": must be an integer"} {
 			request, _ := http.NewRequest("GET", "http://bellows/v1/watch?from=0", nil)
 			request.Header.Set("Last-Event-ID", id)
-			r, err := s.client(func() int { return 1 << 30 }).http.Do(request)
+			r, err := httpOf(s.client(func() int { return 1 << 30 })).Do(request)
 			if err != nil {
 				t.Fatal(err)
 			}
